@@ -1,0 +1,186 @@
+# chathist: GNU make 4.2 or later. `make help` lists the goals.
+#
+# Every variant is built in its own folder by mk/build.mk, which this file runs; here are the goals,
+# the tests and the installation. Nothing here looks for a compiler or a library, so that `make deps`
+# runs on a machine that has neither.
+
+VERSION = 0.1.0
+
+# To be given on the command line or, but for BUILD, in the environment:
+BUILD = build#            root of the build folders
+VARIANT ?= release#       release, debug, asan or fuzz
+CC ?= cc
+CFLAGS ?=#                added to the variant's own, as are CPPFLAGS and LDFLAGS
+WERROR ?=#                1: warnings are errors
+TEST_JOBS ?= 2#           test files run at once
+FUZZ_SECONDS ?= 30#       for each fuzz target
+DESTDIR ?=
+PREFIX ?= /usr/local
+
+# The goals run one after the other in the order given; what each of them runs uses -j.
+.NOTPARALLEL:
+.DEFAULT_GOAL := all
+
+ifneq ($(filter deps,$(MAKECMDGOALS)),)
+
+# `make deps GOAL...`: the packages come first, then the other goals in a make of their own.
+goals := $(filter-out deps,$(MAKECMDGOALS))
+groups := $(strip build $(if $(goals),$(if $(filter check%,$(goals)),check),check) \
+          $(if $(filter lint format fuzz,$(goals)),lint))
+
+.PHONY: deps after-deps $(goals)
+deps:
+	mk/deps $(groups)
+ifneq ($(goals),)
+after-deps: deps
+	@$(MAKE) --no-print-directory $(goals)
+$(goals): after-deps
+	@:
+endif
+
+else
+
+# gcc and clang do not share a folder; the fuzz variant is always clang's.
+compiler := $(notdir $(firstword $(CC)))
+folder = $(BUILD)/$(if $(filter fuzz,$1),,$(addsuffix -,$(filter-out cc gcc,$(compiler))))$1
+here = $(call folder,$(VARIANT))
+# $(call build,VARIANT,GOAL): the goals of mk/build.mk in that variant's folder.
+build = +@$(MAKE) --no-print-directory -f mk/build.mk B=$(call folder,$1) VARIANT=$1 \
+        CC='$(if $(filter fuzz,$1),clang,$(CC))' VERSION=$(VERSION) $2
+
+programs := $(patsubst cmd/%.c,%,$(wildcard cmd/*.c))
+unit_tests := $(patsubst tests/lib/%.c,tests/lib/%,$(wildcard tests/lib/*_test.c))
+fuzz_targets := $(patsubst tests/fuzz/%.c,tests/fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
+cmd_tests := $(wildcard tests/cmd/*.bats)
+system_tests := $(wildcard tests/systems/*.bats)
+tree_tests := $(wildcard tests/*.bats)
+# These try the scripts of this folder, not our programs.
+script_tests := tests/runner.bats tests/layers.bats
+
+# The tests see where the programs are and, in MAKEFLAGS, what was given to this make (BUILD, CC, …)
+# without its jobs.
+test_env = BIN='$(abspath $(here))' BUILD='$(abspath $(here))' CC='$(CC)' VARIANT=$(VARIANT) \
+           TEST_JOBS=$(TEST_JOBS) MAKEFLAGS='$(if $(MAKEOVERRIDES),-- $(MAKEOVERRIDES))' MFLAGS=
+run = @$(test_env) tests/run
+
+.PHONY: all release debug asan check check-all check-unit check-cmd check-systems check-asan
+.PHONY: lint format bench fuzz install uninstall check-install dist clean deps demo help
+
+all: ## build the programs (VARIANT=release unless told otherwise); the default
+	$(call build,$(VARIANT),all)
+
+release: ## build with optimisation, LTO and hardening, in build/release
+	$(call build,release,all)
+
+debug: ## build without optimisation, in build/debug
+	$(call build,debug,all)
+
+asan: ## build with the address and undefined behaviour sanitizers, in build/asan
+	$(call build,asan,all)
+
+check: ## build and run every test; the last line is `N passed, N failed`
+	$(call build,$(VARIANT),all tests)
+	$(run) $(addprefix $(here)/,$(unit_tests)) $(cmd_tests) $(system_tests) $(tree_tests) \
+	    tests/layers tests/check-install
+
+check-unit: ## the unit tests alone
+	$(call build,$(VARIANT),tests)
+	$(run) $(addprefix $(here)/,$(unit_tests))
+
+check-cmd: ## the tests of the programs alone
+	$(call build,$(VARIANT),all)
+	$(run) $(cmd_tests)
+
+check-systems: ## the walks through the systems we take after
+	$(call build,$(VARIANT),all)
+	$(run) $(system_tests)
+
+check-asan: ## unit and program tests again, under the sanitizers
+	+@ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:exitcode=99 \
+	UBSAN_OPTIONS=print_stacktrace=1:exitcode=99 \
+	$(MAKE) --no-print-directory check-variant VARIANT=asan
+
+.PHONY: check-variant
+check-variant:
+	$(call build,$(VARIANT),all tests)
+	$(run) $(addprefix $(here)/,$(unit_tests)) $(cmd_tests) $(system_tests) \
+	    $(filter-out $(script_tests),$(tree_tests))
+
+check-install: ## install into an empty folder, run, uninstall, and find nothing left
+	$(call build,$(VARIANT),all)
+	$(run) tests/check-install
+
+lint: ## clang-format, clang-tidy, cppcheck, shellcheck, mandoc over everything
+	$(call build,debug,-k lint)
+
+format: ## lay out every C file as .clang-format says
+	clang-format -i $(wildcard lib/*/*.c cmd/*.c include/*/*.h tests/*/*.c tests/*/*.h bench/*.c)
+
+bench: ## time the programs
+	$(call build,$(VARIANT),all bench)
+	@for b in $(wildcard bench/*.sh); do $(test_env) $$b || exit; done
+
+fuzz: ## run each fuzz target for FUZZ_SECONDS (30); needs clang
+	$(call build,fuzz,fuzz)
+	@for t in $(fuzz_targets); do $(test_env) mk/fuzz $(call folder,fuzz)/$$t $(FUZZ_SECONDS) || exit; done
+
+demo: ## build, then hold and find a short conversation
+	$(call build,$(VARIANT),all)
+	@PATH="$(abspath $(here)):$$PATH" examples/demo.sh
+
+share := $(PREFIX)/share
+doc := $(share)/doc/chathist
+# What is installed where: "FOLDER FILES" for each kind. uninstall removes exactly these.
+to_bin = $(addprefix $(here)/,$(programs))
+to_man1 := $(wildcard man/*.1)
+to_man5 := $(wildcard man/*.5)
+to_bash := $(wildcard completions/bash/*)
+to_zsh := $(wildcard completions/zsh/*)
+to_fish := $(wildcard completions/fish/*)
+to_doc := $(wildcard README.md CHANGELOG.md LICENSE)
+to_scripts := $(sort $(shell find examples -type f -perm -u+x 2>/dev/null))
+to_examples := $(filter-out $(to_scripts),$(sort $(shell find examples -type f 2>/dev/null)))
+in_bin := $(PREFIX)/bin
+in_man1 := $(share)/man/man1
+in_man5 := $(share)/man/man5
+in_bash := $(share)/bash-completion/completions
+in_zsh := $(share)/zsh/site-functions
+in_fish := $(share)/fish/vendor_completions.d
+in_doc := $(doc)
+in_scripts := $(doc)/examples
+in_examples := $(doc)/examples
+kinds := bin man1 man5 bash zsh fish doc scripts examples
+
+define install_kind
+@$(if $(to_$1),install -d '$(DESTDIR)$(in_$1)' && \
+    install -m $(if $(filter bin scripts,$1),755,644) $(to_$1) '$(DESTDIR)$(in_$1)')
+
+endef
+define uninstall_kind
+@$(if $(to_$1),cd '$(DESTDIR)$(in_$1)' 2>/dev/null && rm -f $(notdir $(to_$1)) || :)
+
+endef
+
+install: ## copy programs, man pages, completions and examples to DESTDIR and PREFIX (/usr/local)
+	$(call build,$(VARIANT),all)
+	$(foreach k,$(kinds),$(call install_kind,$k))
+
+uninstall: ## remove what install copied
+	$(foreach k,$(kinds),$(call uninstall_kind,$k))
+	@rmdir '$(DESTDIR)$(in_examples)' '$(DESTDIR)$(doc)' 2>/dev/null || :
+
+dist: ## chathist-VERSION.tar.gz of the last commit
+	git archive --prefix=chathist-$(VERSION)/ -o chathist-$(VERSION).tar.gz HEAD
+
+# Only folders that mk/build.mk made, for BUILD may be a folder with other things in it.
+clean: ## remove the build folders
+	rm -rf $(patsubst %/flags,%,$(wildcard $(BUILD)/*/flags)) chathist-$(VERSION).tar.gz
+	@rmdir $(BUILD) 2>/dev/null || :
+
+# Run by the first half of this file.
+deps: ## install what is missing, for building and for the goals named after it
+
+help: ## this list
+	@awk -F ': *## ' '/^[a-z-]+: *## / { printf "%-14s %s\n", $$1, $$2 }' Makefile
+
+endif

@@ -1,0 +1,135 @@
+# Builds one variant in the folder B. Run by ../Makefile, which gives B, VARIANT, CC and VERSION.
+#
+#   lib/LAYER/*.c             $(B)/libchathist.a, but for lib/sync, which hist-sync alone links
+#   cmd/NAME.c                $(B)/NAME
+#   tests/lib/NAME_test.c     $(B)/tests/lib/NAME_test
+#   tests/fuzz/NAME_fuzz.c    $(B)/tests/fuzz/NAME_fuzz
+#   bench/NAME.c              $(B)/bench/NAME
+
+ifeq ($(and $(B),$(VARIANT),$(VERSION)),)
+$(error run make in the top folder: it runs mk/build.mk with the variables that it needs)
+endif
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+MAKEFLAGS += --no-builtin-rules
+PKG_CONFIG ?= pkg-config
+
+# Libraries. --as-needed leaves out what a program's objects do not ask for; libcurl is offered only
+# to those that may have it, so that another that comes to need it does not link.
+common_libs := uuid libcjson libutf8proc
+chat_libs := libcurl
+all_libs := $(common_libs) libcurl
+
+ifeq ($(shell command -v $(firstword $(CC))),)
+$(error no C compiler '$(CC)': `make deps` installs what is missing)
+endif
+ifeq ($(shell $(PKG_CONFIG) --exists $(all_libs) 2>/dev/null && echo found),)
+$(error pkg-config does not find all of $(all_libs): `make deps` installs what is missing)
+endif
+lib_cppflags := $(shell $(PKG_CONFIG) --cflags $(all_libs))
+libs = $(shell $(PKG_CONFIG) --libs $1)
+
+# $(call compiles,FLAGS), $(call links,FLAGS): FLAGS if this compiler takes them.
+$(shell mkdir -p $(B))
+hash := \#
+compiles = $(shell printf '$(hash)include <stdio.h>\n' | \
+    $(CC) -Werror $1 -x c -c -o $(B)/probe - 2>/dev/null && echo '$1'; rm -f $(B)/probe)
+links = $(shell printf 'int main(void) { return 0; }\n' | \
+    $(CC) -Werror $1 -x c -o $(B)/probe - 2>/dev/null && echo '$1'; rm -f $(B)/probe)
+
+warnings := -Wall -Wextra -Wconversion -Wsign-conversion -Wmissing-prototypes -Wstrict-prototypes \
+            -Wvla -Wshadow -Wpointer-arith -Wcast-qual -Wwrite-strings -Wundef -Wformat=2 \
+            -Wimplicit-fallthrough $(if $(filter 1,$(WERROR)),-Werror)
+standard := -std=c11 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -Iinclude $(lib_cppflags)
+sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all
+
+ifeq ($(VARIANT),release)
+# Fat objects: the programs are optimised as wholes, while the tests, nm and a plain ar still work
+# with the same archive. A compiler that cannot make them builds without LTO.
+lto := $(call links,-flto=auto -ffat-lto-objects)
+fortify := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE
+variant_cflags := -O2 -g -fPIE -ffunction-sections -fdata-sections \
+    $(or $(call compiles,-O2 $(fortify)=3),$(fortify)=2) \
+    $(call compiles,-fstack-protector-strong) $(call compiles,-fstack-clash-protection) $(lto)
+variant_ldflags := $(lto) $(call links,-pie) $(call links,-z relro -z now -Xlinker --gc-sections)
+else ifeq ($(VARIANT),debug)
+variant_cflags := -O0 -g3
+else ifeq ($(VARIANT),asan)
+variant_cflags := -O1 -g -fno-omit-frame-pointer $(sanitizers)
+variant_ldflags := $(sanitizers)
+else ifeq ($(VARIANT),fuzz)
+variant_cflags := -O1 -g -fno-omit-frame-pointer $(sanitizers) -fsanitize=fuzzer-no-link
+variant_ldflags := $(sanitizers)
+else
+$(error VARIANT is release, debug, asan or fuzz, not '$(VARIANT)')
+endif
+variant_ldflags += $(call links,-Xlinker --as-needed)
+
+compile_flags = $(standard) $(variant_cflags) $(warnings) $(CPPFLAGS) $(CFLAGS)
+link_flags = $(variant_ldflags) $(CFLAGS) $(LDFLAGS)
+# What is particular to a source: the banned functions, the version.
+source_flags = $(if $(filter lib/% cmd/%,$1),-include include/base/banned.h) \
+               $(if $(filter lib/cli/%,$1),-DCHATHIST_VERSION='"$(VERSION)"')
+
+lib_sources := $(wildcard lib/*/*.c)
+sync_sources := $(wildcard lib/sync/*.c)
+programs := $(patsubst cmd/%.c,$(B)/%,$(wildcard cmd/*.c))
+unit_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/lib/*_test.c))
+fuzz_targets := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/*_fuzz.c))
+benches := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
+objects = $(patsubst %.c,$(B)/%.o,$1)
+
+.PHONY: all tests fuzz bench lint
+all: $(programs)
+tests: $(unit_tests)
+fuzz: $(fuzz_targets)
+bench: $(benches)
+all tests fuzz bench:
+	@:
+
+# Two files that change when their text does: other flags build everything again, another list of
+# sources the archive.
+flags := $(strip $(CC) $(shell $(CC) -dumpversion) $(compile_flags) $(link_flags) $(VERSION))
+ifneq ($(file <$(B)/flags),$(flags))
+$(file >$(B)/flags,$(flags))
+endif
+members := $(sort $(call objects,$(filter-out $(sync_sources),$(lib_sources))))
+ifneq ($(file <$(B)/members),$(members))
+$(file >$(B)/members,$(members))
+endif
+
+$(B)/%.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	@$(CC) $(compile_flags) $(call source_flags,$<) -MMD -MP -c -o $@ $<
+
+$(B)/libchathist.a: $(members) $(B)/members
+	@echo "  AR    $@"
+	@rm -f $@
+	@$(AR) qcs $@ $(members)
+
+# $(call link,LIBRARIES,FLAGS)
+define link
+@mkdir -p $(@D)
+@echo "  LINK  $@"
+@$(CC) $(link_flags) $2 -o $@ $(filter %.o %.a,$^) $(call libs,$1)
+endef
+
+$(programs): $(B)/%: $(B)/cmd/%.o $(B)/libchathist.a
+	$(call link,$(common_libs) $($*_libs))
+
+$(B)/hist-sync: $(call objects,$(sync_sources))
+
+$(unit_tests): $(B)/%: $(B)/%.o $(B)/libchathist.a
+	$(call link,$(all_libs),$(if $(lto),-fno-lto))
+
+$(fuzz_targets): $(B)/%: $(B)/%.o $(B)/libchathist.a
+	$(call link,$(all_libs),-fsanitize=fuzzer)
+
+$(benches): $(B)/%: $(B)/%.o $(B)/libchathist.a
+	$(call link,$(all_libs))
+
+include mk/lint.mk
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

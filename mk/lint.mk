@@ -1,0 +1,54 @@
+# What `make lint` checks; part of build.mk, for clang-tidy and cppcheck take the compiler's flags.
+# A source that passed is not read again until its object is made anew.
+
+c_files := $(wildcard lib/*/*.c cmd/*.c tests/*/*.c bench/*.c)
+h_files := $(wildcard include/*/*.h tests/*/*.h)
+checked := $(wildcard lib/*/*.c cmd/*.c)
+# Scripts are known by their first line; what bats and bash source has none and is known by its name.
+scripts := $(shell find .ci mk bench examples tests -type f -exec grep -lE '^\#!.*[/ ](ba)?sh' {} + 2>/dev/null)
+bats_files := $(shell find tests -name '*.bats' 2>/dev/null)
+bash_files := $(wildcard completions/bash/*) $(shell find tests -name '*.bash' 2>/dev/null)
+zsh_files := $(wildcard completions/zsh/*)
+fish_files := $(wildcard completions/fish/*)
+man_pages := $(wildcard man/*.[1-9])
+
+.PHONY: lint lint-format lint-tidy lint-cppcheck lint-shell lint-man
+lint: lint-format lint-tidy lint-cppcheck lint-shell lint-man
+
+lint-format:
+	@echo "  LINT  clang-format"
+	@$(if $(c_files)$(h_files),clang-format --dry-run -Werror $(c_files) $(h_files))
+
+lint-tidy: $(patsubst %.c,$(B)/%.tidy,$(checked))
+
+$(B)/%.tidy: $(B)/%.o .clang-tidy
+	@echo "  LINT  clang-tidy $*.c"
+	@clang-tidy --quiet $*.c -- $(standard) $(call source_flags,$*.c) 2>$@.log || \
+	    { cat $@.log >&2; exit 1; }
+	@touch $@
+
+lint-cppcheck: $(B)/cppcheck
+
+# With the project's own headers; it needs no others and knows the C library by itself.
+cppcheck_flags := --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \
+                  --error-exitcode=1 --suppress=missingIncludeSystem -Iinclude
+
+$(B)/cppcheck: $(call objects,$(checked))
+	@echo "  LINT  cppcheck"
+	@$(if $(checked),cppcheck $(cppcheck_flags) $(checked))
+	@touch $@
+
+# A @test is a subshell, and what it calls may do without arguments.
+bats_exceptions := SC2030,SC2031,SC2119,SC2120
+
+lint-shell:
+	@echo "  LINT  shellcheck"
+	@$(if $(scripts),shellcheck -x $(scripts))
+	@$(if $(bats_files),shellcheck -x --shell=bats -e $(bats_exceptions) $(bats_files))
+	@$(if $(bash_files),shellcheck -x --shell=bash $(bash_files))
+	@$(if $(zsh_files),if command -v zsh >/dev/null; then zsh -n $(zsh_files); fi)
+	@$(if $(fish_files),if command -v fish >/dev/null; then fish --no-execute $(fish_files); fi)
+
+lint-man:
+	@echo "  LINT  mandoc"
+	@$(if $(man_pages),mandoc -T lint -W warning $(man_pages))
