@@ -1,0 +1,39 @@
+/*
+ * clock - the time of day in microseconds since 1970 (UTC), its ISO 8601 form, and a clock that
+ * only goes forward.
+ *
+ * Nothing here depends on the locale, and only clock_add_local on the time zone.
+ */
+#ifndef CHATHIST_BASE_CLOCK_H
+#define CHATHIST_BASE_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define CLOCK_SECOND ((int64_t)1000000)
+
+/* Microseconds since 1970-01-01T00:00:00Z. */
+int64_t clock_now(void);
+/* Milliseconds of a clock that does not jump when the time of day is set; only the difference of
+ * two readings means something. */
+int64_t clock_ticks(void);
+
+/* Adds a time as `2024-06-27T15:00:00.000000+00:00`. */
+void clock_add_iso(struct buf *out, int64_t us);
+/* Adds a time as `2024-06-27 17:00` in local time, for a terminal. */
+void clock_add_local(struct buf *out, int64_t us);
+
+/* Reads ISO 8601 as other writers produce it: a date, `T` or a blank, `hh:mm` or `hh:mm:ss`, a
+ * fraction of any length or none (digits below the microsecond are dropped), and `Z`, `±hh:mm`,
+ * `±hhmm`, `±hh` or nothing (UTC). A date alone is its midnight. Years 1 to 9999; each part must be
+ * in its range, with second 60 taken as the next minute's 0. false, and *us untouched, when it is
+ * not a time. */
+bool clock_parse_iso(struct str text, int64_t *us);
+
+/* Reads a span as a person writes it, `90` or `90s`, `30m`, `2h`, `7d`, into milliseconds. false,
+ * and *ms untouched, for anything else (a sign, a fraction, `off`) and for what does not fit. */
+bool clock_parse_span(struct str text, int64_t *ms);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * json_check - is this text JSON?
+ *
+ * The grammar is RFC 8259. An unpaired surrogate escape and a repeated key are accepted, as DESIGN
+ * section 3 asks. Refused are invalid UTF-8, anything behind the value, raw control characters in
+ * strings, and arrays and objects nested more than JSON_DEPTH deep.
+ */
+#ifndef CHATHIST_BASE_JSON_CHECK_H
+#define CHATHIST_BASE_JSON_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+#define JSON_DEPTH 512
+
+/* Is `text` exactly one JSON value, with white space round it at the most? On success *value is
+ * the value without that white space. On failure *value is unspecified, and `*at` (may be NULL) is
+ * the offset of the offending byte, text.n when the text ends too early. */
+bool json_check(struct str text, struct str *value, size_t *at);
+
+#endif

@@ -1,0 +1,215 @@
+#include "base/buf.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+struct str str_of(const char *s)
+{
+    return s ? (struct str){s, strlen(s)} : STR_NONE;
+}
+
+bool str_eq(struct str a, struct str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+bool str_eq_c(struct str a, const char *b)
+{
+    return str_eq(a, str_of(b));
+}
+
+bool str_starts(struct str s, struct str prefix)
+{
+    return s.n >= prefix.n && str_eq((struct str){s.p, prefix.n}, prefix);
+}
+
+bool str_ends(struct str s, struct str suffix)
+{
+    if (s.n < suffix.n)
+        return false;
+    if (suffix.n == 0)
+        return true;
+    return memcmp(s.p + (s.n - suffix.n), suffix.p, suffix.n) == 0;
+}
+
+static bool is_trimmed(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+struct str str_trim(struct str s)
+{
+    while (s.n && is_trimmed(s.p[s.n - 1]))
+        s.n--;
+    while (s.n && is_trimmed(s.p[0])) {
+        s.p++;
+        s.n--;
+    }
+    return s;
+}
+
+struct str str_cut(struct str *rest, char c)
+{
+    struct str whole = *rest;
+    const char *at = whole.n ? memchr(whole.p, c, whole.n) : NULL;
+
+    if (!at) {
+        *rest = STR_NONE;
+        return whole;
+    }
+
+    size_t n = (size_t)(at - whole.p);
+
+    *rest = (struct str){at + 1, whole.n - n - 1};
+    return (struct str){whole.p, n};
+}
+
+void buf_init(struct buf *b, size_t max)
+{
+    *b = (struct buf)BUF_INIT(max);
+}
+
+void buf_release(struct buf *b)
+{
+    free(b->data);
+    buf_init(b, b->max);
+}
+
+void buf_clear(struct buf *b)
+{
+    b->overflow = false;
+    buf_truncate(b, 0);
+}
+
+void buf_truncate(struct buf *b, size_t len)
+{
+    if (len > b->len || !b->data)
+        return;
+    b->len = len;
+    b->data[len] = '\0';
+}
+
+char *buf_detach(struct buf *b)
+{
+    char *data = b->data ? b->data : mem_copy("", 0);
+
+    b->data = NULL;
+    buf_release(b);
+    return data;
+}
+
+char *buf_room(struct buf *b, size_t n)
+{
+    if (b->overflow || n > b->max - b->len) {
+        b->overflow = true;
+        return NULL;
+    }
+    if (n == SIZE_MAX - b->len)
+        mem_exhausted();
+
+    /* cap counts the NUL byte. */
+    size_t need = b->len + n + 1;
+
+    if (need > b->cap || !b->data) {
+        size_t cap = b->cap > SIZE_MAX / 2 ? SIZE_MAX : b->cap * 2;
+
+        if (cap < 64)
+            cap = 64;
+        if (b->max < cap)
+            cap = b->max + 1;
+        if (cap < need)
+            cap = need;
+        b->data = mem_resize(b->data, cap, 1);
+        b->cap = cap;
+        b->data[b->len] = '\0';
+    }
+    return b->data + b->len;
+}
+
+void buf_grew(struct buf *b, size_t n)
+{
+    b->len += n;
+    b->data[b->len] = '\0';
+}
+
+void buf_add(struct buf *b, const void *p, size_t n)
+{
+    char *to = buf_room(b, n);
+
+    if (!to)
+        return;
+    if (n)
+        memcpy(to, p, n);
+    buf_grew(b, n);
+}
+
+void buf_add_str(struct buf *b, struct str s)
+{
+    buf_add(b, s.p, s.n);
+}
+
+void buf_add_c(struct buf *b, const char *s)
+{
+    buf_add_str(b, str_of(s));
+}
+
+void buf_add_byte(struct buf *b, char c)
+{
+    buf_add(b, &c, 1);
+}
+
+void buf_addf(struct buf *b, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    buf_vaddf(b, fmt, ap);
+    va_end(ap);
+}
+
+void buf_vaddf(struct buf *b, const char *fmt, va_list ap)
+{
+    va_list again;
+
+    va_copy(again, ap);
+
+    int n = vsnprintf(NULL, 0, fmt, again);
+
+    va_end(again);
+    if (n < 0) { /* longer than INT_MAX */
+        b->overflow = true;
+        return;
+    }
+
+    /* vsnprintf's own NUL byte falls on the one that follows every buf. */
+    char *to = buf_room(b, (size_t)n);
+
+    if (!to)
+        return;
+    vsnprintf(to, (size_t)n + 1, fmt, ap);
+    buf_grew(b, (size_t)n);
+}
+
+void buf_consume(struct buf *b, size_t n)
+{
+    if (n >= b->len) {
+        buf_truncate(b, 0);
+        return;
+    }
+    memmove(b->data, b->data + n, b->len - n);
+    buf_truncate(b, b->len - n);
+}
+
+struct str buf_str(const struct buf *b)
+{
+    return (struct str){buf_c(b), b->len};
+}
+
+const char *buf_c(const struct buf *b)
+{
+    return b->data ? b->data : "";
+}

@@ -1,0 +1,239 @@
+#include "base/clock.h"
+
+#include <time.h>
+
+#define SECONDS_A_DAY 86400
+
+int64_t clock_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * CLOCK_SECOND + t.tv_nsec / 1000;
+}
+
+int64_t clock_ticks(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/*
+ * The calendar is counted in years that begin on 1 March, so that the leap day is the last one and
+ * the months' lengths follow (153 m + 2) / 5; 400 years have 146097 days, and 719468 of them lie
+ * between 0000-03-01 and 1970-01-01.
+ */
+static int64_t days_of(int year, int month, int day)
+{
+    int64_t y = month > 2 ? year : year - 1;
+    int64_t cycle = y / 400; /* years are positive here */
+    int64_t of_cycle = y % 400;
+    int64_t of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
+
+    return cycle * 146097 + of_cycle * 365 + of_cycle / 4 - of_cycle / 100 + of_year - 719468;
+}
+
+static void date_of(int64_t days, int64_t *year, int *month, int *day)
+{
+    int64_t z = days + 719468;
+    int64_t cycle = (z >= 0 ? z : z - 146096) / 146097;
+    int64_t d = z - cycle * 146097;
+    int64_t y = (d - d / 1460 + d / 36524 - d / 146096) / 365;
+    int64_t of_year = d - (y * 365 + y / 4 - y / 100);
+    int64_t m = (5 * of_year + 2) / 153;
+
+    *day = (int)(of_year - (153 * m + 2) / 5 + 1);
+    *month = (int)(m < 10 ? m + 3 : m - 9);
+    *year = y + cycle * 400 + (*month <= 2);
+}
+
+/* Division that rounds down, for times before 1970. */
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
+void clock_add_iso(struct buf *out, int64_t us)
+{
+    int64_t seconds = floor_div(us, CLOCK_SECOND);
+    int64_t days = floor_div(seconds, SECONDS_A_DAY);
+    int micros = (int)((us % CLOCK_SECOND + CLOCK_SECOND) % CLOCK_SECOND);
+    int of_day = (int)(seconds - days * SECONDS_A_DAY);
+    int64_t year;
+    int month, day;
+
+    date_of(days, &year, &month, &day);
+    buf_addf(out, "%04lld-%02d-%02dT%02d:%02d:%02d.%06d+00:00", (long long)year, month, day,
+             of_day / 3600, of_day / 60 % 60, of_day % 60, micros);
+}
+
+void clock_add_local(struct buf *out, int64_t us)
+{
+    time_t seconds = (time_t)floor_div(us, CLOCK_SECOND);
+    struct tm tm;
+
+    if (!localtime_r(&seconds, &tm)) {
+        clock_add_iso(out, us);
+        return;
+    }
+    buf_addf(out, "%04lld-%02d-%02d %02d:%02d", tm.tm_year + 1900LL, tm.tm_mon + 1, tm.tm_mday,
+             tm.tm_hour, tm.tm_min);
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Takes exactly `digits` digits off the front. */
+static bool take_number(struct str *s, size_t digits, int *out)
+{
+    int value = 0;
+
+    if (s->n < digits)
+        return false;
+    for (size_t i = 0; i < digits; i++) {
+        if (!is_digit(s->p[i]))
+            return false;
+        value = value * 10 + (s->p[i] - '0');
+    }
+    s->p += digits;
+    s->n -= digits;
+    *out = value;
+    return true;
+}
+
+static bool take_any(struct str *s, char a, char b)
+{
+    if (!s->n || (s->p[0] != a && s->p[0] != b))
+        return false;
+    s->p++;
+    s->n--;
+    return true;
+}
+
+static bool take(struct str *s, char c)
+{
+    return take_any(s, c, c);
+}
+
+static bool take_date(struct str *s, int64_t *days)
+{
+    static const int month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    int year, month, day;
+
+    if (!take_number(s, 4, &year) || !take(s, '-') || !take_number(s, 2, &month) || !take(s, '-') ||
+        !take_number(s, 2, &day))
+        return false;
+    if (year < 1 || month < 1 || month > 12 || day < 1)
+        return false;
+
+    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+
+    if (day > month_days[month - 1] + (month == 2 && leap))
+        return false;
+    *days = days_of(year, month, day);
+    return true;
+}
+
+/* Digits beyond the microsecond are read and dropped. */
+static bool take_fraction(struct str *s, int *micros)
+{
+    int unit = 100000;
+
+    *micros = 0;
+    if (!take_any(s, '.', ','))
+        return true;
+    if (!s->n || !is_digit(s->p[0]))
+        return false;
+    while (s->n && is_digit(s->p[0])) {
+        *micros += (s->p[0] - '0') * unit;
+        unit /= 10;
+        s->p++;
+        s->n--;
+    }
+    return true;
+}
+
+static bool take_time(struct str *s, int64_t *us)
+{
+    int hour, minute, second = 0, micros = 0;
+
+    if (!take_number(s, 2, &hour) || !take(s, ':') || !take_number(s, 2, &minute))
+        return false;
+    if (take(s, ':') && (!take_number(s, 2, &second) || !take_fraction(s, &micros)))
+        return false;
+    if (hour > 23 || minute > 59 || second > 60)
+        return false;
+    *us = (hour * 3600 + minute * 60 + second) * CLOCK_SECOND + micros;
+    return true;
+}
+
+static bool take_zone(struct str *s, int64_t *us)
+{
+    int hours, minutes = 0;
+
+    *us = 0;
+    if (s->n == 0 || take_any(s, 'Z', 'z'))
+        return true;
+
+    bool west = s->p[0] == '-';
+
+    if (!take_any(s, '+', '-') || !take_number(s, 2, &hours))
+        return false;
+    if (take(s, ':') || s->n) {
+        if (!take_number(s, 2, &minutes))
+            return false;
+    }
+    if (hours > 23 || minutes > 59)
+        return false;
+    *us = (hours * 3600 + minutes * 60) * CLOCK_SECOND * (west ? -1 : 1);
+    return true;
+}
+
+bool clock_parse_iso(struct str text, int64_t *us)
+{
+    int64_t days, of_day = 0, zone = 0;
+
+    if (!take_date(&text, &days))
+        return false;
+    if (text.n) {
+        if (!take_any(&text, 'T', 't') && !take(&text, ' '))
+            return false;
+        if (!take_time(&text, &of_day) || !take_zone(&text, &zone) || text.n)
+            return false;
+    }
+    *us = days * SECONDS_A_DAY * CLOCK_SECOND + of_day - zone;
+    return true;
+}
+
+bool clock_parse_span(struct str text, int64_t *ms)
+{
+    int64_t value = 0, unit = 1000;
+
+    if (!text.n || !is_digit(text.p[0]))
+        return false;
+    while (text.n && is_digit(text.p[0])) {
+        int digit = text.p[0] - '0';
+
+        if (value > (INT64_MAX - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+        text.p++;
+        text.n--;
+    }
+    if (take(&text, 'm'))
+        unit = 60 * 1000;
+    else if (take(&text, 'h'))
+        unit = 3600 * 1000;
+    else if (take(&text, 'd'))
+        unit = (int64_t)SECONDS_A_DAY * 1000;
+    else
+        take(&text, 's');
+    if (text.n || value > INT64_MAX / unit)
+        return false;
+    *ms = value * unit;
+    return true;
+}

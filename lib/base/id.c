@@ -1,0 +1,38 @@
+#include "base/id.h"
+
+#include <uuid/uuid.h>
+
+void id_add_message(struct buf *out, int64_t epoch_ms)
+{
+    uuid_t u;
+
+    /* The first bytes of a version 4 UUID are random; version and variant stand further on. */
+    uuid_generate_random(u);
+    buf_addf(out, "%lld-%02x%02x%02x%02x", (long long)epoch_ms, u[0], u[1], u[2], u[3]);
+}
+
+void id_add_session(struct buf *out, int64_t epoch_ms)
+{
+    uuid_t u;
+
+    uuid_generate_random(u);
+    buf_addf(out, "sess_%lld_%02x%02x%02x", (long long)epoch_ms, u[0], u[1], u[2]);
+}
+
+static bool is_alnum(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+bool id_session_valid(struct str id)
+{
+    if (id.n < 1 || id.n > 128 || !is_alnum(id.p[0]))
+        return false;
+    for (size_t i = 1; i < id.n; i++) {
+        char c = id.p[i];
+
+        if (!is_alnum(c) && c != '.' && c != '_' && c != ':' && c != '-')
+            return false;
+    }
+    return !str_eq_c(id, "current") && !str_eq_c(id, "last");
+}

@@ -1,0 +1,408 @@
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+
+/* The most that one read asks for. */
+#define READ_SIZE ((size_t)1 << 16)
+
+int io_fill_std_fds(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0)
+            continue;
+
+        /* open(2) gives the lowest free number, which is fd. It stays open over exec(2): a child
+         * must not find the hole again. */
+        int got = open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_NOCTTY);
+
+        if (got < 0)
+            return -1;
+        if (got != fd) {
+            close(got);
+            errno = EBADF;
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* What a thing that is no regular file is called in a message. */
+static const char *kind_name(mode_t mode)
+{
+    if (S_ISDIR(mode))
+        return "is a directory";
+    if (S_ISLNK(mode))
+        return "is a symbolic link";
+    if (S_ISFIFO(mode))
+        return "is a FIFO";
+    if (S_ISSOCK(mode))
+        return "is a socket";
+    if (S_ISCHR(mode) || S_ISBLK(mode))
+        return "is a device";
+    return "is not a regular file";
+}
+
+static int kind_errno(mode_t mode)
+{
+    if (S_ISDIR(mode))
+        return EISDIR;
+    return S_ISLNK(mode) ? ELOOP : EINVAL;
+}
+
+/* open(2) repeated over EINTR; a file that this makes has exactly `mode`, whatever the umask. */
+static int open_exact(const char *path, int flags, mode_t mode)
+{
+    int fd;
+
+    do {
+        fd = open(path, flags, mode);
+    } while (fd < 0 && errno == EINTR);
+    if (fd >= 0 && (flags & O_CREAT) && (flags & O_EXCL) && fchmod(fd, mode) < 0) {
+        int saved = errno;
+
+        close(fd);
+        unlink(path);
+        errno = saved;
+        return -1;
+    }
+    return fd;
+}
+
+/* O_CREAT taken apart, so that it is known whether the file is new and its mode may be set. */
+static int open_or_create(const char *path, int flags, mode_t mode)
+{
+    if (!(flags & O_CREAT) || (flags & O_EXCL))
+        return open_exact(path, flags, mode);
+
+    int fd = -1;
+
+    /* Another process may remove it or make it between the two calls. */
+    for (int tries = 0; tries < 100; tries++) {
+        fd = open_exact(path, flags & ~O_CREAT, mode);
+        if (fd >= 0 || errno != ENOENT)
+            break;
+        fd = open_exact(path, flags | O_EXCL, mode);
+        if (fd >= 0 || errno != EEXIST)
+            break;
+    }
+    return fd;
+}
+
+/* Says why `path` could not be opened, naming what it is when that is the reason. */
+static int open_failed(const char *path, int errnum, struct err *e)
+{
+    struct stat st;
+    bool special = errnum == ELOOP || errnum == ENXIO || errnum == EISDIR || errnum == ENODEV;
+
+    /* ELOOP may also come from the directories above: then lstat fails or shows no link. */
+    if (special && lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return err_set(e, ERR_FAILURE, "cannot open '%s': %s", path, kind_name(st.st_mode));
+    return err_sys(e, errnum, "cannot open '%s'", path);
+}
+
+int io_open_regular(const char *path, int flags, mode_t mode, struct stat *st, int *errnum,
+                    struct err *e)
+{
+    struct stat own;
+    int reason;
+
+    if (!st)
+        st = &own;
+
+    /* O_NONBLOCK: opening a FIFO must not wait for its other end. It means nothing for the regular
+     * file that is left after the check. */
+    int fd = open_or_create(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode);
+
+    if (fd < 0) {
+        reason = errno;
+        open_failed(path, reason, e);
+        goto out;
+    }
+    if (fstat(fd, st) < 0) {
+        reason = errno;
+        err_sys(e, reason, "cannot open '%s'", path);
+        goto out;
+    }
+    if (S_ISREG(st->st_mode))
+        return fd;
+    reason = kind_errno(st->st_mode);
+    err_set(e, ERR_FAILURE, "cannot open '%s': %s", path, kind_name(st->st_mode));
+
+out:
+    if (fd >= 0)
+        close(fd);
+    if (errnum)
+        *errnum = reason;
+    return -1;
+}
+
+int io_open_input(const char *path, struct err *e)
+{
+    struct stat st;
+    int fd = open_exact(path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
+
+    if (fd < 0)
+        return err_sys(e, errno, "cannot open '%s'", path);
+    if (fstat(fd, &st) < 0)
+        err_sys(e, errno, "cannot open '%s'", path);
+    else if (S_ISDIR(st.st_mode))
+        err_set(e, ERR_FAILURE, "cannot open '%s': %s", path, kind_name(st.st_mode));
+    else
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* After a failed read or write: is it worth repeating? A descriptor that somebody else made
+ * non-blocking (a terminal shared with another program) is waited for. */
+static bool try_again(int fd, short events)
+{
+    if (errno == EINTR)
+        return true;
+    if (errno != EAGAIN && errno != EWOULDBLOCK)
+        return false;
+
+    struct pollfd pfd = {.fd = fd, .events = events};
+
+    return poll(&pfd, 1, -1) > 0 || errno == EINTR;
+}
+
+int io_write_all(int fd, const void *p, size_t n)
+{
+    const char *at = p;
+
+    while (n) {
+        ssize_t done = write(fd, at, n);
+
+        if (done > 0) {
+            at += done;
+            n -= (size_t)done;
+        } else if (done == 0) {
+            errno = EIO;
+            return -1;
+        } else if (!try_again(fd, POLLOUT)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static ssize_t read_some(int fd, void *p, size_t n)
+{
+    ssize_t got;
+
+    do {
+        got = read(fd, p, n);
+    } while (got < 0 && try_again(fd, POLLIN));
+    return got;
+}
+
+ssize_t io_read_full(int fd, void *p, size_t n)
+{
+    size_t have = 0;
+
+    while (have < n) {
+        ssize_t got = read_some(fd, (char *)p + have, n - have);
+
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        have += (size_t)got;
+    }
+    return (ssize_t)have;
+}
+
+ssize_t io_pread_full(int fd, void *p, size_t n, off_t offset)
+{
+    size_t have = 0;
+
+    while (have < n) {
+        ssize_t got = pread(fd, (char *)p + have, n - have, offset + (off_t)have);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        have += (size_t)got;
+    }
+    return (ssize_t)have;
+}
+
+int io_read_some(int fd, struct buf *b)
+{
+    size_t left = b->max - b->len;
+    size_t want = left < READ_SIZE ? left : READ_SIZE;
+    char beyond = '\0';
+    /* At the maximum one more byte tells the end from too much. */
+    char *to = want ? buf_room(b, want) : &beyond;
+    ssize_t got = to ? read_some(fd, to, want ? want : 1) : 1;
+
+    if (got <= 0)
+        return (int)got;
+    if (!to || to == &beyond) {
+        b->overflow = true;
+        errno = EFBIG;
+        return -1;
+    }
+    buf_grew(b, (size_t)got);
+    return 1;
+}
+
+int io_read_all(int fd, struct buf *b)
+{
+    int more;
+
+    do {
+        more = io_read_some(fd, b);
+    } while (more > 0);
+    return more;
+}
+
+int io_read_file(const char *path, struct buf *b, struct err *e)
+{
+    int fd = io_open_input(path, e);
+
+    if (fd < 0)
+        return -1;
+
+    int result = io_read_all(fd, b);
+
+    if (result < 0)
+        err_sys(e, errno, "cannot read '%s'", path);
+    close(fd);
+    return result;
+}
+
+/* A new file beside `path`; its name is in *name. -1 with errno set. */
+static int open_temporary(const char *path, struct buf *name)
+{
+    int fd = -1;
+
+    /* A name that is taken was left behind by a process of this number that was killed. */
+    for (int n = 0; n < 100 && fd < 0; n++) {
+        buf_clear(name);
+        buf_addf(name, "%s.%ld.%d.tmp", path, (long)getpid(), n);
+        fd = open_exact(buf_c(name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    return fd;
+}
+
+int io_replace_file(const char *path, struct str content, struct err *e)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    struct stat st;
+    bool made = false;
+    int result = -1;
+
+    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return err_set(e, ERR_FAILURE, "cannot write '%s': %s", path, kind_name(st.st_mode));
+
+    int fd = open_temporary(path, &name);
+
+    if (fd < 0)
+        goto out;
+    made = true;
+    if (io_write_all(fd, content.p, content.n) < 0 || fsync(fd) < 0)
+        goto out;
+
+    int closed = close(fd);
+
+    fd = -1;
+    if (closed < 0 || rename(buf_c(&name), path) < 0)
+        goto out;
+    made = false;
+    result = io_sync_dir_of(path);
+
+out:
+    if (result < 0)
+        err_sys(e, errno, "cannot write '%s'", path);
+    if (fd >= 0)
+        close(fd);
+    if (made)
+        unlink(buf_c(&name));
+    buf_release(&name);
+    return result;
+}
+
+int io_sync_dir_of(const char *path)
+{
+    char *dir = path_parent(path);
+    int fd = open_exact(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    int result = fd < 0 ? -1 : fsync(fd);
+    int saved = errno;
+
+    if (fd >= 0)
+        close(fd);
+    free(dir);
+    /* Some network file systems cannot sync a directory and need not. */
+    if (fd >= 0 && result < 0 && saved == EINVAL)
+        return 0;
+    errno = saved;
+    return result;
+}
+
+static bool is_dir(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* 1 made, 0 there already, -1 with errno set: ENOENT when the parent is missing. */
+static int make_dir(const char *path)
+{
+    if (mkdir(path, 0700) < 0) {
+        /* A read-only or automounted parent may say something else than EEXIST. */
+        int saved = errno;
+
+        if (saved != ENOENT && is_dir(path))
+            return 0;
+        errno = saved;
+        return -1;
+    }
+    /* The umask may have taken bits away that we need. */
+    if (chmod(path, 0700) < 0 || io_sync_dir_of(path) < 0)
+        return -1;
+    return 1;
+}
+
+/* Each level of recursion takes a component off; a path too deep for that is ENAMETOOLONG. */
+static int make_dirs(const char *path)
+{
+    int made = make_dir(path);
+
+    if (made >= 0 || errno != ENOENT)
+        return made;
+
+    char *parent = path_parent(path);
+    int above = -1;
+
+    if (strcmp(parent, path) != 0 && strcmp(parent, ".") != 0)
+        above = make_dirs(parent);
+    free(parent);
+    return above < 0 ? -1 : make_dir(path);
+}
+
+int io_make_dirs(const char *path, struct err *e)
+{
+    int made = make_dirs(path);
+
+    if (made < 0)
+        return err_sys(e, errno, "cannot make directory '%s'", path);
+    return made;
+}

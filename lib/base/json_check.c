@@ -1,0 +1,276 @@
+#include "base/json_check.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+/*
+ * One scanner reads every byte of a history, so its common case is a tight loop: the plain text
+ * inside strings. It builds nothing and recurses nowhere; open brackets wait on a stack of
+ * JSON_DEPTH bytes.
+ */
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_hex_digit(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static const char *skip_space(const char *p, const char *end)
+{
+    while (p < end && is_space(*p))
+        p++;
+    return p;
+}
+
+/* Each byte of a word the same. */
+#define EVERY(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/*
+ * Is any of eight bytes a quote, a backslash, a control character or not ASCII? With h = 80 in each
+ * byte, (w - n) & ~w & h is non-zero just when some byte of w is below n.
+ */
+static bool has_special(uint64_t w)
+{
+    uint64_t quote = w ^ EVERY('"');
+    uint64_t backslash = w ^ EVERY('\\');
+    uint64_t below = (w - EVERY(0x20)) & ~w;
+
+    quote = (quote - EVERY(1)) & ~quote;
+    backslash = (backslash - EVERY(1)) & ~backslash;
+    return ((quote | backslash | below | w) & EVERY(0x80)) != 0;
+}
+
+/* The first byte from p on that is not plain printable ASCII inside a string. */
+static const char *skip_plain(const char *p, const char *end)
+{
+    uint64_t w;
+
+    for (; end - p >= (ptrdiff_t)sizeof(w); p += sizeof(w)) {
+        memcpy(&w, p, sizeof(w));
+        if (has_special(w))
+            break;
+    }
+    while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 && *p != '"' &&
+           *p != '\\')
+        p++;
+    return p;
+}
+
+/* The following move *at behind what they take; on failure it stays on the offending byte. */
+
+static bool take_escape(const char **at, const char *end)
+{
+    const char *p = *at + 1;
+    int digits = p < end && *p == 'u' ? 4 : 0;
+
+    *at = p;
+    if (p == end || *p == '\0' || !strchr("\"\\/bfnrtu", *p))
+        return false;
+    for (p++; digits; digits--, p++) {
+        *at = p;
+        if (p == end || !is_hex_digit(*p))
+            return false;
+    }
+    *at = p;
+    return true;
+}
+
+/* A run of text beyond ASCII. */
+static bool take_utf8(const char **at, const char *end)
+{
+    *at += utf8_valid_beyond_ascii((struct str){*at, (size_t)(end - *at)});
+    return *at == end || (unsigned char)**at < 0x80;
+}
+
+static bool take_string(const char **at, const char *end)
+{
+    const char *p = *at;
+
+    if (p == end || *p != '"')
+        return false;
+    for (p++;;) {
+        p = skip_plain(p, end);
+        *at = p;
+        if (p == end || (unsigned char)*p < 0x20)
+            return false;
+        if (*p == '"') {
+            *at = p + 1;
+            return true;
+        }
+        if (!(*p == '\\' ? take_escape(&p, end) : take_utf8(&p, end))) {
+            *at = p;
+            return false;
+        }
+    }
+}
+
+static bool take_digits(const char **at, const char *end)
+{
+    const char *p = *at;
+
+    while (p < end && is_digit(*p))
+        p++;
+
+    bool some = p > *at;
+
+    *at = p;
+    return some;
+}
+
+static bool take_number(const char **at, const char *end)
+{
+    if (*at < end && **at == '-')
+        (*at)++;
+    if (*at < end && **at == '0')
+        (*at)++;
+    else if (!take_digits(at, end))
+        return false;
+    if (*at < end && **at == '.') {
+        (*at)++;
+        if (!take_digits(at, end))
+            return false;
+    }
+    if (*at < end && (**at == 'e' || **at == 'E')) {
+        (*at)++;
+        if (*at < end && (**at == '+' || **at == '-'))
+            (*at)++;
+        if (!take_digits(at, end))
+            return false;
+    }
+    return true;
+}
+
+static bool take_word(const char **at, const char *end, const char *word)
+{
+    size_t n = strlen(word);
+
+    if ((size_t)(end - *at) < n || memcmp(*at, word, n) != 0)
+        return false;
+    *at += n;
+    return true;
+}
+
+/* `"key" :` with the white space round it. */
+static bool take_key(const char **at, const char *end)
+{
+    *at = skip_space(*at, end);
+    if (!take_string(at, end))
+        return false;
+    *at = skip_space(*at, end);
+    return take_word(at, end, ":");
+}
+
+static bool take_scalar(const char **at, const char *end)
+{
+    switch (**at) {
+    case '"':
+        return take_string(at, end);
+    case 't':
+        return take_word(at, end, "true");
+    case 'f':
+        return take_word(at, end, "false");
+    case 'n':
+        return take_word(at, end, "null");
+    default:
+        return take_number(at, end);
+    }
+}
+
+/* The brackets that are open, each as the one that will close it. */
+struct nest {
+    size_t depth;
+    char close[JSON_DEPTH];
+};
+
+/* `[` or `{`, and the first key. *empty when it closes at once. */
+static bool take_open(const char **at, const char *end, struct nest *nest, bool *empty)
+{
+    char close = **at == '{' ? '}' : ']';
+
+    if (nest->depth == JSON_DEPTH)
+        return false;
+    *at = skip_space(*at + 1, end);
+    *empty = *at < end && **at == close;
+    if (*empty) {
+        (*at)++;
+        return true;
+    }
+    nest->close[nest->depth++] = close;
+    return close == ']' || take_key(at, end);
+}
+
+/* What follows a value: closing brackets, or a comma and the next key; nothing at depth 0. */
+static bool take_after(const char **at, const char *end, struct nest *nest)
+{
+    while (nest->depth) {
+        char close = nest->close[nest->depth - 1];
+
+        *at = skip_space(*at, end);
+        if (*at == end)
+            return false;
+        if (**at == close) {
+            (*at)++;
+            nest->depth--;
+            continue;
+        }
+        return take_word(at, end, ",") && (close == ']' || take_key(at, end));
+    }
+    return true;
+}
+
+static bool take_value(const char **at, const char *end)
+{
+    struct nest nest;
+
+    nest.depth = 0;
+    do {
+        bool taken;
+
+        *at = skip_space(*at, end);
+        if (*at == end)
+            return false;
+        if (**at == '{' || **at == '[') {
+            bool empty;
+
+            if (!take_open(at, end, &nest, &empty))
+                return false;
+            taken = empty;
+        } else {
+            if (!take_scalar(at, end))
+                return false;
+            taken = true;
+        }
+        if (taken && !take_after(at, end, &nest))
+            return false;
+    } while (nest.depth);
+    return true;
+}
+
+bool json_check(struct str text, struct str *value, size_t *at)
+{
+    const char *start = text.n ? text.p : "";
+    const char *end = start + text.n;
+    const char *first = skip_space(start, end);
+    const char *p = first;
+    bool valid = take_value(&p, end);
+
+    if (valid) {
+        *value = (struct str){first, (size_t)(p - first)};
+        p = skip_space(p, end);
+        valid = p == end;
+    }
+    if (!valid && at)
+        *at = (size_t)(p - start);
+    return valid;
+}

@@ -1,0 +1,74 @@
+#include "base/mem.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The one writable global of the library: a program has one way to end. */
+static void (*exhaustion_handler)(void);
+
+void mem_on_exhaustion(void (*handler)(void))
+{
+    exhaustion_handler = handler;
+}
+
+void mem_exhausted(void)
+{
+    if (exhaustion_handler)
+        exhaustion_handler();
+    abort();
+}
+
+void *mem_zalloc(size_t n)
+{
+    void *p = calloc(1, n ? n : 1);
+
+    if (!p)
+        mem_exhausted();
+    return p;
+}
+
+void *mem_resize(void *p, size_t count, size_t size)
+{
+    if (size && count > SIZE_MAX / size)
+        mem_exhausted();
+
+    /* realloc to 0 bytes may free and return NULL. */
+    size_t n = count * size;
+    void *q = realloc(p, n ? n : 1);
+
+    if (!q)
+        mem_exhausted();
+    return q;
+}
+
+char *mem_copy(const void *p, size_t n)
+{
+    if (n == SIZE_MAX)
+        mem_exhausted();
+
+    char *copy = malloc(n + 1);
+
+    if (!copy)
+        mem_exhausted();
+    if (n)
+        memcpy(copy, p, n);
+    copy[n] = '\0';
+    return copy;
+}
+
+void *mem_grow(void *p, size_t *cap, size_t need, size_t size)
+{
+    if (p && need <= *cap)
+        return p;
+
+    size_t n = *cap > SIZE_MAX / 2 ? SIZE_MAX : *cap * 2;
+
+    if (n < 8)
+        n = 8;
+    if (n < need)
+        n = need;
+    p = mem_resize(p, n, size);
+    *cap = n;
+    return p;
+}

@@ -1,0 +1,58 @@
+#include "base/path.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+
+char *path_join(const char *dir, const char *name)
+{
+    struct buf b = BUF_INIT(SIZE_MAX);
+
+    if (name[0] != '/') {
+        buf_add_c(&b, dir);
+        if (b.len && b.data[b.len - 1] != '/')
+            buf_add_byte(&b, '/');
+    }
+    buf_add_c(&b, name);
+    return buf_detach(&b);
+}
+
+/* Without slashes at its end, but `/` stays. */
+static size_t length_without_slashes(const char *path, size_t n)
+{
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    return n;
+}
+
+char *path_parent(const char *path)
+{
+    size_t n = length_without_slashes(path, strlen(path));
+
+    while (n && path[n - 1] != '/')
+        n--;
+    if (n == 0)
+        return mem_copy(".", 1);
+    return mem_copy(path, length_without_slashes(path, n));
+}
+
+const char *path_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+char *path_real(const char *path, struct err *e)
+{
+    char *real = realpath(path, NULL);
+
+    if (!real)
+        err_sys(e, errno, "cannot resolve '%s'", path);
+    return real;
+}

@@ -1,0 +1,356 @@
+#include "base/utf8.h"
+
+#include <string.h>
+#include <utf8proc.h>
+
+static unsigned char byte_at(struct str s, size_t i)
+{
+    return (unsigned char)s.p[i];
+}
+
+/*
+ * What a lead byte asks for (Unicode table 3-7): the length of the sequence, 0 when it leads none,
+ * and the range of its second byte, which keeps out overlong forms, surrogates and what lies above
+ * U+10FFFF. Bytes after the second are 80 to BF.
+ */
+static size_t lead_of(unsigned char c, unsigned char *low, unsigned char *high)
+{
+    *low = 0x80;
+    *high = 0xbf;
+    if (c >= 0xc2 && c <= 0xdf)
+        return 2;
+    if (c >= 0xe0 && c <= 0xef) {
+        if (c == 0xe0)
+            *low = 0xa0;
+        else if (c == 0xed)
+            *high = 0x9f;
+        return 3;
+    }
+    if (c >= 0xf0 && c <= 0xf4) {
+        if (c == 0xf0)
+            *low = 0x90;
+        else if (c == 0xf4)
+            *high = 0x8f;
+        return 4;
+    }
+    return 0;
+}
+
+size_t utf8_decode(struct str s, int32_t *cp)
+{
+    unsigned char lead = byte_at(s, 0);
+    unsigned char low, high;
+
+    if (lead < 0x80) {
+        *cp = lead;
+        return 1;
+    }
+
+    size_t length = lead_of(lead, &low, &high);
+    int32_t value = length == 2 ? lead & 0x1f : length == 3 ? lead & 0x0f : lead & 0x07;
+
+    *cp = -1;
+    if (length == 0)
+        return 1;
+    for (size_t i = 1; i < length; i++) {
+        if (i == s.n)
+            return 0;
+
+        unsigned char c = byte_at(s, i);
+
+        if (c < low || c > high)
+            return i;
+        value = value << 6 | (c & 0x3f);
+        low = 0x80;
+        high = 0xbf;
+    }
+    *cp = value;
+    return length;
+}
+
+size_t utf8_encode(int32_t cp, char out[4])
+{
+    uint32_t c = (uint32_t)cp;
+
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (char)(0xc0 | c >> 6);
+        out[1] = (char)(0x80 | (c & 0x3f));
+        return 2;
+    }
+    if (c < 0x10000) {
+        out[0] = (char)(0xe0 | c >> 12);
+        out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (c & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | (c >> 18 & 0x07));
+    out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (c & 0x3f));
+    return 4;
+}
+
+/* Length of the ASCII at the start of s from offset i, eight bytes at a time while they last. */
+static size_t skip_ascii(struct str s, size_t i)
+{
+    uint64_t eight;
+
+    for (; s.n - i >= sizeof(eight); i += sizeof(eight)) {
+        memcpy(&eight, s.p + i, sizeof(eight));
+        if (eight & UINT64_C(0x8080808080808080))
+            break;
+    }
+    while (i < s.n && byte_at(s, i) < 0x80)
+        i++;
+    return i;
+}
+
+static bool continues(struct str s, size_t i)
+{
+    return (byte_at(s, i) & 0xc0) == 0x80;
+}
+
+/* The length of a code point of two or three bytes whose second byte may be any continuation, which
+ * are most of those beyond ASCII; else 0. */
+static size_t common_length(struct str s, size_t i)
+{
+    unsigned char c = byte_at(s, i);
+
+    if (c >= 0xe1 && c <= 0xef && c != 0xed)
+        return s.n - i >= 3 && continues(s, i + 1) && continues(s, i + 2) ? 3 : 0;
+    return c >= 0xc2 && c <= 0xdf && s.n - i >= 2 && continues(s, i + 1) ? 2 : 0;
+}
+
+size_t utf8_valid_beyond_ascii(struct str s)
+{
+    size_t i = 0;
+
+    while (i < s.n && byte_at(s, i) >= 0x80) {
+        size_t length = common_length(s, i);
+        int32_t cp = 0;
+
+        if (!length)
+            length = utf8_decode((struct str){s.p + i, s.n - i}, &cp);
+        if (cp < 0)
+            break;
+        i += length;
+    }
+    return i;
+}
+
+size_t utf8_valid(struct str s)
+{
+    size_t i = 0;
+
+    while (i < s.n) {
+        i = skip_ascii(s, i);
+
+        size_t n = utf8_valid_beyond_ascii((struct str){s.p + i, s.n - i});
+
+        if (n == 0)
+            break;
+        i += n;
+    }
+    return i;
+}
+
+/* The step of every loop over text that may be ill-formed: a sequence cut off by the end of s
+ * counts as ill-formed to that end. */
+static size_t decode_whole(struct str s, int32_t *cp)
+{
+    size_t length = utf8_decode(s, cp);
+
+    return length ? length : s.n;
+}
+
+static struct str skip(struct str s, size_t n)
+{
+    return (struct str){s.p + n, s.n - n};
+}
+
+/* Adds what of s is decided; returns how many bytes at its end are the start of a code point. */
+static size_t add_repaired(struct buf *out, struct str s)
+{
+    while (s.n) {
+        size_t valid = utf8_valid(s);
+        int32_t cp;
+
+        buf_add(out, s.p, valid);
+        s = skip(s, valid);
+        if (!s.n)
+            break;
+
+        size_t bad = utf8_decode(s, &cp);
+
+        if (!bad)
+            return s.n;
+        buf_add_c(out, UTF8_REPLACEMENT);
+        s = skip(s, bad);
+    }
+    return 0;
+}
+
+void utf8_add_repaired(struct buf *out, struct str s)
+{
+    if (add_repaired(out, s))
+        buf_add_c(out, UTF8_REPLACEMENT);
+}
+
+struct str utf8_first(struct str s, size_t count)
+{
+    size_t i = 0;
+
+    for (; count && i < s.n; count--) {
+        int32_t cp;
+
+        i += decode_whole(skip(s, i), &cp);
+    }
+    return (struct str){s.p, i};
+}
+
+size_t utf8_count(struct str s)
+{
+    size_t count = 0;
+
+    for (; s.n; count++) {
+        int32_t cp;
+
+        s = skip(s, decode_whole(s, &cp));
+    }
+    return count;
+}
+
+void utf8_stream_feed(struct utf8_stream *u, struct str piece, struct buf *out)
+{
+    while (u->held_len && piece.n) {
+        int32_t cp;
+
+        u->held[u->held_len] = piece.p[0];
+
+        size_t length = utf8_decode((struct str){u->held, u->held_len + 1}, &cp);
+
+        /* What is held was a good beginning, so it is this byte that does not continue it: it is
+         * looked at afresh. */
+        if (length && cp < 0) {
+            buf_add_c(out, UTF8_REPLACEMENT);
+            u->held_len = 0;
+            break;
+        }
+        u->held_len++;
+        piece = skip(piece, 1);
+        if (length) {
+            buf_add(out, u->held, u->held_len);
+            u->held_len = 0;
+        }
+    }
+    if (!piece.n)
+        return;
+
+    size_t rest = add_repaired(out, piece);
+
+    memcpy(u->held, piece.p + piece.n - rest, rest);
+    u->held_len = rest;
+}
+
+void utf8_stream_end(struct utf8_stream *u, struct buf *out)
+{
+    if (u->held_len)
+        buf_add_c(out, UTF8_REPLACEMENT);
+    u->held_len = 0;
+}
+
+int32_t utf8_fold(int32_t cp)
+{
+    utf8proc_int32_t folded[4];
+    int boundary = 0;
+
+    if (cp < 0x80)
+        return cp >= 'A' && cp <= 'Z' ? cp + ('a' - 'A') : cp;
+
+    /* Its folding is two code points, or Turkic; its lower case is not its folding. */
+    if (cp == 0x130)
+        return cp;
+
+    /* Most have none: this is what the call below would find out slowly. */
+    if (utf8proc_get_property(cp)->casefold_seqindex == UINT16_MAX)
+        return cp;
+
+    /* A folding to several code points (status F) often stands beside one to a single one (S),
+     * which utf8proc knows as the lower case. */
+    if (utf8proc_decompose_char(cp, folded, 4, UTF8PROC_CASEFOLD, &boundary) == 1)
+        return folded[0];
+    return utf8proc_tolower(cp);
+}
+
+/* The ASCII at the start of s; returns the rest. */
+static struct str add_ascii_folded(struct buf *out, struct str s)
+{
+    size_t n = skip_ascii(s, 0);
+    char *to = buf_room(out, n);
+
+    if (to) {
+        for (size_t i = 0; i < n; i++) {
+            char c = s.p[i];
+
+            to[i] = (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+        }
+        buf_grew(out, n);
+    }
+    return skip(s, n);
+}
+
+void utf8_add_folded(struct buf *out, struct str s)
+{
+    while (s.n) {
+        size_t same = 0; /* length of what stands at the start of s and is its own folding */
+
+        s = add_ascii_folded(out, s);
+        while (same < s.n && byte_at(s, same) >= 0x80) {
+            int32_t cp;
+            size_t length = decode_whole(skip(s, same), &cp);
+            int32_t folded = cp < 0 ? cp : utf8_fold(cp);
+
+            if (folded == cp) {
+                same += length;
+                continue;
+            }
+
+            char bytes[4];
+
+            buf_add(out, s.p, same);
+            buf_add(out, bytes, utf8_encode(folded, bytes));
+            s = skip(s, same + length);
+            same = 0;
+        }
+        buf_add(out, s.p, same);
+        s = skip(s, same);
+    }
+}
+
+int utf8_width(int32_t cp)
+{
+    if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0))
+        return 0;
+    return cp < 0x7f ? 1 : utf8proc_charwidth(cp);
+}
+
+struct str utf8_fit(struct str s, size_t columns)
+{
+    size_t end = 0;
+
+    while (end < s.n) {
+        int32_t cp;
+        size_t n = utf8_decode((struct str){s.p + end, s.n - end}, &cp);
+        size_t width = cp < 0 || n == 0 ? 1 : (size_t)utf8_width(cp);
+
+        if (width > columns)
+            break;
+        columns -= width;
+        end += n ? n : s.n - end;
+    }
+    return (struct str){s.p, end};
+}

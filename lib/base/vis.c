@@ -1,0 +1,194 @@
+#include "base/vis.h"
+
+#include <string.h>
+
+/* Above ASCII, in order. */
+static const struct {
+    int32_t first, last;
+} unsafe_ranges[] = {
+    {0x80, 0x9f},     {0x61c, 0x61c},   {0x200e, 0x200f}, {0x2028, 0x202e},   {0x2066, 0x2069},
+    {0xd800, 0xdfff}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f}, {0x110000, INT32_MAX},
+};
+
+bool vis_unsafe(int32_t cp)
+{
+    if (cp < 0x20)
+        return cp != '\n' && cp != '\t';
+    if (cp < 0x7f)
+        return false;
+    if (cp == 0x7f)
+        return true;
+    for (size_t i = 0; i < sizeof(unsafe_ranges) / sizeof(unsafe_ranges[0]); i++) {
+        if (cp <= unsafe_ranges[i].last)
+            return cp >= unsafe_ranges[i].first;
+    }
+    return false;
+}
+
+static void show(struct buf *out, int32_t cp)
+{
+    if (cp < 0x80)
+        buf_addf(out, "^%c", (int)(cp ^ 0x40));
+    else
+        buf_addf(out, "<U+%04X>", (unsigned)cp);
+}
+
+static void show_bytes(struct buf *out, const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        buf_addf(out, "<%02X>", (unsigned)(unsigned char)p[i]);
+}
+
+/* Length of what needs no look beyond the single byte. */
+static size_t plain_length(struct str s)
+{
+    size_t i = 0;
+
+    while (i < s.n && ((s.p[i] >= 0x20 && s.p[i] < 0x7f) || s.p[i] == '\n' || s.p[i] == '\t'))
+        i++;
+    return i;
+}
+
+static struct str skip(struct str s, size_t n)
+{
+    return (struct str){s.p + n, s.n - n};
+}
+
+/* Adds the first character of s (s.n > 0) made safe and returns its length; 0 when the bytes that
+ * follow s decide what it is. */
+static size_t add_one(struct buf *out, struct str s)
+{
+    int32_t cp;
+    size_t n = utf8_decode(s, &cp);
+
+    if (n == 0 || (cp == '\r' && s.n == 1))
+        return 0;
+    if (cp < 0)
+        show_bytes(out, s.p, n);
+    else if (vis_unsafe(cp) && !(cp == '\r' && s.p[1] == '\n'))
+        show(out, cp);
+    else
+        buf_add(out, s.p, n);
+    return n;
+}
+
+/* Adds what of s is decided; returns how many bytes at its end are not. */
+static size_t add_decided(struct buf *out, struct str s)
+{
+    for (;;) {
+        size_t n = plain_length(s);
+
+        buf_add(out, s.p, n);
+        s = skip(s, n);
+        if (!s.n)
+            return 0;
+        n = add_one(out, s);
+        if (!n)
+            return s.n;
+        s = skip(s, n);
+    }
+}
+
+/* The bytes at the end of a text that waited for more. */
+static void add_rest(struct buf *out, const char *p, size_t n)
+{
+    if (n && p[0] == '\r')
+        show(out, '\r');
+    else
+        show_bytes(out, p, n);
+}
+
+void vis_feed(struct vis *v, struct str piece, struct buf *out)
+{
+    /* Byte by byte until what is held is decided. At most 4 bytes are together: a code point's 3
+     * and the one that completes or breaks it. */
+    while (v->held_len && piece.n) {
+        v->held[v->held_len++] = piece.p[0];
+        piece = skip(piece, 1);
+
+        size_t n = add_one(out, (struct str){v->held, v->held_len});
+
+        v->held_len -= n;
+        memmove(v->held, v->held + n, v->held_len);
+
+        /* The byte that broke it off may be whole by itself. */
+        if (n && v->held_len) {
+            n = add_one(out, (struct str){v->held, v->held_len});
+            v->held_len -= n;
+        }
+    }
+    if (!piece.n)
+        return;
+
+    size_t rest = add_decided(out, piece);
+
+    memcpy(v->held, piece.p + piece.n - rest, rest);
+    v->held_len = rest;
+}
+
+void vis_end(struct vis *v, struct buf *out)
+{
+    add_rest(out, v->held, v->held_len);
+    v->held_len = 0;
+}
+
+void vis_add(struct buf *out, struct str text)
+{
+    if (!text.n)
+        return;
+
+    size_t rest = add_decided(out, text);
+
+    add_rest(out, text.p + text.n - rest, rest);
+}
+
+/* Length of the white space at the start of s, line and paragraph separators included. */
+static size_t space_length(struct str s)
+{
+    size_t i = 0;
+
+    while (i < s.n) {
+        int32_t cp;
+        size_t n = utf8_decode(skip(s, i), &cp);
+
+        if (n == 0 || !(cp == ' ' || (cp >= '\t' && cp <= '\r') || cp == 0x85 || cp == 0x2028 ||
+                        cp == 0x2029))
+            break;
+        i += n;
+    }
+    return i;
+}
+
+/* Length of what stands before the next white space. Only bytes that can begin white space are
+ * looked at closely: no continuation byte is among them. */
+static size_t word_length(struct str s)
+{
+    size_t i = 0;
+
+    while (i < s.n) {
+        unsigned char c = (unsigned char)s.p[i];
+
+        if ((c <= ' ' || c == 0xc2 || c == 0xe2) && space_length(skip(s, i)))
+            break;
+        i++;
+    }
+    return i;
+}
+
+void vis_add_line(struct buf *out, struct str text, bool safe)
+{
+    if (text.n)
+        text = skip(text, space_length(text));
+    while (text.n) {
+        struct str word = {text.p, word_length(text)};
+
+        if (safe)
+            vis_add(out, word);
+        else
+            buf_add_str(out, word);
+        text = skip(text, word.n);
+        text = skip(text, space_length(text));
+        if (text.n)
+            buf_add_byte(out, ' ');
+    }
+}

@@ -1,0 +1,51 @@
+/*
+ * clock: a time that is read lies in the years that are read, and is the same after it was written
+ * and read again; any number is written as some time; a span is never negative.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void demand(bool held)
+{
+    if (!held)
+        abort();
+}
+
+/* With a zone a time may lie a day beyond the first and the last year. */
+#define FIRST (INT64_C(-62135596800) * CLOCK_SECOND)
+#define LAST (INT64_C(253402300800) * CLOCK_SECOND)
+#define DAY (INT64_C(86400) * CLOCK_SECOND)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct str text = {(const char *)data, size};
+    struct buf iso = BUF_INIT(BUF_SMALL);
+    int64_t us, again, ms;
+
+    if (clock_parse_iso(text, &us)) {
+        demand(us >= FIRST - DAY && us <= LAST + DAY);
+        clock_add_iso(&iso, us);
+        demand(clock_parse_iso(buf_str(&iso), &again) == (us >= FIRST && us < LAST));
+        demand(us < FIRST || us >= LAST || again == us);
+    }
+    if (clock_parse_span(text, &ms))
+        demand(ms >= 0);
+    if (size >= sizeof(us)) {
+        memcpy(&us, data, sizeof(us));
+        buf_clear(&iso);
+        clock_add_iso(&iso, us);
+        clock_add_local(&iso, us);
+        demand(!iso.overflow);
+        if (us >= FIRST && us < LAST) {
+            buf_truncate(&iso, sizeof("2024-06-27T15:00:00.000000+00:00") - 1);
+            demand(clock_parse_iso(buf_str(&iso), &again) && again == us);
+        }
+    }
+    buf_release(&iso);
+    return 0;
+}

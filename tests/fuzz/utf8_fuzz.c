@@ -1,0 +1,67 @@
+/*
+ * utf8: repaired text is valid and stable, the same however the stream was cut, and folding keeps
+ * the number of code points. The first byte says where to cut.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/utf8.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void demand(bool held)
+{
+    if (!held)
+        abort();
+}
+
+/* Feeds the text in pieces of `step` bytes, the first one of `first`. */
+static void feed(struct str text, size_t first, size_t step, struct buf *out)
+{
+    struct utf8_stream u = {{0}, 0};
+
+    for (size_t n = first; text.n; n = step) {
+        if (n > text.n)
+            n = text.n;
+        utf8_stream_feed(&u, (struct str){text.p, n}, out);
+        text.p += n;
+        text.n -= n;
+    }
+    utf8_stream_end(&u, out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct buf repaired = BUF_INIT(SIZE_MAX), other = BUF_INIT(SIZE_MAX);
+
+    if (!size)
+        return 0;
+
+    struct str text = {(const char *)data + 1, size - 1};
+    size_t valid = utf8_valid(text);
+
+    utf8_add_repaired(&repaired, text);
+    demand(utf8_valid(buf_str(&repaired)) == repaired.len);
+    demand((valid == text.n) == str_eq(text, buf_str(&repaired)));
+    demand(utf8_count(text) == utf8_count(buf_str(&repaired)));
+    utf8_add_repaired(&other, buf_str(&repaired));
+    demand(str_eq(buf_str(&repaired), buf_str(&other)));
+
+    buf_clear(&other);
+    feed(text, data[0] + 1, size, &other);
+    demand(str_eq(buf_str(&repaired), buf_str(&other)));
+    buf_clear(&other);
+    feed(text, 1, 1 + data[0] % 4, &other);
+    demand(str_eq(buf_str(&repaired), buf_str(&other)));
+
+    struct str first = utf8_first(text, data[0]);
+
+    demand(first.n <= text.n && utf8_count(first) <= data[0]);
+    buf_clear(&other);
+    utf8_add_folded(&other, buf_str(&repaired));
+    demand(utf8_valid(buf_str(&other)) == other.len);
+    demand(utf8_count(buf_str(&other)) == utf8_count(buf_str(&repaired)));
+    buf_release(&repaired);
+    buf_release(&other);
+    return 0;
+}

@@ -1,0 +1,271 @@
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "test.h"
+
+static void check_iso(int64_t us, const char *want)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    clock_add_iso(&b, us);
+    CHECK_STR(buf_c(&b), want);
+    buf_release(&b);
+}
+
+static void check_parse(const char *text, int64_t want)
+{
+    int64_t us = -1;
+
+    if (!CHECK(clock_parse_iso(str_of(text), &us)) || !CHECK_INT(us, want))
+        fprintf(stderr, "    of   %s\n", text);
+}
+
+/* Also: the result stays untouched. */
+static void check_refused(const char *text)
+{
+    int64_t us = 4711;
+
+    if (!CHECK(!clock_parse_iso(str_of(text), &us)) || !CHECK_INT(us, 4711))
+        fprintf(stderr, "    of   %s\n", text);
+}
+
+#define AT(seconds) ((int64_t)(seconds)*CLOCK_SECOND)
+#define NOON_2024 INT64_C(1719500400) /* 2024-06-27T15:00:00Z */
+
+TEST(iso_form)
+{
+    check_iso(0, "1970-01-01T00:00:00.000000+00:00");
+    check_iso(AT(NOON_2024), "2024-06-27T15:00:00.000000+00:00");
+    check_iso(AT(NOON_2024) + 7, "2024-06-27T15:00:00.000007+00:00");
+    check_iso(-1, "1969-12-31T23:59:59.999999+00:00");
+    check_iso(AT(951782399), "2000-02-28T23:59:59.000000+00:00");
+    check_iso(AT(951782400), "2000-02-29T00:00:00.000000+00:00");
+    check_iso(AT(951868800), "2000-03-01T00:00:00.000000+00:00");
+    check_iso(AT(4107542399), "2100-02-28T23:59:59.000000+00:00");
+    check_iso(AT(4107542400), "2100-03-01T00:00:00.000000+00:00");
+    check_iso(AT(-62135596800), "0001-01-01T00:00:00.000000+00:00");
+    check_iso(AT(253402300799) + 999999, "9999-12-31T23:59:59.999999+00:00");
+}
+
+TEST(iso_form_of_any_number)
+{
+    check_iso(INT64_MAX, "294247-01-10T04:00:54.775807+00:00");
+    check_iso(INT64_MIN, "-290308-12-21T19:59:05.224192+00:00");
+}
+
+TEST(parse_what_we_write)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+    bool same = true;
+
+    /* A prime step through all years that are read. */
+    for (int64_t us = AT(-62135596800); us <= AT(253402300799); us += INT64_C(86413100003) * 997) {
+        int64_t back = 0;
+
+        buf_clear(&b);
+        clock_add_iso(&b, us);
+        same = same && clock_parse_iso(buf_str(&b), &back) && back == us;
+    }
+    CHECK(same);
+    buf_release(&b);
+}
+
+TEST(parse_forms_of_other_writers)
+{
+    check_parse("2024-06-27T15:00:00.000000+00:00", AT(NOON_2024));
+    check_parse("2024-06-27T15:00:00Z", AT(NOON_2024));
+    check_parse("2024-06-27t15:00:00z", AT(NOON_2024));
+    check_parse("2024-06-27 15:00:00", AT(NOON_2024));
+    check_parse("2024-06-27T15:00", AT(NOON_2024));
+    check_parse("2024-06-27T15:00Z", AT(NOON_2024));
+    check_parse("2024-06-27T17:00:00+02:00", AT(NOON_2024));
+    check_parse("2024-06-27T17:00:00+0200", AT(NOON_2024));
+    check_parse("2024-06-27 17:00:00+02", AT(NOON_2024));
+    check_parse("2024-06-27T09:30:00-05:30", AT(NOON_2024));
+    check_parse("2024-06-28T14:59:00+23:59", AT(NOON_2024));
+    check_parse("2024-06-27T15:00:00-00:00", AT(NOON_2024));
+    check_parse("2024-06-27", AT(NOON_2024 - 15 * 3600));
+}
+
+TEST(parse_fractions)
+{
+    check_parse("2024-06-27T15:00:00.5Z", AT(NOON_2024) + 500000);
+    check_parse("2024-06-27T15:00:00,25Z", AT(NOON_2024) + 250000);
+    check_parse("2024-06-27T15:00:00.123456Z", AT(NOON_2024) + 123456);
+    check_parse("2024-06-27T15:00:00.123456999Z", AT(NOON_2024) + 123456);
+    check_parse("2024-06-27T15:00:00.0000000000000000000000000000001", AT(NOON_2024));
+    check_parse("1969-12-31T23:59:59.999999Z", -1);
+}
+
+TEST(parse_edges_of_ranges)
+{
+    check_parse("0001-01-01T00:00:00Z", AT(-62135596800));
+    check_parse("9999-12-31T23:59:59Z", AT(253402300799));
+    check_parse("2024-02-29T00:00:00Z", AT(1709164800));
+    check_parse("2000-02-29T00:00:00Z", AT(951782400));
+    check_parse("2016-12-31T23:59:60Z", AT(1483228800));
+    check_refused("0000-01-01T00:00:00Z");
+    check_refused("2024-00-01T00:00:00Z");
+    check_refused("2024-13-01T00:00:00Z");
+    check_refused("2024-01-00T00:00:00Z");
+    check_refused("2024-01-32T00:00:00Z");
+    check_refused("2024-04-31T00:00:00Z");
+    check_refused("2023-02-29T00:00:00Z");
+    check_refused("1900-02-29T00:00:00Z");
+    check_refused("2024-02-30T00:00:00Z");
+    check_refused("2024-01-01T24:00:00Z");
+    check_refused("2024-01-01T00:60:00Z");
+    check_refused("2024-01-01T00:00:61Z");
+    check_refused("2024-01-01T00:00:00+24:00");
+    check_refused("2024-01-01T00:00:00+00:60");
+}
+
+TEST(parse_refuses_what_is_no_time)
+{
+    static const char *const bad[] = {
+        "",
+        "yesterday",
+        "2024",
+        "2024-06",
+        "2024-6-27",
+        "24-06-27T15:00:00Z",
+        "12024-06-27T15:00:00Z",
+        "-2024-06-27T15:00:00Z",
+        "2024-06-27T",
+        "2024-06-27T15",
+        "2024-06-27T15:",
+        "2024-06-27T15:0",
+        "2024-06-27T15:00:",
+        "2024-06-27T15:00:0",
+        "2024-06-27T15:00:00.",
+        "2024-06-27T15:00:00.Z",
+        "2024-06-27T15:00:00+",
+        "2024-06-27T15:00:00+1",
+        "2024-06-27T15:00:00+01:",
+        "2024-06-27T15:00:00+01:0",
+        "2024-06-27T15:00:00+01:000",
+        "2024-06-27T15:00:00ZZ",
+        "2024-06-27T15:00:00Z ",
+        " 2024-06-27T15:00:00Z",
+        "2024-06-27T15:00:00 Z",
+        "2024-06-27  15:00:00",
+        "2024-06-27x15:00:00",
+        "2024/06/27T15:00:00Z",
+        "2024-06-27T15.00.00Z",
+        "2024-06-27T+5:00:00Z",
+        "2024-06-27T15:00:00 +00:00",
+        "\xd9\xa2\xd9\xa0\xd9\xa2\xd9\xa4-06-27",
+    };
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        check_refused(bad[i]);
+
+    int64_t us = 4711;
+
+    CHECK(!clock_parse_iso(STR_NONE, &us));
+    CHECK(!clock_parse_iso(STR("2024-06-27T15:00:00\0"), &us));
+    CHECK_INT(us, 4711);
+}
+
+TEST(parse_does_not_depend_on_the_zone)
+{
+    setenv("TZ", "XXX-7", 1);
+    tzset();
+    check_parse("2024-06-27T15:00:00", AT(NOON_2024));
+    check_iso(AT(NOON_2024), "2024-06-27T15:00:00.000000+00:00");
+}
+
+static void check_local(const char *zone, int64_t us, const char *want)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    setenv("TZ", zone, 1);
+    tzset();
+    clock_add_local(&b, us);
+    CHECK_STR(buf_c(&b), want);
+    buf_release(&b);
+}
+
+TEST(local_time)
+{
+    check_local("UTC0", AT(NOON_2024), "2024-06-27 15:00");
+    check_local("XXX-2", AT(NOON_2024), "2024-06-27 17:00");
+    check_local("XXX-2", AT(NOON_2024) + 59 * CLOCK_SECOND, "2024-06-27 17:00");
+    check_local("XXX+9:30", AT(NOON_2024), "2024-06-27 05:30");
+    check_local("UTC0", -1, "1969-12-31 23:59");
+}
+
+TEST(spans)
+{
+    static const struct {
+        const char *text;
+        int64_t ms;
+    } good[] = {
+        {"0", 0},
+        {"90", 90000},
+        {"90s", 90000},
+        {"30m", 1800000},
+        {"2h", 7200000},
+        {"7d", 604800000},
+        {"007", 7000},
+        {"9223372036854775", INT64_C(9223372036854775000)},
+        {"106751991167d", INT64_C(9223372036828800000)},
+    };
+    static const char *const bad[] = {
+        "",
+        "off",
+        "-1",
+        "+1",
+        "1.5h",
+        "h",
+        "1w",
+        "1hh",
+        "1h ",
+        " 1",
+        "1 h",
+        "1h30m",
+        "1ms",
+        "9223372036854775808",
+        "1H",
+        "9223372036854776",
+        "106751991168d",
+        "99999999999999999999999999",
+    };
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        int64_t ms = -1;
+
+        if (!CHECK(clock_parse_span(str_of(good[i].text), &ms)) || !CHECK_INT(ms, good[i].ms))
+            fprintf(stderr, "    of   %s\n", good[i].text);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        int64_t ms = 4711;
+
+        if (!CHECK(!clock_parse_span(str_of(bad[i]), &ms)) || !CHECK_INT(ms, 4711))
+            fprintf(stderr, "    of   %s\n", bad[i]);
+    }
+}
+
+TEST(now_is_now)
+{
+    int64_t before = (int64_t)time(NULL);
+    int64_t now = clock_now();
+    int64_t after = (int64_t)time(NULL);
+
+    /* time() may lag behind by a clock tick. */
+    CHECK(now >= AT(before) - CLOCK_SECOND && now < AT(after + 2));
+}
+
+TEST(ticks_go_forward_in_milliseconds)
+{
+    struct timespec pause = {0, 30 * 1000 * 1000};
+    int64_t a = clock_ticks();
+
+    nanosleep(&pause, NULL);
+
+    int64_t b = clock_ticks();
+
+    CHECK(b - a >= 29 && b - a < 10000);
+}
