@@ -1,0 +1,55 @@
+/*
+ * locate - which history file is meant, and whether what lies beside it can be trusted (DESIGN
+ * section 2).
+ *
+ * In this order: an explicit FILE (`--history`, $CHAT_HISTORY); `.aicoder/history.jsonl` in the
+ * root of the enclosing repository; the user's own under the XDG data directory. Only history_enter
+ * creates something.
+ */
+#ifndef CHATHIST_HIST_LOCATE_H
+#define CHATHIST_HIST_LOCATE_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/* Where the user's things are; borrowed, filled from flags and environment. */
+struct locate_from {
+    const char *explicit_file; /* NULL: none */
+    const char *cwd;           /* absolute */
+    const char *data_home;     /* $XDG_DATA_HOME or ~/.local/share; NULL: unknown */
+    const char *state_home;    /* $XDG_STATE_HOME or ~/.local/state; NULL: unknown */
+};
+
+enum history_kind { HISTORY_EXPLICIT, HISTORY_REPOSITORY, HISTORY_USER };
+
+struct history {
+    enum history_kind kind;
+    char *path;          /* the history file, absolute unless explicit */
+    char *pointer;       /* the file that holds the current session's id */
+    char *dir;           /* of ours, that holds both (.aicoder or aicoder); NULL when explicit */
+    char *register_path; /* ${state_home}/chathist/histories; NULL when that is unknown */
+    bool dir_exists;     /* nothing has to be made first; always so when explicit */
+    bool trusted;        /* the pointer may be followed; so when dir is still to be made */
+    bool sync;           /* fdatasync before success is reported (CHAT_FSYNC); true after locate */
+};
+
+/* Finds the enclosing repository's root from `cwd`: the nearest directory, itself included, that
+ * has `.git` (a file or a directory) or `.aicoder`, without leaving cwd's file system, passing
+ * over directories of other owners. NULL when there is none. The caller frees it. */
+char *locate_root(const char *cwd);
+
+/* Fills h. -1: an `.aicoder` that is a link or no directory, or belongs to somebody else; or no
+ * place for a history is known. A register that cannot be read knows nothing. */
+int locate(struct history *h, const struct locate_from *from, struct err *e);
+void history_release(struct history *h);
+
+/* Makes the directory (0700, with its `.gitignore`) when it is missing and, in a repository, enters
+ * it in the register. An existing one that is not trusted loses the pointer that somebody else put
+ * there, is entered, and trusted from then on. *entered (may be NULL) tells that this happened to
+ * one that was there before: the caller says so.
+ * -1: the directory could not be made, or an existing one not be entered. For a new one that cannot
+ * be entered it is 0: the history is stored, and the next program will find it not trusted. */
+int history_enter(struct history *h, bool *entered, struct err *e);
+
+#endif

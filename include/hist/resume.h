@@ -1,0 +1,42 @@
+/*
+ * resume - which session a new message belongs to (DESIGN section 4, step 1).
+ */
+#ifndef CHATHIST_HIST_RESUME_H
+#define CHATHIST_HIST_RESUME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "hist/locate.h"
+
+/* What the user asked for. Nothing: the current session, or a new one when there is none or it has
+ * been idle for too long. */
+struct resume_wish {
+    const char *named;  /* -s ID or $CHAT_SESSION, taken literally; NULL: none */
+    bool fresh;         /* a new one in any case */
+    bool last;          /* the last used, however old */
+    int64_t timeout_ms; /* below 0: sessions never expire */
+};
+
+struct resume {
+    struct buf id;
+    bool fresh;        /* the id was made just now */
+    bool make_current; /* to be made current once something is stored in it: resume_settle */
+    bool distrusted;   /* fresh because the directory's own pointer is not trusted */
+};
+
+#define RESUME_INIT                                                                                \
+    {                                                                                              \
+        .id = BUF_INIT(BUF_SMALL)                                                                  \
+    }
+
+/* Changes nothing on disk. -1: ERR_USAGE when `named` is no session id. */
+int resume_choose(struct resume *r, const struct history *h, const struct resume_wish *wish,
+                  struct err *e);
+/* After the first line was stored: makes the session current where that is due. */
+int resume_settle(const struct resume *r, struct history *h, struct err *e);
+void resume_release(struct resume *r);
+
+#endif

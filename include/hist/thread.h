@@ -1,0 +1,35 @@
+/*
+ * thread - the messages of one session as a conversation.
+ *
+ * Order is the file's. A line named in a later line's `replaces` is left out; a system line with
+ * `reset` drops all before it and stays itself; a line that names an earlier prompt in `reply_to`
+ * stands with that prompt's turn, before the next prompt (two turns that ran at once are told
+ * apart), every other one with the prompt before it. All of this is honoured within the session
+ * only, and a name that leads nowhere changes nothing.
+ */
+#ifndef CHATHIST_HIST_THREAD_H
+#define CHATHIST_HIST_THREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "hist/message.h"
+
+struct thread {
+    struct message *at; /* each with a line of its own */
+    size_t count;
+    char **lines; /* private: the memory behind them */
+    size_t lines_count;
+    uint64_t all;       /* lines of the session in the file, replaced and reset ones included */
+    uint64_t bad_lines; /* bad lines that were parsed on the way */
+};
+
+/* Loads a session's thread; `raw`: every line, in file order. A session without lines gives an
+ * empty thread. On failure there is nothing to release. */
+int thread_load(struct thread *t, const char *history_path, struct str session_id, bool raw,
+                struct err *e);
+void thread_release(struct thread *t);
+
+#endif

@@ -1,0 +1,142 @@
+#include "hist/append.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+
+/* The longest sleep between two attempts at a lock. */
+#define NAP_MAX_NS 50000000L
+
+static int lock_until(int fd, const char *path, int64_t deadline, struct err *e)
+{
+    long nap = 200000;
+
+    /* flock would wait for ever, and an alarm to end it would be seen by the whole program. */
+    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno == EINTR)
+            continue;
+        if (errno != EWOULDBLOCK)
+            return err_sys(e, errno, "cannot lock '%s'", path);
+        if (clock_ticks() >= deadline)
+            return err_set(e, ERR_FAILURE, "cannot lock '%s': another program holds it", path);
+
+        struct timespec span = {0, nap};
+
+        nanosleep(&span, NULL);
+        nap = nap * 2 < NAP_MAX_NS ? nap * 2 : NAP_MAX_NS;
+    }
+    return 0;
+}
+
+int append_lock(int fd, const char *path, int wait_ms, struct err *e)
+{
+    return lock_until(fd, path, clock_ticks() + wait_ms, e);
+}
+
+/* Does the path still name the open file? Another program may have renamed a new one over it
+ * while we waited: what is appended to the old one would be lost. */
+static bool still_named(const char *path, const struct stat *open_file)
+{
+    struct stat named;
+
+    return lstat(path, &named) == 0 && named.st_dev == open_file->st_dev &&
+           named.st_ino == open_file->st_ino;
+}
+
+/* Looks at the file that is locked. */
+static int inspect(struct append *a, const struct stat *st, struct err *e)
+{
+    char last = '\n';
+
+    a->end = st->st_size;
+    a->fresh = st->st_size == 0;
+    if (a->end > 0 && io_pread_full(a->fd, &last, 1, a->end - 1) < 0)
+        return err_sys(e, errno, "cannot read '%s'", a->path);
+    a->torn = last != '\n';
+    return 0;
+}
+
+int append_open(struct append *a, const char *path, struct err *e)
+{
+    int64_t deadline = clock_ticks() + APPEND_LOCK_MS;
+
+    *a = (struct append){.fd = -1, .path = path};
+    for (;;) {
+        struct stat st;
+
+        a->fd = io_open_regular(path, O_RDWR | O_APPEND | O_CREAT, 0600, NULL, NULL, e);
+        if (a->fd < 0)
+            return -1;
+        if (lock_until(a->fd, path, deadline, e) < 0)
+            break;
+        if (fstat(a->fd, &st) < 0) {
+            err_sys(e, errno, "cannot open '%s'", path);
+            break;
+        }
+        if (still_named(path, &st)) {
+            if (inspect(a, &st, e) < 0)
+                break;
+            return 0;
+        }
+        append_close(a);
+        if (clock_ticks() >= deadline)
+            return err_set(e, ERR_FAILURE, "cannot open '%s': it is replaced all the time", path);
+    }
+    append_close(a);
+    return -1;
+}
+
+/* Everything that must succeed for the lines to be there. 0, or -1 with errno set. */
+static int write_and_sync(struct append *a, struct str lines, bool sync)
+{
+    if (io_write_all(a->fd, lines.p, lines.n) < 0)
+        return -1;
+    if (sync && (fdatasync(a->fd) < 0 || (a->fresh && io_sync_dir_of(a->path) < 0)))
+        return -1;
+    return 0;
+}
+
+int append_write(struct append *a, struct str lines, bool sync, struct err *e)
+{
+    struct buf healed = BUF_INIT(SIZE_MAX);
+    int result;
+
+    if (a->torn) {
+        buf_add_byte(&healed, '\n');
+        buf_add_str(&healed, lines);
+        lines = buf_str(&healed);
+    }
+    result = write_and_sync(a, lines, sync);
+    if (result < 0) {
+        int reason = errno;
+
+        /* A sync that failed is not tried again in the hope that it succeeds: the pages may be
+         * gone, and the second call would know nothing of it. The lines go instead. */
+        if (ftruncate(a->fd, a->end) < 0)
+            err_sys(e, reason, "cannot write '%s', and a part stays in it", a->path);
+        else
+            err_sys(e, reason, "cannot write '%s'", a->path);
+        if (sync)
+            (void)fdatasync(a->fd);
+    } else {
+        a->end += (off_t)lines.n;
+        a->fresh = false;
+        a->torn = false;
+    }
+    buf_release(&healed);
+    return result;
+}
+
+void append_close(struct append *a)
+{
+    if (a->fd >= 0)
+        close(a->fd);
+    a->fd = -1;
+}

@@ -1,0 +1,295 @@
+#include "hist/locate.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "hist/register.h"
+
+#define OURS ".aicoder"
+
+/* ---- finding ---- */
+
+static bool has_entry(const char *dir, const char *name)
+{
+    struct stat st;
+    char *path = path_join(dir, name);
+    bool found = lstat(path, &st) == 0;
+
+    free(path);
+    return found;
+}
+
+char *locate_root(const char *cwd)
+{
+    struct stat start, st;
+    char *dir = mem_copy(cwd, strlen(cwd));
+
+    if (stat(dir, &start) < 0)
+        goto none;
+    for (;;) {
+        if (stat(dir, &st) < 0 || st.st_dev != start.st_dev)
+            goto none;
+        /* What another user has put above us says nothing about where we are. */
+        if (st.st_uid == geteuid() && (has_entry(dir, ".git") || has_entry(dir, OURS)))
+            return dir;
+
+        char *parent = path_parent(dir);
+        bool top = strcmp(parent, dir) == 0 || strcmp(parent, ".") == 0;
+
+        free(dir);
+        dir = parent;
+        if (top)
+            goto none;
+    }
+
+none:
+    free(dir);
+    return NULL;
+}
+
+static char *with_suffix(const char *path, const char *suffix)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    buf_add_c(&b, path);
+    buf_add_c(&b, suffix);
+    return buf_detach(&b);
+}
+
+/* Is the `.aicoder` of a repository there, and fit for use? *inode is its own. 1, 0, -1. */
+static int inspect_dir(const char *dir, uint64_t *inode, struct err *e)
+{
+    struct stat st;
+
+    if (lstat(dir, &st) < 0) {
+        if (errno == ENOENT)
+            return 0;
+        return err_sys(e, errno, "cannot open '%s'", dir);
+    }
+    if (S_ISLNK(st.st_mode))
+        return err_set(e, ERR_FAILURE, "cannot use '%s': is a symbolic link", dir);
+    if (!S_ISDIR(st.st_mode))
+        return err_set(e, ERR_FAILURE, "cannot use '%s': is not a directory", dir);
+    if (st.st_uid != geteuid())
+        return err_set(e, ERR_FAILURE, "cannot use '%s': belongs to another user", dir);
+    *inode = (uint64_t)st.st_ino;
+    return 1;
+}
+
+/* Has the user made or accepted this directory? A register that cannot be read knows nothing: it
+ * must not stand in the way of reading a history. */
+static bool is_registered(const char *register_path, const char *dir, uint64_t inode)
+{
+    char *real = path_real(dir, NULL);
+    bool known = real && register_knows(register_path, real, inode, NULL) == 1;
+
+    free(real);
+    return known;
+}
+
+static int locate_in_repository(struct history *h, const char *root, struct err *e)
+{
+    uint64_t inode = 0;
+    int found;
+
+    h->kind = HISTORY_REPOSITORY;
+    h->dir = path_join(root, OURS);
+    found = inspect_dir(h->dir, &inode, e);
+    if (found < 0)
+        return -1;
+    h->dir_exists = found == 1;
+    h->trusted = !h->dir_exists || is_registered(h->register_path, h->dir, inode);
+    return 0;
+}
+
+static int locate_of_user(struct history *h, const char *data_home, struct err *e)
+{
+    struct stat st;
+
+    if (!data_home)
+        return err_set(e, ERR_USAGE,
+                       "no place for a history: neither HOME nor XDG_DATA_HOME is set");
+    h->kind = HISTORY_USER;
+    h->dir = path_join(data_home, "aicoder");
+    h->dir_exists = stat(h->dir, &st) == 0 && S_ISDIR(st.st_mode);
+    h->trusted = true;
+    return 0;
+}
+
+int locate(struct history *h, const struct locate_from *from, struct err *e)
+{
+    char *root = NULL;
+    int result = 0;
+
+    *h = (struct history){.sync = true};
+    if (from->state_home)
+        h->register_path = path_join(from->state_home, "chathist/histories");
+
+    if (from->explicit_file) {
+        h->kind = HISTORY_EXPLICIT;
+        h->path = mem_copy(from->explicit_file, strlen(from->explicit_file));
+        h->pointer = with_suffix(h->path, ".session");
+        h->dir_exists = true;
+        h->trusted = true;
+        return 0;
+    }
+    root = locate_root(from->cwd);
+    if (root)
+        result = locate_in_repository(h, root, e);
+    else
+        result = locate_of_user(h, from->data_home, e);
+    free(root);
+    if (result < 0) {
+        history_release(h);
+        return -1;
+    }
+    h->path = path_join(h->dir, "history.jsonl");
+    h->pointer = path_join(h->dir, "session");
+    return 0;
+}
+
+void history_release(struct history *h)
+{
+    free(h->path);
+    free(h->pointer);
+    free(h->dir);
+    free(h->register_path);
+    *h = (struct history){0};
+}
+
+/* ---- making and entering ---- */
+
+/* Enters `dir`, or what will be renamed to it, under the name that `dir` has without links. */
+static int enter(const struct history *h, const char *dir, struct err *e)
+{
+    struct stat st;
+    char *parent = path_parent(h->dir);
+    char *real_parent = path_real(parent, e);
+    char *real = NULL;
+    int result = -1;
+
+    if (!real_parent)
+        goto out;
+    real = path_join(real_parent, OURS);
+    if (!h->register_path)
+        err_set(e, ERR_FAILURE, "cannot remember '%s': neither HOME nor XDG_STATE_HOME is set",
+                h->dir);
+    else if (lstat(dir, &st) < 0)
+        err_sys(e, errno, "cannot open '%s'", dir);
+    else
+        result = register_enter(h->register_path, real, (uint64_t)st.st_ino, e);
+
+out:
+    free(parent);
+    free(real_parent);
+    free(real);
+    return result;
+}
+
+static int write_gitignore(const char *dir, struct err *e)
+{
+    char *path = path_join(dir, ".gitignore");
+    int result = io_replace_file(path, STR("*\n"), e);
+
+    free(path);
+    return result;
+}
+
+static void remove_dir(const char *dir)
+{
+    char *ignore = path_join(dir, ".gitignore");
+
+    unlink(ignore);
+    rmdir(dir);
+    free(ignore);
+}
+
+/* Makes the directory under a name of its own and renames it when it is complete, so that of several
+ * programs that start in a new repository at once each finds it missing or registered. */
+static int make_in_repository(struct history *h, struct err *e)
+{
+    char *fresh = with_suffix(h->dir, ".XXXXXX");
+    uint64_t inode;
+    int result = -1;
+
+    if (!mkdtemp(fresh)) {
+        err_sys(e, errno, "cannot make directory '%s'", h->dir);
+        free(fresh);
+        return -1;
+    }
+    if (chmod(fresh, 0700) < 0) {
+        err_sys(e, errno, "cannot make directory '%s'", h->dir);
+        goto out;
+    }
+    if (write_gitignore(fresh, e) < 0)
+        goto out;
+
+    /* Without the entry the history is stored all the same; it is asked about again next time. */
+    (void)enter(h, fresh, NULL);
+    if (rename(fresh, h->dir) == 0) {
+        result = io_sync_dir_of(h->dir);
+        if (result < 0)
+            err_sys(e, errno, "cannot make directory '%s'", h->dir);
+        free(fresh);
+        return result;
+    }
+
+    int reason = errno;
+
+    /* Another program was faster; its directory is as good as ours. */
+    if (reason == ENOTEMPTY || reason == EEXIST || reason == ENOTDIR)
+        result = inspect_dir(h->dir, &inode, e) == 1 ? 0 : -1;
+    else
+        err_sys(e, reason, "cannot make directory '%s'", h->dir);
+
+out:
+    remove_dir(fresh);
+    free(fresh);
+    return result;
+}
+
+static int make(struct history *h, struct err *e)
+{
+    if (h->kind == HISTORY_REPOSITORY)
+        return make_in_repository(h, e);
+
+    int made = io_make_dirs(h->dir, e);
+
+    if (made == 1)
+        return write_gitignore(h->dir, e);
+    return made;
+}
+
+int history_enter(struct history *h, bool *entered, struct err *e)
+{
+    if (entered)
+        *entered = false;
+    if (!h->dir || (h->dir_exists && h->trusted))
+        return 0;
+    if (!h->dir_exists) {
+        if (make(h, e) < 0)
+            return -1;
+        h->dir_exists = true;
+        h->trusted = true;
+        return 0;
+    }
+
+    /* From here on the pointer would be followed, and it is not the user's. */
+    if (unlink(h->pointer) < 0 && errno != ENOENT)
+        return err_sys(e, errno, "cannot remove '%s'", h->pointer);
+    if (enter(h, h->dir, e) < 0)
+        return -1;
+    h->trusted = true;
+    if (entered)
+        *entered = true;
+    return 0;
+}

@@ -1,0 +1,72 @@
+#include "hist/resume.h"
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "hist/session.h"
+
+static int choose_named(struct resume *r, const char *named, struct err *e)
+{
+    if (!id_session_valid(str_of(named)))
+        return err_set(e, ERR_USAGE, "'%s' is no session id", named);
+    buf_add_c(&r->id, named);
+    return 0;
+}
+
+static void choose_fresh(struct resume *r)
+{
+    buf_clear(&r->id);
+    id_add_session(&r->id, clock_now() / 1000);
+    r->fresh = true;
+    r->make_current = true;
+}
+
+/* The current session unless it has expired: 1, 0, -1. */
+static int choose_current(struct resume *r, const struct history *h, int64_t timeout_ms,
+                          struct err *e)
+{
+    int64_t since;
+    int found = session_current(h, &r->id, &since, e);
+    int expired;
+
+    if (found <= 0 || timeout_ms < 0)
+        return found;
+    expired = session_expired(h, buf_str(&r->id), since, timeout_ms, clock_now(), e);
+    return expired < 0 ? -1 : !expired;
+}
+
+int resume_choose(struct resume *r, const struct history *h, const struct resume_wish *wish,
+                  struct err *e)
+{
+    int found = 0;
+
+    buf_clear(&r->id);
+    r->fresh = r->make_current = false;
+    r->distrusted = !h->trusted;
+    if (wish->named) {
+        r->distrusted = false;
+        return choose_named(r, wish->named, e);
+    }
+    if (!wish->fresh && h->trusted) {
+        if (wish->last)
+            found = session_last(h, &r->id, e);
+        else
+            found = choose_current(r, h, wish->timeout_ms, e);
+        if (found < 0)
+            return -1;
+        r->make_current = wish->last;
+    }
+    /* A foreign client's id that cannot be written again does not come back by itself either. */
+    if (!found || !id_session_valid(buf_str(&r->id)))
+        choose_fresh(r);
+    return 0;
+}
+
+int resume_settle(const struct resume *r, struct history *h, struct err *e)
+{
+    return r->make_current ? session_make_current(h, buf_str(&r->id), e) : 0;
+}
+
+void resume_release(struct resume *r)
+{
+    buf_release(&r->id);
+}

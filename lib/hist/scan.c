@@ -1,0 +1,406 @@
+/*
+ * One window of the file is in memory, block.data[from…to): what was read and not given yet. Going
+ * forward it grows behind, going backward in front. A line that is longer than a block makes the
+ * buffer larger by a fraction of itself, so that each byte is moved a bounded number of times.
+ */
+#include "hist/scan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/id.h"
+#include "base/io.h"
+#include "base/mem.h"
+
+/* How much of a line that is too long is given. */
+#define BEGINNING ((size_t)4096)
+
+int scan_open(struct scan *s, const char *path, enum scan_way way, struct err *e)
+{
+    struct err why = ERR_INIT;
+    struct stat st;
+    int reason = 0;
+
+    *s = (struct scan){.way = way, .block_size = SCAN_BLOCK, .line_max = BUF_LINE};
+    buf_init(&s->block, SIZE_MAX);
+    s->fd = io_open_regular(path, O_RDONLY, 0, &st, &reason, &why);
+    if (s->fd < 0 && reason != ENOENT) {
+        err_set(e, ERR_FAILURE, "%s", err_text(&why));
+        err_release(&why);
+        return -1;
+    }
+    err_release(&why);
+    s->size = s->fd < 0 ? 0 : st.st_size;
+    s->next = way == SCAN_FORWARD ? 0 : s->size;
+    s->path = mem_copy(path, strlen(path));
+    return 0;
+}
+
+void scan_close(struct scan *s)
+{
+    if (s->fd >= 0)
+        close(s->fd);
+    free(s->path);
+    free(s->session);
+    buf_release(&s->block);
+    *s = (struct scan){.fd = -1};
+}
+
+/* ---- the window ---- */
+
+/* Makes room for n bytes behind the window, or in front of it, moving it as far as needed. */
+static void make_room(struct scan *s, size_t n, bool in_front)
+{
+    size_t held = s->to - s->from;
+
+    if (in_front ? s->from >= n : s->block.len - s->to >= n)
+        return;
+    if (s->block.len < held + n) {
+        size_t more = held + n + (held + n) / 4 - s->block.len;
+
+        if (buf_room(&s->block, more))
+            buf_grew(&s->block, more);
+    }
+
+    size_t to_front = in_front ? s->block.len - held : 0;
+
+    memmove(s->block.data + to_front, s->block.data + s->from, held);
+    s->from = to_front;
+    s->to = to_front + held;
+}
+
+static int read_failed(const struct scan *s, struct err *e)
+{
+    return err_sys(e, errno, "cannot read '%s'", s->path);
+}
+
+/* Reads up to the next multiple of the block size. 1, 0 at the end of the file, -1. */
+static int read_behind(struct scan *s, struct err *e)
+{
+    off_t block = (off_t)s->block_size;
+    off_t stop = (s->next / block + 1) * block;
+    size_t want = (size_t)((stop < s->size ? stop : s->size) - s->next);
+
+    if (want == 0)
+        return 0;
+    make_room(s, want, false);
+
+    ssize_t got = io_pread_full(s->fd, s->block.data + s->to, want, s->next);
+
+    if (got < 0)
+        return read_failed(s, e);
+    s->to += (size_t)got;
+    s->next += got;
+    /* A writer that failed has taken its line back. */
+    if ((size_t)got < want)
+        s->size = s->next;
+    return got > 0;
+}
+
+/* Reads from the next lower multiple of the block size. 1, 0 at the start of the file, -1; CUT when
+ * the file has become shorter meanwhile (a writer that failed takes its line back): what is in the
+ * window is no longer what was being looked at. */
+#define CUT 2
+
+static int read_in_front(struct scan *s, struct err *e)
+{
+    off_t block = (off_t)s->block_size;
+
+    if (s->next == 0)
+        return 0;
+
+    off_t start = (s->next - 1) / block * block;
+    size_t want = (size_t)(s->next - start);
+
+    make_room(s, want, true);
+
+    ssize_t got = io_pread_full(s->fd, s->block.data + s->from - want, want, start);
+
+    if (got < 0)
+        return read_failed(s, e);
+    s->from -= want;
+    s->next = start;
+    if ((size_t)got == want)
+        return 1;
+    s->to = s->from + (size_t)got;
+    s->size = start + got;
+    return CUT;
+}
+
+/* ---- newlines ---- */
+
+#define EVERY(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* The offset behind the last newline of n bytes, 0 when there is none. */
+static size_t behind_last_newline(const char *p, size_t n)
+{
+    uint64_t w;
+
+    /* Eight bytes at a time, while none of them is a newline. */
+    for (; n >= sizeof(w); n -= sizeof(w)) {
+        memcpy(&w, p + n - sizeof(w), sizeof(w));
+        w ^= EVERY('\n');
+        if ((w - EVERY(1)) & ~w & EVERY(0x80))
+            break;
+    }
+    while (n && p[n - 1] != '\n')
+        n--;
+    return n;
+}
+
+/* ---- lines, forward ---- */
+
+/* Cuts a line that is too long to its beginning. */
+static void shorten(const struct scan *s, struct line *l)
+{
+    size_t most = s->line_max < BEGINNING ? s->line_max : BEGINNING;
+
+    if (l->text.n > s->line_max) {
+        l->too_long = true;
+        l->text.n = most;
+    }
+}
+
+/* Reads to the end of a line of which more than line_max bytes are here already, keeping its
+ * beginning alone. */
+static int pass_over(struct scan *s, struct line *l, struct err *e)
+{
+    size_t keep = s->line_max < BEGINNING ? s->line_max : BEGINNING;
+    const char *newline = NULL;
+    int more;
+
+    l->too_long = true;
+    do {
+        s->to = s->from + keep;
+        more = read_behind(s, e);
+        if (more < 0)
+            return -1;
+        newline = memchr(s->block.data + s->from + keep, '\n', s->to - s->from - keep);
+    } while (more && !newline);
+
+    l->text = (struct str){s->block.data + s->from, keep};
+    l->terminated = newline != NULL;
+    s->from = newline ? (size_t)(newline + 1 - s->block.data) : s->to;
+    return 1;
+}
+
+static int line_forward(struct scan *s, struct line *l, struct err *e)
+{
+    const char *newline = NULL;
+    size_t seen = 0; /* so much of the line is known to have no newline */
+    size_t held;
+
+    *l = (struct line){.at = s->next - (off_t)(s->to - s->from)};
+    for (;;) {
+        held = s->to - s->from;
+        if (held > seen)
+            newline = memchr(s->block.data + s->from + seen, '\n', held - seen);
+        if (newline)
+            break;
+        if (held > s->line_max)
+            return pass_over(s, l, e);
+        seen = held;
+
+        int more = read_behind(s, e);
+
+        if (more < 0)
+            return -1;
+        if (!more)
+            break;
+    }
+    if (held == 0)
+        return 0;
+
+    const char *start = s->block.data + s->from;
+
+    l->text = (struct str){start, newline ? (size_t)(newline - start) : held};
+    l->terminated = newline != NULL;
+    s->from += l->text.n + (newline ? 1 : 0);
+    shorten(s, l);
+    return 1;
+}
+
+/* ---- lines, backward ---- */
+
+/* The same as pass_over from the other end: finds where the line begins and reads its beginning. */
+static int pass_over_backward(struct scan *s, struct line *l, struct err *e)
+{
+    size_t keep = s->line_max < BEGINNING ? s->line_max : BEGINNING;
+    size_t begin = 0;
+    int more = 1;
+
+    l->too_long = true;
+    while (more && !begin) {
+        s->to = s->from;
+        more = read_in_front(s, e);
+        if (more < 0 || more == CUT)
+            return more;
+        begin = behind_last_newline(s->block.data + s->from, s->to - s->from);
+    }
+
+    /* It goes behind what is still to be given. */
+    l->at = s->next + (off_t)begin;
+    s->to = s->from + begin;
+    make_room(s, keep, false);
+
+    ssize_t got = io_pread_full(s->fd, s->block.data + s->to, keep, l->at);
+
+    if (got < 0)
+        return read_failed(s, e);
+    l->text = (struct str){s->block.data + s->to, (size_t)got};
+    return 1;
+}
+
+/* 1, 0, -1, or CUT: to be called again. */
+static int try_backward(struct scan *s, struct line *l, struct err *e)
+{
+    size_t begin = 0;
+    size_t seen = 0; /* so much of the line's end is known to have no newline */
+    size_t n;
+    int more = 1;
+
+    if (s->from == s->to)
+        more = read_in_front(s, e);
+    if (more != 1)
+        return more;
+
+    size_t tail = s->block.data[s->to - 1] == '\n'; /* its own newline is no other line's end */
+
+    *l = (struct line){.terminated = tail};
+    for (;;) {
+        n = s->to - s->from - tail;
+        begin = behind_last_newline(s->block.data + s->from, n - seen);
+        if (begin)
+            break;
+        if (n > s->line_max)
+            return pass_over_backward(s, l, e);
+        seen = n;
+        more = read_in_front(s, e);
+        if (more < 0 || more == CUT)
+            return more;
+        if (!more)
+            break;
+    }
+    l->text = (struct str){s->block.data + s->from + begin, n - begin};
+    l->at = s->next + (off_t)begin;
+    s->to = s->from + begin;
+    shorten(s, l);
+    return 1;
+}
+
+static int line_backward(struct scan *s, struct line *l, struct err *e)
+{
+    int result;
+
+    do {
+        result = try_backward(s, l, e);
+    } while (result == CUT);
+    return result;
+}
+
+int scan_line(struct scan *s, struct line *l, struct err *e)
+{
+    return s->way == SCAN_FORWARD ? line_forward(s, l, e) : line_backward(s, l, e);
+}
+
+/* ---- messages ---- */
+
+void scan_only(struct scan *s, struct str session_id)
+{
+    size_t n = session_id.n;
+
+    free(s->session);
+    s->session = mem_copy(session_id.p, n);
+    s->session_len = n;
+    s->session_plain = id_session_valid(session_id);
+
+    /* Horspool's table: the distance of a byte's last place in the id, its end left out, from that
+     * end. A smaller step than possible is always right. */
+    memset(s->skip, n < 255 ? (int)n : 255, sizeof(s->skip));
+    for (size_t i = 0; i + 1 < n; i++) {
+        size_t distance = n - 1 - i;
+
+        s->skip[(unsigned char)session_id.p[i]] = (unsigned char)(distance < 255 ? distance : 255);
+    }
+}
+
+static bool holds_session(const struct scan *s, struct str text)
+{
+    struct str id = {s->session, s->session_len};
+
+    for (size_t i = 0; i + id.n <= text.n;) {
+        unsigned char last = (unsigned char)text.p[i + id.n - 1];
+
+        if (memcmp(text.p + i, id.p, id.n) == 0)
+            return true;
+        i += s->skip[last];
+    }
+    return false;
+}
+
+/* Could the line's session be the one that is wanted? It is when the id stands there as it is, or
+ * when something is written in a way that could be it. */
+static bool may_match(const struct scan *s, struct str text)
+{
+    if (!s->session_len || holds_session(s, text))
+        return true;
+    while (text.n) {
+        const char *backslash = memchr(text.p, '\\', text.n);
+
+        if (!backslash)
+            return false;
+        if (!s->session_plain)
+            return true;
+
+        size_t passed = (size_t)(backslash - text.p) + 1;
+
+        text = (struct str){text.p + passed, text.n - passed};
+        if (text.n && text.p[0] == 'u')
+            return true;
+    }
+    return false;
+}
+
+static bool is_blank(struct str text)
+{
+    return str_trim(text).n == 0;
+}
+
+int scan_message(struct scan *s, struct message *m, struct line *l, struct err *e)
+{
+    struct line own;
+    int result;
+
+    if (!l)
+        l = &own;
+    while ((result = scan_line(s, l, e)) > 0) {
+        if (!may_match(s, l->text) || is_blank(l->text))
+            continue;
+        if (!l->too_long && message_parse(m, l->text)) {
+            if (!s->session || str_eq(m->session_id, (struct str){s->session, s->session_len}))
+                return 1;
+        } else if (l->terminated && s->bad++ == 0) {
+            s->first_bad = l->at;
+        }
+    }
+    return result;
+}
+
+int scan_again(const struct scan *s, off_t at, size_t n, struct buf *out, struct err *e)
+{
+    buf_clear(out);
+
+    char *to = buf_room(out, n);
+    ssize_t got = to ? io_pread_full(s->fd, to, n, at) : 0;
+
+    if (got < 0)
+        return read_failed(s, e);
+    if ((size_t)got < n)
+        return err_set(e, ERR_FAILURE, "cannot read '%s': it has become shorter", s->path);
+    buf_grew(out, n);
+    return 0;
+}

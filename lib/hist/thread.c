@@ -1,0 +1,189 @@
+#include "hist/thread.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "hist/keymap.h"
+#include "hist/scan.h"
+
+/* Adds a copy of a message: it was read from memory that the next line will overwrite. */
+static void add(struct thread *t, size_t *cap, size_t *lines_cap, struct str line)
+{
+    t->at = mem_grow(t->at, cap, t->count + 1, sizeof(*t->at));
+    t->lines = mem_grow(t->lines, lines_cap, t->lines_count + 1, sizeof(*t->lines));
+    t->lines[t->lines_count] = mem_copy(line.p, line.n);
+    t->at[t->count] = (struct message)MESSAGE_INIT;
+    message_parse(&t->at[t->count], (struct str){t->lines[t->lines_count], line.n});
+    t->count++;
+    t->lines_count++;
+}
+
+static int load_all(struct thread *t, const char *path, struct str session_id, struct err *e)
+{
+    struct message m = MESSAGE_INIT;
+    struct scan s;
+    size_t cap = 0, lines_cap = 0;
+    int result;
+
+    if (scan_open(&s, path, SCAN_FORWARD, e) < 0)
+        return -1;
+    scan_only(&s, session_id);
+    while ((result = scan_message(&s, &m, NULL, e)) > 0)
+        add(t, &cap, &lines_cap, m.line);
+    t->all = t->count;
+    t->bad_lines = s.bad;
+    message_release(&m);
+    scan_close(&s);
+    return result;
+}
+
+/* ---- what is left out ---- */
+
+/* Marks the lines that a later line names in its `replaces`. A line that names itself, a later one
+ * or one that is not there changes nothing. */
+static void mark_replaced(const struct thread *t, bool *out)
+{
+    struct keymap replaced_by = {0}; /* id -> the last line that replaces it */
+    struct buf *texts = NULL;
+    size_t cap = 0, count = 0;
+
+    for (size_t i = 0; i < t->count; i++) {
+        struct json_iter it = json_iter(t->at[i].field[FIELD_REPLACES]);
+
+        while (!it.object && json_next(&it)) {
+            texts = mem_grow(texts, &cap, count + 1, sizeof(*texts));
+            buf_init(&texts[count], BUF_LINE);
+
+            /* The map borrows: from the line, or from what was decoded, which stays where it is. */
+            struct str id = json_text(it.value, &texts[count]);
+
+            if (id.p)
+                keymap_set(&replaced_by, id, i);
+            count++;
+        }
+    }
+    for (size_t i = 0; i < t->count; i++) {
+        const size_t *by = keymap_find(&replaced_by, t->at[i].id);
+
+        if (by && *by > i)
+            out[i] = true;
+    }
+    keymap_release(&replaced_by);
+    while (count)
+        buf_release(&texts[--count]);
+    free(texts);
+}
+
+/* Marks what stands before the last reset, which itself stays. */
+static void mark_reset(const struct thread *t, bool *out)
+{
+    size_t reset = t->count;
+
+    while (reset > 0 && (out[reset - 1] || !message_is_reset(&t->at[reset - 1])))
+        reset--;
+    for (size_t i = 0; i + 1 < reset; i++)
+        out[i] = true;
+}
+
+/* Drops what is marked, and the memory behind it. */
+static void drop(struct thread *t, const bool *out)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < t->count; i++) {
+        if (out[i]) {
+            message_release(&t->at[i]);
+            free(t->lines[i]);
+        } else {
+            t->at[kept] = t->at[i];
+            t->lines[kept] = t->lines[i];
+            kept++;
+        }
+    }
+    t->count = kept;
+    t->lines_count = kept;
+}
+
+/* ---- the order of turns ---- */
+
+/* Gives each line the number of its turn: 0 before the first prompt. An answer that names an earlier
+ * prompt belongs to it, every other line to the newest prompt before it. */
+static size_t number_turns(const struct thread *t, size_t *turn)
+{
+    struct keymap prompts = {0}; /* id -> turn */
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    size_t turns = 0;
+
+    for (size_t i = 0; i < t->count; i++) {
+        const struct message *m = &t->at[i];
+        const size_t *prompt = NULL;
+
+        if (m->role == ROLE_USER) {
+            keymap_set(&prompts, m->id, ++turns);
+        } else {
+            struct str named = message_text(m, FIELD_REPLY_TO, &scratch);
+
+            if (named.p)
+                prompt = keymap_find(&prompts, named);
+        }
+        turn[i] = prompt ? *prompt : turns;
+    }
+    keymap_release(&prompts);
+    buf_release(&scratch);
+    return turns;
+}
+
+/* Puts the lines of each turn together, otherwise in the order of the file (a counting sort). */
+static void group_turns(struct thread *t)
+{
+    size_t *turn = mem_zalloc(t->count * sizeof(*turn));
+    size_t turns = number_turns(t, turn);
+    size_t *next = mem_zalloc((turns + 2) * sizeof(*next));
+    struct message *sorted = mem_zalloc(t->count * sizeof(*sorted));
+
+    for (size_t i = 0; i < t->count; i++)
+        next[turn[i] + 1]++;
+    for (size_t i = 0; i < turns; i++)
+        next[i + 1] += next[i];
+    for (size_t i = 0; i < t->count; i++)
+        sorted[next[turn[i]]++] = t->at[i];
+    free(t->at);
+    t->at = sorted;
+    free(turn);
+    free(next);
+}
+
+int thread_load(struct thread *t, const char *history_path, struct str session_id, bool raw,
+                struct err *e)
+{
+    *t = (struct thread){0};
+    if (load_all(t, history_path, session_id, e) < 0) {
+        thread_release(t);
+        return -1;
+    }
+    if (raw || t->count == 0)
+        return 0;
+
+    bool *out = mem_zalloc(t->count * sizeof(*out));
+
+    mark_replaced(t, out);
+    mark_reset(t, out);
+    drop(t, out);
+    free(out);
+    group_turns(t);
+    return 0;
+}
+
+void thread_release(struct thread *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        message_release(&t->at[i]);
+    for (size_t i = 0; i < t->lines_count; i++)
+        free(t->lines[i]);
+    free(t->at);
+    free(t->lines);
+    *t = (struct thread){0};
+}
