@@ -40,7 +40,8 @@ int search_open(struct search *s, const char *history_path, struct str needle,
 void search_close(struct search *s);
 /* The next hit: 1, 0, -1. */
 int search_next(struct search *s, struct hit *h, struct err *e);
-/* Is this line, given by this search before, a hit? It is looked at again; h->line stays as it was. */
+/* Is this line, given by this search before, a hit? It is looked at again; h->line stays as it
+ * was. */
 bool search_line(struct search *s, struct str line, struct hit *h);
 /* The first match of a folded needle in text: true and where, in bytes of text. An empty needle is
  * found at 0. scratch is cleared; it needs twice the room of text. */

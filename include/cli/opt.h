@@ -1,0 +1,77 @@
+/*
+ * opt - the command line of a program: one table feeds parsing, --help and completion.
+ *
+ * Options may stand among the operands (GNU habit), `--` ends them, long names may be shortened
+ * while they are unique. Every program has the common options; they are handled here and left in
+ * struct opt_common.
+ */
+#ifndef CHATHIST_CLI_OPT_H
+#define CHATHIST_CLI_OPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What an option or an operand takes: tells the completion what to offer. */
+enum opt_kind {
+    OPT_FLAG, /* nothing */
+    OPT_TEXT,
+    OPT_NUMBER,
+    OPT_FILE,
+    OPT_SESSION,
+    OPT_ROLE,
+    OPT_MODEL,
+    OPT_PROVIDER,
+    OPT_WHEN, /* auto, always, never */
+};
+
+struct opt {
+    int key; /* the letter of the short form, or OPT_LONG + n when there is none; 0 ends a table */
+    const char *name; /* of the long form */
+    enum opt_kind kind;
+    const char *meta; /* what the argument is called in help; NULL for flags */
+    const char *help;
+};
+
+#define OPT_LONG 256
+#define OPT_COMMON 1024 /* keys of the common options' long forms, private to opt.c */
+
+struct program {
+    const char *name;
+    const char *purpose;  /* completes "NAME - " */
+    const char *operands; /* as in the synopsis: "[PROMPT…]" */
+    enum opt_kind operand_kind;
+    const struct opt *options;
+};
+
+enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+struct opt_common {
+    const char *history; /* --history, else NULL */
+    bool json;
+    bool quiet;
+    enum color_when color;
+};
+
+struct opt_parser {
+    const struct program *program;
+    struct opt_common common;
+    int argc;
+    char **argv;
+    void *table; /* private */
+    char *letters;
+};
+
+/* Names the tool in messages (die_start), too: the first call of every main. */
+void opt_start(struct opt_parser *p, const struct program *program, int argc, char **argv);
+/* The key of the next option of the program's own table, its argument (part of argv) in *value; 0
+ * when there are no more. Prints --help and --version and exits; a wrong option ends the program
+ * with exit code 2. */
+int opt_next(struct opt_parser *p, char **value);
+/* What is left once opt_next gave 0: operands[0 … *count-1], borrowed from argv. */
+char **opt_operands(struct opt_parser *p, size_t *count);
+
+/* Arguments with a meaning; a wrong one ends the program with exit code 2, naming the option. */
+size_t opt_count(const char *option, const char *value); /* `all` or 1, 2, … ; all is (size_t)-1 */
+long opt_milliseconds(const char *option, const char *value); /* `90`, `30s`, `5m`; `0` for none */
+
+#endif

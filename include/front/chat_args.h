@@ -1,0 +1,36 @@
+/*
+ * chat_args - the command line of chat: its option table, and what it asks for.
+ */
+#ifndef CHATHIST_FRONT_CHAT_ARGS_H
+#define CHATHIST_FRONT_CHAT_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/config.h"
+#include "cli/opt.h"
+#include "hist/resume.h"
+#include "llm/http.h"
+#include "llm/provider.h"
+
+/* Everything borrowed from argv but the arrays. */
+struct chat_args {
+    struct opt_common common;
+    struct resume_wish wish;
+    const char *setting[SETTING_COUNT]; /* flags over the configuration; NULL: not given */
+    const char *system;                 /* NULL: not given */
+    const char **files;                 /* ends with NULL; NULL when there are none */
+    size_t files_count, files_cap;
+    struct ask_option *options;
+    size_t options_count, options_cap;
+    struct http_limits limits;
+    char **words;
+    size_t words_count;
+    bool stream, read_stdin, store, dry_run, models, verbose;
+};
+
+/* Ends the program when something is wrong, or after --help and --version. */
+void chat_args_parse(struct chat_args *a, int argc, char **argv);
+void chat_args_release(struct chat_args *a);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * events - what `chat` tells while a turn goes on: the answer's text, or NDJSON events with --json.
+ *
+ * Every piece is passed on at once.
+ */
+#ifndef CHATHIST_FRONT_EVENTS_H
+#define CHATHIST_FRONT_EVENTS_H
+
+#include <stdbool.h>
+
+#include "cli/term.h"
+#include "llm/answer.h"
+#include "turn/turn.h"
+
+struct events {
+    struct out out;
+    bool json;
+    bool any_text;
+    bool ends_line;          /* the text so far ends with a newline */
+    struct answer_sink sink; /* hand this to turn_ask */
+};
+
+/* From then on die_err and die_usage end with an `error` event, too. */
+void events_start(struct events *ev, enum color_when color, bool json);
+/* `{"type":"session_id",…}`, first of all. */
+void events_session(struct events *ev, struct str id);
+/* With `verbose` the session and each message of the context on stderr; hints on a long context. */
+void events_context(struct events *ev, const struct turn *t, bool verbose, bool quiet);
+/* After the answer: its last newline, or usage and `done`. */
+void events_done(struct events *ev, const struct turn *t);
+/* After a failure: the last newline, or the `error` event with the exit code. */
+void events_error(struct events *ev, const struct err *e, int code);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * prompt - what is said: arguments, standard input, attached files (DESIGN section 4, step 2).
+ */
+#ifndef CHATHIST_FRONT_PROMPT_H
+#define CHATHIST_FRONT_PROMPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* The most that may be said at once; a line of the history must hold it. */
+#define PROMPT_MAX (BUF_LINE / 2)
+
+/* Is standard input something to read: a pipe, a file or a socket? */
+bool prompt_has_stdin(void);
+/* Adds all of standard input without its one final newline. `waiting` is said on stderr when it has been silent for
+ * 3 seconds; NULL: nothing. -1: unreadable or over PROMPT_MAX. */
+int prompt_add_stdin(struct buf *prompt, const char *waiting, struct err *e);
+/* Adds the words joined by blanks, behind a blank line when something stands there already. */
+void prompt_add_words(struct buf *prompt, char **words, size_t count);
+/* Adds a text file, fenced with its name. -1: unreadable, an image or another binary file. */
+int prompt_add_file(struct buf *prompt, const char *file, struct err *e);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * show - a session's messages for people: the same bytes to a pipe and to a file, made safe on a
+ * terminal.
+ */
+#ifndef CHATHIST_FRONT_SHOW_H
+#define CHATHIST_FRONT_SHOW_H
+
+#include <stdbool.h>
+
+#include "cli/term.h"
+#include "hist/locate.h"
+#include "hist/thread.h"
+
+/* How much is shown. */
+struct show {
+    bool json;   /* stored lines */
+    bool raw;    /* every line, replaced and reset ones too */
+    size_t last; /* only the last N messages; (size_t)-1: all */
+};
+
+/* Prints a session's thread. Ends the program when it cannot be read. Returns how many messages it
+ * holds. */
+size_t show_session(struct out *o, const struct history *h, const char *id, const struct show *s);
+/* A line's time as people read it: `2024-06-27 15:00:00` in UTC; as stored when it is no time. */
+void show_time(struct out *o, struct str timestamp);
+
+#endif

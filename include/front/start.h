@@ -1,0 +1,29 @@
+/*
+ * start - what every program begins with: the configuration with its flags, and the history that is
+ * meant.
+ *
+ * The layer front joins cli and hist (and, for chat, llm) for the programs in cmd/. Like them it
+ * ends the program when something is wrong.
+ */
+#ifndef CHATHIST_FRONT_START_H
+#define CHATHIST_FRONT_START_H
+
+#include "cli/config.h"
+#include "cli/opt.h"
+#include "hist/locate.h"
+#include "hist/resume.h"
+
+/* Loads the configuration, puts the common flags over it and locates the history. Call after
+ * opt_next gave 0. The caller releases both. */
+void start_history(struct config *c, struct history *h, const struct opt_common *o);
+/* The session that a new message goes to: `named` (-s) or $CHAT_SESSION, else as the wish's flags
+ * and the time-out say. Says so when a directory's own pointer is not trusted. */
+void start_session(struct resume *r, struct resume_wish *wish, const struct config *c,
+                   const struct history *h, bool quiet);
+/* Makes a session current. Says so when that accepts a directory that was not trusted, and when
+ * $CHAT_SESSION overrides it all the same. */
+void start_make_current(const struct config *c, struct history *h, struct str id, bool quiet);
+/* Reports bad lines that were met, once: "skipped N bad lines". */
+void start_report_bad(const struct history *h, uint64_t bad_lines);
+
+#endif

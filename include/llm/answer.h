@@ -1,0 +1,72 @@
+/*
+ * answer - what a model has answered so far: the deltas of a stream, collected.
+ *
+ * Providers call the answer_… functions for each delta they find on their wire; text is handed on
+ * to the sink at once. What an answer is made of is bounded: a server cannot fill the memory.
+ */
+#ifndef CHATHIST_LLM_ANSWER_H
+#define CHATHIST_LLM_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct tool_call {
+    struct buf id;
+    struct buf name;
+    struct buf args; /* JSON text as it came; may be invalid */
+    int64_t index;   /* the wire's own numbering */
+};
+
+/* Who is told of deltas as they come. A call that returns -1 (a broken pipe) ends the exchange. */
+struct answer_sink {
+    int (*text)(void *arg, struct str delta); /* whole code points, never empty */
+    void *arg;
+};
+
+struct answer {
+    struct buf text; /* valid UTF-8, U+0000 possible */
+    struct tool_call *calls;
+    size_t calls_count, calls_cap;
+    size_t calls_bytes;                  /* of all calls together */
+    int64_t input_tokens, output_tokens; /* -1: not told */
+    char *model;                         /* as the server names it; NULL: not told */
+    char *finish_reason;                 /* as DESIGN section 3 names them; NULL: not told */
+    bool finished;                       /* the wire said that this is all */
+    bool refused;                        /* the text is a refusal */
+    const struct answer_sink *sink;      /* NULL: nobody listens */
+    bool sink_failed;
+};
+
+/* The most that an answer may hold: bytes of text and of calls together, and calls. */
+#define ANSWER_MAX (BUF_LINE / 2)
+#define ANSWER_CALLS_MAX 1024
+
+void answer_init(struct answer *a, const struct answer_sink *sink);
+void answer_release(struct answer *a);
+
+/* Text that came. -1: the sink failed (*e untouched, a->sink_failed set) or the answer is over
+ * ANSWER_MAX (ERR_INCOMPLETE). */
+int answer_add_text(struct answer *a, struct str text, struct err *e);
+/* A piece of the call at `index` on the wire; empty parts add nothing. A new call begins there with
+ * another non-empty id, and, where ids are missing, with a name after complete arguments. -1: over
+ * the bounds (ERR_INCOMPLETE). */
+int answer_add_call(struct answer *a, int64_t index, struct str id, struct str name,
+                    struct str args, struct err *e);
+/* Makes the calls complete: an id for each that came without, `{}` for missing arguments. A finish
+ * reason of `stop` becomes `tool_calls` when there are calls, and the other way round. */
+void answer_settle_calls(struct answer *a);
+/* A negative number is "not told" and leaves what was told before. */
+void answer_set_usage(struct answer *a, int64_t input_tokens, int64_t output_tokens);
+/* An empty name or reason is "not told" likewise. */
+void answer_set_model(struct answer *a, struct str model);
+void answer_set_finish(struct answer *a, struct str reason);
+
+/* Adds the calls as the history's `tool_calls`: [{"id","name","args"}], args as object, or as
+ * string when they are no valid object. */
+void answer_calls_json(const struct answer *a, struct buf *out);
+
+#endif

@@ -1,0 +1,66 @@
+/*
+ * context - what a model is sent of a conversation.
+ *
+ * Built from history messages, then cut to the newest that fit, then put into the shape that every
+ * provider accepts: calls with their results, turns that alternate, no empty text. Only role,
+ * content, tool fields (and, with the images of this turn, data) travel.
+ *
+ *     context_add… -> context_begin_turn -> context_add_text… -> context_cut -> context_settle
+ */
+#ifndef CHATHIST_LLM_CONTEXT_H
+#define CHATHIST_LLM_CONTEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "hist/message.h"
+
+struct context_message {
+    enum role role; /* ROLE_USER, ROLE_ASSISTANT or ROLE_TOOL; the system prompt is apart */
+    char *content;  /* owned, n bytes, may hold NUL */
+    size_t n;
+    char *tool_calls;   /* JSON array of {"id","name","args"}, never empty, or NULL (assistant) */
+    char *tool_call_id; /* or NULL (tool) */
+};
+
+struct context {
+    struct context_message *at;
+    size_t count, cap;
+    char *system; /* the newest system prompt, NULL when none */
+    size_t system_len;
+    size_t turn;    /* at[turn…] is this turn: always whole */
+    size_t dropped; /* earlier messages left out by the cut */
+};
+
+#define CONTEXT_ALL ((size_t)-1)
+/* From this many earlier messages on, a hint is due. */
+#define CONTEXT_HINT 15
+
+void context_init(struct context *c);
+void context_release(struct context *c);
+
+/* Adds a message of the thread. A system line becomes the system prompt (an empty one takes it
+ * away); a role that is not known is passed over: false. Tool calls without an id or a name are
+ * left out: no result could be told to be theirs. */
+bool context_add(struct context *c, const struct message *m);
+/* Replaces the system prompt; an empty text takes it away. */
+void context_set_system(struct context *c, struct str text);
+/* What is added from here on belongs to this turn. Without this call there is no turn. */
+void context_begin_turn(struct context *c);
+/* Adds a text message of the role; ROLE_SYSTEM sets the system prompt, ROLE_OTHER adds nothing. */
+void context_add_text(struct context *c, enum role role, struct str content);
+
+/* Drops the oldest messages before this turn until at most max_messages of them, with at most
+ * max_bytes of content and tool fields, are left; then the tool results that these would start
+ * with, whose call is dropped. CONTEXT_ALL: no bound. */
+void context_cut(struct context *c, size_t max_messages, size_t max_bytes);
+/* Makes the sequence sendable: results stand right behind their call, in its order; a call without
+ * result gets one that says so, a result without call is dropped; blank text before this turn is
+ * dropped; neighbouring text turns of one role are merged with a blank line between them, an
+ * unanswered prompt also with this turn's. Call once, after context_cut. */
+void context_settle(struct context *c);
+/* The bytes of one message that count against max_bytes. */
+size_t context_weight(const struct context_message *m);
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * provider_openai - OpenAI's Chat Completions and every server compatible with it (PROTOCOLS
+ * section 2; openai-openapi, openai-python `_streaming.py`).
+ *
+ * Ollama and llama.cpp speak it too; they are providers of their own because they need no key and
+ * have usual places on loopback.
+ */
+#ifndef CHATHIST_LLM_PROVIDER_OPENAI_H
+#define CHATHIST_LLM_PROVIDER_OPENAI_H
+
+#include "llm/provider.h"
+
+extern const struct provider provider_openai;
+extern const struct provider provider_ollama;
+extern const struct provider provider_llamacpp;
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * interrupt - SIGINT, SIGTERM and SIGHUP during a turn: noted, so that what has come can be stored
+ * first.
+ *
+ * A signal that the program was started with ignored stays ignored (nohup, background jobs).
+ * SIGPIPE is ignored meanwhile: a closed pipe shows as EPIPE.
+ */
+#ifndef CHATHIST_TURN_INTERRUPT_H
+#define CHATHIST_TURN_INTERRUPT_H
+
+#include "base/err.h"
+
+/* Begins to catch. Returns a descriptor that becomes readable with the first signal; -1 with *e.
+ * One at a time in a process. */
+int interrupt_begin(struct err *e);
+/* The signal that came, 0 while none has. */
+int interrupt_signal(void);
+/* Puts the former handlers back and closes the descriptor. */
+void interrupt_end(void);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * turn - one turn of a conversation (DESIGN section 4), in the order in which things happen:
+ *
+ *     turn_prepare        the session's thread -> context
+ *     turn_store_prompt   the question is on disk before it is asked
+ *     turn_ask            request -> answer, its text handed on as it comes
+ *     turn_store_answer   what came, however it ended
+ *
+ * The caller decides what to do when one of them fails; none prints. Signals are the caller's to
+ * catch (turn/interrupt) from before turn_store_prompt until after turn_store_answer.
+ */
+#ifndef CHATHIST_TURN_TURN_H
+#define CHATHIST_TURN_TURN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "hist/locate.h"
+#include "llm/answer.h"
+#include "llm/context.h"
+#include "llm/provider.h"
+
+struct turn {
+    /* Set by the caller, borrowed. */
+    struct history *history;
+    const struct provider *provider;
+    struct ask ask; /* all but the context */
+    struct str session;
+    struct str prompt;
+    struct str system; /* a system prompt for the session from now on; STR_NONE: what it has */
+    const char *const *files;       /* names of attached files, NULL at the end; NULL: none */
+    size_t max_messages, max_bytes; /* of earlier messages; CONTEXT_ALL */
+
+    /* What came of it. */
+    struct context context;
+    struct answer answer;
+    uint64_t earlier;   /* lines that the session had before */
+    uint64_t bad_lines; /* bad lines met while reading it */
+    bool new_system;    /* the system prompt differs from what the session had */
+    bool prompt_stored;
+    struct buf prompt_id; /* ids of the stored lines */
+    struct buf answer_id;
+};
+
+/* Loads the context: the thread cut to size, the system prompt, then the prompt. */
+int turn_prepare(struct turn *t, struct err *e);
+/* Stores the prompt, and before it the system prompt when it is new. */
+int turn_store_prompt(struct turn *t, struct err *e);
+/* Asks. -1 also when an answer came that is not what was asked for: cut at the length limit
+ * (ERR_INCOMPLETE), filtered (ERR_REFUSED), a tool call that nobody can carry out (ERR_LIMIT). */
+int turn_ask(struct turn *t, const struct answer_sink *sink, struct err *e);
+/* Stores the answer unless nothing came; the prompt with it when that failed before. */
+int turn_store_answer(struct turn *t, struct err *e);
+void turn_release(struct turn *t);
+
+#endif
