@@ -70,7 +70,7 @@ compile_flags = $(standard) $(variant_cflags) $(warnings) $(CPPFLAGS) $(CFLAGS)
 link_flags = $(variant_ldflags) $(CFLAGS) $(LDFLAGS)
 # What is particular to a source: the banned functions, the version.
 source_flags = $(if $(filter lib/% cmd/%,$1),-include include/base/banned.h) \
-               $(if $(filter lib/cli/%,$1),-DCHATHIST_VERSION='"$(VERSION)"')
+               $(if $(filter lib/cli/% lib/llm/http.c,$1),-DCHATHIST_VERSION='"$(VERSION)"')
 
 lib_sources := $(wildcard lib/*/*.c)
 sync_sources := $(wildcard lib/sync/*.c)

@@ -1,0 +1,178 @@
+#include "llm/answer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+void answer_init(struct answer *a, const struct answer_sink *sink)
+{
+    memset(a, 0, sizeof *a);
+    buf_init(&a->text, ANSWER_MAX);
+    a->input_tokens = -1;
+    a->output_tokens = -1;
+    a->sink = sink;
+}
+
+void answer_release(struct answer *a)
+{
+    for (size_t i = 0; i < a->calls_count; i++) {
+        buf_release(&a->calls[i].id);
+        buf_release(&a->calls[i].name);
+        buf_release(&a->calls[i].args);
+    }
+    free(a->calls);
+    free(a->model);
+    free(a->finish_reason);
+    buf_release(&a->text);
+    answer_init(a, a->sink);
+}
+
+static int too_long(struct err *e)
+{
+    return err_set(e, ERR_INCOMPLETE, "answer is incomplete: it is longer than %zu MiB",
+                   ANSWER_MAX >> 20);
+}
+
+int answer_add_text(struct answer *a, struct str text, struct err *e)
+{
+    size_t before = a->text.len;
+
+    if (text.n == 0)
+        return 0;
+    utf8_add_repaired(&a->text, text);
+    if (a->text.overflow || a->text.len + a->calls_bytes > ANSWER_MAX)
+        return too_long(e);
+    if (a->sink) {
+        struct str delta = {a->text.data + before, a->text.len - before};
+
+        if (a->sink->text(a->sink->arg, delta) != 0) {
+            a->sink_failed = true;
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Is this the complete text of an object, so that what follows belongs to another call? */
+static bool is_object(struct str json)
+{
+    struct str value;
+
+    return str_ends(str_trim(json), STR("}")) && json_check(json, &value, NULL) &&
+           json_type(value) == JSON_OBJECT;
+}
+
+static bool same_call(const struct tool_call *c, struct str id, struct str name)
+{
+    if (id.n > 0 && c->id.len > 0)
+        return str_eq(id, buf_str(&c->id));
+    return !(name.n > 0 && is_object(buf_str(&c->args)));
+}
+
+/* The newest call at that index: only it can still grow. */
+static struct tool_call *newest_at(const struct answer *a, int64_t index)
+{
+    for (size_t i = a->calls_count; i-- > 0;)
+        if (a->calls[i].index == index)
+            return &a->calls[i];
+    return NULL;
+}
+
+int answer_add_call(struct answer *a, int64_t index, struct str id, struct str name,
+                    struct str args, struct err *e)
+{
+    struct tool_call *c = newest_at(a, index);
+
+    if (!c || !same_call(c, id, name)) {
+        if (a->calls_count == ANSWER_CALLS_MAX)
+            return err_set(e, ERR_INCOMPLETE,
+                           "answer is incomplete: it has more than %d tool calls",
+                           ANSWER_CALLS_MAX);
+        a->calls = mem_grow(a->calls, &a->calls_cap, a->calls_count + 1, sizeof *a->calls);
+        c = &a->calls[a->calls_count++];
+        c->index = index;
+        buf_init(&c->id, BUF_SMALL);
+        buf_init(&c->name, BUF_SMALL);
+        buf_init(&c->args, ANSWER_MAX);
+    }
+    if (c->id.len == 0)
+        utf8_add_repaired(&c->id, id);
+    /* Servers either send the name once, or repeat it, or cut it in pieces. */
+    if (!str_eq(name, buf_str(&c->name)))
+        utf8_add_repaired(&c->name, name);
+    utf8_add_repaired(&c->args, args);
+    a->calls_bytes += id.n + name.n + args.n;
+    if (c->id.overflow || c->name.overflow || c->args.overflow ||
+        a->text.len + a->calls_bytes > ANSWER_MAX)
+        return too_long(e);
+    return 0;
+}
+
+void answer_settle_calls(struct answer *a)
+{
+    for (size_t i = 0; i < a->calls_count; i++) {
+        struct tool_call *c = &a->calls[i];
+
+        if (c->id.len == 0) {
+            buf_add_c(&c->id, "call_");
+            id_add_message(&c->id, clock_now() / 1000);
+        }
+        if (str_trim(buf_str(&c->args)).n == 0) {
+            buf_clear(&c->args);
+            buf_add_c(&c->args, "{}");
+        }
+    }
+    if (a->finish_reason && strcmp(a->finish_reason, a->calls_count ? "stop" : "tool_calls") == 0)
+        answer_set_finish(a, str_of(a->calls_count ? "tool_calls" : "stop"));
+}
+
+void answer_set_usage(struct answer *a, int64_t input_tokens, int64_t output_tokens)
+{
+    if (input_tokens >= 0)
+        a->input_tokens = input_tokens;
+    if (output_tokens >= 0)
+        a->output_tokens = output_tokens;
+}
+
+static void replace(char **field, struct str value)
+{
+    if (value.n == 0)
+        return;
+    free(*field);
+    *field = mem_copy(value.p, value.n);
+}
+
+void answer_set_model(struct answer *a, struct str model)
+{
+    replace(&a->model, model);
+}
+
+void answer_set_finish(struct answer *a, struct str reason)
+{
+    replace(&a->finish_reason, reason);
+}
+
+void answer_calls_json(const struct answer *a, struct buf *out)
+{
+    buf_add_byte(out, '[');
+    for (size_t i = 0; i < a->calls_count; i++) {
+        const struct tool_call *c = &a->calls[i];
+        struct str value;
+
+        buf_add_c(out, i > 0 ? ",{" : "{");
+        json_add_member(out, "id", buf_str(&c->id));
+        json_add_member(out, "name", buf_str(&c->name));
+        json_add_key(out, "args");
+        if (json_check(buf_str(&c->args), &value, NULL) && json_type(value) == JSON_OBJECT)
+            json_add_compact(out, value);
+        else
+            json_add_string(out, buf_str(&c->args));
+        buf_add_byte(out, '}');
+    }
+    buf_add_byte(out, ']');
+}

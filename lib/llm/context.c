@@ -1,0 +1,340 @@
+#include "llm/context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+
+#define NO_RESULT "no result: the call was not carried out"
+
+void context_init(struct context *c)
+{
+    memset(c, 0, sizeof *c);
+    c->turn = CONTEXT_ALL;
+}
+
+static void release_message(struct context_message *m)
+{
+    free(m->content);
+    free(m->tool_calls);
+    free(m->tool_call_id);
+    memset(m, 0, sizeof *m);
+}
+
+void context_release(struct context *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        release_message(&c->at[i]);
+    free(c->at);
+    free(c->system);
+    context_init(c);
+}
+
+/* ---- building ---- */
+
+static struct context_message *push(struct context *c, enum role role, struct str content)
+{
+    c->at = mem_grow(c->at, &c->cap, c->count + 1, sizeof *c->at);
+
+    struct context_message *m = &c->at[c->count++];
+
+    memset(m, 0, sizeof *m);
+    m->role = role;
+    m->content = mem_copy(content.p, content.n);
+    m->n = content.n;
+    return m;
+}
+
+void context_set_system(struct context *c, struct str text)
+{
+    free(c->system);
+    c->system = text.n > 0 ? mem_copy(text.p, text.n) : NULL;
+    c->system_len = text.n;
+}
+
+void context_begin_turn(struct context *c)
+{
+    c->turn = c->count;
+}
+
+void context_add_text(struct context *c, enum role role, struct str content)
+{
+    if (role == ROLE_SYSTEM)
+        context_set_system(c, content);
+    else if (role != ROLE_OTHER)
+        push(c, role, content);
+}
+
+/* The calls of an assistant line in the strict form; NULL when none is usable. */
+static char *strict_calls(struct str calls)
+{
+    struct buf out = BUF_INIT(BUF_LINE);
+    struct buf scratch = BUF_INIT(BUF_LINE);
+
+    buf_add_byte(&out, '[');
+    for (struct json_iter it = json_iter(calls); !it.object && json_next(&it);) {
+        struct str id = json_get(it.value, "id");
+        struct str name = json_get(it.value, "name");
+        struct str args = json_get(it.value, "args");
+
+        if (json_text(id, &scratch).n == 0 || json_text(name, &scratch).n == 0)
+            continue;
+        buf_add_c(&out, out.len > 1 ? ",{\"id\":" : "{\"id\":");
+        buf_add_str(&out, id);
+        buf_add_c(&out, ",\"name\":");
+        buf_add_str(&out, name);
+        buf_add_c(&out, ",\"args\":");
+        if (json_type(args) == JSON_OBJECT || json_type(args) == JSON_STRING)
+            json_add_compact(&out, args);
+        else
+            buf_add_c(&out, "{}");
+        buf_add_byte(&out, '}');
+    }
+    buf_release(&scratch);
+    if (out.len == 1) {
+        buf_release(&out);
+        return NULL;
+    }
+    buf_add_byte(&out, ']');
+    return buf_detach(&out);
+}
+
+bool context_add(struct context *c, const struct message *m)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str content = message_content(m, &scratch);
+
+    if (m->role == ROLE_SYSTEM) {
+        context_set_system(c, content);
+    } else if (m->role != ROLE_OTHER) {
+        struct context_message *to = push(c, m->role, content);
+
+        if (m->role == ROLE_ASSISTANT)
+            to->tool_calls = strict_calls(m->field[FIELD_TOOL_CALLS]);
+        if (m->role == ROLE_TOOL) {
+            struct str id = message_text(m, FIELD_TOOL_CALL_ID, &scratch);
+
+            to->tool_call_id = id.p ? mem_copy(id.p, id.n) : NULL;
+        }
+    }
+    buf_release(&scratch);
+    return m->role != ROLE_OTHER;
+}
+
+/* ---- cutting ---- */
+
+size_t context_weight(const struct context_message *m)
+{
+    return m->n + (m->tool_calls ? strlen(m->tool_calls) : 0) +
+           (m->tool_call_id ? strlen(m->tool_call_id) : 0);
+}
+
+static size_t turn_of(const struct context *c)
+{
+    return c->turn < c->count ? c->turn : c->count;
+}
+
+void context_cut(struct context *c, size_t max_messages, size_t max_bytes)
+{
+    size_t turn = turn_of(c), first = turn, bytes = 0;
+
+    while (first > 0 && turn - first < max_messages) {
+        size_t weight = context_weight(&c->at[first - 1]);
+
+        if (weight > max_bytes - bytes)
+            break;
+        bytes += weight;
+        first--;
+    }
+    if (first == 0)
+        return;
+    while (first < turn && c->at[first].role == ROLE_TOOL)
+        first++;
+    for (size_t i = 0; i < first; i++)
+        release_message(&c->at[i]);
+    memmove(c->at, c->at + first, (c->count - first) * sizeof *c->at);
+    c->count -= first;
+    c->turn = turn - first;
+    c->dropped += first;
+}
+
+/* ---- settling ---- */
+
+/* Where the tool results are, by the call they answer and then by place. */
+struct result {
+    const char *id;
+    size_t at;
+    bool taken;
+};
+
+struct results {
+    struct result *at;
+    size_t count;
+};
+
+static int result_order(const void *a, const void *b)
+{
+    const struct result *x = a, *y = b;
+    int by_id = strcmp(x->id, y->id);
+
+    return by_id != 0 ? by_id : (x->at > y->at) - (x->at < y->at);
+}
+
+static void results_of(const struct context *c, struct results *r)
+{
+    size_t cap = 0;
+
+    memset(r, 0, sizeof *r);
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->at[i].role != ROLE_TOOL || !c->at[i].tool_call_id)
+            continue;
+        r->at = mem_grow(r->at, &cap, r->count + 1, sizeof *r->at);
+        r->at[r->count++] = (struct result){c->at[i].tool_call_id, i, false};
+    }
+    if (r->count > 1)
+        qsort(r->at, r->count, sizeof *r->at, result_order);
+}
+
+/* The first result of that id behind `call` which no later call has taken; NULL when there is
+ * none. */
+static struct result *results_find(const struct results *r, const char *id, size_t call)
+{
+    struct result key = {id, call, false};
+    size_t low = 0, high = r->count;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (result_order(&r->at[mid], &key) <= 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    while (low < r->count && r->at[low].taken && strcmp(r->at[low].id, id) == 0)
+        low++;
+    return low < r->count && strcmp(r->at[low].id, id) == 0 ? &r->at[low] : NULL;
+}
+
+/* Turns round the order of the messages from `first` on. */
+static void reverse(struct context *c, size_t first)
+{
+    for (size_t i = first, j = c->count; i + 1 < j; i++) {
+        struct context_message swap = c->at[i];
+
+        c->at[i] = c->at[--j];
+        c->at[j] = swap;
+    }
+}
+
+/* Moves a message out of its place, which keeps its role. */
+static void move(struct context *to, struct context_message *m)
+{
+    to->at = mem_grow(to->at, &to->cap, to->count + 1, sizeof *to->at);
+    to->at[to->count++] = *m;
+    m->content = m->tool_calls = m->tool_call_id = NULL;
+}
+
+/* Adds the results of the assistant message at `call` to `to`, last call first. */
+static void take_results(struct context *to, struct context *from, size_t call, struct results *r)
+{
+    struct buf id = BUF_INIT(BUF_LINE);
+    size_t first = to->count;
+
+    for (struct json_iter it = json_iter(str_of(from->at[call].tool_calls)); json_next(&it);) {
+        struct result *found;
+
+        buf_clear(&id);
+        json_decode(json_get(it.value, "id"), &id);
+        found = results_find(r, buf_c(&id), call);
+        if (found) {
+            char *key = from->at[found->at].tool_call_id;
+
+            move(to, &from->at[found->at]);
+            from->at[found->at].tool_call_id = key; /* r is still ordered by it */
+            found->taken = true;
+        } else {
+            push(to, ROLE_TOOL, STR(NO_RESULT));
+        }
+        to->at[to->count - 1].tool_call_id = mem_copy(buf_c(&id), id.len);
+    }
+    buf_release(&id);
+    reverse(to, first);
+}
+
+/* Gathers each call's results behind it. It goes from the newest message to the oldest, so that a
+ * call takes the nearest result of its id: some servers number their calls anew in every answer. */
+static void pair_results(struct context *c)
+{
+    struct results results;
+    struct context paired;
+    size_t turn = turn_of(c), in_turn = 0;
+
+    results_of(c, &results);
+    context_init(&paired);
+    for (size_t i = c->count; i-- > 0;) {
+        if (c->at[i].role != ROLE_TOOL) {
+            if (c->at[i].tool_calls)
+                take_results(&paired, c, i, &results);
+            move(&paired, &c->at[i]);
+        }
+        if (i == turn)
+            in_turn = paired.count;
+    }
+    reverse(&paired, 0);
+    free(results.at);
+    for (size_t i = 0; i < c->count; i++)
+        release_message(&c->at[i]);
+    free(c->at);
+    c->at = paired.at;
+    c->count = paired.count;
+    c->cap = paired.cap;
+    c->turn = c->count - in_turn;
+}
+
+static bool is_text(const struct context_message *m)
+{
+    return m->role != ROLE_TOOL && !m->tool_calls;
+}
+
+/* Blank text is refused by some servers. A blank prompt of this turn is the user's own doing. */
+static bool is_droppable(const struct context_message *m, bool in_turn)
+{
+    return is_text(m) && str_trim((struct str){m->content, m->n}).n == 0 &&
+           !(in_turn && m->role == ROLE_USER);
+}
+
+/* Adds m's text to `to`, with a blank line between; m is released. */
+static void merge(struct context_message *to, struct context_message *m)
+{
+    to->content = mem_resize(to->content, to->n + 2 + m->n + 1, 1);
+    memcpy(to->content + to->n, "\n\n", 2);
+    memcpy(to->content + to->n + 2, m->content, m->n + 1);
+    to->n += 2 + m->n;
+    release_message(m);
+}
+
+void context_settle(struct context *c)
+{
+    size_t kept = 0, turn = CONTEXT_ALL;
+
+    pair_results(c);
+    for (size_t i = 0; i < c->count; i++) {
+        struct context_message *m = &c->at[i];
+        struct context_message *last = kept > 0 ? &c->at[kept - 1] : NULL;
+
+        if (is_droppable(m, i >= c->turn)) {
+            release_message(m);
+            continue;
+        }
+        if (last && last->role == m->role && is_text(last) && is_text(m))
+            merge(last, m);
+        else
+            c->at[kept++] = *m;
+        /* What this turn's first message was merged into belongs to the turn. */
+        if (i >= c->turn && turn == CONTEXT_ALL)
+            turn = kept - 1;
+    }
+    c->count = kept;
+    c->turn = turn == CONTEXT_ALL ? kept : turn;
+}

@@ -1,0 +1,129 @@
+#include "llm/models.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/json_check.h"
+#include "base/mem.h"
+#include "llm/provider_fault.h"
+
+/* The most that a list of models may be. */
+#define LIST_MAX ((size_t)16 << 20)
+#define PROBE_MS 300
+
+struct reply {
+    int status;
+    struct buf body;
+};
+
+static int take_head(void *arg, const struct http_head *head, struct err *e)
+{
+    struct reply *reply = arg;
+
+    (void)e;
+    reply->status = head->status;
+    return 0;
+}
+
+static int take_body(void *arg, struct str piece, struct err *e)
+{
+    struct reply *reply = arg;
+
+    buf_add_str(&reply->body, piece);
+    if (reply->body.overflow)
+        return err_set(e, ERR_BUSY, "the server's list of models is over %zu MiB", LIST_MAX >> 20);
+    return 0;
+}
+
+static int fetch(const struct http_request *r, const struct http_limits *limits,
+                 struct reply *reply, struct err *e)
+{
+    struct http_sink sink = {take_head, take_body, reply};
+
+    return http_exchange(r, limits, &sink, e);
+}
+
+static void add_model(struct model_list *l, struct str id)
+{
+    if (id.n == 0)
+        return;
+    l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
+    l->at[l->count++] = mem_copy(id.p, id.n);
+}
+
+static int read_list(struct model_list *l, struct str body, struct err *e)
+{
+    struct buf scratch = BUF_INIT(BUF_SMALL);
+    struct json_iter it;
+    struct str value;
+
+    if (!json_check(body, &value, NULL))
+        return err_set(e, ERR_BUSY, "the server's list of models is not JSON");
+    it = json_iter(json_get(value, "data"));
+    while (json_next(&it))
+        add_model(l, json_text(json_get(it.value, "id"), &scratch));
+    buf_release(&scratch);
+    return 0;
+}
+
+int model_list_load(struct model_list *l, const struct provider *p, const struct ask *ask,
+                    struct err *e)
+{
+    struct http_request request;
+    struct reply reply = {0, BUF_INIT(LIST_MAX)};
+    int result;
+
+    *l = (struct model_list){0};
+    if (!p->models) {
+        add_model(l, str_of(p->name));
+        return 0;
+    }
+    http_request_init(&request);
+    result = p->models(p, ask, &request, e);
+    if (result == 0)
+        result = fetch(&request, &ask->limits, &reply, e);
+    if (result == 0 && (reply.status < 200 || reply.status > 299))
+        result = p->failure(reply.status, buf_str(&reply.body), e);
+    if (result == 0)
+        result = read_list(l, buf_str(&reply.body), e);
+    if (result < 0 && e)
+        fault_mask(e, ask->key);
+    buf_release(&reply.body);
+    http_request_release(&request);
+    return result;
+}
+
+void model_list_release(struct model_list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        free(l->at[i]);
+    free(l->at);
+}
+
+/* Up to the path: `http://127.0.0.1:8080/v1` -> `http://127.0.0.1:8080`. */
+static size_t origin_length(const char *url)
+{
+    const char *host = strstr(url, "://");
+
+    host = host ? host + 3 : url;
+    return (size_t)(host - url) + strcspn(host, "/?#");
+}
+
+bool models_probe(const struct provider *p, const char *base_url)
+{
+    struct http_limits limits = {.connect_ms = PROBE_MS, .idle_ms = PROBE_MS, .cancel_fd = -1};
+    struct http_request request;
+    struct reply reply = {0, BUF_INIT(LIST_MAX)};
+    struct err e = ERR_INIT;
+    bool there;
+
+    http_request_init(&request);
+    buf_add(&request.url, base_url, origin_length(base_url));
+    buf_add_c(&request.url, p->probe_path);
+    there = fetch(&request, &limits, &reply, &e) == 0 && reply.status == 200;
+    err_release(&e);
+    buf_release(&reply.body);
+    http_request_release(&request);
+    return there;
+}

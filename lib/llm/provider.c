@@ -1,0 +1,40 @@
+#include "llm/provider.h"
+
+#include <string.h>
+
+#include "llm/provider_echo.h"
+#include "llm/provider_openai.h"
+
+static const struct provider *const providers[] = {
+    &provider_openai, &provider_ollama, &provider_llamacpp, &provider_echo, NULL,
+};
+
+const struct provider *const *provider_all(void)
+{
+    return providers;
+}
+
+const struct provider *provider_find(struct str name)
+{
+    for (const struct provider *const *p = providers; *p; p++)
+        if (str_eq_c(name, (*p)->name))
+            return *p;
+    return NULL;
+}
+
+void provider_split(const char *name, const struct provider **provider, const char **model)
+{
+    const char *colon = strchr(name, ':');
+
+    *provider = colon ? provider_find((struct str){name, (size_t)(colon - name)}) : NULL;
+    *model = *provider ? colon + 1 : name;
+}
+
+enum err_kind provider_status_kind(int status)
+{
+    if (status == 401 || status == 403)
+        return ERR_AUTH;
+    if (status == 429 || status >= 500)
+        return ERR_BUSY;
+    return ERR_REQUEST;
+}

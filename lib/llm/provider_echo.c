@@ -1,0 +1,342 @@
+#include "llm/provider_echo.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/json_tree.h"
+#include "base/utf8.h"
+#include "llm/provider_fault.h"
+
+/* A long answer comes in this many deltas at most, however many words it has. */
+#define DELTAS_MAX 4096
+#define DELAY_MAX ((int64_t)24 * 60 * 60 * 1000)
+
+/*
+ * The wire, made and read in this file alone. Streamed:
+ *
+ *     data: {"text":"word "}
+ *     data: {"finish":"stop","input":4,"output":3}
+ *     data: [DONE]
+ *
+ * and whole: {"text":"…","finish":"stop","input":4,"output":3}
+ */
+
+struct faults {
+    int64_t delay_ms;
+    int64_t status;
+    int64_t cut; /* -1: none */
+};
+
+/* ---- the request ---- */
+
+static bool take_number(struct str text, int64_t least, int64_t most, int64_t *out)
+{
+    struct str value;
+    int64_t n;
+
+    if (!json_check(text, &value, NULL) || !json_int(value, &n) || n < least || n > most)
+        return false;
+    *out = n;
+    return true;
+}
+
+static int read_faults(const struct ask *ask, struct faults *f, struct err *e)
+{
+    *f = (struct faults){0, 200, -1};
+    for (size_t i = 0; i < ask->options_count; i++) {
+        struct str key = str_of(ask->options[i].key), value = ask->options[i].value;
+        bool ok;
+
+        if (str_eq_c(key, "delay_ms"))
+            ok = take_number(value, 0, DELAY_MAX, &f->delay_ms);
+        else if (str_eq_c(key, "status"))
+            ok = take_number(value, 200, 599, &f->status);
+        else if (str_eq_c(key, "cut"))
+            ok = take_number(value, 0, INT64_MAX, &f->cut);
+        else
+            return err_set(e, ERR_USAGE,
+                           "unknown option '%s' of 'echo': known are delay_ms, status, cut", key.p);
+        if (!ok)
+            return err_set(e, ERR_USAGE, "bad value '%.*s' of option '%s'",
+                           (int)(value.n < 64 ? value.n : 64), value.p, key.p);
+    }
+    return 0;
+}
+
+static struct json_tree *message_tree(const struct context_message *m)
+{
+    struct json_tree *t = json_tree_object();
+
+    json_tree_set_text(t, "role", str_of(role_name(m->role)));
+    json_tree_set_text(t, "content", (struct str){m->content, m->n});
+    if (m->tool_calls)
+        json_tree_set_raw(t, "tool_calls", str_of(m->tool_calls));
+    if (m->tool_call_id)
+        json_tree_set_text(t, "tool_call_id", str_of(m->tool_call_id));
+    return t;
+}
+
+/* What a dry run shows; nobody reads it. */
+static int request(const struct provider *p, const struct ask *ask, struct http_request *r,
+                   struct err *e)
+{
+    const struct context *c = ask->context;
+    struct json_tree *t, *messages;
+    struct faults faults;
+
+    (void)p;
+    if (read_faults(ask, &faults, e) != 0)
+        return -1;
+    t = json_tree_object();
+    messages = json_tree_array();
+    json_tree_set_text(t, "model", str_of(ask->model));
+    if (c->system)
+        json_tree_set_text(t, "system", (struct str){c->system, c->system_len});
+    for (size_t i = 0; i < c->count; i++)
+        json_tree_push(messages, message_tree(&c->at[i]));
+    json_tree_set(t, "messages", messages);
+    json_tree_set_raw(t, "stream", ask->stream ? STR("true") : STR("false"));
+    for (size_t i = 0; i < ask->options_count; i++)
+        json_tree_set_raw(t, ask->options[i].key, str_trim(ask->options[i].value));
+    json_tree_print(t, false, &r->body);
+    json_tree_free(t);
+    return 0;
+}
+
+/* ---- the answer, made ---- */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static int64_t count_words(struct str s)
+{
+    int64_t words = 0;
+
+    for (size_t i = 0; i < s.n; i++)
+        words += !is_blank(s.p[i]) && (i == 0 || is_blank(s.p[i - 1]));
+    return words;
+}
+
+static void add_text(struct buf *out, const struct context *c)
+{
+    for (size_t i = c->count; i-- > 0;)
+        if (c->at[i].role == ROLE_USER) {
+            buf_add(out, c->at[i].content, c->at[i].n);
+            break;
+        }
+    buf_addf(out, "\n[%zu message%s]", c->count, c->count == 1 ? "" : "s");
+}
+
+/* The end of the object that is open in out: finish reason and usage. */
+static void add_finish(struct buf *out, const struct context *c, struct str text)
+{
+    int64_t input = count_words((struct str){c->system, c->system ? c->system_len : 0});
+
+    for (size_t i = 0; i < c->count; i++)
+        input += count_words((struct str){c->at[i].content, c->at[i].n});
+    json_add_member(out, "finish", STR("stop"));
+    json_add_member_int(out, "input", input);
+    json_add_member_int(out, "output", count_words(text));
+    buf_add_c(out, "}");
+}
+
+/* The next delta: up to the end of a word and the white space behind it, `least` bytes or more. */
+static struct str next_delta(struct str *rest, size_t least)
+{
+    size_t n = 0;
+    struct str delta;
+
+    while (n < rest->n && (n < least || !is_blank(rest->p[n])))
+        n++;
+    while (n < rest->n && is_blank(rest->p[n]))
+        n++;
+    delta = (struct str){rest->p, n};
+    *rest = (struct str){rest->p + n, rest->n - n};
+    return delta;
+}
+
+/* Waits, but not longer than until the user has had enough. */
+static int pause_ms(const struct ask *ask, int64_t ms, struct err *e)
+{
+    struct pollfd fd = {.fd = ask->limits.cancel_fd, .events = POLLIN};
+    int64_t until = clock_ticks() + ms, left = ms;
+
+    do {
+        int n = poll(&fd, 1, (int)left);
+
+        if (n > 0)
+            return err_set(e, ERR_SIGNAL, "interrupted");
+        if (n < 0 && errno != EINTR)
+            return err_sys(e, errno, "cannot wait");
+        left = until - clock_ticks();
+    } while (left > 0);
+    return 0;
+}
+
+static int send_event(const struct http_sink *sink, struct buf *json, struct err *e)
+{
+    struct buf event = BUF_INIT(BUF_LINE);
+    int rc;
+
+    buf_add_c(&event, "data: ");
+    buf_add_str(&event, buf_str(json));
+    buf_add_c(&event, "\n\n");
+    rc = sink->body(sink->arg, buf_str(&event), e);
+    buf_release(&event);
+    buf_clear(json);
+    return rc;
+}
+
+static int send_stream(const struct ask *ask, const struct faults *f, struct str text, bool cut,
+                       const struct http_sink *sink, struct err *e)
+{
+    struct buf json = BUF_INIT(BUF_LINE);
+    struct str rest = text;
+    int rc = 0;
+
+    while (rc == 0 && rest.n > 0) {
+        rc = pause_ms(ask, f->delay_ms, e);
+        buf_add_byte(&json, '{');
+        json_add_member(&json, "text", next_delta(&rest, text.n / DELTAS_MAX));
+        buf_add_byte(&json, '}');
+        if (rc == 0)
+            rc = send_event(sink, &json, e);
+    }
+    if (rc == 0 && !cut) {
+        buf_add_byte(&json, '{');
+        add_finish(&json, ask->context, text);
+        rc = send_event(sink, &json, e);
+    }
+    if (rc == 0 && !cut) {
+        buf_add_c(&json, "[DONE]");
+        rc = send_event(sink, &json, e);
+    }
+    buf_release(&json);
+    return rc;
+}
+
+static int send_whole(const struct ask *ask, const struct faults *f, struct str text, bool cut,
+                      const struct http_sink *sink, struct err *e)
+{
+    struct buf json = BUF_INIT(BUF_LINE);
+    int rc = pause_ms(ask, f->delay_ms, e);
+
+    buf_add_byte(&json, '{');
+    json_add_member(&json, "text", text);
+    if (cut)
+        buf_truncate(&json, json.len - 1);
+    else
+        add_finish(&json, ask->context, text);
+    if (rc == 0)
+        rc = sink->body(sink->arg, buf_str(&json), e);
+    buf_release(&json);
+    return rc;
+}
+
+static int send_error(const struct ask *ask, const struct faults *f, const struct http_sink *sink,
+                      struct err *e)
+{
+    struct http_head head = {(int)f->status, "application/json", "", "", "", ""};
+    struct buf json = BUF_INIT(BUF_SMALL);
+    int rc = pause_ms(ask, f->delay_ms, e);
+
+    buf_addf(&json, "{\"error\":{\"message\":\"status %d as asked for\",\"type\":\"echo\"}}",
+             head.status);
+    if (rc == 0)
+        rc = sink->head(sink->arg, &head, e);
+    if (rc == 0)
+        rc = sink->body(sink->arg, buf_str(&json), e);
+    buf_release(&json);
+    return rc;
+}
+
+static int send_answer(const struct ask *ask, const struct faults *f, struct str text,
+                       const struct http_sink *sink, struct err *e)
+{
+    struct http_head head = {(int)f->status, "application/json", "", "", "", ""};
+    bool cut = f->cut >= 0 && (uint64_t)f->cut <= text.n;
+    int rc;
+
+    if (cut) {
+        text.n = (size_t)f->cut;
+        text.n = utf8_valid(text);
+    }
+    if (ask->stream)
+        head.media_type = "text/event-stream";
+    rc = sink->head(sink->arg, &head, e);
+    if (rc == 0 && ask->stream)
+        rc = send_stream(ask, f, text, cut, sink, e);
+    else if (rc == 0)
+        rc = send_whole(ask, f, text, cut, sink, e);
+    if (rc == 0 && cut)
+        rc =
+            err_set(e, ERR_INCOMPLETE, "answer is incomplete: the connection was cut as asked for");
+    return rc;
+}
+
+static int exchange(const struct ask *ask, const struct http_request *r,
+                    const struct http_sink *sink, struct err *e)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct faults faults;
+    int rc;
+
+    (void)r;
+    if (read_faults(ask, &faults, e) != 0)
+        return -1;
+    if (faults.status >= 300)
+        return send_error(ask, &faults, sink, e);
+    add_text(&text, ask->context);
+    rc = send_answer(ask, &faults, buf_str(&text), sink, e);
+    buf_release(&text);
+    return rc;
+}
+
+/* ---- the answer, read ---- */
+
+static int take_object(struct answer *a, struct str json, struct err *e)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    int64_t input = -1, output = -1;
+    struct str value;
+    int rc;
+
+    if (!json_check(json, &value, NULL))
+        return err_set(e, ERR_INCOMPLETE, "answer is incomplete: an event is not JSON");
+    rc = answer_add_text(a, json_text(json_get(value, "text"), &scratch), e);
+    json_int(json_get(value, "input"), &input);
+    json_int(json_get(value, "output"), &output);
+    answer_set_usage(a, input, output);
+    if (json_get(value, "finish").n > 0) {
+        answer_set_model(a, STR("echo"));
+        answer_set_finish(a, json_text(json_get(value, "finish"), &scratch));
+        a->finished = true;
+    }
+    buf_release(&scratch);
+    return rc;
+}
+
+static int take_event(struct answer *a, struct str event, struct str data, struct err *e)
+{
+    (void)event;
+    return str_eq_c(data, "[DONE]") ? 1 : take_object(a, data, e);
+}
+
+static int failure(int status, struct str body, struct err *e)
+{
+    return fault_set_answer(e, status, body);
+}
+
+const struct provider provider_echo = {
+    .name = "echo",
+    .request = request,
+    .exchange = exchange,
+    .event = take_event,
+    .whole = take_object,
+    .failure = failure,
+};

@@ -1,0 +1,290 @@
+#include "llm/provider_fault.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/utf8.h"
+#include "base/vis.h"
+#include "llm/provider.h"
+
+/* How much of a server's message is shown, in code points. */
+#define MESSAGE_MAX 300
+
+/* What a server said of its error, decoded. */
+struct fault {
+    int status;     /* 200: reported inside an answer */
+    int64_t number; /* a numeric code; 0: none */
+    struct buf message, code, type;
+};
+
+/* ---- reading ---- */
+
+static bool is_truthy(struct str value)
+{
+    int64_t number;
+
+    switch (json_type(value)) {
+    case JSON_BOOL:
+        return json_is_true(value);
+    case JSON_NUMBER:
+        return !json_int(value, &number) || number != 0;
+    case JSON_STRING:
+        return value.n > 2;
+    case JSON_OBJECT:
+    case JSON_ARRAY: {
+        struct json_iter it = json_iter(value);
+
+        return json_next(&it);
+    }
+    default:
+        return false;
+    }
+}
+
+static bool text_is(struct str value, const char *text)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    bool is = json_type(value) == JSON_STRING && str_eq_c(json_text(value, &scratch), text);
+
+    buf_release(&scratch);
+    return is;
+}
+
+bool fault_reported(struct str value)
+{
+    return is_truthy(json_get(value, "error")) || text_is(json_get(value, "object"), "error");
+}
+
+/* A code is a number, or a text that may be one. */
+static void take_code(struct fault *f, struct str value)
+{
+    if (json_int(value, &f->number))
+        return;
+    json_decode(value, &f->code);
+    if (json_check(buf_str(&f->code), &value, NULL) && json_type(value) == JSON_NUMBER)
+        json_int(value, &f->number);
+}
+
+/* The first of the usual members that holds a message. FastAPI's `detail` can be a list of
+ * objects. */
+static void take_message(struct fault *f, struct str error)
+{
+    static const char *const keys[] = {"message", "detail", "error", "msg", "error_description"};
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        struct str value = json_get(error, keys[i]);
+
+        if (json_type(value) == JSON_ARRAY)
+            value = json_at(value, 0);
+        if (json_type(value) == JSON_OBJECT)
+            take_message(f, value);
+        else
+            json_decode(value, &f->message);
+        if (str_trim(buf_str(&f->message)).n > 0)
+            return;
+        buf_clear(&f->message);
+    }
+}
+
+static void read_json(struct fault *f, struct str value)
+{
+    if (json_type(value) == JSON_ARRAY)
+        value = json_at(value, 0);
+
+    struct str error = json_get(value, "error");
+
+    if (json_type(error) == JSON_ARRAY)
+        error = json_at(error, 0);
+    if (json_type(error) == JSON_STRING)
+        json_decode(error, &f->message);
+    if (json_type(error) != JSON_OBJECT)
+        error = value;
+    take_code(f, json_get(error, "status_code"));
+    take_code(f, json_get(error, "code"));
+    json_decode(json_get(error, "type"), &f->type);
+    if (f->message.len == 0)
+        take_message(f, error);
+    if (f->message.len == 0)
+        buf_add_str(&f->message, f->type.len > 0 ? buf_str(&f->type) : buf_str(&f->code));
+    if (f->message.len == 0)
+        json_add_compact(&f->message, error);
+}
+
+/* The first line; of HTML more, for the first line is a tag. */
+static void read_text(struct fault *f, struct str body)
+{
+    struct str rest = str_trim(body);
+
+    buf_add_str(&f->message, str_starts(rest, STR("<")) ? rest : str_cut(&rest, '\n'));
+}
+
+/* ---- judging ---- */
+
+/* Is `needle` (lower case) in text, whatever the case of its ASCII letters? */
+static bool mentions(const struct buf *text, const char *needle)
+{
+    size_t n = strlen(needle);
+
+    for (size_t i = 0; i + n <= text->len; i++) {
+        size_t k = 0;
+
+        while (k < n) {
+            char c = text->data[i + k];
+
+            if (c >= 'A' && c <= 'Z')
+                c = (char)(c - 'A' + 'a');
+            if (c != needle[k])
+                break;
+            k++;
+        }
+        if (k == n)
+            return true;
+    }
+    return false;
+}
+
+static bool mentions_any(const struct buf *text, const char *const *needles)
+{
+    for (; *needles; needles++)
+        if (mentions(text, *needles))
+            return true;
+    return false;
+}
+
+static bool is_refusal(const struct fault *f)
+{
+    static const char *const names[] = {"context_length", "exceed_context_size", "content_policy",
+                                        "content_filter", "context_window",      NULL};
+    static const char *const phrases[] = {
+        "context length",
+        "context size",
+        "context window",
+        "maximum context",
+        "too many tokens",
+        "prompt is too long",
+        "content policy",
+        "content management policy",
+        NULL,
+    };
+
+    if (mentions_any(&f->code, names) || mentions_any(&f->type, names))
+        return true;
+    /* `too many tokens` of a rate limit is worth another try. */
+    return f->status != 401 && f->status != 403 && f->status != 429 &&
+           mentions_any(&f->message, phrases);
+}
+
+static enum err_kind kind_of_type(const struct fault *f)
+{
+    static const char *const auth[] = {"authentication", "permission", "api_key", "unauthorized",
+                                       NULL};
+    static const char *const request[] = {"invalid_request", "not_found",   "badrequest",
+                                          "bad_request",     "unsupported", NULL};
+
+    if (mentions_any(&f->type, auth) || mentions_any(&f->code, auth))
+        return ERR_AUTH;
+    if (mentions_any(&f->type, request) || mentions_any(&f->code, request))
+        return ERR_REQUEST;
+    return ERR_BUSY;
+}
+
+static enum err_kind kind_of(const struct fault *f)
+{
+    if (is_refusal(f))
+        return ERR_REFUSED;
+    if (f->status != 200)
+        return provider_status_kind(f->status);
+    if (f->number >= 400 && f->number < 600)
+        return provider_status_kind((int)f->number);
+    return kind_of_type(f);
+}
+
+/* ---- the message ---- */
+
+void fault_add_excerpt(struct buf *out, struct str text, size_t max)
+{
+    struct str first = utf8_first(text, max);
+
+    vis_add_line(out, first, true);
+    if (first.n < text.n)
+        buf_add_c(out, "…");
+}
+
+static int set(struct err *e, const struct fault *f)
+{
+    struct buf shown = BUF_INIT(BUF_SMALL);
+
+    fault_add_excerpt(&shown, str_trim(buf_str(&f->message)), MESSAGE_MAX);
+    if (shown.len == 0)
+        buf_add_c(&shown, "no message");
+    if (f->status != 200)
+        err_set(e, kind_of(f), "HTTP %d: %s", f->status, buf_c(&shown));
+    else if (f->number >= 400 && f->number < 600)
+        err_set(e, kind_of(f), "server error %d: %s", (int)f->number, buf_c(&shown));
+    else
+        err_set(e, kind_of(f), "server error: %s", buf_c(&shown));
+    buf_release(&shown);
+    return -1;
+}
+
+static void fault_init(struct fault *f, int status)
+{
+    memset(f, 0, sizeof *f);
+    f->status = status;
+    buf_init(&f->message, BUF_LINE);
+    buf_init(&f->code, BUF_LINE);
+    buf_init(&f->type, BUF_LINE);
+}
+
+static void fault_release(struct fault *f)
+{
+    buf_release(&f->message);
+    buf_release(&f->code);
+    buf_release(&f->type);
+}
+
+int fault_set_reported(struct err *e, struct str value)
+{
+    struct fault f;
+
+    fault_init(&f, 200);
+    read_json(&f, value);
+    set(e, &f);
+    fault_release(&f);
+    return -1;
+}
+
+int fault_set_answer(struct err *e, int status, struct str body)
+{
+    struct fault f;
+    struct str value;
+
+    fault_init(&f, status);
+    if (json_check(body, &value, NULL) &&
+        (json_type(value) == JSON_OBJECT || json_type(value) == JSON_ARRAY))
+        read_json(&f, value);
+    else
+        read_text(&f, body);
+    set(e, &f);
+    fault_release(&f);
+    return -1;
+}
+
+void fault_mask(struct err *e, const char *key)
+{
+    struct buf shown = BUF_INIT(BUF_SMALL);
+    enum err_kind kind = e->kind;
+    const char *at = e->text, *hit;
+
+    if (!key || !*key || !at || !strstr(at, key))
+        return;
+    while ((hit = strstr(at, key)) != NULL) {
+        buf_add(&shown, at, (size_t)(hit - at));
+        buf_add_c(&shown, "***");
+        at = hit + strlen(key);
+    }
+    buf_add_c(&shown, at);
+    err_set(e, kind, "%s", buf_c(&shown));
+    buf_release(&shown);
+}

@@ -1,0 +1,144 @@
+#include "llm/sse.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+
+#define BOM "\xef\xbb\xbf"
+
+void sse_init(struct sse *s, sse_fn *fn, void *arg)
+{
+    memset(s, 0, sizeof *s);
+    s->fn = fn;
+    s->arg = arg;
+    buf_init(&s->line, SSE_EVENT_MAX);
+    buf_init(&s->event, SSE_EVENT_MAX);
+    buf_init(&s->data, SSE_EVENT_MAX + 1); /* the LF behind the last line does not count */
+}
+
+void sse_release(struct sse *s)
+{
+    buf_release(&s->line);
+    buf_release(&s->event);
+    buf_release(&s->data);
+}
+
+static int too_long(struct err *e)
+{
+    return err_set(e, ERR_INCOMPLETE,
+                   "answer is incomplete: an event of the stream is longer than %zu MiB",
+                   SSE_EVENT_MAX >> 20);
+}
+
+/* A blank line: data that came (each line of it ended by an LF) is an event. */
+static int dispatch(struct sse *s, struct err *e)
+{
+    int rc = 0;
+
+    if (s->data.len > 0) {
+        struct str event = s->event.len > 0 ? buf_str(&s->event) : STR("message");
+
+        rc = s->fn(s->arg, event, (struct str){s->data.data, s->data.len - 1}, e);
+        s->done = rc == 1;
+    }
+    buf_clear(&s->event);
+    buf_clear(&s->data);
+    return rc < 0 ? -1 : 0;
+}
+
+static int take_field(struct sse *s, struct str name, struct str value, struct err *e)
+{
+    if (str_eq_c(name, "data")) {
+        utf8_add_repaired(&s->data, value);
+        buf_add_byte(&s->data, '\n');
+    } else if (str_eq_c(name, "event")) {
+        buf_clear(&s->event);
+        utf8_add_repaired(&s->event, value);
+    }
+    return s->data.overflow || s->event.overflow ? too_long(e) : 0;
+}
+
+/* A complete line, without its end. */
+static int take_line(struct sse *s, struct str line, struct err *e)
+{
+    if (!s->started && str_starts(line, STR(BOM))) {
+        line.p += 3;
+        line.n -= 3;
+    }
+    s->started = true;
+    if (line.n == 0)
+        return dispatch(s, e);
+
+    struct str value = line;
+    struct str name = str_cut(&value, ':'); /* empty for a comment, which is no field's name */
+
+    if (value.n > 0 && value.p[0] == ' ') {
+        value.p++;
+        value.n--;
+    }
+    return take_field(s, name, value, e);
+}
+
+/* Adds the end of a line to what was kept of it, and takes it. */
+static int end_line(struct sse *s, struct str rest, struct err *e)
+{
+    if (s->line.len == 0)
+        return take_line(s, rest, e);
+    buf_add_str(&s->line, rest);
+    if (s->line.overflow)
+        return too_long(e);
+
+    int rc = take_line(s, buf_str(&s->line), e);
+
+    buf_clear(&s->line);
+    return rc;
+}
+
+/* The first c at or after *at, which is kept as long as it lies ahead: each byte is searched
+ * once. */
+static const char *find_next(const char *found, const char *at, const char *end, char c)
+{
+    if (found == NULL || (found < at && found != end)) {
+        found = at < end ? memchr(at, c, (size_t)(end - at)) : NULL;
+        return found ? found : end;
+    }
+    return found;
+}
+
+int sse_feed(struct sse *s, struct str piece, struct err *e)
+{
+    const char *at = piece.p, *end = piece.p + piece.n;
+    const char *lf = NULL, *cr = NULL;
+
+    if (piece.n == 0)
+        return 0;
+    while (!s->done && at < end) {
+        if (s->after_cr && *at == '\n')
+            at++;
+        s->after_cr = false;
+        lf = find_next(lf, at, end, '\n');
+        cr = find_next(cr, at, end, '\r');
+
+        const char *stop = lf < cr ? lf : cr;
+        struct str part = {at, (size_t)(stop - at)};
+
+        if (stop == end) {
+            buf_add_str(&s->line, part);
+            return s->line.overflow ? too_long(e) : 0;
+        }
+        s->after_cr = *stop == '\r';
+        at = stop + 1;
+        if (end_line(s, part, e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+int sse_end(struct sse *s, struct err *e)
+{
+    if (s->done)
+        return 0;
+    if (s->line.len > 0 && end_line(s, (struct str){"", 0}, e) != 0)
+        return -1;
+    return str_starts(buf_str(&s->data), STR("[DONE]")) ? dispatch(s, e) : 0;
+}

@@ -1,0 +1,303 @@
+#include "llm/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "llm/http.h"
+#include "llm/provider_fault.h"
+#include "llm/sse.h"
+
+/* The most that is kept of a whole answer, of an error's body, and of an answer of no known
+ * form. */
+#define WHOLE_MAX (ANSWER_MAX * 2)
+#define ERROR_MAX ((size_t)1 << 20)
+/* How many blank bytes an answer may begin with before it is taken for an event stream. */
+#define BLANK_MAX ((size_t)64 << 10)
+#define EXCERPT_MAX 80
+
+#define BOM "\xef\xbb\xbf"
+
+/* What the bytes of the answer are. */
+enum form {
+    FORM_OPEN, /* not known yet */
+    FORM_EVENTS,
+    FORM_JSON,
+    FORM_OTHER,
+    FORM_ERROR, /* the body of a status other than 2xx */
+};
+
+struct exchange {
+    const struct provider *provider;
+    struct answer *answer;
+    struct sse sse;
+    enum form form;
+    int status;
+    struct buf media_type;
+    struct buf location;
+    struct buf body; /* what is not an event stream, or not known to be one */
+    bool over;       /* the answer has ended, the rest need not be read */
+    bool failed;     /* the provider said so, *e is its message */
+};
+
+/* ---- as it comes ---- */
+
+static int on_event(void *arg, struct str event, struct str data, struct err *e)
+{
+    struct exchange *x = arg;
+    int rc = x->provider->event(x->answer, event, data, e);
+
+    x->failed = rc < 0 && !x->answer->sink_failed;
+    if (rc == 1)
+        x->answer->finished = true;
+    return rc;
+}
+
+static int on_head(void *arg, const struct http_head *head, struct err *e)
+{
+    struct exchange *x = arg;
+
+    (void)e;
+    x->status = head->status;
+    buf_add_c(&x->media_type, head->media_type);
+    buf_add_c(&x->location, head->location);
+    x->form = head->status >= 200 && head->status < 300 ? FORM_OPEN : FORM_ERROR;
+    return 0;
+}
+
+static bool is_event_stream(const struct exchange *x)
+{
+    return str_eq_c(buf_str(&x->media_type), "text/event-stream");
+}
+
+/* Does the text begin with a field of an event stream, or could it once more of it is there? */
+static enum form form_of_field(struct str text)
+{
+    static const char *const fields[] = {"data:", "event:", ":", "id:", "retry:"};
+
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        size_t n = strlen(fields[i]), have = text.n < n ? text.n : n;
+
+        if (memcmp(text.p, fields[i], have) == 0)
+            return have == n ? FORM_EVENTS : FORM_OPEN;
+    }
+    return FORM_OTHER;
+}
+
+/* Without a byte order mark, and blanks at the ends. */
+static struct str core(struct str body)
+{
+    if (str_starts(body, STR(BOM))) {
+        body.p += strlen(BOM);
+        body.n -= strlen(BOM);
+    }
+    return str_trim(body);
+}
+
+/* What the beginning of an answer tells about its form. */
+static enum form form_of(const struct exchange *x, struct str body)
+{
+    struct str text = core(body);
+
+    if (text.n == 0)
+        return body.n > BLANK_MAX ? FORM_EVENTS : FORM_OPEN;
+    if (str_starts(STR(BOM), body))
+        return FORM_OPEN;
+    if (text.p[0] == '{' || text.p[0] == '[')
+        return FORM_JSON;
+    return is_event_stream(x) ? FORM_EVENTS : form_of_field(text);
+}
+
+/* Of an error, and of what nobody can read, the beginning is enough. */
+static int keep_beginning(struct exchange *x, struct str piece)
+{
+    buf_add(&x->body, piece.p, piece.n < ERROR_MAX ? piece.n : ERROR_MAX);
+    if (x->body.len < ERROR_MAX)
+        return 0;
+    buf_truncate(&x->body, ERROR_MAX);
+    x->over = true;
+    return -1;
+}
+
+static int keep(struct exchange *x, struct str piece, struct err *e)
+{
+    buf_add_str(&x->body, piece);
+    if (!x->body.overflow)
+        return 0;
+    x->failed = true;
+    return err_set(e, ERR_INCOMPLETE, "answer is incomplete: it is longer than %zu MiB",
+                   WHOLE_MAX >> 20);
+}
+
+static int feed(struct exchange *x, struct str piece, struct err *e)
+{
+    if (sse_feed(&x->sse, piece, e) != 0) {
+        x->failed = !x->answer->sink_failed;
+        return -1;
+    }
+    x->over = x->sse.done;
+    return x->over ? -1 : 0;
+}
+
+static int on_body(void *arg, struct str piece, struct err *e)
+{
+    struct exchange *x = arg;
+
+    if (x->form == FORM_EVENTS)
+        return feed(x, piece, e);
+    if (x->form == FORM_ERROR || x->form == FORM_OTHER)
+        return keep_beginning(x, piece);
+    if (keep(x, piece, e) != 0)
+        return -1;
+    if (x->form == FORM_OPEN)
+        x->form = form_of(x, buf_str(&x->body));
+    if (x->form == FORM_EVENTS)
+        return feed(x, buf_str(&x->body), e);
+    return x->form == FORM_OTHER ? keep_beginning(x, STR_NONE) : 0;
+}
+
+/* ---- at the end ---- */
+
+/* An answer of another status than 2xx. */
+static int fail_status(struct exchange *x, struct err *e)
+{
+    struct buf origin = BUF_INIT(BUF_SMALL);
+
+    if (x->status < 300 || x->status >= 400)
+        return x->provider->failure(x->status, buf_str(&x->body), e);
+    if (http_origin(buf_c(&x->location), &origin))
+        err_set(e, ERR_REQUEST, "HTTP %d: redirect to '%s' is not followed", x->status,
+                buf_c(&origin));
+    else
+        err_set(e, ERR_REQUEST, "HTTP %d: redirect is not followed", x->status);
+    buf_release(&origin);
+    return -1;
+}
+
+static int no_answer(struct exchange *x, struct err *e)
+{
+    struct buf shown = BUF_INIT(BUF_SMALL);
+
+    if (str_trim(buf_str(&x->body)).n > 0)
+        fault_add_excerpt(&shown, str_trim(buf_str(&x->body)), EXCERPT_MAX);
+    if (shown.len == 0)
+        err_set(e, ERR_BUSY, "the server's answer is empty");
+    else
+        err_set(e, ERR_BUSY, "the server's answer is neither an event stream nor JSON: '%s'",
+                buf_c(&shown));
+    buf_release(&shown);
+    return -1;
+}
+
+/* The transfer came to its end, or needs none. */
+static int conclude(struct exchange *x, struct err *e)
+{
+    if (x->form == FORM_JSON) {
+        int rc = x->provider->whole(x->answer, core(buf_str(&x->body)), e);
+
+        x->failed = rc < 0 && !x->answer->sink_failed;
+        return rc;
+    }
+    if (x->form == FORM_OTHER || (x->form == FORM_OPEN && !is_event_stream(x)))
+        return no_answer(x, e);
+    if (x->form == FORM_EVENTS && sse_end(&x->sse, e) != 0)
+        return -1;
+    if (x->answer->finished)
+        return 0;
+    return err_set(e, ERR_INCOMPLETE, "answer is incomplete: the stream ended early");
+}
+
+/* A failure that comes after text has an answer to save. */
+static void make_incomplete(struct err *e)
+{
+    char *text = e->text;
+
+    if (e->kind == ERR_INCOMPLETE)
+        return;
+    e->text = NULL;
+    err_set(e, ERR_INCOMPLETE, "answer is incomplete: %s", text);
+    free(text);
+}
+
+/* What the exchange came to, `rc` being the transfer's. */
+static int judge(struct exchange *x, int rc, struct err *e)
+{
+    struct answer *a = x->answer;
+
+    if (!x->failed && x->form != FORM_ERROR && (rc == 0 || x->over))
+        rc = conclude(x, e);
+    if (a->sink_failed) {
+        err_release(e);
+        e->kind = ERR_SIGNAL;
+        return -1;
+    }
+    if (x->failed) {
+        if (a->text.len > 0)
+            make_incomplete(e);
+        return -1;
+    }
+    if (rc != 0 && e->kind == ERR_SIGNAL)
+        return -1;
+    if (x->form == FORM_ERROR)
+        return fail_status(x, e);
+    /* Once the server has said that this is all, it does not matter how the connection ended. */
+    if (a->finished) {
+        err_release(e);
+        return 0;
+    }
+    return rc;
+}
+
+static void settle(struct answer *a, int rc, const struct err *e)
+{
+    if (!a->finish_reason) {
+        const char *reason = e->kind == ERR_SIGNAL ? "interrupted" : "error";
+
+        if (rc == 0)
+            reason = a->refused ? "content_filter" : "stop";
+        answer_set_finish(a, str_of(reason));
+    }
+    answer_settle_calls(a);
+}
+
+static int exchange(struct exchange *x, const struct ask *ask, struct err *e)
+{
+    struct http_sink sink = {.head = on_head, .body = on_body, .arg = x};
+    struct http_request r;
+    int rc;
+
+    http_request_init(&r);
+    rc = x->provider->request(x->provider, ask, &r, e);
+    if (rc == 0) {
+        rc = x->provider->exchange ? x->provider->exchange(ask, &r, &sink, e)
+                                   : http_exchange(&r, &ask->limits, &sink, e);
+        rc = judge(x, rc, e);
+    }
+    http_request_release(&r);
+    return rc;
+}
+
+int stream_ask(const struct provider *p, const struct ask *ask, struct answer *a, struct err *e)
+{
+    struct exchange x = {.provider = p, .answer = a};
+    struct err own = ERR_INIT;
+    int rc;
+
+    buf_init(&x.media_type, BUF_SMALL);
+    buf_init(&x.location, BUF_SMALL);
+    buf_init(&x.body, WHOLE_MAX);
+    sse_init(&x.sse, on_event, &x);
+    rc = exchange(&x, ask, &own);
+    settle(a, rc, &own);
+    fault_mask(&own, ask->key);
+    if (rc != 0 && e) {
+        err_release(e);
+        *e = own;
+    } else {
+        err_release(&own);
+    }
+    sse_release(&x.sse);
+    buf_release(&x.media_type);
+    buf_release(&x.location);
+    buf_release(&x.body);
+    return rc;
+}

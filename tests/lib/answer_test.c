@@ -1,0 +1,213 @@
+/* What a model has answered: text, calls, their bounds. */
+#include "test.h"
+
+#include <stdlib.h>
+
+#include "llm/answer.h"
+
+static void check_calls(const struct answer *a, const char *want, int line)
+{
+    struct buf json = BUF_INIT(BUF_LINE);
+
+    answer_calls_json(a, &json);
+    test_check_str(buf_c(&json), want, "calls", __FILE__, line);
+    buf_release(&json);
+}
+#define CHECK_CALLS(a, want) check_calls(a, want, __LINE__)
+
+static int add(struct answer *a, int64_t index, const char *id, const char *name, const char *args)
+{
+    return answer_add_call(a, index, str_of(id), str_of(name), str_of(args), NULL);
+}
+
+static int collect(void *arg, struct str delta)
+{
+    struct buf *b = arg;
+
+    buf_add_byte(b, '<');
+    buf_add_str(b, delta);
+    buf_add_byte(b, '>');
+    return b->len > 30 ? -1 : 0;
+}
+
+TEST(text_is_kept_and_handed_on)
+{
+    struct buf seen = BUF_INIT(BUF_SMALL);
+    struct answer_sink sink = {collect, &seen};
+    struct answer a;
+    struct err e = ERR_INIT;
+
+    answer_init(&a, &sink);
+    CHECK_INT(answer_add_text(&a, STR("Hello"), &e), 0);
+    CHECK_INT(answer_add_text(&a, STR(""), &e), 0);
+    CHECK_INT(answer_add_text(&a, STR_NONE, &e), 0);
+    CHECK_INT(answer_add_text(&a, STR("\0, w\xff"), &e), 0);
+    CHECK_MEM(a.text.data, a.text.len, "Hello\0, w\xef\xbf\xbd", 12);
+    CHECK_MEM(seen.data, seen.len, "<Hello><\0, w\xef\xbf\xbd>", 16);
+    CHECK(!a.sink_failed);
+    CHECK_INT(answer_add_text(&a, STR("long enough to fail"), &e), -1);
+    CHECK(a.sink_failed);
+    CHECK_STR(err_text(&e), "");
+    CHECK_INT(a.text.len, 12 + strlen("long enough to fail"));
+    answer_release(&a);
+    buf_release(&seen);
+}
+
+TEST(text_is_bounded)
+{
+    size_t n = (size_t)1 << 20;
+    char *block = malloc(n);
+    struct answer a;
+    struct err e = ERR_INIT;
+    size_t count = 0;
+
+    memset(block, 'x', n);
+    answer_init(&a, NULL);
+    while (count < 100 && answer_add_text(&a, (struct str){block, n}, &e) == 0)
+        count++;
+    CHECK_INT(count, ANSWER_MAX >> 20);
+    CHECK_INT(e.kind, ERR_INCOMPLETE);
+    CHECK_STR(err_text(&e), "answer is incomplete: it is longer than 32 MiB");
+    CHECK_INT(answer_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e), -1);
+    answer_release(&a);
+    err_release(&e);
+    free(block);
+}
+
+TEST(calls_are_bounded)
+{
+    struct answer a;
+    struct err e = ERR_INIT;
+    int64_t i = 0;
+
+    answer_init(&a, NULL);
+    while (i < 5000 && answer_add_call(&a, i, STR("a"), STR("f"), STR("{}"), &e) == 0)
+        i++;
+    CHECK_INT(i, ANSWER_CALLS_MAX);
+    CHECK_INT(e.kind, ERR_INCOMPLETE);
+    CHECK_STR(err_text(&e), "answer is incomplete: it has more than 1024 tool calls");
+    answer_release(&a);
+    err_release(&e);
+}
+
+TEST(a_call_comes_in_pieces)
+{
+    struct answer a;
+
+    answer_init(&a, NULL);
+    CHECK_CALLS(&a, "[]");
+    add(&a, 0, "call_1", "get_weather", "");
+    add(&a, 0, "", "", "{\"ci");
+    add(&a, 1, "call_2", "get_time", "");
+    add(&a, 0, "", "", "ty\": \"Paris\"}");
+    add(&a, 1, "call_2", "get_time", "{}");
+    CHECK_CALLS(&a, "[{\"id\":\"call_1\",\"name\":\"get_weather\",\"args\":{\"city\":\"Paris\"}},"
+                    "{\"id\":\"call_2\",\"name\":\"get_time\",\"args\":{}}]");
+    answer_release(&a);
+}
+
+TEST(the_name_may_be_repeated_or_cut)
+{
+    struct answer a;
+
+    answer_init(&a, NULL);
+    add(&a, 0, "1", "get_", "");
+    add(&a, 0, "1", "time", "{");
+    add(&a, 0, "1", "get_time", "}");
+    CHECK_CALLS(&a, "[{\"id\":\"1\",\"name\":\"get_time\",\"args\":{}}]");
+    answer_release(&a);
+}
+
+TEST(another_id_at_an_index_opens_another_call)
+{
+    struct answer a;
+
+    answer_init(&a, NULL);
+    add(&a, 0, "a", "f", "{}");
+    add(&a, 0, "b", "g", "{");
+    add(&a, 0, "", "", "}");
+    CHECK_CALLS(
+        &a,
+        "[{\"id\":\"a\",\"name\":\"f\",\"args\":{}},{\"id\":\"b\",\"name\":\"g\",\"args\":{}}]");
+    answer_release(&a);
+}
+
+TEST(without_ids_a_name_after_complete_arguments_does_too)
+{
+    struct answer a;
+
+    answer_init(&a, NULL);
+    add(&a, 0, "", "f", "{\"n\":1}");
+    add(&a, 0, "", "f", "{\"n\":2}");
+    add(&a, 0, "", "f", "{\"n\":");
+    add(&a, 0, "", "f", "{}}");
+    answer_settle_calls(&a);
+    CHECK_INT(a.calls_count, 3);
+    for (size_t i = 0; i < a.calls_count; i++) {
+        CHECK(strncmp(buf_c(&a.calls[i].id), "call_", 5) == 0);
+        CHECK(i == 0 || strcmp(buf_c(&a.calls[i].id), buf_c(&a.calls[i - 1].id)) != 0);
+        CHECK_STR(buf_c(&a.calls[i].name), "f");
+    }
+    CHECK_STR(buf_c(&a.calls[1].args), "{\"n\":2}");
+    CHECK_STR(buf_c(&a.calls[2].args), "{\"n\":{}}");
+    answer_release(&a);
+}
+
+TEST(arguments_that_are_no_object_are_a_string)
+{
+    struct answer a;
+
+    answer_init(&a, NULL);
+    add(&a, 0, "a", "f", "{\"x\": Paris");
+    add(&a, 1, "b", "f", "[1]");
+    add(&a, 2, "c", "f", " {\"n\" : 12345678901234567890} ");
+    add(&a, 3, "d", "f", "  ");
+    answer_settle_calls(&a);
+    CHECK_CALLS(&a, "[{\"id\":\"a\",\"name\":\"f\",\"args\":\"{\\\"x\\\": Paris\"},"
+                    "{\"id\":\"b\",\"name\":\"f\",\"args\":\"[1]\"},"
+                    "{\"id\":\"c\",\"name\":\"f\",\"args\":{\"n\":12345678901234567890}},"
+                    "{\"id\":\"d\",\"name\":\"f\",\"args\":{}}]");
+    answer_release(&a);
+}
+
+TEST(a_stop_with_calls_means_tool_calls)
+{
+    struct answer a;
+
+    answer_init(&a, NULL);
+    answer_set_finish(&a, STR("stop"));
+    answer_settle_calls(&a);
+    CHECK_STR(a.finish_reason, "stop");
+    add(&a, 0, "a", "f", "{}");
+    answer_settle_calls(&a);
+    CHECK_STR(a.finish_reason, "tool_calls");
+    answer_set_finish(&a, STR("length"));
+    answer_settle_calls(&a);
+    CHECK_STR(a.finish_reason, "length");
+    answer_release(&a);
+    answer_set_finish(&a, STR("tool_calls"));
+    answer_settle_calls(&a);
+    CHECK_STR(a.finish_reason, "stop");
+    answer_release(&a);
+}
+
+TEST(what_is_not_told_changes_nothing)
+{
+    struct answer a;
+
+    answer_init(&a, NULL);
+    CHECK_INT(a.input_tokens, -1);
+    answer_set_usage(&a, 5, -1);
+    answer_set_usage(&a, -1, 7);
+    answer_set_usage(&a, -1, -1);
+    CHECK_INT(a.input_tokens, 5);
+    CHECK_INT(a.output_tokens, 7);
+    answer_set_model(&a, STR("m"));
+    answer_set_model(&a, STR_NONE);
+    CHECK_STR(a.model, "m");
+    answer_set_finish(&a, STR("stop"));
+    answer_set_finish(&a, STR(""));
+    CHECK_STR(a.finish_reason, "stop");
+    answer_release(&a);
+    CHECK(a.model == NULL && a.finish_reason == NULL && a.input_tokens == -1);
+}

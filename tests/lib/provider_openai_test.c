@@ -1,0 +1,511 @@
+/* OpenAI's wire: the request that is built, and the events and answers that are read. */
+#include "test.h"
+
+#include "llm/provider_openai.h"
+
+/* ---- the request ---- */
+
+static void check_request(const struct ask *ask, const char *url, const char *headers,
+                          const char *body, int line)
+{
+    struct http_request r;
+    struct err e = ERR_INIT;
+
+    http_request_init(&r);
+    test_check_int(provider_openai.request(&provider_openai, ask, &r, &e), 0, "request", __FILE__,
+                   line);
+    test_check_str(buf_c(&r.url), url, "url", __FILE__, line);
+    test_check_str(buf_c(&r.headers), headers, "headers", __FILE__, line);
+    test_check_str(buf_c(&r.body), body, "body", __FILE__, line);
+    test_check_str(err_text(&e), "", "error", __FILE__, line);
+    http_request_release(&r);
+}
+#define CHECK_REQUEST(ask, url, headers, body) check_request(ask, url, headers, body, __LINE__)
+
+#define STREAM ",\"stream\":true,\"stream_options\":{\"include_usage\":true}"
+#define HEADERS "Content-Type: application/json\nAccept: text/event-stream\n"
+
+TEST(a_request)
+{
+    struct context c;
+    struct ask ask = {.context = &c, .model = "m", .key = "k-1", .stream = true};
+
+    context_init(&c);
+    context_set_system(&c, STR("be brief"));
+    context_add_text(&c, ROLE_USER, STR("a \"b\"\n"));
+    context_add_text(&c, ROLE_ASSISTANT, STR("c"));
+    context_add_text(&c, ROLE_USER, STR("d\0\xff"));
+    CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions",
+                  HEADERS "Authorization: Bearer k-1\n",
+                  "{\"model\":\"m\",\"messages\":[{\"role\":\"system\",\"content\":\"be brief\"},"
+                  "{\"role\":\"user\",\"content\":\"a \\\"b\\\"\\n\"},"
+                  "{\"role\":\"assistant\",\"content\":\"c\"},"
+                  "{\"role\":\"user\",\"content\":\"d\\u0000\xef\xbf\xbd\"}]" STREAM "}");
+    context_release(&c);
+}
+
+TEST(a_request_without_key_and_stream)
+{
+    struct context c;
+    struct ask ask = {.context = &c, .model = "m", .base_url = "http://127.0.0.1:8080/v1//"};
+
+    context_init(&c);
+    context_add_text(&c, ROLE_USER, STR("a"));
+    CHECK_REQUEST(&ask, "http://127.0.0.1:8080/v1/chat/completions",
+                  "Content-Type: application/json\nAccept: application/json\n",
+                  "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],"
+                  "\"stream\":false}");
+    ask.key = "";
+    ask.base_url = "http://h";
+    CHECK_REQUEST(&ask, "http://h/chat/completions",
+                  "Content-Type: application/json\nAccept: application/json\n",
+                  "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],"
+                  "\"stream\":false}");
+    context_release(&c);
+}
+
+static void add_line(struct context *c, const char *line)
+{
+    struct message m = MESSAGE_INIT;
+
+    if (CHECK(message_parse(&m, str_of(line))))
+        context_add(c, &m);
+    message_release(&m);
+}
+
+#define LINE(role, rest)                                                                           \
+    "{\"id\":\"1-0\",\"session_id\":\"s\",\"timestamp\":\"2024-06-27T15:00:00.000000+00:00\","     \
+    "\"role\":\"" role "\"," rest "}"
+
+TEST(tool_calls_and_results_in_a_request)
+{
+    struct context c;
+    struct ask ask = {.context = &c, .model = "m", .stream = true};
+
+    context_init(&c);
+    add_line(&c, LINE("user", "\"content\":\"q\""));
+    add_line(&c, LINE("assistant", "\"content\":\"\",\"tool_calls\":["
+                                   "{\"id\":\"a\",\"name\":\"f\",\"args\":{\"x\": \"\\u00fc\"}},"
+                                   "{\"id\":\"b\",\"name\":\"g\",\"args\":\"{bad\"}]"));
+    add_line(&c, LINE("tool", "\"content\":\"r\",\"tool_call_id\":\"a\""));
+    add_line(&c, LINE("tool", "\"content\":\"\",\"tool_call_id\":\"b\""));
+    add_line(&c, LINE("assistant", "\"content\":\"and\",\"tool_calls\":["
+                                   "{\"id\":\"c\",\"name\":\"f\",\"args\":{}}]"));
+    CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions", HEADERS,
+                  "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"q\"},"
+                  "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":["
+                  "{\"id\":\"a\",\"type\":\"function\",\"function\":{\"name\":\"f\","
+                  "\"arguments\":\"{\\\"x\\\":\\\"\\\\u00fc\\\"}\"}},"
+                  "{\"id\":\"b\",\"type\":\"function\",\"function\":{\"name\":\"g\",\"arguments\":"
+                  "\"{bad\"}}]},"
+                  "{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"r\"},"
+                  "{\"role\":\"tool\",\"tool_call_id\":\"b\",\"content\":\"\"},"
+                  "{\"role\":\"assistant\",\"content\":\"and\",\"tool_calls\":["
+                  "{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":"
+                  "\"{}\"}}]}]" STREAM "}");
+    context_release(&c);
+}
+
+TEST(options_add_and_override)
+{
+    struct context c;
+    const struct ask_option options[] = {
+        {"temperature", STR(" 0.20 ")},
+        {"stop", STR("[\"a\" , \"b\"]")},
+        {"user", STR("plain text")},
+        {"model", STR("other")},
+        {"stream_options", STR("null")},
+        {"seed", STR("12345678901234567890")},
+        {"empty", STR("")},
+        {"temperature", STR("1")},
+    };
+    struct ask ask = {.context = &c,
+                      .model = "m",
+                      .stream = true,
+                      .options = options,
+                      .options_count = sizeof options / sizeof *options};
+
+    context_init(&c);
+    CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions", HEADERS,
+                  "{\"model\":\"other\",\"messages\":[],\"stream\":true,\"stream_options\":null,"
+                  "\"temperature\":1,\"stop\":[\"a\" , \"b\"],\"user\":\"plain text\","
+                  "\"seed\":12345678901234567890,\"empty\":\"\"}");
+    context_release(&c);
+}
+
+TEST(a_key_with_a_line_break_is_refused_unseen)
+{
+    struct context c;
+    struct ask ask = {.context = &c, .model = "m", .key = "secret\r\nX: y"};
+    struct http_request r;
+    struct err e = ERR_INIT;
+
+    context_init(&c);
+    http_request_init(&r);
+    CHECK_INT(provider_openai.request(&provider_openai, &ask, &r, &e), -1);
+    CHECK_INT(e.kind, ERR_USAGE);
+    CHECK_STR(err_text(&e), "bad header 'Authorization': a control character in its value");
+    http_request_release(&r);
+    err_release(&e);
+}
+
+TEST(the_list_of_models)
+{
+    struct ask ask = {.key = "k"};
+    struct http_request r;
+
+    http_request_init(&r);
+    CHECK_INT(provider_ollama.models(&provider_ollama, &ask, &r, NULL), 0);
+    CHECK_STR(buf_c(&r.url), "http://127.0.0.1:11434/v1/models");
+    CHECK_STR(buf_c(&r.headers), "Accept: application/json\nAuthorization: Bearer k\n");
+    CHECK_INT(r.body.len, 0);
+    http_request_release(&r);
+}
+
+/* ---- events ---- */
+
+/* Feeds events (NULL ends) and gives the last one's result. */
+static int feed(struct answer *a, struct err *e, const char *const *events)
+{
+    int rc = 0;
+
+    for (; rc == 0 && *events; events++)
+        rc = provider_openai.event(a, STR("message"), str_of(*events), e);
+    return rc;
+}
+#define FEED(a, e, ...) feed(a, e, (const char *const[]){__VA_ARGS__, NULL})
+
+#define DELTA(delta) "{\"choices\":[{\"index\":0,\"delta\":{" delta "},\"finish_reason\":null}]}"
+#define FINISH(reason) "{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"" reason "\"}]}"
+
+struct read {
+    struct answer a;
+    struct err e;
+};
+
+static void read_init(struct read *r)
+{
+    memset(r, 0, sizeof *r);
+    answer_init(&r->a, NULL);
+}
+
+static void read_release(struct read *r)
+{
+    answer_release(&r->a);
+    err_release(&r->e);
+}
+
+TEST(deltas_are_collected)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(FEED(&r.a, &r.e, DELTA("\"role\":\"assistant\",\"content\":null"),
+                   DELTA("\"content\":\"Hel\""), DELTA("\"content\":\"\""),
+                   DELTA("\"content\":\"lo\\u0000\\ud83d\\ude00\"")),
+              0);
+    CHECK_MEM(r.a.text.data, r.a.text.len, "Hello\0\xf0\x9f\x98\x80", 10);
+    CHECK(!r.a.finished);
+    CHECK_INT(FEED(&r.a, &r.e, FINISH("stop")), 0);
+    CHECK(r.a.finished);
+    CHECK_STR(r.a.finish_reason, "stop");
+    CHECK_INT(FEED(&r.a, &r.e, "[DONE]"), 1);
+    read_release(&r);
+}
+
+TEST(the_end_mark_alone_finishes)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(FEED(&r.a, &r.e, "[DONE] and more"), 1);
+    CHECK(r.a.finished);
+    CHECK(r.a.finish_reason == NULL);
+    read_release(&r);
+}
+
+TEST(what_is_missing_null_or_unknown_is_passed_over)
+{
+    static const char *const events[] = {
+        "{}",
+        "[]",
+        "null",
+        "7",
+        "\"x\"",
+        "",
+        "  ",
+        "{\"choices\":null}",
+        "{\"choices\":[]}",
+        "{\"choices\":[null]}",
+        "{\"choices\":[{}]}",
+        "{\"choices\":[{\"delta\":null}]}",
+        "{\"choices\":[{\"delta\":{\"content\":7,\"tool_calls\":{},\"refusal\":null}}]}",
+        "{\"choices\":[{\"delta\":{\"tool_calls\":[null,7]}}]}",
+        "{\"choices\":[{\"delta\":{},\"finish_reason\":\"\"}]}",
+        "{\"choices\":[{\"delta\":{},\"finish_reason\":7}]}",
+        "{\"usage\":null,\"model\":null,\"error\":null}",
+        "{\"usage\":7}",
+        "{\"choices\":[{\"index\":1,\"delta\":{\"content\":\"other\"},\"finish_reason\":\"stop\"}]"
+        "}",
+        DELTA("\"reasoning_content\":\"hm\",\"reasoning\":\"hm\""),
+        NULL,
+    };
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(feed(&r.a, &r.e, events), 0);
+    CHECK_INT(r.a.text.len, 0);
+    CHECK_INT(r.a.calls_count, 0);
+    CHECK(!r.a.finished && !r.a.finish_reason && !r.a.model);
+    CHECK_INT(r.a.input_tokens, -1);
+    read_release(&r);
+}
+
+TEST(usage_and_model_are_noted)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(FEED(&r.a, &r.e,
+                   "{\"model\":\"m-1\",\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_"
+                   "tokens\":1}}",
+                   "{\"model\":\"m-2\",\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":9}}"),
+              0);
+    CHECK_STR(r.a.model, "m-1");
+    CHECK_INT(r.a.input_tokens, 3);
+    CHECK_INT(r.a.output_tokens, 9);
+    read_release(&r);
+}
+
+TEST(a_refusal_is_text_that_ends_as_filtered)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(FEED(&r.a, &r.e, DELTA("\"refusal\":\"\""), DELTA("\"refusal\":\"I can't\""),
+                   FINISH("stop")),
+              0);
+    CHECK_STR(buf_c(&r.a.text), "I can't");
+    CHECK(r.a.refused);
+    CHECK_STR(r.a.finish_reason, "content_filter");
+    read_release(&r);
+}
+
+TEST(finish_reasons_get_their_usual_names)
+{
+    static const char *const reasons[][2] = {
+        {FINISH("length"), "length"},
+        {FINISH("content_filter"), "content_filter"},
+        {FINISH("eos_token"), "stop"},
+        {FINISH("max_tokens"), "length"},
+        {FINISH("function_call"), "tool_calls"},
+        {FINISH("odd"), "odd"},
+    };
+
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+        struct read r;
+
+        read_init(&r);
+        CHECK_INT(FEED(&r.a, &r.e, reasons[i][0]), 0);
+        CHECK_STR(r.a.finish_reason, reasons[i][1]);
+        CHECK(r.a.finished);
+        read_release(&r);
+    }
+}
+
+/* The settled calls as the history has them. */
+static void check_calls(struct read *r, const char *want, int line)
+{
+    struct buf json = BUF_INIT(BUF_SMALL);
+
+    answer_settle_calls(&r->a);
+    answer_calls_json(&r->a, &json);
+    test_check_str(buf_c(&json), want, "calls", __FILE__, line);
+    buf_release(&json);
+}
+#define CHECK_CALLS(r, want) check_calls(r, want, __LINE__)
+
+#define CALL(index, id, function)                                                                  \
+    "{" index "\"id\":\"" id "\",\"type\":\"function\",\"function\":{" function "}}"
+
+TEST(calls_by_index)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(
+        FEED(&r.a, &r.e,
+             DELTA("\"tool_calls\":[" CALL("\"index\":0,", "a",
+                                           "\"name\":\"f\",\"arguments\":\"\"") "]"),
+             DELTA("\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{\\\"x\\\"\"}}]"),
+             DELTA("\"tool_calls\":[" CALL("\"index\":1,", "b", "\"name\":\"g\"") "]"),
+             DELTA("\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\":1}\"}}]"),
+             FINISH("stop")),
+        0);
+    CHECK_CALLS(&r, "[{\"id\":\"a\",\"name\":\"f\",\"args\":{\"x\":1}},"
+                    "{\"id\":\"b\",\"name\":\"g\",\"args\":{}}]");
+    CHECK_STR(r.a.finish_reason, "tool_calls");
+    read_release(&r);
+}
+
+TEST(calls_without_index_or_with_the_same)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(
+        FEED(&r.a, &r.e,
+             DELTA("\"tool_calls\":[" CALL(
+                 "", "a",
+                 "\"name\":\"f\",\"arguments\":{\"x\": 1}") "," CALL("", "b",
+                                                                     "\"name\":\"g\",\"arguments\":"
+                                                                     "\"{}\"") "]"),
+             DELTA("\"tool_calls\":[" CALL("\"index\":null,", "c", "\"name\":\"f\"") "]"),
+             DELTA("\"tool_calls\":[{\"function\":{\"arguments\":\"{\\\"y\\\":2}\"}}]"),
+             DELTA("\"tool_calls\":[" CALL("\"index\":0,", "d", "\"name\":\"h\"") "]")),
+        0);
+    CHECK_CALLS(&r, "[{\"id\":\"a\",\"name\":\"f\",\"args\":{\"x\":1}},"
+                    "{\"id\":\"b\",\"name\":\"g\",\"args\":{}},"
+                    "{\"id\":\"c\",\"name\":\"f\",\"args\":{\"y\":2}},"
+                    "{\"id\":\"d\",\"name\":\"h\",\"args\":{}}]");
+    read_release(&r);
+}
+
+TEST(calls_with_neither_index_nor_id)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(FEED(&r.a, &r.e,
+                   DELTA("\"tool_calls\":[{\"function\":{\"name\":\"f\"}},"
+                         "{\"function\":{\"name\":\"g\"}}]")),
+              0);
+    CHECK_INT(r.a.calls_count, 2);
+    CHECK_STR(buf_c(&r.a.calls[0].name), "f");
+    CHECK_STR(buf_c(&r.a.calls[1].name), "g");
+    read_release(&r);
+}
+
+TEST(the_call_of_2023)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(FEED(&r.a, &r.e, DELTA("\"function_call\":{\"name\":\"f\",\"arguments\":\"\"}"),
+                   DELTA("\"function_call\":{\"arguments\":\"{}\"}"), FINISH("function_call")),
+              0);
+    CHECK_INT(r.a.calls_count, 1);
+    CHECK_STR(buf_c(&r.a.calls[0].name), "f");
+    CHECK_STR(buf_c(&r.a.calls[0].args), "{}");
+    CHECK_STR(r.a.finish_reason, "tool_calls");
+    read_release(&r);
+}
+
+static void check_event_error(const char *event, const char *data, enum err_kind kind,
+                              const char *text, int line)
+{
+    struct read r;
+
+    read_init(&r);
+    test_check_int(provider_openai.event(&r.a, str_of(event), str_of(data), &r.e), -1, data,
+                   __FILE__, line);
+    test_check_int((long long)r.e.kind, (long long)kind, data, __FILE__, line);
+    test_check_str(err_text(&r.e), text, data, __FILE__, line);
+    test_check(!r.a.finished, data, __FILE__, line);
+    read_release(&r);
+}
+#define EVENT_ERROR(event, data, kind, text) check_event_error(event, data, kind, text, __LINE__)
+
+TEST(errors_inside_a_stream)
+{
+    EVENT_ERROR("message", "{\"error\":{\"message\":\"a\",\"code\":502}}", ERR_BUSY,
+                "server error 502: a");
+    EVENT_ERROR("message", "{\"error\":\"a\"}", ERR_BUSY, "server error: a");
+    EVENT_ERROR("message", "{\"object\":\"error\",\"message\":\"a\"}", ERR_BUSY, "server error: a");
+    EVENT_ERROR("error", "{\"message\":\"a\",\"code\":500}", ERR_BUSY, "server error 500: a");
+    EVENT_ERROR(
+        "message",
+        "{\"choices\":[{\"error\":{\"message\":\"a\",\"code\":429},\"finish_reason\":\"error\"}]}",
+        ERR_BUSY, "server error 429: a");
+}
+
+TEST(an_event_that_is_no_json)
+{
+    EVENT_ERROR("message", "upstream\ntimed out", ERR_INCOMPLETE,
+                "answer is incomplete: an event is not JSON: 'upstream timed out'");
+    EVENT_ERROR("message", "{\"choices\":", ERR_INCOMPLETE,
+                "answer is incomplete: an event is not JSON: '{\"choices\":'");
+}
+
+/* ---- whole answers ---- */
+
+TEST(a_whole_answer)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(provider_openai.whole(
+                  &r.a,
+                  STR("{\"model\":\"m\",\"choices\":[{\"message\":{\"role\":\"assistant\","
+                      "\"content\":\"Hello\"},\"finish_reason\":\"length\"}],"
+                      "\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}\n"),
+                  &r.e),
+              0);
+    CHECK_STR(buf_c(&r.a.text), "Hello");
+    CHECK_STR(r.a.finish_reason, "length");
+    CHECK_STR(r.a.model, "m");
+    CHECK_INT(r.a.output_tokens, 2);
+    CHECK(r.a.finished);
+    read_release(&r);
+}
+
+TEST(a_whole_answer_in_parts_with_calls)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(
+        provider_openai.whole(
+            &r.a,
+            STR("{\"choices\":[{\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"a\"},"
+                "{\"type\":\"image\"},{\"type\":\"text\",\"text\":\"b\"}],\"tool_calls\":[" CALL(
+                    "", "x", "\"name\":\"f\",\"arguments\":\"{}\"") "]}}]}"),
+            &r.e),
+        0);
+    CHECK_STR(buf_c(&r.a.text), "ab");
+    CHECK_CALLS(&r, "[{\"id\":\"x\",\"name\":\"f\",\"args\":{}}]");
+    CHECK(r.a.finished);
+    read_release(&r);
+}
+
+static void check_whole_error(const char *body, enum err_kind kind, const char *text, int line)
+{
+    struct read r;
+
+    read_init(&r);
+    test_check_int(provider_openai.whole(&r.a, str_of(body), &r.e), -1, body, __FILE__, line);
+    test_check_int((long long)r.e.kind, (long long)kind, body, __FILE__, line);
+    test_check_str(err_text(&r.e), text, body, __FILE__, line);
+    read_release(&r);
+}
+#define WHOLE_ERROR(body, kind, text) check_whole_error(body, kind, text, __LINE__)
+
+TEST(a_whole_answer_that_is_none)
+{
+    WHOLE_ERROR("{\"error\":{\"message\":\"a\",\"code\":503}}", ERR_BUSY, "server error 503: a");
+    WHOLE_ERROR("[{\"error\":{\"message\":\"a\",\"code\":400}}]", ERR_REQUEST,
+                "server error 400: a");
+    WHOLE_ERROR("{\"choices\":[", ERR_BUSY, "the server's answer is not JSON: '{\"choices\":['");
+    WHOLE_ERROR("{\"choices\":[]}", ERR_BUSY, "the server's answer is none: '{\"choices\":[]}'");
+    WHOLE_ERROR("{}", ERR_BUSY, "the server's answer is none: '{}'");
+}
+
+TEST(an_error_answer)
+{
+    struct err e = ERR_INIT;
+
+    CHECK_INT(provider_openai.failure(401, STR("{\"error\":{\"message\":\"no\"}}"), &e), -1);
+    CHECK_INT(e.kind, ERR_AUTH);
+    CHECK_STR(err_text(&e), "HTTP 401: no");
+    err_release(&e);
+}
