@@ -41,7 +41,7 @@ struct config {
     char *config_home;
 };
 
-/* Reads environment and user configuration. -1: no home directory, an unreadable configuration, a
+/* Reads environment and user configuration. -1: an unreadable configuration, a
  * line that is no `key = value`. Keys that are not known are warned of. */
 int config_load(struct config *c, struct err *e);
 void config_release(struct config *c);

@@ -33,7 +33,16 @@ struct opt {
 };
 
 #define OPT_LONG 256
-#define OPT_COMMON 1024 /* keys of the common options' long forms, private to opt.c */
+/* Keys of the common options. A program's own entry with one of them, and the common name, gives the
+ * option other words in that program; its meaning stays. */
+enum {
+    OPT_HELP = 'h',
+    OPT_VERSION = 'V',
+    OPT_QUIET = 'q',
+    OPT_HISTORY = 1024,
+    OPT_JSON,
+    OPT_COLOR
+};
 
 struct program {
     const char *name;

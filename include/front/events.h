@@ -26,6 +26,8 @@ void events_start(struct events *ev, enum color_when color, bool json);
 void events_session(struct events *ev, struct str id);
 /* With `verbose` the session and each message of the context on stderr; hints on a long context. */
 void events_context(struct events *ev, const struct turn *t, bool verbose, bool quiet);
+/* A model that a server offers: `provider:model`, or `{"type":"model",…}`. */
+void events_model(struct events *ev, const char *provider, const char *model);
 /* After the answer: its last newline, or usage and `done`. */
 void events_done(struct events *ev, const struct turn *t);
 /* After a failure: the last newline, or the `error` event with the exit code. */

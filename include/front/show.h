@@ -13,6 +13,7 @@
 
 /* How much is shown. */
 struct show {
+    bool quiet;  /* bad lines are not reported */
     bool json;   /* stored lines */
     bool raw;    /* every line, replaced and reset ones too */
     size_t last; /* only the last N messages; (size_t)-1: all */

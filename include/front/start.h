@@ -24,6 +24,6 @@ void start_session(struct resume *r, struct resume_wish *wish, const struct conf
  * $CHAT_SESSION overrides it all the same. */
 void start_make_current(const struct config *c, struct history *h, struct str id, bool quiet);
 /* Reports bad lines that were met, once: "skipped N bad lines". */
-void start_report_bad(const struct history *h, uint64_t bad_lines);
+void start_report_bad(const struct history *h, uint64_t bad_lines, bool quiet);
 
 #endif

@@ -36,7 +36,8 @@ struct turn {
     /* What came of it. */
     struct context context;
     struct answer answer;
-    uint64_t earlier;   /* lines that the session had before */
+    uint64_t earlier; /* lines that the session had before */
+    size_t before;    /* messages of the context that come before the prompt, as they are stored */
     uint64_t bad_lines; /* bad lines met while reading it */
     bool new_system;    /* the system prompt differs from what the session had */
     bool prompt_stored;

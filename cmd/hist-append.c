@@ -1,0 +1,203 @@
+/* hist-append - store messages written by other programs. */
+#include <signal.h>
+
+#include "base/json.h"
+#include "base/json_check.h"
+#include "cli/die.h"
+#include "cli/term.h"
+#include "front/feed.h"
+#include "front/prompt.h"
+#include "front/start.h"
+#include "hist/store.h"
+
+enum { KEY_IMAGES = OPT_LONG, KEY_FILES, KEY_FILES_MODIFIED, KEY_EDIT_RESULTS };
+
+static const struct opt options[] = {
+    {'s', "session", OPT_SESSION, "ID", "store in this session, taken literally"},
+    {'r', "role", OPT_ROLE, "ROLE", "role: user (the default), assistant, system, tool"},
+    {KEY_IMAGES, "images", OPT_NUMBER, "N", "how many images were attached"},
+    {KEY_FILES, "files", OPT_FILE, "FILE", "a file in context; may be repeated"},
+    {KEY_FILES_MODIFIED, "files-modified", OPT_FILE, "FILE",
+     "a file that was changed; may be repeated"},
+    {KEY_EDIT_RESULTS, "edit-results", OPT_TEXT, "JSON",
+     "results of edit blocks, an array of objects"},
+    {OPT_JSON, "json", OPT_FLAG, NULL, "store JSON lines from standard input"},
+    {0, NULL, OPT_FLAG, NULL, NULL},
+};
+static const struct program program = {"hist-append", "store a message and print its id", "[TEXT]",
+                                       OPT_TEXT, options};
+
+/* What one run stores into. */
+struct target {
+    struct config config;
+    struct history history;
+    struct resume resume;
+    struct resume_wish wish;
+    struct out out;
+    bool quiet;
+};
+
+/* Gives a message without a session the one that is meant; it is looked up when it is needed
+ * first. */
+static void fill_session(struct target *t, struct draft *d)
+{
+    if (draft_has(d, FIELD_SESSION_ID))
+        return;
+    if (t->resume.id.len == 0)
+        start_session(&t->resume, &t->wish, &t->config, &t->history, t->quiet);
+    draft_set_text(d, FIELD_SESSION_ID, buf_str(&t->resume.id));
+}
+
+/* Stores messages, makes a new session current, prints the ids. */
+static void append(struct target *t, struct draft *drafts, size_t count)
+{
+    struct buf id = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+
+    for (size_t i = 0; i < count; i++)
+        fill_session(t, &drafts[i]);
+    if (store_append(&t->history, drafts, count, &e) < 0 ||
+        resume_settle(&t->resume, &t->history, &e) < 0)
+        die_err(&e);
+    t->resume.make_current = false;
+    for (size_t i = 0; i < count; i++) {
+        buf_clear(&id);
+        json_decode(buf_str(&drafts[i].field[FIELD_ID]), &id);
+        buf_add_byte(&id, '\n');
+        out_text(&t->out, buf_str(&id));
+    }
+    buf_release(&id);
+}
+
+/* ---- one message from the command line ---- */
+
+static void set_number(struct draft *d, const char *value)
+{
+    struct str number;
+    int64_t n;
+
+    if (!json_check(str_of(value), &number, NULL) || !json_int(number, &n) || n < 0)
+        die_usage("bad value '%s' for --images: a number is expected", value);
+    draft_set_int(d, FIELD_IMAGES, n);
+}
+
+static void set_results(struct draft *d, const char *value)
+{
+    struct str array;
+    struct json_iter it;
+
+    if (!json_check(str_of(value), &array, NULL) || json_type(array) != JSON_ARRAY)
+        die_usage("bad value for --edit-results: a JSON array is expected");
+    it = json_iter(array);
+    while (json_next(&it))
+        if (json_type(it.value) != JSON_OBJECT)
+            die_usage("bad value for --edit-results: its elements must be objects");
+    draft_set(d, FIELD_EDIT_RESULTS, array);
+}
+
+static void append_text(struct target *t, struct draft *d, char **words, size_t count)
+{
+    struct buf text = BUF_INIT(PROMPT_MAX);
+    struct err e = ERR_INIT;
+
+    if (count == 0 &&
+        prompt_add_stdin(&text, t->quiet ? NULL : "waiting for standard input", &e) < 0)
+        die_err(&e);
+    prompt_add_words(&text, words, count);
+    draft_set_text(d, FIELD_CONTENT, buf_str(&text));
+    append(t, d, 1);
+    buf_release(&text);
+}
+
+/* ---- lines from standard input ---- */
+
+static int append_lines(struct target *t, const char *role)
+{
+    struct feed feed = FEED_INIT;
+    bool refused;
+
+    while (feed_next(&feed, role)) {
+        if (feed.count > 0)
+            append(t, feed.drafts, feed.count);
+        /* When nobody takes the ids the lines are stored all the same; out_close tells. */
+        (void)out_flush(&t->out);
+    }
+    refused = feed.refused;
+    feed_release(&feed);
+    return refused ? exit_code(ERR_USAGE) : 0;
+}
+
+/* ---- the program ---- */
+
+/* Takes the options into a message without content. true when something but session and role was
+ * set. */
+static bool parse(struct opt_parser *args, struct draft *d, struct resume_wish *wish,
+                  const char **role)
+{
+    char *value;
+    bool fields = false;
+    int key;
+
+    while ((key = opt_next(args, &value)) != 0) {
+        fields |= key >= OPT_LONG;
+        switch (key) {
+        case 's':
+            wish->named = value;
+            break;
+        case 'r':
+            *role = value;
+            break;
+        case KEY_IMAGES:
+            set_number(d, value);
+            break;
+        case KEY_FILES:
+            draft_push_text(d, FIELD_FILES, str_of(value));
+            break;
+        case KEY_FILES_MODIFIED:
+            draft_push_text(d, FIELD_FILES_MODIFIED, str_of(value));
+            break;
+        case KEY_EDIT_RESULTS:
+            set_results(d, value);
+            break;
+        }
+    }
+    return fields;
+}
+
+int main(int argc, char **argv)
+{
+    struct opt_parser args;
+    struct target t = {.resume = RESUME_INIT};
+    struct draft d;
+    const char *role = "user";
+    char **words;
+    size_t count;
+    bool fields;
+    int status = 0;
+
+    opt_start(&args, &program, argc, argv);
+    signal(SIGPIPE, SIG_IGN);
+    draft_init(&d);
+    fields = parse(&args, &d, &t.wish, &role);
+    words = opt_operands(&args, &count);
+    if (args.common.json && (count > 0 || fields))
+        die_usage("--json takes lines from standard input: no text, no fields");
+    if (role_of(str_of(role)) == ROLE_OTHER)
+        die_usage("bad value '%s' for --role: user, assistant, system or tool is expected", role);
+    start_history(&t.config, &t.history, &args.common);
+    out_start(&t.out, args.common.color);
+    t.quiet = args.common.quiet;
+
+    if (args.common.json) {
+        status = append_lines(&t, role);
+    } else {
+        draft_set_text(&d, FIELD_ROLE, str_of(role));
+        append_text(&t, &d, words, count);
+    }
+
+    draft_release(&d);
+    resume_release(&t.resume);
+    history_release(&t.history);
+    config_release(&t.config);
+    return out_close(&t.out, status, exit_code(ERR_FAILURE));
+}

@@ -1,0 +1,58 @@
+/* hist-show - print the messages of sessions. */
+#include <stdint.h>
+
+#include "cli/die.h"
+#include "cli/term.h"
+#include "front/sessions.h"
+#include "front/show.h"
+#include "front/start.h"
+
+enum { KEY_RAW = OPT_LONG };
+
+static const struct opt options[] = {
+    {'n', "last", OPT_NUMBER, "N", "print only the last N messages of each"},
+    {KEY_RAW, "raw", OPT_FLAG, NULL, "print every line, replaced and reset ones too"},
+    {0, NULL, OPT_FLAG, NULL, NULL},
+};
+static const struct program program = {"hist-show", "print the messages of sessions",
+                                       "[SESSION|-]...", OPT_SESSION, options};
+
+int main(int argc, char **argv)
+{
+    struct opt_parser args;
+    struct config config;
+    struct history history;
+    struct session_args sessions;
+    struct show show = {.last = SIZE_MAX};
+    struct out out;
+    char *value;
+    char **names;
+    size_t count;
+    int key;
+
+    opt_start(&args, &program, argc, argv);
+    while ((key = opt_next(&args, &value)) != 0) {
+        switch (key) {
+        case 'n':
+            show.last = opt_count("--last", value);
+            break;
+        case KEY_RAW:
+            show.raw = true;
+            break;
+        }
+    }
+    names = opt_operands(&args, &count);
+    show.json = args.common.json;
+    show.quiet = args.common.quiet;
+    start_history(&config, &history, &args.common);
+    out_start(&out, args.common.color);
+
+    session_args_load(&sessions, &history, names, count, "current");
+    for (size_t i = 0; i < sessions.count; i++)
+        show_session(&out, &history, sessions.ids[i], &show);
+
+    session_args_release(&sessions);
+    history_release(&history);
+    config_release(&config);
+    return out_close(&out, sessions.status, exit_code(ERR_FAILURE));
+}

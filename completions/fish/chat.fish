@@ -1,0 +1,128 @@
+# fish completion for chat and the hist-* programs. The other names in this folder are links to this file; under
+# its name fish finds it, and by its name it knows which program is meant.
+#
+# The options are not listed here: a program tells its own, with what each of them takes and its help
+# (PROGRAM --completion-table). What comes from a history or from a server is data: it is compared,
+# quoted and printed, never evaluated.
+
+# Makes `word TAB …` lines safe to offer: prints `word`, with a field's number `word TAB field`. A word with a
+# character that a terminal could obey is left out, in the field it becomes `?`: C0 and C1 controls, bidi and
+# other format controls, tags.
+function __chathist_safe
+    set -l field 0
+    set -q argv[1]; and set field $argv[1]
+    LC_ALL=C awk -F '\t' -v field=$field '
+        function mask(s) {
+            gsub(/[\001-\037\177]|\302[\200-\237]|\330\234|\342\200[\216\217\250-\256]/, "?", s)
+            gsub(/\342\201[\246-\251]|\357\273\277|\357\277[\271-\273]|\363\240[\200\201]./, "?", s)
+            return s
+        }
+        $1 != "" && mask($1) == $1 { print $1 (field ? "\t" mask($field) : "") }'
+end
+
+# The program called NAME that lies beside the one on the line.
+function __chathist_program
+    set -l typed (commandline -opc)[1]
+    set -l directory (string match -r '^.*/' -- $typed | string replace -r '^~/' $HOME/)
+    if test -n "$directory" -a -x "$directory$argv[1]"
+        echo $directory$argv[1]
+    else
+        echo $argv[1]
+    end
+end
+
+# What was given on the line for the long option $argv[1], an abbreviation of it, or the letter $argv[2]: two
+# lines, the option and its value. Fails when the shell would have to run something to know the value.
+function __chathist_given
+    set -l words (commandline -opc)[2..]
+    set -l option $argv[1]
+    set -l letter $argv[2]
+    set -l value
+    set -l next 0
+    for word in $words
+        set -l name (string split -m 1 = -- $word)[1]
+        set -l length (string length -- $name)
+        if test $next = 1
+            set value $word
+            set next 0
+        else if test "$word" = --
+            break
+        else if test $length -gt 3; and test (string sub -l $length -- $option) = "$name"
+            if test "$name" = "$word"
+                set next 1
+            else
+                set value (string replace -- "$name=" '' $word)
+            end
+        else if test -n "$letter"; and string match -q -- "$letter*" $word
+            if test "$word" = "$letter"
+                set next 1
+            else
+                set value (string sub -s 3 -- $word)
+            end
+        end
+    end
+    set -q value[1]; or return 0
+    string match -qr '[$(]' -- $value; and return 1
+    printf '%s\n' $option (string replace -r '^~/' $HOME/ -- $value)
+end
+
+# An ID is taken literally and must be one; a SESSION is any in the history, or one of two words.
+function __chathist_sessions
+    set -l given (__chathist_given --history); or return
+    test "$argv[1]" = ID; or printf '%s\t%s\n' current 'the current session' last 'the session used last'
+    set -l valid '^.'
+    test "$argv[1]" = ID; and set valid '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}\t'
+    set -l program (__chathist_program hist-sessions)
+    $program --limit all $given </dev/null 2>/dev/null |
+        __chathist_safe 4 | string match -r "$valid.*"
+end
+
+function __chathist_models
+    set -l server (__chathist_given --provider -p) (__chathist_given --base-url)
+    set -l program (__chathist_program chat)
+    set -l models ($program --models --connect-timeout 1s --idle-timeout 2s $server \
+        </dev/null 2>/dev/null | __chathist_safe)
+    contains echo:echo $models; or set -a models echo:echo
+    printf '%s\n' $models
+end
+
+# Named in the error message about one that is not known.
+function __chathist_providers
+    set -l program (__chathist_program chat)
+    $program --models --provider '?' </dev/null 2>&1 |
+        string replace -rf '.*known are ' '' | string split ', '
+end
+
+function __chathist_options -a name
+    set -l program (__chathist_program $name)
+    complete -c $name -f
+    $program --completion-table </dev/null 2>/dev/null | while read -l line
+        set -l fields (string split \t -- $line)
+        test (count $fields) = 5; or continue
+        set -l spec -c $name
+        if test -n "$fields[2]"
+            set -a spec -l (string sub -s 3 -- $fields[2]) -d $fields[5]
+            test -n "$fields[1]"; and set -a spec -s (string sub -s 2 -- $fields[1])
+        end
+        switch $fields[3]
+            case file
+                set -a spec -r -F
+            case role
+                set -a spec -x -a 'user assistant system tool'
+            case when
+                set -a spec -x -a 'auto always never'
+            case session
+                set -a spec -x -k -a "(__chathist_sessions "(string replace -ra '[^A-Z]' '' -- $fields[4])")"
+            case model
+                set -a spec -x -k -a '(__chathist_models)'
+            case provider
+                set -a spec -x -k -a '(__chathist_providers)'
+            case text number
+                set -a spec -x
+        end
+        # Operands have no name, and may be nothing.
+        test -n "$fields[2]" -o "$fields[3]" = session -o "$fields[3]" = file; and complete $spec
+    end
+end
+
+__chathist_options (status basename | string replace -r '\.fish$' '')

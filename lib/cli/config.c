@@ -1,0 +1,232 @@
+#include "cli/config.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "cli/die.h"
+
+/* The key in the user configuration and the variable of each setting. The last two are where the
+ * user says which history and session are meant here and now: no lasting setting. */
+static const struct {
+    const char *key;
+    const char *variable;
+} settings[SETTING_COUNT] = {
+    [SETTING_MODEL] = {"model", "CHAT_MODEL"},
+    [SETTING_PROVIDER] = {"provider", "CHAT_PROVIDER"},
+    [SETTING_BASE_URL] = {"base_url", "CHAT_BASE_URL"},
+    [SETTING_SESSION_TIMEOUT] = {"session_timeout", "CHAT_SESSION_TIMEOUT"},
+    [SETTING_MAX_MESSAGES] = {"max_messages", "CHAT_MAX_MESSAGES"},
+    [SETTING_MAX_BYTES] = {"max_bytes", "CHAT_MAX_BYTES"},
+    [SETTING_FSYNC] = {"fsync", "CHAT_FSYNC"},
+    [SETTING_SESSION] = {NULL, "CHAT_SESSION"},
+    [SETTING_HISTORY] = {NULL, "CHAT_HISTORY"},
+};
+
+#define SESSION_TIMEOUT_MS ((int64_t)30 * 60 * 1000)
+#define MAX_MESSAGES 20
+#define MAX_BYTES 102400
+
+const char *config_env(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
+static void set(struct config *c, enum setting s, const char *value, enum config_from from)
+{
+    if (!value)
+        return;
+    free(c->value[s]);
+    c->value[s] = mem_copy(value, strlen(value));
+    c->from[s] = from;
+}
+
+void config_set(struct config *c, enum setting s, const char *value)
+{
+    set(c, s, value, CONFIG_FLAG);
+}
+
+/* ---- the user configuration ---- */
+
+static int take_line(struct config *c, struct str line, const char *file, size_t number,
+                     struct err *e)
+{
+    struct str rest = str_trim(line), key;
+    char *value;
+
+    if (rest.n == 0 || rest.p[0] == '#')
+        return 0;
+    key = str_trim(str_cut(&rest, '='));
+    if (!rest.p || key.n == 0)
+        return err_set(e, ERR_USAGE, "cannot read '%s': line %zu is not 'key = value'", file,
+                       number);
+    rest = str_trim(rest);
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        if (!settings[i].key || !str_eq_c(key, settings[i].key))
+            continue;
+        value = mem_copy(rest.p, rest.n);
+        set(c, (enum setting)i, value, CONFIG_FILE);
+        free(value);
+        return 0;
+    }
+    warnf("unknown key '%.*s' in '%s', line %zu", (int)key.n, key.p, file, number);
+    return 0;
+}
+
+static int read_file(struct config *c, struct err *e)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+    struct str rest;
+    char *file;
+    int result = 0;
+
+    if (!c->config_home)
+        return 0;
+    file = path_join(c->config_home, "chathist/config");
+    if (access(file, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR)) {
+        result = io_read_file(file, &text, e);
+        rest = buf_str(&text);
+        for (size_t number = 1; result == 0 && rest.p; number++)
+            result = take_line(c, str_cut(&rest, '\n'), file, number, e);
+    }
+    buf_release(&text);
+    free(file);
+    return result;
+}
+
+/* ---- where the user's things are ---- */
+
+static char *home_dir(void)
+{
+    const char *home = config_env("HOME");
+    const struct passwd *pw;
+
+    if (!home) {
+        pw = getpwuid(geteuid());
+        home = pw ? pw->pw_dir : NULL;
+    }
+    return home && *home == '/' ? mem_copy(home, strlen(home)) : NULL;
+}
+
+/* An XDG base directory; a relative value is to be ignored (XDG Base Directory Specification). NULL
+ * when there is no home to fall back to: it is missed by those that need it. */
+static char *xdg_dir(const struct config *c, const char *variable, const char *fallback)
+{
+    const char *dir = config_env(variable);
+
+    if (dir && *dir == '/')
+        return mem_copy(dir, strlen(dir));
+    return c->home ? path_join(c->home, fallback) : NULL;
+}
+
+static char *working_dir(struct err *e)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+    size_t size = 256;
+
+    for (;; size *= 2) {
+        char *room = buf_room(&b, size);
+
+        if (room && getcwd(room, size))
+            return b.data;
+        if (!room || errno != ERANGE) {
+            err_sys(e, errno, "cannot tell the working directory");
+            buf_release(&b);
+            return NULL;
+        }
+    }
+}
+
+int config_load(struct config *c, struct err *e)
+{
+    *c = (struct config){.cwd = working_dir(e)};
+    if (!c->cwd)
+        return -1;
+    c->home = home_dir();
+    c->data_home = xdg_dir(c, "XDG_DATA_HOME", ".local/share");
+    c->state_home = xdg_dir(c, "XDG_STATE_HOME", ".local/state");
+    c->config_home = xdg_dir(c, "XDG_CONFIG_HOME", ".config");
+    if (read_file(c, e) < 0)
+        return -1;
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        set(c, (enum setting)i, config_env(settings[i].variable), CONFIG_ENVIRONMENT);
+    return 0;
+}
+
+void config_release(struct config *c)
+{
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        free(c->value[i]);
+    free(c->home);
+    free(c->cwd);
+    free(c->data_home);
+    free(c->state_home);
+    free(c->config_home);
+}
+
+/* ---- settings with a meaning ---- */
+
+static int bad_value(const struct config *c, enum setting s, const char *wanted, struct err *e)
+{
+    return err_set(e, ERR_USAGE, "bad value '%s' for %s: %s is expected", c->value[s],
+                   settings[s].variable, wanted);
+}
+
+static int number(const struct config *c, enum setting s, size_t otherwise, size_t *n,
+                  struct err *e)
+{
+    const char *text = c->value[s];
+
+    *n = otherwise;
+    if (!text)
+        return 0;
+    *n = SIZE_MAX;
+    if (strcmp(text, "all") == 0)
+        return 0;
+    *n = 0;
+    for (; *text; text++) {
+        if (*text < '0' || *text > '9' || *n > (SIZE_MAX - 9) / 10)
+            return bad_value(c, s, "a number or 'all'", e);
+        *n = *n * 10 + (size_t)(*text - '0');
+    }
+    return 0;
+}
+
+int config_session_timeout(const struct config *c, int64_t *ms, struct err *e)
+{
+    const char *text = c->value[SETTING_SESSION_TIMEOUT];
+
+    *ms = SESSION_TIMEOUT_MS;
+    if (!text)
+        return 0;
+    if (strcmp(text, "off") == 0)
+        *ms = -1;
+    else if (!clock_parse_span(str_of(text), ms))
+        return bad_value(c, SETTING_SESSION_TIMEOUT, "a time such as 90s, 30m, 2h, or 'off'", e);
+    return 0;
+}
+
+int config_max_messages(const struct config *c, size_t *n, struct err *e)
+{
+    return number(c, SETTING_MAX_MESSAGES, MAX_MESSAGES, n, e);
+}
+
+int config_max_bytes(const struct config *c, size_t *n, struct err *e)
+{
+    return number(c, SETTING_MAX_BYTES, MAX_BYTES, n, e);
+}
+
+bool config_fsync(const struct config *c)
+{
+    const char *text = c->value[SETTING_FSYNC];
+
+    return !text || (strcmp(text, "0") != 0 && strcmp(text, "off") != 0);
+}

@@ -1,0 +1,166 @@
+#include "cli/die.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/vis.h"
+
+static const char *tool = "chathist";
+static die_fn *last_words;
+static void *last_words_arg;
+
+/* Exit codes by kind of error: hist-* tell "not there" from the rest, chat tells much more. */
+static const struct {
+    enum err_kind kind;
+    int hist, chat;
+} codes[] = {
+    {ERR_NONE, 0, 0},    {ERR_FAILURE, 2, 1},    {ERR_USAGE, 2, 2},   {ERR_ABSENT, 1, 2},
+    {ERR_REQUEST, 2, 1}, {ERR_AUTH, 2, 3},       {ERR_NETWORK, 2, 4}, {ERR_BUSY, 2, 5},
+    {ERR_REFUSED, 2, 6}, {ERR_INCOMPLETE, 2, 7}, {ERR_UNSAVED, 2, 8}, {ERR_LIMIT, 2, 9},
+    {ERR_SIGNAL, 2, 1},
+};
+
+/* One write: a message is not mixed with those of programs that share the terminal. */
+static void say(const char *before, struct str text)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&line, "%s%s", before, *before ? ": " : "");
+    vis_add_line(&line, text, true);
+    buf_add_byte(&line, '\n');
+    /* There is nobody left to tell when stderr itself fails. */
+    if (io_write_all(STDERR_FILENO, line.data, line.len) < 0)
+        errno = 0;
+    buf_release(&line);
+}
+
+static void sayf(const char *before, const char *fmt, va_list ap)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    buf_vaddf(&text, fmt, ap);
+    say(before, buf_str(&text));
+    buf_release(&text);
+}
+
+static void exhausted(void)
+{
+    static const char text[] = ": out of memory\n";
+
+    if (write(STDERR_FILENO, tool, strlen(tool)) > 0 &&
+        write(STDERR_FILENO, text, sizeof text - 1) > 0)
+        errno = 0;
+    _exit(exit_code(ERR_FAILURE));
+}
+
+void die_start(const char *name)
+{
+    tool = name;
+    mem_on_exhaustion(exhausted);
+    if (io_fill_std_fds() < 0)
+        _exit(2);
+    /* A write past the file size limit fails with EFBIG and is handled, instead of killing. */
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+void warn_err(const struct err *e)
+{
+    say(tool, str_of(err_text(e)));
+}
+
+void warnf(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    sayf(tool, fmt, ap);
+    va_end(ap);
+}
+
+void notef(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    sayf("", fmt, ap);
+    va_end(ap);
+}
+
+void hintf(bool wanted, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (!wanted && !isatty(STDERR_FILENO))
+        return;
+    va_start(ap, fmt);
+    sayf(tool, fmt, ap);
+    va_end(ap);
+}
+
+int exit_code(enum err_kind kind)
+{
+    bool hist = strncmp(tool, "hist-", 5) == 0;
+
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        if (codes[i].kind == kind)
+            return hist ? codes[i].hist : codes[i].chat;
+    return 2;
+}
+
+void die_before(die_fn *fn, void *arg)
+{
+    last_words = fn;
+    last_words_arg = arg;
+}
+
+static void say_last_words(const struct err *e)
+{
+    if (last_words)
+        last_words(last_words_arg, e);
+}
+
+void die_err(const struct err *e)
+{
+    say_last_words(e);
+    warn_err(e);
+    exit(exit_code(e->kind));
+}
+
+void die_usage(const char *fmt, ...)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+    va_list ap;
+
+    va_start(ap, fmt);
+    buf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    err_set(&e, ERR_USAGE, "%s", buf_c(&text));
+    say_last_words(&e);
+    warnf("%s (see '%s --help')", buf_c(&text), tool);
+    err_release(&e);
+    buf_release(&text);
+    exit(2);
+}
+
+void die_signal(int signo)
+{
+    struct sigaction act = {.sa_handler = SIG_DFL};
+    sigset_t set;
+
+    sigemptyset(&act.sa_mask);
+    sigaction(signo, &act, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, signo);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    raise(signo);
+    _exit(128 + signo);
+}

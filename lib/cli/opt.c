@@ -1,0 +1,260 @@
+#include "cli/opt.h"
+
+#include <getopt.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cli/die.h"
+
+#ifndef CHATHIST_VERSION
+#define CHATHIST_VERSION "unknown"
+#endif
+
+/* For completion scripts; not in any table. */
+enum { COMPLETION_TABLE = OPT_COLOR + 1 };
+
+static const struct opt common_options[] = {
+    {OPT_HISTORY, "history", OPT_FILE, "FILE", "use this history file"},
+    {OPT_JSON, "json", OPT_FLAG, NULL, "print the stored lines"},
+    {OPT_QUIET, "quiet", OPT_FLAG, NULL, "leave out notices and hints"},
+    {OPT_COLOR, "color", OPT_WHEN, "WHEN", "colour: auto, always or never"},
+    {OPT_HELP, "help", OPT_FLAG, NULL, "print this help"},
+    {OPT_VERSION, "version", OPT_FLAG, NULL, "print the version"},
+    {0, NULL, OPT_FLAG, NULL, NULL},
+};
+
+static const char *const kind_names[] = {
+    [OPT_FLAG] = "flag",   [OPT_TEXT] = "text",         [OPT_NUMBER] = "number",
+    [OPT_FILE] = "file",   [OPT_SESSION] = "session",   [OPT_ROLE] = "role",
+    [OPT_MODEL] = "model", [OPT_PROVIDER] = "provider", [OPT_WHEN] = "when",
+};
+
+/* The entry of that name; NULL when the table has none. */
+static const struct opt *find(const struct opt *table, const char *name)
+{
+    for (; table->key; table++)
+        if (strcmp(table->name, name) == 0)
+            return table;
+    return NULL;
+}
+
+/* Calls fn for each option: the program's own, then the common ones, in the program's words where it
+ * has them. */
+static void each_option(const struct program *program, void (*fn)(void *arg, const struct opt *o),
+                        void *arg)
+{
+    for (const struct opt *o = program->options; o->key; o++)
+        if (!find(common_options, o->name))
+            fn(arg, o);
+    for (const struct opt *o = common_options; o->key; o++) {
+        const struct opt *reworded = find(program->options, o->name);
+
+        fn(arg, reworded ? reworded : o);
+    }
+}
+
+/* ---- help and completion ---- */
+
+static void print_option(void *arg, const struct opt *o)
+{
+    struct buf left = BUF_INIT(BUF_SMALL);
+
+    (void)arg;
+    if (o->key < OPT_LONG)
+        buf_addf(&left, "-%c, --%s", o->key, o->name);
+    else
+        buf_addf(&left, "    --%s", o->name);
+    if (o->meta)
+        buf_addf(&left, "=%s", o->meta);
+    printf("  %-28s  %s\n", buf_c(&left), o->help);
+    buf_release(&left);
+}
+
+static void print_help(const struct program *program)
+{
+    printf("usage: %s [OPTION]...%s%s\n%s - %s\n\n", program->name, *program->operands ? " " : "",
+           program->operands, program->name, program->purpose);
+    each_option(program, print_option, NULL);
+    printf("\nThe manual is %s(1); files and formats are in chathist(5).\n", program->name);
+}
+
+/* For the shells' completion scripts and the check of the manual: letter, name, kind, meta, help by
+ * tabs; the last line tells what operands are. */
+static void print_completion(void *arg, const struct opt *o)
+{
+    (void)arg;
+    if (o->key < OPT_LONG)
+        printf("-%c", o->key);
+    printf("\t--%s\t%s\t%s\t%s\n", o->name, kind_names[o->kind], o->meta ? o->meta : "", o->help);
+}
+
+static void finish_printing(void)
+{
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        warnf("cannot write to standard output");
+        exit(exit_code(ERR_FAILURE));
+    }
+    exit(0);
+}
+
+/* ---- parsing ---- */
+
+struct tables {
+    struct option *longs;
+    size_t count, cap;
+    struct buf letters;
+};
+
+static void add_option(void *arg, const struct opt *o)
+{
+    struct tables *t = arg;
+
+    t->longs = mem_grow(t->longs, &t->cap, t->count + 1, sizeof *t->longs);
+    t->longs[t->count++] = (struct option){
+        o->name, o->kind == OPT_FLAG ? no_argument : required_argument, NULL, o->key};
+    if (o->key < OPT_LONG) {
+        buf_add_byte(&t->letters, (char)o->key);
+        if (o->kind != OPT_FLAG)
+            buf_add_byte(&t->letters, ':');
+    }
+}
+
+void opt_start(struct opt_parser *p, const struct program *program, int argc, char **argv)
+{
+    static const struct opt helper = {COMPLETION_TABLE, "completion-table", OPT_FLAG, NULL, ""};
+    static const struct opt end = {0, NULL, OPT_FLAG, NULL, NULL};
+    struct tables t = {NULL, 0, 0, BUF_INIT(BUF_SMALL)};
+
+    die_start(program->name);
+    *p = (struct opt_parser){.program = program, .argc = argc, .argv = argv};
+    /* The leading colon tells a missing argument from an unknown option. */
+    buf_add_byte(&t.letters, ':');
+    each_option(program, add_option, &t);
+    add_option(&t, &helper);
+    add_option(&t, &end);
+    t.longs[t.count - 1] = (struct option){NULL, 0, NULL, 0};
+    p->table = t.longs;
+    p->letters = buf_detach(&t.letters);
+    opterr = 0;
+    optind = 1;
+}
+
+static enum color_when parse_when(const char *value)
+{
+    if (strcmp(value, "auto") == 0)
+        return COLOR_AUTO;
+    if (strcmp(value, "always") == 0)
+        return COLOR_ALWAYS;
+    if (strcmp(value, "never") == 0)
+        return COLOR_NEVER;
+    die_usage("bad value '%s' for --color: auto, always or never is expected", value);
+}
+
+/* true: it was one of the common options. */
+static bool take_common(struct opt_parser *p, int key)
+{
+    switch (key) {
+    case OPT_HELP:
+        print_help(p->program);
+        finish_printing();
+        break;
+    case OPT_VERSION:
+        printf("%s (chathist) %s\n", p->program->name, CHATHIST_VERSION);
+        finish_printing();
+        break;
+    case COMPLETION_TABLE:
+        each_option(p->program, print_completion, NULL);
+        printf("\t\t%s\t%s\t\n", kind_names[p->program->operand_kind], p->program->operands);
+        finish_printing();
+        break;
+    case OPT_HISTORY:
+        p->common.history = optarg;
+        break;
+    case OPT_JSON:
+        p->common.json = true;
+        break;
+    case OPT_QUIET:
+        p->common.quiet = true;
+        break;
+    case OPT_COLOR:
+        p->common.color = parse_when(optarg);
+        break;
+    default:
+        return false;
+    }
+    return true;
+}
+
+static void die_option(struct opt_parser *p, int key)
+{
+    const char *word = p->argv[optind - 1];
+
+    if (key == ':' && word[0] == '-' && word[1] == '-')
+        die_usage("option '%s' needs an argument", word);
+    if (key == ':')
+        die_usage("option '-%c' needs an argument", optopt);
+    /* optopt is 0 for an unknown long option, a letter for an unknown short one, the option's key
+     * for a flag that was given an argument. */
+    if (optopt > 0 && optopt < OPT_LONG && (word[0] != '-' || word[1] != '-'))
+        die_usage("unknown option '-%c'", optopt);
+    if (optopt != 0)
+        die_usage("option '%s' takes no argument", word);
+    die_usage("unknown or ambiguous option '%s'", word);
+}
+
+int opt_next(struct opt_parser *p, char **value)
+{
+    int key;
+
+    while ((key = getopt_long(p->argc, p->argv, p->letters, p->table, NULL)) != -1) {
+        if (key == '?' || key == ':')
+            die_option(p, key);
+        if (!take_common(p, key)) {
+            *value = optarg;
+            return key;
+        }
+    }
+    free(p->table);
+    free(p->letters);
+    p->table = NULL;
+    p->letters = NULL;
+    return 0;
+}
+
+char **opt_operands(struct opt_parser *p, size_t *count)
+{
+    *count = (size_t)(p->argc - optind);
+    return p->argv + optind;
+}
+
+size_t opt_count(const char *option, const char *value)
+{
+    size_t n = 0;
+
+    if (strcmp(value, "all") == 0)
+        return SIZE_MAX;
+    for (const char *c = value; *c; c++) {
+        if (*c < '0' || *c > '9' || n > (SIZE_MAX - 9) / 10)
+            die_usage("bad value '%s' for %s: a number or 'all' is expected", value, option);
+        n = n * 10 + (size_t)(*c - '0');
+    }
+    if (n == 0)
+        die_usage("bad value '%s' for %s: a number or 'all' is expected", value, option);
+    return n;
+}
+
+long opt_milliseconds(const char *option, const char *value)
+{
+    int64_t ms;
+
+    if (!clock_parse_span(str_of(value), &ms) || ms > INT_MAX)
+        die_usage("bad value '%s' for %s: a time such as 30s or 5m is expected", value, option);
+    return (long)ms;
+}

@@ -1,0 +1,179 @@
+#include "front/events.h"
+
+#include <errno.h>
+
+#include "base/json_write.h"
+#include "cli/die.h"
+
+/* ---- events ---- */
+
+static void begin(struct buf *b, const char *type)
+{
+    buf_add_byte(b, '{');
+    json_add_member(b, "type", str_of(type));
+}
+
+static void end(struct events *ev, struct buf *b)
+{
+    buf_add_byte(b, '}');
+    out_json_line(&ev->out, buf_str(b));
+    buf_release(b);
+    out_flush(&ev->out);
+}
+
+void events_session(struct events *ev, struct str id)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    if (!ev->json)
+        return;
+    begin(&b, "session_id");
+    json_add_member(&b, "session_id", id);
+    end(ev, &b);
+}
+
+static void add_usage(struct events *ev, const struct answer *a)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    if (a->input_tokens < 0 && a->output_tokens < 0)
+        return;
+    begin(&b, "usage");
+    json_add_member_int(&b, "input_tokens", a->input_tokens < 0 ? 0 : a->input_tokens);
+    json_add_member_int(&b, "output_tokens", a->output_tokens < 0 ? 0 : a->output_tokens);
+    end(ev, &b);
+}
+
+void events_model(struct events *ev, const char *provider, const char *model)
+{
+    struct buf b = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&name, "%s:%s", provider, model);
+    if (ev->json) {
+        begin(&b, "model");
+        json_add_member(&b, "model", buf_str(&name));
+        end(ev, &b);
+    } else {
+        buf_add_byte(&name, '\n');
+        out_text(&ev->out, buf_str(&name));
+    }
+    buf_release(&name);
+}
+
+/* ---- the context ---- */
+
+static void note_message(size_t index, const char *role, size_t length, bool calls)
+{
+    notef("index=%zu role=%s content_length=%zu has_tool_calls=%s", index, role, length,
+          calls ? "true" : "false");
+}
+
+static void note_context(const struct turn *t)
+{
+    const struct context *c = &t->context;
+    size_t system = c->system ? 1 : 0;
+
+    notef("session=%.*s state=%s message_count=%zu", (int)t->session.n, t->session.p,
+          t->earlier > 0 ? "existing" : "new", c->count + system);
+    if (c->system)
+        note_message(0, role_name(ROLE_SYSTEM), c->system_len, false);
+    for (size_t i = 0; i < c->count; i++)
+        note_message(i + system, role_name(c->at[i].role), c->at[i].n, c->at[i].tool_calls != NULL);
+}
+
+void events_context(struct events *ev, const struct turn *t, bool verbose, bool quiet)
+{
+    (void)ev;
+    if (verbose)
+        note_context(t);
+    if (quiet)
+        return;
+    if (t->context.dropped > 0)
+        hintf(verbose, "%zu earlier messages are left out (CHAT_MAX_MESSAGES, CHAT_MAX_BYTES)",
+              t->context.dropped);
+    else if (t->before >= CONTEXT_HINT)
+        hintf(verbose, "the conversation has %zu messages (-N starts a new session)", t->before);
+}
+
+/* ---- the text ---- */
+
+static int add_text(void *arg, struct str delta)
+{
+    struct events *ev = arg;
+    struct buf b = BUF_INIT(8 * BUF_LINE);
+
+    if (ev->json) {
+        begin(&b, "text");
+        json_add_member(&b, "text", delta);
+        end(ev, &b);
+    } else {
+        out_text(&ev->out, delta);
+    }
+    ev->any_text = true;
+    ev->ends_line = delta.p[delta.n - 1] == '\n';
+    /* With nobody left to read it the turn ends; on a full disk the answer still goes to the
+     * history. */
+    return out_flush(&ev->out) < 0 && ev->out.error == EPIPE ? -1 : 0;
+}
+
+static void end_text(struct events *ev)
+{
+    if (ev->json || !ev->any_text)
+        return;
+    out_text_end(&ev->out);
+    if (!ev->ends_line)
+        out_byte(&ev->out, '\n');
+    ev->any_text = false;
+    /* Before a message about what went wrong. */
+    out_flush(&ev->out);
+}
+
+/* The program ends before the turn began. */
+static void end_early(void *arg, const struct err *e)
+{
+    struct events *ev = arg;
+
+    events_error(ev, e, exit_code(e->kind));
+    out_close(&ev->out, 0, 0);
+}
+
+void events_start(struct events *ev, enum color_when color, bool json)
+{
+    *ev = (struct events){.json = json};
+    ev->sink = (struct answer_sink){add_text, ev};
+    out_start(&ev->out, color);
+    die_before(end_early, ev);
+}
+
+void events_done(struct events *ev, const struct turn *t)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    end_text(ev);
+    if (!ev->json)
+        return;
+    add_usage(ev, &t->answer);
+    begin(&b, "done");
+    json_add_member(&b, "session_id", t->session);
+    if (t->answer_id.len > 0)
+        json_add_member(&b, "message_id", buf_str(&t->answer_id));
+    if (t->answer.finish_reason)
+        json_add_member(&b, "finish_reason", str_of(t->answer.finish_reason));
+    end(ev, &b);
+}
+
+void events_error(struct events *ev, const struct err *e, int code)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+    bool again = e->kind == ERR_NETWORK || e->kind == ERR_BUSY;
+
+    end_text(ev);
+    if (!ev->json)
+        return;
+    begin(&b, "error");
+    json_add_member_int(&b, "code", code);
+    json_add_member(&b, "message", str_of(err_text(e)));
+    json_add_key(&b, "retryable");
+    buf_add_c(&b, again ? "true" : "false");
+    end(ev, &b);
+}

@@ -1,0 +1,254 @@
+#include "front/server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/die.h"
+#include "llm/http.h"
+#include "llm/models.h"
+
+/* How many of a server's models a message names. */
+#define NAMED_MODELS 5
+
+static char *copy(const char *s)
+{
+    return s ? mem_copy(s, strlen(s)) : NULL;
+}
+
+/* ---- the provider ---- */
+
+static int unknown_provider(const char *name, struct err *e)
+{
+    struct buf names = BUF_INIT(BUF_SMALL);
+    int result;
+
+    for (const struct provider *const *p = provider_all(); *p; p++)
+        buf_addf(&names, "%s%s", names.len ? ", " : "", (*p)->name);
+    result = err_set(e, ERR_USAGE, "unknown provider '%s': known are %s", name, buf_c(&names));
+    buf_release(&names);
+    return result;
+}
+
+/* The provider that the settings name: -p or a model's prefix given beside it by flag must agree;
+ * else the more explicit of the two counts. Leaves s->provider NULL when neither names one. */
+static int choose_named(struct server *s, const struct config *c, struct err *e)
+{
+    const char *name = c->value[SETTING_PROVIDER], *model = c->value[SETTING_MODEL];
+    const struct provider *of_model = NULL, *named = NULL;
+
+    if (model)
+        provider_split(model, &of_model, &model);
+    if (name && strcmp(name, "none") != 0) {
+        named = provider_find(str_of(name));
+        if (!named)
+            return unknown_provider(name, e);
+    }
+    s->provider = of_model ? of_model : named;
+    if (named && of_model && named != of_model && c->from[SETTING_PROVIDER] == CONFIG_FLAG) {
+        if (c->from[SETTING_MODEL] == CONFIG_FLAG)
+            return err_set(e, ERR_USAGE, "model '%s' is not one of provider '%s'",
+                           c->value[SETTING_MODEL], name);
+        /* The model that is set otherwise belongs to another provider. */
+        s->provider = named;
+        model = NULL;
+    }
+    s->model = copy(model);
+    return 0;
+}
+
+/* ---- the base URL ---- */
+
+/* OLLAMA_HOST as Ollama itself reads it (its envconfig): without a scheme it is http on port 11434,
+ * with one the scheme's own port; 0.0.0.0 is what it listens on. Other base variables hold the URL as
+ * it is. */
+static char *url_of_host(const char *value)
+{
+    static const struct str everywhere = STR("0.0.0.0");
+    struct buf url = BUF_INIT(BUF_SMALL);
+    const char *mark = strstr(value, "://");
+    struct str host = str_of(mark ? mark + 3 : value);
+
+    buf_add(&url, value, mark ? (size_t)(mark - value) : 0);
+    buf_add_c(&url, mark ? "://" : "http://");
+    while (host.n > 0 && host.p[host.n - 1] == '/')
+        host.n--;
+    if (str_starts(host, everywhere)) {
+        buf_add_c(&url, "127.0.0.1");
+        host = (struct str){host.p + everywhere.n, host.n - everywhere.n};
+    }
+    buf_add_str(&url, host);
+    if (!mark && !memchr(host.p, ':', host.n) && !memchr(host.p, '/', host.n))
+        buf_add_c(&url, ":11434");
+    buf_add_c(&url, "/v1");
+    return buf_detach(&url);
+}
+
+static char *url_of_variable(const struct provider *p)
+{
+    const char *value = p->base_variable ? config_env(p->base_variable) : NULL;
+
+    if (!value)
+        return NULL;
+    return strcmp(p->base_variable, "OLLAMA_HOST") == 0 ? url_of_host(value) : copy(value);
+}
+
+/* Refuses what libcurl would make the best of: in `http://` and a path, it takes the path for a
+ * host. */
+static int check_url(const char *url, struct err *e)
+{
+    struct buf origin = BUF_INIT(BUF_SMALL);
+    const char *mark = strstr(url, "://");
+    bool ok = mark && mark[3] != '\0' && !strchr("/?#", mark[3]) && http_origin(url, &origin);
+
+    buf_release(&origin);
+    return ok ? 0
+              : err_set(e, ERR_USAGE, "bad base URL: not of the form http[s]://HOST[:PORT]/PATH");
+}
+
+/* Flag and CHAT_BASE_URL, the provider's own variable, the user configuration, the provider's
+ * default. */
+static int choose_url(struct server *s, const struct config *c, struct err *e)
+{
+    const char *set = c->value[SETTING_BASE_URL];
+
+    if (!s->provider->base_url)
+        return 0;
+    if (set && c->from[SETTING_BASE_URL] != CONFIG_FILE)
+        s->base_url = copy(set);
+    if (!s->base_url)
+        s->base_url = url_of_variable(s->provider);
+    if (!s->base_url)
+        s->base_url = copy(set ? set : s->provider->base_url);
+    return check_url(s->base_url, e);
+}
+
+/* ---- the key ---- */
+
+/* $CHAT_API_KEY is for whichever server is asked, except one that needs none and was not named. */
+static int choose_key(struct server *s, struct err *e)
+{
+    const struct provider *p = s->provider;
+    bool own = !s->base_url || strcmp(s->base_url, p->base_url) == 0;
+
+    if (!p->base_url)
+        return 0;
+    if (p->needs_key || !own)
+        s->key = config_env("CHAT_API_KEY");
+    if (!s->key && p->key_variable)
+        s->key = config_env(p->key_variable);
+    if (!s->key && own && p->needs_key)
+        return err_set(e, ERR_USAGE, "no key for '%s': set %s or CHAT_API_KEY", p->name,
+                       p->key_variable ? p->key_variable : "CHAT_API_KEY");
+    return 0;
+}
+
+/* ---- all together ---- */
+
+/* One short look for a server on loopback. */
+static bool probe(struct server *s)
+{
+    for (const struct provider *const *p = provider_all(); *p; p++) {
+        char *url;
+
+        if (!(*p)->probe_path)
+            continue;
+        url = url_of_variable(*p);
+        if (!url)
+            url = copy((*p)->base_url);
+        s->found = models_probe(*p, url);
+        free(url);
+        if (s->found) {
+            s->provider = *p;
+            return true;
+        }
+    }
+    return false;
+}
+
+static const struct provider *compatible(void)
+{
+    return provider_find(STR("openai"));
+}
+
+int server_choose(struct server *s, const struct config *c, struct err *e)
+{
+    const char *name = c->value[SETTING_PROVIDER];
+
+    *s = (struct server){0};
+    if (choose_named(s, c, e) < 0)
+        return -1;
+    if (!s->provider && (c->value[SETTING_BASE_URL] || config_env("OPENAI_BASE_URL") ||
+                         config_env("OPENAI_API_KEY") || config_env("CHAT_API_KEY")))
+        s->provider = compatible();
+    if (!s->provider && (name || !probe(s)))
+        return err_set(e, ERR_USAGE,
+                       "no model server is configured: set OPENAI_API_KEY, CHAT_BASE_URL or "
+                       "CHAT_PROVIDER, or try '-p echo'");
+    return choose_url(s, c, e) < 0 ? -1 : choose_key(s, e);
+}
+
+/* Where the server is, without what its URL may hold of names and passwords. */
+static const char *place(const struct server *s, struct buf *origin)
+{
+    return http_origin(s->base_url, origin) ? buf_c(origin) : s->provider->name;
+}
+
+void server_tell_found(const struct server *s)
+{
+    struct buf origin = BUF_INIT(BUF_SMALL);
+
+    if (s->found)
+        warnf("using %s at %s%s%s", s->provider->name, place(s, &origin),
+              s->model ? ", model " : "", s->model ? s->model : "");
+    buf_release(&origin);
+}
+
+static int too_many(const struct server *s, const struct model_list *l, struct err *e)
+{
+    struct buf names = BUF_INIT(BUF_SMALL), origin = BUF_INIT(BUF_SMALL);
+    int result;
+
+    for (size_t i = 0; i < l->count && i < NAMED_MODELS; i++)
+        buf_addf(&names, "%s%s", i ? ", " : "", l->at[i]);
+    result = err_set(e, ERR_USAGE, "no model is chosen: set CHAT_MODEL or use -m; '%s' has %s%s",
+                     place(s, &origin), l->count ? buf_c(&names) : "none",
+                     l->count > NAMED_MODELS ? ", …" : "");
+    buf_release(&names);
+    buf_release(&origin);
+    return result;
+}
+
+int server_choose_model(struct server *s, struct err *e)
+{
+    struct http_limits limits = {
+        .connect_ms = HTTP_CONNECT_MS, .idle_ms = HTTP_CONNECT_MS, .cancel_fd = -1};
+    struct ask ask = {.limits = limits};
+    struct model_list list;
+    int result;
+
+    if (s->model)
+        return 0;
+    server_address(s, &ask);
+    result = model_list_load(&list, s->provider, &ask, e);
+    if (result == 0 && (list.count == 1 || (s->found && list.count > 0)))
+        s->model = copy(list.at[0]);
+    else if (result == 0)
+        result = too_many(s, &list, e);
+    model_list_release(&list);
+    return result;
+}
+
+void server_address(const struct server *s, struct ask *ask)
+{
+    ask->model = s->model;
+    ask->base_url = s->base_url;
+    ask->key = s->key;
+}
+
+void server_release(struct server *s)
+{
+    free(s->model);
+    free(s->base_url);
+}

@@ -1,0 +1,59 @@
+#include "front/start.h"
+
+#include <inttypes.h>
+
+#include "cli/die.h"
+#include "hist/session.h"
+
+void start_history(struct config *c, struct history *h, const struct opt_common *o)
+{
+    struct err e = ERR_INIT;
+    struct locate_from from;
+
+    if (config_load(c, &e) < 0)
+        die_err(&e);
+    config_set(c, SETTING_HISTORY, o->history);
+    from = (struct locate_from){.explicit_file = c->value[SETTING_HISTORY],
+                                .cwd = c->cwd,
+                                .data_home = c->data_home,
+                                .state_home = c->state_home};
+    if (locate(h, &from, &e) < 0)
+        die_err(&e);
+    h->sync = config_fsync(c);
+}
+
+void start_session(struct resume *r, struct resume_wish *wish, const struct config *c,
+                   const struct history *h, bool quiet)
+{
+    struct err e = ERR_INIT;
+
+    if (!wish->named && !wish->fresh && !wish->last)
+        wish->named = c->value[SETTING_SESSION];
+    if (config_session_timeout(c, &wish->timeout_ms, &e) < 0 || resume_choose(r, h, wish, &e) < 0)
+        die_err(&e);
+    if (r->distrusted && !quiet)
+        warnf("'%s' is not one of your own histories: starting a session of its own", h->dir);
+}
+
+void start_make_current(const struct config *c, struct history *h, struct str id, bool quiet)
+{
+    struct err e = ERR_INIT;
+    const char *pinned = c->value[SETTING_SESSION];
+    bool accepts = h->dir_exists && !h->trusted;
+
+    if (session_make_current(h, id, &e) < 0)
+        die_err(&e);
+    if (quiet)
+        return;
+    if (accepts)
+        warnf("'%s' is one of your histories from now on", h->dir);
+    if (pinned && !str_eq_c(id, pinned))
+        warnf("CHAT_SESSION is set to '%s' and overrides the current session", pinned);
+}
+
+void start_report_bad(const struct history *h, uint64_t bad_lines, bool quiet)
+{
+    if (bad_lines > 0 && !quiet)
+        warnf("skipped %" PRIu64 " bad line%s in '%s'", bad_lines, bad_lines == 1 ? "" : "s",
+              h->path);
+}

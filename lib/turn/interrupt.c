@@ -1,0 +1,65 @@
+#include "turn/interrupt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
+#define CAUGHT (sizeof caught / sizeof caught[0])
+
+/* A signal handler can reach nothing but these. */
+static volatile sig_atomic_t came;
+static int wake[2] = {-1, -1};
+static struct sigaction before[CAUGHT], before_pipe;
+
+static void note(int signo)
+{
+    int saved = errno;
+
+    if (!came) {
+        came = signo;
+        /* The pipe is empty, so one byte always fits. */
+        if (write(wake[1], "", 1) < 0)
+            came = signo;
+    }
+    errno = saved;
+}
+
+int interrupt_begin(struct err *e)
+{
+    struct sigaction act = {.sa_handler = note, .sa_flags = SA_RESTART};
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+    came = 0;
+    if (pipe(wake) < 0)
+        return err_sys(e, errno, "cannot make a pipe");
+    for (size_t i = 0; i < 2; i++)
+        if (fcntl(wake[i], F_SETFD, FD_CLOEXEC) < 0)
+            return err_sys(e, errno, "cannot set up a pipe");
+    sigemptyset(&act.sa_mask);
+    sigemptyset(&ignore.sa_mask);
+    for (size_t i = 0; i < CAUGHT; i++) {
+        sigaction(caught[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN)
+            sigaction(caught[i], &act, NULL);
+    }
+    sigaction(SIGPIPE, &ignore, &before_pipe);
+    return wake[0];
+}
+
+int interrupt_signal(void)
+{
+    return came;
+}
+
+void interrupt_end(void)
+{
+    for (size_t i = 0; i < CAUGHT; i++)
+        sigaction(caught[i], &before[i], NULL);
+    sigaction(SIGPIPE, &before_pipe, NULL);
+    close(wake[0]);
+    close(wake[1]);
+    wake[0] = wake[1] = -1;
+}

@@ -1,0 +1,193 @@
+#include "front/server.h"
+
+#include <stdlib.h>
+
+#include "test.h"
+
+/* Only what a test sets is in the environment. */
+static void clear(void)
+{
+    static const char *const variables[] = {"OPENAI_API_KEY", "OPENAI_BASE_URL", "CHAT_API_KEY",
+                                            "ANTHROPIC_API_KEY", "OLLAMA_HOST"};
+
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        unsetenv(variables[i]);
+}
+
+static void set(struct config *c, enum setting s, const char *value, enum config_from from)
+{
+    config_set(c, s, value);
+    c->from[s] = from;
+}
+
+/* Chooses with this configuration, which is released. */
+static int choose(struct server *s, struct config *c, struct err *e)
+{
+    int result = server_choose(s, c, e);
+
+    config_release(c);
+    return result;
+}
+
+static void check(struct config *c, const char *provider, const char *model, const char *url,
+                  const char *key)
+{
+    struct server s;
+    struct err e = ERR_INIT;
+
+    if (CHECK_INT(choose(&s, c, &e), 0)) {
+        CHECK_STR(s.provider->name, provider);
+        CHECK_STR(s.model, model);
+        CHECK_STR(s.base_url, url);
+        CHECK_STR(s.key, key);
+    } else {
+        CHECK_STR(err_text(&e), "");
+    }
+    err_release(&e);
+    server_release(&s);
+}
+
+static void check_refused(struct config *c, enum err_kind kind, const char *message)
+{
+    struct server s;
+    struct err e = ERR_INIT;
+
+    CHECK_INT(choose(&s, c, &e), -1);
+    CHECK_INT(e.kind, kind);
+    CHECK_STR(err_text(&e), message);
+    err_release(&e);
+    server_release(&s);
+}
+
+TEST(a_key_in_the_environment_is_enough)
+{
+    struct config c = {0};
+
+    clear();
+    setenv("OPENAI_API_KEY", "k", 1);
+    set(&c, SETTING_MODEL, "m", CONFIG_ENVIRONMENT);
+    check(&c, "openai", "m", "https://api.openai.com/v1", "k");
+}
+
+TEST(a_model_can_name_its_provider)
+{
+    struct config c = {0};
+
+    clear();
+    set(&c, SETTING_MODEL, "ollama:llama3:8b", CONFIG_ENVIRONMENT);
+    check(&c, "ollama", "llama3:8b", "http://127.0.0.1:11434/v1", NULL);
+    c = (struct config){0};
+    set(&c, SETTING_PROVIDER, "ollama", CONFIG_ENVIRONMENT);
+    set(&c, SETTING_MODEL, "qwen:7b", CONFIG_FLAG);
+    check(&c, "ollama", "qwen:7b", "http://127.0.0.1:11434/v1", NULL);
+}
+
+TEST(the_more_explicit_of_model_and_provider_counts)
+{
+    struct config c = {0};
+
+    clear();
+    set(&c, SETTING_PROVIDER, "openai", CONFIG_ENVIRONMENT);
+    set(&c, SETTING_MODEL, "echo:x", CONFIG_FLAG);
+    check(&c, "echo", "x", NULL, NULL);
+    c = (struct config){0};
+    set(&c, SETTING_PROVIDER, "ollama", CONFIG_FLAG);
+    set(&c, SETTING_MODEL, "openai:gpt", CONFIG_ENVIRONMENT);
+    check(&c, "ollama", NULL, "http://127.0.0.1:11434/v1", NULL);
+    c = (struct config){0};
+    set(&c, SETTING_PROVIDER, "ollama", CONFIG_FLAG);
+    set(&c, SETTING_MODEL, "openai:gpt", CONFIG_FLAG);
+    check_refused(&c, ERR_USAGE, "model 'openai:gpt' is not one of provider 'ollama'");
+}
+
+TEST(an_unknown_provider_is_refused)
+{
+    struct config c = {0};
+
+    clear();
+    set(&c, SETTING_PROVIDER, "acme", CONFIG_FLAG);
+    check_refused(&c, ERR_USAGE,
+                  "unknown provider 'acme': known are openai, ollama, llamacpp, echo");
+}
+
+TEST(base_urls_by_precedence)
+{
+    struct config c = {0};
+
+    clear();
+    setenv("OPENAI_BASE_URL", "http://env/v1", 1);
+    set(&c, SETTING_BASE_URL, "http://file/v1", CONFIG_FILE);
+    check(&c, "openai", NULL, "http://env/v1", NULL);
+    c = (struct config){0};
+    set(&c, SETTING_BASE_URL, "http://chat/v1", CONFIG_ENVIRONMENT);
+    check(&c, "openai", NULL, "http://chat/v1", NULL);
+    unsetenv("OPENAI_BASE_URL");
+    c = (struct config){0};
+    set(&c, SETTING_BASE_URL, "http://file/v1", CONFIG_FILE);
+    check(&c, "openai", NULL, "http://file/v1", NULL);
+}
+
+TEST(keys_stay_with_their_provider)
+{
+    struct config c = {0};
+
+    clear();
+    setenv("OPENAI_API_KEY", "openai key", 1);
+    setenv("CHAT_API_KEY", "chat key", 1);
+    set(&c, SETTING_PROVIDER, "ollama", CONFIG_FLAG);
+    check(&c, "ollama", NULL, "http://127.0.0.1:11434/v1", NULL);
+    c = (struct config){0};
+    set(&c, SETTING_PROVIDER, "ollama", CONFIG_FLAG);
+    set(&c, SETTING_BASE_URL, "https://mine/v1", CONFIG_ENVIRONMENT);
+    check(&c, "ollama", NULL, "https://mine/v1", "chat key");
+    c = (struct config){0};
+    set(&c, SETTING_PROVIDER, "echo", CONFIG_FLAG);
+    check(&c, "echo", NULL, NULL, NULL);
+    c = (struct config){0};
+    set(&c, SETTING_PROVIDER, "openai", CONFIG_FLAG);
+    check(&c, "openai", NULL, "https://api.openai.com/v1", "chat key");
+    clear();
+}
+
+TEST(no_key_is_said_before_anything_is_asked)
+{
+    struct config c = {0};
+
+    clear();
+    setenv("ANTHROPIC_API_KEY", "not for this one", 1);
+    set(&c, SETTING_PROVIDER, "openai", CONFIG_FLAG);
+    check_refused(&c, ERR_USAGE, "no key for 'openai': set OPENAI_API_KEY or CHAT_API_KEY");
+    clear();
+}
+
+TEST(nothing_configured_and_no_probe)
+{
+    struct config c = {0};
+
+    clear();
+    set(&c, SETTING_PROVIDER, "none", CONFIG_ENVIRONMENT);
+    check_refused(&c, ERR_USAGE,
+                  "no model server is configured: set OPENAI_API_KEY, CHAT_BASE_URL or "
+                  "CHAT_PROVIDER, or try '-p echo'");
+}
+
+static void check_ollama_host(const char *host, const char *url)
+{
+    struct config c = {0};
+
+    setenv("OLLAMA_HOST", host, 1);
+    set(&c, SETTING_PROVIDER, "ollama", CONFIG_FLAG);
+    check(&c, "ollama", NULL, url, NULL);
+}
+
+TEST(ollama_hosts)
+{
+    clear();
+    check_ollama_host("10.0.0.1", "http://10.0.0.1:11434/v1");
+    check_ollama_host("box:1234", "http://box:1234/v1");
+    check_ollama_host("0.0.0.0", "http://127.0.0.1:11434/v1");
+    check_ollama_host("0.0.0.0:99", "http://127.0.0.1:99/v1");
+    check_ollama_host("https://box/", "https://box/v1");
+    check_ollama_host("http://box:1/", "http://box:1/v1");
+    clear();
+}

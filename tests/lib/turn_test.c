@@ -1,0 +1,216 @@
+#include "turn/turn.h"
+
+#include <stdlib.h>
+
+#include "test.h"
+#include "hist/thread.h"
+#include "llm/provider_echo.h"
+#include "scratch.h"
+
+static struct history h;
+
+static void enter(void)
+{
+    struct locate_from from = {.explicit_file = "h.jsonl", .cwd = scratch_dir};
+
+    scratch_enter();
+    CHECK_INT(locate(&h, &from, NULL), 0);
+    h.sync = false;
+}
+
+static void leave(void)
+{
+    history_release(&h);
+    scratch_leave();
+}
+
+static struct turn make(const char *prompt)
+{
+    return (struct turn){
+        .history = &h,
+        .provider = &provider_echo,
+        .ask = {.model = "echo", .stream = true, .limits = {.cancel_fd = -1}},
+        .session = STR("s1"),
+        .prompt = str_of(prompt),
+        .max_messages = CONTEXT_ALL,
+        .max_bytes = CONTEXT_ALL,
+    };
+}
+
+/* A whole turn; gives what turn_ask gave. */
+static int take_turn(struct turn *t, struct err *e)
+{
+    int result;
+
+    CHECK_INT(turn_prepare(t, e), 0);
+    CHECK_INT(turn_store_prompt(t, e), 0);
+    result = turn_ask(t, NULL, e);
+    CHECK_INT(turn_store_answer(t, NULL), 0);
+    return result;
+}
+
+static void check_line(const struct message *m, enum role role, const char *content)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE), got = BUF_INIT(BUF_LINE);
+
+    CHECK_INT(m->role, role);
+    buf_add_str(&got, message_content(m, &scratch));
+    CHECK_STR(buf_c(&got), content);
+    buf_release(&scratch);
+    buf_release(&got);
+}
+
+TEST(a_turn_is_two_lines_that_belong_together)
+{
+    struct turn t = make("hello");
+    struct thread thread;
+    struct buf reply_to = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+
+    enter();
+    CHECK_INT(take_turn(&t, &e), 0);
+    CHECK_INT(t.earlier, 0);
+    CHECK_INT(thread_load(&thread, h.path, STR("s1"), false, NULL), 0);
+    if (CHECK_INT(thread.count, 2)) {
+        check_line(&thread.at[0], ROLE_USER, "hello");
+        check_line(&thread.at[1], ROLE_ASSISTANT, "hello\n[1 message]");
+        CHECK(str_eq(message_text(&thread.at[1], FIELD_REPLY_TO, &reply_to), thread.at[0].id));
+        CHECK(str_eq(thread.at[0].id, buf_str(&t.prompt_id)));
+        CHECK(str_eq(thread.at[1].id, buf_str(&t.answer_id)));
+        CHECK(str_eq(thread.at[1].field[FIELD_FINISH_REASON], STR("\"stop\"")));
+        CHECK(str_eq(thread.at[1].field[FIELD_MODEL], STR("\"echo\"")));
+        CHECK(str_eq(thread.at[1].field[FIELD_PROVIDER], STR("\"echo\"")));
+    }
+    thread_release(&thread);
+    turn_release(&t);
+    buf_release(&reply_to);
+    leave();
+}
+
+TEST(the_next_turn_brings_the_earlier_messages)
+{
+    struct turn first = make("one"), second = make("two");
+    struct err e = ERR_INIT;
+
+    enter();
+    CHECK_INT(take_turn(&first, &e), 0);
+    CHECK_INT(take_turn(&second, &e), 0);
+    CHECK_INT(second.earlier, 2);
+    CHECK_STR(buf_c(&second.answer.text), "two\n[3 messages]");
+    turn_release(&first);
+    turn_release(&second);
+    leave();
+}
+
+TEST(a_system_prompt_is_stored_when_it_is_new)
+{
+    static const int lines[] = {3, 5, 8};
+    static const char *const systems[] = {"be brief", "be brief", "be long"};
+    struct err e = ERR_INIT;
+
+    enter();
+    for (size_t i = 0; i < 3; i++) {
+        struct turn t = make("x");
+        struct thread thread;
+
+        t.system = str_of(systems[i]);
+        CHECK_INT(take_turn(&t, &e), 0);
+        CHECK_STR(t.context.system, systems[i]);
+        CHECK_INT(thread_load(&thread, h.path, STR("s1"), true, NULL), 0);
+        CHECK_INT(thread.count, lines[i]);
+        thread_release(&thread);
+        turn_release(&t);
+    }
+    leave();
+}
+
+TEST(a_failure_before_any_text_stores_no_answer)
+{
+    struct ask_option status = {"status", STR("500")};
+    struct turn t = make("x");
+    struct thread thread;
+    struct err e = ERR_INIT;
+
+    enter();
+    t.ask.options = &status;
+    t.ask.options_count = 1;
+    CHECK_INT(take_turn(&t, &e), -1);
+    CHECK_INT(e.kind, ERR_BUSY);
+    CHECK_INT(t.answer_id.len, 0);
+    CHECK_INT(thread_load(&thread, h.path, STR("s1"), true, NULL), 0);
+    CHECK_INT(thread.count, 1);
+    thread_release(&thread);
+    turn_release(&t);
+    err_release(&e);
+    leave();
+}
+
+TEST(a_broken_answer_is_kept)
+{
+    struct ask_option cut = {"cut", STR("3")};
+    struct turn t = make("abcdef");
+    struct thread thread;
+    struct err e = ERR_INIT;
+
+    enter();
+    t.ask.options = &cut;
+    t.ask.options_count = 1;
+    CHECK_INT(take_turn(&t, &e), -1);
+    CHECK_INT(e.kind, ERR_INCOMPLETE);
+    CHECK_INT(thread_load(&thread, h.path, STR("s1"), true, NULL), 0);
+    if (CHECK_INT(thread.count, 2)) {
+        check_line(&thread.at[1], ROLE_ASSISTANT, "abc");
+        CHECK(str_eq(thread.at[1].field[FIELD_FINISH_REASON], STR("\"error\"")));
+    }
+    thread_release(&thread);
+    turn_release(&t);
+    err_release(&e);
+    leave();
+}
+
+TEST(a_prompt_that_could_not_be_stored_is_stored_with_the_answer)
+{
+    struct turn t = make("x");
+    struct thread thread;
+    struct err e = ERR_INIT;
+
+    enter();
+    CHECK_INT(mkdir("h.jsonl", 0700), 0);
+    rmdir("h.jsonl");
+    CHECK_INT(turn_prepare(&t, &e), 0);
+    CHECK_INT(mkdir("h.jsonl", 0700), 0);
+    CHECK_INT(turn_store_prompt(&t, &e), -1);
+    CHECK_INT(e.kind, ERR_UNSAVED);
+    CHECK(!t.prompt_stored);
+    rmdir("h.jsonl");
+    CHECK_INT(turn_ask(&t, NULL, &e), 0);
+    CHECK_INT(turn_store_answer(&t, NULL), 0);
+    CHECK_INT(thread_load(&thread, h.path, STR("s1"), true, NULL), 0);
+    if (CHECK_INT(thread.count, 2)) {
+        check_line(&thread.at[0], ROLE_USER, "x");
+        check_line(&thread.at[1], ROLE_ASSISTANT, "x\n[1 message]");
+    }
+    thread_release(&thread);
+    turn_release(&t);
+    err_release(&e);
+    leave();
+}
+
+TEST(only_the_newest_messages_are_sent)
+{
+    struct err e = ERR_INIT;
+
+    enter();
+    for (int i = 0; i < 4; i++) {
+        struct turn t = make("x");
+
+        t.max_messages = 3;
+        CHECK_INT(take_turn(&t, &e), 0);
+        if (i == 3) {
+            CHECK_INT(t.context.dropped, 3);
+            CHECK_INT(t.context.count, 4);
+        }
+        turn_release(&t);
+    }
+    leave();
+}
