@@ -68,6 +68,19 @@ struct str str_cut(struct str *rest, char c)
     return (struct str){whole.p, n};
 }
 
+const char *str_find(struct str s, struct str part)
+{
+    while (s.p && s.n >= part.n) {
+        const char *at = part.n ? memchr(s.p, part.p[0], s.n - part.n + 1) : s.p;
+
+        if (!at || part.n == 0 || memcmp(at, part.p, part.n) == 0)
+            return at;
+        s.n -= (size_t)(at + 1 - s.p);
+        s.p = at + 1;
+    }
+    return NULL;
+}
+
 void buf_init(struct buf *b, size_t max)
 {
     *b = (struct buf)BUF_INIT(max);

@@ -130,27 +130,11 @@ static bool is_ascii(struct str s)
     return i == s.n;
 }
 
-/* Does text hold these bytes, which begin with one that is not ASCII? */
-static bool holds(struct str text, struct str bytes)
-{
-    while (text.n >= bytes.n) {
-        const char *at = memchr(text.p, bytes.p[0], text.n - bytes.n + 1);
-
-        if (!at)
-            return false;
-        if (memcmp(at, bytes.p, bytes.n) == 0)
-            return true;
-        text.n -= (size_t)(at + 1 - text.p);
-        text.p = at + 1;
-    }
-    return false;
-}
-
 /* Has text characters beyond ASCII that an ASCII needle could match? */
 static bool folds_to_ascii(struct str text, struct str needle)
 {
-    return (memchr(needle.p, 's', needle.n) && holds(text, STR(LONG_S))) ||
-           (memchr(needle.p, 'k', needle.n) && holds(text, STR(KELVIN)));
+    return (memchr(needle.p, 's', needle.n) && str_find(text, STR(LONG_S))) ||
+           (memchr(needle.p, 'k', needle.n) && str_find(text, STR(KELVIN)));
 }
 
 /* Moves from *folded_at, an offset in the folded form of text, to the offset in text itself that
@@ -174,25 +158,18 @@ static bool find_folded(struct str text, struct str needle, struct buf *scratch,
                         size_t *len)
 {
     size_t folded_at = 0;
-    size_t start = 0;
 
     buf_clear(scratch);
     utf8_add_folded(scratch, text);
 
     struct str folded = buf_str(scratch);
+    const char *found = str_find(folded, needle);
 
-    for (;;) {
-        struct str rest = {folded.p + start, folded.n - start};
-        const char *found =
-            rest.n < needle.n ? NULL : memchr(rest.p, needle.p[0], rest.n - needle.n + 1);
+    if (!found)
+        return false;
 
-        if (!found)
-            return false;
-        start = (size_t)(found - folded.p);
-        if (memcmp(found, needle.p, needle.n) == 0)
-            break;
-        start++;
-    }
+    size_t start = (size_t)(found - folded.p);
+
     *at = 0;
     advance(text, at, &folded_at, start);
 

@@ -30,21 +30,6 @@ static void set_timestamp(struct draft *d)
     buf_release(&text);
 }
 
-static bool holds(struct str text, struct str needle)
-{
-    while (text.n >= needle.n) {
-        const char *at = memchr(text.p, needle.p[0], text.n - needle.n + 1);
-
-        if (!at)
-            return false;
-        if (memcmp(at, needle.p, needle.n) == 0)
-            return true;
-        text.n -= (size_t)(at + 1 - text.p);
-        text.p = at + 1;
-    }
-    return false;
-}
-
 /* Draws an id that is neither in the tail of the file nor in the lines made so far. */
 static void set_id(struct draft *d, struct str tail, struct str lines)
 {
@@ -53,7 +38,7 @@ static void set_id(struct draft *d, struct str tail, struct str lines)
     do {
         buf_clear(&id);
         id_add_message(&id, clock_now() / 1000);
-    } while (holds(tail, buf_str(&id)) || holds(lines, buf_str(&id)));
+    } while (str_find(tail, buf_str(&id)) || str_find(lines, buf_str(&id)));
     draft_set_text(d, FIELD_ID, buf_str(&id));
     buf_release(&id);
 }

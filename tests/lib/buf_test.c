@@ -61,6 +61,27 @@ TEST(str_trim_drops_both_ends)
     CHECK_BYTES(str_trim(STR("\v")), "\v");
 }
 
+static void check_find(struct str s, struct str part, long want)
+{
+    const char *at = str_find(s, part);
+
+    CHECK_INT(at ? at - s.p : -1, want);
+}
+
+TEST(str_find_tells_the_first_place)
+{
+    check_find(STR("abcabc"), STR("bc"), 1);
+    check_find(STR("aaab"), STR("aab"), 1);
+    check_find(STR("abc"), STR("abc"), 0);
+    check_find(STR("abc"), STR("abcd"), -1);
+    check_find(STR("abc"), STR("ca"), -1);
+    check_find(STR("a\0b"), STR("\0b"), 1);
+    check_find(STR("abc"), STR(""), 0);
+    check_find(STR(""), STR("a"), -1);
+    check_find(STR_NONE, STR("a"), -1);
+    CHECK(str_find(STR_NONE, STR_NONE) == NULL);
+}
+
 TEST(str_cut_walks_over_parts)
 {
     struct str rest = STR("a,,bc,");
