@@ -19,12 +19,27 @@ static const struct program program = {"hist-sessions", "list sessions, the last
 
 #define LIMIT 50
 
+/* The id in its colour. Gives how long it is. */
+static size_t print_id(struct out *out, const struct session *s)
+{
+    struct buf id = BUF_INIT(BUF_SMALL);
+    size_t length;
+
+    vis_add_line(&id, str_of(s->id), out->terminal);
+    length = id.len;
+    out_style(out, STYLE_ID);
+    out_raw(out, buf_str(&id));
+    out_style(out, STYLE_NONE);
+    buf_release(&id);
+    return length;
+}
+
 /* `id TAB last-used TAB count TAB preview`, whatever the text holds. */
 static void print_record(struct out *out, const struct session *s)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
 
-    vis_add_line(&line, str_of(s->id), false);
+    print_id(out, s);
     buf_add_byte(&line, '\t');
     vis_add_line(&line, str_of(s->last_used), false);
     buf_addf(&line, "\t%" PRIu64 "\t", s->count);
@@ -37,28 +52,22 @@ static void print_record(struct out *out, const struct session *s)
 /* The same for a terminal: local time, columns, a preview that fits. */
 static void print_columns(struct out *out, const struct session *s)
 {
-    struct buf left = BUF_INIT(BUF_SMALL), preview = BUF_INIT(BUF_SMALL);
+    struct buf middle = BUF_INIT(BUF_SMALL), preview = BUF_INIT(BUF_SMALL);
+    size_t used = print_id(out, s);
     int64_t us;
-    size_t used;
 
-    vis_add_line(&left, str_of(s->id), true);
-    used = left.len;
-    out_style(out, STYLE_ID);
-    out_raw(out, buf_str(&left));
-    out_style(out, STYLE_NONE);
-    buf_clear(&left);
-    buf_add_c(&left, "  ");
+    buf_add_c(&middle, "  ");
     if (clock_parse_iso(str_of(s->last_used), &us))
-        clock_add_local(&left, us);
+        clock_add_local(&middle, us);
     else
-        vis_add_line(&left, str_of(s->last_used), true);
-    buf_addf(&left, "  %4" PRIu64 "  ", s->count);
-    used += left.len;
-    out_raw(out, buf_str(&left));
+        vis_add_line(&middle, str_of(s->last_used), true);
+    buf_addf(&middle, "  %4" PRIu64 "  ", s->count);
+    used += middle.len;
+    out_raw(out, buf_str(&middle));
     vis_add_line(&preview, (struct str){s->preview, s->preview_len}, true);
     out_raw(out, utf8_fit(buf_str(&preview), out->columns > used ? out->columns - used : 1));
     out_byte(out, '\n');
-    buf_release(&left);
+    buf_release(&middle);
     buf_release(&preview);
 }
 

@@ -38,8 +38,8 @@ struct str str_trim(struct str s);
  * Without a `c` it returns everything and leaves STR_NONE. So a walk over parts ends when
  * rest.p is NULL, and an empty last part is still seen. */
 struct str str_cut(struct str *rest, char c);
-/* Where `part` stands in s first, borrowed from s; NULL when it does not. An empty part stands at the
- * start of what is not absent. */
+/* Where `part` stands in s first, borrowed from s; NULL when it does not. An empty part stands at
+ * the start of what is not absent. */
 const char *str_find(struct str s, struct str part);
 
 struct buf {
@@ -52,7 +52,7 @@ struct buf {
 
 /* Enough for whatever is not a message: names, paths, ids, headers. */
 #define BUF_SMALL ((size_t)1 << 20)
-/* The longest history line that is read or written (DESIGN section 3). */
+/* The longest history line that is read or written (chathist(5)). */
 #define BUF_LINE ((size_t)64 << 20)
 
 #define BUF_INIT(most)                                                                             \

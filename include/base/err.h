@@ -8,7 +8,7 @@
 #ifndef CHATHIST_BASE_ERR_H
 #define CHATHIST_BASE_ERR_H
 
-/* What a caller can do about it. cli/die maps a kind to an exit code (DESIGN section 2). */
+/* What a caller can do about it. cli/die maps a kind to an exit code. */
 enum err_kind {
     ERR_NONE = 0,
     ERR_FAILURE,    /* anything without a kind of its own */

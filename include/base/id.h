@@ -1,5 +1,5 @@
 /*
- * id - the ids of messages and sessions (DESIGN section 3). Random parts come from libuuid.
+ * id - the ids of messages and sessions (chathist(5)). Random parts come from libuuid.
  */
 #ifndef CHATHIST_BASE_ID_H
 #define CHATHIST_BASE_ID_H

@@ -16,7 +16,7 @@
 #include "base/err.h"
 
 /* Opens /dev/null on each of fds 0 to 2 that is closed, so that no file opened later gets the
- * number of a standard stream (PROTOCOLS section 4). A closed stdout or stderr is opened read-only,
+ * number of a standard stream. A closed stdout or stderr is opened read-only,
  * a closed stdin write-only: using it fails, as it did when it was closed. 0, or -1 with errno
  * set. */
 int io_fill_std_fds(void);

@@ -1,8 +1,8 @@
 /*
  * json_check - is this text JSON?
  *
- * The grammar is RFC 8259. An unpaired surrogate escape and a repeated key are accepted, as DESIGN
- * section 3 asks. Refused are invalid UTF-8, anything behind the value, raw control characters in
+ * The grammar is RFC 8259. An unpaired surrogate escape and a repeated key are accepted, as
+ * chathist(5) asks. Refused are invalid UTF-8, anything behind the value, raw control characters in
  * strings, and arrays and objects nested more than JSON_DEPTH deep.
  */
 #ifndef CHATHIST_BASE_JSON_CHECK_H

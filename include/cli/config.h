@@ -1,6 +1,5 @@
 /*
- * config - what the user has set: flag > environment > user configuration > default (DESIGN section
- * 2).
+ * config - what the user has set: flag > environment > user configuration > default (chathist(5)).
  *
  * The user configuration is `${XDG_CONFIG_HOME:-~/.config}/chathist/config`: lines `key = value`,
  * `#` begins a comment line. A repository has no configuration that is read.

@@ -2,7 +2,7 @@
  * die - the only code that prints errors and ends a program.
  *
  * Messages are `tool: problem 'subject': reason`; control characters in them are made visible. Exit
- * codes are those of DESIGN section 2: one table for hist-*, one for chat.
+ * codes are those of chat(1) and hist-search(1): one table for hist-*, one for chat.
  */
 #ifndef CHATHIST_CLI_DIE_H
 #define CHATHIST_CLI_DIE_H

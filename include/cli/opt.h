@@ -33,8 +33,8 @@ struct opt {
 };
 
 #define OPT_LONG 256
-/* Keys of the common options. A program's own entry with one of them, and the common name, gives the
- * option other words in that program; its meaning stays. */
+/* Keys of the common options. A program's own entry with one of them, and the common name, gives
+ * the option other words in that program; its meaning stays. */
 enum {
     OPT_HELP = 'h',
     OPT_VERSION = 'V',

@@ -1,5 +1,5 @@
 /*
- * prompt - what is said: arguments, standard input, attached files (DESIGN section 4, step 2).
+ * prompt - what is said: arguments, standard input, attached files (chat(1)).
  */
 #ifndef CHATHIST_FRONT_PROMPT_H
 #define CHATHIST_FRONT_PROMPT_H
@@ -15,8 +15,8 @@
 
 /* Is standard input something to read: a pipe, a file or a socket? */
 bool prompt_has_stdin(void);
-/* Adds all of standard input without its one final newline. `waiting` is said on stderr when it has been silent for
- * 3 seconds; NULL: nothing. -1: unreadable or over PROMPT_MAX. */
+/* Adds all of standard input without its one final newline. `waiting` is said on stderr when it has
+ * been silent for 3 seconds; NULL: nothing. -1: unreadable or over PROMPT_MAX. */
 int prompt_add_stdin(struct buf *prompt, const char *waiting, struct err *e);
 /* Adds the words joined by blanks, behind a blank line when something stands there already. */
 void prompt_add_words(struct buf *prompt, char **words, size_t count);

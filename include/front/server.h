@@ -1,5 +1,5 @@
 /*
- * server - which model at which server is asked, and with which key (DESIGN sections 2 and 4).
+ * server - which model at which server is asked, and with which key (chat(1)).
  */
 #ifndef CHATHIST_FRONT_SERVER_H
 #define CHATHIST_FRONT_SERVER_H

@@ -1,7 +1,7 @@
 /*
  * append - adding bytes to a file of lines that several processes write, all or nothing.
  *
- * What store and register have in common (DESIGN section 3, "Appending"; PROTOCOLS section 4): the
+ * What store and register have in common (chathist(5), "Appending"): the
  * lock, the check that the path still names the locked file, the healing of a torn last line, the
  * way back after a failure, and getting it on the disk.
  */

@@ -1,6 +1,6 @@
 /*
- * locate - which history file is meant, and whether what lies beside it can be trusted (DESIGN
- * section 2).
+ * locate - which history file is meant, and whether what lies beside it can be trusted
+ * (chathist(5)).
  *
  * In this order: an explicit FILE (`--history`, $CHAT_HISTORY); `.aicoder/history.jsonl` in the
  * root of the enclosing repository; the user's own under the XDG data directory. Only history_enter

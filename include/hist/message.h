@@ -1,5 +1,5 @@
 /*
- * message - one history line: read where it lies, written in one strict form (DESIGN section 3).
+ * message - one history line: read where it lies, written in one strict form (chathist(5)).
  *
  * A line is one JSON object. `struct message` is a line that was read: every field is the raw JSON
  * value inside the line, borrowed from it, so nothing is lost or rounded. `struct draft` is a line

@@ -1,5 +1,5 @@
 /*
- * resume - which session a new message belongs to (DESIGN section 4, step 1).
+ * resume - which session a new message belongs to (chat(1)).
  */
 #ifndef CHATHIST_HIST_RESUME_H
 #define CHATHIST_HIST_RESUME_H

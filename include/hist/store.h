@@ -1,6 +1,5 @@
 /*
- * store - appending to a history, so that success means "on disk" (DESIGN section 3, PROTOCOLS
- * section 4).
+ * store - appending to a history, so that success means "on disk" (chathist(5)).
  */
 #ifndef CHATHIST_HIST_STORE_H
 #define CHATHIST_HIST_STORE_H

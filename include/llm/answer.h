@@ -34,7 +34,7 @@ struct answer {
     size_t calls_bytes;                  /* of all calls together */
     int64_t input_tokens, output_tokens; /* -1: not told */
     char *model;                         /* as the server names it; NULL: not told */
-    char *finish_reason;                 /* as DESIGN section 3 names them; NULL: not told */
+    char *finish_reason;                 /* as chathist(5) names them; NULL: not told */
     bool finished;                       /* the wire said that this is all */
     bool refused;                        /* the text is a refusal */
     const struct answer_sink *sink;      /* NULL: nobody listens */

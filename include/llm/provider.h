@@ -74,7 +74,7 @@ const struct provider *provider_find(struct str name);
 /* Splits `provider:model`: only where the part before the first colon is a known provider's name;
  * else *provider is NULL and *model is the whole name. */
 void provider_split(const char *name, const struct provider **provider, const char **model);
-/* The kind of error that an HTTP status means (DESIGN section 2). */
+/* The kind of error that an HTTP status means. */
 enum err_kind provider_status_kind(int status);
 
 #endif

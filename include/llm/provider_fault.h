@@ -4,7 +4,7 @@
  * The forms that are read: {"error":{"message","type","code"}}, {"error":"text"}, {"message"},
  * {"detail"}, {"object":"error","message"}, each also as the first element of an array; else text,
  * of which the first line is shown, or HTML. Sources: openai-openapi, Anthropic's error page,
- * llama.cpp server, vLLM, FastAPI, Ollama, OpenRouter (PROTOCOLS sections 2 and 3).
+ * llama.cpp server, vLLM, FastAPI, Ollama, OpenRouter.
  */
 #ifndef CHATHIST_LLM_PROVIDER_FAULT_H
 #define CHATHIST_LLM_PROVIDER_FAULT_H

@@ -1,6 +1,5 @@
 /*
- * sse - server-sent events, pushed in as bytes come (WHATWG HTML, "event stream interpretation";
- * PROTOCOLS section 1).
+ * sse - server-sent events, pushed in as bytes come (WHATWG HTML, "event stream interpretation").
  *
  * UTF-8 always; one BOM at the start is dropped; lines end at LF, CR or CRLF; a code point or a
  * CRLF may be split between pieces. Data is handed on as the bytes of complete lines, ill-formed

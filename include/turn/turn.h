@@ -1,5 +1,5 @@
 /*
- * turn - one turn of a conversation (DESIGN section 4), in the order in which things happen:
+ * turn - one turn of a conversation (chat(1)), in the order in which things happen:
  *
  *     turn_prepare        the session's thread -> context
  *     turn_store_prompt   the question is on disk before it is asked

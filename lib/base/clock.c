@@ -224,7 +224,10 @@ bool clock_parse_span(struct str text, int64_t *ms)
         text.p++;
         text.n--;
     }
-    if (take(&text, 'm'))
+    if (text.n == 2 && text.p[0] == 'm' && text.p[1] == 's') {
+        unit = 1;
+        text.n = 0;
+    } else if (take(&text, 'm'))
         unit = 60 * 1000;
     else if (take(&text, 'h'))
         unit = 3600 * 1000;

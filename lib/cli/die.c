@@ -43,6 +43,8 @@ static void say(const char *before, struct str text)
 }
 
 static void sayf(const char *before, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
+static void sayf(const char *before, const char *fmt, va_list ap)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
 

@@ -45,8 +45,8 @@ static const struct opt *find(const struct opt *table, const char *name)
     return NULL;
 }
 
-/* Calls fn for each option: the program's own, then the common ones, in the program's words where it
- * has them. */
+/* Calls fn for each option: the program's own, then the common ones, in the program's words where
+ * it has them. */
 static void each_option(const struct program *program, void (*fn)(void *arg, const struct opt *o),
                         void *arg)
 {

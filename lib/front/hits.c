@@ -11,8 +11,8 @@
 #define SNIPPET 160
 #define SNIPPET_LEAST 20
 
-/* Code points are counted, and on a terminal they take up to two columns, or are shown as several characters: fewer
- * of them, then, until they fit. */
+/* Code points are counted, and on a terminal they take up to two columns, or are shown as several
+ * characters: fewer of them, then, until they fit. */
 static void make_snippet(struct buf *text, const struct out *o, const struct hit *hit, size_t width,
                          size_t *at, size_t *n)
 {

@@ -61,8 +61,8 @@ static int choose_named(struct server *s, const struct config *c, struct err *e)
 /* ---- the base URL ---- */
 
 /* OLLAMA_HOST as Ollama itself reads it (its envconfig): without a scheme it is http on port 11434,
- * with one the scheme's own port; 0.0.0.0 is what it listens on. Other base variables hold the URL as
- * it is. */
+ * with one the scheme's own port; 0.0.0.0 is what it listens on. Other base variables hold the URL
+ * as it is. */
 static char *url_of_host(const char *value)
 {
     static const struct str everywhere = STR("0.0.0.0");

@@ -213,8 +213,8 @@ static void remove_dir(const char *dir)
     free(ignore);
 }
 
-/* Makes the directory under a name of its own and renames it when it is complete, so that of several
- * programs that start in a new repository at once each finds it missing or registered. */
+/* Makes the directory under a name of its own and renames it when it is complete, so that of
+ * several programs that start in a new repository at once each finds it missing or registered. */
 static int make_in_repository(struct history *h, struct err *e)
 {
     char *fresh = with_suffix(h->dir, ".XXXXXX");

@@ -155,7 +155,8 @@ bool message_parse(struct message *m, struct str line)
     if (required_defect(m->field))
         return false;
 
-    /* Every text with escapes is added to `own`, which may move; so it is pointed into at the end. */
+    /* Every text with escapes is added to `own`, which may move; so it is pointed into at the
+     * end. */
     buf_clear(&m->own);
     for (size_t i = 0; i < count; i++) {
         struct str value = m->field[wanted[i]];

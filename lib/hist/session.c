@@ -70,8 +70,13 @@ int session_current(const struct history *h, struct buf *id, int64_t *since, str
 int session_make_current(struct history *h, struct str id, struct err *e)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
-    int result = history_enter(h, NULL, e);
+    int result;
 
+    /* The pointer would not be followed: some other client's idea of an id. */
+    if (!id_session_valid(id))
+        return err_set(e, ERR_USAGE, "cannot continue session '%.*s': not an id that chat takes",
+                       (int)(id.n > 200 ? 200 : id.n), id.p);
+    result = history_enter(h, NULL, e);
     if (result == 0) {
         buf_add_str(&line, id);
         buf_add_byte(&line, '\n');
@@ -81,9 +86,9 @@ int session_make_current(struct history *h, struct str id, struct err *e)
     return result;
 }
 
-/* The newest message, of one session when session_id is not absent. 1, 0, -1. What is wanted of it is
- * copied: its session to *id or its time to *at, where they are not NULL; a time that cannot be read
- * is left alone. */
+/* The newest message, of one session when session_id is not absent. 1, 0, -1. What is wanted of it
+ * is copied: its session to *id or its time to *at, where they are not NULL; a time that cannot be
+ * read is left alone. */
 static int newest(const char *path, struct str session_id, struct buf *id, int64_t *at,
                   struct err *e)
 {
@@ -277,7 +282,8 @@ static int pick(const struct session_list *l, struct str name, bool suffix, stru
     return result;
 }
 
-/* Is it the id of a session with lines, or of the current one, which may have none yet? 1, 0, -1. */
+/* Is it the id of a session with lines, or of the current one, which may have none yet? 1, 0,
+ * -1. */
 static int is_id(const struct history *h, struct str name, struct err *e)
 {
     struct buf current = BUF_INIT(BUF_SMALL);

@@ -109,8 +109,8 @@ static void drop(struct thread *t, const bool *out)
 
 /* ---- the order of turns ---- */
 
-/* Gives each line the number of its turn: 0 before the first prompt. An answer that names an earlier
- * prompt belongs to it, every other line to the newest prompt before it. */
+/* Gives each line the number of its turn: 0 before the first prompt. An answer that names an
+ * earlier prompt belongs to it, every other line to the newest prompt before it. */
 static size_t number_turns(const struct thread *t, size_t *turn)
 {
     struct keymap prompts = {0}; /* id -> turn */

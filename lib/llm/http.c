@@ -37,6 +37,7 @@ struct transfer {
     int status;      /* once the head was handed on */
     bool stopped;    /* by the sink, or by a bound; *e says why */
     bool connected;  /* the connection stands */
+    bool any_body;   /* a piece of the answer came */
     int64_t started; /* clock_ticks */
     int64_t active;  /* when a piece last went or came */
     curl_off_t uploaded;
@@ -252,6 +253,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
 {
     struct transfer *x = arg;
 
+    x->any_body = x->any_body || size * n > 0;
     if (size * n > 0)
         x->stopped = x->sink->body(x->sink->arg, (struct str){p, size * n}, x->e) != 0;
     /* After the sink: what a slow reader of our output takes is not the server's silence. */
@@ -354,6 +356,9 @@ static int timed_out(struct transfer *x, const char *which, long ms)
     buf_add_c(&reason, x->connected ? "nothing came within " : "no connection within ");
     add_span(&reason, ms);
     buf_addf(&reason, " (%s time-out)", which);
+    /* A head alone is no answer that could be kept. */
+    if (!x->any_body && is_success(x->status))
+        x->status = 0;
     broke_off(x, buf_c(&reason));
     buf_release(&reason);
     return -1;

@@ -216,7 +216,7 @@ static int take_message(struct answer *a, struct str message, struct err *e)
     return 0;
 }
 
-/* Names of finish reasons that mean one of DESIGN section 3's; all others stay as they are. */
+/* Names of finish reasons that mean one of chathist(5)'s; all others stay as they are. */
 static struct str finish_name(struct str reason)
 {
     static const char *const names[][2] = {

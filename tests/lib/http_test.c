@@ -558,6 +558,15 @@ TEST(idle_time_out_before_the_answer)
     DONE();
 }
 
+TEST(idle_time_out_after_the_head)
+{
+    PLAY((&(struct http_limits){5000, 200, -1}), {"HTTP/1.1 200 OK\r\n\r\n", -1});
+    CHECK_INT(got.rc, -1);
+    CHECK_INT(got.e.kind, ERR_NETWORK);
+    check_message(&s, &got, "no answer from 'HERE': nothing came within 200 ms (idle time-out)");
+    DONE();
+}
+
 TEST(idle_time_out_inside_the_answer)
 {
     PLAY((&(struct http_limits){5000, 200, -1}), {"HTTP/1.1 200 OK\r\n\r\nok", -1});

@@ -162,7 +162,7 @@ TEST(escapes)
     REFUSE("\"\\u-001\"", 3);
 }
 
-/* DESIGN section 3: an unpaired surrogate escape is read. */
+/* chathist(5): an unpaired surrogate escape is read. */
 TEST(unpaired_surrogate_escapes)
 {
     ACCEPT("\"\\ud83d\"");

@@ -72,6 +72,7 @@ TEST(making_a_session_current_writes_the_pointer)
 {
     struct history h;
     struct buf id = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
     int64_t before, since = 0;
 
     scratch_enter();
@@ -86,8 +87,12 @@ TEST(making_a_session_current_writes_the_pointer)
     /* A file's time is that of the last tick of the kernel. */
     CHECK(since > before - CLOCK_SECOND && since < before + 5 * CLOCK_SECOND);
     CHECK_INT(session_make_current(&h, STR("s2"), NULL), 0);
+    CHECK_INT(session_make_current(&h, STR("no id"), &e), -1);
+    CHECK_STR(err_text(&e), "cannot continue session 'no id': not an id that chat takes");
+    CHECK_INT(e.kind, ERR_USAGE);
     scratch_check("f.session", "s2\n");
     CHECK_INT(scratch_mode("f"), -1); /* nothing else is made */
+    err_release(&e);
     buf_release(&id);
     history_release(&h);
     scratch_leave();
