@@ -1,0 +1,947 @@
+#!/usr/bin/env bats
+#
+# chat: prompt, session, context, configuration, keys. The wire is in tests/wire.bats, what goes wrong in the
+# middle of a turn in tests/turn.bats, the terminal in tests/terminal.bats.
+
+# shellcheck disable=SC2016
+
+load ../helper
+
+# prompts_are TEXT...: the user lines in the history.
+prompts_are() {
+    json_is "$HISTORY" 'select(.role == "user") | .content' "$@"
+}
+
+# sessions_are ID...: of all lines of the history, in order, each run of one session once.
+sessions_are() {
+    jq -r .session_id "$HISTORY" | uniq >sessions
+    is 'sessions' sessions "$@"
+}
+
+current_is() {
+    is 'current session' "$HISTORY.session" "$1"
+}
+
+# The number of the last request.
+last_request() {
+    find "$RECORD" -name '*.json' -printf '%f\n' | sort -n | sed -n '$s/[.]json//p'
+}
+
+# user_config LINE...
+user_config() {
+    mkdir -p "$HOME/.config/chathist"
+    printf '%s\n' "$@" >"$HOME/.config/chathist/config"
+}
+
+# ---- the prompt
+
+@test "chat: arguments are joined by blanks, options stand anywhere, -- ends them" {
+    use_echo
+    use_history
+    run_expect 0 chat tell -s s1 me  'two  things'
+    stdout_is 'tell me two  things' '[1 message]'
+    stderr_empty
+    run_expect 0 chat -s s1 -- -s --json
+    stdout_is '-s --json' '[3 messages]'
+    prompts_are 'tell me two  things' '-s --json'
+}
+
+@test "chat: standard input is the prompt, its one final newline dropped" {
+    use_echo
+    use_history
+    printf 'from a pipe\n' | run_expect 0 chat -N
+    stdout_is 'from a pipe' '[1 message]'
+    printf ' a\n\nb \n\n' >file
+    run_expect 0 chat -N <file
+    printf 'none' | run_expect 0 chat -N
+    json_is "$HISTORY" 'select(.role == "user") | .content | tojson' '"from a pipe"' '" a\n\nb \n"' '"none"'
+}
+
+@test "chat: standard input is a socket" {
+    use_echo
+    cat >pair.py <<'END'
+import socket, subprocess, sys
+a, b = socket.socketpair()
+a.sendall(b'from a socket\n')
+a.shutdown(socket.SHUT_WR)
+sys.exit(subprocess.run(sys.argv[1:], stdin=b).returncode)
+END
+    run_expect 0 python3 pair.py chat and more
+    stdout_is 'from a socket' '' 'and more' '[1 message]'
+}
+
+@test "chat: standard input, a blank line, the arguments" {
+    use_echo
+    use_history
+    printf 'line 1\nline 2\n' | run_expect 0 chat explain this
+    prompts_are $'line 1\nline 2\n\nexplain this'
+    # An empty one is nothing.
+    printf '' | run_expect 0 chat -N only this
+    run_expect 0 chat -N only that </dev/null
+    json_is "$HISTORY" 'select(.role == "user") | .content' $'line 1\nline 2\n\nexplain this' 'only this' 'only that'
+}
+
+@test "chat: --no-stdin leaves standard input alone" {
+    use_echo
+    printf 'one\ntwo\nthree\n' >list
+    while read -r word <&4; do
+        run_expect 0 chat -N --no-stdin "$word" <&4
+        stdout_is "$word" '[1 message]'
+        echo "$word" >>words
+    done 4<list
+    same 'words' list words
+}
+
+@test "chat: waiting for a silent standard input is said after 3 seconds, once, and not with -q" {
+    use_echo
+    mkfifo fifo quiet
+    exec 5<>fifo 6<>quiet
+    chat -n -q <quiet >quiet.out 2>quiet.err 3>&- 4>&- 5>&- 6>&- &
+    quiet=$!
+    chat -n <fifo >out 2>err 3>&- 4>&- 5>&- 6>&- &
+    loud=$!
+    BACKGROUND+=("$quiet" "$loud")
+    sleep 2
+    [[ ! -s err ]]
+    wait_for test -s err
+    echo prompt >&5
+    echo prompt >&6
+    exec 5>&- 6>&-
+    wait "$loud"
+    wait "$quiet"
+    BACKGROUND=()
+    [[ $(cat err) == 'chat: waiting for standard input (--no-stdin leaves it alone)' ]]
+    [[ $(cat out) == $'prompt\n[1 message]' && $(cat quiet.out) == $'prompt\n[1 message]' && ! -s quiet.err ]]
+}
+
+@test "chat: no prompt at all" {
+    use_echo
+    use_history
+    for args in '' -N '-S be\ brief'; do
+        eval "run_expect 2 chat $args"
+        stdout_empty
+        stderr_matches '^chat: no prompt'
+    done
+    printf '' | run_expect 2 chat
+    run_expect 2 chat ''
+    [[ ! -e $HISTORY ]]
+}
+
+@test "chat: 12 MB on standard input" {
+    use_echo
+    use_history
+    yes 'a line of text of 32 characters' | head -c 12000000 >big
+    run_expect 0 chat -s s1 <big
+    json_is "$HISTORY" '.content | length' 11999999 12000011
+    run_expect 0 chat -s s1 again
+    stdout_is again '[1 message]'
+}
+
+@test "chat: bytes that are no text become U+FFFD, U+0000 survives" {
+    use_echo
+    use_history
+    printf 'a\xffb\xe4\xbd\0c' | run_expect 0 chat $'d\xc3'
+    stdout_bytes_are 'a\0357\0277\0275b\0357\0277\0275\0000c\n\nd\0357\0277\0275\n[1 message]\n'
+    json_is "$HISTORY" 'select(.role == "user") | .content | explode | tojson' \
+        '[97,65533,98,65533,0,99,10,10,100,65533]'
+}
+
+# ---- files
+
+@test "chat: -f attaches text files, fenced, with their names" {
+    use_echo
+    use_history
+    printf 'int x;\n' >a.c
+    printf 'no newline' >'b c.txt'
+    run_expect 0 chat -f a.c -f 'b c.txt' explain
+    prompts_are $'explain\n\n```a.c\nint x;\n```\n\n```b c.txt\nno newline\n```'
+    json_is "$HISTORY" 'select(.role == "user") | .files | tojson' '["a.c","b c.txt"]'
+    printf 'piped\n' | run_expect 0 chat -N -f a.c
+    run_expect 0 chat -N -f a.c
+    run_expect 0 chat -N -f <(printf 'from a process\n') -- x
+    json_is "$HISTORY" 'select(.role == "user") | .content | split("\n")[-2]' 'no newline' 'int x;' 'int x;' 'from a process'
+}
+
+@test "chat: -f of a text with fences is fenced by a longer one" {
+    use_echo
+    use_history
+    # shellcheck disable=SC2016
+    printf 'a\n```sh\nb\n```\n````\nc\n````\n' >notes.md
+    run_expect 0 chat -f notes.md
+    # shellcheck disable=SC2016
+    prompts_are '`````notes.md
+a
+```sh
+b
+```
+````
+c
+````
+`````'
+}
+
+@test "chat: -f of what cannot be attached: status 2, nothing asked, nothing stored" {
+    use_history
+    start_llm --reply hi
+    printf '\x89PNG\r\n\x1a\nxx' >image.png
+    printf 'a\0b' >binary
+    mkdir dir
+    run_expect 2 chat -f missing x
+    stderr_is "chat: cannot open 'missing': No such file or directory"
+    run_expect 2 chat -f dir x
+    stderr_is "chat: cannot open 'dir': is a directory"
+    run_expect 2 chat -f image.png x
+    stderr_has "'image.png'"
+    run_expect 2 chat -f binary x
+    stderr_has "'binary'"
+    run_expect 2 chat --json -f missing x
+    stdout_json '.type, .code' error 2
+    requests_are 0
+    [[ ! -e $HISTORY ]]
+}
+
+# ---- sessions
+
+@test "chat: the first message makes a session, the second continues it" {
+    use_history
+    start_llm --reply 'Hi, Ada.' --reply 'Ada.'
+    run_expect 0 chat my name is Ada
+    run_expect 0 chat what is my name
+    stdout_is 'Ada.'
+    request_messages_are 2 'user:my name is Ada' 'assistant:Hi, Ada.' 'user:what is my name'
+    session=$(cat "$HISTORY.session")
+    [[ $session =~ ^sess_[0-9]{13}_[0-9a-f]{6}$ ]]
+    sessions_are "$session"
+    json_is "$HISTORY" .role user assistant user assistant
+    json_is "$HISTORY" 'keys_unsorted | tojson' '["id","session_id","timestamp","role","content"]' \
+        '["id","session_id","timestamp","role","content","reply_to","model","provider","usage","finish_reason"]' \
+        '["id","session_id","timestamp","role","content"]' \
+        '["id","session_id","timestamp","role","content","reply_to","model","provider","usage","finish_reason"]'
+    run_expect 0 jq -r '.id, .timestamp' "$HISTORY"
+    [[ $(grep -cxE '[0-9]{13}-[0-9a-f]{8}' "$OUT") == 4 ]]
+    [[ $(grep -cxE '[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{6}\+00:00' "$OUT") == 4 ]]
+}
+
+@test "chat: -s takes an id literally, keeps sessions apart, and moves no pointer" {
+    use_history
+    start_llm --echo-context
+    run_expect 0 chat hello
+    current=$(cat "$HISTORY.session")
+    uuid=6F9619FF-8B86-D011-B42D-00CF4FC964FF
+    run_expect 0 chat -s $uuid one
+    run_expect 0 chat -s two other
+    run_expect 0 chat -s $uuid again
+    stdout_is 'user:one|assistant:user:one|user:again'
+    # No prefix of an id, no name: a session of its own.
+    run_expect 0 chat -s 6F96 again
+    stdout_is 'user:again'
+    sessions_are "$current" $uuid two $uuid 6F96
+    current_is "$current"
+}
+
+@test "chat: ids that are none" {
+    use_echo
+    use_history
+    long=$(printf 'a%.0s' {1..129})
+    for bad in '' -x 'a b' a/b $'a\nb' ü "$long" .x current last; do
+        run_expect 2 chat --session="$bad" hello
+        stdout_empty
+        [[ $(($(wc -l <"$ERR"))) == 1 ]]
+    done
+    CHAT_SESSION='a b' run_expect 2 chat hello
+    [[ ! -e $HISTORY ]]
+    run_expect 0 chat -s "${long:1}" hello
+    run_expect 0 chat -s A.b_c:d-1 hello
+}
+
+@test "chat: CHAT_SESSION pins a session, -s and -N override it" {
+    use_echo
+    use_history
+    run_expect 0 chat hello
+    current=$(cat "$HISTORY.session")
+    CHAT_SESSION=pinned run_expect 0 chat one
+    CHAT_SESSION=pinned run_expect 0 chat two
+    stdout_is two '[3 messages]'
+    current_is "$current"
+    CHAT_SESSION=pinned run_expect 0 chat -s named three
+    stdout_is three '[1 message]'
+    CHAT_SESSION=pinned run_expect 0 chat -N four
+    stdout_is four '[1 message]'
+    CHAT_SESSION='' run_expect 0 chat five
+    stdout_is five '[3 messages]'
+}
+
+@test "chat: -N starts a session that becomes current" {
+    use_echo
+    use_history
+    run_expect 0 chat one
+    first=$(cat "$HISTORY.session")
+    run_expect 0 chat -N two
+    stdout_is two '[1 message]'
+    second=$(cat "$HISTORY.session")
+    [[ $first != "$second" ]]
+    run_expect 0 chat three
+    stdout_is three '[3 messages]'
+    sessions_are "$first" "$second"
+}
+
+@test "chat: -c takes the session last used, however old, and makes it current" {
+    use_echo
+    use_history
+    run_expect 0 chat -c one
+    stdout_is one '[1 message]'
+    sessions_are "$(cat "$HISTORY.session")"
+    { hist_line old user before 2020-01-01T00:00:00.000000+00:00
+      hist_line old assistant yes 2020-01-01T00:00:01.000000+00:00; } >>"$HISTORY"
+    run_expect 0 chat -c two
+    stdout_is two '[3 messages]'
+    current_is old
+    run_expect 0 chat three
+    stdout_is three '[5 messages]'
+}
+
+@test "chat: only one of -s, -N and -c" {
+    use_echo
+    for args in '-N -c' '-s a -N' '-c -s a'; do
+        # shellcheck disable=SC2086
+        run_expect 2 chat $args hello
+        stderr_has 'only one of'
+    done
+}
+
+# The current session `old` with a last line of age $1, made current $2 ago (as `date -d` understands).
+idle_session() {
+    rm -f "$HISTORY" "$HISTORY.session"
+    { hist_line old user before "$(date -ud "$1 ago" +%Y-%m-%dT%H:%M:%S.000000+00:00)"
+      hist_line old assistant yes "$(date -ud "$1 ago" +%Y-%m-%dT%H:%M:%S.500000+00:00)"; } >"$HISTORY"
+    echo old >"$HISTORY.session"
+    touch -d "$2 ago" "$HISTORY.session"
+}
+
+# continues COUNT [ARGUMENT]...: does chat come with so many messages?
+continues() {
+    local count=$1
+    shift
+    run_expect 0 chat "$@" next
+    if [[ $count == 1 ]]; then stdout_is next '[1 message]'; else stdout_is next "[$count messages]"; fi
+}
+
+@test "chat: a session idle for 30 minutes ends, by the later of its last line and its being made current" {
+    use_echo
+    use_history
+    idle_session '31 minutes' '31 minutes'
+    continues 1
+    [[ $(cat "$HISTORY.session") != old ]]
+    idle_session '29 minutes' '2 days'
+    continues 3
+    current_is old
+    idle_session '2 years' '29 minutes'
+    continues 3
+    idle_session '2 years' '31 minutes'
+    continues 1
+    idle_session '2 years' '2 years'
+    continues 3 -c
+    idle_session '2 years' '2 years'
+    continues 3 -s old
+    idle_session '2 years' '2 years'
+    CHAT_SESSION=old continues 3
+}
+
+@test "chat: CHAT_SESSION_TIMEOUT" {
+    use_echo
+    use_history
+    for case in '90s 89 3' '90s 95 1' '2h 7100 3' '2h 7205 1' 'off 99999999 3' '10 15 1' '1d 86000 3'; do
+        read -r limit age count <<<"$case"
+        idle_session "$age seconds" "$age seconds"
+        CHAT_SESSION_TIMEOUT=$limit continues "$count"
+    done
+    user_config 'session_timeout = off'
+    idle_session '2 years' '2 years'
+    continues 3
+    for bad in x -1 30x ' '; do
+        CHAT_SESSION_TIMEOUT=$bad run_expect 2 chat hello
+        stderr_has 'CHAT_SESSION_TIMEOUT'
+    done
+}
+
+@test "chat: in a repository the history is its own; elsewhere it is the user's" {
+    use_echo
+    make_repo repo
+    mkdir -p repo/deep/er
+    cd repo/deep/er || return 1
+    run_expect 0 bash -c 'umask 0; exec chat hello'
+    cd ../../..
+    run_expect 0 bash -c 'umask 0277; exec chat hello'
+    stdout_is hello '[1 message]'
+    [[ -s repo/.aicoder/history.jsonl && -s $HOME/.local/share/aicoder/history.jsonl ]]
+    run_expect 0 find repo/.aicoder "$HOME/.local/share/aicoder" -printf '%f %m\n'
+    sort -o "$OUT" "$OUT"
+    stdout_is '.aicoder 700' '.gitignore 600' '.gitignore 600' 'aicoder 700' 'history.jsonl 600' 'history.jsonl 600' \
+        'session 600' 'session 600'
+    (cd repo && run_expect 0 git -c init.defaultBranch=x init -q . && run_expect 0 git status --porcelain && stdout_empty)
+}
+
+@test "chat: an explicit history gets its session file and nothing else" {
+    use_echo
+    run_expect 0 bash -c 'umask 0777; exec chat --history ./my.jsonl hello'
+    run_expect 0 find . -mindepth 1 -printf '%P %m\n'
+    sort -o "$OUT" "$OUT"
+    stdout_is 'my.jsonl 600' 'my.jsonl.session 600'
+    [[ ! -e $HOME/.local ]]
+}
+
+@test "chat: a repository's own .aicoder is not trusted until it is entered" {
+    use_echo
+    make_repo
+    mkdir .aicoder
+    hist_lines evil 4 >.aicoder/history.jsonl
+    echo evil >.aicoder/session
+    echo 'base_url = http://127.0.0.1:1/v1' >.aicoder/config
+    run_expect 0 chat hello
+    stdout_is hello '[1 message]'
+    stderr_has "$WORK/.aicoder"
+    [[ $(cat .aicoder/session) != evil ]]
+    run_expect 0 chat again
+    stdout_is again '[3 messages]'
+    stderr_empty
+    run_expect 0 chat -s evil named
+    stdout_is named '[5 messages]'
+}
+
+# ---- the system prompt
+
+@test "chat: -S is the session's system prompt from now on" {
+    use_history
+    start_llm --echo-context
+    run_expect 0 chat -s s -S 'be brief' hello
+    stdout_is 'system:be brief|user:hello'
+    json_is "$HISTORY" '.role + ":" + .content' 'system:be brief' user:hello 'assistant:system:be brief|user:hello'
+    run_expect 0 chat -s s -S 'be brief' two
+    run_expect 0 chat -s s three
+    [[ $(grep -c '"role":"system"' "$HISTORY") == 1 ]]
+    request_messages 3 | head -n 1 >first
+    is 'first message' first 'system:be brief'
+    run_expect 0 chat -s s -S 'be verbose' four
+    run_expect 0 chat -s s five
+    [[ $(request_messages 5 | head -n 1) == 'system:be verbose' ]]
+    [[ $(request 5 | jq '[.messages[] | select(.role == "system")] | length') == 1 ]]
+    run_expect 0 chat -s s -S '' six
+    [[ $(request 6 | jq -r '.messages[0].role') == user ]]
+    run_expect 0 chat -s s seven
+    [[ $(request 7 | jq -r '.messages[0].role') == user ]]
+    run_expect 0 chat -s other eight
+    request_messages_are 8 user:eight
+}
+
+# ---- what is not stored
+
+@test "chat: -n stores nothing, and moves nothing, with the session's context" {
+    use_history
+    start_llm --echo-context
+    run_expect 0 chat -n hello
+    stdout_is user:hello
+    run_expect 0 find . -mindepth 1
+    stdout_empty
+    run_expect 0 chat hello
+    remember "$HISTORY"
+    remember "$HISTORY.session"
+    run_expect 0 chat -n -S system more
+    stdout_is 'system:system|user:hello|assistant:user:hello|user:more'
+    run_expect 0 chat -n -N alone
+    stdout_is 'user:alone'
+    run_expect 0 chat -n -c hello
+    unchanged "$HISTORY"
+    unchanged "$HISTORY.session"
+}
+
+@test "chat: --dry-run prints the request; nothing is sent or stored" {
+    use_history
+    start_llm --reply hi
+    run_expect 0 chat --dry-run -S system -o seed=1 hello
+    stdout_is '{"model":"test-model","messages":[{"role":"system","content":"system"},{"role":"user","content":"hello"}],"stream":true,"stream_options":{"include_usage":true},"seed":1}'
+    stderr_empty
+    run_expect 0 find . -mindepth 1
+    stdout_empty
+    requests_are 0
+    run_expect 0 chat --dry-run --no-stream hello
+    stdout_json .stream false
+    CHAT_MODEL=m run_expect 0 chat --dry-run --base-url "http://127.0.0.1:$(unused_port)/v1" hello
+    stdout_json .model m
+}
+
+# ---- -v, -q, --json
+
+@test "chat: -v tells the session and each message" {
+    use_echo
+    use_history
+    run_expect 0 chat -s s -v -S Grüße hello
+    stdout_is hello '[1 message]'
+    stderr_is 'session=s state=new message_count=2' \
+        'index=0 role=system content_length=7 has_tool_calls=false' \
+        'index=1 role=user content_length=5 has_tool_calls=false'
+    { hist_line s assistant '' '' '{"tool_calls":[{"id":"c1","name":"f","args":{"a":1}}]}'
+      hist_line s tool result '' '{"tool_call_id":"c1"}'; } >>"$HISTORY"
+    run_expect 0 chat -s s --verbose again
+    stderr_is 'session=s state=existing message_count=6' \
+        'index=0 role=system content_length=7 has_tool_calls=false' \
+        'index=1 role=user content_length=5 has_tool_calls=false' \
+        'index=2 role=assistant content_length=17 has_tool_calls=false' \
+        'index=3 role=assistant content_length=0 has_tool_calls=true' \
+        'index=4 role=tool content_length=6 has_tool_calls=false' \
+        'index=5 role=user content_length=5 has_tool_calls=false'
+}
+
+@test "chat: hints from 15 messages on and when some are left out, only for a terminal or -v" {
+    use_echo
+    use_history
+    hist_lines s 14 >"$HISTORY"
+    run_expect 0 chat -n -s s -v hello
+    stderr_lacks chat:
+    hist_lines s 2 >>"$HISTORY"
+    run_expect 0 chat -n -s s -v hello
+    stderr_matches '^chat: .*16 messages'
+    run_expect 0 chat -n -s s hello
+    stderr_empty
+    run_expect 0 on_tty --fds 2 chat -n -s s hello
+    stdout_has 'chat: ' '16 messages'
+    run_expect 0 on_tty --fds 2 chat -q -n -s s hello
+    stdout_lacks chat:
+    hist_lines s 10 >>"$HISTORY"
+    run_expect 0 chat -n -s s -v hello
+    stderr_matches '^chat: 6 earlier messages'
+}
+
+@test "chat: --json prints events, an object a line" {
+    use_history
+    start_llm --reply 'two words'
+    run_expect 0 chat -s s1 --json hello
+    stderr_empty
+    id=$(jq -r 'select(.role == "assistant") | .id' "$HISTORY")
+    stdout_is '{"type":"session_id","session_id":"s1"}' '{"type":"text","text":"two"}' '{"type":"text","text":" words"}' \
+        '{"type":"usage","input_tokens":1,"output_tokens":2}' \
+        "{\"type\":\"done\",\"session_id\":\"s1\",\"message_id\":\"$id\",\"finish_reason\":\"stop\"}"
+    run_expect 0 chat -n -s s1 --json hello
+    tail -n 1 "$OUT" >last
+    json_is last '.type, .message_id' 'done' null
+}
+
+@test "chat: --json tells the session before the model has said anything" {
+    start_llm --accept-silent
+    background chat -n -s s1 --json hello
+    wait_for grep -q '"session_id":"s1"' "$OUT.bg"
+    kill "$BG"
+    finish 143
+}
+
+@test "chat: --json reports what fails before the turn, too" {
+    use_history
+    use_nothing
+    run_expect 2 chat --json hello
+    stdout_json '.type, .code, .retryable' error 2 false
+    stderr_matches '^chat: no model server is configured'
+    use_echo
+    run_expect 2 chat --json
+    stdout_json '.type, .code' error 2
+    run_expect 2 chat --json -s 'a b' hello
+    stdout_json '.type, .code' error 2
+    mkdir "$HISTORY"
+    run_expect 1 chat --json hello
+    stdout_json 'select(.type == "error") | .code' 1
+}
+
+# ---- the context
+
+@test "chat: the newest 20 earlier messages, CHAT_MAX_MESSAGES changes that" {
+    use_history
+    start_llm --reply hi
+    hist_lines s 25 >"$HISTORY"
+    # The 25th is a user's: an assistant's answer for it, so that nothing is merged.
+    hist_line s assistant 'message 26' >>"$HISTORY"
+    run_expect 0 chat -n -s s prompt
+    request_messages 1 | sed 's/.*://' >got
+    { printf 'message %d\n' {7..26} && echo prompt; } >wanted
+    same 'messages' wanted got
+    CHAT_MAX_MESSAGES=3 run_expect 0 chat -n -s s prompt
+    request_messages_are 2 'assistant:message 24' 'user:message 25' 'assistant:message 26' user:prompt
+    CHAT_MAX_MESSAGES=all run_expect 0 chat -n -s s prompt
+    [[ $(request 3 | jq '.messages | length') == 27 ]]
+    CHAT_MAX_MESSAGES=0 run_expect 0 chat -n -s s prompt
+    request_messages_are 4 user:prompt
+    user_config 'max_messages = 2'
+    run_expect 0 chat -n -s s prompt
+    [[ $(request 5 | jq '.messages | length') == 3 ]]
+    for bad in x -1 1.5 99999999999999999999999; do
+        CHAT_MAX_MESSAGES=$bad run_expect 2 chat -n hello
+        stderr_has "'$bad'" CHAT_MAX_MESSAGES
+    done
+}
+
+@test "chat: not over 102,400 bytes of earlier content; the turn is always whole" {
+    use_history
+    start_llm --reply hi
+    { hist_line s user "$(head -c 60000 /dev/zero | tr '\0' a)"
+      hist_line s assistant "$(head -c 50000 /dev/zero | tr '\0' b)"
+      hist_line s user "$(head -c 52400 /dev/zero | tr '\0' c)"
+      hist_line s assistant ''; } >"$HISTORY"
+    run_expect 0 chat -n -s s prompt
+    [[ $(request 1 | jq -c '[.messages[].content[:1]]') == '["b","c"]' ]]
+    CHAT_MAX_BYTES=102399 run_expect 0 chat -n -s s prompt
+    [[ $(request 2 | jq -c '[.messages[].content[:1]]') == '["c"]' ]]
+    CHAT_MAX_BYTES=all run_expect 0 chat -n -s s prompt
+    [[ $(request 3 | jq -c '[.messages[].content[:1]]') == '["a","b","c"]' ]]
+    head -c 300000 /dev/zero | tr '\0' d >large
+    CHAT_MAX_BYTES=10 run_expect 0 chat -n -s s <large
+    [[ $(request 4 | jq -c '[.messages[].content | length]') == '[300000]' ]]
+}
+
+@test "chat: the context never begins with a tool's result, and parts no call from its results" {
+    use_history
+    start_llm --reply hi
+    { hist_line s user question
+      hist_line s assistant '' '' '{"tool_calls":[{"id":"c1","name":"f","args":{}},{"id":"c2","name":"g","args":{"a":"b"}}]}'
+      hist_line s tool 'result 1' '' '{"tool_call_id":"c1"}'
+      hist_line s tool 'result 2' '' '{"tool_call_id":"c2"}'
+      hist_line s assistant answer; } >"$HISTORY"
+    run_expect 0 chat -n -s s prompt
+    request_messages_are 1 user:question 'assistant:[f {}][g {"a":"b"}]' 'tool:result 1' 'tool:result 2' assistant:answer \
+        user:prompt
+    [[ $(request 1 | jq -c '[.messages[] | .tool_call_id // empty]') == '["c1","c2"]' ]]
+    number=2
+    for max in 2 3; do
+        CHAT_MAX_MESSAGES=$max run_expect 0 chat -n -s s prompt
+        request_messages_are $number assistant:answer user:prompt
+        number=$((number + 1))
+    done
+    CHAT_MAX_MESSAGES=4 run_expect 0 chat -n -s s prompt
+    request_messages_are 4 'assistant:[f {}][g {"a":"b"}]' 'tool:result 1' 'tool:result 2' assistant:answer user:prompt
+}
+
+@test "chat: only role, content and tool fields travel; turns of one role are merged; unknown roles stay" {
+    use_history
+    start_llm --reply hi
+    { hist_line s user one '' '{"files":["secret.txt"],"mine":"field"}'
+      hist_line s user two
+      hist_line s narrator unknown
+      hist_line s assistant three '' '{"model":"x","usage":{"input_tokens":1,"output_tokens":2}}'
+      hist_line s assistant four
+      hist_line other user elsewhere
+      hist_line s user unanswered; } >"$HISTORY"
+    run_expect 0 chat -n -s s prompt
+    run_expect 0 request 1
+    stdout_json '.messages | tojson' '[{"role":"user","content":"one\n\ntwo"},{"role":"assistant","content":"three\n\nfour"},{"role":"user","content":"unanswered\n\nprompt"}]'
+}
+
+@test "chat: replaces and reset count" {
+    use_history
+    start_llm --reply hi
+    { hist_line s user gone
+      hist_line s system kept '' '{"reset":true}'
+      hist_line s user wrong
+      hist_line s assistant answer; } >"$HISTORY"
+    id=$(jq -r 'select(.content == "wrong") | .id' "$HISTORY")
+    hist_line s user right '' "{\"replaces\":[\"$id\"]}" >>"$HISTORY"
+    run_expect 0 chat -n -s s prompt
+    request_messages 1 >got
+    [[ $(grep -c 'gone\|wrong' got) == 0 ]]
+    [[ $(head -n 1 got) == system:kept ]]
+    grep -q right got
+}
+
+@test "chat: bad lines are skipped, told once, and stay" {
+    use_history
+    start_llm --reply hi
+    { hist_line s user one
+      echo 'not json'
+      echo '{"id":"x","role":"user"}'
+      hist_line s assistant two
+      printf '\0\0\0\0\n'
+      hist_line s user 'torn line' | head -c 40; } >"$HISTORY"
+    cp "$HISTORY" before
+    run_expect 0 chat -s s prompt
+    stderr_matches "^chat: skipped [1-4] bad lines in '$HISTORY'\$"
+    [[ $(($(wc -l <"$ERR"))) == 1 ]]
+    request_messages_are 1 user:one assistant:two user:prompt
+    head -c "$(wc -c <before)" "$HISTORY" | cmp - before
+    tail -n 2 "$HISTORY" >added
+    json_is added .content prompt hi
+}
+
+# ---- configuration
+
+@test "chat: flag over environment over user configuration" {
+    start_llm --reply hi --models default-model
+    unset CHAT_MODEL
+    model_is() {
+        [[ $(request "$(last_request)" | jq -r .model) == "$1" ]] || fail "model: wanted $1"
+    }
+    run_expect 0 chat hello
+    model_is default-model
+    user_config 'model = openai:file-model'
+    run_expect 0 chat hello
+    model_is file-model
+    CHAT_MODEL=env-model run_expect 0 chat hello
+    model_is env-model
+    CHAT_MODEL=env-model run_expect 0 chat -m flag-model hello
+    model_is flag-model
+    CHAT_MODEL='' run_expect 0 chat hello
+    model_is file-model
+}
+
+@test "chat: base URL by flag, CHAT_BASE_URL, OPENAI_BASE_URL, user configuration" {
+    start_llm --reply hi
+    here=http://127.0.0.1:$LLM_PORT
+    unset OPENAI_BASE_URL
+    number=0
+    path_is() {
+        number=$((number + 1))
+        [[ $(head -n 1 "$RECORD/$number.headers") == "POST $1/chat/completions"* ]] || fail "path: wanted $1"
+    }
+    user_config "base_url = $here/file"
+    run_expect 0 chat hello
+    path_is /file
+    export OPENAI_BASE_URL=$here/ecosystem
+    run_expect 0 chat hello
+    path_is /ecosystem
+    export CHAT_BASE_URL=$here/env
+    run_expect 0 chat hello
+    path_is /env
+    run_expect 0 chat --base-url "$here/flag" hello
+    path_is /flag
+}
+
+@test "chat: the user configuration" {
+    use_history
+    mkdir -p xdg/chathist
+    printf '# a comment\n\n  provider=echo  \n\tmax_messages\t=\t1\nfsync = 0' >xdg/chathist/config
+    run_expect 4 env OPENAI_API_KEY=k chat -m m --base-url "http://127.0.0.1:$(unused_port)/v1" hello
+    export XDG_CONFIG_HOME=$WORK/xdg
+    run_expect 0 chat -N hello
+    stderr_empty
+    stdout_is hello '[1 message]'
+    printf 'provider = echo\nnonsense = 1\n' >xdg/chathist/config
+    run_expect 0 chat hello
+    stderr_is "chat: unknown key 'nonsense' in '$WORK/xdg/chathist/config', line 2"
+    printf 'provider = echo\nnonsense\n' >xdg/chathist/config
+    run_expect 2 chat hello
+    stderr_is "chat: cannot read '$WORK/xdg/chathist/config': line 2 is not 'key = value'"
+    rm xdg/chathist/config
+    mkdir xdg/chathist/config
+    run_expect 1 chat hello
+    stderr_is "chat: cannot open '$WORK/xdg/chathist/config': is a directory"
+}
+
+@test "chat: nothing configured" {
+    use_history
+    use_nothing
+    run_expect 2 chat hello
+    stdout_empty
+    stderr_matches '^chat: no model server is configured: '
+    [[ ! -e $HISTORY ]]
+}
+
+@test "chat: providers by name" {
+    use_history
+    run_expect 2 chat -p nonsense hello
+    stderr_is "chat: unknown provider 'nonsense': known are openai, ollama, llamacpp, echo"
+    CHAT_PROVIDER=nonsense run_expect 2 chat hello
+    [[ ! -e $HISTORY ]]
+    run_expect 0 chat -p echo hello
+    run_expect 0 chat -m echo hello -p echo
+    run_expect 0 chat -m echo:any hello
+    CHAT_PROVIDER=openai OPENAI_API_KEY=k run_expect 0 chat -p echo hello
+    run_expect 2 chat -p openai -m echo:x hello
+    run_expect 2 chat -p openai -m m hello
+    stderr_has OPENAI_API_KEY
+}
+
+@test "chat: model names: only a known provider before the first colon is one" {
+    start_llm --reply hi
+    number=0
+    for case in 'openai:a a' 'llama3:8b llama3:8b' 'openai:llama3:8b llama3:8b' 'a/b:free a/b:free' ':x :x'; do
+        number=$((number + 1))
+        run_expect 0 chat -m "${case% *}" hello
+        [[ $(request $number | jq -r .model) == "${case#* }" ]] || fail "model of $case"
+    done
+}
+
+@test "chat: a server on loopback is found when nothing is configured, and named" {
+    use_history
+    start_llm --models first,second --reply hi
+    unset OPENAI_BASE_URL OPENAI_API_KEY CHAT_MODEL
+    export OLLAMA_HOST=127.0.0.1:$LLM_PORT
+    run_expect 0 chat hello
+    stdout_is hi
+    stderr_is "chat: using ollama at 127.0.0.1:$LLM_PORT, model first"
+    [[ $(request "$(last_request)" | jq -r .model) == first ]]
+    if grep -qi authorization "$RECORD"/*.headers; then fail 'a key was sent'; fi
+    json_is "$HISTORY" 'select(.role == "assistant") | .provider' ollama
+    run_expect 0 chat -q hello
+    stderr_empty
+    # Named, it has to be told which of several models.
+    run_expect 2 chat -p ollama hello
+    stderr_matches '^chat: no model is chosen: .*first, second'
+    CHAT_PROVIDER=none run_expect 2 chat hello
+}
+
+# ---- keys
+
+# nowhere KEY: neither in what was printed, nor in any file that was written.
+nowhere() {
+    stdout_lacks "$1" || return 1
+    stderr_lacks "$1" || return 1
+    if grep -rqF -- "$1" "$HOME" "$WORK"; then fail "'$1' was written"; fi
+}
+
+@test "chat: the key goes to the server and shows nowhere" {
+    use_history
+    start_llm --hook 'tr "\0" " " </proc/$(cat '"$BATS_TEST_TMPDIR"'/pid)/cmdline' --reply hi
+    export OPENAI_API_KEY=sk-not-to-be-seen
+    cat >"$BATS_TEST_TMPDIR/as-pid" <<'END'
+#!/bin/sh
+echo $$ >"${0%/*}/pid"
+exec chat "$@"
+END
+    chmod +x "$BATS_TEST_TMPDIR/as-pid"
+    run_expect 0 "$BATS_TEST_TMPDIR/as-pid" -v --json hello
+    nowhere sk-not-to-be-seen
+    [[ $(request_header 1 authorization) == 'Bearer sk-not-to-be-seen' ]]
+    [[ $(cat "$RECORD/1.hook") == 'chat -v --json hello ' ]]
+    run_expect 0 chat -v --dry-run hello
+    nowhere sk-not-to-be-seen
+    run_expect 0 "$BATS_TEST_TMPDIR/as-pid" --models
+    nowhere sk-not-to-be-seen
+}
+
+@test "chat: the key does not follow a redirect" {
+    use_history
+    start_llm openai/redirect --reply hi
+    run_expect 1 chat hello
+    requests_are 1
+    stderr_has redirect
+    nowhere test-key
+    # Not to the same server either: nothing is followed.
+    printf '%s\n' 'status: 307' "header: Location: /v1/elsewhere" '' '{}' >moved.http
+    start_llm ./moved.http --reply hi
+    run_expect 1 chat -N hello
+    requests_are 1
+}
+
+@test "chat: a server that repeats the key" {
+    use_history
+    start_llm openai/http-401-key
+    run_expect 3 chat --json -v hello
+    stdout_has '***'
+    stderr_has '***'
+    nowhere test-key
+}
+
+@test "chat: each key goes to its own provider, or to a base URL that the user gave" {
+    start_llm --reply hi
+    here=http://127.0.0.1:$LLM_PORT
+    unset OPENAI_BASE_URL OPENAI_API_KEY
+    number=0
+    sent() {
+        number=$((number + 1))
+        [[ $(request_header $number authorization) == "$1" ]] || fail "authorization: wanted '$1'"
+    }
+    export CHAT_MODEL=m
+    run_expect 0 chat --base-url "$here/v1" hello
+    sent ''
+    OPENAI_API_KEY=key-o run_expect 0 chat --base-url "$here/v1" hello
+    sent 'Bearer key-o'
+    OPENAI_API_KEY=key-o CHAT_API_KEY=key-c run_expect 0 chat --base-url "$here/v1" hello
+    sent 'Bearer key-c'
+    CHAT_API_KEY=key-c CHAT_BASE_URL=$here/v1 run_expect 0 chat hello
+    sent 'Bearer key-c'
+    # OpenAI's key is not for another provider.
+    OPENAI_API_KEY=key-o OLLAMA_HOST=$here run_expect 0 chat -p ollama hello
+    sent ''
+    OPENAI_API_KEY=key-o run_expect 0 chat -p llamacpp --base-url "$here/v1" hello
+    sent ''
+    ANTHROPIC_API_KEY=key-a run_expect 0 chat --base-url "$here/v1" hello
+    sent ''
+    # What libcurl's command line tool would read.
+    printf 'machine 127.0.0.1 login me password key-n\n' >"$HOME/.netrc"
+    printf 'user = me:key-n\n' >"$HOME/.curlrc"
+    run_expect 0 chat --base-url "$here/v1" hello
+    sent ''
+}
+
+@test "chat: a proxy of the environment is used" {
+    start_llm --reply hi
+    http_proxy=http://127.0.0.1:$LLM_PORT run_expect 0 chat --base-url http://model.invalid/v1 hello
+    [[ $(head -n 1 "$RECORD/1.headers") == 'POST http://model.invalid/v1/chat/completions HTTP/1.1'* ]]
+    http_proxy=http://127.0.0.1:$(unused_port) no_proxy=127.0.0.1 run_expect 0 chat hello
+    stdout_is hi
+}
+
+@test "chat: a key or a password in a URL that cannot be" {
+    use_history
+    start_llm --models a,b --reply hi
+    OPENAI_API_KEY=$'two\nlines' run_expect 2 chat hello
+    stdout_empty
+    stderr_lacks lines
+    [[ ! -e $HISTORY ]]
+    requests_are 0
+    unset CHAT_MODEL
+    run_expect 2 chat --base-url "http://user:pass-word@127.0.0.1:$LLM_PORT/v1" hello
+    stderr_has 'no model is chosen' "127.0.0.1:$LLM_PORT"
+    nowhere pass-word
+    run_expect 4 chat -m m --base-url "http://user:pass-word@127.0.0.1:$(unused_port)/v1" hello
+    nowhere pass-word
+}
+
+# ---- echo, and what a command line can be wrong in
+
+@test "chat: faults of echo on demand" {
+    use_echo
+    use_history
+    for case in '401 3' '403 3' '404 1' '429 5' '500 5' '503 5'; do
+        run_expect "${case#* }" chat -N -o status="${case% *}" hello
+        stdout_empty
+        stderr_is "chat: HTTP ${case% *}: status ${case% *} as asked for"
+    done
+    run_expect 7 chat -s cut -o cut=3 hello
+    stdout_is hel
+    json_is "$HISTORY" 'select(.session_id == "cut" and .role == "assistant") | .content, .finish_reason' hel error
+    run_expect 7 chat -N --no-stream -o cut=3 hello
+    start=$(date +%s%3N)
+    run_expect 0 chat -N -o delay_ms=100 a b c
+    [[ $(($(date +%s%3N) - start)) -ge 300 ]]
+}
+
+@test "chat: an option that echo does not know is a usage error before anything is stored" {
+    use_echo
+    use_history
+    for bad in nonsense=1 status=x cut=-1 delay_ms=; do
+        run_expect 2 chat -o $bad hello
+        stdout_empty
+        stderr_has "'${bad%%=*}'"
+    done
+    [[ ! -e $HISTORY ]]
+}
+
+@test "chat: wrong command lines" {
+    use_echo
+    use_history
+    for args in --nonsense -Z -s --session --history '-o x' --color=blue --no-stream=1 '-m' --idle-timeout; do
+        # shellcheck disable=SC2086
+        run_expect 2 chat hello $args
+        stdout_empty
+        stderr_matches "^chat: .* \(see 'chat --help'\)\$"
+        [[ $(($(wc -l <"$ERR"))) == 1 ]]
+    done
+    [[ ! -e $HISTORY ]]
+}
+
+@test "chat: --help and --version" {
+    run_expect 0 chat --help
+    stderr_empty
+    stdout_line 1 'usage: chat [OPTION]... [PROMPT]...'
+    for option in -s -N -c -S -m -p -f -n -v -q -o --base-url --json --no-stream --dry-run --models --no-stdin \
+        --connect-timeout --idle-timeout --history --color; do
+        stdout_matches "^ +(-., )?${option}[ ,=]"
+    done
+    run_expect 0 chat -V
+    stdout_matches '^chat \(chathist\) [0-9]+\.[0-9]+\.[0-9]+$'
+}

@@ -1,0 +1,170 @@
+#!/usr/bin/env bats
+#
+# hist-load: a past session becomes current, and the next message continues it.
+
+load ../helper
+
+setup() {
+    sandbox
+    use_history
+}
+
+put() {
+    hist_line "$@" >>"$HISTORY"
+}
+
+# current ID: is it that?
+current() {
+    [[ -f $HISTORY.session ]] || fail 'there is no pointer' || return 1
+    is pointer "$HISTORY.session" "$1"
+}
+
+@test "hist-load: prints the session and makes it current" {
+    put old user question 2024-06-27T15:00:00.000000+00:00
+    put old assistant answer 2024-06-27T15:00:01.000000+00:00
+    put new user other
+    remember "$HISTORY"
+    run_expect 0 hist-load old
+    stdout_is '[user] 2024-06-27 15:00:00' question '' '[assistant] 2024-06-27 15:00:01' answer ''
+    stderr_empty
+    current old
+    unchanged "$HISTORY"
+    run_expect 0 hist-show --json
+    stdout_json .content question answer
+}
+
+@test "hist-load: the next message goes into the loaded session, however old it is" {
+    put old user question 2001-01-01T00:00:00.000000+00:00
+    put new user other 2099-01-01T00:00:00.000000+00:00
+    run_expect 0 hist-load old
+    run_expect 0 hist-append more
+    json_is "$HISTORY" '"\(.session_id) \(.content)"' 'old question' 'new other' 'old more'
+    current old
+}
+
+@test "hist-load: the last session, when none is named" {
+    put a user one
+    put b user two
+    run_expect 0 hist-load --json
+    stdout_json .content two
+    current b
+    run_expect 1 hist-load --history empty.jsonl
+    stdout_empty
+    stderr_is 'hist-load: there is no session'
+    [[ ! -e empty.jsonl.session ]]
+}
+
+@test "hist-load: prefix, suffix, last, current" {
+    put sess-0001 user one
+    put sess-0002 user two
+    run_expect 0 hist-load 0001
+    current sess-0001
+    run_expect 0 hist-load last
+    current sess-0002
+    run_expect 0 hist-load current
+    current sess-0002
+}
+
+@test "hist-load: - takes the session from standard input" {
+    put a user one
+    put b user two
+    # shellcheck disable=SC2016
+    run_expect 0 bash -c 'hist-sessions | tail -n 1 | hist-load --json -'
+    stdout_json .content one
+    current a
+}
+
+@test "hist-load: a session that is absent, ambiguous or one of several leaves the current one" {
+    put aa-0001 user one
+    put ab-0002 user two
+    put b user three
+    run_expect 0 hist-load b
+    run_expect 1 hist-load nope
+    stdout_empty
+    stderr_is "hist-load: no session 'nope'"
+    current b
+    run_expect 2 hist-load a
+    stdout_empty
+    stderr_is "hist-load: session 'a' is ambiguous: ab-0002, aa-0001"
+    current b
+    run_expect 2 hist-load aa-0001 ab-0002
+    stdout_empty
+    stderr_is "hist-load: one session is expected (see 'hist-load --help')"
+    current b
+    printf 'aa-0001\nab-0002\n' >names
+    run_expect 2 hist-load - <names
+    stdout_empty
+    stderr_is "hist-load: one session is expected, 2 were given (see 'hist-load --help')"
+    current b
+    printf 'nope\naa-0001\n' >names
+    run_expect 1 hist-load - <names
+    stdout_empty
+    stderr_is "hist-load: no session 'nope'"
+    current b
+    run_expect 1 hist-load -
+    stdout_empty
+    stderr_is 'hist-load: no session was given'
+    current b
+}
+
+@test "hist-load: --json, -n" {
+    hist_lines s 4 >"$HISTORY"
+    run_expect 0 hist-load --json s
+    stdout_is_file "$HISTORY"
+    run_expect 0 hist-load --json -n 2 s
+    stdout_json .content 'message 3' 'message 4'
+    run_expect 0 hist-load --last=1 s
+    stdout_has 'message 4'
+    stdout_lacks 'message 3'
+    run_expect 2 hist-load --last x s
+    stderr_is "hist-load: bad value 'x' for --last: a number or 'all' is expected (see 'hist-load --help')"
+}
+
+@test "hist-load: the thread is printed, without what was replaced" {
+    put s user old '' '{"id":"m1"}'
+    put s user new '' '{"replaces":["m1"]}'
+    run_expect 0 hist-load --json s
+    stdout_json .content new
+}
+
+@test "hist-load: CHAT_SESSION overrides, and that is said" {
+    put a user one
+    put b user two
+    CHAT_SESSION=b run_expect 0 hist-load --json a
+    stdout_json .content one
+    stderr_is "hist-load: CHAT_SESSION is set to 'b' and overrides the current session"
+    current a
+    CHAT_SESSION=a run_expect 0 hist-load a
+    stderr_empty
+    CHAT_SESSION='' run_expect 0 hist-load a
+    stderr_empty
+    CHAT_SESSION=b run_expect 0 hist-load -q a
+    stderr_empty
+}
+
+@test "hist-load: says on a terminal what it did" {
+    put a user one
+    run_expect 0 on_tty --raw --fds 2 hist-load a
+    stdout_has "hist-load: session 'a' is current: 1 message"
+    run_expect 0 on_tty --raw --fds 2 hist-load -q a
+    stdout_lacks 'hist-load:'
+}
+
+@test "hist-load: a pointer that is a link is not followed" {
+    put a user one
+    echo precious >file
+    ln -s file "$HISTORY.session"
+    run_expect 2 hist-load a
+    stdout_empty
+    stderr_is "hist-load: cannot write '$HISTORY.session': is a symbolic link"
+    is file file precious
+}
+
+@test "hist-load: the current session is loaded again before its first message" {
+    put a user one
+    run_expect 0 hist-new
+    id=$(cat "$OUT")
+    run_expect 0 hist-load "$id"
+    stdout_empty
+    current "$id"
+}

@@ -1,0 +1,196 @@
+#!/usr/bin/env bats
+#
+# hist-sessions: the list of sessions, the last used first.
+
+load ../helper
+
+setup() {
+    sandbox
+    use_history
+}
+
+# put SESSION ROLE CONTENT [TIMESTAMP [MORE]]
+put() {
+    hist_line "$@" >>"$HISTORY"
+}
+
+# times CHARACTER COUNT
+times() {
+    local text
+    printf -v text '%*s' "$2" ''
+    printf '%s' "${text// /$1}"
+}
+
+@test "hist-sessions: id, last used, count, preview, separated by tabs" {
+    put first user 'what is a monad?' 2024-06-27T15:00:00.000000+00:00
+    put second user hello 2024-06-27T16:00:00.123456+00:00
+    put first assistant 'a burrito' 2024-06-27T17:00:00.654321+00:00
+    run_expect 0 hist-sessions
+    stdout_is $'first\t2024-06-27T17:00:00.654321+00:00\t2\twhat is a monad?' \
+        $'second\t2024-06-27T16:00:00.123456+00:00\t1\thello'
+    stderr_empty
+}
+
+@test "hist-sessions: the order is that of the last lines in the file, never the clock" {
+    put future user one 2099-01-01T00:00:00.000000+00:00
+    put past user two 1999-01-01T00:00:00.000000+00:00
+    put odd user three '' '{"timestamp":"the day before yesterday"}'
+    run_expect 0 hist-sessions
+    stdout_is $'odd\tthe day before yesterday\t1\tthree' $'past\t1999-01-01T00:00:00.000000+00:00\t1\ttwo' \
+        $'future\t2099-01-01T00:00:00.000000+00:00\t1\tone'
+}
+
+@test "hist-sessions: a history that is missing or empty has no sessions, and stays as it is" {
+    run_expect 0 hist-sessions
+    stdout_empty
+    stderr_empty
+    [[ -z $(ls -A) ]]
+    : >"$HISTORY"
+    run_expect 0 hist-sessions --json
+    stdout_empty
+    stderr_empty
+    [[ $(ls -A) == history.jsonl && ! -s $HISTORY ]]
+}
+
+@test "hist-sessions: --limit, 50 unless told" {
+    jq -cn 'range(1; 61) | {id: "m\(.)", session_id: "s\(.)", timestamp: "t", role: "user", content: "c"}' >"$HISTORY"
+    run_expect 0 hist-sessions
+    lines_are 50
+    stdout_line 1 $'s60\tt\t1\tc'
+    stdout_line 50 $'s11\tt\t1\tc'
+    run_expect 0 hist-sessions --limit 2
+    stdout_is $'s60\tt\t1\tc' $'s59\tt\t1\tc'
+    run_expect 0 hist-sessions -n1 --json
+    stdout_json .session_id s60
+    run_expect 0 hist-sessions --limit=all
+    lines_are 60
+    run_expect 0 hist-sessions -n 1000
+    lines_are 60
+}
+
+@test "hist-sessions: a limit that is no number" {
+    local value
+    for value in 0 -1 1.5 '' x 5x ' 5' 99999999999999999999999999; do
+        run_expect 2 hist-sessions --limit "$value"
+        stdout_empty
+        stderr_is "hist-sessions: bad value '$value' for --limit: a number or 'all' is expected (see 'hist-sessions --help')"
+    done
+    run_expect 2 hist-sessions surplus
+    stderr_is "hist-sessions: no argument is expected (see 'hist-sessions --help')"
+}
+
+@test "hist-sessions: the preview has 100 characters, each of them whole" {
+    put ascii user "$(times a 100)b"
+    put two user "$(times é 100)x"
+    put three user "$(times 漢 99)語字"
+    put four user "x$(times 😀 120)"
+    put short user "$(times é 99)"
+    put exact user "$(times 漢 100)"
+    run_expect 0 hist-sessions
+    cut -f 4 "$OUT" >previews
+    is previews previews "$(times 漢 100)" "$(times é 99)" "x$(times 😀 99)" "$(times 漢 99)語" "$(times é 100)" "$(times a 100)"
+    run_expect 0 hist-sessions --json
+    stdout_json .preview "$(times 漢 100)" "$(times é 99)" "x$(times 😀 99)" "$(times 漢 99)語" "$(times é 100)" \
+        "$(times a 100)"
+}
+
+@test "hist-sessions: the preview counts characters, not their escapes" {
+    printf '{"id":"1","session_id":"e","timestamp":"t","role":"user","content":"%s%s"}\n' \
+        "$(times '\u00e9' 98)" '\ud83d\ude00\u2713x' >"$HISTORY"
+    printf '{"id":"2","session_id":"f","timestamp":"t","role":"user","content":"%s%s"}\n' \
+        "$(times '\ud83d\ude00' 99)" '\ud83dx' >>"$HISTORY"
+    run_expect 0 hist-sessions
+    stdout_is $'f\tt\t1\t'"$(times 😀 99)"$'\uFFFD' $'e\tt\t1\t'"$(times é 98)😀✓"
+}
+
+@test "hist-sessions: a preview is one line and one field" {
+    put s user $'  one\n\ttwo\r\n three\t'
+    put empty assistant ''
+    run_expect 0 hist-sessions
+    stdout_matches $'^empty\t[^\t]*\t1\t$' $'^s\t[^\t]*\t1\tone two three$'
+    lines_are 2
+}
+
+@test "hist-sessions: the preview is of the first message, whatever its role" {
+    put s system 'be brief'
+    put s user hello
+    put t robot beep
+    run_expect 0 hist-sessions --json
+    stdout_json '.first_role, .preview, .message_count' robot beep 1 system 'be brief' 2
+}
+
+@test "hist-sessions: --json gives summaries" {
+    put s user $'a "b"\n' 2024-06-27T15:00:00.000000+00:00
+    put s assistant ä 2024-06-27T15:00:01.000000+00:00
+    run_expect 0 hist-sessions --json
+    stdout_is '{"session_id":"s","timestamp":"2024-06-27T15:00:01.000000+00:00","message_count":2,"preview":"a \"b\"\n","first_role":"user","created_at":"2024-06-27T15:00:00.000000+00:00","last_accessed":"2024-06-27T15:00:01.000000+00:00"}'
+}
+
+@test "hist-sessions: every line counts, replaced and reset ones too" {
+    put s user old '' '{"id":"m1"}'
+    put s user new '' '{"replaces":["m1"]}'
+    put s system '' '' '{"reset":true}'
+    run_expect 0 hist-sessions --json
+    stdout_json '.message_count, .preview' 3 old
+}
+
+@test "hist-sessions: bad lines are reported once and stop nothing" {
+    put a user one
+    printf 'garbage\n{"id":"x"}\n\000\000\n' >>"$HISTORY"
+    put b user two
+    remember "$HISTORY"
+    run_expect 0 hist-sessions
+    lines_are 2
+    stderr_is "hist-sessions: skipped 3 bad lines in '$HISTORY'"
+    unchanged "$HISTORY"
+    sed -i '2,3d' "$HISTORY"
+    run_expect 0 hist-sessions
+    stderr_is "hist-sessions: skipped 1 bad line in '$HISTORY'"
+    run_expect 0 hist-sessions -q
+    lines_are 2
+    stderr_empty
+}
+
+@test "hist-sessions: lines of other writers: any order, white space, BOM, CRLF, null, no last newline" {
+    printf '\xef\xbb\xbf{ "role" : "user", "content":null,"timestamp":"t1","session_id":"s\\u0031" ,"id":"1"}\r\n' >"$HISTORY"
+    printf '\r\n\n{"content":"x","content":"last counts","role":"user","timestamp":"t2","session_id":"s2","id":"2"}' >>"$HISTORY"
+    run_expect 0 hist-sessions
+    stdout_is $'s2\tt2\t1\tlast counts' $'s1\tt1\t1\t'
+    stderr_empty
+}
+
+@test "hist-sessions: a terminal gets columns, its own time zone and nothing that it could obey" {
+    put evil user $'\e]0;title\a\u202Ereversed' 2024-06-27T23:30:00.000000+00:00
+    put s user "$(times m 200)" 2024-06-27T15:00:00.000000+00:00
+    export TZ=Europe/Berlin
+    run_expect 0 on_tty --raw --size 60x20 hist-sessions --color=never
+    stdout_line 1 "s  2024-06-27 17:00     1  $(times m 33)"
+    stdout_line 2 'evil  2024-06-28 01:30     1  ^[]0;title^G<U+202E>reversed'
+    run_expect 0 on_tty --raw hist-sessions --json
+    stdout_has '\u001b]0;title\u0007\u202ereversed'
+    stdout_lacks $'\e' $'\u202E'
+    run_expect 0 on_tty --raw hist-sessions -n 1
+    stdout_matches $'^\e\\[[0-9;]*ms\e\\[0?m'
+    NO_COLOR=1 run_expect 0 on_tty --raw hist-sessions -n 1
+    stdout_lacks $'\e'
+}
+
+@test "hist-sessions: a pipe and a file get the same bytes, --color=always or not" {
+    put s user $'\e[1mbold'
+    run_expect 0 hist-sessions
+    cp "$OUT" file
+    run_expect 0 bash -c 'hist-sessions | cat'
+    stdout_is_file file
+    stdout_has $'\e[1mbold'
+    run_expect 0 hist-sessions --color=never
+    stdout_is_file file
+}
+
+@test "hist-sessions: a closed pipe ends it quietly" {
+    jq -cn 'range(1; 5000) | {id: "m\(.)", session_id: "s\(.)", timestamp: "t", role: "user", content: ("c" * 90)}' >"$HISTORY"
+    # shellcheck disable=SC2016
+    run_expect 0 bash -c 'hist-sessions --limit all | head -n 1; echo "${PIPESTATUS[0]}"'
+    lines_are 2
+    stdout_line 2 141
+    stderr_empty
+}

@@ -1,0 +1,341 @@
+#!/usr/bin/env bats
+#
+# hist-show: the messages of sessions; and the session arguments that all readers share.
+
+load ../helper
+
+setup() {
+    sandbox
+    use_history
+}
+
+put() {
+    hist_line "$@" >>"$HISTORY"
+}
+
+# one SESSION...: a session with one message that says its id, for each.
+one() {
+    local id
+    for id; do put "$id" user "in $id" 2024-06-27T15:00:00.000000+00:00; done
+}
+
+# shown SESSION...: these sessions of `one`, and nothing else.
+shown() {
+    local id
+    for id; do printf '[user] 2024-06-27 15:00:00\nin %s\n\n' "$id"; done >wanted
+    stdout_is_file wanted
+}
+
+# ---- what is printed
+
+@test "hist-show: role and time, the text, a blank line" {
+    put s user $'one\n\ttwo ' 2024-06-27T15:00:00.999999+00:00
+    put s assistant $'line\n' 2024-06-27T17:00:00+02:00
+    put other user no
+    put s assistant '' 2024-06-27T15:00:03.000000+00:00
+    put s robot beep '' '{"timestamp":"some time"}'
+    run_expect 0 hist-show s
+    stdout_is '[user] 2024-06-27 15:00:00' one $'\ttwo ' '' '[assistant] 2024-06-27 15:00:00' line '' \
+        '[assistant] 2024-06-27 15:00:03' '' '[robot] some time' beep ''
+    stderr_empty
+}
+
+@test "hist-show: tool calls" {
+    put s assistant 'let me see' 2024-06-27T15:00:00.000000+00:00 \
+        '{"tool_calls":[{"id":"c1","name":"ls","args":{"dir":"/tmp"}},{"id":"c2","name":"odd","args":"{broken"}]}'
+    put s tool $'a\nb' 2024-06-27T15:00:01.000000+00:00 '{"tool_call_id":"c1"}'
+    run_expect 0 hist-show s
+    stdout_is '[assistant] 2024-06-27 15:00:00' 'let me see' '[tool call] ls {"dir":"/tmp"}' '[tool call] odd "{broken"' '' \
+        '[tool] 2024-06-27 15:00:01' a b ''
+}
+
+@test "hist-show: --json gives the stored lines, byte for byte" {
+    cat >"$HISTORY" <<'END'
+{ "x_new":{"deep": [1 , 2.50e1,12345678901234567890]}, "role":"user","content":"\u00e9 \/ \ud83d\ude00 \u0000","timestamp":"t","session_id":"s","id":"1","x_new":1 }
+{"id":"2","session_id":"\u0073","timestamp":"t","role":"bot","content":null,"usage":"none"}
+{"id":"3","session_id":"t","timestamp":"t","role":"user","content":"another"}
+END
+    run_expect 0 hist-show --json s
+    head -n 2 "$HISTORY" >wanted
+    stdout_is_file wanted
+    stderr_empty
+    remember "$HISTORY"
+    sed -i 's/$/\r/' "$HISTORY"
+    run_expect 0 hist-show --json s
+    stdout_is_file wanted
+}
+
+@test "hist-show: content is exact: escapes, NUL, lone surrogates, invalid UTF-8 never" {
+    printf '{"id":"1","session_id":"s","timestamp":"2024-06-27T15:00:00Z","role":"user","content":"\\u00e9\\t\\u0000\\ud83d\\ude00\\ud83d|\\ude00\\u001b[1m"}\n' >"$HISTORY"
+    run_expect 0 hist-show s
+    stdout_bytes_are '[user] 2024-06-27 15:00:00\n\xc3\xa9\t\0000\xf0\x9f\x98\x80\xef\xbf\xbd|\xef\xbf\xbd\x1b[1m\n\n'
+}
+
+@test "hist-show: -n N, the last N messages of each session" {
+    hist_lines s 3 >>"$HISTORY"
+    hist_lines t 3 >>"$HISTORY"
+    run_expect 0 hist-show --json -n 1 s t
+    stdout_json '.session_id, .content' s 'message 3' t 'message 3'
+    run_expect 0 hist-show --json --last=2 s
+    stdout_json .content 'message 2' 'message 3'
+    run_expect 0 hist-show --json --last all s
+    lines_are 3
+    run_expect 0 hist-show --json --last 9 s
+    lines_are 3
+    run_expect 2 hist-show --last 0 s
+    stderr_is "hist-show: bad value '0' for --last: a number or 'all' is expected (see 'hist-show --help')"
+}
+
+@test "hist-show: the thread leaves out what was replaced and what came before a reset; --raw does not" {
+    put s user 'before the reset' '' '{"id":"m0"}'
+    put s system 'be brief' '' '{"reset":true}'
+    put s user typo '' '{"id":"m1"}'
+    put s assistant 'what?' '' '{"id":"m2"}'
+    put s user question '' '{"replaces":["m1","m2"]}'
+    put s assistant answer
+    run_expect 0 hist-show --json s
+    stdout_json .content 'be brief' question answer
+    run_expect 0 hist-show --json --raw s
+    stdout_json .content 'before the reset' 'be brief' typo 'what?' question answer
+    run_expect 0 hist-show --json --raw -n 2 s
+    stdout_json .content question answer
+    run_expect 0 hist-show s
+    stdout_lacks typo before
+    run_expect 0 hist-show --raw s
+    stdout_has typo before
+}
+
+@test "hist-show: a replaces or reset that means another session or nothing changes nothing" {
+    put s user one '' '{"id":"m1"}'
+    put t user two '' '{"replaces":["m1","m9"],"id":"m2"}'
+    put s assistant three '' '{"replaces":["nowhere"],"reset":true}'
+    put t system '' '' '{"reset":false}'
+    put t user four '' '{"replaces":"m2"}'
+    run_expect 0 hist-show --json s t
+    stdout_json .content one three two '' four
+}
+
+@test "hist-show: two turns that ran at once stand apart" {
+    put s user 'first question' '' '{"id":"q1"}'
+    put s user 'second question' '' '{"id":"q2"}'
+    put s assistant 'second answer' '' '{"reply_to":"q2"}'
+    put s assistant 'first answer' '' '{"reply_to":"q1"}'
+    run_expect 0 hist-show --json s
+    stdout_json .content 'first question' 'first answer' 'second question' 'second answer'
+    run_expect 0 hist-show --json --raw s
+    stdout_json .content 'first question' 'second question' 'second answer' 'first answer'
+}
+
+@test "hist-show: bad lines are reported once, and change nothing" {
+    put s user one
+    printf '{"session_id":"s","torn\n' >>"$HISTORY"
+    put s user two
+    remember "$HISTORY"
+    run_expect 0 hist-show --json s
+    stdout_json .content one two
+    stderr_is "hist-show: skipped 1 bad line in '$HISTORY'"
+    unchanged "$HISTORY"
+}
+
+@test "hist-show: a terminal is shown control characters, not given them" {
+    put s user $'a\e[31mred\a\u009b5m\u202Eback\rover\nnext\tline' 2024-06-27T15:00:00.000000+00:00
+    put s $'r\e[1m' x 2024-06-27T15:00:00.000000+00:00
+    run_expect 0 on_tty --raw hist-show --color=never s
+    stdout_is '[user] 2024-06-27 15:00:00' 'a^[[31mred^G<U+009B>5m<U+202E>back^Mover' $'next\tline' '' \
+        '[r^[[1m] 2024-06-27 15:00:00' x ''
+    run_expect 0 on_tty --raw hist-show --json s
+    stdout_lacks $'\e' $'\a' $'\u009b' $'\u202E'
+    stdout_has 'a\u001b[31mred\u0007\u009b5m\u202eback\rover\nnext\tline'
+    run_expect 0 on_tty --raw hist-show s
+    stdout_has $'\e[' user
+    stdout_lacks $'\e[31mred'
+}
+
+@test "hist-show: --color" {
+    one s
+    run_expect 0 hist-show --color=always s
+    stdout_matches $'^\e\\[[0-9;]+m\\[user\\]\e\\[0?m'
+    run_expect 0 hist-show --color=auto s
+    shown s
+    run_expect 2 hist-show --color=blue s
+    stderr_is "hist-show: bad value 'blue' for --color: auto, always or never is expected (see 'hist-show --help')"
+}
+
+# ---- session arguments
+
+@test "sessions: by id, prefix and suffix" {
+    one sess_1719500000000_f0e1d2 sess_1719500000001_a0b0c0 8b1e7f5e-7c4b-4a8e-9d1c-000000000001 work
+    run_expect 0 hist-show work
+    shown work
+    run_expect 0 hist-show w
+    shown work
+    run_expect 0 hist-show sess_1719500000001
+    shown sess_1719500000001_a0b0c0
+    run_expect 0 hist-show e1d2
+    shown sess_1719500000000_f0e1d2
+    run_expect 0 hist-show 8b1
+    shown 8b1e7f5e-7c4b-4a8e-9d1c-000000000001
+    run_expect 0 hist-show 0001
+    shown 8b1e7f5e-7c4b-4a8e-9d1c-000000000001
+}
+
+@test "sessions: a suffix has four characters at least, and is looked for last" {
+    one alpha-1234 beta-5678 5678-gamma
+    run_expect 1 hist-show 234
+    stdout_empty
+    stderr_is "hist-show: no session '234'"
+    run_expect 0 hist-show 1234
+    shown alpha-1234
+    run_expect 0 hist-show 5678
+    shown 5678-gamma
+    run_expect 0 hist-show -- -5678
+    shown beta-5678
+    run_expect 1 hist-show lpha
+    stderr_is "hist-show: no session 'lpha'"
+}
+
+@test "sessions: a whole id is meant before those that it begins or ends" {
+    one work work2 homework
+    run_expect 0 hist-show work
+    shown work
+    run_expect 2 hist-show wor
+    stdout_empty
+    stderr_is "hist-show: session 'wor' is ambiguous: work2, work"
+    run_expect 0 hist-show homew
+    shown homework
+}
+
+@test "sessions: ambiguous names are an error and name some candidates" {
+    one aa-0001 ab-0001 ac-0001 ad-0001
+    run_expect 2 hist-show a
+    stdout_empty
+    stderr_is "hist-show: session 'a' is ambiguous: ad-0001, ac-0001, ab-0001, …"
+    run_expect 2 hist-show 0001
+    stderr_is "hist-show: session '0001' is ambiguous: ad-0001, ac-0001, ab-0001, …"
+    run_expect 2 hist-show ab-0001 a
+    stderr_is "hist-show: session 'a' is ambiguous: ad-0001, ac-0001, ab-0001, …"
+}
+
+@test "sessions: names are exact: case, no patterns, not empty" {
+    one Work
+    run_expect 1 hist-show work
+    stderr_is "hist-show: no session 'work'"
+    run_expect 1 hist-show 'W*'
+    stderr_is "hist-show: no session 'W*'"
+    run_expect 1 hist-show ''
+    stderr_is "hist-show: no session ''"
+}
+
+@test "sessions: several; an absent one is said, the others are shown" {
+    one a b c
+    run_expect 0 hist-show c a
+    shown c a
+    run_expect 1 hist-show c nope a
+    shown c a
+    stderr_is "hist-show: no session 'nope'"
+}
+
+@test "sessions: last is the one of the last valid line" {
+    one a b a
+    printf '{"session_id":"b","torn' >>"$HISTORY"
+    run_expect 0 hist-show last
+    shown a a
+    stderr_empty
+    : >"$HISTORY"
+    run_expect 1 hist-show last
+    stdout_empty
+    stderr_is 'hist-show: there is no session'
+}
+
+@test "sessions: current is what the pointer names, and what hist-show shows by itself" {
+    one a b
+    run_expect 1 hist-show current
+    stdout_empty
+    stderr_is 'hist-show: there is no current session'
+    run_expect 1 hist-show
+    stderr_is 'hist-show: there is no current session'
+    echo a >"$HISTORY.session"
+    run_expect 0 hist-show current
+    shown a
+    run_expect 0 hist-show
+    shown a
+    run_expect 0 hist-show last current
+    shown b a
+}
+
+@test "sessions: the current one is there before its first message" {
+    one a
+    run_expect 0 hist-new
+    id=$(cat "$OUT")
+    run_expect 0 hist-show
+    stdout_empty
+    run_expect 0 hist-show current
+    stdout_empty
+    run_expect 0 hist-show "$id"
+    stdout_empty
+    run_expect 1 hist-show "${id:0:6}"
+    stderr_is "hist-show: no session '${id:0:6}'"
+}
+
+@test "sessions: a pointer that holds no id points nowhere" {
+    one a
+    local content
+    for content in '' 'a b' '../a' "$(printf '%0300d' 1)" current last $'\001'; do
+        printf '%s\n' "$content" >"$HISTORY.session"
+        run_expect 1 hist-show
+        stderr_is 'hist-show: there is no current session'
+    done
+    printf 'a' >"$HISTORY.session"
+    run_expect 0 hist-show
+    shown a
+}
+
+@test "sessions: - reads them from standard input, each line up to its first tab" {
+    one aa-0001 ab-0002 current-not
+    printf 'ab-0002\twhen\tpreview ab\naa-0001\n\n  \r\ncurr\r\n' >names
+    run_expect 0 hist-show - <names
+    shown ab-0002 aa-0001 current-not
+    printf 'aa-0001' >names
+    run_expect 0 hist-show ab-0002 - <names
+    shown ab-0002 aa-0001
+    printf 'nope\tx\nlast\n' >names
+    run_expect 1 hist-show - <names
+    shown current-not
+    stderr_is "hist-show: no session 'nope'"
+    run_expect 0 hist-show -
+    stdout_empty
+    stderr_empty
+    # shellcheck disable=SC2016
+    run_expect 0 bash -c 'hist-sessions --limit 2 | hist-show -'
+    shown current-not ab-0002
+}
+
+@test "sessions: ids of other clients, with escapes in the file" {
+    printf '%s\n' '{"id":"1","session_id":"caf\u00e9 \"x\"","timestamp":"2024-06-27T15:00:00Z","role":"user","content":"in café"}' >"$HISTORY"
+    one caf
+    run_expect 0 hist-show 'café "x"'
+    shown café
+    run_expect 0 hist-show 'é "x"'
+    shown café
+}
+
+@test "hist-show: nothing is written, whatever is shown" {
+    make_repo
+    unset CHAT_HISTORY
+    run_expect 0 hist-append -s s hello
+    remember .aicoder/history.jsonl
+    find . "$HOME" >"$TMPDIR/before"
+    run_expect 0 hist-show s
+    run_expect 0 hist-show --json last
+    find . "$HOME" >"$TMPDIR/after"
+    same 'list of files' "$TMPDIR/before" "$TMPDIR/after"
+    unchanged .aicoder/history.jsonl
+}
+
+@test "hist-show: a closed pipe ends it quietly" {
+    hist_lines s 5000 >"$HISTORY"
+    # shellcheck disable=SC2016
+    run_expect 0 bash -c 'hist-show s | head -n 1; echo "${PIPESTATUS[0]}"'
+    stdout_line 2 141
+    stderr_empty
+}

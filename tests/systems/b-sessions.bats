@@ -1,0 +1,153 @@
+#!/usr/bin/env bats
+#
+# The session store of an agent on a database, walked through with our programs.
+
+# shellcheck disable=SC2016,SC2129
+
+load ../helper
+
+setup() {
+    sandbox
+    use_history
+}
+
+teardown() {
+    sandbox_end
+}
+
+# ---- what is stored
+
+@test "B: a session has created_at, last_accessed, message_count and its conversation" {
+    hist_line s1 user 'first question' 2024-06-27T15:00:00.000000+00:00 >"$HISTORY"
+    hist_line s2 user elsewhere 2024-06-27T15:30:00.000000+00:00 >>"$HISTORY"
+    hist_line s1 assistant 'first answer' 2024-06-27T16:00:00.250000+00:00 >>"$HISTORY"
+    run_expect 0 hist-sessions --json
+    stdout_is '{"session_id":"s1","timestamp":"2024-06-27T16:00:00.250000+00:00","message_count":2,"preview":"first question","first_role":"user","created_at":"2024-06-27T15:00:00.000000+00:00","last_accessed":"2024-06-27T16:00:00.250000+00:00"}' \
+        '{"session_id":"s2","timestamp":"2024-06-27T15:30:00.000000+00:00","message_count":1,"preview":"elsewhere","first_role":"user","created_at":"2024-06-27T15:30:00.000000+00:00","last_accessed":"2024-06-27T15:30:00.000000+00:00"}'
+    run_expect 0 hist-show --json s1
+    stdout_json '"\(.role): \(.content)"' 'user: first question' 'assistant: first answer'
+    stderr_empty
+}
+
+@test "B: a message is a JSON line, kept byte for byte" {
+    printf '%s\n' '{"id":"1719500000000-a1b2c3d4","session_id":"s1","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"user","content":"caf\u00e9 \ud83d\ude00","score":1.50,"nested":{"b": [1,  2]}}' >"$HISTORY"
+    run_expect 0 hist-show --json s1
+    stdout_is_file "$HISTORY"
+    run_expect 0 hist-search --json 'CAFÉ 😀'
+    stdout_is_file "$HISTORY"
+    # Through a pipe into another history: nothing of it changes.
+    hist-show --json s1 | run_expect 0 hist-append --history copy.jsonl --json
+    stdout_is 1719500000000-a1b2c3d4
+    same copy "$HISTORY" copy.jsonl
+}
+
+# ---- a fresh agent for every request
+
+@test "B: each request restores its session into a fresh process" {
+    start_llm --echo-context
+    run_expect 0 chat -s s1 one
+    stdout_is user:one
+    # Another process, another directory, nothing kept but the file.
+    mkdir elsewhere
+    (cd elsewhere && run_expect 0 env -i PATH="$PATH" HOME="$HOME" OPENAI_BASE_URL="$OPENAI_BASE_URL" \
+        CHAT_MODEL="$CHAT_MODEL" OPENAI_API_KEY=k CHAT_HISTORY="$HISTORY" chat --no-stream -s s1 two)
+    stdout_is 'user:one|assistant:user:one|user:two'
+    cp "$HISTORY" moved.jsonl
+    run_expect 0 chat --history moved.jsonl -s s1 three
+    request_messages_are 3 user:one assistant:user:one user:two 'assistant:user:one|assistant:user:one|user:two' user:three
+    # The original knows nothing of what was said to the copy.
+    json_is "$HISTORY" .role user assistant user assistant
+}
+
+@test "B: a process that was killed while it waited loses no word of the session" {
+    start_llm --reply one --accept-silent --reply three
+    run_expect 0 chat -s s1 first
+    background chat -s s1 second
+    wait_for test -e "$RECORD/2.json"
+    kill -KILL "$BG"
+    finish 137
+    run_expect 0 chat -s s1 third
+    request_messages_are 3 user:first assistant:one $'user:second\n\nthird'
+    json_is "$HISTORY" '"\(.role) \(.content)"' 'user first' 'assistant one' 'user second' 'user third' 'assistant three'
+}
+
+# ---- create, list, chat in
+
+@test "B: create, list, chat in" {
+    use_echo
+    run_expect 0 hist-new --detached
+    stdout_matches '^sess_[0-9]{13}_[0-9a-f]{6}$'
+    lines_are 1
+    local id
+    id=$(cat "$OUT")
+    # Without a message there is nothing to list yet.
+    run_expect 0 hist-sessions
+    stdout_empty
+    run_expect 0 chat -s "$id" hello
+    run_expect 0 chat -s "$id" again
+    stdout_is again '[3 messages]'
+    run_expect 0 hist-sessions
+    stdout_matches "^$id	[0-9T:.+-]+	4	hello\$"
+    lines_are 1
+    run_expect 0 hist-new -S 'You are terse'
+    id=$(cat "$OUT")
+    run_expect 0 hist-sessions
+    stdout_matches "^$id	[0-9T:.+-]+	1	You are terse\$"
+    run_expect 0 chat --dry-run hi
+    stdout_json '.system, (.messages | tojson)' 'You are terse' '[{"role":"user","content":"hi"}]'
+}
+
+@test "B: sessions are isolated from each other" {
+    start_llm --echo-context
+    run_expect 0 chat -s blue 'my colour is blue'
+    run_expect 0 chat -s red 'my colour is red'
+    run_expect 0 chat -s blue 'which colour?'
+    stdout_is 'user:my colour is blue|assistant:user:my colour is blue|user:which colour?'
+    run_expect 0 chat -s red 'which colour?'
+    stdout_is 'user:my colour is red|assistant:user:my colour is red|user:which colour?'
+    run_expect 0 hist-show --json blue
+    stdout_lacks red
+    run_expect 0 hist-search -s red colour
+    stdout_lacks blue
+    run_expect 0 hist-search -c colour
+    stdout_is 8
+}
+
+@test "B: two turns in one session at once: both are kept, each answer with its question" {
+    start_llm --set 'delay-headers: 300ms' --echo-context
+    run_expect 0 chat -s s1 zero
+    chat -s s1 one >one.out &
+    local one=$!
+    chat -s s1 two >two.out
+    wait "$one"
+    json_is "$HISTORY" .session_id s1 s1 s1 s1 s1 s1
+    # In the thread each question is followed by its own answer.
+    run_expect 0 hist-show --json s1
+    mapfile -t questions < <(jq -r 'select(.role == "user").id' "$OUT")
+    stdout_json 'select(.role == "assistant").reply_to' "${questions[@]}"
+    stdout_json .role user assistant user assistant user assistant
+}
+
+# ---- messages in the form of each provider
+
+@test "B: one history, the form of each provider" {
+    hist_line s1 system 'Be brief' >"$HISTORY"
+    hist_line s1 user hello >>"$HISTORY"
+    hist_line s1 assistant '' '' '{"tool_calls":[{"id":"c1","name":"f","args":{"n":1}}]}' >>"$HISTORY"
+    hist_line s1 tool '42' '' '{"tool_call_id":"c1"}' >>"$HISTORY"
+    hist_line s1 assistant 'It is 42.' >>"$HISTORY"
+    OPENAI_API_KEY=k run_expect 0 chat -m openai:gpt-x -s s1 --dry-run why
+    stdout_json '.model, (.messages[] | tojson)' gpt-x '{"role":"system","content":"Be brief"}' \
+        '{"role":"user","content":"hello"}' \
+        '{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"n\":1}"}}]}' \
+        '{"role":"tool","tool_call_id":"c1","content":"42"}' \
+        '{"role":"assistant","content":"It is 42."}' '{"role":"user","content":"why"}'
+    run_expect 0 chat -m echo:echo -s s1 --dry-run why
+    stdout_json '.model, .system, (.messages[] | tojson)' echo 'Be brief' '{"role":"user","content":"hello"}' \
+        '{"role":"assistant","content":"","tool_calls":[{"id":"c1","name":"f","args":{"n":1}}]}' \
+        '{"role":"tool","content":"42","tool_call_id":"c1"}' \
+        '{"role":"assistant","content":"It is 42."}' '{"role":"user","content":"why"}'
+    # A dry run changes nothing.
+    run_expect 0 hist-show --json s1
+    stdout_is_file "$HISTORY"
+}

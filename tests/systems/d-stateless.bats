@@ -1,0 +1,184 @@
+#!/usr/bin/env bats
+#
+# Stateless history passing, walked through with our programs: what of a history goes out
+# with each request.
+
+# shellcheck disable=SC2016,SC2129
+
+load ../helper
+
+setup() {
+    sandbox
+    use_history
+    start_llm --reply ok
+}
+
+teardown() {
+    sandbox_end
+}
+
+# wanted FIRST LAST: `role:message N` for each, as hist_lines makes them.
+wanted() {
+    local i
+    for ((i = $1; i <= $2; i++)); do
+        if ((i % 2)); then echo "user:message $i"; else echo "assistant:message $i"; fi
+    done
+}
+
+# ---- the five cases
+
+@test "D: no history: the prompt alone" {
+    run_expect 0 chat -s s1 hello
+    stdout_is ok
+    stderr_empty
+    request_messages_are 1 user:hello
+}
+
+@test "D: a follow-up: what was said before it" {
+    hist_line s1 user 'what is a pipe?' >"$HISTORY"
+    hist_line s1 assistant 'a channel between processes' >>"$HISTORY"
+    run_expect 0 chat -s s1 'how long is it?'
+    request_messages_are 1 'user:what is a pipe?' 'assistant:a channel between processes' 'user:how long is it?'
+}
+
+@test "D: a reference: code and quotes of an earlier message arrive as they were written" {
+    local code=$'```c\nputs("a\\tb\\"");\n```\n  <&> äöü 😀'
+    hist_line s1 user "$code" >"$HISTORY"
+    hist_line s1 assistant 'It prints a tab.' >>"$HISTORY"
+    run_expect 0 chat -s s1 'what was in the second line?'
+    jq -j '.messages[0].content' "$RECORD/1.json" >got
+    printf '%s' "$code" >want
+    same content want got
+}
+
+@test "D: 25 earlier messages: the last 20 and the prompt" {
+    hist_line s1 assistant 'message 0' >"$HISTORY"
+    hist_lines s1 24 >>"$HISTORY"
+    run_expect 0 chat -s s1 next
+    mapfile -t lines < <(wanted 5 24)
+    request_messages_are 1 "${lines[@]}" user:next
+    json_is "$RECORD/1.json" '.messages | length' 21
+    stderr_empty
+    run_expect 0 chat -v -s s1 more
+    stderr_has 'chat: 7 earlier messages are left out (CHAT_MAX_MESSAGES, CHAT_MAX_BYTES)'
+}
+
+@test "D: 25 earlier messages, the last of them unanswered: it goes out with the prompt" {
+    hist_lines s1 25 >"$HISTORY"
+    run_expect 0 chat -s s1 next
+    mapfile -t lines < <(wanted 6 24)
+    request_messages_are 1 "${lines[@]}" 'user:message 25' '' next
+    json_is "$RECORD/1.json" '.messages | length' 20
+}
+
+@test "D: malformed: wrong entries are passed over with a note, wherever they stand" {
+    {
+        printf 'not JSON\n'
+        hist_line s1 user first
+        printf '{"id":"x","session_id":"s1","timestamp":"t","role":"user"}\n'
+        printf '{"id":"x","session_id":"s1","timestamp":"t","role":7,"content":"no role"}\n'
+        printf '{"id":"x","session_id":"s1","timestamp":"t","role":"user","content":["list"]}\n'
+        printf '["session_id","s1"]\n\n'
+        printf '{"session_id":"s1"}{"role":"user"}\n'
+        printf '\0\0\0\0\n'
+        hist_line s1 assistant answer
+        printf '{"id":"y","session_id":"s1","timestamp":"t","role":"narrator","content":"unknown role"}\n'
+        printf '{"id":"1","session_id":"s1","timesta'
+    } >"$HISTORY"
+    remember "$HISTORY"
+    run_expect 0 chat -s s1 next
+    stdout_is ok
+    stderr_matches "^chat: skipped [0-9]+ bad lines in '$HISTORY'\$"
+    request_messages_are 1 user:first assistant:answer user:next
+    # What was there is there still, the torn line a line of its own.
+    head -c "$(stat -c %s "$BATS_TEST_TMPDIR/remembered.${HISTORY//\//%}")" "$HISTORY" |
+        cmp - "$BATS_TEST_TMPDIR/remembered.${HISTORY//\//%}"
+    run_expect 0 tail -n 3 "$HISTORY"
+    stdout_line 1 '{"id":"1","session_id":"s1","timesta'
+    run_expect 0 hist-show --json s1
+    stdout_json .content first answer 'unknown role' next ok
+}
+
+# ---- the bounds
+
+@test "D: the number of messages can be set" {
+    hist_lines s1 24 >"$HISTORY"
+    CHAT_MAX_MESSAGES=4 run_expect 0 chat -n -s s1 next
+    mapfile -t lines < <(wanted 21 24)
+    request_messages_are 1 "${lines[@]}" user:next
+    CHAT_MAX_MESSAGES=all run_expect 0 chat -n -s s1 next
+    mapfile -t lines < <(wanted 1 24)
+    request_messages_are 2 "${lines[@]}" user:next
+    CHAT_MAX_MESSAGES=0 run_expect 0 chat -n -s s1 next
+    request_messages_are 3 user:next
+    CHAT_MAX_MESSAGES=few run_expect 2 chat -n -s s1 next
+    stderr_has "bad value 'few' for CHAT_MAX_MESSAGES"
+}
+
+@test "D: a hint from 15 messages on, on a terminal or with -v" {
+    hist_lines s1 14 >"$HISTORY"
+    run_expect 0 chat -n -v -s s1 next
+    stderr_lacks 'the conversation has'
+    hist_line s1 assistant 'message 0' | cat - "$HISTORY" >longer
+    mv longer "$HISTORY"
+    run_expect 0 chat -n -v -s s1 next
+    stderr_has 'chat: the conversation has 15 messages (-N starts a new session)'
+    run_expect 0 chat -n -s s1 next
+    stderr_empty
+    run_expect 0 on_tty --fds 2 chat -n -s s1 next
+    stdout_has 'chat: the conversation has 15 messages (-N starts a new session)'
+}
+
+@test "D: only role and content travel" {
+    hist_line s1 user first '' '{"images":2,"files":["a.c"],"custom":{"secret":1}}' >"$HISTORY"
+    hist_line s1 assistant answer '' '{"files_modified":["b.c"],"edit_results":[{"ok":true}],"model":"m","provider":"p","usage":{"input_tokens":1,"output_tokens":2},"finish_reason":"stop"}' >>"$HISTORY"
+    run_expect 0 chat -s s1 next
+    json_is "$RECORD/1.json" '.messages[] | tojson' '{"role":"user","content":"first"}' \
+        '{"role":"assistant","content":"answer"}' '{"role":"user","content":"next"}'
+}
+
+@test "D: roles alternate, whatever the history holds" {
+    local role
+    for role in assistant user user assistant assistant user; do
+        hist_line s1 "$role" "a $role" >>"$HISTORY"
+    done
+    hist_line s1 assistant '   ' >>"$HISTORY"
+    run_expect 0 chat -s s1 next
+    request_messages_are 1 'assistant:a assistant' 'user:a user' '' 'a user' \
+        'assistant:a assistant' '' 'a assistant' 'user:a user' '' next
+}
+
+@test "D: requests stay under 100 KB, the newest of the history first" {
+    local i long
+    long=$(head -c 30000 /dev/zero | tr '\0' x)
+    for i in 1 2 3 4 5 6; do
+        hist_line s1 user "q$i" >>"$HISTORY"
+        hist_line s1 assistant "$i$long" >>"$HISTORY"
+    done
+    run_expect 0 chat -s s1 next
+    [[ $(stat -c %s "$RECORD/1.json") -le 104448 ]]
+    json_is "$RECORD/1.json" '.messages[] | "\(.role) \(.content[:2])"' 'user q4' 'assistant 4x' 'user q5' \
+        'assistant 5x' 'user q6' 'assistant 6x' 'user ne'
+    CHAT_MAX_BYTES=40000 run_expect 0 chat -n -s s1 more
+    json_is "$RECORD/2.json" '.messages[] | "\(.role) \(.content[:2])"' 'user q6' 'assistant 6x' 'user ne' \
+        'assistant ok' 'user mo'
+    # This turn is always whole.
+    head -c 200000 /dev/zero | tr '\0' y | run_expect 0 chat -n -s s1
+    json_is "$RECORD/3.json" '.messages[-1].content | length' 200000
+    json_is "$RECORD/3.json" '.messages | length' 9
+}
+
+@test "D: a cut never parts a call from its results" {
+    hist_line s1 user 'list' >"$HISTORY"
+    hist_line s1 assistant '' '' '{"tool_calls":[{"id":"c1","name":"ls","args":{}},{"id":"c2","name":"ls","args":{}}]}' >>"$HISTORY"
+    hist_line s1 tool one '' '{"tool_call_id":"c1"}' >>"$HISTORY"
+    hist_line s1 tool two '' '{"tool_call_id":"c2"}' >>"$HISTORY"
+    hist_line s1 assistant 'Two files.' >>"$HISTORY"
+    local n
+    for n in 2 3; do
+        CHAT_MAX_MESSAGES=$n run_expect 0 chat -n -s s1 next
+        request_messages_are $((n - 1)) 'assistant:Two files.' user:next
+    done
+    CHAT_MAX_MESSAGES=4 run_expect 0 chat -n -s s1 next
+    request_messages_are 3 'assistant:[ls {}][ls {}]' tool:one tool:two 'assistant:Two files.' user:next
+}

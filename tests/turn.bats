@@ -1,0 +1,523 @@
+#!/usr/bin/env bats
+#
+# A turn of chat when things go wrong in its middle: what is on disk when, and what is left. Signals, kill -9 at
+# each system call, closed pipes and descriptors, full disks, many at once.
+
+# shellcheck disable=SC2016,SC2034
+
+load helper
+
+# traced ARGUMENT...: strace with these arguments; the leak sanitizer cannot work under it.
+traced() {
+    ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" strace -qq "$@"
+}
+
+# lines_are_whole N: the history has N lines, each a valid one.
+lines_are_whole() {
+    local got
+    got=$(jq -c 'select((.id | type) == "string" and (.session_id | type) == "string" and (.timestamp | type) == "string"
+        and (.role | type) == "string" and (.content | type) == "string")' "$HISTORY" | wc -l)
+    [[ $((got)) == "$1" && $(($(wc -l <"$HISTORY"))) == "$1" ]] ||
+        fail "lines: wanted $1, got $(wc -l <"$HISTORY") of which $((got)) are whole"
+}
+
+# ends_with LINE...: role, content and finish_reason of the last lines.
+ends_with() {
+    tail -n $# "$HISTORY" >ends
+    json_is ends '"\(.role):\(.content):\(.finish_reason // "")"' "$@"
+}
+
+# every_tool_reads TEXT: session s, by each program.
+every_tool_reads() {
+    run_expect 0 hist-sessions && stdout_matches $'^s\t' || return 1
+    run_expect 0 hist-show s && stdout_has "$1" || return 1
+    run_expect 0 hist-search "$1" || return 1
+    run_expect 0 hist-load s && stdout_has "$1"
+}
+
+# ---- what is on disk when
+
+@test "turn: the prompt is stored when the request arrives, the answer when it has ended" {
+    use_history
+    start_llm --hook 'cp "$CHAT_HISTORY" at-"$FAKE_N"' --reply one --reply two
+    run_expect 0 chat -s s hello
+    json_is at-1 '.role + ":" + .content' user:hello
+    run_expect 0 chat -s s -S system again
+    json_is at-2 '.role + ":" + .content' user:hello assistant:one system:system user:again
+    [[ $(cat "$RECORD/1.hook" "$RECORD/2.hook") == '' ]]
+}
+
+@test "turn: it is synced before the request leaves, unless CHAT_FSYNC=0" {
+    use_history
+    start_llm --reply hi
+    run_expect 0 traced -o trace -e trace=fdatasync,connect,sendto,openat chat hello
+    grep -E 'fdatasync|connect\(.*AF_INET|openat.*history.jsonl".*O_APPEND' trace | sed 's/(.*//' | uniq >order
+    is order order openat fdatasync connect openat fdatasync
+    CHAT_FSYNC=0 run_expect 0 traced -o trace -e trace=fdatasync,fsync chat hello
+    [[ ! -s trace ]]
+}
+
+@test "turn: the directory of a new history is synced, too" {
+    use_history
+    use_echo
+    run_expect 0 traced -y -o trace -e trace=fdatasync,fsync chat -s s hello
+    sed -E 's/.*<(.*)>.*/\1/' trace >synced
+    is synced synced "$HISTORY" "$WORK" "$HISTORY"
+}
+
+@test "turn: a history that is replaced while the model answers" {
+    use_history
+    start_llm --hook 'cp "$CHAT_HISTORY" new && mv new "$CHAT_HISTORY"' --reply hi
+    run_expect 0 chat -s s hello
+    lines_are_whole 2
+    ends_with user:hello: assistant:hi:stop
+}
+
+# ---- kill -9
+
+# changes COMMAND...: the system calls of the command, from the first that names a history or .aicoder on, that
+# change something others can see: NAME and which of that name it is.
+changes() {
+    run_expect 0 traced -o trace "$@"
+    awk -F'(' '/history[.]jsonl|[.]aicoder/ { on = 1 } { n[$1]++ } on && !/O_RDONLY|write[(]1,|fchmod/ { print $1, n[$1] }' trace |
+        grep -E '^(openat|write|fdatasync|fsync|rename|ftruncate|chmod|mkdir|unlink) ' >calls
+    [[ $(($(wc -l <calls))) -ge 6 ]]
+}
+
+# killed_at CALL NUMBER COMMAND...
+killed_at() {
+    local at=$1:signal=KILL:when=$2
+    shift 2
+    run_expect 137 traced -o trace -e inject="$at" "$@"
+}
+
+@test "turn: killed at any system call, it leaves a history that every tool reads and the next append heals" {
+    use_history
+    use_echo
+    run_expect 0 chat -s s first
+    cp "$HISTORY" before
+    changes chat -s s second
+    while read -r call number <&9; do
+        cp before "$HISTORY"
+        killed_at "$call" "$number" chat -s s second
+        every_tool_reads first
+        run_expect 0 chat -s s third
+        head -c "$(wc -c <before)" "$HISTORY" | cmp - before
+        [[ $(jq -Rc 'select(try (fromjson | false) catch true)' "$HISTORY" | wc -l) -le 1 ]]
+        tail -n 2 "$HISTORY" >last
+        json_is last '"\(.role) \(.finish_reason) \(.content | split("\n")[-2:] | contains(["third"]))"' \
+            'user null true' 'assistant stop true'
+    done 9<calls
+}
+
+@test "turn: killed at any system call of the first run in a repository, the next one works, and is trusted" {
+    use_echo
+    make_repo repo
+    cd repo || return 1
+    changes chat first
+    grep -q rename calls
+    while read -r call number <&9; do
+        rm -rf .aicoder* "$HOME/.local"
+        killed_at "$call" "$number" chat first
+        run_expect 0 chat second
+        run_expect 0 chat third
+        stderr_empty
+        stdout_has third messages
+        [[ $(cat .aicoder/.gitignore) == '*' ]]
+        HISTORY=.aicoder/history.jsonl
+        lines_are_whole "$(wc -l <"$HISTORY")"
+    done 9<calls
+}
+
+@test "turn: killed while the answer streams, at many moments" {
+    use_history
+    start_llm --set 'chunk: event' --set 'delay: 15ms' --reply 'one two three four five six seven eight'
+    run_expect 0 chat -s s first
+    seen=0
+    for delay in 0 .01 .02 .03 .04 .05 .06 .08 .1 .12 .14; do
+        had=$(($(wc -l <"$HISTORY")))
+        background chat -s s prompt
+        sleep $delay
+        kill -KILL "$BG"
+        finish 137
+        now=$(($(wc -l <"$HISTORY")))
+        [[ $now == "$had" || $now == $((had + 1)) ]]
+        seen=$((seen + now - had))
+        lines_are_whole "$now"
+        every_tool_reads first
+    done
+    [[ $seen -gt 3 ]]
+    run_expect 0 chat -s s last
+    ends_with user:last: 'assistant:one two three four five six seven eight:stop'
+}
+
+@test "turn: a line torn at any byte is left where it is, and the next ones are whole" {
+    use_history
+    use_echo
+    run_expect 0 chat -s s first
+    hist_line s user 'torn with ü and 你 in it' >torn
+    for ((n = 1; n < $(wc -c <torn); n += 9)); do
+        { cat "$HISTORY"; head -c $n torn; } >torn-history
+        run_expect 0 chat --history torn-history -s s second
+        stdout_is second '[3 messages]'
+        [[ $(($(wc -l <torn-history))) == 5 ]]
+        cmp <(sed -n 3p torn-history) <(head -c $n torn; echo)
+        tail -n 2 torn-history >last
+        json_is last .role user assistant
+        every_tool_reads first
+    done
+    # Complete but for its newline, it counts.
+    { cat "$HISTORY"; head -c -1 torn; } >torn-history
+    run_expect 0 chat --history torn-history -s s second
+    stdout_has 'torn with' '[3 messages]'
+    stderr_empty
+}
+
+# ---- signals
+
+# interrupted SIGNAL STATUS: in the middle of a slow answer.
+interrupted() {
+    rm -f "$HISTORY"
+    background chat -s s hello
+    wait_for grep -q word "$OUT.bg"
+    start=$(date +%s%3N)
+    kill -s "$1" "$BG"
+    finish "$2" || return 1
+    [[ $(($(date +%s%3N) - start)) -lt 1000 ]] || fail "SIG$1: it took $(($(date +%s%3N) - start)) ms" || return 1
+    stderr_empty || return 1
+    lines_are_whole 2 || return 1
+    tail -n 1 "$HISTORY" >answer
+    json_is answer '.role, .finish_reason' assistant interrupted || return 1
+    # What was shown is what was stored, with the newline that it lacks.
+    jq -j .content answer >wanted
+    echo >>wanted
+    stdout_is_file wanted
+}
+
+@test "turn: SIGINT, SIGTERM, SIGHUP in the middle: what came is stored, then the signal is obeyed" {
+    use_history
+    start_llm openai/endless
+    interrupted INT 130
+    interrupted TERM 143
+    interrupted HUP 129
+}
+
+@test "turn: an interrupted --json ends with its error event" {
+    use_history
+    start_llm openai/endless
+    background chat -s s --json hello
+    wait_for grep -q word "$OUT.bg"
+    kill -INT "$BG"
+    finish 130
+    tail -n 1 "$OUT" >last
+    json_is last '.type, .code, .retryable' error 130 false
+    [[ $(jq -j 'select(.type == "text") | .text' "$OUT") == "$(jq -j 'select(.role == "assistant") | .content' "$HISTORY")" ]]
+}
+
+@test "turn: the signal itself ends it, for those who look" {
+    use_echo
+    cat >look.py <<'END'
+import signal, subprocess, sys, time
+for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+    p = subprocess.Popen(['chat', '-n', '-o', 'delay_ms=200', 'a b c'], stdout=subprocess.PIPE)
+    p.stdout.read(1)
+    p.send_signal(number)
+    p.stdout.read()
+    print(p.wait() == -number)
+END
+    run_expect 0 python3 look.py
+    stdout_is True True True
+}
+
+@test "turn: interrupted before anything came, the prompt is there alone" {
+    use_history
+    start_llm --accept-silent
+    background chat -s s hello
+    wait_for test -e "$RECORD/1.json"
+    kill -INT "$BG"
+    finish 130
+    stdout_empty
+    stderr_empty
+    ends_with user:hello:
+    lines_are_whole 1
+    start_llm --no-accept
+    background chat -s s hello
+    wait_for grep -q hello "$HISTORY"
+    kill -TERM "$BG"
+    finish 143
+}
+
+@test "turn: interrupted while it reads the prompt, nothing is stored" {
+    use_history
+    use_echo
+    mkfifo fifo
+    exec 5<>fifo
+    background chat -q <fifo
+    sleep 0.2
+    kill -INT "$BG"
+    finish 130
+    exec 5>&-
+    [[ ! -e $HISTORY ]]
+}
+
+@test "turn: a signal that was ignored at the start stays so" {
+    use_history
+    use_echo
+    (
+        trap '' HUP
+        exec chat -s s -o delay_ms=150 'a b c' >out 2>err 3>&- 4>&-
+    ) &
+    BG=$!
+    wait_for test -s out
+    kill -HUP "$BG"
+    wait "$BG"
+    [[ $(cat out) == $'a b c\n[1 message]' && ! -s err ]]
+    ends_with 'user:a b c:' $'assistant:a b c\n[1 message]:stop'
+}
+
+# ---- standard output that fails
+
+# piped COMMAND READER: the status of COMMAND in $status, with standard output read by READER.
+piped() {
+    RAN="$1 | $2"
+    env --default-signal=PIPE bash -c "$1 2>\"\$0\" | { $2; } >out; exit \${PIPESTATUS[0]}" "$ERR" 3>&- 4>&- || status=$?
+    : >"$OUT"
+}
+
+@test "turn: a closed pipe ends it quietly, with what came stored" {
+    use_history
+    start_llm openai/endless
+    for how in '' --json; do
+        status=0
+        piped "chat -s s $how hello" 'head -c 30'
+        judge $status 141
+        stderr_empty
+        tail -n 1 "$HISTORY" >answer
+        json_is answer '.role, .finish_reason, (.content | startswith("word "))' assistant interrupted true
+    done
+    lines_are_whole 4
+    # With SIGPIPE ignored by who started it, too.
+    status=0
+    piped "trap '' PIPE; chat -s s hello" 'head -c 30'
+    judge $status 141
+    stderr_empty
+    lines_are_whole 6
+}
+
+@test "turn: a whole answer into head -1" {
+    use_history
+    start_llm --set 'chunk: event' --set 'delay: 20ms' --reply $'line 1\nline 2\nline 3\nline 4\nline 5'
+    status=0
+    piped 'chat -s s hello' 'head -n 1'
+    judge $status 141
+    stderr_empty
+    [[ $(cat out) == 'line 1' ]]
+    lines_are_whole 2
+}
+
+@test "turn: nobody reads from the start" {
+    use_history
+    start_llm --set 'delay-headers: 150ms' --reply 'one two three'
+    status=0
+    piped 'chat -s s hello' 'exec <&-'
+    judge $status 141
+    stderr_empty
+    lines_are_whole 2
+}
+
+@test "turn: a full disk as standard output is an error, the answer is stored whole" {
+    use_history
+    start_llm --reply 'one two'
+    run_expect 1 bash -c 'exec chat -s s hello >/dev/full'
+    stderr_is 'chat: cannot write to standard output: No space left on device'
+    ends_with user:hello: 'assistant:one two:stop'
+    for args in '-n --json hello' '--dry-run hello' --models --help --version; do
+        run_expect 1 bash -c "exec chat $args >/dev/full"
+        stderr_matches '^chat: cannot write to standard output'
+        [[ $(($(wc -l <"$ERR"))) == 1 ]]
+    done
+}
+
+@test "turn: closed standard input, output, error" {
+    use_history
+    start_llm --reply 'secret answer'
+    run_expect 0 bash -c 'exec chat -s s hello <&-'
+    stdout_is 'secret answer'
+    run_expect 1 bash -c 'exec chat -s s hello >&-'
+    stderr_is 'chat: cannot write to standard output: Bad file descriptor'
+    run_expect 0 bash -c 'exec chat -s s -v hello 2>&-'
+    stdout_is 'secret answer'
+    run_expect 1 bash -c 'exec chat -s s -v hello <&- >&- 2>&-'
+    stdout_empty
+    stderr_empty
+    lines_are_whole 8
+    [[ $(grep -c '"role":"assistant","content":"secret answer"' "$HISTORY") == 4 ]]
+}
+
+# ---- a history that cannot be written
+
+# answered_unsaved PATTERN COMMAND...: a warning, the answer all the same, status 8.
+answered_unsaved() {
+    local pattern=$1
+    shift
+    run_expect 8 "$@" || return 1
+    stdout_is hello '[1 message]' || return 1
+    stderr_matches "^chat: $pattern\$" || return 1
+    [[ $(($(wc -l <"$ERR"))) == 1 ]] || fail 'stderr: wanted one line'
+}
+
+@test "turn: the disk is full: a warning, the question is asked, status 8, the history is what it was" {
+    use_history
+    use_echo
+    run_expect 0 chat -s other before
+    remember "$HISTORY"
+    answered_unsaved "cannot write '$HISTORY': No space left on device" \
+        traced -o trace -P "$HISTORY" -e trace=write -e inject=write:error=ENOSPC chat -s s hello
+    unchanged "$HISTORY"
+    # A file size limit tears the line; the part goes.
+    size=$(wc -c <"$HISTORY")
+    answered_unsaved "cannot write '$HISTORY': File too large" prlimit --fsize=$((size + 50)) chat -s s hello
+    unchanged "$HISTORY"
+    # Nothing is left of the first line of all. What is printed is in files, too, and short enough.
+    answered_unsaved "cannot write 'x': File too large" prlimit --fsize=60 chat --history x -s s hello
+    [[ ! -s x ]]
+}
+
+@test "turn: a sync that fails is a line that is not stored" {
+    use_history
+    use_echo
+    run_expect 0 chat -s other before
+    remember "$HISTORY"
+    answered_unsaved "cannot write '$HISTORY': Input/output error" \
+        traced -o trace -P "$HISTORY" -e trace=fdatasync -e inject=fdatasync:error=EIO chat -s s hello
+    unchanged "$HISTORY"
+}
+
+@test "turn: only the answer cannot be stored; only the prompt cannot" {
+    use_history
+    use_echo
+    run_expect 0 chat -s other before
+    answered_unsaved "cannot write '$HISTORY': No space left on device" \
+        traced -o trace -P "$HISTORY" -e trace=write -e inject=write:error=ENOSPC:when=2 chat -s s hello
+    lines_are_whole 3
+    ends_with user:hello:
+    answered_unsaved "cannot write '$HISTORY': No space left on device" \
+        traced -o trace -P "$HISTORY" -e trace=write -e inject=write:error=ENOSPC:when=1 chat -N hello
+    lines_are_whole 5
+    ends_with user:hello: $'assistant:hello\n[1 message]:stop'
+    # It is the current session all the same.
+    run_expect 0 chat next
+    stdout_is next '[3 messages]'
+}
+
+@test "turn: --json tells of it, too" {
+    use_history
+    use_echo
+    run_expect 0 chat -s s before
+    run_expect 8 traced -o trace -P "$HISTORY" -e trace=write -e inject=write:error=EDQUOT chat -N --json hello
+    stdout_json '.type' session_id text text text usage 'done' error
+    tail -n 1 "$OUT" >last
+    json_is last '.code, .message' 8 "cannot write '$HISTORY': Disk quota exceeded"
+    stderr_is "chat: cannot write '$HISTORY': Disk quota exceeded"
+}
+
+@test "turn: a history where none can be" {
+    use_echo
+    answered_unsaved "cannot open '/proc/none.jsonl': .*" chat --history /proc/none.jsonl hello
+    answered_unsaved "cannot open '$WORK/none/x.jsonl': No such file or directory" chat --history "$WORK/none/x.jsonl" hello
+}
+
+@test "turn: a read-only directory, a full file system" {
+    unshare -rm true 2>/dev/null || skip 'unshare cannot make a mount name space'
+    use_echo
+    make_repo repo
+    mkdir small
+    cat >mounted <<'END'
+mount -t tmpfs -o "$1" none "$2" || exit 77
+mkdir -p "$2/.git" 2>/dev/null
+[ -z "$4" ] || head -c "$4" /dev/zero >"$2/fill" 2>/dev/null
+[ "$3" = rw ] || mount -o remount,ro "$2" || exit 77
+cd "$2" && shift 4 && exec "$@"
+END
+    run_expect 8 unshare -rm sh mounted size=64k repo ro '' chat hello
+    stdout_is hello '[1 message]'
+    stderr_matches "^chat: cannot make directory '.*/repo/.aicoder': Read-only file system\$"
+    run_expect 8 unshare -rm sh mounted size=16k small rw 100000 chat hello
+    stdout_is hello '[1 message]'
+    stderr_matches '^chat: .*: No space left on device$'
+}
+
+@test "turn: what cannot be a history, or not be read" {
+    use_echo
+    mkdir dir.jsonl
+    mkfifo fifo.jsonl
+    : >real.jsonl
+    ln -s real.jsonl link.jsonl
+    for case in 'dir is a directory' 'fifo is a FIFO' 'link is a symbolic link'; do
+        run_expect 1 chat --history "${case%% *}.jsonl" hello
+        stdout_empty
+        stderr_is "chat: cannot open '${case%% *}.jsonl': ${case#* }"
+    done
+    run_expect 1 chat --history /dev/null hello
+    [[ ! -s real.jsonl ]]
+}
+
+# ---- many at once
+
+@test "turn: xargs -P32 chat" {
+    use_history
+    use_echo
+    run_expect 0 chat -s shared first
+    seq 64 | run_expect 0 xargs -P32 -I{} chat --no-stdin -s shared 'prompt {}'
+    stderr_empty
+    lines_are_whole 130
+    jq -r .id "$HISTORY" | sort | uniq -d >twice
+    [[ ! -s twice ]]
+    # Each prompt has its answer, which names it.
+    jq -sr '(map({key: .id, value: .content}) | from_entries) as $prompts
+        | .[] | .reply_to // empty as $to | select(.content | contains($prompts[$to])) | $to' "$HISTORY" | sort -u >paired
+    [[ $(($(wc -l <paired))) == 65 ]]
+    # Without a session named, the first of them make their own.
+    rm "$HISTORY"*
+    seq 32 | run_expect 0 xargs -P32 -I{} chat --no-stdin 'prompt {}'
+    stderr_empty
+    lines_are_whole 64
+    run_expect 0 hist-show current
+}
+
+@test "turn: two at once in one session are paired by reply_to" {
+    use_history
+    start_llm --set 'chunk: event' --set 'delay: 60ms' --echo-context
+    background chat -s s slow question
+    wait_for test -e "$RECORD/1.json"
+    OPENAI_BASE_URL='' run_expect 0 chat -p echo -m echo -s s quick
+    finish 0
+    json_is "$HISTORY" '"\(.role):\(.content | split("\n")[0])"' 'user:slow question' user:quick 'assistant:slow question' \
+        'assistant:user:slow question'
+    jq -sr '.[0].id == .[3].reply_to, .[1].id == .[2].reply_to' "$HISTORY" >got
+    is pairs got true true
+}
+
+@test "turn: another program holds the lock for a while" {
+    use_history
+    use_echo
+    run_expect 0 chat -s s first
+    flock "$HISTORY" sh -c 'touch locked; sleep 0.7; touch released' 3>&- 4>&- &
+    BACKGROUND+=("$!")
+    wait_for test -e locked
+    run_expect 0 chat -s s second
+    [[ -e released ]]
+    lines_are_whole 4
+}
+
+@test "turn: a history that is replaced while it waits for the lock" {
+    use_history
+    use_echo
+    run_expect 0 chat -s s first
+    flock "$HISTORY" sh -c 'touch locked; sleep 0.5; cp "$CHAT_HISTORY" new; mv new "$CHAT_HISTORY"' 3>&- 4>&- &
+    BACKGROUND+=("$!")
+    wait_for test -e locked
+    run_expect 0 chat -s s second
+    lines_are_whole 4
+    ends_with user:second: $'assistant:second\n[3 messages]:stop'
+}

@@ -1,0 +1,382 @@
+#!/usr/bin/env bats
+#
+# chat against the bytes that servers send: every fixture whole and byte by byte,
+# the request, errors, time-outs. What a fixture itself says of exit code and answer is in its header.
+
+# shellcheck disable=SC2034
+
+load helper
+
+# What the fixtures leave open: NAME EXIT ANSWER. None of these servers was offered a tool, so a call ends with 9.
+more_expectations() {
+    cat <<'END'
+bad-json-first 7 ""
+calls 9 "Let me see."
+calls-bad-arguments 9 ""
+calls-cut 7 ""
+calls-no-arguments 9 ""
+calls-no-id 9 ""
+code-point-in-two-deltas 0 "a\ufffd\ufffdb"
+gemini-calls 9 ""
+gemini-calls-index-0 9 ""
+not-http 4 ""
+not-streamed-calls 9 ""
+ollama-call 9 ""
+refusal 6 "I can't help with that."
+surrogate-pair-in-two-deltas 0 "a\ufffd\ufffdb"
+END
+}
+
+# expectations FILTER: those of all fixtures, NAME EXIT ANSWER by tabs, without those that the extended regular
+# expression matches, whole, and without those that have no end or an answer too large to write down.
+expectations() {
+    "$TESTS/fake-llm" --expect "$FIXTURES"/openai/*.http >"$BATS_TEST_TMPDIR/said"
+    more_expectations | sed 's/ /\t/; s/ /\t/' >"$BATS_TEST_TMPDIR/more"
+    awk -F'\t' -v OFS='\t' -v skip="^(endless|stall|big-event|many-deltas|$1)\$" '
+        NR == FNR { exit_code[$1] = $2; answer[$1] = $3; next }
+        { sub(".*/", "", $1); sub("[.]http$", "", $1) }
+        $1 ~ skip { next }
+        $1 in answer { $2 = exit_code[$1]; $3 = answer[$1] }
+        $3 == "-" { $3 = "\"\"" }
+        { print }' "$BATS_TEST_TMPDIR/more" "$BATS_TEST_TMPDIR/said"
+}
+
+# ask_all TABLE [ARGUMENT]...: asks each fixture of the table once, in a session of its name, and looks at what came
+# of all of them. The arguments are fake-llm's.
+ask_all() {
+    local table=$1 name
+    shift
+    readarray -t names < <(cut -f1 "$table")
+    [[ ${#names[@]} -gt 120 ]] || fail "only ${#names[@]} fixtures" || return 1
+    use_history
+    start_llm "$@" "${names[@]/#/openai\/}"
+    mkdir out err code
+    for name in "${names[@]}"; do
+        timeout 20 chat -s "$name" 'a question' >"out/$name" 2>"err/$name" 3>&- 4>&- && echo 0 >"code/$name" ||
+            echo $? >"code/$name"
+    done
+    RAN="chat -s NAME 'a question'" OUT=odd ERR=/dev/null
+    python3 - "$table" >odd <<'END'
+import json, re, sys
+
+def read(kind, name):
+    with open(f'{kind}/{name}', 'rb') as file:
+        return file.read()
+
+for line in open(sys.argv[1]):
+    name, code, answer = line.rstrip('\n').split('\t')
+    text = json.loads(answer).encode()
+    text += b'\n' if text and not text.endswith(b'\n') else b''
+    got, out, err = int(read('code', name)), read('out', name), read('err', name)
+    if got != int(code):
+        print(f'{name}: status: wanted {code}, got {got}: {err!r}')
+    if out != text:
+        print(f'{name}: stdout: wanted {text!r}, got {out[:999]!r}')
+    # Nothing, or one line from chat, without control characters, that says something, and not the key.
+    said = err if code == '0' else b'' if re.fullmatch(rb'chat: [^\0-\x1f\x7f]{9,}\n', err) else err or b'nothing'
+    if said or b'test-key' in err:
+        print(f'{name}: stderr: {err!r}')
+END
+    empty 'what is odd' odd || return 1
+    requests_are "${#names[@]}"
+}
+
+# One line, from chat, without control characters, that says something, and not the key.
+one_line_of_stderr() {
+    [[ $(($(wc -l <"$ERR"))) == 1 ]] || fail 'stderr: wanted one line' || return 1
+    stderr_matches '^chat: [^[:cntrl:]]{9,}$' || return 1
+    stderr_lacks test-key
+}
+
+# all_stored TABLE: the answers as they came, each after its question, with how it ended.
+all_stored() {
+    local count
+    count=$(($(wc -l <"$1")))
+    jq -Rc 'split("\t") | select(.[1] == "0" or .[1] == "9" or .[2] != "\"\"" or .[0] == "calls-cut")
+        | [.[0], (.[2] | fromjson)]' "$1" >wanted
+    jq -c 'select(.role == "assistant") | [.session_id, .content]' history.jsonl >got
+    same 'the stored answers' wanted got || return 1
+    jq -sr 'map(select(.role == "user" and .content == "a question")) | length,
+        ([group_by(.session_id)[] | select(length == 2) | select(.[0].role != "user"
+            or .[1].reply_to != .[0].id or .[1].model != "test-model" or .[1].provider != "openai"
+            or (.[1].finish_reason | type) != "string") | .[0].session_id] | unique | .[])' \
+        history.jsonl >got
+    is 'questions, and sessions with an odd answer' got "$count" || return 1
+    if grep -q test-key history.jsonl; then fail 'the key is in the history'; fi
+}
+
+# finish_reasons_are NAME REASON...: of the stored answers of these fixtures.
+finish_reasons_are() {
+    while [[ $# -gt 0 ]]; do
+        json_is history.jsonl "select(.session_id == \"$1\" and .role == \"assistant\") | .finish_reason" "$2" || return 1
+        shift 2
+    done
+}
+
+@test "wire: each fixture gives its exit code, its text, its error in one line, and what is stored" {
+    expectations nothing >table
+    ask_all table
+    all_stored table
+    finish_reasons_are normal stop length length not-streamed-length length content-filter content_filter \
+        refusal content_filter no-finish stop no-done stop calls tool_calls gemini-calls tool_calls \
+        cut error reset error vllm-error error bad-json error calls-cut error
+}
+
+@test "wire: the same when every byte comes by itself" {
+    expectations 'huge-.*' >table
+    ask_all table --set 'chunk: 1' --set 'delay: 0ms' --set 'delay-headers: 0ms'
+    all_stored table
+}
+
+@test "wire: events of several lines that end in CR LF, byte by byte" {
+    start_llm --set 'chunk: 1' --set 'eol: crlf' openai/multi-line-data openai/error-event
+    run_expect 0 chat -N hello
+    stdout_is 'Hello.'
+    run_expect 7 chat -N hello
+    stderr_is 'chat: answer is incomplete: server error 500: Internal server error'
+}
+
+@test "wire: large events and many deltas" {
+    use_history
+    start_llm openai/big-event openai/many-deltas
+    run_expect 0 chat -s big hello
+    [[ $(($(wc -c <"$OUT"))) == 5242881 && $(tr -d 'x\n' <"$OUT" | wc -c) == 0 ]]
+    run_expect 0 chat -s many hello
+    [[ $(($(wc -c <"$OUT"))) == 50001 && $(tr ' ' '\n' <"$OUT" | grep -cx word) == 10000 ]]
+    json_is history.jsonl 'select(.role == "assistant") | .content | length' 5242880 50000
+}
+
+@test "wire: the request" {
+    start_llm --reply hi
+    run_expect 0 chat hello
+    run_expect 0 request 1
+    stdout_json 'tojson' '{"model":"test-model","messages":[{"role":"user","content":"hello"}],"stream":true,"stream_options":{"include_usage":true}}'
+    run_expect 0 head -n 1 "$RECORD/1.headers"
+    stdout_is $'POST /v1/chat/completions HTTP/1.1\r'
+    [[ $(request_header 1 content-type) == application/json ]]
+    [[ $(request_header 1 accept) == text/event-stream ]]
+    [[ $(request_header 1 authorization) == 'Bearer test-key' ]]
+    [[ $(request_header 1 expect) == '' ]]
+    [[ $(request_header 1 user-agent) == chathist* ]]
+}
+
+@test "wire: a base URL with slashes at its end, and a path" {
+    start_llm --reply hi
+    run_expect 0 chat --base-url "http://127.0.0.1:$LLM_PORT/a/b//" hello
+    run_expect 0 head -n 1 "$RECORD/1.headers"
+    stdout_is $'POST /a/b/chat/completions HTTP/1.1\r'
+}
+
+@test "wire: any text travels as it is" {
+    start_llm --reply hi
+    text=$'quote " back\\slash\ttab\r\nline \x01 \x7f \u00e9 \u4f60 \U1f600 \u202e end  '
+    run_expect 0 chat "$text"
+    [[ $(request 1 | jq -j '.messages[0].content'; echo .) == "$text." ]]
+    printf 'a\xff\xc3(\0b' >bytes
+    run_expect 0 chat -N <bytes
+    [[ $(request 2 | jq -c '.messages[0].content') == '"a\ufffd\ufffd(\u0000b"' ]] ||
+        [[ $(request 2 | jq -c '.messages[0].content') == $'"a\ufffd\ufffd(\\u0000b"' ]]
+}
+
+@test "wire: -o sets fields of the request, as JSON or as text" {
+    start_llm --reply hi
+    run_expect 0 chat -o temperature=0.20 -o 'stop=["a","b"]' -o user=me -o 'note=a=b' -o big=12345678901234567890 \
+        -o empty= -o t=true hello
+    request 1 >body
+    json_is body '[.stop[1], .user, .note, .empty, .t] | tojson' '["b","me","a=b","",true]'
+    grep -q '"temperature":0.20[,}]' body
+    grep -q '"big":12345678901234567890[,}]' body
+    run_expect 0 chat -o model=other -o stream_options=null hello
+    request 2 >body
+    json_is body '.model, .stream_options' other null
+    [[ $(grep -o '"model"' body | wc -l) == 1 ]]
+    for bad in temperature =1 ''; do
+        run_expect 2 chat -o "$bad" hello
+        stderr_has "chat: bad value '$bad' for --option"
+    done
+    requests_are 2
+}
+
+@test "wire: --no-stream asks for one piece and prints it" {
+    use_history
+    start_llm --reply 'two words' openai/normal
+    run_expect 0 chat --no-stream hello
+    stdout_is 'two words'
+    request 1 >body
+    json_is body '.stream, has("stream_options")' false false
+    [[ $(request_header 1 accept) == application/json ]]
+    json_is history.jsonl 'select(.role == "assistant") | .content, .finish_reason, .usage.output_tokens' 'two words' stop 2
+    # A server that streams all the same.
+    run_expect 0 chat -N --no-stream hello
+    stdout_is 'Hello, world.'
+}
+
+@test "wire: usage is stored" {
+    use_history
+    start_llm openai/usage openai/usage-last-chunk openai/usage-every-chunk openai/normal
+    for s in a b c d; do run_expect 0 chat -s $s hello; done
+    for f in usage usage-last-chunk usage-every-chunk; do
+        grep -o '"prompt_tokens":[0-9]*,"completion_tokens":[0-9]*' "$FIXTURES/openai/$f.http" | tail -n 1 |
+            sed 's/prompt/input/; s/completion/output/; s/.*/{&}/'
+    done >wanted
+    jq -c 'select(.role == "assistant") | .usage // empty' history.jsonl >got
+    same 'usage' wanted got
+    [[ $(($(wc -l <got))) == 3 ]]
+}
+
+@test "wire: tool calls are stored in their order, also without id and with invalid arguments" {
+    use_history
+    start_llm openai/calls openai/calls-bad-arguments openai/calls-no-arguments openai/calls-no-id openai/gemini-calls \
+        openai/not-streamed-calls openai/calls-cut
+    for s in 1 2 3 4 5 6; do
+        run_expect 9 chat -s $s hello
+        stderr_matches "^chat: the model called the tool '[a-z_]+', which it was not given\$"
+    done
+    run_expect 7 chat -s 7 hello
+    calls() {
+        jq -c "select(.session_id == \"$1\" and .role == \"assistant\") | .tool_calls" history.jsonl
+    }
+    [[ $(calls 1) == '[{"id":"call_a","name":"get_weather","args":{"city":"Paris"}},{"id":"call_b","name":"get_time","args":{"zone":"UTC"}}]' ]]
+    [[ $(calls 2) == '[{"id":"call_a","name":"get_weather","args":"{\"city\": Paris"}]' ]]
+    [[ $(calls 3) == '[{"id":"call_a","name":"get_time","args":{}},{"id":"call_b","name":"get_date","args":{}}]' ]]
+    [[ $(calls 4 | jq -r '.[].id' | sort -u | grep -c .) == $(calls 4 | jq length) ]]
+    [[ $(calls 5 | jq length) -ge 2 ]]
+    [[ $(calls 6) == '[{"id":"call_1","name":"get_weather","args":{"city":"Paris"}}]' ]]
+    [[ $(calls 7 | jq -c '.[0].args') == '"{\"ci"' ]]
+}
+
+# events_end EXIT RETRYABLE: of chat --json: the code that it ends with, and its error event the last one.
+events_end() {
+    tail -n 1 "$OUT" >last
+    json_is last '.type, .code, .retryable' error "$1" "$2" || return 1
+    jq -r '"chat: " + .message' last >wanted
+    same 'stderr and the event' wanted "$ERR"
+}
+
+@test "wire: --json ends with the error, its code, its message, and whether to try again" {
+    start_llm openai/http-401 openai/http-429 openai/http-400-context openai/cut openai/http-404 openai/nothing
+    for want in '3 false' '5 true' '6 false' '7 false' '1 false' '4 true'; do
+        run_expect "${want% *}" chat -N --json hello
+        stdout_json 'select(.type == "session_id" or .type == "error") | .type' session_id error
+        # shellcheck disable=SC2086
+        events_end $want
+    done
+    run_expect 4 chat -N --json --base-url "http://127.0.0.1:$(unused_port)/v1" hello
+    events_end 4 true
+}
+
+@test "wire: nobody listens" {
+    use_history
+    port=$(unused_port)
+    export OPENAI_API_KEY=test-key CHAT_MODEL=m
+    run_expect 4 chat --base-url "http://127.0.0.1:$port/v1" hello
+    stdout_empty
+    stderr_is "chat: cannot connect to '127.0.0.1:$port': Connection refused"
+    json_is history.jsonl '.role + ":" + .content' user:hello
+}
+
+@test "wire: URLs that are none" {
+    use_history
+    export OPENAI_API_KEY=test-key CHAT_MODEL=m
+    for url in ftp://127.0.0.1/v1 file:///etc/passwd nonsense://x 'http://' 'http:///v1' 127.0.0.1 ''; do
+        run_expect 2 chat --base-url "$url" hello
+        stdout_empty
+        one_line_of_stderr
+    done
+}
+
+@test "wire: TLS to a server that speaks none" {
+    start_llm --reply hi
+    run_expect 4 chat --connect-timeout 1s --base-url "https://127.0.0.1:$LLM_PORT/v1" hello
+    stdout_empty
+    one_line_of_stderr
+    stderr_has "127.0.0.1:$LLM_PORT"
+    requests_are 0
+}
+
+# took_less MS COMMAND...
+took_less() {
+    local limit=$1 start
+    shift
+    start=$(date +%s%3N)
+    "$@" || return 1
+    [[ $(($(date +%s%3N) - start)) -lt $limit ]] || fail "took more than $limit ms"
+}
+
+@test "wire: a connection that is never established ends at --connect-timeout" {
+    start_llm --no-accept
+    took_less 4000 run_expect 4 chat --connect-timeout 1s hello
+    stdout_empty
+    stderr_is "chat: cannot connect to '127.0.0.1:$LLM_PORT': no connection within 1 s (connect time-out)"
+}
+
+@test "wire: silence before any answer ends at --idle-timeout" {
+    use_history
+    start_llm --accept-silent
+    took_less 4000 run_expect 4 chat --idle-timeout 1s hello
+    stdout_empty
+    stderr_is "chat: no answer from '127.0.0.1:$LLM_PORT': nothing came within 1 s (idle time-out)"
+    json_is history.jsonl .role user
+}
+
+@test "wire: silence in the middle keeps what came" {
+    use_history
+    start_llm openai/stall
+    took_less 4000 run_expect 7 chat --idle-timeout 1s hello
+    stdout_is 'Hello, world.'
+    stderr_is 'chat: answer is incomplete: nothing came within 1 s (idle time-out)'
+    json_is history.jsonl '[.role, .content, .finish_reason] | tojson' '["user","hello",null]' \
+        '["assistant","Hello, world.","error"]'
+}
+
+@test "wire: an answer that takes longer than the idle time-out, without a pause of that length, is none" {
+    start_llm --set 'chunk: event' --set 'delay: 400ms' openai/normal
+    run_expect 0 chat --idle-timeout 1s hello
+    stdout_is 'Hello, world.'
+}
+
+@test "wire: wrong time-outs" {
+    use_echo
+    for option in --connect-timeout --idle-timeout; do
+        for bad in x -1 1.5 '' 99999999999999999999; do
+            run_expect 2 chat "$option=$bad" hello
+            stderr_has "bad value '$bad' for $option"
+        done
+        run_expect 0 chat "$option=0" hello
+    done
+}
+
+@test "wire: headers without end, and a body without end of its error" {
+    printf '%s\n' raw 'mark: |' 'eol: crlf' 'repeat: forever' 'fill: @ 400 and more ' '' 'HTTP/1.1 200 OK' \
+        '|X-More: @' >headers.http
+    printf '%s\n' 'status: 500' 'transfer: chunked' 'mark: |' 'repeat: forever' 'fill: @ 4000 on and ' '' \
+        'an error |that goes @' >body.http
+    start_llm ./headers.http ./body.http
+    took_less 8000 run_expect 4 chat hello
+    one_line_of_stderr
+    took_less 8000 run_expect 5 chat hello
+    one_line_of_stderr
+    stderr_has 'HTTP 500: an error'
+}
+
+@test "wire: --models lists what the server offers" {
+    start_llm --models b,a:1 --reply hi
+    run_expect 0 chat --models
+    stdout_is openai:b openai:a:1
+    stderr_empty
+    run_expect 0 chat --models -p echo
+    stdout_is echo:echo
+    run_expect 2 chat --models hello
+    stdout_empty
+    stderr_is "chat: --models takes no prompt (see 'chat --help')"
+}
+
+@test "wire: --models that fails" {
+    printf '%s\n' 'path: /v1/models' 'status: 401' '' '{"error":{"message":"wrong key test-key"}}' >denied.http
+    start_llm ./denied.http --reply hi
+    run_expect 3 chat --models
+    stdout_empty
+    stderr_is 'chat: HTTP 401: wrong key ***'
+    run_expect 4 chat --models --base-url "http://127.0.0.1:$(unused_port)/v1"
+    one_line_of_stderr
+}
