@@ -1,0 +1,17 @@
+#!/bin/sh
+# basic: one question, one answer, in a session of its own.
+#
+#   basic.sh [QUESTION]...
+#
+# chat's exit status tells what went wrong; `man chat` has all of them.
+set -u
+
+status=0
+chat --new -- "${*:-In one sentence: what is a pipe in Unix?}" || status=$?
+case $status in
+3) echo "${0##*/}: is the key right?" >&2 ;;
+4 | 5) echo "${0##*/}: the server cannot be reached or is busy; it is worth another try" >&2 ;;
+7) echo "${0##*/}: the answer is incomplete; what came of it is in the history" >&2 ;;
+8) echo "${0##*/}: the answer is complete, but it is not in the history" >&2 ;;
+esac
+exit "$status"
