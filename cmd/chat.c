@@ -147,7 +147,7 @@ static int run(struct chat *c)
     struct err e = ERR_INIT, asked = ERR_INIT;
     int status = 0;
 
-    t->ask.limits.cancel_fd = interrupt_begin(&e);
+    c->history.cancel_fd = t->ask.limits.cancel_fd = interrupt_begin(&e);
     if (t->ask.limits.cancel_fd < 0)
         die_err(&e);
     events_session(&c->events, t->session);

@@ -25,7 +25,7 @@ static size_t print_id(struct out *out, const struct session *s)
     struct buf id = BUF_INIT(BUF_SMALL);
     size_t length;
 
-    vis_add_line(&id, str_of(s->id), out->terminal);
+    vis_add_line(&id, (struct str){s->id, s->id_len}, out->terminal);
     length = id.len;
     out_style(out, STYLE_ID);
     out_raw(out, buf_str(&id));

@@ -510,6 +510,23 @@ END
     lines_are_whole 4
 }
 
+@test "turn: interrupted while another program holds the lock, it does not wait on" {
+    use_history
+    use_echo
+    run_expect 0 chat -s s first
+    flock "$HISTORY" sh -c 'touch locked; sleep 10; touch released' 3>&- 4>&- &
+    BACKGROUND+=("$!")
+    wait_for test -e locked
+    background chat -s s second
+    sleep 0.3
+    kill -INT "$BG"
+    finish 130
+    stdout_empty
+    stderr_is "chat: cannot lock '$HISTORY': another program holds it"
+    [[ ! -e released ]]
+    lines_are_whole 2
+}
+
 @test "turn: a history that is replaced while it waits for the lock" {
     use_history
     use_echo

@@ -26,12 +26,10 @@ struct append {
     bool torn;        /* the last line has no newline */
 };
 
-/* Takes the exclusive lock of an open file, waiting up to wait_ms for it. 0, or -1 with a message
- * that names `path`. Closing the file gives the lock back. */
-int append_lock(int fd, const char *path, int wait_ms, struct err *e);
 /* Opens `path`, made with mode 0600 when it is missing, and locks it. A link, FIFO, device or
- * directory is refused. Nothing is written. */
-int append_open(struct append *a, const char *path, struct err *e);
+ * directory is refused. Nothing is written. Other writers are waited for up to APPEND_LOCK_MS, and
+ * only a moment once cancel_fd (-1: none) is readable. */
+int append_open(struct append *a, const char *path, int cancel_fd, struct err *e);
 /* Writes whole lines at the end, with a newline before them when the last line is torn. With `sync`
  * they are on the disk on return. -1: the file is as long as it was. */
 int append_write(struct append *a, struct str lines, bool sync, struct err *e);

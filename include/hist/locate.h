@@ -32,6 +32,7 @@ struct history {
     bool dir_exists;     /* nothing has to be made first; always so when explicit */
     bool trusted;        /* the pointer may be followed; so when dir is still to be made */
     bool sync;           /* fdatasync before success is reported (CHAT_FSYNC); true after locate */
+    int cancel_fd;       /* readable: do not wait for other writers any longer; -1 after locate */
 };
 
 /* Finds the enclosing repository's root from `cwd`: the nearest directory, itself included, that

@@ -2,21 +2,43 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdint.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/io.h"
 
 /* The longest sleep between two attempts at a lock. */
-#define NAP_MAX_NS 50000000L
+#define NAP_MAX_MS 50
+/* How long it is still tried once the caller wants to be gone. */
+#define HURRY_MS 80
 
-static int lock_until(int fd, const char *path, int64_t deadline, struct err *e)
+/* A wait for a lock: until when, and what cuts it short. */
+struct patience {
+    int64_t deadline; /* clock_ticks */
+    int cancel_fd;    /* -1: nothing, or it has happened */
+};
+
+/* Sleeps. When it is cut short, what is left of the wait is short too. */
+static void nap(struct patience *p, int ms)
 {
-    long nap = 200000;
+    struct pollfd cancel = {.fd = p->cancel_fd, .events = POLLIN};
+    int64_t soon;
+
+    if (poll(&cancel, 1, ms) <= 0)
+        return;
+    soon = clock_ticks() + HURRY_MS;
+    p->cancel_fd = -1;
+    if (soon < p->deadline)
+        p->deadline = soon;
+}
+
+static int take_lock(int fd, const char *path, struct patience *p, struct err *e)
+{
+    int ms = 1;
 
     /* flock would wait for ever, and an alarm to end it would be seen by the whole program. */
     while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
@@ -24,20 +46,12 @@ static int lock_until(int fd, const char *path, int64_t deadline, struct err *e)
             continue;
         if (errno != EWOULDBLOCK)
             return err_sys(e, errno, "cannot lock '%s'", path);
-        if (clock_ticks() >= deadline)
+        if (clock_ticks() >= p->deadline)
             return err_set(e, ERR_FAILURE, "cannot lock '%s': another program holds it", path);
-
-        struct timespec span = {0, nap};
-
-        nanosleep(&span, NULL);
-        nap = nap * 2 < NAP_MAX_NS ? nap * 2 : NAP_MAX_NS;
+        nap(p, ms);
+        ms = ms * 2 < NAP_MAX_MS ? ms * 2 : NAP_MAX_MS;
     }
     return 0;
-}
-
-int append_lock(int fd, const char *path, int wait_ms, struct err *e)
-{
-    return lock_until(fd, path, clock_ticks() + wait_ms, e);
 }
 
 /* Does the path still name the open file? Another program may have renamed a new one over it
@@ -63,9 +77,9 @@ static int inspect(struct append *a, const struct stat *st, struct err *e)
     return 0;
 }
 
-int append_open(struct append *a, const char *path, struct err *e)
+int append_open(struct append *a, const char *path, int cancel_fd, struct err *e)
 {
-    int64_t deadline = clock_ticks() + APPEND_LOCK_MS;
+    struct patience patience = {clock_ticks() + APPEND_LOCK_MS, cancel_fd};
 
     *a = (struct append){.fd = -1, .path = path};
     for (;;) {
@@ -74,7 +88,7 @@ int append_open(struct append *a, const char *path, struct err *e)
         a->fd = io_open_regular(path, O_RDWR | O_APPEND | O_CREAT, 0600, NULL, NULL, e);
         if (a->fd < 0)
             return -1;
-        if (lock_until(a->fd, path, deadline, e) < 0)
+        if (take_lock(a->fd, path, &patience, e) < 0)
             break;
         if (fstat(a->fd, &st) < 0) {
             err_sys(e, errno, "cannot open '%s'", path);
@@ -86,7 +100,7 @@ int append_open(struct append *a, const char *path, struct err *e)
             return 0;
         }
         append_close(a);
-        if (clock_ticks() >= deadline)
+        if (clock_ticks() >= patience.deadline)
             return err_set(e, ERR_FAILURE, "cannot open '%s': it is replaced all the time", path);
     }
     append_close(a);

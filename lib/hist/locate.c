@@ -130,7 +130,7 @@ int locate(struct history *h, const struct locate_from *from, struct err *e)
     char *root = NULL;
     int result = 0;
 
-    *h = (struct history){.sync = true};
+    *h = (struct history){.sync = true, .cancel_fd = -1};
     if (from->state_home)
         h->register_path = path_join(from->state_home, "chathist/histories");
 

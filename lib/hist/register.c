@@ -94,7 +94,7 @@ int register_enter(const char *register_path, const char *dir, uint64_t inode, s
     int result = -1;
 
     add_entry(&entry, dir, inode);
-    if (io_make_dirs(parent, e) < 0 || append_open(&a, register_path, e) < 0)
+    if (io_make_dirs(parent, e) < 0 || append_open(&a, register_path, -1, e) < 0)
         goto out;
     result = look_up(a.fd, register_path, buf_str(&entry), e);
     if (result == 0) {

@@ -111,7 +111,7 @@ static int write_lines(const struct history *h, struct draft *drafts, const stru
     struct buf lines = BUF_INIT(SIZE_MAX);
     int result = -1;
 
-    if (append_open(&a, h->path, e) < 0)
+    if (append_open(&a, h->path, h->cancel_fd, e) < 0)
         return -1;
     if (read_tail(&a, &tail, e) == 0 &&
         format_lines(drafts, missing, count, buf_str(&tail), &lines, e) == 0)

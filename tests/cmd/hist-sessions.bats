@@ -194,3 +194,14 @@ times() {
     stdout_line 2 141
     stderr_empty
 }
+
+@test "hist-sessions: an id with a NUL in it is whole, and does not hide another" {
+    printf '%s\n' '{"id":"1","session_id":"a\u0000b","timestamp":"t","role":"user","content":"x"}' \
+        '{"id":"2","session_id":"a","timestamp":"t","role":"user","content":"y"}' >"$HISTORY"
+    run_expect 0 hist-sessions
+    stdout_bytes_are 'a\tt\t1\ty\na\0000b\tt\t1\tx\n'
+    run_expect 0 hist-sessions --json
+    stdout_json '.session_id | @json' '"a"' '"a\u0000b"'
+    run_expect 0 hist-show --json a
+    stdout_json .content y
+}
