@@ -103,6 +103,8 @@ static void append_text(struct target *t, struct draft *d, char **words, size_t 
     if (count == 0 &&
         prompt_add_stdin(&text, t->quiet ? NULL : "waiting for standard input", &e) < 0)
         die_err(&e);
+    if (count == 0 && text.len == 0)
+        die_usage("no text: give it as an argument or on standard input");
     prompt_add_words(&text, words, count);
     draft_set_text(d, FIELD_CONTENT, buf_str(&text));
     append(t, d, 1);

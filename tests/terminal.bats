@@ -153,12 +153,23 @@ hostile_history() {
         on_terminal hist-show $args
         harmless "$OUT" color
     done
-    run_expect 0 env NO_COLOR=1 "$TESTS/on-tty" --raw hist-load evil
+    # Its id is none that chat takes.
+    run_expect 2 env NO_COLOR=1 "$TESTS/on-tty" --raw hist-load evil
     harmless "$OUT"
-    stdout_has needle '<U+202E>'
+    stdout_has 'cannot continue session' '<U+202E>'
+    hist_line s user $'needle \e[31m\u202e' >>"$HISTORY"
     run_expect 0 env NO_COLOR=1 "$TESTS/on-tty" --raw hist-load s
     harmless "$OUT"
-    stdout_has 'tool call'
+    stdout_has 'tool call' 'needle ^[[31m<U+202E>'
+}
+
+@test "terminal: times are local there, and in UTC in a pipe" {
+    use_history
+    hist_line s user hello '2026-01-02T03:04:05.000000+00:00' >"$HISTORY"
+    TZ=Asia/Tokyo run_expect 0 hist-show s
+    stdout_is '[user] 2026-01-02 03:04:05' hello ''
+    NO_COLOR=1 TZ=Asia/Tokyo run_expect 0 on_tty hist-show s
+    stdout_is $'[user] 2026-01-02 12:04\r' $'hello\r' $'\r'
 }
 
 @test "terminal: hist-sessions of a hostile history" {

@@ -22,7 +22,5 @@ struct show {
 /* Prints a session's thread. Ends the program when it cannot be read. Returns how many messages it
  * holds. */
 size_t show_session(struct out *o, const struct history *h, const char *id, const struct show *s);
-/* A line's time as people read it: `2024-06-27 15:00:00` in UTC; as stored when it is no time. */
-void show_time(struct out *o, struct str timestamp);
 
 #endif

@@ -6,12 +6,16 @@
 #include "front/start.h"
 #include "hist/message.h"
 
-void show_time(struct out *o, struct str timestamp)
+/* A line's time as people read it: `2024-06-27 15:00:00` in UTC, on a terminal their own, to the
+ * minute; as stored when it is no time. */
+static void show_time(struct out *o, struct str timestamp)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
     int64_t us;
 
-    if (clock_parse_iso(timestamp, &us)) {
+    if (clock_parse_iso(timestamp, &us) && o->terminal) {
+        clock_add_local(&text, us);
+    } else if (clock_parse_iso(timestamp, &us)) {
         clock_add_iso(&text, us);
         text.data[10] = ' ';
         buf_truncate(&text, 19);

@@ -277,3 +277,13 @@ END
     stdout_matches '^[0-9]{13}-[0-9a-f]{8}$'
     lines_are 1
 }
+
+@test "hist-append: nothing to store is an error" {
+    run_expect 2 hist-append </dev/null
+    stdout_empty
+    stderr_is "hist-append: no text: give it as an argument or on standard input (see 'hist-append --help')"
+    run_expect 2 hist-append < <(:)
+    [[ ! -e $HISTORY ]]
+    run_expect 0 hist-append ''
+    stored .content ''
+}

@@ -1,0 +1,561 @@
+#!/usr/bin/env bats
+#
+# Bad input, for every program: one table, and what must hold for each row of it.
+
+load helper
+
+# PROGRAM | arguments that work on the history of `good_history` | reads or writes | its status for failures
+TABLE='
+chat          | -s good hello | writes | 1
+hist-append   | -s good hello | writes | 2
+hist-load     | good          | reads  | 2
+hist-new      | --reset good  | writes | 2
+hist-search   | needle        | reads  | 2
+hist-sessions |               | reads  | 2
+hist-show     | good          | reads  | 2
+'
+
+setup_file() {
+    export GARBAGE=$BATS_FILE_TMPDIR/garbage
+    mkdir "$GARBAGE"
+    python3 - "$GARBAGE" <<'END'
+import json, os, random, sys
+
+def line(**fields):
+    value = {"id": "1", "session_id": "other", "timestamp": "2024-06-27T15:00:00Z", "role": "user", "content": "x"}
+    value.update(fields)
+    return json.dumps({k: v for k, v in value.items() if v is not ...}).encode()
+
+def good(text):
+    return line(session_id="good", content=text) + b"\n"
+
+# NAME: (bytes, how many bad lines they are; None: it is not said)
+random.seed(5)
+whole = line()
+kinds = {
+    "nothing": (b"", 0),
+    "random bytes": (bytes(random.randrange(256) for _ in range(20000)), None),
+    "NULs": (bytes(5000), 1),
+    "NULs on lines": (b"\0\0\0\n" * 10, 10),
+    "torn lines": (b"\n".join(whole[:n] for n in range(1, len(whole))), len(whole) - 1),
+    "70 MiB line": (line(content="y" * (70 << 20)), 1),
+    "70 MiB of braces": (b'{"a":' * (14 << 20), 1),
+    "blank lines": (b"\n \n\t\n\r\n" * 1000, 0),
+    "no objects": (b'[]\n"text"\n17\nnull\ntrue\n[{"id":"1"}]', 6),
+    "two values": (whole + whole + b"\n" + whole + b" 1\n" + whole + b",", 3),
+    "deep nesting": (b"[" * 200000 + b"\n" + b'{"a":' * 200000 + b"\n" + line()[:-1] + b',"x":' + b"[" * 100000 + b"]" * 100000 + b"}", None),
+    "missing fields": (b"\n".join([b"{}"] + [line(**{f: ...}) for f in ("id", "session_id", "timestamp", "role", "content")]), 6),
+    "wrong types": (b"\n".join(line(**{f: v}) for f in ("id", "session_id", "timestamp", "role") for v in (None, 5, [], {}, True)), 20),
+    "wrong content": (b"\n".join(line(content=v) for v in (5, [], {}, ["x"], False)), 5),
+    "odd optional fields": (b"\n".join(line(**{f: v}) for f in ("images", "files", "tool_calls", "replaces", "reset", "reply_to", "usage")
+                                       for v in (None, 5, "x", [5], {"a": 1}, True)), 0),
+    "broken JSON": (b'{"id":"1",}\n{id:1}\n{"a":NaN}\n{"a":01}\n{"a":"\\x"}\n{"a":"\t"}\n{"a":"\\u12"}\n{"a" "b"}\n{"a":tru}', 9),
+    "invalid UTF-8": (whole.replace(b'"x"', b'"\xff\xc0\x80\xed\xa0\x80\xf5"'), None),
+    "duplicate keys": (whole[:-1] + b',"role":"tool","content":"z","content":"last"}', 0),
+    "lone surrogates": (whole.replace(b'"x"', b'"\\ud800 \\udc00 \\udc00\\ud800"'), 0),
+    "CRLF": (whole + b"\r\n" + whole + b"\r", 0),
+    "long ids": (line(id="i" * 100000, session_id="s" * 100000, role="r" * 100000), 0),
+    "NULs in fields": (line(id="a\0b", session_id="a\0b", role="a\0b", timestamp="\0"), 0),
+    "control characters": (line(id="\x1b[2J", session_id="\x1b]0;x\x07", role="\n\t", timestamp="\x9b"), 0),
+}
+for name, (text, bad) in kinds.items():
+    directory = os.path.join(sys.argv[1], name)
+    os.mkdir(directory)
+    bom = b"\xef\xbb\xbf" if name == "CRLF" else b""
+    with open(os.path.join(directory, "between"), "wb") as f:
+        f.write(bom + good("a needle") + text + b"\n" + good("two needles"))
+    with open(os.path.join(directory, "alone"), "wb") as f:
+        f.write(text)
+    with open(os.path.join(directory, "bad"), "w") as f:
+        f.write("" if bad is None else str(bad))
+END
+}
+
+setup() {
+    sandbox
+    use_echo
+    use_history
+    TOOLS=() TOOL='' ARGS=()
+    mapfile -t TOOLS < <(sed -n 's/^\([a-z-]*\) *|.*/\1/p' <<<"$TABLE")
+}
+
+# row TOOL: what the table says of it, in TOOL, ARGS, KIND and FAILURE.
+row() {
+    local line words
+    TOOL=$1
+    line=$(grep "^$1 *|" <<<"$TABLE")
+    IFS='|' read -r _ words KIND FAILURE <<<"$line"
+    read -ra ARGS <<<"$words"
+    KIND=${KIND// /} FAILURE=${FAILURE// /}
+}
+
+# Two lines of session `good`, each with a needle.
+good_history() {
+    cp "$GARBAGE/nothing/between" "$HISTORY"
+}
+
+# kept FILE: does the history still begin with these bytes, and for a reader end there?
+kept() {
+    local size
+    size=$(stat -c %s "$1")
+    cmp -s -n "$size" "$1" "$HISTORY" || fail 'the history changed' || return 1
+    [[ $KIND == writes || $(stat -c %s "$HISTORY") == "$size" ]] || fail 'the history grew'
+}
+
+# has_stored: a writer added whole lines to the good history.
+has_stored() {
+    [[ $(wc -l <"$HISTORY") -gt 2 ]] || fail 'nothing was stored' || return 1
+    jq -e .content "$HISTORY" >/dev/null || fail 'the history is damaged'
+}
+
+# complains TEXT: one line on stderr, of the documented form, that has this in it.
+complains() {
+    [[ $(wc -l <"$ERR") -eq 1 ]] || fail 'stderr: wanted one line' || return 1
+    stderr_matches "^$TOOL: [^A-Z ].*[^.]\$" || return 1
+    stderr_has "$1"
+}
+
+# with REDIRECTION COMMAND...: the command with that, in the shell's words.
+with() {
+    local redirection=$1
+    shift
+    # shellcheck disable=SC2016
+    bash -c 'exec "$@" '"$redirection" - "$@"
+}
+
+# without_rights COMMAND...: root too must ask for permission.
+without_rights() {
+    if [[ $EUID -eq 0 ]]; then
+        setpriv --bounding-set=-dac_override,-dac_read_search "$@"
+    else
+        "$@"
+    fi
+}
+
+# options_of TOOL: `LETTER|--NAME KIND` a line, from the table that feeds its parser.
+options_of() {
+    "$1" --completion-table | awk -F '\t' '$2 != "" { kind = $3 == "flag" ? "flag" : "value"
+        print $2, kind; if ($1 != "") print $1, kind }'
+}
+
+@test "bad input: every program has its row" {
+    local file
+    for file in "$ROOT"/cmd/*.c; do
+        file=$(basename "$file" .c)
+        [[ " ${TOOLS[*]} " == *" $file "* ]] || fail "no row for $file"
+    done
+    [[ ${#TOOLS[@]} -ge 7 ]]
+}
+
+@test "bad input: the arguments of the table work, and readers read" {
+    local tool
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        good_history
+        run_expect 0 "$TOOL" "${ARGS[@]}"
+        stderr_empty
+        [[ -s $OUT ]] || fail 'no output'
+        kept "$GARBAGE/nothing/between"
+        if [[ $KIND == writes ]]; then has_stored; fi
+    done
+}
+
+@test "bad input: unknown options" {
+    local tool option
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        for option in --no-such-option --no-such=option -@ -@x; do
+            run_expect 2 "$TOOL" "$option" "${ARGS[@]}"
+            stdout_empty
+            complains "unknown "
+            stderr_has "'${option:0:2}" "(see '$TOOL --help')"
+        done
+    done
+    [[ -z $(ls -A) && -z $(ls -A "$HOME") ]]
+}
+
+@test "bad input: options without their argument, flags with one" {
+    local tool option kind
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        options_of "$TOOL" >"$TMPDIR/options"
+        [[ $(wc -l <"$TMPDIR/options") -ge 8 ]] || fail "no options of $TOOL"
+        while read -r option kind; do
+            [[ $kind == value || $option == --* ]] || continue
+            if [[ $kind == value ]]; then
+                run_expect 2 "$TOOL" "$option"
+                complains "option '$option' needs an argument"
+            else
+                run_expect 2 "$TOOL" "$option=x"
+                complains "option '$option=x' takes no argument"
+            fi
+            stdout_empty
+        done <"$TMPDIR/options"
+    done
+    [[ -z $(ls -A) && -z $(ls -A "$HOME") ]]
+}
+
+@test "bad input: --help and --version need nothing and go to stdout" {
+    local tool
+    mkdir "$HISTORY"
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        CHAT_SESSION='not an id' run_expect 0 "$TOOL" --help
+        stderr_empty
+        stdout_line 1 "$(grep -m 1 '^usage: ' "$OUT")"
+        stdout_matches "^usage: $TOOL " "^$TOOL - " '^  -h, --help ' '^  -V, --version '
+        run_expect 0 "$TOOL" -V
+        stderr_empty
+        stdout_matches "^$TOOL \\(chathist\\) [0-9]+\\.[0-9]+\\.[0-9]+\$"
+        lines_are 1
+        run_expect "$FAILURE" with '>/dev/full' "$TOOL" --help
+        complains 'cannot write to standard output'
+    done
+}
+
+# ---- a history that is none
+
+@test "bad input: a directory, link, FIFO, socket or device as history" {
+    local tool file what
+    mkdir directory
+    mkfifo fifo
+    good_history
+    ln -s "$HISTORY" link
+    ln -s nowhere dangling
+    ln -s link second-link
+    python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("socket")'
+    find . | sort >"$TMPDIR/before"
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        for what in 'directory is a directory' 'fifo is a FIFO' 'link is a symbolic link' 'dangling is a symbolic link' \
+            'second-link is a symbolic link' 'socket is a socket' '/dev/null is a device' '/dev/full is a device' '/dev/tty '; do
+            file=${what%% *}
+            RUN_LIMIT=5 run_expect "$FAILURE" "$TOOL" --history "$file" "${ARGS[@]}"
+            stdout_empty
+            complains "cannot open '$file': ${what#* }"
+        done
+    done
+    find . | sort >"$TMPDIR/after"
+    same 'list of files' "$TMPDIR/before" "$TMPDIR/after"
+    same history "$GARBAGE/nothing/between" "$HISTORY"
+}
+
+@test "bad input: a name that is too long, a file as directory, no name" {
+    local tool name
+    name=$(printf '%0300d' 1)
+    good_history
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        run_expect "$FAILURE" "$TOOL" --history "$name" "${ARGS[@]}"
+        stdout_empty
+        complains "cannot open '$name': File name too long"
+        run_expect "$FAILURE" "$TOOL" --history "$HISTORY/x" "${ARGS[@]}"
+        stdout_empty
+        complains "cannot open '$HISTORY/x': Not a directory"
+    done
+    same history "$GARBAGE/nothing/between" "$HISTORY"
+}
+
+@test "bad input: a history that may not be read" {
+    local tool
+    good_history
+    chmod 000 "$HISTORY"
+    without_rights true || skip 'cannot give up rights here'
+    if without_rights cat "$HISTORY" >/dev/null 2>&1; then skip 'everything can be read here'; fi
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        run_expect "$FAILURE" without_rights "$TOOL" "${ARGS[@]}"
+        stdout_empty
+        complains "cannot open '$HISTORY': Permission denied"
+    done
+    chmod 600 "$HISTORY"
+    same history "$GARBAGE/nothing/between" "$HISTORY"
+}
+
+@test "bad input: a history that may not be written: readers read, writers say so" {
+    local tool
+    good_history
+    chmod 400 "$HISTORY"
+    without_rights true || skip 'cannot give up rights here'
+    if without_rights sh -c ": 2>/dev/null >>'$HISTORY'"; then skip 'everything can be written here'; fi
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        if [[ $KIND == reads ]]; then
+            run_expect 0 without_rights "$TOOL" "${ARGS[@]}"
+            stderr_empty
+            [[ -s $OUT ]]
+        else
+            [[ $TOOL != chat ]] || FAILURE=8
+            run_expect "$FAILURE" without_rights "$TOOL" "${ARGS[@]}"
+            stderr_has "$TOOL: cannot open '$HISTORY': Permission denied"
+        fi
+    done
+    same history "$GARBAGE/nothing/between" "$HISTORY"
+}
+
+@test "bad input: an empty history, and none" {
+    local tool status
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        case $TOOL in
+        hist-search) status=1 ;;
+        hist-show | hist-load) status=1 ;;
+        *) status=0 ;;
+        esac
+        rm -f "$HISTORY.session"
+        : >"$HISTORY"
+        run_expect "$status" "$TOOL" "${ARGS[@]}"
+        case $TOOL in
+        hist-show | hist-load) complains "no session 'good'" ;;
+        *) stderr_empty ;;
+        esac
+        if [[ $KIND == reads ]]; then
+            stdout_empty
+            [[ ! -s $HISTORY ]]
+        fi
+        rm -f "$HISTORY" "$HISTORY.session"
+        run_expect "$status" "$TOOL" "${ARGS[@]}"
+        if [[ $KIND == reads ]]; then
+            stdout_empty
+            [[ ! -e $HISTORY ]]
+        else
+            [[ $(stat -c %a "$HISTORY") == 600 ]]
+        fi
+    done
+}
+
+# ---- a history of garbage
+
+# found: what the program shows of the two good lines.
+found() {
+    case $TOOL in
+    hist-sessions) stdout_matches $'^good\t2024-06-27T15:00:00Z\t[23]\ta needle$' ;;
+    hist-search)
+        stdout_has $'good\t1\t2024-06-27T15:00:00Z\tuser\ta needle\n' $'good\t1\t2024-06-27T15:00:00Z\tuser\ttwo needles\n' || return 1
+        lines_are 2
+        ;;
+    hist-show | hist-load) stdout_is '[user] 2024-06-27 15:00:00' 'a needle' '' '[user] 2024-06-27 15:00:00' 'two needles' '' ;;
+    chat) stdout_has 'a needle' 'two needles' 'hello' ;;
+    hist-append | hist-new) lines_are 1 ;;
+    esac
+}
+
+# said BAD: the number of bad lines, or fewer when it did not parse them all; hist-sessions parses them all.
+said() {
+    local line="skipped $1 bad lines in '$HISTORY'"
+    [[ $1 != 1 ]] || line=${line/lines/line}
+    case $TOOL:$1 in
+    hist-append:* | *:0) stderr_empty ;;
+    hist-sessions:?*) stderr_is "$TOOL: $line" ;;
+    *) if [[ -s $ERR ]]; then complains "skipped "; fi ;;
+    esac
+}
+
+@test "bad input: garbage among the lines changes nothing and is left as it is" {
+    local tool kind
+    for kind in "$GARBAGE"/*; do
+        for tool in "${TOOLS[@]}"; do
+            row "$tool"
+            cp "$kind/between" "$HISTORY"
+            run_expect 0 "$TOOL" "${ARGS[@]}" || fail "garbage: $kind"
+            found || fail "garbage: $kind"
+            said "$(cat "$kind/bad")" || fail "garbage: $kind"
+            kept "$kind/between" || fail "garbage: $kind"
+            if [[ $KIND == writes ]]; then
+                tail -n 1 "$HISTORY" | jq -e '.session_id == "good"' >"$TMPDIR/jq" || fail "garbage: $kind, nothing stored"
+            fi
+        done
+    done
+}
+
+@test "bad input: garbage alone is no history, and is appended to" {
+    local tool kind
+    for kind in "$GARBAGE"/{nothing,'random bytes',NULs,'torn lines','two values','deep nesting',CRLF}; do
+        for tool in "${TOOLS[@]}"; do
+            row "$tool"
+            rm -f "$HISTORY.session"
+            cp "$kind/alone" "$HISTORY"
+            case $TOOL in
+            hist-show | hist-load) run_expect 1 "$TOOL" "${ARGS[@]}" ;;
+            hist-search) run_expect 1 "$TOOL" "${ARGS[@]}" ;;
+            *) run_expect 0 "$TOOL" "${ARGS[@]}" ;;
+            esac || fail "garbage: $kind"
+            kept "$kind/alone" || fail "garbage: $kind"
+            if [[ $KIND == writes ]]; then
+                tail -n 1 "$HISTORY" | jq -e '.session_id == "good"' >"$TMPDIR/jq" || fail "garbage: $kind, nothing stored"
+            fi
+        done
+    done
+}
+
+# ---- standard streams
+
+@test "bad input: a full disk behind stdout is an error, and what was to be stored is" {
+    local tool
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        good_history
+        run_expect "$FAILURE" with '>/dev/full' "$TOOL" "${ARGS[@]}"
+        complains 'cannot write to standard output: No space left on device'
+        kept "$GARBAGE/nothing/between"
+        if [[ $KIND == writes ]]; then has_stored; fi
+    done
+}
+
+@test "bad input: a closed stdout is an error, and nothing of it gets into the history" {
+    local tool
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        good_history
+        run_expect "$FAILURE" with '>&-' "$TOOL" "${ARGS[@]}"
+        complains 'cannot write to standard output: Bad file descriptor'
+        kept "$GARBAGE/nothing/between"
+        if [[ $KIND == writes ]]; then has_stored; fi
+    done
+}
+
+@test "bad input: a closed stdin is no input" {
+    local tool
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        good_history
+        run_expect 0 with '<&-' "$TOOL" "${ARGS[@]}"
+        stderr_empty
+        found
+        kept "$GARBAGE/nothing/between"
+        if [[ $KIND == writes ]]; then has_stored; fi
+    done
+    remember "$HISTORY"
+    for tool in 'hist-append -s s' 'hist-append --json' 'hist-show -' 'hist-load -' 'hist-search -s - x'; do
+        TOOL=${tool%% *}
+        # shellcheck disable=SC2086
+        run_expect 2 with '<&-' $tool
+        stdout_empty
+        complains 'standard input: Bad file descriptor'
+    done
+    TOOL=chat
+    run_expect 2 with '<&-' chat
+    complains 'no prompt'
+    unchanged "$HISTORY"
+}
+
+@test "bad input: a directory as stdin" {
+    local tool
+    good_history
+    mkdir directory
+    for tool in 'hist-append -s s' 'hist-append --json' 'hist-show -' 'hist-load -' 'hist-search -s - x'; do
+        TOOL=${tool%% *}
+        # shellcheck disable=SC2086
+        run_expect 2 with '<directory' $tool
+        stdout_empty
+        complains 'standard input: Is a directory'
+    done
+    same history "$GARBAGE/nothing/between" "$HISTORY"
+}
+
+@test "bad input: a closed or full stderr loses the message and nothing else" {
+    local tool redirection
+    for redirection in '2>&-' '2>/dev/full'; do
+        for tool in "${TOOLS[@]}"; do
+            row "$tool"
+            # With something to say.
+            cp "$GARBAGE/broken JSON/between" "$HISTORY"
+            CHAT_SESSION=pinned run_expect 0 with "$redirection" "$TOOL" "${ARGS[@]}"
+            found
+            kept "$GARBAGE/broken JSON/between"
+            if [[ $KIND == writes ]]; then
+                tail -n 1 "$HISTORY" | jq -e '.session_id == "good"' >"$TMPDIR/jq"
+            fi
+            run_expect 2 with "$redirection" "$TOOL" --no-such-option
+            stdout_empty
+        done
+    done
+}
+
+@test "bad input: all three closed" {
+    local tool
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        cp "$GARBAGE/broken JSON/between" "$HISTORY"
+        run_expect "$FAILURE" with '<&- >&- 2>&-' "$TOOL" "${ARGS[@]}"
+        kept "$GARBAGE/broken JSON/between"
+        if [[ $KIND == writes ]]; then
+            tail -n 1 "$HISTORY" | jq -e '.session_id == "good"' >"$TMPDIR/jq"
+            run_expect 0 hist-show --json good
+            [[ $(wc -l <"$OUT") -gt 2 || $TOOL == hist-new ]]
+        fi
+    done
+}
+
+@test "bad input: a pipe that nobody reads ends a program quietly, with what was to be stored" {
+    local tool
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        good_history
+        # shellcheck disable=SC2016
+        run_expect 141 bash -c 'exec 5> >(exec <&-); wait $!; exec "$@" >&5 5>&-' - "$TOOL" "${ARGS[@]}"
+        stderr_empty
+        kept "$GARBAGE/nothing/between"
+        if [[ $KIND == writes ]]; then has_stored; fi
+        # Also for those whose parents ignore the signal.
+        good_history
+        # shellcheck disable=SC2016
+        run_expect 141 bash -c 'trap "" PIPE; exec 5> >(exec <&-); wait $!; exec "$@" >&5 5>&-' - "$TOOL" "${ARGS[@]}"
+        stderr_empty
+        kept "$GARBAGE/nothing/between"
+        if [[ $KIND == writes ]]; then has_stored; fi
+    done
+}
+
+# ---- what else is read
+
+@test "bad input: a configuration that cannot be read" {
+    local tool config=$HOME/.config/chathist/config
+    good_history
+    mkdir -p "$config"
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        run_expect "$FAILURE" "$TOOL" "${ARGS[@]}"
+        stdout_empty
+        complains "cannot open '$config': is a directory"
+    done
+    rmdir "$config"
+    printf '# comment\n\nno setting\n' >"$config"
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        run_expect 2 "$TOOL" "${ARGS[@]}"
+        stdout_empty
+        complains "cannot read '$config': line 3 is not 'key = value'"
+    done
+    same history "$GARBAGE/nothing/between" "$HISTORY"
+    echo 'nonsense = 1' >"$config"
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        run_expect 0 "$TOOL" "${ARGS[@]}"
+        complains "unknown key 'nonsense' in '$config', line 1"
+    done
+}
+
+@test "bad input: messages show control characters of names, and stay on one line" {
+    local tool
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        run_expect "$FAILURE" "$TOOL" --history $'/dev/null/no\nsuch\e[2J\u202Efile' "${ARGS[@]}"
+        stdout_empty
+        complains 'cannot open'
+        stderr_has 'no such^[[2J<U+202E>file'
+    done
+}
+
+@test "bad input: a working directory that is gone" {
+    local tool
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        mkdir -p gone
+        good_history
+        # shellcheck disable=SC2016
+        run_expect "$FAILURE" env -u CHAT_HISTORY bash -c 'cd gone && rmdir ../gone && exec "$@"' - "$TOOL" "${ARGS[@]}"
+        stdout_empty
+        complains 'cannot tell the working directory: No such file or directory'
+    done
+}
