@@ -157,7 +157,7 @@ define install_kind
 
 endef
 define uninstall_kind
-@$(if $(to_$1),cd '$(DESTDIR)$(in_$1)' 2>/dev/null && rm -f $(notdir $(to_$1)) || :)
+@$(if $(to_$1),[ ! -d '$(DESTDIR)$(in_$1)' ] || { cd '$(DESTDIR)$(in_$1)' && rm -f $(notdir $(to_$1)); })
 
 endef
 

@@ -1,4 +1,5 @@
 /* chat - send a prompt to a language model, print the answer, keep both. */
+#include <signal.h>
 #include <string.h>
 
 #include "cli/die.h"
@@ -21,6 +22,7 @@ struct chat {
     struct buf prompt;
     struct turn turn;
     struct events events;
+    struct err unasked; /* why the question cannot be asked */
     struct err unsaved; /* why the history lacks something */
     bool settled;       /* the session's pointer is where it belongs */
 };
@@ -33,7 +35,8 @@ static void read_prompt(struct chat *c)
         a->common.quiet ? NULL : "waiting for standard input (--no-stdin leaves it alone)";
     struct err e = ERR_INIT;
 
-    if (a->read_stdin && prompt_has_stdin() && prompt_add_stdin(&c->prompt, waiting, &e) < 0)
+    if (((a->read_stdin && prompt_has_stdin()) || prompt_is_dash(a->words, a->words_count)) &&
+        prompt_add_stdin(&c->prompt, waiting, &e) < 0)
         die_err(&e);
     prompt_add_words(&c->prompt, a->words, a->words_count);
     for (size_t i = 0; i < a->files_count; i++)
@@ -53,8 +56,10 @@ static void choose_server(struct chat *c)
         config_set(&c->config, (enum setting)i, c->args.setting[i]);
     if (server_choose(&c->server, &c->config, &e) < 0)
         die_err(&e);
-    if (!c->args.models && server_choose_model(&c->server, &e) < 0)
-        die_err(&e);
+    /* A server that cannot be reached is no reason to lose the prompt. */
+    if (!c->args.models && server_choose_model(&c->server, &c->unasked) < 0 &&
+        (c->unasked.kind == ERR_USAGE || c->args.dry_run))
+        die_err(&c->unasked);
     if (!c->args.common.quiet)
         server_tell_found(&c->server);
 }
@@ -89,7 +94,8 @@ static void prepare(struct chat *c)
     struct turn *t = &c->turn;
     struct err e = ERR_INIT;
 
-    start_session(&c->session, &c->args.wish, &c->config, &c->history, c->args.common.quiet);
+    start_session(&c->session, &c->args.wish, &c->config, &c->history,
+                  c->args.common.quiet || !c->args.store);
     *t = (struct turn){.history = &c->history,
                        .provider = c->server.provider,
                        .session = buf_str(&c->session.id),
@@ -147,12 +153,16 @@ static int run(struct chat *c)
     struct err e = ERR_INIT, asked = ERR_INIT;
     int status = 0;
 
-    c->history.cancel_fd = t->ask.limits.cancel_fd = interrupt_begin(&e);
-    if (t->ask.limits.cancel_fd < 0)
+    c->history.cancel_fd = interrupt_begin(&e);
+    if (c->history.cancel_fd < 0)
         die_err(&e);
+    t->ask.limits.cancel_fd = c->events.out.cancel_fd = c->history.cancel_fd;
     events_session(&c->events, t->session);
     keep(c, turn_store_prompt);
-    turn_ask(t, &c->events.sink, &asked);
+    if (c->unasked.kind == ERR_NONE)
+        turn_ask(t, &c->events.sink, &asked);
+    else
+        asked = c->unasked;
     keep(c, turn_store_answer);
     if (asked.kind == ERR_NONE)
         events_done(&c->events, t);
@@ -168,6 +178,7 @@ static int run(struct chat *c)
         die_signal(interrupt_signal());
     }
     interrupt_end();
+    c->history.cancel_fd = c->events.out.cancel_fd = -1;
     if (asked.kind != ERR_NONE && !t->answer.sink_failed)
         warn_err(&asked);
     err_release(&asked);
@@ -180,8 +191,12 @@ int main(int argc, char **argv)
     struct chat c = {.session = RESUME_INIT, .prompt = BUF_INIT(PROMPT_MAX)};
     int status;
 
+    /* A wrong command line is told by an event, too. */
+    die_start("chat");
+    events_start(&c.events, COLOR_AUTO, chat_args_want_json(argc, argv));
     chat_args_parse(&c.args, argc, argv);
     events_start(&c.events, c.args.common.color, c.args.common.json);
+    signal(SIGPIPE, SIG_IGN);
     if (!c.args.models)
         read_prompt(&c);
     start_history(&c.config, &c.history, &c.args.common);

@@ -35,6 +35,7 @@ struct target {
     struct resume_wish wish;
     struct out out;
     bool quiet;
+    int status;
 };
 
 /* Gives a message without a session the one that is meant; it is looked up when it is needed
@@ -56,10 +57,8 @@ static void append(struct target *t, struct draft *drafts, size_t count)
 
     for (size_t i = 0; i < count; i++)
         fill_session(t, &drafts[i]);
-    if (store_append(&t->history, drafts, count, &e) < 0 ||
-        resume_settle(&t->resume, &t->history, &e) < 0)
+    if (store_append(&t->history, drafts, count, &e) < 0)
         die_err(&e);
-    t->resume.make_current = false;
     for (size_t i = 0; i < count; i++) {
         buf_clear(&id);
         json_decode(buf_str(&drafts[i].field[FIELD_ID]), &id);
@@ -67,6 +66,13 @@ static void append(struct target *t, struct draft *drafts, size_t count)
         out_text(&t->out, buf_str(&id));
     }
     buf_release(&id);
+    /* They are stored, whatever becomes of the pointer. */
+    if (resume_settle(&t->resume, &t->history, &e) < 0) {
+        warn_err(&e);
+        t->status = exit_code(e.kind);
+        err_release(&e);
+    }
+    t->resume.make_current = false;
 }
 
 /* ---- one message from the command line ---- */
@@ -100,6 +106,8 @@ static void append_text(struct target *t, struct draft *d, char **words, size_t 
     struct buf text = BUF_INIT(PROMPT_MAX);
     struct err e = ERR_INIT;
 
+    if (prompt_is_dash(words, count))
+        count = 0;
     if (count == 0 &&
         prompt_add_stdin(&text, t->quiet ? NULL : "waiting for standard input", &e) < 0)
         die_err(&e);
@@ -201,5 +209,5 @@ int main(int argc, char **argv)
     resume_release(&t.resume);
     history_release(&t.history);
     config_release(&t.config);
-    return out_close(&t.out, status, exit_code(ERR_FAILURE));
+    return out_close(&t.out, t.status ? t.status : status, exit_code(ERR_FAILURE));
 }

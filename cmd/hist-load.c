@@ -1,6 +1,5 @@
 /* hist-load - make a past session current, so that the next chat continues it. */
 #include <stdint.h>
-#include <string.h>
 
 #include "cli/die.h"
 #include "cli/term.h"
@@ -35,14 +34,10 @@ int main(int argc, char **argv)
     if (count > 1)
         die_usage("one session is expected");
     show.json = args.common.json;
-    show.quiet = args.common.quiet;
     start_history(&config, &history, &args.common);
     out_start(&out, args.common.color);
 
-    /* What came with a directory is not continued unless it is named. */
-    if (!history.trusted && (count == 0 || strcmp(names[0], "last") == 0))
-        die_usage("'%s' is not one of your own histories: name the session to load", history.dir);
-    session_args_load(&sessions, &history, names, count, "last");
+    session_args_load_named(&sessions, &history, names, count);
     if (sessions.count > 1)
         die_usage("one session is expected, %zu were given", sessions.count);
     if (sessions.count == 0 && sessions.status == 0)
@@ -53,6 +48,7 @@ int main(int argc, char **argv)
     }
     start_make_current(&config, &history, str_of(sessions.ids[0]), args.common.quiet);
     messages = show_session(&out, &history, sessions.ids[0], &show);
+    start_report_bad(&history, show.bad_lines, args.common.quiet);
     if (!args.common.quiet)
         hintf(false, "session '%s' is current: %zu message%s", sessions.ids[0], messages,
               messages == 1 ? "" : "s");

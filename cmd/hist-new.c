@@ -22,11 +22,12 @@ static const struct opt options[] = {
 static const struct program program = {"hist-new", "start a session and print its id", "", OPT_FLAG,
                                        options};
 
-/* The system prompt that a session has now. */
-static void present_prompt(struct buf *out, const struct history *h, struct str id)
+/* The system prompt that a session has now. false when it has no lines at all. */
+static bool present_prompt(struct buf *out, const struct history *h, struct str id)
 {
     struct err e = ERR_INIT;
     struct thread t;
+    bool any;
 
     if (thread_load(&t, h->path, id, false, &e) < 0)
         die_err(&e);
@@ -39,7 +40,9 @@ static void present_prompt(struct buf *out, const struct history *h, struct str 
             break;
         }
     }
+    any = t.all > 0;
     thread_release(&t);
+    return any;
 }
 
 /* Stores the session's system line. */
@@ -110,18 +113,20 @@ int main(int argc, char **argv)
 
     if (reset) {
         buf_add_c(&id, reset);
-        if (!system)
-            present_prompt(&kept, &history, buf_str(&id));
+        if (!present_prompt(&kept, &history, buf_str(&id)) && !args.common.quiet)
+            warnf("session '%s' has no messages yet", reset);
     } else {
         id_add_session(&id, clock_now() / 1000);
     }
-    if (system)
+    if (system) {
+        buf_clear(&kept);
         buf_add_c(&kept, system);
+    }
     if (system || reset)
         store_system(&history, buf_str(&id), buf_str(&kept), reset != NULL);
-    if (!detached)
-        start_make_current(&config, &history, buf_str(&id), args.common.quiet);
     print_id(&out, buf_str(&id), args.common.json);
+    if (out_flush(&out) == 0 && !detached)
+        start_make_current(&config, &history, buf_str(&id), args.common.quiet);
 
     buf_release(&id);
     buf_release(&kept);

@@ -127,8 +127,7 @@ static uint64_t run(struct out *out, const struct request *r, struct search *s)
             print(out, r, &hit);
         } else if (r->what == WHAT_SESSIONS &&
                    hits_new_session(&sessions, hit.message->session_id)) {
-            out_text(out, hit.message->session_id);
-            out_byte(out, '\n');
+            hits_print_session(out, hit.message->session_id);
         }
     }
     if (found < 0)

@@ -43,13 +43,13 @@ int main(int argc, char **argv)
     }
     names = opt_operands(&args, &count);
     show.json = args.common.json;
-    show.quiet = args.common.quiet;
     start_history(&config, &history, &args.common);
     out_start(&out, args.common.color);
 
     session_args_load(&sessions, &history, names, count, "current");
     for (size_t i = 0; i < sessions.count; i++)
         show_session(&out, &history, sessions.ids[i], &show);
+    start_report_bad(&history, show.bad_lines, args.common.quiet);
 
     session_args_release(&sessions);
     history_release(&history);

@@ -556,6 +556,17 @@ said() {
         # shellcheck disable=SC2016
         run_expect "$FAILURE" env -u CHAT_HISTORY bash -c 'cd gone && rmdir ../gone && exec "$@"' - "$TOOL" "${ARGS[@]}"
         stdout_empty
-        complains 'cannot tell the working directory: No such file or directory'
+        complains 'cannot tell the working directory'
     done
+}
+
+@test "bad input: a working directory that is gone does not matter to an explicit history" {
+    mkdir gone
+    good_history
+    # shellcheck disable=SC2016
+    run_expect 0 env CHAT_HISTORY="$HISTORY" bash -c 'cd gone && rmdir ../gone && hist-sessions'
+    lines_are 1
+    # shellcheck disable=SC2016
+    CHAT_HISTORY='' run_expect 0 bash -c 'mkdir gone && cd gone && rmdir ../gone && exec hist-append --history "$1" -s s text' - "$WORK/new"
+    [[ $(jq -r .content "$WORK/new") == text ]]
 }

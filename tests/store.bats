@@ -59,7 +59,7 @@ whole() {
     faulty 2 write:error=ENOSPC:when=1 "$HISTORY" hist-append --json -s s < <(printf '{"content":"a"}\n{"content":"b"}\n')
     stdout_empty
     unchanged "$HISTORY"
-    faulty 2 write:error=EDQUOT:when=1 "$HISTORY" hist-new --reset s
+    faulty 2 write:error=EDQUOT:when=1 "$HISTORY" hist-new -q --reset s
     stdout_empty
     stderr_is "hist-new: cannot write '$HISTORY': Disk quota exceeded"
     unchanged "$HISTORY"
@@ -133,7 +133,7 @@ whole() {
     local call
     for call in rename,renameat,renameat2 fsync,fdatasync; do
         faulty 2 "$call:error=EIO:when=1" '' hist-new
-        stdout_empty
+        lines_are 1
         stderr_is "hist-new: cannot write '$HISTORY.session': Input/output error"
         is pointer "$HISTORY.session" before
         [[ $(ls -A) == $'history.jsonl\nhistory.jsonl.session' ]]
@@ -288,7 +288,7 @@ whole() {
     register=$HOME/.local/state/chathist/histories
     truncate -s -1 "$register"
     (cd b && hist-append two) >/dev/null
-    json_is "$register" .path "$WORK/a/.aicoder" "$WORK/b/.aicoder"
+    json_is "$register" .path "$WORK/a/.aicoder" "$WORK/a/.aicoder" "$WORK/b/.aicoder" "$WORK/b/.aicoder"
     cd a
     run_expect 0 hist-append three
     stderr_empty

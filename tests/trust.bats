@@ -336,7 +336,128 @@ root_only() {
     stderr_lacks 'your own histories'
     [[ $(jq -r .session_id .aicoder/history.jsonl | sort -u | wc -l) -eq 1 ]]
     run_expect 0 jq -r '"\(.path) \(.inode)"' "$REGISTER"
-    stdout_is "$WORK/.aicoder $(stat -c %i .aicoder)"
+    stdout_is "$WORK/.aicoder $(stat -c %i .aicoder)" "$WORK/.aicoder $(stat -c %i .aicoder)"
+    run_expect 0 jq -r .begins "$REGISTER"
+    stdout_is '' "$(head -c 64 .aicoder/history.jsonl)"
+}
+
+# shipped: a commit in which somebody has put a history and a pointer, under the tag evil; and main, without them.
+shipped() {
+    command -v git >/dev/null || skip 'no git'
+    git init -q -b main origin
+    git -C origin config user.name x
+    git -C origin config user.email x@localhost
+    git -C origin commit -q --allow-empty -m one
+    mkdir origin/.aicoder
+    hist_line evil user 'planted question' >origin/.aicoder/history.jsonl
+    hist_line evil assistant 'planted answer' >>origin/.aicoder/history.jsonl
+    echo evil >origin/.aicoder/session
+    git -C origin add -f .aicoder
+    git -C origin commit -q -m two
+    git -C origin tag evil
+    git -C origin rm -rqf .aicoder
+    git -C origin reset -q --hard HEAD~
+    git clone -q origin repo
+    cd repo || return 1
+}
+
+@test "foreign: what a checkout writes over the files of one's own directory" {
+    shipped
+    run_expect 0 chat -q one
+    inode=$(stat -c %i .aicoder)
+    git checkout -q evil
+    [[ $(stat -c %i .aicoder) == "$inode" && $(cat .aicoder/session) == evil ]]
+    run_expect 1 hist-show
+    stderr_is 'hist-show: there is no current session'
+    run_expect 0 chat -v two
+    asked 1
+    stderr_has "'$WORK/repo/.aicoder' is not one of your own histories"
+    # It is accepted as it is now.
+    run_expect 0 chat -v three
+    asked 3
+}
+
+@test "foreign: what a checkout writes into one's own directory before there is a history" {
+    shipped
+    run_expect 0 hist-new
+    git checkout -q evil
+    run_expect 0 chat -v one
+    asked 1
+    stderr_has "'$WORK/repo/.aicoder' is not one of your own histories"
+}
+
+@test "trusted: a history that is gone, or starts again, in one's own directory" {
+    make_repo
+    run_expect 0 hist-append one
+    rm .aicoder/history.jsonl
+    run_expect 0 hist-append two
+    stderr_empty
+    run_expect 0 hist-append three
+    stderr_empty
+    : >.aicoder/history.jsonl
+    run_expect 0 hist-append four
+    run_expect 0 hist-append five
+    stderr_empty
+    # What a write that was cut off leaves is its own history's beginning.
+    head -c 9 <(tail -n 1 "$REGISTER" | jq -r .begins) >.aicoder/history.jsonl
+    run_expect 0 hist-append six
+    stderr_empty
+    run_expect 0 hist-append seven
+    stderr_empty
+}
+
+@test "trusted: an entry without a beginning does not vouch for a history that has one" {
+    make_repo
+    run_expect 0 hist-append one
+    jq -c 'del(.begins)' "$REGISTER" >register
+    cp register "$REGISTER"
+    run_expect 0 hist-append two
+    stderr_has 'is not one of your own histories'
+    run_expect 0 hist-append three
+    stderr_empty
+}
+
+@test "trusted: without a place for the register nothing is opened, and nothing is known" {
+    make_repo
+    HOME=nonsense run_expect 0 hist-append -s s one
+    stderr_empty
+    HOME=nonsense run_expect 2 hist-append two
+    stderr_has "cannot remember '$WORK/.aicoder': neither HOME nor XDG_STATE_HOME is set"
+}
+
+@test "where: marks of other owners do not count" {
+    root_only
+    mkdir -p mine/sub/.git mine/other/.aicoder
+    make_repo mine
+    chown 65534 mine/sub/.git mine/other/.aicoder
+    (cd mine/sub && hist-append -s s one)
+    (cd mine/other && hist-append -s s two)
+    stored_in mine/.aicoder/history.jsonl one two
+}
+
+@test "foreign: hist-load refuses the name last, from standard input, too" {
+    foreign repo
+    cd repo
+    local words
+    for words in '' last -; do
+        # shellcheck disable=SC2086
+        run_expect 2 hist-load $words <<<$'last\tmore'
+        stderr_is "hist-load: '$WORK/repo/.aicoder' is not one of your own histories: name the session to load (see 'hist-load --help')"
+    done
+    no_file "$REGISTER"
+    is pointer .aicoder/session evil
+}
+
+@test "refused: a pointer that cannot be read is no current session, and is reported when it is to be written" {
+    make_repo
+    run_expect 0 hist-append -s s one
+    mkdir .aicoder/session
+    run_expect 2 hist-append two
+    stdout_matches '^[0-9]+-[0-9a-f]{8}$'
+    stderr_has "'$WORK/.aicoder/session': is a directory"
+    stored_in .aicoder/history.jsonl one two
+    run_expect 2 hist-show current
+    stderr_is "hist-show: cannot open '$WORK/.aicoder/session': is a directory"
 }
 
 @test "trusted: also through a path with links in it" {

@@ -538,3 +538,27 @@ END
     lines_are_whole 4
     ends_with user:second: $'assistant:second\n[3 messages]:stop'
 }
+
+@test "turn: nobody reads, and a signal comes: what came is stored, then it is obeyed" {
+    use_history
+    use_echo
+    mkfifo pipe
+    sleep 30 <pipe 3>&- 4>&- &
+    BACKGROUND+=("$!")
+    head -c 300000 /dev/zero | tr '\0' a >big
+    background sh -c 'exec chat -s s <big >pipe'
+    wait_for test -s "$HISTORY"
+    sleep 0.3
+    kill -TERM "$BG"
+    wait "$BG" && fail "it ended well"
+    [[ $? -eq 1 || $? -eq 143 ]]
+    json_is "$HISTORY" '[.role, .finish_reason] | tojson' '["user",null]' '["assistant","interrupted"]'
+}
+
+@test "turn: a server that cannot be asked for its models does not cost the prompt" {
+    use_history
+    port=$(unused_port)
+    run_expect 4 chat --base-url "http://127.0.0.1:$port/v1" hello
+    stderr_is "chat: cannot connect to '127.0.0.1:$port': Connection refused"
+    json_is "$HISTORY" '.role + ":" + .content' user:hello
+}

@@ -32,8 +32,9 @@ void clock_add_local(struct buf *out, int64_t us);
  * not a time. */
 bool clock_parse_iso(struct str text, int64_t *us);
 
-/* Reads a span as a person writes it, `90` or `90s`, `500ms`, `30m`, `2h`, `7d`, into milliseconds. false,
- * and *ms untouched, for anything else (a sign, a fraction, `off`) and for what does not fit. */
+/* Reads a span as a person writes it, `90` or `90s`, `500ms`, `30m`, `2h`, `7d`, into milliseconds.
+ * false, and *ms untouched, for anything else (a sign, a fraction, `off`) and for what does not
+ * fit. */
 bool clock_parse_span(struct str text, int64_t *ms);
 
 #endif

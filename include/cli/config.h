@@ -34,14 +34,14 @@ struct config {
     char *value[SETTING_COUNT]; /* NULL: not set anywhere; see config_set */
     enum config_from from[SETTING_COUNT];
     char *home;
-    char *cwd;
+    char *cwd; /* NULL when it cannot be told, as after it was removed */
     char *data_home;
     char *state_home;
     char *config_home;
 };
 
-/* Reads environment and user configuration. -1: an unreadable configuration, a
- * line that is no `key = value`. Keys that are not known are warned of. */
+/* Reads environment and user configuration. -1: an unreadable configuration, a line that is no
+ * `key = value`; config_release is due then, too. Keys that are not known are warned of. */
 int config_load(struct config *c, struct err *e);
 void config_release(struct config *c);
 /* A flag's value overrides; NULL leaves it. */

@@ -2,8 +2,8 @@
  * term - standard output: exact bytes to a pipe or file; to a terminal, text made safe to show,
  * colours, and its width.
  *
- * Written through stdio with a large buffer. Any failure but a closed pipe is reported once, by
- * out_close.
+ * Buffered; a reader that is slow, or a descriptor that somebody made non-blocking, is waited for.
+ * Any failure but a closed pipe is reported once, by out_close.
  */
 #ifndef CHATHIST_CLI_TERM_H
 #define CHATHIST_CLI_TERM_H
@@ -19,13 +19,16 @@ struct out {
     bool terminal; /* stdout is one: what is printed is made visible */
     bool color;
     size_t columns; /* of the terminal; 0 for a pipe or file: do not fit anything */
+    int cancel_fd; /* readable: a write that would have to wait fails with EINTR; -1 after out_start */
+    int error;     /* errno of the first write that failed, after which nothing is written; 0 */
+    /* private */
     struct vis vis; /* text split between two calls of out_text */
     struct buf scratch;
-    int error; /* errno of the first write that failed; 0 */
+    struct buf pending;
 };
 
 /* Colours by meaning. */
-enum out_style { STYLE_NONE, STYLE_DIM, STYLE_BOLD, STYLE_ROLE, STYLE_ID, STYLE_HIT };
+enum out_style { STYLE_NONE, STYLE_DIM, STYLE_ROLE, STYLE_ID, STYLE_HIT };
 
 void out_start(struct out *o, enum color_when color);
 /* Text of messages: made visible on a terminal, else byte for byte. May be called with pieces. */

@@ -31,6 +31,8 @@ struct chat_args {
 
 /* Ends the program when something is wrong, or after --help and --version. */
 void chat_args_parse(struct chat_args *a, int argc, char **argv);
+/* Is --json among the options? To be asked before they are known to be right. */
+bool chat_args_want_json(int argc, char **argv);
 void chat_args_release(struct chat_args *a);
 
 #endif

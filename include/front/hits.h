@@ -5,12 +5,15 @@
 #ifndef CHATHIST_FRONT_HITS_H
 #define CHATHIST_FRONT_HITS_H
 
+#include "base/keymap.h"
 #include "cli/term.h"
-#include "hist/keymap.h"
 #include "hist/search.h"
 
 /* One hit on a line: the snippet has the match in colour and fits a terminal's width. */
 void hits_print(struct out *o, const struct hit *hit);
+
+/* A session's id on a line, as hist-sessions prints it. */
+void hits_print_session(struct out *o, struct str id);
 
 /* Hits kept as places in the file, for printing them in another order. Zero-initialise. */
 struct hits {

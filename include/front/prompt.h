@@ -18,7 +18,10 @@ bool prompt_has_stdin(void);
 /* Adds all of standard input without its one final newline. `waiting` is said on stderr when it has
  * been silent for 3 seconds; NULL: nothing. -1: unreadable or over PROMPT_MAX. */
 int prompt_add_stdin(struct buf *prompt, const char *waiting, struct err *e);
-/* Adds the words joined by blanks, behind a blank line when something stands there already. */
+/* Is the one word `-`, which stands for standard input? */
+bool prompt_is_dash(char **words, size_t count);
+/* Adds the words (but a lone `-`) joined by blanks, behind a blank line when something stands there
+ * already. */
 void prompt_add_words(struct buf *prompt, char **words, size_t count);
 /* Adds a text file, fenced with its name. -1: unreadable, an image or another binary file. */
 int prompt_add_file(struct buf *prompt, const char *file, struct err *e);

@@ -6,6 +6,7 @@
 #define CHATHIST_FRONT_SHOW_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "cli/term.h"
 #include "hist/locate.h"
@@ -13,14 +14,15 @@
 
 /* How much is shown. */
 struct show {
-    bool quiet;  /* bad lines are not reported */
-    bool json;   /* stored lines */
-    bool raw;    /* every line, replaced and reset ones too */
-    size_t last; /* only the last N messages; (size_t)-1: all */
+    uint64_t
+        bad_lines; /* out: the bad lines met, to be reported once; the same ones for each session */
+    bool json;     /* stored lines */
+    bool raw;      /* every line, replaced and reset ones too */
+    size_t last;   /* only the last N messages; (size_t)-1: all */
 };
 
 /* Prints a session's thread. Ends the program when it cannot be read. Returns how many messages it
  * holds. */
-size_t show_session(struct out *o, const struct history *h, const char *id, const struct show *s);
+size_t show_session(struct out *o, const struct history *h, const char *id, struct show *s);
 
 #endif

@@ -11,12 +11,13 @@
 
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 
 /* Where the user's things are; borrowed, filled from flags and environment. */
 struct locate_from {
     const char *explicit_file; /* NULL: none */
-    const char *cwd;           /* absolute */
+    const char *cwd;           /* absolute; NULL: it is gone, which an explicit file bears */
     const char *data_home;     /* $XDG_DATA_HOME or ~/.local/share; NULL: unknown */
     const char *state_home;    /* $XDG_STATE_HOME or ~/.local/state; NULL: unknown */
 };
@@ -30,27 +31,33 @@ struct history {
     char *dir;           /* of ours, that holds both (.aicoder or aicoder); NULL when explicit */
     char *register_path; /* ${state_home}/chathist/histories; NULL when that is unknown */
     bool dir_exists;     /* nothing has to be made first; always so when explicit */
-    bool trusted;        /* the pointer may be followed; so when dir is still to be made */
+    bool trusted;        /* the pointer may be followed; so when dir is still to be made. In a
+                          * repository: the register knows dir and how its history begins */
     bool sync;           /* fdatasync before success is reported (CHAT_FSYNC); true after locate */
     int cancel_fd;       /* readable: do not wait for other writers any longer; -1 after locate */
 };
 
 /* Finds the enclosing repository's root from `cwd`: the nearest directory, itself included, that
  * has `.git` (a file or a directory) or `.aicoder`, without leaving cwd's file system, passing
- * over directories of other owners. NULL when there is none. The caller frees it. */
+ * over directories and entries of other owners. NULL when there is none. The caller frees it. */
 char *locate_root(const char *cwd);
 
 /* Fills h. -1: an `.aicoder` that is a link or no directory, or belongs to somebody else; or no
- * place for a history is known. A register that cannot be read knows nothing. */
+ * place for a history is known, or not where we are. A register that cannot be read knows
+ * nothing. */
 int locate(struct history *h, const struct locate_from *from, struct err *e);
 void history_release(struct history *h);
 
 /* Makes the directory (0700, with its `.gitignore`) when it is missing and, in a repository, enters
  * it in the register. An existing one that is not trusted loses the pointer that somebody else put
- * there, is entered, and trusted from then on. *entered (may be NULL) tells that this happened to
- * one that was there before: the caller says so.
- * -1: the directory could not be made, or an existing one not be entered. For a new one that cannot
- * be entered it is 0: the history is stored, and the next program will find it not trusted. */
+ * there, is entered with its history as it is, and trusted from then on. *entered (may be NULL)
+ * tells that this happened to one that was there before: the caller says so. -1: the directory
+ * could not be made, or an existing one not be entered. For a new one that cannot be entered it is
+ * 0: the history is stored, and the next program will find it not trusted. */
 int history_enter(struct history *h, bool *entered, struct err *e);
+/* Enters the directory once more, with how its history is about to begin: to be called before the
+ * first bytes of a trusted one are written, under its lock. A program that dies in between leaves
+ * an empty file, which is trusted, too. 0, -1; nothing is done outside of repositories. */
+int history_vouch(const struct history *h, struct str beginning, struct err *e);
 
 #endif

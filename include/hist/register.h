@@ -2,9 +2,12 @@
  * register - the histories in repositories that this user has made or accepted:
  * `${state_home}/chathist/histories`.
  *
- * JSON lines `{"path":"/abs/.aicoder","inode":123}`, appended under a lock. A directory is known
- * when both agree: one that was unpacked or cloned over the old place has another inode. The path
- * is the one that realpath(3) gives.
+ * JSON lines `{"path":"/abs/.aicoder","inode":123,"begins":"{\"id\":…"}`, appended under a lock.
+ * The path is the one that realpath(3) gives; a directory that was unpacked or cloned over the old
+ * place has another inode. `begins` is how the history file in it begins, its first REGISTER_BEGINS
+ * bytes or less, each ill-formed sequence of UTF-8 as U+FFFD: a checkout may replace the files of a
+ * directory that stays the same, and nobody else can guess the random part of the first line's id.
+ * Of several entries for a path and inode the last counts. One without `begins` says "".
  */
 #ifndef CHATHIST_HIST_REGISTER_H
 #define CHATHIST_HIST_REGISTER_H
@@ -12,11 +15,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 
-/* 1 known, 0 not, -1. A missing register knows nothing. */
-int register_knows(const char *register_path, const char *dir, uint64_t inode, struct err *e);
-/* Makes the register, and the directories above it (0700), when they are missing. 0, -1. */
-int register_enter(const char *register_path, const char *dir, uint64_t inode, struct err *e);
+#define REGISTER_BEGINS 64
+
+/* Is the directory known, and with a history that begins like this (of `beginning` the first
+ * REGISTER_BEGINS bytes count)? An empty one, or none, begins like any; one shorter than
+ * REGISTER_BEGINS may be the start of what was entered, as a write that was cut off leaves it.
+ * 1, 0, -1. A missing register, or one whose place is not known (NULL), knows nothing. */
+int register_knows(const char *register_path, const char *dir, uint64_t inode, struct str beginning,
+                   struct err *e);
+/* Enters it unless the last entry says the same; with an empty beginning, unless there is an entry
+ * at all. Makes the register, and the directories above it (0700), when they are missing. 0, -1. */
+int register_enter(const char *register_path, const char *dir, uint64_t inode, struct str beginning,
+                   struct err *e);
 
 #endif

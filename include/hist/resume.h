@@ -32,10 +32,12 @@ struct resume {
         .id = BUF_INIT(BUF_SMALL)                                                                  \
     }
 
-/* Changes nothing on disk. -1: ERR_USAGE when `named` is no session id. */
+/* Changes nothing on disk. A pointer that cannot be read counts as no current session. -1:
+ * ERR_USAGE when `named` is no session id; a history that cannot be read. */
 int resume_choose(struct resume *r, const struct history *h, const struct resume_wish *wish,
                   struct err *e);
-/* After the first line was stored: makes the session current where that is due. */
+/* After the first line was stored: makes the session current where that is due.
+ * -1: also when something else is in the pointer's place. */
 int resume_settle(const struct resume *r, struct history *h, struct err *e);
 void resume_release(struct resume *r);
 

@@ -18,7 +18,8 @@
 /* The id in the pointer file: 1 and *id; 0 when there is none, it is not trusted or not an id; -1.
  * *since (may be NULL) is when it was made current (µs): the pointer file's modification time. */
 int session_current(const struct history *h, struct buf *id, int64_t *since, struct err *e);
-/* Writes the pointer, making the directory when needed (see history_enter). */
+/* Writes the pointer, making the directory when needed (see history_enter). -1: ERR_USAGE for an id
+ * that id_session_valid does not take, such as another client may have made. */
 int session_make_current(struct history *h, struct str id, struct err *e);
 /* Has a session been idle for longer than timeout_ms at `now` (µs), counted from the later of
  * its last line and `since`? 1, 0, -1. A last line whose time cannot be read does not count; a

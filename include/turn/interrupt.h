@@ -1,9 +1,10 @@
 /*
- * interrupt - SIGINT, SIGTERM and SIGHUP during a turn: noted, so that what has come can be stored
- * first.
+ * interrupt - SIGINT, SIGTERM, SIGHUP and SIGQUIT during a turn: noted, so that what has come can
+ * be stored first.
  *
- * A signal that the program was started with ignored stays ignored (nohup, background jobs).
- * SIGPIPE is ignored meanwhile: a closed pipe shows as EPIPE.
+ * A signal that the program was started with ignored stays ignored (nohup, background jobs). Calls
+ * are restarted: what has to end soon polls the descriptor. What the handler must reach is in
+ * variables of the file: the library has no other ones that change, memory apart.
  */
 #ifndef CHATHIST_TURN_INTERRUPT_H
 #define CHATHIST_TURN_INTERRUPT_H

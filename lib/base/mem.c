@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The one writable global of the library: a program has one way to end. */
+/* A writable global, because a program has one way to end, and no caller of an allocation a place
+ * to hand it through. */
 static void (*exhaustion_handler)(void);
 
 void mem_on_exhaustion(void (*handler)(void))

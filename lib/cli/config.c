@@ -4,6 +4,7 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -84,6 +85,7 @@ static int take_line(struct config *c, struct str line, const char *file, size_t
 static int read_file(struct config *c, struct err *e)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
+    struct stat st = {0};
     struct str rest;
     char *file;
     int result = 0;
@@ -91,8 +93,12 @@ static int read_file(struct config *c, struct err *e)
     if (!c->config_home)
         return 0;
     file = path_join(c->config_home, "chathist/config");
-    if (access(file, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR)) {
-        result = io_read_file(file, &text, e);
+    if (stat(file, &st) == 0 || (errno != ENOENT && errno != ENOTDIR)) {
+        /* A FIFO would be waited for. */
+        if (S_ISFIFO(st.st_mode))
+            result = err_set(e, ERR_USAGE, "cannot read '%s': is a FIFO", file);
+        else
+            result = io_read_file(file, &text, e);
         rest = buf_str(&text);
         for (size_t number = 1; result == 0 && rest.p; number++)
             result = take_line(c, str_cut(&rest, '\n'), file, number, e);
@@ -127,7 +133,8 @@ static char *xdg_dir(const struct config *c, const char *variable, const char *f
     return c->home ? path_join(c->home, fallback) : NULL;
 }
 
-static char *working_dir(struct err *e)
+/* NULL when it is gone: only those that look for a repository miss it. */
+static char *working_dir(void)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
     size_t size = 256;
@@ -138,7 +145,6 @@ static char *working_dir(struct err *e)
         if (room && getcwd(room, size))
             return b.data;
         if (!room || errno != ERANGE) {
-            err_sys(e, errno, "cannot tell the working directory");
             buf_release(&b);
             return NULL;
         }
@@ -147,9 +153,7 @@ static char *working_dir(struct err *e)
 
 int config_load(struct config *c, struct err *e)
 {
-    *c = (struct config){.cwd = working_dir(e)};
-    if (!c->cwd)
-        return -1;
+    *c = (struct config){.cwd = working_dir()};
     c->home = home_dir();
     c->data_home = xdg_dir(c, "XDG_DATA_HOME", ".local/share");
     c->state_home = xdg_dir(c, "XDG_STATE_HOME", ".local/state");

@@ -1,8 +1,10 @@
 #include "cli/term.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
-#include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -12,9 +14,12 @@
 #include "cli/config.h"
 #include "cli/die.h"
 
+/* So much is written at once. */
+#define PENDING_MAX ((size_t)1 << 16)
+
 static const char *const styles[] = {
-    [STYLE_NONE] = "\033[0m",    [STYLE_DIM] = "\033[2m", [STYLE_BOLD] = "\033[1m",
-    [STYLE_ROLE] = "\033[1;36m", [STYLE_ID] = "\033[33m", [STYLE_HIT] = "\033[1;31m",
+    [STYLE_NONE] = "\033[0m", [STYLE_DIM] = "\033[2m",    [STYLE_ROLE] = "\033[1;36m",
+    [STYLE_ID] = "\033[33m",  [STYLE_HIT] = "\033[1;31m",
 };
 
 /* The width as shells tell it: $COLUMNS, else what the terminal says, else 80. */
@@ -42,16 +47,73 @@ static bool wants_color(bool terminal, enum color_when when)
 
 void out_start(struct out *o, enum color_when color)
 {
-    *o = (struct out){.terminal = isatty(STDOUT_FILENO), .scratch = BUF_INIT(8 * BUF_LINE)};
+    *o = (struct out){.terminal = isatty(STDOUT_FILENO),
+                      .cancel_fd = -1,
+                      .scratch = BUF_INIT(8 * BUF_LINE),
+                      .pending = BUF_INIT(SIZE_MAX)};
     o->color = wants_color(o->terminal, color);
     o->columns = o->terminal ? terminal_columns() : 0;
-    setvbuf(stdout, NULL, _IOFBF, (size_t)1 << 16);
+}
+
+/* Waits until standard output takes something. -1: not before the caller wants to be gone. */
+static int wait_writable(const struct out *o)
+{
+    struct pollfd fds[2] = {{.fd = STDOUT_FILENO, .events = POLLOUT},
+                            {.fd = o->cancel_fd, .events = POLLIN}};
+
+    while (poll(fds, 2, -1) < 0)
+        if (errno != EINTR && errno != EAGAIN)
+            return 0; /* the write will tell */
+    if (fds[0].revents != 0)
+        return 0;
+    errno = EINTR;
+    return -1;
+}
+
+/* When a wait can be cut short, no more at once than what a pipe that is writable takes without
+ * one. */
+static ssize_t write_some(const struct out *o, struct str bytes)
+{
+    size_t most = o->cancel_fd >= 0 ? PIPE_BUF : bytes.n;
+
+    if (o->cancel_fd >= 0 && wait_writable(o) < 0)
+        return -1;
+    for (;;) {
+        ssize_t n = write(STDOUT_FILENO, bytes.p, bytes.n < most ? bytes.n : most);
+
+        if (n >= 0 || (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK))
+            return n;
+        if (wait_writable(o) < 0)
+            return -1;
+    }
+}
+
+int out_flush(struct out *o)
+{
+    struct str rest = buf_str(&o->pending);
+
+    while (rest.n > 0 && o->error == 0) {
+        ssize_t n = write_some(o, rest);
+
+        if (n < 0) {
+            o->error = errno;
+        } else {
+            rest.p += n;
+            rest.n -= (size_t)n;
+        }
+    }
+    buf_clear(&o->pending);
+    errno = o->error;
+    return o->error == 0 ? 0 : -1;
 }
 
 void out_raw(struct out *o, struct str bytes)
 {
-    if (bytes.n > 0 && fwrite(bytes.p, 1, bytes.n, stdout) < bytes.n && o->error == 0)
-        o->error = errno;
+    if (o->error != 0)
+        return;
+    buf_add_str(&o->pending, bytes);
+    if (o->pending.len >= PENDING_MAX)
+        out_flush(o);
 }
 
 void out_byte(struct out *o, char c)
@@ -94,19 +156,12 @@ void out_json_line(struct out *o, struct str line)
     out_byte(o, '\n');
 }
 
-int out_flush(struct out *o)
-{
-    if (fflush(stdout) != 0 && o->error == 0)
-        o->error = errno;
-    errno = o->error;
-    return o->error == 0 ? 0 : -1;
-}
-
 int out_close(struct out *o, int status, int failure)
 {
     int failed = out_flush(o);
 
     buf_release(&o->scratch);
+    buf_release(&o->pending);
     if (failed == 0)
         return status;
     if (o->error == EPIPE)

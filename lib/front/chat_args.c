@@ -139,6 +139,14 @@ void chat_args_parse(struct chat_args *a, int argc, char **argv)
         die_usage("only one of --session, --new and --continue can be given");
 }
 
+bool chat_args_want_json(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            return true;
+    return false;
+}
+
 void chat_args_release(struct chat_args *a)
 {
     free(a->files);

@@ -111,9 +111,9 @@ static int add_text(void *arg, struct str delta)
     }
     ev->any_text = true;
     ev->ends_line = delta.p[delta.n - 1] == '\n';
-    /* With nobody left to read it the turn ends; on a full disk the answer still goes to the
-     * history. */
-    return out_flush(&ev->out) < 0 && ev->out.error == EPIPE ? -1 : 0;
+    /* With nobody left to read it, or when a signal came while a slow reader was waited for, the
+     * turn ends; on a full disk the answer still goes to the history. */
+    return out_flush(&ev->out) < 0 && (ev->out.error == EPIPE || ev->out.error == EINTR) ? -1 : 0;
 }
 
 static void end_text(struct events *ev)

@@ -5,28 +5,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/id.h"
 #include "base/io.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cli/die.h"
+#include "hist/store.h"
 
 /* What the store would refuse together with all the other lines of the batch. */
 static int check_fields(const struct draft *d, struct err *e)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str id = json_text(buf_str(&d->field[FIELD_SESSION_ID]), &scratch);
-    int result = 0;
-
     if (!draft_has(d, FIELD_CONTENT))
-        result = err_set(e, ERR_USAGE, "no 'content'");
-    else if (str_eq(buf_str(&d->field[FIELD_ROLE]), STR("\"\"")))
-        result = err_set(e, ERR_USAGE, "empty 'role'");
-    else if (draft_has(d, FIELD_SESSION_ID) && !id_session_valid(id))
-        result = err_set(e, ERR_USAGE, "'%.*s' is no session id", (int)id.n, id.p);
-    buf_release(&scratch);
-    return result;
+        return err_set(e, ERR_USAGE, "no 'content'");
+    return draft_storable(d, e);
 }
 
 static void add_line(struct feed *f, struct str line, const char *role)

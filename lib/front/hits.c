@@ -74,6 +74,16 @@ void hits_print(struct out *o, const struct hit *hit)
     print_snippet(o, hit, width);
 }
 
+void hits_print_session(struct out *o, struct str id)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    vis_add_line(&line, id, o->terminal);
+    buf_add_byte(&line, '\n');
+    out_raw(o, buf_str(&line));
+    buf_release(&line);
+}
+
 void hits_keep(struct hits *h, const struct hit *hit)
 {
     h->at = mem_grow(h->at, &h->cap, h->count + 1, sizeof *h->at);

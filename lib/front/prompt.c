@@ -8,6 +8,7 @@
 
 #include "base/io.h"
 #include "base/utf8.h"
+#include "base/vis.h"
 #include "cli/die.h"
 
 #define SILENCE_MS 3000
@@ -55,8 +56,15 @@ static void part(struct buf *prompt)
         buf_add_c(prompt, "\n\n");
 }
 
+bool prompt_is_dash(char **words, size_t count)
+{
+    return count == 1 && strcmp(words[0], "-") == 0;
+}
+
 void prompt_add_words(struct buf *prompt, char **words, size_t count)
 {
+    if (prompt_is_dash(words, count))
+        return;
     if (count > 0)
         part(prompt);
     for (size_t i = 0; i < count; i++) {
@@ -97,9 +105,9 @@ static void add_fence(struct buf *prompt, size_t length)
 
 int prompt_add_file(struct buf *prompt, const char *file, struct err *e)
 {
-    struct buf bytes = BUF_INIT(PROMPT_MAX);
+    struct buf bytes = BUF_INIT(PROMPT_MAX), name = BUF_INIT(BUF_SMALL);
     struct str text;
-    size_t fence;
+    size_t fence = 2;
     int result = io_read_file(file, &bytes, e);
 
     if (result < 0)
@@ -113,10 +121,16 @@ int prompt_add_file(struct buf *prompt, const char *file, struct err *e)
         result = err_set(e, ERR_USAGE, "cannot attach '%s': it is a binary file", file);
         goto out;
     }
-    fence = longest_run(text) < 3 ? 3 : longest_run(text) + 1;
+    /* Neither the text nor a name with odd characters ends the fence. */
+    vis_add_line(&name, str_of(file), true);
+    if (longest_run(text) > fence)
+        fence = longest_run(text);
+    if (longest_run(buf_str(&name)) > fence)
+        fence = longest_run(buf_str(&name));
+    fence++;
     part(prompt);
     add_fence(prompt, fence);
-    utf8_add_repaired(prompt, str_of(file));
+    buf_add_str(prompt, buf_str(&name));
     buf_add_byte(prompt, '\n');
     utf8_add_repaired(prompt, text);
     if (text.n > 0 && text.p[text.n - 1] != '\n')
@@ -128,5 +142,6 @@ out:
     if (result < 0 && e && e->kind == ERR_FAILURE)
         e->kind = ERR_USAGE;
     buf_release(&bytes);
+    buf_release(&name);
     return result;
 }

@@ -31,6 +31,23 @@ static int unknown_provider(const char *name, struct err *e)
     return result;
 }
 
+/* A base URL by flag is not for a provider without a server: one that is set otherwise (`weak`)
+ * gives way, with its model. */
+static int check_flags(struct server *s, const struct config *c, bool weak, struct err *e)
+{
+    if (!s->provider || s->provider->base_url || c->from[SETTING_BASE_URL] != CONFIG_FLAG)
+        return 0;
+    if (!weak)
+        return err_set(e, ERR_USAGE, "provider '%s' asks no server: --base-url does not go with it",
+                       s->provider->name);
+    s->provider = NULL;
+    if (c->from[SETTING_MODEL] != CONFIG_FLAG) {
+        free(s->model);
+        s->model = NULL;
+    }
+    return 0;
+}
+
 /* The provider that the settings name: -p or a model's prefix given beside it by flag must agree;
  * else the more explicit of the two counts. Leaves s->provider NULL when neither names one. */
 static int choose_named(struct server *s, const struct config *c, struct err *e)
@@ -55,10 +72,33 @@ static int choose_named(struct server *s, const struct config *c, struct err *e)
         model = NULL;
     }
     s->model = copy(model);
-    return 0;
+    return check_flags(
+        s, c, c->from[s->provider == of_model ? SETTING_MODEL : SETTING_PROVIDER] != CONFIG_FLAG,
+        e);
 }
 
 /* ---- the base URL ---- */
+
+/* `host:port`, and not an IPv6 address. */
+static bool has_port(struct str host)
+{
+    struct str rest = host;
+
+    str_cut(&rest, ':');
+    return rest.p && !str_find(rest, STR(":")) && !str_starts(host, STR("["));
+}
+
+/* A port alone is one of this machine; `::1` is its other address, for which a URL wants
+ * brackets. */
+static void add_loopback(struct buf *url, struct str *host)
+{
+    if (str_starts(*host, STR("::"))) {
+        buf_addf(url, "[%.*s]", (int)host->n, host->p);
+        *host = (struct str){host->p + host->n, 0};
+    } else {
+        buf_add_c(url, "127.0.0.1");
+    }
+}
 
 /* OLLAMA_HOST as Ollama itself reads it (its envconfig): without a scheme it is http on port 11434,
  * with one the scheme's own port; 0.0.0.0 is what it listens on. Other base variables hold the URL
@@ -74,12 +114,12 @@ static char *url_of_host(const char *value)
     buf_add_c(&url, mark ? "://" : "http://");
     while (host.n > 0 && host.p[host.n - 1] == '/')
         host.n--;
-    if (str_starts(host, everywhere)) {
-        buf_add_c(&url, "127.0.0.1");
+    if (str_starts(host, everywhere))
         host = (struct str){host.p + everywhere.n, host.n - everywhere.n};
-    }
+    if (host.n == 0 || host.p[0] == ':')
+        add_loopback(&url, &host);
     buf_add_str(&url, host);
-    if (!mark && !memchr(host.p, ':', host.n) && !memchr(host.p, '/', host.n))
+    if (!mark && !str_find(host, STR("]:")) && !has_port(host) && !str_find(host, STR("/")))
         buf_add_c(&url, ":11434");
     buf_add_c(&url, "/v1");
     return buf_detach(&url);
@@ -182,6 +222,8 @@ int server_choose(struct server *s, const struct config *c, struct err *e)
     if (!s->provider && (c->value[SETTING_BASE_URL] || config_env("OPENAI_BASE_URL") ||
                          config_env("OPENAI_API_KEY") || config_env("CHAT_API_KEY")))
         s->provider = compatible();
+    if (!s->provider && !name && config_env("OLLAMA_HOST"))
+        s->provider = provider_find(STR("ollama"));
     if (!s->provider && (name || !probe(s)))
         return err_set(e, ERR_USAGE,
                        "no model server is configured: set OPENAI_API_KEY, CHAT_BASE_URL or "

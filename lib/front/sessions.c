@@ -15,6 +15,8 @@ static void add_name(struct session_args *a, const struct history *h, struct str
     struct err e = ERR_INIT;
     struct buf id = BUF_INIT(BUF_SMALL);
 
+    if (a->must_name && str_eq_c(name, "last"))
+        die_usage("'%s' is not one of your own histories: name the session to load", h->dir);
     if (session_resolve(h, name, &id, &e) < 0) {
         if (e.kind != ERR_ABSENT)
             die_err(&e);
@@ -49,10 +51,9 @@ static void add_lines(struct session_args *a, const struct history *h)
     buf_release(&text);
 }
 
-void session_args_load(struct session_args *a, const struct history *h, char **names, size_t count,
-                       const char *otherwise)
+static void load(struct session_args *a, const struct history *h, char **names, size_t count,
+                 const char *otherwise)
 {
-    *a = (struct session_args){0};
     if (count == 0)
         add_name(a, h, str_of(otherwise));
     for (size_t i = 0; i < count; i++) {
@@ -61,6 +62,20 @@ void session_args_load(struct session_args *a, const struct history *h, char **n
         else
             add_name(a, h, str_of(names[i]));
     }
+}
+
+void session_args_load(struct session_args *a, const struct history *h, char **names, size_t count,
+                       const char *otherwise)
+{
+    *a = (struct session_args){0};
+    load(a, h, names, count, otherwise);
+}
+
+void session_args_load_named(struct session_args *a, const struct history *h, char **names,
+                             size_t count)
+{
+    *a = (struct session_args){.must_name = !h->trusted};
+    load(a, h, names, count, "last");
 }
 
 bool session_args_has(const struct session_args *a, struct str id)

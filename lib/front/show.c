@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/die.h"
-#include "front/start.h"
 #include "hist/message.h"
 
 /* A line's time as people read it: `2024-06-27 15:00:00` in UTC, on a terminal their own, to the
@@ -78,7 +77,7 @@ static void show_message(struct out *o, const struct message *m)
     buf_release(&scratch);
 }
 
-size_t show_session(struct out *o, const struct history *h, const char *id, const struct show *s)
+size_t show_session(struct out *o, const struct history *h, const char *id, struct show *s)
 {
     struct err e = ERR_INIT;
     struct thread t;
@@ -93,7 +92,8 @@ size_t show_session(struct out *o, const struct history *h, const char *id, cons
         else
             show_message(o, &t.at[i]);
     }
-    start_report_bad(h, t.bad_lines, s->quiet);
+    if (t.bad_lines > s->bad_lines)
+        s->bad_lines = t.bad_lines;
     thread_release(&t);
     return count;
 }

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "base/id.h"
 #include "cli/die.h"
 #include "hist/session.h"
 
@@ -27,8 +28,11 @@ void start_session(struct resume *r, struct resume_wish *wish, const struct conf
 {
     struct err e = ERR_INIT;
 
-    if (!wish->named && !wish->fresh && !wish->last)
+    if (!wish->named && !wish->fresh && !wish->last) {
         wish->named = c->value[SETTING_SESSION];
+        if (wish->named && !id_session_valid(str_of(wish->named)))
+            die_usage("bad value '%s' for CHAT_SESSION: a session id is expected", wish->named);
+    }
     if (config_session_timeout(c, &wish->timeout_ms, &e) < 0 || resume_choose(r, h, wish, &e) < 0)
         die_err(&e);
     if (r->distrusted && !quiet)

@@ -1,6 +1,7 @@
 #include "hist/locate.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,11 +19,12 @@
 
 /* ---- finding ---- */
 
+/* What another user has put there says nothing about where we are. */
 static bool has_entry(const char *dir, const char *name)
 {
     struct stat st;
     char *path = path_join(dir, name);
-    bool found = lstat(path, &st) == 0;
+    bool found = lstat(path, &st) == 0 && st.st_uid == geteuid();
 
     free(path);
     return found;
@@ -38,7 +40,6 @@ char *locate_root(const char *cwd)
     for (;;) {
         if (stat(dir, &st) < 0 || st.st_dev != start.st_dev)
             goto none;
-        /* What another user has put above us says nothing about where we are. */
         if (st.st_uid == geteuid() && (has_entry(dir, ".git") || has_entry(dir, OURS)))
             return dir;
 
@@ -85,15 +86,43 @@ static int inspect_dir(const char *dir, uint64_t *inode, struct err *e)
     return 1;
 }
 
-/* Has the user made or accepted this directory? A register that cannot be read knows nothing: it
- * must not stand in the way of reading a history. */
-static bool is_registered(const char *register_path, const char *dir, uint64_t inode)
+/* How the history file begins, nothing when there is none. 0, -1. */
+static int read_beginning(const char *path, struct buf *out)
 {
-    char *real = path_real(dir, NULL);
-    bool known = real && register_knows(register_path, real, inode, NULL) == 1;
+    int reason = 0;
+    int fd = io_open_regular(path, O_RDONLY, 0, NULL, &reason, NULL);
+    ssize_t got;
 
+    if (fd < 0)
+        return reason == ENOENT ? 0 : -1;
+    got = io_read_full(fd, buf_room(out, REGISTER_BEGINS), REGISTER_BEGINS);
+    close(fd);
+    if (got < 0)
+        return -1;
+    buf_grew(out, (size_t)got);
+    return 0;
+}
+
+/* Has the user made or accepted this directory with the history in it? A register that cannot be
+ * read knows nothing: it must not stand in the way of reading a history. The history is read first,
+ * because a writer enters first: what is seen of it is in the register by then. */
+static bool is_registered(const struct history *h, uint64_t inode)
+{
+    struct buf beginning = BUF_INIT(BUF_SMALL);
+    char *real = path_real(h->dir, NULL);
+    bool known = real && read_beginning(h->path, &beginning) == 0 &&
+                 register_knows(h->register_path, real, inode, buf_str(&beginning), NULL) == 1;
+
+    buf_release(&beginning);
     free(real);
     return known;
+}
+
+static void set_dir(struct history *h, const char *parent, const char *name)
+{
+    h->dir = path_join(parent, name);
+    h->path = path_join(h->dir, "history.jsonl");
+    h->pointer = path_join(h->dir, "session");
 }
 
 static int locate_in_repository(struct history *h, const char *root, struct err *e)
@@ -102,12 +131,12 @@ static int locate_in_repository(struct history *h, const char *root, struct err 
     int found;
 
     h->kind = HISTORY_REPOSITORY;
-    h->dir = path_join(root, OURS);
+    set_dir(h, root, OURS);
     found = inspect_dir(h->dir, &inode, e);
     if (found < 0)
         return -1;
     h->dir_exists = found == 1;
-    h->trusted = !h->dir_exists || is_registered(h->register_path, h->dir, inode);
+    h->trusted = !h->dir_exists || is_registered(h, inode);
     return 0;
 }
 
@@ -119,7 +148,7 @@ static int locate_of_user(struct history *h, const char *data_home, struct err *
         return err_set(e, ERR_USAGE,
                        "no place for a history: neither HOME nor XDG_DATA_HOME is set");
     h->kind = HISTORY_USER;
-    h->dir = path_join(data_home, "aicoder");
+    set_dir(h, data_home, "aicoder");
     h->dir_exists = stat(h->dir, &st) == 0 && S_ISDIR(st.st_mode);
     h->trusted = true;
     return 0;
@@ -142,19 +171,19 @@ int locate(struct history *h, const struct locate_from *from, struct err *e)
         h->trusted = true;
         return 0;
     }
+    if (!from->cwd) {
+        history_release(h);
+        return err_set(e, ERR_FAILURE, "cannot tell the working directory");
+    }
     root = locate_root(from->cwd);
     if (root)
         result = locate_in_repository(h, root, e);
     else
         result = locate_of_user(h, from->data_home, e);
     free(root);
-    if (result < 0) {
+    if (result < 0)
         history_release(h);
-        return -1;
-    }
-    h->path = path_join(h->dir, "history.jsonl");
-    h->pointer = path_join(h->dir, "session");
-    return 0;
+    return result;
 }
 
 void history_release(struct history *h)
@@ -169,7 +198,7 @@ void history_release(struct history *h)
 /* ---- making and entering ---- */
 
 /* Enters `dir`, or what will be renamed to it, under the name that `dir` has without links. */
-static int enter(const struct history *h, const char *dir, struct err *e)
+static int enter(const struct history *h, const char *dir, struct str beginning, struct err *e)
 {
     struct stat st;
     char *parent = path_parent(h->dir);
@@ -180,13 +209,10 @@ static int enter(const struct history *h, const char *dir, struct err *e)
     if (!real_parent)
         goto out;
     real = path_join(real_parent, OURS);
-    if (!h->register_path)
-        err_set(e, ERR_FAILURE, "cannot remember '%s': neither HOME nor XDG_STATE_HOME is set",
-                h->dir);
-    else if (lstat(dir, &st) < 0)
+    if (lstat(dir, &st) < 0)
         err_sys(e, errno, "cannot open '%s'", dir);
     else
-        result = register_enter(h->register_path, real, (uint64_t)st.st_ino, e);
+        result = register_enter(h->register_path, real, (uint64_t)st.st_ino, beginning, e);
 
 out:
     free(parent);
@@ -234,7 +260,7 @@ static int make_in_repository(struct history *h, struct err *e)
         goto out;
 
     /* Without the entry the history is stored all the same; it is asked about again next time. */
-    (void)enter(h, fresh, NULL);
+    (void)enter(h, fresh, STR_NONE, NULL);
     if (rename(fresh, h->dir) == 0) {
         result = io_sync_dir_of(h->dir);
         if (result < 0)
@@ -269,6 +295,24 @@ static int make(struct history *h, struct err *e)
     return made;
 }
 
+/* Enters a directory that is there, with its history as it is. One that cannot be read is not
+ * vouched for. */
+static int enter_present(const struct history *h, struct err *e)
+{
+    struct buf beginning = BUF_INIT(BUF_SMALL);
+    int result;
+
+    (void)read_beginning(h->path, &beginning);
+    result = enter(h, h->dir, buf_str(&beginning), e);
+    buf_release(&beginning);
+    return result;
+}
+
+int history_vouch(const struct history *h, struct str beginning, struct err *e)
+{
+    return h->kind == HISTORY_REPOSITORY ? enter(h, h->dir, beginning, e) : 0;
+}
+
 int history_enter(struct history *h, bool *entered, struct err *e)
 {
     if (entered)
@@ -286,7 +330,7 @@ int history_enter(struct history *h, bool *entered, struct err *e)
     /* From here on the pointer would be followed, and it is not the user's. */
     if (unlink(h->pointer) < 0 && errno != ENOENT)
         return err_sys(e, errno, "cannot remove '%s'", h->pointer);
-    if (enter(h, h->dir, e) < 0)
+    if (enter_present(h, e) < 0)
         return -1;
     h->trusted = true;
     if (entered)

@@ -20,16 +20,19 @@ static void choose_fresh(struct resume *r)
     r->make_current = true;
 }
 
-/* The current session unless it has expired: 1, 0, -1. */
+/* The current session unless it has expired: 1, 0, -1. A pointer that cannot be read names none; it
+ * is in the way when the next one is to be written, and reported then. */
 static int choose_current(struct resume *r, const struct history *h, int64_t timeout_ms,
                           struct err *e)
 {
     int64_t since;
-    int found = session_current(h, &r->id, &since, e);
+    int found = session_current(h, &r->id, &since, NULL);
     int expired;
 
-    if (found <= 0 || timeout_ms < 0)
-        return found;
+    if (found <= 0)
+        return 0;
+    if (timeout_ms < 0)
+        return 1;
     expired = session_expired(h, buf_str(&r->id), since, timeout_ms, clock_now(), e);
     return expired < 0 ? -1 : !expired;
 }

@@ -11,9 +11,9 @@
 #include "base/id.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/keymap.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "hist/keymap.h"
 #include "hist/message.h"
 #include "hist/scan.h"
 

@@ -10,7 +10,10 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/utf8.h"
+#include "base/vis.h"
 #include "hist/append.h"
+#include "hist/register.h"
 
 /* A new id is compared with those in this much of the file's end: it holds the millisecond. */
 #define TAIL_SIZE ((off_t)64 << 10)
@@ -43,17 +46,91 @@ static void set_id(struct draft *d, struct str tail, struct str lines)
     buf_release(&id);
 }
 
-static int check_session(const struct draft *d, struct err *e)
+/* Is it one word, so that it can be an argument and an item of a list? */
+static bool is_word(struct str text)
 {
+    bool word = text.n > 0;
+
+    while (word && text.n > 0) {
+        int32_t cp;
+        size_t n = utf8_decode(text, &cp);
+
+        word = n > 0 && cp > ' ' && !vis_unsafe(cp);
+        text.p += n;
+        text.n -= n;
+    }
+    return word;
+}
+
+/* Adds a time in the one form in which times are stored. false when it has none: it cannot be read,
+ * or is in no year of four digits once it is in UTC. */
+static bool add_time(struct buf *out, struct str text)
+{
+    int64_t at;
+
+    if (!clock_parse_iso(text, &at))
+        return false;
+    clock_add_iso(out, at);
+    return clock_parse_iso(buf_str(out), &at);
+}
+
+static bool is_time(struct str text)
+{
+    struct buf form = BUF_INIT(BUF_SMALL);
+    bool good = add_time(&form, text);
+
+    buf_release(&form);
+    return good;
+}
+
+static bool is_good(enum field f, struct str text)
+{
+    switch (f) {
+    case FIELD_ID:
+        return is_word(text);
+    case FIELD_SESSION_ID:
+        return id_session_valid(text);
+    case FIELD_TIMESTAMP:
+        return is_time(text);
+    default:
+        return text.n > 0;
+    }
+}
+
+int draft_storable(const struct draft *d, struct err *e)
+{
+    static const struct {
+        enum field field;
+        const char *what;
+    } rules[] = {
+        {FIELD_ID, "message id"},
+        {FIELD_SESSION_ID, "session id"},
+        {FIELD_TIMESTAMP, "time"},
+        {FIELD_ROLE, "role"},
+    };
     struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str id = json_text(buf_str(&d->field[FIELD_SESSION_ID]), &scratch);
     int result = 0;
 
-    if (!id_session_valid(id))
-        result = err_set(e, ERR_USAGE, "invalid session id '%.*s'", (int)(id.n > 200 ? 200 : id.n),
-                         id.p ? id.p : "");
+    for (size_t i = 0; result == 0 && i < sizeof(rules) / sizeof(rules[0]); i++) {
+        struct str text = json_text(buf_str(&d->field[rules[i].field]), &scratch);
+
+        if (draft_has(d, rules[i].field) && !is_good(rules[i].field, text))
+            result = err_set(e, ERR_USAGE, "'%.*s' is no %s", (int)(text.n > 200 ? 200 : text.n),
+                             text.p ? text.p : "", rules[i].what);
+    }
     buf_release(&scratch);
     return result;
+}
+
+static void rewrite_timestamp(struct draft *d)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    if (add_time(&text, json_text(buf_str(&d->field[FIELD_TIMESTAMP]), &scratch)))
+        draft_set_text(d, FIELD_TIMESTAMP, buf_str(&text));
+    buf_release(&scratch);
+    buf_release(&text);
 }
 
 /* Refuses what cannot be stored before anything is opened. Provisional ids and times, which are as
@@ -65,14 +142,16 @@ static int prepare(struct draft *drafts, struct missing *missing, size_t count, 
 
         missing[i].id = !draft_has(d, FIELD_ID);
         missing[i].timestamp = !draft_has(d, FIELD_TIMESTAMP);
+        if (draft_storable(d, e) < 0)
+            return -1;
         if (missing[i].id)
             set_id(d, STR_NONE, STR_NONE);
         if (missing[i].timestamp)
             set_timestamp(d);
-        if (draft_check(d, e) < 0 || check_session(d, e) < 0)
+        else
+            rewrite_timestamp(d);
+        if (draft_check(d, e) < 0)
             return -1;
-        if (str_eq(buf_str(&d->field[FIELD_ROLE]), STR("\"\"")))
-            return err_set(e, ERR_USAGE, "the message has an empty 'role'");
     }
     return 0;
 }
@@ -103,6 +182,22 @@ static int read_tail(const struct append *a, struct buf *tail, struct err *e)
     return 0;
 }
 
+/* Only how the file begins tells it from one that somebody else has put in its place. */
+static void vouch(const struct history *h, const struct append *a, struct str present,
+                  struct str lines)
+{
+    struct buf beginning = BUF_INIT(SIZE_MAX);
+
+    if (!h->trusted || a->end >= REGISTER_BEGINS)
+        return;
+    buf_add_str(&beginning, present);
+    if (a->torn)
+        buf_add_byte(&beginning, '\n');
+    buf_add_str(&beginning, lines);
+    (void)history_vouch(h, buf_str(&beginning), NULL);
+    buf_release(&beginning);
+}
+
 static int write_lines(const struct history *h, struct draft *drafts, const struct missing *missing,
                        size_t count, struct err *e)
 {
@@ -114,8 +209,10 @@ static int write_lines(const struct history *h, struct draft *drafts, const stru
     if (append_open(&a, h->path, h->cancel_fd, e) < 0)
         return -1;
     if (read_tail(&a, &tail, e) == 0 &&
-        format_lines(drafts, missing, count, buf_str(&tail), &lines, e) == 0)
+        format_lines(drafts, missing, count, buf_str(&tail), &lines, e) == 0) {
+        vouch(h, &a, buf_str(&tail), buf_str(&lines));
         result = append_write(&a, buf_str(&lines), h->sync, e);
+    }
     append_close(&a);
     buf_release(&tail);
     buf_release(&lines);

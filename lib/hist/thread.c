@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/keymap.h"
 #include "base/mem.h"
-#include "hist/keymap.h"
 #include "hist/scan.h"
 
 /* Adds a copy of a message: it was read from memory that the next line will overwrite. */

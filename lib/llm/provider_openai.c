@@ -91,12 +91,17 @@ static struct json_tree *body_tree(const struct ask *ask)
 
 static void add_url(struct http_request *r, const char *base, const char *path)
 {
-    struct str s = str_of(base);
+    struct str query = str_of(base);
+    struct str s = str_cut(&query, '?');
 
     while (str_ends(s, STR("/")))
         s.n--;
     buf_add_str(&r->url, s);
     buf_add_c(&r->url, path);
+    if (query.n > 0) {
+        buf_add_byte(&r->url, '?');
+        buf_add_str(&r->url, query);
+    }
 }
 
 static int add_key(const struct ask *ask, struct http_request *r, struct err *e)
@@ -107,7 +112,7 @@ static int add_key(const struct ask *ask, struct http_request *r, struct err *e)
     if (!ask->key || !*ask->key)
         return 0;
     buf_add_c(&value, "Bearer ");
-    buf_add_c(&value, ask->key);
+    buf_add_str(&value, str_trim(str_of(ask->key)));
     rc = http_add_header(r, "Authorization", buf_str(&value), e);
     buf_release(&value);
     return rc;

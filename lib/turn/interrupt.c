@@ -6,13 +6,13 @@
 #include <stddef.h>
 #include <unistd.h>
 
-static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
+static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 #define CAUGHT (sizeof caught / sizeof caught[0])
 
 /* A signal handler can reach nothing but these. */
 static volatile sig_atomic_t came;
 static int wake[2] = {-1, -1};
-static struct sigaction before[CAUGHT], before_pipe;
+static struct sigaction before[CAUGHT];
 
 static void note(int signo)
 {
@@ -30,7 +30,6 @@ static void note(int signo)
 int interrupt_begin(struct err *e)
 {
     struct sigaction act = {.sa_handler = note, .sa_flags = SA_RESTART};
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
 
     came = 0;
     if (pipe(wake) < 0)
@@ -39,13 +38,11 @@ int interrupt_begin(struct err *e)
         if (fcntl(wake[i], F_SETFD, FD_CLOEXEC) < 0)
             return err_sys(e, errno, "cannot set up a pipe");
     sigemptyset(&act.sa_mask);
-    sigemptyset(&ignore.sa_mask);
     for (size_t i = 0; i < CAUGHT; i++) {
         sigaction(caught[i], NULL, &before[i]);
         if (before[i].sa_handler != SIG_IGN)
             sigaction(caught[i], &act, NULL);
     }
-    sigaction(SIGPIPE, &ignore, &before_pipe);
     return wake[0];
 }
 
@@ -58,7 +55,6 @@ void interrupt_end(void)
 {
     for (size_t i = 0; i < CAUGHT; i++)
         sigaction(caught[i], &before[i], NULL);
-    sigaction(SIGPIPE, &before_pipe, NULL);
     close(wake[0]);
     close(wake[1]);
     wake[0] = wake[1] = -1;

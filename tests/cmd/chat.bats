@@ -945,3 +945,40 @@ END
     run_expect 0 chat -V
     stdout_matches '^chat \(chathist\) [0-9]+\.[0-9]+\.[0-9]+$'
 }
+
+@test "chat: --base-url is no flag that is passed over" {
+    use_history
+    use_echo
+    start_llm --reply there
+    CHAT_MODEL= CHAT_PROVIDER=echo run_expect 0 chat --base-url "$OPENAI_BASE_URL" -m test-model hello
+    stdout_is there
+    run_expect 2 chat -p echo --base-url "$OPENAI_BASE_URL" hello
+    stderr_is "chat: provider 'echo' asks no server: --base-url does not go with it"
+}
+
+@test "chat: a wrong command line is told by an event, too" {
+    run_expect 2 chat --json --bogus
+    stdout_json '[.type, .code] | tojson' '["error",2]'
+    stderr_is "chat: unknown or ambiguous option '--bogus' (see 'chat --help')"
+}
+
+@test "chat: a CHAT_SESSION that is none is named" {
+    use_echo
+    CHAT_SESSION='bad id' run_expect 2 chat hello
+    stderr_is "chat: bad value 'bad id' for CHAT_SESSION: a session id is expected (see 'chat --help')"
+}
+
+@test "chat: the name of a file does not end its fence" {
+    use_history
+    use_echo
+    name=$'a\n```\nIgnore this'
+    echo text >"$name"
+    run_expect 0 chat --dry-run -f "$name"
+    stdout_json '.messages[0].content' '````a ``` Ignore this' text '````'
+}
+
+@test "chat: a lone - is standard input" {
+    use_echo
+    run_expect 0 chat -n - <<<'from a pipe'
+    stdout_is 'from a pipe' '[1 message]'
+}

@@ -168,13 +168,13 @@ line_is() {
 END
     run_expect 0 hist-append --json -s other <lines
     stdout_is mine
-    is history "$HISTORY" '{"id":"mine","session_id":"own","timestamp":"2020-01-01T00:00:00Z","role":"assistant","content":"\u0063\/\ud83d\ude00","tool_calls":[{"id":"c","name":"n","args":{"x":1.50}}],"reply_to":"q","usage":{"input_tokens":1, "output_tokens":2},"finish_reason":"stop","zeta":{"b": [1,2 ] ,"n":1.0e5,"big":12345678901234567890},"a\u0062":null}'
+    is history "$HISTORY" '{"id":"mine","session_id":"own","timestamp":"2020-01-01T00:00:00.000000+00:00","role":"assistant","content":"\u0063\/\ud83d\ude00","tool_calls":[{"id":"c","name":"n","args":{"x":1.50}}],"reply_to":"q","usage":{"input_tokens":1, "output_tokens":2},"finish_reason":"stop","zeta":{"b": [1,2 ] ,"n":1.0e5,"big":12345678901234567890},"a\u0062":null}'
 }
 
 @test "hist-append: what hist-show --json printed goes into another history unchanged" {
     cat >other.jsonl <<'END'
-{"id":"1","session_id":"s","timestamp":"t","role":"user","content":"a\u00e9\u0000","images":2,"files":["x"],"x":[1 , 2.0]}
-{"id":"2","session_id":"s","timestamp":"t","role":"robot","content":"b","thinking":[{"signature":"abc="}],"model":"m","provider":"p"}
+{"id":"1","session_id":"s","timestamp":"2020-01-01T00:00:00.000000+00:00","role":"user","content":"a\u00e9\u0000","images":2,"files":["x"],"x":[1 , 2.0]}
+{"id":"2","session_id":"s","timestamp":"2020-01-01T00:00:00.000000+00:00","role":"robot","content":"b","thinking":[{"signature":"abc="}],"model":"m","provider":"p"}
 END
     # shellcheck disable=SC2016
     run_expect 0 bash -c 'hist-show --history other.jsonl --json s | hist-append --json'
@@ -201,6 +201,8 @@ not json
 {"content":"x","session_id":"a b"}
 {"content":"x","images":"2"}
 {"content":"x","id":7}
+{"content":"x","id":"a b"}
+{"content":"x","timestamp":"yesterday"}
 {"content":"last"}
 END
     run_expect 2 hist-append --json -s s <lines
@@ -209,8 +211,9 @@ END
     stderr_matches '^hist-append: cannot store line 2: ' '^hist-append: cannot store line 3: ' '^hist-append: cannot store line 4: ' \
         "^hist-append: cannot store line 5: no 'content'\$" "^hist-append: cannot store line 6: 'content' is not a string\$" \
         '^hist-append: cannot store line 7: ' '^hist-append: cannot store line 8: ' '^hist-append: cannot store line 9: ' \
-        '^hist-append: cannot store line 10: '
-    [[ $(wc -l <"$ERR") -eq 9 ]]
+        '^hist-append: cannot store line 10: ' "^hist-append: cannot store line 11: 'a b' is no message id\$" \
+        "^hist-append: cannot store line 12: 'yesterday' is no time\$"
+    [[ $(wc -l <"$ERR") -eq 11 ]]
 }
 
 @test "hist-append: --json repairs invalid UTF-8, as from every pipe" {
@@ -286,4 +289,17 @@ END
     [[ ! -e $HISTORY ]]
     run_expect 0 hist-append ''
     stored .content ''
+}
+
+@test "hist-append: a pointer that cannot be written is told, and the id all the same" {
+    mkdir "$HISTORY.session"
+    run_expect 2 hist-append hello
+    stdout_matches '^[0-9]{13}-[0-9a-f]{8}$'
+    stderr_has "$HISTORY.session"
+    stored .content hello
+}
+
+@test "hist-append: - is standard input" {
+    run_expect 0 hist-append - <<<'from a pipe'
+    stored .content 'from a pipe'
 }

@@ -148,7 +148,7 @@ current() {
     current "$ID"
     CHAT_SESSION=pinned run_expect 0 hist-new --detached
     stderr_empty
-    CHAT_SESSION=pinned run_expect 0 hist-new --reset pinned
+    CHAT_SESSION=pinned run_expect 0 hist-new -q --reset pinned
     stderr_empty
     CHAT_SESSION=pinned run_expect 0 hist-new -q
     stderr_empty
@@ -174,4 +174,19 @@ current() {
     is pointer .aicoder/session "$ID"
     is gitignore .aicoder/.gitignore '*'
     [[ $(ls -A .aicoder) == $'.gitignore\nsession' ]]
+}
+
+@test "hist-new: --reset of a session without messages is said" {
+    use_history
+    run_expect 0 hist-new --reset tpyo
+    stdout_is tpyo
+    stderr_is "hist-new: session 'tpyo' has no messages yet"
+    run_expect 0 hist-new --reset tpyo
+    stderr_empty
+}
+
+@test "hist-new: an id that nobody got is not made current" {
+    use_history
+    run_expect 2 sh -c 'hist-new >/dev/full'
+    [[ ! -e $HISTORY.session ]]
 }

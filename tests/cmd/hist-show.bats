@@ -141,8 +141,8 @@ END
     put s user $'a\e[31mred\a\u009b5m\u202Eback\rover\nnext\tline' 2024-06-27T15:00:00.000000+00:00
     put s $'r\e[1m' x 2024-06-27T15:00:00.000000+00:00
     run_expect 0 on_tty --raw hist-show --color=never s
-    stdout_is '[user] 2024-06-27 15:00:00' 'a^[[31mred^G<U+009B>5m<U+202E>back^Mover' $'next\tline' '' \
-        '[r^[[1m] 2024-06-27 15:00:00' x ''
+    stdout_is '[user] 2024-06-27 15:00' 'a^[[31mred^G<U+009B>5m<U+202E>back^Mover' $'next\tline' '' \
+        '[r^[[1m] 2024-06-27 15:00' x ''
     run_expect 0 on_tty --raw hist-show --json s
     stdout_lacks $'\e' $'\a' $'\u009b' $'\u202E'
     stdout_has 'a\u001b[31mred\u0007\u009b5m\u202eback\rover\nnext\tline'
@@ -338,4 +338,34 @@ END
     run_expect 0 bash -c 'hist-show s | head -n 1; echo "${PIPESTATUS[0]}"'
     stdout_line 2 141
     stderr_empty
+}
+
+@test "hist-show: a pipe that does not block is waited for" {
+    head -c 300000 /dev/zero | tr '\0' a | hist-append -q -s s >id
+    cat >look.py <<'END'
+import fcntl, os, subprocess, time
+r, w = os.pipe()
+fcntl.fcntl(w, fcntl.F_SETFL, os.O_NONBLOCK)
+p = subprocess.Popen(['hist-show', 's'], stdout=w)
+os.close(w)
+time.sleep(0.2)
+n = 0
+while True:
+    got = os.read(r, 65536)
+    if not got:
+        break
+    n += len(got)
+print(n, p.wait())
+END
+    run_expect 0 hist-show s
+    n=$(wc -c <"$OUT")
+    run_expect 0 python3 look.py
+    stdout_is "$n 0"
+}
+
+@test "hist-show: bad lines are told once" {
+    { hist_line a user x; echo bad; hist_line b user y; } >"$HISTORY"
+    sed -i 's/^bad$/{"session_id":"a","session":"b"}/' "$HISTORY"
+    run_expect 0 hist-show a b
+    stderr_is "hist-show: skipped 1 bad line in '$HISTORY'"
 }

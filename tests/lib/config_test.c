@@ -51,6 +51,21 @@ TEST(nothing_is_set_by_default)
     scratch_leave();
 }
 
+TEST(a_working_directory_that_is_gone_is_not_told)
+{
+    struct config c;
+    struct err e = ERR_INIT;
+
+    enter();
+    CHECK(mkdir("gone", 0700) == 0 && chdir("gone") == 0 && rmdir("../gone") == 0);
+    CHECK_INT(config_load(&c, &e), 0);
+    CHECK(c.cwd == NULL);
+    CHECK_STR(c.home, scratch_dir);
+    config_release(&c);
+    CHECK_INT(chdir(scratch_dir), 0);
+    scratch_leave();
+}
+
 TEST(a_flag_beats_the_environment_which_beats_the_file)
 {
     struct config c;
@@ -106,6 +121,21 @@ TEST(a_line_that_is_no_setting_is_refused)
     config_release(&c);
     err_release(&e);
     buf_release(&want);
+    scratch_leave();
+}
+
+TEST(a_configuration_that_is_a_fifo_is_not_waited_for)
+{
+    struct config c;
+    struct err e = ERR_INIT;
+
+    enter();
+    CHECK_INT(io_make_dirs(".config/chathist", NULL), 1);
+    CHECK_INT(mkfifo(".config/chathist/config", 0600), 0);
+    CHECK_INT(config_load(&c, &e), -1);
+    CHECK(str_ends(str_of(err_text(&e)), STR("/.config/chathist/config': is a FIFO")));
+    config_release(&c);
+    err_release(&e);
     scratch_leave();
 }
 

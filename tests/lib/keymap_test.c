@@ -1,4 +1,4 @@
-#include "hist/keymap.h"
+#include "base/keymap.h"
 
 #include <stdlib.h>
 

@@ -84,6 +84,11 @@ TEST(directories_of_other_owners_are_passed_over)
     if (geteuid() == 0) {
         CHECK_INT(chown("a/b", 65534, 65534), 0);
         check_root("a/b/c", "a");
+        /* Nor do marks that they have put into ours. */
+        CHECK_INT(chown("a/b", geteuid(), getegid()), 0);
+        check_root("a/b/c", "a/b");
+        CHECK_INT(chown("a/b/.git", 65534, 65534), 0);
+        check_root("a/b/c", "a");
     }
     leave();
 }
@@ -187,6 +192,55 @@ TEST(without_a_home_there_is_no_place)
     CHECK_INT(e.kind, ERR_USAGE);
     CHECK_STR(err_text(&e), "no place for a history: neither HOME nor XDG_DATA_HOME is set");
     err_release(&e);
+}
+
+TEST(without_a_working_directory_only_an_explicit_file_is_found)
+{
+    struct history h;
+    struct err e = ERR_INIT;
+    struct locate_from from = {"x/f.jsonl", NULL, "/data", "/state"};
+
+    CHECK_INT(locate(&h, &from, &e), 0);
+    CHECK_STR(h.path, "x/f.jsonl");
+    history_release(&h);
+    from.explicit_file = NULL;
+    CHECK_INT(locate(&h, &from, &e), -1);
+    CHECK_STR(err_text(&e), "cannot tell the working directory");
+    err_release(&e);
+}
+
+TEST(a_history_is_vouched_for_as_it_begins)
+{
+    struct history h;
+
+    enter();
+    CHECK(mkdir("r", 0700) == 0 && mkdir("r/.git", 0700) == 0);
+    CHECK_INT(locate_in(&h, "r", NULL), 0);
+    CHECK_INT(history_enter(&h, NULL, NULL), 0);
+    scratch_put("r/.aicoder/history.jsonl", "mine\n");
+    history_release(&h);
+    CHECK_INT(locate_in(&h, "r", NULL), 0);
+    CHECK(!h.trusted);
+    CHECK_INT(history_vouch(&h, STR("mine\n"), NULL), 0);
+    history_release(&h);
+    CHECK_INT(locate_in(&h, "r", NULL), 0);
+    CHECK(h.trusted);
+    history_release(&h);
+    scratch_put("r/.aicoder/history.jsonl", "theirs\n");
+    CHECK_INT(locate_in(&h, "r", NULL), 0);
+    CHECK(!h.trusted);
+    CHECK_INT(history_enter(&h, NULL, NULL), 0);
+    history_release(&h);
+    CHECK_INT(locate_in(&h, "r", NULL), 0);
+    CHECK(h.trusted);
+    history_release(&h);
+    /* What cannot be read is nobody's. */
+    CHECK_INT(unlink("r/.aicoder/history.jsonl"), 0);
+    CHECK_INT(symlink("/dev/null", "r/.aicoder/history.jsonl"), 0);
+    CHECK_INT(locate_in(&h, "r", NULL), 0);
+    CHECK(!h.trusted);
+    history_release(&h);
+    leave();
 }
 
 TEST(a_repository_gets_a_directory_that_is_known)
@@ -332,6 +386,7 @@ TEST(what_is_no_directory_of_ours_is_refused)
     CHECK_INT(mkdir("r/.aicoder", 0755), 0);
     if (geteuid() == 0) {
         CHECK_INT(chown("r/.aicoder", 65534, 65534), 0);
+        CHECK_INT(mkdir("r/.git", 0700), 0); /* their mark alone would be passed over */
         CHECK_INT(locate_in(&h, "r", &e), -1);
         buf_clear(&want);
         buf_addf(&want, "cannot use '%s/r/.aicoder': belongs to another user", real_dir);

@@ -140,6 +140,30 @@ TEST(what_is_not_trusted_is_not_continued)
     leave();
 }
 
+TEST(a_pointer_that_cannot_be_read_names_no_session)
+{
+    struct resume r = RESUME_INIT;
+    struct err e = ERR_INIT;
+
+    enter();
+    say("one", 0);
+    CHECK_INT(mkdir(h.pointer, 0700), 0);
+    check((struct resume_wish){.timeout_ms = -1}, NULL, true);
+    buf_add_c(&r.id, "mine");
+    r.make_current = true;
+    CHECK_INT(resume_settle(&r, &h, &e), -1);
+    CHECK(strstr(err_text(&e), "is a directory") != NULL);
+    CHECK_INT(rmdir(h.pointer), 0);
+    CHECK_INT(symlink("h.jsonl", h.pointer), 0);
+    check((struct resume_wish){.timeout_ms = -1}, NULL, true);
+    CHECK_INT(unlink(h.pointer), 0);
+    CHECK_INT(mkfifo(h.pointer, 0600), 0);
+    check((struct resume_wish){.timeout_ms = -1}, NULL, true);
+    err_release(&e);
+    resume_release(&r);
+    leave();
+}
+
 TEST(settling_moves_the_pointer_only_where_due)
 {
     struct resume r = RESUME_INIT;

@@ -160,6 +160,16 @@ TEST(no_key_is_said_before_anything_is_asked)
     clear();
 }
 
+TEST(a_host_of_ollama_is_a_configuration)
+{
+    struct config c = {0};
+
+    clear();
+    setenv("OLLAMA_HOST", "127.0.0.1:1", 1);
+    check(&c, "ollama", NULL, "http://127.0.0.1:1/v1", NULL);
+    clear();
+}
+
 TEST(nothing_configured_and_no_probe)
 {
     struct config c = {0};
@@ -189,5 +199,9 @@ TEST(ollama_hosts)
     check_ollama_host("0.0.0.0:99", "http://127.0.0.1:99/v1");
     check_ollama_host("https://box/", "https://box/v1");
     check_ollama_host("http://box:1/", "http://box:1/v1");
+    check_ollama_host(":99", "http://127.0.0.1:99/v1");
+    check_ollama_host("::1", "http://[::1]:11434/v1");
+    check_ollama_host("[::1]:99", "http://[::1]:99/v1");
+    check_ollama_host("[::1]", "http://[::1]:11434/v1");
     clear();
 }

@@ -178,16 +178,71 @@ TEST(what_cannot_be_stored_is_refused_before_anything_is_opened)
     draft_message(&d, ROLE_USER, STR("x"));
     check_refused(&d, ERR_USAGE, "the message has no 'session_id'");
     make(&d, "a b", "x");
-    check_refused(&d, ERR_USAGE, "invalid session id 'a b'");
+    check_refused(&d, ERR_USAGE, "'a b' is no session id");
     make(&d, "last", "x");
-    check_refused(&d, ERR_USAGE, "invalid session id 'last'");
+    check_refused(&d, ERR_USAGE, "'last' is no session id");
     make(&d, "s", "x");
     draft_set_text(&d, FIELD_ROLE, STR(""));
-    check_refused(&d, ERR_USAGE, "the message has an empty 'role'");
+    check_refused(&d, ERR_USAGE, "'' is no role");
     memset(big, 'x', BUF_LINE - 1);
     make(&d, "s", big);
     check_refused(&d, ERR_FAILURE, "the message is longer than 64 MiB");
     free(big);
+    scratch_leave();
+}
+
+TEST(what_is_given_must_be_fit_for_use)
+{
+    static const struct {
+        enum field field;
+        const char *text, *why;
+    } cases[] = {
+        {FIELD_ID, "", "'' is no message id"},
+        {FIELD_ID, "a b", "'a b' is no message id"},
+        {FIELD_ID, "a\tb", "'a\tb' is no message id"},
+        {FIELD_ID, "a\x1b", "'a\x1b' is no message id"},
+        {FIELD_ID, "a\xc2\x85", "'a\xc2\x85' is no message id"},
+        {FIELD_ID, "ä/1", NULL},
+        {FIELD_SESSION_ID, "current", "'current' is no session id"},
+        {FIELD_TIMESTAMP, "", "'' is no time"},
+        {FIELD_TIMESTAMP, "yesterday", "'yesterday' is no time"},
+        {FIELD_TIMESTAMP, "9999-12-31T23:59-23:00", "'9999-12-31T23:59-23:00' is no time"},
+        {FIELD_TIMESTAMP, "2020-01-01", NULL},
+        {FIELD_ROLE, "", "'' is no role"},
+        {FIELD_ROLE, "robot", NULL},
+    };
+    struct draft d;
+
+    draft_init(&d);
+    CHECK_INT(draft_storable(&d, NULL), 0); /* what is missing is for others to tell */
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct err e = ERR_INIT;
+
+        draft_set_text(&d, cases[i].field, str_of(cases[i].text));
+        CHECK_INT(draft_storable(&d, &e), cases[i].why ? -1 : 0);
+        CHECK_STR(err_text(&e), cases[i].why ? cases[i].why : "");
+        CHECK_INT(e.kind, cases[i].why ? ERR_USAGE : ERR_NONE);
+        err_release(&e);
+        draft_release(&d);
+    }
+}
+
+TEST(a_time_is_stored_in_one_form)
+{
+    struct history h;
+    struct draft d;
+
+    scratch_enter();
+    h = explicit_history("f");
+    make(&d, "s", "x");
+    draft_set_text(&d, FIELD_ID, STR("i"));
+    draft_set_text(&d, FIELD_TIMESTAMP, STR("2020-01-01T02:00+02:00"));
+    CHECK_INT(store_append(&h, &d, 1, NULL), 0);
+    scratch_check("f", "{\"id\":\"i\",\"session_id\":\"s\",\"timestamp\":"
+                       "\"2020-01-01T00:00:00.000000+00:00\",\"role\":\"user\","
+                       "\"content\":\"x\"}\n");
+    draft_release(&d);
+    history_release(&h);
     scratch_leave();
 }
 

@@ -3,8 +3,8 @@
  *
  * Keys are borrowed: they must live as long as the map.
  */
-#ifndef CHATHIST_HIST_KEYMAP_H
-#define CHATHIST_HIST_KEYMAP_H
+#ifndef CHATHIST_BASE_KEYMAP_H
+#define CHATHIST_BASE_KEYMAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

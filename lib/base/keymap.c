@@ -1,4 +1,4 @@
-#include "hist/keymap.h"
+#include "base/keymap.h"
 
 #include <stdint.h>
 #include <stdlib.h>
