@@ -479,6 +479,7 @@ shipped() {
     cmp -n "$(wc -c <"$TMPDIR/before")" "$TMPDIR/before" .aicoder/history.jsonl
     session=$(cat .aicoder/session)
     [[ $session == sess_* ]]
+    is ignored .aicoder/.gitignore '*'
     json_is .aicoder/history.jsonl '"\(.session_id) \(.role)"' 'evil system' 'evil user' 'evil assistant' \
         "$session user" "$session assistant"
 }

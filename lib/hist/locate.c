@@ -230,6 +230,19 @@ static int write_gitignore(const char *dir, struct err *e)
     return result;
 }
 
+/* A directory that others made may lack it. */
+static int keep_out_of_commits(const char *dir, struct err *e)
+{
+    char *path = path_join(dir, ".gitignore");
+    struct stat st;
+    int result = 0;
+
+    if (lstat(path, &st) < 0 && errno == ENOENT)
+        result = write_gitignore(dir, e);
+    free(path);
+    return result;
+}
+
 static void remove_dir(const char *dir)
 {
     char *ignore = path_join(dir, ".gitignore");
@@ -330,7 +343,7 @@ int history_enter(struct history *h, bool *entered, struct err *e)
     /* From here on the pointer would be followed, and it is not the user's. */
     if (unlink(h->pointer) < 0 && errno != ENOENT)
         return err_sys(e, errno, "cannot remove '%s'", h->pointer);
-    if (enter_present(h, e) < 0)
+    if (keep_out_of_commits(h->dir, e) < 0 || enter_present(h, e) < 0)
         return -1;
     h->trusted = true;
     if (entered)
