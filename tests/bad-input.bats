@@ -540,7 +540,7 @@ said() {
     local tool
     for tool in "${TOOLS[@]}"; do
         row "$tool"
-        run_expect "$FAILURE" "$TOOL" --history $'/dev/null/no\nsuch\e[2J\u202Efile' "${ARGS[@]}"
+        run_expect "$FAILURE" "$TOOL" --history $'/dev/null/no\nsuch\e[2J\xe2\x80\xaefile' "${ARGS[@]}"
         stdout_empty
         complains 'cannot open'
         stderr_has 'no such^[[2J<U+202E>file'

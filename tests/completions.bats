@@ -12,7 +12,7 @@ setup() {
     use_history main.jsonl
     {
         hist_line alpha-1 user 'an early question'
-        hist_line beta:2 user $'red \e[31mtext\a \u202e $(touch pwned)'
+        hist_line beta:2 user $'red \e[31mtext\a \xe2\x80\xae $(touch pwned)'
         hist_line 'my chat; $(touch pwned) '\''x'\'' y' user 'an id with odd characters'
         hist_line $'bad\e]0;title\aid' user 'an id that no terminal should see'
     } >main.jsonl
@@ -177,7 +177,7 @@ options() {
     listed bash 'hist-show ' 'an early question\s'
     stdout_matches '^alpha-1 +an early question' '^last +the session used last' \
         '^beta:2 +red \?\[31mtext\? \? \$\(touch pwned\)'
-    stdout_lacks $'\e' $'\a' $'\u202e' title
+    stdout_lacks $'\e' $'\a' $'\xe2\x80\xae' title
     # chat -s takes an id as it is: no word for one, and none that it would refuse.
     listed bash 'chat -s ' 'an early question\s'
     stdout_has beta:2
@@ -241,7 +241,7 @@ options() {
     listed zsh 'hist-show ' 'an early question'
     stdout_matches '^alpha-1 +-- an early question' '^last +-- the session used last' \
         '^beta:2 +-- red \?\[31mtext\? \? \$\(touch pwned\)'
-    stdout_lacks $'\e' $'\a' $'\u202e' title
+    stdout_lacks $'\e' $'\a' $'\xe2\x80\xae' title
     listed zsh 'chat -s ' 'an early question'
     stdout_has beta:2
     stdout_lacks current 'my chat' title

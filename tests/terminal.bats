@@ -157,7 +157,7 @@ hostile_history() {
     run_expect 2 env NO_COLOR=1 "$TESTS/on-tty" --raw hist-load evil
     harmless "$OUT"
     stdout_has 'cannot continue session' '<U+202E>'
-    hist_line s user $'needle \e[31m\u202e' >>"$HISTORY"
+    hist_line s user $'needle \e[31m\xe2\x80\xae' >>"$HISTORY"
     run_expect 0 env NO_COLOR=1 "$TESTS/on-tty" --raw hist-load s
     harmless "$OUT"
     stdout_has 'tool call' 'needle ^[[31m<U+202E>'

@@ -70,7 +70,9 @@ struct str str_cut(struct str *rest, char c)
 
 const char *str_find(struct str s, struct str part)
 {
-    while (s.p && s.n >= part.n) {
+    if (!s.p)
+        return NULL;
+    while (s.n >= part.n) {
         const char *at = part.n ? memchr(s.p, part.p[0], s.n - part.n + 1) : s.p;
 
         if (!at || part.n == 0 || memcmp(at, part.p, part.n) == 0)

@@ -950,7 +950,7 @@ END
     use_history
     use_echo
     start_llm --reply there
-    CHAT_MODEL= CHAT_PROVIDER=echo run_expect 0 chat --base-url "$OPENAI_BASE_URL" -m test-model hello
+    CHAT_MODEL='' CHAT_PROVIDER=echo run_expect 0 chat --base-url "$OPENAI_BASE_URL" -m test-model hello
     stdout_is there
     run_expect 2 chat -p echo --base-url "$OPENAI_BASE_URL" hello
     stderr_is "chat: provider 'echo' asks no server: --base-url does not go with it"

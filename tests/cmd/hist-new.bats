@@ -74,10 +74,10 @@ current() {
     run_expect 0 hist-new -S $'be "brief"\n\xff'
     made
     current "$ID"
-    json_is "$HISTORY" '[.session_id, .role, .content, .reset] | @json' "[\"$ID\",\"system\",\"be \\\"brief\\\"\\n"$'\uFFFD",null]'
+    json_is "$HISTORY" '[.session_id, .role, .content, .reset] | @json' "[\"$ID\",\"system\",\"be \\\"brief\\\"\\n"$'\xef\xbf\xbd",null]'
     run_expect 0 hist-new --detached --system=x
     made
-    json_is "$HISTORY" '.content' $'be "brief"\n\uFFFD' x
+    json_is "$HISTORY" '.content' $'be "brief"\n\xef\xbf\xbd' x
 }
 
 @test "hist-new: --reset empties the context of a session under its id, and keeps the system prompt" {

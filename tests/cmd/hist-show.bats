@@ -138,13 +138,13 @@ END
 }
 
 @test "hist-show: a terminal is shown control characters, not given them" {
-    put s user $'a\e[31mred\a\u009b5m\u202Eback\rover\nnext\tline' 2024-06-27T15:00:00.000000+00:00
+    put s user $'a\e[31mred\a\xc2\x9b5m\xe2\x80\xaeback\rover\nnext\tline' 2024-06-27T15:00:00.000000+00:00
     put s $'r\e[1m' x 2024-06-27T15:00:00.000000+00:00
     run_expect 0 on_tty --raw hist-show --color=never s
     stdout_is '[user] 2024-06-27 15:00' 'a^[[31mred^G<U+009B>5m<U+202E>back^Mover' $'next\tline' '' \
         '[r^[[1m] 2024-06-27 15:00' x ''
     run_expect 0 on_tty --raw hist-show --json s
-    stdout_lacks $'\e' $'\a' $'\u009b' $'\u202E'
+    stdout_lacks $'\e' $'\a' $'\xc2\x9b' $'\xe2\x80\xae'
     stdout_has 'a\u001b[31mred\u0007\u009b5m\u202eback\rover\nnext\tline'
     run_expect 0 on_tty --raw hist-show s
     stdout_has $'\e[' user
