@@ -5,7 +5,7 @@ c_files := $(wildcard lib/*/*.c cmd/*.c tests/*/*.c bench/*.c)
 h_files := $(wildcard include/*/*.h tests/*/*.h)
 checked := $(wildcard lib/*/*.c cmd/*.c)
 # Scripts are known by their first line; what bats and bash source has none and is known by its name.
-scripts := $(shell find .ci mk bench examples tests -type f -exec grep -lE '^\#!.*[/ ](ba)?sh' {} + 2>/dev/null)
+scripts := $(shell find .ci mk bench examples tests -type f ! -name '*.bats' -exec grep -lE '^\#!.*[/ ](ba)?sh' {} + 2>/dev/null)
 bats_files := $(shell find tests -name '*.bats' 2>/dev/null)
 bash_files := $(wildcard completions/bash/*) $(shell find tests -name '*.bash' 2>/dev/null)
 zsh_files := $(wildcard completions/zsh/*)

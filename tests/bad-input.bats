@@ -9,7 +9,7 @@ TABLE='
 chat          | -s good hello | writes | 1
 hist-append   | -s good hello | writes | 2
 hist-load     | good          | reads  | 2
-hist-new      | --reset good  | writes | 2
+hist-new      | -q --reset good | writes | 2
 hist-search   | needle        | reads  | 2
 hist-sessions |               | reads  | 2
 hist-show     | good          | reads  | 2

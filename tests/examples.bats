@@ -104,12 +104,12 @@ home_unchanged() {
     stdout_line 1 'demo: found a model server: asking ollama:small'
     stdout_has 'Hello Ada.' 'Ada, five.' Grape. 'One pear.'
     # The second turn went out with the first, the last one with what was loaded. Before them it was asked
-    # what it has: a request without a body.
-    requests_are 5
-    request_messages_are 3 'user:My name is Ada, and I have three apples and two pears. Reply in one short sentence.' \
+    # twice what it is: requests without a body.
+    requests_are 6
+    request_messages_are 4 'user:My name is Ada, and I have three apples and two pears. Reply in one short sentence.' \
         'assistant:Hello Ada.' 'user:What is my name, and how many fruits do I have? Reply in one short sentence.'
-    json_is "$RECORD/4.json" '.messages | length' 1
-    json_is "$RECORD/5.json" '.model, .messages[3].content' small 'Ada, five.'
+    json_is "$RECORD/5.json" '.messages | length' 1
+    json_is "$RECORD/6.json" '.model, .messages[3].content' small 'Ada, five.'
 }
 
 @test "demo: with a key in the environment it asks gpt-4o-mini, unless told otherwise" {

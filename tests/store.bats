@@ -140,7 +140,7 @@ whole() {
     done
     # The limit holds for every file, so what it says goes through a pipe.
     run_expect 2 bash -c 'set -o pipefail; prlimit --fsize=3 hist-new 2>&1 | cat >&2'
-    stderr_is "hist-new: cannot write '$HISTORY.session': File too large"
+    stderr_has "hist-new: cannot write '$HISTORY.session': File too large"
     is pointer "$HISTORY.session" before
     [[ $(ls -A) == $'history.jsonl\nhistory.jsonl.session' ]]
 }

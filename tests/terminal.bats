@@ -197,9 +197,9 @@ hostile_history() {
     stdout_has '^[[2J'
 }
 
-@test "terminal: ids that hist-append repeats" {
+@test "terminal: ids that hist-append refuses" {
     printf '{"id":"x\\u001b[2J\\u009b","session_id":"s","role":"user","content":"hello"}\n' >line
-    run_expect 0 on_tty --raw --fds 1 hist-append --json <line
+    run_expect 2 on_tty --raw --fds 2 hist-append --json <line
     harmless "$OUT"
     stdout_has '^[[2J<U+009B>'
 }

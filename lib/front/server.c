@@ -222,9 +222,9 @@ int server_choose(struct server *s, const struct config *c, struct err *e)
     if (!s->provider && (c->value[SETTING_BASE_URL] || config_env("OPENAI_BASE_URL") ||
                          config_env("OPENAI_API_KEY") || config_env("CHAT_API_KEY")))
         s->provider = compatible();
-    if (!s->provider && !name && config_env("OLLAMA_HOST"))
-        s->provider = provider_find(STR("ollama"));
-    if (!s->provider && (name || !probe(s)))
+    if (!s->provider && !name && !probe(s) && config_env("OLLAMA_HOST"))
+        s->provider = provider_find(STR("ollama")); /* that it does not answer is worth telling */
+    if (!s->provider)
         return err_set(e, ERR_USAGE,
                        "no model server is configured: set OPENAI_API_KEY, CHAT_BASE_URL or "
                        "CHAT_PROVIDER, or try '-p echo'");
