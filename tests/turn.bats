@@ -543,7 +543,7 @@ END
     use_history
     use_echo
     mkfifo pipe
-    sleep 30 <pipe 3>&- 4>&- &
+    sh -c 'touch reader; sleep 30' <pipe 3>&- 4>&- &
     BACKGROUND+=("$!")
     head -c 300000 /dev/zero | tr '\0' a >big
     background sh -c 'exec chat -s s <big >pipe'
