@@ -241,8 +241,8 @@ END
     ends_with user:hello:
     lines_are_whole 1
     start_llm --no-accept
-    background chat -s s hello
-    wait_for grep -q hello "$HISTORY"
+    background chat -s s again
+    wait_for grep -q again "$HISTORY"
     kill -TERM "$BG"
     finish 143
 }
