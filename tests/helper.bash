@@ -166,6 +166,8 @@ run_expect() {
 # shell without job control starts its background commands with SIGINT and SIGQUIT ignored.
 background() {
     printf -v RAN '%q ' "$@"
+    # They are there even when it is killed before it has begun.
+    : >"$OUT.bg" 2>"$ERR.bg"
     env --default-signal=INT,QUIT,PIPE "$@" >"$OUT.bg" 2>"$ERR.bg" 3>&- 4>&- &
     BG=$!
     BACKGROUND+=("$BG")
