@@ -69,7 +69,9 @@ static void set_ask(struct chat *c, struct ask *ask)
     *ask = (struct ask){.options = c->args.options,
                         .options_count = c->args.options_count,
                         .stream = c->args.stream,
-                        .limits = c->args.limits};
+                        .limits = c->args.limits,
+                        .retries = c->args.retries,
+                        .watch = &c->events.watch};
     server_address(&c->server, ask);
 }
 
@@ -107,7 +109,7 @@ static void prepare(struct chat *c)
         config_max_bytes(&c->config, &t->max_bytes, &e) < 0 || turn_prepare(t, &e) < 0)
         die_err(&e);
     start_report_bad(&c->history, t->bad_lines, c->args.common.quiet);
-    events_context(&c->events, t, c->args.verbose, c->args.common.quiet);
+    events_context(&c->events, t);
 }
 
 /* The request, for chat --dry-run; otherwise what is wrong with it is found before anything is
@@ -193,9 +195,9 @@ int main(int argc, char **argv)
 
     /* A wrong command line is told by an event, too. */
     die_start("chat");
-    events_start(&c.events, COLOR_AUTO, chat_args_want_json(argc, argv));
+    events_start(&c.events, &(struct opt_common){.json = chat_args_want_json(argc, argv)}, false);
     chat_args_parse(&c.args, argc, argv);
-    events_start(&c.events, c.args.common.color, c.args.common.json);
+    events_start(&c.events, &c.args.common, c.args.verbose);
     signal(SIGPIPE, SIG_IGN);
     if (!c.args.models)
         read_prompt(&c);

@@ -125,7 +125,7 @@ home_unchanged() {
 }
 
 @test "demo: a step that fails ends it, with its status, and leaves nothing" {
-    start_llm --reply Hello. openai/http-500
+    start_llm --reply Hello. openai/http-429-no-retry
     remember_home
     run_expect 5 "$EXAMPLES/demo.sh"
     stdout_has Hello.
@@ -157,7 +157,7 @@ home_unchanged() {
 }
 
 @test "basic: chat's status is its own, with a word about it" {
-    start_llm openai/http-401 openai/http-503 openai/cut openai/http-400
+    start_llm openai/http-401 openai/http-429-no-retry openai/cut openai/http-400
     run_expect 3 "$EXAMPLES/basic.sh" hello
     stderr_has 'basic.sh: is the key right?'
     run_expect 5 "$EXAMPLES/basic.sh" hello
@@ -196,7 +196,7 @@ home_unchanged() {
 }
 
 @test "streaming: an error comes out as chat's status" {
-    start_llm openai/http-429 openai/cut
+    start_llm openai/http-429-no-retry openai/cut
     run_expect 5 "$EXAMPLES/streaming.sh" hello
     stderr_matches '^chat: HTTP 429'
     run_expect 7 "$EXAMPLES/streaming.sh" hello
@@ -241,7 +241,7 @@ home_unchanged() {
 }
 
 @test "conversation: ends at the first turn that fails" {
-    start_llm --reply Hello. openai/http-500
+    start_llm --reply Hello. openai/http-429-no-retry
     run_expect 5 "$EXAMPLES/conversation.sh"
     stdout_lacks isolation
 }
@@ -374,7 +374,7 @@ stage() {
 @test "git hook: never blocks a commit, whatever happens to chat" {
     hooked
     export GIT_EDITOR='echo by hand >'
-    start_llm openai/http-500 openai/cut openai/empty-answer
+    start_llm openai/http-429-no-retry openai/cut openai/empty-answer
     run_expect 0 git commit -q
     stderr_has 'prepare-commit-msg: no message suggested (chat ended with status 5)'
     stage 'int b;'

@@ -52,7 +52,7 @@ ask_all() {
     start_llm "$@" "${names[@]/#/openai\/}"
     mkdir out err code
     for name in "${names[@]}"; do
-        timeout 20 chat -s "$name" 'a question' >"out/$name" 2>"err/$name" 3>&- 4>&- && echo 0 >"code/$name" ||
+        timeout 20 chat --retries 0 -s "$name" 'a question' >"out/$name" 2>"err/$name" 3>&- 4>&- && echo 0 >"code/$name" ||
             echo $? >"code/$name"
     done
     RAN="chat -s NAME 'a question'" OUT=odd ERR=/dev/null
@@ -256,12 +256,12 @@ events_end() {
 @test "wire: --json ends with the error, its code, its message, and whether to try again" {
     start_llm openai/http-401 openai/http-429 openai/http-400-context openai/cut openai/http-404 openai/nothing
     for want in '3 false' '5 true' '6 false' '7 false' '1 false' '4 true'; do
-        run_expect "${want% *}" chat -N --json hello
+        run_expect "${want% *}" chat --retries 0 -N --json hello
         stdout_json 'select(.type == "session_id" or .type == "error") | .type' session_id error
         # shellcheck disable=SC2086
         events_end $want
     done
-    run_expect 4 chat -N --json --base-url "http://127.0.0.1:$(unused_port)/v1" hello
+    run_expect 4 chat --retries 0 -N --json --base-url "http://127.0.0.1:$(unused_port)/v1" hello
     events_end 4 true
 }
 
@@ -269,7 +269,7 @@ events_end() {
     use_history
     port=$(unused_port)
     export OPENAI_API_KEY=test-key CHAT_MODEL=m
-    run_expect 4 chat --base-url "http://127.0.0.1:$port/v1" hello
+    run_expect 4 chat --retries 0 --base-url "http://127.0.0.1:$port/v1" hello
     stdout_empty
     stderr_is "chat: cannot connect to '127.0.0.1:$port': Connection refused"
     json_is history.jsonl '.role + ":" + .content' user:hello
@@ -287,7 +287,7 @@ events_end() {
 
 @test "wire: TLS to a server that speaks none" {
     start_llm --reply hi
-    run_expect 4 chat --connect-timeout 1s --base-url "https://127.0.0.1:$LLM_PORT/v1" hello
+    run_expect 4 chat --retries 0 --connect-timeout 1s --base-url "https://127.0.0.1:$LLM_PORT/v1" hello
     stdout_empty
     one_line_of_stderr
     stderr_has "127.0.0.1:$LLM_PORT"
@@ -305,7 +305,7 @@ took_less() {
 
 @test "wire: a connection that is never established ends at --connect-timeout" {
     start_llm --no-accept
-    took_less 4000 run_expect 4 chat --connect-timeout 1s hello
+    took_less 4000 run_expect 4 chat --retries 0 --connect-timeout 1s hello
     stdout_empty
     stderr_is "chat: cannot connect to '127.0.0.1:$LLM_PORT': no connection within 1 s (connect time-out)"
 }
@@ -316,6 +316,8 @@ took_less() {
     took_less 4000 run_expect 4 chat --idle-timeout 1s hello
     stdout_empty
     stderr_is "chat: no answer from '127.0.0.1:$LLM_PORT': nothing came within 1 s (idle time-out)"
+    # Who has waited that long does not wait twice more.
+    requests_are 1
     json_is history.jsonl .role user
 }
 
@@ -335,6 +337,155 @@ took_less() {
     stdout_is 'Hello, world.'
 }
 
+# ---- once more
+
+# error STATUS [HEADER]...: a fixture with that status and those headers, in the file STATUS.http.
+error() {
+    {
+        printf 'status: %s\n' "$1"
+        [[ $# -lt 2 ]] || printf 'header: %s\n' "${@:2}"
+        printf '\n{"error":{"message":"not now"}}\n'
+    } >"$1.http"
+}
+
+@test "wire: a busy server is asked again, with the same request, and the prompt is stored once" {
+    use_history
+    for status in 408 409 429 500 503 529; do
+        error $status 'retry-after-ms: 5'
+        start_llm ./$status.http ./$status.http --reply hi
+        run_expect 0 chat -s "$status" hello
+        stdout_is hi
+        stderr_empty
+        requests_are 3
+        cmp "$RECORD/1.json" "$RECORD/3.json"
+        json_is history.jsonl "select(.session_id == \"$status\") | .role + \":\" + .content" user:hello assistant:hi
+    done
+}
+
+@test "wire: what is not asked again" {
+    error 400 'retry-after-ms: 5'
+    error 401 'retry-after-ms: 5'
+    error 429 'retry-after-ms: 5' 'x-should-retry: false'
+    for case in '400 1' '401 3' '429 5'; do
+        start_llm "./${case% *}.http" --reply hi
+        run_expect "${case#* }" chat -N hello
+        stderr_is "chat: HTTP ${case% *}: not now"
+        requests_are 1
+    done
+    start_llm openai/error-200 --reply hi
+    run_expect 5 chat -N hello
+    requests_are 1
+    # Text has come.
+    start_llm openai/error-event --reply hi
+    run_expect 7 chat -N hello
+    requests_are 1
+    error 400 'retry-after-ms: 5' 'x-should-retry: true'
+    start_llm ./400.http --reply hi
+    run_expect 0 chat -N hello
+    stdout_is hi
+}
+
+@test "wire: --retries says how often, 0 never" {
+    error 503 'Retry-After: 0'
+    for n in 0 1 2 5; do
+        start_llm ./503.http
+        run_expect 5 chat --retries $n -N hello
+        stderr_is 'chat: HTTP 503: not now'
+        requests_are $((n + 1))
+    done
+    start_llm ./503.http
+    run_expect 5 chat -N hello
+    requests_are 3
+    for bad in x -1 1.5 '' 99999999999999999999; do
+        run_expect 2 chat --retries="$bad" hello
+        stderr_has "bad value '$bad' for --retries"
+    done
+}
+
+@test "wire: the server says when: seconds, a fraction, a date; past its cap we do" {
+    # waited FROM TO HEADER: milliseconds between the first request and the second.
+    waited() {
+        local start took
+        error 429 "$3"
+        start_llm ./429.http --reply hi
+        start=$(date +%s%3N)
+        run_expect 0 chat -N hello || return 1
+        took=$(($(date +%s%3N) - start))
+        requests_are 2 || return 1
+        [[ $took -ge $1 && $took -lt $2 ]] || fail "$3: it took $took ms"
+    }
+    waited 1000 1900 'Retry-After: 1'
+    waited 150 900 'Retry-After: 0.15'
+    waited 0 350 'Retry-After: 0'
+    waited 1000 3900 "Retry-After: $(LC_ALL=C date -u -d '+3 seconds' '+%a, %d %b %Y %H:%M:%S GMT')"
+    waited 375 1200 'Retry-After: 121'
+    waited 375 1200 'X-Nothing: 1'
+}
+
+@test "wire: a lost connection is made again, and a server that comes late is reached" {
+    start_llm openai/nothing openai/nothing --reply hi
+    run_expect 0 chat hello
+    stdout_is hi
+    requests_are 3
+    start_llm --reply hi
+    # shellcheck disable=SC2031
+    export LATE=$LLM_PORT
+    kill "$LLM_PID"
+    wait "$LLM_PID" 2>/dev/null || :
+    cat >late.py <<'END'
+import http.server, os, time
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = b'{"choices":[{"message":{"content":"late"}}]}'
+        self.send_response(200)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+time.sleep(.2)
+http.server.HTTPServer(('127.0.0.1', int(os.environ['LATE'])), Handler).handle_request()
+END
+    python3 late.py 2>/dev/null 3>&- 4>&- &
+    BACKGROUND+=("$!")
+    run_expect 0 chat -N hello
+    stdout_is late
+}
+
+@test "wire: the wait is told on a terminal and with -v, and as an event" {
+    error 429 'Retry-After: 0.2'
+    hint='chat: HTTP 429: not now: trying again in 0.2 s (1)'
+    start_llm ./429.http --reply hi
+    run_expect 0 chat -v -N hello
+    stderr_has "$hint"
+    start_llm ./429.http --reply hi
+    run_expect 0 on_tty --fds 2 chat -N hello
+    stdout_has "$hint"
+    start_llm ./429.http --reply hi
+    run_expect 0 on_tty --fds 2 chat -q -N hello
+    stdout_lacks 'trying again'
+    start_llm ./429.http --reply hi
+    run_expect 0 chat --json -N hello
+    stderr_empty
+    stdout_json 'select(.type == "notice") | .message' "${hint#chat: }"
+    stdout_json '.type' session_id notice text usage 'done'
+}
+
+@test "wire: a signal ends the wait at once" {
+    use_history
+    error 503 'Retry-After: 60'
+    start_llm ./503.http
+    background chat -s s hello
+    wait_for test -e "$RECORD/1.end"
+    sleep 0.1
+    start=$(date +%s%3N)
+    kill -INT "$BG"
+    finish 130
+    [[ $(($(date +%s%3N) - start)) -lt 500 ]]
+    stdout_empty
+    stderr_empty
+    requests_are 1
+    json_is history.jsonl '.role' user
+}
+
 @test "wire: wrong time-outs" {
     use_echo
     for option in --connect-timeout --idle-timeout; do
@@ -352,9 +503,9 @@ took_less() {
     printf '%s\n' 'status: 500' 'transfer: chunked' 'mark: |' 'repeat: forever' 'fill: @ 4000 on and ' '' \
         'an error |that goes @' >body.http
     start_llm ./headers.http ./body.http
-    took_less 8000 run_expect 4 chat hello
+    took_less 8000 run_expect 4 chat --retries 0 hello
     one_line_of_stderr
-    took_less 8000 run_expect 5 chat hello
+    took_less 8000 run_expect 5 chat --retries 0 hello
     one_line_of_stderr
     stderr_has 'HTTP 500: an error'
 }

@@ -32,6 +32,10 @@ void clock_add_local(struct buf *out, int64_t us);
  * not a time. */
 bool clock_parse_iso(struct str text, int64_t *us);
 
+/* Reads the date of an HTTP header, in the form that is sent (RFC 9110 section 5.6.7): `Sun, 06 Nov
+ * 1994 08:49:37 GMT`. The name of the day is not compared with the date. */
+bool clock_parse_http(struct str text, int64_t *us);
+
 /* Reads a span as a person writes it, `90` or `90s`, `500ms`, `30m`, `2h`, `7d`, into milliseconds.
  * false, and *ms untouched, for anything else (a sign, a fraction, `off`) and for what does not
  * fit. */

@@ -16,7 +16,8 @@ enum err_kind {
     ERR_ABSENT,     /* a session or message that was named is not there */
     ERR_REQUEST,    /* the server refuses the request (other 4xx) */
     ERR_AUTH,       /* 401, 403, no key */
-    ERR_NETWORK,    /* no connection, a time-out before an answer, TLS */
+    ERR_NETWORK,    /* no connection, a connection lost before an answer, TLS */
+    ERR_TIMEOUT,    /* connected, but nothing was answered in time */
     ERR_BUSY,       /* rate limit or server error: worth another try later */
     ERR_REFUSED,    /* the model refused, or the context is too long for it */
     ERR_INCOMPLETE, /* the answer broke off; what came is kept */

@@ -9,6 +9,7 @@
 #define CHATHIST_BASE_IO_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -29,6 +30,10 @@ int io_fill_std_fds(void);
  * can be told from the rest. */
 int io_open_regular(const char *path, int flags, mode_t mode, struct stat *st, int *errnum,
                     struct err *e);
+
+/* Waits for `ms` milliseconds, or until fd (-1: none) can be read: 1 when it can, 0 when the time is
+ * up, -1 with errno set. */
+int io_wait(int fd, int64_t ms);
 
 /* Opens an input that a user named, for reading: links, FIFOs and devices are fine, and opening a
  * FIFO waits for its writer; a directory is refused. The descriptor, or -1. */

@@ -81,6 +81,7 @@ char **opt_operands(struct opt_parser *p, size_t *count);
 
 /* Arguments with a meaning; a wrong one ends the program with exit code 2, naming the option. */
 size_t opt_count(const char *option, const char *value); /* `all` or 1, 2, … ; all is (size_t)-1 */
+unsigned opt_number(const char *option, const char *value);   /* 0, 1, 2, … */
 long opt_milliseconds(const char *option, const char *value); /* `90`, `30s`, `5m`; `0` for none */
 
 #endif

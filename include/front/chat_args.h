@@ -24,6 +24,7 @@ struct chat_args {
     struct ask_option *options;
     size_t options_count, options_cap;
     struct http_limits limits;
+    unsigned retries;
     char **words;
     size_t words_count;
     bool stream, read_stdin, store, dry_run, models, verbose;

@@ -16,16 +16,18 @@ struct events {
     struct out out;
     bool json;
     bool any_text;
-    bool ends_line;          /* the text so far ends with a newline */
+    bool ends_line; /* the text so far ends with a newline */
+    bool quiet, verbose;
     struct answer_sink sink; /* hand this to turn_ask */
+    struct ask_watch watch;  /* and this to the ask */
 };
 
 /* From then on die_err and die_usage end with an `error` event, too. */
-void events_start(struct events *ev, enum color_when color, bool json);
+void events_start(struct events *ev, const struct opt_common *o, bool verbose);
 /* `{"type":"session_id",…}`, first of all. */
 void events_session(struct events *ev, struct str id);
-/* With `verbose` the session and each message of the context on stderr; hints on a long context. */
-void events_context(struct events *ev, const struct turn *t, bool verbose, bool quiet);
+/* With --verbose the session and each message of the context on stderr; hints on a long context. */
+void events_context(const struct events *ev, const struct turn *t);
 /* A model that a server offers: `provider:model`, or `{"type":"model",…}`. */
 void events_model(struct events *ev, const char *provider, const char *model);
 /* After the answer: its last newline, or usage and `done`. */

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -23,6 +24,13 @@ struct ask_option {
     struct str value;
 };
 
+/* Who is told before an exchange is repeated: why the last one failed, and in how many milliseconds
+ * the next begins, which is number `repeated` of the repetitions. */
+struct ask_watch {
+    void (*again)(void *arg, const struct err *why, int64_t ms, unsigned repeated);
+    void *arg;
+};
+
 /* One request to a model. Borrowed throughout. */
 struct ask {
     const struct context *context;
@@ -33,6 +41,8 @@ struct ask {
     size_t options_count;
     bool stream;
     struct http_limits limits;
+    unsigned retries;              /* how often it may be repeated before any answer came */
+    const struct ask_watch *watch; /* NULL: nobody */
 };
 
 struct provider {

@@ -24,6 +24,9 @@
  *    message;
  *  - transport: as http_exchange; the sink's failure: ERR_SIGNAL without text.
  *
+ * An exchange that failed before any of the answer came is repeated up to ask->retries times, as
+ * llm/retry says; a signal ends the wait before it (ERR_SIGNAL).
+ *
  * What the answer is, its first bytes tell, whatever its media type says: `{` or `[` begins JSON, a
  * field of an event stream an event stream. The key is masked in messages that repeat it.
  */

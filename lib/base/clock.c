@@ -119,14 +119,11 @@ static bool take(struct str *s, char c)
     return take_any(s, c, c);
 }
 
-static bool take_date(struct str *s, int64_t *days)
+/* The day of a date, when there is such a day. */
+static bool count_days(int year, int month, int day, int64_t *days)
 {
     static const int month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    int year, month, day;
 
-    if (!take_number(s, 4, &year) || !take(s, '-') || !take_number(s, 2, &month) || !take(s, '-') ||
-        !take_number(s, 2, &day))
-        return false;
     if (year < 1 || month < 1 || month > 12 || day < 1)
         return false;
 
@@ -136,6 +133,14 @@ static bool take_date(struct str *s, int64_t *days)
         return false;
     *days = days_of(year, month, day);
     return true;
+}
+
+static bool take_date(struct str *s, int64_t *days)
+{
+    int year, month, day;
+
+    return take_number(s, 4, &year) && take(s, '-') && take_number(s, 2, &month) && take(s, '-') &&
+           take_number(s, 2, &day) && count_days(year, month, day, days);
 }
 
 /* Digits beyond the microsecond are read and dropped. */
@@ -206,6 +211,37 @@ bool clock_parse_iso(struct str text, int64_t *us)
             return false;
     }
     *us = days * SECONDS_A_DAY * CLOCK_SECOND + of_day - zone;
+    return true;
+}
+
+/* The place of a three-letter name in a row of them, counted from 1; 0: it is none. */
+static int take_name(struct str *s, const char *names)
+{
+    const char *at = NULL;
+
+    if (s->n >= 3)
+        at = str_find(str_of(names), (struct str){s->p, 3});
+    if (!at || (at - names) % 3 != 0)
+        return 0;
+    s->p += 3;
+    s->n -= 3;
+    return (int)((at - names) / 3) + 1;
+}
+
+bool clock_parse_http(struct str text, int64_t *us)
+{
+    int64_t days, of_day;
+    int year, month, day;
+
+    if (!take_name(&text, "MonTueWedThuFriSatSun") || !take(&text, ',') || !take(&text, ' ') ||
+        !take_number(&text, 2, &day) || !take(&text, ' '))
+        return false;
+    month = take_name(&text, "JanFebMarAprMayJunJulAugSepOctNovDec");
+    if (month == 0 || !take(&text, ' ') || !take_number(&text, 4, &year) || !take(&text, ' ') ||
+        !take_time(&text, &of_day) || !str_eq_c(text, " GMT") ||
+        !count_days(year, month, day, &days))
+        return false;
+    *us = days * SECONDS_A_DAY * CLOCK_SECOND + of_day;
     return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/path.h"
 
 /* The most that one read asks for. */
@@ -175,6 +177,24 @@ static bool try_again(int fd, short events)
     struct pollfd pfd = {.fd = fd, .events = events};
 
     return poll(&pfd, 1, -1) > 0 || errno == EINTR;
+}
+
+int io_wait(int fd, int64_t ms)
+{
+    struct pollfd pfd = {.fd = fd, .events = POLLIN};
+    int64_t until = clock_ticks() + ms, left = ms;
+
+    for (;;) {
+        int n = poll(&pfd, 1, left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left);
+
+        if (n > 0)
+            return 1;
+        if (n < 0 && errno != EINTR)
+            return -1;
+        left = until - clock_ticks();
+        if (left <= 0)
+            return 0;
+    }
 }
 
 int io_write_all(int fd, const void *p, size_t n)

@@ -250,6 +250,20 @@ size_t opt_count(const char *option, const char *value)
     return n;
 }
 
+unsigned opt_number(const char *option, const char *value)
+{
+    unsigned n = 0;
+
+    for (const char *c = value; *c; c++) {
+        if (*c < '0' || *c > '9' || n > (UINT_MAX - 9) / 10)
+            die_usage("bad value '%s' for %s: a number is expected", value, option);
+        n = n * 10 + (unsigned)(*c - '0');
+    }
+    if (*value == '\0')
+        die_usage("bad value '%s' for %s: a number is expected", value, option);
+    return n;
+}
+
 long opt_milliseconds(const char *option, const char *value)
 {
     int64_t ms;

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "cli/die.h"
+#include "llm/retry.h"
 
 enum {
     KEY_BASE_URL = OPT_LONG,
@@ -13,6 +14,7 @@ enum {
     KEY_DRY_RUN,
     KEY_CONNECT,
     KEY_IDLE,
+    KEY_RETRIES,
     KEY_MODELS
 };
 
@@ -32,6 +34,7 @@ static const struct opt options[] = {
     {KEY_DRY_RUN, "dry-run", OPT_FLAG, NULL, "print the request as JSON; send and store nothing"},
     {KEY_CONNECT, "connect-timeout", OPT_TEXT, "TIME", "give up connecting after this time (10s)"},
     {KEY_IDLE, "idle-timeout", OPT_TEXT, "TIME", "give up when nothing comes for this time (5m)"},
+    {KEY_RETRIES, "retries", OPT_NUMBER, "N", "try again so often when the server is busy (2)"},
     {KEY_MODELS, "models", OPT_FLAG, NULL, "list the models that the server offers"},
     {'v', "verbose", OPT_FLAG, NULL, "tell the session and each message that is sent"},
     {OPT_JSON, "json", OPT_FLAG, NULL, "print events as JSON lines"},
@@ -107,6 +110,9 @@ static void take(struct chat_args *a, int key, char *value)
     case KEY_IDLE:
         a->limits.idle_ms = opt_milliseconds("--idle-timeout", value);
         break;
+    case KEY_RETRIES:
+        a->retries = opt_number("--retries", value);
+        break;
     case KEY_MODELS:
         a->models = true;
         break;
@@ -124,6 +130,7 @@ void chat_args_parse(struct chat_args *a, int argc, char **argv)
 
     *a = (struct chat_args){
         .limits = {.connect_ms = HTTP_CONNECT_MS, .idle_ms = HTTP_IDLE_MS, .cancel_fd = -1},
+        .retries = RETRY_TIMES,
         .stream = true,
         .read_stdin = true,
         .store = true,

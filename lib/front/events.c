@@ -1,6 +1,7 @@
 #include "front/events.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "base/json_write.h"
 #include "cli/die.h"
@@ -81,18 +82,18 @@ static void note_context(const struct turn *t)
         note_message(i + system, role_name(c->at[i].role), c->at[i].n, c->at[i].tool_calls != NULL);
 }
 
-void events_context(struct events *ev, const struct turn *t, bool verbose, bool quiet)
+void events_context(const struct events *ev, const struct turn *t)
 {
-    (void)ev;
-    if (verbose)
+    if (ev->verbose)
         note_context(t);
-    if (quiet)
+    if (ev->quiet)
         return;
     if (t->context.dropped > 0)
-        hintf(verbose, "%zu earlier messages are left out (CHAT_MAX_MESSAGES, CHAT_MAX_BYTES)",
+        hintf(ev->verbose, "%zu earlier messages are left out (CHAT_MAX_MESSAGES, CHAT_MAX_BYTES)",
               t->context.dropped);
     else if (t->before >= CONTEXT_HINT)
-        hintf(verbose, "the conversation has %zu messages (-N starts a new session)", t->before);
+        hintf(ev->verbose, "the conversation has %zu messages (-N starts a new session)",
+              t->before);
 }
 
 /* ---- the text ---- */
@@ -128,6 +129,25 @@ static void end_text(struct events *ev)
     out_flush(&ev->out);
 }
 
+/* ---- while nothing comes ---- */
+
+static void note_again(void *arg, const struct err *why, int64_t ms, unsigned repeated)
+{
+    struct events *ev = arg;
+    struct buf b = BUF_INIT(BUF_SMALL), text = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&text, "%s: trying again in %" PRId64 ".%" PRId64 " s (%u)", err_text(why), ms / 1000,
+             ms % 1000 / 100, repeated);
+    if (!ev->quiet)
+        hintf(ev->verbose, "%s", buf_c(&text));
+    if (ev->json) {
+        begin(&b, "notice");
+        json_add_member(&b, "message", buf_str(&text));
+        end(ev, &b);
+    }
+    buf_release(&text);
+}
+
 /* The program ends before the turn began. */
 static void end_early(void *arg, const struct err *e)
 {
@@ -137,11 +157,12 @@ static void end_early(void *arg, const struct err *e)
     out_close(&ev->out, 0, 0);
 }
 
-void events_start(struct events *ev, enum color_when color, bool json)
+void events_start(struct events *ev, const struct opt_common *o, bool verbose)
 {
-    *ev = (struct events){.json = json};
+    *ev = (struct events){.json = o->json, .quiet = o->quiet, .verbose = verbose};
     ev->sink = (struct answer_sink){add_text, ev};
-    out_start(&ev->out, color);
+    ev->watch = (struct ask_watch){note_again, ev};
+    out_start(&ev->out, o->color);
     die_before(end_early, ev);
 }
 
@@ -165,7 +186,7 @@ void events_done(struct events *ev, const struct turn *t)
 void events_error(struct events *ev, const struct err *e, int code)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
-    bool again = e->kind == ERR_NETWORK || e->kind == ERR_BUSY;
+    bool again = e->kind == ERR_NETWORK || e->kind == ERR_TIMEOUT || e->kind == ERR_BUSY;
 
     end_text(ev);
     if (!ev->json)

@@ -1,10 +1,9 @@
 #include "llm/provider_echo.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdint.h>
 
-#include "base/clock.h"
+#include "base/io.h"
 #include "base/json.h"
 #include "base/json_tree.h"
 #include "base/utf8.h"
@@ -163,19 +162,11 @@ static struct str next_delta(struct str *rest, size_t least)
 /* Waits, but not longer than until the user has had enough. */
 static int pause_ms(const struct ask *ask, int64_t ms, struct err *e)
 {
-    struct pollfd fd = {.fd = ask->limits.cancel_fd, .events = POLLIN};
-    int64_t until = clock_ticks() + ms, left = ms;
+    int cancelled = io_wait(ask->limits.cancel_fd, ms);
 
-    do {
-        int n = poll(&fd, 1, (int)left);
-
-        if (n > 0)
-            return err_set(e, ERR_SIGNAL, "interrupted");
-        if (n < 0 && errno != EINTR)
-            return err_sys(e, errno, "cannot wait");
-        left = until - clock_ticks();
-    } while (left > 0);
-    return 0;
+    if (cancelled > 0)
+        return err_set(e, ERR_SIGNAL, "interrupted");
+    return cancelled < 0 ? err_sys(e, errno, "cannot wait") : 0;
 }
 
 static int send_event(const struct http_sink *sink, struct buf *json, struct err *e)
@@ -241,7 +232,8 @@ static int send_whole(const struct ask *ask, const struct faults *f, struct str 
 static int send_error(const struct ask *ask, const struct faults *f, const struct http_sink *sink,
                       struct err *e)
 {
-    struct http_head head = {(int)f->status, "application/json", "", "", "", ""};
+    /* Asked for again, it would come again. */
+    struct http_head head = {(int)f->status, "application/json", "", "", "", "false"};
     struct buf json = BUF_INIT(BUF_SMALL);
     int rc = pause_ms(ask, f->delay_ms, e);
 

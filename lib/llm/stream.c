@@ -3,8 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/io.h"
 #include "llm/http.h"
 #include "llm/provider_fault.h"
+#include "llm/retry.h"
 #include "llm/sse.h"
 
 /* The most that is kept of a whole answer, of an error's body, and of an answer of no known
@@ -31,9 +34,10 @@ struct exchange {
     struct answer *answer;
     struct sse sse;
     enum form form;
-    int status;
+    int status; /* 0: no head came */
     struct buf media_type;
     struct buf location;
+    struct buf retry_after, retry_after_ms, should_retry;
     struct buf body; /* what is not an event stream, or not known to be one */
     bool over;       /* the answer has ended, the rest need not be read */
     bool failed;     /* the provider said so, *e is its message */
@@ -60,6 +64,9 @@ static int on_head(void *arg, const struct http_head *head, struct err *e)
     x->status = head->status;
     buf_add_c(&x->media_type, head->media_type);
     buf_add_c(&x->location, head->location);
+    buf_add_c(&x->retry_after, head->retry_after);
+    buf_add_c(&x->retry_after_ms, head->retry_after_ms);
+    buf_add_c(&x->should_retry, head->should_retry);
     x->form = head->status >= 200 && head->status < 300 ? FORM_OPEN : FORM_ERROR;
     return 0;
 }
@@ -259,34 +266,99 @@ static void settle(struct answer *a, int rc, const struct err *e)
     answer_settle_calls(a);
 }
 
-static int exchange(struct exchange *x, const struct ask *ask, struct err *e)
+/* ---- again ---- */
+
+static void exchange_init(struct exchange *x)
 {
-    struct http_sink sink = {.head = on_head, .body = on_body, .arg = x};
-    struct http_request r;
+    buf_init(&x->media_type, BUF_SMALL);
+    buf_init(&x->location, BUF_SMALL);
+    buf_init(&x->retry_after, BUF_SMALL);
+    buf_init(&x->retry_after_ms, BUF_SMALL);
+    buf_init(&x->should_retry, BUF_SMALL);
+    buf_init(&x->body, WHOLE_MAX);
+    sse_init(&x->sse, on_event, x);
+}
+
+static void exchange_release(struct exchange *x)
+{
+    sse_release(&x->sse);
+    buf_release(&x->media_type);
+    buf_release(&x->location);
+    buf_release(&x->retry_after);
+    buf_release(&x->retry_after_ms);
+    buf_release(&x->should_retry);
+    buf_release(&x->body);
+}
+
+/* How long to wait before the exchange is repeated; -1: not at all. */
+static int64_t time_to_wait(const struct exchange *x, const struct ask *ask, unsigned repeated,
+                            const struct err *e)
+{
+    struct http_head head = {
+        .status = x->status,
+        .retry_after = buf_c(&x->retry_after),
+        .retry_after_ms = buf_c(&x->retry_after_ms),
+        .should_retry = buf_c(&x->should_retry),
+    };
+    int64_t now = clock_now();
+    /* Programs that were turned away together differ in their microseconds. */
+    struct retry_moment at = {.now = now, .random = (unsigned)(now % CLOCK_SECOND)};
+
+    return repeated < ask->retries ? retry_wait(repeated, e->kind, x->status ? &head : NULL, &at)
+                                   : -1;
+}
+
+/* Is it to be tried once more? Waits until then. A signal meanwhile ends it all. */
+static bool again(const struct exchange *x, const struct ask *ask, unsigned repeated, struct err *e)
+{
+    int64_t ms = time_to_wait(x, ask, repeated, e);
+
+    if (ms < 0)
+        return false;
+    fault_mask(e, ask->key);
+    if (ask->watch)
+        ask->watch->again(ask->watch->arg, e, ms, repeated + 1);
+    if (io_wait(ask->limits.cancel_fd, ms) == 0) {
+        err_release(e);
+        return true;
+    }
+    err_set(e, ERR_SIGNAL, "interrupted");
+    return false;
+}
+
+/* One exchange, from its beginning. *more: it failed and is to be repeated. */
+static int try_once(const struct provider *p, const struct ask *ask, const struct http_request *r,
+                    struct answer *a, unsigned repeated, bool *more, struct err *e)
+{
+    struct exchange x = {.provider = p, .answer = a};
+    struct http_sink sink = {.head = on_head, .body = on_body, .arg = &x};
     int rc;
 
-    http_request_init(&r);
-    rc = x->provider->request(x->provider, ask, &r, e);
-    if (rc == 0) {
-        rc = x->provider->exchange ? x->provider->exchange(ask, &r, &sink, e)
-                                   : http_exchange(&r, &ask->limits, &sink, e);
-        rc = judge(x, rc, e);
-    }
-    http_request_release(&r);
+    exchange_init(&x);
+    rc = p->exchange ? p->exchange(ask, r, &sink, e) : http_exchange(r, &ask->limits, &sink, e);
+    rc = judge(&x, rc, e);
+    *more = rc != 0 && again(&x, ask, repeated, e);
+    exchange_release(&x);
     return rc;
 }
 
 int stream_ask(const struct provider *p, const struct ask *ask, struct answer *a, struct err *e)
 {
-    struct exchange x = {.provider = p, .answer = a};
+    struct http_request r;
     struct err own = ERR_INIT;
     int rc;
 
-    buf_init(&x.media_type, BUF_SMALL);
-    buf_init(&x.location, BUF_SMALL);
-    buf_init(&x.body, WHOLE_MAX);
-    sse_init(&x.sse, on_event, &x);
-    rc = exchange(&x, ask, &own);
+    http_request_init(&r);
+    rc = p->request(p, ask, &r, &own);
+    if (rc == 0) {
+        unsigned repeated = 0;
+        bool more;
+
+        do
+            rc = try_once(p, ask, &r, a, repeated++, &more, &own);
+        while (more);
+    }
+    http_request_release(&r);
     settle(a, rc, &own);
     fault_mask(&own, ask->key);
     if (rc != 0 && e) {
@@ -295,9 +367,5 @@ int stream_ask(const struct provider *p, const struct ask *ask, struct answer *a
     } else {
         err_release(&own);
     }
-    sse_release(&x.sse);
-    buf_release(&x.media_type);
-    buf_release(&x.location);
-    buf_release(&x.body);
     return rc;
 }

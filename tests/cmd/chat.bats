@@ -713,7 +713,7 @@ continues() {
     use_history
     mkdir -p xdg/chathist
     printf '# a comment\n\n  provider=echo  \n\tmax_messages\t=\t1\nfsync = 0' >xdg/chathist/config
-    run_expect 4 env OPENAI_API_KEY=k chat -m m --base-url "http://127.0.0.1:$(unused_port)/v1" hello
+    run_expect 4 env OPENAI_API_KEY=k chat --retries 0 -m m --base-url "http://127.0.0.1:$(unused_port)/v1" hello
     export XDG_CONFIG_HOME=$WORK/xdg
     run_expect 0 chat -N hello
     stderr_empty
@@ -887,7 +887,7 @@ END
     run_expect 2 chat --base-url "http://user:pass-word@127.0.0.1:$LLM_PORT/v1" hello
     stderr_has 'no model is chosen' "127.0.0.1:$LLM_PORT"
     nowhere pass-word
-    run_expect 4 chat -m m --base-url "http://user:pass-word@127.0.0.1:$(unused_port)/v1" hello
+    run_expect 4 chat --retries 0 -m m --base-url "http://user:pass-word@127.0.0.1:$(unused_port)/v1" hello
     nowhere pass-word
 }
 
@@ -939,7 +939,7 @@ END
     stderr_empty
     stdout_line 1 'usage: chat [OPTION]... [PROMPT]...'
     for option in -s -N -c -S -m -p -f -n -v -q -o --base-url --json --no-stream --dry-run --models --no-stdin \
-        --connect-timeout --idle-timeout --history --color; do
+        --connect-timeout --idle-timeout --retries --history --color; do
         stdout_matches "^ +(-., )?${option}[ ,=]"
     done
     run_expect 0 chat -V

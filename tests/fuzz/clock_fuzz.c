@@ -1,6 +1,6 @@
 /*
  * clock: a time that is read lies in the years that are read, and is the same after it was written
- * and read again; any number is written as some time; a span is never negative.
+ * and read again; a date of HTTP lies in them, too; any number is written as some time; a span is never negative.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,6 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         demand(clock_parse_iso(buf_str(&iso), &again) == (us >= FIRST && us < LAST));
         demand(us < FIRST || us >= LAST || again == us);
     }
+    if (clock_parse_http(text, &us))
+        demand(us >= FIRST && us <= LAST);
     if (clock_parse_span(text, &ms))
         demand(ms >= 0);
     if (size >= sizeof(us)) {

@@ -271,3 +271,36 @@ TEST(ticks_go_forward_in_milliseconds)
 
     CHECK(b - a >= 29 && b - a < 10000);
 }
+
+static void check_http(const char *text, int64_t want)
+{
+    int64_t us = 4711;
+
+    if (!CHECK_INT(clock_parse_http(str_of(text), &us), want != 4711) || !CHECK_INT(us, want))
+        fprintf(stderr, "    of   %s\n", text);
+}
+
+TEST(date_of_an_http_header)
+{
+    static const char *const none[] = {
+        "",
+        "Sun",
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+        "Sun Nov  6 08:49:37 1994",
+        "Sun, 06 Nov 1994 08:49:37",
+        "Sun, 06 Nov 1994 08:49:37 CET",
+        "Sun, 06 Nov 1994 08:49:37 GMT ",
+        "Sun, 31 Nov 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994 24:49:37 GMT",
+        "Sun, 06 ovD 1994 08:49:37 GMT",
+        "unM, 06 Nov 1994 08:49:37 GMT",
+        "Sun, 6 Nov 1994 08:49:37 GMT",
+    };
+
+    check_http("Sun, 06 Nov 1994 08:49:37 GMT", AT(784111777));
+    check_http("Thu, 01 Jan 1970 00:00:00 GMT", 0);
+    check_http("Thu, 29 Feb 2024 23:59:60 GMT", AT(1709251200));
+    check_http("Tue, 31 Dec 2030 01:02:03 GMT", AT(1924909323));
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        check_http(none[i], 4711);
+}

@@ -552,7 +552,7 @@ TEST(idle_time_out_before_the_answer)
 {
     PLAY((&(struct http_limits){5000, 1000, -1}), {NULL, -1});
     CHECK_INT(got.rc, -1);
-    CHECK_INT(got.e.kind, ERR_NETWORK);
+    CHECK_INT(got.e.kind, ERR_TIMEOUT);
     check_message(&s, &got, "no answer from 'HERE': nothing came within 1 s (idle time-out)");
     CHECK(got.ms >= 990 && got.ms < 2500);
     DONE();
@@ -562,7 +562,7 @@ TEST(idle_time_out_after_the_head)
 {
     PLAY((&(struct http_limits){5000, 200, -1}), {"HTTP/1.1 200 OK\r\n\r\n", -1});
     CHECK_INT(got.rc, -1);
-    CHECK_INT(got.e.kind, ERR_NETWORK);
+    CHECK_INT(got.e.kind, ERR_TIMEOUT);
     check_message(&s, &got, "no answer from 'HERE': nothing came within 200 ms (idle time-out)");
     DONE();
 }

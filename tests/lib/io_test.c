@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "test.h"
 
 /* Every test works in a directory of its own that must be empty at its end. */
@@ -639,4 +640,24 @@ TEST(make_dirs_says_why_not)
     err_release(&e);
     CHECK_INT(unlink("file") | unlink("dangling"), 0);
     leave_dir();
+}
+
+TEST(waiting_for_a_while_or_a_descriptor)
+{
+    int fds[2];
+    int64_t start = clock_ticks();
+
+    CHECK_INT(pipe(fds), 0);
+    CHECK_INT(io_wait(fds[0], 30), 0);
+    CHECK_INT(io_wait(-1, 30), 0);
+    CHECK(clock_ticks() - start >= 58);
+    CHECK_INT(io_wait(fds[0], 0), 0);
+    CHECK_INT(io_wait(fds[0], -5), 0);
+    CHECK_INT(write(fds[1], "x", 1), 1);
+    start = clock_ticks();
+    CHECK_INT(io_wait(fds[0], 60000), 1);
+    CHECK_INT(io_wait(fds[0], INT64_MAX / 2), 1);
+    CHECK(clock_ticks() - start < 1000);
+    close(fds[0]);
+    close(fds[1]);
 }

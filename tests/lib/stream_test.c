@@ -6,7 +6,9 @@
 #include "test.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "llm/provider_openai.h"
 #include "llm/stream.h"
 
@@ -18,16 +20,33 @@ static struct {
     size_t cut;        /* behind the end: byte by byte */
     enum err_kind end; /* how the transfer ends; ERR_NONE: as it should */
     bool stopped;      /* the sink wanted no more */
+    const char *retry_after, *should_retry;
+    unsigned fails;  /* after so many times the answer is a good one */
+    unsigned played; /* how often it was asked */
+    bool no_head;
 } wire;
+
+static void set_wire(int status, const char *type, struct str body, enum err_kind end);
 
 static int play(const struct ask *ask, const struct http_request *r, const struct http_sink *sink,
                 struct err *e)
 {
-    struct http_head head = {wire.status, wire.type, wire.location, "", "", ""};
+    struct http_head head = {wire.status,
+                             wire.type,
+                             wire.location,
+                             wire.retry_after ? wire.retry_after : "",
+                             "",
+                             wire.should_retry ? wire.should_retry : ""};
     size_t n = wire.body.n;
 
     (void)ask;
     CHECK(r->body.len > 0);
+    if (wire.played++ == wire.fails && wire.fails > 0) {
+        set_wire(200, "", STR("{\"choices\":[{\"message\":{\"content\":\"good\"}}]}"), ERR_NONE);
+        return play(ask, r, sink, e);
+    }
+    if (wire.no_head)
+        return err_set(e, wire.end, "transport");
     if (sink->head(sink->arg, &head, e) != 0)
         return -1;
     for (size_t at = 0; at < n;) {
@@ -46,6 +65,26 @@ static int play(const struct ask *ask, const struct http_request *r, const struc
     }
     return wire.end ? err_set(e, wire.end, "transport") : 0;
 }
+
+/* What the ask is told of repetitions. */
+static struct {
+    unsigned retries;
+    int cancel_fd;
+    unsigned told, repeated;
+    int64_t ms;
+    char why[80];
+} repeat = {.cancel_fd = -1};
+
+static void on_again(void *arg, const struct err *why, int64_t ms, unsigned repeated)
+{
+    (void)arg;
+    repeat.told++;
+    repeat.ms = ms;
+    repeat.repeated = repeated;
+    snprintf(repeat.why, sizeof repeat.why, "%s", err_text(why));
+}
+
+static const struct ask_watch watch = {on_again, NULL};
 
 struct asked {
     struct context context;
@@ -80,11 +119,15 @@ static void ask(struct asked *a, size_t most)
     context_add_text(&a->context, ROLE_USER, STR("q"));
     answer_init(&a->answer, &a->sink);
     wire.stopped = false;
+    wire.played = 0;
     ask = (struct ask){.context = &a->context,
                        .model = "m",
                        .key = "sk-key",
                        .stream = true,
-                       .limits.cancel_fd = -1};
+                       .retries = repeat.retries,
+                       .watch = &watch,
+                       .limits.cancel_fd = repeat.cancel_fd};
+    repeat.told = 0;
     a->rc = stream_ask(&p, &ask, &a->answer, &a->e);
 }
 
@@ -123,6 +166,9 @@ static void check(const char *text, const char *finish, enum err_kind kind, cons
 
 static void set_wire(int status, const char *type, struct str body, enum err_kind end)
 {
+    wire.retry_after = wire.should_retry = NULL;
+    wire.fails = 0;
+    wire.no_head = false;
     wire.status = status;
     wire.type = type;
     wire.location = "";
@@ -395,6 +441,118 @@ TEST(calls_are_settled)
     CHECK_INT(a.answer.calls_count, 1);
     CHECK_STR(buf_c(&a.answer.calls[0].args), "{}");
     CHECK(strncmp(buf_c(&a.answer.calls[0].id), "call_", 5) == 0);
+    asked_release(&a);
+}
+
+/* ---- again ---- */
+
+/* Asks a server that fails `fails` times first; gives how often it was asked. */
+static unsigned asked_again(unsigned retries, unsigned fails, struct asked *a)
+{
+    wire.fails = fails;
+    repeat.retries = retries;
+    ask(a, SIZE_MAX);
+    repeat.retries = 0;
+    return wire.played - (a->rc == 0);
+}
+
+TEST(a_busy_server_is_asked_again)
+{
+    struct asked a;
+
+    WIRE(429, JSON, "{\"error\":{\"message\":\"no, sk-key\"}}", ERR_NONE);
+    wire.retry_after = "0.01";
+    CHECK_INT(asked_again(2, 2, &a), 3);
+    CHECK_INT(a.rc, 0);
+    CHECK_STR(buf_c(&a.answer.text), "good");
+    CHECK_STR(a.answer.finish_reason, "stop");
+    CHECK_STR(err_text(&a.e), "");
+    CHECK_INT(repeat.told, 2);
+    CHECK_INT(repeat.repeated, 2);
+    CHECK_INT(repeat.ms, 10);
+    CHECK_STR(repeat.why, "HTTP 429: no, ***");
+    asked_release(&a);
+}
+
+TEST(the_last_failure_is_told)
+{
+    struct asked a;
+
+    WIRE(503, JSON, "{\"error\":\"busy\"}", ERR_NONE);
+    wire.retry_after = "0";
+    CHECK_INT(asked_again(1, 5, &a), 2);
+    CHECK_INT(a.rc, -1);
+    CHECK_INT(a.e.kind, ERR_BUSY);
+    CHECK_STR(err_text(&a.e), "HTTP 503: busy");
+    CHECK_STR(a.answer.finish_reason, "error");
+    asked_release(&a);
+
+    WIRE(503, JSON, "{\"error\":\"busy\"}", ERR_NONE);
+    wire.retry_after = "0";
+    CHECK_INT(asked_again(0, 5, &a), 1);
+    CHECK_INT(repeat.told, 0);
+    asked_release(&a);
+}
+
+TEST(a_connection_that_is_lost_is_made_again)
+{
+    struct asked a;
+
+    WIRE(200, "", "", ERR_NETWORK);
+    wire.no_head = true;
+    CHECK_INT(asked_again(1, 1, &a), 2);
+    CHECK_INT(a.rc, 0);
+    CHECK(repeat.ms >= 375 && repeat.ms <= 500);
+    asked_release(&a);
+}
+
+TEST(what_is_not_asked_again)
+{
+    struct asked a;
+
+    WIRE(200, "", "", ERR_TIMEOUT);
+    wire.no_head = true;
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    asked_release(&a);
+
+    WIRE(429, JSON, "{\"error\":\"no credit\"}", ERR_NONE);
+    wire.should_retry = "false";
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    asked_release(&a);
+
+    WIRE(400, JSON, "{\"error\":\"bad\"}", ERR_NONE);
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    asked_release(&a);
+
+    /* Text has come, and an error that the server reports inside its answer. */
+    WIRE(200, EVENTS, DELTA("x"), ERR_INCOMPLETE);
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    CHECK_STR(buf_c(&a.answer.text), "x");
+    asked_release(&a);
+    WIRE(200, EVENTS, "data: {\"error\":{\"message\":\"a\",\"code\":429}}\n\n" END, ERR_NONE);
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    asked_release(&a);
+}
+
+TEST(a_signal_ends_the_wait)
+{
+    struct asked a;
+    int fds[2];
+    int64_t start = clock_ticks();
+
+    CHECK_INT(pipe(fds), 0);
+    CHECK_INT(write(fds[1], "", 1), 1);
+    repeat.cancel_fd = fds[0];
+    WIRE(503, JSON, "{\"error\":\"busy\"}", ERR_NONE);
+    wire.retry_after = "60";
+    CHECK_INT(asked_again(2, 2, &a), 1);
+    CHECK_INT(a.rc, -1);
+    CHECK_INT(a.e.kind, ERR_SIGNAL);
+    CHECK_STR(a.answer.finish_reason, "interrupted");
+    CHECK(clock_ticks() - start < 2000);
+    repeat.cancel_fd = -1;
+    close(fds[0]);
+    close(fds[1]);
     asked_release(&a);
 }
 

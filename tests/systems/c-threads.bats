@@ -159,7 +159,7 @@ teardown() {
 }
 
 @test "C: an error is the last event, with its code" {
-    start_llm openai/http-429
+    start_llm openai/http-429-no-retry
     run_expect 5 chat --json -s "$ALICE" hello
     stdout_json '.type' session_id error
     stdout_json 'select(.type == "error") | .code, .retryable' 5 true
