@@ -4,6 +4,7 @@
 
 #include "cli/die.h"
 #include "front/chat_args.h"
+#include "front/chat_input.h"
 #include "front/events.h"
 #include "front/prompt.h"
 #include "front/server.h"
@@ -20,33 +21,13 @@ struct chat {
     struct resume session;
     struct server server;
     struct buf prompt;
+    struct buf messages; /* text of --messages */
     struct turn turn;
     struct events events;
     struct err unasked; /* why the question cannot be asked */
     struct err unsaved; /* why the history lacks something */
     bool settled;       /* the session's pointer is where it belongs */
 };
-
-/* Arguments, standard input, files. */
-static void read_prompt(struct chat *c)
-{
-    const struct chat_args *a = &c->args;
-    const char *waiting =
-        a->common.quiet ? NULL : "waiting for standard input (--no-stdin leaves it alone)";
-    struct err e = ERR_INIT;
-
-    if (((a->read_stdin && prompt_has_stdin()) || prompt_is_dash(a->words, a->words_count)) &&
-        prompt_add_stdin(&c->prompt, waiting, &e) < 0)
-        die_err(&e);
-    prompt_add_words(&c->prompt, a->words, a->words_count);
-    for (size_t i = 0; i < a->files_count; i++)
-        if (prompt_add_file(&c->prompt, a->files[i], &e) < 0)
-            die_err(&e);
-    if (c->prompt.overflow)
-        die_usage("prompt is too long: over %zu MiB", PROMPT_MAX >> 20);
-    if (c->prompt.len == 0)
-        die_usage("no prompt: give it as arguments or on standard input");
-}
 
 static void choose_server(struct chat *c)
 {
@@ -103,12 +84,16 @@ static void prepare(struct chat *c)
                        .session = buf_str(&c->session.id),
                        .prompt = buf_str(&c->prompt),
                        .system = str_of(c->args.system),
+                       .messages = c->args.messages
+                                       ? (struct str){buf_c(&c->messages), c->messages.len}
+                                       : STR_NONE,
                        .files = c->args.files};
     set_ask(c, &t->ask);
     if (config_max_messages(&c->config, &t->max_messages, &e) < 0 ||
         config_max_bytes(&c->config, &t->max_bytes, &e) < 0 || turn_prepare(t, &e) < 0)
         die_err(&e);
     start_report_bad(&c->history, t->bad_lines, c->args.common.quiet);
+    start_report_entries(c->args.messages, t->bad_entries, c->args.common.quiet);
     events_context(&c->events, t);
 }
 
@@ -190,7 +175,8 @@ static int run(struct chat *c)
 
 int main(int argc, char **argv)
 {
-    struct chat c = {.session = RESUME_INIT, .prompt = BUF_INIT(PROMPT_MAX)};
+    struct chat c = {
+        .session = RESUME_INIT, .prompt = BUF_INIT(PROMPT_MAX), .messages = BUF_INIT(MESSAGES_MAX)};
     int status;
 
     /* A wrong command line is told by an event, too. */
@@ -200,7 +186,9 @@ int main(int argc, char **argv)
     events_start(&c.events, &c.args.common, c.args.verbose);
     signal(SIGPIPE, SIG_IGN);
     if (!c.args.models)
-        read_prompt(&c);
+        chat_input_prompt(&c.prompt, &c.args);
+    if (c.args.messages)
+        chat_input_messages(&c.messages, &c.args);
     start_history(&c.config, &c.history, &c.args.common);
     choose_server(&c);
     if (c.args.models) {
@@ -214,6 +202,7 @@ int main(int argc, char **argv)
     resume_release(&c.session);
     server_release(&c.server);
     buf_release(&c.prompt);
+    buf_release(&c.messages);
     history_release(&c.history);
     config_release(&c.config);
     chat_args_release(&c.args);

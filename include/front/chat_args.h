@@ -18,6 +18,7 @@ struct chat_args {
     struct opt_common common;
     struct resume_wish wish;
     const char *setting[SETTING_COUNT]; /* flags over the configuration; NULL: not given */
+    const char *messages;               /* NULL: not given */
     const char *system;                 /* NULL: not given */
     const char **files;                 /* ends with NULL; NULL when there are none */
     size_t files_count, files_cap;
@@ -34,6 +35,8 @@ struct chat_args {
 void chat_args_parse(struct chat_args *a, int argc, char **argv);
 /* Is --json among the options? To be asked before they are known to be right. */
 bool chat_args_want_json(int argc, char **argv);
+/* Is standard input what --messages reads? */
+bool chat_args_messages_stdin(const struct chat_args *a);
 void chat_args_release(struct chat_args *a);
 
 #endif

@@ -25,5 +25,7 @@ void start_session(struct resume *r, struct resume_wish *wish, const struct conf
 void start_make_current(const struct config *c, struct history *h, struct str id, bool quiet);
 /* Reports bad lines that were met, once: "skipped N bad lines". */
 void start_report_bad(const struct history *h, uint64_t bad_lines, bool quiet);
+/* The same of entries of a file that is no history; `-` is standard input. */
+void start_report_entries(const char *file, size_t bad, bool quiet);
 
 #endif

@@ -29,7 +29,8 @@ struct turn {
     struct ask ask; /* all but the context */
     struct str session;
     struct str prompt;
-    struct str system; /* a system prompt for the session from now on; STR_NONE: what it has */
+    struct str system;   /* a system prompt for the session from now on; STR_NONE: what it has */
+    struct str messages; /* the conversation so far as a text; STR_NONE: the session's thread */
     const char *const *files;       /* names of attached files, NULL at the end; NULL: none */
     size_t max_messages, max_bytes; /* of earlier messages; CONTEXT_ALL */
 
@@ -39,13 +40,15 @@ struct turn {
     uint64_t earlier; /* lines that the session had before */
     size_t before;    /* messages of the context that come before the prompt, as they are stored */
     uint64_t bad_lines; /* bad lines met while reading it */
+    size_t bad_entries; /* bad entries of `messages` */
     bool new_system;    /* the system prompt differs from what the session had */
     bool prompt_stored;
     struct buf prompt_id; /* ids of the stored lines */
     struct buf answer_id;
 };
 
-/* Loads the context: the thread cut to size, the system prompt, then the prompt. */
+/* Loads the context: the thread, or the messages given, cut to size, the system prompt, then the
+ * prompt. */
 int turn_prepare(struct turn *t, struct err *e);
 /* Stores the prompt, and before it the system prompt when it is new. */
 int turn_store_prompt(struct turn *t, struct err *e);

@@ -9,6 +9,7 @@
 
 enum {
     KEY_BASE_URL = OPT_LONG,
+    KEY_MESSAGES,
     KEY_NO_STREAM,
     KEY_NO_STDIN,
     KEY_DRY_RUN,
@@ -24,6 +25,7 @@ static const struct opt options[] = {
     {'c', "continue", OPT_FLAG, NULL, "continue the session used last, however old"},
     {'S', "system", OPT_TEXT, "TEXT", "the session's system prompt from now on"},
     {'f', "file", OPT_FILE, "FILE", "attach a text file; may be repeated"},
+    {KEY_MESSAGES, "messages", OPT_FILE, "FILE", "go by the messages in FILE (-: stdin) alone"},
     {'m', "model", OPT_MODEL, "MODEL", "ask this model: provider:model, or a bare name"},
     {'p', "provider", OPT_PROVIDER, "NAME", "ask this provider"},
     {KEY_BASE_URL, "base-url", OPT_TEXT, "URL", "ask the server at this URL"},
@@ -79,6 +81,9 @@ static void take(struct chat_args *a, int key, char *value)
     case 'f':
         add_file(a, value);
         break;
+    case KEY_MESSAGES:
+        a->messages = value;
+        break;
     case 'm':
         a->setting[SETTING_MODEL] = value;
         break;
@@ -122,6 +127,28 @@ static void take(struct chat_args *a, int key, char *value)
     }
 }
 
+/* What the options mean together. */
+static void combine(struct chat_args *a)
+{
+    if (a->models && (a->words_count > 0 || a->messages))
+        die_usage("--models takes no prompt");
+    if ((a->wish.named != NULL) + a->wish.fresh + a->wish.last > 1)
+        die_usage("only one of --session, --new and --continue can be given");
+    if (a->messages && (a->wish.fresh || a->wish.last))
+        die_usage("--messages cannot be given with --new or --continue");
+    if (a->messages && !a->wish.named) {
+        a->wish.fresh = true;
+        a->store = false;
+    }
+    if (chat_args_messages_stdin(a))
+        a->read_stdin = false;
+}
+
+bool chat_args_messages_stdin(const struct chat_args *a)
+{
+    return a->messages && strcmp(a->messages, "-") == 0;
+}
+
 void chat_args_parse(struct chat_args *a, int argc, char **argv)
 {
     struct opt_parser args;
@@ -140,10 +167,7 @@ void chat_args_parse(struct chat_args *a, int argc, char **argv)
         take(a, key, value);
     a->words = opt_operands(&args, &a->words_count);
     a->common = args.common;
-    if (a->models && a->words_count > 0)
-        die_usage("--models takes no prompt");
-    if ((a->wish.named != NULL) + a->wish.fresh + a->wish.last > 1)
-        die_usage("only one of --session, --new and --continue can be given");
+    combine(a);
 }
 
 bool chat_args_want_json(int argc, char **argv)

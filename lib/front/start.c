@@ -1,6 +1,7 @@
 #include "front/start.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/id.h"
 #include "cli/die.h"
@@ -60,4 +61,14 @@ void start_report_bad(const struct history *h, uint64_t bad_lines, bool quiet)
     if (bad_lines > 0 && !quiet)
         warnf("skipped %" PRIu64 " bad line%s in '%s'", bad_lines, bad_lines == 1 ? "" : "s",
               h->path);
+}
+
+void start_report_entries(const char *file, size_t bad, bool quiet)
+{
+    if (bad == 0 || quiet)
+        return;
+    if (strcmp(file, "-") == 0)
+        warnf("skipped %zu bad entr%s on standard input", bad, bad == 1 ? "y" : "ies");
+    else
+        warnf("skipped %zu bad entr%s in '%s'", bad, bad == 1 ? "y" : "ies", file);
 }

@@ -6,19 +6,24 @@
 #include "hist/message.h"
 #include "hist/store.h"
 #include "hist/thread.h"
+#include "llm/messages.h"
 #include "llm/stream.h"
 
 /* ---- the context ---- */
 
-static void set_system(struct turn *t)
+/* Is the system prompt another one than the session's? */
+static bool is_new_system(const struct turn *t)
 {
     struct str had = {t->context.system, t->context.system_len};
 
-    if (!t->system.p)
-        return;
-    t->new_system = !str_eq(had, t->system);
-    if (t->new_system)
-        context_set_system(&t->context, t->system);
+    return t->system.p && !str_eq(had, t->system);
+}
+
+/* What is given takes the place of the thread. */
+static void take_messages(struct turn *t)
+{
+    context_release(&t->context);
+    t->bad_entries = messages_add(&t->context, t->messages);
 }
 
 int turn_prepare(struct turn *t, struct err *e)
@@ -36,7 +41,11 @@ int turn_prepare(struct turn *t, struct err *e)
     t->earlier = thread.all;
     t->bad_lines = thread.bad_lines;
     thread_release(&thread);
-    set_system(t);
+    t->new_system = is_new_system(t);
+    if (t->messages.p)
+        take_messages(t);
+    if (t->system.p)
+        context_set_system(&t->context, t->system);
     context_begin_turn(&t->context);
     context_add_text(&t->context, ROLE_USER, t->prompt);
     context_cut(&t->context, t->max_messages, t->max_bytes);

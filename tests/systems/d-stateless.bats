@@ -182,3 +182,153 @@ wanted() {
     CHAT_MAX_MESSAGES=4 run_expect 0 chat -n -s s1 next
     request_messages_are 3 'assistant:[ls {}][ls {}]' tool:one tool:two 'assistant:Two files.' user:next
 }
+
+# ---- the history given with each request: --messages
+
+# given MESSAGE...: a JSON array in given.json of `role:content` each.
+given() {
+    printf '%s\n' "$@" | jq -Rn '[inputs | capture("(?<role>[^:]*):(?<content>.*)")]' >given.json
+}
+
+@test "D: --messages: the conversation of a file, and no other; nothing is stored" {
+    hist_lines s1 4 >"$HISTORY"
+    echo s1 >"$HISTORY.session"
+    remember "$HISTORY"
+    given 'user:what is a pipe?' 'assistant:a channel'
+    run_expect 0 chat --messages given.json 'how long is it?'
+    stdout_is ok
+    stderr_empty
+    request_messages_are 1 'user:what is a pipe?' 'assistant:a channel' 'user:how long is it?'
+    CHAT_SESSION=s1 run_expect 0 chat --messages given.json again
+    request_messages_are 2 'user:what is a pipe?' 'assistant:a channel' user:again
+    unchanged "$HISTORY"
+    run_expect 0 cat "$HISTORY.session"
+    stdout_is s1
+    # In a place without any history none is made.
+    rm "$HISTORY" "$HISTORY.session"
+    run_expect 0 chat --messages given.json hello
+    [[ ! -e $HISTORY && ! -e $HISTORY.session ]]
+}
+
+@test "D: --messages: no history, an empty file, an empty array" {
+    for text in '' '[]' $'\n'; do
+        printf '%s' "$text" >given.json
+        run_expect 0 chat --messages given.json hello
+        stderr_empty
+    done
+    request_messages_are 1 user:hello
+    request_messages_are 3 user:hello
+}
+
+@test "D: --messages: 25 messages: the last 20 and the prompt; a hint from 15 on" {
+    mapfile -t all < <(echo 'assistant:message 0'; wanted 1 24)
+    given "${all[@]}"
+    run_expect 0 chat -v --messages given.json next
+    mapfile -t lines < <(wanted 5 24)
+    request_messages_are 1 "${lines[@]}" user:next
+    stderr_has 'chat: 5 earlier messages are left out (CHAT_MAX_MESSAGES, CHAT_MAX_BYTES)'
+    given "${all[@]:0:15}"
+    run_expect 0 chat -v --messages given.json next
+    stderr_has 'chat: the conversation has 15 messages'
+    CHAT_MAX_BYTES=15 run_expect 0 chat --messages given.json next
+    request_messages_are 3 'assistant:message 14' user:next
+}
+
+@test "D: --messages: malformed entries are passed over with a note, in an array and in lines" {
+    cat >given.json <<'END'
+[{"role":"user","content":"first"}, null, 7, "text", [], {"role":"user"}, {"content":"no role"},
+ {"role":"narrator","content":"x"}, {"role":"user","content":["parts"]}, {"role":"assistant","content":"answer"}]
+END
+    run_expect 0 chat --messages given.json next
+    stdout_is ok
+    stderr_is "chat: skipped 8 bad entries in 'given.json'"
+    request_messages_are 1 user:first assistant:answer user:next
+    {
+        echo 'not JSON'
+        hist_line s1 user first
+        printf '{"role":"us\n\0\0\0\n\n'
+        echo '{"role":"assistant","content":"answer"}'
+        printf '{"id":"1","sess'
+    } >given.jsonl
+    run_expect 0 chat --messages given.jsonl next
+    stderr_is "chat: skipped 4 bad entries in 'given.jsonl'"
+    request_messages_are 2 user:first assistant:answer user:next
+    run_expect 0 chat -q --messages - next <given.jsonl
+    stderr_empty
+    run_expect 0 chat --messages - next <<<'{}'
+    stderr_is 'chat: skipped 1 bad entry on standard input'
+    # An array that is cut, HTML, binary: nothing to go by, but an answer.
+    for text in '[{"role":"user","content":"a"}' '<html>' $'\x89PNG\r\n\x1a' '{{{{' '[[[['; do
+        printf '%s' "$text" | run_expect 0 chat --messages - next
+        stdout_is ok
+        stderr_matches '^chat: skipped [12] bad entr(y|ies) on standard input$'
+    done
+}
+
+@test "D: --messages: roles alternate, calls keep their results, the system prompt is the newest" {
+    given 'system:old' user:a user:b assistant:c 'system:new' assistant:d
+    run_expect 0 chat --messages given.json next
+    request_messages_are 1 system:new user:a '' b assistant:c '' d user:next
+    run_expect 0 chat -S mine --messages given.json next
+    request_messages_are 2 system:mine user:a '' b assistant:c '' d user:next
+    {
+        hist_line s1 user list
+        hist_line s1 assistant '' '' '{"tool_calls":[{"id":"c1","name":"ls","args":{}}]}'
+        hist_line s1 tool one '' '{"tool_call_id":"c1"}'
+    } >given.jsonl
+    run_expect 0 chat --messages given.jsonl next
+    request_messages_are 3 user:list 'assistant:[ls {}]' tool:one user:next
+}
+
+@test "D: hist-show and hist-search hand their lines over" {
+    hist_lines s1 4 >"$HISTORY"
+    hist_line s2 user other >>"$HISTORY"
+    hist-show --json s1 | run_expect 0 chat --messages - 'summarise this'
+    stdout_is ok
+    stderr_empty
+    request_messages_are 1 'user:message 1' 'assistant:message 2' 'user:message 3' 'assistant:message 4' 'user:summarise this'
+    hist-search --json --reverse 'message 2' | run_expect 0 chat --messages - and this
+    request_messages_are 2 'assistant:message 2' 'user:and this'
+    run_expect 0 wc -l <"$HISTORY"
+    stdout_is 5
+}
+
+@test "D: --messages with a session stores the turn there, and goes by the file alone" {
+    hist_lines s1 2 >"$HISTORY"
+    given user:a assistant:b
+    run_expect 0 chat -s s1 --messages given.json next
+    request_messages_are 1 user:a assistant:b user:next
+    json_is "$HISTORY" .content 'message 1' 'message 2' next ok
+    [[ ! -e $HISTORY.session ]]
+    run_expect 0 chat -s s1 -S brief --messages given.json more
+    run_expect 0 chat -s s1 -S brief --messages given.json more
+    [[ $(grep -c '"role":"system"' "$HISTORY") == 1 ]]
+    run_expect 0 chat -n -s s1 --messages given.json next
+    [[ $(($(wc -l <"$HISTORY"))) == 9 ]]
+}
+
+@test "D: --messages and what it cannot be given with" {
+    given user:a
+    for args in -N -c '-N -n'; do
+        # shellcheck disable=SC2086
+        run_expect 2 chat $args --messages given.json next
+        stderr_is "chat: --messages cannot be given with --new or --continue (see 'chat --help')"
+    done
+    run_expect 2 chat --messages given.json
+    stderr_matches '^chat: no prompt: give it as arguments or on standard input'
+    run_expect 2 chat --messages - <given.json
+    stderr_matches "^chat: no prompt: '--messages -' takes standard input"
+    run_expect 2 chat --messages none.json next
+    stderr_is "chat: cannot open 'none.json': No such file or directory"
+    mkdir dir
+    run_expect 2 chat --messages dir next
+    stderr_is "chat: cannot open 'dir': is a directory"
+    run_expect 2 chat --messages - next <&-
+    requests_are 0
+    # The prompt as always: standard input and arguments, when the messages are in a file.
+    echo text | run_expect 0 chat --messages given.json explain
+    request_messages_are 1 user:a '' text '' explain
+    run_expect 0 chat --dry-run --messages given.json next
+    stdout_json '.messages[0].content' $'a\n\nnext'
+    requests_are 1
+}

@@ -1,0 +1,21 @@
+/*
+ * messages - a conversation that is handed over as a text, for one request (chat --messages).
+ *
+ * The text is a JSON array of {role, content}, or JSON lines of such objects, among them history
+ * lines (chathist(5)). Of each entry role, content, tool_calls and tool_call_id count. Anything
+ * else is passed over and counted: whatever the text is, it can do no harm.
+ */
+#ifndef CHATHIST_LLM_MESSAGES_H
+#define CHATHIST_LLM_MESSAGES_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "llm/context.h"
+
+/* Adds the entries to c in their order. Returns how many were none: no object, a role other than
+ * user, assistant, system and tool, content that is no string (an assistant that calls tools needs
+ * none). Blank lines do not count. Invalid UTF-8 is read as U+FFFD. */
+size_t messages_add(struct context *c, struct str text);
+
+#endif

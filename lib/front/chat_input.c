@@ -1,0 +1,47 @@
+#include "front/chat_input.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "cli/die.h"
+#include "front/prompt.h"
+
+void chat_input_prompt(struct buf *prompt, const struct chat_args *a)
+{
+    const char *waiting =
+        a->common.quiet ? NULL : "waiting for standard input (--no-stdin leaves it alone)";
+    struct err e = ERR_INIT;
+
+    if (chat_args_messages_stdin(a) && prompt_is_dash(a->words, a->words_count))
+        die_usage("only one of '--messages -' and the prompt '-' can be given");
+    if (((a->read_stdin && prompt_has_stdin()) || prompt_is_dash(a->words, a->words_count)) &&
+        prompt_add_stdin(prompt, waiting, &e) < 0)
+        die_err(&e);
+    prompt_add_words(prompt, a->words, a->words_count);
+    for (size_t i = 0; i < a->files_count; i++)
+        if (prompt_add_file(prompt, a->files[i], &e) < 0)
+            die_err(&e);
+    if (prompt->overflow)
+        die_usage("prompt is too long: over %zu MiB", PROMPT_MAX >> 20);
+    if (prompt->len > 0)
+        return;
+    if (chat_args_messages_stdin(a))
+        die_usage("no prompt: '--messages -' takes standard input, give it as arguments");
+    die_usage("no prompt: give it as arguments or on standard input");
+}
+
+void chat_input_messages(struct buf *text, const struct chat_args *a)
+{
+    struct err e = ERR_INIT;
+    int result = 0;
+
+    if (!chat_args_messages_stdin(a))
+        result = io_read_file(a->messages, text, &e);
+    else if (io_read_all(STDIN_FILENO, text) < 0)
+        result = err_sys(&e, errno, "cannot read standard input");
+    if (result == 0)
+        return;
+    e.kind = ERR_USAGE;
+    die_err(&e);
+}

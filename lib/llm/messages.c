@@ -1,0 +1,92 @@
+#include "llm/messages.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/utf8.h"
+#include "hist/message.h"
+
+#define BOM "\xef\xbb\xbf"
+
+/* The members that count, as of a history line. The last of a repeated key does. */
+static void take_members(struct message *m, struct str object)
+{
+    static const enum field wanted[] = {FIELD_ROLE, FIELD_CONTENT, FIELD_TOOL_CALLS,
+                                        FIELD_TOOL_CALL_ID};
+    struct json_iter it = json_iter(object);
+
+    while (json_next(&it))
+        for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+            if (json_key_is(it.key, field_name(wanted[i])))
+                m->field[wanted[i]] = it.value;
+}
+
+static bool add_entry(struct context *c, struct str value)
+{
+    struct message m = MESSAGE_INIT;
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str content;
+    bool ok = false;
+
+    if (json_type(value) != JSON_OBJECT)
+        return false;
+    take_members(&m, value);
+    m.role = role_of(json_text(m.field[FIELD_ROLE], &scratch));
+    content = m.field[FIELD_CONTENT];
+    if (json_type(content) == JSON_STRING)
+        ok = true;
+    else if (json_is_null(content))
+        ok = m.role == ROLE_ASSISTANT && json_type(m.field[FIELD_TOOL_CALLS]) == JSON_ARRAY;
+    ok = ok && context_add(c, &m);
+    buf_release(&scratch);
+    message_release(&m);
+    return ok;
+}
+
+static size_t add_array(struct context *c, struct str array)
+{
+    struct json_iter it = json_iter(array);
+    size_t bad = 0;
+
+    while (json_next(&it))
+        bad += !add_entry(c, it.value);
+    return bad;
+}
+
+static size_t add_lines(struct context *c, struct str rest)
+{
+    size_t bad = 0;
+
+    while (rest.p) {
+        struct str line = str_trim(str_cut(&rest, '\n')), value;
+
+        if (line.n > 0 && !(json_check(line, &value, NULL) && add_entry(c, value)))
+            bad++;
+    }
+    return bad;
+}
+
+size_t messages_add(struct context *c, struct str text)
+{
+    struct buf repaired = BUF_INIT(SIZE_MAX);
+    struct str value;
+    size_t bad;
+
+    if (str_starts(text, STR(BOM))) {
+        text.p += strlen(BOM);
+        text.n -= strlen(BOM);
+    }
+    if (utf8_valid(text) < text.n) {
+        utf8_add_repaired(&repaired, text);
+        text = buf_str(&repaired);
+    }
+    if (!json_check(text, &value, NULL))
+        bad = add_lines(c, text);
+    else if (json_type(value) == JSON_ARRAY)
+        bad = add_array(c, value);
+    else
+        bad = !add_entry(c, value);
+    buf_release(&repaired);
+    return bad;
+}
