@@ -76,10 +76,16 @@ static void prepare(struct chat *c)
 {
     struct turn *t = &c->turn;
     struct err e = ERR_INIT;
+    bool again = c->args.regenerate || c->args.edit;
 
-    start_session(&c->session, &c->args.wish, &c->config, &c->history,
+    start_session(&c->session, &c->args.wish, &c->config, &c->history, again,
                   c->args.common.quiet || !c->args.store);
-    *t = (struct turn){.history = &c->history,
+    if (c->args.edit && c->prompt.len == 0)
+        chat_input_edit(&c->prompt, &c->history, buf_str(&c->session.id));
+    *t = (struct turn){.kind = c->args.edit ? TURN_EDIT
+                               : again      ? TURN_AGAIN
+                                            : TURN_NEXT,
+                       .history = &c->history,
                        .provider = c->server.provider,
                        .session = buf_str(&c->session.id),
                        .prompt = buf_str(&c->prompt),
@@ -185,7 +191,7 @@ int main(int argc, char **argv)
     chat_args_parse(&c.args, argc, argv);
     events_start(&c.events, &c.args.common, c.args.verbose);
     signal(SIGPIPE, SIG_IGN);
-    if (!c.args.models)
+    if (!c.args.models && !c.args.regenerate)
         chat_input_prompt(&c.prompt, &c.args);
     if (c.args.messages)
         chat_input_messages(&c.messages, &c.args);

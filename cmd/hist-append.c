@@ -45,7 +45,7 @@ static void fill_session(struct target *t, struct draft *d)
     if (draft_has(d, FIELD_SESSION_ID))
         return;
     if (t->resume.id.len == 0)
-        start_session(&t->resume, &t->wish, &t->config, &t->history, t->quiet);
+        start_session(&t->resume, &t->wish, &t->config, &t->history, false, t->quiet);
     draft_set_text(d, FIELD_SESSION_ID, buf_str(&t->resume.id));
 }
 

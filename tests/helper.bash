@@ -198,6 +198,11 @@ on_tty() {
     "$TESTS/on-tty" "$@"
 }
 
+# traced ARGUMENT...: strace with these arguments; the leak sanitizer cannot work under it.
+traced() {
+    ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" strace -qq "$@"
+}
+
 # ---- asserts on $OUT and $ERR of the last command
 
 # is FILE LINE...: these lines, each ended by a newline, and nothing else.

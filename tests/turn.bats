@@ -7,11 +7,6 @@
 
 load helper
 
-# traced ARGUMENT...: strace with these arguments; the leak sanitizer cannot work under it.
-traced() {
-    ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" strace -qq "$@"
-}
-
 # lines_are_whole N: the history has N lines, each a valid one.
 lines_are_whole() {
     local got

@@ -2,19 +2,23 @@
  * chat_input - what chat is given to say and to go by: the prompt and, with --messages, the
  * conversation before it.
  *
- * Both end the program when they cannot be read.
+ * All of it ends the program when it cannot be read.
  */
 #ifndef CHATHIST_FRONT_CHAT_INPUT_H
 #define CHATHIST_FRONT_CHAT_INPUT_H
 
 #include "base/buf.h"
 #include "front/chat_args.h"
+#include "hist/locate.h"
 
 /* The most that a file of --messages may hold. */
 #define MESSAGES_MAX ((size_t)256 << 20)
 
-/* Adds standard input, arguments and files. */
+/* Adds standard input, arguments and files. Nothing at all is an error, but not for --edit where
+ * there is a terminal. */
 void chat_input_prompt(struct buf *prompt, const struct chat_args *a);
+/* Has the session's last prompt edited; nothing happens when it has none. */
+void chat_input_edit(struct buf *prompt, const struct history *h, struct str session);
 /* Adds the text of --messages. */
 void chat_input_messages(struct buf *text, const struct chat_args *a);
 

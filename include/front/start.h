@@ -17,9 +17,10 @@
  * opt_next gave 0. The caller releases both. */
 void start_history(struct config *c, struct history *h, const struct opt_common *o);
 /* The session that a new message goes to: `named` (-s) or $CHAT_SESSION, else as the wish's flags
- * and the time-out say. Says so when a directory's own pointer is not trusted. */
+ * and the time-out say; `again`: its last turn is meant, which no time-out ends. Says so when a
+ * directory's own pointer is not trusted. */
 void start_session(struct resume *r, struct resume_wish *wish, const struct config *c,
-                   const struct history *h, bool quiet);
+                   const struct history *h, bool again, bool quiet);
 /* Makes a session current. Says so when that accepts a directory that was not trusted, and when
  * $CHAT_SESSION overrides it all the same. */
 void start_make_current(const struct config *c, struct history *h, struct str id, bool quiet);

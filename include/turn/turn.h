@@ -22,13 +22,21 @@
 #include "llm/context.h"
 #include "llm/provider.h"
 
+enum turn_kind {
+    TURN_NEXT,
+    TURN_AGAIN, /* the last prompt is answered once more; when that is finished, the answer replaces
+                 * what came of it before */
+    TURN_EDIT,  /* the prompt replaces the last one and what came of it */
+};
+
 struct turn {
     /* Set by the caller, borrowed. */
+    enum turn_kind kind;
     struct history *history;
     const struct provider *provider;
     struct ask ask; /* all but the context */
     struct str session;
-    struct str prompt;
+    struct str prompt;   /* TURN_AGAIN: set by turn_prepare */
     struct str system;   /* a system prompt for the session from now on; STR_NONE: what it has */
     struct str messages; /* the conversation so far as a text; STR_NONE: the session's thread */
     const char *const *files;       /* names of attached files, NULL at the end; NULL: none */
@@ -43,14 +51,22 @@ struct turn {
     size_t bad_entries; /* bad entries of `messages` */
     bool new_system;    /* the system prompt differs from what the session had */
     bool prompt_stored;
+    bool finished;        /* the answer is what was asked for */
+    struct buf last;      /* the last prompt, for TURN_AGAIN */
+    struct buf *replaces; /* ids of the lines that this turn supersedes */
+    size_t replaces_count, replaces_cap;
     struct buf prompt_id; /* ids of the stored lines */
     struct buf answer_id;
 };
 
+/* Gives the text of a session's last prompt: 1, 0 when it has none, -1. */
+int turn_last_prompt(const struct history *h, struct str session, struct buf *out, struct err *e);
 /* Loads the context: the thread, or the messages given, cut to size, the system prompt, then the
- * prompt. */
+ * prompt. TURN_AGAIN, TURN_EDIT: the turn of the last prompt is left out of it; ERR_USAGE when there
+ * is none. */
 int turn_prepare(struct turn *t, struct err *e);
-/* Stores the prompt, and before it the system prompt when it is new. */
+/* Stores the prompt unless it is there (TURN_AGAIN), and before it the system prompt when it is
+ * new. */
 int turn_store_prompt(struct turn *t, struct err *e);
 /* Asks. -1 also when an answer came that is not what was asked for: cut at the length limit
  * (ERR_INCOMPLETE), filtered (ERR_REFUSED), a tool call that nobody can carry out (ERR_LIMIT). */

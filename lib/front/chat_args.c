@@ -10,6 +10,8 @@
 enum {
     KEY_BASE_URL = OPT_LONG,
     KEY_MESSAGES,
+    KEY_REGENERATE,
+    KEY_EDIT,
     KEY_NO_STREAM,
     KEY_NO_STDIN,
     KEY_DRY_RUN,
@@ -26,6 +28,8 @@ static const struct opt options[] = {
     {'S', "system", OPT_TEXT, "TEXT", "the session's system prompt from now on"},
     {'f', "file", OPT_FILE, "FILE", "attach a text file; may be repeated"},
     {KEY_MESSAGES, "messages", OPT_FILE, "FILE", "go by the messages in FILE (-: stdin) alone"},
+    {KEY_REGENERATE, "regenerate", OPT_FLAG, NULL, "answer the last prompt again"},
+    {KEY_EDIT, "edit", OPT_FLAG, NULL, "replace the last prompt, or edit it when none is given"},
     {'m', "model", OPT_MODEL, "MODEL", "ask this model: provider:model, or a bare name"},
     {'p', "provider", OPT_PROVIDER, "NAME", "ask this provider"},
     {KEY_BASE_URL, "base-url", OPT_TEXT, "URL", "ask the server at this URL"},
@@ -84,6 +88,12 @@ static void take(struct chat_args *a, int key, char *value)
     case KEY_MESSAGES:
         a->messages = value;
         break;
+    case KEY_REGENERATE:
+        a->regenerate = true;
+        break;
+    case KEY_EDIT:
+        a->edit = true;
+        break;
     case 'm':
         a->setting[SETTING_MODEL] = value;
         break;
@@ -127,9 +137,27 @@ static void take(struct chat_args *a, int key, char *value)
     }
 }
 
+/* A turn that takes the place of the last one. */
+static void combine_again(struct chat_args *a)
+{
+    const char *name = a->regenerate ? "--regenerate" : "--edit";
+
+    if (a->regenerate && a->edit)
+        die_usage("only one of --regenerate and --edit can be given");
+    if (a->wish.fresh || a->messages || a->models)
+        die_usage("%s cannot be given with --new, --messages or --models", name);
+    if (a->edit)
+        return;
+    if (a->words_count > 0 || a->files_count > 0)
+        die_usage("--regenerate takes no prompt");
+    a->read_stdin = false;
+}
+
 /* What the options mean together. */
 static void combine(struct chat_args *a)
 {
+    if (a->regenerate || a->edit)
+        combine_again(a);
     if (a->models && (a->words_count > 0 || a->messages))
         die_usage("--models takes no prompt");
     if ((a->wish.named != NULL) + a->wish.fresh + a->wish.last > 1)

@@ -5,7 +5,9 @@
 
 #include "base/io.h"
 #include "cli/die.h"
+#include "front/editor.h"
 #include "front/prompt.h"
+#include "turn/turn.h"
 
 void chat_input_prompt(struct buf *prompt, const struct chat_args *a)
 {
@@ -24,11 +26,24 @@ void chat_input_prompt(struct buf *prompt, const struct chat_args *a)
             die_err(&e);
     if (prompt->overflow)
         die_usage("prompt is too long: over %zu MiB", PROMPT_MAX >> 20);
-    if (prompt->len > 0)
+    if (prompt->len > 0 || (a->edit && editor_possible()))
         return;
     if (chat_args_messages_stdin(a))
         die_usage("no prompt: '--messages -' takes standard input, give it as arguments");
     die_usage("no prompt: give it as arguments or on standard input");
+}
+
+void chat_input_edit(struct buf *prompt, const struct history *h, struct str session)
+{
+    struct err e = ERR_INIT;
+    int result = turn_last_prompt(h, session, prompt, &e);
+
+    if (result == 0)
+        return;
+    if (result < 0 || editor_edit(prompt, &e) < 0)
+        die_err(&e);
+    if (prompt->len == 0)
+        die_usage("no prompt: the editor left none");
 }
 
 void chat_input_messages(struct buf *text, const struct chat_args *a)

@@ -25,7 +25,7 @@ void start_history(struct config *c, struct history *h, const struct opt_common 
 }
 
 void start_session(struct resume *r, struct resume_wish *wish, const struct config *c,
-                   const struct history *h, bool quiet)
+                   const struct history *h, bool again, bool quiet)
 {
     struct err e = ERR_INIT;
 
@@ -34,7 +34,11 @@ void start_session(struct resume *r, struct resume_wish *wish, const struct conf
         if (wish->named && !id_session_valid(str_of(wish->named)))
             die_usage("bad value '%s' for CHAT_SESSION: a session id is expected", wish->named);
     }
-    if (config_session_timeout(c, &wish->timeout_ms, &e) < 0 || resume_choose(r, h, wish, &e) < 0)
+    if (config_session_timeout(c, &wish->timeout_ms, &e) < 0)
+        die_err(&e);
+    if (again)
+        wish->timeout_ms = -1;
+    if (resume_choose(r, h, wish, &e) < 0)
         die_err(&e);
     if (r->distrusted && !quiet)
         warnf("'%s' is not one of your own histories: starting a session of its own", h->dir);

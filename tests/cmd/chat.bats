@@ -939,7 +939,7 @@ END
     stderr_empty
     stdout_line 1 'usage: chat [OPTION]... [PROMPT]...'
     for option in -s -N -c -S -m -p -f -n -v -q -o --base-url --json --no-stream --dry-run --models --no-stdin \
-        --connect-timeout --idle-timeout --retries --history --color; do
+        --connect-timeout --idle-timeout --retries --messages --regenerate --edit --history --color; do
         stdout_matches "^ +(-., )?${option}[ ,=]"
     done
     run_expect 0 chat -V

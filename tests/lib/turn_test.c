@@ -214,3 +214,94 @@ TEST(only_the_newest_messages_are_sent)
     }
     leave();
 }
+
+/* The `replaces` of the newest line. */
+static void check_replaces(const char *want)
+{
+    struct thread thread;
+
+    CHECK_INT(thread_load(&thread, h.path, STR("s1"), true, NULL), 0);
+    if (CHECK(thread.count > 0)) {
+        struct str got = thread.at[thread.count - 1].field[FIELD_REPLACES];
+
+        CHECK_MEM(got.p, got.n, want, want ? strlen(want) : 0);
+    }
+    thread_release(&thread);
+}
+
+TEST(a_turn_again_replaces_the_answer_when_it_is_finished)
+{
+    struct turn first = make("x"), failed = make(""), again = make("");
+    struct ask_option cut = {"cut", STR("1")};
+    struct buf want = BUF_INIT(BUF_SMALL), last = BUF_INIT(BUF_SMALL);
+    struct thread thread;
+    struct err e = ERR_INIT;
+
+    enter();
+    CHECK_INT(turn_last_prompt(&h, STR("s1"), &last, &e), 0);
+    CHECK_INT(take_turn(&first, &e), 0);
+    failed.kind = again.kind = TURN_AGAIN;
+    failed.ask.options = &cut;
+    failed.ask.options_count = 1;
+    CHECK_INT(take_turn(&failed, &e), -1);
+    CHECK(!failed.finished);
+    check_replaces(NULL);
+    CHECK_INT(take_turn(&again, NULL), 0);
+    CHECK(again.finished);
+    CHECK_INT(again.context.count, 1);
+    CHECK(str_eq(buf_str(&again.prompt_id), buf_str(&first.prompt_id)));
+    buf_addf(&want, "[\"%s\",\"%s\"]", buf_c(&first.answer_id), buf_c(&failed.answer_id));
+    check_replaces(buf_c(&want));
+    CHECK_INT(thread_load(&thread, h.path, STR("s1"), false, NULL), 0);
+    if (CHECK_INT(thread.count, 2)) {
+        check_line(&thread.at[0], ROLE_USER, "x");
+        check_line(&thread.at[1], ROLE_ASSISTANT, "x\n[1 message]");
+    }
+    thread_release(&thread);
+    CHECK_INT(turn_last_prompt(&h, STR("s1"), &last, &e), 1);
+    CHECK_STR(buf_c(&last), "x");
+    turn_release(&first);
+    turn_release(&failed);
+    turn_release(&again);
+    err_release(&e);
+    buf_release(&want);
+    buf_release(&last);
+    leave();
+}
+
+TEST(an_edit_replaces_the_prompt_and_its_answer)
+{
+    struct turn first = make("x"), edit = make("y");
+    struct buf want = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+
+    enter();
+    CHECK_INT(take_turn(&first, &e), 0);
+    edit.kind = TURN_EDIT;
+    CHECK_INT(turn_prepare(&edit, &e), 0);
+    CHECK_INT(edit.context.count, 1);
+    CHECK_INT(turn_store_prompt(&edit, &e), 0);
+    buf_addf(&want, "[\"%s\",\"%s\"]", buf_c(&first.prompt_id), buf_c(&first.answer_id));
+    check_replaces(buf_c(&want));
+    turn_release(&first);
+    turn_release(&edit);
+    buf_release(&want);
+    leave();
+}
+
+TEST(there_is_no_turn_to_take_the_place_of)
+{
+    for (int kind = TURN_AGAIN; kind <= TURN_EDIT; kind++) {
+        struct turn t = make("x");
+        struct err e = ERR_INIT;
+
+        enter();
+        t.kind = (enum turn_kind)kind;
+        CHECK_INT(turn_prepare(&t, &e), -1);
+        CHECK_INT(e.kind, ERR_USAGE);
+        CHECK_STR(err_text(&e), "session 's1' has no prompt yet");
+        turn_release(&t);
+        err_release(&e);
+        leave();
+    }
+}
