@@ -153,14 +153,18 @@ static int run(struct chat *c)
     events_session(&c->events, t->session);
     keep(c, turn_store_prompt);
     if (c->unasked.kind == ERR_NONE)
-        turn_ask(t, &c->events.sink, &asked);
+        turn_ask(t, c->args.extract ? NULL : &c->events.sink, &asked);
     else
         asked = c->unasked;
     keep(c, turn_store_answer);
+    if (c->args.extract && t->finished)
+        events_code(&c->events, &t->answer, &asked);
     if (asked.kind == ERR_NONE)
         events_done(&c->events, t);
     else
         status = interrupt_signal() ? 128 + interrupt_signal() : exit_code(asked.kind);
+    if (c->args.usage && t->answer.finished)
+        events_usage(&t->answer);
     if (status == 0 && c->unsaved.kind != ERR_NONE)
         status = exit_code(ERR_UNSAVED);
     if (status != 0)

@@ -28,7 +28,7 @@ struct chat_args {
     unsigned retries;
     char **words;
     size_t words_count;
-    bool stream, read_stdin, store, dry_run, models, verbose, regenerate, edit;
+    bool stream, read_stdin, store, dry_run, models, verbose, regenerate, edit, extract, usage;
 };
 
 /* Ends the program when something is wrong, or after --help and --version. */

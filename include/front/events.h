@@ -32,6 +32,10 @@ void events_context(const struct events *ev, const struct turn *t);
 void events_model(struct events *ev, const char *provider, const char *model);
 /* After the answer: its last newline, or usage and `done`. */
 void events_done(struct events *ev, const struct turn *t);
+/* Prints the answer's first code block, for a turn whose text was not handed on. -1: it has none. */
+int events_code(struct events *ev, const struct answer *a, struct err *e);
+/* The tokens on stderr: `input_tokens=12 output_tokens=unknown`. */
+void events_usage(const struct answer *a);
 /* After a failure: the last newline, or the `error` event with the exit code. */
 void events_error(struct events *ev, const struct err *e, int code);
 

@@ -42,6 +42,8 @@ static const struct opt options[] = {
     {KEY_IDLE, "idle-timeout", OPT_TEXT, "TIME", "give up when nothing comes for this time (5m)"},
     {KEY_RETRIES, "retries", OPT_NUMBER, "N", "try again so often when the server is busy (2)"},
     {KEY_MODELS, "models", OPT_FLAG, NULL, "list the models that the server offers"},
+    {'x', "extract", OPT_FLAG, NULL, "print the answer's first code block only"},
+    {'u', "usage", OPT_FLAG, NULL, "tell how many tokens it took, on standard error"},
     {'v', "verbose", OPT_FLAG, NULL, "tell the session and each message that is sent"},
     {OPT_JSON, "json", OPT_FLAG, NULL, "print events as JSON lines"},
     {0, NULL, OPT_FLAG, NULL, NULL},
@@ -67,17 +69,38 @@ static void add_option(struct chat_args *a, char *text)
     a->options[a->options_count++] = (struct ask_option){text, str_of(equals + 1)};
 }
 
+static void take_flag(struct chat_args *a, int key)
+{
+    const struct {
+        int key;
+        bool *flag;
+        bool to;
+    } flags[] = {
+        {'N', &a->wish.fresh, true},
+        {'c', &a->wish.last, true},
+        {KEY_REGENERATE, &a->regenerate, true},
+        {KEY_EDIT, &a->edit, true},
+        {KEY_NO_STREAM, &a->stream, false},
+        {KEY_NO_STDIN, &a->read_stdin, false},
+        {'n', &a->store, false},
+        {KEY_DRY_RUN, &a->dry_run, true},
+        {KEY_DRY_RUN, &a->store, false},
+        {KEY_MODELS, &a->models, true},
+        {'x', &a->extract, true},
+        {'u', &a->usage, true},
+        {'v', &a->verbose, true},
+    };
+
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (flags[i].key == key)
+            *flags[i].flag = flags[i].to;
+}
+
 static void take(struct chat_args *a, int key, char *value)
 {
     switch (key) {
     case 's':
         a->wish.named = value;
-        break;
-    case 'N':
-        a->wish.fresh = true;
-        break;
-    case 'c':
-        a->wish.last = true;
         break;
     case 'S':
         a->system = value;
@@ -87,12 +110,6 @@ static void take(struct chat_args *a, int key, char *value)
         break;
     case KEY_MESSAGES:
         a->messages = value;
-        break;
-    case KEY_REGENERATE:
-        a->regenerate = true;
-        break;
-    case KEY_EDIT:
-        a->edit = true;
         break;
     case 'm':
         a->setting[SETTING_MODEL] = value;
@@ -106,19 +123,6 @@ static void take(struct chat_args *a, int key, char *value)
     case 'o':
         add_option(a, value);
         break;
-    case KEY_NO_STREAM:
-        a->stream = false;
-        break;
-    case KEY_NO_STDIN:
-        a->read_stdin = false;
-        break;
-    case 'n':
-        a->store = false;
-        break;
-    case KEY_DRY_RUN:
-        a->dry_run = true;
-        a->store = false;
-        break;
     case KEY_CONNECT:
         a->limits.connect_ms = opt_milliseconds("--connect-timeout", value);
         break;
@@ -128,12 +132,8 @@ static void take(struct chat_args *a, int key, char *value)
     case KEY_RETRIES:
         a->retries = opt_number("--retries", value);
         break;
-    case KEY_MODELS:
-        a->models = true;
-        break;
-    case 'v':
-        a->verbose = true;
-        break;
+    default:
+        take_flag(a, key);
     }
 }
 
@@ -162,6 +162,8 @@ static void combine(struct chat_args *a)
         die_usage("--models takes no prompt");
     if ((a->wish.named != NULL) + a->wish.fresh + a->wish.last > 1)
         die_usage("only one of --session, --new and --continue can be given");
+    if (a->extract && a->common.json)
+        die_usage("only one of --extract and --json can be given");
     if (a->messages && (a->wish.fresh || a->wish.last))
         die_usage("--messages cannot be given with --new or --continue");
     if (a->messages && !a->wish.named) {

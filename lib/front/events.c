@@ -5,6 +5,7 @@
 
 #include "base/json_write.h"
 #include "cli/die.h"
+#include "front/code_block.h"
 
 /* ---- events ---- */
 
@@ -181,6 +182,35 @@ void events_done(struct events *ev, const struct turn *t)
     if (t->answer.finish_reason)
         json_add_member(&b, "finish_reason", str_of(t->answer.finish_reason));
     end(ev, &b);
+}
+
+int events_code(struct events *ev, const struct answer *a, struct err *e)
+{
+    struct buf code = BUF_INIT(BUF_LINE);
+    bool found = code_block_first(buf_str(&a->text), &code);
+
+    out_text(&ev->out, buf_str(&code));
+    out_text_end(&ev->out);
+    buf_release(&code);
+    return found ? 0 : err_set(e, ERR_FAILURE, "the answer has no code block");
+}
+
+static void add_tokens(struct buf *b, const char *name, int64_t tokens)
+{
+    if (tokens < 0)
+        buf_addf(b, "%s=unknown", name);
+    else
+        buf_addf(b, "%s=%" PRId64, name, tokens);
+}
+
+void events_usage(const struct answer *a)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    add_tokens(&b, "input_tokens", a->input_tokens);
+    add_tokens(&b, " output_tokens", a->output_tokens);
+    notef("%s", buf_c(&b));
+    buf_release(&b);
 }
 
 void events_error(struct events *ev, const struct err *e, int code)

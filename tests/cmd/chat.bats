@@ -891,6 +891,60 @@ END
     nowhere pass-word
 }
 
+# ---- -x and -u
+
+@test "chat: -x prints the first code block alone, the whole answer is stored" {
+    use_history
+    start_llm --reply $'Sure:\n\n```sh\necho a  b\n\n  echo c\n```\n\nor\n\n```sh\necho d\n```\nDone.'
+    run_expect 0 chat -x hello
+    stdout_is 'echo a  b' '' '  echo c'
+    stderr_empty
+    json_is "$HISTORY" 'select(.role == "assistant") | .content | startswith("Sure:"), endswith("Done.")' true true
+    run_expect 0 chat -x --no-stream hello
+    stdout_is 'echo a  b' '' '  echo c'
+    run_expect 0 on_tty chat -x hello
+    stdout_bytes_are 'echo a  b\r\n\r\n  echo c\r\n'
+}
+
+@test "chat: -x of an answer without code, or of half an answer, prints nothing" {
+    use_history
+    start_llm --reply 'no code' --set 'chunk: event' --reply $'```sh\nrm -rf tmp/old\n```' openai/cut openai/length
+    run_expect 1 chat -N -x hello
+    stdout_empty
+    stderr_is 'chat: the answer has no code block'
+    json_is "$HISTORY" .content hello 'no code'
+    use_echo
+    unset CHAT_MODEL
+    run_expect 7 chat -N -x -o cut=20 $'```sh\nrm -rf tmp/old\n```'
+    stdout_empty
+    stderr_matches '^chat: answer is incomplete'
+    run_expect 2 chat -x --json hello
+    stderr_matches '^chat: only one of --extract and --json'
+}
+
+@test "chat: -x to a full disk, or with a history that cannot be written" {
+    use_echo
+    use_history
+    code=$'```sh\necho a\n```\n'
+    run_expect 1 bash -c 'exec chat -x "$1" >/dev/full' - "$code"
+    stderr_is 'chat: cannot write to standard output: No space left on device'
+    run_expect 8 chat -x --history /proc/none.jsonl "$code"
+    stdout_is 'echo a'
+}
+
+@test "chat: -u tells the tokens on stderr, or that nobody knows" {
+    start_llm openai/usage openai/normal openai/http-400
+    run_expect 0 chat -u hello
+    numbers=$(grep -o '"prompt_tokens":[0-9]*,"completion_tokens":[0-9]*' "$FIXTURES/openai/usage.http" | tail -n 1 |
+        sed 's/"prompt_tokens":/input_tokens=/; s/,"completion_tokens":/ output_tokens=/')
+    stderr_is "$numbers"
+    run_expect 0 chat -u -q -N hello
+    stderr_is 'input_tokens=unknown output_tokens=unknown'
+    run_expect 1 chat -u -N hello
+    stderr_matches '^chat: HTTP 400'
+    [[ $(($(wc -l <"$ERR"))) == 1 ]]
+}
+
 # ---- echo, and what a command line can be wrong in
 
 @test "chat: faults of echo on demand" {
@@ -938,7 +992,7 @@ END
     run_expect 0 chat --help
     stderr_empty
     stdout_line 1 'usage: chat [OPTION]... [PROMPT]...'
-    for option in -s -N -c -S -m -p -f -n -v -q -o --base-url --json --no-stream --dry-run --models --no-stdin \
+    for option in -s -N -c -S -m -p -f -n -x -u -v -q -o --base-url --json --no-stream --dry-run --models --no-stdin \
         --connect-timeout --idle-timeout --retries --messages --regenerate --edit --history --color; do
         stdout_matches "^ +(-., )?${option}[ ,=]"
     done
