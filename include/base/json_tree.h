@@ -30,8 +30,9 @@ void json_tree_set_int(struct json_tree *object, const char *key, int64_t n);
 void json_tree_set_raw(struct json_tree *object, const char *key, struct str json);
 /* Takes a member out and frees it; nothing happens when it is absent. */
 void json_tree_remove(struct json_tree *object, const char *key);
-/* Adds an element to an array, taking `value` over. */
+/* Adds an element to an array, taking `value` over; or JSON as json_tree_set_raw takes it. */
 void json_tree_push(struct json_tree *array, struct json_tree *value);
+void json_tree_push_raw(struct json_tree *array, struct str json);
 
 /* Adds the tree to out: on one line, raw values as they were given; or indented by two blanks a
  * level, raw values laid out with the rest. No newline at the end. */

@@ -103,6 +103,15 @@ void json_tree_push(struct json_tree *array, struct json_tree *value)
         mem_exhausted();
 }
 
+void json_tree_push_raw(struct json_tree *array, struct str json)
+{
+    struct buf copy = BUF_INIT(SIZE_MAX);
+
+    buf_add_str(&copy, json);
+    json_tree_push(array, tree_of(cJSON_CreateRaw(buf_c(&copy))));
+    buf_release(&copy);
+}
+
 static void add_line(struct buf *out, size_t depth)
 {
     buf_add_byte(out, '\n');

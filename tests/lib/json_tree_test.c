@@ -167,6 +167,19 @@ TEST(indented)
     buf_release(&b);
 }
 
+TEST(raw_elements_go_as_they_are)
+{
+    struct json_tree *a = json_tree_array();
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    json_tree_push_raw(a, STR("{\"x\": 12345678901234567890}"));
+    json_tree_push_raw(a, STR("null"));
+    json_tree_print(a, false, &b);
+    CHECK_STR(buf_c(&b), "[{\"x\": 12345678901234567890},null]");
+    json_tree_free(a);
+    buf_release(&b);
+}
+
 TEST(print_keeps_to_the_maximum)
 {
     struct json_tree *o = json_tree_object();
