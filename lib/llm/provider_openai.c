@@ -5,9 +5,7 @@
 #include "base/json.h"
 #include "base/json_tree.h"
 #include "llm/provider_fault.h"
-
-/* How much of an unusable event or answer a message shows, in code points. */
-#define EXCERPT_MAX 80
+#include "llm/provider_wire.h"
 
 /* ---- the request ---- */
 
@@ -78,30 +76,8 @@ static struct json_tree *body_tree(const struct ask *ask)
     json_tree_set_raw(t, "stream", ask->stream ? STR("true") : STR("false"));
     if (ask->stream)
         json_tree_set_raw(t, "stream_options", STR("{\"include_usage\":true}"));
-    for (size_t i = 0; i < ask->options_count; i++) {
-        struct str value;
-
-        if (json_check(ask->options[i].value, &value, NULL))
-            json_tree_set_raw(t, ask->options[i].key, value);
-        else
-            json_tree_set_text(t, ask->options[i].key, ask->options[i].value);
-    }
+    wire_set_options(t, ask);
     return t;
-}
-
-static void add_url(struct http_request *r, const char *base, const char *path)
-{
-    struct str query = str_of(base);
-    struct str s = str_cut(&query, '?');
-
-    while (str_ends(s, STR("/")))
-        s.n--;
-    buf_add_str(&r->url, s);
-    buf_add_c(&r->url, path);
-    if (query.n > 0) {
-        buf_add_byte(&r->url, '?');
-        buf_add_str(&r->url, query);
-    }
 }
 
 static int add_key(const struct ask *ask, struct http_request *r, struct err *e)
@@ -123,11 +99,8 @@ static int request(const struct provider *p, const struct ask *ask, struct http_
 {
     struct json_tree *body;
 
-    add_url(r, ask->base_url ? ask->base_url : p->base_url, "/chat/completions");
-    if (http_add_header(r, "Content-Type", STR("application/json"), e) != 0 ||
-        http_add_header(r, "Accept",
-                        ask->stream ? STR("text/event-stream") : STR("application/json"), e) != 0 ||
-        add_key(ask, r, e) != 0)
+    wire_add_url(r, p, ask, "", "/chat/completions");
+    if (wire_add_headers(ask, r, e) != 0 || add_key(ask, r, e) != 0)
         return -1;
     body = body_tree(ask);
     json_tree_print(body, false, &r->body);
@@ -138,7 +111,7 @@ static int request(const struct provider *p, const struct ask *ask, struct http_
 static int models(const struct provider *p, const struct ask *ask, struct http_request *r,
                   struct err *e)
 {
-    add_url(r, ask->base_url ? ask->base_url : p->base_url, "/models");
+    wire_add_url(r, p, ask, "", "/models");
     if (http_add_header(r, "Accept", STR("application/json"), e) != 0)
         return -1;
     return add_key(ask, r, e);
@@ -259,15 +232,6 @@ static void take_usage(struct answer *a, struct str usage)
     answer_set_usage(a, input, output);
 }
 
-static void take_model(struct answer *a, struct str model)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-
-    if (!a->model)
-        answer_set_model(a, json_text(model, &scratch));
-    buf_release(&scratch);
-}
-
 /* The choice of index 0, or the first one that does not tell; STR_NONE when there is none. */
 static struct str first_choice(struct str choices)
 {
@@ -289,7 +253,7 @@ static int take_object(struct answer *a, struct str object, struct err *e)
     if (fault_reported(object))
         return fault_set_reported(e, object);
     choice = first_choice(json_get(object, "choices"));
-    take_model(a, json_get(object, "model"));
+    wire_take_model(a, json_get(object, "model"));
     take_usage(a, json_get(object, "usage"));
     delta = json_get(choice, "delta");
     if (json_type(delta) != JSON_OBJECT)
@@ -302,16 +266,6 @@ static int take_object(struct answer *a, struct str object, struct err *e)
     return 0;
 }
 
-static int unusable(struct err *e, enum err_kind kind, const char *what, struct str data)
-{
-    struct buf shown = BUF_INIT(BUF_SMALL);
-
-    fault_add_excerpt(&shown, data, EXCERPT_MAX);
-    err_set(e, kind, "%s: '%s'", what, buf_c(&shown));
-    buf_release(&shown);
-    return -1;
-}
-
 static int take_event(struct answer *a, struct str event, struct str data, struct err *e)
 {
     struct str value;
@@ -322,8 +276,8 @@ static int take_event(struct answer *a, struct str event, struct str data, struc
     }
     if (str_trim(data).n == 0)
         return 0;
-    if (!json_check(data, &value, NULL))
-        return unusable(e, ERR_INCOMPLETE, "answer is incomplete: an event is not JSON", data);
+    if (wire_parse_event(data, &value, e) != 0)
+        return -1;
     if (str_eq_c(event, "error"))
         return fault_set_reported(e, value);
     return take_object(a, value, e);
@@ -333,14 +287,14 @@ static int take_whole(struct answer *a, struct str body, struct err *e)
 {
     struct str value;
 
-    if (!json_check(body, &value, NULL))
-        return unusable(e, ERR_BUSY, "the server's answer is not JSON", str_trim(body));
+    if (wire_parse_whole(body, &value, e) != 0)
+        return -1;
     if (json_type(value) == JSON_ARRAY)
         value = json_at(value, 0);
     if (take_object(a, value, e) != 0)
         return -1;
     if (first_choice(json_get(value, "choices")).n == 0)
-        return unusable(e, ERR_BUSY, "the server's answer is none", str_trim(body));
+        return wire_unusable(e, ERR_BUSY, "the server's answer is none", str_trim(body));
     a->finished = true;
     return 0;
 }

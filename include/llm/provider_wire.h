@@ -1,0 +1,31 @@
+/*
+ * provider_wire - what the wires of several providers have in common.
+ */
+#ifndef CHATHIST_LLM_PROVIDER_WIRE_H
+#define CHATHIST_LLM_PROVIDER_WIRE_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json_tree.h"
+#include "llm/answer.h"
+#include "llm/provider.h"
+
+/* The base URL, `version` ("/v1" or "") unless it ends so, and the path. A query of the base URL stays
+ * one, behind that of the path. */
+void wire_add_url(struct http_request *r, const struct provider *p, const struct ask *ask,
+                  const char *version, const char *path);
+/* Puts the options into the body: valid JSON as it is, all else as a string. They come last, for
+ * they count for more than what the provider makes of the rest. */
+void wire_set_options(struct json_tree *body, const struct ask *ask);
+/* `Content-Type` and `Accept`. */
+int wire_add_headers(const struct ask *ask, struct http_request *r, struct err *e);
+
+/* Notes the model's name, a JSON string, unless there is one. */
+void wire_take_model(struct answer *a, struct str model);
+/* The error of an event or answer that cannot be used: `what: 'its beginning'`. Returns -1. */
+int wire_unusable(struct err *e, enum err_kind kind, const char *what, struct str data);
+/* The value of an event's data, of a whole answer. -1: it is not JSON. */
+int wire_parse_event(struct str data, struct str *value, struct err *e);
+int wire_parse_whole(struct str body, struct str *value, struct err *e);
+
+#endif

@@ -1,0 +1,79 @@
+#include "llm/provider_wire.h"
+
+#include "base/json.h"
+#include "llm/provider_fault.h"
+
+/* How much of an unusable event or answer a message shows, in code points. */
+#define EXCERPT_MAX 80
+
+void wire_add_url(struct http_request *r, const struct provider *p, const struct ask *ask,
+                  const char *version, const char *path)
+{
+    struct str query = str_of(ask->base_url ? ask->base_url : p->base_url);
+    struct str base = str_cut(&query, '?');
+
+    while (str_ends(base, STR("/")))
+        base.n--;
+    buf_add_str(&r->url, base);
+    if (!str_ends(base, str_of(version)))
+        buf_add_c(&r->url, version);
+    buf_add_c(&r->url, path);
+    if (query.n > 0) {
+        buf_add_byte(&r->url, str_find(str_of(path), STR("?")) ? '&' : '?');
+        buf_add_str(&r->url, query);
+    }
+}
+
+void wire_set_options(struct json_tree *body, const struct ask *ask)
+{
+    for (size_t i = 0; i < ask->options_count; i++) {
+        struct str value;
+
+        if (json_check(ask->options[i].value, &value, NULL))
+            json_tree_set_raw(body, ask->options[i].key, value);
+        else
+            json_tree_set_text(body, ask->options[i].key, ask->options[i].value);
+    }
+}
+
+int wire_add_headers(const struct ask *ask, struct http_request *r, struct err *e)
+{
+    struct str accept = ask->stream ? STR("text/event-stream") : STR("application/json");
+
+    if (http_add_header(r, "Content-Type", STR("application/json"), e) != 0)
+        return -1;
+    return http_add_header(r, "Accept", accept, e);
+}
+
+void wire_take_model(struct answer *a, struct str model)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+
+    if (!a->model)
+        answer_set_model(a, json_text(model, &scratch));
+    buf_release(&scratch);
+}
+
+int wire_unusable(struct err *e, enum err_kind kind, const char *what, struct str data)
+{
+    struct buf shown = BUF_INIT(BUF_SMALL);
+
+    fault_add_excerpt(&shown, data, EXCERPT_MAX);
+    err_set(e, kind, "%s: '%s'", what, buf_c(&shown));
+    buf_release(&shown);
+    return -1;
+}
+
+int wire_parse_event(struct str data, struct str *value, struct err *e)
+{
+    if (json_check(data, value, NULL))
+        return 0;
+    return wire_unusable(e, ERR_INCOMPLETE, "answer is incomplete: an event is not JSON", data);
+}
+
+int wire_parse_whole(struct str body, struct str *value, struct err *e)
+{
+    if (json_check(body, value, NULL))
+        return 0;
+    return wire_unusable(e, ERR_BUSY, "the server's answer is not JSON", str_trim(body));
+}
