@@ -21,10 +21,18 @@ struct tool_call {
     int64_t index;   /* the wire's own numbering */
 };
 
+/* A block of the model's reasoning while it comes: its JSON at first, and what was added. */
+struct thinking_block {
+    bool open;
+    int64_t index; /* the wire's own numbering */
+    struct buf start, text, signature;
+};
+
 /* Who is told of deltas as they come. A call that returns -1 (a broken pipe) ends the exchange. */
 struct answer_sink {
     int (*text)(void *arg, struct str delta); /* whole code points, never empty */
     void *arg;
+    int (*citation)(void *arg, struct str json); /* an object as it came; NULL: not wanted */
 };
 
 struct answer {
@@ -32,6 +40,8 @@ struct answer {
     struct tool_call *calls;
     size_t calls_count, calls_cap;
     size_t calls_bytes;                  /* of all calls together */
+    struct buf thinking;                 /* JSON array of signed blocks; empty: none came */
+    struct thinking_block block;         /* the one that is coming */
     int64_t input_tokens, output_tokens; /* -1: not told */
     char *model;                         /* as the server names it; NULL: not told */
     char *finish_reason;                 /* as chathist(5) names them; NULL: not told */
@@ -41,7 +51,7 @@ struct answer {
     bool sink_failed;
 };
 
-/* The most that an answer may hold: bytes of text and of calls together, and calls. */
+/* The most that an answer may hold: bytes of text, calls and thinking together, and calls. */
 #define ANSWER_MAX (BUF_LINE / 2)
 #define ANSWER_CALLS_MAX 1024
 
@@ -51,11 +61,21 @@ void answer_release(struct answer *a);
 /* Text that came. -1: the sink failed (*e untouched, a->sink_failed set) or the answer is over
  * ANSWER_MAX (ERR_INCOMPLETE). */
 int answer_add_text(struct answer *a, struct str text, struct err *e);
+/* Hands on where a piece of the text comes from, a JSON object. -1: the sink failed, as above. */
+int answer_add_citation(struct answer *a, struct str json);
 /* A piece of the call at `index` on the wire; empty parts add nothing. A new call begins there with
  * another non-empty id, and, where ids are missing, with a name after complete arguments. -1: over
  * the bounds (ERR_INCOMPLETE). */
 int answer_add_call(struct answer *a, int64_t index, struct str id, struct str name,
                     struct str args, struct err *e);
+/* A block of reasoning begins at `index` on the wire, with the members of that JSON object; text and
+ * signature are added to its members `thinking` and `signature`, unless no such block is open. When
+ * it ends it joins a->thinking, all else in it as it came, if it is signed or encrypted (`data`):
+ * nothing else can be sent back. -1: over the bounds (ERR_INCOMPLETE). */
+int answer_begin_thinking(struct answer *a, int64_t index, struct str block, struct err *e);
+int answer_add_thinking(struct answer *a, int64_t index, struct str text, struct str signature,
+                        struct err *e);
+void answer_end_thinking(struct answer *a, int64_t index);
 /* Makes the calls complete: an id for each that came without, `{}` for missing arguments. A finish
  * reason of `stop` becomes `tool_calls` when there are calls, and the other way round. */
 void answer_settle_calls(struct answer *a);

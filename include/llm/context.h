@@ -3,7 +3,8 @@
  *
  * Built from history messages, then cut to the newest that fit, then put into the shape that every
  * provider accepts: calls with their results, turns that alternate, no empty text. Only role,
- * content, tool fields (and, with the images of this turn, data) travel.
+ * content, tool fields (and, with the images of this turn, data) travel; inside a loop of calls and
+ * results thinking does, too.
  *
  *     context_add… -> context_begin_turn -> context_add_text… -> context_cut -> context_settle
  */
@@ -22,6 +23,11 @@ struct context_message {
     size_t n;
     char *tool_calls;   /* JSON array of {"id","name","args"}, never empty, or NULL (assistant) */
     char *tool_call_id; /* or NULL (tool) */
+    /* Of an assistant message with calls: its signed thinking, a JSON array, and the provider that
+     * wrote it. They go back to that provider as long as the loop of calls and results goes on, and
+     * count as nothing. NULL: none. */
+    char *thinking;
+    char *provider;
 };
 
 struct context {
@@ -60,6 +66,9 @@ void context_cut(struct context *c, size_t max_messages, size_t max_bytes);
  * dropped; neighbouring text turns of one role are merged with a blank line between them, an
  * unanswered prompt also with this turn's. Call once, after context_cut. */
 void context_settle(struct context *c);
+/* Does message i belong to a loop of calls and results that is still going on: is there no user
+ * message behind it? */
+bool context_in_loop(const struct context *c, size_t i);
 /* The bytes of one message that count against max_bytes. */
 size_t context_weight(const struct context_message *m);
 

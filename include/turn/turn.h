@@ -69,7 +69,8 @@ int turn_prepare(struct turn *t, struct err *e);
  * new. */
 int turn_store_prompt(struct turn *t, struct err *e);
 /* Asks. -1 also when an answer came that is not what was asked for: cut at the length limit
- * (ERR_INCOMPLETE), filtered (ERR_REFUSED), a tool call that nobody can carry out (ERR_LIMIT). */
+ * or paused (ERR_INCOMPLETE), filtered (ERR_REFUSED), a tool call that nobody can carry out
+ * (ERR_LIMIT). */
 int turn_ask(struct turn *t, const struct answer_sink *sink, struct err *e);
 /* Stores the answer unless nothing came; the prompt with it when that failed before. */
 int turn_store_answer(struct turn *t, struct err *e);

@@ -118,6 +118,20 @@ static int add_text(void *arg, struct str delta)
     return out_flush(&ev->out) < 0 && (ev->out.error == EPIPE || ev->out.error == EINTR) ? -1 : 0;
 }
 
+static int add_citation(void *arg, struct str json)
+{
+    struct events *ev = arg;
+    struct buf b = BUF_INIT(BUF_LINE);
+
+    if (!ev->json)
+        return 0;
+    begin(&b, "citation");
+    json_add_key(&b, "citation");
+    json_add_compact(&b, json);
+    end(ev, &b);
+    return ev->out.error == EPIPE ? -1 : 0;
+}
+
 static void end_text(struct events *ev)
 {
     if (ev->json || !ev->any_text)
@@ -161,7 +175,7 @@ static void end_early(void *arg, const struct err *e)
 void events_start(struct events *ev, const struct opt_common *o, bool verbose)
 {
     *ev = (struct events){.json = o->json, .quiet = o->quiet, .verbose = verbose};
-    ev->sink = (struct answer_sink){add_text, ev};
+    ev->sink = (struct answer_sink){.text = add_text, .citation = add_citation, .arg = ev};
     ev->watch = (struct ask_watch){note_again, ev};
     out_start(&ev->out, o->color);
     die_before(end_early, ev);

@@ -13,6 +13,10 @@ void answer_init(struct answer *a, const struct answer_sink *sink)
 {
     memset(a, 0, sizeof *a);
     buf_init(&a->text, ANSWER_MAX);
+    buf_init(&a->thinking, 8 * ANSWER_MAX); /* JSON of what is bounded as text */
+    buf_init(&a->block.start, ANSWER_MAX);
+    buf_init(&a->block.text, ANSWER_MAX);
+    buf_init(&a->block.signature, ANSWER_MAX);
     a->input_tokens = -1;
     a->output_tokens = -1;
     a->sink = sink;
@@ -29,7 +33,20 @@ void answer_release(struct answer *a)
     free(a->model);
     free(a->finish_reason);
     buf_release(&a->text);
+    buf_release(&a->thinking);
+    buf_release(&a->block.start);
+    buf_release(&a->block.text);
+    buf_release(&a->block.signature);
     answer_init(a, a->sink);
+}
+
+static bool is_too_long(const struct answer *a)
+{
+    const struct thinking_block *b = &a->block;
+
+    return a->text.len + a->calls_bytes + a->thinking.len + b->start.len + b->text.len +
+               b->signature.len >
+           ANSWER_MAX;
 }
 
 static int too_long(struct err *e)
@@ -45,7 +62,7 @@ int answer_add_text(struct answer *a, struct str text, struct err *e)
     if (text.n == 0)
         return 0;
     utf8_add_repaired(&a->text, text);
-    if (a->text.overflow || a->text.len + a->calls_bytes > ANSWER_MAX)
+    if (a->text.overflow || is_too_long(a))
         return too_long(e);
     if (a->sink) {
         struct str delta = {a->text.data + before, a->text.len - before};
@@ -57,6 +74,110 @@ int answer_add_text(struct answer *a, struct str text, struct err *e)
     }
     return 0;
 }
+
+int answer_add_citation(struct answer *a, struct str json)
+{
+    if (!a->sink || !a->sink->citation || a->sink->citation(a->sink->arg, json) == 0)
+        return 0;
+    a->sink_failed = true;
+    return -1;
+}
+
+/* ---- reasoning ---- */
+
+int answer_begin_thinking(struct answer *a, int64_t index, struct str block, struct err *e)
+{
+    struct thinking_block *b = &a->block;
+
+    b->open = true;
+    b->index = index;
+    buf_clear(&b->start);
+    buf_clear(&b->text);
+    buf_clear(&b->signature);
+    json_add_compact(&b->start, block);
+    return b->start.overflow || is_too_long(a) ? too_long(e) : 0;
+}
+
+int answer_add_thinking(struct answer *a, int64_t index, struct str text, struct str signature,
+                        struct err *e)
+{
+    struct thinking_block *b = &a->block;
+
+    if (!b->open || b->index != index)
+        return 0;
+    utf8_add_repaired(&b->text, text);
+    utf8_add_repaired(&b->signature, signature);
+    return b->text.overflow || b->signature.overflow || is_too_long(a) ? too_long(e) : 0;
+}
+
+/* Adds the member with what came for it behind its first value. */
+static void add_grown(struct buf *out, struct str object, const char *key, const struct buf *more)
+{
+    struct buf whole = BUF_INIT(2 * ANSWER_MAX);
+    struct str first = json_get(object, key);
+
+    if (json_type(first) == JSON_STRING || more->len > 0) {
+        json_decode(first, &whole);
+        buf_add_str(&whole, buf_str(more));
+        json_add_member(out, key, buf_str(&whole));
+    }
+    buf_release(&whole);
+}
+
+static void add_block(struct buf *out, const struct thinking_block *b)
+{
+    struct str object = buf_str(&b->start);
+
+    if (b->text.len + b->signature.len == 0) {
+        buf_add_str(out, object);
+        return;
+    }
+    buf_add_byte(out, '{');
+    for (struct json_iter it = json_iter(object); json_next(&it);) {
+        if (json_key_is(it.key, "thinking") || json_key_is(it.key, "signature"))
+            continue;
+        buf_add_c(out, str_ends(buf_str(out), STR("{")) ? "\"" : ",\"");
+        buf_add_str(out, it.key);
+        buf_add_c(out, "\":");
+        buf_add_str(out, it.value);
+    }
+    add_grown(out, object, "thinking", &b->text);
+    add_grown(out, object, "signature", &b->signature);
+    buf_add_byte(out, '}');
+}
+
+/* Is it a string that is not empty? */
+static bool has_text(struct str value)
+{
+    return json_type(value) == JSON_STRING && value.n > 2;
+}
+
+static bool is_signed(const struct thinking_block *b)
+{
+    return b->signature.len > 0 || has_text(json_get(buf_str(&b->start), "signature")) ||
+           has_text(json_get(buf_str(&b->start), "data"));
+}
+
+void answer_end_thinking(struct answer *a, int64_t index)
+{
+    struct thinking_block *b = &a->block;
+
+    if (!b->open || b->index != index)
+        return;
+    b->open = false;
+    if (is_signed(b)) {
+        if (a->thinking.len > 0)
+            buf_truncate(&a->thinking, a->thinking.len - 1);
+        buf_add_byte(&a->thinking, a->thinking.len > 0 ? ',' : '[');
+        add_block(&a->thinking, b);
+        buf_add_byte(&a->thinking, ']');
+    }
+    buf_clear(&b->start);
+    buf_clear(&b->text);
+    buf_clear(&b->signature);
+}
+
+/* ---- calls ---- */
 
 /* Is this the complete text of an object, so that what follows belongs to another call? */
 static bool is_object(struct str json)
@@ -107,8 +228,7 @@ int answer_add_call(struct answer *a, int64_t index, struct str id, struct str n
         utf8_add_repaired(&c->name, name);
     utf8_add_repaired(&c->args, args);
     a->calls_bytes += id.n + name.n + args.n;
-    if (c->id.overflow || c->name.overflow || c->args.overflow ||
-        a->text.len + a->calls_bytes > ANSWER_MAX)
+    if (c->id.overflow || c->name.overflow || c->args.overflow || is_too_long(a))
         return too_long(e);
     return 0;
 }

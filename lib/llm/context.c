@@ -19,6 +19,8 @@ static void release_message(struct context_message *m)
     free(m->content);
     free(m->tool_calls);
     free(m->tool_call_id);
+    free(m->thinking);
+    free(m->provider);
     memset(m, 0, sizeof *m);
 }
 
@@ -100,6 +102,20 @@ static char *strict_calls(struct str calls)
     return buf_detach(&out);
 }
 
+static void take_calls(struct context_message *to, const struct message *m)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str thinking = m->field[FIELD_THINKING];
+    struct str provider = message_text(m, FIELD_PROVIDER, &scratch);
+
+    to->tool_calls = strict_calls(m->field[FIELD_TOOL_CALLS]);
+    if (to->tool_calls && json_type(thinking) == JSON_ARRAY && provider.n > 0) {
+        to->thinking = mem_copy(thinking.p, thinking.n);
+        to->provider = mem_copy(provider.p, provider.n);
+    }
+    buf_release(&scratch);
+}
+
 bool context_add(struct context *c, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -111,7 +127,7 @@ bool context_add(struct context *c, const struct message *m)
         struct context_message *to = push(c, m->role, content);
 
         if (m->role == ROLE_ASSISTANT)
-            to->tool_calls = strict_calls(m->field[FIELD_TOOL_CALLS]);
+            take_calls(to, m);
         if (m->role == ROLE_TOOL) {
             struct str id = message_text(m, FIELD_TOOL_CALL_ID, &scratch);
 
@@ -157,6 +173,13 @@ void context_cut(struct context *c, size_t max_messages, size_t max_bytes)
     c->count -= first;
     c->turn = turn - first;
     c->dropped += first;
+}
+
+bool context_in_loop(const struct context *c, size_t i)
+{
+    while (i < c->count && c->at[i].role != ROLE_USER)
+        i++;
+    return i >= c->count;
 }
 
 /* ---- settling ---- */
@@ -232,7 +255,7 @@ static void move(struct context *to, struct context_message *m)
 {
     to->at = mem_grow(to->at, &to->cap, to->count + 1, sizeof *to->at);
     to->at[to->count++] = *m;
-    m->content = m->tool_calls = m->tool_call_id = NULL;
+    m->content = m->tool_calls = m->tool_call_id = m->thinking = m->provider = NULL;
 }
 
 /* Adds the results of the assistant message at `call` to `to`, last call first. */

@@ -195,6 +195,8 @@ static void answer_line(const struct turn *t, struct draft *d)
         draft_set(d, FIELD_TOOL_CALLS, buf_str(&calls));
     }
     buf_release(&calls);
+    if (a->thinking.len > 0)
+        draft_set(d, FIELD_THINKING, buf_str(&a->thinking));
     if (t->prompt_id.len > 0)
         draft_set_text(d, FIELD_REPLY_TO, buf_str(&t->prompt_id));
     if (t->kind == TURN_AGAIN && t->finished)
@@ -260,6 +262,13 @@ static int judge(const struct answer *a, struct err *e)
                        "answer is incomplete: the model's length limit was reached");
     if (strcmp(reason, "content_filter") == 0 || strcmp(reason, "refusal") == 0)
         return err_set(e, ERR_REFUSED, "the model refused to answer (%s)", reason);
+    if (strcmp(reason, "model_context_window_exceeded") == 0)
+        return a->text.len + a->calls_count == 0
+                   ? err_set(e, ERR_REFUSED, "the conversation is too long for the model")
+                   : err_set(e, ERR_INCOMPLETE,
+                             "answer is incomplete: the model's context is full");
+    if (strcmp(reason, "pause_turn") == 0)
+        return err_set(e, ERR_INCOMPLETE, "answer is incomplete: the model paused its turn");
     if (a->calls_count > 0)
         return err_set(e, ERR_LIMIT, "the model called the tool '%s', which it was not given",
                        buf_c(&a->calls[0].name));

@@ -33,7 +33,7 @@ static int collect(void *arg, struct str delta)
 TEST(text_is_kept_and_handed_on)
 {
     struct buf seen = BUF_INIT(BUF_SMALL);
-    struct answer_sink sink = {collect, &seen};
+    struct answer_sink sink = {.text = collect, .arg = &seen};
     struct answer a;
     struct err e = ERR_INIT;
 
@@ -210,4 +210,31 @@ TEST(what_is_not_told_changes_nothing)
     CHECK_STR(a.finish_reason, "stop");
     answer_release(&a);
     CHECK(a.model == NULL && a.finish_reason == NULL && a.input_tokens == -1);
+}
+
+TEST(thinking_counts_against_the_bound)
+{
+    size_t n = (size_t)1 << 20;
+    char *block = malloc(n);
+    struct answer a;
+    struct err e = ERR_INIT;
+    int rc = 0;
+
+    if (!CHECK(block))
+        return;
+    memset(block, 'x', n);
+    answer_init(&a, NULL);
+    CHECK_INT(answer_begin_thinking(&a, 0, STR("{\"signature\":\"s\"}"), &e), 0);
+    for (size_t i = 0; i + 1 < ANSWER_MAX / n; i++)
+        CHECK_INT(answer_add_thinking(&a, 0, (struct str){block, n}, STR_NONE, &e), 0);
+    answer_end_thinking(&a, 0);
+    CHECK(a.thinking.len > ANSWER_MAX - n && a.thinking.len < ANSWER_MAX);
+    rc = answer_add_text(&a, (struct str){block, n}, &e);
+    CHECK_INT(rc, -1);
+    CHECK_INT(e.kind, ERR_INCOMPLETE);
+    CHECK_STR(err_text(&e), "answer is incomplete: it is longer than 32 MiB");
+    err_release(&e);
+    answer_release(&a);
+    CHECK_INT(a.thinking.len, 0);
+    free(block);
 }

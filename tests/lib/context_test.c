@@ -392,3 +392,48 @@ TEST(without_a_turn_everything_is_earlier)
     CHECK_INT(c.turn, 0);
     context_release(&c);
 }
+
+#define THOUGHT ",\"thinking\":[ {\"type\":\"thinking\"}],\"provider\":\"p\""
+#define A_CALL ",\"tool_calls\":[{\"id\":\"x\",\"name\":\"f\",\"args\":{}}]"
+
+TEST(thinking_travels_with_calls)
+{
+    struct context c;
+
+    context_init(&c);
+    add(&c, "user", "\"a\"", THOUGHT);
+    add(&c, "assistant", "\"b\"", THOUGHT);
+    add(&c, "assistant", "\"\"", A_CALL THOUGHT);
+    result(&c, "\"r\"", 'x');
+    add(&c, "assistant", "\"\"", A_CALL ",\"thinking\":[]");
+    add(&c, "assistant", "\"\"", A_CALL ",\"thinking\":\"\",\"provider\":\"p\"");
+    context_settle(&c);
+    CHECK_CONTEXT(&c, "u:a a:b a*: t=x:r a*: t=x:no result: the call was not carried out a*: "
+                      "t=x:no result: the call was not carried out/");
+    for (size_t i = 0; i < c.count; i++) {
+        CHECK_STR(c.at[i].thinking, i == 2 ? "[ {\"type\":\"thinking\"}]" : NULL);
+        CHECK_STR(c.at[i].provider, i == 2 ? "p" : NULL);
+    }
+    CHECK_INT(context_weight(&c.at[2]), strlen(c.at[2].tool_calls));
+    context_release(&c);
+}
+
+TEST(a_loop_of_calls_ends_with_the_users_next_message)
+{
+    struct context c;
+
+    context_init(&c);
+    CHECK(context_in_loop(&c, 0));
+    add(&c, "user", "\"a\"", "");
+    call(&c, "\"\"", "x");
+    result(&c, "\"r\"", 'x');
+    CHECK(!context_in_loop(&c, 0));
+    CHECK(context_in_loop(&c, 1));
+    call(&c, "\"\"", "y");
+    result(&c, "\"r\"", 'y');
+    CHECK(context_in_loop(&c, 1));
+    context_add_text(&c, ROLE_USER, STR("b"));
+    CHECK(!context_in_loop(&c, 1));
+    CHECK(!context_in_loop(&c, 3));
+    context_release(&c);
+}

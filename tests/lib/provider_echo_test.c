@@ -34,7 +34,7 @@ static void asked_init(struct asked *a)
     memset(a, 0, sizeof *a);
     context_init(&a->context);
     buf_init(&a->deltas, BUF_LINE);
-    a->sink = (struct answer_sink){note, &a->deltas};
+    a->sink = (struct answer_sink){.text = note, .arg = &a->deltas};
     answer_init(&a->answer, &a->sink);
     a->ask = (struct ask){
         .context = &a->context, .model = "echo", .stream = true, .limits.cancel_fd = -1};

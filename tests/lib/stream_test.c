@@ -112,7 +112,7 @@ static void ask(struct asked *a, size_t most)
 
     memset(a, 0, sizeof *a);
     a->most = most;
-    a->sink = (struct answer_sink){take_text, a};
+    a->sink = (struct answer_sink){.text = take_text, .arg = a};
     p = provider_openai;
     p.exchange = play;
     context_init(&a->context);
