@@ -269,7 +269,7 @@ options() {
     in_fish 'hist-show --color='
     [[ $(cut -f 1 "$OUT" | sort | xargs) == '--color=always --color=auto --color=never' ]] || fail colours
     in_fish 'chat -p '
-    [[ $(cut -f 1 "$OUT" | xargs) == 'openai ollama llamacpp echo' ]] || fail providers
+    [[ $(cut -f 1 "$OUT" | xargs) == 'openai anthropic ollama llamacpp echo' ]] || fail providers
     in_fish 'chat -m ec'
     stdout_matches $'^echo:echo\t'
     in_fish 'chat -f oth'

@@ -325,7 +325,7 @@ now() {
 
 @test "fixtures: each comes over the wire as its body says" {
     local steps=() file
-    for file in "$FIXTURES"/openai/*.http; do
+    for file in "$FIXTURES"/*/*.http; do
         if ! grep -qE '^(raw|end: .*|repeat: forever|path: .*)$' "$file"; then steps+=("$file"); fi
     done
     [[ ${#steps[@]} -gt 100 ]]

@@ -94,7 +94,7 @@ named() {
     while read -r name; do
         grep -qE -- "$name( |=|\$)" help || fail "no option $name"
     done <options
-    named '\b(CHAT|OPENAI|OLLAMA)_[A-Z_]+'
+    named '\b(CHAT|OPENAI|ANTHROPIC|OLLAMA)_[A-Z_]+'
     while read -r name; do
         grep -rqF "\"$name\"" "$ROOT/lib" || fail "no variable $name"
     done <named

@@ -129,7 +129,7 @@ static int add_citation(void *arg, struct str json)
     json_add_key(&b, "citation");
     json_add_compact(&b, json);
     end(ev, &b);
-    return ev->out.error == EPIPE ? -1 : 0;
+    return ev->out.error == EPIPE || ev->out.error == EINTR ? -1 : 0;
 }
 
 static void end_text(struct events *ev)

@@ -207,9 +207,21 @@ static bool probe(struct server *s)
     return false;
 }
 
-static const struct provider *compatible(void)
+static bool is_set(const char *variable)
 {
-    return provider_find(STR("openai"));
+    return variable && config_env(variable);
+}
+
+/* The provider that settings without a name mean: a base URL or a key for any server, OpenAI's kind;
+ * else the first whose own variables are set. */
+static const struct provider *implied(const struct config *c)
+{
+    if (c->value[SETTING_BASE_URL] || config_env("CHAT_API_KEY"))
+        return provider_find(STR("openai"));
+    for (const struct provider *const *p = provider_all(); *p; p++)
+        if ((*p)->needs_key && (is_set((*p)->base_variable) || is_set((*p)->key_variable)))
+            return *p;
+    return NULL;
 }
 
 int server_choose(struct server *s, const struct config *c, struct err *e)
@@ -219,15 +231,14 @@ int server_choose(struct server *s, const struct config *c, struct err *e)
     *s = (struct server){0};
     if (choose_named(s, c, e) < 0)
         return -1;
-    if (!s->provider && (c->value[SETTING_BASE_URL] || config_env("OPENAI_BASE_URL") ||
-                         config_env("OPENAI_API_KEY") || config_env("CHAT_API_KEY")))
-        s->provider = compatible();
+    if (!s->provider)
+        s->provider = implied(c);
     if (!s->provider && !name && !probe(s) && config_env("OLLAMA_HOST"))
         s->provider = provider_find(STR("ollama")); /* that it does not answer is worth telling */
     if (!s->provider)
         return err_set(e, ERR_USAGE,
-                       "no model server is configured: set OPENAI_API_KEY, CHAT_BASE_URL or "
-                       "CHAT_PROVIDER, or try '-p echo'");
+                       "no model server is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY, "
+                       "CHAT_BASE_URL or CHAT_PROVIDER, or try '-p echo'");
     return choose_url(s, c, e) < 0 ? -1 : choose_key(s, e);
 }
 

@@ -2,11 +2,13 @@
 
 #include <string.h>
 
+#include "llm/provider_anthropic.h"
 #include "llm/provider_echo.h"
 #include "llm/provider_openai.h"
 
 static const struct provider *const providers[] = {
-    &provider_openai, &provider_ollama, &provider_llamacpp, &provider_echo, NULL,
+    &provider_openai,   &provider_anthropic, &provider_ollama,
+    &provider_llamacpp, &provider_echo,      NULL,
 };
 
 const struct provider *const *provider_all(void)

@@ -160,6 +160,7 @@ static bool is_refusal(const struct fault *f)
         "context length",
         "context size",
         "context window",
+        "context limit",
         "maximum context",
         "too many tokens",
         "prompt is too long",
@@ -179,8 +180,9 @@ static enum err_kind kind_of_type(const struct fault *f)
 {
     static const char *const auth[] = {"authentication", "permission", "api_key", "unauthorized",
                                        NULL};
-    static const char *const request[] = {"invalid_request", "not_found",   "badrequest",
-                                          "bad_request",     "unsupported", NULL};
+    static const char *const request[] = {
+        "invalid_request", "not_found", "badrequest", "bad_request",
+        "unsupported",     "billing",   NULL};
 
     if (mentions_any(&f->type, auth) || mentions_any(&f->code, auth))
         return ERR_AUTH;

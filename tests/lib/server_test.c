@@ -7,8 +7,9 @@
 /* Only what a test sets is in the environment. */
 static void clear(void)
 {
-    static const char *const variables[] = {"OPENAI_API_KEY", "OPENAI_BASE_URL", "CHAT_API_KEY",
-                                            "ANTHROPIC_API_KEY", "OLLAMA_HOST"};
+    static const char *const variables[] = {"OPENAI_API_KEY",     "OPENAI_BASE_URL",
+                                            "CHAT_API_KEY",       "ANTHROPIC_API_KEY",
+                                            "ANTHROPIC_BASE_URL", "OLLAMA_HOST"};
 
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
         unsetenv(variables[i]);
@@ -107,7 +108,7 @@ TEST(an_unknown_provider_is_refused)
     clear();
     set(&c, SETTING_PROVIDER, "acme", CONFIG_FLAG);
     check_refused(&c, ERR_USAGE,
-                  "unknown provider 'acme': known are openai, ollama, llamacpp, echo");
+                  "unknown provider 'acme': known are openai, anthropic, ollama, llamacpp, echo");
 }
 
 TEST(base_urls_by_precedence)
@@ -170,6 +171,32 @@ TEST(a_host_of_ollama_is_a_configuration)
     clear();
 }
 
+TEST(a_key_alone_tells_the_provider)
+{
+    struct config c = {0};
+
+    clear();
+    setenv("ANTHROPIC_API_KEY", "key a", 1);
+    check(&c, "anthropic", NULL, "https://api.anthropic.com", "key a");
+    setenv("ANTHROPIC_BASE_URL", "http://mine", 1);
+    check(&c, "anthropic", NULL, "http://mine", "key a");
+    unsetenv("ANTHROPIC_API_KEY");
+    check(&c, "anthropic", NULL, "http://mine", NULL);
+    setenv("OPENAI_API_KEY", "key o", 1);
+    check(&c, "openai", NULL, "https://api.openai.com/v1", "key o");
+    set(&c, SETTING_MODEL, "anthropic:claude", CONFIG_ENVIRONMENT);
+    check(&c, "anthropic", "claude", "http://mine", NULL);
+    c = (struct config){0};
+    unsetenv("OPENAI_API_KEY");
+    /* A key for any server is for one of the usual kind. */
+    setenv("ANTHROPIC_API_KEY", "key a", 1);
+    setenv("CHAT_API_KEY", "key c", 1);
+    check(&c, "openai", NULL, "https://api.openai.com/v1", "key c");
+    set(&c, SETTING_PROVIDER, "anthropic", CONFIG_FLAG);
+    check(&c, "anthropic", NULL, "http://mine", "key c");
+    clear();
+}
+
 TEST(nothing_configured_and_no_probe)
 {
     struct config c = {0};
@@ -177,8 +204,8 @@ TEST(nothing_configured_and_no_probe)
     clear();
     set(&c, SETTING_PROVIDER, "none", CONFIG_ENVIRONMENT);
     check_refused(&c, ERR_USAGE,
-                  "no model server is configured: set OPENAI_API_KEY, CHAT_BASE_URL or "
-                  "CHAT_PROVIDER, or try '-p echo'");
+                  "no model server is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY, "
+                  "CHAT_BASE_URL or CHAT_PROVIDER, or try '-p echo'");
 }
 
 static void check_ollama_host(const char *host, const char *url)

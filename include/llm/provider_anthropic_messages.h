@@ -1,0 +1,27 @@
+/*
+ * provider_anthropic_messages - a context as the messages of Anthropic's wire (PROTOCOLS section 3,
+ * "What a request must hold"; platform documentation, "Messages" and "Tool use").
+ *
+ *  - Turns alternate, the user begins and ends. A conversation that begins with the model gets a
+ *    user message `…` before it. There is no empty or blank text.
+ *  - Results of tools are blocks, first in the user message behind the calls. Ids that other
+ *    servers gave to calls are changed to what is accepted here, letters, digits, `_` and `-`, none
+ *    twice; so are the names of tools. Arguments that are no object travel as
+ *    {"INVALID_JSON":"…"}.
+ *  - Signed thinking goes back with the calls of a loop that is still going on (context_in_loop),
+ *    to the provider that wrote it.
+ */
+#ifndef CHATHIST_LLM_PROVIDER_ANTHROPIC_MESSAGES_H
+#define CHATHIST_LLM_PROVIDER_ANTHROPIC_MESSAGES_H
+
+#include "base/err.h"
+#include "base/json_tree.h"
+#include "llm/context.h"
+
+/* Makes two arrays, the caller's to free: the messages of a context that is settled, and a
+ * declaration of each tool that is called in them; *tools is NULL when none is. -1: ERR_USAGE, the
+ * last message is not the user's, or it is blank. */
+int anthropic_messages(const struct context *context, const char *provider,
+                       struct json_tree **messages, struct json_tree **tools, struct err *e);
+
+#endif

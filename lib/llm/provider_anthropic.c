@@ -1,0 +1,331 @@
+#include "llm/provider_anthropic.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/json_tree.h"
+#include "llm/provider_anthropic_messages.h"
+#include "llm/provider_fault.h"
+#include "llm/provider_wire.h"
+
+#define API_VERSION "2023-06-01"
+
+/* ---- the request ---- */
+
+/* The most that the model may answer with. Of Anthropic's own models it is what each of a family
+ * can; other servers refuse what their context cannot hold. */
+static int64_t max_tokens(const char *model)
+{
+    static const struct {
+        const char *family;
+        int64_t tokens;
+    } most[] = {
+        {"claude-2", 4096},      {"claude-instant", 4096},  {"claude-3-haiku", 4096},
+        {"claude-3-opus", 4096}, {"claude-3-sonnet", 4096}, {"claude-3-5", 8192},
+        {"claude-", 32000},
+    };
+
+    for (size_t i = 0; i < sizeof most / sizeof *most; i++)
+        if (strstr(model, most[i].family))
+            return most[i].tokens;
+    return 4096;
+}
+
+static bool has_option(const struct ask *ask, const char *key)
+{
+    for (size_t i = 0; i < ask->options_count; i++)
+        if (strcmp(ask->options[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+static int set_body(const struct provider *p, const struct ask *ask, struct http_request *r,
+                    struct err *e)
+{
+    struct str system = {ask->context->system, ask->context->system_len};
+    struct json_tree *t, *messages, *tools;
+
+    if (anthropic_messages(ask->context, p->name, &messages, &tools, e) != 0)
+        return -1;
+    t = json_tree_object();
+    json_tree_set_text(t, "model", str_of(ask->model));
+    json_tree_set_int(t, "max_tokens", max_tokens(ask->model));
+    if (str_trim(system).n > 0)
+        json_tree_set_text(t, "system", system);
+    json_tree_set(t, "messages", messages);
+    if (tools && !has_option(ask, "tools")) {
+        json_tree_set(t, "tools", tools);
+        json_tree_set_raw(t, "tool_choice", STR("{\"type\":\"none\"}"));
+    } else {
+        json_tree_free(tools);
+    }
+    json_tree_set_raw(t, "stream", ask->stream ? STR("true") : STR("false"));
+    wire_set_options(t, ask);
+    json_tree_print(t, false, &r->body);
+    json_tree_free(t);
+    return 0;
+}
+
+static int add_own_headers(const struct ask *ask, struct http_request *r, struct err *e)
+{
+    if (http_add_header(r, "anthropic-version", STR(API_VERSION), e) != 0)
+        return -1;
+    if (!ask->key || !*ask->key)
+        return 0;
+    return http_add_header(r, "x-api-key", str_trim(str_of(ask->key)), e);
+}
+
+static int request(const struct provider *p, const struct ask *ask, struct http_request *r,
+                   struct err *e)
+{
+    wire_add_url(r, p, ask, "/v1", "/messages");
+    if (wire_add_headers(ask, r, e) != 0 || add_own_headers(ask, r, e) != 0)
+        return -1;
+    return set_body(p, ask, r, e);
+}
+
+/* A page holds 20 of them unless more are asked for. */
+static int models(const struct provider *p, const struct ask *ask, struct http_request *r,
+                  struct err *e)
+{
+    wire_add_url(r, p, ask, "/v1", "/models?limit=1000");
+    if (http_add_header(r, "Accept", STR("application/json"), e) != 0)
+        return -1;
+    return add_own_headers(ask, r, e);
+}
+
+/* ---- the answer ---- */
+
+static int take_text(struct answer *a, struct str text, struct err *e)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    int rc = answer_add_text(a, json_text(text, &scratch), e);
+
+    buf_release(&scratch);
+    return rc;
+}
+
+/* A block that begins, or a whole one. Of tools only the user's are called by us; blocks of any
+ * other type are passed over. */
+static int take_block(struct answer *a, int64_t index, struct str block, struct err *e)
+{
+    struct buf type = BUF_INIT(BUF_LINE), id = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
+    struct buf args = BUF_INIT(BUF_LINE);
+    int rc = 0;
+
+    json_decode(json_get(block, "type"), &type);
+    if (str_eq_c(buf_str(&type), "text")) {
+        struct json_iter it = json_iter(json_get(block, "citations"));
+
+        rc = take_text(a, json_get(block, "text"), e);
+        while (rc == 0 && json_next(&it))
+            rc = answer_add_citation(a, it.value);
+    } else if (str_eq_c(buf_str(&type), "tool_use")) {
+        struct str input = json_get(block, "input");
+        struct json_iter it = json_iter(input);
+
+        json_decode(json_get(block, "id"), &id);
+        json_decode(json_get(block, "name"), &name);
+        /* The empty object at the beginning of a stream is not its first piece. */
+        if (json_type(input) == JSON_OBJECT && json_next(&it))
+            json_add_compact(&args, input);
+        rc = answer_add_call(a, index, buf_str(&id), buf_str(&name), buf_str(&args), e);
+    } else if (str_eq_c(buf_str(&type), "thinking") ||
+               str_eq_c(buf_str(&type), "redacted_thinking")) {
+        rc = answer_begin_thinking(a, index, block, e);
+    }
+    buf_release(&type);
+    buf_release(&id);
+    buf_release(&name);
+    buf_release(&args);
+    return rc;
+}
+
+/* A piece of a call's arguments; those of tools that the server itself runs are passed over. */
+static int take_input(struct answer *a, int64_t index, struct str json, struct err *e)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    int rc = 0;
+
+    for (size_t i = 0; i < a->calls_count; i++)
+        if (a->calls[i].index == index) {
+            rc = answer_add_call(a, index, STR_NONE, STR_NONE, json_text(json, &scratch), e);
+            break;
+        }
+    buf_release(&scratch);
+    return rc;
+}
+
+static int take_thinking(struct answer *a, int64_t index, struct str delta, struct err *e)
+{
+    struct buf text = BUF_INIT(BUF_LINE), signature = BUF_INIT(BUF_LINE);
+    int rc;
+
+    json_decode(json_get(delta, "thinking"), &text);
+    json_decode(json_get(delta, "signature"), &signature);
+    rc = answer_add_thinking(a, index, buf_str(&text), buf_str(&signature), e);
+    buf_release(&text);
+    buf_release(&signature);
+    return rc;
+}
+
+static int take_delta(struct answer *a, int64_t index, struct str delta, struct err *e)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str type = json_text(json_get(delta, "type"), &scratch);
+    struct str citation = json_get(delta, "citation");
+    int rc = 0;
+
+    if (str_eq_c(type, "text_delta"))
+        rc = take_text(a, json_get(delta, "text"), e);
+    else if (str_eq_c(type, "input_json_delta"))
+        rc = take_input(a, index, json_get(delta, "partial_json"), e);
+    else if (str_eq_c(type, "thinking_delta") || str_eq_c(type, "signature_delta"))
+        rc = take_thinking(a, index, delta, e);
+    else if (str_eq_c(type, "citations_delta") && json_type(citation) == JSON_OBJECT)
+        rc = answer_add_citation(a, citation);
+    buf_release(&scratch);
+    return rc;
+}
+
+/* A count of tokens, 0 when it is not told. */
+static int64_t tokens(struct str usage, const char *key)
+{
+    int64_t n;
+
+    return json_int(json_get(usage, key), &n) && n > 0 && n < (int64_t)1 << 53 ? n : 0;
+}
+
+/* The counts are running totals; 0 in a later one is "not told". */
+static void take_usage(struct answer *a, struct str usage)
+{
+    int64_t input = tokens(usage, "input_tokens") + tokens(usage, "cache_creation_input_tokens") +
+                    tokens(usage, "cache_read_input_tokens");
+    int64_t output = tokens(usage, "output_tokens");
+
+    if (json_type(usage) == JSON_OBJECT)
+        answer_set_usage(a, input > 0 || a->input_tokens < 0 ? input : -1,
+                         output > 0 || a->output_tokens < 0 ? output : -1);
+}
+
+/* Stop reasons that chathist(5) has another name for; all others stay as they are. */
+static struct str finish_name(struct str reason)
+{
+    static const char *const names[][2] = {
+        {"end_turn", "stop"},       {"stop_sequence", "stop"},     {"max_tokens", "length"},
+        {"tool_use", "tool_calls"}, {"refusal", "content_filter"},
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (str_eq_c(reason, names[i][0]))
+            return str_of(names[i][1]);
+    return reason;
+}
+
+static void take_stop(struct answer *a, struct str stop_reason)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str reason = json_text(stop_reason, &scratch);
+
+    if (reason.n > 0) {
+        a->refused = a->refused || str_eq_c(reason, "refusal");
+        answer_set_finish(a, finish_name(reason));
+        a->finished = true;
+    }
+    buf_release(&scratch);
+}
+
+static int take_object(struct answer *a, struct str type, struct str object, struct err *e)
+{
+    int64_t index = 0;
+
+    json_int(json_get(object, "index"), &index);
+    if (str_eq_c(type, "content_block_delta"))
+        return take_delta(a, index, json_get(object, "delta"), e);
+    if (str_eq_c(type, "content_block_start"))
+        return take_block(a, index, json_get(object, "content_block"), e);
+    if (str_eq_c(type, "content_block_stop"))
+        answer_end_thinking(a, index);
+    if (str_eq_c(type, "message_start")) {
+        wire_take_model(a, json_get(json_get(object, "message"), "model"));
+        take_usage(a, json_get(json_get(object, "message"), "usage"));
+    }
+    if (str_eq_c(type, "message_delta")) {
+        take_usage(a, json_get(object, "usage"));
+        take_stop(a, json_get(json_get(object, "delta"), "stop_reason"));
+    }
+    if (!str_eq_c(type, "message_stop"))
+        return 0;
+    a->finished = true;
+    return 1;
+}
+
+/* Gateways end their streams with [DONE]. */
+static int take_event(struct answer *a, struct str event, struct str data, struct err *e)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str value, type;
+    int rc;
+
+    if (str_starts(data, STR("[DONE]"))) {
+        a->finished = true;
+        return 1;
+    }
+    if (str_trim(data).n == 0)
+        return 0;
+    if (wire_parse_event(data, &value, e) != 0)
+        return -1;
+    type = json_text(json_get(value, "type"), &scratch);
+    if (type.n == 0)
+        type = event;
+    if (fault_reported(value) || str_eq_c(type, "error"))
+        rc = fault_set_reported(e, value);
+    else
+        rc = take_object(a, type, value, e);
+    buf_release(&scratch);
+    return rc;
+}
+
+static int take_whole(struct answer *a, struct str body, struct err *e)
+{
+    struct str value, content;
+    int64_t index = 0;
+
+    if (wire_parse_whole(body, &value, e) != 0)
+        return -1;
+    if (fault_reported(value))
+        return fault_set_reported(e, value);
+    content = json_get(value, "content");
+    if (json_type(content) != JSON_ARRAY && json_type(content) != JSON_STRING)
+        return wire_unusable(e, ERR_BUSY, "the server's answer is none", str_trim(body));
+    wire_take_model(a, json_get(value, "model"));
+    take_usage(a, json_get(value, "usage"));
+    if (take_text(a, content, e) != 0)
+        return -1;
+    for (struct json_iter it = json_iter(content); json_next(&it); index++) {
+        if (take_block(a, index, it.value, e) != 0)
+            return -1;
+        answer_end_thinking(a, index);
+    }
+    take_stop(a, json_get(value, "stop_reason"));
+    a->finished = true;
+    return 0;
+}
+
+static int failure(int status, struct str body, struct err *e)
+{
+    return fault_set_answer(e, status, body);
+}
+
+const struct provider provider_anthropic = {
+    .name = "anthropic",
+    .base_url = "https://api.anthropic.com",
+    .needs_key = true,
+    .key_variable = "ANTHROPIC_API_KEY",
+    .base_variable = "ANTHROPIC_BASE_URL",
+    .request = request,
+    .models = models,
+    .event = take_event,
+    .whole = take_whole,
+    .failure = failure,
+};

@@ -1,0 +1,276 @@
+#include "llm/provider_anthropic_messages.h"
+
+#include <string.h>
+
+#include "base/json.h"
+
+/* What stands in for the user where a conversation begins with the model. */
+#define OPENING "…"
+
+/* The messages of a request, composed block by block. */
+struct composer {
+    const char *provider;
+    const struct context *context;
+    struct json_tree *messages;
+    const char *role;         /* of the message that is being composed; NULL: none yet */
+    struct str text;          /* its only block so far, a text: that is sent as a string */
+    struct json_tree *blocks; /* its blocks; NULL: none yet */
+    struct buf ids;           /* of all calls so far, each between line feeds, as are the names */
+    struct buf names;
+    struct buf waiting; /* ids of the calls whose results come next, each ended by a line feed */
+    struct json_tree *tools; /* a declaration of each tool that was called */
+    size_t calls;
+};
+
+static void compose_init(struct composer *c, const char *provider, const struct context *context)
+{
+    *c = (struct composer){.provider = provider,
+                           .context = context,
+                           .messages = json_tree_array(),
+                           .ids = BUF_INIT(BUF_LINE),
+                           .names = BUF_INIT(BUF_LINE),
+                           .waiting = BUF_INIT(BUF_LINE),
+                           .tools = json_tree_array()};
+    buf_add_byte(&c->ids, '\n');
+    buf_add_byte(&c->names, '\n');
+}
+
+static void compose_release(struct composer *c)
+{
+    json_tree_free(c->messages);
+    json_tree_free(c->tools);
+    buf_release(&c->ids);
+    buf_release(&c->names);
+    buf_release(&c->waiting);
+}
+
+static struct json_tree *block_of(const char *type)
+{
+    struct json_tree *block = json_tree_object();
+
+    json_tree_set_text(block, "type", str_of(type));
+    return block;
+}
+
+/* Makes the only text a block like others, so that more can follow. */
+static struct json_tree *open_blocks(struct composer *c)
+{
+    if (!c->blocks)
+        c->blocks = json_tree_array();
+    if (c->text.p) {
+        struct json_tree *block = block_of("text");
+
+        json_tree_set_text(block, "text", c->text);
+        json_tree_push(c->blocks, block);
+        c->text = STR_NONE;
+    }
+    return c->blocks;
+}
+
+static void end_message(struct composer *c)
+{
+    struct json_tree *message;
+
+    if (!c->role)
+        return;
+    message = json_tree_object();
+    json_tree_set_text(message, "role", str_of(c->role));
+    if (c->blocks)
+        json_tree_set(message, "content", open_blocks(c));
+    else
+        json_tree_set_text(message, "content", c->text);
+    json_tree_push(c->messages, message);
+    c->blocks = NULL;
+    c->text = STR_NONE;
+}
+
+/* What comes next is that role's: goes on with the message or begins one. */
+static void take_turn(struct composer *c, enum role role)
+{
+    const char *name = role == ROLE_ASSISTANT ? "assistant" : "user";
+
+    if (c->role && strcmp(c->role, name) == 0)
+        return;
+    if (!c->role && role == ROLE_ASSISTANT) {
+        c->role = "user";
+        c->text = STR(OPENING);
+    }
+    end_message(c);
+    c->role = name;
+}
+
+static void add_text(struct composer *c, enum role role, struct str text)
+{
+    if (str_trim(text).n == 0)
+        return;
+    take_turn(c, role);
+    if (c->blocks || c->text.p)
+        open_blocks(c);
+    c->text = text;
+    if (c->blocks)
+        open_blocks(c);
+}
+
+/* Letters, digits, `_` and `-` are accepted in ids and names. */
+static void add_accepted(struct buf *out, struct str text)
+{
+    static const struct str accepted =
+        STR("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-");
+
+    for (size_t i = 0; i < text.n; i++)
+        buf_add_byte(out, memchr(accepted.p, text.p[i], accepted.n) ? text.p[i] : '_');
+    if (text.n == 0)
+        buf_add_byte(out, '_');
+}
+
+/* Enters `entry` in a list of entries between line feeds; false: it was there. */
+static bool enter(struct buf *list, struct str entry)
+{
+    struct buf key = BUF_INIT(BUF_LINE);
+    bool is_new;
+
+    buf_add_byte(&key, '\n');
+    buf_add_str(&key, entry);
+    buf_add_byte(&key, '\n');
+    is_new = !str_find(buf_str(list), buf_str(&key));
+    if (is_new)
+        buf_add(list, key.data + 1, key.len - 1);
+    buf_release(&key);
+    return is_new;
+}
+
+/* An id that no other call of the request has: some servers number their calls anew in every
+ * answer. */
+static void add_id(struct composer *c, struct str id, struct buf *out)
+{
+    size_t plain, number = c->calls;
+
+    add_accepted(out, id);
+    plain = out->len;
+    while (!enter(&c->ids, buf_str(out))) {
+        buf_truncate(out, plain);
+        buf_addf(out, "_%zu", number++);
+    }
+}
+
+/* The arguments as the object that they must be. */
+static void add_input(struct buf *out, struct str args)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct str value = args;
+
+    if (json_decode(args, &text) &&
+        (!json_check(buf_str(&text), &value, NULL) || json_type(value) != JSON_OBJECT)) {
+        buf_add_byte(out, '{');
+        json_add_member(out, "INVALID_JSON", buf_str(&text));
+        buf_add_byte(out, '}');
+    } else {
+        json_add_compact(out, value);
+    }
+    buf_release(&text);
+}
+
+static void declare_tool(struct composer *c, struct str name)
+{
+    struct json_tree *tool;
+
+    if (!enter(&c->names, name))
+        return;
+    tool = json_tree_object();
+    json_tree_set_text(tool, "name", name);
+    json_tree_set_raw(tool, "input_schema", STR("{\"type\":\"object\"}"));
+    json_tree_push(c->tools, tool);
+}
+
+static void add_call(struct composer *c, struct str call)
+{
+    struct buf text = BUF_INIT(BUF_LINE), out = BUF_INIT(BUF_LINE);
+    struct json_tree *block = block_of("tool_use");
+
+    c->calls++;
+    add_id(c, json_text(json_get(call, "id"), &text), &out);
+    buf_add_str(&c->waiting, buf_str(&out));
+    buf_add_byte(&c->waiting, '\n');
+    json_tree_set_text(block, "id", buf_str(&out));
+    buf_clear(&out);
+    add_accepted(&out, json_text(json_get(call, "name"), &text));
+    declare_tool(c, buf_str(&out));
+    json_tree_set_text(block, "name", buf_str(&out));
+    buf_clear(&out);
+    add_input(&out, json_get(call, "args"));
+    json_tree_set_raw(block, "input", buf_str(&out));
+    json_tree_push(open_blocks(c), block);
+    buf_release(&text);
+    buf_release(&out);
+}
+
+static void add_calls(struct composer *c, size_t at)
+{
+    const struct context_message *m = &c->context->at[at];
+    bool thought =
+        m->thinking && strcmp(m->provider, c->provider) == 0 && context_in_loop(c->context, at);
+
+    take_turn(c, ROLE_ASSISTANT);
+    for (struct json_iter it = json_iter(str_of(m->thinking)); thought && json_next(&it);)
+        if (json_type(it.value) == JSON_OBJECT)
+            json_tree_push_raw(open_blocks(c), it.value);
+    add_text(c, ROLE_ASSISTANT, (struct str){m->content, m->n});
+    buf_clear(&c->waiting);
+    for (struct json_iter it = json_iter(str_of(m->tool_calls)); json_next(&it);)
+        add_call(c, it.value);
+}
+
+/* The result of the next call: they stand behind it in its order (context_settle). */
+static void add_result(struct composer *c, const struct context_message *m)
+{
+    struct str rest = buf_str(&c->waiting), text = {m->content, m->n};
+    struct str id = str_cut(&rest, '\n');
+    struct json_tree *block;
+
+    if (id.n == 0)
+        return;
+    take_turn(c, ROLE_TOOL);
+    block = block_of("tool_result");
+    json_tree_set_text(block, "tool_use_id", id);
+    if (str_trim(text).n > 0)
+        json_tree_set_text(block, "content", text);
+    json_tree_push(open_blocks(c), block);
+    buf_consume(&c->waiting, id.n + 1);
+}
+
+static int compose(struct composer *c, struct err *e)
+{
+    for (size_t i = 0; i < c->context->count; i++) {
+        const struct context_message *m = &c->context->at[i];
+
+        if (m->role == ROLE_TOOL)
+            add_result(c, m);
+        else if (m->tool_calls)
+            add_calls(c, i);
+        else
+            add_text(c, m->role, (struct str){m->content, m->n});
+    }
+    end_message(c);
+    if (c->role && strcmp(c->role, "user") == 0)
+        return 0;
+    return err_set(e, ERR_USAGE, "the conversation does not end with a prompt");
+}
+
+int anthropic_messages(const struct context *context, const char *provider,
+                       struct json_tree **messages, struct json_tree **tools, struct err *e)
+{
+    struct composer c;
+    int rc;
+
+    compose_init(&c, provider, context);
+    rc = compose(&c, e);
+    if (rc == 0) {
+        *messages = c.messages;
+        c.messages = NULL;
+        *tools = c.calls > 0 ? c.tools : NULL;
+        if (*tools)
+            c.tools = NULL;
+    }
+    compose_release(&c);
+    return rc;
+}

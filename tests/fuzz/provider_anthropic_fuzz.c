@@ -1,0 +1,11 @@
+/* provider_anthropic: its events, whole answers and errors; what must hold is in provider.h. */
+#include "provider.h"
+
+#include "llm/provider_anthropic.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_provider(&provider_anthropic, data, size);
+}
