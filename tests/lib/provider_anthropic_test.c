@@ -434,12 +434,12 @@ TEST(input_of_other_blocks_is_passed_over)
     struct read r;
 
     read_init(&r);
-    CHECK_INT(FEED(&r,
-                   START("0", "\"type\":\"server_tool_use\",\"id\":\"a\",\"name\":\"f\","
+    CHECK_INT(FEED(&r, START("5", TOOL("a", "f", "{}")),
+                   START("0", "\"type\":\"server_tool_use\",\"id\":\"s\",\"name\":\"g\","
                               "\"input\":{}"),
                    INPUT("0", "{\\\"q\\\":1}"), INPUT("7", "{}")),
               0);
-    CHECK_INT(r.a.calls_count, 0);
+    CHECK_CALLS(&r, "[{\"id\":\"a\",\"name\":\"f\",\"args\":{}}]");
     read_release(&r);
 }
 
