@@ -38,7 +38,7 @@ more_expectations() {
         '5 server error: upstream failed' '5 HTTP 529: Overloaded' '3 HTTP 401: invalid x-api-key: ***' \
         '6 the conversation is too long for the model' "7 answer is incomplete: the model's context is full" \
         '7 answer is incomplete: the model paused its turn' '6 the model refused to answer (content_filter)'; do
-        run_expect "${want%% *}" chat -N hello
+        run_expect "${want%% *}" chat --retries 0 -N hello
         stderr_is "chat: ${want#* }"
     done
 }
@@ -116,7 +116,7 @@ more_expectations() {
         anthropic/thinking-unsigned anthropic/usage-cache anthropic/usage-last
     for code in 9 9 9 9 9 9 7 0 0 0 0; do
         number=$((${number:-0} + 1))
-        run_expect "$code" chat -s "$number" hello
+        run_expect "$code" chat --retries 0 -s "$number" hello
     done
     stored() {
         json_is history.jsonl "select(.session_id == \"$1\" and .role == \"assistant\") | $2 | tojson" "$3"
