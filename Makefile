@@ -54,8 +54,8 @@ fuzz_targets := $(patsubst tests/fuzz/%.c,tests/fuzz/%,$(wildcard tests/fuzz/*_f
 cmd_tests := $(wildcard tests/cmd/*.bats)
 system_tests := $(wildcard tests/systems/*.bats)
 tree_tests := $(wildcard tests/*.bats)
-# These try the scripts of this folder, not our programs.
-script_tests := tests/runner.bats tests/layers.bats
+# These try the scripts of this folder and the script of a page, not our programs.
+script_tests := tests/runner.bats tests/layers.bats tests/page.bats
 
 # The tests see where the programs are and, in MAKEFLAGS, what was given to this make (BUILD, CC, …)
 # without its jobs.
@@ -137,7 +137,7 @@ to_man5 := $(wildcard man/*.5)
 to_bash := $(wildcard completions/bash/*)
 to_zsh := $(wildcard completions/zsh/*)
 to_fish := $(wildcard completions/fish/*)
-to_doc := $(wildcard README.md CHANGELOG.md LICENSE)
+to_doc := $(wildcard README.md CHANGELOG.md LICENSE docs/*.json)
 to_scripts := $(sort $(shell find examples -type f -perm -u+x 2>/dev/null))
 to_examples := $(filter-out $(to_scripts),$(sort $(shell find examples -type f 2>/dev/null)))
 in_bin := $(PREFIX)/bin

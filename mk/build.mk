@@ -1,9 +1,11 @@
 # Builds one variant in the folder B. Run by ../Makefile, which gives B, VARIANT, CC and VERSION.
 #
 #   lib/LAYER/*.c             $(B)/libchathist.a, but for lib/sync, which hist-sync alone links
+#   lib/port/page/*           $(B)/page.c, in the archive
 #   cmd/NAME.c                $(B)/NAME
 #   tests/lib/NAME_test.c     $(B)/tests/lib/NAME_test
 #   tests/fuzz/NAME_fuzz.c    $(B)/tests/fuzz/NAME_fuzz
+#   tests/tools/NAME.c        $(B)/tests/tools/NAME, programs that the tests use
 #   bench/NAME.c              $(B)/bench/NAME
 
 ifeq ($(and $(B),$(VARIANT),$(VERSION)),)
@@ -15,11 +17,14 @@ endif
 MAKEFLAGS += --no-builtin-rules
 PKG_CONFIG ?= pkg-config
 
-# Libraries. --as-needed leaves out what a program's objects do not ask for; libcurl is offered only
-# to those that may have it, so that another that comes to need it does not link.
+# Libraries. --as-needed leaves out what a program's objects do not ask for; those of some programs
+# are offered to them alone, so that another that comes to need them does not link.
 common_libs := uuid libcjson libutf8proc
-chat_libs := libcurl
-all_libs := $(common_libs) libcurl
+chat_libs := libcurl libedit libpcre2-8
+hist-search_libs := libpcre2-8
+hist-delete_libs := libpcre2-8
+hist-import_libs := sqlite3 yaml-0.1
+all_libs := $(common_libs) $(chat_libs) $(hist-import_libs)
 
 ifeq ($(shell command -v $(firstword $(CC))),)
 $(error no C compiler '$(CC)': `make deps` installs what is missing)
@@ -68,20 +73,22 @@ variant_ldflags += $(call links,-Xlinker --as-needed)
 
 compile_flags = $(standard) $(variant_cflags) $(warnings) $(CPPFLAGS) $(CFLAGS)
 link_flags = $(variant_ldflags) $(CFLAGS) $(LDFLAGS)
-# What is particular to a source: the banned functions, the version.
+# What is particular to a source: the banned functions, the version, what Linux alone has.
 source_flags = $(if $(filter lib/% cmd/%,$1),-include include/base/banned.h) \
-               $(if $(filter lib/cli/% lib/llm/http.c,$1),-DCHATHIST_VERSION='"$(VERSION)"')
+               $(if $(filter lib/base/io.c,$1),-D_GNU_SOURCE) \
+               $(if $(filter lib/cli/% lib/llm/http.c lib/llm/mcp.c,$1),-DCHATHIST_VERSION='"$(VERSION)"')
 
 lib_sources := $(wildcard lib/*/*.c)
 sync_sources := $(wildcard lib/sync/*.c)
 programs := $(patsubst cmd/%.c,$(B)/%,$(wildcard cmd/*.c))
 unit_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/lib/*_test.c))
 fuzz_targets := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/*_fuzz.c))
+test_tools := $(patsubst %.c,$(B)/%,$(wildcard tests/tools/*.c))
 benches := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 objects = $(patsubst %.c,$(B)/%.o,$1)
 
 .PHONY: all tests fuzz bench lint
-all: $(programs)
+all: $(programs) $(test_tools)
 tests: $(unit_tests)
 fuzz: $(fuzz_targets)
 bench: $(benches)
@@ -94,7 +101,7 @@ flags := $(strip $(CC) $(shell $(CC) -dumpversion) $(compile_flags) $(link_flags
 ifneq ($(file <$(B)/flags),$(flags))
 $(file >$(B)/flags,$(flags))
 endif
-members := $(sort $(call objects,$(filter-out $(sync_sources),$(lib_sources))))
+members := $(sort $(call objects,$(filter-out $(sync_sources),$(lib_sources)))) $(B)/page.o
 ifneq ($(file <$(B)/members),$(members))
 $(file >$(B)/members,$(members))
 endif
@@ -103,6 +110,14 @@ $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
 	@$(CC) $(compile_flags) $(call source_flags,$<) -MMD -MP -c -o $@ $<
+
+# The page of hist-export: its parts as one C file.
+$(B)/page.c: mk/page $(wildcard lib/port/page/*)
+	@echo "  PAGE  $@"
+	@mk/page lib/port/page >$@
+
+$(B)/page.o: $(B)/page.c $(B)/flags
+	@$(CC) $(compile_flags) -c -o $@ $<
 
 $(B)/libchathist.a: $(members) $(B)/members
 	@echo "  AR    $@"
@@ -121,7 +136,7 @@ $(programs): $(B)/%: $(B)/cmd/%.o $(B)/libchathist.a
 
 $(B)/hist-sync: $(call objects,$(sync_sources))
 
-$(unit_tests): $(B)/%: $(B)/%.o $(B)/libchathist.a
+$(unit_tests) $(test_tools): $(B)/%: $(B)/%.o $(B)/libchathist.a
 	$(call link,$(all_libs),$(if $(lto),-fno-lto))
 
 $(fuzz_targets): $(B)/%: $(B)/%.o $(B)/libchathist.a

@@ -1,0 +1,740 @@
+/*
+ * page - the browser of a history: sessions or hits on the left, messages on the right.
+ *
+ * What is shown is told by the address, `#session/message`, and by what an entry of the browser's
+ * history holds: the query, the roles that are hidden, the places that were scrolled to. Nothing of
+ * a message becomes markup: every node is made here or in markdown.js, its text a text node.
+ */
+(() => {
+    const DEBOUNCE = 300; /* milliseconds */
+    const SHOWN_AT_ONCE = 20000; /* characters of a message before "Show all" */
+    const MARKDOWN_UP_TO = 200000; /* above it a message is plain text */
+    const MOST_RANGES = 5000;
+    const ROLES = { user: 'User', assistant: 'Assistant', tool: 'Tools', system: 'System' };
+    const NAMES = { user: 'You', assistant: 'Assistant', tool: 'Tool', system: 'System' };
+
+    const $ = (id) => document.getElementById(id);
+
+    function element(name, className, ...children) {
+        const e = document.createElement(name);
+        if (className) e.className = className;
+        e.append(...children);
+        return e;
+    }
+
+    function button(className, label, onClick) {
+        const b = element('button', className, label);
+        b.type = 'button';
+        b.addEventListener('click', onClick);
+        return b;
+    }
+
+    const plural = (n, one, many) => `${n.toLocaleString('en')} ${n === 1 ? one : many}`;
+    const onOneLine = (text, most) => {
+        const line = text.slice(0, most * 4).replace(/\s+/g, ' ').trim();
+        return line.length > most ? `${line.slice(0, most).toWellFormed()}…` : line;
+    };
+
+    /* ---- the history ---- */
+
+    class Message {
+        #time;
+
+        constructor(data, session) {
+            this.data = data;
+            this.session = session;
+            this.role = data.role;
+            this.index = session.messages.length;
+        }
+
+        /* Milliseconds since 1970; 0 when it is no time. */
+        get time() {
+            return this.#time ??= Date.parse(this.data.timestamp) || 0;
+        }
+
+        get content() {
+            return this.data.content ?? '';
+        }
+
+        /* What is searched: all that was said, tool calls included. */
+        get text() {
+            const calls = this.data.tool_calls;
+            if (!Array.isArray(calls) || !calls.length) return this.content;
+            return [this.content, ...calls.map((c) => `${c?.name}\n${shownValue(c?.args)}`)].join('\n');
+        }
+
+        get address() {
+            return `#${encodeURIComponent(this.session.id)}/${encodeURIComponent(this.data.id)}`;
+        }
+    }
+
+    class Session {
+        constructor(id) {
+            this.id = id;
+            this.messages = [];
+            this.tools = new Map(); /* name by id of the call */
+        }
+
+        add(data) {
+            const message = new Message(data, this);
+            this.messages.push(message);
+            if (Array.isArray(data.tool_calls))
+                for (const call of data.tool_calls) this.tools.set(call?.id, call?.name);
+            return message;
+        }
+
+        get last() {
+            return this.messages[this.messages.length - 1];
+        }
+
+        get title() {
+            const first = this.messages.find((m) => m.role === 'user') ?? this.messages[0];
+            return onOneLine(first.content.split('```', 1)[0], 90) || onOneLine(first.content, 90) || this.id;
+        }
+
+        get address() {
+            return `#${encodeURIComponent(this.id)}`;
+        }
+    }
+
+    function readHistory() {
+        const sessions = new Map();
+        const messages = [];
+        for (const line of $('history').textContent.split('\n')) {
+            if (!line) continue;
+            const data = JSON.parse(line);
+            let session = sessions.get(data.session_id);
+            if (!session) sessions.set(data.session_id, session = new Session(data.session_id));
+            messages.push(session.add(data));
+        }
+        $('history').remove();
+        const newestFirst = [...sessions.values()].sort((a, b) => b.last.time - a.last.time);
+        return { sessions, messages, newestFirst };
+    }
+
+    /* A JSON value as text; a string that holds JSON likewise. */
+    function shownValue(value) {
+        if (typeof value !== 'string') return JSON.stringify(value ?? null, null, 2);
+        if (value.length > MARKDOWN_UP_TO || !/^\s*[{[]/.test(value)) return value;
+        try {
+            return JSON.stringify(JSON.parse(value), null, 2);
+        } catch {
+            return value;
+        }
+    }
+
+    const { sessions, messages, newestFirst } = readHistory();
+    const search = new Search(messages);
+
+    /* ---- times ---- */
+
+    const dayFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full' });
+    const shortDay = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
+    const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+    const whole = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'medium', hourCycle: 'h23' });
+
+    function timeElement(message, format) {
+        const stamp = String(message.data.timestamp);
+        const time = element('time', '', message.time ? format.format(message.time) : stamp);
+        if (message.time) {
+            time.dateTime = stamp;
+            time.title = whole.format(message.time);
+        }
+        return time;
+    }
+
+    const sameDay = (a, b) => new Date(a.time).toDateString() === new Date(b.time).toDateString();
+
+    /* ---- state ---- */
+
+    const state = {
+        session: null,
+        message: null, /* the one that the address names */
+        query: '',
+        hidden: new Set(), /* roles */
+        hits: [],
+    };
+
+    const roleOf = (message) => (message.role in ROLES ? message.role : 'other');
+    const wanted = (message) => !state.hidden.has(roleOf(message));
+
+    /* ---- a message ---- */
+
+    async function copy(text, control) {
+        const label = control.textContent;
+        let done = true;
+        try {
+            await navigator.clipboard.writeText(text);
+        } catch {
+            const area = element('textarea', 'away', text);
+            document.body.append(area);
+            area.select();
+            done = document.execCommand('copy');
+            area.remove();
+            control.focus({ preventScroll: true });
+        }
+        control.textContent = done ? 'Copied' : 'Not copied';
+        say(done ? 'Copied' : 'The browser does not let this page copy');
+        setTimeout(() => { control.textContent = label; }, 1500);
+    }
+
+    function codeBlock(code, language) {
+        const pre = element('pre', '', element('code', '', code));
+        pre.tabIndex = 0;
+        const caption = element('div', 'code-head', element('span', '', language),
+            button('quiet', 'Copy', (event) => copy(code, event.currentTarget)));
+        caption.lastChild.setAttribute('aria-label', 'Copy this code');
+        return element('div', 'code', caption, pre);
+    }
+
+    function addText(text, parent, plain) {
+        if (plain || text.length > MARKDOWN_UP_TO) parent.append(element('pre', 'plain', text));
+        else Markdown.render(text, parent, codeBlock);
+    }
+
+    /* Where to cut a long text: at the end of a line when there is one in reach. */
+    function cutAt(text) {
+        const line = text.lastIndexOf('\n', SHOWN_AT_ONCE);
+        return line > SHOWN_AT_ONCE / 2 ? line : SHOWN_AT_ONCE;
+    }
+
+    function size(text) {
+        return text.length < 1e6 ? `${Math.round(text.length / 1e3)} thousand characters` :
+            `${(text.length / 1e6).toFixed(1)} million characters`;
+    }
+
+    function body(text, plain = false) {
+        const node = element('div', 'text');
+        if (text.length <= SHOWN_AT_ONCE * 1.2) {
+            addText(text, node, plain);
+            return node;
+        }
+        addText(text.slice(0, cutAt(text)).toWellFormed(), node, plain);
+        node.append(button('button more', `Show all, ${size(text)}`, () => {
+            node.replaceChildren();
+            addText(text, node, plain);
+            node.tabIndex = -1;
+            node.focus({ preventScroll: true });
+            highlight();
+        }));
+        return node;
+    }
+
+    function card(kind, name, hint, ...content) {
+        const summary = element('summary', '', element('span', 'kind', kind), element('b', '', name),
+            element('span', 'hint', hint));
+        return element('details', 'card', summary, ...content);
+    }
+
+    function valueCard(kind, name, value) {
+        const text = shownValue(value);
+        return card(kind, name, onOneLine(text.replace(/^\s*[{[]|[}\]]\s*$/g, ''), 100), body(text, true));
+    }
+
+    function resultCard(message) {
+        const name = message.session.tools.get(message.data.tool_call_id) ?? message.data.tool_call_id;
+        return valueCard('Result', name ?? 'tool', message.content);
+    }
+
+    const strings = (value) => (Array.isArray(value) ? value.map(String) : []);
+
+    function notes(data) {
+        const all = [];
+        if (data.images) all.push(plural(Number(data.images) || 1, 'image', 'images'));
+        for (const file of strings(data.files)) all.push(element('code', '', file));
+        for (const file of strings(data.files_modified)) all.push(element('code', '', file), 'changed');
+        if (data.finish_reason && !['stop', 'tool_calls'].includes(data.finish_reason))
+            all.push(element('strong', '', `ended: ${data.finish_reason}`));
+        if (!all.length) return [];
+        return [element('p', 'notes', ...all.map((note) => element('span', '', note)))];
+    }
+
+    function messageHead(message, id) {
+        const { data } = message;
+        const name = element('h2', 'who', NAMES[message.role] ?? String(message.role));
+        const link = element('a', 'when', timeElement(message, clock));
+        name.id = `${id}-who`;
+        link.id = `${id}-when`;
+        link.href = message.address;
+        link.title = 'Link to this message';
+        const tools = element('span', 'tools', button('quiet', 'Copy',
+            (event) => copy(message.content, event.currentTarget)));
+        tools.firstChild.setAttribute('aria-label', 'Copy this message');
+        const model = data.model ? [element('span', 'model', String(data.model))] : [];
+        const used = data.usage?.output_tokens;
+        if (used > 0) model.push(element('span', 'model', plural(used, 'token', 'tokens')));
+        return element('header', 'head', name, link, ...model, tools);
+    }
+
+    function messageElement(message, position) {
+        const id = `m${position}`;
+        const { data } = message;
+        const bubble = element('div', 'bubble');
+        if (message.role === 'tool') bubble.append(resultCard(message));
+        else if (message.content) bubble.append(body(message.content));
+        if (Array.isArray(data.tool_calls))
+            for (const call of data.tool_calls)
+                bubble.append(valueCard('Call', String(call?.name), call?.args));
+        if (Array.isArray(data.edit_results) && data.edit_results.length)
+            bubble.append(valueCard('Edits', '', data.edit_results));
+        bubble.append(...notes(data));
+        if (!bubble.hasChildNodes()) bubble.append(element('p', 'empty', 'empty'));
+
+        const article = element('article', `message ${roleOf(message)}`);
+        const before = messageList.items[position - 1];
+        if (message.time && (!before || !sameDay(before, message)))
+            article.append(element('p', 'day', dayFormat.format(message.time)));
+        article.append(messageHead(message, id), bubble);
+        article.tabIndex = -1;
+        article.dataset.position = position;
+        article.setAttribute('aria-posinset', position + 1);
+        article.setAttribute('aria-setsize', messageList.items.length);
+        article.setAttribute('aria-labelledby', `${id}-who ${id}-when`);
+        article.classList.toggle('named', message === state.message);
+        return article;
+    }
+
+    /* ---- the two lists ---- */
+
+    const feed = element('div', 'feed');
+    $('messages').append(feed);
+    const messageList = new ChunkedList({
+        scroller: $('messages'),
+        holder: feed,
+        size: 20,
+        guess: 160,
+        make: messageElement,
+        made: () => highlight(),
+    });
+
+    function sideItem(address, current, ...children) {
+        const link = element('a', 'entry', ...children);
+        link.href = address;
+        if (current) link.setAttribute('aria-current', 'true');
+        const item = element('div', 'item', link);
+        item.setAttribute('role', 'listitem');
+        return item;
+    }
+
+    function sessionItem(session) {
+        return sideItem(session.address, session === state.session,
+            element('span', 'entry-title', session.title),
+            element('span', 'entry-facts', timeElement(session.last, shortDay), ' · ',
+                plural(session.messages.length, 'message', 'messages')));
+    }
+
+    function hitItem(message) {
+        const snippet = element('span', 'entry-snippet');
+        for (const [text, match] of Search.snippet(message.text, state.query))
+            snippet.append(match ? element('mark', '', text) : text);
+        return sideItem(message.address, message === state.message,
+            element('span', 'entry-facts', NAMES[message.role] ?? String(message.role), ' · ',
+                timeElement(message, shortDay)),
+            snippet, element('span', 'entry-facts', message.session.title));
+    }
+
+    const sideHolder = element('div', 'entries');
+    sideHolder.setAttribute('role', 'list');
+    $('side-list').append(sideHolder);
+    const sideList = new ChunkedList({
+        scroller: $('side-list'),
+        holder: sideHolder,
+        size: 50,
+        guess: 72,
+        make: (item) => (item instanceof Session ? sessionItem(item) : hitItem(item)),
+    });
+
+    function markCurrent() {
+        const current = state.query ? state.message : state.session;
+        sideList.built().forEach((item, i) => {
+            const link = item.firstChild;
+            if (sideList.items[i] === current) link.setAttribute('aria-current', 'true');
+            else link.removeAttribute('aria-current');
+        });
+    }
+
+    function say(text) {
+        $('status').textContent = text;
+    }
+
+    function showSide() {
+        $('side-list').setAttribute('aria-label', state.query ? 'Hits' : 'Sessions');
+        sideList.fill(state.query ? state.hits : newestFirst);
+        if (!state.query)
+            say(`${plural(newestFirst.length, 'session', 'sessions')}, ` +
+                plural(messages.length, 'message', 'messages'));
+    }
+
+    /* ---- the messages of a session ---- */
+
+    function showHead(session) {
+        $('title').textContent = session.title;
+        document.title = `${session.title} – Conversations`;
+        const [first, last] = [session.messages[0], session.last];
+        const days = [timeElement(first, shortDay)];
+        if (!sameDay(first, last)) days.push(' – ', timeElement(last, shortDay));
+        $('facts').replaceChildren(element('span', '', ...days),
+            element('span', '', plural(session.messages.length, 'message', 'messages')),
+            element('span', '', element('code', '', session.id)));
+    }
+
+    function showMessages() {
+        const shown = state.session?.messages.filter(wanted) ?? [];
+        if (shown.length) feed.setAttribute('role', 'feed');
+        else feed.removeAttribute('role');
+        messageList.fill(shown);
+        if (!shown.length)
+            feed.append(element('p', 'nothing', state.session ?
+                'No message of this session is of a role that is shown.' : 'This page holds no messages.'));
+    }
+
+    function showSession(session) {
+        if (session === state.session) return;
+        state.session = session;
+        showHead(session);
+        showMessages();
+        $('messages').scrollTop = 0;
+    }
+
+    /* Into sight with it, and with its first match when it is longer than the window. */
+    function reveal(message, focus) {
+        const position = messageList.items.indexOf(message);
+        const article = position < 0 ? undefined : messageList.at(position);
+        if (!article) return;
+        for (const other of feed.querySelectorAll('.named')) other.classList.remove('named');
+        article.classList.add('named');
+        article.scrollIntoView({ block: 'start' });
+        if (state.query) revealMatch(article);
+        if (focus) article.focus({ preventScroll: true });
+    }
+
+    function revealMatch(article) {
+        let [range] = Search.ranges(article, state.query);
+        if (!range) {
+            article.querySelector('.more')?.click();
+            [range] = Search.ranges(article, state.query);
+        }
+        const folded = range?.startContainer.parentElement.closest('details');
+        if (folded) folded.open = true;
+        const box = range?.getBoundingClientRect();
+        const window = $('messages').getBoundingClientRect();
+        if (box && box.bottom > window.bottom)
+            $('messages').scrollTop += box.top - window.top - window.height / 3;
+    }
+
+    /* Matches are painted, not put into the document: CSS Custom Highlight API, level 1. */
+    function highlight() {
+        if (!globalThis.Highlight) return;
+        const all = new Highlight();
+        if (state.query) {
+            for (const article of messageList.built()) {
+                if (all.size > MOST_RANGES) break;
+                for (const bubble of article.getElementsByClassName('bubble'))
+                    for (const range of Search.ranges(bubble, state.query)) all.add(range);
+            }
+        }
+        CSS.highlights.set('match', all);
+    }
+
+    /* ---- addresses ---- */
+
+    function entryState() {
+        return {
+            query: state.query,
+            hidden: [...state.hidden],
+            anchor: messageList.anchor(),
+            side: $('side-list').scrollTop,
+            pane: document.body.dataset.pane,
+        };
+    }
+
+    function remember() {
+        history.replaceState(entryState(), '');
+    }
+
+    function parseAddress(hash) {
+        try {
+            const [session, message] = hash.slice(1).split('/').map(decodeURIComponent);
+            return { session: sessions.get(session), id: message, named: session };
+        } catch {
+            return { session: undefined, id: undefined, named: hash.slice(1) };
+        }
+    }
+
+    /* Shows what an address names; entry: what the browser's history holds of it, or null. */
+    function show(hash, entry, focus) {
+        const { session, id, named } = parseAddress(hash);
+        state.message = session?.messages.find((m) => m.data.id === id) ?? null;
+        if (entry) restoreFilters(entry);
+        if (state.message && !wanted(state.message)) {
+            state.hidden.delete(roleOf(state.message));
+            showRoles();
+            state.session = null;
+        }
+        if (newestFirst.length) showSession(session ?? newestFirst[0]);
+        else showMessages();
+        document.body.dataset.pane = entry?.pane ?? (session ? 'messages' : 'sessions');
+        if (entry?.anchor) messageList.scrollTo(entry.anchor);
+        else if (state.message) reveal(state.message, focus);
+        else if (focus) $('messages').focus({ preventScroll: true });
+        if (entry) $('side-list').scrollTop = entry.side ?? 0;
+        markCurrent();
+        if (named && !session) say(`No session ${named} is in this page`);
+        else if (id !== undefined && !state.message) say(`No message ${id} is in this session`);
+    }
+
+    function restoreFilters(entry) {
+        const hidden = new Set(entry.hidden);
+        if (hidden.symmetricDifference(state.hidden).size) {
+            state.hidden = hidden;
+            showRoles();
+            state.session = null;
+        }
+        if (entry.query !== state.query) {
+            $('query').value = entry.query;
+            runSearch(entry.query, () => { $('side-list').scrollTop = entry.side ?? 0; });
+        }
+    }
+
+    function visit(address) {
+        remember();
+        if (address !== location.hash) history.pushState(null, '', address);
+        show(address, null, true);
+        remember();
+    }
+
+    /* ---- searching ---- */
+
+    let timer = 0;
+
+    function runSearch(query, done = () => {}) {
+        clearTimeout(timer);
+        state.query = query;
+        state.hits = [];
+        highlight();
+        if (!query) {
+            search.stop();
+            showSide();
+            done();
+            return;
+        }
+        say('Searching…');
+        let shown = false;
+        search.run(query, wanted, (hits, finished) => {
+            state.hits = hits;
+            if (finished || (!shown && hits.length)) showSide();
+            shown = shown || hits.length > 0;
+            if (!finished) return;
+            const among = new Set(hits.map((m) => m.session)).size;
+            say(hits.length ? `${plural(hits.length, 'message', 'messages')} in ` +
+                plural(among, 'session', 'sessions') : `Nothing says “${onOneLine(query, 40)}”`);
+            done();
+        });
+    }
+
+    function queryChanged() {
+        clearTimeout(timer);
+        timer = setTimeout(() => {
+            if ($('query').value === state.query) return;
+            runSearch($('query').value, remember);
+        }, DEBOUNCE);
+    }
+
+    function endSearch() {
+        $('query').value = '';
+        runSearch('', remember);
+        document.body.dataset.pane = state.message ? 'messages' : document.body.dataset.pane;
+    }
+
+    function stepHit(step) {
+        if (!state.hits.length) return;
+        const now = state.hits.indexOf(state.message);
+        const next = now < 0 ? (step > 0 ? 0 : state.hits.length - 1) : now + step;
+        if (!state.hits[next]) return;
+        visit(state.hits[next].address);
+        sideList.at(next)?.scrollIntoView({ block: 'nearest' });
+    }
+
+    /* ---- roles ---- */
+
+    function showRoles() {
+        for (const box of $('roles').querySelectorAll('input'))
+            box.checked = !state.hidden.has(box.name);
+    }
+
+    function roleChanged(event) {
+        const { name, checked } = event.target;
+        if (checked) state.hidden.delete(name);
+        else state.hidden.add(name);
+        const at = messageList.items[messageList.anchor()?.index];
+        showMessages();
+        const near = messageList.items.findIndex((m) => m.index >= (at?.index ?? 0));
+        if (near > 0) messageList.scrollTo({ index: near, offset: 0 });
+        if (state.query) runSearch(state.query, remember);
+        else remember();
+    }
+
+    function addRoles() {
+        const present = new Set(messages.map(roleOf));
+        for (const [role, label] of Object.entries({ ...ROLES, other: 'Other' })) {
+            if (!present.has(role)) continue;
+            const box = element('input');
+            box.type = 'checkbox';
+            box.name = role;
+            box.checked = true;
+            $('roles').append(element('label', `role ${role}`, box, label));
+        }
+        $('roles').addEventListener('change', roleChanged);
+        $('roles').hidden = present.size < 2;
+    }
+
+    /* ---- colours ---- */
+
+    const THEMES = { auto: 'like the system', light: 'light', dark: 'dark' };
+
+    function setTheme(theme) {
+        document.documentElement.dataset.theme = theme;
+        const label = `Colours: ${THEMES[theme]}`;
+        $('theme').setAttribute('aria-label', label);
+        $('theme').title = `${label} (t)`;
+        try {
+            localStorage.setItem('chathist-theme', theme);
+        } catch {
+            /* A page that may keep nothing is shown like the system next time. */
+        }
+    }
+
+    function storedTheme() {
+        try {
+            const theme = localStorage.getItem('chathist-theme');
+            return theme in THEMES ? theme : 'auto';
+        } catch {
+            return 'auto';
+        }
+    }
+
+    function nextTheme() {
+        const names = Object.keys(THEMES);
+        setTheme(names[(names.indexOf(document.documentElement.dataset.theme) + 1) % names.length]);
+    }
+
+    /* ---- keys ---- */
+
+    function focusedMessage() {
+        const article = document.activeElement.closest?.('article');
+        return article ? Number(article.dataset.position) : -1;
+    }
+
+    function stepMessage(step) {
+        const focused = focusedMessage();
+        const from = messageList.anchor();
+        let next = focused + step;
+        if (focused < 0) next = from ? from.index + (step > 0 && from.offset > 8 ? 1 : 0) : 0;
+        const article = messageList.at(next);
+        if (next < 0 || !article) return;
+        article.focus({ preventScroll: true });
+        article.scrollIntoView({ block: 'start' });
+    }
+
+    function stepSession(step) {
+        const next = newestFirst[newestFirst.indexOf(state.session) + step];
+        if (next) visit(next.address);
+    }
+
+    /* The arrows in the list on the left. */
+    function stepEntry(step) {
+        const entries = sideList.built();
+        const now = entries.findIndex((item) => item.contains(document.activeElement));
+        if (now + step < 0) $('query').focus();
+        else sideList.at(now + step)?.firstChild.focus();
+    }
+
+    const copyFocused = () => document.activeElement.closest?.('article')
+        ?.querySelector('.tools button').click();
+
+    const KEYS = {
+        '/': () => $('query').select() ?? $('query').focus(),
+        j: () => stepMessage(1),
+        k: () => stepMessage(-1),
+        n: () => stepHit(1),
+        p: () => stepHit(-1),
+        ']': () => stepSession(1),
+        '[': () => stepSession(-1),
+        c: copyFocused,
+        t: nextTheme,
+        '?': () => $('keys').showModal(),
+        Escape: endSearch,
+    };
+
+    function keyInQuery(event) {
+        if (event.key === 'Escape') endSearch();
+        else if (event.key === 'ArrowDown') stepEntry(1);
+        else if (event.key === 'Enter') searchAndStep(event.shiftKey ? -1 : 1);
+        else return;
+        event.preventDefault();
+    }
+
+    function searchAndStep(step) {
+        if ($('query').value === state.query) stepHit(step);
+        else runSearch($('query').value, () => stepHit(step));
+    }
+
+    function keyPressed(event) {
+        if (event.ctrlKey || event.altKey || event.metaKey || $('keys').open) return;
+        if (event.target === $('query')) {
+            keyInQuery(event);
+            return;
+        }
+        const arrow = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+        if (arrow && $('side-list').contains(event.target)) stepEntry(arrow);
+        else if (arrow && event.target.matches('article')) stepMessage(arrow);
+        else if (Object.hasOwn(KEYS, event.key)) KEYS[event.key]();
+        else return;
+        event.preventDefault();
+    }
+
+    /* ---- all together ---- */
+
+    function clicked(event) {
+        const link = event.target.closest('a');
+        if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+        const address = link.getAttribute('href') ?? '';
+        if (!address.startsWith('#')) return;
+        event.preventDefault();
+        if (link.className === 'skip') $('messages').focus();
+        else visit(address);
+    }
+
+    function listen() {
+        let scrolled = 0;
+        const rememberSoon = () => {
+            clearTimeout(scrolled);
+            scrolled = setTimeout(remember, 200);
+        };
+        $('messages').addEventListener('scroll', rememberSoon, { passive: true });
+        $('side-list').addEventListener('scroll', rememberSoon, { passive: true });
+        $('query').addEventListener('input', queryChanged);
+        $('theme').addEventListener('click', nextTheme);
+        $('help').addEventListener('click', () => $('keys').showModal());
+        $('keys-close').addEventListener('click', () => $('keys').close());
+        $('back').addEventListener('click', () => {
+            document.body.dataset.pane = 'sessions';
+            remember();
+        });
+        document.addEventListener('click', clicked);
+        document.addEventListener('keydown', keyPressed);
+        addEventListener('popstate', (event) => {
+            clearTimeout(scrolled);
+            show(location.hash, event.state, false);
+        });
+        addEventListener('pagehide', remember);
+        addEventListener('beforeprint', () => messageList.buildAll());
+    }
+
+    history.scrollRestoration = 'manual';
+    setTheme(storedTheme());
+    addRoles();
+    showSide();
+    listen();
+    show(location.hash, history.state, false);
+})();

@@ -1,0 +1,91 @@
+/*
+ * search - a text looked for in all messages, in slices, so that the page answers meanwhile.
+ *
+ * As hist-search: the text as it is typed, whatever its case. The newest comes first. Only the last
+ * search that was begun reports; one that it overtook stops in silence.
+ */
+class Search {
+    static SLICE = 8; /* milliseconds of work before the browser gets a turn */
+
+    /* messages: objects with text, role and time (a number). */
+    constructor(messages) {
+        this.messages = messages;
+        this.order = null;
+        this.running = 0;
+    }
+
+    static expression(query, flags) {
+        return new RegExp(query.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), flags);
+    }
+
+    stop() {
+        this.running++;
+    }
+
+    /* report(hits, done) is called after each slice with all that was found until then. */
+    async run(query, wanted, report) {
+        const run = ++this.running;
+        const expression = Search.expression(query, 'iu');
+        this.order ??= this.messages.slice().reverse().sort((a, b) => b.time - a.time);
+        const hits = [];
+        let until = performance.now() + Search.SLICE;
+        for (let i = 0; i < this.order.length; i++) {
+            const message = this.order[i];
+            if (wanted(message) && expression.test(message.text)) hits.push(message);
+            if (performance.now() < until) continue;
+            report(hits, false);
+            await Search.pause();
+            if (run !== this.running) return;
+            until = performance.now() + Search.SLICE;
+        }
+        report(hits, true);
+    }
+
+    static pause() {
+        if (globalThis.scheduler?.yield) return scheduler.yield();
+        return new Promise((resolve) => setTimeout(resolve));
+    }
+
+    /* What is round the first match, on one line, as [text, is it a match] pairs. */
+    static snippet(text, query) {
+        const first = text.search(Search.expression(query, 'iu'));
+        if (first < 0) return [[text.slice(0, 160), false]];
+        const from = first > 50 ? first - 40 : 0;
+        const part = (from > 0 ? '…' : '') + text.slice(from, first + query.length + 140).toWellFormed();
+        const pieces = [];
+        let at = 0;
+        for (const match of part.matchAll(Search.expression(query, 'giu'))) {
+            pieces.push([part.slice(at, match.index), false], [match[0], true]);
+            at = match.index + match[0].length;
+        }
+        pieces.push([part.slice(at), false]);
+        return pieces;
+    }
+
+    /* Where the query stands in what an element shows, also across its elements. */
+    static ranges(element, query) {
+        const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+        const nodes = [];
+        const starts = [];
+        let text = '';
+        while (walker.nextNode()) {
+            nodes.push(walker.currentNode);
+            starts.push(text.length);
+            text += walker.currentNode.data;
+        }
+        const ranges = [];
+        let n = 0;
+        const place = (offset) => {
+            while (n + 1 < nodes.length && starts[n + 1] <= offset) n++;
+            return [nodes[n], offset - starts[n]];
+        };
+        for (const match of text.matchAll(Search.expression(query, 'giu'))) {
+            const range = new Range();
+            range.setStart(...place(match.index));
+            const [last, offset] = place(match.index + match[0].length - 1);
+            range.setEnd(last, offset + 1);
+            ranges.push(range);
+        }
+        return ranges;
+    }
+}
