@@ -2,7 +2,8 @@
  * clock - the time of day in microseconds since 1970 (UTC), its ISO 8601 form, and a clock that
  * only goes forward.
  *
- * Nothing here depends on the locale, and only clock_add_local on the time zone.
+ * Nothing here depends on the locale, and only clock_add_local, clock_add_zone, clock_local_day and
+ * clock_parse_when on the time zone.
  */
 #ifndef CHATHIST_BASE_CLOCK_H
 #define CHATHIST_BASE_CLOCK_H
@@ -25,6 +26,12 @@ void clock_add_iso(struct buf *out, int64_t us);
 /* Adds a time as `2024-06-27 17:00` in local time, for a terminal. */
 void clock_add_local(struct buf *out, int64_t us);
 
+/* The day that the local calendar shows at a time, counted from 1970-01-01: false when it cannot be
+ * told. */
+bool clock_local_day(int64_t us, int64_t *day);
+/* Adds what the local time zone is called at a time, `CET`. */
+void clock_add_zone(struct buf *out, int64_t us);
+
 /* Reads ISO 8601 as other writers produce it: a date, `T` or a blank, `hh:mm` or `hh:mm:ss`, a
  * fraction of any length or none (digits below the microsecond are dropped), and `Z`, `±hh:mm`,
  * `±hhmm`, `±hh` or nothing (UTC). A date alone is its midnight. Years 1 to 9999; each part must be
@@ -40,5 +47,11 @@ bool clock_parse_http(struct str text, int64_t *us);
  * false, and *ms untouched, for anything else (a sign, a fraction, `off`) and for what does not
  * fit. */
 bool clock_parse_span(struct str text, int64_t *ms);
+
+/* Reads a time as a person writes it, into its first and its last microsecond: what clock_parse_iso
+ * reads, but local without a zone, and standing for all of the day, minute or second that is
+ * written; `today`, `yesterday`, `now`; a span with its unit, `7d`: so long before `now`. false, and
+ * nothing touched, for anything else. */
+bool clock_parse_when(struct str text, int64_t now, int64_t *first, int64_t *last);
 
 #endif

@@ -38,10 +38,15 @@ int io_wait(int fd, int64_t ms);
 /* Opens an input that a user named, for reading: links, FIFOs and devices are fine, and opening a
  * FIFO waits for its writer; a directory is refused. The descriptor, or -1. */
 int io_open_input(const char *path, struct err *e);
+/* Is it a regular file, or a link to one? Where opening a FIFO would wait for ever. 0 or -1. */
+int io_check_regular(const char *path, struct err *e);
 
 /* Writes all n bytes, over short writes. 0, or -1 with errno set; how much was written by then is
  * not known. */
 int io_write_all(int fd, const void *p, size_t n);
+/* Writes what goes at once, also to a descriptor that blocks: how much, or -1 when it would have to
+ * wait (errno is EAGAIN), failed, or the system cannot tell (then as often as it is asked). */
+ssize_t io_write_now(int fd, const void *p, size_t n);
 /* Reads until n bytes came or the end. The number read, or -1 with errno set. */
 ssize_t io_read_full(int fd, void *p, size_t n);
 ssize_t io_pread_full(int fd, void *p, size_t n, off_t offset);
@@ -53,10 +58,28 @@ int io_read_all(int fd, struct buf *b);
 /* Adds the whole of a file that a user named to b. 0 or -1. `-` is not special. */
 int io_read_file(const char *path, struct buf *b, struct err *e);
 
+/* Makes a new file beside `path`, open for writing, mode 0600: `path`, two numbers with a dot before
+ * each, and IO_TEMPORARY. Its name is put into *name, and whoever calls this renames or removes it.
+ * The descriptor, or -1 with errno set. */
+#define IO_TEMPORARY ".tmp"
+int io_open_temporary(const char *path, struct buf *name);
 /* Replaces the content of `path` by writing a new file beside it (mode 0600), syncing it, renaming
  * it over and syncing the directory. For small state files: a reader finds the old content or the
  * new one, never a part. Anything but a regular file in its place is refused. 0 or -1. */
 int io_replace_file(const char *path, struct str content, struct err *e);
+/* The same for what is not in memory at once: what is written to `fd`, which can be read, replaces the file when
+ * io_replace_end succeeds. After io_replace_begin one of io_replace_end and io_replace_drop must be
+ * called; both close fd and leave no other file behind. `path` is borrowed until then. */
+struct io_replace {
+    int fd;
+    const char *path;
+    struct buf name; /* private: of the new file */
+};
+int io_replace_begin(struct io_replace *r, const char *path, struct err *e);
+int io_replace_end(struct io_replace *r, struct err *e);
+/* Leaves the old content; errno is kept. */
+void io_replace_drop(struct io_replace *r);
+
 /* fsync of the directory that holds `path`. 0, or -1 with errno set. */
 int io_sync_dir_of(const char *path);
 

@@ -61,8 +61,10 @@ bool json_next(struct json_iter *it);
 bool json_key_is(struct str raw_key, const char *name);
 
 /* The last member of that name, STR_NONE when it is absent or the value is not an object. Upper and
- * lower case differ. Each call passes over the whole object: walk it to take out several. */
+ * lower case differ. Each call passes over the whole object. */
 struct str json_get(struct str object, const char *key);
+/* The same for n names at once, in one pass. */
+void json_pick(struct str object, const char *const *keys, struct str *values, size_t n);
 /* The i-th element of an array, counted from 0; STR_NONE beyond its end, or when it is no array. */
 struct str json_at(struct str array, size_t i);
 

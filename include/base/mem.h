@@ -21,6 +21,9 @@ char *mem_copy(const void *p, size_t n) __attribute__((malloc, warn_unused_resul
  * elements there is room for, 0 while p is NULL. Returns the array, moved or not. */
 void *mem_grow(void *p, size_t *cap, size_t need, size_t size) __attribute__((warn_unused_result));
 
+/* Overwrites n bytes that hold a secret, also when nobody reads them any more; p may be NULL. */
+void mem_wipe(void *p, size_t n);
+
 /* What to do when there is none; must not return. */
 void mem_on_exhaustion(void (*handler)(void));
 /* Memory ran out: for allocations that another library makes. */

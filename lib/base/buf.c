@@ -52,6 +52,17 @@ struct str str_trim(struct str s)
     return s;
 }
 
+struct str str_word(struct str *rest)
+{
+    struct str word = str_trim(*rest);
+    size_t n = 0;
+
+    while (n < word.n && !is_trimmed(word.p[n]))
+        n++;
+    *rest = n > 0 ? (struct str){word.p + n, word.n - n} : STR_NONE;
+    return n > 0 ? (struct str){word.p, n} : STR_NONE;
+}
+
 struct str str_cut(struct str *rest, char c)
 {
     struct str whole = *rest;

@@ -82,6 +82,26 @@ void clock_add_local(struct buf *out, int64_t us)
              tm.tm_hour, tm.tm_min);
 }
 
+bool clock_local_day(int64_t us, int64_t *day)
+{
+    time_t seconds = (time_t)floor_div(us, CLOCK_SECOND);
+    struct tm tm;
+
+    if (!localtime_r(&seconds, &tm) || tm.tm_year + 1900 < 1)
+        return false;
+    *day = days_of(tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday);
+    return true;
+}
+
+void clock_add_zone(struct buf *out, int64_t us)
+{
+    time_t seconds = (time_t)floor_div(us, CLOCK_SECOND);
+    struct tm tm;
+
+    if (localtime_r(&seconds, &tm))
+        buf_add_c(out, tm.tm_zone);
+}
+
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -198,19 +218,116 @@ static bool take_zone(struct str *s, int64_t *us)
     return true;
 }
 
-bool clock_parse_iso(struct str text, int64_t *us)
-{
-    int64_t days, of_day = 0, zone = 0;
+/* A time that was read: as it stands there, the zone's distance if there was one, and how much the
+ * smallest part that was written counts for. */
+struct written {
+    int64_t wall, zone, unit;
+    bool zoned;
+};
 
+static bool read_iso(struct str text, struct written *w)
+{
+    int64_t days, of_day = 0;
+    const char *time;
+
+    *w = (struct written){.unit = SECONDS_A_DAY * CLOCK_SECOND};
     if (!take_date(&text, &days))
         return false;
     if (text.n) {
         if (!take_any(&text, 'T', 't') && !take(&text, ' '))
             return false;
-        if (!take_time(&text, &of_day) || !take_zone(&text, &zone) || text.n)
+        time = text.p;
+        if (!take_time(&text, &of_day))
+            return false;
+        w->unit = text.p - time == sizeof("hh:mm") - 1      ? 60 * CLOCK_SECOND
+                  : text.p - time == sizeof("hh:mm:ss") - 1 ? CLOCK_SECOND
+                                                            : 1;
+        w->zoned = text.n > 0;
+        if (!take_zone(&text, &w->zone) || text.n)
             return false;
     }
-    *us = days * SECONDS_A_DAY * CLOCK_SECOND + of_day - zone;
+    w->wall = days * SECONDS_A_DAY * CLOCK_SECOND + of_day;
+    return true;
+}
+
+bool clock_parse_iso(struct str text, int64_t *us)
+{
+    struct written w;
+
+    if (!read_iso(text, &w))
+        return false;
+    *us = w.wall - w.zone;
+    return true;
+}
+
+/* When the clock on the wall shows this. */
+static int64_t of_local(int64_t wall)
+{
+    int64_t seconds = floor_div(wall, CLOCK_SECOND);
+    int64_t days = floor_div(seconds, SECONDS_A_DAY);
+    int of_day = (int)(seconds - days * SECONDS_A_DAY);
+    int64_t year;
+    int month, day;
+
+    date_of(days, &year, &month, &day);
+
+    struct tm tm = {.tm_year = (int)year - 1900,
+                    .tm_mon = month - 1,
+                    .tm_mday = day,
+                    .tm_hour = of_day / 3600,
+                    .tm_min = of_day / 60 % 60,
+                    .tm_sec = of_day % 60,
+                    .tm_isdst = -1,
+                    .tm_wday = -1};
+    time_t at = mktime(&tm);
+
+    /* -1 is a time, too; a failure leaves the day of the week alone. */
+    if (at == -1 && tm.tm_wday < 0)
+        return wall;
+    return (int64_t)at * CLOCK_SECOND + (wall - seconds * CLOCK_SECOND);
+}
+
+/* What the wall showed at the last midnight before `now`, or so many days earlier. */
+static bool wall_midnight(int64_t now, int before, int64_t *wall)
+{
+    int64_t day;
+
+    if (!clock_local_day(now, &day))
+        return false;
+    *wall = (day - before) * SECONDS_A_DAY * CLOCK_SECOND;
+    return true;
+}
+
+static bool read_ago(struct str text, int64_t now, int64_t *us)
+{
+    int64_t ms;
+
+    /* A bare number could as well be a year. */
+    if (!text.n || is_digit(text.p[text.n - 1]) || !clock_parse_span(text, &ms) ||
+        ms > INT64_MAX / 4000)
+        return false;
+    *us = now - ms * 1000;
+    return true;
+}
+
+bool clock_parse_when(struct str text, int64_t now, int64_t *first, int64_t *last)
+{
+    struct written w = {.unit = SECONDS_A_DAY * CLOCK_SECOND};
+    int64_t us = now;
+
+    if (str_eq_c(text, "now") || read_ago(text, now, &us)) {
+        *first = *last = us;
+        return true;
+    }
+    if (str_eq_c(text, "today") || str_eq_c(text, "yesterday")) {
+        if (!wall_midnight(now, text.p[0] == 'y', &w.wall))
+            return false;
+    } else if (!read_iso(text, &w)) {
+        return false;
+    }
+    *first = w.zoned ? w.wall - w.zone : of_local(w.wall);
+    /* A day may have 23 hours, or 25. */
+    *last = (w.zoned ? *first + w.unit : of_local(w.wall + w.unit)) - 1;
     return true;
 }
 

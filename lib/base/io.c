@@ -5,10 +5,12 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -110,6 +112,17 @@ static int open_failed(const char *path, int errnum, struct err *e)
     if (special && lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return err_set(e, ERR_FAILURE, "cannot open '%s': %s", path, kind_name(st.st_mode));
     return err_sys(e, errnum, "cannot open '%s'", path);
+}
+
+int io_check_regular(const char *path, struct err *e)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return err_sys(e, errno, "cannot open '%s'", path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, ERR_FAILURE, "cannot open '%s': %s", path, kind_name(st.st_mode));
+    return 0;
 }
 
 int io_open_regular(const char *path, int flags, mode_t mode, struct stat *st, int *errnum,
@@ -217,6 +230,27 @@ int io_write_all(int fd, const void *p, size_t n)
     return 0;
 }
 
+/* Linux tells for pipes since 6.4 (pwritev2(2)). */
+ssize_t io_write_now(int fd, const void *p, size_t n)
+{
+#ifdef RWF_NOWAIT
+    /* What is written is not changed, though an iovec does not say so. */
+    union {
+        const void *in;
+        void *out;
+    } from = {.in = p};
+    struct iovec bytes = {.iov_base = from.out, .iov_len = n};
+
+    return pwritev2(fd, &bytes, 1, -1, RWF_NOWAIT);
+#else
+    (void)fd;
+    (void)p;
+    (void)n;
+    errno = ENOTSUP;
+    return -1;
+#endif
+}
+
 static ssize_t read_some(int fd, void *p, size_t n)
 {
     ssize_t got;
@@ -306,57 +340,82 @@ int io_read_file(const char *path, struct buf *b, struct err *e)
     return result;
 }
 
-/* A new file beside `path`; its name is in *name. -1 with errno set. */
-static int open_temporary(const char *path, struct buf *name)
+int io_open_temporary(const char *path, struct buf *name)
 {
     int fd = -1;
 
     /* A name that is taken was left behind by a process of this number that was killed. */
     for (int n = 0; n < 100 && fd < 0; n++) {
         buf_clear(name);
-        buf_addf(name, "%s.%ld.%d.tmp", path, (long)getpid(), n);
-        fd = open_exact(buf_c(name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        buf_addf(name, "%s.%ld.%d" IO_TEMPORARY, path, (long)getpid(), n);
+        fd = open_exact(buf_c(name), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0 && errno != EEXIST)
             break;
     }
     return fd;
 }
 
-int io_replace_file(const char *path, struct str content, struct err *e)
+static int write_failed(const char *path, struct err *e)
 {
-    struct buf name = BUF_INIT(BUF_SMALL);
-    struct stat st;
-    bool made = false;
-    int result = -1;
+    return err_sys(e, errno, "cannot write '%s'", path);
+}
 
+int io_replace_begin(struct io_replace *r, const char *path, struct err *e)
+{
+    struct stat st;
+
+    *r = (struct io_replace){.fd = -1, .path = path};
+    buf_init(&r->name, BUF_SMALL);
     if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return err_set(e, ERR_FAILURE, "cannot write '%s': %s", path, kind_name(st.st_mode));
+    r->fd = io_open_temporary(path, &r->name);
+    if (r->fd < 0) {
+        write_failed(path, e);
+        buf_release(&r->name);
+        return -1;
+    }
+    return 0;
+}
 
-    int fd = open_temporary(path, &name);
+int io_replace_end(struct io_replace *r, struct err *e)
+{
+    int result = fsync(r->fd);
 
-    if (fd < 0)
-        goto out;
-    made = true;
-    if (io_write_all(fd, content.p, content.n) < 0 || fsync(fd) < 0)
-        goto out;
+    if (result == 0)
+        result = rename(buf_c(&r->name), r->path);
+    if (result < 0) {
+        write_failed(r->path, e);
+        io_replace_drop(r);
+        return -1;
+    }
+    /* It has reached the disk: a failure would come from fsync. */
+    close(r->fd);
+    buf_release(&r->name);
+    return io_sync_dir_of(r->path) < 0 ? write_failed(r->path, e) : 0;
+}
 
-    int closed = close(fd);
+void io_replace_drop(struct io_replace *r)
+{
+    int saved = errno;
 
-    fd = -1;
-    if (closed < 0 || rename(buf_c(&name), path) < 0)
-        goto out;
-    made = false;
-    result = io_sync_dir_of(path);
+    close(r->fd);
+    unlink(buf_c(&r->name));
+    buf_release(&r->name);
+    errno = saved;
+}
 
-out:
-    if (result < 0)
-        err_sys(e, errno, "cannot write '%s'", path);
-    if (fd >= 0)
-        close(fd);
-    if (made)
-        unlink(buf_c(&name));
-    buf_release(&name);
-    return result;
+int io_replace_file(const char *path, struct str content, struct err *e)
+{
+    struct io_replace r;
+
+    if (io_replace_begin(&r, path, e) < 0)
+        return -1;
+    if (io_write_all(r.fd, content.p, content.n) < 0) {
+        write_failed(path, e);
+        io_replace_drop(&r);
+        return -1;
+    }
+    return io_replace_end(&r, e);
 }
 
 int io_sync_dir_of(const char *path)

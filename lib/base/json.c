@@ -139,17 +139,26 @@ bool json_next(struct json_iter *it)
     return true;
 }
 
-struct str json_get(struct str object, const char *key)
+void json_pick(struct str object, const char *const *keys, struct str *values, size_t n)
 {
-    struct str found = STR_NONE;
     struct json_iter it = json_iter(object);
 
+    for (size_t i = 0; i < n; i++)
+        values[i] = STR_NONE;
     if (!it.object)
-        return STR_NONE;
+        return;
     while (json_next(&it)) {
-        if (json_key_is(it.key, key))
-            found = it.value;
+        for (size_t i = 0; i < n; i++)
+            if (json_key_is(it.key, keys[i]))
+                values[i] = it.value;
     }
+}
+
+struct str json_get(struct str object, const char *key)
+{
+    struct str found;
+
+    json_pick(object, &key, &found, 1);
     return found;
 }
 
@@ -245,6 +254,10 @@ static bool has_escape(struct str body)
 
 bool json_key_is(struct str raw_key, const char *name)
 {
+    /* Most keys are told apart by their first byte. */
+    if (raw_key.n > 0 && raw_key.p[0] != name[0] && raw_key.p[0] != '\\')
+        return false;
+
     struct str want = str_of(name);
 
     if (!has_escape(raw_key))

@@ -73,3 +73,12 @@ void *mem_grow(void *p, size_t *cap, size_t need, size_t size)
     *cap = n;
     return p;
 }
+
+void mem_wipe(void *p, size_t n)
+{
+    /* explicit_bzero(3) is not everywhere; what is volatile is not left out. */
+    volatile char *at = p;
+
+    while (n-- > 0)
+        *at++ = '\0';
+}

@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <spawn.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
+#include "base/io.h"
+#include "base/pipe.h"
+#include "base/spawn.h"
 
 static const int terminal_signals[] = {SIGINT, SIGQUIT};
 #define SIGNALS (sizeof terminal_signals / sizeof *terminal_signals)
@@ -30,32 +32,6 @@ static void ignore_signals(struct sigaction before[SIGNALS], sigset_t *reset)
     }
 }
 
-/* 0, or an errno. */
-static int start(pid_t *pid, char *const argv[], int out, const sigset_t *reset)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int failed = posix_spawn_file_actions_init(&actions);
-
-    if (failed)
-        return failed;
-    failed = posix_spawnattr_init(&attributes);
-    if (failed) {
-        posix_spawn_file_actions_destroy(&actions);
-        return failed;
-    }
-    failed = posix_spawnattr_setsigdefault(&attributes, reset);
-    if (!failed)
-        failed = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-    if (!failed && out >= 0)
-        failed = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-    if (!failed)
-        failed = posix_spawnp(pid, argv[0], &actions, &attributes, argv, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return failed;
-}
-
 static int wait_for(pid_t pid, const char *name, struct err *e)
 {
     int status;
@@ -66,20 +42,45 @@ static int wait_for(pid_t pid, const char *name, struct err *e)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int proc_run(char *const argv[], int out, struct err *e)
+/* `printed` (may be NULL) gets what comes through the pipe of `from` and `out`, both closed here. */
+static int run(char *const argv[], int out, int from, struct buf *printed, struct err *e)
 {
+    struct spawn s = {.argv = argv, .fd = {printed ? SPAWN_NULL : SPAWN_OURS, out, SPAWN_OURS}};
     struct sigaction before[SIGNALS];
-    sigset_t reset;
     pid_t pid;
-    int failed, result;
+    int failed, result, unread = 0;
 
-    ignore_signals(before, &reset);
-    failed = start(&pid, argv, out, &reset);
+    ignore_signals(before, &s.reset);
+    failed = spawn(&pid, &s);
+    if (printed) {
+        /* Its end is the child's alone now. */
+        close(out);
+        if (!failed && io_read_all(from, printed) < 0)
+            unread = errno;
+        /* One that goes on printing is ended by SIGPIPE. */
+        close(from);
+    }
     if (failed)
         result = err_sys(e, failed, "cannot run '%s'", argv[0]);
     else
         result = wait_for(pid, argv[0], e);
+    if (result >= 0 && unread)
+        result = err_sys(e, unread, "cannot read what '%s' prints", argv[0]);
     for (size_t i = 0; i < SIGNALS; i++)
         sigaction(terminal_signals[i], &before[i], NULL);
     return result;
+}
+
+int proc_run(char *const argv[], int out, struct err *e)
+{
+    return run(argv, out < 0 ? SPAWN_OURS : out, -1, NULL, e);
+}
+
+int proc_read(char *const argv[], struct buf *out, struct err *e)
+{
+    int ends[2];
+
+    if (pipe_open(ends) < 0)
+        return err_sys(e, errno, "cannot make a pipe");
+    return run(argv, ends[1], ends[0], out, e);
 }

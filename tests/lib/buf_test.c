@@ -68,6 +68,19 @@ static void check_find(struct str s, struct str part, long want)
     CHECK_INT(at ? at - s.p : -1, want);
 }
 
+TEST(str_word_takes_words)
+{
+    struct str rest = STR(" one\t two\n");
+
+    CHECK(str_eq_c(str_word(&rest), "one"));
+    CHECK(str_eq_c(str_word(&rest), "two"));
+    CHECK(!str_word(&rest).p);
+    CHECK(!str_word(&rest).p);
+    rest = STR("x");
+    CHECK(str_eq_c(str_word(&rest), "x"));
+    CHECK(!str_word(&rest).p);
+}
+
 TEST(str_find_tells_the_first_place)
 {
     check_find(STR("abcabc"), STR("bc"), 1);

@@ -250,6 +250,65 @@ TEST(spans)
     }
 }
 
+/* By the clock of a place that is an hour ahead in winter and two in summer. */
+TEST(times_as_a_person_writes_them)
+{
+    static const struct {
+        const char *text, *first, *last;
+    } good[] = {
+        {"2024-06-27", "2024-06-26T22:00:00.000000", "2024-06-27T21:59:59.999999"},
+        {"2024-12-27", "2024-12-26T23:00:00.000000", "2024-12-27T22:59:59.999999"},
+        {"2024-03-31", "2024-03-30T23:00:00.000000", "2024-03-31T21:59:59.999999"},
+        {"2024-06-27T15:00", "2024-06-27T13:00:00.000000", "2024-06-27T13:00:59.999999"},
+        {"2024-06-27 15:00:07", "2024-06-27T13:00:07.000000", "2024-06-27T13:00:07.999999"},
+        {"2024-06-27T15:00:07.5", "2024-06-27T13:00:07.500000", "2024-06-27T13:00:07.500000"},
+        {"2024-06-27T15:00Z", "2024-06-27T15:00:00.000000", "2024-06-27T15:00:59.999999"},
+        {"2024-06-27T15:00:00+02:00", "2024-06-27T13:00:00.000000", "2024-06-27T13:00:00.999999"},
+        {"today", "2024-06-26T22:00:00.000000", "2024-06-27T21:59:59.999999"},
+        {"yesterday", "2024-06-25T22:00:00.000000", "2024-06-26T21:59:59.999999"},
+        {"now", "2024-06-26T22:30:00.000000", "2024-06-26T22:30:00.000000"},
+        {"7d", "2024-06-19T22:30:00.000000", "2024-06-19T22:30:00.000000"},
+        {"90s", "2024-06-26T22:28:30.000000", "2024-06-26T22:28:30.000000"},
+        {"2h", "2024-06-26T20:30:00.000000", "2024-06-26T20:30:00.000000"},
+        {"0001-01-01", "0000-12-31T23:00:00.000000", "0001-01-01T22:59:59.999999"},
+    };
+    static const char *const bad[] = {
+        "",    "7", "2024",  "2024-06",    "2024-02-30", "Today",           "tomorrow", "7 d",
+        "-7d", "d", "15:00", "yesterday ", "now now",    "99999999999999d", "7w"};
+    int64_t now = 0;
+
+    setenv("TZ", "XXX-1YYY,M3.5.0,M10.5.0/3", 1);
+    tzset();
+    CHECK(clock_parse_iso(STR("2024-06-26T22:30:00Z"), &now));
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        struct buf got = BUF_INIT(BUF_SMALL);
+        struct buf want = BUF_INIT(BUF_SMALL);
+        int64_t first = 0, last = 0;
+
+        CHECK(clock_parse_when(str_of(good[i].text), now, &first, &last));
+        clock_add_iso(&got, first);
+        buf_add_byte(&got, ' ');
+        clock_add_iso(&got, last);
+        buf_addf(&want, "%s+00:00 %s+00:00", good[i].first, good[i].last);
+        /* Before there were zones, the C library may know a local mean time. */
+        if (str_starts(str_of(good[i].text), STR("0001")))
+            CHECK(last > first);
+        else if (!CHECK_STR(buf_c(&got), buf_c(&want)))
+            fprintf(stderr, "    of   %s\n", good[i].text);
+        buf_release(&got);
+        buf_release(&want);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        int64_t first = 4711, last = 4712;
+
+        if (!CHECK(!clock_parse_when(str_of(bad[i]), now, &first, &last)) ||
+            !CHECK(first == 4711 && last == 4712))
+            fprintf(stderr, "    of   %s\n", bad[i]);
+    }
+    setenv("TZ", "UTC", 1);
+    tzset();
+}
+
 TEST(now_is_now)
 {
     int64_t before = (int64_t)time(NULL);

@@ -661,3 +661,21 @@ TEST(waiting_for_a_while_or_a_descriptor)
     close(fds[0]);
     close(fds[1]);
 }
+
+/* Never more than the pipe holds, and never waiting for a reader: else this does not end. */
+TEST(writing_what_goes_at_once)
+{
+    static char big[1 << 20];
+    size_t written = 0;
+    ssize_t n = 0;
+    int fds[2];
+
+    CHECK_INT(pipe(fds), 0);
+    while (written < sizeof big && (n = io_write_now(fds[1], big, sizeof big - written)) > 0)
+        written += (size_t)n;
+    CHECK_INT(n, -1);
+    CHECK(written < sizeof big);
+    CHECK(errno == EAGAIN || written == 0); /* a system that cannot tell */
+    close(fds[0]);
+    close(fds[1]);
+}

@@ -48,6 +48,22 @@ TEST(null_and_true)
     CHECK(!json_is_true(STR_NONE));
 }
 
+TEST(several_members_at_once)
+{
+    static const char *const keys[] = {"b", "none", "a", "b"};
+    struct str got[4];
+
+    json_pick(VALUE("{\"a\":1,\"b\":2,\"c\":{\"none\":3},\"\\u0062\":[4]}"), keys, got, 4);
+    CHECK_BYTES(got[0], "[4]");
+    CHECK_INT(json_type(got[1]), JSON_INVALID);
+    CHECK_BYTES(got[2], "1");
+    CHECK_BYTES(got[3], "[4]");
+    json_pick(VALUE("[1]"), keys, got, 2);
+    CHECK_INT(json_type(got[0]), JSON_INVALID);
+    json_pick(STR_NONE, keys, got, 2);
+    CHECK_INT(json_type(got[1]), JSON_INVALID);
+}
+
 TEST(iterating_over_an_object)
 {
     struct json_iter it =

@@ -186,3 +186,12 @@ TEST(a_handler_that_returns_does_not_help)
 
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
+
+TEST(what_was_secret_is_wiped)
+{
+    char secret[] = "secret";
+
+    mem_wipe(secret, 3);
+    CHECK_MEM(secret, sizeof secret, "\0\0\0ret", 7);
+    mem_wipe(NULL, 0);
+}

@@ -67,3 +67,40 @@ TEST(an_interrupt_is_the_childs)
     CHECK_INT(run_sh("kill -INT $$; exit 3", -1, NULL), 3);
     sigaction(SIGINT, &was, NULL);
 }
+
+static int read_sh(const char *script, struct buf *out, struct err *e)
+{
+    char *argv[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t)script,
+                    NULL};
+
+    return proc_read(argv, out, e);
+}
+
+TEST(what_it_prints_is_read)
+{
+    struct buf out = BUF_INIT(BUF_SMALL);
+
+    CHECK_INT(read_sh("echo one; echo two; exit 3", &out, NULL), 3);
+    CHECK_STR(buf_c(&out), "one\ntwo\n");
+    buf_clear(&out);
+    CHECK_INT(read_sh("cat; echo end", &out, NULL), 0);
+    CHECK_STR(buf_c(&out), "end\n");
+    buf_clear(&out);
+    CHECK_INT(read_sh("kill -TERM $$", &out, NULL), 128 + SIGTERM);
+    CHECK_INT(out.len, 0);
+    buf_release(&out);
+}
+
+TEST(more_than_there_is_room_for)
+{
+    struct buf out = BUF_INIT(10);
+    struct err e = ERR_INIT;
+
+    CHECK_INT(read_sh("printf 0123456789", &out, &e), 0);
+    CHECK_STR(buf_c(&out), "0123456789");
+    buf_clear(&out);
+    CHECK_INT(read_sh("while echo 0123456789; do :; done", &out, &e), -1);
+    CHECK_STR(err_text(&e), "cannot read what 'sh' prints: File too large");
+    err_release(&e);
+    buf_release(&out);
+}

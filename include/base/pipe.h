@@ -1,0 +1,11 @@
+/*
+ * pipe - a pipe that no program we start inherits.
+ */
+#ifndef CHATHIST_BASE_PIPE_H
+#define CHATHIST_BASE_PIPE_H
+
+/* ends[0] is read, ends[1] written; the caller closes both. 0, or -1 with errno set, and both are
+ * -1 then. */
+int pipe_open(int ends[2]);
+
+#endif

@@ -1,0 +1,143 @@
+#include "base/json_same.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/decimal.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+/* A member of an object whose members are put into order. */
+struct member {
+    struct str name; /* decoded; its bytes are in a buf of all names */
+    struct str value;
+    size_t place;
+};
+
+static int compare_members(const void *a, const void *b)
+{
+    const struct member *x = a, *y = b;
+    size_t n = x->name.n < y->name.n ? x->name.n : y->name.n;
+    int order = n ? memcmp(x->name.p, y->name.p, n) : 0;
+
+    if (order)
+        return order;
+    if (x->name.n != y->name.n)
+        return x->name.n < y->name.n ? -1 : 1;
+    return x->place < y->place ? -1 : 1;
+}
+
+/* The string that a raw key is the body of: its quotes stand round it. */
+static struct str key_string(struct str raw_key)
+{
+    return (struct str){raw_key.p - 1, raw_key.n + 2};
+}
+
+static void add_object(struct buf *out, struct str object)
+{
+    struct buf names = BUF_INIT(JSON_SAME_MAX);
+    struct member *members = NULL;
+    size_t count = 0, cap = 0, at = 0;
+
+    for (struct json_iter it = json_iter(object); json_next(&it); count++) {
+        size_t start = names.len;
+
+        members = mem_grow(members, &cap, count + 1, sizeof *members);
+        json_decode(key_string(it.key), &names);
+        members[count] = (struct member){{NULL, names.len - start}, it.value, count};
+    }
+    for (size_t i = 0; i < count; at += members[i++].name.n)
+        members[i].name.p = buf_c(&names) + at;
+    if (count)
+        qsort(members, count, sizeof *members, compare_members);
+    buf_add_byte(out, '{');
+    for (size_t i = 0; i < count; i++) {
+        if (i + 1 < count && str_eq(members[i].name, members[i + 1].name))
+            continue;
+        json_add_string(out, members[i].name);
+        buf_add_byte(out, ':');
+        json_add_same(out, members[i].value);
+        buf_add_byte(out, ',');
+    }
+    buf_add_byte(out, '}');
+    free(members);
+    buf_release(&names);
+}
+
+static void add_string(struct buf *out, struct str string)
+{
+    struct buf scratch = BUF_INIT(JSON_SAME_MAX);
+
+    json_add_string(out, json_text(string, &scratch));
+    buf_release(&scratch);
+}
+
+void json_add_same(struct buf *out, struct str value)
+{
+    struct json_iter it = json_iter(value);
+    struct decimal d;
+
+    switch (json_type(value)) {
+    case JSON_OBJECT:
+        add_object(out, value);
+        break;
+    case JSON_ARRAY:
+        buf_add_byte(out, '[');
+        while (json_next(&it)) {
+            json_add_same(out, it.value);
+            buf_add_byte(out, ',');
+        }
+        buf_add_byte(out, ']');
+        break;
+    case JSON_STRING:
+        add_string(out, value);
+        break;
+    case JSON_NUMBER:
+        d = decimal_of(value);
+        decimal_add(out, &d);
+        break;
+    default:
+        buf_add_str(out, value);
+    }
+}
+
+bool json_same(struct str a, struct str b)
+{
+    struct buf x = BUF_INIT(JSON_SAME_MAX), y = BUF_INIT(JSON_SAME_MAX);
+    bool same = json_type(a) == json_type(b);
+
+    if (same) {
+        json_add_same(&x, a);
+        json_add_same(&y, b);
+        same = !x.overflow && !y.overflow && str_eq(buf_str(&x), buf_str(&y));
+    }
+    buf_release(&x);
+    buf_release(&y);
+    return same;
+}
+
+static bool has_escape(struct str raw_key)
+{
+    return raw_key.n && memchr(raw_key.p, '\\', raw_key.n);
+}
+
+/* Do two raw keys of members, as json_next gives them, stand for the same name? */
+static bool same_key(struct str a, struct str b)
+{
+    if (!has_escape(a) && !has_escape(b))
+        return str_eq(a, b);
+    return json_same(key_string(a), key_string(b));
+}
+
+struct str json_get_same(struct str object, struct str raw_key)
+{
+    struct str found = STR_NONE;
+    struct json_iter it = json_iter(object);
+
+    if (!it.object)
+        return STR_NONE;
+    while (json_next(&it))
+        if (same_key(it.key, raw_key))
+            found = it.value;
+    return found;
+}

@@ -1,0 +1,233 @@
+#define PCRE2_CODE_UNIT_WIDTH 8
+
+#include "base/regex.h"
+
+#include <pcre2.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/ecma.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+/* So often may a match at one place be tried another way; PCRE2's own default. */
+#define MATCH_LIMIT 10000000
+/* KiB that one match may take beside its stack. */
+#define HEAP_LIMIT (256 << 10)
+#define JIT_STACK_START ((size_t)32 << 10)
+#define JIT_STACK_MOST ((size_t)8 << 20)
+
+struct regex {
+    pcre2_code *code;
+    pcre2_match_data *data;
+    pcre2_match_context *limits;
+    pcre2_jit_stack *stack; /* NULL: not compiled to machine code */
+};
+
+/* What utf8_is_word says, as a class. */
+#define WORD                                                                                       \
+    "[\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200c}\\x{200d}\\x{24b6}-\\x{24e9}"                      \
+    "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}]"
+
+static pcre2_code *compile(struct str pattern, bool caseless, int *code, size_t *offset)
+{
+    uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+    pcre2_compile_context *context = pcre2_compile_context_create(NULL);
+    pcre2_code *compiled;
+
+    if (!context)
+        mem_exhausted();
+    /* Not what the library happens to be built with. */
+    pcre2_set_newline(context, PCRE2_NEWLINE_LF);
+    pcre2_set_bsr(context, PCRE2_BSR_UNICODE);
+    compiled = pcre2_compile((PCRE2_SPTR)(pattern.n ? pattern.p : ""), pattern.n,
+                             options | (caseless ? PCRE2_CASELESS : 0), code, offset, context);
+    pcre2_compile_context_free(context);
+    return compiled;
+}
+
+static bool is_setting_char(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '=';
+}
+
+/* The settings like (*NO_JIT) that may stand at the very start of a pattern alone. A verb such as
+ * (*COMMIT) is taken along: at the start it means the same before a look behind. */
+static struct str settings(struct str pattern)
+{
+    size_t end = 0;
+
+    while (pattern.n - end > 2 && pattern.p[end] == '(' && pattern.p[end + 1] == '*') {
+        size_t i = end + 2;
+
+        while (i < pattern.n && is_setting_char(pattern.p[i]))
+            i++;
+        if (i == pattern.n || pattern.p[i] != ')')
+            break;
+        end = i + 1;
+    }
+    return (struct str){pattern.p, end};
+}
+
+/*
+ * The pattern between two places that are not inside a word. It is a valid one, so it can only keep
+ * what is put behind it from being seen: by a \Q without \E, or a comment that runs to the end of
+ * its line in (?x). Then the parenthesis is missing, and the next ending is tried.
+ */
+static pcre2_code *compile_words(struct str pattern, bool caseless)
+{
+    static const char *const endings[] = {"", "\\E", "\n", "\\E\n"};
+    struct str start = settings(pattern);
+    struct buf whole = BUF_INIT(SIZE_MAX);
+    pcre2_code *compiled = NULL;
+    size_t offset;
+    int code;
+
+    for (size_t i = 0; i < sizeof endings / sizeof *endings && !compiled; i++) {
+        buf_clear(&whole);
+        buf_add_str(&whole, start);
+        buf_add_c(&whole, "(?<!" WORD ")(?:");
+        buf_add_str(&whole, (struct str){pattern.p + start.n, pattern.n - start.n});
+        buf_add_c(&whole, endings[i]);
+        buf_add_c(&whole, ")(?!" WORD ")");
+        compiled = compile(buf_str(&whole), caseless, &code, &offset);
+    }
+    buf_release(&whole);
+    return compiled;
+}
+
+static int refuse(struct err *e, struct str pattern, int code, size_t offset)
+{
+    PCRE2_UCHAR reason[256];
+    struct buf text = BUF_INIT(SIZE_MAX);
+
+    if (pcre2_get_error_message(code, reason, sizeof reason) < 0)
+        reason[0] = '\0';
+    buf_add_str(&text, pattern);
+    err_set(e, ERR_USAGE, "bad regular expression '%s': %s (offset %zu)", buf_c(&text),
+            (const char *)reason, offset);
+    buf_release(&text);
+    return -1;
+}
+
+/* What the matching needs beside the code. */
+static struct regex *complete(pcre2_code *code)
+{
+    struct regex *r = mem_zalloc(sizeof *r);
+
+    r->code = code;
+    r->data = pcre2_match_data_create(1, NULL);
+    r->limits = pcre2_match_context_create(NULL);
+    if (!r->data || !r->limits)
+        mem_exhausted();
+    pcre2_set_match_limit(r->limits, MATCH_LIMIT);
+    pcre2_set_heap_limit(r->limits, HEAP_LIMIT);
+    /* Where machine code cannot be made or run, the pattern is interpreted. */
+    if (pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0) {
+        r->stack = pcre2_jit_stack_create(JIT_STACK_START, JIT_STACK_MOST, NULL);
+        pcre2_jit_stack_assign(r->limits, NULL, r->stack);
+    }
+    return r;
+}
+
+struct regex *regex_new(struct str pattern, bool caseless, bool words, struct err *e)
+{
+    struct buf repaired = BUF_INIT(SIZE_MAX);
+    struct regex *r = NULL;
+    pcre2_code *compiled;
+    size_t offset = 0;
+    int code = 0;
+
+    utf8_add_repaired(&repaired, pattern);
+    pattern = buf_str(&repaired);
+    compiled = compile(pattern, caseless, &code, &offset);
+    if (compiled && words) {
+        pcre2_code_free(compiled);
+        compiled = compile_words(pattern, caseless);
+        if (!compiled) {
+            err_set(e, ERR_USAGE, "bad regular expression '%s': not for whole words",
+                    buf_c(&repaired));
+            goto out;
+        }
+    }
+    if (!compiled) {
+        refuse(e, pattern, code, offset);
+        goto out;
+    }
+    r = complete(compiled);
+
+out:
+    buf_release(&repaired);
+    return r;
+}
+
+static pcre2_code *compile_ecma(struct str pattern, int *code, size_t *offset)
+{
+    uint32_t options = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX |
+                       PCRE2_MATCH_UNSET_BACKREF | PCRE2_ALLOW_EMPTY_CLASS;
+    pcre2_compile_context *context = pcre2_compile_context_create(NULL);
+    struct buf perl = BUF_INIT(SIZE_MAX);
+    pcre2_code *compiled;
+
+    if (!context)
+        mem_exhausted();
+    pcre2_set_compile_extra_options(context, PCRE2_EXTRA_ALT_BSUX);
+    ecma_add_perl(&perl, pattern);
+    compiled = pcre2_compile((PCRE2_SPTR)buf_c(&perl), perl.len, options, code, offset, context);
+    pcre2_compile_context_free(context);
+    buf_release(&perl);
+    return compiled;
+}
+
+struct regex *regex_new_ecma(struct str pattern, struct err *e)
+{
+    size_t offset = 0;
+    int code = 0;
+    pcre2_code *compiled = compile_ecma(pattern, &code, &offset);
+
+    if (compiled)
+        return complete(compiled);
+    refuse(e, pattern, code, offset);
+    return NULL;
+}
+
+void regex_free(struct regex *r)
+{
+    if (!r)
+        return;
+    pcre2_jit_stack_free(r->stack);
+    pcre2_match_context_free(r->limits);
+    pcre2_match_data_free(r->data);
+    pcre2_code_free(r->code);
+    free(r);
+}
+
+int regex_find(struct regex *r, struct str text, size_t from, bool empty_too, size_t *at,
+               size_t *len, struct err *e)
+{
+    uint32_t options = PCRE2_NO_UTF_CHECK | (empty_too ? 0 : PCRE2_NOTEMPTY);
+    PCRE2_SPTR subject = (PCRE2_SPTR)(text.n ? text.p : "");
+    PCRE2_UCHAR reason[256];
+    int result = pcre2_match(r->code, subject, text.n, from, options, r->data, r->limits);
+
+    /* The interpreter takes its memory from the heap. */
+    if (result == PCRE2_ERROR_JIT_STACKLIMIT)
+        result =
+            pcre2_match(r->code, subject, text.n, from, options | PCRE2_NO_JIT, r->data, r->limits);
+    if (result == PCRE2_ERROR_NOMATCH)
+        return 0;
+    if (result == PCRE2_ERROR_NOMEMORY)
+        mem_exhausted();
+    if (result < 0) {
+        if (pcre2_get_error_message(result, reason, sizeof reason) < 0)
+            reason[0] = '\0';
+        return err_set(e, ERR_FAILURE, "%s", (const char *)reason);
+    }
+
+    const size_t *place = pcre2_get_ovector_pointer(r->data);
+
+    /* \K in a lookahead can put the start behind the end. */
+    *at = place[0] < place[1] ? place[0] : place[1];
+    *len = place[1] - *at;
+    return 1;
+}

@@ -1,0 +1,62 @@
+#include "base/spawn.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <stddef.h>
+
+extern char **environ;
+
+/* Each of these gives 0, or an errno. */
+
+static int set_streams(posix_spawn_file_actions_t *actions, const int fd[3])
+{
+    int failed = 0;
+
+    for (int i = 0; !failed && i < 3; i++)
+        if (fd[i] == SPAWN_NULL)
+            failed = posix_spawn_file_actions_addopen(actions, i, "/dev/null",
+                                                      i == 0 ? O_RDONLY : O_WRONLY, 0);
+        else if (fd[i] != SPAWN_OURS)
+            failed = posix_spawn_file_actions_adddup2(actions, fd[i], i);
+    return failed;
+}
+
+static int set_attributes(posix_spawnattr_t *attributes, const struct spawn *s)
+{
+    short flags = POSIX_SPAWN_SETSIGDEF;
+    sigset_t none;
+    int failed = posix_spawnattr_setsigdefault(attributes, &s->reset);
+
+    if (!failed && s->apart) {
+        flags |= POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP;
+        sigemptyset(&none);
+        failed = posix_spawnattr_setsigmask(attributes, &none);
+        if (!failed)
+            failed = posix_spawnattr_setpgroup(attributes, 0);
+    }
+    return failed ? failed : posix_spawnattr_setflags(attributes, flags);
+}
+
+int spawn(pid_t *pid, const struct spawn *s)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int failed = posix_spawn_file_actions_init(&actions);
+
+    if (failed)
+        return failed;
+    failed = posix_spawnattr_init(&attributes);
+    if (failed) {
+        posix_spawn_file_actions_destroy(&actions);
+        return failed;
+    }
+    failed = set_streams(&actions, s->fd);
+    if (!failed)
+        failed = set_attributes(&attributes, s);
+    if (!failed)
+        failed = posix_spawnp(pid, s->argv[0], &actions, &attributes, s->argv,
+                              s->env ? s->env : environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return failed;
+}
