@@ -11,8 +11,8 @@
 
 #include "base/err.h"
 
-/* Done first: fds 0 to 2 filled, SIGXFSZ ignored, the tool's name set, what to do when memory runs
- * out. The table of exit codes goes by the name: `hist-…` or another. */
+/* Done first: fds 0 to 2 filled, SIGXFSZ ignored and SIGCHLD not, the tool's name set, what to do
+ * when memory runs out. The table of exit codes goes by the name: `hist-…` or another. */
 void die_start(const char *tool);
 
 /* `tool: text` on stderr. */
@@ -33,6 +33,9 @@ void die_err(const struct err *e) __attribute__((noreturn));
 void die_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 /* The exit code that a kind of error means for this tool; ERR_NONE is 0. */
 int exit_code(enum err_kind kind);
+/* Ends the program silently, with the code of a time-out, when it is still there in so many
+ * seconds. */
+void die_after(unsigned seconds);
 /* Lets the signal end the program as if it had not been caught; does not return. */
 void die_signal(int signo) __attribute__((noreturn));
 

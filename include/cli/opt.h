@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* What an option or an operand takes: tells the completion what to offer. */
 enum opt_kind {
@@ -21,7 +22,13 @@ enum opt_kind {
     OPT_ROLE,
     OPT_MODEL,
     OPT_PROVIDER,
+    OPT_TOOL, /* a file, or a name in the directory of tools */
+    OPT_MCP,  /* a command, or a name in the user configuration */
     OPT_WHEN, /* auto, always, never */
+    OPT_TEMPLATE,
+    OPT_PERSONA, /* a role that the model takes on; OPT_ROLE is that of a message */
+    OPT_TIME,    /* clock_parse_when */
+    OPT_GROUP,   /* what is counted by: stats_by_name */
 };
 
 struct opt {
@@ -34,7 +41,8 @@ struct opt {
 
 #define OPT_LONG 256
 /* Keys of the common options. A program's own entry with one of them, and the common name, gives
- * the option other words in that program; its meaning stays. */
+ * the option other words in that program; its meaning stays. One that takes an argument is given by
+ * opt_next, too, so that it can be repeated. */
 enum {
     OPT_HELP = 'h',
     OPT_VERSION = 'V',
@@ -83,5 +91,10 @@ char **opt_operands(struct opt_parser *p, size_t *count);
 size_t opt_count(const char *option, const char *value); /* `all` or 1, 2, … ; all is (size_t)-1 */
 unsigned opt_number(const char *option, const char *value);   /* 0, 1, 2, … */
 long opt_milliseconds(const char *option, const char *value); /* `90`, `30s`, `5m`; `0` for none */
+/* A time as clock_parse_when reads it, at `now` (µs): its first and its last microsecond. */
+void opt_when(const char *option, const char *value, int64_t now, int64_t *first, int64_t *last);
+
+/* Bytes: `500000`, `500k`, `10M`, `2G`, powers of 1024; a `B` or `iB` behind the letter is fine. */
+uint64_t opt_size(const char *option, const char *value);
 
 #endif

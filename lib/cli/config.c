@@ -14,7 +14,8 @@
 #include "cli/die.h"
 
 /* The key in the user configuration and the variable of each setting. The last two are where the
- * user says which history and session are meant here and now: no lasting setting. */
+ * user says which history and session are meant here and now: no lasting setting. What may be run is
+ * nothing for the environment, which a directory's tools often set. */
 static const struct {
     const char *key;
     const char *variable;
@@ -22,10 +23,14 @@ static const struct {
     [SETTING_MODEL] = {"model", "CHAT_MODEL"},
     [SETTING_PROVIDER] = {"provider", "CHAT_PROVIDER"},
     [SETTING_BASE_URL] = {"base_url", "CHAT_BASE_URL"},
+    [SETTING_API_KEY_COMMAND] = {"api_key_command", "CHAT_API_KEY_COMMAND"},
     [SETTING_SESSION_TIMEOUT] = {"session_timeout", "CHAT_SESSION_TIMEOUT"},
     [SETTING_MAX_MESSAGES] = {"max_messages", "CHAT_MAX_MESSAGES"},
     [SETTING_MAX_BYTES] = {"max_bytes", "CHAT_MAX_BYTES"},
     [SETTING_FSYNC] = {"fsync", "CHAT_FSYNC"},
+    [SETTING_TOOLS] = {"tools", NULL},
+    [SETTING_ALLOW_TOOLS] = {"allow_tools", NULL},
+    [SETTING_MCP] = {"mcp", NULL},
     [SETTING_SESSION] = {NULL, "CHAT_SESSION"},
     [SETTING_HISTORY] = {NULL, "CHAT_HISTORY"},
 };
@@ -55,7 +60,41 @@ void config_set(struct config *c, enum setting s, const char *value)
     set(c, s, value, CONFIG_FLAG);
 }
 
+void config_set_preset(struct config *c, enum setting s, const char *value)
+{
+    set(c, s, value, CONFIG_PRESET);
+}
+
 /* ---- the user configuration ---- */
+
+const char *config_named(const struct config *c, enum setting s, const char *name)
+{
+    const char *value = NULL;
+
+    for (size_t i = 0; i < c->named_count; i++)
+        if (c->named[i].setting == s && strcmp(c->named[i].name, name) == 0)
+            value = c->named[i].value;
+    return value;
+}
+
+/* `KEY.NAME` of a setting that can be told apart by a name: was it one? */
+static bool take_named(struct config *c, struct str key, struct str value)
+{
+    static const enum setting named[] = {SETTING_API_KEY_COMMAND, SETTING_MCP};
+    struct str name = key, own = str_cut(&name, '.');
+
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
+        if (!str_eq_c(own, settings[named[i]].key) || name.n == 0)
+            continue;
+        if (value.n == 0)
+            return true;
+        c->named = mem_grow(c->named, &c->named_cap, c->named_count + 1, sizeof *c->named);
+        c->named[c->named_count++] =
+            (struct config_named){named[i], mem_copy(name.p, name.n), mem_copy(value.p, value.n)};
+        return true;
+    }
+    return false;
+}
 
 static int take_line(struct config *c, struct str line, const char *file, size_t number,
                      struct err *e)
@@ -78,6 +117,8 @@ static int take_line(struct config *c, struct str line, const char *file, size_t
         free(value);
         return 0;
     }
+    if (take_named(c, key, rest))
+        return 0;
     warnf("unknown key '%.*s' in '%s', line %zu", (int)key.n, key.p, file, number);
     return 0;
 }
@@ -158,22 +199,43 @@ int config_load(struct config *c, struct err *e)
     c->data_home = xdg_dir(c, "XDG_DATA_HOME", ".local/share");
     c->state_home = xdg_dir(c, "XDG_STATE_HOME", ".local/state");
     c->config_home = xdg_dir(c, "XDG_CONFIG_HOME", ".config");
+    c->cache_home = xdg_dir(c, "XDG_CACHE_HOME", ".cache");
     if (read_file(c, e) < 0)
         return -1;
     for (size_t i = 0; i < SETTING_COUNT; i++)
-        set(c, (enum setting)i, config_env(settings[i].variable), CONFIG_ENVIRONMENT);
+        if (settings[i].variable)
+            set(c, (enum setting)i, config_env(settings[i].variable), CONFIG_ENVIRONMENT);
     return 0;
+}
+
+char *config_user_file(const char *name)
+{
+    struct config c = {.home = home_dir()};
+    char *config_home = xdg_dir(&c, "XDG_CONFIG_HOME", ".config");
+    char *dir = config_home ? path_join(config_home, "chathist") : NULL;
+    char *file = dir ? path_join(dir, name) : NULL;
+
+    free(c.home);
+    free(config_home);
+    free(dir);
+    return file;
 }
 
 void config_release(struct config *c)
 {
     for (size_t i = 0; i < SETTING_COUNT; i++)
         free(c->value[i]);
+    for (size_t i = 0; i < c->named_count; i++) {
+        free(c->named[i].name);
+        free(c->named[i].value);
+    }
+    free(c->named);
     free(c->home);
     free(c->cwd);
     free(c->data_home);
     free(c->state_home);
     free(c->config_home);
+    free(c->cache_home);
 }
 
 /* ---- settings with a meaning ---- */

@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/vis.h"
+#include "cli/progress.h"
 
 static const char *tool = "chathist";
 static die_fn *last_words;
@@ -36,6 +37,7 @@ static void say(const char *before, struct str text)
     buf_addf(&line, "%s%s", before, *before ? ": " : "");
     vis_add_line(&line, text, true);
     buf_add_byte(&line, '\n');
+    progress_erase();
     /* There is nobody left to tell when stderr itself fails. */
     if (io_write_all(STDERR_FILENO, line.data, line.len) < 0)
         errno = 0;
@@ -71,6 +73,8 @@ void die_start(const char *name)
         _exit(2);
     /* A write past the file size limit fails with EFBIG and is handled, instead of killing. */
     signal(SIGXFSZ, SIG_IGN);
+    /* Where it was ignored for us, nobody would hear how a child ended. */
+    signal(SIGCHLD, SIG_DFL);
 }
 
 void warn_err(const struct err *e)
@@ -151,6 +155,20 @@ void die_usage(const char *fmt, ...)
     err_release(&e);
     buf_release(&text);
     exit(2);
+}
+
+static void give_up(int signo)
+{
+    (void)signo;
+    _exit(exit_code(ERR_TIMEOUT));
+}
+
+void die_after(unsigned seconds)
+{
+    struct sigaction action = {.sa_handler = give_up};
+
+    sigaction(SIGALRM, &action, NULL);
+    alarm(seconds);
 }
 
 void die_signal(int signo)

@@ -31,9 +31,11 @@ static const struct opt common_options[] = {
 };
 
 static const char *const kind_names[] = {
-    [OPT_FLAG] = "flag",   [OPT_TEXT] = "text",         [OPT_NUMBER] = "number",
-    [OPT_FILE] = "file",   [OPT_SESSION] = "session",   [OPT_ROLE] = "role",
-    [OPT_MODEL] = "model", [OPT_PROVIDER] = "provider", [OPT_WHEN] = "when",
+    [OPT_FLAG] = "flag",         [OPT_TEXT] = "text",         [OPT_NUMBER] = "number",
+    [OPT_FILE] = "file",         [OPT_SESSION] = "session",   [OPT_ROLE] = "role",
+    [OPT_MODEL] = "model",       [OPT_PROVIDER] = "provider", [OPT_WHEN] = "when",
+    [OPT_TEMPLATE] = "template", [OPT_PERSONA] = "persona",   [OPT_TOOL] = "tool",
+    [OPT_MCP] = "mcp",           [OPT_TIME] = "time",         [OPT_GROUP] = "group",
 };
 
 /* The entry of that name; NULL when the table has none. */
@@ -209,6 +211,15 @@ static void die_option(struct opt_parser *p, int key)
     die_usage("unknown or ambiguous option '%s'", word);
 }
 
+/* Is it a common option with an argument that the program has words of its own for? */
+static bool wants_common(const struct opt *table, int key)
+{
+    for (; table->key; table++)
+        if (table->key == key && table->kind != OPT_FLAG)
+            return true;
+    return false;
+}
+
 int opt_next(struct opt_parser *p, char **value)
 {
     int key;
@@ -216,7 +227,7 @@ int opt_next(struct opt_parser *p, char **value)
     while ((key = getopt_long(p->argc, p->argv, p->letters, p->table, NULL)) != -1) {
         if (key == '?' || key == ':')
             die_option(p, key);
-        if (!take_common(p, key)) {
+        if (!take_common(p, key) || wants_common(p->program->options, key)) {
             *value = optarg;
             return key;
         }
@@ -271,4 +282,35 @@ long opt_milliseconds(const char *option, const char *value)
     if (!clock_parse_span(str_of(value), &ms) || ms > INT_MAX)
         die_usage("bad value '%s' for %s: a time such as 30s or 5m is expected", value, option);
     return (long)ms;
+}
+
+void opt_when(const char *option, const char *value, int64_t now, int64_t *first, int64_t *last)
+{
+    if (!clock_parse_when(str_of(value), now, first, last))
+        die_usage("bad value '%s' for %s: a time such as 2024-06-27, 7d or yesterday is expected",
+                  value, option);
+}
+
+uint64_t opt_size(const char *option, const char *value)
+{
+    static const char units[] = "kKmMgGtT";
+    const char *c = value;
+    uint64_t n = 0;
+    bool good = *c >= '0' && *c <= '9';
+
+    for (; *c >= '0' && *c <= '9'; c++) {
+        good = good && n <= (UINT64_MAX - 9) / 10;
+        n = n * 10 + (uint64_t)(*c - '0');
+    }
+
+    const char *unit = *c ? strchr(units, *c) : NULL;
+    unsigned shift = unit ? 10 * ((unsigned)(unit - units) / 2 + 1) : 0;
+
+    c += unit != NULL;
+    if (unit && c[0] == 'i' && c[1] == 'B')
+        c++;
+    c += *c == 'B';
+    if (!good || *c || n > UINT64_MAX >> shift)
+        die_usage("bad value '%s' for %s: a size such as 500k or 10M is expected", value, option);
+    return n << shift;
 }

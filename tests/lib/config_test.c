@@ -13,6 +13,7 @@ static void enter(void)
         "CHAT_MODEL",           "CHAT_PROVIDER",     "CHAT_BASE_URL",  "CHAT_SESSION",
         "CHAT_HISTORY",         "CHAT_MAX_MESSAGES", "CHAT_MAX_BYTES", "CHAT_FSYNC",
         "CHAT_SESSION_TIMEOUT", "XDG_CONFIG_HOME",   "XDG_DATA_HOME",  "XDG_STATE_HOME",
+        "CHAT_API_KEY_COMMAND", "XDG_CACHE_HOME",
     };
 
     scratch_enter();
@@ -207,4 +208,63 @@ TEST(counts)
     check_count("18446744073709551616", -1, 0);
     check_count("5x", -1, 0);
     check_count(" 5", -1, 0);
+}
+
+TEST(settings_for_one_name)
+{
+    struct config c;
+    struct err e = ERR_INIT;
+
+    enter();
+    put_config("api_key_command = any\n"
+               "api_key_command.a = one\n"
+               "api_key_command.b =\n"
+               "api_key_command.a = two = 2\n");
+    CHECK_INT(config_load(&c, &e), 0);
+    CHECK_STR(c.value[SETTING_API_KEY_COMMAND], "any");
+    CHECK_INT(c.from[SETTING_API_KEY_COMMAND], CONFIG_FILE);
+    CHECK_STR(config_named(&c, SETTING_API_KEY_COMMAND, "a"), "two = 2");
+    CHECK(config_named(&c, SETTING_API_KEY_COMMAND, "b") == NULL);
+    CHECK(config_named(&c, SETTING_API_KEY_COMMAND, "") == NULL);
+    CHECK(config_named(&c, SETTING_MODEL, "a") == NULL);
+    config_release(&c);
+    scratch_leave();
+}
+
+static void check_user_file(const char *want)
+{
+    char *file = config_user_file("templates");
+
+    CHECK_STR(file, want);
+    free(file);
+}
+
+TEST(files_beside_the_configuration)
+{
+    enter();
+    setenv("HOME", "/home/me", 1);
+    check_user_file("/home/me/.config/chathist/templates");
+    setenv("XDG_CONFIG_HOME", "/etc/mine", 1);
+    check_user_file("/etc/mine/chathist/templates");
+    setenv("XDG_CONFIG_HOME", "relative", 1);
+    check_user_file("/home/me/.config/chathist/templates");
+    scratch_leave();
+}
+
+TEST(values_by_name)
+{
+    struct config c;
+    struct err e = ERR_INIT;
+
+    enter();
+    put_config("mcp = a b\nmcp.a = npx -y x=y\nmcp.b=1\nmcp.b = 2\nmcp.none =\n");
+    setenv("MCP", "nothing", 1);
+    CHECK_INT(config_load(&c, &e), 0);
+    CHECK_STR(c.value[SETTING_MCP], "a b");
+    CHECK_STR(config_named(&c, SETTING_MCP, "a"), "npx -y x=y");
+    CHECK_STR(config_named(&c, SETTING_MCP, "b"), "2");
+    CHECK(config_named(&c, SETTING_MCP, "none") == NULL);
+    CHECK(config_named(&c, SETTING_MODEL, "a") == NULL);
+    config_release(&c);
+    scratch_leave();
 }

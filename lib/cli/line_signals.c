@@ -1,0 +1,119 @@
+#include "cli/line_signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "base/pipe.h"
+
+static const int always[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+static const int editing_only[] = {SIGTSTP, SIGCONT, SIGWINCH};
+#define ALWAYS (sizeof always / sizeof *always)
+#define EDITING_ONLY (sizeof editing_only / sizeof *editing_only)
+
+static struct sigaction former[ALWAYS], former_editing[EDITING_ONLY];
+static volatile sig_atomic_t interrupted, fatal;
+static int wake[2] = {-1, -1};
+
+static void note(int signo)
+{
+    int saved = errno;
+    char c = (char)signo;
+
+    if (signo == SIGINT)
+        interrupted = 1;
+    else if (signo == SIGTERM || signo == SIGHUP || signo == SIGQUIT)
+        fatal = signo;
+    /* A full pipe wakes as well. */
+    if (write(wake[1], &c, 1) < 0)
+        errno = saved;
+    errno = saved;
+}
+
+static void catch_all(const int *signals, struct sigaction *saved, size_t count)
+{
+    struct sigaction act = {.sa_handler = note, .sa_flags = SA_RESTART};
+
+    sigemptyset(&act.sa_mask);
+    for (size_t i = 0; i < count; i++) {
+        sigaction(signals[i], NULL, &saved[i]);
+        if (saved[i].sa_handler != SIG_IGN)
+            sigaction(signals[i], &act, NULL);
+    }
+}
+
+static void put_back(const int *signals, const struct sigaction *saved, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        sigaction(signals[i], &saved[i], NULL);
+}
+
+int line_signals_begin(struct err *e)
+{
+    if (pipe_open(wake) < 0)
+        return err_sys(e, errno, "cannot make a pipe");
+    for (size_t i = 0; i < 2; i++)
+        if (fcntl(wake[i], F_SETFL, O_NONBLOCK) < 0)
+            return err_sys(e, errno, "cannot set up a pipe");
+    interrupted = fatal = 0;
+    catch_all(always, former, ALWAYS);
+    return 0;
+}
+
+void line_signals_end(void)
+{
+    put_back(always, former, ALWAYS);
+    close(wake[0]);
+    close(wake[1]);
+    wake[0] = wake[1] = -1;
+}
+
+void line_signals_edit(bool editing)
+{
+    if (editing)
+        catch_all(editing_only, former_editing, EDITING_ONLY);
+    else
+        put_back(editing_only, former_editing, EDITING_ONLY);
+}
+
+int line_signals_fd(void)
+{
+    return wake[0];
+}
+
+int line_signals_next(void)
+{
+    char c;
+
+    return read(wake[0], &c, 1) == 1 ? c : 0;
+}
+
+void line_signals_stop(void)
+{
+    struct sigaction act = {.sa_handler = SIG_DFL}, ours;
+
+    sigemptyset(&act.sa_mask);
+    sigaction(SIGTSTP, &act, &ours);
+    /* All that run in the foreground with us, as the terminal would. */
+    kill(0, SIGTSTP);
+    sigaction(SIGTSTP, &ours, NULL);
+}
+
+void line_signals_forget(void)
+{
+    while (line_signals_next())
+        continue;
+    interrupted = 0;
+}
+
+bool line_signals_interrupted(void)
+{
+    return interrupted != 0;
+}
+
+int line_signals_fatal(void)
+{
+    return fatal;
+}

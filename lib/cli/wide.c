@@ -1,0 +1,86 @@
+#include "cli/wide.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/utf8.h"
+
+_Static_assert(sizeof(wchar_t) >= 4, "a wchar_t holds any code point");
+
+static void add(struct wide *w, wchar_t c)
+{
+    w->at = mem_grow(w->at, &w->cap, w->count + 2, sizeof *w->at);
+    w->at[w->count++] = c;
+    w->at[w->count] = L'\0';
+}
+
+/* The next code point, -1 for bytes that are none. */
+static int32_t next(struct str *text)
+{
+    int32_t cp;
+    size_t n = utf8_decode(*text, &cp);
+
+    n = n > 0 ? n : text->n;
+    text->p += n;
+    text->n -= n;
+    return cp;
+}
+
+void wide_add_text(struct wide *w, struct str text)
+{
+    while (text.n > 0) {
+        int32_t cp = next(&text);
+
+        if (cp != 0)
+            add(w, cp < 0 ? L'\xfffd' : (wchar_t)cp);
+    }
+}
+
+void wide_release(struct wide *w)
+{
+    free(w->at);
+    *w = (struct wide){0};
+}
+
+void wide_encode(struct buf *out, const wchar_t *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char bytes[4];
+
+        buf_add(out, bytes, utf8_encode((int32_t)from[i], bytes));
+    }
+}
+
+size_t wide_columns(struct str text)
+{
+    size_t columns = 0;
+
+    while (text.n > 0) {
+        int32_t cp = next(&text);
+
+        columns += cp < 0 ? 1 : (size_t)utf8_width(cp);
+    }
+    return columns;
+}
+
+size_t wide_rows(const wchar_t *text, size_t n, size_t before, size_t columns)
+{
+    size_t row = before / columns, column = before % columns;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t width = (size_t)utf8_width((int32_t)text[i]);
+
+        if (text[i] == L'\t')
+            width = 8 - column % 8;
+        else if (text[i] < L' ')
+            width = 2;
+        if (text[i] == L'\n' || column + width > columns) {
+            row++;
+            column = text[i] == L'\n' ? 0 : width;
+        } else {
+            column += width;
+        }
+    }
+    return row + column / columns;
+}
