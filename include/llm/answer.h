@@ -17,8 +17,9 @@
 struct tool_call {
     struct buf id;
     struct buf name;
-    struct buf args; /* JSON text as it came; may be invalid */
-    int64_t index;   /* the wire's own numbering */
+    struct buf args;  /* JSON text as it came; may be invalid */
+    struct buf extra; /* a JSON object that goes back with it; empty: none */
+    int64_t index;    /* the wire's own numbering */
 };
 
 /* A block of the model's reasoning while it comes: its JSON at first, and what was added. */
@@ -30,9 +31,11 @@ struct thinking_block {
 
 /* Who is told of deltas as they come. A call that returns -1 (a broken pipe) ends the exchange. */
 struct answer_sink {
-    int (*text)(void *arg, struct str delta); /* whole code points, never empty */
+    /* Each may be NULL: not wanted. Text comes in whole code points and is never empty. */
+    int (*text)(void *arg, struct str delta);
     void *arg;
-    int (*citation)(void *arg, struct str json); /* an object as it came; NULL: not wanted */
+    int (*citation)(void *arg, struct str json); /* an object as it came */
+    int (*reasoning)(void *arg, struct str delta);
 };
 
 struct answer {
@@ -41,6 +44,9 @@ struct answer {
     size_t calls_count, calls_cap;
     size_t calls_bytes;                  /* of all calls together */
     struct buf thinking;                 /* JSON array of signed blocks; empty: none came */
+    struct buf reasoning;                /* what was thought before calls, if that is kept */
+    bool keep_reasoning;                 /* it goes back with them: set by the provider */
+    bool reasoned;                       /* something of it came, kept or not */
     struct thinking_block block;         /* the one that is coming */
     int64_t input_tokens, output_tokens; /* -1: not told */
     char *model;                         /* as the server names it; NULL: not told */
@@ -61,6 +67,8 @@ void answer_release(struct answer *a);
 /* Text that came. -1: the sink failed (*e untouched, a->sink_failed set) or the answer is over
  * ANSWER_MAX (ERR_INCOMPLETE). */
 int answer_add_text(struct answer *a, struct str text, struct err *e);
+/* Hands on what the model thinks before it answers, which is no part of the answer. */
+int answer_add_reasoning(struct answer *a, struct str text);
 /* Hands on where a piece of the text comes from, a JSON object. -1: the sink failed, as above. */
 int answer_add_citation(struct answer *a, struct str json);
 /* A piece of the call at `index` on the wire; empty parts add nothing. A new call begins there with
@@ -68,6 +76,9 @@ int answer_add_citation(struct answer *a, struct str json);
  * the bounds (ERR_INCOMPLETE). */
 int answer_add_call(struct answer *a, int64_t index, struct str id, struct str name,
                     struct str args, struct err *e);
+/* An object that came with the newest call at `index` and is to go back with it; anything else
+ * adds nothing. -1: over the bounds (ERR_INCOMPLETE). */
+int answer_add_call_extra(struct answer *a, int64_t index, struct str json, struct err *e);
 /* A block of reasoning begins at `index` on the wire, with the members of that JSON object; text and
  * signature are added to its members `thinking` and `signature`, unless no such block is open. When
  * it ends it joins a->thinking, all else in it as it came, if it is signed or encrypted (`data`):
@@ -76,7 +87,9 @@ int answer_begin_thinking(struct answer *a, int64_t index, struct str block, str
 int answer_add_thinking(struct answer *a, int64_t index, struct str text, struct str signature,
                         struct err *e);
 void answer_end_thinking(struct answer *a, int64_t index);
-/* Makes the calls complete: an id for each that came without, `{}` for missing arguments. A finish
+/* Makes the calls complete (what goes back with them joins a->thinking, as blocks of the types
+ * `reasoning_content` and `extra_content`): an id for each that came without, a name likewise
+ * (`unnamed`), `{}` for missing arguments. A finish
  * reason of `stop` becomes `tool_calls` when there are calls, and the other way round. */
 void answer_settle_calls(struct answer *a);
 /* A negative number is "not told" and leaves what was told before. */
@@ -85,8 +98,10 @@ void answer_set_usage(struct answer *a, int64_t input_tokens, int64_t output_tok
 void answer_set_model(struct answer *a, struct str model);
 void answer_set_finish(struct answer *a, struct str reason);
 
-/* Adds the calls as the history's `tool_calls`: [{"id","name","args"}], args as object, or as
- * string when they are no valid object. */
+/* Adds the members of a call, `"id":…,"name":…,"args":…`, args as object, or as string when they are
+ * no valid object. */
+void answer_add_members(const struct tool_call *c, struct buf *out);
+/* Adds the calls as the history's `tool_calls`: [{"id","name","args"}]. */
 void answer_calls_json(const struct answer *a, struct buf *out);
 
 #endif

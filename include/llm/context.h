@@ -3,8 +3,8 @@
  *
  * Built from history messages, then cut to the newest that fit, then put into the shape that every
  * provider accepts: calls with their results, turns that alternate, no empty text. Only role,
- * content, tool fields (and, with the images of this turn, data) travel; inside a loop of calls and
- * results thinking does, too.
+ * content, tool fields and the images of this turn travel; inside a loop of calls and results
+ * thinking does, too.
  *
  *     context_add… -> context_begin_turn -> context_add_text… -> context_cut -> context_settle
  */
@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "hist/message.h"
+#include "llm/image.h"
 
 struct context_message {
     enum role role; /* ROLE_USER, ROLE_ASSISTANT or ROLE_TOOL; the system prompt is apart */
@@ -28,6 +29,9 @@ struct context_message {
      * count as nothing. NULL: none. */
     char *thinking;
     char *provider;
+    /* Images of this turn's prompt, borrowed; they count as nothing. Earlier ones are not there. */
+    const struct image *images;
+    size_t images_count;
 };
 
 struct context {
@@ -56,6 +60,15 @@ void context_set_system(struct context *c, struct str text);
 void context_begin_turn(struct context *c);
 /* Adds a text message of the role; ROLE_SYSTEM sets the system prompt, ROLE_OTHER adds nothing. */
 void context_add_text(struct context *c, enum role role, struct str content);
+/* The message that was added last, a user's, comes with these; one message of a context can. */
+void context_set_images(struct context *c, const struct image *images, size_t count);
+
+/* Adds what a loop of calls and results brings, when everything before it is settled: an assistant
+ * message with its calls as in `tool_calls`, its signed thinking (empty: none) and the provider that
+ * wrote it; then a result for each call, in their order. */
+void context_add_calls(struct context *c, struct str content, struct str calls, struct str thinking,
+                       const char *provider);
+void context_add_result(struct context *c, struct str call_id, struct str content);
 
 /* Drops the oldest messages before this turn until at most max_messages of them, with at most
  * max_bytes of content and tool fields, are left; then the tool results that these would start

@@ -1,11 +1,11 @@
 /*
  * http - one POST or GET over libcurl, its answer handed on as it comes.
  *
- * No deadline on the whole: a connect time-out and an idle time-out (libcurl's LOW_SPEED_TIME
- * averages over seconds, so the second is a timer of our own). Proxies and certificates by
- * libcurl's conventions. Redirects are not followed: a key never goes to another host.
+ * Time-outs by llm/http_timer, no deadline on the whole. Proxies by libcurl's conventions.
+ * Redirects are not followed: a key never goes to another host.
  *
- * Messages name the server as host:port alone; no part of a URL, header or body is in them.
+ * Messages name the server as host:port alone, with the address of the proxy that stands before it;
+ * no part of a URL, header or body is in them.
  *
  * A write to a server that has gone can raise SIGPIPE under TLS: who asks over the network ignores
  * that signal meanwhile (turn/interrupt).
@@ -15,9 +15,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "llm/http_head.h"
+#include "llm/http_timer.h"
 
 struct http_request {
     struct buf url;
@@ -29,26 +32,6 @@ void http_request_release(struct http_request *r);
 /* Adds a header line. -1 (ERR_USAGE, without the value) when the value holds a line break or
  * another control character. */
 int http_add_header(struct http_request *r, const char *name, struct str value, struct err *e);
-
-/* Milliseconds; 0: none. The idle time is that between two pieces of the request or the answer, and
- * before the first. */
-struct http_limits {
-    long connect_ms; /* until the connection stands, TLS included */
-    long idle_ms;
-    int cancel_fd; /* readable: give up at once (signals write to it); -1: none */
-};
-#define HTTP_CONNECT_MS 10000
-#define HTTP_IDLE_MS 300000
-
-/* The final status and the headers that matter ("": absent); borrowed for the call. */
-struct http_head {
-    int status;
-    const char *media_type;     /* in lower case, without parameters */
-    const char *location;       /* of a redirect */
-    const char *retry_after;    /* raw: seconds or an HTTP date */
-    const char *retry_after_ms; /* OpenAI's own, as is x-should-retry */
-    const char *should_retry;
-};
 
 /* What the answer is handed to. -1 from either ends the exchange: http_exchange returns -1 and *e
  * is what they made of it, perhaps nothing. */

@@ -18,6 +18,8 @@ struct model_list {
  * fail. */
 int model_list_load(struct model_list *l, const struct provider *p, const struct ask *ask,
                     struct err *e);
+/* Adds an id; an empty one is none. */
+void model_list_add(struct model_list *l, struct str id);
 void model_list_release(struct model_list *l);
 
 /* Does the provider's server answer at `base_url` within a few tenths of a second? One GET of its

@@ -17,6 +17,7 @@
 #include "llm/answer.h"
 #include "llm/context.h"
 #include "llm/http.h"
+#include "llm/tool.h"
 
 /* `-o key=value`: value is JSON when it is valid JSON, else a string. */
 struct ask_option {
@@ -39,6 +40,9 @@ struct ask {
     const char *key;      /* NULL: none */
     const struct ask_option *options;
     size_t options_count;
+    const struct tool *const *tools; /* that the model may call */
+    size_t tools_count;
+    struct str schema; /* a JSON Schema that the answer is to hold to, an object; STR_NONE: none */
     bool stream;
     struct http_limits limits;
     unsigned retries;              /* how often it may be repeated before any answer came */
@@ -55,11 +59,18 @@ struct provider {
     /* For a server on loopback that is looked for when nothing is configured: a path at its host
      * that answers 200 when it is this one; NULL: not looked for. */
     const char *probe_path;
+    /* It tells a stream's usage unasked, and refuses a request that asks for it. */
+    bool usage_unasked;
+    int64_t retry_after_max; /* milliseconds; 0: RETRY_AFTER_MAX */
 
     /* Builds url, headers and body. The header with the key is part of it. `p` is the provider
      * itself: servers that differ only in their place and their key share the functions. */
     int (*request)(const struct provider *p, const struct ask *ask, struct http_request *r,
                    struct err *e);
+    /* Builds the body again without what an HTTP error refuses that the server need not do; false:
+     * there is no such thing. Called once for an ask at most. NULL: there never is. */
+    bool (*lessen)(const struct provider *p, const struct ask *ask, int status, struct str body,
+                   struct http_request *r);
     /* Carries r out and hands the answer to sink; NULL: http_exchange. */
     int (*exchange)(const struct ask *ask, const struct http_request *r,
                     const struct http_sink *sink, struct err *e);

@@ -8,6 +8,7 @@
  *    servers gave to calls are changed to what is accepted here, letters, digits, `_` and `-`, none
  *    twice; so are the names of tools. Arguments that are no object travel as
  *    {"INVALID_JSON":"…"}.
+ *  - Images are blocks before the text of their message.
  *  - Signed thinking goes back with the calls of a loop that is still going on (context_in_loop),
  *    to the provider that wrote it.
  */
@@ -23,5 +24,9 @@
  * last message is not the user's, or it is blank. */
 int anthropic_messages(const struct context *context, const char *provider,
                        struct json_tree **messages, struct json_tree **tools, struct err *e);
+/* The same for a conversation that is not to be answered now: it may end with the model, and may be
+ * empty. */
+void anthropic_conversation(const struct context *context, const char *provider,
+                            struct json_tree **messages, struct json_tree **tools);
 
 #endif

@@ -16,6 +16,8 @@
 
 /* Does this JSON value report an error: a truthy `error`, or `object` of "error"? */
 bool fault_reported(struct str value);
+/* The same, of these two members of it. */
+bool fault_in(struct str error, struct str object);
 /* The error that the JSON value reports, inside an answer of status 200: by its numeric code, else
  * by its type. Returns -1. */
 int fault_set_reported(struct err *e, struct str value);

@@ -10,18 +10,25 @@
 #include "llm/answer.h"
 #include "llm/provider.h"
 
-/* The base URL, `version` ("/v1" or "") unless it ends so, and the path. A query of the base URL stays
- * one, behind that of the path. */
-void wire_add_url(struct http_request *r, const struct provider *p, const struct ask *ask,
-                  const char *version, const char *path);
+/* Begin a request: its URL and the headers that hold no key. The URL is the base URL, `version` ("/v1"
+ * or "") unless it ends so, and the path; a query of the base URL stays one, behind that of the path. */
+int wire_begin_post(struct http_request *r, const struct provider *p, const struct ask *ask,
+                    const char *version, const char *path, struct err *e);
+int wire_begin_get(struct http_request *r, const struct provider *p, const struct ask *ask,
+                   const char *version, const char *path, struct err *e);
+/* Is there an option of that name? */
+bool wire_has_option(const struct ask *ask, const char *key);
 /* Puts the options into the body: valid JSON as it is, all else as a string. They come last, for
  * they count for more than what the provider makes of the rest. */
 void wire_set_options(struct json_tree *body, const struct ask *ask);
-/* `Content-Type` and `Accept`. */
-int wire_add_headers(const struct ask *ask, struct http_request *r, struct err *e);
 
 /* Notes the model's name, a JSON string, unless there is one. */
 void wire_take_model(struct answer *a, struct str model);
+/* A finish reason in the words of chathist(5). NULL ends a list; what is not in it stays as it is. */
+struct wire_name {
+    const char *theirs, *ours;
+};
+struct str wire_finish(struct str reason, const struct wire_name *names);
 /* The error of an event or answer that cannot be used: `what: 'its beginning'`. Returns -1. */
 int wire_unusable(struct err *e, enum err_kind kind, const char *what, struct str data);
 /* The value of an event's data, of a whole answer. -1: it is not JSON. */

@@ -17,8 +17,9 @@
 
 /* How often an exchange is repeated unless somebody says otherwise. */
 #define RETRY_TIMES 2
-/* Milliseconds. A server's wish above the first is not honoured; without one the wait begins with
- * the second and doubles up to the third, less up to a quarter of it. */
+/* Milliseconds. A server's wish above the first is not honoured, unless its provider says otherwise;
+ * without one the wait begins with the second and doubles up to the third, less up to a quarter of
+ * it. */
 #define RETRY_AFTER_MAX 120000
 #define RETRY_FIRST 500
 #define RETRY_MOST 8000
@@ -27,6 +28,7 @@
 struct retry_moment {
     int64_t now;     /* microseconds since 1970, for a date in Retry-After */
     unsigned random; /* any number: the jitter */
+    int64_t most;    /* the longest wish of this server's that is honoured, in milliseconds */
 };
 
 /* Milliseconds to wait before the next try; -1: give up. `repeated` is how often it was tried again

@@ -24,8 +24,10 @@
  *    message;
  *  - transport: as http_exchange; the sink's failure: ERR_SIGNAL without text.
  *
- * An exchange that failed before any of the answer came is repeated up to ask->retries times, as
- * llm/retry says; a signal ends the wait before it (ERR_SIGNAL).
+ * An exchange that failed before any of the answer came, be it by an error object that begins a
+ * stream of status 200 and says that the server is busy (ERR_BUSY), is repeated up to ask->retries
+ * times, as llm/retry says; a signal ends the wait before it (ERR_SIGNAL). One that was refused for
+ * what the server need not do is repeated without that, at once and uncounted (provider->lessen).
  *
  * What the answer is, its first bytes tell, whatever its media type says: `{` or `[` begins JSON, a
  * field of an event stream an event stream. The key is masked in messages that repeat it.

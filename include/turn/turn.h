@@ -6,6 +6,9 @@
  *     turn_ask            request -> answer, its text handed on as it comes
  *     turn_store_answer   what came, however it ended
  *
+ * When the answer calls tools (`calling`), turn/round has them carried out, and the turn goes on with
+ * turn_ask.
+ *
  * The caller decides what to do when one of them fails; none prints. Signals are the caller's to
  * catch (turn/interrupt) from before turn_store_prompt until after turn_store_answer.
  */
@@ -18,9 +21,15 @@
 
 #include "base/err.h"
 #include "hist/locate.h"
+#include "hist/message.h"
 #include "llm/answer.h"
 #include "llm/context.h"
 #include "llm/provider.h"
+
+struct round_call;
+
+/* Rounds of calls in a turn, unless somebody says otherwise. */
+#define TURN_ROUNDS 10
 
 enum turn_kind {
     TURN_NEXT,
@@ -39,24 +48,35 @@ struct turn {
     struct str prompt;   /* TURN_AGAIN: set by turn_prepare */
     struct str system;   /* a system prompt for the session from now on; STR_NONE: what it has */
     struct str messages; /* the conversation so far as a text; STR_NONE: the session's thread */
-    const char *const *files;       /* names of attached files, NULL at the end; NULL: none */
-    size_t max_messages, max_bytes; /* of earlier messages; CONTEXT_ALL */
+    const char *const *files;        /* names of attached files, NULL at the end; NULL: none */
+    const struct image_list *images; /* that go with the prompt; NULL: none */
+    size_t max_messages, max_bytes;  /* of earlier messages; CONTEXT_ALL */
+    unsigned max_rounds;             /* rounds of calls that may be carried out */
+    int64_t tool_timeout_ms;         /* for each call; 0: none */
 
     /* What came of it. */
     struct context context;
-    struct answer answer;
-    uint64_t earlier; /* lines that the session had before */
-    size_t before;    /* messages of the context that come before the prompt, as they are stored */
+    struct answer answer;                /* the last one */
+    bool calling;                        /* it ends with calls that are to be carried out */
+    unsigned rounds;                     /* that were carried out */
+    int64_t input_tokens, output_tokens; /* of all answers together; -1: not told */
+    uint64_t earlier;                    /* lines that the session had before */
+    uint64_t images_before; /* that the last prompt came with (TURN_AGAIN, TURN_EDIT) */
+    size_t before; /* messages of the context that come before the prompt, as they are stored */
     uint64_t bad_lines; /* bad lines met while reading it */
     size_t bad_entries; /* bad entries of `messages` */
     bool new_system;    /* the system prompt differs from what the session had */
     bool prompt_stored;
-    bool finished;        /* the answer is what was asked for */
+    bool finished;        /* the answer is what was asked for, and the last one */
     struct buf last;      /* the last prompt, for TURN_AGAIN */
     struct buf *replaces; /* ids of the lines that this turn supersedes */
     size_t replaces_count, replaces_cap;
     struct buf prompt_id; /* ids of the stored lines */
     struct buf answer_id;
+    struct draft *unstored; /* lines that are to be stored, or could not be */
+    size_t unstored_count, unstored_cap;
+    struct round_call *calls; /* of the present round (turn/round) */
+    size_t calls_count;
 };
 
 /* Gives the text of a session's last prompt: 1, 0 when it has none, -1. */
@@ -68,12 +88,18 @@ int turn_prepare(struct turn *t, struct err *e);
 /* Stores the prompt unless it is there (TURN_AGAIN), and before it the system prompt when it is
  * new. */
 int turn_store_prompt(struct turn *t, struct err *e);
-/* Asks. -1 also when an answer came that is not what was asked for: cut at the length limit
- * or paused (ERR_INCOMPLETE), filtered (ERR_REFUSED), a tool call that nobody can carry out
- * (ERR_LIMIT). */
+/* Asks, or asks on after a round of calls. -1 also when an answer came that is not what was asked
+ * for: cut at the length limit or paused (ERR_INCOMPLETE), filtered (ERR_REFUSED), tool calls where
+ * there are no tools or no more rounds (ERR_LIMIT). */
 int turn_ask(struct turn *t, const struct answer_sink *sink, struct err *e);
-/* Stores the answer unless nothing came; the prompt with it when that failed before. */
+/* Stores the answer unless nothing came; before it what could not be stored earlier. */
 int turn_store_answer(struct turn *t, struct err *e);
+/* A line of this turn that answers its prompt, to be stored by the next turn_store; draft_… fills it
+ * in. Valid until the next call. */
+struct draft *turn_add_line(struct turn *t, enum role role, struct str content);
+/* Stores the lines that are waiting, all or none: what could not be stored is tried again with the
+ * next ones. */
+int turn_store(struct turn *t, struct err *e);
 void turn_release(struct turn *t);
 
 #endif

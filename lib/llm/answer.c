@@ -14,6 +14,7 @@ void answer_init(struct answer *a, const struct answer_sink *sink)
     memset(a, 0, sizeof *a);
     buf_init(&a->text, ANSWER_MAX);
     buf_init(&a->thinking, 8 * ANSWER_MAX); /* JSON of what is bounded as text */
+    buf_init(&a->reasoning, ANSWER_MAX);
     buf_init(&a->block.start, ANSWER_MAX);
     buf_init(&a->block.text, ANSWER_MAX);
     buf_init(&a->block.signature, ANSWER_MAX);
@@ -28,12 +29,14 @@ void answer_release(struct answer *a)
         buf_release(&a->calls[i].id);
         buf_release(&a->calls[i].name);
         buf_release(&a->calls[i].args);
+        buf_release(&a->calls[i].extra);
     }
     free(a->calls);
     free(a->model);
     free(a->finish_reason);
     buf_release(&a->text);
     buf_release(&a->thinking);
+    buf_release(&a->reasoning);
     buf_release(&a->block.start);
     buf_release(&a->block.text);
     buf_release(&a->block.signature);
@@ -44,8 +47,8 @@ static bool is_too_long(const struct answer *a)
 {
     const struct thinking_block *b = &a->block;
 
-    return a->text.len + a->calls_bytes + a->thinking.len + b->start.len + b->text.len +
-               b->signature.len >
+    return a->text.len + a->calls_bytes + a->thinking.len + a->reasoning.len + b->start.len +
+               b->text.len + b->signature.len >
            ANSWER_MAX;
 }
 
@@ -64,7 +67,7 @@ int answer_add_text(struct answer *a, struct str text, struct err *e)
     utf8_add_repaired(&a->text, text);
     if (a->text.overflow || is_too_long(a))
         return too_long(e);
-    if (a->sink) {
+    if (a->sink && a->sink->text) {
         struct str delta = {a->text.data + before, a->text.len - before};
 
         if (a->sink->text(a->sink->arg, delta) != 0) {
@@ -73,6 +76,22 @@ int answer_add_text(struct answer *a, struct str text, struct err *e)
         }
     }
     return 0;
+}
+
+int answer_add_reasoning(struct answer *a, struct str text)
+{
+    struct buf whole = BUF_INIT(SIZE_MAX);
+
+    a->reasoned |= text.n > 0;
+    /* A server that thinks without end is only not told of all of it. */
+    if (a->keep_reasoning)
+        utf8_add_repaired(&a->reasoning, text);
+    if (text.n == 0 || !a->sink || !a->sink->reasoning)
+        return 0;
+    utf8_add_repaired(&whole, text);
+    a->sink_failed = a->sink->reasoning(a->sink->arg, buf_str(&whole)) != 0;
+    buf_release(&whole);
+    return a->sink_failed ? -1 : 0;
 }
 
 int answer_add_citation(struct answer *a, struct str json)
@@ -158,6 +177,15 @@ static bool is_signed(const struct thinking_block *b)
            has_text(json_get(buf_str(&b->start), "data"));
 }
 
+static void push_thinking(struct answer *a, struct str block)
+{
+    if (a->thinking.len > 0)
+        buf_truncate(&a->thinking, a->thinking.len - 1);
+    buf_add_byte(&a->thinking, a->thinking.len > 0 ? ',' : '[');
+    buf_add_str(&a->thinking, block);
+    buf_add_byte(&a->thinking, ']');
+}
+
 void answer_end_thinking(struct answer *a, int64_t index)
 {
     struct thinking_block *b = &a->block;
@@ -166,11 +194,11 @@ void answer_end_thinking(struct answer *a, int64_t index)
         return;
     b->open = false;
     if (is_signed(b)) {
-        if (a->thinking.len > 0)
-            buf_truncate(&a->thinking, a->thinking.len - 1);
-        buf_add_byte(&a->thinking, a->thinking.len > 0 ? ',' : '[');
-        add_block(&a->thinking, b);
-        buf_add_byte(&a->thinking, ']');
+        struct buf block = BUF_INIT(8 * ANSWER_MAX);
+
+        add_block(&block, b);
+        push_thinking(a, buf_str(&block));
+        buf_release(&block);
     }
     buf_clear(&b->start);
     buf_clear(&b->text);
@@ -220,6 +248,7 @@ int answer_add_call(struct answer *a, int64_t index, struct str id, struct str n
         buf_init(&c->id, BUF_SMALL);
         buf_init(&c->name, BUF_SMALL);
         buf_init(&c->args, ANSWER_MAX);
+        buf_init(&c->extra, ANSWER_MAX);
     }
     if (c->id.len == 0)
         utf8_add_repaired(&c->id, id);
@@ -233,6 +262,49 @@ int answer_add_call(struct answer *a, int64_t index, struct str id, struct str n
     return 0;
 }
 
+int answer_add_call_extra(struct answer *a, int64_t index, struct str json, struct err *e)
+{
+    struct tool_call *c = newest_at(a, index);
+
+    if (!c || json_type(json) != JSON_OBJECT)
+        return 0;
+    buf_clear(&c->extra);
+    json_add_compact(&c->extra, json);
+    a->calls_bytes += json.n;
+    return c->extra.overflow || is_too_long(a) ? too_long(e) : 0;
+}
+
+/* What goes back with the calls. Once: it is gone then. */
+static void settle_thinking(struct answer *a)
+{
+    struct buf block = BUF_INIT(8 * ANSWER_MAX);
+
+    if (a->calls_count > 0 && a->reasoning.len > 0) {
+        buf_add_c(&block, "{");
+        json_add_member(&block, "type", STR("reasoning_content"));
+        json_add_member(&block, "text", buf_str(&a->reasoning));
+        buf_add_c(&block, "}");
+        push_thinking(a, buf_str(&block));
+    }
+    buf_clear(&a->reasoning);
+    for (size_t i = 0; i < a->calls_count; i++) {
+        struct tool_call *c = &a->calls[i];
+
+        if (c->extra.len == 0)
+            continue;
+        buf_clear(&block);
+        buf_add_c(&block, "{");
+        json_add_member(&block, "type", STR("extra_content"));
+        json_add_member(&block, "id", buf_str(&c->id));
+        json_add_key(&block, "extra_content");
+        buf_add_str(&block, buf_str(&c->extra));
+        buf_add_c(&block, "}");
+        push_thinking(a, buf_str(&block));
+        buf_clear(&c->extra);
+    }
+    buf_release(&block);
+}
+
 void answer_settle_calls(struct answer *a)
 {
     for (size_t i = 0; i < a->calls_count; i++) {
@@ -242,11 +314,14 @@ void answer_settle_calls(struct answer *a)
             buf_add_c(&c->id, "call_");
             id_add_message(&c->id, clock_now() / 1000);
         }
+        if (c->name.len == 0)
+            buf_add_c(&c->name, "unnamed");
         if (str_trim(buf_str(&c->args)).n == 0) {
             buf_clear(&c->args);
             buf_add_c(&c->args, "{}");
         }
     }
+    settle_thinking(a);
     if (a->finish_reason && strcmp(a->finish_reason, a->calls_count ? "stop" : "tool_calls") == 0)
         answer_set_finish(a, str_of(a->calls_count ? "tool_calls" : "stop"));
 }
@@ -277,21 +352,25 @@ void answer_set_finish(struct answer *a, struct str reason)
     replace(&a->finish_reason, reason);
 }
 
+void answer_add_members(const struct tool_call *c, struct buf *out)
+{
+    struct str value;
+
+    json_add_member(out, "id", buf_str(&c->id));
+    json_add_member(out, "name", buf_str(&c->name));
+    json_add_key(out, "args");
+    if (json_check(buf_str(&c->args), &value, NULL) && json_type(value) == JSON_OBJECT)
+        json_add_compact(out, value);
+    else
+        json_add_string(out, buf_str(&c->args));
+}
+
 void answer_calls_json(const struct answer *a, struct buf *out)
 {
     buf_add_byte(out, '[');
     for (size_t i = 0; i < a->calls_count; i++) {
-        const struct tool_call *c = &a->calls[i];
-        struct str value;
-
         buf_add_c(out, i > 0 ? ",{" : "{");
-        json_add_member(out, "id", buf_str(&c->id));
-        json_add_member(out, "name", buf_str(&c->name));
-        json_add_key(out, "args");
-        if (json_check(buf_str(&c->args), &value, NULL) && json_type(value) == JSON_OBJECT)
-            json_add_compact(out, value);
-        else
-            json_add_string(out, buf_str(&c->args));
+        answer_add_members(&a->calls[i], out);
         buf_add_byte(out, '}');
     }
     buf_add_byte(out, ']');

@@ -68,6 +68,12 @@ void context_add_text(struct context *c, enum role role, struct str content)
         push(c, role, content);
 }
 
+void context_set_images(struct context *c, const struct image *images, size_t count)
+{
+    c->at[c->count - 1].images = images;
+    c->at[c->count - 1].images_count = count;
+}
+
 /* The calls of an assistant line in the strict form; NULL when none is usable. */
 static char *strict_calls(struct str calls)
 {
@@ -136,6 +142,25 @@ bool context_add(struct context *c, const struct message *m)
     }
     buf_release(&scratch);
     return m->role != ROLE_OTHER;
+}
+
+void context_add_calls(struct context *c, struct str content, struct str calls, struct str thinking,
+                       const char *provider)
+{
+    struct context_message *to = push(c, ROLE_ASSISTANT, content);
+
+    to->tool_calls = strict_calls(calls);
+    if (to->tool_calls && thinking.n > 0) {
+        to->thinking = mem_copy(thinking.p, thinking.n);
+        to->provider = mem_copy(provider, strlen(provider));
+    }
+}
+
+void context_add_result(struct context *c, struct str call_id, struct str content)
+{
+    struct context_message *to = push(c, ROLE_TOOL, content);
+
+    to->tool_call_id = mem_copy(call_id.p, call_id.n);
 }
 
 /* ---- cutting ---- */
@@ -327,13 +352,20 @@ static bool is_droppable(const struct context_message *m, bool in_turn)
            !(in_turn && m->role == ROLE_USER);
 }
 
-/* Adds m's text to `to`, with a blank line between; m is released. */
+/* Adds m's text to `to`, with a blank line between, and its images, which may be all there is; m is
+ * released. */
 static void merge(struct context_message *to, struct context_message *m)
 {
-    to->content = mem_resize(to->content, to->n + 2 + m->n + 1, 1);
-    memcpy(to->content + to->n, "\n\n", 2);
-    memcpy(to->content + to->n + 2, m->content, m->n + 1);
-    to->n += 2 + m->n;
+    if (m->images_count > 0) {
+        to->images = m->images;
+        to->images_count = m->images_count;
+    }
+    if (m->n > 0 || m->images_count == 0) {
+        to->content = mem_resize(to->content, to->n + 2 + m->n + 1, 1);
+        memcpy(to->content + to->n, "\n\n", 2);
+        memcpy(to->content + to->n + 2, m->content, m->n + 1);
+        to->n += 2 + m->n;
+    }
     release_message(m);
 }
 

@@ -3,11 +3,16 @@
 #include <arpa/inet.h>
 #include <curl/curl.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/vis.h"
+#include "llm/http_wait.h"
 
 #ifndef CHATHIST_VERSION
 #define USER_AGENT "chathist"
@@ -15,32 +20,23 @@
 #define USER_AGENT "chathist/" CHATHIST_VERSION
 #endif
 
-/* The most that the lines of an answer's head may hold together, 1xx answers included. */
-#define HEAD_MAX ((size_t)256 << 10)
 /* How long curl_multi_poll waits when no timer of ours runs; libcurl shortens it to its own. */
 #define POLL_MS 60000
-
-/* The headers that are looked for, lower case, in the order of struct http_head. */
-enum { TYPE, LOCATION, RETRY_AFTER, RETRY_AFTER_MS, SHOULD_RETRY, FIELDS };
-static const char *const field_names[FIELDS] = {
-    "content-type", "location", "retry-after", "retry-after-ms", "x-should-retry",
-};
 
 struct transfer {
     CURL *easy;
     const struct http_limits *limits;
     const struct http_sink *sink;
     struct err *e;
-    struct buf where; /* host:port */
-    struct buf fields[FIELDS];
-    size_t head_bytes;
-    int status;      /* once the head was handed on */
-    bool stopped;    /* by the sink, or by a bound; *e says why */
-    bool connected;  /* the connection stands */
-    bool any_body;   /* a piece of the answer came */
-    int64_t started; /* clock_ticks */
-    int64_t active;  /* when a piece last went or came */
-    curl_off_t uploaded;
+    struct buf where; /* host:port, and the proxy before it */
+    size_t origin;    /* how much of that is host:port */
+    unsigned port;
+    struct http_head_reader head;
+    struct http_timer timer;
+    int status;     /* once the head was handed on */
+    bool stopped;   /* by the sink, or by a bound; *e says why */
+    bool connected; /* the connection stands */
+    bool any_body;  /* a piece of the answer came */
     char reason[CURL_ERROR_SIZE];
 };
 
@@ -163,89 +159,32 @@ bool http_is_loopback(const char *url)
 
 /* ---- what libcurl calls ---- */
 
-static void note_activity(struct transfer *x)
-{
-    x->active = clock_ticks();
-}
-
-/* `Text/Event-Stream; charset=x` becomes `text/event-stream`. */
-static void reduce_media_type(struct buf *type)
-{
-    struct str rest = buf_str(type);
-    struct str media = str_trim(str_cut(&rest, ';'));
-    size_t skipped = type->len > 0 ? (size_t)(media.p - type->data) : 0;
-
-    buf_truncate(type, skipped + media.n);
-    buf_consume(type, skipped);
-    for (size_t i = 0; i < type->len; i++)
-        if (type->data[i] >= 'A' && type->data[i] <= 'Z')
-            type->data[i] = (char)(type->data[i] - 'A' + 'a');
-}
-
-static void clear_fields(struct transfer *x)
-{
-    for (int i = 0; i < FIELDS; i++)
-        buf_clear(&x->fields[i]);
-}
-
 static int end_of_head(struct transfer *x)
 {
+    struct http_head head;
     long status = 0;
 
     curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
-    if (status >= 100 && status < 200) {
-        clear_fields(x);
+    if (!http_head_get(&x->head, (int)status, &head))
         return 0;
-    }
-    x->status = (int)status;
-    reduce_media_type(&x->fields[TYPE]);
-
-    struct http_head head = {
-        .status = x->status,
-        .media_type = buf_c(&x->fields[TYPE]),
-        .location = buf_c(&x->fields[LOCATION]),
-        .retry_after = buf_c(&x->fields[RETRY_AFTER]),
-        .retry_after_ms = buf_c(&x->fields[RETRY_AFTER_MS]),
-        .should_retry = buf_c(&x->fields[SHOULD_RETRY]),
-    };
-
+    x->status = head.status;
+    http_timer_head(&x->timer, clock_ticks());
     return x->sink->head(x->sink->arg, &head, x->e);
-}
-
-static void keep_field(struct transfer *x, struct str line)
-{
-    struct str value = line;
-    struct str name = str_cut(&value, ':');
-
-    for (int i = 0; i < FIELDS; i++)
-        if (name.n == strlen(field_names[i]) && curl_strnequal(name.p, field_names[i], name.n)) {
-            buf_clear(&x->fields[i]);
-            buf_add_str(&x->fields[i], str_trim(value));
-        }
 }
 
 /* One line of a head, or of the trailer behind a chunked body. */
 static size_t on_header(char *p, size_t size, size_t n, void *arg)
 {
     struct transfer *x = arg;
-    struct str line = str_trim((struct str){p, size * n});
+    enum http_head_state state = http_head_take(&x->head, (struct str){p, size * n});
 
-    note_activity(x);
-    x->head_bytes += size * n;
-    if (x->head_bytes > HEAD_MAX) {
+    if (state == HTTP_HEAD_TOO_LONG) {
         x->stopped = true;
         err_set(x->e, ERR_NETWORK, "no answer from '%s': its headers are longer than %zu KiB",
-                buf_c(&x->where), HEAD_MAX >> 10);
-        return 0;
-    }
-    if (x->status != 0)
-        return n;
-    if (str_starts(line, STR("HTTP/")))
-        clear_fields(x);
-    else if (line.n > 0)
-        keep_field(x, line);
-    else
+                buf_c(&x->where), HTTP_HEAD_MAX >> 10);
+    } else if (state == HTTP_HEAD_ENDS && x->status == 0) {
         x->stopped = end_of_head(x) != 0;
+    }
     return x->stopped ? 0 : n;
 }
 
@@ -253,26 +192,55 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
 {
     struct transfer *x = arg;
 
-    x->any_body = x->any_body || size * n > 0;
-    if (size * n > 0)
-        x->stopped = x->sink->body(x->sink->arg, (struct str){p, size * n}, x->e) != 0;
+    if (size * n == 0)
+        return n;
+    x->any_body = true;
+    x->stopped = x->sink->body(x->sink->arg, (struct str){p, size * n}, x->e) != 0;
     /* After the sink: what a slow reader of our output takes is not the server's silence. */
-    note_activity(x);
+    http_timer_body(&x->timer, clock_ticks());
     return x->stopped ? 0 : n;
 }
 
-static int on_progress(void *arg, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
-                       curl_off_t up)
+/* Adds the numeric address, and its port in *port. */
+static bool add_address(struct buf *out, const struct curl_sockaddr *a, unsigned *port)
+{
+    char host[INET6_ADDRSTRLEN] = "";
+    struct sockaddr_in6 v6;
+    struct sockaddr_in v4;
+
+    if (a->family == AF_INET) {
+        memcpy(&v4, &a->addr, sizeof v4);
+        *port = ntohs(v4.sin_port);
+        inet_ntop(AF_INET, &v4.sin_addr, host, sizeof host);
+        buf_addf(out, "%s:%u", host, *port);
+    } else if (a->family == AF_INET6) {
+        memcpy(&v6, &a->addr, sizeof v6);
+        *port = ntohs(v6.sin6_port);
+        inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof host);
+        buf_addf(out, "[%s]:%u", host, *port);
+    }
+    return host[0] != '\0';
+}
+
+/* Before libcurl 8.7 nothing tells whether a proxy is used, and never which one: it is what another
+ * port than the server's is connected to. */
+static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
     struct transfer *x = arg;
+    struct buf address = BUF_INIT(BUF_SMALL);
+    unsigned port = 0;
 
-    (void)down_all;
-    (void)down;
-    (void)up_all;
-    if (up != x->uploaded)
-        note_activity(x);
-    x->uploaded = up;
-    return 0;
+    (void)purpose;
+    buf_truncate(&x->where, x->origin);
+    if (add_address(&address, a, &port) && port != x->port)
+        buf_addf(&x->where, "' through proxy '%s", buf_c(&address));
+    buf_release(&address);
+
+    curl_socket_t fd = socket(a->family, a->socktype, a->protocol);
+
+    if (fd >= 0)
+        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return fd;
 }
 
 /* ---- the exchange ---- */
@@ -288,6 +256,14 @@ static void set_protocols(CURL *h)
     /* A name server that is silent must not hold up the end of an exchange that was given up. */
     curl_easy_setopt(h, CURLOPT_QUICK_EXIT, 1L);
 #endif
+}
+
+static void set_trust(CURL *h, const struct http_limits *limits)
+{
+    if (limits->ca_file)
+        curl_easy_setopt(h, CURLOPT_CAINFO, limits->ca_file);
+    if (limits->ca_dir)
+        curl_easy_setopt(h, CURLOPT_CAPATH, limits->ca_dir);
 }
 
 static void configure(struct transfer *x, const struct http_request *r, struct curl_slist *headers)
@@ -306,6 +282,7 @@ static void configure(struct transfer *x, const struct http_request *r, struct c
         curl_easy_setopt(h, CURLOPT_POSTFIELDS, buf_c(&r->body));
     }
     set_protocols(h);
+    set_trust(h, x->limits);
     curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(h, CURLOPT_TCP_KEEPALIVE, 1L);
@@ -316,27 +293,17 @@ static void configure(struct transfer *x, const struct http_request *r, struct c
     /* libcurl's own timer, because it shares the time among the addresses of a name; 0 would be
      * its default of five minutes. */
     curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, connect_ms > 0 ? connect_ms : (long)INT32_MAX);
+    curl_easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, on_socket);
+    curl_easy_setopt(h, CURLOPT_OPENSOCKETDATA, x);
     curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(h, CURLOPT_HEADERDATA, x);
     curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(h, CURLOPT_WRITEDATA, x);
-    curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, on_progress);
-    curl_easy_setopt(h, CURLOPT_XFERINFODATA, x);
-    curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
 }
 
 static bool is_success(int status)
 {
     return status >= 200 && status < 300;
-}
-
-/* `10 s`, `250 ms` */
-static void add_span(struct buf *out, long ms)
-{
-    if (ms % 1000 == 0)
-        buf_addf(out, "%ld s", ms / 1000);
-    else
-        buf_addf(out, "%ld ms", ms);
 }
 
 /* What became of the exchange, with the reason behind it. */
@@ -352,13 +319,12 @@ static int broke_off(struct transfer *x, const char *reason)
                    buf_c(&x->where), reason);
 }
 
-static int timed_out(struct transfer *x, const char *which, long ms)
+/* The limit that holds ran out. */
+static int timed_out(struct transfer *x)
 {
     struct buf reason = BUF_INIT(BUF_SMALL);
 
-    buf_add_c(&reason, x->connected ? "nothing came within " : "no connection within ");
-    add_span(&reason, ms);
-    buf_addf(&reason, " (%s time-out)", which);
+    http_timer_add_reason(&x->timer, &reason);
     /* A head alone is no answer that could be kept. */
     if (!x->any_body && is_success(x->status))
         x->status = 0;
@@ -369,32 +335,38 @@ static int timed_out(struct transfer *x, const char *which, long ms)
     return -1;
 }
 
-static void note_connection(struct transfer *x)
+/* What libcurl calls nobody for: the connection stands, and how much has been sent. */
+static void note_progress(struct transfer *x)
 {
-    curl_off_t us = 0;
+    curl_off_t us = 0, sent = 0;
 
     if (!x->connected && curl_easy_getinfo(x->easy, CURLINFO_PRETRANSFER_TIME_T, &us) == CURLE_OK &&
         us > 0) {
         x->connected = true;
-        note_activity(x);
+        http_timer_connected(&x->timer, clock_ticks());
     }
+    if (x->timer.phase == HTTP_SENDING &&
+        curl_easy_getinfo(x->easy, CURLINFO_SIZE_UPLOAD_T, &sent) == CURLE_OK)
+        http_timer_sent(&x->timer, (uint64_t)sent, clock_ticks());
 }
 
 /* libcurl is done. */
 static int conclude(struct transfer *x, CURLcode code)
 {
-    long connect_ms = x->limits->connect_ms, os_errno = 0;
     struct buf reason = BUF_INIT(BUF_SMALL);
+    long os_errno = 0;
 
-    note_connection(x);
+    note_progress(x);
     curl_easy_getinfo(x->easy, CURLINFO_OS_ERRNO, &os_errno);
     if (code == CURLE_OK && x->status != 0)
         return 0;
-    if (code == CURLE_OPERATION_TIMEDOUT && !x->connected && connect_ms > 0 &&
-        clock_ticks() - x->started >= connect_ms - 1)
-        return timed_out(x, "connect", connect_ms);
+    if (code == CURLE_OPERATION_TIMEDOUT && !x->connected &&
+        http_timer_left(&x->timer, clock_ticks(), POLL_MS) <= 1)
+        return timed_out(x);
     if (code == CURLE_OK)
         buf_add_c(&reason, "the connection was closed");
+    else if (code == CURLE_OUT_OF_MEMORY && x->connected && x->status == 0)
+        buf_add_c(&reason, "a line of its headers is too long"); /* for libcurl's own buffer */
     else if (code == CURLE_COULDNT_CONNECT && os_errno != 0)
         buf_add_c(&reason, strerror((int)os_errno));
     else if (code == CURLE_COULDNT_RESOLVE_HOST)
@@ -404,14 +376,6 @@ static int conclude(struct transfer *x, CURLcode code)
     broke_off(x, buf_c(&reason));
     buf_release(&reason);
     return -1;
-}
-
-/* How long the server may still be silent, in milliseconds. */
-static int64_t idle_left(const struct transfer *x)
-{
-    if (!x->connected || x->limits->idle_ms <= 0)
-        return POLL_MS;
-    return x->active + x->limits->idle_ms - clock_ticks();
 }
 
 static int run(struct transfer *x, CURLM *multi)
@@ -432,14 +396,14 @@ static int run(struct transfer *x, CURLM *multi)
 
             return conclude(x, msg ? msg->data.result : CURLE_OK);
         }
-        note_connection(x);
+        note_progress(x);
 
-        int64_t wait = idle_left(x);
+        int64_t wait = x->connected ? http_timer_left(&x->timer, clock_ticks(), POLL_MS) : POLL_MS;
 
         if (wait <= 0)
-            return timed_out(x, "idle", x->limits->idle_ms);
-        failed =
-            curl_multi_poll(multi, &cancel, cancels, (int)(wait < POLL_MS ? wait : POLL_MS), NULL);
+            return timed_out(x);
+        wait = http_tick(x->limits, wait < POLL_MS ? wait : POLL_MS);
+        failed = curl_multi_poll(multi, &cancel, cancels, (int)wait, NULL);
         if (failed)
             return broke_off(x, curl_multi_strerror(failed));
         if (cancels && (cancel.revents & CURL_WAIT_POLLIN))
@@ -470,21 +434,23 @@ static int exchange(struct transfer *x, const struct http_request *r)
 int http_exchange(const struct http_request *r, const struct http_limits *limits,
                   const struct http_sink *sink, struct err *e)
 {
-    struct transfer x = {.limits = limits, .sink = sink, .e = e, .started = clock_ticks()};
+    struct transfer x = {.limits = limits, .sink = sink, .e = e};
     int rc;
 
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return err_set(e, ERR_FAILURE, "cannot start libcurl");
     buf_init(&x.where, BUF_SMALL);
-    for (int i = 0; i < FIELDS; i++)
-        buf_init(&x.fields[i], BUF_SMALL);
-    if (http_origin(buf_c(&r->url), &x.where))
+    http_head_init(&x.head);
+    http_timer_start(&x.timer, limits, r->body.len, clock_ticks());
+    if (http_origin(buf_c(&r->url), &x.where)) {
+        x.origin = x.where.len;
+        x.port = (unsigned)strtoul(strrchr(buf_c(&x.where), ':') + 1, NULL, 10);
         rc = exchange(&x, r);
-    else
+    } else {
         rc = err_set(e, ERR_USAGE, "bad base URL: not of the form http[s]://HOST[:PORT]/PATH");
+    }
     buf_release(&x.where);
-    for (int i = 0; i < FIELDS; i++)
-        buf_release(&x.fields[i]);
+    http_head_release(&x.head);
     curl_global_cleanup();
     return rc;
 }

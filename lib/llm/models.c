@@ -44,7 +44,7 @@ static int fetch(const struct http_request *r, const struct http_limits *limits,
     return http_exchange(r, limits, &sink, e);
 }
 
-static void add_model(struct model_list *l, struct str id)
+void model_list_add(struct model_list *l, struct str id)
 {
     if (id.n == 0)
         return;
@@ -62,7 +62,7 @@ static int read_list(struct model_list *l, struct str body, struct err *e)
         return err_set(e, ERR_BUSY, "the server's list of models is not JSON");
     it = json_iter(json_get(value, "data"));
     while (json_next(&it))
-        add_model(l, json_text(json_get(it.value, "id"), &scratch));
+        model_list_add(l, json_text(json_get(it.value, "id"), &scratch));
     buf_release(&scratch);
     return 0;
 }
@@ -76,7 +76,7 @@ int model_list_load(struct model_list *l, const struct provider *p, const struct
 
     *l = (struct model_list){0};
     if (!p->models) {
-        add_model(l, str_of(p->name));
+        model_list_add(l, str_of(p->name));
         return 0;
     }
     http_request_init(&request);

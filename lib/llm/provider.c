@@ -7,8 +7,17 @@
 #include "llm/provider_openai.h"
 
 static const struct provider *const providers[] = {
-    &provider_openai,   &provider_anthropic, &provider_ollama,
-    &provider_llamacpp, &provider_echo,      NULL,
+    &provider_openai,
+    &provider_anthropic,
+    &provider_openrouter,
+    &provider_groq,
+    &provider_mistral,
+    &provider_deepseek,
+    &provider_gemini,
+    &provider_ollama,
+    &provider_llamacpp,
+    &provider_echo,
+    NULL,
 };
 
 const struct provider *const *provider_all(void)

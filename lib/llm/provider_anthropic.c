@@ -7,6 +7,7 @@
 #include "llm/provider_anthropic_messages.h"
 #include "llm/provider_fault.h"
 #include "llm/provider_wire.h"
+#include "llm/structured.h"
 
 #define API_VERSION "2023-06-01"
 
@@ -31,34 +32,66 @@ static int64_t max_tokens(const char *model)
     return 4096;
 }
 
-static bool has_option(const struct ask *ask, const char *key)
+static struct json_tree *tools_tree(const struct ask *ask)
 {
-    for (size_t i = 0; i < ask->options_count; i++)
-        if (strcmp(ask->options[i].key, key) == 0)
-            return true;
-    return false;
+    struct json_tree *array = json_tree_array();
+
+    for (size_t i = 0; i < ask->tools_count; i++) {
+        const struct tool *tool = ask->tools[i];
+        struct json_tree *t = json_tree_object();
+
+        json_tree_set_text(t, "name", str_of(tool->name));
+        if (*tool->description)
+            json_tree_set_text(t, "description", str_of(tool->description));
+        json_tree_set_raw(t, "input_schema", str_of(tool->parameters));
+        json_tree_push(array, t);
+    }
+    return array;
+}
+
+/* The tools that the model may call. Where there are none, those that it called before are declared
+ * all the same, and not to be called: a request whose messages hold calls or results, and that has
+ * no `tools`, is refused. Takes `called` over. */
+static void set_tools(struct json_tree *t, const struct ask *ask, struct json_tree *called)
+{
+    if (ask->tools_count > 0) {
+        json_tree_set(t, "tools", tools_tree(ask));
+    } else if (called && !wire_has_option(ask, "tools")) {
+        json_tree_set(t, "tools", called);
+        json_tree_set_raw(t, "tool_choice", STR("{\"type\":\"none\"}"));
+        return;
+    }
+    json_tree_free(called);
+}
+
+/* The system prompt, and the schema of the answer where its own field or, if need be, the system
+ * prompt has it. */
+static void set_system(struct json_tree *body, const struct ask *ask)
+{
+    struct buf system = BUF_INIT(2 * BUF_LINE);
+
+    buf_add(&system, ask->context->system, ask->context->system_len);
+    if (ask->schema.p && !wire_has_option(ask, "output_config") &&
+        !structured_set_output_config(body, ask->schema, ask->model))
+        structured_add_instruction(&system, ask->schema);
+    if (str_trim(buf_str(&system)).n > 0)
+        json_tree_set_text(body, "system", buf_str(&system));
+    buf_release(&system);
 }
 
 static int set_body(const struct provider *p, const struct ask *ask, struct http_request *r,
                     struct err *e)
 {
-    struct str system = {ask->context->system, ask->context->system_len};
-    struct json_tree *t, *messages, *tools;
+    struct json_tree *t, *messages, *called;
 
-    if (anthropic_messages(ask->context, p->name, &messages, &tools, e) != 0)
+    if (anthropic_messages(ask->context, p->name, &messages, &called, e) != 0)
         return -1;
     t = json_tree_object();
     json_tree_set_text(t, "model", str_of(ask->model));
     json_tree_set_int(t, "max_tokens", max_tokens(ask->model));
-    if (str_trim(system).n > 0)
-        json_tree_set_text(t, "system", system);
+    set_system(t, ask);
     json_tree_set(t, "messages", messages);
-    if (tools && !has_option(ask, "tools")) {
-        json_tree_set(t, "tools", tools);
-        json_tree_set_raw(t, "tool_choice", STR("{\"type\":\"none\"}"));
-    } else {
-        json_tree_free(tools);
-    }
+    set_tools(t, ask, called);
     json_tree_set_raw(t, "stream", ask->stream ? STR("true") : STR("false"));
     wire_set_options(t, ask);
     json_tree_print(t, false, &r->body);
@@ -78,8 +111,7 @@ static int add_own_headers(const struct ask *ask, struct http_request *r, struct
 static int request(const struct provider *p, const struct ask *ask, struct http_request *r,
                    struct err *e)
 {
-    wire_add_url(r, p, ask, "/v1", "/messages");
-    if (wire_add_headers(ask, r, e) != 0 || add_own_headers(ask, r, e) != 0)
+    if (wire_begin_post(r, p, ask, "/v1", "/messages", e) != 0 || add_own_headers(ask, r, e) != 0)
         return -1;
     return set_body(p, ask, r, e);
 }
@@ -88,10 +120,9 @@ static int request(const struct provider *p, const struct ask *ask, struct http_
 static int models(const struct provider *p, const struct ask *ask, struct http_request *r,
                   struct err *e)
 {
-    wire_add_url(r, p, ask, "/v1", "/models?limit=1000");
-    if (http_add_header(r, "Accept", STR("application/json"), e) != 0)
-        return -1;
-    return add_own_headers(ask, r, e);
+    return wire_begin_get(r, p, ask, "/v1", "/models?limit=1000", e) != 0
+               ? -1
+               : add_own_headers(ask, r, e);
 }
 
 /* ---- the answer ---- */
@@ -133,6 +164,8 @@ static int take_block(struct answer *a, int64_t index, struct str block, struct 
     } else if (str_eq_c(buf_str(&type), "thinking") ||
                str_eq_c(buf_str(&type), "redacted_thinking")) {
         rc = answer_begin_thinking(a, index, block, e);
+        if (rc == 0)
+            rc = answer_add_reasoning(a, json_text(json_get(block, "thinking"), &args));
     }
     buf_release(&type);
     buf_release(&id);
@@ -164,6 +197,8 @@ static int take_thinking(struct answer *a, int64_t index, struct str delta, stru
     json_decode(json_get(delta, "thinking"), &text);
     json_decode(json_get(delta, "signature"), &signature);
     rc = answer_add_thinking(a, index, buf_str(&text), buf_str(&signature), e);
+    if (rc == 0)
+        rc = answer_add_reasoning(a, buf_str(&text));
     buf_release(&text);
     buf_release(&signature);
     return rc;
@@ -208,19 +243,10 @@ static void take_usage(struct answer *a, struct str usage)
                          output > 0 || a->output_tokens < 0 ? output : -1);
 }
 
-/* Stop reasons that chathist(5) has another name for; all others stay as they are. */
-static struct str finish_name(struct str reason)
-{
-    static const char *const names[][2] = {
-        {"end_turn", "stop"},       {"stop_sequence", "stop"},     {"max_tokens", "length"},
-        {"tool_use", "tool_calls"}, {"refusal", "content_filter"},
-    };
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (str_eq_c(reason, names[i][0]))
-            return str_of(names[i][1]);
-    return reason;
-}
+static const struct wire_name finish_names[] = {
+    {"end_turn", "stop"},       {"stop_sequence", "stop"},     {"max_tokens", "length"},
+    {"tool_use", "tool_calls"}, {"refusal", "content_filter"}, {NULL, NULL},
+};
 
 static void take_stop(struct answer *a, struct str stop_reason)
 {
@@ -229,7 +255,7 @@ static void take_stop(struct answer *a, struct str stop_reason)
 
     if (reason.n > 0) {
         a->refused = a->refused || str_eq_c(reason, "refusal");
-        answer_set_finish(a, finish_name(reason));
+        answer_set_finish(a, wire_finish(reason, finish_names));
         a->finished = true;
     }
     buf_release(&scratch);
@@ -322,6 +348,7 @@ const struct provider provider_anthropic = {
     .base_url = "https://api.anthropic.com",
     .needs_key = true,
     .key_variable = "ANTHROPIC_API_KEY",
+    .retry_after_max = 60000,
     .base_variable = "ANTHROPIC_BASE_URL",
     .request = request,
     .models = models,

@@ -111,6 +111,21 @@ static void add_text(struct composer *c, enum role role, struct str text)
         open_blocks(c);
 }
 
+/* Images stand before the text that is about them ("Vision": image-then-text works best). */
+static void add_images(struct composer *c, const struct context_message *m)
+{
+    if (m->images_count > 0)
+        take_turn(c, m->role);
+    for (size_t i = 0; i < m->images_count; i++) {
+        struct json_tree *block = block_of("image"), *source = block_of("base64");
+
+        json_tree_set_text(source, "media_type", str_of(m->images[i].type));
+        json_tree_set_text(source, "data", str_of(m->images[i].base64));
+        json_tree_set(block, "source", source);
+        json_tree_push(open_blocks(c), block);
+    }
+}
+
 /* Letters, digits, `_` and `-` are accepted in ids and names. */
 static void add_accepted(struct buf *out, struct str text)
 {
@@ -238,7 +253,7 @@ static void add_result(struct composer *c, const struct context_message *m)
     buf_consume(&c->waiting, id.n + 1);
 }
 
-static int compose(struct composer *c, struct err *e)
+static void compose(struct composer *c)
 {
     for (size_t i = 0; i < c->context->count; i++) {
         const struct context_message *m = &c->context->at[i];
@@ -247,30 +262,47 @@ static int compose(struct composer *c, struct err *e)
             add_result(c, m);
         else if (m->tool_calls)
             add_calls(c, i);
-        else
+        else {
+            add_images(c, m);
             add_text(c, m->role, (struct str){m->content, m->n});
+        }
     }
     end_message(c);
-    if (c->role && strcmp(c->role, "user") == 0)
-        return 0;
-    return err_set(e, ERR_USAGE, "the conversation does not end with a prompt");
+}
+
+/* Gives the arrays away. */
+static void take(struct composer *c, struct json_tree **messages, struct json_tree **tools)
+{
+    *messages = c->messages;
+    c->messages = NULL;
+    *tools = c->calls > 0 ? c->tools : NULL;
+    if (*tools)
+        c->tools = NULL;
 }
 
 int anthropic_messages(const struct context *context, const char *provider,
                        struct json_tree **messages, struct json_tree **tools, struct err *e)
 {
     struct composer c;
-    int rc;
+    int rc = 0;
 
     compose_init(&c, provider, context);
-    rc = compose(&c, e);
-    if (rc == 0) {
-        *messages = c.messages;
-        c.messages = NULL;
-        *tools = c.calls > 0 ? c.tools : NULL;
-        if (*tools)
-            c.tools = NULL;
-    }
+    compose(&c);
+    if (c.role && strcmp(c.role, "user") == 0)
+        take(&c, messages, tools);
+    else
+        rc = err_set(e, ERR_USAGE, "the conversation does not end with a prompt");
     compose_release(&c);
     return rc;
+}
+
+void anthropic_conversation(const struct context *context, const char *provider,
+                            struct json_tree **messages, struct json_tree **tools)
+{
+    struct composer c;
+
+    compose_init(&c, provider, context);
+    compose(&c);
+    take(&c, messages, tools);
+    compose_release(&c);
 }

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "base/io.h"
 #include "base/json.h"
 #include "base/json_tree.h"
 #include "base/utf8.h"
+#include "llm/http_wait.h"
 #include "llm/provider_fault.h"
 
 /* A long answer comes in this many deltas at most, however many words it has. */
@@ -71,11 +71,27 @@ static struct json_tree *message_tree(const struct context_message *m)
 
     json_tree_set_text(t, "role", str_of(role_name(m->role)));
     json_tree_set_text(t, "content", (struct str){m->content, m->n});
+    if (m->images_count > 0)
+        json_tree_set_int(t, "images", (int64_t)m->images_count);
     if (m->tool_calls)
         json_tree_set_raw(t, "tool_calls", str_of(m->tool_calls));
     if (m->tool_call_id)
         json_tree_set_text(t, "tool_call_id", str_of(m->tool_call_id));
     return t;
+}
+
+/* The names of the tools that it could call, which it never does. */
+static struct json_tree *tools_tree(const struct ask *ask)
+{
+    struct json_tree *array = json_tree_array();
+
+    for (size_t i = 0; i < ask->tools_count; i++) {
+        struct json_tree *t = json_tree_object();
+
+        json_tree_set_text(t, "name", str_of(ask->tools[i]->name));
+        json_tree_push(array, t);
+    }
+    return array;
 }
 
 /* What a dry run shows; nobody reads it. */
@@ -97,6 +113,8 @@ static int request(const struct provider *p, const struct ask *ask, struct http_
     for (size_t i = 0; i < c->count; i++)
         json_tree_push(messages, message_tree(&c->at[i]));
     json_tree_set(t, "messages", messages);
+    if (ask->tools_count > 0)
+        json_tree_set(t, "tools", tools_tree(ask));
     json_tree_set_raw(t, "stream", ask->stream ? STR("true") : STR("false"));
     for (size_t i = 0; i < ask->options_count; i++)
         json_tree_set_raw(t, ask->options[i].key, str_trim(ask->options[i].value));
@@ -123,12 +141,19 @@ static int64_t count_words(struct str s)
 
 static void add_text(struct buf *out, const struct context *c)
 {
+    size_t images = 0;
+
     for (size_t i = c->count; i-- > 0;)
         if (c->at[i].role == ROLE_USER) {
             buf_add(out, c->at[i].content, c->at[i].n);
             break;
         }
-    buf_addf(out, "\n[%zu message%s]", c->count, c->count == 1 ? "" : "s");
+    for (size_t i = 0; i < c->count; i++)
+        images += c->at[i].images_count;
+    buf_addf(out, "\n[%zu message%s", c->count, c->count == 1 ? "" : "s");
+    if (images > 0)
+        buf_addf(out, ", %zu image%s", images, images == 1 ? "" : "s");
+    buf_add_byte(out, ']');
 }
 
 /* The end of the object that is open in out: finish reason and usage. */
@@ -162,7 +187,7 @@ static struct str next_delta(struct str *rest, size_t least)
 /* Waits, but not longer than until the user has had enough. */
 static int pause_ms(const struct ask *ask, int64_t ms, struct err *e)
 {
-    int cancelled = io_wait(ask->limits.cancel_fd, ms);
+    int cancelled = http_wait(&ask->limits, ms);
 
     if (cancelled > 0)
         return err_set(e, ERR_SIGNAL, "interrupted");

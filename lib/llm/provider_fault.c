@@ -51,9 +51,18 @@ static bool text_is(struct str value, const char *text)
     return is;
 }
 
+bool fault_in(struct str error, struct str object)
+{
+    return is_truthy(error) || text_is(object, "error");
+}
+
 bool fault_reported(struct str value)
 {
-    return is_truthy(json_get(value, "error")) || text_is(json_get(value, "object"), "error");
+    static const char *const keys[] = {"error", "object"};
+    struct str found[2];
+
+    json_pick(value, keys, found, 2);
+    return fault_in(found[0], found[1]);
 }
 
 /* A code is a number, or a text that may be one. */

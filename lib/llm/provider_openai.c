@@ -5,79 +5,51 @@
 #include "base/json.h"
 #include "base/json_tree.h"
 #include "llm/provider_fault.h"
+#include "llm/provider_openai_messages.h"
 #include "llm/provider_wire.h"
+#include "llm/structured.h"
 
 /* ---- the request ---- */
 
-/* Calls in OpenAI's form: {"id","type":"function","function":{"name","arguments"}}, the arguments
- * being JSON in a string; what the model once wrote as invalid JSON goes back as it was. */
-static struct json_tree *calls_tree(struct str calls)
+/* A tool without parameters still names their schema: Gemini and Mistral want the member. */
+static struct json_tree *tools_tree(const struct ask *ask)
 {
     struct json_tree *array = json_tree_array();
-    struct buf args = BUF_INIT(BUF_LINE);
 
-    for (struct json_iter it = json_iter(calls); json_next(&it);) {
-        struct json_tree *call = json_tree_object();
+    for (size_t i = 0; i < ask->tools_count; i++) {
+        const struct tool *tool = ask->tools[i];
         struct json_tree *function = json_tree_object();
-        struct str raw = json_get(it.value, "args");
-
-        buf_clear(&args);
-        if (!json_decode(raw, &args))
-            buf_add_str(&args, raw);
-        json_tree_set_raw(function, "name", json_get(it.value, "name"));
-        json_tree_set_text(function, "arguments", buf_str(&args));
-        json_tree_set_raw(call, "id", json_get(it.value, "id"));
-        json_tree_set_text(call, "type", STR("function"));
-        json_tree_set(call, "function", function);
-        json_tree_push(array, call);
-    }
-    buf_release(&args);
-    return array;
-}
-
-static struct json_tree *message_tree(const struct context_message *m)
-{
-    struct json_tree *t = json_tree_object();
-
-    json_tree_set_text(t, "role", str_of(role_name(m->role)));
-    if (m->tool_call_id)
-        json_tree_set_text(t, "tool_call_id", str_of(m->tool_call_id));
-    if (m->tool_calls && m->n == 0)
-        json_tree_set_raw(t, "content", STR("null"));
-    else
-        json_tree_set_text(t, "content", (struct str){m->content, m->n});
-    if (m->tool_calls)
-        json_tree_set(t, "tool_calls", calls_tree(str_of(m->tool_calls)));
-    return t;
-}
-
-static struct json_tree *messages_tree(const struct context *c)
-{
-    struct json_tree *array = json_tree_array();
-
-    if (c->system) {
         struct json_tree *t = json_tree_object();
 
-        json_tree_set_text(t, "role", STR("system"));
-        json_tree_set_text(t, "content", (struct str){c->system, c->system_len});
+        json_tree_set_text(function, "name", str_of(tool->name));
+        if (*tool->description)
+            json_tree_set_text(function, "description", str_of(tool->description));
+        json_tree_set_raw(function, "parameters", str_of(tool->parameters));
+        json_tree_set_text(t, "type", STR("function"));
+        json_tree_set(t, "function", function);
         json_tree_push(array, t);
     }
-    for (size_t i = 0; i < c->count; i++)
-        json_tree_push(array, message_tree(&c->at[i]));
     return array;
 }
 
-static struct json_tree *body_tree(const struct ask *ask)
+static void set_body(const struct provider *p, const struct ask *ask, bool usage,
+                     struct http_request *r)
 {
     struct json_tree *t = json_tree_object();
 
     json_tree_set_text(t, "model", str_of(ask->model));
-    json_tree_set(t, "messages", messages_tree(ask->context));
+    json_tree_set(t, "messages", openai_messages(ask->context, p->name));
+    if (ask->tools_count > 0)
+        json_tree_set(t, "tools", tools_tree(ask));
     json_tree_set_raw(t, "stream", ask->stream ? STR("true") : STR("false"));
-    if (ask->stream)
+    if (usage)
         json_tree_set_raw(t, "stream_options", STR("{\"include_usage\":true}"));
+    if (ask->schema.p)
+        structured_set_response_format(t, ask->schema);
     wire_set_options(t, ask);
-    return t;
+    buf_clear(&r->body);
+    json_tree_print(t, false, &r->body);
+    json_tree_free(t);
 }
 
 static int add_key(const struct ask *ask, struct http_request *r, struct err *e)
@@ -97,37 +69,74 @@ static int add_key(const struct ask *ask, struct http_request *r, struct err *e)
 static int request(const struct provider *p, const struct ask *ask, struct http_request *r,
                    struct err *e)
 {
-    struct json_tree *body;
-
-    wire_add_url(r, p, ask, "", "/chat/completions");
-    if (wire_add_headers(ask, r, e) != 0 || add_key(ask, r, e) != 0)
+    if (wire_begin_post(r, p, ask, "", "/chat/completions", e) != 0 || add_key(ask, r, e) != 0)
         return -1;
-    body = body_tree(ask);
-    json_tree_print(body, false, &r->body);
-    json_tree_free(body);
+    set_body(p, ask, ask->stream && !p->usage_unasked, r);
     return 0;
+}
+
+/* Servers that do not know stream_options name it when they refuse it: HTTP 400 (OpenAI's own
+ * wording, Azure, gateways) or 422 (pydantic). What the user asked for is not taken away. */
+static bool lessen(const struct provider *p, const struct ask *ask, int status, struct str body,
+                   struct http_request *r)
+{
+    if ((status != 400 && status != 422) || !ask->stream || p->usage_unasked ||
+        wire_has_option(ask, "stream_options") || !str_find(body, STR("stream_options")))
+        return false;
+    set_body(p, ask, false, r);
+    return true;
 }
 
 static int models(const struct provider *p, const struct ask *ask, struct http_request *r,
                   struct err *e)
 {
-    wire_add_url(r, p, ask, "", "/models");
-    if (http_add_header(r, "Accept", STR("application/json"), e) != 0)
-        return -1;
-    return add_key(ask, r, e);
+    return wire_begin_get(r, p, ask, "", "/models", e) != 0 ? -1 : add_key(ask, r, e);
 }
 
 /* ---- the answer: what a stream's chunks and a whole answer have in common ---- */
 
-/* Text, or the text parts of an array of content parts. */
+/* Reasoning: a text, or an array of parts (OpenRouter's reasoning_details, Mistral's thinking). */
+static int take_thought(struct answer *a, struct str thought, bool *any)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str text = json_text(thought, &scratch);
+    int rc = answer_add_reasoning(a, text);
+
+    *any = text.n > 0;
+    for (struct json_iter it = json_iter(thought); rc == 0 && !it.object && json_next(&it);) {
+        text = json_text(json_get(it.value, "text"), &scratch);
+        if (text.n == 0)
+            text = json_text(json_get(it.value, "summary"), &scratch);
+        *any = *any || text.n > 0;
+        rc = answer_add_reasoning(a, text);
+    }
+    buf_release(&scratch);
+    return rc;
+}
+
+/* The first that holds any of it: the same text can stand in several members. */
+static int take_reasoning(struct answer *a, const struct str *thoughts, size_t count)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < count && !any; i++)
+        if (take_thought(a, thoughts[i], &any) != 0)
+            return -1;
+    return 0;
+}
+
+/* Text, or the text parts of an array of content parts; Mistral's thinking is another one. */
 static int take_content(struct answer *a, struct str content, struct err *e)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     int rc = answer_add_text(a, json_text(content, &scratch), e);
+    bool any;
 
-    if (json_type(content) == JSON_ARRAY)
-        for (struct json_iter it = json_iter(content); rc == 0 && json_next(&it);)
+    for (struct json_iter it = json_iter(content); rc == 0 && !it.object && json_next(&it);) {
+        rc = take_thought(a, json_get(it.value, "thinking"), &any);
+        if (rc == 0)
             rc = answer_add_text(a, json_text(json_get(it.value, "text"), &scratch), e);
+    }
     buf_release(&scratch);
     return rc;
 }
@@ -175,40 +184,46 @@ static int take_calls(struct answer *a, struct str calls, struct err *e)
             continue;
         json_int(json_get(it.value, "index"), &index);
         rc = take_function(a, index, json_get(it.value, "id"), json_get(it.value, "function"), e);
+        if (rc == 0)
+            rc = answer_add_call_extra(a, index, json_get(it.value, "extra_content"), e);
     }
     return rc;
 }
 
-/* A delta, or the message of a whole answer. `reasoning_content` (llama.cpp, vLLM, DeepSeek) and
- * `reasoning` (Ollama, OpenRouter) are no part of the answer. */
+/* A delta, or the message of a whole answer. */
 static int take_message(struct answer *a, struct str message, struct err *e)
 {
-    struct str function = json_get(message, "function_call"); /* before tool_calls, in 2023 */
+    enum { CONTENT, REFUSAL, CALLS, FUNCTION, THOUGHT, COUNT = THOUGHT + 3 };
+    static const char *const keys[COUNT] = {
+        "content",           "refusal",
+        "tool_calls",        "function_call", /* the last: before tool_calls, 2023 */
+        "reasoning_content",                  /* llama.cpp, vLLM, DeepSeek */
+        "reasoning",                          /* Ollama, Groq, OpenRouter */
+        "reasoning_details",                  /* OpenRouter */
+    };
+    struct str got[COUNT];
 
-    if (take_content(a, json_get(message, "content"), e) != 0 ||
-        take_refusal(a, json_get(message, "refusal"), e) != 0 ||
-        take_calls(a, json_get(message, "tool_calls"), e) != 0)
+    json_pick(message, keys, got, COUNT);
+    if (take_reasoning(a, &got[THOUGHT], COUNT - THOUGHT) != 0 ||
+        take_content(a, got[CONTENT], e) != 0 || take_refusal(a, got[REFUSAL], e) != 0 ||
+        take_calls(a, got[CALLS], e) != 0)
         return -1;
-    if (json_type(function) == JSON_OBJECT)
-        return take_function(a, 0, STR_NONE, function, e);
+    if (json_type(got[FUNCTION]) == JSON_OBJECT)
+        return take_function(a, 0, STR_NONE, got[FUNCTION], e);
     return 0;
 }
 
-/* Names of finish reasons that mean one of chathist(5)'s; all others stay as they are. */
-static struct str finish_name(struct str reason)
-{
-    static const char *const names[][2] = {
-        {"function_call", "tool_calls"}, {"eos", "stop"},
-        {"eos_token", "stop"},           {"end_turn", "stop"},
-        {"stop_sequence", "stop"},       {"max_tokens", "length"},
-        {"model_length", "length"},      {"tool_use", "tool_calls"},
-    };
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (str_eq_c(reason, names[i][0]))
-            return str_of(names[i][1]);
-    return reason;
-}
+static const struct wire_name finish_names[] = {
+    {"function_call", "tool_calls"},
+    {"eos", "stop"},
+    {"eos_token", "stop"},
+    {"end_turn", "stop"},
+    {"stop_sequence", "stop"},
+    {"max_tokens", "length"},
+    {"model_length", "length"},
+    {"tool_use", "tool_calls"},
+    {NULL, NULL},
+};
 
 /* An empty reason, which some gateways send until the end, is none. */
 static void take_finish(struct answer *a, struct str finish)
@@ -217,7 +232,8 @@ static void take_finish(struct answer *a, struct str finish)
     struct str reason = json_text(finish, &scratch);
 
     if (reason.n > 0) {
-        answer_set_finish(a, a->refused ? STR("content_filter") : finish_name(reason));
+        answer_set_finish(a,
+                          a->refused ? STR("content_filter") : wire_finish(reason, finish_names));
         a->finished = true;
     }
     buf_release(&scratch);
@@ -232,43 +248,57 @@ static void take_usage(struct answer *a, struct str usage)
     answer_set_usage(a, input, output);
 }
 
+/* The members of a choice that are read, in one pass: each token comes through here. */
+enum choice_member { DELTA, MESSAGE, FINISH, INDEX, FAULT, FAULT_OBJECT, CHOICE_MEMBERS };
+
 /* The choice of index 0, or the first one that does not tell; STR_NONE when there is none. */
-static struct str first_choice(struct str choices)
+static struct str first_choice(struct str choices, struct str got[CHOICE_MEMBERS])
 {
+    static const char *const keys[CHOICE_MEMBERS] = {
+        [DELTA] = "delta", [MESSAGE] = "message", [FINISH] = "finish_reason",
+        [INDEX] = "index", [FAULT] = "error",     [FAULT_OBJECT] = "object",
+    };
+
     for (struct json_iter it = json_iter(choices); json_next(&it);) {
         int64_t index = 0;
 
-        json_int(json_get(it.value, "index"), &index);
+        json_pick(it.value, keys, got, CHOICE_MEMBERS);
+        json_int(got[INDEX], &index);
         if (index == 0 && json_type(it.value) == JSON_OBJECT)
             return it.value;
     }
+    json_pick(STR_NONE, keys, got, CHOICE_MEMBERS);
     return STR_NONE;
 }
 
-/* A chunk or a whole answer. OpenRouter reports errors in a choice too. */
-static int take_object(struct answer *a, struct str object, struct err *e)
+/* A chunk or a whole answer. OpenRouter reports errors in a choice too. *any: it has a choice. */
+static int take_object(struct answer *a, struct str object, bool *any, struct err *e)
 {
-    struct str choice, delta;
+    enum { ERROR, OBJECT, CHOICES, MODEL, USAGE, COUNT };
+    static const char *const keys[COUNT] = {"error", "object", "choices", "model", "usage"};
+    struct str outer[COUNT], inner[CHOICE_MEMBERS], choice;
 
-    if (fault_reported(object))
+    json_pick(object, keys, outer, COUNT);
+    if (fault_in(outer[ERROR], outer[OBJECT]))
         return fault_set_reported(e, object);
-    choice = first_choice(json_get(object, "choices"));
-    wire_take_model(a, json_get(object, "model"));
-    take_usage(a, json_get(object, "usage"));
-    delta = json_get(choice, "delta");
-    if (json_type(delta) != JSON_OBJECT)
-        delta = json_get(choice, "message");
-    if (take_message(a, delta, e) != 0)
+    choice = first_choice(outer[CHOICES], inner);
+    *any = choice.n > 0;
+    wire_take_model(a, outer[MODEL]);
+    take_usage(a, outer[USAGE]);
+    if (json_type(inner[DELTA]) != JSON_OBJECT)
+        inner[DELTA] = inner[MESSAGE];
+    if (take_message(a, inner[DELTA], e) != 0)
         return -1;
-    if (fault_reported(choice))
+    if (fault_in(inner[FAULT], inner[FAULT_OBJECT]))
         return fault_set_reported(e, choice);
-    take_finish(a, json_get(choice, "finish_reason"));
+    take_finish(a, inner[FINISH]);
     return 0;
 }
 
 static int take_event(struct answer *a, struct str event, struct str data, struct err *e)
 {
     struct str value;
+    bool any;
 
     if (str_starts(data, STR("[DONE]"))) {
         a->finished = true;
@@ -280,23 +310,37 @@ static int take_event(struct answer *a, struct str event, struct str data, struc
         return -1;
     if (str_eq_c(event, "error"))
         return fault_set_reported(e, value);
-    return take_object(a, value, e);
+    return take_object(a, value, &any, e);
 }
 
 static int take_whole(struct answer *a, struct str body, struct err *e)
 {
     struct str value;
+    bool any = false;
 
     if (wire_parse_whole(body, &value, e) != 0)
         return -1;
     if (json_type(value) == JSON_ARRAY)
         value = json_at(value, 0);
-    if (take_object(a, value, e) != 0)
+    if (take_object(a, value, &any, e) != 0)
         return -1;
-    if (first_choice(json_get(value, "choices")).n == 0)
+    if (!any)
         return wire_unusable(e, ERR_BUSY, "the server's answer is none", str_trim(body));
     a->finished = true;
     return 0;
+}
+
+/* DeepSeek wants to see again what it thought before it called tools. */
+static int take_event_thinking(struct answer *a, struct str event, struct str data, struct err *e)
+{
+    a->keep_reasoning = true;
+    return take_event(a, event, data, e);
+}
+
+static int take_whole_thinking(struct answer *a, struct str body, struct err *e)
+{
+    a->keep_reasoning = true;
+    return take_whole(a, body, e);
 }
 
 static int failure(int status, struct str body, struct err *e)
@@ -306,10 +350,19 @@ static int failure(int status, struct str body, struct err *e)
 
 /* ---- the servers ---- */
 
-/* They differ in their place and their key alone. */
+/* They differ in their place and their key alone. Of those with a key, the base URL and the variable
+ * are what the service documents (November 2026):
+ *
+ *     openai      platform.openai.com/docs/api-reference
+ *     openrouter  openrouter.ai/docs/quickstart
+ *     groq        console.groq.com/docs/openai
+ *     mistral     docs.mistral.ai/api; the variable is that of its client
+ *     deepseek    api-docs.deepseek.com
+ *     gemini      ai.google.dev/gemini-api/docs/openai and …/docs/api-key
+ */
 #define COMPATIBLE                                                                                 \
-    .request = request, .models = models, .event = take_event, .whole = take_whole,                \
-    .failure = failure
+    .request = request, .lessen = lessen, .models = models, .event = take_event,                   \
+    .whole = take_whole, .failure = failure
 
 const struct provider provider_openai = {
     .name = "openai",
@@ -317,6 +370,52 @@ const struct provider provider_openai = {
     .needs_key = true,
     .key_variable = "OPENAI_API_KEY",
     .base_variable = "OPENAI_BASE_URL",
+    COMPATIBLE,
+};
+
+const struct provider provider_openrouter = {
+    .name = "openrouter",
+    .base_url = "https://openrouter.ai/api/v1",
+    .needs_key = true,
+    .key_variable = "OPENROUTER_API_KEY",
+    COMPATIBLE,
+};
+
+const struct provider provider_groq = {
+    .name = "groq",
+    .base_url = "https://api.groq.com/openai/v1",
+    .needs_key = true,
+    .key_variable = "GROQ_API_KEY",
+    COMPATIBLE,
+};
+
+const struct provider provider_mistral = {
+    .name = "mistral",
+    .base_url = "https://api.mistral.ai/v1",
+    .needs_key = true,
+    .key_variable = "MISTRAL_API_KEY",
+    .usage_unasked = true, /* HTTP 422 "Extra inputs are not permitted" otherwise */
+    COMPATIBLE,
+};
+
+const struct provider provider_deepseek = {
+    .name = "deepseek",
+    .base_url = "https://api.deepseek.com",
+    .needs_key = true,
+    .key_variable = "DEEPSEEK_API_KEY",
+    .request = request,
+    .lessen = lessen,
+    .models = models,
+    .event = take_event_thinking,
+    .whole = take_whole_thinking,
+    .failure = failure,
+};
+
+const struct provider provider_gemini = {
+    .name = "gemini",
+    .base_url = "https://generativelanguage.googleapis.com/v1beta/openai",
+    .needs_key = true,
+    .key_variable = "GEMINI_API_KEY",
     COMPATIBLE,
 };
 

@@ -1,13 +1,15 @@
 #include "llm/provider_wire.h"
 
+#include <string.h>
+
 #include "base/json.h"
 #include "llm/provider_fault.h"
 
 /* How much of an unusable event or answer a message shows, in code points. */
 #define EXCERPT_MAX 80
 
-void wire_add_url(struct http_request *r, const struct provider *p, const struct ask *ask,
-                  const char *version, const char *path)
+static void add_url(struct http_request *r, const struct provider *p, const struct ask *ask,
+                    const char *version, const char *path)
 {
     struct str query = str_of(ask->base_url ? ask->base_url : p->base_url);
     struct str base = str_cut(&query, '?');
@@ -24,6 +26,32 @@ void wire_add_url(struct http_request *r, const struct provider *p, const struct
     }
 }
 
+int wire_begin_post(struct http_request *r, const struct provider *p, const struct ask *ask,
+                    const char *version, const char *path, struct err *e)
+{
+    struct str accept = ask->stream ? STR("text/event-stream") : STR("application/json");
+
+    add_url(r, p, ask, version, path);
+    if (http_add_header(r, "Content-Type", STR("application/json"), e) != 0)
+        return -1;
+    return http_add_header(r, "Accept", accept, e);
+}
+
+int wire_begin_get(struct http_request *r, const struct provider *p, const struct ask *ask,
+                   const char *version, const char *path, struct err *e)
+{
+    add_url(r, p, ask, version, path);
+    return http_add_header(r, "Accept", STR("application/json"), e);
+}
+
+bool wire_has_option(const struct ask *ask, const char *key)
+{
+    for (size_t i = 0; i < ask->options_count; i++)
+        if (strcmp(ask->options[i].key, key) == 0)
+            return true;
+    return false;
+}
+
 void wire_set_options(struct json_tree *body, const struct ask *ask)
 {
     for (size_t i = 0; i < ask->options_count; i++) {
@@ -36,15 +64,6 @@ void wire_set_options(struct json_tree *body, const struct ask *ask)
     }
 }
 
-int wire_add_headers(const struct ask *ask, struct http_request *r, struct err *e)
-{
-    struct str accept = ask->stream ? STR("text/event-stream") : STR("application/json");
-
-    if (http_add_header(r, "Content-Type", STR("application/json"), e) != 0)
-        return -1;
-    return http_add_header(r, "Accept", accept, e);
-}
-
 void wire_take_model(struct answer *a, struct str model)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -52,6 +71,14 @@ void wire_take_model(struct answer *a, struct str model)
     if (!a->model)
         answer_set_model(a, json_text(model, &scratch));
     buf_release(&scratch);
+}
+
+struct str wire_finish(struct str reason, const struct wire_name *names)
+{
+    for (; names->theirs; names++)
+        if (str_eq_c(reason, names->theirs))
+            return str_of(names->ours);
+    return reason;
 }
 
 int wire_unusable(struct err *e, enum err_kind kind, const char *what, struct str data)

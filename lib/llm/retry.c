@@ -79,7 +79,7 @@ int64_t retry_wait(unsigned repeated, enum err_kind kind, const struct http_head
 
     if (!is_worth_it(kind, head))
         return -1;
-    if (head && take_wish(head, at->now, &ms) && ms >= 0 && ms <= RETRY_AFTER_MAX)
+    if (head && take_wish(head, at->now, &ms) && ms >= 0 && ms <= at->most)
         return ms;
     return own_wait(repeated, at->random);
 }

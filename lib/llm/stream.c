@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/io.h"
 #include "llm/http.h"
+#include "llm/http_wait.h"
 #include "llm/provider_fault.h"
 #include "llm/retry.h"
 #include "llm/sse.h"
@@ -17,6 +17,8 @@
 /* How many blank bytes an answer may begin with before it is taken for an event stream. */
 #define BLANK_MAX ((size_t)64 << 10)
 #define EXCERPT_MAX 80
+/* As which status an error counts that a stream of status 200 begins with. */
+#define EARLY_STATUS 503
 
 #define BOM "\xef\xbb\xbf"
 
@@ -290,19 +292,33 @@ static void exchange_release(struct exchange *x)
     buf_release(&x->body);
 }
 
+/* Did the server, in a stream with status 200, report that it is busy before anything of an answer
+ * came? vLLM, OpenRouter and Anthropic do. That is worth as much as the status that says so. */
+static bool failed_early(const struct exchange *x, const struct err *e)
+{
+    const struct answer *a = x->answer;
+
+    return x->failed && x->form == FORM_EVENTS && e->kind == ERR_BUSY &&
+           a->text.len + a->calls_count + a->thinking.len == 0 && !a->reasoned;
+}
+
 /* How long to wait before the exchange is repeated; -1: not at all. */
 static int64_t time_to_wait(const struct exchange *x, const struct ask *ask, unsigned repeated,
                             const struct err *e)
 {
+    bool early = failed_early(x, e);
     struct http_head head = {
-        .status = x->status,
+        .status = early ? EARLY_STATUS : x->status,
         .retry_after = buf_c(&x->retry_after),
         .retry_after_ms = buf_c(&x->retry_after_ms),
         .should_retry = buf_c(&x->should_retry),
     };
     int64_t now = clock_now();
     /* Programs that were turned away together differ in their microseconds. */
-    struct retry_moment at = {.now = now, .random = (unsigned)(now % CLOCK_SECOND)};
+    struct retry_moment at = {.now = now,
+                              .random = (unsigned)(now % CLOCK_SECOND),
+                              .most = x->provider->retry_after_max ? x->provider->retry_after_max
+                                                                   : RETRY_AFTER_MAX};
 
     return repeated < ask->retries ? retry_wait(repeated, e->kind, x->status ? &head : NULL, &at)
                                    : -1;
@@ -318,17 +334,35 @@ static bool again(const struct exchange *x, const struct ask *ask, unsigned repe
     fault_mask(e, ask->key);
     if (ask->watch)
         ask->watch->again(ask->watch->arg, e, ms, repeated + 1);
-    if (io_wait(ask->limits.cancel_fd, ms) == 0) {
+    if (http_wait(&ask->limits, ms) == 0) {
         err_release(e);
+        answer_release(x->answer); /* what a stream told before it failed: the model, the usage */
         return true;
     }
     err_set(e, ERR_SIGNAL, "interrupted");
     return false;
 }
 
+/* Is it to be asked for less? */
+static bool lessened(const struct exchange *x, const struct ask *ask, struct http_request *r,
+                     struct err *e)
+{
+    if (x->form != FORM_ERROR || !x->provider->lessen ||
+        !x->provider->lessen(x->provider, ask, x->status, buf_str(&x->body), r))
+        return false;
+    err_release(e);
+    return true;
+}
+
+/* How often it was asked again. */
+struct repeats {
+    unsigned same; /* because it failed */
+    bool less;     /* for less than at first */
+};
+
 /* One exchange, from its beginning. *more: it failed and is to be repeated. */
-static int try_once(const struct provider *p, const struct ask *ask, const struct http_request *r,
-                    struct answer *a, unsigned repeated, bool *more, struct err *e)
+static int try_once(const struct provider *p, const struct ask *ask, struct http_request *r,
+                    struct answer *a, struct repeats *done, bool *more, struct err *e)
 {
     struct exchange x = {.provider = p, .answer = a};
     struct http_sink sink = {.head = on_head, .body = on_body, .arg = &x};
@@ -337,7 +371,11 @@ static int try_once(const struct provider *p, const struct ask *ask, const struc
     exchange_init(&x);
     rc = p->exchange ? p->exchange(ask, r, &sink, e) : http_exchange(r, &ask->limits, &sink, e);
     rc = judge(&x, rc, e);
-    *more = rc != 0 && again(&x, ask, repeated, e);
+    *more = false;
+    if (rc != 0 && !done->less)
+        *more = done->less = lessened(&x, ask, r, e);
+    if (rc != 0 && !*more)
+        *more = again(&x, ask, done->same++, e);
     exchange_release(&x);
     return rc;
 }
@@ -351,11 +389,11 @@ int stream_ask(const struct provider *p, const struct ask *ask, struct answer *a
     http_request_init(&r);
     rc = p->request(p, ask, &r, &own);
     if (rc == 0) {
-        unsigned repeated = 0;
+        struct repeats done = {0};
         bool more;
 
         do
-            rc = try_once(p, ask, &r, a, repeated++, &more, &own);
+            rc = try_once(p, ask, &r, a, &done, &more, &own);
         while (more);
     }
     http_request_release(&r);

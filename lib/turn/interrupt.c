@@ -1,10 +1,11 @@
 #include "turn/interrupt.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <unistd.h>
+
+#include "base/pipe.h"
 
 static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 #define CAUGHT (sizeof caught / sizeof caught[0])
@@ -32,11 +33,8 @@ int interrupt_begin(struct err *e)
     struct sigaction act = {.sa_handler = note, .sa_flags = SA_RESTART};
 
     came = 0;
-    if (pipe(wake) < 0)
+    if (pipe_open(wake) < 0)
         return err_sys(e, errno, "cannot make a pipe");
-    for (size_t i = 0; i < 2; i++)
-        if (fcntl(wake[i], F_SETFD, FD_CLOEXEC) < 0)
-            return err_sys(e, errno, "cannot set up a pipe");
     sigemptyset(&act.sa_mask);
     for (size_t i = 0; i < CAUGHT; i++) {
         sigaction(caught[i], NULL, &before[i]);

@@ -3,13 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_write.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "hist/message.h"
 #include "hist/store.h"
 #include "hist/thread.h"
 #include "llm/messages.h"
 #include "llm/stream.h"
+#include "turn/round.h"
 
 /* ---- the context ---- */
 
@@ -62,6 +63,14 @@ static void supersede(struct turn *t, const struct message *m)
     buf_add_str(&t->replaces[t->replaces_count++], m->id);
 }
 
+/* How many images the prompt came with. */
+static uint64_t images_of(const struct message *m)
+{
+    int64_t n;
+
+    return json_int(m->field[FIELD_IMAGES], &n) && n > 0 ? (uint64_t)n : 0;
+}
+
 /* Does the line come of the prompt before it? A system prompt does not. */
 static bool is_outcome(const struct message *m)
 {
@@ -80,6 +89,8 @@ static int take_thread(struct turn *t, const struct thread *thread, struct err *
     for (size_t i = 0; i < thread->count; i++) {
         const struct message *m = &thread->at[i];
 
+        if (i + 1 == behind)
+            t->images_before = images_of(m);
         if (i + 1 == behind && t->kind == TURN_AGAIN) {
             buf_add_str(&t->last, message_content(m, &scratch));
             buf_add_str(&t->prompt_id, m->id);
@@ -102,6 +113,7 @@ int turn_prepare(struct turn *t, struct err *e)
 
     context_init(&t->context);
     answer_init(&t->answer, NULL);
+    t->input_tokens = t->output_tokens = -1;
     buf_init(&t->prompt_id, BUF_SMALL);
     buf_init(&t->answer_id, BUF_SMALL);
     buf_init(&t->last, BUF_LINE);
@@ -120,6 +132,8 @@ int turn_prepare(struct turn *t, struct err *e)
         context_set_system(&t->context, t->system);
     context_begin_turn(&t->context);
     context_add_text(&t->context, ROLE_USER, t->prompt);
+    if (t->images)
+        context_set_images(&t->context, t->images->at, t->images->count);
     context_cut(&t->context, t->max_messages, t->max_bytes);
     t->before = t->context.turn;
     context_settle(&t->context);
@@ -129,12 +143,27 @@ int turn_prepare(struct turn *t, struct err *e)
 
 /* ---- storing ---- */
 
-/* A line of this session. */
-static void begin_line(const struct turn *t, struct draft *d, enum role role, struct str content)
+/* A line of this session, to be stored. */
+static struct draft *add_line(struct turn *t, enum role role, struct str content)
 {
+    struct draft *d;
+
+    t->unstored =
+        mem_grow(t->unstored, &t->unstored_cap, t->unstored_count + 1, sizeof *t->unstored);
+    d = &t->unstored[t->unstored_count++];
     draft_init(d);
     draft_message(d, role, content);
     draft_set_text(d, FIELD_SESSION_ID, t->session);
+    return d;
+}
+
+struct draft *turn_add_line(struct turn *t, enum role role, struct str content)
+{
+    struct draft *d = add_line(t, role, content);
+
+    if (t->prompt_id.len > 0)
+        draft_set_text(d, FIELD_REPLY_TO, buf_str(&t->prompt_id));
+    return d;
 }
 
 static void keep_id(struct buf *id, const struct draft *d)
@@ -152,22 +181,22 @@ static void push_replaces(const struct turn *t, struct draft *d)
         draft_push_text(d, FIELD_REPLACES, buf_str(&t->replaces[i]));
 }
 
-/* The prompt's lines: the system prompt when it is new, then the question, when it is new. Returns
- * their number. */
-static size_t prompt_lines(const struct turn *t, struct draft lines[2])
+/* The prompt's lines: the system prompt when it is new, then the question, when it is new. */
+static void add_prompt(struct turn *t)
 {
-    size_t n = 0;
+    struct draft *d;
 
     if (t->new_system)
-        begin_line(t, &lines[n++], ROLE_SYSTEM, t->system);
+        add_line(t, ROLE_SYSTEM, t->system);
     if (t->kind == TURN_AGAIN)
-        return n;
-    begin_line(t, &lines[n], ROLE_USER, t->prompt);
+        return;
+    d = add_line(t, ROLE_USER, t->prompt);
     if (t->kind == TURN_EDIT)
-        push_replaces(t, &lines[n]);
+        push_replaces(t, d);
+    if (t->images && t->images->count > 0)
+        draft_set_int(d, FIELD_IMAGES, (long long)t->images->count);
     for (const char *const *f = t->files; f && *f; f++)
-        draft_push_text(&lines[n], FIELD_FILES, str_of(*f));
-    return n + 1;
+        draft_push_text(d, FIELD_FILES, str_of(*f));
 }
 
 static void set_usage(struct draft *d, const struct answer *a)
@@ -184,12 +213,12 @@ static void set_usage(struct draft *d, const struct answer *a)
     buf_release(&usage);
 }
 
-static void answer_line(const struct turn *t, struct draft *d)
+static void add_answer(struct turn *t)
 {
     const struct answer *a = &t->answer;
     struct buf calls = BUF_INIT(BUF_LINE);
+    struct draft *d = turn_add_line(t, ROLE_ASSISTANT, buf_str(&a->text));
 
-    begin_line(t, d, ROLE_ASSISTANT, buf_str(&a->text));
     if (a->calls_count > 0) {
         answer_calls_json(a, &calls);
         draft_set(d, FIELD_TOOL_CALLS, buf_str(&calls));
@@ -197,8 +226,6 @@ static void answer_line(const struct turn *t, struct draft *d)
     buf_release(&calls);
     if (a->thinking.len > 0)
         draft_set(d, FIELD_THINKING, buf_str(&a->thinking));
-    if (t->prompt_id.len > 0)
-        draft_set_text(d, FIELD_REPLY_TO, buf_str(&t->prompt_id));
     if (t->kind == TURN_AGAIN && t->finished)
         push_replaces(t, d);
     if (t->ask.model)
@@ -209,52 +236,67 @@ static void answer_line(const struct turn *t, struct draft *d)
         draft_set_text(d, FIELD_FINISH_REASON, str_of(a->finish_reason));
 }
 
-static int store(struct turn *t, struct draft *lines, size_t count, struct err *e)
+static void drop_lines(struct turn *t)
 {
-    int result = store_append(t->history, lines, count, e);
+    while (t->unstored_count > 0)
+        draft_release(&t->unstored[--t->unstored_count]);
+}
 
-    if (result < 0 && e)
-        e->kind = ERR_UNSAVED;
-    return result;
+int turn_store(struct turn *t, struct err *e)
+{
+    if (t->unstored_count == 0)
+        return 0;
+    if (store_append(t->history, t->unstored, t->unstored_count, e) < 0) {
+        if (e)
+            e->kind = ERR_UNSAVED;
+        return -1;
+    }
+    for (size_t i = 0; i < t->unstored_count; i++) {
+        const struct draft *d = &t->unstored[i];
+
+        if (str_eq(buf_str(&d->field[FIELD_ROLE]), STR("\"user\"")))
+            keep_id(&t->prompt_id, d);
+        if (str_eq(buf_str(&d->field[FIELD_ROLE]), STR("\"assistant\"")))
+            keep_id(&t->answer_id, d);
+    }
+    t->prompt_stored = true;
+    drop_lines(t);
+    return 0;
 }
 
 int turn_store_prompt(struct turn *t, struct err *e)
 {
-    struct draft lines[2];
-    size_t n = prompt_lines(t, lines);
-    int result = n > 0 ? store(t, lines, n, e) : 0;
-
-    t->prompt_stored = result == 0;
-    if (result == 0 && t->kind != TURN_AGAIN)
-        keep_id(&t->prompt_id, &lines[n - 1]);
-    for (size_t i = 0; i < n; i++)
-        draft_release(&lines[i]);
-    return result;
+    add_prompt(t);
+    return turn_store(t, e);
 }
 
 int turn_store_answer(struct turn *t, struct err *e)
 {
-    struct draft lines[3];
-    bool empty = t->answer.text.len == 0 && t->answer.calls_count == 0 && !t->answer.finished;
-    size_t n = t->prompt_stored ? 0 : prompt_lines(t, lines);
-    int result = 0;
-
-    if (!empty)
-        answer_line(t, &lines[n++]);
-    if (n > 0)
-        result = store(t, lines, n, e);
-    if (result == 0 && !empty)
-        keep_id(&t->answer_id, &lines[n - 1]);
-    for (size_t i = 0; i < n; i++)
-        draft_release(&lines[i]);
-    return result;
+    if (t->answer.text.len > 0 || t->answer.calls_count > 0 || t->answer.finished)
+        add_answer(t);
+    return turn_store(t, e);
 }
 
 /* ---- asking ---- */
 
-/* Is a finished answer what was asked for? */
-static int judge(const struct answer *a, struct err *e)
+/* May the calls that the answer ends with be carried out? */
+static int judge_calls(const struct turn *t, struct err *e)
 {
+    if (t->ask.tools_count == 0)
+        return err_set(e, ERR_LIMIT, "the model called the tool '%s', which it was not given",
+                       buf_c(&t->answer.calls[0].name));
+    if (t->rounds >= t->max_rounds)
+        return err_set(e, ERR_LIMIT,
+                       "the model goes on calling tools after %u rounds: the last calls were not "
+                       "carried out",
+                       t->rounds);
+    return 0;
+}
+
+/* Is a finished answer what was asked for, or does it call tools that can be run? */
+static int judge(const struct turn *t, struct err *e)
+{
+    const struct answer *a = &t->answer;
     const char *reason = a->finish_reason ? a->finish_reason : "";
 
     if (strcmp(reason, "length") == 0)
@@ -269,24 +311,38 @@ static int judge(const struct answer *a, struct err *e)
                              "answer is incomplete: the model's context is full");
     if (strcmp(reason, "pause_turn") == 0)
         return err_set(e, ERR_INCOMPLETE, "answer is incomplete: the model paused its turn");
-    if (a->calls_count > 0)
-        return err_set(e, ERR_LIMIT, "the model called the tool '%s', which it was not given",
-                       buf_c(&a->calls[0].name));
-    return 0;
+    return a->calls_count > 0 ? judge_calls(t, e) : 0;
+}
+
+static void add_tokens(int64_t *sum, int64_t tokens)
+{
+    if (tokens >= 0)
+        *sum = (*sum < 0 ? 0 : *sum) + tokens;
 }
 
 int turn_ask(struct turn *t, const struct answer_sink *sink, struct err *e)
 {
+    int result;
+
+    t->calling = false;
     t->answer.sink = sink;
-    if (stream_ask(t->provider, &t->ask, &t->answer, e) < 0)
+    result = stream_ask(t->provider, &t->ask, &t->answer, e);
+    add_tokens(&t->input_tokens, t->answer.input_tokens);
+    add_tokens(&t->output_tokens, t->answer.output_tokens);
+    if (result < 0)
         return -1;
-    answer_settle_calls(&t->answer);
-    t->finished = judge(&t->answer, e) == 0;
-    return t->finished ? 0 : -1;
+    result = judge(t, e);
+    t->calling = result == 0 && t->answer.calls_count > 0;
+    t->finished = result == 0 && !t->calling;
+    return result;
 }
 
 void turn_release(struct turn *t)
 {
+    round_end(t);
+    drop_lines(t);
+    free(t->unstored);
+    t->unstored = NULL;
     context_release(&t->context);
     answer_release(&t->answer);
     buf_release(&t->prompt_id);

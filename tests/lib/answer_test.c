@@ -238,3 +238,38 @@ TEST(thinking_counts_against_the_bound)
     CHECK_INT(a.thinking.len, 0);
     free(block);
 }
+
+TEST(what_goes_back_with_calls_is_kept)
+{
+    struct answer a;
+    struct err e = ERR_INIT;
+
+    answer_init(&a, NULL);
+    a.keep_reasoning = true;
+    CHECK_INT(answer_add_reasoning(&a, STR("say \"h")), 0);
+    CHECK_INT(answer_add_reasoning(&a, STR("i\"\xff")), 0);
+    CHECK_INT(answer_add_call_extra(&a, 0, STR("{\"x\":1}"), &e), 0); /* there is no call yet */
+    CHECK_INT(answer_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e), 0);
+    CHECK_INT(answer_add_call_extra(&a, 0, STR("{ \"x\" : 1 }"), &e), 0);
+    CHECK_INT(answer_add_call_extra(&a, 0, STR("null"), &e), 0);
+    CHECK_INT(answer_add_call(&a, 1, STR("b"), STR("g"), STR("{}"), &e), 0);
+    CHECK_INT(answer_add_call_extra(&a, 1, STR_NONE, &e), 0);
+    for (int i = 0; i < 2; i++) {
+        answer_settle_calls(&a);
+        CHECK_STR(buf_c(&a.thinking),
+                  "[{\"type\":\"reasoning_content\",\"text\":\"say \\\"hi\\\"\xef\xbf\xbd\"},"
+                  "{\"type\":\"extra_content\",\"id\":\"a\",\"extra_content\":{\"x\":1}}]");
+    }
+    answer_release(&a);
+    /* Without calls, or when it is not wanted, it is not. */
+    for (int i = 0; i < 2; i++) {
+        answer_init(&a, NULL);
+        a.keep_reasoning = i == 0;
+        answer_add_reasoning(&a, STR("hm"));
+        if (i > 0)
+            answer_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e);
+        answer_settle_calls(&a);
+        CHECK_INT(a.thinking.len, 0);
+        answer_release(&a);
+    }
+}

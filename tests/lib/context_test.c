@@ -437,3 +437,31 @@ TEST(a_loop_of_calls_ends_with_the_users_next_message)
     CHECK(!context_in_loop(&c, 3));
     context_release(&c);
 }
+
+TEST(images_stay_with_their_prompt)
+{
+    const struct image images[] = {{"image/png", (char[]){"iVBO"}}};
+    struct context c;
+
+    /* Alone, behind a prompt without an answer. */
+    context_init(&c);
+    context_add_text(&c, ROLE_USER, STR("first"));
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR(""));
+    context_set_images(&c, images, 1);
+    context_settle(&c);
+    CHECK_INT(c.count, 1);
+    CHECK_STR(c.at[0].content, "first");
+    CHECK(c.at[0].images == images);
+    CHECK_INT(c.at[0].images_count, 1);
+    context_release(&c);
+    context_add_text(&c, ROLE_ASSISTANT, STR("hi"));
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR("x"));
+    context_set_images(&c, images, 1);
+    context_settle(&c);
+    CHECK_INT(c.count, 2);
+    CHECK_INT(c.at[0].images_count, 0);
+    CHECK_INT(c.at[1].images_count, 1);
+    context_release(&c);
+}

@@ -473,7 +473,8 @@ TEST(a_tls_server_that_is_none)
     server_start(&s, steps, 1);
     buf_addf(&url, "https://127.0.0.1:%d/v1", s.port);
     /* The child waits for a request that never comes whole; the client's going ends it. */
-    ask(&got, buf_c(&url), STR("x"), &(struct http_limits){300, 300, -1});
+    ask(&got, buf_c(&url), STR("x"),
+        &(struct http_limits){.connect_ms = 300, .idle_ms = 300, .cancel_fd = -1});
     server_stop(&s);
     CHECK_INT(got.rc, -1);
     CHECK_INT(got.e.kind, ERR_NETWORK);
@@ -550,7 +551,7 @@ TEST(connect_time_out)
 
 TEST(idle_time_out_before_the_answer)
 {
-    PLAY((&(struct http_limits){5000, 1000, -1}), {NULL, -1});
+    PLAY((&(struct http_limits){.connect_ms = 5000, .idle_ms = 1000, .cancel_fd = -1}), {NULL, -1});
     CHECK_INT(got.rc, -1);
     CHECK_INT(got.e.kind, ERR_TIMEOUT);
     check_message(&s, &got, "no answer from 'HERE': nothing came within 1 s (idle time-out)");
@@ -560,7 +561,8 @@ TEST(idle_time_out_before_the_answer)
 
 TEST(idle_time_out_after_the_head)
 {
-    PLAY((&(struct http_limits){5000, 200, -1}), {"HTTP/1.1 200 OK\r\n\r\n", -1});
+    PLAY((&(struct http_limits){.connect_ms = 5000, .idle_ms = 200, .cancel_fd = -1}),
+         {"HTTP/1.1 200 OK\r\n\r\n", -1});
     CHECK_INT(got.rc, -1);
     CHECK_INT(got.e.kind, ERR_TIMEOUT);
     check_message(&s, &got, "no answer from 'HERE': nothing came within 200 ms (idle time-out)");
@@ -569,7 +571,8 @@ TEST(idle_time_out_after_the_head)
 
 TEST(idle_time_out_inside_the_answer)
 {
-    PLAY((&(struct http_limits){5000, 200, -1}), {"HTTP/1.1 200 OK\r\n\r\nok", -1});
+    PLAY((&(struct http_limits){.connect_ms = 5000, .idle_ms = 200, .cancel_fd = -1}),
+         {"HTTP/1.1 200 OK\r\n\r\nok", -1});
     CHECK_INT(got.rc, -1);
     CHECK_INT(got.e.kind, ERR_INCOMPLETE);
     CHECK_STR(err_text(&got.e), "answer is incomplete: nothing came within 200 ms (idle time-out)");
@@ -581,9 +584,9 @@ TEST(idle_time_out_inside_the_answer)
 /* Each piece starts the idle timer anew: there is no deadline on the whole. */
 TEST(a_slow_answer_is_no_idle_one)
 {
-    PLAY((&(struct http_limits){5000, 400, -1}), {"HTTP/1.1 200 OK\r\n", 150},
-         {"Content-Length: 4\r\n", 150}, {"\r\n", 150}, {"a", 150}, {"b", 150}, {"c", 150},
-         {"d", 150});
+    PLAY((&(struct http_limits){.connect_ms = 5000, .idle_ms = 400, .cancel_fd = -1}),
+         {"HTTP/1.1 200 OK\r\n", 150}, {"Content-Length: 4\r\n", 150}, {"\r\n", 150}, {"a", 150},
+         {"b", 150}, {"c", 150}, {"d", 150});
     CHECK_INT(got.rc, 0);
     CHECK_STR(buf_c(&got.body), "abcd");
     CHECK(got.ms > 700);
@@ -592,7 +595,8 @@ TEST(a_slow_answer_is_no_idle_one)
 
 TEST(no_limits)
 {
-    PLAY((&(struct http_limits){0, 0, -1}), {"HTTP/1.1 200 OK\r\n\r\n", 100}, {"ok", 0});
+    PLAY((&(struct http_limits){.connect_ms = 0, .idle_ms = 0, .cancel_fd = -1}),
+         {"HTTP/1.1 200 OK\r\n\r\n", 100}, {"ok", 0});
     CHECK_INT(got.rc, 0);
     CHECK_STR(buf_c(&got.body), "ok");
     DONE();

@@ -227,6 +227,73 @@ TEST(thinking_stays_when_the_loop_is_over_or_another_provider_is_asked)
                    USER("q"), CALLS("", CALL("a", "f", "{}"), THOUGHT("other")), RESULT("a", "r"));
 }
 
+TEST(images_of_the_prompt)
+{
+    struct context c;
+    const struct image images[] = {{"image/png", (char[]){"iVBO"}},
+                                   {"image/jpeg", (char[]){"/9j/"}}};
+    struct ask ask = {.context = &c, .model = "m", .stream = true};
+
+#define IMAGE(type, data)                                                                          \
+    "{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"" type                   \
+    "\",\"data\":\"" data "\"}}"
+#define IMAGES_START                                                                               \
+    "{\"model\":\"m\",\"max_tokens\":4096,\"messages\":[{\"role\":\"user\",\"content\":["
+    context_init(&c);
+    context_add_text(&c, ROLE_USER, STR("w"));
+    context_set_images(&c, images, 2);
+    CHECK_REQUEST(&ask, URL, HEADERS,
+                  IMAGES_START IMAGE("image/png", "iVBO") "," IMAGE("image/jpeg", "/9j/") "," TEXT(
+                      "w") "]}],\"stream\":true}");
+    context_release(&c);
+    /* Alone: no empty text. */
+    context_add_text(&c, ROLE_USER, STR(""));
+    context_set_images(&c, images, 1);
+    CHECK_REQUEST(&ask, URL, HEADERS,
+                  IMAGES_START IMAGE("image/png", "iVBO") "]}],\"stream\":true}");
+    context_release(&c);
+}
+
+#define TOOLS_START                                                                                \
+    "{\"model\":\"m\",\"max_tokens\":4096,\"messages\":[{\"role\":\"user\",\"content\":\"q\"},"    \
+    "{\"role\":\"assistant\",\"content\":[" USE(                                                   \
+        "a", "old", "{}") "]},"                                                                    \
+                          "{\"role\":\"user\",\"content\":[" ANSWER("a", "r") "]}],\"tools\":["
+#define TOOLS_END ",\"stream\":true}"
+
+TEST(tools_that_may_be_called)
+{
+    struct context c;
+    const struct tool one = {.name = (char[]){"f"},
+                             .description = (char[]){"say \"hi\""},
+                             .parameters = (char[]){"{\"type\":\"object\",\"required\":[ \"x\"]}"}};
+    const struct tool two = {.name = (char[]){"g"},
+                             .description = (char[]){""},
+                             .parameters = (char[]){"{\"type\":\"object\"}"}};
+    const struct tool *const tools[] = {&one, &two};
+    const struct ask_option option = {"tools", STR("[1]")};
+    struct ask ask = {.context = &c, .model = "m", .stream = true};
+
+    context_init(&c);
+    add_line(&c, USER("q"));
+    add_line(&c, CALLS("", CALL("a", "old", "{}"), ""));
+    add_line(&c, RESULT("a", "r"));
+    /* None now: what was called before is declared, and not to be called. */
+    CHECK_REQUEST(&ask, URL, HEADERS,
+                  TOOLS_START "{\"name\":\"old\",\"input_schema\":{\"type\":\"object\"}}],"
+                              "\"tool_choice\":{\"type\":\"none\"}" TOOLS_END);
+    ask.tools = tools;
+    ask.tools_count = 2;
+    CHECK_REQUEST(&ask, URL, HEADERS,
+                  TOOLS_START "{\"name\":\"f\",\"description\":\"say \\\"hi\\\"\",\"input_schema\":"
+                              "{\"type\":\"object\",\"required\":[ \"x\"]}},"
+                              "{\"name\":\"g\",\"input_schema\":{\"type\":\"object\"}}]" TOOLS_END);
+    ask.options = &option;
+    ask.options_count = 1;
+    CHECK_REQUEST(&ask, URL, HEADERS, TOOLS_START "1]" TOOLS_END);
+    context_release(&c);
+}
+
 TEST(a_key_with_a_line_break_is_refused_unseen)
 {
     struct context c;

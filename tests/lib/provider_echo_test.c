@@ -101,6 +101,23 @@ TEST(the_last_user_message_is_the_prompt)
     asked_release(&a);
 }
 
+TEST(images_are_counted)
+{
+    const struct image images[] = {{"image/png", (char[]){"iVBO"}},
+                                   {"image/png", (char[]){"iVBO"}}};
+    struct asked a;
+
+    for (size_t n = 1; n <= 2; n++) {
+        asked_init(&a);
+        context_add_text(&a.context, ROLE_USER, STR("p"));
+        context_set_images(&a.context, images, n);
+        a.rc = stream_ask(&provider_echo, &a.ask, &a.answer, &a.e);
+        CHECK_STR(buf_c(&a.answer.text),
+                  n == 1 ? "p\n[1 message, 1 image]" : "p\n[1 message, 2 images]");
+        asked_release(&a);
+    }
+}
+
 TEST(any_bytes_come_back)
 {
     struct asked a;

@@ -106,6 +106,60 @@ TEST(tool_calls_and_results_in_a_request)
     context_release(&c);
 }
 
+TEST(images_of_the_prompt)
+{
+    struct context c;
+    const struct image images[] = {{"image/png", (char[]){"iVBO"}},
+                                   {"image/jpeg", (char[]){"/9j/"}}};
+    struct ask ask = {.context = &c, .model = "m", .stream = true};
+
+    context_init(&c);
+    add_line(&c, LINE("user", "\"content\":\"q\",\"images\":1"));
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR("w"));
+    context_set_images(&c, images, 2);
+#define PNG "{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:image/png;base64,iVBO\"}}"
+#define JPEG "{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:image/jpeg;base64,/9j/\"}}"
+    CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions", HEADERS,
+                  "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"q\"},"
+                  "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"w\"}," PNG "," JPEG
+                  "]}]" STREAM "}");
+    context_release(&c);
+    /* Alone. */
+    context_add_text(&c, ROLE_USER, STR(""));
+    context_set_images(&c, images, 1);
+    CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions", HEADERS,
+                  "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":[" PNG "]}]" STREAM
+                  "}");
+    context_release(&c);
+}
+
+TEST(tools_that_may_be_called)
+{
+    struct context c;
+    const struct tool one = {.name = (char[]){"f"},
+                             .description = (char[]){"say \"hi\""},
+                             .parameters = (char[]){"{\"type\":\"object\",\"required\":[ \"x\"]}"}};
+    const struct tool two = {
+        .name = (char[]){"g"}, .description = (char[]){""}, .parameters = (char[]){"{}"}};
+    const struct tool *const tools[] = {&one, &two};
+    const struct ask_option option = {"tools", STR("[]")};
+    struct ask ask = {
+        .context = &c, .model = "m", .stream = true, .tools = tools, .tools_count = 2};
+
+    context_init(&c);
+    CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions", HEADERS,
+                  "{\"model\":\"m\",\"messages\":[],\"tools\":["
+                  "{\"type\":\"function\",\"function\":{\"name\":\"f\",\"description\":"
+                  "\"say \\\"hi\\\"\",\"parameters\":{\"type\":\"object\",\"required\":[ \"x\"]}}},"
+                  "{\"type\":\"function\",\"function\":{\"name\":\"g\",\"parameters\":{}}}]" STREAM
+                  "}");
+    ask.options = &option;
+    ask.options_count = 1;
+    CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions", HEADERS,
+                  "{\"model\":\"m\",\"messages\":[],\"tools\":[]" STREAM "}");
+}
+
 TEST(options_add_and_override)
 {
     struct context c;

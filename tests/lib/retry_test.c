@@ -5,7 +5,7 @@
 /* Sun, 06 Nov 1994 08:49:37 GMT */
 #define NOW (INT64_C(784111777) * 1000000)
 
-static const struct retry_moment calm = {NOW, 0};
+static const struct retry_moment calm = {NOW, 0, RETRY_AFTER_MAX};
 
 static struct http_head head_of(int status)
 {
@@ -40,6 +40,18 @@ TEST(by_status)
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
         if (!CHECK_INT(after_status(never[i]), -1))
             fprintf(stderr, "    of   %d\n", never[i]);
+}
+
+TEST(a_wish_above_what_the_provider_allows)
+{
+    const struct retry_moment strict = {NOW, 0, 60000};
+    struct http_head h = head_of(529);
+
+    h.retry_after = "60";
+    CHECK_INT(retry_wait(0, ERR_BUSY, &h, &strict), 60000);
+    h.retry_after = "61";
+    CHECK_INT(retry_wait(0, ERR_BUSY, &h, &strict), 500);
+    CHECK_INT(retry_wait(0, ERR_BUSY, &h, &calm), 61000);
 }
 
 TEST(without_an_answer)
@@ -88,7 +100,7 @@ TEST(less_up_to_a_quarter)
     int64_t least = 500, most = 0;
 
     for (unsigned i = 0; i < 3000; i++) {
-        struct retry_moment at = {NOW, i * 7919U};
+        struct retry_moment at = {NOW, i * 7919U, RETRY_AFTER_MAX};
         int64_t ms = retry_wait(0, ERR_NETWORK, NULL, &at);
 
         least = ms < least ? ms : least;
@@ -96,7 +108,8 @@ TEST(less_up_to_a_quarter)
     }
     CHECK_INT(least, 375);
     CHECK_INT(most, 500);
-    CHECK_INT(retry_wait(4, ERR_NETWORK, NULL, &(struct retry_moment){NOW, 1000}), 6000);
+    CHECK_INT(retry_wait(4, ERR_NETWORK, NULL, &(struct retry_moment){NOW, 1000, RETRY_AFTER_MAX}),
+              6000);
 }
 
 TEST(seconds)

@@ -456,6 +456,8 @@ static unsigned asked_again(unsigned retries, unsigned fails, struct asked *a)
     return wire.played - (a->rc == 0);
 }
 
+#define BUSY "data: {\"error\":{\"message\":\"a\",\"code\":429}}\n\n"
+
 TEST(a_busy_server_is_asked_again)
 {
     struct asked a;
@@ -524,13 +526,63 @@ TEST(what_is_not_asked_again)
     CHECK_INT(asked_again(2, 1, &a), 1);
     asked_release(&a);
 
-    /* Text has come, and an error that the server reports inside its answer. */
+    /* Text has come, or a call. */
     WIRE(200, EVENTS, DELTA("x"), ERR_INCOMPLETE);
     CHECK_INT(asked_again(2, 1, &a), 1);
     CHECK_STR(buf_c(&a.answer.text), "x");
     asked_release(&a);
-    WIRE(200, EVENTS, "data: {\"error\":{\"message\":\"a\",\"code\":429}}\n\n" END, ERR_NONE);
+    WIRE(200, EVENTS, DELTA("x") BUSY, ERR_NONE);
     CHECK_INT(asked_again(2, 1, &a), 1);
+    CHECK_INT(a.e.kind, ERR_INCOMPLETE);
+    asked_release(&a);
+    WIRE(200, EVENTS,
+         "data: "
+         "{\"choices\":[{\"delta\":{\"tool_calls\":[{\"id\":\"1\",\"function\":{\"name\":\"f\"}}"
+         "]}}]}\n\n" BUSY,
+         ERR_NONE);
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    asked_release(&a);
+
+    /* What is no business of the next try, inside a stream or not; an answer that is none. */
+    WIRE(200, EVENTS, "data: {\"error\":{\"message\":\"a\",\"code\":401}}\n\n", ERR_NONE);
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    CHECK_INT(a.e.kind, ERR_AUTH);
+    asked_release(&a);
+    WIRE(200, JSON, "{\"error\":{\"message\":\"a\",\"code\":429}}", ERR_NONE);
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    asked_release(&a);
+    WIRE(200, EVENTS, "nothing of the kind", ERR_NONE);
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    asked_release(&a);
+}
+
+TEST(an_error_that_a_stream_begins_with_is_worth_another_try)
+{
+    struct asked a;
+
+    WIRE(200, EVENTS, BUSY END, ERR_NONE);
+    wire.retry_after = "0.01";
+    CHECK_INT(asked_again(2, 2, &a), 3);
+    CHECK_INT(a.rc, 0);
+    CHECK_STR(buf_c(&a.answer.text), "good");
+    CHECK_INT(repeat.ms, 10);
+    asked_release(&a);
+
+    /* What came of the model, the usage and the end is forgotten. */
+    WIRE(200, EVENTS, "data: {\"model\":\"old\",\"usage\":{\"prompt_tokens\":7}}\n\n" BUSY,
+         ERR_NONE);
+    wire.retry_after = "0.01";
+    CHECK_INT(asked_again(2, 1, &a), 2);
+    CHECK_INT(a.rc, 0);
+    CHECK(a.answer.model == NULL);
+    CHECK_INT(a.answer.input_tokens, -1);
+    asked_release(&a);
+
+    WIRE(200, EVENTS, BUSY, ERR_NONE);
+    wire.retry_after = "0.01";
+    wire.should_retry = "false";
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    CHECK_INT(a.e.kind, ERR_BUSY);
     asked_release(&a);
 }
 

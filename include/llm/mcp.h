@@ -1,0 +1,90 @@
+/*
+ * mcp - a client of MCP servers (Model Context Protocol) that are programs on this machine: starts
+ * one, learns which tools it has, and calls them as llm/tool asks.
+ *
+ *     mcp_start -> mcp_await -> mcp_list_name -> tool_run … -> mcp_end
+ *
+ * Protocol facts, all from modelcontextprotocol.io/specification:
+ *   2025-11-25/basic/transports        stdio: a message a line, both ways; stderr is a log
+ *   2025-11-25/basic/lifecycle         initialize, protocolVersion agreed upon, then the notification
+ *                                      initialized; how a server is ended
+ *   2025-11-25/server/tools            tools/list, tools/call; `tools` in the server's capabilities
+ *   2025-11-25/server/utilities/pagination   cursor, nextCursor
+ *   2025-11-25/basic/utilities/cancellation  notifications/cancelled; late answers are ignored
+ *   2025-11-25/basic/utilities/ping    is answered with an empty result
+ *   2026-07-28/basic/versioning        from this revision on there is no initialize: a server that
+ *                                      refuses it is asked with server/discover, and each request
+ *                                      carries version and capabilities in `_meta`
+ * Revisions 2024-11-05, 2025-03-26 and 2025-06-18 are spoken, too: what is used here is the same.
+ *
+ * A server is listened to while it gets ready and while a call of one of its tools is under way; in
+ * between, what it sends waits.
+ *
+ * Nothing is offered to servers: requests for roots, sampling or elicitation are answered with
+ * "method not found". Notifications are ignored: a list of tools that changes does so for the next
+ * server that is started, progress does not prolong a call. A server's `instructions` are not passed
+ * on. Tools that can only be called as tasks (`taskSupport` of "required") are left out.
+ */
+#ifndef CHATHIST_LLM_MCP_H
+#define CHATHIST_LLM_MCP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "llm/mcp_link.h"
+#include "llm/mcp_list.h"
+#include "llm/tool.h"
+
+/* How long a server may take until its tools are known: npx and uvx fetch it first. */
+#define MCP_START_MS ((int64_t)60 * 1000)
+
+/* The most that the result of a call holds of what the server gave. */
+#define MCP_RESULT_MAX ((size_t)100 << 10)
+
+enum mcp_state {
+    MCP_GREETING,    /* initialize was sent */
+    MCP_DISCOVERING, /* server/discover was sent */
+    MCP_LISTING,     /* tools/list was sent */
+    MCP_READY,
+};
+
+/* A call that is under way. */
+struct mcp_call {
+    int64_t id; /* of the request */
+    struct tool_job *job;
+};
+
+/* A server. Does not move while it is at work. */
+struct mcp_server {
+    char *name; /* owned */
+    struct mcp_list list;
+    /* private */
+    struct mcp_link link;
+    enum mcp_state state;
+    bool stateless;         /* it has no initialize: each request carries what it needs */
+    int64_t last_id;        /* of our requests: 1, 2, … */
+    int64_t awaited;        /* the request that getting ready waits for; 0: none */
+    struct mcp_call *calls; /* whose answers have not come */
+    size_t calls_count, calls_cap;
+    struct buf refused; /* what it said to initialize */
+    size_t pages;
+};
+
+/* Starts a server under a name that mcp_server_name_valid accepts, with the environment env
+ * (base/child). -1 (ERR_LIMIT): there is no such program. mcp_end is due whatever comes of it. */
+int mcp_start(struct mcp_server *s, const char *name, char *const argv[], char *const env[],
+              struct err *e);
+/* Waits until the tools of all of them are known, side by side. -1: ERR_LIMIT with the message of
+ * one that failed or was not ready in `ms` milliseconds, ERR_SIGNAL when cancel_fd (-1: none) became
+ * readable. */
+int mcp_await(struct mcp_server *const *servers, size_t count, int64_t ms, int cancel_fd,
+              struct err *e);
+/* Ends them: all are asked to go before the first is waited for. Their tools are freed. */
+void mcp_end(struct mcp_server *const *servers, size_t count);
+
+/* How the tools are called; in llm/tool's terms. */
+extern const struct tool_kind mcp_kind;
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * provider_openai_messages - a context as the messages of OpenAI's wire (PROTOCOLS section 2).
+ *
+ * What servers want to see again with the calls that they made goes back to the provider it came
+ * from, out of the message's thinking: Gemini's signature of its thoughts, which stands in a call's
+ * `extra_content` (ai.google.dev/gemini-api/docs/thought-signatures; without it Gemini 3 answers
+ * HTTP 400), and DeepSeek's `reasoning_content` (api-docs.deepseek.com/guides/thinking_mode;
+ * likewise). Both are told for the whole conversation, not for its last turn alone.
+ */
+#ifndef CHATHIST_LLM_PROVIDER_OPENAI_MESSAGES_H
+#define CHATHIST_LLM_PROVIDER_OPENAI_MESSAGES_H
+
+#include "base/json_tree.h"
+#include "llm/context.h"
+
+/* Makes the array, the caller's to free, of a context that is settled. */
+struct json_tree *openai_messages(const struct context *c, const char *provider);
+
+#endif

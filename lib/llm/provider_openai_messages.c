@@ -1,0 +1,138 @@
+#include "llm/provider_openai_messages.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/json.h"
+
+/* ---- what goes back as it came ---- */
+
+static bool is_of_type(struct str block, const char *type)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    bool is = str_eq_c(json_text(json_get(block, "type"), &scratch), type);
+
+    buf_release(&scratch);
+    return is;
+}
+
+static bool same_text(struct str a, struct str b)
+{
+    struct buf x = BUF_INIT(BUF_LINE), y = BUF_INIT(BUF_LINE);
+    bool same = str_eq(json_text(a, &x), json_text(b, &y));
+
+    buf_release(&x);
+    buf_release(&y);
+    return same;
+}
+
+/* What came with the call of that id. */
+static void set_extra(struct json_tree *call, struct str id, struct str thinking)
+{
+    for (struct json_iter it = json_iter(thinking); json_next(&it);)
+        if (is_of_type(it.value, "extra_content") && same_text(json_get(it.value, "id"), id) &&
+            json_type(json_get(it.value, "extra_content")) == JSON_OBJECT)
+            json_tree_set_raw(call, "extra_content", json_get(it.value, "extra_content"));
+}
+
+static void set_reasoning(struct json_tree *message, struct str thinking)
+{
+    for (struct json_iter it = json_iter(thinking); json_next(&it);)
+        if (is_of_type(it.value, "reasoning_content") &&
+            json_type(json_get(it.value, "text")) == JSON_STRING)
+            json_tree_set_raw(message, "reasoning_content", json_get(it.value, "text"));
+}
+
+/* ---- the messages ---- */
+
+/* Calls in OpenAI's form: {"id","type":"function","function":{"name","arguments"}}, the arguments
+ * being JSON in a string; what the model once wrote as invalid JSON goes back as it was. */
+static struct json_tree *calls_tree(struct str calls, struct str thinking)
+{
+    struct json_tree *array = json_tree_array();
+    struct buf args = BUF_INIT(BUF_LINE);
+
+    for (struct json_iter it = json_iter(calls); json_next(&it);) {
+        struct json_tree *call = json_tree_object();
+        struct json_tree *function = json_tree_object();
+        struct str raw = json_get(it.value, "args");
+
+        buf_clear(&args);
+        if (!json_decode(raw, &args))
+            buf_add_str(&args, raw);
+        json_tree_set_raw(function, "name", json_get(it.value, "name"));
+        json_tree_set_text(function, "arguments", buf_str(&args));
+        json_tree_set_raw(call, "id", json_get(it.value, "id"));
+        json_tree_set_text(call, "type", STR("function"));
+        json_tree_set(call, "function", function);
+        set_extra(call, json_get(it.value, "id"), thinking);
+        json_tree_push(array, call);
+    }
+    buf_release(&args);
+    return array;
+}
+
+/* Text, if there is any, and images as data URLs. */
+static struct json_tree *parts_tree(const struct context_message *m)
+{
+    struct json_tree *array = json_tree_array();
+
+    if (str_trim((struct str){m->content, m->n}).n > 0) {
+        struct json_tree *part = json_tree_object();
+
+        json_tree_set_text(part, "type", STR("text"));
+        json_tree_set_text(part, "text", (struct str){m->content, m->n});
+        json_tree_push(array, part);
+    }
+    for (size_t i = 0; i < m->images_count; i++) {
+        struct json_tree *part = json_tree_object(), *url = json_tree_object();
+        struct buf data = BUF_INIT(SIZE_MAX);
+
+        buf_addf(&data, "data:%s;base64,", m->images[i].type);
+        buf_add_c(&data, m->images[i].base64);
+        json_tree_set_text(part, "type", STR("image_url"));
+        json_tree_set_text(url, "url", buf_str(&data));
+        json_tree_set(part, "image_url", url);
+        json_tree_push(array, part);
+        buf_release(&data);
+    }
+    return array;
+}
+
+static struct json_tree *message_tree(const struct context_message *m, const char *provider)
+{
+    bool own = m->thinking && strcmp(m->provider, provider) == 0;
+    struct str thinking = own ? str_of(m->thinking) : STR_NONE;
+    struct json_tree *t = json_tree_object();
+
+    json_tree_set_text(t, "role", str_of(role_name(m->role)));
+    if (m->tool_call_id)
+        json_tree_set_text(t, "tool_call_id", str_of(m->tool_call_id));
+    if (m->images_count > 0)
+        json_tree_set(t, "content", parts_tree(m));
+    else if (m->tool_calls && m->n == 0)
+        json_tree_set_raw(t, "content", STR("null"));
+    else
+        json_tree_set_text(t, "content", (struct str){m->content, m->n});
+    if (m->tool_calls) {
+        set_reasoning(t, thinking);
+        json_tree_set(t, "tool_calls", calls_tree(str_of(m->tool_calls), thinking));
+    }
+    return t;
+}
+
+struct json_tree *openai_messages(const struct context *c, const char *provider)
+{
+    struct json_tree *array = json_tree_array();
+
+    if (c->system) {
+        struct json_tree *t = json_tree_object();
+
+        json_tree_set_text(t, "role", STR("system"));
+        json_tree_set_text(t, "content", (struct str){c->system, c->system_len});
+        json_tree_push(array, t);
+    }
+    for (size_t i = 0; i < c->count; i++)
+        json_tree_push(array, message_tree(&c->at[i], provider));
+    return array;
+}
