@@ -1,18 +1,70 @@
 /* hist-load - make a past session current, so that the next chat continues it. */
 #include <stdint.h>
+#include <unistd.h>
 
 #include "cli/die.h"
+#include "cli/pager.h"
 #include "cli/term.h"
+#include "front/forecast.h"
 #include "front/sessions.h"
 #include "front/show.h"
 #include "front/start.h"
 
+enum { KEY_RAW = OPT_LONG, KEY_NO_PAGER };
+
 static const struct opt options[] = {
     {'n', "last", OPT_NUMBER, "N", "print only the last N messages"},
+    {'r', "role", OPT_ROLE, "ROLE", "print only messages of this role; may be repeated"},
+    {KEY_RAW, "raw", OPT_FLAG, NULL, "print every line, replaced and reset ones too"},
+    {'v', "verbose", OPT_FLAG, NULL, "say what the next chat will send, terminal or not"},
+    PAGER_OPTION(KEY_NO_PAGER),
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
 static const struct program program = {"hist-load", "make a past session current and print it",
                                        "[SESSION|-]", OPT_SESSION, options};
+
+struct wish {
+    struct show show;
+    bool verbose, unpaged;
+};
+
+static void take(struct wish *w, int key, const char *value)
+{
+    switch (key) {
+    case 'n':
+        w->show.last = opt_count("--last", value);
+        break;
+    case 'r':
+        filter_add(&w->show.filter.roles, str_of(value));
+        break;
+    case KEY_RAW:
+        w->show.raw = true;
+        break;
+    case 'v':
+        w->verbose = true;
+        break;
+    case KEY_NO_PAGER:
+        w->unpaged = true;
+        break;
+    }
+}
+
+/* The session is current, whatever is wrong with what would be sent: chat will say so, too. */
+static void tell(const struct config *c, const struct history *h, const char *id, size_t messages,
+                 bool verbose)
+{
+    struct forecast f;
+    struct err e = ERR_INIT;
+
+    hintf(verbose, "session '%s' is current: %zu message%s", id, messages,
+          messages == 1 ? "" : "s");
+    if (forecast_session(&f, c, h, id, &e) < 0)
+        hintf(verbose, "cannot tell what will be sent: %s", err_text(&e));
+    else
+        hintf(verbose, "%zu message%s, about %zu token%s, will be sent with the next prompt",
+              f.messages, f.messages == 1 ? "" : "s", f.tokens, f.tokens == 1 ? "" : "s");
+    err_release(&e);
+}
 
 int main(int argc, char **argv)
 {
@@ -20,22 +72,24 @@ int main(int argc, char **argv)
     struct config config;
     struct history history;
     struct session_args sessions;
-    struct show show = {.last = SIZE_MAX};
+    struct wish wish = {.show = {.last = SIZE_MAX}};
     struct out out;
     char *value;
     char **names;
     size_t count, messages;
-    int status = 0;
+    int key, status = 0;
 
     opt_start(&args, &program, argc, argv);
-    while (opt_next(&args, &value) != 0)
-        show.last = opt_count("--last", value);
+    while ((key = opt_next(&args, &value)) != 0)
+        take(&wish, key, value);
     names = opt_operands(&args, &count);
     if (count > 1)
         die_usage("one session is expected");
-    show.json = args.common.json;
+    wish.show.json = args.common.json;
     start_history(&config, &history, &args.common);
     out_start(&out, args.common.color);
+    if (!wish.unpaged)
+        out_page(&out);
 
     session_args_load_named(&sessions, &history, names, count);
     if (sessions.count > 1)
@@ -47,13 +101,14 @@ int main(int argc, char **argv)
         goto out;
     }
     start_make_current(&config, &history, str_of(sessions.ids[0]), args.common.quiet);
-    messages = show_session(&out, &history, sessions.ids[0], &show);
-    start_report_bad(&history, show.bad_lines, args.common.quiet);
-    if (!args.common.quiet)
-        hintf(false, "session '%s' is current: %zu message%s", sessions.ids[0], messages,
-              messages == 1 ? "" : "s");
+    messages = show_session(&out, &history, sessions.ids[0], &wish.show);
+    out_page_end(&out);
+    start_report_bad(&history, wish.show.bad_lines, args.common.quiet);
+    if (!args.common.quiet && (wish.verbose || isatty(STDERR_FILENO)))
+        tell(&config, &history, sessions.ids[0], messages, wish.verbose);
 
 out:
+    filter_release(&wish.show.filter);
     session_args_release(&sessions);
     history_release(&history);
     config_release(&config);

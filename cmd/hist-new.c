@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "base/id.h"
-#include "base/json_write.h"
 #include "cli/die.h"
 #include "cli/term.h"
+#include "front/listing.h"
 #include "front/start.h"
 #include "hist/store.h"
 #include "hist/thread.h"
@@ -61,22 +61,6 @@ static void store_system(struct history *h, struct str id, struct str text, bool
     draft_release(&d);
 }
 
-static void print_id(struct out *out, struct str id, bool json)
-{
-    struct buf line = BUF_INIT(BUF_SMALL);
-
-    if (json) {
-        buf_add_byte(&line, '{');
-        json_add_member(&line, "session_id", id);
-        buf_add_byte(&line, '}');
-    } else {
-        buf_add_str(&line, id);
-    }
-    buf_add_byte(&line, '\n');
-    out_raw(out, buf_str(&line));
-    buf_release(&line);
-}
-
 int main(int argc, char **argv)
 {
     struct opt_parser args;
@@ -124,7 +108,7 @@ int main(int argc, char **argv)
     }
     if (system || reset)
         store_system(&history, buf_str(&id), buf_str(&kept), reset != NULL);
-    print_id(&out, buf_str(&id), args.common.json);
+    list_id(&out, buf_str(&id), args.common.json);
     if (out_flush(&out) == 0 && !detached)
         start_make_current(&config, &history, buf_str(&id), args.common.quiet);
 

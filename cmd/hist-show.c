@@ -2,16 +2,19 @@
 #include <stdint.h>
 
 #include "cli/die.h"
+#include "cli/pager.h"
 #include "cli/term.h"
 #include "front/sessions.h"
 #include "front/show.h"
 #include "front/start.h"
 
-enum { KEY_RAW = OPT_LONG };
+enum { KEY_RAW = OPT_LONG, KEY_NO_PAGER };
 
 static const struct opt options[] = {
     {'n', "last", OPT_NUMBER, "N", "print only the last N messages of each"},
+    {'r', "role", OPT_ROLE, "ROLE", "print only messages of this role; may be repeated"},
     {KEY_RAW, "raw", OPT_FLAG, NULL, "print every line, replaced and reset ones too"},
+    PAGER_OPTION(KEY_NO_PAGER),
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
 static const struct program program = {"hist-show", "print the messages of sessions",
@@ -28,6 +31,7 @@ int main(int argc, char **argv)
     char *value;
     char **names;
     size_t count;
+    bool paged = true;
     int key;
 
     opt_start(&args, &program, argc, argv);
@@ -36,8 +40,14 @@ int main(int argc, char **argv)
         case 'n':
             show.last = opt_count("--last", value);
             break;
+        case 'r':
+            filter_add(&show.filter.roles, str_of(value));
+            break;
         case KEY_RAW:
             show.raw = true;
+            break;
+        case KEY_NO_PAGER:
+            paged = false;
             break;
         }
     }
@@ -45,12 +55,16 @@ int main(int argc, char **argv)
     show.json = args.common.json;
     start_history(&config, &history, &args.common);
     out_start(&out, args.common.color);
+    if (paged)
+        out_page(&out);
 
     session_args_load(&sessions, &history, names, count, "current");
     for (size_t i = 0; i < sessions.count; i++)
         show_session(&out, &history, sessions.ids[i], &show);
+    out_page_end(&out);
     start_report_bad(&history, show.bad_lines, args.common.quiet);
 
+    filter_release(&show.filter);
     session_args_release(&sessions);
     history_release(&history);
     config_release(&config);

@@ -8,7 +8,7 @@
 load helper
 load wire
 
-FAMILY=anthropic MANY=70 ALSO_STORED='calls-cut|refusal-empty|context-full-empty|not-streamed-refusal'
+FAMILY=anthropic MANY=70 ALSO_STORED='calls-cut|refusal-empty|refusal-details|context-full-empty|not-streamed-refusal'
 
 # Each fixture says all that there is to say.
 more_expectations() {

@@ -8,16 +8,25 @@ load helper
 TABLE='
 chat          | -s good hello | writes | 1
 hist-append   | -s good hello | writes | 2
+hist-check    |               | reads  | 2
+hist-delete   | --dry-run good | reads | 2
+hist-export   | -f txt good   | reads  | 2
+hist-fork     | --detached good | writes | 2
+hist-import   | INCOMING      | writes | 2
 hist-load     | good          | reads  | 2
 hist-new      | -q --reset good | writes | 2
 hist-search   | needle        | reads  | 2
 hist-sessions |               | reads  | 2
 hist-show     | good          | reads  | 2
+hist-stats    | -s good       | reads  | 2
 '
 
 setup_file() {
     export GARBAGE=$BATS_FILE_TMPDIR/garbage
     mkdir "$GARBAGE"
+    # What there is to import.
+    export INCOMING=$BATS_FILE_TMPDIR/incoming.jsonl
+    echo '{"id":"in-1","session_id":"good","timestamp":"2024-06-28T15:00:00Z","role":"user","content":"brought"}' >"$INCOMING"
     python3 - "$GARBAGE" <<'END'
 import json, os, random, sys
 
@@ -85,8 +94,11 @@ row() {
     TOOL=$1
     line=$(grep "^$1 *|" <<<"$TABLE")
     IFS='|' read -r _ words KIND FAILURE <<<"$line"
-    read -ra ARGS <<<"$words"
+    read -ra ARGS <<<"${words/INCOMING/$INCOMING}"
     KIND=${KIND// /} FAILURE=${FAILURE// /}
+    # What it stores is in that session, but for one that makes its own.
+    STORED='.session_id == "good"'
+    [[ $TOOL != hist-fork ]] || STORED='.forked_from == "1"'
 }
 
 # Two lines of session `good`, each with a needle.
@@ -113,6 +125,15 @@ complains() {
     [[ $(wc -l <"$ERR") -eq 1 ]] || fail 'stderr: wanted one line' || return 1
     stderr_matches "^$TOOL: [^A-Z ].*[^.]\$" || return 1
     stderr_has "$1"
+}
+
+# shows_nothing: of an empty history; hist-check says that it is one.
+shows_nothing() {
+    if [[ $TOOL == hist-check ]]; then
+        stdout_is '0 lines, 0 messages, 0 sessions: 0 problems, 0 warnings'
+    else
+        stdout_empty
+    fi
 }
 
 # with REDIRECTION COMMAND...: the command with that, in the shell's words.
@@ -299,24 +320,28 @@ options_of() {
         row "$tool"
         case $TOOL in
         hist-search) status=1 ;;
-        hist-show | hist-load) status=1 ;;
+        hist-show | hist-load | hist-export | hist-delete | hist-fork | hist-stats) status=1 ;;
         *) status=0 ;;
         esac
         rm -f "$HISTORY.session"
         : >"$HISTORY"
         run_expect "$status" "$TOOL" "${ARGS[@]}"
         case $TOOL in
-        hist-show | hist-load) complains "no session 'good'" ;;
+        hist-show | hist-load | hist-export | hist-delete | hist-fork | hist-stats)
+            complains "no session 'good'"
+            ;;
         *) stderr_empty ;;
         esac
         if [[ $KIND == reads ]]; then
-            stdout_empty
+            shows_nothing
             [[ ! -s $HISTORY ]]
         fi
         rm -f "$HISTORY" "$HISTORY.session"
         run_expect "$status" "$TOOL" "${ARGS[@]}"
         if [[ $KIND == reads ]]; then
-            stdout_empty
+            shows_nothing
+            [[ ! -e $HISTORY ]]
+        elif [[ $TOOL == hist-fork ]]; then
             [[ ! -e $HISTORY ]]
         else
             [[ $(stat -c %a "$HISTORY") == 600 ]]
@@ -334,10 +359,22 @@ found() {
         stdout_has $'good\t1\t2024-06-27T15:00:00Z\tuser\ta needle\n' $'good\t1\t2024-06-27T15:00:00Z\tuser\ttwo needles\n' || return 1
         lines_are 2
         ;;
+    hist-stats) stdout_matches $'^total\t[23]\t1\t0\t0\t0$' $'^2024-06-27\t2\t1\t0\t0\t0$' ;;
     hist-show | hist-load) stdout_is '[user] 2024-06-27 15:00:00' 'a needle' '' '[user] 2024-06-27 15:00:00' 'two needles' '' ;;
+    hist-export)
+        stdout_is '=== a needle' '=== session good, 2024-06-27 15:00:00' '' '[user] 2024-06-27 15:00:00' 'a needle' '' \
+            '[user] 2024-06-27 15:00:00' 'two needles' ''
+        ;;
     chat) stdout_has 'a needle' 'two needles' 'hello' ;;
-    hist-append | hist-new) lines_are 1 ;;
+    hist-append | hist-new | hist-fork | hist-import) lines_are 1 ;;
+    hist-delete) stdout_matches $'^good\t2024-06-27T15:00:00Z\t[23]\ta needle$' ;;
+    hist-check) stdout_matches '^[0-9]+ lines, [0-9]+ messages, [0-9]+ sessions?: [0-9]+ problems?, [0-9]+ warnings?$' ;;
     esac
+}
+
+# status_for BAD: hist-check says by its status that lines are bad; of ? ones it may be either.
+status_for() {
+    if [[ $TOOL != hist-check || $1 == 0 ]]; then echo 0; else echo 1; fi
 }
 
 # said BAD: the number of bad lines, or fewer when it did not parse them all; hist-sessions parses them all.
@@ -345,8 +382,11 @@ said() {
     local line="skipped $1 bad lines in '$HISTORY'"
     [[ $1 != 1 ]] || line=${line/lines/line}
     case $TOOL:$1 in
-    hist-append:* | *:0) stderr_empty ;;
-    hist-sessions:?*) stderr_is "$TOOL: $line" ;;
+    hist-check:0) stderr_empty && stdout_has ' 0 problems, ' ;;
+    hist-check:1) stderr_empty && stdout_has ' 1 problem, ' ;;
+    hist-check:?*) stderr_empty && stdout_has " $1 problems, " ;;
+    hist-append:* | *:0 | hist-check:*) stderr_empty ;;
+    hist-sessions:?* | hist-delete:?* | hist-import:?*) stderr_is "$TOOL: $line" ;;
     *) if [[ -s $ERR ]]; then complains "skipped "; fi ;;
     esac
 }
@@ -357,12 +397,12 @@ said() {
         for tool in "${TOOLS[@]}"; do
             row "$tool"
             cp "$kind/between" "$HISTORY"
-            run_expect 0 "$TOOL" "${ARGS[@]}" || fail "garbage: $kind"
+            run_expect "$(status_for "$(cat "$kind/bad")")" "$TOOL" "${ARGS[@]}" || fail "garbage: $kind"
             found || fail "garbage: $kind"
             said "$(cat "$kind/bad")" || fail "garbage: $kind"
             kept "$kind/between" || fail "garbage: $kind"
             if [[ $KIND == writes ]]; then
-                tail -n 1 "$HISTORY" | jq -e '.session_id == "good"' >"$TMPDIR/jq" || fail "garbage: $kind, nothing stored"
+                tail -n 1 "$HISTORY" | jq -e "$STORED" >"$TMPDIR/jq" || fail "garbage: $kind, nothing stored"
             fi
         done
     done
@@ -376,13 +416,15 @@ said() {
             rm -f "$HISTORY.session"
             cp "$kind/alone" "$HISTORY"
             case $TOOL in
-            hist-show | hist-load) run_expect 1 "$TOOL" "${ARGS[@]}" ;;
+            hist-export | hist-show | hist-load | hist-stats) run_expect 1 "$TOOL" "${ARGS[@]}" ;;
             hist-search) run_expect 1 "$TOOL" "${ARGS[@]}" ;;
+            hist-delete | hist-fork) run_expect 1 "$TOOL" "${ARGS[@]}" ;;
+            hist-check) run_expect "$([[ $kind == */nothing ]] && echo 0 || echo 1)" "$TOOL" ;;
             *) run_expect 0 "$TOOL" "${ARGS[@]}" ;;
             esac || fail "garbage: $kind"
             kept "$kind/alone" || fail "garbage: $kind"
-            if [[ $KIND == writes ]]; then
-                tail -n 1 "$HISTORY" | jq -e '.session_id == "good"' >"$TMPDIR/jq" || fail "garbage: $kind, nothing stored"
+            if [[ $KIND == writes && $TOOL != hist-fork ]]; then
+                tail -n 1 "$HISTORY" | jq -e "$STORED" >"$TMPDIR/jq" || fail "garbage: $kind, nothing stored"
             fi
         done
     done
@@ -426,7 +468,8 @@ said() {
         if [[ $KIND == writes ]]; then has_stored; fi
     done
     remember "$HISTORY"
-    for tool in 'hist-append -s s' 'hist-append --json' 'hist-show -' 'hist-load -' 'hist-search -s - x'; do
+    for tool in 'hist-append -s s' 'hist-append --json' 'hist-delete -f -' 'hist-export -' 'hist-export --messages -' \
+        'hist-fork -' 'hist-show -' 'hist-load -' 'hist-search -s - x'; do
         TOOL=${tool%% *}
         # shellcheck disable=SC2086
         run_expect 2 with '<&-' $tool
@@ -443,7 +486,8 @@ said() {
     local tool
     good_history
     mkdir directory
-    for tool in 'hist-append -s s' 'hist-append --json' 'hist-show -' 'hist-load -' 'hist-search -s - x'; do
+    for tool in 'hist-append -s s' 'hist-append --json' 'hist-delete -f -' 'hist-export -' 'hist-export --messages -' \
+        'hist-fork -' 'hist-show -' 'hist-load -' 'hist-search -s - x'; do
         TOOL=${tool%% *}
         # shellcheck disable=SC2086
         run_expect 2 with '<directory' $tool
@@ -460,11 +504,11 @@ said() {
             row "$tool"
             # With something to say.
             cp "$GARBAGE/broken JSON/between" "$HISTORY"
-            CHAT_SESSION=pinned run_expect 0 with "$redirection" "$TOOL" "${ARGS[@]}"
+            CHAT_SESSION=pinned run_expect "$(status_for 9)" with "$redirection" "$TOOL" "${ARGS[@]}"
             found
             kept "$GARBAGE/broken JSON/between"
             if [[ $KIND == writes ]]; then
-                tail -n 1 "$HISTORY" | jq -e '.session_id == "good"' >"$TMPDIR/jq"
+                tail -n 1 "$HISTORY" | jq -e "$STORED" >"$TMPDIR/jq"
             fi
             run_expect 2 with "$redirection" "$TOOL" --no-such-option
             stdout_empty
@@ -480,9 +524,9 @@ said() {
         run_expect "$FAILURE" with '<&- >&- 2>&-' "$TOOL" "${ARGS[@]}"
         kept "$GARBAGE/broken JSON/between"
         if [[ $KIND == writes ]]; then
-            tail -n 1 "$HISTORY" | jq -e '.session_id == "good"' >"$TMPDIR/jq"
+            tail -n 1 "$HISTORY" | jq -e "$STORED" >"$TMPDIR/jq"
             run_expect 0 hist-show --json good
-            [[ $(wc -l <"$OUT") -gt 2 || $TOOL == hist-new ]]
+            [[ $(wc -l <"$OUT") -gt 2 || $TOOL == hist-new || $TOOL == hist-fork ]]
         fi
     done
 }

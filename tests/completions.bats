@@ -125,6 +125,9 @@ options() {
 @test "completions: bash: roles, colours, providers, models, files" {
     completed bash 'hist-search -r a' 'hist-search -r assistant '
     completed bash 'hist-search --role=to' 'hist-search --role=tool '
+    completed bash 'hist-search --since=ye' 'hist-search --since=yesterday '
+    completed bash 'hist-search --until to' 'hist-search --until today '
+    completed bash 'hist-search --model ec' 'hist-search --model echo:echo '
     completed bash 'hist-show --color=al' 'hist-show --color=always '
     completed bash 'chat -p ll' 'chat -p llamacpp '
     completed bash 'chat -m ec' 'chat -m echo:echo '
@@ -135,6 +138,42 @@ options() {
     completed bash 'chat --history=oth' 'chat --history=other.jsonl '
     listed bash 'hist-search -r ' 'user\s'
     stdout_has assistant system tool
+}
+
+# Some tools, of which one has a name that a terminal would obey.
+put_tools() {
+    local name
+    mkdir -p "$HOME/.config/chathist/tools"
+    for name in list_dir read_file $'re\e]0;title\a'; do
+        install -m 700 /dev/null "$HOME/.config/chathist/tools/$name"
+    done
+    echo text >"$HOME/.config/chathist/tools/readme"
+}
+
+@test "completions: bash: tools by name or path" {
+    put_tools
+    completed bash 'chat -T re' 'chat -T read_file '
+    completed bash 'chat --tool=li' 'chat --tool=list_dir '
+    completed bash 'chat -T ./oth' 'chat -T ./other.jsonl '
+}
+
+@test "completions: the MCP servers that the configuration defines" {
+    mkdir -p "$HOME/.config/chathist" xdg/chathist
+    printf '%s\n' 'mcp = files' 'mcp.files = x' ' mcp.find-it=y' $'mcp.bad\e[31m = z' >"$HOME/.config/chathist/config"
+    echo 'mcp.other = x' >xdg/chathist/config
+    completed bash 'chat --mcp fil' 'chat --mcp files '
+    completed bash 'chat --mcp=find' 'chat --mcp=find-it '
+    XDG_CONFIG_HOME=$PWD/xdg completed bash 'chat --mcp o' 'chat --mcp other '
+    if command -v zsh >/dev/null; then
+        completed zsh 'chat --mcp fil' 'chat --mcp files '
+        XDG_CONFIG_HOME=$PWD/xdg completed zsh 'chat --mcp o' 'chat --mcp other '
+    fi
+    if command -v fish >/dev/null; then
+        in_fish 'chat --mcp '
+        [[ $(cut -f 1 "$OUT" | sort | xargs) == 'files find-it' ]] || fail fish
+        XDG_CONFIG_HOME=$PWD/xdg in_fish 'chat --mcp '
+        [[ $(cut -f 1 "$OUT") == other ]] || fail fish
+    fi
 }
 
 @test "completions: the models that the server offers, or the one on the line" {
@@ -156,6 +195,25 @@ options() {
         in_fish 'chat --provider=echo -m '
         [[ $(cut -f 1 "$OUT") == echo:echo ]] || fail 'the provider on the line'
     fi
+}
+
+@test "completions: the models that a server had are offered when it is gone, and for a day" {
+    start_llm --models big:7b,small --reply unused
+    run_expect 0 chat --models
+    kill "$LLM_PID"
+    wait "$LLM_PID" 2>/dev/null || :
+    completed bash 'chat -m openai:b' 'chat -m openai:big:7b '
+    if command -v zsh >/dev/null; then
+        completed zsh 'chat -m openai:s' 'chat -m openai:small '
+    fi
+    if command -v fish >/dev/null; then
+        in_fish 'chat -m '
+        cut -f 1 "$OUT" >got
+        printf '%s\n' openai:big:7b openai:small echo:echo >wanted
+        same models wanted got
+    fi
+    touch -d '2 days ago' "$HOME"/.cache/chathist/models/*
+    completed bash 'chat -m openai:b' 'chat -m openai:b'
 }
 
 @test "completions: bash: sessions" {
@@ -208,6 +266,28 @@ options() {
     completed bash 'chat -m echo:' 'chat -m echo:echo '
 }
 
+# Two templates, one of them nothing that a terminal should obey, and a role.
+presets() {
+    mkdir -p "$HOME/.config/chathist/templates" "$HOME/.config/chathist/roles" sub
+    echo 'Translate {{input}}' >"$HOME/.config/chathist/templates/translate"
+    printf 'red \e[31mtext $(touch pwned)\n' >"$HOME/.config/chathist/templates/odd; \$(touch pwned)"
+    echo 'You are a poet.' >"$HOME/.config/chathist/roles/poet"
+    echo x >sub/other
+}
+
+@test "completions: bash: templates and roles" {
+    presets
+    completed bash 'chat -t trans' 'chat -t translate '
+    completed bash 'chat --template=trans' 'chat --template=translate '
+    completed bash 'chat --role p' 'chat --role poet '
+    completed bash 'chat -t sub/o' 'chat -t sub/other '
+    completed bash 'chat -t "odd;' 'chat -t "odd; \$(touch pwned)" '
+    listed bash 'chat -t ' 'translate [^\n]*\s'
+    stdout_matches '^translate +Translate \{\{input\}\}' 'red \?\[31mtext \$\(touch pwned\)'
+    stdout_lacks $'\e'
+    [[ ! -e pwned ]] || fail 'something was run'
+}
+
 @test "completions: zsh: options" {
     need zsh
     completed zsh 'chat --dr' 'chat --dry-run '
@@ -224,11 +304,21 @@ options() {
     need zsh
     completed zsh 'hist-search -r a' 'hist-search -r assistant '
     completed zsh 'hist-search --role=to' 'hist-search --role=tool '
+    completed zsh 'hist-search --since=ye' 'hist-search --since=yesterday '
+    completed zsh 'hist-search --model ec' 'hist-search --model echo:echo '
     completed zsh 'hist-show --color=al' 'hist-show --color=always '
     completed zsh 'chat -p ll' 'chat -p llamacpp '
     completed zsh 'chat -m echo:' 'chat -m echo:echo '
     completed zsh 'chat --model=ec' 'chat --model=echo:echo '
     completed zsh 'chat -f oth' 'chat -f other.jsonl '
+}
+
+@test "completions: zsh: tools by name or path" {
+    need zsh
+    put_tools
+    completed zsh 'chat -T re' 'chat -T read_file '
+    completed zsh 'chat --tool=li' 'chat --tool=list_dir '
+    completed zsh 'chat -T ./oth' 'chat -T ./other.jsonl '
 }
 
 @test "completions: zsh: sessions with their previews, harmless" {
@@ -249,6 +339,19 @@ options() {
     [[ ! -e pwned ]] || fail 'something was run'
 }
 
+@test "completions: zsh: templates and roles" {
+    need zsh
+    presets
+    completed zsh 'chat -t trans' 'chat -t translate '
+    completed zsh 'chat --template=trans' 'chat --template=translate '
+    completed zsh 'chat --role p' 'chat --role poet '
+    completed zsh 'chat -t sub/o' 'chat -t sub/other '
+    listed zsh 'chat -t ' 'Translate'
+    stdout_matches '^translate +-- Translate \{\{input\}\}' 'red \?\[31mtext \$\(touch pwned\)'
+    stdout_lacks $'\e'
+    [[ ! -e pwned ]] || fail 'something was run'
+}
+
 @test "completions: fish: options with their help" {
     need fish
     for program in chat hist-search; do
@@ -266,16 +369,44 @@ options() {
     need fish
     in_fish 'hist-search -r '
     [[ $(cut -f 1 "$OUT" | sort | xargs) == 'assistant system tool user' ]] || fail roles
+    in_fish 'hist-search --since '
+    [[ $(cut -f 1 "$OUT" | sort | xargs) == '1d 30d 7d today yesterday' ]] || fail times
     in_fish 'hist-show --color='
     [[ $(cut -f 1 "$OUT" | sort | xargs) == '--color=always --color=auto --color=never' ]] || fail colours
     in_fish 'chat -p '
-    [[ $(cut -f 1 "$OUT" | xargs) == 'openai anthropic ollama llamacpp echo' ]] || fail providers
+    [[ $(cut -f 1 "$OUT" | xargs) == 'openai anthropic openrouter groq mistral deepseek gemini ollama llamacpp echo' ]] || fail providers
     in_fish 'chat -m ec'
     stdout_matches $'^echo:echo\t'
     in_fish 'chat -f oth'
     stdout_is other.jsonl
     in_fish 'chat oth'
     stdout_empty
+}
+
+@test "completions: fish: tools by name or path" {
+    need fish
+    put_tools
+    in_fish 'chat -T re'
+    stdout_matches '^read_file'
+    stdout_lacks readme title
+    in_fish 'chat --tool ./oth'
+    stdout_is ./other.jsonl
+}
+
+@test "completions: fish: templates and roles" {
+    need fish
+    presets
+    in_fish 'chat -t trans'
+    stdout_is $'translate\tTranslate {{input}}'
+    in_fish 'chat --template=trans'
+    stdout_is $'--template=translate\tTranslate {{input}}'
+    in_fish 'chat --role '
+    stdout_is $'poet\tYou are a poet.'
+    in_fish 'chat -t sub/o'
+    stdout_is sub/other
+    in_fish 'chat -t odd'
+    stdout_has 'red ?[31mtext $(touch pwned)'
+    [[ ! -e pwned ]] || fail 'something was run'
 }
 
 @test "completions: fish: sessions with their previews, harmless" {

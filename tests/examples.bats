@@ -489,3 +489,196 @@ cron_installed() {
     run_expect 0 "$HOME/bin/nightly-summary" "$HOME/log/app.log" "$(date +%F)"
     requests_are 1
 }
+
+# ---- tools/
+
+# tool STATUS NAME JSON: a call of an example.
+tool() {
+    run_expect "$1" "$EXAMPLES/tools/$2" <<<"$3"
+}
+
+@test "tools: each declares itself, and chat takes it" {
+    start_llm --reply ok
+    for file in "$EXAMPLES"/tools/*; do
+        run_expect 0 "$file" --schema
+        stdout_json '.name, .parameters.type' "$(basename "$file")" object
+        stderr_empty
+        run_expect 0 chat -n -T "$file" hello
+        stdout_is ok
+        stderr_empty
+    done
+}
+
+@test "tools: read_file stays below the working directory and reads text" {
+    printf 'one\ntwo\nthree\n' >text
+    printf 'a\0b' >binary
+    echo secret >"$BATS_TEST_TMPDIR/secret"
+    ln -s "$BATS_TEST_TMPDIR" out
+    ln -s ../secret link
+    mkdir sub
+    echo odd >'sub/-n x'
+    tool 0 read_file '{"path":"text"}'
+    stdout_is one two three
+    stderr_empty
+    tool 0 read_file '{"path":"text","first_line":2,"lines":1}'
+    stdout_is two
+    tool 0 read_file '{"path":"sub/-n x"}'
+    stdout_is odd
+    tool 0 read_file "{\"path\":\"$PWD/text\"}"
+    stdout_is one two three
+    for path in ../secret out/secret link /etc/passwd sub/../../secret; do
+        tool 1 read_file "{\"path\":\"$path\"}"
+        stdout_empty
+        stderr_matches 'is not below the working directory|is a symbolic link'
+    done
+    tool 1 read_file '{"path":"binary"}'
+    stderr_is './binary: is not text'
+    tool 1 read_file '{"path":"sub"}'
+    stderr_is './sub: is not a regular file'
+    tool 1 read_file '{"path":"none"}'
+    stderr_is './none: no such file'
+    tool 1 read_file '{"path":["text"]}'
+    stderr_is 'path: a string is expected'
+}
+
+@test "tools: list_dir stays below the working directory" {
+    mkdir -p sub/inner
+    touch sub/a sub/.hidden
+    ln -s / out
+    tool 0 list_dir '{}'
+    stdout_is out sub/
+    tool 0 list_dir '{"path":"sub"}'
+    stdout_is .hidden a inner/
+    for path in .. out / sub/../..; do
+        tool 1 list_dir "{\"path\":\"$path\"}"
+        stdout_empty
+        stderr_has 'is not below the working directory'
+    done
+    tool 1 list_dir '{"path":"none"}'
+    stderr_is './none: no such directory'
+    mkdir many
+    (cd many && touch $(seq 1005))
+    tool 0 list_dir '{"path":"many"}'
+    lines_are 1001
+    stdout_line 1001 '[5 more]'
+}
+
+@test "tools: sql asks the database that the user has set, read-only" {
+    sqlite3 shop.db "create table sold(article, n); insert into sold values('tea', 3), ('it''s', 5)"
+    remember shop.db
+    tool 1 sql '{"query":"select 1"}'
+    stderr_is 'no database: the user has not set SQL_DATABASE'
+    export SQL_DATABASE=shop.db
+    tool 0 sql '{"query":"-- all\nselect sum(n) as n from sold"}'
+    stdout_is '[{"n":8}]'
+    stderr_empty
+    for query in 'insert into sold values(1, 2)' "attach 'pwned' as x" "select writefile('pwned', 'x')" \
+        "vacuum into 'pwned'" "select load_extension('x')" "select readfile('shop.db')"; do
+        tool 1 sql "{\"query\":\"$query\"}"
+        stdout_empty
+        stderr_matches 'readonly|safe mode'
+    done
+    for query in '.shell touch pwned' ".output pwned\\nselect 1" '.open pwned' '.trace pwned' "\\n.trace pwned\\nselect 1"; do
+        tool 1 sql "{\"query\":\"$query\"}"
+        stdout_empty
+        stderr_has 'syntax error'
+    done
+    for query in "select data from fsdir('shop.db')" 'create virtual table temp.x using FsDir' \
+        "select * from \\\"zipfile\\\"('x.zip')"; do
+        tool 1 sql "{\"query\":\"$query\"}"
+        stdout_empty
+        stderr_is 'fsdir and zipfile cannot be used: they read other files'
+    done
+    [[ ! -e pwned ]]
+    unchanged shop.db
+    SQL_DATABASE=none.db tool 1 sql '{"query":"select 1"}'
+    stderr_is "no database: 'none.db' is not a file"
+    [[ ! -e none.db ]]
+}
+
+@test "tools: fetch gets a text by http alone, of a bounded size" {
+    printf 'path: /page\nheader: Content-Type: text/html\n\n<p>hello</p>\n' >page
+    printf 'path: /away\nstatus: 302 Found\nheader: Location: file:///etc/passwd\n\n' >away
+    printf 'path: /binary\nescape: %%\nheader: Content-Type: text/html\n\na%%00b\n' >binary
+    printf 'path: /large\nfill: @ 1100000 x\ntransfer: close\nheader: Content-Type: text/html\n\n@\n' >large
+    printf 'path: /missing\nstatus: 404 Not Found\n\nno\n' >missing
+    start_llm page away binary large missing --reply no
+    local server=http://127.0.0.1:$LLM_PORT
+    tool 0 fetch "{\"url\":\"$server/page\"}"
+    stdout_is '<p>hello</p>'
+    stderr_empty
+    for url in file:///etc/passwd /etc/passwd --version; do
+        tool 1 fetch "{\"url\":\"$url\"}"
+        stderr_is 'url: only http:// and https:// are fetched'
+    done
+    for path in away binary large missing; do
+        tool 1 fetch "{\"url\":\"$server/$path\"}"
+        stdout_empty
+        [[ -s $ERR ]]
+    done
+    [[ -z $(ls -A "$TMPDIR") ]]
+}
+
+@test "tools: a turn in which the model reads a file" {
+    printf 'int main(void) { return 0; }\n' >a.c
+    start_llm --call 'read_file {"path":"a.c"}' --call 'list_dir {}' --call 'read_file {"path":"../x"}' --reply 'It does nothing.'
+    run_expect 0 chat --yes -T "$EXAMPLES/tools/read_file" -T "$EXAMPLES/tools/list_dir" 'What does a.c do?'
+    stdout_is 'It does nothing.'
+    json_is "$HISTORY" 'select(.role == "tool").content' 'int main(void) { return 0; }' '' a.c history.jsonl history.jsonl.session '' \
+        'the tool failed with exit status 1' 'standard error:' './../x: is not below the working directory' ''
+}
+
+# ---- the archive
+
+# The first session of the user's own history.
+archive_history() {
+    unset CHAT_HISTORY
+    HISTORY=$HOME/.local/share/aicoder/history.jsonl
+    mkdir -p "$HOME/.local/share/aicoder"
+    { hist_line talk user 'What is a pipe?' 2024-06-27T15:00:00.000000+00:00; hist_line talk assistant 'One.'; } >"$HISTORY"
+}
+
+# in_job COMMAND: with the environment of a job, which is not the user's.
+in_job() {
+    (cd / && exec env -i HOME="$HOME" LOGNAME=ada SHELL=/bin/sh PATH="$BIN:/usr/bin:/bin" \
+        ASAN_OPTIONS="$ASAN_OPTIONS" UBSAN_OPTIONS="$UBSAN_OPTIONS" /bin/sh -c "$1")
+}
+
+@test "archive: the crontab's line adds what is new, quietly and without keys" {
+    archive_history
+    command=$(sed -nE 's/^30 3 \* \* \* +//p' "$EXAMPLES/archive/hist-export.crontab")
+    run_expect 0 in_job "$command"
+    stdout_empty
+    stderr_empty
+    same archive "$HISTORY" "$HOME/archive.jsonl"
+    hist_line talk user "My key is sk-$(printf 'aB3x%.0s' {1..12})" >>"$HISTORY"
+    printf '%s\n' 'not JSON' >>"$HISTORY"
+    run_expect 0 in_job "$command"
+    stdout_empty
+    stderr_empty
+    json_is "$HOME/archive.jsonl" .content 'What is a pipe?' One. 'My key is [redacted api-key]'
+    run_expect 0 in_job "$command"
+    json_is "$HOME/archive.jsonl" .role user assistant user
+}
+
+@test "archive: the systemd service's command writes a file for each session" {
+    archive_history
+    command=$(sed -n 's/^ExecStart=//p' "$EXAMPLES/archive/hist-export.service")
+    command=${command//%h/$HOME}
+    run_expect 0 in_job "${command/#\/usr\/local\/bin\//}"
+    stdout_empty
+    stderr_empty
+    head -n 1 "$HOME/conversations/2024-06-27_talk.md" >got
+    is heading got '# What is a pipe?'
+    run_expect 0 in_job "${command/#\/usr\/local\/bin\//}"
+    [[ $(find "$HOME/conversations" -type f | wc -l) == 1 ]]
+}
+
+@test "archive: systemd accepts the units" {
+    command -v systemd-analyze >/dev/null || skip 'systemd-analyze is missing'
+    mkdir units
+    sed "s|/usr/local/bin/|$BIN/|" "$EXAMPLES/archive/hist-export.service" >units/hist-export.service
+    cp "$EXAMPLES/archive/hist-export.timer" units/
+    run_expect 0 systemd-analyze verify units/hist-export.service units/hist-export.timer
+    stderr_empty
+}

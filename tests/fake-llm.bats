@@ -112,6 +112,15 @@ now() {
     requests_are 4
 }
 
+@test "fake-llm: --frames prints what would be served, to be read back" {
+    printf '%s\n' 'status: 429 Too Many' 'close-after: 4' '' abcdef >cut.http
+    printf '%s\n' raw '' HTTP >raw.http
+    printf '%s\n' 'repeat: forever' '' x >endless.http
+    printf '%s\n' 'fill: @ 2000000 x' '' @ >large.http
+    run_expect 0 "$TESTS/fake-llm" --frames ./cut.http ./raw.http ./endless.http ./large.http openai/no-body
+    stdout_bytes_are "./cut.http\t429\tapplication/json\tclose\t4\nabcd$FIXTURES/openai/no-body.http\t200\ttext/event-stream\tclean\t0\n"
+}
+
 @test "fake-llm: --once ends it after the last step" {
     start_llm --once --reply one --reply two
     run_expect 0 post

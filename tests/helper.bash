@@ -41,7 +41,9 @@ sandbox() {
     local name
     while IFS= read -r name; do
         case $name in
-        CHAT_* | OPENAI_* | ANTHROPIC_* | OLLAMA_* | LLAMA_* | XDG_* | *_proxy | *_PROXY | GIT_* | PG* | \
+        CHAT_* | OPENAI_* | ANTHROPIC_* | OLLAMA_* | LLAMA_* | OPENROUTER_* | GROQ_* | MISTRAL_* | \
+            DEEPSEEK_* | GEMINI_* | XDG_* | *_proxy | *_PROXY | CURL_* | SSL_CERT_* | GIT_* | PG* | \
+            CLAUDE_* | CODEX_* | LLM_USER_PATH | AICHAT_* | \
             LC_* | LANG | LANGUAGE | NO_COLOR | CLICOLOR* | FORCE_COLOR | COLUMNS | LINES | \
             PAGER | LESS | MANPAGER | EDITOR | VISUAL)
             unset "$name" ;;

@@ -160,7 +160,8 @@ offence() {
     grep -qxF '# cmd/hist-new.c has 221 lines; 220 are allowed' <<<"$output"
 }
 
-@test "a program other than chat that links libcurl" {
-    layers -Wl,--no-as-needed -lcurl
+@test "a program that links libcurl and is not chat, or PCRE2 and is not hist-search" {
+    layers -Wl,--no-as-needed -lcurl -lpcre2-8
     grep -q '^# cmd/hist-new.c links libcurl' <<<"$output"
+    grep -q '^# cmd/hist-new.c links libpcre2' <<<"$output"
 }

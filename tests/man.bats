@@ -166,7 +166,7 @@ END
 }
 
 @test "man: chathist.5 has every key of the configuration" {
-    grep -oE '\{"[a-z_]+", "CHAT_' "$ROOT/lib/cli/config.c" | grep -oE '[a-z_]{3,}' | sort >wanted
+    grep -oE '\{"[a-z_]+", ("CHAT_|NULL)' "$ROOT/lib/cli/config.c" | grep -oE '[a-z_]{3,}' | sort >wanted
     grep -q '^max_bytes$' wanted
     awk '/^\.Ss/ { on = /User configuration/ } on' "$MAN/chathist.5" | sed -n 's/^\.It Cm //p' | sort >got
     lines_same chathist.5 wanted got
@@ -223,10 +223,14 @@ make_examples_work() {
     printf 'int parse(void);\n' | tee parse.c >parse.h
     printf 'one\ntwo\n' >words
     echo 'an end of a connection' >answer.txt
+    echo 'tea 2.50' >receipt.txt
+    echo '{"type":"object"}' >item.json
     mkdir bin .aicoder
     printf '#!/bin/sh\nhead -n 1\n' >bin/fzf
     printf '#!/bin/sh\ncat\n' >bin/less
-    chmod +x bin/*
+    printf '#!/bin/sh\nprintf "{\\042name\\042:\\042disk_space\\042}"\n' >disk_space
+    printf '#!/bin/sh\nexec "%s/fake-mcp" --many 1\n' "$TESTS" >bin/npx
+    chmod +x bin/* disk_space
     export PATH=$PWD/bin:$PATH
     {
         hist_line sess_1719500000000_f0e1d2 user 'which regex matches a connection reset?'

@@ -19,7 +19,7 @@ block() {
     stderr_empty
     # It ran in a repository of its own and left no more than that and an empty state.
     run_expect 0 ls -A project
-    stdout_is .aicoder .git a.c error
+    stdout_is .aicoder .git a.c error name.json
 }
 
 @test "readme: the tour is compared, ids and order included" {
@@ -122,7 +122,7 @@ named() {
 }
 
 @test "readme: the map of the code has every module, and no other" {
-    named '\b(base|hist|llm|turn|cli|front|cmd)/[a-z0-9_-]+'
+    named '\b(base|hist|port|llm|turn|cli|front|cmd)/[a-z0-9_-]+'
     (cd "$ROOT/lib" && ls -d ./*/*.c) | sed 's|^\./||; s|\.c$||' >there
     (cd "$ROOT" && ls cmd/*.c) | sed 's|\.c$||' >>there
     sort -o there there

@@ -377,3 +377,136 @@ plain() {
     COLUMNS=nonsense NO_COLOR=1 on_terminal hist-sessions
     COLUMNS=99999999999999999999 NO_COLOR=1 on_terminal hist-sessions
 }
+
+# ---- the pager
+
+# A `less` that leaves in the file `asked` its options, in `paged` what it got.
+put_less() {
+    mkdir bin
+    # shellcheck disable=SC2016
+    printf '%s\n' '#!/bin/sh' 'printf "%s" "$LESS" >asked; exec cat >paged' >bin/less
+    chmod +x bin/less
+    PATH=$PWD/bin:$PATH
+}
+
+@test "pager: what is longer than the terminal goes through it, with colours" {
+    put_less
+    hist_lines s 40 >"$HISTORY"
+    on_terminal hist-show s
+    stdout_empty
+    [[ $(cat asked) == FRX ]]
+    mv paged first
+    has first $'\e[1;36m[user]\e[0m'
+    has first 'message 40'
+    PAGER='cat' on_terminal hist-show s
+    stdout_is_file first
+    for more in 'LESS=' 'LESS=-i'; do
+        run_expect 0 env "$more" "$TESTS/on-tty" --raw --fds 1 hist-show s
+        [[ $(cat asked) == "${more#*=}" ]]
+        rm paged
+    done
+}
+
+@test "pager: not for what fits, for a pipe or a file, or when none is wanted" {
+    put_less
+    hist_lines s 8 >"$HISTORY"
+    # Eight times three lines, and one for the prompt.
+    on_terminal --size 80x25 hist-show s
+    lines_are 24
+    [[ ! -e paged ]]
+    on_terminal --size 80x24 hist-show s
+    stdout_empty
+    [[ $(wc -l <paged) == 24 ]]
+    rm paged
+    run_expect 0 hist-show s
+    lines_are 24
+    on_terminal --size 80x24 hist-show --no-pager s
+    lines_are 24
+    PAGER='' on_terminal --size 80x24 hist-show s
+    lines_are 24
+    PAGER='cat' on_terminal --size 80x24 hist-show s
+    lines_are 24
+    TERM=dumb on_terminal --size 80x24 hist-show s
+    lines_are 24
+    [[ ! -e paged ]]
+    # A long line takes several rows, and a tab several columns.
+    hist_line t user "$(printf 'x%.0s' {1..400})" >"$HISTORY"
+    on_terminal --size 80x7 hist-show t
+    [[ -e paged ]]
+    rm paged
+    on_terminal --size 80x8 hist-show t
+    [[ ! -e paged ]]
+    hist_line t user "$(printf '\t%.0s' {1..50})" >"$HISTORY"
+    on_terminal --size 80x7 hist-show t
+    [[ -e paged ]]
+}
+
+@test "pager: PAGER is a command, of the shell if need be" {
+    hist_lines s 40 >"$HISTORY"
+    PAGER='grep -c "message 4"' on_terminal hist-show s
+    stdout_is 2
+    PAGER='cat | grep -c message' on_terminal hist-show s
+    stdout_is 40
+    # shellcheck disable=SC2016
+    PAGER='x=9; echo $((x + 1)); cat >rest' on_terminal hist-show s
+    stdout_is 10
+    has rest 'message 40'
+    # On a dumb terminal, too, when it is asked for.
+    TERM=dumb PAGER='grep -c message' on_terminal hist-show s
+    stdout_is 40
+}
+
+@test "pager: one that is not there" {
+    hist_lines s 40 >"$HISTORY"
+    PAGER=no-such-pager on_terminal hist-show s
+    lines_are 120
+    stderr_is "hist-show: cannot run 'no-such-pager': No such file or directory"
+    PAGER='no-such-pager | cat >rest; exit 127' run_expect 2 on_tty --raw --fds 1 hist-show s
+    stdout_empty
+    stderr_has "hist-show: pager 'no-such-pager | cat >rest; exit 127' failed with status 127"
+    # That there is no less is nobody's fault.
+    on_terminal env PATH=/nowhere "$BIN/hist-show" s
+    lines_are 120
+    stderr_empty
+}
+
+@test "pager: leaving it early is no failure, and is quiet" {
+    hist_lines s 20000 >"$HISTORY"
+    PAGER='head -n 1' run_expect 0 on_tty --raw hist-show --color=never s
+    stdout_is '[user] 2024-06-27 14:53'
+    PAGER=true on_terminal hist-show s
+    stdout_empty
+    stderr_empty
+    PAGER=false on_terminal hist-show s
+    # The status is the program's.
+    PAGER='head -n 1' run_expect 1 on_tty --raw hist-show --color=never s nope
+    stdout_is "hist-show: no session 'nope'" '[user] 2024-06-27 14:53'
+}
+
+# in_less STATUS SCRIPT... COMMAND: on a terminal, from the moment when less asks for a key.
+in_less() {
+    local status=$1
+    shift
+    run_expect "$status" on_tty --raw --wait 'message 8' --wait ':\x1b' --pause 200ms "$@"
+}
+
+@test "pager: less" {
+    type -P less || skip 'less is missing'
+    hist_lines s 40 >"$HISTORY"
+    in_less 0 --type q hist-show s
+    stdout_lacks 'message 9'
+    in_less 0 --type G --wait 'message 40' --type q hist-show s
+    # Ctrl-C is for less, which goes on, when all has been written …
+    in_less 0 --type '\x03' --pause 200ms --type G --wait 'message 40' --type q hist-show s
+    # … and ends a program that has not done so, but not before less.
+    hist_lines s 20000 >"$HISTORY"
+    in_less 130 --type '\x03' --pause 200ms --type q hist-show s
+    in_less 143 --signal TERM --pause 200ms --type q hist-show s
+    in_less 129 --signal HUP --pause 200ms --type q hist-show s
+}
+
+@test "pager: the program waits for it, and what is said then stands below it" {
+    { hist_lines s 40; echo '{"session_id":"s"}'; } >"$HISTORY"
+    PAGER='cat >/dev/null; sleep 0.3; echo end of the pager' run_expect 0 on_tty --raw bash -c 'hist-show s; echo behind'
+    stdout_is 'end of the pager' "hist-show: skipped 1 bad line in '$HISTORY'" behind
+}

@@ -396,9 +396,14 @@ answered_unsaved() {
         traced -o trace -P "$HISTORY" -e trace=write -e inject=write:error=ENOSPC:when=2 chat -s s hello
     lines_are_whole 3
     ends_with user:hello:
+    # On a terminal that is told in a line of its own.
+    ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" run_expect 8 on_tty --raw strace -qq -o trace -P "$HISTORY" \
+        -e trace=write -e inject=write:error=ENOSPC:when=2 chat --color=never -s t hello
+    stdout_has $'hello\n[1 message]\nchat: cannot write'
+    lines_are_whole 4
     answered_unsaved "cannot write '$HISTORY': No space left on device" \
         traced -o trace -P "$HISTORY" -e trace=write -e inject=write:error=ENOSPC:when=1 chat -N hello
-    lines_are_whole 5
+    lines_are_whole 6
     ends_with user:hello: $'assistant:hello\n[1 message]:stop'
     # It is the current session all the same.
     run_expect 0 chat next
@@ -503,6 +508,40 @@ END
     run_expect 0 chat -s s second
     [[ -e released ]]
     lines_are_whole 4
+}
+
+@test "turn: a long wait for the lock is told, and Ctrl-C ends one for the register, as well" {
+    use_history
+    use_echo
+    hold() {
+        rm -f "$WORK/locked"
+        flock "$1" sh -c "touch '$WORK/locked'; sleep $2" 3>&- 4>&- &
+        BACKGROUND+=("$!")
+        wait_for test -e "$WORK/locked"
+    }
+    run_expect 0 chat -s s first
+    hold "$HISTORY" 4
+    run_expect 0 chat -s s second
+    stderr_is "chat: waiting for another program that writes '$HISTORY'"
+    hold "$HISTORY" 4
+    run_expect 0 chat -q -s s third
+    stderr_empty
+    lines_are_whole 6
+    hold "$HISTORY" 4
+    echo text | run_expect 0 hist-append -s s
+    stderr_is "hist-append: waiting for another program that writes '$HISTORY'"
+    unset CHAT_HISTORY
+    make_repo repo
+    cd repo || return 1
+    run_expect 0 chat first
+    rm -rf .aicoder
+    hold "$HOME/.local/state/chathist/histories" 20
+    background chat second
+    sleep 0.5
+    start=$(date +%s%3N)
+    kill -INT "$BG"
+    finish 130
+    [[ $(($(date +%s%3N) - start)) -lt 2000 ]]
 }
 
 @test "turn: interrupted while another program holds the lock, it does not wait on" {

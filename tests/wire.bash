@@ -107,3 +107,12 @@ finish_reasons_are() {
         shift 2
     done
 }
+
+# took_less MS COMMAND...
+took_less() {
+    local limit=$1 start
+    shift
+    start=$(date +%s%3N)
+    "$@" || return 1
+    [[ $(($(date +%s%3N) - start)) -lt $limit ]] || fail "took more than $limit ms"
+}

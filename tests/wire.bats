@@ -8,7 +8,7 @@
 load helper
 load wire
 
-FAMILY=openai MANY=120 ALSO_STORED=calls-cut
+FAMILY=openai MANY=120 ALSO_STORED='calls-cut|reasoning-only|tools-length'
 
 # What the fixtures leave open: NAME EXIT ANSWER. None of these servers was offered a tool, so a call ends with 9.
 more_expectations() {
@@ -211,15 +211,6 @@ events_end() {
     requests_are 0
 }
 
-# took_less MS COMMAND...
-took_less() {
-    local limit=$1 start
-    shift
-    start=$(date +%s%3N)
-    "$@" || return 1
-    [[ $(($(date +%s%3N) - start)) -lt $limit ]] || fail "took more than $limit ms"
-}
-
 @test "wire: a connection that is never established ends at --connect-timeout" {
     start_llm --no-accept
     took_less 4000 run_expect 4 chat --retries 0 --connect-timeout 1s hello
@@ -246,6 +237,31 @@ took_less() {
     stderr_is 'chat: answer is incomplete: nothing came within 1 s (idle time-out)'
     json_is history.jsonl '[.role, .content, .finish_reason] | tojson' '["user","hello",null]' \
         '["assistant","Hello, world.","error"]'
+}
+
+@test "wire: --first-byte-timeout is a limit of its own, from the end of the request to the first of the answer" {
+    use_history
+    start_llm --accept-silent
+    took_less 4000 run_expect 4 chat --first-byte-timeout 1s hello
+    stdout_empty
+    stderr_is "chat: no answer from '127.0.0.1:$LLM_PORT': nothing came within 1 s (first-byte time-out)"
+    requests_are 1
+    # A head alone is no answer.
+    printf '%s\n' raw 'eol: crlf' 'end: stall' '' 'HTTP/1.1 200 OK' 'Content-Type: text/event-stream' '' >head.http
+    start_llm ./head.http
+    took_less 4000 run_expect 4 chat --first-byte-timeout 1s hello
+    stderr_has 'nothing came within 1 s (first-byte time-out)'
+    # A slow beginning, then pieces that come fast; and the other way round.
+    start_llm --set 'delay-headers: 1500ms' openai/normal
+    run_expect 0 chat -N --idle-timeout 1s --first-byte-timeout 20s hello
+    run_expect 0 chat -N --idle-timeout 1s --first-byte-timeout 0 hello
+    run_expect 4 chat -N --idle-timeout 1s hello
+    stderr_has '(idle time-out)'
+    start_llm --set 'chunk: event' --set 'delay: 400ms' openai/normal
+    run_expect 0 chat -N --first-byte-timeout 1s hello
+    start_llm openai/stall
+    run_expect 7 chat -N --first-byte-timeout 20s --idle-timeout 1s hello
+    stderr_has '(idle time-out)'
 }
 
 @test "wire: an answer that takes longer than the idle time-out, without a pause of that length, is none" {
@@ -300,6 +316,59 @@ error() {
     start_llm ./400.http --reply hi
     run_expect 0 chat -N hello
     stdout_is hi
+}
+
+@test "wire: a server that refuses stream_options is asked without them, at once and once" {
+    use_history
+    for fixture in "$FIXTURES"/openai-stream-options/*.http; do
+        start_llm "$fixture" openai/normal
+        run_expect 0 chat --retries 0 -N -u -o temperature=1 hello
+        stdout_is 'Hello, world.'
+        stderr_is 'input_tokens=unknown output_tokens=unknown'
+        requests_are 2
+        [[ $(request 1 | jq -c .stream_options) == '{"include_usage":true}' ]]
+        same 'the second request' <(request 1 | jq 'del(.stream_options)') <(request 2 | jq .)
+        # What comes after it is judged as always.
+        start_llm "$fixture" openai/http-429 --reply hi
+        run_expect 5 chat --retries 0 -N hello
+        requests_are 2
+        start_llm "$fixture" "$fixture"
+        run_expect 1 chat -N hello
+        stderr_matches '^chat: HTTP 4(00|22): '
+        requests_are 2
+        # Who asks for them himself is told; without a stream there are none.
+        start_llm "$fixture" --reply hi
+        run_expect 1 chat -N -o 'stream_options={"include_usage":true}' hello
+        run_expect 0 chat -N --no-stream hello
+        requests_are 2
+    done
+    local asked=() i
+    for ((i = 0; i < 20; i++)); do asked+=(hello); done
+    json_is history.jsonl 'select(.role == "user") | .content' "${asked[@]}"
+    # Another refusal is none of these.
+    start_llm openai/http-400 --reply hi
+    run_expect 1 chat -N hello
+    requests_are 1
+    # Mistral is known not to want them.
+    start_llm openai/usage
+    MISTRAL_API_KEY=k run_expect 0 chat -N -u --base-url "$OPENAI_BASE_URL" -m mistral:m hello
+    stderr_matches '^input_tokens=[0-9]+ output_tokens=[0-9]+$'
+    [[ $(request 1 | jq -c .stream_options) == null ]]
+}
+
+@test "wire: an error that a stream of status 200 begins with is asked again, and the answer is whole" {
+    use_history
+    for first in vllm-error-first openrouter-error-first; do
+        start_llm openai/$first openai/usage
+        run_expect 0 chat -s $first hello
+        stderr_empty
+        requests_are 2
+        json_is history.jsonl "select(.session_id == \"$first\") | .role" user assistant
+    done
+    start_llm openai/vllm-error-first
+    run_expect 5 chat --retries 1 -N hello
+    one_line_of_stderr
+    requests_are 2
 }
 
 @test "wire: --retries says how often, 0 never" {
@@ -405,7 +474,7 @@ END
 
 @test "wire: wrong time-outs" {
     use_echo
-    for option in --connect-timeout --idle-timeout; do
+    for option in --connect-timeout --first-byte-timeout --idle-timeout; do
         for bad in x -1 1.5 '' 99999999999999999999; do
             run_expect 2 chat "$option=$bad" hello
             stderr_has "bad value '$bad' for $option"
@@ -437,6 +506,50 @@ END
     run_expect 2 chat --models hello
     stdout_empty
     stderr_is "chat: --models takes no prompt (see 'chat --help')"
+}
+
+@test "wire: --models --cached: the list of before, a new one when there is none or it is old" {
+    start_llm --models b,a:1 --reply hi
+    run_expect 0 chat --models --cached
+    stdout_is openai:b openai:a:1
+    file=$HOME/.cache/chathist/models/openai@127.0.0.1:$LLM_PORT
+    is cache "$file" b a:1
+    [[ $(stat -c %a "$file" "${file%/*}" | xargs) == '600 700' ]]
+    echo other >"$file"
+    run_expect 0 chat --models --cached --json
+    stdout_is '{"type":"model","model":"openai:other"}'
+    requests_are 1
+    # Who does not say --cached asks the server, and so does a list that is a day old.
+    run_expect 0 chat --models
+    stdout_is openai:b openai:a:1
+    echo other >"$file"
+    touch -d '25 hours ago' "$file"
+    run_expect 0 chat --models --cached
+    stdout_is openai:b openai:a:1
+    requests_are 3
+    # Another provider's, another server's.
+    run_expect 0 chat --models --cached -p ollama --base-url "$OPENAI_BASE_URL"
+    stdout_is ollama:b ollama:a:1
+    run_expect 0 chat --models --cached -p echo
+    stdout_is echo:echo
+    requests_are 4
+    # A cache that cannot be is none.
+    rm -r "$HOME/.cache"
+    echo text >"$HOME/.cache"
+    run_expect 0 chat --models --cached
+    stdout_is openai:b openai:a:1
+    stderr_empty
+    XDG_CACHE_HOME=$WORK/cache run_expect 0 chat --models
+    [[ -e $WORK/cache/chathist/models/openai@127.0.0.1:$LLM_PORT ]]
+    run_expect 2 chat --cached hello
+    stderr_is "chat: --cached can only be given with --models (see 'chat --help')"
+}
+
+@test "wire: --models --cached does not wait for ever" {
+    printf '%s\n' 'path: /v1/models' 'transfer: chunked' 'mark: |' 'repeat: forever' 'delay: 100ms' '' '| ' >slow.http
+    start_llm ./slow.http --reply hi
+    took_less 15000 run_expect 4 chat --models --cached
+    stdout_empty
 }
 
 @test "wire: --models that fails" {

@@ -80,10 +80,21 @@ end
 function __chathist_models
     set -l server (__chathist_given --provider -p) (__chathist_given --base-url)
     set -l program (__chathist_program chat)
-    set -l models ($program --models --connect-timeout 1s --idle-timeout 2s $server \
+    set -l models ($program --models --cached --connect-timeout 1s --idle-timeout 2s $server \
         </dev/null 2>/dev/null | __chathist_safe)
     contains echo:echo $models; or set -a models echo:echo
     printf '%s\n' $models
+end
+
+# __chathist_presets templates|roles: with a slash it is a path.
+function __chathist_presets
+    set -l typed (commandline -ct | string replace -r '^(--[a-z]+=|-t)' '')
+    if string match -q '*/*' -- $typed
+        __fish_complete_path $typed
+    else
+        set -l program (__chathist_program chat)
+        $program --$argv[1] </dev/null 2>/dev/null | __chathist_safe 2
+    end
 end
 
 # Named in the error message about one that is not known.
@@ -91,6 +102,22 @@ function __chathist_providers
     set -l program (__chathist_program chat)
     $program --models --provider '?' </dev/null 2>&1 |
         string replace -rf '.*known are ' '' | string split ', '
+end
+
+function __chathist_tools
+    set -l place $HOME/.config
+    set -q XDG_CONFIG_HOME; and test -n "$XDG_CONFIG_HOME"; and set place $XDG_CONFIG_HOME
+    for file in $place/chathist/tools/*
+        test -f $file -a -x $file; and string replace -r '.*/' '' -- $file
+    end | __chathist_safe
+end
+
+# Those that the user configuration defines.
+function __chathist_mcp
+    set -l directory $XDG_CONFIG_HOME
+    string match -q '/*' -- "$directory"; or set directory $HOME/.config
+    sed -n 's/^[[:blank:]]*mcp\.\([A-Za-z0-9_-]*\)[[:blank:]]*=.*/\1/p' $directory/chathist/config 2>/dev/null |
+        __chathist_safe
 end
 
 function __chathist_options -a name
@@ -109,14 +136,26 @@ function __chathist_options -a name
                 set -a spec -r -F
             case role
                 set -a spec -x -a 'user assistant system tool'
+            case time
+                set -a spec -x -a 'today yesterday 1d 7d 30d'
             case when
                 set -a spec -x -a 'auto always never'
+            case group
+                set -a spec -x -a 'day week month model provider role tool session'
             case session
                 set -a spec -x -k -a "(__chathist_sessions "(string replace -ra '[^A-Z]' '' -- $fields[4])")"
             case model
                 set -a spec -x -k -a '(__chathist_models)'
+            case tool
+                set -a spec -r -F -a '(__chathist_tools)'
+            case template
+                set -a spec -x -a '(__chathist_presets templates)'
+            case persona
+                set -a spec -x -a '(__chathist_presets roles)'
             case provider
                 set -a spec -x -k -a '(__chathist_providers)'
+            case mcp
+                set -a spec -x -k -a '(__chathist_mcp)'
             case text number
                 set -a spec -x
         end

@@ -1,5 +1,5 @@
 /*
- * utf8 - decoding, repairing and folding UTF-8.
+ * utf8 - decoding, repairing and folding UTF-8; kinds and widths of characters.
  *
  * Well-formed is what RFC 3629 and table 3-7 of the Unicode Standard say. An ill-formed sequence is
  * a maximal subpart as in the WHATWG Encoding Standard: the longest beginning of a well-formed
@@ -42,11 +42,11 @@ void utf8_stream_feed(struct utf8_stream *u, struct str piece, struct buf *out);
 /* End of input: what is still held is ill-formed. u may be fed another stream afterwards. */
 void utf8_stream_end(struct utf8_stream *u, struct buf *out);
 
-/* Unicode simple case folding (statuses C and S of CaseFolding.txt); a code point without one is
- * returned. */
-int32_t utf8_fold(int32_t cp);
-/* Adds s folded code point by code point; ill-formed bytes are copied. */
+/* Adds s folded code point by code point (base/fold); ill-formed bytes are copied. */
 void utf8_add_folded(struct buf *out, struct str s);
+/* Is it a character of words, as \w of UTS #18: a letter, a mark, a digit, a connector such as `_`, a
+ * joiner? */
+bool utf8_is_word(int32_t cp);
 /* Columns on a terminal: 0 for combining marks and controls, 2 for wide, else 1. */
 int utf8_width(int32_t cp);
 /* As much of s as fits into `columns`, whole code points. */

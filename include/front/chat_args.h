@@ -18,17 +18,30 @@ struct chat_args {
     struct opt_common common;
     struct resume_wish wish;
     const char *setting[SETTING_COUNT]; /* flags over the configuration; NULL: not given */
-    const char *messages;               /* NULL: not given */
-    const char *system;                 /* NULL: not given */
-    const char **files;                 /* ends with NULL; NULL when there are none */
+    const char *preset[SETTING_COUNT]; /* what -t and --role set (front/preset), behind the flags */
+    const char *messages;              /* NULL: not given */
+    const char *system;                /* NULL: not given */
+    const char *schema;                /* a file's name; NULL: not given */
+    const char *template_name, *role;  /* NULL: not given */
+    const char *list;                  /* "templates" or "roles" are to be listed; NULL: no */
+    const char **vars;                 /* NAME=VALUE */
+    size_t vars_count, vars_cap;
+    const char **files; /* ends with NULL; NULL when there are none */
     size_t files_count, files_cap;
     struct ask_option *options;
     size_t options_count, options_cap;
+    const char **tools; /* ends with NULL; NULL when there are none */
+    size_t tools_count, tools_cap;
+    unsigned max_iterations;
+    long tool_timeout_ms;
+    const char **mcp; /* ends with NULL; NULL when there are none */
+    size_t mcp_count, mcp_cap;
     struct http_limits limits;
     unsigned retries;
     char **words;
     size_t words_count;
-    bool stream, read_stdin, store, dry_run, models, verbose, regenerate, edit, extract, usage;
+    bool stream, read_stdin, store, dry_run, models, verbose, regenerate, edit, extract, usage, yes;
+    bool insecure, raw, reasoning, cached;
 };
 
 /* Ends the program when something is wrong, or after --help and --version. */

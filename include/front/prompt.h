@@ -1,5 +1,5 @@
 /*
- * prompt - what is said: arguments, standard input, attached files (chat(1)).
+ * prompt - what is said: arguments and standard input (chat(1)). Files are front/attach's.
  */
 #ifndef CHATHIST_FRONT_PROMPT_H
 #define CHATHIST_FRONT_PROMPT_H
@@ -23,7 +23,7 @@ bool prompt_is_dash(char **words, size_t count);
 /* Adds the words (but a lone `-`) joined by blanks, behind a blank line when something stands there
  * already. */
 void prompt_add_words(struct buf *prompt, char **words, size_t count);
-/* Adds a text file, fenced with its name. -1: unreadable, an image or another binary file. */
-int prompt_add_file(struct buf *prompt, const char *file, struct err *e);
+/* Adds a blank line when something stands there already. */
+void prompt_part(struct buf *prompt);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "cli/term.h"
+#include "hist/filter.h"
 #include "hist/locate.h"
 #include "hist/thread.h"
 
@@ -18,7 +19,8 @@ struct show {
         bad_lines; /* out: the bad lines met, to be reported once; the same ones for each session */
     bool json;     /* stored lines */
     bool raw;      /* every line, replaced and reset ones too */
-    size_t last;   /* only the last N messages; (size_t)-1: all */
+    size_t last;   /* of those the last N; (size_t)-1: all */
+    struct filter filter; /* only messages that it lets through; the caller releases it */
 };
 
 /* Prints a session's thread. Ends the program when it cannot be read. Returns how many messages it

@@ -24,6 +24,9 @@ void start_session(struct resume *r, struct resume_wish *wish, const struct conf
 /* Makes a session current. Says so when that accepts a directory that was not trusted, and when
  * $CHAT_SESSION overrides it all the same. */
 void start_make_current(const struct config *c, struct history *h, struct str id, bool quiet);
+/* The same for a program that goes on when it fails: 0, -1. */
+int start_try_current(const struct config *c, struct history *h, struct str id, bool quiet,
+                      struct err *e);
 /* Reports bad lines that were met, once: "skipped N bad lines". */
 void start_report_bad(const struct history *h, uint64_t bad_lines, bool quiet);
 /* The same of entries of a file that is no history; `-` is standard input. */

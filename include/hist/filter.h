@@ -1,23 +1,37 @@
 /*
- * filter - which messages are wanted: by role and session.
+ * filter - which messages are wanted: by role, session, model, file and time.
+ *
+ * Of each kind any of those that were added will do; a kind of which none was added does not count.
  */
 #ifndef CHATHIST_HIST_FILTER_H
 #define CHATHIST_HIST_FILTER_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "hist/message.h"
 
-/* Zero-initialise: everything. Borrowed strings. */
-struct filter {
-    const char **roles; /* any of these; unknown roles can be named too */
-    size_t roles_count;
-    struct str session; /* STR_NONE: every session */
+struct filter_list {
+    struct str *at;
+    size_t count, cap;
 };
 
-void filter_add_role(struct filter *f, const char *role);
+/* Zero-initialise: everything. Borrowed strings. */
+struct filter {
+    struct filter_list roles;    /* unknown ones can be named, too */
+    struct filter_list sessions; /* whole ids */
+    struct filter_list models;   /* as stored, or `provider:model` */
+    struct filter_list files;    /* in `files` or `files_modified`; `./` before either is nothing */
+    bool has_since, has_until;
+    int64_t since, until; /* µs; both belong to the time. A message whose time cannot be read is in
+                           * none */
+};
+
+void filter_add(struct filter_list *l, struct str value);
+/* Forgets what was added to one. */
+void filter_clear(struct filter_list *l);
 void filter_release(struct filter *f);
 bool filter_match(const struct filter *f, const struct message *m);
 

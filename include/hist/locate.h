@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "hist/append.h"
 
 /* Where the user's things are; borrowed, filled from flags and environment. */
 struct locate_from {
@@ -35,7 +36,16 @@ struct history {
                           * repository: the register knows dir and how its history begins */
     bool sync;           /* fdatasync before success is reported (CHAT_FSYNC); true after locate */
     int cancel_fd;       /* readable: do not wait for other writers any longer; -1 after locate */
+    /* Told when another program holds the lock of that file for long; NULL after locate. */
+    void (*tell)(const char *path);
+    bool impatient; /* a wait for the history's lock was in vain: the next one is short */
 };
+
+/* How long that is, in milliseconds. */
+#define HISTORY_IMPATIENT_MS 5000
+
+/* How a lock of this history, or of its register, is waited for. */
+struct append_wait history_wait(const struct history *h);
 
 /* Finds the enclosing repository's root from `cwd`: the nearest directory, itself included, that
  * has `.git` (a file or a directory) or `.aicoder`, without leaving cwd's file system, passing
@@ -59,5 +69,9 @@ int history_enter(struct history *h, bool *entered, struct err *e);
  * first bytes of a trusted one are written, under its lock. A program that dies in between leaves
  * an empty file, which is trusted, too. 0, -1; nothing is done outside of repositories. */
 int history_vouch(const struct history *h, struct str beginning, struct err *e);
+/* The same for a history that is about to be replaced: in both forms it is trusted until
+ * history_vouch_only, which also makes the register forget how it began before. */
+int history_vouch_both(const struct history *h, struct str now, struct str next, struct err *e);
+int history_vouch_only(const struct history *h, struct str beginning, struct err *e);
 
 #endif

@@ -61,8 +61,16 @@ void scan_close(struct scan *s);
  * counted when bad). */
 void scan_only(struct scan *s, struct str session_id);
 
+/* Has a forward scan begin, again or in the first place, at `at`, the beginning of a line,
+ * or at the end when that comes before it. */
+void scan_from(struct scan *s, off_t at);
+
 /* The next raw line of any session, valid or not, blank or not: 1, 0 at the end, -1. */
 int scan_line(struct scan *s, struct line *l, struct err *e);
+/* Goes forward from offset `at`, the beginning of a line, up to `end`. Before the first line. */
+void scan_between(struct scan *s, off_t at, off_t end);
+/* Going forward, where the line after the one that was given last begins. */
+off_t scan_offset(const struct scan *s);
 /* The next valid message: 1, 0, -1. m (made with MESSAGE_INIT) borrows from s until the next call.
  * `l` (may be NULL) tells where it lies. */
 int scan_message(struct scan *s, struct message *m, struct line *l, struct err *e);

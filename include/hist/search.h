@@ -1,9 +1,7 @@
 /*
- * search - messages whose decoded content holds a text, without regard to case (Unicode simple case
- * folding).
+ * search - messages whose decoded content matches a pattern.
  *
- * Nothing but the decoded content is looked at, whatever escapes the line uses. A needle that is
- * not UTF-8 is repaired as stored text is.
+ * Nothing but the decoded content is looked at, whatever escapes the line uses.
  */
 #ifndef CHATHIST_HIST_SEARCH_H
 #define CHATHIST_HIST_SEARCH_H
@@ -15,38 +13,43 @@
 #include "base/err.h"
 #include "hist/filter.h"
 #include "hist/message.h"
+#include "hist/pattern.h"
 #include "hist/scan.h"
 
 struct search {
     struct scan scan;
-    struct filter filter; /* borrowed; released by its owner */
-    struct buf needle;    /* folded; empty: every message */
-    struct buf decoded;   /* private, as is what follows */
-    struct buf folded;
+    bool invert; /* messages that do not match are the hits; false after search_open */
+    /* private */
+    struct pattern *pattern;
+    const struct filter *filter;
+    struct buf decoded;
     struct message message;
 };
 
-/* A message that matched; borrowed from the search until the next call. */
+/* A message that was looked at; borrowed from the search until the next call. */
 struct hit {
     const struct message *message;
     struct line line;
     struct str content; /* decoded */
-    size_t at, len;     /* the first match, in bytes of content */
+    bool asked;         /* the filter wants it */
+    bool found;         /* and it is a hit */
+    size_t at, len;     /* the first match, in bytes of content; 0, 0 when there is none */
 };
 
-/* `filter` may be NULL: every message. On failure there is nothing to close. */
-int search_open(struct search *s, const char *history_path, struct str needle,
+/* The pattern and the filter (may be NULL: every message) are borrowed. On failure there is nothing
+ * to close. */
+int search_open(struct search *s, const char *history_path, struct pattern *pattern,
                 const struct filter *filter, enum scan_way way, struct err *e);
 void search_close(struct search *s);
-/* The next hit: 1, 0, -1. */
+/* This one message could not be matched, *e says why (see pattern_find): it is no hit, and the
+ * search goes on with the next call. */
+#define SEARCH_FAILED 2
+/* The next hit: 1, 0, -1, SEARCH_FAILED. */
 int search_next(struct search *s, struct hit *h, struct err *e);
-/* Is this line, given by this search before, a hit? It is looked at again; h->line stays as it
- * was. */
-bool search_line(struct search *s, struct str line, struct hit *h);
-/* The first match of a folded needle in text: true and where, in bytes of text. An empty needle is
- * found at 0. scratch is cleared; it needs twice the room of text. */
-bool search_find(struct str text, struct str folded_needle, struct buf *scratch, size_t *at,
-                 size_t *len);
+/* The next message, a hit or not: the same. */
+int search_each(struct search *s, struct hit *h, struct err *e);
+/* Looks again at a line that this search gave before; h->line stays as it was. 0, -1. */
+int search_again(struct search *s, struct str line, struct hit *h, struct err *e);
 /* Adds one line of at most `width` code points of content round the match, with `…` where it was
  * cut; white space and `safe` as vis_add_line. *mark, *mark_len (may be NULL): where the match
  * is in `out`. */

@@ -41,6 +41,7 @@ struct session {
     char *created_at; /* timestamp of its first line, as stored */
     char *last_used;  /* timestamp of its last line, as stored */
     uint64_t count;   /* its lines */
+    uint64_t bytes;   /* that they take in the file */
     off_t last_line;  /* where the last of them begins: what sessions are sorted by */
 };
 

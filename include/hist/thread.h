@@ -22,6 +22,7 @@ struct thread {
     size_t count;
     char **lines; /* private: the memory behind them */
     size_t lines_count;
+    size_t cap, lines_cap;
     uint64_t all;       /* lines of the session in the file, replaced and reset ones included */
     uint64_t bad_lines; /* bad lines that were parsed on the way */
 };
@@ -30,6 +31,10 @@ struct thread {
  * empty thread. On failure there is nothing to release. */
 int thread_load(struct thread *t, const char *history_path, struct str session_id, bool raw,
                 struct err *e);
+/* The same from lines that the caller has read: adds a copy of a valid line to a thread, which was
+ * zero-initialised; then, unless every line is wanted, leaves out and orders as above. */
+void thread_add(struct thread *t, struct str line);
+void thread_settle(struct thread *t);
 void thread_release(struct thread *t);
 
 #endif

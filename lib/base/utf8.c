@@ -3,6 +3,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "base/fold.h"
+
 static unsigned char byte_at(struct str s, size_t i)
 {
     return (unsigned char)s.p[i];
@@ -263,29 +265,6 @@ void utf8_stream_end(struct utf8_stream *u, struct buf *out)
     u->held_len = 0;
 }
 
-int32_t utf8_fold(int32_t cp)
-{
-    utf8proc_int32_t folded[4];
-    int boundary = 0;
-
-    if (cp < 0x80)
-        return cp >= 'A' && cp <= 'Z' ? cp + ('a' - 'A') : cp;
-
-    /* Its folding is two code points, or Turkic; its lower case is not its folding. */
-    if (cp == 0x130)
-        return cp;
-
-    /* Most have none: this is what the call below would find out slowly. */
-    if (utf8proc_get_property(cp)->casefold_seqindex == UINT16_MAX)
-        return cp;
-
-    /* A folding to several code points (status F) often stands beside one to a single one (S),
-     * which utf8proc knows as the lower case. */
-    if (utf8proc_decompose_char(cp, folded, 4, UTF8PROC_CASEFOLD, &boundary) == 1)
-        return folded[0];
-    return utf8proc_tolower(cp);
-}
-
 /* The ASCII at the start of s; returns the rest. */
 static struct str add_ascii_folded(struct buf *out, struct str s)
 {
@@ -312,7 +291,7 @@ void utf8_add_folded(struct buf *out, struct str s)
         while (same < s.n && byte_at(s, same) >= 0x80) {
             int32_t cp;
             size_t length = decode_whole(skip(s, same), &cp);
-            int32_t folded = cp < 0 ? cp : utf8_fold(cp);
+            int32_t folded = cp < 0 ? cp : fold(cp);
 
             if (folded == cp) {
                 same += length;
@@ -328,6 +307,36 @@ void utf8_add_folded(struct buf *out, struct str s)
         }
         buf_add(out, s.p, same);
         s = skip(s, same);
+    }
+}
+
+/* Letters in circles and squares are symbols by their category and alphabetic all the same. */
+static bool is_enclosed_letter(int32_t cp)
+{
+    return (cp >= 0x24b6 && cp <= 0x24e9) || (cp >= 0x1f130 && cp <= 0x1f149) ||
+           (cp >= 0x1f150 && cp <= 0x1f169) || (cp >= 0x1f170 && cp <= 0x1f189);
+}
+
+bool utf8_is_word(int32_t cp)
+{
+    if (cp < 0x80)
+        return (cp >= '0' && cp <= '9') || (cp >= 'A' && cp <= 'Z') || cp == '_' ||
+               (cp >= 'a' && cp <= 'z');
+    switch (utf8proc_category(cp)) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_PC:
+        return true;
+    default:
+        return cp == 0x200c || cp == 0x200d || is_enclosed_letter(cp);
     }
 }
 

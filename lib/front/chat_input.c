@@ -5,11 +5,37 @@
 
 #include "base/io.h"
 #include "cli/die.h"
+#include "front/attach.h"
 #include "front/editor.h"
 #include "front/prompt.h"
 #include "turn/turn.h"
 
-void chat_input_prompt(struct buf *prompt, const struct chat_args *a)
+bool chat_input_interactive(const struct chat_args *a)
+{
+    bool asked = a->words_count > 0 || a->messages || a->regenerate || a->edit || a->models ||
+                 a->template_name || a->schema || a->dry_run || a->extract || a->common.json;
+
+    return !asked && a->read_stdin && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+}
+
+/* The files of -f. A prompt that is asked again takes no more text. */
+static void attach(struct buf *prompt, struct image_list *images, const struct chat_args *a)
+{
+    struct err e = ERR_INIT;
+
+    for (size_t i = 0; i < a->files_count; i++) {
+        size_t before = images->count;
+
+        if (attach_file(prompt, images, a->files[i], &e) < 0 && a->regenerate)
+            die_usage("--regenerate takes no prompt: %s", err_text(&e));
+        if (e.kind != ERR_NONE)
+            die_err(&e);
+        if (a->regenerate && images->count == before)
+            die_usage("--regenerate takes no prompt, and '%s' is no image", a->files[i]);
+    }
+}
+
+void chat_input_prompt(struct buf *prompt, struct image_list *images, const struct chat_args *a)
 {
     const char *waiting =
         a->common.quiet ? NULL : "waiting for standard input (--no-stdin leaves it alone)";
@@ -21,12 +47,11 @@ void chat_input_prompt(struct buf *prompt, const struct chat_args *a)
         prompt_add_stdin(prompt, waiting, &e) < 0)
         die_err(&e);
     prompt_add_words(prompt, a->words, a->words_count);
-    for (size_t i = 0; i < a->files_count; i++)
-        if (prompt_add_file(prompt, a->files[i], &e) < 0)
-            die_err(&e);
+    attach(prompt, images, a);
     if (prompt->overflow)
         die_usage("prompt is too long: over %zu MiB", PROMPT_MAX >> 20);
-    if (prompt->len > 0 || (a->edit && editor_possible()))
+    if (prompt->len > 0 || images->count > 0 || a->regenerate || a->template_name ||
+        (a->edit && editor_possible()))
         return;
     if (chat_args_messages_stdin(a))
         die_usage("no prompt: '--messages -' takes standard input, give it as arguments");
@@ -36,7 +61,7 @@ void chat_input_prompt(struct buf *prompt, const struct chat_args *a)
 void chat_input_edit(struct buf *prompt, const struct history *h, struct str session)
 {
     struct err e = ERR_INIT;
-    int result = turn_last_prompt(h, session, prompt, &e);
+    int result = editor_possible() ? turn_last_prompt(h, session, prompt, &e) : 0;
 
     if (result == 0)
         return;

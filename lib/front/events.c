@@ -5,6 +5,7 @@
 
 #include "base/json_write.h"
 #include "cli/die.h"
+#include "cli/progress.h"
 #include "front/code_block.h"
 
 /* ---- events ---- */
@@ -34,15 +35,15 @@ void events_session(struct events *ev, struct str id)
     end(ev, &b);
 }
 
-static void add_usage(struct events *ev, const struct answer *a)
+static void add_usage(struct events *ev, const struct turn *t)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
 
-    if (a->input_tokens < 0 && a->output_tokens < 0)
+    if (t->input_tokens < 0 && t->output_tokens < 0)
         return;
     begin(&b, "usage");
-    json_add_member_int(&b, "input_tokens", a->input_tokens < 0 ? 0 : a->input_tokens);
-    json_add_member_int(&b, "output_tokens", a->output_tokens < 0 ? 0 : a->output_tokens);
+    json_add_member_int(&b, "input_tokens", t->input_tokens < 0 ? 0 : t->input_tokens);
+    json_add_member_int(&b, "output_tokens", t->output_tokens < 0 ? 0 : t->output_tokens);
     end(ev, &b);
 }
 
@@ -64,10 +65,15 @@ void events_model(struct events *ev, const char *provider, const char *model)
 
 /* ---- the context ---- */
 
-static void note_message(size_t index, const char *role, size_t length, bool calls)
+static void note_message(size_t index, const char *role, size_t length, bool calls, size_t images)
 {
-    notef("index=%zu role=%s content_length=%zu has_tool_calls=%s", index, role, length,
-          calls ? "true" : "false");
+    struct buf more = BUF_INIT(BUF_SMALL);
+
+    if (images > 0)
+        buf_addf(&more, " images=%zu", images);
+    notef("index=%zu role=%s content_length=%zu has_tool_calls=%s%s", index, role, length,
+          calls ? "true" : "false", buf_c(&more));
+    buf_release(&more);
 }
 
 static void note_context(const struct turn *t)
@@ -78,33 +84,77 @@ static void note_context(const struct turn *t)
     notef("session=%.*s state=%s message_count=%zu", (int)t->session.n, t->session.p,
           t->earlier > 0 ? "existing" : "new", c->count + system);
     if (c->system)
-        note_message(0, role_name(ROLE_SYSTEM), c->system_len, false);
+        note_message(0, role_name(ROLE_SYSTEM), c->system_len, false, 0);
     for (size_t i = 0; i < c->count; i++)
-        note_message(i + system, role_name(c->at[i].role), c->at[i].n, c->at[i].tool_calls != NULL);
+        note_message(i + system, role_name(c->at[i].role), c->at[i].n, c->at[i].tool_calls != NULL,
+                     c->at[i].images_count);
 }
 
-void events_context(const struct events *ev, const struct turn *t)
+void events_context(struct events *ev, const struct turn *t)
 {
     if (ev->verbose)
         note_context(t);
-    if (ev->quiet)
+    if (ev->quiet || (ev->hinted && ev->interactive))
         return;
+    ev->hinted = t->context.dropped > 0 || t->before >= CONTEXT_HINT;
     if (t->context.dropped > 0)
         hintf(ev->verbose, "%zu earlier messages are left out (CHAT_MAX_MESSAGES, CHAT_MAX_BYTES)",
               t->context.dropped);
     else if (t->before >= CONTEXT_HINT)
-        hintf(ev->verbose, "the conversation has %zu messages (-N starts a new session)",
-              t->before);
+        hintf(ev->verbose, "the conversation has %zu messages (%s starts a new session)", t->before,
+              ev->interactive ? "/new" : "-N");
 }
 
 /* ---- the text ---- */
+
+/* A piece of Markdown with its styles. */
+static void add_styled(void *arg, unsigned styles, struct str text)
+{
+    struct events *ev = arg;
+
+    if (styles & MARKDOWN_BOLD)
+        out_style(&ev->out, STYLE_BOLD);
+    if (styles & MARKDOWN_ITALIC)
+        out_style(&ev->out, STYLE_ITALIC);
+    if (styles & MARKDOWN_CODE)
+        out_style(&ev->out, STYLE_CODE);
+    if (styles & MARKDOWN_MARK)
+        out_style(&ev->out, STYLE_DIM);
+    out_text(&ev->out, text);
+    if (styles)
+        out_style(&ev->out, STYLE_NONE);
+}
+
+/* The answer goes on in a line of its own. */
+static int add_reasoning(void *arg, struct str delta)
+{
+    struct events *ev = arg;
+    struct buf b = BUF_INIT(8 * BUF_LINE);
+
+    if (!ev->json) {
+        progress_end();
+        if (ev->out.terminal && ev->aside.terminal && ev->any_text && !ev->ends_line &&
+            !ev->aside.open)
+            aside_text(&ev->aside, STR("\n"));
+        aside_text(&ev->aside, delta);
+        return 0;
+    }
+    begin(&b, "reasoning");
+    json_add_member(&b, "text", delta);
+    end(ev, &b);
+    return ev->out.error == EPIPE || ev->out.error == EINTR ? -1 : 0;
+}
 
 static int add_text(void *arg, struct str delta)
 {
     struct events *ev = arg;
     struct buf b = BUF_INIT(8 * BUF_LINE);
 
-    if (ev->json) {
+    progress_end();
+    aside_end(&ev->aside);
+    if (ev->marked) {
+        markdown_feed(&ev->markdown, delta);
+    } else if (ev->json) {
         begin(&b, "text");
         json_add_member(&b, "text", delta);
         end(ev, &b);
@@ -132,16 +182,64 @@ static int add_citation(void *arg, struct str json)
     return ev->out.error == EPIPE || ev->out.error == EINTR ? -1 : 0;
 }
 
-static void end_text(struct events *ev)
+void events_pause(struct events *ev)
 {
+    progress_end();
+    aside_end(&ev->aside);
     if (ev->json || !ev->any_text)
         return;
+    markdown_end(&ev->markdown);
     out_text_end(&ev->out);
     if (!ev->ends_line)
         out_byte(&ev->out, '\n');
     ev->any_text = false;
     /* Before a message about what went wrong. */
     out_flush(&ev->out);
+}
+
+/* ---- tools ---- */
+
+void events_call(struct events *ev, const struct round_call *c)
+{
+    struct buf b = BUF_INIT(8 * BUF_LINE);
+
+    if (!ev->json)
+        return;
+    begin(&b, "tool_call");
+    answer_add_members(c->call, &b);
+    end(ev, &b);
+}
+
+void events_call_line(struct events *ev, const struct round_call *c, bool seen)
+{
+    struct buf line = BUF_INIT(8 * BUF_LINE);
+
+    if (ev->quiet || (seen && !ev->verbose))
+        return;
+    buf_addf(&line, "tool_call %s ", buf_c(&c->call->name));
+    buf_add_str(&line, buf_str(&c->call->args));
+    aside_line(&ev->aside, ev->verbose, buf_str(&line));
+    buf_release(&line);
+}
+
+void events_result(struct events *ev, const struct round_call *c)
+{
+    struct buf b = BUF_INIT(8 * BUF_LINE), line = BUF_INIT(BUF_LINE);
+
+    if (ev->json) {
+        begin(&b, "tool_result");
+        json_add_member(&b, "tool_call_id", buf_str(&c->call->id));
+        json_add_member(&b, "content", buf_str(&c->job.result));
+        json_add_key(&b, "failed");
+        buf_add_c(&b, c->job.failed ? "true" : "false");
+        end(ev, &b);
+    }
+    if (!ev->quiet) {
+        buf_addf(&line, "tool_result %s ", buf_c(&c->call->name));
+        buf_add_str(&line, buf_str(&c->job.result));
+        aside_line(&ev->aside, ev->verbose, buf_str(&line));
+    }
+    buf_release(&line);
 }
 
 /* ---- while nothing comes ---- */
@@ -163,6 +261,22 @@ static void note_again(void *arg, const struct err *why, int64_t ms, unsigned re
     buf_release(&text);
 }
 
+static void turn_sign(void *arg)
+{
+    struct events *ev = arg;
+
+    if (!ev->any_text && !ev->aside.open)
+        progress_turn();
+}
+
+void events_show_waiting(struct events *ev, struct http_limits *limits)
+{
+    if (ev->quiet || ev->json || !progress_possible())
+        return;
+    limits->tick = turn_sign;
+    limits->tick_arg = ev;
+}
+
 /* The program ends before the turn began. */
 static void end_early(void *arg, const struct err *e)
 {
@@ -178,17 +292,34 @@ void events_start(struct events *ev, const struct opt_common *o, bool verbose)
     ev->sink = (struct answer_sink){.text = add_text, .citation = add_citation, .arg = ev};
     ev->watch = (struct ask_watch){note_again, ev};
     out_start(&ev->out, o->color);
+    ev->markdown = (struct markdown){.fn = add_styled, .arg = ev};
+    aside_start(&ev->aside, o->color);
     die_before(end_early, ev);
+}
+
+void events_show_markdown(struct events *ev)
+{
+    ev->marked = ev->out.terminal && ev->out.color && !ev->json;
+}
+
+void events_want_reasoning(struct events *ev)
+{
+    ev->sink.reasoning = add_reasoning;
+}
+
+void events_hold_text(struct events *ev)
+{
+    ev->sink.text = NULL;
 }
 
 void events_done(struct events *ev, const struct turn *t)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
 
-    end_text(ev);
+    events_pause(ev);
     if (!ev->json)
         return;
-    add_usage(ev, &t->answer);
+    add_usage(ev, t);
     begin(&b, "done");
     json_add_member(&b, "session_id", t->session);
     if (t->answer_id.len > 0)
@@ -203,6 +334,8 @@ int events_code(struct events *ev, const struct answer *a, struct err *e)
     struct buf code = BUF_INIT(BUF_LINE);
     bool found = code_block_first(buf_str(&a->text), &code);
 
+    progress_end();
+    aside_end(&ev->aside);
     out_text(&ev->out, buf_str(&code));
     out_text_end(&ev->out);
     buf_release(&code);
@@ -217,12 +350,12 @@ static void add_tokens(struct buf *b, const char *name, int64_t tokens)
         buf_addf(b, "%s=%" PRId64, name, tokens);
 }
 
-void events_usage(const struct answer *a)
+void events_usage(const struct turn *t)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
 
-    add_tokens(&b, "input_tokens", a->input_tokens);
-    add_tokens(&b, " output_tokens", a->output_tokens);
+    add_tokens(&b, "input_tokens", t->input_tokens);
+    add_tokens(&b, " output_tokens", t->output_tokens);
     notef("%s", buf_c(&b));
     buf_release(&b);
 }
@@ -232,7 +365,7 @@ void events_error(struct events *ev, const struct err *e, int code)
     struct buf b = BUF_INIT(BUF_SMALL);
     bool again = e->kind == ERR_NETWORK || e->kind == ERR_TIMEOUT || e->kind == ERR_BUSY;
 
-    end_text(ev);
+    events_pause(ev);
     if (!ev->json)
         return;
     begin(&b, "error");

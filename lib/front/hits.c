@@ -1,5 +1,6 @@
 #include "front/hits.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -27,26 +28,39 @@ static void make_snippet(struct buf *text, const struct out *o, const struct hit
     }
 }
 
-static void print_snippet(struct out *o, const struct hit *hit, size_t width)
+/* A line of text with a part of it in colour. */
+static void print_marked(struct out *o, struct str line, size_t at, size_t n)
 {
-    struct buf text = BUF_INIT(BUF_SMALL);
-    struct str line;
-    size_t at, n;
-
-    make_snippet(&text, o, hit, width, &at, &n);
-    line = buf_str(&text);
     out_raw(o, (struct str){line.p, at});
-    out_style(o, STYLE_HIT);
+    if (n > 0)
+        out_style(o, STYLE_HIT);
     out_raw(o, (struct str){line.p + at, n});
-    out_style(o, STYLE_NONE);
+    if (n > 0)
+        out_style(o, STYLE_NONE);
     out_raw(o, (struct str){line.p + at + n, line.n - at - n});
-    out_byte(o, '\n');
-    buf_release(&text);
 }
 
-void hits_print(struct out *o, const struct hit *hit)
+/* The history's name above its first row. */
+static void print_heading(struct out *o, struct hits_form *form)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    if (!o->terminal || !form->history || form->headed)
+        return;
+    form->headed = true;
+    vis_add_line(&line, str_of(form->history), true);
+    out_style(o, STYLE_ID);
+    out_raw(o, buf_str(&line));
+    out_style(o, STYLE_NONE);
+    out_byte(o, '\n');
+    buf_release(&line);
+}
+
+/* The fields in front of the text. Gives how many columns are left for it. */
+static size_t print_fields(struct out *o, const struct hit *hit, const struct hits_form *form)
 {
     const struct message *m = hit->message;
+    const struct str parts[] = {m->id, m->timestamp, m->role_text};
     struct buf line = BUF_INIT(BUF_SMALL);
     size_t width = SNIPPET;
     int64_t us;
@@ -59,10 +73,10 @@ void hits_print(struct out *o, const struct hit *hit)
         buf_add_c(&line, "  ");
         vis_add_line(&line, m->role_text, true);
         buf_add_c(&line, "  ");
+        if (form->context)
+            buf_add_c(&line, hit->found ? ": " : "- ");
         width = o->columns > line.len + SNIPPET_LEAST ? o->columns - line.len : SNIPPET_LEAST;
     } else {
-        const struct str parts[] = {m->id, m->timestamp, m->role_text};
-
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
             buf_add_byte(&line, '\t');
             vis_add_line(&line, parts[i], false);
@@ -71,32 +85,82 @@ void hits_print(struct out *o, const struct hit *hit)
     }
     out_raw(o, buf_str(&line));
     buf_release(&line);
-    print_snippet(o, hit, width);
+    return width;
 }
 
-void hits_print_session(struct out *o, struct str id)
+/* The fields behind the text, and the end of the line. */
+static void print_rest(struct out *o, const struct hit *hit, const struct hits_form *form)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
 
-    vis_add_line(&line, id, o->terminal);
+    if (!o->terminal && form->context)
+        buf_add_c(&line, hit->found ? "\t:" : "\t-");
+    if (!o->terminal && form->history) {
+        buf_add_byte(&line, '\t');
+        vis_add_line(&line, str_of(form->history), false);
+    }
     buf_add_byte(&line, '\n');
     out_raw(o, buf_str(&line));
+    buf_release(&line);
+}
+
+void hits_print(struct out *o, const struct hit *hit, struct hits_form *form)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+    size_t width, at, n;
+
+    print_heading(o, form);
+    if (!hit->found)
+        out_style(o, STYLE_DIM);
+    width = print_fields(o, hit, form);
+    make_snippet(&text, o, hit, width, &at, &n);
+    print_marked(o, buf_str(&text), at, n);
+    if (!hit->found)
+        out_style(o, STYLE_NONE);
+    print_rest(o, hit, form);
+    buf_release(&text);
+}
+
+void hits_print_match(struct out *o, const struct hit *hit, size_t at, size_t n,
+                      struct hits_form *form)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+
+    print_heading(o, form);
+    print_fields(o, hit, form);
+    vis_add_line(&text, (struct str){hit->content.p + at, n}, o->terminal);
+    print_marked(o, buf_str(&text), 0, text.len);
+    print_rest(o, hit, form);
+    buf_release(&text);
+}
+
+void hits_print_session(struct out *o, struct str id, struct hits_form *form)
+{
+    struct hit nothing = {0};
+    struct hits_form plain = {.history = form->history};
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    print_heading(o, form);
+    vis_add_line(&line, id, o->terminal);
+    out_raw(o, buf_str(&line));
+    print_rest(o, &nothing, &plain);
     buf_release(&line);
 }
 
 void hits_keep(struct hits *h, const struct hit *hit)
 {
     h->at = mem_grow(h->at, &h->cap, h->count + 1, sizeof *h->at);
-    h->at[h->count++] = (struct hits_place){hit->line.at, hit->line.text.n};
+    h->at[h->count++] = (struct around_item){hit->line.at, hit->line.text.n, hit->found};
 }
 
-int hits_again(const struct hits *h, size_t i, struct search *s, struct buf *line, struct hit *hit,
+int hits_again(struct around_item place, struct search *s, struct buf *line, struct hit *hit,
                struct err *e)
 {
-    if (scan_again(&s->scan, h->at[i].at, h->at[i].n, line, e) < 0)
+    if (scan_again(&s->scan, place.at, place.n, line, e) < 0 ||
+        search_again(s, buf_str(line), hit, e) < 0)
         return -1;
-    return search_line(s, buf_str(line), hit) ? 0
-                                              : err_set(e, ERR_FAILURE, "a line changed meanwhile");
+    hit->found = place.hit;
+    return 0;
 }
 
 void hits_release(struct hits *h)
@@ -104,23 +168,27 @@ void hits_release(struct hits *h)
     free(h->at);
 }
 
-bool hits_new_session(struct hits_sessions *s, struct str id)
+bool hits_add_session(struct hits_sessions *s, struct str id, bool found)
 {
-    char *copy;
+    size_t *known = keymap_find(&s->seen, id);
+    struct hits_session *session;
+    bool first;
 
-    if (s->seen.size > 0 && keymap_find(&s->seen, id))
-        return false;
-    copy = mem_copy(id.p, id.n);
-    s->ids = mem_grow(s->ids, &s->cap, s->count + 1, sizeof *s->ids);
-    s->ids[s->count++] = copy;
-    keymap_set(&s->seen, (struct str){copy, id.n}, 1);
-    return true;
+    if (!known) {
+        s->at = mem_grow(s->at, &s->cap, s->count + 1, sizeof *s->at);
+        s->at[s->count] = (struct hits_session){.id = mem_copy(id.p, id.n), .len = id.n};
+        keymap_set(&s->seen, (struct str){s->at[s->count].id, id.n}, s->count);
+    }
+    session = &s->at[known ? *known : s->count++];
+    first = found && !session->found;
+    session->found |= found;
+    return first;
 }
 
 void hits_sessions_release(struct hits_sessions *s)
 {
     keymap_release(&s->seen);
     for (size_t i = 0; i < s->count; i++)
-        free(s->ids[i]);
-    free(s->ids);
+        free(s->at[i].id);
+    free(s->at);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "cli/die.h"
@@ -48,8 +49,9 @@ static int check_flags(struct server *s, const struct config *c, bool weak, stru
     return 0;
 }
 
-/* The provider that the settings name: -p or a model's prefix given beside it by flag must agree;
- * else the more explicit of the two counts. Leaves s->provider NULL when neither names one. */
+/* The provider that the settings name: -p and a model's prefix given beside it by flag must agree,
+ * as must those of a template; else the more explicit of the two counts. Leaves s->provider NULL
+ * when neither names one. */
 static int choose_named(struct server *s, const struct config *c, struct err *e)
 {
     const char *name = c->value[SETTING_PROVIDER], *model = c->value[SETTING_MODEL];
@@ -63,8 +65,9 @@ static int choose_named(struct server *s, const struct config *c, struct err *e)
             return unknown_provider(name, e);
     }
     s->provider = of_model ? of_model : named;
-    if (named && of_model && named != of_model && c->from[SETTING_PROVIDER] == CONFIG_FLAG) {
-        if (c->from[SETTING_MODEL] == CONFIG_FLAG)
+    if (named && of_model && named != of_model && c->from[SETTING_PROVIDER] >= CONFIG_PRESET &&
+        c->from[SETTING_MODEL] <= c->from[SETTING_PROVIDER]) {
+        if (c->from[SETTING_MODEL] == c->from[SETTING_PROVIDER])
             return err_set(e, ERR_USAGE, "model '%s' is not one of provider '%s'",
                            c->value[SETTING_MODEL], name);
         /* The model that is set otherwise belongs to another provider. */
@@ -166,22 +169,49 @@ static int choose_url(struct server *s, const struct config *c, struct err *e)
 
 /* ---- the key ---- */
 
-/* $CHAT_API_KEY is for whichever server is asked, except one that needs none and was not named. */
-static int choose_key(struct server *s, struct err *e)
+/* Where the server is, without what its URL may hold of names and passwords. */
+static const char *place(const struct server *s, struct buf *origin)
+{
+    return http_origin(s->base_url, origin) ? buf_c(origin) : s->provider->name;
+}
+
+/* A key for any server is for whichever is asked, except one that needs none and was not named. */
+static int choose_key(struct server *s, const struct config *c, struct err *e)
 {
     const struct provider *p = s->provider;
     bool own = !s->base_url || strcmp(s->base_url, p->base_url) == 0;
+    struct key_owner owner = {p->name, p->key_variable, p->needs_key || !own};
 
     if (!p->base_url)
         return 0;
-    if (p->needs_key || !own)
-        s->key = config_env("CHAT_API_KEY");
-    if (!s->key && p->key_variable)
-        s->key = config_env(p->key_variable);
-    if (!s->key && own && p->needs_key)
+    key_find(&s->key_source, c, &owner);
+    if (s->key_source.kind == KEY_VARIABLE)
+        return server_load_key(s, e);
+    if (s->key_source.kind == KEY_NONE && own && p->needs_key)
         return err_set(e, ERR_USAGE, "no key for '%s': set %s or CHAT_API_KEY", p->name,
                        p->key_variable ? p->key_variable : "CHAT_API_KEY");
     return 0;
+}
+
+int server_load_key(struct server *s, struct err *e)
+{
+    if (s->key || s->key_source.kind == KEY_NONE)
+        return 0;
+    s->key = key_fetch(&s->key_source, e);
+    return s->key ? 0 : -1;
+}
+
+int server_check_key(const struct server *s, struct err *e)
+{
+    struct buf origin = BUF_INIT(BUF_SMALL);
+
+    if (s->key_source.kind == KEY_NONE || strncasecmp(s->base_url, "https:", 6) == 0 ||
+        http_is_loopback(s->base_url))
+        return 0;
+    err_set(e, ERR_USAGE, "refusing to send a key to '%s' over plain http: use https or --insecure",
+            place(s, &origin));
+    buf_release(&origin);
+    return -1;
 }
 
 /* ---- all together ---- */
@@ -212,16 +242,47 @@ static bool is_set(const char *variable)
     return variable && config_env(variable);
 }
 
-/* The provider that settings without a name mean: a base URL or a key for any server, OpenAI's kind;
- * else the first whose own variables are set. */
-static const struct provider *implied(const struct config *c)
+static bool by_environment(const struct config *c, const struct provider *p)
 {
-    if (c->value[SETTING_BASE_URL] || config_env("CHAT_API_KEY"))
-        return provider_find(STR("openai"));
+    (void)c;
+    return is_set(p->base_variable) || is_set(p->key_variable);
+}
+
+static bool by_configuration(const struct config *c, const struct provider *p)
+{
+    return key_in_configuration(c, p->name);
+}
+
+/* The first with a key at its own place that something is set for. */
+static const struct provider *
+first(const struct config *c, bool (*is_set_up)(const struct config *c, const struct provider *p))
+{
     for (const struct provider *const *p = provider_all(); *p; p++)
-        if ((*p)->needs_key && (is_set((*p)->base_variable) || is_set((*p)->key_variable)))
+        if ((*p)->needs_key && is_set_up(c, *p))
             return *p;
     return NULL;
+}
+
+/* The provider that settings without a name mean: a base URL or a key for any server, OpenAI's kind;
+ * else the first that something of its own is set for, in the environment before the
+ * configuration. */
+static const struct provider *implied(const struct config *c)
+{
+    const char *command = c->value[SETTING_API_KEY_COMMAND];
+    bool from_file = c->from[SETTING_API_KEY_COMMAND] == CONFIG_FILE;
+    const struct provider *p = NULL;
+
+    if (c->value[SETTING_BASE_URL] || config_env("CHAT_API_KEY") || (command && !from_file))
+        return provider_find(STR("openai"));
+    p = first(c, by_environment);
+    if (!p)
+        p = first(c, by_configuration);
+    return p || !command || !*command ? p : provider_find(STR("openai"));
+}
+
+static bool is_provider(const char *name)
+{
+    return provider_find(str_of(name)) != NULL;
 }
 
 int server_choose(struct server *s, const struct config *c, struct err *e)
@@ -229,6 +290,7 @@ int server_choose(struct server *s, const struct config *c, struct err *e)
     const char *name = c->value[SETTING_PROVIDER];
 
     *s = (struct server){0};
+    key_check_names(c, is_provider);
     if (choose_named(s, c, e) < 0)
         return -1;
     if (!s->provider)
@@ -239,13 +301,7 @@ int server_choose(struct server *s, const struct config *c, struct err *e)
         return err_set(e, ERR_USAGE,
                        "no model server is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY, "
                        "CHAT_BASE_URL or CHAT_PROVIDER, or try '-p echo'");
-    return choose_url(s, c, e) < 0 ? -1 : choose_key(s, e);
-}
-
-/* Where the server is, without what its URL may hold of names and passwords. */
-static const char *place(const struct server *s, struct buf *origin)
-{
-    return http_origin(s->base_url, origin) ? buf_c(origin) : s->provider->name;
+    return choose_url(s, c, e) < 0 ? -1 : choose_key(s, c, e);
 }
 
 void server_tell_found(const struct server *s)
@@ -283,6 +339,8 @@ int server_choose_model(struct server *s, struct err *e)
 
     if (s->model)
         return 0;
+    if (server_load_key(s, e) < 0)
+        return -1;
     server_address(s, &ask);
     result = model_list_load(&list, s->provider, &ask, e);
     if (result == 0 && (list.count == 1 || (s->found && list.count > 0)))
@@ -293,8 +351,19 @@ int server_choose_model(struct server *s, struct err *e)
     return result;
 }
 
+/* Where the certificates are, in curl(1)'s order; libcurl itself reads none of these variables. */
+static void take_trust(struct http_limits *limits)
+{
+    limits->ca_file = config_env("CURL_CA_BUNDLE");
+    if (limits->ca_file)
+        return;
+    limits->ca_dir = config_env("SSL_CERT_DIR");
+    limits->ca_file = config_env("SSL_CERT_FILE");
+}
+
 void server_address(const struct server *s, struct ask *ask)
 {
+    take_trust(&ask->limits);
     ask->model = s->model;
     ask->base_url = s->base_url;
     ask->key = s->key;
@@ -304,4 +373,6 @@ void server_release(struct server *s)
 {
     free(s->model);
     free(s->base_url);
+    key_source_release(&s->key_source);
+    key_wipe(s->key);
 }

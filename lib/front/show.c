@@ -77,6 +77,16 @@ static void show_message(struct out *o, const struct message *m)
     buf_release(&scratch);
 }
 
+/* Where the last `n` of the messages that are wanted begin. */
+static size_t first_of(const struct thread *t, const struct show *s)
+{
+    size_t first = t->count;
+
+    for (size_t n = 0; first > 0 && n < s->last; first--)
+        n += filter_match(&s->filter, &t->at[first - 1]);
+    return first;
+}
+
 size_t show_session(struct out *o, const struct history *h, const char *id, struct show *s)
 {
     struct err e = ERR_INIT;
@@ -86,7 +96,9 @@ size_t show_session(struct out *o, const struct history *h, const char *id, stru
     if (thread_load(&t, h->path, str_of(id), s->raw, &e) < 0)
         die_err(&e);
     count = t.count;
-    for (size_t i = count > s->last ? count - s->last : 0; i < count; i++) {
+    for (size_t i = first_of(&t, s); i < count; i++) {
+        if (!filter_match(&s->filter, &t.at[i]))
+            continue;
         if (s->json)
             out_json_line(o, t.at[i].line);
         else

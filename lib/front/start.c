@@ -7,6 +7,11 @@
 #include "cli/die.h"
 #include "hist/session.h"
 
+static void tell_wait(const char *path)
+{
+    warnf("waiting for another program that writes '%s'", path);
+}
+
 void start_history(struct config *c, struct history *h, const struct opt_common *o)
 {
     struct err e = ERR_INIT;
@@ -22,6 +27,7 @@ void start_history(struct config *c, struct history *h, const struct opt_common 
     if (locate(h, &from, &e) < 0)
         die_err(&e);
     h->sync = config_fsync(c);
+    h->tell = o->quiet ? NULL : tell_wait;
 }
 
 void start_session(struct resume *r, struct resume_wish *wish, const struct config *c,
@@ -47,17 +53,26 @@ void start_session(struct resume *r, struct resume_wish *wish, const struct conf
 void start_make_current(const struct config *c, struct history *h, struct str id, bool quiet)
 {
     struct err e = ERR_INIT;
+
+    if (start_try_current(c, h, id, quiet, &e) < 0)
+        die_err(&e);
+}
+
+int start_try_current(const struct config *c, struct history *h, struct str id, bool quiet,
+                      struct err *e)
+{
     const char *pinned = c->value[SETTING_SESSION];
     bool accepts = h->dir_exists && !h->trusted;
 
-    if (session_make_current(h, id, &e) < 0)
-        die_err(&e);
+    if (session_make_current(h, id, e) < 0)
+        return -1;
     if (quiet)
-        return;
+        return 0;
     if (accepts)
         warnf("'%s' is one of your histories from now on", h->dir);
     if (pinned && !str_eq_c(id, pinned))
         warnf("CHAT_SESSION is set to '%s' and overrides the current session", pinned);
+    return 0;
 }
 
 void start_report_bad(const struct history *h, uint64_t bad_lines, bool quiet)

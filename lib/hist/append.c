@@ -18,8 +18,10 @@
 
 /* A wait for a lock: until when, and what cuts it short. */
 struct patience {
+    struct append_wait *wait;
     int64_t deadline; /* clock_ticks */
-    int cancel_fd;    /* -1: nothing, or it has happened */
+    int64_t tell_at;
+    int cancel_fd; /* -1: nothing, or it has happened */
 };
 
 /* Sleeps. When it is cut short, what is left of the wait is short too. */
@@ -36,6 +38,14 @@ static void nap(struct patience *p, int ms)
         p->deadline = soon;
 }
 
+static void tell(struct patience *p, const char *path)
+{
+    if (!p->wait->tell || clock_ticks() < p->tell_at)
+        return;
+    p->wait->tell(path);
+    p->tell_at = INT64_MAX;
+}
+
 static int take_lock(int fd, const char *path, struct patience *p, struct err *e)
 {
     int ms = 1;
@@ -46,8 +56,11 @@ static int take_lock(int fd, const char *path, struct patience *p, struct err *e
             continue;
         if (errno != EWOULDBLOCK)
             return err_sys(e, errno, "cannot lock '%s'", path);
-        if (clock_ticks() >= p->deadline)
+        if (clock_ticks() >= p->deadline) {
+            p->wait->timed_out = true;
             return err_set(e, ERR_FAILURE, "cannot lock '%s': another program holds it", path);
+        }
+        tell(p, path);
         nap(p, ms);
         ms = ms * 2 < NAP_MAX_MS ? ms * 2 : NAP_MAX_MS;
     }
@@ -77,15 +90,17 @@ static int inspect(struct append *a, const struct stat *st, struct err *e)
     return 0;
 }
 
-int append_open(struct append *a, const char *path, int cancel_fd, struct err *e)
+static int open_locked(struct append *a, const char *path, int flags, struct append_wait *wait,
+                       struct err *e)
 {
-    struct patience patience = {clock_ticks() + APPEND_LOCK_MS, cancel_fd};
+    int64_t now = clock_ticks();
+    struct patience patience = {wait, now + wait->ms, now + APPEND_TELL_MS, wait->cancel_fd};
 
     *a = (struct append){.fd = -1, .path = path};
     for (;;) {
         struct stat st;
 
-        a->fd = io_open_regular(path, O_RDWR | O_APPEND | O_CREAT, 0600, NULL, NULL, e);
+        a->fd = io_open_regular(path, O_RDWR | O_APPEND | flags, 0600, NULL, NULL, e);
         if (a->fd < 0)
             return -1;
         if (take_lock(a->fd, path, &patience, e) < 0)
@@ -105,6 +120,16 @@ int append_open(struct append *a, const char *path, int cancel_fd, struct err *e
     }
     append_close(a);
     return -1;
+}
+
+int append_open(struct append *a, const char *path, struct append_wait *wait, struct err *e)
+{
+    return open_locked(a, path, O_CREAT, wait, e);
+}
+
+int append_open_present(struct append *a, const char *path, struct append_wait *wait, struct err *e)
+{
+    return open_locked(a, path, 0, wait, e);
 }
 
 /* Everything that must succeed for the lines to be there. 0, or -1 with errno set. */

@@ -197,26 +197,39 @@ void history_release(struct history *h)
 
 /* ---- making and entering ---- */
 
+struct append_wait history_wait(const struct history *h)
+{
+    return (struct append_wait){.ms = h->impatient ? HISTORY_IMPATIENT_MS : APPEND_LOCK_MS,
+                                .cancel_fd = h->cancel_fd,
+                                .tell = h->tell};
+}
+
+/* The name that `.aicoder` has without links. The caller frees it; NULL with *e. */
+static char *real_dir(const struct history *h, struct err *e)
+{
+    char *parent = path_parent(h->dir);
+    char *real_parent = path_real(parent, e);
+    char *real = real_parent ? path_join(real_parent, OURS) : NULL;
+
+    free(parent);
+    free(real_parent);
+    return real;
+}
+
 /* Enters `dir`, or what will be renamed to it, under the name that `dir` has without links. */
 static int enter(const struct history *h, const char *dir, struct str beginning, struct err *e)
 {
+    struct append_wait wait = history_wait(h);
     struct stat st;
-    char *parent = path_parent(h->dir);
-    char *real_parent = path_real(parent, e);
-    char *real = NULL;
+    char *real = real_dir(h, e);
     int result = -1;
 
-    if (!real_parent)
-        goto out;
-    real = path_join(real_parent, OURS);
+    if (!real)
+        return -1;
     if (lstat(dir, &st) < 0)
         err_sys(e, errno, "cannot open '%s'", dir);
     else
-        result = register_enter(h->register_path, real, (uint64_t)st.st_ino, beginning, e);
-
-out:
-    free(parent);
-    free(real_parent);
+        result = register_enter(h->register_path, real, (uint64_t)st.st_ino, beginning, &wait, e);
     free(real);
     return result;
 }
@@ -324,6 +337,48 @@ static int enter_present(const struct history *h, struct err *e)
 int history_vouch(const struct history *h, struct str beginning, struct err *e)
 {
     return h->kind == HISTORY_REPOSITORY ? enter(h, h->dir, beginning, e) : 0;
+}
+
+/* What the register knows a repository's directory by. */
+struct entry {
+    char *real; /* owned */
+    uint64_t inode;
+};
+
+static int find_entry(const struct history *h, struct entry *n, struct err *e)
+{
+    *n = (struct entry){.real = real_dir(h, e)};
+    return n->real && inspect_dir(h->dir, &n->inode, e) == 1 ? 0 : -1;
+}
+
+int history_vouch_both(const struct history *h, struct str now, struct str next, struct err *e)
+{
+    struct append_wait wait = history_wait(h);
+    struct entry n;
+    int result;
+
+    if (h->kind != HISTORY_REPOSITORY)
+        return 0;
+    result = find_entry(h, &n, e);
+    if (result == 0)
+        result = register_enter_both(h->register_path, n.real, n.inode, now, next, &wait, e);
+    free(n.real);
+    return result;
+}
+
+int history_vouch_only(const struct history *h, struct str beginning, struct err *e)
+{
+    struct append_wait wait = history_wait(h);
+    struct entry n;
+    int result;
+
+    if (h->kind != HISTORY_REPOSITORY)
+        return 0;
+    result = find_entry(h, &n, e);
+    if (result == 0)
+        result = register_enter_only(h->register_path, n.real, n.inode, beginning, &wait, e);
+    free(n.real);
+    return result;
 }
 
 int history_enter(struct history *h, bool *entered, struct err *e)

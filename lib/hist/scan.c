@@ -50,6 +50,13 @@ void scan_close(struct scan *s)
     *s = (struct scan){.fd = -1};
 }
 
+void scan_from(struct scan *s, off_t at)
+{
+    s->next = at < s->size ? at : s->size;
+    s->from = s->to = 0;
+    s->bad = 0;
+}
+
 /* ---- the window ---- */
 
 /* Makes room for n bytes behind the window, or in front of it, moving it as far as needed. */
@@ -305,6 +312,17 @@ static int line_backward(struct scan *s, struct line *l, struct err *e)
 int scan_line(struct scan *s, struct line *l, struct err *e)
 {
     return s->way == SCAN_FORWARD ? line_forward(s, l, e) : line_backward(s, l, e);
+}
+
+void scan_between(struct scan *s, off_t at, off_t end)
+{
+    s->next = at;
+    s->size = end;
+}
+
+off_t scan_offset(const struct scan *s)
+{
+    return s->next - (off_t)(s->to - s->from);
 }
 
 /* ---- messages ---- */

@@ -1,56 +1,52 @@
 #include "hist/search.h"
 
 #include <stdint.h>
-#include <string.h>
 
 #include "base/utf8.h"
 #include "base/vis.h"
 
-/* U+017F and U+212A: the two characters beyond ASCII whose folding is ASCII (`s` and `k`). */
-#define LONG_S "\xc5\xbf"
-#define KELVIN "\xe2\x84\xaa"
-
-int search_open(struct search *s, const char *history_path, struct str needle,
+int search_open(struct search *s, const char *history_path, struct pattern *pattern,
                 const struct filter *filter, enum scan_way way, struct err *e)
 {
-    struct buf repaired = BUF_INIT(BUF_LINE);
-
-    *s = (struct search){.message = MESSAGE_INIT};
+    *s = (struct search){.message = MESSAGE_INIT, .pattern = pattern, .filter = filter};
     if (scan_open(&s->scan, history_path, way, e) < 0)
         return -1;
-    buf_init(&s->needle, BUF_LINE);
     buf_init(&s->decoded, BUF_LINE);
-    /* Folding makes text longer: by a half at the most, from two bytes to three. */
-    buf_init(&s->folded, BUF_LINE * 2);
-    if (filter)
-        s->filter = *filter;
-    if (s->filter.session.p)
-        scan_only(&s->scan, s->filter.session);
-
-    /* Bytes that are not UTF-8 became U+FFFD when they were stored. */
-    utf8_add_repaired(&repaired, needle);
-    utf8_add_folded(&s->needle, buf_str(&repaired));
-    buf_release(&repaired);
+    /* Of one session alone the lines are found fast. */
+    if (filter && filter->sessions.count == 1)
+        scan_only(&s->scan, filter->sessions.at[0]);
     return 0;
 }
 
 void search_close(struct search *s)
 {
     scan_close(&s->scan);
-    buf_release(&s->needle);
     buf_release(&s->decoded);
-    buf_release(&s->folded);
     message_release(&s->message);
 }
 
-/* Is the message that was read a hit? */
-static bool match(struct search *s, struct hit *h)
+/* Looks at the message that was read: 1, or SEARCH_FAILED. */
+static int match(struct search *s, struct hit *h, struct err *e)
 {
-    if (!filter_match(&s->filter, &s->message))
-        return false;
+    int found;
+
     h->message = &s->message;
     h->content = message_content(&s->message, &s->decoded);
-    return search_find(h->content, buf_str(&s->needle), &s->folded, &h->at, &h->len);
+    h->at = h->len = 0;
+    h->found = false;
+    h->asked = !s->filter || filter_match(s->filter, &s->message);
+    if (!h->asked)
+        return 1;
+    found = pattern_find(s->pattern, h->content, &h->at, &h->len, e);
+    h->found = found == (s->invert ? 0 : 1);
+    return found < 0 ? SEARCH_FAILED : 1;
+}
+
+int search_each(struct search *s, struct hit *h, struct err *e)
+{
+    int result = scan_message(&s->scan, &s->message, &h->line, e);
+
+    return result > 0 ? match(s, h, e) : result;
 }
 
 int search_next(struct search *s, struct hit *h, struct err *e)
@@ -58,145 +54,18 @@ int search_next(struct search *s, struct hit *h, struct err *e)
     int result;
 
     do
-        result = scan_message(&s->scan, &s->message, &h->line, e);
-    while (result > 0 && !match(s, h));
+        result = search_each(s, h, e);
+    while (result == 1 && !h->found);
     return result;
 }
 
-bool search_line(struct search *s, struct str line, struct hit *h)
+int search_again(struct search *s, struct str line, struct hit *h, struct err *e)
 {
-    return message_parse(&s->message, line) && match(s, h);
-}
-
-/* ---- finding ---- */
-
-static unsigned char lower(unsigned char c)
-{
-    return c >= 'A' && c <= 'Z' ? (unsigned char)(c | 0x20) : c;
-}
-
-static bool same_folded(const char *text, struct str needle)
-{
-    for (size_t i = 0; i < needle.n; i++) {
-        if (lower((unsigned char)text[i]) != (unsigned char)needle.p[i])
-            return false;
-    }
-    return true;
-}
-
-/* The first place of an ASCII needle in text, only ASCII folded; text.n when there is none.
- * Horspool's search: `step` is how far the byte under the needle's end lets it move on. */
-static size_t find_ascii(struct str text, struct str needle)
-{
-    unsigned char step[256];
-    size_t most = needle.n < 255 ? needle.n : 255;
-
-    if (text.n < needle.n)
-        return text.n;
-    memset(step, (int)most, sizeof(step));
-    for (size_t i = needle.n - most; i + 1 < needle.n; i++) {
-        unsigned char c = (unsigned char)needle.p[i];
-        unsigned char distance = (unsigned char)(needle.n - 1 - i);
-
-        step[c] = distance;
-        if (c >= 'a' && c <= 'z')
-            step[c - 0x20] = distance;
-    }
-
-    unsigned char end = (unsigned char)needle.p[needle.n - 1];
-
-    for (size_t i = 0; i <= text.n - needle.n;) {
-        unsigned char c = (unsigned char)text.p[i + needle.n - 1];
-
-        if (lower(c) == end && same_folded(text.p + i, needle))
-            return i;
-        i += step[c];
-    }
-    return text.n;
-}
-
-static bool is_ascii(struct str s)
-{
-    uint64_t eight;
-    size_t i = 0;
-
-    for (; s.n - i >= sizeof(eight); i += sizeof(eight)) {
-        memcpy(&eight, s.p + i, sizeof(eight));
-        if (eight & UINT64_C(0x8080808080808080))
-            return false;
-    }
-    while (i < s.n && (unsigned char)s.p[i] < 0x80)
-        i++;
-    return i == s.n;
-}
-
-/* Has text characters beyond ASCII that an ASCII needle could match? */
-static bool folds_to_ascii(struct str text, struct str needle)
-{
-    return (memchr(needle.p, 's', needle.n) && str_find(text, STR(LONG_S))) ||
-           (memchr(needle.p, 'k', needle.n) && str_find(text, STR(KELVIN)));
-}
-
-/* Moves from *folded_at, an offset in the folded form of text, to the offset in text itself that
- * belongs to `target`, code point by code point: folding changes their lengths. */
-static void advance(struct str text, size_t *at, size_t *folded_at, size_t target)
-{
-    while (*folded_at < target && *at < text.n) {
-        struct str rest = {text.p + *at, text.n - *at};
-        char bytes[4];
-        int32_t cp;
-        size_t n = utf8_decode(rest, &cp);
-
-        if (n == 0)
-            n = rest.n;
-        *folded_at += cp < 0 ? n : utf8_encode(utf8_fold(cp), bytes);
-        *at += n;
-    }
-}
-
-static bool find_folded(struct str text, struct str needle, struct buf *scratch, size_t *at,
-                        size_t *len)
-{
-    size_t folded_at = 0;
-
-    buf_clear(scratch);
-    utf8_add_folded(scratch, text);
-
-    struct str folded = buf_str(scratch);
-    const char *found = str_find(folded, needle);
-
-    if (!found)
-        return false;
-
-    size_t start = (size_t)(found - folded.p);
-
-    *at = 0;
-    advance(text, at, &folded_at, start);
-
-    size_t end = *at;
-
-    advance(text, &end, &folded_at, start + needle.n);
-    *len = end - *at;
-    return true;
-}
-
-bool search_find(struct str text, struct str folded_needle, struct buf *scratch, size_t *at,
-                 size_t *len)
-{
-    *at = 0;
-    *len = 0;
-    if (folded_needle.n == 0)
-        return true;
-    if (text.n == 0)
-        return false;
-    if (!is_ascii(folded_needle))
-        return !is_ascii(text) && find_folded(text, folded_needle, scratch, at, len);
-    if (folds_to_ascii(text, folded_needle))
-        return find_folded(text, folded_needle, scratch, at, len);
-
-    *at = find_ascii(text, folded_needle);
-    *len = folded_needle.n;
-    return *at < text.n;
+    if (!message_parse(&s->message, line))
+        return err_set(e, ERR_FAILURE, "a line changed meanwhile");
+    /* One that could not be matched may be there as context. */
+    match(s, h, NULL);
+    return 0;
 }
 
 /* ---- snippets ---- */

@@ -202,6 +202,7 @@ int session_list_load(struct session_list *l, const char *history_path, struct e
         set_text(&session->last_used, m.timestamp);
         session->last_line = line.at;
         session->count++;
+        session->bytes += line.text.n + line.terminated;
     }
     l->bad_lines = s.bad;
     if (l->count)

@@ -156,16 +156,26 @@ static int prepare(struct draft *drafts, struct missing *missing, size_t count, 
     return 0;
 }
 
+/* What store_append stores. */
+struct batch {
+    struct draft *drafts;
+    const struct missing *missing;
+    size_t count;
+    struct buf tail; /* of the file */
+};
+
 /* Under the lock, so that neither an id comes twice nor the times run against the lines. */
-static int format_lines(struct draft *drafts, const struct missing *missing, size_t count,
-                        struct str tail, struct buf *lines, struct err *e)
+static int format_lines(void *arg, off_t at, struct buf *lines, struct err *e)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (missing[i].timestamp)
-            set_timestamp(&drafts[i]);
-        if (missing[i].id)
-            set_id(&drafts[i], tail, buf_str(lines));
-        if (draft_format(&drafts[i], lines, e) < 0)
+    struct batch *b = arg;
+
+    (void)at;
+    for (size_t i = 0; i < b->count; i++) {
+        if (b->missing[i].timestamp)
+            set_timestamp(&b->drafts[i]);
+        if (b->missing[i].id)
+            set_id(&b->drafts[i], buf_str(&b->tail), buf_str(lines));
+        if (draft_format(&b->drafts[i], lines, e) < 0)
             return -1;
     }
     return 0;
@@ -198,30 +208,46 @@ static void vouch(const struct history *h, const struct append *a, struct str pr
     buf_release(&beginning);
 }
 
-static int write_lines(const struct history *h, struct draft *drafts, const struct missing *missing,
-                       size_t count, struct err *e)
+/* `fill` adds the lines, knowing the end of what is there. */
+static int write_lines(struct history *h, store_lines_fn *fill, void *arg, struct buf *tail,
+                       struct err *e)
 {
+    struct append_wait wait = history_wait(h);
     struct append a;
-    struct buf tail = BUF_INIT(BUF_SMALL);
     struct buf lines = BUF_INIT(SIZE_MAX);
     int result = -1;
 
-    if (append_open(&a, h->path, h->cancel_fd, e) < 0)
+    if (append_open(&a, h->path, &wait, e) < 0) {
+        h->impatient = h->impatient || wait.timed_out;
         return -1;
-    if (read_tail(&a, &tail, e) == 0 &&
-        format_lines(drafts, missing, count, buf_str(&tail), &lines, e) == 0) {
-        vouch(h, &a, buf_str(&tail), buf_str(&lines));
-        result = append_write(&a, buf_str(&lines), h->sync, e);
+    }
+    if (read_tail(&a, tail, e) == 0 && fill(arg, a.end + a.torn, &lines, e) == 0) {
+        result = 0;
+        if (lines.len > 0) {
+            vouch(h, &a, buf_str(tail), buf_str(&lines));
+            result = append_write(&a, buf_str(&lines), h->sync, e);
+        }
     }
     append_close(&a);
-    buf_release(&tail);
     buf_release(&lines);
+    return result;
+}
+
+int store_append_lines(struct history *h, store_lines_fn *make, void *arg, struct err *e)
+{
+    struct buf tail = BUF_INIT(BUF_SMALL);
+    int result = -1;
+
+    if (h->dir_exists || history_enter(h, NULL, e) == 0)
+        result = write_lines(h, make, arg, &tail, e);
+    buf_release(&tail);
     return result;
 }
 
 int store_append(struct history *h, struct draft *drafts, size_t count, struct err *e)
 {
     struct missing *missing = mem_zalloc(count * sizeof(*missing));
+    struct batch batch = {drafts, missing, count, BUF_INIT(BUF_SMALL)};
     int result = -1;
 
     /* A directory that was there before and is not trusted stays so: entering it is for those who
@@ -230,7 +256,7 @@ int store_append(struct history *h, struct draft *drafts, size_t count, struct e
         result = 0;
     else if (prepare(drafts, missing, count, e) == 0 &&
              (h->dir_exists || history_enter(h, NULL, e) == 0))
-        result = write_lines(h, drafts, missing, count, e);
+        result = write_lines(h, format_lines, &batch, &batch.tail, e);
 
     for (size_t i = 0; result < 0 && i < count; i++) {
         if (missing[i].id)
@@ -239,5 +265,6 @@ int store_append(struct history *h, struct draft *drafts, size_t count, struct e
             buf_clear(&drafts[i].field[FIELD_TIMESTAMP]);
     }
     free(missing);
+    buf_release(&batch.tail);
     return result;
 }

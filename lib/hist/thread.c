@@ -9,11 +9,11 @@
 #include "base/mem.h"
 #include "hist/scan.h"
 
-/* Adds a copy of a message: it was read from memory that the next line will overwrite. */
-static void add(struct thread *t, size_t *cap, size_t *lines_cap, struct str line)
+/* A copy: it was read from memory that the next line will overwrite. */
+void thread_add(struct thread *t, struct str line)
 {
-    t->at = mem_grow(t->at, cap, t->count + 1, sizeof(*t->at));
-    t->lines = mem_grow(t->lines, lines_cap, t->lines_count + 1, sizeof(*t->lines));
+    t->at = mem_grow(t->at, &t->cap, t->count + 1, sizeof(*t->at));
+    t->lines = mem_grow(t->lines, &t->lines_cap, t->lines_count + 1, sizeof(*t->lines));
     t->lines[t->lines_count] = mem_copy(line.p, line.n);
     t->at[t->count] = (struct message)MESSAGE_INIT;
     message_parse(&t->at[t->count], (struct str){t->lines[t->lines_count], line.n});
@@ -25,14 +25,13 @@ static int load_all(struct thread *t, const char *path, struct str session_id, s
 {
     struct message m = MESSAGE_INIT;
     struct scan s;
-    size_t cap = 0, lines_cap = 0;
     int result;
 
     if (scan_open(&s, path, SCAN_FORWARD, e) < 0)
         return -1;
     scan_only(&s, session_id);
     while ((result = scan_message(&s, &m, NULL, e)) > 0)
-        add(t, &cap, &lines_cap, m.line);
+        thread_add(t, m.line);
     t->all = t->count;
     t->bad_lines = s.bad;
     message_release(&m);
@@ -152,8 +151,23 @@ static void group_turns(struct thread *t)
         sorted[next[turn[i]]++] = t->at[i];
     free(t->at);
     t->at = sorted;
+    t->cap = t->count;
     free(turn);
     free(next);
+}
+
+void thread_settle(struct thread *t)
+{
+    bool *out;
+
+    if (t->count == 0)
+        return;
+    out = mem_zalloc(t->count * sizeof(*out));
+    mark_replaced(t, out);
+    mark_reset(t, out);
+    drop(t, out);
+    free(out);
+    group_turns(t);
 }
 
 int thread_load(struct thread *t, const char *history_path, struct str session_id, bool raw,
@@ -164,16 +178,8 @@ int thread_load(struct thread *t, const char *history_path, struct str session_i
         thread_release(t);
         return -1;
     }
-    if (raw || t->count == 0)
-        return 0;
-
-    bool *out = mem_zalloc(t->count * sizeof(*out));
-
-    mark_replaced(t, out);
-    mark_reset(t, out);
-    drop(t, out);
-    free(out);
-    group_turns(t);
+    if (!raw)
+        thread_settle(t);
     return 0;
 }
 

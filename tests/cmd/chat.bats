@@ -180,6 +180,84 @@ c
 `````'
 }
 
+# Images of the four kinds: a.png, b.jpg, c.gif, d.webp.
+make_images() {
+    printf '\x89PNG\r\n\x1a\n' >a.png
+    printf '\xff\xd8\xff\0' >b.jpg
+    printf 'GIF89a' >c.gif
+    printf 'RIFF\1\2\3\4WEBP' >d.webp
+}
+
+@test "chat: -f attaches images: sent with the prompt, counted and named in the history, not stored" {
+    use_history
+    make_images
+    echo text >notes
+    start_llm --reply hi
+    run_expect 0 chat -f a.png -f notes -f b.jpg 'what is it?'
+    stderr_empty
+    [[ $(request 1 | jq -r '.messages[0].content[].type' | xargs) == 'text image_url image_url' ]]
+    [[ $(request 1 | jq -r '.messages[0].content[0].text') == $'what is it?\n\n```notes\ntext\n```' ]]
+    request 1 | jq -r '.messages[0].content[1:][].image_url.url' >urls
+    is urls urls "data:image/png;base64,$(base64 <a.png)" "data:image/jpeg;base64,$(base64 <b.jpg)"
+    head -n 1 history.jsonl >line
+    json_is line '[.images, .files] | tojson' '[2,["a.png","notes","b.jpg"]]'
+    [[ $(wc -c <history.jsonl) -lt 1000 ]] || fail 'data is stored'
+    # The next turn does not send them again.
+    run_expect 0 chat 'and now?'
+    request_messages_are 2 $'user:what is it?\n\n```notes\ntext\n```' assistant:hi 'user:and now?'
+    run_expect 0 chat --dry-run -v -f c.gif -f d.webp x
+    stdout_json '.messages[-1].content[1:][].image_url.url' "data:image/gif;base64,$(base64 <c.gif)" \
+        "data:image/webp;base64,$(base64 <d.webp)"
+    stderr_has 'index=4 role=user content_length=1 has_tool_calls=false images=2'
+    run_expect 0 chat -p echo -N -f a.png x
+    stdout_is x '[1 message, 1 image]'
+}
+
+@test "chat: a prompt that is only an image" {
+    use_history
+    make_images
+    start_llm --reply hi
+    run_expect 0 chat -f a.png
+    stdout_is hi
+    [[ $(request 1 | jq -c '[.messages[].content[].type]') == '["image_url"]' ]]
+    json_is history.jsonl '[.role, .content, .images] | tojson' '["user","",1]' '["assistant","hi",null]'
+    ANTHROPIC_API_KEY=k run_expect 0 chat --dry-run -N -m anthropic:m -f a.png -f d.webp
+    stdout_json '.messages | tojson' '[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"'"$(base64 <a.png)"'"}},{"type":"image","source":{"type":"base64","media_type":"image/webp","data":"'"$(base64 <d.webp)"'"}}]}]'
+    # One that was never answered, and text behind it.
+    hist_line s user '' '' '{"images":1}' >history.jsonl
+    run_expect 0 chat -s s again
+    request_messages_are 2 user:again
+    hist_line t user first >>history.jsonl
+    run_expect 0 chat -s t -f a.png
+    request_messages_are 3 'user:first[image_url]'
+}
+
+@test "chat: images are not sent again by --regenerate and --edit, unless they are attached again" {
+    use_history
+    make_images
+    start_llm --reply hi
+    run_expect 0 chat -s s -f a.png -f b.jpg 'what is it?'
+    run_expect 0 chat -s s --regenerate
+    stderr_is 'chat: the last prompt came with 2 images, not sent again: attach them with -f'
+    request_messages_are 2 'user:what is it?'
+    run_expect 0 chat -s s --regenerate -q
+    stderr_empty
+    run_expect 0 chat -s s --regenerate -f a.png
+    stderr_empty
+    request_messages_are 4 'user:what is it?[image_url]'
+    json_is history.jsonl 'select(.role == "user") | .images' 2
+    run_expect 0 chat -s s --edit 'and this?'
+    stderr_is 'chat: the last prompt came with 2 images, not sent again: attach them with -f'
+    run_expect 0 chat -s s --edit -f a.png
+    request_messages_are 6 'user:[image_url]'
+    run_expect 0 chat -s s --edit x
+    stderr_is 'chat: the last prompt came with 1 image, not sent again: attach it with -f'
+    echo text >notes
+    run_expect 2 chat -s s --regenerate -f notes
+    stderr_is "chat: --regenerate takes no prompt, and 'notes' is no image (see 'chat --help')"
+    requests_are 7
+}
+
 @test "chat: -f of what cannot be attached: status 2, nothing asked, nothing stored" {
     use_history
     start_llm --reply hi
@@ -190,10 +268,14 @@ c
     stderr_is "chat: cannot open 'missing': No such file or directory"
     run_expect 2 chat -f dir x
     stderr_is "chat: cannot open 'dir': is a directory"
-    run_expect 2 chat -f image.png x
-    stderr_has "'image.png'"
     run_expect 2 chat -f binary x
-    stderr_has "'binary'"
+    stderr_is "chat: cannot attach 'binary': it is a binary file"
+    truncate -s 20971521 image.png
+    run_expect 2 chat -f image.png x
+    stderr_is "chat: cannot attach 'image.png': the image is over 20 MiB"
+    truncate -s 20971520 image.png
+    run_expect 2 chat -f image.png -f image.png -f image.png -f image.png x
+    stderr_is "chat: cannot attach 'image.png': the images are over 64 MiB together"
     run_expect 2 chat --json -f missing x
     stdout_json '.type, .code' error 2
     requests_are 0
@@ -742,7 +824,7 @@ continues() {
 @test "chat: providers by name" {
     use_history
     run_expect 2 chat -p nonsense hello
-    stderr_is "chat: unknown provider 'nonsense': known are openai, anthropic, ollama, llamacpp, echo"
+    stderr_is "chat: unknown provider 'nonsense': known are openai, anthropic, openrouter, groq, mistral, deepseek, gemini, ollama, llamacpp, echo"
     CHAT_PROVIDER=nonsense run_expect 2 chat hello
     [[ ! -e $HISTORY ]]
     run_expect 0 chat -p echo hello
@@ -752,6 +834,27 @@ continues() {
     run_expect 2 chat -p openai -m echo:x hello
     run_expect 2 chat -p openai -m m hello
     stderr_has OPENAI_API_KEY
+    run_expect 2 chat -m groq:m hello
+    stderr_is "chat: no key for 'groq': set GROQ_API_KEY or CHAT_API_KEY"
+}
+
+@test "chat: a service with a key of its own, by name or by the key alone" {
+    start_llm --models x/y,z --reply hi
+    here=$OPENAI_BASE_URL
+    unset OPENAI_BASE_URL OPENAI_API_KEY CHAT_MODEL
+    export CHAT_PROVIDER=openrouter CHAT_BASE_URL=$here OPENROUTER_API_KEY=key-r GROQ_API_KEY=key-g
+    run_expect 0 chat --models
+    stdout_is openrouter:x/y openrouter:z
+    run_expect 0 chat -m x/y:free hello
+    stdout_is hi
+    [[ $(request_header 1 authorization) == 'Bearer key-r' ]]
+    [[ $(request_header 2 authorization) == 'Bearer key-r' ]]
+    [[ $(request 2 | jq -r .model) == x/y:free ]]
+    run_expect 0 chat -m groq:m hello
+    [[ $(request_header 3 authorization) == 'Bearer key-g' ]]
+    unset CHAT_PROVIDER CHAT_BASE_URL OPENROUTER_API_KEY
+    run_expect 0 chat --dry-run -m m hello
+    stdout_json .model m
 }
 
 @test "chat: model names: only a known provider before the first colon is one" {
@@ -869,7 +972,7 @@ END
 
 @test "chat: a proxy of the environment is used" {
     start_llm --reply hi
-    http_proxy=http://127.0.0.1:$LLM_PORT run_expect 0 chat --base-url http://model.invalid/v1 hello
+    http_proxy=http://127.0.0.1:$LLM_PORT run_expect 0 chat --insecure --base-url http://model.invalid/v1 hello
     [[ $(head -n 1 "$RECORD/1.headers") == 'POST http://model.invalid/v1/chat/completions HTTP/1.1'* ]]
     http_proxy=http://127.0.0.1:$(unused_port) no_proxy=127.0.0.1 run_expect 0 chat hello
     stdout_is hi

@@ -168,3 +168,69 @@ current() {
     stdout_empty
     current "$id"
 }
+
+@test "hist-load: --role, --raw" {
+    put s user old '' '{"id":"m1"}'
+    put s user new '' '{"replaces":["m1"]}'
+    put s assistant answer
+    run_expect 0 hist-load --json --raw s
+    stdout_json .content old new answer
+    run_expect 0 hist-load --json -r assistant s
+    stdout_json .content answer
+    run_expect 0 hist-load --json --role user -n 5 s
+    stdout_json .content new
+    current s
+}
+
+@test "hist-load: says what the next chat will send" {
+    hist_lines s 30 >"$HISTORY"
+    run_expect 0 hist-load -v --json s
+    lines_are 30
+    # Of ten bytes each, from "message 11" on.
+    stderr_is "hist-load: session 's' is current: 30 messages" \
+        'hist-load: 20 messages, about 50 tokens, will be sent with the next prompt'
+    CHAT_MAX_MESSAGES=all run_expect 0 hist-load -v s
+    stderr_has 'hist-load: 30 messages, about 73 tokens, will be'
+    CHAT_MAX_BYTES=25 run_expect 0 hist-load --verbose s
+    stderr_has 'hist-load: 2 messages, about 5 tokens, will be'
+    CHAT_MAX_MESSAGES=few run_expect 0 hist-load -v s
+    stderr_has "hist-load: cannot tell what will be sent: bad value 'few'"
+    current s
+    run_expect 0 hist-load -v -q s
+    stderr_empty
+    run_expect 0 hist-load s
+    stderr_empty
+    run_expect 0 on_tty --raw --fds 2 hist-load s
+    stdout_has '20 messages, about 50 tokens, will be sent with the next prompt'
+}
+
+@test "hist-load: what it says is what chat sends" {
+    use_echo
+    put s system 'Be brief'
+    put s user question '' '{"id":"m1"}'
+    put s user question2 '' '{"replaces":["m1"]}'
+    put s assistant '' '' '{"tool_calls":[{"id":"c1","name":"f","args":{}}]}'
+    put s tool result '' '{"tool_call_id":"c1"}'
+    put s assistant answer
+    put s developer odd
+    run_expect 0 hist-load -v s
+    stderr_has 'current: 6 messages' '5 messages, about'
+    run_expect 0 chat -v -n -c again
+    stderr_has 'session=s state=existing message_count=6'
+    put s system '' '' '{"reset":true}'
+    run_expect 0 hist-load -v s
+    stderr_has 'current: 1 message' '0 messages, about 0 tokens, will be sent'
+    put s user x
+    put s assistant yz
+    run_expect 0 hist-load -v s
+    stderr_has '2 messages, about 1 token, will be sent'
+}
+
+@test "hist-load: long output goes through the pager, what it says stands below" {
+    hist_lines s 30 >"$HISTORY"
+    PAGER='grep -c message' run_expect 0 on_tty --raw hist-load s
+    stdout_is 30 "hist-load: session 's' is current: 30 messages" \
+        'hist-load: 20 messages, about 50 tokens, will be sent with the next prompt'
+    PAGER='grep -c message' run_expect 0 on_tty --raw --fds 1 hist-load --no-pager s
+    lines_are 90
+}

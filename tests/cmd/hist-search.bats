@@ -322,6 +322,439 @@ some() {
     stderr_is "hist-search: bad value '0' for --limit: a number or 'all' is expected (see 'hist-search --help')"
 }
 
+# ---- patterns
+
+@test "hist-search: characters are the same when their simple case folding is" {
+    put s user 'σίσυφος Σίσυφοσ ß Straße 5 K İx ıx ix'
+    finds ΣΊΣΥΦΟΣ σίσυφοσ ΣίσυΦος ẞ STRAẞE '5 k' '5 K' İX ıX IX
+    misses strasse İs 'x İ' iİ
+    rm "$HISTORY"
+    put s user 'İstanbul ısı'
+    misses istanbul ISTANBUL ISI isi
+    finds İSTANBUL ısı
+}
+
+@test "hist-search: --case-sensitive" {
+    put s user 'Hello Ωμέγα K'
+    finds hello ωμέγα k
+    run_expect 0 hist-search -q --case-sensitive Hello
+    run_expect 1 hist-search -q --case-sensitive hello
+    run_expect 0 hist-search -q --case-sensitive μέγα
+    run_expect 1 hist-search -q --case-sensitive ωμέγα
+    run_expect 1 hist-search -q --case-sensitive k
+    run_expect 0 hist-search -q --case-sensitive -E 'H.l+o'
+    run_expect 1 hist-search -q --case-sensitive -E 'h.l+o'
+    run_expect 0 hist-search -q --case-sensitive -w Hello
+    run_expect 1 hist-search -q --case-sensitive -w HELLO
+}
+
+@test "hist-search: -E, regular expressions on the decoded content" {
+    raw 'caf\u00e9 \ud83d\ude00x\nsecond line'
+    local pattern
+    for pattern in 'caf.' '^second' 'x$' 'CAFÉ\s' '^caf\w 😀' '(?s)x.second' '\p{So}X' 'l[i]ne$|absent'; do
+        run_expect 0 hist-search -q -E "$pattern"
+    done
+    for pattern in '^line' 'x.second' 'u00e9' '\\n' 'caf..x' '^$'; do
+        run_expect 1 hist-search -q -E "$pattern"
+    done
+    run_expect 0 hist-search --extended-regexp 'é .x'
+    stdout_has $'\tcafé 😀x second line'
+    # Without it, and whatever the locale.
+    misses 'caf.' '^second'
+    for pattern in C POSIX en_US.ISO-8859-1 C.UTF-8; do
+        LC_ALL=$pattern run_expect 0 hist-search -q -E 'CAFÉ .x'
+        LC_ALL=$pattern run_expect 0 hist-search -q CAFÉ
+    done
+}
+
+@test "hist-search: -E of what is no regular expression says where" {
+    put s user x
+    run_expect 2 hist-search -E 'a(b'
+    stdout_empty
+    stderr_is "hist-search: bad regular expression 'a(b': missing closing parenthesis (offset 3) (see 'hist-search --help')"
+    run_expect 2 hist-search -q -E -w -e x -e '[z-a]'
+    stderr_has "'[z-a]': range out of order in character class (offset 3)"
+    run_expect 2 hist-search -E 'x)|(x' -w
+    stderr_has 'unmatched closing parenthesis (offset 1)'
+    run_expect 2 hist-search -E '\C'
+    stderr_has "bad regular expression '\\C'"
+}
+
+@test "hist-search: an expression that takes too long is given up, message by message" {
+    put s user aac '' '{"id":"m1"}'
+    put s user "$(times a 60)b" '' '{"id":"m2"}'
+    put s user aad '' '{"id":"m3"}'
+    run_expect 2 hist-search -E '(?:(a+)+)+(?:c|d)'
+    cut -f 2 "$OUT" >ids
+    is ids ids m3 m1
+    stderr_is "hist-search: cannot search message 'm2': match limit exceeded"
+    run_expect 2 hist-search -c -E '(?:(a+)+)+(?:c|d)'
+    stdout_is 2
+    run_expect 2 hist-search -v -c -E '(?:(a+)+)+(?:c|d)'
+    stdout_is 0
+    run_expect 2 hist-search -C 1 -E '(?:(a+)+)+(?:c|d)'
+    cut -f 2,6 "$OUT" >ids
+    is ids ids m1$'\t': m2$'\t'- m3$'\t':
+    # --quiet is content with a match.
+    run_expect 0 hist-search -q -E '(?:(a+)+)+(?:c|d)'
+    run_expect 2 hist-search -q -E '(?:(a+)+)+(?:x|y)'
+}
+
+@test "hist-search: -w, whole words in every script" {
+    put s user 'this is test_1 étés (naïve) Ωμέγα-3 foo.bar'
+    local text
+    for text in this IS test_1 ÉTÉS naïve ωμέγα 3 foo bar foo.bar is\ test_1 Ωμέγα-3 '3 foo'; do
+        run_expect 0 hist-search -q -w -- "$text"
+    done
+    for text in his test 1 été na ve μέγα oo 'fo' '3 f' '(n' ' (' . _; do
+        run_expect 1 hist-search -q -w -- "$text"
+    done
+    run_expect 0 hist-search -q -w -E 'f.o'
+    run_expect 1 hist-search -q -w -E 'f.'
+    run_expect 0 hist-search -q -w -E 'te|this|th'
+    run_expect 1 hist-search -q -E --word-regexp 'te|th'
+}
+
+@test "hist-search: -e, any of several texts" {
+    some
+    run_expect 0 hist-search --json -e 'hit 1' -e nothing --regexp='HIT 6'
+    stdout_json .content 'hit 6' nothing 'hit 1'
+    run_expect 0 hist-search --json -E -e '[12]$' -e ^no
+    stdout_json .content nothing 'hit 2' 'hit 1'
+    run_expect 1 hist-search -e absent -e missing
+    run_expect 0 hist-search -c -e -- -e hit
+    stdout_is 6
+    run_expect 2 hist-search -e hit text
+    stderr_is "hist-search: a text beside --regexp is one too many (see 'hist-search --help')"
+}
+
+@test "hist-search: -v, what does not match" {
+    some
+    run_expect 0 hist-search --json -v 'hit'
+    stdout_json .content nothing
+    run_expect 0 hist-search -c --invert-match nothing
+    stdout_is 6
+    run_expect 1 hist-search -v ''
+    stdout_empty
+    run_expect 0 hist-search -v -r user -l nothing
+    stdout_is c a
+    run_expect 0 hist-search -v -e 'hit 1' -e 'hit 2' -e 'hit 3' -e 'hit 4' -e 'hit 5' -c
+    stdout_is 2
+    run_expect 0 hist-search -v -r user -n 1 'hit 1'
+    stdout_matches $'\tuser\thit 6$'
+    # It selects, but there is no match to print.
+    run_expect 0 hist-search -v -o nothing
+    stdout_empty
+}
+
+@test "hist-search: -o, each match by itself" {
+    put s user $'One\n one ÖNE' '' '{"timestamp":"t","id":"m1"}'
+    put s tool "two $(times x 300)" '' '{"timestamp":"t","id":"m2"}'
+    run_expect 0 hist-search -o one
+    stdout_is $'s\tm1\tt\tuser\tOne' $'s\tm1\tt\tuser\tone'
+    run_expect 0 hist-search --only-matching -e öne -e one -e two
+    stdout_is $'s\tm2\tt\ttool\ttwo' $'s\tm1\tt\tuser\tOne' $'s\tm1\tt\tuser\tone' $'s\tm1\tt\tuser\tÖNE'
+    # Whole, on one line.
+    run_expect 0 hist-search -o -E 'x+|e\s+o'
+    stdout_is $'s\tm2\tt\ttool\t'"$(times x 300)" $'s\tm1\tt\tuser\te o'
+    # Nothing is no match to print, and a message all the same.
+    run_expect 0 hist-search -o ''
+    stdout_empty
+    run_expect 0 hist-search -o -E 'z*'
+    stdout_empty
+    run_expect 0 hist-search -o --reverse -E '\bo|t'
+    stdout_is $'s\tm1\tt\tuser\tO' $'s\tm1\tt\tuser\to' $'s\tm2\tt\ttool\tt'
+    run_expect 0 hist-search -n 1 -o -e one -e two
+    lines_are 1
+}
+
+@test "hist-search: many matches in one long message" {
+    raw "$(times 'a' 200000)$(times é 100000)"
+    run_expect 0 hist-search -o É
+    lines_are 100000
+    run_expect 0 hist-search -o -E '\w{1000}'
+    lines_are 300
+    run_expect 1 hist-search -o -w A
+    stdout_empty
+}
+
+# ---- which messages
+
+# at TIME CONTENT: a message of that time.
+at() {
+    put s user "$2" "$1"
+}
+
+@test "hist-search: --since and --until" {
+    at 2024-06-26T23:59:59.999999+00:00 'hit 1'
+    at 2024-06-27T00:00:00.000000+00:00 'hit 2'
+    at 2024-06-27T23:59:59.999999+00:00 'hit 3'
+    at 2024-06-28T00:00:00.000000+00:00 'hit 4'
+    hist_line s user 'hit 5' | jq -c '.timestamp = "no time"' >>"$HISTORY"
+    run_expect 0 hist-search --json --since 2024-06-27 hit
+    stdout_json .content 'hit 4' 'hit 3' 'hit 2'
+    run_expect 0 hist-search --json --until=2024-06-27 hit
+    stdout_json .content 'hit 3' 'hit 2' 'hit 1'
+    run_expect 0 hist-search --json --since 2024-06-27 --until 2024-06-27 hit
+    stdout_json .content 'hit 3' 'hit 2'
+    run_expect 0 hist-search --json --since 2024-06-27T00:00:01 --until '2024-06-27 23:59' hit
+    stdout_json .content 'hit 3'
+    run_expect 0 hist-search --json --until 2024-06-27T02:00+02:00 hit
+    stdout_json .content 'hit 2' 'hit 1'
+    TZ=XXX-2 run_expect 0 hist-search --json --since 2024-06-28 hit
+    stdout_json .content 'hit 4' 'hit 3'
+    run_expect 1 hist-search --since 2024-06-29 hit
+    run_expect 0 hist-search -c hit
+    stdout_is 5
+}
+
+@test "hist-search: --since and --until as distances and days" {
+    at "$(date -u +%FT%T.000000+00:00)" 'hit now'
+    at "$(date -u -d '1 day ago' +%FT%T.000000+00:00)" 'hit yesterday'
+    at "$(date -u -d '6 days ago' +%FT%T.000000+00:00)" 'hit 6'
+    at "$(date -u -d '8 days ago' +%FT%T.000000+00:00)" 'hit 8'
+    run_expect 0 hist-search --json --since 7d hit
+    stdout_json .content 'hit 6' 'hit yesterday' 'hit now'
+    run_expect 0 hist-search --json --until 7d hit
+    stdout_json .content 'hit 8'
+    run_expect 0 hist-search --json --since yesterday --until 20h hit
+    stdout_json .content 'hit yesterday'
+    run_expect 0 hist-search -q --since 1h hit
+    run_expect 2 hist-search --since 7 hit
+    stderr_is "hist-search: bad value '7' for --since: a time such as 2024-06-27, 7d or yesterday is expected (see 'hist-search --help')"
+    run_expect 2 hist-search --until 2024-02-30 hit
+    stderr_has "bad value '2024-02-30' for --until"
+}
+
+@test "hist-search: --model, --file" {
+    put s assistant 'hit 1' '' '{"model":"gpt-5","provider":"openai"}'
+    put s assistant 'hit 2' '' '{"model":"qwen3:8b","provider":"ollama","files_modified":["src/a.c"]}'
+    put s user 'hit 3' '' '{"files":["./src/a.c","b é"]}'
+    put s user 'hit 4 gpt-5 src/a.c' '' '{"reply_to":"gpt-5"}'
+    run_expect 0 hist-search --json --model gpt-5 hit
+    stdout_json .content 'hit 1'
+    run_expect 0 hist-search --json --model openai:gpt-5 --model qwen3:8b hit
+    stdout_json .content 'hit 2' 'hit 1'
+    run_expect 1 hist-search --model ollama:gpt-5 hit
+    run_expect 1 hist-search --model qwen3 hit
+    run_expect 0 hist-search --json --file src/a.c hit
+    stdout_json .content 'hit 3' 'hit 2'
+    run_expect 0 hist-search --json --file=./src/a.c -r user hit
+    stdout_json .content 'hit 3'
+    run_expect 0 hist-search --json --file 'b é' --file x hit
+    stdout_json .content 'hit 3'
+    run_expect 1 hist-search --file a.c hit
+    run_expect 1 hist-search --file src hit
+}
+
+@test "hist-search: -L gives the sessions without a match" {
+    some
+    run_expect 0 hist-search -L 'hit 6'
+    stdout_is a b
+    run_expect 0 hist-search --sessions-without-match --reverse 'hit 6'
+    stdout_is b a
+    run_expect 1 hist-search -L hit
+    stdout_empty
+    # Of those that have messages that are asked for.
+    run_expect 0 hist-search -L -r user hit
+    stdout_is b
+    run_expect 1 hist-search -L -r system hit
+    run_expect 0 hist-search -L -s a -s b 'hit 3'
+    stdout_is a
+    run_expect 0 hist-search -l --reverse -e 'hit 1' -e 'hit 6'
+    stdout_is a c
+    jq -cn 'range(1; 121) | {id: "m\(.)", session_id: "s\(.)", timestamp: "t", role: "user", content: "\(.)"}' >"$HISTORY"
+    run_expect 0 hist-search -L -n 1 absent
+    lines_are 120
+}
+
+# ---- context
+
+# talk: two sessions by turns, m1 to m9.
+talk() {
+    local i
+    for i in a:one a:two b:three a:four b:five a:six a:seven b:eight a:nine; do
+        put "${i%:*}" user "${i#*:}" '' "{\"timestamp\":\"t\",\"id\":\"m$((LINES_MADE + 1))\"}"
+    done
+}
+
+# context_is ITEM...: the ids and marks; `--` for a line between two groups.
+context_is() {
+    awk -F '\t' '{ print $0 == "--" ? $0 : $2 $6 }' "$OUT" >"$BATS_TEST_TMPDIR/context"
+    is context "$BATS_TEST_TMPDIR/context" "$@"
+}
+
+@test "hist-search: -A, -B, -C print messages of the same session" {
+    talk
+    run_expect 0 hist-search -C 1 six
+    stdout_is $'a\tm4\tt\tuser\tfour\t-' $'a\tm6\tt\tuser\tsix\t:' $'a\tm7\tt\tuser\tseven\t-'
+    run_expect 0 hist-search -A 2 two
+    context_is m2: m4- m6-
+    run_expect 0 hist-search --before-context=2 five
+    context_is m3- m5:
+    run_expect 0 hist-search -C 100 four
+    context_is m1- m2- m4: m6- m7- m9-
+    run_expect 0 hist-search -C 1 -A 0 four
+    context_is m2- m4:
+    run_expect 0 hist-search -C 0 four
+    stdout_is $'a\tm4\tt\tuser\tfour'
+    run_expect 1 hist-search -C 3 absent
+    stdout_empty
+    # What is round a match need not be what is asked for.
+    put b assistant ten '' '{"timestamp":"t","id":"m10"}'
+    run_expect 0 hist-search -r assistant -B 1 e
+    context_is m8- m10:
+}
+
+@test "hist-search: groups of context, apart and joined" {
+    talk
+    run_expect 0 hist-search -C 1 -e one -e nine -e three
+    context_is m7- m9: -- m3: m5- -- m1: m2-
+    run_expect 0 hist-search -C 1 --reverse -e one -e nine -e three
+    context_is m1: m2- -- m3: m5- -- m7- m9:
+    run_expect 0 hist-search -A 1 -e one -e four
+    context_is m1: m2- m4: m6-
+    run_expect 0 hist-search -C 1 -e one -e six
+    context_is m1: m2- m4- m6: m7-
+    run_expect 0 hist-search -B 1 -e two -e seven
+    context_is m6- m7: -- m1- m2:
+    # The limit is one of matches; a match more is context where it stands near.
+    run_expect 0 hist-search -n 1 -B 1 -e six -e seven
+    context_is m6- m7:
+    run_expect 0 hist-search -n 1 -B 3 -e one -e nine
+    context_is m4- m6- m7- m9:
+    run_expect 0 hist-search --json -C 1 -e one -e nine
+    stdout_json .id m7 m9 m1 m2
+    run_expect 0 hist-search -v -A 1 -e one -e two -e four -e six -e seven -e nine
+    context_is m3: m5: m8:
+}
+
+@test "hist-search: context on a terminal" {
+    talk
+    run_expect 0 on_tty --raw --size 80x20 hist-search --color=never -C 1 two
+    sed -i 's/  /|/g' "$OUT"
+    stdout_is 'a||user|- one' 'a||user|: two' 'a||user|- four'
+    run_expect 0 on_tty --raw hist-search -A 1 two
+    stdout_matches $': \e\\[1;31mtwo\e\\[0m' $'^\e\\[2ma    user  - four\e\\[0m'
+}
+
+# ---- several histories
+
+@test "hist-search: several histories, each message with its own" {
+    mkdir dir
+    hist_line a user 'hit 1' '' '{"timestamp":"t","id":"m1"}' >one
+    hist_line a user 'hit 2' '' '{"timestamp":"t","id":"m2"}' >dir/two
+    hist_line b user 'hit 3' '' '{"timestamp":"t","id":"m3"}' >>dir/two
+    run_expect 0 hist-search --history one --history dir/two hit
+    stdout_is $'a\tm1\tt\tuser\thit 1\tone' $'b\tm3\tt\tuser\thit 3\tdir/two' $'a\tm2\tt\tuser\thit 2\tdir/two'
+    run_expect 0 hist-search --history one hit
+    stdout_is $'a\tm1\tt\tuser\thit 1'
+    run_expect 0 hist-search --history one --history dir/two -l hit
+    stdout_is $'a\tone' $'b\tdir/two' $'a\tdir/two'
+    run_expect 0 hist-search --history one --history dir/two -L 'hit 2'
+    stdout_is $'a\tone' $'b\tdir/two'
+    run_expect 0 hist-search --history one --history dir/two -c hit
+    stdout_is 3
+    run_expect 0 hist-search --history one --history dir/two --json -n 2 hit
+    stdout_json .id m1 m3
+    run_expect 0 hist-search --history one --history dir/two -o -E '[13]'
+    stdout_is $'a\tm1\tt\tuser\t1\tone' $'b\tm3\tt\tuser\t3\tdir/two'
+    run_expect 0 hist-search --history one --history dir/two -C 1 -e 1 -e 2
+    stdout_is $'a\tm1\tt\tuser\thit 1\t:\tone' -- $'a\tm2\tt\tuser\thit 2\t:\tdir/two'
+    run_expect 0 on_tty --raw --size 80x20 hist-search --color=never --history one --history dir/two hit
+    sed -i 's/  /|/g' "$OUT"
+    stdout_is one 'a||user|hit 1' dir/two 'b||user|hit 3' 'a||user|hit 2'
+}
+
+@test "hist-search: a session in one history of several; one that cannot be read" {
+    hist_line a user 'hit 1' '' '{"timestamp":"t","id":"m1"}' >one
+    hist_line b user 'hit 2' '' '{"timestamp":"t","id":"m2"}' >two
+    run_expect 0 hist-search --history one --history two -s b --json hit
+    stdout_json .id m2
+    stderr_empty
+    run_expect 0 hist-search --history one --history two -s last --json hit
+    stdout_json .id m1 m2
+    echo b >names
+    run_expect 0 hist-search --history one --history two -s - --json hit <names
+    stdout_json .id m2
+    run_expect 1 hist-search --history one --history two -s c -s b --json hit
+    stdout_json .id m2
+    stderr_is "hist-search: no session 'c'"
+    mkdir folder
+    run_expect 2 hist-search --history folder --history two --json hit
+    stdout_json .id m2
+    stderr_is "hist-search: cannot open 'folder': is a directory"
+}
+
+@test "hist-search: --all, every history in the register, the last one first" {
+    unset CHAT_HISTORY
+    use_echo
+    local name
+    for name in one two gone swapped cloned; do
+        make_repo "$name"
+        (cd "$name" && chat -q -s "$name" "hit $name" >/dev/null)
+    done
+    touch -d 2024-01-01 one/.aicoder/history.jsonl
+    touch -d 2024-01-02 two/.aicoder/history.jsonl
+    rm -r gone
+    mv swapped/.aicoder old && cp -r old swapped/.aicoder
+    make_repo other
+    mkdir other/.aicoder
+    hist_line x user 'hit x' >other/.aicoder/history.jsonl
+    rm -r cloned/.aicoder/history.jsonl
+    run_expect 0 hist-search --all -r user hit
+    cut -f 1,6 "$OUT" >found
+    is found found two$'\t'"$PWD/two/.aicoder/history.jsonl" one$'\t'"$PWD/one/.aicoder/history.jsonl"
+    run_expect 0 hist-search --all -c hit
+    stdout_is 4
+    # One that is named comes first, and once.
+    run_expect 0 hist-search --all --history one/.aicoder/history.jsonl --history other/.aicoder/history.jsonl -r user -l hit
+    stdout_is $'one\tone/.aicoder/history.jsonl' $'x\tother/.aicoder/history.jsonl' "two"$'\t'"$PWD/two/.aicoder/history.jsonl"
+    # The name is there even when it is the only one.
+    rm -r one
+    run_expect 0 hist-search --all -l hit
+    stdout_is "two"$'\t'"$PWD/two/.aicoder/history.jsonl"
+    rm -r two
+    run_expect 1 hist-search --all hit
+    run_expect 1 hist-search --all -c hit
+    stdout_is 0
+    rm -r "$HOME/.local/state"
+    run_expect 1 hist-search --all hit
+    stdout_empty
+    stderr_empty
+}
+
+@test "hist-search: options of grep that do not go together" {
+    local options
+    for options in '-l -c' '-l -L' '-c -L'; do
+        # shellcheck disable=SC2086
+        run_expect 2 hist-search $options x
+        stderr_is "hist-search: only one of --sessions, --sessions-without-match and --count can be given (see 'hist-search --help')"
+    done
+    for options in '-o --json' '-o -l' '-o -L' '-o -c'; do
+        # shellcheck disable=SC2086
+        run_expect 2 hist-search $options x
+        stderr_has '--only-matching goes with none of'
+    done
+    for options in '-A 1 -o' '-B 1 -l' '-C 1 -c' '-C 1 -L'; do
+        # shellcheck disable=SC2086
+        run_expect 2 hist-search $options x
+        stderr_has 'messages of context go with none of'
+    done
+    run_expect 2 hist-search -L --json x
+    stderr_has '--json does not go with --sessions-without-match'
+    run_expect 2 hist-search -A x x
+    stderr_is "hist-search: bad value 'x' for --after-context: a number is expected (see 'hist-search --help')"
+}
+
+@test "hist-search: -q stops at the first match" {
+    put s user 'hit early'
+    head -c 3000000 /dev/zero | tr '\0' '\n' >>"$HISTORY"
+    put s user 'hit late'
+    traced -o trace -e trace=pread64 hist-search -q hit
+    [[ $(wc -l <trace) -le 3 ]] || fail "$(wc -l <trace) reads"
+}
+
 # ---- tolerance and the terminal
 
 @test "hist-search: bad lines are reported once, those that were read" {

@@ -369,3 +369,24 @@ END
     run_expect 0 hist-show a b
     stderr_is "hist-show: skipped 1 bad line in '$HISTORY'"
 }
+
+@test "hist-show: --role, and the last of that role" {
+    { hist_lines s 4
+      hist_line s tool result
+      hist_line s system prompt
+      hist_line s developer odd; } >"$HISTORY"
+    run_expect 0 hist-show --json -r assistant s
+    stdout_json .content 'message 2' 'message 4'
+    run_expect 0 hist-show --json --role=assistant --last 1 s
+    stdout_json .content 'message 4'
+    run_expect 0 hist-show --json -n 2 -r user -r tool s
+    stdout_json .content 'message 3' result
+    run_expect 0 hist-show --json --role developer --role system s
+    stdout_json .content prompt odd
+    run_expect 0 hist-show -r nobody s
+    stdout_empty
+    stderr_empty
+    run_expect 1 hist-show -r user nope
+    stdout_empty
+    stderr_is "hist-show: no session 'nope'"
+}

@@ -1,6 +1,7 @@
 /*
  * clock: a time that is read lies in the years that are read, and is the same after it was written
- * and read again; a date of HTTP lies in them, too; any number is written as some time; a span is never negative.
+ * and read again; a date of HTTP lies in them, too; any number is written as some time; a span is never negative; what a
+ * person writes does not end before it begins.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -37,6 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         demand(us >= FIRST && us <= LAST);
     if (clock_parse_span(text, &ms))
         demand(ms >= 0);
+    if (clock_parse_when(text, 0, &us, &again))
+        demand(us <= again && again < LAST + 2 * DAY);
     if (size >= sizeof(us)) {
         memcpy(&us, data, sizeof(us));
         buf_clear(&iso);

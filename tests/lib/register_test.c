@@ -24,7 +24,7 @@ TEST(what_is_entered_is_known)
     check_knows("/a/.aicoder", 5, 0);
     CHECK_INT(scratch_mode("state"), -1);
     umask(0777);
-    CHECK_INT(register_enter(REGISTER, "/a/.aicoder", 5, STR_NONE, &e), 0);
+    CHECK_INT(register_enter(REGISTER, "/a/.aicoder", 5, STR_NONE, NULL, &e), 0);
     umask(022);
     CHECK_INT(scratch_mode("state"), 0700);
     CHECK_INT(scratch_mode("state/chathist"), 0700);
@@ -33,8 +33,9 @@ TEST(what_is_entered_is_known)
     check_knows("/a/.aicoder", 6, 0);
     check_knows("/b/.aicoder", 5, 0);
     check_knows("/a/.aicode", 5, 0);
-    CHECK_INT(register_enter(REGISTER, "/b \"x\"\n", UINT64_MAX, STR("x"), &e), 0);
-    CHECK_INT(register_enter(REGISTER, "/a/.aicoder", 5, STR_NONE, &e), 0); /* once is enough */
+    CHECK_INT(register_enter(REGISTER, "/b \"x\"\n", UINT64_MAX, STR("x"), NULL, &e), 0);
+    CHECK_INT(register_enter(REGISTER, "/a/.aicoder", 5, STR_NONE, NULL, &e),
+              0); /* once is enough */
     check_knows("/a/.aicoder", 5, 1);
     check_knows("/b \"x\"\n", UINT64_MAX, 1);
     check_knows("/b \"x\"\n", UINT64_MAX - 1, 0);
@@ -56,7 +57,7 @@ TEST(lines_that_are_no_entry_are_passed_over)
     check_knows("/a", 7, 1);
     check_knows("", 1, 0);
     check_knows("/x", 0, 0);
-    CHECK_INT(register_enter(REGISTER, "/torn", 3, STR_NONE, NULL), 0);
+    CHECK_INT(register_enter(REGISTER, "/torn", 3, STR_NONE, NULL, NULL), 0);
     check_knows("/torn", 3, 1);
     scratch_leave();
 }
@@ -72,13 +73,13 @@ static void check_begins(struct str beginning, int want)
 TEST(a_history_must_begin_as_it_did)
 {
     scratch_enter();
-    CHECK_INT(register_enter(REGISTER, "/a", 7, STR_NONE, NULL), 0);
+    CHECK_INT(register_enter(REGISTER, "/a", 7, STR_NONE, NULL, NULL), 0);
     check_begins(STR_NONE, 1);
     check_begins(STR("x"), 0);
     CHECK_INT(register_enter(REGISTER, "/a", 7,
                              STR(SIXTY "abc\xff"
                                        "beyond"),
-                             NULL),
+                             NULL, NULL),
               0);
     check_begins(STR_NONE, 1);
     check_begins(STR(SIXTY "abc\xff"), 1);
@@ -88,18 +89,18 @@ TEST(a_history_must_begin_as_it_did)
     check_begins(STR(SIXTY "abcd"), 0);
     check_begins(STR(SIXTY), 1); /* a write that was cut off */
     check_begins(STR("1"), 0);
-    CHECK_INT(register_enter(REGISTER, "/a", 7, STR_NONE, NULL), 0); /* says nothing new */
+    CHECK_INT(register_enter(REGISTER, "/a", 7, STR_NONE, NULL, NULL), 0); /* says nothing new */
     check_begins(STR(SIXTY "abc\xff"), 1);
-    CHECK_INT(register_enter(REGISTER, "/a", 8, STR("x"), NULL), 0);
+    CHECK_INT(register_enter(REGISTER, "/a", 8, STR("x"), NULL, NULL), 0);
     check_begins(STR(SIXTY "abc\xff"), 1);
 
     /* A short one that was entered is not the start of any longer one. */
-    CHECK_INT(register_enter(REGISTER, "/a", 7, STR("short"), NULL), 0);
+    CHECK_INT(register_enter(REGISTER, "/a", 7, STR("short"), NULL, NULL), 0);
     check_begins(STR("short"), 1);
     check_begins(STR("shor"), 1);
     check_begins(STR("shorter"), 0);
     check_begins(STR(SIXTY "abc\xff"), 0); /* the last entry counts */
-    CHECK_INT(register_enter(REGISTER, "/a", 7, STR(SIXTY "abc\xff"), NULL), 0);
+    CHECK_INT(register_enter(REGISTER, "/a", 7, STR(SIXTY "abc\xff"), NULL, NULL), 0);
     check_begins(STR(SIXTY "abc\xff"), 1);
     scratch_leave();
 }
@@ -123,7 +124,7 @@ TEST(without_a_place_nothing_is_known)
 
     CHECK_INT(register_knows(NULL, "/a", 7, STR_NONE, &e), 0);
     CHECK_STR(err_text(&e), "");
-    CHECK_INT(register_enter(NULL, "/a", 7, STR_NONE, &e), -1);
+    CHECK_INT(register_enter(NULL, "/a", 7, STR_NONE, NULL, &e), -1);
     CHECK_STR(err_text(&e), "cannot remember '/a': neither HOME nor XDG_STATE_HOME is set");
     err_release(&e);
 }
@@ -138,9 +139,53 @@ TEST(a_register_that_is_no_file_is_an_error)
     CHECK_INT(symlink("../../real", REGISTER), 0);
     CHECK_INT(register_knows(REGISTER, "/a", 7, STR_NONE, &e), -1);
     CHECK_STR(err_text(&e), "cannot open '" REGISTER "': is a symbolic link");
-    CHECK_INT(register_enter(REGISTER, "/b", 7, STR_NONE, &e), -1);
+    CHECK_INT(register_enter(REGISTER, "/b", 7, STR_NONE, NULL, &e), -1);
     CHECK_STR(err_text(&e), "cannot open '" REGISTER "': is a symbolic link");
     scratch_check("real", "{\"path\":\"/a\",\"inode\":7}\n");
+    err_release(&e);
+    scratch_leave();
+}
+
+static uint64_t make_dir(const char *path)
+{
+    struct stat st = {0};
+
+    CHECK(mkdir(path, 0700) == 0 && stat(path, &st) == 0);
+    return (uint64_t)st.st_ino;
+}
+
+TEST(what_is_still_there_is_listed)
+{
+    struct register_dirs dirs;
+    struct err e = ERR_INIT;
+    uint64_t a, b;
+
+    scratch_enter();
+    CHECK_INT(register_list(REGISTER, &dirs, &e), 0);
+    CHECK_INT(dirs.count, 0);
+    register_dirs_release(&dirs);
+
+    a = make_dir("a");
+    b = make_dir("b\xc3\xa9");
+    make_dir("other");
+    CHECK_INT(symlink("a", "link"), 0);
+    CHECK_INT(register_enter(REGISTER, "gone", 5, STR_NONE, NULL, &e), 0);
+    CHECK_INT(register_enter(REGISTER, "b\xc3\xa9", b, STR_NONE, NULL, &e), 0);
+    CHECK_INT(register_enter(REGISTER, "a", a + 1000000, STR_NONE, NULL, &e), 0);
+    CHECK_INT(register_enter(REGISTER, "a", a, STR_NONE, NULL, &e), 0);
+    CHECK_INT(register_enter(REGISTER, "a", a, STR("later"), NULL, &e), 0);
+    CHECK_INT(register_enter(REGISTER, "link", a, STR_NONE, NULL, &e), 0);
+    CHECK_INT(register_enter(REGISTER, "other", a, STR_NONE, NULL, &e), 0);
+    CHECK_INT(register_list(REGISTER, &dirs, &e), 0);
+    if (CHECK_INT(dirs.count, 2)) {
+        CHECK_STR(dirs.at[0], "b\xc3\xa9");
+        CHECK_STR(dirs.at[1], "a");
+    }
+    register_dirs_release(&dirs);
+
+    CHECK_INT(register_list("a", &dirs, &e), -1);
+    CHECK_INT(dirs.count, 0);
+    register_dirs_release(&dirs);
     err_release(&e);
     scratch_leave();
 }

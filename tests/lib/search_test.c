@@ -1,144 +1,7 @@
 #include "hist/search.h"
 
-#include "base/utf8.h"
 #include "test.h"
 #include "scratch.h"
-
-/* Where a needle is found in a text, as the part of the text; NULL when it is not. */
-static void check_find(const char *text, const char *needle, const char *want)
-{
-    struct buf folded = BUF_INIT(BUF_SMALL);
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    size_t at = 99, len = 99;
-    bool found;
-
-    utf8_add_folded(&folded, str_of(needle));
-    found = search_find(str_of(text), buf_str(&folded), &scratch, &at, &len);
-    if (!CHECK(found == (want != NULL)))
-        fprintf(stderr, "    '%s' in '%s'\n", needle, text);
-    if (found && want) {
-        const char *place = strstr(text, want);
-
-        CHECK_INT(at, place - text);
-        CHECK_INT(len, strlen(want));
-    }
-    buf_release(&folded);
-    buf_release(&scratch);
-}
-
-TEST(case_does_not_count)
-{
-    check_find("Hello World", "world", "World");
-    check_find("hello world", "WORLD", "world");
-    check_find("aaab", "AB", "ab");
-    check_find("abcabd", "abd", "abd");
-    check_find("x", "xy", NULL);
-    check_find("", "x", NULL);
-    check_find("", "", "");
-    check_find("text", "", "");
-    check_find("@[`{", "`", "`"); /* not letters, whatever bit 5 says */
-    check_find("@", "`", NULL);
-    check_find("[", "{", NULL);
-    check_find("GrÜße", "grüß", "GrÜß");
-    check_find("ПРИВЕТ", "ри", "РИ");
-    check_find("ascii", "ü", NULL);
-    check_find("日本語", "本", "本");
-    check_find("café noir", "NOIR", "noir");
-}
-
-TEST(folding_that_changes_lengths_is_mapped_back)
-{
-    /* U+1E9E (3 bytes) folds to U+00DF (2), U+0130 not at all, U+2126 (3) to U+03C9 (2), U+023A (2)
-     * to U+2C65 (3). */
-    check_find("\xe1\xba\x9e\xe1\xba\x9e Ziel ä", "ziel Ä", "Ziel ä");
-    check_find("\xc8\xba\xc8\xba\xc8\xba ÉtÉ", "éTé", "ÉtÉ");
-    check_find("5 \xe2\x84\xa6", "\xcf\x89", "\xe2\x84\xa6");
-    check_find("σς", "ςσ", "σς"); /* final sigma */
-    check_find("\xc4\xb0stanbul", "istanbul", NULL);
-}
-
-TEST(two_characters_beyond_ascii_fold_into_it)
-{
-    check_find("5 \xe2\x84\xaa", "5 k", "5 \xe2\x84\xaa");
-    check_find("mi\xc5\xbf\xc5\xbf ms", "MISS", "mi\xc5\xbf\xc5\xbf");
-    check_find("mi\xc5\xbf\xc5\xbf miss", "miss", "mi\xc5\xbf\xc5\xbf"); /* the first */
-    check_find("miss mi\xc5\xbf\xc5\xbf", "miss", "miss");
-    check_find("\xc5\xbf", "k", NULL);
-    check_find("sk", "\xc5\xbf\xe2\x84\xaa", "sk");
-}
-
-/* The plain way: fold both, compare at every code point. */
-static bool find_plainly(struct str text, struct str needle)
-{
-    struct buf a = BUF_INIT(BUF_SMALL), b = BUF_INIT(BUF_SMALL);
-    bool found;
-
-    utf8_add_folded(&a, text);
-    utf8_add_folded(&b, needle);
-    found = strstr(buf_c(&a), buf_c(&b)) != NULL;
-    buf_release(&a);
-    buf_release(&b);
-    return found;
-}
-
-static unsigned random_state = 4711;
-
-static unsigned random_below(unsigned n)
-{
-    random_state = random_state * 1103515245 + 12345;
-    return (random_state >> 8) % n;
-}
-
-static void add_random(struct buf *b, unsigned count)
-{
-    static const char *const letters[] = {
-        "a", "A", "k", "S",        "s",           "\xc5\xbf", "\xe2\x84\xaa",
-        "z", "ä", "Ä", "\xc8\xba", "\xe2\xb1\xa5"};
-
-    while (count--)
-        buf_add_c(b, letters[random_below(12)]);
-}
-
-TEST(finding_agrees_with_the_plain_way)
-{
-    struct buf text = BUF_INIT(BUF_SMALL), needle = BUF_INIT(BUF_SMALL);
-    struct buf folded = BUF_INIT(BUF_SMALL), scratch = BUF_INIT(BUF_SMALL);
-    int found = 0;
-
-    for (int round = 0; round < 20000; round++) {
-        size_t at, len;
-        bool want;
-
-        buf_clear(&text);
-        buf_clear(&needle);
-        buf_clear(&folded);
-        add_random(&text, random_below(20));
-        add_random(&needle, 1 + random_below(3));
-        utf8_add_folded(&folded, buf_str(&needle));
-        want = find_plainly(buf_str(&text), buf_str(&needle));
-        if (!CHECK(search_find(buf_str(&text), buf_str(&folded), &scratch, &at, &len) == want))
-            break;
-        if (want) {
-            struct str part = {buf_c(&text) + at, len};
-
-            found++;
-            /* What was found is the needle, and it is not earlier. */
-            CHECK(find_plainly(part, buf_str(&needle)));
-            CHECK_INT(utf8_count(part), utf8_count(buf_str(&needle)));
-            if (len < 2)
-                continue;
-            part = (struct str){buf_c(&text), at + len};
-            while (part.n && ((unsigned char)part.p[--part.n] & 0xc0) == 0x80)
-                continue;
-            CHECK(!find_plainly(part, buf_str(&needle)));
-        }
-    }
-    CHECK(found > 1000);
-    buf_release(&text);
-    buf_release(&needle);
-    buf_release(&folded);
-    buf_release(&scratch);
-}
 
 /* ---- searching a history ---- */
 
@@ -166,12 +29,15 @@ static void check_search(const char *needle, const struct filter *filter, enum s
                          const char *want)
 {
     struct search s;
+    struct pattern p;
     struct hit h;
     struct buf ids = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
     int more;
 
-    CHECK_INT(search_open(&s, "f", str_of(needle), filter, way, &e), 0);
+    pattern_init(&p);
+    CHECK_INT(pattern_add(&p, str_of(needle), &e), 0);
+    CHECK_INT(search_open(&s, "f", &p, filter, way, &e), 0);
     while ((more = search_next(&s, &h, &e)) > 0) {
         buf_add_str(&ids, h.message->id);
         buf_add_byte(&ids, ' ');
@@ -181,6 +47,7 @@ static void check_search(const char *needle, const struct filter *filter, enum s
     CHECK_INT(more, 0);
     CHECK_STR(buf_c(&ids), want);
     search_close(&s);
+    pattern_release(&p);
     buf_release(&ids);
     err_release(&e);
 }
@@ -204,16 +71,18 @@ TEST(only_decoded_content_is_searched)
 TEST(a_filter_narrows_the_search)
 {
     struct filter role = {0};
-    struct filter session = {.session = STR("s2")};
+    struct filter session = {0};
 
     scratch_enter();
     put_history();
-    filter_add_role(&role, "user");
+    filter_add(&role.roles, STR("user"));
+    filter_add(&session.sessions, STR("s2"));
     check_search("", &role, SCAN_FORWARD, "1 3 ");
     check_search("über", &role, SCAN_FORWARD, "1 ");
     check_search("", &session, SCAN_FORWARD, "3 4 ");
     check_search("über", &session, SCAN_FORWARD, "");
     filter_release(&role);
+    filter_release(&session);
     scratch_leave();
 }
 
@@ -231,11 +100,74 @@ TEST(a_needle_that_is_not_utf8_finds_its_repaired_form)
 TEST(an_unreadable_history_is_an_error)
 {
     struct search s;
+    struct pattern p;
     struct err e = ERR_INIT;
 
-    CHECK_INT(search_open(&s, "/", STR("x"), NULL, SCAN_FORWARD, &e), -1);
+    pattern_init(&p);
+    CHECK_INT(search_open(&s, "/", &p, NULL, SCAN_FORWARD, &e), -1);
     CHECK_STR(err_text(&e), "cannot open '/': is a directory");
     err_release(&e);
+}
+
+TEST(every_message_can_be_looked_at)
+{
+    struct search s;
+    struct pattern p;
+    struct filter user = {0};
+    struct hit h;
+    struct err e = ERR_INIT;
+    struct buf seen = BUF_INIT(BUF_SMALL);
+
+    scratch_enter();
+    put_history();
+    filter_add(&user.roles, STR("user"));
+    pattern_init(&p);
+    CHECK_INT(pattern_add(&p, STR("\xc3\xbc"), &e), 0);
+    CHECK_INT(search_open(&s, "f", &p, &user, SCAN_BACKWARD, &e), 0);
+    s.invert = true;
+    while (search_each(&s, &h, &e) == 1) {
+        buf_add_str(&seen, h.message->id);
+        buf_addf(&seen, "%s%s ", h.asked ? "a" : "", h.found ? "f" : "");
+    }
+    CHECK_STR(buf_c(&seen), "4 3af 2 1a ");
+    search_close(&s);
+    pattern_release(&p);
+    filter_release(&user);
+    buf_release(&seen);
+    scratch_leave();
+}
+
+TEST(a_message_that_takes_too_long_does_not_end_the_search)
+{
+    struct search s;
+    struct pattern p;
+    struct hit h;
+    struct err e = ERR_INIT;
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    scratch_enter();
+    for (int i = 0; i < 3; i++)
+        buf_addf(&text,
+                 "{\"id\":\"%d\",\"session_id\":\"s\",\"timestamp\":\"t\",\"role\":\"user\","
+                 "\"content\":\"%s\"}\n",
+                 i, i == 1 ? "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab" : "aac");
+    scratch_put("f", buf_c(&text));
+    pattern_init(&p);
+    p.regex = true;
+    CHECK_INT(pattern_add(&p, STR("(?:(a+)+)+(?:c|d)"), &e), 0);
+    CHECK_INT(search_open(&s, "f", &p, NULL, SCAN_FORWARD, &e), 0);
+    CHECK_INT(search_next(&s, &h, &e), 1);
+    CHECK_INT(search_next(&s, &h, &e), SEARCH_FAILED);
+    CHECK_STR(err_text(&e), "match limit exceeded");
+    CHECK(str_eq_c(h.message->id, "1"));
+    err_release(&e);
+    CHECK_INT(search_next(&s, &h, &e), 1);
+    CHECK(str_eq_c(h.message->id, "2"));
+    CHECK_INT(search_next(&s, &h, &e), 0);
+    search_close(&s);
+    pattern_release(&p);
+    buf_release(&text);
+    scratch_leave();
 }
 
 /* ---- snippets ---- */

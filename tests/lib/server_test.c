@@ -7,9 +7,10 @@
 /* Only what a test sets is in the environment. */
 static void clear(void)
 {
-    static const char *const variables[] = {"OPENAI_API_KEY",     "OPENAI_BASE_URL",
-                                            "CHAT_API_KEY",       "ANTHROPIC_API_KEY",
-                                            "ANTHROPIC_BASE_URL", "OLLAMA_HOST"};
+    static const char *const variables[] = {
+        "OPENAI_API_KEY",     "OPENAI_BASE_URL",  "CHAT_API_KEY",       "ANTHROPIC_API_KEY",
+        "ANTHROPIC_BASE_URL", "OLLAMA_HOST",      "OPENROUTER_API_KEY", "GROQ_API_KEY",
+        "MISTRAL_API_KEY",    "DEEPSEEK_API_KEY", "GEMINI_API_KEY"};
 
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
         unsetenv(variables[i]);
@@ -108,7 +109,8 @@ TEST(an_unknown_provider_is_refused)
     clear();
     set(&c, SETTING_PROVIDER, "acme", CONFIG_FLAG);
     check_refused(&c, ERR_USAGE,
-                  "unknown provider 'acme': known are openai, anthropic, ollama, llamacpp, echo");
+                  "unknown provider 'acme': known are openai, anthropic, openrouter, groq, "
+                  "mistral, deepseek, gemini, ollama, llamacpp, echo");
 }
 
 TEST(base_urls_by_precedence)
@@ -197,6 +199,33 @@ TEST(a_key_alone_tells_the_provider)
     clear();
 }
 
+TEST(services_with_a_key_of_their_own)
+{
+    static const char *const services[][3] = {
+        {"gemini", "GEMINI_API_KEY", "https://generativelanguage.googleapis.com/v1beta/openai"},
+        {"deepseek", "DEEPSEEK_API_KEY", "https://api.deepseek.com"},
+        {"mistral", "MISTRAL_API_KEY", "https://api.mistral.ai/v1"},
+        {"groq", "GROQ_API_KEY", "https://api.groq.com/openai/v1"},
+        {"openrouter", "OPENROUTER_API_KEY", "https://openrouter.ai/api/v1"},
+    };
+    struct config c = {0};
+
+    clear();
+    /* Each counts before those that have a key already. */
+    for (size_t i = 0; i < sizeof services / sizeof services[0]; i++) {
+        setenv(services[i][1], services[i][0], 1);
+        check(&c, services[i][0], NULL, services[i][2], services[i][0]);
+    }
+    setenv("ANTHROPIC_API_KEY", "key a", 1);
+    check(&c, "anthropic", NULL, "https://api.anthropic.com", "key a");
+    set(&c, SETTING_MODEL, "mistral:a/b:c", CONFIG_ENVIRONMENT);
+    check(&c, "mistral", "a/b:c", "https://api.mistral.ai/v1", "mistral");
+    clear();
+    c = (struct config){0};
+    set(&c, SETTING_PROVIDER, "deepseek", CONFIG_FLAG);
+    check_refused(&c, ERR_USAGE, "no key for 'deepseek': set DEEPSEEK_API_KEY or CHAT_API_KEY");
+}
+
 TEST(nothing_configured_and_no_probe)
 {
     struct config c = {0};
@@ -231,4 +260,56 @@ TEST(ollama_hosts)
     check_ollama_host("[::1]:99", "http://[::1]:99/v1");
     check_ollama_host("[::1]", "http://[::1]:11434/v1");
     clear();
+}
+
+static void check_insecure(const char *url, const char *message)
+{
+    struct config c = {0};
+    struct server s;
+    struct err e = ERR_INIT;
+
+    set(&c, SETTING_BASE_URL, url, CONFIG_FLAG);
+    if (CHECK_INT(choose(&s, &c, &e), 0)) {
+        CHECK_INT(server_check_key(&s, &e), message ? -1 : 0);
+        CHECK_STR(err_text(&e), message ? message : "");
+    }
+    err_release(&e);
+    server_release(&s);
+}
+
+TEST(a_key_in_the_clear_stays_on_this_machine)
+{
+    static const char *const fine[] = {
+        "https://far/v1",      "HTTPS://far/v1",      "http://localhost/v1",
+        "http://LocalHost:1/", "http://localhost./",  "http://a.localhost/",
+        "http://127.0.0.1/v1", "http://127.9.9.9/v1", "http://[::1]:8080/v1"};
+    static const struct {
+        const char *url, *origin;
+    } refused[] = {
+        {"http://far/v1", "far:80"},
+        {"HTTP://far:8080", "far:8080"},
+        {"http://localhost.far/v1", "localhost.far:80"},
+        {"http://notlocalhost/", "notlocalhost:80"},
+        {"http://127.0.0.1.far/", "127.0.0.1.far:80"},
+        {"http://128.0.0.1/", "128.0.0.1:80"},
+        {"http://0.0.0.0/", "0.0.0.0:80"},
+        {"http://[::2]/", "[::2]:80"},
+        {"http://127.0.0.1@far/", "far:80"},
+    };
+    struct buf message = BUF_INIT(BUF_SMALL);
+
+    clear();
+    setenv("CHAT_API_KEY", "k", 1);
+    for (size_t i = 0; i < sizeof fine / sizeof *fine; i++)
+        check_insecure(fine[i], NULL);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        buf_clear(&message);
+        buf_addf(&message,
+                 "refusing to send a key to '%s' over plain http: use https or --insecure",
+                 refused[i].origin);
+        check_insecure(refused[i].url, buf_c(&message));
+    }
+    clear();
+    check_insecure("http://far/v1", NULL);
+    buf_release(&message);
 }

@@ -479,6 +479,52 @@ TEST(a_writer_waits_for_the_lock_and_writes_to_the_file_of_that_name)
     scratch_leave();
 }
 
+static char told[64];
+
+static void note_path(const char *path)
+{
+    snprintf(told, sizeof told, "%s", path);
+}
+
+TEST(a_second_wait_for_the_lock_is_short)
+{
+    struct history h;
+    struct err e = ERR_INIT;
+    int fds[2];
+    int64_t start;
+
+    scratch_enter();
+    scratch_put("f", OLD);
+    h = explicit_history("f");
+    h.tell = note_path;
+    held = open("f", O_RDWR);
+    CHECK_INT(flock(held, LOCK_EX), 0);
+
+    CHECK_INT(pipe(fds), 0);
+    CHECK_INT(write(fds[1], "", 1), 1);
+    h.cancel_fd = fds[0];
+    CHECK_INT(append_one(&h, "s", "x", &e), -1);
+    CHECK_STR(err_text(&e), "cannot lock 'f': another program holds it");
+    CHECK_STR(told, "");
+    CHECK(h.impatient);
+
+    h.cancel_fd = -1;
+    start = clock_ticks();
+    CHECK_INT(append_one(&h, "s", "x", NULL), -1);
+    CHECK(clock_ticks() - start >= HISTORY_IMPATIENT_MS - 10);
+    CHECK(clock_ticks() - start < 4 * HISTORY_IMPATIENT_MS);
+    CHECK_STR(told, "f");
+
+    close(held);
+    CHECK_INT(append_one(&h, "s", "x", NULL), 0);
+    check_count("f", 2, 0);
+    close(fds[0]);
+    close(fds[1]);
+    err_release(&e);
+    history_release(&h);
+    scratch_leave();
+}
+
 static void write_for_ever(void)
 {
     struct history h = explicit_history("f");

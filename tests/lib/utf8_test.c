@@ -233,57 +233,6 @@ TEST(streams_give_what_is_whole_at_once)
     buf_release(&out);
 }
 
-/* Rows of CaseFolding.txt. */
-TEST(fold_common_and_simple)
-{
-    static const struct {
-        int32_t from, to;
-    } rows[] = {
-        {'A', 'a'},         {'Z', 'z'},         {'a', 'a'},
-        {'@', '@'},         {'[', '['},         {0xb5, 0x3bc}, /* C: micro sign */
-        {0xc0, 0xe0},                                          /* C */
-        {0xde, 0xfe},                                          /* C */
-        {0xdf, 0xdf},                                          /* F alone: sharp s */
-        {0x130, 0x130},     /* F and T alone: capital I with dot above */
-        {0x131, 0x131},     /* dotless i */
-        {0x17f, 's'},       /* C: long s */
-        {0x1c5, 0x1c6},     /* C: titlecase dz */
-        {0x1f0, 0x1f0},     /* F alone */
-        {0x3a3, 0x3c3},     /* C: capital sigma */
-        {0x3c2, 0x3c3},     /* C: final sigma */
-        {0x3d0, 0x3b2},     /* C: beta symbol */
-        {0x410, 0x430},     /* C: Cyrillic */
-        {0x13a0, 0x13a0},   /* Cherokee folds to capitals */
-        {0x13f8, 0x13f0},   /* C */
-        {0xab70, 0x13a0},   /* C */
-        {0x1e9e, 0xdf},     /* S: capital sharp s */
-        {0x1f88, 0x1f80},   /* S: Greek with prosgegrammeni */
-        {0x1fbc, 0x1fb3},   /* S */
-        {0x1ffc, 0x1ff3},   /* S */
-        {0x2126, 0x3c9},    /* C: ohm sign */
-        {0x212a, 'k'},      /* C: kelvin sign */
-        {0x212b, 0xe5},     /* C: angstrom sign */
-        {0xff21, 0xff41},   /* C: fullwidth */
-        {0x10400, 0x10428}, /* C: Deseret */
-        {0x1e900, 0x1e922}, /* C: Adlam */
-        {0x4e2d, 0x4e2d},   {0x1f600, 0x1f600}, {0x10ffff, 0x10ffff},
-    };
-
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (!CHECK_INT(utf8_fold(rows[i].from), rows[i].to))
-            fprintf(stderr, "    of   U+%04X\n", (unsigned)rows[i].from);
-    }
-}
-
-TEST(folding_twice_changes_nothing)
-{
-    bool stable = true;
-
-    for (int32_t cp = 0; cp <= 0x10ffff; cp++)
-        stable = stable && utf8_fold(utf8_fold(cp)) == utf8_fold(cp);
-    CHECK(stable);
-}
-
 TEST(fold_text)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
@@ -326,4 +275,22 @@ TEST(widths)
     CHECK_INT(utf8_width(0xac00), 2);
     CHECK_INT(utf8_width(0xff21), 2);
     CHECK_INT(utf8_width(0x1f600), 2);
+}
+
+/* One of each kind, by UTS #18. */
+TEST(characters_of_words)
+{
+    static const int32_t yes[] = {'a',     'Z',   '0',    '_',    0xe9,   0x3c3,  0x4e2d,
+                                  0x301,   0x660, 0x2160, 0x203f, 0x200c, 0x200d, 0x24d0,
+                                  0x1f130, 0x1c5, 0x2b0,  0x903,  0x20dd, 0x10400};
+    static const int32_t no[] = {' ',    '-',    '.',     '@',      '[',   '`',    '{',    '\n',
+                                 0x7f,   0xa0,   0xb2,    0xd7,     0xbd,  0x2028, 0x20ac, 0x3000,
+                                 0x200b, 0xfffd, 0x1f600, 0x10ffff, 0x378, 0xad};
+
+    for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
+        if (!CHECK(utf8_is_word(yes[i])))
+            fprintf(stderr, "    of   U+%04X\n", (unsigned)yes[i]);
+    for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+        if (!CHECK(!utf8_is_word(no[i])))
+            fprintf(stderr, "    of   U+%04X\n", (unsigned)no[i]);
 }

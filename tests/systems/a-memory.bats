@@ -139,6 +139,26 @@ JSON
     request_messages_are 1 'user:what is in a.c?' 'assistant:[read_file {"path":"a.c"}]' 'tool:int main' 'user:go on'
 }
 
+@test "A: an answer with parallel tool calls: each is run, kept with its result, and replayed" {
+    local city
+    for city in weather time; do
+        printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"get_%s"}'\''; exit; }\necho "%s: $(cat)"\n' "$city" "$city" \
+            >"$city"
+        chmod +x "$city"
+    done
+    start_llm --set 'chunk: 9' openai/calls --reply 'Sunny, at noon.' --reply 'You are welcome.'
+    run_expect 0 chat --yes -T ./weather -T ./time 'How is it in Paris?'
+    stdout_is 'Let me see.' 'Sunny, at noon.'
+    json_is "$HISTORY" '"\(.role) \(.content)"' 'user How is it in Paris?' 'assistant Let me see.' \
+        $'tool weather: {"city":"Paris"}\n' $'tool time: {"zone":"UTC"}\n' 'assistant Sunny, at noon.'
+    json_is "$HISTORY" '(.tool_calls // [] | .[].id), (.tool_call_id // empty)' call_a call_b call_a call_b
+    run_expect 0 chat thanks
+    request_messages_are 3 'user:How is it in Paris?' \
+        'assistant:Let me see.[get_weather {"city":"Paris"}][get_time {"zone":"UTC"}]' \
+        $'tool:weather: {"city":"Paris"}\n' $'tool:time: {"zone":"UTC"}\n' 'assistant:Sunny, at noon.' user:thanks
+    json_is "$RECORD/3.json" '.messages[].tool_call_id // empty' call_a call_b
+}
+
 @test "A: a stream that breaks off leaves what came" {
     start_llm openai/cut --reply 'Again: hello.'
     run_expect 7 chat hello

@@ -151,3 +151,54 @@ teardown() {
     run_expect 0 hist-show --json s1
     stdout_is_file "$HISTORY"
 }
+
+@test "B: a history begun with one provider is continued with another" {
+    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"get_weather"}'\''; exit; }\necho sunny\n' >weather
+    sed 's/weather/time/; s/sunny/noon/' weather >'time'
+    chmod +x weather time
+    start_llm openai/calls --reply 'Sunny, at noon.'
+    run_expect 0 chat -s s1 --yes -T ./weather -T ./time 'How is it in Paris?'
+    start_llm anthropic/thinking-calls anthropic/normal
+    ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=k \
+        run_expect 0 chat -m anthropic:m -s s1 --yes -T ./weather 'And now?'
+    stdout_is 'Hello, world.'
+    stderr_empty
+    # Calls and results of the other provider stand in the form of this one, those of this turn with its thinking.
+    json_is "$RECORD/2.json" '.messages[] | tojson' '{"role":"user","content":"How is it in Paris?"}' \
+        '{"role":"assistant","content":[{"type":"text","text":"Let me see."},{"type":"tool_use","id":"call_a","name":"get_weather","input":{"city":"Paris"}},{"type":"tool_use","id":"call_b","name":"get_time","input":{"zone":"UTC"}}]}' \
+        '{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_a","content":"sunny\n"},{"type":"tool_result","tool_use_id":"call_b","content":"noon\n"}]}' \
+        '{"role":"assistant","content":"Sunny, at noon."}' \
+        '{"role":"user","content":"And now?"}' \
+        '{"role":"assistant","content":[{"type":"thinking","thinking":"The weather is asked for.","signature":"c2lnbmF0dXJl"},{"type":"redacted_thinking","data":"ZW5jcnlwdGVk"},{"type":"tool_use","id":"toolu_a","name":"get_weather","input":{"city":"Paris"}}]}' \
+        '{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_a","content":"sunny\n"}]}'
+    # And back again.
+    start_llm --reply ok
+    run_expect 0 chat -s s1 thanks
+    request_messages_are 1 'user:How is it in Paris?' \
+        'assistant:Let me see.[get_weather {"city":"Paris"}][get_time {"zone":"UTC"}]' $'tool:sunny\n' $'tool:noon\n' \
+        'assistant:Sunny, at noon.' 'user:And now?' 'assistant:[get_weather {"city":"Paris"}]' $'tool:sunny\n' \
+        'assistant:Hello, world.' user:thanks
+}
+
+# ---- the loop of calls and results
+
+@test "B: a loop of at most ten rounds, in a session that is restored each time" {
+    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"step"}'\''; exit; }\necho done >>count; wc -l <count\n' >step
+    chmod +x step
+    local calls=() i
+    for ((i = 0; i < 10; i++)); do calls+=(--call "step {\"n\":$i}"); done
+    start_llm "${calls[@]}" --reply 'That was ten.'
+    run_expect 0 chat -s s1 --yes -T ./step go
+    stdout_is 'That was ten.'
+    requests_are 11
+    json_is "$RECORD/11.json" '.messages | length' 21
+    # One more is one too many; what came is kept.
+    start_llm "${calls[@]}" --call 'step {}' --reply ok
+    run_expect 9 chat -s s2 --yes -T ./step go
+    requests_are 11
+    [[ $(wc -l <count) == 20 ]]
+    run_expect 0 hist-sessions --json
+    stdout_json '"\(.session_id) \(.message_count)"' 's2 22' 's1 22'
+    CHAT_MAX_MESSAGES=all run_expect 0 chat -s s2 'go on'
+    json_is "$RECORD/12.json" '.messages[-2:][].content' 'no result: the call was not carried out' 'go on'
+}

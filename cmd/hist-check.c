@@ -1,0 +1,182 @@
+/* hist-check - verify a history, and repair it. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/json_write.h"
+#include "cli/die.h"
+#include "cli/term.h"
+#include "front/start.h"
+#include "hist/check.h"
+#include "hist/mend.h"
+#include "hist/rewrite.h"
+#include "turn/interrupt.h"
+
+enum { KEY_REPAIR = OPT_LONG };
+
+static const struct opt options[] = {
+    {KEY_REPAIR, "repair", OPT_FLAG, NULL, "move bad lines to a quarantine file"},
+    {OPT_JSON, "json", OPT_FLAG, NULL, "print findings as JSON lines"},
+    {OPT_QUIET, "quiet", OPT_FLAG, NULL, "print problems only: no warnings, no summary"},
+    {0, NULL, OPT_FLAG, NULL, NULL},
+};
+static const struct program program = {"hist-check", "verify a history", "", OPT_FLAG, options};
+
+struct report {
+    struct out out;
+    bool json, quiet;
+};
+
+static void print_line(struct report *r, struct buf *line)
+{
+    buf_add_byte(line, '\n');
+    out_raw(&r->out, buf_str(line));
+    buf_release(line);
+}
+
+static void print_json_finding(struct report *r, const struct finding *f)
+{
+    struct buf line = BUF_INIT(8 * BUF_SMALL);
+
+    buf_add_byte(&line, '{');
+    json_add_member(&line, "type", f->warning ? STR("warning") : STR("problem"));
+    json_add_member(&line, "file", str_of(f->file));
+    if (f->line > 0)
+        json_add_member_int(&line, "line", (int64_t)f->line);
+    json_add_member(&line, "reason", f->reason);
+    buf_add_byte(&line, '}');
+    print_line(r, &line);
+}
+
+/* `FILE:LINE: reason`, as compilers print it. */
+static void print_finding(void *arg, const struct finding *f)
+{
+    struct report *r = arg;
+    struct buf line = BUF_INIT(8 * BUF_SMALL);
+
+    if (f->warning && r->quiet)
+        return;
+    if (r->json) {
+        print_json_finding(r, f);
+        return;
+    }
+    vis_add_line(&line, str_of(f->file), r->out.terminal);
+    if (f->line > 0)
+        buf_addf(&line, ":%" PRIu64, f->line);
+    buf_add_c(&line, f->warning ? ": warning: " : ": ");
+    buf_add_str(&line, f->reason);
+    print_line(r, &line);
+}
+
+static void add_count(struct buf *line, uint64_t n, const char *what, const char *behind)
+{
+    buf_addf(line, "%" PRIu64 " %s%s%s", n, what, n == 1 ? "" : "s", behind);
+}
+
+static void print_summary(struct report *r, const struct check *c)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    if (r->quiet)
+        return;
+    if (r->json) {
+        buf_add_c(&line, "{\"type\":\"summary\"");
+        json_add_member_int(&line, "lines", (int64_t)c->lines);
+        json_add_member_int(&line, "messages", (int64_t)c->messages);
+        json_add_member_int(&line, "sessions", (int64_t)c->sessions);
+        json_add_member_int(&line, "problems", (int64_t)c->problems);
+        json_add_member_int(&line, "warnings", (int64_t)c->warnings);
+        buf_add_byte(&line, '}');
+    } else {
+        add_count(&line, c->lines, "line", ", ");
+        add_count(&line, c->messages, "message", ", ");
+        add_count(&line, c->sessions, "session", ": ");
+        add_count(&line, c->problems, "problem", ", ");
+        add_count(&line, c->warnings, "warning", "");
+    }
+    print_line(r, &line);
+}
+
+static void print_mended(struct report *r, const struct mend *m, const struct history *h)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+    char *quarantine = rewrite_quarantine(h->path);
+
+    if (r->json) {
+        buf_add_c(&line, "{\"type\":\"repair\"");
+        json_add_member_int(&line, "moved", (int64_t)m->moved);
+        json_add_member_int(&line, "recovered", (int64_t)m->recovered);
+        json_add_member_int(&line, "ended", (int64_t)m->ended);
+        json_add_member(&line, "quarantine", str_of(quarantine));
+        buf_add_byte(&line, '}');
+        print_line(r, &line);
+    } else if (!r->quiet) {
+        buf_add_c(&line, "repaired: ");
+        add_count(&line, m->recovered, "message", " recovered, ");
+        add_count(&line, m->moved, "bad part", " moved");
+        if (m->moved > 0) {
+            buf_add_c(&line, " to '");
+            vis_add_line(&line, str_of(quarantine), r->out.terminal);
+            buf_add_byte(&line, '\'');
+        }
+        print_line(r, &line);
+    }
+    free(quarantine);
+}
+
+/* What was found first has been printed; it is gone when this returns. */
+static void repair(struct report *r, struct history *h)
+{
+    struct err e = ERR_INIT;
+    struct mend m = {0};
+    int result;
+
+    (void)out_flush(&r->out);
+    h->cancel_fd = interrupt_begin(&e);
+    if (h->cancel_fd < 0)
+        die_err(&e);
+    result = mend_run(&m, h, &e);
+    if (result < 0 && interrupt_signal() != 0)
+        die_signal(interrupt_signal());
+    if (result < 0)
+        die_err(&e);
+    interrupt_end();
+    print_mended(r, &m, h);
+}
+
+int main(int argc, char **argv)
+{
+    struct opt_parser args;
+    struct config config;
+    struct history history;
+    struct report report;
+    struct check check = {.found = print_finding, .arg = &report};
+    struct err e = ERR_INIT;
+    char *value;
+    size_t operands;
+    bool mends = false, problems;
+
+    opt_start(&args, &program, argc, argv);
+    while (opt_next(&args, &value) != 0)
+        mends = true;
+    if (opt_operands(&args, &operands) && operands > 0)
+        die_usage("no argument is expected");
+    start_history(&config, &history, &args.common);
+    out_start(&report.out, args.common.color);
+    report.json = args.common.json;
+    report.quiet = args.common.quiet;
+
+    if (check_run(&check, &history, &e) < 0)
+        die_err(&e);
+    print_summary(&report, &check);
+    problems = check.problems > 0;
+    if (problems && mends) {
+        signal(SIGPIPE, SIG_IGN);
+        repair(&report, &history);
+        problems = false;
+    }
+
+    history_release(&history);
+    config_release(&config);
+    return out_close(&report.out, problems ? exit_code(ERR_ABSENT) : 0, exit_code(ERR_FAILURE));
+}

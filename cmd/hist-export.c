@@ -1,0 +1,147 @@
+/* hist-export - write sessions as Markdown, JSON, text and other formats. */
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "cli/die.h"
+#include "cli/term.h"
+#include "front/export_run.h"
+#include "front/start.h"
+#include "port/formats.h"
+
+enum { KEY_SINCE = OPT_LONG, KEY_MESSAGES, KEY_INCREMENTAL, KEY_REDACT, KEY_RAW };
+
+static const struct opt options[] = {
+    {'f', "format", OPT_TEXT, "FORMAT", "md, html, json, jsonl, txt, openai or anthropic"},
+    {'o', "output", OPT_FILE, "FILE", "write to this file, or a file per session to a directory"},
+    {'a', "all", OPT_FLAG, NULL, "every session"},
+    {KEY_SINCE, "since", OPT_TEXT, "TIME", "only sessions used since: a date, yesterday, 7d"},
+    {KEY_MESSAGES, "messages", OPT_FILE, "FILE", "exactly these history lines; - reads them"},
+    {KEY_INCREMENTAL, "incremental", OPT_FILE, "STATE", "what came since the last run with STATE"},
+    {KEY_REDACT, "redact", OPT_FLAG, NULL, "leave out keys, tokens and passwords"},
+    {KEY_RAW, "raw", OPT_FLAG, NULL, "every line, replaced and reset ones too"},
+    {OPT_JSON, "json", OPT_FLAG, NULL, "the same as -f jsonl"},
+    {0, NULL, OPT_FLAG, NULL, NULL},
+};
+static const struct program program = {"hist-export", "write sessions in other formats",
+                                       "[SESSION|-]...", OPT_SESSION, options};
+
+static const struct export_format *format_named(const char *name)
+{
+    const struct export_format *format = export_format_named(str_of(name));
+    struct buf names = BUF_INIT(BUF_SMALL);
+
+    if (!format) {
+        export_format_names(&names);
+        die_usage("bad value '%s' for --format: %s is expected", name, buf_c(&names));
+    }
+    return format;
+}
+
+static int64_t time_since(const char *text)
+{
+    int64_t first, last;
+
+    if (!clock_parse_when(str_of(text), clock_now(), &first, &last))
+        die_usage("bad value '%s' for --since: a date, a time or a span such as 7d is expected",
+                  text);
+    return first;
+}
+
+static void parse(struct export_job *job, struct opt_parser *args)
+{
+    char *value;
+    int key;
+
+    while ((key = opt_next(args, &value)) != 0) {
+        switch (key) {
+        case 'f':
+            job->format = format_named(value);
+            break;
+        case 'o':
+            job->output = strcmp(value, "-") == 0 ? NULL : value;
+            break;
+        case 'a':
+            job->all = true;
+            break;
+        case KEY_SINCE:
+            job->since = time_since(value);
+            break;
+        case KEY_MESSAGES:
+            job->messages = value;
+            break;
+        case KEY_INCREMENTAL:
+            job->state = value;
+            break;
+        case KEY_REDACT:
+            job->redact = true;
+            break;
+        case KEY_RAW:
+            job->raw = true;
+            break;
+        }
+    }
+    job->names = opt_operands(args, &job->names_count);
+    job->quiet = args->common.quiet;
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat st;
+
+    return str_ends(str_of(path), STR("/")) || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+/* What follows from what was given, and what does not go together. */
+static void settle(struct export_job *job, bool json)
+{
+    if (json && job->format && !job->format->lines)
+        die_usage("--json is -f jsonl: it does not go with another format");
+    if (json)
+        job->format = export_format_named(STR("jsonl"));
+    if (!job->format && job->output)
+        job->format = export_format_of(job->output);
+    if (!job->format)
+        job->format = export_formats[0];
+    if (job->output && !*job->output)
+        die_usage("--output needs the name of a file or a directory");
+    job->directory = job->output && is_directory(job->output);
+
+    if (job->all && job->names_count > 0)
+        die_usage("--all goes with no session");
+    if (job->messages &&
+        (job->all || job->names_count > 0 || job->since != INT64_MIN || job->state || job->raw))
+        die_usage("--messages says what is exported: "
+                  "it goes with no session, --all, --since, --raw or --incremental");
+    if (job->messages && job->directory)
+        die_usage("--messages goes with a file, not with a directory");
+    if (job->state && job->since != INT64_MIN)
+        die_usage("--incremental goes from the last run on: it does not go with --since");
+    if (job->state && job->output && !job->directory && !job->format->grows)
+        die_usage("a file of format %s cannot grow: give --incremental a directory for --output",
+                  job->format->name);
+    if (job->names_count == 0 && (job->state || job->since != INT64_MIN))
+        job->all = true;
+}
+
+int main(int argc, char **argv)
+{
+    struct opt_parser args;
+    struct config config;
+    struct history history;
+    struct export_job job = {.since = INT64_MIN};
+    struct out out;
+    int status;
+
+    opt_start(&args, &program, argc, argv);
+    parse(&job, &args);
+    settle(&job, args.common.json);
+    start_history(&config, &history, &args.common);
+    out_start(&out, args.common.color);
+    status = export_run(&job, &history, &out);
+
+    history_release(&history);
+    config_release(&config);
+    return out_close(&out, status, exit_code(ERR_FAILURE));
+}

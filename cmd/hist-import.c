@@ -1,0 +1,220 @@
+/* hist-import - conversations with other programs, into the history. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "cli/die.h"
+#include "cli/progress.h"
+#include "cli/term.h"
+#include "front/places.h"
+#include "front/start.h"
+#include "port/import.h"
+#include "port/import_find.h"
+
+enum { KEY_SCAN = OPT_LONG, KEY_SUBAGENTS };
+
+static const struct opt options[] = {
+    {'f', "format", OPT_TEXT, "FORMAT", "the format of the files, instead of finding it out"},
+    {KEY_SCAN, "scan", OPT_FLAG, NULL, "import what other programs have stored, where they do"},
+    {KEY_SUBAGENTS, "subagents", OPT_FLAG, NULL,
+     "what subagents said, too, in sessions of its own"},
+    {'n', "dry-run", OPT_FLAG, NULL, "store nothing, list the files and what is new in them"},
+    {'v', "verbose", OPT_FLAG, NULL, "tell what became of each file"},
+    {OPT_JSON, "json", OPT_FLAG, NULL, "print the imported lines instead of their number"},
+    {0, NULL, OPT_FLAG, NULL, NULL},
+};
+static const struct program program = {"hist-import",
+                                       "bring conversations with other programs into the history",
+                                       "[FILE|DIRECTORY]...", OPT_FILE, options};
+
+/* So many bad records of a file are named. */
+#define NAMED_MAX 10
+
+struct run {
+    struct config config;
+    struct history history;
+    struct import import;
+    struct import_files files;
+    struct out out;
+    const struct import_format *format; /* NULL: to be found out */
+    bool scan, subagents, dry_run, verbose, json, quiet, progress;
+    uint64_t imported;
+    int status;
+};
+
+/* ---- what is told on the way ---- */
+
+static void tell_bad(void *arg, const struct source *s, size_t number, const char *reason)
+{
+    const struct run *r = arg;
+
+    if (!r->quiet && r->import.count.bad <= NAMED_MAX)
+        warnf("cannot import '%s:%zu': %s", s->name, number, reason);
+}
+
+static void print_line(void *arg, struct str line)
+{
+    struct run *r = arg;
+
+    out_json_line(&r->out, line);
+}
+
+static void turn(void *arg)
+{
+    const struct run *r = arg;
+
+    if (r->progress)
+        progress_turn();
+}
+
+static void fail(struct run *r, struct err *e)
+{
+    warn_err(e);
+    r->status = exit_code(e->kind);
+    err_release(e);
+}
+
+/* ---- the files ---- */
+
+/* One line for each file with something to import: FORMAT, NEW, FILE. */
+static void list(struct run *r, const struct source *s, const struct import_format *f)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&line, "%s\t%" PRIu64 "\t%s\n", f->name, r->import.count.imported, s->name);
+    out_text(&r->out, buf_str(&line));
+    buf_release(&line);
+}
+
+static void tell(struct run *r, const struct source *s, const struct import_format *f)
+{
+    const struct import_count *c = &r->import.count;
+
+    progress_end();
+    if (c->bad > NAMED_MAX && !r->quiet)
+        warnf("cannot import %" PRIu64 " more records of '%s'", c->bad - NAMED_MAX, s->name);
+    if (r->dry_run && !r->json)
+        list(r, s, f);
+    if (r->verbose)
+        notef("%s: %s, %" PRIu64 " new, %" PRIu64 " known, %" PRIu64 " bad", s->name, f->name,
+              c->imported, c->known, c->bad);
+    r->imported += c->imported;
+}
+
+/* A file that was found in a directory may be anything. */
+static void refuse(struct run *r, const struct import_file *file, struct err *e)
+{
+    struct buf names = BUF_INIT(BUF_SMALL);
+
+    import_format_names(&names);
+    if (file->named) {
+        err_set(e, ERR_FAILURE, "cannot import '%s': its format is none of %s", file->path,
+                buf_c(&names));
+        fail(r, e);
+    } else if (r->verbose) {
+        notef("%s: no known format", file->path);
+    }
+    buf_release(&names);
+}
+
+static void import_file(struct run *r, const struct import_file *file)
+{
+    const struct import_format *format = r->format;
+    struct err e = ERR_INIT;
+    struct source s;
+    struct str head;
+
+    if (source_open(&s, file->path, &e) < 0) {
+        fail(r, &e);
+        return;
+    }
+    if (source_head(&s, &head, &e) < 0)
+        fail(r, &e);
+    else if (!format && head.n > 0 && !(format = import_format_of(head)))
+        refuse(r, file, &e);
+    else if (head.n > 0) {
+        if (import_read(&r->import, &s, format, &e) < 0)
+            fail(r, &e);
+        tell(r, &s, format);
+    }
+    source_close(&s);
+}
+
+static void find(struct run *r, char **names, size_t count)
+{
+    struct places places = {0};
+    struct err e = ERR_INIT;
+
+    if (r->scan)
+        places_find(&places, &r->config);
+    for (size_t i = 0; i < places.count + count; i++) {
+        const char *name = i < places.count ? places.at[i] : names[i - places.count];
+
+        if (import_files_add(&r->files, name, &e) < 0)
+            fail(r, &e);
+    }
+    if (r->scan && places.count == 0 && !r->quiet)
+        hintf(r->verbose, "nothing of another program is where it would be");
+    import_files_sort(&r->files);
+    places_release(&places);
+}
+
+static void parse(struct run *r, struct opt_parser *args)
+{
+    struct buf names = BUF_INIT(BUF_SMALL);
+    char *value;
+    int key;
+
+    while ((key = opt_next(args, &value)) != 0) {
+        r->scan |= key == KEY_SCAN;
+        r->subagents |= key == KEY_SUBAGENTS;
+        r->dry_run |= key == 'n';
+        r->verbose |= key == 'v';
+        if (key == 'f' && !(r->format = import_format_named(value))) {
+            import_format_names(&names);
+            die_usage("unknown format '%s': known are %s", value, buf_c(&names));
+        }
+    }
+    r->json = args->common.json;
+    r->quiet = args->common.quiet;
+    r->progress = !r->quiet && progress_possible();
+    buf_release(&names);
+}
+
+int main(int argc, char **argv)
+{
+    struct opt_parser args;
+    struct run r = {0};
+    struct buf number = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+    char **names;
+    size_t count;
+
+    opt_start(&args, &program, argc, argv);
+    signal(SIGPIPE, SIG_IGN);
+    parse(&r, &args);
+    names = opt_operands(&args, &count);
+    if (count == 0 && !r.scan)
+        die_usage("a file or directory is expected, or --scan");
+    start_history(&r.config, &r.history, &args.common);
+    out_start(&r.out, args.common.color);
+    if (import_open(&r.import, &r.history, &e) < 0)
+        die_err(&e);
+    r.import.subagents = r.subagents;
+    r.import.dry_run = r.dry_run;
+    r.import.listener = (struct import_listener){tell_bad, r.json ? print_line : NULL, turn, &r};
+    start_report_bad(&r.history, r.import.bad_lines, r.quiet);
+    find(&r, names, count);
+    for (size_t i = 0; i < r.files.count; i++)
+        import_file(&r, &r.files.at[i]);
+    buf_addf(&number, "%" PRIu64 "\n", r.imported);
+    if (!r.dry_run && !r.json)
+        out_raw(&r.out, buf_str(&number));
+
+    buf_release(&number);
+    import_close(&r.import);
+    import_files_release(&r.files);
+    history_release(&r.history);
+    config_release(&r.config);
+    return out_close(&r.out, r.status, exit_code(ERR_FAILURE));
+}

@@ -1,0 +1,17 @@
+/*
+ * attach - a file that goes with a prompt: text becomes part of it, an image goes beside it.
+ */
+#ifndef CHATHIST_FRONT_ATTACH_H
+#define CHATHIST_FRONT_ATTACH_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "llm/image.h"
+
+/* Adds a text file to the prompt, behind a blank line and fenced with its name, or an image to the
+ * list; which of them it is, its first bytes tell. -1 (ERR_USAGE, names the file): unreadable, over
+ * a bound (PROMPT_MAX, IMAGE_MAX, IMAGES_MAX), or another binary file; prompt and list are then as
+ * they were. */
+int attach_file(struct buf *prompt, struct image_list *images, const char *file, struct err *e);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * listing - sessions as the programs print them: a record for a pipe or a file, columns for a
+ * terminal, a summary in JSON.
+ */
+#ifndef CHATHIST_FRONT_LISTING_H
+#define CHATHIST_FRONT_LISTING_H
+
+#include <stdbool.h>
+
+#include "cli/term.h"
+#include "hist/session.h"
+
+/* `id TAB last-used TAB count TAB preview`; with `json` what session_add_json gives. */
+void list_session(struct out *out, const struct session *s, bool json);
+/* The id of a session that was made, on a line; with `json` as `{"session_id":…}`. */
+void list_id(struct out *out, struct str id, bool json);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * mcp_servers - the MCP servers of a conversation: started side by side, and ended with it.
+ */
+#ifndef CHATHIST_FRONT_MCP_SERVERS_H
+#define CHATHIST_FRONT_MCP_SERVERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/config.h"
+#include "llm/mcp.h"
+#include "llm/tool.h"
+
+struct mcp_servers {
+    const struct tool **tools; /* of all of them, for struct ask */
+    size_t tools_count, tools_cap;
+    bool open;
+    /* private */
+    struct mcp_server **at;
+    size_t count, cap;
+};
+
+/* Starts those that `options` or the configuration want (front/mcp_wish), and waits until their tools
+ * are known; these are named so that none has the name of one of the `others`. `key` (NULL: none) is
+ * kept from them. Ends the program, and the servers before it, when one does not start or a signal
+ * comes; nothing of the caller's may catch signals. `quiet`: says nothing of a server without
+ * tools. */
+void mcp_servers_open(struct mcp_servers *m, const char *const *options, const struct config *c,
+                      const char *key, const struct tool *const *others, size_t others_count,
+                      bool quiet);
+/* Ends them; may be called again, and for what was never opened. */
+void mcp_servers_close(struct mcp_servers *m);
+
+#endif

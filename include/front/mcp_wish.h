@@ -1,0 +1,44 @@
+/*
+ * mcp_wish - which MCP servers are wanted, by what names and commands: `--mcp` or the user
+ * configuration (chat(1)). Starts nothing.
+ *
+ * A server is wanted as
+ *     NAME            that `mcp.NAME = COMMAND` of the user configuration defines
+ *     NAME=COMMAND    likewise, but here and now
+ *     COMMAND         with a name made from it
+ * and by the names in `mcp = NAME …` of the user configuration when nothing is wanted by option.
+ */
+#ifndef CHATHIST_FRONT_MCP_WISH_H
+#define CHATHIST_FRONT_MCP_WISH_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/words.h"
+#include "cli/config.h"
+
+struct mcp_wish {
+    char *name; /* mcp_server_name_valid */
+    struct words command;
+    char *text; /* the command as it was written */
+};
+
+struct mcp_wishes {
+    struct mcp_wish *at;
+    size_t count, cap;
+};
+
+/* `options` ends with NULL; NULL: there are none, the configuration decides; an empty one wants
+ * nothing. A server that is wanted twice by the same name and command is wanted once. -1
+ * (ERR_USAGE): a name that is not defined, a command that cannot be taken apart, two servers of one
+ * name, or in the configuration a relative path. mcp_wishes_release is due whatever comes of it. */
+int mcp_wishes_read(struct mcp_wishes *w, const struct config *c, const char *const *options,
+                    struct err *e);
+void mcp_wishes_release(struct mcp_wishes *w);
+
+/* The name that a command gives: its program, or what a launcher such as npx, uvx, node or python
+ * runs, without folder, version, ending, and a `server-` or `mcp-` before or behind it. */
+void mcp_wish_name(struct buf *out, const struct words *command);
+
+#endif

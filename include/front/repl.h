@@ -1,0 +1,14 @@
+/*
+ * repl - the interactive chat (chat(1)): prompts and commands are read on the terminal, one after
+ * the other, until the user leaves.
+ */
+#ifndef CHATHIST_FRONT_REPL_H
+#define CHATHIST_FRONT_REPL_H
+
+#include "front/talk.h"
+
+/* Holds the conversation; talk was opened. Gives the exit code: 0, or 128 + N when signal N ended
+ * it. A turn that fails is told, and does not end it. */
+int repl_run(struct talk *talk);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * search_args - the command line of hist-search: its option table, and what it asks for.
+ */
+#ifndef CHATHIST_FRONT_SEARCH_ARGS_H
+#define CHATHIST_FRONT_SEARCH_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/opt.h"
+#include "hist/filter.h"
+#include "hist/pattern.h"
+
+enum search_what {
+    SEARCH_MESSAGES,
+    SEARCH_SESSIONS,         /* -l */
+    SEARCH_SESSIONS_WITHOUT, /* -L */
+    SEARCH_COUNT,            /* -c */
+    SEARCH_NOTHING,          /* -q */
+};
+
+struct search_list {
+    char **at;
+    size_t count, cap;
+};
+
+/* Everything borrowed from argv but the arrays and the pattern. */
+struct search_args {
+    struct opt_common common;
+    struct pattern pattern;
+    struct filter filter;     /* but for the sessions */
+    struct search_list names; /* of sessions, as given */
+    struct search_list files; /* histories */
+    bool all;                 /* every history in the register */
+    enum search_what what;
+    bool invert, only, reverse;
+    size_t limit;
+    size_t before, after; /* messages of context */
+};
+
+/* Ends the program when something is wrong, or after --help and --version. */
+void search_args_parse(struct search_args *a, int argc, char **argv);
+void search_args_release(struct search_args *a);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * search_run - hist-search at work: one history after the other is searched, and what was asked for
+ * is printed.
+ */
+#ifndef CHATHIST_FRONT_SEARCH_RUN_H
+#define CHATHIST_FRONT_SEARCH_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/term.h"
+#include "front/hits.h"
+#include "front/search_args.h"
+#include "front/sessions.h"
+#include "hist/locate.h"
+
+struct search_run {
+    struct search_args *args;   /* borrowed, as are these */
+    struct session_names names; /* the sessions that are asked for */
+    bool many;                  /* there may be several histories: each row names its own */
+    struct out out;
+    /* private */
+    struct hits_form form;
+    uint64_t count; /* of hits, in all histories */
+    bool listed;    /* -L: there was a session to print; with context, a group */
+    bool failed;    /* something was said on standard error */
+    bool done;      /* nothing is left to be found */
+};
+
+/* Searches a history, as long as something is left to be found. Errors are reported, and the next
+ * one can be searched. */
+void search_run_history(struct search_run *r, const struct history *h);
+/* Prints the total, and which sessions are absent. Gives the exit code. */
+int search_run_finish(struct search_run *r);
+
+#endif

@@ -1,0 +1,13 @@
+/*
+ * export_anthropic - `{"system":…,"messages":[…]}` on a line for each session: what Anthropic's
+ * messages would be sent (llm/provider_anthropic_messages); with `tools` when some were called, for
+ * without a declaration the calls are refused.
+ */
+#ifndef CHATHIST_PORT_EXPORT_ANTHROPIC_H
+#define CHATHIST_PORT_EXPORT_ANTHROPIC_H
+
+#include "port/export.h"
+
+extern const struct export_format export_anthropic;
+
+#endif

@@ -1,0 +1,12 @@
+/*
+ * export_openai - `{"messages":[…]}` on a line for each session: what OpenAI's chat completions would
+ * be sent (llm/provider_openai_messages), and the form of its files for fine-tuning.
+ */
+#ifndef CHATHIST_PORT_EXPORT_OPENAI_H
+#define CHATHIST_PORT_EXPORT_OPENAI_H
+
+#include "port/export.h"
+
+extern const struct export_format export_openai;
+
+#endif

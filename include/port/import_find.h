@@ -1,0 +1,33 @@
+/*
+ * import_find - the files that are meant by a file or a directory, the one used last at the end.
+ */
+#ifndef CHATHIST_PORT_IMPORT_FIND_H
+#define CHATHIST_PORT_IMPORT_FIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct import_file {
+    char *path;
+    bool named;   /* by the user, not found in a directory: it must be something to import */
+    int64_t last; /* µs: the last `timestamp` in a file of JSON lines, else when it was changed */
+};
+
+/* Zero-initialise. */
+struct import_files {
+    struct import_file *at;
+    size_t count, cap;
+};
+
+/* Adds a file or, of a directory and those below it, each file named *.jsonl, *.json, *.yaml, *.yml
+ * or *.db. Links in a directory are not followed. `-` stays what it is. -1: it cannot be read; what
+ * was found before stays. */
+int import_files_add(struct import_files *f, const char *path, struct err *e);
+/* By the time of their last message, the oldest first; what is as old by its name. */
+void import_files_sort(struct import_files *f);
+void import_files_release(struct import_files *f);
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * import_source - a file, or standard input, that another program's messages are read from: by
+ * lines, by the elements of a JSON array, or as a whole.
+ *
+ * Only what is being looked at is in memory. Nothing here knows what the bytes mean.
+ */
+#ifndef CHATHIST_PORT_IMPORT_SOURCE_H
+#define CHATHIST_PORT_IMPORT_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* The longest value of an array, and the longest file that is read as a whole. */
+#define SOURCE_VALUE_MAX ((size_t)256 << 20)
+/* How much of the beginning source_head gives. */
+#define SOURCE_HEAD ((size_t)64 << 10)
+
+struct source {
+    const char *name; /* for messages, borrowed; `-` is standard input */
+    const char *path; /* NULL for what is no file with a name */
+    int64_t time;     /* when it was changed last (µs): for messages without a time */
+    size_t number;    /* of the line or the value that was given last, from 1 */
+    bool terminated;  /* the line that was given last ended with a newline */
+    /* private */
+    int fd;           /* -1: all of it is in `block` */
+    struct buf block; /* block.data[from…) was not given yet */
+    size_t from, seen;
+    bool ended, in_array;
+};
+
+/* Opens a file, or `-` for standard input, which is not closed later. -1: nothing to close. */
+int source_open(struct source *s, const char *path, struct err *e);
+/* The same for text that is in memory; copied. */
+void source_of_text(struct source *s, const char *name, struct str text);
+void source_close(struct source *s);
+
+/* How it begins, at most SOURCE_HEAD bytes; nothing is taken. Borrowed until the next call. */
+int source_head(struct source *s, struct str *head, struct err *e);
+/* The next line without its newline: 1, 0 at the end, -1. Borrowed until the next call. A line over
+ * BUF_LINE is given as STR_NONE. */
+int source_line(struct source *s, struct str *line, struct err *e);
+/* The next value when the file is one JSON array, else the whole file as the only value: 1, 0, -1.
+ * Values are told apart by their brackets and strings alone, so that one that is not valid spoils no
+ * other; one over SOURCE_VALUE_MAX is a failure. */
+int source_value(struct source *s, struct str *value, struct err *e);
+/* All that is left. */
+int source_rest(struct source *s, struct str *text, struct err *e);
+
+#endif

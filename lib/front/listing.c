@@ -1,0 +1,95 @@
+#include "front/listing.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/json_write.h"
+#include "base/utf8.h"
+
+/* The id in its colour. Gives how long it is. */
+static size_t print_id(struct out *out, const struct session *s)
+{
+    struct buf id = BUF_INIT(BUF_SMALL);
+    size_t length;
+
+    vis_add_line(&id, (struct str){s->id, s->id_len}, out->terminal);
+    length = id.len;
+    out_style(out, STYLE_ID);
+    out_raw(out, buf_str(&id));
+    out_style(out, STYLE_NONE);
+    buf_release(&id);
+    return length;
+}
+
+/* `id TAB last-used TAB count TAB preview`, whatever the text holds. */
+static void print_record(struct out *out, const struct session *s)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    print_id(out, s);
+    buf_add_byte(&line, '\t');
+    vis_add_line(&line, str_of(s->last_used), false);
+    buf_addf(&line, "\t%" PRIu64 "\t", s->count);
+    vis_add_line(&line, (struct str){s->preview, s->preview_len}, false);
+    buf_add_byte(&line, '\n');
+    out_raw(out, buf_str(&line));
+    buf_release(&line);
+}
+
+/* The same for a terminal: local time, columns, a preview that fits. */
+static void print_columns(struct out *out, const struct session *s)
+{
+    struct buf middle = BUF_INIT(BUF_SMALL), preview = BUF_INIT(BUF_SMALL);
+    size_t used = print_id(out, s);
+    int64_t us;
+
+    buf_add_c(&middle, "  ");
+    if (clock_parse_iso(str_of(s->last_used), &us))
+        clock_add_local(&middle, us);
+    else
+        vis_add_line(&middle, str_of(s->last_used), true);
+    buf_addf(&middle, "  %4" PRIu64 "  ", s->count);
+    used += middle.len;
+    out_raw(out, buf_str(&middle));
+    vis_add_line(&preview, (struct str){s->preview, s->preview_len}, true);
+    out_raw(out, utf8_fit(buf_str(&preview), out->columns > used ? out->columns - used : 1));
+    out_byte(out, '\n');
+    buf_release(&middle);
+    buf_release(&preview);
+}
+
+static void print_json(struct out *out, const struct session *s)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    session_add_json(&line, s);
+    out_json_line(out, buf_str(&line));
+    buf_release(&line);
+}
+
+void list_session(struct out *out, const struct session *s, bool json)
+{
+    if (json)
+        print_json(out, s);
+    else if (out->terminal)
+        print_columns(out, s);
+    else
+        print_record(out, s);
+}
+
+void list_id(struct out *out, struct str id, bool json)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    if (json) {
+        buf_add_byte(&line, '{');
+        json_add_member(&line, "session_id", id);
+        buf_add_byte(&line, '}');
+    } else {
+        buf_add_str(&line, id);
+    }
+    buf_add_byte(&line, '\n');
+    out_raw(out, buf_str(&line));
+    buf_release(&line);
+}

@@ -1,0 +1,220 @@
+#include "front/search_run.h"
+
+#include <inttypes.h>
+
+#include "cli/die.h"
+#include "front/start.h"
+
+static void failed(struct search_run *r, struct err *e)
+{
+    r->failed = true;
+    warn_err(e);
+    err_release(e);
+}
+
+/* search_next, or search_each: a message that cannot be matched is reported, and the next one
+ * given. */
+static int next(struct search_run *r, struct search *s, struct hit *hit, bool each)
+{
+    struct err e = ERR_INIT;
+    int found;
+
+    while ((found = each ? search_each(s, hit, &e) : search_next(s, hit, &e)) == SEARCH_FAILED) {
+        r->failed = true;
+        warnf("cannot search message '%.*s': %s", (int)hit->message->id.n, hit->message->id.p,
+              err_text(&e));
+        err_release(&e);
+        if (each)
+            return 1;
+    }
+    if (found < 0)
+        failed(r, &e);
+    return found;
+}
+
+static void print_matches(struct search_run *r, const struct hit *hit)
+{
+    struct pattern *p = &r->args->pattern;
+    struct err e = ERR_INIT;
+    size_t at, n;
+    int more;
+
+    pattern_start(p, hit->content);
+    while ((more = pattern_next(p, &at, &n, &e)) > 0)
+        hits_print_match(&r->out, hit, at, n, &r->form);
+    if (more < 0)
+        failed(r, &e);
+}
+
+static void print(struct search_run *r, const struct hit *hit)
+{
+    if (r->args->common.json)
+        out_json_line(&r->out, hit->message->line);
+    else if (!r->args->only)
+        hits_print(&r->out, hit, &r->form);
+    else if (!r->args->invert)
+        print_matches(r, hit);
+}
+
+/* Prints messages that this search has given before, the last of them first. */
+static void print_again(struct search_run *r, struct search *s, const struct around_item *items,
+                        size_t count)
+{
+    struct buf line = BUF_INIT(BUF_LINE);
+    struct err e = ERR_INIT;
+    struct hit hit = {0};
+
+    while (count-- > 0) {
+        if (hits_again(items[count], s, &line, &hit, &e) < 0)
+            failed(r, &e);
+        else
+            print(r, &hit);
+    }
+    buf_release(&line);
+}
+
+/* Counts a hit; false when it is one more than is to be printed. */
+static bool within_limit(struct search_run *r)
+{
+    if (r->count < r->args->limit) {
+        r->count++;
+        return true;
+    }
+    if (!r->done)
+        hintf(false, "more than %zu messages match (--limit)", r->args->limit);
+    r->done = true;
+    return false;
+}
+
+static void run_messages(struct search_run *r, struct search *s)
+{
+    struct hits kept = {0};
+    struct hit hit;
+
+    while (next(r, s, &hit, false) > 0 && within_limit(r)) {
+        if (r->args->reverse)
+            hits_keep(&kept, &hit);
+        else
+            print(r, &hit);
+    }
+    print_again(r, s, kept.at, kept.count);
+    hits_release(&kept);
+}
+
+/* Hits with the messages round them. Once there are enough, one more is at most context. */
+static void run_context(struct search_run *r, struct search *s)
+{
+    struct around around;
+    struct hit hit;
+
+    around_init(&around, r->args->before, r->args->after);
+    while ((!r->done || around_wants_more(&around)) && next(r, s, &hit, true) > 0) {
+        bool counts = hit.found && within_limit(r);
+
+        around_add(&around, hit.message->session_id,
+                   (struct around_item){hit.line.at, hit.line.text.n, counts});
+    }
+    for (size_t i = 0; i < around.count; i++) {
+        const struct around_items *group =
+            &around.groups[r->args->reverse ? around.count - 1 - i : i];
+
+        if (r->listed && !r->args->common.json)
+            out_raw(&r->out, STR("--\n"));
+        r->listed = true;
+        print_again(r, s, group->at, group->count);
+    }
+    around_release(&around);
+}
+
+static void run_sessions(struct search_run *r, struct search *s)
+{
+    bool without = r->args->what == SEARCH_SESSIONS_WITHOUT;
+    struct hits_sessions sessions = {0};
+    struct hit hit;
+
+    while (next(r, s, &hit, without) > 0) {
+        struct str id = hit.message->session_id;
+
+        if (!hit.asked)
+            continue;
+        r->count += hit.found;
+        if (hits_add_session(&sessions, id, hit.found) && !without && !r->args->reverse)
+            hits_print_session(&r->out, id, &r->form);
+    }
+    for (size_t i = 0; i < sessions.count && (without || r->args->reverse); i++) {
+        const struct hits_session *one =
+            &sessions.at[r->args->reverse ? sessions.count - 1 - i : i];
+
+        if (one->found == without)
+            continue;
+        r->listed = true;
+        hits_print_session(&r->out, (struct str){one->id, one->len}, &r->form);
+    }
+    hits_sessions_release(&sessions);
+}
+
+static void run_count(struct search_run *r, struct search *s)
+{
+    struct hit hit;
+
+    while (!r->done && next(r, s, &hit, false) > 0) {
+        r->count++;
+        r->done = r->args->what == SEARCH_NOTHING;
+    }
+}
+
+void search_run_history(struct search_run *r, const struct history *h)
+{
+    struct search_args *a = r->args;
+    struct session_args sessions = {0};
+    struct search search;
+    struct err e = ERR_INIT;
+
+    if (r->done)
+        return;
+    r->form = (struct hits_form){.history = r->many ? h->path : NULL,
+                                 .context = a->before > 0 || a->after > 0};
+    if (a->names.count > 0) {
+        session_args_resolve(&sessions, h, &r->names);
+        filter_clear(&a->filter.sessions);
+        for (size_t i = 0; i < sessions.count; i++)
+            filter_add(&a->filter.sessions, str_of(sessions.ids[i]));
+    }
+    if (a->names.count > 0 && sessions.count == 0)
+        goto out;
+    if (search_open(&search, h->path, &a->pattern, &a->filter, SCAN_BACKWARD, &e) < 0) {
+        failed(r, &e);
+        goto out;
+    }
+    search.invert = a->invert;
+    if (a->what == SEARCH_COUNT || a->what == SEARCH_NOTHING)
+        run_count(r, &search);
+    else if (a->what != SEARCH_MESSAGES)
+        run_sessions(r, &search);
+    else if (a->before > 0 || a->after > 0)
+        run_context(r, &search);
+    else
+        run_messages(r, &search);
+    start_report_bad(h, search.scan.bad, a->common.quiet);
+    search_close(&search);
+
+out:
+    session_args_release(&sessions);
+}
+
+int search_run_finish(struct search_run *r)
+{
+    struct buf number = BUF_INIT(BUF_SMALL);
+    bool found = r->args->what == SEARCH_SESSIONS_WITHOUT ? r->listed : r->count > 0;
+    int absent = session_names_report(&r->names);
+
+    if (r->args->what == SEARCH_COUNT) {
+        buf_addf(&number, "%" PRIu64 "\n", r->count);
+        out_raw(&r->out, buf_str(&number));
+        buf_release(&number);
+    }
+    /* As in grep an error counts more than a hit, unless only that was asked for. */
+    if (r->failed && !(r->args->what == SEARCH_NOTHING && found))
+        return exit_code(ERR_FAILURE);
+    return found ? absent : exit_code(ERR_ABSENT);
+}

@@ -1,0 +1,170 @@
+#include "hist/fork.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/keymap.h"
+#include "base/mem.h"
+#include "hist/message.h"
+#include "hist/store.h"
+#include "hist/thread.h"
+
+/* A suffix that names a message is at least this long. */
+#define SUFFIX_MIN 4
+
+#define SHOWN(name) (int)((name).n > 200 ? 200 : (name).n), (name).n ? (name).p : ""
+
+/* ---- where it ends ---- */
+
+enum how { WHOLE, PREFIX, SUFFIX };
+
+static bool is_called(struct str id, struct str name, enum how how)
+{
+    switch (how) {
+    case WHOLE:
+        return str_eq(id, name);
+    case PREFIX:
+        return str_starts(id, name);
+    case SUFFIX:
+        return name.n >= SUFFIX_MIN && str_ends(id, name);
+    }
+    return false;
+}
+
+/* How many messages are called so; *place is that of the last one. */
+static size_t look(const struct thread *t, struct str name, enum how how, size_t *place)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < t->count; i++) {
+        if (is_called(t->at[i].id, name, how)) {
+            *place = i;
+            found++;
+        }
+    }
+    return found;
+}
+
+/* The place of the message. 0, -1. */
+static int resolve(const struct thread *t, struct str name, size_t *place, struct err *e)
+{
+    size_t found = 0;
+
+    for (int how = WHOLE; how <= SUFFIX && found == 0 && name.n > 0; how++)
+        found = look(t, name, (enum how)how, place);
+    if (found == 0)
+        return err_set(e, ERR_ABSENT, "no message '%.*s' in the session", SHOWN(name));
+    if (found > 1 && !str_eq(t->at[*place].id, name))
+        return err_set(e, ERR_FAILURE, "message '%.*s' is ambiguous: %zu are called so",
+                       SHOWN(name), found);
+    return 0;
+}
+
+/* How many lines are copied. 0, -1. */
+static int measure(const struct thread *t, struct str at, size_t *count, struct err *e)
+{
+    size_t last = t->count - 1;
+
+    if (at.p && resolve(t, at, &last, e) < 0)
+        return -1;
+    while (last + 1 < t->count && t->at[last + 1].role == ROLE_TOOL)
+        last++;
+    *count = last + 1;
+    return 0;
+}
+
+/* ---- copying ---- */
+
+/* Ids of the same millisecond, told apart within the copy. */
+static void set_id(struct draft *d, struct keymap *drawn, char **owned)
+{
+    struct buf id = BUF_INIT(BUF_SMALL);
+
+    do {
+        buf_clear(&id);
+        id_add_message(&id, clock_now() / 1000);
+    } while (keymap_find(drawn, buf_str(&id)));
+    draft_set_text(d, FIELD_ID, buf_str(&id));
+    *owned = buf_detach(&id);
+    keymap_set(drawn, str_of(*owned), 1);
+}
+
+static int copy_line(struct draft *d, const struct message *m, struct str fresh, struct err *e)
+{
+    struct err why = ERR_INIT;
+
+    if (draft_from_json(d, m->line, &why) < 0) {
+        err_set(e, ERR_FAILURE, "cannot copy message '%.*s': %s", SHOWN(m->id), err_text(&why));
+        err_release(&why);
+        return -1;
+    }
+    draft_set_text(d, FIELD_SESSION_ID, fresh);
+    draft_set_text(d, FIELD_FORKED_FROM, m->id);
+    buf_clear(&d->field[FIELD_TIMESTAMP]);
+    buf_clear(&d->field[FIELD_REPLACES]);
+    return 0;
+}
+
+/* An answer names the copy of its prompt, or none when that is not copied. */
+static void map_reply(struct draft *d, const struct message *m, const struct keymap *places,
+                      char *const *ids)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str named = message_text(m, FIELD_REPLY_TO, &scratch);
+    const size_t *place = named.p ? keymap_find(places, named) : NULL;
+
+    buf_clear(&d->field[FIELD_REPLY_TO]);
+    if (place)
+        draft_set_text(d, FIELD_REPLY_TO, str_of(ids[*place]));
+    buf_release(&scratch);
+}
+
+static int copy(struct history *h, const struct thread *t, size_t count, struct str fresh,
+                struct err *e)
+{
+    struct draft *drafts = mem_zalloc(count * sizeof(*drafts));
+    char **ids = mem_zalloc(count * sizeof(*ids));
+    struct keymap places = {0}; /* old id -> its place */
+    struct keymap drawn = {0};
+    int result = 0;
+
+    for (size_t i = 0; i < count; i++)
+        draft_init(&drafts[i]);
+    for (size_t i = 0; i < count && result == 0; i++) {
+        result = copy_line(&drafts[i], &t->at[i], fresh, e);
+        set_id(&drafts[i], &drawn, &ids[i]);
+        keymap_set(&places, t->at[i].id, i);
+    }
+    for (size_t i = 0; i < count && result == 0; i++)
+        map_reply(&drafts[i], &t->at[i], &places, ids);
+    if (result == 0)
+        result = store_append(h, drafts, count, e);
+
+    for (size_t i = 0; i < count; i++) {
+        draft_release(&drafts[i]);
+        free(ids[i]);
+    }
+    free(drafts);
+    free(ids);
+    keymap_release(&places);
+    keymap_release(&drawn);
+    return result;
+}
+
+int fork_session(struct history *h, struct str session, struct str at, struct str fresh,
+                 size_t *count, uint64_t *bad_lines, struct err *e)
+{
+    struct thread t;
+    int result = -1;
+
+    if (thread_load(&t, h->path, session, false, e) < 0)
+        return -1;
+    *bad_lines = t.bad_lines;
+    if (t.count == 0)
+        err_set(e, ERR_ABSENT, "session '%.*s' has no messages", SHOWN(session));
+    else if (measure(&t, at, count, e) == 0)
+        result = copy(h, &t, *count, fresh, e);
+    thread_release(&t);
+    return result;
+}

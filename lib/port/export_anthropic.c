@@ -1,0 +1,34 @@
+#include "port/export_anthropic.h"
+
+#include "base/json_tree.h"
+#include "llm/context.h"
+#include "llm/provider_anthropic_messages.h"
+
+static void session(struct export *x, const struct export_session *s)
+{
+    struct json_tree *t = json_tree_object(), *messages, *tools;
+    struct context c;
+
+    context_init(&c);
+    for (size_t i = 0; i < s->count; i++)
+        context_add(&c, &s->at[i]);
+    context_settle(&c);
+    anthropic_conversation(&c, "anthropic", &messages, &tools);
+    if (c.system)
+        json_tree_set_text(t, "system", (struct str){c.system, c.system_len});
+    json_tree_set(t, "messages", messages);
+    if (tools)
+        json_tree_set(t, "tools", tools);
+    json_tree_print(t, false, &x->out);
+    buf_add_byte(&x->out, '\n');
+    json_tree_free(t);
+    context_release(&c);
+}
+
+const struct export_format export_anthropic = {
+    .name = "anthropic",
+    .suffix = "anthropic.jsonl",
+    .json = true,
+    .grows = true,
+    .session = session,
+};

@@ -1,0 +1,29 @@
+#include "port/export_openai.h"
+
+#include "base/json_tree.h"
+#include "llm/context.h"
+#include "llm/provider_openai_messages.h"
+
+static void session(struct export *x, const struct export_session *s)
+{
+    struct json_tree *t = json_tree_object();
+    struct context c;
+
+    context_init(&c);
+    for (size_t i = 0; i < s->count; i++)
+        context_add(&c, &s->at[i]);
+    context_settle(&c);
+    json_tree_set(t, "messages", openai_messages(&c, "openai"));
+    json_tree_print(t, false, &x->out);
+    buf_add_byte(&x->out, '\n');
+    json_tree_free(t);
+    context_release(&c);
+}
+
+const struct export_format export_openai = {
+    .name = "openai",
+    .suffix = "openai.jsonl",
+    .json = true,
+    .grows = true,
+    .session = session,
+};

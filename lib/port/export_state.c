@@ -1,0 +1,291 @@
+#include "port/export_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#define FORMAT 1
+
+/* ---- what is remembered ---- */
+
+static struct export_state_session *session_of(struct export_state *s, struct str id)
+{
+    const size_t *place = keymap_find(&s->places, id);
+    struct export_state_session *new;
+
+    if (place)
+        return &s->sessions[*place];
+    s->sessions =
+        mem_grow(s->sessions, &s->sessions_cap, s->sessions_count + 1, sizeof *s->sessions);
+    new = &s->sessions[s->sessions_count];
+    *new = (struct export_state_session){.name = mem_copy(id.p, id.n), .after = -1};
+    new->id = (struct str){new->name, id.n};
+    keymap_set(&s->places, new->id, s->sessions_count++);
+    return new;
+}
+
+static void set_last(struct export_state_session *session, struct str id)
+{
+    free(session->last);
+    session->last = mem_copy(id.p, id.n);
+    session->last_n = id.n;
+}
+
+/* ---- the file ---- */
+
+static void add_members(const struct export_state *s, struct buf *out)
+{
+    json_add_member_int(out, "format", FORMAT);
+    if (s->offset == 0)
+        return;
+    json_add_member_int(out, "offset", s->offset);
+    json_add_member_int(out, "line", s->line);
+    json_add_member_int(out, "length", (int64_t)s->length);
+    json_add_member(out, "id", buf_str(&s->id));
+    json_add_key(out, "sessions");
+    buf_add_byte(out, '{');
+    for (size_t i = 0; i < s->sessions_count; i++) {
+        const struct export_state_session *session = &s->sessions[i];
+
+        if (i > 0)
+            buf_add_byte(out, ',');
+        json_add_string(out, session->id);
+        buf_add_byte(out, ':');
+        json_add_string(out, (struct str){session->last, session->last_n});
+    }
+    buf_add_byte(out, '}');
+}
+
+/* The new file is locked before it has the name, so that no other run comes between. */
+static int replace(struct export_state *s, struct str text, struct err *e)
+{
+    struct io_replace r;
+    int fd;
+
+    if (io_replace_begin(&r, s->path, e) < 0)
+        return -1;
+    fd = fcntl(r.fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || io_write_all(r.fd, text.p, text.n) < 0) {
+        err_sys(e, errno, "cannot write '%s'", s->path);
+        io_replace_drop(&r);
+    } else if (io_replace_end(&r, e) == 0) {
+        append_close(&s->file);
+        s->file.fd = fd;
+        return 0;
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static bool read_off(struct str object, const char *key, off_t *out)
+{
+    int64_t n;
+
+    if (!json_int(json_get(object, key), &n) || n < 0)
+        return false;
+    *out = (off_t)n;
+    return true;
+}
+
+static void read_sessions(struct export_state *s, struct str sessions)
+{
+    struct buf id = BUF_INIT(BUF_LINE), last = BUF_INIT(BUF_LINE);
+
+    for (struct json_iter it = json_iter(sessions); it.object && json_next(&it);) {
+        struct str key = {it.key.p - 1, it.key.n + 2}; /* with its quotes: a string */
+
+        set_last(session_of(s, json_text(key, &id)), json_text(it.value, &last));
+    }
+    buf_release(&id);
+    buf_release(&last);
+}
+
+static bool read_members(struct export_state *s, struct str text)
+{
+    struct str object, growing;
+    int64_t n, device, inode;
+    off_t length;
+
+    if (!json_check(text, &object, NULL) || json_type(object) != JSON_OBJECT ||
+        !json_int(json_get(object, "format"), &n) || n != FORMAT)
+        return false;
+    if (read_off(object, "offset", &s->offset)) {
+        if (!read_off(object, "line", &s->line) || !read_off(object, "length", &length) ||
+            !json_decode(json_get(object, "id"), &s->id) || s->line + length > s->offset)
+            return false;
+        s->length = (size_t)length;
+        read_sessions(s, json_get(object, "sessions"));
+    }
+    growing = json_get(object, "growing");
+    s->growing = json_type(growing) == JSON_OBJECT;
+    if (!s->growing)
+        return true;
+    if (!json_int(json_get(growing, "device"), &device) ||
+        !json_int(json_get(growing, "inode"), &inode) ||
+        !read_off(growing, "length", &s->grown_from))
+        return false;
+    s->device = (dev_t)device;
+    s->inode = (ino_t)inode;
+    return true;
+}
+
+int export_state_open(struct export_state *s, const char *path, struct append_wait *wait,
+                      struct err *e)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    int result = 0;
+
+    *s = (struct export_state){.path = path, .id = BUF_INIT(BUF_LINE), .saved = BUF_INIT(SIZE_MAX)};
+    if (append_open(&s->file, path, wait, e) < 0)
+        return -1;
+    if (io_read_all(s->file.fd, &text) < 0)
+        result = err_sys(e, errno, "cannot read '%s'", path);
+    else if (str_trim(buf_str(&text)).n > 0 && !read_members(s, buf_str(&text)))
+        result = err_set(e, ERR_FAILURE, "cannot use '%s': it is no state of an export", path);
+    add_members(s, &s->saved);
+    buf_release(&text);
+    if (result < 0)
+        export_state_close(s);
+    return result;
+}
+
+int export_state_begin(struct export_state *s, const struct stat *file, struct err *e)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    int result;
+
+    buf_add_byte(&text, '{');
+    buf_add_str(&text, buf_str(&s->saved));
+    json_add_key(&text, "growing");
+    buf_add_byte(&text, '{');
+    json_add_member_int(&text, "device", (int64_t)file->st_dev);
+    json_add_member_int(&text, "inode", (int64_t)file->st_ino);
+    json_add_member_int(&text, "length", file->st_size);
+    buf_add_c(&text, "}}\n");
+    result = replace(s, buf_str(&text), e);
+    buf_release(&text);
+    return result;
+}
+
+int export_state_save(struct export_state *s, struct err *e)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    int result;
+
+    buf_add_byte(&text, '{');
+    add_members(s, &text);
+    buf_add_c(&text, "}\n");
+    result = replace(s, buf_str(&text), e);
+    buf_release(&text);
+    return result;
+}
+
+void export_state_close(struct export_state *s)
+{
+    for (size_t i = 0; i < s->sessions_count; i++) {
+        free(s->sessions[i].name);
+        free(s->sessions[i].last);
+    }
+    free(s->sessions);
+    keymap_release(&s->places);
+    buf_release(&s->id);
+    buf_release(&s->saved);
+    append_close(&s->file);
+}
+
+/* ---- the history ---- */
+
+/* Does the last exported line still stand where it was? */
+static int stands(const struct export_state *s, const struct scan *history, struct err *e)
+{
+    struct message m = MESSAGE_INIT;
+    struct buf line = BUF_INIT(BUF_LINE + 1);
+    size_t n = s->length + 1; /* with its newline */
+    int result = 0;
+
+    if (s->line + (off_t)n <= history->size) {
+        result = scan_again(history, s->line, n, &line, e);
+        if (result == 0)
+            result = line.data[n - 1] == '\n' &&
+                     message_parse(&m, (struct str){line.data, s->length}) &&
+                     str_eq(m.id, buf_str(&s->id));
+    }
+    message_release(&m);
+    buf_release(&line);
+    return result;
+}
+
+/* Finds each session's last exported line. */
+static int find_last(struct export_state *s, struct scan *history, struct err *e)
+{
+    struct message m = MESSAGE_INIT;
+    struct line l;
+    int result;
+
+    while ((result = scan_message(history, &m, &l, e)) > 0) {
+        const size_t *place = keymap_find(&s->places, m.session_id);
+        struct export_state_session *session = place ? &s->sessions[*place] : NULL;
+
+        if (session && session->after < 0 &&
+            str_eq(m.id, (struct str){session->last, session->last_n}))
+            session->after = l.at;
+    }
+    message_release(&m);
+    return result;
+}
+
+int export_state_find(struct export_state *s, struct scan *history, bool from_there, struct err *e)
+{
+    int there;
+
+    if (s->offset == 0)
+        return 0;
+    there = stands(s, history, e);
+    if (there < 0)
+        return -1;
+    if (there) {
+        if (from_there)
+            scan_from(history, s->offset);
+        return 0;
+    }
+    s->rewritten = true;
+    s->offset = 0;
+    if (find_last(s, history, e) < 0)
+        return -1;
+    scan_from(history, 0);
+    return 0;
+}
+
+bool export_state_is_new(const struct export_state *s, const struct message *m, off_t at)
+{
+    const size_t *place;
+
+    if (!s->rewritten)
+        return at >= s->offset;
+    place = keymap_find(&s->places, m->session_id);
+    return !place || at > s->sessions[*place].after;
+}
+
+void export_state_pass(struct export_state *s, const struct message *m, const struct line *l)
+{
+    off_t end = l->at + (off_t)l->text.n + 1;
+
+    if (export_state_is_new(s, m, l->at))
+        set_last(session_of(s, m->session_id), m->id);
+    if (end <= s->offset)
+        return;
+    s->offset = end;
+    s->line = l->at;
+    s->length = l->text.n;
+    buf_clear(&s->id);
+    buf_add_str(&s->id, m->id);
+    s->moved = true;
+}

@@ -1,0 +1,197 @@
+#include "port/import_claude_code.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/path.h"
+
+#define FORMAT "claude-code"
+
+enum key {
+    KEY_TYPE,
+    KEY_UUID,
+    KEY_SESSION,
+    KEY_SIDECHAIN,
+    KEY_AGENT,
+    KEY_META,
+    KEY_COMPACT,
+    KEY_API_ERROR,
+    KEY_TIME,
+    KEY_MESSAGE,
+    KEY_COUNT
+};
+static const char *const keys[KEY_COUNT] = {
+    "type",      "uuid",    "sessionId",        "isSidechain",
+    "agentId",   "isMeta",  "isCompactSummary", "isApiErrorMessage",
+    "timestamp", "message",
+};
+
+struct reader {
+    struct source *source;
+    struct import_sink *sink;
+    struct import_message answer; /* whose records are being joined, when message_id is not empty */
+    struct buf message_id;
+    struct import_message other;
+    struct buf uuid;
+};
+
+static int flush(struct reader *r, struct err *e)
+{
+    int result = 0;
+
+    if (r->answer.origin.len > 0)
+        result = import_give(r->sink, &r->answer, e);
+    import_message_clear(&r->answer, ROLE_ASSISTANT);
+    buf_clear(&r->message_id);
+    return result;
+}
+
+/* The session that a record belongs to; a record without one belongs to that of its file's name. */
+static void set_session(struct import_message *m, const struct reader *r, const struct str *value)
+{
+    struct buf id = BUF_INIT(BUF_SMALL), agent = BUF_INIT(BUF_SMALL);
+    struct str name = str_of(path_base(r->source->name));
+
+    if (str_ends(name, STR(".jsonl")))
+        name.n -= strlen(".jsonl");
+    if (!json_decode(value[KEY_SESSION], &id) || id.len == 0)
+        buf_add_str(&id, name);
+    if (json_is_true(value[KEY_SIDECHAIN])) {
+        struct str text = json_text(value[KEY_AGENT], &agent);
+
+        buf_add_byte(&id, ':');
+        buf_add_str(&id, text.n > 0 ? text : STR("sidechain"));
+    }
+    import_set_session(m, FORMAT, buf_str(&id));
+    buf_release(&id);
+    buf_release(&agent);
+}
+
+static void set_usage(struct import_message *m, struct str usage)
+{
+    static const char *const names[] = {"input_tokens", "cache_creation_input_tokens",
+                                        "cache_read_input_tokens"};
+    int64_t n, input = 0;
+    bool some = false;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (json_int(json_get(usage, names[i]), &n) && n >= 0 && n < INT64_MAX / 4) {
+            input += n;
+            some = true;
+        }
+    }
+    if (some)
+        m->input_tokens = input;
+    if (json_int(json_get(usage, "output_tokens"), &n) && n >= 0)
+        m->output_tokens = n;
+}
+
+static int take_answer(struct reader *r, const struct str *value, struct err *e)
+{
+    struct str message = value[KEY_MESSAGE];
+    struct buf scratch = BUF_INIT(BUF_SMALL);
+    struct import_message *m = &r->answer;
+    struct str id = json_text(json_get(message, "id"), &scratch), uuid = buf_str(&r->uuid);
+    int result = 0;
+
+    set_session(&r->other, r, value);
+    /* Some of its records may be there from a time when the others had not been written. */
+    if (r->sink->known(r->sink->arg, buf_str(&r->other.session), uuid))
+        goto out;
+    if (m->origin.len > 0 && id.n > 0 && str_eq(id, buf_str(&r->message_id)) &&
+        str_eq(buf_str(&m->session), buf_str(&r->other.session))) {
+        import_add_part(m, uuid);
+    } else {
+        if (flush(r, e) < 0) {
+            result = -1;
+            goto out;
+        }
+        buf_add_str(&r->message_id, id);
+        buf_add_str(&m->session, buf_str(&r->other.session));
+        import_set_part(m, uuid);
+        import_set_time(m, value[KEY_TIME]);
+        buf_add_c(&m->provider, "anthropic");
+        import_set_text(&m->model, json_get(message, "model"));
+    }
+    import_add_content(m, json_get(message, "content"));
+    set_usage(m, json_get(message, "usage"));
+    import_set_finish(m, json_get(message, "stop_reason"));
+    /* What the program itself put there in place of an answer. */
+    if (str_eq_c(buf_str(&m->model), "<synthetic>")) {
+        buf_clear(&m->model);
+        m->input_tokens = m->output_tokens = -1;
+    }
+    if (json_is_true(value[KEY_API_ERROR])) {
+        buf_clear(&m->finish);
+        buf_add_c(&m->finish, "error");
+    }
+out:
+    buf_release(&scratch);
+    return result;
+}
+
+static int take_user(struct reader *r, const struct str *value, struct err *e)
+{
+    struct import_message *m = &r->other;
+
+    if (flush(r, e) < 0)
+        return -1;
+    import_message_clear(m, json_is_true(value[KEY_COMPACT]) ? ROLE_SYSTEM : ROLE_USER);
+    set_session(m, r, value);
+    import_set_part(m, buf_str(&r->uuid));
+    import_set_time(m, value[KEY_TIME]);
+    return import_give_content(r->sink, m, json_get(value[KEY_MESSAGE], "content"), e);
+}
+
+static int take(void *arg, struct str record, struct err *e)
+{
+    struct reader *r = arg;
+    struct buf scratch = BUF_INIT(BUF_SMALL);
+    struct str value[KEY_COUNT], type;
+    const char *wrong = NULL;
+    bool answer, user;
+    int result = 0;
+
+    json_pick(record, keys, value, KEY_COUNT);
+    type = json_text(value[KEY_TYPE], &scratch);
+    answer = str_eq_c(type, "assistant");
+    user = str_eq_c(type, "user");
+    buf_clear(&r->uuid);
+    if (type.n == 0)
+        wrong = "no 'type'";
+    else if ((answer || user) && (!json_decode(value[KEY_UUID], &r->uuid) || r->uuid.len == 0))
+        wrong = "no 'uuid'";
+    else if ((answer || user) && json_type(value[KEY_MESSAGE]) != JSON_OBJECT)
+        wrong = "no 'message'";
+    if (wrong)
+        r->sink->bad(r->sink->arg, r->source->number, wrong);
+    else if (json_is_true(value[KEY_META]) ||
+             (json_is_true(value[KEY_SIDECHAIN]) && !r->sink->subagents))
+        result = 0;
+    else if (answer)
+        result = take_answer(r, value, e);
+    else if (user)
+        result = take_user(r, value, e);
+    buf_release(&scratch);
+    return result;
+}
+
+int import_claude_code(struct source *s, struct import_sink *sink, struct err *e)
+{
+    struct reader r = {.source = s, .sink = sink};
+    int got;
+
+    import_message_init(&r.answer);
+    import_message_init(&r.other);
+    buf_init(&r.message_id, BUF_SMALL);
+    buf_init(&r.uuid, BUF_SMALL);
+    import_message_clear(&r.answer, ROLE_ASSISTANT);
+    got = import_each_object(s, sink, take, &r, e);
+    if (got == 0)
+        got = flush(&r, e);
+    import_message_release(&r.answer);
+    import_message_release(&r.other);
+    buf_release(&r.message_id);
+    buf_release(&r.uuid);
+    return got;
+}

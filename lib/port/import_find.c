@@ -1,0 +1,147 @@
+#include "port/import_find.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/path.h"
+
+/* Directories within directories. */
+#define DEPTH_MAX 32
+/* In so much of the end of a file its last time is looked for. */
+#define TAIL ((off_t)64 << 10)
+
+/* The last member `timestamp` that is a time. */
+static bool last_time(struct str text, int64_t *us)
+{
+    static const struct str key = {"\"timestamp\":", sizeof "\"timestamp\":" - 1};
+    const char *at;
+    bool found = false;
+
+    while ((at = str_find(text, key))) {
+        struct str value;
+
+        text.n -= (size_t)(at - text.p) + key.n;
+        text.p = at + key.n;
+        value = str_trim((struct str){text.p, text.n < 64 ? text.n : 64});
+        (void)str_cut(&value, '"');
+        found = clock_parse_iso(str_cut(&value, '"'), us) || found;
+    }
+    return found;
+}
+
+static int64_t time_of(const char *path, const struct stat *st)
+{
+    int64_t last = (int64_t)st->st_mtim.tv_sec * CLOCK_SECOND + st->st_mtim.tv_nsec / 1000;
+    struct buf tail = BUF_INIT((size_t)TAIL);
+    size_t size = (size_t)(st->st_size < TAIL ? st->st_size : TAIL);
+    int fd = S_ISREG(st->st_mode) && str_ends(str_of(path), STR(".jsonl"))
+                 ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+                 : -1;
+
+    if (fd >= 0) {
+        ssize_t got = io_pread_full(fd, buf_room(&tail, size), size, st->st_size - (off_t)size);
+
+        buf_grew(&tail, got > 0 ? (size_t)got : 0);
+        last_time(buf_str(&tail), &last);
+        close(fd);
+    }
+    buf_release(&tail);
+    return last;
+}
+
+static void add_file(struct import_files *f, const char *path, bool named, const struct stat *st)
+{
+    f->at = mem_grow(f->at, &f->cap, f->count + 1, sizeof *f->at);
+    f->at[f->count++] =
+        (struct import_file){mem_copy(path, strlen(path)), named, st ? time_of(path, st) : 0};
+}
+
+static bool is_wanted(const char *name)
+{
+    static const char *const endings[] = {".jsonl", ".json", ".yaml", ".yml", ".db"};
+
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (str_ends(str_of(name), str_of(endings[i])))
+            return true;
+    return false;
+}
+
+static int walk(struct import_files *f, const char *path, int depth, struct err *e)
+{
+    DIR *dir = depth < DEPTH_MAX ? opendir(path) : NULL;
+    struct dirent *entry;
+    int result = 0;
+
+    if (depth >= DEPTH_MAX)
+        return err_set(e, ERR_FAILURE, "cannot read '%s': too many directories", path);
+    if (!dir)
+        return err_sys(e, errno, "cannot read '%s'", path);
+    while (result == 0 && (errno = 0, entry = readdir(dir))) {
+        struct stat st;
+        char *name;
+
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        name = path_join(path, entry->d_name);
+        /* One that is gone by now is no failure. */
+        if (lstat(name, &st) == 0) {
+            if (S_ISDIR(st.st_mode))
+                result = walk(f, name, depth + 1, e);
+            else if (S_ISREG(st.st_mode) && is_wanted(entry->d_name))
+                add_file(f, name, false, &st);
+        }
+        free(name);
+    }
+    if (result == 0 && errno != 0)
+        result = err_sys(e, errno, "cannot read '%s'", path);
+    closedir(dir);
+    return result;
+}
+
+int import_files_add(struct import_files *f, const char *path, struct err *e)
+{
+    struct stat st;
+
+    if (strcmp(path, "-") == 0) {
+        add_file(f, path, true, NULL);
+        return 0;
+    }
+    if (stat(path, &st) < 0)
+        return err_sys(e, errno, "cannot read '%s'", path);
+    if (S_ISDIR(st.st_mode))
+        return walk(f, path, 0, e);
+    add_file(f, path, true, &st);
+    return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct import_file *x = a, *y = b;
+
+    if (x->last != y->last)
+        return x->last < y->last ? -1 : 1;
+    return strcmp(x->path, y->path);
+}
+
+void import_files_sort(struct import_files *f)
+{
+    if (f->count > 1)
+        qsort(f->at, f->count, sizeof *f->at, compare);
+}
+
+void import_files_release(struct import_files *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        free(f->at[i].path);
+    free(f->at);
+    *f = (struct import_files){0};
+}

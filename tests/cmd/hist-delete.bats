@@ -1,0 +1,590 @@
+#!/usr/bin/env bats
+#
+# hist-delete: erases sessions; and the rewriting of a history, with what may go wrong in it.
+
+# shellcheck disable=SC2030,SC2031
+
+load ../helper
+
+setup() {
+    sandbox
+    use_history
+}
+
+teardown() {
+    if mountpoint -q "$WORK/small"; then umount "$WORK/small"; fi
+    sandbox_end
+}
+
+need_strace() {
+    command -v strace >/dev/null || skip 'no strace'
+    strace -qq -o /dev/null true 2>/dev/null || skip 'no ptrace here'
+}
+
+# three: the sessions old, middle and new, two lines each, by turns.
+three() {
+    local n
+    for n in 1 2; do
+        hist_line old user "old $n" "2024-01-0${n}T00:00:00.000000+00:00"
+        hist_line middle user "middle $n apple" "2024-02-0${n}T00:00:00.000000+00:00"
+        hist_line new user "new $n" "$(date -u +%Y-%m-%dT%H:%M:%S.000000+00:00)"
+    done >"$HISTORY"
+    cp "$HISTORY" before
+}
+
+# left SESSION...: exactly the lines of these sessions are in the history, as they were.
+left() {
+    local names
+    names=$(printf '%s\n' "$@")
+    jq -c --arg names "$names" 'select(.session_id as $id | $names / "\n" | index($id))' before >wanted
+    same history wanted "$HISTORY"
+}
+
+# alone: nothing but the history and what the test has made is there.
+alone() {
+    [[ -z $(find . -name '*.tmp') ]] || fail "left behind: $(ls -A)"
+}
+
+# went SESSION...: that is what was printed.
+went() {
+    cut -f 1 "$OUT" >names
+    is went names "$@"
+}
+
+# gone REGEX FILE...: none of them has it any more.
+gone() {
+    local regex=$1
+    shift
+    if grep -rq -e "$regex" "$@"; then fail "still there: $regex"; fi
+}
+
+# ---- what goes
+
+@test "hist-delete: named sessions go, all of their lines, and are printed" {
+    three
+    run_expect 0 hist-delete -f old new
+    stderr_empty
+    went new old
+    stdout_line 2 $'old\t2024-01-02T00:00:00.000000+00:00\t2\told 1'
+    left middle
+    gone 'old\|new' "$HISTORY"
+    alone
+    run_expect 0 hist-delete --force --json mid
+    stdout_json '.session_id, .message_count' middle 2
+    [[ -e $HISTORY && ! -s $HISTORY ]]
+    run_expect 0 hist-append -s s hello
+    run_expect 0 hist-sessions
+    lines_are 1
+}
+
+@test "hist-delete: by age" {
+    three
+    run_expect 0 hist-delete -n --older-than 30d
+    went middle old
+    same history before "$HISTORY"
+    run_expect 0 hist-delete -f --older-than 2024-02-01
+    went old
+    left middle new
+    run_expect 0 hist-delete -f --older-than 2024-02-02T00:00:00Z
+    stdout_empty
+    run_expect 0 hist-delete -f --older-than 1h
+    went middle
+    # What is no time is not old.
+    hist_line odd user x >line
+    sed 's/"timestamp":"[^"]*"/"timestamp":"long ago"/' line >>"$HISTORY"
+    run_expect 0 hist-delete -f --older-than 1d
+    stdout_empty
+    tail -n 1 "$HISTORY" | grep -q 'long ago'
+    local value
+    for value in 30 '' x -1d 2024-13-01 99999999999999999999d; do
+        run_expect 2 hist-delete -f --older-than "$value"
+        stderr_is "hist-delete: bad value '$value' for --older-than: a time such as 30d or 2024-06-27 is expected (see 'hist-delete --help')"
+    done
+}
+
+@test "hist-delete: all but the newest" {
+    three
+    run_expect 0 hist-delete -f --keep 3
+    stdout_empty
+    same history before "$HISTORY"
+    run_expect 0 hist-delete -f --keep 1
+    went middle old
+    left new
+    run_expect 0 hist-delete -f --keep 0
+    went new
+    [[ ! -s $HISTORY ]]
+    run_expect 2 hist-delete -f --keep all
+    stderr_has "bad value 'all' for --keep"
+}
+
+@test "hist-delete: by size, the oldest first" {
+    three
+    size=$(stat -c %s "$HISTORY")
+    run_expect 0 hist-delete -f --max-size "$size"
+    stdout_empty
+    run_expect 0 hist-delete -f --max-size $((size - 1))
+    went old
+    left middle new
+    run_expect 0 hist-delete -n --max-size 0
+    went new middle
+    echo bad >>"$HISTORY"
+    run_expect 0 hist-delete -f --max-size 1B
+    went new middle
+    stderr_is "hist-delete: skipped 1 bad line in '$HISTORY'" "hist-delete: '$HISTORY' keeps 4 bytes: nothing else may go"
+    local value
+    for value in '' x 1X -1 99999999999999999999 20000000T; do
+        run_expect 2 hist-delete -f --max-size "$value"
+        stderr_has "bad value '$value' for --max-size: a size such as 500k or 10M is expected"
+    done
+    three
+    for value in 1k 1kB 1KiB 1M 1g; do
+        run_expect 0 hist-delete -n --max-size "$value"
+    done
+}
+
+@test "hist-delete: by a text" {
+    three
+    run_expect 0 hist-delete -f --match 'APPLE'
+    went middle
+    left old new
+    run_expect 0 hist-delete -f --match 'no such text'
+    stdout_empty
+    run_expect 2 hist-delete -f --match ''
+}
+
+@test "hist-delete: what is given narrows" {
+    three
+    run_expect 0 hist-delete -n --older-than 30d --keep 2
+    went old
+    run_expect 0 hist-delete -n --older-than 30d --match apple
+    went middle
+    run_expect 0 hist-delete -n --keep 1 --max-size 1
+    went middle old
+    run_expect 0 hist-delete -n old new --older-than 30d
+    went old
+    printf '' | run_expect 0 hist-delete -n - --older-than 30d
+    stdout_empty
+    hist-sessions | tail -n 1 | run_expect 0 hist-delete -f -
+    went old
+}
+
+@test "hist-delete: nothing is meant, an absent session, a name of several" {
+    three
+    run_expect 2 hist-delete -f
+    stderr_is "hist-delete: no session is given (see 'hist-delete --help')"
+    run_expect 1 hist-delete -f nobody
+    stdout_empty
+    stderr_is "hist-delete: no session 'nobody'"
+    same history before "$HISTORY"
+    run_expect 1 hist-delete -f nobody old
+    went old
+    hist_line newer user x >>"$HISTORY"
+    cp "$HISTORY" before
+    run_expect 2 hist-delete -f ne
+    stderr_has "session 'ne' is ambiguous"
+    same history before "$HISTORY"
+}
+
+@test "hist-delete: asks on the terminal, and only y is yes" {
+    three
+    local answer
+    for answer in 'n\n' '\n' 'x\n' '\x04'; do
+        run_expect 0 on_tty --wait 'delete 1 session \(2 messages, 1 KiB\)\? \[y/N\] ' --type "$answer" hist-delete old
+        stdout_lacks $'old\t'
+        same history before "$HISTORY"
+    done
+    run_expect 130 on_tty --wait 'y/N' --type '\x03' hist-delete old
+    same history before "$HISTORY"
+    run_expect 0 on_tty --wait 'y/N' --type 'y\n' hist-delete --older-than 30d
+    stdout_has 'delete 2 sessions (4 messages, 1 KiB)? ' 'middle'
+    left new
+    alone
+}
+
+@test "hist-delete: without a terminal nothing happens, unless --force" {
+    three
+    run_expect 2 setsid -w hist-delete old
+    stdout_empty
+    stderr_is "hist-delete: there is no terminal to ask on: nothing is deleted without --force (see 'hist-delete --help')"
+    same history before "$HISTORY"
+    run_expect 0 setsid -w hist-delete --dry-run old
+    run_expect 0 setsid -w hist-delete --older-than 9999d
+    run_expect 0 setsid -w hist-delete --force old
+    left middle new
+}
+
+@test "hist-delete: the current session goes with its pointer, also one without messages" {
+    three
+    run_expect 0 hist-load -q old
+    run_expect 0 hist-delete -f middle
+    is pointer "$HISTORY.session" old
+    run_expect 0 hist-delete -f current
+    went old
+    [[ ! -e $HISTORY.session ]]
+    run_expect 0 hist-new
+    cp "$HISTORY" before
+    run_expect 0 hist-delete --force current
+    stdout_matches $'^sess_[^\t]*\t\t0\t$'
+    [[ ! -e $HISTORY.session ]]
+    same history before "$HISTORY"
+}
+
+@test "hist-delete: bad lines and what other programs know stay byte for byte" {
+    {
+        printf '\xef\xbb\xbf'
+        hist_line keep user one
+        printf 'bad \xff\0 line\r\n\n'
+        printf '{"x" : 1e5, "id":"a","session_id":"keep","timestamp":"t","role":"user","content":"\\u0067one"}\r\n'
+    } >wanted
+    { cat wanted; hist_line gone user two; printf '{"torn'; } >"$HISTORY"
+    printf '{"torn' >>wanted
+    run_expect 0 hist-delete -q -f gone
+    same history wanted "$HISTORY"
+    # The id written with escapes is the same session.
+    sed 's/"keep"/"k\\u0065ep"/' wanted >"$HISTORY"
+    run_expect 0 hist-delete -q -f keep
+    gone keep "$HISTORY"
+    run_expect 0 hist-check --repair -q
+}
+
+# ---- files
+
+@test "rewrite: mode and owner stay" {
+    three
+    chmod 640 "$HISTORY"
+    chown 1234:2345 "$HISTORY" 2>/dev/null || :
+    stat -c '%a %u %g' "$HISTORY" >rights
+    run_expect 0 hist-delete -f old
+    stat -c '%a %u %g' "$HISTORY" | cmp - rights
+}
+
+@test "rewrite: a history with several names is refused, a link too, and a file that may not be written" {
+    three
+    ln "$HISTORY" other.jsonl
+    run_expect 2 hist-delete -f old
+    stdout_empty
+    stderr_is "hist-delete: cannot rewrite '$HISTORY': it has other names (hard links), which would stay"
+    same history before "$HISTORY"
+    rm other.jsonl
+    ln -s "$HISTORY" link.jsonl
+    run_expect 2 hist-delete --history link.jsonl -f old
+    stderr_is "hist-delete: cannot open 'link.jsonl': is a symbolic link"
+    same history before "$HISTORY"
+    alone
+}
+
+@test "rewrite: what another program left that was killed goes, what one is writing stays" {
+    three
+    echo secret >"$HISTORY.77.0.tmp"
+    echo busy >"$HISTORY.78.0.tmp"
+    flock "$HISTORY.78.0.tmp" hist-delete -f old >"$OUT"
+    went old
+    [[ ! -e $HISTORY.77.0.tmp && -e $HISTORY.78.0.tmp ]]
+}
+
+@test "rewrite: nothing to do writes nothing" {
+    need_strace
+    three
+    traced -f -o trace -e trace=openat,rename,write hist-delete -f --older-than 9999d
+    if grep -q '\.tmp"' trace; then fail "$(cat trace)"; fi
+    same history before "$HISTORY"
+}
+
+# ---- faults
+
+@test "rewrite: a fault in any call of it leaves the history as it was, and nothing behind" {
+    need_strace
+    three
+    local fault
+    for fault in write:error=ENOSPC write:error=EDQUOT fsync:error=EIO:when=1 fsync:error=EIO:when=2 rename:error=EIO \
+        fchmod:error=EPERM:when=2 ftruncate:error=EIO flock:error=ENOLCK:when=1 flock:error=ENOLCK:when=3 \
+        openat:error=EMFILE:when=1 pread64:error=EIO; do
+        local only=()
+        # Those of the history, of its new file, and of the directory; not those of the loader and of stdout.
+        [[ $fault != @(write|pread64|openat)* ]] || only=(-P "$HISTORY" -P "$HISTORY.")
+        case $fault in
+        write:* | ftruncate:*) continue ;;
+        esac
+        ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 2 strace -qq -o trace "${only[@]}" \
+            -e "trace=${fault%%:*}" -e "inject=$fault" hist-delete -f old || fail "$fault: $(cat trace)"
+        grep -q INJECTED trace || fail "$fault was not met"
+        stdout_empty
+        same history before "$HISTORY"
+        alone
+    done
+    # Short of room at every size, the last byte included.
+    local size
+    for size in 0 1 100 $(($(stat -c %s "$HISTORY") * 2 / 3 - 1)); do
+        said=$(prlimit --fsize="$size" hist-delete -f old 2>&1) && fail "deleted with $size bytes"
+        [[ $said == "hist-delete: cannot rewrite '$HISTORY': File too large" ]] || fail "$size: $said"
+        same history before "$HISTORY"
+        alone
+    done
+}
+
+@test "rewrite: a full file system" {
+    three
+    local i
+    mkdir small
+    mount -t tmpfs -o size=96k tmpfs small 2>/dev/null || skip 'cannot mount here'
+    cp "$HISTORY" small/h.jsonl
+    for ((i = 0; i < 200; i++)); do hist_line more user "$(printf '%0100d' "$i")"; done >>small/h.jsonl
+    head -c 20000 /dev/zero >small/fill
+    cp small/h.jsonl full
+    run_expect 2 hist-delete --history small/h.jsonl -f old
+    cmp full small/h.jsonl
+    compgen -G 'small/*.tmp' && left=1
+    umount small
+    stderr_is "hist-delete: cannot rewrite 'small/h.jsonl': No space left on device"
+    [[ -z ${left-} ]]
+}
+
+@test "rewrite: a failed sync of the directory is told" {
+    need_strace
+    three
+    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 2 strace -qq -o trace -e trace=fsync -e inject=fsync:error=EIO:when=3 \
+        hist-delete -f old
+    stderr_is "hist-delete: '$HISTORY' is rewritten, but a power cut may undo it: Input/output error"
+    left middle new
+}
+
+@test "rewrite: synced before it is renamed, the directory after, whatever CHAT_FSYNC" {
+    need_strace
+    three
+    CHAT_FSYNC=0 traced -f -y -o trace -e trace=fsync,rename,write hist-delete -f old
+    grep -E 'history.jsonl|work>' trace | sed -nE 's/^[0-9]+ +(write|rename|fsync)\([0-9]*(<.*\.tmp>|<[^>]*work>)?.*/\1\2/p' |
+        sed -E 's/<.*tmp>/ new/; s/<.*work>/ directory/' | uniq >order
+    is order order 'write new' 'fsync new' rename 'fsync directory'
+}
+
+@test "rewrite: killed at any call, the history is the old one or the new one, and the next run goes through" {
+    need_strace
+    three
+    jq -c 'select(.session_id != "old")' before >after
+    local call n i
+    for call in flock openat write fsync rename fchmod; do
+        cp before "$HISTORY"
+        traced -f -o trace -e "trace=$call" hist-delete -f old >"$OUT"
+        n=$(grep -cE "^[0-9]+ +$call\(" trace)
+        [[ $n -gt 0 ]] || fail "no $call"
+        for ((i = 1; i <= n; i++)); do
+            cp before "$HISTORY"
+            ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 137 strace -f -qq -o trace -e "trace=$call" \
+                -e "inject=$call:signal=KILL:when=$i" hist-delete -f old || fail "$call $i"
+            cmp -s before "$HISTORY" || cmp -s after "$HISTORY" || fail "$call $i: neither the old nor the new one"
+            run_expect 0 hist-append -s old again
+            run_expect 0 hist-delete -f old
+            same "$call $i" after "$HISTORY"
+            alone
+        done
+    done
+}
+
+@test "rewrite: a signal ends it with the old history, and without the new file" {
+    three
+    local signal status holder
+    mkfifo go
+    for signal in INT TERM HUP QUIT; do
+        flock "$HISTORY" sh -c 'echo locked >locked; read -r _ <go' 3>&- 4>&- &
+        holder=$!
+        wait_for test -s locked
+        background hist-delete -f old
+        sleep 0.3
+        kill "-$signal" "$BG"
+        status=$((128 + $(kill -l "$signal")))
+        finish "$status"
+        echo >go
+        wait "$holder" || :
+        rm locked
+        same history before "$HISTORY"
+        alone
+    done
+}
+
+@test "rewrite: a signal while it copies" {
+    need_strace
+    three
+    # Comes with the sync of the copy, before the lock is taken again.
+    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 143 strace -qq -o trace -e trace=fsync -e inject=fsync:signal=TERM:when=1 hist-delete -f old
+    stdout_empty
+    same history before "$HISTORY"
+    alone
+}
+
+# ---- other programs at the same time
+
+@test "rewrite: 4 writers lose no line while sessions are deleted" {
+    hist_lines gone0 2000 >"$HISTORY"
+    local i pids=()
+    for i in 1 2 3 4; do
+        # shellcheck disable=SC2016
+        bash -c 'for ((n = 1; n <= 100; n++)); do hist-append -s "w$1" "$n" || exit 1
+            ((n % 10)) || hist-append -s "gone$n-$1" x || exit 1; done' - "$i" >"ids$i" 2>>errors 3>&- 4>&- &
+        pids+=($!)
+    done
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+        hist-delete -q -f --match 'message 7' >>deleted 2>>errors
+        hist-sessions -n all | grep -o '^gone[^	]*' | hist-delete -q -f - >>deleted 2>>errors || :
+        hist_lines "gone$i" 50 | hist-append --json >ids0
+    done
+    for i in "${pids[@]}"; do wait "$i"; done
+    [[ ! -s errors ]] || fail "$(cat errors)"
+    for i in 1 2 3 4; do
+        jq -r "select(.session_id == \"w$i\") | .content" "$HISTORY" | cmp - <(seq 100)
+    done
+    hist-sessions -n all | grep -o '^gone[^	]*' | hist-delete -q -f - >>deleted
+    jq -e '.session_id | startswith("w")' "$HISTORY" >"$OUT"
+    lines_are 400
+    alone
+}
+
+@test "rewrite: a reader sees the old history or the new one" {
+    hist_lines a 3000 >"$HISTORY"
+    hist_lines b 3000 >>"$HISTORY"
+    cp "$HISTORY" both
+    # shellcheck disable=SC2016
+    background bash -c 'for ((i = 0; i < 60; i++)); do hist-sessions | cut -f 1,3 | tr "\t\n" "= "; echo; done'
+    local i
+    for ((i = 0; i < 12; i++)); do
+        hist-delete -q -f a >"$TMPDIR/deleted"
+        cp both new
+        mv new "$HISTORY"
+    done
+    finish 0
+    stderr_empty
+    sort -u "$OUT" >seen
+    grep -v '^b=3000 a=3000 $' seen | grep -v '^b=3000 $' >between || :
+    [[ ! -s between ]] || fail "something in between: $(cat between)"
+    grep -qx 'b=3000 ' seen || skip 'never at the right time'
+}
+
+@test "rewrite: one that reads goes on in the old history" {
+    hist_lines a 20000 >"$HISTORY"
+    hist_lines b 1 >>"$HISTORY"
+    mkfifo pipe
+    hist-show --json a >pipe 2>"$TMPDIR/errors" &
+    local reader=$!
+    exec 5<pipe
+    head -n 1 <&5 >/dev/null
+    run_expect 0 hist-delete -f a
+    cat <&5 | tail -n 1 | jq -e '.content == "message 20000"' >"$OUT"
+    exec 5<&-
+    wait "$reader"
+}
+
+@test "rewrite: one that was used since it was chosen stays, unless it was named" {
+    three
+    # It waits for the lock with its choice made; what comes meanwhile is stored by the holder of the lock.
+    local how
+    for how in '--older-than 30d' old; do
+        cp before "$HISTORY"
+        hist_line old user meanwhile >line
+        flock "$HISTORY" sh -c 'echo locked >locked; sleep 0.6; cat line >>history.jsonl' 3>&- 4>&- &
+        BACKGROUND+=($!)
+        wait_for test -s locked
+        # shellcheck disable=SC2086
+        run_expect 0 hist-delete -f $how
+        rm locked
+        if [[ $how == old ]]; then
+            went old
+            left middle new
+        else
+            went middle
+            stderr_is 'hist-delete: 1 session stays: used since it was chosen'
+            jq -r 'select(.session_id == "old") | .content' "$HISTORY" >got
+            is old got 'old 1' 'old 2' meanwhile
+        fi
+    done
+}
+
+@test "rewrite: a file that is put in its place meanwhile is the one that counts" {
+    three
+    flock "$HISTORY" sh -c 'echo locked >locked; sleep 0.5; tac before >new; mv new history.jsonl' 3>&- 4>&- &
+    BACKGROUND+=($!)
+    wait_for test -s locked
+    run_expect 0 hist-delete -f old
+    tac before | jq -c 'select(.session_id != "old")' >wanted
+    same history wanted "$HISTORY"
+    alone
+}
+
+# ---- trust
+
+@test "rewrite: a history in a repository stays one's own, and the register forgets how it began" {
+    unset CHAT_HISTORY
+    use_echo
+    make_repo
+    HISTORY=$WORK/.aicoder/history.jsonl
+    register=$HOME/.local/state/chathist/histories
+    chat -q -s first one >"$OUT"
+    chat -q two >"$OUT"
+    current=$(cat .aicoder/session)
+    id=$(head -n 1 "$HISTORY" | jq -r .id)
+    grep -q "$id" "$register"
+    run_expect 0 hist-delete -f first
+    gone "$id" .aicoder "$register"
+    run_expect 0 chat three
+    stderr_empty
+    stdout_has '[3 messages]'
+    # Emptied, too, and begun again.
+    run_expect 0 hist-delete -f --keep 0
+    went "$current"
+    [[ ! -s $HISTORY && ! -e .aicoder/session ]]
+    run_expect 0 chat four
+    stderr_empty
+    run_expect 0 chat five
+    stderr_empty
+    stdout_has '[3 messages]'
+}
+
+@test "rewrite: killed at any call, a history in a repository is still one's own" {
+    need_strace
+    unset CHAT_HISTORY
+    use_echo
+    make_repo
+    HISTORY=$WORK/.aicoder/history.jsonl
+    local call n i
+    for call in rename write fsync fdatasync; do
+        n=0
+        for ((i = 0; i <= n; i++)); do
+            hist-delete -q -f --keep 0 >/dev/null
+            chat -q -s first one >/dev/null
+            chat -q two >/dev/null
+            if ((i == 0)); then
+                traced -f -o trace -e "trace=$call" hist-delete -q -f first >/dev/null
+                n=$(grep -cE "^[0-9]+ +$call\(" trace)
+                [[ $n -gt 0 ]] || fail "no $call"
+                hist-append -q -s first again >/dev/null
+                continue
+            fi
+            ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 137 strace -f -qq -o trace -e "trace=$call" \
+                -e "inject=$call:signal=KILL:when=$i" hist-delete -q -f first || fail "$call $i"
+            run_expect 0 chat again || fail "$call $i"
+            stderr_empty || fail "$call $i"
+            stdout_has '[3 messages]' || fail "$call $i"
+        done
+    done
+}
+
+@test "rewrite: without a register that can be written a history that would become a stranger's is not rewritten" {
+    unset CHAT_HISTORY
+    use_echo
+    make_repo
+    HISTORY=$WORK/.aicoder/history.jsonl
+    chat -q -s first one >"$OUT"
+    chat -q -s second two >"$OUT"
+    chat -q -s first three >"$OUT"
+    cp "$HISTORY" before
+    chmod 400 "$HOME/.local/state/chathist/histories"
+    without_rights() {
+        if [[ $EUID -eq 0 ]]; then setpriv --bounding-set=-dac_override,-dac_read_search "$@"; else "$@"; fi
+    }
+    without_rights true || skip 'cannot give up rights here'
+    run_expect 2 without_rights hist-delete -f first
+    stderr_has 'chathist/histories'
+    same history before "$HISTORY"
+    alone
+    # The beginning stays: nothing has to be told.
+    run_expect 0 without_rights hist-delete -f second
+    left first
+}

@@ -1,0 +1,533 @@
+#!/usr/bin/env bats
+#
+# hist-export: the formats, what is selected, files and directories, incremental runs, secrets.
+
+# shellcheck disable=SC2016
+
+load ../helper
+
+setup() {
+    sandbox
+    use_history
+}
+
+# Two sessions whose lines are mixed; `talk` is the last used.
+two_sessions() {
+    {
+        hist_line talk user 'What is a pipe?' 2024-06-27T15:00:00.000000+00:00
+        hist_line other user 'Something else' 2024-06-27T15:00:01.000000+00:00
+        hist_line talk assistant 'A `|` joins two commands.' 2024-06-27T15:00:02.000000+00:00 \
+            '{"model":"m-1","provider":"openai","finish_reason":"stop"}'
+    } >"$HISTORY"
+}
+
+# A session with a call of a tool and its result.
+with_tool() {
+    {
+        hist_line t system 'Be brief' 2024-06-27T15:00:00.000000+00:00
+        hist_line t user 'List it' 2024-06-27T15:00:01.000000+00:00 '{"files":["a.c","b_c"],"images":2}'
+        hist_line t assistant '' 2024-06-27T15:00:02.000000+00:00 \
+            '{"tool_calls":[{"id":"c1","name":"list","args":{"path":"."}}],"model":"m-1","finish_reason":"tool_calls"}'
+        hist_line t tool $'a\n```\nb' 2024-06-27T15:00:03.000000+00:00 '{"tool_call_id":"c1"}'
+        hist_line t assistant 'Two' 2024-06-27T15:00:04.000000+00:00 '{"model":"m-2","finish_reason":"length"}'
+    } >"$HISTORY"
+}
+
+# ---- formats
+
+@test "hist-export: Markdown is the default" {
+    two_sessions
+    run_expect 0 hist-export talk
+    stderr_empty
+    stdout_is '# What is a pipe?' '' '- session: `talk`' '- time: 2024-06-27 15:00:00 to 2024-06-27 15:00:02 UTC' \
+        '- model: `m-1`' '' '## User (2024-06-27 15:00:00)' '' 'What is a pipe?' '' \
+        '## Assistant (2024-06-27 15:00:02)' '' 'A `|` joins two commands.'
+}
+
+@test "hist-export: Markdown of tools, files, and an answer that was cut" {
+    with_tool
+    run_expect 0 hist-export -f md t
+    stdout_is '# List it' '' '- session: `t`' '- time: 2024-06-27 15:00:00 to 2024-06-27 15:00:04 UTC' \
+        '- model: `m-2`' '' '## System (2024-06-27 15:00:00)' '' 'Be brief' '' '## User (2024-06-27 15:00:01)' '' \
+        'List it' '' '*images: 2*' '' '*files: a.c, b\_c*' '' '## Assistant (2024-06-27 15:00:02)' '' \
+        'Tool call `list`:' '' '```json' '{"path":"."}' '```' '' '## Tool (2024-06-27 15:00:03)' '' \
+        '````' 'a' '```' 'b' '````' '' '## Assistant (2024-06-27 15:00:04)' '' 'Two' '' '*ended: length*'
+}
+
+@test "hist-export: no content breaks a Markdown document" {
+    local content
+    for content in $'# one\n## two\n###### six\n#no heading' $'Title\n===\n\ntext\n---\n\n---' $'```sh\n# code\nopen' \
+        $'~~~~\n~~~\n```' $'<!-- open\n# x' $'<pre>\n# x' $'<script>x\n# y' '<?php' $'a\r# b\r```' $'   # three\n    # code'; do
+        hist_line s user "$content" >"$HISTORY"
+        hist_line s assistant end >>"$HISTORY"
+        run_expect 0 hist-export s
+        cp "$OUT" document
+        run_expect 0 python3 - document <<'PYTHON'
+# The headings of levels 1 and 2 of the document, by the rules of CommonMark that matter here.
+import re, sys
+fence, html, para = None, None, False
+for line in re.split("\r\n|\n|\r", open(sys.argv[1], newline="").read()):
+    text = line.lstrip(" ") if len(line) - len(line.lstrip(" ")) <= 3 else "    "
+    if html:
+        html = None if html in line else html
+        continue
+    m = re.match(r"(`{3,})[^`]*$|(~{3,})", text)
+    if fence:
+        if re.match(r"%s{%d,}\s*$" % (fence[0], len(fence)), text):
+            fence = None
+        continue
+    if m:
+        fence, para = m.group(1) or m.group(2), False
+        continue
+    for start, end in ("<!--", "-->"), ("<?", "?>"), ("<pre", "</pre>"), ("<script", "</script>"):
+        if text.startswith(start) and end not in text:
+            html = end
+    if re.match(r"##?(\s|$)", text) or (para and re.match(r"(=+|-+)\s*$", text)):
+        print(text.split(" (")[0])
+    para = bool(text.strip()) and not text.startswith("#")
+if fence or html:
+    print("left open", fence or html)
+PYTHON
+        [[ $(sed 1d "$OUT") == $'## User\n## Assistant' ]] || fail "content: $content" "$(cat document)"
+    done
+}
+
+@test "hist-export: json has the calls and their ids in every message" {
+    with_tool
+    run_expect 0 hist-export -f json t
+    stderr_empty
+    json_is "$OUT" '.messages | length' 5
+    json_is "$OUT" '.messages[] | [.role, has("tool_calls"), has("tool_call_id")] | @csv' '"system",true,true' \
+        '"user",true,true' '"assistant",true,true' '"tool",true,true' '"assistant",true,true'
+    jq -c '.messages[] | del(.tool_calls | nulls) | del(.tool_call_id | nulls)' "$OUT" >got
+    same lines "$HISTORY" got
+    run_expect 0 hist-export -f json -a --history none.jsonl
+    stdout_is '{"messages":[]}'
+}
+
+@test "hist-export: jsonl is the history, byte for byte, in its order" {
+    two_sessions
+    printf '%s\n' '{ "x" : 1e400,"id":"1","session_id":"talk","timestamp":"t","role":"odd","content":null, "é\u00e9":[ ] }' >>"$HISTORY"
+    hist_line talk user again '' '{"replaces":["1"]}' >>"$HISTORY"
+    run_expect 0 hist-export --all -f jsonl
+    stdout_is_file "$HISTORY"
+    run_expect 0 hist-export --json talk
+    grep -v '"other"' "$HISTORY" >wanted
+    stdout_is_file wanted
+}
+
+@test "hist-export: text is what hist-show prints, with a head" {
+    two_sessions
+    run_expect 0 hist-show talk
+    { printf '%s\n' '=== What is a pipe?' '=== session talk, 2024-06-27 15:00:00 to 2024-06-27 15:00:02, m-1' ''; cat "$OUT"; } >wanted
+    run_expect 0 hist-export -f txt talk
+    stdout_is_file wanted
+}
+
+@test "hist-export: messages as the servers want them, a line for each session" {
+    with_tool
+    hist_line x user hello >>"$HISTORY"
+    run_expect 0 hist-export -f openai --all
+    stdout_is '{"messages":[{"role":"system","content":"Be brief"},{"role":"user","content":"List it"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"list","arguments":"{\"path\":\".\"}"}}]},{"role":"tool","tool_call_id":"c1","content":"a\n```\nb"},{"role":"assistant","content":"Two"}]}' \
+        '{"messages":[{"role":"user","content":"hello"}]}'
+    run_expect 0 hist-export -f anthropic --all
+    stdout_is '{"system":"Be brief","messages":[{"role":"user","content":"List it"},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"list","input":{"path":"."}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"a\n```\nb"}]},{"role":"assistant","content":"Two"}],"tools":[{"name":"list","input_schema":{"type":"object"}}]}' \
+        '{"messages":[{"role":"user","content":"hello"}]}'
+}
+
+@test "hist-export: what chat would send is what is exported" {
+    use_echo
+    run_expect 0 chat -s s first
+    run_expect 0 chat -s s second
+    run_expect 0 hist-export -f openai s
+    jq -c '.messages' "$OUT" >wanted
+    CHAT_PROVIDER=openai OPENAI_API_KEY=x run_expect 0 chat --dry-run -m m -s s third
+    jq -c '.messages[:-1]' "$OUT" >got
+    same messages wanted got
+}
+
+@test "hist-export: the thread, or with --raw every line" {
+    hist_line s user first >"$HISTORY"
+    id=$(jq -r .id "$HISTORY")
+    hist_line s user second '' "{\"replaces\":[\"$id\"]}" >>"$HISTORY"
+    run_expect 0 hist-export -f json s
+    json_is "$OUT" '.messages[].content' second
+    run_expect 0 hist-export -f json --raw s
+    json_is "$OUT" '.messages[].content' first second
+}
+
+@test "hist-export: on a terminal nothing is obeyed" {
+    hist_line s user $'\033[31mred' >"$HISTORY"
+    run_expect 0 on_tty hist-export -f md s
+    stdout_has '^[[31mred'
+    stdout_lacks $'\033[31m'
+    run_expect 0 on_tty hist-export -f jsonl s
+    stdout_has '\u001b[31mred'
+    run_expect 0 hist-export -f md s
+    stdout_has $'\033[31mred'
+}
+
+# ---- what is selected
+
+@test "hist-export: the current session, named ones in their order, all of them the last used last" {
+    two_sessions
+    run_expect 1 hist-export
+    stderr_is 'hist-export: there is no current session'
+    stdout_empty
+    run_expect 0 hist-load -q other
+    run_expect 0 hist-export -f openai
+    stdout_has 'Something else'
+    lines_are 1
+    run_expect 0 hist-export -f openai talk other
+    json_is "$OUT" '.messages[0].content' 'What is a pipe?' 'Something else'
+    run_expect 0 hist-export -f openai --all
+    json_is "$OUT" '.messages[0].content' 'Something else' 'What is a pipe?'
+    echo $'talk\tx' | run_expect 0 hist-export -f openai -
+    json_is "$OUT" '.messages[0].content' 'What is a pipe?'
+    run_expect 1 hist-export -f openai nobody talk
+    stderr_is "hist-export: no session 'nobody'"
+    json_is "$OUT" '.messages[0].content' 'What is a pipe?'
+}
+
+@test "hist-export: --since has the sessions that were used since, whole" {
+    hist_line old user before 2024-06-26T10:00:00.000000+00:00 >"$HISTORY"
+    hist_line both user early 2024-06-26T10:00:00.000000+00:00 >>"$HISTORY"
+    hist_line both user late 2024-06-28T00:00:00.000000+00:00 >>"$HISTORY"
+    run_expect 0 hist-export --since 2024-06-28 -f jsonl
+    json_is "$OUT" .content early late
+    run_expect 0 hist-export --since 2024-06-28 -f jsonl old
+    stdout_empty
+    run_expect 0 hist-export --since 1d -f jsonl
+    stdout_empty
+    run_expect 2 hist-export --since nonsense
+    stderr_is "hist-export: bad value 'nonsense' for --since: a date, a time or a span such as 7d is expected (see 'hist-export --help')"
+}
+
+@test "hist-export: --messages exports exactly these lines in this order" {
+    two_sessions
+    tac "$HISTORY" >lines
+    run_expect 0 hist-export -f jsonl --messages lines
+    stdout_is_file lines
+    printf '%s\n' '' 'not JSON' '{"role":"user","content":"no id"}' >>lines
+    run_expect 0 hist-export -f json --messages - <lines
+    json_is "$OUT" '.messages[].content' 'A `|` joins two commands.' 'Something else' 'What is a pipe?'
+    stderr_is 'hist-export: skipped 2 bad entries on standard input'
+    run_expect 0 hist-export -q -f json --messages - <lines
+    stderr_empty
+    run_expect 0 hist-search --json --reverse i
+    run_expect 0 hist-export -f md --messages - <"$OUT"
+    [[ $(grep -c '^# ' "$OUT") == 3 ]]
+    run_expect 2 hist-export --messages nowhere
+    stderr_is "hist-export: cannot open 'nowhere': No such file or directory"
+}
+
+@test "hist-export: what does not go together is refused" {
+    two_sessions
+    remember "$HISTORY"
+    local words
+    for words in '--all talk' '--messages x talk' '--messages x --all' '--messages x --since 1d' '--messages x --raw' \
+        '--messages x --incremental s' '--messages x -o ./' '--incremental s --since 1d' '-f nonsense' '-f html2' \
+        '--incremental s -o x.json' '--json -f md'; do
+        # shellcheck disable=SC2086
+        run_expect 2 hist-export $words
+        stdout_empty
+        stderr_matches '^hist-export: '
+    done
+    run_expect 2 hist-export -o ''
+    [[ ! -e s && ! -e x.json ]]
+    unchanged "$HISTORY"
+}
+
+# ---- files
+
+@test "hist-export: a file gets the format of its name, is private, and is replaced as a whole" {
+    two_sessions
+    run_expect 0 hist-export -o talk.json talk
+    stdout_empty
+    stderr_empty
+    [[ $(stat -c %a talk.json) == 600 ]]
+    json_is talk.json '.messages | length' 2
+    run_expect 0 hist-export -o talk.md talk
+    head -n 1 talk.md >got
+    is 'first line' got '# What is a pipe?'
+    echo old >plain
+    chmod 644 plain
+    run_expect 0 hist-export -o plain -f jsonl other
+    [[ $(stat -c %a plain) == 600 ]]
+    grep other "$HISTORY" >wanted
+    same plain wanted plain
+    run_expect 0 hist-export -f jsonl -o - other
+    stdout_is_file wanted
+    ln -s plain link
+    run_expect 2 hist-export -o link talk
+    stderr_is "hist-export: cannot write 'link': is a symbolic link"
+    mkfifo fifo
+    run_expect 2 hist-export -o fifo talk
+    stderr_is "hist-export: cannot write 'fifo': is a FIFO"
+    run_expect 2 hist-export -o no/such talk
+    stderr_is "hist-export: cannot write 'no/such': No such file or directory"
+    same plain wanted plain
+    run_expect 1 hist-export -o plain nobody
+    same plain wanted plain
+    no_temporaries
+}
+
+no_temporaries() {
+    [[ -z $(find . -name '*.tmp') ]] || fail 'left behind:' "$(find . -name '*.tmp')"
+}
+
+@test "hist-export: a full disk leaves the old file" {
+    two_sessions
+    hist_lines many 2000 >>"$HISTORY"
+    echo old >file
+    RUN_LIMIT=20 run_expect 2 bash -c 'ulimit -f 16; exec hist-export -f jsonl -a -o file'
+    stderr_is "hist-export: cannot write 'file': File too large"
+    [[ $(cat file) == old ]]
+    no_temporaries
+    run_expect 2 bash -c 'exec hist-export talk >/dev/full'
+    stderr_is 'hist-export: cannot write to standard output: No space left on device'
+}
+
+@test "hist-export: a directory gets a file for each session, and only what changed is written" {
+    two_sessions
+    printf '%s\n' '{"id":"9","session_id":"a/b\u0000 c","timestamp":"no time","role":"user","content":"odd"}' >>"$HISTORY"
+    run_expect 0 hist-export --all -o out/
+    stdout_empty
+    stderr_empty
+    run_expect 0 find out -type f -printf '%f %m\n'
+    sort "$OUT" >got
+    is names got '2024-06-27_other.md 600' '2024-06-27_talk.md 600' 'undated_a%2Fb%00%20c.md 600'
+    [[ $(stat -c %a out) == 700 ]]
+    run_expect 0 hist-export -f md talk
+    same talk "$OUT" out/2024-06-27_talk.md
+    local before
+    before=$(stat -c '%i' out/2024-06-27_other.md out/2024-06-27_talk.md)
+    hist_line talk user 'And more' 2024-06-28T15:00:03.000000+00:00 >>"$HISTORY"
+    run_expect 0 hist-export --all -o out
+    [[ $(stat -c '%i' out/2024-06-27_other.md) == "${before%%$'\n'*}" ]]
+    [[ $(stat -c '%i' out/2024-06-27_talk.md) != "${before##*$'\n'}" ]]
+    grep -q 'And more' out/2024-06-27_talk.md
+    no_temporaries
+    run_expect 0 hist-export --all -f openai -o out
+    [[ -e out/2024-06-27_talk.openai.jsonl ]]
+}
+
+@test "hist-export: two long ids never share a file" {
+    local long
+    long=$(printf 'x%.0s' {1..300})
+    hist_line "${long}1" user one 2024-06-27T15:00:00.000000+00:00 >"$HISTORY"
+    hist_line "${long}2" user two 2024-06-27T15:00:00.000000+00:00 >>"$HISTORY"
+    run_expect 0 hist-export --all -f jsonl -o out/
+    cat out/* | sort >got
+    sort "$HISTORY" >wanted
+    same lines wanted got
+    [[ $(find out -type f | wc -l) == 2 ]]
+}
+
+# ---- incremental
+
+@test "hist-export: --incremental adds what is new to a file" {
+    two_sessions
+    run_expect 0 hist-export --incremental state -o archive.jsonl
+    stdout_empty
+    stderr_empty
+    same archive "$HISTORY" archive.jsonl
+    [[ $(stat -c %a state archive.jsonl) == $'600\n600' ]]
+    remember state
+    run_expect 0 hist-export --incremental state -o archive.jsonl
+    unchanged state
+    hist_line talk user 'And more' >>"$HISTORY"
+    printf '%s\n' 'not JSON' >>"$HISTORY"
+    run_expect 0 hist-export --incremental state -o archive.jsonl
+    stderr_is "hist-export: skipped 1 bad line in '$HISTORY'"
+    grep -v 'not JSON' "$HISTORY" >wanted
+    same archive wanted archive.jsonl
+    # A line that is being written waits.
+    hist_line other user torn | tr -d '\n' >>"$HISTORY"
+    run_expect 0 hist-export -q --incremental state -o archive.jsonl
+    same archive wanted archive.jsonl
+    echo >>"$HISTORY"
+    run_expect 0 hist-export -q --incremental state -o archive.jsonl
+    grep -v 'not JSON' "$HISTORY" >wanted
+    same archive wanted archive.jsonl
+    # The archive is moved away: a new one begins.
+    mv archive.jsonl old.jsonl
+    run_expect 0 hist-export -q --incremental state -o archive.jsonl
+    [[ ! -e archive.jsonl ]]
+    hist_line other user newest >>"$HISTORY"
+    run_expect 0 hist-export -q --incremental state -o archive.jsonl
+    json_is archive.jsonl .content newest
+}
+
+@test "hist-export: --incremental to standard output and as Markdown" {
+    two_sessions
+    run_expect 0 hist-export --incremental state -f jsonl
+    stdout_is_file "$HISTORY"
+    run_expect 0 hist-export --incremental state -f jsonl
+    stdout_empty
+    hist_line talk user 'And more' >>"$HISTORY"
+    run_expect 2 bash -c 'exec hist-export --incremental state -f jsonl >/dev/full'
+    run_expect 0 hist-export --incremental state -f jsonl
+    json_is "$OUT" .content 'And more'
+    run_expect 0 hist-export --incremental other -o notes.md
+    hist_line talk user 'And that' >>"$HISTORY"
+    run_expect 0 hist-export --incremental other -o notes.md
+    [[ $(grep -c '^# ' notes.md) == 3 ]]
+    [[ $(grep -c -x 'And that' notes.md) == 1 ]]
+}
+
+@test "hist-export: --incremental with a directory writes the sessions with something new" {
+    two_sessions
+    run_expect 0 hist-export --incremental state -f json -o out/
+    rm out/*
+    hist_line talk user 'And more' >>"$HISTORY"
+    run_expect 0 hist-export --incremental state -f json -o out/
+    [[ $(ls out) == 2024-06-27_talk.json ]]
+    json_is out/2024-06-27_talk.json '.messages | length' 3
+}
+
+@test "hist-export: --incremental after a rewrite has what is new, and loses nothing" {
+    hist_lines gone 3 >"$HISTORY"
+    hist_lines kept 3 >>"$HISTORY"
+    hist_lines last 2 >>"$HISTORY"
+    cp "$HISTORY" before
+    run_expect 0 hist-export --incremental state -o archive.jsonl
+    # A whole session goes, with the last line of the file and the first one.
+    hist_lines kept 2 >later
+    hist_lines new 2 >>later
+    { grep '"kept"' before; cat later; } >"$HISTORY"
+    run_expect 0 hist-export --incremental state -o archive.jsonl
+    stderr_empty
+    cat before later >wanted
+    same archive wanted archive.jsonl
+    hist_line gone user 'begins again' >again
+    cat again >>"$HISTORY"
+    run_expect 0 hist-export --incremental state -o archive.jsonl
+    cat before later again >wanted
+    same archive wanted archive.jsonl
+    # Another history altogether.
+    hist_lines elsewhere 2 >"$HISTORY"
+    run_expect 0 hist-export --incremental state -o archive.jsonl
+    cat before later again "$HISTORY" >wanted
+    same archive wanted archive.jsonl
+}
+
+@test "hist-export: what is no state is not used" {
+    two_sessions
+    local text
+    for text in '[]' 'x' '{"format":2}' '{"format":1,"offset":5}' '{"format":1,"growing":{}}'; do
+        echo "$text" >state
+        run_expect 2 hist-export --incremental state -f jsonl
+        stdout_empty
+        stderr_is "hist-export: cannot use 'state': it is no state of an export"
+        [[ $(cat state) == "$text" ]]
+    done
+    : >state
+    run_expect 0 hist-export --incremental state -f jsonl
+    stdout_is_file "$HISTORY"
+}
+
+@test "hist-export: two runs at once export each line once" {
+    hist_lines a 500 >"$HISTORY"
+    local i pids=()
+    for i in 1 2 3 4; do
+        hist-export --incremental state -o archive.jsonl 2>"errors.$i" &
+        pids+=("$!")
+    done
+    for i in "${pids[@]}"; do wait "$i"; done
+    same archive "$HISTORY" archive.jsonl
+}
+
+@test "hist-export: an archive that cannot grow stays as it was, and the next run makes it good" {
+    hist_lines a 3 >"$HISTORY"
+    run_expect 0 hist-export --incremental state -o archive.jsonl
+    cp archive.jsonl before
+    hist_lines a 2000 >>"$HISTORY"
+    run_expect 2 bash -c 'ulimit -f 100; exec hist-export --incremental state -o archive.jsonl'
+    stderr_is "hist-export: cannot write 'archive.jsonl': File too large"
+    same archive before archive.jsonl
+    run_expect 0 hist-export --incremental state -o archive.jsonl
+    same archive "$HISTORY" archive.jsonl
+}
+
+# killed_at CALL N: a run that ends at the N-th such call. Fails when it made no N-th one.
+killed_at() {
+    local got=0
+    traced -f -o trace -e trace="$1" -e inject="$1":signal=KILL:when="$2" \
+        hist-export --incremental state -o archive.jsonl >killed.out 2>killed.err || got=$?
+    [[ $got != 0 ]]
+}
+
+@test "hist-export: killed at any system call, each line is exported exactly once" {
+    command -v strace >/dev/null || skip 'strace is missing'
+    traced -o trace true || skip 'strace may not trace here'
+    hist_lines a 3 >first
+    { cat first; hist_lines a 2; } >both
+    local call n killed=0
+    for call in write fsync rename ftruncate flock fcntl close; do
+        for ((n = 1; n < 40; n++)); do
+            rm -f state archive.jsonl ./*.tmp
+            cp first "$HISTORY"
+            hist-export --incremental state -o archive.jsonl
+            cp both "$HISTORY"
+            killed_at "$call" "$n" || break
+            killed=$((killed + 1))
+            # The next one may end at the same place.
+            killed_at "$call" "$n" || :
+            run_expect 0 hist-export --incremental state -o archive.jsonl
+            same "archive after $call $n" both archive.jsonl
+            run_expect 0 hist-export --incremental state -o archive.jsonl
+            same "archive after $call $n, again" both archive.jsonl
+        done
+    done
+    [[ $killed -ge 12 ]]
+}
+
+# ---- secrets, locks
+
+# Put together here, so that nobody takes this file for a leak.
+secrets() {
+    GITHUB=ghp_$(printf 'aB3%.0s' {1..12})
+    OPENAI=sk-proj-$(printf 'xY7z%.0s' {1..10})
+}
+
+@test "hist-export: --redact leaves out keys in every format, and lines stay valid" {
+    secrets
+    hist_line s user "a $GITHUB"$'\n'"\"b\" $OPENAI." >"$HISTORY"
+    hist_line s assistant 'plain é "text"' '' "{\"x\":{\"$GITHUB\":[1]},\"tool_calls\":[{\"id\":\"c\",\"name\":\"n\",\"args\":{\"url\":\"https://u:pw@h/\"}}]}" >>"$HISTORY"
+    remember "$HISTORY"
+    local format
+    for format in md html json jsonl txt openai anthropic; do
+        run_expect 0 hist-export --redact -f "$format" s
+        stdout_has '[redacted github-token]' '[redacted api-key].' 'plain é'
+        stdout_lacks "$GITHUB" "$OPENAI" u:pw@
+    done
+    run_expect 0 hist-export --redact -f jsonl s
+    json_is "$OUT" .content 'a [redacted github-token]' '"b" [redacted api-key].' 'plain é "text"'
+    json_is "$OUT" '.x | select(.) | tojson' '{"[redacted github-token]":[1]}'
+    run_expect 0 hist-export --redact -f jsonl --messages "$HISTORY"
+    stdout_lacks "$GITHUB" "$OPENAI"
+    run_expect 0 hist-export -f jsonl s
+    stdout_is_file "$HISTORY"
+    unchanged "$HISTORY"
+}
+
+@test "hist-export: takes no lock and writes nothing beside the history" {
+    two_sessions
+    exec 9<"$HISTORY"
+    flock 9
+    RUN_LIMIT=10 run_expect 0 hist-export -f jsonl --all
+    stdout_is_file "$HISTORY"
+    exec 9<&-
+    [[ $(ls) == "$(basename "$HISTORY")" ]]
+}
+
+@test "hist-export: a long session and many sessions" {
+    for i in {1..50}; do hist_lines "s$i" 40; done >"$HISTORY"
+    run_expect 0 hist-export --all -f jsonl
+    stdout_is_file "$HISTORY"
+    run_expect 0 hist-export --all -f openai
+    lines_are 50
+    run_expect 0 hist-export --all -f json
+    json_is "$OUT" '.messages | length' 2000
+}

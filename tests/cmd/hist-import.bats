@@ -1,0 +1,388 @@
+#!/usr/bin/env bats
+#
+# hist-import: every format on a file of its own, each message once, whatever happens.
+
+# shellcheck disable=SC2016
+
+load ../helper
+
+setup() {
+    sandbox
+    use_history
+    FORMATS=$FIXTURES/import
+    WANTED=$FORMATS/wanted
+}
+
+# database NAME: NAME.db from the statements of NAME.sql.
+database() {
+    python3 - "$FORMATS/$1.sql" "$1.db" <<'END'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[2])
+db.executescript(open(sys.argv[1]).read())
+db.commit()
+END
+}
+
+# history_is FILE: the same lines.
+history_is() {
+    same history "$1" "$HISTORY"
+}
+
+# again ARGUMENT...: an import that finds nothing new.
+again() {
+    remember "$HISTORY"
+    run_expect 0 hist-import -q "$@"
+    stdout_is 0
+    stderr_empty
+    unchanged "$HISTORY"
+}
+
+# bad_lines FILE LINE REASON...: what is said of them.
+bad_lines() {
+    local file=$1 wanted=()
+    shift
+    while [[ $# -gt 0 ]]; do
+        wanted+=("hist-import: cannot import '$file:$1': $2")
+        shift 2
+    done
+    stderr_is "${wanted[@]}"
+}
+
+# contents FILTER LINE...: of the history's lines.
+contents() {
+    json_is "$HISTORY" "$@"
+}
+
+@test "import: Claude Code, with the records of an answer joined" {
+    local file=$FORMATS/claude-code/projects/-home-ada-shop/2b1f9a52-6c0e-4a53-9a1c-0d7c4be1f001.jsonl
+    run_expect 0 hist-import "$FORMATS/claude-code"
+    stdout_is 9
+    bad_lines "$file" 11 'not a JSON object' 12 "no 'uuid'"
+    grep -v '"session_id":"[^"]*:\(sidechain\|de30ae5d\)"' "$WANTED/claude-code.jsonl" >wanted
+    history_is wanted
+    contents '"\(.role) \(.content | length) \(.tool_calls // [] | length) \(.images // 0) \(.tool_call_id)"' \
+        'user 32 0 0 null' 'assistant 14 2 0 null' 'tool 8 0 0 toolu_01' 'tool 8 0 1 toolu_02' \
+        'user 29 0 0 null' 'user 13 0 1 null' 'assistant 14 0 0 null' 'system 49 0 0 null' 'assistant 12 0 0 null'
+    again "$FORMATS/claude-code"
+    again "$file" "$file"
+}
+
+@test "import: subagents of Claude Code are sessions of their own, when they are wanted" {
+    run_expect 0 hist-import -q --subagents "$FORMATS/claude-code"
+    stdout_is 12
+    history_is "$WANTED/claude-code.jsonl"
+    again --subagents "$FORMATS/claude-code"
+}
+
+@test "import: an answer of Claude Code that grew since" {
+    local file=$FORMATS/claude-code/projects/-home-ada-shop/2b1f9a52-6c0e-4a53-9a1c-0d7c4be1f001.jsonl
+    head -n 6 "$file" >s.jsonl
+    run_expect 0 hist-import s.jsonl
+    stdout_is 2
+    head -n 8 "$file" >s.jsonl
+    run_expect 0 hist-import s.jsonl
+    stdout_is 1
+    contents '"\(.role):\(.content) \(.tool_calls // [] | map(.id) | join(" "))"' \
+        $'user:Why does the test fail?\n"quoted" ' 'assistant:I will run it. ' 'assistant: toolu_01 toolu_02'
+    again s.jsonl
+}
+
+@test "import: Codex, new and old, a fork, a summary, and what only Codex says" {
+    local dir=$FORMATS/codex/sessions/2025/10/02
+    run_expect 0 hist-import --subagents "$FORMATS/codex"
+    stdout_is 13
+    bad_lines "$dir/rollout-2025-10-02T09-00-00-0199a1b2-0000-7000-8000-00000000c0de.jsonl" 17 "no 'type'"
+    history_is "$WANTED/codex.jsonl"
+    again --subagents "$FORMATS/codex"
+    rm "$HISTORY"
+    run_expect 0 hist-import -q "$FORMATS/codex"
+    stdout_is 12
+    grep -v 'asked of a subagent' "$WANTED/codex.jsonl" >wanted
+    history_is wanted
+}
+
+@test "import: ChatGPT, the branch that is shown, the conversation used last at the end" {
+    run_expect 0 hist-import "$FORMATS/chatgpt/conversations.json"
+    stdout_is 7
+    bad_lines "$FORMATS/chatgpt/conversations.json" 4 'not a JSON object' 3 "no 'mapping'"
+    history_is "$WANTED/chatgpt.jsonl"
+    again "$FORMATS/chatgpt"
+    # A conversation alone, and from a pipe.
+    rm "$HISTORY"
+    jq -c '.' <<<'{"id":"c1","current_node":"n","create_time":1680000000,"mapping":{"n":{"message":{"author":{"role":"user"},"content":{"content_type":"text","parts":["Hi"]}},"parent":null}}}' >one.json
+    run_expect 0 hist-import - <one.json
+    stdout_is 1
+    contents '.session_id, .content, .timestamp' chatgpt:c1 Hi 2023-03-28T10:40:00.000000+00:00
+    again one.json
+}
+
+@test "import: llm, both generations of its tables" {
+    database llm
+    database llm-turns
+    run_expect 0 hist-import llm.db
+    stdout_is 9
+    stderr_empty
+    history_is "$WANTED/llm.jsonl"
+    again llm.db
+    rm "$HISTORY"
+    run_expect 0 hist-import llm-turns.db
+    stdout_is 5
+    history_is "$WANTED/llm-turns.jsonl"
+    again llm-turns.db llm-turns.db
+    run_expect 2 hist-import - <llm.db
+    stdout_is 0
+    stderr_is "hist-import: cannot import '-': a database must be a file"
+    printf 'SQLite format 3\0and no more' >broken.db
+    run_expect 2 hist-import broken.db
+    stderr_matches "^hist-import: cannot .* 'broken.db': "
+}
+
+@test "import: messages as OpenAI and Anthropic take them" {
+    cp "$FORMATS"/messages/*.json* .
+    touch -d 2024-02-01T12:00:00.5Z openai.json anthropic.json lines.jsonl
+    run_expect 0 hist-import openai.json
+    stdout_is 5
+    bad_lines openai.json 5 "no known 'role'" 6 "no known 'role'" 7 'not a JSON object'
+    contents '"\(.timestamp) \(.role):\(.content) \(.images) \(.tool_call_id) \(.tool_calls | tostring)"' \
+        '2024-02-01T12:00:00.500000+00:00 system:Be brief null null null' \
+        '2024-02-01T12:00:00.500000+00:00 user:What is the weather? 1 null null' \
+        '2024-02-01T12:00:00.500000+00:00 assistant: null null [{"id":"call_1","name":"weather","args":{"city":"Paris"}}]' \
+        '2024-02-01T12:00:00.500000+00:00 tool:21 degrees null call_1 null' \
+        '2024-06-27T15:00:00.000000+00:00 assistant:It is warm. null null null'
+    again openai.json
+    rm "$HISTORY"
+    run_expect 0 hist-import anthropic.json
+    stdout_is 6
+    contents '"\(.role):\(.content) \(.model) \(.tool_call_id) \(.tool_calls | tostring)"' \
+        'system:Be brief null null null' 'user:What is the weather? null null null' \
+        'assistant:I ask. claude-opus-4-1 null [{"id":"toolu_1","name":"weather","args":{"city":"Paris"}}]' \
+        'tool:21 degrees null toolu_1 null' 'user:And tomorrow? null null null' \
+        'assistant:I do not know. claude-opus-4-1 null null'
+    again anthropic.json
+    rm "$HISTORY"
+    run_expect 0 hist-import lines.jsonl
+    bad_lines lines.jsonl 3 'not a JSON object'
+    contents '"\(.role):\(.content) \(.model)"' 'user:one null' 'assistant:two m'
+    # It grows.
+    echo '{"role":"user","content":"three"}' >>lines.jsonl
+    run_expect 0 hist-import -q lines.jsonl
+    stdout_is 1
+    contents '.content' one two three
+    [[ $(jq -r .session_id "$HISTORY" | sort -u | wc -l) -eq 1 ]]
+    again lines.jsonl
+}
+
+@test "import: messages from a pipe are a session by what they say" {
+    run_expect 0 hist-import - <<<'[{"role":"user","content":"one"}]'
+    stdout_is 1
+    run_expect 0 hist-import - <<<'[{"role":"user","content":"one"}]'
+    stdout_is 0
+    run_expect 0 hist-import - <<<'[{"role":"user","content":"two"}]'
+    stdout_is 1
+    contents '.content' one two
+    [[ $(jq -r .session_id "$HISTORY" | sort -u | wc -l) -eq 2 ]]
+}
+
+@test "import: aichat, calls and results, compressed messages, YAML's ways to write text" {
+    cp "$FORMATS/aichat/trip.yaml" .
+    run_expect 0 hist-import trip.yaml
+    stdout_is 9
+    bad_lines trip.yaml 8 "'content' is neither a string nor an array"
+    contents '"\(.role):\(.content) \(.provider) \(.model) \(.images) \(.tool_call_id) \(.tool_calls | tostring)"' \
+        'system:Be brief null null null null null' \
+        $'user:Where is "Paris"?\nAnd: Rome? null null null null null' \
+        "assistant:In France; it's the capital. openai gpt-4o null null null" \
+        $'system:This is a summary of the chat history.\n null null null null null' \
+        'user:What is this? null null 1 null null' \
+        'assistant:I ask. openai gpt-4o null null [{"id":"call_1","name":"weather","args":{"city":"Paris","days":3}},{"id":"time","name":"time","args":{}}]' \
+        'tool:{"degrees":21} null null null call_1 null' \
+        'tool:noon null null null time null' \
+        'assistant:yes openai gpt-4o null null null'
+    again trip.yaml
+    printf 'model: m\nmessages:\n- &a {role: user, content: x}\n- *a\n' >alias.yaml
+    run_expect 0 hist-import alias.yaml
+    stdout_is 0
+    bad_lines alias.yaml 4 'an alias'
+    printf 'model: m\nmessages: [\n' >torn.yaml
+    run_expect 0 hist-import torn.yaml
+    stdout_is 0
+    stderr_matches "^hist-import: cannot import 'torn.yaml:[0-9]+': not YAML$"
+}
+
+@test "import: our own lines come byte for byte" {
+    {
+        hist_lines good 3
+        printf '%s\n' '{"severity": 2, "role":"user","content":"a\/b \u00e9 \ud800","id":"x-1","timestamp":"2024-06-27T17:00:00+02:00","session_id":"other one","a":[1,  2.50]}'
+        printf '%s\n' '{"id":"x-2","session_id":"s","timestamp":"t","role":"poet","content":null}'
+        # Twice in one history: kept.
+        printf '%s\n' '{"id":"x-2","session_id":"s","timestamp":"t","role":"poet","content":"again"}'
+    } >other.jsonl
+    run_expect 0 hist-import other.jsonl
+    stdout_is 6
+    stderr_empty
+    history_is other.jsonl
+    again other.jsonl
+    # What is new in it, and only that; bad lines are named.
+    {
+        cat other.jsonl
+        printf 'junk\n\n[]\n{"id":"x-3"}\n'
+        hist_line good user 'one more'
+        printf '{"id":"torn'
+    } >grown.jsonl
+    run_expect 0 hist-import grown.jsonl
+    stdout_is 1
+    bad_lines grown.jsonl 7 'not JSON' 9 'not an object' 10 "no 'session_id'"
+    hist_lines good 1 >/dev/null
+    [[ $(wc -l <"$HISTORY") -eq 7 ]]
+}
+
+@test "import: what hist-show prints can be piped in" {
+    hist_lines good 4 >other.jsonl
+    hist-show --json --history other.jsonl good >shown
+    run_expect 0 hist-import - <shown
+    stdout_is 4
+    history_is other.jsonl
+}
+
+@test "import: killed half-way and done again gives the same" {
+    python3 - >big.jsonl <<'END'
+import json
+for n in range(30000):
+    print(json.dumps({"type": "user" if n % 2 == 0 else "assistant", "uuid": f"u{n}", "sessionId": "s1",
+                      "timestamp": "2025-09-01T10:00:00.000Z",
+                      "message": {"id": f"m{n // 4}", "role": "x", "content": f"text {n} " + "x" * 300}}))
+END
+    run_expect 0 hist-import --history whole.jsonl big.jsonl
+    stdout_is 30000
+    # In the middle of its third batch.
+    : >"$HISTORY"
+    run_expect 137 traced -o trace -P "$HISTORY" -e trace=fdatasync -e inject=fdatasync:signal=KILL:when=3 \
+        hist-import big.jsonl
+    [[ $(wc -l <"$HISTORY") -gt 1000 && $(wc -l <"$HISTORY") -lt 29000 ]]
+    run_expect 0 hist-import big.jsonl
+    history_is whole.jsonl
+    again big.jsonl
+}
+
+@test "import: two at once bring everything once" {
+    python3 - >big.jsonl <<'END'
+for n in range(30000):
+    print('{"type":"user","uuid":"u%d","sessionId":"s1","timestamp":"2025-09-01T10:00:00Z","message":{"content":"text %d %s"}}' % (n, n, "x" * 300))
+END
+    background hist-import big.jsonl
+    run_expect 0 hist-import big.jsonl
+    finish 0
+    [[ $(wc -l <"$HISTORY") -eq 30000 ]]
+    [[ $(jq -r .origin "$HISTORY" | sort -u | wc -l) -eq 30000 ]]
+}
+
+@test "import: --dry-run stores nothing and lists" {
+    cp "$FORMATS/messages/lines.jsonl" .
+    run_expect 0 hist-import -q --dry-run lines.jsonl "$FORMATS/chatgpt"
+    printf 'chatgpt\t7\t%s\nmessages\t2\tlines.jsonl\n' "$FORMATS/chatgpt/conversations.json" | sort >wanted
+    sort "$OUT" | cmp - wanted
+    [[ ! -e $HISTORY ]]
+    run_expect 0 hist-import -q --dry-run --json "$FORMATS/chatgpt"
+    stdout_is_file "$WANTED/chatgpt.jsonl"
+    [[ ! -e $HISTORY ]]
+}
+
+@test "import: --json prints what is stored" {
+    run_expect 0 hist-import -q --json "$FORMATS/chatgpt"
+    stdout_is_file "$WANTED/chatgpt.jsonl"
+    history_is "$WANTED/chatgpt.jsonl"
+    run_expect 0 hist-import -q --json "$FORMATS/chatgpt"
+    stdout_empty
+}
+
+@test "import: --scan finds what other programs keep, the oldest first" {
+    mkdir -p "$HOME/.claude" "$HOME/.config/io.datasette.llm" "$HOME/Library/Application Support/aichat/sessions"
+    cp -r "$FORMATS/claude-code/projects" "$HOME/.claude/"
+    cp -r "$FORMATS/codex" "$HOME/.codex"
+    (cd "$HOME/.config/io.datasette.llm" && database llm && mv llm.db logs.db)
+    cp "$FORMATS/aichat/trip.yaml" "$HOME/Library/Application Support/aichat/sessions/"
+    echo 'no session' >"$HOME/Library/Application Support/aichat/sessions/other.yaml"
+    touch -d 2024-03-02 "$HOME/.config/io.datasette.llm/logs.db"
+    run_expect 0 hist-import -q --scan --dry-run
+    cut -f 1,2 "$OUT" >found
+    run_expect 0 cat found
+    stdout_is $'llm\t9' $'codex\t4' $'claude-code\t0' $'claude-code\t9' $'codex\t8' $'codex\t0' $'aichat\t9'
+    run_expect 0 hist-import -q --scan
+    stdout_is 39
+    again --scan
+}
+
+@test "import: --scan goes where the variables say, and finds nothing where nothing is" {
+    run_expect 0 hist-import --scan
+    stdout_is 0
+    stderr_empty
+    run_expect 0 hist-import --scan -v
+    stderr_is 'hist-import: nothing of another program is where it would be'
+    cp -r "$FORMATS/claude-code" c
+    cp -r "$FORMATS/codex" x
+    mkdir l a s
+    (cd l && database llm && mv llm.db logs.db)
+    mkdir a/sessions
+    cp "$FORMATS/aichat/trip.yaml" a/sessions
+    run_expect 0 env CLAUDE_CONFIG_DIR=c CODEX_HOME=x LLM_USER_PATH=l AICHAT_CONFIG_DIR=a hist-import -q --scan
+    stdout_is 39
+    mv a/sessions/trip.yaml s
+    run_expect 0 env AICHAT_SESSIONS_DIR=s AICHAT_CONFIG_DIR=a hist-import -q --scan -n
+    stdout_is $'aichat\t9\ts/trip.yaml'
+}
+
+@test "import: the format is found out, said on -v, or given" {
+    cp "$FORMATS/messages/lines.jsonl" .
+    run_expect 0 hist-import -v lines.jsonl
+    stderr_is "hist-import: cannot import 'lines.jsonl:3': not a JSON object" \
+        'lines.jsonl: messages, 2 new, 0 known, 1 bad'
+    echo 'what is this' >odd.jsonl
+    run_expect 2 hist-import odd.jsonl
+    stdout_is 0
+    stderr_is "hist-import: cannot import 'odd.jsonl': its format is none of lines, claude-code, codex, llm, chatgpt, messages, aichat"
+    # In a directory there may be anything.
+    mkdir d
+    cp odd.jsonl d
+    run_expect 0 hist-import d
+    stdout_is 0
+    stderr_empty
+    run_expect 0 hist-import -f lines odd.jsonl
+    bad_lines odd.jsonl 1 'not JSON'
+    run_expect 2 hist-import -f none odd.jsonl
+    stdout_empty
+    stderr_is "hist-import: unknown format 'none': known are lines, claude-code, codex, llm, chatgpt, messages, aichat (see 'hist-import --help')"
+}
+
+@test "import: bad records are named up to a number" {
+    seq 1 25 >bad.jsonl
+    run_expect 0 hist-import -f claude-code bad.jsonl
+    stdout_is 0
+    [[ $(wc -l <"$ERR") -eq 11 ]]
+    stderr_has "hist-import: cannot import 15 more records of 'bad.jsonl'"
+    run_expect 0 hist-import -q -f claude-code bad.jsonl
+    stderr_empty
+}
+
+@test "import: what is missing or cannot be read is a failure; the rest is imported" {
+    run_expect 2 hist-import
+    stderr_is "hist-import: a file or directory is expected, or --scan (see 'hist-import --help')"
+    hist_lines good 2 >other.jsonl
+    run_expect 2 hist-import none.jsonl other.jsonl
+    stdout_is 2
+    stderr_is "hist-import: cannot read 'none.jsonl': No such file or directory"
+    : >empty.jsonl
+    run_expect 0 hist-import empty.jsonl
+    stdout_is 0
+}
+
+@test "import: a full disk is an error" {
+    cp "$FORMATS/messages/lines.jsonl" .
+    run_expect 2 bash -c 'hist-import -q --json lines.jsonl >/dev/full'
+    stderr_has 'cannot write to standard output'
+    : >"$HISTORY"
+    run_expect 2 traced -o trace -P "$HISTORY" -e trace=write -e inject=write:error=ENOSPC:when=1 \
+        hist-import -q lines.jsonl
+    stdout_is 0
+    stderr_is "hist-import: cannot write '$HISTORY': No space left on device"
+    [[ ! -s $HISTORY ]]
+}

@@ -1,0 +1,63 @@
+/*
+ * schema: the first line is a schema, the rest a value. Whatever they are, they are told to be valid
+ * or not, with a message; the same for the same value written compactly.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/schema.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void demand(bool held)
+{
+    if (!held)
+        abort();
+}
+
+/* 1: valid; 0: not; -1: the bounds were reached. */
+static int check(const struct schema *s, struct str value)
+{
+    struct err e = ERR_INIT;
+    int valid = schema_check(s, value, &e) == 0;
+
+    demand(valid == (err_text(&e)[0] == '\0'));
+    demand(e.kind == (valid ? ERR_NONE : ERR_FAILURE));
+    if (strstr(err_text(&e), "too ") || strstr(err_text(&e), "limit"))
+        valid = -1;
+    err_release(&e);
+    return valid;
+}
+
+static void try_schema(struct str text, struct str value)
+{
+    struct buf compact = BUF_INIT(SIZE_MAX);
+    struct err e = ERR_INIT;
+    struct schema *s = schema_new(text, &e);
+    int valid;
+
+    if (s) {
+        valid = check(s, value);
+        json_add_compact(&compact, value);
+        demand(check(s, buf_str(&compact)) == valid);
+    } else {
+        demand(e.kind == ERR_USAGE && err_text(&e)[0] != '\0');
+    }
+    schema_free(s);
+    err_release(&e);
+    buf_release(&compact);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct str rest = {(const char *)data, size}, value;
+    struct str schema = str_cut(&rest, '\n');
+
+    if (json_check(rest, &value, NULL))
+        try_schema(schema, value);
+    else
+        try_schema(schema, STR("{\"a\":[1,\"b\",null]}"));
+    return 0;
+}

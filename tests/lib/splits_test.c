@@ -1,0 +1,178 @@
+/*
+ * Every fixture of every wire, whole and cut in two at every byte: the same answer, the same error.
+ * The bytes come from `tests/fake-llm --frames`, so that they are those that it serves; fixtures that
+ * are there for their size alone are left to tests/wire.bats.
+ */
+#include "test.h"
+
+#include <stdlib.h>
+
+#include "llm/provider_anthropic.h"
+#include "llm/provider_openai.h"
+#include "llm/stream.h"
+
+/* A larger fixture is cut at every byte of its ends, and at this many places between them. */
+#define EACH ((size_t)4 << 10)
+#define PLACES 64
+
+struct frame {
+    char name[300], type[120], end[20]; /* type: the header line */
+    int status;
+    struct str body;
+};
+
+/* What the transport plays: a provider has no place for it. */
+static const struct frame *playing;
+static size_t cut;
+
+static int play(const struct ask *ask, const struct http_request *r, const struct http_sink *sink,
+                struct err *e)
+{
+    struct str body = playing->body;
+    struct http_head_reader reader;
+    struct http_head head;
+
+    (void)ask;
+    (void)r;
+    http_head_init(&reader);
+    http_head_take(&reader, str_of(playing->type));
+    http_head_get(&reader, playing->status, &head);
+
+    int rc = sink->head(sink->arg, &head, e);
+
+    http_head_release(&reader);
+    if (rc != 0)
+        return -1;
+    if (cut > 0 && sink->body(sink->arg, (struct str){body.p, cut}, e) != 0)
+        return -1;
+    if (cut < body.n && sink->body(sink->arg, (struct str){body.p + cut, body.n - cut}, e) != 0)
+        return -1;
+    return strcmp(playing->end, "clean") == 0 ? 0 : err_set(e, ERR_INCOMPLETE, "it broke off");
+}
+
+static int take_text(void *arg, struct str delta)
+{
+    buf_add_str(arg, delta);
+    return 0;
+}
+
+static int take_citation(void *arg, struct str json)
+{
+    buf_add_c(arg, "\n<citation>");
+    buf_add_str(arg, json);
+    return 0;
+}
+
+/* An id that is made here differs each time: `call_`, then digits and a dash. */
+static bool is_made(const struct buf *id)
+{
+    return str_starts(buf_str(id), STR("call_")) && str_find(buf_str(id), STR("-"));
+}
+
+/* All that came of it, as a text. */
+static void add_outcome(struct buf *out, struct answer *a, int rc, const struct err *e)
+{
+    buf_addf(out, "\n<end> %d %d %s\n%s %s %lld %lld %d %d\n", rc, (int)e->kind, err_text(e),
+             a->finish_reason ? a->finish_reason : "-", a->model ? a->model : "-",
+             (long long)a->input_tokens, (long long)a->output_tokens, a->finished, a->refused);
+    buf_add_str(out, buf_str(&a->thinking));
+    for (size_t i = 0; i < a->calls_count; i++) {
+        buf_addf(out, "\n<call> %s %s ", is_made(&a->calls[i].id) ? "?" : buf_c(&a->calls[i].id),
+                 buf_c(&a->calls[i].name));
+        buf_add_str(out, buf_str(&a->calls[i].args));
+    }
+    buf_add_c(out, "\n<text>");
+    buf_add_str(out, buf_str(&a->text));
+}
+
+/* What comes of the frame when it is cut at that byte. */
+static void outcome(const struct frame *f, size_t at, struct buf *out)
+{
+    struct provider p = strstr(f->name, "/anthropic/") ? provider_anthropic : provider_openai;
+    struct answer_sink sink = {.text = take_text, .citation = take_citation, .arg = out};
+    struct context context;
+    struct answer answer;
+    struct err e = ERR_INIT;
+    struct ask ask = {.context = &context, .model = "m", .stream = true, .limits.cancel_fd = -1};
+
+    p.exchange = play;
+    playing = f;
+    cut = at;
+    context_init(&context);
+    context_add_text(&context, ROLE_USER, STR("q"));
+    answer_init(&answer, &sink);
+    buf_clear(out);
+
+    int rc = stream_ask(&p, &ask, &answer, &e);
+
+    add_outcome(out, &answer, rc, &e);
+    answer_release(&answer);
+    context_release(&context);
+    err_release(&e);
+}
+
+/* The next place to cut at. */
+static size_t next_cut(size_t at, size_t n)
+{
+    if (n <= 2 * EACH || at + 1 < EACH || at + EACH >= n)
+        return at + 1;
+
+    size_t next = at + (n - 2 * EACH) / PLACES + 1;
+
+    return next < n - EACH ? next : n - EACH;
+}
+
+static void same_everywhere(const struct frame *f)
+{
+    struct buf whole = BUF_INIT(BUF_LINE), parted = BUF_INIT(BUF_LINE);
+    size_t at = 1;
+
+    outcome(f, 0, &whole);
+    for (; at < f->body.n; at = next_cut(at, f->body.n)) {
+        outcome(f, at, &parted);
+        if (!str_eq(buf_str(&whole), buf_str(&parted)))
+            break;
+    }
+    if (at < f->body.n) {
+        fprintf(stderr, "%s, cut at %zu:\n", f->name, at);
+        CHECK_MEM(parted.data, parted.len, whole.data, whole.len);
+    }
+    buf_release(&whole);
+    buf_release(&parted);
+}
+
+/* Takes one frame off the stream; false at its end. */
+static bool read_frame(FILE *in, struct frame *f, struct buf *body)
+{
+    char line[600], type[100];
+    size_t n = 0;
+
+    if (!fgets(line, sizeof line, in) || sscanf(line, "%299[^\t]\t%d\t%99[^\t]\t%19[^\t]\t%zu",
+                                                f->name, &f->status, f->type, f->end, &n) != 5)
+        return false;
+    snprintf(f->type, sizeof f->type, "Content-Type: %s", type);
+    buf_clear(body);
+    if (n > 0)
+        buf_grew(body, fread(buf_room(body, n), 1, n, in));
+    f->body = buf_str(body);
+    return body->len == n;
+}
+
+TEST(every_fixture_is_the_same_at_every_split_point)
+{
+    FILE *in = popen("tests/fake-llm --frames tests/fixtures/*/*.http", "r");
+    struct buf body = BUF_INIT(SIZE_MAX);
+    struct frame f;
+    int count = 0;
+
+    if (!CHECK(in != NULL))
+        return;
+    while (read_frame(in, &f, &body)) {
+        count++;
+        same_everywhere(&f);
+    }
+    CHECK(feof(in));
+    CHECK_INT(pclose(in), 0);
+    CHECK(count > 170);
+    buf_release(&body);
+}

@@ -1,0 +1,213 @@
+#!/usr/bin/env bats
+#
+# chat and MCP servers: which are started, what is told of their tools, how they end. The server is fake-mcp; its
+# protocol is tested in tests/lib/mcp_test.c.
+
+# shellcheck disable=SC2016
+
+load helper
+
+setup() {
+    sandbox
+    use_history
+    export OPENAI_API_KEY=test-key CHAT_MODEL=openai:test-model
+    ln -s "$TESTS/fake-mcp" fake-mcp
+    mkdir -p "$HOME/.config/chathist"
+}
+
+configure() {
+    printf '%s\n' "$@" >"$HOME/.config/chathist/config"
+}
+
+# offers NAMES [SERVER]...: the tools of these servers, of which the first stands for all of fake-mcp's own.
+offers() {
+    local server options=()
+    for server in "${@:2}"; do options+=(--mcp "$server"); done
+    run_expect 0 chat -v --dry-run "${options[@]}" hello
+    [[ $(sed -nE 's/^tool=(.*__(echo|tool.*))$/\1/p' "$ERR" | xargs) == "$1" ]] || fail "wanted $1"
+}
+
+gone() {
+    ! kill -0 "$(cat "$1")" 2>/dev/null
+}
+
+@test "mcp: a server is asked for its tools, and ends with chat" {
+    start_llm --reply hi
+    run_expect 0 chat --mcp 'fake=./fake-mcp --many 2 --pid pid --log log' hello
+    stdout_is hi
+    stderr_empty
+    gone pid
+    json_is log .method initialize notifications/initialized tools/list
+}
+
+@test "mcp: names are given, defined in the configuration, or made from the command" {
+    configure "mcp.mine = $TESTS/fake-mcp --many 1" "mcp.other = $TESTS/fake-mcp"
+    offers mine__tool0 mine
+    offers 'a__tool0 a__tool1' 'a=./fake-mcp --many 2'
+    offers fake__tool0 './fake-mcp --many 1'
+    offers 'fake__echo mine__tool0 fake_2__tool0' "$TESTS/fake-mcp" mine './fake-mcp --many 1'
+    offers ''
+}
+
+@test "mcp: the configuration has defaults, which an option overrides" {
+    configure 'mcp = mine other' "mcp.mine = $TESTS/fake-mcp --many 1" "mcp.other = $TESTS/fake-mcp"
+    offers 'mine__tool0 other__echo'
+    offers mine__tool0 mine
+    offers '' ''
+}
+
+@test "mcp: servers start side by side" {
+    offers 'a__tool0 b__tool0' 'a=./fake-mcp --many 1 --meet a b' 'b=./fake-mcp --many 1 --meet b a'
+}
+
+@test "mcp: a command is words, and no shell sees it" {
+    offers a__tool0 'a=./fake-mcp --many 1 --pid "$(touch pwned) '\''x'\''" ; touch pwned > y'
+    [[ -e '$(touch pwned) '\''x'\''' && ! -e pwned && ! -e y ]]
+}
+
+@test "mcp: a server that does not start is an error before anything is stored or sent" {
+    start_llm --reply hi
+    run_expect 9 chat --mcp 'a=./fake-mcp --pid pid' --mcp 'b=./fake-mcp --die' hello
+    stdout_empty
+    stderr_is "chat: MCP server 'b' ended with status 3: there is no configuration"
+    gone pid
+    run_expect 9 chat --mcp no-such-program hello
+    stderr_is "chat: MCP server 'no-such-program' cannot be started: cannot run 'no-such-program': No such file or directory"
+    run_expect 9 chat --json --mcp 'a=./fake-mcp --refuse' hello
+    stdout_json .message "MCP server 'a' refuses to begin: not today (-32600)"
+    stdout_json .code 9
+    [[ ! -e $HISTORY && ! -e $RECORD/1.json ]]
+    configure 'mcp = a' "mcp.a = $TESTS/fake-mcp --list-error"
+    run_expect 9 chat hello
+    stderr_is "chat: MCP server 'a' cannot list its tools: the list is lost (-32603)"
+}
+
+@test "mcp: what babbles is an error, what has a banner is not" {
+    run_expect 9 chat --dry-run --mcp './fake-mcp --babble' hello
+    stderr_is "chat: MCP server 'fake' cannot be used: it writes what is no message: 'babble'"
+    offers fake__tool0 './fake-mcp --many 1 --banner'
+}
+
+@test "mcp: control characters of a server's last words are shown" {
+    printf '#!/bin/sh\nprintf "red \\033[31mtext\\n\\007bell" >&2\nexit 4\n' >angry
+    chmod +x angry
+    run_expect 9 chat --dry-run --mcp ./angry hello
+    stderr_is "chat: MCP server 'angry' ended with status 4: red ^[[31mtext ^Gbell"
+}
+
+@test "mcp: a server without tools is told of" {
+    run_expect 0 chat --dry-run --mcp './fake-mcp --no-tools' hello
+    stderr_is "chat: MCP server 'fake' has no tools"
+    stdout_json '.tools' null
+    run_expect 0 chat -q --dry-run --mcp './fake-mcp --no-tools' hello
+    stderr_empty
+}
+
+@test "mcp: wrong use" {
+    configure "mcp.mine = $TESTS/fake-mcp" 'mcp.two words = x' 'mcp.near = bin/server'
+    run_expect 2 chat --mcp 'a=x' --mcp 'a=y' hello
+    stderr_is "chat: two MCP servers have the name 'a'"
+    run_expect 2 chat --mcp "x 'y" hello
+    stderr_is "chat: bad command 'x 'y' of an MCP server: a quote is not closed"
+    run_expect 2 chat --mcp ' ' hello
+    stderr_is "chat: bad command ' ' of an MCP server: it is empty"
+    run_expect 2 chat --mcp 'two words' hello
+    stderr_is "chat: bad name 'two words' of an MCP server: 1 to 30 letters, digits, '_' and '-' are expected"
+    run_expect 2 chat --mcp near hello
+    stderr_is "chat: bad command 'bin/server' of 'mcp.near': a path has to begin with a slash"
+    configure 'mcp = yours'
+    run_expect 2 chat hello
+    stderr_is "chat: no MCP server 'yours': the user configuration has no 'mcp.yours'"
+    [[ ! -e $HISTORY ]]
+}
+
+@test "mcp: a server does not get to see keys" {
+    export ANTHROPIC_API_KEY=a-key CHAT_API_KEY_COMMAND='pass x' COPY='Bearer test-key' HARMLESS=yes
+    run_expect 0 chat --dry-run --mcp './fake-mcp --env env' hello
+    has env HARMLESS=yes
+    run_expect 1 grep -E '_KEY|COPY|test-key' env
+    CHAT_API_KEY=any-other-key run_expect 0 chat --dry-run --mcp './fake-mcp --env env' hello
+    run_expect 1 grep -E 'CHAT_API_KEY|any-other-key' env
+}
+
+@test "mcp: a signal while servers start ends them and chat" {
+    background chat --mcp './fake-mcp --silent --stubborn --pid pid' hello
+    wait_for test -s pid
+    kill -INT "$BG"
+    finish 130
+    gone pid
+    [[ ! -e $HISTORY ]]
+}
+
+@test "mcp: a stubborn server is made to go" {
+    start_llm --reply hi
+    run_expect 0 chat --mcp './fake-mcp --stubborn --pid pid' hello
+    stdout_is hi
+    gone pid
+}
+
+@test "mcp: a server ends with chat when the turn fails or is interrupted" {
+    start_llm --accept-silent
+    background chat --mcp './fake-mcp --pid pid' hello
+    wait_for test -s "$RECORD/1.json"
+    kill -TERM "$BG"
+    finish 143
+    gone pid
+    rm pid
+    OPENAI_BASE_URL=http://127.0.0.1:$(unused_port)/v1 run_expect 4 chat --retries 0 --mcp './fake-mcp --pid pid' hello
+    gone pid
+}
+
+@test "mcp: --models starts no server" {
+    start_llm --reply hi
+    run_expect 0 chat --models --mcp './fake-mcp --pid pid'
+    stdout_is openai:test-model
+    [[ ! -e pid ]]
+}
+
+# ---- calls
+
+@test "mcp: a tool is declared, called, and its result sent and stored" {
+    start_llm --call 'fake__echo {"text":"from the server"}' --reply finished
+    run_expect 0 chat --yes --mcp ./fake-mcp hello
+    stdout_is finished
+    request 1 >body
+    json_is body '.tools[] | .function | select(.name | test("__echo")) | "\(.name): \(.description) \(.parameters.type)"' \
+        'fake__echo: The tool echo object'
+    request 2 >body
+    json_is body '.messages[] | select(.role == "tool").content' 'from the server'
+    json_is "$HISTORY" '"\(.role): \(.content)"' 'user: hello' 'assistant: ' 'tool: from the server' 'assistant: finished'
+}
+
+@test "mcp: without consent nothing is called" {
+    start_llm --call 'fake__echo {"text":"x"}' --reply finished
+    run_expect 0 chat --mcp './fake-mcp --log log' hello
+    run_expect 1 grep tools/call log
+}
+
+@test "mcp: a server that dies in a call is told to the model, and does not hang" {
+    start_llm --call 'fake__die {}' --call 'fake__echo {"text":"x"}' --reply finished
+    run_expect 0 chat --yes --mcp ./fake-mcp hello
+    stdout_is finished
+    request 3 >body
+    json_is body '.messages[] | select(.role == "tool").content | sub("^[^M]*"; "")' \
+        "MCP server 'fake' ended with status 3: first line it cannot go on" \
+        "MCP server 'fake' ended with status 3: first line it cannot go on"
+}
+
+@test "mcp: a call that takes too long is cancelled" {
+    start_llm --call 'fake__hang {}' --reply finished
+    run_expect 0 chat --yes --tool-timeout 1s --mcp './fake-mcp --log log' hello
+    grep -q notifications/cancelled log
+}
+
+@test "mcp: an interrupt in a call cancels it, stores it and ends the server" {
+    start_llm --call 'fake__hang {}' --reply finished
+    background chat --yes --mcp './fake-mcp --log log --pid pid' hello
+    wait_for grep -q tools/call log
+    kill -INT "$BG"
+    finish 130
+    grep -q notifications/cancelled log
+    gone pid
+    json_is "$HISTORY" .role user assistant tool
+}

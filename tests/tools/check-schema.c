@@ -1,0 +1,71 @@
+/*
+ * check-schema SCHEMA [FILE]: is each line of a file, or of standard input, what a JSON Schema says?
+ * Prints `line N: what is wrong` for those that are not. 0: all are; 1: some are not, or there are no
+ * lines; 2: a file cannot be used.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/json.h"
+#include "base/schema.h"
+
+static int fail(const struct err *e, const char *file)
+{
+    fprintf(stderr, "check-schema: %s: %s\n", file, err_text(e));
+    return 2;
+}
+
+/* How many lines are wrong; one when there are none. */
+static size_t check_lines(const struct schema *s, struct str lines)
+{
+    size_t number = 0, wrong = 0;
+
+    for (struct str rest = lines; rest.n > 0;) {
+        struct str line = str_cut(&rest, '\n'), value;
+        struct err e = ERR_INIT;
+
+        number++;
+        if (!json_check(line, &value, NULL))
+            err_set(&e, ERR_FAILURE, "is not JSON");
+        else
+            schema_check(s, value, &e);
+        if (e.kind != ERR_NONE) {
+            printf("line %zu: %s\n", number, err_text(&e));
+            wrong++;
+        }
+        err_release(&e);
+    }
+    if (number == 0)
+        printf("no lines\n");
+    return number ? wrong : 1;
+}
+
+static int load(const char *file, struct buf *text, struct err *e)
+{
+    if (file)
+        return io_read_file(file, text, e);
+    return io_read_all(STDIN_FILENO, text) < 0 ? err_set(e, ERR_FAILURE, "cannot be read") : 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct buf text = BUF_INIT(BUF_LINE), lines = BUF_INIT(16 * BUF_LINE);
+    struct err e = ERR_INIT;
+    struct schema *s = NULL;
+    int status = 2;
+
+    if (argc < 2 || argc > 3)
+        fprintf(stderr, "usage: check-schema SCHEMA [FILE]\n");
+    else if (load(argv[1], &text, &e) < 0 || !(s = schema_new(buf_str(&text), &e)))
+        status = fail(&e, argv[1]);
+    else if (load(argv[2], &lines, &e) < 0)
+        status = fail(&e, argv[2] ? argv[2] : "standard input");
+    else
+        status = check_lines(s, buf_str(&lines)) > 0;
+    schema_free(s);
+    buf_release(&text);
+    buf_release(&lines);
+    err_release(&e);
+    return status;
+}
