@@ -229,7 +229,9 @@ static int pass(struct rewrite *r, off_t end, bool locked, struct err *e)
 
     if (scan_open(&s, r->h->path, SCAN_FORWARD, e) < 0)
         return -1;
-    result = s.fd < 0 || fstat(s.fd, &st) < 0 ? failed(r, ENOENT, e) : 0;
+    if (s.fd < 0)
+        errno = ENOENT;
+    result = s.fd < 0 || fstat(s.fd, &st) < 0 ? failed(r, errno, e) : 0;
     /* Replaced since it was looked at: what was finished of it is no news of this one. */
     if (result == 0 && (st.st_dev != r->old.st_dev || st.st_ino != r->old.st_ino))
         end = r->done;

@@ -2,7 +2,7 @@
 #
 # hist-delete: erases sessions; and the rewriting of a history, with what may go wrong in it.
 
-# shellcheck disable=SC2030,SC2031
+# shellcheck disable=SC2016,SC2030,SC2031,SC2094
 
 load ../helper
 
@@ -292,28 +292,73 @@ gone() {
 
 # ---- faults
 
+# calls COMMAND [TEXT]: runs it traced and prints `NAME NUMBER` for each system call of the rewrite, from where the
+# history is opened for it; with TEXT those that have it. NUMBER counts the calls of that name from the start.
+calls() {
+    traced -y -o trace -e trace=all "${@:2}" >"$TMPDIR/traced" 2>&1 || :
+    awk -v text="$1" '
+        { name = $0; sub(/\(.*/, "", name); if (name !~ /^[a-z0-9_]+$/) next; count[name]++ }
+        /O_RDWR.*history\.jsonl/ { begun = 1 }
+        begun && (text == "" || index($0, text)) { print name, count[name] }' trace
+}
+
+# bad_three COMMAND: the sessions of three with bad lines between; `after` is what the command makes of it.
+bad_three() {
+    three
+    { head -n 3 "$HISTORY"; echo 'no JSON'; tail -n +4 "$HISTORY"; printf '{"torn'; } >before
+    case $1 in
+    hist-delete*) grep -v '"old"' before | head -c -1 >after ;;
+    hist-check*) sed -n '1,3p;5,7p' before >after ;;
+    esac
+    start_anew
+}
+
+start_anew() {
+    cp before "$HISTORY"
+    rm -f "$HISTORY.quarantine"
+}
+
+# quarantined: it has the bad lines of bad_three, and nothing else but those once more.
+quarantined() {
+    sort -u "$HISTORY.quarantine" >got
+    is quarantine got 'no JSON' '{"torn'
+}
+
 @test "rewrite: a fault in any call of it leaves the history as it was, and nothing behind" {
     need_strace
-    three
-    local fault
-    for fault in write:error=ENOSPC write:error=EDQUOT fsync:error=EIO:when=1 fsync:error=EIO:when=2 rename:error=EIO \
-        fchmod:error=EPERM:when=2 ftruncate:error=EIO flock:error=ENOLCK:when=1 flock:error=ENOLCK:when=3 \
-        openat:error=EMFILE:when=1 pread64:error=EIO; do
-        local only=()
-        # Those of the history, of its new file, and of the directory; not those of the loader and of stdout.
-        [[ $fault != @(write|pread64|openat)* ]] || only=(-P "$HISTORY" -P "$HISTORY.")
-        case $fault in
-        write:* | ftruncate:*) continue ;;
-        esac
-        ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 2 strace -qq -o trace "${only[@]}" \
-            -e "trace=${fault%%:*}" -e "inject=$fault" hist-delete -f old || fail "$fault: $(cat trace)"
-        grep -q INJECTED trace || fail "$fault was not met"
-        stdout_empty
-        same history before "$HISTORY"
-        alone
+    local command call n status outcomes
+    for command in 'hist-delete -f old' 'hist-check -q --repair'; do
+        bad_three "$command"
+        # shellcheck disable=SC2086
+        calls "$WORK" $command | grep -v '^close ' >calls
+        [[ $(cut -d ' ' -f 1 calls | sort -u | tr '\n' ' ') == *'fchmod '*'flock '*'fsync '*'openat '*'pread64 '*'rename '*'write '* ]] ||
+            fail "$(cat trace)"
+        outcomes=
+        while read -r call n; do
+            start_anew
+            # shellcheck disable=SC2086
+            ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 0 sh -c 'set +e; "$@"; echo $? >status' - \
+                strace -qq -o trace -e "trace=$call" -e "inject=$call:error=EIO:when=$n" $command
+            grep -q INJECTED trace || fail "$call $n was not met"
+            status=$(cat status)
+            if cmp -s before "$HISTORY"; then
+                outcomes+="old:$status "
+                [[ $status == 2 ]] || fail "$call $n: status $status"
+                stderr_matches "^${command%% *}: cannot .*'.*': Input/output error\$" || fail "$call $n"
+            else
+                same "history with $call $n" after "$HISTORY"
+                outcomes+="new:$status "
+                [[ $command != hist-check* ]] || quarantined
+                [[ $status == 0 ]] || stderr_matches 'is rewritten, but a power cut may undo it: Input/output error$' ||
+                    fail "$call $n"
+            fi
+            alone || fail "$call $n"
+        done <calls
+        [[ $outcomes == *old:2*new:2* ]] || fail "$command: $outcomes"
     done
     # Short of room at every size, the last byte included.
     local size
+    three
     for size in 0 1 100 $(($(stat -c %s "$HISTORY") * 2 / 3 - 1)); do
         said=$(prlimit --fsize="$size" hist-delete -f old 2>&1) && fail "deleted with $size bytes"
         [[ $said == "hist-delete: cannot rewrite '$HISTORY': File too large" ]] || fail "$size: $said"
@@ -357,26 +402,34 @@ gone() {
     is order order 'write new' 'fsync new' rename 'fsync directory'
 }
 
-@test "rewrite: killed at any call, the history is the old one or the new one, and the next run goes through" {
+@test "rewrite: killed at any system call, the history is the old one or the new one, and the next run goes through" {
     need_strace
-    three
-    jq -c 'select(.session_id != "old")' before >after
-    local call n i
-    for call in flock openat write fsync rename fchmod; do
-        cp before "$HISTORY"
-        traced -f -o trace -e "trace=$call" hist-delete -f old >"$OUT"
-        n=$(grep -cE "^[0-9]+ +$call\(" trace)
-        [[ $n -gt 0 ]] || fail "no $call"
-        for ((i = 1; i <= n; i++)); do
-            cp before "$HISTORY"
-            ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 137 strace -f -qq -o trace -e "trace=$call" \
-                -e "inject=$call:signal=KILL:when=$i" hist-delete -f old || fail "$call $i"
-            cmp -s before "$HISTORY" || cmp -s after "$HISTORY" || fail "$call $i: neither the old nor the new one"
-            run_expect 0 hist-append -s old again
-            run_expect 0 hist-delete -f old
-            same "$call $i" after "$HISTORY"
-            alone
-        done
+    local command call n outcomes
+    for command in 'hist-delete -q -f old' 'hist-check -q --repair'; do
+        bad_three "$command"
+        # shellcheck disable=SC2086
+        calls '' $command >calls
+        [[ $(wc -l <calls) -gt 50 ]] || fail "$(cat trace)"
+        outcomes=
+        while read -r call n; do
+            start_anew
+            # shellcheck disable=SC2086
+            ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 137 strace -qq -o trace -e "trace=$call" \
+                -e "inject=$call:signal=KILL:when=$n" $command || fail "$call $n"
+            if cmp -s before "$HISTORY"; then
+                outcomes+=old,
+            else
+                same "history after death at $call $n" after "$HISTORY"
+                outcomes+=new,
+                [[ $command != hist-check* ]] || quarantined
+            fi
+            # shellcheck disable=SC2086
+            $command >"$TMPDIR/again" 2>&1 || [[ $? == 1 ]] || fail "$call $n: the next run fails" "$(cat "$TMPDIR/again")"
+            same "history of the next run after $call $n" after "$HISTORY"
+            [[ $command != hist-check* ]] || quarantined
+            alone || fail "$call $n"
+        done <calls
+        [[ $outcomes == old,*new, ]] || fail "$command: $outcomes"
     done
 }
 
@@ -438,24 +491,71 @@ gone() {
     alone
 }
 
+@test "rewrite: 4 writers lose no line while the history is repaired, and no bad one is lost either" {
+    local i pids=()
+    hist_lines old 500 >"$HISTORY"
+    # Takes the lock as all writers do, and leaves what is no message.
+    cat >tear <<'END'
+import fcntl, os, sys
+while True:
+    fd = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    if os.fstat(fd).st_ino == os.stat(sys.argv[1]).st_ino:
+        break
+    os.close(fd)
+os.write(fd, (sys.argv[2] + "\n").encode())
+END
+    for i in 1 2 3 4; do
+        # shellcheck disable=SC2016
+        bash -c 'for ((n = 1; n <= 60; n++)); do hist-append -s "w$1" "$n" || exit 1
+            ((n % 6)) || python3 tear "$CHAT_HISTORY" "torn $1 $n"; done; echo "done"' - "$i" >"ids$i" 2>>errors 3>&- 4>&- &
+        pids+=($!)
+    done
+    : >moved
+    while [[ $(cat ids? | grep -cx 'done') -lt 4 ]]; do
+        hist-check --repair --json 2>>errors | jq -r 'select(.type == "repair") | .moved' >>moved
+    done
+    for i in "${pids[@]}"; do wait "$i"; done
+    hist-check --repair --json | jq -r 'select(.type == "repair") | .moved' >>moved
+    [[ ! -s errors ]] || fail "$(cat errors)"
+    for i in 1 2 3 4; do
+        jq -r "select(.session_id == \"w$i\") | .content" "$HISTORY" | cmp - <(seq 60)
+    done
+    [[ $(jq -r 'select(.session_id == "old") | .content' "$HISTORY" | wc -l) == 500 ]]
+    sort "$HISTORY.quarantine" >got
+    for i in 1 2 3 4; do seq -f "torn $i %g" 6 6 60; done | sort >wanted
+    same quarantine wanted got
+    # It did happen while they wrote, several times.
+    [[ $(wc -l <moved) -ge 3 ]] || fail "only $(wc -l <moved) repairs"
+    run_expect 0 hist-check -q
+    stdout_empty
+    alone
+}
+
 @test "rewrite: a reader sees the old history or the new one" {
     hist_lines a 3000 >"$HISTORY"
     hist_lines b 3000 >>"$HISTORY"
     cp "$HISTORY" both
+    # Every byte, in two ways, until it is told to stop.
     # shellcheck disable=SC2016
-    background bash -c 'for ((i = 0; i < 60; i++)); do hist-sessions | cut -f 1,3 | tr "\t\n" "= "; echo; done'
+    background bash -c 'until [[ -e stop ]]; do
+        hist-sessions | cut -f 1,3 | tr "\t\n" "= "; echo
+        hist-export -f jsonl --all | cksum; done'
     local i
-    for ((i = 0; i < 12; i++)); do
+    for ((i = 0; i < 20; i++)); do
         hist-delete -q -f a >"$TMPDIR/deleted"
+        # Both are there for a while, and for a while is none.
+        ((i % 2)) || sleep 0.1
         cp both new
         mv new "$HISTORY"
+        ((i % 2)) || sleep 0.1
     done
+    : >stop
     finish 0
     stderr_empty
     sort -u "$OUT" >seen
-    grep -v '^b=3000 a=3000 $' seen | grep -v '^b=3000 $' >between || :
-    [[ ! -s between ]] || fail "something in between: $(cat between)"
-    grep -qx 'b=3000 ' seen || skip 'never at the right time'
+    { echo 'b=3000 '; echo 'b=3000 a=3000 '; tail -n 3000 both | cksum; cksum <both; } | sort -u >wanted
+    same 'what was seen' wanted seen
 }
 
 @test "rewrite: one that reads goes on in the old history" {
@@ -494,6 +594,45 @@ gone() {
             jq -r 'select(.session_id == "old") | .content' "$HISTORY" >got
             is old got 'old 1' 'old 2' meanwhile
         fi
+    done
+}
+
+@test "rewrite: when all that were chosen were used since, nothing is written and nothing is current any less" {
+    three
+    run_expect 0 hist-load -q old
+    hist_line old user meanwhile >line
+    cat before line >wanted
+    flock "$HISTORY" sh -c 'echo locked >locked; sleep 0.6; cat line >>history.jsonl; ls -i history.jsonl >inode' 3>&- 4>&- &
+    BACKGROUND+=($!)
+    wait_for test -s locked
+    run_expect 0 hist-delete -f --keep 2
+    stdout_empty
+    stderr_is 'hist-delete: 1 session stays: used since it was chosen'
+    same history wanted "$HISTORY"
+    cmp inode <(ls -i history.jsonl)
+    is pointer "$HISTORY.session" old
+    alone
+}
+
+@test "rewrite: a fault when it has to begin anew leaves the history as the others made it" {
+    need_strace
+    three
+    hist_line old user meanwhile >line
+    cat before line >wanted
+    local fault
+    for fault in ftruncate:error=EIO lseek:error=EIO write:error=ENOSPC:when=2 pread64:error=EIO:when=7+; do
+        cp before "$HISTORY"
+        flock "$HISTORY" sh -c 'echo locked >locked; sleep 0.6; cat line >>history.jsonl' 3>&- 4>&- &
+        BACKGROUND+=($!)
+        wait_for test -s locked
+        ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 2 strace -qq -y -o trace -e "trace=${fault%%:*}" -e "inject=$fault" \
+            hist-delete -f --older-than 30d
+        rm locked
+        grep -q 'history.jsonl.*INJECTED' trace || fail "$fault was not met: $(cat trace)"
+        stdout_empty
+        stderr_matches "^hist-delete: cannot (rewrite|read) '$HISTORY': (Input/output error|No space left on device)\$"
+        same "history after $fault" wanted "$HISTORY"
+        alone
     done
 }
 
@@ -587,4 +726,29 @@ gone() {
     # The beginning stays: nothing has to be told.
     run_expect 0 without_rights hist-delete -f second
     left first
+}
+
+# ---- against an oracle
+
+@test "hist-delete: on random histories what goes and what stays is what a few lines of Python say" {
+    RUN_LIMIT=300 run_expect 0 "$TESTS/delete-oracle" "${DELETE_ORACLE_HISTORIES:-100}"
+    stdout_empty
+    stderr_empty
+}
+
+@test "hist-delete: the oracle sees what is wrong" {
+    mkdir wrong
+    local sed
+    # Another order, one more line gone, one that stays, a dry run that is none, another mode.
+    for sed in 's/.*/exec hist-delete.real "$@" | tac/' \
+        's/.*/hist-delete.real "$@"; s=$?; [ "$2" = -n ] || sed -i 2d "$CHAT_HISTORY"; exit $s/' \
+        's/.*/[ "$2" = -n ] \&\& exec hist-delete.real "$@"; exec hist-delete.real -n "$@"/' \
+        's/.*/[ "$2" = -n ] || exec hist-delete.real "$@"; shift 2; exec hist-delete.real -f "$@"/' \
+        's/.*/hist-delete.real "$@"; s=$?; chmod 644 "$CHAT_HISTORY"; exit $s/'; do
+        { echo '#!/bin/sh'; echo | sed "$sed"; } >wrong/hist-delete
+        chmod +x wrong/hist-delete
+        ln -sf "$BIN/hist-delete" wrong/hist-delete.real
+        PATH=$PWD/wrong:$PATH run_expect 1 "$TESTS/delete-oracle" 40 1
+        stdout_matches '^delete-oracle 1 [0-9]+: '
+    done
 }
