@@ -39,6 +39,39 @@ some() {
     stdout_json '.time_zone, .rows[].key' EST 2024-12-29 2024-12-30 2025-01-02
 }
 
+# hourly FROM HOURS: a message for each hour from then on.
+hourly() {
+    jq -cn --arg from "$1" --argjson hours "$2" '($from | fromdate) as $from | range($hours) | ($from + . * 3600) as $at
+        | {id: "\($at)-00000000", session_id: "s", timestamp: ($at | todate | sub("Z"; ".000000+00:00")), role: "user", content: "x"}'
+}
+
+# days_are ZONE LINE...: `KEY MESSAGES` by day, without the total.
+days_are() {
+    TZ=$1 run_expect 0 hist-stats --by "${BY:-day}"
+    shift
+    sed 1d "$OUT" | cut -f 1,2 | tr '\t' ' ' >got
+    is days got "$@"
+}
+
+@test "hist-stats: a day has 23 hours, or 25, when the clocks change" {
+    hourly 2024-03-29T23:00:00Z 71 >"$HISTORY"
+    days_are Europe/Berlin '2024-03-30 24' '2024-03-31 23' '2024-04-01 24'
+    days_are UTC '2024-03-29 1' '2024-03-30 24' '2024-03-31 24' '2024-04-01 22'
+    BY=month days_are Europe/Berlin '2024-03 47' '2024-04 24'
+    hourly 2024-10-25T22:00:00Z 73 >"$HISTORY"
+    days_are Europe/Berlin '2024-10-26 24' '2024-10-27 25' '2024-10-28 24'
+    BY=week days_are Europe/Berlin '2024-W43 49' '2024-W44 24'
+    # One day of it, from midnight to midnight.
+    TZ=Europe/Berlin run_expect 0 hist-stats --since 2024-10-27 --until 2024-10-27
+    stdout_line 2 $'2024-10-27\t25\t1\t0\t0\t0'
+    lines_are 2
+    # In the south, where it is half an hour only, and a zone between the hours.
+    hourly 2024-10-04T13:30:00Z 72 >"$HISTORY"
+    days_are Australia/Lord_Howe '2024-10-05 24' '2024-10-06 24' '2024-10-07 24'
+    hourly 2024-06-26T18:00:00Z 25 >"$HISTORY"
+    days_are Asia/Kolkata '2024-06-26 1' '2024-06-27 24'
+}
+
 @test "hist-stats: by week and month" {
     some
     run_expect 0 hist-stats --by week

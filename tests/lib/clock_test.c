@@ -1,5 +1,6 @@
 #include "base/clock.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -195,6 +196,95 @@ TEST(local_time)
     check_local("XXX-2", AT(NOON_2024) + 59 * CLOCK_SECOND, "2024-06-27 17:00");
     check_local("XXX+9:30", AT(NOON_2024), "2024-06-27 05:30");
     check_local("UTC0", -1, "1969-12-31 23:59");
+}
+
+/* The day that a clock on the wall shows, and what its zone is called then. */
+static void check_day(const char *zone, const char *iso, const char *day, const char *name)
+{
+    struct buf got = BUF_INIT(BUF_SMALL), want = BUF_INIT(BUF_SMALL);
+    int64_t us = 0, midnight = 0, local = -1;
+
+    setenv("TZ", zone, 1);
+    tzset();
+    CHECK(clock_parse_iso(str_of(iso), &us) && clock_parse_iso(str_of(day), &midnight));
+    CHECK(clock_local_day(us, &local));
+    buf_addf(&want, "%" PRId64 " %s", midnight / AT(86400), name);
+    buf_addf(&got, "%" PRId64 " ", local);
+    clock_add_zone(&got, us);
+    if (!CHECK_STR(buf_c(&got), buf_c(&want)))
+        fprintf(stderr, "    of   %s in %s\n", iso, zone);
+    buf_release(&got);
+    buf_release(&want);
+}
+
+TEST(local_days)
+{
+    static const char *const berlin = "CET-1CEST,M3.5.0,M10.5.0/3";
+    static const char *const sydney = "AEST-10AEDT,M10.1.0,M4.1.0/3";
+
+    /* A day of 23 hours, and one of 25, to the second. */
+    check_day(berlin, "2024-03-30T22:59:59Z", "2024-03-30", "CET");
+    check_day(berlin, "2024-03-30T23:00:00Z", "2024-03-31", "CET");
+    check_day(berlin, "2024-03-31T00:59:59Z", "2024-03-31", "CET");
+    check_day(berlin, "2024-03-31T01:00:00Z", "2024-03-31", "CEST");
+    check_day(berlin, "2024-03-31T21:59:59Z", "2024-03-31", "CEST");
+    check_day(berlin, "2024-03-31T22:00:00Z", "2024-04-01", "CEST");
+    check_day(berlin, "2024-10-26T21:59:59Z", "2024-10-26", "CEST");
+    check_day(berlin, "2024-10-26T22:00:00Z", "2024-10-27", "CEST");
+    check_day(berlin, "2024-10-27T00:59:59Z", "2024-10-27", "CEST");
+    check_day(berlin, "2024-10-27T01:00:00Z", "2024-10-27", "CET");
+    check_day(berlin, "2024-10-27T22:59:59Z", "2024-10-27", "CET");
+    check_day(berlin, "2024-10-27T23:00:00Z", "2024-10-28", "CET");
+    /* In the south summer is at the turn of the year. */
+    check_day(sydney, "2024-12-31T12:59:59Z", "2024-12-31", "AEDT");
+    check_day(sydney, "2024-12-31T13:00:00Z", "2025-01-01", "AEDT");
+    check_day(sydney, "2024-06-30T13:59:59Z", "2024-06-30", "AEST");
+    check_day(sydney, "2024-06-30T14:00:00Z", "2024-07-01", "AEST");
+    check_day(sydney, "2024-04-06T15:59:59Z", "2024-04-07", "AEDT");
+    check_day(sydney, "2024-04-06T16:00:00Z", "2024-04-07", "AEST");
+    /* Half hours, quarters, and the ends of the world. */
+    check_day("IST-5:30", "2024-06-26T18:29:59Z", "2024-06-26", "IST");
+    check_day("IST-5:30", "2024-06-26T18:30:00Z", "2024-06-27", "IST");
+    check_day("NST3:30NDT,M3.2.0,M11.1.0", "2024-01-01T03:29:59Z", "2023-12-31", "NST");
+    check_day("NST3:30NDT,M3.2.0,M11.1.0", "2024-07-01T02:30:00Z", "2024-07-01", "NDT");
+    check_day("<+0545>-5:45", "2024-06-26T18:15:00Z", "2024-06-27", "+0545");
+    check_day("<+14>-14", "2024-06-26T10:00:00Z", "2024-06-27", "+14");
+    check_day("<-12>12", "2024-06-27T11:59:59Z", "2024-06-26", "-12");
+    /* Before 1970, days are counted down; a leap day; no zone that is known is UTC. */
+    check_day("UTC0", "1969-12-31T23:59:59Z", "1969-12-31", "UTC");
+    check_day("IST-5:30", "1969-12-31T18:29:59.999999Z", "1969-12-31", "IST");
+    check_day("UTC0", "2024-02-29T23:59:59.999999Z", "2024-02-29", "UTC");
+    check_day("", "2024-06-27T23:59:59Z", "2024-06-27", "UTC");
+    setenv("TZ", "UTC", 1);
+    tzset();
+}
+
+/* Without TZ it is what the machine is set to, which has some name and is at most a day away. */
+TEST(local_day_without_a_zone)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    int64_t day = 0;
+
+    unsetenv("TZ");
+    tzset();
+    CHECK(clock_local_day(AT(NOON_2024), &day));
+    CHECK(day >= NOON_2024 / 86400 - 1 && day <= NOON_2024 / 86400 + 1);
+    clock_add_zone(&name, AT(NOON_2024));
+    CHECK(name.len > 0);
+    buf_release(&name);
+    setenv("TZ", "UTC", 1);
+    tzset();
+}
+
+TEST(local_day_of_no_year)
+{
+    int64_t day = 4711;
+
+    CHECK(!clock_local_day(AT(-62135596800) - 1, &day));
+    CHECK(!clock_local_day(INT64_MIN, &day));
+    CHECK_INT(day, 4711);
+    CHECK(clock_local_day(AT(-62135596800), &day));
+    CHECK(clock_local_day(INT64_MAX, &day));
 }
 
 TEST(spans)
