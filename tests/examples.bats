@@ -682,3 +682,86 @@ in_job() {
     run_expect 0 systemd-analyze verify units/hist-export.service units/hist-export.timer
     stderr_empty
 }
+
+# by_cron CRONTAB: runs its one job as cron does: the crontab's own variables and no others but HOME, LOGNAME and SHELL.
+# The programs are where `make install` puts them.
+by_cron() {
+    local line job='' variables=()
+    while IFS= read -r line; do
+        case $line in
+        '#'* | '') ;;
+        [A-Z]*=*) variables+=("${line//\/usr\/local\/bin/$BIN}") ;;
+        *) job=$(sed -E 's/^([^ ]+ +){5}//' <<<"$line") ;;
+        esac
+    done <"$1"
+    # To cron a % is the end of the line.
+    [[ -n $job && $job != *%* ]] || fail "no job: $job"
+    (cd "$HOME" && exec env -i HOME="$HOME" LOGNAME=ada SHELL=/bin/sh PATH=/usr/bin:/bin "${variables[@]}" \
+        ASAN_OPTIONS="$ASAN_OPTIONS" UBSAN_OPTIONS="$UBSAN_OPTIONS" /bin/sh -c "$job" </dev/null)
+}
+
+@test "archive: the crontab as cron runs it, from the first night on" {
+    archive_history
+    mv "$HISTORY" later
+    # Nobody has said anything yet: no mail.
+    run_expect 0 by_cron "$EXAMPLES/archive/hist-export.crontab"
+    stdout_empty
+    stderr_empty
+    mv later "$HISTORY"
+    run_expect 0 by_cron "$EXAMPLES/archive/hist-export.crontab"
+    stdout_empty
+    stderr_empty
+    same archive "$HISTORY" "$HOME/archive.jsonl"
+    [[ $(stat -c %a "$HOME/archive.jsonl") == 600 ]]
+    # What is deleted stays in the archive; what is said then comes to it.
+    run_expect 0 hist-delete -f talk
+    hist_line next user 'What is a socket?' >>"$HISTORY"
+    run_expect 0 by_cron "$EXAMPLES/archive/hist-export.crontab"
+    stderr_empty
+    json_is "$HOME/archive.jsonl" .content 'What is a pipe?' One. 'What is a socket?'
+    # What goes wrong is mailed, and the exit status says so.
+    printf 'no state' >"$HOME/archive.state"
+    run_expect 2 by_cron "$EXAMPLES/archive/hist-export.crontab"
+    stdout_empty
+    stderr_is "hist-export: cannot use '$HOME/archive.state': it is no state of an export"
+}
+
+# by_systemd SERVICE: its command as a user's systemd runs it: no shell, and hardly a variable.
+by_systemd() {
+    local command
+    command=$(sed -n 's/^ExecStart=//p' "$1")
+    command=${command//%h/$HOME}
+    # shellcheck disable=SC2086
+    (cd "$HOME" && exec env -i HOME="$HOME" ASAN_OPTIONS="$ASAN_OPTIONS" UBSAN_OPTIONS="$UBSAN_OPTIONS" \
+        ${command/#\/usr\/local\/bin/$BIN} </dev/null)
+}
+
+@test "archive: the service as systemd runs it, from the first night on" {
+    archive_history
+    mv "$HISTORY" later
+    run_expect 0 by_systemd "$EXAMPLES/archive/hist-export.service"
+    stdout_empty
+    stderr_empty
+    mv later "$HISTORY"
+    run_expect 0 by_systemd "$EXAMPLES/archive/hist-export.service"
+    stderr_empty
+    hist_line next user 'What is a socket?' 2024-06-28T15:00:00.000000+00:00 >>"$HISTORY"
+    remember "$HOME/conversations/2024-06-27_talk.md"
+    run_expect 0 by_systemd "$EXAMPLES/archive/hist-export.service"
+    stdout_empty
+    stderr_empty
+    unchanged "$HOME/conversations/2024-06-27_talk.md"
+    run_expect 0 ls "$HOME/conversations"
+    stdout_is 2024-06-27_talk.md 2024-06-28_next.md
+}
+
+@test "archive: the timer names a time that comes, and a service that is there" {
+    command -v systemd-analyze >/dev/null || skip 'systemd-analyze is missing'
+    local when
+    when=$(sed -n 's/^OnCalendar=//p' "$EXAMPLES/archive/hist-export.timer")
+    run_expect 0 systemd-analyze calendar "$when"
+    stdout_matches '^ *Next elapse: .* 03:30:00'
+    # Without Unit= a timer starts the service of its name.
+    if grep -q '^Unit=' "$EXAMPLES/archive/hist-export.timer"; then fail 'another unit'; fi
+    [[ -e $EXAMPLES/archive/hist-export.service ]]
+}
