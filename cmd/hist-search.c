@@ -18,6 +18,8 @@ int main(int argc, char **argv)
     session_names_read(&run.names, args.names.at, args.names.count);
     run.many = args.all || histories.count > 1;
     out_start(&run.out, args.common.color);
+    if (!args.unpaged)
+        out_page(&run.out);
     for (size_t i = 0; i < histories.count; i++)
         search_run_history(&run, &histories.at[i]);
     status = search_run_finish(&run);

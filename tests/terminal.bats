@@ -370,7 +370,7 @@ plain() {
         NO_COLOR=1 on_terminal --size $size hist-sessions
         lines_are 2
         harmless "$OUT"
-        NO_COLOR=1 on_terminal --size $size hist-search needle
+        NO_COLOR=1 on_terminal --size $size hist-search --no-pager needle
         lines_are 2
         harmless "$OUT"
     done
@@ -509,4 +509,53 @@ in_less() {
     { hist_lines s 40; echo '{"session_id":"s"}'; } >"$HISTORY"
     PAGER='cat >/dev/null; sleep 0.3; echo end of the pager' run_expect 0 on_tty --raw bash -c 'hist-show s; echo behind'
     stdout_is 'end of the pager' "hist-show: skipped 1 bad line in '$HISTORY'" behind
+}
+
+@test "pager: hist-search, with colours, and what it says below" {
+    put_less
+    hist_lines s 40 >"$HISTORY"
+    echo '{"session_id":"s"}' >>"$HISTORY"
+    on_terminal hist-search message
+    stdout_empty
+    [[ $(cat asked) == FRX ]]
+    mv paged first
+    [[ $(wc -l <first) == 40 ]]
+    has first $'\e[1;31mmessage\e[0m 40'
+    stderr_is "hist-search: skipped 1 bad line in '$HISTORY'"
+    for none in 'PAGER=cat' 'PAGER='; do
+        run_expect 0 env "$none" "$TESTS/on-tty" --raw --fds 1 hist-search message
+        stdout_is_file first
+    done
+    on_terminal hist-search --no-pager message
+    stdout_is_file first
+    on_terminal --size 80x41 hist-search message
+    stdout_is_file first
+    [[ ! -e paged ]]
+    on_terminal --size 80x40 hist-search message
+    stdout_empty
+    same paged first paged
+    rm paged
+    on_terminal hist-search -c message
+    stdout_is 40
+    run_expect 0 hist-search message
+    lines_are 40
+    [[ ! -e paged ]]
+}
+
+@test "pager: hist-search tells what it says when the reader has left" {
+    hist_lines s 40 >"$HISTORY"
+    echo '{"session_id":"s"}' >>"$HISTORY"
+    PAGER='cat >/dev/null; sleep 0.3; echo end of the pager' \
+        run_expect 1 on_tty --raw hist-search -n 30 -s s -s nope message
+    stdout_is 'end of the pager' 'hist-search: more than 30 messages match (--limit)' \
+        "hist-search: skipped 1 bad line in '$HISTORY'" "hist-search: no session 'nope'"
+    for form in '--reverse' '-C 1' '-o' '--json'; do
+        PAGER='head -n 1 >/dev/null' run_expect 0 on_tty --raw hist-search -q $form message
+        PAGER='wc -l' run_expect 0 on_tty --raw hist-search $form -n 25 message
+        stdout_matches '^ *2[56]'
+    done
+    PAGER='head -n 1' run_expect 0 on_tty --raw hist-search --color=never message
+    lines_are 2
+    PAGER='exit 127;' run_expect 2 on_tty --raw --fds 1 hist-search message
+    stderr_has "pager 'exit 127;' failed with status 127"
 }

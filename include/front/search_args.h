@@ -34,6 +34,7 @@ struct search_args {
     bool all;                 /* every history in the register */
     enum search_what what;
     bool invert, only, reverse;
+    bool unpaged;
     size_t limit;
     size_t before, after; /* messages of context */
 };

@@ -1,6 +1,6 @@
 /*
  * search_run - hist-search at work: one history after the other is searched, and what was asked for
- * is printed.
+ * is printed. What is to be said besides is said at the end, below what a pager showed.
  */
 #ifndef CHATHIST_FRONT_SEARCH_RUN_H
 #define CHATHIST_FRONT_SEARCH_RUN_H
@@ -25,12 +25,19 @@ struct search_run {
     bool listed;    /* -L: there was a session to print; with context, a group */
     bool failed;    /* something was said on standard error */
     bool done;      /* nothing is left to be found */
+    bool cut;       /* more than the limit match */
+    struct search_bad {
+        const struct history *history;
+        uint64_t lines;
+    } * bad; /* lines that are none, by history */
+    size_t bad_count, bad_cap;
 };
 
 /* Searches a history, as long as something is left to be found. Errors are reported, and the next
- * one can be searched. */
+ * one can be searched. It is borrowed until search_run_finish. */
 void search_run_history(struct search_run *r, const struct history *h);
-/* Prints the total, and which sessions are absent. Gives the exit code. */
+/* Prints the total, waits for the pager, says which lines were bad and which sessions are absent.
+ * Gives the exit code. */
 int search_run_finish(struct search_run *r);
 
 #endif

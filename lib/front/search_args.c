@@ -6,8 +6,18 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/die.h"
+#include "cli/pager.h"
 
-enum { KEY_CASE = OPT_LONG, KEY_SINCE, KEY_UNTIL, KEY_MODEL, KEY_FILE, KEY_REVERSE, KEY_ALL };
+enum {
+    KEY_CASE = OPT_LONG,
+    KEY_SINCE,
+    KEY_UNTIL,
+    KEY_MODEL,
+    KEY_FILE,
+    KEY_REVERSE,
+    KEY_ALL,
+    KEY_NO_PAGER,
+};
 
 static const struct opt options[] = {
     {'e', "regexp", OPT_TEXT, "TEXT", "look for this text; may be repeated: any of them"},
@@ -32,6 +42,7 @@ static const struct opt options[] = {
     {'C', "context", OPT_NUMBER, "N", "print N messages before and after each match, too"},
     {KEY_REVERSE, "reverse", OPT_FLAG, NULL, "print the oldest first"},
     {KEY_ALL, "all", OPT_FLAG, NULL, "search every history that is registered as yours"},
+    PAGER_OPTION(KEY_NO_PAGER),
     {OPT_HISTORY, "history", OPT_FILE, "FILE", "search this history file; may be repeated"},
     {OPT_QUIET, "quiet", OPT_FLAG, NULL, "print nothing, tell by the exit code"},
     {0, NULL, OPT_FLAG, NULL, NULL},
@@ -68,9 +79,14 @@ static void take_flag(struct search_args *a, int key)
         int key;
         bool *flag;
     } flags[] = {
-        {'E', &a->pattern.regex}, {'w', &a->pattern.words}, {KEY_CASE, &a->pattern.case_sensitive},
-        {'v', &a->invert},        {'o', &a->only},          {KEY_REVERSE, &a->reverse},
+        {'E', &a->pattern.regex},
+        {'w', &a->pattern.words},
+        {KEY_CASE, &a->pattern.case_sensitive},
+        {'v', &a->invert},
+        {'o', &a->only},
+        {KEY_REVERSE, &a->reverse},
         {KEY_ALL, &a->all},
+        {KEY_NO_PAGER, &a->unpaged},
     };
 
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)

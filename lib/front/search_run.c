@@ -1,7 +1,9 @@
 #include "front/search_run.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "base/mem.h"
 #include "cli/die.h"
 #include "front/start.h"
 
@@ -80,9 +82,7 @@ static bool within_limit(struct search_run *r)
         r->count++;
         return true;
     }
-    if (!r->done)
-        hintf(false, "more than %zu messages match (--limit)", r->args->limit);
-    r->done = true;
+    r->done = r->cut = true;
     return false;
 }
 
@@ -163,6 +163,12 @@ static void run_count(struct search_run *r, struct search *s)
     }
 }
 
+static void note_bad(struct search_run *r, const struct history *h, uint64_t lines)
+{
+    r->bad = mem_grow(r->bad, &r->bad_cap, r->bad_count + 1, sizeof *r->bad);
+    r->bad[r->bad_count++] = (struct search_bad){h, lines};
+}
+
 void search_run_history(struct search_run *r, const struct history *h)
 {
     struct search_args *a = r->args;
@@ -195,7 +201,7 @@ void search_run_history(struct search_run *r, const struct history *h)
         run_context(r, &search);
     else
         run_messages(r, &search);
-    start_report_bad(h, search.scan.bad, a->common.quiet);
+    note_bad(r, h, search.scan.bad);
     search_close(&search);
 
 out:
@@ -206,13 +212,20 @@ int search_run_finish(struct search_run *r)
 {
     struct buf number = BUF_INIT(BUF_SMALL);
     bool found = r->args->what == SEARCH_SESSIONS_WITHOUT ? r->listed : r->count > 0;
-    int absent = session_names_report(&r->names);
+    int absent;
 
     if (r->args->what == SEARCH_COUNT) {
         buf_addf(&number, "%" PRIu64 "\n", r->count);
         out_raw(&r->out, buf_str(&number));
         buf_release(&number);
     }
+    out_page_end(&r->out);
+    if (r->cut)
+        hintf(false, "more than %zu messages match (--limit)", r->args->limit);
+    for (size_t i = 0; i < r->bad_count; i++)
+        start_report_bad(r->bad[i].history, r->bad[i].lines, r->args->common.quiet);
+    free(r->bad);
+    absent = session_names_report(&r->names);
     /* As in grep an error counts more than a hit, unless only that was asked for. */
     if (r->failed && !(r->args->what == SEARCH_NOTHING && found))
         return exit_code(ERR_FAILURE);
