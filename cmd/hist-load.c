@@ -14,6 +14,7 @@ enum { KEY_RAW = OPT_LONG, KEY_NO_PAGER };
 
 static const struct opt options[] = {
     {'n', "last", OPT_NUMBER, "N", "print only the last N messages"},
+    SHOW_FORMAT_OPTION,
     {'r', "role", OPT_ROLE, "ROLE", "print only messages of this role; may be repeated"},
     {KEY_RAW, "raw", OPT_FLAG, NULL, "print every line, replaced and reset ones too"},
     {'v', "verbose", OPT_FLAG, NULL, "say what the next chat will send, terminal or not"},
@@ -36,6 +37,9 @@ static void take(struct wish *w, int key, const char *value)
         break;
     case 'r':
         filter_add(&w->show.filter.roles, str_of(value));
+        break;
+    case 'f':
+        show_set_format(&w->show, value);
         break;
     case KEY_RAW:
         w->show.raw = true;
@@ -85,7 +89,7 @@ int main(int argc, char **argv)
     names = opt_operands(&args, &count);
     if (count > 1)
         die_usage("one session is expected");
-    wish.show.json = args.common.json;
+    show_settle(&wish.show, args.common.json);
     start_history(&config, &history, &args.common);
     out_start(&out, args.common.color);
     if (!wish.unpaged)
@@ -101,7 +105,9 @@ int main(int argc, char **argv)
         goto out;
     }
     start_make_current(&config, &history, str_of(sessions.ids[0]), args.common.quiet);
+    show_begin(&out, &wish.show);
     messages = show_session(&out, &history, sessions.ids[0], &wish.show);
+    show_end(&wish.show);
     out_page_end(&out);
     start_report_bad(&history, wish.show.bad_lines, args.common.quiet);
     if (!args.common.quiet && (wish.verbose || isatty(STDERR_FILENO)))

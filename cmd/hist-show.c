@@ -12,6 +12,7 @@ enum { KEY_RAW = OPT_LONG, KEY_NO_PAGER };
 
 static const struct opt options[] = {
     {'n', "last", OPT_NUMBER, "N", "print only the last N messages of each"},
+    SHOW_FORMAT_OPTION,
     {'r', "role", OPT_ROLE, "ROLE", "print only messages of this role; may be repeated"},
     {KEY_RAW, "raw", OPT_FLAG, NULL, "print every line, replaced and reset ones too"},
     PAGER_OPTION(KEY_NO_PAGER),
@@ -43,6 +44,9 @@ int main(int argc, char **argv)
         case 'r':
             filter_add(&show.filter.roles, str_of(value));
             break;
+        case 'f':
+            show_set_format(&show, value);
+            break;
         case KEY_RAW:
             show.raw = true;
             break;
@@ -52,15 +56,19 @@ int main(int argc, char **argv)
         }
     }
     names = opt_operands(&args, &count);
-    show.json = args.common.json;
+    show_settle(&show, args.common.json);
     start_history(&config, &history, &args.common);
     out_start(&out, args.common.color);
     if (paged)
         out_page(&out);
 
     session_args_load(&sessions, &history, names, count, "current");
+    if (sessions.count > 0)
+        show_begin(&out, &show);
     for (size_t i = 0; i < sessions.count; i++)
         show_session(&out, &history, sessions.ids[i], &show);
+    if (sessions.count > 0)
+        show_end(&show);
     out_page_end(&out);
     start_report_bad(&history, show.bad_lines, args.common.quiet);
 

@@ -216,6 +216,29 @@ options_of() {
     [[ -z $(ls -A) && -z $(ls -A "$HOME") ]]
 }
 
+@test "bad input: formats that there are not, or that do not go with --json" {
+    local tool
+    good_history
+    for tool in hist-show hist-load hist-export; do
+        row "$tool"
+        for format in xml '' 'md ' MD text,md $'\e[2J'; do
+            run_expect 2 "$TOOL" good --format "$format"
+            stdout_empty
+            complains 'for --format: '
+            stderr_has 'bad value ' ' is expected'
+        done
+        run_expect 2 "$TOOL" --json --format md good
+        stdout_empty
+        complains 'it does not go with '
+    done
+    for tool in hist-show hist-load; do
+        row "$tool"
+        run_expect 2 "$TOOL" --format text --json good
+        complains '--json prints the stored lines: it does not go with --format'
+    done
+    [[ ! -e $HISTORY.session ]]
+}
+
 @test "bad input: --help and --version need nothing and go to stdout" {
     local tool
     mkdir "$HISTORY"

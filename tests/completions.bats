@@ -129,6 +129,8 @@ options() {
     completed bash 'hist-search --until to' 'hist-search --until today '
     completed bash 'hist-search --model ec' 'hist-search --model echo:echo '
     completed bash 'hist-show --color=al' 'hist-show --color=always '
+    completed bash 'hist-show --format=j' 'hist-show --format=json '
+    completed bash 'hist-load -f m' 'hist-load -f md '
     completed bash 'chat -p ll' 'chat -p llamacpp '
     completed bash 'chat -m ec' 'chat -m echo:echo '
     completed bash 'chat -m echo:' 'chat -m echo:echo '
@@ -307,6 +309,8 @@ presets() {
     completed zsh 'hist-search --since=ye' 'hist-search --since=yesterday '
     completed zsh 'hist-search --model ec' 'hist-search --model echo:echo '
     completed zsh 'hist-show --color=al' 'hist-show --color=always '
+    completed zsh 'hist-show --format=j' 'hist-show --format=json '
+    completed zsh 'hist-load -f m' 'hist-load -f md '
     completed zsh 'chat -p ll' 'chat -p llamacpp '
     completed zsh 'chat -m echo:' 'chat -m echo:echo '
     completed zsh 'chat --model=ec' 'chat --model=echo:echo '
@@ -373,6 +377,8 @@ presets() {
     [[ $(cut -f 1 "$OUT" | sort | xargs) == '1d 30d 7d today yesterday' ]] || fail times
     in_fish 'hist-show --color='
     [[ $(cut -f 1 "$OUT" | sort | xargs) == '--color=always --color=auto --color=never' ]] || fail colours
+    in_fish 'hist-load --format '
+    [[ $(cut -f 1 "$OUT" | sort | xargs) == 'json md text' ]] || fail formats
     in_fish 'chat -p '
     [[ $(cut -f 1 "$OUT" | xargs) == 'openai anthropic openrouter groq mistral deepseek gemini ollama llamacpp echo' ]] || fail providers
     in_fish 'chat -m ec'

@@ -140,6 +140,8 @@ function __chathist_options -a name
                 set -a spec -x -a 'today yesterday 1d 7d 30d'
             case when
                 set -a spec -x -a 'auto always never'
+            case choice
+                set -a spec -x -a (string replace -a '|' ' ' -- $fields[4])
             case group
                 set -a spec -x -a 'day week month model provider role tool session'
             case session

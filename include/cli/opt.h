@@ -29,6 +29,7 @@ enum opt_kind {
     OPT_PERSONA, /* a role that the model takes on; OPT_ROLE is that of a message */
     OPT_TIME,    /* clock_parse_when */
     OPT_GROUP,   /* what is counted by: stats_by_name */
+    OPT_CHOICE,  /* one of the words in `meta`, `this|that` */
 };
 
 struct opt {

@@ -36,6 +36,7 @@ static const char *const kind_names[] = {
     [OPT_MODEL] = "model",       [OPT_PROVIDER] = "provider", [OPT_WHEN] = "when",
     [OPT_TEMPLATE] = "template", [OPT_PERSONA] = "persona",   [OPT_TOOL] = "tool",
     [OPT_MCP] = "mcp",           [OPT_TIME] = "time",         [OPT_GROUP] = "group",
+    [OPT_CHOICE] = "choice",
 };
 
 /* The entry of that name; NULL when the table has none. */

@@ -1,9 +1,15 @@
 #include "front/show.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/mem.h"
 #include "cli/die.h"
 #include "hist/message.h"
+#include "port/export_json.h"
+#include "port/export_md.h"
 
 /* A line's time as people read it: `2024-06-27 15:00:00` in UTC, on a terminal their own, to the
  * minute; as stored when it is no time. */
@@ -87,25 +93,94 @@ static size_t first_of(const struct thread *t, const struct show *s)
     return first;
 }
 
+/* The messages that are wanted, n of them, borrowed from the thread; the array is the caller's. */
+static struct message *wanted_of(const struct thread *t, const struct show *s, size_t *n)
+{
+    struct message *wanted = mem_zalloc(t->count * sizeof *wanted);
+
+    *n = 0;
+    for (size_t i = first_of(t, s); i < t->count; i++)
+        if (filter_match(&s->filter, &t->at[i]))
+            wanted[(*n)++] = t->at[i];
+    return wanted;
+}
+
+static void show_messages(struct out *o, struct show *s, const struct message *at, size_t n)
+{
+    struct err e = ERR_INIT;
+
+    if (s->document) {
+        if (n > 0 && export_session(&s->export, at, n, &e) < 0)
+            die_err(&e);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (s->json)
+            out_json_line(o, at[i].line);
+        else
+            show_message(o, &at[i]);
+    }
+}
+
 size_t show_session(struct out *o, const struct history *h, const char *id, struct show *s)
 {
     struct err e = ERR_INIT;
+    struct message *wanted;
     struct thread t;
-    size_t count;
+    size_t count, n;
 
     if (thread_load(&t, h->path, str_of(id), s->raw, &e) < 0)
         die_err(&e);
     count = t.count;
-    for (size_t i = first_of(&t, s); i < count; i++) {
-        if (!filter_match(&s->filter, &t.at[i]))
-            continue;
-        if (s->json)
-            out_json_line(o, t.at[i].line);
-        else
-            show_message(o, &t.at[i]);
-    }
+    wanted = wanted_of(&t, s, &n);
+    show_messages(o, s, wanted, n);
     if (t.bad_lines > s->bad_lines)
         s->bad_lines = t.bad_lines;
+    free(wanted);
     thread_release(&t);
     return count;
+}
+
+/* ---- documents ---- */
+
+void show_set_format(struct show *s, const char *name)
+{
+    s->format = name;
+    if (strcmp(name, "text") == 0)
+        s->document = NULL;
+    else if (strcmp(name, export_md.name) == 0)
+        s->document = &export_md;
+    else if (strcmp(name, export_json.name) == 0)
+        s->document = &export_json;
+    else
+        die_usage("bad value '%s' for --format: text, md or json is expected", name);
+}
+
+void show_settle(struct show *s, bool json)
+{
+    if (json && s->format)
+        die_usage("--json prints the stored lines: it does not go with --format");
+    s->json = json;
+}
+
+void show_begin(struct out *o, struct show *s)
+{
+    struct err e = ERR_INIT;
+
+    if (!s->document)
+        return;
+    s->sink = (struct export_stdout){o, s->document->json};
+    if (export_begin(&s->export, s->document, 0, export_to_stdout, &s->sink, &e) < 0)
+        die_err(&e);
+}
+
+void show_end(struct show *s)
+{
+    struct err e = ERR_INIT;
+
+    if (!s->document)
+        return;
+    if (export_end(&s->export, &e) < 0)
+        die_err(&e);
+    export_release(&s->export);
 }

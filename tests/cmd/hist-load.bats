@@ -234,3 +234,30 @@ current() {
     PAGER='grep -c message' run_expect 0 on_tty --raw --fds 1 hist-load --no-pager s
     lines_are 90
 }
+
+@test "hist-load: --format" {
+    put s user $'# old' '' '{"id":"m1"}'
+    put s user $'# new' '' '{"replaces":["m1"]}'
+    put s assistant answer
+    for format in md json; do
+        for options in '' '--raw' '-n 1' '-r user'; do
+            # shellcheck disable=SC2086
+            run_expect 0 hist-show --format "$format" $options s
+            cp "$OUT" wanted
+            # shellcheck disable=SC2086
+            run_expect 0 hist-load --format "$format" $options s
+            stdout_is_file wanted
+            stderr_empty
+            current s
+            rm "$HISTORY.session"
+        done
+    done
+    run_expect 0 hist-load -f json - <<<$'s\tx'
+    stdout_json '.messages[] | .content' '# new' answer
+    run_expect 0 hist-load -f text s
+    stdout_has '[assistant] ' answer
+    run_expect 1 hist-load --format json nope
+    stdout_empty
+    run_expect 0 hist-load -v --format md -n 1 s
+    stderr_has "session 's' is current: 2 messages"
+}

@@ -390,3 +390,96 @@ END
     stdout_empty
     stderr_is "hist-show: no session 'nope'"
 }
+
+# ---- formats
+
+# A session with all that a message can have, one that was edited and reset, and one more.
+rich_history() {
+    put s system 'be brief'
+    put s user $'# title\n\n```c\nleft open <!--' '' '{"id":"m1","files":["a.c"],"images":2}'
+    put s assistant 'gone' '' '{"id":"m2"}'
+    put s assistant $'Title\n===\nlet me see' '' \
+        '{"replaces":["m2"],"tool_calls":[{"id":"c1","name":"ls","args":{"dir":"/tmp"}}],"model":"m-1","finish_reason":"length"}'
+    put s tool $'a\n```\nb' '' '{"tool_call_id":"c1"}'
+    put t user 'old'
+    put t system 'anew' '' '{"reset":true}'
+    put t user $'a <b> \u00e9'
+    put t robot beep
+}
+
+# as_exported FORMAT OPTION...: hist-show prints of these sessions what hist-export makes of the same lines.
+as_exported() {
+    local format=$1
+    shift
+    run_expect 0 hist-show --json "$@"
+    cp "$OUT" lines
+    run_expect 0 hist-export -f "$format" --messages lines
+    cp "$OUT" wanted
+    run_expect 0 hist-show --format "$format" "$@"
+    stdout_is_file wanted
+    stderr_empty
+}
+
+@test "hist-show: --format md and json are what hist-export writes of these messages" {
+    rich_history
+    for format in md json; do
+        for options in '' '--raw' '-n 2' '-n 1' '-r user' '-r user -n 1 --raw' '-r tool -r assistant' '-r robot'; do
+            # shellcheck disable=SC2086
+            as_exported "$format" $options s t
+            # shellcheck disable=SC2086
+            as_exported "$format" $options t
+        done
+        run_expect 0 hist-export -f "$format" t s
+        cp "$OUT" wanted
+        run_expect 0 hist-show -f "$format" - <<<$'t\tx\ns'
+        stdout_is_file wanted
+    done
+    run_expect 0 hist-show -f json -r assistant s t
+    stdout_json '.messages[] | .content' $'Title\n===\nlet me see'
+    run_expect 0 hist-show --format=md -n 1 t
+    stdout_is '# beep' '' '- session: `t`' '- time: 2024-06-27 14:53:29 UTC' '' '## robot (2024-06-27 14:53:29)' '' beep
+    run_expect 0 hist-show s t
+    cp "$OUT" wanted
+    run_expect 0 hist-show --format text s t
+    stdout_is_file wanted
+}
+
+@test "hist-show: a format of nothing, and beside sessions that are absent" {
+    rich_history
+    run_expect 0 hist-show --format json -r nobody s
+    stdout_is '{"messages":[]}'
+    run_expect 0 hist-show --format md -r nobody s
+    stdout_empty
+    run_expect 1 hist-show --format json nope
+    stdout_empty
+    stderr_is "hist-show: no session 'nope'"
+    run_expect 0 hist-show --format json - </dev/null
+    stdout_empty
+    run_expect 1 hist-show --format json nope t
+    stdout_json '.messages[] | .content' anew 'a <b> é' beep
+    stderr_is "hist-show: no session 'nope'"
+}
+
+@test "hist-show: a format on a terminal is shown, not obeyed, and goes through the pager" {
+    put s user $'x\e[31my\xe2\x80\xae' 2024-06-27T15:00:00.000000+00:00
+    run_expect 0 on_tty --raw hist-show --format md s
+    stdout_has 'x^[[31my<U+202E>'
+    stdout_lacks $'\e'
+    run_expect 0 on_tty --raw hist-show --format json s
+    stdout_has 'x\u001b[31my\u202e'
+    stdout_lacks $'\e' $'\xe2\x80\xae'
+    hist_lines t 40 >>"$HISTORY"
+    PAGER='grep -c ^##' run_expect 0 on_tty --raw hist-show -f md t
+    stdout_is 40
+    PAGER='grep -c "^{.id"' run_expect 0 on_tty --raw hist-show -f json t
+    stdout_is 40
+}
+
+@test "hist-show: a full disk is an error in every format" {
+    rich_history
+    for format in text md json; do
+        # shellcheck disable=SC2016
+        run_expect 2 bash -c 'hist-show --format "$1" s >/dev/full' - "$format"
+        stderr_is 'hist-show: cannot write to standard output: No space left on device'
+    done
+}
