@@ -16,31 +16,99 @@ more_expectations() {
 }
 
 @test "anthropic: each fixture gives its exit code, its text, its error in one line, and what is stored" {
-    expectations nothing >table
+    expectations 'pause-turn.*' >table
     ask_all table
     all_stored table
     finish_reasons_are normal stop stop-sequence stop max-tokens length refusal content_filter refusal-empty content_filter \
-        pause-turn pause_turn context-full model_context_window_exceeded unknown-stop compaction calls tool_calls \
+        context-full model_context_window_exceeded unknown-stop compaction calls tool_calls \
         calls-max-tokens length calls-cut error error error reset error no-stop-reason stop no-message-stop stop \
         not-streamed stop not-streamed-refusal content_filter not-streamed-calls tool_calls
 }
 
 @test "anthropic: the same when every byte comes by itself" {
-    expectations nothing >table
+    expectations 'pause-turn.*' >table
     ask_all table --set 'chunk: 1' --set 'delay: 0ms'
     all_stored table
 }
 
 @test "anthropic: errors are told in the server's words" {
     start_family anthropic/error-first anthropic/error anthropic/error-no-type anthropic/http-529 anthropic/http-401-key \
-        anthropic/context-full-empty anthropic/context-full anthropic/pause-turn anthropic/refusal
+        anthropic/context-full-empty anthropic/context-full anthropic/refusal anthropic/refusal-details \
+        anthropic/not-streamed-refusal-details
     for want in '5 server error: Overloaded' '7 answer is incomplete: server error: Overloaded' \
         '5 server error: upstream failed' '5 HTTP 529: Overloaded' '3 HTTP 401: invalid x-api-key: ***' \
         '6 the conversation is too long for the model' "7 answer is incomplete: the model's context is full" \
-        '7 answer is incomplete: the model paused its turn' '6 the model refused to answer (content_filter)'; do
+        '6 the model refused to answer (content_filter)' '6 the model refused to answer: It is not safe. (bio)' \
+        '6 the model refused to answer: cyber'; do
         run_expect "${want%% *}" chat --retries 0 -N hello
         stderr_is "chat: ${want#* }"
     done
+}
+
+@test "anthropic: a paused turn is gone on with, from its own blocks, and is one answer" {
+    use_history
+    for bytes in event 1; do
+        start_family --set "chunk: $bytes" --set 'delay: 0ms' anthropic/pause-turn-search anthropic/pause-turn anthropic/normal
+        run_expect 0 chat -u -N hello
+        stdout_is 'I look. It is green.Hello, world.Hello, world.'
+        stderr_is 'input_tokens=33 output_tokens=12'
+        requests_are 3
+        # As they came, behind the prompt, and nothing behind them.
+        blocks='{"type":"thinking","thinking":"Search.","signature":"c2ln"}
+            {"type":"text","text":"I look. "}
+            {"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"grass"}}
+            {"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"https://example.org/","title":"t","encrypted_content":"RW5j","page_age":null}]}
+            {"type":"text","text":"It is green.","citations":[{"type":"web_search_result_location","url":"https://example.org/","title":"t","encrypted_index":"RW5j","cited_text":"Green."}]}
+            {"type":"server_tool_use","id":"srvtoolu_2","name":"web_search","input":{"query":"sky"}}'
+        request 2 | jq -cS '.messages | map(.role), .[1].content' >sent
+        { echo '["user","assistant"]' && jq -cSs . <<<"$blocks"; } >wanted
+        same 'the paused answer' wanted sent
+        request 3 | jq -cS '.messages | map(.role), .[1].content' >sent
+        { echo '["user","assistant"]' && jq -cSs . <<<"$blocks"'{"type":"text","text":"Hello, world."}'; } >wanted
+        same 'both parts' wanted sent
+    done
+    json_is history.jsonl 'select(.role == "assistant") | [.content, .finish_reason, .usage.output_tokens] | tojson' \
+        '["I look. It is green.Hello, world.Hello, world.","stop",12]' '["I look. It is green.Hello, world.Hello, world.","stop",12]'
+    run_expect 0 chat -N --json hello
+    stdout_json .type session_id text text text usage 'done'
+}
+
+@test "anthropic: a turn that is paused for ever ends at --max-iterations; one that cannot be gone on with, as it is" {
+    use_history
+    start_family anthropic/pause-turn
+    run_expect 9 chat --max-iterations 2 hello
+    stdout_is 'Hello, world.Hello, world.Hello, world.'
+    stderr_is 'chat: the model goes on pausing its turn after 2 rounds'
+    requests_are 3
+    json_is history.jsonl 'select(.role == "assistant") | .content, .finish_reason' 'Hello, world.Hello, world.Hello, world.' pause_turn
+    # Without any block there is nothing to go on from.
+    printf '%s\n' 'header: Content-Type: application/json' '' \
+        '{"type":"message","content":[],"stop_reason":"pause_turn"}' >empty.http
+    start_family ./empty.http
+    run_expect 7 chat -N hello
+    stderr_is 'chat: answer is incomplete: the model paused its turn'
+    requests_are 1
+}
+
+@test "anthropic: what fails after a pause leaves what came; a call after it is carried out" {
+    use_history
+    start_family anthropic/pause-turn anthropic/http-529
+    run_expect 7 chat -s a --retries 0 hello
+    stdout_is 'Hello, world.'
+    stderr_is 'chat: answer is incomplete: HTTP 529: Overloaded'
+    json_is history.jsonl 'select(.role == "assistant") | .content, .finish_reason' 'Hello, world.' error
+    # The retries are those of any other request.
+    start_family anthropic/pause-turn anthropic/http-529 anthropic/normal
+    run_expect 0 chat -s b --retries 1 hello
+    stdout_is 'Hello, world.Hello, world.'
+    requests_are 3
+    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"get_weather"}'\''; exit; }\necho sunny\n' >weather
+    chmod +x weather
+    start_family anthropic/pause-turn anthropic/thinking-calls anthropic/normal
+    run_expect 0 chat -s c --yes -T ./weather hello
+    stdout_is 'Hello, world.' 'Hello, world.'
+    json_is "$RECORD/3.json" '.messages | map(.role), (.[1].content | map(.type)) | join(" ")' 'user assistant user' \
+        'thinking redacted_thinking text tool_use'
 }
 
 @test "anthropic: the request" {

@@ -137,3 +137,31 @@ go_on() {
     run_expect 0 chat -s t -m deepseek:m hello
     json_is history.jsonl 'select(.role == "assistant") | .thinking' null null
 }
+
+@test "reasoning: OpenRouter gets its details back with its calls, put together from their pieces, and nobody else does" {
+    use_history
+    start_llm openai/openrouter-call openai/normal
+    export CHAT_BASE_URL=$OPENAI_BASE_URL OPENROUTER_API_KEY=k
+    go_on openrouter
+    details='[{"format":"anthropic-claude-v1","index":0,"signature":"c2lnbmF0dXJl","text":"They ask \"it\".","type":"reasoning.text"},{"data":"RW5j=","format":"openai-responses-v1","id":"rs_1","index":1,"type":"reasoning.encrypted"}]'
+    [[ $(jq -cS '.[] | .reasoning_details' thinking) == "$details" ]]
+    [[ $(request 2 | jq -cS '.messages[1].reasoning_details') == "$details" ]]
+    [[ $(request 3 | jq -c '.messages[1].reasoning_details') == null ]]
+    # Without a stream they go back byte for byte, in the loop itself as well.
+    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"get_time"}'\''; exit; }\necho noon\n' >'time'
+    chmod +x 'time'
+    start_llm openai/openrouter-call-whole openai/normal
+    export CHAT_BASE_URL=$OPENAI_BASE_URL
+    run_expect 0 chat -s t -m openrouter:m --yes -T ./time --no-stream hello
+    request 2 | jq -r '.messages[1] | keys | join(" ")' >keys
+    is keys keys 'content reasoning_details role tool_calls'
+    request 2 >body
+    has body '"reasoning_details":[{"type":"reasoning.summary","summary":"They","format":"unknown","index":0},{"type":"reasoning.summary","summary":" ask \"it\".","format":"unknown","index":0,"more":1.0}]'
+    # Other servers' are not kept, and an answer without calls needs none.
+    start_llm openai/openrouter-call openai/openrouter
+    export CHAT_BASE_URL=$OPENAI_BASE_URL
+    rm history.jsonl
+    run_expect 9 chat -s s -m openai:m hello
+    run_expect 0 chat -s t -m openrouter:m hello
+    json_is history.jsonl 'select(.role == "assistant") | .thinking' null null
+}

@@ -170,6 +170,45 @@ events_end() {
     same 'stderr and the event' wanted "$ERR"
 }
 
+@test "wire: Mistral gets ids of calls of nine letters and digits, the same each time, none twice" {
+    use_history
+    {
+        hist_line s user hello
+        hist_line s assistant '' '' '{"tool_calls":[{"id":"call_abc","name":"f","args":{}},{"id":"abcDEF123","name":"g","args":{}},
+            {"id":"call_abc","name":"h","args":{}}]}'
+        hist_line s tool one '' '{"tool_call_id":"call_abc"}'
+        hist_line s tool two '' '{"tool_call_id":"abcDEF123"}'
+        hist_line s tool three '' '{"tool_call_id":"call_abc"}'
+        hist_line s assistant 'Well.' '' '{"tool_calls":[{"id":"toolu_01A-b_c","name":"f","args":{}},{"id":"abcDEF123","name":"f","args":{}}]}'
+        hist_line s tool four '' '{"tool_call_id":"abcDEF123"}'
+    } >history.jsonl
+    remember history.jsonl
+    export MISTRAL_API_KEY=k
+    run_expect 0 chat --dry-run -s s -m mistral:m next
+    jq -r '.messages[].tool_calls // [] | .[].id' "$OUT" >ids
+    jq -r '.messages[] | select(.role == "tool") | .tool_call_id' "$OUT" >results
+    same 'each call has its result' ids results
+    [[ $(grep -cE '^[a-zA-Z0-9]{9}$' ids) == 5 && $(sort -u ids | wc -l) -eq 5 ]] || fail 'odd ids' "$(cat ids)"
+    [[ $(sed -n 2p ids) == abcDEF123 ]] || fail 'an id that is good is kept' "$(cat ids)"
+    stdout_json '.messages[] | select(.role == "tool") | .content' one two three 'no result: the call was not carried out' four
+    cp ids before
+    run_expect 0 chat --dry-run -s s -m mistral:m 'something else'
+    jq -r '.messages[].tool_calls // [] | .[].id' "$OUT" >ids
+    same 'the ids of another request' before ids
+    unchanged history.jsonl
+    # Its own, and those of a loop that another server's id begins.
+    put='#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"get_time"}'\''; exit; }\necho noon\n'
+    # shellcheck disable=SC2059
+    printf "$put" >'time' && chmod +x 'time'
+    start_llm openai/deepseek-call openai/normal
+    CHAT_BASE_URL=$OPENAI_BASE_URL run_expect 0 chat -s t -m mistral:m --yes -T ./time 'what time is it'
+    json_is "$RECORD/2.json" '.messages[1].tool_calls[0].id == .messages[2].tool_call_id, (.messages[2].tool_call_id | test("^[a-zA-Z0-9]{9}$"))' true true
+    json_is history.jsonl 'select(.session_id == "t") | .tool_call_id // empty' call_0
+    # Others get what they gave.
+    OPENAI_API_KEY=k run_expect 0 chat --dry-run -s t -m openai:m next
+    stdout_json '.messages[].tool_call_id // empty' call_0
+}
+
 @test "wire: --json ends with the error, its code, its message, and whether to try again" {
     start_llm openai/http-401 openai/http-429 openai/http-400-context openai/cut openai/http-404 openai/nothing
     for want in '3 false' '5 true' '6 false' '7 false' '1 false' '4 true'; do

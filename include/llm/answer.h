@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "llm/replay.h"
 
 struct tool_call {
     struct buf id;
@@ -20,13 +21,6 @@ struct tool_call {
     struct buf args;  /* JSON text as it came; may be invalid */
     struct buf extra; /* a JSON object that goes back with it; empty: none */
     int64_t index;    /* the wire's own numbering */
-};
-
-/* A block of the model's reasoning while it comes: its JSON at first, and what was added. */
-struct thinking_block {
-    bool open;
-    int64_t index; /* the wire's own numbering */
-    struct buf start, text, signature;
 };
 
 /* Who is told of deltas as they come. A call that returns -1 (a broken pipe) ends the exchange. */
@@ -43,21 +37,20 @@ struct answer {
     struct tool_call *calls;
     size_t calls_count, calls_cap;
     size_t calls_bytes;                  /* of all calls together */
-    struct buf thinking;                 /* JSON array of signed blocks; empty: none came */
-    struct buf reasoning;                /* what was thought before calls, if that is kept */
-    bool keep_reasoning;                 /* it goes back with them: set by the provider */
-    bool reasoned;                       /* something of it came, kept or not */
-    struct thinking_block block;         /* the one that is coming */
+    struct replay replay;                /* what goes back as it came */
+    bool reasoned;                       /* some reasoning came, kept or not */
     int64_t input_tokens, output_tokens; /* -1: not told */
     char *model;                         /* as the server names it; NULL: not told */
     char *finish_reason;                 /* as chathist(5) names them; NULL: not told */
     bool finished;                       /* the wire said that this is all */
     bool refused;                        /* the text is a refusal */
+    char *refusal;                       /* why, in one harmless line; NULL: not told */
     const struct answer_sink *sink;      /* NULL: nobody listens */
     bool sink_failed;
 };
 
-/* The most that an answer may hold: bytes of text, calls and thinking together, and calls. */
+/* The most that an answer may hold: bytes of text and calls together, and calls. Reasoning has a
+ * bound of its own (llm/replay), past which it is not kept. */
 #define ANSWER_MAX (BUF_LINE / 2)
 #define ANSWER_CALLS_MAX 1024
 
@@ -79,16 +72,8 @@ int answer_add_call(struct answer *a, int64_t index, struct str id, struct str n
 /* An object that came with the newest call at `index` and is to go back with it; anything else
  * adds nothing. -1: over the bounds (ERR_INCOMPLETE). */
 int answer_add_call_extra(struct answer *a, int64_t index, struct str json, struct err *e);
-/* A block of reasoning begins at `index` on the wire, with the members of that JSON object; text and
- * signature are added to its members `thinking` and `signature`, unless no such block is open. When
- * it ends it joins a->thinking, all else in it as it came, if it is signed or encrypted (`data`):
- * nothing else can be sent back. -1: over the bounds (ERR_INCOMPLETE). */
-int answer_begin_thinking(struct answer *a, int64_t index, struct str block, struct err *e);
-int answer_add_thinking(struct answer *a, int64_t index, struct str text, struct str signature,
-                        struct err *e);
-void answer_end_thinking(struct answer *a, int64_t index);
-/* Makes the calls complete (what goes back with them joins a->thinking, as blocks of the types
- * `reasoning_content` and `extra_content`): an id for each that came without, a name likewise
+/* Makes the calls complete (what goes back with them joins a->replay.thinking: replay_settle, and
+ * blocks of the type `extra_content`): an id for each that came without, a name likewise
  * (`unnamed`), `{}` for missing arguments. A finish
  * reason of `stop` becomes `tool_calls` when there are calls, and the other way round. */
 void answer_settle_calls(struct answer *a);
@@ -97,6 +82,11 @@ void answer_set_usage(struct answer *a, int64_t input_tokens, int64_t output_tok
 /* An empty name or reason is "not told" likewise. */
 void answer_set_model(struct answer *a, struct str model);
 void answer_set_finish(struct answer *a, struct str reason);
+/* Why the model refused: a text of the server, and its name for the kind; either may be empty. */
+void answer_set_refusal(struct answer *a, struct str category, struct str explanation);
+/* `next` is what came when the model was asked to go on with a, which has no calls: text and usage are added, calls
+ * taken over, its end is the end of both. -1: over the bounds (ERR_INCOMPLETE). */
+int answer_join(struct answer *a, struct answer *next, struct err *e);
 
 /* Adds the members of a call, `"id":…,"name":…,"args":…`, args as object, or as string when they are
  * no valid object. */

@@ -43,6 +43,7 @@ struct ask {
     const struct tool *const *tools; /* that the model may call */
     size_t tools_count;
     struct str schema; /* a JSON Schema that the answer is to hold to, an object; STR_NONE: none */
+    struct str paused; /* blocks of the answer that is to be gone on with, an array; STR_NONE: none */
     bool stream;
     struct http_limits limits;
     unsigned retries;              /* how often it may be repeated before any answer came */
@@ -61,6 +62,7 @@ struct provider {
     const char *probe_path;
     /* It tells a stream's usage unasked, and refuses a request that asks for it. */
     bool usage_unasked;
+    bool short_call_ids;     /* it takes ids of calls of nine letters and digits only */
     int64_t retry_after_max; /* milliseconds; 0: RETRY_AFTER_MAX */
 
     /* Builds url, headers and body. The header with the key is part of it. `p` is the provider

@@ -8,16 +8,16 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "base/vis.h"
+
+/* How much of a refusal's reason is told, in code points. */
+#define REFUSAL_MAX 300
 
 void answer_init(struct answer *a, const struct answer_sink *sink)
 {
     memset(a, 0, sizeof *a);
     buf_init(&a->text, ANSWER_MAX);
-    buf_init(&a->thinking, 8 * ANSWER_MAX); /* JSON of what is bounded as text */
-    buf_init(&a->reasoning, ANSWER_MAX);
-    buf_init(&a->block.start, ANSWER_MAX);
-    buf_init(&a->block.text, ANSWER_MAX);
-    buf_init(&a->block.signature, ANSWER_MAX);
+    replay_init(&a->replay);
     a->input_tokens = -1;
     a->output_tokens = -1;
     a->sink = sink;
@@ -34,22 +34,15 @@ void answer_release(struct answer *a)
     free(a->calls);
     free(a->model);
     free(a->finish_reason);
+    free(a->refusal);
     buf_release(&a->text);
-    buf_release(&a->thinking);
-    buf_release(&a->reasoning);
-    buf_release(&a->block.start);
-    buf_release(&a->block.text);
-    buf_release(&a->block.signature);
+    replay_release(&a->replay);
     answer_init(a, a->sink);
 }
 
 static bool is_too_long(const struct answer *a)
 {
-    const struct thinking_block *b = &a->block;
-
-    return a->text.len + a->calls_bytes + a->thinking.len + a->reasoning.len + b->start.len +
-               b->text.len + b->signature.len >
-           ANSWER_MAX;
+    return a->text.len + a->calls_bytes > ANSWER_MAX;
 }
 
 static int too_long(struct err *e)
@@ -83,9 +76,7 @@ int answer_add_reasoning(struct answer *a, struct str text)
     struct buf whole = BUF_INIT(SIZE_MAX);
 
     a->reasoned |= text.n > 0;
-    /* A server that thinks without end is only not told of all of it. */
-    if (a->keep_reasoning)
-        utf8_add_repaired(&a->reasoning, text);
+    replay_add_reasoning(&a->replay, text);
     if (text.n == 0 || !a->sink || !a->sink->reasoning)
         return 0;
     utf8_add_repaired(&whole, text);
@@ -100,109 +91,6 @@ int answer_add_citation(struct answer *a, struct str json)
         return 0;
     a->sink_failed = true;
     return -1;
-}
-
-/* ---- reasoning ---- */
-
-int answer_begin_thinking(struct answer *a, int64_t index, struct str block, struct err *e)
-{
-    struct thinking_block *b = &a->block;
-
-    b->open = true;
-    b->index = index;
-    buf_clear(&b->start);
-    buf_clear(&b->text);
-    buf_clear(&b->signature);
-    json_add_compact(&b->start, block);
-    return b->start.overflow || is_too_long(a) ? too_long(e) : 0;
-}
-
-int answer_add_thinking(struct answer *a, int64_t index, struct str text, struct str signature,
-                        struct err *e)
-{
-    struct thinking_block *b = &a->block;
-
-    if (!b->open || b->index != index)
-        return 0;
-    utf8_add_repaired(&b->text, text);
-    utf8_add_repaired(&b->signature, signature);
-    return b->text.overflow || b->signature.overflow || is_too_long(a) ? too_long(e) : 0;
-}
-
-/* Adds the member with what came for it behind its first value. */
-static void add_grown(struct buf *out, struct str object, const char *key, const struct buf *more)
-{
-    struct buf whole = BUF_INIT(2 * ANSWER_MAX);
-    struct str first = json_get(object, key);
-
-    if (json_type(first) == JSON_STRING || more->len > 0) {
-        json_decode(first, &whole);
-        buf_add_str(&whole, buf_str(more));
-        json_add_member(out, key, buf_str(&whole));
-    }
-    buf_release(&whole);
-}
-
-static void add_block(struct buf *out, const struct thinking_block *b)
-{
-    struct str object = buf_str(&b->start);
-
-    if (b->text.len + b->signature.len == 0) {
-        buf_add_str(out, object);
-        return;
-    }
-    buf_add_byte(out, '{');
-    for (struct json_iter it = json_iter(object); json_next(&it);) {
-        if (json_key_is(it.key, "thinking") || json_key_is(it.key, "signature"))
-            continue;
-        buf_add_c(out, str_ends(buf_str(out), STR("{")) ? "\"" : ",\"");
-        buf_add_str(out, it.key);
-        buf_add_c(out, "\":");
-        buf_add_str(out, it.value);
-    }
-    add_grown(out, object, "thinking", &b->text);
-    add_grown(out, object, "signature", &b->signature);
-    buf_add_byte(out, '}');
-}
-
-/* Is it a string that is not empty? */
-static bool has_text(struct str value)
-{
-    return json_type(value) == JSON_STRING && value.n > 2;
-}
-
-static bool is_signed(const struct thinking_block *b)
-{
-    return b->signature.len > 0 || has_text(json_get(buf_str(&b->start), "signature")) ||
-           has_text(json_get(buf_str(&b->start), "data"));
-}
-
-static void push_thinking(struct answer *a, struct str block)
-{
-    if (a->thinking.len > 0)
-        buf_truncate(&a->thinking, a->thinking.len - 1);
-    buf_add_byte(&a->thinking, a->thinking.len > 0 ? ',' : '[');
-    buf_add_str(&a->thinking, block);
-    buf_add_byte(&a->thinking, ']');
-}
-
-void answer_end_thinking(struct answer *a, int64_t index)
-{
-    struct thinking_block *b = &a->block;
-
-    if (!b->open || b->index != index)
-        return;
-    b->open = false;
-    if (is_signed(b)) {
-        struct buf block = BUF_INIT(8 * ANSWER_MAX);
-
-        add_block(&block, b);
-        push_thinking(a, buf_str(&block));
-        buf_release(&block);
-    }
-    buf_clear(&b->start);
-    buf_clear(&b->text);
-    buf_clear(&b->signature);
 }
 
 /* ---- calls ---- */
@@ -274,19 +162,11 @@ int answer_add_call_extra(struct answer *a, int64_t index, struct str json, stru
     return c->extra.overflow || is_too_long(a) ? too_long(e) : 0;
 }
 
-/* What goes back with the calls. Once: it is gone then. */
-static void settle_thinking(struct answer *a)
+/* What came with the calls goes back with them. Once: it is gone then. */
+static void settle_extras(struct answer *a)
 {
     struct buf block = BUF_INIT(8 * ANSWER_MAX);
 
-    if (a->calls_count > 0 && a->reasoning.len > 0) {
-        buf_add_c(&block, "{");
-        json_add_member(&block, "type", STR("reasoning_content"));
-        json_add_member(&block, "text", buf_str(&a->reasoning));
-        buf_add_c(&block, "}");
-        push_thinking(a, buf_str(&block));
-    }
-    buf_clear(&a->reasoning);
     for (size_t i = 0; i < a->calls_count; i++) {
         struct tool_call *c = &a->calls[i];
 
@@ -299,7 +179,7 @@ static void settle_thinking(struct answer *a)
         json_add_key(&block, "extra_content");
         buf_add_str(&block, buf_str(&c->extra));
         buf_add_c(&block, "}");
-        push_thinking(a, buf_str(&block));
+        replay_push(&a->replay, buf_str(&block));
         buf_clear(&c->extra);
     }
     buf_release(&block);
@@ -321,7 +201,8 @@ void answer_settle_calls(struct answer *a)
             buf_add_c(&c->args, "{}");
         }
     }
-    settle_thinking(a);
+    replay_settle(&a->replay, a->calls_count > 0);
+    settle_extras(a);
     if (a->finish_reason && strcmp(a->finish_reason, a->calls_count ? "stop" : "tool_calls") == 0)
         answer_set_finish(a, str_of(a->calls_count ? "tool_calls" : "stop"));
 }
@@ -350,6 +231,49 @@ void answer_set_model(struct answer *a, struct str model)
 void answer_set_finish(struct answer *a, struct str reason)
 {
     replace(&a->finish_reason, reason);
+}
+
+void answer_set_refusal(struct answer *a, struct str category, struct str explanation)
+{
+    struct buf shown = BUF_INIT(BUF_SMALL);
+    struct str why = str_trim(explanation), kind = str_trim(category);
+
+    vis_add_line(&shown, utf8_first(why, REFUSAL_MAX), true);
+    if (kind.n > 0) {
+        buf_add_c(&shown, why.n > 0 ? " (" : "");
+        vis_add_line(&shown, utf8_first(kind, REFUSAL_MAX), true);
+        buf_add_c(&shown, why.n > 0 ? ")" : "");
+    }
+    replace(&a->refusal, buf_str(&shown));
+    buf_release(&shown);
+}
+
+static int64_t sum(int64_t a, int64_t b)
+{
+    return a < 0 ? b : b < 0 ? a : a + b;
+}
+
+int answer_join(struct answer *a, struct answer *next, struct err *e)
+{
+    buf_add_str(&a->text, buf_str(&next->text));
+    replay_join(&a->replay, &next->replay);
+    free(a->calls);
+    a->calls = next->calls;
+    a->calls_count = next->calls_count;
+    a->calls_cap = next->calls_cap;
+    a->calls_bytes = next->calls_bytes;
+    next->calls = NULL;
+    next->calls_count = next->calls_cap = 0;
+    a->input_tokens = sum(a->input_tokens, next->input_tokens);
+    a->output_tokens = sum(a->output_tokens, next->output_tokens);
+    answer_set_model(a, str_of(next->model));
+    answer_set_finish(a, str_of(next->finish_reason));
+    replace(&a->refusal, str_of(next->refusal));
+    a->finished = next->finished;
+    a->refused = next->refused;
+    a->reasoned = a->reasoned || next->reasoned;
+    a->sink_failed = next->sink_failed;
+    return a->text.overflow || is_too_long(a) ? too_long(e) : 0;
 }
 
 void answer_add_members(const struct tool_call *c, struct buf *out)

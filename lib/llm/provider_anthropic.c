@@ -79,6 +79,16 @@ static void set_system(struct json_tree *body, const struct ask *ask)
     buf_release(&system);
 }
 
+/* The paused answer is the last message: that is what the model goes on from. */
+static void add_paused(struct json_tree *messages, struct str blocks)
+{
+    struct json_tree *message = json_tree_object();
+
+    json_tree_set_text(message, "role", STR("assistant"));
+    json_tree_set_raw(message, "content", blocks);
+    json_tree_push(messages, message);
+}
+
 static int set_body(const struct provider *p, const struct ask *ask, struct http_request *r,
                     struct err *e)
 {
@@ -90,6 +100,8 @@ static int set_body(const struct provider *p, const struct ask *ask, struct http
     json_tree_set_text(t, "model", str_of(ask->model));
     json_tree_set_int(t, "max_tokens", max_tokens(ask->model));
     set_system(t, ask);
+    if (ask->paused.n > 0)
+        add_paused(messages, ask->paused);
     json_tree_set(t, "messages", messages);
     set_tools(t, ask, called);
     json_tree_set_raw(t, "stream", ask->stream ? STR("true") : STR("false"));
@@ -137,7 +149,7 @@ static int take_text(struct answer *a, struct str text, struct err *e)
 }
 
 /* A block that begins, or a whole one. Of tools only the user's are called by us; blocks of any
- * other type are passed over. */
+ * other type are only kept, for an answer that is paused. */
 static int take_block(struct answer *a, int64_t index, struct str block, struct err *e)
 {
     struct buf type = BUF_INIT(BUF_LINE), id = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
@@ -145,6 +157,8 @@ static int take_block(struct answer *a, int64_t index, struct str block, struct 
     int rc = 0;
 
     json_decode(json_get(block, "type"), &type);
+    if (json_type(block) == JSON_OBJECT)
+        replay_begin(&a->replay, index, block);
     if (str_eq_c(buf_str(&type), "text")) {
         struct json_iter it = json_iter(json_get(block, "citations"));
 
@@ -163,9 +177,7 @@ static int take_block(struct answer *a, int64_t index, struct str block, struct 
         rc = answer_add_call(a, index, buf_str(&id), buf_str(&name), buf_str(&args), e);
     } else if (str_eq_c(buf_str(&type), "thinking") ||
                str_eq_c(buf_str(&type), "redacted_thinking")) {
-        rc = answer_begin_thinking(a, index, block, e);
-        if (rc == 0)
-            rc = answer_add_reasoning(a, json_text(json_get(block, "thinking"), &args));
+        rc = answer_add_reasoning(a, json_text(json_get(block, "thinking"), &args));
     }
     buf_release(&type);
     buf_release(&id);
@@ -189,18 +201,24 @@ static int take_input(struct answer *a, int64_t index, struct str json, struct e
     return rc;
 }
 
-static int take_thinking(struct answer *a, int64_t index, struct str delta, struct err *e)
+static void grow(struct answer *a, int64_t index, enum replay_member member, struct str piece)
 {
-    struct buf text = BUF_INIT(BUF_LINE), signature = BUF_INIT(BUF_LINE);
+    struct buf scratch = BUF_INIT(BUF_LINE);
+
+    replay_grow(&a->replay, index, member, json_text(piece, &scratch));
+    buf_release(&scratch);
+}
+
+static int take_thinking(struct answer *a, int64_t index, struct str delta)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str thinking = json_get(delta, "thinking");
     int rc;
 
-    json_decode(json_get(delta, "thinking"), &text);
-    json_decode(json_get(delta, "signature"), &signature);
-    rc = answer_add_thinking(a, index, buf_str(&text), buf_str(&signature), e);
-    if (rc == 0)
-        rc = answer_add_reasoning(a, buf_str(&text));
-    buf_release(&text);
-    buf_release(&signature);
+    grow(a, index, REPLAY_THINKING, thinking);
+    grow(a, index, REPLAY_SIGNATURE, json_get(delta, "signature"));
+    rc = answer_add_reasoning(a, json_text(thinking, &scratch));
+    buf_release(&scratch);
     return rc;
 }
 
@@ -211,14 +229,18 @@ static int take_delta(struct answer *a, int64_t index, struct str delta, struct 
     struct str citation = json_get(delta, "citation");
     int rc = 0;
 
-    if (str_eq_c(type, "text_delta"))
+    if (str_eq_c(type, "text_delta")) {
+        grow(a, index, REPLAY_TEXT, json_get(delta, "text"));
         rc = take_text(a, json_get(delta, "text"), e);
-    else if (str_eq_c(type, "input_json_delta"))
+    } else if (str_eq_c(type, "input_json_delta")) {
+        grow(a, index, REPLAY_INPUT, json_get(delta, "partial_json"));
         rc = take_input(a, index, json_get(delta, "partial_json"), e);
-    else if (str_eq_c(type, "thinking_delta") || str_eq_c(type, "signature_delta"))
-        rc = take_thinking(a, index, delta, e);
-    else if (str_eq_c(type, "citations_delta") && json_type(citation) == JSON_OBJECT)
+    } else if (str_eq_c(type, "thinking_delta") || str_eq_c(type, "signature_delta")) {
+        rc = take_thinking(a, index, delta);
+    } else if (str_eq_c(type, "citations_delta") && json_type(citation) == JSON_OBJECT) {
+        replay_grow(&a->replay, index, REPLAY_CITATIONS, citation);
         rc = answer_add_citation(a, citation);
+    }
     buf_release(&scratch);
     return rc;
 }
@@ -248,12 +270,26 @@ static const struct wire_name finish_names[] = {
     {"tool_use", "tool_calls"}, {"refusal", "content_filter"}, {NULL, NULL},
 };
 
-static void take_stop(struct answer *a, struct str stop_reason)
+static void take_refusal(struct answer *a, struct str details)
+{
+    struct buf category = BUF_INIT(BUF_LINE), explanation = BUF_INIT(BUF_LINE);
+
+    json_decode(json_get(details, "category"), &category);
+    json_decode(json_get(details, "explanation"), &explanation);
+    answer_set_refusal(a, buf_str(&category), buf_str(&explanation));
+    buf_release(&category);
+    buf_release(&explanation);
+}
+
+/* `stop` is what holds the reason for which the model stopped. */
+static void take_stop(struct answer *a, struct str stop)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str reason = json_text(stop_reason, &scratch);
+    struct str reason = json_text(json_get(stop, "stop_reason"), &scratch);
 
     if (reason.n > 0) {
+        if (str_eq_c(reason, "refusal"))
+            take_refusal(a, json_get(stop, "stop_details"));
         a->refused = a->refused || str_eq_c(reason, "refusal");
         answer_set_finish(a, wire_finish(reason, finish_names));
         a->finished = true;
@@ -271,14 +307,14 @@ static int take_object(struct answer *a, struct str type, struct str object, str
     if (str_eq_c(type, "content_block_start"))
         return take_block(a, index, json_get(object, "content_block"), e);
     if (str_eq_c(type, "content_block_stop"))
-        answer_end_thinking(a, index);
+        replay_end(&a->replay, index);
     if (str_eq_c(type, "message_start")) {
         wire_take_model(a, json_get(json_get(object, "message"), "model"));
         take_usage(a, json_get(json_get(object, "message"), "usage"));
     }
     if (str_eq_c(type, "message_delta")) {
         take_usage(a, json_get(object, "usage"));
-        take_stop(a, json_get(json_get(object, "delta"), "stop_reason"));
+        take_stop(a, json_get(object, "delta"));
     }
     if (!str_eq_c(type, "message_stop"))
         return 0;
@@ -331,9 +367,9 @@ static int take_whole(struct answer *a, struct str body, struct err *e)
     for (struct json_iter it = json_iter(content); json_next(&it); index++) {
         if (take_block(a, index, it.value, e) != 0)
             return -1;
-        answer_end_thinking(a, index);
+        replay_end(&a->replay, index);
     }
-    take_stop(a, json_get(value, "stop_reason"));
+    take_stop(a, value);
     a->finished = true;
     return 0;
 }

@@ -38,7 +38,7 @@ static void set_body(const struct provider *p, const struct ask *ask, bool usage
     struct json_tree *t = json_tree_object();
 
     json_tree_set_text(t, "model", str_of(ask->model));
-    json_tree_set(t, "messages", openai_messages(ask->context, p->name));
+    json_tree_set(t, "messages", openai_messages(ask->context, p->name, p->short_call_ids));
     if (ask->tools_count > 0)
         json_tree_set(t, "tools", tools_tree(ask));
     json_tree_set_raw(t, "stream", ask->stream ? STR("true") : STR("false"));
@@ -190,8 +190,14 @@ static int take_calls(struct answer *a, struct str calls, struct err *e)
     return rc;
 }
 
+static void keep_details(struct answer *a, struct str details, bool piece)
+{
+    for (struct json_iter it = json_iter(details); !it.object && json_next(&it);)
+        replay_add_detail(&a->replay, it.value, piece);
+}
+
 /* A delta, or the message of a whole answer. */
-static int take_message(struct answer *a, struct str message, struct err *e)
+static int take_message(struct answer *a, struct str message, bool delta, struct err *e)
 {
     enum { CONTENT, REFUSAL, CALLS, FUNCTION, THOUGHT, COUNT = THOUGHT + 3 };
     static const char *const keys[COUNT] = {
@@ -204,6 +210,7 @@ static int take_message(struct answer *a, struct str message, struct err *e)
     struct str got[COUNT];
 
     json_pick(message, keys, got, COUNT);
+    keep_details(a, got[COUNT - 1], delta);
     if (take_reasoning(a, &got[THOUGHT], COUNT - THOUGHT) != 0 ||
         take_content(a, got[CONTENT], e) != 0 || take_refusal(a, got[REFUSAL], e) != 0 ||
         take_calls(a, got[CALLS], e) != 0)
@@ -277,6 +284,7 @@ static int take_object(struct answer *a, struct str object, bool *any, struct er
     enum { ERROR, OBJECT, CHOICES, MODEL, USAGE, COUNT };
     static const char *const keys[COUNT] = {"error", "object", "choices", "model", "usage"};
     struct str outer[COUNT], inner[CHOICE_MEMBERS], choice;
+    bool delta;
 
     json_pick(object, keys, outer, COUNT);
     if (fault_in(outer[ERROR], outer[OBJECT]))
@@ -285,9 +293,8 @@ static int take_object(struct answer *a, struct str object, bool *any, struct er
     *any = choice.n > 0;
     wire_take_model(a, outer[MODEL]);
     take_usage(a, outer[USAGE]);
-    if (json_type(inner[DELTA]) != JSON_OBJECT)
-        inner[DELTA] = inner[MESSAGE];
-    if (take_message(a, inner[DELTA], e) != 0)
+    delta = json_type(inner[DELTA]) == JSON_OBJECT;
+    if (take_message(a, inner[delta ? DELTA : MESSAGE], delta, e) != 0)
         return -1;
     if (fault_in(inner[FAULT], inner[FAULT_OBJECT]))
         return fault_set_reported(e, choice);
@@ -333,13 +340,26 @@ static int take_whole(struct answer *a, struct str body, struct err *e)
 /* DeepSeek wants to see again what it thought before it called tools. */
 static int take_event_thinking(struct answer *a, struct str event, struct str data, struct err *e)
 {
-    a->keep_reasoning = true;
+    a->replay.keep_reasoning = true;
     return take_event(a, event, data, e);
 }
 
 static int take_whole_thinking(struct answer *a, struct str body, struct err *e)
 {
-    a->keep_reasoning = true;
+    a->replay.keep_reasoning = true;
+    return take_whole(a, body, e);
+}
+
+/* OpenRouter wants its details back, whatever model they are of. */
+static int take_event_details(struct answer *a, struct str event, struct str data, struct err *e)
+{
+    a->replay.keep_details = true;
+    return take_event(a, event, data, e);
+}
+
+static int take_whole_details(struct answer *a, struct str body, struct err *e)
+{
+    a->replay.keep_details = true;
     return take_whole(a, body, e);
 }
 
@@ -378,7 +398,12 @@ const struct provider provider_openrouter = {
     .base_url = "https://openrouter.ai/api/v1",
     .needs_key = true,
     .key_variable = "OPENROUTER_API_KEY",
-    COMPATIBLE,
+    .request = request,
+    .lessen = lessen,
+    .models = models,
+    .event = take_event_details,
+    .whole = take_whole_details,
+    .failure = failure,
 };
 
 const struct provider provider_groq = {
@@ -394,7 +419,9 @@ const struct provider provider_mistral = {
     .base_url = "https://api.mistral.ai/v1",
     .needs_key = true,
     .key_variable = "MISTRAL_API_KEY",
-    .usage_unasked = true, /* HTTP 422 "Extra inputs are not permitted" otherwise */
+    .usage_unasked = true,  /* HTTP 422 "Extra inputs are not permitted" otherwise */
+    .short_call_ids = true, /* HTTP 400 "Tool call id was … but must be a-z, A-Z, 0-9, with a length
+                             * of 9" otherwise */
     COMPATIBLE,
 };
 

@@ -5,6 +5,10 @@
 
 #include "base/json.h"
 
+/* Mistral's ids of calls. */
+#define SHORT_ID 9
+#define DIGITS "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
 /* ---- what goes back as it came ---- */
 
 static bool is_of_type(struct str block, const char *type)
@@ -41,17 +45,109 @@ static void set_reasoning(struct json_tree *message, struct str thinking)
         if (is_of_type(it.value, "reasoning_content") &&
             json_type(json_get(it.value, "text")) == JSON_STRING)
             json_tree_set_raw(message, "reasoning_content", json_get(it.value, "text"));
+        else if (is_of_type(it.value, "reasoning_details") &&
+                 json_type(json_get(it.value, "reasoning_details")) == JSON_ARRAY)
+            json_tree_set_raw(message, "reasoning_details",
+                              json_get(it.value, "reasoning_details"));
+}
+
+/* ---- ids of calls ---- */
+
+/* The ids that the calls of a request get, where servers take only short ones. */
+struct short_ids {
+    bool wanted;
+    struct buf taken;   /* all of them, each SHORT_ID bytes */
+    struct buf waiting; /* those of the calls whose results come next, likewise */
+};
+
+static bool is_short_id(struct str id)
+{
+    static const struct str digits = STR(DIGITS);
+    bool is = id.n == SHORT_ID;
+
+    for (size_t i = 0; is && i < id.n; i++)
+        is = memchr(digits.p, id.p[i], digits.n) != NULL;
+    return is;
+}
+
+static bool is_taken(const struct short_ids *ids, const char *id)
+{
+    for (size_t at = 0; at < ids->taken.len; at += SHORT_ID)
+        if (memcmp(ids->taken.data + at, id, SHORT_ID) == 0)
+            return true;
+    return false;
+}
+
+/* FNV-1a (RFC 9923): the same call has the same id in every request. */
+static uint64_t hash(struct str text)
+{
+    uint64_t h = 14695981039346656037u;
+
+    for (size_t i = 0; i < text.n; i++)
+        h = (h ^ (unsigned char)text.p[i]) * 1099511628211u;
+    return h;
+}
+
+static void make_short(char out[SHORT_ID], uint64_t number)
+{
+    for (size_t i = 0; i < SHORT_ID; i++, number /= strlen(DIGITS))
+        out[i] = DIGITS[number % strlen(DIGITS)];
+}
+
+/* The id under which a call goes out; that of its result is told by next_short. */
+static void add_short(struct short_ids *ids, struct str id, struct buf *out)
+{
+    char made[SHORT_ID];
+    uint64_t number = hash(id);
+
+    if (is_short_id(id))
+        memcpy(made, id.p, SHORT_ID);
+    else
+        make_short(made, number++);
+    while (is_taken(ids, made))
+        make_short(made, number++);
+    buf_add(&ids->taken, made, SHORT_ID);
+    buf_add(&ids->waiting, made, SHORT_ID);
+    buf_add(out, made, SHORT_ID);
+}
+
+static void set_call_id(struct json_tree *call, struct str raw_id, struct short_ids *ids)
+{
+    struct buf text = BUF_INIT(BUF_LINE), out = BUF_INIT(BUF_SMALL);
+
+    if (ids->wanted) {
+        add_short(ids, json_text(raw_id, &text), &out);
+        json_tree_set_text(call, "id", buf_str(&out));
+    } else {
+        json_tree_set_raw(call, "id", raw_id);
+    }
+    buf_release(&text);
+    buf_release(&out);
+}
+
+/* Results stand behind their calls, in their order (context_settle). */
+static void set_result_id(struct json_tree *message, const char *id, struct short_ids *ids)
+{
+    struct str next = {ids->waiting.data, SHORT_ID};
+
+    if (ids->waiting.len == 0) {
+        json_tree_set_text(message, "tool_call_id", str_of(id));
+        return;
+    }
+    json_tree_set_text(message, "tool_call_id", next);
+    buf_consume(&ids->waiting, SHORT_ID);
 }
 
 /* ---- the messages ---- */
 
 /* Calls in OpenAI's form: {"id","type":"function","function":{"name","arguments"}}, the arguments
  * being JSON in a string; what the model once wrote as invalid JSON goes back as it was. */
-static struct json_tree *calls_tree(struct str calls, struct str thinking)
+static struct json_tree *calls_tree(struct str calls, struct str thinking, struct short_ids *ids)
 {
     struct json_tree *array = json_tree_array();
     struct buf args = BUF_INIT(BUF_LINE);
 
+    buf_clear(&ids->waiting);
     for (struct json_iter it = json_iter(calls); json_next(&it);) {
         struct json_tree *call = json_tree_object();
         struct json_tree *function = json_tree_object();
@@ -62,7 +158,7 @@ static struct json_tree *calls_tree(struct str calls, struct str thinking)
             buf_add_str(&args, raw);
         json_tree_set_raw(function, "name", json_get(it.value, "name"));
         json_tree_set_text(function, "arguments", buf_str(&args));
-        json_tree_set_raw(call, "id", json_get(it.value, "id"));
+        set_call_id(call, json_get(it.value, "id"), ids);
         json_tree_set_text(call, "type", STR("function"));
         json_tree_set(call, "function", function);
         set_extra(call, json_get(it.value, "id"), thinking);
@@ -99,7 +195,8 @@ static struct json_tree *parts_tree(const struct context_message *m)
     return array;
 }
 
-static struct json_tree *message_tree(const struct context_message *m, const char *provider)
+static struct json_tree *message_tree(const struct context_message *m, const char *provider,
+                                      struct short_ids *ids)
 {
     bool own = m->thinking && strcmp(m->provider, provider) == 0;
     struct str thinking = own ? str_of(m->thinking) : STR_NONE;
@@ -107,7 +204,7 @@ static struct json_tree *message_tree(const struct context_message *m, const cha
 
     json_tree_set_text(t, "role", str_of(role_name(m->role)));
     if (m->tool_call_id)
-        json_tree_set_text(t, "tool_call_id", str_of(m->tool_call_id));
+        set_result_id(t, m->tool_call_id, ids);
     if (m->images_count > 0)
         json_tree_set(t, "content", parts_tree(m));
     else if (m->tool_calls && m->n == 0)
@@ -116,14 +213,16 @@ static struct json_tree *message_tree(const struct context_message *m, const cha
         json_tree_set_text(t, "content", (struct str){m->content, m->n});
     if (m->tool_calls) {
         set_reasoning(t, thinking);
-        json_tree_set(t, "tool_calls", calls_tree(str_of(m->tool_calls), thinking));
+        json_tree_set(t, "tool_calls", calls_tree(str_of(m->tool_calls), thinking, ids));
     }
     return t;
 }
 
-struct json_tree *openai_messages(const struct context *c, const char *provider)
+struct json_tree *openai_messages(const struct context *c, const char *provider, bool short_ids)
 {
     struct json_tree *array = json_tree_array();
+    struct short_ids ids = {
+        .wanted = short_ids, .taken = BUF_INIT(BUF_LINE), .waiting = BUF_INIT(BUF_LINE)};
 
     if (c->system) {
         struct json_tree *t = json_tree_object();
@@ -133,6 +232,8 @@ struct json_tree *openai_messages(const struct context *c, const char *provider)
         json_tree_push(array, t);
     }
     for (size_t i = 0; i < c->count; i++)
-        json_tree_push(array, message_tree(&c->at[i], provider));
+        json_tree_push(array, message_tree(&c->at[i], provider, &ids));
+    buf_release(&ids.taken);
+    buf_release(&ids.waiting);
     return array;
 }

@@ -299,7 +299,7 @@ static bool failed_early(const struct exchange *x, const struct err *e)
     const struct answer *a = x->answer;
 
     return x->failed && x->form == FORM_EVENTS && e->kind == ERR_BUSY &&
-           a->text.len + a->calls_count + a->thinking.len == 0 && !a->reasoned;
+           a->text.len + a->calls_count + a->replay.thinking.len == 0 && !a->reasoned;
 }
 
 /* How long to wait before the exchange is repeated; -1: not at all. */

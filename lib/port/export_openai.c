@@ -13,7 +13,7 @@ static void session(struct export *x, const struct export_session *s)
     for (size_t i = 0; i < s->count; i++)
         context_add(&c, &s->at[i]);
     context_settle(&c);
-    json_tree_set(t, "messages", openai_messages(&c, "openai"));
+    json_tree_set(t, "messages", openai_messages(&c, "openai", false));
     json_tree_print(t, false, &x->out);
     buf_add_byte(&x->out, '\n');
     json_tree_free(t);

@@ -83,7 +83,7 @@ static void grow_context(struct turn *t)
 
     answer_calls_json(&t->answer, &calls);
     context_add_calls(&t->context, buf_str(&t->answer.text), buf_str(&calls),
-                      buf_str(&t->answer.thinking), t->provider->name);
+                      buf_str(&t->answer.replay.thinking), t->provider->name);
     for (size_t i = 0; i < t->calls_count; i++)
         context_add_result(&t->context, buf_str(&t->calls[i].call->id),
                            buf_str(&t->calls[i].job.result));

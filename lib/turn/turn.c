@@ -9,7 +9,7 @@
 #include "hist/store.h"
 #include "hist/thread.h"
 #include "llm/messages.h"
-#include "llm/stream.h"
+#include "llm/paused.h"
 #include "turn/round.h"
 
 /* ---- the context ---- */
@@ -224,8 +224,8 @@ static void add_answer(struct turn *t)
         draft_set(d, FIELD_TOOL_CALLS, buf_str(&calls));
     }
     buf_release(&calls);
-    if (a->thinking.len > 0)
-        draft_set(d, FIELD_THINKING, buf_str(&a->thinking));
+    if (a->replay.thinking.len > 0)
+        draft_set(d, FIELD_THINKING, buf_str(&a->replay.thinking));
     if (t->kind == TURN_AGAIN && t->finished)
         push_replaces(t, d);
     if (t->ask.model)
@@ -303,14 +303,20 @@ static int judge(const struct turn *t, struct err *e)
         return err_set(e, ERR_INCOMPLETE,
                        "answer is incomplete: the model's length limit was reached");
     if (strcmp(reason, "content_filter") == 0 || strcmp(reason, "refusal") == 0)
-        return err_set(e, ERR_REFUSED, "the model refused to answer (%s)", reason);
+        return err_set(e, ERR_REFUSED,
+                       a->refusal ? "the model refused to answer: %s"
+                                  : "the model refused to answer (%s)",
+                       a->refusal ? a->refusal : reason);
     if (strcmp(reason, "model_context_window_exceeded") == 0)
         return a->text.len + a->calls_count == 0
                    ? err_set(e, ERR_REFUSED, "the conversation is too long for the model")
                    : err_set(e, ERR_INCOMPLETE,
                              "answer is incomplete: the model's context is full");
     if (strcmp(reason, "pause_turn") == 0)
-        return err_set(e, ERR_INCOMPLETE, "answer is incomplete: the model paused its turn");
+        return t->rounds >= t->max_rounds
+                   ? err_set(e, ERR_LIMIT, "the model goes on pausing its turn after %u rounds",
+                             t->rounds)
+                   : err_set(e, ERR_INCOMPLETE, "answer is incomplete: the model paused its turn");
     return a->calls_count > 0 ? judge_calls(t, e) : 0;
 }
 
@@ -326,7 +332,7 @@ int turn_ask(struct turn *t, const struct answer_sink *sink, struct err *e)
 
     t->calling = false;
     t->answer.sink = sink;
-    result = stream_ask(t->provider, &t->ask, &t->answer, e);
+    result = paused_ask(t->provider, &t->ask, &t->answer, t->max_rounds, &t->rounds, e);
     add_tokens(&t->input_tokens, t->answer.input_tokens);
     add_tokens(&t->output_tokens, t->answer.output_tokens);
     if (result < 0)

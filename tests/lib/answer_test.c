@@ -212,30 +212,86 @@ TEST(what_is_not_told_changes_nothing)
     CHECK(a.model == NULL && a.finish_reason == NULL && a.input_tokens == -1);
 }
 
-TEST(thinking_counts_against_the_bound)
+TEST(thinking_has_a_bound_of_its_own)
 {
     size_t n = (size_t)1 << 20;
     char *block = malloc(n);
     struct answer a;
     struct err e = ERR_INIT;
-    int rc = 0;
 
     if (!CHECK(block))
         return;
     memset(block, 'x', n);
     answer_init(&a, NULL);
-    CHECK_INT(answer_begin_thinking(&a, 0, STR("{\"signature\":\"s\"}"), &e), 0);
-    for (size_t i = 0; i + 1 < ANSWER_MAX / n; i++)
-        CHECK_INT(answer_add_thinking(&a, 0, (struct str){block, n}, STR_NONE, &e), 0);
-    answer_end_thinking(&a, 0);
-    CHECK(a.thinking.len > ANSWER_MAX - n && a.thinking.len < ANSWER_MAX);
-    rc = answer_add_text(&a, (struct str){block, n}, &e);
-    CHECK_INT(rc, -1);
-    CHECK_INT(e.kind, ERR_INCOMPLETE);
-    CHECK_STR(err_text(&e), "answer is incomplete: it is longer than 32 MiB");
+    a.replay.keep_reasoning = true;
+    for (size_t i = 0; i < 2 * ANSWER_MAX / n; i++)
+        CHECK_INT(answer_add_reasoning(&a, (struct str){block, n}), 0);
+    CHECK(a.replay.reasoning.len <= REPLAY_THINKING_MAX && a.replay.reasoning.len > n);
+    CHECK_INT(answer_add_text(&a, STR("The answer."), &e), 0);
+    CHECK_INT(answer_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e), 0);
+    answer_settle_calls(&a);
+    CHECK(a.replay.thinking.len <= REPLAY_THINKING_MAX);
+    CHECK_STR(buf_c(&a.text), "The answer.");
     err_release(&e);
     answer_release(&a);
-    CHECK_INT(a.thinking.len, 0);
+    CHECK_INT(a.replay.thinking.len, 0);
+    free(block);
+}
+
+TEST(parts_become_one)
+{
+    struct answer a, b;
+    struct err e = ERR_INIT;
+
+    answer_init(&a, NULL);
+    answer_init(&b, NULL);
+    answer_add_text(&a, STR("one "), &e);
+    answer_set_usage(&a, 5, 6);
+    answer_set_finish(&a, STR("pause_turn"));
+    replay_begin(&a.replay, 0, STR("{\"type\":\"x\"}"));
+    replay_end(&a.replay, 0);
+    answer_add_text(&b, STR("two"), &e);
+    answer_add_call(&b, 0, STR("a"), STR("f"), STR("{}"), &e);
+    answer_set_usage(&b, 7, -1);
+    answer_set_finish(&b, STR("tool_calls"));
+    answer_set_model(&b, STR("m"));
+    answer_set_refusal(&b, STR("k\nind"), STR(" why\x1b"));
+    replay_begin(&b.replay, 0, STR("{\"type\":\"y\"}"));
+    replay_end(&b.replay, 0);
+    b.finished = true;
+    CHECK_INT(answer_join(&a, &b, &e), 0);
+    answer_release(&b);
+    CHECK_STR(buf_c(&a.text), "one two");
+    CHECK_INT(a.calls_count, 1);
+    CHECK_INT(a.input_tokens, 12);
+    CHECK_INT(a.output_tokens, 6);
+    CHECK_STR(a.finish_reason, "tool_calls");
+    CHECK_STR(a.model, "m");
+    CHECK_STR(a.refusal, "why^[ (k ind)");
+    CHECK_STR(buf_c(&a.replay.turn), "[{\"type\":\"x\"},{\"type\":\"y\"}]");
+    CHECK(a.finished);
+    answer_release(&a);
+}
+
+TEST(parts_that_are_too_long_together)
+{
+    size_t n = ANSWER_MAX / 2 + 1;
+    char *block = malloc(n);
+    struct answer a, b;
+    struct err e = ERR_INIT;
+
+    if (!CHECK(block))
+        return;
+    memset(block, 'x', n);
+    answer_init(&a, NULL);
+    answer_init(&b, NULL);
+    CHECK_INT(answer_add_text(&a, (struct str){block, n}, &e), 0);
+    CHECK_INT(answer_add_text(&b, (struct str){block, n}, &e), 0);
+    CHECK_INT(answer_join(&a, &b, &e), -1);
+    CHECK_INT(e.kind, ERR_INCOMPLETE);
+    err_release(&e);
+    answer_release(&a);
+    answer_release(&b);
     free(block);
 }
 
@@ -245,7 +301,7 @@ TEST(what_goes_back_with_calls_is_kept)
     struct err e = ERR_INIT;
 
     answer_init(&a, NULL);
-    a.keep_reasoning = true;
+    a.replay.keep_reasoning = true;
     CHECK_INT(answer_add_reasoning(&a, STR("say \"h")), 0);
     CHECK_INT(answer_add_reasoning(&a, STR("i\"\xff")), 0);
     CHECK_INT(answer_add_call_extra(&a, 0, STR("{\"x\":1}"), &e), 0); /* there is no call yet */
@@ -256,7 +312,7 @@ TEST(what_goes_back_with_calls_is_kept)
     CHECK_INT(answer_add_call_extra(&a, 1, STR_NONE, &e), 0);
     for (int i = 0; i < 2; i++) {
         answer_settle_calls(&a);
-        CHECK_STR(buf_c(&a.thinking),
+        CHECK_STR(buf_c(&a.replay.thinking),
                   "[{\"type\":\"reasoning_content\",\"text\":\"say \\\"hi\\\"\xef\xbf\xbd\"},"
                   "{\"type\":\"extra_content\",\"id\":\"a\",\"extra_content\":{\"x\":1}}]");
     }
@@ -264,12 +320,12 @@ TEST(what_goes_back_with_calls_is_kept)
     /* Without calls, or when it is not wanted, it is not. */
     for (int i = 0; i < 2; i++) {
         answer_init(&a, NULL);
-        a.keep_reasoning = i == 0;
+        a.replay.keep_reasoning = i == 0;
         answer_add_reasoning(&a, STR("hm"));
         if (i > 0)
             answer_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e);
         answer_settle_calls(&a);
-        CHECK_INT(a.thinking.len, 0);
+        CHECK_INT(a.replay.thinking.len, 0);
         answer_release(&a);
     }
 }

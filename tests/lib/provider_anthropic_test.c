@@ -526,11 +526,11 @@ TEST(signed_thinking_is_collected)
                    THOUGHT_DELTA("9", "other"), THOUGHT_DELTA("0", "b"), SIGNATURE("0", "s1"),
                    SIGNATURE("0", "s2"), STOP("9")),
               0);
-    CHECK_STR(buf_c(&r.a.thinking), "");
+    CHECK_STR(buf_c(&r.a.replay.thinking), "");
     CHECK_INT(FEED(&r, STOP("0"), STOP("0"),
                    START("1", "\"type\":\"redacted_thinking\",\"data\":\"d\\u0065\""), STOP("1")),
               0);
-    CHECK_STR(buf_c(&r.a.thinking),
+    CHECK_STR(buf_c(&r.a.replay.thinking),
               "[{\"type\":\"thinking\",\"n\":[1,2],\"thinking\":\"a\\nb\",\"signature\":\"s1s2\"},"
               "{\"type\":\"redacted_thinking\",\"data\":\"d\\u0065\"}]");
     CHECK_INT(r.a.text.len, 0);
@@ -545,7 +545,7 @@ TEST(thinking_without_signature_or_end_is_not)
     CHECK_INT(FEED(&r, THINKING("0", ""), THOUGHT_DELTA("0", "a"), STOP("0"), THINKING("1", ""),
                    SIGNATURE("1", "s"), THINKING("2", ""), STOP("1")),
               0);
-    CHECK_INT(r.a.thinking.len, 0);
+    CHECK_INT(r.a.replay.thinking.len, 0);
     read_release(&r);
 }
 
@@ -661,7 +661,7 @@ TEST(a_whole_answer)
     CHECK_INT(r.a.output_tokens, 2);
     CHECK(r.a.finished);
     CHECK_STR(buf_c(&r.citations), CITATION);
-    CHECK_STR(buf_c(&r.a.thinking),
+    CHECK_STR(buf_c(&r.a.replay.thinking),
               "[{\"type\":\"thinking\",\"thinking\":\"\\u00e9\",\"signature\":\"s\"}]");
     CHECK_CALLS(&r, "[{\"id\":\"a\",\"name\":\"f\",\"args\":{\"x\":1}},"
                     "{\"id\":\"b\",\"name\":\"f\",\"args\":{}}]");

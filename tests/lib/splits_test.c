@@ -75,7 +75,10 @@ static void add_outcome(struct buf *out, struct answer *a, int rc, const struct 
     buf_addf(out, "\n<end> %d %d %s\n%s %s %lld %lld %d %d\n", rc, (int)e->kind, err_text(e),
              a->finish_reason ? a->finish_reason : "-", a->model ? a->model : "-",
              (long long)a->input_tokens, (long long)a->output_tokens, a->finished, a->refused);
-    buf_add_str(out, buf_str(&a->thinking));
+    buf_add_str(out, buf_str(&a->replay.thinking));
+    buf_add_c(out, "\n<blocks>");
+    buf_add_str(out, buf_str(&a->replay.turn));
+    buf_addf(out, "\n<refusal> %s", a->refusal ? a->refusal : "-");
     for (size_t i = 0; i < a->calls_count; i++) {
         buf_addf(out, "\n<call> %s %s ", is_made(&a->calls[i].id) ? "?" : buf_c(&a->calls[i].id),
                  buf_c(&a->calls[i].name));
@@ -101,6 +104,7 @@ static void outcome(const struct frame *f, size_t at, struct buf *out)
     context_init(&context);
     context_add_text(&context, ROLE_USER, STR("q"));
     answer_init(&answer, &sink);
+    answer.replay.keep_reasoning = answer.replay.keep_details = true;
     buf_clear(out);
 
     int rc = stream_ask(&p, &ask, &answer, &e);

@@ -1,0 +1,420 @@
+#include "llm/replay.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/utf8.h"
+
+static const char *const member_names[REPLAY_MEMBERS] = {
+    [REPLAY_TEXT] = "text",   [REPLAY_THINKING] = "thinking",   [REPLAY_SIGNATURE] = "signature",
+    [REPLAY_INPUT] = "input", [REPLAY_CITATIONS] = "citations",
+};
+
+static void detail_init(struct replay_detail *d)
+{
+    buf_init(&d->first, REPLAY_THINKING_MAX);
+    buf_init(&d->text, REPLAY_THINKING_MAX);
+    buf_init(&d->summary, REPLAY_THINKING_MAX);
+    buf_init(&d->data, REPLAY_THINKING_MAX);
+    buf_init(&d->signature, REPLAY_THINKING_MAX);
+    buf_init(&d->others, REPLAY_THINKING_MAX);
+    d->pieced = false;
+}
+
+static void detail_release(struct replay_detail *d)
+{
+    buf_release(&d->first);
+    buf_release(&d->text);
+    buf_release(&d->summary);
+    buf_release(&d->data);
+    buf_release(&d->signature);
+    buf_release(&d->others);
+}
+
+void replay_init(struct replay *r)
+{
+    memset(r, 0, sizeof *r);
+    buf_init(&r->thinking, REPLAY_THINKING_MAX);
+    buf_init(&r->turn, REPLAY_TURN_MAX);
+    buf_init(&r->start, REPLAY_TURN_MAX);
+    for (size_t i = 0; i < REPLAY_MEMBERS; i++)
+        buf_init(&r->grown[i], REPLAY_TURN_MAX);
+    buf_init(&r->reasoning, REPLAY_THINKING_MAX);
+    buf_init(&r->details, REPLAY_THINKING_MAX);
+    detail_init(&r->detail);
+}
+
+void replay_release(struct replay *r)
+{
+    buf_release(&r->thinking);
+    buf_release(&r->turn);
+    buf_release(&r->start);
+    for (size_t i = 0; i < REPLAY_MEMBERS; i++)
+        buf_release(&r->grown[i]);
+    buf_release(&r->reasoning);
+    buf_release(&r->details);
+    detail_release(&r->detail);
+}
+
+/* Adds values, separated by commas, to an array; false: it would grow over its bound. */
+static bool push(struct buf *array, struct str values)
+{
+    if (values.n + 2 > array->max - array->len)
+        return false;
+    if (array->len > 0)
+        buf_truncate(array, array->len - 1);
+    buf_add_byte(array, array->len > 0 ? ',' : '[');
+    buf_add_str(array, values);
+    buf_add_byte(array, ']');
+    return true;
+}
+
+/* The values of an array that push made. */
+static struct str values_of(const struct buf *array)
+{
+    return array->len > 2 ? (struct str){array->data + 1, array->len - 2} : STR_NONE;
+}
+
+/* Is it a string that is not empty? */
+static bool has_text(struct str value)
+{
+    return json_type(value) == JSON_STRING && value.n > 2;
+}
+
+static bool is_type(struct str object, const char *type)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    bool is = str_eq_c(json_text(json_get(object, "type"), &scratch), type);
+
+    buf_release(&scratch);
+    return is;
+}
+
+static void add_raw_member(struct buf *out, struct str raw_key, struct str value)
+{
+    buf_add_c(out, str_ends(buf_str(out), STR("{")) ? "\"" : ",\"");
+    buf_add_str(out, raw_key);
+    buf_add_c(out, "\":");
+    buf_add_str(out, value);
+}
+
+/* Adds a text member with what came for it behind its first value. */
+static void add_grown(struct buf *out, const char *key, struct str first, struct str more)
+{
+    struct buf whole = BUF_INIT(2 * REPLAY_TURN_MAX);
+
+    json_decode(first, &whole);
+    buf_add_str(&whole, more);
+    json_add_member(out, key, buf_str(&whole));
+    buf_release(&whole);
+}
+
+/* ---- blocks ---- */
+
+static void close_block(struct replay *r)
+{
+    r->open = false;
+    buf_clear(&r->start);
+    for (size_t i = 0; i < REPLAY_MEMBERS; i++)
+        buf_clear(&r->grown[i]);
+}
+
+void replay_begin(struct replay *r, int64_t index, struct str block)
+{
+    r->turn_cut = r->turn_cut || r->open;
+    close_block(r);
+    r->open = true;
+    r->index = index;
+    json_add_compact(&r->start, block);
+}
+
+void replay_grow(struct replay *r, int64_t index, enum replay_member member, struct str piece)
+{
+    struct buf *b = &r->grown[member];
+
+    if (!r->open || r->index != index)
+        return;
+    if (member == REPLAY_CITATIONS && b->len > 0)
+        buf_add_byte(b, ',');
+    utf8_add_repaired(b, piece);
+}
+
+static void add_input(struct buf *out, struct str json)
+{
+    struct str value;
+
+    json_add_key(out, "input");
+    if (json_check(json, &value, NULL) && json_type(value) == JSON_OBJECT)
+        json_add_compact(out, value);
+    else
+        buf_add_c(out, "{}");
+}
+
+static void add_citations(struct buf *out, struct str first, struct str more)
+{
+    json_add_key(out, "citations");
+    buf_add_byte(out, '[');
+    for (struct json_iter it = json_iter(first); !it.object && json_next(&it);) {
+        buf_add_str(out, it.value);
+        buf_add_byte(out, ',');
+    }
+    buf_add_str(out, more);
+    buf_add_byte(out, ']');
+}
+
+static bool has_grown(const struct replay *r, struct str raw_key)
+{
+    for (size_t i = 0; i < REPLAY_MEMBERS; i++)
+        if (r->grown[i].len > 0 && json_key_is(raw_key, member_names[i]))
+            return true;
+    return false;
+}
+
+/* Adds the block as it is now; what did not grow stays byte for byte. */
+static void add_block(const struct replay *r, struct buf *out)
+{
+    struct str start = buf_str(&r->start);
+
+    buf_add_byte(out, '{');
+    for (struct json_iter it = json_iter(start); json_next(&it);)
+        if (!has_grown(r, it.key))
+            add_raw_member(out, it.key, it.value);
+    for (int i = 0; i < REPLAY_MEMBERS; i++) {
+        struct str more = buf_str(&r->grown[i]), first = json_get(start, member_names[i]);
+
+        if (more.n == 0)
+            continue;
+        if (i == REPLAY_INPUT)
+            add_input(out, more);
+        else if (i == REPLAY_CITATIONS)
+            add_citations(out, first, more);
+        else
+            add_grown(out, member_names[i], first, more);
+    }
+    buf_add_byte(out, '}');
+}
+
+static bool is_cut(const struct replay *r)
+{
+    bool cut = r->start.overflow;
+
+    for (size_t i = 0; i < REPLAY_MEMBERS; i++)
+        cut = cut || r->grown[i].overflow;
+    return cut;
+}
+
+/* Can it not go back, so that the answer is complete without it? */
+static bool is_useless(struct str block, bool thinking)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    bool useless;
+
+    if (thinking)
+        useless = !has_text(json_get(block, "signature")) && !has_text(json_get(block, "data"));
+    else
+        useless = is_type(block, "text") &&
+                  str_trim(json_text(json_get(block, "text"), &scratch)).n == 0;
+    buf_release(&scratch);
+    return useless;
+}
+
+void replay_end(struct replay *r, int64_t index)
+{
+    struct buf block = BUF_INIT(2 * REPLAY_TURN_MAX);
+    bool thinking;
+
+    if (!r->open || r->index != index)
+        return;
+    add_block(r, &block);
+    thinking = is_type(buf_str(&r->start), "thinking") ||
+               is_type(buf_str(&r->start), "redacted_thinking");
+    if (is_cut(r) || block.overflow) {
+        r->turn_cut = true;
+    } else if (!is_useless(buf_str(&block), thinking)) {
+        if (thinking)
+            push(&r->thinking, buf_str(&block));
+        r->turn_cut = !push(&r->turn, buf_str(&block)) || r->turn_cut;
+    }
+    buf_release(&block);
+    close_block(r);
+}
+
+/* ---- reasoning ---- */
+
+void replay_add_reasoning(struct replay *r, struct str text)
+{
+    if (r->keep_reasoning)
+        utf8_add_repaired(&r->reasoning, text);
+}
+
+static struct buf *detail_text(struct replay_detail *d, struct str raw_key)
+{
+    if (json_key_is(raw_key, "text"))
+        return &d->text;
+    if (json_key_is(raw_key, "summary"))
+        return &d->summary;
+    return json_key_is(raw_key, "data") ? &d->data : NULL;
+}
+
+/* Does the piece belong to the detail that is coming? Encrypted ones of one index can be many. */
+static bool continues(const struct replay_detail *d, struct str piece)
+{
+    static const char *const keys[] = {"type", "index", "id"};
+    struct str had[3], has[3];
+
+    json_pick(buf_str(&d->first), keys, had, 3);
+    json_pick(piece, keys, has, 3);
+    return d->first.len > 0 && json_type(has[1]) == JSON_NUMBER && str_eq(had[0], has[0]) &&
+           str_eq(had[1], has[1]) &&
+           (json_is_null(had[2]) || json_is_null(has[2]) || str_eq(had[2], has[2]));
+}
+
+/* Has the object that member, and not as null? */
+static bool has_member(struct str object, struct str raw_key)
+{
+    for (struct json_iter it = json_iter(object); json_next(&it);)
+        if (str_eq(it.key, raw_key) && !json_is_null(it.value))
+            return true;
+    return false;
+}
+
+static void take_other(struct replay_detail *d, struct str raw_key, struct str value)
+{
+    if (has_member(buf_str(&d->first), raw_key) || has_member(buf_str(&d->others), raw_key))
+        return;
+    if (d->others.len > 0)
+        buf_truncate(&d->others, d->others.len - 1);
+    else
+        buf_add_byte(&d->others, '{');
+    add_raw_member(&d->others, raw_key, value);
+    buf_add_byte(&d->others, '}');
+}
+
+static void take_piece(struct replay_detail *d, struct str piece)
+{
+    d->pieced = true;
+    for (struct json_iter it = json_iter(piece); json_next(&it);) {
+        struct buf *text = detail_text(d, it.key);
+
+        if (json_is_null(it.value))
+            continue;
+        if (text) {
+            json_decode(it.value, text);
+        } else if (json_key_is(it.key, "signature")) {
+            buf_clear(&d->signature);
+            buf_add_str(&d->signature, it.value);
+        } else {
+            take_other(d, it.key, it.value);
+        }
+    }
+}
+
+/* Did later pieces bring more of the member, or its value? */
+static bool is_grown(struct replay_detail *d, struct str raw_key)
+{
+    const struct buf *text = detail_text(d, raw_key);
+
+    return (text && text->len > 0) ||
+           (d->signature.len > 0 && json_key_is(raw_key, "signature")) ||
+           has_member(buf_str(&d->others), raw_key);
+}
+
+static void add_detail(struct replay_detail *d, struct buf *out)
+{
+    const struct buf *const texts[] = {&d->text, &d->summary, &d->data};
+    static const char *const keys[] = {"text", "summary", "data"};
+    struct str first = buf_str(&d->first);
+
+    buf_add_byte(out, '{');
+    for (struct json_iter it = json_iter(first); json_next(&it);)
+        if (!is_grown(d, it.key))
+            add_raw_member(out, it.key, it.value);
+    for (size_t i = 0; i < 3; i++)
+        if (texts[i]->len > 0)
+            add_grown(out, keys[i], json_get(first, keys[i]), buf_str(texts[i]));
+    if (d->signature.len > 0)
+        add_raw_member(out, STR("signature"), buf_str(&d->signature));
+    for (struct json_iter it = json_iter(buf_str(&d->others)); json_next(&it);)
+        add_raw_member(out, it.key, it.value);
+    buf_add_byte(out, '}');
+}
+
+static bool detail_is_cut(const struct replay_detail *d)
+{
+    return d->first.overflow || d->text.overflow || d->summary.overflow || d->data.overflow ||
+           d->signature.overflow || d->others.overflow;
+}
+
+static void end_detail(struct replay *r)
+{
+    struct replay_detail *d = &r->detail;
+    struct buf whole = BUF_INIT(8 * REPLAY_THINKING_MAX);
+
+    if (d->first.len > 0 && !detail_is_cut(d)) {
+        if (d->pieced)
+            add_detail(d, &whole);
+        else
+            buf_add_str(&whole, buf_str(&d->first));
+        if (!whole.overflow)
+            push(&r->details, buf_str(&whole));
+    }
+    buf_release(&whole);
+    detail_release(d);
+    detail_init(d);
+}
+
+void replay_add_detail(struct replay *r, struct str detail, bool piece)
+{
+    if (!r->keep_details || json_type(detail) != JSON_OBJECT)
+        return;
+    if (piece && continues(&r->detail, detail)) {
+        take_piece(&r->detail, detail);
+        return;
+    }
+    end_detail(r);
+    json_add_compact(&r->detail.first, detail);
+}
+
+void replay_push(struct replay *r, struct str block)
+{
+    push(&r->thinking, block);
+}
+
+void replay_settle(struct replay *r, bool calls)
+{
+    struct buf block = BUF_INIT(8 * REPLAY_THINKING_MAX);
+
+    if (calls && r->reasoning.len > 0) {
+        buf_add_c(&block, "{");
+        json_add_member(&block, "type", STR("reasoning_content"));
+        json_add_member(&block, "text", buf_str(&r->reasoning));
+        buf_add_c(&block, "}");
+        push(&r->thinking, buf_str(&block));
+    }
+    buf_clear(&r->reasoning);
+    end_detail(r);
+    if (calls && r->details.len > 0) {
+        buf_clear(&block);
+        buf_add_c(&block, "{\"type\":\"reasoning_details\",\"reasoning_details\":");
+        buf_add_str(&block, buf_str(&r->details));
+        buf_add_c(&block, "}");
+        push(&r->thinking, buf_str(&block));
+    }
+    buf_clear(&r->details);
+    buf_release(&block);
+}
+
+bool replay_can_go_on(const struct replay *r)
+{
+    return r->turn.len > 0 && !r->turn_cut && !r->open;
+}
+
+void replay_join(struct replay *r, const struct replay *next)
+{
+    if (next->thinking.len > 0)
+        push(&r->thinking, values_of(&next->thinking));
+    r->turn_cut = r->turn_cut || next->turn_cut;
+    if (next->turn.len > 0 && !push(&r->turn, values_of(&next->turn)))
+        r->turn_cut = true;
+}
