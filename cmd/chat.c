@@ -23,6 +23,7 @@ static int turn_once(struct talk *talk, struct buf *prompt, const struct image_l
     struct err e = ERR_INIT;
     int status = 0;
 
+    talk_look_at_history(talk);
     talk_choose_session(talk);
     if (args->edit && prompt->len == 0)
         chat_input_edit(prompt, &talk->history, buf_str(&talk->session.id));

@@ -44,8 +44,11 @@ static void fill_session(struct target *t, struct draft *d)
 {
     if (draft_has(d, FIELD_SESSION_ID))
         return;
-    if (t->resume.id.len == 0)
+    if (t->resume.id.len == 0) {
         start_session(&t->resume, &t->wish, &t->config, &t->history, false, t->quiet);
+        /* What goes wrong with it is told when it is stored, or by resume_settle. */
+        (void)resume_claim(&t->resume, &t->history, NULL);
+    }
     draft_set_text(d, FIELD_SESSION_ID, buf_str(&t->resume.id));
 }
 

@@ -696,3 +696,57 @@ shipped() {
     run_expect 0 hist-new
     stderr_empty
 }
+
+# begin_at_once COUNT COMMAND...: so many at once, and all of them in one session.
+begin_at_once() {
+    local i count=$1 pids=()
+    shift
+    for ((i = 0; i < count; i++)); do
+        "$@" "from $i" >>out 2>>errors 3>&- 4>&- &
+        pids+=($!)
+    done
+    for i in "${pids[@]}"; do wait "$i" || fail "a $1 failed" "$(cat errors)" || return 1; done
+    empty 'what was told' errors
+}
+
+@test "first: many chats at once in what is new begin one session, and agree on it" {
+    use_echo
+    local round
+    for round in 1 2 3 4 5; do
+        begin_at_once 16 chat --history "$WORK/new$round.jsonl"
+        json_is "new$round.jsonl" '[., inputs] | length, (map(.session_id) | unique | length)' 32 1
+        [[ $(cat "new$round.jsonl.session") == "$(head -n 1 "new$round.jsonl" | jq -r .session_id)" ]]
+        make_repo "repo$round"
+        cd "$WORK/repo$round"
+        begin_at_once 16 chat
+        json_is .aicoder/history.jsonl '[., inputs] | length, (map(.session_id) | unique | length)' 32 1
+        [[ $(cat .aicoder/session) == "$(head -n 1 .aicoder/history.jsonl | jq -r .session_id)" ]]
+        cd "$WORK"
+    done
+    # A session that has expired is no other case, nor are lines of other programs.
+    touch -d '2 hours ago' new1.jsonl.session
+    sed -i 's/"timestamp":"[^"]*"/"timestamp":"2024-06-27T15:00:00.000000+00:00"/' new1.jsonl
+    begin_at_once 16 chat --history "$WORK/new1.jsonl"
+    json_is new1.jsonl '[., inputs] | length, (map(.session_id) | unique | length)' 64 2
+    begin_at_once 8 hist-append --history "$WORK/new6.jsonl"
+    json_is new6.jsonl '[., inputs] | length, (map(.session_id) | unique | length)' 8 1
+    # Each that asks for one of its own has it.
+    begin_at_once 8 chat -N --history "$WORK/new7.jsonl"
+    json_is new7.jsonl '[., inputs] | length, (map(.session_id) | unique | length)' 16 8
+}
+
+@test "first: many chats at once in somebody else's directory begin one session, too" {
+    use_echo
+    make_repo
+    mkdir .aicoder
+    hist_line theirs user planted >.aicoder/history.jsonl
+    echo theirs >.aicoder/session
+    local i pids=()
+    for ((i = 0; i < 16; i++)); do
+        chat -q "from $i" >>out 2>>errors 3>&- 4>&- &
+        pids+=($!)
+    done
+    for i in "${pids[@]}"; do wait "$i"; done
+    json_is .aicoder/history.jsonl '[., inputs] | length, (map(.session_id) | unique | length)' 33 2
+    [[ $(cat .aicoder/session) == "$(tail -n 1 .aicoder/history.jsonl | jq -r .session_id)" ]]
+}

@@ -447,19 +447,71 @@ END
     stderr_matches '^chat: .*: No space left on device$'
 }
 
-@test "turn: what cannot be a history, or not be read" {
-    use_echo
+@test "turn: what cannot be a history is an error, and nothing is asked" {
+    start_llm openai/normal
     mkdir dir.jsonl
     mkfifo fifo.jsonl
     : >real.jsonl
     ln -s real.jsonl link.jsonl
-    for case in 'dir is a directory' 'fifo is a FIFO' 'link is a symbolic link'; do
-        run_expect 1 chat --history "${case%% *}.jsonl" hello
+    ln -s none dangling.jsonl
+    while read -r file why; do
+        run_expect 1 chat --history "$file" hello
         stdout_empty
-        stderr_is "chat: cannot open '${case%% *}.jsonl': ${case#* }"
+        stderr_is "chat: cannot open '$file': $why"
+        CHAT_HISTORY=$file run_expect 1 chat --json hello
+        stdout_json '.type, .code' error 1
+    done <<'END'
+dir.jsonl is a directory
+fifo.jsonl is a FIFO
+link.jsonl is a symbolic link
+dangling.jsonl is a symbolic link
+/dev/null is a device
+/dev/full is a device
+END
+    requests_are 0
+    [[ ! -s real.jsonl && ! -e none ]]
+}
+
+# Without the rights that root has whatever the mode says.
+mortal() {
+    if [[ $EUID -eq 0 ]]; then
+        setpriv --bounding-set=-dac_override,-dac_read_search "$@"
+    else
+        "$@"
+    fi
+}
+
+@test "turn: a history that one has no permission for is not stored in, and the question is asked" {
+    use_echo
+    mkdir closed sealed
+    hist_line s user before >closed.jsonl
+    hist_line s user before >readable.jsonl
+    hist_line s user before >closed/x.jsonl
+    echo s | tee closed.jsonl.session >readable.jsonl.session
+    touch -d '2 hours ago' closed.jsonl.session
+    chmod 0 closed.jsonl closed
+    chmod 0444 readable.jsonl
+    chmod 0555 sealed
+    for file in closed.jsonl closed/x.jsonl closed/new.jsonl sealed/new.jsonl; do
+        answered_unsaved "cannot open '$file': Permission denied" mortal chat --history "$file" hello
+        answered_unsaved "cannot open '$file': Permission denied" mortal chat --history "$file" -s s hello
+        # Nothing is to be stored, or read.
+        echo '[]' | run_expect 0 mortal chat --history "$file" --messages - hello
+        stdout_is hello '[1 message]'
+        stderr_empty
     done
-    run_expect 1 chat --history /dev/null hello
-    [[ ! -s real.jsonl ]]
+    run_expect 8 mortal chat --history readable.jsonl hello
+    stdout_is before '' hello '[1 message]'
+    stderr_is "chat: cannot open 'readable.jsonl': Permission denied"
+    # What is about the history cannot do without it; and what is not to be stored is asked with all of it.
+    for options in '-c hello' '-s s --regenerate' '-s s --edit hello' '-s s -n hello' '-s s --dry-run hello'; do
+        # shellcheck disable=SC2086
+        run_expect 1 mortal chat --history closed.jsonl $options
+        stdout_empty
+        stderr_is "chat: cannot open 'closed.jsonl': Permission denied"
+    done
+    chmod 0755 closed sealed
+    [[ $(wc -l <closed/x.jsonl) == 1 && -z $(ls sealed) ]]
 }
 
 # ---- many at once

@@ -170,6 +170,31 @@ events_end() {
     same 'stderr and the event' wanted "$ERR"
 }
 
+@test "wire: JSON that is nested too deeply is called that" {
+    deep=$(printf '[%.0s' {1..600} && printf ']%.0s' {1..600})
+    printf '%s\n' 'status: 200' '' "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}" '' \
+        "data: {\"choices\":[],\"more\":$deep}" '' >deep.http
+    printf '%s\n' 'header: Content-Type: application/json' '' "{\"choices\":[],\"more\":$deep}" >whole.http
+    start_llm ./deep.http ./whole.http openai/normal
+    run_expect 7 chat -N hello
+    stdout_is Hi
+    stderr_is 'chat: answer is incomplete: an event is nested more than 512 levels deep'
+    run_expect 7 chat -N --no-stream --retries 0 hello
+    stderr_is 'chat: answer is incomplete: it is nested more than 512 levels deep'
+    echo "[{\"role\":\"user\",\"content\":\"a\",\"x\":$deep}]" >given.json
+    run_expect 0 chat --messages given.json next
+    stderr_is "chat: skipped 1 bad entry in 'given.json': nested too deeply"
+    { echo '{"role":"user","content":"a"}' && echo "{\"role\":\"user\",\"content\":\"a\",\"x\":$deep}"; } |
+        run_expect 0 chat --messages - next
+    stderr_is 'chat: skipped 1 bad entry on standard input: nested too deeply'
+    # What is no JSON for another reason is not.
+    echo '[[' | run_expect 0 chat --messages - next
+    stderr_is 'chat: skipped 1 bad entry on standard input'
+    echo "{\"x\":$deep}" >bad.jsonl
+    run_expect 1 hist-check --history bad.jsonl
+    stdout_line 1 'bad.jsonl:1: nested too deeply'
+}
+
 @test "wire: Mistral gets ids of calls of nine letters and digits, the same each time, none twice" {
     use_history
     {

@@ -19,5 +19,7 @@
  * the value without that white space. On failure *value is unspecified, and `*at` (may be NULL) is
  * the offset of the offending byte, text.n when the text ends too early. */
 bool json_check(struct str text, struct str *value, size_t *at);
+/* Is it nested more than JSON_DEPTH deep, and right as far as that? For messages that tell why. */
+bool json_too_deep(struct str text);
 
 #endif

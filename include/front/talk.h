@@ -50,6 +50,9 @@ struct talk {
 
 /* Finds the history and chooses the server. */
 void talk_open(struct talk *t, const struct chat_args *args);
+/* A history that must not be read is one that cannot be stored in: the question is asked without it,
+ * unless the turn is about what it holds. Call before talk_choose_session. */
+void talk_look_at_history(struct talk *t);
 /* Chooses the session of the next turn as the arguments wish. */
 void talk_choose_session(struct talk *t);
 /* Fills in all that is the same for every turn, and loads the context; the caller has set kind,

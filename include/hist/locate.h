@@ -38,7 +38,8 @@ struct history {
     int cancel_fd;       /* readable: do not wait for other writers any longer; -1 after locate */
     /* Told when another program holds the lock of that file for long; NULL after locate. */
     void (*tell)(const char *path);
-    bool impatient; /* a wait for the history's lock was in vain: the next one is short */
+    bool unreadable; /* it is taken for empty (history_forbidden); false after locate */
+    bool impatient;  /* a wait for the history's lock was in vain: the next one is short */
 };
 
 /* How long that is, in milliseconds. */
@@ -57,6 +58,10 @@ char *locate_root(const char *cwd);
  * nothing. */
 int locate(struct history *h, const struct locate_from *from, struct err *e);
 void history_release(struct history *h);
+/* Has another program entered the directory meanwhile? Sets h->trusted if so. */
+void history_look_again(struct history *h);
+/* Is there a history that the user has no permission to read? */
+bool history_forbidden(const struct history *h);
 
 /* Makes the directory (0700, with its `.gitignore`) when it is missing and, in a repository, enters
  * it in the register. An existing one that is not trusted loses the pointer that somebody else put

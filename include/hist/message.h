@@ -70,8 +70,8 @@ struct message {
  * hold anything. m borrows from `line` until the next parse or release; it was made with
  * MESSAGE_INIT. */
 bool message_parse(struct message *m, struct str line);
-/* Why message_parse refuses a line, for reports: "not JSON", "not UTF-8", "NUL bytes", "more than
- * one value", "not an object", "no 'role'", "'content' is not a string"; NULL when it does not. */
+/* Why message_parse refuses a line, for reports: "not JSON", "nested too deeply", "not UTF-8",
+ * "NUL bytes", "more than one value", "not an object", "no 'role'", "'content' is not a string"; NULL when it does not. */
 const char *message_defect(struct str line);
 void message_release(struct message *m);
 

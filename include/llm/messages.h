@@ -8,6 +8,7 @@
 #ifndef CHATHIST_LLM_MESSAGES_H
 #define CHATHIST_LLM_MESSAGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -17,5 +18,7 @@
  * user, assistant, system and tool, content that is no string (an assistant that calls tools needs
  * none). Blank lines do not count. Invalid UTF-8 is read as U+FFFD. */
 size_t messages_add(struct context *c, struct str text);
+/* Is there an entry that is bad because it is nested too deeply, or all of the text? */
+bool messages_too_deep(struct str text);
 
 #endif

@@ -43,7 +43,8 @@ struct ask {
     const struct tool *const *tools; /* that the model may call */
     size_t tools_count;
     struct str schema; /* a JSON Schema that the answer is to hold to, an object; STR_NONE: none */
-    struct str paused; /* blocks of the answer that is to be gone on with, an array; STR_NONE: none */
+    struct str
+        paused; /* blocks of the answer that is to be gone on with, an array; STR_NONE: none */
     bool stream;
     struct http_limits limits;
     unsigned retries;              /* how often it may be repeated before any answer came */

@@ -31,7 +31,8 @@ struct wire_name {
 struct str wire_finish(struct str reason, const struct wire_name *names);
 /* The error of an event or answer that cannot be used: `what: 'its beginning'`. Returns -1. */
 int wire_unusable(struct err *e, enum err_kind kind, const char *what, struct str data);
-/* The value of an event's data, of a whole answer. -1: it is not JSON. */
+/* The value of an event's data, of a whole answer. -1: it is not JSON, or nested too deeply
+ * for us. */
 int wire_parse_event(struct str data, struct str *value, struct err *e);
 int wire_parse_whole(struct str body, struct str *value, struct err *e);
 

@@ -190,6 +190,7 @@ static bool take_scalar(const char **at, const char *end)
 /* The brackets that are open, each as the one that will close it. */
 struct nest {
     size_t depth;
+    bool too_deep;
     char close[JSON_DEPTH];
 };
 
@@ -198,8 +199,10 @@ static bool take_open(const char **at, const char *end, struct nest *nest, bool 
 {
     char close = **at == '{' ? '}' : ']';
 
-    if (nest->depth == JSON_DEPTH)
+    if (nest->depth == JSON_DEPTH) {
+        nest->too_deep = true;
         return false;
+    }
     *at = skip_space(*at + 1, end);
     *empty = *at < end && **at == close;
     if (*empty) {
@@ -229,11 +232,10 @@ static bool take_after(const char **at, const char *end, struct nest *nest)
     return true;
 }
 
-static bool take_value(const char **at, const char *end)
+static bool take_value(const char **at, const char *end, struct nest *nest)
 {
-    struct nest nest;
-
-    nest.depth = 0;
+    nest->depth = 0;
+    nest->too_deep = false;
     do {
         bool taken;
 
@@ -243,7 +245,7 @@ static bool take_value(const char **at, const char *end)
         if (**at == '{' || **at == '[') {
             bool empty;
 
-            if (!take_open(at, end, &nest, &empty))
+            if (!take_open(at, end, nest, &empty))
                 return false;
             taken = empty;
         } else {
@@ -251,9 +253,9 @@ static bool take_value(const char **at, const char *end)
                 return false;
             taken = true;
         }
-        if (taken && !take_after(at, end, &nest))
+        if (taken && !take_after(at, end, nest))
             return false;
-    } while (nest.depth);
+    } while (nest->depth);
     return true;
 }
 
@@ -263,7 +265,8 @@ bool json_check(struct str text, struct str *value, size_t *at)
     const char *end = start + text.n;
     const char *first = skip_space(start, end);
     const char *p = first;
-    bool valid = take_value(&p, end);
+    struct nest nest;
+    bool valid = take_value(&p, end, &nest);
 
     if (valid) {
         *value = (struct str){first, (size_t)(p - first)};
@@ -273,4 +276,13 @@ bool json_check(struct str text, struct str *value, size_t *at)
     if (!valid && at)
         *at = (size_t)(p - start);
     return valid;
+}
+
+bool json_too_deep(struct str text)
+{
+    const char *p = text.n ? text.p : "";
+    const char *end = p + text.n;
+    struct nest nest;
+
+    return !take_value(&p, end, &nest) && nest.too_deep;
 }

@@ -228,7 +228,7 @@ static int write_named(struct run *r, struct export *x, struct err *e)
     if (rc == 0)
         rc = write_group(x, &n, e);
     if (rc == 0)
-        start_report_entries(path, n.bad, r->job->quiet);
+        start_report_entries(path, n.bad, false, r->job->quiet);
     thread_release(&n.thread);
     buf_release(&text);
     if (!is_stdin && fd >= 0)

@@ -82,12 +82,15 @@ void start_report_bad(const struct history *h, uint64_t bad_lines, bool quiet)
               h->path);
 }
 
-void start_report_entries(const char *file, size_t bad, bool quiet)
+void start_report_entries(const char *file, size_t bad, bool too_deep, bool quiet)
 {
+    const char *ending = bad == 1 ? "y" : "ies";
+    const char *why = too_deep ? ": nested too deeply" : "";
+
     if (bad == 0 || quiet)
         return;
     if (strcmp(file, "-") == 0)
-        warnf("skipped %zu bad entr%s on standard input", bad, bad == 1 ? "y" : "ies");
+        warnf("skipped %zu bad entr%s on standard input%s", bad, ending, why);
     else
-        warnf("skipped %zu bad entr%s in '%s'", bad, bad == 1 ? "y" : "ies", file);
+        warnf("skipped %zu bad entr%s in '%s'%s", bad, ending, file, why);
 }

@@ -6,6 +6,7 @@
 #include "cli/die.h"
 #include "front/start.h"
 #include "llm/http.h"
+#include "llm/messages.h"
 #include "turn/interrupt.h"
 
 static void choose_server(struct talk *t)
@@ -115,7 +116,9 @@ int talk_prepare(struct talk *t, struct turn *turn, struct err *e)
     turn->ask.tools = t->toolbox.at;
     turn->ask.tools_count = t->toolbox.count;
     start_report_bad(&t->history, turn->bad_lines, t->args->common.quiet);
-    start_report_entries(t->args->messages, turn->bad_entries, t->args->common.quiet);
+    start_report_entries(t->args->messages, turn->bad_entries,
+                         turn->bad_entries > 0 && messages_too_deep(turn->messages),
+                         t->args->common.quiet);
     if (turn->images_before > 0 && (!turn->images || turn->images->count == 0) &&
         !t->args->common.quiet)
         warnf("the last prompt came with %" PRIu64 " image%s, not sent again: attach %s with %s",
@@ -249,6 +252,28 @@ static int conclude(struct talk *t, struct turn *turn, struct err *e)
     return status;
 }
 
+void talk_look_at_history(struct talk *t)
+{
+    const struct chat_args *a = t->args;
+    bool needed = a->regenerate || a->edit || a->wish.last || a->dry_run;
+
+    t->history.unreadable = !needed && (a->store || a->messages) && history_forbidden(&t->history);
+}
+
+/* Of several programs that begin a session at once, one does. */
+static void claim(struct talk *t, struct turn *turn)
+{
+    struct err e = ERR_INIT;
+    bool fresh = t->session.fresh;
+
+    if (!t->args->store || t->settled)
+        return;
+    kept(t, resume_claim(&t->session, &t->history, &e), &e);
+    if (t->args->verbose && fresh && !t->session.fresh)
+        notef("session=%s state=existing", buf_c(&t->session.id));
+    turn->session = buf_str(&t->session.id);
+}
+
 int talk_run(struct talk *t, struct turn *turn)
 {
     struct err e = ERR_INIT;
@@ -260,6 +285,7 @@ int talk_run(struct talk *t, struct turn *turn)
         die_err(&e);
     turn->ask.limits.cancel_fd = t->events.out.cancel_fd = t->history.cancel_fd;
     t->consent.cancel_fd = t->history.cancel_fd;
+    claim(t, turn);
     events_session(&t->events, turn->session);
     exchange(t, turn, &e);
     status = conclude(t, turn, &e);

@@ -186,6 +186,26 @@ int locate(struct history *h, const struct locate_from *from, struct err *e)
     return result;
 }
 
+void history_look_again(struct history *h)
+{
+    struct err e = ERR_INIT;
+    uint64_t inode;
+
+    if (h->kind == HISTORY_REPOSITORY && !h->trusted && inspect_dir(h->dir, &inode, &e) == 1)
+        h->trusted = is_registered(h, inode);
+    err_release(&e);
+}
+
+bool history_forbidden(const struct history *h)
+{
+    int reason = 0;
+    int fd = io_open_regular(h->path, O_RDONLY, 0, NULL, &reason, NULL);
+
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 && (reason == EACCES || reason == EPERM);
+}
+
 void history_release(struct history *h)
 {
     free(h->path);

@@ -203,7 +203,7 @@ const char *message_defect(struct str line)
             return "not UTF-8";
         if (json_check((struct str){text.p, at}, &value, NULL))
             return "more than one value";
-        return "not JSON";
+        return json_too_deep(text) ? "nested too deeply" : "not JSON";
     }
     if (json_type(value) != JSON_OBJECT)
         return "not an object";

@@ -121,6 +121,8 @@ int session_expired(const struct history *h, struct str id, int64_t since, int64
     /* A last line could only make it younger, so that it need not be looked for. */
     if ((now - since) / 1000 <= timeout_ms)
         return 0;
+    if (h->unreadable)
+        return 1;
     if (newest(h->path, id, NULL, &last, e) < 0)
         return -1;
     return (now - last) / 1000 > timeout_ms;

@@ -90,3 +90,12 @@ size_t messages_add(struct context *c, struct str text)
     buf_release(&repaired);
     return bad;
 }
+
+bool messages_too_deep(struct str text)
+{
+    bool deep = json_too_deep(text);
+
+    while (!deep && text.p)
+        deep = json_too_deep(str_cut(&text, '\n'));
+    return deep;
+}

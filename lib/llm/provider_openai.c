@@ -419,7 +419,7 @@ const struct provider provider_mistral = {
     .base_url = "https://api.mistral.ai/v1",
     .needs_key = true,
     .key_variable = "MISTRAL_API_KEY",
-    .usage_unasked = true,  /* HTTP 422 "Extra inputs are not permitted" otherwise */
+    .usage_unasked = true, /* HTTP 422 "Extra inputs are not permitted" otherwise */
     .short_call_ids = true, /* HTTP 400 "Tool call id was … but must be a-z, A-Z, 0-9, with a length
                              * of 9" otherwise */
     COMPATIBLE,

@@ -95,6 +95,10 @@ int wire_parse_event(struct str data, struct str *value, struct err *e)
 {
     if (json_check(data, value, NULL))
         return 0;
+    if (json_too_deep(data))
+        return err_set(e, ERR_INCOMPLETE,
+                       "answer is incomplete: an event is nested more than %d levels deep",
+                       JSON_DEPTH);
     return wire_unusable(e, ERR_INCOMPLETE, "answer is incomplete: an event is not JSON", data);
 }
 
@@ -102,5 +106,8 @@ int wire_parse_whole(struct str body, struct str *value, struct err *e)
 {
     if (json_check(body, value, NULL))
         return 0;
+    if (json_too_deep(body))
+        return err_set(e, ERR_INCOMPLETE,
+                       "answer is incomplete: it is nested more than %d levels deep", JSON_DEPTH);
     return wire_unusable(e, ERR_BUSY, "the server's answer is not JSON", str_trim(body));
 }

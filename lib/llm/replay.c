@@ -213,8 +213,8 @@ static bool is_useless(struct str block, bool thinking)
     if (thinking)
         useless = !has_text(json_get(block, "signature")) && !has_text(json_get(block, "data"));
     else
-        useless = is_type(block, "text") &&
-                  str_trim(json_text(json_get(block, "text"), &scratch)).n == 0;
+        useless =
+            is_type(block, "text") && str_trim(json_text(json_get(block, "text"), &scratch)).n == 0;
     buf_release(&scratch);
     return useless;
 }
@@ -227,8 +227,8 @@ void replay_end(struct replay *r, int64_t index)
     if (!r->open || r->index != index)
         return;
     add_block(r, &block);
-    thinking = is_type(buf_str(&r->start), "thinking") ||
-               is_type(buf_str(&r->start), "redacted_thinking");
+    thinking =
+        is_type(buf_str(&r->start), "thinking") || is_type(buf_str(&r->start), "redacted_thinking");
     if (is_cut(r) || block.overflow) {
         r->turn_cut = true;
     } else if (!is_useless(buf_str(&block), thinking)) {
@@ -315,8 +315,7 @@ static bool is_grown(struct replay_detail *d, struct str raw_key)
 {
     const struct buf *text = detail_text(d, raw_key);
 
-    return (text && text->len > 0) ||
-           (d->signature.len > 0 && json_key_is(raw_key, "signature")) ||
+    return (text && text->len > 0) || (d->signature.len > 0 && json_key_is(raw_key, "signature")) ||
            has_member(buf_str(&d->others), raw_key);
 }
 

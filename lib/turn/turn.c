@@ -108,7 +108,7 @@ static int take_thread(struct turn *t, const struct thread *thread, struct err *
 
 int turn_prepare(struct turn *t, struct err *e)
 {
-    struct thread thread;
+    struct thread thread = {0};
     int result;
 
     context_init(&t->context);
@@ -117,7 +117,7 @@ int turn_prepare(struct turn *t, struct err *e)
     buf_init(&t->prompt_id, BUF_SMALL);
     buf_init(&t->answer_id, BUF_SMALL);
     buf_init(&t->last, BUF_LINE);
-    if (thread_load(&thread, t->history->path, t->session, false, e) < 0)
+    if (!t->history->unreadable && thread_load(&thread, t->history->path, t->session, false, e) < 0)
         return -1;
     result = take_thread(t, &thread, e);
     t->earlier = thread.all;

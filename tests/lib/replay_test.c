@@ -24,7 +24,8 @@ TEST(blocks_are_kept_as_they_came)
     CHECK(!replay_can_go_on(&r));
     replay_end(&r, 2); /* not that one */
     replay_end(&r, 1);
-    replay_begin(&r, 1, STR("{\"type\":\"server_tool_use\",\"id\":\"s\",\"input\":{}, \"n\":1.50}"));
+    replay_begin(&r, 1,
+                 STR("{\"type\":\"server_tool_use\",\"id\":\"s\",\"input\":{}, \"n\":1.50}"));
     grow(&r, REPLAY_INPUT, "{\"q\":");
     grow(&r, REPLAY_INPUT, " \"w\"}");
     replay_end(&r, 1);
@@ -109,9 +110,11 @@ static void details_are(const char *const *details, bool piece, const char *want
 TEST(details_of_a_stream_are_put_together)
 {
     static const char *const pieces[] = {
-        "{\"type\":\"reasoning.text\",\"text\":\"Let\",\"signature\":null,\"format\":null,\"index\":0}",
+        "{\"type\":\"reasoning.text\",\"text\":\"Let\",\"signature\":null,\"format\":null,"
+        "\"index\":0}",
         "{\"type\":\"reasoning.text\",\"text\":\" me\",\"format\":\"f\",\"index\":0}",
-        "{\"type\":\"reasoning.text\",\"text\":null,\"signature\":\"c2l\\u006e\",\"id\":\"i\",\"index\":0}",
+        "{\"type\":\"reasoning.text\",\"text\":null,\"signature\":\"c2l\\u006e\",\"id\":\"i\","
+        "\"index\":0}",
         "{\"type\":\"reasoning.text\",\"text\":\"!\",\"id\":\"i\",\"index\":0}",
         "7",
         "{\"type\":\"reasoning.text\",\"text\":\"Next\",\"index\":1}",
