@@ -180,6 +180,56 @@ teardown() {
         'assistant:Hello, world.' user:thanks
 }
 
+@test "B: openai, anthropic, openrouter, mistral, ollama, anthropic again: to each its form, and only its own thinking" {
+    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"get_weather"}'\''; exit; }\necho sunny\n' >weather
+    sed 's/weather/time/; s/sunny/noon/' weather >'time'
+    chmod +x weather time
+    tools=(--yes -T ./weather -T ./time)
+    start_llm openai/calls openai/normal anthropic/thinking-calls anthropic/normal openai/openrouter-call openai/normal \
+        openai/calls openai/normal openai/ollama openai/deepseek-call openai/normal anthropic/calls anthropic/normal
+    here=http://127.0.0.1:$LLM_PORT
+    export ANTHROPIC_BASE_URL=$here ANTHROPIC_API_KEY=k OLLAMA_HOST=$here CHAT_MAX_MESSAGES=all
+    run_expect 0 chat -s s1 "${tools[@]}" one
+    run_expect 0 chat -s s1 -m anthropic:m "${tools[@]}" two
+    CHAT_BASE_URL=$here OPENROUTER_API_KEY=k run_expect 0 chat -s s1 -m openrouter:m "${tools[@]}" three
+    CHAT_BASE_URL=$here MISTRAL_API_KEY=k run_expect 0 chat -s s1 -m mistral:m "${tools[@]}" four
+    run_expect 0 chat -s s1 -m ollama:m five
+    CHAT_BASE_URL=$here DEEPSEEK_API_KEY=k run_expect 0 chat -s s1 -m deepseek:m "${tools[@]}" six
+    run_expect 0 chat -s s1 -m anthropic:m "${tools[@]}" seven
+    json_is "$HISTORY" '.provider // empty' openai openai anthropic anthropic openrouter openrouter mistral mistral ollama \
+        deepseek deepseek anthropic anthropic
+    requests_are 13
+    # In each request the conversation is whole, with a result right behind each call.
+    for n in 2 6 8 9 11; do
+        jq -r '.messages | map(if .tool_calls then (.tool_calls | map(.id) | join("+")) elif .role == "tool" then "=" + .tool_call_id else .role[:1] end)
+            | join(" ")' "$RECORD/$n.json"
+    done >shapes
+    mistral=$(request 8 | jq -r '.messages[] | select(.role == "tool") | .tool_call_id' | tr '\n' ' ')
+    read -r m1 m2 m3 m4 m5 m6 <<<"$mistral"
+    one='u call_a+call_b =call_a =call_b a u toolu_a =toolu_a a'
+    is shapes shapes 'u call_a+call_b =call_a =call_b' \
+        "$one u toolu_1 =toolu_1" \
+        "u $m1+$m2 =$m1 =$m2 a u $m3 =$m3 a u $m4 =$m4 a u $m5+$m6 =$m5 =$m6" \
+        "$one u toolu_1 =toolu_1 a u call_a+call_b =call_a =call_b a u" \
+        "$one u toolu_1 =toolu_1 a u call_a+call_b =call_a =call_b a u a u call_0 =call_0"
+    [[ $(tr ' ' '\n' <<<"$mistral" | grep -cE '^[a-zA-Z0-9]{9}$') == 6 && $(tr ' ' '\n' <<<"$mistral" | sort -u | grep -c .) == 6 ]]
+    # What each thought goes back to it alone, while its loop goes on.
+    for n in {1..13}; do
+        jq -r '[.. | objects | (select(.type == "thinking" or .type == "redacted_thinking") | .type),
+            (select(has("reasoning_details")) | "details"), (select(has("reasoning_content")) | "content"),
+            (select(has("signature")) | "signature")] | unique | join(" ")' "$RECORD/$n.json"
+    done >thoughts
+    is thoughts thoughts '' '' '' 'redacted_thinking signature thinking' '' 'details signature' '' '' '' '' content '' ''
+    # Anthropic's ids are none twice, its own calls and the others'.
+    json_is "$RECORD/13.json" '[.messages[].content | arrays | .[] | select(.type == "tool_use") | .id] | length, (unique | length),
+        (map(test("^[a-zA-Z0-9_-]+$")) | all)' 9 9 true
+    json_is "$RECORD/13.json" '[.messages[].content | arrays | .[] | .id // empty], [.messages[].content | arrays | .[] | .tool_use_id // empty]
+        | tojson' '["call_a","call_b","toolu_a","toolu_1","call_a_5","call_b_6","call_0","toolu_a_8","toolu_b"]' \
+        '["call_a","call_b","toolu_a","toolu_1","call_a_5","call_b_6","call_0","toolu_a_8","toolu_b"]'
+    # The history keeps what each gave.
+    json_is "$HISTORY" '.tool_calls // [] | .[].id' call_a call_b toolu_a toolu_1 call_a call_b call_0 toolu_a toolu_b
+}
+
 # ---- the loop of calls and results
 
 @test "B: a loop of at most ten rounds, in a session that is restored each time" {
