@@ -9,7 +9,7 @@ load wire
 
 @test "reasoning: every server's way to tell it, on standard error with --reasoning, else nowhere" {
     use_history
-    for fixture in llamacpp vllm ollama openrouter deepseek mistral-thinking; do
+    for fixture in llamacpp vllm vllm-reasoning ollama openrouter deepseek mistral-thinking; do
         start_llm "openai/$fixture"
         run_expect 0 chat -N --reasoning hello
         stdout_is 'Hello, world.'
