@@ -142,8 +142,6 @@ now() {
     stdout_json '.data[].id' a b
     run_expect 0 curl -sS "http://127.0.0.1:$LLM_PORT/api/tags"
     stdout_json '.models[].name' a b
-    run_expect 0 curl -sS "http://127.0.0.1:$LLM_PORT/health"
-    stdout_bytes_are '{"status":"ok"}'
     run_expect 0 curl -sS "http://127.0.0.1:$LLM_PORT/any/other"
     stdout_has 'two'
 }

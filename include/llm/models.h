@@ -22,8 +22,8 @@ int model_list_load(struct model_list *l, const struct provider *p, const struct
 void model_list_add(struct model_list *l, struct str id);
 void model_list_release(struct model_list *l);
 
-/* Does the provider's server answer at `base_url` within a few tenths of a second? One GET of its
- * probe_path, sent without a key. */
+/* Does the provider's server list its models at `base_url` within a few tenths of a second? One
+ * GET, sent without a key. */
 bool models_probe(const struct provider *p, const char *base_url);
 
 #endif

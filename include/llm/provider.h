@@ -59,8 +59,11 @@ struct provider {
     const char *key_variable;
     const char *base_variable;
     /* For a server on loopback that is looked for when nothing is configured: a path at its host
-     * that answers 200 when it is this one; NULL: not looked for. */
-    const char *probe_path;
+     * where it lists its models, and the member that holds the list. Anything may be on such a
+     * port, and many answer 200 to every path. NULL: not looked for. */
+    struct {
+        const char *path, *list;
+    } probe;
     /* It tells a stream's usage unasked, and refuses a request that asks for it. */
     bool usage_unasked;
     bool short_call_ids;     /* it takes ids of calls of nine letters and digits only */

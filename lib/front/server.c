@@ -222,7 +222,7 @@ static bool probe(struct server *s)
     for (const struct provider *const *p = provider_all(); *p; p++) {
         char *url;
 
-        if (!(*p)->probe_path)
+        if (!(*p)->probe.path)
             continue;
         url = url_of_variable(*p);
         if (!url)

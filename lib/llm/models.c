@@ -110,6 +110,13 @@ static size_t origin_length(const char *url)
     return (size_t)(host - url) + strcspn(host, "/?#");
 }
 
+static bool is_list(struct str body, const char *name)
+{
+    struct str value;
+
+    return json_check(body, &value, NULL) && json_type(json_get(value, name)) == JSON_ARRAY;
+}
+
 bool models_probe(const struct provider *p, const char *base_url)
 {
     struct http_limits limits = {.connect_ms = PROBE_MS, .idle_ms = PROBE_MS, .cancel_fd = -1};
@@ -120,8 +127,9 @@ bool models_probe(const struct provider *p, const char *base_url)
 
     http_request_init(&request);
     buf_add(&request.url, base_url, origin_length(base_url));
-    buf_add_c(&request.url, p->probe_path);
-    there = fetch(&request, &limits, &reply, &e) == 0 && reply.status == 200;
+    buf_add_c(&request.url, p->probe.path);
+    there = fetch(&request, &limits, &reply, &e) == 0 && reply.status == 200 &&
+            is_list(buf_str(&reply.body), p->probe.list);
     err_release(&e);
     buf_release(&reply.body);
     http_request_release(&request);

@@ -450,13 +450,13 @@ const struct provider provider_ollama = {
     .name = "ollama",
     .base_url = "http://127.0.0.1:11434/v1",
     .base_variable = "OLLAMA_HOST",
-    .probe_path = "/api/tags",
+    .probe = {"/api/tags", "models"},
     COMPATIBLE,
 };
 
 const struct provider provider_llamacpp = {
     .name = "llamacpp",
     .base_url = "http://127.0.0.1:8080/v1",
-    .probe_path = "/health",
+    .probe = {"/v1/models", "data"},
     COMPATIBLE,
 };
