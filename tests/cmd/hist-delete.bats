@@ -468,20 +468,23 @@ quarantined() {
 
 @test "rewrite: 4 writers lose no line while sessions are deleted" {
     hist_lines gone0 2000 >"$HISTORY"
-    local i pids=()
+    local i pids=() rounds=0
     for i in 1 2 3 4; do
-        # shellcheck disable=SC2016
         bash -c 'for ((n = 1; n <= 100; n++)); do hist-append -s "w$1" "$n" || exit 1
-            ((n % 10)) || hist-append -s "gone$n-$1" x || exit 1; done' - "$i" >"ids$i" 2>>errors 3>&- 4>&- &
+            ((n % 10)) || hist-append -s "gone$n-$1" x || exit 1; done; : >"done$1"' - "$i" >"ids$i" 2>>errors 3>&- 4>&- &
         pids+=($!)
     done
-    for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    # By choice and by name, as long as they write.
+    until [[ -e done1 && -e done2 && -e done3 && -e done4 ]] || ((++rounds > 500)); do
         hist-delete -q -f --match 'message 7' >>deleted 2>>errors
         hist-sessions -n all | grep -o '^gone[^	]*' | hist-delete -q -f - >>deleted 2>>errors || :
-        hist_lines "gone$i" 50 | hist-append --json >ids0
+        hist_lines "gone$rounds" 50 | hist-append --json >ids0
     done
     for i in "${pids[@]}"; do wait "$i"; done
     [[ ! -s errors ]] || fail "$(cat errors)"
+    # It did happen between what they wrote.
+    [[ $rounds -ge 5 ]] || fail "only $rounds rounds"
+    grep -q '^gone[0-9]*-[1-4]	' deleted || fail 'nothing of theirs was deleted while they wrote'
     for i in 1 2 3 4; do
         jq -r "select(.session_id == \"w$i\") | .content" "$HISTORY" | cmp - <(seq 100)
     done
@@ -506,7 +509,6 @@ while True:
 os.write(fd, (sys.argv[2] + "\n").encode())
 END
     for i in 1 2 3 4; do
-        # shellcheck disable=SC2016
         bash -c 'for ((n = 1; n <= 60; n++)); do hist-append -s "w$1" "$n" || exit 1
             ((n % 6)) || python3 tear "$CHAT_HISTORY" "torn $1 $n"; done; echo "done"' - "$i" >"ids$i" 2>>errors 3>&- 4>&- &
         pids+=($!)
@@ -537,7 +539,6 @@ END
     hist_lines b 3000 >>"$HISTORY"
     cp "$HISTORY" both
     # Every byte, in two ways, until it is told to stop.
-    # shellcheck disable=SC2016
     background bash -c 'until [[ -e stop ]]; do
         hist-sessions | cut -f 1,3 | tr "\t\n" "= "; echo
         hist-export -f jsonl --all | cksum; done'
