@@ -17,7 +17,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define STEPS_MAX 512
+#define STEPS_MAX 96
 #define SESSIONS 4
 
 struct world {
@@ -160,7 +160,7 @@ static void export(struct world *w, bool whole, bool dies)
 
 static void live(struct world *w, const uint8_t *data, size_t size)
 {
-    for (size_t i = 0; i < size && w->made + 1 < STEPS_MAX; i++) {
+    for (size_t i = 0; i < size && i + 1 < STEPS_MAX; i++) {
         uint8_t how = data[i] / 8;
 
         switch (data[i] % 8) {
