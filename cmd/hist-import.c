@@ -64,7 +64,7 @@ static void turn(void *arg)
     const struct run *r = arg;
 
     if (r->progress)
-        progress_turn();
+        progress_work();
 }
 
 static void fail(struct run *r, struct err *e)

@@ -559,3 +559,59 @@ in_less() {
     PAGER='exit 127;' run_expect 2 on_tty --raw --fds 1 hist-search message
     stderr_has "pager 'exit 127;' failed with status 127"
 }
+
+# ---- progress
+
+# slowly N: so many history lines, ten in a second; the first four are what the format is told by.
+slowly() {
+    local n text
+    text=$(printf 'x%.0s' {1..20000})
+    for ((n = 0; n < $1; n++)); do
+        printf '{"id":"p%d","session_id":"s","timestamp":"2024-06-27T15:00:00Z","role":"user","content":"%s"}\n' "$n" "$text"
+        sleep 0.1
+    done
+}
+
+# turned_and_gone: a sign turned on the terminal, and the last that is there of it takes it away.
+turned_and_gone() {
+    stdout_matches $'\r[|/-]'
+    [[ $(tail -c 4 "$OUT") == $'\r\e[K' ]] || fail 'it is still there'
+}
+
+@test "progress: an import that takes over a second, on a terminal only" {
+    slowly 20 | run_expect 0 on_tty --raw --fds 2 hist-import --history a.jsonl -
+    turned_and_gone
+    slowly 10 | run_expect 0 on_tty --raw --fds 2 hist-import --history b.jsonl -
+    stdout_is 10
+    slowly 20 | run_expect 0 on_tty --raw --fds 2 hist-import -q --history c.jsonl -
+    stdout_is 20
+    slowly 20 | TERM=dumb run_expect 0 on_tty --raw --fds 2 hist-import --history d.jsonl -
+    stdout_is 20
+    slowly 18 | run_expect 0 hist-import --history e.jsonl -
+    stdout_is 18
+    stderr_empty
+    # Without one it can be asked for: a line for each file, when it is done.
+    slowly 2 | run_expect 0 hist-import -v --history f.jsonl -
+    stdout_is 2
+    stderr_is '-: lines, 2 new, 0 known, 0 bad'
+}
+
+@test "progress: an export that takes over a second, on a terminal only" {
+    jq -cn '("x" * 2000) as $x | range(2000) | {id: "m\(.)", session_id: "s", timestamp: "t", role: "user", content: $x}' >"$HISTORY"
+    # Its reader takes nothing for a while.
+    for wait in 1.4 0.7; do
+        # shellcheck disable=SC2016
+        run_expect 0 on_tty --raw --fds 2 bash -c '"$@" | { sleep "$0"; wc -l >lines; }' "$wait" hist-export --all -f jsonl
+        is lines lines 2000
+        if [[ $wait == 1.4 ]]; then turned_and_gone; else stdout_empty; fi
+    done
+    # shellcheck disable=SC2016
+    for options in -q ''; do
+        run_expect 0 bash -c "hist-export --all -f jsonl $options 2>said | { sleep 1.3; wc -l; }"
+        stdout_is 2000
+        [[ ! -s said ]]
+    done
+    # Beside an output on the same terminal it would be in the way.
+    run_expect 0 on_tty --raw hist-export --all -f txt
+    stdout_lacks $'\r'
+}

@@ -15,6 +15,8 @@
 bool progress_possible(void);
 /* Waiting goes on: to be called every tenth of a second or so. The first call begins it. */
 void progress_turn(void);
+/* The same for work of the program's own, which goes on by itself: shown after a second. */
+void progress_work(void);
 /* Takes the sign away, before something else is printed; the next progress_turn brings it back. */
 void progress_erase(void);
 /* What was waited for has come. */

@@ -13,6 +13,7 @@
 
 /* Milliseconds until it is shown, and until it has seconds. */
 #define SHOWN_AFTER 400
+#define WORK_SHOWN_AFTER 1000
 #define SECONDS_AFTER 3000
 /* It changes no oftener than this. */
 #define STEP 100
@@ -37,14 +38,14 @@ static void put(struct str text)
         errno = 0;
 }
 
-void progress_turn(void)
+static void turn(int64_t shown_after)
 {
     int64_t now = clock_ticks();
     struct buf text = BUF_INIT(BUF_SMALL);
 
     if (since == 0)
         since = now;
-    if (now - since < SHOWN_AFTER || now - drawn < STEP)
+    if (now - since < shown_after || now - drawn < STEP)
         return;
     drawn = now;
     buf_addf(&text, "\r%c", "|/-\\"[turns++ % 4]);
@@ -53,6 +54,16 @@ void progress_turn(void)
     put(buf_str(&text));
     buf_release(&text);
     visible = true;
+}
+
+void progress_turn(void)
+{
+    turn(SHOWN_AFTER);
+}
+
+void progress_work(void)
+{
+    turn(WORK_SHOWN_AFTER);
 }
 
 void progress_erase(void)

@@ -452,7 +452,7 @@ int export_run(const struct export_job *job, const struct history *h, struct out
     int rc;
 
     if (!job->quiet && !out->terminal && progress_possible())
-        r.tick = progress_turn;
+        r.tick = progress_work;
     rc = job->messages ? put(&r, &e) : from_history(&r, &e);
     progress_end();
     if (rc < 0)
