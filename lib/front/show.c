@@ -46,7 +46,9 @@ static void show_calls(struct out *o, const struct message *m)
     struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
     struct buf scratch = BUF_INIT(BUF_LINE);
 
-    while (json_next(&it)) {
+    while (!it.object && json_next(&it)) {
+        if (json_type(it.value) != JSON_OBJECT)
+            continue;
         out_raw(o, STR("[tool call] "));
         show_line(o, json_text(json_get(it.value, "name"), &scratch));
         out_byte(o, ' ');

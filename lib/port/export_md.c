@@ -309,6 +309,8 @@ static void add_calls(struct buf *out, const struct message *m)
     while (!it.object && json_next(&it)) {
         struct str raw = json_get(it.value, "args");
 
+        if (json_type(it.value) != JSON_OBJECT)
+            continue;
         buf_add_c(out, "\nTool call ");
         add_name(out, json_text(json_get(it.value, "name"), &scratch));
         buf_add_c(out, ":\n");

@@ -23,6 +23,8 @@ static void add_calls(struct buf *out, const struct message *m)
     struct buf scratch = BUF_INIT(BUF_LINE);
 
     while (!it.object && json_next(&it)) {
+        if (json_type(it.value) != JSON_OBJECT)
+            continue;
         buf_add_c(out, "[tool call] ");
         export_add_label(out, json_text(json_get(it.value, "name"), &scratch));
         buf_add_byte(out, ' ');

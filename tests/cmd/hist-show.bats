@@ -391,6 +391,19 @@ END
     stderr_is "hist-show: no session 'nope'"
 }
 
+@test "hist-show: calls that are none are not shown, in no format" {
+    put s assistant x 2024-06-27T15:00:00.000000+00:00 '{"tool_calls":[5,"c",{"id":"c1","name":"ls","args":{}},[{"name":"no"}]]}'
+    put s assistant y 2024-06-27T15:00:00.000000+00:00 '{"tool_calls":{"a":{"id":"c2","name":"no","args":{}}}}'
+    run_expect 0 hist-show s
+    stdout_is '[assistant] 2024-06-27 15:00:00' x '[tool call] ls {}' '' '[assistant] 2024-06-27 15:00:00' y ''
+    run_expect 0 hist-export -f txt s
+    stdout_lacks no
+    [[ $(grep -c 'tool call' "$OUT") == 1 ]] || fail text
+    run_expect 0 hist-show -f md s
+    stdout_lacks no
+    [[ $(grep -c 'Tool call' "$OUT") == 1 ]] || fail Markdown
+}
+
 # ---- formats
 
 # A session with all that a message can have, one that was edited and reset, and one more.
