@@ -29,7 +29,7 @@ struct source {
     int fd;           /* -1: all of it is in `block` */
     struct buf block; /* block.data[from…) was not given yet */
     size_t from, seen;
-    bool ended, in_array;
+    bool ended, in_array, in_row;
 };
 
 /* Opens a file, or `-` for standard input, which is not closed later. -1: nothing to close. */
@@ -43,10 +43,12 @@ int source_head(struct source *s, struct str *head, struct err *e);
 /* The next line without its newline: 1, 0 at the end, -1. Borrowed until the next call. A line over
  * BUF_LINE is given as STR_NONE. */
 int source_line(struct source *s, struct str *line, struct err *e);
-/* The next value when the file is one JSON array, else the whole file as the only value: 1, 0, -1.
- * Values are told apart by their brackets and strings alone, so that one that is not valid spoils no
+/* The next value, of those in the array when the file is one, else of those that stand one behind
+ * another: 1, 0, -1. Values are told apart by their brackets and strings alone, so that one that is not valid spoils no
  * other; one over SOURCE_VALUE_MAX is a failure. */
 int source_value(struct source *s, struct str *value, struct err *e);
+/* Passes over so many bytes of what source_head gives. */
+void source_skip(struct source *s, size_t n);
 /* All that is left. */
 int source_rest(struct source *s, struct str *text, struct err *e);
 

@@ -19,8 +19,11 @@ static void session(struct export *x, const struct export_session *s)
     json_tree_set(t, "messages", messages);
     if (tools)
         json_tree_set(t, "tools", tools);
-    json_tree_print(t, false, &x->out);
-    buf_add_byte(&x->out, '\n');
+    /* One in which nothing was said is none. */
+    if (c.system || c.count > 0) {
+        json_tree_print(t, false, &x->out);
+        buf_add_byte(&x->out, '\n');
+    }
     json_tree_free(t);
     context_release(&c);
 }

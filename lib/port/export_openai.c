@@ -14,8 +14,11 @@ static void session(struct export *x, const struct export_session *s)
         context_add(&c, &s->at[i]);
     context_settle(&c);
     json_tree_set(t, "messages", openai_messages(&c, "openai", false));
-    json_tree_print(t, false, &x->out);
-    buf_add_byte(&x->out, '\n');
+    /* One in which nothing was said is none. */
+    if (c.system || c.count > 0) {
+        json_tree_print(t, false, &x->out);
+        buf_add_byte(&x->out, '\n');
+    }
     json_tree_free(t);
     context_release(&c);
 }

@@ -41,8 +41,29 @@ static bool is_line(struct str object)
            has_string(object, "timestamp") && has_string(object, "role");
 }
 
+/* A document of lines, as hist-export writes it: shown by the first of them, which may be longer
+ * than what is looked at. */
+static bool is_document(struct str head)
+{
+    size_t begin = import_lines_document(head);
+    struct str rest = {head.p + begin + 1, begin > 0 ? head.n - begin - 1 : 0}, line;
+    struct str next = str_trim(rest), value;
+
+    if (begin == 0 || !str_starts(next, STR("{")))
+        return begin > 0 && str_eq(next, STR("]}"));
+    line = str_cut(&next, '\n');
+    if (str_ends(str_trim(line), STR(",")))
+        line.n = (size_t)(str_trim(line).p + str_trim(line).n - 1 - line.p);
+    if (json_check(line, &value, NULL))
+        return is_line(value);
+    return str_find(head, STR("\"session_id\":")) && str_find(head, STR("\"timestamp\":")) &&
+           str_find(head, STR("\"role\":"));
+}
+
 static bool is_lines(struct str head)
 {
+    if (import_lines_document(head) > 0)
+        return is_document(head);
     return some_line(head, is_line) ||
            (str_starts(head, STR("{\"id\":\"")) && str_find(head, STR("\",\"session_id\":\"")) &&
             str_find(head, STR("\",\"timestamp\":\"")) && str_find(head, STR("\",\"role\":\"")));
@@ -102,9 +123,12 @@ static bool is_messages(struct str head)
 {
     struct str text = str_trim(head);
 
-    return (str_starts(text, STR("[")) || str_starts(text, STR("{"))) &&
-           str_find(text, STR("\"role\"")) &&
-           (str_find(text, STR("\"content\"")) || str_find(text, STR("\"tool_calls\"")));
+    if (!str_starts(text, STR("[")) && !str_starts(text, STR("{")))
+        return false;
+    if (str_find(text, STR("\"role\"")))
+        return str_find(text, STR("\"content\"")) || str_find(text, STR("\"tool_calls\""));
+    /* A request that has a prompt for the system, and nothing else yet. */
+    return str_find(text, STR("\"system\":")) && str_find(text, STR("\"messages\":"));
 }
 
 static bool is_aichat(struct str head)

@@ -1,8 +1,87 @@
 #include "port/import_lines.h"
 
-int import_lines(struct source *s, struct import_sink *sink, struct err *e)
+#include <string.h>
+
+#include "base/json.h"
+
+/* What an export has in front of its lines. */
+#define DOCUMENT "{\"messages\":["
+
+size_t import_lines_document(struct str head)
 {
-    struct message m = MESSAGE_INIT;
+    struct str rest = head, begin = STR(DOCUMENT), bom = STR("\xef\xbb\xbf");
+    size_t matched = 0;
+
+    if (str_starts(rest, bom))
+        rest = (struct str){rest.p + bom.n, rest.n - bom.n};
+    rest = str_trim(rest);
+    /* Other programs set white space between its tokens. */
+    for (size_t i = 0; i < rest.n && matched < begin.n; i++) {
+        if (rest.p[i] == begin.p[matched])
+            matched++;
+        else if (!memchr(" \t\r\n", rest.p[i], 4))
+            return 0;
+        if (matched == begin.n)
+            return (size_t)(rest.p + i - head.p);
+    }
+    return 0;
+}
+
+static int give(struct source *s, struct import_sink *sink, struct message *m, struct str line,
+                struct err *e)
+{
+    if (message_parse(m, line))
+        return sink->line(sink->arg, m->line, m->id, e);
+    sink->bad(sink->arg, s->number, message_defect(line));
+    return 0;
+}
+
+/* ---- a document of lines ---- */
+
+/* Takes away what export_json has added to a line. */
+static void cut_added(struct buf *line)
+{
+    static const struct str added[] = {STR(",\"tool_call_id\":null"), STR(",\"tool_calls\":null")};
+
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++) {
+        struct str text = {line->data, line->len - 1};
+
+        if (!str_ends(text, added[i]))
+            continue;
+        buf_truncate(line, text.n - added[i].n);
+        buf_add_byte(line, '}');
+    }
+}
+
+static int read_document(struct source *s, struct import_sink *sink, struct message *m,
+                         struct err *e)
+{
+    struct buf line = BUF_INIT(BUF_LINE);
+    struct str value, object;
+    int got;
+
+    while ((got = source_value(s, &value, e)) > 0) {
+        buf_clear(&line);
+        if (json_check(value, &object, NULL) && json_type(object) == JSON_OBJECT) {
+            json_add_compact(&line, object);
+            cut_added(&line);
+            value = buf_str(&line);
+        }
+        if (line.overflow)
+            sink->bad(sink->arg, s->number, "longer than 64 MiB");
+        else if (give(s, sink, m, value, e) < 0)
+            got = -1;
+        if (got < 0)
+            break;
+    }
+    buf_release(&line);
+    return got;
+}
+
+/* ---- lines ---- */
+
+static int read_lines(struct source *s, struct import_sink *sink, struct message *m, struct err *e)
+{
     struct str line;
     int got;
 
@@ -11,13 +90,23 @@ int import_lines(struct source *s, struct import_sink *sink, struct err *e)
             continue;
         if (!line.p)
             sink->bad(sink->arg, s->number, "longer than 64 MiB");
-        else if (message_parse(&m, line))
-            got = sink->line(sink->arg, m.line, m.id, e) < 0 ? -1 : got;
-        else if (s->terminated)
-            sink->bad(sink->arg, s->number, message_defect(line));
-        if (got < 0)
-            break;
+        else if ((s->terminated || !message_defect(line)) && give(s, sink, m, line, e) < 0)
+            return -1;
     }
-    message_release(&m);
     return got;
+}
+
+int import_lines(struct source *s, struct import_sink *sink, struct err *e)
+{
+    struct message m = MESSAGE_INIT;
+    struct str head;
+    int result = source_head(s, &head, e);
+    size_t document = result == 0 ? import_lines_document(head) : 0;
+
+    if (document > 0)
+        source_skip(s, document);
+    if (result == 0)
+        result = document > 0 ? read_document(s, sink, &m, e) : read_lines(s, sink, &m, e);
+    message_release(&m);
+    return result;
 }

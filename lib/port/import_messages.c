@@ -121,15 +121,19 @@ int import_give_message(struct source *s, struct import_sink *sink, struct impor
 
 /* ---- a file ---- */
 
-/* A whole request. */
+/* A whole request. Each has a session of its own; the first one that of the file. */
 static int give_request(struct source *s, struct import_sink *sink, struct import_message *m,
                         struct str request, struct err *e)
 {
     struct json_iter it = json_iter(json_get(request, "messages"));
     struct str system = json_get(request, "system");
     struct buf object = BUF_INIT(BUF_LINE);
+    size_t file_session = m->session.len, number = s->number;
     int result = 0;
 
+    if (number > 1)
+        buf_addf(&m->session, "-%zu", number);
+    buf_clear(&m->model);
     import_set_text(&m->model, json_get(request, "model"));
     if (!json_is_null(system)) {
         buf_add_c(&object, "{\"role\":\"system\",\"content\":");
@@ -141,6 +145,8 @@ static int give_request(struct source *s, struct import_sink *sink, struct impor
         s->number++;
         result = import_give_message(s, sink, m, it.value, s->number, e);
     }
+    s->number = number;
+    buf_truncate(&m->session, file_session);
     buf_release(&object);
     return result;
 }

@@ -73,6 +73,12 @@ int source_head(struct source *s, struct str *head, struct err *e)
     return 0;
 }
 
+void source_skip(struct source *s, size_t n)
+{
+    s->from += n;
+    s->seen = s->from;
+}
+
 /* ---- lines ---- */
 
 /* What is left of a line that is too long. */
@@ -201,6 +207,34 @@ found:
     return 1;
 }
 
+/* One of several values in a row: it ends with its last bracket. What begins with none is all that
+ * is left. */
+static int take_next(struct source *s, struct str *value, struct err *e)
+{
+    struct follow f = {0};
+    int got = 1;
+
+    s->number++;
+    s->seen = s->from;
+    while (got > 0) {
+        while (s->seen < s->block.len) {
+            (void)ends_before(&f, s->block.data[s->seen]);
+            if (f.depth == 0 && s->seen == s->from)
+                return source_rest(s, value, e) < 0 ? -1 : 1;
+            s->seen++;
+            if (f.depth == 0)
+                goto found;
+        }
+        got = more(s, e);
+    }
+    if (got < 0)
+        return -1;
+found:
+    *value = (struct str){buf_c(&s->block) + s->from, s->seen - s->from};
+    s->from = s->seen;
+    return 1;
+}
+
 int source_value(struct source *s, struct str *value, struct err *e)
 {
     char c;
@@ -216,18 +250,17 @@ int source_value(struct source *s, struct str *value, struct err *e)
         got = peek(s, ' ', &c, e);
         if (got <= 0)
             return got;
-        if (c != '[') {
-            s->number++;
-            return source_rest(s, value, e) < 0 ? -1 : 1;
-        }
-        s->from++;
-        s->in_array = true;
+        s->in_array = c == '[';
+        s->in_row = !s->in_array;
+        s->from += s->in_array;
     }
-    if (!s->in_array)
+    if (!s->in_array && !s->in_row)
         return 0;
-    got = peek(s, ',', &c, e);
+    got = peek(s, s->in_array ? ',' : ' ', &c, e);
     if (got <= 0)
         return got;
+    if (s->in_row)
+        return take_next(s, value, e);
     if (c == ']') {
         s->in_array = false;
         return 0;

@@ -135,6 +135,18 @@ PYTHON
         '{"messages":[{"role":"user","content":"hello"}]}'
 }
 
+@test "hist-export: a session in which nothing is said has no line for a server" {
+    put s robot beep
+    put s user ' '
+    put t user hello
+    for format in openai anthropic; do
+        run_expect 0 hist-export -f "$format" --all
+        stdout_is '{"messages":[{"role":"user","content":"hello"}]}'
+        run_expect 0 hist-export -f "$format" s
+        stdout_empty
+    done
+}
+
 @test "hist-export: what chat would send is what is exported" {
     use_echo
     run_expect 0 chat -s s first

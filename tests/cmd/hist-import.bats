@@ -236,6 +236,69 @@ contents() {
     [[ $(wc -l <"$HISTORY") -eq 7 ]]
 }
 
+@test "import: a document of our own lines comes byte for byte, and with white space" {
+    hist_lines good 3 >other.jsonl
+    hist_line talk user 'a "role" and {"messages":[ in it' >>other.jsonl
+    hist_line talk assistant '' '' '{"tool_calls":[{"id":"c1","name":"f","args":{"a":[1,2]}}],"x_new":1.50}' >>other.jsonl
+    hist_line talk tool $'line\nbreak' '' '{"tool_call_id":"c1"}' >>other.jsonl
+    run_expect 0 hist-export --history other.jsonl --all -f json -o other.json
+    run_expect 0 hist-import -v other.json
+    stdout_is 6
+    stderr_is 'other.json: lines, 6 new, 0 known, 0 bad'
+    history_is other.jsonl
+    again other.json
+    printf '\xef\xbb\xbf' >spaced.json
+    jq . other.json | sed 's/$/\r/' >>spaced.json
+    again spaced.json
+    jq '{messages: [.messages[0, 5] | .id += "x"]}' other.json | sed '1,3s/  */ /' >more.json
+    run_expect 0 hist-import more.json
+    stdout_is 2
+    json_is "$HISTORY" 'select(.id | endswith("x")) | .content' 'message 1' $'line\nbreak'
+    [[ $(tail -n 1 "$HISTORY") != *null* ]]
+    # One that is none spoils no other.
+    jq -c '.messages[1] = {"id":"b"} | .messages[2] = 5 | .messages[].id? += "y"' other.json >bad.json
+    run_expect 0 hist-import bad.json
+    stdout_is 4
+    stderr_has "cannot import 'bad.json:2': no 'session_id'" "cannot import 'bad.json:3': not an object"
+    printf '{"messages":[]}\n' >empty.json
+    again empty.json
+}
+
+@test "import: requests one behind another are a session each" {
+    cat >two.jsonl <<'END'
+{"messages":[{"role":"system","content":"Be brief"},{"role":"user","content":"one"}]}
+{"messages":[]}
+{"messages":[{"role":"user","content":"two"},{"role":"assistant","content":"answer"}],"model":"m"}
+END
+    run_expect 0 hist-import two.jsonl
+    stdout_is 4
+    stderr_empty
+    contents '.content' 'Be brief' one two answer
+    [[ $(jq -r .session_id "$HISTORY" | uniq | wc -l) == 2 ]] || fail sessions
+    again two.jsonl
+    # White space may stand anywhere between them.
+    jq . two.jsonl >spaced.json
+    run_expect 0 hist-import --history spaced.jsonl spaced.json
+    stdout_is 4
+    json_is spaced.jsonl .content 'Be brief' one two answer
+    echo '{"messages":[{"role":"user","content":"three"}]}' >>two.jsonl
+    run_expect 0 hist-import two.jsonl
+    stdout_is 1
+    printf '{"system":"alone","messages":[]}\n' >system.jsonl
+    run_expect 0 hist-import system.jsonl
+    stdout_is 1
+}
+
+@test "import: what was said before a call and what was said with it stay two" {
+    cat >a.json <<'END'
+{"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"text","text":"before"},{"type":"text","text":"with"},{"type":"tool_use","id":"t1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"r"},{"type":"text","text":"a"},{"type":"text","text":"b"}]}]}
+END
+    run_expect 0 hist-import a.json
+    stdout_is 5
+    contents '"\(.role):\(.content) \(.tool_calls | length)"' 'user:go 0' 'assistant:before 0' 'assistant:with 1' 'tool:r 0' $'user:a\n\nb 0'
+    again a.json
+}
+
 @test "import: what hist-show prints can be piped in" {
     hist_lines good 4 >other.jsonl
     hist-show --json --history other.jsonl good >shown

@@ -58,7 +58,11 @@ TEST(a_file_that_is_cut_off_still_ends)
 
 TEST(what_is_no_array_is_one_value)
 {
-    check(" {\"a\":[1]} ", source_value, "{\"a\":[1]} |");
+    check(" {\"a\":[1]} ", source_value, "{\"a\":[1]}|");
+    check("{\"a\":[1]}\n{\"}\":\"\\\"}\"}{}\n[3]\n", source_value,
+          "{\"a\":[1]}|{\"}\":\"\\\"}\"}|{}|[3]|");
+    check("{} text {}", source_value, "{}|text {}|");
+    check("{\"a\":[1}\n{", source_value, "{\"a\":[1}\n{|");
     check("text\nand more", source_value, "text\nand more|");
 }
 
