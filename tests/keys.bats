@@ -167,6 +167,37 @@ END
     [[ ! -e $HISTORY ]]
 }
 
+@test "keys: what a command leaves behind is not waited for" {
+    serve
+    for command in 'sleep 100 & echo $! >pid; echo key-1' 'sleep 100 & echo $! >pid; echo key-1; (sleep 0; echo more) &' \
+        'sleep 100 & echo $! >pid; exec printf key-1'; do
+        RUN_LIMIT=20 CHAT_API_KEY_COMMAND=$command run_expect 0 chat hello
+        sent key-1
+        kill "$(cat pid)"
+    done
+    # What it wrote is all there, and its failure is one.
+    RUN_LIMIT=20 CHAT_API_KEY_COMMAND='sleep 100 & echo $! >pid; echo key-1; exit 3' run_expect 2 chat hello
+    stderr_is "chat: no key from the command in 'CHAT_API_KEY_COMMAND': exit status 3"
+    kill "$(cat pid)"
+}
+
+@test "keys: a signal ends the command and chat, also one that reaches chat alone" {
+    serve
+    export CHAT_API_KEY_COMMAND='trap "" INT; echo $$ >pid.new; mv pid.new pid; exec sleep 300'
+    for signal in INT TERM HUP; do
+        rm -f pid
+        background chat hello
+        wait_for test -s pid
+        kill "-$signal" "$BG"
+        finish $((128 + $(kill -l "$signal")))
+        stdout_empty
+        stderr_empty
+        run_expect 1 kill -0 "$(cat pid)"
+    done
+    requests_are 0
+    [[ ! -e $HISTORY ]]
+}
+
 @test "keys: an interrupt of the command ends chat" {
     serve
     CHAT_API_KEY_COMMAND='kill -INT $$' run_expect 130 chat hello

@@ -1,6 +1,8 @@
 /*
- * child - a program at work beside us: its standard streams are pipes to us, it leads a process
- * group of its own, and it ends with all that it started.
+ * child - a program at work beside us: its standard streams are pipes to us, it leads a session and
+ * process group of its own, and it ends with all that it started. It has no terminal: that /dev/tty
+ * cannot be opened (ENXIO) is what programs know from cron, while one that is in the background of
+ * our session would be stopped by its first read.
  *
  * Nothing here waits but child_end: the descriptors are for poll(2). For a program that shares the
  * terminal with us there is base/proc.
@@ -43,10 +45,14 @@ bool child_read(int *fd, struct buf *b);
 size_t child_write(int *fd, struct str bytes);
 /* Closes one of the three descriptors, if it is open. */
 void child_close(int *fd);
+/* Asks it to go, with its group: SIGTERM. Nothing for one that has ended. */
+void child_term(struct child *c);
 /* Ends it: closes its standard input, gives it `grace_ms` to go by itself, then as much after
  * SIGTERM, then kills its group, and whatever is left of the group in any case. What it still says is
  * thrown away. Also for one that has ended or was never started. */
 void child_end(struct child *c, int64_t grace_ms);
+/* The same for several, which have the time together. */
+void child_end_all(struct child *const *all, size_t count, int64_t grace_ms);
 
 /* Our environment without the variables that are named, and without those whose value holds
  * `secret` (absent or empty: none). NULL ends the names and what is returned; the caller frees the

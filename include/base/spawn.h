@@ -19,7 +19,8 @@ struct spawn {
     char *const *env;  /* NULL: ours */
     int fd[3];         /* what its standard streams are */
     sigset_t reset;    /* the signals that it finds with their default action */
-    bool apart;        /* in a process group of its own, and with no signal blocked */
+    bool apart;        /* in a session and process group of its own: it has no controlling terminal;
+                        * and with no signal blocked */
 };
 
 /* 0, or an errno: there is no such program, or no process. */

@@ -41,7 +41,8 @@ void key_source_release(struct key_source *s);
 /* Gives the key; the caller ends it with key_wipe. A command is run by sh(1), on the terminal that
  * we are on, and its first line counts. NULL with *e (ERR_USAGE): the command failed or printed no
  * key; the file cannot be read, is not a file of the user's own that nobody else can read, or holds
- * no key. An interrupt that ends the command ends the program. */
+ * no key. ERR_SIGNAL: SIGINT, SIGTERM, SIGHUP or SIGQUIT came meanwhile (turn/interrupt tells which),
+ * or an interrupt ended the command; it has ended. Nothing else may catch signals by turn/interrupt. */
 char *key_fetch(const struct key_source *s, struct err *e);
 /* Overwrites and frees; NULL is fine. */
 void key_wipe(char *key);

@@ -26,6 +26,8 @@ int server_choose(struct server *s, const struct config *c, struct err *e);
 int server_check_key(const struct server *s, struct err *e);
 /* Gets the key, if there is one and it is not loaded: due before a request leaves. It may run the
  * user's command; see key_fetch. */
+int server_try_key(struct server *s, struct err *e);
+/* The same, but a signal ends the program: for as long as there is nothing to clean up. */
 int server_load_key(struct server *s, struct err *e);
 /* The model that was named, else the only one that the server offers (or the first, of a server
  * that was found by a probe). */

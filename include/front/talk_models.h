@@ -12,7 +12,7 @@
 /* Looks once more for the model when there was no server to ask for it: the next turn knows. */
 void talk_seek_model(struct talk *t);
 /* Asks another model from now on, of the present provider unless `name` has one; gets its
- * key, which may take the terminal. -1: everything stays as it was. */
+ * key, which may take the terminal. -1: everything stays as it was; ERR_SIGNAL as key_fetch. */
 int talk_change_model(struct talk *t, const char *name, struct err *e);
 /* The models of the server, which is given `limits`. The caller releases the list. */
 int talk_load_models(struct talk *t, const struct http_limits *limits, struct model_list *list,

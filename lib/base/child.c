@@ -146,27 +146,35 @@ static void discard(int *fd)
     buf_release(&b);
 }
 
-static bool goes(struct child *c, int64_t grace_ms)
+/* Gives them so long to go. Have they gone? */
+static bool go(struct child *const *all, size_t count, int64_t grace_ms)
 {
     int64_t until = clock_ticks() + grace_ms;
 
-    while (!child_ended(c)) {
-        discard(&c->out);
-        discard(&c->err);
-        if (clock_ticks() >= until)
-            return false;
+    for (;;) {
+        bool gone = true;
+
+        for (size_t i = 0; i < count; i++) {
+            if (child_ended(all[i]))
+                continue;
+            gone = false;
+            discard(&all[i]->out);
+            discard(&all[i]->err);
+        }
+        if (gone || clock_ticks() >= until)
+            return gone;
         io_wait(-1, LOOK_MS);
     }
-    return true;
 }
 
-void child_end(struct child *c, int64_t grace_ms)
+void child_term(struct child *c)
 {
-    child_close(&c->in);
-    if (c->pid != 0 && !goes(c, grace_ms)) {
+    if (!child_ended(c))
         kill(-c->pid, SIGTERM);
-        goes(c, grace_ms);
-    }
+}
+
+static void bury(struct child *c)
+{
     child_close(&c->out);
     child_close(&c->err);
     if (c->pid == 0)
@@ -177,6 +185,24 @@ void child_end(struct child *c, int64_t grace_ms)
     while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
         continue;
     c->pid = 0;
+}
+
+void child_end_all(struct child *const *all, size_t count, int64_t grace_ms)
+{
+    for (size_t i = 0; i < count; i++)
+        child_close(&all[i]->in);
+    if (!go(all, count, grace_ms)) {
+        for (size_t i = 0; i < count; i++)
+            child_term(all[i]);
+        go(all, count, grace_ms);
+    }
+    for (size_t i = 0; i < count; i++)
+        bury(all[i]);
+}
+
+void child_end(struct child *c, int64_t grace_ms)
+{
+    child_end_all(&c, 1, grace_ms);
 }
 
 /* ---- its environment ---- */

@@ -1,18 +1,36 @@
 #include "base/proc.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/pipe.h"
 #include "base/spawn.h"
 
+/* How often a child is looked after that does not write; how long what it started may take to write
+ * when it has ended; and how long it may take to end when it is to, then again after SIGTERM. All in
+ * milliseconds. */
+#define LOOK_MS 5
+#define DRAIN_MS 50
+#define GRACE_MS 50
+
 static const int terminal_signals[] = {SIGINT, SIGQUIT};
 #define SIGNALS (sizeof terminal_signals / sizeof *terminal_signals)
+
+/* Ignored by programs of ours for their own sake (cli/die, turn/interrupt). */
+static void reset_ours(sigset_t *reset)
+{
+    sigemptyset(reset);
+    sigaddset(reset, SIGPIPE);
+    sigaddset(reset, SIGXFSZ);
+}
 
 /* What was caught or not ignored comes to the child as the default; what somebody ignored for us
  * stays ignored. */
@@ -21,10 +39,7 @@ static void ignore_signals(struct sigaction before[SIGNALS], sigset_t *reset)
     struct sigaction ignore = {.sa_handler = SIG_IGN};
 
     sigemptyset(&ignore.sa_mask);
-    sigemptyset(reset);
-    /* Ignored by programs of ours for their own sake (cli/die, turn/interrupt). */
-    sigaddset(reset, SIGPIPE);
-    sigaddset(reset, SIGXFSZ);
+    reset_ours(reset);
     for (size_t i = 0; i < SIGNALS; i++) {
         sigaction(terminal_signals[i], &ignore, &before[i]);
         if (before[i].sa_handler != SIG_IGN)
@@ -42,45 +57,120 @@ static int wait_for(pid_t pid, const char *name, struct err *e)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* `printed` (may be NULL) gets what comes through the pipe of `from` and `out`, both closed here. */
-static int run(char *const argv[], int out, int from, struct buf *printed, struct err *e)
+/* ---- sharing the terminal ---- */
+
+int proc_run(char *const argv[], int out, struct err *e)
 {
-    struct spawn s = {.argv = argv, .fd = {printed ? SPAWN_NULL : SPAWN_OURS, out, SPAWN_OURS}};
+    struct spawn s = {.argv = argv, .fd = {SPAWN_OURS, out < 0 ? SPAWN_OURS : out, SPAWN_OURS}};
     struct sigaction before[SIGNALS];
     pid_t pid;
-    int failed, result, unread = 0;
+    int failed, result;
 
     ignore_signals(before, &s.reset);
     failed = spawn(&pid, &s);
-    if (printed) {
-        /* Its end is the child's alone now. */
-        close(out);
-        if (!failed && io_read_all(from, printed) < 0)
-            unread = errno;
-        /* One that goes on printing is ended by SIGPIPE. */
-        close(from);
-    }
     if (failed)
         result = err_sys(e, failed, "cannot run '%s'", argv[0]);
     else
         result = wait_for(pid, argv[0], e);
-    if (result >= 0 && unread)
-        result = err_sys(e, unread, "cannot read what '%s' prints", argv[0]);
     for (size_t i = 0; i < SIGNALS; i++)
         sigaction(terminal_signals[i], &before[i], NULL);
     return result;
 }
 
-int proc_run(char *const argv[], int out, struct err *e)
+/* ---- asking for something ---- */
+
+static bool has_ended(pid_t pid)
 {
-    return run(argv, out < 0 ? SPAWN_OURS : out, -1, NULL, e);
+    siginfo_t info = {0};
+
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
 }
 
-int proc_read(char *const argv[], struct buf *out, struct err *e)
+static bool ends(pid_t pid, int64_t grace_ms)
 {
-    int ends[2];
+    int64_t until = clock_ticks() + grace_ms;
+
+    while (!has_ended(pid)) {
+        if (clock_ticks() >= until)
+            return false;
+        io_wait(-1, LOOK_MS);
+    }
+    return true;
+}
+
+/* It may have had the signal as well, and be about to give the terminal back as it was. */
+static void make_end(pid_t pid)
+{
+    if (ends(pid, GRACE_MS))
+        return;
+    kill(pid, SIGTERM);
+    if (!ends(pid, GRACE_MS))
+        kill(pid, SIGKILL);
+}
+
+/* Reads until the child has ended: what it started may hold the pipe open, and what it wrote itself
+ * is in the pipe by then. 0, ECANCELED, or another errno. */
+static int collect(pid_t pid, int from, int cancel_fd, struct buf *printed)
+{
+    struct pollfd fds[2] = {{.fd = from, .events = POLLIN}, {.fd = cancel_fd, .events = POLLIN}};
+    int64_t until = INT64_MAX;
+
+    for (;;) {
+        int came;
+
+        if (until == INT64_MAX && has_ended(pid))
+            until = clock_ticks() + DRAIN_MS;
+        if (poll(fds, 2, LOOK_MS) > 0) {
+            if (fds[1].revents)
+                return ECANCELED;
+            came = io_read_some(from, printed);
+            if (came < 0)
+                return errno;
+            if (came == 0)
+                fds[0].fd = -1;
+        }
+        if (until < INT64_MAX && (fds[0].fd < 0 || clock_ticks() >= until))
+            return 0;
+    }
+}
+
+/* `from` is the reading end of what the child writes to. */
+static int ask(pid_t pid, const char *name, int from, int cancel_fd, struct buf *printed,
+               struct err *e)
+{
+    int unread = collect(pid, from, cancel_fd, printed);
+    int result;
+
+    /* One that goes on printing is ended by SIGPIPE. */
+    close(from);
+    if (unread)
+        make_end(pid);
+    result = wait_for(pid, name, e);
+    if (unread == ECANCELED)
+        return err_set(e, ERR_SIGNAL, "interrupted");
+    if (result >= 0 && unread)
+        return err_sys(e, unread, "cannot read what '%s' prints", name);
+    return result;
+}
+
+int proc_read(char *const argv[], struct buf *out, int cancel_fd, struct err *e)
+{
+    struct spawn s = {.argv = argv};
+    int ends[2], failed;
+    pid_t pid;
 
     if (pipe_open(ends) < 0)
         return err_sys(e, errno, "cannot make a pipe");
-    return run(argv, ends[1], ends[0], out, e);
+    s.fd[0] = SPAWN_NULL;
+    s.fd[1] = ends[1];
+    s.fd[2] = SPAWN_OURS;
+    reset_ours(&s.reset);
+    failed = spawn(&pid, &s);
+    /* Its end is the child's alone now. */
+    close(ends[1]);
+    if (failed) {
+        close(ends[0]);
+        return err_sys(e, failed, "cannot run '%s'", argv[0]);
+    }
+    return ask(pid, argv[0], ends[0], cancel_fd, out, e);
 }

@@ -4,6 +4,14 @@
 #include <spawn.h>
 #include <stddef.h>
 
+/* A session is a process group, too. It is of POSIX.1-2024: where there is none yet, what reads from
+ * the terminal is stopped. */
+#ifdef POSIX_SPAWN_SETSID
+#define APART POSIX_SPAWN_SETSID
+#else
+#define APART POSIX_SPAWN_SETPGROUP
+#endif
+
 extern char **environ;
 
 /* Each of these gives 0, or an errno. */
@@ -28,7 +36,7 @@ static int set_attributes(posix_spawnattr_t *attributes, const struct spawn *s)
     int failed = posix_spawnattr_setsigdefault(attributes, &s->reset);
 
     if (!failed && s->apart) {
-        flags |= POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP;
+        flags |= POSIX_SPAWN_SETSIGMASK | APART;
         sigemptyset(&none);
         failed = posix_spawnattr_setsigmask(attributes, &none);
         if (!failed)

@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "base/proc.h"
 #include "cli/die.h"
+#include "turn/interrupt.h"
 
 /* ---- where it comes from ---- */
 
@@ -139,8 +140,27 @@ static int judge(const struct key_source *s, int status, struct str line, struct
     return 0;
 }
 
+/* Catches signals meanwhile: who asks for the key may have something to clean up. -1: ERR_SIGNAL, or
+ * it could not be run. */
+static int run(char *const argv[], struct buf *printed, struct err *e)
+{
+    int cancel_fd = interrupt_begin(e), status;
+
+    if (cancel_fd < 0)
+        return -1;
+    status = proc_read(argv, printed, cancel_fd, e);
+    /* It was meant for us as well. */
+    if (status == 128 + SIGINT && !interrupt_signal())
+        raise(SIGINT);
+    if (interrupt_signal())
+        status = err_set(e, ERR_SIGNAL, "interrupted");
+    interrupt_end();
+    return status;
+}
+
 static char *from_command(const struct key_source *s, struct err *e)
 {
+    struct err why = ERR_INIT;
     char shell[] = "/bin/sh", flag[] = "-c";
     char *argv[] = {shell, flag, s->value, NULL};
     struct buf printed;
@@ -149,17 +169,17 @@ static char *from_command(const struct key_source *s, struct err *e)
     int status;
 
     buf_init_secret(&printed);
-    status = proc_read(argv, &printed, e);
-    /* It was meant for us as well. */
-    if (status == 128 + SIGINT)
-        die_signal(SIGINT);
+    status = run(argv, &printed, &why);
     rest = buf_str(&printed);
     line = str_trim(str_cut(&rest, '\n'));
-    if (status < 0)
-        no_key(s, e, err_text(e));
+    if (why.kind == ERR_SIGNAL)
+        err_set(e, ERR_SIGNAL, "%s", err_text(&why));
+    else if (status < 0)
+        no_key(s, e, err_text(&why));
     else if (judge(s, status, line, e) == 0)
         key = mem_copy(line.p, line.n);
     release_secret(&printed);
+    err_release(&why);
     return key;
 }
 

@@ -19,6 +19,7 @@
 #include "front/show.h"
 #include "front/start.h"
 #include "front/talk_models.h"
+#include "turn/interrupt.h"
 
 /* Of a session that is loaded so many messages are shown. */
 #define SHOWN_LAST 4
@@ -54,14 +55,21 @@ void repl_say(struct repl *r, const char *fmt, ...)
 
 /* ---- turns ---- */
 
+/* Ctrl-C ends what was going on, another signal the conversation. */
+static void interrupted(struct repl *r, int signo)
+{
+    if (signo == SIGINT)
+        repl_say(r, "interrupted");
+    else
+        r->signal = signo;
+}
+
 void repl_ask(struct repl *r, enum turn_kind kind, struct str text)
 {
     int status = dialogue_ask(&r->dialogue, kind, text);
 
-    if (status == 128 + SIGINT)
-        repl_say(r, "interrupted");
-    else if (status > 128)
-        r->signal = status - 128;
+    if (status > 128)
+        interrupted(r, status - 128);
     out_byte(r->out, '\n');
 }
 
@@ -284,10 +292,13 @@ static void change_model(struct repl *r, struct str name)
     line_lend(r->line, true);
     result = talk_change_model(talk, copy, &e);
     line_lend(r->line, false);
-    if (result < 0)
+    if (result < 0 && e.kind == ERR_SIGNAL)
+        interrupted(r, interrupt_signal());
+    else if (result < 0)
         tell(&e);
     else
         repl_say(r, "model %s:%s", talk->server.provider->name, talk->server.model);
+    err_release(&e);
     free(copy);
 }
 

@@ -9,6 +9,7 @@
 #include "cli/die.h"
 #include "llm/http.h"
 #include "llm/models.h"
+#include "turn/interrupt.h"
 
 /* How many of a server's models a message names. */
 #define NAMED_MODELS 5
@@ -193,12 +194,21 @@ static int choose_key(struct server *s, const struct config *c, struct err *e)
     return 0;
 }
 
-int server_load_key(struct server *s, struct err *e)
+int server_try_key(struct server *s, struct err *e)
 {
     if (s->key || s->key_source.kind == KEY_NONE)
         return 0;
     s->key = key_fetch(&s->key_source, e);
     return s->key ? 0 : -1;
+}
+
+int server_load_key(struct server *s, struct err *e)
+{
+    int result = server_try_key(s, e);
+
+    if (result < 0 && e && e->kind == ERR_SIGNAL)
+        die_signal(interrupt_signal());
+    return result;
 }
 
 int server_check_key(const struct server *s, struct err *e)

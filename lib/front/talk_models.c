@@ -46,7 +46,7 @@ int talk_change_model(struct talk *t, const char *name, struct err *e)
     if (result == 0 && !t->args->insecure)
         result = server_check_key(&server, e);
     if (result == 0)
-        result = server_load_key(&server, e);
+        result = server_try_key(&server, e);
     if (result == 0)
         result = server_choose_model(&server, e);
     if (result == 0) {

@@ -218,6 +218,8 @@ static void stop(struct tool_job *job)
 
     drain(r, &r->child.out, take_out);
     drain(r, &r->child.err, take_err);
+    /* That its input has ended means nothing to a tool. */
+    child_term(&r->child);
     child_end(&r->child, GRACE_MS);
     add_streams(&job->result, r);
     release(job);

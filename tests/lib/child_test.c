@@ -134,6 +134,25 @@ TEST(what_ignores_everything_is_killed)
     CHECK_INT(c.status, 128 + SIGKILL);
 }
 
+/* Those that do not want to go have the time together, not one after the other. */
+TEST(several_end_together)
+{
+    enum { MANY = 4 };
+    struct child c[MANY], *all[MANY];
+    int64_t began;
+
+    for (size_t i = 0; i < MANY; i++) {
+        all[i] = &c[i];
+        CHECK_INT(start_sh(&c[i], "trap '' TERM; echo; while :; do sleep 60; done", NULL), 0);
+        io_wait(c[i].out, LONG_MS);
+    }
+    began = clock_ticks();
+    child_end_all(all, MANY, 500);
+    CHECK(clock_ticks() - began < 2000);
+    for (size_t i = 0; i < MANY; i++)
+        CHECK_INT(c[i].signal, SIGKILL);
+}
+
 /* Also those whose parent has ended before them. */
 TEST(it_ends_with_all_that_it_started)
 {
@@ -155,7 +174,7 @@ TEST(it_ends_with_all_that_it_started)
 }
 
 /* Signals that we ignore or block are not the child's business. */
-TEST(it_has_the_usual_signals_and_a_group_of_its_own)
+TEST(it_has_the_usual_signals_and_a_session_of_its_own)
 {
     struct buf out = BUF_INIT(BUF_SMALL);
     struct child c;
@@ -168,6 +187,7 @@ TEST(it_has_the_usual_signals_and_a_group_of_its_own)
     sigprocmask(SIG_SETMASK, &was, NULL);
     signal(SIGINT, SIG_DFL);
     CHECK_INT(getpgid(c.pid), c.pid);
+    CHECK_INT(getsid(c.pid), c.pid);
     read_all(&c.out, &out);
     CHECK_INT(strtol(buf_c(&out), NULL, 10), c.pid);
     child_end(&c, LONG_MS);

@@ -1,8 +1,13 @@
 #include "base/proc.h"
 
 #include <signal.h>
+#include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "test.h"
 #include "scratch.h"
 
@@ -73,7 +78,7 @@ static int read_sh(const char *script, struct buf *out, struct err *e)
     char *argv[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t)script,
                     NULL};
 
-    return proc_read(argv, out, e);
+    return proc_read(argv, out, -1, e);
 }
 
 TEST(what_it_prints_is_read)
@@ -88,6 +93,47 @@ TEST(what_it_prints_is_read)
     buf_clear(&out);
     CHECK_INT(read_sh("kill -TERM $$", &out, NULL), 128 + SIGTERM);
     CHECK_INT(out.len, 0);
+    buf_release(&out);
+}
+
+TEST(what_it_leaves_behind_is_not_waited_for)
+{
+    struct buf out = BUF_INIT(BUF_LINE), pid = BUF_INIT(BUF_SMALL);
+    int64_t began = clock_ticks();
+    pid_t left;
+
+    scratch_enter();
+    CHECK_INT(read_sh("sleep 60 & echo $! >pid; head -c 60000 /dev/zero | tr '\\0' x; exit 3", &out,
+                      NULL),
+              3);
+    CHECK_INT(out.len, 60000);
+    CHECK(clock_ticks() - began < 30000);
+    CHECK_INT(io_read_file("pid", &pid, NULL), 0);
+    left = (pid_t)strtol(buf_c(&pid), NULL, 10);
+    CHECK(left > 0 && kill(left, SIGKILL) == 0);
+    scratch_leave();
+    buf_release(&out);
+    buf_release(&pid);
+}
+
+TEST(reading_can_be_cancelled)
+{
+    struct buf out = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+    int ends[2];
+    char *argv[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c",
+                    (char *)(uintptr_t) "trap '' TERM INT; exec 1>&-; while :; do sleep 1; done",
+                    NULL};
+
+    CHECK_INT(pipe(ends), 0);
+    CHECK_INT(write(ends[1], "x", 1), 1);
+    CHECK_INT(proc_read(argv, &out, ends[0], &e), -1);
+    CHECK_INT(e.kind, ERR_SIGNAL);
+    CHECK_INT(waitpid(-1, NULL, WNOHANG), -1);
+    CHECK_INT(errno, ECHILD);
+    close(ends[0]);
+    close(ends[1]);
+    err_release(&e);
     buf_release(&out);
 }
 
