@@ -38,7 +38,7 @@ static int turn_once(struct talk *talk, struct buf *prompt, const struct image_l
     };
 
     if (talk_prepare(talk, &turn, &e) < 0 || talk_check(talk, &turn, args->dry_run, &e) < 0) {
-        mcp_servers_close(&talk->mcp);
+        mcp_servers_close(&talk->mcp, false);
         die_err(&e);
     }
     if (!args->dry_run)
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
         status =
             args.models ? talk_list_models(&talk) : turn_once(&talk, &prompt, &images, &messages);
     /* What came is printed and stored; now the signal takes its course. */
-    mcp_servers_close(&talk.mcp);
+    mcp_servers_close(&talk.mcp, status > 128);
     if (status > 128)
         die_signal(status - 128);
     status = out_close(&talk.events.out, status, status ? status : exit_code(ERR_FAILURE));

@@ -165,6 +165,76 @@ gone() {
     [[ ! -e pid ]]
 }
 
+# ---- the terminal
+
+@test "mcp: a server that wants the terminal learns at once that there is none" {
+    start_llm --call 'fake__tty {}' --reply finished
+    run_expect 0 on_tty --fds 2 --type 'secret\n' chat --yes --tool-timeout 30s --mcp ./fake-mcp hello
+    stdout_has 'tool_result fake__tty /dev/tty: No such device or address'
+    json_is "$HISTORY" 'select(.role == "tool").content' '/dev/tty: No such device or address'
+    printf '#!/bin/sh\nread -r word </dev/tty || exit 6\n' >asks
+    chmod +x asks
+    run_expect 9 on_tty --fds 2 chat --mcp ./asks hello
+    stdout_has "MCP server 'asks' ended with status 6" '/dev/tty: No such device or address'
+}
+
+@test "mcp: a server that is slow is named on a terminal or with -v, once" {
+    start_llm --reply hi
+    run_expect 0 on_tty --fds 2 chat -n --mcp 'slow=./fake-mcp --many 1 --start-ms 1500' --mcp 'quick=./fake-mcp --many 1' hello
+    stdout_is hi $'chat: waiting for MCP server \'slow\'\r'
+    run_expect 0 chat -v --dry-run --mcp 'slow=./fake-mcp --many 1 --start-ms 1500' hello
+    [[ $(grep -c waiting "$ERR") == 1 ]]
+    run_expect 0 chat --dry-run --mcp 'slow=./fake-mcp --many 1 --start-ms 1500' hello
+    stderr_empty
+    run_expect 0 on_tty --fds 2 chat -q -n --mcp 'slow=./fake-mcp --many 1 --start-ms 1500' hello
+    stdout_is hi
+}
+
+# ---- a list that changes
+
+# The names of the tools of the K-th request, those of fake-mcp as they are left out.
+told() {
+    jq -r '[.tools[].function.name | select(test("grow"))] | join(" ")' "$RECORD/$1.json"
+}
+
+@test "mcp: tools that have changed are those of the next request" {
+    start_llm --call 'fake__grow {}' --call 'fake__grown {}' --reply finished
+    run_expect 0 chat -v --yes --mcp ./fake-mcp --mcp 'other=./fake-mcp --many 1' hello
+    [[ $(told 1) == fake__grow && $(told 2) == 'fake__grow fake__grown' && $(told 3) == "$(told 2)" ]]
+    stderr_has 'chat: tools have changed: the model may call 29 now'
+    json_is "$HISTORY" 'select(.role == "tool").content' more 'I am new'
+    json_is "$RECORD/3.json" '.tools | length' 29
+    # It is asked for once.
+    start_llm --call 'fake__grow {}' --call 'fake__echo {"text":"x"}' --reply finished
+    run_expect 0 chat -n --yes --mcp './fake-mcp --log log' hello
+    json_is log 'select(.method == "tools/list").method' tools/list tools/list
+}
+
+@test "mcp: a list that cannot be read again is the old one" {
+    start_llm --call 'fake__grow {}' --call 'fake__echo {"text":"still"}' --reply finished
+    run_expect 0 chat --yes --mcp './fake-mcp --grow-error' hello
+    stdout_is finished
+    stderr_is "chat: MCP server 'fake' cannot list its tools anew: the list is lost (-32603)"
+    [[ $(told 2) == fake__grow ]]
+    json_is "$HISTORY" 'select(.role == "tool").content' more still
+}
+
+@test "mcp: what a server logs is shown with -v" {
+    start_llm --call 'fake__log {}' --reply finished
+    run_expect 0 chat --yes --mcp ./fake-mcp hello
+    stderr_empty
+    start_llm --call 'fake__log {}' --reply finished
+    run_expect 0 chat -v --yes --mcp ./fake-mcp hello
+    stderr_has $'\nmcp_message fake info all is well\nmcp_message fake error disk {"full":"\\u001b[2J"}\n'
+}
+
+@test "mcp: progress prolongs no call" {
+    start_llm --call 'fake__progress {}' --reply finished
+    run_expect 0 chat --yes --tool-timeout 700ms --mcp ./fake-mcp hello
+    stdout_is finished
+    json_is "$HISTORY" 'select(.role == "tool").content' 'the tool was stopped: it took longer than 0.7 s'
+}
+
 # ---- calls
 
 @test "mcp: a tool is declared, called, and its result sent and stored" {

@@ -88,6 +88,21 @@ lines() {
     [[ $twice -gt $once ]]
 }
 
+@test "tools: a turn that fails behind a round tells what it has cost" {
+    put_tool step 'echo ok'
+    { printf '# a call\n\n'; printf 'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"step","arguments":"{}"}}]}}]}\n\n'
+        printf 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":30,"completion_tokens":4}}\n\ndata: [DONE]\n\n'; } >call.http
+    start_llm ./call.http openai/http-400
+    run_expect 1 chat --json --yes -T ./step go
+    stdout_json '.type' session_id tool_call tool_result usage error
+    stdout_json 'select(.type == "usage") | "\(.input_tokens) \(.output_tokens)"' '30 4'
+    # Nothing is known, nothing is told.
+    sed 's/,"usage":{[^}]*}//' call.http >silent.http
+    start_llm ./silent.http openai/http-400
+    run_expect 1 chat --json --yes -T ./step go
+    stdout_json '.type' session_id tool_call tool_result error
+}
+
 @test "tools: at most ten rounds, or as many as --max-iterations says" {
     put_tool step 'echo ok'
     start_llm --call 'step {}'
@@ -231,6 +246,22 @@ lines() {
 
 gone() {
     ! kill -0 "$1" 2>/dev/null
+}
+
+@test "tools: one that wants the terminal fails at once, which model and user are told" {
+    put_tool ask 'read -r word </dev/tty && echo "got $word"'
+    put_tool modes 'stty -echo </dev/tty || exit 3'
+    put_tool deep '(setsid sh -c "exec 3</dev/tty") || exit 4'
+    start_llm --call 'ask {}' --call 'modes {}' --call 'deep {}' --reply Done.
+    run_expect 0 on_tty --size 200x24 --fds 2 --type 'secret\n' chat --yes --tool-timeout 30s -T ./ask -T ./modes -T ./deep go
+    stdout_has 'tool_result ask the tool failed with exit status' '/dev/tty' Done.
+    json_is "$HISTORY" 'select(.role == "tool") | .content | contains("/dev/tty: No such device or address")' true true true
+    json_is "$HISTORY" 'select(.role == "tool") | .content | split("\n")[0]' 'the tool failed with exit status 2' \
+        'the tool failed with exit status 3' 'the tool failed with exit status 4'
+    # Nor while it is asked for its declaration.
+    printf '#!/bin/sh\nread -r word </dev/tty || exit 5\n' >ask
+    run_expect 2 on_tty --fds 2 chat -T ./ask go
+    stdout_has 'exit status 5' '/dev/tty: No such device or address'
 }
 
 @test "tools: output is bounded, and valid UTF-8" {

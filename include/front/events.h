@@ -46,6 +46,8 @@ void events_session(struct events *ev, struct str id);
 void events_context(struct events *ev, const struct turn *t);
 /* A model that a server offers: `provider:model`, or `{"type":"model",…}`. */
 void events_model(struct events *ev, const char *provider, const char *model);
+/* What the server counted, if it told: `usage`, also of a turn that failed. */
+void events_spent(struct events *ev, const struct turn *t);
 /* After the answer: its last newline, or usage and `done`. */
 void events_done(struct events *ev, const struct turn *t);
 /* Prints the answer's first code block, for a turn whose text was not handed on. -1: it has none. */

@@ -39,6 +39,7 @@ struct talk {
     struct err unasked; /* why no question can be asked */
     struct err unsaved; /* why the history lacks something of this turn */
     bool settled;       /* the session's pointer is where it belongs */
+    bool in_memory;     /* the history could not take a turn: nothing more is stored */
     bool told_refusal;  /* that calls are refused without asking */
 };
 

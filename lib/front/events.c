@@ -35,11 +35,11 @@ void events_session(struct events *ev, struct str id)
     end(ev, &b);
 }
 
-static void add_usage(struct events *ev, const struct turn *t)
+void events_spent(struct events *ev, const struct turn *t)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
 
-    if (t->input_tokens < 0 && t->output_tokens < 0)
+    if (!ev->json || (t->input_tokens < 0 && t->output_tokens < 0))
         return;
     begin(&b, "usage");
     json_add_member_int(&b, "input_tokens", t->input_tokens < 0 ? 0 : t->input_tokens);
@@ -319,7 +319,7 @@ void events_done(struct events *ev, const struct turn *t)
     events_pause(ev);
     if (!ev->json)
         return;
-    add_usage(ev, t);
+    events_spent(ev, t);
     begin(&b, "done");
     json_add_member(&b, "session_id", t->session);
     if (t->answer_id.len > 0)

@@ -6,51 +6,113 @@
 #include "cli/die.h"
 #include "front/clean_env.h"
 #include "front/mcp_wish.h"
+#include "llm/mcp_await.h"
 #include "turn/interrupt.h"
+
+/* So much is shown of what a server logs, in bytes. */
+#define MESSAGE_MAX ((size_t)2000)
+
+/* ---- on every way out ---- */
+
+/* A program that ends in the middle. */
+static struct mcp_servers *at_exit;
+
+static void close_at_exit(void)
+{
+    if (at_exit)
+        mcp_servers_close(at_exit, false);
+}
+
+/* ---- what they tell beside ---- */
+
+static void tell(void *arg, const char *server, enum mcp_news news, struct str text)
+{
+    const struct mcp_servers *m = arg;
+
+    if (m->quiet)
+        return;
+    text = tool_cut(text, MESSAGE_MAX);
+    if (news == MCP_SLOW)
+        hintf(m->verbose, "waiting for MCP server '%s'", server);
+    else if (news == MCP_LIST_LOST)
+        warnf("MCP server '%s' cannot list its tools anew: %.*s", server, (int)text.n, text.p);
+    else if (m->verbose)
+        notef("mcp_message %s %.*s", server, (int)text.n, text.p);
+}
+
+/* ---- their tools ---- */
+
+static void add(const struct tool ***tools, size_t *count, size_t *cap, const struct tool *t)
+{
+    *tools = mem_grow(*tools, cap, *count + 1, sizeof(const struct tool *));
+    (*tools)[(*count)++] = t;
+}
+
+static bool is_named(const struct mcp_server *s)
+{
+    return s->list.count > 0 && s->list.tools[0]->tool.name;
+}
+
+/* Names those that have no names yet, so that each has its own. */
+static void name_tools(struct mcp_servers *m, const struct tool *const *others, size_t others_count)
+{
+    const struct tool **taken = NULL;
+    size_t count = 0, cap = 0;
+
+    for (size_t i = 0; i < others_count; i++)
+        add(&taken, &count, &cap, others[i]);
+    for (size_t i = 0; i < m->count; i++)
+        for (size_t j = 0; is_named(m->at[i]) && j < m->at[i]->list.count; j++)
+            add(&taken, &count, &cap, &m->at[i]->list.tools[j]->tool);
+    for (size_t i = 0; i < m->count; i++) {
+        struct mcp_server *s = m->at[i];
+
+        if (is_named(s))
+            continue;
+        mcp_list_name(&s->list, s->name, taken, count);
+        for (size_t j = 0; j < s->list.count; j++)
+            add(&taken, &count, &cap, &s->list.tools[j]->tool);
+    }
+    free(taken);
+}
+
+static void gather_tools(struct mcp_servers *m, const struct tool *const *others,
+                         size_t others_count)
+{
+    name_tools(m, others, others_count);
+    m->tools_count = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        for (size_t j = 0; j < m->at[i]->list.count; j++)
+            add(&m->tools, &m->tools_count, &m->tools_cap, &m->at[i]->list.tools[j]->tool);
+        if (m->at[i]->list.count == 0 && !m->quiet)
+            warnf("MCP server '%s' has no tools", m->at[i]->name);
+    }
+}
+
+bool mcp_servers_renew(struct mcp_servers *m, const struct tool *const *others, size_t others_count,
+                       int cancel_fd)
+{
+    if (!mcp_renew(m->at, m->count, MCP_START_MS, cancel_fd))
+        return false;
+    gather_tools(m, others, others_count);
+    return true;
+}
+
+/* ---- from their start to their end ---- */
 
 static int start_all(struct mcp_servers *m, const struct mcp_wishes *wishes, char *const env[],
                      struct err *e)
 {
+    m->watch = (struct mcp_watch){tell, m};
     for (size_t i = 0; i < wishes->count; i++) {
         struct mcp_server *s = mem_zalloc(sizeof *s);
 
         m->at = mem_grow(m->at, &m->cap, m->count + 1, sizeof(struct mcp_server *));
         m->at[m->count++] = s;
-        if (mcp_start(s, wishes->at[i].name, wishes->at[i].command.at, env, e) < 0)
+        if (mcp_start(s, wishes->at[i].name, wishes->at[i].command.at, env, &m->watch, e) < 0)
             return -1;
     }
     return 0;
-}
-
-/* Names the tools of a server, and adds them to the list. `taken` are all tools before it. */
-static void add_tools(struct mcp_servers *m, struct mcp_server *s, const struct tool **taken,
-                      size_t taken_count)
-{
-    mcp_list_name(&s->list, s->name, taken, taken_count);
-    for (size_t i = 0; i < s->list.count; i++) {
-        m->tools =
-            mem_grow(m->tools, &m->tools_cap, m->tools_count + 1, sizeof(const struct tool *));
-        m->tools[m->tools_count++] = &s->list.tools[i]->tool;
-    }
-}
-
-static void gather_tools(struct mcp_servers *m, const struct tool *const *others,
-                         size_t others_count, bool quiet)
-{
-    const struct tool **taken = NULL;
-    size_t count = 0, cap = 0;
-
-    for (size_t i = 0; i < m->count; i++) {
-        taken =
-            mem_grow(taken, &cap, others_count + m->tools_count + 1, sizeof(const struct tool *));
-        for (size_t j = count; j < others_count + m->tools_count; j++)
-            taken[j] = j < others_count ? others[j] : m->tools[j - others_count];
-        count = others_count + m->tools_count;
-        add_tools(m, m->at[i], taken, count);
-        if (m->at[i]->list.count == 0 && !quiet)
-            warnf("MCP server '%s' has no tools", m->at[i]->name);
-    }
-    free(taken);
 }
 
 /* Starts them and waits for them; a signal ends the program, and them before it. */
@@ -62,43 +124,48 @@ static int get_ready(struct mcp_servers *m, const struct mcp_wishes *wishes, con
 
     if (cancel_fd < 0)
         return -1;
+    if (!at_exit)
+        atexit(close_at_exit);
+    at_exit = m;
     env = clean_env(key);
     result = start_all(m, wishes, env, e);
     if (result == 0)
         result = mcp_await(m->at, m->count, MCP_START_MS, cancel_fd, e);
+    signo = interrupt_signal();
     if (result < 0)
-        mcp_servers_close(m);
+        mcp_servers_close(m, signo != 0);
     free(env);
     signo = interrupt_signal();
     interrupt_end();
     if (signo) {
-        mcp_servers_close(m);
+        mcp_servers_close(m, true);
         die_signal(signo);
     }
     return result;
 }
 
 void mcp_servers_open(struct mcp_servers *m, const char *const *options, const struct config *c,
-                      const char *key, const struct tool *const *others, size_t others_count,
-                      bool quiet)
+                      const char *key, const struct tool *const *others, size_t others_count)
 {
     struct mcp_wishes wishes;
     struct err e = ERR_INIT;
 
-    *m = (struct mcp_servers){.open = true};
+    m->open = true;
     if (mcp_wishes_read(&wishes, c, options, &e) < 0 ||
         (wishes.count > 0 && get_ready(m, &wishes, key, &e) < 0))
         die_err(&e);
     mcp_wishes_release(&wishes);
-    gather_tools(m, others, others_count, quiet);
+    gather_tools(m, others, others_count);
 }
 
-void mcp_servers_close(struct mcp_servers *m)
+void mcp_servers_close(struct mcp_servers *m, bool hurry)
 {
-    mcp_end(m->at, m->count);
+    mcp_end(m->at, m->count, hurry ? MCP_HURRY_MS : MCP_GRACE_MS);
     for (size_t i = 0; i < m->count; i++)
         free(m->at[i]);
     free(m->at);
     free(m->tools);
     *m = (struct mcp_servers){0};
+    if (at_exit == m)
+        at_exit = NULL;
 }

@@ -208,7 +208,7 @@ static void get_ready(struct repl *r, struct talk *talk)
     r->complete.dialogue = &r->dialogue;
     if (server_load_key(&talk->server, &e) < 0 || talk_open_tools(talk, &e) < 0 ||
         line_open(&r->line, &setup, &e) < 0) {
-        mcp_servers_close(&talk->mcp);
+        mcp_servers_close(&talk->mcp, false);
         die_err(&e);
     }
     talk->events.interactive = true;
@@ -235,5 +235,7 @@ int repl_run(struct talk *talk)
     repl_complete_release(&r.complete);
     dialogue_close(&r.dialogue);
     free(path);
-    return r.signal > 0 ? 128 + r.signal : 0;
+    if (r.signal > 0)
+        return 128 + r.signal;
+    return talk->in_memory ? exit_code(ERR_UNSAVED) : 0;
 }

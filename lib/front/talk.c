@@ -51,7 +51,7 @@ void talk_close(struct talk *t)
     resume_release(&t->session);
     consent_release(&t->consent);
     toolbox_release(&t->toolbox);
-    mcp_servers_close(&t->mcp);
+    mcp_servers_close(&t->mcp, false);
     server_release(&t->server);
     history_release(&t->history);
     config_release(&t->config);
@@ -91,12 +91,11 @@ int talk_open_tools(struct talk *t, struct err *e)
     if (!wanted || t->mcp.open)
         return 0;
     toolbox_load(&t->toolbox, t->args->tools, &t->config, t->server.key);
+    t->mcp.quiet = t->args->common.quiet;
+    t->mcp.verbose = t->args->verbose;
     mcp_servers_open(&t->mcp, t->args->mcp, &t->config, t->server.key, t->toolbox.at,
-                     t->toolbox.count, t->args->common.quiet);
-    for (size_t i = 0; i < t->mcp.tools_count; i++)
-        if (toolbox_add(&t->toolbox, t->mcp.tools[i], e) < 0)
-            return -1;
-    return 0;
+                     t->toolbox.count);
+    return toolbox_add_all(&t->toolbox, t->mcp.tools, t->mcp.tools_count, e);
 }
 
 int talk_prepare(struct talk *t, struct turn *turn, struct err *e)
@@ -165,7 +164,7 @@ static void keep(struct talk *t, struct turn *turn, int (*store)(struct turn *tu
 {
     struct err e = ERR_INIT;
 
-    if (t->args->store && kept(t, store(turn, &e), &e) && !t->settled)
+    if (t->args->store && !t->in_memory && kept(t, store(turn, &e), &e) && !t->settled)
         t->settled = kept(t, resume_settle(&t->session, &t->history, &e), &e);
 }
 
@@ -216,16 +215,32 @@ static int carry_out(struct talk *t, struct turn *turn, struct err *e)
     return result;
 }
 
+/* The next request has the tools that there are now. */
+static int renew_tools(struct talk *t, struct turn *turn, struct err *e)
+{
+    int result;
+
+    if (!mcp_servers_renew(&t->mcp, t->toolbox.at, t->toolbox.execs_count, t->history.cancel_fd))
+        return 0;
+    result = toolbox_add_all(&t->toolbox, t->mcp.tools, t->mcp.tools_count, e);
+    turn->ask.tools = t->toolbox.at;
+    turn->ask.tools_count = t->toolbox.count;
+    if (!t->args->common.quiet)
+        hintf(t->args->verbose, "tools have changed: the model may call %zu now", t->toolbox.count);
+    return result;
+}
+
 /* Stores, asks, stores, as long as the model calls tools. What went wrong with the asking is in
  * *e. */
 static void exchange(struct talk *t, struct turn *turn, struct err *e)
 {
     keep(t, turn, turn_store_prompt);
     do {
-        if (t->unasked.kind == ERR_NONE)
-            turn_ask(turn, &t->events.sink, e);
-        else
+        turn->calling = false;
+        if (t->unasked.kind != ERR_NONE)
             err_set(e, t->unasked.kind, "%s", err_text(&t->unasked));
+        else if (renew_tools(t, turn, e) == 0)
+            turn_ask(turn, &t->events.sink, e);
         keep(t, turn, turn_store_answer);
     } while (turn->calling && carry_out(t, turn, e) == 0);
 }
@@ -243,6 +258,8 @@ static int conclude(struct talk *t, struct turn *turn, struct err *e)
         events_done(&t->events, turn);
     else
         status = interrupt_signal() ? 128 + interrupt_signal() : exit_code(e->kind);
+    if (status != 0)
+        events_spent(&t->events, turn);
     if (t->args->usage && (turn->answer.finished || turn->rounds > 0))
         events_usage(turn);
     if (status == 0 && t->unsaved.kind != ERR_NONE)

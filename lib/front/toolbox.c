@@ -13,13 +13,22 @@
 
 /* ---- one of them ---- */
 
-int toolbox_add(struct toolbox *b, const struct tool *t, struct err *e)
+static int add(struct toolbox *b, const struct tool *t, struct err *e)
 {
     for (size_t i = 0; i < b->count; i++)
         if (strcmp(b->at[i]->name, t->name) == 0)
             return err_set(e, ERR_USAGE, "two tools are called '%s'", t->name);
     b->at = mem_grow(b->at, &b->cap, b->count + 1, sizeof(const struct tool *));
     b->at[b->count++] = t;
+    return 0;
+}
+
+int toolbox_add_all(struct toolbox *b, const struct tool *const *tools, size_t count, struct err *e)
+{
+    b->count = b->execs_count;
+    for (size_t i = 0; i < count; i++)
+        if (add(b, tools[i], e) < 0)
+            return -1;
     return 0;
 }
 
@@ -51,7 +60,7 @@ static int load(struct toolbox *b, const char *name, const struct config *c, int
     b->execs = mem_grow(b->execs, &b->execs_cap, b->execs_count + 1, sizeof(struct tool_exec *));
     b->execs[b->execs_count++] = t;
     free(path);
-    return result < 0 ? -1 : toolbox_add(b, &t->tool, e);
+    return result < 0 ? -1 : add(b, &t->tool, e);
 }
 
 /* ---- all of them ---- */

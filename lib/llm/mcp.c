@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "llm/mcp_content.h"
@@ -24,9 +23,6 @@ static const char *const revisions[] = {REVISION, "2025-06-18", "2025-03-26", "2
 
 /* The most pages that a list of tools may have. */
 #define PAGES_MAX 100
-
-/* How often a server that is getting ready is looked after, in milliseconds. */
-#define TICK_MS 100
 
 /* ---- requests ---- */
 
@@ -85,6 +81,20 @@ static void discover(struct mcp_server *s)
     s->awaited = request(s, "server/discover", &params);
 }
 
+void mcp_tell(const struct mcp_server *s, enum mcp_news news, struct str text)
+{
+    if (s->watch)
+        s->watch->tell(s->watch->arg, s->name, news, text);
+}
+
+void mcp_settle(struct mcp_server *s)
+{
+    mcp_list_release(&s->coming);
+    s->state = MCP_READY;
+    s->awaited = 0;
+    s->told_slow = false;
+}
+
 /* Asks for a page of the list; STR_NONE: the first. */
 static void list(struct mcp_server *s, struct str cursor)
 {
@@ -99,11 +109,17 @@ static void list(struct mcp_server *s, struct str cursor)
     s->awaited = request(s, "tools/list", &params);
 }
 
+void mcp_list_again(struct mcp_server *s)
+{
+    s->pages = 0;
+    list(s, STR_NONE);
+}
+
 /* Asks for the tools of a server that says that it has any. */
 static void list_if_any(struct mcp_server *s, struct str result)
 {
     if (json_is_null(json_get(json_get(result, "capabilities"), "tools")))
-        s->state = MCP_READY;
+        mcp_settle(s);
     else
         list(s, STR_NONE);
 }
@@ -138,20 +154,36 @@ static bool supports_stateless(struct str result)
     return found;
 }
 
+static void take_list(struct mcp_server *s)
+{
+    mcp_list_release(&s->list);
+    s->list = s->coming;
+    s->coming = (struct mcp_list){0};
+    s->renewed = s->listed;
+    s->listed = true;
+    mcp_settle(s);
+}
+
 static int take_page(struct mcp_server *s, struct str result, struct err *e)
 {
     struct str cursor = json_get(result, "nextCursor");
 
-    if (mcp_list_add_page(&s->list, result, s, &mcp_kind, e) < 0)
+    if (mcp_list_add_page(&s->coming, result, s, &mcp_kind, e) < 0)
         return -1;
     if (json_type(cursor) != JSON_STRING || str_eq_c(cursor, "\"\"")) {
-        s->state = MCP_READY;
+        take_list(s);
         return 0;
     }
     if (++s->pages == PAGES_MAX)
         return err_set(e, ERR_LIMIT, "its list of tools has more than %d pages", PAGES_MAX);
     list(s, cursor);
     return 0;
+}
+
+void mcp_lose_list(struct mcp_server *s, const char *why)
+{
+    mcp_tell(s, MCP_LIST_LOST, str_of(why));
+    mcp_settle(s);
 }
 
 /* Takes the answer that getting ready waits for. */
@@ -178,7 +210,10 @@ static int get_ready(struct mcp_server *s, const struct jsonrpc_message *m, stru
         struct buf why = BUF_INIT(JSONRPC_MESSAGE_MAX);
 
         jsonrpc_describe_error(&why, m->body);
-        mcp_link_break(&s->link, "cannot list its tools: %s", buf_c(&why));
+        if (s->listed)
+            mcp_lose_list(s, buf_c(&why));
+        else
+            mcp_link_break(&s->link, "cannot list its tools: %s", buf_c(&why));
         buf_release(&why);
     }
     return 0;
@@ -233,12 +268,29 @@ static int take_answer(struct mcp_server *s, const struct jsonrpc_message *m, st
     return 0;
 }
 
+static void take_notification(struct mcp_server *s, const struct jsonrpc_message *m)
+{
+    struct buf text = BUF_INIT(2 * JSONRPC_MESSAGE_MAX);
+
+    if (str_eq_c(m->method, "notifications/tools/list_changed"))
+        s->changed = true;
+    if (s->watch && str_eq_c(m->method, "notifications/message")) {
+        mcp_content_add_message(&text, m->body);
+        mcp_tell(s, MCP_MESSAGE, buf_str(&text));
+    }
+    buf_release(&text);
+}
+
 static int take_message(void *arg, const struct jsonrpc_message *m, struct err *e)
 {
     struct mcp_server *s = arg;
 
-    if (mcp_link_broken(&s->link) || m->kind == JSONRPC_NOTIFICATION)
+    if (mcp_link_broken(&s->link))
         return 0;
+    if (m->kind == JSONRPC_NOTIFICATION) {
+        take_notification(s, m);
+        return 0;
+    }
     if (m->kind != JSONRPC_REQUEST)
         return take_answer(s, m, e);
     if (str_eq_c(m->method, "ping"))
@@ -248,8 +300,7 @@ static int take_message(void *arg, const struct jsonrpc_message *m, struct err *
     return 0;
 }
 
-/* All that can be done without waiting; calls of a server that broke fail. */
-static void step_server(struct mcp_server *s)
+void mcp_step(struct mcp_server *s)
 {
     mcp_link_step(&s->link);
     while (mcp_link_broken(&s->link) && s->calls_count > 0)
@@ -270,7 +321,7 @@ static void begin_call(struct tool_job *job)
     struct buf params = BUF_INIT(2 * MCP_LINK_OUT_MAX);
     struct str args;
 
-    step_server(s);
+    mcp_step(s);
     if (mcp_link_broken(&s->link)) {
         tool_fail(job, "%s", err_text(&s->link.fault));
         return;
@@ -287,7 +338,7 @@ static void begin_call(struct tool_job *job)
     job->state = s;
     s->calls[s->calls_count++] =
         (struct mcp_call){.id = request(s, "tools/call", &params), .job = job};
-    step_server(s);
+    mcp_step(s);
 }
 
 static size_t fds_of_call(const struct tool_job *job, struct pollfd fds[TOOL_FDS])
@@ -297,7 +348,7 @@ static size_t fds_of_call(const struct tool_job *job, struct pollfd fds[TOOL_FDS
 
 static void step_call(struct tool_job *job)
 {
-    step_server(tool_of(job)->server);
+    mcp_step(tool_of(job)->server);
 }
 
 static void stop_call(struct tool_job *job)
@@ -312,7 +363,7 @@ static void stop_call(struct tool_job *job)
                  s->calls[i].id);
         jsonrpc_add_notification(&s->link.out, "notifications/cancelled", buf_str(&params));
         drop_call(s, &s->calls[i]);
-        step_server(s);
+        mcp_step(s);
         break;
     }
     buf_release(&params);
@@ -323,11 +374,11 @@ const struct tool_kind mcp_kind = {begin_call, fds_of_call, step_call, stop_call
 /* ---- from its start to its end ---- */
 
 int mcp_start(struct mcp_server *s, const char *name, char *const argv[], char *const env[],
-              struct err *e)
+              const struct mcp_watch *watch, struct err *e)
 {
     struct err why = ERR_INIT;
 
-    *s = (struct mcp_server){.name = mem_copy(name, strlen(name))};
+    *s = (struct mcp_server){.name = mem_copy(name, strlen(name)), .watch = watch};
     buf_init(&s->refused, BUF_SMALL);
     if (mcp_link_start(&s->link, s->name, argv, env, take_message, s, &why) < 0) {
         err_set(e, ERR_LIMIT, "MCP server '%s' cannot be started: %s", name, err_text(&why));
@@ -338,63 +389,18 @@ int mcp_start(struct mcp_server *s, const char *name, char *const argv[], char *
     return 0;
 }
 
-/* One look at those that are not ready: 1 while there is one, 0, -1 for an error. */
-static int look(struct mcp_server *const *servers, size_t count, struct pollfd *fds, int64_t wait,
-                struct err *e)
+void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms)
 {
-    nfds_t n = 1;
-    bool any = false;
+    struct child **children = mem_zalloc((count + 1) * sizeof *children);
 
-    for (size_t i = 0; i < count; i++) {
-        if (servers[i]->state == MCP_READY)
-            continue;
-        any = true;
-        n += mcp_link_fds(&servers[i]->link, fds + n);
-    }
-    if (!any)
-        return 0;
-    if (poll(fds, n, (int)(wait < TICK_MS ? wait : TICK_MS)) > 0 && fds[0].revents)
-        return err_set(e, ERR_SIGNAL, "interrupted");
-    for (size_t i = 0; i < count; i++) {
-        struct mcp_server *s = servers[i];
-
-        if (s->state == MCP_READY)
-            continue;
-        step_server(s);
-        if (mcp_link_broken(&s->link))
-            return err_set(e, ERR_LIMIT, "%s", err_text(&s->link.fault));
-    }
-    return 1;
-}
-
-int mcp_await(struct mcp_server *const *servers, size_t count, int64_t ms, int cancel_fd,
-              struct err *e)
-{
-    int64_t until = clock_ticks() + ms, left;
-    struct pollfd *fds = NULL;
-    size_t cap = 0;
-    int going = 1;
-
-    fds = mem_grow(fds, &cap, count * MCP_LINK_FDS + 1, sizeof *fds);
-    while (going > 0) {
-        left = until - clock_ticks();
-        for (size_t i = 0; left <= 0 && i < count; i++)
-            if (servers[i]->state != MCP_READY)
-                mcp_link_break(&servers[i]->link, "was not ready in %" PRId64 " s", ms / 1000);
-        fds[0] = (struct pollfd){.fd = cancel_fd, .events = POLLIN};
-        going = look(servers, count, fds, left > 0 ? left : 0, e);
-    }
-    free(fds);
-    return going;
-}
-
-void mcp_end(struct mcp_server *const *servers, size_t count)
-{
     for (size_t i = 0; i < count; i++)
-        mcp_link_dismiss(&servers[i]->link);
+        children[i] = &servers[i]->link.child;
+    child_end_all(children, count, grace_ms);
+    free(children);
     for (size_t i = 0; i < count; i++) {
         mcp_link_end(&servers[i]->link);
         mcp_list_release(&servers[i]->list);
+        mcp_list_release(&servers[i]->coming);
         buf_release(&servers[i]->refused);
         free(servers[i]->calls);
         free(servers[i]->name);

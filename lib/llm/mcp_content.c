@@ -114,3 +114,23 @@ void mcp_content_add(struct buf *out, struct str result, bool *failed)
     }
     buf_release(&text);
 }
+
+void mcp_content_add_message(struct buf *out, struct str params)
+{
+    static const char *const members[] = {"level", "logger", "data"};
+    struct buf scratch = BUF_INIT(JSONRPC_MESSAGE_MAX);
+
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        struct str value = json_get(params, members[i]);
+
+        if (json_is_null(value))
+            continue;
+        if (out->len > 0)
+            buf_add_byte(out, ' ');
+        if (json_type(value) == JSON_STRING)
+            buf_add_str(out, json_text(value, &scratch));
+        else
+            json_add_compact(out, value);
+    }
+    buf_release(&scratch);
+}

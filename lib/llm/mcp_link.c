@@ -16,9 +16,8 @@
 #define LOG_KEPT ((size_t)4096)
 #define LOG_SHOWN ((size_t)400)
 
-/* How long a server may take to go by itself, and again after SIGTERM, in milliseconds; and how long
- * one may take whose output has ended, which is on its way. */
-#define GRACE_MS 2000
+/* How long a server may take to go whose output has ended, which is on its way, and again after
+ * SIGTERM. Milliseconds. */
 #define LEAVING_MS 500
 #define LOOK_MS 5
 
@@ -113,14 +112,9 @@ static void bury(struct mcp_link *l, const char *what)
         mcp_link_break(l, "ended with status %d", status);
 }
 
-void mcp_link_dismiss(struct mcp_link *l)
-{
-    child_close(&l->child.in);
-}
-
 void mcp_link_end(struct mcp_link *l)
 {
-    child_end(&l->child, GRACE_MS);
+    child_end(&l->child, LEAVING_MS);
     jsonrpc_release(&l->in);
     buf_release(&l->out);
     buf_release(&l->log);

@@ -1,5 +1,5 @@
 /* tests/fake-mcp is the server. Its tools and faults are told there. */
-#include "llm/mcp.h"
+#include "llm/mcp_await.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ static int start_for(const char *options, int64_t ms)
     err_release(&fault);
     buf_addf(&command, "tests/fake-mcp %s", options);
     CHECK_INT(words_split(&argv, buf_str(&command), NULL), 0);
-    result = mcp_start(&server, "fake", argv.at, NULL, &fault);
+    result = mcp_start(&server, "fake", argv.at, NULL, NULL, &fault);
     if (result == 0)
         result = mcp_await(servers, 1, ms, -1, &fault);
     if (result == 0)
@@ -48,7 +48,7 @@ static void start(const char *options)
 
 static void end(void)
 {
-    mcp_end(servers, 1);
+    mcp_end(servers, 1, MCP_GRACE_MS);
     err_release(&fault);
 }
 
@@ -95,7 +95,7 @@ static void check_call(const char *tool, const char *args, const char *want, boo
 TEST(a_server_tells_its_tools)
 {
     start("");
-    CHECK_INT(server.list.count, 23);
+    CHECK_INT(server.list.count, 27);
     CHECK_STR(server.list.tools[0]->tool.name, "fake__echo");
     CHECK_STR(server.list.tools[0]->tool.description, "The tool echo");
     CHECK_STR(server.list.tools[0]->tool.parameters,
@@ -149,7 +149,7 @@ TEST(older_revisions_are_spoken)
 TEST(a_server_without_initialize)
 {
     start("--stateless");
-    CHECK_INT(server.list.count, 23);
+    CHECK_INT(server.list.count, 27);
     check_call("echo", "{\"text\":\"x\"}", "x", false);
     check_call("input", "{}", "the tool asks for more input, which it cannot be given", true);
     end();
@@ -158,7 +158,7 @@ TEST(a_server_without_initialize)
 TEST(a_list_of_several_pages)
 {
     start("--pages");
-    CHECK_INT(server.list.count, 23);
+    CHECK_INT(server.list.count, 27);
     check_call("input", "{}", "the tool asks for more input, which it cannot be given", true);
     end();
     check_start_fails("--endless", "MCP server 'fake' cannot be used: its list of tools has more "
@@ -243,15 +243,83 @@ TEST(several_servers_get_ready_side_by_side)
     struct tool_job jobs[2] = {{.args = STR("{\"text\":\"1\"}"), .timeout_ms = PATIENCE_MS},
                                {.args = STR("{\"text\":\"2\"}"), .timeout_ms = PATIENCE_MS}};
 
-    CHECK_INT(mcp_start(&one, "one", slow_argv, NULL, NULL), 0);
-    CHECK_INT(mcp_start(&two, "two", argv, NULL, NULL), 0);
+    CHECK_INT(mcp_start(&one, "one", slow_argv, NULL, NULL, NULL), 0);
+    CHECK_INT(mcp_start(&two, "two", argv, NULL, NULL, NULL), 0);
     CHECK_INT(mcp_await(both, 2, PATIENCE_MS, -1, NULL), 0);
     jobs[0].tool = &one.list.tools[0]->tool;
     jobs[1].tool = &two.list.tools[0]->tool;
     CHECK_INT(tool_run(jobs, 2, -1, NULL), 0);
     check_done(&jobs[0], "1", false);
     check_done(&jobs[1], "2", false);
-    mcp_end(both, 2);
+    mcp_end(both, 2, MCP_GRACE_MS);
+}
+
+/* ---- a list that changes ---- */
+
+/* What the watch was told, a line each. */
+static struct buf told = BUF_INIT(BUF_LINE);
+
+static void note(void *arg, const char *name, enum mcp_news news, struct str text)
+{
+    (void)arg;
+    buf_addf(&told, "%s %d %.*s\n", name, (int)news, (int)text.n, text.p);
+}
+
+static void start_watched(const char *options)
+{
+    static const struct mcp_watch watch = {note, NULL};
+
+    start(options);
+    server.watch = &watch;
+    buf_clear(&told);
+}
+
+TEST(tools_that_have_changed)
+{
+    start_watched("");
+    CHECK(!mcp_renew(servers, 1, PATIENCE_MS, -1));
+    check_call("grow", "{}", "more", false);
+    CHECK(mcp_renew(servers, 1, PATIENCE_MS, -1));
+    CHECK_INT(server.list.count, 28);
+    CHECK(server.list.tools[0]->tool.name == NULL);
+    mcp_list_name(&server.list, "fake", NULL, 0);
+    CHECK_STR(server.list.tools[27]->tool.name, "fake__grown");
+    check_call("grown", "{}", "I am new", false);
+    CHECK(!mcp_renew(servers, 1, PATIENCE_MS, -1));
+    CHECK_STR(buf_c(&told), "");
+    end();
+}
+
+TEST(a_list_that_is_lost_is_the_old_one)
+{
+    char want[80];
+
+    start_watched("--grow-error");
+    check_call("grow", "{}", "more", false);
+    CHECK(!mcp_renew(servers, 1, PATIENCE_MS, -1));
+    CHECK_INT(server.list.count, 27);
+    snprintf(want, sizeof want, "fake %d the list is lost (-32603)\n", MCP_LIST_LOST);
+    CHECK_STR(buf_c(&told), want);
+    check_call("echo", "{\"text\":\"x\"}", "x", false);
+    end();
+}
+
+TEST(an_interrupt_leaves_the_list_for_later)
+{
+    int ends[2];
+
+    start_watched("");
+    check_call("grow", "{}", "more", false);
+    CHECK_INT(pipe(ends), 0);
+    CHECK_INT(write(ends[1], "x", 1), 1);
+    CHECK(!mcp_renew(servers, 1, PATIENCE_MS, ends[0]));
+    CHECK_INT(server.list.count, 27);
+    CHECK(mcp_renew(servers, 1, PATIENCE_MS, -1));
+    CHECK_INT(server.list.count, 28);
+    close(ends[0]);
+    close(ends[1]);
+    end();
+    buf_release(&told);
 }
 
 /* ---- servers that do not get ready ---- */
@@ -261,7 +329,7 @@ TEST(servers_that_do_not_start)
     char name[] = "no-such-program-anywhere";
     char *argv[] = {name, NULL};
 
-    CHECK_INT(mcp_start(&server, "x", argv, NULL, &fault), -1);
+    CHECK_INT(mcp_start(&server, "x", argv, NULL, NULL, &fault), -1);
     CHECK_INT(fault.kind, ERR_LIMIT);
     CHECK_STR(err_text(&fault), "MCP server 'x' cannot be started: cannot run "
                                 "'no-such-program-anywhere': No such file or directory");
@@ -290,7 +358,7 @@ TEST(waiting_for_a_server_can_be_interrupted)
 
     CHECK_INT(pipe(ends), 0);
     CHECK_INT(write(ends[1], "", 1), 1);
-    CHECK_INT(mcp_start(&server, "fake", argv, NULL, NULL), 0);
+    CHECK_INT(mcp_start(&server, "fake", argv, NULL, NULL, NULL), 0);
     CHECK_INT(mcp_await(servers, 1, PATIENCE_MS, ends[0], &fault), -1);
     CHECK_INT(fault.kind, ERR_SIGNAL);
     end();
