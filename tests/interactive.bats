@@ -839,6 +839,41 @@ X
     grep -q '^Authorization: Bearer key-2' "$RECORD/2.headers"
 }
 
+@test "interactive: Ctrl-C ends a key command of /model, and not the conversation nor the MCP servers" {
+    start_llm --reply one --call 'fake__echo {"text":"still here"}' --reply two
+    export CHAT_BASE_URL=$OPENAI_BASE_URL
+    mkdir -p "$HOME/.config/chathist"
+    echo 'api_key_command.groq = printf "passphrase: " >/dev/tty; stty -echo </dev/tty; read -r word </dev/tty; echo key' \
+        >"$HOME/.config/chathist/config"
+    terminal
+    converse --yes --mcp "'$TESTS/fake-mcp --pid pid'"
+    type_lines hello
+    screen_has one
+    type_lines '/model groq:x'
+    screen_has 'passphrase:'
+    keys C-c
+    screen_has interrupted 'test-model talk>'
+    # The prompt is as before, and so are model and server.
+    type_lines again
+    screen_has 'talk> again' two
+    said 6 again '' 'still here' two
+    keys C-d
+    screen_has 'status 0'
+    soon gone pid
+    # A signal that is for chat ends it properly.
+    rm pid
+    converse --yes --mcp "'$TESTS/fake-mcp --pid pid'"
+    type_lines '/model groq:x'
+    screen_counts 2 'passphrase:'
+    pkill -HUP -P "$(tmux list-panes -F '#{pane_pid}')" -x chat
+    screen_has 'status 129'
+    soon gone pid
+}
+
+gone() {
+    ! kill -0 "$(cat "$1")" 2>/dev/null
+}
+
 @test "interactive: no key that /model brings is in a tool's environment" {
     printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"show"}'\''; exit; }\nprintenv WORK_KEY || echo none\n' >show
     chmod +x show
@@ -876,6 +911,66 @@ X
     type_lines '/edit last'
     screen_has edited
     request_messages_are 4 user:go 'assistant:[step {"n":1}]' $'tool:ok\n' assistant:Done. user:last
+}
+
+# ---- a history that cannot be written
+
+@test "interactive: a history that cannot be written: the conversation goes on in memory, exit 8" {
+    start_llm --reply one --reply two --reply three --reply four --reply five
+    terminal
+    type_lines 'chat -s talk -S "Be brief" --history absent/h.jsonl; echo "status $?"'
+    screen_has 'talk>'
+    type_lines first
+    screen_has one "chat: cannot open 'absent/h.jsonl': No such file or directory" \
+        'chat: nothing is stored from now on: the conversation goes on in memory'
+    type_lines second
+    screen_has two
+    request_messages_are 2 'system:Be brief' user:first assistant:one user:second
+    type_lines /regenerate
+    screen_has three
+    request_messages_are 3 'system:Be brief' user:first assistant:one user:second
+    type_lines '/edit third'
+    screen_has four
+    type_lines fifth
+    screen_has five
+    request_messages_are 5 'system:Be brief' user:first assistant:one user:third assistant:four user:fifth
+    type_lines '/save out.md'
+    screen_has 'out.md: saved'
+    [[ $(grep -c '^## ' out.md) == 6 ]]
+    screen_counts 1 'nothing is stored'
+    screen_counts 1 'cannot open'
+    type_lines /quit
+    screen_has 'status 8'
+    [[ ! -e absent ]]
+}
+
+@test "interactive: a disk that is full in the middle: nothing is said twice, nothing is lost" {
+    start_llm --reply one --reply "$(head -c 3000 /dev/zero | tr '\0' x) end" --reply three --reply four --reply five
+    terminal 250x24
+    type_lines 'ulimit -f 2'
+    converse
+    type_lines first
+    screen_has one
+    said 2 first one
+    # The prompt has room, the answer has not.
+    type_lines second
+    screen_has ' end' 'File too large' 'nothing is stored from now on'
+    said 3 second
+    type_lines third
+    screen_has three
+    [[ $(request_messages 3 | cut -c 1-16 | tr '\n' '|') == 'user:first|assistant:one|user:second|assistant:xxxxxx|user:third|' ]]
+    said 3 second
+    # A past session can be loaded, a new one begun.
+    type_lines /new fourth
+    screen_has four
+    request_messages_are 4 user:fourth
+    type_lines '/load talk' fifth
+    screen_has five
+    request_messages_are 5 user:first assistant:one $'user:second\n\nfifth'
+    said 3 second
+    keys C-d
+    screen_has 'status 8'
+    screen_counts 1 'nothing is stored'
 }
 
 @test "interactive: /model and back asks the server of --base-url again, and no other" {

@@ -2,7 +2,7 @@
  * dialogue - a conversation of many turns: its session, and what is meant for the next prompt.
  *
  * With --no-store nothing of it is in the history; it is kept in memory then, so that the model
- * knows it all the same.
+ * knows it all the same. So it is from the turn on that the history could not take.
  */
 #ifndef CHATHIST_FRONT_DIALOGUE_H
 #define CHATHIST_FRONT_DIALOGUE_H

@@ -16,7 +16,7 @@
 
 static bool stores(const struct dialogue *d)
 {
-    return d->talk->args->store;
+    return d->talk->args->store && !d->talk->in_memory;
 }
 
 struct str dialogue_session(const struct dialogue *d)
@@ -24,7 +24,7 @@ struct str dialogue_session(const struct dialogue *d)
     return buf_str(&d->talk->session.id);
 }
 
-/* ---- without storing ---- */
+/* ---- in memory ---- */
 
 static void remember_line(struct dialogue *d, enum role role, struct str line)
 {
@@ -36,58 +36,95 @@ static void remember_line(struct dialogue *d, enum role role, struct str line)
     buf_add_byte(&d->memory, '\n');
 }
 
-static void remember_message(struct dialogue *d, const struct context_message *m)
+/* tool_calls and tool_call_id may be NULL. */
+static void remember(struct dialogue *d, enum role role, struct str text, const char *tool_calls,
+                     const char *tool_call_id)
 {
     struct buf line = BUF_INIT((size_t)-1);
 
     buf_add_byte(&line, '{');
-    json_add_member(&line, "role", str_of(role_name(m->role)));
-    json_add_member(&line, "content", (struct str){m->content, m->n});
-    if (m->tool_calls) {
+    json_add_member(&line, "role", str_of(role_name(role)));
+    json_add_member(&line, "content", text);
+    if (tool_calls) {
         json_add_key(&line, "tool_calls");
-        buf_add_c(&line, m->tool_calls);
+        buf_add_c(&line, tool_calls);
     }
-    if (m->tool_call_id)
-        json_add_member(&line, "tool_call_id", str_of(m->tool_call_id));
+    if (tool_call_id)
+        json_add_member(&line, "tool_call_id", str_of(tool_call_id));
     buf_add_byte(&line, '}');
-    remember_line(d, m->role, buf_str(&line));
+    remember_line(d, role, buf_str(&line));
     buf_release(&line);
 }
 
-static void remember(struct dialogue *d, enum role role, const struct buf *text)
-{
-    struct context_message m = {.role = role, .content = text->data, .n = text->len};
-
-    remember_message(d, &m);
-}
-
 /* The prompt, the calls with their results, the answer. */
-static void remember_turn(struct dialogue *d, const struct turn *turn, const struct buf *prompt)
+static void remember_turn(struct dialogue *d, const struct turn *turn)
 {
     const struct context *c = &turn->context;
 
-    remember(d, ROLE_USER, prompt);
-    for (size_t i = c->turn + 1; i < c->count; i++)
-        remember_message(d, &c->at[i]);
+    remember(d, ROLE_USER, turn->prompt, NULL, NULL);
+    for (size_t i = c->turn + 1; i < c->count; i++) {
+        const struct context_message *m = &c->at[i];
+
+        remember(d, m->role, (struct str){m->content, m->n}, m->tool_calls, m->tool_call_id);
+    }
     if (turn->answer.text.len > 0)
-        remember(d, ROLE_ASSISTANT, &turn->answer.text);
+        remember(d, ROLE_ASSISTANT, buf_str(&turn->answer.text), NULL, NULL);
 }
 
-/* What the session holds in the history. */
-static int remember_session(struct dialogue *d, struct err *e)
+/* Is it of the turn, or does the turn take its place? */
+static bool is_of(const struct turn *turn, const struct message *m)
+{
+    struct buf scratch = BUF_INIT(BUF_SMALL);
+    struct str prompt = buf_str(&turn->prompt_id);
+    bool is = false;
+
+    if (prompt.n > 0)
+        is = str_eq(m->id, prompt) || str_eq(json_text(m->field[FIELD_REPLY_TO], &scratch), prompt);
+    for (size_t i = 0; !is && i < turn->replaces_count; i++)
+        is = str_eq(m->id, buf_str(&turn->replaces[i]));
+    buf_release(&scratch);
+    return is;
+}
+
+/* What the session holds in the history; `but` what belongs to that turn (NULL: all of it). */
+static int recall_session(struct dialogue *d, const struct turn *but, struct err *e)
 {
     struct thread t;
 
     buf_clear(&d->memory);
     d->any = false;
-    if (stores(d))
-        return 0;
     if (thread_load(&t, d->talk->history.path, dialogue_session(d), false, e) < 0)
         return -1;
     for (size_t i = 0; i < t.count; i++)
-        if (t.at[i].role != ROLE_OTHER)
+        if (t.at[i].role != ROLE_OTHER && !(but && is_of(but, &t.at[i])))
             remember_line(d, t.at[i].role, t.at[i].line);
     thread_release(&t);
+    return 0;
+}
+
+/* The history could not take all of the turn: from now on the conversation is here. */
+static void go_on_in_memory(struct dialogue *d, const struct turn *turn)
+{
+    bool given_up = turn->kind == TURN_AGAIN && !turn->finished;
+    struct err e = ERR_INIT;
+
+    d->talk->in_memory = true;
+    if (recall_session(d, given_up ? NULL : turn, &e) < 0) {
+        warn_err(&e);
+        err_release(&e);
+    }
+    if (!given_up)
+        remember_turn(d, turn);
+    warnf("nothing is stored from now on: the conversation goes on in memory");
+}
+
+/* The session, where it is not read from the history each time. */
+static int remember_session(struct dialogue *d, struct err *e)
+{
+    if (!stores(d))
+        return recall_session(d, NULL, e);
+    buf_clear(&d->memory);
+    d->any = false;
     return 0;
 }
 
@@ -305,7 +342,7 @@ static int ask_in_memory(struct dialogue *d, struct turn *turn, struct buf *prom
         buf_add_str(&d->memory, buf_str(&before));
         d->last = last;
     } else {
-        remember_turn(d, turn, prompt);
+        remember_turn(d, turn);
     }
 out:
     buf_release(&before);
@@ -335,7 +372,13 @@ int dialogue_ask(struct dialogue *d, enum turn_kind kind, struct str text)
         }
     }
     turn.prompt = buf_str(&prompt);
-    status = stores(d) ? ask(d, &turn, &asked) : ask_in_memory(d, &turn, &prompt);
+    if (!stores(d)) {
+        status = ask_in_memory(d, &turn, &prompt);
+    } else {
+        status = ask(d, &turn, &asked);
+        if (asked && turn.unstored_count > 0)
+            go_on_in_memory(d, &turn);
+    }
     turn_release(&turn);
 out:
     image_list_release(&images);
