@@ -26,8 +26,8 @@ struct mcp_servers {
  * are known; these are named so that none has the name of one of the `others`. `key` (NULL: none) is
  * kept from them. Ends the program, and the servers before it, when one does not start or a signal
  * comes; nothing of the caller's may catch signals. Tells of a server that is slow or has no tools,
- * and when verbose what servers log, unless quiet. *m stays where it is: the servers are closed when
- * the program exits before mcp_servers_close. */
+ * and when verbose what servers log, unless quiet. *m stays where
+ * it is. */
 void mcp_servers_open(struct mcp_servers *m, const char *const *options, const struct config *c,
                       const char *key, const struct tool *const *others, size_t others_count);
 /* Before a request: hears whether tools have changed, and asks for them; until cancel_fd becomes

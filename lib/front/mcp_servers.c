@@ -12,17 +12,6 @@
 /* So much is shown of what a server logs, in bytes. */
 #define MESSAGE_MAX ((size_t)2000)
 
-/* ---- on every way out ---- */
-
-/* A program that ends in the middle. */
-static struct mcp_servers *at_exit;
-
-static void close_at_exit(void)
-{
-    if (at_exit)
-        mcp_servers_close(at_exit, false);
-}
-
 /* ---- what they tell beside ---- */
 
 static void tell(void *arg, const char *server, enum mcp_news news, struct str text)
@@ -124,9 +113,6 @@ static int get_ready(struct mcp_servers *m, const struct mcp_wishes *wishes, con
 
     if (cancel_fd < 0)
         return -1;
-    if (!at_exit)
-        atexit(close_at_exit);
-    at_exit = m;
     env = clean_env(key);
     result = start_all(m, wishes, env, e);
     if (result == 0)
@@ -166,6 +152,4 @@ void mcp_servers_close(struct mcp_servers *m, bool hurry)
     free(m->at);
     free(m->tools);
     *m = (struct mcp_servers){0};
-    if (at_exit == m)
-        at_exit = NULL;
 }
