@@ -28,5 +28,7 @@ fi
 # A line `script=N task=N` for each.
 printf '%-16s %10s %10s\n' 'page: to' script/ms task/ms
 paste -d ' ' <(printf '%s\n' open search) "$tmp/costs" | tr '=' ' ' | awk -v bar="$bar" '
-    { printf "%-16s %10d %10d%s\n", $1, $3, $5, $3 > bar ? "  over " bar : ""; over = over || $3 > bar }
-    END { exit over || NR != 2 }'
+    { is_over = ($3 > bar)
+      over = over || is_over
+      printf "%-16s %10d %10d%s\n", $1, $3, $5, is_over ? "  over " bar : "" }
+    END { exit (over || NR != 2) }'

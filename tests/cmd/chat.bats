@@ -886,29 +886,6 @@ continues() {
     CHAT_PROVIDER=none run_expect 2 chat hello
 }
 
-@test "chat: llama.cpp is found on its usual port" {
-    use_history
-    python3 -c 'import socket; socket.create_server(("127.0.0.1", 8080))' 2>/dev/null ||
-        skip 'port 8080 is taken'
-    start_llm --port 8080 --models first --reply hi
-    unset OPENAI_BASE_URL OPENAI_API_KEY CHAT_MODEL
-    export OLLAMA_HOST=127.0.0.1:$(unused_port)
-    run_expect 0 chat hello
-    stdout_is hi
-    stderr_is 'chat: using llamacpp at 127.0.0.1:8080, model first'
-}
-
-@test "chat: a server on loopback that answers 200 to everything is none of them" {
-    use_history
-    for page in '<!DOCTYPE html>' '{"status":"ok"}' '{"models":null}' ''; do
-        printf 'path: /api/tags\nstatus: 200 OK\nchomp\n\n%s\n' "$page" >page.http
-        start_llm page.http
-        unset OPENAI_BASE_URL OPENAI_API_KEY CHAT_MODEL
-        OLLAMA_HOST=127.0.0.1:$LLM_PORT run_expect 2 chat hello
-        stderr_matches '^chat: no model server is configured: '
-    done
-}
-
 # ---- keys
 
 # nowhere KEY: neither in what was printed, nor in any file that was written.

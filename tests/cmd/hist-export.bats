@@ -136,9 +136,7 @@ PYTHON
 }
 
 @test "hist-export: a session in which nothing is said has no line for a server" {
-    put s robot beep
-    put s user ' '
-    put t user hello
+    { hist_line s robot beep; hist_line s user ' '; hist_line t user hello; } >"$HISTORY"
     for format in openai anthropic; do
         run_expect 0 hist-export -f "$format" --all
         stdout_is '{"messages":[{"role":"user","content":"hello"}]}'

@@ -238,6 +238,7 @@ contents() {
 
 @test "import: a document of our own lines comes byte for byte, and with white space" {
     hist_lines good 3 >other.jsonl
+    # shellcheck disable=SC2129
     hist_line talk user 'a "role" and {"messages":[ in it' >>other.jsonl
     hist_line talk assistant '' '' '{"tool_calls":[{"id":"c1","name":"f","args":{"a":[1,2]}}],"x_new":1.50}' >>other.jsonl
     hist_line talk tool $'line\nbreak' '' '{"tool_call_id":"c1"}' >>other.jsonl

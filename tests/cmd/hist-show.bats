@@ -450,6 +450,7 @@ as_exported() {
     run_expect 0 hist-show -f json -r assistant s t
     stdout_json '.messages[] | .content' $'Title\n===\nlet me see'
     run_expect 0 hist-show --format=md -n 1 t
+    # shellcheck disable=SC2016
     stdout_is '# beep' '' '- session: `t`' '- time: 2024-06-27 14:53:29 UTC' '' '## robot (2024-06-27 14:53:29)' '' beep
     run_expect 0 hist-show s t
     cp "$OUT" wanted
