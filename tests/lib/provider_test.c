@@ -12,8 +12,8 @@ TEST(providers_are_found_by_name)
         CHECK((*p)->request && (*p)->event && (*p)->whole && (*p)->failure);
         /* Who asks no server does the exchange itself, and is not looked for. */
         CHECK(((*p)->base_url == NULL) == ((*p)->exchange != NULL));
-        CHECK((*p)->base_url || !(*p)->probe_path);
-        if ((*p)->probe_path)
+        CHECK((*p)->base_url || !(*p)->probe.path);
+        if ((*p)->probe.path)
             CHECK(http_is_loopback((*p)->base_url) && !(*p)->needs_key);
     }
     CHECK(count >= 4);
