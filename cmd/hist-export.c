@@ -13,7 +13,8 @@
 enum { KEY_SINCE = OPT_LONG, KEY_MESSAGES, KEY_INCREMENTAL, KEY_REDACT, KEY_RAW };
 
 static const struct opt options[] = {
-    {'f', "format", OPT_TEXT, "FORMAT", "md, html, json, jsonl, txt, openai or anthropic"},
+    {'f', "format", OPT_CHOICE, "md|html|json|jsonl|txt|openai|anthropic",
+     "write this format; else what the name of the output says, or md"},
     {'o', "output", OPT_FILE, "FILE", "write to this file, or a file per session to a directory"},
     {'a', "all", OPT_FLAG, NULL, "every session"},
     {KEY_SINCE, "since", OPT_TEXT, "TIME", "only sessions used since: a date, yesterday, 7d"},

@@ -14,7 +14,8 @@
 enum { KEY_SCAN = OPT_LONG, KEY_SUBAGENTS };
 
 static const struct opt options[] = {
-    {'f', "format", OPT_TEXT, "FORMAT", "the format of the files, instead of finding it out"},
+    {'f', "format", OPT_CHOICE, "lines|claude-code|codex|llm|chatgpt|messages|aichat",
+     "the format of the files, instead of finding it out"},
     {KEY_SCAN, "scan", OPT_FLAG, NULL, "import what other programs have stored, where they do"},
     {KEY_SUBAGENTS, "subagents", OPT_FLAG, NULL,
      "what subagents said, too, in sessions of its own"},
@@ -67,8 +68,10 @@ static void turn(void *arg)
         progress_work();
 }
 
-static void fail(struct run *r, struct err *e)
+static void fail(void *arg, struct err *e)
 {
+    struct run *r = arg;
+
     warn_err(e);
     r->status = exit_code(e->kind);
     err_release(e);
@@ -143,16 +146,13 @@ static void import_file(struct run *r, const struct import_file *file)
 static void find(struct run *r, char **names, size_t count)
 {
     struct places places = {0};
-    struct err e = ERR_INIT;
 
+    r->files.failed = fail;
+    r->files.arg = r;
     if (r->scan)
         places_find(&places, &r->config);
-    for (size_t i = 0; i < places.count + count; i++) {
-        const char *name = i < places.count ? places.at[i] : names[i - places.count];
-
-        if (import_files_add(&r->files, name, &e) < 0)
-            fail(r, &e);
-    }
+    for (size_t i = 0; i < places.count + count; i++)
+        import_files_add(&r->files, i < places.count ? places.at[i] : names[i - places.count]);
     if (r->scan && places.count == 0 && !r->quiet)
         hintf(r->verbose, "nothing of another program is where it would be");
     import_files_sort(&r->files);

@@ -131,6 +131,8 @@ options() {
     completed bash 'hist-show --color=al' 'hist-show --color=always '
     completed bash 'hist-show --format=j' 'hist-show --format=json '
     completed bash 'hist-load -f m' 'hist-load -f md '
+    completed bash 'hist-export -f jsonl' 'hist-export -f jsonl '
+    completed bash 'hist-import --format=cl' 'hist-import --format=claude-code '
     completed bash 'chat -p ll' 'chat -p llamacpp '
     completed bash 'chat -m ec' 'chat -m echo:echo '
     completed bash 'chat -m echo:' 'chat -m echo:echo '

@@ -140,7 +140,9 @@ END
         run_expect 0 "$program" --help
         stderr_empty
         stdout_has "usage: $program " "The manual is $program(1)"
-        sed -nE 's/^  (-.|  )(, |  )(--[^ ]+) +(.*)$/\1\t\3\t\4/p' "$OUT" | sed 's/^ *//' >got
+        # The text of a long one is on the line below.
+        sed -E '/^  .*--[^ ]+$/ { N; s/\n +/  /; }' "$OUT" |
+            sed -nE 's/^  (-.|  )(, |  )(--[^ ]+) +(.*)$/\1\t\3\t\4/p' | sed 's/^ *//' >got
         lines_same "$program --help" wanted got
     done
 }

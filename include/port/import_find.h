@@ -16,16 +16,19 @@ struct import_file {
     int64_t last; /* µs: the last `timestamp` in a file of JSON lines, else when it was changed */
 };
 
-/* Zero-initialise. */
+/* Zero-initialise but for the first two. */
 struct import_files {
+    /* Told of each file and directory that cannot be read; what else there is is added all the
+     * same. Releases e. */
+    void (*failed)(void *arg, struct err *e);
+    void *arg;
     struct import_file *at;
     size_t count, cap;
 };
 
 /* Adds a file or, of a directory and those below it, each file named *.jsonl, *.json, *.yaml, *.yml
- * or *.db. Links in a directory are not followed. `-` stays what it is. -1: it cannot be read; what
- * was found before stays. */
-int import_files_add(struct import_files *f, const char *path, struct err *e);
+ * or *.db. Links in a directory are not followed. `-` stays what it is. */
+void import_files_add(struct import_files *f, const char *path);
 /* By the time of their last message, the oldest first; what is as old by its name. */
 void import_files_sort(struct import_files *f);
 void import_files_release(struct import_files *f);

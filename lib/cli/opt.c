@@ -65,6 +65,10 @@ static void each_option(const struct program *program, void (*fn)(void *arg, con
 
 /* ---- help and completion ---- */
 
+/* Where the text of an option begins, after a longer name on a line of its own. */
+#define HELP_COLUMN 32
+#define HELP_NEXT_LINE "\n                                "
+
 static void print_option(void *arg, const struct opt *o)
 {
     struct buf left = BUF_INIT(BUF_SMALL);
@@ -76,7 +80,8 @@ static void print_option(void *arg, const struct opt *o)
         buf_addf(&left, "    --%s", o->name);
     if (o->meta)
         buf_addf(&left, "=%s", o->meta);
-    printf("  %-28s  %s\n", buf_c(&left), o->help);
+    printf("  %-*s%s%s\n", HELP_COLUMN - 2, buf_c(&left),
+           left.len > HELP_COLUMN - 3 ? HELP_NEXT_LINE : "", o->help);
     buf_release(&left);
 }
 

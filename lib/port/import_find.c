@@ -75,17 +75,24 @@ static bool is_wanted(const char *name)
     return false;
 }
 
-static int walk(struct import_files *f, const char *path, int depth, struct err *e)
+static void fail(struct import_files *f, const char *path, int error)
 {
-    DIR *dir = depth < DEPTH_MAX ? opendir(path) : NULL;
-    struct dirent *entry;
-    int result = 0;
+    struct err e = ERR_INIT;
 
-    if (depth >= DEPTH_MAX)
-        return err_set(e, ERR_FAILURE, "cannot read '%s': too many directories", path);
-    if (!dir)
-        return err_sys(e, errno, "cannot read '%s'", path);
-    while (result == 0 && (errno = 0, entry = readdir(dir))) {
+    err_sys(&e, error, "cannot read '%s'", path);
+    f->failed(f->arg, &e);
+}
+
+static void walk(struct import_files *f, const char *path, int depth)
+{
+    DIR *dir = depth < DEPTH_MAX ? opendir(path) : (errno = ENAMETOOLONG, NULL);
+    struct dirent *entry;
+
+    if (!dir) {
+        fail(f, path, errno);
+        return;
+    }
+    while ((errno = 0, entry = readdir(dir))) {
         struct stat st;
         char *name;
 
@@ -95,32 +102,29 @@ static int walk(struct import_files *f, const char *path, int depth, struct err 
         /* One that is gone by now is no failure. */
         if (lstat(name, &st) == 0) {
             if (S_ISDIR(st.st_mode))
-                result = walk(f, name, depth + 1, e);
+                walk(f, name, depth + 1);
             else if (S_ISREG(st.st_mode) && is_wanted(entry->d_name))
                 add_file(f, name, false, &st);
         }
         free(name);
     }
-    if (result == 0 && errno != 0)
-        result = err_sys(e, errno, "cannot read '%s'", path);
+    if (errno != 0)
+        fail(f, path, errno);
     closedir(dir);
-    return result;
 }
 
-int import_files_add(struct import_files *f, const char *path, struct err *e)
+void import_files_add(struct import_files *f, const char *path)
 {
     struct stat st;
 
-    if (strcmp(path, "-") == 0) {
+    if (strcmp(path, "-") == 0)
         add_file(f, path, true, NULL);
-        return 0;
-    }
-    if (stat(path, &st) < 0)
-        return err_sys(e, errno, "cannot read '%s'", path);
-    if (S_ISDIR(st.st_mode))
-        return walk(f, path, 0, e);
-    add_file(f, path, true, &st);
-    return 0;
+    else if (stat(path, &st) < 0)
+        fail(f, path, errno);
+    else if (S_ISDIR(st.st_mode))
+        walk(f, path, 0);
+    else
+        add_file(f, path, true, &st);
 }
 
 static int compare(const void *a, const void *b)

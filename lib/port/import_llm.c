@@ -449,7 +449,9 @@ int import_llm(struct source *s, struct import_sink *sink, struct err *e)
     /* The file may come from anybody: no function runs because its schema says so. */
     sqlite3_db_config(r.db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     prepare(&r);
-    if (!r.query[RESPONSES] && !r.query[TURNS])
+    if (!r.query[RESPONSES] && !r.query[TURNS] && sqlite3_errcode(r.db) != SQLITE_ERROR)
+        fail(&r, e);
+    else if (!r.query[RESPONSES] && !r.query[TURNS])
         err_set(e, ERR_FAILURE, "cannot import '%s': it is no database of llm", s->name);
     else if (read_responses(&r, e) == 0)
         result = read_turns(&r, e);

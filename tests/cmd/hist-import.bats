@@ -376,6 +376,22 @@ END
     again --scan
 }
 
+@test "import: a directory that cannot be read keeps no other from being imported" {
+    mkdir -p "d/$(printf 'deep/%.0s' {1..40})" d/other
+    echo '[{"role":"user","content":"hello"}]' >d/other/one.json
+    run_expect 2 hist-import d
+    stdout_is 1
+    stderr_is "hist-import: cannot read 'd/$(printf 'deep/%.0s' {1..31})deep': File name too long"
+}
+
+@test "import: a database that is cut short is called that" {
+    database llm
+    truncate -s 5000 llm.db
+    run_expect 2 hist-import llm.db
+    stdout_is 0
+    stderr_is "hist-import: cannot read 'llm.db': database disk image is malformed"
+}
+
 @test "import: --scan goes where the variables say, and finds nothing where nothing is" {
     run_expect 0 hist-import --scan
     stdout_is 0
