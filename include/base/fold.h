@@ -9,9 +9,15 @@
 #ifndef CHATHIST_BASE_FOLD_H
 #define CHATHIST_BASE_FOLD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* The folding of a code point; one without is returned. */
 int32_t fold(int32_t cp);
+
+/* The other way: every code point whose folding is that of cp, itself among them, that folding first.
+ * Returns how many there are, FOLD_SAME at most. */
+#define FOLD_SAME ((size_t)8)
+size_t fold_same(int32_t cp, int32_t out[FOLD_SAME]);
 
 #endif

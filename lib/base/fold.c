@@ -1,7 +1,5 @@
 #include "base/fold.h"
 
-#include <stddef.h>
-
 /* Code points that fold the same distance away: every one from first to last, or every second. */
 struct range {
     int32_t first, last;
@@ -108,4 +106,21 @@ int32_t fold(int32_t cp)
     const struct range *r = &ranges[low - 1];
 
     return cp <= r->last && (cp - r->first) % r->step == 0 ? cp + r->distance : cp;
+}
+
+size_t fold_same(int32_t cp, int32_t out[FOLD_SAME])
+{
+    int32_t folded = fold(cp);
+    size_t n = 0;
+
+    out[n++] = folded;
+    if (folded >= 'a' && folded <= 'z')
+        out[n++] = folded - ('a' - 'A');
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]) && n < FOLD_SAME; i++) {
+        int32_t from = folded - ranges[i].distance;
+
+        if (from >= ranges[i].first && from <= ranges[i].last && fold(from) == folded)
+            out[n++] = from;
+    }
+    return n;
 }

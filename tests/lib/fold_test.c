@@ -134,3 +134,22 @@ TEST(folding_is_that_of_the_whole_file)
         printf("# CaseFolding.txt has %d rows that are newer than our table\n", unknown);
     free(to);
 }
+
+TEST(what_folds_to_the_same_is_found_the_other_way_round)
+{
+    for (int32_t cp = 0; cp < 0x20000; cp++) {
+        int32_t same[FOLD_SAME];
+        size_t count = fold_same(cp, same);
+        bool found = false;
+
+        CHECK_INT(same[0], fold(cp));
+        for (size_t i = 0; i < count; i++) {
+            CHECK_INT(fold(same[i]), fold(cp));
+            found = found || same[i] == cp;
+            for (size_t k = 0; k < i; k++)
+                CHECK(same[k] != same[i]);
+        }
+        if (!CHECK(found))
+            return;
+    }
+}

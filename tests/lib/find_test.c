@@ -1,0 +1,203 @@
+#include "base/find.h"
+
+#include <stdlib.h>
+
+#include "test.h"
+
+/* A generator of our own: the same bytes everywhere. */
+static uint64_t state = 88172645463325252U;
+
+static uint32_t draw(uint32_t below)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 32) % below;
+}
+
+#define TEXT ((size_t)700)
+
+/* A text that ends where its memory does, so that a sanitizer sees a byte too many. */
+static char *text_of(size_t n, uint32_t letters)
+{
+    char *text = malloc(n ? n : 1);
+
+    for (size_t i = 0; i < n; i++)
+        text[i] = letters == 256 ? (char)draw(256) : "ab\\u\n\"\x1f\xc3"[draw(letters)];
+    return text;
+}
+
+struct seen {
+    const char *text;
+    size_t at[TEXT];
+    size_t count;
+    size_t step; /* from one place on to the next that is asked for */
+    size_t most; /* places that are wanted */
+};
+
+static const char *see(void *ctx, const char *place)
+{
+    struct seen *s = ctx;
+
+    s->at[s->count++] = (size_t)(place - s->text);
+    return s->count == s->most ? NULL : place + s->step;
+}
+
+static unsigned char byte_at(const char *text, size_t n, size_t i)
+{
+    return i < n ? (unsigned char)text[i] : 0;
+}
+
+/* What the header says, word for word. */
+static size_t expected(const struct find *f, const char *text, size_t n, const struct seen *like,
+                       size_t from, size_t *at)
+{
+    size_t count = 0;
+
+    for (size_t i = from; i < n && count < like->most;) {
+        bool passes = false;
+
+        for (size_t k = 0; k < f->count; k++) {
+            const struct find_pair *p = &f->pairs[k];
+
+            passes = passes || ((byte_at(text, n, i) & p->mask[0]) == p->byte[0] &&
+                                (byte_at(text, n, i + p->distance) & p->mask[1]) == p->byte[1]);
+        }
+        if (passes)
+            at[count++] = i;
+        i += passes ? like->step : 1;
+    }
+    return count;
+}
+
+static unsigned char draw_byte(unsigned char mask)
+{
+    static const unsigned char usual[] = "ab\\u";
+    uint32_t byte = draw(2) ? draw(256) : usual[draw(4)];
+
+    return (unsigned char)(byte & mask);
+}
+
+static void add_pairs(struct find *f, size_t count, bool rare)
+{
+    for (size_t k = 0; k < count; k++) {
+        struct find_pair p = {.distance = draw(4) ? draw(8) : draw(FIND_DISTANCE + 1)};
+
+        for (int i = 0; i < 2; i++) {
+            p.mask[i] = rare ? 0xff : (unsigned char)(draw(2) ? 0xff : draw(256));
+            p.byte[i] = draw_byte(p.mask[i]);
+        }
+        find_add(f, p);
+    }
+}
+
+static void compare(enum find_with with, const struct find *like, const char *text, size_t n,
+                    size_t from, struct seen *s)
+{
+    static size_t at[TEXT];
+    struct find f;
+    size_t count = expected(like, text, n, s, from, at);
+
+    find_init(&f, with);
+    for (size_t k = 0; k < like->count; k++)
+        find_add(&f, like->pairs[k]);
+    s->text = text;
+    s->count = 0;
+    find_each(&f, text + from, text + n, see, s);
+    if (CHECK_INT(s->count, count) && count > 0)
+        CHECK_MEM(s->at, count * sizeof *at, at, count * sizeof *at);
+}
+
+TEST(every_variant_gives_the_places_that_the_header_says)
+{
+    static struct seen s;
+
+    for (int round = 0; round < 4000 && !test_failed; round++) {
+        size_t n = draw(3) ? draw(300) : draw(TEXT);
+        char *text = text_of(n, draw(2) ? 256 : 8);
+        size_t from = n ? draw(4) ? 0 : draw((uint32_t)n) : 0;
+        struct find like;
+
+        find_init(&like, FIND_PORTABLE);
+        add_pairs(&like, draw(4) ? 1 + draw(3) : draw(FIND_PAIRS + 1), draw(2));
+        s.step = draw(2) ? 1 : 1 + draw(200);
+        s.most = draw(2) ? TEXT : 1 + draw(5);
+        for (int with = 0; with < FIND_WITHS; with++) {
+            if (find_can((enum find_with)with))
+                compare((enum find_with)with, &like, text, n, from, &s);
+        }
+        free(text);
+    }
+}
+
+TEST(a_place_is_found_at_every_offset_and_at_both_ends)
+{
+    static struct seen s = {.step = 1, .most = TEXT};
+
+    for (size_t n = 1; n < 420 && !test_failed; n += n < 40 ? 1 : 13) {
+        char *text = calloc(n, 1);
+
+        for (size_t i = 0; i < n && !test_failed; i++) {
+            struct find like;
+
+            find_init(&like, FIND_PORTABLE);
+            find_add(&like, (struct find_pair){i % 64, {0xdf, 0xff}, {'A', 0}});
+            find_add(&like, (struct find_pair){0, {0xff, 0}, {'\\', 0}});
+            text[i] = i % 3 ? 'a' : '\\';
+            for (int with = 0; with < FIND_WITHS; with++) {
+                if (find_can((enum find_with)with))
+                    compare((enum find_with)with, &like, text, n, 0, &s);
+            }
+            text[i] = 0;
+        }
+        free(text);
+    }
+}
+
+TEST(the_best_variant_is_one_that_can_be_used)
+{
+    CHECK(find_can(find_best()));
+    CHECK(find_can(FIND_PORTABLE));
+#if defined(__x86_64__)
+    CHECK(find_can(FIND_SSE2));
+    CHECK(!find_can(FIND_NEON));
+#endif
+}
+
+TEST(no_pairs_pass_nothing_and_too_many_are_refused)
+{
+    struct seen s = {.step = 1, .most = TEXT};
+    struct find f;
+
+    find_init(&f, find_best());
+    find_each(&f, "abc", "abc" + 3, see, &s);
+    CHECK_INT(s.count, 0);
+    for (size_t k = 0; k < FIND_PAIRS; k++)
+        CHECK(find_add(&f, (struct find_pair){0, {0xff, 0xff}, {'x', 'x'}}));
+    CHECK(!find_add(&f, (struct find_pair){0, {0xff, 0xff}, {'x', 'x'}}));
+}
+
+static bool is_special(char c)
+{
+    return c == '"' || c == '\\' || (unsigned char)c < 0x20 || (unsigned char)c >= 0x80;
+}
+
+TEST(special_bytes_and_newlines_are_found_at_every_offset)
+{
+    for (size_t n = 0; n < 80; n++) {
+        char *text = malloc(n + 1);
+
+        memset(text, 'x', n);
+        CHECK(find_special(text, text + n) == text + n);
+        CHECK_INT(find_behind_newline(text, n), 0);
+        for (size_t i = 0; i < n; i++) {
+            for (int c = 0; c < 256; c++) {
+                text[i] = (char)c;
+                CHECK(find_special(text, text + n) == text + (is_special((char)c) ? i : n));
+                CHECK_INT(find_behind_newline(text, n), c == '\n' ? i + 1 : 0);
+            }
+            text[i] = 'x';
+        }
+        free(text);
+    }
+}
