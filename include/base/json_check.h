@@ -22,4 +22,10 @@ bool json_check(struct str text, struct str *value, size_t *at);
 /* Is it nested more than JSON_DEPTH deep, and right as far as that? For messages that tell why. */
 bool json_too_deep(struct str text);
 
+/* The same, and on the way `member` is told each member of a text that is an object, in order: its
+ * raw key and its value as json_next gives them. What it was told before a text turns out to be no
+ * JSON means nothing. */
+typedef void json_member(void *ctx, struct str raw_key, struct str value);
+bool json_check_members(struct str text, struct str *value, json_member *member, void *ctx);
+
 #endif

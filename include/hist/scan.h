@@ -60,6 +60,8 @@ void scan_close(struct scan *s);
 /* Gives only this session's lines from now on; most others are passed over unparsed (and then not
  * counted when bad). */
 void scan_only(struct scan *s, struct str session_id);
+/* Could it be a line of that session, or can it at once be seen that it is not? */
+bool scan_may_give(const struct scan *s, struct str line);
 
 /* Has a forward scan begin, again or in the first place, at `at`, the beginning of a line,
  * or at the end when that comes before it. */

@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/find.h"
 #include "base/utf8.h"
 
 /*
@@ -29,40 +30,6 @@ static bool is_hex_digit(char c)
 static const char *skip_space(const char *p, const char *end)
 {
     while (p < end && is_space(*p))
-        p++;
-    return p;
-}
-
-/* Each byte of a word the same. */
-#define EVERY(byte) (UINT64_C(0x0101010101010101) * (byte))
-
-/*
- * Is any of eight bytes a quote, a backslash, a control character or not ASCII? With h = 80 in each
- * byte, (w - n) & ~w & h is non-zero just when some byte of w is below n.
- */
-static bool has_special(uint64_t w)
-{
-    uint64_t quote = w ^ EVERY('"');
-    uint64_t backslash = w ^ EVERY('\\');
-    uint64_t below = (w - EVERY(0x20)) & ~w;
-
-    quote = (quote - EVERY(1)) & ~quote;
-    backslash = (backslash - EVERY(1)) & ~backslash;
-    return ((quote | backslash | below | w) & EVERY(0x80)) != 0;
-}
-
-/* The first byte from p on that is not plain printable ASCII inside a string. */
-static const char *skip_plain(const char *p, const char *end)
-{
-    uint64_t w;
-
-    for (; end - p >= (ptrdiff_t)sizeof(w); p += sizeof(w)) {
-        memcpy(&w, p, sizeof(w));
-        if (has_special(w))
-            break;
-    }
-    while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 && *p != '"' &&
-           *p != '\\')
         p++;
     return p;
 }
@@ -100,7 +67,7 @@ static bool take_string(const char **at, const char *end)
     if (p == end || *p != '"')
         return false;
     for (p++;;) {
-        p = skip_plain(p, end);
+        p = find_special(p, end);
         *at = p;
         if (p == end || (unsigned char)*p < 0x20)
             return false;
@@ -162,11 +129,13 @@ static bool take_word(const char **at, const char *end, const char *word)
 }
 
 /* `"key" :` with the white space round it. */
-static bool take_key(const char **at, const char *end)
+static bool take_key(const char **at, const char *end, struct str *key)
 {
     *at = skip_space(*at, end);
+    key->p = *at + 1;
     if (!take_string(at, end))
         return false;
+    key->n = (size_t)(*at - 1 - key->p);
     *at = skip_space(*at, end);
     return take_word(at, end, ":");
 }
@@ -189,10 +158,24 @@ static bool take_scalar(const char **at, const char *end)
 
 /* The brackets that are open, each as the one that will close it. */
 struct nest {
+    json_member *member; /* is told those of the outermost object; NULL: nobody is */
+    void *ctx;
+    struct str key;       /* the last one */
+    struct str outer_key; /* the last of the outermost object, and where its value begins */
+    const char *value;
     size_t depth;
     bool too_deep;
     char close[JSON_DEPTH];
 };
+
+/* Not all of it is set: the stack is large, and there is much to be checked. */
+static void nest_begin(struct nest *nest, json_member *member, void *ctx)
+{
+    nest->member = member;
+    nest->ctx = ctx;
+    nest->depth = 0;
+    nest->too_deep = false;
+}
 
 /* `[` or `{`, and the first key. *empty when it closes at once. */
 static bool take_open(const char **at, const char *end, struct nest *nest, bool *empty)
@@ -210,7 +193,7 @@ static bool take_open(const char **at, const char *end, struct nest *nest, bool 
         return true;
     }
     nest->close[nest->depth++] = close;
-    return close == ']' || take_key(at, end);
+    return close == ']' || take_key(at, end, &nest->key);
 }
 
 /* What follows a value: closing brackets, or a comma and the next key; nothing at depth 0. */
@@ -219,6 +202,9 @@ static bool take_after(const char **at, const char *end, struct nest *nest)
     while (nest->depth) {
         char close = nest->close[nest->depth - 1];
 
+        if (nest->depth == 1 && close == '}' && nest->member)
+            nest->member(nest->ctx, nest->outer_key,
+                         (struct str){nest->value, (size_t)(*at - nest->value)});
         *at = skip_space(*at, end);
         if (*at == end)
             return false;
@@ -227,21 +213,23 @@ static bool take_after(const char **at, const char *end, struct nest *nest)
             nest->depth--;
             continue;
         }
-        return take_word(at, end, ",") && (close == ']' || take_key(at, end));
+        return take_word(at, end, ",") && (close == ']' || take_key(at, end, &nest->key));
     }
     return true;
 }
 
 static bool take_value(const char **at, const char *end, struct nest *nest)
 {
-    nest->depth = 0;
-    nest->too_deep = false;
     do {
         bool taken;
 
         *at = skip_space(*at, end);
         if (*at == end)
             return false;
+        if (nest->depth == 1) {
+            nest->outer_key = nest->key;
+            nest->value = *at;
+        }
         if (**at == '{' || **at == '[') {
             bool empty;
 
@@ -259,13 +247,16 @@ static bool take_value(const char **at, const char *end, struct nest *nest)
     return true;
 }
 
-bool json_check(struct str text, struct str *value, size_t *at)
+static bool check(struct str text, struct str *value, size_t *at, json_member *member, void *ctx)
 {
     const char *start = text.n ? text.p : "";
     const char *end = start + text.n;
     const char *first = skip_space(start, end);
     const char *p = first;
     struct nest nest;
+
+    nest_begin(&nest, member, ctx);
+
     bool valid = take_value(&p, end, &nest);
 
     if (valid) {
@@ -278,11 +269,22 @@ bool json_check(struct str text, struct str *value, size_t *at)
     return valid;
 }
 
+bool json_check(struct str text, struct str *value, size_t *at)
+{
+    return check(text, value, at, NULL, NULL);
+}
+
+bool json_check_members(struct str text, struct str *value, json_member *member, void *ctx)
+{
+    return check(text, value, NULL, member, ctx);
+}
+
 bool json_too_deep(struct str text)
 {
     const char *p = text.n ? text.p : "";
     const char *end = p + text.n;
     struct nest nest;
 
+    nest_begin(&nest, NULL, NULL);
     return !take_value(&p, end, &nest) && nest.too_deep;
 }

@@ -88,12 +88,15 @@ enum role role_of(struct str name)
     return ROLE_OTHER;
 }
 
-/* The field a raw key names, FIELD_COUNT when it is none. */
-static size_t field_of(struct str raw_key)
+/* The field a raw key names, FIELD_COUNT when it is none; `first`, the one that is to be expected, is
+ * asked first. */
+static size_t field_of(struct str raw_key, size_t first)
 {
     bool escaped = raw_key.n && memchr(raw_key.p, '\\', raw_key.n);
 
-    for (size_t f = 0; f < FIELD_COUNT; f++) {
+    for (size_t i = 0; i < FIELD_COUNT; i++) {
+        size_t f = (first + i) % FIELD_COUNT;
+
         if (escaped ? json_key_is(raw_key, fields[f].name)
                     : raw_key.n == fields[f].name_len &&
                           memcmp(raw_key.p, fields[f].name, raw_key.n) == 0)
@@ -116,19 +119,31 @@ static bool is_content_null(size_t f, struct str value)
     return f == FIELD_CONTENT && json_type(value) == JSON_NULL;
 }
 
-/* Notes where the fields of a valid object are; of a repeated key the last. */
-static void collect(struct str object, struct str field[FIELD_COUNT])
+/* Where the fields of an object are; of a repeated key the last. */
+struct places {
+    struct str *field;
+    size_t next; /* the field behind the last one that was seen */
+};
+
+static void note(void *ctx, struct str raw_key, struct str value)
 {
-    struct json_iter it = json_iter(object);
+    struct places *p = ctx;
+    size_t f = field_of(raw_key, p->next);
+
+    if (f < FIELD_COUNT) {
+        p->field[f] = value;
+        p->next = f + 1;
+    }
+}
+
+/* Is it JSON? Notes where the fields are when it is an object, and what else it is, if that. */
+static bool check_fields(struct str text, struct str *value, struct str field[FIELD_COUNT])
+{
+    struct places places = {field, 0};
 
     for (size_t f = 0; f < FIELD_COUNT; f++)
         field[f] = STR_NONE;
-    while (json_next(&it)) {
-        size_t f = field_of(it.key);
-
-        if (f < FIELD_COUNT)
-            field[f] = it.value;
-    }
+    return json_check_members(text, value, note, &places);
 }
 
 /* What is wrong with the five fields, NULL when nothing is. */
@@ -149,10 +164,8 @@ bool message_parse(struct message *m, struct str line)
     struct str *const decoded[] = {&m->id, &m->session_id, &m->timestamp, &m->role_text};
     size_t count = sizeof(wanted) / sizeof(wanted[0]);
 
-    if (!json_check(without_bom(line), &m->line, NULL) || json_type(m->line) != JSON_OBJECT)
-        return false;
-    collect(m->line, m->field);
-    if (required_defect(m->field))
+    if (!check_fields(without_bom(line), &m->line, m->field) || json_type(m->line) != JSON_OBJECT ||
+        required_defect(m->field))
         return false;
 
     /* Every text with escapes is added to `own`, which may move; so it is pointed into at the
@@ -207,7 +220,7 @@ const char *message_defect(struct str line)
     }
     if (json_type(value) != JSON_OBJECT)
         return "not an object";
-    collect(value, field);
+    check_fields(text, &value, field);
     return required_defect(field);
 }
 
@@ -358,11 +371,10 @@ int draft_from_json(struct draft *d, struct str object, struct err *e)
     struct str field[FIELD_COUNT];
     struct str value;
 
-    if (!json_check(without_bom(object), &value, NULL))
+    if (!check_fields(without_bom(object), &value, field))
         return err_set(e, ERR_USAGE, "not valid JSON");
     if (json_type(value) != JSON_OBJECT)
         return err_set(e, ERR_USAGE, "not a JSON object");
-    collect(value, field);
     for (size_t f = 0; f < FIELD_COUNT; f++) {
         if (!json_is_null(field[f]) && !has_shape(field[f], fields[f].shape))
             return err_set(e, ERR_USAGE, "'%s' is not %s", fields[f].name,
@@ -379,7 +391,7 @@ int draft_from_json(struct draft *d, struct str object, struct err *e)
     struct json_iter it = json_iter(value);
 
     while (json_next(&it)) {
-        if (field_of(it.key) == FIELD_COUNT)
+        if (field_of(it.key, 0) == FIELD_COUNT)
             add_unknown(d, it.key, it.value);
     }
     return 0;

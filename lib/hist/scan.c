@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/find.h"
 #include "base/id.h"
 #include "base/io.h"
 #include "base/mem.h"
@@ -138,27 +139,6 @@ static int read_in_front(struct scan *s, struct err *e)
     return CUT;
 }
 
-/* ---- newlines ---- */
-
-#define EVERY(byte) (UINT64_C(0x0101010101010101) * (byte))
-
-/* The offset behind the last newline of n bytes, 0 when there is none. */
-static size_t behind_last_newline(const char *p, size_t n)
-{
-    uint64_t w;
-
-    /* Eight bytes at a time, while none of them is a newline. */
-    for (; n >= sizeof(w); n -= sizeof(w)) {
-        memcpy(&w, p + n - sizeof(w), sizeof(w));
-        w ^= EVERY('\n');
-        if ((w - EVERY(1)) & ~w & EVERY(0x80))
-            break;
-    }
-    while (n && p[n - 1] != '\n')
-        n--;
-    return n;
-}
-
 /* ---- lines, forward ---- */
 
 /* Cuts a line that is too long to its beginning. */
@@ -246,7 +226,7 @@ static int pass_over_backward(struct scan *s, struct line *l, struct err *e)
         more = read_in_front(s, e);
         if (more < 0 || more == CUT)
             return more;
-        begin = behind_last_newline(s->block.data + s->from, s->to - s->from);
+        begin = find_behind_newline(s->block.data + s->from, s->to - s->from);
     }
 
     /* It goes behind what is still to be given. */
@@ -280,7 +260,7 @@ static int try_backward(struct scan *s, struct line *l, struct err *e)
     *l = (struct line){.terminated = tail};
     for (;;) {
         n = s->to - s->from - tail;
-        begin = behind_last_newline(s->block.data + s->from, n - seen);
+        begin = find_behind_newline(s->block.data + s->from, n - seen);
         if (begin)
             break;
         if (n > s->line_max)
@@ -360,9 +340,9 @@ static bool holds_session(const struct scan *s, struct str text)
     return false;
 }
 
-/* Could the line's session be the one that is wanted? It is when the id stands there as it is, or
- * when something is written in a way that could be it. */
-static bool may_match(const struct scan *s, struct str text)
+/* It could when the id stands there as it is, or when something is written in a way that could be
+ * it. */
+bool scan_may_give(const struct scan *s, struct str text)
 {
     if (!s->session_len || holds_session(s, text))
         return true;
@@ -396,7 +376,7 @@ int scan_message(struct scan *s, struct message *m, struct line *l, struct err *
     if (!l)
         l = &own;
     while ((result = scan_line(s, l, e)) > 0) {
-        if (!may_match(s, l->text) || is_blank(l->text))
+        if (!scan_may_give(s, l->text) || is_blank(l->text))
             continue;
         if (!l->too_long && message_parse(m, l->text)) {
             if (!s->session || str_eq(m->session_id, (struct str){s->session, s->session_len}))

@@ -1,5 +1,7 @@
 #include "base/json_check.h"
 
+#include "base/json.h"
+
 #include <stdlib.h>
 
 #include "test.h"
@@ -264,4 +266,43 @@ TEST(cut_texts_are_refused)
         free(copy);
     }
     ACCEPT("{\"k\\u00e4\":[1.5e3,true,null,\"\xe2\x82\xac\\n\"],\"b\":{}}");
+}
+
+struct told {
+    struct json_iter it;
+    size_t count;
+};
+
+static void compare_member(void *ctx, struct str raw_key, struct str value)
+{
+    struct told *t = ctx;
+
+    CHECK(json_next(&t->it));
+    CHECK_MEM(raw_key.p, raw_key.n, t->it.key.p, t->it.key.n);
+    CHECK_MEM(value.p, value.n, t->it.value.p, t->it.value.n);
+    t->count++;
+}
+
+TEST(the_members_of_the_outermost_object_are_told)
+{
+    static const struct {
+        const char *text;
+        size_t count;
+    } rows[] = {
+        {"{}", 0},
+        {" { } ", 0},
+        {"[{\"a\":1}]", 0},
+        {"7", 0},
+        {"{\"a\":1}", 1},
+        {"{ \"a\" : 1 , \"b\\\"\" : { \"c\" : [ 1, {\"d\":[]} ] } , \"\":{}, \"a\":\"x\\\\\" }", 4},
+        {"{\"a\":[[[{\"b\":{\"c\":{}}}]]],\"d\":null}", 2},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct str text = str_of(rows[i].text), value;
+        struct told t = {json_iter(str_trim(text)), 0};
+
+        CHECK(json_check_members(text, &value, compare_member, &t));
+        CHECK_INT(t.count, rows[i].count);
+    }
 }
