@@ -46,7 +46,7 @@ links = $(shell printf 'int main(void) { return 0; }\n' | \
 warnings := -Wall -Wextra -Wconversion -Wsign-conversion -Wmissing-prototypes -Wstrict-prototypes \
             -Wvla -Wshadow -Wpointer-arith -Wcast-qual -Wwrite-strings -Wundef -Wformat=2 \
             -Wimplicit-fallthrough $(if $(filter 1,$(WERROR)),-Werror)
-standard := -std=c11 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -Iinclude $(lib_cppflags)
+standard := -std=c11 -pthread -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -Iinclude $(lib_cppflags)
 sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 ifeq ($(VARIANT),release)
@@ -72,7 +72,7 @@ endif
 variant_ldflags += $(call links,-Xlinker --as-needed)
 
 compile_flags = $(standard) $(variant_cflags) $(warnings) $(CPPFLAGS) $(CFLAGS)
-link_flags = $(variant_ldflags) $(CFLAGS) $(LDFLAGS)
+link_flags = -pthread $(variant_ldflags) $(CFLAGS) $(LDFLAGS)
 # What is particular to a source: the banned functions, the version, what POSIX has not got, or not
 # in that edition.
 source_flags = $(if $(filter lib/% cmd/%,$1),-include include/base/banned.h) \

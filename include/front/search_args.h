@@ -37,6 +37,7 @@ struct search_args {
     bool unpaged;
     size_t limit;
     size_t before, after; /* messages of context */
+    size_t threads;       /* 0: chosen by itself */
 };
 
 /* Ends the program when something is wrong, or after --help and --version. */

@@ -2,6 +2,9 @@
  * search - messages whose decoded content matches a pattern.
  *
  * Nothing but the decoded content is looked at, whatever escapes the line uses.
+ *
+ * Fixed strings are looked for in a large file, backward, by hist/sweep: lines that cannot hold them
+ * are passed over, and not counted when they are bad.
  */
 #ifndef CHATHIST_HIST_SEARCH_H
 #define CHATHIST_HIST_SEARCH_H
@@ -15,11 +18,18 @@
 #include "hist/message.h"
 #include "hist/pattern.h"
 #include "hist/scan.h"
+#include "hist/sweep.h"
 
 struct search {
     struct scan scan;
-    bool invert; /* messages that do not match are the hits; false after search_open */
+    /* To be set before the first message, or left as search_open makes them: */
+    bool invert;         /* messages that do not match are the hits; false */
+    size_t threads;      /* SWEEP_THREADS at most; 0: as many as are of use */
+    enum find_with with; /* find_best() */
     /* private */
+    struct search_sweep *sweep;
+    bool started;
+    struct buf line;
     struct pattern *pattern;
     const struct filter *filter;
     struct buf decoded;
@@ -48,6 +58,9 @@ void search_close(struct search *s);
 int search_next(struct search *s, struct hit *h, struct err *e);
 /* The next message, a hit or not: the same. */
 int search_each(struct search *s, struct hit *h, struct err *e);
+/* How many hits there are, in place of search_next; with `any`, 0 or 1 of them. 1; 0 when search_next
+ * must be asked all the same; -1. */
+int search_count(struct search *s, bool any, uint64_t *count, struct err *e);
 /* Looks again at a line that this search gave before; h->line stays as it was. 0, -1. */
 int search_again(struct search *s, struct str line, struct hit *h, struct err *e);
 /* Adds one line of at most `width` code points of content round the match, with `…` where it was

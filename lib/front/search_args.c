@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "cli/die.h"
 #include "cli/pager.h"
+#include "hist/sweep.h"
 
 enum {
     KEY_CASE = OPT_LONG,
@@ -44,6 +45,7 @@ static const struct opt options[] = {
     {KEY_ALL, "all", OPT_FLAG, NULL, "search every history that is registered as yours"},
     PAGER_OPTION(KEY_NO_PAGER),
     {OPT_HISTORY, "history", OPT_FILE, "FILE", "search this history file; may be repeated"},
+    {'j', "threads", OPT_NUMBER, "N", "search with N threads (as many as are of use)"},
     {OPT_QUIET, "quiet", OPT_FLAG, NULL, "print nothing, tell by the exit code"},
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
@@ -116,6 +118,14 @@ static void take_time(struct search_args *a, const struct raw *raw, int key, con
     }
 }
 
+/* More than are of use are as many as are of use. */
+static size_t take_threads(const char *value)
+{
+    size_t n = opt_number("--threads", value);
+
+    return n < SWEEP_THREADS ? n : SWEEP_THREADS;
+}
+
 static void take(struct search_args *a, struct raw *raw, int key, char *value)
 {
     switch (key) {
@@ -149,6 +159,9 @@ static void take(struct search_args *a, struct raw *raw, int key, char *value)
         break;
     case 'C':
         raw->around = opt_number("--context", value);
+        break;
+    case 'j':
+        a->threads = take_threads(value);
         break;
     case OPT_HISTORY:
         push(&a->files, value);

@@ -155,12 +155,18 @@ static void run_sessions(struct search_run *r, struct search *s)
 
 static void run_count(struct search_run *r, struct search *s)
 {
+    bool any = r->args->what == SEARCH_NOTHING;
+    struct err e = ERR_INIT;
     struct hit hit;
+    uint64_t count = 0;
+    int counted = search_count(s, any, &count, &e);
 
-    while (!r->done && next(r, s, &hit, false) > 0) {
-        r->count++;
-        r->done = r->args->what == SEARCH_NOTHING;
-    }
+    if (counted < 0)
+        failed(r, &e);
+    while (counted == 0 && !(any && count > 0) && next(r, s, &hit, false) > 0)
+        count++;
+    r->count += count;
+    r->done = any && count > 0;
 }
 
 static void note_bad(struct search_run *r, const struct history *h, uint64_t lines)
@@ -193,6 +199,7 @@ void search_run_history(struct search_run *r, const struct history *h)
         goto out;
     }
     search.invert = a->invert;
+    search.threads = a->threads;
     if (a->what == SEARCH_COUNT || a->what == SEARCH_NOTHING)
         run_count(r, &search);
     else if (a->what != SEARCH_MESSAGES)

@@ -118,6 +118,33 @@ int pattern_add(struct pattern *p, struct str text, struct err *e)
     return 0;
 }
 
+void pattern_copy(struct pattern *to, const struct pattern *from)
+{
+    pattern_init(to);
+    to->case_sensitive = from->case_sensitive;
+    to->words = from->words;
+    to->needles = mem_grow(NULL, &to->cap, from->count, sizeof *to->needles);
+    for (size_t i = 0; i < from->count; i++) {
+        struct pattern_needle *n = &to->needles[to->count++];
+
+        *n = from->needles[i];
+        buf_init(&n->bytes, SIZE_MAX);
+        buf_add_str(&n->bytes, buf_str(&from->needles[i].bytes));
+    }
+}
+
+bool pattern_needles(const struct pattern *p, struct needles *n)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        struct str text = buf_str(&p->needles[i].bytes);
+
+        if (p->needles[i].regex || text.n == 0 || i == FIND_PAIRS)
+            return false;
+        needles_add(n, text, p->case_sensitive);
+    }
+    return p->count > 0 && needles_ready(n);
+}
+
 /* ---- fixed strings ---- */
 
 static unsigned char lower(unsigned char c)

@@ -1,17 +1,117 @@
 #include "hist/search.h"
 
+#include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 
+#include "base/io.h"
+#include "base/mem.h"
 #include "base/utf8.h"
 #include "base/vis.h"
+
+/* ---- many lines at once ---- */
+
+/* A thread's own. */
+struct judge {
+    const struct search *search;
+    struct message message;
+    struct buf decoded;
+    struct pattern pattern;
+};
+
+struct search_sweep {
+    struct needles needles;
+    struct judge judges[SWEEP_THREADS];
+    void *ctx[SWEEP_THREADS];
+    size_t threads;
+    struct sweep *sweep;
+};
+
+/* Parts of a block of the scan: a file of less is parsed line by line, one with less left to be read
+ * is read by one thread. And the largest piece. */
+#define SMALL(block) ((off_t)(block) / 4)
+#define HELPED(block) ((off_t)(block)*32)
+#define PIECE(block) ((block)*16)
+
+static enum piece_verdict judge(void *ctx, struct str line)
+{
+    struct judge *j = ctx;
+    const struct search *s = j->search;
+    size_t at, len;
+
+    if (!scan_may_give(&s->scan, line) || str_trim(line).n == 0)
+        return PIECE_MISS;
+    if (!message_parse(&j->message, line))
+        return PIECE_BAD;
+    if (s->filter && !filter_match(s->filter, &j->message))
+        return PIECE_MISS;
+
+    struct str content = message_content(&j->message, &j->decoded);
+
+    return pattern_find(&j->pattern, content, &at, &len, NULL) > 0 ? PIECE_HIT : PIECE_MISS;
+}
+
+static void sweep_release(struct search_sweep *w)
+{
+    sweep_free(w->sweep);
+    for (size_t i = 0; i < w->threads; i++) {
+        message_release(&w->judges[i].message);
+        buf_release(&w->judges[i].decoded);
+        pattern_release(&w->judges[i].pattern);
+    }
+    needles_release(&w->needles);
+    free(w);
+}
+
+/* Has the search done by a sweep, if it can be. */
+static void start(struct search *s, bool list)
+{
+    size_t block = s->scan.block_size;
+
+    s->started = true;
+    if (s->invert || s->scan.way != SCAN_BACKWARD || s->scan.size <= SMALL(block))
+        return;
+
+    struct search_sweep *w = mem_zalloc(sizeof *w);
+
+    needles_init(&w->needles, s->with);
+    if (!pattern_needles(s->pattern, &w->needles)) {
+        sweep_release(w);
+        return;
+    }
+    w->threads = s->threads ? s->threads : s->scan.size < HELPED(block) ? 1 : sweep_threads();
+    for (size_t i = 0; i < w->threads; i++) {
+        w->judges[i] = (struct judge){.search = s, .message = MESSAGE_INIT};
+        buf_init(&w->judges[i].decoded, BUF_LINE);
+        pattern_copy(&w->judges[i].pattern, s->pattern);
+        w->ctx[i] = &w->judges[i];
+    }
+    w->sweep = sweep_new(&(struct sweep_job){
+        .piece = {.needles = &w->needles,
+                  .fd = s->scan.fd,
+                  .size = s->scan.size,
+                  .block_size = block,
+                  .line_max = s->scan.line_max,
+                  .judge = judge,
+                  .list = list},
+        .path = s->scan.path,
+        .threads = w->threads,
+        .ctx = w->ctx,
+        .piece_max = PIECE(block),
+        .helped = HELPED(block),
+    });
+    s->sweep = w;
+}
 
 int search_open(struct search *s, const char *history_path, struct pattern *pattern,
                 const struct filter *filter, enum scan_way way, struct err *e)
 {
-    *s = (struct search){.message = MESSAGE_INIT, .pattern = pattern, .filter = filter};
+    *s = (struct search){
+        .message = MESSAGE_INIT, .pattern = pattern, .filter = filter, .with = find_best()};
     if (scan_open(&s->scan, history_path, way, e) < 0)
         return -1;
     buf_init(&s->decoded, BUF_LINE);
+    buf_init(&s->line, SIZE_MAX);
     /* Of one session alone the lines are found fast. */
     if (filter && filter->sessions.count == 1)
         scan_only(&s->scan, filter->sessions.at[0]);
@@ -20,8 +120,11 @@ int search_open(struct search *s, const char *history_path, struct pattern *patt
 
 void search_close(struct search *s)
 {
+    if (s->sweep)
+        sweep_release(s->sweep);
     scan_close(&s->scan);
     buf_release(&s->decoded);
+    buf_release(&s->line);
     message_release(&s->message);
 }
 
@@ -46,17 +149,63 @@ int search_each(struct search *s, struct hit *h, struct err *e)
 {
     int result = scan_message(&s->scan, &s->message, &h->line, e);
 
+    s->started = true;
     return result > 0 ? match(s, h, e) : result;
+}
+
+/* The next line that the sweep has found, read again. What a writer took back meanwhile is no hit. */
+static int next_swept(struct search *s, struct hit *h, struct err *e)
+{
+    struct piece_item item;
+    int more;
+
+    while ((more = sweep_next(s->sweep->sweep, &item, &s->scan.bad, e)) > 0) {
+        buf_clear(&s->line);
+
+        char *to = buf_room(&s->line, item.n);
+        ssize_t got = io_pread_full(s->scan.fd, to, item.n, item.at);
+
+        if (got < 0)
+            return err_sys(e, errno, "cannot read '%s'", s->scan.path);
+        buf_grew(&s->line, (size_t)got);
+        h->line = (struct line){.text = buf_str(&s->line),
+                                .at = item.at,
+                                .terminated = item.at + (off_t)item.n < s->scan.size};
+        if ((size_t)got == item.n && message_parse(&s->message, h->line.text) &&
+            match(s, h, e) == 1 && h->found)
+            return 1;
+    }
+    return more;
 }
 
 int search_next(struct search *s, struct hit *h, struct err *e)
 {
     int result;
 
+    if (!s->started)
+        start(s, true);
+    if (s->sweep)
+        return next_swept(s, h, e);
     do
         result = search_each(s, h, e);
     while (result == 1 && !h->found);
     return result;
+}
+
+int search_count(struct search *s, bool any, uint64_t *count, struct err *e)
+{
+    struct piece_item item;
+    int result;
+
+    if (!s->started)
+        start(s, any);
+    if (!s->sweep)
+        return 0;
+    if (!any)
+        return sweep_count(s->sweep->sweep, count, &s->scan.bad, e) < 0 ? -1 : 1;
+    result = sweep_next(s->sweep->sweep, &item, &s->scan.bad, e);
+    *count = result > 0;
+    return result < 0 ? -1 : 1;
 }
 
 int search_again(struct search *s, struct str line, struct hit *h, struct err *e)

@@ -1,0 +1,443 @@
+#include "hist/needle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fold.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+#define FORMS (FOLD_SAME + 1)
+
+/* One byte of several texts, as a mask and what that leaves. */
+struct byte_test {
+    unsigned char mask, byte;
+    uint64_t frequency; /* of all bytes that pass */
+};
+
+/* How one character may be written, but for \uXXXX. */
+struct unit {
+    size_t count; /* 0: only so */
+    struct form {
+        size_t n;
+        char bytes[4];
+    } form[FORMS];
+    struct byte_test test[4]; /* of the bytes of the forms that are as long as the first */
+};
+
+struct needle {
+    struct unit *units;
+    size_t count, cap;
+    /* The first byte of its pair: where it is. Without a pair (count of a unit is 0) there is
+     * nothing to be compared. */
+    bool has_pair;
+    size_t unit, offset;
+    struct find_pair pair;
+    struct find_pair odd[2]; /* the beginnings of forms that would change the distance */
+    size_t odd_count;
+};
+
+void needles_init(struct needles *n, enum find_with with)
+{
+    *n = (struct needles){0};
+    find_init(&n->find, with);
+}
+
+void needles_release(struct needles *n)
+{
+    for (size_t i = 0; i < n->count; i++)
+        free(n->at[i].units);
+    free(n->at);
+    free(n->characters);
+    *n = (struct needles){0};
+}
+
+/* ---- characters ---- */
+
+static void add_form(struct unit *u, const char *bytes, size_t n)
+{
+    struct form *f = &u->form[u->count++];
+
+    f->n = n;
+    memcpy(f->bytes, bytes, n);
+}
+
+static void add_character(struct needles *n, struct unit *u, int32_t cp)
+{
+    static const char special[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
+    const char *short_name = cp < 0x80 ? memchr(special, cp, sizeof(special) - 1) : NULL;
+    char bytes[4];
+
+    n->characters =
+        mem_grow(n->characters, &n->character_cap, n->character_count + 1, sizeof *n->characters);
+    n->characters[n->character_count++] = cp;
+    if (short_name) {
+        bytes[0] = '\\';
+        bytes[1] = names[short_name - special];
+        add_form(u, bytes, 2);
+    } else if (cp >= 0x20) {
+        add_form(u, bytes, utf8_encode(cp, bytes));
+    }
+    if (cp == '/')
+        add_form(u, "\\/", 2);
+}
+
+void needles_add(struct needles *n, struct str text, bool exact)
+{
+    struct needle needle = {0};
+
+    while (text.n > 0) {
+        struct unit u = {0};
+        int32_t same[FOLD_SAME], cp;
+        size_t bytes = utf8_decode(text, &cp);
+        size_t count = 1;
+
+        same[0] = cp;
+        if (!exact)
+            count = fold_same(cp, same);
+        for (size_t i = 0; i < count; i++)
+            add_character(n, &u, same[i]);
+        needle.units = mem_grow(needle.units, &needle.cap, needle.count + 1, sizeof u);
+        needle.units[needle.count++] = u;
+        text.p += bytes;
+        text.n -= bytes;
+    }
+    n->at = mem_grow(n->at, &n->cap, n->count + 1, sizeof *n->at);
+    n->at[n->count++] = needle;
+}
+
+/* ---- the pair ---- */
+
+/* How many of 100,000 bytes are this one, in histories of English, code and some other languages. */
+static const uint16_t frequency[256] = {
+    1,     1,    1,    1,    1,    1,    1,    1,    1,    1,    99,  1,   1,    1,    1,    1,
+    1,     1,    1,    1,    1,    1,    1,    1,    1,    1,    1,   1,   1,    1,    1,    1,
+    14543, 22,   2493, 22,   22,   22,   22,   59,   138,  138,  22,  128, 1323, 406,  1074, 133,
+    1415,  880,  848,  747,  599,  466,  621,  625,  440,  409,  992, 44,  66,   102,  81,   120,
+    22,    149,  55,   81,   59,   110,  75,   25,   32,   110,  27,  12,  50,   38,   65,   134,
+    38,    7,    86,   89,   284,  35,   35,   63,   7,    39,   8,   51,  1370, 51,   14,   577,
+    90,    4911, 948,  2195, 2139, 7334, 1914, 860,  2916, 4233, 214, 509, 2266, 1586, 5006, 5061,
+    1301,  251,  3843, 3827, 6069, 2280, 567,  1040, 349,  1190, 190, 182, 15,   182,  7,    1,
+    63,    102,  117,  59,   27,   12,   12,   43,   20,   16,   9,   32,  22,   20,   10,   35,
+    11,    8,    7,    12,   24,   19,   17,   7,    21,   28,   21,  12,  36,   7,    13,   48,
+    9,     15,   11,   7,    24,   15,   7,    10,   20,   7,    8,   7,   7,    11,   8,    40,
+    101,   25,   52,   15,   24,   97,   52,   19,   94,   10,   67,  59,  90,   107,  147,  41,
+    1,     1,    14,   125,  10,   10,   1,    1,    1,    1,    1,   1,   1,    1,    20,   20,
+    761,   283,  10,   1,    1,    1,    1,    10,   10,   10,   1,   1,   1,    1,    1,    1,
+    30,    10,   66,   129,  34,   85,   83,   37,   36,   16,   10,  10,  10,   10,   10,   10,
+    19,    1,    1,    1,    1,    1,    1,    1,    1,    1,    1,   1,   1,    1,    1,    1,
+};
+
+/* What one more pair costs, in candidates per million bytes that take as long. */
+#define PAIR_COST ((uint64_t)800)
+
+static struct byte_test test_of(const struct unit *u, size_t offset)
+{
+    unsigned char all = 0xff, any = 0;
+    struct byte_test t = {0};
+
+    for (size_t i = 0; i < u->count; i++) {
+        unsigned char b = (unsigned char)u->form[i].bytes[offset];
+
+        if (u->form[i].n != u->form[0].n)
+            continue;
+        all &= b;
+        any |= b;
+    }
+    t.mask = (unsigned char)~(any & ~all);
+    t.byte = all;
+    for (size_t b = 0; b < 256; b++) {
+        if ((b & t.mask) == t.byte)
+            t.frequency += frequency[b];
+    }
+    return t;
+}
+
+/* Adds the beginnings of a unit's forms of another length: false when they become too many. */
+static bool add_odd(struct find_pair odd[2], size_t *count, const struct unit *u)
+{
+    for (size_t i = 1; i < u->count; i++) {
+        const struct form *f = &u->form[i];
+        struct find_pair p = {
+            1, {0xff, 0xff}, {(unsigned char)f->bytes[0], (unsigned char)f->bytes[1]}};
+        size_t k = 0;
+
+        if (f->n == u->form[0].n)
+            continue;
+        while (k < *count && memcmp(odd[k].byte, p.byte, 2) != 0)
+            k++;
+        if (k == 2)
+            return false;
+        if (k == *count)
+            odd[(*count)++] = p;
+    }
+    return true;
+}
+
+/* The best pair whose first byte is in this unit, when it costs less than *best. */
+static void choose_from(struct needle *n, size_t unit, size_t offset, uint64_t *best)
+{
+    const struct byte_test *first = &n->units[unit].test[offset];
+    struct find_pair odd[2];
+    size_t odd_count = 0;
+    size_t distance = 0; /* of the unit that is looked at */
+
+    for (size_t i = unit; i < n->count && distance <= offset + FIND_DISTANCE; i++) {
+        const struct unit *u = &n->units[i];
+
+        if (u->count == 0 || !add_odd(odd, &odd_count, u))
+            return;
+        for (size_t k = 0; k < u->form[0].n; k++) {
+            if (distance + k < offset || distance + k - offset > FIND_DISTANCE)
+                continue;
+
+            /* The byte beside itself is no second one. */
+            const struct byte_test *second = &u->test[k];
+            bool alone = distance + k == offset;
+            uint64_t cost = first->frequency * (alone ? 100000 : second->frequency) / 10000 +
+                            odd_count * PAIR_COST;
+
+            if (cost >= *best)
+                continue;
+            *best = cost;
+            n->has_pair = true;
+            n->unit = unit;
+            n->offset = offset;
+            n->pair = (struct find_pair){
+                distance + k - offset, {first->mask, second->mask}, {first->byte, second->byte}};
+            n->odd_count = odd_count;
+            memcpy(n->odd, odd, sizeof(odd));
+        }
+        distance += u->form[0].n;
+    }
+}
+
+/* So many characters of a long needle are enough to choose from. */
+#define ENOUGH ((size_t)256)
+
+static void choose(struct needle *n)
+{
+    uint64_t best = UINT64_MAX;
+
+    /* With a character that is always \uXXXX it is found by that alone. */
+    for (size_t i = 0; i < n->count; i++) {
+        if (n->units[i].count == 0)
+            return;
+        for (size_t k = 0; k < n->units[i].form[0].n; k++)
+            n->units[i].test[k] = test_of(&n->units[i], k);
+    }
+    for (size_t i = 0; i < n->count && i < ENOUGH; i++) {
+        for (size_t k = 0; k < n->units[i].form[0].n; k++)
+            choose_from(n, i, k, &best);
+    }
+}
+
+/* ---- escapes ---- */
+
+#define REPLACEMENT 0xfffd
+
+static int by_value(const void *a, const void *b)
+{
+    const int32_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+static bool is_surrogate(int32_t unit)
+{
+    return unit >= 0xd800 && unit <= 0xdfff;
+}
+
+/* The first \uXXXX of a character. */
+static int32_t first_unit(int32_t cp)
+{
+    return cp < 0x10000 ? cp : 0xd800 + ((cp - 0x10000) >> 10);
+}
+
+/*
+ * The test for an escape of any of the characters: a backslash, and one of the four digits, that
+ * which tells most; else the `u`.
+ */
+static struct find_pair escape_pair(const struct needles *n)
+{
+    /* The second tells ASCII from most scripts. */
+    static const unsigned order[] = {1, 0, 2, 3};
+    static const char digits[] = "0123456789abcdef";
+    struct find_pair best = {1, {0xff, 0xff}, {'\\', 'u'}};
+    int fewest = 3; /* bits that may be either */
+
+    /* An unpaired surrogate stands for U+FFFD. */
+    for (size_t i = 0; i < n->character_count; i++) {
+        if (n->characters[i] == REPLACEMENT)
+            return best;
+    }
+    for (size_t i = 0; i < 4; i++) {
+        unsigned k = order[i];
+        unsigned char all = 0xff, any = 0;
+
+        for (size_t c = 0; c < n->character_count; c++) {
+            char digit = digits[first_unit(n->characters[c]) >> (12 - 4 * k) & 15];
+            unsigned char either = digit >= 'a' ? 0x20 : 0; /* a capital */
+
+            all &= (unsigned char)(digit & ~either);
+            any |= (unsigned char)digit;
+        }
+
+        unsigned char mask = (unsigned char)~(any & ~all);
+        int bits = __builtin_popcount((unsigned char)~mask);
+
+        if (bits < fewest) {
+            fewest = bits;
+            best = (struct find_pair){k + 2, {0xff, mask}, {'\\', (unsigned char)(all & mask)}};
+        }
+    }
+    return best;
+}
+
+/* The value of four hexadecimal digits, -1 when they are not. */
+static int32_t hex4(const char *p, const char *end)
+{
+    int32_t value = 0;
+
+    if (end - p < 4)
+        return -1;
+    for (int i = 0; i < 4; i++) {
+        char c = p[i];
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
+
+        if (digit < 0)
+            return -1;
+        value = value << 4 | digit;
+    }
+    return value;
+}
+
+static bool has(const struct needles *n, int32_t cp)
+{
+    return bsearch(&cp, n->characters, n->character_count, sizeof *n->characters, by_value);
+}
+
+/* Is the \uXXXX at p, which may be none, of one of the characters? A pair of surrogates is looked at
+ * only as far as its first half. */
+static bool escape_matters(const struct needles *n, const char *p, const char *end)
+{
+    int32_t unit = hex4(p + 2, end);
+
+    if (!is_surrogate(unit))
+        return has(n, unit);
+    if (has(n, REPLACEMENT))
+        return true;
+    for (size_t i = n->character_count; i-- > 0 && n->characters[i] >= 0x10000;) {
+        if (first_unit(n->characters[i]) == unit)
+            return true;
+    }
+    return false;
+}
+
+bool needles_ready(struct needles *n)
+{
+    bool fits = true;
+
+    qsort(n->characters, n->character_count, sizeof *n->characters, by_value);
+    fits = find_add(&n->find, escape_pair(n));
+    for (size_t i = 0; i < n->count && fits; i++) {
+        struct needle *one = &n->at[i];
+
+        choose(one);
+        if (one->has_pair)
+            fits = find_add(&n->find, one->pair);
+        for (size_t k = 0; k < one->odd_count; k++)
+            fits = fits && find_add(&n->find, one->odd[k]);
+    }
+    return fits;
+}
+
+/* ---- comparing ---- */
+
+/* The length of the unit's form that begins at p, 0 when none does. */
+static size_t form_at(const struct unit *u, const char *p, const char *end)
+{
+    for (size_t i = 0; i < u->count; i++) {
+        const struct form *f = &u->form[i];
+
+        if ((size_t)(end - p) >= f->n && memcmp(p, f->bytes, f->n) == 0)
+            return f->n;
+    }
+    return 0;
+}
+
+/* So many backslashes are counted at the most. */
+#define BACKSLASHES ((size_t)64)
+#define UNKNOWN SIZE_MAX
+
+/* The length of the unit's form that ends at p, 0 when none does. `/` behind a backslash is the
+ * escape when that is no escaped backslash itself; UNKNOWN when there are too many to tell. */
+static size_t form_before(const struct unit *u, const char *begin, const char *p)
+{
+    size_t count = 0;
+
+    if (u->form[0].bytes[0] == '/' && p > begin && p[-1] == '/') {
+        const char *slash = p - 1;
+
+        while (count < BACKSLASHES && slash - count > begin && *(slash - count - 1) == '\\')
+            count++;
+        return count == BACKSLASHES ? UNKNOWN : 1 + count % 2;
+    }
+    for (size_t i = 0; i < u->count; i++) {
+        const struct form *f = &u->form[i];
+
+        if ((size_t)(p - begin) >= f->n && memcmp(p - f->n, f->bytes, f->n) == 0)
+            return f->n;
+    }
+    return 0;
+}
+
+static bool is_at(const struct needle *n, const char *place, const char *begin, const char *end)
+{
+    const char *p = place - n->offset;
+
+    if ((size_t)(place - begin) < n->offset)
+        return false;
+    for (size_t i = n->unit; i < n->count; i++) {
+        size_t length = form_at(&n->units[i], p, end);
+
+        if (length == 0)
+            return false;
+        p += length;
+    }
+    p = place - n->offset;
+    for (size_t i = n->unit; i-- > 0;) {
+        size_t length = form_before(&n->units[i], begin, p);
+
+        if (length == 0 || length == UNKNOWN)
+            return length == UNKNOWN;
+        p -= length;
+    }
+    return true;
+}
+
+static bool is_odd(const struct needle *n, const char *place, const char *end)
+{
+    for (size_t i = 0; i < n->odd_count && end - place > 1; i++) {
+        if (memcmp(place, n->odd[i].byte, 2) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool needles_may_match(const struct needles *n, const char *place, const char *begin,
+                       const char *end)
+{
+    if (end - place > 1 && place[0] == '\\' && place[1] == 'u' && escape_matters(n, place, end))
+        return true;
+    for (size_t i = 0; i < n->count; i++) {
+        const struct needle *one = &n->at[i];
+
+        if (one->has_pair && (is_at(one, place, begin, end) || is_odd(one, place, end)))
+            return true;
+    }
+    return false;
+}

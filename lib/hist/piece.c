@@ -1,0 +1,214 @@
+#include "hist/piece.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/find.h"
+#include "base/io.h"
+#include "base/mem.h"
+
+#define PAGE ((size_t)4096)
+/* The room in front of the window, and how much is kept of what a long line needed. */
+#define HEAD ((size_t)64 << 10)
+#define HEAD_KEPT ((size_t)512 << 10)
+/* How much is read at once of a line that goes on behind the piece. */
+#define TAIL ((size_t)16 << 10)
+
+void piece_release(struct piece *p)
+{
+    free(p->items);
+    *p = (struct piece){0};
+}
+
+void piece_reader_release(struct piece_reader *r)
+{
+    free(r->memory);
+    r->memory = NULL;
+}
+
+/* ---- memory ---- */
+
+static size_t round_up(size_t n)
+{
+    return (n + PAGE - 1) / PAGE * PAGE;
+}
+
+static char *window(const struct piece_reader *r)
+{
+    return r->memory + r->head;
+}
+
+/* Gets memory with at least `head` bytes before the window. */
+static void make_head(struct piece_reader *r, size_t head)
+{
+    r->head = round_up(head);
+    r->memory = aligned_alloc(
+        PAGE, r->head + round_up(r->job->block_size > TAIL ? r->job->block_size : TAIL));
+    if (!r->memory)
+        mem_exhausted();
+}
+
+/* Puts the n bytes at `rest`, which are in the window or before it, right before the window. */
+static void carry(struct piece_reader *r, const char *rest, size_t n)
+{
+    char *old = r->memory;
+
+    if (n <= r->head) {
+        memmove(window(r) - n, rest, n);
+        return;
+    }
+    make_head(r, n + n / 2);
+    memcpy(window(r) - n, rest, n);
+    free(old);
+}
+
+/* ---- lines ---- */
+
+static void add(struct piece_reader *r, off_t at, size_t n, bool bad)
+{
+    struct piece *p = r->piece;
+
+    if (bad)
+        p->bad++;
+    else
+        p->hits++;
+    if (!r->job->list)
+        return;
+    p->items = mem_grow(p->items, &p->cap, p->count + 1, sizeof *p->items);
+    p->items[p->count++] = (struct piece_item){at, n, bad};
+}
+
+static void judge(struct piece_reader *r, const char *begin, const char *end, bool terminated)
+{
+    struct str line = {begin, (size_t)(end - begin)};
+    enum piece_verdict verdict = PIECE_BAD;
+
+    if (line.n <= r->job->line_max)
+        verdict = r->job->judge(r->ctx, line);
+    if (verdict == PIECE_HIT || (verdict == PIECE_BAD && terminated))
+        add(r, r->text_at + (begin - r->text), line.n, verdict == PIECE_BAD);
+}
+
+/* Called for each place where a needle may be. */
+static const char *seen(void *ctx, const char *place)
+{
+    struct piece_reader *r = ctx;
+
+    if (!needles_may_match(r->job->needles, place, r->behind, r->text_end))
+        return place + 1;
+
+    const char *begin = r->behind + find_behind_newline(r->behind, (size_t)(place - r->behind));
+    const char *newline = memchr(place, '\n', (size_t)(r->text_end - place));
+
+    judge(r, begin, newline ? newline : r->text_end, newline != NULL);
+    r->behind = newline ? newline + 1 : r->text_end;
+    return r->behind;
+}
+
+/* Looks at the lines from `from` on; `at` is where that is in the file. */
+static void look(struct piece_reader *r, char *from, char *to, off_t at)
+{
+    const char *newline;
+
+    r->text = from;
+    r->text_end = to;
+    r->text_at = at;
+    r->behind = from;
+    /* The line that was carried may have become too long, whatever it holds. */
+    if ((size_t)(to - from) > r->job->line_max) {
+        newline = memchr(from, '\n', (size_t)(to - from));
+        if (newline && (size_t)(newline - from) > r->job->line_max) {
+            judge(r, from, newline, true);
+            r->behind = newline + 1;
+        }
+    }
+    find_each(&r->job->needles->find, r->behind, to, seen, r);
+}
+
+/* ---- windows ---- */
+
+struct reading {
+    off_t next;   /* to be read */
+    size_t held;  /* bytes of a line that lie right before the window */
+    bool passing; /* the rest of a line is passed over: another piece's, or one that is too long */
+    off_t too_long; /* where that one begins, else -1 */
+};
+
+/* Ends passing over at the newline, when there is one: where the next line begins, else NULL. */
+static char *pass_over(struct piece_reader *r, struct reading *g, char *from, size_t n)
+{
+    char *newline = memchr(from, '\n', n);
+
+    if (!newline)
+        return NULL;
+    if (g->too_long >= 0)
+        add(r, g->too_long, (size_t)(g->next + (newline - from) - g->too_long), true);
+    g->passing = false;
+    g->too_long = -1;
+    return newline + 1;
+}
+
+/* Looks at a window of `got` bytes, the last one of the file when `last`. false: the piece has been
+ * read. */
+static bool take(struct piece_reader *r, struct reading *g, size_t got, bool last)
+{
+    bool behind = g->next >= r->piece->end; /* only the line under way is ours */
+    char *from = window(r) - g->held, *to = window(r) + got, *stop;
+
+    if (g->passing) {
+        char *start = pass_over(r, g, from, got);
+
+        g->next += (off_t)got;
+        if (!start)
+            return !last && (g->too_long >= 0 || g->next < r->piece->end);
+        from = start;
+        if (g->next - (to - from) > r->piece->end)
+            return false;
+    } else {
+        g->next += (off_t)got;
+    }
+    if (behind) {
+        stop = memchr(from, '\n', (size_t)(to - from));
+        stop = stop ? stop + 1 : last ? to : from;
+        last = last || stop > from;
+    } else {
+        stop = last ? to : from + find_behind_newline(from, (size_t)(to - from));
+    }
+    look(r, from, stop, g->next - (to - from));
+    if (last)
+        return false;
+
+    g->held = (size_t)(to - stop);
+    if (g->held > r->job->line_max) {
+        g->passing = true;
+        g->too_long = g->next - (off_t)g->held;
+        g->held = 0;
+    }
+    carry(r, stop, g->held);
+    return true;
+}
+
+int piece_read(struct piece_reader *r, struct piece *p)
+{
+    struct reading g = {.next = p->begin, .passing = p->begin > 0, .too_long = -1};
+    bool more = p->begin < r->job->size;
+
+    p->hits = p->bad = 0;
+    p->count = 0;
+    r->piece = p;
+    if (r->head > HEAD_KEPT)
+        piece_reader_release(r);
+    if (!r->memory)
+        make_head(r, HEAD);
+    while (more) {
+        off_t stop = g.next < p->end ? p->end : r->job->size;
+        size_t most = g.next < p->end ? r->job->block_size : TAIL;
+        size_t want = stop - g.next < (off_t)most ? (size_t)(stop - g.next) : most;
+        ssize_t got = io_pread_full(r->job->fd, window(r), want, g.next);
+
+        if (got < 0)
+            return -1;
+        more = take(r, &g, (size_t)got, (size_t)got < want || g.next + (off_t)got >= r->job->size);
+    }
+    return 0;
+}
