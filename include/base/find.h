@@ -47,8 +47,9 @@ typedef const char *find_seen(void *ctx, const char *place);
  * `end` or behind it counts as 0. */
 void find_each(const struct find *f, const char *from, const char *end, find_seen *seen, void *ctx);
 
-/* The first byte that is not plain inside a JSON string (a quote, a backslash, a control character
- * or not ASCII); `end` when there is none. */
+/* From p on inside a JSON string, the first byte that is neither plain nor of an escape of two
+ * characters: the closing quote, the backslash of \uXXXX or of what is no escape, a control
+ * character, one beyond ASCII; `end` when there is none. */
 const char *find_special(const char *p, const char *end);
 /* The offset behind the last newline of n bytes, 0 when there is none. */
 size_t find_behind_newline(const char *p, size_t n);

@@ -18,7 +18,12 @@
 #include "base/buf.h"
 #include "hist/needle.h"
 
-enum piece_verdict { PIECE_MISS, PIECE_HIT, PIECE_BAD /* no valid message */ };
+enum piece_verdict {
+    PIECE_MISS,
+    PIECE_HIT,
+    PIECE_BAD, /* no valid message */
+    PIECE_ON,  /* not there, perhaps further on in the line */
+};
 
 /* What is the same for all pieces and threads; borrowed. */
 struct piece_job {
@@ -27,8 +32,9 @@ struct piece_job {
     off_t size;        /* so much of the file is read */
     size_t block_size; /* of a window */
     size_t line_max;   /* a longer line is bad, without being judged */
-    /* ctx is the thread's own, the line without its newline. */
-    enum piece_verdict (*judge)(void *ctx, struct str line);
+    /* ctx is the thread's own, the line without its newline. `at` is where a needle stands in it, NULL
+     * when that is not known; with PIECE_ON, *on is the place in the line from which to go on. */
+    enum piece_verdict (*judge)(void *ctx, struct str line, const char *at, const char **on);
     bool list; /* the lines are to be listed, not only counted */
 };
 

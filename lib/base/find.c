@@ -122,6 +122,22 @@ INLINE __m128i pass_sse2(const struct find_pair *pair, const char *x)
                          _mm_cmpeq_epi8(second, _mm_set1_epi8((char)pair->byte[1])));
 }
 
+/* The places of 32 bytes that pass, as two vectors. */
+INLINE __m128i two_sse2(const struct find_pair *pairs, size_t count, const char *p, __m128i r[2])
+{
+    r[0] = r[1] = _mm_setzero_si128();
+    for (size_t k = 0; k < count; k++) {
+        r[0] = _mm_or_si128(r[0], pass_sse2(&pairs[k], p));
+        r[1] = _mm_or_si128(r[1], pass_sse2(&pairs[k], p + 16));
+    }
+    return _mm_or_si128(r[0], r[1]);
+}
+
+INLINE uint64_t bits_sse2(const __m128i r[2])
+{
+    return (uint64_t)_mm_movemask_epi8(r[0]) | (uint64_t)_mm_movemask_epi8(r[1]) << 16;
+}
+
 INLINE const char *pass_over_sse2(const struct find *f, const char *p, const char *last,
                                   uint64_t bits[2], size_t count)
 {
@@ -129,18 +145,15 @@ INLINE const char *pass_over_sse2(const struct find *f, const char *p, const cha
 
     memcpy(pairs, f->pairs, sizeof(pairs));
     for (; p <= last; p += BLOCK) {
-        __m128i r[BLOCK / 16], any = _mm_setzero_si128();
+        __m128i r0[2], r1[2], r2[2], r3[2];
+        __m128i any = two_sse2(pairs, count, p, r0);
 
-        for (size_t i = 0; i < BLOCK / 16; i++) {
-            r[i] = _mm_setzero_si128();
-            for (size_t k = 0; k < count; k++)
-                r[i] = _mm_or_si128(r[i], pass_sse2(&pairs[k], p + i * 16));
-            any = _mm_or_si128(any, r[i]);
-        }
+        any = _mm_or_si128(any, two_sse2(pairs, count, p + 32, r1));
+        any = _mm_or_si128(any, two_sse2(pairs, count, p + 64, r2));
+        any = _mm_or_si128(any, two_sse2(pairs, count, p + 96, r3));
         if (_mm_movemask_epi8(any)) {
-            bits[0] = bits[1] = 0;
-            for (size_t i = 0; i < BLOCK / 16; i++)
-                bits[i / 4] |= (uint64_t)(uint32_t)_mm_movemask_epi8(r[i]) << i % 4 * 16;
+            bits[0] = bits_sse2(r0) | bits_sse2(r1) << 32;
+            bits[1] = bits_sse2(r2) | bits_sse2(r3) << 32;
             break;
         }
     }
@@ -357,31 +370,79 @@ static bool has_special(uint64_t w)
     return ((quote | backslash | below | w) & EVERY(0x80)) != 0;
 }
 
+/* What may stand behind a backslash, but for \uXXXX. */
+static const bool is_short_escape[256] = {
+    ['"'] = true, ['\\'] = true, ['/'] = true, ['b'] = true,
+    ['f'] = true, ['n'] = true,  ['r'] = true, ['t'] = true,
+};
+
+static bool stops(const char *p, const char *end)
+{
+    return *p != '\\' || end - p < 2 || !is_short_escape[(unsigned char)p[1]];
+}
+
+#if defined(__x86_64__)
+
+/* One bit for each of 16 bytes that is not plain. Compared as signed numbers, bytes beyond ASCII are
+ * below the blank, too. */
+INLINE uint64_t special_bits(const char *p)
+{
+    __m128i x = _mm_loadu_si128((const __m128i_u *)p);
+    __m128i special =
+        _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('"')), _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
+
+    special = _mm_or_si128(special, _mm_cmplt_epi8(x, _mm_set1_epi8(' ')));
+    return (uint32_t)_mm_movemask_epi8(special);
+}
+
+/* Passes over blocks of 64 bytes that are followed by one more; *stop when one has a special byte. */
+static const char *pass_over_plain(const char *p, const char *end, bool *stop)
+{
+    while (end - p > 64) {
+        uint64_t left = special_bits(p) | special_bits(p + 16) << 16 | special_bits(p + 32) << 32 |
+                        special_bits(p + 48) << 48;
+        const char *next = p + 64;
+
+        while (left) {
+            size_t i = lowest(left);
+
+            *stop = stops(p + i, end);
+            if (*stop)
+                return p + i;
+            left = i < 62 ? left & ~UINT64_C(0) << (i + 2) : 0;
+            next += i == 63;
+        }
+        p = next;
+    }
+    return p;
+}
+
+#endif
+
 const char *find_special(const char *p, const char *end)
 {
     uint64_t w;
 
 #if defined(__x86_64__)
-    /* Compared as signed numbers, bytes beyond ASCII are below the blank, too. */
-    for (; end - p >= 16; p += 16) {
-        __m128i x = _mm_loadu_si128((const __m128i_u *)p);
-        __m128i special = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('"')),
-                                       _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
-        unsigned bits = (unsigned)_mm_movemask_epi8(
-            _mm_or_si128(special, _mm_cmplt_epi8(x, _mm_set1_epi8(' '))));
+    bool stop = false;
 
-        if (bits)
-            return p + lowest(bits);
-    }
+    p = pass_over_plain(p, end, &stop);
+    if (stop)
+        return p;
 #endif
-    for (; end - p >= (ptrdiff_t)sizeof(w); p += sizeof(w)) {
-        memcpy(&w, p, sizeof(w));
-        if (has_special(w))
+    while (p < end) {
+        for (; end - p >= (ptrdiff_t)sizeof(w); p += sizeof(w)) {
+            memcpy(&w, p, sizeof(w));
+            if (has_special(w))
+                break;
+        }
+        while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 && *p != '"' &&
+               *p != '\\')
+            p++;
+        if (p == end || stops(p, end))
             break;
+        p += 2;
     }
-    while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 && *p != '"' &&
-           *p != '\\')
-        p++;
     return p;
 }
 

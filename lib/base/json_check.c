@@ -39,11 +39,27 @@ static const char *skip_space(const char *p, const char *end)
 static bool take_escape(const char **at, const char *end)
 {
     const char *p = *at + 1;
-    int digits = p < end && *p == 'u' ? 4 : 0;
+    int digits = 0;
 
     *at = p;
-    if (p == end || *p == '\0' || !strchr("\"\\/bfnrtu", *p))
+    if (p == end)
         return false;
+    switch (*p) {
+    case 'u':
+        digits = 4;
+        break;
+    case '"':
+    case '\\':
+    case '/':
+    case 'b':
+    case 'f':
+    case 'n':
+    case 'r':
+    case 't':
+        break;
+    default:
+        return false;
+    }
     for (p++; digits; digits--, p++) {
         *at = p;
         if (p == end || !is_hex_digit(*p))

@@ -92,14 +92,14 @@ enum role role_of(struct str name)
  * asked first. */
 static size_t field_of(struct str raw_key, size_t first)
 {
-    bool escaped = raw_key.n && memchr(raw_key.p, '\\', raw_key.n);
-
     for (size_t i = 0; i < FIELD_COUNT; i++) {
         size_t f = (first + i) % FIELD_COUNT;
 
-        if (escaped ? json_key_is(raw_key, fields[f].name)
-                    : raw_key.n == fields[f].name_len &&
-                          memcmp(raw_key.p, fields[f].name, raw_key.n) == 0)
+        if (raw_key.n == fields[f].name_len && memcmp(raw_key.p, fields[f].name, raw_key.n) == 0)
+            return f;
+    }
+    for (size_t f = 0; f < FIELD_COUNT && raw_key.n && memchr(raw_key.p, '\\', raw_key.n); f++) {
+        if (json_key_is(raw_key, fields[f].name))
             return f;
     }
     return FIELD_COUNT;

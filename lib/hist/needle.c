@@ -357,13 +357,23 @@ bool needles_ready(struct needles *n)
 
 /* ---- comparing ---- */
 
+/* Forms are too short for a call of memcmp. */
+static bool same(const char *p, const struct form *f)
+{
+    size_t i = 0;
+
+    while (i < f->n && p[i] == f->bytes[i])
+        i++;
+    return i == f->n;
+}
+
 /* The length of the unit's form that begins at p, 0 when none does. */
 static size_t form_at(const struct unit *u, const char *p, const char *end)
 {
     for (size_t i = 0; i < u->count; i++) {
         const struct form *f = &u->form[i];
 
-        if ((size_t)(end - p) >= f->n && memcmp(p, f->bytes, f->n) == 0)
+        if ((size_t)(end - p) >= f->n && same(p, f))
             return f->n;
     }
     return 0;
@@ -389,13 +399,15 @@ static size_t form_before(const struct unit *u, const char *begin, const char *p
     for (size_t i = 0; i < u->count; i++) {
         const struct form *f = &u->form[i];
 
-        if ((size_t)(p - begin) >= f->n && memcmp(p - f->n, f->bytes, f->n) == 0)
+        if ((size_t)(p - begin) >= f->n && same(p - f->n, f))
             return f->n;
     }
     return 0;
 }
 
-static bool is_at(const struct needle *n, const char *place, const char *begin, const char *end)
+/* Does the needle stand there? *at as in the header. */
+static bool is_at(const struct needle *n, const char *place, const char *begin, const char *end,
+                  const char **at)
 {
     const char *p = place - n->offset;
 
@@ -416,6 +428,7 @@ static bool is_at(const struct needle *n, const char *place, const char *begin, 
             return length == UNKNOWN;
         p -= length;
     }
+    *at = p;
     return true;
 }
 
@@ -429,14 +442,15 @@ static bool is_odd(const struct needle *n, const char *place, const char *end)
 }
 
 bool needles_may_match(const struct needles *n, const char *place, const char *begin,
-                       const char *end)
+                       const char *end, const char **at)
 {
+    *at = NULL;
     if (end - place > 1 && place[0] == '\\' && place[1] == 'u' && escape_matters(n, place, end))
         return true;
     for (size_t i = 0; i < n->count; i++) {
         const struct needle *one = &n->at[i];
 
-        if (one->has_pair && (is_at(one, place, begin, end) || is_odd(one, place, end)))
+        if (one->has_pair && (is_odd(one, place, end) || is_at(one, place, begin, end, at)))
             return true;
     }
     return false;

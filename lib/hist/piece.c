@@ -78,30 +78,35 @@ static void add(struct piece_reader *r, off_t at, size_t n, bool bad)
     p->items[p->count++] = (struct piece_item){at, n, bad};
 }
 
-static void judge(struct piece_reader *r, const char *begin, const char *end, bool terminated)
+static void note(struct piece_reader *r, const char *begin, const char *end, bool terminated,
+                 enum piece_verdict verdict)
 {
-    struct str line = {begin, (size_t)(end - begin)};
-    enum piece_verdict verdict = PIECE_BAD;
-
-    if (line.n <= r->job->line_max)
-        verdict = r->job->judge(r->ctx, line);
     if (verdict == PIECE_HIT || (verdict == PIECE_BAD && terminated))
-        add(r, r->text_at + (begin - r->text), line.n, verdict == PIECE_BAD);
+        add(r, r->text_at + (begin - r->text), (size_t)(end - begin), verdict == PIECE_BAD);
 }
 
 /* Called for each place where a needle may be. */
 static const char *seen(void *ctx, const char *place)
 {
     struct piece_reader *r = ctx;
+    const char *at, *on = NULL;
 
-    if (!needles_may_match(r->job->needles, place, r->behind, r->text_end))
+    if (!needles_may_match(r->job->needles, place, r->behind, r->text_end, &at))
         return place + 1;
 
     const char *begin = r->behind + find_behind_newline(r->behind, (size_t)(place - r->behind));
     const char *newline = memchr(place, '\n', (size_t)(r->text_end - place));
+    const char *end = newline ? newline : r->text_end;
+    enum piece_verdict verdict = PIECE_BAD;
 
-    judge(r, begin, newline ? newline : r->text_end, newline != NULL);
-    r->behind = newline ? newline + 1 : r->text_end;
+    if ((size_t)(end - begin) <= r->job->line_max)
+        verdict = r->job->judge(r->ctx, (struct str){begin, (size_t)(end - begin)}, at, &on);
+    if (verdict == PIECE_ON) {
+        r->behind = begin;
+        return on > place ? on : place + 1;
+    }
+    note(r, begin, end, newline != NULL, verdict);
+    r->behind = newline ? newline + 1 : end;
     return r->behind;
 }
 
@@ -118,7 +123,7 @@ static void look(struct piece_reader *r, char *from, char *to, off_t at)
     if ((size_t)(to - from) > r->job->line_max) {
         newline = memchr(from, '\n', (size_t)(to - from));
         if (newline && (size_t)(newline - from) > r->job->line_max) {
-            judge(r, from, newline, true);
+            note(r, from, newline, true, PIECE_BAD);
             r->behind = newline + 1;
         }
     }

@@ -177,14 +177,19 @@ TEST(no_pairs_pass_nothing_and_too_many_are_refused)
     CHECK(!find_add(&f, (struct find_pair){0, {0xff, 0xff}, {'x', 'x'}}));
 }
 
-static bool is_special(char c)
+static const char *special(const char *p, const char *end)
 {
-    return c == '"' || c == '\\' || (unsigned char)c < 0x20 || (unsigned char)c >= 0x80;
+    while (p < end && *p != '"' && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80) {
+        if (*p == '\\' && (end - p < 2 || p[1] == '\0' || !strchr("\"\\/bfnrt", p[1])))
+            break;
+        p += *p == '\\' ? 2 : 1;
+    }
+    return p;
 }
 
 TEST(special_bytes_and_newlines_are_found_at_every_offset)
 {
-    for (size_t n = 0; n < 80; n++) {
+    for (size_t n = 0; n < 150; n++) {
         char *text = malloc(n + 1);
 
         memset(text, 'x', n);
@@ -193,11 +198,26 @@ TEST(special_bytes_and_newlines_are_found_at_every_offset)
         for (size_t i = 0; i < n; i++) {
             for (int c = 0; c < 256; c++) {
                 text[i] = (char)c;
-                CHECK(find_special(text, text + n) == text + (is_special((char)c) ? i : n));
+                CHECK(find_special(text, text + n) == special(text, text + n));
                 CHECK_INT(find_behind_newline(text, n), c == '\n' ? i + 1 : 0);
             }
             text[i] = 'x';
         }
+        free(text);
+    }
+}
+
+TEST(escapes_of_two_characters_are_passed_over)
+{
+    for (int round = 0; round < 20000 && !test_failed; round++) {
+        size_t n = draw(300);
+        char *text = malloc(n ? n : 1);
+
+        for (size_t i = 0; i < n; i++)
+            text[i] = draw(8) ? 'x' : "\\\\\\\\\\\\nt/\\bfru"[draw(14)];
+        if (n && draw(2))
+            text[draw((uint32_t)n)] = "\"\x1f\xc3\\"[draw(4)];
+        CHECK(find_special(text, text + n) == special(text, text + n));
         free(text);
     }
 }
