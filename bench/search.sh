@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Search: hist-search -c on one and on two threads against rg, grep and the floor (every byte read and added
+# up), on a history of SIZE (100M) that was appended line by line, in ROUNDS (21) rounds; medians of whole
+# processes in milliseconds, and ratios. The counts of rg and grep are of lines, so they are compared for
+# texts that stand in contents alone. Exit status 1 when a ratio is over its bar:
+#   a rare word   one thread 1.5 x floor and 0.9 x rg, two threads 0.95 x floor and 0.6 x rg
+#   a common one  one thread 1.4 x rg
+#   none          one thread 1.2 x rg
+set -euo pipefail
+cd "$(dirname "$0")/.."
+BUILD=${BUILD:-$PWD/build/release}
+BIN=${BIN:-$BUILD}
+rounds=${ROUNDS:-21} size=${SIZE:-100M}
+export LC_ALL=C.UTF-8
+
+command -v rg >/dev/null || { echo 'bench/search.sh: rg is missing: skipped' && exit 0; }
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+"$BUILD/bench/corpus" "$size" "$tmp/history"
+over=0
+
+# count TEXT: the same from everybody, else the end.
+count() {
+    local ours=0 two=0 theirs=0 greps=0
+    ours=$("$BIN/hist-search" --history "$tmp/history" -j 1 -c "$1") || :
+    two=$("$BIN/hist-search" --history "$tmp/history" -j 2 -c "$1") || :
+    theirs=$(rg -iF -c "$1" "$tmp/history") || :
+    greps=$(grep -ciF "$1" "$tmp/history") || :
+    if [[ $ours/$ours/$ours != "$two/${theirs:-0}/$greps" ]]; then
+        echo "bench/search.sh: '$1': hist-search $ours and $two, rg ${theirs:-0}, grep $greps" >&2
+        exit 2
+    fi
+    echo "$ours"
+}
+
+# measure TEXT BARS: one thread over floor and rg, two threads over floor and rg; - for none.
+measure() {
+    local hits
+    hits=$(count "$1")
+    # grep stops at the first match when its output is /dev/null.
+    # shellcheck disable=SC2016
+    "$BUILD/bench/spawn" -m "$rounds" 1 "$BUILD/bench/floor" "$tmp/history" \
+        -- "$BIN/hist-search" --history "$tmp/history" -j 1 -c "$1" \
+        -- "$BIN/hist-search" --history "$tmp/history" -j 2 -c "$1" \
+        -- rg -j 1 -iF -c "$1" "$tmp/history" \
+        -- sh -c 'grep -ciF "$1" "$2" >"$3"' sh "$1" "$tmp/history" "$tmp/grep" >"$tmp/times"
+    awk -v text="$1" -v hits="$hits" -v bars="$2" '
+        { ms[NR] = $1 / 1000 }
+        function ratio(i, of, k) {
+            r = ms[i] / ms[of]
+            bad = bar[k] != "-" && r > bar[k]
+            failed = failed || bad
+            return sprintf("%.2f%s", r, bad ? "!" : "")
+        }
+        END {
+            split(bars, bar, " ")
+            printf "%-16s %8d %8.1f %8.1f %8.1f %8.1f %8.1f   %7s %7s %7s %7s\n", text, hits, ms[1], ms[2], ms[3],
+                ms[4], ms[5], ratio(2, 1, 1), ratio(2, 4, 2), ratio(3, 1, 3), ratio(3, 4, 4)
+            exit failed
+        }' "$tmp/times" || over=1
+}
+
+printf '%s, %s rounds; a ratio over its bar has a !\n' "$size" "$rounds"
+printf '%-16s %8s %8s %8s %8s %8s %8s   %7s %7s %7s %7s\n' text hits floor '-j 1' '-j 2' rg grep '1/floor' 1/rg 2/floor 2/rg
+measure 'zanzibarquartz' '1.5 0.9 0.95 0.6'
+measure 'flummoxed' '- - - -'
+measure 'because' '- 1.4 - -'
+measure 'the' '- 1.4 - -'
+measure 'retentively' '- 1.2 - -'
+exit $over
