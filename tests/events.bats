@@ -81,7 +81,7 @@ events_are() {
     events_are session_id text error
     echo '{"type":"object"}' >s.json
     run_expect 1 chat --json -n --schema s.json hello
-    events_are session_id text error
+    events_are session_id text usage error
 }
 
 @test "events: a refusal, the length limit, a tool that nobody gave" {

@@ -14,7 +14,7 @@ row() {
     shift 2
     cat >row.http
     start_llm ./row.http || return 1
-    took_less 5000 run_expect "$want" chat --retries 0 --connect-timeout 1s --idle-timeout 1s -N "$@" hello || return 1
+    took_less 10000 run_expect "$want" chat --retries 0 --connect-timeout 1s --idle-timeout 1s -N "$@" hello || return 1
     said "$regex"
 }
 
@@ -72,7 +72,7 @@ delay: 100ms
 HTTP/1.1 102 Processing
 
 END
-    row 4 "${NONE}its headers are longer than 256 KiB" <<'END'
+    row 4 "${NONE}its headers are longer than 256 KiB" --idle-timeout 5s <<'END'
 raw
 eol: crlf
 repeat: forever
