@@ -107,12 +107,19 @@ threads() {
     stderr_empty
 }
 
+# big ID BEFORE SIZE AFTER: a message whose content has so many bytes between two texts.
+big() {
+    printf '{"id":"%s","session_id":"s","timestamp":"t","role":"user","content":"%s' "$1" "$2"
+    head -c "$3" /dev/zero | tr '\0' x
+    printf '%s"}\n' "$4"
+}
+
 @test "sweep: lines of megabytes are searched, those over 64 MiB are bad" {
-    jq -cn '("x" * 100000) as $big | {id: "m1", session_id: "s", timestamp: "t", role: "user",
-        content: ([range(80) | $big] | join("") + " needle"), z: [range(3000)]}' >"$HISTORY"
-    jq -cn 'range(2000) | {id: "n\(.)", session_id: "s", timestamp: "t", role: "user", content: "small"}' >>"$HISTORY"
-    jq -cn '("x" * 100000) as $big | {id: "m2", session_id: "s", timestamp: "t", role: "user",
-        content: ("needle " + ([range(700) | $big] | join("")))}' >>"$HISTORY"
+    {
+        big m1 '' 8000000 ' needle'
+        jq -cn 'range(2000) | {id: "n\(.)", session_id: "s", timestamp: "t", role: "user", content: "small"}'
+        big m2 'needle ' 70000000 ''
+    } >"$HISTORY"
     run_expect 0 hist-search -c needle
     stdout_is 1
     stderr_is "hist-search: skipped 1 bad line in '$HISTORY'"

@@ -61,6 +61,7 @@ struct piece_reader {
     struct piece *piece;
     char *memory;
     size_t head;           /* the window is so far behind the beginning of memory */
+    size_t size;           /* of the window */
     char *text, *text_end; /* what is looked at, whole lines */
     off_t text_at;         /* where it is in the file */
     const char *behind;    /* the last line that was judged */

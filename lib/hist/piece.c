@@ -38,12 +38,21 @@ static char *window(const struct piece_reader *r)
     return r->memory + r->head;
 }
 
+/* How much is read at once when n bytes of a line are held: of a long line as much again, so that each
+ * byte is moved a bounded number of times. */
+static size_t window_size(const struct piece_reader *r, size_t n)
+{
+    size_t block = r->job->block_size;
+
+    return n > block ? n / block * block : block;
+}
+
 /* Gets memory with at least `head` bytes before the window. */
-static void make_head(struct piece_reader *r, size_t head)
+static void make_memory(struct piece_reader *r, size_t head, size_t size)
 {
     r->head = round_up(head);
-    r->memory = aligned_alloc(
-        PAGE, r->head + round_up(r->job->block_size > TAIL ? r->job->block_size : TAIL));
+    r->size = round_up(size > TAIL ? size : TAIL);
+    r->memory = aligned_alloc(PAGE, r->head + r->size);
     if (!r->memory)
         mem_exhausted();
 }
@@ -53,11 +62,11 @@ static void carry(struct piece_reader *r, const char *rest, size_t n)
 {
     char *old = r->memory;
 
-    if (n <= r->head) {
+    if (n <= r->head && window_size(r, n) <= r->size) {
         memmove(window(r) - n, rest, n);
         return;
     }
-    make_head(r, n + n / 2);
+    make_memory(r, n + n / 2, window_size(r, n));
     memcpy(window(r) - n, rest, n);
     free(old);
 }
@@ -173,11 +182,17 @@ static bool take(struct piece_reader *r, struct reading *g, size_t got, bool las
         g->next += (off_t)got;
     }
     if (behind) {
-        stop = memchr(from, '\n', (size_t)(to - from));
+        char *fresh = from > window(r) ? from : window(r);
+
+        stop = memchr(fresh, '\n', (size_t)(to - fresh));
         stop = stop ? stop + 1 : last ? to : from;
         last = last || stop > from;
     } else {
-        stop = last ? to : from + find_behind_newline(from, (size_t)(to - from));
+        /* What was held has no newline. */
+        char *fresh = from > window(r) ? from : window(r);
+        size_t n = find_behind_newline(fresh, (size_t)(to - fresh));
+
+        stop = last ? to : n ? fresh + n : from;
     }
     look(r, from, stop, g->next - (to - from));
     if (last)
@@ -204,10 +219,10 @@ int piece_read(struct piece_reader *r, struct piece *p)
     if (r->head > HEAD_KEPT)
         piece_reader_release(r);
     if (!r->memory)
-        make_head(r, HEAD);
+        make_memory(r, HEAD, r->job->block_size);
     while (more) {
         off_t stop = g.next < p->end ? p->end : r->job->size;
-        size_t most = g.next < p->end ? r->job->block_size : TAIL;
+        size_t most = g.next < p->end || g.held > TAIL ? window_size(r, g.held) : TAIL;
         size_t want = stop - g.next < (off_t)most ? (size_t)(stop - g.next) : most;
         ssize_t got = io_pread_full(r->job->fd, window(r), want, g.next);
 
