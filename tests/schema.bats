@@ -101,6 +101,7 @@ refused() {
     answers 1 '{"name":"a"}' --json -s s1
     stderr_is "chat: answer does not match 'item.json': has no \"price\""
     stdout_is '{"type":"session_id","session_id":"s1"}' '{"type":"text","text":"{\"name\":\"a\"}"}' \
+        '{"type":"usage","input_tokens":1,"output_tokens":1}' \
         '{"type":"error","code":1,"message":"answer does not match '\''item.json'\'': has no \"price\"","retryable":false}'
     answers 0 '{"name":"a","price":0}' --json -s s1
     stdout_json 'select(.type == "done") | .finish_reason' stop
