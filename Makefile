@@ -55,7 +55,7 @@ cmd_tests := $(wildcard tests/cmd/*.bats)
 system_tests := $(wildcard tests/systems/*.bats)
 tree_tests := $(wildcard tests/*.bats)
 # These try the scripts of this folder and the script of a page, not our programs.
-script_tests := tests/runner.bats tests/layers.bats tests/page.bats
+script_tests := $(addprefix tests/,runner.bats layers.bats helper.bats fake-llm.bats page.bats)
 
 # The tests see where the programs are and, in MAKEFLAGS, what was given to this make (BUILD, CC, …)
 # without its jobs.

@@ -102,6 +102,7 @@ more_expectations() {
     run_expect 0 chat -s b --retries 1 hello
     stdout_is 'Hello, world.Hello, world.'
     requests_are 3
+    # shellcheck disable=SC2016
     printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"get_weather"}'\''; exit; }\necho sunny\n' >weather
     chmod +x weather
     start_family anthropic/pause-turn anthropic/thinking-calls anthropic/normal

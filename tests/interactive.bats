@@ -24,11 +24,17 @@ teardown() {
 # terminal [SIZE]: a shell in a terminal of that size.
 terminal() {
     local size=${1:-80x24}
-    tmux -u -f /dev/null new-session -d -x "${size%x*}" -y "${size#*x}" \
-        'stty -ixon; exec env "PS1=\$ " bash --norc --noprofile' 3>&- 4>&-
+    # A server that is just ending takes no session.
+    soon new_session "$size"
     tmux set-option -g history-limit 10000
     tmux set-option -g default-terminal "$TERM"
     screen_has '$'
+}
+
+new_session() {
+    local size=$1
+    tmux -u -f /dev/null new-session -d -x "${size%x*}" -y "${size#*x}" \
+        'stty -ixon; exec env "PS1=\$ " bash --norc --noprofile' 3>&- 4>&-
 }
 
 # soon COMMAND...: like wait_for, but a screen changes quickly.
@@ -914,6 +920,23 @@ gone() {
 }
 
 # ---- a history that cannot be written
+
+@test "interactive: a conversation in memory lets the history alone" {
+    start_llm --reply one --reply two
+    terminal
+    type_lines 'chat --history absent/h.jsonl; echo "status $?"'
+    screen_has 'test-model '
+    type_lines first
+    screen_has one 'the conversation goes on in memory'
+    mkdir absent
+    type_lines second
+    screen_has two
+    screen_counts 1 'cannot open'
+    [[ -z $(ls absent) ]] || fail 'the history was touched'
+    request_messages_are 2 user:first assistant:one user:second
+    type_lines /quit
+    screen_has 'status 8'
+}
 
 @test "interactive: a history that cannot be written: the conversation goes on in memory, exit 8" {
     start_llm --reply one --reply two --reply three --reply four --reply five

@@ -222,6 +222,7 @@ events_end() {
     same 'the ids of another request' before ids
     unchanged history.jsonl
     # Its own, and those of a loop that another server's id begins.
+    # shellcheck disable=SC2016
     put='#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"get_time"}'\''; exit; }\necho noon\n'
     # shellcheck disable=SC2059
     printf "$put" >'time' && chmod +x 'time'

@@ -41,6 +41,8 @@ enum consent_answer {
 enum consent_answer consent_ask(struct consent *c, struct str name, struct str args);
 /* Is the name one of the patterns? */
 bool consent_matches(const char *patterns, struct str name);
+/* What was answered with "always" is asked for again. */
+void consent_forget(struct consent *c);
 void consent_release(struct consent *c);
 
 #endif

@@ -14,9 +14,11 @@
 
 /* How long a server may take until its tools are known: npx and uvx fetch it first. */
 #define MCP_START_MS ((int64_t)60 * 1000)
-
+/* How long to tell a list that has changed. */
+#define MCP_RENEW_MS ((int64_t)10 * 1000)
 /* From then on the user is told that it is waited for. */
 #define MCP_SLOW_MS ((int64_t)1000)
+
 /* Waits until the tools of all of them are known, side by side. -1: ERR_LIMIT with the message of
  * one that failed or was not ready in `ms` milliseconds, ERR_SIGNAL when cancel_fd (-1: none) became
  * readable. */
@@ -27,4 +29,5 @@ int mcp_await(struct mcp_server *const *servers, size_t count, int64_t ms, int c
  * some have another list now, whose tools have no names yet; those of the old one are freed. No call
  * is under way. What goes wrong leaves the old list, and is told to the watch. */
 bool mcp_renew(struct mcp_server *const *servers, size_t count, int64_t ms, int cancel_fd);
+
 #endif

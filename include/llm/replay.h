@@ -56,6 +56,7 @@ struct replay {
     struct buf reasoning;
     bool keep_details; /* likewise */
     struct buf details;
+    bool details_cut; /* one did not fit: in another sequence they are not wanted */
     struct replay_detail detail;
 };
 

@@ -73,15 +73,13 @@ static void gather_tools(struct mcp_servers *m, const struct tool *const *others
     for (size_t i = 0; i < m->count; i++) {
         for (size_t j = 0; j < m->at[i]->list.count; j++)
             add(&m->tools, &m->tools_count, &m->tools_cap, &m->at[i]->list.tools[j]->tool);
-        if (m->at[i]->list.count == 0 && !m->quiet)
-            warnf("MCP server '%s' has no tools", m->at[i]->name);
     }
 }
 
 bool mcp_servers_renew(struct mcp_servers *m, const struct tool *const *others, size_t others_count,
                        int cancel_fd)
 {
-    if (!mcp_renew(m->at, m->count, MCP_START_MS, cancel_fd))
+    if (!mcp_renew(m->at, m->count, MCP_RENEW_MS, cancel_fd))
         return false;
     gather_tools(m, others, others_count);
     return true;
@@ -117,16 +115,14 @@ static int get_ready(struct mcp_servers *m, const struct mcp_wishes *wishes, con
     result = start_all(m, wishes, env, e);
     if (result == 0)
         result = mcp_await(m->at, m->count, MCP_START_MS, cancel_fd, e);
-    signo = interrupt_signal();
-    if (result < 0)
-        mcp_servers_close(m, signo != 0);
     free(env);
     signo = interrupt_signal();
+    if (result < 0 || signo)
+        mcp_servers_close(m, signo != 0);
+    signo = interrupt_signal();
     interrupt_end();
-    if (signo) {
-        mcp_servers_close(m, true);
+    if (signo)
         die_signal(signo);
-    }
     return result;
 }
 
@@ -142,6 +138,9 @@ void mcp_servers_open(struct mcp_servers *m, const char *const *options, const s
         die_err(&e);
     mcp_wishes_release(&wishes);
     gather_tools(m, others, others_count);
+    for (size_t i = 0; i < m->count; i++)
+        if (m->at[i]->list.count == 0 && !m->quiet)
+            warnf("MCP server '%s' has no tools", m->at[i]->name);
 }
 
 void mcp_servers_close(struct mcp_servers *m, bool hurry)

@@ -222,6 +222,8 @@ static int renew_tools(struct talk *t, struct turn *turn, struct err *e)
 
     if (!mcp_servers_renew(&t->mcp, t->toolbox.at, t->toolbox.execs_count, t->history.cancel_fd))
         return 0;
+    /* A name may stand for another tool now. */
+    consent_forget(&t->consent);
     result = toolbox_add_all(&t->toolbox, t->mcp.tools, t->mcp.tools_count, e);
     turn->ask.tools = t->toolbox.at;
     turn->ask.tools_count = t->toolbox.count;
@@ -283,7 +285,7 @@ static void claim(struct talk *t, struct turn *turn)
     struct err e = ERR_INIT;
     bool fresh = t->session.fresh;
 
-    if (!t->args->store || t->settled)
+    if (!t->args->store || t->in_memory || t->settled)
         return;
     kept(t, resume_claim(&t->session, &t->history, &e), &e);
     if (t->args->verbose && fresh && !t->session.fresh)

@@ -189,7 +189,7 @@ int locate(struct history *h, const struct locate_from *from, struct err *e)
 void history_look_again(struct history *h)
 {
     struct err e = ERR_INIT;
-    uint64_t inode;
+    uint64_t inode = 0;
 
     if (h->kind == HISTORY_REPOSITORY && !h->trusted && inspect_dir(h->dir, &inode, &e) == 1)
         h->trusted = is_registered(h, inode);

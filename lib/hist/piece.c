@@ -162,6 +162,25 @@ static char *pass_over(struct piece_reader *r, struct reading *g, char *from, si
     return newline + 1;
 }
 
+/* Where the lines end that can be looked at by now: those between `from`, what was held, and `to`.
+ * `behind`: only the line under way, and with its end the piece ends. */
+static char *stop_of(const struct piece_reader *r, char *from, char *to, bool behind, bool *last)
+{
+    /* What was held has no newline. */
+    char *fresh = from > window(r) ? from : window(r), *newline;
+    size_t n;
+
+    if (!behind) {
+        n = find_behind_newline(fresh, (size_t)(to - fresh));
+        return *last ? to : n ? fresh + n : from;
+    }
+    newline = memchr(fresh, '\n', (size_t)(to - fresh));
+    if (!newline)
+        return *last ? to : from;
+    *last = true;
+    return newline + 1;
+}
+
 /* Looks at a window of `got` bytes, the last one of the file when `last`. false: the piece has been
  * read. */
 static bool take(struct piece_reader *r, struct reading *g, size_t got, bool last)
@@ -181,19 +200,7 @@ static bool take(struct piece_reader *r, struct reading *g, size_t got, bool las
     } else {
         g->next += (off_t)got;
     }
-    if (behind) {
-        char *fresh = from > window(r) ? from : window(r);
-
-        stop = memchr(fresh, '\n', (size_t)(to - fresh));
-        stop = stop ? stop + 1 : last ? to : from;
-        last = last || stop > from;
-    } else {
-        /* What was held has no newline. */
-        char *fresh = from > window(r) ? from : window(r);
-        size_t n = find_behind_newline(fresh, (size_t)(to - fresh));
-
-        stop = last ? to : n ? fresh + n : from;
-    }
+    stop = stop_of(r, from, to, behind, &last);
     look(r, from, stop, g->next - (to - from));
     if (last)
         return false;

@@ -350,14 +350,14 @@ static void end_detail(struct replay *r)
     struct replay_detail *d = &r->detail;
     struct buf whole = BUF_INIT(8 * REPLAY_THINKING_MAX);
 
-    if (d->first.len > 0 && !detail_is_cut(d)) {
-        if (d->pieced)
-            add_detail(d, &whole);
-        else
-            buf_add_str(&whole, buf_str(&d->first));
-        if (!whole.overflow)
-            push(&r->details, buf_str(&whole));
-    }
+    if (detail_is_cut(d))
+        r->details_cut = true;
+    else if (d->first.len > 0 && d->pieced)
+        add_detail(d, &whole);
+    else
+        buf_add_str(&whole, buf_str(&d->first));
+    if (whole.overflow || (whole.len > 0 && !push(&r->details, buf_str(&whole))))
+        r->details_cut = true;
     buf_release(&whole);
     detail_release(d);
     detail_init(d);
@@ -384,7 +384,7 @@ void replay_settle(struct replay *r, bool calls)
 {
     struct buf block = BUF_INIT(8 * REPLAY_THINKING_MAX);
 
-    if (calls && r->reasoning.len > 0) {
+    if (calls && r->reasoning.len > 0 && !r->reasoning.overflow) {
         buf_add_c(&block, "{");
         json_add_member(&block, "type", STR("reasoning_content"));
         json_add_member(&block, "text", buf_str(&r->reasoning));
@@ -393,7 +393,7 @@ void replay_settle(struct replay *r, bool calls)
     }
     buf_clear(&r->reasoning);
     end_detail(r);
-    if (calls && r->details.len > 0) {
+    if (calls && r->details.len > 0 && !r->details_cut) {
         buf_clear(&block);
         buf_add_c(&block, "{\"type\":\"reasoning_details\",\"reasoning_details\":");
         buf_add_str(&block, buf_str(&r->details));
@@ -401,6 +401,7 @@ void replay_settle(struct replay *r, bool calls)
         push(&r->thinking, buf_str(&block));
     }
     buf_clear(&r->details);
+    r->details_cut = false;
     buf_release(&block);
 }
 

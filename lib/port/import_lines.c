@@ -7,6 +7,11 @@
 /* What an export has in front of its lines. */
 #define DOCUMENT "{\"messages\":["
 
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 size_t import_lines_document(struct str head)
 {
     struct str rest = head, begin = STR(DOCUMENT), bom = STR("\xef\xbb\xbf");
@@ -19,7 +24,7 @@ size_t import_lines_document(struct str head)
     for (size_t i = 0; i < rest.n && matched < begin.n; i++) {
         if (rest.p[i] == begin.p[matched])
             matched++;
-        else if (!memchr(" \t\r\n", rest.p[i], 4))
+        else if (!is_space(rest.p[i]))
             return 0;
         if (matched == begin.n)
             return (size_t)(rest.p + i - head.p);
@@ -64,7 +69,8 @@ static int read_document(struct source *s, struct import_sink *sink, struct mess
         buf_clear(&line);
         if (json_check(value, &object, NULL) && json_type(object) == JSON_OBJECT) {
             json_add_compact(&line, object);
-            cut_added(&line);
+            if (!line.overflow)
+                cut_added(&line);
             value = buf_str(&line);
         }
         if (line.overflow)

@@ -58,6 +58,7 @@ struct reader {
     struct import_sink *sink;
     sqlite3 *db;
     sqlite3_stmt *query[QUERY_COUNT];
+    int why; /* the last of those for messages is NULL */
     struct import_message m;
     struct buf session; /* of the row before */
     struct buf system;  /* its system prompt */
@@ -426,8 +427,11 @@ static void prepare(struct reader *r)
              usage ? "input_tokens, output_tokens" : "NULL, NULL");
     for (size_t i = 0; i < QUERY_COUNT; i++)
         if (sqlite3_prepare_v2(r->db, i == RESPONSES ? buf_c(&sql) : queries[i], -1, &r->query[i],
-                               NULL) != SQLITE_OK)
+                               NULL) != SQLITE_OK) {
             r->query[i] = NULL;
+            if (i == RESPONSES || i == TURNS)
+                r->why = sqlite3_errcode(r->db);
+        }
     buf_release(&sql);
 }
 
@@ -449,8 +453,8 @@ int import_llm(struct source *s, struct import_sink *sink, struct err *e)
     /* The file may come from anybody: no function runs because its schema says so. */
     sqlite3_db_config(r.db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     prepare(&r);
-    if (!r.query[RESPONSES] && !r.query[TURNS] && sqlite3_errcode(r.db) != SQLITE_ERROR)
-        fail(&r, e);
+    if (!r.query[RESPONSES] && !r.query[TURNS] && r.why != SQLITE_ERROR)
+        err_set(e, ERR_FAILURE, "cannot read '%s': %s", s->name, sqlite3_errstr(r.why));
     else if (!r.query[RESPONSES] && !r.query[TURNS])
         err_set(e, ERR_FAILURE, "cannot import '%s': it is no database of llm", s->name);
     else if (read_responses(&r, e) == 0)

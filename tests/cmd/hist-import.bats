@@ -384,6 +384,24 @@ END
     stderr_is "hist-import: cannot read 'd/$(printf 'deep/%.0s' {1..31})deep': File name too long"
 }
 
+@test "import: a message over the bound in a document spoils no other" {
+    python3 -c '
+import json, sys
+line = {"id": "1-a", "session_id": "s", "timestamp": "2024-06-27T15:00:00.000000+00:00", "role": "user"}
+big, small = ({**line, "id": name, "content": "x" * size} for name, size in (("1-b", 65 << 20), ("1-c", 1)))
+for name, messages in ("first", [big, small]), ("second", [small, big]):
+    json.dump({"messages": messages}, open(name, "w"), separators=(",", ":"))
+'
+    for number in 1 2; do
+        name=first
+        [[ $number == 1 ]] || name=second
+        rm -f "$HISTORY"
+        run_expect 0 hist-import "$name"
+        stdout_is 1
+        stderr_is "hist-import: cannot import '$name:$number': longer than 64 MiB"
+    done
+}
+
 @test "import: a database that is cut short is called that" {
     database llm
     truncate -s 5000 llm.db

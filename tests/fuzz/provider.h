@@ -57,8 +57,8 @@ static inline void check_answer(struct answer *a, size_t seen)
         demand(a->calls[i].id.len > 0 && a->calls[i].args.len > 0);
     answer_calls_json(a, &calls);
     demand(json_check(buf_str(&calls), &value, NULL) && json_type(value) == JSON_ARRAY);
-    demand(a->replay.thinking.len == 0 ||
-           (json_check(buf_str(&a->replay.thinking), &value, NULL) && json_type(value) == JSON_ARRAY));
+    demand(a->replay.thinking.len == 0 || (json_check(buf_str(&a->replay.thinking), &value, NULL) &&
+                                           json_type(value) == JSON_ARRAY));
     demand(!a->finish_reason || *a->finish_reason);
     buf_release(&calls);
 }

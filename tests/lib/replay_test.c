@@ -151,6 +151,32 @@ TEST(details_of_a_whole_answer_stay_as_they_are)
                       "{\"type\":\"reasoning.text\",\"text\":\"b\",\"index\":0}"));
 }
 
+/* In pieces or in another sequence they would be refused; cut reasoning is another's. */
+TEST(reasoning_that_does_not_fit_goes_back_not_at_all)
+{
+    struct replay r;
+    struct buf large = BUF_INIT(4 * REPLAY_THINKING_MAX);
+
+    buf_add_c(&large, "{\"type\":\"reasoning.text\",\"text\":\"");
+    memset(buf_room(&large, 2 * REPLAY_THINKING_MAX), 'x', 2 * REPLAY_THINKING_MAX);
+    buf_grew(&large, 2 * REPLAY_THINKING_MAX);
+    buf_add_c(&large, "\"}");
+    replay_init(&r);
+    r.keep_details = r.keep_reasoning = true;
+    replay_add_detail(&r, STR("{\"type\":\"reasoning.text\",\"text\":\"a\"}"), false);
+    replay_add_detail(&r, buf_str(&large), false);
+    replay_add_reasoning(&r, buf_str(&large));
+    replay_settle(&r, true);
+    CHECK_INT(r.thinking.len, 0);
+    /* The next answer's are not affected. */
+    replay_add_detail(&r, STR("{\"type\":\"reasoning.text\",\"text\":\"a\"}"), false);
+    replay_add_reasoning(&r, STR("b"));
+    replay_settle(&r, true);
+    CHECK(r.thinking.len > 0);
+    replay_release(&r);
+    buf_release(&large);
+}
+
 TEST(details_that_nobody_wants)
 {
     struct replay r;
