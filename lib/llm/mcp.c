@@ -392,7 +392,7 @@ int mcp_start(struct mcp_server *s, const char *name, char *const argv[], char *
 void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms)
 {
     size_t room = 0;
-    struct child **children = mem_grow(NULL, &room, count, sizeof *children);
+    struct child **children = mem_grow(NULL, &room, count, sizeof(struct child *));
 
     for (size_t i = 0; i < count; i++)
         children[i] = &servers[i]->link.child;
