@@ -125,8 +125,11 @@ def after(seconds):
 
 
 def another_request(_):
-    seen = len(os.listdir('record'))
-    return lambda: len(os.listdir('record')) > seen
+    def count():
+        return sum(name.endswith('.json') for name in os.listdir('record'))
+
+    seen = count()
+    return lambda: count() > seen
 
 
 def said(text):

@@ -100,9 +100,9 @@ screen_counts() {
     soon screen_count_now "$@" || { cat "$BATS_TEST_TMPDIR/screen"; return 1; }
 }
 
-# converse [OPTION]...: chat with a session of the name `talk`; its prompt is there.
+# converse [OPTION]...: chat with a session of the name `talk`, run by $through; its prompt is there.
 converse() {
-    type_lines "chat -s talk $*; echo \"status \$?\""
+    type_lines "${through:-} chat -s talk $*; echo \"status \$?\""
     screen_has 'talk>'
 }
 
@@ -236,6 +236,20 @@ history_is() {
     screen_has '* echo:echo'
     keys C-d
     screen_has 'status 0'
+}
+
+@test "interactive: Ctrl-C just after Enter stops the answer that has not begun" {
+    local prompts=$HOME/.local/state/chathist/prompts
+    terminal
+    # What is typed is kept before it is asked; that takes long here.
+    through="strace -qq -o trace -P $prompts -e inject=openat:delay_exit=2000000:when=2" \
+        converse -o delay_ms=200
+    type_lines 'one two three four'
+    sleep 0.5
+    keys C-c
+    screen_has interrupted
+    screen_counts 1 three
+    said 1 'one two three four'
 }
 
 @test "interactive: Ctrl-C at the prompt drops what was typed and says how to leave" {

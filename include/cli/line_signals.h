@@ -31,5 +31,7 @@ void line_signals_forget(void);
 bool line_signals_interrupted(void);
 /* The signal that came and is to end the program, 0: none. */
 int line_signals_fatal(void);
+/* Raises again what came since the line was read, for one who catches signals only from now on. */
+void line_signals_raise(void);
 
 #endif

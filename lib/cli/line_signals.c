@@ -117,3 +117,11 @@ int line_signals_fatal(void)
 {
     return fatal;
 }
+
+void line_signals_raise(void)
+{
+    if (fatal)
+        raise(fatal);
+    else if (interrupted)
+        raise(SIGINT);
+}

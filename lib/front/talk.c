@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/die.h"
+#include "cli/line_signals.h"
 #include "front/start.h"
 #include "llm/http.h"
 #include "llm/messages.h"
@@ -302,6 +303,7 @@ int talk_run(struct talk *t, struct turn *turn)
     t->history.cancel_fd = interrupt_begin(&e);
     if (t->history.cancel_fd < 0)
         die_err(&e);
+    line_signals_raise();
     turn->ask.limits.cancel_fd = t->events.out.cancel_fd = t->history.cancel_fd;
     t->consent.cancel_fd = t->history.cancel_fd;
     claim(t, turn);
