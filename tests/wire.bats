@@ -421,6 +421,44 @@ error() {
     [[ $(request 1 | jq -c .stream_options) == null ]]
 }
 
+@test "wire: a server that refuses the schema gets it in the older form, then in words alone" {
+    use_history
+    echo '{"type":"object","properties":{"n":{"type":"integer"}}}' >schema
+    for fixture in "$FIXTURES"/openai-response-format/*.http; do
+        start_llm "$fixture" --reply '{"n":1}'
+        run_expect 0 chat --retries 0 -N -S terse --schema schema hello
+        stdout_is '{"n":1}'
+        stderr_empty
+        requests_are 2
+        [[ $(request 1 | jq -r .response_format.type) == json_schema ]]
+        [[ $(request 2 | jq -c .response_format) == \
+            '{"type":"json_object","schema":{"type":"object","properties":{"n":{"type":"integer"}}}}' ]]
+        [[ $(request 2 | jq -r '.messages[0].content') == terse*JSON\ Schema:*'"integer"'* ]]
+        # Not that either.
+        start_llm "$fixture" "$fixture" --reply '{"n":2}'
+        run_expect 0 chat --retries 0 -N --schema schema hello
+        stdout_is '{"n":2}'
+        requests_are 3
+        [[ $(request 3 | jq -c '[.response_format, .messages[0].role]') == '[null,"system"]' ]]
+        same 'but for the format' <(request 2 | jq 'del(.response_format)') <(request 3 | jq .)
+        # With nothing left to leave out it is an error as any other.
+        start_llm "$fixture" "$fixture" "$fixture" --reply hi
+        run_expect "$(sed -n 's/^exit: //p' "$fixture")" chat --retries 0 -N --schema schema hello
+        requests_are 3
+        # Who asks for it himself is told.
+        start_llm "$fixture" --reply hi
+        run_expect "$(sed -n 's/^exit: //p' "$fixture")" \
+            chat --retries 0 -N -o 'response_format={"type":"json_object"}' hello
+        requests_are 1
+    done
+    # One field after the other.
+    start_llm "$FIXTURES"/openai-stream-options/azure.http \
+        "$FIXTURES"/openai-response-format/deepseek.http --reply '{"n":3}'
+    run_expect 0 chat --retries 0 -N --schema schema hello
+    stdout_is '{"n":3}'
+    [[ $(request 3 | jq -c '[.stream_options, .response_format.type]') == '[null,"json_object"]' ]]
+}
+
 @test "wire: an error that a stream of status 200 begins with is asked again, and the answer is whole" {
     use_history
     for first in vllm-error-first openrouter-error-first; do

@@ -74,9 +74,10 @@ struct provider {
     int (*request)(const struct provider *p, const struct ask *ask, struct http_request *r,
                    struct err *e);
     /* Builds the body again without what an HTTP error refuses that the server need not do; false:
-     * there is no such thing. Called once for an ask at most. NULL: there never is. */
+     * there is no such thing. *less, 0 at first, is what has been left out so far: bits that only
+     * the provider knows. NULL: there never is. */
     bool (*lessen)(const struct provider *p, const struct ask *ask, int status, struct str body,
-                   struct http_request *r);
+                   unsigned *less, struct http_request *r);
     /* Carries r out and hands the answer to sink; NULL: http_exchange. */
     int (*exchange)(const struct ask *ask, const struct http_request *r,
                     const struct http_sink *sink, struct err *e);

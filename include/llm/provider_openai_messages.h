@@ -20,7 +20,9 @@
 #include "base/json_tree.h"
 #include "llm/context.h"
 
-/* Makes the array, the caller's to free, of a context that is settled. */
-struct json_tree *openai_messages(const struct context *c, const char *provider, bool short_ids);
+/* Makes the array, the caller's to free, of a context that is settled; `system` (its p may be NULL:
+ * none) is the system prompt. */
+struct json_tree *openai_messages(const struct context *c, struct str system, const char *provider,
+                                  bool short_ids);
 
 #endif

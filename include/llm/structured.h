@@ -9,7 +9,9 @@
  *     ResponseFormatJsonSchema). `strict` is true when the schema keeps to what OpenAI's guide
  *     "Structured model outputs" lists for it: the whole an object; each object with all its
  *     properties required and no others allowed; keywords of that list alone. Ollama and llama.cpp
- *     read the schema there, and not `strict`.
+ *     read the schema there, and not `strict`. Servers that have an older form of the field
+ *     (llama-cpp-python, github.com/abetlen/llama-cpp-python README "JSON Schema Mode"; llama.cpp
+ *     takes it, too) want type `json_object` with the schema beside it.
  *   - Messages: `output_config.format` of type `json_schema` (platform documentation, "Structured
  *     outputs"; no beta header), for the models and the part of JSON Schema that are listed there:
  *     nothing recursive, no bounds, no other properties allowed.
@@ -28,6 +30,8 @@
 
 /* Sets `response_format`. */
 void structured_set_response_format(struct json_tree *body, struct str schema);
+/* Sets it in the older form. */
+void structured_set_json_object(struct json_tree *body, struct str schema);
 /* Sets `output_config`. false: the model, or the service for this schema, cannot be told so. */
 bool structured_set_output_config(struct json_tree *body, struct str schema, const char *model);
 /* Adds to a system prompt what to answer with. */

@@ -3,54 +3,11 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/json_tree.h"
 #include "llm/provider_fault.h"
-#include "llm/provider_openai_messages.h"
+#include "llm/provider_openai_body.h"
 #include "llm/provider_wire.h"
-#include "llm/structured.h"
 
 /* ---- the request ---- */
-
-/* A tool without parameters still names their schema: Gemini and Mistral want the member. */
-static struct json_tree *tools_tree(const struct ask *ask)
-{
-    struct json_tree *array = json_tree_array();
-
-    for (size_t i = 0; i < ask->tools_count; i++) {
-        const struct tool *tool = ask->tools[i];
-        struct json_tree *function = json_tree_object();
-        struct json_tree *t = json_tree_object();
-
-        json_tree_set_text(function, "name", str_of(tool->name));
-        if (*tool->description)
-            json_tree_set_text(function, "description", str_of(tool->description));
-        json_tree_set_raw(function, "parameters", str_of(tool->parameters));
-        json_tree_set_text(t, "type", STR("function"));
-        json_tree_set(t, "function", function);
-        json_tree_push(array, t);
-    }
-    return array;
-}
-
-static void set_body(const struct provider *p, const struct ask *ask, bool usage,
-                     struct http_request *r)
-{
-    struct json_tree *t = json_tree_object();
-
-    json_tree_set_text(t, "model", str_of(ask->model));
-    json_tree_set(t, "messages", openai_messages(ask->context, p->name, p->short_call_ids));
-    if (ask->tools_count > 0)
-        json_tree_set(t, "tools", tools_tree(ask));
-    json_tree_set_raw(t, "stream", ask->stream ? STR("true") : STR("false"));
-    if (usage)
-        json_tree_set_raw(t, "stream_options", STR("{\"include_usage\":true}"));
-    if (ask->schema.p)
-        structured_set_response_format(t, ask->schema);
-    wire_set_options(t, ask);
-    buf_clear(&r->body);
-    json_tree_print(t, false, &r->body);
-    json_tree_free(t);
-}
 
 static int add_key(const struct ask *ask, struct http_request *r, struct err *e)
 {
@@ -71,20 +28,8 @@ static int request(const struct provider *p, const struct ask *ask, struct http_
 {
     if (wire_begin_post(r, p, ask, "", "/chat/completions", e) != 0 || add_key(ask, r, e) != 0)
         return -1;
-    set_body(p, ask, ask->stream && !p->usage_unasked, r);
+    openai_body_set(p, ask, 0, r);
     return 0;
-}
-
-/* Servers that do not know stream_options name it when they refuse it: HTTP 400 (OpenAI's own
- * wording, Azure, gateways) or 422 (pydantic). What the user asked for is not taken away. */
-static bool lessen(const struct provider *p, const struct ask *ask, int status, struct str body,
-                   struct http_request *r)
-{
-    if ((status != 400 && status != 422) || !ask->stream || p->usage_unasked ||
-        wire_has_option(ask, "stream_options") || !str_find(body, STR("stream_options")))
-        return false;
-    set_body(p, ask, false, r);
-    return true;
 }
 
 static int models(const struct provider *p, const struct ask *ask, struct http_request *r,
@@ -381,7 +326,7 @@ static int failure(int status, struct str body, struct err *e)
  *     gemini      ai.google.dev/gemini-api/docs/openai and …/docs/api-key
  */
 #define COMPATIBLE                                                                                 \
-    .request = request, .lessen = lessen, .models = models, .event = take_event,                   \
+    .request = request, .lessen = openai_body_lessen, .models = models, .event = take_event,       \
     .whole = take_whole, .failure = failure
 
 const struct provider provider_openai = {
@@ -399,7 +344,7 @@ const struct provider provider_openrouter = {
     .needs_key = true,
     .key_variable = "OPENROUTER_API_KEY",
     .request = request,
-    .lessen = lessen,
+    .lessen = openai_body_lessen,
     .models = models,
     .event = take_event_details,
     .whole = take_whole_details,
@@ -431,7 +376,7 @@ const struct provider provider_deepseek = {
     .needs_key = true,
     .key_variable = "DEEPSEEK_API_KEY",
     .request = request,
-    .lessen = lessen,
+    .lessen = openai_body_lessen,
     .models = models,
     .event = take_event_thinking,
     .whole = take_whole_thinking,

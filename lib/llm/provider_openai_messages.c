@@ -218,17 +218,18 @@ static struct json_tree *message_tree(const struct context_message *m, const cha
     return t;
 }
 
-struct json_tree *openai_messages(const struct context *c, const char *provider, bool short_ids)
+struct json_tree *openai_messages(const struct context *c, struct str system, const char *provider,
+                                  bool short_ids)
 {
     struct json_tree *array = json_tree_array();
     struct short_ids ids = {
         .wanted = short_ids, .taken = BUF_INIT(BUF_LINE), .waiting = BUF_INIT(BUF_LINE)};
 
-    if (c->system) {
+    if (system.p) {
         struct json_tree *t = json_tree_object();
 
         json_tree_set_text(t, "role", STR("system"));
-        json_tree_set_text(t, "content", (struct str){c->system, c->system_len});
+        json_tree_set_text(t, "content", system);
         json_tree_push(array, t);
     }
     for (size_t i = 0; i < c->count; i++)

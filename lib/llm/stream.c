@@ -344,11 +344,11 @@ static bool again(const struct exchange *x, const struct ask *ask, unsigned repe
 }
 
 /* Is it to be asked for less? */
-static bool lessened(const struct exchange *x, const struct ask *ask, struct http_request *r,
-                     struct err *e)
+static bool lessened(const struct exchange *x, const struct ask *ask, unsigned *less,
+                     struct http_request *r, struct err *e)
 {
     if (x->form != FORM_ERROR || !x->provider->lessen ||
-        !x->provider->lessen(x->provider, ask, x->status, buf_str(&x->body), r))
+        !x->provider->lessen(x->provider, ask, x->status, buf_str(&x->body), less, r))
         return false;
     err_release(e);
     return true;
@@ -357,7 +357,7 @@ static bool lessened(const struct exchange *x, const struct ask *ask, struct htt
 /* How often it was asked again. */
 struct repeats {
     unsigned same; /* because it failed */
-    bool less;     /* for less than at first */
+    unsigned less; /* what it was no longer asked for (provider->lessen) */
 };
 
 /* One exchange, from its beginning. *more: it failed and is to be repeated. */
@@ -371,9 +371,7 @@ static int try_once(const struct provider *p, const struct ask *ask, struct http
     exchange_init(&x);
     rc = p->exchange ? p->exchange(ask, r, &sink, e) : http_exchange(r, &ask->limits, &sink, e);
     rc = judge(&x, rc, e);
-    *more = false;
-    if (rc != 0 && !done->less)
-        *more = done->less = lessened(&x, ask, r, e);
+    *more = rc != 0 && lessened(&x, ask, &done->less, r, e);
     if (rc != 0 && !*more)
         *more = again(&x, ask, done->same++, e);
     exchange_release(&x);

@@ -181,6 +181,15 @@ void structured_set_response_format(struct json_tree *body, struct str schema)
     json_tree_set(body, "response_format", format);
 }
 
+void structured_set_json_object(struct json_tree *body, struct str schema)
+{
+    struct json_tree *format = json_tree_object();
+
+    json_tree_set_text(format, "type", STR("json_object"));
+    json_tree_set(format, "schema", sent(schema));
+    json_tree_set(body, "response_format", format);
+}
+
 /* The models of Anthropic's before the first that can, by their names; another server's, too, can
  * not be expected to. */
 static bool model_can(const char *model)

@@ -13,7 +13,8 @@ static void session(struct export *x, const struct export_session *s)
     for (size_t i = 0; i < s->count; i++)
         context_add(&c, &s->at[i]);
     context_settle(&c);
-    json_tree_set(t, "messages", openai_messages(&c, "openai", false));
+    json_tree_set(t, "messages",
+                  openai_messages(&c, (struct str){c.system, c.system_len}, "openai", false));
     /* One in which nothing was said is none. */
     if (c.system || c.count > 0) {
         json_tree_print(t, false, &x->out);
