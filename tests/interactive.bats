@@ -238,6 +238,38 @@ history_is() {
     screen_has 'status 0'
 }
 
+@test "interactive: what can be no history ends it before the first prompt" {
+    mkdir directory
+    mkfifo fifo
+    ln -s nowhere link
+    terminal
+    type_lines 'clear; chat --history directory; echo "status $?"'
+    screen_has "chat: cannot open 'directory': is a directory" 'status 1'
+    type_lines 'clear; chat --history fifo; echo "status $?"'
+    screen_has "chat: cannot open 'fifo': is a FIFO" 'status 1'
+    type_lines 'clear; chat --history link; echo "status $?"'
+    screen_has "chat: cannot open 'link': is a symbolic link" 'status 1'
+    screen_lacks 'lists the commands'
+}
+
+@test "interactive: a history that may not be read is not needed to go on" {
+    local rights='setpriv --bounding-set=-dac_override,-dac_read_search'
+    echo '{"id":"1-a","session_id":"talk","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"user","content":"old"}' >"$HISTORY"
+    chmod 000 "$HISTORY"
+    $rights true 2>/dev/null || skip 'cannot give up rights here'
+    if $rights cat "$HISTORY" >/dev/null 2>&1; then skip 'everything can be read here'; fi
+    terminal
+    through=$rights converse
+    type_lines one
+    screen_has 'ermission d' 'nothing is stored from now on' '[1 message]'
+    type_lines two
+    screen_has '[3 messages]'
+    keys C-d
+    screen_has 'status 8'
+    chmod 600 "$HISTORY"
+    [[ $(wc -l <"$HISTORY") == 1 ]]
+}
+
 @test "interactive: Ctrl-C just after Enter stops the answer that has not begun" {
     local prompts=$HOME/.local/state/chathist/prompts
     terminal

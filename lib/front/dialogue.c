@@ -12,6 +12,7 @@
 #include "front/prompt.h"
 #include "front/start.h"
 #include "front/talk_models.h"
+#include "hist/scan.h"
 #include "hist/thread.h"
 
 static bool stores(const struct dialogue *d)
@@ -139,6 +140,20 @@ static void last_line(const struct dialogue *d, struct buf *out)
 
 /* ---- the session ---- */
 
+/* What can never be a history is found now, not at each turn. */
+static void check_history(struct talk *talk)
+{
+    struct err e = ERR_INIT;
+    struct scan scan;
+
+    talk_look_at_history(talk);
+    if (!talk->args->store || talk->history.unreadable)
+        return;
+    if (scan_open(&scan, talk->history.path, SCAN_FORWARD, &e) < 0)
+        die_err(&e);
+    scan_close(&scan);
+}
+
 void dialogue_open(struct dialogue *d, struct talk *talk)
 {
     struct err e = ERR_INIT;
@@ -146,6 +161,7 @@ void dialogue_open(struct dialogue *d, struct talk *talk)
     *d = (struct dialogue){.talk = talk};
     buf_init(&d->system, BUF_LINE);
     buf_init(&d->memory, (size_t)-1);
+    check_history(talk);
     talk_choose_session(talk);
     if (remember_session(d, &e) < 0)
         die_err(&e);
