@@ -197,3 +197,53 @@ teardown() {
     stdout_has 'user:streamed'
     run_expect 0 "$ROOT/examples/conversation.sh"
 }
+
+# ---- tools
+
+# tool: ./lookup, which answers with what it was asked for.
+tool() {
+    printf '%s\n' '#!/bin/sh' '[ "$1" != --schema ] || { echo '\''{"name":"lookup"}'\''; exit; }' 'jq -r .of' >lookup
+    chmod +x lookup
+}
+
+@test "C: a tool's call and its result are events of the thread, between the text round them" {
+    tool
+    start_llm --call 'lookup {"of":"umbrella"}' --reply 'It is an umbrella.'
+    run_expect 0 chat --json --yes -T ./lookup -s "$ALICE" 'which word?'
+    stderr_empty
+    jq -r 'select(.type != "text" and .type != "usage").type' "$OUT" >types
+    same 'types' types <(printf '%s\n' session_id tool_call tool_result done)
+    stdout_json 'select(.type == "tool_call") | "\(.name) \(.args.of)"' 'lookup umbrella'
+    stdout_json 'select(.type == "tool_result").content' $'umbrella\n'
+    [[ $(jq -s 'map(select(.type == "tool_call").id) == map(select(.type == "tool_result").tool_call_id)' "$OUT") == true ]]
+    [[ $(jq -rj 'select(.type == "text").text' "$OUT") == 'It is an umbrella.' ]]
+}
+
+@test "C: calls and results stay in their thread" {
+    tool
+    start_llm --call 'lookup {"of":"umbrella"}' --reply 'An umbrella.' --reply 'I do not know.' --reply 'Still an umbrella.'
+    run_expect 0 chat --yes -T ./lookup -s "$ALICE" 'which word?'
+    run_expect 0 chat -s "$BOB" 'which word?'
+    request_messages_are 3 'user:which word?'
+    run_expect 0 chat -s "$ALICE" again
+    request_messages_are 4 'user:which word?' 'assistant:[lookup {"of":"umbrella"}]' $'tool:umbrella\n' \
+        'assistant:An umbrella.' user:again
+    run_expect 0 hist-show "$BOB"
+    stdout_lacks umbrella
+}
+
+@test "C: after a restart no call is replayed, and a new one is a turn as the first was" {
+    tool
+    start_llm --call 'lookup {"of":"umbrella"}' --reply 'An umbrella.' --call 'lookup {"of":"raincoat"}' --reply 'A raincoat.' \
+        --reply 'You are welcome.'
+    run_expect 0 chat --yes -T ./lookup -s "$ALICE" 'which word?'
+    run_expect 0 hist-new --detached --reset "$ALICE"
+    run_expect 0 chat --yes -T ./lookup -s "$ALICE" 'and now?'
+    stdout_is 'A raincoat.'
+    request_messages_are 3 'user:and now?'
+    run_expect 0 chat -s "$ALICE" thanks
+    request_messages_are 5 'user:and now?' 'assistant:[lookup {"of":"raincoat"}]' $'tool:raincoat\n' 'assistant:A raincoat.' user:thanks
+    # What it looked up before stays findable.
+    run_expect 0 hist-search -l umbrella
+    stdout_is "$ALICE"
+}
