@@ -1,5 +1,6 @@
 """For bench/interrupt.sh: CHAT TESTS ROUNDS BAR, in an empty working directory with a HOME of its own."""
 
+import json
 import os
 import pty
 import re
@@ -106,6 +107,8 @@ class State:
             llm = subprocess.Popen([f'{TESTS}/fake-llm', '--port-file', 'port', '--record', 'record',
                                     *self.steps], stdout=log, stderr=log)
         while not os.path.exists('port'):
+            if llm.poll() is not None:
+                raise SystemExit(f'bench/interrupt.sh: no server for "{self.name}"')
             time.sleep(0.01)
         with open('port', encoding='ascii') as file:
             port = file.read().strip()
@@ -136,14 +139,14 @@ def said(text):
     return lambda chat: lambda: text in chat.output
 
 
-def grown(path):
-    """Has the file become longer?"""
+def grown(path, by=1):
+    """Has the file become so much longer?"""
     def size():
         return os.path.getsize(path) if os.path.exists(path) else 0
 
     def begun(_):
         before = size()
-        return lambda: size() > before
+        return lambda: size() >= before + by
     return begun
 
 
@@ -166,6 +169,17 @@ def prepare():
         file.write('#!/bin/sh\n[ "$1" != --schema ] || { echo \'{"name":"tool"}\'; exit; }\n'
                    'echo >>tool.on; sleep 100\n')
     os.chmod('tool', 0o755)
+    with open('deaf', 'w', encoding='ascii') as file:
+        file.write('#!/bin/sh\n[ "$1" != --schema ] || { echo \'{"name":"deaf"}\'; exit; }\n'
+                   'trap "" TERM\necho >>deaf.on\nwhile :; do sleep 1; done\n')
+    os.chmod('deaf', 0o755)
+    calls = [{'index': i, 'id': f'call_{i}', 'type': 'function',
+              'function': {'name': 'deaf', 'arguments': '{}'}} for i in range(16)]
+    with open('calls.http', 'w', encoding='ascii') as file:
+        file.write('status: 200\n\n')
+        for choice in {'delta': {'tool_calls': calls}}, {'delta': {}, 'finish_reason': 'tool_calls'}:
+            file.write(f'data: {json.dumps({"choices": [dict(choice, index=0)]})}\n\n')
+        file.write('data: [DONE]\n\n')
     with open(os.path.expanduser('~/.config/chathist/config'), 'w', encoding='ascii') as file:
         file.write('api_key_command.groq = echo >>key.on; exec sleep 100\n')
     with open('busy.http', 'w', encoding='ascii') as file:
@@ -182,6 +196,8 @@ def main():
         State('streaming', ['--set', 'delay: 20ms', '--reply', 'word ' * 5000], said(b'word word')),
         State('before another try', ['./busy.http'], said(b'trying again')),
         State('in a tool', ['--call', 'tool {}'], grown('tool.on'), ['--yes', '-T', './tool']),
+        State('in 16 deaf tools', ['./calls.http'],
+              grown('deaf.on', 16), ['--yes', '-T', './deaf']),
         State('in an MCP call', ['--call', 'mcp__hang {}'], called('log'), ['--yes', '--mcp', mcp]),
         State('same, server stays', ['--call', 'mcp__hang {}'], called('log'),
               ['--yes', '--mcp', mcp + ' --stubborn']),

@@ -168,7 +168,7 @@ root_only() {
     stored_in .aicoder/history.jsonl three
     rm -r .git .aicoder
     HOME=nonsense run_expect 2 hist-append -s s four
-    stderr_is 'hist-append: no place for a history: neither HOME nor XDG_DATA_HOME is set'
+    stderr_is 'hist-append: no place for a history: neither HOME nor XDG_DATA_HOME is an absolute path'
     no_file nonsense
 }
 
@@ -422,7 +422,7 @@ shipped() {
     HOME=nonsense run_expect 0 hist-append -s s one
     stderr_empty
     HOME=nonsense run_expect 2 hist-append two
-    stderr_has "cannot remember '$WORK/.aicoder': neither HOME nor XDG_STATE_HOME is set"
+    stderr_has "cannot remember '$WORK/.aicoder': neither HOME nor XDG_STATE_HOME is an absolute path"
 }
 
 @test "where: marks of other owners do not count" {

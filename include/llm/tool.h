@@ -26,6 +26,8 @@ struct tool_job;
 #define TOOL_RESULT_MAX ((size_t)1 << 20)
 /* How long a call may take unless somebody says otherwise. */
 #define TOOL_TIMEOUT_MS 120000
+/* What a call that is to end gets to do so by itself. */
+#define TOOL_GRACE_MS 100
 /* So many calls are under way at once; the others wait for their turn. */
 #define TOOL_PARALLEL 16
 
@@ -37,9 +39,13 @@ struct tool_kind {
     /* Does what can be done without waiting; called whenever one of them is ready, and from time to
      * time. */
     void (*step)(struct tool_job *job);
-    /* Ends a call that is not done, for good: its time is up or the turn was interrupted. What it
-     * leaves in the result is told to the model behind the reason. */
-    void (*stop)(struct tool_job *job);
+    /* Asks a call to end that is soon to be stopped, and does not wait for it; NULL: there is nobody
+     * to ask. */
+    void (*ask)(struct tool_job *job);
+    /* Ends a call that is not done, for good, at `until` (of clock_ticks) at the latest: its time is
+     * up or the turn was interrupted. What it leaves in the result is told to the model behind the
+     * reason. */
+    void (*stop)(struct tool_job *job, int64_t until);
 };
 
 /* A tool that the model is told of. Owned by where it comes from. */

@@ -180,8 +180,6 @@ static void bury(struct child *c)
     if (c->pid == 0)
         return;
     kill(-c->pid, SIGKILL);
-    while (!child_ended(c))
-        io_wait(-1, LOOK_MS);
     while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
         continue;
     c->pid = 0;

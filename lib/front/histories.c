@@ -96,7 +96,8 @@ static void add_registered(struct histories *h)
     char *path;
 
     if (!h->config.state_home) {
-        err_set(&e, ERR_FAILURE, "no register is known: neither HOME nor XDG_STATE_HOME is set");
+        err_set(&e, ERR_FAILURE,
+                "no register is known: neither HOME nor XDG_STATE_HOME is an absolute path");
         die_err(&e);
     }
     path = path_join(h->config.state_home, "chathist/histories");

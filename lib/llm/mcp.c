@@ -351,11 +351,12 @@ static void step_call(struct tool_job *job)
     mcp_step(tool_of(job)->server);
 }
 
-static void stop_call(struct tool_job *job)
+static void stop_call(struct tool_job *job, int64_t until)
 {
     struct mcp_server *s = job->state;
     struct buf params = BUF_INIT(BUF_SMALL);
 
+    (void)until; /* the server goes on */
     for (size_t i = 0; s && i < s->calls_count; i++) {
         if (s->calls[i].job != job)
             continue;
@@ -369,7 +370,7 @@ static void stop_call(struct tool_job *job)
     buf_release(&params);
 }
 
-const struct tool_kind mcp_kind = {begin_call, fds_of_call, step_call, stop_call};
+const struct tool_kind mcp_kind = {begin_call, fds_of_call, step_call, NULL, stop_call};
 
 /* ---- from its start to its end ---- */
 

@@ -79,13 +79,20 @@ static bool any_left(const struct tool_job *jobs, size_t count)
     return false;
 }
 
-/* Ends a job that is not done; what it has so far stands behind the reason. */
-static void end(struct tool_job *job, const char *why)
+/* Has a job that is to be ended been begun? Then it is asked to go. */
+static void ask_to_end(struct tool_job *job)
+{
+    if (job->deadline != 0 && job->tool->kind->ask)
+        job->tool->kind->ask(job);
+}
+
+/* Ends a job that is not done, by `until`; what it has so far stands behind the reason. */
+static void end(struct tool_job *job, const char *why, int64_t until)
 {
     struct buf said = BUF_INIT(TOOL_RESULT_MAX);
 
     if (job->deadline != 0)
-        job->tool->kind->stop(job);
+        job->tool->kind->stop(job, until);
     buf_add_c(&said, why);
     if (job->result.len > 0) {
         buf_add_c(&said, "\n");
@@ -103,8 +110,25 @@ static void end_late(struct tool_job *job)
 
     buf_addf(&why, "the tool was stopped: it took longer than %" PRId64 ".%" PRId64 " s",
              job->timeout_ms / 1000, job->timeout_ms % 1000 / 100);
-    end(job, buf_c(&why));
+    ask_to_end(job);
+    end(job, buf_c(&why), clock_ticks() + TOOL_GRACE_MS);
     buf_release(&why);
+}
+
+/* All that are not done, which have the time together. */
+static void end_all(struct tool_job *jobs, size_t count)
+{
+    int64_t until = clock_ticks() + TOOL_GRACE_MS;
+
+    for (size_t i = 0; i < count; i++)
+        if (!jobs[i].done)
+            ask_to_end(&jobs[i]);
+    for (size_t i = 0; i < count; i++)
+        if (!jobs[i].done)
+            end(&jobs[i],
+                jobs[i].deadline ? "the tool was interrupted"
+                                 : "the tool was not run: the turn was interrupted",
+                until);
 }
 
 /* What the jobs that are under way wait for, behind fds[0]; *wait becomes how long at the most.
@@ -169,9 +193,6 @@ int tool_run(struct tool_job *jobs, size_t count, int cancel_fd, struct err *e)
         going = look(jobs, count, cancel_fd);
     if (going == 0)
         return 0;
-    for (size_t i = 0; i < count; i++)
-        if (!jobs[i].done)
-            end(&jobs[i], jobs[i].deadline ? "the tool was interrupted"
-                                           : "the tool was not run: the turn was interrupted");
+    end_all(jobs, count);
     return err_set(e, ERR_SIGNAL, "interrupted");
 }

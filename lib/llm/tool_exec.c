@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/child.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
 /* How long a tool that was asked to go may take to do so, in milliseconds. */
-#define GRACE_MS 50
 
 /* So often a stream is read before the other calls have their turn. */
 #define READS 4
@@ -212,21 +212,28 @@ static void step(struct tool_job *job)
         finish(job, r);
 }
 
-static void stop(struct tool_job *job)
+/* That its input has ended means nothing to a tool. */
+static void ask(struct tool_job *job)
 {
     struct run *r = job->state;
 
+    child_term(&r->child);
+}
+
+static void stop(struct tool_job *job, int64_t until)
+{
+    struct run *r = job->state;
+    int64_t left = until - clock_ticks();
+
     drain(r, &r->child.out, take_out);
     drain(r, &r->child.err, take_err);
-    /* That its input has ended means nothing to a tool. */
-    child_term(&r->child);
-    child_end(&r->child, GRACE_MS);
+    child_end(&r->child, left > 0 ? left / 2 : 0);
     add_streams(&job->result, r);
     release(job);
 }
 
-static const struct tool_kind calls = {begin_call, fds, step, stop};
-static const struct tool_kind schemas = {begin_schema, fds, step, stop};
+static const struct tool_kind calls = {begin_call, fds, step, ask, stop};
+static const struct tool_kind schemas = {begin_schema, fds, step, ask, stop};
 
 /* ---- the declaration ---- */
 

@@ -14,8 +14,9 @@ struct plan {
     int steps;  /* so many until it is done; -1: never */
     int fails;  /* at once */
     int leaves; /* what it leaves in the result when it is stopped */
-    int begun, stopped;
-    int wake; /* written to when it begins; 0: nothing */
+    int begun, asked, stopped;
+    int64_t until; /* when it had to end */
+    int wake;      /* written to when it begins; 0: nothing */
 };
 
 static int going, most;
@@ -64,17 +65,27 @@ static void plan_step(struct tool_job *job)
     job->done = true;
 }
 
-static void plan_stop(struct tool_job *job)
+static void plan_ask(struct tool_job *job)
 {
     struct plan *p = job->tool->source;
 
+    CHECK_INT(p->stopped, 0);
+    p->asked++;
+}
+
+static void plan_stop(struct tool_job *job, int64_t until)
+{
+    struct plan *p = job->tool->source;
+
+    CHECK(p->stopped == 0 || until == p->until);
+    p->until = until;
     p->stopped++;
     for (int i = 0; i < p->leaves; i++)
         buf_add_c(&job->result, "\xc3\xa9");
     plan_done(job);
 }
 
-static const struct tool_kind planned = {plan_begin, plan_fds, plan_step, plan_stop};
+static const struct tool_kind planned = {plan_begin, plan_fds, plan_step, plan_ask, plan_stop};
 
 static struct tool tool_of(struct plan *p)
 {
@@ -217,7 +228,9 @@ TEST(an_interruption_ends_them_all)
     CHECK_INT(e.kind, ERR_SIGNAL);
     CHECK_INT(going, 0);
     CHECK_INT(endless.begun, TOOL_PARALLEL - 1);
+    CHECK_INT(endless.asked, TOOL_PARALLEL - 1);
     CHECK_INT(endless.stopped, TOOL_PARALLEL - 1);
+    CHECK(endless.until <= clock_ticks() + TOOL_GRACE_MS);
     for (size_t i = 0; i < count; i++)
         check_result(&jobs[i], true,
                      i < TOOL_PARALLEL ? "the tool was interrupted"
