@@ -33,7 +33,7 @@ struct needles {
     size_t character_count, character_cap;
 };
 
-void needles_init(struct needles *n, enum find_with with);
+void needles_init(struct needles *n, enum simd with);
 void needles_release(struct needles *n);
 /* One more text, not empty, valid UTF-8; folded unless `exact`. Borrowed bytes are not kept. */
 void needles_add(struct needles *n, struct str text, bool exact);

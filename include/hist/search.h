@@ -25,7 +25,7 @@ struct search {
     /* To be set before the first message, or left as search_open makes them: */
     bool invert;         /* messages that do not match are the hits; false */
     size_t threads;      /* SWEEP_THREADS at most; 0: as many as are of use */
-    enum find_with with; /* find_best() */
+    enum simd with; /* simd_best() */
     /* private */
     struct search_sweep *sweep;
     bool started;

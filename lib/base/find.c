@@ -1,285 +1,21 @@
-/*
- * A variant is one function that passes over blocks of 128 bytes as fast as it can, with a single
- * branch for each, up to the first in which some place passes, and gives the bits of that block's
- * places. All else is common to them.
- */
 #include "base/find.h"
 
 #include <string.h>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#endif
-
-#define BLOCK ((size_t)128)
-
-/* Inlined with a constant number of pairs, whose bytes then stay in registers. */
-#define INLINE static inline __attribute__((always_inline))
-
-/* For a variant PASS_OVER(f, p, last, bits, count): from p on, as long as a block begins at `last` at
- * the latest. Gives the block with its bits, or a place behind `last`. Up to `reach` bytes behind a
- * block are read. */
-#define VARIANT(name, attributes, pass_over)                                                       \
-    attributes static const char *name(const struct find *f, const char *p, const char *last,      \
-                                       uint64_t bits[2])                                           \
-    {                                                                                              \
-        switch (f->count) {                                                                        \
-        case 1:                                                                                    \
-            return pass_over(f, p, last, bits, 1);                                                 \
-        case 2:                                                                                    \
-            return pass_over(f, p, last, bits, 2);                                                 \
-        case 3:                                                                                    \
-            return pass_over(f, p, last, bits, 3);                                                 \
-        default:                                                                                   \
-            return pass_over(f, p, last, bits, f->count);                                          \
-        }                                                                                          \
-    }
-
-/* ---- portable ---- */
-
-static bool passes(const struct find_pair *pair, const char *x)
+void find_init(struct find *f, enum simd with)
 {
-    unsigned char first = (unsigned char)x[0], second = (unsigned char)x[pair->distance];
-
-    return (first & pair->mask[0]) == pair->byte[0] && (second & pair->mask[1]) == pair->byte[1];
+    *f = (struct find){.block = simd_block_of(with)};
 }
 
-static const char *block_portable(const struct find *f, const char *p, const char *last,
-                                  uint64_t bits[2])
+bool find_add(struct find *f, struct simd_pair pair)
 {
-    for (; p <= last; p += BLOCK) {
-        bits[0] = bits[1] = 0;
-        for (size_t k = 0; k < f->count; k++) {
-            for (size_t i = 0; i < BLOCK; i++)
-                bits[i / 64] |= (uint64_t)passes(&f->pairs[k], p + i) << i % 64;
-        }
-        if (bits[0] | bits[1])
-            break;
-    }
-    return p;
-}
-
-/* ---- x86-64 ---- */
-
-#if defined(__x86_64__)
-
-#define AVX2 __attribute__((target("avx2")))
-
-AVX2 INLINE __m256i pass_avx2(const struct find_pair *pair, const char *x)
-{
-    __m256i first = _mm256_loadu_si256((const __m256i_u *)x);
-    __m256i second = _mm256_loadu_si256((const __m256i_u *)(x + pair->distance));
-
-    first = _mm256_and_si256(first, _mm256_set1_epi8((char)pair->mask[0]));
-    second = _mm256_and_si256(second, _mm256_set1_epi8((char)pair->mask[1]));
-    return _mm256_and_si256(_mm256_cmpeq_epi8(first, _mm256_set1_epi8((char)pair->byte[0])),
-                            _mm256_cmpeq_epi8(second, _mm256_set1_epi8((char)pair->byte[1])));
-}
-
-AVX2 INLINE uint64_t bits_avx2(__m256i low, __m256i high)
-{
-    return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high)
-                                                     << 32;
-}
-
-AVX2 INLINE const char *pass_over_avx2(const struct find *f, const char *p, const char *last,
-                                       uint64_t bits[2], size_t count)
-{
-    struct find_pair pairs[FIND_PAIRS];
-
-    memcpy(pairs, f->pairs, sizeof(pairs));
-    for (; p <= last; p += BLOCK) {
-        __m256i r0 = _mm256_setzero_si256(), r1 = r0, r2 = r0, r3 = r0;
-
-        for (size_t k = 0; k < count; k++) {
-            r0 = _mm256_or_si256(r0, pass_avx2(&pairs[k], p));
-            r1 = _mm256_or_si256(r1, pass_avx2(&pairs[k], p + 32));
-            r2 = _mm256_or_si256(r2, pass_avx2(&pairs[k], p + 64));
-            r3 = _mm256_or_si256(r3, pass_avx2(&pairs[k], p + 96));
-        }
-
-        __m256i any = _mm256_or_si256(_mm256_or_si256(r0, r1), _mm256_or_si256(r2, r3));
-
-        if (!_mm256_testz_si256(any, any)) {
-            bits[0] = bits_avx2(r0, r1);
-            bits[1] = bits_avx2(r2, r3);
-            break;
-        }
-    }
-    return p;
-}
-
-INLINE __m128i pass_sse2(const struct find_pair *pair, const char *x)
-{
-    __m128i first = _mm_loadu_si128((const __m128i_u *)x);
-    __m128i second = _mm_loadu_si128((const __m128i_u *)(x + pair->distance));
-
-    first = _mm_and_si128(first, _mm_set1_epi8((char)pair->mask[0]));
-    second = _mm_and_si128(second, _mm_set1_epi8((char)pair->mask[1]));
-    return _mm_and_si128(_mm_cmpeq_epi8(first, _mm_set1_epi8((char)pair->byte[0])),
-                         _mm_cmpeq_epi8(second, _mm_set1_epi8((char)pair->byte[1])));
-}
-
-/* The places of 32 bytes that pass, as two vectors. */
-INLINE __m128i two_sse2(const struct find_pair *pairs, size_t count, const char *p, __m128i r[2])
-{
-    r[0] = r[1] = _mm_setzero_si128();
-    for (size_t k = 0; k < count; k++) {
-        r[0] = _mm_or_si128(r[0], pass_sse2(&pairs[k], p));
-        r[1] = _mm_or_si128(r[1], pass_sse2(&pairs[k], p + 16));
-    }
-    return _mm_or_si128(r[0], r[1]);
-}
-
-INLINE uint64_t bits_sse2(const __m128i r[2])
-{
-    return (uint64_t)_mm_movemask_epi8(r[0]) | (uint64_t)_mm_movemask_epi8(r[1]) << 16;
-}
-
-INLINE const char *pass_over_sse2(const struct find *f, const char *p, const char *last,
-                                  uint64_t bits[2], size_t count)
-{
-    struct find_pair pairs[FIND_PAIRS];
-
-    memcpy(pairs, f->pairs, sizeof(pairs));
-    for (; p <= last; p += BLOCK) {
-        __m128i r0[2], r1[2], r2[2], r3[2];
-        __m128i any = two_sse2(pairs, count, p, r0);
-
-        any = _mm_or_si128(any, two_sse2(pairs, count, p + 32, r1));
-        any = _mm_or_si128(any, two_sse2(pairs, count, p + 64, r2));
-        any = _mm_or_si128(any, two_sse2(pairs, count, p + 96, r3));
-        if (_mm_movemask_epi8(any)) {
-            bits[0] = bits_sse2(r0) | bits_sse2(r1) << 32;
-            bits[1] = bits_sse2(r2) | bits_sse2(r3) << 32;
-            break;
-        }
-    }
-    return p;
-}
-
-VARIANT(block_avx2, AVX2, pass_over_avx2)
-VARIANT(block_sse2, , pass_over_sse2)
-
-#endif
-
-/* ---- aarch64 ---- */
-
-#if defined(__aarch64__)
-
-INLINE uint8x16_t pass_neon(const struct find_pair *pair, const char *x)
-{
-    uint8x16_t first = vld1q_u8((const uint8_t *)x);
-    uint8x16_t second = vld1q_u8((const uint8_t *)x + pair->distance);
-
-    first = vandq_u8(first, vdupq_n_u8(pair->mask[0]));
-    second = vandq_u8(second, vdupq_n_u8(pair->mask[1]));
-    return vandq_u8(vceqq_u8(first, vdupq_n_u8(pair->byte[0])),
-                    vceqq_u8(second, vdupq_n_u8(pair->byte[1])));
-}
-
-/* One bit for each byte of four vectors that hold 0 or 255 each. */
-INLINE uint64_t bits_neon(const uint8x16_t r[4])
-{
-    static const uint8_t weights[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
-    uint8x16_t weight = vld1q_u8(weights);
-    uint8x16_t low = vpaddq_u8(vandq_u8(r[0], weight), vandq_u8(r[1], weight));
-    uint8x16_t high = vpaddq_u8(vandq_u8(r[2], weight), vandq_u8(r[3], weight));
-    uint8x16_t sum = vpaddq_u8(low, high);
-
-    sum = vpaddq_u8(sum, sum);
-    return vgetq_lane_u64(vreinterpretq_u64_u8(sum), 0);
-}
-
-INLINE const char *pass_over_neon(const struct find *f, const char *p, const char *last,
-                                  uint64_t bits[2], size_t count)
-{
-    struct find_pair pairs[FIND_PAIRS];
-
-    memcpy(pairs, f->pairs, sizeof(pairs));
-    for (; p <= last; p += BLOCK) {
-        uint8x16_t r[BLOCK / 16], any = vdupq_n_u8(0);
-
-        for (size_t i = 0; i < BLOCK / 16; i++) {
-            r[i] = vdupq_n_u8(0);
-            for (size_t k = 0; k < count; k++)
-                r[i] = vorrq_u8(r[i], pass_neon(&pairs[k], p + i * 16));
-            any = vorrq_u8(any, r[i]);
-        }
-        if (vmaxvq_u8(any)) {
-            bits[0] = bits_neon(r);
-            bits[1] = bits_neon(r + 4);
-            break;
-        }
-    }
-    return p;
-}
-
-VARIANT(block_neon, , pass_over_neon)
-
-#endif
-
-/* ---- which of them ---- */
-
-bool find_can(enum find_with with)
-{
-    switch (with) {
-    case FIND_PORTABLE:
-        return true;
-#if defined(__x86_64__)
-    case FIND_SSE2:
-        return true;
-    case FIND_AVX2:
-        return __builtin_cpu_supports("avx2");
-#elif defined(__aarch64__)
-    case FIND_NEON:
-        return true;
-#endif
-    default:
+    if (f->pairs.count == SIMD_PAIRS)
         return false;
-    }
-}
-
-enum find_with find_best(void)
-{
-    static const enum find_with fastest[] = {FIND_AVX2, FIND_SSE2, FIND_NEON};
-
-    for (size_t i = 0; i < sizeof(fastest) / sizeof(fastest[0]); i++) {
-        if (find_can(fastest[i]))
-            return fastest[i];
-    }
-    return FIND_PORTABLE;
-}
-
-void find_init(struct find *f, enum find_with with)
-{
-    *f = (struct find){.block = block_portable};
-#if defined(__x86_64__)
-    if (with == FIND_SSE2)
-        f->block = block_sse2;
-    if (with == FIND_AVX2)
-        f->block = block_avx2;
-#elif defined(__aarch64__)
-    if (with == FIND_NEON)
-        f->block = block_neon;
-#else
-    (void)with;
-#endif
-}
-
-bool find_add(struct find *f, struct find_pair pair)
-{
-    if (f->count == FIND_PAIRS)
-        return false;
-    f->pairs[f->count++] = pair;
+    f->pairs.at[f->pairs.count++] = pair;
     if (pair.distance > f->reach)
         f->reach = pair.distance;
     return true;
 }
-
-/* ---- places ---- */
 
 /* The number of the lowest bit that is set. */
 static size_t lowest(uint64_t bits)
@@ -310,21 +46,21 @@ static bool tell(const char *block, const uint64_t bits[2], const char **from, c
                 return false;
         }
     }
-    if (*from < block + BLOCK)
-        *from = block + BLOCK;
+    if (*from < block + SIMD_BLOCK)
+        *from = block + SIMD_BLOCK;
     return true;
 }
 
 void find_each(const struct find *f, const char *from, const char *end, find_seen *seen, void *ctx)
 {
-    size_t whole = BLOCK + f->reach; /* so many bytes are read of a block */
+    size_t whole = SIMD_BLOCK + f->reach; /* so many bytes are read of a block */
     uint64_t bits[2];
 
-    if (f->count == 0)
+    if (f->pairs.count == 0)
         return;
     while (from < end && (size_t)(end - from) >= whole) {
         const char *last = end - whole;
-        const char *block = f->block(f, from, last, bits);
+        const char *block = f->block(&f->pairs, from, last, bits);
 
         if (block > last) {
             from = block;
@@ -337,134 +73,16 @@ void find_each(const struct find *f, const char *from, const char *end, find_see
 
     /* What is left is shorter than a block and its reach: it is copied to where zeros follow. */
     while (from < end) {
-        char rest[BLOCK + FIND_DISTANCE + 1] = {0};
+        char rest[SIMD_BLOCK + SIMD_DISTANCE + 1] = {0};
         size_t n = (size_t)(end - from);
 
         memcpy(rest, from, n < sizeof(rest) ? n : sizeof(rest));
 
         const char *block = from;
 
-        if (f->block(f, rest, rest, bits) > rest)
-            from += BLOCK;
+        if (f->block(&f->pairs, rest, rest, bits) > rest)
+            from += SIMD_BLOCK;
         else if (!tell(block, bits, &from, end, seen, ctx))
             return;
     }
-}
-
-/* ---- what is smaller ---- */
-
-#define EVERY(byte) (UINT64_C(0x0101010101010101) * (byte))
-
-/*
- * Is any of eight bytes a quote, a backslash, a control character or not ASCII? With h = 80 in each
- * byte, (w - n) & ~w & h is non-zero just when some byte of w is below n.
- */
-static bool has_special(uint64_t w)
-{
-    uint64_t quote = w ^ EVERY('"');
-    uint64_t backslash = w ^ EVERY('\\');
-    uint64_t below = (w - EVERY(0x20)) & ~w;
-
-    quote = (quote - EVERY(1)) & ~quote;
-    backslash = (backslash - EVERY(1)) & ~backslash;
-    return ((quote | backslash | below | w) & EVERY(0x80)) != 0;
-}
-
-/* What may stand behind a backslash, but for \uXXXX. */
-static const bool is_short_escape[256] = {
-    ['"'] = true, ['\\'] = true, ['/'] = true, ['b'] = true,
-    ['f'] = true, ['n'] = true,  ['r'] = true, ['t'] = true,
-};
-
-static bool stops(const char *p, const char *end)
-{
-    return *p != '\\' || end - p < 2 || !is_short_escape[(unsigned char)p[1]];
-}
-
-#if defined(__x86_64__)
-
-/* One bit for each of 16 bytes that is not plain. Compared as signed numbers, bytes beyond ASCII are
- * below the blank, too. */
-INLINE uint64_t special_bits(const char *p)
-{
-    __m128i x = _mm_loadu_si128((const __m128i_u *)p);
-    __m128i special =
-        _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('"')), _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
-
-    special = _mm_or_si128(special, _mm_cmplt_epi8(x, _mm_set1_epi8(' ')));
-    return (uint32_t)_mm_movemask_epi8(special);
-}
-
-/* Passes over blocks of 64 bytes that are followed by one more; *stop when one has a special byte. */
-static const char *pass_over_plain(const char *p, const char *end, bool *stop)
-{
-    while (end - p > 64) {
-        uint64_t left = special_bits(p) | special_bits(p + 16) << 16 | special_bits(p + 32) << 32 |
-                        special_bits(p + 48) << 48;
-        const char *next = p + 64;
-
-        while (left) {
-            size_t i = lowest(left);
-
-            *stop = stops(p + i, end);
-            if (*stop)
-                return p + i;
-            left = i < 62 ? left & ~UINT64_C(0) << (i + 2) : 0;
-            next += i == 63;
-        }
-        p = next;
-    }
-    return p;
-}
-
-#endif
-
-const char *find_special(const char *p, const char *end)
-{
-    uint64_t w;
-
-#if defined(__x86_64__)
-    bool stop = false;
-
-    p = pass_over_plain(p, end, &stop);
-    if (stop)
-        return p;
-#endif
-    while (p < end) {
-        for (; end - p >= (ptrdiff_t)sizeof(w); p += sizeof(w)) {
-            memcpy(&w, p, sizeof(w));
-            if (has_special(w))
-                break;
-        }
-        while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 && *p != '"' &&
-               *p != '\\')
-            p++;
-        if (p == end || stops(p, end))
-            break;
-        p += 2;
-    }
-    return p;
-}
-
-size_t find_behind_newline(const char *p, size_t n)
-{
-    uint64_t w;
-
-#if defined(__x86_64__)
-    for (; n >= 16; n -= 16) {
-        __m128i x = _mm_loadu_si128((const __m128i_u *)(p + n - 16));
-
-        if (_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8('\n'))))
-            break;
-    }
-#endif
-    for (; n >= sizeof(w); n -= sizeof(w)) {
-        memcpy(&w, p + n - sizeof(w), sizeof(w));
-        w ^= EVERY('\n');
-        if ((w - EVERY(1)) & ~w & EVERY(0x80))
-            break;
-    }
-    while (n && p[n - 1] != '\n')
-        n--;
-    return n;
 }

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/find.h"
+#include "base/simd.h"
 #include "base/utf8.h"
 
 /*
@@ -83,7 +83,7 @@ static bool take_string(const char **at, const char *end)
     if (p == end || *p != '"')
         return false;
     for (p++;;) {
-        p = find_special(p, end);
+        p = simd_special(p, end);
         *at = p;
         if (p == end || (unsigned char)*p < 0x20)
             return false;

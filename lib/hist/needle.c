@@ -32,12 +32,12 @@ struct needle {
      * nothing to be compared. */
     bool has_pair;
     size_t unit, offset;
-    struct find_pair pair;
-    struct find_pair odd[2]; /* the beginnings of forms that would change the distance */
+    struct simd_pair pair;
+    struct simd_pair odd[2]; /* the beginnings of forms that would change the distance */
     size_t odd_count;
 };
 
-void needles_init(struct needles *n, enum find_with with)
+void needles_init(struct needles *n, enum simd with)
 {
     *n = (struct needles){0};
     find_init(&n->find, with);
@@ -154,11 +154,11 @@ static struct byte_test test_of(const struct unit *u, size_t offset)
 }
 
 /* Adds the beginnings of a unit's forms of another length: false when they become too many. */
-static bool add_odd(struct find_pair odd[2], size_t *count, const struct unit *u)
+static bool add_odd(struct simd_pair odd[2], size_t *count, const struct unit *u)
 {
     for (size_t i = 1; i < u->count; i++) {
         const struct form *f = &u->form[i];
-        struct find_pair p = {
+        struct simd_pair p = {
             1, {0xff, 0xff}, {(unsigned char)f->bytes[0], (unsigned char)f->bytes[1]}};
         size_t k = 0;
 
@@ -178,17 +178,17 @@ static bool add_odd(struct find_pair odd[2], size_t *count, const struct unit *u
 static void choose_from(struct needle *n, size_t unit, size_t offset, uint64_t *best)
 {
     const struct byte_test *first = &n->units[unit].test[offset];
-    struct find_pair odd[2];
+    struct simd_pair odd[2];
     size_t odd_count = 0;
     size_t distance = 0; /* of the unit that is looked at */
 
-    for (size_t i = unit; i < n->count && distance <= offset + FIND_DISTANCE; i++) {
+    for (size_t i = unit; i < n->count && distance <= offset + SIMD_DISTANCE; i++) {
         const struct unit *u = &n->units[i];
 
         if (u->count == 0 || !add_odd(odd, &odd_count, u))
             return;
         for (size_t k = 0; k < u->form[0].n; k++) {
-            if (distance + k < offset || distance + k - offset > FIND_DISTANCE)
+            if (distance + k < offset || distance + k - offset > SIMD_DISTANCE)
                 continue;
 
             /* The byte beside itself is no second one. */
@@ -203,7 +203,7 @@ static void choose_from(struct needle *n, size_t unit, size_t offset, uint64_t *
             n->has_pair = true;
             n->unit = unit;
             n->offset = offset;
-            n->pair = (struct find_pair){
+            n->pair = (struct simd_pair){
                 distance + k - offset, {first->mask, second->mask}, {first->byte, second->byte}};
             n->odd_count = odd_count;
             memcpy(n->odd, odd, sizeof(odd));
@@ -258,12 +258,12 @@ static int32_t first_unit(int32_t cp)
  * The test for an escape of any of the characters: a backslash, and one of the four digits, that
  * which tells most; else the `u`.
  */
-static struct find_pair escape_pair(const struct needles *n)
+static struct simd_pair escape_pair(const struct needles *n)
 {
     /* The second tells ASCII from most scripts. */
     static const unsigned order[] = {1, 0, 2, 3};
     static const char digits[] = "0123456789abcdef";
-    struct find_pair best = {1, {0xff, 0xff}, {'\\', 'u'}};
+    struct simd_pair best = {1, {0xff, 0xff}, {'\\', 'u'}};
     int fewest = 3; /* bits that may be either */
 
     /* An unpaired surrogate stands for U+FFFD. */
@@ -288,7 +288,7 @@ static struct find_pair escape_pair(const struct needles *n)
 
         if (bits < fewest) {
             fewest = bits;
-            best = (struct find_pair){k + 2, {0xff, mask}, {'\\', (unsigned char)(all & mask)}};
+            best = (struct simd_pair){k + 2, {0xff, mask}, {'\\', (unsigned char)(all & mask)}};
         }
     }
     return best;

@@ -138,7 +138,7 @@ bool pattern_needles(const struct pattern *p, struct needles *n)
     for (size_t i = 0; i < p->count; i++) {
         struct str text = buf_str(&p->needles[i].bytes);
 
-        if (p->needles[i].regex || text.n == 0 || i == FIND_PAIRS)
+        if (p->needles[i].regex || text.n == 0 || i == SIMD_PAIRS)
             return false;
         needles_add(n, text, p->case_sensitive);
     }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/find.h"
+#include "base/simd.h"
 #include "base/io.h"
 #include "base/mem.h"
 
@@ -103,7 +103,7 @@ static const char *seen(void *ctx, const char *place)
     if (!needles_may_match(r->job->needles, place, r->behind, r->text_end, &at))
         return place + 1;
 
-    const char *begin = r->behind + find_behind_newline(r->behind, (size_t)(place - r->behind));
+    const char *begin = r->behind + simd_behind_newline(r->behind, (size_t)(place - r->behind));
     const char *newline = memchr(place, '\n', (size_t)(r->text_end - place));
     const char *end = newline ? newline : r->text_end;
     enum piece_verdict verdict = PIECE_BAD;
@@ -171,7 +171,7 @@ static char *stop_of(const struct piece_reader *r, char *from, char *to, bool be
     size_t n;
 
     if (!behind) {
-        n = find_behind_newline(fresh, (size_t)(to - fresh));
+        n = simd_behind_newline(fresh, (size_t)(to - fresh));
         return *last ? to : n ? fresh + n : from;
     }
     newline = memchr(fresh, '\n', (size_t)(to - fresh));

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/find.h"
+#include "base/simd.h"
 #include "base/id.h"
 #include "base/io.h"
 #include "base/mem.h"
@@ -226,7 +226,7 @@ static int pass_over_backward(struct scan *s, struct line *l, struct err *e)
         more = read_in_front(s, e);
         if (more < 0 || more == CUT)
             return more;
-        begin = find_behind_newline(s->block.data + s->from, s->to - s->from);
+        begin = simd_behind_newline(s->block.data + s->from, s->to - s->from);
     }
 
     /* It goes behind what is still to be given. */
@@ -260,7 +260,7 @@ static int try_backward(struct scan *s, struct line *l, struct err *e)
     *l = (struct line){.terminated = tail};
     for (;;) {
         n = s->to - s->from - tail;
-        begin = find_behind_newline(s->block.data + s->from, n - seen);
+        begin = simd_behind_newline(s->block.data + s->from, n - seen);
         if (begin)
             break;
         if (n > s->line_max)

@@ -146,7 +146,7 @@ int search_open(struct search *s, const char *history_path, struct pattern *patt
                 const struct filter *filter, enum scan_way way, struct err *e)
 {
     *s = (struct search){
-        .message = MESSAGE_INIT, .pattern = pattern, .filter = filter, .with = find_best()};
+        .message = MESSAGE_INIT, .pattern = pattern, .filter = filter, .with = simd_best()};
     if (scan_open(&s->scan, history_path, way, e) < 0)
         return -1;
     buf_init(&s->decoded, BUF_LINE);

@@ -57,8 +57,8 @@ static size_t expected(const struct find *f, const char *text, size_t n, const s
     for (size_t i = from; i < n && count < like->most;) {
         bool passes = false;
 
-        for (size_t k = 0; k < f->count; k++) {
-            const struct find_pair *p = &f->pairs[k];
+        for (size_t k = 0; k < f->pairs.count; k++) {
+            const struct simd_pair *p = &f->pairs.at[k];
 
             passes = passes || ((byte_at(text, n, i) & p->mask[0]) == p->byte[0] &&
                                 (byte_at(text, n, i + p->distance) & p->mask[1]) == p->byte[1]);
@@ -81,7 +81,7 @@ static unsigned char draw_byte(unsigned char mask)
 static void add_pairs(struct find *f, size_t count, bool rare)
 {
     for (size_t k = 0; k < count; k++) {
-        struct find_pair p = {.distance = draw(4) ? draw(8) : draw(FIND_DISTANCE + 1)};
+        struct simd_pair p = {.distance = draw(4) ? draw(8) : draw(SIMD_DISTANCE + 1)};
 
         for (int i = 0; i < 2; i++) {
             p.mask[i] = rare ? 0xff : (unsigned char)(draw(2) ? 0xff : draw(256));
@@ -91,7 +91,7 @@ static void add_pairs(struct find *f, size_t count, bool rare)
     }
 }
 
-static void compare(enum find_with with, const struct find *like, const char *text, size_t n,
+static void compare(enum simd with, const struct find *like, const char *text, size_t n,
                     size_t from, struct seen *s)
 {
     static size_t at[TEXT];
@@ -99,8 +99,8 @@ static void compare(enum find_with with, const struct find *like, const char *te
     size_t count = expected(like, text, n, s, from, at);
 
     find_init(&f, with);
-    for (size_t k = 0; k < like->count; k++)
-        find_add(&f, like->pairs[k]);
+    for (size_t k = 0; k < like->pairs.count; k++)
+        find_add(&f, like->pairs.at[k]);
     s->text = text;
     s->count = 0;
     find_each(&f, text + from, text + n, see, s);
@@ -118,13 +118,13 @@ TEST(every_variant_gives_the_places_that_the_header_says)
         size_t from = n ? draw(4) ? 0 : draw((uint32_t)n) : 0;
         struct find like;
 
-        find_init(&like, FIND_PORTABLE);
-        add_pairs(&like, draw(4) ? 1 + draw(3) : draw(FIND_PAIRS + 1), draw(2));
+        find_init(&like, SIMD_PORTABLE);
+        add_pairs(&like, draw(4) ? 1 + draw(3) : draw(SIMD_PAIRS + 1), draw(2));
         s.step = draw(2) ? 1 : 1 + draw(200);
         s.most = draw(2) ? TEXT : 1 + draw(5);
-        for (int with = 0; with < FIND_WITHS; with++) {
-            if (find_can((enum find_with)with))
-                compare((enum find_with)with, &like, text, n, from, &s);
+        for (int with = 0; with < SIMD_COUNT; with++) {
+            if (simd_can((enum simd)with))
+                compare((enum simd)with, &like, text, n, from, &s);
         }
         free(text);
     }
@@ -140,13 +140,13 @@ TEST(a_place_is_found_at_every_offset_and_at_both_ends)
         for (size_t i = 0; i < n && !test_failed; i++) {
             struct find like;
 
-            find_init(&like, FIND_PORTABLE);
-            find_add(&like, (struct find_pair){i % 64, {0xdf, 0xff}, {'A', 0}});
-            find_add(&like, (struct find_pair){0, {0xff, 0}, {'\\', 0}});
+            find_init(&like, SIMD_PORTABLE);
+            find_add(&like, (struct simd_pair){i % 64, {0xdf, 0xff}, {'A', 0}});
+            find_add(&like, (struct simd_pair){0, {0xff, 0}, {'\\', 0}});
             text[i] = i % 3 ? 'a' : '\\';
-            for (int with = 0; with < FIND_WITHS; with++) {
-                if (find_can((enum find_with)with))
-                    compare((enum find_with)with, &like, text, n, 0, &s);
+            for (int with = 0; with < SIMD_COUNT; with++) {
+                if (simd_can((enum simd)with))
+                    compare((enum simd)with, &like, text, n, 0, &s);
             }
             text[i] = 0;
         }
@@ -156,11 +156,11 @@ TEST(a_place_is_found_at_every_offset_and_at_both_ends)
 
 TEST(the_best_variant_is_one_that_can_be_used)
 {
-    CHECK(find_can(find_best()));
-    CHECK(find_can(FIND_PORTABLE));
+    CHECK(simd_can(simd_best()));
+    CHECK(simd_can(SIMD_PORTABLE));
 #if defined(__x86_64__)
-    CHECK(find_can(FIND_SSE2));
-    CHECK(!find_can(FIND_NEON));
+    CHECK(simd_can(SIMD_SSE2));
+    CHECK(!simd_can(SIMD_NEON));
 #endif
 }
 
@@ -169,12 +169,12 @@ TEST(no_pairs_pass_nothing_and_too_many_are_refused)
     struct seen s = {.step = 1, .most = TEXT};
     struct find f;
 
-    find_init(&f, find_best());
+    find_init(&f, simd_best());
     find_each(&f, "abc", "abc" + 3, see, &s);
     CHECK_INT(s.count, 0);
-    for (size_t k = 0; k < FIND_PAIRS; k++)
-        CHECK(find_add(&f, (struct find_pair){0, {0xff, 0xff}, {'x', 'x'}}));
-    CHECK(!find_add(&f, (struct find_pair){0, {0xff, 0xff}, {'x', 'x'}}));
+    for (size_t k = 0; k < SIMD_PAIRS; k++)
+        CHECK(find_add(&f, (struct simd_pair){0, {0xff, 0xff}, {'x', 'x'}}));
+    CHECK(!find_add(&f, (struct simd_pair){0, {0xff, 0xff}, {'x', 'x'}}));
 }
 
 static const char *special(const char *p, const char *end)
@@ -187,19 +187,30 @@ static const char *special(const char *p, const char *end)
     return p;
 }
 
+/* Of every variant. */
+static void check_special(const char *p, const char *end)
+{
+    const char *expected = special(p, end);
+
+    CHECK(simd_special(p, end) == expected);
+    for (int with = 0; with < SIMD_COUNT; with++)
+        if (simd_can((enum simd)with))
+            CHECK(simd_special_with((enum simd)with, p, end) == expected);
+}
+
 TEST(special_bytes_and_newlines_are_found_at_every_offset)
 {
     for (size_t n = 0; n < 150; n++) {
         char *text = malloc(n + 1);
 
         memset(text, 'x', n);
-        CHECK(find_special(text, text + n) == text + n);
-        CHECK_INT(find_behind_newline(text, n), 0);
+        check_special(text, text + n);
+        CHECK_INT(simd_behind_newline(text, n), 0);
         for (size_t i = 0; i < n; i++) {
             for (int c = 0; c < 256; c++) {
                 text[i] = (char)c;
-                CHECK(find_special(text, text + n) == special(text, text + n));
-                CHECK_INT(find_behind_newline(text, n), c == '\n' ? i + 1 : 0);
+                check_special(text, text + n);
+                CHECK_INT(simd_behind_newline(text, n), c == '\n' ? i + 1 : 0);
             }
             text[i] = 'x';
         }
@@ -217,7 +228,7 @@ TEST(escapes_of_two_characters_are_passed_over)
             text[i] = draw(8) ? 'x' : "\\\\\\\\\\\\nt/\\bfru"[draw(14)];
         if (n && draw(2))
             text[draw((uint32_t)n)] = "\"\x1f\xc3\\"[draw(4)];
-        CHECK(find_special(text, text + n) == special(text, text + n));
+        check_special(text, text + n);
         free(text);
     }
 }

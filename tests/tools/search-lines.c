@@ -30,16 +30,16 @@ static size_t number(struct str query, size_t i)
     return (size_t)n;
 }
 
-static enum find_with variant(struct str query)
+static enum simd variant(struct str query)
 {
-    static const char *const names[FIND_WITHS] = {"\"portable\"", "\"sse2\"", "\"avx2\"",
+    static const char *const names[SIMD_COUNT] = {"\"portable\"", "\"sse2\"", "\"avx2\"",
                                                   "\"neon\""};
 
-    for (int with = 0; with < FIND_WITHS; with++) {
-        if (str_eq_c(json_at(query, 2), names[with]) && find_can((enum find_with)with))
-            return (enum find_with)with;
+    for (int with = 0; with < SIMD_COUNT; with++) {
+        if (str_eq_c(json_at(query, 2), names[with]) && simd_can((enum simd)with))
+            return (enum simd)with;
     }
-    return find_best();
+    return simd_best();
 }
 
 static int print_hits(struct search *s, bool count, struct err *e)
