@@ -6,7 +6,7 @@
  * the machine does falls on all of them alike. Prints for each command the median over the rounds of
  * the mean time of one run, in microseconds, and what it ran:
  *
- *     412.3 build/release/hist-new --version
+ *     412.3 1840 build/release/hist-new --version
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@ extern char **environ;
 struct command {
     char **argv;    /* NULL after the last */
     double *rounds; /* microseconds of one run */
+    long memory;    /* KiB, of the run that had most */
 };
 
 static void die(const char *problem, const char *subject, int error)
@@ -40,21 +42,25 @@ static double now_us(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-static void run_once(char **argv, const posix_spawn_file_actions_t *quiet, int most)
+static void run_once(struct command *command, const posix_spawn_file_actions_t *quiet, int most)
 {
+    char **argv = command->argv;
+    struct rusage usage;
     pid_t pid;
     int status;
     int error = posix_spawnp(&pid, argv[0], quiet, NULL, argv, environ);
 
     if (error != 0)
         die("cannot run", argv[0], error);
-    while (waitpid(pid, &status, 0) < 0)
+    while (wait4(pid, &status, 0, &usage) < 0)
         if (errno != EINTR)
             die("cannot wait for", argv[0], errno);
     if (!WIFEXITED(status) || WEXITSTATUS(status) > most) {
         fprintf(stderr, "spawn: '%s' failed with status %d\n", argv[0], status);
         exit(2);
     }
+    if (usage.ru_maxrss > command->memory)
+        command->memory = usage.ru_maxrss;
 }
 
 static int by_value(const void *a, const void *b)
@@ -85,7 +91,7 @@ static size_t split(char **words, struct command *commands)
 static void print(const struct command *command, size_t rounds)
 {
     qsort(command->rounds, rounds, sizeof(*command->rounds), by_value);
-    printf("%.1f", command->rounds[rounds / 2]);
+    printf("%.1f %ld", command->rounds[rounds / 2], command->memory);
     for (char **word = command->argv; *word != NULL; word++)
         printf(" %s", *word);
     putchar('\n');
@@ -128,7 +134,7 @@ int main(int argc, char **argv)
             double start = now_us();
 
             for (long run = 0; run < runs; run++)
-                run_once(command->argv, &quiet, most);
+                run_once(command, &quiet, most);
             command->rounds[round] = (now_us() - start) / (double)runs;
         }
     }
