@@ -161,7 +161,7 @@ int main(int argc, char **argv)
         mends = true;
     if (opt_operands(&args, &operands) && operands > 0)
         die_usage("no argument is expected");
-    start_history(&config, &history, &args.common);
+    start_reader(&config, &history, &args.common);
     out_start(&report.out, args.common.color);
     report.json = args.common.json;
     report.quiet = args.common.quiet;

@@ -153,7 +153,7 @@ int main(int argc, char **argv)
     wish.what.named = count > 0;
     if (count == 0 && !erase_is_narrow(&wish.what))
         die_usage("no session is given");
-    start_history(&config, &history, &args.common);
+    start_reader(&config, &history, &args.common);
     out_start(&out, args.common.color);
 
     if (count > 0)

@@ -138,7 +138,7 @@ int main(int argc, char **argv)
     opt_start(&args, &program, argc, argv);
     parse(&job, &args);
     settle(&job, args.common.json);
-    start_history(&config, &history, &args.common);
+    (job.messages ? start_history : start_reader)(&config, &history, &args.common);
     out_start(&out, args.common.color);
     status = export_run(&job, &history, &out);
 

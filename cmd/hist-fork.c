@@ -66,7 +66,7 @@ int main(int argc, char **argv)
             detached = true;
     }
     names = opt_operands(&args, &count);
-    start_history(&config, &history, &args.common);
+    start_reader(&config, &history, &args.common);
     out_start(&out, args.common.color);
 
     from = source(&sessions, &history, names, count);

@@ -90,7 +90,7 @@ int main(int argc, char **argv)
     if (count > 1)
         die_usage("one session is expected");
     show_settle(&wish.show, args.common.json);
-    start_history(&config, &history, &args.common);
+    start_reader(&config, &history, &args.common);
     out_start(&out, args.common.color);
     if (!wish.unpaged)
         out_page(&out);

@@ -14,7 +14,7 @@ int main(int argc, char **argv)
     int status;
 
     search_args_parse(&args, argc, argv);
-    histories_open(&histories, args.files.at, args.files.count, args.all);
+    histories_open(&histories, args.files.at, args.files.count, args.all, args.common.quiet);
     session_names_read(&run.names, args.names.at, args.names.count);
     run.many = args.all || histories.count > 1;
     out_start(&run.out, args.common.color);

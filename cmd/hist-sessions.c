@@ -30,7 +30,7 @@ int main(int argc, char **argv)
         limit = opt_count("--limit", value);
     if (opt_operands(&args, &operands) && operands > 0)
         die_usage("no argument is expected");
-    start_history(&config, &history, &args.common);
+    start_reader(&config, &history, &args.common);
     out_start(&out, args.common.color);
 
     if (session_list_load(&list, history.path, &e) < 0)

@@ -57,7 +57,7 @@ int main(int argc, char **argv)
     }
     names = opt_operands(&args, &count);
     show_settle(&show, args.common.json);
-    start_history(&config, &history, &args.common);
+    start_reader(&config, &history, &args.common);
     out_start(&out, args.common.color);
     if (paged)
         out_page(&out);

@@ -132,7 +132,7 @@ int main(int argc, char **argv)
     wish.print.json = args.common.json;
     if (wish.filter.has_until && wish.filter.until < wish.print.now)
         wish.print.now = wish.filter.until;
-    histories_open(&histories, wish.files.at, wish.files.count, wish.all);
+    histories_open(&histories, wish.files.at, wish.files.count, wish.all, args.common.quiet);
     out_start(&out, args.common.color);
     if (!wish.unpaged)
         out_page(&out);

@@ -181,6 +181,37 @@ options_of() {
     done
 }
 
+@test "bad input: a history that is named and absent is empty, and said to be absent by who makes none" {
+    local tool empty
+    for tool in "${TOOLS[@]}"; do
+        row "$tool"
+        rm -f "$HISTORY"* && : >"$HISTORY"
+        "$TOOL" "${ARGS[@]}" >empty 2>said && empty=0 || empty=$?
+        rm "$HISTORY" empty
+        case $TOOL in
+        chat | hist-append | hist-import | hist-new) run_expect 0 "$TOOL" "${ARGS[@]}" && stderr_empty ;;
+        *)
+            run_expect "$empty" "$TOOL" "${ARGS[@]}"
+            { echo "$TOOL: no history '$HISTORY'" && cat said; } >wanted
+            same stderr wanted "$ERR"
+            run_expect "$empty" env -u CHAT_HISTORY "$TOOL" --history typo "${ARGS[@]}"
+            stderr_matches "^$TOOL: no history 'typo'\$"
+            run_expect "$empty" "$TOOL" --quiet "${ARGS[@]}"
+            stderr_lacks 'no history'
+            # In its usual place it may be still to come.
+            run_expect "$empty" env -u CHAT_HISTORY "$TOOL" "${ARGS[@]}"
+            stderr_lacks 'no history'
+            ;;
+        esac
+        rm -f said wanted
+    done
+    run_expect 1 hist-search --history typo --history slip needle
+    stderr_is "hist-search: no history 'typo'" "hist-search: no history 'slip'"
+    # What reads no history misses none.
+    run_expect 0 hist-export -f txt --messages "$INCOMING"
+    stderr_empty
+}
+
 @test "bad input: unknown options" {
     local tool option
     for tool in "${TOOLS[@]}"; do

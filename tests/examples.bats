@@ -315,7 +315,7 @@ three_sessions() {
     stderr_is "fzf.sh: there is no session that speaks of 'nothing'"
     rm "$HISTORY"
     run_expect 1 env PATH="$SOME" "$EXAMPLES/fzf.sh"
-    stderr_is 'fzf.sh: there is no session'
+    stderr_is "hist-sessions: no history '$HISTORY'" 'fzf.sh: there is no session'
 }
 
 # ---- the git hook

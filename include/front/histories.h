@@ -19,8 +19,9 @@ struct histories {
 
 /* `files` are explicit ones, in their order. With `all` those of the register follow, that which
  * was written last first, those that are gone left out. With neither it is the one that
- * start_history finds. Ends the program when something is wrong. */
-void histories_open(struct histories *h, char **files, size_t count, bool all);
+ * start_reader finds. Says, unless `quiet`, which of them are not there. Ends the program when
+ * something is wrong. */
+void histories_open(struct histories *h, char **files, size_t count, bool all, bool quiet);
 void histories_release(struct histories *h);
 
 #endif

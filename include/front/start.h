@@ -16,6 +16,11 @@
 /* Loads the configuration, puts the common flags over it and locates the history. Call after
  * opt_next gave 0. The caller releases both. */
 void start_history(struct config *c, struct history *h, const struct opt_common *o);
+/* The same for a program that makes no history. One that was asked for by name and is not there is
+ * empty, which start_absent says. */
+void start_reader(struct config *c, struct history *h, const struct opt_common *o);
+/* Says that an explicit history is not there: its name may be mistyped. */
+void start_absent(const struct history *h, bool quiet);
 /* The session that a new message goes to: `named` (-s) or $CHAT_SESSION, else as the wish's flags
  * and the time-out say; `again`: its last turn is meant, which no time-out ends. Says so when a
  * directory's own pointer is not trusted. */

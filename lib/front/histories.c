@@ -23,7 +23,7 @@ static struct locate_from places(const struct config *c)
         .cwd = c->cwd, .data_home = c->data_home, .state_home = c->state_home};
 }
 
-static void add_file(struct histories *h, const char *file)
+static void add_file(struct histories *h, const char *file, bool quiet)
 {
     struct locate_from from = places(&h->config);
     struct history history;
@@ -32,6 +32,7 @@ static void add_file(struct histories *h, const char *file)
     from.explicit_file = file;
     if (locate(&history, &from, &e) < 0)
         die_err(&e);
+    start_absent(&history, quiet);
     add(h, history);
 }
 
@@ -114,14 +115,14 @@ static void add_registered(struct histories *h)
     register_dirs_release(&dirs);
 }
 
-void histories_open(struct histories *h, char **files, size_t count, bool all)
+void histories_open(struct histories *h, char **files, size_t count, bool all, bool quiet)
 {
     *h = (struct histories){0};
     if (count == 0 && !all) {
-        struct opt_common nothing = {0};
+        struct opt_common common = {.quiet = quiet};
         struct history history;
 
-        start_history(&h->config, &history, &nothing);
+        start_reader(&h->config, &history, &common);
         add(h, history);
         return;
     }
@@ -131,7 +132,7 @@ void histories_open(struct histories *h, char **files, size_t count, bool all)
     if (config_load(&h->config, &e) < 0)
         die_err(&e);
     for (size_t i = 0; i < count; i++)
-        add_file(h, files[i]);
+        add_file(h, files[i], quiet);
     if (all)
         add_registered(h);
 }

@@ -1,7 +1,9 @@
 #include "front/start.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/id.h"
 #include "cli/die.h"
@@ -28,6 +30,20 @@ void start_history(struct config *c, struct history *h, const struct opt_common 
         die_err(&e);
     h->sync = config_fsync(c);
     h->tell = o->quiet ? NULL : tell_wait;
+}
+
+void start_absent(const struct history *h, bool quiet)
+{
+    struct stat st;
+
+    if (!quiet && h->kind == HISTORY_EXPLICIT && lstat(h->path, &st) < 0 && errno == ENOENT)
+        warnf("no history '%s'", h->path);
+}
+
+void start_reader(struct config *c, struct history *h, const struct opt_common *o)
+{
+    start_history(c, h, o);
+    start_absent(h, o->quiet);
 }
 
 void start_session(struct resume *r, struct resume_wish *wish, const struct config *c,

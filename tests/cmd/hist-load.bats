@@ -50,7 +50,7 @@ current() {
     current b
     run_expect 1 hist-load --history empty.jsonl
     stdout_empty
-    stderr_is 'hist-load: there is no session'
+    stderr_is "hist-load: no history 'empty.jsonl'" 'hist-load: there is no session'
     [[ ! -e empty.jsonl.session ]]
 }
 

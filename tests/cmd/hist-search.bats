@@ -61,7 +61,7 @@ times() {
     rm "$HISTORY"
     run_expect 1 hist-search hello
     stdout_empty
-    stderr_empty
+    stderr_is "hist-search: no history '$HISTORY'"
     [[ ! -e $HISTORY ]]
 }
 

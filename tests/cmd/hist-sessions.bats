@@ -43,7 +43,7 @@ times() {
 @test "hist-sessions: a history that is missing or empty has no sessions, and stays as it is" {
     run_expect 0 hist-sessions
     stdout_empty
-    stderr_empty
+    stderr_is "hist-sessions: no history '$HISTORY'"
     [[ -z $(ls -A) ]]
     : >"$HISTORY"
     run_expect 0 hist-sessions --json
