@@ -32,7 +32,7 @@ int main(int argc, char **argv)
     char *value;
     char **names;
     size_t count;
-    bool paged = true;
+    bool paged = true, document;
     int key;
 
     opt_start(&args, &program, argc, argv);
@@ -63,11 +63,12 @@ int main(int argc, char **argv)
         out_page(&out);
 
     session_args_load(&sessions, &history, names, count, "current");
-    if (sessions.count > 0)
+    document = sessions.count > 0 || sessions.status == 0;
+    if (document)
         show_begin(&out, &show);
     for (size_t i = 0; i < sessions.count; i++)
         show_session(&out, &history, sessions.ids[i], &show);
-    if (sessions.count > 0)
+    if (document)
         show_end(&show);
     out_page_end(&out);
     start_report_bad(&history, show.bad_lines, args.common.quiet);

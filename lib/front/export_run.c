@@ -392,7 +392,7 @@ static int put(struct run *r, struct err *e)
 }
 
 /* The history's lines that are wanted. 0 when there is nothing to do: every session that was named
- * is absent. */
+ * is absent. No names at all on standard input are no sessions, and a document of none. */
 static int choose(struct run *r, struct err *e)
 {
     const struct export_job *job = r->job;
@@ -402,7 +402,7 @@ static int choose(struct run *r, struct err *e)
     if (!job->all)
         session_args_load(&args, r->history, job->names, job->names_count, "current");
     r->status = args.status;
-    if (!job->all && args.count == 0)
+    if (args.count == 0 && args.status != 0)
         rc = 0;
     else if (select_load(&r->select, r->history->path, job->state ? &r->state : NULL,
                          job->directory, r->tick, e) < 0)

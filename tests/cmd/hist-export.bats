@@ -541,3 +541,24 @@ secrets() {
     run_expect 0 hist-export --all -f json
     json_is "$OUT" '.messages | length' 2000
 }
+
+@test "hist-export: no ids on standard input are no sessions" {
+    local format
+    for format in md html json jsonl txt openai anthropic; do
+        : >"$HISTORY"
+        run_expect 0 hist-export -f "$format" --all
+        cp "$OUT" nothing
+        hist_line s user hello >"$HISTORY"
+        run_expect 0 hist-export -f "$format" - </dev/null
+        stderr_empty
+        stdout_is_file nothing
+        printf '\n' >ids
+        run_expect 0 hist-export -f "$format" -o "out.$format" - <ids
+        cmp "out.$format" nothing
+    done
+    run_expect 0 hist-export -f json - </dev/null
+    stdout_json . '{' '  "messages": []' '}'
+    # One that is absent is another thing.
+    run_expect 1 hist-export -f json absent
+    stdout_empty
+}

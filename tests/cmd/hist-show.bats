@@ -467,8 +467,6 @@ as_exported() {
     run_expect 1 hist-show --format json nope
     stdout_empty
     stderr_is "hist-show: no session 'nope'"
-    run_expect 0 hist-show --format json - </dev/null
-    stdout_empty
     run_expect 1 hist-show --format json nope t
     stdout_json '.messages[] | .content' anew 'a <b> é' beep
     stderr_is "hist-show: no session 'nope'"
@@ -496,4 +494,15 @@ as_exported() {
         run_expect 2 bash -c 'hist-show --format "$1" s >/dev/full' - "$format"
         stderr_is 'hist-show: cannot write to standard output: No space left on device'
     done
+}
+
+@test "hist-show: no ids on standard input are no sessions" {
+    put s user hello
+    run_expect 0 hist-show -f json - </dev/null
+    stdout_json . '{' '  "messages": []' '}'
+    stderr_empty
+    run_expect 0 hist-show - </dev/null
+    stdout_empty
+    run_expect 1 hist-show -f json absent
+    stdout_empty
 }
