@@ -468,6 +468,39 @@ said() {
     done
 }
 
+@test "bad input: CR LF, blanks and a BOM round a line are no part of it, in every program that prints it" {
+    local padding
+    for padding in 10 100000; do
+        { hist_line s user 'a needle' && hist_line s assistant "$(printf "%${padding}s" needle)"; } >wanted
+        { printf '\xef\xbb\xbf' && sed '1s/$/ \r/; 2s/^/\t/; 2s/$/\r/' wanted; } >"$HISTORY"
+        run_expect 0 hist-show --json s
+        stdout_is_file wanted
+        run_expect 0 hist-load --json s
+        stdout_is_file wanted
+        for way in '' -E -w '--context 1'; do
+            # shellcheck disable=SC2086
+            run_expect 0 hist-search --json --reverse $way needle
+            stdout_is_file wanted
+        done
+        run_expect 0 hist-search --json needle
+        tac wanted >backwards
+        stdout_is_file backwards
+        run_expect 0 hist-export --json s
+        stdout_is_file wanted
+        run_expect 0 hist-export --json --messages "$HISTORY"
+        stdout_is_file wanted
+        run_expect 0 hist-import --json --history other.jsonl "$HISTORY"
+        stdout_is_file wanted
+        same other.jsonl wanted other.jsonl
+        rm other.jsonl
+        # What rewrites keeps them.
+        hist_line t user gone >>"$HISTORY"
+        head -n 2 "$HISTORY" >kept
+        run_expect 0 hist-delete --force t
+        same "$HISTORY" kept "$HISTORY"
+    done
+}
+
 @test "bad input: garbage alone is no history, and is appended to" {
     local tool kind
     for kind in "$GARBAGE"/{nothing,'random bytes',NULs,'torn lines','two values','deep nesting',CRLF}; do
