@@ -45,11 +45,12 @@ struct run {
 
 /* ---- what is told on the way ---- */
 
-static void tell_bad(void *arg, const struct source *s, size_t number, const char *reason)
+static void tell_bad(void *arg, const struct source *s, size_t number, uint64_t nth,
+                     const char *reason)
 {
     const struct run *r = arg;
 
-    if (!r->quiet && r->import.count.bad <= NAMED_MAX)
+    if (!r->quiet && nth <= NAMED_MAX)
         warnf("cannot import '%s:%zu': %s", s->name, number, reason);
 }
 
@@ -77,32 +78,33 @@ static void fail(void *arg, struct err *e)
     err_release(e);
 }
 
-/* ---- the files ---- */
-
 /* One line for each file with something to import: FORMAT, NEW, FILE. */
-static void list(struct run *r, const struct source *s, const struct import_format *f)
+static void list(struct run *r, const struct import_result *of)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
 
-    buf_addf(&line, "%s\t%" PRIu64 "\t%s\n", f->name, r->import.count.imported, s->name);
+    buf_addf(&line, "%s\t%" PRIu64 "\t%s\n", of->format->name, of->count.imported, of->name);
     out_text(&r->out, buf_str(&line));
     buf_release(&line);
 }
 
-static void tell(struct run *r, const struct source *s, const struct import_format *f)
+static void tell(void *arg, const struct import_result *of)
 {
-    const struct import_count *c = &r->import.count;
+    const struct import_count *c = &of->count;
+    struct run *r = arg;
 
     progress_end();
     if (c->bad > NAMED_MAX && !r->quiet)
-        warnf("cannot import %" PRIu64 " more records of '%s'", c->bad - NAMED_MAX, s->name);
+        warnf("cannot import %" PRIu64 " more records of '%s'", c->bad - NAMED_MAX, of->name);
     if (r->dry_run && !r->json)
-        list(r, s, f);
+        list(r, of);
     if (r->verbose)
-        notef("%s: %s, %" PRIu64 " new, %" PRIu64 " known, %" PRIu64 " bad", s->name, f->name,
-              c->imported, c->known, c->bad);
+        notef("%s: %s, %" PRIu64 " new, %" PRIu64 " known, %" PRIu64 " bad", of->name,
+              of->format->name, c->imported, c->known, c->bad);
     r->imported += c->imported;
 }
+
+/* ---- the files ---- */
 
 /* A file that was found in a directory may be anything. */
 static void refuse(struct run *r, const struct import_file *file, struct err *e)
@@ -135,11 +137,8 @@ static void import_file(struct run *r, const struct import_file *file)
         fail(r, &e);
     else if (!format && head.n > 0 && !(format = import_format_of(head)))
         refuse(r, file, &e);
-    else if (head.n > 0) {
-        if (import_read(&r->import, &s, format, &e) < 0)
-            fail(r, &e);
-        tell(r, &s, format);
-    }
+    else if (head.n > 0 && import_read(&r->import, &s, format, &e) < 0)
+        fail(r, &e);
     source_close(&s);
 }
 
@@ -185,7 +184,6 @@ int main(int argc, char **argv)
 {
     struct opt_parser args;
     struct run r = {0};
-    struct buf number = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
     char **names;
     size_t count;
@@ -202,16 +200,17 @@ int main(int argc, char **argv)
         die_err(&e);
     r.import.subagents = r.subagents;
     r.import.dry_run = r.dry_run;
-    r.import.listener = (struct import_listener){tell_bad, r.json ? print_line : NULL, turn, &r};
+    r.import.listener =
+        (struct import_listener){tell_bad, tell, r.json ? print_line : NULL, turn, &r};
     start_report_bad(&r.history, r.import.bad_lines, r.quiet);
     find(&r, names, count);
     for (size_t i = 0; i < r.files.count; i++)
         import_file(&r, &r.files.at[i]);
-    buf_addf(&number, "%" PRIu64 "\n", r.imported);
+    if (import_finish(&r.import, &e) < 0)
+        fail(&r, &e);
     if (!r.dry_run && !r.json)
-        out_raw(&r.out, buf_str(&number));
+        out_number(&r.out, r.imported);
 
-    buf_release(&number);
     import_close(&r.import);
     import_files_release(&r.files);
     history_release(&r.history);

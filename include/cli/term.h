@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/vis.h"
@@ -68,6 +69,8 @@ void out_text_end(struct out *o);
 /* Bytes of our own: ids, separators, JSON. */
 void out_raw(struct out *o, struct str bytes);
 void out_byte(struct out *o, char c);
+/* A number on a line of its own. */
+void out_number(struct out *o, uint64_t n);
 /* Adds a style to those in force, STYLE_NONE ends them; nothing without colour. */
 void out_style(struct out *o, enum out_style s);
 /* A stored line, byte for byte; on a terminal unsafe characters as \uXXXX. */

@@ -1,6 +1,7 @@
 #include "cli/term.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -217,6 +218,15 @@ void out_raw(struct out *o, struct str bytes)
 void out_byte(struct out *o, char c)
 {
     out_raw(o, (struct str){&c, 1});
+}
+
+void out_number(struct out *o, uint64_t n)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&line, "%" PRIu64 "\n", n);
+    out_raw(o, buf_str(&line));
+    buf_release(&line);
 }
 
 void out_text(struct out *o, struct str text)

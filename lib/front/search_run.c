@@ -1,6 +1,5 @@
 #include "front/search_run.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -217,15 +216,11 @@ out:
 
 int search_run_finish(struct search_run *r)
 {
-    struct buf number = BUF_INIT(BUF_SMALL);
     bool found = r->args->what == SEARCH_SESSIONS_WITHOUT ? r->listed : r->count > 0;
     int absent;
 
-    if (r->args->what == SEARCH_COUNT) {
-        buf_addf(&number, "%" PRIu64 "\n", r->count);
-        out_raw(&r->out, buf_str(&number));
-        buf_release(&number);
-    }
+    if (r->args->what == SEARCH_COUNT)
+        out_number(&r->out, r->count);
     out_page_end(&r->out);
     if (r->cut)
         hintf(false, "more than %zu messages match (--limit)", r->args->limit);

@@ -18,6 +18,7 @@ struct import_pending {
     char *line;     /* owned, with its newline */
     size_t n;       /* 0: it has been brought by another import */
     struct str key; /* by which it is known; STR_NONE for one that its source has twice */
+    size_t result;  /* that of its source */
 };
 
 /* ---- what is known ---- */
@@ -129,13 +130,26 @@ static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
         size_t *source = p->key.p ? keymap_find(&im->known, p->key) : NULL;
 
         if (source && *source == 0) {
-            im->count.known++;
+            im->results[p->result].count.known++;
             p->n = 0;
         }
         buf_add(lines, p->line, p->n);
     }
     im->seen = at + (off_t)lines->len;
     return 0;
+}
+
+/* Tells of the sources whose lines are all done with: all but the one that is being read. */
+static void tell_results(struct import *im)
+{
+    size_t told = im->results_count - (im->source ? 1 : 0);
+
+    for (size_t i = 0; i < told; i++)
+        if (im->listener.done)
+            im->listener.done(im->listener.arg, &im->results[i]);
+    if (im->source && told > 0)
+        im->results[0] = im->results[told];
+    im->results_count -= told;
 }
 
 static int flush(struct import *im, struct err *e)
@@ -149,11 +163,12 @@ static int flush(struct import *im, struct err *e)
 
         if (p->n == 0)
             continue;
-        im->count.imported++;
+        im->results[p->result].count.imported++;
         if (im->listener.line)
             im->listener.line(im->listener.arg, (struct str){p->line, p->n - 1});
     }
     release_pending(im);
+    tell_results(im);
     return result;
 }
 
@@ -164,12 +179,19 @@ static int add_pending(struct import *im, struct buf *line, struct str key, stru
 
     im->pending =
         mem_grow(im->pending, &im->pending_cap, im->pending_count + 1, sizeof *im->pending);
-    im->pending[im->pending_count++] = (struct import_pending){buf_detach(line), n, key};
+    im->pending[im->pending_count++] =
+        (struct import_pending){buf_detach(line), n, key, im->results_count - 1};
     im->pending_bytes += n;
     return im->pending_bytes < BATCH_BYTES ? 0 : flush(im, e);
 }
 
 /* ---- the sink ---- */
+
+/* Of the source that is being read. */
+static struct import_count *count(struct import *im)
+{
+    return &im->results[im->results_count - 1].count;
+}
 
 static void tick(struct import *im)
 {
@@ -187,7 +209,7 @@ static int take_line(void *arg, struct str line, struct str id, struct err *e)
     tick(im);
     /* One source may have an id twice: that is its own affair, and kept. */
     if (source && *source != im->source_number) {
-        im->count.known++;
+        count(im)->known++;
         return 0;
     }
     key = enter(im, id, im->source_number);
@@ -269,9 +291,9 @@ static void note_bad(void *arg, size_t number, const char *reason)
 {
     struct import *im = arg;
 
-    im->count.bad++;
+    count(im)->bad++;
     if (im->listener.bad)
-        im->listener.bad(im->listener.arg, im->source, number, reason);
+        im->listener.bad(im->listener.arg, im->source, number, count(im)->bad, reason);
 }
 
 static int take_message(void *arg, const struct import_message *m, struct err *e)
@@ -286,7 +308,7 @@ static int take_message(void *arg, const struct import_message *m, struct err *e
 
     tick(im);
     if (each_part(parts, is_known, im)) {
-        im->count.known++;
+        count(im)->known++;
         return 0;
     }
     if (m->time != IMPORT_NO_TIME)
@@ -337,22 +359,30 @@ int import_read(struct import *im, struct source *s, const struct import_format 
                                .subagents = im->subagents};
     int result;
 
-    im->count = (struct import_count){0};
+    im->results =
+        mem_grow(im->results, &im->results_cap, im->results_count + 1, sizeof *im->results);
+    im->results[im->results_count++] = (struct import_result){.name = s->name, .format = f};
     im->source = s;
     im->source_number++;
     im->time = s->time;
     result = f->read(s, &sink, e);
-    /* What came before a failure is good. */
-    if (flush(im, result < 0 ? NULL : e) < 0)
-        result = -1;
     im->source = NULL;
+    /* What came before a failure is good. Where nothing waits there is nothing to wait for. */
+    if (im->pending_count == 0 || im->dry_run)
+        (void)flush(im, NULL);
     return result;
+}
+
+int import_finish(struct import *im, struct err *e)
+{
+    return flush(im, e);
 }
 
 void import_close(struct import *im)
 {
     release_pending(im);
     free(im->pending);
+    free(im->results);
     for (size_t i = 0; i < im->keys_count; i++)
         free(im->keys[i]);
     free(im->keys);

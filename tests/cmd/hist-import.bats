@@ -484,3 +484,33 @@ for name, messages in ("first", [big, small]), ("second", [small, big]):
     stderr_is "hist-import: cannot write '$HISTORY': No space left on device"
     [[ ! -s $HISTORY ]]
 }
+
+@test "import: many files are on the disk by one sync, and only then said to be imported" {
+    local n
+    mkdir many
+    for n in $(seq 50); do hist_lines "s$n" 3 >"many/$n.jsonl"; done
+    run_expect 0 traced -o trace -e trace=fdatasync,fsync,write hist-import -v many
+    stdout_is 150
+    [[ $(wc -l <"$HISTORY") -eq 150 ]]
+    [[ $(grep -c '^fdatasync' trace) -eq 1 && $(grep -c '^fsync' trace) -le 2 ]] || fail 'synced too often' "$(cat trace)"
+    # Nothing is told before: the history's write comes first, its sync second.
+    sed -n '/^fdatasync/q; p' trace >before
+    [[ $(grep -c '^write' before) -eq 1 ]] || fail 'told before the sync' "$(cat before)"
+    stderr_has 'many/7.jsonl: lines, 3 new, 0 known, 0 bad'
+    [[ $(wc -l <"$ERR") -eq 50 ]]
+    run_expect 0 traced -o trace -e trace=fdatasync hist-import -v many
+    stdout_is 0
+    [[ $(grep -c 'lines, 0 new, 3 known, 0 bad' "$ERR") -eq 50 && ! -s trace ]]
+    # Where it fails nothing was imported, and nothing is said to be.
+    : >other.jsonl
+    run_expect 2 traced -o trace -P other.jsonl -e trace=fdatasync -e inject=fdatasync:error=EIO \
+        hist-import -v --history other.jsonl many
+    stdout_is 0
+    stderr_has 'many/7.jsonl: lines, 0 new, 0 known, 0 bad' 'cannot write '
+    [[ ! -s other.jsonl ]]
+    # Killed in it, the lines are whole, and come once.
+    run_expect 137 traced -o trace -P other.jsonl -e trace=fdatasync -e inject=fdatasync:signal=KILL:when=1 \
+        hist-import --history other.jsonl many
+    run_expect 0 hist-import --history other.jsonl many
+    same other.jsonl "$HISTORY" other.jsonl
+}
