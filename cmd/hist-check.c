@@ -9,7 +9,7 @@
 #include "front/start.h"
 #include "hist/check.h"
 #include "hist/mend.h"
-#include "hist/rewrite.h"
+#include "hist/quarantine.h"
 #include "turn/interrupt.h"
 
 enum { KEY_REPAIR = OPT_LONG };
@@ -100,7 +100,7 @@ static void print_summary(struct report *r, const struct check *c)
 static void print_mended(struct report *r, const struct mend *m, const struct history *h)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
-    char *quarantine = rewrite_quarantine(h->path);
+    char *quarantine = quarantine_path(h->path);
 
     if (r->json) {
         buf_add_c(&line, "{\"type\":\"repair\"");

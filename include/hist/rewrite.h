@@ -42,13 +42,9 @@ struct rewriter {
 void rewrite_keep(struct rewrite *r, const struct line *l);
 /* Writes this text as a line. */
 void rewrite_add(struct rewrite *r, struct str text);
-/* Moves the line, or n bytes at `at` of the history, to the quarantine, as a line. */
+/* Moves the line, or n bytes at `at` of the history, to the quarantine (hist/quarantine), as a line. */
 void rewrite_set_aside(struct rewrite *r, const struct line *l);
 void rewrite_set_part_aside(struct rewrite *r, off_t at, size_t n);
-
-/* Where it goes: `${history}.quarantine`, appended to, made with mode 0600, and synced before the
- * history is replaced. The caller frees the name. */
-char *rewrite_quarantine(const char *history_path);
 
 /* Rewrites. 1; 0: every line is kept, nothing is written; also for a history that does not exist;
  * -1: ERR_SIGNAL when h->cancel_fd became readable. The new file gets mode and owner of the old one;

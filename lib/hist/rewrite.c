@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "hist/append.h"
+#include "hist/quarantine.h"
 #include "hist/register.h"
 
 /* So much is written, or copied, at once. */
@@ -271,7 +272,7 @@ static int catch_up(struct rewrite *r, const struct append *a, struct err *e)
     struct stat before = r->old;
     bool same;
 
-    if (look_at_old(r, a, e) < 0)
+    if (look_at_old(r, a, e) < 0 || quarantine_undo(r->h->path, &r->old, e) < 0)
         return -1;
     same = before.st_dev == r->old.st_dev && before.st_ino == r->old.st_ino && a->end >= r->done;
     if (!same && (copy_rights(r) < 0 ? failed(r, errno, e) : start_again(r, e)) < 0)
@@ -285,31 +286,24 @@ static int catch_up(struct rewrite *r, const struct append *a, struct err *e)
 
 /* ---- the quarantine ---- */
 
-char *rewrite_quarantine(const char *history_path)
-{
-    struct buf name = BUF_INIT(BUF_SMALL);
-
-    buf_addf(&name, "%s.quarantine", history_path);
-    return buf_detach(&name);
-}
-
 static int take_aside(void *arg, struct str bytes)
 {
     return io_write_all(*(int *)arg, bytes.p, bytes.n);
 }
 
-static int write_parts(const struct rewrite *r, int from, struct append *to)
+static int write_parts(const struct rewrite *r, int from, struct quarantine *to)
 {
     struct buf piece = BUF_INIT(CHUNK);
-    int result = to->torn ? io_write_all(to->fd, "\n", 1) : 0;
+    int *fd = &to->file.fd;
+    int result = to->file.torn ? io_write_all(*fd, "\n", 1) : 0;
 
     for (size_t i = 0; i < r->aside_count && result == 0; i++) {
-        result = each_piece(from, r->aside[i], &piece, take_aside, &to->fd);
+        result = each_piece(from, r->aside[i], &piece, take_aside, fd);
         if (result == 0)
-            result = io_write_all(to->fd, "\n", 1);
+            result = io_write_all(*fd, "\n", 1);
     }
-    if (result == 0 && (fdatasync(to->fd) < 0 || (to->fresh && io_sync_dir_of(to->path) < 0)))
-        result = -1;
+    if (result == 0)
+        result = quarantine_sync(to);
     buf_release(&piece);
     return result;
 }
@@ -318,24 +312,19 @@ static int write_parts(const struct rewrite *r, int from, struct append *to)
 static int fill_quarantine(struct rewrite *r, int from, struct err *e)
 {
     struct append_wait wait = history_wait(r->h);
-    struct append a;
-    char *path;
-    int result;
+    struct quarantine q;
+    int result = 0;
 
     if (r->aside_count == 0)
         return 0;
-    path = rewrite_quarantine(r->h->path);
-    result = append_open(&a, path, &wait, e);
-    if (result == 0 && write_parts(r, from, &a) < 0) {
-        result = err_sys(e, errno, "cannot write '%s'", path);
-        if (ftruncate(a.fd, a.end) < 0)
+    if (quarantine_open(&q, r->h->path, &r->old, &wait, e) < 0)
+        return -1;
+    if (write_parts(r, from, &q) < 0) {
+        result = err_sys(e, errno, "cannot write '%s'", q.path);
+        if (quarantine_undo(r->h->path, &r->old, NULL) < 0)
             err_set(e, ERR_FAILURE, "%s, and a part stays in it", err_text(e));
-        /* A file without content that was made for it is nobody's. */
-        if (a.end == 0)
-            unlink(path);
     }
-    append_close(&a);
-    free(path);
+    quarantine_close(&q);
     return result;
 }
 
@@ -371,13 +360,17 @@ static int put_in_place(struct rewrite *r, const struct append *a, struct err *e
 
     if (fsync(r->fd) < 0)
         return failed(r, errno, e);
-    if (fill_quarantine(r, a->fd, e) < 0 || vouch(r, a->fd, &vouched, e) < 0)
+    if (fill_quarantine(r, a->fd, e) < 0)
         return -1;
-    if (rename(buf_c(&r->name), r->h->path) < 0)
-        return failed(r, errno, e);
+    if (vouch(r, a->fd, &vouched, e) < 0 ||
+        (rename(buf_c(&r->name), r->h->path) < 0 && failed(r, errno, e) < 0)) {
+        (void)quarantine_undo(r->h->path, &r->old, NULL);
+        return -1;
+    }
     buf_clear(&r->name);
     if (io_sync_dir_of(r->h->path) < 0)
         return err_sys(e, errno, "'%s' is rewritten, but a power cut may undo it", r->h->path);
+    quarantine_keep(r->h->path);
     return vouched ? history_vouch_only(r->h, buf_str(&r->beginning), e) : 0;
 }
 

@@ -205,6 +205,37 @@ setup() {
     [[ -z $(find . -name '*.tmp') ]]
 }
 
+@test "hist-check: a killed repair's lines come to the quarantine once, whatever rewrites next" {
+    command -v strace >/dev/null || skip 'no strace'
+    local next
+    for next in 'hist-check -q --repair' 'hist-delete -q -f gone'; do
+        rm -f "$HISTORY"*
+        { hist_line s user one; echo bad; hist_line gone user two; echo bad; } >"$HISTORY"
+        run_expect 137 traced -o trace -e trace=rename -e inject=rename:signal=KILL:when=1 hist-check -q --repair
+        is quarantine "$HISTORY.quarantine" bad bad
+        # Others go on meanwhile.
+        echo worse >>"$HISTORY"
+        # shellcheck disable=SC2086
+        run_expect 0 $next
+        run_expect 0 hist-check -q --repair
+        is quarantine "$HISTORY.quarantine" bad bad worse
+        # The same line is another one when it comes again.
+        echo worse >>"$HISTORY"
+        run_expect 0 hist-check -q --repair
+        is quarantine "$HISTORY.quarantine" bad bad worse worse
+        [[ $(find . -name '*.undo' -o -name '*.tmp') == '' ]]
+    done
+    # One that was not finished undoes nothing; one of a history that was replaced neither.
+    for text in '' '{"history":' '{"history":1,"quarantine":1,"length":0}' \
+        "{\"history\":1,\"quarantine\":$(stat -c %i "$HISTORY.quarantine"),\"length\":0}"; do
+        printf %s "$text" >"$HISTORY.quarantine.undo"
+        echo more >>"$HISTORY"
+        run_expect 0 hist-check -q --repair
+        [[ $(head -n 4 "$HISTORY.quarantine" | xargs) == 'bad bad worse worse' && ! -e $HISTORY.quarantine.undo ]]
+    done
+    [[ $(grep -c more "$HISTORY.quarantine") -eq 4 ]]
+}
+
 @test "hist-check: takes no argument, and changes nothing without --repair" {
     run_expect 2 hist-check name
     stderr_is "hist-check: no argument is expected (see 'hist-check --help')"

@@ -10,6 +10,7 @@
 #include "hist/erase.h"
 #include "hist/mend.h"
 #include "hist/message.h"
+#include "hist/quarantine.h"
 #include "hist/rewrite.h"
 #include "hist/session.h"
 #include "scratch.h"
@@ -100,7 +101,7 @@ static void try_delete(struct history *h, struct str text)
 
 static void try_mend(struct history *h, struct str text)
 {
-    char *aside = rewrite_quarantine(h->path);
+    char *aside = quarantine_path(h->path);
     struct check check = {.found = found};
     size_t before[256] = {0}, after[256] = {0};
     struct buf good, history, again, quarantine;
