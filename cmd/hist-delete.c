@@ -129,6 +129,8 @@ static void say_rest(const struct erase *x, const struct erase_wish *w, const st
     if (x->spared > 0)
         warnf("%zu session%s stay%s: used since %s chosen", x->spared, x->spared == 1 ? "" : "s",
               x->spared == 1 ? "s" : "", x->spared == 1 ? "it was" : "they were");
+    if (x->current)
+        hintf(false, "the current session stays: name it to erase it");
     if (w->limited && x->size - x->bytes > w->max_size)
         warnf("'%s' keeps %" PRIu64 " bytes: nothing else may go", h->path, x->size - x->bytes);
 }

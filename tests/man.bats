@@ -235,6 +235,7 @@ make_examples_work() {
     chmod +x bin/* disk_space
     export PATH=$PWD/bin:$PATH
     {
+        hist_line older user 'an older question'
         hist_line sess_1719500000000_f0e1d2 user 'which regex matches a connection reset?'
         hist_line sess_1719500000000_f0e1d2 assistant 'any regex'
     } >.aicoder/history.jsonl

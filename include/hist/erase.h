@@ -16,7 +16,8 @@
 #include "hist/locate.h"
 #include "hist/session.h"
 
-/* A session goes when every one of these that is set holds of it. Borrowed. */
+/* A session goes when every one of these that is set holds of it. For its age, its size or its place
+ * among the others alone the current session does not go, unless `keep` is 0. Borrowed. */
 struct erase_wish {
     bool named; /* it is one of the ids; the current session may be one that has no messages yet */
     char *const *ids;
@@ -41,7 +42,9 @@ struct erase {
     uint64_t bytes;
     uint64_t size; /* of the history */
     size_t spared; /* of those chosen, so many stay: they were used since */
+    bool current;  /* the current session stays, for all its age or its place */
     bool named;
+    bool spares_current;
 };
 
 /* Chooses. Changes nothing on disk. On failure there is nothing to release. */

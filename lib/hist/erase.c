@@ -133,6 +133,31 @@ static void add_empty(struct session_list *l, const struct history *h, const str
     buf_release(&id);
 }
 
+/* Does it tell the current session from others, which is in use however long ago that was? What is
+ * named is meant, and so is what holds a text that is to be gone. */
+static bool spares_current(const struct erase_wish *w)
+{
+    return !w->named && !w->match.p && !(w->keeps && w->keep == 0);
+}
+
+/* Clears the mark of the current session: was it set? */
+static bool spare_current(const struct session_list *l, const struct history *h, bool *goes)
+{
+    struct buf id = BUF_INIT(BUF_SMALL);
+    bool spared = false;
+
+    if (session_current(h, &id, NULL, NULL) > 0) {
+        for (size_t i = 0; i < l->count; i++) {
+            if (!goes[i] || !str_eq(id_of(&l->at[i]), buf_str(&id)))
+                continue;
+            goes[i] = false;
+            spared = true;
+        }
+    }
+    buf_release(&id);
+    return spared;
+}
+
 int erase_choose(struct erase *x, const struct history *h, const struct erase_wish *w,
                  struct err *e)
 {
@@ -154,6 +179,9 @@ int erase_choose(struct erase *x, const struct history *h, const struct erase_wi
         goes[i] = (!w->named || is_named(w, s)) && (!w->aged || is_old(w, s)) &&
                   (!w->keeps || i >= w->keep);
     }
+    x->spares_current = spares_current(w);
+    if (x->spares_current)
+        x->current = spare_current(&x->list, h, goes) && !w->limited;
     if (w->match.p)
         result = only_matching(&x->list, goes, h->path, w->match, e);
     if (result == 0 && w->limited)
@@ -181,6 +209,7 @@ void erase_release(struct erase *x)
 /* A rewrite that leaves out what was chosen. */
 struct leave_out {
     struct erase *x;
+    const struct history *h;
     struct keymap places; /* id -> its place in the list */
     struct message message;
     uint64_t *seen; /* lines of each so far */
@@ -209,18 +238,23 @@ static void judge(void *arg, struct rewrite *r, const struct line *l)
 }
 
 /* What was chosen for its age, its size or its place among the others is another one when it was
- * used since. What was named is meant as it is. */
+ * used, or made current, since. What was named is meant as it is. */
 static bool settled(void *arg)
 {
     struct leave_out *o = arg;
+    size_t count = o->x->list.count;
+    bool *goes = mem_zalloc(count);
     bool good = true;
 
-    for (size_t i = 0; i < o->x->list.count && !o->x->named; i++) {
-        if (o->stays[i] || o->seen[i] <= o->x->list.at[i].count)
-            continue;
-        o->stays[i] = true;
-        good = false;
+    for (size_t i = 0; i < count; i++)
+        goes[i] = o->x->named || o->seen[i] <= o->x->list.at[i].count;
+    if (o->x->spares_current)
+        (void)spare_current(&o->x->list, o->h, goes);
+    for (size_t i = 0; i < count; i++) {
+        good = good && (goes[i] || o->stays[i]);
+        o->stays[i] = o->stays[i] || !goes[i];
     }
+    free(goes);
     return good;
 }
 
@@ -260,6 +294,7 @@ int erase_run(struct erase *x, struct history *h, struct err *e)
 {
     size_t count = x->list.count;
     struct leave_out out = {.x = x,
+                            .h = h,
                             .message = MESSAGE_INIT,
                             .seen = mem_zalloc(count * sizeof(*out.seen)),
                             .stays = mem_zalloc(count * sizeof(*out.stays))};

@@ -229,6 +229,44 @@ gone() {
     same history before "$HISTORY"
 }
 
+@test "hist-delete: age, number and size leave the current session" {
+    three
+    run_expect 0 hist-load -q old
+    run_expect 0 hist-delete -f --older-than 1d
+    stderr_empty
+    went middle
+    left old new
+    is pointer "$HISTORY.session" old
+    three
+    run_expect 0 hist-delete -f --keep 1
+    went middle
+    three
+    run_expect 0 hist-delete -f --max-size 1
+    went new middle
+    stderr_is "hist-delete: '$HISTORY' keeps $(stat -c %s "$HISTORY") bytes: nothing else may go"
+    left old
+    run_expect 0 on_tty hist-delete -n --older-than 1d
+    stdout_has 'hist-delete: the current session stays: name it to erase it'
+    # Where the session is what is meant, it goes.
+    three
+    run_expect 0 hist-delete -n --older-than 1d old new
+    went old
+    run_expect 0 hist-delete -n --match 'OLD 2'
+    went old
+    run_expect 0 hist-delete -f --keep 0
+    went new middle old
+    [[ ! -s $HISTORY && ! -e $HISTORY.session ]]
+    # One that was loaded while the question was open.
+    three
+    flock "$HISTORY" sh -c 'echo locked >locked; sleep 1; hist-load -q --history "$1" middle' - "$HISTORY" 3>&- 4>&- &
+    wait_for test -s locked
+    run_expect 0 hist-delete -f --older-than 1d
+    wait
+    went old
+    left middle new
+    stderr_is 'hist-delete: 1 session stays: used since it was chosen'
+}
+
 @test "hist-delete: bad lines and what other programs know stay byte for byte" {
     {
         printf '\xef\xbb\xbf'
@@ -607,7 +645,7 @@ END
     flock "$HISTORY" sh -c 'echo locked >locked; sleep 0.6; cat line >>history.jsonl; ls -i history.jsonl >inode' 3>&- 4>&- &
     BACKGROUND+=($!)
     wait_for test -s locked
-    run_expect 0 hist-delete -f --keep 2
+    run_expect 0 hist-delete -f --match 'OLD 1'
     stdout_empty
     stderr_is 'hist-delete: 1 session stays: used since it was chosen'
     same history wanted "$HISTORY"
