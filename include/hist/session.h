@@ -32,17 +32,20 @@ int session_last(const struct history *h, struct buf *id, struct err *e);
 /* ---- all sessions ---- */
 
 struct session {
-    char *id; /* NUL-terminated; may hold NUL when another client made it */
+    /* NUL-terminated; each may hold NUL when another client wrote it */
+    char *id;
     size_t id_len;
-    char *preview; /* the first SESSION_PREVIEW code points of its first message, decoded; may
-                    * hold NUL */
+    char *preview; /* the first SESSION_PREVIEW code points of its first message, decoded */
     size_t preview_len;
     char *first_role;
+    size_t first_role_len;
     char *created_at; /* timestamp of its first line, as stored */
-    char *last_used;  /* timestamp of its last line, as stored */
-    uint64_t count;   /* its lines */
-    uint64_t bytes;   /* that they take in the file */
-    off_t last_line;  /* where the last of them begins: what sessions are sorted by */
+    size_t created_at_len;
+    char *last_used; /* timestamp of its last line, as stored */
+    size_t last_used_len;
+    uint64_t count;  /* its lines */
+    uint64_t bytes;  /* that they take in the file */
+    off_t last_line; /* where the last of them begins: what sessions are sorted by */
 };
 
 #define SESSION_PREVIEW 100

@@ -29,7 +29,7 @@ static void print_record(struct out *out, const struct session *s)
 
     print_id(out, s);
     buf_add_byte(&line, '\t');
-    vis_add_line(&line, str_of(s->last_used), false);
+    vis_add_line(&line, (struct str){s->last_used, s->last_used_len}, false);
     buf_addf(&line, "\t%" PRIu64 "\t", s->count);
     vis_add_line(&line, (struct str){s->preview, s->preview_len}, false);
     buf_add_byte(&line, '\n');
@@ -45,10 +45,10 @@ static void print_columns(struct out *out, const struct session *s)
     int64_t us;
 
     buf_add_c(&middle, "  ");
-    if (clock_parse_iso(str_of(s->last_used), &us))
+    if (clock_parse_iso((struct str){s->last_used, s->last_used_len}, &us))
         clock_add_local(&middle, us);
     else
-        vis_add_line(&middle, str_of(s->last_used), true);
+        vis_add_line(&middle, (struct str){s->last_used, s->last_used_len}, true);
     buf_addf(&middle, "  %4" PRIu64 "  ", s->count);
     used += middle.len;
     out_raw(out, buf_str(&middle));

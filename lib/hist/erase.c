@@ -31,7 +31,7 @@ static bool is_old(const struct erase_wish *w, const struct session *s)
 {
     int64_t at;
 
-    return clock_parse_iso(str_of(s->last_used), &at) && at < w->before;
+    return clock_parse_iso((struct str){s->last_used, s->last_used_len}, &at) && at < w->before;
 }
 
 /* Clears *goes for the sessions without a message that holds the text. */

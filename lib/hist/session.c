@@ -136,14 +136,15 @@ int session_last(const struct history *h, struct buf *id, struct err *e)
 /* ---- all sessions ---- */
 
 /* Replaces an owned text. Most timestamps have one length, and then no memory is asked for. */
-static void set_text(char **text, struct str value)
+static void set_text(char **text, size_t *len, struct str value)
 {
-    if (*text && strlen(*text) == value.n) {
+    if (*text && *len == value.n) {
         memcpy(*text, value.p, value.n);
         return;
     }
     free(*text);
     *text = mem_copy(value.p, value.n);
+    *len = value.n;
 }
 
 static void session_init(struct session *s, const struct message *m, struct buf *scratch)
@@ -156,7 +157,9 @@ static void session_init(struct session *s, const struct message *m, struct buf 
         .preview = mem_copy(preview.p, preview.n),
         .preview_len = preview.n,
         .first_role = mem_copy(m->role_text.p, m->role_text.n),
+        .first_role_len = m->role_text.n,
         .created_at = mem_copy(m->timestamp.p, m->timestamp.n),
+        .created_at_len = m->timestamp.n,
     };
 }
 
@@ -201,7 +204,7 @@ int session_list_load(struct session_list *l, const char *history_path, struct e
     while ((result = scan_message(&s, &m, &line, e)) > 0) {
         struct session *session = session_of(l, &cap, &places, &m, &scratch);
 
-        set_text(&session->last_used, m.timestamp);
+        set_text(&session->last_used, &session->last_used_len, m.timestamp);
         session->last_line = line.at;
         session->count++;
         session->bytes += line.text.n + line.terminated;
@@ -237,12 +240,12 @@ void session_add_json(struct buf *out, const struct session *s)
 {
     buf_add_byte(out, '{');
     json_add_member(out, "session_id", (struct str){s->id, s->id_len});
-    json_add_member(out, "timestamp", str_of(s->last_used));
+    json_add_member(out, "timestamp", (struct str){s->last_used, s->last_used_len});
     json_add_member_int(out, "message_count", (int64_t)s->count);
     json_add_member(out, "preview", (struct str){s->preview, s->preview_len});
-    json_add_member(out, "first_role", str_of(s->first_role));
-    json_add_member(out, "created_at", str_of(s->created_at));
-    json_add_member(out, "last_accessed", str_of(s->last_used));
+    json_add_member(out, "first_role", (struct str){s->first_role, s->first_role_len});
+    json_add_member(out, "created_at", (struct str){s->created_at, s->created_at_len});
+    json_add_member(out, "last_accessed", (struct str){s->last_used, s->last_used_len});
     buf_add_byte(out, '}');
 }
 

@@ -195,6 +195,17 @@ times() {
     stderr_empty
 }
 
+@test "hist-sessions: a time and a role with a NUL in them are whole" {
+    printf '%s\n' '{"id":"1","session_id":"s","timestamp":"long\u0000ago","role":"ro\u0000bot","content":"x"}' \
+        '{"id":"2","session_id":"s","timestamp":"just\u0000now","role":"user","content":"x"}' >"$HISTORY"
+    run_expect 0 hist-sessions --json
+    stdout_has '"timestamp":"just\u0000now"' '"first_role":"ro\u0000bot","created_at":"long\u0000ago","last_accessed":"just\u0000now"'
+    run_expect 0 hist-sessions
+    stdout_bytes_are 's\tjust\0000now\t2\tx\n'
+    run_expect 0 on_tty hist-sessions
+    stdout_has 'just^@now'
+}
+
 @test "hist-sessions: an id with a NUL in it is whole, and does not hide another" {
     printf '%s\n' '{"id":"1","session_id":"a\u0000b","timestamp":"t","role":"user","content":"x"}' \
         '{"id":"2","session_id":"a","timestamp":"t","role":"user","content":"y"}' >"$HISTORY"
