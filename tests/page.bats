@@ -320,6 +320,39 @@ x
     done
 }
 
+# Markdown and fields of all kinds.
+rich() {
+    talk
+    line r1 rich assistant $'# One\n\n### Three\n\n- a\n  - b\n\n1. c\n\n> quote\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n[link](https://example.org) ~~gone~~ *em*
+\n- [ ] task\n- [x] done\n\n---\n\n```c\nint main(void) { return 0; } /* '"$(printf '%200s' long)"$' */\n```' 400 \
+        '{"model": "m", "usage": {"input_tokens": 3, "output_tokens": 4}, "finish_reason": "length"}'
+    line r2 rich robot 'an odd role, *images* and <b>no markup</b>' 401 '{"images": 2, "files": ["a.c", "b.c"]}'
+}
+
+# axe-core is not part of this repository, nor of most systems: `npm pack axe-core` has it.
+@test "page: axe-core finds no serious fault, light and dark, in all that opens (AXE=.../axe.min.js)" {
+    local colours open='document.querySelectorAll("details").forEach(d => { d.open = true; })'
+    local -a look=(--run "$JS/axe.js")
+    [[ -n ${AXE:-} ]] || skip 'no axe-core: AXE does not name its axe.min.js'
+    rich | make_page
+    for colours in '' --dark; do
+        # Unquoted: an empty one is none.
+        # shellcheck disable=SC2086
+        browse 'page.html#tools/m5' $colours --eval "$open" --run "$AXE" "${look[@]}" --open '#rich' --eval "$open" "${look[@]}" \
+            --key / --type the --wait 'document.querySelector("mark")' "${look[@]}" --key Escape --key Tab --key '?' "${look[@]}"
+        grep -vx true "$OUT" >found
+        is 'what axe finds' found 'enough rules' 'enough rules' 'enough rules' 'enough rules'
+        # shellcheck disable=SC2086
+        browse $colours --size 390x844 --run "$AXE" "${look[@]}" --click .entry "${look[@]}"
+        grep -vx true "$OUT" >found
+        # The list of sessions alone, before one is chosen.
+        is 'what axe finds' found 'moderate landmark-one-main: <html lang="en" data-theme="auto">' 'enough rules' 'enough rules'
+    done
+    # It would see one.
+    browse --run "$AXE" --eval 'document.querySelector("main").append(document.createElement("button")); 0' "${look[@]}"
+    stdout_has 'critical button-name: <button></button>'
+}
+
 @test "page: one column in a small window, and back to the list" {
     talk | make_page
     browse --size 390x844 --eval 'document.querySelector("main").checkVisibility()' --click '.entry' --eval 'document.querySelector("aside").checkVisibility()' \
