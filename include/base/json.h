@@ -76,6 +76,13 @@ struct str json_text(struct str string, struct buf *scratch);
 /* Adds the decoded string to out. false, and nothing added, when it is not a string. */
 bool json_decode(struct str string, struct buf *out);
 
+/* Is the member `type` of an object this text? */
+bool json_has_type(struct str object, const char *type);
+/* The value of the four hexadecimal digits of a \uXXXX at p, -1 when they are not there; and is it
+ * half of a pair? */
+int32_t json_hex4(const char *p, const char *end);
+bool json_is_surrogate(int32_t unit);
+
 /* A number that is an integer in the range of int64_t, however written (`5`, `5.0`, `50e-1`): true
  * and *out, exact to the last digit. */
 bool json_int(struct str number, int64_t *out);

@@ -187,8 +187,7 @@ bool json_is_true(struct str value)
 
 /* ---- strings ---- */
 
-/* The value of four hexadecimal digits, -1 when they are not. */
-static int32_t hex4(const char *p, const char *end)
+int32_t json_hex4(const char *p, const char *end)
 {
     int32_t value = 0;
 
@@ -208,9 +207,9 @@ static int32_t hex4(const char *p, const char *end)
     return value;
 }
 
-static bool is_surrogate(int32_t cp)
+bool json_is_surrogate(int32_t unit)
 {
-    return cp >= 0xd800 && cp <= 0xdfff;
+    return unit >= 0xd800 && unit <= 0xdfff;
 }
 
 /* Puts what the escape at *at (a backslash) stands for into out as UTF-8; returns its length and
@@ -232,19 +231,19 @@ static size_t decode_escape(const char **at, const char *end, char out[4])
         return 1;
     }
 
-    int32_t cp = hex4(p + 1, end);
+    int32_t cp = json_hex4(p + 1, end);
 
     p = end - p > 5 ? p + 5 : end;
-    if (is_surrogate(cp) && cp < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u') {
-        int32_t low = hex4(p + 2, end);
+    if (json_is_surrogate(cp) && cp < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u') {
+        int32_t low = json_hex4(p + 2, end);
 
-        if (is_surrogate(low) && low >= 0xdc00) {
+        if (json_is_surrogate(low) && low >= 0xdc00) {
             cp = 0x10000 + ((cp - 0xd800) << 10 | (low - 0xdc00));
             p += 6;
         }
     }
     *at = p;
-    return utf8_encode(cp < 0 || is_surrogate(cp) ? 0xfffd : cp, out);
+    return utf8_encode(cp < 0 || json_is_surrogate(cp) ? 0xfffd : cp, out);
 }
 
 static bool has_escape(struct str body)
@@ -303,6 +302,15 @@ struct str json_text(struct str string, struct buf *scratch)
         return body_of(string);
     buf_clear(scratch);
     return json_decode(string, scratch) ? buf_str(scratch) : STR_NONE;
+}
+
+bool json_has_type(struct str object, const char *type)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    bool has = str_eq_c(json_text(json_get(object, "type"), &scratch), type);
+
+    buf_release(&scratch);
+    return has;
 }
 
 bool json_decode(struct str string, struct buf *out)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fold.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
@@ -243,11 +244,6 @@ static int by_value(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static bool is_surrogate(int32_t unit)
-{
-    return unit >= 0xd800 && unit <= 0xdfff;
-}
-
 /* The first \uXXXX of a character. */
 static int32_t first_unit(int32_t cp)
 {
@@ -294,27 +290,6 @@ static struct simd_pair escape_pair(const struct needles *n)
     return best;
 }
 
-/* The value of four hexadecimal digits, -1 when they are not. */
-static int32_t hex4(const char *p, const char *end)
-{
-    int32_t value = 0;
-
-    if (end - p < 4)
-        return -1;
-    for (int i = 0; i < 4; i++) {
-        char c = p[i];
-        int digit = c >= '0' && c <= '9'   ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : -1;
-
-        if (digit < 0)
-            return -1;
-        value = value << 4 | digit;
-    }
-    return value;
-}
-
 static bool has(const struct needles *n, int32_t cp)
 {
     return bsearch(&cp, n->characters, n->character_count, sizeof *n->characters, by_value);
@@ -324,9 +299,9 @@ static bool has(const struct needles *n, int32_t cp)
  * only as far as its first half. */
 static bool escape_matters(const struct needles *n, const char *p, const char *end)
 {
-    int32_t unit = hex4(p + 2, end);
+    int32_t unit = json_hex4(p + 2, end);
 
-    if (!is_surrogate(unit))
+    if (!json_is_surrogate(unit))
         return has(n, unit);
     if (has(n, REPLACEMENT))
         return true;

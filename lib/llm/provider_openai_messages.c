@@ -11,15 +11,6 @@
 
 /* ---- what goes back as it came ---- */
 
-static bool is_of_type(struct str block, const char *type)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    bool is = str_eq_c(json_text(json_get(block, "type"), &scratch), type);
-
-    buf_release(&scratch);
-    return is;
-}
-
 static bool same_text(struct str a, struct str b)
 {
     struct buf x = BUF_INIT(BUF_LINE), y = BUF_INIT(BUF_LINE);
@@ -34,7 +25,7 @@ static bool same_text(struct str a, struct str b)
 static void set_extra(struct json_tree *call, struct str id, struct str thinking)
 {
     for (struct json_iter it = json_iter(thinking); json_next(&it);)
-        if (is_of_type(it.value, "extra_content") && same_text(json_get(it.value, "id"), id) &&
+        if (json_has_type(it.value, "extra_content") && same_text(json_get(it.value, "id"), id) &&
             json_type(json_get(it.value, "extra_content")) == JSON_OBJECT)
             json_tree_set_raw(call, "extra_content", json_get(it.value, "extra_content"));
 }
@@ -42,10 +33,10 @@ static void set_extra(struct json_tree *call, struct str id, struct str thinking
 static void set_reasoning(struct json_tree *message, struct str thinking)
 {
     for (struct json_iter it = json_iter(thinking); json_next(&it);)
-        if (is_of_type(it.value, "reasoning_content") &&
+        if (json_has_type(it.value, "reasoning_content") &&
             json_type(json_get(it.value, "text")) == JSON_STRING)
             json_tree_set_raw(message, "reasoning_content", json_get(it.value, "text"));
-        else if (is_of_type(it.value, "reasoning_details") &&
+        else if (json_has_type(it.value, "reasoning_details") &&
                  json_type(json_get(it.value, "reasoning_details")) == JSON_ARRAY)
             json_tree_set_raw(message, "reasoning_details",
                               json_get(it.value, "reasoning_details"));

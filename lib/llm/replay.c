@@ -82,15 +82,6 @@ static bool has_text(struct str value)
     return json_type(value) == JSON_STRING && value.n > 2;
 }
 
-static bool is_type(struct str object, const char *type)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    bool is = str_eq_c(json_text(json_get(object, "type"), &scratch), type);
-
-    buf_release(&scratch);
-    return is;
-}
-
 static void add_raw_member(struct buf *out, struct str raw_key, struct str value)
 {
     buf_add_c(out, str_ends(buf_str(out), STR("{")) ? "\"" : ",\"");
@@ -213,8 +204,8 @@ static bool is_useless(struct str block, bool thinking)
     if (thinking)
         useless = !has_text(json_get(block, "signature")) && !has_text(json_get(block, "data"));
     else
-        useless =
-            is_type(block, "text") && str_trim(json_text(json_get(block, "text"), &scratch)).n == 0;
+        useless = json_has_type(block, "text") &&
+                  str_trim(json_text(json_get(block, "text"), &scratch)).n == 0;
     buf_release(&scratch);
     return useless;
 }
@@ -227,8 +218,8 @@ void replay_end(struct replay *r, int64_t index)
     if (!r->open || r->index != index)
         return;
     add_block(r, &block);
-    thinking =
-        is_type(buf_str(&r->start), "thinking") || is_type(buf_str(&r->start), "redacted_thinking");
+    thinking = json_has_type(buf_str(&r->start), "thinking") ||
+               json_has_type(buf_str(&r->start), "redacted_thinking");
     if (is_cut(r) || block.overflow) {
         r->turn_cut = true;
     } else if (!is_useless(buf_str(&block), thinking)) {

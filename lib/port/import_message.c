@@ -303,23 +303,14 @@ static int give_one(struct import_sink *sink, struct import_message *m, struct s
     return result;
 }
 
-static bool is_of_type(struct str block, const char *type)
-{
-    struct buf scratch = BUF_INIT(BUF_SMALL);
-    bool yes = str_eq_c(json_text(json_get(block, "type"), &scratch), type);
-
-    buf_release(&scratch);
-    return yes;
-}
-
 /* What is said with a call is apart from what was said before: does such a text come, with others
  * in front of it? */
 static bool is_said_with_call(const struct import_message *m, const struct json_iter *at)
 {
     struct json_iter next = *at;
 
-    return m->role == ROLE_ASSISTANT && m->text.len > 0 && is_of_type(at->value, "text") &&
-           json_next(&next) && is_of_type(next.value, "tool_use");
+    return m->role == ROLE_ASSISTANT && m->text.len > 0 && json_has_type(at->value, "text") &&
+           json_next(&next) && json_has_type(next.value, "tool_use");
 }
 
 int import_give_content(struct import_sink *sink, struct import_message *m, struct str content,
@@ -338,7 +329,7 @@ int import_give_content(struct import_sink *sink, struct import_message *m, stru
     if (json_type(content) == JSON_STRING)
         add_value(m, content);
     while (result == 0 && json_type(content) == JSON_ARRAY && json_next(&it)) {
-        bool is_result = is_of_type(it.value, "tool_result");
+        bool is_result = json_has_type(it.value, "tool_result");
 
         if (is_result || is_said_with_call(m, &it))
             result = give_one(sink, m, buf_str(&own), &given, e);

@@ -247,6 +247,28 @@ TEST(what_is_no_string_has_no_text)
     buf_release(&b);
 }
 
+TEST(a_type_is_found_whatever_its_escapes)
+{
+    CHECK(json_has_type(VALUE("{\"type\":\"text\"}"), "text"));
+    CHECK(json_has_type(VALUE("{\"type\":1, \"ty\\u0070e\":\"t\\u0065xt\"}"), "text"));
+    CHECK(!json_has_type(VALUE("{\"type\":\"text2\"}"), "text"));
+    CHECK(!json_has_type(VALUE("{\"type\":\"text\\u0000\"}"), "text"));
+    CHECK(!json_has_type(VALUE("{\"type\":[\"text\"]}"), "text"));
+    CHECK(!json_has_type(VALUE("{\"kind\":\"text\"}"), "text"));
+    CHECK(!json_has_type(VALUE("\"text\""), "text"));
+}
+
+TEST(four_digits_of_an_escape)
+{
+    static const char digits[] = "0aFfg";
+
+    CHECK_INT(json_hex4(digits, digits + 4), 0x0aff);
+    CHECK_INT(json_hex4(digits, digits + 3), -1);
+    CHECK_INT(json_hex4(digits + 1, digits + 5), -1);
+    CHECK(json_is_surrogate(0xd800) && json_is_surrogate(0xdfff));
+    CHECK(!json_is_surrogate(0xd7ff) && !json_is_surrogate(0xe000) && !json_is_surrogate(-1));
+}
+
 /* ---- numbers ---- */
 
 static void check_int(const char *text, int64_t want)
