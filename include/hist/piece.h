@@ -21,7 +21,7 @@
 enum piece_verdict {
     PIECE_MISS,
     PIECE_HIT,
-    PIECE_BAD, /* no valid message */
+    PIECE_BAD, /* the line is no valid message */
     PIECE_ON,  /* not there, perhaps further on in the line */
 };
 

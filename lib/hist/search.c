@@ -5,20 +5,12 @@
 #include <stdlib.h>
 
 #include "base/io.h"
-#include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "base/vis.h"
+#include "hist/judge.h"
 
 /* ---- many lines at once ---- */
-
-/* A thread's own. */
-struct judge {
-    const struct search *search;
-    struct message message;
-    struct buf decoded;
-    struct pattern pattern;
-};
 
 struct search_sweep {
     struct needles needles;
@@ -34,70 +26,11 @@ struct search_sweep {
 #define HELPED(block) ((off_t)(block)*32)
 #define PIECE(block) ((block)*16)
 
-/* Does a character begin at `at`, in the raw body of a string, or is that inside an escape? */
-static bool begins_character(const char *body, const char *at)
-{
-    for (ptrdiff_t k = 1; k <= 5 && at - body >= k; k++) {
-        const char *escape = at - k, *p = escape;
-
-        if (*escape != '\\' || (k > 1 && escape[1] != 'u'))
-            continue;
-        while (p > body && p[-1] == '\\')
-            p--;
-        if ((escape - p) % 2 == 0)
-            return false;
-    }
-    return true;
-}
-
-/* What is to be said of a valid message without decoding its content; PIECE_BAD: nothing is. */
-static enum piece_verdict judge_raw(const struct judge *j, const char *at, const char **on)
-{
-    struct str content = j->message.field[FIELD_CONTENT]; /* with its quotes, or null */
-
-    if (json_is_null(content))
-        return PIECE_MISS;
-    if (!at)
-        return PIECE_BAD;
-    /* Whatever stands in the content was come across before what stands behind it. */
-    if (at >= content.p + content.n)
-        return PIECE_MISS;
-    *on = content.p;
-    if (at < content.p)
-        return PIECE_ON;
-    return !j->pattern.words && begins_character(content.p + 1, at) ? PIECE_HIT : PIECE_BAD;
-}
-
-static enum piece_verdict judge(void *ctx, struct str line, const char *at, const char **on)
-{
-    struct judge *j = ctx;
-    const struct search *s = j->search;
-    enum piece_verdict verdict;
-    size_t place, len;
-
-    if (!scan_may_give(&s->scan, line) || str_trim(line).n == 0)
-        return PIECE_MISS;
-    if (!message_parse(&j->message, line))
-        return PIECE_BAD;
-    if (s->filter && !filter_match(s->filter, &j->message))
-        return PIECE_MISS;
-    verdict = judge_raw(j, at, on);
-    if (verdict != PIECE_BAD)
-        return verdict;
-
-    struct str content = message_content(&j->message, &j->decoded);
-
-    return pattern_find(&j->pattern, content, &place, &len, NULL) > 0 ? PIECE_HIT : PIECE_MISS;
-}
-
 static void sweep_release(struct search_sweep *w)
 {
     sweep_free(w->sweep);
-    for (size_t i = 0; i < w->threads; i++) {
-        message_release(&w->judges[i].message);
-        buf_release(&w->judges[i].decoded);
-        pattern_release(&w->judges[i].pattern);
-    }
+    for (size_t i = 0; i < w->threads; i++)
+        judge_release(&w->judges[i]);
     needles_release(&w->needles);
     free(w);
 }
@@ -120,9 +53,7 @@ static void start(struct search *s, bool list)
     }
     w->threads = s->threads ? s->threads : s->scan.size < HELPED(block) ? 1 : sweep_threads();
     for (size_t i = 0; i < w->threads; i++) {
-        w->judges[i] = (struct judge){.search = s, .message = MESSAGE_INIT};
-        buf_init(&w->judges[i].decoded, BUF_LINE);
-        pattern_copy(&w->judges[i].pattern, s->pattern);
+        judge_init(&w->judges[i], &s->scan, s->filter, s->pattern);
         w->ctx[i] = &w->judges[i];
     }
     w->sweep = sweep_new(&(struct sweep_job){
@@ -131,7 +62,7 @@ static void start(struct search *s, bool list)
                   .size = s->scan.size,
                   .block_size = block,
                   .line_max = s->scan.line_max,
-                  .judge = judge,
+                  .judge = judge_line,
                   .list = list},
         .path = s->scan.path,
         .threads = w->threads,

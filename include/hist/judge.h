@@ -1,0 +1,33 @@
+/*
+ * judge - is a line in which a needle may be a hit of the search? For hist/piece, on several threads
+ * at once: each has a judge of its own.
+ *
+ * As far as the place of the needle alone can tell, the content is not decoded.
+ */
+#ifndef CHATHIST_HIST_JUDGE_H
+#define CHATHIST_HIST_JUDGE_H
+
+#include "base/buf.h"
+#include "hist/filter.h"
+#include "hist/message.h"
+#include "hist/pattern.h"
+#include "hist/piece.h"
+#include "hist/scan.h"
+
+struct judge {
+    const struct scan *scan;     /* of the history, borrowed: which sessions it gives */
+    const struct filter *filter; /* borrowed; NULL: every message */
+    /* private */
+    struct pattern pattern;
+    struct message message;
+    struct buf decoded;
+};
+
+/* The pattern is copied. */
+void judge_init(struct judge *j, const struct scan *scan, const struct filter *filter,
+                const struct pattern *pattern);
+void judge_release(struct judge *j);
+/* A piece_job's `judge`; ctx is the struct judge. */
+enum piece_verdict judge_line(void *ctx, struct str line, const char *at, const char **on);
+
+#endif

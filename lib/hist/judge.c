@@ -1,0 +1,75 @@
+#include "hist/judge.h"
+
+#include <stddef.h>
+
+#include "base/json.h"
+
+void judge_init(struct judge *j, const struct scan *scan, const struct filter *filter,
+                const struct pattern *pattern)
+{
+    *j = (struct judge){.scan = scan, .filter = filter, .message = MESSAGE_INIT};
+    buf_init(&j->decoded, BUF_LINE);
+    pattern_copy(&j->pattern, pattern);
+}
+
+void judge_release(struct judge *j)
+{
+    message_release(&j->message);
+    buf_release(&j->decoded);
+    pattern_release(&j->pattern);
+}
+
+/* Does a character begin at `at`, in the raw body of a string, or is that inside an escape? */
+static bool begins_character(const char *body, const char *at)
+{
+    for (ptrdiff_t k = 1; k <= 5 && at - body >= k; k++) {
+        const char *escape = at - k, *p = escape;
+
+        if (*escape != '\\' || (k > 1 && escape[1] != 'u'))
+            continue;
+        while (p > body && p[-1] == '\\')
+            p--;
+        if ((escape - p) % 2 == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Can it be said of a valid message without decoding its content? */
+static bool judge_raw(const struct judge *j, const char *at, const char **on,
+                      enum piece_verdict *verdict)
+{
+    struct str content = j->message.field[FIELD_CONTENT]; /* with its quotes, or null */
+
+    *verdict = PIECE_MISS;
+    if (json_is_null(content))
+        return true;
+    if (!at)
+        return false;
+    /* Whatever stands in the content was come across before what stands behind it. */
+    if (at >= content.p + content.n)
+        return true;
+    *on = content.p;
+    *verdict = at < content.p ? PIECE_ON : PIECE_HIT;
+    return at < content.p || (!j->pattern.words && begins_character(content.p + 1, at));
+}
+
+enum piece_verdict judge_line(void *ctx, struct str line, const char *at, const char **on)
+{
+    struct judge *j = ctx;
+    enum piece_verdict verdict;
+    size_t place, len;
+
+    if (!scan_may_give(j->scan, line) || str_trim(line).n == 0)
+        return PIECE_MISS;
+    if (!message_parse(&j->message, line))
+        return PIECE_BAD;
+    if (j->filter && !filter_match(j->filter, &j->message))
+        return PIECE_MISS;
+    if (judge_raw(j, at, on, &verdict))
+        return verdict;
+
+    struct str content = message_content(&j->message, &j->decoded);
+
+    return pattern_find(&j->pattern, content, &place, &len, NULL) > 0 ? PIECE_HIT : PIECE_MISS;
+}
