@@ -67,9 +67,10 @@ int io_open_temporary(const char *path, struct buf *name);
  * it over and syncing the directory. For small state files: a reader finds the old content or the
  * new one, never a part. Anything but a regular file in its place is refused. 0 or -1. */
 int io_replace_file(const char *path, struct str content, struct err *e);
-/* The same for what is not in memory at once: what is written to `fd`, which can be read, replaces the file when
- * io_replace_end succeeds. After io_replace_begin one of io_replace_end and io_replace_drop must be
- * called; both close fd and leave no other file behind. `path` is borrowed until then. */
+/* The same for what is not in memory at once: what is written to `fd`, which can be read, replaces
+ * the file when io_replace_end succeeds. After io_replace_begin one of io_replace_end and
+ * io_replace_drop must be called; both close fd and leave no other file behind. `path` is borrowed
+ * until then. */
 struct io_replace {
     int fd;
     const char *path;

@@ -1,6 +1,7 @@
 /*
  * search_run - hist-search at work: one history after the other is searched, and what was asked for
- * is printed. What is to be said besides is said at the end, below what a pager showed.
+ * is printed. A failure is said when it is met; what was cut off, which lines were bad and which
+ * sessions are absent at the end, below what a pager showed.
  */
 #ifndef CHATHIST_FRONT_SEARCH_RUN_H
 #define CHATHIST_FRONT_SEARCH_RUN_H

@@ -71,7 +71,8 @@ struct message {
  * MESSAGE_INIT. */
 bool message_parse(struct message *m, struct str line);
 /* Why message_parse refuses a line, for reports: "not JSON", "nested too deeply", "not UTF-8",
- * "NUL bytes", "more than one value", "not an object", "no 'role'", "'content' is not a string"; NULL when it does not. */
+ * "NUL bytes", "more than one value", "not an object", "no 'role'", "'content' is not a string";
+ * NULL when it does not. */
 const char *message_defect(struct str line);
 void message_release(struct message *m);
 

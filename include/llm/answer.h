@@ -84,8 +84,8 @@ void answer_set_model(struct answer *a, struct str model);
 void answer_set_finish(struct answer *a, struct str reason);
 /* Why the model refused: a text of the server, and its name for the kind; either may be empty. */
 void answer_set_refusal(struct answer *a, struct str category, struct str explanation);
-/* `next` is what came when the model was asked to go on with a, which has no calls: text and usage are added, calls
- * taken over, its end is the end of both. -1: over the bounds (ERR_INCOMPLETE). */
+/* `next` is what came when the model was asked to go on with a, which has no calls: text and usage
+ * are added, calls taken over, its end is the end of both. -1: over the bounds (ERR_INCOMPLETE). */
 int answer_join(struct answer *a, struct answer *next, struct err *e);
 
 /* Adds the members of a call, `"id":…,"name":…,"args":…`, args as object, or as string when they are

@@ -24,8 +24,9 @@
  * under way; in between, what it sends waits.
  *
  * Nothing is offered to servers: requests for roots, sampling or elicitation are answered with
- * "method not found". Progress is ignored: it does not prolong a call. A server's `instructions` are not passed
- * on. Tools that can only be called as tasks (`taskSupport` of "required") are left out.
+ * "method not found". Progress is ignored: it does not prolong a call. A server's `instructions`
+ * are not passed on. Tools that can only be called as tasks (`taskSupport` of "required") are left
+ * out.
  */
 #ifndef CHATHIST_LLM_MCP_H
 #define CHATHIST_LLM_MCP_H

@@ -1,7 +1,8 @@
 /*
  * export_anthropic - `{"system":…,"messages":[…]}` on a line for each session: what Anthropic's
  * messages would be sent (llm/provider_anthropic_messages); with `tools` when some were called, for
- * without a declaration the calls are refused. A session in which nothing is said that could be sent has no line.
+ * without a declaration the calls are refused. A session in which nothing is said that could be
+ * sent has no line.
  */
 #ifndef CHATHIST_PORT_EXPORT_ANTHROPIC_H
 #define CHATHIST_PORT_EXPORT_ANTHROPIC_H

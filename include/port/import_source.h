@@ -44,8 +44,8 @@ int source_head(struct source *s, struct str *head, struct err *e);
  * BUF_LINE is given as STR_NONE. */
 int source_line(struct source *s, struct str *line, struct err *e);
 /* The next value, of those in the array when the file is one, else of those that stand one behind
- * another: 1, 0, -1. Values are told apart by their brackets and strings alone, so that one that is not valid spoils no
- * other; one over SOURCE_VALUE_MAX is a failure. */
+ * another: 1, 0, -1. Values are told apart by their brackets and strings alone, so that one that is
+ * not valid spoils no other; one over SOURCE_VALUE_MAX is a failure. */
 int source_value(struct source *s, struct str *value, struct err *e);
 /* Passes over so many bytes of what source_head gives. */
 void source_skip(struct source *s, size_t n);

@@ -6,8 +6,9 @@
  *     turn_ask            request -> answer, its text handed on as it comes
  *     turn_store_answer   what came, however it ended
  *
- * When the answer calls tools (`calling`), turn/round has them carried out, and the turn goes on with
- * turn_ask.
+ * When the answer calls tools (`calling`), turn/round has them carried out, and the turn goes on
+ * with turn_ask. A server that pauses an answer is asked on within turn_ask (llm/paused); that is a
+ * round, too.
  *
  * The caller decides what to do when one of them fails; none prints. Signals are the caller's to
  * catch (turn/interrupt) from before turn_store_prompt until after turn_store_answer.
@@ -28,7 +29,7 @@
 
 struct round_call;
 
-/* Rounds of calls in a turn, unless somebody says otherwise. */
+/* Rounds in a turn, unless somebody says otherwise. */
 #define TURN_ROUNDS 10
 
 enum turn_kind {
@@ -51,14 +52,14 @@ struct turn {
     const char *const *files;        /* names of attached files, NULL at the end; NULL: none */
     const struct image_list *images; /* that go with the prompt; NULL: none */
     size_t max_messages, max_bytes;  /* of earlier messages; CONTEXT_ALL */
-    unsigned max_rounds;             /* rounds of calls that may be carried out */
-    int64_t tool_timeout_ms;         /* for each call; 0: none */
+    unsigned max_rounds;     /* how often calls may be carried out, and a pause be gone on from */
+    int64_t tool_timeout_ms; /* for each call; 0: none */
 
     /* What came of it. */
     struct context context;
     struct answer answer;                /* the last one */
     bool calling;                        /* it ends with calls that are to be carried out */
-    unsigned rounds;                     /* that were carried out */
+    unsigned rounds;                     /* how often that happened */
     int64_t input_tokens, output_tokens; /* of all answers together; -1: not told */
     uint64_t earlier;                    /* lines that the session had before */
     uint64_t images_before; /* that the last prompt came with (TURN_AGAIN, TURN_EDIT) */
@@ -89,8 +90,9 @@ int turn_prepare(struct turn *t, struct err *e);
  * new. */
 int turn_store_prompt(struct turn *t, struct err *e);
 /* Asks, or asks on after a round of calls. -1 also when an answer came that is not what was asked
- * for: cut at the length limit or paused (ERR_INCOMPLETE), filtered (ERR_REFUSED), tool calls where
- * there are no tools or no more rounds (ERR_LIMIT). */
+ * for: cut at the length limit or by a full context, or paused and not to be gone on with
+ * (ERR_INCOMPLETE); refused, filtered, or a conversation that is too long (ERR_REFUSED); tool calls
+ * where there are no tools, calls or a pause when there are no more rounds (ERR_LIMIT). */
 int turn_ask(struct turn *t, const struct answer_sink *sink, struct err *e);
 /* Stores the answer unless nothing came; before it what could not be stored earlier. */
 int turn_store_answer(struct turn *t, struct err *e);
