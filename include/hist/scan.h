@@ -38,6 +38,9 @@ struct scan {
     off_t size;      /* of the file when opened */
     uint64_t bad;    /* lines parsed so far that are no valid message */
     off_t first_bad; /* where the first of them begins, when there are any */
+    /* To be set by the caller: given each of them that scan_message passes; NULL: nobody. */
+    void (*tell_bad)(void *arg, const struct line *l);
+    void *tell_arg;
     /* private */
     char *path;
     size_t block_size; /* SCAN_BLOCK; tests make it and the next one small */

@@ -4,13 +4,16 @@
  * One JSON object, replaced as a whole:
  *
  *     {"format":1,"offset":N,"line":N,"length":N,"id":"…","sessions":{"ID":"id of its last line",…},
- *      "growing":{"device":N,"inode":N,"length":N}}
+ *      "lost":["16 hex digits",…],"growing":{"device":N,"inode":N,"length":N}}
  *
  * `offset` is where the first line that is not exported begins, `line`, `length` and `id` are the
  * last one that is. When that line still stands there, the history has only grown, and reading goes
  * on at the offset. Else it was rewritten, its lines in the same order but some of them gone, and
  * of each session the lines behind its last exported one are new; of a session whose last exported
  * line is gone, or that is not known, all.
+ *
+ * `lost` are the messages that stood on bad lines before the offset, each as a number made of its
+ * bytes: a repair makes lines of them (hist/mend), which are then new, wherever they stand.
  *
  * `growing` is there while bytes are being added to an output file: it had that length before. When
  * a run finds it, the one before was killed, and what is behind that length is not exported.
@@ -23,6 +26,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -41,6 +45,11 @@ struct export_state_session {
     off_t after;   /* after a rewrite: where that line is; -1: gone */
 };
 
+struct export_state_marks {
+    uint64_t *at;
+    size_t count, cap;
+};
+
 struct export_state {
     bool rewritten; /* the history was: set by export_state_find */
     bool moved;     /* a line was passed: there is something to save */
@@ -57,7 +66,11 @@ struct export_state {
     struct export_state_session *sessions;
     size_t sessions_count, sessions_cap;
     struct keymap places;
-    struct buf saved; /* the members as they were read */
+    struct export_state_marks lost;   /* that the state knows; once it was compared, recovered */
+    struct export_state_marks on_bad; /* met in this pass */
+    size_t on_bad_passed;             /* of them, before a line that was passed */
+    off_t bad_from;                   /* where they are new */
+    struct buf saved;                 /* the members as they were read */
 };
 
 /* Locks and reads the state in `path`, which is made when it is missing (0600). An empty one knows
@@ -65,7 +78,7 @@ struct export_state {
 int export_state_open(struct export_state *s, const char *path, struct append_wait *wait,
                       struct err *e);
 /* Compares it with a history that was just opened for a forward scan, and has that begin where
- * something new can be, when `from_there`. */
+ * something new can be, when `from_there`. From then on it is told of the scan's bad lines. */
 int export_state_find(struct export_state *s, struct scan *history, bool from_there, struct err *e);
 /* Is a line new that begins there? */
 bool export_state_is_new(const struct export_state *s, const struct message *m, off_t at);

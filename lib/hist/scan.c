@@ -381,8 +381,11 @@ int scan_message(struct scan *s, struct message *m, struct line *l, struct err *
         if (!l->too_long && message_parse(m, l->text)) {
             if (!s->session || str_eq(m->session_id, (struct str){s->session, s->session_len}))
                 return 1;
-        } else if (l->terminated && s->bad++ == 0) {
-            s->first_bad = l->at;
+        } else if (l->terminated) {
+            if (s->bad++ == 0)
+                s->first_bad = l->at;
+            if (s->tell_bad)
+                s->tell_bad(s->tell_arg, l);
         }
     }
     return result;

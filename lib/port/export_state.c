@@ -10,6 +10,8 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "hist/mend.h"
+#include "port/import_message.h"
 
 #define FORMAT 1
 
@@ -38,7 +40,54 @@ static void set_last(struct export_state_session *session, struct str id)
     session->last_n = id.n;
 }
 
+/* ---- messages on bad lines ---- */
+
+static void add_mark(struct export_state_marks *m, uint64_t mark)
+{
+    m->at = mem_grow(m->at, &m->cap, m->count + 1, sizeof *m->at);
+    m->at[m->count++] = mark;
+}
+
+/* Its place, count when it is not there. */
+static size_t find_mark(const struct export_state_marks *m, uint64_t mark)
+{
+    size_t i = 0;
+
+    while (i < m->count && m->at[i] != mark)
+        i++;
+    return i;
+}
+
+static bool is_lost(const struct export_state *s, const struct message *m)
+{
+    return s->lost.count > 0 && find_mark(&s->lost, import_hash(m->line)) < s->lost.count;
+}
+
+static void remove_mark(struct export_state_marks *m, uint64_t mark)
+{
+    size_t i = find_mark(m, mark);
+
+    if (i < m->count)
+        m->at[i] = m->at[--m->count];
+}
+
+/* What a repair would make of the line. */
+static void tell_bad(void *arg, const struct line *l)
+{
+    struct export_state *s = arg;
+    struct str rest = l->text, garbage, message;
+
+    while (l->at >= s->bad_from && !l->too_long && mend_next(&rest, &garbage, &message))
+        add_mark(&s->on_bad, import_hash(message));
+}
+
 /* ---- the file ---- */
+
+static void add_marks(struct buf *out, const uint64_t *at, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        buf_addf(out, "%s\"%016" PRIx64 "\"", str_ends(buf_str(out), STR("[")) ? "" : ",", at[i]);
+}
 
 static void add_members(const struct export_state *s, struct buf *out)
 {
@@ -61,6 +110,13 @@ static void add_members(const struct export_state *s, struct buf *out)
         json_add_string(out, (struct str){session->last, session->last_n});
     }
     buf_add_byte(out, '}');
+    if ((s->rewritten ? 0 : s->lost.count) + s->on_bad_passed == 0)
+        return;
+    json_add_key(out, "lost");
+    buf_add_byte(out, '[');
+    add_marks(out, s->lost.at, s->rewritten ? 0 : s->lost.count);
+    add_marks(out, s->on_bad.at, s->on_bad_passed);
+    buf_add_byte(out, ']');
 }
 
 /* The new file is locked before it has the name, so that no other run comes between. */
@@ -108,6 +164,18 @@ static void read_sessions(struct export_state *s, struct str sessions)
     buf_release(&last);
 }
 
+static void read_lost(struct export_state *s, struct str lost)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    for (struct json_iter it = json_iter(lost); json_next(&it);) {
+        buf_clear(&text);
+        if (json_decode(it.value, &text))
+            add_mark(&s->lost, strtoull(buf_c(&text), NULL, 16));
+    }
+    buf_release(&text);
+}
+
 static bool read_members(struct export_state *s, struct str text)
 {
     struct str object, growing;
@@ -123,6 +191,7 @@ static bool read_members(struct export_state *s, struct str text)
             return false;
         s->length = (size_t)length;
         read_sessions(s, json_get(object, "sessions"));
+        read_lost(s, json_get(object, "lost"));
     }
     growing = json_get(object, "growing");
     s->growing = json_type(growing) == JSON_OBJECT;
@@ -196,6 +265,8 @@ void export_state_close(struct export_state *s)
     }
     free(s->sessions);
     keymap_release(&s->places);
+    free(s->lost.at);
+    free(s->on_bad.at);
     buf_release(&s->id);
     buf_release(&s->saved);
     append_close(&s->file);
@@ -223,8 +294,10 @@ static int stands(const struct export_state *s, const struct scan *history, stru
     return result;
 }
 
-/* Finds each session's last exported line. */
-static int find_last(struct export_state *s, struct scan *history, struct err *e)
+/* Finds each session's last exported line. *behind: the recovered messages behind one of them,
+ * which are new for that alone. */
+static int find_last(struct export_state *s, struct scan *history,
+                     struct export_state_marks *behind, struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct line l;
@@ -237,34 +310,73 @@ static int find_last(struct export_state *s, struct scan *history, struct err *e
         if (session && session->after < 0 &&
             str_eq(m.id, (struct str){session->last, session->last_n}))
             session->after = l.at;
+        else if (session && session->after >= 0 && is_lost(s, &m))
+            add_mark(behind, import_hash(m.line));
     }
     message_release(&m);
     return result;
 }
 
+static void remove_marks(struct export_state_marks *m, const struct export_state_marks *gone)
+{
+    for (size_t i = 0; i < gone->count; i++)
+        remove_mark(m, gone->at[i]);
+}
+
+/* Goes through all of the history. Has a message been recovered? Then `lost` are those, 1; else 0,
+ * and it is as it was; -1. */
+static int find_recovered(struct export_state *s, struct scan *history, struct err *e)
+{
+    struct export_state_marks behind = {0}, left = {0};
+    int result = find_last(s, history, &behind, e);
+
+    for (size_t i = 0; i < s->lost.count; i++)
+        add_mark(&left, s->lost.at[i]);
+    /* What is still on a bad line. */
+    remove_marks(&left, &s->on_bad);
+    s->on_bad.count = 0;
+    if (result == 0 && left.count > 0) {
+        remove_marks(&left, &behind);
+        free(s->lost.at);
+        s->lost = left;
+        left = (struct export_state_marks){0};
+        result = 1;
+    }
+    free(left.at);
+    free(behind.at);
+    return result;
+}
+
 int export_state_find(struct export_state *s, struct scan *history, bool from_there, struct err *e)
 {
-    int there;
+    int there, recovered = 0;
 
+    history->tell_bad = tell_bad;
+    history->tell_arg = s;
     if (s->offset == 0)
         return 0;
     there = stands(s, history, e);
     if (there < 0)
         return -1;
-    if (there) {
-        if (from_there)
-            scan_from(history, s->offset);
+    if (!there || s->lost.count > 0)
+        recovered = find_recovered(s, history, e);
+    if (recovered < 0)
+        return -1;
+    if (there && !recovered) {
+        s->bad_from = s->offset;
+        scan_from(history, from_there ? s->offset : 0);
         return 0;
     }
+    if (!recovered)
+        s->lost.count = 0;
     s->rewritten = true;
     s->offset = 0;
-    if (find_last(s, history, e) < 0)
-        return -1;
     scan_from(history, 0);
     return 0;
 }
 
-bool export_state_is_new(const struct export_state *s, const struct message *m, off_t at)
+/* Does it stand behind what of its session was exported? */
+static bool is_behind(const struct export_state *s, const struct message *m, off_t at)
 {
     const size_t *place;
 
@@ -274,15 +386,23 @@ bool export_state_is_new(const struct export_state *s, const struct message *m, 
     return !place || at > s->sessions[*place].after;
 }
 
+bool export_state_is_new(const struct export_state *s, const struct message *m, off_t at)
+{
+    return is_behind(s, m, at) || (s->rewritten && is_lost(s, m));
+}
+
 void export_state_pass(struct export_state *s, const struct message *m, const struct line *l)
 {
     off_t end = l->at + (off_t)l->text.n + 1;
 
-    if (export_state_is_new(s, m, l->at))
+    if (is_behind(s, m, l->at))
         set_last(session_of(s, m->session_id), m->id);
+    else if (s->rewritten && is_lost(s, m))
+        remove_mark(&s->lost, import_hash(m->line));
     if (end <= s->offset)
         return;
     s->offset = end;
+    s->on_bad_passed = s->on_bad.count;
     s->line = l->at;
     s->length = l->text.n;
     buf_clear(&s->id);
