@@ -261,7 +261,7 @@ history_is() {
     terminal
     through=$rights converse
     type_lines one
-    screen_has 'ermission d' 'nothing is stored from now on' '[1 message]'
+    screen_has 'nothing is stored from now on' '[1 message]'
     type_lines two
     screen_has '[3 messages]'
     keys C-d
