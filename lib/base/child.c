@@ -175,11 +175,16 @@ void child_term(struct child *c)
 
 static void bury(struct child *c)
 {
+    siginfo_t info;
+
     child_close(&c->out);
     child_close(&c->err);
     if (c->pid == 0)
         return;
     kill(-c->pid, SIGKILL);
+    while (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+        continue;
+    child_ended(c);
     while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
         continue;
     c->pid = 0;
