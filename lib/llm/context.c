@@ -74,6 +74,26 @@ void context_set_images(struct context *c, const struct image *images, size_t co
     c->at[c->count - 1].images_count = count;
 }
 
+static void add_args(struct buf *out, struct str args)
+{
+    if (json_type(args) == JSON_OBJECT || json_type(args) == JSON_STRING)
+        json_add_compact(out, args);
+    else
+        buf_add_c(out, "{}");
+}
+
+/* Arguments as a text, which should hold an object. */
+static void add_arguments(struct buf *out, struct str arguments)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct str value;
+    bool valid = json_decode(arguments, &text) && json_check(buf_str(&text), &value, NULL) &&
+                 json_type(value) == JSON_OBJECT;
+
+    add_args(out, valid ? value : arguments);
+    buf_release(&text);
+}
+
 /* The calls of an assistant line in the strict form; NULL when none is usable. */
 static char *strict_calls(struct str calls)
 {
@@ -82,9 +102,9 @@ static char *strict_calls(struct str calls)
 
     buf_add_byte(&out, '[');
     for (struct json_iter it = json_iter(calls); !it.object && json_next(&it);) {
+        struct str function = json_get(it.value, "function"); /* OpenAI's form */
         struct str id = json_get(it.value, "id");
-        struct str name = json_get(it.value, "name");
-        struct str args = json_get(it.value, "args");
+        struct str name = json_get(function.p ? function : it.value, "name");
 
         if (json_text(id, &scratch).n == 0 || json_text(name, &scratch).n == 0)
             continue;
@@ -93,10 +113,10 @@ static char *strict_calls(struct str calls)
         buf_add_c(&out, ",\"name\":");
         buf_add_str(&out, name);
         buf_add_c(&out, ",\"args\":");
-        if (json_type(args) == JSON_OBJECT || json_type(args) == JSON_STRING)
-            json_add_compact(&out, args);
+        if (function.p)
+            add_arguments(&out, json_get(function, "arguments"));
         else
-            buf_add_c(&out, "{}");
+            add_args(&out, json_get(it.value, "args"));
         buf_add_byte(&out, '}');
     }
     buf_release(&scratch);

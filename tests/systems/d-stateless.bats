@@ -280,6 +280,31 @@ END
     request_messages_are 3 user:list 'assistant:[ls {}]' tool:one user:next
 }
 
+@test "D: --messages: what is exported can be sent on, calls and results included" {
+    echo '[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"sum"}]},
+        {"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"a\":1}"}},
+        {"id":"c2","type":"function","function":{"name":"add","arguments":"{not JSON"}}]},
+        {"role":"tool","tool_call_id":"c1","content":"2"},{"role":"tool","tool_call_id":"c2","content":"?"},
+        {"role":"assistant","content":"two"},
+        {"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]' >array
+    start_llm --echo-context
+    run_expect 0 chat --messages array next
+    stderr_is "chat: skipped 1 bad entry in 'array'"
+    request_messages_are 1 $'user:a\n\nsum' 'assistant:[add {"a":1}][add {not JSON]' tool:2 'tool:?' assistant:two user:next
+    run_expect 0 hist-import -q array
+    for form in json openai; do
+        run_expect 0 hist-export --all -f "$form"
+        cp "$OUT" exported
+        run_expect 0 chat --messages exported next
+        stderr_empty
+    done
+    request_messages_are 2 $'user:a\n\nsum' 'assistant:[add {"a":1}][add {not JSON]' tool:2 'tool:?' assistant:two user:next
+    same 'both forms' <(request 2 | jq .messages) <(request 3 | jq .messages)
+    echo '{"system":"Be brief.","messages":[{"role":"user","content":"one"},{"role":"assistant","content":"1"}]}' >anthropic
+    run_expect 0 chat --messages anthropic next
+    request_messages_are 4 'system:Be brief.' user:one assistant:1 user:next
+}
+
 @test "D: hist-show and hist-search hand their lines over" {
     hist_lines s1 4 >"$HISTORY"
     hist_line s2 user other >>"$HISTORY"
