@@ -97,6 +97,9 @@ last_replaces() {
     json_is last '.finish_reason, has("replaces")' interrupted false
     run_expect 0 hist-show s
     stdout_has first word
+    # What is sent is the answer that stands.
+    run_expect 0 chat -s s --dry-run next
+    stdout_json '.messages[] | "\(.role):\(.content)"' user:question assistant:first user:next
 }
 
 @test "again: --regenerate replaces the tool lines of the turn, and what others answered meanwhile stays" {

@@ -758,7 +758,7 @@ X
     screen_has "no file: try '/save FILE'" 'out.md: saved'
     printf '## assistant (m)\n\ncalls\n\n    ls {"a":1}\n\n## user\n\nhello\n\n## assistant (echo)\n\nhello\n[3 messages]\n' >wanted
     same saved wanted out.md
-    [[ $(stat -c %a out.md) == 644 ]]
+    [[ $(stat -c %a out.md) == 600 ]]
     type_lines '/save -a out.md'
     screen_has 'out.md is there: overwrite it? [y/N]'
     type_lines n

@@ -103,6 +103,8 @@ END
     json_is body '[.stop[1], .user, .note, .empty, .t] | tojson' '["b","me","a=b","",true]'
     grep -q '"temperature":0.20[,}]' body
     grep -q '"big":12345678901234567890[,}]' body
+    run_expect 0 chat --dry-run -o stream=false hello
+    stdout_json '.stream, has("stream_options")' false false
     run_expect 0 chat -o model=other -o stream_options=null hello
     request 2 >body
     json_is body '.model, .stream_options' other null
@@ -615,13 +617,17 @@ END
     start_llm --models b,a:1 --reply hi
     run_expect 0 chat --models --cached
     stdout_is openai:b openai:a:1
-    file=$HOME/.cache/chathist/models/openai@127.0.0.1:$LLM_PORT
+    file=$HOME/.cache/chathist/models/openai@127.0.0.1:$LLM_PORT%v1
     is cache "$file" b a:1
     [[ $(stat -c %a "$file" "${file%/*}" | xargs) == '600 700' ]]
     echo other >"$file"
     run_expect 0 chat --models --cached --json
     stdout_is '{"type":"model","model":"openai:other"}'
     requests_are 1
+    # Another server at the same address has a list of its own.
+    echo mine >"${file%?v1}%team%v1"
+    run_expect 0 chat --models --cached --base-url "http://127.0.0.1:$LLM_PORT/team/v1/"
+    stdout_is openai:mine
     # Who does not say --cached asks the server, and so does a list that is a day old.
     run_expect 0 chat --models
     stdout_is openai:b openai:a:1
@@ -643,7 +649,7 @@ END
     stdout_is openai:b openai:a:1
     stderr_empty
     XDG_CACHE_HOME=$WORK/cache run_expect 0 chat --models
-    [[ -e $WORK/cache/chathist/models/openai@127.0.0.1:$LLM_PORT ]]
+    [[ -e $WORK/cache/chathist/models/openai@127.0.0.1:$LLM_PORT%v1 ]]
     run_expect 2 chat --cached hello
     stderr_is "chat: --cached can only be given with --models (see 'chat --help')"
 }

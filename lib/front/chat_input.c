@@ -50,7 +50,7 @@ void chat_input_prompt(struct buf *prompt, struct image_list *images, const stru
     attach(prompt, images, a);
     if (prompt->overflow)
         die_usage("prompt is too long: over %zu MiB", PROMPT_MAX >> 20);
-    if (prompt->len > 0 || images->count > 0 || a->regenerate || a->template_name ||
+    if (str_trim(buf_str(prompt)).n > 0 || images->count > 0 || a->regenerate || a->template_name ||
         (a->edit && editor_possible()))
         return;
     if (chat_args_messages_stdin(a))

@@ -76,7 +76,7 @@ static enum consent_answer ask_on(struct consent *c, int tty, struct str name, s
             answer = CONSENT_NO;
         else if (ask_letter(&line) == 'y' || ask_letter(&line) == 'a')
             answer = CONSENT_YES;
-        if (came == 0)
+        if (came <= 0)
             ask_say(tty, STR("\n"));
     }
     if (answer == CONSENT_YES && ask_letter(&line) == 'a') {

@@ -85,11 +85,12 @@ int save_format(const struct dialogue *d, bool answer, struct buf *out, struct e
 
 int save_write(const char *path, struct str text, bool over, struct err *e)
 {
-    int fd =
-        open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (over ? O_TRUNC : O_EXCL), 0666);
-    int result;
+    int fd, result;
 
-    if (fd < 0 && errno == EEXIST && !over)
+    if (over)
+        return io_replace_file(path, text, e) < 0 ? -1 : 1;
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 && errno == EEXIST)
         return io_check_regular(path, e);
     if (fd < 0)
         return err_sys(e, errno, "cannot open '%s'", path);

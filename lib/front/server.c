@@ -60,6 +60,8 @@ static int choose_named(struct server *s, const struct config *c, struct err *e)
 
     if (model)
         provider_split(model, &of_model, &model);
+    if (model && !*model)
+        return err_set(e, ERR_USAGE, "'%s' names no model", c->value[SETTING_MODEL]);
     if (name && strcmp(name, "none") != 0) {
         named = provider_find(str_of(name));
         if (!named)

@@ -30,7 +30,8 @@ static bool join_parts(struct str parts, struct buf *out)
     bool ok = json_type(parts) == JSON_ARRAY;
 
     for (struct json_iter it = json_iter(parts); ok && json_next(&it);) {
-        ok = json_has_type(it.value, "text") && json_type(json_get(it.value, "text")) == JSON_STRING;
+        ok =
+            json_has_type(it.value, "text") && json_type(json_get(it.value, "text")) == JSON_STRING;
         if (text.len > 0)
             buf_add_c(&text, "\n\n");
         buf_add_str(&text, json_text(json_get(it.value, "text"), &scratch));

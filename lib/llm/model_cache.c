@@ -2,13 +2,26 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/path.h"
 
-/* `provider@host:port`; NULL when the URL is none. */
+/* The path of the URL, for there may be several servers at one address; in a name of a file. */
+static void add_place(struct buf *name, const char *base_url)
+{
+    const char *host = strstr(base_url, "://"), *p = host ? strchr(host + 3, '/') : NULL;
+    struct str place = p ? str_of(p) : STR("");
+
+    while (str_ends(place, STR("/")))
+        place.n--;
+    for (size_t i = 0; i < place.n; i++)
+        buf_add_byte(name, place.p[i] == '/' ? '%' : place.p[i]);
+}
+
+/* `provider@host:port%path`; NULL when the URL is none. */
 static char *path_of(const char *dir, const struct provider *p, const char *base_url)
 {
     struct buf name = BUF_INIT(BUF_SMALL), origin = BUF_INIT(BUF_SMALL);
@@ -16,6 +29,7 @@ static char *path_of(const char *dir, const struct provider *p, const char *base
 
     if (http_origin(base_url, &origin) && !str_find(buf_str(&origin), STR("/"))) {
         buf_addf(&name, "%s@%s", p->name, buf_c(&origin));
+        add_place(&name, base_url);
         path = path_join(dir, buf_c(&name));
     }
     buf_release(&name);

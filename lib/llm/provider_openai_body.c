@@ -54,7 +54,8 @@ static struct json_tree *messages_tree(const struct provider *p, const struct as
 void openai_body_set(const struct provider *p, const struct ask *ask, unsigned less,
                      struct http_request *r)
 {
-    bool usage = ask->stream && !p->usage_unasked && !(less & LESS_USAGE);
+    bool usage =
+        ask->stream && !wire_has_option(ask, "stream") && !p->usage_unasked && !(less & LESS_USAGE);
     struct json_tree *t = json_tree_object();
 
     json_tree_set_text(t, "model", str_of(ask->model));

@@ -77,11 +77,39 @@ static bool is_outcome(const struct message *m)
     return m->role == ROLE_ASSISTANT || m->role == ROLE_TOOL;
 }
 
+/* Did an answer end before it was finished? */
+static bool is_torso(const struct message *m)
+{
+    static const char *const reasons[] = {"interrupted", "error", "length", "content_filter"};
+    struct buf scratch = BUF_INIT(BUF_SMALL);
+    struct str reason = message_text(m, FIELD_FINISH_REASON, &scratch);
+    bool torso = false;
+
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        torso = torso || str_eq_c(reason, reasons[i]);
+    buf_release(&scratch);
+    return torso && m->role == ROLE_ASSISTANT;
+}
+
+/* What came of another attempt at a prompt that is answered already is not sent with the answer.
+ * *answered goes with the lines of a thread. */
+static bool is_in_vain(const struct message *m, bool *answered)
+{
+    bool torso = is_torso(m);
+
+    if (m->role == ROLE_USER)
+        *answered = false;
+    else if (m->role == ROLE_ASSISTANT && !torso && !m->field[FIELD_TOOL_CALLS].p)
+        *answered = true;
+    return torso && *answered && !m->field[FIELD_TOOL_CALLS].p;
+}
+
 /* Adds the thread to the context, all but the turn that this one takes the place of. */
 static int take_thread(struct turn *t, const struct thread *thread, struct err *e)
 {
     size_t behind = t->kind == TURN_NEXT ? CONTEXT_ALL : behind_prompt(thread);
     struct buf scratch = BUF_INIT(BUF_LINE);
+    bool answered = false;
 
     if (behind == 0)
         return err_set(e, ERR_USAGE, "session '%.*s' has no prompt yet", (int)t->session.n,
@@ -98,7 +126,7 @@ static int take_thread(struct turn *t, const struct thread *thread, struct err *
             t->prompt_stored = true;
         } else if (i + 1 == behind || (i >= behind && is_outcome(m))) {
             supersede(t, m);
-        } else {
+        } else if (!is_in_vain(m, &answered)) {
             context_add(&t->context, m);
         }
     }

@@ -124,6 +124,12 @@ END
     done
     printf '' | run_expect 2 chat
     run_expect 2 chat ''
+    run_expect 2 chat $' \n\t'
+    stderr_matches '^chat: no prompt'
+    for args in "-m ''" '-m echo:' '-m openai:'; do
+        eval "run_expect 2 chat $args hello"
+        stderr_matches "^chat: '(|echo:|openai:)' names no model"
+    done
     [[ ! -e $HISTORY ]]
 }
 
