@@ -119,6 +119,8 @@ static void settle(struct export_job *job, bool json)
         die_usage("--messages goes with a file, not with a directory");
     if (job->state && job->since != INT64_MIN)
         die_usage("--incremental goes from the last run on: it does not go with --since");
+    if (job->state && job->names_count > 0)
+        die_usage("--incremental exports what is new of every session: it goes with none by name");
     if (job->state && job->output && !job->directory && !job->format->grows)
         die_usage("a file of format %s cannot grow: give --incremental a directory for --output",
                   job->format->name);

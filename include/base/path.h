@@ -4,6 +4,8 @@
 #ifndef CHATHIST_BASE_PATH_H
 #define CHATHIST_BASE_PATH_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "base/err.h"
 
@@ -17,5 +19,7 @@ const char *path_base(const char *path);
 /* The absolute name of what `path` names, without `.`, `..` or links in it. The caller frees it.
  * NULL with *e, also when it does not exist. */
 char *path_real(const char *path, struct err *e);
+/* Do both name one file, or will they, when it is made? */
+bool path_same(const char *a, const char *b);
 
 #endif

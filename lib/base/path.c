@@ -48,6 +48,29 @@ const char *path_base(const char *path)
     return slash ? slash + 1 : path;
 }
 
+static bool same_inode(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+bool path_same(const char *a, const char *b)
+{
+    struct stat st;
+    char *dir_a, *dir_b;
+    bool same;
+
+    if (stat(a, &st) == 0 || stat(b, &st) == 0)
+        return same_inode(a, b);
+    dir_a = path_parent(a);
+    dir_b = path_parent(b);
+    same = strcmp(path_base(a), path_base(b)) == 0 && same_inode(dir_a, dir_b);
+    free(dir_a);
+    free(dir_b);
+    return same;
+}
+
 char *path_real(const char *path, struct err *e)
 {
     char *real = realpath(path, NULL);

@@ -6,7 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json.h"
+
+/* The longest part of a session's id in a file name. */
+#define NAME_MAX_BYTES 120
 
 /* So much is written at once. */
 #define PENDING_MAX ((size_t)1 << 16)
@@ -101,6 +105,41 @@ void export_file_drop(struct export_file *f)
 {
     io_replace_drop(&f->replace);
     buf_release(&f->pending);
+}
+
+void export_file_name(struct buf *out, const struct export_format *format, const struct message *m)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    struct buf time = BUF_INIT(BUF_SMALL);
+    uint64_t hash = UINT64_C(14695981039346656037);
+    size_t start;
+    int64_t us;
+
+    if (clock_parse_iso(m->timestamp, &us)) {
+        clock_add_iso(&time, us);
+        buf_add(out, time.data, strlen("2024-06-27"));
+    } else {
+        buf_add_c(out, "undated");
+    }
+    buf_add_byte(out, '_');
+    start = out->len;
+    for (size_t i = 0; i < m->session_id.n; i++) {
+        unsigned char c = (unsigned char)m->session_id.p[i];
+
+        hash = (hash ^ c) * UINT64_C(1099511628211);
+        if (out->len - start > NAME_MAX_BYTES)
+            continue;
+        if (c != '\0' && strchr(plain, c))
+            buf_add_byte(out, (char)c);
+        else
+            buf_addf(out, "%%%02X", c);
+    }
+    if (out->len - start > NAME_MAX_BYTES) {
+        buf_truncate(out, start + NAME_MAX_BYTES - 20);
+        buf_addf(out, "~%016llx", (unsigned long long)hash);
+    }
+    buf_addf(out, ".%s", format->suffix);
+    buf_release(&time);
 }
 
 /* ---- a file that grows ---- */

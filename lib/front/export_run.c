@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -17,9 +16,7 @@
 #include "hist/thread.h"
 #include "port/redact.h"
 #include "port/select.h"
-
-/* The longest part of a session's id in a file name. */
-#define NAME_MAX_BYTES 120
+#include "turn/interrupt.h"
 
 struct run {
     const struct export_job *job;
@@ -30,6 +27,7 @@ struct run {
     size_t *order; /* the sessions that are exported, as they are written */
     size_t count;
     int status;
+    int cancel_fd;
     void (*tick)(void); /* shows that it goes on; NULL: nobody looks */
     struct buf clean;   /* a line without its secrets */
     struct message line;
@@ -96,6 +94,13 @@ static struct str cleaned(struct run *r, struct str line)
     return buf_str(&r->clean);
 }
 
+static int cancelled(const struct run *r, struct err *e)
+{
+    if (r->cancel_fd >= 0 && io_wait(r->cancel_fd, 0) > 0)
+        return err_set(e, ERR_SIGNAL, "interrupted");
+    return 0;
+}
+
 static int read_line(struct run *r, size_t i, struct err *e)
 {
     struct str line;
@@ -106,7 +111,7 @@ static int read_line(struct run *r, size_t i, struct err *e)
         return err_set(e, ERR_FAILURE, "cannot read '%s': it has changed", r->history->path);
     if (r->tick)
         r->tick();
-    return 0;
+    return cancelled(r, e);
 }
 
 /* What came since the last run is exported as it came. */
@@ -179,6 +184,8 @@ static int write_group(struct export *x, struct named *n, struct err *e)
 static int take_named(struct run *r, struct export *x, struct named *n, struct str line,
                       struct err *e)
 {
+    if (cancelled(r, e) < 0)
+        return -1;
     if (str_trim(line).n == 0)
         return 0;
     if (!message_parse(&r->line, line)) {
@@ -301,44 +308,6 @@ static int grow(struct run *r, struct err *e)
     return rc;
 }
 
-/* `DATE_SESSION.SUFFIX`: the day of the session's first line. Each byte of an id that is no letter,
- * digit, `.`, `_` or `-` is `%XX`; what is too long is cut and ends with a number made of all of it
- * (FNV-1a). */
-static void add_file_name(struct buf *out, const struct export_job *job, const struct message *m)
-{
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    struct buf time = BUF_INIT(BUF_SMALL);
-    uint64_t hash = UINT64_C(14695981039346656037);
-    size_t start;
-    int64_t us;
-
-    if (clock_parse_iso(m->timestamp, &us)) {
-        clock_add_iso(&time, us);
-        buf_add(out, time.data, strlen("2024-06-27"));
-    } else {
-        buf_add_c(out, "undated");
-    }
-    buf_add_byte(out, '_');
-    start = out->len;
-    for (size_t i = 0; i < m->session_id.n; i++) {
-        unsigned char c = (unsigned char)m->session_id.p[i];
-
-        hash = (hash ^ c) * UINT64_C(1099511628211);
-        if (out->len - start > NAME_MAX_BYTES)
-            continue;
-        if (c != '\0' && strchr(plain, c))
-            buf_add_byte(out, (char)c);
-        else
-            buf_addf(out, "%%%02X", c);
-    }
-    if (out->len - start > NAME_MAX_BYTES) {
-        buf_truncate(out, start + NAME_MAX_BYTES - 20);
-        buf_addf(out, "~%016llx", (unsigned long long)hash);
-    }
-    buf_addf(out, ".%s", job->format->suffix);
-    buf_release(&time);
-}
-
 static int write_one(struct run *r, const char *path, size_t session, struct err *e)
 {
     struct export_file f;
@@ -371,7 +340,7 @@ static int to_directory(struct run *r, struct err *e)
         if (rc < 0)
             break;
         buf_clear(&name);
-        add_file_name(&name, r->job, &r->line);
+        export_file_name(&name, r->job->format, &r->line);
         path = path_join(r->job->output, buf_c(&name));
         rc = write_one(r, path, r->order[i], e);
         free(path);
@@ -381,6 +350,35 @@ static int to_directory(struct run *r, struct err *e)
 }
 
 /* ---- all of it ---- */
+
+/* What is written is nothing that is read: not the history, nor what belongs to it, nor the state. */
+static void check_place(const struct run *r, const char *path, const char *option)
+{
+    if (!path)
+        return;
+    if (path_same(path, r->history->path))
+        die_usage("%s: '%s' is the history", option, path);
+    if (path_same(path, r->history->pointer))
+        die_usage("%s: '%s' belongs to the history", option, path);
+}
+
+static void check_places(const struct run *r)
+{
+    const char *output = r->job->directory ? NULL : r->job->output;
+
+    check_place(r, output, "--output");
+    check_place(r, r->job->state, "--incremental");
+    if (output && r->job->state && path_same(output, r->job->state))
+        die_usage("'%s' cannot be both, --output and the state of --incremental", output);
+}
+
+/* A signal ends it when nothing half-written is left. */
+static void end(const struct err *e)
+{
+    if (e->kind == ERR_SIGNAL)
+        die_signal(interrupt_signal());
+    die_err(e);
+}
 
 static int put(struct run *r, struct err *e)
 {
@@ -448,15 +446,24 @@ int export_run(const struct export_job *job, const struct history *h, struct out
                     .history = h,
                     .to_stdout = {out, job->format->json},
                     .line = MESSAGE_INIT,
+                    .cancel_fd = -1,
                     .clean = BUF_INIT(4 * BUF_LINE)};
     int rc;
 
+    check_places(&r);
+    if (job->output) {
+        r.cancel_fd = interrupt_begin(&e);
+        if (r.cancel_fd < 0)
+            die_err(&e);
+    }
     if (!job->quiet && !out->terminal && progress_possible())
         r.tick = progress_work;
     rc = job->messages ? put(&r, &e) : from_history(&r, &e);
     progress_end();
     if (rc < 0)
-        die_err(&e);
+        end(&e);
+    if (job->output)
+        interrupt_end();
     free(r.order);
     message_release(&r.line);
     buf_release(&r.clean);

@@ -33,13 +33,6 @@ static struct export_state_session *session_of(struct export_state *s, struct st
     return new;
 }
 
-static void set_last(struct export_state_session *session, struct str id)
-{
-    free(session->last);
-    session->last = mem_copy(id.p, id.n);
-    session->last_n = id.n;
-}
-
 /* ---- messages on bad lines ---- */
 
 static void add_mark(struct export_state_marks *m, uint64_t mark)
@@ -107,7 +100,7 @@ static void add_members(const struct export_state *s, struct buf *out)
             buf_add_byte(out, ',');
         json_add_string(out, session->id);
         buf_add_byte(out, ':');
-        json_add_string(out, (struct str){session->last, session->last_n});
+        buf_addf(out, "\"%016" PRIx64 "\"", session->last);
     }
     buf_add_byte(out, '}');
     if ((s->rewritten ? 0 : s->lost.count) + s->on_bad_passed == 0)
@@ -158,7 +151,9 @@ static void read_sessions(struct export_state *s, struct str sessions)
     for (struct json_iter it = json_iter(sessions); it.object && json_next(&it);) {
         struct str key = {it.key.p - 1, it.key.n + 2}; /* with its quotes: a string */
 
-        set_last(session_of(s, json_text(key, &id)), json_text(it.value, &last));
+        buf_clear(&last);
+        if (json_decode(it.value, &last))
+            session_of(s, json_text(key, &id))->last = strtoull(buf_c(&last), NULL, 16);
     }
     buf_release(&id);
     buf_release(&last);
@@ -259,10 +254,8 @@ int export_state_save(struct export_state *s, struct err *e)
 
 void export_state_close(struct export_state *s)
 {
-    for (size_t i = 0; i < s->sessions_count; i++) {
+    for (size_t i = 0; i < s->sessions_count; i++)
         free(s->sessions[i].name);
-        free(s->sessions[i].last);
-    }
     free(s->sessions);
     keymap_release(&s->places);
     free(s->lost.at);
@@ -273,6 +266,15 @@ void export_state_close(struct export_state *s)
 }
 
 /* ---- the history ---- */
+
+/* Is it the last exported line of all? */
+static bool is_last(const struct export_state *s, const struct message *m)
+{
+    const size_t *place = keymap_find(&s->places, m->session_id);
+
+    return place && s->sessions[*place].last == import_hash(m->line) &&
+           str_eq(m->id, buf_str(&s->id));
+}
 
 /* Does the last exported line still stand where it was? */
 static int stands(const struct export_state *s, const struct scan *history, struct err *e)
@@ -286,8 +288,7 @@ static int stands(const struct export_state *s, const struct scan *history, stru
         result = scan_again(history, s->line, n, &line, e);
         if (result == 0)
             result = line.data[n - 1] == '\n' &&
-                     message_parse(&m, (struct str){line.data, s->length}) &&
-                     str_eq(m.id, buf_str(&s->id));
+                     message_parse(&m, (struct str){line.data, s->length}) && is_last(s, &m);
     }
     message_release(&m);
     buf_release(&line);
@@ -307,8 +308,7 @@ static int find_last(struct export_state *s, struct scan *history,
         const size_t *place = keymap_find(&s->places, m.session_id);
         struct export_state_session *session = place ? &s->sessions[*place] : NULL;
 
-        if (session && session->after < 0 &&
-            str_eq(m.id, (struct str){session->last, session->last_n}))
+        if (session && session->after < 0 && session->last == import_hash(m.line))
             session->after = l.at;
         else if (session && session->after >= 0 && is_lost(s, &m))
             add_mark(behind, import_hash(m.line));
@@ -396,7 +396,7 @@ void export_state_pass(struct export_state *s, const struct message *m, const st
     off_t end = l->at + (off_t)l->text.n + 1;
 
     if (is_behind(s, m, l->at))
-        set_last(session_of(s, m->session_id), m->id);
+        session_of(s, m->session_id)->last = import_hash(m->line);
     else if (s->rewritten && is_lost(s, m))
         remove_mark(&s->lost, import_hash(m->line));
     if (end <= s->offset)

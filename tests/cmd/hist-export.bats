@@ -236,7 +236,7 @@ PYTHON
     remember "$HISTORY"
     local words
     for words in '--all talk' '--messages x talk' '--messages x --all' '--messages x --since 1d' '--messages x --raw' \
-        '--messages x --incremental s' '--messages x -o ./' '--incremental s --since 1d' '-f nonsense' '-f html2' \
+        '--messages x --incremental s' '--messages x -o ./' '--incremental s --since 1d' '--incremental s current' '-f nonsense' '-f html2' \
         '--incremental s -o x.json' '--json -f md'; do
         # shellcheck disable=SC2086
         run_expect 2 hist-export $words
@@ -474,6 +474,50 @@ no_temporaries() {
     : >state
     run_expect 0 hist-export --incremental state -f jsonl
     stdout_is_file "$HISTORY"
+}
+
+@test "hist-export: what is read is not written over" {
+    use_history
+    { hist_line s user one; hist_line s assistant two; } >"$HISTORY"
+    cp "$HISTORY" before
+    ln -s "$HISTORY" link
+    for output in "$HISTORY" link "./$(basename "$HISTORY")"; do
+        for how in '-a -f txt' '-f jsonl --incremental state' "--messages before -f jsonl"; do
+            eval "run_expect 2 hist-export $how -o $output"
+            stderr_has "'$output' is the history"
+        done
+    done
+    run_expect 2 hist-export -a -o "$HISTORY.session"
+    stderr_has 'belongs to the history'
+    run_expect 2 hist-export --incremental "$HISTORY"
+    run_expect 2 hist-export -f txt --incremental st -o ./st
+    stderr_has "cannot be both"
+    same history before "$HISTORY"
+    [[ ! -e st && ! -e state ]]
+}
+
+@test "hist-export: --incremental after a rewrite knows lines of one id apart" {
+    use_history
+    { hist_line gone user bye; for k in 0 1 2 3; do hist_line twice user "e$k"; done; } | jq -c '.id = "same"' >"$HISTORY"
+    run_expect 0 hist-export --incremental state -o archive.jsonl
+    run_expect 0 hist-delete -f gone
+    hist_line twice user e4 | jq -c '.id = "same"' >>"$HISTORY"
+    run_expect 0 hist-export --incremental state -o archive.jsonl
+    json_is archive.jsonl .content bye e0 e1 e2 e3 e4
+}
+
+@test "hist-export: a signal ends it with the old file, and without the new one" {
+    use_history
+    python3 -c 'for i in range(40000): print("""{"id":"%d","session_id":"s","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"user","content":"%s"}""" % (i, "x" * 2000))' >"$HISTORY"
+    mkdir out
+    echo old >out/page.html
+    for signal in INT TERM HUP; do
+        background hist-export -a -o out/page.html
+        wait_for compgen -G 'out/page.html.*.tmp' >/dev/null
+        kill -"$signal" "$BG"
+        finish $((128 + $(kill -l "$signal")))
+        [[ $(ls out) == page.html && $(<out/page.html) == old ]]
+    done
 }
 
 @test "hist-export: two runs at once export each line once" {
