@@ -23,9 +23,10 @@
 struct search {
     struct scan scan;
     /* To be set before the first message, or left as search_open makes them: */
-    bool invert;         /* messages that do not match are the hits; false */
-    size_t threads;      /* SWEEP_THREADS at most; 0: as many as are of use */
-    enum simd with; /* simd_best() */
+    bool invert;               /* messages that do not match are the hits; false */
+    size_t threads;            /* SWEEP_THREADS at most; 0: as many as are of use */
+    enum simd with;            /* simd_best() */
+    const atomic_bool *cancel; /* another thread ends the search: there are no more hits; NULL */
     /* private */
     struct search_sweep *sweep;
     bool started;

@@ -4,6 +4,7 @@
 #ifndef CHATHIST_HIST_SESSION_H
 #define CHATHIST_HIST_SESSION_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,9 +44,11 @@ struct session {
     size_t created_at_len;
     char *last_used; /* timestamp of its last line, as stored */
     size_t last_used_len;
-    uint64_t count;  /* its lines */
-    uint64_t bytes;  /* that they take in the file */
-    off_t last_line; /* where the last of them begins: what sessions are sorted by */
+    uint64_t count;   /* its lines */
+    uint64_t bytes;   /* that they take in the file */
+    off_t first_line; /* where the first of them begins */
+    off_t last_line;  /* where the last of them begins: what sessions are sorted by */
+    off_t end;        /* behind that line */
 };
 
 #define SESSION_PREVIEW 100
@@ -53,10 +56,20 @@ struct session {
 struct session_list {
     struct session *at; /* newest first */
     size_t count;
-    uint64_t bad_lines; /* lines of the history that are no valid message */
+    uint64_t bad_lines;        /* lines of the history that are no valid message */
+    off_t end;                 /* what begins before is in it */
+    uint64_t bad_behind;       /* private: of the bad lines, those that begin later */
+    const atomic_bool *cancel; /* once it is true, reading ends with ERR_SIGNAL; NULL: never */
 };
 
 int session_list_load(struct session_list *l, const char *history_path, struct err *e);
+/* Takes in what was appended behind l->end; all of the file when the list is zero-initialised. 0; -1:
+ * the list is then empty. */
+int session_list_more(struct session_list *l, const char *history_path, struct err *e);
+/* Only what the last `bytes` of the file tell, for a first look: previews and counts are those of
+ * the lines there. *whole: that is all of the file. 0, -1. */
+int session_list_recent(struct session_list *l, const char *history_path, off_t bytes, bool *whole,
+                        struct err *e);
 void session_list_release(struct session_list *l);
 /* Adds the summary `{"session_id","timestamp","message_count","preview","first_role","created_at",
  * "last_accessed"}`. */

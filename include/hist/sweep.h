@@ -9,6 +9,7 @@
 #ifndef CHATHIST_HIST_SWEEP_H
 #define CHATHIST_HIST_SWEEP_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,11 +23,12 @@ struct sweep;
 
 struct sweep_job {
     struct piece_job piece;
-    const char *path; /* for messages; borrowed */
-    size_t threads;   /* 1 to SWEEP_THREADS */
-    void **ctx;       /* one for each thread's judge; borrowed */
-    size_t piece_max; /* in bytes; the first piece has one block */
-    off_t helped;     /* helpers are started when so much is left */
+    const char *path;          /* for messages; borrowed */
+    size_t threads;            /* 1 to SWEEP_THREADS */
+    void **ctx;                /* one for each thread's judge; borrowed */
+    size_t piece_max;          /* in bytes; the first piece has one block */
+    off_t helped;              /* helpers are started when so much is left */
+    const atomic_bool *cancel; /* once it is true nothing more is found; NULL: never */
 };
 
 /* As many threads as there are processors, four at most. */

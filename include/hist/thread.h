@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "hist/message.h"
@@ -31,6 +32,10 @@ struct thread {
  * empty thread. On failure there is nothing to release. */
 int thread_load(struct thread *t, const char *history_path, struct str session_id, bool raw,
                 struct err *e);
+/* The same for one whose lines are known to lie from `first`, the beginning of a line, to `end`,
+ * behind one (hist/session). */
+int thread_load_between(struct thread *t, const char *history_path, struct str session_id,
+                        off_t first, off_t end, struct err *e);
 /* The same from lines that the caller has read: adds a copy of a valid line to a thread, which was
  * zero-initialised; then, unless every line is wanted, leaves out and orders as above. */
 void thread_add(struct thread *t, struct str line);

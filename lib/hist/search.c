@@ -69,6 +69,7 @@ static void start(struct search *s, bool list)
         .ctx = w->ctx,
         .piece_max = PIECE(block),
         .helped = HELPED(block),
+        .cancel = s->cancel,
     });
     s->sweep = w;
 }
@@ -148,17 +149,23 @@ static int next_swept(struct search *s, struct hit *h, struct err *e)
     return more;
 }
 
+static bool is_cancelled(const struct search *s)
+{
+    return s->cancel && atomic_load_explicit(s->cancel, memory_order_relaxed);
+}
+
 int search_next(struct search *s, struct hit *h, struct err *e)
 {
     int result;
 
     if (!s->started)
         start(s, true);
-    if (s->sweep)
-        return next_swept(s, h, e);
-    do
-        result = search_each(s, h, e);
-    while (result == 1 && !h->found);
+    do {
+        /* What was found ahead is not given either. */
+        if (is_cancelled(s))
+            return 0;
+        result = s->sweep ? next_swept(s, h, e) : search_each(s, h, e);
+    } while (result == 1 && !h->found);
     return result;
 }
 

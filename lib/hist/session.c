@@ -188,35 +188,110 @@ static struct session *session_of(struct session_list *l, size_t *cap, struct ke
     return s;
 }
 
-int session_list_load(struct session_list *l, const char *history_path, struct err *e)
+static bool is_cancelled(const struct session_list *l)
+{
+    return l->cancel && atomic_load_explicit(l->cancel, memory_order_relaxed);
+}
+
+/* Behind the last line that was taken, is there one without a newline at the end of the file? */
+static bool ends_torn(const struct scan *s, off_t taken)
+{
+    struct buf last = BUF_INIT(BUF_SMALL);
+    off_t end = scan_offset(s);
+    bool torn = end > taken && (scan_again(s, end - 1, 1, &last, NULL) < 0 || *last.data != '\n');
+
+    buf_release(&last);
+    return torn;
+}
+
+/* Takes in the lines that the scan gives. 0, -1. */
+static int take_lines(struct session_list *l, struct scan *s, struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct keymap places = {0};
-    struct scan s;
     struct line line;
-    size_t cap = 0;
+    size_t cap = l->count;
+    uint64_t bad = 0; /* before the last session's line */
+    off_t taken = l->end;
     int result;
+
+    for (size_t i = 0; i < l->count; i++)
+        keymap_set(&places, (struct str){l->at[i].id, l->at[i].id_len}, i);
+    while ((result = scan_message(s, &m, &line, e)) > 0) {
+        struct session *session = session_of(l, &cap, &places, &m, &scratch);
+
+        set_text(&session->last_used, &session->last_used_len, m.timestamp);
+        if (session->count++ == 0)
+            session->first_line = line.at;
+        session->last_line = line.at;
+        session->bytes += line.text.n + line.terminated;
+        session->end = taken = line.at + (off_t)line.text.n + line.terminated;
+        bad = s->bad;
+        if (is_cancelled(l)) {
+            result = err_set(e, ERR_SIGNAL, "interrupted");
+            break;
+        }
+    }
+    l->bad_lines += s->bad - l->bad_behind;
+    l->bad_behind = 0;
+    l->end = scan_offset(s);
+    /* A line that is being written is looked at again when it has its newline. */
+    if (result == 0 && ends_torn(s, taken)) {
+        l->bad_behind = s->bad - bad;
+        l->end = taken;
+    }
+    if (l->count)
+        qsort(l->at, l->count, sizeof(*l->at), by_last_line);
+    keymap_release(&places);
+    message_release(&m);
+    buf_release(&scratch);
+    return result;
+}
+
+int session_list_more(struct session_list *l, const char *history_path, struct err *e)
+{
+    const atomic_bool *cancel = l->cancel;
+    struct scan s;
+    int result = scan_open(&s, history_path, SCAN_FORWARD, e);
+
+    if (result == 0) {
+        scan_from(&s, l->end);
+        result = take_lines(l, &s, e);
+        scan_close(&s);
+    }
+    if (result < 0) {
+        session_list_release(l);
+        l->cancel = cancel;
+    }
+    return result;
+}
+
+int session_list_load(struct session_list *l, const char *history_path, struct err *e)
+{
+    *l = (struct session_list){0};
+    return session_list_more(l, history_path, e);
+}
+
+int session_list_recent(struct session_list *l, const char *history_path, off_t bytes, bool *whole,
+                        struct err *e)
+{
+    struct scan s;
+    struct line part;
+    int result = 1;
 
     *l = (struct session_list){0};
     if (scan_open(&s, history_path, SCAN_FORWARD, e) < 0)
         return -1;
-    while ((result = scan_message(&s, &m, &line, e)) > 0) {
-        struct session *session = session_of(l, &cap, &places, &m, &scratch);
-
-        set_text(&session->last_used, &session->last_used_len, m.timestamp);
-        session->last_line = line.at;
-        session->count++;
-        session->bytes += line.text.n + line.terminated;
+    *whole = s.size <= bytes;
+    if (!*whole) {
+        scan_from(&s, s.size - bytes);
+        result = scan_line(&s, &part, e);
     }
-    l->bad_lines = s.bad;
-    if (l->count)
-        qsort(l->at, l->count, sizeof(*l->at), by_last_line);
+    if (result > 0)
+        result = take_lines(l, &s, e);
     if (result < 0)
         session_list_release(l);
-    keymap_release(&places);
-    message_release(&m);
-    buf_release(&scratch);
     scan_close(&s);
     return result;
 }

@@ -89,6 +89,13 @@ static struct slot *slot_of(struct sweep *s, size_t number)
     return &s->slots[number % s->slot_count];
 }
 
+/* What is left is not to be read any more. */
+static void heed_cancel(struct sweep *s)
+{
+    if (s->job.cancel && atomic_load_explicit(s->job.cancel, memory_order_relaxed))
+        s->next_end = 0;
+}
+
 static bool can_take(const struct sweep *s)
 {
     return s->next_end > 0 && s->taken - s->given < s->slot_count;
@@ -137,6 +144,7 @@ static void *help(void *arg)
             read_piece(s, &h->reader, take(s));
         else
             pthread_cond_wait(&s->changed, &s->lock);
+        heed_cancel(s);
     }
     pthread_mutex_unlock(&s->lock);
     return NULL;
@@ -179,6 +187,7 @@ static int next_piece(struct sweep *s, struct slot **slot, struct err *e)
     if (!s->asked_for_help && s->given > 0 && s->next_end >= s->job.helped)
         start_helpers(s);
     *slot = slot_of(s, s->given);
+    heed_cancel(s);
     while (s->given < s->taken ? !(*slot)->done : s->next_end > 0) {
         if (can_take(s))
             read_piece(s, &s->own, take(s));

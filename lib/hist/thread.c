@@ -21,7 +21,9 @@ void thread_add(struct thread *t, struct str line)
     t->lines_count++;
 }
 
-static int load_all(struct thread *t, const char *path, struct str session_id, struct err *e)
+/* `end` below 0: of the file. */
+static int load_all(struct thread *t, const char *path, struct str session_id, off_t first,
+                    off_t end, struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct scan s;
@@ -30,6 +32,8 @@ static int load_all(struct thread *t, const char *path, struct str session_id, s
     if (scan_open(&s, path, SCAN_FORWARD, e) < 0)
         return -1;
     scan_only(&s, session_id);
+    if (end >= 0)
+        scan_between(&s, first < s.size ? first : s.size, end < s.size ? end : s.size);
     while ((result = scan_message(&s, &m, NULL, e)) > 0)
         thread_add(t, m.line);
     t->all = t->count;
@@ -174,12 +178,24 @@ int thread_load(struct thread *t, const char *history_path, struct str session_i
                 struct err *e)
 {
     *t = (struct thread){0};
-    if (load_all(t, history_path, session_id, e) < 0) {
+    if (load_all(t, history_path, session_id, 0, -1, e) < 0) {
         thread_release(t);
         return -1;
     }
     if (!raw)
         thread_settle(t);
+    return 0;
+}
+
+int thread_load_between(struct thread *t, const char *history_path, struct str session_id,
+                        off_t first, off_t end, struct err *e)
+{
+    *t = (struct thread){0};
+    if (load_all(t, history_path, session_id, first, end, e) < 0) {
+        thread_release(t);
+        return -1;
+    }
+    thread_settle(t);
     return 0;
 }
 

@@ -170,6 +170,41 @@ TEST(a_message_that_takes_too_long_does_not_end_the_search)
     scratch_leave();
 }
 
+/* Line by line in a small file, by a sweep in a large one: what was given up gives nothing more. */
+static void check_cancel(size_t lines)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    atomic_bool cancel = false;
+    struct search s;
+    struct pattern p;
+    struct hit h;
+
+    scratch_enter();
+    for (size_t i = 0; i < lines; i++)
+        buf_addf(&text,
+                 "{\"id\":\"%zu\",\"session_id\":\"s\",\"timestamp\":\"t\",\"role\":\"user\","
+                 "\"content\":\"%s\"}\n",
+                 i, i % (lines / 2) == 0 ? "needle" : "hay");
+    scratch_put_bytes("f", text.data, text.len);
+    pattern_init(&p);
+    CHECK_INT(pattern_add(&p, STR("needle"), NULL), 0);
+    CHECK_INT(search_open(&s, "f", &p, NULL, SCAN_BACKWARD, NULL), 0);
+    s.cancel = &cancel;
+    CHECK_INT(search_next(&s, &h, NULL), 1);
+    cancel = true;
+    CHECK_INT(search_next(&s, &h, NULL), 0);
+    search_close(&s);
+    pattern_release(&p);
+    buf_release(&text);
+    scratch_leave();
+}
+
+TEST(a_search_can_be_given_up)
+{
+    check_cancel(10);
+    check_cancel(200000);
+}
+
 /* ---- snippets ---- */
 
 /* The snippet round `part` of content, with the match in brackets. */
