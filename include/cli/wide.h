@@ -4,10 +4,15 @@
 #ifndef CHATHIST_CLI_WIDE_H
 #define CHATHIST_CLI_WIDE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <wchar.h>
 
 #include "base/buf.h"
+
+/* Makes the locale's characters those of UTF-8, the user's own locale if it has them: false when the
+ * system knows none that does. */
+bool wide_locale(void);
 
 /* Zero-initialise. */
 struct wide {

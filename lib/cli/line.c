@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <histedit.h>
-#include <langinfo.h>
-#include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -362,13 +360,6 @@ static void set_keys(EditLine *el)
     el_wset(el, EL_SETTY, L"-d", L"-icrnl", L"-inlcr", L"-igncr", L"-isig", NULL);
 }
 
-static void use_utf8(void)
-{
-    setlocale(LC_CTYPE, "");
-    if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0 && !setlocale(LC_CTYPE, "C.UTF-8"))
-        setlocale(LC_CTYPE, "en_US.UTF-8");
-}
-
 int line_open(struct line **out, const struct line_setup *setup, struct err *e)
 {
     struct line *l = mem_zalloc(sizeof *l);
@@ -384,7 +375,7 @@ int line_open(struct line **out, const struct line_setup *setup, struct err *e)
         return err_sys(e, errno, "cannot set up the terminal");
     if (line_signals_begin(e) < 0)
         return -1;
-    use_utf8();
+    wide_locale();
     if (!at_exit)
         atexit(restore_at_exit);
     at_exit = l;

@@ -1,12 +1,22 @@
 #include "cli/wide.h"
 
+#include <langinfo.h>
+#include <locale.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/utf8.h"
 
 _Static_assert(sizeof(wchar_t) >= 4, "a wchar_t holds any code point");
+
+bool wide_locale(void)
+{
+    setlocale(LC_CTYPE, "");
+    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 || setlocale(LC_CTYPE, "C.UTF-8") ||
+           setlocale(LC_CTYPE, "en_US.UTF-8");
+}
 
 static void add(struct wide *w, wchar_t c)
 {
