@@ -5,99 +5,18 @@
 # shellcheck disable=SC1003,SC2016,SC2030,SC2031
 
 load helper
+load tmux
 
 setup() {
     sandbox
     use_history
     use_echo
-    # A socket's path must be short.
-    TMUX_TMPDIR=$(mktemp -d /tmp/chathist.XXXXXX)
-    export TMUX_TMPDIR
+    tmux_begin
 }
 
 teardown() {
-    tmux -f /dev/null kill-server 2>/dev/null || :
-    rm -rf "$TMUX_TMPDIR"
+    tmux_end
     sandbox_end
-}
-
-# terminal [SIZE]: a shell in a terminal of that size.
-terminal() {
-    local size=${1:-80x24}
-    # A server that is just ending takes no session.
-    soon new_session "$size"
-    tmux set-option -g history-limit 10000
-    tmux set-option -g default-terminal "$TERM"
-    screen_has '$'
-}
-
-new_session() {
-    local size=$1
-    tmux -u -f /dev/null new-session -d -x "${size%x*}" -y "${size#*x}" \
-        'stty -ixon; exec env "PS1=\$ " bash --norc --noprofile' 3>&- 4>&-
-}
-
-# soon COMMAND...: like wait_for, but a screen changes quickly.
-soon() {
-    local i
-    for ((i = 0; i < 300; i++)); do
-        if "$@"; then return 0; fi
-        sleep 0.05
-    done
-    printf 'waited in vain for: %s\n' "$*" >&2
-    return 1
-}
-
-keys() {
-    tmux send-keys "$@"
-}
-
-# type TEXT...: each of them, and Enter.
-type_lines() {
-    local text
-    for text; do
-        tmux send-keys -l "$text"
-        tmux send-keys Enter
-    done
-}
-
-# The screen with what went off it at the top, without blank ends of lines.
-screen() {
-    tmux capture-pane -p -S - >"$BATS_TEST_TMPDIR/screen"
-}
-
-screen_has_now() {
-    screen
-    grep -qF -e "$1" "$BATS_TEST_TMPDIR/screen"
-}
-
-# screen_has TEXT...: each of them on a line, soon.
-screen_has() {
-    local text
-    for text; do
-        soon screen_has_now "$text" || { screen; cat "$BATS_TEST_TMPDIR/screen"; return 1; }
-    done
-}
-
-screen_lacks() {
-    local text
-    screen
-    for text; do
-        if grep -qF -e "$text" "$BATS_TEST_TMPDIR/screen"; then
-            cat "$BATS_TEST_TMPDIR/screen"
-            fail "not wanted on the screen: $text" || return 1
-        fi
-    done
-}
-
-# The screen has so many lines with that text.
-screen_count_now() {
-    screen
-    [[ $(grep -cF -e "$2" "$BATS_TEST_TMPDIR/screen") == "$1" ]]
-}
-
-screen_counts() {
-    soon screen_count_now "$@" || { cat "$BATS_TEST_TMPDIR/screen"; return 1; }
 }
 
 # converse [OPTION]...: chat with a session of the name `talk`, run by $through; its prompt is there.
