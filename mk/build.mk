@@ -24,7 +24,8 @@ chat_libs := libcurl libedit libpcre2-8
 hist-search_libs := libpcre2-8
 hist-delete_libs := libpcre2-8
 hist-import_libs := sqlite3 yaml-0.1
-all_libs := $(common_libs) $(chat_libs) $(hist-import_libs)
+hist-browse_libs := ncursesw libpcre2-8
+all_libs := $(common_libs) $(chat_libs) $(hist-import_libs) $(hist-browse_libs)
 
 ifeq ($(shell command -v $(firstword $(CC))),)
 $(error no C compiler '$(CC)': `make deps` installs what is missing)

@@ -531,3 +531,76 @@ worked() {
     run_expect 0 hist-stats --by session --json
     stdout_json '.rows[].key' fix plan now
 }
+
+# ---- the browser of two panels
+
+load ../tmux
+
+# browser [ARGUMENT]...: hist-browse in a terminal of its own, what it prints in the file `printed`.
+browser() {
+    type_lines "hist-browse $* >printed; echo \"status \$?\""
+    screen_has 'Esc close'
+}
+
+@test "E18: browser: search as one types, the hit in view, stale results dropped, sessions read when they change" {
+    worked
+    tmux_begin
+    export SCREEN_FROM=0
+    terminal 100x20
+    browser
+    # Two panels: sessions by last use with their previews, the messages of the chosen one.
+    screen_has '2024-03-01    1  write tests' '2024-02-01    4  fix config.c' '2024-01-01    2  plan the parser' ' now  1/1 '
+    # One search for what was typed last; the hit is scrolled to.
+    keys lexxxx
+    keys BSpace BSpace BSpace
+    screen_has '1/1' ' plan  2/2 ' 'first a lexer'
+    # A new session is seen, one that is gone is not.
+    keys C-u
+    screen_has '1/3'
+    hist-append -q -s later -r user 'asked meanwhile' >/dev/null
+    screen_has 'asked meanwhile'
+    hist-delete -q -f later
+    soon lacks_now 'asked meanwhile'
+    keys Escape
+    screen_has 'status 130'
+    tmux_end
+}
+
+lacks_now() {
+    screen
+    ! grep -qF -e "$1" "$BATS_TEST_TMPDIR/screen"
+}
+
+@test "E19: browser: copy, to prompt, load; what was chosen is chosen again" {
+    worked
+    use_echo
+    tmux_begin
+    export SCREEN_FROM=0
+    terminal 100x20
+    tmux set-option -g set-clipboard on
+    browser lexer
+    keys Enter y
+    screen_has copied
+    tmux show-buffer >got
+    printf 'first a lexer' >wanted
+    same buffer wanted got
+    keys q
+    screen_has 'status 130'
+    # Opened again: the query, the hit, the message.
+    type_lines clear
+    browser
+    screen_has '> lexer' '1/1' ' plan  2/2 ' 'first a lexer'
+    keys Enter p
+    screen_has 'status 0'
+    is printed printed 'first a lexer'
+    # Load: the session is current, and the next prompt belongs to it.
+    type_lines clear
+    browser
+    keys C-o
+    screen_has 'status 0'
+    is printed printed plan
+    run_expect 0 chat 'and then?'
+    stdout_is 'and then?' '[3 messages]'
+    json_is "$HISTORY" 'select(.content == "and then?" and .role == "user").session_id' plan
+    tmux_end
+}

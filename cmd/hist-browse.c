@@ -1,0 +1,132 @@
+/* hist-browse - look through a history on the terminal, and choose from it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "cli/die.h"
+#include "cli/term.h"
+#include "front/histories.h"
+#include "front/start.h"
+#include "hist/message.h"
+#include "tui/browse_loop.h"
+
+/* As of fzf. */
+#define CANCELLED 130
+
+enum { KEY_PRINT = OPT_LONG };
+
+static const struct opt options[] = {
+    {KEY_PRINT, "print", OPT_CHOICE, "id|text|json",
+     "Enter chooses: print the session's id, the text of the message, or its line"},
+    {OPT_JSON, "json", OPT_FLAG, NULL, "the same as --print json"},
+    {0, NULL, OPT_FLAG, NULL, NULL},
+};
+static const struct program program = {"hist-browse", "look through a history, full screen",
+                                       "[QUERY...]", OPT_TEXT, options};
+
+static bool is_print(const char *name)
+{
+    return strcmp(name, "id") == 0 || strcmp(name, "text") == 0 || strcmp(name, "json") == 0;
+}
+
+/* The history that is meant, then those of the register. */
+static void open_all(struct histories *all, struct config *config, const struct opt_common *common)
+{
+    struct history meant;
+    char *path;
+
+    start_history(config, &meant, common);
+    path = meant.path;
+    histories_open(all, &path, 1, config->state_home != NULL, common->quiet);
+    /* It was named by its path, and is more than that. */
+    history_release(&all->at[0]);
+    all->at[0] = meant;
+}
+
+static void print_chosen(struct out *out, const struct browse_outcome *o, const char *what)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct message m = MESSAGE_INIT;
+
+    if (strcmp(what, "id") == 0) {
+        out_text(out, buf_str(&o->session));
+        out_text_end(out);
+    } else if (strcmp(what, "json") == 0) {
+        out_json_line(out, buf_str(&o->line));
+        return;
+    } else if (message_parse(&m, buf_str(&o->line))) {
+        out_text(out, message_content(&m, &scratch));
+        out_text_end(out);
+    }
+    out_byte(out, '\n');
+    message_release(&m);
+    buf_release(&scratch);
+}
+
+static int act(struct out *out, const struct browse_outcome *o, const struct config *config,
+               struct histories *all, const char *print, bool quiet)
+{
+    if (o->command == BROWSE_CLOSE)
+        return CANCELLED;
+    if (o->nothing)
+        return exit_code(ERR_ABSENT);
+    if (o->command == BROWSE_LOAD)
+        start_make_current(config, &all->at[o->history], buf_str(&o->session), quiet);
+    print_chosen(out, o, o->command == BROWSE_PROMPT ? "text" : print ? print : "id");
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct opt_parser args;
+    struct config config;
+    struct histories all;
+    struct browse_outcome outcome;
+    struct browse_setup setup = {.self = argv[0]};
+    struct buf query = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+    struct out out;
+    const char *print = NULL;
+    char *value, *state = NULL;
+    char **words;
+    size_t count;
+    int key, status;
+
+    opt_start(&args, &program, argc, argv);
+    while ((key = opt_next(&args, &value)) != 0) {
+        if (key == KEY_PRINT && !is_print(value))
+            die_usage("bad value '%s' for --print: id, text or json is expected", value);
+        if (key == KEY_PRINT)
+            print = value;
+    }
+    words = opt_operands(&args, &count);
+    if (args.common.json)
+        print = "json";
+    for (size_t i = 0; i < count; i++)
+        buf_addf(&query, "%s%s", i > 0 ? " " : "", words[i]);
+    open_all(&all, &config, &args.common);
+    out_start(&out, args.common.color);
+
+    setup.histories = all.at;
+    setup.count = all.count;
+    setup.choosing = print != NULL;
+    setup.color = term_wants_color(true, args.common.color);
+    if (count > 0)
+        setup.query = buf_str(&query);
+    if (config.state_home)
+        setup.state_path = state = path_join(config.state_home, "chathist/browse");
+    if (browse_loop(&setup, &outcome, &e) < 0)
+        die_err(&e);
+    if (outcome.forgot.kind != ERR_NONE && !args.common.quiet)
+        warn_err(&outcome.forgot);
+    if (outcome.signal)
+        die_signal(outcome.signal);
+    status = act(&out, &outcome, &config, &all, print, args.common.quiet);
+
+    browse_outcome_release(&outcome);
+    histories_release(&all);
+    config_release(&config);
+    buf_release(&query);
+    free(state);
+    return out_close(&out, status, exit_code(ERR_FAILURE));
+}

@@ -1,0 +1,64 @@
+# shellcheck shell=bash
+# browse-key: Ctrl-G puts what is chosen in hist-browse on the command line, in bash and zsh.
+#
+#     . examples/browse-key.sh       in ~/.bashrc or ~/.zshrc
+#
+# On an empty line it writes `hist-show -- ID`, for one to run or change; behind words the session's id alone, as
+# in `hist-export -f html `; behind a double quote the text of the message, quoted, as in `chat "`.
+# With CHATHIST_BROWSE=fzf the choice is made in fzf.
+
+# __chathist_choose id|text
+__chathist_choose() {
+    if [ "${CHATHIST_BROWSE:-}" != fzf ]; then
+        hist-browse --print "$1"
+        return
+    fi
+    set -- "$1" "$(hist-sessions --limit all |
+        fzf --delimiter='\t' --with-nth=2,4 --preview='hist-show -- {1}' | cut -f 1)"
+    if [ -z "$2" ]; then
+        return 1
+    elif [ "$1" = id ]; then
+        printf '%s\n' "$2"
+    else
+        # Its last prompt.
+        hist-show --json --role user --last 1 -- "$2" | jq -r .content
+    fi
+}
+
+# Into `written` what is to stand left of the cursor in the place of $1. Single quotes, for in them no character
+# means anything to the shell.
+__chathist_write() {
+    local chosen
+    if [[ $1 == *\" ]]; then
+        chosen=$(__chathist_choose text) || return
+        written="${1%\"}'${chosen//\'/\'\\\'\'}'"
+        return
+    fi
+    chosen=$(__chathist_choose id) || return
+    [[ $chosen != *[!A-Za-z0-9._:-]* ]] || chosen="'${chosen//\'/\'\\\'\'}'"
+    if [[ $1 == *[![:space:]]* ]]; then
+        written=$1$chosen
+    else
+        written="hist-show -- $chosen"
+    fi
+}
+
+if [ -n "${ZSH_VERSION:-}" ]; then
+    __chathist_browse() {
+        local written
+        zle -I
+        # zsh reads the line from what is standard input here.
+        __chathist_write "$LBUFFER" </dev/tty && LBUFFER=$written
+        zle reset-prompt
+    }
+    zle -N __chathist_browse
+    bindkey '^G' __chathist_browse
+elif [ -n "${BASH_VERSION:-}" ]; then
+    __chathist_browse() {
+        local written
+        __chathist_write "${READLINE_LINE:0:READLINE_POINT}" || return
+        READLINE_LINE=$written${READLINE_LINE:READLINE_POINT}
+        READLINE_POINT=${#written}
+    }
+    bind -x '"\C-g": __chathist_browse'
+fi

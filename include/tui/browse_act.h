@@ -1,0 +1,36 @@
+/*
+ * browse_act - the actions of hist-browse that others do: the programs beside it (export, fork,
+ * delete, show), pager and editor, the programs that keep a clipboard.
+ */
+#ifndef CHATHIST_TUI_BROWSE_ACT_H
+#define CHATHIST_TUI_BROWSE_ACT_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/words.h"
+#include "hist/locate.h"
+#include "tui/browse_model.h"
+
+struct browse_act {
+    const struct history *histories; /* the first is the one that was meant */
+    char *dir;                       /* of our own program; NULL: it was found in PATH */
+};
+
+/* `self` is how the program was started, argv[0]. */
+void browse_act_init(struct browse_act *a, const struct history *histories, const char *self);
+void browse_act_release(struct browse_act *a);
+
+/* The command of an action on what is chosen: BROWSE_EXPORT, BROWSE_FORK, BROWSE_DELETE. false: there
+ * is nothing to act on. argv is to be released. */
+bool browse_act_command(const struct browse_act *a, const struct browse *b,
+                        enum browse_command command, struct words *argv);
+/* Shows what has the focus in a pager (BROWSE_PAGER) or an editor: the message, or the session. The
+ * terminal is theirs meanwhile. 0; -1. */
+int browse_act_open(const struct browse_act *a, const struct browse *b, enum browse_command command,
+                    struct err *e);
+/* Gives a text to the clipboard: by the terminal (OSC 52), and by a program where there is a desktop, for
+ * many a terminal passes the sequence over in silence. 0; -1: neither can take it. */
+int browse_act_copy(int terminal, struct str text);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * browse_loop - hist-browse from the first screen to the choice: keys, signals and results come in,
+ * the state changes, the screen is drawn.
+ */
+#ifndef CHATHIST_TUI_BROWSE_LOOP_H
+#define CHATHIST_TUI_BROWSE_LOOP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "hist/locate.h"
+#include "tui/browse_keys.h"
+
+struct browse_setup {
+    const struct history *histories; /* the first is the one that is meant */
+    size_t count;
+    const char *self;       /* argv[0] */
+    const char *state_path; /* NULL: nothing is remembered */
+    struct str query;       /* to begin with; absent: as it was left */
+    bool choosing;          /* Enter chooses */
+    bool color;
+};
+
+/* How it ended. */
+struct browse_outcome {
+    enum browse_command
+        command;  /* BROWSE_ENTER, BROWSE_LOAD, BROWSE_PROMPT; BROWSE_CLOSE: cancelled */
+    bool nothing; /* there was nothing to choose */
+    int signal;   /* that is to end the program; 0: none */
+    size_t history;
+    struct buf session; /* the session's id; */
+    struct buf line;    /* the message acted on, as it is stored; empty: none */
+    struct err forgot;  /* why nothing could be remembered */
+};
+
+/* Returns when the user leaves, with the terminal as it was. 0; -1: it could not begin. */
+int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome, struct err *e);
+void browse_outcome_release(struct browse_outcome *o);
+
+#endif

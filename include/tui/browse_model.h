@@ -1,0 +1,134 @@
+/*
+ * browse_model - all that hist-browse shows, as a state that keys and results change. No terminal, no
+ * file, no clock: what is to be read is asked for by `wants` and `search_due`, and handed in.
+ *
+ *     browse_init -> browse_resize -> browse_press, browse_take_*, browse_tick ... -> browse_release
+ */
+#ifndef CHATHIST_TUI_BROWSE_MODEL_H
+#define CHATHIST_TUI_BROWSE_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "hist/thread.h"
+#include "tui/browse_edit.h"
+#include "tui/browse_keys.h"
+#include "tui/browse_pane.h"
+#include "tui/browse_rows.h"
+
+/* A pause in typing that starts a search, in milliseconds. */
+#define BROWSE_DEBOUNCE_MS 60
+
+enum browse_mode {
+    BROWSE_NORMAL,
+    BROWSE_HELPING, /* the help screen */
+    BROWSE_ASKING,  /* whether to delete: y or another key */
+    BROWSE_NAMING,  /* the file to export to */
+};
+
+/* Which line of a list is chosen, and which is the first that is seen. */
+struct browse_list {
+    size_t at, top;
+};
+
+/* A session to be read. */
+struct browse_target {
+    size_t history;
+    struct buf id;
+    off_t first, end; /* where its lines are; end below 0: not known */
+};
+
+/* What is to be found again, when the browser was open before. Empty: nothing. */
+struct browse_back {
+    struct buf session; /* the chosen one; */
+    struct buf message; /* of a list of hits, the chosen one */
+    size_t row;         /* on which line of the list it was */
+    bool list, text;    /* it is still to be done */
+    struct buf top, at; /* messages of the panel: the first that was seen, the one acted on */
+    size_t top_line;
+};
+
+struct browse_rect {
+    size_t row, column, rows, columns;
+};
+struct browse_areas {
+    bool stacked; /* the list above the messages */
+    struct browse_rect box, list, text, foot;
+    size_t rule; /* the column between them, or the row */
+};
+
+struct browse {
+    size_t rows, columns; /* of the screen */
+    enum browse_focus focus;
+    enum browse_mode mode;
+    size_t help_top;
+    struct browse_edit query, name;
+    struct buf status; /* said at the foot until the next key */
+    const char *role;  /* only its messages; NULL: all */
+    bool all;          /* every history, else the first one */
+    size_t histories;
+    bool choosing; /* Enter chooses: --print */
+
+    struct browse_sessions sessions;
+    bool sessions_known;
+    struct browse_list session_list;
+
+    bool searching; /* the list is that of the hits of `searched` */
+    struct buf searched;
+    struct browse_hits hits;
+    bool hits_done; /* there are no more */
+    struct browse_list hit_list;
+
+    struct browse_pane pane;
+    struct browse_target shown;  /* whose messages are in it */
+    struct browse_target target; /* whose are to be */
+    struct browse_back back;
+
+    /* To be done by the caller, who then clears it. */
+    struct {
+        bool sessions; /* read the sessions of the histories in scope */
+        bool thread;   /* read `target`, hand it in with `thread_number` */
+        bool search;   /* look for `searched`, hand in with `search_number` */
+        bool more;     /* go on with it */
+    } wants;
+    unsigned thread_number, search_number;
+    int64_t search_due; /* ms, a search is to be started then (browse_tick); 0: none */
+    /* private */
+    bool
+        refreshing; /* the same search again: the hits replace the old ones when there are as many */
+    struct browse_hits fresh;
+    unsigned fresh_number; /* of the search that `hits` are of */
+};
+
+void browse_init(struct browse *b, size_t histories);
+void browse_release(struct browse *b);
+void browse_resize(struct browse *b, size_t rows, size_t columns);
+struct browse_areas browse_areas(const struct browse *b);
+
+/* Chooses line `place` of the list, or the last. */
+void browse_choose(struct browse *b, size_t place);
+void browse_set_role(struct browse *b, const char *role);
+void browse_set_scope(struct browse *b, bool all);
+/* Time passes: starts the search that is due. */
+void browse_tick(struct browse *b, int64_t now);
+/* Has the search be due at once, again when `again`: the histories have changed. */
+void browse_search(struct browse *b, bool again);
+/* Says something at the foot. */
+void browse_say(struct browse *b, const char *text);
+
+/* Results. What is handed in is taken over; what is no longer asked for is dropped. */
+void browse_take_sessions(struct browse *b, struct browse_sessions *s);
+void browse_take_thread(struct browse *b, unsigned number, struct thread *t);
+void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, bool done);
+
+/* The session that is chosen: false when there is none. Borrowed. */
+bool browse_chosen(const struct browse *b, size_t *history, struct str *id);
+/* The message that is acted on; NULL: none. */
+const struct message *browse_message(const struct browse *b);
+/* How many lines the list has, and which of them is chosen. */
+size_t browse_list_count(const struct browse *b);
+const struct browse_list *browse_list(const struct browse *b);
+
+#endif

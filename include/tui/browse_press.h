@@ -1,0 +1,24 @@
+/*
+ * browse_press - what keys and the mouse do to the state of hist-browse.
+ */
+#ifndef CHATHIST_TUI_BROWSE_PRESS_H
+#define CHATHIST_TUI_BROWSE_PRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tui/browse_keys.h"
+#include "tui/browse_model.h"
+
+/* A key at a time (ms, of clock_ticks). What it gives is for the caller to do, BROWSE_NOTHING when all
+ * is done: BROWSE_ENTER is the choice, BROWSE_EXPORT has its file in `name`, BROWSE_DELETE was
+ * confirmed. */
+enum browse_command browse_press(struct browse *b, int32_t key, int64_t now);
+/* A click on the screen. `twice`: as Enter. */
+enum browse_command browse_click(struct browse *b, size_t row, size_t column, bool twice,
+                                 int64_t now);
+/* The wheel over a place, by so many lines. */
+void browse_wheel(struct browse *b, size_t row, size_t column, long lines);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * browse_words - what hist-browse says round its panels: titles, counts, the foot.
+ */
+#ifndef CHATHIST_TUI_BROWSE_WORDS_H
+#define CHATHIST_TUI_BROWSE_WORDS_H
+
+#include "base/buf.h"
+#include "tui/browse_model.h"
+
+/* Each adds a line made safe to show. Beside the box: which line of how many is chosen, the role and the
+ * scope, when they are not the usual ones. Above the list, above the messages. At the foot: a question,
+ * what there is to say, or the hints. */
+void browse_title_box(struct buf *out, const struct browse *b);
+void browse_title_list(struct buf *out, const struct browse *b);
+void browse_title_text(struct buf *out, const struct browse *b);
+void browse_foot(struct buf *out, const struct browse *b);
+
+#endif

@@ -1,0 +1,186 @@
+#include "tui/browse_keys.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+
+#define IN_BOX (1U << BROWSE_BOX)
+#define IN_LIST (1U << BROWSE_LIST)
+#define IN_TEXT (1U << BROWSE_TEXT)
+#define PANELS (IN_LIST | IN_TEXT)
+#define ANYWHERE (PANELS | IN_BOX)
+
+#define KEYS_COLUMNS 18
+
+/* The first row that fits counts. */
+static const struct binding {
+    unsigned where;
+    int32_t keys[4];
+    enum browse_command command;
+    const char *shown; /* the keys, in help; NULL: told by another row, or by none */
+    const char *help;
+    const char *hint; /* at the foot; NULL: none */
+} bindings[] = {
+    {ANYWHERE,
+     {BROWSE_KEY_ENTER},
+     BROWSE_ENTER,
+     "Enter",
+     "box: to the list; list: to the messages, "
+     "or choose with --print; messages: unfold",
+     NULL},
+    {PANELS, {'?'}, BROWSE_HELP, "?  F1", "this help", "? help"},
+    {ANYWHERE, {BROWSE_KEY_F1}, BROWSE_HELP, NULL, NULL, NULL},
+    {IN_BOX, {0}, BROWSE_NOTHING, NULL, NULL, "type to search"},
+    {PANELS, {'/', 'i'}, BROWSE_TO_BOX, "/  i", "to the search box: typing searches", "/ search"},
+    {ANYWHERE,
+     {BROWSE_KEY_TAB},
+     BROWSE_NEXT_PANEL,
+     "Tab  Shift-Tab",
+     "to the next part of the screen, or the one before it",
+     "Tab panel"},
+    {ANYWHERE, {BROWSE_KEY_BACKTAB}, BROWSE_LAST_PANEL, NULL, NULL, NULL},
+    {PANELS,
+     {'h', BROWSE_KEY_LEFT},
+     BROWSE_TO_LIST,
+     "h l  Left Right",
+     "to the list, to the messages",
+     NULL},
+    {PANELS, {'l', BROWSE_KEY_RIGHT}, BROWSE_TO_TEXT, NULL, NULL, NULL},
+    {ANYWHERE,
+     {BROWSE_KEY_UP, BROWSE_CTRL('p')},
+     BROWSE_UP,
+     "j k  Down Up",
+     "down and up; in the box in the list (also Ctrl-N Ctrl-P)",
+     NULL},
+    {ANYWHERE, {BROWSE_KEY_DOWN, BROWSE_CTRL('n')}, BROWSE_DOWN, NULL, NULL, NULL},
+    {PANELS, {'k'}, BROWSE_UP, NULL, NULL, NULL},
+    {PANELS, {'j'}, BROWSE_DOWN, NULL, NULL, NULL},
+    {ANYWHERE,
+     {BROWSE_KEY_PAGE_UP},
+     BROWSE_PAGE_UP,
+     "PageDown PageUp",
+     "a page down, a page up "
+     "(also Space, Ctrl-F Ctrl-B)",
+     NULL},
+    {ANYWHERE, {BROWSE_KEY_PAGE_DOWN}, BROWSE_PAGE_DOWN, NULL, NULL, NULL},
+    {PANELS, {BROWSE_CTRL('b')}, BROWSE_PAGE_UP, NULL, NULL, NULL},
+    {PANELS, {BROWSE_CTRL('f'), ' '}, BROWSE_PAGE_DOWN, NULL, NULL, NULL},
+    {PANELS, {BROWSE_CTRL('d')}, BROWSE_HALF_DOWN, "Ctrl-D Ctrl-U", "half a page down, up", NULL},
+    {PANELS, {BROWSE_CTRL('u')}, BROWSE_HALF_UP, NULL, NULL, NULL},
+    {PANELS,
+     {'g', BROWSE_KEY_HOME},
+     BROWSE_FIRST,
+     "g G  Home End",
+     "to the first, to the last",
+     NULL},
+    {PANELS, {'G', BROWSE_KEY_END}, BROWSE_LAST, NULL, NULL, NULL},
+    {PANELS,
+     {'n'},
+     BROWSE_NEXT_HIT,
+     "n N",
+     "to the next hit in the messages, to the one before",
+     NULL},
+    {PANELS, {'N'}, BROWSE_LAST_HIT, NULL, NULL, NULL},
+    {PANELS,
+     {'J', '}'},
+     BROWSE_NEXT_MESSAGE,
+     "J K  } {",
+     "to the next message, to the one before",
+     NULL},
+    {PANELS, {'K', '{'}, BROWSE_LAST_MESSAGE, NULL, NULL, NULL},
+    {PANELS, {'z'}, BROWSE_FOLD, "z Z", "fold or unfold a tool call or result; all of them", NULL},
+    {PANELS, {'Z'}, BROWSE_FOLD_ALL, NULL, NULL, NULL},
+    {PANELS,
+     {'r', BROWSE_CTRL('r')},
+     BROWSE_ROLE,
+     "r  Ctrl-R",
+     "only messages of one role, of the "
+     "next one, of all",
+     NULL},
+    {IN_BOX, {BROWSE_CTRL('r')}, BROWSE_ROLE, NULL, NULL, NULL},
+    {PANELS,
+     {'s', BROWSE_CTRL('s')},
+     BROWSE_SCOPE,
+     "s  Ctrl-S",
+     "this history, or all histories",
+     NULL},
+    {IN_BOX, {BROWSE_CTRL('s')}, BROWSE_SCOPE, NULL, NULL, NULL},
+    {PANELS,
+     {'L', BROWSE_CTRL('o')},
+     BROWSE_LOAD,
+     "L  Ctrl-O",
+     "load: make the session current, print its id, leave",
+     "L load"},
+    {IN_BOX, {BROWSE_CTRL('o')}, BROWSE_LOAD, NULL, NULL, "^O load"},
+    {PANELS,
+     {'p'},
+     BROWSE_PROMPT,
+     "p",
+     "to prompt: print the text of the message, leave",
+     "p prompt"},
+    {PANELS, {'y'}, BROWSE_COPY, "y", "copy the message", "y copy"},
+    {PANELS,
+     {'v'},
+     BROWSE_PAGER,
+     "v",
+     "view in $PAGER: list, the session; messages, the message",
+     NULL},
+    {PANELS, {'e'}, BROWSE_EDITOR, "e", "open in $EDITOR, the same", NULL},
+    {PANELS, {'x'}, BROWSE_EXPORT, "x", "export the session to a file", "x export"},
+    {PANELS, {'f'}, BROWSE_FORK, "f", "fork: a new session that ends with this message", "f fork"},
+    {PANELS,
+     {'d', BROWSE_KEY_DELETE},
+     BROWSE_DELETE,
+     "d",
+     "delete the session; asks first",
+     "d delete"},
+    {ANYWHERE, {BROWSE_CTRL('l')}, BROWSE_REDRAW, "Ctrl-L", "draw the screen anew", NULL},
+    {ANYWHERE, {BROWSE_CTRL('z')}, BROWSE_SUSPEND, "Ctrl-Z", "stop; `fg` goes on", NULL},
+    {ANYWHERE,
+     {BROWSE_KEY_ESCAPE},
+     BROWSE_CLOSE,
+     "Esc  q",
+     "close; all is as it was when it is opened "
+     "again",
+     "Esc close"},
+    {PANELS, {'q'}, BROWSE_CLOSE, NULL, NULL, NULL},
+    {ANYWHERE, {BROWSE_CTRL('c')}, BROWSE_CANCEL, NULL, NULL, NULL},
+};
+#define COUNT (sizeof bindings / sizeof *bindings)
+
+enum browse_command browse_command(enum browse_focus focus, int32_t key)
+{
+    for (size_t i = 0; i < COUNT; i++) {
+        if (!(bindings[i].where & (1U << focus)))
+            continue;
+        for (size_t k = 0; k < 4 && bindings[i].keys[k]; k++)
+            if (bindings[i].keys[k] == key)
+                return bindings[i].command;
+    }
+    return BROWSE_NOTHING;
+}
+
+size_t browse_help_count(void)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < COUNT; i++)
+        count += bindings[i].shown != NULL;
+    return count;
+}
+
+void browse_help_line(struct buf *out, size_t i)
+{
+    for (size_t at = 0; at < COUNT; at++)
+        if (bindings[at].shown && i-- == 0)
+            buf_addf(out, "%-*s%s", KEYS_COLUMNS, bindings[at].shown, bindings[at].help);
+}
+
+void browse_hints(struct buf *out, enum browse_focus focus)
+{
+    size_t before = out->len;
+
+    for (size_t i = 0; i < COUNT; i++)
+        if (bindings[i].hint && bindings[i].where & (1U << focus))
+            buf_addf(out, "%s%s", out->len > before ? "  " : "", bindings[i].hint);
+}

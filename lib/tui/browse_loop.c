@@ -1,0 +1,469 @@
+#include "tui/browse_loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "cli/line_signals.h"
+#include "tui/browse_act.h"
+#include "tui/browse_model.h"
+#include "tui/browse_press.h"
+#include "tui/browse_state.h"
+#include "tui/browse_view.h"
+#include "tui/browse_watch.h"
+#include "tui/browse_work.h"
+
+/* The files are looked at so often, in milliseconds. */
+#define WATCH_MS 250
+/* A search that is done again for a file that grows is not begun sooner. */
+#define AGAIN_MS 1000
+/* Two clicks on one place are a double click within so many milliseconds. */
+#define TWICE_MS 400
+
+struct loop {
+    const struct browse_setup *setup;
+    struct browse_outcome *outcome;
+    struct browse b;
+    struct browse_view *view;
+    struct browse_work *work;
+    struct browse_act act;
+    struct browse_stamp *stamps;
+    const char **paths;
+    struct buf name; /* of the history, for what is remembered */
+    int64_t watched, searched, clicked;
+    size_t click_row;
+    enum browse_command waits; /* is done when what was asked for is there */
+    bool spoilt, over;
+    bool hung_up; /* the terminal is gone: it is always ready, and has no key */
+};
+
+/* ---- how it ends ---- */
+
+static void end(struct loop *l, enum browse_command command)
+{
+    struct browse_outcome *o = l->outcome;
+    const struct message *m = browse_message(&l->b);
+    struct str id;
+
+    l->over = true;
+    o->command = command;
+    if (command == BROWSE_CLOSE)
+        return;
+    o->nothing = !browse_chosen(&l->b, &o->history, &id);
+    if (o->nothing)
+        return;
+    buf_add_str(&o->session, id);
+    if (m)
+        buf_add_str(&o->line, m->line);
+}
+
+/* Is what the keys asked for on the screen? */
+static bool is_settled(const struct loop *l)
+{
+    const struct browse *b = &l->b;
+    size_t history;
+    struct str id;
+
+    if (b->search_due != 0 || (b->searched.len > 0 && b->fresh_number != b->search_number))
+        return false;
+    if (!b->sessions_known || (b->sessions.partial && b->sessions.count == 0) || b->back.list)
+        return false;
+    if (b->searching && b->hits.count == 0 && !b->hits_done)
+        return false;
+    return !browse_chosen(b, &history, &id) ||
+           (b->shown.history == history && str_eq(buf_str(&b->shown.id), id));
+}
+
+/* ---- what keys leave to us ---- */
+
+static void say_err(struct loop *l, struct err *e)
+{
+    browse_say(&l->b, err_text(e));
+    err_release(e);
+}
+
+static void copy(struct loop *l)
+{
+    const struct message *m = browse_message(&l->b);
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str text;
+
+    if (!m) {
+        browse_say(&l->b, "there is no message to copy");
+        return;
+    }
+    text = message_content(m, &scratch);
+    if (browse_act_copy(browse_view_fd(l->view), text) == 0)
+        browse_say(&l->b, "copied");
+    else
+        browse_say(&l->b,
+                   "cannot copy: no wl-copy, xclip, xsel or pbcopy, and the terminal cannot");
+    buf_release(&scratch);
+}
+
+static void open_with(struct loop *l, enum browse_command command)
+{
+    struct err e = ERR_INIT;
+
+    browse_view_leave(l->view);
+    line_signals_edit(false);
+    if (browse_act_open(&l->act, &l->b, command, &e) < 0)
+        say_err(l, &e);
+    line_signals_edit(true);
+    browse_view_return(l->view);
+    l->spoilt = true;
+}
+
+static void run(struct loop *l, enum browse_command command)
+{
+    struct words argv;
+
+    if (!browse_act_command(&l->act, &l->b, command, &argv)) {
+        browse_say(&l->b, "there is no session");
+        return;
+    }
+    browse_say(&l->b, command == BROWSE_EXPORT   ? "exporting"
+                      : command == BROWSE_DELETE ? "deleting"
+                                                 : "forking");
+    browse_work_run(l->work, command, &argv);
+}
+
+static void suspend(struct loop *l)
+{
+    browse_view_leave(l->view);
+    line_signals_stop();
+    browse_view_return(l->view);
+    l->spoilt = true;
+}
+
+static void perform(struct loop *l, enum browse_command command)
+{
+    switch (command) {
+    case BROWSE_CLOSE:
+    case BROWSE_CANCEL:
+        end(l, BROWSE_CLOSE);
+        break;
+    case BROWSE_ENTER:
+    case BROWSE_LOAD:
+    case BROWSE_PROMPT:
+        if (is_settled(l))
+            end(l, command);
+        else
+            l->waits = command;
+        break;
+    case BROWSE_COPY:
+        copy(l);
+        break;
+    case BROWSE_PAGER:
+    case BROWSE_EDITOR:
+        open_with(l, command);
+        break;
+    case BROWSE_EXPORT:
+    case BROWSE_FORK:
+    case BROWSE_DELETE:
+        run(l, command);
+        break;
+    case BROWSE_REDRAW:
+        browse_view_spoilt(l->view);
+        break;
+    case BROWSE_SUSPEND:
+        suspend(l);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- what comes in ---- */
+
+static void take_input(struct loop *l)
+{
+    struct browse_input in;
+
+    while (!l->over && browse_view_input(l->view, &in)) {
+        int64_t now = clock_ticks();
+        enum browse_command command = BROWSE_NOTHING;
+
+        l->waits = BROWSE_NOTHING;
+        if (in.kind == BROWSE_KEY) {
+            command = browse_press(&l->b, in.key, now);
+        } else if (in.kind == BROWSE_WHEEL) {
+            browse_wheel(&l->b, in.row, in.column, in.lines);
+        } else {
+            bool twice = in.row == l->click_row && now - l->clicked < TWICE_MS;
+
+            command = browse_click(&l->b, in.row, in.column, twice, now);
+            l->click_row = in.row;
+            l->clicked = twice ? 0 : now;
+        }
+        perform(l, command);
+    }
+}
+
+/* A program has done what it was asked for. */
+static void take_run(struct loop *l, struct browse_result *r)
+{
+    struct browse *b = &l->b;
+    struct buf text = BUF_INIT(BUF_LINE);
+
+    if (r->status != 0) {
+        buf_add_str(&text, str_trim(buf_str(&r->said)));
+        if (r->error.kind != ERR_NONE)
+            buf_add_c(&text, err_text(&r->error));
+        if (text.len == 0)
+            buf_addf(&text, "failed with status %d", r->status);
+    } else if (r->about == BROWSE_EXPORT) {
+        buf_addf(&text, "exported to '%s'", buf_c(&b->name.text));
+    } else if (r->about == BROWSE_DELETE) {
+        buf_add_c(&text, "deleted");
+    } else {
+        struct str id = str_trim(buf_str(&r->out));
+
+        buf_addf(&text, "forked: '%.*s'", (int)id.n, id.p ? id.p : "");
+        if (!b->searching) {
+            buf_clear(&b->back.session);
+            buf_add_str(&b->back.session, id);
+            b->back.row = 0;
+            b->back.list = true;
+            b->back.text = false;
+        }
+    }
+    browse_say(b, buf_c(&text));
+    buf_release(&text);
+    l->watched = 0;
+}
+
+static void take_results(struct loop *l)
+{
+    struct browse_result *r;
+
+    while ((r = browse_work_next(l->work))) {
+        switch (r->kind) {
+        case BROWSE_SESSIONS:
+            browse_take_sessions(&l->b, &r->sessions);
+            break;
+        case BROWSE_THREAD:
+            browse_take_thread(&l->b, r->number, &r->thread);
+            break;
+        case BROWSE_HITS:
+            browse_take_hits(&l->b, r->number, &r->hits, r->done);
+            break;
+        case BROWSE_RAN:
+            take_run(l, r);
+            break;
+        }
+        if (r->kind != BROWSE_RAN && r->error.kind != ERR_NONE)
+            browse_say(&l->b, err_text(&r->error));
+        browse_result_free(r);
+    }
+}
+
+static void take_signals(struct loop *l)
+{
+    int signo;
+
+    while ((signo = line_signals_next()) != 0) {
+        if (signo == SIGTSTP)
+            suspend(l);
+        else if (signo == SIGWINCH || signo == SIGCONT)
+            l->spoilt = true;
+        else if (!l->over) {
+            l->outcome->signal = signo;
+            l->over = true;
+            l->outcome->command = BROWSE_CLOSE;
+        }
+    }
+    if (line_signals_fatal() && !l->over) {
+        l->outcome->signal = line_signals_fatal();
+        l->over = true;
+    }
+}
+
+/* Has a file changed? Then it is read again. */
+static void watch(struct loop *l, int64_t now)
+{
+    size_t count = l->b.all ? l->setup->count : 1;
+    bool changed = false;
+
+    if (l->watched != 0 && now - l->watched < WATCH_MS)
+        return;
+    l->watched = now;
+    for (size_t i = 0; i < count; i++) {
+        struct browse_stamp stamp = browse_stamp(l->paths[i]);
+
+        if (!browse_stamp_same(&stamp, &l->stamps[i])) {
+            l->stamps[i] = stamp;
+            changed = true;
+        }
+    }
+    if (changed)
+        l->b.wants.sessions = true;
+    if (changed && l->b.searching && l->b.search_due == 0)
+        l->searched = now;
+    if (l->searched != 0 && now - l->searched >= AGAIN_MS) {
+        l->searched = 0;
+        if (l->b.searching && l->b.search_due == 0 && !l->b.back.list)
+            browse_search(&l->b, true);
+    }
+}
+
+static void send_wants(struct loop *l)
+{
+    struct browse *b = &l->b;
+
+    if (b->wants.sessions)
+        browse_work_sessions(l->work, b->all);
+    if (b->wants.thread)
+        browse_work_thread(l->work, b->thread_number, &b->target);
+    if (b->wants.search)
+        browse_work_search(l->work, b->search_number, buf_str(&b->searched), b->role, b->all);
+    else if (b->wants.more)
+        browse_work_more(l->work);
+    b->wants.sessions = b->wants.thread = b->wants.search = b->wants.more = false;
+}
+
+/* ---- the loop ---- */
+
+static void wait_for_something(struct loop *l)
+{
+    struct pollfd fds[3] = {{.fd = browse_view_fd(l->view), .events = POLLIN},
+                            {.fd = browse_work_fd(l->work), .events = POLLIN},
+                            {.fd = line_signals_fd(), .events = POLLIN}};
+    int64_t until = WATCH_MS;
+
+    if (l->b.search_due != 0) {
+        int64_t left = l->b.search_due - clock_ticks();
+
+        until = left < 0 ? 0 : left < until ? left : until;
+    }
+    if (poll(fds, 3, (int)until) <= 0)
+        return;
+    if (fds[2].revents)
+        take_signals(l);
+    l->hung_up = fds[0].revents & (POLLHUP | POLLERR | POLLNVAL);
+}
+
+static void measure(struct loop *l)
+{
+    size_t rows, columns;
+
+    browse_view_measure(l->view, &rows, &columns);
+    browse_resize(&l->b, rows, columns);
+    l->spoilt = false;
+}
+
+static void go(struct loop *l)
+{
+    measure(l);
+    while (!l->over) {
+        int64_t now = clock_ticks();
+
+        if (l->spoilt)
+            measure(l);
+        browse_tick(&l->b, now);
+        watch(l, now);
+        send_wants(l);
+        browse_view_draw(l->view, &l->b, clock_now());
+        wait_for_something(l);
+        if (l->hung_up && !l->over) {
+            l->over = true;
+            l->outcome->signal = SIGHUP;
+        }
+        take_input(l);
+        take_results(l);
+        if (l->waits != BROWSE_NOTHING && !l->over) {
+            enum browse_command command = l->waits;
+
+            l->waits = BROWSE_NOTHING;
+            perform(l, command);
+        }
+    }
+}
+
+/* The state before the first screen. */
+static void begin(struct loop *l)
+{
+    const struct browse_setup *s = l->setup;
+    char *real = path_real(s->histories[0].path, NULL);
+    struct err e = ERR_INIT;
+
+    buf_init(&l->name, BUF_SMALL);
+    buf_add_c(&l->name, real ? real : s->histories[0].path);
+    free(real);
+    l->paths = mem_zalloc(s->count * sizeof *l->paths);
+    l->stamps = mem_zalloc(s->count * sizeof *l->stamps);
+    for (size_t i = 0; i < s->count; i++) {
+        l->paths[i] = s->histories[i].path;
+        l->stamps[i] = browse_stamp(l->paths[i]);
+    }
+    browse_init(&l->b, s->count);
+    l->b.choosing = s->choosing;
+    browse_act_init(&l->act, s->histories, s->self);
+    if (s->query.p)
+        browse_edit_set(&l->b.query, s->query);
+    else if (s->state_path && browse_state_load(&l->b, s->state_path, buf_str(&l->name), &e) < 0)
+        say_err(l, &e);
+    if (l->b.query.text.len > 0) {
+        l->b.searching = true;
+        browse_search(&l->b, false);
+    }
+}
+
+/* `began`: there is something to remember. */
+static void finish(struct loop *l, bool began)
+{
+    if (began && l->setup->state_path)
+        (void)browse_state_save(&l->b, l->setup->state_path, buf_str(&l->name),
+                                &l->outcome->forgot);
+    browse_release(&l->b);
+    browse_act_release(&l->act);
+    buf_release(&l->name);
+    free(l->paths);
+    free(l->stamps);
+}
+
+int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome, struct err *e)
+{
+    struct loop l = {.setup = setup, .outcome = outcome};
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+    int result = -1;
+
+    *outcome = (struct browse_outcome){.command = BROWSE_CLOSE};
+    buf_init(&outcome->session, BUF_LINE);
+    buf_init(&outcome->line, BUF_LINE);
+    begin(&l);
+    /* A program that takes a text may leave early. */
+    sigemptyset(&ignore.sa_mask);
+    sigaction(SIGPIPE, &ignore, &before);
+    /* Before curses, which leaves alone what somebody catches. */
+    if (line_signals_begin(e) == 0) {
+        line_signals_edit(true);
+        l.view = browse_view_open(setup->color, e);
+        l.work = l.view ? browse_work_new(l.paths, setup->count, e) : NULL;
+        if (l.work) {
+            go(&l);
+            result = 0;
+        }
+        if (l.view)
+            browse_view_close(l.view);
+        if (l.work)
+            browse_work_free(l.work);
+        line_signals_edit(false);
+        line_signals_end();
+    }
+    finish(&l, result == 0);
+    sigaction(SIGPIPE, &before, NULL);
+    return result;
+}
+
+void browse_outcome_release(struct browse_outcome *o)
+{
+    buf_release(&o->session);
+    buf_release(&o->line);
+    err_release(&o->forgot);
+}

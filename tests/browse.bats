@@ -1,0 +1,824 @@
+#!/usr/bin/env bats
+#
+# hist-browse: the real program in tmux, its screens compared, its keys pressed.
+
+# shellcheck disable=SC1003,SC2016,SC2030,SC2031
+
+load helper
+load tmux
+
+setup() {
+    sandbox
+    use_history
+    tmux_begin
+    export SCREEN_FROM=0
+}
+
+teardown() {
+    tmux_end
+    sandbox_end
+}
+
+# Three sessions: plan (2 messages), fix (4, with a tool), now (1, the last used).
+worked() {
+    {
+        hist_line plan user 'plan the parser' 2024-01-01T10:00:00.000000+00:00
+        hist_line plan assistant 'First a **lexer**, then `parse()`.' 2024-01-01T10:00:05.000000+00:00
+        hist_line fix user 'fix config.c' 2024-02-01T10:00:00.000000+00:00
+        hist_line fix assistant '' 2024-02-01T10:00:01.000000+00:00 \
+            '{"tool_calls":[{"id":"c1","name":"edit","args":{"path":"config.c"}}]}'
+        hist_line fix tool 'edited three lines' 2024-02-01T10:00:02.000000+00:00 '{"tool_call_id":"c1"}'
+        hist_line fix assistant 'config.c parses again' 2024-02-01T10:00:03.000000+00:00
+        hist_line now user 'write tests' 2024-03-01T10:00:00.000000+00:00
+    } >"$HISTORY"
+}
+
+# A session `long` of so many messages, `message 1` and so on.
+long() {
+    hist_lines long "$1" >>"$HISTORY"
+}
+
+# browse [ARGUMENT]...: hist-browse in the terminal, what it prints in the file `printed`; it is there. Its
+# status stands below it when it has ended.
+browse() {
+    local word line=
+    for word; do printf -v line '%s %q' "$line" "$word"; done
+    type_lines "hist-browse$line >printed; echo \"status \$?\""
+    screen_has 'Esc close'
+}
+
+# ended STATUS: it ended with it, and the terminal is the shell's again.
+ended() {
+    screen_has "status $1"
+    type_lines 'clear; stty -a | grep -o " icanon" && echo back'
+    screen_has back
+}
+
+printed_is() {
+    is printed printed "$@"
+}
+
+# The screen is exactly this, blank ends of lines and empty lines at the end left out.
+screen_is_now() {
+    screen
+    [[ $(sed 's/ *$//' "$BATS_TEST_TMPDIR/screen") == "$1" ]]
+}
+
+screen_is() {
+    soon screen_is_now "$1" || {
+        diff <(printf '%s\n' "$1") "$BATS_TEST_TMPDIR/screen"
+        return 1
+    }
+}
+
+@test "browse: the first screen" {
+    worked
+    terminal 80x10
+    browse
+    screen_is '>                                                                            1/3
+─ sessions ─────────────────────── now  1/1 ────────────────────────────────────
+24-03-01    1  write tests      │ user  2024-03-01 10:00
+24-02-01    4  fix config.c     │ write tests
+24-01-01    2  plan the parser  │
+                                │
+                                │
+                                │
+                                │
+type to search  Tab panel  ^O load  Esc close'
+    keys Down
+    screen_is '>                                                                            2/3
+─ sessions ─────────────────────── fix  1/4 ────────────────────────────────────
+24-03-01    1  write tests      │ user  2024-02-01 10:00
+24-02-01    4  fix config.c     │ fix config.c
+24-01-01    2  plan the parser  │
+                                │ assistant  2024-02-01 10:00
+                                │ ▸ edit {"path":"config.c"}
+                                │
+                                │ tool  2024-02-01 10:00
+type to search  Tab panel  ^O load  Esc close'
+    keys Escape
+    ended 130
+    printed_empty
+}
+
+printed_empty() {
+    empty printed printed
+}
+
+@test "browse: typing searches, the hit is shown and marked, Enter and the focus" {
+    worked
+    terminal 80x10
+    browse
+    keys 'CONFIG.C P'
+    screen_is '> CONFIG.C P                                                                 1/1
+─ hits ─────────────────────────── fix  4/4 ────────────────────────────────────
+fix asst config.c parses again  │
+                                │ tool  2024-02-01 10:00
+                                │ ▸ result edited three lines
+                                │
+                                │ assistant  2024-02-01 10:00
+                                │ config.c parses again
+                                │
+type to search  Tab panel  ^O load  Esc close'
+    # plan has it twice.
+    keys C-u
+    screen_has ' sessions '
+    keys pars
+    screen_has '1/3' 'plan asst'
+    tmux capture-pane -p -e >colours
+    # The list's hit and the one that is looked at.
+    grep -qE $'config.c .*\e\\[[0-9;]*mpars' colours
+    keys Down
+    screen_has ' plan  2/2 ' 'First a **lexer**, then `parse()`.'
+    keys Enter
+    screen_has '? help'
+    keys j
+    screen_has ' plan  1/2 '
+    keys n
+    screen_has ' plan  2/2 '
+    keys n
+    screen_has ' plan  1/2 '
+    keys / 'x'
+    screen_has ' no hit '
+    keys C-u
+    screen_has ' sessions '
+    keys Escape
+    ended 130
+}
+
+@test "browse: load makes the session current, prints its id and leaves" {
+    worked
+    terminal
+    browse
+    keys Down Enter L
+    ended 0
+    printed_is fix
+    is pointer "$HISTORY.session" fix
+    # From the box, too.
+    browse plan
+    keys C-o
+    ended 0
+    printed_is plan
+    is pointer "$HISTORY.session" plan
+}
+
+@test "browse: what is chosen goes into a command" {
+    worked
+    use_echo
+    terminal
+    type_lines 'chat -N "$(hist-browse lexer)" >answer; echo "status $?"'
+    screen_has 'Esc close' 'lexer'
+    keys Enter p
+    screen_has 'status 0'
+    is answer answer 'First a **lexer**, then `parse()`.' '[1 message]'
+}
+
+@test "browse: Enter chooses with --print" {
+    worked
+    terminal
+    # Typed ahead: it waits for what it was asked for.
+    browse --print id
+    keys lexer Enter
+    ended 0
+    printed_is plan
+    browse --print text lexer
+    keys Enter
+    ended 0
+    printed_is 'First a **lexer**, then `parse()`.'
+    browse --json edited
+    keys Enter
+    ended 0
+    sed -n 5p "$HISTORY" >wanted
+    same printed wanted printed
+    # Nothing was made current by it.
+    [[ ! -e $HISTORY.session ]]
+}
+
+@test "browse: nothing to choose is 1, cancelled is 130" {
+    worked
+    terminal
+    browse --print id nowhere
+    screen_has ' no hit '
+    keys Enter
+    ended 1
+    printed_empty
+    : >"$HISTORY"
+    browse ''
+    screen_has 'no session yet'
+    keys Enter j k G y
+    screen_has 'there is no message to copy'
+    keys v
+    screen_has 'there is nothing to open'
+    keys f x d z n L
+    ended 1
+    printed_empty
+    rm "$HISTORY"
+    browse
+    screen_has 'no session yet'
+    keys C-c
+    ended 130
+    [[ ! -e $HISTORY ]]
+}
+
+@test "browse: messages scroll by lines, pages, messages and to their ends" {
+    long 100
+    terminal 80x12
+    browse
+    keys Tab Tab
+    screen_has 'message 1'
+    keys j j j
+    screen_has 'message 4'
+    keys g G
+    screen_has 'message 100' ' long  100/100 '
+    keys PageUp
+    screen_has 'message 96'
+    keys g J J J J J
+    screen_has ' long  6/100 '
+    keys K
+    screen_has ' long  5/100 '
+    keys Space
+    screen_has 'message 8'
+    keys q
+    ended 130
+}
+
+@test "browse: the list scrolls, and the messages follow" {
+    local i
+    for i in {1..60}; do hist_line "s$i" user "prompt of $i"; done >"$HISTORY"
+    terminal 80x12
+    browse
+    screen_has 'prompt of 60'
+    keys Tab G
+    screen_has ' s1  1/1 ' '60/60'
+    keys C-b
+    screen_has ' s9  1/1 '
+    keys g
+    screen_has ' s60  1/1 '
+    keys q
+    ended 130
+}
+
+@test "browse: it is laid out anew when the terminal changes its size" {
+    worked
+    long 30
+    terminal 100x30
+    browse plan
+    screen_has '│'
+    tmux resize-window -x 40 -y 10
+    screen_has '> plan'
+    soon no_bar
+    tmux resize-window -x 200 -y 50
+    screen_has '│'
+    tmux resize-window -x 400 -y 100
+    screen_has '│'
+    tmux resize-window -x 20 -y 4
+    screen_has '> plan'
+    tmux resize-window -x 80 -y 24
+    screen_has '│' 'plan the parser'
+    keys Escape
+    ended 130
+}
+
+no_bar() {
+    screen
+    ! grep -qF '│' "$BATS_TEST_TMPDIR/screen"
+}
+
+@test "browse: a screen of 40x10" {
+    worked
+    terminal 40x10
+    type_lines 'hist-browse >printed; echo "status $?"'
+    screen_is '>                                    1/3
+─ sessions ─────────────────────────────
+2024-03-01    1  write tests
+2024-02-01    4  fix config.c
+─ now  1/1 ─────────────────────────────
+user  2024-03-01 10:00
+write tests
+
+
+type to search  Tab panel  ^O load  Esc'
+    keys Down Tab Tab z
+    screen_has 'fix config.c' ' fix  1/4 '
+    keys '?'
+    screen_has 'hist-browse: keys'
+    keys q q
+    ended 130
+}
+
+@test "browse: tool calls and results unfold" {
+    worked
+    terminal
+    browse
+    keys Down Tab Tab
+    screen_has '▸ edit {"path":"config.c"}' '▸ result edited three lines'
+    keys J z
+    screen_has '▾ edit' 'path: config.c' '▸ result'
+    keys Z
+    screen_has '▾ result'
+    keys Z
+    screen_has '▸ edit' '▸ result'
+    keys J Enter
+    screen_has '▾ result'
+    keys q
+    ended 130
+}
+
+@test "browse: the role filter" {
+    worked
+    terminal
+    browse
+    keys Down C-r
+    screen_has 'role user'
+    soon screen_lacks_now assistant
+    keys C-r
+    screen_has 'role assistant' '▸ edit'
+    screen_lacks 'tool  2024'
+    keys pars
+    screen_has 'fix asst' 'plan asst' '1/2'
+    keys C-r C-r C-r
+    screen_has '1/3'
+    keys Escape
+    ended 130
+}
+
+screen_lacks_now() {
+    screen
+    ! grep -qF -e "$1" "$BATS_TEST_TMPDIR/screen"
+}
+
+@test "browse: the message is copied by the terminal, and by the program of the desktop" {
+    worked
+    mkdir bin
+    printf '#!/bin/sh\ncat >copied; echo "$0 $*" >by\n' | tee bin/xclip >bin/wl-copy
+    chmod +x bin/*
+    PATH=$PWD/bin:$PATH
+    terminal
+    tmux set-option -g set-clipboard on
+    browse lexer
+    keys Enter y
+    screen_has copied
+    tmux show-buffer >buffer
+    printf '%s' 'First a **lexer**, then `parse()`.' >wanted
+    same buffer wanted buffer
+    [[ ! -e copied ]]
+    keys q
+    ended 130
+    type_lines 'export DISPLAY=:9'
+    browse lexer
+    keys Enter y
+    screen_has copied
+    soon test -e by
+    same copied wanted copied
+    is by by "$PWD/bin/xclip -selection clipboard"
+    keys q
+    ended 130
+    type_lines 'export WAYLAND_DISPLAY=w'
+    browse lexer
+    keys Enter y
+    screen_has copied
+    soon grep -q wl-copy by
+    keys q
+    ended 130
+}
+
+@test "browse: closed and opened again it is as it was" {
+    worked
+    long 100
+    terminal 80x16
+    browse
+    keys Tab j j Tab
+    screen_has ' fix  1/4 '
+    keys q
+    ended 130
+    browse
+    screen_has '3/4' ' fix  1/4 '
+    keys Tab k k Tab
+    screen_has ' long  1/100 '
+    keys C-d C-d C-d J
+    soon screen_lacks_now ' long  1/100 '
+    screen
+    cp "$BATS_TEST_TMPDIR/screen" before
+    keys q
+    ended 130
+    browse
+    # But for the foot, which tells of the box.
+    screen_is "$(sed 's/ *$//; $d' before; echo 'type to search  Tab panel  ^O load  Esc close')"
+    # A search, its role, the hit that was chosen and its place.
+    keys C-r 'message 5'
+    screen_has '> message 5' 'role user' '1/6'
+    keys Down Down
+    screen_has '3/6'
+    screen
+    cp "$BATS_TEST_TMPDIR/screen" before
+    keys Escape
+    ended 130
+    browse
+    screen_is "$(sed 's/ *$//' before)"
+    keys Escape
+    ended 130
+    # What is typed takes the place of the old text.
+    browse
+    keys lex
+    screen_has '> lex ' ' no hit '
+    keys C-r C-r C-r C-r
+    screen_has ' plan  2/2 '
+    keys Escape
+    ended 130
+    # Each history has its own, and a query given is a new search.
+    browse lexer
+    screen_has '> lexer'
+    keys Escape
+    ended 130
+    hist_line yours user 'another one' >other
+    browse --history other
+    screen_has 'another one'
+    screen_lacks 'lexer' 'role user'
+    keys Escape
+    ended 130
+    [[ $(stat -c %a "$HOME/.local/state/chathist/browse") == 600 ]]
+}
+
+@test "browse: where nothing can be remembered it says so, and works" {
+    worked
+    mkdir -p "$HOME/.local/state/chathist/browse"
+    terminal 120x20
+    type_lines 'hist-browse >printed; echo "status $?"'
+    screen_has 'write tests' "cannot open '$HOME/.local/state/chathist/browse': is a directory"
+    keys C-o
+    screen_has "hist-browse: " 'status 0'
+    printed_is now
+    type_lines 'clear; hist-browse -q >printed; echo "status $?"'
+    screen_has 'write tests'
+    keys C-o
+    screen_has 'status 0'
+    screen_lacks 'hist-browse: '
+}
+
+@test "browse: a history that grows is followed without losing the place" {
+    worked
+    long 40
+    terminal 80x14
+    browse
+    keys Tab Down
+    screen_has ' now  1/1 '
+    hist_line fresh user 'a new session' >>"$HISTORY"
+    screen_has 'a new session' '3/5' ' now  1/1 '
+    hist_line now assistant 'an answer to it' >>"$HISTORY"
+    screen_has 'an answer to it' ' now  1/2 ' '1/5'
+    # In the messages as well.
+    keys Down Down Tab PageDown
+    screen_has ' long  '
+    screen
+    cp "$BATS_TEST_TMPDIR/screen" before
+    hist_line long user 'one more' >>"$HISTORY"
+    screen_has '/41 '
+    screen
+    sed -n '3,$s/.*│//p' before >wanted
+    sed -n '3,$s/.*│//p' "$BATS_TEST_TMPDIR/screen" >got
+    same messages wanted got
+    # And the hits.
+    keys / one
+    screen_has 'one more' '1/1'
+    hist_line fresh assistant 'none is like this one' >>"$HISTORY"
+    screen_has 'like this one' '2/2'
+    keys Escape
+    ended 130
+}
+
+@test "browse: a history that is rewritten is read again" {
+    worked
+    terminal
+    browse
+    screen_has '1/3'
+    hist-delete -q -f now
+    screen_has '1/2' ' fix  1/4 '
+    screen_lacks 'write tests'
+    keys Escape
+    ended 130
+}
+
+@test "browse: export, fork and delete by the programs beside it" {
+    worked
+    terminal
+    browse
+    keys Down Enter x
+    screen_has 'export to: fix.md'
+    keys C-u 'out.txt' Enter
+    screen_has "exported to 'out.txt'"
+    hist-export -q -f txt fix >wanted
+    same out.txt wanted out.txt
+    keys x C-u /nowhere/x.md Enter
+    screen_has 'No such file or directory'
+    keys Tab J J f
+    screen_has 'forked: ' '/4'
+    [[ $(tail -n 1 "$HISTORY" | jq -r .content) == 'edited three lines' ]]
+    # It is chosen now, and was not made current.
+    screen_has '1/4' '/3 '
+    [[ ! -e $HISTORY.session ]]
+    keys d
+    screen_has 'for ever? y or n'
+    keys n
+    soon screen_lacks_now 'for ever'
+    [[ $(wc -l <"$HISTORY") == 10 ]]
+    keys d y
+    screen_has deleted '/3'
+    [[ $(wc -l <"$HISTORY") == 7 ]]
+    keys q
+    ended 130
+}
+
+@test "browse: the message or the session in the pager and the editor" {
+    worked
+    printf '#!/bin/sh\ncat >paged; echo PAGER; read -r line </dev/tty\n' >page
+    printf '#!/bin/sh\ncp "$1" edited; echo EDITOR; read -r line\n' >edit
+    chmod +x page edit
+    terminal
+    type_lines "export PAGER='$PWD/page' EDITOR='$PWD/edit'; unset VISUAL"
+    browse lexer
+    keys Tab Tab v
+    screen_has PAGER
+    is paged paged 'First a **lexer**, then `parse()`.'
+    keys Enter
+    screen_has '> lexer'
+    keys e
+    screen_has EDITOR
+    is edited edited 'First a **lexer**, then `parse()`.'
+    keys Enter
+    screen_has '> lexer'
+    keys h v
+    screen_has PAGER
+    hist-show plan >wanted
+    same paged wanted paged
+    keys Enter
+    screen_has '> lexer'
+    keys q
+    ended 130
+    [[ -z $(ls "$TMPDIR") ]]
+}
+
+@test "browse: other histories" {
+    mkdir -p one/.git two/.git
+    unset CHAT_HISTORY
+    (cd one && hist-append -q -s first -r user 'said in one' >/dev/null)
+    (cd two && hist-append -q -s second -r user 'said in two' >/dev/null)
+    terminal
+    type_lines 'cd one'
+    browse
+    screen_has 'said in one'
+    screen_lacks 'said in two'
+    keys C-s
+    screen_has 'all histories' 'said in two' '/2'
+    keys said
+    screen_has '/2'
+    keys 'Space' 'in two'
+    screen_has '1/1' ' second  1/1 '
+    # An action is done where the session is.
+    keys Enter f
+    screen_has 'forked: '
+    [[ $(wc -l <../work/two/.aicoder/history.jsonl) == 2 ]]
+    [[ $(wc -l <../work/one/.aicoder/history.jsonl) == 1 ]]
+    keys L
+    ended 0
+    is printed one/printed second
+    is pointer two/.aicoder/session second
+    [[ ! -e two/.aicoder/history.jsonl.session && ! -e one/.aicoder/session ]]
+    # Also when one's own is named by the environment.
+    type_lines "export CHAT_HISTORY=$WORK/own" 'cd ..'
+    browse ''
+    keys C-s
+    screen_has 'all histories' '/3'
+    keys 'in two'
+    screen_has '/2'
+    keys Enter f
+    screen_has 'forked: '
+    [[ $(wc -l <two/.aicoder/history.jsonl) == 3 && ! -e own ]]
+    keys q
+    ended 130
+}
+
+@test "browse: what a message holds is shown, never obeyed, and breaks no panel" {
+    {
+        hist_line s1 user $'a\e[2J\e]0;title\ab \u009b31m \u202eRTL\u202c end'
+        hist_line s1 assistant $'日本語のテキスト、とても長い行なので折り返されるはずです。それでも壊れない。'
+        hist_line s1 user $'e\u0301\u0302\u0303 👨‍👩‍👧 👍🏽 🇩🇪 ❤️ שלום עולם مرحبا ก็ 한국어'
+        hist_line s1 assistant $'a\tb\rc\x01d\x7f'
+        printf '{"id":"5","session_id":"s\\u001b[2J","timestamp":"t","role":"us\\u0007er","content":"\\u0000\\ud800"}\n'
+        printf '{"id":"torn'
+    } >"$HISTORY"
+    terminal 140x30
+    browse
+    keys Down Tab Tab
+    screen_has 'a^[[2J^[]0;title^Gb <U+009B>31m <U+202E>RTL<U+202C> end' 'a       b^Mc^Ad^?' '日本語' 'שלום'
+    screen
+    # In every line the bar stands in one column.
+    python3 - "$BATS_TEST_TMPDIR/screen" >bars <<'END'
+import sys, unicodedata
+for line in open(sys.argv[1], encoding='utf-8').read().split('\n')[2:29]:
+    column = 0
+    for c in line:
+        if c == '│':
+            break
+        column += 0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in 'WF' else 1
+    print(column)
+END
+    is bars <(sort -u bars) 56
+    keys h k
+    screen_has 's^[[2J' 'us^Ger'
+    keys q
+    ended 130
+}
+
+@test "browse: a locale without UTF-8" {
+    worked
+    hist_line s user $'grüße 日本' >>"$HISTORY"
+    terminal
+    type_lines 'export LC_ALL=C'
+    browse grü
+    screen_has 'grüße 日本' '│'
+    keys Escape
+    ended 130
+    type_lines 'export LC_ALL=POSIX TERM=vt100 NO_COLOR=1'
+    browse plan
+    screen_has 'plan the parser'
+    keys Escape
+    ended 130
+}
+
+@test "browse: no terminal that it could draw on" {
+    worked
+    terminal
+    type_lines 'TERM=dumb hist-browse; echo "status $?"'
+    screen_has "hist-browse: cannot browse on a terminal of the type 'dumb': see hist-sessions," 'status 2'
+    # curses loses some memory when it does not know a terminal.
+    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
+    type_lines "export ASAN_OPTIONS='$ASAN_OPTIONS'"
+    type_lines 'clear; TERM=none-such hist-browse 2>&1 | fold -w 60; echo "${PIPESTATUS[0]}"'
+    screen_has "hist-browse: cannot browse on a terminal of the type 'none-s" "uch': see" 2
+    type_lines 'clear; env -u TERM hist-browse 2>said; echo "status $?"'
+    screen_has 'status 2'
+    run_expect 2 setsid -w hist-browse
+    stdout_empty
+    stderr_is 'hist-browse: there is no terminal to browse on: see hist-sessions, hist-search'
+    run_expect 2 setsid -w hist-browse --print what
+    stderr_has "bad value 'what' for --print: id, text or json is expected"
+}
+
+@test "browse: a signal ends it, and the terminal is as it was" {
+    local signal
+    worked
+    terminal
+    # A shell that leaves the terminal alone, unlike the one that is typed to.
+    printf '%s\n' 'trap : INT' 'stty -g >before' 'hist-browse plan; echo "status $?"' 'stty -g >after' >run
+    for signal in TERM INT HUP; do
+        type_lines 'clear; sh run'
+        screen_has 'Esc close'
+        [[ $(tmux display-message -p '#{alternate_on}') == 1 ]]
+        pkill_browse "$signal"
+        ended $((128 + $(kill -l "$signal")))
+        same modes before after
+        [[ $(tmux display-message -p '#{alternate_on} #{mouse_any_flag}') == '0 0' ]]
+        rm before after
+    done
+}
+
+# The one that runs in this terminal.
+pkill_browse() {
+    kill -s "$1" "$(pgrep -t "$(tmux display-message -p '#{pane_tty}' | sed 's|/dev/||')" hist-browse)"
+}
+
+@test "browse: stopped and continued" {
+    worked
+    terminal
+    browse
+    keys C-z
+    screen_has Stopped
+    type_lines 'clear; stty -a | grep -o " icanon" && echo back'
+    screen_has back
+    type_lines fg
+    screen_has 'Esc close' 'write tests'
+    pkill_browse TSTP
+    screen_has Stopped
+    type_lines fg
+    screen_has 'Esc close' 'write tests'
+    keys Escape
+    soon screen_lacks_now 'Esc close'
+    type_lines 'echo "status $?"'
+    screen_has 'status 130'
+}
+
+@test "browse: the help screen has every key of the manual" {
+    worked
+    terminal 100x40
+    browse
+    keys F1
+    screen_has 'hist-browse: keys' 'load: make the session current' 'copy the message' 'export the session' \
+        'delete the session' 'fork: a new session' 'to prompt'
+    keys Escape
+    screen_has 'Esc close'
+    keys Escape
+    ended 130
+}
+
+@test "browse: the mouse" {
+    worked
+    terminal 80x12
+    type_lines 'export TERM=xterm-256color'
+    browse
+    screen_has ' now  1/1 '
+    # What curses does not know closes nothing.
+    tmux send-keys -l $'\e[99;9z'
+    tmux send-keys M-x
+    # A press with the first button on line 5; the wheel over the messages.
+    tmux send-keys -l $'\e[<0;3;5M\e[<0;3;5m'
+    screen_has ' plan  1/2 ' '? help'
+    tmux send-keys -l $'\e[<0;3;4M\e[<0;3;4m'
+    screen_has ' fix  1/4 '
+    tmux send-keys -l $'\e[<65;60;6M'
+    screen_has 'config.c parses again'
+    keys q
+    ended 130
+}
+
+@test "browse: a message of a megabyte, and one hit far inside" {
+    {
+        hist_line big user "$(head -c 100 /dev/zero | tr '\0' a)"
+        jq -cn '{id: "x", session_id: "big", timestamp: "2024-06-27T15:00:00Z", role: "assistant",
+            content: ([range(150000) | "word\(.)"] | join(" "))}'
+    } >"$HISTORY"
+    terminal
+    browse word140000
+    screen_has 'word140001'
+    keys Tab Tab g
+    screen_has 'aaaaaaaaaa'
+    keys J
+    screen_has 'bytes before this'
+    keys G
+    screen_has word149999
+    keys Escape
+    ended 130
+}
+
+@test "browse: garbage among the lines" {
+    worked
+    {
+        head -c 20000 /dev/urandom
+        printf '\n%5000s\n' '' | tr ' ' '\0'
+        printf '{"id":1}\n[]\n%s\n' "$(head -c 100000 /dev/zero | tr '\0' '[')"
+        hist_line last user 'behind it' 2024-04-01T10:00:00.000000+00:00
+        printf '{"id":"7","session_id":"last","timestamp":[],"role":"user","content":"x"}\n{"id":"8","sess'
+    } >>"$HISTORY"
+    remember "$HISTORY"
+    terminal
+    browse
+    screen_has 'behind it' 'write tests' '1/4'
+    keys 'behind'
+    screen_has '1/1' ' last  1/1 '
+    keys Escape
+    ended 130
+    unchanged "$HISTORY"
+}
+
+@test "browse: the example of a key: Ctrl-G in bash, in zsh, and with fzf" {
+    local shell
+    worked
+    mkdir bin
+    printf '#!/bin/sh\ngrep plan\n' >bin/fzf
+    chmod +x bin/fzf
+    export PATH=$PWD/bin:$PATH
+    terminal
+    for shell in 'bash --norc --noprofile' 'zsh -f'; do
+        type -P "${shell%% *}" >where || continue
+        type_lines "clear; exec env 'PS1=\$ ' $shell" ". $ROOT/examples/browse-key.sh" clear
+        soon screen_lacks_now browse-key
+        keys C-g
+        screen_has 'Esc close'
+        keys C-u lexer Enter
+        screen_has '$ hist-show -- plan'
+        keys C-u
+        keys 'echo ' C-g
+        screen_has 'Esc close'
+        keys C-u edited Enter
+        screen_has '$ echo fix'
+        keys C-u
+        keys 'printf "%s" "' C-g
+        screen_has 'Esc close'
+        keys C-u lexer Enter
+        screen_has "printf \"%s\" 'First a **lexer**, then \`parse()\`.'"
+        keys C-u
+        # Without a choice the line stays.
+        keys 'echo stays ' C-g
+        screen_has 'Esc close'
+        keys Escape
+        soon screen_lacks_now 'Esc close'
+        screen_has 'echo stays'
+        keys C-u
+        type_lines 'CHATHIST_BROWSE=fzf'
+        keys C-g
+        screen_has '$ hist-show -- plan'
+        keys C-u
+        keys 'echo "' C-g
+        screen_has "echo 'plan the parser'"
+        keys C-u
+    done
+}

@@ -1,0 +1,756 @@
+#include "tui/browse_model.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "test.h"
+#include "tui/browse_press.h"
+#include "tui/browse_words.h"
+
+/* ---- what is handed in */
+
+/* Sessions s0, s1, … as the letters say, in that order; of one history. */
+static void take_sessions(struct browse *b, const char *letters, bool partial)
+{
+    struct session at[32] = {{0}};
+    struct session_list list = {.at = at, .count = strlen(letters)};
+    struct browse_sessions s;
+    static char ids[32][8];
+
+    for (size_t i = 0; i < list.count; i++) {
+        snprintf(ids[i], sizeof ids[i], "s%c", letters[i]);
+        at[i] = (struct session){.id = ids[i],
+                                 .id_len = 2,
+                                 .preview = ids[i],
+                                 .preview_len = 2,
+                                 .last_used = (char *)(uintptr_t) "2024-06-27T10:00:00+00:00",
+                                 .last_used_len = 25,
+                                 .count = 7,
+                                 .first_line = 0,
+                                 .end = 100};
+    }
+    browse_sessions_make(&s, &list, 1, partial);
+    browse_take_sessions(b, &s);
+}
+
+static void add_message(struct thread *t, size_t i, const char *role, const char *content,
+                        const char *more)
+{
+    struct buf line = BUF_INIT(BUF_LINE);
+
+    buf_addf(&line,
+             "{\"id\":\"m%zu\",\"session_id\":\"s\",\"timestamp\":\"2024-06-27T10:00:00+00:00\","
+             "\"role\":\"%s\",\"content\":\"%s\"%s}",
+             i, role, content, more);
+    thread_add(t, buf_str(&line));
+    buf_release(&line);
+}
+
+/* Messages m0, m1, …: a header, three lines and a blank one each, user and assistant by turns. */
+static void take_messages(struct browse *b, size_t count)
+{
+    struct thread t = {0};
+
+    for (size_t i = 0; i < count; i++)
+        add_message(&t, i, i % 2 ? "assistant" : "user", "one\\ntwo words\\nthree", "");
+    browse_take_thread(b, b->thread_number, &t);
+}
+
+/* So many hits for the search that runs: hit i is message m<from + i> of session s<i / 3>. */
+static void take_hits(struct browse *b, unsigned number, size_t from, size_t count, bool done)
+{
+    struct browse_hits hits = {0};
+
+    for (size_t i = from; i < from + count; i++) {
+        char line[300];
+        struct message m = MESSAGE_INIT;
+        struct hit hit = {.message = &m, .content = STR("one two words three"), .at = 4, .len = 3};
+
+        snprintf(line, sizeof line,
+                 "{\"id\":\"m%zu\",\"session_id\":\"s%zu\",\"timestamp\":\"t\",\"role\":\"user\","
+                 "\"content\":\"x\"}",
+                 i, i / 3);
+        CHECK(message_parse(&m, str_of(line)));
+        browse_hits_add(&hits, 0, &hit);
+        message_release(&m);
+    }
+    browse_take_hits(b, number, &hits, done);
+}
+
+static void begin(struct browse *b)
+{
+    browse_init(b, 1);
+    browse_resize(b, 13, 100); /* ten lines in each panel */
+}
+
+static void press(struct browse *b, const char *keys)
+{
+    for (; *keys; keys++)
+        CHECK_INT(browse_press(b, *keys, 1000), BROWSE_NOTHING);
+}
+
+/* The panel of messages: the text of a line, NULL below the last. Borrowed until the next call. */
+static const char *seen(struct browse *b, size_t row)
+{
+    static char text[200];
+    const struct browse_lines *l;
+    size_t line, end;
+    bool current;
+
+    if (!browse_pane_line(&b->pane, row, &l, &line, &current))
+        return NULL;
+    end = line + 1 < l->count ? l->at[line + 1].at : l->text.len;
+    snprintf(text, sizeof text, "%.*s", (int)(end - l->at[line].at),
+             buf_c(&l->text) + l->at[line].at);
+    return text;
+}
+
+/* ---- the list */
+
+TEST(it_begins_with_the_newest_session)
+{
+    struct browse b;
+    size_t history;
+    struct str id;
+
+    begin(&b);
+    CHECK(b.wants.sessions);
+    CHECK_INT(b.focus, BROWSE_BOX);
+    CHECK(!browse_chosen(&b, &history, &id));
+    take_sessions(&b, "abc", false);
+    CHECK(browse_chosen(&b, &history, &id) && str_eq_c(id, "sa"));
+    CHECK(b.wants.thread);
+    CHECK_STR(buf_c(&b.target.id), "sa");
+    CHECK_INT(b.target.end, 100);
+    take_messages(&b, 2);
+    CHECK_STR(seen(&b, 1), "one");
+    CHECK_STR(buf_c(&b.shown.id), "sa");
+    browse_release(&b);
+}
+
+TEST(keys_move_through_the_list)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "abcdefghijklmnopqrstuvwxyz", false);
+    CHECK_INT(browse_press(&b, BROWSE_KEY_DOWN, 0), BROWSE_NOTHING);
+    CHECK_INT(b.session_list.at, 1);
+    b.focus = BROWSE_LIST;
+    press(&b, "jjk");
+    CHECK_INT(b.session_list.at, 2);
+    CHECK_INT(browse_press(&b, BROWSE_KEY_PAGE_DOWN, 0), BROWSE_NOTHING);
+    CHECK_INT(b.session_list.at, 11);
+    CHECK_INT(b.session_list.top, 2);
+    press(&b, "G");
+    CHECK_INT(b.session_list.at, 25);
+    CHECK_INT(b.session_list.top, 16);
+    press(&b, "j");
+    CHECK_INT(b.session_list.at, 25);
+    press(&b, "g");
+    CHECK_INT(b.session_list.at, 0);
+    CHECK_INT(browse_press(&b, BROWSE_CTRL('d'), 0), BROWSE_NOTHING);
+    CHECK_INT(b.session_list.at, 5);
+    browse_release(&b);
+}
+
+TEST(messages_that_are_not_asked_for_any_more_are_dropped)
+{
+    struct browse b;
+    struct thread t = {0};
+    unsigned first;
+
+    begin(&b);
+    take_sessions(&b, "abc", false);
+    first = b.thread_number;
+    b.focus = BROWSE_LIST;
+    press(&b, "j");
+    CHECK(b.thread_number != first);
+    add_message(&t, 0, "user", "of the first", "");
+    browse_take_thread(&b, first, &t);
+    CHECK(seen(&b, 0) == NULL);
+    take_messages(&b, 1);
+    CHECK_STR(buf_c(&b.shown.id), "sb");
+    browse_release(&b);
+}
+
+TEST(a_list_that_grows_keeps_its_place)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "abcdefghijklmnopqrst", false);
+    b.focus = BROWSE_LIST;
+    for (int i = 0; i < 12; i++)
+        press(&b, "j");
+    press(&b, "kk");
+    CHECK_INT(b.session_list.at, 10);
+    CHECK_INT(b.session_list.top, 3);
+    take_messages(&b, 1);
+    b.wants.thread = false;
+    take_sessions(&b, "zyabcdefghijklmnopqrst", false);
+    CHECK_INT(b.session_list.at, 12);
+    CHECK_INT(b.session_list.top, 5);
+    /* It is the same session, as it was. */
+    CHECK(!b.wants.thread);
+    /* At the top new sessions are seen. */
+    press(&b, "g");
+    take_sessions(&b, "xzyabcdefghijklmnopqrst", false);
+    CHECK_INT(b.session_list.at, 1);
+    CHECK_INT(b.session_list.top, 0);
+    /* One that is gone leaves its place to another. */
+    take_sessions(&b, "xyabc", false);
+    CHECK_INT(b.session_list.at, 1);
+    take_sessions(&b, "", false);
+    CHECK_INT(b.session_list.at, 0);
+    CHECK(seen(&b, 0) == NULL);
+    browse_release(&b);
+}
+
+/* ---- messages */
+
+TEST(messages_scroll_to_their_ends_and_not_beyond)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "a", false);
+    take_messages(&b, 6); /* 30 lines */
+    b.focus = BROWSE_TEXT;
+    CHECK_INT(b.pane.at, 0);
+    press(&b, "jj");
+    CHECK_STR(seen(&b, 0), "two words");
+    press(&b, "kkkkk");
+    CHECK(strncmp(seen(&b, 0), "user", 4) == 0);
+    press(&b, "G");
+    CHECK_STR(seen(&b, 9), "");
+    CHECK_STR(seen(&b, 8), "three");
+    CHECK_INT(b.pane.at, 5);
+    press(&b, "jjjj");
+    CHECK_STR(seen(&b, 8), "three");
+    CHECK_INT(browse_press(&b, BROWSE_KEY_PAGE_UP, 0), BROWSE_NOTHING);
+    CHECK_INT(b.pane.top, 2);
+    CHECK_INT(b.pane.top_line, 1);
+    press(&b, "g");
+    CHECK_INT(b.pane.top, 0);
+    browse_release(&b);
+}
+
+TEST(the_message_that_is_acted_on_is_seen)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "a", false);
+    take_messages(&b, 6);
+    b.focus = BROWSE_TEXT;
+    press(&b, "J");
+    CHECK_INT(b.pane.at, 1);
+    CHECK_INT(b.pane.top, 0);
+    press(&b, "JJ");
+    CHECK_INT(b.pane.at, 3);
+    CHECK_INT(b.pane.top, 2);
+    for (int i = 0; i < 15; i++)
+        press(&b, "k");
+    CHECK_INT(b.pane.at, 1);
+    press(&b, "KK");
+    CHECK_INT(b.pane.at, 0);
+    CHECK(str_eq_c(browse_message(&b)->id, "m0"));
+    browse_release(&b);
+}
+
+TEST(a_session_that_grows_keeps_its_place)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "a", false);
+    take_messages(&b, 6);
+    b.focus = BROWSE_TEXT;
+    press(&b, "jjjjjjj");
+    CHECK_INT(b.pane.top, 1);
+    CHECK_INT(b.pane.top_line, 2);
+    b.thread_number++;
+    take_messages(&b, 9);
+    CHECK_INT(b.pane.top, 1);
+    CHECK_INT(b.pane.top_line, 2);
+    CHECK_INT(b.pane.thread.count, 9);
+    browse_release(&b);
+}
+
+TEST(tools_are_folded_to_a_line)
+{
+    struct browse b;
+    struct thread t = {0};
+
+    begin(&b);
+    take_sessions(&b, "a", false);
+    add_message(&t, 0, "assistant", "",
+                ",\"tool_calls\":[{\"id\":\"c\",\"name\":\"read\",\"args\":{\"path\":\"a\\nb\"}}]");
+    add_message(&t, 1, "tool", "line one\\nline two", ",\"tool_call_id\":\"c\"");
+    browse_take_thread(&b, b.thread_number, &t);
+    b.focus = BROWSE_TEXT;
+    CHECK_STR(seen(&b, 1), "▸ read {\"path\":\"a\\nb\"}");
+    CHECK_STR(seen(&b, 4), "▸ result line one line two");
+    press(&b, "z");
+    CHECK_STR(seen(&b, 1), "▾ read");
+    CHECK_STR(seen(&b, 2), "path: a");
+    CHECK_STR(seen(&b, 3), "b");
+    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
+    CHECK_STR(seen(&b, 1), "▸ read {\"path\":\"a\\nb\"}");
+    press(&b, "Z");
+    CHECK_STR(seen(&b, 1), "▾ read");
+    CHECK_STR(seen(&b, 6), "▾ result");
+    CHECK_STR(seen(&b, 7), "line one");
+    browse_release(&b);
+}
+
+TEST(a_role_leaves_the_others_out)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "a", false);
+    take_messages(&b, 6);
+    b.focus = BROWSE_TEXT;
+    press(&b, "r");
+    CHECK_STR(b.role, "user");
+    CHECK(strncmp(seen(&b, 5), "user", 4) == 0);
+    press(&b, "J");
+    CHECK_INT(b.pane.at, 2);
+    press(&b, "r");
+    CHECK_STR(b.role, "assistant");
+    CHECK(strncmp(seen(&b, 0), "assistant", 9) == 0);
+    CHECK_INT(b.pane.at % 2, 1);
+    press(&b, "r");
+    CHECK_STR(b.role, "system");
+    CHECK(seen(&b, 0) == NULL);
+    CHECK(browse_message(&b) == NULL);
+    press(&b, "JKjkgGnz");
+    press(&b, "rr");
+    CHECK(b.role == NULL);
+    CHECK(browse_message(&b) != NULL);
+    browse_release(&b);
+}
+
+TEST(another_width_keeps_the_text_at_the_top)
+{
+    struct browse b;
+    struct thread t = {0};
+    struct buf long_text = BUF_INIT(BUF_SMALL);
+
+    begin(&b);
+    take_sessions(&b, "a", false);
+    for (int i = 0; i < 300; i++)
+        buf_addf(&long_text, "%d ", i);
+    add_message(&t, 0, "user", buf_c(&long_text), "");
+    browse_take_thread(&b, b.thread_number, &t);
+    b.focus = BROWSE_TEXT;
+    press(&b, "jjjjjjjjjj");
+    {
+        int top = atoi(seen(&b, 0)), then;
+
+        CHECK(top > 50);
+        browse_resize(&b, 10, 40);
+        then = atoi(seen(&b, 0));
+        CHECK(then <= top && then > top - 20);
+        browse_resize(&b, 60, 400);
+        CHECK(seen(&b, 0) != NULL);
+    }
+    buf_release(&long_text);
+    browse_release(&b);
+}
+
+/* ---- searching */
+
+TEST(a_pause_in_typing_starts_one_search)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "ab", false);
+    browse_press(&b, 't', 1000);
+    browse_press(&b, 'w', 1030);
+    browse_tick(&b, 1070);
+    CHECK(!b.wants.search);
+    browse_tick(&b, 1090);
+    CHECK(b.wants.search);
+    CHECK_STR(buf_c(&b.searched), "tw");
+    CHECK_INT(b.search_due, 0);
+    b.wants.search = false;
+    browse_tick(&b, 5000);
+    CHECK(!b.wants.search);
+    browse_release(&b);
+}
+
+static void search(struct browse *b, const char *text)
+{
+    b->focus = BROWSE_BOX;
+    for (; *text; text++)
+        browse_press(b, *text, 0);
+    browse_tick(b, 1000);
+}
+
+TEST(hits_of_an_older_search_are_dropped)
+{
+    struct browse b;
+    unsigned older;
+
+    begin(&b);
+    take_sessions(&b, "01", false);
+    search(&b, "t");
+    older = b.search_number;
+    search(&b, "wo");
+    take_hits(&b, older, 0, 5, true);
+    CHECK_INT(browse_list_count(&b), 2);
+    CHECK(!b.searching);
+    take_hits(&b, b.search_number, 0, 3, false);
+    CHECK(b.searching);
+    CHECK_INT(browse_list_count(&b), 3);
+    take_hits(&b, older, 0, 5, true);
+    CHECK_INT(browse_list_count(&b), 3);
+    take_hits(&b, b.search_number, 3, 2, true);
+    CHECK_INT(browse_list_count(&b), 5);
+    CHECK(b.hits_done);
+    browse_release(&b);
+}
+
+TEST(a_hit_shows_its_message)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "01", false);
+    take_messages(&b, 6);
+    search(&b, "two");
+    take_hits(&b, b.search_number, 0, 6, true);
+    CHECK_STR(buf_c(&b.target.id), "s0");
+    b.focus = BROWSE_LIST;
+    press(&b, "jj");
+    CHECK_INT(b.pane.at, 2);
+    CHECK(b.pane.has_hit);
+    CHECK_INT(b.pane.hit, 2);
+    press(&b, "j");
+    CHECK_STR(buf_c(&b.target.id), "s1");
+    take_messages(&b, 6);
+    CHECK_INT(b.pane.hit, 3);
+    CHECK_INT(b.pane.at, 3);
+    /* From hit to hit, round the end. */
+    press(&b, "nn");
+    CHECK_INT(b.pane.hit, 5);
+    press(&b, "n");
+    CHECK_INT(b.pane.hit, 0);
+    press(&b, "N");
+    CHECK_INT(b.pane.hit, 5);
+    browse_release(&b);
+}
+
+TEST(an_empty_search_shows_the_sessions_again)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "01", false);
+    browse_press(&b, BROWSE_KEY_DOWN, 0);
+    search(&b, "t");
+    take_hits(&b, b.search_number, 0, 6, true);
+    browse_press(&b, BROWSE_KEY_BACKSPACE, 0);
+    browse_tick(&b, 1000);
+    CHECK(!b.searching);
+    CHECK(b.wants.search); /* the one that runs is ended */
+    CHECK_INT(browse_list_count(&b), 2);
+    CHECK_INT(b.session_list.at, 1);
+    CHECK_STR(buf_c(&b.target.id), "s1");
+    CHECK(!b.pane.has_hit);
+    browse_release(&b);
+}
+
+TEST(more_hits_are_asked_for_near_the_end)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "01", false);
+    search(&b, "t");
+    take_hits(&b, b.search_number, 0, 100, false);
+    b.wants.more = false;
+    b.focus = BROWSE_LIST;
+    press(&b, "j");
+    CHECK(!b.wants.more);
+    press(&b, "G");
+    CHECK(b.wants.more);
+    browse_release(&b);
+}
+
+TEST(the_same_search_again_keeps_the_place)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "01", false);
+    search(&b, "t");
+    take_hits(&b, b.search_number, 10, 30, true);
+    b.focus = BROWSE_LIST;
+    for (int i = 0; i < 15; i++)
+        press(&b, "j");
+    CHECK_INT(b.hit_list.at, 15);
+    CHECK_INT(b.hit_list.top, 6);
+    browse_search(&b, true);
+    /* Until there are as many, the old ones are shown. */
+    take_hits(&b, b.search_number, 8, 10, false);
+    CHECK_INT(browse_list_count(&b), 30);
+    CHECK(str_eq_c(b.hits.at[0].message, "m10"));
+    take_hits(&b, b.search_number, 18, 22, true);
+    CHECK_INT(browse_list_count(&b), 32);
+    CHECK_INT(b.hit_list.at, 17);
+    CHECK_INT(b.hit_list.top, 8);
+    browse_release(&b);
+}
+
+TEST(a_search_without_a_hit_is_told)
+{
+    struct browse b;
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    begin(&b);
+    take_sessions(&b, "01", false);
+    take_messages(&b, 3);
+    search(&b, "nowhere");
+    take_hits(&b, b.search_number, 0, 0, true);
+    browse_title_list(&text, &b);
+    CHECK_STR(buf_c(&text), " no hit ");
+    CHECK(seen(&b, 0) == NULL);
+    b.focus = BROWSE_TEXT;
+    press(&b, "nNjkJKgGzZ");
+    buf_release(&text);
+    browse_release(&b);
+}
+
+/* ---- what is left to the caller */
+
+TEST(commands_are_given_back)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "ab", false);
+    take_messages(&b, 3);
+    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
+    CHECK_INT(b.focus, BROWSE_LIST);
+    CHECK_INT(browse_press(&b, 'L', 0), BROWSE_LOAD);
+    CHECK_INT(browse_press(&b, 'p', 0), BROWSE_PROMPT);
+    CHECK_INT(browse_press(&b, 'y', 0), BROWSE_COPY);
+    CHECK_INT(browse_press(&b, 'v', 0), BROWSE_PAGER);
+    CHECK_INT(browse_press(&b, 'e', 0), BROWSE_EDITOR);
+    CHECK_INT(browse_press(&b, 'f', 0), BROWSE_FORK);
+    CHECK_INT(browse_press(&b, BROWSE_KEY_ESCAPE, 0), BROWSE_CLOSE);
+    CHECK_INT(browse_press(&b, BROWSE_CTRL('c'), 0), BROWSE_CANCEL);
+    CHECK_INT(browse_press(&b, BROWSE_CTRL('z'), 0), BROWSE_SUSPEND);
+    b.choosing = true;
+    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_ENTER);
+    b.focus = BROWSE_BOX;
+    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_ENTER);
+    b.focus = BROWSE_TEXT;
+    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
+    browse_release(&b);
+}
+
+TEST(to_delete_has_to_be_confirmed)
+{
+    struct browse b;
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    begin(&b);
+    b.focus = BROWSE_LIST;
+    press(&b, "d");
+    CHECK_INT(b.mode, BROWSE_NORMAL);
+    take_sessions(&b, "ab", false);
+    press(&b, "d");
+    CHECK_INT(b.mode, BROWSE_ASKING);
+    browse_foot(&text, &b);
+    CHECK_STR(buf_c(&text), "delete 'sa', 7 messages, for ever? y or n");
+    press(&b, "n");
+    CHECK_INT(b.mode, BROWSE_NORMAL);
+    press(&b, "d");
+    CHECK_INT(browse_press(&b, BROWSE_KEY_ESCAPE, 0), BROWSE_NOTHING);
+    press(&b, "d");
+    CHECK_INT(browse_press(&b, 'y', 0), BROWSE_DELETE);
+    buf_release(&text);
+    browse_release(&b);
+}
+
+TEST(a_file_to_export_to_is_asked_for)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "ab", false);
+    b.focus = BROWSE_LIST;
+    press(&b, "x");
+    CHECK_STR(buf_c(&b.name.text), "sa.md");
+    CHECK_INT(browse_press(&b, BROWSE_CTRL('u'), 0), BROWSE_NOTHING);
+    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
+    CHECK_INT(b.mode, BROWSE_NORMAL);
+    press(&b, "x");
+    press(&b, "q");
+    CHECK_STR(buf_c(&b.name.text), "sa.mdq");
+    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_EXPORT);
+    press(&b, "x");
+    CHECK_INT(browse_press(&b, BROWSE_KEY_ESCAPE, 0), BROWSE_NOTHING);
+    CHECK_INT(b.mode, BROWSE_NORMAL);
+    browse_release(&b);
+}
+
+TEST(the_help_screen_scrolls_and_closes)
+{
+    struct browse b;
+
+    begin(&b);
+    b.focus = BROWSE_TEXT;
+    press(&b, "?jj");
+    CHECK_INT(b.mode, BROWSE_HELPING);
+    CHECK_INT(b.help_top, 2);
+    for (int i = 0; i < 10; i++)
+        press(&b, " ");
+    CHECK_INT(b.help_top, browse_help_count() - 11);
+    press(&b, "kx");
+    CHECK_INT(b.mode, BROWSE_NORMAL);
+    browse_release(&b);
+}
+
+TEST(the_mouse_chooses_and_scrolls)
+{
+    struct browse b;
+    struct browse_areas a;
+
+    begin(&b);
+    take_sessions(&b, "abcdefghijklmnopqrst", false);
+    a = browse_areas(&b);
+    CHECK_INT(browse_click(&b, a.list.row + 3, 2, false, 0), BROWSE_NOTHING);
+    CHECK_INT(b.session_list.at, 3);
+    CHECK_INT(b.focus, BROWSE_LIST);
+    take_messages(&b, 6);
+    browse_wheel(&b, a.text.row + 1, a.text.column + 1, 3);
+    CHECK_STR(seen(&b, 0), "three");
+    browse_click(&b, a.text.row + 3, a.text.column, false, 0);
+    CHECK_INT(b.focus, BROWSE_TEXT);
+    CHECK_INT(b.pane.at, 1);
+    browse_wheel(&b, a.list.row, 0, 3);
+    CHECK_INT(b.session_list.at, 6);
+    CHECK_INT(browse_click(&b, 0, 5, false, 0), BROWSE_NOTHING);
+    CHECK_INT(b.focus, BROWSE_BOX);
+    CHECK_INT(browse_click(&b, a.list.row, 2, true, 0), BROWSE_NOTHING);
+    CHECK_INT(b.focus, BROWSE_TEXT);
+    b.choosing = true;
+    CHECK_INT(browse_click(&b, a.list.row, 2, true, 0), BROWSE_ENTER);
+    browse_release(&b);
+}
+
+/* ---- the screen */
+
+static bool is_inside(struct browse_rect r, const struct browse *b)
+{
+    return r.row + r.rows <= b->rows && r.column + r.columns <= b->columns;
+}
+
+TEST(panels_fit_every_screen)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "abcdefghijklmnopqrst", false);
+    take_messages(&b, 9);
+    for (size_t rows = 4; rows <= 100; rows += rows < 20 ? 1 : 17)
+        for (size_t columns = 20; columns <= 400; columns += columns < 100 ? 1 : 41) {
+            struct browse_areas a;
+
+            browse_resize(&b, rows, columns);
+            a = browse_areas(&b);
+            CHECK(is_inside(a.list, &b) && is_inside(a.text, &b) && is_inside(a.foot, &b));
+            CHECK_INT(a.stacked, columns < 80);
+            if (rows >= 10)
+                CHECK(a.list.rows >= 2 && a.text.rows >= 4);
+            CHECK(a.list.rows >= 1);
+        }
+    browse_release(&b);
+}
+
+TEST(a_row_shows_the_match_whatever_the_width)
+{
+    struct buf content = BUF_INIT(BUF_SMALL);
+    struct browse_hits hits = {0};
+    struct message m = MESSAGE_INIT;
+    struct hit hit = {.message = &m};
+
+    for (int i = 0; i < 60; i++)
+        buf_addf(&content, "word%d ", i);
+    CHECK(
+        message_parse(&m, STR("{\"id\":\"m\",\"session_id\":\"sess_1_abcdef\",\"timestamp\":\"t\","
+                              "\"role\":\"assistant\",\"content\":\"x\"}")));
+    hit.content = buf_str(&content);
+    hit.at = (size_t)(str_find(hit.content, STR("word40")) - hit.content.p);
+    hit.len = 6;
+    browse_hits_add(&hits, 0, &hit);
+    for (size_t width = 30; width < 100; width++) {
+        struct browse_lines l;
+        bool marked = false;
+
+        browse_lines_init(&l);
+        browse_row_hit(&l, &hits.at[0], width);
+        CHECK(str_starts(buf_str(&l.text), STR("abcdef asst ")));
+        CHECK(browse_line_columns(&l, 0) <= width);
+        for (size_t r = 0, at = 0; r < l.run_count; at += l.runs[r++].n)
+            marked = marked || (l.runs[r].styles == BROWSE_HIT && l.runs[r].n == 6 &&
+                                memcmp(l.text.data + at, "word40", 6) == 0);
+        CHECK(marked);
+        browse_lines_release(&l);
+    }
+    browse_hits_release(&hits);
+    message_release(&m);
+    buf_release(&content);
+}
+
+/* Keys of all kinds in any order, with results between them: nothing breaks, and what is chosen and acted
+ * on stays inside. */
+TEST(random_keys_do_no_harm)
+{
+    static const char keys[] = "jkJKgGhlnNzZrs/?dxyt wo\t\r\x7f\x15\x04\x0e\x10";
+    unsigned state = 7;
+    struct browse b;
+
+    begin(&b);
+    for (int i = 0; i < 20000; i++) {
+        int32_t key;
+
+        state = state * 1103515245U + 12345U;
+        key = (unsigned char)keys[(state >> 16) % (sizeof keys - 1)];
+        if (key == '\r')
+            key = BROWSE_KEY_ENTER;
+        if (key == '\t')
+            key = BROWSE_KEY_TAB;
+        if (key == 0x7f)
+            key = BROWSE_KEY_BACKSPACE;
+        (void)browse_press(&b, key, i * 10);
+        browse_tick(&b, i * 10);
+        if (state % 7 == 0)
+            take_sessions(&b, state % 3 ? "abcdefghijklmnopqrstuv" : "cde", false);
+        if (state % 5 == 0 && b.wants.thread) {
+            take_messages(&b, (state >> 20) % 9);
+            b.wants.thread = false;
+        }
+        if (state % 4 == 0 && b.wants.search) {
+            take_hits(&b, b.search_number, 0, (state >> 18) % 40, state % 2);
+            b.wants.search = false;
+        }
+        if (state % 11 == 0)
+            browse_resize(&b, 5 + (state >> 17) % 40, 30 + (state >> 19) % 200);
+        CHECK(browse_list(&b)->at == 0 || browse_list(&b)->at < browse_list_count(&b));
+        CHECK(b.pane.at == 0 || b.pane.at < b.pane.thread.count);
+        CHECK(b.pane.top == 0 || b.pane.top < b.pane.thread.count);
+        for (size_t row = 0; row < b.rows; row++)
+            (void)seen(&b, row);
+        if (test_failed)
+            break;
+    }
+    browse_release(&b);
+}
