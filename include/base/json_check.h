@@ -27,5 +27,9 @@ bool json_too_deep(struct str text);
  * JSON means nothing. */
 typedef void json_member(void *ctx, struct str raw_key, struct str value);
 bool json_check_members(struct str text, struct str *value, json_member *member, void *ctx);
+/* The same of an object that begins with its `{`, of which the caller has read and found right some
+ * members up to `at`, behind a comma: only the other members are told. */
+bool json_check_behind(struct str object, size_t at, struct str *value, json_member *member,
+                       void *ctx);
 
 #endif

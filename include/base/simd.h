@@ -51,6 +51,8 @@ simd_block *simd_block_of(enum simd with);
 const char *simd_special(const char *p, const char *end);
 /* The same by a variant that simd_can use; what has none of its own is the portable one. */
 const char *simd_special_with(enum simd with, const char *p, const char *end);
+/* Do n bytes of a JSON string stand for themselves: ASCII, no quote, backslash or control character? */
+bool simd_all_plain(const char *p, size_t n);
 /* The offset behind the last newline of n bytes, 0 when there is none. */
 size_t simd_behind_newline(const char *p, size_t n);
 

@@ -203,9 +203,17 @@ void buf_vaddf(struct buf *b, const char *fmt, va_list ap)
 
     va_copy(again, ap);
 
-    int n = vsnprintf(NULL, 0, fmt, again);
+    /* In most cases there is room for it. */
+    size_t room = b->data && !b->overflow ? b->cap - b->len : 0;
+    int n = vsnprintf(room ? b->data + b->len : NULL, room, fmt, again);
 
     va_end(again);
+    if (n >= 0 && (size_t)n < room) {
+        b->len += (size_t)n;
+        return;
+    }
+    if (room)
+        b->data[b->len] = '\0';
     if (n < 0) { /* longer than INT_MAX */
         b->overflow = true;
         return;

@@ -69,10 +69,12 @@ static bool take_escape(const char **at, const char *end)
     return true;
 }
 
-/* A run of text beyond ASCII. */
+/* A run of text beyond ASCII, whose words may be parted by single blanks. */
 static bool take_utf8(const char **at, const char *end)
 {
-    *at += utf8_valid_beyond_ascii((struct str){*at, (size_t)(end - *at)});
+    do {
+        *at += utf8_valid_beyond_ascii((struct str){*at, (size_t)(end - *at)});
+    } while (end - *at > 1 && (*at)[0] == ' ' && (unsigned char)(*at)[1] >= 0x80 && ++*at);
     return *at == end || (unsigned char)**at < 0x80;
 }
 
@@ -283,6 +285,21 @@ static bool check(struct str text, struct str *value, size_t *at, json_member *m
     if (!valid && at)
         *at = (size_t)(p - start);
     return valid;
+}
+
+bool json_check_behind(struct str object, size_t at, struct str *value, json_member *member,
+                       void *ctx)
+{
+    const char *end = object.p + object.n;
+    const char *p = object.p + at;
+    struct nest nest;
+
+    nest_begin(&nest, member, ctx);
+    nest.close[nest.depth++] = '}';
+    if (!take_key(&p, end, &nest.key) || !take_value(&p, end, &nest))
+        return false;
+    *value = (struct str){object.p, (size_t)(p - object.p)};
+    return skip_space(p, end) == end;
 }
 
 bool json_check(struct str text, struct str *value, size_t *at)

@@ -127,14 +127,41 @@ static size_t common_length(struct str s, size_t i)
     return c >= 0xc2 && c <= 0xdf && s.n - i >= 2 && continues(s, i + 1) ? 2 : 0;
 }
 
+/* How many of the eight bytes at offset i are code points of two bytes alone, or begin with two
+ * of three bytes: 8, 6, or 0 when neither is seen. */
+static size_t common_eight(struct str s, size_t i)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint64_t eight;
+
+    memcpy(&eight, s.p + i, sizeof(eight));
+    /* 110xxxxx 10xxxxxx, four times, and of xxxxx not only the last bit. */
+    if ((eight & UINT64_C(0xc0e0c0e0c0e0c0e0)) == UINT64_C(0x80c080c080c080c0) &&
+        !(~((eight & UINT64_C(0x001e001e001e001e)) + UINT64_C(0x7fff7fff7fff7fff)) &
+          UINT64_C(0x8000800080008000)))
+        return 8;
+    /* 1110xxxx 10xxxxxx 10xxxxxx, twice; of xxxx neither 0000 nor 1101. */
+    if ((eight & UINT64_C(0x0000c0c0f0c0c0f0)) == UINT64_C(0x00008080e08080e0) &&
+        byte_at(s, i) != 0xe0 && byte_at(s, i) != 0xed && byte_at(s, i + 3) != 0xe0 &&
+        byte_at(s, i + 3) != 0xed)
+        return 6;
+#else
+    (void)s;
+    (void)i;
+#endif
+    return 0;
+}
+
 size_t utf8_valid_beyond_ascii(struct str s)
 {
     size_t i = 0;
 
     while (i < s.n && byte_at(s, i) >= 0x80) {
-        size_t length = common_length(s, i);
+        size_t length = s.n - i >= 8 ? common_eight(s, i) : 0;
         int32_t cp = 0;
 
+        if (!length)
+            length = common_length(s, i);
         if (!length)
             length = utf8_decode((struct str){s.p + i, s.n - i}, &cp);
         if (cp < 0)

@@ -142,11 +142,20 @@ void vis_add(struct buf *out, struct str text)
     add_rest(out, text.p + text.n - rest, rest);
 }
 
+static bool is_ascii_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
 /* Length of the white space at the start of s, line and paragraph separators included. */
 static size_t space_length(struct str s)
 {
     size_t i = 0;
 
+    while (i < s.n && is_ascii_space(s.p[i]))
+        i++;
+    if (i < s.n && (unsigned char)s.p[i] < 0x80)
+        return i;
     while (i < s.n) {
         int32_t cp;
         size_t n = utf8_decode(skip(s, i), &cp);
@@ -175,14 +184,52 @@ static size_t word_length(struct str s)
     return i;
 }
 
+#define EVERY(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Are eight bytes printable ASCII, no two blanks side by side? Of x, low7 carries into the
+ * highest bit of each byte that is not 0, so that what is left of zero are the blanks, exactly. */
+static bool is_tidy(uint64_t w)
+{
+    uint64_t x = w ^ EVERY(' '), del = w ^ EVERY(0x7f);
+    uint64_t low7 = (x & EVERY(0x7f)) + EVERY(0x7f);
+    uint64_t blanks = ~(low7 | x | EVERY(0x7f));
+    uint64_t others = w | ((w - EVERY(' ')) & ~w) | ((del - EVERY(1)) & ~del);
+
+    return !(others & EVERY(0x80)) && !(blanks & blanks << 8);
+}
+
+/* Length of the whole ASCII words at the start of s that one blank parts: they stay as they are. */
+static size_t tidy_length(struct str s)
+{
+    size_t i = 0;
+    uint64_t w;
+
+    for (; s.n - i >= sizeof(w); i += sizeof(w)) {
+        memcpy(&w, s.p + i, sizeof(w));
+        if (!is_tidy(w) || (s.p[i] == ' ' && i > 0 && s.p[i - 1] == ' '))
+            break;
+    }
+    while (i < s.n && s.p[i] >= ' ' && s.p[i] < 0x7f &&
+           !(s.p[i] == ' ' && i > 0 && s.p[i - 1] == ' '))
+        i++;
+    /* Unless it is white space, what follows may belong to the last word. */
+    if ((i < s.n && !is_ascii_space(s.p[i])) || (i > 0 && s.p[i - 1] == ' ')) {
+        while (i > 0 && s.p[i - 1] != ' ')
+            i--;
+        i -= i > 0;
+    }
+    return i;
+}
+
 void vis_add_line(struct buf *out, struct str text, bool safe)
 {
     if (text.n)
         text = skip(text, space_length(text));
     while (text.n) {
-        struct str word = {text.p, word_length(text)};
+        size_t tidy = tidy_length(text);
+        struct str word = {text.p, tidy ? tidy : word_length(text)};
 
-        if (safe)
+        if (safe && !tidy)
             vis_add(out, word);
         else
             buf_add_str(out, word);

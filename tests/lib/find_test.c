@@ -232,3 +232,21 @@ TEST(escapes_of_two_characters_are_passed_over)
         free(text);
     }
 }
+
+TEST(plain_text_is_told_from_any_other)
+{
+    for (size_t n = 0; n < 70; n++) {
+        char *text = malloc(n + 1);
+
+        memset(text, 'x', n);
+        CHECK(simd_all_plain(text, n));
+        for (size_t i = 0; i < n; i++) {
+            for (int c = 0; c < 256; c++) {
+                text[i] = (char)c;
+                CHECK(simd_all_plain(text, n) == (c >= 0x20 && c < 0x80 && c != '"' && c != '\\'));
+            }
+            text[i] = 'x';
+        }
+        free(text);
+    }
+}

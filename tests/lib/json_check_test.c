@@ -306,3 +306,39 @@ TEST(the_members_of_the_outermost_object_are_told)
         CHECK_INT(t.count, rows[i].count);
     }
 }
+
+/* Whatever was read of it by somebody else, the rest is judged in the same way. */
+TEST(an_object_is_gone_on_with_behind_a_comma)
+{
+    static const char *const rows[] = {
+        "{\"a\":1,\"b\":2}",
+        "{\"a\":1, \"b\" : [ {} ] } \r",
+        "{\"a\":1,\"b\":{\"c\":[1]},\"d\":7}",
+        "{\"a\":1,}",
+        "{\"a\":1,\"b\"}",
+        "{\"a\":1,\"b\":2",
+        "{\"a\":1,\"b\":2}}",
+        "{\"a\":1,\"b\":2]",
+        "{\"a\":1,\"b\":2} x",
+        "{\"a\":1,\"b\":\"\\x\"}",
+        "{\"a\":1,",
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct str text = str_of(rows[i]), value, behind;
+        struct told t = {json_iter(STR("{}")), 0};
+        bool valid = json_check(text, &value, NULL);
+
+        if (valid) {
+            t.it = json_iter(value);
+            CHECK(json_next(&t.it));
+        }
+        if (CHECK_INT(json_check_behind(text, strlen("{\"a\":1,"), &behind,
+                                        valid ? compare_member : NULL, &t),
+                      valid) &&
+            valid) {
+            CHECK_MEM(behind.p, behind.n, value.p, value.n);
+            CHECK(!json_next(&t.it));
+        }
+    }
+}

@@ -294,3 +294,38 @@ TEST(characters_of_words)
         if (!CHECK(!utf8_is_word(no[i])))
             fprintf(stderr, "    of   U+%04X\n", (unsigned)no[i]);
 }
+
+/* The common code points are taken several at a time. */
+TEST(what_is_valid_beyond_ascii_does_not_depend_on_its_neighbours)
+{
+    static const char *const pieces[] = {
+        "\xc3\xa4",     "\xd0\x96",
+        "\xdf\xbf",     "\xe6\xbc\xa2",
+        "\xe1\x80\x80", "\xf0\x9f\x98\x80",
+        "\xe0\xa0\x80", "\xed\x9f\xbf",
+        "\xc0\x80",     "\xc1\xbf",
+        "\xe0\x9f\xbf", "\xed\xa0\x80",
+        "\xff",         "\xc3",
+        "\xe6\xbc",     "a",
+    };
+    uint32_t state = 7;
+
+    for (int round = 0; round < 50000 && !test_failed; round++) {
+        char text[64];
+        size_t n = 0, valid = 0, length;
+        int32_t cp;
+
+        for (int i = 0; i < 10; i++) {
+            state = state * 1664525 + 1013904223;
+            /* One in eight is of the second half, which is wrong or the end. */
+            size_t pick = (state >> 8) % 8 + (state >> 29 ? 0 : 8);
+
+            memcpy(text + n, pieces[pick], strlen(pieces[pick]));
+            n += strlen(pieces[pick]);
+        }
+        while (valid < n && (unsigned char)text[valid] >= 0x80 &&
+               (length = utf8_decode((struct str){text + valid, n - valid}, &cp)) && cp >= 0)
+            valid += length;
+        CHECK_INT(utf8_valid_beyond_ascii((struct str){text, n}), valid);
+    }
+}

@@ -203,3 +203,47 @@ TEST(lines_are_safe_or_raw)
     check_line(STR("a\rb"), true, STR("a b"));
     check_line(STR("\xf0\x9f \xe2\x80\n\xe2"), true, STR("<F0><9F> <E2><80> <E2>"));
 }
+
+/* Byte by byte, as the comment in the header has it. */
+static void slow_line(struct buf *out, struct str text)
+{
+    bool blank = false;
+
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+
+        if (c == ' ' || (c >= '\t' && c <= '\r')) {
+            blank = true;
+            continue;
+        }
+        if (blank && out->len > 0)
+            buf_add_byte(out, ' ');
+        blank = false;
+        if ((unsigned char)c < 0x20 || c == 0x7f)
+            buf_addf(out, "^%c", c ^ 0x40);
+        else
+            buf_add_byte(out, c);
+    }
+}
+
+TEST(lines_are_the_same_wherever_words_begin)
+{
+    static const char *const words[] = {" ",       "  ",       "\n",   "a",    "ab",
+                                        "seven..", "eight...", "\x7f", "\x01", "\xc3\xa4"};
+    uint32_t state = 1;
+
+    for (int round = 0; round < 20000 && !test_failed; round++) {
+        struct buf text = BUF_INIT(BUF_SMALL), want = BUF_INIT(BUF_SMALL);
+
+        for (int i = 0; i < 12; i++) {
+            state = state * 1664525 + 1013904223;
+            buf_add_c(&text, words[(state >> 16) % (sizeof(words) / sizeof(words[0]))]);
+            if (state >> 30)
+                buf_add_c(&text, " ");
+        }
+        slow_line(&want, buf_str(&text));
+        check_line(buf_str(&text), true, buf_str(&want));
+        buf_release(&text);
+        buf_release(&want);
+    }
+}

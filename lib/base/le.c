@@ -1,0 +1,60 @@
+#include "base/le.h"
+
+#include <string.h>
+
+static uint64_t turn(uint64_t n)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    n = __builtin_bswap64(n);
+#endif
+    return n;
+}
+
+uint64_t le_get(const char *p)
+{
+    uint64_t n;
+
+    memcpy(&n, p, sizeof(n));
+    return turn(n);
+}
+
+void le_put(char *p, uint64_t n)
+{
+    n = turn(n);
+    memcpy(p, &n, sizeof(n));
+}
+
+void le_get_all(uint64_t *to, const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = le_get(p + i * sizeof(*to));
+}
+
+/* Each step can be undone, so that a change of one word is never lost. */
+static uint64_t mix(uint64_t sum, uint64_t word)
+{
+    sum = (sum ^ word) * UINT64_C(0xff51afd7ed558ccd);
+    return sum ^ sum >> 32;
+}
+
+uint64_t le_sum(struct str bytes, uint64_t before)
+{
+    uint64_t sum = mix(before ^ UINT64_C(0x9e3779b97f4a7c15), bytes.n);
+    char rest[8] = {0};
+    size_t i = 0;
+
+    for (; bytes.n - i >= sizeof(rest); i += sizeof(rest))
+        sum = mix(sum, le_get(bytes.p + i));
+    if (i < bytes.n)
+        memcpy(rest, bytes.p + i, bytes.n - i);
+    return mix(mix(sum, le_get(rest)), 1);
+}
+
+uint64_t le_sum_words(const uint64_t *words, size_t n, uint64_t before)
+{
+    uint64_t sum = mix(before ^ UINT64_C(0x9e3779b97f4a7c15), n);
+
+    for (size_t i = 0; i < n; i++)
+        sum = mix(sum, words[i]);
+    return mix(sum, 1);
+}
