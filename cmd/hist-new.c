@@ -29,7 +29,7 @@ static bool present_prompt(struct buf *out, const struct history *h, struct str 
     struct thread t;
     bool any;
 
-    if (thread_load(&t, h->path, id, false, &e) < 0)
+    if (thread_find(&t, h, id, false, &e) < 0)
         die_err(&e);
     for (size_t i = t.count; i-- > 0;) {
         if (t.at[i].role == ROLE_SYSTEM) {

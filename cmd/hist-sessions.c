@@ -4,8 +4,11 @@
 #include "front/listing.h"
 #include "front/start.h"
 
+enum { KEY_ID = OPT_LONG };
+
 static const struct opt options[] = {
     {'n', "limit", OPT_NUMBER, "N", "list at most N sessions (50), or all"},
+    {KEY_ID, "id", OPT_TEXT, "TEXT", "list only sessions whose id TEXT begins, or else ends"},
     {OPT_JSON, "json", OPT_FLAG, NULL, "print summaries as JSON lines"},
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
@@ -23,19 +26,29 @@ int main(int argc, char **argv)
     struct err e = ERR_INIT;
     struct out out;
     char *value;
+    const char *id = NULL;
     size_t limit = LIMIT, operands;
+    int key, result;
 
     opt_start(&args, &program, argc, argv);
-    while (opt_next(&args, &value) != 0)
-        limit = opt_count("--limit", value);
+    while ((key = opt_next(&args, &value)) != 0) {
+        if (key == KEY_ID)
+            id = value;
+        else
+            limit = opt_count("--limit", value);
+    }
     if (opt_operands(&args, &operands) && operands > 0)
         die_usage("no argument is expected");
     start_reader(&config, &history, &args.common);
     out_start(&out, args.common.color);
 
-    if (session_list_load(&list, history.path, &e) < 0)
+    if (id)
+        result = session_list_named(&list, &history, str_of(id), limit, &e);
+    else
+        result = session_list_newest(&list, &history, limit, &e);
+    if (result < 0)
         die_err(&e);
-    for (size_t i = 0; i < list.count && i < limit; i++)
+    for (size_t i = 0; i < list.count; i++)
         list_session(&out, &list.at[i], args.common.json);
     start_report_bad(&history, list.bad_lines, args.common.quiet);
 

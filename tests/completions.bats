@@ -235,6 +235,16 @@ put_tools() {
     [[ ! -e pwned ]] || fail 'a command on the line was run'
 }
 
+# Of many sessions the others are not read.
+@test "completions: bash: only the sessions that are meant are asked for" {
+    mkdir wrapped
+    printf '#!/bin/sh\nprintf "%%s\\n" "$*" >>asked\nexec "%s" "$@"\n' "$BIN/hist-sessions" >wrapped/hist-sessions
+    chmod +x wrapped/hist-sessions
+    PATH=$PWD/wrapped:$PATH
+    completed bash "hist-show 'al" "hist-show 'alpha-1' "
+    is asked asked '--limit all --id al'
+}
+
 @test "completions: bash: a list of sessions shows their previews, harmless" {
     listed bash 'hist-show ' 'an early question\s'
     stdout_matches '^alpha-1 +an early question' '^last +the session used last' \

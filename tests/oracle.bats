@@ -14,6 +14,14 @@ load helper
     stderr_empty
 }
 
+@test "oracle: an index changes nothing, whatever has happened to it" {
+    local histories=100
+    [[ ${VARIANT:-} != asan ]] || histories=30
+    RUN_LIMIT=300 run_expect 0 "$TESTS/oracle" "$histories" 7000 8 large
+    stdout_is "$histories histories, $((histories * 8 + histories / 4)) questions"
+    stderr_empty
+}
+
 # wrong PROGRAM ARGUMENT...: the oracle sees it when these are added to a program's, with the seed that repeats it.
 wrong() {
     local program=$1 seed

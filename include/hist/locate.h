@@ -29,6 +29,7 @@ struct history {
     enum history_kind kind;
     char *path;          /* the history file, absolute unless explicit */
     char *pointer;       /* the file that holds the current session's id */
+    char *index;         /* the file of hist/index; see history_index */
     char *dir;           /* of ours, that holds both (.aicoder or aicoder); NULL when explicit */
     char *register_path; /* ${state_home}/chathist/histories; NULL when that is unknown */
     bool dir_exists;     /* nothing has to be made first; always so when explicit */
@@ -38,6 +39,8 @@ struct history {
     int cancel_fd;       /* readable: do not wait for other writers any longer; -1 after locate */
     /* Told when another program holds the lock of that file for long; NULL after locate. */
     void (*tell)(const char *path);
+    /* Told now and then while something takes long, and at its end; NULL after locate. */
+    void (*work)(bool goes_on);
     bool unreadable; /* it is taken for empty (history_forbidden); false after locate */
     bool impatient;  /* a wait for the history's lock was in vain: the next one is short */
 };
@@ -58,6 +61,13 @@ char *locate_root(const char *cwd);
  * nothing. */
 int locate(struct history *h, const struct locate_from *from, struct err *e);
 void history_release(struct history *h);
+/* Where the history's index is, NULL when it has none: what came with a directory that is not
+ * trusted is no index. */
+const char *history_index(const struct history *h);
+/* What is added to that name while it is being made. */
+#define HISTORY_INDEX_MAKING ".tmp"
+/* Removes the index, and what is left of one in the making, whoever made it. */
+void history_remove_index(const struct history *h);
 /* Has another program entered the directory meanwhile? Sets h->trusted if so. */
 void history_look_again(struct history *h);
 /* Is there a history that the user has no permission to read? */

@@ -79,6 +79,10 @@ void message_release(struct message *m);
 /* The content decoded; borrowed from the line or from scratch (see json_text), which needs BUF_LINE
  * for its maximum. null gives "". */
 struct str message_content(const struct message *m, struct buf *scratch);
+/* How a session that begins with it is shown in a list: the first MESSAGE_PREVIEW code points of
+ * the content, borrowed in the same way. */
+#define MESSAGE_PREVIEW 100
+struct str message_preview(const struct message *m, struct buf *scratch);
 /* An optional text field decoded the same way; STR_NONE when absent or not a string. */
 struct str message_text(const struct message *m, enum field f, struct buf *scratch);
 /* Is it a system line with `reset` true? */

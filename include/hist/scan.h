@@ -48,7 +48,9 @@ struct scan {
     off_t next;        /* forward: the offset behind the window; backward: of the window */
     struct buf block;  /* what was read; the window block.data[from…to) is not given yet */
     size_t from, to;
-    char *session; /* scan_only: owned, NULL for every session */
+    bool shared;      /* the file is another scan's */
+    bool behind_line; /* scan_line_at has given the line before `from` */
+    char *session;    /* scan_only: owned, NULL for every session */
     size_t session_len;
     bool session_plain;      /* it can only be escaped as \uXXXX */
     unsigned char skip[256]; /* how far a byte lets the search for it move on */
@@ -60,6 +62,9 @@ struct scan {
  * failure there is nothing to close. */
 int scan_open(struct scan *s, const char *path, enum scan_way way, struct err *e);
 void scan_close(struct scan *s);
+/* Another reading of the file that s has open, of its bytes from `at` up to `end`: forward, to
+ * be closed before s is. Each may be used by a thread of its own. */
+void scan_share(struct scan *part, const struct scan *s, off_t at, off_t end);
 /* Gives only this session's lines from now on; most others are passed over unparsed (and then not
  * counted when bad). */
 void scan_only(struct scan *s, struct str session_id);
@@ -76,6 +81,18 @@ int scan_line(struct scan *s, struct line *l, struct err *e);
 void scan_between(struct scan *s, off_t at, off_t end);
 /* Going forward, where the line after the one that was given last begins. */
 off_t scan_offset(const struct scan *s);
+/* The line that begins at `at`, of a forward scan of which only this is asked: 1; 0 when no line
+ * begins there, -1. Lines near each other are best asked for in their order. */
+int scan_line_at(struct scan *s, off_t at, struct line *l, struct err *e);
+
+/* What a line is. m (made with MESSAGE_INIT) is filled in for a message. */
+enum scan_verdict {
+    SCAN_NOTHING, /* blank, or a torn last line */
+    SCAN_BAD,
+    SCAN_MESSAGE,
+};
+enum scan_verdict scan_judge(const struct line *l, struct message *m);
+
 /* The next valid message: 1, 0, -1. m (made with MESSAGE_INIT) borrows from s until the next call.
  * `l` (may be NULL) tells where it lies. */
 int scan_message(struct scan *s, struct message *m, struct line *l, struct err *e);

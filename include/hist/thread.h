@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "hist/locate.h"
 #include "hist/message.h"
 
 struct thread {
@@ -28,14 +29,17 @@ struct thread {
     uint64_t bad_lines; /* bad lines that were parsed on the way */
 };
 
-/* Loads a session's thread; `raw`: every line, in file order. A session without lines gives an
- * empty thread. On failure there is nothing to release. */
+/* Loads a session's thread by reading the whole history; `raw`: every line, in file order. A
+ * session without lines gives an empty thread. On failure there is nothing to release. */
 int thread_load(struct thread *t, const char *history_path, struct str session_id, bool raw,
                 struct err *e);
 /* The same for one whose lines are known to lie from `first`, the beginning of a line, to `end`,
  * behind one (hist/session). */
 int thread_load_between(struct thread *t, const char *history_path, struct str session_id,
                         off_t first, off_t end, struct err *e);
+/* The same by the index, where there is one. */
+int thread_find(struct thread *t, const struct history *h, struct str session_id, bool raw,
+                struct err *e);
 /* The same from lines that the caller has read: adds a copy of a valid line to a thread, which was
  * zero-initialised; then, unless every line is wanted, leaves out and orders as above. */
 void thread_add(struct thread *t, struct str line);

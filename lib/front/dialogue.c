@@ -94,7 +94,7 @@ static int recall_session(struct dialogue *d, const struct turn *but, struct err
 
     buf_clear(&d->memory);
     d->any = false;
-    if (thread_load(&t, d->talk->history.path, dialogue_session(d), false, e) < 0)
+    if (thread_find(&t, &d->talk->history, dialogue_session(d), false, e) < 0)
         return -1;
     for (size_t i = 0; i < t.count; i++)
         if (t.at[i].role != ROLE_OTHER && !(but && is_of(but, &t.at[i])))
@@ -422,7 +422,7 @@ int dialogue_each(const struct dialogue *d, void (*fn)(void *arg, struct str jso
             fn(arg, str_cut(&rest, '\n'));
         return 0;
     }
-    if (thread_load(&t, d->talk->history.path, dialogue_session(d), false, e) < 0)
+    if (thread_find(&t, &d->talk->history, dialogue_session(d), false, e) < 0)
         return -1;
     for (size_t i = 0; i < t.count; i++)
         fn(arg, t.at[i].line);

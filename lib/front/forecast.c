@@ -14,7 +14,7 @@ int forecast_session(struct forecast *f, const struct config *c, const struct hi
     size_t max_messages, max_bytes, bytes;
 
     if (config_max_messages(c, &max_messages, e) < 0 || config_max_bytes(c, &max_bytes, e) < 0 ||
-        thread_load(&thread, h->path, str_of(id), false, e) < 0)
+        thread_find(&thread, h, str_of(id), false, e) < 0)
         return -1;
     context_init(&context);
     for (size_t i = 0; i < thread.count; i++)

@@ -6,20 +6,17 @@
 #include "base/clock.h"
 #include "base/json_write.h"
 #include "base/utf8.h"
+#include "hist/message.h"
 
 /* The id in its colour. Gives how long it is. */
-static size_t print_id(struct out *out, const struct session *s)
+static size_t print_id(struct out *out, const struct session *s, struct buf *scratch)
 {
-    struct buf id = BUF_INIT(BUF_SMALL);
-    size_t length;
-
-    vis_add_line(&id, (struct str){s->id, s->id_len}, out->terminal);
-    length = id.len;
+    buf_clear(scratch);
+    vis_add_line(scratch, (struct str){s->id, s->id_len}, out->terminal);
     out_style(out, STYLE_ID);
-    out_raw(out, buf_str(&id));
+    out_raw(out, buf_str(scratch));
     out_style(out, STYLE_NONE);
-    buf_release(&id);
-    return length;
+    return scratch->len;
 }
 
 /* `id TAB last-used TAB count TAB preview`, whatever the text holds. */
@@ -27,7 +24,9 @@ static void print_record(struct out *out, const struct session *s)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
 
-    print_id(out, s);
+    buf_room(&line, 4 * MESSAGE_PREVIEW);
+    print_id(out, s, &line);
+    buf_clear(&line);
     buf_add_byte(&line, '\t');
     vis_add_line(&line, (struct str){s->last_used, s->last_used_len}, false);
     buf_addf(&line, "\t%" PRIu64 "\t", s->count);
@@ -41,9 +40,10 @@ static void print_record(struct out *out, const struct session *s)
 static void print_columns(struct out *out, const struct session *s)
 {
     struct buf middle = BUF_INIT(BUF_SMALL), preview = BUF_INIT(BUF_SMALL);
-    size_t used = print_id(out, s);
+    size_t used = print_id(out, s, &middle);
     int64_t us;
 
+    buf_clear(&middle);
     buf_add_c(&middle, "  ");
     if (clock_parse_iso((struct str){s->last_used, s->last_used_len}, &us))
         clock_add_local(&middle, us);

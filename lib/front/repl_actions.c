@@ -149,7 +149,7 @@ static void list_sessions(struct repl *r, struct str text)
         warnf("bad number '%.*s': try '/sessions 10' or '/sessions all'", (int)text.n, text.p);
         return;
     }
-    if (session_list_load(&list, h->path, &e) < 0) {
+    if (session_list_newest(&list, h, most == SIZE_MAX ? most : most + 1, &e) < 0) {
         tell(&e);
         return;
     }

@@ -45,7 +45,7 @@ static void offer_sessions(const struct dialogue *d, struct line_words *words, s
     struct session_list list;
     size_t i;
 
-    if (session_list_load(&list, d->talk->history.path, NULL) < 0)
+    if (session_list_newest(&list, &d->talk->history, SIZE_MAX, NULL) < 0)
         return;
     for (i = 0; i < list.count && words->count < SESSIONS_MAX; i++)
         offer_if(words, typed, (struct str){list.at[i].id, list.at[i].id_len});

@@ -131,7 +131,7 @@ size_t show_session(struct out *o, const struct history *h, const char *id, stru
     struct thread t;
     size_t count, n;
 
-    if (thread_load(&t, h->path, str_of(id), s->raw, &e) < 0)
+    if (thread_find(&t, h, str_of(id), s->raw, &e) < 0)
         die_err(&e);
     count = t.count;
     wanted = wanted_of(&t, s, &n);

@@ -7,11 +7,20 @@
 
 #include "base/id.h"
 #include "cli/die.h"
+#include "cli/progress.h"
 #include "hist/session.h"
 
 static void tell_wait(const char *path)
 {
     warnf("waiting for another program that writes '%s'", path);
+}
+
+static void show_work(bool goes_on)
+{
+    if (goes_on)
+        progress_work();
+    else
+        progress_end();
 }
 
 void start_history(struct config *c, struct history *h, const struct opt_common *o)
@@ -30,6 +39,7 @@ void start_history(struct config *c, struct history *h, const struct opt_common 
         die_err(&e);
     h->sync = config_fsync(c);
     h->tell = o->quiet ? NULL : tell_wait;
+    h->work = !o->quiet && progress_possible() ? show_work : NULL;
 }
 
 void start_absent(const struct history *h, bool quiet)

@@ -158,7 +158,7 @@ int fork_session(struct history *h, struct str session, struct str at, struct st
     struct thread t;
     int result = -1;
 
-    if (thread_load(&t, h->path, session, false, e) < 0)
+    if (thread_find(&t, h, session, false, e) < 0)
         return -1;
     *bad_lines = t.bad_lines;
     if (t.count == 0)

@@ -123,6 +123,7 @@ static void set_dir(struct history *h, const char *parent, const char *name)
     h->dir = path_join(parent, name);
     h->path = path_join(h->dir, "history.jsonl");
     h->pointer = path_join(h->dir, "session");
+    h->index = path_join(h->dir, "history.idx");
 }
 
 static int locate_in_repository(struct history *h, const char *root, struct err *e)
@@ -167,6 +168,7 @@ int locate(struct history *h, const struct locate_from *from, struct err *e)
         h->kind = HISTORY_EXPLICIT;
         h->path = mem_copy(from->explicit_file, strlen(from->explicit_file));
         h->pointer = with_suffix(h->path, ".session");
+        h->index = with_suffix(h->path, ".idx");
         h->dir_exists = true;
         h->trusted = true;
         return 0;
@@ -210,9 +212,37 @@ void history_release(struct history *h)
 {
     free(h->path);
     free(h->pointer);
+    free(h->index);
     free(h->dir);
     free(h->register_path);
     *h = (struct history){0};
+}
+
+/* ---- the index ---- */
+
+const char *history_index(const struct history *h)
+{
+    return h->trusted && !h->unreadable ? h->index : NULL;
+}
+
+static void remove_file(const char *path)
+{
+    struct stat st;
+
+    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+        unlink(path);
+}
+
+void history_remove_index(const struct history *h)
+{
+    char *temporary;
+
+    if (!h->index)
+        return;
+    temporary = with_suffix(h->index, HISTORY_INDEX_MAKING);
+    remove_file(temporary);
+    remove_file(h->index);
+    free(temporary);
 }
 
 /* ---- making and entering ---- */
@@ -418,6 +448,7 @@ int history_enter(struct history *h, bool *entered, struct err *e)
     /* From here on the pointer would be followed, and it is not the user's. */
     if (unlink(h->pointer) < 0 && errno != ENOENT)
         return err_sys(e, errno, "cannot remove '%s'", h->pointer);
+    history_remove_index(h);
     if (keep_out_of_commits(h->dir, e) < 0 || enter_present(h, e) < 0)
         return -1;
     h->trusted = true;

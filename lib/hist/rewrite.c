@@ -362,16 +362,23 @@ static int put_in_place(struct rewrite *r, const struct append *a, struct err *e
         return failed(r, errno, e);
     if (fill_quarantine(r, a->fd, e) < 0)
         return -1;
-    if (vouch(r, a->fd, &vouched, e) < 0 ||
-        (rename(buf_c(&r->name), r->h->path) < 0 && failed(r, errno, e) < 0)) {
-        (void)quarantine_undo(r->h->path, &r->old, NULL);
-        return -1;
-    }
+    if (vouch(r, a->fd, &vouched, e) < 0)
+        goto undo;
+    /* What goes may stand in the index: that is removed before, should this be killed, and after,
+     * should another program have made one meanwhile. */
+    history_remove_index(r->h);
+    if (rename(buf_c(&r->name), r->h->path) < 0 && failed(r, errno, e) < 0)
+        goto undo;
+    history_remove_index(r->h);
     buf_clear(&r->name);
     if (io_sync_dir_of(r->h->path) < 0)
         return err_sys(e, errno, "'%s' is rewritten, but a power cut may undo it", r->h->path);
     quarantine_keep(r->h->path);
     return vouched ? history_vouch_only(r->h, buf_str(&r->beginning), e) : 0;
+
+undo:
+    (void)quarantine_undo(r->h->path, &r->old, NULL);
+    return -1;
 }
 
 /* 1, 0, -1 as rewrite_run. */

@@ -41,9 +41,21 @@ int scan_open(struct scan *s, const char *path, enum scan_way way, struct err *e
     return 0;
 }
 
+void scan_share(struct scan *part, const struct scan *s, off_t at, off_t end)
+{
+    *part = (struct scan){.fd = s->fd,
+                          .block_size = s->block_size,
+                          .line_max = s->line_max,
+                          .size = end,
+                          .next = at,
+                          .path = mem_copy(s->path, strlen(s->path)),
+                          .shared = true};
+    buf_init(&part->block, SIZE_MAX);
+}
+
 void scan_close(struct scan *s)
 {
-    if (s->fd >= 0)
+    if (s->fd >= 0 && !s->shared)
         close(s->fd);
     free(s->path);
     free(s->session);
@@ -56,6 +68,7 @@ void scan_from(struct scan *s, off_t at)
     s->next = at < s->size ? at : s->size;
     s->from = s->to = 0;
     s->bad = 0;
+    s->behind_line = false;
 }
 
 /* ---- the window ---- */
@@ -294,6 +307,31 @@ int scan_line(struct scan *s, struct line *l, struct err *e)
     return s->way == SCAN_FORWARD ? line_forward(s, l, e) : line_backward(s, l, e);
 }
 
+int scan_line_at(struct scan *s, off_t at, struct line *l, struct err *e)
+{
+    off_t here = scan_offset(s);
+    bool begins = at == 0 || (at == here && s->behind_line);
+    int result = 1;
+
+    if (at < 0 || at >= s->size)
+        return 0;
+    if (at > here && at < s->next) {
+        s->from += (size_t)(at - here);
+        begins = s->block.data[s->from - 1] == '\n';
+    } else if (at != here || !begins) {
+        /* The byte before it tells. */
+        scan_from(s, begins ? at : at - 1);
+        result = begins ? 1 : read_behind(s, e);
+        if (result > 0 && !begins)
+            begins = s->block.data[s->from++] == '\n';
+    }
+    s->behind_line = false;
+    if (result > 0)
+        result = begins ? line_forward(s, l, e) : 0;
+    s->behind_line = result > 0 && l->terminated;
+    return result;
+}
+
 void scan_between(struct scan *s, off_t at, off_t end)
 {
     s->next = at;
@@ -368,6 +406,15 @@ static bool is_blank(struct str text)
     return str_trim(text).n == 0;
 }
 
+enum scan_verdict scan_judge(const struct line *l, struct message *m)
+{
+    if (is_blank(l->text))
+        return SCAN_NOTHING;
+    if (!l->too_long && message_parse(m, l->text))
+        return SCAN_MESSAGE;
+    return l->terminated ? SCAN_BAD : SCAN_NOTHING;
+}
+
 int scan_message(struct scan *s, struct message *m, struct line *l, struct err *e)
 {
     struct line own;
@@ -376,17 +423,17 @@ int scan_message(struct scan *s, struct message *m, struct line *l, struct err *
     if (!l)
         l = &own;
     while ((result = scan_line(s, l, e)) > 0) {
-        if (!scan_may_give(s, l->text) || is_blank(l->text))
-            continue;
-        if (!l->too_long && message_parse(m, l->text)) {
-            if (!s->session || str_eq(m->session_id, (struct str){s->session, s->session_len}))
-                return 1;
-        } else if (l->terminated) {
-            if (s->bad++ == 0)
-                s->first_bad = l->at;
-            if (s->tell_bad)
-                s->tell_bad(s->tell_arg, l);
-        }
+        enum scan_verdict verdict = SCAN_NOTHING;
+
+        if (scan_may_give(s, l->text))
+            verdict = scan_judge(l, m);
+        if (verdict == SCAN_BAD && s->bad++ == 0)
+            s->first_bad = l->at;
+        if (verdict == SCAN_BAD && s->tell_bad)
+            s->tell_bad(s->tell_arg, l);
+        if (verdict == SCAN_MESSAGE &&
+            (!s->session || str_eq(m->session_id, (struct str){s->session, s->session_len})))
+            return 1;
     }
     return result;
 }

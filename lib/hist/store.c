@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "base/vis.h"
 #include "hist/append.h"
+#include "hist/index_file.h"
 #include "hist/register.h"
 
 /* A new id is compared with those in this much of the file's end: it holds the millisecond. */
@@ -224,8 +225,12 @@ static int write_lines(struct history *h, store_lines_fn *fill, void *arg, struc
     if (read_tail(&a, tail, e) == 0 && fill(arg, a.end + a.torn, &lines, e) == 0) {
         result = 0;
         if (lines.len > 0) {
+            struct index_watch watch;
+
             vouch(h, &a, buf_str(tail), buf_str(&lines));
+            index_watch_begin(&watch, h, a.fd);
             result = append_write(&a, buf_str(&lines), h->sync, e);
+            index_watch_end(&watch, a.fd);
         }
     }
     append_close(&a);

@@ -7,18 +7,27 @@
 #include "base/json.h"
 #include "base/keymap.h"
 #include "base/mem.h"
+#include "hist/index.h"
 #include "hist/scan.h"
 
-/* A copy: it was read from memory that the next line will overwrite. */
-void thread_add(struct thread *t, struct str line)
+/* A copy: it was read from memory that the next line will overwrite. false: it is no message. */
+static bool add_copy(struct thread *t, struct str line)
 {
+    bool valid;
+
     t->at = mem_grow(t->at, &t->cap, t->count + 1, sizeof(*t->at));
     t->lines = mem_grow(t->lines, &t->lines_cap, t->lines_count + 1, sizeof(*t->lines));
     t->lines[t->lines_count] = mem_copy(line.p, line.n);
     t->at[t->count] = (struct message)MESSAGE_INIT;
-    message_parse(&t->at[t->count], (struct str){t->lines[t->lines_count], line.n});
+    valid = message_parse(&t->at[t->count], (struct str){t->lines[t->lines_count], line.n});
     t->count++;
     t->lines_count++;
+    return valid;
+}
+
+void thread_add(struct thread *t, struct str line)
+{
+    (void)add_copy(t, line);
 }
 
 /* `end` below 0: of the file. */
@@ -41,6 +50,84 @@ static int load_all(struct thread *t, const char *path, struct str session_id, o
     message_release(&m);
     scan_close(&s);
     return result;
+}
+
+/* ---- by the index ---- */
+
+/* So many places of lines are asked for at once. */
+#define PLACES ((size_t)4096)
+
+/* The lines of the session that a segment tells of. That so many are there, one behind the
+ * other, each of the session, says that they are all. */
+static int load_lines(struct thread *t, struct index *x, const struct segment *s,
+                      const struct segment_session *of, struct str session_id)
+{
+    uint64_t *places = mem_zalloc((of->count < PLACES ? of->count : PLACES) * sizeof(*places));
+    off_t behind = s->from;
+    int result = 0;
+
+    for (uint64_t i = 0; i < of->count && result == 0; i++) {
+        size_t left = of->count - i < PLACES ? (size_t)(of->count - i) : PLACES;
+        struct line l;
+
+        if (i % PLACES == 0 && segment_lines(s, of, i, left, places) < 0)
+            result = -1;
+        else if ((off_t)places[i % PLACES] < behind || (off_t)places[i % PLACES] >= s->to ||
+                 scan_line_at(&x->scan, (off_t)places[i % PLACES], &l, NULL) <= 0 || l.too_long ||
+                 !add_copy(t, l.text) || !str_eq(t->at[t->count - 1].session_id, session_id))
+            result = -1;
+        else
+            behind = scan_offset(&x->scan);
+    }
+    free(places);
+    return result;
+}
+
+/* Counts the bad lines that a scan for the session would have parsed. */
+static int count_bad(struct thread *t, struct index *x, const struct segment *s,
+                     struct str session_id)
+{
+    uint64_t *places = mem_zalloc((size_t)s->bad * sizeof(*places));
+    int result = segment_bad(s, places);
+
+    if (s->bad > 0)
+        scan_only(&x->scan, session_id);
+    for (uint64_t i = 0; i < s->bad && result == 0; i++) {
+        struct line l;
+
+        if (scan_line_at(&x->scan, (off_t)places[i], &l, NULL) <= 0)
+            result = -1;
+        else
+            t->bad_lines += scan_may_give(&x->scan, l.text);
+    }
+    free(places);
+    return result;
+}
+
+static bool load_by_index(struct thread *t, const struct history *h, struct str session_id)
+{
+    struct index x;
+    int result = 0;
+
+    if (!index_open(&x, h))
+        return false;
+    for (size_t i = 0; i < x.count && result >= 0; i++) {
+        struct segment_session found;
+
+        result = segment_find(&x.segments[i], session_id, &found);
+        if (result > 0)
+            result = load_lines(t, &x, &x.segments[i], &found, session_id);
+        if (result >= 0)
+            result = count_bad(t, &x, &x.segments[i], session_id);
+    }
+    t->all = t->count;
+    if (result >= 0) {
+        index_close(&x);
+        return true;
+    }
+    index_discard(&x);
+    thread_release(t);
+    return false;
 }
 
 /* ---- what is left out ---- */
@@ -196,6 +283,17 @@ int thread_load_between(struct thread *t, const char *history_path, struct str s
         return -1;
     }
     thread_settle(t);
+    return 0;
+}
+
+int thread_find(struct thread *t, const struct history *h, struct str session_id, bool raw,
+                struct err *e)
+{
+    *t = (struct thread){0};
+    if (!load_by_index(t, h, session_id))
+        return thread_load(t, h->path, session_id, raw, e);
+    if (!raw)
+        thread_settle(t);
     return 0;
 }
 

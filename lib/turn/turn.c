@@ -45,7 +45,7 @@ int turn_last_prompt(const struct history *h, struct str session, struct buf *ou
     struct thread thread;
     size_t behind;
 
-    if (thread_load(&thread, h->path, session, false, e) < 0)
+    if (thread_find(&thread, h, session, false, e) < 0)
         return -1;
     behind = behind_prompt(&thread);
     if (behind > 0)
@@ -145,7 +145,7 @@ int turn_prepare(struct turn *t, struct err *e)
     buf_init(&t->prompt_id, BUF_SMALL);
     buf_init(&t->answer_id, BUF_SMALL);
     buf_init(&t->last, BUF_LINE);
-    if (!t->history->unreadable && thread_load(&thread, t->history->path, t->session, false, e) < 0)
+    if (!t->history->unreadable && thread_find(&thread, t->history, t->session, false, e) < 0)
         return -1;
     result = take_thread(t, &thread, e);
     t->earlier = thread.all;

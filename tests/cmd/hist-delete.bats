@@ -776,6 +776,12 @@ END
     stderr_empty
 }
 
+@test "hist-delete: what was erased is not in the index" {
+    RUN_LIMIT=300 run_expect 0 "$TESTS/delete-oracle" 60 4000 large
+    stdout_empty
+    stderr_empty
+}
+
 @test "hist-delete: the oracle sees what is wrong" {
     mkdir wrong
     local sed

@@ -68,6 +68,29 @@ times() {
     lines_are 60
 }
 
+@test "hist-sessions: --id lists what a part of an id means" {
+    local id
+    for id in alpha-1 alpha-2 beta-alpha gamma:lpha; do put "$id" user hello; done
+    put alpha-1 user again
+    run_expect 0 hist-sessions --id alpha
+    cut -f 1,3 "$OUT" >ids
+    is ids ids $'alpha-1\t2' $'alpha-2\t1'
+    run_expect 0 hist-sessions --id alpha --limit 1 --json
+    stdout_json .session_id alpha-1
+    # The end, when nothing begins so, and it is long enough.
+    run_expect 0 hist-sessions --id=lpha
+    cut -f 1 "$OUT" >ids
+    is ids ids gamma:lpha beta-alpha
+    run_expect 0 hist-sessions --id pha
+    stdout_empty
+    run_expect 0 hist-sessions --id nothing
+    stdout_empty
+    run_expect 0 hist-sessions --id ''
+    lines_are 4
+    run_expect 0 hist-sessions --id alpha-1
+    lines_are 1
+}
+
 @test "hist-sessions: a limit that is no number" {
     local value
     for value in 0 -1 1.5 '' x 5x ' 5' 99999999999999999999999999; do

@@ -387,3 +387,55 @@ TEST(a_line_over_the_limit_is_not_written)
     err_release(&e);
     buf_release(&out);
 }
+
+/* ---- lines of our own ---- */
+
+/* Is it read as it is when a blank before it keeps it from being taken for one of our own? */
+static bool reads_like_any_other(struct str line)
+{
+    struct message own = MESSAGE_INIT, other = MESSAGE_INIT;
+    struct buf shifted = BUF_INIT(BUF_LINE);
+    bool valid, same;
+
+    buf_add_byte(&shifted, ' ');
+    buf_add_str(&shifted, line);
+    valid = message_parse(&own, line);
+    same = message_parse(&other, buf_str(&shifted)) == valid &&
+           (message_defect(line) != NULL) == !valid;
+    for (size_t f = 0; valid && same && f < FIELD_COUNT; f++)
+        same = (own.field[f].p == NULL) == (other.field[f].p == NULL) &&
+               str_eq(own.field[f], other.field[f]);
+    if (valid && same)
+        same = str_eq(own.line, other.line) && str_eq(own.session_id, other.session_id) &&
+               str_eq(own.role_text, other.role_text) && own.role == other.role;
+    message_release(&own);
+    message_release(&other);
+    buf_release(&shifted);
+    return same;
+}
+
+TEST(a_line_of_our_own_is_read_like_any_other)
+{
+    static const char bytes[] = "\"\\{}:,[ aX0\t\r\n\x01\x7f\xc3\xe2\xff";
+    char line[] = "{\"id\":\"1719500000000-a1b2c3d4\",\"session_id\":\"sess_1719500000000_f0e1d2\","
+                  "\"timestamp\":\"2024-06-27T15:00:00.000000+00:00\",\"role\":\"user\","
+                  "\"content\":\"a\\u00e9\",\"id\":\"twice\",\"files\":[\"x\"]}";
+    bool all = true;
+
+    CHECK(reads_like_any_other(str_of(line)));
+    for (size_t n = 0; n < sizeof(line) - 1; n++)
+        all = all && reads_like_any_other((struct str){line, n});
+    for (size_t i = 0; i < sizeof(line) - 1; i++) {
+        char was = line[i];
+
+        for (size_t k = 0; k < sizeof(bytes); k++) {
+            line[i] = bytes[k];
+            if (!reads_like_any_other((struct str){line, sizeof(line) - 1})) {
+                all = false;
+                fprintf(stderr, "    byte %zu is %02x\n", i, (unsigned char)bytes[k]);
+            }
+        }
+        line[i] = was;
+    }
+    CHECK(all);
+}

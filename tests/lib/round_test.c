@@ -25,7 +25,7 @@ static size_t fds(const struct tool_job *job, struct pollfd at[TOOL_FDS])
     return 0;
 }
 
-static const struct tool_kind at_once = {begin, fds, begin, begin};
+static const struct tool_kind at_once = {.begin = begin, .fds = fds, .step = begin};
 static char name_a[] = "a", name_b[] = "b";
 static const struct tool tool_a = {.name = name_a, .kind = &at_once};
 static const struct tool tool_b = {.name = name_b, .kind = &at_once};

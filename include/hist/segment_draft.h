@@ -1,0 +1,42 @@
+/*
+ * segment_draft - a segment (hist/segment) in the making: fed with the lines of a part of a
+ * history.
+ */
+#ifndef CHATHIST_HIST_SEGMENT_DRAFT_H
+#define CHATHIST_HIST_SEGMENT_DRAFT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "hist/message.h"
+#include "hist/segment.h"
+
+struct segment_draft {
+    struct segment_entry *entries; /* sessions, in the order of their first lines */
+    size_t count, entries_cap;
+    off_t
+        *lines; /* where messages begin, in the order of the file, and of which session they are */
+    uint32_t *owners;
+    size_t lines_count, lines_cap, owners_cap;
+    off_t *bad; /* where bad lines begin */
+    size_t bad_count, bad_cap;
+    struct buf texts;
+    struct buf scratch;
+    uint32_t *slots; /* a hash table of the sessions: number + 1 */
+    size_t slots_size;
+};
+
+void segment_draft_init(struct segment_draft *d);
+void segment_draft_release(struct segment_draft *d);
+/* A message that begins at `at` and takes so many bytes, newline included; behind those before. */
+void segment_add(struct segment_draft *d, const struct message *m, off_t at, size_t bytes);
+void segment_add_bad(struct segment_draft *d, off_t at);
+/* Adds what is behind it in the history. */
+void segment_join(struct segment_draft *d, const struct segment_draft *next);
+/* Adds the segment, of the bytes from `from` up to `to`, to out. `mark` is kept with it. */
+void segment_format(const struct segment_draft *d, off_t from, off_t to, uint64_t mark,
+                    struct buf *out);
+
+#endif

@@ -1,0 +1,288 @@
+#include "hist/index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/mem.h"
+#include "hist/index_file.h"
+#include "hist/segment_build.h"
+
+/* What was appended becomes a segment when it is that large. */
+#define TAIL_MAX ((off_t)64 << 10)
+/* So many segments of about one size become one. */
+#define ALIKE_MAX ((size_t)7)
+/* And all of them when what was appended is that part of the first one. */
+#define GROWN_PART 4
+/* Of the reading of single lines. */
+#define LINE_BLOCK ((size_t)8 << 10)
+/* ---- segments ---- */
+
+static struct segment *last_of(const struct index *x)
+{
+    return &x->segments[x->count - 1];
+}
+
+/* Up to where the history is covered. */
+static off_t covered(const struct index *x)
+{
+    return x->count ? last_of(x)->to : 0;
+}
+
+/* Puts it behind the others, or in the place of those that it covers. false: it does not fit. */
+static bool put_segment(struct index *x, const struct segment *s)
+{
+    size_t count = x->count;
+
+    while (count > 0 && x->segments[count - 1].from >= s->from)
+        count--;
+    if (s->from != (count ? x->segments[count - 1].to : 0))
+        return false;
+    x->segments = mem_grow(x->segments, &x->cap, count + 1, sizeof(*x->segments));
+    x->segments[count] = *s;
+    x->count = count + 1;
+    return true;
+}
+
+/* What is not all there, or not what was written, ends the list. */
+static void read_segments(struct index *x)
+{
+    struct segment s;
+    struct stat st;
+
+    x->end = INDEX_PREAMBLE;
+    if (fstat(x->fd, &st) < 0)
+        return;
+    while (st.st_size > x->end &&
+           segment_in_file(&s, x->fd, x->end, (uint64_t)(st.st_size - x->end)) &&
+           s.to <= x->st.st_size && put_segment(x, &s))
+        x->end += (off_t)s.size;
+}
+
+/* Is there an index of this history? */
+static bool load(struct index *x)
+{
+    enum index_state state = index_file_state(x->fd, x->scan.fd, &x->st);
+
+    if (state == INDEX_OTHER)
+        return false;
+    read_segments(x);
+    if (x->count == 0 || last_of(x)->mark != index_file_sample(x->scan.fd, covered(x))) {
+        x->count = 0;
+        return false;
+    }
+    if (state == INDEX_GROWN)
+        index_file_note(x->fd, &x->st);
+    return true;
+}
+
+/* ---- making ---- */
+
+/* Makes the segment of a part in memory. */
+static bool make_segment(struct index *x, off_t from, off_t to, struct buf *memory)
+{
+    struct segment_job job = {.history = &x->scan, .from = from, .to = to, .work = x->h->work};
+    struct segment_draft draft;
+    struct segment s;
+    bool made;
+
+    segment_job_size(&job);
+    segment_draft_init(&draft);
+    buf_clear(memory);
+    made = segment_build(&draft, &job) == 0;
+    if (made)
+        segment_format(&draft, from, to, index_file_sample(x->scan.fd, to), memory);
+    segment_draft_release(&draft);
+    return made && segment_in_memory(&s, memory->data, memory->len) && put_segment(x, &s);
+}
+
+/* Is the history still the one that was read? It can be replaced at any time, by one from which
+ * something was erased. */
+static bool is_history(const struct index *x)
+{
+    return index_file_named(x->h->path, &x->st);
+}
+
+/* Writes it, and puts it in its place. */
+static bool write_new(struct index *x, int fd, const char *name)
+{
+    return index_file_begin(fd, x->scan.fd, &x->st) == 0 &&
+           lseek(fd, INDEX_PREAMBLE, SEEK_SET) == INDEX_PREAMBLE &&
+           io_write_all(fd, x->memory[0].data, x->memory[0].len) == 0 && is_history(x) &&
+           rename(name, history_index(x->h)) == 0;
+}
+
+/* Makes it of the history up to `end`. It need not reach the disk: what a power cut leaves of it is
+ * seen to be no index. */
+static bool make_new(struct index *x, off_t end)
+{
+    const char *path = history_index(x->h);
+    struct buf name = BUF_INIT(BUF_SMALL);
+    int fd = index_file_make(path);
+    bool made;
+
+    if (fd < 0)
+        return false;
+    buf_addf(&name, "%s" HISTORY_INDEX_MAKING, path);
+    made = make_segment(x, 0, end, &x->memory[0]);
+    if (!made || !write_new(x, fd, buf_c(&name)))
+        unlink(buf_c(&name));
+    else if (!is_history(x))
+        unlink(path);
+    close(fd);
+    buf_release(&name);
+    return made;
+}
+
+/* ---- what was appended ---- */
+
+/* Where the next segment begins, that the history up to `end` is covered by few. */
+static off_t next_begin(const struct index *x, off_t end)
+{
+    size_t i = x->count, alike;
+
+    if (end - x->segments[0].to > x->segments[0].to / GROWN_PART)
+        return 0;
+    for (;;) {
+        off_t from = x->segments[i - 1].to, size = end - from;
+
+        for (alike = 0; i - alike > 1; alike++) {
+            const struct segment *s = &x->segments[i - alike - 1];
+
+            if (s->to - s->from > size * 2)
+                break;
+        }
+        if (alike < ALIKE_MAX)
+            return from;
+        i -= alike;
+    }
+}
+
+/* Writes the segment in memory behind the last one of the file, under its lock. */
+static void write_behind(struct index *x)
+{
+    struct stat st;
+    struct segment another;
+    off_t more;
+
+    if (fstat(x->fd, &st) < 0 || !index_file_named(history_index(x->h), &st) || !is_history(x))
+        return;
+    /* Behind it may be what a program left that was killed, or by now a segment of another one. */
+    more = st.st_size - x->end;
+    if (more > 0 && segment_in_file(&another, x->fd, x->end, (uint64_t)more))
+        return;
+    if (ftruncate(x->fd, x->end) < 0 || lseek(x->fd, x->end, SEEK_SET) != x->end)
+        return;
+    if (io_write_all(x->fd, x->memory[0].data, x->memory[0].len) < 0 &&
+        ftruncate(x->fd, x->end) < 0)
+        errno = 0; /* it is seen to be no segment */
+}
+
+static void store_segment(struct index *x)
+{
+    if (flock(x->fd, LOCK_EX | LOCK_NB) < 0)
+        return;
+    write_behind(x);
+    flock(x->fd, LOCK_UN);
+}
+
+/* Where the last whole line ends. -1: it cannot be read. */
+static off_t end_of_lines(struct index *x)
+{
+    struct scan back;
+    struct line l;
+    off_t end = -1;
+
+    scan_share(&back, &x->scan, x->st.st_size, x->st.st_size);
+    back.way = SCAN_BACKWARD;
+    if (scan_line(&back, &l, NULL) > 0)
+        end = l.terminated ? x->st.st_size : l.at;
+    scan_close(&back);
+    return end;
+}
+
+/* Covers the whole lines, which end at `end`. */
+static bool cover(struct index *x, off_t end)
+{
+    off_t from = covered(x);
+    bool store = end - from > TAIL_MAX;
+
+    if (x->count == 0)
+        return end >= INDEX_LEAST && make_new(x, end);
+    if (store) {
+        from = next_begin(x, end);
+        if (from == 0 && make_new(x, end))
+            return true;
+        store = from > 0;
+        from = store ? from : covered(x);
+    }
+    if (from < end && !make_segment(x, from, end, &x->memory[0]))
+        return false;
+    if (store)
+        store_segment(x);
+    return true;
+}
+
+static bool catch_up(struct index *x)
+{
+    off_t size = x->st.st_size, end = size;
+
+    if (covered(x) < size)
+        end = end_of_lines(x);
+    if (end < covered(x) || !cover(x, end))
+        return false;
+    return end == size || make_segment(x, end, size, &x->memory[1]);
+}
+
+/* ---- using it ---- */
+
+void index_close(struct index *x)
+{
+    if (x->fd >= 0)
+        close(x->fd);
+    free(x->segments);
+    buf_release(&x->memory[0]);
+    buf_release(&x->memory[1]);
+    scan_close(&x->scan);
+}
+
+void index_discard(struct index *x)
+{
+    history_remove_index(x->h);
+    index_close(x);
+}
+
+bool index_open(struct index *x, const struct history *h)
+{
+    const char *path = history_index(h);
+    int reason = 0;
+
+    if (!path)
+        return false;
+    *x = (struct index){.h = h, .fd = -1};
+    if (scan_open(&x->scan, h->path, SCAN_FORWARD, NULL) < 0)
+        return false;
+    buf_init(&x->memory[0], SIZE_MAX);
+    buf_init(&x->memory[1], SIZE_MAX);
+    if (x->scan.fd < 0 || x->scan.size < INDEX_LEAST || fstat(x->scan.fd, &x->st) < 0 ||
+        x->st.st_uid != geteuid())
+        goto none;
+    x->fd = index_file_open(path, &reason);
+    if (x->fd < 0 && reason != ENOENT)
+        goto none;
+    if (x->fd >= 0)
+        load(x);
+    x->scan.size = x->st.st_size;
+    if (!catch_up(x))
+        goto none;
+    x->scan.block_size = LINE_BLOCK;
+    return true;
+
+none:
+    index_close(x);
+    return false;
+}

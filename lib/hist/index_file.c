@@ -1,0 +1,215 @@
+#include "hist/index_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/le.h"
+
+enum { WORD_MAGIC, WORD_DEV, WORD_INO, WORD_SIZE, WORD_MTIME, WORD_CTIME, WORD_HEAD, WORD_SUM };
+#define WORDS ((size_t)INDEX_PREAMBLE / sizeof(uint64_t))
+/* The last digit is the version. */
+#define MAGIC UINT64_C(0x3158444954534948)
+/* So much of the history is in a checksum. */
+#define SAMPLE ((size_t)4096)
+/* How often, and how long in milliseconds, it is waited for a writer. */
+#define LOOKS 5
+#define NAP_MS 1
+
+/* ---- opening ---- */
+
+/* Is it ours alone to write, and no other file by another name? */
+static bool is_own(const struct stat *st)
+{
+    return st->st_uid == geteuid() && (st->st_mode & 022) == 0 && st->st_nlink == 1;
+}
+
+int index_file_open(const char *path, int *errnum)
+{
+    struct stat st;
+    int fd = io_open_regular(path, O_RDWR, 0, &st, errnum, NULL);
+
+    if (fd < 0 && (*errnum == EACCES || *errnum == EROFS || *errnum == EPERM))
+        fd = io_open_regular(path, O_RDONLY, 0, &st, errnum, NULL);
+    if (fd >= 0 && !is_own(&st)) {
+        close(fd);
+        *errnum = EPERM;
+        return -1;
+    }
+    return fd;
+}
+
+bool index_file_named(const char *path, const struct stat *st)
+{
+    struct stat named;
+
+    return lstat(path, &named) == 0 && named.st_dev == st->st_dev && named.st_ino == st->st_ino;
+}
+
+int index_file_make(const char *path)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    struct stat st;
+    int fd;
+
+    buf_addf(&name, "%s" HISTORY_INDEX_MAKING, path);
+    fd = io_open_regular(buf_c(&name), O_RDWR | O_CREAT, 0600, &st, NULL, NULL);
+    /* It may have been renamed by now, and be the index. */
+    if (fd >= 0 && (!is_own(&st) || flock(fd, LOCK_EX | LOCK_NB) < 0 ||
+                    !index_file_named(buf_c(&name), &st) || ftruncate(fd, 0) < 0)) {
+        close(fd);
+        fd = -1;
+    }
+    buf_release(&name);
+    return fd;
+}
+
+/* ---- the state of a history ---- */
+
+static uint64_t nanoseconds(struct timespec t)
+{
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+uint64_t index_file_sample(int history_fd, off_t end)
+{
+    char bytes[SAMPLE];
+    size_t n = end < (off_t)SAMPLE ? (size_t)end : SAMPLE;
+
+    /* What cannot be read is like nothing. */
+    if (io_pread_full(history_fd, bytes, n, end - (off_t)n) != (ssize_t)n)
+        return 0;
+    return le_sum((struct str){bytes, n}, 0) | 1;
+}
+
+static uint64_t sample_head(int history_fd)
+{
+    return index_file_sample(history_fd, (off_t)SAMPLE);
+}
+
+static void set_state(uint64_t words[WORDS], const struct stat *st)
+{
+    words[WORD_MAGIC] = MAGIC;
+    words[WORD_DEV] = (uint64_t)st->st_dev;
+    words[WORD_INO] = (uint64_t)st->st_ino;
+    words[WORD_SIZE] = (uint64_t)st->st_size;
+    words[WORD_MTIME] = nanoseconds(st->st_mtim);
+    words[WORD_CTIME] = nanoseconds(st->st_ctim);
+}
+
+static int write_preamble(int fd, uint64_t words[WORDS])
+{
+    char bytes[INDEX_PREAMBLE];
+
+    words[WORD_SUM] = le_sum_words(words, WORD_SUM, 0);
+    for (size_t i = 0; i < WORDS; i++)
+        le_put(bytes + i * sizeof(*words), words[i]);
+    return pwrite(fd, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes) ? 0 : -1;
+}
+
+/* Another program may be writing it. */
+static bool read_preamble(int fd, uint64_t words[WORDS])
+{
+    char bytes[INDEX_PREAMBLE];
+
+    for (int i = 0; i < LOOKS; i++) {
+        if (io_pread_full(fd, bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+            return false;
+        le_get_all(words, bytes, WORDS);
+        if (words[WORD_SUM] == le_sum_words(words, WORD_SUM, 0))
+            return words[WORD_MAGIC] == MAGIC;
+    }
+    return false;
+}
+
+int index_file_begin(int fd, int history_fd, const struct stat *st)
+{
+    uint64_t words[WORDS] = {[WORD_HEAD] = sample_head(history_fd)};
+
+    set_state(words, st);
+    return write_preamble(fd, words);
+}
+
+void index_file_note(int fd, const struct stat *st)
+{
+    uint64_t words[WORDS];
+
+    if (!read_preamble(fd, words))
+        return;
+    set_state(words, st);
+    if (write_preamble(fd, words) < 0)
+        errno = 0; /* it is as it was, or none at all */
+}
+
+/* *unsure: it is as long as it was, but seems to be changed. */
+static enum index_state compare(const uint64_t words[WORDS], const struct stat *st, bool *unsure)
+{
+    uint64_t now[WORDS];
+
+    set_state(now, st);
+    *unsure = false;
+    if (words[WORD_DEV] != now[WORD_DEV] || words[WORD_INO] != now[WORD_INO] ||
+        words[WORD_SIZE] > now[WORD_SIZE])
+        return INDEX_OTHER;
+    if (words[WORD_SIZE] < now[WORD_SIZE])
+        return INDEX_GROWN;
+    *unsure = words[WORD_MTIME] != now[WORD_MTIME] || words[WORD_CTIME] != now[WORD_CTIME];
+    return *unsure ? INDEX_OTHER : INDEX_SAME;
+}
+
+enum index_state index_file_state(int fd, int history_fd, struct stat *st)
+{
+    enum index_state state = INDEX_OTHER;
+    uint64_t words[WORDS];
+    bool unsure = true;
+
+    for (int i = 0; i < LOOKS && unsure; i++) {
+        if (i > 0)
+            io_wait(-1, NAP_MS);
+        /* The history is looked at last: so it is never older than what the preamble says. */
+        if (!read_preamble(fd, words) || fstat(history_fd, st) < 0)
+            return INDEX_OTHER;
+        state = compare(words, st, &unsure);
+    }
+    if (state != INDEX_OTHER && words[WORD_HEAD] != sample_head(history_fd))
+        return INDEX_OTHER;
+    return state;
+}
+
+/* ---- who appends ---- */
+
+void index_watch_begin(struct index_watch *w, const struct history *h, int history_fd)
+{
+    const char *path = history_index(h);
+    struct stat st;
+    enum index_state state;
+    int reason;
+
+    w->fd = path ? index_file_open(path, &reason) : -1;
+    if (w->fd < 0)
+        return;
+    state = index_file_state(w->fd, history_fd, &st);
+    if (state == INDEX_SAME)
+        return;
+    /* When it has grown, it would look as if only that had happened to it. */
+    if (state == INDEX_OTHER)
+        history_remove_index(h);
+    close(w->fd);
+    w->fd = -1;
+}
+
+void index_watch_end(struct index_watch *w, int history_fd)
+{
+    struct stat st;
+
+    if (w->fd < 0)
+        return;
+    if (fstat(history_fd, &st) == 0)
+        index_file_note(w->fd, &st);
+    close(w->fd);
+    w->fd = -1;
+}

@@ -1,0 +1,316 @@
+#include "hist/segment.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/le.h"
+#include "base/mem.h"
+
+#define WORD sizeof(uint64_t)
+#define RECORD ((SEGMENT_SESSION_WORDS + 1) * WORD)
+#define BUCKET (SEGMENT_BUCKET_WORDS * WORD)
+#define ENTRIES (SEGMENT_BUCKET_WORDS - 1)
+/* So many records are read at once. */
+#define RECORDS ((size_t)1024)
+
+uint64_t segment_hash(struct str id)
+{
+    return le_sum(id, 0);
+}
+
+static bool get(const struct segment *s, uint64_t at, char *to, size_t n)
+{
+    if (at > s->size || n > s->size - at)
+        return false;
+    if (s->memory) {
+        memcpy(to, s->memory + at, n);
+        return true;
+    }
+    return io_pread_full(s->fd, to, n, s->at + (off_t)at) == (ssize_t)n;
+}
+
+/* Where the parts begin. */
+static uint64_t lines_at(const struct segment *s)
+{
+    return SEGMENT_HEADER_WORDS * WORD + s->sessions * RECORD;
+}
+
+static uint64_t bad_at(const struct segment *s)
+{
+    return lines_at(s) + s->lines * WORD;
+}
+
+static uint64_t buckets_at(const struct segment *s)
+{
+    return bad_at(s) + s->bad * WORD;
+}
+
+static uint64_t ids_at(const struct segment *s)
+{
+    return buckets_at(s) + s->buckets * BUCKET;
+}
+
+static uint64_t texts_at(const struct segment *s)
+{
+    return ids_at(s) + s->ids_size;
+}
+
+static bool begin(struct segment *s, uint64_t limit)
+{
+    char bytes[SEGMENT_HEADER_WORDS * WORD];
+    uint64_t w[SEGMENT_HEADER_WORDS];
+
+    s->size = limit;
+    if (!get(s, 0, bytes, sizeof(bytes)))
+        return false;
+    le_get_all(w, bytes, SEGMENT_HEADER_WORDS);
+    if (w[0] != SEGMENT_MAGIC ||
+        w[SEGMENT_HEADER_WORDS - 1] != le_sum_words(w, SEGMENT_HEADER_WORDS - 1, 0))
+        return false;
+    for (size_t i = 1; i <= 8; i++) {
+        if (w[i] > (i <= 2 ? (uint64_t)INT64_MAX : limit))
+            return false;
+    }
+    s->from = (off_t)w[1];
+    s->to = (off_t)w[2];
+    s->sessions = w[3];
+    s->lines = w[4];
+    s->bad = w[5];
+    s->buckets = w[6];
+    s->ids_size = w[7];
+    s->bad_sum = w[9];
+    s->mark = w[10];
+    s->ids_sum = w[11];
+    s->size = texts_at(s) + w[8];
+    return s->from < s->to && s->buckets > 0 && s->size <= limit;
+}
+
+bool segment_in_memory(struct segment *s, const char *memory, uint64_t limit)
+{
+    *s = (struct segment){.memory = memory, .fd = -1};
+    return begin(s, limit);
+}
+
+bool segment_in_file(struct segment *s, int fd, off_t at, uint64_t limit)
+{
+    *s = (struct segment){.fd = fd, .at = at};
+    return begin(s, limit);
+}
+
+int segment_sessions(const struct segment *s, uint64_t first, size_t count,
+                     struct segment_session *to)
+{
+    char *bytes = mem_zalloc((count < RECORDS ? count : RECORDS) * RECORD);
+    int result = 0;
+
+    while (count > 0 && result == 0) {
+        size_t n = count < RECORDS ? count : RECORDS;
+
+        if (first > s->sessions || n > s->sessions - first ||
+            !get(s, SEGMENT_HEADER_WORDS * WORD + first * RECORD, bytes, n * RECORD))
+            result = -1;
+        for (size_t i = 0; i < n && result == 0; i++) {
+            uint64_t words[SEGMENT_SESSION_WORDS + 1];
+
+            le_get_all(words, bytes + i * RECORD, SEGMENT_SESSION_WORDS + 1);
+            if (words[SEGMENT_SESSION_WORDS] != le_sum_words(words, SEGMENT_SESSION_WORDS, 0))
+                result = -1;
+            memcpy(&to[i], words, sizeof(to[i]));
+        }
+        first += n;
+        to += n;
+        count -= n;
+    }
+    free(bytes);
+    return result;
+}
+
+/* Is the record of that number the id's? 1, 0, -1. */
+static int is_session(const struct segment *s, uint64_t number, struct str id,
+                      struct segment_session *found)
+{
+    struct buf name = BUF_INIT(SIZE_MAX);
+    int result = segment_sessions(s, number, 1, found);
+
+    if (result == 0 && found->id_len == id.n)
+        result =
+            segment_ids(s, found, 1, &name) < 0 ? -1 : str_eq((struct str){name.data, id.n}, id);
+    buf_release(&name);
+    return result;
+}
+
+int segment_find(const struct segment *s, struct str id, struct segment_session *found)
+{
+    uint64_t hash = segment_hash(id), b = hash % s->buckets;
+
+    for (uint64_t tried = 0; tried < s->buckets; tried++, b = (b + 1) % s->buckets) {
+        char bytes[BUCKET];
+        uint64_t w[SEGMENT_BUCKET_WORDS];
+
+        if (!get(s, buckets_at(s) + b * BUCKET, bytes, BUCKET))
+            return -1;
+        le_get_all(w, bytes, SEGMENT_BUCKET_WORDS);
+        if (w[ENTRIES] != le_sum_words(w, ENTRIES, b))
+            return -1;
+        for (size_t i = 0; i < ENTRIES; i++) {
+            int is;
+
+            if (!w[i])
+                return 0;
+            if (w[i] >> 32 != (hash >> 32))
+                continue;
+            is = is_session(s, (uint32_t)w[i] - 1, id, found);
+            if (is != 0)
+                return is;
+        }
+    }
+    return 0;
+}
+
+/* The text at `at` of those of a part that were added behind `start`, of which the first one is at
+ * `first`; STR_NONE when it is not among them. */
+static struct str added(const struct buf *out, size_t start, uint64_t first, uint64_t at,
+                        uint64_t n)
+{
+    uint64_t size = out->len - start;
+
+    if (at < first || at - first > size || n > size - (at - first))
+        return STR_NONE;
+    return (struct str){out->data + start + (at - first), (size_t)n};
+}
+
+/* Adds the bytes from `at` up to `end` of a part. */
+static int add_part(const struct segment *s, uint64_t part, uint64_t at, uint64_t end,
+                    struct buf *out)
+{
+    char *to;
+
+    if (end < at || end > s->size)
+        return -1;
+    to = buf_room(out, (size_t)(end - at));
+    if (!to || !get(s, part + at, to, (size_t)(end - at)))
+        return -1;
+    buf_grew(out, (size_t)(end - at));
+    return 0;
+}
+
+int segment_ids(const struct segment *s, const struct segment_session *of, size_t count,
+                struct buf *ids)
+{
+    const struct segment_session *last = of + count - 1;
+    size_t start = ids->len;
+
+    if (count == 0)
+        return 0;
+    if (add_part(s, ids_at(s), of[0].id_at, last->id_at + last->id_len + 1, ids) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        struct str id = added(ids, start, of[0].id_at, of[i].id_at, of[i].id_len + 1);
+
+        if (!id.p || id.p[--id.n] != '\0' || segment_hash(id) != of[i].hash)
+            return -1;
+    }
+    return 0;
+}
+
+uint64_t segment_ids_sum(struct str ids)
+{
+    uint64_t sum = 0;
+
+    for (size_t at = 0; at < ids.n; at += SEGMENT_IDS_PART) {
+        size_t left = ids.n - at;
+
+        sum = le_sum((struct str){ids.p + at, left < SEGMENT_IDS_PART ? left : SEGMENT_IDS_PART},
+                     sum);
+    }
+    return sum;
+}
+
+/* Tells the ids that are whole, and drops them. Gives how many these are. */
+static uint64_t tell_ids(struct buf *ids, segment_tell_id *tell, void *ctx)
+{
+    struct str rest = buf_str(ids);
+    uint64_t count = 0;
+    const char *nul;
+
+    while (rest.n > 0 && (nul = memchr(rest.p, '\0', rest.n))) {
+        tell(ctx, (struct str){rest.p, (size_t)(nul - rest.p)});
+        count++;
+        rest = (struct str){nul + 1, rest.n - (size_t)(nul + 1 - rest.p)};
+    }
+    buf_consume(ids, ids->len - rest.n);
+    return count;
+}
+
+int segment_each_id(const struct segment *s, segment_tell_id *tell, void *ctx)
+{
+    struct buf ids = BUF_INIT(SIZE_MAX);
+    uint64_t sum = 0, count = 0;
+    int result = 0;
+
+    for (uint64_t at = 0; at < s->ids_size && result == 0; at += SEGMENT_IDS_PART) {
+        uint64_t left = s->ids_size - at;
+        size_t held = ids.len;
+
+        result = add_part(s, ids_at(s), at,
+                          at + (left < SEGMENT_IDS_PART ? left : SEGMENT_IDS_PART), &ids);
+        if (result == 0) {
+            sum = le_sum((struct str){ids.data + held, ids.len - held}, sum);
+            count += tell_ids(&ids, tell, ctx);
+        }
+    }
+    buf_release(&ids);
+    return result < 0 || sum != s->ids_sum ? -1 : count == s->sessions;
+}
+
+static uint64_t texts_size(const struct segment_session *s)
+{
+    return s->role_len + s->created_len + s->last_len + s->preview_len + 4;
+}
+
+int segment_texts(const struct segment *s, const struct segment_session *of, size_t count,
+                  struct buf *texts)
+{
+    const struct segment_session *last = of + count - 1;
+    size_t start = texts->len;
+
+    if (count == 0)
+        return 0;
+    if (add_part(s, texts_at(s), of[0].text_at, last->text_at + texts_size(last), texts) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        struct str text = added(texts, start, of[0].text_at, of[i].text_at, texts_size(&of[i]));
+
+        if (!text.p || le_sum(text, 0) != of[i].text_sum)
+            return -1;
+    }
+    return 0;
+}
+
+/* n words. */
+static int get_words(const struct segment *s, uint64_t at, uint64_t *to, size_t n)
+{
+    char *bytes = mem_zalloc(n * WORD);
+    int result = get(s, at, bytes, n * WORD) ? 0 : -1;
+
+    if (result == 0)
+        le_get_all(to, bytes, n);
+    free(bytes);
+    return result;
+}
+
+int segment_lines(const struct segment *s, const struct segment_session *of, uint64_t first,
+                  size_t count, uint64_t *to)
+{
+    if (of->first + first + count > s->lines)
+        return -1;
+    return get_words(s, lines_at(s) + (of->first + first) * WORD, to, count);
+}
+
+int segment_bad(const struct segment *s, uint64_t *to)
+{
+    if (get_words(s, bad_at(s), to, (size_t)s->bad) < 0)
+        return -1;
+    return le_sum_words(to, (size_t)s->bad, s->bad) == s->bad_sum ? 0 : -1;
+}

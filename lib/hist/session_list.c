@@ -1,0 +1,468 @@
+#include "hist/session_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/keymap.h"
+#include "base/mem.h"
+#include "hist/index.h"
+#include "hist/message.h"
+#include "hist/scan.h"
+#include "hist/session_name.h"
+
+/* ---- by reading all lines ---- */
+
+/* Replaces an owned text. Most timestamps have one length, and then no memory is asked for. */
+static void set_text(char **text, size_t *len, struct str value)
+{
+    if (*text && *len == value.n) {
+        memcpy(*text, value.p, value.n);
+        return;
+    }
+    free(*text);
+    *text = mem_copy(value.p, value.n);
+    *len = value.n;
+}
+
+static void session_init(struct session *s, const struct message *m, struct buf *scratch)
+{
+    struct str preview = message_preview(m, scratch);
+
+    *s = (struct session){
+        .id = mem_copy(m->session_id.p, m->session_id.n),
+        .id_len = m->session_id.n,
+        .preview = mem_copy(preview.p, preview.n),
+        .preview_len = preview.n,
+        .first_role = mem_copy(m->role_text.p, m->role_text.n),
+        .first_role_len = m->role_text.n,
+        .created_at = mem_copy(m->timestamp.p, m->timestamp.n),
+        .created_at_len = m->timestamp.n,
+    };
+}
+
+static int by_last_line(const void *a, const void *b)
+{
+    off_t x = ((const struct session *)a)->last_line;
+    off_t y = ((const struct session *)b)->last_line;
+
+    return (x < y) - (x > y);
+}
+
+/* The session that a message belongs to, made when it is the first of it. */
+static struct session *session_of(struct session_list *l, size_t *cap, struct keymap *places,
+                                  const struct message *m, struct buf *scratch)
+{
+    const size_t *place = keymap_find(places, m->session_id);
+
+    l->at = mem_grow(l->at, cap, l->count + 1, sizeof(*l->at));
+    if (place)
+        return &l->at[*place];
+
+    struct session *s = &l->at[l->count];
+
+    session_init(s, m, scratch);
+    keymap_set(places, (struct str){s->id, s->id_len}, l->count++);
+    return s;
+}
+
+static bool is_cancelled(const struct session_list *l)
+{
+    return l->cancel && atomic_load_explicit(l->cancel, memory_order_relaxed);
+}
+
+/* Behind the last line that was taken, is there one without a newline at the end of the file? */
+static bool ends_torn(const struct scan *s, off_t taken)
+{
+    struct buf last = BUF_INIT(BUF_SMALL);
+    off_t end = scan_offset(s);
+    bool torn = end > taken && (scan_again(s, end - 1, 1, &last, NULL) < 0 || *last.data != '\n');
+
+    buf_release(&last);
+    return torn;
+}
+
+/* Takes in the lines that the scan gives. 0, -1. */
+static int take_lines(struct session_list *l, struct scan *s, struct err *e)
+{
+    struct message m = MESSAGE_INIT;
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct keymap places = {0};
+    struct line line;
+    size_t cap = l->count;
+    uint64_t bad = 0; /* before the last session's line */
+    off_t taken = l->end;
+    int result;
+
+    for (size_t i = 0; i < l->count; i++)
+        keymap_set(&places, (struct str){l->at[i].id, l->at[i].id_len}, i);
+    while ((result = scan_message(s, &m, &line, e)) > 0) {
+        struct session *session = session_of(l, &cap, &places, &m, &scratch);
+
+        set_text(&session->last_used, &session->last_used_len, m.timestamp);
+        if (session->count++ == 0)
+            session->first_line = line.at;
+        session->last_line = line.at;
+        session->bytes += line.text.n + line.terminated;
+        session->end = taken = line.at + (off_t)line.text.n + line.terminated;
+        bad = s->bad;
+        if (is_cancelled(l)) {
+            result = err_set(e, ERR_SIGNAL, "interrupted");
+            break;
+        }
+    }
+    l->bad_lines += s->bad - l->bad_behind;
+    l->bad_behind = 0;
+    l->end = scan_offset(s);
+    /* A line that is being written is looked at again when it has its newline. */
+    if (result == 0 && ends_torn(s, taken)) {
+        l->bad_behind = s->bad - bad;
+        l->end = taken;
+    }
+    if (l->count)
+        qsort(l->at, l->count, sizeof(*l->at), by_last_line);
+    keymap_release(&places);
+    message_release(&m);
+    buf_release(&scratch);
+    return result;
+}
+
+int session_list_more(struct session_list *l, const char *history_path, struct err *e)
+{
+    const atomic_bool *cancel = l->cancel;
+    struct scan s;
+    int result = scan_open(&s, history_path, SCAN_FORWARD, e);
+
+    if (result == 0) {
+        scan_from(&s, l->end);
+        result = take_lines(l, &s, e);
+        scan_close(&s);
+    }
+    if (result < 0) {
+        session_list_release(l);
+        l->cancel = cancel;
+    }
+    return result;
+}
+
+int session_list_load(struct session_list *l, const char *history_path, struct err *e)
+{
+    *l = (struct session_list){0};
+    return session_list_more(l, history_path, e);
+}
+
+int session_list_recent(struct session_list *l, const char *history_path, off_t bytes, bool *whole,
+                        struct err *e)
+{
+    struct scan s;
+    struct line part;
+    int result = 1;
+
+    *l = (struct session_list){0};
+    if (scan_open(&s, history_path, SCAN_FORWARD, e) < 0)
+        return -1;
+    *whole = s.size <= bytes;
+    if (!*whole) {
+        scan_from(&s, s.size - bytes);
+        result = scan_line(&s, &part, e);
+    }
+    if (result > 0)
+        result = take_lines(l, &s, e);
+    if (result < 0)
+        session_list_release(l);
+    scan_close(&s);
+    return result;
+}
+
+static void session_release(struct session *s)
+{
+    if (s->borrowed)
+        return;
+    free(s->id);
+    free(s->preview);
+    free(s->first_role);
+    free(s->created_at);
+    free(s->last_used);
+}
+
+void session_list_release(struct session_list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        session_release(&l->at[i]);
+    for (size_t i = 0; i < l->texts_count; i++)
+        free(l->texts[i]);
+    free(l->texts);
+    free(l->at);
+    *l = (struct session_list){0};
+}
+
+/* ---- by the index ---- */
+
+/* A list that is being made of segments, the newest first. */
+struct gathering {
+    struct session_list *list;
+    size_t cap, texts_cap, limit;
+    struct keymap places; /* id -> its place, of those that older segments may know, too */
+};
+
+/* Texts that sessions borrow. */
+static char *keep_texts(struct gathering *g, struct buf *texts)
+{
+    struct session_list *l = g->list;
+
+    l->texts = mem_grow(l->texts, &g->texts_cap, l->texts_count + 1, sizeof(*l->texts));
+    l->texts[l->texts_count] = buf_detach(texts);
+    return l->texts[l->texts_count++];
+}
+
+/* What an older segment knows of a session: its beginning. */
+static void add_older(struct session *s, const struct segment_session *from, char *texts)
+{
+    s->count += from->count;
+    s->bytes += from->bytes;
+    s->first_role = texts;
+    s->first_role_len = (size_t)from->role_len;
+    s->created_at = texts + from->role_len + 1;
+    s->created_at_len = (size_t)from->created_len;
+    s->preview = s->created_at + from->created_len + 1 + from->last_len + 1;
+    s->preview_len = (size_t)from->preview_len;
+}
+
+static void add_session(struct gathering *g, const struct segment_session *from, char *id,
+                        char *texts)
+{
+    struct session_list *l = g->list;
+    struct session *s;
+
+    s = &l->at[l->count++];
+    *s = (struct session){.id = id,
+                          .id_len = (size_t)from->id_len,
+                          .last_used = texts + from->role_len + 1 + from->created_len + 1,
+                          .last_used_len = (size_t)from->last_len,
+                          .last_line = (off_t)from->last_line,
+                          .borrowed = true};
+    add_older(s, from, texts);
+}
+
+/* Sessions that follow each other in a segment. `fresh`: of those that are in the list, the
+ * beginning was added before. */
+static int gather_some(struct gathering *g, const struct segment *s, bool oldest, bool fresh,
+                       const struct segment_session *of, size_t count)
+{
+    struct buf ids = BUF_INIT(SIZE_MAX), texts = BUF_INIT(SIZE_MAX);
+    char *id, *text;
+
+    if (segment_ids(s, of, count, &ids) < 0 || segment_texts(s, of, count, &texts) < 0) {
+        buf_release(&ids);
+        buf_release(&texts);
+        return -1;
+    }
+    id = keep_texts(g, &ids);
+    text = keep_texts(g, &texts);
+    for (size_t i = 0; i < count && g->list->count < g->limit; i++) {
+        char *own = id + (of[i].id_at - of[0].id_at);
+        struct str name = {own, (size_t)of[i].id_len};
+        const size_t *place = keymap_find(&g->places, name);
+
+        if (place && !fresh)
+            add_older(&g->list->at[*place], &of[i], text + (of[i].text_at - of[0].text_at));
+        if (place)
+            continue;
+        add_session(g, &of[i], own, text + (of[i].text_at - of[0].text_at));
+        if (!oldest)
+            keymap_set(&g->places, name, g->list->count - 1);
+    }
+    return 0;
+}
+
+/* Looks for the sessions that are in the list. */
+static int gather_older(struct gathering *g, const struct segment *s)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < g->list->count && result >= 0; i++) {
+        struct session *session = &g->list->at[i];
+        struct segment_session found;
+        struct buf texts = BUF_INIT(SIZE_MAX);
+
+        result = segment_find(s, (struct str){session->id, session->id_len}, &found);
+        if (result > 0)
+            result = segment_texts(s, &found, 1, &texts);
+        if (texts.len > 0)
+            add_older(session, &found, keep_texts(g, &texts));
+        buf_release(&texts);
+    }
+    return result < 0 ? -1 : 0;
+}
+
+/* So many records are asked for at once. */
+#define RECORDS ((size_t)4096)
+
+static int gather(struct gathering *g, const struct segment *s, bool oldest)
+{
+    bool some = g->limit - g->list->count < s->sessions;
+    size_t most = g->list->count + (some ? g->limit - g->list->count : (size_t)s->sessions);
+    size_t room = some && g->limit < RECORDS ? g->limit : RECORDS;
+    struct segment_session *of = mem_zalloc(room * sizeof(*of));
+    int result = some ? gather_older(g, s) : 0;
+
+    if (most > g->cap) {
+        g->list->at = mem_resize(g->list->at, most, sizeof(*g->list->at));
+        g->cap = most;
+    }
+    for (uint64_t at = 0; result == 0 && at < s->sessions && g->list->count < g->limit;) {
+        size_t n = s->sessions - at < room ? (size_t)(s->sessions - at) : room;
+
+        result = segment_sessions(s, at, n, of);
+        if (result == 0)
+            result = gather_some(g, s, oldest, some, of, n);
+        at += n;
+    }
+    free(of);
+    return result;
+}
+
+/* Where all is known of a session, in one segment, nothing is looked up and nothing sorted:
+ * segments have them in the order of their last lines. */
+static bool list_by_index(struct session_list *l, const struct history *h, size_t limit)
+{
+    struct gathering g = {.list = l, .limit = limit};
+    struct index x;
+    int result = 0;
+
+    if (!index_open(&x, h))
+        return false;
+    for (size_t i = x.count; i-- > 0 && result == 0;) {
+        result = gather(&g, &x.segments[i], i == 0);
+        l->bad_lines += x.segments[i].bad;
+    }
+    keymap_release(&g.places);
+    if (result == 0) {
+        index_close(&x);
+        return true;
+    }
+    index_discard(&x);
+    session_list_release(l);
+    return false;
+}
+
+int session_list_newest(struct session_list *l, const struct history *h, size_t limit,
+                        struct err *e)
+{
+    *l = (struct session_list){0};
+    if (list_by_index(l, h, limit))
+        return 0;
+    if (session_list_load(l, h->path, e) < 0)
+        return -1;
+    while (l->count > limit)
+        session_release(&l->at[--l->count]);
+    return 0;
+}
+
+/* ---- some by a part of their ids ---- */
+
+/* More than that are found as fast among all. */
+#define NAMED_MOST 256
+
+/* Adds the session of that id, which the segments know. */
+static int add_named(struct gathering *g, const struct index *x, struct str id)
+{
+    struct session *s = NULL;
+    int found = 0;
+
+    for (size_t i = x->count; i-- > 0 && found >= 0;) {
+        struct segment_session of;
+        struct buf texts = BUF_INIT(SIZE_MAX), name = BUF_INIT(SIZE_MAX);
+
+        found = segment_find(&x->segments[i], id, &of);
+        if (found > 0)
+            found = segment_texts(&x->segments[i], &of, 1, &texts);
+        if (texts.len > 0 && s) {
+            add_older(s, &of, keep_texts(g, &texts));
+        } else if (texts.len > 0) {
+            buf_add_str(&name, id);
+            s = &g->list->at[g->list->count];
+            add_session(g, &of, keep_texts(g, &name), keep_texts(g, &texts));
+        }
+        buf_release(&texts);
+    }
+    return found < 0 ? -1 : 0;
+}
+
+static bool list_ids(struct session_list *l, const struct history *h, const struct session_ids *ids,
+                     size_t limit)
+{
+    struct gathering g = {.list = l};
+    struct index x;
+    int result = 0;
+
+    if (!index_open(&x, h))
+        return false;
+    l->at = mem_resize(NULL, ids->count, sizeof(*l->at));
+    for (size_t i = 0; i < x.count; i++)
+        l->bad_lines += x.segments[i].bad;
+    for (size_t i = 0; i < ids->count && i < limit && result == 0; i++)
+        result = add_named(&g, &x, buf_str(&ids->at[i]));
+    if (result == 0) {
+        index_close(&x);
+        return true;
+    }
+    index_discard(&x);
+    session_list_release(l);
+    return false;
+}
+
+/* Leaves those that the text begins, or else ends. */
+static void keep_named(struct session_list *l, struct str text, size_t limit)
+{
+    bool begun = false;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < l->count; i++)
+        begun = begun || str_starts((struct str){l->at[i].id, l->at[i].id_len}, text);
+    for (size_t i = 0; i < l->count; i++) {
+        struct str id = {l->at[i].id, l->at[i].id_len};
+
+        if (kept < limit &&
+            (begun ? str_starts(id, text) : text.n >= SESSION_SUFFIX_MIN && str_ends(id, text)))
+            l->at[kept++] = l->at[i];
+        else
+            session_release(&l->at[i]);
+    }
+    l->count = kept;
+}
+
+int session_list_named(struct session_list *l, const struct history *h, struct str text,
+                       size_t limit, struct err *e)
+{
+    struct session_name n;
+    const struct session_ids *meant;
+    bool done = false;
+
+    *l = (struct session_list){0};
+    session_name_init(&n, text, NAMED_MOST);
+    if (session_name_consider_all(&n, h)) {
+        meant = session_name_meant(&n);
+        done = !meant->more && list_ids(l, h, meant, limit);
+    }
+    session_name_clear(&n);
+    if (done)
+        return 0;
+    if (session_list_newest(l, h, SIZE_MAX, e) < 0)
+        return -1;
+    keep_named(l, text, limit);
+    return 0;
+}
+
+void session_add_json(struct buf *out, const struct session *s)
+{
+    buf_add_byte(out, '{');
+    json_add_member(out, "session_id", (struct str){s->id, s->id_len});
+    json_add_member(out, "timestamp", (struct str){s->last_used, s->last_used_len});
+    json_add_member_int(out, "message_count", (int64_t)s->count);
+    json_add_member(out, "preview", (struct str){s->preview, s->preview_len});
+    json_add_member(out, "first_role", (struct str){s->first_role, s->first_role_len});
+    json_add_member(out, "created_at", (struct str){s->created_at, s->created_at_len});
+    json_add_member(out, "last_accessed", (struct str){s->last_used, s->last_used_len});
+    buf_add_byte(out, '}');
+}

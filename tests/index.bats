@@ -1,0 +1,398 @@
+#!/usr/bin/env bats
+#
+# The index beside a large history: whatever is in its place, and whatever happened to it or to the history,
+# every program prints what it prints without one.
+
+load helper
+
+setup() {
+    sandbox
+    use_history h.jsonl
+}
+
+# large_lines SESSIONS COUNT: so many lines of 500 bytes, of the sessions by turns.
+large_lines() {
+    jq -cn --argjson sessions "$1" --argjson count "$2" --argjson from "$LINES_MADE" '
+        ("lorem ipsum " * 33) as $text | range($from; $from + $count) | {
+            id: "m\(.)", session_id: "session-\(. % $sessions)", timestamp: "2024-06-27T15:00:00.000000+00:00",
+            role: (if . % 2 == 0 then "user" else "assistant" end), content: "line \(.) \($text)"}'
+    LINES_MADE=$((LINES_MADE + $2))
+}
+
+# make_large: 600 KB, with bad lines, some of which may be of session-3.
+make_large() {
+    {
+        large_lines 20 600
+        printf 'garbage\n{"session_id":"session-3"\n\n{"x":"\\u0073"\n'
+        large_lines 20 600
+    } >"$HISTORY"
+}
+
+QUESTIONS=(
+    'hist-sessions'
+    'hist-sessions --json --limit all'
+    'hist-sessions --limit 3'
+    'hist-sessions --id session-1'
+    'hist-sessions --json --id ion-13 --limit all'
+    'hist-sessions --id nothing'
+    'hist-show --json session-3'
+    'hist-show --raw session-17'
+    'hist-show ion-12'
+    'hist-show session-1'
+    'hist-show session'
+    'hist-show nothing'
+    'hist-show last'
+    'hist-export -f txt session-5'
+    'hist-check -q'
+    'chat --dry-run -p echo -s session-4 hello'
+    'chat --dry-run -p echo -c hello'
+)
+
+# answer QUESTION FILE: all that it prints, with its status.
+answer() {
+    local status=0
+    # shellcheck disable=SC2086
+    $1 >"$2" 2>"$2.err" </dev/null || status=$?
+    printf 'status %s\n' "$status" >>"$2"
+    cat "$2.err" >>"$2"
+}
+
+# without QUESTION FILE: the same while an index cannot be there.
+without() {
+    local index=${INDEX:-$HISTORY.idx}
+    [[ ! -e $index ]] || mv "$index" aside
+    mkdir "$index"
+    answer "$1" "$2"
+    rmdir "$index"
+    [[ ! -e aside ]] || mv aside "$index"
+}
+
+# agree [PREPARE]: every question has the answer that it has without an index; before each PREPARE is done.
+agree() {
+    local question
+    for question in "${QUESTIONS[@]}"; do
+        without "$question" want
+        ${1:-:}
+        answer "$question" got
+        cmp -s want got || fail "$question: wanted" "$(visible want)" got "$(visible got)" || return 1
+    done
+}
+
+# is_index FILE: a regular file with mode 0600, and nothing of its making is left.
+is_index() {
+    [[ -f $1 && ! -L $1 && $(stat -c %a "$1") == 600 && ! -e $1.tmp ]] || fail "$1 is no index"
+}
+
+no_index() {
+    [[ ! -e $HISTORY.idx && ! -e $HISTORY.idx.tmp ]] || fail "there is an index"
+}
+
+# reads_little COMMAND...: it succeeds and reads less than a third of the history.
+reads_little() {
+    traced -f -y -o trace -e trace=pread64,read "$@" >"$OUT"
+    local bytes
+    bytes=$(awk '/h\.jsonl/ { if ($NF > 0) sum += $NF } END { print sum + 0 }' trace)
+    [[ $bytes -lt $(($(stat -c %s "$HISTORY") / 3)) ]] || fail "$* reads $bytes bytes"
+}
+
+@test "index: the first program makes it, the others use it" {
+    make_large
+    agree
+    is_index "$HISTORY.idx"
+    agree
+    large_lines 100 1200 >"$HISTORY"
+    run_expect 0 hist-sessions
+    reads_little hist-sessions
+    reads_little hist-sessions --id session-3
+    reads_little hist-show session-3
+    reads_little hist-show ion-72
+    reads_little chat --dry-run -p echo -s session-4 hello
+    run_expect 0 ls -A
+    stdout_has "h.jsonl.idx"
+}
+
+@test "index: a small history has none" {
+    hist_lines s 100 >"$HISTORY"
+    agree
+    no_index
+}
+
+@test "index: in a repository it is history.idx, beside the history" {
+    unset CHAT_HISTORY
+    make_repo
+    run_expect 0 hist-append -s own hello
+    large_lines 5 700 >>.aicoder/history.jsonl
+    HISTORY=.aicoder/history.jsonl INDEX=.aicoder/history.idx agree
+    is_index .aicoder/history.idx
+    [[ ! -e .aicoder/history.jsonl.idx ]] || fail 'an index of another name'
+    is .gitignore .aicoder/.gitignore '*'
+}
+
+# What came with a directory is nobody's index.
+@test "index: a directory that is not trusted has none, and one that lies there is not read" {
+    unset CHAT_HISTORY
+    mkdir -p other/.git repo/.git other/.aicoder repo/.aicoder
+    large_lines 5 700 >repo/.aicoder/history.jsonl
+    cd repo
+    run_expect 0 hist-sessions
+    cp "$OUT" ../wanted
+    [[ $(ls -A .aicoder) == history.jsonl ]] || fail "$(ls -A .aicoder)"
+    # One that would be right, but for what it says.
+    run_expect 0 hist-sessions --history .aicoder/history.jsonl
+    mv .aicoder/history.jsonl.idx .aicoder/history.idx
+    perl -pi -e 's/line 695/line 007/' .aicoder/history.idx
+    run_expect 0 hist-sessions
+    stdout_is_file ../wanted
+    # Once it is entered, it has one of its own.
+    run_expect 0 hist-load session-1
+    run_expect 0 hist-sessions
+    stdout_is_file ../wanted
+    is_index .aicoder/history.idx
+    run_expect 1 grep -q 'line 007' .aicoder/history.idx
+}
+
+# ---- what happened to it
+
+@test "index: a stale one" {
+    local n
+    make_large
+    hist-sessions >first
+    cp "$HISTORY.idx" old
+    for n in 1 2 130 1 700; do
+        large_lines 23 "$n" >>"$HISTORY"
+        agree
+        agree 'cp old h.jsonl.idx'
+    done
+    printf '{"torn' >>"$HISTORY"
+    agree
+    agree 'cp old h.jsonl.idx'
+}
+
+flip() {
+    python3 - "$HISTORY.idx" "$RANDOM" <<'X'
+import random, sys
+r = random.Random(int(sys.argv[2]))
+with open(sys.argv[1], 'r+b') as f:
+    size = f.seek(0, 2)
+    for _ in range(r.choice([1, 2, 50])):
+        at = r.randrange(r.choice([size, 200]))
+        f.seek(at)
+        byte = f.read(1)[0] ^ 1 << r.randrange(8)
+        f.seek(at)
+        f.write(bytes([byte]))
+X
+}
+
+cut() {
+    truncate -s "$((RANDOM % 4000 * 10))" "$HISTORY.idx"
+}
+
+garbage() {
+    head -c "$((RANDOM * 3))" /dev/urandom >"$HISTORY.idx"
+}
+
+restore() {
+    cp good "$HISTORY.idx"
+    "$@"
+}
+
+@test "index: a broken one, one that was cut off, garbage" {
+    local broken i
+    make_large
+    hist-sessions >first
+    large_lines 23 300 >>"$HISTORY"
+    hist-sessions >first
+    cp "$HISTORY.idx" good
+    for i in 1 2 3 4; do
+        for broken in flip cut garbage; do
+            agree "restore $broken"
+        done
+    done
+    agree 'rm -f h.jsonl.idx'
+}
+
+@test "index: of another version, or of another history" {
+    make_large
+    hist-sessions >first
+    cp "$HISTORY.idx" good
+    printf 9 | dd of="$HISTORY.idx" bs=1 seek=7 conv=notrunc status=none
+    agree
+    cmp good "$HISTORY.idx"
+    large_lines 7 900 >other
+    hist-sessions --history other >first
+    agree 'cp other.idx h.jsonl.idx'
+    # The same bytes in another file.
+    cp "$HISTORY" copy
+    mv copy "$HISTORY"
+    cp good "$HISTORY.idx"
+    agree
+}
+
+# ---- what happened to the history
+
+@test "index: a history that was changed by hand" {
+    local times
+    make_large
+    agree
+    perl -pi -e 's/session-3"/session-x"/ if $. == 400' "$HISTORY"
+    agree
+    # In place, and with the time that it had.
+    times=$(stat -c %y "$HISTORY")
+    python3 -c 'f = open("h.jsonl", "r+b"); d = f.read(); f.seek(d.index(b"session-7")); f.write(b"session-y")'
+    agree
+    touch -d "$times" "$HISTORY"
+    agree
+    python3 -c 'f = open("h.jsonl", "r+b"); d = f.read(); f.seek(d.index(b"session-8")); f.write(b"session-z")'
+    run_expect 0 hist-append -s session-1 'and goes on'
+    agree
+    truncate -s -700 "$HISTORY"
+    agree
+    truncate -s 300000 "$HISTORY"
+    agree
+    : >"$HISTORY"
+    agree
+    make_large
+    agree
+    rm "$HISTORY"
+    agree
+}
+
+@test "index: after hist-delete and hist-check --repair" {
+    make_large
+    agree
+    run_expect 0 hist-delete -f session-3 session-5
+    no_index
+    agree
+    is_index "$HISTORY.idx"
+    run_expect 1 grep -q 'session-3' "$HISTORY.idx"
+    run_expect 0 hist-check -q --repair
+    no_index
+    agree
+    is_index "$HISTORY.idx"
+}
+
+# ---- what is in its place
+
+@test "index: a link, a FIFO or a directory in its place is left alone" {
+    make_large
+    echo 'not for us' >elsewhere
+    ln -s elsewhere "$HISTORY.idx"
+    for question in "${QUESTIONS[@]}"; do answer "$question" got; done
+    [[ -L $HISTORY.idx && $(<elsewhere) == 'not for us' ]] || fail 'the link is gone, or was followed'
+    run_expect 0 hist-delete -f session-3
+    [[ -L $HISTORY.idx && $(<elsewhere) == 'not for us' ]] || fail 'the link is gone, or was followed'
+    rm "$HISTORY.idx"
+    mkfifo "$HISTORY.idx"
+    for question in "${QUESTIONS[@]}"; do answer "$question" got; done
+    run_expect 0 hist-append -s session-3 hello
+    [[ -p $HISTORY.idx ]] || fail 'the FIFO is gone'
+    rm "$HISTORY.idx"
+    agree
+    is_index "$HISTORY.idx"
+}
+
+# without_rights COMMAND...: root too must ask for permission.
+without_rights() {
+    if [[ $EUID -eq 0 ]]; then
+        setpriv --bounding-set=-dac_override,-dac_read_search "$@"
+    else
+        "$@"
+    fi
+}
+
+@test "index: where nothing can be written there is none, and one that is there is used" {
+    mkdir dir
+    use_history dir/h.jsonl
+    make_large
+    hist-sessions >wanted
+    rm "$HISTORY.idx"
+    chmod 500 dir
+    run_expect 0 without_rights hist-sessions
+    stdout_is_file wanted
+    no_index
+    chmod 700 dir
+    hist-sessions >wanted
+    large_lines 20 300 >>"$HISTORY"
+    chmod 400 "$HISTORY.idx"
+    chmod 500 dir
+    remember "$HISTORY.idx"
+    run_expect 0 without_rights hist-sessions --limit all
+    cp "$OUT" got
+    unchanged "$HISTORY.idx"
+    chmod 700 dir
+    without 'hist-sessions --limit all' wanted
+    run_expect 0 diff <(cat got; echo status 0; echo "hist-sessions: skipped 3 bad lines in '$HISTORY'") wanted
+}
+
+@test "index: a disk that is full, or another failure, is nobody's business" {
+    local call
+    make_large
+    without 'hist-sessions --limit all' want
+    for call in write:ENOSPC pwrite64:EIO rename:EACCES ftruncate:EIO flock:ENOLCK openat:EMFILE:when=20+; do
+        rm -f "$HISTORY.idx" "$HISTORY.idx.tmp"
+        traced -o trace -e "trace=${call%%:*}" -e "inject=${call%%:*}:error=${call#*:}:when=1" \
+            hist-sessions --limit all >got 2>&1 || :
+        [[ $call != write* ]] || continue
+        { sed '/^hist-sessions: /d' got; echo status 0; } >plain
+        run_expect 0 diff plain <(sed '/^hist-sessions: /d' want)
+    done
+    rm -f "$HISTORY.idx"*
+    agree
+}
+
+# ---- many at once, and killed ones
+
+@test "index: many programs that append, read and delete at once" {
+    local i
+    make_large
+    cp "$HISTORY" before
+    for i in 1 2 3; do
+        (for _ in {1..15}; do hist-append -q -s "writer-$i" "text of $i" >ids.$i; done) 3>&- 4>&- &
+        (for _ in {1..15}; do hist-sessions --limit all; hist-show "session-$i"; done >reads.$i 2>&1) 3>&- 4>&- &
+    done
+    (large_lines 20 900 | while read -r line; do printf '%s\n' "$line"; done >>"$HISTORY") 3>&- 4>&- &
+    wait
+    run_expect 1 grep -lE 'cannot|rror' reads.1 reads.2 reads.3
+    agree
+    for i in 1 2 3; do
+        run_expect 0 hist-show --json "writer-$i"
+        lines_are 15
+    done
+    (for _ in {1..10}; do hist-append -q -s "writer-4" 'text' >ids.4; done) 3>&- 4>&- &
+    for i in 1 2 3; do
+        (for _ in {1..10}; do hist-sessions >reads.$i; done) 3>&- 4>&- &
+        run_expect 0 hist-delete -q -f "writer-$i"
+    done
+    wait
+    agree
+    run_expect 1 grep -q 'writer-[123]' "$HISTORY.idx"
+}
+
+@test "index: killed at any system call, the next program goes on" {
+    local n call
+    make_large
+    for call in openat flock ftruncate pwrite64 write lseek rename close; do
+        for n in 1 2 3 4 5; do
+            rm -f "$HISTORY.idx"
+            traced -o trace -e "trace=$call" -e "inject=$call:signal=KILL:when=$n" hist-sessions >got 2>&1 || :
+        done
+    done
+    agree
+    is_index "$HISTORY.idx"
+    # Half of a segment that was to be added.
+    for n in 1 2; do
+        large_lines 20 300 >>"$HISTORY"
+        traced -o trace -e trace=write -e "inject=write:signal=KILL:when=$n" hist-sessions >got 2>&1 || :
+        agree
+    done
+    is_index "$HISTORY.idx"
+}
+
+@test "index: a large one is made with a sign on a terminal, and quietly elsewhere" {
+    make_large
+    run_expect 0 hist-sessions
+    stderr_is "hist-sessions: skipped 3 bad lines in '$HISTORY'"
+    rm "$HISTORY.idx"
+    run_expect 0 hist-sessions -q
+    stderr_empty
+}

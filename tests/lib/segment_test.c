@@ -1,0 +1,248 @@
+#include "hist/segment_build.h"
+
+#include "test.h"
+#include "scratch.h"
+
+#define MESSAGE(id, session, time, role, content)                                                  \
+    "{\"id\":\"" id "\",\"session_id\":\"" session "\",\"timestamp\":\"" time                      \
+    "\",\"role\":\"" role "\",\"content\":\"" content "\"}\n"
+
+/* Its messages are at 0, 79, 175 … as the checks have it. */
+static const char history[] = MESSAGE("1", "a", "t1", "user", "first \\u00e4")
+    MESSAGE("2", "b", "t2", "system",
+            "second") "no message\n"
+                      "\n" MESSAGE("3", "a", "later than t1", "assistant",
+                                   "third") "[]\n" MESSAGE("4", "c\\u0000d", "", "user", "")
+                          MESSAGE("5", "a", "t5", "user", "fifth");
+
+static struct buf make(const char *content, size_t piece, size_t threads)
+{
+    struct buf out = BUF_INIT(SIZE_MAX);
+    struct segment_job job = {.piece = piece, .threads = threads, .to = (off_t)strlen(content)};
+    struct segment_draft d;
+    struct scan s;
+
+    scratch_put("f", content);
+    CHECK_INT(scan_open(&s, "f", SCAN_FORWARD, NULL), 0);
+    s.block_size = 16;
+    job.history = &s;
+    segment_draft_init(&d);
+    CHECK_INT(segment_build(&d, &job), 0);
+    segment_format(&d, job.from, job.to, 99, &out);
+    segment_draft_release(&d);
+    scan_close(&s);
+    return out;
+}
+
+static void keep_id(void *ctx, struct str id)
+{
+    buf_add_str(ctx, id);
+    buf_add_byte(ctx, '\n');
+}
+
+TEST(sessions_come_in_the_order_of_their_use)
+{
+    struct segment_session of[3], found;
+    struct buf ids = BUF_INIT(BUF_SMALL), texts = BUF_INIT(BUF_SMALL);
+    uint64_t lines[3], bad[2];
+    struct segment s;
+
+    scratch_enter();
+
+    struct buf bytes = make(history, SIZE_MAX, 1);
+    struct str text = {history, sizeof(history) - 1};
+
+    if (!CHECK(segment_in_memory(&s, bytes.data, bytes.len)))
+        return;
+    CHECK_INT(s.from, 0);
+    CHECK_INT(s.to, text.n);
+    CHECK_INT(s.sessions, 3);
+    CHECK_INT(s.lines, 5);
+    CHECK_INT(s.bad, 2);
+    CHECK_INT(s.mark, 99);
+    CHECK_INT(s.size, bytes.len);
+    CHECK_INT(segment_sessions(&s, 0, 3, of), 0);
+    CHECK_INT(of[0].count, 3);
+    CHECK_INT(of[0].last_line, str_find(text, STR("{\"id\":\"5")) - text.p);
+    CHECK_INT(of[0].bytes, 85 + 92 + 77);
+    CHECK_INT(segment_ids(&s, of, 3, &ids), 0);
+    CHECK_MEM(ids.data, ids.len, "a\0c\0d\0b", 8);
+    buf_clear(&ids);
+    CHECK_INT(segment_each_id(&s, keep_id, &ids), 0);
+    CHECK_INT(segment_texts(&s, of, 3, &texts), 0);
+    CHECK_MEM(texts.data, texts.len,
+              "user\0t1\0t5\0first \xc3\xa4\0user\0\0\0\0system\0t2\0t2\0second", 48);
+    CHECK_INT(segment_lines(&s, &of[0], 1, 2, lines), 0);
+    CHECK_INT(lines[0], str_find(text, STR("{\"id\":\"3")) - text.p);
+    CHECK_INT(lines[1], of[0].last_line);
+    CHECK_INT(segment_bad(&s, bad), 0);
+    CHECK_INT(bad[0], str_find(text, STR("no message")) - text.p);
+    CHECK_INT(bad[1], str_find(text, STR("[]")) - text.p);
+    CHECK_INT(segment_find(&s, STR("b"), &found), 1);
+    CHECK_INT(found.count, 1);
+    CHECK_INT(segment_find(&s, STR("c\0d"), &found), 1);
+    CHECK_INT(segment_find(&s, STR("c"), &found), 0);
+    CHECK_INT(segment_find(&s, STR(""), &found), 0);
+    buf_release(&ids);
+    buf_release(&texts);
+    buf_release(&bytes);
+    scratch_leave();
+}
+
+TEST(pieces_and_threads_change_nothing)
+{
+    scratch_enter();
+
+    struct buf whole = make(history, SIZE_MAX, 1);
+
+    for (size_t piece = 1; piece < 200; piece++) {
+        struct buf bytes = make(history, piece, 1 + piece % 3);
+
+        CHECK_MEM(bytes.data, bytes.len, whole.data, whole.len);
+        buf_release(&bytes);
+    }
+    buf_release(&whole);
+    scratch_leave();
+}
+
+/* What one says of all its sessions, as text; -1 when it says that it is broken. */
+static int tell(const struct segment *s, struct buf *out)
+{
+    static const char *const names[] = {"a", "b", "e", "session 40", "session 41"};
+    struct segment_session of[64], found;
+    uint64_t bad[8];
+
+    if (s->sessions > 64 || s->bad > 8 || segment_sessions(s, 0, (size_t)s->sessions, of) < 0 ||
+        segment_ids(s, of, (size_t)s->sessions, out) < 0 ||
+        segment_texts(s, of, (size_t)s->sessions, out) < 0 || segment_bad(s, bad) < 0 ||
+        segment_each_id(s, keep_id, out) < 0)
+        return -1;
+    for (size_t i = 0; i < s->sessions; i++)
+        buf_addf(out, "%llu %llu %llu\n", (unsigned long long)of[i].count,
+                 (unsigned long long)of[i].bytes, (unsigned long long)of[i].last_line);
+    for (size_t i = 0; i < s->bad; i++)
+        buf_addf(out, "bad %llu\n", (unsigned long long)bad[i]);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        int is = segment_find(s, str_of(names[i]), &found);
+
+        if (is < 0)
+            return -1;
+        buf_addf(out, "%s %d %llu\n", names[i], is, is ? (unsigned long long)found.count : 0);
+    }
+    buf_addf(out, "%llu %lld %lld %llu", (unsigned long long)s->lines, (long long)s->from,
+             (long long)s->to, (unsigned long long)s->mark);
+    return 0;
+}
+
+/* Of many sessions, so that buckets overflow. */
+static struct buf make_large(void)
+{
+    struct buf content = BUF_INIT(SIZE_MAX);
+
+    buf_add_c(&content, history);
+    for (int i = 0; i < 60; i++)
+        buf_addf(&content, MESSAGE("x", "session %d", "t", "user", "hello"), i % 50);
+
+    struct buf bytes = make(buf_c(&content), SIZE_MAX, 1);
+
+    buf_release(&content);
+    return bytes;
+}
+
+TEST(each_changed_bit_is_seen_or_of_no_meaning)
+{
+    struct segment s;
+    struct buf right = BUF_INIT(SIZE_MAX), told = BUF_INIT(SIZE_MAX);
+    size_t seen = 0, wrong = 0;
+
+    scratch_enter();
+
+    struct buf bytes = make_large();
+
+    CHECK(segment_in_memory(&s, bytes.data, bytes.len));
+    CHECK_INT(tell(&s, &right), 0);
+    CHECK(str_find(buf_str(&right), STR("a 1 3\nb 1 1\ne 0 0\nsession 40 1 1\n")) != NULL);
+    for (size_t i = 0; i < bytes.len * 8; i++) {
+        bytes.data[i / 8] = (char)(bytes.data[i / 8] ^ 1 << i % 8);
+        buf_clear(&told);
+        if (!segment_in_memory(&s, bytes.data, bytes.len) || tell(&s, &told) < 0)
+            seen++;
+        else if (!str_eq(buf_str(&told), buf_str(&right)))
+            wrong++;
+        bytes.data[i / 8] = (char)(bytes.data[i / 8] ^ 1 << i % 8);
+    }
+    CHECK_INT(wrong, 0);
+    CHECK(seen > bytes.len * 8 / 2);
+    buf_release(&bytes);
+    buf_release(&right);
+    buf_release(&told);
+    scratch_leave();
+}
+
+TEST(what_is_cut_off_is_no_segment)
+{
+    struct segment s;
+
+    scratch_enter();
+
+    struct buf bytes = make_large();
+
+    for (size_t n = 0; n < bytes.len; n++)
+        CHECK(!segment_in_memory(&s, bytes.data, n));
+    scratch_put_bytes("f", bytes.data, bytes.len);
+
+    int fd = open("f", O_RDONLY);
+    struct segment_session of;
+
+    CHECK(!segment_in_file(&s, fd, 1, bytes.len - 1));
+    CHECK(segment_in_file(&s, fd, 0, bytes.len));
+    CHECK_INT(segment_find(&s, STR("session 7"), &of), 1);
+    CHECK_INT(truncate("f", 500), 0);
+    CHECK_INT(segment_find(&s, STR("session 7"), &of), -1);
+    close(fd);
+    buf_release(&bytes);
+    scratch_leave();
+}
+
+/* A file that becomes shorter has not got all lines. */
+TEST(a_part_that_cannot_be_read_is_none)
+{
+    struct segment_job job = {.piece = 64, .threads = 2, .to = (off_t)sizeof(history) - 1};
+    struct segment_draft d;
+    struct scan s;
+
+    scratch_enter();
+    scratch_put("f", history);
+    CHECK_INT(scan_open(&s, "f", SCAN_FORWARD, NULL), 0);
+    CHECK_INT(truncate("f", 100), 0);
+    job.history = &s;
+    segment_draft_init(&d);
+    CHECK_INT(segment_build(&d, &job), -1);
+    segment_draft_release(&d);
+    scan_close(&s);
+    scratch_leave();
+}
+
+/* Ids are told in their order over the limits of what is read at once. */
+TEST(all_ids_are_told)
+{
+    struct buf content = BUF_INIT(SIZE_MAX), told = BUF_INIT(SIZE_MAX), want = BUF_INIT(SIZE_MAX);
+    struct segment s;
+
+    scratch_enter();
+    for (int i = 0; i < 3000; i++)
+        buf_addf(&content, MESSAGE("x", "%0*d", "t", "user", ""), 1 + i * 37 % 100, i);
+    for (int i = 3000; i-- > 0;)
+        buf_addf(&want, "%0*d\n", 1 + i * 37 % 100, i);
+
+    struct buf bytes = make(buf_c(&content), SIZE_MAX, 1);
+
+    CHECK(segment_in_memory(&s, bytes.data, bytes.len));
+    CHECK_INT(segment_each_id(&s, keep_id, &told), 1);
+    CHECK_MEM(told.data, told.len, want.data, want.len);
+    buf_release(&bytes);
+    buf_release(&content);
+    buf_release(&told);
+    buf_release(&want);
+    scratch_leave();
+}
