@@ -158,6 +158,22 @@ gone() {
     gone pid
 }
 
+# The answer is there, and so is the server, which is being waited for.
+@test "mcp: a signal while servers are ended leaves none behind" {
+    for signal in TERM INT; do
+        start_llm --reply hi
+        background chat --mcp './fake-mcp --stubborn --pid pid --ended ended' hello
+        wait_for test -e ended
+        kill "-$signal" "$BG"
+        finish $((128 + $(kill -l $signal)))
+        stdout_is hi
+        stderr_empty
+        gone pid
+        rm ended
+    done
+    json_is "$HISTORY" .role user assistant user assistant
+}
+
 @test "mcp: --models starts no server" {
     start_llm --reply hi
     run_expect 0 chat --models --mcp './fake-mcp --pid pid'

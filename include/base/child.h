@@ -26,6 +26,9 @@ struct child {
     int signal; /* that ended it; 0: none did */
 };
 
+/* What a child gets when nobody wants to wait for it, in milliseconds. */
+#define CHILD_HURRY_MS ((int64_t)50)
+
 #define CHILD_INIT                                                                                 \
     {                                                                                              \
         .in = -1, .out = -1, .err = -1                                                             \
@@ -51,8 +54,9 @@ void child_term(struct child *c);
  * SIGTERM, then kills its group, and whatever is left of the group in any case. What it still says is
  * thrown away. Also for one that has ended or was never started. */
 void child_end(struct child *c, int64_t grace_ms);
-/* The same for several, which have the time together. */
-void child_end_all(struct child *const *all, size_t count, int64_t grace_ms);
+/* The same for several, which have the time together. From when `hurry_fd` (-1: none) can be read
+ * they have no more than CHILD_HURRY_MS left, and again after SIGTERM. */
+void child_end_all(struct child *const *all, size_t count, int64_t grace_ms, int hurry_fd);
 
 /* Our environment without the variables that are named, and without those whose value holds
  * `secret` (absent or empty: none). NULL ends the names and what is returned; the caller frees the

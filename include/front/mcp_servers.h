@@ -34,8 +34,9 @@ void mcp_servers_open(struct mcp_servers *m, const char *const *options, const s
  * readable. true: `tools` is another list, and what the old one held is gone. */
 bool mcp_servers_renew(struct mcp_servers *m, const struct tool *const *others, size_t others_count,
                        int cancel_fd);
-/* Ends them, in a hurry when the user does not want to wait; may be called again, and for what was
- * never opened. */
+/* Ends them, in a hurry when a signal has come already. One that comes meanwhile makes it hurry and
+ * then ends the program, so that no server is left behind. May be called again, and for what was
+ * never opened; nothing of the caller's may catch signals. */
 void mcp_servers_close(struct mcp_servers *m, bool hurry);
 
 #endif

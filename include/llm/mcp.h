@@ -40,9 +40,8 @@
 #include "llm/mcp_list.h"
 #include "llm/tool.h"
 
-/* How long servers may take to go by themselves; and when the user does not want to wait. */
-#define MCP_GRACE_MS ((int64_t)2000)
-#define MCP_HURRY_MS ((int64_t)50)
+/* How long servers may take to go by themselves: who has the answer waits for that. */
+#define MCP_GRACE_MS ((int64_t)500)
 
 /* The most that the result of a call holds of what the server gave. */
 #define MCP_RESULT_MAX ((size_t)100 << 10)
@@ -101,8 +100,9 @@ struct mcp_server {
 int mcp_start(struct mcp_server *s, const char *name, char *const argv[], char *const env[],
               const struct mcp_watch *watch, struct err *e);
 /* Ends them: all are asked to go at once, and get `grace_ms` together to go by themselves, then as
- * much after SIGTERM. Their tools are freed. */
-void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms);
+ * much after SIGTERM; CHILD_HURRY_MS once `hurry_fd` (-1: none) can be read. Their tools are
+ * freed. */
+void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms, int hurry_fd);
 
 /* For llm/mcp_await: all that can be done without waiting, calls of a server that broke fail; asks for
  * the list of its tools; ready, with the list that it had, if any; the same, and why there is no other

@@ -147,9 +147,9 @@ static void discard(int *fd)
 }
 
 /* Gives them so long to go. Have they gone? */
-static bool go(struct child *const *all, size_t count, int64_t grace_ms)
+static bool go(struct child *const *all, size_t count, int64_t grace_ms, int hurry_fd)
 {
-    int64_t until = clock_ticks() + grace_ms;
+    int64_t until = clock_ticks() + grace_ms, soon;
 
     for (;;) {
         bool gone = true;
@@ -163,7 +163,11 @@ static bool go(struct child *const *all, size_t count, int64_t grace_ms)
         }
         if (gone || clock_ticks() >= until)
             return gone;
-        io_wait(-1, LOOK_MS);
+        if (io_wait(hurry_fd, LOOK_MS) <= 0)
+            continue;
+        hurry_fd = -1;
+        soon = clock_ticks() + CHILD_HURRY_MS;
+        until = soon < until ? soon : until;
     }
 }
 
@@ -190,14 +194,14 @@ static void bury(struct child *c)
     c->pid = 0;
 }
 
-void child_end_all(struct child *const *all, size_t count, int64_t grace_ms)
+void child_end_all(struct child *const *all, size_t count, int64_t grace_ms, int hurry_fd)
 {
     for (size_t i = 0; i < count; i++)
         child_close(&all[i]->in);
-    if (!go(all, count, grace_ms)) {
+    if (!go(all, count, grace_ms, hurry_fd)) {
         for (size_t i = 0; i < count; i++)
             child_term(all[i]);
-        go(all, count, grace_ms);
+        go(all, count, grace_ms, hurry_fd);
     }
     for (size_t i = 0; i < count; i++)
         bury(all[i]);
@@ -205,7 +209,7 @@ void child_end_all(struct child *const *all, size_t count, int64_t grace_ms)
 
 void child_end(struct child *c, int64_t grace_ms)
 {
-    child_end_all(&c, 1, grace_ms);
+    child_end_all(&c, 1, grace_ms, -1);
 }
 
 /* ---- its environment ---- */

@@ -102,6 +102,17 @@ static int start_all(struct mcp_servers *m, const struct mcp_wishes *wishes, cha
     return 0;
 }
 
+/* Ends them; a signal that comes, or has come, is a reason to hurry. */
+static void end_all(struct mcp_servers *m, bool hurry, int cancel_fd)
+{
+    mcp_end(m->at, m->count, hurry ? CHILD_HURRY_MS : MCP_GRACE_MS, cancel_fd);
+    for (size_t i = 0; i < m->count; i++)
+        free(m->at[i]);
+    free(m->at);
+    free(m->tools);
+    *m = (struct mcp_servers){0};
+}
+
 /* Starts them and waits for them; a signal ends the program, and them before it. */
 static int get_ready(struct mcp_servers *m, const struct mcp_wishes *wishes, const char *key,
                      struct err *e)
@@ -116,9 +127,8 @@ static int get_ready(struct mcp_servers *m, const struct mcp_wishes *wishes, con
     if (result == 0)
         result = mcp_await(m->at, m->count, MCP_START_MS, cancel_fd, e);
     free(env);
-    signo = interrupt_signal();
-    if (result < 0 || signo)
-        mcp_servers_close(m, signo != 0);
+    if (result < 0 || interrupt_signal())
+        end_all(m, false, cancel_fd);
     signo = interrupt_signal();
     interrupt_end();
     if (signo)
@@ -145,10 +155,13 @@ void mcp_servers_open(struct mcp_servers *m, const char *const *options, const s
 
 void mcp_servers_close(struct mcp_servers *m, bool hurry)
 {
-    mcp_end(m->at, m->count, hurry ? MCP_HURRY_MS : MCP_GRACE_MS);
-    for (size_t i = 0; i < m->count; i++)
-        free(m->at[i]);
-    free(m->at);
-    free(m->tools);
-    *m = (struct mcp_servers){0};
+    int cancel_fd = m->count > 0 ? interrupt_begin(NULL) : -1, signo;
+
+    end_all(m, hurry, cancel_fd);
+    if (cancel_fd < 0)
+        return;
+    signo = interrupt_signal();
+    interrupt_end();
+    if (signo && !hurry)
+        die_signal(signo);
 }

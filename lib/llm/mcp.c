@@ -390,14 +390,14 @@ int mcp_start(struct mcp_server *s, const char *name, char *const argv[], char *
     return 0;
 }
 
-void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms)
+void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms, int hurry_fd)
 {
     size_t room = 0;
     struct child **children = mem_grow(NULL, &room, count, sizeof(struct child *));
 
     for (size_t i = 0; i < count; i++)
         children[i] = &servers[i]->link.child;
-    child_end_all(children, count, grace_ms);
+    child_end_all(children, count, grace_ms, hurry_fd);
     free(children);
     for (size_t i = 0; i < count; i++) {
         mcp_link_end(&servers[i]->link);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "test.h"
 #include "base/clock.h"
@@ -147,10 +148,29 @@ TEST(several_end_together)
         io_wait(c[i].out, LONG_MS);
     }
     began = clock_ticks();
-    child_end_all(all, MANY, 500);
+    child_end_all(all, MANY, 500, -1);
     CHECK(clock_ticks() - began < 2000);
     for (size_t i = 0; i < MANY; i++)
         CHECK_INT(c[i].signal, SIGKILL);
+}
+
+/* Whoever waits for them can give up waiting. */
+TEST(a_hurry_cuts_the_grace_short)
+{
+    struct child c, *all[] = {&c};
+    int64_t began;
+    int hurry[2];
+
+    CHECK_INT(pipe(hurry), 0);
+    CHECK_INT(write(hurry[1], "", 1), 1);
+    CHECK_INT(start_sh(&c, "trap '' TERM; echo; while :; do sleep 60; done", NULL), 0);
+    io_wait(c.out, LONG_MS);
+    began = clock_ticks();
+    child_end_all(all, 1, LONG_MS, hurry[0]);
+    CHECK(clock_ticks() - began < LONG_MS);
+    CHECK_INT(c.signal, SIGKILL);
+    close(hurry[0]);
+    close(hurry[1]);
 }
 
 /* Also those whose parent has ended before them. */

@@ -40,7 +40,7 @@ static bool start(const char *command)
     if (ready)
         mcp_list_name(&server.list, "real", NULL, 0);
     else
-        mcp_end(servers, 1, MCP_GRACE_MS);
+        mcp_end(servers, 1, MCP_GRACE_MS, -1);
     return ready;
 }
 
@@ -75,7 +75,7 @@ TEST(server_everything)
     check_call("get-structured-content", "{\"location\":\"Chicago\"}", "\"temperature\"", false);
     check_call("trigger-long-running-operation", "{\"duration\":1,\"steps\":2}", "completed",
                false);
-    mcp_end(servers, 1, MCP_GRACE_MS);
+    mcp_end(servers, 1, MCP_GRACE_MS, -1);
 }
 
 TEST(server_filesystem)
@@ -91,7 +91,7 @@ TEST(server_filesystem)
         buf_release(&got);
         check_call("read_text_file", buf_c(&args), "two\nlines\n", false);
         check_call("read_text_file", "{\"path\":\"/etc/hostname\"}", "Access denied", true);
-        mcp_end(servers, 1, MCP_GRACE_MS);
+        mcp_end(servers, 1, MCP_GRACE_MS, -1);
     }
     buf_release(&args);
     scratch_leave();
@@ -111,7 +111,7 @@ TEST(server_memory)
                    "\"observations\":[\"likes C\"]}]}",
                    "Ada", false);
         check_call("search_nodes", "{\"query\":\"ada\"}", "likes C", false);
-        mcp_end(servers, 1, MCP_GRACE_MS);
+        mcp_end(servers, 1, MCP_GRACE_MS, -1);
     }
     scratch_leave();
 }
@@ -124,5 +124,5 @@ TEST(server_time)
         return;
     check_call("get_current_time", "{\"timezone\":\"UTC\"}", "UTC", false);
     check_call("get_current_time", "{\"timezone\":\"Mars/X\"}", "Mars/X", true);
-    mcp_end(servers, 1, MCP_GRACE_MS);
+    mcp_end(servers, 1, MCP_GRACE_MS, -1);
 }

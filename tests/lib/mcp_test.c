@@ -48,7 +48,7 @@ static void start(const char *options)
 
 static void end(void)
 {
-    mcp_end(servers, 1, MCP_GRACE_MS);
+    mcp_end(servers, 1, MCP_GRACE_MS, -1);
     err_release(&fault);
 }
 
@@ -251,7 +251,7 @@ TEST(several_servers_get_ready_side_by_side)
     CHECK_INT(tool_run(jobs, 2, -1, NULL), 0);
     check_done(&jobs[0], "1", false);
     check_done(&jobs[1], "2", false);
-    mcp_end(both, 2, MCP_GRACE_MS);
+    mcp_end(both, 2, MCP_GRACE_MS, -1);
 }
 
 /* ---- a list that changes ---- */
