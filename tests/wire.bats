@@ -337,6 +337,30 @@ events_end() {
     stdout_is 'Hello, world.'
 }
 
+@test "wire: behind the finish reason nothing is waited for long, whatever the idle time-out is" {
+    printf '%s\n' 'end: stall' '' 'data: {"choices":[{"delta":{"content":"whole"}}]}' '' \
+        'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}' '' >unended.http
+    start_llm ./unended.http
+    for limit in 5m 0; do
+        RUN_LIMIT=20 run_expect 0 chat -N --idle-timeout "$limit" hello
+        stdout_is whole
+        stderr_empty
+    done
+    # The usage comes later, and so do the pieces of a server that sends its reason with each of them.
+    printf '%s\n' 'mark: |' 'delay: 1s' '' 'data: {"choices":[{"delta":{"content":"whole"},"finish_reason":"stop"}]}' \
+        '' '|data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4}}' '' >late-usage.http
+    start_llm ./late-usage.http
+    run_expect 0 chat -N -u hello
+    stdout_is whole
+    stderr_is 'input_tokens=3 output_tokens=4'
+    printf '%s\n' 'mark: |' 'delay: 2500ms' '' 'data: {"choices":[{"delta":{"content":"one"},"finish_reason":"stop"}]}' \
+        '' 'data: {"choices":[{"delta":{"content":" two"},"finish_reason":"stop"}]}' '' \
+        '|data: {"choices":[{"delta":{"content":" three"},"finish_reason":"stop"}]}' '' >all-along.http
+    start_llm ./all-along.http
+    run_expect 0 chat -N hello
+    stdout_is 'one two three'
+}
+
 # ---- once more
 
 # error STATUS [HEADER]...: a fixture with that status and those headers, in the file STATUS.http.

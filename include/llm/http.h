@@ -39,6 +39,9 @@ struct http_sink {
     int (*head)(void *arg, const struct http_head *head, struct err *e); /* once, before the body */
     int (*body)(void *arg, struct str piece, struct err *e);
     void *arg;
+    /* After each piece: does no more than an afterword follow, for which nobody waits long
+     * (http_timer_ending)? NULL: nobody knows. */
+    bool (*ending)(void *arg);
 };
 
 /* 0 when the answer came whole (whatever its status). -1: ERR_USAGE (not a URL of http or https),

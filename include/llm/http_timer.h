@@ -33,6 +33,8 @@ struct http_limits {
 #define HTTP_CONNECT_MS 10000
 #define HTTP_IDLE_MS 300000
 #define HTTP_TICK_MS 100
+/* The most that idle_ms is worth when the answer is known to be whole. */
+#define HTTP_ENDING_MS 2000
 #define HTTP_AS_IDLE 0
 #define HTTP_NO_LIMIT (-1)
 
@@ -44,6 +46,7 @@ struct http_timer {
     int64_t since;    /* when the limit that holds began */
     uint64_t to_send; /* bytes of the request's body */
     uint64_t sent;
+    bool ending; /* the answer is whole but for an afterword */
 };
 
 void http_timer_start(struct http_timer *t, const struct http_limits *limits, uint64_t to_send,
@@ -56,6 +59,8 @@ void http_timer_sent(struct http_timer *t, uint64_t bytes, int64_t now);
 void http_timer_head(struct http_timer *t, int64_t now);
 /* A piece of the body has come. */
 void http_timer_body(struct http_timer *t, int64_t now);
+/* Is the answer whole by now? Then HTTP_ENDING_MS is the limit, unless idle_ms is shorter. */
+void http_timer_ending(struct http_timer *t, bool ending);
 
 /* Milliseconds until the limit that holds runs out, 0 or less when it has; `none` when there is no
  * limit. */

@@ -198,6 +198,8 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     x->stopped = x->sink->body(x->sink->arg, (struct str){p, size * n}, x->e) != 0;
     /* After the sink: what a slow reader of our output takes is not the server's silence. */
     http_timer_body(&x->timer, clock_ticks());
+    if (x->sink->ending)
+        http_timer_ending(&x->timer, x->sink->ending(x->sink->arg));
     return x->stopped ? 0 : n;
 }
 

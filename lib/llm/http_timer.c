@@ -38,6 +38,11 @@ void http_timer_body(struct http_timer *t, int64_t now)
     enter(t, HTTP_COMING, now);
 }
 
+void http_timer_ending(struct http_timer *t, bool ending)
+{
+    t->ending = ending;
+}
+
 static bool waits_for_first(const struct http_timer *t)
 {
     return t->phase == HTTP_WAITING && t->limits->first_byte_ms != HTTP_AS_IDLE;
@@ -46,9 +51,13 @@ static bool waits_for_first(const struct http_timer *t)
 /* The limit that holds, in milliseconds; 0 or less: none. */
 static long limit(const struct http_timer *t)
 {
+    long idle_ms = t->limits->idle_ms;
+
+    if (t->ending && (idle_ms <= 0 || idle_ms > HTTP_ENDING_MS))
+        idle_ms = HTTP_ENDING_MS;
     if (t->phase == HTTP_CONNECTING)
         return t->limits->connect_ms;
-    return waits_for_first(t) ? t->limits->first_byte_ms : t->limits->idle_ms;
+    return waits_for_first(t) ? t->limits->first_byte_ms : idle_ms;
 }
 
 int64_t http_timer_left(const struct http_timer *t, int64_t now, int64_t none)

@@ -39,7 +39,7 @@ static int take_body(void *arg, struct str piece, struct err *e)
 static int fetch(const struct http_request *r, const struct http_limits *limits,
                  struct reply *reply, struct err *e)
 {
-    struct http_sink sink = {take_head, take_body, reply};
+    struct http_sink sink = {.head = take_head, .body = take_body, .arg = reply};
 
     return http_exchange(r, limits, &sink, e);
 }

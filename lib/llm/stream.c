@@ -43,14 +43,24 @@ struct exchange {
     struct buf body; /* what is not an event stream, or not known to be one */
     bool over;       /* the answer has ended, the rest need not be read */
     bool failed;     /* the provider said so, *e is its message */
+    bool goes_on;    /* more of the answer came when it was finished */
 };
 
 /* ---- as it comes ---- */
 
+static size_t size_of(const struct answer *a)
+{
+    return a->text.len + a->calls_bytes;
+}
+
 static int on_event(void *arg, struct str event, struct str data, struct err *e)
 {
     struct exchange *x = arg;
+    bool finished = x->answer->finished;
+    size_t before = size_of(x->answer);
     int rc = x->provider->event(x->answer, event, data, e);
+
+    x->goes_on = x->goes_on || (finished && size_of(x->answer) > before);
 
     x->failed = rc < 0 && !x->answer->sink_failed;
     if (rc == 1)
@@ -162,6 +172,15 @@ static int on_body(void *arg, struct str piece, struct err *e)
     if (x->form == FORM_EVENTS)
         return feed(x, buf_str(&x->body), e);
     return x->form == FORM_OTHER ? keep_beginning(x, STR_NONE) : 0;
+}
+
+/* Behind its finish reason a stream has the usage and the sign of its end, if any; but there are
+ * servers that send the reason all along. */
+static bool is_ending(void *arg)
+{
+    const struct exchange *x = arg;
+
+    return x->answer->finished && !x->goes_on;
 }
 
 /* ---- at the end ---- */
@@ -365,7 +384,7 @@ static int try_once(const struct provider *p, const struct ask *ask, struct http
                     struct answer *a, struct repeats *done, bool *more, struct err *e)
 {
     struct exchange x = {.provider = p, .answer = a};
-    struct http_sink sink = {.head = on_head, .body = on_body, .arg = &x};
+    struct http_sink sink = {.head = on_head, .body = on_body, .arg = &x, .ending = is_ending};
     int rc;
 
     exchange_init(&x);

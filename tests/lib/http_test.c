@@ -174,7 +174,7 @@ static const struct http_limits usual = {.connect_ms = 5000, .idle_ms = 5000, .c
 static void ask(struct got *got, const char *url, struct str body, const struct http_limits *limits)
 {
     struct http_request r;
-    struct http_sink sink = {on_head, on_body, got};
+    struct http_sink sink = {.head = on_head, .body = on_body, .arg = got};
     int64_t start = clock_ticks();
 
     setenv("no_proxy", "*", 1);
