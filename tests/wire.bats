@@ -542,6 +542,30 @@ error() {
     run_expect 0 chat hello
     stdout_is hi
     requests_are 3
+    # Behind the head, and behind a sign of life: closed, reset, ended.
+    for end in close reset clean; do
+        printf '%s\n' "end: $end" '' '' >head.http
+        printf '%s\n' "end: $end" '' ': ping' '' 'data: {"choices":[{"delta":{"role":"assistant"}}]}' '' >ping.http
+        start_llm ./head.http ./ping.http --reply hi
+        run_expect 0 chat -N hello
+        stdout_is hi
+        stderr_empty
+        requests_are 3
+        start_llm ./ping.http
+        run_expect 7 chat -N --retries 1 hello
+        one_line_of_stderr
+        stderr_has 'chat: answer is incomplete: '
+        requests_are 2
+    done
+    # A time-out is not repeated, nor is an answer of which something came.
+    printf '%s\n' 'end: stall' '' ': ping' '' >silent.http
+    start_llm ./silent.http
+    run_expect 7 chat -N --idle-timeout 1s hello
+    stderr_is 'chat: answer is incomplete: nothing came within 1 s (idle time-out)'
+    requests_are 1
+    start_llm openai/reasoning-only
+    run_expect 7 chat -N hello
+    requests_are 1
     start_llm --reply hi
     # shellcheck disable=SC2031
     export LATE=$LLM_PORT

@@ -331,7 +331,7 @@ static int timed_out(struct transfer *x)
     if (!x->any_body && is_success(x->status))
         x->status = 0;
     broke_off(x, buf_c(&reason));
-    if (x->connected && x->status == 0 && x->e)
+    if (x->connected && (x->status == 0 || is_success(x->status)) && x->e)
         x->e->kind = ERR_TIMEOUT;
     buf_release(&reason);
     return -1;

@@ -43,6 +43,7 @@ struct exchange {
     struct buf body; /* what is not an event stream, or not known to be one */
     bool over;       /* the answer has ended, the rest need not be read */
     bool failed;     /* the provider said so, *e is its message */
+    bool silent;     /* a time-out ended it */
     bool goes_on;    /* more of the answer came when it was finished */
 };
 
@@ -251,6 +252,9 @@ static int judge(struct exchange *x, int rc, struct err *e)
 {
     struct answer *a = x->answer;
 
+    x->silent = rc != 0 && e->kind == ERR_TIMEOUT;
+    if (x->silent && (x->form != FORM_OPEN || x->body.len > 0))
+        e->kind = ERR_INCOMPLETE;
     if (!x->failed && x->form != FORM_ERROR && (rc == 0 || x->over))
         rc = conclude(x, e);
     if (a->sink_failed) {
@@ -311,21 +315,30 @@ static void exchange_release(struct exchange *x)
     buf_release(&x->body);
 }
 
+static bool nothing_came(const struct answer *a)
+{
+    return a->text.len + a->calls_count + a->replay.thinking.len == 0 && !a->reasoned;
+}
+
 /* Did the server, in a stream with status 200, report that it is busy before anything of an answer
  * came? vLLM, OpenRouter and Anthropic do. That is worth as much as the status that says so. */
 static bool failed_early(const struct exchange *x, const struct err *e)
 {
-    const struct answer *a = x->answer;
+    return x->failed && x->form == FORM_EVENTS && e->kind == ERR_BUSY && nothing_came(x->answer);
+}
 
-    return x->failed && x->form == FORM_EVENTS && e->kind == ERR_BUSY &&
-           a->text.len + a->calls_count + a->replay.thinking.len == 0 && !a->reasoned;
+/* Was the stream lost before anything of an answer came? That is worth as much as no head. */
+static bool lost_early(const struct exchange *x, const struct err *e)
+{
+    return !x->failed && !x->silent && (x->form == FORM_OPEN || x->form == FORM_EVENTS) &&
+           e->kind == ERR_INCOMPLETE && nothing_came(x->answer);
 }
 
 /* How long to wait before the exchange is repeated; -1: not at all. */
 static int64_t time_to_wait(const struct exchange *x, const struct ask *ask, unsigned repeated,
                             const struct err *e)
 {
-    bool early = failed_early(x, e);
+    bool early = failed_early(x, e), lost = lost_early(x, e);
     struct http_head head = {
         .status = early ? EARLY_STATUS : x->status,
         .retry_after = buf_c(&x->retry_after),
@@ -339,8 +352,11 @@ static int64_t time_to_wait(const struct exchange *x, const struct ask *ask, uns
                               .most = x->provider->retry_after_max ? x->provider->retry_after_max
                                                                    : RETRY_AFTER_MAX};
 
-    return repeated < ask->retries ? retry_wait(repeated, e->kind, x->status ? &head : NULL, &at)
-                                   : -1;
+    if (repeated >= ask->retries)
+        return -1;
+    if (lost || x->status == 0)
+        return retry_wait(repeated, lost ? ERR_NETWORK : e->kind, NULL, &at);
+    return retry_wait(repeated, e->kind, &head, &at);
 }
 
 /* Is it to be tried once more? Waits until then. A signal meanwhile ends it all. */

@@ -574,7 +574,7 @@ TEST(idle_time_out_inside_the_answer)
     PLAY((&(struct http_limits){.connect_ms = 5000, .idle_ms = 200, .cancel_fd = -1}),
          {"HTTP/1.1 200 OK\r\n\r\nok", -1});
     CHECK_INT(got.rc, -1);
-    CHECK_INT(got.e.kind, ERR_INCOMPLETE);
+    CHECK_INT(got.e.kind, ERR_TIMEOUT);
     CHECK_STR(err_text(&got.e), "answer is incomplete: nothing came within 200 ms (idle time-out)");
     CHECK_STR(buf_c(&got.body), "ok");
     CHECK(got.ms >= 190 && got.ms < 1500);

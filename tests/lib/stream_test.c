@@ -551,9 +551,30 @@ TEST(what_is_not_asked_again)
     WIRE(200, JSON, "{\"error\":{\"message\":\"a\",\"code\":429}}", ERR_NONE);
     CHECK_INT(asked_again(2, 1, &a), 1);
     asked_release(&a);
-    WIRE(200, EVENTS, "nothing of the kind", ERR_NONE);
+    WIRE(200, "text/plain", "nothing of the kind", ERR_NONE);
     CHECK_INT(asked_again(2, 1, &a), 1);
     asked_release(&a);
+    WIRE(200, EVENTS, ": still there\n\n", ERR_TIMEOUT);
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    CHECK_INT(a.e.kind, ERR_INCOMPLETE);
+    asked_release(&a);
+}
+
+TEST(a_stream_that_is_lost_before_it_says_anything_is_worth_another_try)
+{
+    static const enum err_kind ends[] = {ERR_INCOMPLETE, ERR_NONE};
+    struct asked a;
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        WIRE(200, EVENTS, "", ends[i]);
+        CHECK_INT(asked_again(1, 1, &a), 2);
+        CHECK_INT(a.rc, 0);
+        asked_release(&a);
+        WIRE(200, EVENTS, ": still there\n\ndata: {\"choi", ends[i]);
+        CHECK_INT(asked_again(1, 1, &a), 2);
+        CHECK_INT(a.rc, 0);
+        asked_release(&a);
+    }
 }
 
 TEST(an_error_that_a_stream_begins_with_is_worth_another_try)
