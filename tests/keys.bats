@@ -198,6 +198,26 @@ END
     [[ ! -e $HISTORY ]]
 }
 
+# On a terminal that is for its signals to do, which reach them all.
+@test "keys: without a terminal, a signal ends what the command has started, too" {
+    left_nothing() {
+        ! kill -0 "$(cat pid)" 2>/dev/null
+    }
+    serve
+    export CHAT_API_KEY_COMMAND='trap "" INT; sleep 300 & echo $! >pid.new; mv pid.new pid; wait; echo key-1'
+    for signal in INT TERM HUP; do
+        rm -f pid
+        background setsid chat hello
+        wait_for test -s pid
+        kill "-$signal" "$BG"
+        finish $((128 + $(kill -l "$signal")))
+        stdout_empty
+        stderr_empty
+        wait_for left_nothing
+    done
+    requests_are 0
+}
+
 @test "keys: an interrupt of the command ends chat" {
     serve
     CHAT_API_KEY_COMMAND='kill -INT $$' run_expect 130 chat hello

@@ -16,7 +16,8 @@ int proc_run(char *const argv[], int out, struct err *e);
 /* Runs a program that is asked for something, and shares the terminal with us all the same: its
  * standard input is /dev/null, and what it has printed when it ends is added to `out`, whatever it
  * leaves behind. Signals stay as they are: who catches some ends it by cancel_fd (-1: none), with
- * ERR_SIGNAL, as soon as that becomes readable. The terminal's reach it, too. Returns as proc_run; -1
+ * ERR_SIGNAL, as soon as that becomes readable: with all that it started when there is no terminal,
+ * else it alone, and the terminal's signals reach the others, too. Returns as proc_run; -1
  * also when it prints more than the maximum of `out`, and then it may have been ended for it. */
 int proc_read(char *const argv[], struct buf *out, int cancel_fd, struct err *e);
 

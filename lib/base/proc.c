@@ -1,6 +1,7 @@
 #include "base/proc.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -79,6 +80,24 @@ int proc_run(char *const argv[], int out, struct err *e)
 
 /* ---- asking for something ---- */
 
+struct asked {
+    pid_t pid;
+    const char *name;
+    int from;   /* the reading end of what it writes to */
+    bool apart; /* it leads a group */
+};
+
+/* Without a terminal to share it can have a group, and end with all that it started. A group of its
+ * own on the terminal would be in the background there, and stopped when it asks for something. */
+static bool has_terminal(void)
+{
+    int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
 static bool has_ended(pid_t pid)
 {
     siginfo_t info = {0};
@@ -99,31 +118,33 @@ static bool ends(pid_t pid, int64_t grace_ms)
 }
 
 /* It may have had the signal as well, and be about to give the terminal back as it was. */
-static void make_end(pid_t pid)
+static void make_end(const struct asked *c)
 {
-    if (ends(pid, GRACE_MS))
+    pid_t whom = c->apart ? -c->pid : c->pid;
+
+    if (ends(c->pid, GRACE_MS))
         return;
-    kill(pid, SIGTERM);
-    if (!ends(pid, GRACE_MS))
-        kill(pid, SIGKILL);
+    kill(whom, SIGTERM);
+    if (!ends(c->pid, GRACE_MS) || c->apart)
+        kill(whom, SIGKILL);
 }
 
 /* Reads until the child has ended: what it started may hold the pipe open, and what it wrote itself
  * is in the pipe by then. 0, ECANCELED, or another errno. */
-static int collect(pid_t pid, int from, int cancel_fd, struct buf *printed)
+static int collect(const struct asked *c, int cancel_fd, struct buf *printed)
 {
-    struct pollfd fds[2] = {{.fd = from, .events = POLLIN}, {.fd = cancel_fd, .events = POLLIN}};
+    struct pollfd fds[2] = {{.fd = c->from, .events = POLLIN}, {.fd = cancel_fd, .events = POLLIN}};
     int64_t until = INT64_MAX;
 
     for (;;) {
         int came;
 
-        if (until == INT64_MAX && has_ended(pid))
+        if (until == INT64_MAX && has_ended(c->pid))
             until = clock_ticks() + DRAIN_MS;
         if (poll(fds, 2, LOOK_MS) > 0) {
             if (fds[1].revents)
                 return ECANCELED;
-            came = io_read_some(from, printed);
+            came = io_read_some(c->from, printed);
             if (came < 0)
                 return errno;
             if (came == 0)
@@ -134,30 +155,28 @@ static int collect(pid_t pid, int from, int cancel_fd, struct buf *printed)
     }
 }
 
-/* `from` is the reading end of what the child writes to. */
-static int ask(pid_t pid, const char *name, int from, int cancel_fd, struct buf *printed,
-               struct err *e)
+static int ask(const struct asked *c, int cancel_fd, struct buf *printed, struct err *e)
 {
-    int unread = collect(pid, from, cancel_fd, printed);
+    int unread = collect(c, cancel_fd, printed);
     int result;
 
     /* One that goes on printing is ended by SIGPIPE. */
-    close(from);
+    close(c->from);
     if (unread)
-        make_end(pid);
-    result = wait_for(pid, name, e);
+        make_end(c);
+    result = wait_for(c->pid, c->name, e);
     if (unread == ECANCELED)
         return err_set(e, ERR_SIGNAL, "interrupted");
     if (result >= 0 && unread)
-        return err_sys(e, unread, "cannot read what '%s' prints", name);
+        return err_sys(e, unread, "cannot read what '%s' prints", c->name);
     return result;
 }
 
 int proc_read(char *const argv[], struct buf *out, int cancel_fd, struct err *e)
 {
-    struct spawn s = {.argv = argv};
+    struct spawn s = {.argv = argv, .apart = !has_terminal()};
+    struct asked c = {.name = argv[0], .apart = s.apart};
     int ends[2], failed;
-    pid_t pid;
 
     if (pipe_open(ends) < 0)
         return err_sys(e, errno, "cannot make a pipe");
@@ -165,12 +184,13 @@ int proc_read(char *const argv[], struct buf *out, int cancel_fd, struct err *e)
     s.fd[1] = ends[1];
     s.fd[2] = SPAWN_OURS;
     reset_ours(&s.reset);
-    failed = spawn(&pid, &s);
+    failed = spawn(&c.pid, &s);
     /* Its end is the child's alone now. */
     close(ends[1]);
     if (failed) {
         close(ends[0]);
         return err_sys(e, failed, "cannot run '%s'", argv[0]);
     }
-    return ask(pid, argv[0], ends[0], cancel_fd, out, e);
+    c.from = ends[0];
+    return ask(&c, cancel_fd, out, e);
 }
