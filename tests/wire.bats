@@ -545,7 +545,7 @@ error() {
     # Behind the head, and behind a sign of life: closed, reset, ended.
     for end in close reset clean; do
         printf '%s\n' "end: $end" '' '' >head.http
-        printf '%s\n' "end: $end" '' ': ping' '' 'data: {"choices":[{"delta":{"role":"assistant"}}]}' '' >ping.http
+        printf '%s\n' "end: $end" '' ': ping' '' >ping.http
         start_llm ./head.http ./ping.http --reply hi
         run_expect 0 chat -N hello
         stdout_is hi
@@ -557,7 +557,14 @@ error() {
         stderr_has 'chat: answer is incomplete: '
         requests_are 2
     done
-    # A time-out is not repeated, nor is an answer of which something came.
+    printf '%s\n' 'end: close' '' 'data: {"choices":[{"delta":{"role":"assistant"}}]}' '' >role.http
+    start_llm ./role.http --reply hi
+    run_expect 0 chat -N hello
+    requests_are 2
+    # A time-out is not repeated, nor is an answer of which something came, or one of another kind.
+    start_llm anthropic/normal
+    run_expect 7 chat -N hello
+    requests_are 1
     printf '%s\n' 'end: stall' '' ': ping' '' >silent.http
     start_llm ./silent.http
     run_expect 7 chat -N --idle-timeout 1s hello

@@ -43,8 +43,10 @@ struct exchange {
     struct buf body; /* what is not an event stream, or not known to be one */
     bool over;       /* the answer has ended, the rest need not be read */
     bool failed;     /* the provider said so, *e is its message */
-    bool silent;     /* a time-out ended it */
-    bool goes_on;    /* more of the answer came when it was finished */
+    bool any_event;
+    bool broke;   /* it did not come to its end */
+    bool silent;  /* because of a time-out */
+    bool goes_on; /* more of the answer came when it was finished */
 };
 
 /* ---- as it comes ---- */
@@ -61,6 +63,7 @@ static int on_event(void *arg, struct str event, struct str data, struct err *e)
     size_t before = size_of(x->answer);
     int rc = x->provider->event(x->answer, event, data, e);
 
+    x->any_event = true;
     x->goes_on = x->goes_on || (finished && size_of(x->answer) > before);
 
     x->failed = rc < 0 && !x->answer->sink_failed;
@@ -252,7 +255,8 @@ static int judge(struct exchange *x, int rc, struct err *e)
 {
     struct answer *a = x->answer;
 
-    x->silent = rc != 0 && e->kind == ERR_TIMEOUT;
+    x->broke = rc != 0 && !x->over;
+    x->silent = x->broke && e->kind == ERR_TIMEOUT;
     if (x->silent && (x->form != FORM_OPEN || x->body.len > 0))
         e->kind = ERR_INCOMPLETE;
     if (!x->failed && x->form != FORM_ERROR && (rc == 0 || x->over))
@@ -327,10 +331,13 @@ static bool failed_early(const struct exchange *x, const struct err *e)
     return x->failed && x->form == FORM_EVENTS && e->kind == ERR_BUSY && nothing_came(x->answer);
 }
 
-/* Was the stream lost before anything of an answer came? That is worth as much as no head. */
+/* Was the stream lost before anything of an answer came? That is worth as much as no head. One that
+ * comes to its end and has events is another server's. */
 static bool lost_early(const struct exchange *x, const struct err *e)
 {
-    return !x->failed && !x->silent && (x->form == FORM_OPEN || x->form == FORM_EVENTS) &&
+    bool stream = x->form == FORM_OPEN || x->form == FORM_EVENTS;
+
+    return stream && !x->failed && !x->silent && (x->broke || !x->any_event) &&
            e->kind == ERR_INCOMPLETE && nothing_came(x->answer);
 }
 
