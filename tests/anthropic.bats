@@ -248,6 +248,21 @@ more_expectations() {
     json_is history.jsonl 'select(.role == "assistant") | .content, .finish_reason' 'Hello, world.' error
 }
 
+@test "anthropic: a server that speaks OpenAI's format has not answered" {
+    start_family openai/normal
+    run_expect 7 chat hello
+    stdout_empty
+    stderr_is "chat: answer is incomplete: no event of it is one of Anthropic's"
+    requests_are 1
+    # [DONE] is the end of what has begun, as before.
+    printf '%s\n' 'end: clean' '' 'event: content_block_delta' \
+        'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hi"}}' '' \
+        'data: [DONE]' '' >done.http
+    start_family ./done.http
+    run_expect 0 chat -N hello
+    stdout_is hi
+}
+
 @test "anthropic: the key goes to its own provider, or to a base URL that the user gave" {
     start_family anthropic/normal
     here=http://127.0.0.1:$LLM_PORT

@@ -42,6 +42,7 @@ struct answer {
     int64_t input_tokens, output_tokens; /* -1: not told */
     char *model;                         /* as the server names it; NULL: not told */
     char *finish_reason;                 /* as chathist(5) names them; NULL: not told */
+    bool begun;                          /* the wire said that this is one, where it does */
     bool finished;                       /* the wire said that this is all */
     bool refused;                        /* the text is a refusal */
     char *refusal;                       /* why, in one harmless line; NULL: not told */

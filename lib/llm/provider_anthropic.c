@@ -301,6 +301,8 @@ static int take_object(struct answer *a, struct str type, struct str object, str
 {
     int64_t index = 0;
 
+    a->begun =
+        a->begun || str_eq_c(type, "message_start") || str_starts(type, STR("content_block_"));
     json_int(json_get(object, "index"), &index);
     if (str_eq_c(type, "content_block_delta"))
         return take_delta(a, index, json_get(object, "delta"), e);
@@ -322,17 +324,24 @@ static int take_object(struct answer *a, struct str type, struct str object, str
     return 1;
 }
 
-/* Gateways end their streams with [DONE]. */
+/* Gateways end their streams with [DONE], and servers of another kind do, too. */
+static int take_done(struct answer *a, struct err *e)
+{
+    if (!a->begun)
+        return err_set(e, ERR_INCOMPLETE,
+                       "answer is incomplete: no event of it is one of Anthropic's");
+    a->finished = true;
+    return 1;
+}
+
 static int take_event(struct answer *a, struct str event, struct str data, struct err *e)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str value, type;
     int rc;
 
-    if (str_starts(data, STR("[DONE]"))) {
-        a->finished = true;
-        return 1;
-    }
+    if (str_starts(data, STR("[DONE]")))
+        return take_done(a, e);
     if (str_trim(data).n == 0)
         return 0;
     if (wire_parse_event(data, &value, e) != 0)

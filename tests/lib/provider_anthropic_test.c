@@ -410,11 +410,25 @@ TEST(either_end_finishes)
         struct read r;
 
         read_init(&r);
+        CHECK_INT(FEED(&r, "{\"type\":\"message_start\",\"message\":{}}"), 0);
         CHECK_INT(FEED(&r, ends[i]), 1);
         CHECK(r.a.finished);
         CHECK(r.a.finish_reason == NULL);
         read_release(&r);
     }
+}
+
+/* A stream of OpenAI's ends like that, too. */
+TEST(a_gateways_end_alone_is_no_answer)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(FEED(&r, "{\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}"), 0);
+    CHECK_INT(FEED(&r, "[DONE]"), -1);
+    CHECK_INT(r.e.kind, ERR_INCOMPLETE);
+    CHECK(!r.a.finished);
+    read_release(&r);
 }
 
 TEST(stop_reasons_get_their_usual_names)
