@@ -112,7 +112,7 @@ nowhere() {
 @test "keys: a command's first line counts, without white space round it" {
     serve
     for command in 'echo key-1' 'printf key-1' 'printf "key-1\nuser: me\nurl: x y\n"' 'printf "  key-1\t\r\n"' \
-        'a=key; b=-1; echo "$a$b" | cat' 'cat; echo key-1'; do
+        'a=key; b=-1; echo "$a$b" | cat' 'cat; echo key-1' 'echo key-1; head -c 200000 /dev/zero'; do
         CHAT_API_KEY_COMMAND=$command run_expect 0 chat hello <<<'the prompt is not for the command'
         stdout_is hi
         stderr_empty
@@ -153,6 +153,8 @@ printf 'secret\001'|white space or a control character in it
 END
     CHAT_API_KEY_COMMAND='while :; do echo secret; done' run_expect 2 chat hello
     stderr_is "chat: no key from the command in 'CHAT_API_KEY_COMMAND': cannot read what '/bin/sh' prints: File too large"
+    CHAT_API_KEY_COMMAND='head -c 200000 /dev/zero | tr "\0" s' run_expect 2 chat hello
+    stderr_is "chat: no key from the command in 'CHAT_API_KEY_COMMAND': its first line is too long"
     CHAT_API_KEY_COMMAND='no-such-program secret' run_expect 2 chat hello
     stderr_has 'not found' "chat: no key from the command in 'CHAT_API_KEY_COMMAND': exit status 127"
     unset CHAT_API_KEY_COMMAND

@@ -7,6 +7,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+/* What has no end is given up after so much, in bytes. */
+#define PROC_REST_MAX ((size_t)16 << 20)
+
 /* Runs a program that shares the terminal with us, such as an editor, and waits for its end. argv
  * ends with NULL; argv[0] is looked for in PATH. `out` becomes its standard output, -1: ours.
  * SIGINT and SIGQUIT are the child's meanwhile: this process ignores them, as system(3) does, so it
@@ -17,8 +20,9 @@ int proc_run(char *const argv[], int out, struct err *e);
  * standard input is /dev/null, and what it has printed when it ends is added to `out`, whatever it
  * leaves behind. Signals stay as they are: who catches some ends it by cancel_fd (-1: none), with
  * ERR_SIGNAL, as soon as that becomes readable: with all that it started when there is no terminal,
- * else it alone, and the terminal's signals reach the others, too. Returns as proc_run; -1
- * also when it prints more than the maximum of `out`, and then it may have been ended for it. */
+ * else it alone, and the terminal's signals reach the others, too. Returns as proc_run. What
+ * it prints beyond the maximum of `out` is thrown away; -1 when that is more than PROC_REST_MAX, and
+ * then it may have been ended for it. */
 int proc_read(char *const argv[], struct buf *out, int cancel_fd, struct err *e);
 
 #endif

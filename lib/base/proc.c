@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/mem.h"
 #include "base/pipe.h"
 #include "base/spawn.h"
 
@@ -21,6 +22,9 @@
 #define LOOK_MS 5
 #define DRAIN_MS 50
 #define GRACE_MS 50
+
+/* How much is read at once of what is thrown away. */
+#define READ_SIZE ((size_t)65536)
 
 static const int terminal_signals[] = {SIGINT, SIGQUIT};
 #define SIGNALS (sizeof terminal_signals / sizeof *terminal_signals)
@@ -129,12 +133,32 @@ static void make_end(const struct asked *c)
         kill(whom, SIGKILL);
 }
 
+/* One read: 1, 0 at the end, -1 with errno. What there is no room for goes; it may be as secret as
+ * the rest. */
+static int read_more(int from, struct buf *printed, size_t *thrown_away)
+{
+    struct buf rest = BUF_INIT(READ_SIZE);
+    int came;
+
+    if (printed->len < printed->max)
+        return io_read_some(from, printed);
+    came = io_read_some(from, &rest);
+    *thrown_away += rest.len;
+    mem_wipe(rest.data, rest.cap);
+    buf_release(&rest);
+    if (*thrown_away <= PROC_REST_MAX)
+        return came;
+    errno = EFBIG;
+    return -1;
+}
+
 /* Reads until the child has ended: what it started may hold the pipe open, and what it wrote itself
  * is in the pipe by then. 0, ECANCELED, or another errno. */
 static int collect(const struct asked *c, int cancel_fd, struct buf *printed)
 {
     struct pollfd fds[2] = {{.fd = c->from, .events = POLLIN}, {.fd = cancel_fd, .events = POLLIN}};
     int64_t until = INT64_MAX;
+    size_t thrown_away = 0;
 
     for (;;) {
         int came;
@@ -144,7 +168,7 @@ static int collect(const struct asked *c, int cancel_fd, struct buf *printed)
         if (poll(fds, 2, LOOK_MS) > 0) {
             if (fds[1].revents)
                 return ECANCELED;
-            came = io_read_some(c->from, printed);
+            came = read_more(c->from, printed, &thrown_away);
             if (came < 0)
                 return errno;
             if (came == 0)

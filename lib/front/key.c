@@ -176,6 +176,8 @@ static char *from_command(const struct key_source *s, struct err *e)
         err_set(e, ERR_SIGNAL, "%s", err_text(&why));
     else if (status < 0)
         no_key(s, e, err_text(&why));
+    else if (status == 0 && printed.len == KEY_MAX && rest.n == 0)
+        no_key(s, e, "its first line is too long");
     else if (judge(s, status, line, e) == 0)
         key = mem_copy(line.p, line.n);
     release_secret(&printed);

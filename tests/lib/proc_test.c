@@ -145,6 +145,9 @@ TEST(more_than_there_is_room_for)
     CHECK_INT(read_sh("printf 0123456789", &out, &e), 0);
     CHECK_STR(buf_c(&out), "0123456789");
     buf_clear(&out);
+    CHECK_INT(read_sh("printf 0123456789; head -c 200000 /dev/zero; exit 3", &out, &e), 3);
+    CHECK_STR(buf_c(&out), "0123456789");
+    buf_clear(&out);
     CHECK_INT(read_sh("while echo 0123456789; do :; done", &out, &e), -1);
     CHECK_STR(err_text(&e), "cannot read what 'sh' prints: File too large");
     err_release(&e);
