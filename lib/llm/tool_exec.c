@@ -10,8 +10,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-/* How long a tool that was asked to go may take to do so, in milliseconds. */
-
 /* So often a stream is read before the other calls have their turn. */
 #define READS 4
 
