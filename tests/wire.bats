@@ -259,6 +259,17 @@ events_end() {
     json_is history.jsonl '.role + ":" + .content' user:hello
 }
 
+# Which limit leaves none for the connection alone depends on the system.
+@test "wire: a connection that cannot be made for want of descriptors says so" {
+    start_llm --reply hi
+    for limit in 5 6 7 8; do
+        bash -c 'ulimit -n "$0"; exec chat -n --retries 0 hello' "$limit" >>out 2>>err 3>&- 4>&- || :
+    done
+    ERR=err
+    stderr_has "chat: cannot connect to '127.0.0.1:$LLM_PORT': Too many open files"
+    stderr_lacks "Couldn't connect"
+}
+
 @test "wire: URLs that are none" {
     use_history
     export OPENAI_API_KEY=test-key CHAT_MODEL=m

@@ -36,6 +36,7 @@ struct transfer {
     int status;     /* once the head was handed on */
     bool stopped;   /* by the sink, or by a bound; *e says why */
     bool connected; /* the connection stands */
+    int no_socket;  /* the errno for which there is none */
     bool any_body;  /* a piece of the answer came */
     char reason[CURL_ERROR_SIZE];
 };
@@ -240,6 +241,7 @@ static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sock
 
     curl_socket_t fd = socket(a->family, a->socktype, a->protocol);
 
+    x->no_socket = fd < 0 ? errno : 0;
     if (fd >= 0)
         (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
     return fd;
@@ -371,6 +373,8 @@ static int conclude(struct transfer *x, CURLcode code)
         buf_add_c(&reason, "a line of its headers is too long"); /* for libcurl's own buffer */
     else if (code == CURLE_COULDNT_CONNECT && os_errno != 0)
         buf_add_c(&reason, strerror((int)os_errno));
+    else if (code == CURLE_COULDNT_CONNECT && x->no_socket != 0)
+        buf_add_c(&reason, strerror(x->no_socket)); /* of which libcurl knows nothing */
     else if (code == CURLE_COULDNT_RESOLVE_HOST)
         buf_add_c(&reason, "unknown host");
     else
