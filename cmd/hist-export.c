@@ -140,7 +140,10 @@ int main(int argc, char **argv)
     opt_start(&args, &program, argc, argv);
     parse(&job, &args);
     settle(&job, args.common.json);
-    (job.messages ? start_history : start_reader)(&config, &history, &args.common);
+    if (job.messages)
+        start_history(&config, &history, &args.common);
+    else
+        start_reader(&config, &history, &args.common);
     out_start(&out, args.common.color);
     status = export_run(&job, &history, &out);
 

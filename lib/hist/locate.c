@@ -146,8 +146,9 @@ static int locate_of_user(struct history *h, const char *data_home, struct err *
     struct stat st;
 
     if (!data_home)
-        return err_set(e, ERR_USAGE,
-                       "no place for a history: neither HOME nor XDG_DATA_HOME is an absolute path");
+        return err_set(
+            e, ERR_USAGE,
+            "no place for a history: neither HOME nor XDG_DATA_HOME is an absolute path");
     h->kind = HISTORY_USER;
     set_dir(h, data_home, "aicoder");
     h->dir_exists = stat(h->dir, &st) == 0 && S_ISDIR(st.st_mode);

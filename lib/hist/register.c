@@ -150,7 +150,8 @@ static int open_register(struct append *a, const char *register_path, const char
     *a = (struct append){.fd = -1};
     if (!register_path)
         return err_set(e, ERR_FAILURE,
-                       "cannot remember '%s': neither HOME nor XDG_STATE_HOME is an absolute path", dir);
+                       "cannot remember '%s': neither HOME nor XDG_STATE_HOME is an absolute path",
+                       dir);
     parent = path_parent(register_path);
     result =
         io_make_dirs(parent, e) < 0 ? -1 : append_open(a, register_path, wait ? wait : &usual, e);

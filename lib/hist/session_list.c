@@ -189,8 +189,8 @@ void session_list_release(struct session_list *l)
 {
     for (size_t i = 0; i < l->count; i++)
         session_release(&l->at[i]);
-    for (size_t i = 0; i < l->texts_count; i++)
-        free(l->texts[i]);
+    while (l->texts_count > 0)
+        free(l->texts[--l->texts_count]);
     free(l->texts);
     free(l->at);
     *l = (struct session_list){0};

@@ -190,7 +190,8 @@ TEST(without_a_home_there_is_no_place)
 
     CHECK_INT(locate(&h, &from, &e), -1);
     CHECK_INT(e.kind, ERR_USAGE);
-    CHECK_STR(err_text(&e), "no place for a history: neither HOME nor XDG_DATA_HOME is an absolute path");
+    CHECK_STR(err_text(&e),
+              "no place for a history: neither HOME nor XDG_DATA_HOME is an absolute path");
     err_release(&e);
 }
 

@@ -125,7 +125,8 @@ TEST(without_a_place_nothing_is_known)
     CHECK_INT(register_knows(NULL, "/a", 7, STR_NONE, &e), 0);
     CHECK_STR(err_text(&e), "");
     CHECK_INT(register_enter(NULL, "/a", 7, STR_NONE, NULL, &e), -1);
-    CHECK_STR(err_text(&e), "cannot remember '/a': neither HOME nor XDG_STATE_HOME is an absolute path");
+    CHECK_STR(err_text(&e),
+              "cannot remember '/a': neither HOME nor XDG_STATE_HOME is an absolute path");
     err_release(&e);
 }
 

@@ -212,7 +212,7 @@ tool() {
     run_expect 0 chat --json --yes -T ./lookup -s "$ALICE" 'which word?'
     stderr_empty
     jq -r 'select(.type != "text" and .type != "usage").type' "$OUT" >types
-    same 'types' types <(printf '%s\n' session_id tool_call tool_result done)
+    same 'types' types <(printf '%s\n' session_id tool_call tool_result 'done')
     stdout_json 'select(.type == "tool_call") | "\(.name) \(.args.of)"' 'lookup umbrella'
     stdout_json 'select(.type == "tool_result").content' $'umbrella\n'
     [[ $(jq -s 'map(select(.type == "tool_call").id) == map(select(.type == "tool_result").tool_call_id)' "$OUT") == true ]]
