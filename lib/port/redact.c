@@ -2,260 +2,97 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/json.h"
+#include "port/redact_shapes.h"
 
-#define DIGITS "0123456789"
-#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define ALNUM DIGITS UPPER "abcdefghijklmnopqrstuvwxyz"
+/* The first part of a token behind `_` or `-` is not longer. */
+#define NEAR ((size_t)512)
+#define HEX DIGITS "abcdefABCDEF"
 
-/* A private key is not longer. */
-#define PEM_MAX ((size_t)32 << 10)
-
-/* A part of a text that is to be replaced. */
-struct secret {
-    const char *kind;
-    size_t at, n;
-};
-
-static bool is_one_of(char c, const char *set)
-{
-    return c != '\0' && strchr(set, c);
-}
-
-static size_t run_of(struct str s, const char *set)
+/* How many bytes at the end of s are of the set. */
+static size_t run_before(struct str s, const char *set)
 {
     size_t n = 0;
 
-    while (n < s.n && is_one_of(s.p[n], set))
+    while (n < s.n && is_one_of(s.p[s.n - 1 - n], set))
         n++;
     return n;
 }
 
-static struct str skip(struct str s, size_t n)
+static struct str without_last(struct str s, size_t n)
 {
-    return (struct str){s.p + n, s.n - n};
+    return (struct str){s.p, s.n > n ? s.n - n : 0};
 }
 
-static bool starts_nocase(struct str s, const char *prefix)
+/* Does s end in an escape? Its letters and digits are no part of a word: `\n`, `\033`, `\x1b`,
+ * `\u003d` of JSON within JSON and of programs; `%3D` of URLs, also when it was escaped twice;
+ * `[32m` of terminals (ECMA-48). */
+static bool ends_escape(struct str s)
 {
-    size_t n = strlen(prefix);
+    char last = s.p[s.n - 1];
+    struct str before;
 
-    return s.n >= n && strncasecmp(s.p, prefix, n) == 0;
-}
-
-/* The longest run of letters and digits that has both; words joined by hyphens have none that is
- * long. */
-static size_t random_run(struct str s)
-{
-    size_t longest = 0;
-
-    for (size_t i = 0; i < s.n; i++) {
-        struct str part = {s.p + i, run_of(skip(s, i), ALNUM)};
-        size_t digits = 0;
-
-        for (size_t k = 0; k < part.n; k++)
-            digits += is_one_of(part.p[k], DIGITS);
-        if (digits > 0 && digits < part.n && part.n > longest)
-            longest = part.n;
-        i += part.n;
-    }
-    return longest;
-}
-
-/* ---- tokens with a prefix ---- */
-
-struct shape {
-    const char *kind, *prefix, *set;
-    size_t least, most; /* characters behind the prefix; most 0: any number */
-    size_t random; /* at least so long must a run of letters and digits be; 0: nothing is asked */
-};
-
-/* Of two that fit the first counts. */
-static const struct shape shapes[] = {
-    {"anthropic-key", "sk-ant-", ALNUM "_-", 20, 0, 0},
-    {"api-key", "sk-", ALNUM "_-", 20, 0, 16},
-    {"api-key", "gsk_", ALNUM, 40, 0, 40},
-    {"api-key", "sk_live_", ALNUM, 16, 0, 16},
-    {"api-key", "rk_live_", ALNUM, 16, 0, 16},
-    {"api-key", "hf_", ALNUM, 30, 0, 0},
-    {"api-key", "npm_", ALNUM, 36, 0, 36},
-    {"api-key", "pypi-AgE", ALNUM "_-", 40, 0, 0},
-    {"github-token", "ghp_", ALNUM, 36, 0, 0},
-    {"github-token", "gho_", ALNUM, 36, 0, 0},
-    {"github-token", "ghu_", ALNUM, 36, 0, 0},
-    {"github-token", "ghs_", ALNUM, 36, 0, 0},
-    {"github-token", "ghr_", ALNUM, 36, 0, 0},
-    {"github-token", "github_pat_", ALNUM "_", 50, 0, 0},
-    {"gitlab-token", "glpat-", ALNUM "_-.", 20, 0, 0},
-    {"aws-key", "AKIA", UPPER DIGITS, 16, 16, 0},
-    {"aws-key", "ASIA", UPPER DIGITS, 16, 16, 0},
-    {"slack-token", "xoxa-", ALNUM "-", 20, 0, 10},
-    {"slack-token", "xoxb-", ALNUM "-", 20, 0, 10},
-    {"slack-token", "xoxe-", ALNUM "-", 20, 0, 10},
-    {"slack-token", "xoxo-", ALNUM "-", 20, 0, 10},
-    {"slack-token", "xoxp-", ALNUM "-", 20, 0, 10},
-    {"slack-token", "xoxr-", ALNUM "-", 20, 0, 10},
-    {"slack-token", "xoxs-", ALNUM "-", 20, 0, 10},
-    {"google-key", "AIza", ALNUM "_-", 35, 35, 0},
-};
-
-static bool find_token(struct str s, struct secret *found)
-{
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        const struct shape *shape = &shapes[i];
-        struct str prefix = str_of(shape->prefix);
-        size_t n;
-
-        if (!str_starts(s, prefix))
-            continue;
-        n = run_of(skip(s, prefix.n), shape->set);
-        /* The full stop that ends a sentence. */
-        while (n > 0 && s.p[prefix.n + n - 1] == '.')
-            n--;
-        if (n < shape->least || (shape->most > 0 && n > shape->most) ||
-            random_run((struct str){s.p + prefix.n, n}) < shape->random)
-            continue;
-        *found = (struct secret){shape->kind, 0, prefix.n + n};
+    if (is_one_of(last, "nrtbfvae0") && str_ends(without_last(s, 1), STR("\\")))
         return true;
+    if (is_one_of(last, LOWER UPPER)) {
+        before = without_last(s, 1);
+        if (str_ends(without_last(before, run_before(before, DIGITS ";")), STR("[")))
+            return true;
     }
-    return false;
+    before = without_last(s, 2);
+    if (!is_one_of(last, HEX) || before.n == 0 || !is_one_of(s.p[s.n - 2], HEX))
+        return false;
+    return str_ends(before, STR("%")) || str_ends(before, STR("%25")) ||
+           str_ends(before, STR("\\x")) || str_ends(without_last(s, 3), STR("\\")) ||
+           str_ends(without_last(s, 4), STR("\\u"));
 }
 
-/* ---- others ---- */
-
-/* Three parts of Base64url, the first two being objects: `{"` is `eyJ`. */
-static bool find_jwt(struct str s, struct secret *found)
-{
-    size_t at = 0;
-
-    for (int part = 0; part < 3; part++) {
-        size_t n = run_of(skip(s, at), ALNUM "_-");
-
-        if (n < 10 || (part < 2 && !str_starts(skip(s, at), STR("eyJ"))))
-            return false;
-        at += n;
-        if (part < 2 && (at == s.n || s.p[at++] != '.'))
-            return false;
-    }
-    *found = (struct secret){"jwt", 0, at};
-    return true;
-}
-
-/* The length of `-----BEGIN … PRIVATE KEY…-----`, or of its END. */
-static size_t pem_line(struct str s, const char *which)
-{
-    struct str prefix = str_of(which), label;
-
-    if (!str_starts(s, prefix))
-        return 0;
-    label = (struct str){s.p + prefix.n, run_of(skip(s, prefix.n), UPPER DIGITS " ")};
-    if (!str_find(label, STR("PRIVATE KEY")) ||
-        !str_starts(skip(s, prefix.n + label.n), STR("-----")))
-        return 0;
-    return prefix.n + label.n + strlen("-----");
-}
-
-/* The body may be escaped once more (`\n`), and may have headers (RFC 1421). One that is cut off is
- * a secret as far as it goes. */
-static bool find_pem(struct str s, struct secret *found)
-{
-    size_t at = pem_line(s, "-----BEGIN "), body = 0;
-
-    if (at == 0)
-        return false;
-    if (s.n > PEM_MAX)
-        s.n = PEM_MAX;
-    while (at < s.n && pem_line(skip(s, at), "-----END ") == 0) {
-        size_t n = run_of(skip(s, at), ALNUM "+/=");
-
-        body = n > body ? n : body;
-        if (n == 0 && !is_one_of(s.p[at], " \t\r\n\\,:-"))
-            break;
-        at += n > 0 ? n : 1;
-    }
-    if (body < 20)
-        return false;
-    if (at < s.n)
-        at += pem_line(skip(s, at), "-----END ");
-    *found = (struct secret){"private-key", 0, at};
-    return true;
-}
-
-static bool find_bearer(struct str s, struct secret *found)
-{
-    size_t at = strlen("Bearer"), blanks, n;
-
-    if (!starts_nocase(s, "Bearer"))
-        return false;
-    blanks = run_of(skip(s, at), " ");
-    at += blanks;
-    n = run_of(skip(s, at), ALNUM "._~+/=-");
-    if (blanks == 0 || n < 20 || random_run((struct str){s.p + at, n}) < 8)
-        return false;
-    *found = (struct secret){"bearer-token", at, n};
-    return true;
-}
-
-/* Behind the scheme. Variables and placeholders, `$PASSWORD`, `{password}`, `***`, `[redacted …]`,
- * are no passwords. */
-static bool find_password(struct str s, struct secret *found)
-{
-    static const char ends[] = " \t\r\n\\\"'`<>()/?#@,;";
-    size_t at = strlen("://"), n = 0;
-
-    if (!str_starts(s, STR("://")))
-        return false;
-    while (at < s.n && s.p[at] != ':' && s.p[at] != '\0' && !is_one_of(s.p[at], ends))
-        at++;
-    if (at == s.n || s.p[at] != ':')
-        return false;
-    at++;
-    while (at + n < s.n && s.p[at + n] != '\0' && !is_one_of(s.p[at + n], ends))
-        n++;
-    if (n == 0 || at + n == s.n || s.p[at + n] != '@' || is_one_of(s.p[at], "$%{*["))
-        return false;
-    *found = (struct secret){"password", at, n};
-    return true;
-}
-
-/* ---- a text ---- */
-
-/* Is text[i] the start of a word, or of a line with a hyphen before it? The letter of an escape in
- * JSON within JSON is no part of a word. */
+/* May a word begin at text[i]? */
 static bool begins_word(struct str text, size_t i)
 {
-    if (i > 0 && text.p[i - 1] == '-')
-        return i == 1 || !is_one_of(text.p[i - 2], ALNUM "_-");
-    if (i == 0 || !is_one_of(text.p[i - 1], ALNUM "_"))
+    if (i == 0 || !(is_alnum(text.p[i - 1]) || is_one_of(text.p[i - 1], "_-")))
         return true;
-    return i >= 2 && text.p[i - 2] == '\\' && is_one_of(text.p[i - 1], "nrtbf");
+    return is_alnum(text.p[i - 1]) && ends_escape((struct str){text.p, i});
+}
+
+/* A row of `eyJ-` is not read to its end from each of them. */
+static bool has_near(struct str s, char c)
+{
+    return memchr(s.p, c, s.n < NEAR ? s.n : NEAR);
 }
 
 static bool find_at(struct str text, size_t i, struct secret *found)
 {
     struct str s = skip(text, i);
+    bool word;
 
-    switch (s.p[0]) {
-    case ':':
-        return find_password(s, found);
-    case '-':
+    if (s.p[0] == ':')
+        return find_userinfo(s, found) ||
+               (run_before((struct str){text.p, i}, DIGITS) >= 6 && find_telegram(s, found));
+    if (s.p[0] == '-')
         return find_pem(s, found);
+    if (!is_alnum(s.p[0]))
+        return false;
+    word = begins_word(text, i);
+    /* A token may be the last part of a name: `token_…`, `--key-…`. */
+    if (!word && text.p[i - 1] != '_' && text.p[i - 1] != '-')
+        return false;
+    if (find_token(s, found) || ((word || has_near(s, '.')) && find_jwt(s, found)))
+        return true;
+    if (!word)
+        return false;
+    switch (s.p[0]) {
     case 'b':
     case 'B':
-        return begins_word(text, i) && find_bearer(s, found);
-    case 'e':
-        return begins_word(text, i) && find_jwt(s, found);
-    case 's':
-    case 'g':
-    case 'r':
-    case 'h':
-    case 'n':
-    case 'p':
-    case 'x':
+        return find_bearer(s, found) || find_basic(s, found);
+    case 'a':
     case 'A':
-        return begins_word(text, i) && find_token(s, found);
+    case 'p':
+    case 'P':
+    case 'x':
+    case 'X':
+        return find_header(s, found);
     default:
         return false;
     }

@@ -605,6 +605,29 @@ secrets() {
     unchanged "$HISTORY"
 }
 
+@test "hist-export: --redact leaves out what stands behind escapes, line numbers and in headers" {
+    local hex=0123456789abcdef0123456789abcdef begin="-----BEGIN PRIVATE"" KEY-----"
+    secrets
+    hist_line s user $'\e[32m'"$GITHUB"$'\n'"{\"a\":\"\\u003d$GITHUB\"}" >"$HISTORY"
+    hist_line s user "     1→$begin"$'\n'"     2→MIIE$hex"$'\n'"     3→${begin/BEGIN/END}"$'\n     4→rest' >>"$HISTORY"
+    hist_line s user "x-api-key: $hex Authorization: Basic dXNlcjpodW50ZXIy" >>"$HISTORY"
+    hist_line s user "postgres://bob:%40hunter2@db/x git@host:a/b $hex" >>"$HISTORY"
+    local format
+    for format in md html json jsonl txt openai anthropic; do
+        run_expect 0 hist-export --redact -f "$format" s
+        stdout_has '[redacted github-token]' '[redacted private-key]' '4→rest' "git@host:a/b $hex" \
+            'x-api-key: [redacted api-key] Authorization: Basic [redacted basic-auth]' \
+            'postgres://bob:[redacted password]@db/x'
+        stdout_lacks "$GITHUB" "MIIE" "$begin" hunter2 dXNlcj
+    done
+    run_expect 0 hist-export --redact -f jsonl s
+    jq -e . "$OUT" >/dev/null
+    json_is "$OUT" .content $'\e[32m[redacted github-token]' '{"a":"\u003d[redacted github-token]"}' \
+        '     1→[redacted private-key]' '     4→rest' \
+        'x-api-key: [redacted api-key] Authorization: Basic [redacted basic-auth]' \
+        "postgres://bob:[redacted password]@db/x git@host:a/b $hex"
+}
+
 @test "hist-export: takes no lock and writes nothing beside the history" {
     two_sessions
     exec 9<"$HISTORY"
