@@ -98,6 +98,20 @@ static bool find_at(struct str text, size_t i, struct secret *found)
     }
 }
 
+/* How far the next place is that find_at has to look at: within letters and digits there is none,
+ * but behind an escape that they begin with. */
+static size_t to_next(struct str text, size_t i)
+{
+    size_t n = 1;
+
+    if (!is_alnum(text.p[i]) ||
+        (i > 0 && (is_alnum(text.p[i - 1]) || is_one_of(text.p[i - 1], "\\%[;"))))
+        return 1;
+    while (i + n < text.n && is_alnum(text.p[i + n]))
+        n++;
+    return n;
+}
+
 bool redact_text(struct str text, struct buf *out)
 {
     struct secret found;
@@ -105,7 +119,7 @@ bool redact_text(struct str text, struct buf *out)
 
     while (i < text.n) {
         if (!find_at(text, i, &found)) {
-            i++;
+            i += to_next(text, i);
             continue;
         }
         buf_add(out, text.p + from, i + found.at - from);

@@ -270,7 +270,8 @@ static bool is_placeholder(struct str s)
     return run_of(s, "*") == s.n ||
            (s.p[0] == '$' && run_of(skip(s, 1), UPPER DIGITS "_") == s.n - 1) ||
            is_within(s, "${", '}') || is_within(s, "$(", ')') || is_within(s, "{", '}') ||
-           is_within(s, "#{", '}') || is_within(s, "@{", '}') || str_ends(s, STR("}}")) ||
+           is_within(s, "#{", '}') || is_within(s, "@{", '}') || str_starts(s, STR("&lt;")) ||
+           str_ends(s, STR("}}")) ||
            (s.p[0] == '%' && ((str_starts(s, STR("%(")) && str_ends(s, STR(")s"))) ||
                               (s.n == 2 && is_one_of(s.p[1], "sdvq@")) ||
                               (s.p[s.n - 1] == '%' && run_of(skip(s, 1), ALNUM "_") == s.n - 2)));

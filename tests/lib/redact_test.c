@@ -324,7 +324,8 @@ TEST(passwords_in_urls)
 
     check_stays(PW("$PASSWORD") PW("${PASSWORD}") PW("***") PW("{password}") PW("{{ password }}"));
     check_stays(PW("%s") PW("%(password)s") PW("%PASSWORD%") PW("#{password}") PW("$(pass)"));
-    check_stays(PW("${DB_PASS:-none}") PW("<password>") PW("$1") PW("[redacted password]"));
+    check_stays(PW("${DB_PASS:-none}") PW("<password>") PW("&lt;password&gt;") PW("$1")
+                    PW("[redacted password]"));
     check_stays("https://h:8080?mail=me@x.org https://h:8080#me@x.org (https://h:8080),me@x.org");
     check_stays("https://h?next=user:me@x.org https://h#a:b@c ssh://git@host:22/x@y");
     check_stays("ssh://deploy-user-of-the-long-name@host http://[::1]:8080/");
