@@ -608,10 +608,12 @@ secrets() {
 @test "hist-export: --redact leaves out what stands behind escapes, line numbers and in headers" {
     local hex=0123456789abcdef0123456789abcdef begin="-----BEGIN PRIVATE"" KEY-----"
     secrets
-    hist_line s user $'\e[32m'"$GITHUB"$'\n'"{\"a\":\"\\u003d$GITHUB\"}" >"$HISTORY"
-    hist_line s user "     1→$begin"$'\n'"     2→MIIE$hex"$'\n'"     3→${begin/BEGIN/END}"$'\n     4→rest' >>"$HISTORY"
-    hist_line s user "x-api-key: $hex Authorization: Basic dXNlcjpodW50ZXIy" >>"$HISTORY"
-    hist_line s user "postgres://bob:%40hunter2@db/x git@host:a/b $hex" >>"$HISTORY"
+    {
+        hist_line s user $'\e[32m'"$GITHUB"$'\n'"{\"a\":\"\\u003d$GITHUB\"}"
+        hist_line s user "     1→$begin"$'\n'"     2→MIIE$hex"$'\n'"     3→${begin/BEGIN/END}"$'\n     4→rest'
+        hist_line s user "x-api-key: $hex Authorization: Basic dXNlcjpodW50ZXIy"
+        hist_line s user "postgres://bob:%40hunter2@db/x git@host:a/b $hex"
+    } >"$HISTORY"
     local format
     for format in md html json jsonl txt openai anthropic; do
         run_expect 0 hist-export --redact -f "$format" s
