@@ -5,7 +5,7 @@
  * synced together: a source's result is told once its last line is on the disk.
  *
  * What is there already is known by the `origin` that every imported line has, and of lines in our
- * own form by their ids: it is read from the history once, and what others append meanwhile before
+ * own form by a tally: it is read from the history once, and what others append meanwhile before
  * each batch is written, under the lock. So an import that was killed is finished by the next one,
  * and sessions that have grown since grow here, too.
  *
@@ -19,6 +19,7 @@
 #include "base/keymap.h"
 #include "hist/locate.h"
 #include "port/import_format.h"
+#include "port/import_tally.h"
 
 struct import_count {
     uint64_t imported; /* messages */
@@ -58,6 +59,9 @@ struct import {
                           * history */
     char **keys;         /* owns them */
     size_t keys_count, keys_cap;
+    struct import_tally tally; /* of the lines in the history, once has_tally is set, and of those
+                                * that are imported */
+    bool has_tally;
     off_t seen; /* so much of the history has been read for them */
     struct import_pending *pending;
     size_t pending_count, pending_cap, pending_bytes;

@@ -44,8 +44,8 @@ struct import_message {
 struct import_sink {
     /* Takes a message over; m is unchanged. -1 ends the import. */
     int (*message)(void *arg, const struct import_message *m, struct err *e);
-    /* A line in the form of our histories, with its id. */
-    int (*line)(void *arg, struct str line, struct str id, struct err *e);
+    /* A line in the form of our histories. */
+    int (*line)(void *arg, const struct message *m, struct err *e);
     /* Is it in the history? `part` is one part of an origin. */
     bool (*known)(void *arg, struct str session, struct str part);
     /* A record that cannot be read; it is passed over. */

@@ -17,7 +17,9 @@
 struct import_pending {
     char *line;     /* owned, with its newline */
     size_t n;       /* 0: it has been brought by another import */
-    struct str key; /* by which it is known; STR_NONE for one that its source has twice */
+    struct str key; /* of its origin, by which it is known; STR_NONE for one in our own form */
+    size_t tally;   /* its place in the tally, by which the others are known */
+    size_t nth;     /* of these lines in its source */
     size_t result;  /* that of its source */
 };
 
@@ -93,6 +95,8 @@ static int catch_up(struct import *im, struct err *e)
     /* A history that is shorter now is another one. */
     if (im->seen > scan.size)
         im->seen = 0;
+    if (im->seen == 0)
+        import_tally_restart(&im->tally);
     scan_from(&scan, im->seen);
     while ((got = scan_message(&scan, &m, NULL, e)) > 0) {
         struct str origin = message_text(&m, FIELD_ORIGIN, &scratch);
@@ -100,6 +104,11 @@ static int catch_up(struct import *im, struct err *e)
         enter(im, m.id, 0);
         if (origin.p)
             each_part(origin, enter_old, im);
+        if (im->has_tally) {
+            size_t place = import_tally_find(&im->tally, &m);
+
+            im->tally.at[place].stored++;
+        }
     }
     im->seen = scan.size;
     im->bad_lines += scan.bad;
@@ -127,12 +136,15 @@ static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
         return -1;
     for (size_t i = 0; i < im->pending_count; i++) {
         struct import_pending *p = &im->pending[i];
+        struct import_tally_line *tally = &im->tally.at[p->tally];
         size_t *source = p->key.p ? keymap_find(&im->known, p->key) : NULL;
 
-        if (source && *source == 0) {
+        if (p->key.p ? source && *source == 0 : p->nth <= tally->stored) {
             im->results[p->result].count.known++;
             p->n = 0;
+            continue;
         }
+        tally->stored++;
         buf_add(lines, p->line, p->n);
     }
     im->seen = at + (off_t)lines->len;
@@ -172,15 +184,17 @@ static int flush(struct import *im, struct err *e)
     return result;
 }
 
-/* Takes over the bytes of `line`. `key` is what enter gave. */
-static int add_pending(struct import *im, struct buf *line, struct str key, struct err *e)
+/* Takes over the bytes of `line`. `key` is that of its origin, owned. */
+static int add_pending(struct import *im, struct buf *line, struct str key, size_t tally,
+                       struct err *e)
 {
+    struct import_tally_line *t = &im->tally.at[tally];
     size_t n = line->len;
 
     im->pending =
         mem_grow(im->pending, &im->pending_cap, im->pending_count + 1, sizeof *im->pending);
     im->pending[im->pending_count++] =
-        (struct import_pending){buf_detach(line), n, key, im->results_count - 1};
+        (struct import_pending){buf_detach(line), n, key, tally, t->given, im->results_count - 1};
     im->pending_bytes += n;
     return im->pending_bytes < BATCH_BYTES ? 0 : flush(im, e);
 }
@@ -199,23 +213,54 @@ static void tick(struct import *im)
         im->listener.tick(im->listener.arg);
 }
 
-static int take_line(void *arg, struct str line, struct str id, struct err *e)
+/* From the first line in our own form on, all in the history are counted. */
+static int begin_tally(struct import *im, struct err *e)
+{
+    uint64_t bad = im->bad_lines;
+    int result;
+
+    if (im->has_tally)
+        return 0;
+    im->has_tally = true;
+    im->seen = 0;
+    result = catch_up(im, e);
+    im->bad_lines = bad;
+    return result;
+}
+
+/* Counts a line of the source that is being read. Is it there, or waits to be? */
+static bool tally_has(struct import *im, size_t place)
+{
+    struct import_tally_line *t = &im->tally.at[place];
+
+    if (t->source != im->source_number)
+        t->given = 0;
+    t->source = im->source_number;
+    t->given++;
+    if (t->given <= t->stored || t->given <= t->promised)
+        return true;
+    t->promised = t->given;
+    return false;
+}
+
+static int take_line(void *arg, const struct message *m, struct err *e)
 {
     struct import *im = arg;
     struct buf copy = BUF_INIT(BUF_LINE + 1);
-    size_t *source = keymap_find(&im->known, id);
-    struct str key;
+    size_t place;
 
     tick(im);
-    /* One source may have an id twice: that is its own affair, and kept. */
-    if (source && *source != im->source_number) {
+    if (begin_tally(im, e) < 0)
+        return -1;
+    place = import_tally_find(&im->tally, m);
+    if (tally_has(im, place)) {
         count(im)->known++;
         return 0;
     }
-    key = enter(im, id, im->source_number);
-    buf_add_str(&copy, line);
+    enter(im, m->id, im->source_number);
+    buf_add_str(&copy, m->line);
     buf_add_byte(&copy, '\n');
-    return add_pending(im, &copy, key, e);
+    return add_pending(im, &copy, STR_NONE, place, e);
 }
 
 /* Sets an id that no other message has. */
@@ -296,6 +341,21 @@ static void note_bad(void *arg, size_t number, const char *reason)
         im->listener.bad(im->listener.arg, im->source, number, count(im)->bad, reason);
 }
 
+/* Counts a line that was made of a message, which is new by its origin. */
+static size_t tally_new(struct import *im, struct str line)
+{
+    struct message m = MESSAGE_INIT;
+    struct import_tally_line *t;
+    size_t place;
+
+    (void)message_parse(&m, line);
+    place = import_tally_find(&im->tally, &m);
+    message_release(&m);
+    t = &im->tally.at[place];
+    t->promised = (t->promised > t->stored ? t->promised : t->stored) + 1;
+    return place;
+}
+
 static int take_message(void *arg, const struct import_message *m, struct err *e)
 {
     struct import *im = arg;
@@ -320,7 +380,7 @@ static int take_message(void *arg, const struct import_message *m, struct err *e
     } else {
         first = enter(im, str_cut(&parts, '+'), im->source_number);
         each_part(buf_str(&m->origin), enter_new, im);
-        result = add_pending(im, &line, first, e);
+        result = add_pending(im, &line, first, tally_new(im, buf_str(&line)), e);
     }
     draft_release(&d);
     buf_release(&line);
@@ -387,4 +447,5 @@ void import_close(struct import *im)
         free(im->keys[i]);
     free(im->keys);
     keymap_release(&im->known);
+    import_tally_release(&im->tally);
 }

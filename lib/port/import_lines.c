@@ -36,7 +36,7 @@ static int give(struct source *s, struct import_sink *sink, struct message *m, s
                 struct err *e)
 {
     if (message_parse(m, line))
-        return sink->line(sink->arg, m->line, m->id, e);
+        return sink->line(sink->arg, m, e);
     sink->bad(sink->arg, s->number, message_defect(line));
     return 0;
 }

@@ -236,6 +236,87 @@ contents() {
     [[ $(wc -l <"$HISTORY") -eq 7 ]]
 }
 
+# own SESSION ID CONTENT: a line in our own form, all at one time.
+own() {
+    printf '{"id":"%s","session_id":"%s","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"user","content":"%s"}\n' \
+        "$2" "$1" "$3"
+}
+
+@test "import: ids of other clients may be the same in every session, twice in one, or empty" {
+    local id
+    for id in '' 1; do
+        rm -f "$HISTORY"
+        own A "$id" one >a.jsonl
+        own A "$id" two >>a.jsonl
+        own B "$id" one >b.jsonl
+        own B "${id:+2}" four >>b.jsonl
+        run_expect 0 hist-import -v a.jsonl b.jsonl
+        stdout_is 4
+        stderr_is 'a.jsonl: lines, 2 new, 0 known, 0 bad' 'b.jsonl: lines, 2 new, 0 known, 0 bad'
+        cat a.jsonl b.jsonl >both.jsonl
+        history_is both.jsonl
+        again a.jsonl b.jsonl
+        again b.jsonl both.jsonl a.jsonl
+        # Spelled otherwise it is the same; another text is another line.
+        jq -c 'to_entries | reverse | from_entries' both.jsonl | sed 's/"one"/"\\u006fne"/' >spelled.jsonl
+        again spelled.jsonl
+        own A "$id" five >c.jsonl
+        run_expect 0 hist-import c.jsonl a.jsonl
+        stdout_is 1
+        cat both.jsonl c.jsonl >wanted
+        history_is wanted
+    done
+}
+
+@test "import: a line comes as often as one file has it" {
+    local line more
+    line=$(own A '' 'the same')
+    more=$(own A 1 'the same')
+    printf '%s\n' "$line" "$more" "$line" "$more" "$more" >a.jsonl
+    run_expect 0 hist-import a.jsonl a.jsonl
+    stdout_is 5
+    history_is a.jsonl
+    again a.jsonl
+    run_expect 0 hist-export --all -f json -o a.json
+    again a.json
+    again - <<<"$line"
+    # It grows, and the other file does not.
+    printf '%s\n' "$line" "$line" >>a.jsonl
+    run_expect 0 hist-import -v a.json a.jsonl
+    stdout_is 2
+    stderr_has 'a.json: lines, 0 new, 5 known, 0 bad' 'a.jsonl: lines, 2 new, 5 known, 0 bad'
+    history_is a.jsonl
+}
+
+@test "import: a message of another program and its line are one" {
+    cp "$FORMATS/messages/anthropic.json" .
+    touch -d 2024-02-01T12:00:00.5Z anthropic.json
+    run_expect 0 hist-import anthropic.json
+    stdout_is 6
+    cp "$HISTORY" export.jsonl
+    again anthropic.json export.jsonl
+    # Before either is stored, too; a message of its own beside it is not taken for it.
+    own A '' 'the same' >>export.jsonl
+    touch -d 2024-02-02 export.jsonl
+    rm "$HISTORY"
+    run_expect 0 hist-import -v anthropic.json export.jsonl
+    stdout_is 7
+    stderr_is 'anthropic.json: messages, 6 new, 0 known, 0 bad' 'export.jsonl: lines, 1 new, 6 known, 0 bad'
+    history_is export.jsonl
+    again export.jsonl anthropic.json
+}
+
+@test "import: lines without ids by two at once come once" {
+    python3 - >big.jsonl <<'END'
+for n in range(30000):
+    print('{"id":"","session_id":"s","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"user","content":"text %d %s"}' % (n // 2, "x" * 300))
+END
+    background hist-import big.jsonl
+    run_expect 0 hist-import big.jsonl
+    finish 0
+    history_is big.jsonl
+}
+
 @test "import: a document of our own lines comes byte for byte, and with white space" {
     hist_lines good 3 >other.jsonl
     # shellcheck disable=SC2129

@@ -35,13 +35,12 @@ static int take(void *arg, const struct import_message *m, struct err *e)
     return 0;
 }
 
-static int take_line(void *arg, struct str line, struct str id, struct err *e)
+static int take_line(void *arg, const struct message *m, struct err *e)
 {
     struct seen *s = arg;
 
-    (void)id;
     (void)e;
-    s->hash = s->hash * 31 + import_hash(line);
+    s->hash = s->hash * 31 + import_hash(m->line);
     s->count++;
     return 0;
 }
