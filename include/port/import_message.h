@@ -81,8 +81,12 @@ void import_set_text(struct buf *field, struct str value);
 /* Sets why an answer ended, a JSON string, in the names of chathist(5). */
 void import_set_finish(struct import_message *m, struct str value);
 
+/* Adds why the model does not answer, a JSON string; null and an empty one are none. As a refusal
+ * that chat is told, it is text, and the finish says what it is. */
+void import_add_refusal(struct import_message *m, struct str refusal);
 /* Adds content: a JSON string, or an array of strings and blocks. Of blocks, text of any kind is
- * added, images are counted, tool calls added; reasoning and what is not known is passed over. */
+ * added, refusals too, images are counted, tool calls added; reasoning and what is not known is
+ * passed over. */
 void import_add_content(struct import_message *m, struct str content);
 
 /* Gives the message to the sink, unless there is nothing in it. */

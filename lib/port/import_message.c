@@ -236,12 +236,21 @@ static void add_value(struct import_message *m, struct str string)
     buf_release(&scratch);
 }
 
+void import_add_refusal(struct import_message *m, struct str refusal)
+{
+    if (json_type(refusal) != JSON_STRING || refusal.n <= 2)
+        return;
+    add_value(m, refusal);
+    buf_clear(&m->finish);
+    buf_add_c(&m->finish, "content_filter");
+}
+
 static void add_block(struct import_message *m, struct str block)
 {
-    static const char *const keys[] = {"type", "text", "id", "name", "input"};
+    static const char *const keys[] = {"type", "text", "id", "name", "input", "refusal"};
     static const char *const texts[] = {"text", "input_text", "output_text", NULL};
     static const char *const images[] = {"image", "image_url", "input_image", NULL};
-    enum { TYPE, TEXT, ID, NAME, INPUT, COUNT };
+    enum { TYPE, TEXT, ID, NAME, INPUT, REFUSAL, COUNT };
     struct buf type = BUF_INIT(BUF_SMALL), id = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
     struct str value[COUNT], kind;
 
@@ -251,6 +260,8 @@ static void add_block(struct import_message *m, struct str block)
     kind = json_text(value[TYPE], &type);
     if (is_one_of(kind, texts))
         add_value(m, value[TEXT]);
+    else if (str_eq_c(kind, "refusal"))
+        import_add_refusal(m, value[REFUSAL]);
     else if (is_one_of(kind, images))
         m->images++;
     else if (str_eq_c(kind, "tool_use"))

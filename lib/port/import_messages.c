@@ -103,6 +103,7 @@ int import_give_message(struct source *s, struct import_sink *sink, struct impor
         buf_add_str(&m->provider, buf_str(&provider));
         import_set_text(&m->model, json_get(object, "model"));
         add_calls(m, object);
+        import_add_refusal(m, json_get(object, "refusal"));
     }
     if (role == ROLE_TOOL) {
         import_set_text(&m->call_id, json_get(object, "name"));

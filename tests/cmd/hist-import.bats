@@ -183,6 +183,16 @@ contents() {
     [[ $(jq -r .session_id "$HISTORY" | sort -u | wc -l) -eq 2 ]]
 }
 
+@test "import: a refusal is what the model said" {
+    echo '[{"role":"user","content":"q"},{"role":"assistant","content":null,"refusal":"I cannot"},{"role":"assistant","content":[{"type":"refusal","refusal":"no way"}]},{"role":"assistant","content":"text","refusal":null}]' >a.json
+    run_expect 0 hist-import -v a.json
+    stdout_is 4
+    stderr_is 'a.json: messages, 4 new, 0 known, 0 bad'
+    contents '"\(.role):\(.content) \(.finish_reason)"' 'user:q null' 'assistant:I cannot content_filter' \
+        'assistant:no way content_filter' 'assistant:text null'
+    again a.json
+}
+
 @test "import: aichat, calls and results, compressed messages, YAML's ways to write text" {
     cp "$FORMATS/aichat/trip.yaml" .
     run_expect 0 hist-import trip.yaml
