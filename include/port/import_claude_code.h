@@ -8,7 +8,8 @@
  * interface.
  *
  *   - An answer is one record for each block of content, all with the same message id: they are
- *     joined, and the usage of the last one counts.
+ *     joined, and the usage of the last one counts. Where they are parted the tokens stand in the
+ *     first line, and what a later record has more in its own.
  *   - Results of tools are user records: each becomes a tool message.
  *   - The summary that takes the place of a conversation that grew too long (isCompactSummary) is a
  *     user record: it becomes a system message, so that whoever goes on with the session has it.

@@ -89,6 +89,8 @@ void import_add_refusal(struct import_message *m, struct str refusal);
  * passed over. */
 void import_add_content(struct import_message *m, struct str content);
 
+/* Is there nothing in it? The result of a tool may be empty. */
+bool import_is_empty(const struct import_message *m);
 /* Gives the message to the sink, unless there is nothing in it. */
 int import_give(struct import_sink *sink, const struct import_message *m, struct err *e);
 /* The same with this content, in which Anthropic's interface also has the results of tools: each of

@@ -1,8 +1,11 @@
 #include "port/import_claude_code.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/keymap.h"
+#include "base/mem.h"
 #include "base/path.h"
 
 #define FORMAT "claude-code"
@@ -26,6 +29,12 @@ static const char *const keys[KEY_COUNT] = {
     "timestamp", "message",
 };
 
+/* The usage of an answer, every record of which tells all of it. */
+struct usage {
+    char *id; /* the answer's, owned */
+    int64_t input_tokens, output_tokens;
+};
+
 struct reader {
     struct source *source;
     struct import_sink *sink;
@@ -33,12 +42,59 @@ struct reader {
     struct buf message_id;
     struct import_message other;
     struct buf uuid;
+    struct keymap ids; /* message id -> its place in `given` */
+    struct usage *given;
+    size_t given_count, given_cap;
 };
+
+/* ---- usage ---- */
+
+static struct usage *usage_of(struct reader *r, struct str id)
+{
+    size_t *found = keymap_find(&r->ids, id);
+
+    if (found)
+        return &r->given[*found];
+    r->given = mem_grow(r->given, &r->given_cap, r->given_count + 1, sizeof *r->given);
+    r->given[r->given_count].id = mem_copy(id.p, id.n);
+    r->given[r->given_count].input_tokens = r->given[r->given_count].output_tokens = 0;
+    id.p = r->given[r->given_count].id;
+    keymap_set(&r->ids, id, r->given_count);
+    return &r->given[r->given_count++];
+}
+
+/* What is more than was given before; *given is that and this then. */
+static int64_t more_than(int64_t *given, int64_t tokens)
+{
+    int64_t more = tokens - *given;
+
+    if (more <= 0)
+        return tokens == 0 && *given == 0 ? 0 : -1;
+    *given = tokens;
+    return more;
+}
+
+/* An answer whose records are parted, by the result of a tool or by an earlier import, is several
+ * lines: what it used counts once. */
+static void count_once(struct reader *r, struct str id, struct import_message *m)
+{
+    struct usage *given;
+
+    if (id.n == 0)
+        return;
+    given = usage_of(r, id);
+    if (m->input_tokens >= 0)
+        m->input_tokens = more_than(&given->input_tokens, m->input_tokens);
+    if (m->output_tokens >= 0)
+        m->output_tokens = more_than(&given->output_tokens, m->output_tokens);
+}
 
 static int flush(struct reader *r, struct err *e)
 {
     int result = 0;
 
+    if (!import_is_empty(&r->answer))
+        count_once(r, buf_str(&r->message_id), &r->answer);
     if (r->answer.origin.len > 0)
         result = import_give(r->sink, &r->answer, e);
     import_message_clear(&r->answer, ROLE_ASSISTANT);
@@ -94,10 +150,14 @@ static int take_answer(struct reader *r, const struct str *value, struct err *e)
     struct str id = json_text(json_get(message, "id"), &scratch), uuid = buf_str(&r->uuid);
     int result = 0;
 
+    import_message_clear(&r->other, ROLE_ASSISTANT);
     set_session(&r->other, r, value);
     /* Some of its records may be there from a time when the others had not been written. */
-    if (r->sink->known(r->sink->arg, buf_str(&r->other.session), uuid))
+    if (r->sink->known(r->sink->arg, buf_str(&r->other.session), uuid)) {
+        set_usage(&r->other, json_get(message, "usage"));
+        count_once(r, id, &r->other);
         goto out;
+    }
     if (m->origin.len > 0 && id.n > 0 && str_eq(id, buf_str(&r->message_id)) &&
         str_eq(buf_str(&m->session), buf_str(&r->other.session))) {
         import_add_part(m, uuid);
@@ -191,6 +251,10 @@ int import_claude_code(struct source *s, struct import_sink *sink, struct err *e
         got = flush(&r, e);
     import_message_release(&r.answer);
     import_message_release(&r.other);
+    for (size_t i = 0; i < r.given_count; i++)
+        free(r.given[i].id);
+    free(r.given);
+    keymap_release(&r.ids);
     buf_release(&r.message_id);
     buf_release(&r.uuid);
     return got;

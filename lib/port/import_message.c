@@ -285,9 +285,14 @@ void import_add_content(struct import_message *m, struct str content)
 
 /* ---- handing over ---- */
 
+bool import_is_empty(const struct import_message *m)
+{
+    return m->text.len == 0 && m->calls.len == 0 && m->images == 0 && m->role != ROLE_TOOL;
+}
+
 int import_give(struct import_sink *sink, const struct import_message *m, struct err *e)
 {
-    if (m->text.len == 0 && m->calls.len == 0 && m->images == 0 && m->role != ROLE_TOOL)
+    if (import_is_empty(m))
         return 0;
     return sink->message(sink->arg, m, e);
 }
@@ -297,7 +302,7 @@ static int give_one(struct import_sink *sink, struct import_message *m, struct s
                     size_t *given, struct err *e)
 {
     struct buf own = BUF_INIT(BUF_SMALL);
-    bool some = m->text.len > 0 || m->calls.len > 0 || m->images > 0 || m->role == ROLE_TOOL;
+    bool some = !import_is_empty(m);
     int result;
 
     buf_add_str(&own, part);

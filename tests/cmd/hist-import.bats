@@ -193,6 +193,46 @@ contents() {
     again a.json
 }
 
+# claude TYPE UUID MESSAGE [MORE]: a record of Claude Code.
+claude() {
+    printf '{"type":"%s","uuid":"%s","sessionId":"s1","timestamp":"2025-09-01T10:00:00Z","message":%s%s}\n' "$1" "$2" "$3" "${4-}"
+}
+
+# claude_call UUID MESSAGE CALL OUTPUT: a record of an answer, with the usage of the whole.
+claude_call() {
+    claude assistant "$1" "{\"id\":\"$2\",\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"$3\",\"name\":\"f\",\"input\":{}}],\"usage\":{\"input_tokens\":5,\"output_tokens\":$4}}"
+}
+
+@test "import: the tokens of an answer of Claude Code count once, whatever parts its records" {
+    local result='{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"r"}]}'
+    claude_call a1 m1 t1 9 >s.jsonl
+    claude user u1 "$result" >>s.jsonl
+    claude_call a2 m1 t2 9 >>s.jsonl
+    claude_call a3 m2 t3 4 >>s.jsonl
+    run_expect 0 hist-import s.jsonl
+    stdout_is 4
+    contents '"\(.role) \(.usage.input_tokens) \(.usage.output_tokens)"' 'assistant 5 9' 'tool null null' \
+        'assistant null null' 'assistant 5 4'
+    again s.jsonl
+    # Records that come with a later import, too; and of more tokens by then what is more.
+    cp "$HISTORY" whole
+    rm "$HISTORY"
+    head -n 2 s.jsonl >t.jsonl
+    run_expect 0 hist-import t.jsonl
+    stdout_is 2
+    run_expect 0 hist-import s.jsonl
+    stdout_is 2
+    history_is whole
+    rm "$HISTORY"
+    claude_call a1 m1 t1 1 >t.jsonl
+    run_expect 0 hist-import t.jsonl
+    { claude_call a2 m1 t2 9; claude_call a3 m1 t3 9; } >>t.jsonl
+    run_expect 0 hist-import t.jsonl
+    stdout_is 1
+    contents '"\(.usage.input_tokens) \(.usage.output_tokens)"' '5 1' 'null 8'
+    again t.jsonl
+}
+
 @test "import: aichat, calls and results, compressed messages, YAML's ways to write text" {
     cp "$FORMATS/aichat/trip.yaml" .
     run_expect 0 hist-import trip.yaml
