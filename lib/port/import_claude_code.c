@@ -190,9 +190,50 @@ out:
     return result;
 }
 
+/* ---- what the user said ---- */
+
+/* Text that the program itself puts there in the user's name. A command that is a prompt begins with
+ * <command-message>: the user says it to the model. */
+static bool is_context(struct str string)
+{
+    static const char *const beginnings[] = {"<command-name>", "<local-command-",
+                                             "[Request interrupted by user]",
+                                             "[Request interrupted by user for tool use]"};
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str text = json_text(string, &scratch);
+    bool is = false;
+
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        is = is || str_starts(text, str_of(beginnings[i]));
+    buf_release(&scratch);
+    return is;
+}
+
+/* Adds the content, JSON, without the program's texts. */
+static void add_said(struct buf *out, struct str content)
+{
+    struct json_iter it = json_iter(content);
+
+    if (json_type(content) != JSON_ARRAY) {
+        buf_add_str(out, is_context(content) ? STR("null") : content);
+        return;
+    }
+    buf_add_byte(out, '[');
+    while (json_next(&it)) {
+        if (is_context(json_type(it.value) == JSON_STRING ? it.value : json_get(it.value, "text")))
+            continue;
+        if (out->len > 1)
+            buf_add_byte(out, ',');
+        buf_add_str(out, it.value);
+    }
+    buf_add_byte(out, ']');
+}
+
 static int take_user(struct reader *r, const struct str *value, struct err *e)
 {
     struct import_message *m = &r->other;
+    struct buf said = BUF_INIT(BUF_LINE);
+    int result;
 
     if (flush(r, e) < 0)
         return -1;
@@ -200,7 +241,10 @@ static int take_user(struct reader *r, const struct str *value, struct err *e)
     set_session(m, r, value);
     import_set_part(m, buf_str(&r->uuid));
     import_set_time(m, value[KEY_TIME]);
-    return import_give_content(r->sink, m, json_get(value[KEY_MESSAGE], "content"), e);
+    add_said(&said, json_get(value[KEY_MESSAGE], "content"));
+    result = import_give_content(r->sink, m, buf_str(&said), e);
+    buf_release(&said);
+    return result;
 }
 
 static int take(void *arg, struct str record, struct err *e)

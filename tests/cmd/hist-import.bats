@@ -56,20 +56,20 @@ contents() {
 @test "import: Claude Code, with the records of an answer joined" {
     local file=$FORMATS/claude-code/projects/-home-ada-shop/2b1f9a52-6c0e-4a53-9a1c-0d7c4be1f001.jsonl
     run_expect 0 hist-import "$FORMATS/claude-code"
-    stdout_is 9
+    stdout_is 8
     bad_lines "$file" 11 'not a JSON object' 12 "no 'uuid'"
     grep -v '"session_id":"[^"]*:\(sidechain\|de30ae5d\)"' "$WANTED/claude-code.jsonl" >wanted
     history_is wanted
     contents '"\(.role) \(.content | length) \(.tool_calls // [] | length) \(.images // 0) \(.tool_call_id)"' \
         'user 32 0 0 null' 'assistant 14 2 0 null' 'tool 8 0 0 toolu_01' 'tool 8 0 1 toolu_02' \
-        'user 29 0 0 null' 'user 13 0 1 null' 'assistant 14 0 0 null' 'system 49 0 0 null' 'assistant 12 0 0 null'
+        'user 13 0 1 null' 'assistant 14 0 0 null' 'system 49 0 0 null' 'assistant 12 0 0 null'
     again "$FORMATS/claude-code"
     again "$file" "$file"
 }
 
 @test "import: subagents of Claude Code are sessions of their own, when they are wanted" {
     run_expect 0 hist-import -q --subagents "$FORMATS/claude-code"
-    stdout_is 12
+    stdout_is 11
     history_is "$WANTED/claude-code.jsonl"
     again --subagents "$FORMATS/claude-code"
 }
@@ -231,6 +231,25 @@ claude_call() {
     stdout_is 1
     contents '"\(.usage.input_tokens) \(.usage.output_tokens)"' '5 1' 'null 8'
     again t.jsonl
+}
+
+@test "import: what Claude Code wrote in the user's name is left out, and nothing else" {
+    local n=0 text
+    for text in '<local-command-stdout>Set model to opus</local-command-stdout>' '<local-command-stderr>no</local-command-stderr>' \
+        '<command-name>/model</command-name>\n            <command-message>model</command-message>\n            <command-args></command-args>' \
+        '[Request interrupted by user]' '[Request interrupted by user for tool use]' 'What is <command-name>?' \
+        '<command-message>review is running</command-message>\n<command-name>/review</command-name>\n<command-args>the parser</command-args>'; do
+        n=$((n + 1))
+        claude user "u$n" "{\"role\":\"user\",\"content\":\"$text\"}"
+        claude user "b$n" "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"$text\"}]}"
+    done >s.jsonl
+    claude user r1 '{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"[Request interrupted by user]"},{"type":"text","text":"[Request interrupted by user]"}]}' >>s.jsonl
+    run_expect 0 hist-import s.jsonl
+    stdout_is 5
+    contents '"\(.role) \(.content | split("\n")[0])"' 'user What is <command-name>?' 'user What is <command-name>?' \
+        'user <command-message>review is running</command-message>' \
+        'user <command-message>review is running</command-message>' 'tool [Request interrupted by user]'
+    again s.jsonl
 }
 
 @test "import: aichat, calls and results, compressed messages, YAML's ways to write text" {
@@ -501,9 +520,9 @@ END
     run_expect 0 hist-import -q --scan --dry-run
     cut -f 1,2 "$OUT" >found
     run_expect 0 cat found
-    stdout_is $'llm\t9' $'codex\t4' $'claude-code\t0' $'claude-code\t9' $'codex\t8' $'codex\t0' $'aichat\t9'
+    stdout_is $'llm\t9' $'codex\t4' $'claude-code\t0' $'claude-code\t8' $'codex\t8' $'codex\t0' $'aichat\t9'
     run_expect 0 hist-import -q --scan
-    stdout_is 39
+    stdout_is 38
     again --scan
 }
 
@@ -554,7 +573,7 @@ for name, messages in ("first", [big, small]), ("second", [small, big]):
     mkdir a/sessions
     cp "$FORMATS/aichat/trip.yaml" a/sessions
     run_expect 0 env CLAUDE_CONFIG_DIR=c CODEX_HOME=x LLM_USER_PATH=l AICHAT_CONFIG_DIR=a hist-import -q --scan
-    stdout_is 39
+    stdout_is 38
     mv a/sessions/trip.yaml s
     run_expect 0 env AICHAT_SESSIONS_DIR=s AICHAT_CONFIG_DIR=a hist-import -q --scan -n
     stdout_is $'aichat\t9\ts/trip.yaml'
