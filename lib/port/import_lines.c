@@ -43,10 +43,12 @@ static int give(struct source *s, struct import_sink *sink, struct message *m, s
 
 /* ---- a document of lines ---- */
 
-/* Takes away what export_json has added to a line. */
+/* Takes away what export_json has added to a line. A null that is there beside an earlier member of
+ * its name is the line's own. */
 static void cut_added(struct buf *line)
 {
     static const struct str added[] = {STR(",\"tool_call_id\":null"), STR(",\"tool_calls\":null")};
+    static const enum field fields[] = {FIELD_TOOL_CALL_ID, FIELD_TOOL_CALLS};
 
     for (size_t i = 0; i < sizeof added / sizeof *added; i++) {
         struct str text = {line->data, line->len - 1};
@@ -55,6 +57,11 @@ static void cut_added(struct buf *line)
             continue;
         buf_truncate(line, text.n - added[i].n);
         buf_add_byte(line, '}');
+        if (json_get(buf_str(line), field_name(fields[i])).n > 0) {
+            buf_truncate(line, line->len - 1);
+            buf_add_str(line, added[i]);
+            buf_add_byte(line, '}');
+        }
     }
 }
 

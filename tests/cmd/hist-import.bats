@@ -415,6 +415,21 @@ END
     again empty.json
 }
 
+@test "import: a null that is no addition of an export stays" {
+    local field
+    for field in tool_calls tool_call_id; do
+        printf '{"id":"1","session_id":"s","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"assistant","content":"x","%s":[],"model":"m","%s":null}\n' \
+            "$field" "$field" >other.jsonl
+        hist-export --history other.jsonl --all -f json -o other.json
+        rm -f "$HISTORY"
+        run_expect 0 hist-import other.json
+        stdout_is 1
+        history_is other.jsonl
+        run_expect 0 hist-export --all -f json
+        stdout_is_file other.json
+    done
+}
+
 @test "import: requests one behind another are a session each" {
     cat >two.jsonl <<'END'
 {"messages":[{"role":"system","content":"Be brief"},{"role":"user","content":"one"}]}
