@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/keymap.h"
 
 struct import_file {
     char *path;
@@ -24,10 +25,14 @@ struct import_files {
     void *arg;
     struct import_file *at;
     size_t count, cap;
+    /* private */
+    struct keymap seen; /* device and inode of each directory that was gone into */
+    char **keys;        /* owns them */
+    size_t keys_count, keys_cap;
 };
 
 /* Adds a file or, of a directory and those below it, each file named *.jsonl, *.json, *.yaml, *.yml
- * or *.db. Links in a directory are not followed. `-` stays what it is. */
+ * or *.db. Links are followed; no directory is gone into twice. `-` stays what it is. */
 void import_files_add(struct import_files *f, const char *path);
 /* By the time of their last message, the oldest first; what is as old by its name. */
 void import_files_sort(struct import_files *f);

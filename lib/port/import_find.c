@@ -83,11 +83,28 @@ static void fail(struct import_files *f, const char *path, int error)
     f->failed(f->arg, &e);
 }
 
-static void walk(struct import_files *f, const char *path, int depth)
+/* Is it another one than all before? Links may lead in circles. */
+static bool is_first(struct import_files *f, const struct stat *st)
 {
-    DIR *dir = depth < DEPTH_MAX ? opendir(path) : (errno = ENAMETOOLONG, NULL);
-    struct dirent *entry;
+    uint64_t id[] = {(uint64_t)st->st_dev, (uint64_t)st->st_ino};
+    struct str key = {(const char *)id, sizeof id};
 
+    if (keymap_find(&f->seen, key))
+        return false;
+    f->keys = mem_grow(f->keys, &f->keys_cap, f->keys_count + 1, sizeof *f->keys);
+    key.p = f->keys[f->keys_count++] = mem_copy(key.p, key.n);
+    keymap_set(&f->seen, key, 0);
+    return true;
+}
+
+static void walk(struct import_files *f, const char *path, const struct stat *at, int depth)
+{
+    struct dirent *entry;
+    DIR *dir;
+
+    if (!is_first(f, at))
+        return;
+    dir = depth < DEPTH_MAX ? opendir(path) : (errno = ENAMETOOLONG, NULL);
     if (!dir) {
         fail(f, path, errno);
         return;
@@ -99,10 +116,10 @@ static void walk(struct import_files *f, const char *path, int depth)
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         name = path_join(path, entry->d_name);
-        /* One that is gone by now is no failure. */
-        if (lstat(name, &st) == 0) {
+        /* One that is gone by now is no failure, nor a link to nothing. */
+        if (stat(name, &st) == 0) {
             if (S_ISDIR(st.st_mode))
-                walk(f, name, depth + 1);
+                walk(f, name, &st, depth + 1);
             else if (S_ISREG(st.st_mode) && is_wanted(entry->d_name))
                 add_file(f, name, false, &st);
         }
@@ -122,7 +139,7 @@ void import_files_add(struct import_files *f, const char *path)
     else if (stat(path, &st) < 0)
         fail(f, path, errno);
     else if (S_ISDIR(st.st_mode))
-        walk(f, path, 0);
+        walk(f, path, &st, 0);
     else
         add_file(f, path, true, &st);
 }
@@ -147,5 +164,9 @@ void import_files_release(struct import_files *f)
     for (size_t i = 0; i < f->count; i++)
         free(f->at[i].path);
     free(f->at);
+    for (size_t i = 0; i < f->keys_count; i++)
+        free(f->keys[i]);
+    free(f->keys);
+    keymap_release(&f->seen);
     *f = (struct import_files){0};
 }

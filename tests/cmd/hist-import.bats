@@ -541,6 +541,28 @@ END
     again --scan
 }
 
+@test "import: links in a directory are followed, and lead to no circle" {
+    mkdir -p d/e elsewhere/deep
+    hist_lines linked 2 >elsewhere/deep/one.jsonl
+    hist_lines alone 1 >alone.jsonl
+    ln -s ../elsewhere d/link
+    ln -s ../../alone.jsonl d/e/alone.jsonl
+    ln -s ../../elsewhere d/e/again
+    ln -s .. d/e/up
+    ln -s ../../../d elsewhere/deep/back
+    ln -s nowhere d/gone.jsonl
+    ln -s self.jsonl d/self.jsonl
+    run_expect 0 hist-import -v d
+    stdout_is 3
+    [[ $(wc -l <"$ERR") -eq 2 ]] || fail 'each file once' "$(cat "$ERR")"
+    again d d
+    mkdir -p "$HOME/.claude"
+    ln -s "$PWD/d" "$HOME/.claude/projects"
+    rm "$HISTORY"
+    run_expect 0 hist-import --scan
+    stdout_is 3
+}
+
 @test "import: a directory that cannot be read keeps no other from being imported" {
     mkdir -p "d/$(printf 'deep/%.0s' {1..40})" d/other
     echo '[{"role":"user","content":"hello"}]' >d/other/one.json
