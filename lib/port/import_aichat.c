@@ -1,10 +1,12 @@
 #include "port/import_aichat.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/utf8.h"
 #include "port/import_messages.h"
 
@@ -18,8 +20,20 @@ struct level {
     size_t count; /* of keys and values so far */
 };
 
+/* Where a message begins, in the YAML and in the JSON. */
+struct place {
+    size_t line; /* from 1 */
+    size_t at;
+};
+
+struct places {
+    struct place *at;
+    size_t count, cap;
+};
+
 struct converter {
     struct buf *out;
+    struct places *messages; /* in their order */
     struct level level[DEPTH_MAX];
     size_t depth;
     const char *wrong; /* why it ended */
@@ -74,8 +88,21 @@ static void open_level(struct converter *c, bool object)
     }
 }
 
+/* Messages are the elements of an array in the object that is the whole. */
+static void note_place(struct converter *c, const yaml_event_t *event)
+{
+    struct places *p = c->messages;
+
+    if (c->depth != 2 || c->level[1].object)
+        return;
+    p->at = mem_grow(p->at, &p->cap, p->count + 1, sizeof *p->at);
+    /* The comma before it is not there yet. */
+    p->at[p->count++] = (struct place){event->start_mark.line + 1, c->out->len};
+}
+
 static void take_event(struct converter *c, const yaml_event_t *event)
 {
+    note_place(c, event);
     switch (event->type) {
     case YAML_SCALAR_EVENT:
         add_scalar(c, event);
@@ -98,9 +125,9 @@ static void take_event(struct converter *c, const yaml_event_t *event)
 }
 
 /* The first document as JSON; NULL, or what is wrong with it. */
-static const char *convert(struct str yaml, struct buf *out, size_t *line)
+static const char *convert(struct str yaml, struct buf *out, struct places *messages, size_t *line)
 {
-    struct converter c = {.out = out};
+    struct converter c = {.out = out, .messages = messages};
     yaml_parser_t parser;
     yaml_event_type_t type = YAML_NO_EVENT;
 
@@ -131,8 +158,27 @@ struct reader {
     struct source *source;
     struct import_sink *sink;
     struct import_message m;
-    size_t number;
+    size_t number; /* of the message */
+    struct places places;
+    const char *json; /* in which they are */
 };
+
+/* The line that a value of the JSON stands in. */
+static size_t line_of(const struct reader *r, struct str value)
+{
+    size_t at = (size_t)(value.p - r->json), from = 0, to = r->places.count;
+
+    /* The last that begins at or before it. */
+    while (to - from > 1) {
+        size_t middle = from + (to - from) / 2;
+
+        if (r->places.at[middle].at <= at)
+            from = middle;
+        else
+            to = middle;
+    }
+    return from < to ? r->places.at[from].line : 1;
+}
 
 static void set_model(struct import_message *m, struct str model)
 {
@@ -195,7 +241,8 @@ static int give_all(struct reader *r, struct str messages, struct err *e)
     while (result == 0 && json_next(&it)) {
         struct str content = json_get(it.value, "content");
 
-        r->source->number = ++r->number;
+        r->source->number = line_of(r, it.value);
+        r->number++;
         result = json_type(content) == JSON_OBJECT
                      ? give_calls(r, content, e)
                      : import_give_message(r->source, r->sink, &r->m, it.value, r->number, e);
@@ -215,7 +262,8 @@ int import_aichat(struct source *s, struct import_sink *sink, struct err *e)
     if (import_set_file_session(&r.m, "aichat", s, e) < 0 || source_rest(s, &text, e) < 0)
         goto out;
     utf8_add_repaired(&yaml, text);
-    wrong = convert(buf_str(&yaml), &json, &s->number);
+    wrong = convert(buf_str(&yaml), &json, &r.places, &s->number);
+    r.json = buf_c(&json);
     if (!wrong &&
         (!json_check(buf_str(&json), &session, NULL) || json_type(session) != JSON_OBJECT ||
          json_type(json_get(session, "messages")) != JSON_ARRAY))
@@ -231,6 +279,7 @@ int import_aichat(struct source *s, struct import_sink *sink, struct err *e)
         result = give_all(&r, json_get(session, "messages"), e);
 out:
     import_message_release(&r.m);
+    free(r.places.at);
     buf_release(&json);
     buf_release(&yaml);
     return result;

@@ -256,7 +256,7 @@ claude_call() {
     cp "$FORMATS/aichat/trip.yaml" .
     run_expect 0 hist-import trip.yaml
     stdout_is 9
-    bad_lines trip.yaml 8 "'content' is neither a string nor an array"
+    bad_lines trip.yaml 44 "'content' is neither a string nor an array"
     contents '"\(.role):\(.content) \(.provider) \(.model) \(.images) \(.tool_call_id) \(.tool_calls | tostring)"' \
         'system:Be brief null null null null null' \
         $'user:Where is "Paris"?\nAnd: Rome? null null null null null' \
