@@ -193,7 +193,7 @@ void session_list_release(struct session_list *l)
         free(l->texts[--l->texts_count]);
     free(l->texts);
     free(l->at);
-    *l = (struct session_list){0};
+    memset(l, 0, sizeof(*l));
 }
 
 /* ---- by the index ---- */
