@@ -8,22 +8,36 @@
 #include "base/mem.h"
 #include "port/import_message.h"
 
+/* Adds what it says; null is what an export writes for what is absent. */
+static void add_said(struct buf *out, const struct message *m)
+{
+    struct buf content = BUF_INIT(BUF_LINE), call = BUF_INIT(BUF_LINE);
+    const struct str texts[] = {m->session_id,
+                                m->id,
+                                m->timestamp,
+                                m->role_text,
+                                message_content(m, &content),
+                                message_text(m, FIELD_TOOL_CALL_ID, &call)};
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        buf_addf(out, "%zu:", texts[i].n);
+        buf_add_str(out, texts[i]);
+    }
+    if (!json_is_null(m->field[FIELD_TOOL_CALLS]))
+        json_add_same(out, m->field[FIELD_TOOL_CALLS]);
+    buf_release(&content);
+    buf_release(&call);
+}
+
 static uint64_t hash_of(const struct message *m)
 {
-    static const enum field fields[] = {FIELD_SESSION_ID,  FIELD_ID,      FIELD_TIMESTAMP,
-                                        FIELD_ROLE,        FIELD_CONTENT, FIELD_TOOL_CALLS,
-                                        FIELD_TOOL_CALL_ID};
     struct buf text = BUF_INIT(JSON_SAME_MAX);
     uint64_t hash;
 
-    if (m->id.n == 0)
+    if (m->id.n > 0)
+        add_said(&text, m);
+    else
         json_add_same(&text, m->line);
-    for (size_t i = 0; m->id.n > 0 && i < sizeof fields / sizeof *fields; i++) {
-        /* An export writes null for what is absent. */
-        if (!json_is_null(m->field[fields[i]]))
-            json_add_same(&text, m->field[fields[i]]);
-        buf_add_byte(&text, '\n');
-    }
     hash = import_hash(text.overflow ? m->line : buf_str(&text));
     buf_release(&text);
     return hash;
