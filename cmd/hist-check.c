@@ -161,7 +161,11 @@ int main(int argc, char **argv)
         mends = true;
     if (opt_operands(&args, &operands) && operands > 0)
         die_usage("no argument is expected");
-    start_reader(&config, &history, &args.common);
+    start_history(&config, &history, &args.common);
+    if (start_is_absent(&history)) {
+        err_set(&e, ERR_FAILURE, "no history '%s'", history.path);
+        die_err(&e);
+    }
     out_start(&report.out, args.common.color);
     report.json = args.common.json;
     report.quiet = args.common.quiet;

@@ -192,6 +192,13 @@ options_of() {
         rm "$HISTORY" empty
         case $TOOL in
         chat | hist-append | hist-import | hist-new) run_expect 0 "$TOOL" "${ARGS[@]}" && stderr_empty ;;
+        # It is asked whether all is well.
+        hist-check)
+            run_expect 2 "$TOOL" -q
+            stdout_empty
+            stderr_is "hist-check: no history '$HISTORY'"
+            run_expect 0 env -u CHAT_HISTORY "$TOOL" -q
+            ;;
         *)
             run_expect "$empty" "$TOOL" "${ARGS[@]}"
             { echo "$TOOL: no history '$HISTORY'" && cat said; } >wanted

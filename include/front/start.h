@@ -19,6 +19,8 @@ void start_history(struct config *c, struct history *h, const struct opt_common 
 /* The same for a program that makes no history. One that was asked for by name and is not there is
  * empty, which start_absent says. */
 void start_reader(struct config *c, struct history *h, const struct opt_common *o);
+/* Was a history asked for by name that is not there? */
+bool start_is_absent(const struct history *h);
 /* Says that an explicit history is not there: its name may be mistyped. */
 void start_absent(const struct history *h, bool quiet);
 /* The session that a new message goes to: `named` (-s) or $CHAT_SESSION, else as the wish's flags

@@ -42,11 +42,16 @@ void start_history(struct config *c, struct history *h, const struct opt_common 
     h->work = !o->quiet && progress_possible() ? show_work : NULL;
 }
 
-void start_absent(const struct history *h, bool quiet)
+bool start_is_absent(const struct history *h)
 {
     struct stat st;
 
-    if (!quiet && h->kind == HISTORY_EXPLICIT && lstat(h->path, &st) < 0 && errno == ENOENT)
+    return h->kind == HISTORY_EXPLICIT && lstat(h->path, &st) < 0 && errno == ENOENT;
+}
+
+void start_absent(const struct history *h, bool quiet)
+{
+    if (!quiet && start_is_absent(h))
         warnf("no history '%s'", h->path);
 }
 

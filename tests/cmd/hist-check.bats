@@ -11,7 +11,7 @@ setup() {
 }
 
 @test "hist-check: a good history, an empty one, and none" {
-    run_expect 0 hist-check
+    run_expect 0 env -u CHAT_HISTORY hist-check
     stdout_is '0 lines, 0 messages, 0 sessions: 0 problems, 0 warnings'
     [[ -z $(ls -A) || $(ls) == '' ]]
     hist_lines a 3 >"$HISTORY"
