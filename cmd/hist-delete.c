@@ -34,20 +34,15 @@ struct wish {
     bool dry_run, force;
 };
 
-/* A span before now, or a date. A number alone could be meant as anything. */
+/* The beginning of what is written: a day is over only with its last moment. */
 static int64_t parse_age(const char *value)
 {
-    struct str text = str_of(value);
-    int64_t ms, at;
-    bool span = text.n > 0 && (text.p[text.n - 1] < '0' || text.p[text.n - 1] > '9') &&
-                clock_parse_span(text, &ms);
+    int64_t first, last;
 
-    if (span && ms <= INT64_MAX / 1000)
-        return clock_now() - ms * 1000;
-    if (span || !clock_parse_iso(text, &at))
+    if (!clock_parse_when(str_of(value), clock_now(), &first, &last))
         die_usage("bad value '%s' for --older-than: a time such as 30d or 2024-06-27 is expected",
                   value);
-    return at;
+    return first;
 }
 
 static void parse(struct opt_parser *args, struct wish *w)

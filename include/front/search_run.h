@@ -22,11 +22,12 @@ struct search_run {
     struct out out;
     /* private */
     struct hits_form form;
-    uint64_t count; /* of hits, in all histories */
-    bool listed;    /* -L: there was a session to print; with context, a group */
-    bool failed;    /* something was said on standard error */
-    bool done;      /* nothing is left to be found */
-    bool cut;       /* more than the limit match */
+    uint64_t count;     /* of hits, in all histories */
+    bool listed;        /* -L: there was a session to print; with context, a group */
+    bool failed;        /* something was said on standard error, or will be */
+    uint64_t unmatched; /* messages that could not be matched */
+    bool done;          /* nothing is left to be found */
+    bool cut;           /* more than the limit match */
     struct search_bad {
         const struct history *history;
         uint64_t lines;

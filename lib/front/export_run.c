@@ -77,7 +77,7 @@ static void want_named(struct run *r, const struct session_args *args)
     for (size_t i = 0; i < args->count; i++) {
         size_t session = select_find(&r->select, str_of(args->ids[i]));
 
-        if (session != SELECT_NONE)
+        if (session != SELECT_NONE && !r->select.sessions[session].wanted)
             want(r, session);
     }
 }

@@ -1,5 +1,6 @@
 #include "front/search_run.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -13,6 +14,17 @@ static void failed(struct search_run *r, struct err *e)
     err_release(e);
 }
 
+/* So many messages that cannot be matched are named, the others counted. */
+#define NAMED_MAX 3
+
+static void tell_unmatched(struct search_run *r, const struct hit *hit, const struct err *e)
+{
+    r->failed = true;
+    if (r->unmatched++ < NAMED_MAX)
+        warnf("cannot search message '%.*s': %s", (int)hit->message->id.n, hit->message->id.p,
+              err_text(e));
+}
+
 /* search_next, or search_each: a message that cannot be matched is reported, and the next one
  * given. */
 static int next(struct search_run *r, struct search *s, struct hit *hit, bool each)
@@ -21,9 +33,7 @@ static int next(struct search_run *r, struct search *s, struct hit *hit, bool ea
     int found;
 
     while ((found = each ? search_each(s, hit, &e) : search_next(s, hit, &e)) == SEARCH_FAILED) {
-        r->failed = true;
-        warnf("cannot search message '%.*s': %s", (int)hit->message->id.n, hit->message->id.p,
-              err_text(&e));
+        tell_unmatched(r, hit, &e);
         err_release(&e);
         if (each)
             return 1;
@@ -224,6 +234,9 @@ int search_run_finish(struct search_run *r)
     out_page_end(&r->out);
     if (r->cut)
         hintf(false, "more than %zu messages match (--limit)", r->args->limit);
+    if (r->unmatched > NAMED_MAX)
+        warnf("cannot search %" PRIu64 " more message%s", r->unmatched - NAMED_MAX,
+              r->unmatched == NAMED_MAX + 1 ? "" : "s");
     for (size_t i = 0; i < r->bad_count; i++)
         start_report_bad(r->bad[i].history, r->bad[i].lines, r->args->common.quiet);
     free(r->bad);

@@ -13,7 +13,8 @@
 static void add_place(struct buf *name, const char *base_url)
 {
     const char *host = strstr(base_url, "://"), *p = host ? strchr(host + 3, '/') : NULL;
-    struct str place = p ? str_of(p) : STR("");
+    /* A query may be a key. */
+    struct str place = p ? (struct str){p, strcspn(p, "?#")} : STR("");
 
     while (str_ends(place, STR("/")))
         place.n--;

@@ -95,6 +95,14 @@ gone() {
     run_expect 0 hist-delete -f --older-than 1d
     stdout_empty
     tail -n 1 "$HISTORY" | grep -q 'long ago'
+    # A day is a local one, as everywhere.
+    hist_line late user x 2024-06-27T23:30:00.000000+00:00 >"$HISTORY"
+    run_expect 0 hist-delete -n --older-than 2024-06-28
+    went late
+    run_expect 0 env TZ=Asia/Tokyo hist-delete -n --older-than 2024-06-28
+    stdout_empty
+    run_expect 0 hist-delete -n --older-than yesterday
+    went late
     local value
     for value in 30 '' x -1d 2024-13-01 99999999999999999999d; do
         run_expect 2 hist-delete -f --older-than "$value"

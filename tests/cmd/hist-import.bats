@@ -205,10 +205,12 @@ claude_call() {
 
 @test "import: the tokens of an answer of Claude Code count once, whatever parts its records" {
     local result='{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"r"}]}'
-    claude_call a1 m1 t1 9 >s.jsonl
-    claude user u1 "$result" >>s.jsonl
-    claude_call a2 m1 t2 9 >>s.jsonl
-    claude_call a3 m2 t3 4 >>s.jsonl
+    {
+        claude_call a1 m1 t1 9
+        claude user u1 "$result"
+        claude_call a2 m1 t2 9
+        claude_call a3 m2 t3 4
+    } >s.jsonl
     run_expect 0 hist-import s.jsonl
     stdout_is 4
     contents '"\(.role) \(.usage.input_tokens) \(.usage.output_tokens)"' 'assistant 5 9' 'tool null null' \

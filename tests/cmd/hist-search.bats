@@ -398,6 +398,13 @@ some() {
     # --quiet is content with a match.
     run_expect 0 hist-search -q -E '(?:(a+)+)+(?:c|d)'
     run_expect 2 hist-search -q -E '(?:(a+)+)+(?:x|y)'
+    # Three are named.
+    for i in 4 5 6 7; do put s user "$(times a 60)b" '' "{\"id\":\"m$i\"}"; done
+    run_expect 2 hist-search -c -E '(?:(a+)+)+(?:c|d)'
+    stdout_is 2
+    stderr_is "hist-search: cannot search message 'm7': match limit exceeded" \
+        "hist-search: cannot search message 'm6': match limit exceeded" \
+        "hist-search: cannot search message 'm5': match limit exceeded" 'hist-search: cannot search 2 more messages'
 }
 
 @test "hist-search: -w, whole words in every script" {

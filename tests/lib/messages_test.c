@@ -77,7 +77,7 @@ TEST(what_is_no_message_is_counted)
     READS("[{\"role\":\"narrator\",\"content\":\"a\"},{\"role\":7,\"content\":\"a\"}]", "", 2);
     READS("[{\"role\":\"user\",\"content\":[\"a\"]},{\"role\":\"user\",\"content\":null}]", "", 2);
     READS("[{\"role\":\"assistant\",\"content\":null}]", "", 1);
-    READS("not JSON\n" U("a") "\n{\"role\":\"us\n" U("b") U("c") "\n[" U("d") "]\n", "u:a|", 4);
+    READS("not JSON\n" U("a") "\n{\"role\":\"us\n" U("b") U("c") "\n[" U("d") "]\n", "u:a|u:d|", 3);
     READS("[" U("a") "," A("b") "\n", "", 1);
     READS("7", "", 1);
     READS("{}", "", 1);

@@ -18,7 +18,7 @@ static const struct provider one = {.name = "one"}, two = {.name = "two"};
 
 TEST(a_list_is_kept_for_its_server)
 {
-    const char *dir = "cache/models", *file = "cache/models/one@h:1";
+    const char *dir = "cache/models", *file = "cache/models/one@h:1%v1";
     struct model_list l = {0}, got;
     struct err e = ERR_INIT;
     struct stat st;
@@ -30,7 +30,9 @@ TEST(a_list_is_kept_for_its_server)
     model_list_add(&l, STR("b c"));
     CHECK_INT(model_cache_store(dir, &one, "http://me:secret@h:1/v1?key=x", &l, &e), 0);
     CHECK_STR(err_text(&e), "");
-    if (CHECK(model_cache_load(dir, &one, "http://h:1/other", DAY, &got))) {
+    CHECK(!model_cache_load(dir, &one, "http://h:1/other", DAY, &got));
+    CHECK(!model_cache_load(dir, &one, "http://h:1", DAY, &got));
+    if (CHECK(model_cache_load(dir, &one, "http://h:1/v1/#x", DAY, &got))) {
         CHECK_INT(got.count, 2);
         CHECK_STR(got.at[0], "a:1");
         CHECK_STR(got.at[1], "b c");
