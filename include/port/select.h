@@ -33,9 +33,9 @@ struct select_session {
     struct str id; /* what name holds */
     char *name;    /* owned */
     size_t first, last;
-    int64_t newest; /* the latest time that a line of it has, INT64_MIN when none is a time */
-    bool grown;     /* it has a line that the state does not know */
-    bool wanted;    /* set by the caller */
+    int64_t used; /* the time of its last line that has one, INT64_MIN when none has */
+    bool grown;   /* it has a line that the state does not know */
+    bool wanted;  /* set by the caller */
 };
 
 struct select {

@@ -39,7 +39,7 @@ static void want(struct run *r, size_t session)
 {
     struct select_session *s = &r->select.sessions[session];
 
-    if (s->newest < r->job->since || (r->job->state && !s->grown))
+    if (s->used < r->job->since || (r->job->state && !s->grown))
         return;
     s->wanted = true;
     r->order[r->count++] = session;

@@ -18,10 +18,8 @@ static size_t session_of(struct select *s, struct str id)
     s->sessions =
         mem_grow(s->sessions, &s->sessions_cap, s->sessions_count + 1, sizeof *s->sessions);
     new = &s->sessions[s->sessions_count];
-    *new = (struct select_session){.name = mem_copy(id.p, id.n),
-                                   .first = SELECT_NONE,
-                                   .last = SELECT_NONE,
-                                   .newest = INT64_MIN};
+    *new = (struct select_session){
+        .name = mem_copy(id.p, id.n), .first = SELECT_NONE, .last = SELECT_NONE, .used = INT64_MIN};
     new->id = (struct str){new->name, id.n};
     keymap_set(&s->places, new->id, s->sessions_count);
     return s->sessions_count++;
@@ -42,8 +40,8 @@ static void add(struct select *s, const struct message *m, const struct line *l,
         s->lines[session->last].next = i;
     session->last = i;
     session->grown = session->grown || grown;
-    if (clock_parse_iso(m->timestamp, &time) && time > session->newest)
-        session->newest = time;
+    if (clock_parse_iso(m->timestamp, &time))
+        session->used = time;
 }
 
 /* A writer may be at a line that has no end yet: with a state it waits for the next run. */

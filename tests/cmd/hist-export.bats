@@ -209,6 +209,12 @@ PYTHON
     stdout_empty
     run_expect 0 hist-export --since 1d -f jsonl
     stdout_empty
+    # A session's time is its last line's, whatever clock an earlier one went by.
+    hist_line both user again 2024-06-27T00:00:00.000000+00:00 >>"$HISTORY"
+    run_expect 0 hist-export --since 2024-06-28 -f jsonl
+    stdout_empty
+    run_expect 0 hist-export --since 2024-06-27 -f jsonl
+    json_is "$OUT" .content early late again
     run_expect 2 hist-export --since nonsense
     stderr_is "hist-export: bad value 'nonsense' for --since: a date, a time or a span such as 7d is expected (see 'hist-export --help')"
 }
