@@ -406,6 +406,11 @@ options_of() {
             [[ ! -s $HISTORY ]]
         fi
         rm -f "$HISTORY" "$HISTORY.session"
+        if [[ $TOOL == hist-check ]]; then
+            run_expect 2 hist-check
+            stdout_empty
+            continue
+        fi
         run_expect "$status" "$TOOL" "${ARGS[@]}"
         if [[ $KIND == reads ]]; then
             shows_nothing

@@ -864,6 +864,18 @@ gone() {
     grep -q '^Authorization: Bearer secret-of-work' "$RECORD/3.headers"
 }
 
+@test "interactive: what is typed while a key command runs is the next prompt" {
+    start_llm --reply one
+    export CHAT_BASE_URL=$OPENAI_BASE_URL
+    mkdir -p "$HOME/.config/chathist"
+    echo 'api_key_command.groq = sleep 1; echo key' >"$HOME/.config/chathist/config"
+    terminal
+    converse
+    type_lines '/model groq:x' again
+    screen_has one
+    said 2 again one
+}
+
 @test "interactive: --no-store remembers calls, and what could not be asked changes nothing" {
     printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"step"}'\''; exit; }\necho ok\n' >step
     chmod +x step

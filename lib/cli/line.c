@@ -36,7 +36,7 @@ struct line {
     size_t prompt_columns;
     struct buf newest; /* of the history */
     struct line_keys keys;
-    int ahead; /* bytes still to be read that were typed before line_open() */
+    int ahead; /* bytes still to be read that were typed before take_over() */
     enum line_came came;
 };
 
@@ -95,12 +95,20 @@ static void restore_at_exit(void)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &at_exit->found);
 }
 
+/* From now on the terminal is the line's; what was typed before is not lost. */
+static void take_over(struct line *l)
+{
+    set_quiet(l);
+    if (ioctl(STDIN_FILENO, FIONREAD, &l->ahead) < 0)
+        l->ahead = 0;
+}
+
 void line_lend(struct line *l, bool lent)
 {
     if (lent)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &l->found);
     else
-        set_quiet(l);
+        take_over(l);
 }
 
 static size_t terminal_columns(const struct line *l)
@@ -389,9 +397,7 @@ int line_open(struct line **out, const struct line_setup *setup, struct err *e)
     el_wset(l->el, EL_GETCFN, next_char);
     el_wset(l->el, EL_PROMPT_ESC, prompt_of, PROMPT_STYLE);
     set_keys(l->el);
-    set_quiet(l);
-    if (ioctl(STDIN_FILENO, FIONREAD, &l->ahead) < 0)
-        l->ahead = 0;
+    take_over(l);
     return 0;
 }
 
