@@ -204,7 +204,7 @@ PLOTTED = ['does nothing', 'floor', 'hist-search -c, rare, 1 thread', 'hist-sear
 def plot(all_rows):
     """Milliseconds over size, both logarithmic."""
     import math
-    width, height, left, top, right = 640, 440, 60, 20, 230
+    width, height, left, top, right = 640, 440, 80, 20, 230
     sizes = [bytes_of(size) for size in SIZES]
     chosen = [row for row in all_rows if row.name in PLOTTED and row.cost]
     low = math.floor(math.log10(min(c[0] for row in chosen for c in row.cost.values())))
