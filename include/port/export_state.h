@@ -3,11 +3,11 @@
  *
  * One JSON object, replaced as a whole:
  *
- *     {"format":1,"offset":N,"line":N,"length":N,"id":"…","sessions":{"ID":"16 hex digits",…},
+ *     {"format":1,"offset":N,"line":N,"length":N,"sessions":{"ID":"16 hex digits",…},
  *      "lost":["16 hex digits",…],"growing":{"device":N,"inode":N,"length":N}}
  *
- * `offset` is where the first line that is not exported begins, `line`, `length` and `id` are the
- * last one that is. When that line still stands there, the history has only grown, and reading goes
+ * `offset` is where the first line that is not exported begins, `line` and `length` tell of the last
+ * one that is. When that line still stands there, the history has only grown, and reading goes
  * on at the offset. Else it was rewritten, its lines in the same order but some of them gone, and
  * of each session the lines behind its last exported one, which `sessions` knows by a number made of
  * its bytes, are new; of a session whose last exported line is gone, or that is not known, all.
@@ -61,7 +61,6 @@ struct export_state {
     struct append file;
     off_t offset, line;
     size_t length;
-    struct buf id;
     struct export_state_session *sessions;
     size_t sessions_count, sessions_cap;
     struct keymap places;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 #include "port/import_message.h"
 
 #define FORMAT 1
+/* Of a number made of a line. */
+#define MARK_DIGITS ((size_t)16)
 
 /* ---- what is remembered ---- */
 
@@ -90,7 +93,6 @@ static void add_members(const struct export_state *s, struct buf *out)
     json_add_member_int(out, "offset", s->offset);
     json_add_member_int(out, "line", s->line);
     json_add_member_int(out, "length", (int64_t)s->length);
-    json_add_member(out, "id", buf_str(&s->id));
     json_add_key(out, "sessions");
     buf_add_byte(out, '{');
     for (size_t i = 0; i < s->sessions_count; i++) {
@@ -144,31 +146,44 @@ static bool read_off(struct str object, const char *key, off_t *out)
     return true;
 }
 
-static void read_sessions(struct export_state *s, struct str sessions)
+/* A line's number, as add_members writes it. */
+static bool read_mark(struct str value, uint64_t *mark)
 {
-    struct buf id = BUF_INIT(BUF_LINE), last = BUF_INIT(BUF_LINE);
-
-    for (struct json_iter it = json_iter(sessions); it.object && json_next(&it);) {
-        struct str key = {it.key.p - 1, it.key.n + 2}; /* with its quotes: a string */
-
-        buf_clear(&last);
-        if (json_decode(it.value, &last))
-            session_of(s, json_text(key, &id))->last = strtoull(buf_c(&last), NULL, 16);
-    }
-    buf_release(&id);
-    buf_release(&last);
+    if (json_type(value) != JSON_STRING || value.n != MARK_DIGITS + 2 ||
+        strspn(value.p + 1, "0123456789abcdef") != MARK_DIGITS)
+        return false;
+    *mark = strtoull(value.p + 1, NULL, 16);
+    return true;
 }
 
-static void read_lost(struct export_state *s, struct str lost)
+/* What an older version wrote there is no number: false. */
+static bool read_sessions(struct export_state *s, struct str sessions)
 {
-    struct buf text = BUF_INIT(BUF_SMALL);
+    struct buf id = BUF_INIT(BUF_LINE);
+    bool ok = true;
+
+    for (struct json_iter it = json_iter(sessions); ok && it.object && json_next(&it);) {
+        struct str key = {it.key.p - 1, it.key.n + 2}; /* with its quotes: a string */
+        uint64_t last;
+
+        ok = read_mark(it.value, &last);
+        if (ok)
+            session_of(s, json_text(key, &id))->last = last;
+    }
+    buf_release(&id);
+    return ok;
+}
+
+static bool read_lost(struct export_state *s, struct str lost)
+{
+    uint64_t mark;
 
     for (struct json_iter it = json_iter(lost); json_next(&it);) {
-        buf_clear(&text);
-        if (json_decode(it.value, &text))
-            add_mark(&s->lost, strtoull(buf_c(&text), NULL, 16));
+        if (!read_mark(it.value, &mark))
+            return false;
+        add_mark(&s->lost, mark);
     }
-    buf_release(&text);
+    return true;
 }
 
 static bool read_members(struct export_state *s, struct str text)
@@ -182,11 +197,12 @@ static bool read_members(struct export_state *s, struct str text)
         return false;
     if (read_off(object, "offset", &s->offset)) {
         if (!read_off(object, "line", &s->line) || !read_off(object, "length", &length) ||
-            !json_decode(json_get(object, "id"), &s->id) || s->line + length > s->offset)
+            s->line + length > s->offset)
             return false;
         s->length = (size_t)length;
-        read_sessions(s, json_get(object, "sessions"));
-        read_lost(s, json_get(object, "lost"));
+        if (!read_sessions(s, json_get(object, "sessions")) ||
+            !read_lost(s, json_get(object, "lost")))
+            return false;
     }
     growing = json_get(object, "growing");
     s->growing = json_type(growing) == JSON_OBJECT;
@@ -207,7 +223,7 @@ int export_state_open(struct export_state *s, const char *path, struct append_wa
     struct buf text = BUF_INIT(SIZE_MAX);
     int result = 0;
 
-    *s = (struct export_state){.path = path, .id = BUF_INIT(BUF_LINE), .saved = BUF_INIT(SIZE_MAX)};
+    *s = (struct export_state){.path = path, .saved = BUF_INIT(SIZE_MAX)};
     if (append_open(&s->file, path, wait, e) < 0)
         return -1;
     if (io_read_all(s->file.fd, &text) < 0)
@@ -260,7 +276,6 @@ void export_state_close(struct export_state *s)
     keymap_release(&s->places);
     free(s->lost.at);
     free(s->on_bad.at);
-    buf_release(&s->id);
     buf_release(&s->saved);
     append_close(&s->file);
 }
@@ -272,8 +287,7 @@ static bool is_last(const struct export_state *s, const struct message *m)
 {
     const size_t *place = keymap_find(&s->places, m->session_id);
 
-    return place && s->sessions[*place].last == import_hash(m->line) &&
-           str_eq(m->id, buf_str(&s->id));
+    return place && s->sessions[*place].last == import_hash(m->line);
 }
 
 /* Does the last exported line still stand where it was? */
@@ -405,7 +419,5 @@ void export_state_pass(struct export_state *s, const struct message *m, const st
     s->on_bad_passed = s->on_bad.count;
     s->line = l->at;
     s->length = l->text.n;
-    buf_clear(&s->id);
-    buf_add_str(&s->id, m->id);
     s->moved = true;
 }
