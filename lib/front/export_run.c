@@ -358,7 +358,7 @@ static void check_place(const struct run *r, const char *path, const char *optio
         return;
     if (path_same(path, r->history->path))
         die_usage("%s: '%s' is the history", option, path);
-    if (path_same(path, r->history->pointer))
+    if (path_same(path, r->history->pointer) || path_same(path, r->history->index))
         die_usage("%s: '%s' belongs to the history", option, path);
 }
 

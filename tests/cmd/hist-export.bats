@@ -470,7 +470,9 @@ no_temporaries() {
 @test "hist-export: what is no state is not used" {
     two_sessions
     local text
-    for text in '[]' 'x' '{"format":2}' '{"format":1,"offset":5}' '{"format":1,"growing":{}}'; do
+    # The last one has ids of lines, as they were remembered once.
+    for text in '[]' 'x' '{"format":2}' '{"format":1,"offset":5}' '{"format":1,"growing":{}}' \
+        '{"format":1,"offset":5,"line":0,"length":4,"id":"1-a","sessions":{"talk":"1719500000000-a1b2c3d4"}}'; do
         echo "$text" >state
         run_expect 2 hist-export --incremental state -f jsonl
         stdout_empty
@@ -493,8 +495,10 @@ no_temporaries() {
             stderr_has "'$output' is the history"
         done
     done
-    run_expect 2 hist-export -a -o "$HISTORY.session"
-    stderr_has 'belongs to the history'
+    for output in "$HISTORY.session" "$HISTORY.idx"; do
+        run_expect 2 hist-export -a -o "$output"
+        stderr_has 'belongs to the history'
+    done
     run_expect 2 hist-export --incremental "$HISTORY"
     run_expect 2 hist-export -f txt --incremental st -o ./st
     stderr_has "cannot be both"
