@@ -57,6 +57,9 @@ int io_read_some(int fd, struct buf *b);
 int io_read_all(int fd, struct buf *b);
 /* Adds the whole of a file that a user named to b. 0 or -1. `-` is not special. */
 int io_read_file(const char *path, struct buf *b, struct err *e);
+/* The same for a small file of ours, which need not be there: 1, 0 when it is not, -1 also when it is no
+ * regular file. */
+int io_read_state(const char *path, struct buf *b, struct err *e);
 
 /* Makes a new file beside `path`, open for writing, mode 0600: `path`, two numbers with a dot before
  * each, and IO_TEMPORARY. Its name is put into *name, and whoever calls this renames or removes it.

@@ -325,19 +325,32 @@ int io_read_all(int fd, struct buf *b)
     return more;
 }
 
-int io_read_file(const char *path, struct buf *b, struct err *e)
+static int read_and_close(int fd, const char *path, struct buf *b, struct err *e)
 {
-    int fd = io_open_input(path, e);
-
-    if (fd < 0)
-        return -1;
-
     int result = io_read_all(fd, b);
 
     if (result < 0)
         err_sys(e, errno, "cannot read '%s'", path);
     close(fd);
     return result;
+}
+
+int io_read_file(const char *path, struct buf *b, struct err *e)
+{
+    int fd = io_open_input(path, e);
+
+    return fd < 0 ? -1 : read_and_close(fd, path, b, e);
+}
+
+int io_read_state(const char *path, struct buf *b, struct err *e)
+{
+    int reason = 0, fd = io_open_regular(path, O_RDONLY, 0, NULL, &reason, e);
+
+    if (fd >= 0)
+        return read_and_close(fd, path, b, e) < 0 ? -1 : 1;
+    if (reason == ENOENT && e)
+        err_release(e);
+    return reason == ENOENT ? 0 : -1;
 }
 
 int io_open_temporary(const char *path, struct buf *name)

@@ -1,5 +1,6 @@
 #include "base/json_write.h"
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "base/vis.h"
 
@@ -143,4 +144,20 @@ void json_add_compact(struct buf *out, struct str value)
     }
     if (from < value.n)
         buf_add(out, value.p + from, value.n - from);
+}
+
+bool json_add_unpacked(struct buf *out, struct str value)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    bool is_text = json_type(value) == JSON_STRING;
+    struct str inner;
+
+    if (!is_text && json_type(value) != JSON_OBJECT)
+        return false;
+    if (is_text && json_decode(value, &text) && json_check(buf_str(&text), &inner, NULL) &&
+        json_type(inner) == JSON_OBJECT)
+        value = inner;
+    json_add_compact(out, value);
+    buf_release(&text);
+    return true;
 }

@@ -28,26 +28,11 @@ static struct str newest(struct str all)
     return rest.p ? rest : (struct str){all.p + all.n, 0};
 }
 
-static int read_all(const char *path, struct buf *all, struct err *e)
-{
-    int errnum, result = 0, fd = io_open_regular(path, O_RDONLY, 0, NULL, &errnum, e);
-
-    if (fd < 0) {
-        if (errnum == ENOENT && e)
-            err_release(e);
-        return errnum == ENOENT ? 0 : -1;
-    }
-    if (io_read_all(fd, all) < 0)
-        result = err_sys(e, errno, "cannot read '%s'", path);
-    close(fd);
-    return result;
-}
-
 int recall_load(const char *path, void (*fn)(void *arg, struct str text), void *arg, struct err *e)
 {
     struct buf all = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_SMALL);
     struct str rest, value;
-    int result = read_all(path, &all, e);
+    int result = io_read_state(path, &all, e) < 0 ? -1 : 0;
 
     if (result == 0 && all.len > FILE_MOST)
         result = io_replace_file(path, newest(buf_str(&all)), e);

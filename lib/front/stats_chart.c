@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "base/vis.h"
+#include "cli/wide.h"
 #include "front/calendar.h"
 
 /* Between two columns. */
@@ -30,23 +31,6 @@ struct str stats_key(const struct stats_row *row)
 static uint64_t size_of(const struct chart *c, const struct stats_row *row)
 {
     return c->by == STATS_TOOL ? row->count.calls : row->count.messages;
-}
-
-static size_t width_of(struct str text)
-{
-    size_t width = 0;
-
-    while (text.n > 0) {
-        int32_t cp;
-        size_t n = utf8_decode(text, &cp);
-
-        if (n == 0)
-            n = text.n;
-        width += cp < 0 ? 1 : (size_t)utf8_width(cp);
-        text.p += n;
-        text.n -= n;
-    }
-    return width;
 }
 
 static size_t digits(uint64_t n)
@@ -137,7 +121,7 @@ static void measure(struct chart *c, const struct stats_row *at, size_t count)
         struct buf label = BUF_INIT(8 * BUF_LINE);
 
         vis_add_line(&label, stats_key(row), true);
-        grow(&c->label, width_of(buf_str(&label)));
+        grow(&c->label, wide_columns(buf_str(&label)));
         buf_release(&label);
         grow(&c->messages, digits(size_of(c, row)));
         if (size_of(c, row) > c->most)
@@ -166,7 +150,7 @@ static void add_label(struct buf *line, const struct chart *c, struct str text)
     vis_add_line(&safe, text, true);
     shown = utf8_fit(buf_str(&safe), c->label);
     buf_add_str(line, shown);
-    pad(line, c->label - width_of(shown));
+    pad(line, c->label - wide_columns(shown));
     buf_release(&safe);
 }
 
@@ -213,7 +197,7 @@ static void print_row(const struct chart *c, const struct stats_row *row)
     buf_addf(&line, "%*s%*" PRIu64, GAP, "", (int)c->messages, size_of(c, row));
     if (c->tokens)
         add_tokens(&line, c, &row->count);
-    used = width_of(buf_str(&line)) + GAP;
+    used = wide_columns(buf_str(&line)) + GAP;
     out_raw(c->out, utf8_fit(buf_str(&line), columns));
     if (columns >= used + BAR_MIN && size_of(c, row) > 0) {
         out_raw(c->out, STR("  "));

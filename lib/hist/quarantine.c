@@ -37,24 +37,15 @@ struct undo {
 static int read_undo(struct undo *u, const char *path, struct err *e)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
-    struct err why = ERR_INIT;
     struct str object;
-    int reason = 0, result = 1;
-    int fd = io_open_regular(path, O_RDONLY, 0, NULL, &reason, &why);
+    int result = io_read_state(path, &text, e);
 
     *u = (struct undo){0};
-    if (fd < 0)
-        result = reason == ENOENT ? 0 : err_set(e, ERR_FAILURE, "%s", err_text(&why));
-    else if (io_read_all(fd, &text) < 0)
-        result = err_sys(e, errno, "cannot read '%s'", path);
-    else if (!json_check(buf_str(&text), &object, NULL) ||
-             !json_int(json_get(object, "history"), &u->history) ||
-             !json_int(json_get(object, "quarantine"), &u->quarantine) ||
-             !json_int(json_get(object, "length"), &u->length) || u->length < 0)
+    if (result > 0 && (!json_check(buf_str(&text), &object, NULL) ||
+                       !json_int(json_get(object, "history"), &u->history) ||
+                       !json_int(json_get(object, "quarantine"), &u->quarantine) ||
+                       !json_int(json_get(object, "length"), &u->length) || u->length < 0))
         *u = (struct undo){0};
-    if (fd >= 0)
-        close(fd);
-    err_release(&why);
     buf_release(&text);
     return result;
 }

@@ -322,6 +322,18 @@ static int gather(struct gathering *g, const struct segment *s, bool oldest)
     return result;
 }
 
+/* Is the list made? One of an index that turned out not to be true is none. */
+static bool finish(struct index *x, struct session_list *l, int result)
+{
+    if (result == 0) {
+        index_close(x);
+        return true;
+    }
+    index_discard(x);
+    session_list_release(l);
+    return false;
+}
+
 /* Where all is known of a session, in one segment, nothing is looked up and nothing sorted:
  * segments have them in the order of their last lines. */
 static bool list_by_index(struct session_list *l, const struct history *h, size_t limit)
@@ -337,13 +349,7 @@ static bool list_by_index(struct session_list *l, const struct history *h, size_
         l->bad_lines += x.segments[i].bad;
     }
     keymap_release(&g.places);
-    if (result == 0) {
-        index_close(&x);
-        return true;
-    }
-    index_discard(&x);
-    session_list_release(l);
-    return false;
+    return finish(&x, l, result);
 }
 
 int session_list_newest(struct session_list *l, const struct history *h, size_t limit,
@@ -403,13 +409,7 @@ static bool list_ids(struct session_list *l, const struct history *h, const stru
         l->bad_lines += x.segments[i].bad;
     for (size_t i = 0; i < ids->count && i < limit && result == 0; i++)
         result = add_named(&g, &x, buf_str(&ids->at[i]));
-    if (result == 0) {
-        index_close(&x);
-        return true;
-    }
-    index_discard(&x);
-    session_list_release(l);
-    return false;
+    return finish(&x, l, result);
 }
 
 /* Leaves those that the text begins, or else ends. */

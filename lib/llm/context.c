@@ -74,24 +74,13 @@ void context_set_images(struct context *c, const struct image *images, size_t co
     c->at[c->count - 1].images_count = count;
 }
 
-static void add_args(struct buf *out, struct str args)
+/* `args` of a history line, or `arguments`, of OpenAI's form: a text that should hold an object. */
+static void add_args(struct buf *out, struct str args, struct str arguments)
 {
     if (json_type(args) == JSON_OBJECT || json_type(args) == JSON_STRING)
         json_add_compact(out, args);
-    else
+    else if (!json_add_unpacked(out, arguments))
         buf_add_c(out, "{}");
-}
-
-/* Arguments as a text, which should hold an object. */
-static void add_arguments(struct buf *out, struct str arguments)
-{
-    struct buf text = BUF_INIT(BUF_LINE);
-    struct str value;
-    bool valid = json_decode(arguments, &text) && json_check(buf_str(&text), &value, NULL) &&
-                 json_type(value) == JSON_OBJECT;
-
-    add_args(out, valid ? value : arguments);
-    buf_release(&text);
 }
 
 /* The calls of an assistant line in the strict form; NULL when none is usable. */
@@ -113,10 +102,8 @@ static char *strict_calls(struct str calls)
         buf_add_c(&out, ",\"name\":");
         buf_add_str(&out, name);
         buf_add_c(&out, ",\"args\":");
-        if (function.p)
-            add_arguments(&out, json_get(function, "arguments"));
-        else
-            add_args(&out, json_get(it.value, "args"));
+        add_args(&out, function.p ? STR_NONE : json_get(it.value, "args"),
+                 json_get(function, "arguments"));
         buf_add_byte(&out, '}');
     }
     buf_release(&scratch);

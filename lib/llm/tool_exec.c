@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/child.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"

@@ -158,22 +158,8 @@ void import_add_text(struct import_message *m, struct str text)
     buf_add_str(&m->text, text);
 }
 
-/* The object in a string, whose bytes go into `scratch`. */
-static struct str object_in(struct str string, struct buf *scratch)
-{
-    struct str value;
-
-    if (json_type(string) != JSON_STRING || !json_check(json_text(string, scratch), &value, NULL) ||
-        json_type(value) != JSON_OBJECT)
-        return STR_NONE;
-    return value;
-}
-
 void import_add_call(struct import_message *m, struct str id, struct str name, struct str args)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str object = json_type(args) == JSON_OBJECT ? args : object_in(args, &scratch);
-
     if (m->calls.len > 0)
         buf_add_byte(&m->calls, ',');
     buf_add_c(&m->calls, "{\"id\":");
@@ -181,16 +167,11 @@ void import_add_call(struct import_message *m, struct str id, struct str name, s
     buf_add_c(&m->calls, ",\"name\":");
     json_add_string(&m->calls, name);
     buf_add_c(&m->calls, ",\"args\":");
-    if (object.p)
-        json_add_compact(&m->calls, object);
-    else if (json_type(args) == JSON_STRING)
-        json_add_compact(&m->calls, args);
-    else if (json_is_null(args))
+    if (json_is_null(args))
         buf_add_c(&m->calls, "{}");
-    else
+    else if (!json_add_unpacked(&m->calls, args))
         json_add_string(&m->calls, args);
     buf_add_byte(&m->calls, '}');
-    buf_release(&scratch);
 }
 
 void import_set_text(struct buf *field, struct str value)

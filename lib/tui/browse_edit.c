@@ -2,6 +2,7 @@
 
 #include "base/utf8.h"
 #include "base/vis.h"
+#include "cli/wide.h"
 #include "tui/browse_keys.h"
 
 /* Of a text that somebody types. */
@@ -165,18 +166,7 @@ bool browse_edit_key(struct browse_edit *e, int32_t key)
 
 static size_t columns_between(const struct browse_edit *e, size_t from, size_t to)
 {
-    struct str rest = {buf_c(&e->text) + from, to - from};
-    size_t columns = 0;
-
-    while (rest.n > 0) {
-        int32_t cp;
-        size_t n = utf8_decode(rest, &cp);
-
-        n = n > 0 ? n : rest.n;
-        columns += (size_t)utf8_width(cp);
-        rest = (struct str){rest.p + n, rest.n - n};
-    }
-    return columns;
+    return wide_columns((struct str){buf_c(&e->text) + from, to - from});
 }
 
 struct str browse_edit_window(const struct browse_edit *e, size_t columns, size_t *column)

@@ -99,32 +99,15 @@ bool browse_state_take(struct browse *b, struct str line, struct str history)
 
 /* ---- the file ---- */
 
-static int read_file(const char *path, struct buf *text, struct err *e)
-{
-    int reason = 0, result = 0;
-    int fd = io_open_regular(path, O_RDONLY, 0, NULL, &reason, e);
-
-    if (fd < 0)
-        return reason == ENOENT ? 0 : -1;
-    if (io_read_all(fd, text) < 0)
-        result = err_sys(e, errno, "cannot read '%s'", path);
-    close(fd);
-    return result;
-}
-
 int browse_state_load(struct browse *b, const char *path, struct str history, struct err *e)
 {
     struct buf text = BUF_INIT(BUF_LINE);
-    struct err why = ERR_INIT;
-    int result = read_file(path, &text, &why);
+    int result = io_read_state(path, &text, e) < 0 ? -1 : 0;
     struct str rest = buf_str(&text);
 
-    if (result < 0)
-        err_set(e, ERR_FAILURE, "%s", err_text(&why));
     while (rest.p && rest.n > 0)
         if (browse_state_take(b, str_cut(&rest, '\n'), history))
             break;
-    err_release(&why);
     buf_release(&text);
     return result;
 }
@@ -139,7 +122,7 @@ int browse_state_save(const struct browse *b, const char *path, struct str histo
 
     if (result >= 0)
         result = 0;
-    (void)read_file(path, &old, NULL);
+    (void)io_read_state(path, &old, NULL);
     rest = buf_str(&old);
     for (size_t i = 0; i < rest.n; i++)
         lines += rest.p[i] == '\n';

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "base/vis.h"
+#include "cli/wide.h"
 #include "front/markdown.h"
 
 #define TAB_COLUMNS 8
@@ -322,16 +323,6 @@ void browse_lines_add_one(struct browse_lines *lines, struct str text,
 size_t browse_line_columns(const struct browse_lines *l, size_t i)
 {
     size_t begin = l->at[i].at, end = i + 1 < l->count ? l->at[i + 1].at : l->text.len;
-    struct str rest = {buf_c(&l->text) + begin, end - begin};
-    size_t columns = 0;
 
-    while (rest.n > 0) {
-        int32_t cp;
-        size_t n = utf8_decode(rest, &cp);
-
-        n = n > 0 ? n : rest.n;
-        columns += cp < 0 ? 1 : (size_t)utf8_width(cp);
-        rest = (struct str){rest.p + n, rest.n - n};
-    }
-    return columns;
+    return wide_columns((struct str){buf_c(&l->text) + begin, end - begin});
 }

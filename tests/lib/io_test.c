@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -678,4 +679,26 @@ TEST(writing_what_goes_at_once)
     CHECK(errno == EAGAIN || written == 0); /* a system that cannot tell */
     close(fds[0]);
     close(fds[1]);
+}
+
+TEST(a_state_need_not_be_there)
+{
+    struct buf b = BUF_INIT(100);
+    struct err e = ERR_INIT;
+
+    enter_dir();
+    CHECK_INT(io_read_state("state", &b, &e), 0);
+    CHECK_INT(e.kind, ERR_NONE);
+    CHECK_INT(io_read_state("state", &b, NULL), 0);
+    CHECK_INT(io_replace_file("state", STR("what was"), &e), 0);
+    CHECK_INT(io_read_state("state", &b, &e), 1);
+    CHECK_STR(buf_c(&b), "what was");
+    CHECK_INT(unlink("state"), 0);
+    CHECK_INT(mkfifo("state", 0600), 0);
+    CHECK_INT(io_read_state("state", &b, &e), -1);
+    CHECK_STR(err_text(&e), "cannot open 'state': is a FIFO");
+    CHECK_INT(unlink("state"), 0);
+    leave_dir();
+    err_release(&e);
+    buf_release(&b);
 }

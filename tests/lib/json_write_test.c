@@ -156,3 +156,23 @@ TEST(compact_keeps_to_the_maximum)
     json_add_compact(&b, STR_NONE);
     buf_release(&b);
 }
+
+static void check_unpacked(const char *value, bool added, const char *expected)
+{
+    struct buf b = BUF_INIT(100);
+
+    CHECK_INT(json_add_unpacked(&b, str_of(value)), added);
+    CHECK_STR(buf_c(&b), expected);
+    buf_release(&b);
+}
+
+TEST(an_object_in_a_string_is_unpacked)
+{
+    check_unpacked("{ \"a\": 1 }", true, "{\"a\":1}");
+    check_unpacked("\"{\\\"a\\\": [1, 2]}\"", true, "{\"a\":[1,2]}");
+    check_unpacked("\"[1, 2]\"", true, "\"[1, 2]\"");
+    check_unpacked("\"{not \\u00e9\"", true, "\"{not \\u00e9\"");
+    check_unpacked("[{}]", false, "");
+    check_unpacked("1", false, "");
+    check_unpacked("null", false, "");
+}
