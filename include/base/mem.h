@@ -24,6 +24,11 @@ void *mem_grow(void *p, size_t *cap, size_t need, size_t size) __attribute__((wa
 /* Overwrites n bytes that hold a secret, also when nobody reads them any more; p may be NULL. */
 void mem_wipe(void *p, size_t n);
 
+/* From now on blocks of a megabyte or more are the system's again when they are freed: glibc would
+ * keep them once it has seen one go, and take as much again where they do not fit what comes next.
+ * Other C libraries do so anyway. */
+void mem_return_large(void);
+
 /* What to do when there is none; must not return. */
 void mem_on_exhaustion(void (*handler)(void));
 /* Memory ran out: for allocations that another library makes. */

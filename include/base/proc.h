@@ -12,9 +12,10 @@
 
 /* Runs a program that shares the terminal with us, such as an editor, and waits for its end. argv
  * ends with NULL; argv[0] is looked for in PATH. `out` becomes its standard output, -1: ours.
- * SIGINT and SIGQUIT are the child's meanwhile: this process ignores them, as system(3) does, so it
- * is nothing for a process with threads. Returns its exit status, or 128 + N when signal N ended
- * it; -1 with *e when it could not be started. */
+ * SIGINT and SIGQUIT are the child's meanwhile: this process ignores them, as system(3) does, and
+ * so do all of its threads. Others of them, if there are any, must therefore take no signals, and
+ * start programs with the default actions (reset of base/spawn). Returns its exit status, or 128 +
+ * N when signal N ended it; -1 with *e when it could not be started. */
 int proc_run(char *const argv[], int out, struct err *e);
 /* Runs a program that is asked for something, and shares the terminal with us all the same: its
  * standard input is /dev/null, and what it has printed when it ends is added to `out`, whatever it

@@ -1,8 +1,9 @@
 /*
- * simd - bytes looked at many at a time.
+ * simd - pairs of bytes looked for at many places at a time.
  *
- * The only file with instructions of a processor's own. What reads whole histories has a variant for
- * each kind of processor, chosen at run time; all give the same, the portable one too.
+ * This and base/simd_text alone have instructions of a processor's own. What reads whole histories
+ * has a variant for each kind of processor, chosen at run time; all give the same, the portable one
+ * too.
  */
 #ifndef CHATHIST_BASE_SIMD_H
 #define CHATHIST_BASE_SIMD_H
@@ -18,7 +19,13 @@ bool simd_can(enum simd with);
 /* The fastest that it can use. */
 enum simd simd_best(void);
 
-/* ---- pairs of bytes (base/find) ---- */
+/* The number of the lowest bit that is set; some is. */
+static inline size_t simd_lowest(uint64_t bits)
+{
+    return (size_t)__builtin_ctzll(bits);
+}
+
+/* ---- pairs of bytes ---- */
 
 /* A place x passes when (x[0] & mask[0]) == byte[0] and (x[distance] & mask[1]) == byte[1]. */
 struct simd_pair {
@@ -36,24 +43,11 @@ struct simd_pairs {
 };
 
 /* Passes over blocks from p on, as long as one begins at `last` at the latest, up to the first in
- * which some place passes. Gives that block and the bits of its places, or a place behind `last`. The
- * largest distance of bytes behind a block are read. */
+ * which some place passes. Gives that block and the bits of its places, or a place behind `last`.
+ * The largest distance of bytes behind a block are read. */
 typedef const char *simd_block(const struct simd_pairs *pairs, const char *p, const char *last,
                                uint64_t bits[2]);
 /* One that simd_can use. */
 simd_block *simd_block_of(enum simd with);
-
-/* ---- plain text ---- */
-
-/* From p on inside a JSON string, the first byte that is neither plain nor of an escape of two
- * characters: the closing quote, the backslash of \uXXXX or of what is no escape, a control
- * character, one beyond ASCII; `end` when there is none. */
-const char *simd_special(const char *p, const char *end);
-/* The same by a variant that simd_can use; what has none of its own is the portable one. */
-const char *simd_special_with(enum simd with, const char *p, const char *end);
-/* Do n bytes of a JSON string stand for themselves: ASCII, no quote, backslash or control character? */
-bool simd_all_plain(const char *p, size_t n);
-/* The offset behind the last newline of n bytes, 0 when there is none. */
-size_t simd_behind_newline(const char *p, size_t n);
 
 #endif

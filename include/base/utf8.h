@@ -28,6 +28,8 @@ size_t utf8_valid(struct str s);
 size_t utf8_valid_beyond_ascii(struct str s);
 /* Adds s to out with each ill-formed sequence as U+FFFD. */
 void utf8_add_repaired(struct buf *out, struct str s);
+/* Is a place inside a character: does the byte there continue one? None is at 0 and at the end. */
+bool utf8_inside(struct str s, size_t at);
 /* The first `count` code points of s, or all; an ill-formed sequence counts as one. */
 struct str utf8_first(struct str s, size_t count);
 size_t utf8_count(struct str s);

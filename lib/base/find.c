@@ -17,12 +17,6 @@ bool find_add(struct find *f, struct simd_pair pair)
     return true;
 }
 
-/* The number of the lowest bit that is set. */
-static size_t lowest(uint64_t bits)
-{
-    return (size_t)__builtin_ctzll(bits);
-}
-
 /* Tells the places of a block that begins at `block` in the text, from *from on and before `end`,
  * and moves *from. false: no more. */
 static bool tell(const char *block, const uint64_t bits[2], const char **from, const char *end,
@@ -37,7 +31,7 @@ static bool tell(const char *block, const uint64_t bits[2], const char **from, c
             if (!left)
                 break;
 
-            const char *place = start + lowest(left);
+            const char *place = start + simd_lowest(left);
 
             if (place >= end)
                 return false;

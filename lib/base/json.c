@@ -323,6 +323,9 @@ bool json_decode(struct str string, struct buf *out)
     const char *p = body.p;
     const char *end = p + body.n;
 
+    /* It becomes no longer. */
+    if (!out->overflow && body.n <= out->max - out->len)
+        buf_room(out, body.n);
     while (p < end) {
         const char *escape = memchr(p, '\\', (size_t)(end - p));
         char bytes[4];

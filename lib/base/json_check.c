@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/simd.h"
+#include "base/simd_text.h"
 #include "base/utf8.h"
 
 /*

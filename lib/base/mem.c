@@ -4,9 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 /* A writable global, because a program has one way to end, and no caller of an allocation a place
  * to hand it through. */
 static void (*exhaustion_handler)(void);
+
+void mem_return_large(void)
+{
+#if defined(__GLIBC__)
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
+}
 
 void mem_on_exhaustion(void (*handler)(void))
 {

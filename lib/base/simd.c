@@ -16,9 +16,16 @@
 /* Inlined with a constant number of pairs, whose bytes then stay in registers. */
 #define INLINE static inline __attribute__((always_inline))
 
-/* For a variant PASS_OVER(f, p, last, bits, count): from p on, as long as a block begins at `last` at
- * the latest. Gives the block with its bits, or a place behind `last`. Up to `reach` bytes behind a
- * block are read. */
+/* Before a loop over pairs: gcc unrolls not even one of two of itself. */
+#if defined(__clang__)
+#define UNROLL
+#else
+#define UNROLL _Pragma("GCC unroll 4")
+#endif
+
+/* For a variant PASS_OVER(f, p, last, bits, count): from p on, as long as a block begins at `last`
+ * at the latest. Gives the block with its bits, or a place behind `last`. Up to `reach` bytes
+ * behind a block are read. */
 #define VARIANT(name, attributes, pass_over)                                                       \
     attributes static const char *name(const struct simd_pairs *f, const char *p,                  \
                                        const char *last, uint64_t bits[2])                         \
@@ -85,12 +92,12 @@ AVX2 INLINE uint64_t bits_avx2(__m256i low, __m256i high)
 AVX2 INLINE const char *pass_over_avx2(const struct simd_pairs *f, const char *p, const char *last,
                                        uint64_t bits[2], size_t count)
 {
-    struct simd_pair pairs[SIMD_PAIRS];
+    const struct simd_pair *pairs = f->at;
 
-    memcpy(pairs, f->at, sizeof(pairs));
     for (; p <= last; p += SIMD_BLOCK) {
         __m256i r0 = _mm256_setzero_si256(), r1 = r0, r2 = r0, r3 = r0;
 
+        UNROLL
         for (size_t k = 0; k < count; k++) {
             r0 = _mm256_or_si256(r0, pass_avx2(&pairs[k], p));
             r1 = _mm256_or_si256(r1, pass_avx2(&pairs[k], p + 32));
@@ -124,6 +131,7 @@ INLINE __m128i pass_sse2(const struct simd_pair *pair, const char *x)
 INLINE __m128i two_sse2(const struct simd_pair *pairs, size_t count, const char *p, __m128i r[2])
 {
     r[0] = r[1] = _mm_setzero_si128();
+    UNROLL
     for (size_t k = 0; k < count; k++) {
         r[0] = _mm_or_si128(r[0], pass_sse2(&pairs[k], p));
         r[1] = _mm_or_si128(r[1], pass_sse2(&pairs[k], p + 16));
@@ -139,9 +147,8 @@ INLINE uint64_t bits_sse2(const __m128i r[2])
 INLINE const char *pass_over_sse2(const struct simd_pairs *f, const char *p, const char *last,
                                   uint64_t bits[2], size_t count)
 {
-    struct simd_pair pairs[SIMD_PAIRS];
+    const struct simd_pair *pairs = f->at;
 
-    memcpy(pairs, f->at, sizeof(pairs));
     for (; p <= last; p += SIMD_BLOCK) {
         __m128i r0[2], r1[2], r2[2], r3[2];
         __m128i any = two_sse2(pairs, count, p, r0);
@@ -194,14 +201,14 @@ INLINE uint64_t bits_neon(const uint8x16_t r[4])
 INLINE const char *pass_over_neon(const struct simd_pairs *f, const char *p, const char *last,
                                   uint64_t bits[2], size_t count)
 {
-    struct simd_pair pairs[SIMD_PAIRS];
+    const struct simd_pair *pairs = f->at;
 
-    memcpy(pairs, f->at, sizeof(pairs));
     for (; p <= last; p += SIMD_BLOCK) {
         uint8x16_t r[SIMD_BLOCK / 16], any = vdupq_n_u8(0);
 
         for (size_t i = 0; i < SIMD_BLOCK / 16; i++) {
             r[i] = vdupq_n_u8(0);
+            UNROLL
             for (size_t k = 0; k < count; k++)
                 r[i] = vorrq_u8(r[i], pass_neon(&pairs[k], p + i * 16));
             any = vorrq_u8(any, r[i]);
@@ -264,232 +271,4 @@ simd_block *simd_block_of(enum simd with)
 #endif
     (void)with;
     return block_portable;
-}
-
-/* ---- plain text ---- */
-
-#define EVERY(byte) (UINT64_C(0x0101010101010101) * (byte))
-
-/*
- * Is any of eight bytes a quote, a backslash, a control character or not ASCII? With h = 80 in each
- * byte, (w - n) & ~w & h is non-zero just when some byte of w is below n.
- */
-static bool has_special(uint64_t w)
-{
-    uint64_t quote = w ^ EVERY('"');
-    uint64_t backslash = w ^ EVERY('\\');
-    uint64_t below = (w - EVERY(0x20)) & ~w;
-
-    quote = (quote - EVERY(1)) & ~quote;
-    backslash = (backslash - EVERY(1)) & ~backslash;
-    return ((quote | backslash | below | w) & EVERY(0x80)) != 0;
-}
-
-/* What may stand behind a backslash, but for \uXXXX. */
-static const bool is_short_escape[256] = {
-    ['"'] = true, ['\\'] = true, ['/'] = true, ['b'] = true,
-    ['f'] = true, ['n'] = true,  ['r'] = true, ['t'] = true,
-};
-
-static bool stops(const char *p, const char *end)
-{
-    return *p != '\\' || end - p < 2 || !is_short_escape[(unsigned char)p[1]];
-}
-
-/* The number of the lowest bit that is set. */
-INLINE size_t lowest(uint64_t bits)
-{
-    return (size_t)__builtin_ctzll(bits);
-}
-
-#if defined(__x86_64__)
-
-/* One bit for each of 16 bytes that is neither plain nor the backslash of \n, by far the most frequent
- * escape. Compared as signed numbers, bytes beyond ASCII are below the blank, too. 17 are read. */
-INLINE uint64_t special_bits(const char *p)
-{
-    __m128i x = _mm_loadu_si128((const __m128i_u *)p);
-    __m128i next = _mm_loadu_si128((const __m128i_u *)(p + 1));
-    __m128i special = _mm_andnot_si128(_mm_cmpeq_epi8(next, _mm_set1_epi8('n')),
-                                       _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
-
-    special = _mm_or_si128(special, _mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
-    special = _mm_or_si128(special, _mm_cmplt_epi8(x, _mm_set1_epi8(' ')));
-    return (uint32_t)_mm_movemask_epi8(special);
-}
-
-/* Passes over what is plain, by blocks while they last; *stop at a special byte. The n of an escape can
- * begin the next block, where it is as plain as any. */
-static const char *pass_plain_sse2(const char *p, const char *end, bool *stop)
-{
-    while (end - p > 16) {
-        bool large = end - p > 64;
-        uint64_t left = special_bits(p);
-
-        if (large)
-            left |= special_bits(p + 16) << 16 | special_bits(p + 32) << 32 |
-                    special_bits(p + 48) << 48;
-        if (!left) {
-            p += large ? 64 : 16;
-            continue;
-        }
-        p += lowest(left);
-        *stop = stops(p, end);
-        if (*stop)
-            break;
-        p += 2;
-    }
-    return p;
-}
-
-/* What the 64 bytes of a block are, one bit each. */
-struct plain_bits {
-    uint64_t backslash;
-    uint64_t other; /* a quote, a control character, not ASCII */
-    uint64_t named; /* it has a meaning behind a backslash */
-};
-
-/* The sixteen bytes twice. */
-#define TWICE(...) _mm256_setr_epi8(__VA_ARGS__, __VA_ARGS__)
-
-AVX2 INLINE void plain_bits_avx2(const char *p, struct plain_bits *b, unsigned shift)
-{
-    /* The characters of is_short_escape are those whose two halves have a class in common: 2x is
-     * class 1, 5x 2, 6x 4 and 7x 8. */
-    const __m256i low = TWICE(0, 0, 1 | 4 | 8, 0, 8, 0, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1);
-    const __m256i high = TWICE(0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0);
-    __m256i x = _mm256_loadu_si256((const __m256i_u *)p);
-    __m256i backslash = _mm256_cmpeq_epi8(x, _mm256_set1_epi8('\\'));
-    __m256i other = _mm256_or_si256(_mm256_cmpeq_epi8(x, _mm256_set1_epi8('"')),
-                                    _mm256_cmpgt_epi8(_mm256_set1_epi8(' '), x));
-    __m256i half = _mm256_and_si256(_mm256_srli_epi16(x, 4), _mm256_set1_epi8(15));
-    __m256i named = _mm256_and_si256(_mm256_shuffle_epi8(low, x), _mm256_shuffle_epi8(high, half));
-    __m256i unnamed = _mm256_cmpeq_epi8(named, _mm256_setzero_si256());
-
-    b->backslash |= (uint64_t)(uint32_t)_mm256_movemask_epi8(backslash) << shift;
-    b->other |= (uint64_t)(uint32_t)_mm256_movemask_epi8(other) << shift;
-    b->named |= (uint64_t)(uint32_t)~_mm256_movemask_epi8(unnamed) << shift;
-}
-
-/* The bytes that a backslash is before which is none of these itself. *first: is the first one, and
- * then, is that of the next block? A run of backslashes that begins at an odd bit is told by adding the
- * beginning to the run: the carry goes as far as the run (simdjson's way, arxiv.org/abs/1902.08318). */
-INLINE uint64_t escaped_bits(uint64_t backslash, uint64_t *first)
-{
-    const uint64_t even = EVERY(0x55);
-    uint64_t follows, sum;
-
-    backslash &= ~*first;
-    follows = backslash << 1 | *first;
-    *first = __builtin_add_overflow(backslash & ~even & ~follows, backslash, &sum);
-    return (even ^ sum << 1) & follows;
-}
-
-/* The same without a branch for each escape. */
-AVX2 static const char *pass_plain_avx2(const char *p, const char *end, bool *stop)
-{
-    uint64_t first = 0;
-
-    for (; end - p > 64; p += 64) {
-        struct plain_bits b = {0};
-
-        plain_bits_avx2(p, &b, 0);
-        plain_bits_avx2(p + 32, &b, 32);
-
-        uint64_t escaped = escaped_bits(b.backslash, &first);
-        uint64_t stopping = (b.other & ~escaped) | (escaped & ~b.named);
-
-        if (stopping) {
-            size_t i = lowest(stopping);
-
-            *stop = true;
-            return p + i - (escaped >> i & 1);
-        }
-    }
-    return p - first;
-}
-
-#endif
-
-const char *simd_special_with(enum simd with, const char *p, const char *end)
-{
-    uint64_t w;
-
-#if defined(__x86_64__)
-    bool stop = false;
-
-    if (with == SIMD_AVX2 && end - p > 64)
-        p = pass_plain_avx2(p, end, &stop);
-    if (with != SIMD_PORTABLE && !stop)
-        p = pass_plain_sse2(p, end, &stop);
-    if (stop)
-        return p;
-#else
-    (void)with;
-#endif
-    while (p < end) {
-        for (; end - p >= (ptrdiff_t)sizeof(w); p += sizeof(w)) {
-            memcpy(&w, p, sizeof(w));
-            if (has_special(w))
-                break;
-        }
-        while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 && *p != '"' &&
-               *p != '\\')
-            p++;
-        if (p == end || stops(p, end))
-            break;
-        p += 2;
-    }
-    return p;
-}
-
-const char *simd_special(const char *p, const char *end)
-{
-#if defined(__x86_64__)
-    return simd_special_with(__builtin_cpu_supports("avx2") ? SIMD_AVX2 : SIMD_SSE2, p, end);
-#else
-    return simd_special_with(SIMD_PORTABLE, p, end);
-#endif
-}
-
-bool simd_all_plain(const char *p, size_t n)
-{
-#if defined(__x86_64__)
-    /* The last 16 bytes may be looked at twice. */
-    for (size_t i = 0; n >= 16 && i < n; i += 16) {
-        const char *at = p + (n - i < 16 ? n - 16 : i);
-        __m128i x = _mm_loadu_si128((const __m128i_u *)at);
-        __m128i special = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('"')),
-                                       _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
-
-        if (_mm_movemask_epi8(_mm_or_si128(special, _mm_cmplt_epi8(x, _mm_set1_epi8(' ')))))
-            return false;
-    }
-    if (n >= 16)
-        return true;
-#endif
-    return simd_special(p, p + n) == p + n && !memchr(p, '\\', n);
-}
-
-size_t simd_behind_newline(const char *p, size_t n)
-{
-    uint64_t w;
-
-#if defined(__x86_64__)
-    for (; n >= 16; n -= 16) {
-        __m128i x = _mm_loadu_si128((const __m128i_u *)(p + n - 16));
-
-        if (_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8('\n'))))
-            break;
-    }
-#endif
-    for (; n >= sizeof(w); n -= sizeof(w)) {
-        memcpy(&w, p + n - sizeof(w), sizeof(w));
-        w ^= EVERY('\n');
-        if ((w - EVERY(1)) & ~w & EVERY(0x80))
-            break;
-    }
-    while (n && p[n - 1] != '\n')
-        n--;
-    return n;
 }

@@ -116,6 +116,11 @@ static bool continues(struct str s, size_t i)
     return (byte_at(s, i) & 0xc0) == 0x80;
 }
 
+bool utf8_inside(struct str s, size_t at)
+{
+    return at > 0 && at < s.n && continues(s, at);
+}
+
 /* The length of a code point of two or three bytes whose second byte may be any continuation, which
  * are most of those beyond ASCII; else 0. */
 static size_t common_length(struct str s, size_t i)

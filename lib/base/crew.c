@@ -1,0 +1,109 @@
+#include "base/crew.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+struct crew {
+    const struct crew_job *job;
+    pthread_mutex_t lock; /* over what follows */
+    pthread_cond_t changed;
+    bool *done; /* of each piece */
+    size_t begun;
+    bool stop;
+};
+
+bool crew_cancelled(const atomic_bool *cancel)
+{
+    return cancel && atomic_load_explicit(cancel, memory_order_relaxed);
+}
+
+size_t crew_size(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return n < 1 ? 1 : n > 4 ? 4 : (size_t)n;
+}
+
+bool crew_start(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+    sigset_t all, before;
+    bool started;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    started = pthread_create(thread, NULL, run, arg) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+/* Under the lock: does the next piece, without it meanwhile. false: there is none. */
+static bool do_next(struct crew *c)
+{
+    size_t number = c->begun;
+
+    if (c->stop || number == c->job->count)
+        return false;
+    c->begun++;
+    pthread_mutex_unlock(&c->lock);
+    c->job->work(c->job->ctx, number);
+    pthread_mutex_lock(&c->lock);
+    c->done[number] = true;
+    pthread_cond_broadcast(&c->changed);
+    return true;
+}
+
+static void *help(void *arg)
+{
+    struct crew *c = arg;
+
+    pthread_mutex_lock(&c->lock);
+    while (do_next(c))
+        ;
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+/* Takes the pieces, working at others until the next one is there. */
+static bool take_all(struct crew *c)
+{
+    bool more = true;
+
+    pthread_mutex_lock(&c->lock);
+    for (size_t i = 0; i < c->job->count && more; i++) {
+        while (!c->done[i]) {
+            if (!do_next(c))
+                pthread_cond_wait(&c->changed, &c->lock);
+        }
+        pthread_mutex_unlock(&c->lock);
+        more = !c->job->take || c->job->take(c->job->ctx, i);
+        pthread_mutex_lock(&c->lock);
+    }
+    c->stop = true;
+    pthread_mutex_unlock(&c->lock);
+    return more;
+}
+
+bool crew_run(const struct crew_job *job)
+{
+    struct crew c = {.job = job, .done = mem_zalloc(job->count + 1)};
+    pthread_t helpers[CREW_MAX];
+    size_t started = 0;
+    bool all;
+
+    pthread_mutex_init(&c.lock, NULL);
+    pthread_cond_init(&c.changed, NULL);
+    /* Without a helper the caller does all the work. */
+    while (started + 1 < job->threads && started + 1 < job->count &&
+           crew_start(&helpers[started], help, &c))
+        started++;
+    all = take_all(&c);
+    while (started > 0)
+        pthread_join(helpers[--started], NULL);
+    pthread_cond_destroy(&c.changed);
+    pthread_mutex_destroy(&c.lock);
+    free(c.done);
+    return all;
+}
