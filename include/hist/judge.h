@@ -1,6 +1,6 @@
 /*
- * judge - is a line in which a needle may be a hit of the search? For hist/piece, on several threads
- * at once: each has a judge of its own.
+ * judge - is a line in which a needle may be a hit of the search? For hist/piece, on several
+ * threads at once: each has a judge of its own.
  *
  * As far as the place of the needle alone can tell, the content is not decoded.
  */

@@ -9,6 +9,7 @@
 #ifndef CHATHIST_HIST_LOCATE_H
 #define CHATHIST_HIST_LOCATE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/buf.h"
@@ -30,6 +31,7 @@ struct history {
     char *path;          /* the history file, absolute unless explicit */
     char *pointer;       /* the file that holds the current session's id */
     char *index;         /* the file of hist/index; see history_index */
+    char *skip;          /* that of hist/skip, which is of no use without */
     char *dir;           /* of ours, that holds both (.aicoder or aicoder); NULL when explicit */
     char *register_path; /* ${state_home}/chathist/histories; NULL when that is unknown */
     bool dir_exists;     /* nothing has to be made first; always so when explicit */
@@ -39,8 +41,12 @@ struct history {
     int cancel_fd;       /* readable: do not wait for other writers any longer; -1 after locate */
     /* Told when another program holds the lock of that file for long; NULL after locate. */
     void (*tell)(const char *path);
-    /* Told now and then while something takes long, and at its end; NULL after locate. */
-    void (*work)(bool goes_on);
+    /* Told now and then how much is done, in percent, of what takes long, and -1 at its end; NULL
+     * after locate. */
+    void (*work)(int percent);
+    /* Once it is true, the making of an index is given up, and who reads all of the history instead
+     * may be, too; NULL after locate. */
+    const atomic_bool *cancel;
     bool unreadable; /* it is taken for empty (history_forbidden); false after locate */
     bool impatient;  /* a wait for the history's lock was in vain: the next one is short */
 };
@@ -66,7 +72,10 @@ void history_release(struct history *h);
 const char *history_index(const struct history *h);
 /* What is added to that name while it is being made. */
 #define HISTORY_INDEX_MAKING ".tmp"
-/* Removes the index, and what is left of one in the making, whoever made it. */
+/* Does a file begin as every version of the two does, or is it empty? Another one of their names is
+ * the user's, and left alone. */
+bool history_is_sidecar(int fd);
+/* Removes the index with its skip index, and what is left of one in the making, whoever made it. */
 void history_remove_index(const struct history *h);
 /* Has another program entered the directory meanwhile? Sets h->trusted if so. */
 void history_look_again(struct history *h);

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "hist/needle.h"
+#include "hist/skip.h"
 
 struct pattern_needle;
 
@@ -40,9 +41,10 @@ int pattern_add(struct pattern *p, struct str text, struct err *e);
 
 /* The same fixed strings once more, for another thread. `to` is to be released, not initialised. */
 void pattern_copy(struct pattern *to, const struct pattern *from);
-/* Adds its texts to n, so that their places are found fast. false: that cannot be done, for there is a
- * regular expression, an empty text or none among them, or there are too many. */
-bool pattern_needles(const struct pattern *p, struct needles *n);
+/* Adds its texts to n, so that their places are found fast, and to q, so that what cannot hold them
+ * is not read. false: that cannot be done, for there is a regular expression, an empty text or none
+ * among them, or there are too many. */
+bool pattern_needles(const struct pattern *p, struct needles *n, struct skip_query *q);
 
 /* The first match in a text, which may be empty: 1 and where, in bytes; 0; -1: ERR_FAILURE, a
  * regular expression took too many steps in this text. Without any pattern there is none. */

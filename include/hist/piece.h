@@ -1,11 +1,11 @@
 /*
  * piece - one piece of a history searched for needles, where it lies in the file.
  *
- * Reads windows at fixed offsets into memory that begins at a page (pread; a mapping is slower where
- * a file grew line by line, and ends the program when it becomes shorter); what is left of a line is
- * put in front of the next window. A line belongs to the piece behind whose first byte it begins, the
- * line at the end of the piece included, and that at offset 0. It is given whole to a function that
- * judges it when a needle may be in it; all others are passed over, valid or not.
+ * Reads windows at fixed offsets into memory that begins at a page (pread; a mapping is slower
+ * where a file grew line by line, and ends the program when it becomes shorter); what is left of a
+ * line is put in front of the next window. A line belongs to the piece behind whose first byte it
+ * begins, the line at the end of the piece included, and that at offset 0. It is given whole to a
+ * function that judges it when a needle may be in it; all others are passed over, valid or not.
  */
 #ifndef CHATHIST_HIST_PIECE_H
 #define CHATHIST_HIST_PIECE_H
@@ -32,8 +32,9 @@ struct piece_job {
     off_t size;        /* so much of the file is read */
     size_t block_size; /* of a window */
     size_t line_max;   /* a longer line is bad, without being judged */
-    /* ctx is the thread's own, the line without its newline. `at` is where a needle stands in it, NULL
-     * when that is not known; with PIECE_ON, *on is the place in the line from which to go on. */
+    /* ctx is the thread's own, the line without its newline. `at` is where a needle stands in it,
+     * NULL when that is not known; with PIECE_ON, *on is the place in the line from which to go
+     * on. */
     enum piece_verdict (*judge)(void *ctx, struct str line, const char *at, const char **on);
     bool list; /* the lines are to be listed, not only counted */
 };
@@ -61,7 +62,7 @@ struct piece_reader {
     struct piece *piece;
     char *memory;
     size_t head;           /* the window is so far behind the beginning of memory */
-    size_t size;           /* of the window */
+    size_t size;           /* of memory */
     char *text, *text_end; /* what is looked at, whole lines */
     off_t text_at;         /* where it is in the file */
     const char *behind;    /* the last line that was judged */

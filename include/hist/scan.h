@@ -43,8 +43,9 @@ struct scan {
     void *tell_arg;
     /* private */
     char *path;
-    size_t block_size; /* SCAN_BLOCK; tests make it and the next one small */
+    size_t block_size; /* SCAN_BLOCK; tests make it and the next two small */
     size_t line_max;   /* BUF_LINE */
+    size_t held_max;   /* backward: so much of a line is held before its beginning is known */
     off_t next;        /* forward: the offset behind the window; backward: of the window */
     struct buf block;  /* what was read; the window block.data[from…to) is not given yet */
     size_t from, to;
@@ -65,6 +66,8 @@ void scan_close(struct scan *s);
 /* Another reading of the file that s has open, of its bytes from `at` up to `end`: forward, to
  * be closed before s is. Each may be used by a thread of its own. */
 void scan_share(struct scan *part, const struct scan *s, off_t at, off_t end);
+/* Frees the memory of what was read, the last line too; nothing but scan_again is to follow. */
+void scan_let_go(struct scan *s);
 /* Gives only this session's lines from now on; most others are passed over unparsed (and then not
  * counted when bad). */
 void scan_only(struct scan *s, struct str session_id);

@@ -3,8 +3,8 @@
  *
  * Nothing but the decoded content is looked at, whatever escapes the line uses.
  *
- * Fixed strings are looked for in a large file, backward, by hist/sweep: lines that cannot hold them
- * are passed over, and not counted when they are bad.
+ * Fixed strings are looked for in a large file, backward, by hist/sweep: lines that cannot hold
+ * them are passed over, and not counted when they are bad.
  */
 #ifndef CHATHIST_HIST_SEARCH_H
 #define CHATHIST_HIST_SEARCH_H
@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "hist/filter.h"
+#include "hist/locate.h"
 #include "hist/message.h"
 #include "hist/pattern.h"
 #include "hist/scan.h"
@@ -23,9 +24,11 @@
 struct search {
     struct scan scan;
     /* To be set before the first message, or left as search_open makes them: */
-    bool invert;               /* messages that do not match are the hits; false */
-    size_t threads;            /* SWEEP_THREADS at most; 0: as many as are of use */
-    enum simd with;            /* simd_best() */
+    bool invert;                   /* messages that do not match are the hits; false */
+    size_t threads;                /* CREW_MAX at most; 0: as many as are of use */
+    enum simd with;                /* simd_best() */
+    const struct history *history; /* it has a skip index (hist/skip), which is used; NULL */
+    off_t skip_block;              /* SKIP_BLOCK */
     const atomic_bool *cancel; /* another thread ends the search: there are no more hits; NULL */
     /* private */
     struct search_sweep *sweep;
@@ -59,9 +62,12 @@ void search_close(struct search *s);
 int search_next(struct search *s, struct hit *h, struct err *e);
 /* The next message, a hit or not: the same. */
 int search_each(struct search *s, struct hit *h, struct err *e);
-/* How many hits there are, in place of search_next; with `any`, 0 or 1 of them. 1; 0 when search_next
- * must be asked all the same; -1. */
+/* How many hits there are, in place of search_next; with `any`, 0 or 1 of them. 1; 0 when
+ * search_next must be asked all the same; -1. */
 int search_count(struct search *s, bool any, uint64_t *count, struct err *e);
+/* Did it look through so much of the history that the next one is worth having a skip index made
+ * for? See skip_build. */
+bool search_was_long(const struct search *s);
 /* Looks again at a line that this search gave before; h->line stays as it was. 0, -1. */
 int search_again(struct search *s, struct str line, struct hit *h, struct err *e);
 /* Adds one line of at most `width` code points of content round the match, with `…` where it was

@@ -12,6 +12,9 @@
  *     buckets    of SEGMENT_BUCKET_WORDS: the upper half of an id's hash with the number of its
  *                record + 1, or 0; the last word is a checksum. What finds its bucket full is in
  *                the next one
+ *     orders     of the numbers of the records, by the beginnings of their ids and by their ends
+ *                (the last byte first): each in blocks of SEGMENT_ORDER_WORDS, two numbers in a
+ *                word, the lower half first; the last word is a checksum
  *     ids        each with a NUL byte behind it, in the order of the records
  *     texts      likewise: first role, time of the first line, of the last one, preview
  *
@@ -28,10 +31,12 @@
 
 #include "base/buf.h"
 
-#define SEGMENT_MAGIC UINT64_C(0x31474553434f5448)
-#define SEGMENT_HEADER_WORDS ((size_t)13)
+/* The upper byte is the version. */
+#define SEGMENT_MAGIC UINT64_C(0x32474553434f5448)
+#define SEGMENT_HEADER_WORDS ((size_t)12)
 #define SEGMENT_SESSION_WORDS (sizeof(struct segment_session) / sizeof(uint64_t))
 #define SEGMENT_BUCKET_WORDS ((size_t)8)
+#define SEGMENT_ORDER_WORDS ((size_t)128)
 
 struct segment {
     off_t from, to; /* of the history */
@@ -39,7 +44,7 @@ struct segment {
     uint64_t mark;
     uint64_t size; /* of all of it, in bytes */
     /* private */
-    uint64_t buckets, ids_size, bad_sum, ids_sum;
+    uint64_t buckets, ids_size, bad_sum;
     const char *memory; /* where it lies, else in the file from `at` on */
     int fd;
     off_t at;
@@ -77,13 +82,17 @@ int segment_sessions(const struct segment *s, uint64_t first, size_t count,
  * one at its id_at less that of of[0]. */
 int segment_ids(const struct segment *s, const struct segment_session *of, size_t count,
                 struct buf *ids);
-/* Tells the ids of all sessions, that with the newest line first. 1; 0: some hold NUL
- * themselves, so that what was told means nothing, -1. */
+/* Tells the ids of sessions that begin, or end, with a text: those with the newest lines, at the
+ * most so many, the newest first. 0, -1. */
+enum segment_side { SEGMENT_BEGINNING, SEGMENT_END, SEGMENT_SIDES };
 typedef void segment_tell_id(void *ctx, struct str id);
-int segment_each_id(const struct segment *s, segment_tell_id *tell, void *ctx);
-/* The checksum of all of them, chained over parts of this size. */
-#define SEGMENT_IDS_PART ((size_t)64 << 10)
-uint64_t segment_ids_sum(struct str ids);
+int segment_each_named(const struct segment *s, enum segment_side side, struct str text,
+                       size_t most, segment_tell_id *tell, void *ctx);
+/* In the order of that side: < 0, > 0 when the id is in front of all that have the text there, or
+ * behind them; 0 when it has it. */
+int segment_compare(struct str id, struct str text, enum segment_side side);
+/* How many blocks an order of so many has. */
+uint64_t segment_order_blocks(uint64_t sessions);
 /* The texts of sessions that follow each other, at text_at less that of of[0]: first role, time
  * of the first line, of the last one, preview, each with a NUL behind it. */
 int segment_texts(const struct segment *s, const struct segment_session *of, size_t count,

@@ -5,6 +5,7 @@
 #ifndef CHATHIST_HIST_SEGMENT_BUILD_H
 #define CHATHIST_HIST_SEGMENT_BUILD_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -17,15 +18,17 @@ struct segment_job {
     off_t from, to;             /* beginnings of lines, or the end of the file */
     size_t threads;             /* 1 or more; the caller's own works, too */
     size_t piece;               /* so many bytes are read by one of them */
-    /* Called now and then while it goes on; NULL: nobody. */
-    void (*work)(bool goes_on);
+    void (*work)(int percent);  /* as in struct history; NULL: nobody */
+    /* Once it is true, it is given up; NULL: never. */
+    const atomic_bool *cancel;
 };
 
 /* How many threads a part of that size is read by, and in which pieces. */
 void segment_job_size(struct segment_job *j);
 
 /* Adds the lines of the part to d (segment_draft_init). What is there does not depend on threads
- * and pieces. A torn last line counts when it is a message. 0; -1 when it cannot be read. */
+ * and pieces. A torn last line counts when it is a message. 0; -1 when it cannot be read, or was
+ * given up. */
 int segment_build(struct segment_draft *d, const struct segment_job *job);
 
 #endif

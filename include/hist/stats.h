@@ -1,9 +1,9 @@
 /*
  * stats - messages counted: all together, by day, and by one more thing that they have.
  *
- * Every line of a history counts, replaced and reset ones too: their tokens were used. The tokens of
- * a line that copies another one (`forked_from`) were used once, with that. What an answer does not
- * tell of its tokens is unknown, and counted as such; nothing is estimated.
+ * Every line of a history counts, replaced and reset ones too: their tokens were used. The tokens
+ * of a line that copies another one (`forked_from`) were used once, with that. What an answer does
+ * not tell of its tokens is unknown, and counted as such; nothing is estimated.
  *
  * Days, weeks and months are those of the local calendar; weeks begin on Monday (ISO 8601). Memory
  * goes by the number of different keys, and of pairs of a key and a session, not of messages.
@@ -77,10 +77,11 @@ struct stats {
 void stats_init(struct stats *s, enum stats_by by);
 void stats_release(struct stats *s);
 void stats_add(struct stats *s, const struct message *m);
-/* Counts what the filter lets through of a history; a missing file has nothing. *bad (may be NULL)
- * is increased by the bad lines met. 0, -1. */
-int stats_scan(struct stats *s, const char *history_path, const struct filter *f, uint64_t *bad,
-               struct err *e);
+/* Counts what the filter lets through of a history, at the most the `newest` messages of that,
+ * beyond which nothing is read; a missing file has nothing. *bad (may be NULL) is increased by the
+ * bad lines met. 0, -1. */
+int stats_scan(struct stats *s, const char *history_path, const struct filter *f, size_t newest,
+               uint64_t *bad, struct err *e);
 /* Puts the rows into order: times by time, all else the largest first; what is unknown last. No
  * message can be added after that. */
 void stats_sort(struct stats *s);

@@ -32,12 +32,12 @@ static bool is_called(struct str id, struct str name, enum how how)
     return false;
 }
 
-/* How many messages are called so; *place is that of the last one. */
+/* How many messages are called so in that way; *place is that of the last one. */
 static size_t look(const struct thread *t, struct str name, enum how how, size_t *place)
 {
     size_t found = 0;
 
-    for (size_t i = 0; i < t->count; i++) {
+    for (size_t i = 0; i < t->count && name.n > 0; i++) {
         if (is_called(t->at[i].id, name, how)) {
             *place = i;
             found++;
@@ -46,13 +46,21 @@ static size_t look(const struct thread *t, struct str name, enum how how, size_t
     return found;
 }
 
-/* The place of the message. 0, -1. */
-static int resolve(const struct thread *t, struct str name, size_t *place, struct err *e)
+/* The same in the first way in which any is. */
+static size_t look_all_ways(const struct thread *t, struct str name, size_t *place)
 {
     size_t found = 0;
 
-    for (int how = WHOLE; how <= SUFFIX && found == 0 && name.n > 0; how++)
+    for (int how = WHOLE; how <= SUFFIX && found == 0; how++)
         found = look(t, name, (enum how)how, place);
+    return found;
+}
+
+/* The place of the message. 0, -1. */
+static int resolve(const struct thread *t, struct str name, size_t *place, struct err *e)
+{
+    size_t found = look_all_ways(t, name, place);
+
     if (found == 0)
         return err_set(e, ERR_ABSENT, "no message '%.*s' in the session", SHOWN(name));
     if (found > 1 && !str_eq(t->at[*place].id, name))
@@ -61,17 +69,60 @@ static int resolve(const struct thread *t, struct str name, size_t *place, struc
     return 0;
 }
 
-/* How many lines are copied. 0, -1. */
-static int measure(const struct thread *t, struct str at, size_t *count, struct err *e)
+/* Makes of every line of a session the thread as it was until the message was replaced or reset;
+ * *place is that of the message. 0, -1. */
+static int turn_back(struct thread *t, struct str name, size_t *place, struct err *e)
 {
-    size_t last = t->count - 1;
-
-    if (at.p && resolve(t, at, &last, e) < 0)
+    if (resolve(t, name, place, e) < 0)
         return -1;
+    thread_turn_back(t, *place);
+    return resolve(t, name, place, e);
+}
+
+/* Goes from the thread of now, in which none has the name as its id, to an earlier one where there
+ * is one that has it, or none of now is called so. 0, -1. */
+static int load_earlier(struct thread *t, const struct history *h, struct str session,
+                        struct str name, size_t *place, struct err *e)
+{
+    struct thread raw;
+
+    if (thread_find(&raw, h, session, true, e) < 0)
+        return -1;
+    if (look(&raw, name, WHOLE, place) == 0 && look_all_ways(t, name, place) > 0) {
+        thread_release(&raw);
+        return resolve(t, name, place, e);
+    }
+    thread_release(t);
+    *t = raw;
+    return turn_back(t, name, place, e);
+}
+
+/* Loads the thread that has the message. 0 and its place, which is that of the last one when none is
+ * named; -1: there is nothing to release. */
+static int load(struct thread *t, const struct history *h, struct str session, struct str at,
+                size_t *place, struct err *e)
+{
+    int result = 0;
+
+    if (thread_find(t, h, session, false, e) < 0)
+        return -1;
+    if (t->count == 0)
+        result = err_set(e, ERR_ABSENT, "session '%.*s' has no messages", SHOWN(session));
+    else if (!at.p)
+        *place = t->count - 1;
+    else if (look(t, at, WHOLE, place) == 0)
+        result = load_earlier(t, h, session, at, place, e);
+    if (result < 0)
+        thread_release(t);
+    return result;
+}
+
+/* How many lines are copied, up to the one at that place. */
+static size_t measure(const struct thread *t, size_t last)
+{
     while (last + 1 < t->count && t->at[last + 1].role == ROLE_TOOL)
         last++;
-    *count = last + 1;
-    return 0;
+    return last + 1;
 }
 
 /* ---- copying ---- */
@@ -156,15 +207,14 @@ int fork_session(struct history *h, struct str session, struct str at, struct st
                  size_t *count, uint64_t *bad_lines, struct err *e)
 {
     struct thread t;
-    int result = -1;
+    size_t last = 0;
+    int result;
 
-    if (thread_find(&t, h, session, false, e) < 0)
+    if (load(&t, h, session, at, &last, e) < 0)
         return -1;
     *bad_lines = t.bad_lines;
-    if (t.count == 0)
-        err_set(e, ERR_ABSENT, "session '%.*s' has no messages", SHOWN(session));
-    else if (measure(&t, at, count, e) == 0)
-        result = copy(h, &t, *count, fresh, e);
+    *count = measure(&t, last);
+    result = copy(h, &t, *count, fresh, e);
     thread_release(&t);
     return result;
 }

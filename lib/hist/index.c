@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #define GROWN_PART 4
 /* Of the reading of single lines. */
 #define LINE_BLOCK ((size_t)8 << 10)
+
 /* ---- segments ---- */
 
 static struct segment *last_of(const struct index *x)
@@ -71,12 +71,18 @@ static bool load(struct index *x)
     if (state == INDEX_OTHER)
         return false;
     read_segments(x);
-    if (x->count == 0 || last_of(x)->mark != index_file_sample(x->scan.fd, covered(x))) {
+    if (x->count == 0)
+        return false;
+    if (last_of(x)->mark != index_file_sample(x->scan.fd, covered(x))) {
+        /* It was changed by others, whatever its times say: the new one is not to go on with the
+         * generation. */
+        if (state == INDEX_SAME)
+            history_remove_index(x->h);
         x->count = 0;
         return false;
     }
     if (state == INDEX_GROWN)
-        index_file_note(x->fd, &x->st);
+        index_file_note(x->fd, &x->st, false);
     return true;
 }
 
@@ -85,7 +91,8 @@ static bool load(struct index *x)
 /* Makes the segment of a part in memory. */
 static bool make_segment(struct index *x, off_t from, off_t to, struct buf *memory)
 {
-    struct segment_job job = {.history = &x->scan, .from = from, .to = to, .work = x->h->work};
+    struct segment_job job = {
+        .history = &x->scan, .from = from, .to = to, .work = x->h->work, .cancel = x->h->cancel};
     struct segment_draft draft;
     struct segment s;
     bool made;
@@ -107,13 +114,14 @@ static bool is_history(const struct index *x)
     return index_file_named(x->h->path, &x->st);
 }
 
-/* Writes it, and puts it in its place. */
-static bool write_new(struct index *x, int fd, const char *name)
+/* Writes it: in the place of one that is right, of the same generation. */
+static bool write_new(struct index *x, int fd)
 {
-    return index_file_begin(fd, x->scan.fd, &x->st) == 0 &&
+    uint64_t generation = index_file_generation(history_index(x->h), x->scan.fd);
+
+    return index_file_begin(fd, x->scan.fd, &x->st, generation) == 0 &&
            lseek(fd, INDEX_PREAMBLE, SEEK_SET) == INDEX_PREAMBLE &&
-           io_write_all(fd, x->memory[0].data, x->memory[0].len) == 0 && is_history(x) &&
-           rename(name, history_index(x->h)) == 0;
+           io_write_all(fd, x->memory[0].data, x->memory[0].len) == 0 && is_history(x);
 }
 
 /* Makes it of the history up to `end`. It need not reach the disk: what a power cut leaves of it is
@@ -121,20 +129,14 @@ static bool write_new(struct index *x, int fd, const char *name)
 static bool make_new(struct index *x, off_t end)
 {
     const char *path = history_index(x->h);
-    struct buf name = BUF_INIT(BUF_SMALL);
-    int fd = index_file_make(path);
+    struct index_making m;
     bool made;
 
-    if (fd < 0)
+    if (!index_making_begin(&m, path))
         return false;
-    buf_addf(&name, "%s" HISTORY_INDEX_MAKING, path);
     made = make_segment(x, 0, end, &x->memory[0]);
-    if (!made || !write_new(x, fd, buf_c(&name)))
-        unlink(buf_c(&name));
-    else if (!is_history(x))
+    if (index_making_end(&m, made && write_new(x, m.fd)) && !is_history(x))
         unlink(path);
-    close(fd);
-    buf_release(&name);
     return made;
 }
 

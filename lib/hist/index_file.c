@@ -3,17 +3,29 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/le.h"
 
-enum { WORD_MAGIC, WORD_DEV, WORD_INO, WORD_SIZE, WORD_MTIME, WORD_CTIME, WORD_HEAD, WORD_SUM };
+enum {
+    WORD_MAGIC,
+    WORD_DEV,
+    WORD_INO,
+    WORD_SIZE,
+    WORD_MTIME,
+    WORD_CTIME,
+    WORD_HEAD,
+    WORD_GENERATION,
+    WORD_SUM,
+};
 #define WORDS ((size_t)INDEX_PREAMBLE / sizeof(uint64_t))
 /* The last digit is the version. */
-#define MAGIC UINT64_C(0x3158444954534948)
+#define MAGIC UINT64_C(0x3258444954534948)
 /* So much of the history is in a checksum. */
 #define SAMPLE ((size_t)4096)
 /* How often, and how long in milliseconds, it is waited for a writer. */
@@ -35,7 +47,7 @@ int index_file_open(const char *path, int *errnum)
 
     if (fd < 0 && (*errnum == EACCES || *errnum == EROFS || *errnum == EPERM))
         fd = io_open_regular(path, O_RDONLY, 0, &st, errnum, NULL);
-    if (fd >= 0 && !is_own(&st)) {
+    if (fd >= 0 && (!is_own(&st) || !history_is_sidecar(fd))) {
         close(fd);
         *errnum = EPERM;
         return -1;
@@ -50,22 +62,44 @@ bool index_file_named(const char *path, const struct stat *st)
     return lstat(path, &named) == 0 && named.st_dev == st->st_dev && named.st_ino == st->st_ino;
 }
 
-int index_file_make(const char *path)
+int index_file_lock(const char *path)
 {
-    struct buf name = BUF_INIT(BUF_SMALL);
     struct stat st;
-    int fd;
+    int fd = io_open_regular(path, O_RDWR | O_CREAT, 0600, &st, NULL, NULL);
 
-    buf_addf(&name, "%s" HISTORY_INDEX_MAKING, path);
-    fd = io_open_regular(buf_c(&name), O_RDWR | O_CREAT, 0600, &st, NULL, NULL);
-    /* It may have been renamed by now, and be the index. */
-    if (fd >= 0 && (!is_own(&st) || flock(fd, LOCK_EX | LOCK_NB) < 0 ||
-                    !index_file_named(buf_c(&name), &st) || ftruncate(fd, 0) < 0)) {
+    /* By now it may have been renamed or removed. */
+    if (fd >= 0 && (!is_own(&st) || !history_is_sidecar(fd) || flock(fd, LOCK_EX | LOCK_NB) < 0 ||
+                    !index_file_named(path, &st))) {
         close(fd);
         fd = -1;
     }
-    buf_release(&name);
     return fd;
+}
+
+bool index_making_begin(struct index_making *m, const char *path)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&name, "%s" HISTORY_INDEX_MAKING, path);
+    *m = (struct index_making){.path = path, .name = buf_detach(&name)};
+    m->fd = index_file_lock(m->name);
+    if (m->fd >= 0 && ftruncate(m->fd, 0) == 0)
+        return true;
+    if (m->fd >= 0)
+        close(m->fd);
+    free(m->name);
+    return false;
+}
+
+bool index_making_end(struct index_making *m, bool whole)
+{
+    bool put = whole && rename(m->name, m->path) == 0;
+
+    if (!put)
+        unlink(m->name);
+    close(m->fd);
+    free(m->name);
+    return put;
 }
 
 /* ---- the state of a history ---- */
@@ -126,20 +160,31 @@ static bool read_preamble(int fd, uint64_t words[WORDS])
     return false;
 }
 
-int index_file_begin(int fd, int history_fd, const struct stat *st)
+/* Like no other one of this history, and never 0. */
+static uint64_t new_generation(const struct stat *st)
 {
-    uint64_t words[WORDS] = {[WORD_HEAD] = sample_head(history_fd)};
+    uint64_t words[] = {(uint64_t)clock_now(), (uint64_t)getpid(), nanoseconds(st->st_ctim)};
+
+    return le_sum_words(words, sizeof(words) / sizeof(*words), 0) | 1;
+}
+
+int index_file_begin(int fd, int history_fd, const struct stat *st, uint64_t generation)
+{
+    uint64_t words[WORDS] = {[WORD_HEAD] = sample_head(history_fd),
+                             [WORD_GENERATION] = generation ? generation : new_generation(st)};
 
     set_state(words, st);
     return write_preamble(fd, words);
 }
 
-void index_file_note(int fd, const struct stat *st)
+void index_file_note(int fd, const struct stat *st, bool ours)
 {
     uint64_t words[WORDS];
 
     if (!read_preamble(fd, words))
         return;
+    if (!ours)
+        words[WORD_GENERATION] = new_generation(st);
     set_state(words, st);
     if (write_preamble(fd, words) < 0)
         errno = 0; /* it is as it was, or none at all */
@@ -180,6 +225,60 @@ enum index_state index_file_state(int fd, int history_fd, struct stat *st)
     return state;
 }
 
+static uint64_t generation(int fd)
+{
+    uint64_t words[WORDS];
+
+    return read_preamble(fd, words) ? words[WORD_GENERATION] : 0;
+}
+
+uint64_t index_file_generation(const char *path, int history_fd)
+{
+    struct stat st;
+    uint64_t now = 0;
+    int reason, fd = index_file_open(path, &reason);
+
+    if (fd < 0)
+        return 0;
+    now = generation(fd);
+    /* Another one may begin while the history is looked at. */
+    if (index_file_state(fd, history_fd, &st) != INDEX_SAME || generation(fd) != now)
+        now = 0;
+    close(fd);
+    return now;
+}
+
+/* Puts one without segments in the place of what is there. */
+static void make_empty(const struct history *h, int history_fd)
+{
+    struct index_making m;
+    struct stat st;
+
+    if (index_making_begin(&m, history_index(h)))
+        (void)index_making_end(&m, fstat(history_fd, &st) == 0 &&
+                                       index_file_begin(m.fd, history_fd, &st, 0) == 0);
+}
+
+uint64_t index_file_ready(const struct history *h, int history_fd)
+{
+    const char *path = history_index(h);
+    enum index_state state = INDEX_OTHER;
+    struct stat st;
+    int reason = 0, fd = path ? index_file_open(path, &reason) : -1;
+
+    if (!path || (fd < 0 && reason != ENOENT))
+        return 0;
+    if (fd >= 0) {
+        state = index_file_state(fd, history_fd, &st);
+        if (state == INDEX_GROWN)
+            index_file_note(fd, &st, false);
+        close(fd);
+    }
+    if (state == INDEX_OTHER)
+        make_empty(h, history_fd);
+    return index_file_generation(path, history_fd);
+}
+
 /* ---- who appends ---- */
 
 void index_watch_begin(struct index_watch *w, const struct history *h, int history_fd)
@@ -202,14 +301,18 @@ void index_watch_begin(struct index_watch *w, const struct history *h, int histo
     w->fd = -1;
 }
 
-void index_watch_end(struct index_watch *w, int history_fd)
+void index_watch_note(void *watch, int history_fd)
 {
+    const struct index_watch *w = watch;
     struct stat st;
 
-    if (w->fd < 0)
-        return;
-    if (fstat(history_fd, &st) == 0)
-        index_file_note(w->fd, &st);
-    close(w->fd);
+    if (w->fd >= 0 && fstat(history_fd, &st) == 0)
+        index_file_note(w->fd, &st, true);
+}
+
+void index_watch_end(struct index_watch *w)
+{
+    if (w->fd >= 0)
+        close(w->fd);
     w->fd = -1;
 }

@@ -4,6 +4,9 @@
 
 #include "base/json.h"
 
+/* So much of what a long content needed is kept for the next one. */
+#define DECODED_KEPT ((size_t)1 << 20)
+
 void judge_init(struct judge *j, const struct scan *scan, const struct filter *filter,
                 const struct pattern *pattern)
 {
@@ -71,5 +74,8 @@ enum piece_verdict judge_line(void *ctx, struct str line, const char *at, const 
 
     struct str content = message_content(&j->message, &j->decoded);
 
-    return pattern_find(&j->pattern, content, &place, &len, NULL) > 0 ? PIECE_HIT : PIECE_MISS;
+    verdict = pattern_find(&j->pattern, content, &place, &len, NULL) > 0 ? PIECE_HIT : PIECE_MISS;
+    if (j->decoded.cap > DECODED_KEPT)
+        buf_release(&j->decoded);
+    return verdict;
 }

@@ -124,6 +124,7 @@ static void set_dir(struct history *h, const char *parent, const char *name)
     h->path = path_join(h->dir, "history.jsonl");
     h->pointer = path_join(h->dir, "session");
     h->index = path_join(h->dir, "history.idx");
+    h->skip = path_join(h->dir, "history.skip");
 }
 
 static int locate_in_repository(struct history *h, const char *root, struct err *e)
@@ -170,6 +171,7 @@ int locate(struct history *h, const struct locate_from *from, struct err *e)
         h->path = mem_copy(from->explicit_file, strlen(from->explicit_file));
         h->pointer = with_suffix(h->path, ".session");
         h->index = with_suffix(h->path, ".idx");
+        h->skip = with_suffix(h->path, ".skip");
         h->dir_exists = true;
         h->trusted = true;
         return 0;
@@ -214,6 +216,7 @@ void history_release(struct history *h)
     free(h->path);
     free(h->pointer);
     free(h->index);
+    free(h->skip);
     free(h->dir);
     free(h->register_path);
     *h = (struct history){0};
@@ -226,12 +229,26 @@ const char *history_index(const struct history *h)
     return h->trusted && !h->unreadable ? h->index : NULL;
 }
 
-static void remove_file(const char *path)
+bool history_is_sidecar(int fd)
 {
-    struct stat st;
+    static const char none[8];
+    char begin[sizeof(none)];
+    ssize_t n = io_pread_full(fd, begin, sizeof(begin), 0);
 
-    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+    /* A power cut may leave zeros. */
+    return n >= 0 && (memcmp(begin, none, (size_t)n) == 0 ||
+                      (n == sizeof(begin) && memcmp(begin + 4, "IDX", 3) == 0));
+}
+
+static void remove_sidecar(const char *path)
+{
+    int fd = io_open_regular(path, O_RDONLY, 0, NULL, NULL, NULL);
+
+    if (fd < 0)
+        return;
+    if (history_is_sidecar(fd))
         unlink(path);
+    close(fd);
 }
 
 void history_remove_index(const struct history *h)
@@ -241,8 +258,10 @@ void history_remove_index(const struct history *h)
     if (!h->index)
         return;
     temporary = with_suffix(h->index, HISTORY_INDEX_MAKING);
-    remove_file(temporary);
-    remove_file(h->index);
+    remove_sidecar(temporary);
+    remove_sidecar(h->index);
+    if (h->skip)
+        remove_sidecar(h->skip);
     free(temporary);
 }
 

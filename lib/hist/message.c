@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "base/simd.h"
 #include "base/json.h"
+#include "base/simd_text.h"
 #include "base/utf8.h"
 
 /* What a known field holds when it is there. */
@@ -93,9 +93,9 @@ enum role role_of(struct str name)
  * expected, is asked first. */
 static size_t field_of(struct str raw_key, size_t first)
 {
-    for (size_t i = 0; i < FIELD_COUNT; i++) {
-        size_t f = (first + i) % FIELD_COUNT;
-
+    for (size_t i = 0, f = first; i < FIELD_COUNT; i++, f++) {
+        if (f == FIELD_COUNT)
+            f = 0;
         if (raw_key.n == fields[f].name_len && memcmp(raw_key.p, fields[f].name, raw_key.n) == 0)
             return f;
     }
@@ -123,7 +123,8 @@ static bool is_content_null(size_t f, struct str value)
 /* Where the fields of an object are; of a repeated key the last. */
 struct places {
     struct str *field;
-    size_t next; /* the field behind the last one that was seen */
+    size_t next;  /* the field behind the last one that was seen */
+    size_t plain; /* the fields before this one are strings known to have no escape */
 };
 
 static void note(void *ctx, struct str raw_key, struct str value)
@@ -134,6 +135,8 @@ static void note(void *ctx, struct str raw_key, struct str value)
     if (f < FIELD_COUNT) {
         p->field[f] = value;
         p->next = f + 1;
+        if (f < p->plain)
+            p->plain = f;
     }
 }
 
@@ -152,12 +155,13 @@ static inline bool take_own(const char **at, const char *end, struct str key, si
     return true;
 }
 
-/* Does it begin as the lines that we write, with these fields? Gives where the next member begins,
- * else 0. Most lines of a history do, and are read in half of the time. */
-static size_t take_own_head(struct str text, struct str field[FIELD_COUNT])
+/* Does it begin as the lines that we write? Notes the fields up to the role, and gives where the
+ * next member begins, else 0. Most lines of a history do, and are read in half of the time. */
+static size_t take_own_head(struct str text, struct places *places)
 {
-    const struct str session = STR(",\"session_id\":\"");
+    const struct str session = STR(",\"session_id\":\""), role = STR(",\"role\":\"");
     const char *p = text.p, *end = text.p + text.n;
+    struct str *field = places->field;
 
     if (!text.n ||
         !take_own(&p, end, STR("{\"id\":\""), strlen("1719500000000-a1b2c3d4"), &field[FIELD_ID]))
@@ -169,28 +173,32 @@ static size_t take_own_head(struct str text, struct str field[FIELD_COUNT])
                   &field[FIELD_SESSION_ID]))
         return 0;
     if (!take_own(&p, end, STR(",\"timestamp\":\""), strlen("2024-06-27T15:00:00.000000+00:00"),
-                  &field[FIELD_TIMESTAMP]) ||
-        p == end || *p != ',')
+                  &field[FIELD_TIMESTAMP]))
         return 0;
+    if (!take_own(&p, end, role, strlen("user"), &field[FIELD_ROLE]) &&
+        !take_own(&p, end, role, strlen("assistant"), &field[FIELD_ROLE]) &&
+        !take_own(&p, end, role, strlen("system"), &field[FIELD_ROLE]))
+        return 0;
+    if (p == end || *p != ',')
+        return 0;
+    places->next = places->plain = FIELD_CONTENT;
     return (size_t)(p + 1 - text.p);
 }
 
 /* Is it JSON? Notes where the fields are when it is an object, and what else it is, if that. */
-static bool check_fields(struct str text, struct str *value, struct str field[FIELD_COUNT])
+static bool check_fields(struct str text, struct str *value, struct places *places)
 {
-    struct places places = {field, 0};
     size_t own;
 
+    places->next = places->plain = 0;
     for (size_t f = 0; f < FIELD_COUNT; f++)
-        field[f] = STR_NONE;
-    own = take_own_head(text, field);
-    if (own) {
-        places.next = FIELD_ROLE;
-        return json_check_behind(text, own, value, note, &places);
-    }
+        places->field[f] = STR_NONE;
+    own = take_own_head(text, places);
+    if (own)
+        return json_check_behind(text, own, value, note, places);
     for (size_t f = 0; f < REQUIRED_COUNT; f++)
-        field[f] = STR_NONE;
-    return json_check_members(text, value, note, &places);
+        places->field[f] = STR_NONE;
+    return json_check_members(text, value, note, places);
 }
 
 /* What is wrong with the five fields, NULL when nothing is. */
@@ -210,8 +218,9 @@ bool message_parse(struct message *m, struct str line)
     static const enum field wanted[] = {FIELD_ID, FIELD_SESSION_ID, FIELD_TIMESTAMP, FIELD_ROLE};
     struct str *const decoded[] = {&m->id, &m->session_id, &m->timestamp, &m->role_text};
     size_t count = sizeof(wanted) / sizeof(wanted[0]);
+    struct places places = {.field = m->field};
 
-    if (!check_fields(without_bom(line), &m->line, m->field) || json_type(m->line) != JSON_OBJECT ||
+    if (!check_fields(without_bom(line), &m->line, &places) || json_type(m->line) != JSON_OBJECT ||
         required_defect(m->field))
         return false;
 
@@ -222,7 +231,7 @@ bool message_parse(struct message *m, struct str line)
         struct str value = m->field[wanted[i]];
 
         *decoded[i] = (struct str){value.p + 1, value.n - 2};
-        if (!json_plain(value)) {
+        if (wanted[i] >= places.plain && !json_plain(value)) {
             size_t before = m->own.len;
 
             if (!json_decode(value, &m->own) || m->own.overflow)
@@ -253,6 +262,7 @@ const char *message_defect(struct str line)
 {
     struct str text = without_bom(line);
     struct str field[FIELD_COUNT];
+    struct places places = {.field = field};
     struct str value;
     size_t at = 0;
 
@@ -267,7 +277,7 @@ const char *message_defect(struct str line)
     }
     if (json_type(value) != JSON_OBJECT)
         return "not an object";
-    check_fields(text, &value, field);
+    check_fields(text, &value, &places);
     return required_defect(field);
 }
 
@@ -421,9 +431,10 @@ static void add_unknown(struct draft *d, struct str raw_key, struct str value)
 int draft_from_json(struct draft *d, struct str object, struct err *e)
 {
     struct str field[FIELD_COUNT];
+    struct places places = {.field = field};
     struct str value;
 
-    if (!check_fields(without_bom(object), &value, field))
+    if (!check_fields(without_bom(object), &value, &places))
         return err_set(e, ERR_USAGE, "not valid JSON");
     if (json_type(value) != JSON_OBJECT)
         return err_set(e, ERR_USAGE, "not a JSON object");

@@ -10,6 +10,9 @@
 
 #define FORMS (FOLD_SAME + 1)
 
+/* What is compared at one glance. */
+#define GLANCE sizeof(uint64_t)
+
 /* One byte of several texts, as a mask and what that leaves. */
 struct byte_test {
     unsigned char mask, byte;
@@ -36,6 +39,10 @@ struct needle {
     struct simd_pair pair;
     struct simd_pair odd[2]; /* the beginnings of forms that would change the distance */
     size_t odd_count;
+    /* What the bytes round the pair have in common, however they are written. */
+    size_t before; /* so far in front of the pair's first byte they begin */
+    unsigned char mask[GLANCE], bytes[GLANCE];
+    bool whole; /* there is no more to the needle */
 };
 
 void needles_init(struct needles *n, enum simd with)
@@ -109,7 +116,8 @@ void needles_add(struct needles *n, struct str text, bool exact)
 
 /* ---- the pair ---- */
 
-/* How many of 100,000 bytes are this one, in histories of English, code and some other languages. */
+/* How many of 100,000 bytes are this one, in histories of English, code and some other
+ * languages. */
 static const uint16_t frequency[256] = {
     1,     1,    1,    1,    1,    1,    1,    1,    1,    1,    99,  1,   1,    1,    1,    1,
     1,     1,    1,    1,    1,    1,    1,    1,    1,    1,    1,   1,   1,    1,    1,    1,
@@ -233,6 +241,45 @@ static void choose(struct needle *n)
     }
 }
 
+/* ---- the glance ---- */
+
+/* The length of all forms of a character, 0 when they differ. */
+static size_t length_of(const struct unit *u)
+{
+    for (size_t i = 1; i < u->count; i++) {
+        if (u->form[i].n != u->form[0].n)
+            return 0;
+    }
+    return u->count ? u->form[0].n : 0;
+}
+
+/* From the needle's beginning on when that is near the pair, else from the pair's character on; up
+ * to a character whose length is not known, or that does not fit. */
+static void make_glance(struct needle *n)
+{
+    size_t first = n->unit, at = 0, i;
+
+    n->before = n->offset;
+    while (first > 0 && length_of(&n->units[first - 1]) &&
+           n->before + length_of(&n->units[first - 1]) < GLANCE)
+        n->before += length_of(&n->units[--first]);
+    n->whole = first == 0;
+    for (i = first; i < n->count; i++) {
+        const struct unit *u = &n->units[i];
+        size_t passing = 1; /* texts that pass the tests */
+
+        if (!length_of(u) || at + length_of(u) > GLANCE)
+            break;
+        for (size_t k = 0; k < length_of(u); k++, at++) {
+            n->mask[at] = u->test[k].mask;
+            n->bytes[at] = u->test[k].byte;
+            passing <<= __builtin_popcount((unsigned char)~u->test[k].mask);
+        }
+        n->whole = n->whole && passing == u->count;
+    }
+    n->whole = n->whole && i == n->count;
+}
+
 /* ---- escapes ---- */
 
 #define REPLACEMENT 0xfffd
@@ -295,8 +342,8 @@ static bool has(const struct needles *n, int32_t cp)
     return bsearch(&cp, n->characters, n->character_count, sizeof *n->characters, by_value);
 }
 
-/* Is the \uXXXX at p, which may be none, of one of the characters? A pair of surrogates is looked at
- * only as far as its first half. */
+/* Is the \uXXXX at p, which may be none, of one of the characters? A pair of surrogates is looked
+ * at only as far as its first half. */
 static bool escape_matters(const struct needles *n, const char *p, const char *end)
 {
     int32_t unit = json_hex4(p + 2, end);
@@ -322,8 +369,10 @@ bool needles_ready(struct needles *n)
         struct needle *one = &n->at[i];
 
         choose(one);
-        if (one->has_pair)
+        if (one->has_pair) {
+            make_glance(one);
             fits = find_add(&n->find, one->pair);
+        }
         for (size_t k = 0; k < one->odd_count; k++)
             fits = fits && find_add(&n->find, one->odd[k]);
     }
@@ -381,8 +430,8 @@ static size_t form_before(const struct unit *u, const char *begin, const char *p
 }
 
 /* Does the needle stand there? *at as in the header. */
-static bool is_at(const struct needle *n, const char *place, const char *begin, const char *end,
-                  const char **at)
+static bool stands_at(const struct needle *n, const char *place, const char *begin, const char *end,
+                      const char **at)
 {
     const char *p = place - n->offset;
 
@@ -404,6 +453,25 @@ static bool is_at(const struct needle *n, const char *place, const char *begin, 
         p -= length;
     }
     *at = p;
+    return true;
+}
+
+/* The same, told by a glance when that is enough. */
+static bool is_at(const struct needle *n, const char *place, const char *begin, const char *end,
+                  const char **at)
+{
+    uint64_t w, mask, bytes;
+
+    if ((size_t)(place - begin) < n->before || (size_t)(end - place) + n->before < GLANCE)
+        return stands_at(n, place, begin, end, at);
+    memcpy(&w, place - n->before, GLANCE);
+    memcpy(&mask, n->mask, GLANCE);
+    memcpy(&bytes, n->bytes, GLANCE);
+    if ((w & mask) != bytes)
+        return false;
+    if (!n->whole)
+        return stands_at(n, place, begin, end, at);
+    *at = place - n->before;
     return true;
 }
 

@@ -133,7 +133,7 @@ void pattern_copy(struct pattern *to, const struct pattern *from)
     }
 }
 
-bool pattern_needles(const struct pattern *p, struct needles *n)
+bool pattern_needles(const struct pattern *p, struct needles *n, struct skip_query *q)
 {
     for (size_t i = 0; i < p->count; i++) {
         struct str text = buf_str(&p->needles[i].bytes);
@@ -141,6 +141,7 @@ bool pattern_needles(const struct pattern *p, struct needles *n)
         if (p->needles[i].regex || text.n == 0 || i == SIMD_PAIRS)
             return false;
         needles_add(n, text, p->case_sensitive);
+        skip_query_add(q, text);
     }
     return p->count > 0 && needles_ready(n);
 }
@@ -225,7 +226,7 @@ static bool word_before(struct str text, size_t at)
         return false;
     do
         begin--;
-    while (begin > 0 && ((unsigned char)text.p[begin] & 0xc0) == 0x80);
+    while (utf8_inside(text, begin));
     return utf8_decode((struct str){text.p + begin, at - begin}, &cp) > 0 && cp >= 0 &&
            utf8_is_word(cp);
 }

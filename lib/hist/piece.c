@@ -3,14 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/simd.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/simd_text.h"
 
 #define PAGE ((size_t)4096)
-/* The room in front of the window, and how much is kept of what a long line needed. */
+/* The room in front of the window, for the line under way; of a longer one the window is behind it,
+ * so that it is not moved again. And how much is kept of what such a line needed. */
 #define HEAD ((size_t)64 << 10)
-#define HEAD_KEPT ((size_t)512 << 10)
+#define KEPT ((size_t)2 << 20)
 /* How much is read at once of a line that goes on behind the piece. */
 #define TAIL ((size_t)16 << 10)
 
@@ -28,31 +29,23 @@ void piece_reader_release(struct piece_reader *r)
 
 /* ---- memory ---- */
 
-static size_t round_up(size_t n)
-{
-    return (n + PAGE - 1) / PAGE * PAGE;
-}
-
 static char *window(const struct piece_reader *r)
 {
     return r->memory + r->head;
 }
 
-/* How much is read at once when n bytes of a line are held: of a long line as much again, so that each
- * byte is moved a bounded number of times. */
-static size_t window_size(const struct piece_reader *r, size_t n)
+static size_t window_size(const struct piece_reader *r)
 {
-    size_t block = r->job->block_size;
-
-    return n > block ? n / block * block : block;
+    return r->job->block_size > TAIL ? r->job->block_size : TAIL;
 }
 
-/* Gets memory with at least `head` bytes before the window. */
-static void make_memory(struct piece_reader *r, size_t head, size_t size)
+static void make_memory(struct piece_reader *r)
 {
-    r->head = round_up(head);
-    r->size = round_up(size > TAIL ? size : TAIL);
-    r->memory = aligned_alloc(PAGE, r->head + r->size);
+    size_t size = (HEAD + window_size(r) + PAGE - 1) / PAGE * PAGE;
+
+    r->head = HEAD;
+    r->size = size;
+    r->memory = aligned_alloc(PAGE, size);
     if (!r->memory)
         mem_exhausted();
 }
@@ -60,15 +53,13 @@ static void make_memory(struct piece_reader *r, size_t head, size_t size)
 /* Puts the n bytes at `rest`, which are in the window or before it, right before the window. */
 static void carry(struct piece_reader *r, const char *rest, size_t n)
 {
-    char *old = r->memory;
-
-    if (n <= r->head && window_size(r, n) <= r->size) {
+    r->head = n > HEAD ? n : HEAD;
+    if (rest != window(r) - n)
         memmove(window(r) - n, rest, n);
-        return;
+    if (r->head + window_size(r) > r->size) {
+        r->size = r->head + window_size(r) + r->head / 4;
+        r->memory = mem_resize(r->memory, r->size, 1);
     }
-    make_memory(r, n + n / 2, window_size(r, n));
-    memcpy(window(r) - n, rest, n);
-    free(old);
 }
 
 /* ---- lines ---- */
@@ -223,13 +214,12 @@ int piece_read(struct piece_reader *r, struct piece *p)
     p->hits = p->bad = 0;
     p->count = 0;
     r->piece = p;
-    if (r->head > HEAD_KEPT)
-        piece_reader_release(r);
     if (!r->memory)
-        make_memory(r, HEAD, r->job->block_size);
+        make_memory(r);
+    r->head = HEAD;
     while (more) {
         off_t stop = g.next < p->end ? p->end : r->job->size;
-        size_t most = g.next < p->end || g.held > TAIL ? window_size(r, g.held) : TAIL;
+        size_t most = g.next < p->end || g.held > TAIL ? r->job->block_size : TAIL;
         size_t want = stop - g.next < (off_t)most ? (size_t)(stop - g.next) : most;
         ssize_t got = io_pread_full(r->job->fd, window(r), want, g.next);
 
@@ -237,5 +227,7 @@ int piece_read(struct piece_reader *r, struct piece *p)
             return -1;
         more = take(r, &g, (size_t)got, (size_t)got < want || g.next + (off_t)got >= r->job->size);
     }
+    if (r->size > KEPT)
+        piece_reader_release(r);
     return 0;
 }

@@ -1,7 +1,8 @@
 /*
  * One window of the file is in memory, block.data[from…to): what was read and not given yet. Going
  * forward it grows behind, going backward in front. A line that is longer than a block makes the
- * buffer larger by a fraction of itself, so that each byte is moved a bounded number of times.
+ * buffer larger by a fraction of itself, so that each byte is moved a bounded number of times; going
+ * backward, a very long one is read once it is known where it begins.
  */
 #include "hist/scan.h"
 
@@ -12,13 +13,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/simd.h"
 #include "base/id.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/simd_text.h"
 
 /* How much of a line that is too long is given. */
 #define BEGINNING ((size_t)4096)
+/* Each block that is read in front of a line moves what is held of it. */
+#define HELD ((size_t)4 << 20)
 
 int scan_open(struct scan *s, const char *path, enum scan_way way, struct err *e)
 {
@@ -26,7 +29,8 @@ int scan_open(struct scan *s, const char *path, enum scan_way way, struct err *e
     struct stat st;
     int reason = 0;
 
-    *s = (struct scan){.way = way, .block_size = SCAN_BLOCK, .line_max = BUF_LINE};
+    *s =
+        (struct scan){.way = way, .block_size = SCAN_BLOCK, .line_max = BUF_LINE, .held_max = HELD};
     buf_init(&s->block, SIZE_MAX);
     s->fd = io_open_regular(path, O_RDONLY, 0, &st, &reason, &why);
     if (s->fd < 0 && reason != ENOENT) {
@@ -46,6 +50,7 @@ void scan_share(struct scan *part, const struct scan *s, off_t at, off_t end)
     *part = (struct scan){.fd = s->fd,
                           .block_size = s->block_size,
                           .line_max = s->line_max,
+                          .held_max = s->held_max,
                           .size = end,
                           .next = at,
                           .path = mem_copy(s->path, strlen(s->path)),
@@ -226,14 +231,13 @@ static int line_forward(struct scan *s, struct line *l, struct err *e)
 
 /* ---- lines, backward ---- */
 
-/* The same as pass_over from the other end: finds where the line begins and reads its beginning. */
-static int pass_over_backward(struct scan *s, struct line *l, struct err *e)
+/* A line of which too much to be held is here: finds where it begins, and only then reads it, the
+ * beginning alone when it is too long. 1, -1, or CUT. */
+static int line_from_afar(struct scan *s, struct line *l, off_t end, struct err *e)
 {
-    size_t keep = s->line_max < BEGINNING ? s->line_max : BEGINNING;
-    size_t begin = 0;
+    size_t begin = 0, n;
     int more = 1;
 
-    l->too_long = true;
     while (more && !begin) {
         s->to = s->from;
         more = read_in_front(s, e);
@@ -241,18 +245,26 @@ static int pass_over_backward(struct scan *s, struct line *l, struct err *e)
             return more;
         begin = simd_behind_newline(s->block.data + s->from, s->to - s->from);
     }
+    l->at = s->next + (off_t)begin;
+    n = (size_t)(end - l->at);
+    l->too_long = n > s->line_max;
+    if (l->too_long)
+        n = s->line_max < BEGINNING ? s->line_max : BEGINNING;
 
     /* It goes behind what is still to be given. */
-    l->at = s->next + (off_t)begin;
     s->to = s->from + begin;
-    make_room(s, keep, false);
+    make_room(s, n, false);
 
-    ssize_t got = io_pread_full(s->fd, s->block.data + s->to, keep, l->at);
+    ssize_t got = io_pread_full(s->fd, s->block.data + s->to, n, l->at);
 
     if (got < 0)
         return read_failed(s, e);
-    l->text = (struct str){s->block.data + s->to, (size_t)got};
-    return 1;
+    l->text = (struct str){s->block.data + s->to, n};
+    if ((size_t)got == n)
+        return 1;
+    s->size = s->next = l->at + got;
+    s->from = s->to = 0;
+    return CUT;
 }
 
 /* 1, 0, -1, or CUT: to be called again. */
@@ -276,8 +288,8 @@ static int try_backward(struct scan *s, struct line *l, struct err *e)
         begin = simd_behind_newline(s->block.data + s->from, n - seen);
         if (begin)
             break;
-        if (n > s->line_max)
-            return pass_over_backward(s, l, e);
+        if (n > s->line_max || n > s->held_max)
+            return line_from_afar(s, l, s->next + (off_t)n, e);
         seen = n;
         more = read_in_front(s, e);
         if (more < 0 || more == CUT)
@@ -436,6 +448,12 @@ int scan_message(struct scan *s, struct message *m, struct line *l, struct err *
             return 1;
     }
     return result;
+}
+
+void scan_let_go(struct scan *s)
+{
+    buf_release(&s->block);
+    s->from = s->to = 0;
 }
 
 int scan_again(const struct scan *s, off_t at, size_t n, struct buf *out, struct err *e)

@@ -4,24 +4,27 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/crew.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "base/vis.h"
+#include "hist/index_file.h"
 #include "hist/judge.h"
 
 /* ---- many lines at once ---- */
 
 struct search_sweep {
     struct needles needles;
-    struct judge judges[SWEEP_THREADS];
-    void *ctx[SWEEP_THREADS];
+    struct skip_query query;
+    struct judge judges[CREW_MAX];
+    void *ctx[CREW_MAX];
     size_t threads;
     struct sweep *sweep;
 };
 
-/* Parts of a block of the scan: a file of less is parsed line by line, one with less left to be read
- * is read by one thread. And the largest piece. */
+/* Parts of a block of the scan: a file of less is parsed line by line, one with less left to be
+ * read is read by one thread. And the largest piece. */
 #define SMALL(block) ((off_t)(block) / 4)
 #define HELPED(block) ((off_t)(block)*32)
 #define PIECE(block) ((block)*16)
@@ -32,7 +35,18 @@ static void sweep_release(struct search_sweep *w)
     for (size_t i = 0; i < w->threads; i++)
         judge_release(&w->judges[i]);
     needles_release(&w->needles);
+    skip_query_release(&w->query);
     free(w);
+}
+
+/* What of a large history is to be read, as far as its skip index tells. */
+static void narrow(void *arg, struct skip_map *map)
+{
+    const struct search *s = arg;
+    const char *index = history_index(s->history);
+
+    skip_map_make(map, s->history->skip, index ? index_file_generation(index, s->scan.fd) : 0,
+                  s->skip_block, s->scan.size, &s->sweep->query);
 }
 
 /* Has the search done by a sweep, if it can be. */
@@ -47,11 +61,11 @@ static void start(struct search *s, bool list)
     struct search_sweep *w = mem_zalloc(sizeof *w);
 
     needles_init(&w->needles, s->with);
-    if (!pattern_needles(s->pattern, &w->needles)) {
+    if (!pattern_needles(s->pattern, &w->needles, &w->query)) {
         sweep_release(w);
         return;
     }
-    w->threads = s->threads ? s->threads : s->scan.size < HELPED(block) ? 1 : sweep_threads();
+    w->threads = s->threads ? s->threads : s->scan.size < HELPED(block) ? 1 : crew_size();
     for (size_t i = 0; i < w->threads; i++) {
         judge_init(&w->judges[i], &s->scan, s->filter, s->pattern);
         w->ctx[i] = &w->judges[i];
@@ -69,6 +83,8 @@ static void start(struct search *s, bool list)
         .ctx = w->ctx,
         .piece_max = PIECE(block),
         .helped = HELPED(block),
+        .narrow = s->history && !w->query.useless ? narrow : NULL,
+        .narrow_arg = s,
         .cancel = s->cancel,
     });
     s->sweep = w;
@@ -77,8 +93,11 @@ static void start(struct search *s, bool list)
 int search_open(struct search *s, const char *history_path, struct pattern *pattern,
                 const struct filter *filter, enum scan_way way, struct err *e)
 {
-    *s = (struct search){
-        .message = MESSAGE_INIT, .pattern = pattern, .filter = filter, .with = simd_best()};
+    *s = (struct search){.message = MESSAGE_INIT,
+                         .pattern = pattern,
+                         .filter = filter,
+                         .with = simd_best(),
+                         .skip_block = SKIP_BLOCK};
     if (scan_open(&s->scan, history_path, way, e) < 0)
         return -1;
     buf_init(&s->decoded, BUF_LINE);
@@ -124,7 +143,8 @@ int search_each(struct search *s, struct hit *h, struct err *e)
     return result > 0 ? match(s, h, e) : result;
 }
 
-/* The next line that the sweep has found, read again. What a writer took back meanwhile is no hit. */
+/* The next line that the sweep has found, read again. What a writer took back meanwhile is no
+ * hit. */
 static int next_swept(struct search *s, struct hit *h, struct err *e)
 {
     struct piece_item item;
@@ -151,7 +171,7 @@ static int next_swept(struct search *s, struct hit *h, struct err *e)
 
 static bool is_cancelled(const struct search *s)
 {
-    return s->cancel && atomic_load_explicit(s->cancel, memory_order_relaxed);
+    return crew_cancelled(s->cancel);
 }
 
 int search_next(struct search *s, struct hit *h, struct err *e)
@@ -185,6 +205,11 @@ int search_count(struct search *s, bool any, uint64_t *count, struct err *e)
     return result < 0 ? -1 : 1;
 }
 
+bool search_was_long(const struct search *s)
+{
+    return s->sweep && sweep_missed(s->sweep->sweep) > 0;
+}
+
 int search_again(struct search *s, struct str line, struct hit *h, struct err *e)
 {
     if (!message_parse(&s->message, line))
@@ -196,18 +221,13 @@ int search_again(struct search *s, struct str line, struct hit *h, struct err *e
 
 /* ---- snippets ---- */
 
-static bool is_continuation(char c)
-{
-    return ((unsigned char)c & 0xc0) == 0x80;
-}
-
 /* The offset of up to `count` code points before `at`. Continuation bytes that continue nothing are
  * passed together with what stands before them. */
 static size_t step_back(struct str s, size_t at, size_t count)
 {
     while (count-- && at) {
         at--;
-        while (at && is_continuation(s.p[at]))
+        while (utf8_inside(s, at))
             at--;
     }
     return at;

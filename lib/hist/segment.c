@@ -11,6 +11,9 @@
 #define RECORD ((SEGMENT_SESSION_WORDS + 1) * WORD)
 #define BUCKET (SEGMENT_BUCKET_WORDS * WORD)
 #define ENTRIES (SEGMENT_BUCKET_WORDS - 1)
+#define ORDER (SEGMENT_ORDER_WORDS * WORD)
+/* Numbers of records in a block of an order. */
+#define ORDERED ((SEGMENT_ORDER_WORDS - 1) * 2)
 /* So many records are read at once. */
 #define RECORDS ((size_t)1024)
 
@@ -46,9 +49,20 @@ static uint64_t buckets_at(const struct segment *s)
     return bad_at(s) + s->bad * WORD;
 }
 
-static uint64_t ids_at(const struct segment *s)
+static uint64_t orders_at(const struct segment *s)
 {
     return buckets_at(s) + s->buckets * BUCKET;
+}
+
+/* Blocks of one of them. */
+static uint64_t order_size(const struct segment *s)
+{
+    return segment_order_blocks(s->sessions);
+}
+
+static uint64_t ids_at(const struct segment *s)
+{
+    return orders_at(s) + SEGMENT_SIDES * order_size(s) * ORDER;
 }
 
 static uint64_t texts_at(const struct segment *s)
@@ -81,7 +95,6 @@ static bool begin(struct segment *s, uint64_t limit)
     s->ids_size = w[7];
     s->bad_sum = w[9];
     s->mark = w[10];
-    s->ids_sum = w[11];
     s->size = texts_at(s) + w[8];
     return s->from < s->to && s->buckets > 0 && s->size <= limit;
 }
@@ -96,6 +109,20 @@ bool segment_in_file(struct segment *s, int fd, off_t at, uint64_t limit)
 {
     *s = (struct segment){.fd = fd, .at = at};
     return begin(s, limit);
+}
+
+/* Can what it names be there? So that no sum of these is more than 64 bits hold. */
+static bool is_sound(const struct segment *s, const struct segment_session *of)
+{
+    const uint64_t all[] = {of->first,       of->count,    of->id_at,
+                            of->id_len,      of->text_at,  of->role_len,
+                            of->created_len, of->last_len, of->preview_len};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (all[i] > s->size)
+            return false;
+    }
+    return true;
 }
 
 int segment_sessions(const struct segment *s, uint64_t first, size_t count,
@@ -117,6 +144,8 @@ int segment_sessions(const struct segment *s, uint64_t first, size_t count,
             if (words[SEGMENT_SESSION_WORDS] != le_sum_words(words, SEGMENT_SESSION_WORDS, 0))
                 result = -1;
             memcpy(&to[i], words, sizeof(to[i]));
+            if (!is_sound(s, &to[i]))
+                result = -1;
         }
         first += n;
         to += n;
@@ -214,55 +243,195 @@ int segment_ids(const struct segment *s, const struct segment_session *of, size_
     return 0;
 }
 
-uint64_t segment_ids_sum(struct str ids)
+/* ---- ids by a part of them ---- */
+
+uint64_t segment_order_blocks(uint64_t sessions)
 {
-    uint64_t sum = 0;
-
-    for (size_t at = 0; at < ids.n; at += SEGMENT_IDS_PART) {
-        size_t left = ids.n - at;
-
-        sum = le_sum((struct str){ids.p + at, left < SEGMENT_IDS_PART ? left : SEGMENT_IDS_PART},
-                     sum);
-    }
-    return sum;
+    return sessions / ORDERED + 1;
 }
 
-/* Tells the ids that are whole, and drops them. Gives how many these are. */
-static uint64_t tell_ids(struct buf *ids, segment_tell_id *tell, void *ctx)
-{
-    struct str rest = buf_str(ids);
-    uint64_t count = 0;
-    const char *nul;
+/* Which ids are to be told, and whom. */
+struct asked {
+    struct str text;
+    enum segment_side side;
+    segment_tell_id *tell;
+    void *ctx;
+};
 
-    while (rest.n > 0 && (nul = memchr(rest.p, '\0', rest.n))) {
-        tell(ctx, (struct str){rest.p, (size_t)(nul - rest.p)});
-        count++;
-        rest = (struct str){nul + 1, rest.n - (size_t)(nul + 1 - rest.p)};
-    }
-    buf_consume(ids, ids->len - rest.n);
-    return count;
+/* A block of an order that was read. */
+struct order_block {
+    enum segment_side side;
+    uint64_t number; /* UINT64_MAX: none */
+    uint64_t words[SEGMENT_ORDER_WORDS];
+};
+
+/* Reads the block with `place`. */
+static int get_order(const struct segment *s, struct order_block *b, uint64_t place)
+{
+    uint64_t which = b->side * order_size(s) + place / ORDERED;
+    char bytes[ORDER];
+
+    if (b->number == which)
+        return 0;
+    if (!get(s, orders_at(s) + which * ORDER, bytes, ORDER))
+        return -1;
+    le_get_all(b->words, bytes, SEGMENT_ORDER_WORDS);
+    if (b->words[SEGMENT_ORDER_WORDS - 1] != le_sum_words(b->words, SEGMENT_ORDER_WORDS - 1, which))
+        return -1;
+    b->number = which;
+    return 0;
 }
 
-int segment_each_id(const struct segment *s, segment_tell_id *tell, void *ctx)
+/* The number of the record at `place`, which is in the block. */
+static uint64_t ordered(const struct order_block *b, uint64_t place)
 {
-    struct buf ids = BUF_INIT(SIZE_MAX);
-    uint64_t sum = 0, count = 0;
+    return (uint32_t)(b->words[place % ORDERED / 2] >> place % 2 * 32);
+}
+
+int segment_compare(struct str id, struct str text, enum segment_side side)
+{
+    size_t n = id.n < text.n ? id.n : text.n;
+    int order = 0;
+
+    if (side == SEGMENT_BEGINNING && n > 0)
+        order = memcmp(id.p, text.p, n);
+    for (size_t i = 1; side == SEGMENT_END && i <= n && order == 0; i++)
+        order = (unsigned char)id.p[id.n - i] - (unsigned char)text.p[text.n - i];
+    return order != 0 ? order : -(id.n < text.n);
+}
+
+/* The id of the record of that number, into `id`. */
+static int id_of(const struct segment *s, uint64_t number, struct buf *id)
+{
+    struct segment_session of;
+
+    buf_clear(id);
+    if (segment_sessions(s, number, 1, &of) < 0 || segment_ids(s, &of, 1, id) < 0)
+        return -1;
+    id->len--;
+    return 0;
+}
+
+/* The first place in an order whose id is not in front of those with the text; `behind`: whose id
+ * is behind them. */
+static int find_place(const struct segment *s, struct order_block *b, struct str text, bool behind,
+                      uint64_t *place)
+{
+    struct buf id = BUF_INIT(SIZE_MAX);
+    uint64_t from = 0, to = s->sessions;
     int result = 0;
 
-    for (uint64_t at = 0; at < s->ids_size && result == 0; at += SEGMENT_IDS_PART) {
-        uint64_t left = s->ids_size - at;
-        size_t held = ids.len;
+    while (from < to && result == 0) {
+        uint64_t middle = from + (to - from) / 2;
 
-        result = add_part(s, ids_at(s), at,
-                          at + (left < SEGMENT_IDS_PART ? left : SEGMENT_IDS_PART), &ids);
-        if (result == 0) {
-            sum = le_sum((struct str){ids.data + held, ids.len - held}, sum);
-            count += tell_ids(&ids, tell, ctx);
+        result = get_order(s, b, middle);
+        if (result == 0)
+            result = id_of(s, ordered(b, middle), &id);
+        if (result == 0 && segment_compare(buf_str(&id), text, b->side) < (behind ? 1 : 0))
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    buf_release(&id);
+    *place = from;
+    return result;
+}
+
+/* Marks the records that are at the places from `from` on and before `to`. */
+static int mark(const struct segment *s, struct order_block *b, uint64_t from, uint64_t to,
+                bool *marked)
+{
+    while (from < to) {
+        uint64_t end = from - from % ORDERED + ORDERED;
+
+        if (get_order(s, b, from) < 0)
+            return -1;
+        for (end = end < to ? end : to; from < end; from++) {
+            uint64_t number = ordered(b, from);
+
+            if (number >= s->sessions)
+                return -1;
+            marked[number] = true;
         }
     }
-    buf_release(&ids);
-    return result < 0 || sum != s->ids_sum ? -1 : count == s->sessions;
+    return 0;
 }
+
+/* So many ids are read at once, of records that follow each other. */
+#define TOLD ((size_t)64)
+
+/* How many from `first` on are marked, TOLD at the most; NULL: all are. */
+static size_t count_marked(const struct segment *s, const bool *marked, uint64_t first)
+{
+    size_t n = 0;
+
+    while (n < TOLD && first + n < s->sessions && (!marked || marked[first + n]))
+        n++;
+    return n;
+}
+
+/* Tells the ids of n records, if each has the text. */
+static int tell_ids(const struct segment *s, uint64_t first, size_t n, const struct asked *a)
+{
+    struct segment_session of[TOLD];
+    struct buf ids = BUF_INIT(SIZE_MAX);
+    int result = segment_sessions(s, first, n, of);
+
+    if (result == 0)
+        result = segment_ids(s, of, n, &ids);
+    for (size_t i = 0; i < n && result == 0; i++) {
+        struct str id = {ids.data + (of[i].id_at - of[0].id_at), (size_t)of[i].id_len};
+
+        if (segment_compare(id, a->text, a->side) == 0)
+            a->tell(a->ctx, id);
+        else
+            result = -1;
+    }
+    buf_release(&ids);
+    return result;
+}
+
+/* Those that are marked, at the most `most`. */
+static int tell_marked(const struct segment *s, const bool *marked, size_t most,
+                       const struct asked *a)
+{
+    int result = 0;
+
+    for (uint64_t i = 0; i < s->sessions && most > 0 && result == 0;) {
+        size_t n = count_marked(s, marked, i);
+
+        n = n < most ? n : most;
+        result = n > 0 ? tell_ids(s, i, n, a) : 0;
+        most -= n;
+        i += n > 0 ? n : 1;
+    }
+    return result;
+}
+
+int segment_each_named(const struct segment *s, enum segment_side side, struct str text,
+                       size_t most, segment_tell_id *tell, void *ctx)
+{
+    const struct asked asked = {text, side, tell, ctx};
+    struct order_block block = {.side = side, .number = UINT64_MAX};
+    uint64_t from, to;
+    bool *marked = NULL;
+    int result = 0;
+
+    if (find_place(s, &block, text, false, &from) < 0 || find_place(s, &block, text, true, &to) < 0)
+        return -1;
+    if (from >= to)
+        return 0;
+    if (to - from < s->sessions) {
+        marked = mem_zalloc((size_t)s->sessions * sizeof(*marked));
+        result = mark(s, &block, from, to, marked);
+    }
+    if (result == 0)
+        result = tell_marked(s, marked, most, &asked);
+    free(marked);
+    return result;
+}
+
+/* ---- texts, lines ---- */
 
 static uint64_t texts_size(const struct segment_session *s)
 {

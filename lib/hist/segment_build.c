@@ -1,11 +1,9 @@
 #include "hist/segment_build.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
+#include "base/crew.h"
 #include "base/mem.h"
-#include "hist/sweep.h"
 
 /* A part of at least HELPED bytes is read in pieces, by several threads. */
 #define HELPED ((off_t)4 << 20)
@@ -13,36 +11,36 @@
 
 struct piece_of_build {
     struct segment_draft draft;
-    bool done;
     int result;
 };
 
 struct build {
     const struct segment_job *job;
+    struct segment_draft *whole;
     struct piece_of_build *pieces;
     size_t count;
-
-    pthread_mutex_t lock; /* over what follows, and `done` of each piece */
-    pthread_cond_t changed;
-    size_t taken;
-    bool stop;
+    int result;
 };
 
 void segment_job_size(struct segment_job *j)
 {
     j->piece = PIECE;
-    j->threads = j->to - j->from < HELPED ? 1 : sweep_threads();
+    j->threads = j->to - j->from < HELPED ? 1 : crew_size();
 }
 
 /* ---- a piece ---- */
 
-/* Moves to the first line that begins at `begin` or behind it. 1; 0 when there is none, -1. */
+/* Moves to the first line that begins at `begin` or behind it. 1; 0 when none does in what s reads,
+ * -1. */
 static int find_begin(struct scan *s, off_t begin, off_t from, struct line *l)
 {
+    int more;
+
     if (begin == from)
         return 1;
     scan_from(s, begin - 1);
-    return scan_line(s, l, NULL);
+    more = scan_line(s, l, NULL);
+    return more > 0 ? l->terminated : more;
 }
 
 /* The lines that begin from `begin` on and before `end`. */
@@ -54,8 +52,11 @@ static int read_lines(const struct segment_job *job, off_t begin, off_t end,
     struct line l;
     int more;
 
-    scan_share(&s, job->history, begin, job->to);
+    /* The rest of a line that lies in many pieces is not read for each of them. */
+    scan_share(&s, job->history, begin, end);
     more = find_begin(&s, begin, job->from, &l);
+    if (s.size == end)
+        s.size = job->to;
     while (more > 0 && scan_offset(&s) < end && (more = scan_line(&s, &l, NULL)) > 0) {
         switch (scan_judge(&l, &m)) {
         case SCAN_MESSAGE:
@@ -76,8 +77,9 @@ static int read_lines(const struct segment_job *job, off_t begin, off_t end,
     return more < 0 ? -1 : 0;
 }
 
-static void read_piece(struct build *b, size_t number)
+static void read_piece(void *ctx, size_t number)
 {
+    struct build *b = ctx;
     struct piece_of_build *p = &b->pieces[number];
     off_t begin = b->job->from + (off_t)(number * b->job->piece);
     off_t end = begin + (off_t)b->job->piece;
@@ -86,98 +88,44 @@ static void read_piece(struct build *b, size_t number)
     p->result = read_lines(b->job, begin, end < b->job->to ? end : b->job->to, &p->draft);
 }
 
-/* ---- threads ---- */
+/* ---- all of them ---- */
 
-/* Under the lock: reads the next piece, without it meanwhile. false: there is none. */
-static bool read_next(struct build *b)
+static bool is_cancelled(const struct build *b)
 {
-    size_t number = b->taken;
-
-    if (b->stop || number == b->count)
-        return false;
-    b->taken++;
-    pthread_mutex_unlock(&b->lock);
-    read_piece(b, number);
-    pthread_mutex_lock(&b->lock);
-    b->pieces[number].done = true;
-    pthread_cond_broadcast(&b->changed);
-    return true;
+    return crew_cancelled(b->job->cancel);
 }
 
-static void *help(void *arg)
+/* Adds a piece to those before it. */
+static bool join_piece(void *ctx, size_t number)
 {
-    struct build *b = arg;
+    struct build *b = ctx;
+    struct piece_of_build *p = &b->pieces[number];
 
-    pthread_mutex_lock(&b->lock);
-    while (read_next(b))
-        ;
-    pthread_mutex_unlock(&b->lock);
-    return NULL;
-}
-
-/* Signals are the caller's. Without a helper the caller does all the work. */
-static size_t start_helpers(struct build *b, pthread_t *helpers, size_t count)
-{
-    sigset_t all, before;
-    size_t started = 0;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (started < count && pthread_create(&helpers[started], NULL, help, b) == 0)
-        started++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
-}
-
-/* Joins the pieces in their order, reading others until the next one is there. */
-static int join_all(struct build *b, struct segment_draft *d)
-{
-    int result = 0;
-
-    pthread_mutex_lock(&b->lock);
-    for (size_t i = 0; i < b->count && result == 0; i++) {
-        struct piece_of_build *p = &b->pieces[i];
-
-        while (!p->done) {
-            if (!read_next(b))
-                pthread_cond_wait(&b->changed, &b->lock);
-        }
-        pthread_mutex_unlock(&b->lock);
-        result = p->result;
-        if (result == 0)
-            segment_join(d, &p->draft);
-        segment_draft_release(&p->draft);
-        if (b->job->work)
-            b->job->work(true);
-        pthread_mutex_lock(&b->lock);
-    }
-    b->stop = true;
-    pthread_mutex_unlock(&b->lock);
-    return result;
+    b->result = is_cancelled(b) ? -1 : p->result;
+    if (b->result == 0)
+        segment_join(b->whole, &p->draft);
+    segment_draft_release(&p->draft);
+    if (b->job->work)
+        b->job->work((int)((number + 1) * 100 / b->count));
+    return b->result == 0;
 }
 
 static int build_in_pieces(struct segment_draft *d, const struct segment_job *job, size_t count)
 {
-    struct build b = {.job = job, .pieces = mem_zalloc(count * sizeof(*b.pieces)), .count = count};
-    pthread_t helpers[SWEEP_THREADS];
-    size_t most = job->threads - 1 < SWEEP_THREADS ? job->threads - 1 : SWEEP_THREADS;
-    size_t started;
-    int result;
+    struct build b = {
+        .job = job, .whole = d, .pieces = mem_zalloc(count * sizeof(*b.pieces)), .count = count};
 
-    pthread_mutex_init(&b.lock, NULL);
-    pthread_cond_init(&b.changed, NULL);
-    started = start_helpers(&b, helpers, most);
-    result = join_all(&b, d);
-    while (started > 0)
-        pthread_join(helpers[--started], NULL);
+    crew_run(&(struct crew_job){.count = count,
+                                .threads = job->threads,
+                                .ctx = &b,
+                                .work = read_piece,
+                                .take = join_piece});
     for (size_t i = 0; i < count; i++)
         segment_draft_release(&b.pieces[i].draft);
-    pthread_cond_destroy(&b.changed);
-    pthread_mutex_destroy(&b.lock);
     free(b.pieces);
     if (job->work)
-        job->work(false);
-    return result;
+        job->work(-1);
+    return b.result;
 }
 
 int segment_build(struct segment_draft *d, const struct segment_job *job)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crew.h"
 #include "base/le.h"
 #include "base/mem.h"
 
@@ -197,7 +198,7 @@ static uint32_t *by_use(const struct segment_draft *d)
     return order;
 }
 
-/* Where the parts are written; each moves on. */
+/* Where the sessions are written; each moves on. */
 struct writing {
     char *records, *ids, *texts;
     const char *ids_begin, *texts_begin;
@@ -249,7 +250,7 @@ static void put_session(struct writing *w, const struct segment_draft *d,
 }
 
 /* The places of lines, those of each session together: a counting sort. */
-static char *put_lines(const struct segment_draft *d, const uint32_t *order, char *to)
+static void put_lines(const struct segment_draft *d, const uint32_t *order, char *to)
 {
     size_t *next = mem_zalloc(d->count * sizeof(*next));
     size_t n = 0;
@@ -261,11 +262,10 @@ static char *put_lines(const struct segment_draft *d, const uint32_t *order, cha
     for (size_t i = 0; i < d->lines_count; i++)
         le_put(to + next[d->owners[i]]++ * WORD, (uint64_t)d->lines[i]);
     free(next);
-    return to + d->lines_count * WORD;
 }
 
-static char *put_buckets(const struct segment_draft *d, const uint32_t *order, size_t buckets,
-                         char *to)
+static void put_buckets(const struct segment_draft *d, const uint32_t *order, size_t buckets,
+                        char *to)
 {
     uint64_t *words = mem_zalloc(buckets * SEGMENT_BUCKET_WORDS * WORD);
 
@@ -285,21 +285,84 @@ static char *put_buckets(const struct segment_draft *d, const uint32_t *order, s
     for (size_t b = 0; b < buckets; b++)
         words[b * SEGMENT_BUCKET_WORDS + ENTRIES] =
             le_sum_words(&words[b * SEGMENT_BUCKET_WORDS], ENTRIES, b);
-    to = put_words(to, words, buckets * SEGMENT_BUCKET_WORDS);
+    put_words(to, words, buckets * SEGMENT_BUCKET_WORDS);
     free(words);
-    return to;
 }
 
-static char *put_bad(const struct segment_draft *d, char *to, uint64_t *sum)
+/* Of a session, while they are put into an order: of which record it is. */
+struct named {
+    struct str id;
+    uint64_t end; /* its last bytes, the last one uppermost */
+    uint32_t number;
+};
+
+static struct named name_of(const struct segment_draft *d, uint32_t entry, uint32_t number)
+{
+    struct named n = {.id = text_of(d, d->entries[entry].id), .number = number};
+    char last[WORD] = {0};
+    size_t length = n.id.n < WORD ? n.id.n : WORD;
+
+    if (length)
+        memcpy(last + WORD - length, n.id.p + n.id.n - length, length);
+    n.end = le_get(last);
+    return n;
+}
+
+static int compare_named(const struct named *a, const struct named *b, enum segment_side side)
+{
+    int order = segment_compare(a->id, b->id, side);
+
+    return order != 0 ? order : a->id.n > b->id.n;
+}
+
+static int by_beginning(const void *a, const void *b)
+{
+    return compare_named(a, b, SEGMENT_BEGINNING);
+}
+
+/* Ids that end in what was drawn differ there. */
+static int by_end(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+
+    if (x->end != y->end)
+        return x->end > y->end ? 1 : -1;
+    return compare_named(x, y, SEGMENT_END);
+}
+
+static void put_orders(const struct segment_draft *d, const uint32_t *order, char *to)
+{
+    static int (*const by[SEGMENT_SIDES])(const void *, const void *) = {by_beginning, by_end};
+    struct named *names = mem_zalloc(d->count * sizeof(*names));
+    size_t blocks = (size_t)segment_order_blocks(d->count);
+
+    /* The oldest first: many ids begin with a time, and then the first order is nearly there. */
+    for (size_t i = d->count; i-- > 0;)
+        names[d->count - 1 - i] = name_of(d, order[i], (uint32_t)i);
+    for (size_t side = 0; side < SEGMENT_SIDES; side++) {
+        qsort(names, d->count, sizeof(*names), by[side]);
+        for (size_t b = 0, next = 0; b < blocks; b++) {
+            uint64_t words[SEGMENT_ORDER_WORDS] = {0};
+
+            for (size_t i = 0; i < (SEGMENT_ORDER_WORDS - 1) * 2 && next < d->count; i++)
+                words[i / 2] |= (uint64_t)names[next++].number << i % 2 * 32;
+            words[SEGMENT_ORDER_WORDS - 1] =
+                le_sum_words(words, SEGMENT_ORDER_WORDS - 1, side * blocks + b);
+            to = put_words(to, words, SEGMENT_ORDER_WORDS);
+        }
+    }
+    free(names);
+}
+
+static void put_bad(const struct segment_draft *d, char *to, uint64_t *sum)
 {
     uint64_t *bad = mem_zalloc(d->bad_count * sizeof(*bad));
 
     for (size_t i = 0; i < d->bad_count; i++)
         bad[i] = (uint64_t)d->bad[i];
     *sum = le_sum_words(bad, d->bad_count, d->bad_count);
-    to = put_words(to, bad, d->bad_count);
+    put_words(to, bad, d->bad_count);
     free(bad);
-    return to;
 }
 
 static void measure_texts(const struct segment_draft *d, uint64_t *ids, uint64_t *texts)
@@ -313,36 +376,72 @@ static void measure_texts(const struct segment_draft *d, uint64_t *ids, uint64_t
     }
 }
 
+/* What takes the most time is put by two threads when there are so many sessions. */
+#define MANY ((size_t)4096)
+enum part { PART_ORDERS, PART_OTHERS, PARTS };
+
+struct form {
+    const struct segment_draft *d;
+    const uint32_t *order;
+    size_t buckets;
+    char *lines, *bad, *hashed, *orders;
+    struct writing sessions;
+    uint64_t bad_sum;
+};
+
+static void put_part(void *ctx, size_t part)
+{
+    struct form *f = ctx;
+    uint64_t first = 0;
+
+    if (part == PART_ORDERS) {
+        put_orders(f->d, f->order, f->orders);
+        return;
+    }
+    put_lines(f->d, f->order, f->lines);
+    put_bad(f->d, f->bad, &f->bad_sum);
+    put_buckets(f->d, f->order, f->buckets, f->hashed);
+    for (size_t i = 0; i < f->d->count; i++) {
+        const struct segment_entry *e = &f->d->entries[f->order[i]];
+
+        put_session(&f->sessions, f->d, e, first);
+        first += e->count;
+    }
+}
+
 void segment_format(const struct segment_draft *d, off_t from, off_t to, uint64_t mark,
                     struct buf *out)
 {
     uint32_t *order = by_use(d);
-    size_t buckets = d->count / LOAD + 1, header_size = SEGMENT_HEADER_WORDS * WORD, size;
+    struct form f = {.d = d, .order = order, .buckets = d->count / LOAD + 1};
+    size_t ordered = SEGMENT_SIDES * (size_t)segment_order_blocks(d->count) * SEGMENT_ORDER_WORDS;
     uint64_t header[SEGMENT_HEADER_WORDS] = {SEGMENT_MAGIC,  (uint64_t)from, (uint64_t)to, d->count,
-                                             d->lines_count, d->bad_count,   buckets};
-    uint64_t first = 0;
-    struct writing w;
-    char *begin, *at;
+                                             d->lines_count, d->bad_count,   f.buckets};
+    char *begin;
 
     measure_texts(d, &header[7], &header[8]);
-    size = header_size + d->count * (SEGMENT_SESSION_WORDS + 1) * WORD +
-           (d->lines_count + d->bad_count + buckets * SEGMENT_BUCKET_WORDS) * WORD +
-           (size_t)(header[7] + header[8]);
+
+    /* Where the parts begin, in words. */
+    size_t records = SEGMENT_HEADER_WORDS, lines = records + d->count * (SEGMENT_SESSION_WORDS + 1),
+           bad = lines + d->lines_count, hashed = bad + d->bad_count,
+           orders = hashed + f.buckets * SEGMENT_BUCKET_WORDS, words = orders + ordered,
+           size = words * WORD + (size_t)(header[7] + header[8]);
+
     begin = buf_room(out, size);
     if (begin) {
-        w.records = begin + header_size;
-        at = put_lines(d, order, w.records + d->count * (SEGMENT_SESSION_WORDS + 1) * WORD);
-        at = put_bad(d, at, &header[9]);
-        w.ids = put_buckets(d, order, buckets, at);
-        w.ids_begin = w.ids;
-        w.texts = w.ids + header[7];
-        w.texts_begin = w.texts;
-        for (size_t i = 0; i < d->count; i++) {
-            put_session(&w, d, &d->entries[order[i]], first);
-            first += d->entries[order[i]].count;
-        }
+        f.sessions.records = begin + records * WORD;
+        f.sessions.ids_begin = f.sessions.ids = begin + words * WORD;
+        f.sessions.texts_begin = f.sessions.texts = f.sessions.ids + header[7];
+        f.lines = begin + lines * WORD;
+        f.bad = begin + bad * WORD;
+        f.hashed = begin + hashed * WORD;
+        f.orders = begin + orders * WORD;
+        crew_run(&(struct crew_job){.count = PARTS,
+                                    .threads = d->count < MANY ? 1 : crew_size(),
+                                    .ctx = &f,
+                                    .work = put_part});
+        header[9] = f.bad_sum;
         header[10] = mark;
-        header[11] = segment_ids_sum((struct str){w.ids_begin, (size_t)header[7]});
         header[SEGMENT_HEADER_WORDS - 1] = le_sum_words(header, SEGMENT_HEADER_WORDS - 1, 0);
         put_words(begin, header, SEGMENT_HEADER_WORDS);
         buf_grew(out, size);

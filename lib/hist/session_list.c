@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crew.h"
 #include "base/json.h"
 #include "base/keymap.h"
 #include "base/mem.h"
 #include "hist/index.h"
 #include "hist/message.h"
 #include "hist/scan.h"
+#include "hist/session_gather.h"
 #include "hist/session_name.h"
 
 /* ---- by reading all lines ---- */
@@ -68,7 +70,7 @@ static struct session *session_of(struct session_list *l, size_t *cap, struct ke
 
 static bool is_cancelled(const struct session_list *l)
 {
-    return l->cancel && atomic_load_explicit(l->cancel, memory_order_relaxed);
+    return crew_cancelled(l->cancel);
 }
 
 /* Behind the last line that was taken, is there one without a newline at the end of the file? */
@@ -198,130 +200,6 @@ void session_list_release(struct session_list *l)
 
 /* ---- by the index ---- */
 
-/* A list that is being made of segments, the newest first. */
-struct gathering {
-    struct session_list *list;
-    size_t cap, texts_cap, limit;
-    struct keymap places; /* id -> its place, of those that older segments may know, too */
-};
-
-/* Texts that sessions borrow. */
-static char *keep_texts(struct gathering *g, struct buf *texts)
-{
-    struct session_list *l = g->list;
-
-    l->texts = mem_grow(l->texts, &g->texts_cap, l->texts_count + 1, sizeof(*l->texts));
-    l->texts[l->texts_count] = buf_detach(texts);
-    return l->texts[l->texts_count++];
-}
-
-/* What an older segment knows of a session: its beginning. */
-static void add_older(struct session *s, const struct segment_session *from, char *texts)
-{
-    s->count += from->count;
-    s->bytes += from->bytes;
-    s->first_role = texts;
-    s->first_role_len = (size_t)from->role_len;
-    s->created_at = texts + from->role_len + 1;
-    s->created_at_len = (size_t)from->created_len;
-    s->preview = s->created_at + from->created_len + 1 + from->last_len + 1;
-    s->preview_len = (size_t)from->preview_len;
-}
-
-static void add_session(struct gathering *g, const struct segment_session *from, char *id,
-                        char *texts)
-{
-    struct session_list *l = g->list;
-    struct session *s;
-
-    s = &l->at[l->count++];
-    *s = (struct session){.id = id,
-                          .id_len = (size_t)from->id_len,
-                          .last_used = texts + from->role_len + 1 + from->created_len + 1,
-                          .last_used_len = (size_t)from->last_len,
-                          .last_line = (off_t)from->last_line,
-                          .borrowed = true};
-    add_older(s, from, texts);
-}
-
-/* Sessions that follow each other in a segment. `fresh`: of those that are in the list, the
- * beginning was added before. */
-static int gather_some(struct gathering *g, const struct segment *s, bool oldest, bool fresh,
-                       const struct segment_session *of, size_t count)
-{
-    struct buf ids = BUF_INIT(SIZE_MAX), texts = BUF_INIT(SIZE_MAX);
-    char *id, *text;
-
-    if (segment_ids(s, of, count, &ids) < 0 || segment_texts(s, of, count, &texts) < 0) {
-        buf_release(&ids);
-        buf_release(&texts);
-        return -1;
-    }
-    id = keep_texts(g, &ids);
-    text = keep_texts(g, &texts);
-    for (size_t i = 0; i < count && g->list->count < g->limit; i++) {
-        char *own = id + (of[i].id_at - of[0].id_at);
-        struct str name = {own, (size_t)of[i].id_len};
-        const size_t *place = keymap_find(&g->places, name);
-
-        if (place && !fresh)
-            add_older(&g->list->at[*place], &of[i], text + (of[i].text_at - of[0].text_at));
-        if (place)
-            continue;
-        add_session(g, &of[i], own, text + (of[i].text_at - of[0].text_at));
-        if (!oldest)
-            keymap_set(&g->places, name, g->list->count - 1);
-    }
-    return 0;
-}
-
-/* Looks for the sessions that are in the list. */
-static int gather_older(struct gathering *g, const struct segment *s)
-{
-    int result = 0;
-
-    for (size_t i = 0; i < g->list->count && result >= 0; i++) {
-        struct session *session = &g->list->at[i];
-        struct segment_session found;
-        struct buf texts = BUF_INIT(SIZE_MAX);
-
-        result = segment_find(s, (struct str){session->id, session->id_len}, &found);
-        if (result > 0)
-            result = segment_texts(s, &found, 1, &texts);
-        if (texts.len > 0)
-            add_older(session, &found, keep_texts(g, &texts));
-        buf_release(&texts);
-    }
-    return result < 0 ? -1 : 0;
-}
-
-/* So many records are asked for at once. */
-#define RECORDS ((size_t)4096)
-
-static int gather(struct gathering *g, const struct segment *s, bool oldest)
-{
-    bool some = g->limit - g->list->count < s->sessions;
-    size_t most = g->list->count + (some ? g->limit - g->list->count : (size_t)s->sessions);
-    size_t room = some && g->limit < RECORDS ? g->limit : RECORDS;
-    struct segment_session *of = mem_zalloc(room * sizeof(*of));
-    int result = some ? gather_older(g, s) : 0;
-
-    if (most > g->cap) {
-        g->list->at = mem_resize(g->list->at, most, sizeof(*g->list->at));
-        g->cap = most;
-    }
-    for (uint64_t at = 0; result == 0 && at < s->sessions && g->list->count < g->limit;) {
-        size_t n = s->sessions - at < room ? (size_t)(s->sessions - at) : room;
-
-        result = segment_sessions(s, at, n, of);
-        if (result == 0)
-            result = gather_some(g, s, oldest, some, of, n);
-        at += n;
-    }
-    free(of);
-    return result;
-}
-
 /* Is the list made? One of an index that turned out not to be true is none. */
 static bool finish(struct index *x, struct session_list *l, int result)
 {
@@ -338,17 +216,17 @@ static bool finish(struct index *x, struct session_list *l, int result)
  * segments have them in the order of their last lines. */
 static bool list_by_index(struct session_list *l, const struct history *h, size_t limit)
 {
-    struct gathering g = {.list = l, .limit = limit};
+    struct session_gather g = {.list = l, .limit = limit};
     struct index x;
     int result = 0;
 
     if (!index_open(&x, h))
         return false;
     for (size_t i = x.count; i-- > 0 && result == 0;) {
-        result = gather(&g, &x.segments[i], i == 0);
+        result = session_gather_segment(&g, &x.segments[i], i == 0);
         l->bad_lines += x.segments[i].bad;
     }
-    keymap_release(&g.places);
+    session_gather_release(&g);
     return finish(&x, l, result);
 }
 
@@ -370,45 +248,18 @@ int session_list_newest(struct session_list *l, const struct history *h, size_t 
 /* More than that are found as fast among all. */
 #define NAMED_MOST 256
 
-/* Adds the session of that id, which the segments know. */
-static int add_named(struct gathering *g, const struct index *x, struct str id)
+static bool list_ids(struct session_list *l, const struct history *h, const struct session_ids *ids)
 {
-    struct session *s = NULL;
-    int found = 0;
-
-    for (size_t i = x->count; i-- > 0 && found >= 0;) {
-        struct segment_session of;
-        struct buf texts = BUF_INIT(SIZE_MAX), name = BUF_INIT(SIZE_MAX);
-
-        found = segment_find(&x->segments[i], id, &of);
-        if (found > 0)
-            found = segment_texts(&x->segments[i], &of, 1, &texts);
-        if (texts.len > 0 && s) {
-            add_older(s, &of, keep_texts(g, &texts));
-        } else if (texts.len > 0) {
-            buf_add_str(&name, id);
-            s = &g->list->at[g->list->count];
-            add_session(g, &of, keep_texts(g, &name), keep_texts(g, &texts));
-        }
-        buf_release(&texts);
-    }
-    return found < 0 ? -1 : 0;
-}
-
-static bool list_ids(struct session_list *l, const struct history *h, const struct session_ids *ids,
-                     size_t limit)
-{
-    struct gathering g = {.list = l};
+    struct session_gather g = {.list = l, .limit = ids->count};
     struct index x;
     int result = 0;
 
     if (!index_open(&x, h))
         return false;
-    l->at = mem_resize(NULL, ids->count, sizeof(*l->at));
     for (size_t i = 0; i < x.count; i++)
         l->bad_lines += x.segments[i].bad;
-    for (size_t i = 0; i < ids->count && i < limit && result == 0; i++)
-        result = add_named(&g, &x, buf_str(&ids->at[i]));
+    for (size_t i = 0; i < ids->count && result == 0; i++)
+        result = session_gather_id(&g, &x, buf_str(&ids->at[i]));
     return finish(&x, l, result);
 }
 
@@ -439,11 +290,13 @@ int session_list_named(struct session_list *l, const struct history *h, struct s
     const struct session_ids *meant;
     bool done = false;
 
+    if (text.n == 0)
+        return session_list_newest(l, h, limit, e);
     *l = (struct session_list){0};
-    session_name_init(&n, text, NAMED_MOST);
+    session_name_init(&n, text, limit < NAMED_MOST ? limit : NAMED_MOST);
     if (session_name_consider_all(&n, h)) {
         meant = session_name_meant(&n);
-        done = !meant->more && list_ids(l, h, meant, limit);
+        done = (!meant->more || n.most == limit) && list_ids(l, h, meant);
     }
     session_name_clear(&n);
     if (done)

@@ -52,23 +52,33 @@ static void consider(void *ctx, struct str id)
     session_name_consider(ctx, id);
 }
 
+/* Considers those ids of all segments that have the text on a side. As they are told each segment
+ * by itself, the newest first, of each so many are enough as there is to know. */
+static int consider_side(struct session_name *n, const struct index *x, enum segment_side side)
+{
+    size_t enough = n->most < SIZE_MAX ? n->most + 1 : n->most;
+    int result = 0;
+
+    for (size_t i = x->count; i-- > 0 && result == 0;)
+        result = segment_each_named(&x->segments[i], side, n->text, enough, consider, n);
+    return result;
+}
+
 bool session_name_consider_all(struct session_name *n, const struct history *h)
 {
     struct index x;
-    int result = 1;
+    int result;
 
     if (!index_open(&x, h))
         return false;
-    for (size_t i = x.count; i-- > 0 && result > 0;)
-        result = segment_each_id(&x.segments[i], consider, n);
-    if (result > 0) {
+    result = consider_side(n, &x, SEGMENT_BEGINNING);
+    if (result == 0 && n->begun.count == 0 && n->text.n >= SESSION_SUFFIX_MIN)
+        result = consider_side(n, &x, SEGMENT_END);
+    if (result == 0) {
         index_close(&x);
         return true;
     }
-    if (result < 0)
-        index_discard(&x);
-    else
-        index_close(&x);
+    index_discard(&x);
     session_name_clear(n);
     return false;
 }

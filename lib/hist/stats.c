@@ -233,23 +233,26 @@ void stats_add(struct stats *s, const struct message *m)
         count_by_key(s, m, &f);
 }
 
-int stats_scan(struct stats *s, const char *history_path, const struct filter *f, uint64_t *bad,
-               struct err *e)
+int stats_scan(struct stats *s, const char *history_path, const struct filter *f, size_t newest,
+               uint64_t *bad, struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct scan scan;
-    int result;
+    int result = 0;
 
-    if (scan_open(&scan, history_path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&scan, history_path, newest < SIZE_MAX ? SCAN_BACKWARD : SCAN_FORWARD, e) < 0)
         return -1;
-    while ((result = scan_message(&scan, &m, NULL, e)) > 0)
-        if (filter_match(f, &m))
-            stats_add(s, &m);
+    while (newest > 0 && (result = scan_message(&scan, &m, NULL, e)) > 0) {
+        if (!filter_match(f, &m))
+            continue;
+        stats_add(s, &m);
+        newest--;
+    }
     if (bad)
         *bad += scan.bad;
     message_release(&m);
     scan_close(&scan);
-    return result;
+    return result < 0 ? -1 : 0;
 }
 
 /* ---- order ---- */

@@ -229,8 +229,10 @@ static int write_lines(struct history *h, store_lines_fn *fill, void *arg, struc
 
             vouch(h, &a, buf_str(tail), buf_str(&lines));
             index_watch_begin(&watch, h, a.fd);
+            a.written = index_watch_note;
+            a.arg = &watch;
             result = append_write(&a, buf_str(&lines), h->sync, e);
-            index_watch_end(&watch, a.fd);
+            index_watch_end(&watch);
         }
     }
     append_close(&a);

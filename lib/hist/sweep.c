@@ -2,10 +2,9 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "base/crew.h"
 #include "base/mem.h"
 
 /* Pieces that are being read or wait to be given, for each thread. */
@@ -24,9 +23,10 @@ struct sweep {
         struct sweep *sweep;
         struct piece_reader reader;
         pthread_t thread;
-    } helpers[SWEEP_THREADS];
+    } helpers[CREW_MAX];
     size_t helper_count;
     bool asked_for_help;
+    struct skip_map map; /* does not change while there are helpers */
 
     pthread_mutex_t lock; /* over all that follows */
     pthread_cond_t changed;
@@ -34,19 +34,12 @@ struct sweep {
     off_t next_end; /* the next piece to be read ends here */
     size_t next_size;
     size_t taken, given; /* numbers of pieces */
-    struct slot slots[SWEEP_THREADS * AHEAD];
+    struct slot slots[CREW_MAX * AHEAD];
     size_t slot_count;
 
     size_t left; /* items of the piece that is given now, when it is `open` */
     bool open;
 };
-
-size_t sweep_threads(void)
-{
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-
-    return n < 1 ? 1 : n > 4 ? 4 : (size_t)n;
-}
 
 struct sweep *sweep_new(const struct sweep_job *job)
 {
@@ -76,6 +69,7 @@ void sweep_free(struct sweep *s)
     }
     for (size_t i = 0; i < s->slot_count; i++)
         piece_release(&s->slots[i].piece);
+    skip_map_release(&s->map);
     piece_reader_release(&s->own);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
@@ -92,7 +86,7 @@ static struct slot *slot_of(struct sweep *s, size_t number)
 /* What is left is not to be read any more. */
 static void heed_cancel(struct sweep *s)
 {
-    if (s->job.cancel && atomic_load_explicit(s->job.cancel, memory_order_relaxed))
+    if (crew_cancelled(s->job.cancel))
         s->next_end = 0;
 }
 
@@ -106,13 +100,14 @@ static struct slot *take(struct sweep *s)
 {
     struct slot *slot = slot_of(s, s->taken++);
     off_t block = (off_t)s->job.piece.block_size, size = (off_t)s->next_size;
-    off_t begin = s->next_end > size ? (s->next_end - 1 - (size - block)) / block * block : 0;
+    off_t least = s->next_end > size ? (s->next_end - 1 - (size - block)) / block * block : 0;
+    off_t begin = skip_map_begin(&s->map, s->next_end, least);
 
     slot->piece.begin = begin;
     slot->piece.end = s->next_end;
     slot->done = false;
     slot->errnum = 0;
-    s->next_end = begin;
+    s->next_end = skip_map_end(&s->map, begin);
     if (s->next_size * 2 <= s->job.piece_max)
         s->next_size *= 2;
     return slot;
@@ -150,25 +145,27 @@ static void *help(void *arg)
     return NULL;
 }
 
-/* Signals are the caller's. Without a helper the caller does all the work. */
-static void start_helpers(struct sweep *s)
+/* What is left is a lot: is all of it to be read, and with how many threads? Without a helper the
+ * caller does all the work. */
+static void get_help(struct sweep *s)
 {
-    sigset_t all, before;
-
     s->asked_for_help = true;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (s->job.narrow) {
+        s->job.narrow(s->job.narrow_arg, &s->map);
+        s->next_end = skip_map_end(&s->map, s->next_end);
+        if (skip_map_left(&s->map, s->next_end) < s->job.helped)
+            return;
+    }
     while (s->helper_count + 1 < s->job.threads) {
         struct helper *h = &s->helpers[s->helper_count];
 
         h->sweep = s;
         h->reader =
             (struct piece_reader){.job = &s->job.piece, .ctx = s->job.ctx[s->helper_count + 1]};
-        if (pthread_create(&h->thread, NULL, help, h) != 0)
+        if (!crew_start(&h->thread, help, h))
             break;
         s->helper_count++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* ---- in order ---- */
@@ -185,7 +182,7 @@ static int next_piece(struct sweep *s, struct slot **slot, struct err *e)
         pthread_cond_broadcast(&s->changed);
     }
     if (!s->asked_for_help && s->given > 0 && s->next_end >= s->job.helped)
-        start_helpers(s);
+        get_help(s);
     *slot = slot_of(s, s->given);
     heed_cancel(s);
     while (s->given < s->taken ? !(*slot)->done : s->next_end > 0) {
@@ -235,4 +232,15 @@ int sweep_count(struct sweep *s, uint64_t *hits, uint64_t *bad, struct err *e)
         *bad += slot->piece.bad;
     }
     return more;
+}
+
+size_t sweep_missed(struct sweep *s)
+{
+    size_t missed;
+
+    /* When the caller has enough the helpers are still at work. */
+    pthread_mutex_lock(&s->lock);
+    missed = s->next_end == 0 && !crew_cancelled(s->job.cancel) ? s->map.missing : 0;
+    pthread_mutex_unlock(&s->lock);
+    return missed;
 }

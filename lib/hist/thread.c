@@ -261,6 +261,33 @@ void thread_settle(struct thread *t)
     group_turns(t);
 }
 
+/* Is a message of that id no longer of the thread once this line is there? */
+static bool takes_out(const struct message *m, struct str id)
+{
+    struct json_iter it = json_iter(m->field[FIELD_REPLACES]);
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    bool named = message_is_reset(m);
+
+    while (!it.object && !named && json_next(&it))
+        named = str_eq(json_text(it.value, &scratch), id);
+    buf_release(&scratch);
+    return named;
+}
+
+void thread_turn_back(struct thread *t, size_t place)
+{
+    bool *out = mem_zalloc(t->count);
+    bool is_out = false;
+
+    for (size_t i = place + 1; i < t->count; i++) {
+        is_out = is_out || takes_out(&t->at[i], t->at[place].id);
+        out[i] = is_out;
+    }
+    drop(t, out);
+    free(out);
+    thread_settle(t);
+}
+
 int thread_load(struct thread *t, const char *history_path, struct str session_id, bool raw,
                 struct err *e)
 {

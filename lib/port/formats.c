@@ -28,10 +28,14 @@ const struct export_format *export_format_of(const char *path)
 {
     const char *dot = strrchr(path, '.');
 
-    for (size_t i = 0; dot && export_formats[i]; i++)
+    if (!dot)
+        return NULL;
+    for (size_t i = 0; export_formats[i]; i++)
         if (strcmp(dot + 1, export_formats[i]->suffix) == 0)
             return export_formats[i];
-    return NULL;
+    if (strcmp(dot, ".htm") == 0)
+        return &export_html;
+    return strcmp(dot, ".markdown") == 0 ? &export_md : NULL;
 }
 
 void export_format_names(struct buf *out)
