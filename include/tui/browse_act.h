@@ -26,7 +26,8 @@ void browse_act_release(struct browse_act *a);
 bool browse_act_command(const struct browse_act *a, const struct browse *b,
                         enum browse_command command, struct words *argv);
 /* Shows what has the focus in a pager (BROWSE_PAGER) or an editor: the message, or the session. The
- * terminal is theirs meanwhile. 0; -1. */
+ * terminal is theirs meanwhile, and so is Ctrl-C: the threads of tui/browse_work take no signals,
+ * and what they start has none ignored, so that nobody else misses it. 0; -1. */
 int browse_act_open(const struct browse_act *a, const struct browse *b, enum browse_command command,
                     struct err *e);
 /* Gives a text to the clipboard: by the terminal (OSC 52), and by a program where there is a desktop, for

@@ -7,6 +7,7 @@
 #ifndef CHATHIST_TUI_BROWSE_KEYS_H
 #define CHATHIST_TUI_BROWSE_KEYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -75,11 +76,13 @@ enum browse_command {
 
 enum browse_command browse_command(enum browse_focus focus, int32_t key);
 
-/* The help screen: a line for each thing that keys do. */
-size_t browse_help_count(void);
-/* Adds line i: the keys, blanks up to one column, what they do. */
-void browse_help_line(struct buf *out, size_t i);
-/* Adds what stands at the foot of the screen: some keys and what they do. */
-void browse_hints(struct buf *out, enum browse_focus focus);
+/* The help screen in so many columns: how many lines it has. */
+size_t browse_help_count(size_t columns);
+/* Adds one of them: the keys, blanks up to one column, what they do, or more of that. false: there
+ * is none. */
+bool browse_help_line(struct buf *out, size_t line, size_t columns);
+/* Adds what stands at the foot of the screen: as many keys as fit, and what they do; how to leave
+ * is the last. */
+void browse_hints(struct buf *out, enum browse_focus focus, size_t columns);
 
 #endif

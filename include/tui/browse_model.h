@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "hist/thread.h"
+#include "tui/browse_areas.h"
 #include "tui/browse_edit.h"
 #include "tui/browse_keys.h"
 #include "tui/browse_pane.h"
@@ -38,6 +39,9 @@ struct browse_target {
     size_t history;
     struct buf id;
     off_t first, end; /* where its lines are; end below 0: not known */
+    off_t last_line;  /* where its newest line begins, and how many there are; below 0: not known */
+    uint64_t count;
+    struct buf hit; /* a message that is to be among them; empty: none */
 };
 
 /* What is to be found again, when the browser was open before. Empty: nothing. */
@@ -47,16 +51,7 @@ struct browse_back {
     size_t row;         /* on which line of the list it was */
     bool list, text;    /* it is still to be done */
     struct buf top, at; /* messages of the panel: the first that was seen, the one acted on */
-    size_t top_line;
-};
-
-struct browse_rect {
-    size_t row, column, rows, columns;
-};
-struct browse_areas {
-    bool stacked; /* the list above the messages */
-    struct browse_rect box, list, text, foot;
-    size_t rule; /* the column between them, or the row */
+    size_t top_part, top_line;
 };
 
 struct browse {
@@ -83,12 +78,13 @@ struct browse {
 
     struct browse_pane pane;
     struct browse_target shown;  /* whose messages are in it */
+    bool every;                  /* and all of them, for the hit was replaced or reset */
     struct browse_target target; /* whose are to be */
     struct browse_back back;
 
     /* To be done by the caller, who then clears it. */
     struct {
-        bool sessions; /* read the sessions of the histories in scope */
+        bool sessions; /* read what browse_wish says */
         bool thread;   /* read `target`, hand it in with `thread_number` */
         bool search;   /* look for `searched`, hand in with `search_number` */
         bool more;     /* go on with it */
@@ -97,7 +93,7 @@ struct browse {
     int64_t search_due; /* ms, a search is to be started then (browse_tick); 0: none */
     /* private */
     bool
-        refreshing; /* the same search again: the hits replace the old ones when there are as many */
+        refreshing; /* the same search again: the hits replace the old ones when they have caught up */
     struct browse_hits fresh;
     unsigned fresh_number; /* of the search that `hits` are of */
 };
@@ -115,15 +111,22 @@ void browse_set_scope(struct browse *b, bool all);
 void browse_tick(struct browse *b, int64_t now);
 /* Has the search be due at once, again when `again`: the histories have changed. */
 void browse_search(struct browse *b, bool again);
+/* A history has been changed, not by more behind it: what is shown of it is read again. */
+void browse_reread(struct browse *b, size_t history);
 /* Says something at the foot. */
 void browse_say(struct browse *b, const char *text);
 
-/* Results. What is handed in is taken over; what is no longer asked for is dropped. */
+/* What is to be read of the sessions; to be released. */
+void browse_wish(const struct browse *b, struct browse_wish *w);
+/* Results. What is handed in is taken over; what is no longer asked for is dropped. `every`: the
+ * thread is every line of the session. */
 void browse_take_sessions(struct browse *b, struct browse_sessions *s);
-void browse_take_thread(struct browse *b, unsigned number, struct thread *t);
+void browse_take_thread(struct browse *b, unsigned number, struct thread *t,
+                        struct browse_parts *parts, bool every);
 void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, bool done);
 
-/* The session that is chosen: false when there is none. Borrowed. */
+/* The session that is chosen: false when there is none, or its line has not been read yet.
+ * Borrowed. */
 bool browse_chosen(const struct browse *b, size_t *history, struct str *id);
 /* The message that is acted on; NULL: none. */
 const struct message *browse_message(const struct browse *b);

@@ -2,9 +2,8 @@
  * browse_pane - the messages of one session in a panel: what of them is to be seen, where the hits of
  * a search are, what is folded.
  *
- * Positions are a message and a line of it, and only what is near is laid out, so that a session may be
- * of any length. Of a message up to BROWSE_SHOWN bytes are laid out, those round the hit that is
- * looked at; the rest is said to be there.
+ * Positions are a part of a message (tui/browse_parts) and a line of it, and only what is near is
+ * laid out, so that a session, and a message, may be of any length.
  */
 #ifndef CHATHIST_TUI_BROWSE_PANE_H
 #define CHATHIST_TUI_BROWSE_PANE_H
@@ -15,27 +14,42 @@
 #include "hist/pattern.h"
 #include "hist/thread.h"
 #include "tui/browse_item.h"
+#include "tui/browse_parts.h"
 
 struct browse_pane {
     struct thread thread;
-    struct browse_item *items; /* one for each message */
+    struct browse_parts parts;
+    struct browse_item *items; /* one for each part */
+    bool *open;                /* of each message: it is unfolded */
     size_t width, height;
-    size_t top, top_line; /* the first line that is seen */
+    size_t top, top_line; /* the part and the line that are seen first */
     size_t at;            /* the message that is acted on; it is seen */
     bool unfolded;        /* all of them, unless told otherwise */
     const char *role;     /* only its messages; NULL: all. Borrowed */
     /* private */
+    struct browse_shown {
+        size_t from,
+            before; /* the next message that the role lets through, itself included; the one before it */
+    } * shown;      /* of each message; NULL: all are */
     struct pattern pattern;
-    bool searched;         /* there is something to be looked for */
-    bool has_hit;          /* one is looked at: */
-    size_t hit, hit_index; /* its message, and which of its hits */
-    size_t laid;           /* how many items are */
+    bool searched;              /* there is something to be looked for */
+    bool has_hit;               /* one is looked at: */
+    size_t hit;                 /* its message, */
+    struct browse_place hit_at; /* and where in the content */
+    size_t laid;                /* how many items are */
+    struct browse_seek {        /* the next one is being looked for */
+        bool going, on;         /* on, or back */
+        size_t message, place;  /* where it goes on */
+        size_t passed;          /* messages */
+    } seek;
 };
 
 void browse_pane_init(struct browse_pane *p);
 void browse_pane_release(struct browse_pane *p);
-/* Takes the thread over. `same`: it is the one that was there, read again: the place stays. */
-void browse_pane_take(struct browse_pane *p, struct thread *t, bool same);
+/* Takes a thread and its parts over. `same`: it is the one that was there, read again: the place
+ * stays. */
+void browse_pane_take(struct browse_pane *p, struct thread *t, struct browse_parts *parts,
+                      bool same);
 void browse_pane_resize(struct browse_pane *p, size_t width, size_t height);
 /* Marks the hits of a text; an empty one has none. */
 void browse_pane_search(struct browse_pane *p, struct str text);
@@ -48,8 +62,12 @@ void browse_pane_first(struct browse_pane *p);
 void browse_pane_last(struct browse_pane *p);
 /* To the next message, or the one before. */
 void browse_pane_step(struct browse_pane *p, bool on);
-/* Goes back to a place that was seen before. */
-void browse_pane_return(struct browse_pane *p, struct str top, size_t line, struct str message);
+/* Goes back to a place that was seen before: a message, which of its parts, a line of it; what was
+ * acted on. */
+void browse_pane_return(struct browse_pane *p, struct str top, size_t part, size_t line,
+                        struct str message);
+/* Of its message's parts, which one is at the top. */
+size_t browse_pane_top_part(const struct browse_pane *p);
 void browse_pane_fold(struct browse_pane *p);
 void browse_pane_fold_all(struct browse_pane *p);
 /* The message that a line of the panel belongs to is acted on. */
@@ -62,14 +80,11 @@ bool browse_pane_line(struct browse_pane *p, size_t row, const struct browse_lin
 
 /* ---- for tui/browse_pane_hits ---- */
 
-/* Is it let through by the role? */
-bool browse_pane_shows(const struct browse_pane *p, size_t i);
 /* The place of a message, SIZE_MAX: none. */
 size_t browse_pane_find(const struct browse_pane *p, struct str message);
-/* A message laid out; and to be laid out anew. */
-struct browse_item *browse_pane_lay(struct browse_pane *p, size_t i);
-void browse_pane_unlay(struct browse_pane *p, size_t i);
-/* Brings a line of a message into view, so many lines below the top unless it is there. */
-void browse_pane_bring(struct browse_pane *p, size_t i, size_t line, size_t above);
+/* Brings a byte of a message into view, so many lines below the top unless it is there; its
+ * beginning is that of its header. The message is to be laid out anew. */
+void browse_pane_bring(struct browse_pane *p, size_t message, size_t at, size_t above);
+void browse_pane_unlay_message(struct browse_pane *p, size_t message);
 
 #endif

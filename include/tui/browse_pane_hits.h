@@ -1,5 +1,7 @@
 /*
  * browse_pane_hits - the panel of messages goes from one hit of the search to another.
+ *
+ * A hit may be far away: it is looked for in slices, of which each takes no longer than a key may.
  */
 #ifndef CHATHIST_TUI_BROWSE_PANE_HITS_H
 #define CHATHIST_TUI_BROWSE_PANE_HITS_H
@@ -8,9 +10,17 @@
 
 #include "tui/browse_pane.h"
 
-/* To the next hit, or the one before: false when there is none; the other end follows the last one. */
-bool browse_pane_next_hit(struct browse_pane *p, bool on);
-/* Shows a message, and of it the hit nearest to that place of its content. false: it is not there. */
+/* So many bytes of messages are looked through in a slice, and a message counts for some. */
+#define BROWSE_SLICE ((size_t)256 << 10)
+#define BROWSE_SLICE_MESSAGE ((size_t)256)
+
+enum browse_found { BROWSE_FOUND, BROWSE_NOT_FOUND, BROWSE_GOES_ON };
+
+/* To the next hit, or the one before; the other end follows the last one. That it goes on means
+ * that browse_pane_seek is to be called until it does not; nothing has moved until then. */
+enum browse_found browse_pane_next_hit(struct browse_pane *p, bool on);
+enum browse_found browse_pane_seek(struct browse_pane *p);
+/* Shows a message, and of it the hit at that place of its content. false: it is not there. */
 bool browse_pane_show(struct browse_pane *p, struct str message, size_t at);
 
 #endif

@@ -15,6 +15,9 @@
  * is done: BROWSE_ENTER is the choice, BROWSE_EXPORT has its file in `name`, BROWSE_DELETE was
  * confirmed. */
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now);
+/* Goes on with what a key asked for and was not done at once, for a little while: is there more to
+ * do? The next key gives it up. */
+bool browse_go_on(struct browse *b);
 /* A click on the screen. `twice`: as Enter. */
 enum browse_command browse_click(struct browse *b, size_t row, size_t column, bool twice,
                                  int64_t now);

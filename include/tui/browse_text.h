@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "front/markdown.h"
 
 /* Styles, together. */
 enum {
@@ -56,6 +57,7 @@ struct browse_place {
 struct browse_layout {
     size_t width; /* columns; at least 2 */
     bool markdown;
+    const struct markdown *state;    /* in which it begins; NULL: at the start of a text */
     const struct browse_place *hits; /* ascending, none overlapping */
     size_t hit_count;
     bool has_here; /* the hit that begins at `here` is marked as the one that is looked at */

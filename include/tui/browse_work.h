@@ -27,6 +27,8 @@ struct browse_result {
     unsigned number;                 /* of the request; of messages and hits */
     struct browse_sessions sessions; /* to be taken out, as are these */
     struct thread thread;
+    bool every;                /* it is every line of the session */
+    struct browse_parts parts; /* its own */
     struct browse_hits hits;
     bool done; /* no more hits follow */
     /* Of a program: */
@@ -38,8 +40,8 @@ struct browse_result {
 
 struct browse_work;
 
-/* Histories by their paths, which are borrowed. NULL with *e. */
-struct browse_work *browse_work_new(const char *const *paths, size_t count, struct err *e);
+/* The histories are borrowed. NULL with *e. */
+struct browse_work *browse_work_new(const struct history *histories, size_t count, struct err *e);
 /* Ends what is being done; a program that runs is waited for. */
 void browse_work_free(struct browse_work *w);
 /* Becomes readable with a result. */
@@ -48,15 +50,16 @@ int browse_work_fd(const struct browse_work *w);
 struct browse_result *browse_work_next(struct browse_work *w);
 void browse_result_free(struct browse_result *r);
 
-/* The sessions of the first history, or of all. Only what has changed is read again. The first time
- * a part is given before the whole. */
-void browse_work_sessions(struct browse_work *w, bool all);
+/* What it wishes for of the sessions. Only what has changed is read again. The first time a part of
+ * the file is given before the whole. */
+void browse_work_sessions(struct browse_work *w, const struct browse *b);
 void browse_work_thread(struct browse_work *w, unsigned number, const struct browse_target *target);
-/* Gives hits in portions, and stops after a while until browse_work_more. An empty text has none: what
- * was looked for before is given up. `role`: NULL, or a constant. */
+/* Gives hits in portions, and stops after a while until browse_work_more, which tells how many are
+ * there. An empty text has none: what was looked for before is given up. `role`: NULL, or a
+ * constant. */
 void browse_work_search(struct browse_work *w, unsigned number, struct str text, const char *role,
                         bool all);
-void browse_work_more(struct browse_work *w);
+void browse_work_more(struct browse_work *w, size_t held);
 /* Runs a program without a terminal; argv is taken over. */
 void browse_work_run(struct browse_work *w, enum browse_command about, struct words *argv);
 

@@ -43,7 +43,7 @@ static size_t before(const struct browse_edit *e, size_t at)
     while (at > 0) {
         do
             at--;
-        while (at > 0 && ((unsigned char)text.p[at] & 0xc0) == 0x80);
+        while (utf8_inside(text, at));
         (void)utf8_decode((struct str){text.p + at, text.n - at}, &cp);
         if (utf8_width(cp) > 0)
             break;

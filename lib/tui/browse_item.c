@@ -9,36 +9,15 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-/* Of one message; a search for a letter in a long one finds more. */
-#define HITS_MAX 10000
-
+#define REST "[and more: v shows all]"
 #define FOLDED "\xe2\x96\xb8 "
 #define UNFOLDED "\xe2\x96\xbe "
-
-/* ---- hits ---- */
-
-void browse_item_look(struct browse_item *item, const struct message *m, struct pattern *pattern)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    size_t at, n;
-
-    if (item->looked)
-        return;
-    item->looked = true;
-    item->hit_count = 0;
-    pattern_start(pattern, message_content(m, &scratch));
-    while (item->hit_count < HITS_MAX && pattern_next(pattern, &at, &n, NULL) > 0) {
-        item->hits = mem_grow(item->hits, &item->hit_cap, item->hit_count + 1, sizeof *item->hits);
-        item->hits[item->hit_count++] = (struct browse_place){at, n};
-    }
-    buf_release(&scratch);
-}
 
 size_t browse_item_line(const struct browse_item *item, size_t at)
 {
     size_t line = item->body;
 
-    while (line + 1 < item->lines.count && item->lines.at[line + 1].from + item->from <= at &&
+    while (line + 1 < item->lines.count && item->lines.at[line + 1].from <= at &&
            item->lines.at[line + 1].from > 0)
         line++;
     return line < item->lines.count ? line : 0;
@@ -84,71 +63,63 @@ static void add_header(struct browse_item *item, const struct message *m, size_t
 
 /* ---- the text ---- */
 
-/* What of a long text is laid out: from some way before the hit that is looked at. */
-static struct str window(struct browse_item *item, struct str text, size_t hit)
+/* The hits that a part has a piece of, by their places in it. The caller frees them. */
+static struct browse_place *find_hits(struct pattern *pattern, struct str text, struct str part,
+                                      size_t *count)
 {
-    size_t from = 0;
+    size_t from = (size_t)(part.p - text.p), end = from + part.n, cap = 0, at, n;
+    size_t start = from > BROWSE_OVERLAP ? from - BROWSE_OVERLAP : 0;
+    size_t stop = text.n - end > BROWSE_OVERLAP ? end + BROWSE_OVERLAP : text.n;
+    struct browse_place *hits = NULL;
 
-    if (hit < item->hit_count && item->hits[hit].at > BROWSE_SHOWN / 2)
-        from = item->hits[hit].at - BROWSE_SHOWN / 4;
-    while (from > 0 && from < text.n && ((unsigned char)text.p[from] & 0xc0) == 0x80)
-        from--;
-    item->from = from;
-    text = (struct str){text.p + from, text.n - from};
-    if (text.n > BROWSE_SHOWN) {
-        text.n = BROWSE_SHOWN;
-        while (text.n > 0 && ((unsigned char)text.p[text.n] & 0xc0) == 0x80)
-            text.n--;
+    *count = 0;
+    while (utf8_inside(text, start))
+        start--;
+    while (utf8_inside(text, stop))
+        stop++;
+    pattern_start(pattern, (struct str){text.p + start, stop - start});
+    while (pattern_next(pattern, &at, &n, NULL) > 0 && start + at < end) {
+        size_t begin = start + at > from ? start + at - from : 0;
+
+        if (start + at + n <= from)
+            continue;
+        hits = mem_grow(hits, &cap, *count + 1, sizeof *hits);
+        hits[(*count)++] = (struct browse_place){begin, start + at + n - from - begin};
     }
-    return text;
+    return hits;
 }
 
-static void tell_rest(struct browse_item *item, size_t bytes, const char *where, size_t width)
+static void add_text(struct browse_item *item, struct str text, const struct browse_part *part,
+                     const struct browse_item_view *view, unsigned styles)
 {
-    struct browse_layout how = {.width = width, .styles = BROWSE_DIM};
-    struct buf text = BUF_INIT(BUF_SMALL);
+    size_t left = text.n - part->at;
+    struct str own = {text.p + part->at, part->n < left ? part->n : left};
+    struct browse_layout how = {
+        .width = view->width, .markdown = styles == 0, .state = &part->state, .styles = styles};
+    struct browse_place *hits = NULL;
 
-    if (bytes > 0) {
-        buf_addf(&text, "[%zu bytes %s: v shows all]", bytes, where);
-        browse_lines_add_one(&item->lines, buf_str(&text), &how);
+    if (view->pattern && own.n > 0)
+        how.hits = hits = find_hits(view->pattern, text, own, &how.hit_count);
+    if (view->here.n > 0 && view->here.at < part->at + own.n) {
+        how.has_here = view->here.at + view->here.n > part->at;
+        how.here = view->here.at > part->at ? view->here.at - part->at : 0;
     }
-    buf_release(&text);
-}
-
-static void add_text(struct browse_item *item, struct str text, const struct browse_item_view *view,
-                     unsigned styles)
-{
-    struct str part = window(item, text, view->hit);
-    struct browse_layout how = {.width = view->width, .markdown = styles == 0, .styles = styles};
-    struct browse_place *hits = mem_zalloc((item->hit_count + 1) * sizeof *hits);
-
-    for (size_t i = 0; view->pattern && i < item->hit_count; i++)
-        if (item->hits[i].at >= item->from)
-            hits[how.hit_count++] =
-                (struct browse_place){item->hits[i].at - item->from, item->hits[i].n};
-    how.hits = hits;
-    if (view->hit < item->hit_count) {
-        how.has_here = true;
-        how.here = item->hits[view->hit].at - item->from;
-    }
-    tell_rest(item, item->from, "before this", view->width);
-    item->body = item->lines.count;
-    browse_lines_add(&item->lines, part, &how);
-    tell_rest(item, text.n - item->from - part.n, "more", view->width);
+    browse_lines_add(&item->lines, own, &how);
     free(hits);
 }
 
 /* ---- tools ---- */
 
-static void add_folded(struct browse_item *item, struct str name, struct str text, size_t width)
+static void add_folded(struct browse_item *item, struct str name, struct str text,
+                       const struct browse_item_view *view)
 {
-    struct browse_layout how = {.width = width, .styles = BROWSE_TOOL};
+    struct browse_layout how = {.width = view->width, .styles = BROWSE_TOOL};
 
     browse_lines_add_one(&item->lines, STR_NONE, &how);
-    buf_add_c(&item->lines.text, item->unfolded ? UNFOLDED : FOLDED);
+    buf_add_c(&item->lines.text, view->unfolded ? UNFOLDED : FOLDED);
     browse_lines_styled(&item->lines, sizeof FOLDED - 1, BROWSE_TOOL);
     browse_lines_append(&item->lines, name, &how);
-    if (item->unfolded)
+    if (view->unfolded)
         return;
     how.styles = BROWSE_DIM;
     if (name.n > 0) {
@@ -164,6 +135,7 @@ static void add_arguments(struct browse_item *item, struct str args, size_t widt
     struct browse_layout how = {.width = width, .styles = BROWSE_CODE};
     struct buf text = BUF_INIT(SIZE_MAX), scratch = BUF_INIT(BUF_LINE);
     struct json_iter it = json_iter(args);
+    struct str shown;
 
     if (json_type(args) != JSON_OBJECT) {
         struct str plain = json_text(args, &scratch);
@@ -178,12 +150,16 @@ static void add_arguments(struct browse_item *item, struct str args, size_t widt
         buf_add_str(&text, value.p ? value : it.value);
         buf_add_byte(&text, '\n');
     }
-    browse_lines_add(&item->lines, utf8_first(buf_str(&text), BROWSE_SHOWN), &how);
+    shown = utf8_first(buf_str(&text), BROWSE_SHOWN);
+    browse_lines_add(&item->lines, shown, &how);
+    if (shown.n < text.len)
+        browse_lines_add_one(&item->lines, STR(REST), &how);
     buf_release(&text);
     buf_release(&scratch);
 }
 
-static void add_calls(struct browse_item *item, const struct message *m, size_t width)
+static void add_calls(struct browse_item *item, const struct message *m,
+                      const struct browse_item_view *view)
 {
     struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -192,33 +168,27 @@ static void add_calls(struct browse_item *item, const struct message *m, size_t 
         struct str args = json_get(it.value, "args");
         struct str name = json_text(json_get(it.value, "name"), &scratch);
 
-        add_folded(item, name, args, width);
-        if (item->unfolded)
-            add_arguments(item, args, width);
+        add_folded(item, name, args, view);
+        if (view->unfolded)
+            add_arguments(item, args, view->width);
     }
     buf_release(&scratch);
 }
 
-void browse_item_lay(struct browse_item *item, const struct message *m,
-                     const struct browse_item_view *view)
+void browse_item_lay(struct browse_item *item, const struct message *m, struct str text,
+                     const struct browse_part *part, const struct browse_item_view *view)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str text = message_content(m, &scratch);
-
     browse_lines_init(&item->lines);
-    if (view->pattern)
-        browse_item_look(item, m, view->pattern);
-    add_header(item, m, view->width);
-    item->from = 0;
-    item->body = item->lines.count;
-    if (m->role == ROLE_TOOL) {
-        add_folded(item, STR("result"), text, view->width);
-        item->body = item->unfolded ? item->lines.count : item->body;
+    if (view->first)
+        add_header(item, m, view->width);
+    if (m->role == ROLE_TOOL && view->first)
+        add_folded(item, STR("result"), text, view);
+    item->body = m->role == ROLE_TOOL && !view->unfolded ? 0 : item->lines.count;
+    if (m->role != ROLE_TOOL || view->unfolded)
+        add_text(item, text, part, view, m->role == ROLE_TOOL ? BROWSE_CODE : 0);
+    if (view->last) {
+        add_calls(item, m, view);
+        browse_lines_add_one(&item->lines, STR_NONE, &(struct browse_layout){.width = view->width});
     }
-    if (m->role != ROLE_TOOL || item->unfolded)
-        add_text(item, text, view, m->role == ROLE_TOOL ? BROWSE_CODE : 0);
-    add_calls(item, m, view->width);
-    browse_lines_add_one(&item->lines, STR_NONE, &(struct browse_layout){.width = view->width});
     item->laid = true;
-    buf_release(&scratch);
 }

@@ -11,6 +11,7 @@
 #define ANYWHERE (PANELS | IN_BOX)
 
 #define KEYS_COLUMNS 18
+#define HINT_GAP 2
 
 /* The first row that fits counts. */
 static const struct binding {
@@ -29,8 +30,9 @@ static const struct binding {
      "or choose with --print; messages: unfold",
      NULL},
     {PANELS, {'?'}, BROWSE_HELP, "?  F1", "this help", "? help"},
-    {ANYWHERE, {BROWSE_KEY_F1}, BROWSE_HELP, NULL, NULL, NULL},
     {IN_BOX, {0}, BROWSE_NOTHING, NULL, NULL, "type to search"},
+    {IN_BOX, {BROWSE_KEY_F1}, BROWSE_HELP, NULL, NULL, "F1 help"},
+    {PANELS, {BROWSE_KEY_F1}, BROWSE_HELP, NULL, NULL, NULL},
     {PANELS, {'/', 'i'}, BROWSE_TO_BOX, "/  i", "to the search box: typing searches", "/ search"},
     {ANYWHERE,
      {BROWSE_KEY_TAB},
@@ -160,27 +162,75 @@ enum browse_command browse_command(enum browse_focus focus, int32_t key)
     return BROWSE_NOTHING;
 }
 
-size_t browse_help_count(void)
+/* The part of a text that fits in so many columns, up to a blank; *rest is what follows it. */
+static struct str first_words(struct str text, size_t columns, struct str *rest)
 {
+    size_t n = text.n;
+
+    if (n > columns)
+        for (n = columns; n > 0 && text.p[n] != ' '; n--)
+            continue;
+    if (n == 0)
+        n = columns;
+    *rest = (struct str){text.p + n, text.n - n};
+    *rest = str_trim(*rest);
+    return (struct str){text.p, n};
+}
+
+bool browse_help_line(struct buf *out, size_t line, size_t columns)
+{
+    size_t width = columns > 2 * KEYS_COLUMNS ? columns - KEYS_COLUMNS : KEYS_COLUMNS;
+
+    for (size_t i = 0; i < COUNT; i++) {
+        struct str rest = str_of(bindings[i].shown ? bindings[i].help : "");
+        const char *keys = bindings[i].shown;
+
+        while (rest.n > 0) {
+            struct str part = first_words(rest, width, &rest);
+
+            if (line-- == 0) {
+                buf_addf(out, "%-*s", KEYS_COLUMNS, keys);
+                buf_add_str(out, part);
+                return true;
+            }
+            keys = "";
+        }
+    }
+    return false;
+}
+
+size_t browse_help_count(size_t columns)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
     size_t count = 0;
 
-    for (size_t i = 0; i < COUNT; i++)
-        count += bindings[i].shown != NULL;
+    while (browse_help_line(&text, count, columns)) {
+        buf_clear(&text);
+        count++;
+    }
+    buf_release(&text);
     return count;
 }
 
-void browse_help_line(struct buf *out, size_t i)
+/* The hint of a row, where it has one; its columns. */
+static size_t hint_columns(size_t i, enum browse_focus focus)
 {
-    for (size_t at = 0; at < COUNT; at++)
-        if (bindings[at].shown && i-- == 0)
-            buf_addf(out, "%-*s%s", KEYS_COLUMNS, bindings[at].shown, bindings[at].help);
+    return bindings[i].hint && bindings[i].where & (1U << focus) ? strlen(bindings[i].hint) : 0;
 }
 
-void browse_hints(struct buf *out, enum browse_focus focus)
+void browse_hints(struct buf *out, enum browse_focus focus, size_t columns)
 {
-    size_t before = out->len;
+    size_t last = COUNT - 1, used = 0;
 
-    for (size_t i = 0; i < COUNT; i++)
-        if (bindings[i].hint && bindings[i].where & (1U << focus))
-            buf_addf(out, "%s%s", out->len > before ? "  " : "", bindings[i].hint);
+    while (last > 0 && hint_columns(last, focus) == 0)
+        last--;
+    for (size_t i = 0; i <= last; i++) {
+        size_t n = hint_columns(i, focus),
+               left = i < last ? HINT_GAP + hint_columns(last, focus) : 0;
+
+        if (n == 0 || used + n + left > columns)
+            continue;
+        buf_addf(out, "%s%*s", bindings[i].hint, i < last ? HINT_GAP : 0, "");
+        used += n + HINT_GAP;
+    }
 }

@@ -38,6 +38,7 @@ struct loop {
     int64_t watched, searched, clicked;
     size_t click_row;
     enum browse_command waits; /* is done when what was asked for is there */
+    bool busy;                 /* something goes on beside the keys */
     bool spoilt, over;
     bool hung_up; /* the terminal is gone: it is always ready, and has no key */
 };
@@ -71,12 +72,13 @@ static bool is_settled(const struct loop *l)
 
     if (b->search_due != 0 || (b->searched.len > 0 && b->fresh_number != b->search_number))
         return false;
-    if (!b->sessions_known || (b->sessions.partial && b->sessions.count == 0) || b->back.list)
+    if (!b->sessions_known || (b->sessions.partial && b->sessions.total == 0) || b->back.list)
         return false;
     if (b->searching && b->hits.count == 0 && !b->hits_done)
         return false;
-    return !browse_chosen(b, &history, &id) ||
-           (b->shown.history == history && str_eq(buf_str(&b->shown.id), id));
+    if (!browse_chosen(b, &history, &id))
+        return browse_list(b)->at >= browse_list_count(b);
+    return b->shown.history == history && str_eq(buf_str(&b->shown.id), id);
 }
 
 /* ---- what keys leave to us ---- */
@@ -248,7 +250,7 @@ static void take_results(struct loop *l)
             browse_take_sessions(&l->b, &r->sessions);
             break;
         case BROWSE_THREAD:
-            browse_take_thread(&l->b, r->number, &r->thread);
+            browse_take_thread(&l->b, r->number, &r->thread, &r->parts, r->every);
             break;
         case BROWSE_HITS:
             browse_take_hits(&l->b, r->number, &r->hits, r->done);
@@ -297,6 +299,8 @@ static void watch(struct loop *l, int64_t now)
         struct browse_stamp stamp = browse_stamp(l->paths[i]);
 
         if (!browse_stamp_same(&stamp, &l->stamps[i])) {
+            if (!browse_stamp_grown(&l->stamps[i], &stamp))
+                browse_reread(&l->b, i);
             l->stamps[i] = stamp;
             changed = true;
         }
@@ -317,13 +321,13 @@ static void send_wants(struct loop *l)
     struct browse *b = &l->b;
 
     if (b->wants.sessions)
-        browse_work_sessions(l->work, b->all);
+        browse_work_sessions(l->work, b);
     if (b->wants.thread)
         browse_work_thread(l->work, b->thread_number, &b->target);
     if (b->wants.search)
         browse_work_search(l->work, b->search_number, buf_str(&b->searched), b->role, b->all);
     else if (b->wants.more)
-        browse_work_more(l->work);
+        browse_work_more(l->work, b->refreshing ? b->fresh.count : b->hits.count);
     b->wants.sessions = b->wants.thread = b->wants.search = b->wants.more = false;
 }
 
@@ -341,6 +345,8 @@ static void wait_for_something(struct loop *l)
 
         until = left < 0 ? 0 : left < until ? left : until;
     }
+    if (l->busy)
+        until = 0;
     if (poll(fds, 3, (int)until) <= 0)
         return;
     if (fds[2].revents)
@@ -376,6 +382,7 @@ static void go(struct loop *l)
         }
         take_input(l);
         take_results(l);
+        l->busy = browse_go_on(&l->b);
         if (l->waits != BROWSE_NOTHING && !l->over) {
             enum browse_command command = l->waits;
 
@@ -444,7 +451,7 @@ int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome
     if (line_signals_begin(e) == 0) {
         line_signals_edit(true);
         l.view = browse_view_open(setup->color, e);
-        l.work = l.view ? browse_work_new(l.paths, setup->count, e) : NULL;
+        l.work = l.view ? browse_work_new(setup->histories, setup->count, e) : NULL;
         if (l.work) {
             go(&l);
             result = 0;

@@ -4,10 +4,8 @@
 
 #include "tui/browse_pane_hits.h"
 
-/* Side by side from so many columns on. */
-#define BESIDE 80
-#define LIST_MIN 32
-#define LIST_MAX 64
+/* So many lines of the list are read before and behind those that are seen. */
+#define AHEAD(rows) ((rows)*4 + 64)
 
 void browse_init(struct browse *b, size_t histories)
 {
@@ -19,6 +17,7 @@ void browse_init(struct browse *b, size_t histories)
     buf_init(&b->searched, BUF_SMALL);
     buf_init(&b->shown.id, BUF_LINE);
     buf_init(&b->target.id, BUF_LINE);
+    buf_init(&b->target.hit, BUF_LINE);
     buf_init(&b->back.session, BUF_LINE);
     buf_init(&b->back.message, BUF_LINE);
     buf_init(&b->back.top, BUF_LINE);
@@ -38,6 +37,7 @@ void browse_release(struct browse *b)
     buf_release(&b->searched);
     buf_release(&b->shown.id);
     buf_release(&b->target.id);
+    buf_release(&b->target.hit);
     buf_release(&b->back.session);
     buf_release(&b->back.message);
     buf_release(&b->back.top);
@@ -64,31 +64,14 @@ static size_t less(size_t a, size_t b)
 
 struct browse_areas browse_areas(const struct browse *b)
 {
-    size_t body = less(b->rows, 3), wide = b->columns * 2 / 5;
-    struct browse_areas a = {.stacked = b->columns < BESIDE,
-                             .box = {0, 0, 1, b->columns},
-                             .foot = {less(b->rows, 1), 0, 1, b->columns}};
-
-    if (a.stacked) {
-        size_t above = body / 3 > 2 ? body / 3 : body > 4 ? 2 : 1;
-
-        a.list = (struct browse_rect){2, 0, above < body ? above : body, b->columns};
-        a.rule = 2 + a.list.rows;
-        a.text = (struct browse_rect){a.rule + 1, 0, less(body, a.list.rows + 1), b->columns};
-    } else {
-        wide = wide < LIST_MIN ? LIST_MIN : wide > LIST_MAX ? LIST_MAX : wide;
-        a.list = (struct browse_rect){2, 0, body, wide};
-        a.rule = wide;
-        a.text = (struct browse_rect){2, wide + 2, body, b->columns - wide - 2};
-    }
-    return a;
+    return browse_areas_of(b->rows, b->columns);
 }
 
 /* ---- the list ---- */
 
 size_t browse_list_count(const struct browse *b)
 {
-    return b->searching ? b->hits.count : b->sessions.count;
+    return b->searching ? b->hits.count : b->sessions.total;
 }
 
 static struct browse_list *list_of(struct browse *b)
@@ -99,6 +82,18 @@ static struct browse_list *list_of(struct browse *b)
 const struct browse_list *browse_list(const struct browse *b)
 {
     return b->searching ? &b->hit_list : &b->session_list;
+}
+
+/* The lines that are seen, and a page more on both sides, are there or asked for. */
+static void want_lines(struct browse *b, size_t rows)
+{
+    const struct browse_sessions *s = &b->sessions;
+    size_t first = less(b->session_list.top, rows), end = b->session_list.top + 2 * rows;
+
+    if (end > s->total)
+        end = s->total;
+    if (!s->partial && first < end && (first < s->first || end > s->first + s->count))
+        b->wants.sessions = true;
 }
 
 static void clamp_list(struct browse *b)
@@ -116,6 +111,8 @@ static void clamp_list(struct browse *b)
         l->top = less(count, rows);
     if (b->searching && !b->hits_done && l->at + 2 * rows >= count)
         b->wants.more = true;
+    if (!b->searching)
+        want_lines(b, rows);
 }
 
 void browse_resize(struct browse *b, size_t rows, size_t columns)
@@ -133,11 +130,20 @@ void browse_resize(struct browse *b, size_t rows, size_t columns)
 bool browse_chosen(const struct browse *b, size_t *history, struct str *id)
 {
     const struct browse_list *l = browse_list(b);
+    const struct browse_session *s;
 
-    if (l->at >= browse_list_count(b))
+    if (b->searching) {
+        if (l->at >= b->hits.count)
+            return false;
+        *history = b->hits.at[l->at].history;
+        *id = b->hits.at[l->at].session;
+        return true;
+    }
+    s = browse_sessions_at(&b->sessions, l->at);
+    if (!s)
         return false;
-    *history = b->searching ? b->hits.at[l->at].history : b->sessions.at[l->at].history;
-    *id = b->searching ? b->hits.at[l->at].session : b->sessions.at[l->at].id;
+    *history = s->history;
+    *id = s->id;
     return true;
 }
 
@@ -148,45 +154,127 @@ static bool is_target(const struct browse_target *t, size_t history, struct str 
     return t->history == history && str_eq(buf_str(&t->id), id);
 }
 
+static void show_nothing(struct browse *b)
+{
+    struct browse_target *t = &b->target;
+    struct thread nothing = {0};
+    struct browse_parts none = {0};
+
+    if (t->id.len == 0 && b->shown.id.len == 0)
+        return;
+    buf_clear(&t->id);
+    buf_clear(&b->shown.id);
+    b->thread_number++;
+    b->wants.thread = false;
+    browse_pane_take(&b->pane, &nothing, &none, false);
+}
+
+/* What is known of where the session's lines are. */
+static struct browse_target known(const struct browse *b, size_t history, struct str id)
+{
+    struct browse_target t = {.history = history, .end = -1, .last_line = -1};
+    const struct browse_sought *sought = &b->sessions.shown;
+    const struct browse_session *s =
+        browse_sessions_at(&b->sessions, browse_sessions_find(&b->sessions, history, id));
+
+    if (s && b->sessions.partial) {
+        t.first = s->first;
+        t.end = s->end;
+    }
+    if (s) {
+        t.last_line = s->last_line;
+        t.count = s->count;
+    } else if (sought->place != SIZE_MAX && sought->history == history &&
+               str_eq(buf_str(&sought->id), id)) {
+        t.last_line = sought->last_line;
+        t.count = sought->count;
+    }
+    return t;
+}
+
+/* Have lines come to the session, or gone? What was read says how many there were. */
+static bool has_changed(const struct browse *b, const struct browse_target *now)
+{
+    const struct browse_target *t = &b->target;
+
+    if (now->last_line < 0)
+        return false;
+    if (t->last_line < 0)
+        return is_target(&b->shown, t->history, buf_str(&t->id)) &&
+               b->pane.thread.all != now->count;
+    return t->last_line != now->last_line || t->count != now->count || t->end != now->end;
+}
+
+static void reread(struct browse *b)
+{
+    b->thread_number++;
+    b->wants.thread = true;
+}
+
+void browse_reread(struct browse *b, size_t history)
+{
+    if (b->target.id.len == 0 || b->target.history != history)
+        return;
+    b->target.end = -1;
+    reread(b);
+}
+
+/* The chosen hit; empty when there is none. */
+static struct str chosen_hit(const struct browse *b)
+{
+    return b->searching && b->hit_list.at < b->hits.count ? b->hits.at[b->hit_list.at].message
+                                                          : STR("");
+}
+
+static bool misses(const struct browse *b, struct str hit)
+{
+    return hit.n > 0 && browse_pane_find(&b->pane, hit) == SIZE_MAX;
+}
+
+static void show_hit(struct browse *b)
+{
+    if (chosen_hit(b).n > 0)
+        (void)browse_pane_show(&b->pane, chosen_hit(b), b->hits.at[b->hit_list.at].at);
+}
+
+/* Are other lines of the session in the panel than are to be? */
+static bool shows_others(const struct browse *b, struct str hit)
+{
+    return is_target(&b->shown, b->target.history, buf_str(&b->target.id)) &&
+           !str_eq(buf_str(&b->target.hit), hit) && (b->every || misses(b, hit));
+}
+
 /* The chosen session is in the panel, or to be read for it. */
 static void show_chosen(struct browse *b)
 {
-    struct browse_target *t = &b->target;
-    off_t first = 0, end = -1;
-    size_t history, place;
+    struct browse_target *t = &b->target, now;
+    bool other;
+    size_t history;
     struct str id;
 
     if (!browse_chosen(b, &history, &id)) {
-        struct thread nothing = {0};
-
-        if (t->id.len > 0 || b->shown.id.len > 0) {
-            buf_clear(&t->id);
-            buf_clear(&b->shown.id);
-            b->thread_number++;
-            b->wants.thread = false;
-            browse_pane_take(&b->pane, &nothing, false);
-        }
+        if (browse_list(b)->at >= browse_list_count(b))
+            show_nothing(b);
         return;
     }
-    place = browse_sessions_find(&b->sessions, history, id);
-    if (place != SIZE_MAX) {
-        first = b->sessions.at[place].first;
-        end = b->sessions.at[place].end;
-    }
-    if (!is_target(t, history, id) || t->first != first || t->end != end) {
+    now = known(b, history, id);
+    other = !is_target(t, history, id);
+    if (other || has_changed(b, &now) || shows_others(b, chosen_hit(b))) {
+        if (other)
+            set(&t->id, id);
+        set(&t->hit, chosen_hit(b));
         t->history = history;
-        set(&t->id, id);
-        t->first = first;
-        t->end = end;
-        b->thread_number++;
-        b->wants.thread = true;
+        t->first = now.first;
+        t->end = now.end;
+        reread(b);
+    }
+    if (other || now.last_line >= 0) {
+        t->last_line = now.last_line;
+        t->count = now.count;
     }
     /* What is there already need not wait for what is read again. */
-    if (b->searching && is_target(&b->shown, history, id)) {
-        const struct browse_hit *hit = &b->hits.at[b->hit_list.at];
-
-        (void)browse_pane_show(&b->pane, hit->message, hit->at);
-    }
+    if (is_target(&b->shown, history, id))
+        show_hit(b);
 }
 
 /* The list has changed, not by keys: what was chosen stays on its line. */
@@ -207,30 +295,61 @@ void browse_choose(struct browse *b, size_t place)
     show_chosen(b);
 }
 
-void browse_take_sessions(struct browse *b, struct browse_sessions *s)
+void browse_wish(const struct browse *b, struct browse_wish *w)
 {
-    struct browse_list *l = &b->session_list;
-    size_t row = less(l->at, l->top), history = 0, place = SIZE_MAX;
-    bool had = l->at < b->sessions.count;
-    bool back = b->back.list && !b->searching && b->back.session.len > 0;
-    struct buf id = BUF_INIT(BUF_LINE);
+    const struct browse_list *l = &b->session_list;
+    const struct browse_session *had = browse_sessions_at(&b->sessions, l->at);
+    size_t rows = browse_areas(b).list.rows, ahead = AHEAD(rows);
+    bool back = b->back.list && b->back.session.len > 0;
 
-    if (back) {
-        set(&id, buf_str(&b->back.session));
-        row = b->back.row;
-    } else if (had) {
-        set(&id, b->sessions.at[l->at].id);
-        history = b->sessions.at[l->at].history;
-    }
+    *w = (struct browse_wish){.all = b->all,
+                              .first = less(l->top, ahead),
+                              .count = rows + 2 * ahead,
+                              .number = b->sessions.number};
+    if (back)
+        browse_sought_set(&w->keep, BROWSE_ANY_HISTORY, buf_str(&b->back.session));
+    else if (had)
+        browse_sought_set(&w->keep, had->history, had->id);
+    if (b->target.id.len > 0)
+        browse_sought_set(&w->shown, b->target.history, buf_str(&b->target.id));
+}
+
+/* Where in a list with other places is the line that is to stay chosen? SIZE_MAX: it is gone.
+ * false: that is to be asked for. */
+static bool find_line(const struct browse *b, const struct browse_sessions *s, size_t *place)
+{
+    const struct browse_session *had = browse_sessions_at(&b->sessions, b->session_list.at);
+    bool back = b->back.list && !b->searching && b->back.session.len > 0;
+    struct str id = back ? buf_str(&b->back.session) : had ? had->id : STR_NONE;
+    size_t history = back ? BROWSE_ANY_HISTORY : had ? had->history : 0;
+
+    *place = SIZE_MAX;
+    return !id.p || browse_sessions_tell(s, history, id, place);
+}
+
+static void put_sessions(struct browse *b, struct browse_sessions *s)
+{
     browse_sessions_release(&b->sessions);
     b->sessions = *s;
     *s = (struct browse_sessions){0};
     b->sessions_known = true;
-    if (id.len > 0)
-        place = browse_sessions_find(&b->sessions, history, buf_str(&id));
+}
+
+void browse_take_sessions(struct browse *b, struct browse_sessions *s)
+{
+    struct browse_list *l = &b->session_list;
+    bool back = b->back.list && !b->searching && b->back.session.len > 0;
+    bool moved = !b->sessions_known || s->partial || s->number != b->sessions.number;
+    size_t row = back ? b->back.row : less(l->at, l->top), place = SIZE_MAX;
+
+    if ((moved || back) && !find_line(b, s, &place)) {
+        b->wants.sessions = true;
+        browse_sessions_release(s);
+        return;
+    }
+    put_sessions(b, s);
     if (back && (place != SIZE_MAX || !b->sessions.partial))
         b->back.list = false;
-    buf_release(&id);
     if (b->searching) {
         l->at = place != SIZE_MAX ? place : l->at;
         l->top = less(l->at, row);
@@ -245,24 +364,31 @@ void browse_take_sessions(struct browse *b, struct browse_sessions *s)
         show_chosen(b);
 }
 
-void browse_take_thread(struct browse *b, unsigned number, struct thread *t)
+void browse_take_thread(struct browse *b, unsigned number, struct thread *t,
+                        struct browse_parts *parts, bool every)
 {
+    bool other = every != b->every || misses(b, chosen_hit(b));
     bool same = is_target(&b->shown, b->target.history, buf_str(&b->target.id));
 
     if (number != b->thread_number) {
+        browse_parts_release(parts);
         thread_release(t);
         return;
     }
-    browse_pane_take(&b->pane, t, same);
+    /* The beginning of a part of the file is none to stay at. */
+    if (b->shown.end >= 0 && b->pane.top == 0 && b->pane.top_line == 0)
+        same = false;
+    browse_pane_take(&b->pane, t, parts, same);
+    b->every = every;
+    b->shown.end = b->target.end;
     b->shown.history = b->target.history;
     set(&b->shown.id, buf_str(&b->target.id));
     if (b->back.text && str_eq(buf_str(&b->shown.id), buf_str(&b->back.session))) {
-        browse_pane_return(&b->pane, buf_str(&b->back.top), b->back.top_line, buf_str(&b->back.at));
+        browse_pane_return(&b->pane, buf_str(&b->back.top), b->back.top_part, b->back.top_line,
+                           buf_str(&b->back.at));
         b->back.text = false;
-    } else if (b->searching && !same && b->hit_list.at < b->hits.count) {
-        const struct browse_hit *hit = &b->hits.at[b->hit_list.at];
-
-        (void)browse_pane_show(&b->pane, hit->message, hit->at);
+    } else if (!same || other) {
+        show_hit(b);
     }
 }
 
@@ -285,16 +411,14 @@ void browse_search(struct browse *b, bool again)
     if (!again)
         browse_pane_search(&b->pane, text);
     set(&b->searched, text);
+    b->wants.search = true;
     if (text.n == 0) {
-        b->wants.search = true;
         browse_hits_release(&b->hits);
         b->searching = false;
         b->hits_done = true;
         clamp_list(b);
         show_chosen(b);
-        return;
     }
-    b->wants.search = true;
 }
 
 void browse_set_role(struct browse *b, const char *role)
@@ -319,23 +443,14 @@ void browse_tick(struct browse *b, int64_t now)
         browse_search(b, false);
 }
 
-/* The place of a hit, SIZE_MAX: none. */
-static size_t find_hit(const struct browse_hits *h, struct str message)
-{
-    for (size_t i = 0; i < h->count; i++)
-        if (str_eq(h->at[i].message, message))
-            return i;
-    return SIZE_MAX;
-}
-
-/* The hits of the same search, read again, are as many as were there. */
+/* The hits of the same search, read again, have caught up with what was there. */
 static void swap_fresh(struct browse *b)
 {
     struct browse_list *l = &b->hit_list;
     size_t row = less(l->at, l->top), place = SIZE_MAX;
 
     if (l->at < b->hits.count)
-        place = find_hit(&b->fresh, b->hits.at[l->at].message);
+        place = browse_hits_find(&b->fresh, b->hits.at[l->at].message);
     browse_hits_release(&b->hits);
     b->hits = b->fresh;
     b->fresh = (struct browse_hits){0};
@@ -356,7 +471,7 @@ void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, 
     if (b->refreshing) {
         b->fresh_number = number;
         browse_hits_move(&b->fresh, h);
-        if (done || b->fresh.count >= b->hits.count)
+        if (done || browse_hits_caught_up(&b->fresh, &b->hits, b->hit_list.at))
             swap_fresh(b);
         else
             b->wants.more = true;
@@ -370,7 +485,7 @@ void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, 
     }
     browse_hits_move(&b->hits, h);
     if (b->back.list && b->back.message.len > 0) {
-        size_t place = find_hit(&b->hits, buf_str(&b->back.message));
+        size_t place = browse_hits_find(&b->hits, buf_str(&b->back.message));
 
         if (place != SIZE_MAX)
             keep_line(b, place, b->back.row);

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "tui/browse_item.h"
+#include "tui/browse_pane_shown.h"
 
 /* So many messages stay laid out. */
 #define LAID_MAX 64
@@ -16,34 +17,41 @@ void browse_pane_init(struct browse_pane *p)
     pattern_init(&p->pattern);
 }
 
+static size_t message_of(const struct browse_pane *p, size_t part)
+{
+    return p->parts.at[part].message;
+}
+
 /* ---- what is laid out ---- */
 
-void browse_pane_unlay(struct browse_pane *p, size_t i)
+static void unlay(struct browse_pane *p, size_t i)
 {
     p->laid -= p->items[i].laid;
     p->items[i].laid = false;
     browse_lines_release(&p->items[i].lines);
 }
 
-static void unlay_all(struct browse_pane *p)
+void browse_pane_unlay_message(struct browse_pane *p, size_t message)
 {
-    for (size_t i = 0; i < p->thread.count; i++)
+    for (size_t i = p->parts.first[message]; i <= browse_parts_last(&p->parts, message); i++)
         if (p->items[i].laid)
-            browse_pane_unlay(p, i);
+            unlay(p, i);
 }
 
-static void release_items(struct browse_pane *p)
+static void unlay_all(struct browse_pane *p)
 {
-    unlay_all(p);
-    for (size_t i = 0; i < p->thread.count; i++)
-        free(p->items[i].hits);
-    free(p->items);
-    p->items = NULL;
+    for (size_t i = 0; p->laid > 0 && i < p->parts.count; i++)
+        if (p->items[i].laid)
+            unlay(p, i);
 }
 
 void browse_pane_release(struct browse_pane *p)
 {
-    release_items(p);
+    unlay_all(p);
+    free(p->items);
+    free(p->open);
+    free(p->shown);
+    browse_parts_release(&p->parts);
     thread_release(&p->thread);
     pattern_release(&p->pattern);
 }
@@ -51,62 +59,42 @@ void browse_pane_release(struct browse_pane *p)
 /* Forgets what is far from what is seen. */
 static void tidy(struct browse_pane *p)
 {
-    for (size_t i = 0; p->laid > LAID_MAX && i < p->thread.count; i++)
+    for (size_t i = 0; p->laid > LAID_MAX && i < p->parts.count; i++)
         if (p->items[i].laid && (i + LAID_MAX / 4 < p->top || i > p->top + LAID_MAX / 2))
-            browse_pane_unlay(p, i);
+            unlay(p, i);
 }
 
-struct browse_item *browse_pane_lay(struct browse_pane *p, size_t i)
+static struct browse_item *lay(struct browse_pane *p, size_t i)
 {
     struct browse_item *item = &p->items[i];
+    size_t message = message_of(p, i);
     struct browse_item_view view = {.width = p->width,
-                                    .pattern = p->searched ? &p->pattern : NULL,
-                                    .hit = p->has_hit && p->hit == i ? p->hit_index : SIZE_MAX};
+                                    .first = i == p->parts.first[message],
+                                    .last = i == browse_parts_last(&p->parts, message),
+                                    .unfolded = p->open[message],
+                                    .pattern = p->searched ? &p->pattern : NULL};
+    struct buf scratch = BUF_INIT(BUF_LINE);
 
     if (item->laid)
         return item;
-    browse_item_lay(item, &p->thread.at[i], &view);
+    if (p->has_hit && p->hit == message)
+        view.here = p->hit_at;
+    browse_item_lay(item, &p->thread.at[message],
+                    browse_parts_text(&p->parts, &p->thread, message, &scratch), &p->parts.at[i],
+                    &view);
     p->laid++;
+    buf_release(&scratch);
     return item;
 }
 
 static size_t line_count(struct browse_pane *p, size_t i)
 {
-    return browse_pane_lay(p, i)->lines.count;
-}
-
-/* ---- messages that are shown ---- */
-
-bool browse_pane_shows(const struct browse_pane *p, size_t i)
-{
-    return !p->role || str_eq_c(p->thread.at[i].role_text, p->role);
-}
-
-/* The next message that is shown, itself included; SIZE_MAX: none. */
-static size_t shown_from(const struct browse_pane *p, size_t i)
-{
-    while (i < p->thread.count && !browse_pane_shows(p, i))
-        i++;
-    return i < p->thread.count ? i : SIZE_MAX;
-}
-
-/* The one before it. */
-static size_t shown_before(const struct browse_pane *p, size_t i)
-{
-    while (i > 0)
-        if (browse_pane_shows(p, --i))
-            return i;
-    return SIZE_MAX;
-}
-
-bool browse_pane_has(const struct browse_pane *p)
-{
-    return p->at < p->thread.count && browse_pane_shows(p, p->at);
+    return lay(p, i)->lines.count;
 }
 
 /* ---- moving ---- */
 
-/* The message that stands so many lines below the top; *line of it. SIZE_MAX: below the last. */
+/* The part that stands so many lines below the top; *line of it. SIZE_MAX: below the last. */
 static size_t below(struct browse_pane *p, size_t lines, size_t *line)
 {
     size_t i = p->top, passed = p->top_line;
@@ -116,7 +104,7 @@ static size_t below(struct browse_pane *p, size_t lines, size_t *line)
     lines += passed;
     while (i != SIZE_MAX && lines >= line_count(p, i)) {
         lines -= line_count(p, i);
-        i = shown_from(p, i + 1);
+        i = browse_pane_from(p, i + 1);
     }
     *line = lines;
     return i;
@@ -125,7 +113,7 @@ static size_t below(struct browse_pane *p, size_t lines, size_t *line)
 static void move_up(struct browse_pane *p, size_t lines)
 {
     while (lines > p->top_line) {
-        size_t before = shown_before(p, p->top);
+        size_t before = browse_pane_before(p, p->top);
 
         if (before == SIZE_MAX) {
             p->top_line = 0;
@@ -143,15 +131,15 @@ static void clamp(struct browse_pane *p)
 {
     size_t line, here = 0;
 
-    if (p->top >= p->thread.count || !browse_pane_shows(p, p->top)) {
-        size_t near = p->top < p->thread.count ? shown_from(p, p->top) : SIZE_MAX;
+    if (!browse_pane_has_part(p, p->top)) {
+        size_t near = p->top < p->parts.count ? browse_pane_from(p, p->top) : SIZE_MAX;
 
-        p->top = near != SIZE_MAX ? near : shown_before(p, p->thread.count);
+        p->top = near != SIZE_MAX ? near : browse_pane_before(p, p->parts.count);
         p->top_line = 0;
         if (p->top == SIZE_MAX)
             p->top = 0;
     }
-    if (p->thread.count == 0 || !browse_pane_shows(p, p->top))
+    if (!browse_pane_has_part(p, p->top))
         return;
     if (p->top_line >= line_count(p, p->top))
         p->top_line = line_count(p, p->top) - 1;
@@ -165,19 +153,20 @@ static void clamp(struct browse_pane *p)
 static void follow(struct browse_pane *p)
 {
     size_t line, last = below(p, p->height > 0 ? p->height - 1 : 0, &line);
+    size_t top = message_of(p, p->top);
 
     if (last == SIZE_MAX)
-        last = shown_before(p, p->thread.count);
-    if (p->at < p->top || !browse_pane_shows(p, p->at < p->thread.count ? p->at : 0))
-        p->at = p->top;
-    if (last != SIZE_MAX && p->at > last)
-        p->at = last;
+        last = browse_pane_before(p, p->parts.count);
+    if (p->at < top || !browse_pane_shows(p, p->at < p->thread.count ? p->at : 0))
+        p->at = top;
+    if (last != SIZE_MAX && p->at > message_of(p, last))
+        p->at = message_of(p, last);
     tidy(p);
 }
 
 static void settle(struct browse_pane *p)
 {
-    if (p->thread.count == 0) {
+    if (p->parts.count == 0) {
         p->top = p->top_line = p->at = 0;
         return;
     }
@@ -209,26 +198,31 @@ void browse_pane_first(struct browse_pane *p)
 {
     p->top = p->top_line = p->at = 0;
     settle(p);
-    p->at = p->top;
+    p->at = p->parts.count > 0 ? message_of(p, p->top) : 0;
 }
 
 void browse_pane_last(struct browse_pane *p)
 {
-    size_t last = shown_before(p, p->thread.count);
+    size_t last = browse_pane_before(p, p->parts.count);
 
     if (last == SIZE_MAX)
         return;
-    p->top = p->at = last;
+    p->top = last;
+    p->at = message_of(p, last);
     p->top_line = line_count(p, last) - 1;
     settle(p);
-    p->at = last;
+    p->at = message_of(p, last);
 }
 
-void browse_pane_bring(struct browse_pane *p, size_t i, size_t line, size_t above)
+void browse_pane_bring(struct browse_pane *p, size_t message, size_t at, size_t above)
 {
-    size_t at_line;
+    size_t at_line = 0, i = browse_parts_find(&p->parts, message, at), line = 0;
 
-    p->at = i;
+    p->at = message;
+    if (browse_pane_folded(p, i))
+        i = p->parts.first[message];
+    if (at > 0 || above > 0)
+        line = browse_item_line(lay(p, i), at - p->parts.at[i].at);
     for (size_t row = 0; row < p->height; row++) {
         size_t there = below(p, row, &at_line);
 
@@ -241,7 +235,7 @@ void browse_pane_bring(struct browse_pane *p, size_t i, size_t line, size_t abov
     p->top_line = line;
     move_up(p, above);
     settle(p);
-    p->at = i;
+    p->at = message;
 }
 
 void browse_pane_step(struct browse_pane *p, bool on)
@@ -250,15 +244,14 @@ void browse_pane_step(struct browse_pane *p, bool on)
 
     if (!browse_pane_has(p))
         return;
-    to = on ? shown_from(p, p->at + 1) : shown_before(p, p->at);
-    if (to == SIZE_MAX) {
-        if (on)
-            browse_pane_last(p);
-        else
-            browse_pane_first(p);
-        return;
-    }
-    browse_pane_bring(p, to, 0, 0);
+    to = on ? browse_pane_from(p, browse_parts_last(&p->parts, p->at) + 1)
+            : browse_pane_before(p, p->parts.first[p->at]);
+    if (to == SIZE_MAX && on)
+        browse_pane_last(p);
+    else if (to == SIZE_MAX)
+        browse_pane_first(p);
+    else
+        browse_pane_bring(p, message_of(p, to), 0, 0);
 }
 
 void browse_pane_point(struct browse_pane *p, size_t row)
@@ -266,7 +259,7 @@ void browse_pane_point(struct browse_pane *p, size_t row)
     size_t line, i = below(p, row, &line);
 
     if (i != SIZE_MAX)
-        p->at = i;
+        p->at = message_of(p, i);
 }
 
 bool browse_pane_line(struct browse_pane *p, size_t row, const struct browse_lines **lines,
@@ -274,13 +267,13 @@ bool browse_pane_line(struct browse_pane *p, size_t row, const struct browse_lin
 {
     size_t i;
 
-    if (p->thread.count == 0 || !browse_pane_shows(p, p->top))
+    if (!browse_pane_has_part(p, p->top))
         return false;
     i = below(p, row, line);
     if (i == SIZE_MAX)
         return false;
     *lines = &p->items[i].lines;
-    *current = i == p->at;
+    *current = message_of(p, i) == p->at && i == p->parts.first[p->at];
     return true;
 }
 
@@ -292,13 +285,27 @@ size_t browse_pane_find(const struct browse_pane *p, struct str message)
     return SIZE_MAX;
 }
 
-void browse_pane_return(struct browse_pane *p, struct str top, size_t line, struct str message)
+size_t browse_pane_top_part(const struct browse_pane *p)
+{
+    return p->parts.count > 0 ? p->top - p->parts.first[message_of(p, p->top)] : 0;
+}
+
+/* That part of a message, or its last one. */
+static size_t part_number(const struct browse_pane *p, size_t message, size_t part)
+{
+    size_t last = browse_parts_last(&p->parts, message);
+
+    return part < last - p->parts.first[message] ? p->parts.first[message] + part : last;
+}
+
+void browse_pane_return(struct browse_pane *p, struct str top, size_t part, size_t line,
+                        struct str message)
 {
     size_t i = browse_pane_find(p, top), at = browse_pane_find(p, message);
 
     if (i == SIZE_MAX)
         return;
-    p->top = i;
+    p->top = part_number(p, i, part);
     p->top_line = line;
     settle(p);
     if (at != SIZE_MAX) {
@@ -313,8 +320,9 @@ void browse_pane_fold(struct browse_pane *p)
 {
     if (!browse_pane_has(p))
         return;
-    p->items[p->at].unfolded = !p->items[p->at].unfolded;
-    browse_pane_unlay(p, p->at);
+    p->open[p->at] = !p->open[p->at];
+    browse_pane_unlay_message(p, p->at);
+    clamp(p);
     browse_pane_bring(p, p->at, 0, 0);
     settle(p);
 }
@@ -325,9 +333,10 @@ void browse_pane_fold_all(struct browse_pane *p)
 
     p->unfolded = !p->unfolded;
     unlay_all(p);
-    for (size_t i = 0; i < p->thread.count; i++)
-        p->items[i].unfolded = p->unfolded;
+    if (p->open)
+        memset(p->open, p->unfolded, p->thread.count);
     if (browse_pane_has(p)) {
+        clamp(p);
         browse_pane_bring(p, at, 0, 0);
         settle(p);
     }
@@ -335,29 +344,30 @@ void browse_pane_fold_all(struct browse_pane *p)
 
 /* ---- what is shown changes ---- */
 
-/* The place by the byte of the text that stands at the top. */
+/* The place by the byte of the text that stands at the top, unless what is acted on would no longer
+ * be seen. */
 void browse_pane_resize(struct browse_pane *p, size_t width, size_t height)
 {
-    size_t from = 0;
+    size_t from = 0, at = p->at;
     bool inside = false;
 
     if (width == p->width && height == p->height)
         return;
-    if (p->top < p->thread.count && p->items[p->top].laid) {
+    if (p->top < p->parts.count && p->items[p->top].laid) {
         const struct browse_item *item = &p->items[p->top];
 
         inside = p->top_line > item->body && p->top_line < item->lines.count;
-        from = inside ? item->from + item->lines.at[p->top_line].from : 0;
+        from = inside ? item->lines.at[p->top_line].from : 0;
     }
     if (width != p->width)
         unlay_all(p);
     p->width = width;
     p->height = height;
-    if (inside) {
-        browse_pane_lay(p, p->top);
-        p->top_line = browse_item_line(&p->items[p->top], from);
-    }
+    if (inside)
+        p->top_line = browse_item_line(lay(p, p->top), from);
     settle(p);
+    if (p->at != at && at < p->thread.count && browse_pane_shows(p, at))
+        browse_pane_bring(p, at, p->has_hit && p->hit == at ? p->hit_at.at : 0, 0);
 }
 
 void browse_pane_search(struct browse_pane *p, struct str text)
@@ -366,73 +376,72 @@ void browse_pane_search(struct browse_pane *p, struct str text)
     pattern_release(&p->pattern);
     pattern_init(&p->pattern);
     p->searched = text.n > 0;
-    p->has_hit = false;
+    p->has_hit = p->seek.going = false;
     if (p->searched)
         (void)pattern_add(&p->pattern, text, NULL);
-    for (size_t i = 0; i < p->thread.count; i++) {
-        p->items[i].looked = false;
-        p->items[i].hit_count = 0;
-    }
     settle(p);
 }
 
 void browse_pane_set_role(struct browse_pane *p, const char *role)
 {
     p->role = role;
-    p->has_hit = false;
+    p->has_hit = p->seek.going = false;
+    browse_pane_filter(p);
     settle(p);
 }
 
 /* Takes over what was unfolded, and where we are. */
-static void keep_place(struct browse_pane *p, const struct thread *old,
-                       const struct browse_item *items, size_t top, size_t at, size_t hit)
+static void keep_place(struct browse_pane *p, const struct browse_pane *old)
 {
-    size_t place;
+    size_t top = message_of(old, old->top), part = browse_pane_top_part(old), place;
 
-    for (size_t i = 0, j = 0; i < old->count; i++) {
+    for (size_t i = 0, j = 0; i < old->thread.count; i++) {
         for (size_t k = j; k < p->thread.count && k < j + 8; k++) {
-            if (!str_eq(old->at[i].id, p->thread.at[k].id))
+            if (!str_eq(old->thread.at[i].id, p->thread.at[k].id))
                 continue;
-            p->items[k].unfolded = items[i].unfolded;
+            p->open[k] = old->open[i];
             j = k + 1;
             break;
         }
     }
-    place = browse_pane_find(p, old->at[top].id);
-    p->top = place != SIZE_MAX ? place : top;
-    place = browse_pane_find(p, old->at[at].id);
-    p->at = place != SIZE_MAX ? place : at;
+    place = browse_pane_find(p, old->thread.at[top].id);
+    if (place != SIZE_MAX)
+        p->top = part_number(p, place, part);
+    place = browse_pane_find(p, old->thread.at[old->at].id);
+    p->at = place != SIZE_MAX ? place : old->at;
     if (p->has_hit) {
-        p->hit = hit < old->count ? browse_pane_find(p, old->at[hit].id) : SIZE_MAX;
+        p->hit = browse_pane_find(p, old->thread.at[old->hit].id);
         p->has_hit = p->hit != SIZE_MAX;
     }
 }
 
-void browse_pane_take(struct browse_pane *p, struct thread *t, bool same)
+void browse_pane_take(struct browse_pane *p, struct thread *t, struct browse_parts *parts,
+                      bool same)
 {
-    struct thread old = p->thread;
-    struct browse_item *items = p->items;
-    size_t top = p->top, at = p->at;
+    struct browse_pane old = *p;
 
-    for (size_t i = 0; i < old.count; i++)
-        browse_lines_release(&items[i].lines);
+    unlay_all(&old);
     p->laid = 0;
+    p->seek.going = false;
     p->thread = *t;
+    p->parts = *parts;
     *t = (struct thread){0};
-    p->items = mem_zalloc(p->thread.count * sizeof *p->items);
-    for (size_t i = 0; i < p->thread.count; i++) {
+    *parts = (struct browse_parts){0};
+    p->items = mem_zalloc(p->parts.count * sizeof *p->items);
+    p->open = mem_zalloc(p->thread.count * sizeof *p->open);
+    memset(p->open, p->unfolded, p->thread.count);
+    browse_pane_filter(p);
+    for (size_t i = 0; i < p->parts.count; i++)
         browse_lines_init(&p->items[i].lines);
-        p->items[i].unfolded = p->unfolded;
-    }
-    if (same && top < old.count && at < old.count) {
-        keep_place(p, &old, items, top, at, p->hit);
+    if (same && old.top < old.parts.count && old.at < old.thread.count) {
+        keep_place(p, &old);
     } else {
         p->top = p->top_line = p->at = 0;
         p->has_hit = false;
     }
-    for (size_t i = 0; i < old.count; i++)
-        free(items[i].hits);
-    free(items);
-    thread_release(&old);
+    free(old.items);
+    free(old.open);
+    browse_parts_release(&old.parts);
+    thread_release(&old.thread);
     settle(p);
 }

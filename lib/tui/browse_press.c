@@ -73,7 +73,7 @@ static void next_hit(struct browse *b, bool on)
 {
     if (b->query.text.len == 0)
         browse_say(b, "there is nothing to look for: / goes to the search box");
-    else if (!browse_pane_next_hit(&b->pane, on))
+    else if (browse_pane_next_hit(&b->pane, on) == BROWSE_NOT_FOUND)
         browse_say(b, "no hit in these messages");
 }
 
@@ -217,7 +217,7 @@ static enum browse_command do_other(struct browse *b, enum browse_command comman
 static enum browse_command press_help(struct browse *b, int32_t key)
 {
     enum browse_command command = browse_command(BROWSE_LIST, key);
-    size_t count = browse_help_count(), rows = b->rows > 2 ? b->rows - 2 : 1;
+    size_t count = browse_help_count(b->columns), rows = b->rows > 2 ? b->rows - 2 : 1;
     size_t last = count > rows ? count - rows : 0;
 
     if (command == BROWSE_CANCEL || command == BROWSE_SUSPEND || command == BROWSE_REDRAW)
@@ -262,6 +262,7 @@ enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
     enum browse_command command = browse_command(b->focus, key);
 
     buf_clear(&b->status);
+    b->pane.seek.going = false;
     if (b->mode == BROWSE_HELPING)
         return press_help(b, key);
     if (b->mode == BROWSE_ASKING)
@@ -278,6 +279,13 @@ enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
     if (do_move(b, command) || do_focus(b, command))
         return BROWSE_NOTHING;
     return do_other(b, command);
+}
+
+bool browse_go_on(struct browse *b)
+{
+    if (b->pane.seek.going && browse_pane_seek(&b->pane) == BROWSE_NOT_FOUND)
+        browse_say(b, "no hit in these messages");
+    return b->pane.seek.going;
 }
 
 /* ---- the mouse ---- */

@@ -14,69 +14,10 @@
 #define NARROW 40
 /* So much of the end of an id tells sessions apart. */
 #define ID_END 6
+/* So many hits that came at once are read for the one that was chosen. */
+#define NEWER_MAX ((size_t)10000)
 
 /* ---- sessions ---- */
-
-static int by_use(const void *a, const void *b)
-{
-    const struct browse_session *x = a, *y = b;
-
-    if (x->used != y->used)
-        return x->used < y->used ? 1 : -1;
-    if (x->history != y->history)
-        return x->history > y->history ? 1 : -1;
-    return (x->end < y->end) - (x->end > y->end);
-}
-
-void browse_sessions_make(struct browse_sessions *s, const struct session_list *lists,
-                          size_t histories, bool partial)
-{
-    size_t bytes = 0, count = 0;
-
-    *s = (struct browse_sessions){.partial = partial};
-    for (size_t h = 0; h < histories; h++) {
-        count += lists[h].count;
-        for (size_t i = 0; i < lists[h].count; i++)
-            bytes += lists[h].at[i].id_len + lists[h].at[i].preview_len;
-    }
-    /* It does not move while it is filled. */
-    buf_init(&s->text, SIZE_MAX);
-    (void)buf_room(&s->text, bytes + 1);
-    s->at = mem_zalloc(count * sizeof *s->at);
-    for (size_t h = 0; h < histories; h++) {
-        for (size_t i = 0; i < lists[h].count; i++) {
-            const struct session *from = &lists[h].at[i];
-            struct browse_session *to = &s->at[s->count++];
-
-            *to = (struct browse_session){
-                .history = h, .count = from->count, .first = from->first_line, .end = from->end};
-            to->id = (struct str){s->text.data + s->text.len, from->id_len};
-            buf_add(&s->text, from->id, from->id_len);
-            to->preview = (struct str){s->text.data + s->text.len, from->preview_len};
-            buf_add(&s->text, from->preview, from->preview_len);
-            (void)clock_parse_iso((struct str){from->last_used, from->last_used_len}, &to->used);
-        }
-    }
-    if (histories > 1 && s->count > 0)
-        qsort(s->at, s->count, sizeof *s->at, by_use);
-}
-
-void browse_sessions_release(struct browse_sessions *s)
-{
-    free(s->at);
-    buf_release(&s->text);
-    *s = (struct browse_sessions){0};
-}
-
-size_t browse_sessions_find(const struct browse_sessions *s, size_t history, struct str id)
-{
-    for (size_t i = 0; i < s->count; i++)
-        if (s->at[i].history == history && str_eq(s->at[i].id, id))
-            return i;
-    return SIZE_MAX;
-}
-
-/* ---- hits ---- */
 
 static struct str keep(char **to, struct str s)
 {
@@ -87,6 +28,74 @@ static struct str keep(char **to, struct str s)
     *to += s.n;
     return (struct str){at, s.n};
 }
+
+void browse_sought_set(struct browse_sought *s, size_t history, struct str id)
+{
+    *s = (struct browse_sought){.history = history, .place = SIZE_MAX};
+    buf_init(&s->id, BUF_LINE);
+    buf_add_str(&s->id, id);
+}
+
+void browse_wish_release(struct browse_wish *w)
+{
+    buf_release(&w->keep.id);
+    buf_release(&w->shown.id);
+}
+
+void browse_sessions_add(struct browse_sessions *s, size_t history, const struct session *from)
+{
+    struct browse_session *to;
+    char *own;
+
+    s->at = mem_grow(s->at, &s->cap, s->count + 1, sizeof *s->at);
+    to = &s->at[s->count++];
+    *to = (struct browse_session){.history = history,
+                                  .count = from->count,
+                                  .last_line = from->last_line,
+                                  .first = from->first_line,
+                                  .end = from->end};
+    own = to->own = mem_zalloc(from->id_len + from->preview_len + 1);
+    to->id = keep(&own, (struct str){from->id, from->id_len});
+    to->preview = keep(&own, (struct str){from->preview, from->preview_len});
+    (void)clock_parse_iso((struct str){from->last_used, from->last_used_len}, &to->used);
+}
+
+void browse_sessions_release(struct browse_sessions *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        free(s->at[i].own);
+    free(s->at);
+    buf_release(&s->keep.id);
+    buf_release(&s->shown.id);
+    *s = (struct browse_sessions){0};
+}
+
+const struct browse_session *browse_sessions_at(const struct browse_sessions *s, size_t place)
+{
+    return place >= s->first && place - s->first < s->count ? &s->at[place - s->first] : NULL;
+}
+
+size_t browse_sessions_find(const struct browse_sessions *s, size_t history, struct str id)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if ((history == BROWSE_ANY_HISTORY || s->at[i].history == history) &&
+            str_eq(s->at[i].id, id))
+            return s->first + i;
+    return SIZE_MAX;
+}
+
+bool browse_sessions_tell(const struct browse_sessions *s, size_t history, struct str id,
+                          size_t *place)
+{
+    if (s->keep.history == history && str_eq(buf_str(&s->keep.id), id)) {
+        *place = s->keep.place;
+        return true;
+    }
+    *place = browse_sessions_find(s, history, id);
+    return *place != SIZE_MAX || s->partial || s->count == s->total;
+}
+
+/* ---- hits ---- */
 
 void browse_hits_add(struct browse_hits *h, size_t history, const struct hit *hit)
 {
@@ -124,6 +133,23 @@ void browse_hits_release(struct browse_hits *h)
         free(h->at[i].own);
     free(h->at);
     *h = (struct browse_hits){0};
+}
+
+size_t browse_hits_find(const struct browse_hits *h, struct str message)
+{
+    for (size_t i = 0; i < h->count; i++)
+        if (str_eq(h->at[i].message, message))
+            return i;
+    return SIZE_MAX;
+}
+
+bool browse_hits_caught_up(const struct browse_hits *again, const struct browse_hits *had,
+                           size_t at)
+{
+    if (again->count < had->count)
+        return false;
+    return at >= had->count || again->count - had->count >= NEWER_MAX ||
+           browse_hits_find(again, had->at[at].message) != SIZE_MAX;
 }
 
 /* ---- lines ---- */

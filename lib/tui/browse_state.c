@@ -25,7 +25,9 @@ static void add_place(struct buf *out, const struct browse *b)
     if (b->searching)
         json_add_member(out, "message", b->hits.at[l->at].message);
     if (browse_message(b) && str_eq(buf_str(&b->shown.id), id)) {
-        json_add_member(out, "top", p->thread.at[p->top].id);
+        json_add_member(out, "top", p->thread.at[p->parts.at[p->top].message].id);
+        if (browse_pane_top_part(p) > 0)
+            json_add_member_int(out, "top_part", (int64_t)browse_pane_top_part(p));
         json_add_member_int(out, "top_line", (int64_t)p->top_line);
         json_add_member(out, "at", p->thread.at[p->at].id);
     }
@@ -90,6 +92,7 @@ bool browse_state_take(struct browse *b, struct str line, struct str history)
     take_text(line, "top", &b->back.top);
     take_text(line, "at", &b->back.at);
     b->back.row = take_number(line, "row");
+    b->back.top_part = take_number(line, "top_part");
     b->back.top_line = take_number(line, "top_line");
     b->back.list = b->back.session.len > 0;
     b->back.text = b->back.list && b->back.top.len > 0;

@@ -260,8 +260,10 @@ void browse_lines_add(struct browse_lines *lines, struct str text, const struct 
 
     start(&l, lines, how);
     if (how->markdown) {
-        struct markdown m = {.fn = feed, .arg = &l};
+        struct markdown m = how->state ? *how->state : (struct markdown){0};
 
+        m.fn = feed;
+        m.arg = &l;
         markdown_feed(&m, text);
         markdown_end(&m);
     } else {

@@ -328,8 +328,12 @@ static void draw_list(const struct browse_view *v, const struct browse *b, struc
             break;
         if (b->searching)
             browse_row_hit(&lines, &b->hits.at[place], r.columns);
+        else if (browse_sessions_at(&b->sessions, place))
+            browse_row_session(&lines, browse_sessions_at(&b->sessions, place), b->sessions.partial,
+                               r.columns, now);
         else
-            browse_row_session(&lines, &b->sessions.at[place], b->sessions.partial, r.columns, now);
+            browse_lines_add_one(&lines, STR("\xe2\x80\xa6"),
+                                 &(struct browse_layout){.width = r.columns});
         if (place == l->at)
             p.also = b->focus == BROWSE_TEXT ? A_BOLD | A_UNDERLINE : A_REVERSE;
         draw_line(&p, &lines, lines.count - 1);
@@ -426,9 +430,10 @@ static void draw_help(const struct browse_view *v, const struct browse *b)
     struct pen p = pen_at(v, all, 0);
 
     draw_text(&p, STR("hist-browse: keys"), BROWSE_HEAD);
-    for (size_t i = 0; i + 2 < b->rows && b->help_top + i < browse_help_count(); i++) {
+    for (size_t i = 0; i + 2 < b->rows; i++) {
         buf_clear(&text);
-        browse_help_line(&text, b->help_top + i);
+        if (!browse_help_line(&text, b->help_top + i, b->columns))
+            break;
         p = pen_at(v, all, i + 1);
         draw_text(&p, buf_str(&text), 0);
     }

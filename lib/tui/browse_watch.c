@@ -12,7 +12,7 @@ struct browse_stamp browse_stamp(const char *path)
                                  .dev = st.st_dev,
                                  .ino = st.st_ino,
                                  .size = st.st_size,
-                                 .changed = st.st_mtim};
+                                 .changed = st.st_ctim};
 }
 
 static bool same_file(const struct browse_stamp *a, const struct browse_stamp *b)

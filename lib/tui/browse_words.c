@@ -29,7 +29,7 @@ void browse_title_list(struct buf *out, const struct browse *b)
     else if (!b->sessions_known)
         buf_add_c(out, " reading ");
     else
-        buf_add_c(out, b->sessions.count > 0 ? " sessions " : " no session yet ");
+        buf_add_c(out, b->sessions.total > 0 ? " sessions " : " no session yet ");
 }
 
 void browse_title_text(struct buf *out, const struct browse *b)
@@ -42,24 +42,23 @@ void browse_title_text(struct buf *out, const struct browse *b)
     buf_add_byte(out, ' ');
     vis_add_line(out, utf8_first(id, TITLE), true);
     if (p->thread.count > 0)
-        buf_addf(out, "  %zu/%zu", p->at + 1, p->thread.count);
+        buf_addf(out, "  %zu/%zu%s%s", p->at + 1, p->thread.count, b->every ? "  every line" : "",
+                 p->seek.going ? "  looking" : "");
     buf_add_byte(out, ' ');
 }
 
 static void add_question(struct buf *out, const struct browse *b)
 {
-    size_t history, place;
-    struct str id;
+    bool read = b->shown.history == b->target.history &&
+                str_eq(buf_str(&b->shown.id), buf_str(&b->target.id));
+    uint64_t count = b->target.last_line < 0 ? b->pane.thread.all : b->target.count;
 
-    if (!browse_chosen(b, &history, &id))
-        return;
     buf_add_c(out, "delete '");
-    vis_add_line(out, utf8_first(id, TITLE), true);
+    vis_add_line(out, utf8_first(buf_str(&b->target.id), TITLE), true);
     buf_add_byte(out, '\'');
-    place = browse_sessions_find(&b->sessions, history, id);
-    if (place != SIZE_MAX && !b->sessions.partial)
-        buf_addf(out, ", %" PRIu64 " message%s", b->sessions.at[place].count,
-                 b->sessions.at[place].count == 1 ? "" : "s");
+    /* Of a part of the file it would be too few. */
+    if (b->target.end < 0 && (read || b->target.last_line >= 0))
+        buf_addf(out, ", %" PRIu64 " message%s", count, count == 1 ? "" : "s");
     buf_add_c(out, ", for ever? y or n");
 }
 
@@ -70,5 +69,5 @@ void browse_foot(struct buf *out, const struct browse *b)
     else if (b->status.len > 0)
         vis_add_line(out, buf_str(&b->status), true);
     else
-        browse_hints(out, b->focus);
+        browse_hints(out, b->focus, b->columns);
 }

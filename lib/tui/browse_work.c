@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +9,16 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crew.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/pipe.h"
 #include "hist/filter.h"
 #include "hist/pattern.h"
 #include "hist/search.h"
-#include "hist/session.h"
+#include "hist/session_list.h"
 #include "tui/browse_child.h"
-#include "tui/browse_watch.h"
+#include "tui/browse_source.h"
 
 /* Of a file that was never read, so much of its end is looked at first. */
 #define RECENT ((off_t)1 << 20)
@@ -36,6 +36,7 @@ enum lane { LANE_SESSIONS, LANE_THREAD, LANE_SEARCH, LANE_RUN, LANES };
 struct request {
     unsigned number;
     bool all;
+    struct browse_wish wish;
     struct browse_target target;
     struct buf text;
     const char *role;
@@ -44,7 +45,6 @@ struct request {
 };
 
 struct browse_work {
-    const char *const *paths;
     size_t count;
     int wake[2];
     struct worker {
@@ -52,8 +52,9 @@ struct browse_work {
         enum lane lane;
         bool started;
         pthread_t thread;
-        struct request *request; /* that waits */
-        atomic_bool cancel;      /* what is being done is not wanted any more */
+        struct history *histories; /* as they are for it: borrowed copies */
+        struct request *request;   /* that waits */
+        atomic_bool cancel;        /* what is being done is not wanted any more */
     } workers[LANES];
 
     pthread_mutex_t lock; /* over the requests and all that follows */
@@ -63,8 +64,7 @@ struct browse_work {
     struct browse_result *first, *last;
 
     /* Of the lane of sessions. */
-    struct session_list *lists;
-    struct browse_stamp *stamps;
+    struct browse_source source;
     bool looked; /* the quick look has been */
 };
 
@@ -86,6 +86,7 @@ void browse_result_free(struct browse_result *r)
         return;
     err_release(&r->error);
     browse_sessions_release(&r->sessions);
+    browse_parts_release(&r->parts);
     thread_release(&r->thread);
     browse_hits_release(&r->hits);
     buf_release(&r->out);
@@ -125,38 +126,22 @@ struct browse_result *browse_work_next(struct browse_work *w)
 
 /* ---- sessions ---- */
 
-static int read_sessions(struct browse_work *w, size_t i, struct err *e)
-{
-    struct browse_stamp now = browse_stamp(w->paths[i]);
-    struct session_list *l = &w->lists[i];
-
-    if (l->end > 0 && browse_stamp_same(&w->stamps[i], &now))
-        return 0;
-    if (!browse_stamp_grown(&w->stamps[i], &now) || l->end > now.size) {
-        session_list_release(l);
-        l->cancel = &w->workers[LANE_SESSIONS].cancel;
-    }
-    w->stamps[i] = now;
-    if (session_list_more(l, w->paths[i], e) < 0) {
-        w->stamps[i] = (struct browse_stamp){.exists = false};
-        return -1;
-    }
-    return 0;
-}
-
 /* What a first glance tells of a large file. */
-static void look(struct browse_work *w)
+static void look(struct browse_work *w, const char *path)
 {
     struct session_list recent;
     struct browse_result *r;
     bool whole = true;
 
     w->looked = true;
-    if (session_list_recent(&recent, w->paths[0], RECENT, &whole, NULL) < 0)
+    if (session_list_recent(&recent, path, RECENT, &whole, NULL) < 0)
         return;
     if (!whole) {
         r = new_result(BROWSE_SESSIONS);
-        browse_sessions_make(&r->sessions, &recent, 1, true);
+        r->sessions.partial = true;
+        r->sessions.total = recent.count;
+        for (size_t i = 0; i < recent.count; i++)
+            browse_sessions_add(&r->sessions, 0, &recent.at[i]);
         give(w, r);
     }
     session_list_release(&recent);
@@ -165,36 +150,60 @@ static void look(struct browse_work *w)
 static void serve_sessions(struct worker *k, const struct request *q)
 {
     struct browse_work *w = k->work;
-    size_t count = q->all ? w->count : 1;
     struct browse_result *r;
 
     if (!w->looked)
-        look(w);
+        look(w, k->histories[0].path);
     r = new_result(BROWSE_SESSIONS);
-    for (size_t i = 0; i < count; i++)
-        if (read_sessions(w, i, &r->error) < 0 && r->error.kind == ERR_SIGNAL)
-            break;
-    if (r->error.kind == ERR_SIGNAL) {
+    if (browse_source_read(&w->source, &q->wish, &r->sessions, &r->error) < 0 &&
+        r->error.kind == ERR_SIGNAL)
         browse_result_free(r);
-        return;
-    }
-    browse_sessions_make(&r->sessions, w->lists, count, false);
-    give(w, r);
+    else
+        give(w, r);
 }
 
 /* ---- messages ---- */
 
+static bool has_message(const struct thread *t, struct str id)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (str_eq(t->at[i].id, id))
+            return true;
+    return false;
+}
+
+/* Every line, if a message is among them that the thread does not have. Of a part of the file that
+ * cannot be told. */
+static bool read_every(struct thread *t, const struct history *h, const struct browse_target *of)
+{
+    struct thread every;
+
+    if (of->hit.len == 0 || of->end >= 0 || has_message(t, buf_str(&of->hit)) ||
+        thread_find(&every, h, buf_str(&of->id), true, NULL) < 0)
+        return false;
+    if (!has_message(&every, buf_str(&of->hit))) {
+        thread_release(&every);
+        return false;
+    }
+    thread_release(t);
+    *t = every;
+    return true;
+}
+
 static void serve_thread(struct worker *k, const struct request *q)
 {
     const struct browse_target *t = &q->target;
-    const char *path = k->work->paths[t->history];
+    const struct history *h = &k->histories[t->history];
     struct browse_result *r = new_result(BROWSE_THREAD);
 
     r->number = q->number;
     if (t->end < 0)
-        (void)thread_load(&r->thread, path, buf_str(&t->id), false, &r->error);
+        (void)thread_find(&r->thread, h, buf_str(&t->id), false, &r->error);
     else
-        (void)thread_load_between(&r->thread, path, buf_str(&t->id), t->first, t->end, &r->error);
+        (void)thread_load_between(&r->thread, h->path, buf_str(&t->id), t->first, t->end,
+                                  &r->error);
+    r->every = read_every(&r->thread, h, t);
+    browse_parts_make(&r->parts, &r->thread);
     give(k->work, r);
 }
 
@@ -222,12 +231,14 @@ static int search_one(struct worker *k, size_t history, struct pattern *pattern,
     struct search s;
     struct hit hit;
     int64_t since = clock_ticks();
-    size_t threads = sweep_threads();
+    size_t threads = crew_size();
     int result;
 
-    if (search_open(&s, k->work->paths[history], pattern, filter, SCAN_BACKWARD, &(*r)->error) < 0)
+    if (search_open(&s, k->histories[history].path, pattern, filter, SCAN_BACKWARD, &(*r)->error) <
+        0)
         return -1;
     s.cancel = &k->cancel;
+    s.history = &k->histories[history];
     /* One processor is the keyboard's. */
     s.threads = threads > 1 ? threads - 1 : 1;
     while ((result = search_next(&s, &hit, &(*r)->error)) > 0 && !atomic_load(&k->cancel)) {
@@ -285,7 +296,9 @@ static void free_request(struct request *q)
 {
     if (!q)
         return;
+    browse_wish_release(&q->wish);
     buf_release(&q->target.id);
+    buf_release(&q->target.hit);
     buf_release(&q->text);
     words_release(&q->argv);
     free(q);
@@ -331,19 +344,9 @@ static struct request *new_request(void)
     struct request *q = mem_zalloc(sizeof *q);
 
     buf_init(&q->target.id, BUF_LINE);
+    buf_init(&q->target.hit, BUF_LINE);
     buf_init(&q->text, BUF_SMALL);
     return q;
-}
-
-/* Signals are the drawing thread's. */
-static void start(struct worker *k)
-{
-    sigset_t all, before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    k->started = pthread_create(&k->thread, NULL, serve, k) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static void ask(struct browse_work *w, enum lane lane, struct request *q)
@@ -358,16 +361,16 @@ static void ask(struct browse_work *w, enum lane lane, struct request *q)
         w->more = ENOUGH;
     }
     if (!k->started)
-        start(k);
+        k->started = crew_start(&k->thread, serve, k);
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
 }
 
-void browse_work_sessions(struct browse_work *w, bool all)
+void browse_work_sessions(struct browse_work *w, const struct browse *b)
 {
     struct request *q = new_request();
 
-    q->all = all;
+    browse_wish(b, &q->wish);
     ask(w, LANE_SESSIONS, q);
 }
 
@@ -380,6 +383,7 @@ void browse_work_thread(struct browse_work *w, unsigned number, const struct bro
     q->target.first = target->first;
     q->target.end = target->end;
     buf_add_str(&q->target.id, buf_str(&target->id));
+    buf_add_str(&q->target.hit, buf_str(&target->hit));
     ask(w, LANE_THREAD, q);
 }
 
@@ -395,10 +399,10 @@ void browse_work_search(struct browse_work *w, unsigned number, struct str text,
     ask(w, LANE_SEARCH, q);
 }
 
-void browse_work_more(struct browse_work *w)
+void browse_work_more(struct browse_work *w, size_t held)
 {
     pthread_mutex_lock(&w->lock);
-    w->more += ENOUGH;
+    w->more = held + ENOUGH;
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
 }
@@ -415,7 +419,21 @@ void browse_work_run(struct browse_work *w, enum browse_command about, struct wo
 
 /* ---- beginning and end ---- */
 
-struct browse_work *browse_work_new(const char *const *paths, size_t count, struct err *e)
+/* What of a history is for the thread that draws is left out: to speak on the terminal. */
+static struct history *borrow(struct worker *k, const struct history *histories, size_t count)
+{
+    struct history *copies = mem_zalloc(count * sizeof *copies);
+
+    for (size_t i = 0; i < count; i++) {
+        copies[i] = histories[i];
+        copies[i].work = NULL;
+        copies[i].tell = NULL;
+        copies[i].cancel = &k->cancel;
+    }
+    return copies;
+}
+
+struct browse_work *browse_work_new(const struct history *histories, size_t count, struct err *e)
 {
     struct browse_work *w = mem_zalloc(sizeof *w);
 
@@ -425,19 +443,16 @@ struct browse_work *browse_work_new(const char *const *paths, size_t count, stru
         free(w);
         return NULL;
     }
-    w->paths = paths;
     w->count = count;
-    w->lists = mem_zalloc(count * sizeof *w->lists);
-    w->stamps = mem_zalloc(count * sizeof *w->stamps);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->changed, NULL);
     for (size_t i = 0; i < LANES; i++) {
         w->workers[i].work = w;
         w->workers[i].lane = (enum lane)i;
         atomic_init(&w->workers[i].cancel, false);
+        w->workers[i].histories = borrow(&w->workers[i], histories, count);
     }
-    for (size_t i = 0; i < count; i++)
-        w->lists[i].cancel = &w->workers[LANE_SESSIONS].cancel;
+    browse_source_init(&w->source, w->workers[LANE_SESSIONS].histories, count);
     return w;
 }
 
@@ -455,12 +470,11 @@ void browse_work_free(struct browse_work *w)
             pthread_join(w->workers[i].thread, NULL);
         free_request(w->workers[i].request);
     }
+    browse_source_release(&w->source);
+    for (size_t i = 0; i < LANES; i++)
+        free(w->workers[i].histories);
     for (struct browse_result *r; (r = browse_work_next(w));)
         browse_result_free(r);
-    for (size_t i = 0; i < w->count; i++)
-        session_list_release(&w->lists[i]);
-    free(w->lists);
-    free(w->stamps);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->lock);
     close(w->wake[0]);

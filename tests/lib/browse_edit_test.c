@@ -139,15 +139,15 @@ TEST(the_help_tells_of_every_line)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
 
-    CHECK(browse_help_count() > 20);
-    for (size_t i = 0; i < browse_help_count(); i++) {
+    CHECK(browse_help_count(200) > 20);
+    for (size_t i = 0; i < browse_help_count(200); i++) {
         buf_clear(&line);
-        browse_help_line(&line, i);
+        CHECK(browse_help_line(&line, i, 200));
         CHECK(line.len > 18);
         CHECK(line.data[17] == ' ' && line.data[18] != ' ');
     }
     buf_clear(&line);
-    browse_hints(&line, BROWSE_BOX);
-    CHECK_STR(buf_c(&line), "type to search  Tab panel  ^O load  Esc close");
+    browse_hints(&line, BROWSE_BOX, 80);
+    CHECK_STR(buf_c(&line), "type to search  F1 help  Tab panel  ^O load  Esc close");
     buf_release(&line);
 }

@@ -9,27 +9,33 @@
 
 /* ---- what is handed in */
 
+static void add_sessions(struct browse_sessions *s, const char *letters)
+{
+    for (const char *letter = letters; *letter; letter++) {
+        char id[] = {'s', *letter, '\0'};
+        char used[] = "2024-06-27T10:00:00+00:00";
+
+        browse_sessions_add(s, 0,
+                            &(struct session){.id = id,
+                                              .id_len = 2,
+                                              .preview = id,
+                                              .preview_len = 2,
+                                              .last_used = used,
+                                              .last_used_len = 25,
+                                              .count = 7,
+                                              .last_line = 60,
+                                              .end = 100});
+    }
+}
+
 /* Sessions s0, s1, … as the letters say, in that order; of one history. */
 static void take_sessions(struct browse *b, const char *letters, bool partial)
 {
-    struct session at[32] = {{0}};
-    struct session_list list = {.at = at, .count = strlen(letters)};
-    struct browse_sessions s;
-    static char ids[32][8];
+    static unsigned number;
+    struct browse_sessions s = {
+        .total = strlen(letters), .partial = partial, .number = partial ? 0 : ++number};
 
-    for (size_t i = 0; i < list.count; i++) {
-        snprintf(ids[i], sizeof ids[i], "s%c", letters[i]);
-        at[i] = (struct session){.id = ids[i],
-                                 .id_len = 2,
-                                 .preview = ids[i],
-                                 .preview_len = 2,
-                                 .last_used = (char *)(uintptr_t) "2024-06-27T10:00:00+00:00",
-                                 .last_used_len = 25,
-                                 .count = 7,
-                                 .first_line = 0,
-                                 .end = 100};
-    }
-    browse_sessions_make(&s, &list, 1, partial);
+    add_sessions(&s, letters);
     browse_take_sessions(b, &s);
 }
 
@@ -46,6 +52,15 @@ static void add_message(struct thread *t, size_t i, const char *role, const char
     buf_release(&line);
 }
 
+/* With its parts. */
+static void hand_in(struct browse *b, unsigned number, struct thread *t)
+{
+    struct browse_parts parts;
+
+    browse_parts_make(&parts, t);
+    browse_take_thread(b, number, t, &parts, false);
+}
+
 /* Messages m0, m1, …: a header, three lines and a blank one each, user and assistant by turns. */
 static void take_messages(struct browse *b, size_t count)
 {
@@ -53,7 +68,7 @@ static void take_messages(struct browse *b, size_t count)
 
     for (size_t i = 0; i < count; i++)
         add_message(&t, i, i % 2 ? "assistant" : "user", "one\\ntwo words\\nthree", "");
-    browse_take_thread(b, b->thread_number, &t);
+    hand_in(b, b->thread_number, &t);
 }
 
 /* So many hits for the search that runs: hit i is message m<from + i> of session s<i / 3>. */
@@ -121,7 +136,7 @@ TEST(it_begins_with_the_newest_session)
     CHECK(browse_chosen(&b, &history, &id) && str_eq_c(id, "sa"));
     CHECK(b.wants.thread);
     CHECK_STR(buf_c(&b.target.id), "sa");
-    CHECK_INT(b.target.end, 100);
+    CHECK_INT(b.target.last_line, 60);
     take_messages(&b, 2);
     CHECK_STR(seen(&b, 1), "one");
     CHECK_STR(buf_c(&b.shown.id), "sa");
@@ -167,7 +182,7 @@ TEST(messages_that_are_not_asked_for_any_more_are_dropped)
     press(&b, "j");
     CHECK(b.thread_number != first);
     add_message(&t, 0, "user", "of the first", "");
-    browse_take_thread(&b, first, &t);
+    hand_in(&b, first, &t);
     CHECK(seen(&b, 0) == NULL);
     take_messages(&b, 1);
     CHECK_STR(buf_c(&b.shown.id), "sb");
@@ -288,7 +303,7 @@ TEST(tools_are_folded_to_a_line)
     add_message(&t, 0, "assistant", "",
                 ",\"tool_calls\":[{\"id\":\"c\",\"name\":\"read\",\"args\":{\"path\":\"a\\nb\"}}]");
     add_message(&t, 1, "tool", "line one\\nline two", ",\"tool_call_id\":\"c\"");
-    browse_take_thread(&b, b.thread_number, &t);
+    hand_in(&b, b.thread_number, &t);
     b.focus = BROWSE_TEXT;
     CHECK_STR(seen(&b, 1), "▸ read {\"path\":\"a\\nb\"}");
     CHECK_STR(seen(&b, 4), "▸ result line one line two");
@@ -344,7 +359,7 @@ TEST(another_width_keeps_the_text_at_the_top)
     for (int i = 0; i < 300; i++)
         buf_addf(&long_text, "%d ", i);
     add_message(&t, 0, "user", buf_c(&long_text), "");
-    browse_take_thread(&b, b.thread_number, &t);
+    hand_in(&b, b.thread_number, &t);
     b.focus = BROWSE_TEXT;
     press(&b, "jjjjjjjjjj");
     {
@@ -445,6 +460,79 @@ TEST(a_hit_shows_its_message)
     browse_release(&b);
 }
 
+TEST(another_size_keeps_the_message_of_the_hit)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "0", false);
+    take_messages(&b, 6);
+    search(&b, "two");
+    take_hits(&b, b.search_number, 0, 3, true);
+    take_messages(&b, 6);
+    b.focus = BROWSE_LIST;
+    press(&b, "j");
+    CHECK_INT(b.pane.at, 1);
+    browse_resize(&b, 6, 100);
+    CHECK_INT(b.pane.at, 1);
+    browse_resize(&b, 7, 40);
+    CHECK_INT(b.pane.at, 1);
+    browse_resize(&b, 13, 100);
+    CHECK_INT(b.pane.at, 1);
+    CHECK_INT(b.pane.hit, 1);
+    browse_release(&b);
+}
+
+TEST(a_hit_that_was_replaced_is_asked_for_among_every_line)
+{
+    struct browse_parts parts;
+    struct thread t = {0};
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "0", false);
+    take_messages(&b, 2);
+    search(&b, "two");
+    take_hits(&b, b.search_number, 0, 3, true);
+    CHECK_STR(buf_c(&b.target.id), "s0");
+    take_messages(&b, 2);
+    b.wants.thread = false;
+    b.focus = BROWSE_LIST;
+    press(&b, "j");
+    CHECK(!b.wants.thread);
+    press(&b, "j");
+    CHECK(b.wants.thread);
+    CHECK_STR(buf_c(&b.target.hit), "m2");
+    for (size_t i = 0; i < 4; i++)
+        add_message(&t, i, "user", "one two", "");
+    browse_parts_make(&parts, &t);
+    browse_take_thread(&b, b.thread_number, &t, &parts, true);
+    CHECK(b.every);
+    CHECK_INT(b.pane.at, 2);
+    CHECK_INT(b.pane.hit, 2);
+    /* Another one may be of the thread, and no hit is. */
+    b.wants.thread = false;
+    press(&b, "k");
+    CHECK(b.wants.thread);
+    CHECK_STR(buf_c(&b.target.hit), "m1");
+    CHECK_INT(b.pane.at, 1);
+    take_messages(&b, 2);
+    CHECK(!b.every);
+    CHECK_INT(b.pane.at, 1);
+    /* One that is nowhere is asked for once. */
+    press(&b, "j");
+    take_messages(&b, 2);
+    b.wants.thread = false;
+    browse_choose(&b, 2);
+    CHECK(!b.wants.thread);
+    /* What was changed is read again, of that history alone. */
+    browse_reread(&b, 1);
+    CHECK(!b.wants.thread);
+    browse_reread(&b, 0);
+    CHECK(b.wants.thread);
+    browse_release(&b);
+}
+
 TEST(an_empty_search_shows_the_sessions_again)
 {
     struct browse b;
@@ -504,6 +592,34 @@ TEST(the_same_search_again_keeps_the_place)
     CHECK_INT(browse_list_count(&b), 32);
     CHECK_INT(b.hit_list.at, 17);
     CHECK_INT(b.hit_list.top, 8);
+    browse_release(&b);
+}
+
+TEST(many_new_hits_at_once_keep_the_place)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "01", false);
+    search(&b, "t");
+    take_hits(&b, b.search_number, 500, 10, true);
+    b.focus = BROWSE_LIST;
+    press(&b, "jj");
+    browse_search(&b, true);
+    take_hits(&b, b.search_number, 400, 100, false);
+    CHECK_INT(browse_list_count(&b), 10);
+    CHECK(b.wants.more);
+    take_hits(&b, b.search_number, 500, 10, true);
+    CHECK_INT(browse_list_count(&b), 110);
+    CHECK_INT(b.hit_list.at, 102);
+    CHECK_INT(b.hit_list.top, 100);
+    /* One that is gone is not waited for. */
+    browse_search(&b, true);
+    take_hits(&b, b.search_number, 1000, 10000, false);
+    CHECK_INT(browse_list_count(&b), 110);
+    take_hits(&b, b.search_number, 11000, 110, false);
+    CHECK_INT(browse_list_count(&b), 10110);
+    CHECK_INT(b.hit_list.at, 102);
     browse_release(&b);
 }
 
@@ -612,7 +728,7 @@ TEST(the_help_screen_scrolls_and_closes)
     CHECK_INT(b.help_top, 2);
     for (int i = 0; i < 10; i++)
         press(&b, " ");
-    CHECK_INT(b.help_top, browse_help_count() - 11);
+    CHECK_INT(b.help_top, browse_help_count(b.columns) - 11);
     press(&b, "kx");
     CHECK_INT(b.mode, BROWSE_NORMAL);
     browse_release(&b);
@@ -753,4 +869,179 @@ TEST(random_keys_do_no_harm)
             break;
     }
     browse_release(&b);
+}
+
+TEST(a_session_of_which_the_end_was_seen_first_begins_at_its_beginning)
+{
+    struct browse b;
+    struct thread t = {0};
+
+    begin(&b);
+    take_sessions(&b, "a", true);
+    CHECK_INT(b.target.end, 100);
+    add_message(&t, 4, "user", "one", "");
+    hand_in(&b, b.thread_number, &t);
+    take_sessions(&b, "a", false);
+    CHECK_INT(b.target.end, -1);
+    take_messages(&b, 9);
+    CHECK_INT(b.pane.at, 0);
+    CHECK_INT(b.pane.top, 0);
+    browse_release(&b);
+}
+
+/* ---- lists of which a part is there */
+
+/* Sessions `first` and so on of a list of so many, each named by its number. */
+static void take_part(struct browse *b, unsigned number, size_t total, const char *keep,
+                      size_t place)
+{
+    struct browse_sessions s = {.total = total, .number = number};
+    struct browse_wish wish;
+
+    browse_wish(b, &wish);
+    s.first = wish.first;
+    if (keep)
+        browse_sought_set(&s.keep, 0, str_of(keep));
+    s.keep.place = place;
+    if (keep && place != SIZE_MAX)
+        s.first = place > wish.count / 2 ? place - wish.count / 2 : 0;
+    if (s.first + wish.count > total)
+        s.first = total > wish.count ? total - wish.count : 0;
+    for (size_t i = s.first; i < total && i < s.first + wish.count; i++) {
+        char id[24], used[] = "2024-06-27T10:00:00+00:00";
+
+        /* The oldest one is s0, whatever comes before it. */
+        snprintf(id, sizeof id, "s%zu", total - 1 - i);
+        browse_sessions_add(&s, 0,
+                            &(struct session){.id = id,
+                                              .id_len = strlen(id),
+                                              .last_used = used,
+                                              .last_used_len = 25,
+                                              .count = 1});
+    }
+    browse_wish_release(&wish);
+    b->wants.sessions = false;
+    browse_take_sessions(b, &s);
+}
+
+static const char *chosen(const struct browse *b)
+{
+    static char text[24];
+    size_t history;
+    struct str id;
+
+    if (!browse_chosen(b, &history, &id))
+        return NULL;
+    snprintf(text, sizeof text, "%.*s", (int)id.n, id.p);
+    return text;
+}
+
+TEST(of_a_long_list_only_what_is_near_is_held)
+{
+    struct browse b;
+
+    begin(&b);
+    take_part(&b, 1, 100000, NULL, SIZE_MAX);
+    CHECK(!b.wants.sessions);
+    CHECK_INT(browse_list_count(&b), 100000);
+    CHECK_STR(chosen(&b), "s99999");
+    /* What is held does not depend on how long it is. */
+    CHECK(b.sessions.count < 300);
+    b.focus = BROWSE_LIST;
+    press(&b, "G");
+    CHECK_INT(b.session_list.at, 99999);
+    CHECK(b.wants.sessions);
+    /* Nothing is known of it yet, and what was shown stays. */
+    CHECK(chosen(&b) == NULL);
+    CHECK_STR(buf_c(&b.target.id), "s99999");
+    take_part(&b, 1, 100000, NULL, SIZE_MAX);
+    CHECK(!b.wants.sessions);
+    CHECK_STR(chosen(&b), "s0");
+    CHECK_STR(buf_c(&b.target.id), "s0");
+    CHECK(b.sessions.count < 300);
+    /* Each line that is seen is there before it is: page by page up to the beginning. */
+    for (int i = 0; i < 500; i++) {
+        CHECK_INT(browse_press(&b, BROWSE_KEY_PAGE_UP, 0), BROWSE_NOTHING);
+        CHECK(chosen(&b) != NULL);
+        if (b.wants.sessions)
+            take_part(&b, 1, 100000, NULL, SIZE_MAX);
+        CHECK(!b.wants.sessions);
+    }
+    browse_release(&b);
+}
+
+TEST(a_long_list_that_grows_keeps_its_place)
+{
+    struct browse b;
+
+    begin(&b);
+    take_part(&b, 1, 1000, NULL, SIZE_MAX);
+    b.focus = BROWSE_LIST;
+    press(&b, "Gkkkk");
+    take_part(&b, 1, 1000, NULL, SIZE_MAX);
+    CHECK_STR(chosen(&b), "s4");
+    CHECK_INT(b.session_list.at - b.session_list.top, 5);
+    /* 500 sessions come, which is told of the one that was asked for. */
+    take_part(&b, 2, 1500, "s4", 1495);
+    CHECK_STR(chosen(&b), "s4");
+    CHECK_INT(b.session_list.at, 1495);
+    CHECK_INT(b.session_list.at - b.session_list.top, 5);
+    CHECK(!b.wants.sessions);
+    /* Of another one it says nothing, and is asked for again. */
+    press(&b, "kkk");
+    take_part(&b, 3, 5000, "s4000", 999);
+    CHECK(b.wants.sessions);
+    CHECK_STR(chosen(&b), "s7");
+    CHECK_INT(browse_list_count(&b), 1500);
+    take_part(&b, 3, 5000, "s7", 4992);
+    CHECK_STR(chosen(&b), "s7");
+    /* It is gone. */
+    take_part(&b, 4, 3, "s7", SIZE_MAX);
+    CHECK_STR(chosen(&b), "s0");
+    browse_release(&b);
+}
+
+TEST(the_help_is_wrapped)
+{
+    size_t narrow = browse_help_count(40), wide = browse_help_count(200);
+    struct buf text = BUF_INIT(BUF_SMALL), all[2];
+    size_t columns[] = {40, 200};
+
+    CHECK(narrow > wide && wide > 20);
+    CHECK(!browse_help_line(&text, wide, 200));
+    /* Nothing is lost by it. */
+    for (size_t k = 0; k < 2; k++) {
+        buf_init(&all[k], BUF_LINE);
+        for (size_t i = 0; i < browse_help_count(columns[k]); i++) {
+            buf_clear(&text);
+            CHECK(browse_help_line(&text, i, columns[k]));
+            CHECK(text.len <= columns[k]);
+            for (size_t at = 0; at < text.len; at++)
+                if (text.data[at] != ' ')
+                    buf_add_byte(&all[k], text.data[at]);
+        }
+    }
+    CHECK_STR(buf_c(&all[0]), buf_c(&all[1]));
+    buf_release(&all[0]);
+    buf_release(&all[1]);
+    buf_release(&text);
+}
+
+TEST(the_hints_fit_and_tell_how_to_leave)
+{
+    for (int focus = BROWSE_BOX; focus <= BROWSE_TEXT; focus++) {
+        size_t before = 0;
+
+        for (size_t columns = 20; columns < 140; columns++) {
+            struct buf text = BUF_INIT(BUF_SMALL);
+
+            browse_hints(&text, (enum browse_focus)focus, columns);
+            CHECK(text.len <= columns);
+            CHECK(str_ends(buf_str(&text), STR("Esc close")));
+            CHECK(strstr(buf_c(&text), "  Esc close") || columns < 26);
+            before = text.len > before ? text.len : before;
+            buf_release(&text);
+        }
+        CHECK(before > 50);
+    }
 }

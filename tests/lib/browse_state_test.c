@@ -7,25 +7,32 @@
 
 static void take_sessions(struct browse *b, size_t count)
 {
-    struct session at[8] = {{0}};
-    struct session_list list = {.at = at, .count = count};
-    struct browse_sessions s;
-    static char ids[8][24], times[8][64];
+    struct browse_sessions s = {.total = count, .number = 1};
+    char id[24], used[64];
 
     for (size_t i = 0; i < count; i++) {
-        snprintf(ids[i], sizeof ids[i], "s%zu", i);
-        snprintf(times[i], sizeof times[i], "2024-06-2%zuT10:00:00+00:00", 8 - i);
-        at[i] = (struct session){.id = ids[i],
-                                 .id_len = 2,
-                                 .preview = ids[i],
-                                 .preview_len = 2,
-                                 .last_used = times[i],
-                                 .last_used_len = strlen(times[i]),
-                                 .count = i + 1,
-                                 .end = 100};
+        snprintf(id, sizeof id, "s%zu", i);
+        snprintf(used, sizeof used, "2024-06-2%zuT10:00:00+00:00", 8 - i);
+        browse_sessions_add(&s, 0,
+                            &(struct session){.id = id,
+                                              .id_len = 2,
+                                              .preview = id,
+                                              .preview_len = 2,
+                                              .last_used = used,
+                                              .last_used_len = strlen(used),
+                                              .count = i + 1,
+                                              .last_line = 60});
     }
-    browse_sessions_make(&s, &list, 1, false);
     browse_take_sessions(b, &s);
+}
+
+/* With its parts. */
+static void hand_in(struct browse *b, unsigned number, struct thread *t)
+{
+    struct browse_parts parts;
+
+    browse_parts_make(&parts, t);
+    browse_take_thread(b, number, t, &parts, false);
 }
 
 static void take_messages(struct browse *b, size_t count)
@@ -41,7 +48,7 @@ static void take_messages(struct browse *b, size_t count)
                  i, i % 2 ? "assistant" : "user");
         thread_add(&t, str_of(line));
     }
-    browse_take_thread(b, b->thread_number, &t);
+    hand_in(b, b->thread_number, &t);
 }
 
 static void check_line(const struct browse *b, const char *want)

@@ -4,8 +4,8 @@
 
 # shellcheck disable=SC1003,SC2016,SC2030,SC2031
 
-load helper
-load tmux
+load ../helper
+load ../tmux
 
 setup() {
     sandbox
@@ -71,7 +71,17 @@ screen_is() {
     }
 }
 
-@test "browse: the first screen" {
+# Closed by q and opened again it is the same screen, but for the foot, which tells of the box.
+is_as_left() {
+    screen
+    cp "$BATS_TEST_TMPDIR/screen" before
+    keys q
+    ended 130
+    browse
+    screen_is "$(sed 's/ *$//; $d' before; echo 'type to search  F1 help  Tab panel  ^O load  Esc close')"
+}
+
+@test "hist-browse: the first screen" {
     worked
     terminal 80x10
     browse
@@ -84,7 +94,7 @@ screen_is() {
                                 │
                                 │
                                 │
-type to search  Tab panel  ^O load  Esc close'
+type to search  F1 help  Tab panel  ^O load  Esc close'
     keys Down
     screen_is '>                                                                            2/3
 ─ sessions ─────────────────────── fix  1/4 ────────────────────────────────────
@@ -95,7 +105,7 @@ type to search  Tab panel  ^O load  Esc close'
                                 │ ▸ edit {"path":"config.c"}
                                 │
                                 │ tool  2024-02-01 10:00
-type to search  Tab panel  ^O load  Esc close'
+type to search  F1 help  Tab panel  ^O load  Esc close'
     keys Escape
     ended 130
     printed_empty
@@ -105,7 +115,7 @@ printed_empty() {
     empty printed printed
 }
 
-@test "browse: typing searches, the hit is shown and marked, Enter and the focus" {
+@test "hist-browse: typing searches, the hit is shown and marked, Enter and the focus" {
     worked
     terminal 80x10
     browse
@@ -119,7 +129,7 @@ fix asst config.c parses again  │
                                 │ assistant  2024-02-01 10:00
                                 │ config.c parses again
                                 │
-type to search  Tab panel  ^O load  Esc close'
+type to search  F1 help  Tab panel  ^O load  Esc close'
     # plan has it twice.
     keys C-u
     screen_has ' sessions '
@@ -146,7 +156,7 @@ type to search  Tab panel  ^O load  Esc close'
     ended 130
 }
 
-@test "browse: load makes the session current, prints its id and leaves" {
+@test "hist-browse: load makes the session current, prints its id and leaves" {
     worked
     terminal
     browse
@@ -162,7 +172,7 @@ type to search  Tab panel  ^O load  Esc close'
     is pointer "$HISTORY.session" plan
 }
 
-@test "browse: what is chosen goes into a command" {
+@test "hist-browse: what is chosen goes into a command" {
     worked
     use_echo
     terminal
@@ -173,7 +183,7 @@ type to search  Tab panel  ^O load  Esc close'
     is answer answer 'First a **lexer**, then `parse()`.' '[1 message]'
 }
 
-@test "browse: Enter chooses with --print" {
+@test "hist-browse: Enter chooses with --print" {
     worked
     terminal
     # Typed ahead: it waits for what it was asked for.
@@ -194,7 +204,7 @@ type to search  Tab panel  ^O load  Esc close'
     [[ ! -e $HISTORY.session ]]
 }
 
-@test "browse: nothing to choose is 1, cancelled is 130" {
+@test "hist-browse: nothing to choose is 1, cancelled is 130" {
     worked
     terminal
     browse --print id nowhere
@@ -220,7 +230,7 @@ type to search  Tab panel  ^O load  Esc close'
     [[ ! -e $HISTORY ]]
 }
 
-@test "browse: messages scroll by lines, pages, messages and to their ends" {
+@test "hist-browse: messages scroll by lines, pages, messages and to their ends" {
     long 100
     terminal 80x12
     browse
@@ -242,7 +252,7 @@ type to search  Tab panel  ^O load  Esc close'
     ended 130
 }
 
-@test "browse: the list scrolls, and the messages follow" {
+@test "hist-browse: the list scrolls, and the messages follow" {
     local i
     for i in {1..60}; do hist_line "s$i" user "prompt of $i"; done >"$HISTORY"
     terminal 80x12
@@ -258,7 +268,7 @@ type to search  Tab panel  ^O load  Esc close'
     ended 130
 }
 
-@test "browse: it is laid out anew when the terminal changes its size" {
+@test "hist-browse: it is laid out anew when the terminal changes its size" {
     worked
     long 30
     terminal 100x30
@@ -284,7 +294,7 @@ no_bar() {
     ! grep -qF '│' "$BATS_TEST_TMPDIR/screen"
 }
 
-@test "browse: a screen of 40x10" {
+@test "hist-browse: a screen of 40x10" {
     worked
     terminal 40x10
     type_lines 'hist-browse >printed; echo "status $?"'
@@ -297,7 +307,7 @@ user  2024-03-01 10:00
 write tests
 
 
-type to search  Tab panel  ^O load  Esc'
+type to search  F1 help  Esc close'
     keys Down Tab Tab z
     screen_has 'fix config.c' ' fix  1/4 '
     keys '?'
@@ -306,7 +316,7 @@ type to search  Tab panel  ^O load  Esc'
     ended 130
 }
 
-@test "browse: tool calls and results unfold" {
+@test "hist-browse: tool calls and results unfold" {
     worked
     terminal
     browse
@@ -324,7 +334,7 @@ type to search  Tab panel  ^O load  Esc'
     ended 130
 }
 
-@test "browse: the role filter" {
+@test "hist-browse: the role filter" {
     worked
     terminal
     browse
@@ -347,7 +357,7 @@ screen_lacks_now() {
     ! grep -qF -e "$1" "$BATS_TEST_TMPDIR/screen"
 }
 
-@test "browse: the message is copied by the terminal, and by the program of the desktop" {
+@test "hist-browse: the message is copied by the terminal, and by the program of the desktop" {
     worked
     mkdir bin
     printf '#!/bin/sh\ncat >copied; echo "$0 $*" >by\n' | tee bin/xclip >bin/wl-copy
@@ -382,7 +392,7 @@ screen_lacks_now() {
     ended 130
 }
 
-@test "browse: closed and opened again it is as it was" {
+@test "hist-browse: closed and opened again it is as it was" {
     worked
     long 100
     terminal 80x16
@@ -397,13 +407,7 @@ screen_lacks_now() {
     screen_has ' long  1/100 '
     keys C-d C-d C-d J
     soon screen_lacks_now ' long  1/100 '
-    screen
-    cp "$BATS_TEST_TMPDIR/screen" before
-    keys q
-    ended 130
-    browse
-    # But for the foot, which tells of the box.
-    screen_is "$(sed 's/ *$//; $d' before; echo 'type to search  Tab panel  ^O load  Esc close')"
+    is_as_left
     # A search, its role, the hit that was chosen and its place.
     keys C-r 'message 5'
     screen_has '> message 5' 'role user' '1/6'
@@ -439,7 +443,7 @@ screen_lacks_now() {
     [[ $(stat -c %a "$HOME/.local/state/chathist/browse") == 600 ]]
 }
 
-@test "browse: where nothing can be remembered it says so, and works" {
+@test "hist-browse: where nothing can be remembered it says so, and works" {
     worked
     mkdir -p "$HOME/.local/state/chathist/browse"
     terminal 120x20
@@ -455,7 +459,7 @@ screen_lacks_now() {
     screen_lacks 'hist-browse: '
 }
 
-@test "browse: a history that grows is followed without losing the place" {
+@test "hist-browse: a history that grows is followed without losing the place" {
     worked
     long 40
     terminal 80x14
@@ -486,7 +490,7 @@ screen_lacks_now() {
     ended 130
 }
 
-@test "browse: a history that is rewritten is read again" {
+@test "hist-browse: a history that is rewritten is read again" {
     worked
     terminal
     browse
@@ -498,7 +502,7 @@ screen_lacks_now() {
     ended 130
 }
 
-@test "browse: export, fork and delete by the programs beside it" {
+@test "hist-browse: export, fork and delete by the programs beside it" {
     worked
     terminal
     browse
@@ -528,7 +532,7 @@ screen_lacks_now() {
     ended 130
 }
 
-@test "browse: the message or the session in the pager and the editor" {
+@test "hist-browse: the message or the session in the pager and the editor" {
     worked
     printf '#!/bin/sh\ncat >paged; echo PAGER; read -r line </dev/tty\n' >page
     printf '#!/bin/sh\ncp "$1" edited; echo EDITOR; read -r line\n' >edit
@@ -557,7 +561,30 @@ screen_lacks_now() {
     [[ -z $(ls "$TMPDIR") ]]
 }
 
-@test "browse: other histories" {
+@test "hist-browse: Ctrl-C in the pager is for the pager" {
+    worked
+    printf '#!/bin/sh\necho PAGER; read -r line </dev/tty\n' >page
+    chmod +x page
+    terminal
+    printf '%s\n' 'trap : INT' 'hist-browse lexer; echo "status $?"' >run
+    type_lines "export PAGER='$PWD/page'" 'sh run'
+    screen_has 'Esc close'
+    keys Tab Tab v
+    screen_has PAGER
+    keys C-c
+    screen_has '> lexer' 'the pager failed with status 130'
+    # A signal for the browser is its own again, and was none before.
+    keys v
+    screen_has PAGER
+    pkill_browse INT
+    keys Enter
+    screen_has '> lexer' '? help'
+    soon screen_lacks_now PAGER
+    pkill_browse INT
+    ended 130
+}
+
+@test "hist-browse: other histories" {
     mkdir -p one/.git two/.git
     unset CHAT_HISTORY
     (cd one && hist-append -q -s first -r user 'said in one' >/dev/null)
@@ -597,7 +624,52 @@ screen_lacks_now() {
     ended 130
 }
 
-@test "browse: what a message holds is shown, never obeyed, and breaks no panel" {
+@test "hist-browse: a hit that was replaced or reset is shown among every line, and acted on" {
+    {
+        hist_line s user 'the first needle' '' '{"id":"u1"}'
+        hist_line s assistant 'answer one' '' '{"id":"a1","reply_to":"u1"}'
+        hist_line s user 'another needle' '' '{"id":"u2","replaces":["u1","a1"]}'
+        hist_line s system '' '' '{"id":"r","reset":true}'
+        hist_line s user 'the last needle' '' '{"id":"u3"}'
+    } >"$HISTORY"
+    terminal 80x14
+    browse needle
+    screen_has ' s  2/2 ' 'the last needle'
+    keys Enter G
+    screen_has ' s  1/5  every line ' 'the first needle'
+    keys f
+    screen_has 'forked: '
+    [[ $(tail -n 1 "$HISTORY" | jq -r .content) == 'the first needle' ]]
+    # The session as it is now, as soon as nothing else is looked at.
+    keys g
+    soon screen_lacks_now 'every line'
+    keys G
+    screen_has 'every line'
+    keys p
+    ended 0
+    printed_is 'the first needle'
+    browse ''
+    keys Down
+    screen_has ' s  1/2 '
+    screen_lacks 'every line'
+    keys Escape
+    ended 130
+}
+
+@test "hist-browse: a message that is changed by hand is shown as it is" {
+    hist_line s user 'before it' >"$HISTORY"
+    terminal
+    browse
+    screen_has ' s  1/1 ' 'before it'
+    printf 'behind' | dd of="$HISTORY" conv=notrunc bs=1 status=none \
+        seek="$(grep -bo before "$HISTORY" | cut -d : -f 1)"
+    screen_counts 2 'behind it'
+    screen_lacks 'before it'
+    keys Escape
+    ended 130
+}
+
+@test "hist-browse: what a message holds is shown, never obeyed, and breaks no panel" {
     {
         hist_line s1 user $'a\e[2J\e]0;title\ab \u009b31m \u202eRTL\u202c end'
         hist_line s1 assistant $'日本語のテキスト、とても長い行なので折り返されるはずです。それでも壊れない。'
@@ -629,7 +701,7 @@ END
     ended 130
 }
 
-@test "browse: a locale without UTF-8" {
+@test "hist-browse: a locale without UTF-8" {
     worked
     hist_line s user $'grüße 日本' >>"$HISTORY"
     terminal
@@ -645,7 +717,7 @@ END
     ended 130
 }
 
-@test "browse: no terminal that it could draw on" {
+@test "hist-browse: no terminal that it could draw on" {
     worked
     terminal
     type_lines 'TERM=dumb hist-browse; echo "status $?"'
@@ -664,7 +736,7 @@ END
     stderr_has "bad value 'what' for --print: id, text or json is expected"
 }
 
-@test "browse: a signal ends it, and the terminal is as it was" {
+@test "hist-browse: a signal ends it, and the terminal is as it was" {
     local signal
     worked
     terminal
@@ -683,11 +755,15 @@ END
 }
 
 # The one that runs in this terminal.
-pkill_browse() {
-    kill -s "$1" "$(pgrep -t "$(tmux display-message -p '#{pane_tty}' | sed 's|/dev/||')" hist-browse)"
+browse_pid() {
+    pgrep -t "$(tmux display-message -p '#{pane_tty}' | sed 's|/dev/||')" hist-browse
 }
 
-@test "browse: stopped and continued" {
+pkill_browse() {
+    kill -s "$1" "$(browse_pid)"
+}
+
+@test "hist-browse: stopped and continued" {
     worked
     terminal
     browse
@@ -707,7 +783,7 @@ pkill_browse() {
     screen_has 'status 130'
 }
 
-@test "browse: the help screen has every key of the manual" {
+@test "hist-browse: the help screen has every key of the manual" {
     worked
     terminal 100x40
     browse
@@ -720,7 +796,7 @@ pkill_browse() {
     ended 130
 }
 
-@test "browse: the mouse" {
+@test "hist-browse: the mouse" {
     worked
     terminal 80x12
     type_lines 'export TERM=xterm-256color'
@@ -740,7 +816,7 @@ pkill_browse() {
     ended 130
 }
 
-@test "browse: a message of a megabyte, and one hit far inside" {
+@test "hist-browse: a message of a megabyte, and one hit far inside" {
     {
         hist_line big user "$(head -c 100 /dev/zero | tr '\0' a)"
         jq -cn '{id: "x", session_id: "big", timestamp: "2024-06-27T15:00:00Z", role: "assistant",
@@ -752,14 +828,98 @@ pkill_browse() {
     keys Tab Tab g
     screen_has 'aaaaaaaaaa'
     keys J
-    screen_has 'bytes before this'
+    screen_has 'word0 word1 word2'
     keys G
     screen_has word149999
+    # All of it can be read, and it is gone back to where it was.
+    keys PageUp PageUp
+    screen_has word1497 word1498
+    is_as_left
     keys Escape
     ended 130
 }
 
-@test "browse: garbage among the lines" {
+# gigabyte: a history of 1 GB, of 100,000 sessions; the oldest line alone has `haystack`.
+gigabyte() {
+    hist_line first user 'a needle in the haystack' 2020-01-01T10:00:00.000000+00:00 >"$HISTORY"
+    python3 - >>"$HISTORY" <<'END'
+import json, sys
+text = 'the quick brown fox jumps over the lazy dog and comes back to look at it again. ' * 12
+lines = ''.join(json.dumps({'id': f'1-@@@{n}', 'session_id': f's@@@{n // 10}',
+                            'timestamp': '2024-06-27T15:00:00.000000+00:00',
+                            'role': 'assistant' if n % 2 else 'user', 'content': f'@@@{n} {text}'}) + '\n'
+                for n in range(1000, 9600))
+for number in range(100, 216):
+    sys.stdout.write(lines.replace('@@@', str(number)))
+END
+    [[ $(stat -c %s "$HISTORY") -gt 1000000000 ]]
+}
+
+# Its peak, in MB.
+browse_memory() {
+    awk '/^VmHWM/ { print int($2 / 1024) }' "/proc/$(browse_pid)/status"
+}
+
+# A key is answered on the screen, and what is looked for has not been looked through yet.
+answered_meanwhile() {
+    local i
+    keys C-u
+    screen_has ' sessions '
+    keys zz
+    # Longer than the pause that starts a search.
+    sleep 0.1
+    keys Q
+    for ((i = 0; i < 100; i++)); do
+        screen
+        if grep -qF -e '> zzQ' "$BATS_TEST_TMPDIR/screen"; then
+            screen_lacks_now_of_file ' no hit '
+            return
+        fi
+    done
+    return 1
+}
+
+screen_lacks_now_of_file() {
+    ! grep -qF -e "$1" "$BATS_TEST_TMPDIR/screen"
+}
+
+@test "hist-browse: a history of 1 GB: it is searched beside the keys, and not held" {
+    local i
+    [[ ${CHATHIST_BIG_TESTS:-yes} == yes ]] || skip 'CHATHIST_BIG_TESTS is not yes'
+    [[ ${VARIANT:-release} != asan ]] || skip 'the sanitizer has its own idea of memory and speed'
+    [[ $(df --output=avail -BM "$BATS_TEST_TMPDIR" | tail -n 1 | tr -dc 0-9) -gt 2500 ]] ||
+        skip 'there are no 2.5 GB left on the disk for it'
+    gigabyte
+    terminal 100x20
+    # Without an index: what there is at its end, then all of it.
+    browse
+    screen_has '2159590 the' ' s215959  ' '1/99761'
+    keys Tab G
+    screen_has '99761/99761' 'a needle in the hays' ' first  1/1 '
+    keys g
+    screen_has '1/99761' ' s215959  '
+    keys q
+    ended 130
+    # With it, as from now on.
+    browse
+    screen_has ' s215959  ' '1/99761'
+    for ((i = 0; i < 20; i++)); do
+        if answered_meanwhile; then break; fi
+    done
+    ((i < 20)) || fail 'no key was answered while it searched'
+    screen_has ' no hit '
+    keys C-u
+    screen_has ' sessions '
+    keys HAYSTACK
+    screen_has '1/1' ' first  1/1 ' 'a needle in the haystack'
+    # Of all that, 14 MB are usual: the list alone would be 30 MB.
+    [[ $(browse_memory) -lt 28 ]] || fail "it took $(browse_memory) MB"
+    keys Escape
+    ended 130
+    rm "$HISTORY"*
+}
+
+@test "hist-browse: garbage among the lines" {
     worked
     {
         head -c 20000 /dev/urandom
@@ -779,7 +939,7 @@ pkill_browse() {
     unchanged "$HISTORY"
 }
 
-@test "browse: the example of a key: Ctrl-G in bash, in zsh, and with fzf" {
+@test "hist-browse: the example of a key: Ctrl-G in bash, in zsh, and with fzf" {
     local shell
     worked
     mkdir bin
