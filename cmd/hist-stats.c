@@ -12,7 +12,7 @@
 #include "front/start.h"
 #include "front/stats_print.h"
 
-enum { KEY_BY = OPT_LONG, KEY_SINCE, KEY_UNTIL, KEY_ALL, KEY_NO_PAGER };
+enum { KEY_BY = OPT_LONG, KEY_SINCE, KEY_UNTIL, KEY_NEWEST, KEY_ALL, KEY_NO_PAGER };
 
 static const struct opt options[] = {
     {KEY_BY, "by", OPT_GROUP, "WHAT",
@@ -20,6 +20,7 @@ static const struct opt options[] = {
     {'s', "session", OPT_SESSION, "SESSION", "only messages of this session; may be repeated"},
     {KEY_SINCE, "since", OPT_TIME, "TIME", "only messages of this time or later: a date, 7d, ..."},
     {KEY_UNTIL, "until", OPT_TIME, "TIME", "only messages of this time or earlier"},
+    {KEY_NEWEST, "newest", OPT_NUMBER, "N", "only the newest N of these messages, or all"},
     {'n', "limit", OPT_NUMBER, "N", "print at most N rows, the newest or the largest, or all"},
     {KEY_ALL, "all", OPT_FLAG, NULL, "count every history that is registered as yours"},
     PAGER_OPTION(KEY_NO_PAGER),
@@ -40,6 +41,7 @@ struct wish {
     struct filter filter;
     struct list names, files;
     enum stats_by by;
+    size_t newest;
     bool all, unpaged;
 };
 
@@ -78,6 +80,9 @@ static void take(struct wish *w, int key, char *value)
         opt_when("--until", value, now, &other, &w->filter.until);
         w->filter.has_until = true;
         break;
+    case KEY_NEWEST:
+        w->newest = opt_count("--newest", value);
+        break;
     case 'n':
         w->print.limit = opt_count("--limit", value);
         break;
@@ -106,7 +111,7 @@ static void count_history(struct stats *s, struct wish *w, const struct history 
     for (size_t i = 0; i < sessions.count; i++)
         filter_add(&w->filter.sessions, str_of(sessions.ids[i]));
     if ((names->count == 0 || sessions.count > 0) &&
-        stats_scan(s, h->path, &w->filter, &bad, &e) < 0)
+        stats_scan(s, h->path, &w->filter, w->newest, &bad, &e) < 0)
         die_err(&e);
     start_report_bad(h, bad, quiet);
     session_args_release(&sessions);
@@ -114,7 +119,7 @@ static void count_history(struct stats *s, struct wish *w, const struct history 
 
 int main(int argc, char **argv)
 {
-    struct wish wish = {.print = {.limit = SIZE_MAX, .now = clock_now()}};
+    struct wish wish = {.print = {.limit = SIZE_MAX, .now = clock_now()}, .newest = SIZE_MAX};
     struct opt_parser args;
     struct histories histories;
     struct session_names names;

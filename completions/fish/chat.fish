@@ -7,16 +7,19 @@
 
 # Makes `word TAB …` lines safe to offer: prints `word`, with a field's number `word TAB field`. A word with a
 # character that a terminal could obey is left out, in the field it becomes `?`: C0 and C1 controls, bidi and
-# other format controls, tags.
+# other format controls, tags. Of more than a second number of lines the others become one that is empty.
 function __chathist_safe
     set -l field 0
+    set -l most 0
     set -q argv[1]; and set field $argv[1]
-    LC_ALL=C awk -F '\t' -v field=$field '
+    set -q argv[2]; and set most $argv[2]
+    LC_ALL=C awk -F '\t' -v field=$field -v most=$most '
         function mask(s) {
             gsub(/[\001-\037\177]|\302[\200-\237]|\330\234|\342\200[\216\217\250-\256]/, "?", s)
             gsub(/\342\201[\246-\251]|\357\273\277|\357\277[\271-\273]|\363\240[\200\201]./, "?", s)
             return s
         }
+        most && NR > most { print ""; exit }
         $1 != "" && mask($1) == $1 { print $1 (field ? "\t" mask($field) : "") }'
 end
 
@@ -66,15 +69,32 @@ function __chathist_given
     printf '%s\n' $option (string replace -r '^~/' $HOME/ -- $value)
 end
 
-# An ID is taken literally and must be one; a SESSION is any in the history, or one of two words.
+# An ID is taken literally and must be one; a SESSION is any in the history, or one of two words. Those used
+# last that the text could mean are offered; that there are more is a candidate, too, so that what all of
+# the others have in common is not taken for the beginning of every id.
 function __chathist_sessions
     set -l given (__chathist_given --history); or return
+    set -l typed (commandline -ct | string replace -r '^(--[^=]*=|-[^-])' '')
+    string match -qr '[$(]' -- $typed; and return
+    set typed (string unescape -- "$typed")
     test "$argv[1]" = ID; or printf '%s\t%s\n' current 'the current session' last 'the session used last'
     set -l valid '^.'
     test "$argv[1]" = ID; and set valid '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}\t'
     set -l program (__chathist_program hist-sessions)
-    $program --limit all $given </dev/null 2>/dev/null |
-        __chathist_safe 4 | string match -r "$valid.*"
+    set -l lines ($program --limit 51 --id "$typed" $given </dev/null 2>/dev/null | __chathist_safe 4 50)
+    string match -r "$valid.*" -- $lines
+    if test (count $lines) -gt 1 -a -z "$lines[-1]"
+        and string match -qr -- '^'(string escape --style=regex -- "$typed") $lines[-2]
+        printf '%s\t%s\n' "$typed..." 'more sessions: type more of an id'
+    end
+end
+
+# Those that answered of late in the history, behind a total and before those without a name.
+function __chathist_stored_models
+    set -l given (__chathist_given --history); or return
+    set -l program (__chathist_program hist-stats)
+    $program --by model --newest 500 $given </dev/null 2>/dev/null |
+        sed '1d; ${ /^unknown[[:blank:]]/d; }' | __chathist_safe
 end
 
 function __chathist_models
@@ -147,7 +167,8 @@ function __chathist_options -a name
             case session
                 set -a spec -x -k -a "(__chathist_sessions "(string replace -ra '[^A-Z]' '' -- $fields[4])")"
             case model
-                set -a spec -x -k -a '(__chathist_models)'
+                test $name = chat; and set -a spec -x -k -a '(__chathist_models)'
+                test $name = chat; or set -a spec -x -k -a '(__chathist_stored_models)'
             case tool
                 set -a spec -r -F -a '(__chathist_tools)'
             case template

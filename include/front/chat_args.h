@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cli/config.h"
 #include "cli/opt.h"
@@ -16,6 +17,7 @@
 /* Everything borrowed from argv but the arrays. */
 struct chat_args {
     struct opt_common common;
+    uint64_t given; /* which of chat's options, a bit for each row of their table */
     struct resume_wish wish;
     const char *setting[SETTING_COUNT]; /* flags over the configuration; NULL: not given */
     const char *preset[SETTING_COUNT]; /* what -t and --role set (front/preset), behind the flags */

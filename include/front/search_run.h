@@ -28,18 +28,19 @@ struct search_run {
     uint64_t unmatched; /* messages that could not be matched */
     bool done;          /* nothing is left to be found */
     bool cut;           /* more than the limit match */
-    struct search_bad {
+    struct searched {
         const struct history *history;
-        uint64_t lines;
-    } * bad; /* lines that are none, by history */
-    size_t bad_count, bad_cap;
+        uint64_t bad; /* lines that are none */
+        bool was_long;
+    } * searched;
+    size_t searched_count, searched_cap;
 };
 
 /* Searches a history, as long as something is left to be found. Errors are reported, and the next
  * one can be searched. It is borrowed until search_run_finish. */
 void search_run_history(struct search_run *r, const struct history *h);
 /* Prints the total, waits for the pager, says which lines were bad and which sessions are absent.
- * Gives the exit code. */
+ * Has the next search in a large history read less (hist/skip). Gives the exit code. */
 int search_run_finish(struct search_run *r);
 
 #endif

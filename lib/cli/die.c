@@ -69,6 +69,7 @@ void die_start(const char *name)
 {
     tool = name;
     mem_on_exhaustion(exhausted);
+    mem_return_large();
     if (io_fill_std_fds() < 0)
         _exit(2);
     /* A write past the file size limit fails with EFBIG and is handled, instead of killing. */

@@ -38,7 +38,8 @@ static void put(struct str text)
         errno = 0;
 }
 
-static void turn(int64_t shown_after)
+/* `percent` is -1 when it is not known how much is done. */
+static void turn(int64_t shown_after, int percent)
 {
     int64_t now = clock_ticks();
     struct buf text = BUF_INIT(BUF_SMALL);
@@ -49,7 +50,9 @@ static void turn(int64_t shown_after)
         return;
     drawn = now;
     buf_addf(&text, "\r%c", "|/-\\"[turns++ % 4]);
-    if (now - since >= SECONDS_AFTER)
+    if (percent >= 0)
+        buf_addf(&text, " %d %%", percent);
+    else if (now - since >= SECONDS_AFTER)
         buf_addf(&text, " %" PRId64 " s", (now - since) / 1000);
     put(buf_str(&text));
     buf_release(&text);
@@ -58,12 +61,17 @@ static void turn(int64_t shown_after)
 
 void progress_turn(void)
 {
-    turn(SHOWN_AFTER);
+    turn(SHOWN_AFTER, -1);
 }
 
 void progress_work(void)
 {
-    turn(WORK_SHOWN_AFTER);
+    turn(WORK_SHOWN_AFTER, -1);
+}
+
+void progress_part(int percent)
+{
+    turn(WORK_SHOWN_AFTER, percent);
 }
 
 void progress_erase(void)

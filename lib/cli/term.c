@@ -206,13 +206,25 @@ int out_flush(struct out *o)
     return o->error == 0 ? 0 : -1;
 }
 
+/* Takes at most n bytes from the beginning. */
+static struct str take_part(struct str *rest, size_t n)
+{
+    struct str part = {rest->p, rest->n < n ? rest->n : n};
+
+    rest->p += part.n;
+    rest->n -= part.n;
+    return part;
+}
+
 void out_raw(struct out *o, struct str bytes)
 {
-    if (o->error != 0)
-        return;
-    buf_add_str(&o->pending, bytes);
-    if (o->pending.len >= PENDING_MAX)
-        out_flush(o);
+    while (o->error == 0 && bytes.n > 0) {
+        struct str part = take_part(&bytes, PENDING_MAX - o->pending.len);
+
+        buf_add_str(&o->pending, part);
+        if (o->pending.len >= PENDING_MAX)
+            out_flush(o);
+    }
 }
 
 void out_byte(struct out *o, char c)
@@ -235,9 +247,11 @@ void out_text(struct out *o, struct str text)
         out_raw(o, text);
         return;
     }
-    buf_clear(&o->scratch);
-    vis_feed(&o->vis, text, &o->scratch);
-    out_raw(o, buf_str(&o->scratch));
+    while (text.n > 0) {
+        buf_clear(&o->scratch);
+        vis_feed(&o->vis, take_part(&text, PENDING_MAX), &o->scratch);
+        out_raw(o, buf_str(&o->scratch));
+    }
 }
 
 void out_text_end(struct out *o)

@@ -81,6 +81,8 @@ static const struct opt options[] = {
     {OPT_JSON, "json", OPT_FLAG, NULL, "print events as JSON lines"},
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
+_Static_assert(sizeof options / sizeof *options <= 64, "chat_args.given has a bit for each");
+
 static const struct program program = {"chat", "talk to a language model", "[PROMPT]...", OPT_TEXT,
                                        options};
 
@@ -191,6 +193,9 @@ static bool take_text(struct chat_args *a, int key, const char *value)
 
 static void take(struct chat_args *a, int key, char *value)
 {
+    for (size_t i = 0; options[i].key; i++)
+        if (options[i].key == key)
+            a->given |= UINT64_C(1) << i;
     switch (key) {
     case 'f':
         add_file(a, value);
@@ -239,6 +244,47 @@ static void take(struct chat_args *a, int key, char *value)
     }
 }
 
+/* Ends the program when there is a prompt, or an option that a list does not go by: all but `by`,
+ * which ends with 0. */
+static void combine_list(const struct chat_args *a, const char *list, const int *by)
+{
+    if (a->words_count > 0)
+        die_usage("--%s takes no prompt", list);
+    for (size_t i = 0; options[i].key; i++) {
+        const int *key = by;
+
+        while (*key && *key != options[i].key)
+            key++;
+        if (!*key && a->given >> i & 1)
+            die_usage("--%s cannot be given with --%s", options[i].name, list);
+    }
+}
+
+static void combine_lists(const struct chat_args *a)
+{
+    static const int own[] = {KEY_TEMPLATES, KEY_ROLES, KEY_NO_STDIN, 0};
+    static const int server[] = {KEY_BASE_URL,
+                                 KEY_INSECURE,
+                                 KEY_CONNECT,
+                                 KEY_FIRST_BYTE,
+                                 KEY_IDLE,
+                                 KEY_MODELS,
+                                 KEY_CACHED,
+                                 KEY_ROLE,
+                                 KEY_NO_STDIN,
+                                 'm',
+                                 'p',
+                                 'v',
+                                 0};
+
+    if (a->list && a->common.json)
+        die_usage("--json cannot be given with --%s", a->list);
+    if (a->list)
+        combine_list(a, a->list, own);
+    if (a->models)
+        combine_list(a, "models", server);
+}
+
 /* A turn that takes the place of the last one. */
 static void combine_again(struct chat_args *a)
 {
@@ -246,8 +292,8 @@ static void combine_again(struct chat_args *a)
 
     if (a->regenerate && a->edit)
         die_usage("only one of --regenerate and --edit can be given");
-    if (a->wish.fresh || a->messages || a->models)
-        die_usage("%s cannot be given with --new, --messages or --models", name);
+    if (a->wish.fresh || a->messages)
+        die_usage("%s cannot be given with --new or --messages", name);
     if (a->edit)
         return;
     if (a->words_count > 0 || a->template_name)
@@ -261,17 +307,14 @@ static void combine_presets(const struct chat_args *a)
         die_usage("only one of --system and --role can be given");
     if (a->vars_count > 0 && !a->template_name && !a->role)
         die_usage("--var goes with --template or --role");
-    if (a->list && (a->words_count > 0 || a->models || a->common.json))
-        die_usage("--%s cannot be given with a prompt, --models or --json", a->list);
 }
 
 /* What the options mean together. */
 static void combine(struct chat_args *a)
 {
+    combine_lists(a);
     if (a->regenerate || a->edit)
         combine_again(a);
-    if (a->models && (a->words_count > 0 || a->messages || a->template_name))
-        die_usage("--models takes no prompt");
     combine_presets(a);
     if (a->cached && !a->models)
         die_usage("--cached can only be given with --models");

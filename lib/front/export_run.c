@@ -351,14 +351,16 @@ static int to_directory(struct run *r, struct err *e)
 
 /* ---- all of it ---- */
 
-/* What is written is nothing that is read: not the history, nor what belongs to it, nor the state. */
+/* What is written is nothing that is read: not the history, nor what belongs to it, nor the
+ * state. */
 static void check_place(const struct run *r, const char *path, const char *option)
 {
     if (!path)
         return;
     if (path_same(path, r->history->path))
         die_usage("%s: '%s' is the history", option, path);
-    if (path_same(path, r->history->pointer) || path_same(path, r->history->index))
+    if (path_same(path, r->history->pointer) || path_same(path, r->history->index) ||
+        path_same(path, r->history->skip))
         die_usage("%s: '%s' belongs to the history", option, path);
 }
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/crew.h"
 #include "base/mem.h"
 #include "cli/die.h"
 #include "cli/pager.h"
-#include "hist/sweep.h"
 
 enum {
     KEY_CASE = OPT_LONG,
@@ -123,7 +123,7 @@ static size_t take_threads(const char *value)
 {
     size_t n = opt_number("--threads", value);
 
-    return n < SWEEP_THREADS ? n : SWEEP_THREADS;
+    return n < CREW_MAX ? n : CREW_MAX;
 }
 
 static void take(struct search_args *a, struct raw *raw, int key, char *value)

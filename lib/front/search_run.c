@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "cli/die.h"
 #include "front/start.h"
+#include "hist/skip.h"
+#include "hist/skip_build.h"
 
 static void failed(struct search_run *r, struct err *e)
 {
@@ -75,6 +77,7 @@ static void print_again(struct search_run *r, struct search *s, const struct aro
     struct err e = ERR_INIT;
     struct hit hit = {0};
 
+    scan_let_go(&s->scan);
     while (count-- > 0) {
         if (hits_again(items[count], s, &line, &hit, &e) < 0)
             failed(r, &e);
@@ -178,10 +181,11 @@ static void run_count(struct search_run *r, struct search *s)
     r->done = any && count > 0;
 }
 
-static void note_bad(struct search_run *r, const struct history *h, uint64_t lines)
+static void note_searched(struct search_run *r, const struct history *h, const struct search *s)
 {
-    r->bad = mem_grow(r->bad, &r->bad_cap, r->bad_count + 1, sizeof *r->bad);
-    r->bad[r->bad_count++] = (struct search_bad){h, lines};
+    r->searched =
+        mem_grow(r->searched, &r->searched_cap, r->searched_count + 1, sizeof *r->searched);
+    r->searched[r->searched_count++] = (struct searched){h, s->scan.bad, search_was_long(s)};
 }
 
 void search_run_history(struct search_run *r, const struct history *h)
@@ -209,6 +213,7 @@ void search_run_history(struct search_run *r, const struct history *h)
     }
     search.invert = a->invert;
     search.threads = a->threads;
+    search.history = h;
     if (a->what == SEARCH_COUNT || a->what == SEARCH_NOTHING)
         run_count(r, &search);
     else if (a->what != SEARCH_MESSAGES)
@@ -217,11 +222,22 @@ void search_run_history(struct search_run *r, const struct history *h)
         run_context(r, &search);
     else
         run_messages(r, &search);
-    note_bad(r, h, search.scan.bad);
+    note_searched(r, h, &search);
     search_close(&search);
 
 out:
     session_args_release(&sessions);
+}
+
+/* Who waits for the hits has them by then; who waits for the end of a pipe waits for this once. */
+static void prepare_next(struct search_run *r)
+{
+    for (size_t i = 0; i < r->searched_count; i++) {
+        const struct searched *one = &r->searched[i];
+
+        if (one->was_long && out_flush(&r->out) == 0)
+            skip_build(one->history, SKIP_BLOCK);
+    }
 }
 
 int search_run_finish(struct search_run *r)
@@ -237,10 +253,11 @@ int search_run_finish(struct search_run *r)
     if (r->unmatched > NAMED_MAX)
         warnf("cannot search %" PRIu64 " more message%s", r->unmatched - NAMED_MAX,
               r->unmatched == NAMED_MAX + 1 ? "" : "s");
-    for (size_t i = 0; i < r->bad_count; i++)
-        start_report_bad(r->bad[i].history, r->bad[i].lines, r->args->common.quiet);
-    free(r->bad);
+    for (size_t i = 0; i < r->searched_count; i++)
+        start_report_bad(r->searched[i].history, r->searched[i].bad, r->args->common.quiet);
     absent = session_names_report(&r->names);
+    prepare_next(r);
+    free(r->searched);
     /* As in grep an error counts more than a hit, unless only that was asked for. */
     if (r->failed && !(r->args->what == SEARCH_NOTHING && found))
         return exit_code(ERR_FAILURE);

@@ -15,10 +15,10 @@ static void tell_wait(const char *path)
     warnf("waiting for another program that writes '%s'", path);
 }
 
-static void show_work(bool goes_on)
+static void show_work(int percent)
 {
-    if (goes_on)
-        progress_work();
+    if (percent >= 0)
+        progress_part(percent);
     else
         progress_end();
 }
