@@ -53,7 +53,8 @@ unit_tests := $(patsubst tests/lib/%.c,tests/lib/%,$(wildcard tests/lib/*_test.c
 fuzz_targets := $(patsubst tests/fuzz/%.c,tests/fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
 cmd_tests := $(wildcard tests/cmd/*.bats)
 system_tests := $(wildcard tests/systems/*.bats)
-tree_tests := $(wildcard tests/*.bats)
+# The one that takes longest is not to be the last that begins.
+tree_tests := tests/wire.bats $(filter-out tests/wire.bats,$(wildcard tests/*.bats))
 # These try the scripts of this folder and the script of a page, not our programs.
 script_tests := $(addprefix tests/,runner.bats layers.bats helper.bats fake-llm.bats page.bats)
 

@@ -1,6 +1,7 @@
-"""For bench/browse.sh: BIN HISTORY SIZE ROUNDS FIRST FRAME."""
+"""For bench/browse.sh: BIN HISTORY SIZE ROUNDS FIRST FRAME MESSAGE."""
 
 import fcntl
+import json
 import os
 import pty
 import select
@@ -15,6 +16,8 @@ import time
 
 BIN, HISTORY, SIZE = sys.argv[1:4]
 ROUNDS, FIRST, FRAME = int(sys.argv[4]), float(sys.argv[5]), float(sys.argv[6])
+# Of one message, in megabytes.
+MESSAGE = int(sys.argv[7])
 PATIENCE = 60
 # Letters that no message holds: a search for them reads all of the file, and nothing but the answer to the key
 # shows them.
@@ -88,14 +91,58 @@ def ask(t, name, key, answer=None):
     times['key, cat beside it'].append(cat.key(b'x'))
 
 
-def browse(*more):
-    return Terminal([f'{BIN}/hist-browse', '--history', HISTORY, *more])
+def browse(history=HISTORY):
+    # As it is opened for the first time.
+    shutil.rmtree(f'{os.environ["HOME"]}/.local', ignore_errors=True)
+    return Terminal([f'{BIN}/hist-browse', '--history', history])
+
+
+def write_long(path):
+    """A session with a message of MESSAGE MB between two short ones, of lines with quotes, Markdown and letters that
+    are escaped."""
+    text = ''.join(f'line {i}: "some" **words** of a long answer, `code` and more\n' for i in range(10000))
+    text = text * (MESSAGE * 1000000 // len(text)) + 'flummoxed\n'
+    with open(path, 'w', encoding='utf-8') as out:
+        for number, (role, content) in enumerate((('user', 'a long one'), ('assistant', text), ('user', 'thanks'))):
+            json.dump({'id': f'1-{number}', 'session_id': 'long', 'timestamp': '2024-06-27T15:00:00.000000+00:00',
+                       'role': role, 'content': content}, out)
+            out.write('\n')
+
+
+def long_message(path):
+    """Keys in it: by pages and to its ends, while it is looked through for a word at its end, and for a letter."""
+    t = browse(path)
+    t.until(b'line 3')
+    t.quiet()
+    t.key(b'\t')
+    t.key(b'\t')
+    t.quiet()
+    for key in (b'\x06', b'G', b'\x02', b'K', b'\x06', b'j', b'G', b'g') * 4:
+        ask(t, 'key, long message', key)
+        t.quiet(0.03)
+    t.key(b'/')
+    t.quiet()
+    for letter in 'flummoxed':
+        ask(t, 'key, long message', letter.encode(), letter.encode())
+        time.sleep(0.07)
+    # What was found for the letters before the last one may be on the screen already.
+    t.quiet(1)
+    t.key(b'\t')
+    t.key(b'\t')
+    t.quiet()
+    # The next one is the same, all the way round; meanwhile the help screen comes and goes.
+    for _ in range(10):
+        os.write(t.fd, b'n')
+        time.sleep(0.005)
+        ask(t, 'key, long message', b'?', b'any other key')
+        ask(t, 'key, long message', b'x')
+        t.quiet()
+    memory_long.append(t.memory())
+    t.close()
 
 
 def round_of(times):
     # The newest session is shown; then each key while the others are being read.
-    # As it is opened for the first time.
-    shutil.rmtree(f'{os.environ["HOME"]}/.local', ignore_errors=True)
     t = browse()
     times['first screen'].append((t.until(newest) - t.start) * 1000)
     for letter in LETTERS[:4]:
@@ -126,15 +173,18 @@ def round_of(times):
 
 
 names = ['first screen', 'key, reading sessions', 'key, searching', 'first hits', 'key, in the list',
-         'key, in the messages', 'end, by a signal', 'key, cat beside it']
+         'key, in the messages', 'key, long message',
+         'end, by a signal', 'key, cat beside it']
 times = {name: [] for name in names}
-memory = []
+memory, memory_long = [], []
 newest = subprocess.run([f'{BIN}/hist-sessions', '--history', HISTORY, '-n', '1', '-q'], capture_output=True,
                         check=True).stdout.split(b'\t')[0]
 cat = Terminal(['/bin/cat'])
 time.sleep(0.05)
 for _ in range(ROUNDS):
     round_of(times)
+write_long(f'{HISTORY}.long')
+long_message(f'{HISTORY}.long')
 cat.close()
 
 
@@ -152,5 +202,5 @@ for name in names:
     bad = (name.startswith('key') and high > frame) or (name == 'first screen' and SIZE == '100M' and middle > FIRST)
     over = over or bad
     print(f'{name:24}{middle:9.2f}{high:9.2f}{max(values):9.2f}{"  over the bar" if bad else ""}')
-print(f'memory {max(memory):.1f} MB')
+print(f'memory {max(memory):.1f} MB; with a message of {MESSAGE} MB {max(memory_long):.1f} MB')
 sys.exit(over)

@@ -4,6 +4,7 @@
 # while the sessions are being read, while it searches, while nothing goes on. After each key one for `cat` on a
 # terminal of its own: what the machine, and what the browser does to it, make of a program that does nothing.
 # Medians, what 99 of 100 do not pass, and the largest, in milliseconds, and the most memory that it took.
+# Then keys in a session with a message of MESSAGE (50) MB.
 # Exit status 1 when the first screen of 100M takes more than FIRST (50) ms, or 99 of 100 keys more than FRAME (16)
 # above cat's.
 set -euo pipefail
@@ -18,4 +19,4 @@ export HOME=$tmp/home TERM=xterm LC_ALL=C.UTF-8
 mkdir -p "$HOME"
 unset CHAT_HISTORY "${!XDG_@}"
 "$BUILD/bench/corpus" "$size" "$tmp/history"
-python3 bench/browse.py "$BIN" "$tmp/history" "$size" "${ROUNDS:-11}" "${FIRST:-50}" "${FRAME:-16}"
+python3 bench/browse.py "$BIN" "$tmp/history" "$size" "${ROUNDS:-11}" "${FIRST:-50}" "${FRAME:-16}" "${MESSAGE:-50}"

@@ -3,8 +3,9 @@
 # (21) rounds; medians of whole processes in milliseconds, against a program that does nothing (linked to the
 # same libraries), the same command with a history of ten lines, or the floor (every byte read and added up).
 # Exit status 1 when something is over its bar:
-#   50 sessions, a session            2 x nothing, 3 ms
-#   a session by a part of its id     3 ms
+#   completion of models              3 ms
+#   50 sessions, a session, also by a part of its id, what completion lists
+#                                     2 x nothing, 3 ms
 #   those that write                  1.3 x the same with ten lines
 #   all sessions                      50 ms for 70,000
 #   making it                         4 x floor
@@ -74,9 +75,13 @@ oldest=$(tail -n 1 "$tmp/list" | cut -f 1) some=$(sed -n "$((count / 3))p" "$tmp
 reader '50 sessions' 2 "$BIN/hist-sessions" "${h[@]}"
 reader 'the oldest session' 2 "$BIN/hist-show" "${h[@]}" --json "$oldest"
 reader 'some session' 2 "$BIN/hist-show" "${h[@]}" --json "$some"
-reader 'by the beginning of its id' - "$BIN/hist-show" "${h[@]}" "${some%???}"
-reader 'by the end of its id' - "$BIN/hist-show" "${h[@]}" "${some: -9}"
-reader 'one that is not there' - "$BIN/hist-show" "${h[@]}" nowhere
+reader 'by the beginning of its id' 2 "$BIN/hist-show" "${h[@]}" "${some%???}"
+reader 'by the end of its id' 2 "$BIN/hist-show" "${h[@]}" "${some: -9}"
+# What the completions of an id run, where all begin with what was typed, and where a part does.
+reader 'completion of all ids' 2 "$BIN/hist-sessions" "${h[@]}" --limit 51 --id "${some%%_*}"
+reader 'completion of some ids' 2 "$BIN/hist-sessions" "${h[@]}" --limit 51 --id "${some:0:8}"
+reader 'completion of models' - "$BIN/hist-stats" "${h[@]}" --by model --newest 500
+reader 'one that is not there' 2 "$BIN/hist-show" "${h[@]}" nowhere
 
 times "$BIN/hist-sessions" "${h[@]}" --limit all
 row "all $count sessions" "${ms[1]}" "$(awk -v n="$count" 'BEGIN { print 50 * n / 70000 }')" 1 -

@@ -1,15 +1,22 @@
 /*
- * stream: a model server that measures its clients. They find its base URL in $OPENAI_BASE_URL, or in
- * the place of a word URL, and its port in that of a word PORT.
+ * stream: a model server that measures its clients. They find its base URL in $OPENAI_BASE_URL, or
+ * in the place of a word URL, and its port in that of a word PORT.
  *
  *   stream latency ROUNDS TOKENS COMMAND... [-- COMMAND...]...
- *       sends an answer token by token, each one when the last has come out of the client's standard
- *       output, and a pause: the time from the one to the other. The commands take turns from round
- *       to round. Prints for each the median over the rounds of the median over a run's tokens, in
- *       microseconds.
+ *       sends an answer token by token, each one when the last has come out of the client's
+ *       standard output, and a pause: the time from the one to the other. The commands take turns
+ *       from round to round. Prints for each the median over the rounds of the median over a run's
+ *       tokens, in microseconds.
  *   stream flood TOKENS COMMAND...
- *       sends an answer of that many tokens as fast as it is taken. Prints the bytes of its text, the
- *       client's processor time in microseconds, and its peak memory in KiB.
+ *       sends an answer of that many tokens as fast as it is taken. Prints the bytes of its text,
+ *       the client's processor time in microseconds, and its peak memory in KiB.
+ *   stream turn ROUNDS NOTHING FILE COMMAND... [-- COMMAND...]...
+ *       a short answer in each round, to each command in turn, and beside it, each time, a run of
+ *       the program NOTHING and two fdatasync of lines that are appended to FILE (`-`: none).
+ *       Prints medians over the rounds in microseconds: for each command from its start to the
+ *       first byte of its request, how many times as long as NOTHING that is less an fdatasync,
+ *       from the last byte of the answer to its exit, that less an fdatasync, and what NOTHING and
+ *       an fdatasync take.
  *
  * A client that fails, or is silent for ten seconds, ends it with status 2.
  */
@@ -52,6 +59,8 @@ struct client {
     pid_t pid;
     int out;    /* its standard output; -1: not wanted */
     int socket; /* its connection */
+    /* When it was started, sent the first byte, was sent the last one, had ended; microseconds */
+    double started, asked, answered, ended;
 };
 
 struct command {
@@ -120,7 +129,7 @@ static int listen_on_loopback(int *port)
 /* Reads a request whole; the body is as long as its head says. */
 static void read_request(int fd)
 {
-    static char bytes[65536];
+    static char bytes[1 << 20];
     size_t have = 0;
 
     for (;;) {
@@ -157,6 +166,7 @@ static void start(struct client *c, char **argv, int listener, bool listening)
         posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
     else
         posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    c->started = now_us();
     errno = posix_spawnp(&c->pid, argv[0], &files, NULL, argv, environ);
     if (errno != 0)
         die(argv[0]);
@@ -167,6 +177,8 @@ static void start(struct client *c, char **argv, int listener, bool listening)
     c->socket = accept(listener, NULL, NULL);
     fcntl(c->socket, F_SETFD, FD_CLOEXEC);
     setsockopt(c->socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    wait_for(c->socket);
+    c->asked = now_us();
     read_request(c->socket);
     send_all(c->socket, head, sizeof head - 1);
 }
@@ -178,6 +190,7 @@ static void stop(struct client *c, struct rusage *used)
 
     send_chunk(c->socket, last_events, sizeof last_events - 1);
     send_all(c->socket, "0\r\n\r\n", 5);
+    c->answered = now_us();
     close(c->socket);
     while (read(c->out, bytes, sizeof bytes) > 0)
         continue;
@@ -185,6 +198,7 @@ static void stop(struct client *c, struct rusage *used)
     while (wait4(c->pid, &status, 0, used) < 0)
         if (errno != EINTR)
             die("cannot wait");
+    c->ended = now_us();
     if (status != 0) {
         fprintf(stderr, "stream: a client failed with status %d\n", status);
         exit(2);
@@ -310,6 +324,92 @@ static void flood(size_t tokens, char **argv, int listener)
            us_of(&used.ru_utime) + us_of(&used.ru_stime), used.ru_maxrss);
 }
 
+/* ---- whole turns ---- */
+
+enum figure { START, TIMES, END, OVER, NOTHING, SYNC, FIGURES };
+
+static double run_nothing(char *program)
+{
+    char *argv[] = {program, NULL};
+    double before = now_us();
+    int status;
+    pid_t pid;
+
+    errno = posix_spawn(&pid, program, NULL, NULL, argv, environ);
+    if (errno != 0 || waitpid(pid, &status, 0) < 0 || status != 0)
+        die(program);
+    return now_us() - before;
+}
+
+/* How long a line takes to reach the disk; 0 without a file (-1). */
+static double sync_line(int fd)
+{
+    static char line[300] = {[299] = '\n'};
+    double before;
+
+    if (fd < 0)
+        return 0;
+    send_all(fd, line, sizeof line);
+    before = now_us();
+    if (fdatasync(fd) != 0)
+        die("cannot sync");
+    return now_us() - before;
+}
+
+static void turn_once(char **argv, char *nothing, int fd, int listener, double to[FIGURES])
+{
+    char event[512];
+    int n = snprintf(event, sizeof event, event_format, "token ");
+    double before;
+    struct client c;
+
+    to[NOTHING] = run_nothing(nothing);
+    before = sync_line(fd);
+    start(&c, argv, listener, false);
+    send_chunk(c.socket, event, (size_t)n);
+    nanosleep(&(struct timespec){.tv_nsec = PAUSE_US * 1000}, NULL);
+    stop(&c, NULL);
+    to[SYNC] = sync_line(fd);
+    to[START] = c.asked - c.started;
+    to[TIMES] = (to[START] - before) / to[NOTHING];
+    to[END] = c.ended - c.answered;
+    to[OVER] = to[END] - to[SYNC];
+}
+
+static void turns(size_t rounds, char *nothing, const char *path, char **words, size_t count,
+                  int listener)
+{
+    struct command *commands = calloc(count, sizeof *commands);
+    size_t n = commands ? split(words, commands) : 0;
+    int fd =
+        strcmp(path, "-") == 0 ? -1 : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+    if (!commands || (fd < 0 && strcmp(path, "-") != 0))
+        die(path);
+    for (size_t i = 0; i < n; i++)
+        commands[i].rounds = calloc(rounds * FIGURES, sizeof(double));
+    for (size_t round = 0; round < rounds; round++)
+        for (size_t i = 0; i < n; i++) {
+            double figures[FIGURES];
+            struct command *c = &commands[(i + round) % n];
+
+            turn_once(c->argv, nothing, fd, listener, figures);
+            for (size_t f = 0; f < FIGURES; f++)
+                c->rounds[f * rounds + round] = figures[f];
+        }
+    for (size_t i = 0; i < n; i++) {
+        for (size_t f = 0; f < FIGURES; f++) {
+            qsort(&commands[i].rounds[f * rounds], rounds, sizeof(double), by_value);
+            printf("%.2f%c", commands[i].rounds[f * rounds + rounds / 2],
+                   f + 1 < FIGURES ? ' ' : '\n');
+        }
+        free(commands[i].rounds);
+    }
+    free(commands);
+    if (fd >= 0)
+        close(fd);
+}
+
 int main(int argc, char **argv)
 {
     int port, listener = listen_on_loopback(&port);
@@ -331,8 +431,12 @@ int main(int argc, char **argv)
         latency((size_t)first, (size_t)second, argv + 4, (size_t)argc, listener);
     else if (argc > 3 && first > 0 && strcmp(argv[1], "flood") == 0)
         flood((size_t)first, argv + 3, listener);
+    else if (argc > 5 && first > 0 && strcmp(argv[1], "turn") == 0)
+        turns((size_t)first, argv[3], argv[4], argv + 5, (size_t)argc, listener);
     else {
-        fputs("usage: stream latency ROUNDS TOKENS COMMAND... | flood TOKENS COMMAND...\n", stderr);
+        fputs("usage: stream latency ROUNDS TOKENS COMMAND... | flood TOKENS COMMAND... | "
+              "turn ROUNDS NOTHING FILE COMMAND...\n",
+              stderr);
         return 2;
     }
     return fflush(stdout) == 0 ? 0 : 2;

@@ -163,7 +163,7 @@ options_of() {
     local file
     for file in "$ROOT"/cmd/*.c; do
         file=$(basename "$file" .c)
-        # It works on a terminal only: browse.bats.
+        # It works on a terminal only: hist-browse.bats.
         [[ $file != hist-browse ]] || continue
         [[ " ${TOOLS[*]} " == *" $file "* ]] || fail "no row for $file"
     done

@@ -127,7 +127,6 @@ options() {
     completed bash 'hist-search --role=to' 'hist-search --role=tool '
     completed bash 'hist-search --since=ye' 'hist-search --since=yesterday '
     completed bash 'hist-search --until to' 'hist-search --until today '
-    completed bash 'hist-search --model ec' 'hist-search --model echo:echo '
     completed bash 'hist-show --color=al' 'hist-show --color=always '
     completed bash 'hist-show --format=j' 'hist-show --format=json '
     completed bash 'hist-load -f m' 'hist-load -f md '
@@ -201,6 +200,44 @@ put_tools() {
     fi
 }
 
+# answers MODEL COUNT: so many answers of it.
+answers() {
+    local i
+    for ((i = 0; i < $2; i++)); do hist_line s assistant hello '' "{\"model\":\"$1\"}"; done
+}
+
+@test "completions: hist-search offers the models of the history, those that answered most of late first" {
+    {
+        answers ancient:1b 1
+        hist_lines s 500
+        answers 'late:7b' 3
+        answers newest-4 5
+        answers 'late\u001b[31m' 1
+        hist_line s assistant 'of no model'
+    } >main.jsonl
+    answers another 1 >other.jsonl
+    completed bash 'hist-search --model an' 'hist-search --model an'
+    completed bash 'hist-search --model=late:' 'hist-search --model=late:7b '
+    completed bash 'hist-search --history other.jsonl --model ' 'hist-search --history other.jsonl --model another '
+    listed bash 'hist-search --model ' 'late:7b\s'
+    stdout_matches '^newest-4 +late:7b'
+    stdout_lacks unknown total echo
+    if command -v zsh >/dev/null; then
+        completed zsh 'hist-search --model an' 'hist-search --model an'
+        completed zsh 'hist-search --model=late:' 'hist-search --model=late:7b '
+        completed zsh 'hist-search --history other.jsonl --model ' 'hist-search --history other.jsonl --model another '
+        listed zsh 'hist-search --model ' 'late:7b'
+        stdout_matches '^newest-4 +late:7b'
+        stdout_lacks unknown total echo
+    fi
+    if command -v fish >/dev/null; then
+        in_fish 'hist-search --model '
+        [[ $(cut -f 1 "$OUT" | xargs) == 'newest-4 late:7b' ]] || fail "$(cat "$OUT")"
+        in_fish 'hist-search --history other.jsonl --model '
+        [[ $(cut -f 1 "$OUT") == another ]] || fail "$(cat "$OUT")"
+    fi
+}
+
 @test "completions: the models that a server had are offered when it is gone, and for a day" {
     start_llm --models big:7b,small --reply unused
     run_expect 0 chat --models
@@ -235,14 +272,65 @@ put_tools() {
     [[ ! -e pwned ]] || fail 'a command on the line was run'
 }
 
-# Of many sessions the others are not read.
-@test "completions: bash: only the sessions that are meant are asked for" {
+# asking: what hist-sessions is asked from now on is in `asked`.
+asking() {
     mkdir wrapped
     printf '#!/bin/sh\nprintf "%%s\\n" "$*" >>asked\nexec "%s" "$@"\n' "$BIN/hist-sessions" >wrapped/hist-sessions
     chmod +x wrapped/hist-sessions
     PATH=$PWD/wrapped:$PATH
+}
+
+# Of many sessions the others are not read.
+@test "completions: only the sessions that are meant are asked for, and so many as a list can hold" {
+    asking
     completed bash "hist-show 'al" "hist-show 'alpha-1' "
-    is asked asked '--limit all --id al'
+    is asked asked '--limit 51 --id al'
+    rm asked
+    if command -v zsh >/dev/null; then
+        completed zsh "hist-show 'al" "hist-show 'alpha-1' "
+        is asked asked '--limit 51 --id al'
+        rm asked
+    fi
+    if command -v fish >/dev/null; then
+        in_fish 'hist-show al'
+        is asked asked '--limit 51 --id al'
+        in_fish "hist-show 'al"
+        stdout_is $'alpha-1\tan early question'
+        in_fish 'hist-search --session=al'
+        stdout_is $'--session=alpha-1\tan early question'
+        in_fish 'hist-search -sal'
+        stdout_is $'-salpha-1\tan early question'
+    fi
+}
+
+# The newest ones begin with `many-1`, the others with `many-0`.
+@test "completions: of many sessions those used last are offered, and nothing that only they begin with" {
+    local i
+    for i in {001..150}; do hist_line "many-$i" user "question $i"; done >main.jsonl
+    listed bash 'hist-show many-' 'type more of an id\s'
+    stdout_has 'many-150  question 150' 'many-101  question 101' 'many-...'
+    stdout_lacks many-100 many-099
+    completed bash 'hist-show many-' 'hist-show many-'
+    completed bash 'hist-show many-09' 'hist-show many-09'
+    completed bash 'hist-show many-099' 'hist-show many-099 '
+    listed bash 'hist-show many-09' 'many-090  [^\n]*\s'
+    stdout_lacks many-...
+    completed bash 'chat -s ' 'chat -s '
+    if command -v zsh >/dev/null; then
+        listed zsh 'hist-show many-' 'type more of an id'
+        stdout_has 'many-150  -- question 150' 'many-101  -- question 101'
+        stdout_lacks many-100 many-099
+        completed zsh 'hist-show many-' 'hist-show many-'
+        completed zsh 'hist-show many-099' 'hist-show many-099 '
+        completed zsh 'chat -s ' 'chat -s '
+    fi
+    if command -v fish >/dev/null; then
+        in_fish 'hist-show many-'
+        [[ $(wc -l <"$OUT") == 51 ]] || fail "$(cat "$OUT")"
+        stdout_has $'many-150\tquestion 150' $'many-101\tquestion 101' $'many-...\tmore sessions'
+        in_fish 'hist-show many-09'
+        [[ $(wc -l <"$OUT") == 10 ]] || fail "$(cat "$OUT")"
+    fi
 }
 
 @test "completions: bash: a list of sessions shows their previews, harmless" {
@@ -319,7 +407,6 @@ presets() {
     completed zsh 'hist-search -r a' 'hist-search -r assistant '
     completed zsh 'hist-search --role=to' 'hist-search --role=tool '
     completed zsh 'hist-search --since=ye' 'hist-search --since=yesterday '
-    completed zsh 'hist-search --model ec' 'hist-search --model echo:echo '
     completed zsh 'hist-show --color=al' 'hist-show --color=always '
     completed zsh 'hist-show --format=j' 'hist-show --format=json '
     completed zsh 'hist-load -f m' 'hist-load -f md '

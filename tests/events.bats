@@ -136,7 +136,7 @@ events_are() {
     start_llm --models a,b:c --reply x
     run_expect 0 chat --json --models
     events_are model
-    run_expect 4 chat --json --models --retries 0 --base-url "http://127.0.0.1:$(unused_port)/v1"
+    run_expect 4 chat --json --models --base-url "http://127.0.0.1:$(unused_port)/v1"
     events_are error
 }
 

@@ -292,6 +292,12 @@ stderr_matches() {
     for regex; do grep -aqE -e "$regex" "$ERR" || fail "stderr: no line matches: $regex" || return 1; done
 }
 
+# turned_and_gone: a sign turned on the terminal, and the last that is there of it takes it away.
+turned_and_gone() {
+    stdout_matches $'\r[|/-]' || return 1
+    [[ $(tail -c 4 "$OUT") == $'\r\e[K' ]] || fail 'it is still there'
+}
+
 # stdout_line N TEXT: the N-th line is exactly that.
 stdout_line() {
     local got

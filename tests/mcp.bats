@@ -176,8 +176,8 @@ gone() {
 
 @test "mcp: --models starts no server" {
     start_llm --reply hi
-    run_expect 0 chat --models --mcp './fake-mcp --pid pid'
-    stdout_is openai:test-model
+    run_expect 2 chat --models --mcp './fake-mcp --pid pid'
+    stderr_is "chat: --mcp cannot be given with --models (see 'chat --help')"
     [[ ! -e pid ]]
 }
 

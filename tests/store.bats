@@ -493,3 +493,37 @@ stored_lines() {
     run_expect 0 hist-show --json s
     jq -rj .content "$OUT" | cmp - big
 }
+
+# peak COMMAND...: the memory that it takes at the most, in KiB.
+peak() {
+    python3 -c 'import resource, subprocess, sys
+if subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode != 0:
+    sys.exit("failed: " + " ".join(sys.argv[1:]))
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
+}
+
+@test "memory: 4 MB and twice the longest line, whatever is done with it" {
+    [[ ${VARIANT:-release} != asan ]] || skip 'the sanitizer has its own idea of memory'
+    local most args got
+    {
+        hist_line s user question
+        hist_line s assistant "$(printf 'line %06d of what is a long answer in äöü\n' {1..400})"
+        hist_line s user more
+    } >short
+    # Of 25 MB, with a million escapes.
+    jq -c 'if .role == "assistant" then .content *= 1600 else . end' short >"$HISTORY"
+    most=$((4096 + $(sed -n 2p "$HISTORY" | wc -c) * 2 / 1024))
+    for args in 'hist-search -c answer' 'hist-search -c answer' 'hist-search -j 1 -w answer' 'hist-search --json answer' \
+        'hist-search -E a.swer' 'hist-search -E -c a.swer' 'hist-search -o answer' 'hist-search -C 1 answer' \
+        'hist-search -c more' 'hist-load s' 'hist-load --json s' 'hist-show s' 'hist-show --json s' 'hist-sessions'; do
+        # Both indexes are made, and made use of.
+        for got in first second; do
+            # shellcheck disable=SC2086
+            got=$(peak $args)
+            if ((got > most)); then
+                fail "$args: $got KiB, not $most"
+            fi
+        done
+        rm -f "$HISTORY.idx" "$HISTORY.skip"
+    done
+}

@@ -23,7 +23,7 @@ setup() {
 @test "sweep: the oracle sees what is wrong" {
     local wrong tool=$BUILD/tests/tools/search-lines
     mkdir wrong
-    for wrong in 'sed "s/^[0-9]* //"' 'sed "1s/^bad/7 bad/"' 'sed "s/^\([0-9]*\) \([0-9]*\)/\2 \1/"'; do
+    for wrong in 'sed "s/^[0-9]* //"' 'sed "s/^bad/7 bad/"' 'sed "s/^\([0-9]*\) \([0-9]*\)/\2 \1/"'; do
         printf '#!/bin/sh\n"%s" "$1" | %s\n' "$tool" "$wrong" >wrong/search-lines
         chmod +x wrong/search-lines
         SEARCH_LINES=$PWD/wrong/search-lines run_expect 1 "$TESTS/sweep-oracle" 1000

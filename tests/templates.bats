@@ -201,7 +201,7 @@ refused() {
     stdout_is '> two' '[1 message]'
     json_is "$HISTORY" 'select(.role == "user") | .content' '> one' '> two'
     refused '--regenerate takes no prompt' --regenerate -t quote
-    refused '--models takes no prompt' --models -t quote
+    refused '--template cannot be given with --models' --models -t quote
     refused "no prompt: template 'quote' is for one, give it as arguments or on standard input" --edit -t quote
     run_expect 0 chat --messages - -t quote three <<<'[{"role":"user","content":"earlier"},{"role":"assistant","content":"yes"}]'
     stdout_is '> three' '[3 messages]'
@@ -248,6 +248,15 @@ refused() {
     request_messages_are 2 'system:You know pipes.' 'user:About pipes: hello'
 }
 
+@test "roles: --models goes by the provider of a role" {
+    start_llm --models a,b
+    put role rehearse '---' 'provider = echo' '---' 'You are a poet.'
+    run_expect 0 chat --models
+    stdout_is openai:a openai:b
+    run_expect 0 chat --models --role rehearse
+    stdout_is echo:echo
+}
+
 @test "roles: what is wrong" {
     put role poet 'You are a poet.'
     put template own '---' 'system = x' '---' '{{input}}'
@@ -292,10 +301,13 @@ refused() {
     run_expect 0 chat --templates
     stderr_is "chat: cannot use template 'b': line 2: unknown key 'modle'"
     stdout_line 2 $'b\t'
-    refused '--templates cannot be given with a prompt, --models or --json' --templates hello
-    refused '--roles cannot be given with a prompt, --models or --json' --roles --models
+    refused '--templates takes no prompt' --templates hello
+    refused '--models cannot be given with --roles' --roles --models
     run_expect 2 chat --templates --json
-    stderr_has '--templates cannot be given with a prompt, --models or --json'
+    stderr_has '--json cannot be given with --templates'
+    refused '--session cannot be given with --templates' --templates -s s
+    run_expect 0 chat --no-stdin --roles
+    stdout_has poet
     refused 'only one of --templates and --roles can be given' --templates --roles
     rm -r "$CONFIG/roles"
     run_expect 0 chat --roles

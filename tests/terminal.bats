@@ -572,12 +572,6 @@ slowly() {
     done
 }
 
-# turned_and_gone: a sign turned on the terminal, and the last that is there of it takes it away.
-turned_and_gone() {
-    stdout_matches $'\r[|/-]'
-    [[ $(tail -c 4 "$OUT") == $'\r\e[K' ]] || fail 'it is still there'
-}
-
 @test "progress: an import that takes over a second, on a terminal only" {
     slowly 20 | run_expect 0 on_tty --raw --fds 2 hist-import --history a.jsonl -
     turned_and_gone

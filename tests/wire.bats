@@ -677,6 +677,16 @@ END
     run_expect 2 chat --models hello
     stdout_empty
     stderr_is "chat: --models takes no prompt (see 'chat --help')"
+    # What only a turn goes by is not taken and ignored.
+    for args in '-s x' -N -c '-S x' '--var a=b' '-f f' '--messages -' --regenerate --edit '-o a=b' '-T t' --yes \
+        '--max-iterations 1' '--tool-timeout 1s' --no-stream -n --dry-run '--retries 1' '--schema f' -x --raw --reasoning -u; do
+        # shellcheck disable=SC2086
+        run_expect 2 chat --models $args
+        stdout_empty
+        stderr_matches "^chat: --[a-z-]+ cannot be given with --models \\(see 'chat --help'\\)\$"
+    done
+    run_expect 0 chat --models -v --no-stdin -m openai:b --connect-timeout 5s --first-byte-timeout 5s --idle-timeout 5s
+    stdout_is openai:b openai:a:1
 }
 
 @test "wire: --models --cached: the list of before, a new one when there is none or it is old" {

@@ -266,6 +266,12 @@ PYTHON
     run_expect 0 hist-export -o talk.md talk
     head -n 1 talk.md >got
     is 'first line' got '# What is a pipe?'
+    run_expect 0 hist-export -o talk.markdown talk
+    same 'another name of it' talk.md talk.markdown
+    run_expect 0 hist-export -o talk.htm talk
+    run_expect 0 hist-export -o talk.html talk
+    same 'another name of it' talk.html talk.htm
+    [[ $(head -c 15 talk.htm) == '<!doctype html>' ]]
     echo old >plain
     chmod 644 plain
     run_expect 0 hist-export -o plain -f jsonl other

@@ -90,6 +90,55 @@ copies() {
     stdout_lacks "$ID"
 }
 
+@test "hist-fork: --at a message that was replaced or reset goes back to before that" {
+    {
+        hist_line s user one '' '{"id":"u1"}'
+        hist_line s assistant first '' '{"id":"a1","reply_to":"u1"}'
+        hist_line s user two '' '{"id":"u2"}'
+        hist_line s assistant second '' '{"id":"a2","reply_to":"u2"}'
+        hist_line s assistant 'first again' '' '{"id":"a3","reply_to":"u1","replaces":["a1"]}'
+        hist_line s user three '' '{"id":"u3","replaces":["u2","a2"]}'
+        hist_line s system '' '' '{"id":"r1","reset":true}'
+        hist_line s user new '' '{"id":"u4"}'
+    } >"$HISTORY"
+    run_expect 0 hist-fork --at a1 s
+    made
+    copies .content one first
+    run_expect 0 hist-fork --at a2 s
+    made
+    copies .content one 'first again' two second
+    run_expect 0 hist-fork --at u3 s
+    made
+    copies .content one 'first again' three
+    run_expect 0 hist-fork s
+    made
+    copies .content '' new
+    # What the thread has comes first; of the other lines, too, a part must be that of one only.
+    run_expect 0 hist-fork --at u s
+    made
+    copies .content '' new
+    remember "$HISTORY"
+    run_expect 2 hist-fork --at a s
+    stderr_is "hist-fork: message 'a' is ambiguous: 3 are called so"
+    stdout_empty
+    unchanged "$HISTORY"
+}
+
+@test "hist-fork: --at the whole id of a message that was replaced is not the beginning of another one" {
+    {
+        hist_line s user one '' '{"id":"1"}'
+        hist_line s assistant first '' '{"id":"2"}'
+        hist_line s user 'one again' '' '{"id":"3","replaces":["1","2"]}'
+        hist_line s assistant second '' '{"id":"10"}'
+    } >"$HISTORY"
+    run_expect 0 hist-fork --at 1 s
+    made
+    copies .content one
+    run_expect 0 hist-fork --at 10 s
+    made
+    copies .content 'one again' second
+}
+
 @test "hist-fork: a call is not parted from its results" {
     {
         hist_line s user question

@@ -170,6 +170,31 @@ days_are() {
     stderr_is "hist-stats: no argument is expected (see 'hist-stats --help')"
 }
 
+@test "hist-stats: --newest, of what else is wanted" {
+    some
+    run_expect 0 hist-stats --newest 2 --by model
+    stdout_is $'total\t2\t2\t7\t2\t1' $'big\t1\t1\t0\t0\t1' $'small\t1\t1\t7\t2\t0'
+    run_expect 0 hist-stats --newest=2
+    stdout_is $'total\t2\t2\t7\t2\t1' $'2024-12-30\t1\t1\t7\t2\t0' $'2025-01-02\t1\t1\t0\t0\t1'
+    run_expect 0 hist-stats --newest 1 -s b --by role
+    stdout_is $'total\t1\t1\t7\t2\t0' $'assistant\t1\t1\t7\t2\t0'
+    run_expect 0 hist-stats --newest all --by role
+    stdout_line 1 $'total\t5\t2\t17\t6\t1'
+    run_expect 0 hist-stats --newest 9
+    stdout_line 1 $'total\t5\t2\t17\t6\t1'
+    run_expect 2 hist-stats --newest few
+    stdout_empty
+    stderr_has "hist-stats: bad value 'few' for --newest"
+}
+
+# What is before them is not read.
+@test "hist-stats: --newest reads the end of a history" {
+    hist_lines s 4000 >"$HISTORY"
+    traced -o trace -y -e trace=pread64,read hist-stats --newest 10 >"$OUT"
+    awk -v file="${HISTORY##*/}" 'index($0, file) && $NF > 0 { sum += $NF } END { exit sum > 300000 }' trace ||
+        fail "$(grep "${HISTORY##*/}" trace)"
+}
+
 @test "hist-stats: nothing to count" {
     run_expect 0 hist-stats
     stdout_is $'total\t0\t0\t0\t0\t0'

@@ -3,17 +3,7 @@
 #include <stdlib.h>
 
 #include "test.h"
-
-/* A generator of our own: the same bytes everywhere. */
-static uint64_t state = 88172645463325252U;
-
-static uint32_t draw(uint32_t below)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 32) % below;
-}
+#include "draw.h"
 
 #define TEXT ((size_t)700)
 
@@ -175,78 +165,4 @@ TEST(no_pairs_pass_nothing_and_too_many_are_refused)
     for (size_t k = 0; k < SIMD_PAIRS; k++)
         CHECK(find_add(&f, (struct simd_pair){0, {0xff, 0xff}, {'x', 'x'}}));
     CHECK(!find_add(&f, (struct simd_pair){0, {0xff, 0xff}, {'x', 'x'}}));
-}
-
-static const char *special(const char *p, const char *end)
-{
-    while (p < end && *p != '"' && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80) {
-        if (*p == '\\' && (end - p < 2 || p[1] == '\0' || !strchr("\"\\/bfnrt", p[1])))
-            break;
-        p += *p == '\\' ? 2 : 1;
-    }
-    return p;
-}
-
-/* Of every variant. */
-static void check_special(const char *p, const char *end)
-{
-    const char *expected = special(p, end);
-
-    CHECK(simd_special(p, end) == expected);
-    for (int with = 0; with < SIMD_COUNT; with++)
-        if (simd_can((enum simd)with))
-            CHECK(simd_special_with((enum simd)with, p, end) == expected);
-}
-
-TEST(special_bytes_and_newlines_are_found_at_every_offset)
-{
-    for (size_t n = 0; n < 150; n++) {
-        char *text = malloc(n + 1);
-
-        memset(text, 'x', n);
-        check_special(text, text + n);
-        CHECK_INT(simd_behind_newline(text, n), 0);
-        for (size_t i = 0; i < n; i++) {
-            for (int c = 0; c < 256; c++) {
-                text[i] = (char)c;
-                check_special(text, text + n);
-                CHECK_INT(simd_behind_newline(text, n), c == '\n' ? i + 1 : 0);
-            }
-            text[i] = 'x';
-        }
-        free(text);
-    }
-}
-
-TEST(escapes_of_two_characters_are_passed_over)
-{
-    for (int round = 0; round < 20000 && !test_failed; round++) {
-        size_t n = draw(300);
-        char *text = malloc(n ? n : 1);
-
-        for (size_t i = 0; i < n; i++)
-            text[i] = draw(8) ? 'x' : "\\\\\\\\\\\\nt/\\bfru"[draw(14)];
-        if (n && draw(2))
-            text[draw((uint32_t)n)] = "\"\x1f\xc3\\"[draw(4)];
-        check_special(text, text + n);
-        free(text);
-    }
-}
-
-TEST(plain_text_is_told_from_any_other)
-{
-    for (size_t n = 0; n < 70; n++) {
-        char *text = malloc(n + 1);
-
-        memset(text, 'x', n);
-        CHECK(simd_all_plain(text, n));
-        for (size_t i = 0; i < n; i++) {
-            for (int c = 0; c < 256; c++) {
-                text[i] = (char)c;
-                CHECK(simd_all_plain(text, n) == (c >= 0x20 && c < 0x80 && c != '"' && c != '\\'));
-            }
-            text[i] = 'x';
-        }
-        free(text);
-    }
 }

@@ -7,37 +7,14 @@
 #include "base/mem.h"
 #include "hist/index_file.h"
 #include "hist/session.h"
-#include "hist/store.h"
 #include "hist/thread.h"
 #include "test.h"
 #include "scratch.h"
+#include "scratch_history.h"
 
 #define SESSIONS 40
 
-static char h_path[] = "h", index_path[] = "h.idx", pointer[] = "h.session";
-static struct history history = {.path = h_path,
-                                 .index = index_path,
-                                 .pointer = pointer,
-                                 .trusted = true,
-                                 .dir_exists = true,
-                                 .cancel_fd = -1};
-static int made; /* lines so far */
-
 /* ---- a history ---- */
-
-static void append(const char *bytes, size_t n)
-{
-    int fd = open("h", O_WRONLY | O_CREAT | O_APPEND, 0600);
-
-    if (fd < 0 || io_write_all(fd, bytes, n) < 0)
-        abort();
-    close(fd);
-}
-
-static void append_text(const char *text)
-{
-    append(text, strlen(text));
-}
 
 /* So many lines, of sessions by turns; some bad ones, some of which look like one of a session. */
 static void grow(int lines)
@@ -135,13 +112,6 @@ static bool usable(void)
     return is;
 }
 
-static off_t size_of(const char *path)
-{
-    struct stat st;
-
-    return lstat(path, &st) == 0 ? st.st_size : -1;
-}
-
 /* Is it used as it is, without being made anew? */
 static bool is_kept(void)
 {
@@ -170,7 +140,8 @@ TEST(a_large_history_gets_one_and_a_small_one_none)
 
 TEST(without_a_file_or_a_place_there_is_none)
 {
-    struct history none = {.path = h_path}, strange = {.path = h_path, .index = index_path};
+    struct history none = {.path = scratch_path},
+                   strange = {.path = scratch_path, .index = scratch_index};
     struct index x;
 
     begin(1200);
@@ -233,41 +204,16 @@ TEST(what_was_appended_becomes_segments)
 
 TEST(our_own_appending_keeps_it)
 {
-    struct draft d;
-
     begin(1200);
     CHECK(agrees());
     for (int i = 0; i < 5; i++) {
-        draft_init(&d);
-        draft_message(&d, ROLE_USER, STR("hello"));
-        draft_set_text(&d, FIELD_SESSION_ID, STR("session-3"));
-        CHECK_INT(store_append(&history, &d, 1, NULL), 0);
-        draft_release(&d);
+        append_own(STR("session-3"), STR("hello"));
         CHECK(is_kept());
     }
     scratch_leave();
 }
 
 /* ---- what is no index of it ---- */
-
-static void overwrite(const char *path, off_t at, const char *bytes, size_t n)
-{
-    int fd = open(path, O_WRONLY);
-
-    if (fd < 0 || pwrite(fd, bytes, n, at) != (ssize_t)n)
-        abort();
-    close(fd);
-}
-
-static off_t place_of(const char *text)
-{
-    struct buf b = scratch_get("h");
-    const char *at = str_find(buf_str(&b), str_of(text));
-    off_t place = at ? at - b.data : -1;
-
-    buf_release(&b);
-    return place;
-}
 
 TEST(a_change_by_hand_is_seen)
 {
@@ -285,16 +231,10 @@ TEST(a_change_by_hand_is_seen)
 /* It would look as if only something had been appended. */
 TEST(a_change_by_hand_before_something_is_appended_is_seen)
 {
-    struct draft d;
-
     begin(3000);
     CHECK(agrees());
     overwrite("h", place_of("session-17"), "session-99", 10);
-    draft_init(&d);
-    draft_message(&d, ROLE_USER, STR("hello"));
-    draft_set_text(&d, FIELD_SESSION_ID, STR("session-3"));
-    CHECK_INT(store_append(&history, &d, 1, NULL), 0);
-    draft_release(&d);
+    append_own(STR("session-3"), STR("hello"));
     CHECK_INT(size_of("h.idx"), -1);
     CHECK(agrees());
     /* Nor is what others have appended a reason to see nothing. */
@@ -453,21 +393,43 @@ TEST(what_one_left_that_was_killed_is_taken_over)
     int fd;
 
     begin(2000);
-    scratch_put("h.idx.tmp", "half of an index");
+    scratch_put("h.idx.tmp", "HISTIDX2, half of it");
     CHECK(agrees());
     CHECK(usable());
     CHECK_INT(size_of("h.idx.tmp"), -1);
 
     /* One that is at work is left alone, and not waited for. */
     unlink("h.idx");
-    scratch_put("h.idx.tmp", "half of an index");
+    scratch_put("h.idx.tmp", "HISTIDX2, half of it");
     fd = open("h.idx.tmp", O_RDWR);
     CHECK_INT(flock(fd, LOCK_EX), 0);
     CHECK(agrees());
     CHECK(!usable());
-    scratch_check("h.idx.tmp", "half of an index");
+    scratch_check("h.idx.tmp", "HISTIDX2, half of it");
     close(fd);
     CHECK(usable());
+    scratch_leave();
+}
+
+/* Whose name is that of ours by chance. */
+TEST(a_file_of_the_users_own_is_left_alone)
+{
+    begin(2000);
+    scratch_put("h.idx", "1\thelp me find things\n");
+    CHECK(!usable());
+    CHECK(agrees());
+    history_remove_index(&history);
+    scratch_check("h.idx", "1\thelp me find things\n");
+    unlink("h.idx");
+    scratch_put("h.idx.tmp", "mine");
+    CHECK(!usable());
+    CHECK(agrees());
+    history_remove_index(&history);
+    scratch_check("h.idx.tmp", "mine");
+    /* What a power cut leaves of ours is not. */
+    scratch_put_bytes("h.idx.tmp", "\0\0\0\0\0\0\0\0\0", 9);
+    CHECK(usable());
+    CHECK_INT(size_of("h.idx.tmp"), -1);
     scratch_leave();
 }
 

@@ -406,7 +406,8 @@ static bool reads_like_any_other(struct str line)
         same = (own.field[f].p == NULL) == (other.field[f].p == NULL) &&
                str_eq(own.field[f], other.field[f]);
     if (valid && same)
-        same = str_eq(own.line, other.line) && str_eq(own.session_id, other.session_id) &&
+        same = str_eq(own.line, other.line) && str_eq(own.id, other.id) &&
+               str_eq(own.session_id, other.session_id) && str_eq(own.timestamp, other.timestamp) &&
                str_eq(own.role_text, other.role_text) && own.role == other.role;
     message_release(&own);
     message_release(&other);
@@ -414,28 +415,46 @@ static bool reads_like_any_other(struct str line)
     return same;
 }
 
+#define OWN_TIME ",\"timestamp\":\"2024-06-27T15:00:00.000000+00:00\""
+#define OWN                                                                                        \
+    "{\"id\":\"1719500000000-a1b2c3d4\",\"session_id\":\"sess_1719500000000_f0e1d2\"" OWN_TIME
+
 TEST(a_line_of_our_own_is_read_like_any_other)
 {
     static const char bytes[] = "\"\\{}:,[ aX0\t\r\n\x01\x7f\xc3\xe2\xff";
-    char line[] = "{\"id\":\"1719500000000-a1b2c3d4\",\"session_id\":\"sess_1719500000000_f0e1d2\","
-                  "\"timestamp\":\"2024-06-27T15:00:00.000000+00:00\",\"role\":\"user\","
-                  "\"content\":\"a\\u00e9\",\"id\":\"twice\",\"files\":[\"x\"]}";
+    static const char *const lines[] = {
+        OWN ",\"role\":\"user\",\"content\":\"a\\u00e9\",\"id\":\"twice\",\"files\":[\"x\"]}",
+        OWN ",\"role\":\"assistant\",\"content\":\"\",\"role\":\"us\\u0065r\",\"x\":0}",
+        OWN ",\"role\":\"system\",\"timestamp\":\"\\t\",\"reset\":true,\"content\":null}",
+        OWN ",\"role\":\"tool\",\"content\":\"\",\"id\":\"\\u00e9\",\"session_id\":\"s\\/\"}",
+        "{\"id\":\"1719500000000-a1b2c3d4\",\"session_id\":\"6f2c1f4e-8d0b-4a57-9c3e-"
+        "2b7d5a9e1f00\"" OWN_TIME ",\"role\":\"developer\",\"content\":\"a\"}",
+        OWN ",\"role\":\"other\",\"content\":\"a\"}",
+        OWN ",\"role\":\"user\"}",
+    };
     bool all = true;
 
-    CHECK(reads_like_any_other(str_of(line)));
-    for (size_t n = 0; n < sizeof(line) - 1; n++)
-        all = all && reads_like_any_other((struct str){line, n});
-    for (size_t i = 0; i < sizeof(line) - 1; i++) {
-        char was = line[i];
+    for (size_t l = 0; l < sizeof(lines) / sizeof(lines[0]); l++) {
+        size_t length = strlen(lines[l]);
+        char *line = malloc(length);
 
-        for (size_t k = 0; k < sizeof(bytes); k++) {
-            line[i] = bytes[k];
-            if (!reads_like_any_other((struct str){line, sizeof(line) - 1})) {
-                all = false;
-                fprintf(stderr, "    byte %zu is %02x\n", i, (unsigned char)bytes[k]);
+        memcpy(line, lines[l], length);
+        for (size_t n = 0; n <= length; n++)
+            all = all && reads_like_any_other((struct str){line, n});
+        for (size_t i = 0; i < length; i++) {
+            char was = line[i];
+
+            for (size_t k = 0; k < sizeof(bytes); k++) {
+                line[i] = bytes[k];
+                if (!reads_like_any_other((struct str){line, length})) {
+                    all = false;
+                    fprintf(stderr, "    line %zu, byte %zu is %02x\n", l, i,
+                            (unsigned char)bytes[k]);
+                }
             }
+            line[i] = was;
         }
-        line[i] = was;
+        free(line);
     }
     CHECK(all);
 }

@@ -57,6 +57,7 @@ static struct seen scan_file(enum scan_way way, size_t block_size, size_t line_m
     CHECK_INT(scan_open(&s, "f", way, &e), 0);
     s.block_size = block_size;
     s.line_max = line_max;
+    s.held_max = line_max / 2;
     while ((more = scan_line(&s, &l, &e)) > 0)
         seen_add(&seen, &l);
     CHECK_INT(more, 0);
@@ -571,6 +572,34 @@ TEST(a_line_that_is_too_long_is_passed_over_to_the_next_one)
     CHECK_INT(scan_line_at(&s, 47, &l, NULL), 1);
     CHECK_MEM(l.text.p, l.text.n, "next", 4);
     scan_close(&s);
+    scratch_leave();
+}
+
+TEST(going_backward_a_long_line_is_whole)
+{
+    size_t n = (size_t)20 << 20;
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct scan s;
+    struct line l;
+
+    scratch_enter();
+    buf_add_c(&text, "first\n");
+    memset(buf_room(&text, n), 'x', n);
+    buf_grew(&text, n);
+    buf_add_c(&text, "\nlast\n");
+    scratch_put_bytes("f", text.data, text.len);
+    CHECK_INT(scan_open(&s, "f", SCAN_BACKWARD, NULL), 0);
+    CHECK_INT(scan_line(&s, &l, NULL), 1);
+    CHECK_INT(scan_line(&s, &l, NULL), 1);
+    CHECK_INT(l.text.n, n);
+    CHECK_INT(l.at, 6);
+    CHECK(l.terminated && !l.too_long);
+    CHECK_MEM(l.text.p, l.text.n, text.data + 6, n);
+    CHECK_INT(scan_line(&s, &l, NULL), 1);
+    CHECK_MEM(l.text.p, l.text.n, "first", 5);
+    CHECK_INT(scan_line(&s, &l, NULL), 0);
+    scan_close(&s);
+    buf_release(&text);
     scratch_leave();
 }
 

@@ -1,5 +1,6 @@
 #include "hist/segment_build.h"
 
+#include "base/le.h"
 #include "test.h"
 #include "scratch.h"
 
@@ -68,7 +69,11 @@ TEST(sessions_come_in_the_order_of_their_use)
     CHECK_INT(segment_ids(&s, of, 3, &ids), 0);
     CHECK_MEM(ids.data, ids.len, "a\0c\0d\0b", 8);
     buf_clear(&ids);
-    CHECK_INT(segment_each_id(&s, keep_id, &ids), 0);
+    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR(""), 9, keep_id, &ids), 0);
+    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR("c"), 9, keep_id, &ids), 0);
+    CHECK_INT(segment_each_named(&s, SEGMENT_END, STR("\0d"), 9, keep_id, &ids), 0);
+    CHECK_INT(segment_each_named(&s, SEGMENT_END, STR("c"), 9, keep_id, &ids), 0);
+    CHECK_MEM(ids.data, ids.len, "a\nc\0d\nb\nc\0d\nc\0d\n", 16);
     CHECK_INT(segment_texts(&s, of, 3, &texts), 0);
     CHECK_MEM(texts.data, texts.len,
               "user\0t1\0t5\0first \xc3\xa4\0user\0\0\0\0system\0t2\0t2\0second", 48);
@@ -115,7 +120,9 @@ static int tell(const struct segment *s, struct buf *out)
     if (s->sessions > 64 || s->bad > 8 || segment_sessions(s, 0, (size_t)s->sessions, of) < 0 ||
         segment_ids(s, of, (size_t)s->sessions, out) < 0 ||
         segment_texts(s, of, (size_t)s->sessions, out) < 0 || segment_bad(s, bad) < 0 ||
-        segment_each_id(s, keep_id, out) < 0)
+        segment_each_named(s, SEGMENT_BEGINNING, STR("session 4"), 64, keep_id, out) < 0 ||
+        segment_each_named(s, SEGMENT_END, STR("7"), 64, keep_id, out) < 0 ||
+        segment_each_named(s, SEGMENT_END, STR(""), 64, keep_id, out) < 0)
         return -1;
     for (size_t i = 0; i < s->sessions; i++)
         buf_addf(out, "%llu %llu %llu\n", (unsigned long long)of[i].count,
@@ -223,26 +230,126 @@ TEST(a_part_that_cannot_be_read_is_none)
     scratch_leave();
 }
 
-/* Ids are told in their order over the limits of what is read at once. */
-TEST(all_ids_are_told)
+/* What is to be told of the ids 0 to COUNT - 1, of which the first ones are the oldest. */
+#define COUNT 3000
+
+static void id_number(int i, struct buf *id)
+{
+    buf_clear(id);
+    buf_addf(id, "%0*d", 1 + i * 37 % 100, i * 7 % COUNT);
+}
+
+static void want_named(enum segment_side side, struct str text, size_t most, struct buf *want)
+{
+    struct buf id = BUF_INIT(BUF_SMALL);
+
+    buf_clear(want);
+    for (int i = COUNT; i-- > 0 && most > 0;) {
+        id_number(i, &id);
+        if (side == SEGMENT_BEGINNING ? str_starts(buf_str(&id), text)
+                                      : str_ends(buf_str(&id), text)) {
+            keep_id(want, buf_str(&id));
+            most--;
+        }
+    }
+    buf_release(&id);
+}
+
+/* By every beginning and end of up to three characters: over many blocks, and none. */
+TEST(ids_are_told_by_their_beginnings_and_ends)
 {
     struct buf content = BUF_INIT(SIZE_MAX), told = BUF_INIT(SIZE_MAX), want = BUF_INIT(SIZE_MAX);
+    struct buf id = BUF_INIT(BUF_SMALL), text = BUF_INIT(BUF_SMALL);
     struct segment s;
 
     scratch_enter();
-    for (int i = 0; i < 3000; i++)
-        buf_addf(&content, MESSAGE("x", "%0*d", "t", "user", ""), 1 + i * 37 % 100, i);
-    for (int i = 3000; i-- > 0;)
-        buf_addf(&want, "%0*d\n", 1 + i * 37 % 100, i);
+    for (int i = 0; i < COUNT; i++) {
+        id_number(i, &id);
+        buf_addf(&content, MESSAGE("x", "%s", "t", "user", ""), buf_c(&id));
+    }
 
     struct buf bytes = make(buf_c(&content), SIZE_MAX, 1);
 
     CHECK(segment_in_memory(&s, bytes.data, bytes.len));
-    CHECK_INT(segment_each_id(&s, keep_id, &told), 1);
-    CHECK_MEM(told.data, told.len, want.data, want.len);
+    for (int i = 0; i < 1000; i++) {
+        enum segment_side side = i % 2 ? SEGMENT_END : SEGMENT_BEGINNING;
+
+        buf_clear(&text);
+        buf_addf(&text, "%0*d", i % 5, i / 3);
+        text.len = text.len < (size_t)i % 4 ? text.len : (size_t)i % 4;
+        buf_clear(&told);
+        want_named(side, buf_str(&text), i % 3 ? 20 : SIZE_MAX, &want);
+        CHECK_INT(
+            segment_each_named(&s, side, buf_str(&text), i % 3 ? 20 : SIZE_MAX, keep_id, &told), 0);
+        CHECK_MEM(told.data, told.len, want.data, want.len);
+    }
     buf_release(&bytes);
     buf_release(&content);
     buf_release(&told);
     buf_release(&want);
+    buf_release(&id);
+    buf_release(&text);
     scratch_leave();
+}
+
+/* Writes a word, and the checksum of the `count` that it is one of behind these. */
+static void put_word(char *words, size_t count, size_t which, uint64_t word, uint64_t before)
+{
+    uint64_t all[SEGMENT_ORDER_WORDS];
+
+    le_put(words + which * sizeof(word), word);
+    le_get_all(all, words, count);
+    le_put(words + count * sizeof(word), le_sum_words(all, count, before));
+}
+
+/* Sums that no writer of this program has made. */
+TEST(a_right_checksum_is_not_all)
+{
+    struct segment_session of;
+    struct buf told = BUF_INIT(BUF_SMALL);
+    struct segment s;
+
+    scratch_enter();
+    for (size_t word = 3; word < 12; word++) {
+        struct buf bytes = make(history, SIZE_MAX, 1);
+
+        CHECK(segment_in_memory(&s, bytes.data, bytes.len));
+        put_word(bytes.data + SEGMENT_HEADER_WORDS * 8, SEGMENT_SESSION_WORDS, word, UINT64_MAX, 0);
+        CHECK_INT(segment_sessions(&s, 0, 1, &of), -1);
+        CHECK_INT(segment_sessions(&s, 1, 1, &of), 0);
+        buf_release(&bytes);
+    }
+
+    /* The first one of the order by beginnings, `a`, is said to be `b`, and the last one not
+     * there. */
+    struct buf bytes = make(history, SIZE_MAX, 1);
+    char *orders =
+        bytes.data +
+        (SEGMENT_HEADER_WORDS + 3 * (SEGMENT_SESSION_WORDS + 1) + 5 + 2 + SEGMENT_BUCKET_WORDS) * 8;
+
+    CHECK(segment_in_memory(&s, bytes.data, bytes.len));
+    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR("a"), 9, keep_id, &told), 0);
+    CHECK_MEM(told.data, told.len, "a\n", 2);
+    put_word(orders, SEGMENT_ORDER_WORDS - 1, 0, UINT64_C(2) << 32 | 2, 0);
+    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR("b"), 9, keep_id, &told), 0);
+    put_word(orders, SEGMENT_ORDER_WORDS - 1, 1, 3, 0);
+    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR("c"), 9, keep_id, &told), -1);
+    put_word(orders, SEGMENT_ORDER_WORDS - 1, 1, 0, 0);
+    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR("b"), 9, keep_id, &told), -1);
+    buf_release(&bytes);
+    buf_release(&told);
+    scratch_leave();
+}
+
+TEST(an_order_is_by_bytes)
+{
+    CHECK(segment_compare(STR("abc"), STR("ab"), SEGMENT_BEGINNING) == 0);
+    CHECK(segment_compare(STR("ab"), STR("abc"), SEGMENT_BEGINNING) < 0);
+    CHECK(segment_compare(STR("b"), STR("abc"), SEGMENT_BEGINNING) > 0);
+    CHECK(segment_compare(STR("\xc3"), STR("a"), SEGMENT_BEGINNING) > 0);
+    CHECK(segment_compare(STR("abc"), STR("bc"), SEGMENT_END) == 0);
+    CHECK(segment_compare(STR("bc"), STR("abc"), SEGMENT_END) < 0);
+    CHECK(segment_compare(STR("zb"), STR("abc"), SEGMENT_END) < 0);
+    CHECK(segment_compare(STR("a\xc3"), STR("abc"), SEGMENT_END) > 0);
+    CHECK(segment_compare(STR("a"), STR(""), SEGMENT_END) == 0);
 }

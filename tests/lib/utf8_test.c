@@ -329,3 +329,12 @@ TEST(what_is_valid_beyond_ascii_does_not_depend_on_its_neighbours)
         CHECK_INT(utf8_valid_beyond_ascii((struct str){text, n}), valid);
     }
 }
+
+TEST(a_place_may_be_inside_a_character)
+{
+    static const bool inside[] = {false, false, true, false, true, true, false, false};
+    struct str text = STR("a\303\244\346\274\242");
+
+    for (size_t at = 0; at < sizeof(inside) / sizeof(*inside); at++)
+        CHECK_INT(utf8_inside(text, at), inside[at]);
+}

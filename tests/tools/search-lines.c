@@ -3,11 +3,12 @@
  *
  * Each line of standard input is one search, as
  *
- *     [["TEXT", ...], THREADS, "VARIANT", BLOCK, LINE_MAX, EXACT, WORDS, COUNT]
+ *     [["TEXT", ...], THREADS, "VARIANT", BLOCK, LINE_MAX, EXACT, WORDS, COUNT, SKIP]
  *
- * with a variant of base/find (portable, sse2, avx2, neon; `best` for one that cannot be used), the size
- * of a block and of the longest line in bytes. Prints for each where the hits begin, the newest first,
- * or with COUNT how many they are; then, behind `bad`, how many bad lines were met.
+ * with a variant of base/find (portable, sse2, avx2, neon; `best` for one that cannot be used), the
+ * size of a block and of the longest line in bytes, and that of a block of the skip index, which is
+ * made if need be; 0: without one. Prints for each where the hits begin, the newest first, or with
+ * COUNT how many they are; then, behind `bad`, how many bad lines were met.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "hist/search.h"
+#include "hist/skip_build.h"
 
 static int fail(const struct err *e)
 {
@@ -64,7 +66,7 @@ static int print_hits(struct search *s, bool count, struct err *e)
     return more;
 }
 
-static int run(const char *path, struct str query)
+static int run(const struct history *h, struct str query)
 {
     struct json_iter texts = json_iter(json_at(query, 0));
     struct buf text = BUF_INIT(BUF_LINE);
@@ -79,12 +81,17 @@ static int run(const char *path, struct str query)
     while (result == 0 && json_next(&texts))
         result = pattern_add(&p, json_text(texts.value, &text), &e);
     if (result == 0)
-        result = search_open(&s, path, &p, NULL, SCAN_BACKWARD, &e);
+        result = search_open(&s, h->path, &p, NULL, SCAN_BACKWARD, &e);
     if (result == 0) {
         s.threads = number(query, 1);
         s.with = variant(query);
         s.scan.block_size = number(query, 3);
         s.scan.line_max = number(query, 4);
+        s.skip_block = (off_t)number(query, 8);
+        if (s.skip_block > 0) {
+            skip_build(h, s.skip_block);
+            s.history = h;
+        }
         result = print_hits(&s, json_is_true(json_at(query, 7)), &e);
         printf("bad %" PRIu64 "\n", s.scan.bad);
         search_close(&s);
@@ -102,14 +109,20 @@ int main(int argc, char **argv)
     struct buf queries = BUF_INIT(SIZE_MAX);
     int result = argc == 2 ? io_read_all(0, &queries) : -1;
     struct str rest = buf_str(&queries);
+    struct history h;
 
-    if (result < 0)
+    if (result == 0)
+        result = locate(&h, &(struct locate_from){.explicit_file = argv[1]}, NULL);
+    if (result < 0) {
         fputs("usage: search-lines HISTORY <QUERIES\n", stderr);
+        return 2;
+    }
     while (result == 0 && rest.n > 0) {
         struct str line = str_cut(&rest, '\n'), query;
 
-        result = json_check(line, &query, NULL) ? run(argv[1], query) : -1;
+        result = json_check(line, &query, NULL) ? run(&h, query) : -1;
     }
+    history_release(&h);
     buf_release(&queries);
     return result < 0 || fflush(stdout) != 0 ? 2 : 0;
 }
