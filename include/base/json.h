@@ -68,6 +68,8 @@ void json_pick(struct str object, const char *const *keys, struct str *values, s
 /* The i-th element of an array, counted from 0; STR_NONE beyond its end, or when it is no array. */
 struct str json_at(struct str array, size_t i);
 
+/* What stands between the quotes of a string, escapes and all; STR_NONE when it is none. */
+struct str json_body(struct str string);
 /* A string value decoded; an unpaired surrogate escape becomes U+FFFD. json_plain: it has no
  * escape, its bytes stand for themselves. json_text borrows from the value in that case; else it
  * decodes into `scratch` (cleared first) and borrows from there. STR_NONE when it is no string. */

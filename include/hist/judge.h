@@ -27,7 +27,8 @@ struct judge {
 void judge_init(struct judge *j, const struct scan *scan, const struct filter *filter,
                 const struct pattern *pattern);
 void judge_release(struct judge *j);
-/* A piece_job's `judge`; ctx is the struct judge. */
-enum piece_verdict judge_line(void *ctx, struct str line, const char *at, const char **on);
+/* A piece_job's `read` and `ask`; ctx is the struct judge. */
+enum piece_verdict judge_read(void *ctx, struct str line, struct str *content);
+enum piece_verdict judge_ask(void *ctx, const char *at);
 
 #endif

@@ -5,7 +5,7 @@
  * where a file grew line by line, and ends the program when it becomes shorter); what is left of a
  * line is put in front of the next window. A line belongs to the piece behind whose first byte it
  * begins, the line at the end of the piece included, and that at offset 0. It is given whole to a
- * function that judges it when a needle may be in it; all others are passed over, valid or not.
+ * function that reads it when a needle may be in it; all others are passed over, valid or not.
  */
 #ifndef CHATHIST_HIST_PIECE_H
 #define CHATHIST_HIST_PIECE_H
@@ -22,7 +22,7 @@ enum piece_verdict {
     PIECE_MISS,
     PIECE_HIT,
     PIECE_BAD, /* the line is no valid message */
-    PIECE_ON,  /* not there, perhaps further on in the line */
+    PIECE_ON,  /* a message: its content will tell */
 };
 
 /* What is the same for all pieces and threads; borrowed. */
@@ -32,10 +32,13 @@ struct piece_job {
     off_t size;        /* so much of the file is read */
     size_t block_size; /* of a window */
     size_t line_max;   /* a longer line is bad, without being judged */
-    /* ctx is the thread's own, the line without its newline. `at` is where a needle stands in it,
-     * NULL when that is not known; with PIECE_ON, *on is the place in the line from which to go
-     * on. */
-    enum piece_verdict (*judge)(void *ctx, struct str line, const char *at, const char **on);
+    /* Reads a line, without its newline: PIECE_MISS when it cannot be a hit whatever it holds,
+     * PIECE_BAD, or PIECE_ON with the raw bytes in which a needle is to be. ctx is the thread's
+     * own. */
+    enum piece_verdict (*read)(void *ctx, struct str line, struct str *content);
+    /* Is the line that was read last a hit, when a needle may be in those bytes? `at` is where it
+     * stands, NULL when that is not known. PIECE_HIT, PIECE_MISS. */
+    enum piece_verdict (*ask)(void *ctx, const char *at);
     bool list; /* the lines are to be listed, not only counted */
 };
 
@@ -65,7 +68,10 @@ struct piece_reader {
     size_t size;           /* of memory */
     char *text, *text_end; /* what is looked at, whole lines */
     off_t text_at;         /* where it is in the file */
-    const char *behind;    /* the last line that was judged */
+    struct str line;       /* the last one that was read, without its newline */
+    bool terminated;       /* it has one */
+    struct str content;    /* what of it is asked about */
+    const char *behind;    /* where the next one begins */
 };
 void piece_reader_release(struct piece_reader *r);
 /* Fills p, of which begin and end are set, from anew. 0, or -1 with errno set. A line that has no

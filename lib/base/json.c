@@ -281,8 +281,7 @@ bool json_key_is(struct str raw_key, const char *name)
     return want.n == 0;
 }
 
-/* What stands between the quotes; STR_NONE when it is not a string. */
-static struct str body_of(struct str string)
+struct str json_body(struct str string)
 {
     if (json_type(string) != JSON_STRING || string.n < 2)
         return STR_NONE;
@@ -291,7 +290,7 @@ static struct str body_of(struct str string)
 
 bool json_plain(struct str string)
 {
-    struct str body = body_of(string);
+    struct str body = json_body(string);
 
     return body.p && !has_escape(body);
 }
@@ -299,7 +298,7 @@ bool json_plain(struct str string)
 struct str json_text(struct str string, struct buf *scratch)
 {
     if (json_plain(string))
-        return body_of(string);
+        return json_body(string);
     buf_clear(scratch);
     return json_decode(string, scratch) ? buf_str(scratch) : STR_NONE;
 }
@@ -315,7 +314,7 @@ bool json_has_type(struct str object, const char *type)
 
 bool json_decode(struct str string, struct buf *out)
 {
-    struct str body = body_of(string);
+    struct str body = json_body(string);
 
     if (!body.p)
         return false;

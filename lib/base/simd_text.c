@@ -100,7 +100,7 @@ AVX2 INLINE __m256i high_halves(__m256i x)
     return _mm256_and_si256(_mm256_srli_epi16(x, 4), _mm256_set1_epi8(15));
 }
 
-AVX2 INLINE void plain_bits_avx2(__m256i x, struct plain_bits *b, unsigned shift)
+AVX2 INLINE void plain_half_avx2(__m256i x, struct plain_bits *b, unsigned shift)
 {
     /* The characters of is_short_escape are those whose two halves have a class in common: 2x is
      * class 1, 5x 2, 6x 4 and 7x 8. */
@@ -118,6 +118,15 @@ AVX2 INLINE void plain_bits_avx2(__m256i x, struct plain_bits *b, unsigned shift
     b->other |= (uint64_t)(uint32_t)_mm256_movemask_epi8(other) << shift;
     b->named |= (uint64_t)(uint32_t)~_mm256_movemask_epi8(unnamed) << shift;
     b->beyond |= (uint64_t)(uint32_t)_mm256_movemask_epi8(x) << shift;
+}
+
+AVX2 INLINE struct plain_bits plain_bits_avx2(const char *block)
+{
+    struct plain_bits b = {0};
+
+    plain_half_avx2(_mm256_loadu_si256((const __m256i_u *)block), &b, 0);
+    plain_half_avx2(_mm256_loadu_si256((const __m256i_u *)(block + 32)), &b, 32);
+    return b;
 }
 
 /* The bytes that a backslash is before which is none of these itself. *first: is the first one, and
@@ -205,16 +214,10 @@ struct passing {
 /* Where plain text ends in a block of 64 bytes of which those before `from` are passed; NULL:
  * nowhere. When it ends because something may be no UTF-8, that is the beginning of a code point
  * there or before: of the one that reaches up to `from`, else of the first one behind it. */
-AVX2 INLINE const char *stop_avx2(struct passing *s, const char *block, unsigned from)
+AVX2 INLINE const char *stop_in(struct passing *s, const char *block, unsigned from)
 {
-    __m256i x = _mm256_loadu_si256((const __m256i_u *)block);
-    __m256i y = _mm256_loadu_si256((const __m256i_u *)(block + 32));
-    struct plain_bits b = {0};
+    struct plain_bits b = plain_bits_avx2(block);
     uint64_t wrong = 0, behind = s->beyond >> 63; /* right behind what is not ASCII */
-
-    plain_bits_avx2(x, &b, 0);
-    plain_bits_avx2(y, &b, 32);
-
     uint64_t escaped = escaped_bits(b.backslash >> from, &s->first);
     uint64_t stopping = (b.other >> from & ~escaped) | (escaped & ~(b.named >> from));
     ptrdiff_t stop = 64; /* counted from `from`, -1 for a backslash right before it */
@@ -223,36 +226,59 @@ AVX2 INLINE const char *stop_avx2(struct passing *s, const char *block, unsigned
         stop = (ptrdiff_t)simd_lowest(stopping);
         stop -= (ptrdiff_t)(escaped >> stop & 1);
     }
-    if (b.beyond | behind)
+    if (b.beyond | behind) {
+        __m256i x = _mm256_loadu_si256((const __m256i_u *)block);
+        __m256i y = _mm256_loadu_si256((const __m256i_u *)(block + 32));
+
         wrong = wrong_avx2(x, s->before) | (uint64_t)wrong_avx2(y, x) << 32;
+        s->before = y;
+    }
     /* Of the last block the bytes before it are not known, and three may belong to what follows. */
     if (from > 2)
         wrong = wrong >> from << from;
     else if (from > 0)
         wrong = (b.beyond >> from | behind) << from;
     s->beyond = b.beyond;
-    s->before = y;
     if (wrong && (ptrdiff_t)simd_lowest(wrong) <= stop + (ptrdiff_t)from)
         return behind ? last_lead(s->begin, block + from)
                       : block + from + simd_lowest(b.beyond >> from);
     return stopping ? block + from + stop : NULL;
 }
 
-/* The same without a branch for each escape, nor for what is beyond ASCII. 64 bytes before the end
- * can be read, and are the last block, whatever was passed of them. */
+/* Is there no quote, backslash or control character in a block of 64 bytes, and nothing but ASCII?
+ * Compared as signed numbers, bytes beyond ASCII are below the blank, too. */
+AVX2 INLINE bool all_plain_avx2(const char *block)
+{
+    const __m256i quote = _mm256_set1_epi8('"'), backslash = _mm256_set1_epi8('\\');
+    __m256i x = _mm256_loadu_si256((const __m256i_u *)block);
+    __m256i y = _mm256_loadu_si256((const __m256i_u *)(block + 32));
+    __m256i quotes = _mm256_or_si256(_mm256_cmpeq_epi8(x, quote), _mm256_cmpeq_epi8(y, quote));
+    __m256i slashes =
+        _mm256_or_si256(_mm256_cmpeq_epi8(x, backslash), _mm256_cmpeq_epi8(y, backslash));
+    __m256i below = _mm256_cmpgt_epi8(_mm256_set1_epi8(' '), _mm256_min_epi8(x, y));
+    __m256i any = _mm256_or_si256(_mm256_or_si256(quotes, slashes), below);
+
+    return _mm256_testz_si256(any, any);
+}
+
+/* The same as pass_plain_sse2 with one branch for a block that has escapes, however many, and without
+ * a stop at what is beyond ASCII. 64 bytes before the end can be read, and are the last block,
+ * whatever was passed of them. */
 AVX2 static const char *pass_plain_avx2(const char *p, const char *end)
 {
     struct passing s = {.begin = p, .before = _mm256_setzero_si256()};
     const char *stop = NULL;
 
     for (; end - p >= 64; p += 64) {
-        stop = stop_avx2(&s, p, 0);
+        if (!s.first && !s.beyond && all_plain_avx2(p))
+            continue;
+        stop = stop_in(&s, p, 0);
         if (stop)
             return stop;
     }
     if (p < end) {
         s.before = _mm256_setzero_si256();
-        stop = stop_avx2(&s, end - 64, (unsigned)(64 - (end - p)));
+        stop = stop_in(&s, end - 64, (unsigned)(64 - (end - p)));
     }
     if (stop)
         return stop;

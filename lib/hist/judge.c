@@ -38,39 +38,30 @@ static bool begins_character(const char *body, const char *at)
     return true;
 }
 
-/* Can it be said of a valid message without decoding its content? */
-static bool judge_raw(const struct judge *j, const char *at, const char **on,
-                      enum piece_verdict *verdict)
-{
-    struct str content = j->message.field[FIELD_CONTENT]; /* with its quotes, or null */
-
-    *verdict = PIECE_MISS;
-    if (json_is_null(content))
-        return true;
-    if (!at)
-        return false;
-    /* Whatever stands in the content was come across before what stands behind it. */
-    if (at >= content.p + content.n)
-        return true;
-    *on = content.p;
-    *verdict = at < content.p ? PIECE_ON : PIECE_HIT;
-    return at < content.p || (!j->pattern.words && begins_character(content.p + 1, at));
-}
-
-enum piece_verdict judge_line(void *ctx, struct str line, const char *at, const char **on)
+enum piece_verdict judge_read(void *ctx, struct str line, struct str *content)
 {
     struct judge *j = ctx;
-    enum piece_verdict verdict;
-    size_t place, len;
 
     if (!scan_may_give(j->scan, line) || str_trim(line).n == 0)
         return PIECE_MISS;
     if (!message_parse(&j->message, line))
         return PIECE_BAD;
-    if (j->filter && !filter_match(j->filter, &j->message))
+    if (json_is_null(j->message.field[FIELD_CONTENT]) ||
+        (j->filter && !filter_match(j->filter, &j->message)))
         return PIECE_MISS;
-    if (judge_raw(j, at, on, &verdict))
-        return verdict;
+    *content = json_body(j->message.field[FIELD_CONTENT]);
+    return PIECE_ON;
+}
+
+enum piece_verdict judge_ask(void *ctx, const char *at)
+{
+    struct judge *j = ctx;
+    struct str body = json_body(j->message.field[FIELD_CONTENT]);
+    enum piece_verdict verdict;
+    size_t place, len;
+
+    if (at && !j->pattern.words && begins_character(body.p, at))
+        return PIECE_HIT;
 
     struct str content = message_content(&j->message, &j->decoded);
 

@@ -63,11 +63,11 @@ static const char *const shape_names[] = {
     [SHAPE_OBJECTS] = "an array of objects",
 };
 
-static const char *const role_names[] = {
-    [ROLE_USER] = "user",
-    [ROLE_ASSISTANT] = "assistant",
-    [ROLE_SYSTEM] = "system",
-    [ROLE_TOOL] = "tool",
+static const struct str role_names[] = {
+    [ROLE_USER] = STR("user"),
+    [ROLE_ASSISTANT] = STR("assistant"),
+    [ROLE_SYSTEM] = STR("system"),
+    [ROLE_TOOL] = STR("tool"),
 };
 
 const char *field_name(enum field f)
@@ -77,13 +77,13 @@ const char *field_name(enum field f)
 
 const char *role_name(enum role r)
 {
-    return r < ROLE_OTHER ? role_names[r] : NULL;
+    return r < ROLE_OTHER ? role_names[r].p : NULL;
 }
 
 enum role role_of(struct str name)
 {
     for (size_t r = 0; r < ROLE_OTHER; r++) {
-        if (str_eq_c(name, role_names[r]))
+        if (str_eq(name, role_names[r]))
             return (enum role)r;
     }
     return ROLE_OTHER;
@@ -201,10 +201,10 @@ static bool check_fields(struct str text, struct str *value, struct places *plac
     return json_check_members(text, value, note, places);
 }
 
-/* What is wrong with the five fields, NULL when nothing is. */
-static const char *required_defect(const struct str field[FIELD_COUNT])
+/* What is wrong with the five fields from `f` on, NULL when nothing is. */
+static const char *required_defect(const struct str field[FIELD_COUNT], size_t f)
 {
-    for (size_t f = 0; f < REQUIRED_COUNT; f++) {
+    for (; f < REQUIRED_COUNT; f++) {
         if (!field[f].p)
             return fields[f].absent;
         if (json_type(field[f]) != JSON_STRING && !is_content_null(f, field[f]))
@@ -221,7 +221,7 @@ bool message_parse(struct message *m, struct str line)
     struct places places = {.field = m->field};
 
     if (!check_fields(without_bom(line), &m->line, &places) || json_type(m->line) != JSON_OBJECT ||
-        required_defect(m->field))
+        required_defect(m->field, places.plain))
         return false;
 
     /* Every text with escapes is added to `own`, which may move; so it is pointed into at the
@@ -239,7 +239,7 @@ bool message_parse(struct message *m, struct str line)
             *decoded[i] = (struct str){NULL, m->own.len - before};
         }
     }
-    for (size_t i = 0, at = 0; i < count; i++) {
+    for (size_t i = places.plain, at = 0; i < count; i++) {
         if (!decoded[i]->p) {
             decoded[i]->p = buf_c(&m->own) + at;
             at += decoded[i]->n;
@@ -278,7 +278,7 @@ const char *message_defect(struct str line)
     if (json_type(value) != JSON_OBJECT)
         return "not an object";
     check_fields(text, &value, &places);
-    return required_defect(field);
+    return required_defect(field, 0);
 }
 
 void message_release(struct message *m)
@@ -381,7 +381,7 @@ void draft_message(struct draft *d, enum role role, struct str content)
         buf_clear(&d->field[f]);
     buf_clear(&d->unknown);
     if (role < ROLE_OTHER)
-        draft_set_text(d, FIELD_ROLE, str_of(role_names[role]));
+        draft_set_text(d, FIELD_ROLE, role_names[role]);
     draft_set_text(d, FIELD_CONTENT, content);
 }
 

@@ -78,54 +78,69 @@ static void add(struct piece_reader *r, off_t at, size_t n, bool bad)
     p->items[p->count++] = (struct piece_item){at, n, bad};
 }
 
-static void note(struct piece_reader *r, const char *begin, const char *end, bool terminated,
-                 enum piece_verdict verdict)
+/* The line that begins at `begin` is looked at next; there is no newline in it before `from`. */
+static void set_line(struct piece_reader *r, const char *begin, const char *from)
 {
-    if (verdict == PIECE_HIT || (verdict == PIECE_BAD && terminated))
-        add(r, r->text_at + (begin - r->text), (size_t)(end - begin), verdict == PIECE_BAD);
+    const char *newline = memchr(from, '\n', (size_t)(r->text_end - from));
+
+    r->terminated = newline != NULL;
+    r->line = (struct str){begin, (size_t)((newline ? newline : r->text_end) - begin)};
+    r->content = (struct str){begin, 0};
+    r->behind = newline ? newline + 1 : r->text_end;
+}
+
+static bool is_too_long(const struct piece_reader *r)
+{
+    return r->line.n > r->job->line_max;
+}
+
+static void note(struct piece_reader *r, enum piece_verdict verdict)
+{
+    if (verdict == PIECE_HIT || (verdict == PIECE_BAD && r->terminated))
+        add(r, r->text_at + (r->line.p - r->text), r->line.n, verdict == PIECE_BAD);
+}
+
+/* Reads the line with a place where a needle may be. */
+static enum piece_verdict read_line(struct piece_reader *r, const char *place)
+{
+    set_line(r, r->behind + simd_behind_newline(r->behind, (size_t)(place - r->behind)), place);
+    return is_too_long(r) ? PIECE_BAD : r->job->read(r->ctx, r->line, &r->content);
 }
 
 /* Called for each place where a needle may be. */
 static const char *seen(void *ctx, const char *place)
 {
     struct piece_reader *r = ctx;
-    const char *at, *on = NULL;
+    enum piece_verdict verdict = PIECE_ON;
+    const char *at;
 
-    if (!needles_may_match(r->job->needles, place, r->behind, r->text_end, &at))
+    if (!needles_may_match(r->job->needles, place, r->content.p, r->text_end, &at))
         return place + 1;
-
-    const char *begin = r->behind + simd_behind_newline(r->behind, (size_t)(place - r->behind));
-    const char *newline = memchr(place, '\n', (size_t)(r->text_end - place));
-    const char *end = newline ? newline : r->text_end;
-    enum piece_verdict verdict = PIECE_BAD;
-
-    if ((size_t)(end - begin) <= r->job->line_max)
-        verdict = r->job->judge(r->ctx, (struct str){begin, (size_t)(end - begin)}, at, &on);
-    if (verdict == PIECE_ON) {
-        r->behind = begin;
-        return on > place ? on : place + 1;
-    }
-    note(r, begin, end, newline != NULL, verdict);
-    r->behind = newline ? newline + 1 : end;
+    if (place >= r->behind)
+        verdict = read_line(r, place);
+    if (verdict == PIECE_ON && place < r->content.p)
+        return r->content.p;
+    if (verdict == PIECE_ON && place < r->content.p + r->content.n)
+        verdict = r->job->ask(r->ctx, at);
+    note(r, verdict);
     return r->behind;
 }
 
 /* Looks at the lines from `from` on; `at` is where that is in the file. */
 static void look(struct piece_reader *r, char *from, char *to, off_t at)
 {
-    const char *newline;
-
     r->text = from;
+    r->behind = from;
     r->text_end = to;
     r->text_at = at;
-    r->behind = from;
+    r->content = (struct str){from, 0};
     /* The line that was carried may have become too long, whatever it holds. */
     if ((size_t)(to - from) > r->job->line_max) {
-        newline = memchr(from, '\n', (size_t)(to - from));
-        if (newline && (size_t)(newline - from) > r->job->line_max) {
-            note(r, from, newline, true, PIECE_BAD);
-            r->behind = newline + 1;
-        }
+        set_line(r, from, from);
+        if (is_too_long(r))
+            note(r, PIECE_BAD);
+        else
+            r->behind = from;
     }
     find_each(&r->job->needles->find, r->behind, to, seen, r);
 }
