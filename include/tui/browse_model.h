@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "hist/thread.h"
 #include "tui/browse_areas.h"
@@ -18,6 +17,7 @@
 #include "tui/browse_keys.h"
 #include "tui/browse_pane.h"
 #include "tui/browse_rows.h"
+#include "tui/browse_target.h"
 
 /* A pause in typing that starts a search, in milliseconds. */
 #define BROWSE_DEBOUNCE_MS 60
@@ -32,16 +32,6 @@ enum browse_mode {
 /* Which line of a list is chosen, and which is the first that is seen. */
 struct browse_list {
     size_t at, top;
-};
-
-/* A session to be read. */
-struct browse_target {
-    size_t history;
-    struct buf id;
-    off_t first, end; /* where its lines are; end below 0: not known */
-    off_t last_line;  /* where its newest line begins, and how many there are; below 0: not known */
-    uint64_t count;
-    struct buf hit; /* a message that is to be among them; empty: none */
 };
 
 /* What is to be found again, when the browser was open before. Empty: nothing. */

@@ -15,9 +15,8 @@ void browse_init(struct browse *b, size_t histories)
     browse_pane_init(&b->pane);
     buf_init(&b->status, BUF_SMALL);
     buf_init(&b->searched, BUF_SMALL);
-    buf_init(&b->shown.id, BUF_LINE);
-    buf_init(&b->target.id, BUF_LINE);
-    buf_init(&b->target.hit, BUF_LINE);
+    browse_target_init(&b->shown);
+    browse_target_init(&b->target);
     buf_init(&b->back.session, BUF_LINE);
     buf_init(&b->back.message, BUF_LINE);
     buf_init(&b->back.top, BUF_LINE);
@@ -35,9 +34,8 @@ void browse_release(struct browse *b)
     browse_pane_release(&b->pane);
     buf_release(&b->status);
     buf_release(&b->searched);
-    buf_release(&b->shown.id);
-    buf_release(&b->target.id);
-    buf_release(&b->target.hit);
+    browse_target_release(&b->shown);
+    browse_target_release(&b->target);
     buf_release(&b->back.session);
     buf_release(&b->back.message);
     buf_release(&b->back.top);
@@ -149,11 +147,6 @@ bool browse_chosen(const struct browse *b, size_t *history, struct str *id)
 
 /* ---- the messages ---- */
 
-static bool is_target(const struct browse_target *t, size_t history, struct str id)
-{
-    return t->history == history && str_eq(buf_str(&t->id), id);
-}
-
 static void show_nothing(struct browse *b)
 {
     struct browse_target *t = &b->target;
@@ -169,29 +162,6 @@ static void show_nothing(struct browse *b)
     browse_pane_take(&b->pane, &nothing, &none, false);
 }
 
-/* What is known of where the session's lines are. */
-static struct browse_target known(const struct browse *b, size_t history, struct str id)
-{
-    struct browse_target t = {.history = history, .end = -1, .last_line = -1};
-    const struct browse_sought *sought = &b->sessions.shown;
-    const struct browse_session *s =
-        browse_sessions_at(&b->sessions, browse_sessions_find(&b->sessions, history, id));
-
-    if (s && b->sessions.partial) {
-        t.first = s->first;
-        t.end = s->end;
-    }
-    if (s) {
-        t.last_line = s->last_line;
-        t.count = s->count;
-    } else if (sought->place != SIZE_MAX && sought->history == history &&
-               str_eq(buf_str(&sought->id), id)) {
-        t.last_line = sought->last_line;
-        t.count = sought->count;
-    }
-    return t;
-}
-
 /* Have lines come to the session, or gone? What was read says how many there were. */
 static bool has_changed(const struct browse *b, const struct browse_target *now)
 {
@@ -200,7 +170,7 @@ static bool has_changed(const struct browse *b, const struct browse_target *now)
     if (now->last_line < 0)
         return false;
     if (t->last_line < 0)
-        return is_target(&b->shown, t->history, buf_str(&t->id)) &&
+        return browse_target_is(&b->shown, t->history, buf_str(&t->id)) &&
                b->pane.thread.all != now->count;
     return t->last_line != now->last_line || t->count != now->count || t->end != now->end;
 }
@@ -240,7 +210,7 @@ static void show_hit(struct browse *b)
 /* Are other lines of the session in the panel than are to be? */
 static bool shows_others(const struct browse *b, struct str hit)
 {
-    return is_target(&b->shown, b->target.history, buf_str(&b->target.id)) &&
+    return browse_target_is(&b->shown, b->target.history, buf_str(&b->target.id)) &&
            !str_eq(buf_str(&b->target.hit), hit) && (b->every || misses(b, hit));
 }
 
@@ -257,8 +227,8 @@ static void show_chosen(struct browse *b)
             show_nothing(b);
         return;
     }
-    now = known(b, history, id);
-    other = !is_target(t, history, id);
+    now = browse_target_known(&b->sessions, history, id);
+    other = !browse_target_is(t, history, id);
     if (other || has_changed(b, &now) || shows_others(b, chosen_hit(b))) {
         if (other)
             set(&t->id, id);
@@ -273,7 +243,7 @@ static void show_chosen(struct browse *b)
         t->count = now.count;
     }
     /* What is there already need not wait for what is read again. */
-    if (is_target(&b->shown, history, id))
+    if (browse_target_is(&b->shown, history, id))
         show_hit(b);
 }
 
@@ -368,7 +338,7 @@ void browse_take_thread(struct browse *b, unsigned number, struct thread *t,
                         struct browse_parts *parts, bool every)
 {
     bool other = every != b->every || misses(b, chosen_hit(b));
-    bool same = is_target(&b->shown, b->target.history, buf_str(&b->target.id));
+    bool same = browse_target_is(&b->shown, b->target.history, buf_str(&b->target.id));
 
     if (number != b->thread_number) {
         browse_parts_release(parts);

@@ -297,8 +297,7 @@ static void free_request(struct request *q)
     if (!q)
         return;
     browse_wish_release(&q->wish);
-    buf_release(&q->target.id);
-    buf_release(&q->target.hit);
+    browse_target_release(&q->target);
     buf_release(&q->text);
     words_release(&q->argv);
     free(q);
@@ -343,8 +342,7 @@ static struct request *new_request(void)
 {
     struct request *q = mem_zalloc(sizeof *q);
 
-    buf_init(&q->target.id, BUF_LINE);
-    buf_init(&q->target.hit, BUF_LINE);
+    browse_target_init(&q->target);
     buf_init(&q->text, BUF_SMALL);
     return q;
 }
