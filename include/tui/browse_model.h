@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "hist/thread.h"
+#include "tui/browse_ahead.h"
 #include "tui/browse_areas.h"
 #include "tui/browse_edit.h"
 #include "tui/browse_keys.h"
@@ -65,6 +66,7 @@ struct browse {
     struct browse_hits hits;
     bool hits_done; /* there are no more */
     struct browse_list hit_list;
+    struct browse_ahead ahead; /* keys that moved in the list before it was there */
 
     struct browse_pane pane;
     struct browse_target shown;  /* whose messages are in it */
@@ -93,8 +95,12 @@ void browse_release(struct browse *b);
 void browse_resize(struct browse *b, size_t rows, size_t columns);
 struct browse_areas browse_areas(const struct browse *b);
 
+/* Is the list that was asked for not there yet? It is when a search that is done again goes on. */
+bool browse_awaits_list(const struct browse *b);
 /* Chooses line `place` of the list, or the last. */
 void browse_choose(struct browse *b, size_t place);
+/* Goes where keys wanted to be before there was a list, as far as it is there. */
+void browse_go_ahead(struct browse *b);
 void browse_set_role(struct browse *b, const char *role);
 void browse_set_scope(struct browse *b, bool all);
 /* Time passes: starts the search that is due. */

@@ -29,5 +29,9 @@ bool browse_target_is(const struct browse_target *t, size_t history, struct str 
 /* What a list of sessions tells of where one of them is. Without its id, and nothing to be released. */
 struct browse_target browse_target_known(const struct browse_sessions *s, size_t history,
                                          struct str id);
+/* Have lines come to the session, or gone, by what the list tells now? `lines`: of how many its messages
+ * were read; NULL: they are not there. */
+bool browse_target_changed(const struct browse_target *t, const struct browse_target *now,
+                           const uint64_t *lines);
 
 #endif

@@ -70,11 +70,7 @@ static bool is_settled(const struct loop *l)
     size_t history;
     struct str id;
 
-    if (b->search_due != 0 || (b->searched.len > 0 && b->fresh_number != b->search_number))
-        return false;
-    if (!b->sessions_known || (b->sessions.partial && b->sessions.total == 0) || b->back.list)
-        return false;
-    if (b->searching && b->hits.count == 0 && !b->hits_done)
+    if (browse_awaits_list(b) || b->back.list || browse_ahead_any(&b->ahead))
         return false;
     if (!browse_chosen(b, &history, &id))
         return browse_list(b)->at >= browse_list_count(b);

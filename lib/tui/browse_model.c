@@ -5,7 +5,9 @@
 #include "tui/browse_pane_hits.h"
 
 /* So many lines of the list are read before and behind those that are seen. */
-#define AHEAD(rows) ((rows)*4 + 64)
+#define AROUND(rows) ((rows)*4 + 64)
+/* A list of hits that grows is followed so far by keys that were ahead of it: End must not read them all. */
+#define FOLLOW_MAX ((size_t)1000)
 
 void browse_init(struct browse *b, size_t histories)
 {
@@ -70,6 +72,16 @@ struct browse_areas browse_areas(const struct browse *b)
 size_t browse_list_count(const struct browse *b)
 {
     return b->searching ? b->hits.count : b->sessions.total;
+}
+
+bool browse_awaits_list(const struct browse *b)
+{
+    if (b->search_due != 0 ||
+        (b->searched.len > 0 && b->fresh_number != b->search_number && !b->refreshing))
+        return true;
+    if (b->searching)
+        return b->hits.count == 0 && !b->hits_done;
+    return !b->sessions_known || (b->sessions.partial && b->sessions.total == 0);
 }
 
 static struct browse_list *list_of(struct browse *b)
@@ -162,19 +174,6 @@ static void show_nothing(struct browse *b)
     browse_pane_take(&b->pane, &nothing, &none, false);
 }
 
-/* Have lines come to the session, or gone? What was read says how many there were. */
-static bool has_changed(const struct browse *b, const struct browse_target *now)
-{
-    const struct browse_target *t = &b->target;
-
-    if (now->last_line < 0)
-        return false;
-    if (t->last_line < 0)
-        return browse_target_is(&b->shown, t->history, buf_str(&t->id)) &&
-               b->pane.thread.all != now->count;
-    return t->last_line != now->last_line || t->count != now->count || t->end != now->end;
-}
-
 static void reread(struct browse *b)
 {
     b->thread_number++;
@@ -218,6 +217,7 @@ static bool shows_others(const struct browse *b, struct str hit)
 static void show_chosen(struct browse *b)
 {
     struct browse_target *t = &b->target, now;
+    const uint64_t *lines;
     bool other;
     size_t history;
     struct str id;
@@ -228,8 +228,9 @@ static void show_chosen(struct browse *b)
         return;
     }
     now = browse_target_known(&b->sessions, history, id);
+    lines = browse_target_is(&b->shown, t->history, buf_str(&t->id)) ? &b->pane.thread.all : NULL;
     other = !browse_target_is(t, history, id);
-    if (other || has_changed(b, &now) || shows_others(b, chosen_hit(b))) {
+    if (other || browse_target_changed(t, &now, lines) || shows_others(b, chosen_hit(b))) {
         if (other)
             set(&t->id, id);
         set(&t->hit, chosen_hit(b));
@@ -261,20 +262,36 @@ void browse_choose(struct browse *b, size_t place)
 {
     list_of(b)->at = place;
     b->back.list = b->back.text = false;
+    b->ahead = (struct browse_ahead){0};
     clamp_list(b);
     show_chosen(b);
+}
+
+void browse_go_ahead(struct browse *b)
+{
+    size_t at = browse_list(b)->at, count = browse_list_count(b), place;
+    bool whole = b->searching ? b->hits_done || count >= FOLLOW_MAX : !b->sessions.partial;
+    struct browse_ahead rest = b->ahead;
+
+    /* What is found again comes first. */
+    if (!browse_ahead_any(&rest) || browse_awaits_list(b) || b->back.list)
+        return;
+    place = browse_ahead_place(&rest, at, count, whole);
+    if (place != at)
+        browse_choose(b, place);
+    b->ahead = rest;
 }
 
 void browse_wish(const struct browse *b, struct browse_wish *w)
 {
     const struct browse_list *l = &b->session_list;
     const struct browse_session *had = browse_sessions_at(&b->sessions, l->at);
-    size_t rows = browse_areas(b).list.rows, ahead = AHEAD(rows);
+    size_t rows = browse_areas(b).list.rows, around = AROUND(rows);
     bool back = b->back.list && b->back.session.len > 0;
 
     *w = (struct browse_wish){.all = b->all,
-                              .first = less(l->top, ahead),
-                              .count = rows + 2 * ahead,
+                              .first = less(l->top, around),
+                              .count = rows + 2 * around,
                               .number = b->sessions.number};
     if (back)
         browse_sought_set(&w->keep, BROWSE_ANY_HISTORY, buf_str(&b->back.session));
@@ -332,6 +349,7 @@ void browse_take_sessions(struct browse *b, struct browse_sessions *s)
     /* What is looked for may be further back in the file. */
     if (!b->back.list)
         show_chosen(b);
+    browse_go_ahead(b);
 }
 
 void browse_take_thread(struct browse *b, unsigned number, struct thread *t,
@@ -374,9 +392,10 @@ void browse_search(struct browse *b, bool again)
     struct str text = buf_str(&b->query.text);
 
     b->search_due = 0;
+    /* What has not been answered yet has nothing to be kept until it is again. */
+    b->refreshing = again && b->searching && (b->refreshing || b->fresh_number == b->search_number);
     b->search_number++;
     b->wants.more = false;
-    b->refreshing = again && b->searching;
     browse_hits_release(&b->fresh);
     if (!again)
         browse_pane_search(&b->pane, text);
@@ -388,23 +407,31 @@ void browse_search(struct browse *b, bool again)
         b->hits_done = true;
         clamp_list(b);
         show_chosen(b);
+        browse_go_ahead(b);
     }
+}
+
+/* For another list: keys that were ahead of the last one are not for it. */
+static void search_other(struct browse *b)
+{
+    if (b->query.text.len == 0)
+        return;
+    b->ahead = (struct browse_ahead){0};
+    browse_search(b, false);
 }
 
 void browse_set_role(struct browse *b, const char *role)
 {
     b->role = role;
     browse_pane_set_role(&b->pane, role);
-    if (b->query.text.len > 0)
-        browse_search(b, false);
+    search_other(b);
 }
 
 void browse_set_scope(struct browse *b, bool all)
 {
     b->all = all;
     b->wants.sessions = true;
-    if (b->query.text.len > 0)
-        browse_search(b, false);
+    search_other(b);
 }
 
 void browse_tick(struct browse *b, int64_t now)
@@ -427,6 +454,7 @@ static void swap_fresh(struct browse *b)
     b->refreshing = false;
     keep_line(b, place != SIZE_MAX ? place : l->at, l->top == 0 ? l->at : row);
     show_chosen(b);
+    browse_go_ahead(b);
 }
 
 void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, bool done)
@@ -467,4 +495,5 @@ void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, 
     clamp_list(b);
     if (!b->back.list)
         show_chosen(b);
+    browse_go_ahead(b);
 }

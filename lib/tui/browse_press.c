@@ -5,10 +5,28 @@
 
 /* ---- moving ---- */
 
+/* Of the list that is waited for: it will be of new hits, or is that of the sessions as it was. */
+static bool begins_at_first(const struct browse *b)
+{
+    return !b->back.list && (b->query.text.len > 0 || b->session_list.at == 0);
+}
+
+/* Is a move to wait for the list, or for those that wait already? What is seen is moved in at once. */
+static bool is_ahead(const struct browse *b, long lines)
+{
+    return browse_awaits_list(b) || (lines > 0 && browse_ahead_any(&b->ahead) && !b->back.list);
+}
+
 static void move_list(struct browse *b, long lines)
 {
     size_t at = browse_list(b)->at, count = browse_list_count(b);
 
+    if (is_ahead(b, lines)) {
+        browse_ahead_move(&b->ahead, lines, begins_at_first(b));
+        browse_go_ahead(b);
+        return;
+    }
+    b->ahead = (struct browse_ahead){0};
     if (lines < 0)
         at = at > (size_t)-lines ? at - (size_t)-lines : 0;
     else
@@ -36,12 +54,25 @@ static void move_pages(struct browse *b, long halves)
     move(b, halves % 2 == 0 ? halves / 2 * page : halves * (page + 1) / 2);
 }
 
-static void move_end(struct browse *b, bool last)
+/* Where the list is found again, or was left, is no matter then. */
+static void move_list_end(struct browse *b, bool last)
 {
     size_t count = browse_list_count(b);
 
-    if (b->focus != BROWSE_TEXT)
+    if (browse_awaits_list(b)) {
+        b->back.list = b->back.text = false;
+        if (b->query.text.len == 0)
+            b->session_list = (struct browse_list){0, 0};
+        b->ahead = (struct browse_ahead){.last = last};
+    } else {
         browse_choose(b, last && count > 0 ? count - 1 : 0);
+    }
+}
+
+static void move_end(struct browse *b, bool last)
+{
+    if (b->focus != BROWSE_TEXT)
+        move_list_end(b, last);
     else if (last)
         browse_pane_last(&b->pane);
     else
@@ -272,6 +303,7 @@ enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
     if (command == BROWSE_NOTHING && b->focus == BROWSE_BOX) {
         if (browse_edit_key(&b->query, key)) {
             b->back.list = b->back.text = false;
+            b->ahead = (struct browse_ahead){0};
             b->search_due = now + BROWSE_DEBOUNCE_MS;
         }
         return BROWSE_NOTHING;

@@ -40,3 +40,13 @@ struct browse_target browse_target_known(const struct browse_sessions *sessions,
     }
     return t;
 }
+
+bool browse_target_changed(const struct browse_target *t, const struct browse_target *now,
+                           const uint64_t *lines)
+{
+    if (now->last_line < 0)
+        return false;
+    if (t->last_line < 0)
+        return lines && *lines != now->count;
+    return t->last_line != now->last_line || t->count != now->count || t->end != now->end;
+}

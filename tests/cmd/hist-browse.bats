@@ -191,6 +191,10 @@ type to search  F1 help  Tab panel  ^O load  Esc close'
     keys lexer Enter
     ended 0
     printed_is plan
+    browse --print id ''
+    keys Down Enter
+    ended 0
+    printed_is fix
     browse --print text lexer
     keys Enter
     ended 0

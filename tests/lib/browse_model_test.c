@@ -1001,6 +1001,247 @@ TEST(a_long_list_that_grows_keeps_its_place)
     browse_release(&b);
 }
 
+/* ---- keys before the list is there */
+
+static void keys(struct browse *b, int32_t key, int count)
+{
+    while (count-- > 0)
+        CHECK_INT(browse_press(b, key, 0), BROWSE_NOTHING);
+}
+
+TEST(keys_wait_for_the_sessions)
+{
+    struct browse b;
+
+    begin(&b);
+    CHECK(browse_awaits_list(&b));
+    keys(&b, BROWSE_KEY_DOWN, 1);
+    take_sessions(&b, "abc", false);
+    CHECK(!browse_awaits_list(&b));
+    CHECK_STR(chosen(&b), "sb");
+    CHECK_STR(buf_c(&b.target.id), "sb");
+    /* Once. */
+    take_sessions(&b, "abc", false);
+    CHECK_STR(chosen(&b), "sb");
+    browse_release(&b);
+    /* Nothing is above the first line, and below the last one. */
+    begin(&b);
+    keys(&b, BROWSE_KEY_UP, 3);
+    keys(&b, BROWSE_KEY_DOWN, 2);
+    keys(&b, BROWSE_KEY_UP, 1);
+    take_sessions(&b, "abc", false);
+    CHECK_STR(chosen(&b), "sb");
+    browse_release(&b);
+    begin(&b);
+    keys(&b, BROWSE_KEY_PAGE_DOWN, 5);
+    take_sessions(&b, "", false);
+    CHECK(!browse_ahead_any(&b.ahead));
+    take_sessions(&b, "abc", false);
+    CHECK_STR(chosen(&b), "sa");
+    browse_release(&b);
+}
+
+TEST(keys_wait_for_the_rest_of_a_list)
+{
+    struct browse b;
+
+    begin(&b);
+    keys(&b, BROWSE_KEY_DOWN, 2);
+    take_sessions(&b, "", true);
+    CHECK(browse_awaits_list(&b));
+    take_sessions(&b, "ab", true);
+    CHECK_STR(chosen(&b), "sb");
+    keys(&b, BROWSE_KEY_DOWN, 1);
+    take_sessions(&b, "abcde", false);
+    CHECK_STR(chosen(&b), "sd");
+    CHECK(!browse_ahead_any(&b.ahead));
+    browse_release(&b);
+    /* Another one moves in what is seen. */
+    begin(&b);
+    keys(&b, BROWSE_KEY_DOWN, 3);
+    take_sessions(&b, "ab", true);
+    keys(&b, BROWSE_KEY_UP, 1);
+    CHECK_STR(chosen(&b), "sa");
+    take_sessions(&b, "abcde", false);
+    CHECK_STR(chosen(&b), "sa");
+    browse_release(&b);
+}
+
+TEST(the_ends_of_a_list_wait_for_it)
+{
+    struct browse b;
+
+    begin(&b);
+    b.focus = BROWSE_LIST;
+    press(&b, "G");
+    take_sessions(&b, "ab", true);
+    CHECK_STR(chosen(&b), "sb");
+    take_sessions(&b, "abcde", false);
+    CHECK_STR(chosen(&b), "se");
+    browse_release(&b);
+    begin(&b);
+    b.focus = BROWSE_LIST;
+    press(&b, "Gjkk");
+    take_sessions(&b, "abcde", false);
+    CHECK_STR(chosen(&b), "sc");
+    browse_release(&b);
+    begin(&b);
+    b.focus = BROWSE_LIST;
+    press(&b, "jGgj");
+    take_sessions(&b, "abcde", false);
+    CHECK_STR(chosen(&b), "sb");
+    browse_release(&b);
+}
+
+/* As it was left, with the session `id` chosen. */
+static void begin_back(struct browse *b, const char *id)
+{
+    begin(b);
+    buf_add_c(&b->back.session, id);
+    b->back.list = true;
+}
+
+TEST(keys_go_on_from_where_the_list_was_left)
+{
+    struct browse b;
+
+    begin_back(&b, "sc");
+    keys(&b, BROWSE_KEY_UP, 1);
+    take_sessions(&b, "abcde", false);
+    CHECK_STR(chosen(&b), "sb");
+    browse_release(&b);
+    begin_back(&b, "sd");
+    keys(&b, BROWSE_KEY_DOWN, 1);
+    /* It is further back in the file. */
+    take_sessions(&b, "abc", true);
+    take_sessions(&b, "abcdef", false);
+    CHECK_STR(chosen(&b), "se");
+    browse_release(&b);
+    begin_back(&b, "sd");
+    b.focus = BROWSE_LIST;
+    press(&b, "gj");
+    take_sessions(&b, "abcdef", false);
+    CHECK_STR(chosen(&b), "sb");
+    browse_release(&b);
+    /* A list that is seen is moved in at once. */
+    begin_back(&b, "sd");
+    take_sessions(&b, "abc", true);
+    keys(&b, BROWSE_KEY_DOWN, 1);
+    CHECK_STR(chosen(&b), "sb");
+    take_sessions(&b, "abcdef", false);
+    CHECK_STR(chosen(&b), "sb");
+    browse_release(&b);
+}
+
+TEST(keys_wait_for_the_hits)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "01", false);
+    browse_press(&b, 't', 0);
+    CHECK(browse_awaits_list(&b));
+    keys(&b, BROWSE_KEY_DOWN, 1);
+    CHECK_STR(chosen(&b), "s0");
+    browse_tick(&b, 1000);
+    keys(&b, BROWSE_KEY_DOWN, 3);
+    CHECK(browse_awaits_list(&b));
+    /* They come one by one at first. */
+    for (size_t i = 0; i < 4; i++)
+        take_hits(&b, b.search_number, i, 1, false);
+    CHECK_INT(b.hit_list.at, 3);
+    take_hits(&b, b.search_number, 4, 3, true);
+    CHECK_INT(b.hit_list.at, 4);
+    /* What is typed, or another role, is another list. */
+    browse_press(&b, 'w', 0);
+    keys(&b, BROWSE_KEY_DOWN, 3);
+    browse_press(&b, 'o', 0);
+    keys(&b, BROWSE_KEY_DOWN, 1);
+    browse_tick(&b, 1000);
+    take_hits(&b, b.search_number, 0, 9, true);
+    CHECK_INT(b.hit_list.at, 1);
+    browse_set_role(&b, "user");
+    keys(&b, BROWSE_KEY_DOWN, 2);
+    browse_set_role(&b, NULL);
+    keys(&b, BROWSE_KEY_DOWN, 1);
+    take_hits(&b, b.search_number, 0, 9, true);
+    CHECK_INT(b.hit_list.at, 1);
+    browse_release(&b);
+}
+
+TEST(no_hit_ends_the_wait)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "012", false);
+    keys(&b, BROWSE_KEY_DOWN, 2);
+    search(&b, "t");
+    keys(&b, BROWSE_KEY_DOWN, 2);
+    take_hits(&b, b.search_number, 0, 0, false);
+    CHECK(browse_awaits_list(&b));
+    take_hits(&b, b.search_number, 0, 0, true);
+    CHECK(!browse_awaits_list(&b) && !browse_ahead_any(&b.ahead));
+    /* The list of the sessions is as it was, and goes on from there. */
+    browse_press(&b, BROWSE_KEY_BACKSPACE, 0);
+    keys(&b, BROWSE_KEY_UP, 1);
+    browse_tick(&b, 1000);
+    CHECK_STR(chosen(&b), "s1");
+    browse_release(&b);
+}
+
+TEST(the_last_hit_is_gone_to_as_they_come_but_not_for_ever)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "01", false);
+    search(&b, "t");
+    b.focus = BROWSE_LIST;
+    press(&b, "G");
+    take_hits(&b, b.search_number, 0, 1, false);
+    take_hits(&b, b.search_number, 1, 99, false);
+    CHECK_INT(b.hit_list.at, 99);
+    take_hits(&b, b.search_number, 100, 2000, false);
+    CHECK_INT(b.hit_list.at, 2099);
+    take_hits(&b, b.search_number, 2100, 100, false);
+    CHECK_INT(b.hit_list.at, 2099);
+    browse_release(&b);
+}
+
+TEST(a_search_that_is_done_again_waits_for_nothing)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "01", false);
+    search(&b, "t");
+    /* Before the first answer there is nothing to be kept. */
+    browse_search(&b, true);
+    CHECK(browse_awaits_list(&b));
+    take_hits(&b, b.search_number, 10, 5, true);
+    CHECK_INT(browse_list_count(&b), 5);
+    browse_search(&b, true);
+    CHECK(!browse_awaits_list(&b));
+    keys(&b, BROWSE_KEY_DOWN, 2);
+    CHECK_INT(b.hit_list.at, 2);
+    browse_search(&b, true);
+    keys(&b, BROWSE_KEY_DOWN, 1);
+    CHECK_INT(b.hit_list.at, 3);
+    take_hits(&b, b.search_number, 9, 6, true);
+    CHECK_INT(browse_list_count(&b), 6);
+    CHECK_INT(b.hit_list.at, 4);
+    /* Nor are the hits of another text taken for old ones of this. */
+    search(&b, "w");
+    browse_search(&b, true);
+    CHECK(browse_awaits_list(&b));
+    keys(&b, BROWSE_KEY_DOWN, 1);
+    take_hits(&b, b.search_number, 20, 2, false);
+    CHECK_INT(browse_list_count(&b), 2);
+    CHECK_INT(b.hit_list.at, 1);
+    browse_release(&b);
+}
+
 TEST(the_help_is_wrapped)
 {
     size_t narrow = browse_help_count(40), wide = browse_help_count(200);
