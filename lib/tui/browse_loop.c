@@ -139,6 +139,26 @@ static void suspend(struct loop *l)
     l->spoilt = true;
 }
 
+/* What is done with the session that is chosen, and the message that is shown of it. */
+static void obey(struct loop *l, enum browse_command command)
+{
+    switch (command) {
+    case BROWSE_COPY:
+        copy(l);
+        break;
+    case BROWSE_PAGER:
+    case BROWSE_EDITOR:
+        open_with(l, command);
+        break;
+    case BROWSE_FORK:
+        run(l, command);
+        break;
+    default:
+        end(l, command);
+        break;
+    }
+}
+
 static void perform(struct loop *l, enum browse_command command)
 {
     switch (command) {
@@ -149,20 +169,16 @@ static void perform(struct loop *l, enum browse_command command)
     case BROWSE_ENTER:
     case BROWSE_LOAD:
     case BROWSE_PROMPT:
+    case BROWSE_COPY:
+    case BROWSE_PAGER:
+    case BROWSE_EDITOR:
+    case BROWSE_FORK:
         if (is_settled(l))
-            end(l, command);
+            obey(l, command);
         else
             l->waits = command;
         break;
-    case BROWSE_COPY:
-        copy(l);
-        break;
-    case BROWSE_PAGER:
-    case BROWSE_EDITOR:
-        open_with(l, command);
-        break;
     case BROWSE_EXPORT:
-    case BROWSE_FORK:
     case BROWSE_DELETE:
         run(l, command);
         break;
@@ -229,6 +245,8 @@ static void take_run(struct loop *l, struct browse_result *r)
             b->back.row = 0;
             b->back.list = true;
             b->back.text = false;
+            /* It may have been read already, and the file is no other then. */
+            b->wants.sessions = true;
         }
     }
     browse_say(b, buf_c(&text));

@@ -536,6 +536,40 @@ screen_lacks_now() {
     ended 130
 }
 
+@test "hist-browse: a fork is chosen though the list had it first" {
+    worked
+    mkdir bin
+    printf '#!/bin/sh\n"%s/hist-fork" "$@" || exit\nwhile [ ! -e seen ]; do sleep 0.05; done\n' "$BIN" >bin/hist-fork
+    chmod +x bin/hist-fork
+    PATH=$PWD/bin:$PATH
+    terminal
+    browse
+    keys Tab j j f
+    screen_has '4/4'
+    : >seen
+    screen_has 'forked: ' '1/4'
+    keys q
+    ended 130
+}
+
+@test "hist-browse: what is done at once is done with what is chosen by then" {
+    worked
+    mkdir bin
+    printf '#!/bin/sh\ncat >copied\n' >bin/wl-copy
+    chmod +x bin/*
+    PATH=$PWD/bin:$PATH WAYLAND_DISPLAY=w
+    export WAYLAND_DISPLAY
+    terminal
+    browse
+    screen_has 'write tests' '1/3'
+    keys Tab j y
+    screen_has copied
+    printf '%s' 'fix config.c' >wanted
+    soon cmp -s copied wanted
+    keys q
+    ended 130
+}
+
 @test "hist-browse: the message or the session in the pager and the editor" {
     worked
     printf '#!/bin/sh\ncat >paged; echo PAGER; read -r line </dev/tty\n' >page
