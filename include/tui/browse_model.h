@@ -69,9 +69,10 @@ struct browse {
     struct browse_ahead ahead; /* keys that moved in the list before it was there */
 
     struct browse_pane pane;
-    struct browse_target shown;  /* whose messages are in it */
-    bool every;                  /* and all of them, for the hit was replaced or reset */
-    struct browse_target target; /* whose are to be */
+    struct browse_ahead_text text_ahead; /* keys for messages that were not there */
+    struct browse_target shown;          /* whose messages are in it */
+    bool every;                          /* and all of them, for the hit was replaced or reset */
+    struct browse_target target;         /* whose are to be */
     struct browse_back back;
 
     /* To be done by the caller, who then clears it. */

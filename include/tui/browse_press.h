@@ -15,8 +15,11 @@
  * is done: BROWSE_ENTER is the choice, BROWSE_EXPORT has its file in `name`, BROWSE_DELETE was
  * confirmed. */
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now);
+/* Is what the keys asked for on the screen: the list, and the messages of what is chosen in it? Keys for
+ * them wait until then, those for a list and messages that are not asked for any more are forgotten. */
+bool browse_is_settled(const struct browse *b);
 /* Goes on with what a key asked for and was not done at once, for a little while: is there more to
- * do? The next key gives it up. */
+ * do? The next key gives it up. Also does what keys asked of messages that have come. */
 bool browse_go_on(struct browse *b);
 /* A click on the screen. `twice`: as Enter. */
 enum browse_command browse_click(struct browse *b, size_t row, size_t column, bool twice,

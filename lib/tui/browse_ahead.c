@@ -1,5 +1,7 @@
 #include "tui/browse_ahead.h"
 
+#include <string.h>
+
 bool browse_ahead_any(const struct browse_ahead *a)
 {
     return a->last || a->lines != 0;
@@ -28,4 +30,18 @@ size_t browse_ahead_place(struct browse_ahead *a, size_t at, size_t count, bool 
     else if (!a->last)
         a->lines = (long)rest;
     return from;
+}
+
+void browse_ahead_push(struct browse_ahead_text *a, enum browse_command command)
+{
+    if (a->count < BROWSE_AHEAD_MAX)
+        a->at[a->count++] = command;
+}
+
+enum browse_command browse_ahead_pop(struct browse_ahead_text *a)
+{
+    enum browse_command command = a->at[0];
+
+    memmove(a->at, a->at + 1, --a->count * sizeof *a->at);
+    return command;
 }

@@ -63,20 +63,6 @@ static void end(struct loop *l, enum browse_command command)
         buf_add_str(&o->line, m->line);
 }
 
-/* Is what the keys asked for on the screen? */
-static bool is_settled(const struct loop *l)
-{
-    const struct browse *b = &l->b;
-    size_t history;
-    struct str id;
-
-    if (browse_awaits_list(b) || b->back.list || browse_ahead_any(&b->ahead))
-        return false;
-    if (!browse_chosen(b, &history, &id))
-        return browse_list(b)->at >= browse_list_count(b);
-    return b->shown.history == history && str_eq(buf_str(&b->shown.id), id);
-}
-
 /* ---- what keys leave to us ---- */
 
 static void say_err(struct loop *l, struct err *e)
@@ -173,7 +159,7 @@ static void perform(struct loop *l, enum browse_command command)
     case BROWSE_PAGER:
     case BROWSE_EDITOR:
     case BROWSE_FORK:
-        if (is_settled(l))
+        if (browse_is_settled(&l->b))
             obey(l, command);
         else
             l->waits = command;

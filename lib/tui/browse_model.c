@@ -482,15 +482,14 @@ void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, 
         b->hit_list = (struct browse_list){0, 0};
     }
     browse_hits_move(&b->hits, h);
-    if (b->back.list && b->back.message.len > 0) {
+    if (b->back.list) {
         size_t place = browse_hits_find(&b->hits, buf_str(&b->back.message));
 
         if (place != SIZE_MAX)
             keep_line(b, place, b->back.row);
-        if (place != SIZE_MAX || done)
-            b->back.list = false;
-        else
-            b->wants.more = true;
+        /* A search that was left before its hits came has none to be found. */
+        b->back.list = place == SIZE_MAX && !done && b->back.message.len > 0;
+        b->wants.more = b->wants.more || b->back.list;
     }
     clamp_list(b);
     if (!b->back.list)

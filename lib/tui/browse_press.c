@@ -21,6 +21,7 @@ static void move_list(struct browse *b, long lines)
 {
     size_t at = browse_list(b)->at, count = browse_list_count(b);
 
+    b->text_ahead.count = 0;
     if (is_ahead(b, lines)) {
         browse_ahead_move(&b->ahead, lines, begins_at_first(b));
         browse_go_ahead(b);
@@ -59,6 +60,7 @@ static void move_list_end(struct browse *b, bool last)
 {
     size_t count = browse_list_count(b);
 
+    b->text_ahead.count = 0;
     if (browse_awaits_list(b)) {
         b->back.list = b->back.text = false;
         if (b->query.text.len == 0)
@@ -288,6 +290,51 @@ static enum browse_command press_name(struct browse *b, int32_t key)
     return BROWSE_NOTHING;
 }
 
+/* ---- what is not there yet ---- */
+
+/* Are the messages in the panel those of what is chosen? */
+static bool has_messages(const struct browse *b)
+{
+    size_t history;
+    struct str id;
+
+    if (browse_awaits_list(b) || b->back.list || browse_ahead_any(&b->ahead))
+        return false;
+    if (!browse_chosen(b, &history, &id))
+        return browse_list(b)->at >= browse_list_count(b);
+    return browse_target_is(&b->shown, history, id);
+}
+
+bool browse_is_settled(const struct browse *b)
+{
+    return has_messages(b) && b->text_ahead.count == 0;
+}
+
+static bool is_for_text(enum browse_focus focus, enum browse_command command)
+{
+    switch (command) {
+    case BROWSE_NEXT_MESSAGE:
+    case BROWSE_LAST_MESSAGE:
+    case BROWSE_NEXT_HIT:
+    case BROWSE_LAST_HIT:
+    case BROWSE_FOLD:
+    case BROWSE_FOLD_ALL:
+        return true;
+    case BROWSE_UP:
+    case BROWSE_DOWN:
+    case BROWSE_PAGE_UP:
+    case BROWSE_PAGE_DOWN:
+    case BROWSE_HALF_UP:
+    case BROWSE_HALF_DOWN:
+    case BROWSE_FIRST:
+    case BROWSE_LAST:
+    case BROWSE_ENTER:
+        return focus == BROWSE_TEXT;
+    default:
+        return false;
+    }
+}
+
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
 {
     enum browse_command command = browse_command(b->focus, key);
@@ -304,8 +351,13 @@ enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
         if (browse_edit_key(&b->query, key)) {
             b->back.list = b->back.text = false;
             b->ahead = (struct browse_ahead){0};
+            b->text_ahead.count = 0;
             b->search_due = now + BROWSE_DEBOUNCE_MS;
         }
+        return BROWSE_NOTHING;
+    }
+    if (is_for_text(b->focus, command) && !browse_is_settled(b)) {
+        browse_ahead_push(&b->text_ahead, command == BROWSE_ENTER ? BROWSE_FOLD : command);
         return BROWSE_NOTHING;
     }
     if (do_move(b, command) || do_focus(b, command))
@@ -315,8 +367,19 @@ enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
 
 bool browse_go_on(struct browse *b)
 {
+    enum browse_focus focus = b->focus;
+
     if (b->pane.seek.going && browse_pane_seek(&b->pane) == BROWSE_NOT_FOUND)
         browse_say(b, "no hit in these messages");
+    while (b->text_ahead.count > 0 && !b->pane.seek.going && has_messages(b)) {
+        enum browse_command command = browse_ahead_pop(&b->text_ahead);
+
+        /* As when it was pressed. */
+        b->focus = BROWSE_TEXT;
+        if (!do_move(b, command))
+            (void)do_other(b, command);
+        b->focus = focus;
+    }
     return b->pane.seek.going;
 }
 
@@ -343,6 +406,7 @@ enum browse_command browse_click(struct browse *b, size_t row, size_t column, bo
         b->focus = BROWSE_LIST;
         if (place >= browse_list_count(b))
             return BROWSE_NOTHING;
+        b->text_ahead.count = 0;
         browse_choose(b, place);
     } else if (inside(a.text, row, column)) {
         b->focus = BROWSE_TEXT;

@@ -1242,6 +1242,97 @@ TEST(a_search_that_is_done_again_waits_for_nothing)
     browse_release(&b);
 }
 
+TEST(keys_wait_for_the_messages)
+{
+    struct browse b;
+
+    begin(&b);
+    keys(&b, BROWSE_KEY_DOWN, 1);
+    keys(&b, BROWSE_KEY_TAB, 2);
+    CHECK_INT(b.focus, BROWSE_TEXT);
+    press(&b, "JJK");
+    CHECK(!browse_is_settled(&b));
+    take_sessions(&b, "abc", false);
+    press(&b, "Jj");
+    CHECK(!browse_go_on(&b) && !browse_is_settled(&b));
+    keys(&b, BROWSE_KEY_TAB, 1);
+    take_messages(&b, 6);
+    CHECK(!browse_is_settled(&b));
+    CHECK(!browse_go_on(&b) && browse_is_settled(&b));
+    CHECK_STR(chosen(&b), "sb");
+    CHECK_INT(b.focus, BROWSE_BOX);
+    CHECK_INT(b.pane.at, 2);
+    CHECK_INT(b.pane.top * 10 + b.pane.top_line, 11);
+    /* Those of the session before are not meant; keys for one that was left are forgotten. */
+    keys(&b, BROWSE_KEY_TAB, 2);
+    press(&b, "hklJJ");
+    CHECK_INT(b.pane.at, 2);
+    press(&b, "hjjlJ");
+    take_messages(&b, 6);
+    browse_go_on(&b);
+    CHECK_STR(buf_c(&b.shown.id), "sc");
+    CHECK_INT(b.pane.at, 1);
+    browse_release(&b);
+}
+
+TEST(folds_and_hits_wait_for_the_messages)
+{
+    struct browse b;
+    struct thread t = {0};
+
+    begin(&b);
+    b.focus = BROWSE_TEXT;
+    press(&b, "z");
+    take_sessions(&b, "a", false);
+    add_message(&t, 0, "tool", "line one\\nline two", ",\"tool_call_id\":\"c\"");
+    hand_in(&b, b.thread_number, &t);
+    CHECK_STR(seen(&b, 1), "▸ result line one line two");
+    browse_go_on(&b);
+    CHECK_STR(seen(&b, 1), "▾ result");
+    browse_release(&b);
+    begin(&b);
+    take_sessions(&b, "0", false);
+    search(&b, "two");
+    b.focus = BROWSE_LIST;
+    press(&b, "nn");
+    take_hits(&b, b.search_number, 0, 3, true);
+    take_messages(&b, 6);
+    while (browse_go_on(&b))
+        continue;
+    CHECK_INT(b.pane.hit, 2);
+    browse_release(&b);
+}
+
+TEST(what_is_too_much_to_be_kept_is_lost)
+{
+    struct browse b;
+
+    begin(&b);
+    b.focus = BROWSE_TEXT;
+    keys(&b, 'J', 2 * BROWSE_AHEAD_MAX);
+    take_sessions(&b, "a", false);
+    take_messages(&b, 2 * BROWSE_AHEAD_MAX);
+    browse_go_on(&b);
+    CHECK_INT(b.pane.at, BROWSE_AHEAD_MAX);
+    browse_release(&b);
+}
+
+/* It was closed before its hits came: no message was chosen. */
+TEST(a_search_that_was_left_early_shows_its_first_hit)
+{
+    struct browse b;
+
+    begin_back(&b, "s1");
+    browse_edit_set(&b.query, STR("two"));
+    b.searching = true;
+    browse_search(&b, false);
+    take_sessions(&b, "01", false);
+    take_hits(&b, b.search_number, 0, 1, false);
+    CHECK(!b.back.list);
+    CHECK_STR(buf_c(&b.target.id), "s0");
+    browse_release(&b);
+}
+
 TEST(the_help_is_wrapped)
 {
     size_t narrow = browse_help_count(40), wide = browse_help_count(200);
