@@ -292,13 +292,19 @@ static enum browse_command press_name(struct browse *b, int32_t key)
 
 /* ---- what is not there yet ---- */
 
+/* Is the list there, and keys that were ahead of it are done? */
+static bool has_list(const struct browse *b)
+{
+    return !browse_awaits_list(b) && !b->back.list && !browse_ahead_any(&b->ahead);
+}
+
 /* Are the messages in the panel those of what is chosen? */
 static bool has_messages(const struct browse *b)
 {
     size_t history;
     struct str id;
 
-    if (browse_awaits_list(b) || b->back.list || browse_ahead_any(&b->ahead))
+    if (!has_list(b))
         return false;
     if (!browse_chosen(b, &history, &id))
         return browse_list(b)->at >= browse_list_count(b);
@@ -310,16 +316,25 @@ bool browse_is_settled(const struct browse *b)
     return has_messages(b) && b->text_ahead.count == 0;
 }
 
-static bool is_for_text(enum browse_focus focus, enum browse_command command)
+static bool asks(enum browse_command command)
+{
+    return command == BROWSE_EXPORT || command == BROWSE_DELETE;
+}
+
+/* Can a command be done now? One for the messages, or the session, waits for them. */
+static bool is_ready(const struct browse *b, enum browse_command command)
 {
     switch (command) {
+    case BROWSE_EXPORT:
+    case BROWSE_DELETE:
+        return b->text_ahead.count == 0 && has_list(b);
     case BROWSE_NEXT_MESSAGE:
     case BROWSE_LAST_MESSAGE:
     case BROWSE_NEXT_HIT:
     case BROWSE_LAST_HIT:
     case BROWSE_FOLD:
     case BROWSE_FOLD_ALL:
-        return true;
+        return browse_is_settled(b);
     case BROWSE_UP:
     case BROWSE_DOWN:
     case BROWSE_PAGE_UP:
@@ -329,9 +344,9 @@ static bool is_for_text(enum browse_focus focus, enum browse_command command)
     case BROWSE_FIRST:
     case BROWSE_LAST:
     case BROWSE_ENTER:
-        return focus == BROWSE_TEXT;
+        return b->focus != BROWSE_TEXT || browse_is_settled(b);
     default:
-        return false;
+        return true;
     }
 }
 
@@ -356,7 +371,7 @@ enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
         }
         return BROWSE_NOTHING;
     }
-    if (is_for_text(b->focus, command) && !browse_is_settled(b)) {
+    if (!is_ready(b, command)) {
         browse_ahead_push(&b->text_ahead, command == BROWSE_ENTER ? BROWSE_FOLD : command);
         return BROWSE_NOTHING;
     }
@@ -371,7 +386,8 @@ bool browse_go_on(struct browse *b)
 
     if (b->pane.seek.going && browse_pane_seek(&b->pane) == BROWSE_NOT_FOUND)
         browse_say(b, "no hit in these messages");
-    while (b->text_ahead.count > 0 && !b->pane.seek.going && has_messages(b)) {
+    while (b->text_ahead.count > 0 && !b->pane.seek.going && b->mode == BROWSE_NORMAL &&
+           (has_messages(b) || (has_list(b) && asks(b->text_ahead.at[0])))) {
         enum browse_command command = browse_ahead_pop(&b->text_ahead);
 
         /* As when it was pressed. */

@@ -678,6 +678,7 @@ TEST(to_delete_has_to_be_confirmed)
 
     begin(&b);
     b.focus = BROWSE_LIST;
+    take_sessions(&b, "", false);
     press(&b, "d");
     CHECK_INT(b.mode, BROWSE_NORMAL);
     take_sessions(&b, "ab", false);
@@ -1272,6 +1273,30 @@ TEST(keys_wait_for_the_messages)
     browse_go_on(&b);
     CHECK_STR(buf_c(&b.shown.id), "sc");
     CHECK_INT(b.pane.at, 1);
+    browse_release(&b);
+}
+
+TEST(a_question_waits_for_the_session)
+{
+    struct browse b;
+
+    begin(&b);
+    keys(&b, BROWSE_KEY_DOWN, 1);
+    b.focus = BROWSE_LIST;
+    press(&b, "x");
+    CHECK_INT(b.mode, BROWSE_NORMAL);
+    take_sessions(&b, "ab", false);
+    browse_go_on(&b);
+    CHECK_INT(b.mode, BROWSE_NAMING);
+    CHECK_STR(buf_c(&b.name.text), "sb.md");
+    browse_release(&b);
+    begin(&b);
+    b.focus = BROWSE_LIST;
+    press(&b, "d");
+    take_sessions(&b, "", false);
+    browse_go_on(&b);
+    CHECK_INT(b.mode, BROWSE_NORMAL);
+    CHECK(browse_is_settled(&b));
     browse_release(&b);
 }
 
