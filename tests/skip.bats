@@ -10,7 +10,8 @@ setup() {
     use_history h.jsonl
 }
 
-# make_large [FROM]: 27 MB, two chunks and some; `zebra N` in one message each of 1,000, bad lines among them.
+# make_large [FROM]: 27 MB, two chunks and some, in lines that begin as ours; `zebra N` in one message each of
+# 1,000, and in a field of all; bad lines among them.
 make_large() {
     python3 - "$HISTORY" "${1:-0}" <<'X'
 import sys
@@ -18,7 +19,7 @@ text = 'lorem ipsum dolor sit amet ' * 70
 with open(sys.argv[1], 'w', encoding='utf-8') as f:
     for n in range(int(sys.argv[2]), int(sys.argv[2]) + 13000):
         word = f'zebra {n}' if n % 1000 == 7 else 'STRASSE' if n == 4444 else 'Stra\\u00dfe' if n == 9999 else ''
-        f.write(f'{{"id":"m{n}","session_id":"s{n % 50}","timestamp":"2024-06-27T15:00:00.000000+00:00",'
+        f.write(f'{{"id":"1719500000000-{n:08d}","session_id":"sess_1719500000000_{n % 50:06d}","timestamp":"2024-06-27T15:00:00.000000+00:00",'
                 f'"role":"{"user" if n % 2 else "assistant"}","content":"line {n} {word} {text}","model":"zebra"}}\n')
         if n % 2000 == 1500:
             f.write('a zebra\n')
@@ -38,7 +39,7 @@ ALL_QUESTIONS=(
     "${QUESTIONS[@]}"
     'hist-search --json -n 3 zebra'
     'hist-search -c strasse'
-    'hist-search -c -s s7 zebra'
+    'hist-search -c -s 000007 zebra'
     'hist-search -l zebra'
     'hist-search -q nothing'
     'hist-search -c -w 4007'
@@ -124,7 +125,7 @@ no_skip() {
     make_large
     run_expect 1 hist-search -c nothing
     for i in 1 2 3; do
-        run_expect 0 hist-append -s s1 "a zebra at the end, and nothing $i"
+        run_expect 0 hist-append -s sess_1719500000000_000001 "a zebra at the end, and nothing $i"
         agree
         again
         agree
@@ -163,7 +164,7 @@ no_skip() {
     local append
     make_large
     run_expect 1 hist-search -c nothing
-    traced -o trace -P "$HISTORY" -e trace=fdatasync -e inject=fdatasync:delay_enter=3000000 hist-append -s s1 more >id &
+    traced -o trace -P "$HISTORY" -e trace=fdatasync -e inject=fdatasync:delay_enter=3000000 hist-append -s sess_1719500000000_000001 more >id &
     append=$!
     while ! tail -n 1 "$HISTORY" | grep -q '"more"'; do sleep 0.1; done
     sleep 1
@@ -177,7 +178,7 @@ no_skip() {
 @test "skip: nothing of what was deleted stays in it" {
     make_large
     run_expect 1 hist-search -c nothing
-    run_expect 0 hist-delete -f s7
+    run_expect 0 hist-delete -f sess_1719500000000_000007
     no_skip
     agree
     run_expect 0 hist-check -q --repair
@@ -193,7 +194,7 @@ no_skip() {
     HISTORY=.aicoder/history.jsonl make_large
     run_expect 1 hist-search -c nothing
     [[ $(ls -A .aicoder) == history.jsonl ]] || fail "$(ls -A .aicoder)"
-    run_expect 0 hist-load s1
+    run_expect 0 hist-load sess_1719500000000_000001
     run_expect 1 hist-search -c nothing
     run_expect 0 ls .aicoder
     stdout_is history.idx history.jsonl history.skip session
@@ -211,13 +212,13 @@ no_skip() {
     rm "$HISTORY.skip"
     cp other "$HISTORY.skip"
     run_expect 0 hist-search -c zebra
-    run_expect 0 hist-delete -f s49
+    run_expect 0 hist-delete -f sess_1719500000000_000049
     is mine "$HISTORY.skip" mine
     rm "$HISTORY.skip"
     mkfifo "$HISTORY.skip"
     run_expect 0 hist-search -c zebra
     [[ -p $HISTORY.skip ]]
-    run_expect 2 hist-export -o "$HISTORY.skip" s1
+    run_expect 2 hist-export -o "$HISTORY.skip" sess_1719500000000_000001
     stderr_is "hist-export: --output: '$HISTORY.skip' belongs to the history (see 'hist-export --help')"
 }
 
@@ -250,10 +251,10 @@ no_skip() {
     local i
     make_large
     for i in 1 2 3; do
-        (for _ in 1 2 3 4 5; do hist-append -s s1 "a zebra $i" || exit; done) >"append$i" &
+        (for _ in 1 2 3 4 5; do hist-append -s sess_1719500000000_000001 "a zebra $i" || exit; done) >"append$i" &
         (for _ in 1 2 3 4; do hist-search -c zebra 2>&3 || exit; done) >"search$i" 3>/dev/null &
     done
-    run_expect 0 hist-delete -f s49
+    run_expect 0 hist-delete -f sess_1719500000000_000049
     wait
     run_expect 0 hist-search -c zebra
     stdout_is 28

@@ -33,6 +33,8 @@ void filter_add(struct filter_list *l, struct str value);
 /* Forgets what was added to one. */
 void filter_clear(struct filter_list *l);
 void filter_release(struct filter *f);
+/* Is every message wanted? */
+bool filter_is_empty(const struct filter *f);
 bool filter_match(const struct filter *f, const struct message *m);
 
 #endif

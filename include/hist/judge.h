@@ -2,7 +2,8 @@
  * judge - is a line in which a needle may be a hit of the search? For hist/piece, on several
  * threads at once: each has a judge of its own.
  *
- * As far as the place of the needle alone can tell, the content is not decoded.
+ * As far as the place of the needle alone can tell, the content is not decoded, and a line that is
+ * proven (hist/skip) not parsed.
  */
 #ifndef CHATHIST_HIST_JUDGE_H
 #define CHATHIST_HIST_JUDGE_H
@@ -19,6 +20,8 @@ struct judge {
     const struct filter *filter; /* borrowed; NULL: every message */
     /* private */
     struct pattern pattern;
+    struct str line;     /* that was read, */
+    struct str unparsed; /* and in which the content begins so, when it is proven; else STR_NONE */
     struct message message;
     struct buf decoded;
 };
@@ -28,7 +31,7 @@ void judge_init(struct judge *j, const struct scan *scan, const struct filter *f
                 const struct pattern *pattern);
 void judge_release(struct judge *j);
 /* A piece_job's `read` and `ask`; ctx is the struct judge. */
-enum piece_verdict judge_read(void *ctx, struct str line, struct str *content);
+enum piece_verdict judge_read(void *ctx, struct str line, bool proven, struct str *content);
 enum piece_verdict judge_ask(void *ctx, const char *at);
 
 #endif

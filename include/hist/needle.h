@@ -39,8 +39,8 @@ void needles_release(struct needles *n);
 void needles_add(struct needles *n, struct str text, bool exact);
 /* When all are there. false: they are too many to be looked for at once. */
 bool needles_ready(struct needles *n);
-/* Asks about a place that passed n->find, in text from `begin` to `end`, whole lines: is its line
- * worth reading? *at is where a text stands whose bytes are one of its needles' in full; NULL when
+/* Asks about a place that passed n->find, in text up to `end`, in which no text of a needle begins
+ * before `begin`: is its line worth reading? *at is where a text stands whose bytes are one of its needles' in full; NULL when
  * only the decoded content can tell. */
 bool needles_may_match(const struct needles *n, const char *place, const char *begin,
                        const char *end, const char **at);

@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "hist/needle.h"
+#include "hist/skip.h"
 
 enum piece_verdict {
     PIECE_MISS,
@@ -29,15 +30,16 @@ enum piece_verdict {
 struct piece_job {
     const struct needles *needles;
     int fd;
-    off_t size;        /* so much of the file is read */
-    size_t block_size; /* of a window */
-    size_t line_max;   /* a longer line is bad, without being judged */
+    off_t size;                 /* so much of the file is read */
+    size_t block_size;          /* of a window */
+    size_t line_max;            /* a longer line is bad, without being read */
+    const struct skip_map *map; /* which lines are proven */
     /* Reads a line, without its newline: PIECE_MISS when it cannot be a hit whatever it holds,
-     * PIECE_BAD, or PIECE_ON with the raw bytes in which a needle is to be. ctx is the thread's
-     * own. */
-    enum piece_verdict (*read)(void *ctx, struct str line, struct str *content);
+     * PIECE_BAD, or PIECE_ON with the raw bytes in which a needle is to be; there may be more behind
+     * them. ctx is the thread's own. */
+    enum piece_verdict (*read)(void *ctx, struct str line, bool proven, struct str *content);
     /* Is the line that was read last a hit, when a needle may be in those bytes? `at` is where it
-     * stands, NULL when that is not known. PIECE_HIT, PIECE_MISS. */
+     * stands, NULL when that is not known. Any but PIECE_ON. */
     enum piece_verdict (*ask)(void *ctx, const char *at);
     bool list; /* the lines are to be listed, not only counted */
 };

@@ -208,7 +208,7 @@ struct passing {
     const char *begin;
     uint64_t first;  /* of escaped_bits */
     uint64_t beyond; /* of the block before */
-    __m256i before;  /* its second half */
+    __m256i before;  /* the second half of the last one with any: what is behind it is ASCII */
 };
 
 /* Where plain text ends in a block of 64 bytes of which those before `from` are passed; NULL:

@@ -93,6 +93,12 @@ static bool in_time(const struct filter *f, const struct message *m)
            (!f->has_until || us <= f->until);
 }
 
+bool filter_is_empty(const struct filter *f)
+{
+    return !f->roles.count && !f->sessions.count && !f->models.count && !f->files.count &&
+           !f->has_since && !f->has_until;
+}
+
 bool filter_match(const struct filter *f, const struct message *m)
 {
     return (f->roles.count == 0 || has(&f->roles, m->role_text)) &&

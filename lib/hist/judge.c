@@ -1,8 +1,10 @@
 #include "hist/judge.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/json.h"
+#include "hist/own_line.h"
 
 /* So much of what a long content needed is kept for the next one. */
 #define DECODED_KEPT ((size_t)1 << 20)
@@ -38,10 +40,33 @@ static bool begins_character(const char *body, const char *at)
     return true;
 }
 
-enum piece_verdict judge_read(void *ctx, struct str line, struct str *content)
+/* Does a string, of which this is the beginning of what is behind its quote, reach up to `at`? */
+static bool reaches(const char *body, const char *at)
+{
+    const char *p = body, *quote;
+
+    while (p < at && (quote = memchr(p, '"', (size_t)(at - p)))) {
+        const char *back = quote;
+
+        while (back > body && back[-1] == '\\')
+            back--;
+        if ((quote - back) % 2 == 0)
+            return false;
+        p = quote + 1;
+    }
+    return true;
+}
+
+enum piece_verdict judge_read(void *ctx, struct str line, bool proven, struct str *content)
 {
     struct judge *j = ctx;
 
+    j->unparsed = STR_NONE;
+    j->line = line;
+    if (proven && !j->filter && !j->pattern.words && own_line_content(line, content)) {
+        j->unparsed = *content;
+        return PIECE_ON;
+    }
     if (!scan_may_give(j->scan, line) || str_trim(line).n == 0)
         return PIECE_MISS;
     if (!message_parse(&j->message, line))
@@ -53,20 +78,30 @@ enum piece_verdict judge_read(void *ctx, struct str line, struct str *content)
     return PIECE_ON;
 }
 
+/* Asks the content itself. */
+static enum piece_verdict ask_decoded(struct judge *j)
+{
+    struct str content = message_content(&j->message, &j->decoded);
+    size_t place, len;
+    bool found = pattern_find(&j->pattern, content, &place, &len, NULL) > 0;
+
+    if (j->decoded.cap > DECODED_KEPT)
+        buf_release(&j->decoded);
+    return found ? PIECE_HIT : PIECE_MISS;
+}
+
 enum piece_verdict judge_ask(void *ctx, const char *at)
 {
     struct judge *j = ctx;
-    struct str body = json_body(j->message.field[FIELD_CONTENT]);
-    enum piece_verdict verdict;
-    size_t place, len;
+    const char *body = j->unparsed.p;
 
-    if (at && !j->pattern.words && begins_character(body.p, at))
+    if (body && at && !reaches(body, at))
+        return PIECE_MISS;
+    if (!body)
+        body = json_body(j->message.field[FIELD_CONTENT]).p;
+    if (at && !j->pattern.words && begins_character(body, at))
         return PIECE_HIT;
-
-    struct str content = message_content(&j->message, &j->decoded);
-
-    verdict = pattern_find(&j->pattern, content, &place, &len, NULL) > 0 ? PIECE_HIT : PIECE_MISS;
-    if (j->decoded.cap > DECODED_KEPT)
-        buf_release(&j->decoded);
-    return verdict;
+    if (j->unparsed.p && !message_parse(&j->message, j->line))
+        return PIECE_BAD;
+    return ask_decoded(j);
 }

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/simd_text.h"
 #include "base/utf8.h"
+#include "hist/own_line.h"
 
 /* What a known field holds when it is there. */
 enum shape {
@@ -140,51 +140,6 @@ static void note(void *ctx, struct str raw_key, struct str value)
     }
 }
 
-/* Takes a key as it is written here, and its value, when that stands for itself and is as long as
- * expected. Inlined, so that the key is compared as words. */
-static inline bool take_own(const char **at, const char *end, struct str key, size_t n,
-                            struct str *value)
-{
-    const char *p = *at;
-
-    if ((size_t)(end - p) <= key.n + n || memcmp(p, key.p, key.n) != 0 || p[key.n + n] != '"' ||
-        !simd_all_plain(p + key.n, n))
-        return false;
-    *value = (struct str){p + key.n - 1, n + 2};
-    *at = p + key.n + n + 1;
-    return true;
-}
-
-/* Does it begin as the lines that we write? Notes the fields up to the role, and gives where the
- * next member begins, else 0. Most lines of a history do, and are read in half of the time. */
-static size_t take_own_head(struct str text, struct places *places)
-{
-    const struct str session = STR(",\"session_id\":\""), role = STR(",\"role\":\"");
-    const char *p = text.p, *end = text.p + text.n;
-    struct str *field = places->field;
-
-    if (!text.n ||
-        !take_own(&p, end, STR("{\"id\":\""), strlen("1719500000000-a1b2c3d4"), &field[FIELD_ID]))
-        return 0;
-    /* One of our own, or a UUID. */
-    if (!take_own(&p, end, session, strlen("sess_1719500000000_f0e1d2"),
-                  &field[FIELD_SESSION_ID]) &&
-        !take_own(&p, end, session, strlen("6f2c1f4e-8d0b-4a57-9c3e-2b7d5a9e1f00"),
-                  &field[FIELD_SESSION_ID]))
-        return 0;
-    if (!take_own(&p, end, STR(",\"timestamp\":\""), strlen("2024-06-27T15:00:00.000000+00:00"),
-                  &field[FIELD_TIMESTAMP]))
-        return 0;
-    if (!take_own(&p, end, role, strlen("user"), &field[FIELD_ROLE]) &&
-        !take_own(&p, end, role, strlen("assistant"), &field[FIELD_ROLE]) &&
-        !take_own(&p, end, role, strlen("system"), &field[FIELD_ROLE]))
-        return 0;
-    if (p == end || *p != ',')
-        return 0;
-    places->next = places->plain = FIELD_CONTENT;
-    return (size_t)(p + 1 - text.p);
-}
-
 /* Is it JSON? Notes where the fields are when it is an object, and what else it is, if that. */
 static bool check_fields(struct str text, struct str *value, struct places *places)
 {
@@ -193,9 +148,11 @@ static bool check_fields(struct str text, struct str *value, struct places *plac
     places->next = places->plain = 0;
     for (size_t f = 0; f < FIELD_COUNT; f++)
         places->field[f] = STR_NONE;
-    own = take_own_head(text, places);
-    if (own)
+    own = own_line_head(text, places->field);
+    if (own) {
+        places->next = places->plain = FIELD_CONTENT;
         return json_check_behind(text, own, value, note, places);
+    }
     for (size_t f = 0; f < REQUIRED_COUNT; f++)
         places->field[f] = STR_NONE;
     return json_check_members(text, value, note, places);
@@ -215,9 +172,13 @@ static const char *required_defect(const struct str field[FIELD_COUNT], size_t f
 
 bool message_parse(struct message *m, struct str line)
 {
-    static const enum field wanted[] = {FIELD_ID, FIELD_SESSION_ID, FIELD_TIMESTAMP, FIELD_ROLE};
-    struct str *const decoded[] = {&m->id, &m->session_id, &m->timestamp, &m->role_text};
-    size_t count = sizeof(wanted) / sizeof(wanted[0]);
+    struct str *const decoded[] = {
+        [FIELD_ID] = &m->id,
+        [FIELD_SESSION_ID] = &m->session_id,
+        [FIELD_TIMESTAMP] = &m->timestamp,
+        [FIELD_ROLE] = &m->role_text,
+    };
+    size_t count = sizeof(decoded) / sizeof(decoded[0]);
     struct places places = {.field = m->field};
 
     if (!check_fields(without_bom(line), &m->line, &places) || json_type(m->line) != JSON_OBJECT ||
@@ -228,10 +189,10 @@ bool message_parse(struct message *m, struct str line)
      * end. */
     buf_clear(&m->own);
     for (size_t i = 0; i < count; i++) {
-        struct str value = m->field[wanted[i]];
+        struct str value = m->field[i];
 
         *decoded[i] = (struct str){value.p + 1, value.n - 2};
-        if (wanted[i] >= places.plain && !json_plain(value)) {
+        if (i >= places.plain && !json_plain(value)) {
             size_t before = m->own.len;
 
             if (!json_decode(value, &m->own) || m->own.overflow)

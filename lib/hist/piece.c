@@ -104,7 +104,11 @@ static void note(struct piece_reader *r, enum piece_verdict verdict)
 static enum piece_verdict read_line(struct piece_reader *r, const char *place)
 {
     set_line(r, r->behind + simd_behind_newline(r->behind, (size_t)(place - r->behind)), place);
-    return is_too_long(r) ? PIECE_BAD : r->job->read(r->ctx, r->line, &r->content);
+    if (is_too_long(r))
+        return PIECE_BAD;
+    return r->job->read(r->ctx, r->line,
+                        skip_map_proven(r->job->map, r->text_at + (r->line.p - r->text)),
+                        &r->content);
 }
 
 /* Called for each place where a needle may be. */

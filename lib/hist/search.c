@@ -96,7 +96,7 @@ int search_open(struct search *s, const char *history_path, struct pattern *patt
 {
     *s = (struct search){.message = MESSAGE_INIT,
                          .pattern = pattern,
-                         .filter = filter,
+                         .filter = filter && !filter_is_empty(filter) ? filter : NULL,
                          .with = simd_best(),
                          .skip_block = SKIP_BLOCK};
     if (scan_open(&s->scan, history_path, way, e) < 0)

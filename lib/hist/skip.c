@@ -20,7 +20,8 @@ enum {
     WORD_GENERATION,
     WORD_LINES,
     WORD_ALWAYS,
-    WORD_PLACE = WORD_ALWAYS + SKIP_WORDS,
+    WORD_PROVEN = WORD_ALWAYS + SKIP_WORDS,
+    WORD_PLACE = WORD_PROVEN + SKIP_WORDS,
     WORD_SUM
 };
 
@@ -49,6 +50,7 @@ bool skip_chunk_read(int fd, size_t number, off_t block, struct skip_chunk *c)
     c->generation = w[WORD_GENERATION];
     c->sum = w[WORD_LINES];
     memcpy(c->always, &w[WORD_ALWAYS], sizeof(c->always));
+    memcpy(c->proven, &w[WORD_PROVEN], sizeof(c->proven));
     return w[WORD_MAGIC] == SKIP_MAGIC && w[WORD_PLACE] == place_of(number, block) &&
            w[WORD_SUM] == le_sum_words(w, WORD_SUM, 0);
 }
@@ -62,6 +64,7 @@ bool skip_chunk_write(int fd, size_t number, off_t block, const struct skip_chun
     char bytes[SKIP_HEADER_SIZE];
 
     memcpy(&w[WORD_ALWAYS], c->always, sizeof(c->always));
+    memcpy(&w[WORD_PROVEN], c->proven, sizeof(c->proven));
     w[WORD_SUM] = le_sum_words(w, WORD_SUM, 0);
     for (size_t i = 0; i < SKIP_HEADER_WORDS; i++)
         le_put(bytes + i * sizeof(*w), w[i]);
@@ -227,14 +230,17 @@ void skip_map_make(struct skip_map *m, const char *path, uint64_t generation, of
     if (!generation || q->useless || (a.fd = index_file_open(path, &reason)) < 0)
         return;
     m->words = mem_zalloc((chunks + 1) * SKIP_WORDS * sizeof(*m->words));
+    m->proven = mem_zalloc((chunks + 1) * SKIP_WORDS * sizeof(*m->proven));
     m->count = chunks * SKIP_BLOCKS;
     for (; a.number < chunks; a.number++) {
         uint64_t *words = m->words + a.number * SKIP_WORDS;
 
-        if (ask_chunk(&a, generation, block, q, words))
+        if (ask_chunk(&a, generation, block, q, words)) {
             m->missing--;
-        else
+            memcpy(m->proven + a.number * SKIP_WORDS, a.chunk.proven, sizeof(a.chunk.proven));
+        } else {
             memset(words, 0xff, SKIP_WORDS * sizeof(*words));
+        }
     }
     close(a.fd);
 }
@@ -242,6 +248,7 @@ void skip_map_make(struct skip_map *m, const char *path, uint64_t generation, of
 void skip_map_release(struct skip_map *m)
 {
     free(m->words);
+    free(m->proven);
     *m = (struct skip_map){0};
 }
 
@@ -278,6 +285,13 @@ off_t skip_map_begin(const struct skip_map *m, off_t end, off_t least)
     while (end > least && is_wanted(m, end))
         end = begin_of_block(m, end);
     return end > least ? end : least;
+}
+
+bool skip_map_proven(const struct skip_map *m, off_t line)
+{
+    size_t i = m->count ? skip_block_of(line, m->block) : 0;
+
+    return i < m->count && (m->proven[i / 64] >> i % 64 & 1);
 }
 
 off_t skip_map_left(const struct skip_map *m, off_t end)

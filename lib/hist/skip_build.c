@@ -9,6 +9,7 @@
 #include "base/le.h"
 #include "base/mem.h"
 #include "hist/index_file.h"
+#include "hist/own_line.h"
 #include "hist/scan.h"
 #include "hist/skip.h"
 
@@ -86,7 +87,9 @@ static void end_rows(struct build *b)
 
 static void add_line(struct build *b, const struct line *l)
 {
-    size_t block = (size_t)((l->at > 0 ? l->at - 1 : 0) / b->block) % SKIP_BLOCKS;
+    size_t block = skip_block_of(l->at, b->block) % SKIP_BLOCKS;
+    struct str content;
+    bool proven = true;
 
     b->chunk.sum = add_to_sum(b->chunk.sum, l);
     if (block / GROUP != b->group) {
@@ -95,15 +98,21 @@ static void add_line(struct build *b, const struct line *l)
     }
     switch (scan_judge(l, &b->message)) {
     case SCAN_MESSAGE:
+        /* Of a repeated content the last counts, which is then not where ours is. */
+        proven = !own_line_content(l->text, &content) ||
+                 b->message.field[FIELD_CONTENT].p == content.p - 1;
         skip_mark(b->marks, (unsigned char)(1 << block % GROUP),
                   message_content(&b->message, &b->content));
         break;
     case SCAN_BAD:
         b->chunk.always[block / 64] |= UINT64_C(1) << block % 64;
+        proven = false;
         break;
     case SCAN_NOTHING:
         break;
     }
+    if (!proven)
+        b->chunk.proven[block / 64] &= ~(UINT64_C(1) << block % 64);
 }
 
 /* ---- a chunk ---- */
@@ -137,6 +146,7 @@ static enum result make_chunk(struct build *b)
 
     memset(b->rows, 0, ROWS_SIZE);
     b->chunk = (struct skip_chunk){0};
+    memset(b->chunk.proven, 0xff, sizeof(b->chunk.proven));
     b->group = 0;
     while (more > 0 && (more = next_line(b, &lines, &l)) > 0)
         add_line(b, &l);

@@ -46,6 +46,7 @@ struct sweep *sweep_new(const struct sweep_job *job)
     struct sweep *s = mem_zalloc(sizeof *s);
 
     s->job = *job;
+    s->job.piece.map = &s->map;
     s->own = (struct piece_reader){.job = &s->job.piece, .ctx = job->ctx[0]};
     s->next_end = job->piece.size;
     s->next_size = job->piece.block_size;

@@ -30,7 +30,8 @@ static void count_work(int percent)
 
 /* ---- a history ---- */
 
-/* So many lines; `number N` is in one alone. Some are bad, and one is longer than a chunk. */
+/* So many lines; `number N` is in one alone. Some are bad, one is longer than a chunk, and every
+ * other one begins as ours do. */
 static void grow(int lines)
 {
     struct buf b = BUF_INIT(SIZE_MAX);
@@ -39,9 +40,10 @@ static void grow(int lines)
         if (made % 97 == 50)
             buf_addf(&b, "no message of number %d\n\n", made);
         buf_addf(&b,
-                 "{\"id\":\"%d\",\"session_id\":\"s%d\",\"timestamp\":\"t\",\"role\":\"%s\","
+                 "{\"id\":\"%s%08d\",\"session_id\":\"sess_1719500000000_f0e1d%d\","
+                 "\"timestamp\":\"2024-06-27T15:00:00.000000+00:00\",\"role\":\"%s\","
                  "\"content\":\"%s number %d. \\u00c4rger %0*d\",\"model\":\"elsewhere\"}\n",
-                 made, made % 7, made % 2 ? "user" : "assistant",
+                 made % 2 ? "1719500000000-" : "", made, made % 7, made % 2 ? "user" : "assistant",
                  made % 3 ? "odd" : "Stra\303\237e", made, made == 200 ? 60000 : made % 100, 7);
     }
     append(b.data, b.len);
@@ -171,6 +173,65 @@ TEST(a_map_tells_what_is_to_be_read)
     CHECK_INT(skip_map_begin(&m, 1930, 0), 1910);
     CHECK_INT(skip_map_left(&m, 1930), 50);
     CHECK_INT(skip_map_left(&m, 45), 15);
+}
+
+/* ---- what is proven ---- */
+
+/* A line that begins as ours, and whether its block is to be proven. */
+static const struct sort {
+    const char *rest;
+    bool proven;
+} sorts[] = {{"\"one\"", true},
+             {"\"one\",\"content\":\"two\"", false},
+             {"\"one\",\"x\":{\"content\":\"two\"}", true},
+             {"null", true},
+             {"7", false},
+             {"\"one\",", false},
+             {"\"\xff\"", false},
+             {"\"one\",\"c\\u006fntent\":\"two\"", false}};
+#define SORTS (sizeof(sorts) / sizeof(sorts[0]))
+
+TEST(a_block_is_proven_whose_lines_are_messages_with_one_content)
+{
+    struct skip_query q = {0};
+    struct skip_map m;
+    struct buf b = BUF_INIT(SIZE_MAX);
+    size_t sort_of[3 * SKIP_BLOCKS];
+    int fd;
+
+    scratch_enter();
+    /* Each in a block of its own, and one behind the last chunk. */
+    for (size_t i = 0; i <= 2 * SKIP_BLOCKS; i++) {
+        size_t begin = b.len;
+
+        sort_of[i] = i % 5 ? 0 : i / 5 % SORTS;
+        buf_addf(
+            &b,
+            "{\"id\":\"1719500000000-a1b2c3d4\",\"session_id\":\"sess_1719500000000_f0e1d2\","
+            "\"timestamp\":\"2024-06-27T15:00:00.000000+00:00\",\"role\":\"tool\",\"content\":%s}",
+            sorts[sort_of[i]].rest);
+        /* A line of a length that is the next block's from its first byte on. */
+        while (b.len - begin < (size_t)BLOCK - (i > 0))
+            buf_add_byte(&b, ' ');
+        buf_add_byte(&b, '\n');
+    }
+    append(b.data, b.len);
+    build();
+    skip_query_add(&q, STR("one"));
+    fd = open("h", O_RDONLY);
+    skip_map_make(&m, "h.skip", index_file_generation("h.idx", fd), BLOCK, (off_t)b.len, &q);
+    for (size_t i = 0; i < 2 * SKIP_BLOCKS; i++)
+        CHECK_INT(skip_map_proven(&m, (off_t)i * BLOCK + (i > 0)), sorts[sort_of[i]].proven);
+    CHECK(!skip_map_proven(&m, (off_t)(2 * SKIP_BLOCKS) * BLOCK + 1));
+    skip_map_release(&m);
+    /* Of another generation nothing is known. */
+    skip_map_make(&m, "h.skip", 1, BLOCK, (off_t)b.len, &q);
+    CHECK(!skip_map_proven(&m, 0));
+    skip_map_release(&m);
+    skip_query_release(&q);
+    buf_release(&b);
+    close(fd);
+    scratch_leave();
 }
 
 TEST(grams_are_those_of_the_folded_text)
