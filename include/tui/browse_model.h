@@ -125,6 +125,8 @@ void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, 
 /* The session that is chosen: false when there is none, or its line has not been read yet.
  * Borrowed. */
 bool browse_chosen(const struct browse *b, size_t *history, struct str *id);
+/* The message of the chosen hit; empty when there is none. Borrowed. */
+struct str browse_chosen_hit(const struct browse *b);
 /* The message that is acted on; NULL: none. */
 const struct message *browse_message(const struct browse *b);
 /* How many lines the list has, and which of them is chosen. */

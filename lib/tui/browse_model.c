@@ -188,8 +188,7 @@ void browse_reread(struct browse *b, size_t history)
     reread(b);
 }
 
-/* The chosen hit; empty when there is none. */
-static struct str chosen_hit(const struct browse *b)
+struct str browse_chosen_hit(const struct browse *b)
 {
     return b->searching && b->hit_list.at < b->hits.count ? b->hits.at[b->hit_list.at].message
                                                           : STR("");
@@ -202,8 +201,8 @@ static bool misses(const struct browse *b, struct str hit)
 
 static void show_hit(struct browse *b)
 {
-    if (chosen_hit(b).n > 0)
-        (void)browse_pane_show(&b->pane, chosen_hit(b), b->hits.at[b->hit_list.at].at);
+    if (browse_chosen_hit(b).n > 0)
+        (void)browse_pane_show(&b->pane, browse_chosen_hit(b), b->hits.at[b->hit_list.at].at);
 }
 
 /* Are other lines of the session in the panel than are to be? */
@@ -230,10 +229,10 @@ static void show_chosen(struct browse *b)
     now = browse_target_known(&b->sessions, history, id);
     lines = browse_target_is(&b->shown, t->history, buf_str(&t->id)) ? &b->pane.thread.all : NULL;
     other = !browse_target_is(t, history, id);
-    if (other || browse_target_changed(t, &now, lines) || shows_others(b, chosen_hit(b))) {
+    if (other || browse_target_changed(t, &now, lines) || shows_others(b, browse_chosen_hit(b))) {
         if (other)
             set(&t->id, id);
-        set(&t->hit, chosen_hit(b));
+        set(&t->hit, browse_chosen_hit(b));
         t->history = history;
         t->first = now.first;
         t->end = now.end;
@@ -355,7 +354,7 @@ void browse_take_sessions(struct browse *b, struct browse_sessions *s)
 void browse_take_thread(struct browse *b, unsigned number, struct thread *t,
                         struct browse_parts *parts, bool every)
 {
-    bool other = every != b->every || misses(b, chosen_hit(b));
+    bool other = every != b->every || misses(b, browse_chosen_hit(b));
     bool same = browse_target_is(&b->shown, b->target.history, buf_str(&b->target.id));
 
     if (number != b->thread_number) {
@@ -364,13 +363,14 @@ void browse_take_thread(struct browse *b, unsigned number, struct thread *t,
         return;
     }
     /* The beginning of a part of the file is none to stay at. */
-    if (b->shown.end >= 0 && b->pane.top == 0 && b->pane.top_line == 0)
+    if (b->shown.end >= 0 && b->pane.top == 0 && b->pane.top_line == 0 && b->pane.at == 0)
         same = false;
     browse_pane_take(&b->pane, t, parts, same);
     b->every = every;
     b->shown.end = b->target.end;
     b->shown.history = b->target.history;
     set(&b->shown.id, buf_str(&b->target.id));
+    set(&b->shown.hit, buf_str(&b->target.hit));
     if (b->back.text && str_eq(buf_str(&b->shown.id), buf_str(&b->back.session))) {
         browse_pane_return(&b->pane, buf_str(&b->back.top), b->back.top_part, b->back.top_line,
                            buf_str(&b->back.at));
@@ -417,6 +417,7 @@ static void search_other(struct browse *b)
     if (b->query.text.len == 0)
         return;
     b->ahead = (struct browse_ahead){0};
+    b->text_ahead.count = 0;
     browse_search(b, false);
 }
 

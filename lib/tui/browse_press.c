@@ -66,6 +66,9 @@ static void move_list_end(struct browse *b, bool last)
         if (b->query.text.len == 0)
             b->session_list = (struct browse_list){0, 0};
         b->ahead = (struct browse_ahead){.last = last};
+    } else if (last && !b->searching && b->sessions.partial) {
+        b->ahead = (struct browse_ahead){.last = true};
+        browse_go_ahead(b);
     } else {
         browse_choose(b, last && count > 0 ? count - 1 : 0);
     }
@@ -298,27 +301,45 @@ static bool has_list(const struct browse *b)
     return !browse_awaits_list(b) && !b->back.list && !browse_ahead_any(&b->ahead);
 }
 
-/* Are the messages in the panel those of what is chosen? */
-static bool has_messages(const struct browse *b)
+/* Is it known what is chosen: a line of the list, or that it has none? */
+static bool has_chosen(const struct browse *b)
 {
     size_t history;
     struct str id;
+
+    return has_list(b) &&
+           (browse_chosen(b, &history, &id) || browse_list(b)->at >= browse_list_count(b));
+}
+
+/* Are the messages in the panel those of what is chosen, the chosen hit among them? One that is gone by
+ * now is not waited for. */
+static bool has_messages(const struct browse *b)
+{
+    size_t history;
+    struct str id, hit = browse_chosen_hit(b);
 
     if (!has_list(b))
         return false;
     if (!browse_chosen(b, &history, &id))
         return browse_list(b)->at >= browse_list_count(b);
-    return browse_target_is(&b->shown, history, id);
+    return browse_target_is(&b->shown, history, id) &&
+           (hit.n == 0 || browse_pane_find(&b->pane, hit) != SIZE_MAX ||
+            (b->shown.end < 0 && str_eq(buf_str(&b->shown.hit), hit)));
 }
 
 bool browse_is_settled(const struct browse *b)
 {
-    return has_messages(b) && b->text_ahead.count == 0;
+    return has_messages(b) && b->text_ahead.count == 0 && !b->pane.seek.going;
 }
 
 static bool asks(enum browse_command command)
 {
     return command == BROWSE_EXPORT || command == BROWSE_DELETE;
+}
+
+static bool question_waits(const struct browse *b)
+{
+    return b->text_ahead.count > 0 && asks(b->text_ahead.at[b->text_ahead.count - 1]);
 }
 
 /* Can a command be done now? One for the messages, or the session, waits for them. */
@@ -327,7 +348,7 @@ static bool is_ready(const struct browse *b, enum browse_command command)
     switch (command) {
     case BROWSE_EXPORT:
     case BROWSE_DELETE:
-        return b->text_ahead.count == 0 && has_list(b);
+        return b->text_ahead.count == 0 && has_chosen(b);
     case BROWSE_NEXT_MESSAGE:
     case BROWSE_LAST_MESSAGE:
     case BROWSE_NEXT_HIT:
@@ -362,6 +383,14 @@ enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
         return press_answer(b, key);
     if (b->mode == BROWSE_NAMING)
         return press_name(b, key);
+    /* What is pressed behind a question that waits is the answer to it, and no command. */
+    if (question_waits(b)) {
+        if (command == BROWSE_CANCEL || command == BROWSE_SUSPEND || command == BROWSE_REDRAW)
+            return command;
+        if (key == BROWSE_KEY_ESCAPE)
+            b->text_ahead.count--;
+        return BROWSE_NOTHING;
+    }
     if (command == BROWSE_NOTHING && b->focus == BROWSE_BOX) {
         if (browse_edit_key(&b->query, key)) {
             b->back.list = b->back.text = false;
@@ -387,7 +416,7 @@ bool browse_go_on(struct browse *b)
     if (b->pane.seek.going && browse_pane_seek(&b->pane) == BROWSE_NOT_FOUND)
         browse_say(b, "no hit in these messages");
     while (b->text_ahead.count > 0 && !b->pane.seek.going && b->mode == BROWSE_NORMAL &&
-           (has_messages(b) || (has_list(b) && asks(b->text_ahead.at[0])))) {
+           (has_messages(b) || (has_chosen(b) && asks(b->text_ahead.at[0])))) {
         enum browse_command command = browse_ahead_pop(&b->text_ahead);
 
         /* As when it was pressed. */
@@ -420,12 +449,14 @@ enum browse_command browse_click(struct browse *b, size_t row, size_t column, bo
         size_t place = browse_list(b)->top + row - a.list.row;
 
         b->focus = BROWSE_LIST;
-        if (place >= browse_list_count(b))
+        if (browse_awaits_list(b) || place >= browse_list_count(b))
             return BROWSE_NOTHING;
         b->text_ahead.count = 0;
         browse_choose(b, place);
     } else if (inside(a.text, row, column)) {
         b->focus = BROWSE_TEXT;
+        if (!has_messages(b))
+            return BROWSE_NOTHING;
         browse_pane_point(&b->pane, row - a.text.row);
     } else {
         return BROWSE_NOTHING;

@@ -16,6 +16,7 @@
 #include "cli/config.h"
 #include "cli/wide.h"
 #include "tui/browse_cell.h"
+#include "tui/browse_escapes.h"
 #include "tui/browse_words.h"
 
 /* A key that begins with ESC comes within so many milliseconds. */
@@ -47,6 +48,7 @@ static void set_up(struct browse_view *v)
     noecho();
     nonl();
     keypad(stdscr, TRUE);
+    browse_escapes_define();
     nodelay(stdscr, TRUE);
     set_escdelay(ESCAPE_MS);
     mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
@@ -208,13 +210,13 @@ static bool read_mouse(struct browse_input *input)
     return true;
 }
 
-/* A key by itself, or the beginning of a sequence that curses does not know, which must not close the
+/* A key by itself, or twice, or the beginning of a sequence that curses does not know, which must not close the
  * browser: that is passed over. */
 static bool is_escape(void)
 {
     wint_t key;
 
-    if (get_wch(&key) == ERR)
+    if (get_wch(&key) == ERR || key == 033)
         return true;
     if (key == '[' || key == 'O')
         while (get_wch(&key) == OK && (key < '@' || key > '~'))

@@ -338,6 +338,32 @@ type to search  F1 help  Esc close'
     ended 130
 }
 
+# literal BYTES...: in one go, as a terminal sends them for a key.
+literal() {
+    tmux send-keys -l "$(printf '%b' "$@")"
+}
+
+@test "hist-browse: arrow keys of both modes of a terminal, Escape twice" {
+    worked
+    terminal
+    browse
+    literal '\e[B\e[B\e[A'
+    screen_has '2/3'
+    literal '\eOB'
+    screen_has '3/3'
+    keys Tab
+    literal '\e[H'
+    screen_has '1/3'
+    literal '\eOF'
+    screen_has '3/3'
+    literal '\e[1~'
+    screen_has '1/3'
+    literal '\e[4~'
+    screen_has '3/3'
+    literal '\e\e'
+    ended 130
+}
+
 @test "hist-browse: the role filter" {
     worked
     terminal

@@ -1342,6 +1342,155 @@ TEST(what_is_too_much_to_be_kept_is_lost)
     browse_release(&b);
 }
 
+/* A hit that was replaced is not in the messages that are there. */
+TEST(a_hit_that_is_still_to_be_read_is_waited_for)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "01", false);
+    take_messages(&b, 1);
+    search(&b, "two");
+    take_hits(&b, b.search_number, 0, 4, true);
+    CHECK(browse_is_settled(&b));
+    b.focus = BROWSE_LIST;
+    keys(&b, BROWSE_KEY_DOWN, 1);
+    CHECK(!browse_is_settled(&b));
+    take_messages(&b, 3);
+    CHECK(browse_is_settled(&b));
+    /* One that is gone by now is not. */
+    keys(&b, BROWSE_KEY_DOWN, 2);
+    CHECK(!browse_is_settled(&b));
+    take_messages(&b, 3);
+    CHECK(browse_is_settled(&b));
+    browse_release(&b);
+}
+
+TEST(the_answer_to_a_question_that_waits_is_no_command)
+{
+    struct browse b;
+
+    begin(&b);
+    b.focus = BROWSE_LIST;
+    press(&b, "x");
+    press(&b, "job.qed.md");
+    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
+    take_sessions(&b, "ab", false);
+    browse_go_on(&b);
+    CHECK_INT(b.mode, BROWSE_NAMING);
+    CHECK_STR(buf_c(&b.name.text), "sa.md");
+    browse_release(&b);
+    begin(&b);
+    b.focus = BROWSE_LIST;
+    press(&b, "dy");
+    take_sessions(&b, "ab", false);
+    browse_go_on(&b);
+    CHECK_INT(b.mode, BROWSE_ASKING);
+    browse_release(&b);
+    /* It can be taken back. */
+    begin(&b);
+    b.focus = BROWSE_LIST;
+    press(&b, "d");
+    CHECK_INT(browse_press(&b, BROWSE_KEY_ESCAPE, 0), BROWSE_NOTHING);
+    CHECK_INT(browse_press(&b, BROWSE_CTRL('c'), 0), BROWSE_CANCEL);
+    take_sessions(&b, "ab", false);
+    browse_go_on(&b);
+    CHECK_INT(b.mode, BROWSE_NORMAL);
+    browse_release(&b);
+}
+
+TEST(a_question_waits_for_a_line_that_is_still_to_be_read)
+{
+    struct browse b;
+    struct browse_sessions s = {.total = 1000, .number = 900};
+
+    begin(&b);
+    b.focus = BROWSE_LIST;
+    add_sessions(&s, "abcdefghij");
+    browse_take_sessions(&b, &s);
+    press(&b, "G");
+    press(&b, "x");
+    CHECK_INT(b.mode, BROWSE_NORMAL);
+    s = (struct browse_sessions){.total = 1000, .number = 900, .first = 990};
+    add_sessions(&s, "ABCDEFGHIJ");
+    browse_take_sessions(&b, &s);
+    browse_go_on(&b);
+    CHECK_INT(b.mode, BROWSE_NAMING);
+    CHECK_STR(buf_c(&b.name.text), "sJ.md");
+    browse_release(&b);
+}
+
+TEST(the_end_of_a_list_that_is_read_in_parts_is_the_last_line)
+{
+    struct browse b;
+
+    begin(&b);
+    b.focus = BROWSE_LIST;
+    take_sessions(&b, "abc", true);
+    press(&b, "G");
+    CHECK_STR(chosen(&b), "sc");
+    CHECK(!browse_is_settled(&b));
+    take_sessions(&b, "abcdef", false);
+    CHECK_STR(chosen(&b), "sf");
+    browse_release(&b);
+}
+
+TEST(a_message_stays_chosen_when_more_of_the_file_is_read)
+{
+    struct browse b;
+
+    begin(&b);
+    b.focus = BROWSE_LIST;
+    take_sessions(&b, "a", true);
+    take_messages(&b, 2);
+    press(&b, "J");
+    take_sessions(&b, "a", false);
+    take_messages(&b, 2);
+    CHECK_INT(b.pane.at, 1);
+    browse_release(&b);
+}
+
+TEST(another_list_has_no_use_for_keys_that_wait)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "01", false);
+    search(&b, "two");
+    b.focus = BROWSE_LIST;
+    press(&b, "J");
+    press(&b, "r");
+    take_hits(&b, b.search_number, 0, 3, true);
+    take_messages(&b, 6);
+    browse_go_on(&b);
+    CHECK_INT(b.pane.at, 0);
+    browse_release(&b);
+}
+
+TEST(a_click_on_what_is_replaced_chooses_nothing)
+{
+    struct browse b;
+    struct browse_areas a;
+
+    begin(&b);
+    b.choosing = true;
+    take_sessions(&b, "0abc", false);
+    take_messages(&b, 2);
+    a = browse_areas(&b);
+    browse_press(&b, 't', 0);
+    CHECK_INT(browse_click(&b, a.list.row + 2, a.list.column + 1, true, 1000), BROWSE_NOTHING);
+    CHECK_STR(chosen(&b), "s0");
+    browse_release(&b);
+    begin(&b);
+    take_sessions(&b, "ab", false);
+    take_messages(&b, 6);
+    b.focus = BROWSE_LIST;
+    press(&b, "j");
+    (void)browse_click(&b, a.text.row + 6, a.text.column + 1, true, 0);
+    CHECK_INT(b.text_ahead.count, 0);
+    browse_release(&b);
+}
+
 /* It was closed before its hits came: no message was chosen. */
 TEST(a_search_that_was_left_early_shows_its_first_hit)
 {
