@@ -124,18 +124,44 @@ static bool write_new(struct index *x, int fd)
            io_write_all(fd, x->memory[0].data, x->memory[0].len) == 0 && is_history(x);
 }
 
+/* From here on the new one is read where it was put: the one in memory is a twentieth as large as the
+ * history, and who looks at it may stay for long. */
+static void let_go_of_memory(struct index *x)
+{
+    struct segment made = x->segments[0];
+    int reason, fd = index_file_open(history_index(x->h), &reason);
+
+    if (fd < 0)
+        return;
+    if (x->fd >= 0)
+        close(x->fd);
+    x->fd = fd;
+    x->count = 0;
+    read_segments(x);
+    if (x->count == 1 && x->segments[0].to == made.to && x->segments[0].mark == made.mark) {
+        buf_release(&x->memory[0]);
+        buf_init(&x->memory[0], SIZE_MAX);
+        return;
+    }
+    x->count = 0;
+    (void)put_segment(x, &made);
+}
+
 /* Makes it of the history up to `end`. It need not reach the disk: what a power cut leaves of it is
  * seen to be no index. */
 static bool make_new(struct index *x, off_t end)
 {
     const char *path = history_index(x->h);
     struct index_making m;
-    bool made;
+    bool made, put;
 
     if (!index_making_begin(&m, path))
         return false;
     made = make_segment(x, 0, end, &x->memory[0]);
-    if (index_making_end(&m, made && write_new(x, m.fd)) && !is_history(x))
+    put = index_making_end(&m, made && write_new(x, m.fd));
+    if (put && is_history(x))
+        let_go_of_memory(x);
+    else if (put)
         unlink(path);
     return made;
 }

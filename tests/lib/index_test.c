@@ -138,6 +138,24 @@ TEST(a_large_history_gets_one_and_a_small_one_none)
     scratch_leave();
 }
 
+TEST(one_that_was_made_is_held_in_its_file_alone)
+{
+    struct index x;
+
+    begin(1000);
+    for (int round = 0; round < 2; round++) {
+        if (!CHECK(index_open(&x, &history)))
+            break;
+        CHECK_INT(x.count, 1);
+        CHECK_INT(x.segments[0].to, size_of("h"));
+        CHECK(!x.segments[0].memory);
+        CHECK_INT(x.memory[0].len, 0);
+        CHECK_INT(x.end, size_of("h.idx"));
+        index_close(&x);
+    }
+    scratch_leave();
+}
+
 TEST(without_a_file_or_a_place_there_is_none)
 {
     struct history none = {.path = scratch_path},
