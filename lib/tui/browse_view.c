@@ -16,7 +16,6 @@
 #include "cli/config.h"
 #include "cli/wide.h"
 #include "tui/browse_cell.h"
-#include "tui/browse_escapes.h"
 #include "tui/browse_words.h"
 
 /* A key that begins with ESC comes within so many milliseconds. */
@@ -48,7 +47,6 @@ static void set_up(struct browse_view *v)
     noecho();
     nonl();
     keypad(stdscr, TRUE);
-    browse_escapes_define();
     nodelay(stdscr, TRUE);
     set_escdelay(ESCAPE_MS);
     mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
@@ -187,8 +185,6 @@ static int32_t character(wint_t key)
         return BROWSE_KEY_ENTER;
     case '\t':
         return BROWSE_KEY_TAB;
-    case 033:
-        return BROWSE_KEY_ESCAPE;
     case 0x7f:
     case '\b':
         return BROWSE_KEY_BACKSPACE;
@@ -210,18 +206,19 @@ static bool read_mouse(struct browse_input *input)
     return true;
 }
 
-/* A key by itself, or twice, or the beginning of a sequence that curses does not know, which must not close the
- * browser: that is passed over. */
-static bool is_escape(void)
+/* Behind an ESC: a key by itself, or twice, or the beginning of a sequence that curses does not know,
+ * which must not close the browser. -1: that is passed over. */
+static int32_t escape(void)
 {
-    wint_t key;
+    wint_t key, before = 0;
 
     if (get_wch(&key) == ERR || key == 033)
-        return true;
-    if (key == '[' || key == 'O')
-        while (get_wch(&key) == OK && (key < '@' || key > '~'))
-            continue;
-    return false;
+        return BROWSE_KEY_ESCAPE;
+    if (key != '[' && key != 'O')
+        return -1;
+    for (key = 0; get_wch(&key) == OK && (key < '@' || key > '~');)
+        before = key;
+    return browse_escape_key((int32_t)before, (int32_t)key);
 }
 
 bool browse_view_input(struct browse_view *v, struct browse_input *input)
@@ -237,9 +234,7 @@ bool browse_view_input(struct browse_view *v, struct browse_input *input)
                 return true;
             continue;
         }
-        if (kind == OK && key == 033 && !is_escape())
-            continue;
-        input->key = kind == KEY_CODE_YES ? special(key) : character(key);
+        input->key = kind == KEY_CODE_YES ? special(key) : key == 033 ? escape() : character(key);
         if (input->key > 0)
             return true;
     }
