@@ -25,6 +25,8 @@ void browse_act_release(struct browse_act *a);
  * is nothing to act on. argv is to be released. */
 bool browse_act_command(const struct browse_act *a, const struct browse *b,
                         enum browse_command command, struct words *argv);
+/* Is a file of the name that was asked for there, so that to export overwrites it? */
+bool browse_act_overwrites(const struct browse *b);
 /* Shows what has the focus in a pager (BROWSE_PAGER) or an editor: the message, or the session. The
  * terminal is theirs meanwhile, and so is Ctrl-C: the threads of tui/browse_work take no signals,
  * and what they start has none ignored, so that nobody else misses it. 0; -1. */

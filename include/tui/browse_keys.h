@@ -65,6 +65,7 @@ enum browse_command {
     BROWSE_PAGER,
     BROWSE_EDITOR,
     BROWSE_EXPORT,
+    BROWSE_OVERWRITE, /* on no key: to export, where a file is */
     BROWSE_FORK,
     BROWSE_DELETE,
     BROWSE_HELP,

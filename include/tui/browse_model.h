@@ -26,7 +26,7 @@
 enum browse_mode {
     BROWSE_NORMAL,
     BROWSE_HELPING, /* the help screen */
-    BROWSE_ASKING,  /* whether to delete: y or another key */
+    BROWSE_ASKING,  /* whether to obey `asked`: y or another key */
     BROWSE_NAMING,  /* the file to export to */
 };
 
@@ -49,6 +49,7 @@ struct browse {
     size_t rows, columns; /* of the screen */
     enum browse_focus focus;
     enum browse_mode mode;
+    enum browse_command asked; /* BROWSE_DELETE, BROWSE_OVERWRITE */
     size_t help_top;
     struct browse_edit query, name;
     struct buf status; /* said at the foot until the next key */
@@ -110,6 +111,9 @@ void browse_tick(struct browse *b, int64_t now);
 void browse_search(struct browse *b, bool again);
 /* A history has been changed, not by more behind it: what is shown of it is read again. */
 void browse_reread(struct browse *b, size_t history);
+/* Asks at the foot whether to: BROWSE_DELETE, BROWSE_OVERWRITE; browse_press gives it when the answer
+ * is yes. */
+void browse_ask(struct browse *b, enum browse_command command);
 /* Says something at the foot. */
 void browse_say(struct browse *b, const char *text);
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base64.h"
@@ -85,6 +86,13 @@ static void push_file(struct words *w, struct str name)
     free(path);
     free(here);
     free(given);
+}
+
+bool browse_act_overwrites(const struct browse *b)
+{
+    struct stat st;
+
+    return stat(buf_c(&b->name.text), &st) == 0 && S_ISREG(st.st_mode);
 }
 
 bool browse_act_command(const struct browse_act *a, const struct browse *b,

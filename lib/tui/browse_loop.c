@@ -165,8 +165,16 @@ static void perform(struct loop *l, enum browse_command command)
             l->waits = command;
         break;
     case BROWSE_EXPORT:
+        if (browse_act_overwrites(&l->b))
+            browse_ask(&l->b, BROWSE_OVERWRITE);
+        else
+            run(l, BROWSE_EXPORT);
+        break;
+    case BROWSE_OVERWRITE:
+        run(l, BROWSE_EXPORT);
+        break;
     case BROWSE_DELETE:
-        run(l, command);
+        run(l, BROWSE_DELETE);
         break;
     case BROWSE_REDRAW:
         browse_view_spoilt(l->view);

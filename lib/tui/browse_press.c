@@ -124,6 +124,12 @@ static void go_on(struct browse *b)
         browse_pane_fold(&b->pane);
 }
 
+void browse_ask(struct browse *b, enum browse_command command)
+{
+    b->asked = command;
+    b->mode = BROWSE_ASKING;
+}
+
 static void ask_name(struct browse *b)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
@@ -241,7 +247,7 @@ static enum browse_command do_other(struct browse *b, enum browse_command comman
         return BROWSE_NOTHING;
     case BROWSE_DELETE:
         if (browse_list_count(b) > 0)
-            b->mode = BROWSE_ASKING;
+            browse_ask(b, BROWSE_DELETE);
         return BROWSE_NOTHING;
     default:
         return command;
@@ -275,7 +281,7 @@ static enum browse_command press_answer(struct browse *b, int32_t key)
     b->mode = BROWSE_NORMAL;
     if (key == BROWSE_CTRL('c'))
         return BROWSE_CANCEL;
-    return key == 'y' || key == 'Y' ? BROWSE_DELETE : BROWSE_NOTHING;
+    return key == 'y' || key == 'Y' ? b->asked : BROWSE_NOTHING;
 }
 
 static enum browse_command press_name(struct browse *b, int32_t key)

@@ -47,7 +47,7 @@ void browse_title_text(struct buf *out, const struct browse *b)
     buf_add_byte(out, ' ');
 }
 
-static void add_question(struct buf *out, const struct browse *b)
+static void add_deletion(struct buf *out, const struct browse *b)
 {
     bool read = b->shown.history == b->target.history &&
                 str_eq(buf_str(&b->shown.id), buf_str(&b->target.id));
@@ -60,6 +60,16 @@ static void add_question(struct buf *out, const struct browse *b)
     if (b->target.end < 0 && (read || b->target.last_line >= 0))
         buf_addf(out, ", %" PRIu64 " message%s", count, count == 1 ? "" : "s");
     buf_add_c(out, ", for ever? y or n");
+}
+
+static void add_question(struct buf *out, const struct browse *b)
+{
+    if (b->asked == BROWSE_DELETE) {
+        add_deletion(out, b);
+        return;
+    }
+    vis_add_line(out, buf_str(&b->name.text), true);
+    buf_add_c(out, " is there: overwrite it? y or n");
 }
 
 void browse_foot(struct buf *out, const struct browse *b)

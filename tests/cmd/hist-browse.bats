@@ -542,6 +542,17 @@ screen_lacks_now() {
     screen_has "exported to 'out.txt'"
     hist-export -q -f txt fix >wanted
     same out.txt wanted out.txt
+    echo mine >mine.txt
+    keys x C-u mine.txt Enter
+    screen_has 'mine.txt is there: overwrite it? y or n'
+    keys n
+    soon screen_lacks_now 'overwrite it'
+    [[ $(<mine.txt) == mine ]]
+    keys x C-u mine.txt Enter
+    screen_has 'mine.txt is there: overwrite it? y or n'
+    keys y
+    screen_has "exported to 'mine.txt'"
+    same mine.txt wanted mine.txt
     keys x C-u /nowhere/x.md Enter
     screen_has 'No such file or directory'
     keys Tab J J f

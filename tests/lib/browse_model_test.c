@@ -718,6 +718,31 @@ TEST(a_file_to_export_to_is_asked_for)
     browse_release(&b);
 }
 
+TEST(to_overwrite_a_file_has_to_be_confirmed)
+{
+    struct browse b;
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    begin(&b);
+    take_sessions(&b, "ab", false);
+    b.focus = BROWSE_LIST;
+    press(&b, "x");
+    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_EXPORT);
+    browse_ask(&b, BROWSE_OVERWRITE);
+    browse_foot(&text, &b);
+    CHECK_STR(buf_c(&text), "sa.md is there: overwrite it? y or n");
+    CHECK_INT(browse_press(&b, 'n', 0), BROWSE_NOTHING);
+    CHECK_INT(b.mode, BROWSE_NORMAL);
+    browse_ask(&b, BROWSE_OVERWRITE);
+    CHECK_INT(browse_press(&b, 'y', 0), BROWSE_OVERWRITE);
+    CHECK_INT(b.mode, BROWSE_NORMAL);
+    /* The next question is its own. */
+    press(&b, "d");
+    CHECK_INT(browse_press(&b, 'y', 0), BROWSE_DELETE);
+    buf_release(&text);
+    browse_release(&b);
+}
+
 TEST(the_help_screen_scrolls_and_closes)
 {
     struct browse b;
