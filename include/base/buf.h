@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Borrowed bytes: lives as long as what it points into. {NULL, 0} means absent. */
 struct str {
@@ -79,6 +80,7 @@ void buf_add(struct buf *b, const void *p, size_t n);
 void buf_add_str(struct buf *b, struct str s);
 void buf_add_c(struct buf *b, const char *s);
 void buf_add_byte(struct buf *b, char c);
+void buf_add_number(struct buf *b, uint64_t n); /* in decimal */
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vaddf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 /* Makes room for n more bytes and returns where to put them, NULL above the maximum (which counts

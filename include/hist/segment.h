@@ -37,6 +37,8 @@
 #define SEGMENT_SESSION_WORDS (sizeof(struct segment_session) / sizeof(uint64_t))
 #define SEGMENT_BUCKET_WORDS ((size_t)8)
 #define SEGMENT_ORDER_WORDS ((size_t)128)
+/* Numbers in a block of an order. */
+#define SEGMENT_ORDERED ((SEGMENT_ORDER_WORDS - 1) * 2)
 
 struct segment {
     off_t from, to; /* of the history */
@@ -78,23 +80,19 @@ int segment_find(const struct segment *s, struct str id, struct segment_session 
  * the first. */
 int segment_sessions(const struct segment *s, uint64_t first, size_t count,
                      struct segment_session *to);
-/* Adds the ids of sessions that follow each other, each with a NUL behind it, that of the first
- * one at its id_at less that of of[0]. */
+/* Adds the ids of sessions in the order of their records, each with a NUL behind it, at its id_at less
+ * that of of[0]: what is between them is read, too. */
 int segment_ids(const struct segment *s, const struct segment_session *of, size_t count,
                 struct buf *ids);
-/* Tells the ids of sessions that begin, or end, with a text: those with the newest lines, at the
- * most so many, the newest first. 0, -1. */
+/* An order is by the beginnings of the ids, or by their ends. */
 enum segment_side { SEGMENT_BEGINNING, SEGMENT_END, SEGMENT_SIDES };
-typedef void segment_tell_id(void *ctx, struct str id);
-int segment_each_named(const struct segment *s, enum segment_side side, struct str text,
-                       size_t most, segment_tell_id *tell, void *ctx);
-/* In the order of that side: < 0, > 0 when the id is in front of all that have the text there, or
- * behind them; 0 when it has it. */
-int segment_compare(struct str id, struct str text, enum segment_side side);
 /* How many blocks an order of so many has. */
 uint64_t segment_order_blocks(uint64_t sessions);
-/* The texts of sessions that follow each other, at text_at less that of of[0]: first role, time
- * of the first line, of the last one, preview, each with a NUL behind it. */
+/* Reads `count` blocks of an order, SEGMENT_ORDER_WORDS each. */
+int segment_order(const struct segment *s, enum segment_side side, uint64_t block, size_t count,
+                  uint64_t *words);
+/* Likewise their texts, at text_at less that of of[0]: first role, time of the first line, of the last
+ * one, preview, each with a NUL behind it. */
 int segment_texts(const struct segment *s, const struct segment_session *of, size_t count,
                   struct buf *texts);
 /* Where a session's lines begin, at the most `count` from the number `first` of them on. */

@@ -14,7 +14,6 @@
 
 #include "base/buf.h"
 #include "base/keymap.h"
-#include "hist/index.h"
 #include "hist/segment.h"
 #include "hist/session_list.h"
 
@@ -39,7 +38,9 @@ int session_gather_older(struct session_gather *g, const struct segment *s);
 /* Adds the sessions of `count` records from the number `first` on, which no newer segment has. */
 int session_gather_records(struct session_gather *g, const struct segment *s, uint64_t first,
                            uint64_t count);
-/* Adds the session of that id, whichever segments know it; none when no one does. */
-int session_gather_id(struct session_gather *g, const struct index *x, struct str id);
+/* Adds the sessions of a segment whose ids have a text on a side, and to those that are in the list
+ * what it knows of them. */
+int session_gather_named(struct session_gather *g, const struct segment *s, enum segment_side side,
+                         struct str text);
 
 #endif

@@ -188,6 +188,16 @@ void buf_add_byte(struct buf *b, char c)
     buf_add(b, &c, 1);
 }
 
+void buf_add_number(struct buf *b, uint64_t n)
+{
+    char digits[sizeof("18446744073709551615") - 1], *end = digits + sizeof(digits), *p = end;
+
+    do
+        *--p = (char)('0' + n % 10);
+    while (n /= 10);
+    buf_add(b, p, (size_t)(end - p));
+}
+
 void buf_addf(struct buf *b, const char *fmt, ...)
 {
     va_list ap;

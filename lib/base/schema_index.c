@@ -25,7 +25,7 @@ static void add_step(struct buf *out, const struct schema_place *place)
 
     buf_add_byte(out, '/');
     if (!place->key.p) {
-        buf_addf(out, "%zu", place->index);
+        buf_add_number(out, place->index);
         return;
     }
     name = json_text((struct str){place->key.p - 1, place->key.n + 2}, &scratch);

@@ -1,7 +1,6 @@
 #include "cli/term.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -236,7 +235,8 @@ void out_number(struct out *o, uint64_t n)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
 
-    buf_addf(&line, "%" PRIu64 "\n", n);
+    buf_add_number(&line, n);
+    buf_add_byte(&line, '\n');
     out_raw(o, buf_str(&line));
     buf_release(&line);
 }

@@ -29,7 +29,9 @@ static void print_record(struct out *out, const struct session *s)
     buf_clear(&line);
     buf_add_byte(&line, '\t');
     vis_add_line(&line, (struct str){s->last_used, s->last_used_len}, false);
-    buf_addf(&line, "\t%" PRIu64 "\t", s->count);
+    buf_add_byte(&line, '\t');
+    buf_add_number(&line, s->count);
+    buf_add_byte(&line, '\t');
     vis_add_line(&line, (struct str){s->preview, s->preview_len}, false);
     buf_add_byte(&line, '\n');
     out_raw(out, buf_str(&line));

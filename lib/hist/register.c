@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -34,7 +33,7 @@ static void add_entry(struct buf *out, const char *dir, uint64_t inode, struct s
     buf_add_byte(out, '{');
     json_add_member(out, "path", str_of(dir));
     json_add_key(out, "inode");
-    buf_addf(out, "%" PRIu64, inode);
+    buf_add_number(out, inode);
     json_add_member(out, "begins", buf_str(&begins));
     buf_add_byte(out, '}');
     buf_release(&begins);
@@ -262,7 +261,7 @@ static bool is_there(const char *dir, struct str inode)
     bool there = false;
 
     if (lstat(dir, &st) == 0 && S_ISDIR(st.st_mode)) {
-        buf_addf(&number, "%" PRIu64, (uint64_t)st.st_ino);
+        buf_add_number(&number, (uint64_t)st.st_ino);
         there = str_eq(buf_str(&number), inode);
     }
     buf_release(&number);

@@ -12,8 +12,6 @@
 #define BUCKET (SEGMENT_BUCKET_WORDS * WORD)
 #define ENTRIES (SEGMENT_BUCKET_WORDS - 1)
 #define ORDER (SEGMENT_ORDER_WORDS * WORD)
-/* Numbers of records in a block of an order. */
-#define ORDERED ((SEGMENT_ORDER_WORDS - 1) * 2)
 /* So many records are read at once. */
 #define RECORDS ((size_t)1024)
 
@@ -243,192 +241,37 @@ int segment_ids(const struct segment *s, const struct segment_session *of, size_
     return 0;
 }
 
-/* ---- ids by a part of them ---- */
+/* n words. */
+static int get_words(const struct segment *s, uint64_t at, uint64_t *to, size_t n)
+{
+    char *bytes = mem_zalloc(n * WORD);
+    int result = get(s, at, bytes, n * WORD) ? 0 : -1;
+
+    if (result == 0)
+        le_get_all(to, bytes, n);
+    free(bytes);
+    return result;
+}
+
+/* ---- orders ---- */
 
 uint64_t segment_order_blocks(uint64_t sessions)
 {
-    return sessions / ORDERED + 1;
+    return sessions / SEGMENT_ORDERED + 1;
 }
 
-/* Which ids are to be told, and whom. */
-struct asked {
-    struct str text;
-    enum segment_side side;
-    segment_tell_id *tell;
-    void *ctx;
-};
-
-/* A block of an order that was read. */
-struct order_block {
-    enum segment_side side;
-    uint64_t number; /* UINT64_MAX: none */
-    uint64_t words[SEGMENT_ORDER_WORDS];
-};
-
-/* Reads the block with `place`. */
-static int get_order(const struct segment *s, struct order_block *b, uint64_t place)
+int segment_order(const struct segment *s, enum segment_side side, uint64_t block, size_t count,
+                  uint64_t *words)
 {
-    uint64_t which = b->side * order_size(s) + place / ORDERED;
-    char bytes[ORDER];
+    uint64_t which = side * order_size(s) + block;
 
-    if (b->number == which)
-        return 0;
-    if (!get(s, orders_at(s) + which * ORDER, bytes, ORDER))
+    if (get_words(s, orders_at(s) + which * ORDER, words, count * SEGMENT_ORDER_WORDS) < 0)
         return -1;
-    le_get_all(b->words, bytes, SEGMENT_ORDER_WORDS);
-    if (b->words[SEGMENT_ORDER_WORDS - 1] != le_sum_words(b->words, SEGMENT_ORDER_WORDS - 1, which))
-        return -1;
-    b->number = which;
-    return 0;
-}
-
-/* The number of the record at `place`, which is in the block. */
-static uint64_t ordered(const struct order_block *b, uint64_t place)
-{
-    return (uint32_t)(b->words[place % ORDERED / 2] >> place % 2 * 32);
-}
-
-int segment_compare(struct str id, struct str text, enum segment_side side)
-{
-    size_t n = id.n < text.n ? id.n : text.n;
-    int order = 0;
-
-    if (side == SEGMENT_BEGINNING && n > 0)
-        order = memcmp(id.p, text.p, n);
-    for (size_t i = 1; side == SEGMENT_END && i <= n && order == 0; i++)
-        order = (unsigned char)id.p[id.n - i] - (unsigned char)text.p[text.n - i];
-    return order != 0 ? order : -(id.n < text.n);
-}
-
-/* The id of the record of that number, into `id`. */
-static int id_of(const struct segment *s, uint64_t number, struct buf *id)
-{
-    struct segment_session of;
-
-    buf_clear(id);
-    if (segment_sessions(s, number, 1, &of) < 0 || segment_ids(s, &of, 1, id) < 0)
-        return -1;
-    id->len--;
-    return 0;
-}
-
-/* The first place in an order whose id is not in front of those with the text; `behind`: whose id
- * is behind them. */
-static int find_place(const struct segment *s, struct order_block *b, struct str text, bool behind,
-                      uint64_t *place)
-{
-    struct buf id = BUF_INIT(SIZE_MAX);
-    uint64_t from = 0, to = s->sessions;
-    int result = 0;
-
-    while (from < to && result == 0) {
-        uint64_t middle = from + (to - from) / 2;
-
-        result = get_order(s, b, middle);
-        if (result == 0)
-            result = id_of(s, ordered(b, middle), &id);
-        if (result == 0 && segment_compare(buf_str(&id), text, b->side) < (behind ? 1 : 0))
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    buf_release(&id);
-    *place = from;
-    return result;
-}
-
-/* Marks the records that are at the places from `from` on and before `to`. */
-static int mark(const struct segment *s, struct order_block *b, uint64_t from, uint64_t to,
-                bool *marked)
-{
-    while (from < to) {
-        uint64_t end = from - from % ORDERED + ORDERED;
-
-        if (get_order(s, b, from) < 0)
+    for (; count > 0; count--, which++, words += SEGMENT_ORDER_WORDS) {
+        if (words[SEGMENT_ORDER_WORDS - 1] != le_sum_words(words, SEGMENT_ORDER_WORDS - 1, which))
             return -1;
-        for (end = end < to ? end : to; from < end; from++) {
-            uint64_t number = ordered(b, from);
-
-            if (number >= s->sessions)
-                return -1;
-            marked[number] = true;
-        }
     }
     return 0;
-}
-
-/* So many ids are read at once, of records that follow each other. */
-#define TOLD ((size_t)64)
-
-/* How many from `first` on are marked, TOLD at the most; NULL: all are. */
-static size_t count_marked(const struct segment *s, const bool *marked, uint64_t first)
-{
-    size_t n = 0;
-
-    while (n < TOLD && first + n < s->sessions && (!marked || marked[first + n]))
-        n++;
-    return n;
-}
-
-/* Tells the ids of n records, if each has the text. */
-static int tell_ids(const struct segment *s, uint64_t first, size_t n, const struct asked *a)
-{
-    struct segment_session of[TOLD];
-    struct buf ids = BUF_INIT(SIZE_MAX);
-    int result = segment_sessions(s, first, n, of);
-
-    if (result == 0)
-        result = segment_ids(s, of, n, &ids);
-    for (size_t i = 0; i < n && result == 0; i++) {
-        struct str id = {ids.data + (of[i].id_at - of[0].id_at), (size_t)of[i].id_len};
-
-        if (segment_compare(id, a->text, a->side) == 0)
-            a->tell(a->ctx, id);
-        else
-            result = -1;
-    }
-    buf_release(&ids);
-    return result;
-}
-
-/* Those that are marked, at the most `most`. */
-static int tell_marked(const struct segment *s, const bool *marked, size_t most,
-                       const struct asked *a)
-{
-    int result = 0;
-
-    for (uint64_t i = 0; i < s->sessions && most > 0 && result == 0;) {
-        size_t n = count_marked(s, marked, i);
-
-        n = n < most ? n : most;
-        result = n > 0 ? tell_ids(s, i, n, a) : 0;
-        most -= n;
-        i += n > 0 ? n : 1;
-    }
-    return result;
-}
-
-int segment_each_named(const struct segment *s, enum segment_side side, struct str text,
-                       size_t most, segment_tell_id *tell, void *ctx)
-{
-    const struct asked asked = {text, side, tell, ctx};
-    struct order_block block = {.side = side, .number = UINT64_MAX};
-    uint64_t from, to;
-    bool *marked = NULL;
-    int result = 0;
-
-    if (find_place(s, &block, text, false, &from) < 0 || find_place(s, &block, text, true, &to) < 0)
-        return -1;
-    if (from >= to)
-        return 0;
-    if (to - from < s->sessions) {
-        marked = mem_zalloc((size_t)s->sessions * sizeof(*marked));
-        result = mark(s, &block, from, to, marked);
-    }
-    if (result == 0)
-        result = tell_marked(s, marked, most, &asked);
-    free(marked);
-    return result;
 }
 
 /* ---- texts, lines ---- */
@@ -455,18 +298,6 @@ int segment_texts(const struct segment *s, const struct segment_session *of, siz
             return -1;
     }
     return 0;
-}
-
-/* n words. */
-static int get_words(const struct segment *s, uint64_t at, uint64_t *to, size_t n)
-{
-    char *bytes = mem_zalloc(n * WORD);
-    int result = get(s, at, bytes, n * WORD) ? 0 : -1;
-
-    if (result == 0)
-        le_get_all(to, bytes, n);
-    free(bytes);
-    return result;
 }
 
 int segment_lines(const struct segment *s, const struct segment_session *of, uint64_t first,

@@ -6,6 +6,7 @@
 #include "base/crew.h"
 #include "base/le.h"
 #include "base/mem.h"
+#include "hist/segment_names.h"
 
 #define WORD sizeof(uint64_t)
 #define ENTRIES (SEGMENT_BUCKET_WORDS - 1)
@@ -344,7 +345,7 @@ static void put_orders(const struct segment_draft *d, const uint32_t *order, cha
         for (size_t b = 0, next = 0; b < blocks; b++) {
             uint64_t words[SEGMENT_ORDER_WORDS] = {0};
 
-            for (size_t i = 0; i < (SEGMENT_ORDER_WORDS - 1) * 2 && next < d->count; i++)
+            for (size_t i = 0; i < SEGMENT_ORDERED && next < d->count; i++)
                 words[i / 2] |= (uint64_t)names[next++].number << i % 2 * 32;
             words[SEGMENT_ORDER_WORDS - 1] =
                 le_sum_words(words, SEGMENT_ORDER_WORDS - 1, side * blocks + b);

@@ -3,9 +3,12 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "hist/segment_names.h"
 
 /* So many records are asked for at once. */
 #define RECORDS ((size_t)4096)
+/* Texts that lie within so many bytes are read together. */
+#define NEAR ((uint64_t)16 << 10)
 
 void session_gather_release(struct session_gather *g)
 {
@@ -51,7 +54,7 @@ static void add_session(struct session_gather *g, const struct segment_session *
     add_older(s, from, texts);
 }
 
-/* Sessions that follow each other in a segment. `fresh`: of those that are in the list, the
+/* Sessions in the order of their records. `fresh`: of those that are in the list, the
  * beginning was added before. */
 static int gather_some(struct session_gather *g, const struct segment *s, bool oldest, bool fresh,
                        const struct segment_session *of, size_t count)
@@ -148,27 +151,45 @@ int session_gather_records(struct session_gather *g, const struct segment *s, ui
     return gather_records(g, s, first, count, true, true);
 }
 
-int session_gather_id(struct session_gather *g, const struct index *x, struct str id)
+/* Sessions that are told, in the order of their records. */
+struct told {
+    struct segment_session *at;
+    size_t count, cap;
+};
+
+static void keep_told(void *ctx, const struct segment_session *of, struct str id)
 {
-    struct session *s = NULL;
-    int found = 0;
+    struct told *t = ctx;
 
-    for (size_t i = x->count; i-- > 0 && found >= 0;) {
-        struct segment_session of;
-        struct buf texts = BUF_INIT(SIZE_MAX), name = BUF_INIT(SIZE_MAX);
+    (void)id;
+    t->at = mem_grow(t->at, &t->cap, t->count + 1, sizeof(*t->at));
+    t->at[t->count++] = *of;
+}
 
-        found = segment_find(&x->segments[i], id, &of);
-        if (found > 0)
-            found = segment_texts(&x->segments[i], &of, 1, &texts);
-        if (texts.len > 0 && s) {
-            add_older(s, &of, keep_texts(g, &texts));
-        } else if (texts.len > 0) {
-            buf_add_str(&name, id);
-            make_room(g, 1);
-            s = &g->list->at[g->list->count];
-            add_session(g, &of, keep_texts(g, &name), keep_texts(g, &texts));
-        }
-        buf_release(&texts);
+/* How many from the first on have their texts so near that these are read at once. */
+static size_t count_near(const struct segment_session *of, size_t count)
+{
+    size_t n = 1;
+
+    while (n < count && of[n].text_at - of[0].text_at < NEAR)
+        n++;
+    return n;
+}
+
+int session_gather_named(struct session_gather *g, const struct segment *s, enum segment_side side,
+                         struct str text)
+{
+    struct told t = {0};
+    int result = session_gather_older(g, s);
+
+    /* As many of those that are told may be in the list as it has. */
+    if (result == 0)
+        result = segment_each_named(s, side, text, g->limit, keep_told, &t);
+    make_room(g, t.count);
+    for (size_t i = 0, n; i < t.count && result == 0; i += n) {
+        n = count_near(t.at + i, t.count - i);
+        result = gather_some(g, s, false, true, t.at + i, n);
     }
-    return found < 0 ? -1 : 0;
+    free(t.at);
+    return result;
 }

@@ -246,20 +246,34 @@ int session_list_newest(struct session_list *l, const struct history *h, size_t 
 /* ---- some by a part of their ids ---- */
 
 /* More than that are found as fast among all. */
-#define NAMED_MOST 256
+#define NAMED_MOST ((size_t)256)
 
-static bool list_ids(struct session_list *l, const struct history *h, const struct session_ids *ids)
+/* Those of each segment, the newest first; of some it has no more than `limit`. */
+static int gather_named(struct session_gather *g, const struct index *x, enum segment_side side,
+                        struct str text)
 {
-    struct session_gather g = {.list = l, .limit = ids->count};
-    struct index x;
     int result = 0;
+
+    for (size_t i = x->count; i-- > 0 && result == 0;)
+        result = session_gather_named(g, &x->segments[i], side, text);
+    return result;
+}
+
+static bool named_by_index(struct session_list *l, const struct history *h, struct str text,
+                           size_t limit)
+{
+    struct session_gather g = {.list = l, .limit = limit};
+    struct index x;
+    int result;
 
     if (!index_open(&x, h))
         return false;
     for (size_t i = 0; i < x.count; i++)
         l->bad_lines += x.segments[i].bad;
-    for (size_t i = 0; i < ids->count && result == 0; i++)
-        result = session_gather_id(&g, &x, buf_str(&ids->at[i]));
+    result = gather_named(&g, &x, SEGMENT_BEGINNING, text);
+    if (result == 0 && l->count == 0 && text.n >= SESSION_SUFFIX_MIN)
+        result = gather_named(&g, &x, SEGMENT_END, text);
+    session_gather_release(&g);
     return finish(&x, l, result);
 }
 
@@ -286,21 +300,16 @@ static void keep_named(struct session_list *l, struct str text, size_t limit)
 int session_list_named(struct session_list *l, const struct history *h, struct str text,
                        size_t limit, struct err *e)
 {
-    struct session_name n;
-    const struct session_ids *meant;
-    bool done = false;
+    size_t most = limit < NAMED_MOST ? limit : NAMED_MOST;
 
     if (text.n == 0)
         return session_list_newest(l, h, limit, e);
     *l = (struct session_list){0};
-    session_name_init(&n, text, limit < NAMED_MOST ? limit : NAMED_MOST);
-    if (session_name_consider_all(&n, h)) {
-        meant = session_name_meant(&n);
-        done = (!meant->more || n.most == limit) && list_ids(l, h, meant);
+    if (named_by_index(l, h, text, most)) {
+        if (l->count < most || most == limit)
+            return 0;
+        session_list_release(l);
     }
-    session_name_clear(&n);
-    if (done)
-        return 0;
     if (session_list_newest(l, h, SIZE_MAX, e) < 0)
         return -1;
     keep_named(l, text, limit);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "hist/index.h"
+#include "hist/segment_names.h"
 
 void session_name_init(struct session_name *n, struct str text, size_t most)
 {
@@ -47,8 +48,9 @@ void session_name_consider(struct session_name *n, struct str id)
         add(&n->ended, id, n->most);
 }
 
-static void consider(void *ctx, struct str id)
+static void consider(void *ctx, const struct segment_session *of, struct str id)
 {
+    (void)of;
     session_name_consider(ctx, id);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "hist/segment_names.h"
 #include "hist/session_gather.h"
 
 /* ---- which records are listed ---- */
@@ -94,11 +95,12 @@ struct hiding {
     int result;
 };
 
-static void hide_in_older(void *ctx, struct str id)
+static void hide_in_older(void *ctx, const struct segment_session *of, struct str id)
 {
     struct hiding *hiding = ctx;
     struct session_pages *p = hiding->pages;
 
+    (void)of;
     for (size_t i = hiding->segment; i-- > 0 && hiding->result >= 0;) {
         const struct segment *s = &p->index.segments[i];
         struct segment_session found;

@@ -47,7 +47,7 @@ static void begin(struct reader *r, struct import_message *m, enum role role, st
         name.n -= STR(".jsonl").n;
     import_message_clear(m, role);
     import_set_session(m, FORMAT, r->session.len > 0 ? buf_str(&r->session) : name);
-    buf_addf(part, "%zu", r->source->number);
+    buf_add_number(part, r->source->number);
     import_set_part(m, buf_str(part));
     if (json_is_null(r->time))
         import_set_time(m, buf_str(&r->began));

@@ -11,7 +11,7 @@
 
 #include "base/le.h"
 #include "base/mem.h"
-#include "hist/segment.h"
+#include "hist/segment_names.h"
 #include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -79,11 +79,12 @@ struct asked {
     size_t told, most;
 };
 
-static void see_id(void *ctx, struct str id)
+static void see_id(void *ctx, const struct segment_session *of, struct str id)
 {
     struct asked *a = ctx;
 
     demand(++a->told <= a->most);
+    demand(of->id_len == id.n && of->hash == segment_hash(id));
     demand(a->side == SEGMENT_BEGINNING ? str_starts(id, a->text) : str_ends(id, a->text));
 }
 

@@ -184,6 +184,20 @@ TEST(after_an_overflow_nothing_is_added)
     CHECK(!b.overflow);
 }
 
+TEST(numbers_are_decimal)
+{
+    struct buf b = BUF_INIT(24);
+
+    buf_add_number(&b, 0);
+    buf_add_byte(&b, ' ');
+    buf_add_number(&b, UINT64_MAX);
+    CHECK_STR(buf_c(&b), "0 18446744073709551615");
+    buf_add_number(&b, 100);
+    CHECK(b.overflow);
+    CHECK_INT(b.len, 22);
+    buf_release(&b);
+}
+
 TEST(formats_fill_the_maximum)
 {
     struct buf b = BUF_INIT(5);

@@ -485,26 +485,35 @@ TEST(a_place_that_cannot_be_written_is_none)
 
 /* ---- names ---- */
 
-static void same_name(const char *name)
+static void same_named(const struct history *plain, const char *name, size_t limit)
 {
-    struct buf by_index = BUF_INIT(BUF_SMALL), by_scan = BUF_INIT(BUF_SMALL);
-    struct err e = ERR_INIT, why = ERR_INIT;
-    struct history plain = history;
     struct session_list some, all;
-    int result = session_resolve(&history, str_of(name), &by_index, &e);
 
-    plain.index = NULL;
-    CHECK_INT(session_resolve(&plain, str_of(name), &by_scan, &why), result);
-    CHECK_STR(buf_c(&by_index), buf_c(&by_scan));
-    CHECK_STR(err_text(&e), err_text(&why));
-    CHECK_INT(session_list_named(&some, &history, str_of(name), 5, NULL), 0);
-    CHECK_INT(session_list_named(&all, &plain, str_of(name), 5, NULL), 0);
+    CHECK_INT(session_list_named(&some, &history, str_of(name), limit, NULL), 0);
+    CHECK_INT(session_list_named(&all, plain, str_of(name), limit, NULL), 0);
     CHECK_INT(some.count, all.count);
     CHECK_INT(some.bad_lines, all.bad_lines);
     for (size_t i = 0; i < some.count && i < all.count; i++)
         CHECK(same_session(&some.at[i], &all.at[i]));
     session_list_release(&some);
     session_list_release(&all);
+}
+
+static void same_name(const char *name)
+{
+    struct buf by_index = BUF_INIT(BUF_SMALL), by_scan = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT, why = ERR_INIT;
+    struct history plain = history;
+    int result = session_resolve(&history, str_of(name), &by_index, &e);
+
+    plain.index = NULL;
+    CHECK_INT(session_resolve(&plain, str_of(name), &by_scan, &why), result);
+    CHECK_STR(buf_c(&by_index), buf_c(&by_scan));
+    CHECK_STR(err_text(&e), err_text(&why));
+    same_named(&plain, name, 5);
+    /* More than are looked up one by one, and fewer. */
+    same_named(&plain, name, SIZE_MAX);
+    same_named(&plain, name, 300);
     buf_release(&by_index);
     buf_release(&by_scan);
     err_release(&e);

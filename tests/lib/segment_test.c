@@ -1,4 +1,5 @@
 #include "hist/segment_build.h"
+#include "hist/segment_names.h"
 
 #include "base/le.h"
 #include "test.h"
@@ -41,6 +42,14 @@ static void keep_id(void *ctx, struct str id)
     buf_add_byte(ctx, '\n');
 }
 
+/* With the session that it is told to be. */
+static void keep_told(void *ctx, const struct segment_session *of, struct str id)
+{
+    CHECK_INT(of->hash, segment_hash(id));
+    CHECK_INT(of->id_len, id.n);
+    keep_id(ctx, id);
+}
+
 TEST(sessions_come_in_the_order_of_their_use)
 {
     struct segment_session of[3], found;
@@ -69,10 +78,10 @@ TEST(sessions_come_in_the_order_of_their_use)
     CHECK_INT(segment_ids(&s, of, 3, &ids), 0);
     CHECK_MEM(ids.data, ids.len, "a\0c\0d\0b", 8);
     buf_clear(&ids);
-    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR(""), 9, keep_id, &ids), 0);
-    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR("c"), 9, keep_id, &ids), 0);
-    CHECK_INT(segment_each_named(&s, SEGMENT_END, STR("\0d"), 9, keep_id, &ids), 0);
-    CHECK_INT(segment_each_named(&s, SEGMENT_END, STR("c"), 9, keep_id, &ids), 0);
+    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR(""), 9, keep_told, &ids), 0);
+    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR("c"), 9, keep_told, &ids), 0);
+    CHECK_INT(segment_each_named(&s, SEGMENT_END, STR("\0d"), 9, keep_told, &ids), 0);
+    CHECK_INT(segment_each_named(&s, SEGMENT_END, STR("c"), 9, keep_told, &ids), 0);
     CHECK_MEM(ids.data, ids.len, "a\nc\0d\nb\nc\0d\nc\0d\n", 16);
     CHECK_INT(segment_texts(&s, of, 3, &texts), 0);
     CHECK_MEM(texts.data, texts.len,
@@ -120,9 +129,9 @@ static int tell(const struct segment *s, struct buf *out)
     if (s->sessions > 64 || s->bad > 8 || segment_sessions(s, 0, (size_t)s->sessions, of) < 0 ||
         segment_ids(s, of, (size_t)s->sessions, out) < 0 ||
         segment_texts(s, of, (size_t)s->sessions, out) < 0 || segment_bad(s, bad) < 0 ||
-        segment_each_named(s, SEGMENT_BEGINNING, STR("session 4"), 64, keep_id, out) < 0 ||
-        segment_each_named(s, SEGMENT_END, STR("7"), 64, keep_id, out) < 0 ||
-        segment_each_named(s, SEGMENT_END, STR(""), 64, keep_id, out) < 0)
+        segment_each_named(s, SEGMENT_BEGINNING, STR("session 4"), 64, keep_told, out) < 0 ||
+        segment_each_named(s, SEGMENT_END, STR("7"), 64, keep_told, out) < 0 ||
+        segment_each_named(s, SEGMENT_END, STR(""), 64, keep_told, out) < 0)
         return -1;
     for (size_t i = 0; i < s->sessions; i++)
         buf_addf(out, "%llu %llu %llu\n", (unsigned long long)of[i].count,
@@ -280,7 +289,8 @@ TEST(ids_are_told_by_their_beginnings_and_ends)
         buf_clear(&told);
         want_named(side, buf_str(&text), i % 3 ? 20 : SIZE_MAX, &want);
         CHECK_INT(
-            segment_each_named(&s, side, buf_str(&text), i % 3 ? 20 : SIZE_MAX, keep_id, &told), 0);
+            segment_each_named(&s, side, buf_str(&text), i % 3 ? 20 : SIZE_MAX, keep_told, &told),
+            0);
         CHECK_MEM(told.data, told.len, want.data, want.len);
     }
     buf_release(&bytes);
@@ -328,14 +338,14 @@ TEST(a_right_checksum_is_not_all)
         (SEGMENT_HEADER_WORDS + 3 * (SEGMENT_SESSION_WORDS + 1) + 5 + 2 + SEGMENT_BUCKET_WORDS) * 8;
 
     CHECK(segment_in_memory(&s, bytes.data, bytes.len));
-    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR("a"), 9, keep_id, &told), 0);
+    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR("a"), 9, keep_told, &told), 0);
     CHECK_MEM(told.data, told.len, "a\n", 2);
     put_word(orders, SEGMENT_ORDER_WORDS - 1, 0, UINT64_C(2) << 32 | 2, 0);
-    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR("b"), 9, keep_id, &told), 0);
+    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR("b"), 9, keep_told, &told), 0);
     put_word(orders, SEGMENT_ORDER_WORDS - 1, 1, 3, 0);
-    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR("c"), 9, keep_id, &told), -1);
+    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR("c"), 9, keep_told, &told), -1);
     put_word(orders, SEGMENT_ORDER_WORDS - 1, 1, 0, 0);
-    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR("b"), 9, keep_id, &told), -1);
+    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR("b"), 9, keep_told, &told), -1);
     buf_release(&bytes);
     buf_release(&told);
     scratch_leave();
