@@ -14,6 +14,8 @@
 
 #define SESSIONS 40
 
+static int sessions;
+
 /* ---- a history ---- */
 
 /* So many lines, of sessions by turns; some bad ones, some of which look like one of a session. */
@@ -22,7 +24,7 @@ static void grow(int lines)
     struct buf b = BUF_INIT(SIZE_MAX);
 
     for (int i = 0; i < lines; i++, made++) {
-        int session = made % 7 ? made % SESSIONS : made % 3;
+        int session = made % 7 ? made % sessions : made % 3;
 
         if (made % 97 == 50)
             buf_addf(&b, "no message of session-%d\n\n[]\n", session);
@@ -41,6 +43,7 @@ static void begin(int lines)
 {
     scratch_enter();
     made = 0;
+    sessions = SESSIONS;
     grow(lines);
 }
 
@@ -511,9 +514,7 @@ static void same_name(const char *name)
     CHECK_STR(buf_c(&by_index), buf_c(&by_scan));
     CHECK_STR(err_text(&e), err_text(&why));
     same_named(&plain, name, 5);
-    /* More than are looked up one by one, and fewer. */
     same_named(&plain, name, SIZE_MAX);
-    same_named(&plain, name, 300);
     buf_release(&by_index);
     buf_release(&by_scan);
     err_release(&e);
@@ -533,5 +534,21 @@ TEST(names_mean_the_same)
             same_name(names[i]);
         grow(300);
     }
+    scratch_leave();
+}
+
+/* Of so many the list of all is read instead. */
+TEST(a_name_may_mean_many)
+{
+    struct history plain = history;
+
+    plain.index = NULL;
+    begin(2000);
+    sessions = 300;
+    grow(2000);
+    for (size_t limit = 255; limit < 258; limit++)
+        same_named(&plain, "session-", limit);
+    same_named(&plain, "session-", SIZE_MAX);
+    same_named(&plain, "session-1", SIZE_MAX);
     scratch_leave();
 }
