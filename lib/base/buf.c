@@ -162,9 +162,15 @@ void buf_grew(struct buf *b, size_t n)
     b->data[b->len] = '\0';
 }
 
+/* What buf_room gives, in the most frequent case at once: there is room already. */
+static inline char *room(struct buf *b, size_t n)
+{
+    return n < b->cap - b->len && !b->overflow ? b->data + b->len : buf_room(b, n);
+}
+
 void buf_add(struct buf *b, const void *p, size_t n)
 {
-    char *to = buf_room(b, n);
+    char *to = room(b, n);
 
     if (!to)
         return;
@@ -185,7 +191,12 @@ void buf_add_c(struct buf *b, const char *s)
 
 void buf_add_byte(struct buf *b, char c)
 {
-    buf_add(b, &c, 1);
+    char *to = room(b, 1);
+
+    if (!to)
+        return;
+    *to = c;
+    buf_grew(b, 1);
 }
 
 void buf_add_number(struct buf *b, uint64_t n)

@@ -186,38 +186,59 @@ static size_t word_length(struct str s)
 
 #define EVERY(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Are eight bytes printable ASCII, no two blanks side by side? Of x, low7 carries into the
- * highest bit of each byte that is not 0, so that what is left of zero are the blanks, exactly. */
+/* The highest bit of each byte that is c. Of x, low7 carries into the highest bit of each byte that
+ * is not 0, so that what is left of zero are these, exactly. */
+static uint64_t bytes_that_are(uint64_t w, unsigned char c)
+{
+    uint64_t x = w ^ EVERY(c), low7 = (x & EVERY(0x7f)) + EVERY(0x7f);
+
+    return ~(low7 | x | EVERY(0x7f));
+}
+
+/* Are eight bytes printable ASCII, no two blanks side by side? */
 static bool is_tidy(uint64_t w)
 {
-    uint64_t x = w ^ EVERY(' '), del = w ^ EVERY(0x7f);
-    uint64_t low7 = (x & EVERY(0x7f)) + EVERY(0x7f);
-    uint64_t blanks = ~(low7 | x | EVERY(0x7f));
+    uint64_t blanks = bytes_that_are(w, ' '), del = w ^ EVERY(0x7f);
     uint64_t others = w | ((w - EVERY(' ')) & ~w) | ((del - EVERY(1)) & ~del);
 
     return !(others & EVERY(0x80)) && !(blanks & blanks << 8);
 }
 
-/* Length of the whole ASCII words at the start of s that one blank parts: they stay as they are. */
-static size_t tidy_length(struct str s)
+static uint64_t newlines_as_blanks(uint64_t w)
 {
+    return w ^ (bytes_that_are(w, '\n') >> 7) * ('\n' ^ ' ');
+}
+
+/* Adds the whole ASCII words at the start of s that a blank or a newline parts, and returns their
+ * length: more than that newlines become blanks is not done to them. */
+static size_t add_tidy(struct buf *out, struct str s)
+{
+    /* What has not got room for all of it gets the words one by one. */
+    char *to = s.n <= out->max - out->len ? buf_room(out, s.n) : NULL;
     size_t i = 0;
     uint64_t w;
 
+    if (!to)
+        return 0;
     for (; s.n - i >= sizeof(w); i += sizeof(w)) {
         memcpy(&w, s.p + i, sizeof(w));
-        if (!is_tidy(w) || (s.p[i] == ' ' && i > 0 && s.p[i - 1] == ' '))
+        w = newlines_as_blanks(w);
+        memcpy(to + i, &w, sizeof(w));
+        if (!is_tidy(w) || (to[i] == ' ' && i > 0 && to[i - 1] == ' '))
             break;
     }
-    while (i < s.n && s.p[i] >= ' ' && s.p[i] < 0x7f &&
-           !(s.p[i] == ' ' && i > 0 && s.p[i - 1] == ' '))
-        i++;
+    for (; i < s.n; i++) {
+        to[i] = s.p[i] == '\n' ? ' ' : s.p[i];
+        if (to[i] < ' ' || to[i] >= 0x7f || (to[i] == ' ' && i > 0 && to[i - 1] == ' '))
+            break;
+    }
     /* Unless it is white space, what follows may belong to the last word. */
-    if ((i < s.n && !is_ascii_space(s.p[i])) || (i > 0 && s.p[i - 1] == ' ')) {
-        while (i > 0 && s.p[i - 1] != ' ')
+    if ((i < s.n && !is_ascii_space(s.p[i])) || (i > 0 && to[i - 1] == ' ')) {
+        while (i > 0 && to[i - 1] != ' ')
             i--;
         i -= i > 0;
     }
+    buf_grew(out, i);
     return i;
 }
 
@@ -226,12 +247,12 @@ void vis_add_line(struct buf *out, struct str text, bool safe)
     if (text.n)
         text = skip(text, space_length(text));
     while (text.n) {
-        size_t tidy = tidy_length(text);
+        size_t tidy = add_tidy(out, text);
         struct str word = {text.p, tidy ? tidy : word_length(text)};
 
         if (safe && !tidy)
             vis_add(out, word);
-        else
+        else if (!tidy)
             buf_add_str(out, word);
         text = skip(text, word.n);
         text = skip(text, space_length(text));

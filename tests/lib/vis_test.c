@@ -226,6 +226,16 @@ static void slow_line(struct buf *out, struct str text)
     }
 }
 
+TEST(of_a_line_that_has_no_room_the_first_words_are_there)
+{
+    struct buf b = BUF_INIT(16);
+
+    vis_add_line(&b, STR("one two\nthree four five"), true);
+    CHECK(b.overflow);
+    CHECK_STR(buf_c(&b), "one two three ");
+    buf_release(&b);
+}
+
 TEST(lines_are_the_same_wherever_words_begin)
 {
     static const char *const words[] = {" ",       "  ",       "\n",   "a",    "ab",
