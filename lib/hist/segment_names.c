@@ -277,6 +277,8 @@ int segment_each_named(const struct segment *s, enum segment_side side, struct s
     struct lowest l = {0};
     int result;
 
+    if (most == 0)
+        return 0;
     a.block = UINT64_MAX;
     buf_init(&a.ids, SIZE_MAX);
     result = find_newest(&a, most, &l);

@@ -293,6 +293,9 @@ TEST(ids_are_told_by_their_beginnings_and_ends)
             0);
         CHECK_MEM(told.data, told.len, want.data, want.len);
     }
+    buf_clear(&told);
+    CHECK_INT(segment_each_named(&s, SEGMENT_BEGINNING, STR("1"), 0, keep_told, &told), 0);
+    CHECK_INT(told.len, 0);
     buf_release(&bytes);
     buf_release(&content);
     buf_release(&told);
