@@ -75,9 +75,12 @@ static uint32_t *slot_of(const struct segment_draft *d, struct str id, uint64_t 
     size_t i = (size_t)hash & (d->slots_size - 1);
 
     for (;; i = (i + 1) & (d->slots_size - 1)) {
-        const struct segment_entry *s = &d->entries[d->slots[i] - 1];
+        const struct segment_entry *s;
 
-        if (!d->slots[i] || (s->hash == hash && str_eq(text_of(d, s->id), id)))
+        if (!d->slots[i])
+            return &d->slots[i];
+        s = &d->entries[d->slots[i] - 1];
+        if (s->hash == hash && str_eq(text_of(d, s->id), id))
             return &d->slots[i];
     }
 }
