@@ -21,8 +21,8 @@ struct browse_act {
 void browse_act_init(struct browse_act *a, const struct history *histories, const char *self);
 void browse_act_release(struct browse_act *a);
 
-/* The command of an action on what is chosen: BROWSE_EXPORT, BROWSE_FORK, BROWSE_DELETE. false: there
- * is nothing to act on. argv is to be released. */
+/* The command of an action: BROWSE_FORK, of what is chosen; BROWSE_EXPORT and BROWSE_DELETE, of what
+ * was asked about. false: there is nothing to act on. argv is to be released. */
 bool browse_act_command(const struct browse_act *a, const struct browse *b,
                         enum browse_command command, struct words *argv);
 /* Is a file of the name that was asked for there, so that to export overwrites it? */

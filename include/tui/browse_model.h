@@ -49,7 +49,9 @@ struct browse {
     size_t rows, columns; /* of the screen */
     enum browse_focus focus;
     enum browse_mode mode;
-    enum browse_command asked; /* BROWSE_DELETE, BROWSE_OVERWRITE */
+    enum browse_command asked;    /* BROWSE_DELETE, BROWSE_OVERWRITE */
+    struct browse_target subject; /* the session that a question is about, or a file is named for,
+                                     whatever is chosen by then */
     size_t help_top;
     struct browse_edit query, name;
     struct buf status; /* said at the foot until the next key */
@@ -116,6 +118,8 @@ void browse_reread(struct browse *b, size_t history);
 void browse_ask(struct browse *b, enum browse_command command);
 /* Says something at the foot. */
 void browse_say(struct browse *b, const char *text);
+/* Is it known what is chosen: a line of the list, or that it has none? */
+bool browse_knows_chosen(const struct browse *b);
 
 /* What is to be read of the sessions; to be released. */
 void browse_wish(const struct browse *b, struct browse_wish *w);

@@ -88,8 +88,10 @@ void browse_hits_add(struct browse_hits *h, size_t history, const struct hit *hi
 /* Moves what `from` holds behind what `to` holds. */
 void browse_hits_move(struct browse_hits *to, struct browse_hits *from);
 void browse_hits_release(struct browse_hits *h);
-/* The place of the hit in a message, SIZE_MAX: none. */
-size_t browse_hits_find(const struct browse_hits *h, struct str message);
+/* The place of a hit in a message, of a session of that id: SIZE_MAX: none. A copied history has the same
+ * ids. `history`: one, or BROWSE_ANY_HISTORY. */
+size_t browse_hits_find(const struct browse_hits *h, size_t history, struct str session,
+                        struct str message);
 /* Are hits that are read again as many as there were, with the one that was at a place? One that is
  * behind very many new ones, or gone, is not waited for. */
 bool browse_hits_caught_up(const struct browse_hits *again, const struct browse_hits *had,

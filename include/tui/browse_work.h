@@ -1,7 +1,8 @@
 /*
  * browse_work - what takes time, done beside the keyboard: reading sessions and their messages,
  * searching, running other programs. Each kind has a thread of its own, which begins with the first
- * request; a newer request replaces the one that waits, and ends a search that runs.
+ * request; a newer request replaces the one that waits, and ends a search that runs. But each program
+ * that was asked for is run, one behind the other.
  *
  * All functions are for the one thread that draws. Signals stay its own.
  */
@@ -33,6 +34,7 @@ struct browse_result {
     bool done; /* no more hits follow */
     /* Of a program: */
     enum browse_command about;
+    struct buf name; /* of the file that was to be written */
     int status;
     struct buf out, said;       /* what it printed on its standard output and error */
     struct browse_result *next; /* private */
@@ -42,7 +44,7 @@ struct browse_work;
 
 /* The histories are borrowed. NULL with *e. */
 struct browse_work *browse_work_new(const struct history *histories, size_t count, struct err *e);
-/* Ends what is being done; a program that runs is waited for. */
+/* Ends what is being done; programs that run, or are to, are waited for. */
 void browse_work_free(struct browse_work *w);
 /* Becomes readable with a result. */
 int browse_work_fd(const struct browse_work *w);
@@ -60,7 +62,9 @@ void browse_work_thread(struct browse_work *w, unsigned number, const struct bro
 void browse_work_search(struct browse_work *w, unsigned number, struct str text, const char *role,
                         bool all);
 void browse_work_more(struct browse_work *w, size_t held);
-/* Runs a program without a terminal; argv is taken over. */
-void browse_work_run(struct browse_work *w, enum browse_command about, struct words *argv);
+/* Runs a program without a terminal, behind all that were asked for before it; argv is taken over.
+ * `name` comes back with the result. */
+void browse_work_run(struct browse_work *w, enum browse_command about, struct str name,
+                     struct words *argv);
 
 #endif

@@ -99,11 +99,11 @@ bool browse_act_command(const struct browse_act *a, const struct browse *b,
                         enum browse_command command, struct words *argv)
 {
     const struct message *m = browse_message(b);
-    size_t history;
-    struct str id;
+    size_t history = b->subject.history;
+    struct str id = buf_str(&b->subject.id);
 
     *argv = (struct words){0};
-    if (!browse_chosen(b, &history, &id))
+    if (command == BROWSE_FORK && !browse_chosen(b, &history, &id))
         return false;
     if (command == BROWSE_EXPORT) {
         push_program(argv, a, "hist-export", history);

@@ -44,21 +44,19 @@ int browse_child_run(char *const argv[], struct buf *out, struct buf *said,
 int browse_child_give(char *const argv[], struct str text)
 {
     struct spawn s = {.argv = argv, .fd = {SPAWN_NULL, SPAWN_NULL, SPAWN_NULL}, .apart = true};
-    int ends[2], status = 0, failed;
+    int ends[2], status = 0;
+    bool started, given;
     pid_t pid;
 
     if (pipe_open(ends) < 0)
         return -1;
     s.fd[0] = ends[0];
     sigfillset(&s.reset);
-    failed = spawn(&pid, &s);
+    started = spawn(&pid, &s) == 0;
     close(ends[0]);
-    if (!failed && io_write_all(ends[1], text.p, text.n) < 0)
-        failed = errno;
+    given = started && io_write_all(ends[1], text.p, text.n) == 0;
     close(ends[1]);
-    if (failed == ENOENT)
-        return -1;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+    while (started && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
-    return failed || !WIFEXITED(status) || WEXITSTATUS(status) != 0 ? -1 : 0;
+    return given && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
 }

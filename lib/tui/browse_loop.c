@@ -16,6 +16,7 @@
 #include "tui/browse_state.h"
 #include "tui/browse_view.h"
 #include "tui/browse_watch.h"
+#include "tui/browse_wait.h"
 #include "tui/browse_work.h"
 
 /* The files are looked at so often, in milliseconds. */
@@ -37,8 +38,8 @@ struct loop {
     struct buf name; /* of the history, for what is remembered */
     int64_t watched, searched, clicked;
     size_t click_row;
-    enum browse_command waits; /* is done when what was asked for is there */
-    bool busy;                 /* something goes on beside the keys */
+    struct browse_wait waits;
+    bool busy; /* something goes on beside the keys */
     bool spoilt, over;
     bool hung_up; /* the terminal is gone: it is always ready, and has no key */
 };
@@ -114,7 +115,7 @@ static void run(struct loop *l, enum browse_command command)
     browse_say(&l->b, command == BROWSE_EXPORT   ? "exporting"
                       : command == BROWSE_DELETE ? "deleting"
                                                  : "forking");
-    browse_work_run(l->work, command, &argv);
+    browse_work_run(l->work, command, buf_str(&l->b.name.text), &argv);
 }
 
 static void suspend(struct loop *l)
@@ -162,7 +163,7 @@ static void perform(struct loop *l, enum browse_command command)
         if (browse_is_settled(&l->b))
             obey(l, command);
         else
-            l->waits = command;
+            l->waits.command = command;
         break;
     case BROWSE_EXPORT:
         if (browse_act_overwrites(&l->b))
@@ -197,7 +198,7 @@ static void take_input(struct loop *l)
         int64_t now = clock_ticks();
         enum browse_command command = BROWSE_NOTHING;
 
-        l->waits = BROWSE_NOTHING;
+        browse_wait_end(&l->waits);
         if (in.kind == BROWSE_KEY) {
             command = browse_press(&l->b, in.key, now);
         } else if (in.kind == BROWSE_WHEEL) {
@@ -226,7 +227,7 @@ static void take_run(struct loop *l, struct browse_result *r)
         if (text.len == 0)
             buf_addf(&text, "failed with status %d", r->status);
     } else if (r->about == BROWSE_EXPORT) {
-        buf_addf(&text, "exported to '%s'", buf_c(&b->name.text));
+        buf_addf(&text, "exported to '%s'", buf_c(&r->name));
     } else if (r->about == BROWSE_DELETE) {
         buf_add_c(&text, "deleted");
     } else {
@@ -248,6 +249,13 @@ static void take_run(struct loop *l, struct browse_result *r)
     l->watched = 0;
 }
 
+/* A list that cannot be read again stays as it was, and is tried again when its file changes. */
+static void take_sessions(struct loop *l, struct browse_result *r)
+{
+    if (r->error.kind == ERR_NONE || !l->b.sessions_known)
+        browse_take_sessions(&l->b, &r->sessions);
+}
+
 static void take_results(struct loop *l)
 {
     struct browse_result *r;
@@ -255,7 +263,7 @@ static void take_results(struct loop *l)
     while ((r = browse_work_next(l->work))) {
         switch (r->kind) {
         case BROWSE_SESSIONS:
-            browse_take_sessions(&l->b, &r->sessions);
+            take_sessions(l, r);
             break;
         case BROWSE_THREAD:
             browse_take_thread(&l->b, r->number, &r->thread, &r->parts, r->every);
@@ -391,12 +399,8 @@ static void go(struct loop *l)
         take_input(l);
         take_results(l);
         l->busy = browse_go_on(&l->b);
-        if (l->waits != BROWSE_NOTHING && !l->over) {
-            enum browse_command command = l->waits;
-
-            l->waits = BROWSE_NOTHING;
-            perform(l, command);
-        }
+        if (!l->over)
+            perform(l, browse_wait_next(&l->waits, &l->b));
     }
 }
 
@@ -407,6 +411,7 @@ static void begin(struct loop *l)
     char *real = path_real(s->histories[0].path, NULL);
     struct err e = ERR_INIT;
 
+    browse_wait_init(&l->waits);
     buf_init(&l->name, BUF_SMALL);
     buf_add_c(&l->name, real ? real : s->histories[0].path);
     free(real);
@@ -437,6 +442,7 @@ static void finish(struct loop *l, bool began)
                                 &l->outcome->forgot);
     browse_release(&l->b);
     browse_act_release(&l->act);
+    browse_wait_release(&l->waits);
     buf_release(&l->name);
     free(l->paths);
     free(l->stamps);

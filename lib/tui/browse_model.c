@@ -19,6 +19,7 @@ void browse_init(struct browse *b, size_t histories)
     buf_init(&b->searched, BUF_SMALL);
     browse_target_init(&b->shown);
     browse_target_init(&b->target);
+    browse_target_init(&b->subject);
     buf_init(&b->back.session, BUF_LINE);
     buf_init(&b->back.message, BUF_LINE);
     buf_init(&b->back.top, BUF_LINE);
@@ -38,6 +39,7 @@ void browse_release(struct browse *b)
     buf_release(&b->searched);
     browse_target_release(&b->shown);
     browse_target_release(&b->target);
+    browse_target_release(&b->subject);
     buf_release(&b->back.session);
     buf_release(&b->back.message);
     buf_release(&b->back.top);
@@ -48,11 +50,6 @@ static void set(struct buf *to, struct str text)
 {
     buf_clear(to);
     buf_add_str(to, text);
-}
-
-void browse_say(struct browse *b, const char *text)
-{
-    set(&b->status, str_of(text));
 }
 
 /* ---- the screen ---- */
@@ -447,8 +444,11 @@ static void swap_fresh(struct browse *b)
     struct browse_list *l = &b->hit_list;
     size_t row = less(l->at, l->top), place = SIZE_MAX;
 
-    if (l->at < b->hits.count)
-        place = browse_hits_find(&b->fresh, b->hits.at[l->at].message);
+    if (l->at < b->hits.count) {
+        const struct browse_hit *hit = &b->hits.at[l->at];
+
+        place = browse_hits_find(&b->fresh, hit->history, hit->session, hit->message);
+    }
     browse_hits_release(&b->hits);
     b->hits = b->fresh;
     b->fresh = (struct browse_hits){0};
@@ -484,7 +484,8 @@ void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, 
     }
     browse_hits_move(&b->hits, h);
     if (b->back.list) {
-        size_t place = browse_hits_find(&b->hits, buf_str(&b->back.message));
+        size_t place = browse_hits_find(&b->hits, BROWSE_ANY_HISTORY, buf_str(&b->back.session),
+                                        buf_str(&b->back.message));
 
         if (place != SIZE_MAX)
             keep_line(b, place, b->back.row);

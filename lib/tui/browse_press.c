@@ -124,20 +124,26 @@ static void go_on(struct browse *b)
         browse_pane_fold(&b->pane);
 }
 
-void browse_ask(struct browse *b, enum browse_command command)
+/* What is asked from here on is about the chosen session. false: there is none. */
+static bool take_subject(struct browse *b)
 {
-    b->asked = command;
-    b->mode = BROWSE_ASKING;
+    struct str id;
+
+    if (!browse_chosen(b, &b->subject.history, &id))
+        return false;
+    buf_clear(&b->subject.id);
+    buf_add_str(&b->subject.id, id);
+    return true;
 }
 
 static void ask_name(struct browse *b)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
-    size_t history;
     struct str id;
 
-    if (!browse_chosen(b, &history, &id))
+    if (!take_subject(b))
         return;
+    id = buf_str(&b->subject.id);
     buf_addf(&name, "%.*s.md", (int)(id.n < 100 ? id.n : 100), id.p);
     browse_edit_set(&b->name, buf_str(&name));
     buf_release(&name);
@@ -246,7 +252,7 @@ static enum browse_command do_other(struct browse *b, enum browse_command comman
         ask_name(b);
         return BROWSE_NOTHING;
     case BROWSE_DELETE:
-        if (browse_list_count(b) > 0)
+        if (take_subject(b))
             browse_ask(b, BROWSE_DELETE);
         return BROWSE_NOTHING;
     default:
@@ -307,8 +313,7 @@ static bool has_list(const struct browse *b)
     return !browse_awaits_list(b) && !b->back.list && !browse_ahead_any(&b->ahead);
 }
 
-/* Is it known what is chosen: a line of the list, or that it has none? */
-static bool has_chosen(const struct browse *b)
+bool browse_knows_chosen(const struct browse *b)
 {
     size_t history;
     struct str id;
@@ -354,7 +359,7 @@ static bool is_ready(const struct browse *b, enum browse_command command)
     switch (command) {
     case BROWSE_EXPORT:
     case BROWSE_DELETE:
-        return b->text_ahead.count == 0 && has_chosen(b);
+        return b->text_ahead.count == 0 && browse_knows_chosen(b);
     case BROWSE_NEXT_MESSAGE:
     case BROWSE_LAST_MESSAGE:
     case BROWSE_NEXT_HIT:
@@ -422,7 +427,7 @@ bool browse_go_on(struct browse *b)
     if (b->pane.seek.going && browse_pane_seek(&b->pane) == BROWSE_NOT_FOUND)
         browse_say(b, "no hit in these messages");
     while (b->text_ahead.count > 0 && !b->pane.seek.going && b->mode == BROWSE_NORMAL &&
-           (has_messages(b) || (has_chosen(b) && asks(b->text_ahead.at[0])))) {
+           (has_messages(b) || (browse_knows_chosen(b) && asks(b->text_ahead.at[0])))) {
         enum browse_command command = browse_ahead_pop(&b->text_ahead);
 
         /* As when it was pressed. */

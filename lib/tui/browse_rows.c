@@ -135,12 +135,22 @@ void browse_hits_release(struct browse_hits *h)
     *h = (struct browse_hits){0};
 }
 
-size_t browse_hits_find(const struct browse_hits *h, struct str message)
+size_t browse_hits_find(const struct browse_hits *h, size_t history, struct str session,
+                        struct str message)
 {
-    for (size_t i = 0; i < h->count; i++)
-        if (str_eq(h->at[i].message, message))
+    for (size_t i = 0; i < h->count; i++) {
+        const struct browse_hit *hit = &h->at[i];
+
+        if ((history == BROWSE_ANY_HISTORY || history == hit->history) &&
+            str_eq(hit->message, message) && str_eq(hit->session, session))
             return i;
+    }
     return SIZE_MAX;
+}
+
+static size_t find_same(const struct browse_hits *h, const struct browse_hit *hit)
+{
+    return browse_hits_find(h, hit->history, hit->session, hit->message);
 }
 
 bool browse_hits_caught_up(const struct browse_hits *again, const struct browse_hits *had,
@@ -149,7 +159,7 @@ bool browse_hits_caught_up(const struct browse_hits *again, const struct browse_
     if (again->count < had->count)
         return false;
     return at >= had->count || again->count - had->count >= NEWER_MAX ||
-           browse_hits_find(again, had->at[at].message) != SIZE_MAX;
+           find_same(again, &had->at[at]) != SIZE_MAX;
 }
 
 /* ---- lines ---- */

@@ -47,17 +47,30 @@ void browse_title_text(struct buf *out, const struct browse *b)
     buf_add_byte(out, ' ');
 }
 
+void browse_say(struct browse *b, const char *text)
+{
+    buf_clear(&b->status);
+    buf_add_c(&b->status, text);
+}
+
+void browse_ask(struct browse *b, enum browse_command command)
+{
+    b->asked = command;
+    b->mode = BROWSE_ASKING;
+}
+
 static void add_deletion(struct buf *out, const struct browse *b)
 {
-    bool read = b->shown.history == b->target.history &&
-                str_eq(buf_str(&b->shown.id), buf_str(&b->target.id));
+    struct str id = buf_str(&b->subject.id);
+    bool chosen = browse_target_is(&b->target, b->subject.history, id);
+    bool read = browse_target_is(&b->shown, b->subject.history, id);
     uint64_t count = b->target.last_line < 0 ? b->pane.thread.all : b->target.count;
 
     buf_add_c(out, "delete '");
-    vis_add_line(out, utf8_first(buf_str(&b->target.id), TITLE), true);
+    vis_add_line(out, utf8_first(id, TITLE), true);
     buf_add_byte(out, '\'');
     /* Of a part of the file it would be too few. */
-    if (b->target.end < 0 && (read || b->target.last_line >= 0))
+    if (chosen && b->target.end < 0 && (read || b->target.last_line >= 0))
         buf_addf(out, ", %" PRIu64 " message%s", count, count == 1 ? "" : "s");
     buf_add_c(out, ", for ever? y or n");
 }

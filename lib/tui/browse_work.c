@@ -22,9 +22,8 @@
 
 /* Of a file that was never read, so much of its end is looked at first. */
 #define RECENT ((off_t)1 << 20)
-/* The first hits, that fill a screen, are handed over one by one, for the next one may be far; the others
- * when there are so many, or after so many milliseconds. The search waits to be asked for more after so
- * many. */
+/* The first hits, that fill a screen, are handed over one by one; the others when there are so many, or
+ * after so many milliseconds. The search waits to be asked for more after so many. */
 #define SCREENFUL 60
 #define PORTION 100
 #define PORTION_MS 20
@@ -42,6 +41,7 @@ struct request {
     const char *role;
     enum browse_command about;
     struct words argv;
+    struct request *next; /* of programs */
 };
 
 struct browse_work {
@@ -75,6 +75,7 @@ static struct browse_result *new_result(enum browse_result_kind kind)
     struct browse_result *r = mem_zalloc(sizeof *r);
 
     r->kind = kind;
+    buf_init(&r->name, BUF_LINE);
     buf_init(&r->out, BUF_LINE);
     buf_init(&r->said, BUF_SMALL);
     return r;
@@ -89,6 +90,7 @@ void browse_result_free(struct browse_result *r)
     browse_parts_release(&r->parts);
     thread_release(&r->thread);
     browse_hits_release(&r->hits);
+    buf_release(&r->name);
     buf_release(&r->out);
     buf_release(&r->said);
     free(r);
@@ -228,17 +230,17 @@ static void hand_over(struct worker *k, struct browse_result **r, size_t *given)
 static int search_one(struct worker *k, size_t history, struct pattern *pattern,
                       const struct filter *filter, struct browse_result **r, size_t *given)
 {
+    const struct history *h = &k->histories[history];
     struct search s;
     struct hit hit;
     int64_t since = clock_ticks();
     size_t threads = crew_size();
     int result;
 
-    if (search_open(&s, k->histories[history].path, pattern, filter, SCAN_BACKWARD, &(*r)->error) <
-        0)
+    if (search_open(&s, h->path, pattern, filter, SCAN_BACKWARD, &(*r)->error) < 0)
         return -1;
     s.cancel = &k->cancel;
-    s.history = &k->histories[history];
+    s.history = h;
     /* One processor is the keyboard's. */
     s.threads = threads > 1 ? threads - 1 : 1;
     while ((result = search_next(&s, &hit, &(*r)->error)) > 0 && !atomic_load(&k->cancel)) {
@@ -286,6 +288,7 @@ static void serve_run(struct worker *k, const struct request *q)
     struct browse_result *r = new_result(BROWSE_RAN);
 
     r->about = q->about;
+    buf_add_str(&r->name, buf_str(&q->text));
     r->status = browse_child_run(q->argv.at, &r->out, &r->said, &k->cancel, &r->error);
     give(k->work, r);
 }
@@ -296,6 +299,7 @@ static void free_request(struct request *q)
 {
     if (!q)
         return;
+    free_request(q->next);
     browse_wish_release(&q->wish);
     browse_target_release(&q->target);
     buf_release(&q->text);
@@ -320,14 +324,15 @@ static void *serve(void *arg)
 
     give_way();
     pthread_mutex_lock(&w->lock);
-    while (!w->stop) {
+    while (!w->stop || (k->lane == LANE_RUN && k->request)) {
         struct request *q = k->request;
 
         if (!q) {
             pthread_cond_wait(&w->changed, &w->lock);
             continue;
         }
-        k->request = NULL;
+        k->request = q->next;
+        q->next = NULL;
         atomic_store(&k->cancel, false);
         pthread_mutex_unlock(&w->lock);
         lanes[k->lane](k, q);
@@ -350,10 +355,14 @@ static struct request *new_request(void)
 static void ask(struct browse_work *w, enum lane lane, struct request *q)
 {
     struct worker *k = &w->workers[lane];
+    struct request **end = &k->request;
 
     pthread_mutex_lock(&w->lock);
-    free_request(k->request);
-    k->request = q;
+    /* What a program is to do is not given up for the next one. */
+    while (lane == LANE_RUN && *end)
+        end = &(*end)->next;
+    free_request(*end);
+    *end = q;
     if (lane == LANE_SEARCH) {
         atomic_store(&k->cancel, true);
         w->more = ENOUGH;
@@ -405,11 +414,13 @@ void browse_work_more(struct browse_work *w, size_t held)
     pthread_mutex_unlock(&w->lock);
 }
 
-void browse_work_run(struct browse_work *w, enum browse_command about, struct words *argv)
+void browse_work_run(struct browse_work *w, enum browse_command about, struct str name,
+                     struct words *argv)
 {
     struct request *q = new_request();
 
     q->about = about;
+    buf_add_str(&q->text, name);
     q->argv = *argv;
     *argv = (struct words){0};
     ask(w, LANE_RUN, q);

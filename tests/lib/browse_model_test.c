@@ -696,6 +696,72 @@ TEST(to_delete_has_to_be_confirmed)
     browse_release(&b);
 }
 
+/* Whatever becomes of the list meanwhile. */
+TEST(a_question_is_about_the_session_that_was_chosen)
+{
+    struct browse b;
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    begin(&b);
+    b.focus = BROWSE_LIST;
+    take_sessions(&b, "abc", false);
+    press(&b, "jd");
+    take_sessions(&b, "ac", false);
+    browse_foot(&text, &b);
+    CHECK_STR(buf_c(&text), "delete 'sb', for ever? y or n");
+    CHECK_INT(browse_press(&b, 'y', 0), BROWSE_DELETE);
+    CHECK_STR(buf_c(&b.subject.id), "sb");
+    /* A fork that was made meanwhile is to be chosen. */
+    take_sessions(&b, "abc", false);
+    press(&b, "x");
+    CHECK_STR(buf_c(&b.name.text), "sc.md");
+    buf_add_c(&b.back.session, "sa");
+    b.back.list = true;
+    take_sessions(&b, "ab", false);
+    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_EXPORT);
+    CHECK_STR(buf_c(&b.subject.id), "sc");
+    browse_ask(&b, BROWSE_OVERWRITE);
+    CHECK_INT(browse_press(&b, 'y', 0), BROWSE_OVERWRITE);
+    CHECK_STR(buf_c(&b.subject.id), "sc");
+    buf_release(&text);
+    browse_release(&b);
+}
+
+static void add_hit(struct browse_hits *hits, size_t history, const char *session)
+{
+    struct message m = MESSAGE_INIT;
+    struct hit hit = {.message = &m, .content = STR("one"), .len = 3};
+    char line[200];
+
+    snprintf(line, sizeof line,
+             "{\"id\":\"m\",\"session_id\":\"%s\",\"timestamp\":\"t\",\"role\":\"user\","
+             "\"content\":\"x\"}",
+             session);
+    CHECK(message_parse(&m, str_of(line)));
+    browse_hits_add(hits, history, &hit);
+    message_release(&m);
+}
+
+/* A copied history has the same ids. */
+TEST(a_hit_is_one_of_its_history_and_session)
+{
+    struct browse_hits hits = {0}, again = {0};
+
+    add_hit(&hits, 0, "s");
+    add_hit(&hits, 0, "t");
+    add_hit(&hits, 1, "s");
+    CHECK_INT(browse_hits_find(&hits, 1, STR("s"), STR("m")), 2);
+    CHECK_INT(browse_hits_find(&hits, 0, STR("t"), STR("m")), 1);
+    CHECK_INT(browse_hits_find(&hits, BROWSE_ANY_HISTORY, STR("s"), STR("m")), 0);
+    CHECK(browse_hits_find(&hits, 1, STR("t"), STR("m")) == SIZE_MAX);
+    for (size_t i = 0; i < 3; i++)
+        add_hit(&again, 0, "s");
+    CHECK(!browse_hits_caught_up(&again, &hits, 2));
+    CHECK(browse_hits_caught_up(&again, &hits, 0));
+    browse_hits_release(&hits);
+    browse_hits_release(&again);
+}
+
 TEST(a_file_to_export_to_is_asked_for)
 {
     struct browse b;
