@@ -1,7 +1,6 @@
 #include "cli/line_signals.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -52,11 +51,8 @@ static void put_back(const int *signals, const struct sigaction *saved, size_t c
 
 int line_signals_begin(struct err *e)
 {
-    if (pipe_open(wake) < 0)
+    if (pipe_open_wake(wake) < 0)
         return err_sys(e, errno, "cannot make a pipe");
-    for (size_t i = 0; i < 2; i++)
-        if (fcntl(wake[i], F_SETFL, O_NONBLOCK) < 0)
-            return err_sys(e, errno, "cannot set up a pipe");
     interrupted = fatal = 0;
     catch_all(always, former, ALWAYS);
     return 0;
