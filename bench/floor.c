@@ -1,6 +1,6 @@
 /*
- * floor FILE: the least that a program can do which looks at every byte of a file: reads it in blocks
- * of 256 KiB and adds them up. Prints the sum.
+ * floor FILE: the least that a program can do which looks at every byte of a file: reads it in
+ * blocks of 256 KiB and adds them up. Prints the sum.
  */
 #include <fcntl.h>
 #include <inttypes.h>

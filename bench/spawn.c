@@ -1,10 +1,10 @@
 /*
- * spawn [-m] ROUNDS N COMMAND... [-- COMMAND...]...: times whole processes, from posix_spawn to the end
- * of waitpid, their output going to /dev/null. With -m exit status 1 is fine, too: no match.
+ * spawn [-m] ROUNDS N COMMAND... [-- COMMAND...]...: times whole processes, from posix_spawn to the
+ * end of waitpid, their output going to /dev/null. With -m exit status 1 is fine, too: no match.
  *
  * A round runs each command N times; the commands take turns from round to round, so that what else
- * the machine does falls on all of them alike. Prints for each command the median over the rounds of
- * the mean time of one run, in microseconds, and what it ran:
+ * the machine does falls on all of them alike. Prints for each command the median over the rounds
+ * of the mean time of one run, in microseconds, and what it ran:
  *
  *     412.3 1840 build/release/hist-new --version
  */

@@ -39,8 +39,8 @@ struct str str_trim(struct str s);
  * Without a `c` it returns everything and leaves STR_NONE. So a walk over parts ends when
  * rest.p is NULL, and an empty last part is still seen. */
 struct str str_cut(struct str *rest, char c);
-/* Takes the next word off *rest, which blanks, tabs, CR and LF separate; STR_NONE when there is none
- * left. */
+/* Takes the next word off *rest, which blanks, tabs, CR and LF separate; STR_NONE when there is
+ * none left. */
 struct str str_word(struct str *rest);
 /* Where `part` stands in s first, borrowed from s; NULL when it does not. An empty part stands at
  * the start of what is not absent. */

@@ -43,16 +43,16 @@ bool child_ended(struct child *c);
 /* Adds to b what one read gives without waiting: false when there is nothing now. At its end the
  * descriptor is closed, as it is when b is full. */
 bool child_read(int *fd, struct buf *b);
-/* Writes what is taken without waiting; returns how many bytes. The descriptor is closed when nobody
- * reads there any more. */
+/* Writes what is taken without waiting; returns how many bytes. The descriptor is closed when
+ * nobody reads there any more. */
 size_t child_write(int *fd, struct str bytes);
 /* Closes one of the three descriptors, if it is open. */
 void child_close(int *fd);
 /* Asks it to go, with its group: SIGTERM. Nothing for one that has ended. */
 void child_term(struct child *c);
 /* Ends it: closes its standard input, gives it `grace_ms` to go by itself, then as much after
- * SIGTERM, then kills its group, and whatever is left of the group in any case. What it still says is
- * thrown away. Also for one that has ended or was never started. */
+ * SIGTERM, then kills its group, and whatever is left of the group in any case. What it still says
+ * is thrown away. Also for one that has ended or was never started. */
 void child_end(struct child *c, int64_t grace_ms);
 /* The same for several, which have the time together. From when `hurry_fd` (-1: none) can be read
  * they have no more than CHILD_HURRY_MS left, and again after SIGTERM. */

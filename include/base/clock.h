@@ -50,8 +50,8 @@ bool clock_parse_span(struct str text, int64_t *ms);
 
 /* Reads a time as a person writes it, into its first and its last microsecond: what clock_parse_iso
  * reads, but local without a zone, and standing for all of the day, minute or second that is
- * written; `today`, `yesterday`, `now`; a span with its unit, `7d`: so long before `now`. false, and
- * nothing touched, for anything else. */
+ * written; `today`, `yesterday`, `now`; a span with its unit, `7d`: so long before `now`. false,
+ * and nothing touched, for anything else. */
 bool clock_parse_when(struct str text, int64_t now, int64_t *first, int64_t *last);
 
 #endif

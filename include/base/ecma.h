@@ -3,8 +3,8 @@
  * expressions that mean the same; text only.
  *
  * What base/regex sets by options is not done here: \uXXXX, \u{…}, the meaning of `$` and of
- * references to unset groups, `[]` and `[^]`. What is wrong in either language is left as it is, for
- * it to be found when the result is compiled.
+ * references to unset groups, `[]` and `[^]`. What is wrong in either language is left as it is,
+ * for it to be found when the result is compiled.
  */
 #ifndef CHATHIST_BASE_ECMA_H
 #define CHATHIST_BASE_ECMA_H

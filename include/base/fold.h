@@ -15,8 +15,8 @@
 /* The folding of a code point; one without is returned. */
 int32_t fold(int32_t cp);
 
-/* The other way: every code point whose folding is that of cp, itself among them, that folding first.
- * Returns how many there are, FOLD_SAME at most. */
+/* The other way: every code point whose folding is that of cp, itself among them, that folding
+ * first. Returns how many there are, FOLD_SAME at most. */
 #define FOLD_SAME ((size_t)8)
 size_t fold_same(int32_t cp, int32_t out[FOLD_SAME]);
 

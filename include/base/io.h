@@ -31,8 +31,8 @@ int io_fill_std_fds(void);
 int io_open_regular(const char *path, int flags, mode_t mode, struct stat *st, int *errnum,
                     struct err *e);
 
-/* Waits for `ms` milliseconds, or until fd (-1: none) can be read: 1 when it can, 0 when the time is
- * up, -1 with errno set. */
+/* Waits for `ms` milliseconds, or until fd (-1: none) can be read: 1 when it can, 0 when the time
+ * is up, -1 with errno set. */
 int io_wait(int fd, int64_t ms);
 
 /* Opens an input that a user named, for reading: links, FIFOs and devices are fine, and opening a
@@ -57,13 +57,13 @@ int io_read_some(int fd, struct buf *b);
 int io_read_all(int fd, struct buf *b);
 /* Adds the whole of a file that a user named to b. 0 or -1. `-` is not special. */
 int io_read_file(const char *path, struct buf *b, struct err *e);
-/* The same for a small file of ours, which need not be there: 1, 0 when it is not, -1 also when it is no
- * regular file. */
+/* The same for a small file of ours, which need not be there: 1, 0 when it is not, -1 also when it
+ * is no regular file. */
 int io_read_state(const char *path, struct buf *b, struct err *e);
 
-/* Makes a new file beside `path`, open for writing, mode 0600: `path`, two numbers with a dot before
- * each, and IO_TEMPORARY. Its name is put into *name, and whoever calls this renames or removes it.
- * The descriptor, or -1 with errno set. */
+/* Makes a new file beside `path`, open for writing, mode 0600: `path`, two numbers with a dot
+ * before each, and IO_TEMPORARY. Its name is put into *name, and whoever calls this renames or
+ * removes it. The descriptor, or -1 with errno set. */
 #define IO_TEMPORARY ".tmp"
 int io_open_temporary(const char *path, struct buf *name);
 /* Replaces the content of `path` by writing a new file beside it (mode 0600), syncing it, renaming

@@ -28,8 +28,8 @@ void json_add_member_int(struct buf *out, const char *key, int64_t n);
 /* A value that json_check accepted, without the white space between its tokens, all else byte for
  * byte. `value` must not lie in out. */
 void json_add_compact(struct buf *out, struct str value);
-/* The object that such a value is, or that its text is when it is a string, else the string; likewise
- * compact. false: it is neither, and nothing is added. */
+/* The object that such a value is, or that its text is when it is a string, else the string;
+ * likewise compact. false: it is neither, and nothing is added. */
 bool json_add_unpacked(struct buf *out, struct str value);
 
 #endif

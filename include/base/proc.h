@@ -22,8 +22,8 @@ int proc_run(char *const argv[], int out, struct err *e);
  * leaves behind. Signals stay as they are: who catches some ends it by cancel_fd (-1: none), with
  * ERR_SIGNAL, as soon as that becomes readable: with all that it started when there is no terminal,
  * else it alone, and the terminal's signals reach the others, too. Returns as proc_run. What
- * it prints beyond the maximum of `out` is thrown away; -1 when that is more than PROC_REST_MAX, and
- * then it may have been ended for it. */
+ * it prints beyond the maximum of `out` is thrown away; -1 when that is more than PROC_REST_MAX,
+ * and then it may have been ended for it. */
 int proc_read(char *const argv[], struct buf *out, int cancel_fd, struct err *e);
 
 #endif

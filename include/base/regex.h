@@ -21,8 +21,8 @@ struct regex;
  * character of a word (utf8_is_word) right before and behind it matches. NULL: ERR_USAGE, with
  * PCRE2's reason and the offset in bytes. */
 struct regex *regex_new(struct str pattern, bool caseless, bool words, struct err *e);
-/* The same of a pattern as ECMA-262 reads it (base/ecma): `^` and `$` are the text's own ends, classes
- * go by ASCII. */
+/* The same of a pattern as ECMA-262 reads it (base/ecma): `^` and `$` are the text's own ends,
+ * classes go by ASCII. */
 struct regex *regex_new_ecma(struct str pattern, struct err *e);
 void regex_free(struct regex *r);
 /* The first match that begins at `from` (the start of a code point) or later: 1 and where it is in

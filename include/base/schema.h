@@ -16,8 +16,8 @@
  * hold but those that need another document: the meta-schema, `http://localhost:1234/…`, a
  * vocabulary of its own. Such a reference is an error, nothing is fetched.
  *
- * Numbers are compared exactly (base/decimal); `pattern` is ECMA-262's (base/ecma). Of a name that an
- * object has twice each value must hold. A check is bounded in depth and in steps.
+ * Numbers are compared exactly (base/decimal); `pattern` is ECMA-262's (base/ecma). Of a name that
+ * an object has twice each value must hold. A check is bounded in depth and in steps.
  */
 #ifndef CHATHIST_BASE_SCHEMA_H
 #define CHATHIST_BASE_SCHEMA_H
@@ -27,8 +27,8 @@
 
 struct schema;
 
-/* From JSON text, which is copied. NULL: it is no valid schema (ERR_USAGE); the message begins with a
- * JSON pointer into it, unless the whole is meant: `/properties/a/type: names no type`. */
+/* From JSON text, which is copied. NULL: it is no valid schema (ERR_USAGE); the message begins with
+ * a JSON pointer into it, unless the whole is meant: `/properties/a/type: names no type`. */
 struct schema *schema_new(struct str text, struct err *e);
 void schema_free(struct schema *s);
 /* The schema as it was given, one JSON value; borrowed. */

@@ -1,6 +1,6 @@
 /*
- * schema_run - what one check of a value against a schema carries along: its bounds, the first thing
- * that was found wrong, and which parts of the value schemas have looked at.
+ * schema_run - what one check of a value against a schema carries along: its bounds, the first
+ * thing that was found wrong, and which parts of the value schemas have looked at.
  */
 #ifndef CHATHIST_BASE_SCHEMA_RUN_H
 #define CHATHIST_BASE_SCHEMA_RUN_H

@@ -10,9 +10,9 @@
 #include "base/simd.h"
 
 /* From p on inside a JSON string, not within a valid code point, the first byte that is
- * neither plain nor of an escape of two characters: the closing quote, the backslash of \uXXXX or of
- * what is no escape, a control character; `end` when there is none. Or, before that, the first byte
- * of a code point beyond ASCII, which the caller is to look at: what is before it is UTF-8. */
+ * neither plain nor of an escape of two characters: the closing quote, the backslash of \uXXXX or
+ * of what is no escape, a control character; `end` when there is none. Or, before that, the first
+ * byte of a code point beyond ASCII, which the caller is to look at: what is before it is UTF-8. */
 const char *simd_special(const char *p, const char *end);
 /* The same by a variant that simd_can use; what has none of its own is the portable one. One passes
  * over what is UTF-8, another stops at it. */

@@ -1,6 +1,6 @@
 /*
- * spawn - the start of a program, without a shell; what it is started for is the caller's (base/proc,
- * base/child, cli/pager).
+ * spawn - the start of a program, without a shell; what it is started for is the caller's
+ * (base/proc, base/child, cli/pager).
  */
 #ifndef CHATHIST_BASE_SPAWN_H
 #define CHATHIST_BASE_SPAWN_H

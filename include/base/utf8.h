@@ -46,8 +46,8 @@ void utf8_stream_end(struct utf8_stream *u, struct buf *out);
 
 /* Adds s folded code point by code point (base/fold); ill-formed bytes are copied. */
 void utf8_add_folded(struct buf *out, struct str s);
-/* Is it a character of words, as \w of UTS #18: a letter, a mark, a digit, a connector such as `_`, a
- * joiner? */
+/* Is it a character of words, as \w of UTS #18: a letter, a mark, a digit, a connector such as `_`,
+ * a joiner? */
 bool utf8_is_word(int32_t cp);
 /* Columns on a terminal: 0 for combining marks and controls, 2 for wide, else 1. */
 int utf8_width(int32_t cp);

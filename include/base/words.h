@@ -2,9 +2,9 @@
  * words - a command as a user writes it, taken apart into words without a shell.
  *
  * Words are separated by blanks, tabs and newlines. As in the shell (POSIX, Shell Command Language
- * 2.2), what stands in '…' is taken as it is; in "…" a backslash takes away the meaning of `"`, `\`,
- * `$`, a backquote and a newline, and stands for itself before anything else; elsewhere it does so
- * for any character, and one before a newline goes with it. '' is an empty word.
+ * 2.2), what stands in '…' is taken as it is; in "…" a backslash takes away the meaning of `"`,
+ * `\`, `$`, a backquote and a newline, and stands for itself before anything else; elsewhere it
+ * does so for any character, and one before a newline goes with it. '' is an empty word.
  *
  * Nothing is expanded: `$`, `~`, `*`, `;`, `|`, `>` and the rest stand for themselves.
  */

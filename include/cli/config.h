@@ -66,8 +66,8 @@ void config_set_preset(struct config *c, enum setting s, const char *value);
 
 /* The value that the user configuration has for this setting and that name alone; NULL: none. */
 const char *config_named(const struct config *c, enum setting s, const char *name);
-/* `${XDG_CONFIG_HOME:-~/.config}/chathist/NAME`, whether it exists or not, for programs that have not
- * loaded the configuration. The caller frees it; NULL when there is no home. */
+/* `${XDG_CONFIG_HOME:-~/.config}/chathist/NAME`, whether it exists or not, for programs that have
+ * not loaded the configuration. The caller frees it; NULL when there is no home. */
 char *config_user_file(const char *name);
 
 /* Settings with a meaning; -1 and ERR_USAGE when the value has none. */

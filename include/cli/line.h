@@ -3,12 +3,12 @@
  * user this is), and the signals that come while the program lives by such lines.
  *
  * A text may have several lines: Ctrl-J and Alt-Enter put in a newline, and so does what is pasted,
- * where the terminal tells pasting from typing (bracketed paste). What ~/.editrc says holds. Text is
- * UTF-8, whatever the locale.
+ * where the terminal tells pasting from typing (bracketed paste). What ~/.editrc says holds. Text
+ * is UTF-8, whatever the locale.
  *
- * Between line_open and line_close SIGINT, SIGTERM, SIGHUP and SIGQUIT are caught, but for those that
- * the program was started with ignored; between two lines the terminal does not show what is typed,
- * which is not lost. One at a time in a process.
+ * Between line_open and line_close SIGINT, SIGTERM, SIGHUP and SIGQUIT are caught, but for those
+ * that the program was started with ignored; between two lines the terminal does not show what is
+ * typed, which is not lost. One at a time in a process.
  */
 #ifndef CHATHIST_CLI_LINE_H
 #define CHATHIST_CLI_LINE_H
@@ -38,8 +38,8 @@ struct line;
 
 /* Standard input and standard output are a terminal. -1 when it cannot be set up. */
 int line_open(struct line **l, const struct line_setup *setup, struct err *e);
-/* Reads a text (its newline dropped) after what the last line of the terminal shows, `prompt`. *text
- * is cleared first; with LINE_CLEARED it is what was dropped. */
+/* Reads a text (its newline dropped) after what the last line of the terminal shows, `prompt`.
+ * *text is cleared first; with LINE_CLEARED it is what was dropped. */
 enum line_came line_read(struct line *l, struct str prompt, struct buf *text);
 /* Enters a text into the history. false: it is the newest one there already. */
 bool line_remember(struct line *l, struct str text);

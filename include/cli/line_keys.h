@@ -1,6 +1,6 @@
 /*
- * line_keys - the bytes that a terminal sends, as characters and as what is pasted between the marks
- * of a bracketed paste (xterm's control sequences, mode 2004). A push parser.
+ * line_keys - the bytes that a terminal sends, as characters and as what is pasted between the
+ * marks of a bracketed paste (xterm's control sequences, mode 2004). A push parser.
  */
 #ifndef CHATHIST_CLI_LINE_KEYS_H
 #define CHATHIST_CLI_LINE_KEYS_H

@@ -22,7 +22,8 @@
  *
  * From here on a write fails with EPIPE when the reader has left, instead of ending the program by
  * SIGPIPE. SIGINT, SIGQUIT, SIGHUP and SIGTERM end the program, as ever, but not before the pager:
- * two programs would read the same terminal. The end of the program by exit(3) waits for it, too. */
+ * two programs would read the same terminal. The end of the program by exit(3) waits for it,
+ * too. */
 bool pager_start(void);
 /* Gives the standard streams back and waits until the reader leaves; keys that send SIGINT and
  * SIGQUIT are the pager's meanwhile. -1: it could not show anything, which is said. Nothing happens

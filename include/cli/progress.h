@@ -3,8 +3,8 @@
  * while for how long, or how much is done.
  *
  * Only where it is seen and can be erased: standard error is a terminal that can move its cursor,
- * and the program is in its foreground. It comes late, so that nothing flickers, and the messages of
- * cli/die erase it.
+ * and the program is in its foreground. It comes late, so that nothing flickers, and the messages
+ * of cli/die erase it.
  */
 #ifndef CHATHIST_CLI_PROGRESS_H
 #define CHATHIST_CLI_PROGRESS_H

@@ -16,7 +16,8 @@
 
 /* Hands the texts over, the oldest first. A file that is missing holds none. 0, -1. */
 int recall_load(const char *path, void (*fn)(void *arg, struct str text), void *arg, struct err *e);
-/* Adds a text; makes the file, and the directories above it (0700), when they are missing. 0, -1. */
+/* Adds a text; makes the file, and the directories above it (0700), when they are missing. 0,
+ * -1. */
 int recall_add(const char *path, struct str text, struct err *e);
 
 #endif

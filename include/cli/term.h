@@ -20,9 +20,10 @@ struct out {
     bool terminal; /* stdout is one: what is printed is made visible */
     bool color;
     size_t columns; /* of the terminal; 0 for a pipe or file: do not fit anything */
-    int cancel_fd; /* readable: a write that would have to wait fails with EINTR; -1 after out_start */
-    int error;     /* errno of the first write that failed, after which nothing is written; 0 */
-    bool paged;    /* a pager has it */
+    /* Readable: a write that would have to wait fails with EINTR; -1 after out_start. */
+    int cancel_fd;
+    int error;  /* errno of the first write that failed, after which nothing is written; 0 */
+    bool paged; /* a pager has it */
     /* private */
     bool asks;      /* whether a write would wait has to be asked before it */
     bool unseen;    /* the pager could not show it */
@@ -53,8 +54,8 @@ const char *term_style(enum out_style s);
 size_t term_columns(int fd);
 
 void out_start(struct out *o, enum color_when color);
-/* Output that is longer than the terminal goes through a pager (cli/pager): to be called right after
- * out_start. Colours, width and what is made visible stay those of the terminal. What fits is
+/* Output that is longer than the terminal goes through a pager (cli/pager): to be called right
+ * after out_start. Colours, width and what is made visible stay those of the terminal. What fits is
  * printed by out_page_end, without one. */
 void out_page(struct out *o);
 /* Shows all that was printed, and waits for the pager: what is then said on standard error stands

@@ -10,8 +10,8 @@
 
 #include "base/buf.h"
 
-/* Makes the locale's characters those of UTF-8, the user's own locale if it has them: false when the
- * system knows none that does. */
+/* Makes the locale's characters those of UTF-8, the user's own locale if it has them: false when
+ * the system knows none that does. */
 bool wide_locale(void);
 
 /* Zero-initialise. */

@@ -1,5 +1,6 @@
 /*
- * answer_check - chat --schema: the answer has to be JSON that a JSON Schema of the user's describes.
+ * answer_check - chat --schema: the answer has to be JSON that a JSON Schema of the user's
+ * describes.
  */
 #ifndef CHATHIST_FRONT_ANSWER_CHECK_H
 #define CHATHIST_FRONT_ANSWER_CHECK_H

@@ -50,7 +50,8 @@ void events_model(struct events *ev, const char *provider, const char *model);
 void events_spent(struct events *ev, const struct turn *t);
 /* After the answer: its last newline, or usage and `done`. */
 void events_done(struct events *ev, const struct turn *t);
-/* Prints the answer's first code block, for a turn whose text was not handed on. -1: it has none. */
+/* Prints the answer's first code block, for a turn whose text was not handed on. -1: it has
+ * none. */
 int events_code(struct events *ev, const struct answer *a, struct err *e);
 /* The tokens of the whole turn on stderr: `input_tokens=12 output_tokens=unknown`. */
 void events_usage(const struct turn *t);

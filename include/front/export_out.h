@@ -39,9 +39,9 @@ int export_to_file(void *arg, struct str bytes, struct err *e);
 int export_file_end(struct export_file *f, bool if_changed, struct err *e);
 /* Leaves the old file as it is. */
 void export_file_drop(struct export_file *f);
-/* Adds the name of a session's file, by its first line: `DATE_SESSION.SUFFIX`, its day. Each byte of an id
- * that is no letter, digit, `.`, `_` or `-` is `%XX`; what is too long is cut and ends with a number made
- * of all of it (FNV-1a). */
+/* Adds the name of a session's file, by its first line: `DATE_SESSION.SUFFIX`, its day. Each byte
+ * of an id that is no letter, digit, `.`, `_` or `-` is `%XX`; what is too long is cut and ends
+ * with a number made of all of it (FNV-1a). */
 void export_file_name(struct buf *out, const struct export_format *format, const struct message *m);
 
 /* ---- a file that grows, together with a state ---- */

@@ -1,10 +1,10 @@
 /*
  * key - the key for a server: where it comes from, and how it is got (chat(1)).
  *
- * In this order: CHAT_API_KEY; the provider's own variable; the command of CHAT_API_KEY_COMMAND; the
- * command of `api_key_command.PROVIDER` in the user configuration; the file `chathist/keys/PROVIDER`
- * beside it; the command of `api_key_command`. Finding out which of them it is reads no file and runs
- * nothing: key_fetch does, when a request is about to leave.
+ * In this order: CHAT_API_KEY; the provider's own variable; the command of CHAT_API_KEY_COMMAND;
+ * the command of `api_key_command.PROVIDER` in the user configuration; the file
+ * `chathist/keys/PROVIDER` beside it; the command of `api_key_command`. Finding out which of them
+ * it is reads no file and runs nothing: key_fetch does, when a request is about to leave.
  *
  * Neither a key nor a command, which may hold one, is part of any message.
  */
@@ -41,8 +41,9 @@ void key_source_release(struct key_source *s);
 /* Gives the key; the caller ends it with key_wipe. A command is run by sh(1), on the terminal that
  * we are on, and its first line counts. NULL with *e (ERR_USAGE): the command failed or printed no
  * key; the file cannot be read, is not a file of the user's own that nobody else can read, or holds
- * no key. ERR_SIGNAL: SIGINT, SIGTERM, SIGHUP or SIGQUIT came meanwhile (turn/interrupt tells which),
- * or an interrupt ended the command; it has ended. Nothing else may catch signals by turn/interrupt. */
+ * no key. ERR_SIGNAL: SIGINT, SIGTERM, SIGHUP or SIGQUIT came meanwhile (turn/interrupt tells
+ * which), or an interrupt ended the command; it has ended. Nothing else may catch signals by
+ * turn/interrupt. */
 char *key_fetch(const struct key_source *s, struct err *e);
 /* Overwrites and frees; NULL is fine. */
 void key_wipe(char *key);

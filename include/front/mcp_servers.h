@@ -22,11 +22,11 @@ struct mcp_servers {
     size_t count, cap;
 };
 
-/* Starts those that `options` or the configuration want (front/mcp_wish), and waits until their tools
- * are known; these are named so that none has the name of one of the `others`. `key` (NULL: none) is
- * kept from them. Ends the program, and the servers before it, when one does not start or a signal
- * comes; nothing of the caller's may catch signals. Tells of a server that is slow or has no tools,
- * and when verbose what servers log, unless quiet. *m stays where
+/* Starts those that `options` or the configuration want (front/mcp_wish), and waits until their
+ * tools are known; these are named so that none has the name of one of the `others`. `key` (NULL:
+ * none) is kept from them. Ends the program, and the servers before it, when one does not start or
+ * a signal comes; nothing of the caller's may catch signals. Tells of a server that is slow or has
+ * no tools, and when verbose what servers log, unless quiet. *m stays where
  * it is. */
 void mcp_servers_open(struct mcp_servers *m, const char *const *options, const struct config *c,
                       const char *key, const struct tool *const *others, size_t others_count);

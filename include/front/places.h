@@ -3,12 +3,13 @@
  *
  *     Claude Code  $CLAUDE_CONFIG_DIR/projects, ~/.claude/projects, ~/.config/claude/projects
  *     Codex        sessions and archived_sessions in $CODEX_HOME, ~/.codex
- *     llm          logs.db in $LLM_USER_PATH, else io.datasette.llm in the directory of applications
- *     aichat       $AICHAT_SESSIONS_DIR, sessions and agents in $AICHAT_CONFIG_DIR, else in aichat in
- *                  the directory of applications
+ *     llm          logs.db in $LLM_USER_PATH, else in io.datasette.llm in the directory of
+ *                  applications
+ *     aichat       $AICHAT_SESSIONS_DIR, sessions and agents in $AICHAT_CONFIG_DIR, else in aichat
+ *                  in the directory of applications
  *
- * That directory is ~/.config (XDG_CONFIG_HOME) or ~/Library/Application Support. A variable that is
- * set stands for itself alone. Sources: Claude Code's and Codex's own documentation of their
+ * That directory is ~/.config (XDG_CONFIG_HOME) or ~/Library/Application Support. A variable that
+ * is set stands for itself alone. Sources: Claude Code's and Codex's own documentation of their
  * settings; simonw/llm docs/setup.md and logging.md; sigoden/aichat src/config/mod.rs.
  */
 #ifndef CHATHIST_FRONT_PLACES_H

@@ -3,7 +3,8 @@
  * settings that go with it (chat(1)).
  *
  * A NAME is the file of that name in `chathist/templates` or `chathist/roles` beside the user
- * configuration; with a slash in it, it is a path. Nothing else is looked at: a repository has none.
+ * configuration; with a slash in it, it is a path. Nothing else is looked at: a repository has
+ * none.
  *
  * All of it ends the program when something is wrong.
  */
@@ -53,8 +54,8 @@ struct presets {
 /* Reads what -t and --role name and puts its settings into the arguments, behind what was given
  * there; they borrow from p. */
 void presets_load(struct presets *p, struct chat_args *a);
-/* Puts the prompt into the template, if there is one. A variable that neither of the files has is an
- * error. */
+/* Puts the prompt into the template, if there is one. A variable that neither of the files has is
+ * an error. */
 void presets_expand(struct presets *p, const struct chat_args *a, struct buf *prompt);
 void presets_release(struct presets *p);
 

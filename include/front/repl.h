@@ -7,9 +7,9 @@
 
 #include "front/talk.h"
 
-/* Holds the conversation; talk was opened. Gives the exit code: 0, 128 + N when signal N ended it, or
- * that of ERR_UNSAVED when the history could not take it. A turn that fails is told, and does not end
- * it. */
+/* Holds the conversation; talk was opened. Gives the exit code: 0, 128 + N when signal N ended it,
+ * or that of ERR_UNSAVED when the history could not take it. A turn that fails is told, and does
+ * not end it. */
 int repl_run(struct talk *talk);
 
 #endif

@@ -18,11 +18,11 @@ struct server {
     bool found; /* by a probe of the loopback ports */
 };
 
-/* Chooses provider, base URL and where the key comes from; when nothing is configured a local server
- * that answers a short probe. -1: ERR_USAGE, says what to set. */
+/* Chooses provider, base URL and where the key comes from; when nothing is configured a local
+ * server that answers a short probe. -1: ERR_USAGE, says what to set. */
 int server_choose(struct server *s, const struct config *c, struct err *e);
-/* Would a key go over the network in the clear, to a host that is not this one? -1: ERR_USAGE. Names
- * are not looked up: what another machine says about a name proves nothing. */
+/* Would a key go over the network in the clear, to a host that is not this one? -1: ERR_USAGE.
+ * Names are not looked up: what another machine says about a name proves nothing. */
 int server_check_key(const struct server *s, struct err *e);
 /* Gets the key, if there is one and it is not loaded: due before a request leaves. It may run the
  * user's command; see key_fetch. */

@@ -41,8 +41,8 @@ struct show {
 
 /* Takes the value of --format; ends the program when there is no such format. */
 void show_set_format(struct show *s, const char *name);
-/* Once all options were seen, of which `json` is --json: ends the program when it asks for something
- * else than the format does. */
+/* Once all options were seen, of which `json` is --json: ends the program when it asks for
+ * something else than the format does. */
 void show_settle(struct show *s, bool json);
 /* Before the first session and after the last, unless there is none. Without them sessions are text
  * or stored lines. */

@@ -36,8 +36,8 @@ int start_try_current(const struct config *c, struct history *h, struct str id, 
                       struct err *e);
 /* Reports bad lines that were met, once: "skipped N bad lines". */
 void start_report_bad(const struct history *h, uint64_t bad_lines, bool quiet);
-/* The same of entries of a file that is no history; `-` is standard input. `too_deep`: some are JSON
- * that is nested too deeply. */
+/* The same of entries of a file that is no history; `-` is standard input. `too_deep`: some are
+ * JSON that is nested too deeply. */
 void start_report_entries(const char *file, size_t bad, bool too_deep, bool quiet);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * stats_chart - counts for a terminal: what there is, the calendar, and a bar for each row, all fitted
- * to its width.
+ * stats_chart - counts for a terminal: what there is, the calendar, and a bar for each row, all
+ * fitted to its width.
  */
 #ifndef CHATHIST_FRONT_STATS_CHART_H
 #define CHATHIST_FRONT_STATS_CHART_H

@@ -51,8 +51,8 @@ struct talk {
 
 /* Finds the history and chooses the server. */
 void talk_open(struct talk *t, const struct chat_args *args);
-/* A history that must not be read is one that cannot be stored in: the question is asked without it,
- * unless the turn is about what it holds. Call before talk_choose_session. */
+/* A history that must not be read is one that cannot be stored in: the question is asked without
+ * it, unless the turn is about what it holds. Call before talk_choose_session. */
 void talk_look_at_history(struct talk *t);
 /* Chooses the session of the next turn as the arguments wish. */
 void talk_choose_session(struct talk *t);
@@ -66,8 +66,8 @@ int talk_check(struct talk *t, const struct turn *turn, bool print, struct err *
  * shown. */
 int talk_run(struct talk *t, struct turn *turn);
 /* Loads the tools and starts their servers, once: talk_prepare does it when a turn needs them. The
- * server's key is loaded by then, to be kept from them. -1: two tools of one name; what else is wrong
- * with a tool ends the program. */
+ * server's key is loaded by then, to be kept from them. -1: two tools of one name; what else is
+ * wrong with a tool ends the program. */
 int talk_open_tools(struct talk *t, struct err *e);
 void talk_close(struct talk *t);
 

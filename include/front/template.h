@@ -32,7 +32,8 @@ struct template_head {
     struct str key, value; /* of that line */
 };
 /* The next setting: 1; 0 when the head is over, or there is none; -1 (ERR_USAGE): a line that is no
- * `key = value`, a head without an end. Blank lines and lines that begin with `#` are passed over. */
+ * `key = value`, a head without an end. Blank lines and lines that begin with `#` are passed
+ * over. */
 int template_head_next(struct template_head *h, struct err *e);
 
 struct template_var {

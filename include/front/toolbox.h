@@ -25,7 +25,8 @@ struct toolbox {
  * may catch signals. */
 void toolbox_load(struct toolbox *b, const char *const *named, const struct config *c,
                   const char *key);
-/* Adds tools from elsewhere, which stay their owner's, in the place of those that were added before.
+/* Adds tools from elsewhere, which stay their owner's, in the place of those that were added
+ * before.
  * -1: there is one of that name (ERR_USAGE). */
 int toolbox_add_all(struct toolbox *b, const struct tool *const *tools, size_t count,
                     struct err *e);

@@ -3,8 +3,8 @@
  * what is wrong.
  *
  * A problem is something that hist/mend or hist/rewrite can put right: bad lines, a last line
- * without its end, files that were left behind. A warning is something that only the user can judge:
- * names that lead nowhere, ids that come twice, rights. Changes nothing and takes no lock.
+ * without its end, files that were left behind. A warning is something that only the user can
+ * judge: names that lead nowhere, ids that come twice, rights. Changes nothing and takes no lock.
  */
 #ifndef CHATHIST_HIST_CHECK_H
 #define CHATHIST_HIST_CHECK_H

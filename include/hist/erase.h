@@ -16,8 +16,8 @@
 #include "hist/locate.h"
 #include "hist/session.h"
 
-/* A session goes when every one of these that is set holds of it. For its age, its size or its place
- * among the others alone the current session does not go, unless `keep` is 0. Borrowed. */
+/* A session goes when every one of these that is set holds of it. For its age, its size or its
+ * place among the others alone the current session does not go, unless `keep` is 0. Borrowed. */
 struct erase_wish {
     bool named; /* it is one of the ids; the current session may be one that has no messages yet */
     char *const *ids;
@@ -51,8 +51,8 @@ struct erase {
 int erase_choose(struct erase *x, const struct history *h, const struct erase_wish *w,
                  struct err *e);
 /* Erases what was chosen, in one rewrite (hist/rewrite), and the current session's pointer when it
- * names one of them. A session that was not named, but has got lines since it was chosen, stays as a
- * whole. 0, -1: the history is as it was, or the message says what it is. */
+ * names one of them. A session that was not named, but has got lines since it was chosen, stays as
+ * a whole. 0, -1: the history is as it was, or the message says what it is. */
 int erase_run(struct erase *x, struct history *h, struct err *e);
 /* The user wants none of it. */
 void erase_forget(struct erase *x);

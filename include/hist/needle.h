@@ -6,11 +6,11 @@
  * (hist/pattern).
  *
  * A character can be written in few ways. Most stand for themselves, in any case that folds to the
- * same; a quote, a backslash, a newline and the like have one escape of two characters, `/` may have
- * one. Of a string written so, two bytes at a fixed distance are looked for, the rarest that there
- * are in it. Anything may also be written `\uXXXX`: such an escape of one of its characters makes a
- * line worth reading, and so does a character of another length (U+212A for k) between the two
- * bytes.
+ * same; a quote, a backslash, a newline and the like have one escape of two characters, `/` may
+ * have one. Of a string written so, two bytes at a fixed distance are looked for, the rarest that
+ * there are in it. Anything may also be written `\uXXXX`: such an escape of one of its characters
+ * makes a line worth reading, and so does a character of another length (U+212A for k) between the
+ * two bytes.
  */
 #ifndef CHATHIST_HIST_NEEDLE_H
 #define CHATHIST_HIST_NEEDLE_H
@@ -40,8 +40,8 @@ void needles_add(struct needles *n, struct str text, bool exact);
 /* When all are there. false: they are too many to be looked for at once. */
 bool needles_ready(struct needles *n);
 /* Asks about a place that passed n->find, in text up to `end`, in which no text of a needle begins
- * before `begin`: is its line worth reading? *at is where a text stands whose bytes are one of its needles' in full; NULL when
- * only the decoded content can tell. */
+ * before `begin`: is its line worth reading? *at is where a text stands whose bytes are one of its
+ * needles' in full; NULL when only the decoded content can tell. */
 bool needles_may_match(const struct needles *n, const char *place, const char *begin,
                        const char *end, const char **at);
 

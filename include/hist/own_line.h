@@ -1,6 +1,6 @@
 /*
- * own_line - the beginning of a line as our programs write it (chathist(5)): known by comparing a few
- * words, and not parsed. Most lines of a history begin so.
+ * own_line - the beginning of a line as our programs write it (chathist(5)): known by comparing a
+ * few words, and not parsed. Most lines of a history begin so.
  */
 #ifndef CHATHIST_HIST_OWN_LINE_H
 #define CHATHIST_HIST_OWN_LINE_H
@@ -10,8 +10,8 @@
 
 #include "hist/message.h"
 
-/* Does a line begin so, with an id, a session's id, a time and a role that stand for themselves? Notes these,
- * as JSON, and gives where the next member begins, else 0. */
+/* Does a line begin so, with an id, a session's id, a time and a role that stand for themselves?
+ * Notes these, as JSON, and gives where the next member begins, else 0. */
 size_t own_line_head(struct str line, struct str field[FIELD_CONTENT]);
 /* Is that a content that is a string? *rest is what stands behind the quote that opens it, with the
  * rest of the line. */

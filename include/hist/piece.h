@@ -35,8 +35,8 @@ struct piece_job {
     size_t line_max;            /* a longer line is bad, without being read */
     const struct skip_map *map; /* which lines are proven */
     /* Reads a line, without its newline: PIECE_MISS when it cannot be a hit whatever it holds,
-     * PIECE_BAD, or PIECE_ON with the raw bytes in which a needle is to be; there may be more behind
-     * them. ctx is the thread's own. */
+     * PIECE_BAD, or PIECE_ON with the raw bytes in which a needle is to be; there may be more
+     * behind them. ctx is the thread's own. */
     enum piece_verdict (*read)(void *ctx, struct str line, bool proven, struct str *content);
     /* Is the line that was read last a hit, when a needle may be in those bytes? `at` is where it
      * stands, NULL when that is not known. Any but PIECE_ON. */

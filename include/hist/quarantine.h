@@ -4,8 +4,8 @@
  *
  * They are on the disk there before the history is replaced, so that none is lost. A program that
  * dies in between would leave them in both, and the next repair would add them once more. So before
- * anything is added `${history}.quarantine.undo` tells, on the disk, how long the quarantine was and
- * which file the history is:
+ * anything is added `${history}.quarantine.undo` tells, on the disk, how long the quarantine was
+ * and which file the history is:
  *
  *     {"history":INODE,"quarantine":INODE,"length":N}
  *
@@ -31,8 +31,8 @@ char *quarantine_path(const char *history_path);
 /* Takes back what a program that was killed has added while the history was the file that it is now
  * (`history`: its fstat). A quarantine that was made for it goes. 0, or -1. */
 int quarantine_undo(const char *history_path, const struct stat *history, struct err *e);
-/* Opens it for lines to be written at its end, made with mode 0600 if it is missing, when nothing is
- * to be undone. From here on quarantine_undo takes them back until quarantine_keep. */
+/* Opens it for lines to be written at its end, made with mode 0600 if it is missing, when nothing
+ * is to be undone. From here on quarantine_undo takes them back until quarantine_keep. */
 int quarantine_open(struct quarantine *q, const char *history_path, const struct stat *history,
                     struct append_wait *wait, struct err *e);
 /* Gets what was written on the disk: 0, or -1 with errno set. */

@@ -49,8 +49,8 @@ void register_dirs_release(struct register_dirs *dirs);
 /* Enters it as one that begins like `now` and is about to begin like `next`. 0, -1. */
 int register_enter_both(const char *register_path, const char *dir, uint64_t inode, struct str now,
                         struct str next, struct append_wait *wait, struct err *e);
-/* Enters it in the place of all its entries, in a new file that is renamed over the register. 0, -1:
- * what was entered before still counts. */
+/* Enters it in the place of all its entries, in a new file that is renamed over the register. 0,
+ * -1: what was entered before still counts. */
 int register_enter_only(const char *register_path, const char *dir, uint64_t inode,
                         struct str beginning, struct append_wait *wait, struct err *e);
 

@@ -38,9 +38,10 @@ struct resume {
  * ERR_USAGE when `named` is no session id; a history that cannot be read. */
 int resume_choose(struct resume *r, const struct history *h, const struct resume_wish *wish,
                   struct err *e);
-/* Before the first line is stored: of several programs that begin a session at once, one makes its own
- * current, under the history's lock, and the others go on with that: r->id changes. Nothing happens
- * where a session was asked for. -1: *e, and all is as it was; resume_settle tries again. */
+/* Before the first line is stored: of several programs that begin a session at once, one makes its
+ * own current, under the history's lock, and the others go on with that: r->id changes. Nothing
+ * happens where a session was asked for. -1: *e, and all is as it was; resume_settle tries
+ * again. */
 int resume_claim(struct resume *r, struct history *h, struct err *e);
 /* After the first line was stored: makes the session current where that is due.
  * -1: also when something else is in the pointer's place. */

@@ -42,15 +42,16 @@ struct rewriter {
 void rewrite_keep(struct rewrite *r, const struct line *l);
 /* Writes this text as a line. */
 void rewrite_add(struct rewrite *r, struct str text);
-/* Moves the line, or n bytes at `at` of the history, to the quarantine (hist/quarantine), as a line. */
+/* Moves the line, or n bytes at `at` of the history, to the quarantine (hist/quarantine), as a
+ * line. */
 void rewrite_set_aside(struct rewrite *r, const struct line *l);
 void rewrite_set_part_aside(struct rewrite *r, off_t at, size_t n);
 
 /* Rewrites. 1; 0: every line is kept, nothing is written; also for a history that does not exist;
- * -1: ERR_SIGNAL when h->cancel_fd became readable. The new file gets mode and owner of the old one;
- * a file that has other names (hard links) is refused, for they would keep what goes. In a trusted
- * repository the register knows how the history begins at every moment. Everything is synced,
- * whatever h->sync. */
+ * -1: ERR_SIGNAL when h->cancel_fd became readable. The new file gets mode and owner of the old
+ * one; a file that has other names (hard links) is refused, for they would keep what goes. In a
+ * trusted repository the register knows how the history begins at every moment. Everything is
+ * synced, whatever h->sync. */
 int rewrite_run(struct history *h, const struct rewriter *by, struct err *e);
 
 /* Files that rewriting left behind when it was killed: how many, 0, -1. With `remove` they go; then

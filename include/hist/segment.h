@@ -80,8 +80,8 @@ int segment_find(const struct segment *s, struct str id, struct segment_session 
  * the first. */
 int segment_sessions(const struct segment *s, uint64_t first, size_t count,
                      struct segment_session *to);
-/* Adds the ids of sessions in the order of their records, each with a NUL behind it, at its id_at less
- * that of of[0]: what is between them is read, too. */
+/* Adds the ids of sessions in the order of their records, each with a NUL behind it, at its id_at
+ * less that of of[0]: what is between them is read, too. */
 int segment_ids(const struct segment *s, const struct segment_session *of, size_t count,
                 struct buf *ids);
 /* An order is by the beginnings of the ids, or by their ends. */
@@ -91,8 +91,8 @@ uint64_t segment_order_blocks(uint64_t sessions);
 /* Reads `count` blocks of an order, SEGMENT_ORDER_WORDS each. */
 int segment_order(const struct segment *s, enum segment_side side, uint64_t block, size_t count,
                   uint64_t *words);
-/* Likewise their texts, at text_at less that of of[0]: first role, time of the first line, of the last
- * one, preview, each with a NUL behind it. */
+/* Likewise their texts, at text_at less that of of[0]: first role, time of the first line, of the
+ * last one, preview, each with a NUL behind it. */
 int segment_texts(const struct segment *s, const struct segment_session *of, size_t count,
                   struct buf *texts);
 /* Where a session's lines begin, at the most `count` from the number `first` of them on. */

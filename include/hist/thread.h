@@ -44,7 +44,8 @@ int thread_find(struct thread *t, const struct history *h, struct str session_id
  * zero-initialised; then, unless every line is wanted, leaves out and orders as above. */
 void thread_add(struct thread *t, struct str line);
 void thread_settle(struct thread *t);
-/* The other way to settle: the thread as it was until the line at that place was replaced or reset. */
+/* The other way to settle: the thread as it was until the line at that place was replaced or
+ * reset. */
 void thread_turn_back(struct thread *t, size_t place);
 void thread_release(struct thread *t);
 

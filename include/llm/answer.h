@@ -89,8 +89,8 @@ void answer_set_refusal(struct answer *a, struct str category, struct str explan
  * are added, calls taken over, its end is the end of both. -1: over the bounds (ERR_INCOMPLETE). */
 int answer_join(struct answer *a, struct answer *next, struct err *e);
 
-/* Adds the members of a call, `"id":…,"name":…,"args":…`, args as object, or as string when they are
- * no valid object. */
+/* Adds the members of a call, `"id":…,"name":…,"args":…`, args as object, or as string when they
+ * are no valid object. */
 void answer_add_members(const struct tool_call *c, struct buf *out);
 /* Adds the calls as the history's `tool_calls`: [{"id","name","args"}]. */
 void answer_calls_json(const struct answer *a, struct buf *out);

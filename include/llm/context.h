@@ -64,8 +64,8 @@ void context_add_text(struct context *c, enum role role, struct str content);
 void context_set_images(struct context *c, const struct image *images, size_t count);
 
 /* Adds what a loop of calls and results brings, when everything before it is settled: an assistant
- * message with its calls as in `tool_calls`, its signed thinking (empty: none) and the provider that
- * wrote it; then a result for each call, in their order. */
+ * message with its calls as in `tool_calls`, its signed thinking (empty: none) and the provider
+ * that wrote it; then a result for each call, in their order. */
 void context_add_calls(struct context *c, struct str content, struct str calls, struct str thinking,
                        const char *provider);
 void context_add_result(struct context *c, struct str call_id, struct str content);

@@ -8,7 +8,8 @@
 
 #include "llm/http_timer.h"
 
-/* Calls limits->tick, if there is one; gives how much of `ms` may be waited before the next time. */
+/* Calls limits->tick, if there is one; gives how much of `ms` may be waited before the next
+ * time. */
 int64_t http_tick(const struct http_limits *limits, int64_t ms);
 /* Waits for `ms` milliseconds, ticking: 0 when the time is up, 1 when cancelled, -1 with errno
  * set. */

@@ -4,8 +4,9 @@
  * A pure push parser: it does no input itself, and pieces may be of any size. It knows no methods:
  * that is for llm/mcp.
  *
- * Sources: jsonrpc.org/specification; modelcontextprotocol.io/specification/2025-11-25/basic/transports
- * (stdio: messages are UTF-8, "delimited by newlines, and MUST NOT contain embedded newlines") and
+ * Sources: jsonrpc.org/specification;
+ * modelcontextprotocol.io/specification/2025-11-25/basic/transports (stdio: messages are UTF-8,
+ * "delimited by newlines, and MUST NOT contain embedded newlines") and
  * 2025-03-26/basic (a batch, an array of messages, which later revisions have not got).
  */
 #ifndef CHATHIST_LLM_JSONRPC_H
@@ -54,8 +55,8 @@ int jsonrpc_feed(struct jsonrpc *r, struct str bytes, struct err *e);
 /* Counts something as no message that was one by its form. -1: that were too many. */
 int jsonrpc_noise(struct jsonrpc *r, struct str what, struct err *e);
 
-/* Each adds a message and its newline. params, result and id are JSON that json_check accepted, with
- * any white space; params may be STR_NONE. */
+/* Each adds a message and its newline. params, result and id are JSON that json_check accepted,
+ * with any white space; params may be STR_NONE. */
 void jsonrpc_add_request(struct buf *out, int64_t id, const char *method, struct str params);
 void jsonrpc_add_notification(struct buf *out, const char *method, struct str params);
 void jsonrpc_add_result(struct buf *out, struct str id, struct str result);

@@ -6,10 +6,10 @@
  *
  * Protocol facts, all from modelcontextprotocol.io/specification:
  *   2025-11-25/basic/transports        stdio: a message a line, both ways; stderr is a log
- *   2025-11-25/basic/lifecycle         initialize, protocolVersion agreed upon, then the notification
- *                                      initialized; how a server is ended
- *   2025-11-25/server/tools            tools/list, tools/call; `tools` in the server's capabilities;
- *                                      notifications/tools/list_changed
+ *   2025-11-25/basic/lifecycle         initialize, protocolVersion agreed upon, then the
+ *                                      notification initialized; how a server is ended
+ *   2025-11-25/server/tools            tools/list, tools/call; `tools` in the server's
+ *                                      capabilities; notifications/tools/list_changed
  *   2025-11-25/server/utilities/logging      notifications/message: level, logger, data
  *   2025-11-25/basic/utilities/progress      notifications/progress, which nobody asked for
  *   2025-11-25/server/utilities/pagination   cursor, nextCursor
@@ -20,8 +20,8 @@
  *                                      carries version and capabilities in `_meta`
  * Revisions 2024-11-05, 2025-03-26 and 2025-06-18 are spoken, too: what is used here is the same.
  *
- * A server is listened to while it gets ready, in mcp_renew, and while a call of one of its tools is
- * under way; in between, what it sends waits.
+ * A server is listened to while it gets ready, in mcp_renew, and while a call of one of its tools
+ * is under way; in between, what it sends waits.
  *
  * Nothing is offered to servers: requests for roots, sampling or elicitation are answered with
  * "method not found". Progress is ignored: it does not prolong a call. A server's `instructions`
@@ -104,9 +104,9 @@ int mcp_start(struct mcp_server *s, const char *name, char *const argv[], char *
  * freed. */
 void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms, int hurry_fd);
 
-/* For llm/mcp_await: all that can be done without waiting, calls of a server that broke fail; asks for
- * the list of its tools; ready, with the list that it had, if any; the same, and why there is no other
- * one. */
+/* For llm/mcp_await: all that can be done without waiting, calls of a server that broke fail; asks
+ * for the list of its tools; ready, with the list that it had, if any; the same, and why there is
+ * no other one. */
 void mcp_step(struct mcp_server *s);
 void mcp_list_again(struct mcp_server *s);
 void mcp_settle(struct mcp_server *s);

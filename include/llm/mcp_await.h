@@ -20,14 +20,14 @@
 #define MCP_SLOW_MS ((int64_t)1000)
 
 /* Waits until the tools of all of them are known, side by side. -1: ERR_LIMIT with the message of
- * one that failed or was not ready in `ms` milliseconds, ERR_SIGNAL when cancel_fd (-1: none) became
- * readable. */
+ * one that failed or was not ready in `ms` milliseconds, ERR_SIGNAL when cancel_fd (-1: none)
+ * became readable. */
 int mcp_await(struct mcp_server *const *servers, size_t count, int64_t ms, int cancel_fd,
               struct err *e);
 /* Listens to them without waiting; those that say that their tools have changed are then asked for
- * the list, side by side, for `ms` milliseconds at the most or until cancel_fd becomes readable. true:
- * some have another list now, whose tools have no names yet; those of the old one are freed. No call
- * is under way. What goes wrong leaves the old list, and is told to the watch. */
+ * the list, side by side, for `ms` milliseconds at the most or until cancel_fd becomes readable.
+ * true: some have another list now, whose tools have no names yet; those of the old one are freed.
+ * No call is under way. What goes wrong leaves the old list, and is told to the watch. */
 bool mcp_renew(struct mcp_server *const *servers, size_t count, int64_t ms, int cancel_fd);
 
 #endif

@@ -45,8 +45,8 @@ bool mcp_link_broken(const struct mcp_link *l);
 /* Breaks it: ends the process and sets the fault, `MCP server 'name' …`. */
 void mcp_link_break(struct mcp_link *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Ends the server, unless somebody has by child_end_all, which does it as
- * modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle says ("Shutdown": close the input,
- * wait, SIGTERM, SIGKILL). */
+ * modelcontextprotocol.io/specification/2025-11-25/basic/lifecycle says ("Shutdown": close the
+ * input, wait, SIGTERM, SIGKILL). */
 void mcp_link_end(struct mcp_link *l);
 
 #endif

@@ -35,12 +35,13 @@ struct mcp_list {
 };
 
 /* Takes in a page, a ListToolsResult in JSON. Entries without a name, those whose name is there
- * already, and those that can only be called as tasks are left out; a description that is missing is
- * the title. -1: too many. */
+ * already, and those that can only be called as tasks are left out; a description that is missing
+ * is the title. -1: too many. */
 int mcp_list_add_page(struct mcp_list *list, struct str result, struct mcp_server *server,
                       const struct tool_kind *kind, struct err *e);
 /* Names tools `server__tool`: a character that is not in [A-Za-z0-9_-] becomes `_`, a name of more
- * than 64 is cut. One that is taken, by one of the `others` or in this list, ends in `_2`, `_3`, … */
+ * than 64 is cut. One that is taken, by one of the `others` or in this list, ends in `_2`, `_3`,
+ * … */
 void mcp_list_name(struct mcp_list *list, const char *server, const struct tool *const *others,
                    size_t others_count);
 void mcp_list_release(struct mcp_list *list);

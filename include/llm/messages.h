@@ -1,11 +1,12 @@
 /*
  * messages - a conversation that is handed over as a text, for one request (chat --messages).
  *
- * The text is a JSON array of {role, content}, an object with such an array as `messages` (as requests
- * and exports are; Anthropic's with the system prompt beside it), or JSON lines of either or of such
- * entries, among them history lines (chathist(5)). Of each entry role, content (a string, or parts that
- * are all text), tool_calls (as in the history, or in OpenAI's form) and tool_call_id count. Anything else
- * is passed over and counted: whatever the text is, it can do no harm.
+ * The text is a JSON array of {role, content}, an object with such an array as `messages` (as
+ * requests and exports are; Anthropic's with the system prompt beside it), or JSON lines of either
+ * or of such entries, among them history lines (chathist(5)). Of each entry role, content (a
+ * string, or parts that are all text), tool_calls (as in the history, or in OpenAI's form) and
+ * tool_call_id count. Anything else is passed over and counted: whatever the text is, it can do no
+ * harm.
  */
 #ifndef CHATHIST_LLM_MESSAGES_H
 #define CHATHIST_LLM_MESSAGES_H

@@ -1,6 +1,6 @@
 /*
- * model_cache - lists of models that servers gave before: for a shell that completes a name and must
- * not wait.
+ * model_cache - lists of models that servers gave before: for a shell that completes a name and
+ * must not wait.
  *
  * A file for each provider and server (host and port) in a directory that is only for this, a model
  * a line; how old the list is, its file tells. It can be removed at any time.

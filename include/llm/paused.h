@@ -12,8 +12,8 @@
 #include "llm/provider.h"
 
 /* As stream_ask; the parts of the answer become one. Each time that it is asked on is counted in
- * *rounds, up to max_rounds; an answer that is still paused then, or whose blocks could not be kept,
- * ends as paused as it is. What fails after text came is ERR_INCOMPLETE, signals excepted. */
+ * *rounds, up to max_rounds; an answer that is still paused then, or whose blocks could not be
+ * kept, ends as paused as it is. What fails after text came is ERR_INCOMPLETE, signals excepted. */
 int paused_ask(const struct provider *p, const struct ask *ask, struct answer *a,
                unsigned max_rounds, unsigned *rounds, struct err *e);
 

@@ -8,9 +8,9 @@
  * and OpenRouter's `reasoning_details` (openrouter.ai/docs/guides/best-practices/reasoning-tokens).
  * They are told for the whole conversation, not for its last turn alone.
  *
- * Mistral takes ids of calls of exactly nine letters and digits (mistralai.github.io/mistral-common,
- * "Tools"; github.com/anomalyco/opencode/issues/1680): others become ones, the same in every request,
- * none twice in one, in the request alone.
+ * Mistral takes ids of calls of exactly nine letters and digits
+ * (mistralai.github.io/mistral-common, "Tools"; github.com/anomalyco/opencode/issues/1680): others
+ * become ones, the same in every request, none twice in one, in the request alone.
  */
 #ifndef CHATHIST_LLM_PROVIDER_OPENAI_MESSAGES_H
 #define CHATHIST_LLM_PROVIDER_OPENAI_MESSAGES_H

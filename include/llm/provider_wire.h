@@ -10,8 +10,9 @@
 #include "llm/answer.h"
 #include "llm/provider.h"
 
-/* Begin a request: its URL and the headers that hold no key. The URL is the base URL, `version` ("/v1"
- * or "") unless it ends so, and the path; a query of the base URL stays one, behind that of the path. */
+/* Begin a request: its URL and the headers that hold no key. The URL is the base URL, `version`
+ * ("/v1" or "") unless it ends so, and the path; a query of the base URL stays one, behind that of
+ * the path. */
 int wire_begin_post(struct http_request *r, const struct provider *p, const struct ask *ask,
                     const char *version, const char *path, struct err *e);
 int wire_begin_get(struct http_request *r, const struct provider *p, const struct ask *ask,
@@ -24,7 +25,8 @@ void wire_set_options(struct json_tree *body, const struct ask *ask);
 
 /* Notes the model's name, a JSON string, unless there is one. */
 void wire_take_model(struct answer *a, struct str model);
-/* A finish reason in the words of chathist(5). NULL ends a list; what is not in it stays as it is. */
+/* A finish reason in the words of chathist(5). NULL ends a list; what is not in it stays as it
+ * is. */
 struct wire_name {
     const char *theirs, *ours;
 };

@@ -3,13 +3,13 @@
  *
  * Nothing here is an error: what does not fit its bound is not kept, and the answer goes on.
  *
- *  - Blocks (Anthropic; platform documentation, "Extended thinking with tool use" and "Server tools:
- *    the server-side loop and pause_turn"). Signed or encrypted thinking joins `thinking`; every
- *    block joins `turn`, which a paused answer goes on from.
+ *  - Blocks (Anthropic; platform documentation, "Extended thinking with tool use" and "Server
+ *    tools: the server-side loop and pause_turn"). Signed or encrypted thinking joins `thinking`;
+ *    every block joins `turn`, which a paused answer goes on from.
  *  - Reasoning as plain text (DeepSeek, api-docs.deepseek.com/guides/thinking_mode).
  *  - Reasoning details (OpenRouter, openrouter.ai/docs/guides/best-practices/reasoning-tokens,
- *    "Preserving reasoning": unmodified, in their sequence). A stream cuts a detail in pieces of one
- *    type and index, the signature in the last: sent back in pieces they are refused
+ *    "Preserving reasoning": unmodified, in their sequence). A stream cuts a detail in pieces of
+ *    one type and index, the signature in the last: sent back in pieces they are refused
  *    (github.com/langchain-ai/langchain/pull/36401, github.com/agno-agi/agno/issues/8794).
  */
 #ifndef CHATHIST_LLM_REPLAY_H

@@ -17,9 +17,9 @@
 
 /* How often an exchange is repeated unless somebody says otherwise. */
 #define RETRY_TIMES 2
-/* Milliseconds. A server's wish above the first is not honoured, unless its provider says otherwise;
- * without one the wait begins with the second and doubles up to the third, less up to a quarter of
- * it. */
+/* Milliseconds. A server's wish above the first is not honoured, unless its provider says
+ * otherwise; without one the wait begins with the second and doubles up to the third, less up to a
+ * quarter of it. */
 #define RETRY_AFTER_MAX 120000
 #define RETRY_FIRST 500
 #define RETRY_MOST 8000

@@ -3,9 +3,9 @@
  * side by side.
  *
  * Where a tool comes from is its kind's business: an executable (llm/tool_exec), an MCP server
- * (llm/mcp). A kind is a vtable over descriptors for poll(2), so that calls of every kind run beside
- * each other in one loop. Nothing that a tool does is an error of the turn: it is told to the model
- * as the call's result.
+ * (llm/mcp). A kind is a vtable over descriptors for poll(2), so that calls of every kind run
+ * beside each other in one loop. Nothing that a tool does is an error of the turn: it is told to
+ * the model as the call's result.
  */
 #ifndef CHATHIST_LLM_TOOL_H
 #define CHATHIST_LLM_TOOL_H
@@ -39,12 +39,12 @@ struct tool_kind {
     /* Does what can be done without waiting; called whenever one of them is ready, and from time to
      * time. */
     void (*step)(struct tool_job *job);
-    /* Asks a call to end that is soon to be stopped, and does not wait for it; NULL: there is nobody
-     * to ask. */
+    /* Asks a call to end that is soon to be stopped, and does not wait for it; NULL: there is
+     * nobody to ask. */
     void (*ask)(struct tool_job *job);
-    /* Ends a call that is not done, for good, at `until` (of clock_ticks) at the latest: its time is
-     * up or the turn was interrupted. What it leaves in the result is told to the model behind the
-     * reason. */
+    /* Ends a call that is not done, for good, at `until` (of clock_ticks) at the latest: its time
+     * is up or the turn was interrupted. What it leaves in the result is told to the model behind
+     * the reason. */
     void (*stop)(struct tool_job *job, int64_t until);
 };
 

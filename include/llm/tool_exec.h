@@ -3,9 +3,9 @@
  *
  * `TOOL --schema` prints the declaration: a JSON object with name, description and parameters, also
  * in OpenAI's wrapping {"type":"function","function":{…}} or with the parameters as `input_schema`
- * (Anthropic) or `inputSchema` (MCP). A call is `TOOL`, the arguments on its standard input; what it
- * prints is the result. It runs without a shell and without a terminal, in a session and process group
- * of its own that is killed when it has ended or its time is up.
+ * (Anthropic) or `inputSchema` (MCP). A call is `TOOL`, the arguments on its standard input; what
+ * it prints is the result. It runs without a shell and without a terminal, in a session and process
+ * group of its own that is killed when it has ended or its time is up.
  */
 #ifndef CHATHIST_LLM_TOOL_EXEC_H
 #define CHATHIST_LLM_TOOL_EXEC_H

@@ -9,8 +9,8 @@
  * it to the sink and clears it, so that a format holds no more than one message at a time. `out`
  * is large enough for a message of BUF_LINE in which each byte became eight.
  *
- * Secrets are gone (port/redact), and the messages are those that are wanted, in their order, when a
- * format sees them. Text may hold anything that a history can: markup of the format, U+0000,
+ * Secrets are gone (port/redact), and the messages are those that are wanted, in their order, when
+ * a format sees them. Text may hold anything that a history can: markup of the format, U+0000,
  * control characters, ill-formed UTF-8 only where the line has it. Other clients' session ids and
  * timestamps are any text, too.
  */

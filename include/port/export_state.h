@@ -6,11 +6,11 @@
  *     {"format":1,"offset":N,"line":N,"length":N,"sessions":{"ID":"16 hex digits",…},
  *      "lost":["16 hex digits",…],"growing":{"device":N,"inode":N,"length":N}}
  *
- * `offset` is where the first line that is not exported begins, `line` and `length` tell of the last
- * one that is. When that line still stands there, the history has only grown, and reading goes
+ * `offset` is where the first line that is not exported begins, `line` and `length` tell of the
+ * last one that is. When that line still stands there, the history has only grown, and reading goes
  * on at the offset. Else it was rewritten, its lines in the same order but some of them gone, and
- * of each session the lines behind its last exported one, which `sessions` knows by a number made of
- * its bytes, are new; of a session whose last exported line is gone, or that is not known, all.
+ * of each session the lines behind its last exported one, which `sessions` knows by a number made
+ * of its bytes, are new; of a session whose last exported line is gone, or that is not known, all.
  *
  * `lost` are the messages that stood on bad lines before the offset, each as a number made of its
  * bytes: a repair makes lines of them (hist/mend), which are then new, wherever they stand.

@@ -10,8 +10,8 @@
 /* All of them, the default first; NULL ends. */
 extern const struct export_format *const export_formats[];
 
-/* By name; by the suffix of a file name (of several formats with one suffix the first in the table);
- * NULL: there is none. */
+/* By name; by the suffix of a file name (of several formats with one suffix the first in the
+ * table); NULL: there is none. */
 const struct export_format *export_format_named(struct str name);
 const struct export_format *export_format_of(const char *path);
 /* Adds the names, as `md, json or txt`. */

@@ -36,7 +36,8 @@ struct import_result {
 
 /* What is told on the way; each may be NULL. */
 struct import_listener {
-    /* A record that cannot be read: the number of its line or entry; it is the nth of its source. */
+    /* A record that cannot be read: the number of its line or entry; it is the nth of its
+     * source. */
     void (*bad)(void *arg, const struct source *s, size_t number, uint64_t nth, const char *reason);
     /* Each source that import_read was called for, in that order, once its lines are stored or
      * could not be. */

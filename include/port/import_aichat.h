@@ -6,9 +6,9 @@
  * `messages` and, when the session was compressed, `compressed_messages`, which come first. A tool
  * message holds calls and results together: it becomes an answer and a message for each result.
  *
- * There are no ids and no times: see import_messages. `model` is CLIENT:MODEL, of which the client is
- * the provider. YAML is read with libyaml, which is used here alone; anchors are not followed, as
- * aichat writes none.
+ * There are no ids and no times: see import_messages. `model` is CLIENT:MODEL, of which the client
+ * is the provider. YAML is read with libyaml, which is used here alone; anchors are not followed,
+ * as aichat writes none.
  */
 #ifndef CHATHIST_PORT_IMPORT_AICHAT_H
 #define CHATHIST_PORT_IMPORT_AICHAT_H

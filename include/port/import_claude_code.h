@@ -15,9 +15,9 @@
  *     user record: it becomes a system message, so that whoever goes on with the session has it.
  *   - isSidechain records are what subagents said, in files of their own or in between: sessions of
  *     their own, SESSION:AGENT, and only when they are wanted.
- *   - isMeta records were written by the program, not by the user, and so were the names of commands
- *     to it, what those printed, and that the user interrupted an answer; titles, snapshots of files,
- *     queues and the like are no messages: left out. So is reasoning.
+ *   - isMeta records were written by the program, not by the user, and so were the names of
+ *     commands to it, what those printed, and that the user interrupted an answer; titles,
+ *     snapshots of files, queues and the like are no messages: left out. So is reasoning.
  *   - The order is that of the file, not of the links between records, which break.
  */
 #ifndef CHATHIST_PORT_IMPORT_CLAUDE_CODE_H

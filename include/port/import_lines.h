@@ -1,9 +1,9 @@
 /*
  * import_lines - histories in our own form (chathist(5)), such as hist-export writes.
  *
- * Lines are kept byte for byte, with their ids, sessions, times and what nobody knows of. They stand
- * one on a line, or in a document `{"messages":[…]}` (port/export_json), with white space or without;
- * what that adds to them goes again.
+ * Lines are kept byte for byte, with their ids, sessions, times and what nobody knows of. They
+ * stand one on a line, or in a document `{"messages":[…]}` (port/export_json), with white space or
+ * without; what that adds to them goes again.
  */
 #ifndef CHATHIST_PORT_IMPORT_LINES_H
 #define CHATHIST_PORT_IMPORT_LINES_H

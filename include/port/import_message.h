@@ -5,12 +5,13 @@
  *     source -> reader (one for each format) -> struct import_message -> struct import_sink
  *
  * A reader fills a message and gives it to the sink; lines are made, and messages that are there
- * already left out, behind the sink (port/import). What the readers have in common is here: names of
- * sessions, content in the blocks that the OpenAI and Anthropic interfaces use, tool calls.
+ * already left out, behind the sink (port/import). What the readers have in common is here: names
+ * of sessions, content in the blocks that the OpenAI and Anthropic interfaces use, tool calls.
  *
  * The origin of a message is SESSION/PART: our session id, which names the format and the other
  * program's session, and what tells the message from all others of it. A message that was joined
- * from several records has all of their parts, `SESSION/A+B+C`, so that each of them is known later.
+ * from several records has all of their parts, `SESSION/A+B+C`, so that each of them is known
+ * later.
  */
 #ifndef CHATHIST_PORT_IMPORT_MESSAGE_H
 #define CHATHIST_PORT_IMPORT_MESSAGE_H
@@ -94,8 +95,8 @@ bool import_is_empty(const struct import_message *m);
 /* Gives the message to the sink, unless there is nothing in it. */
 int import_give(struct import_sink *sink, const struct import_message *m, struct err *e);
 /* The same with this content, in which Anthropic's interface also has the results of tools: each of
- * those is a message of its own, the second and following with `.1`, `.2`, … behind their part. m is
- * cleared. */
+ * those is a message of its own, the second and following with `.1`, `.2`, … behind their part. m
+ * is cleared. */
 int import_give_content(struct import_sink *sink, struct import_message *m, struct str content,
                         struct err *e);
 

@@ -2,8 +2,8 @@
  * import_tally - how often the history has a line, and how often the source that is being read.
  *
  * A line in our own form is known by its session, its id and what it says: the ids of other clients
- * may be the same in every session, and where two lines of a session share one both are kept. A line
- * whose id is empty is known by all of its members. How JSON is spelled makes no difference.
+ * may be the same in every session, and where two lines of a session share one both are kept. A
+ * line whose id is empty is known by all of its members. How JSON is spelled makes no difference.
  *
  * A source brings as many of a line as it has more of than the history: what it has twice comes
  * twice, and nothing comes again.

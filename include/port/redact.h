@@ -25,8 +25,8 @@
  *     basic-auth       what follows `Basic ` and is Base64 of USER:PASSWORD
  *     password         scheme://user:PASSWORD@host, scheme://TOKEN@host
  *
- * Each is found at the start of a word, a token behind `_` and `-` too, and behind what is an escape
- * in JSON, in URLs or on a terminal: `\u003d`, `%3D`, `ESC [32m`.
+ * Each is found at the start of a word, a token behind `_` and `-` too, and behind what is an
+ * escape in JSON, in URLs or on a terminal: `\u003d`, `%3D`, `ESC [32m`.
  */
 #ifndef CHATHIST_PORT_REDACT_H
 #define CHATHIST_PORT_REDACT_H

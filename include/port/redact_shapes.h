@@ -12,8 +12,8 @@
 #include "base/buf.h"
 #include "port/redact_tokens.h"
 
-/* From BEGIN to END, whatever stands before each line and between them; without an END within 32 KiB
- * the lines that look like Base64. */
+/* From BEGIN to END, whatever stands before each line and between them; without an END within 32
+ * KiB the lines that look like Base64. */
 bool find_pem(struct str s, struct secret *found);
 /* Behind the word `Bearer` or `Basic`. */
 bool find_bearer(struct str s, struct secret *found);

@@ -2,7 +2,8 @@
  * redact_tokens - secrets that begin with what their service gives them, or that are tokens by
  * their form; and the runs of characters that redact_shapes is made of, too. See port/redact.
  *
- * Each find_… looks at the start of s only; whether a word may begin there is the caller's question.
+ * Each find_… looks at the start of s only; whether a word may begin there is the caller's
+ * question.
  */
 #ifndef CHATHIST_PORT_REDACT_TOKENS_H
 #define CHATHIST_PORT_REDACT_TOKENS_H

@@ -53,7 +53,8 @@ struct select {
 
 /* Goes through the history. With a state only the lines that it does not know are noted, and it
  * learns them; with `whole` all of them are noted, and `grown` tells the sessions that the new ones
- * belong to. `tick` (may be NULL) is called now and then. On failure there is nothing to release. */
+ * belong to. `tick` (may be NULL) is called now and then. On failure there is nothing to
+ * release. */
 int select_load(struct select *s, const char *history_path, struct export_state *state, bool whole,
                 void (*tick)(void), struct err *e);
 /* The index of a session, SELECT_NONE when it has no line. */

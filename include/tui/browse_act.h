@@ -21,8 +21,8 @@ struct browse_act {
 void browse_act_init(struct browse_act *a, const struct history *histories, const char *self);
 void browse_act_release(struct browse_act *a);
 
-/* The command of an action: BROWSE_FORK, of what is chosen; BROWSE_EXPORT and BROWSE_DELETE, of what
- * was asked about. false: there is nothing to act on. argv is to be released. */
+/* The command of an action: BROWSE_FORK, of what is chosen; BROWSE_EXPORT and BROWSE_DELETE, of
+ * what was asked about. false: there is nothing to act on. argv is to be released. */
 bool browse_act_command(const struct browse_act *a, const struct browse *b,
                         enum browse_command command, struct words *argv);
 /* Is a file of the name that was asked for there, so that to export overwrites it? */
@@ -32,8 +32,8 @@ bool browse_act_overwrites(const struct browse *b);
  * and what they start has none ignored, so that nobody else misses it. 0; -1. */
 int browse_act_open(const struct browse_act *a, const struct browse *b, enum browse_command command,
                     struct err *e);
-/* Gives a text to the clipboard: by the terminal (OSC 52), and by a program where there is a desktop, for
- * many a terminal passes the sequence over in silence. 0; -1: neither can take it. */
+/* Gives a text to the clipboard: by the terminal (OSC 52), and by a program where there is a
+ * desktop, for many a terminal passes the sequence over in silence. 0; -1: neither can take it. */
 int browse_act_copy(int terminal, struct str text);
 
 #endif

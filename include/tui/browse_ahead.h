@@ -1,6 +1,6 @@
 /*
- * browse_ahead - what keys wanted of a list, or of messages, that are not there yet. So keys typed ahead
- * do the same, however long these are waited for.
+ * browse_ahead - what keys wanted of a list, or of messages, that are not there yet. So keys typed
+ * ahead do the same, however long these are waited for.
  */
 #ifndef CHATHIST_TUI_BROWSE_AHEAD_H
 #define CHATHIST_TUI_BROWSE_AHEAD_H
@@ -10,7 +10,8 @@
 
 #include "tui/browse_keys.h"
 
-/* So many lines on from where the list begins to be looked at, or from its last line. Zero-initialise. */
+/* So many lines on from where the list begins to be looked at, or from its last line.
+ * Zero-initialise. */
 struct browse_ahead {
     bool last;
     long lines;
@@ -19,11 +20,12 @@ struct browse_ahead {
 bool browse_ahead_any(const struct browse_ahead *a);
 /* `first`: the list begins to be looked at on its first line, and nothing is before that. */
 void browse_ahead_move(struct browse_ahead *a, long lines, bool first);
-/* The line of a list of so many where it is to be, seen from line `at`. What goes beyond a list that is
- * not `whole` is kept for the lines that come; else nothing is left. */
+/* The line of a list of so many where it is to be, seen from line `at`. What goes beyond a list
+ * that is not `whole` is kept for the lines that come; else nothing is left. */
 size_t browse_ahead_place(struct browse_ahead *a, size_t at, size_t count, bool whole);
 
-/* Commands for the messages, in their order; of more than these the rest is lost. Zero-initialise. */
+/* Commands for the messages, in their order; of more than these the rest is lost.
+ * Zero-initialise. */
 #define BROWSE_AHEAD_MAX 64
 struct browse_ahead_text {
     enum browse_command at[BROWSE_AHEAD_MAX];

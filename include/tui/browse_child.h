@@ -1,6 +1,6 @@
 /*
- * browse_child - the other programs that hist-browse runs: with their output taken, with the terminal
- * lent to them, or with a text for them.
+ * browse_child - the other programs that hist-browse runs: with their output taken, with the
+ * terminal lent to them, or with a text for them.
  */
 #ifndef CHATHIST_TUI_BROWSE_CHILD_H
 #define CHATHIST_TUI_BROWSE_CHILD_H
@@ -11,12 +11,13 @@
 #include "base/err.h"
 
 /* Runs one without a terminal and waits for it; what it prints is added to `out` and `said`, its
- * standard error. *cancel, set by another thread, ends it. Its status, 128 + N when signal N ended it;
+ * standard error. *cancel, set by another thread, ends it. Its status, 128 + N when signal N ended
+ * it;
  * -1 with *e when it could not be started. */
 int browse_child_run(char *const argv[], struct buf *out, struct buf *said,
                      const atomic_bool *cancel, struct err *e);
-/* Gives a text to a program that keeps it, and may stay for that: 0; -1 when there is no such program,
- * or it does not take it. */
+/* Gives a text to a program that keeps it, and may stay for that: 0; -1 when there is no such
+ * program, or it does not take it. */
 int browse_child_give(char *const argv[], struct str text);
 
 #endif

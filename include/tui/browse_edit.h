@@ -22,7 +22,8 @@ void browse_edit_release(struct browse_edit *e);
 void browse_edit_set(struct browse_edit *e, struct str text);
 /* A key (tui/browse_keys): has the text changed? A key that edits nothing changes nothing. */
 bool browse_edit_key(struct browse_edit *e, int32_t key);
-/* What of the text to show in so many columns, so that the cursor is in it; *column is the cursor's. */
+/* What of the text to show in so many columns, so that the cursor is in it; *column is the
+ * cursor's. */
 struct str browse_edit_window(const struct browse_edit *e, size_t columns, size_t *column);
 
 #endif

@@ -76,8 +76,9 @@ enum browse_command {
 };
 
 enum browse_command browse_command(enum browse_focus focus, int32_t key);
-/* An arrow key, Home or End that a terminal sends in its other mode, in which what is typed before a program
- * has begun comes: ESC with `[` or `O`, and then the byte `end`, or `parameter` and `end`. -1: none. */
+/* An arrow key, Home or End that a terminal sends in its other mode, in which what is typed before
+ * a program has begun comes: ESC with `[` or `O`, and then the byte `end`, or `parameter` and
+ * `end`. -1: none. */
 int32_t browse_escape_key(int32_t parameter, int32_t end);
 
 /* The help screen in so many columns: how many lines it has. */

@@ -1,8 +1,8 @@
 /*
- * browse_model - all that hist-browse shows, as a state that keys and results change. No terminal, no
- * file, no clock: what is to be read is asked for by `wants` and `search_due`, and handed in.
+ * browse_model - all that hist-browse shows, as a state that keys and results change. No terminal,
+ * no file, no clock: what is to be read is asked for by `wants` and `search_due`, and handed in.
  *
- *     browse_init -> browse_resize -> browse_press, browse_take_*, browse_tick ... -> browse_release
+ *     browse_init -> browse_resize -> browse_press, browse_take_*, browse_tick -> browse_release
  */
 #ifndef CHATHIST_TUI_BROWSE_MODEL_H
 #define CHATHIST_TUI_BROWSE_MODEL_H
@@ -88,8 +88,8 @@ struct browse {
     unsigned thread_number, search_number;
     int64_t search_due; /* ms, a search is to be started then (browse_tick); 0: none */
     /* private */
-    bool
-        refreshing; /* the same search again: the hits replace the old ones when they have caught up */
+    /* The same search again: the hits replace the old ones when they have caught up. */
+    bool refreshing;
     struct browse_hits fresh;
     unsigned fresh_number; /* of the search that `hits` are of */
 };
@@ -113,8 +113,8 @@ void browse_tick(struct browse *b, int64_t now);
 void browse_search(struct browse *b, bool again);
 /* A history has been changed, not by more behind it: what is shown of it is read again. */
 void browse_reread(struct browse *b, size_t history);
-/* Asks at the foot whether to: BROWSE_DELETE, BROWSE_OVERWRITE; browse_press gives it when the answer
- * is yes. */
+/* Asks at the foot whether to: BROWSE_DELETE, BROWSE_OVERWRITE; browse_press gives it when the
+ * answer is yes. */
 void browse_ask(struct browse *b, enum browse_command command);
 /* Says something at the foot. */
 void browse_say(struct browse *b, const char *text);

@@ -1,6 +1,6 @@
 /*
- * browse_pane - the messages of one session in a panel: what of them is to be seen, where the hits of
- * a search are, what is folded.
+ * browse_pane - the messages of one session in a panel: what of them is to be seen, where the hits
+ * of a search are, what is folded.
  *
  * Positions are a part of a message (tui/browse_parts) and a line of it, and only what is near is
  * laid out, so that a session, and a message, may be of any length.
@@ -28,9 +28,9 @@ struct browse_pane {
     const char *role;     /* only its messages; NULL: all. Borrowed */
     /* private */
     struct browse_shown {
-        size_t from,
-            before; /* the next message that the role lets through, itself included; the one before it */
-    } * shown;      /* of each message; NULL: all are */
+        size_t from;   /* the next message that the role lets through, itself included */
+        size_t before; /* the one before it */
+    } * shown;         /* of each message; NULL: all are */
     struct pattern pattern;
     bool searched;              /* there is something to be looked for */
     bool has_hit;               /* one is looked at: */
@@ -73,8 +73,8 @@ void browse_pane_fold_all(struct browse_pane *p);
 /* The message that a line of the panel belongs to is acted on. */
 void browse_pane_point(struct browse_pane *p, size_t row);
 
-/* Line `row` of the panel: false below the last one. *lines is borrowed until the next call that is no
- * browse_pane_line; *current: it is a line of the message that is acted on. */
+/* Line `row` of the panel: false below the last one. *lines is borrowed until the next call that is
+ * no browse_pane_line; *current: it is a line of the message that is acted on. */
 bool browse_pane_line(struct browse_pane *p, size_t row, const struct browse_lines **lines,
                       size_t *line, bool *current);
 

@@ -11,12 +11,13 @@
 #include "tui/browse_keys.h"
 #include "tui/browse_model.h"
 
-/* A key at a time (ms, of clock_ticks). What it gives is for the caller to do, BROWSE_NOTHING when all
- * is done: BROWSE_ENTER is the choice, BROWSE_EXPORT has its file in `name`, BROWSE_DELETE was
+/* A key at a time (ms, of clock_ticks). What it gives is for the caller to do, BROWSE_NOTHING when
+ * all is done: BROWSE_ENTER is the choice, BROWSE_EXPORT has its file in `name`, BROWSE_DELETE was
  * confirmed. */
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now);
-/* Is what the keys asked for on the screen: the list, and the messages of what is chosen in it? Keys for
- * them wait until then, those for a list and messages that are not asked for any more are forgotten. */
+/* Is what the keys asked for on the screen: the list, and the messages of what is chosen in it?
+ * Keys for them wait until then, those for a list and messages that are not asked for any more are
+ * forgotten. */
 bool browse_is_settled(const struct browse *b);
 /* Goes on with what a key asked for and was not done at once, for a little while: is there more to
  * do? The next key gives it up. Also does what keys asked of messages that have come. */

@@ -88,8 +88,8 @@ void browse_hits_add(struct browse_hits *h, size_t history, const struct hit *hi
 /* Moves what `from` holds behind what `to` holds. */
 void browse_hits_move(struct browse_hits *to, struct browse_hits *from);
 void browse_hits_release(struct browse_hits *h);
-/* The place of a hit in a message, of a session of that id: SIZE_MAX: none. A copied history has the same
- * ids. `history`: one, or BROWSE_ANY_HISTORY. */
+/* The place of a hit in a message, of a session of that id: SIZE_MAX: none. A copied history has
+ * the same ids. `history`: one, or BROWSE_ANY_HISTORY. */
 size_t browse_hits_find(const struct browse_hits *h, size_t history, struct str session,
                         struct str message);
 /* Are hits that are read again as many as there were, with the one that was at a place? One that is
@@ -98,7 +98,8 @@ bool browse_hits_caught_up(const struct browse_hits *again, const struct browse_
                            size_t at);
 
 /* Each adds a line of so many columns: when it was used (the time of today, else the day), how many
- * messages, the preview; the end of the session's id, the role, the snippet with the match marked. */
+ * messages, the preview; the end of the session's id, the role, the snippet with the match
+ * marked. */
 void browse_row_session(struct browse_lines *l, const struct browse_session *s, bool partial,
                         size_t columns, int64_t now);
 void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, size_t columns);

@@ -1,6 +1,6 @@
 /*
- * browse_state - what hist-browse finds again when it is opened: the search and its role and scope, what
- * was chosen, both scroll positions. For each history, in `${state_home}/chathist/browse`.
+ * browse_state - what hist-browse finds again when it is opened: the search and its role and scope,
+ * what was chosen, both scroll positions. For each history, in `${state_home}/chathist/browse`.
  *
  * One JSON object a line, the history that was closed last at the end, BROWSE_KEPT at most. Of two
  * browsers that close at the same moment one may be forgotten.
@@ -18,7 +18,8 @@
 
 /* Adds the line, with its newline. */
 void browse_state_add(struct buf *out, const struct browse *b, struct str history);
-/* Has a state that was just begun be as a line says: false when it is of another history, or none. */
+/* Has a state that was just begun be as a line says: false when it is of another history, or
+ * none. */
 bool browse_state_take(struct browse *b, struct str line, struct str history);
 
 /* The same with the file. 0, also when there is nothing to be found; -1. */

@@ -1,11 +1,12 @@
 /*
- * browse_text - text laid out in the lines of a panel: wrapped at words, shown as light Markdown, its
- * hits marked.
+ * browse_text - text laid out in the lines of a panel: wrapped at words, shown as light Markdown,
+ * its hits marked.
  *
- * A line is a row of cells: a character with its combining marks, 1 or 2 columns wide, nothing that a
- * terminal obeys or joins. What vis_unsafe knows, and bytes that are no UTF-8, become their visible
- * form (base/vis). U+200D, variation selectors and skin tones are left out, for terminals differ in how
- * many columns the sequences take that they form; a mark with nothing before it stands on a blank.
+ * A line is a row of cells: a character with its combining marks, 1 or 2 columns wide, nothing that
+ * a terminal obeys or joins. What vis_unsafe knows, and bytes that are no UTF-8, become their
+ * visible form (base/vis). U+200D, variation selectors and skin tones are left out, for terminals
+ * differ in how many columns the sequences take that they form; a mark with nothing before it
+ * stands on a blank.
  */
 #ifndef CHATHIST_TUI_BROWSE_TEXT_H
 #define CHATHIST_TUI_BROWSE_TEXT_H

@@ -1,6 +1,6 @@
 /*
- * browse_view - hist-browse on the terminal, /dev/tty: draws the state, reads keys and the mouse. The
- * only user of ncurses.
+ * browse_view - hist-browse on the terminal, /dev/tty: draws the state, reads keys and the mouse.
+ * The only user of ncurses.
  *
  * Standard output stays free for what is chosen.
  */

@@ -19,8 +19,8 @@ void browse_wait_init(struct browse_wait *w);
 void browse_wait_release(struct browse_wait *w);
 /* Gives up what waits. */
 void browse_wait_end(struct browse_wait *w);
-/* The command, to be tried again, which waits no longer. When by now another session is chosen, for the
- * one is gone or a new one came, it is given up, and the foot says so. */
+/* The command, to be tried again, which waits no longer. When by now another session is chosen, for
+ * the one is gone or a new one came, it is given up, and the foot says so. */
 enum browse_command browse_wait_next(struct browse_wait *w, struct browse *b);
 
 #endif

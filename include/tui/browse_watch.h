@@ -1,6 +1,6 @@
 /*
- * browse_watch - has a history changed since it was read? Told by its inode, its size and the time of
- * its last change, which nobody can set, without opening it.
+ * browse_watch - has a history changed since it was read? Told by its inode, its size and the time
+ * of its last change, which nobody can set, without opening it.
  */
 #ifndef CHATHIST_TUI_BROWSE_WATCH_H
 #define CHATHIST_TUI_BROWSE_WATCH_H

@@ -7,9 +7,9 @@
 #include "base/buf.h"
 #include "tui/browse_model.h"
 
-/* Each adds a line made safe to show. Beside the box: which line of how many is chosen, the role and the
- * scope, when they are not the usual ones. Above the list, above the messages. At the foot: a question,
- * what there is to say, or the hints. */
+/* Each adds a line made safe to show. Beside the box: which line of how many is chosen, the role
+ * and the scope, when they are not the usual ones. Above the list, above the messages. At the foot:
+ * a question, what there is to say, or the hints. */
 void browse_title_box(struct buf *out, const struct browse *b);
 void browse_title_list(struct buf *out, const struct browse *b);
 void browse_title_text(struct buf *out, const struct browse *b);

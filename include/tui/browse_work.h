@@ -1,8 +1,8 @@
 /*
  * browse_work - what takes time, done beside the keyboard: reading sessions and their messages,
  * searching, running other programs. Each kind has a thread of its own, which begins with the first
- * request; a newer request replaces the one that waits, and ends a search that runs. But each program
- * that was asked for is run, one behind the other.
+ * request; a newer request replaces the one that waits, and ends a search that runs. But each
+ * program that was asked for is run, one behind the other.
  *
  * All functions are for the one thread that draws. Signals stay its own.
  */

@@ -83,8 +83,8 @@ struct turn {
 /* Gives the text of a session's last prompt: 1, 0 when it has none, -1. */
 int turn_last_prompt(const struct history *h, struct str session, struct buf *out, struct err *e);
 /* Loads the context: the thread, or the messages given, cut to size, the system prompt, then the
- * prompt. TURN_AGAIN, TURN_EDIT: the turn of the last prompt is left out of it; ERR_USAGE when there
- * is none. */
+ * prompt. TURN_AGAIN, TURN_EDIT: the turn of the last prompt is left out of it; ERR_USAGE when
+ * there is none. */
 int turn_prepare(struct turn *t, struct err *e);
 /* Stores the prompt unless it is there (TURN_AGAIN), and before it the system prompt when it is
  * new. */
@@ -96,8 +96,8 @@ int turn_store_prompt(struct turn *t, struct err *e);
 int turn_ask(struct turn *t, const struct answer_sink *sink, struct err *e);
 /* Stores the answer unless nothing came; before it what could not be stored earlier. */
 int turn_store_answer(struct turn *t, struct err *e);
-/* A line of this turn that answers its prompt, to be stored by the next turn_store; draft_… fills it
- * in. Valid until the next call. */
+/* A line of this turn that answers its prompt, to be stored by the next turn_store; draft_… fills
+ * it in. Valid until the next call. */
 struct draft *turn_add_line(struct turn *t, enum role role, struct str content);
 /* Stores the lines that are waiting, all or none: what could not be stored is tried again with the
  * next ones. */

@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Of POSIX.1-2024 is a pipe that is closed in other programs from its first moment on. Where there is
- * none, one that another thread starts just then inherits it. */
+/* Of POSIX.1-2024 is a pipe that is closed in other programs from its first moment on. Where there
+ * is none, one that another thread starts just then inherits it. */
 #ifndef __APPLE__
 static int make(int ends[2], int flags)
 {

@@ -17,8 +17,8 @@
 #include "base/spawn.h"
 
 /* How often a child is looked after that does not write; how long what it started may take to write
- * when it has ended; and how long it may take to end when it is to, then again after SIGTERM. All in
- * milliseconds. */
+ * when it has ended; and how long it may take to end when it is to, then again after SIGTERM. All
+ * in milliseconds. */
 #define LOOK_MS 5
 #define DRAIN_MS 50
 #define GRACE_MS 50

@@ -261,9 +261,9 @@ AVX2 INLINE bool all_plain_avx2(const char *block)
     return _mm256_testz_si256(any, any);
 }
 
-/* The same as pass_plain_sse2 with one branch for a block that has escapes, however many, and without
- * a stop at what is beyond ASCII. 64 bytes before the end can be read, and are the last block,
- * whatever was passed of them. */
+/* The same as pass_plain_sse2 with one branch for a block that has escapes, however many, and
+ * without a stop at what is beyond ASCII. 64 bytes before the end can be read, and are the last
+ * block, whatever was passed of them. */
 AVX2 static const char *pass_plain_avx2(const char *p, const char *end)
 {
     struct passing s = {.begin = p, .before = _mm256_setzero_si256()};

@@ -4,8 +4,8 @@
 #include <spawn.h>
 #include <stddef.h>
 
-/* A session is a process group, too. It is of POSIX.1-2024: where there is none yet, what reads from
- * the terminal is stopped. */
+/* A session is a process group, too. It is of POSIX.1-2024: where there is none yet, what reads
+ * from the terminal is stopped. */
 #ifdef POSIX_SPAWN_SETSID
 #define APART POSIX_SPAWN_SETSID
 #else

@@ -14,8 +14,8 @@
 #include "cli/die.h"
 
 /* The key in the user configuration and the variable of each setting. The last two are where the
- * user says which history and session are meant here and now: no lasting setting. What may be run is
- * nothing for the environment, which a directory's tools often set. */
+ * user says which history and session are meant here and now: no lasting setting. What may be run
+ * is nothing for the environment, which a directory's tools often set. */
 static const struct {
     const char *key;
     const char *variable;

@@ -84,8 +84,8 @@ static int run(pid_t *pid, char *const argv[], struct err *e)
 
 /* ---- signals ---- */
 
-/* The end of its input is what it waits for, and its end is what we wait for: everything here may be
- * called at any moment (POSIX, async-signal-safe). */
+/* The end of its input is what it waits for, and its end is what we wait for: everything here may
+ * be called at any moment (POSIX, async-signal-safe). */
 static void leave(int signo)
 {
     struct sigaction act = {.sa_handler = SIG_DFL};

@@ -140,8 +140,8 @@ static int judge(const struct key_source *s, int status, struct str line, struct
     return 0;
 }
 
-/* Catches signals meanwhile: who asks for the key may have something to clean up. -1: ERR_SIGNAL, or
- * it could not be run. */
+/* Catches signals meanwhile: who asks for the key may have something to clean up. -1: ERR_SIGNAL,
+ * or it could not be run. */
 static int run(char *const argv[], struct buf *printed, struct err *e)
 {
     int cancel_fd = interrupt_begin(e), status;

@@ -20,7 +20,8 @@ static void add(struct places *p, const char *dir, const char *name)
     p->at[p->count++] = path;
 }
 
-/* The names in the directory of a program: the one that its variable names, else those in `homes`. */
+/* The names in the directory of a program: the one that its variable names, else those in
+ * `homes`. */
 static void add_program(struct places *p, const char *own, const char *const *homes,
                         const char *directory, const char *const *names)
 {

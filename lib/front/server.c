@@ -275,8 +275,8 @@ first(const struct config *c, bool (*is_set_up)(const struct config *c, const st
     return NULL;
 }
 
-/* The provider that settings without a name mean: a base URL or a key for any server, OpenAI's kind;
- * else the first that something of its own is set for, in the environment before the
+/* The provider that settings without a name mean: a base URL or a key for any server, OpenAI's
+ * kind; else the first that something of its own is set for, in the environment before the
  * configuration. */
 static const struct provider *implied(const struct config *c)
 {

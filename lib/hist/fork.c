@@ -97,8 +97,8 @@ static int load_earlier(struct thread *t, const struct history *h, struct str se
     return turn_back(t, name, place, e);
 }
 
-/* Loads the thread that has the message. 0 and its place, which is that of the last one when none is
- * named; -1: there is nothing to release. */
+/* Loads the thread that has the message. 0 and its place, which is that of the last one when none
+ * is named; -1: there is nothing to release. */
 static int load(struct thread *t, const struct history *h, struct str session, struct str at,
                 size_t *place, struct err *e)
 {

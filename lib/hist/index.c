@@ -124,8 +124,8 @@ static bool write_new(struct index *x, int fd)
            io_write_all(fd, x->memory[0].data, x->memory[0].len) == 0 && is_history(x);
 }
 
-/* From here on the new one is read where it was put: the one in memory is a twentieth as large as the
- * history, and who looks at it may stay for long. */
+/* From here on the new one is read where it was put: the one in memory is a twentieth as large as
+ * the history, and who looks at it may stay for long. */
 static void let_go_of_memory(struct index *x)
 {
     struct segment made = x->segments[0];

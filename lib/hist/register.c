@@ -67,7 +67,8 @@ static bool same_dir(struct str line, struct str entry)
 }
 
 /* Looks for the last line in an open register that is about the directory of `entry`: 1 and what it
- * says of the history's beginning, and in *becomes (may be NULL; empty: nothing) of the next one; 0,
+ * says of the history's beginning, and in *becomes (may be NULL; empty: nothing) of the next one;
+ * 0,
  * -1. */
 static int look_up(int fd, const char *path, struct str entry, struct buf *begins,
                    struct buf *becomes, struct err *e)

@@ -1,8 +1,8 @@
 /*
  * One window of the file is in memory, block.data[from…to): what was read and not given yet. Going
  * forward it grows behind, going backward in front. A line that is longer than a block makes the
- * buffer larger by a fraction of itself, so that each byte is moved a bounded number of times; going
- * backward, a very long one is read once it is known where it begins.
+ * buffer larger by a fraction of itself, so that each byte is moved a bounded number of times;
+ * going backward, a very long one is read once it is known where it begins.
  */
 #include "hist/scan.h"
 

@@ -315,8 +315,8 @@ static int failure(int status, struct str body, struct err *e)
 
 /* ---- the servers ---- */
 
-/* They differ in their place and their key alone. Of those with a key, the base URL and the variable
- * are what the service documents (November 2026):
+/* They differ in their place and their key alone. Of those with a key, the base URL and the
+ * variable are what the service documents (November 2026):
  *
  *     openai      platform.openai.com/docs/api-reference
  *     openrouter  openrouter.ai/docs/quickstart

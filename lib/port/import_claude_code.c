@@ -192,8 +192,8 @@ out:
 
 /* ---- what the user said ---- */
 
-/* Text that the program itself puts there in the user's name. A command that is a prompt begins with
- * <command-message>: the user says it to the model. */
+/* Text that the program itself puts there in the user's name. A command that is a prompt begins
+ * with <command-message>: the user says it to the model. */
 static bool is_context(struct str string)
 {
     static const char *const beginnings[] = {"<command-name>", "<local-command-",

@@ -264,7 +264,8 @@ static bool is_within(struct str s, const char *open, char close)
     return str_starts(s, start) && s.n > start.n && memchr(s.p, close, s.n) == s.p + s.n - 1;
 }
 
-/* Variables and formats, `$PASSWORD`, `${password}`, `{password}`, `%s`, `***`, are no passwords. */
+/* Variables and formats, `$PASSWORD`, `${password}`, `{password}`, `%s`, `***`, are no
+ * passwords. */
 static bool is_placeholder(struct str s)
 {
     return run_of(s, "*") == s.n ||

@@ -129,8 +129,8 @@ bool browse_act_command(const struct browse_act *a, const struct browse *b,
 
 /* ---- pager and editor ---- */
 
-/* What is shown is the file $1, or what "$@" prints from $2 on. A shell, for both are commands of the
- * shell. */
+/* What is shown is the file $1, or what "$@" prints from $2 on. A shell, for both are commands of
+ * the shell. */
 static const char pager_script[] =
     "exec </dev/tty >/dev/tty 2>&1; file=$1; shift\n"
     "case ${PAGER-} in '' | cat) PAGER='less -+F' ;; esac\n"

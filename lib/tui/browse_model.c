@@ -6,7 +6,7 @@
 
 /* So many lines of the list are read before and behind those that are seen. */
 #define AROUND(rows) ((rows)*4 + 64)
-/* A list of hits that grows is followed so far by keys that were ahead of it: End must not read them all. */
+/* Keys ahead of a list of hits that grows follow it so far: End must not read them all. */
 #define FOLLOW_MAX ((size_t)1000)
 
 void browse_init(struct browse *b, size_t histories)

@@ -11,7 +11,8 @@ static bool begins_at_first(const struct browse *b)
     return !b->back.list && (b->query.text.len > 0 || b->session_list.at == 0);
 }
 
-/* Is a move to wait for the list, or for those that wait already? What is seen is moved in at once. */
+/* Is a move to wait for the list, or for those that wait already? What is seen is moved in at
+ * once. */
 static bool is_ahead(const struct browse *b, long lines)
 {
     return browse_awaits_list(b) || (lines > 0 && browse_ahead_any(&b->ahead) && !b->back.list);
@@ -322,8 +323,8 @@ bool browse_knows_chosen(const struct browse *b)
            (browse_chosen(b, &history, &id) || browse_list(b)->at >= browse_list_count(b));
 }
 
-/* Are the messages in the panel those of what is chosen, the chosen hit among them? One that is gone by
- * now is not waited for. */
+/* Are the messages in the panel those of what is chosen, the chosen hit among them? One that is
+ * gone by now is not waited for. */
 static bool has_messages(const struct browse *b)
 {
     size_t history;

@@ -276,8 +276,8 @@ void browse_lines_add(struct browse_lines *lines, struct str text, const struct 
 
 /* ---- one line ---- */
 
-/* So much of a text is looked at for a line of that width: enough, were each character of four bytes
- * and had two marks. */
+/* So much of a text is looked at for a line of that width: enough, were each character of four
+ * bytes and had two marks. */
 static struct str first_of(struct str text, size_t width)
 {
     size_t most = width * 12 + 64;

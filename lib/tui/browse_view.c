@@ -206,8 +206,8 @@ static bool read_mouse(struct browse_input *input)
     return true;
 }
 
-/* Behind an ESC: a key by itself, or twice, or the beginning of a sequence that curses does not know,
- * which must not close the browser. -1: that is passed over. */
+/* Behind an ESC: a key by itself, or twice, or the beginning of a sequence that curses does not
+ * know, which must not close the browser. -1: that is passed over. */
 static int32_t escape(void)
 {
     wint_t key, before = 0;

@@ -22,8 +22,8 @@
 
 /* Of a file that was never read, so much of its end is looked at first. */
 #define RECENT ((off_t)1 << 20)
-/* The first hits, that fill a screen, are handed over one by one; the others when there are so many, or
- * after so many milliseconds. The search waits to be asked for more after so many. */
+/* The first hits, that fill a screen, are handed over one by one; the others when there are so
+ * many, or after so many milliseconds. The search waits to be asked for more after so many. */
 #define SCREENFUL 60
 #define PORTION 100
 #define PORTION_MS 20

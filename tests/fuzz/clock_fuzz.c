@@ -1,7 +1,7 @@
 /*
  * clock: a time that is read lies in the years that are read, and is the same after it was written
- * and read again; a date of HTTP lies in them, too; any number is written as some time; a span is never negative; what a
- * person writes does not end before it begins.
+ * and read again; a date of HTTP lies in them, too; any number is written as some time; a span is
+ * never negative; what a person writes does not end before it begins.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /*
  * export_state, select: what `hist-export --incremental` exports of a history that lives. The bytes
- * are what happens to it, one step each: a message comes, half of one, what is no message, a session
- * is deleted, an export runs, as a whole or dies before it has saved its state. However that goes,
- * each message that is left at the end has been exported exactly once, in the order of its session,
- * by the exports that saved; and none that was never there.
+ * are what happens to it, one step each: a message comes, half of one, what is no message, a
+ * session is deleted, an export runs, as a whole or dies before it has saved its state. However
+ * that goes, each message that is left at the end has been exported exactly once, in the order of
+ * its session, by the exports that saved; and none that was never there.
  *
  * When the first byte is odd, the rest is a state, a NUL, and a history instead: any bytes at all.
  */

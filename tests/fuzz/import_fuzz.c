@@ -1,6 +1,6 @@
 /*
- * import: a file of any bytes, in each format that is text, ends; what is given has a role, a session
- * that may be stored and an origin in it; and it is the same when it is read again.
+ * import: a file of any bytes, in each format that is text, ends; what is given has a role, a
+ * session that may be stored and an origin in it; and it is the same when it is read again.
  */
 #include <stdint.h>
 #include <stdlib.h>

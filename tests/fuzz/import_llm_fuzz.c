@@ -1,6 +1,6 @@
 /*
- * import_llm: a file of any bytes as the database of llm. Reading it ends; what is given has a role,
- * a session that may be stored and an origin in it; and it is the same when it is read again.
+ * import_llm: a file of any bytes as the database of llm. Reading it ends; what is given has a
+ * role, a session that may be stored and an origin in it; and it is the same when it is read again.
  */
 #include <stdint.h>
 

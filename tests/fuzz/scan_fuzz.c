@@ -1,7 +1,8 @@
 /*
  * A history of any bytes, read in blocks of any size: backward gives exactly the lines that forward
- * gives, in the opposite order, and both agree about what is bad; looking for one session gives what
- * a look at every line gives. The first two bytes are the sizes of the block and the longest line.
+ * gives, in the opposite order, and both agree about what is bad; looking for one session gives
+ * what a look at every line gives. The first two bytes are the sizes of the block and the longest
+ * line.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * schema: the first line is a schema, the rest a value. Whatever they are, they are told to be valid
- * or not, with a message; the same for the same value written compactly.
+ * schema: the first line is a schema, the rest a value. Whatever they are, they are told to be
+ * valid or not, with a message; the same for the same value written compactly.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * tool_exec: a declaration of any bytes is refused with a reason, or gives a name that every provider
- * takes and parameters that are a JSON object of the type `object`.
+ * tool_exec: a declaration of any bytes is refused with a reason, or gives a name that every
+ * provider takes and parameters that are a JSON object of the type `object`.
  */
 #include <stdint.h>
 #include <stdlib.h>

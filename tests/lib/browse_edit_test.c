@@ -3,7 +3,8 @@
 #include "test.h"
 #include "tui/browse_keys.h"
 
-/* Each character of `keys` is a key; `<` and `>` move, `#` deletes before, `^X` is a control key. */
+/* Each character of `keys` is a key; `<` and `>` move, `#` deletes before, `^X` is a control
+ * key. */
 static void press(struct browse_edit *e, const char *keys)
 {
     for (; *keys; keys++) {

@@ -918,8 +918,8 @@ TEST(a_row_shows_the_match_whatever_the_width)
     buf_release(&content);
 }
 
-/* Keys of all kinds in any order, with results between them: nothing breaks, and what is chosen and acted
- * on stays inside. */
+/* Keys of all kinds in any order, with results between them: nothing breaks, and what is chosen and
+ * acted on stays inside. */
 TEST(random_keys_do_no_harm)
 {
     static const char keys[] = "jkJKgGhlnNzZrs/?dxyt wo\t\r\x7f\x15\x04\x0e\x10";

@@ -388,7 +388,8 @@ static void put_more(const struct buf *text, size_t from)
     close(fd);
 }
 
-/* The lists of both ways are one: `more` in steps of one line, or of part of one, and all at once. */
+/* The lists of both ways are one: `more` in steps of one line, or of part of one, and all at
+ * once. */
 TEST(a_list_takes_in_what_is_appended)
 {
     struct buf text = BUF_INIT(BUF_SMALL);

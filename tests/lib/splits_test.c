@@ -1,7 +1,7 @@
 /*
  * Every fixture of every wire, whole and cut in two at every byte: the same answer, the same error.
- * The bytes come from `tests/fake-llm --frames`, so that they are those that it serves; fixtures that
- * are there for their size alone are left to tests/wire.bats.
+ * The bytes come from `tests/fake-llm --frames`, so that they are those that it serves; fixtures
+ * that are there for their size alone are left to tests/wire.bats.
  */
 #include "test.h"
 

@@ -13,12 +13,12 @@
  *     }
  *
  * The header holds main. It runs the tests in the order of the file and prints TAP: the plan, then
- * `ok N - name` or `not ok N - name`; what a check expected and found goes to stderr with its place.
- * The exit status is 0 when all passed, else 1. Arguments select the tests whose name contains one
- * of them; none matching is a failure.
+ * `ok N - name` or `not ok N - name`; what a check expected and found goes to stderr with its
+ * place. The exit status is 0 when all passed, else 1. Arguments select the tests whose name
+ * contains one of them; none matching is a failure.
  *
- * A check that fails marks its test and goes on. Each check is an expression, true when it held, for
- * tests that cannot go on: `if (!CHECK(p != NULL)) return;`
+ * A check that fails marks its test and goes on. Each check is an expression, true when it held,
+ * for tests that cannot go on: `if (!CHECK(p != NULL)) return;`
  */
 #ifndef CHATHIST_TESTS_LIB_TEST_H
 #define CHATHIST_TESTS_LIB_TEST_H

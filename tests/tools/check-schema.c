@@ -1,7 +1,7 @@
 /*
- * check-schema SCHEMA [FILE]: is each line of a file, or of standard input, what a JSON Schema says?
- * Prints `line N: what is wrong` for those that are not. 0: all are; 1: some are not, or there are no
- * lines; 2: a file cannot be used.
+ * check-schema SCHEMA [FILE]: is each line of a file, or of standard input, what a JSON Schema
+ * says? Prints `line N: what is wrong` for those that are not. 0: all are; 1: some are not, or
+ * there are no lines; 2: a file cannot be used.
  */
 #include <stdio.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /*
- * export-page - the history on standard input as the HTML page of hist-export, without its choice of
- * sessions: every line, in the order in which it came.
+ * export-page - the history on standard input as the HTML page of hist-export, without its choice
+ * of sessions: every line, in the order in which it came.
  */
 #include <stdio.h>
 #include <stdlib.h>
