@@ -1,6 +1,6 @@
 /*
- * segment_names - the sessions of a segment (hist/segment) by a part of their ids: its two orders are
- * searched.
+ * segment_names - the sessions of a segment (hist/segment) by a part of their ids: its two orders
+ * are searched.
  */
 #ifndef CHATHIST_HIST_SEGMENT_NAMES_H
 #define CHATHIST_HIST_SEGMENT_NAMES_H
@@ -16,8 +16,9 @@ int segment_compare(struct str id, struct str text, enum segment_side side);
 
 /* Both are borrowed for the call. */
 typedef void segment_tell(void *ctx, const struct segment_session *of, struct str id);
-/* Tells the sessions whose ids have a text on that side: those with the newest lines, at the most so
- * many, the newest first. 0; -1 when the segment is not what it was made. */
+/* Tells the sessions whose ids have a text on that side: those with the newest lines, at the most
+ * so many (0: none), the newest first. 0; -1 when the segment is seen not to be what it was made:
+ * some may have been told by then. */
 int segment_each_named(const struct segment *s, enum segment_side side, struct str text,
                        size_t most, segment_tell *tell, void *ctx);
 

@@ -47,8 +47,8 @@ struct session_list {
 
 /* By reading the whole history. */
 int session_list_load(struct session_list *l, const char *history_path, struct err *e);
-/* Takes in what was appended behind l->end; all of the file when the list is zero-initialised. 0; -1:
- * the list is then empty. */
+/* Takes in what was appended behind l->end; all of the file when the list is zero-initialised. 0;
+ * -1: the list is then empty. */
 int session_list_more(struct session_list *l, const char *history_path, struct err *e);
 /* Only what the last `bytes` of the file tell, for a first look: previews and counts are those of
  * the lines there. *whole: that is all of the file. 0, -1. */

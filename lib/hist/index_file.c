@@ -93,9 +93,12 @@ bool index_making_begin(struct index_making *m, const char *path)
 
 bool index_making_end(struct index_making *m, bool whole)
 {
-    bool put = whole && rename(m->name, m->path) == 0;
+    struct stat st;
+    /* It may have been removed, and what has its name be another program's, who is still at it. */
+    bool ours = fstat(m->fd, &st) == 0 && index_file_named(m->name, &st);
+    bool put = ours && whole && rename(m->name, m->path) == 0;
 
-    if (!put)
+    if (ours && !put)
         unlink(m->name);
     close(m->fd);
     free(m->name);

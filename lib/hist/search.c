@@ -170,11 +170,6 @@ static int next_swept(struct search *s, struct hit *h, struct err *e)
     return more;
 }
 
-static bool is_cancelled(const struct search *s)
-{
-    return crew_cancelled(s->cancel);
-}
-
 int search_next(struct search *s, struct hit *h, struct err *e)
 {
     int result;
@@ -183,7 +178,7 @@ int search_next(struct search *s, struct hit *h, struct err *e)
         start(s, true);
     do {
         /* What was found ahead is not given either. */
-        if (is_cancelled(s))
+        if (crew_cancelled(s->cancel))
             return 0;
         result = s->sweep ? next_swept(s, h, e) : search_each(s, h, e);
     } while (result == 1 && !h->found);

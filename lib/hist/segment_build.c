@@ -90,18 +90,13 @@ static void read_piece(void *ctx, size_t number)
 
 /* ---- all of them ---- */
 
-static bool is_cancelled(const struct build *b)
-{
-    return crew_cancelled(b->job->cancel);
-}
-
 /* Adds a piece to those before it. */
 static bool join_piece(void *ctx, size_t number)
 {
     struct build *b = ctx;
     struct piece_of_build *p = &b->pieces[number];
 
-    b->result = is_cancelled(b) ? -1 : p->result;
+    b->result = crew_cancelled(b->job->cancel) ? -1 : p->result;
     if (b->result == 0)
         segment_join(b->whole, &p->draft);
     segment_draft_release(&p->draft);

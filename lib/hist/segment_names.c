@@ -165,8 +165,8 @@ static void see_block(struct lowest *l, const uint64_t *block, size_t from, size
     }
 }
 
-/* Sees the numbers at the places from `first` on and before `end`, the last one first: where ids begin
- * with a time, that is the lowest one. */
+/* Sees the numbers at the places from `first` on and before `end`, the last one first: where ids
+ * begin with a time, that is the lowest one. */
 static int see_places(const struct asked *a, uint64_t first, uint64_t end, struct lowest *l)
 {
     uint64_t words[AT_ONCE * SEGMENT_ORDER_WORDS];
@@ -192,7 +192,7 @@ static int see_places(const struct asked *a, uint64_t first, uint64_t end, struc
 /* ---- telling ---- */
 
 /* So many records are read at once: those that are told are often near each other. */
-#define NEAR ((size_t)64)
+#define NEAR_RECORDS ((size_t)64)
 
 static int by_number(const void *a, const void *b)
 {
@@ -206,7 +206,7 @@ static size_t count_near(const uint32_t *numbers, size_t count)
 {
     size_t n = 1;
 
-    while (n < count && numbers[n] - numbers[0] < NEAR)
+    while (n < count && numbers[n] - numbers[0] < NEAR_RECORDS)
         n++;
     return n;
 }
@@ -214,7 +214,7 @@ static size_t count_near(const uint32_t *numbers, size_t count)
 /* Tells those of the numbers, which are near each other, if each has the text. */
 static int tell_near(struct asked *a, const uint32_t *numbers, size_t count)
 {
-    struct segment_session of[NEAR];
+    struct segment_session of[NEAR_RECORDS];
     size_t all = (size_t)(numbers[count - 1] - numbers[0]) + 1;
 
     buf_clear(&a->ids);
@@ -273,14 +273,18 @@ static int find_newest(struct asked *a, size_t most, struct lowest *l)
 int segment_each_named(const struct segment *s, enum segment_side side, struct str text,
                        size_t most, segment_tell *tell, void *ctx)
 {
-    struct asked a = {.segment = s, .side = side, .text = text, .tell = tell, .ctx = ctx};
+    struct asked a = {.segment = s,
+                      .side = side,
+                      .text = text,
+                      .tell = tell,
+                      .ctx = ctx,
+                      .block = UINT64_MAX,
+                      .ids = BUF_INIT(SIZE_MAX)};
     struct lowest l = {0};
     int result;
 
     if (most == 0)
         return 0;
-    a.block = UINT64_MAX;
-    buf_init(&a.ids, SIZE_MAX);
     result = find_newest(&a, most, &l);
     if (result == 0)
         result = tell_all(&a, &l);

@@ -8,7 +8,7 @@
 /* So many records are asked for at once. */
 #define RECORDS ((size_t)4096)
 /* Texts that lie within so many bytes are read together. */
-#define NEAR ((uint64_t)16 << 10)
+#define NEAR_BYTES ((uint64_t)16 << 10)
 
 void session_gather_release(struct session_gather *g)
 {
@@ -171,7 +171,7 @@ static size_t count_near(const struct segment_session *of, size_t count)
 {
     size_t n = 1;
 
-    while (n < count && of[n].text_at - of[0].text_at < NEAR)
+    while (n < count && of[n].text_at - of[0].text_at < NEAR_BYTES)
         n++;
     return n;
 }
@@ -182,9 +182,10 @@ int session_gather_named(struct session_gather *g, const struct segment *s, enum
     struct told t = {0};
     int result = session_gather_older(g, s);
 
+    if (result < 0 || g->list->count == g->limit)
+        return result;
     /* As many of those that are told may be in the list as it has. */
-    if (result == 0)
-        result = segment_each_named(s, side, text, g->limit, keep_told, &t);
+    result = segment_each_named(s, side, text, g->limit, keep_told, &t);
     make_room(g, t.count);
     for (size_t i = 0, n; i < t.count && result == 0; i += n) {
         n = count_near(t.at + i, t.count - i);

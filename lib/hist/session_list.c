@@ -68,11 +68,6 @@ static struct session *session_of(struct session_list *l, size_t *cap, struct ke
     return s;
 }
 
-static bool is_cancelled(const struct session_list *l)
-{
-    return crew_cancelled(l->cancel);
-}
-
 /* Behind the last line that was taken, is there one without a newline at the end of the file? */
 static bool ends_torn(const struct scan *s, off_t taken)
 {
@@ -108,7 +103,7 @@ static int take_lines(struct session_list *l, struct scan *s, struct err *e)
         session->bytes += line.text.n + line.terminated;
         session->end = taken = line.at + (off_t)line.text.n + line.terminated;
         bad = s->bad;
-        if (is_cancelled(l)) {
+        if (crew_cancelled(l->cancel)) {
             result = err_set(e, ERR_SIGNAL, "interrupted");
             break;
         }
