@@ -76,6 +76,11 @@ static int act(struct out *out, const struct browse_outcome *o, const struct con
     return 0;
 }
 
+static void tell_wait(void)
+{
+    warnf("waiting for what was to be done; Ctrl-C gives it up");
+}
+
 int main(int argc, char **argv)
 {
     struct opt_parser args;
@@ -111,6 +116,7 @@ int main(int argc, char **argv)
     setup.count = all.count;
     setup.choosing = print != NULL;
     setup.color = term_wants_color(true, args.common.color);
+    setup.tell_wait = args.common.quiet ? NULL : tell_wait;
     if (count > 0)
         setup.query = buf_str(&query);
     if (config.state_home)

@@ -1,6 +1,6 @@
 /*
  * browse_act - the actions of hist-browse that others do: the programs beside it (export, fork,
- * delete, show), pager and editor, the programs that keep a clipboard.
+ * delete, show), pager and editor.
  */
 #ifndef CHATHIST_TUI_BROWSE_ACT_H
 #define CHATHIST_TUI_BROWSE_ACT_H
@@ -32,8 +32,5 @@ bool browse_act_overwrites(const struct browse *b);
  * and what they start has none ignored, so that nobody else misses it. 0; -1. */
 int browse_act_open(const struct browse_act *a, const struct browse *b, enum browse_command command,
                     struct err *e);
-/* Gives a text to the clipboard: by the terminal (OSC 52), and by a program where there is a
- * desktop, for many a terminal passes the sequence over in silence. 0; -1: neither can take it. */
-int browse_act_copy(int terminal, struct str text);
 
 #endif

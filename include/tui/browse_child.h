@@ -17,7 +17,9 @@
 int browse_child_run(char *const argv[], struct buf *out, struct buf *said,
                      const atomic_bool *cancel, struct err *e);
 /* Gives a text to a program that keeps it, and may stay for that: 0; -1 when there is no such
- * program, or it does not take it. */
-int browse_child_give(char *const argv[], struct str text);
+ * program, or it does not take it all: one that takes nothing for BROWSE_CHILD_GIVE_MS is ended, as
+ * it is when *cancel is set. */
+#define BROWSE_CHILD_GIVE_MS ((int64_t)2000)
+int browse_child_give(char *const argv[], struct str text, const atomic_bool *cancel);
 
 #endif

@@ -21,6 +21,8 @@ struct browse_setup {
     struct str query;       /* to begin with; absent: as it was left */
     bool choosing;          /* Enter chooses */
     bool color;
+    /* Called at the end when what was to be done takes long; NULL: nobody is told. */
+    void (*tell_wait)(void);
 };
 
 /* How it ended. */

@@ -3,6 +3,13 @@
  * no file, no clock: what is to be read is asked for by `wants` and `search_due`, and handed in.
  *
  *     browse_init -> browse_resize -> browse_press, browse_take_*, browse_tick -> browse_release
+ *
+ * What is for later, until something has been read:
+ *     wants, search_due  what the caller is to read, at once or after a pause in typing
+ *     ahead              keys that move in a list that is not there
+ *     text_ahead         keys for messages that are not there
+ *     back               what was chosen when the browser was left
+ * and beside this state a command that ends the program or needs another one (tui/browse_wait).
  */
 #ifndef CHATHIST_TUI_BROWSE_MODEL_H
 #define CHATHIST_TUI_BROWSE_MODEL_H

@@ -1,10 +1,11 @@
 /*
- * browse_work - what takes time, done beside the keyboard: reading sessions and their messages,
- * searching, running other programs. Each kind has a thread of its own, which begins with the first
- * request; a newer request replaces the one that waits, and ends a search that runs. But each
- * program that was asked for is run, one behind the other.
+ * browse_work - what takes time, done beside the keyboard (tui/browse_serve). Each kind has a
+ * thread of its own, which begins with the first request; a newer request replaces the one that
+ * waits, and ends a search that runs. But each program that was asked for is run, one behind the
+ * other.
  *
- * All functions are for the one thread that draws. Signals stay its own.
+ * All functions are for the one thread that draws. Signals stay its own. When no thread can be
+ * started, the result is that error.
  */
 #ifndef CHATHIST_TUI_BROWSE_WORK_H
 #define CHATHIST_TUI_BROWSE_WORK_H
@@ -15,42 +16,27 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/words.h"
-#include "hist/thread.h"
 #include "tui/browse_keys.h"
 #include "tui/browse_model.h"
-#include "tui/browse_rows.h"
-
-enum browse_result_kind { BROWSE_SESSIONS, BROWSE_THREAD, BROWSE_HITS, BROWSE_RAN };
-
-struct browse_result {
-    enum browse_result_kind kind;
-    struct err error;                /* what failed; the rest is then empty */
-    unsigned number;                 /* of the request; of messages and hits */
-    struct browse_sessions sessions; /* to be taken out, as are these */
-    struct thread thread;
-    bool every;                /* it is every line of the session */
-    struct browse_parts parts; /* its own */
-    struct browse_hits hits;
-    bool done; /* no more hits follow */
-    /* Of a program: */
-    enum browse_command about;
-    struct buf name; /* of the file that was to be written */
-    int status;
-    struct buf out, said;       /* what it printed on its standard output and error */
-    struct browse_result *next; /* private */
-};
+#include "tui/browse_result.h"
 
 struct browse_work;
 
 /* The histories are borrowed. NULL with *e. */
 struct browse_work *browse_work_new(const struct history *histories, size_t count, struct err *e);
-/* Ends what is being done; programs that run, or are to, are waited for. */
-void browse_work_free(struct browse_work *w);
+
+/* How long the end waits for other programs that run, or are to. */
+struct browse_patience {
+    int fd;             /* until it can be read: then they are ended; -1: until they are through */
+    void (*tell)(void); /* called when that takes long; may be NULL */
+};
+/* Ends what is being done, all but other programs. */
+void browse_work_free(struct browse_work *w, const struct browse_patience *patience);
+
 /* Becomes readable with a result. */
 int browse_work_fd(const struct browse_work *w);
 /* The next result, NULL: there is none now. To be freed. */
 struct browse_result *browse_work_next(struct browse_work *w);
-void browse_result_free(struct browse_result *r);
 
 /* What it wishes for of the sessions. Only what has changed is read again. The first time a part of
  * the file is given before the whole. */
@@ -66,5 +52,8 @@ void browse_work_more(struct browse_work *w, size_t held);
  * `name` comes back with the result. */
 void browse_work_run(struct browse_work *w, enum browse_command about, struct str name,
                      struct words *argv);
+/* Gives a text to the programs of the desktop. `copied`: the terminal has it, so it is well
+ * whatever they do. */
+void browse_work_copy(struct browse_work *w, struct str text, bool copied);
 
 #endif

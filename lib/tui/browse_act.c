@@ -7,13 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/base64.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/proc.h"
 #include "cli/config.h"
-#include "tui/browse_child.h"
 
 void browse_act_init(struct browse_act *a, const struct history *histories, const char *self)
 {
@@ -30,9 +28,6 @@ void browse_act_release(struct browse_act *a)
 {
     free(a->dir);
 }
-
-/* What terminals take at once, most of them. */
-#define COPY_MAX ((size_t)74994)
 
 /* ---- commands ---- */
 
@@ -205,56 +200,4 @@ int browse_act_open(const struct browse_act *a, const struct browse *b, enum bro
     words_release(&argv);
     free(file);
     return status;
-}
-
-/* ---- the clipboard ---- */
-
-static int copy_by_terminal(int fd, struct str text)
-{
-    const char *term = config_env("TERM");
-    struct buf sequence = BUF_INIT(SIZE_MAX);
-    int result;
-
-    if (text.n > COPY_MAX || (term && strcmp(term, "linux") == 0))
-        return -1;
-    buf_add_c(&sequence, "\033]52;c;");
-    base64_add(&sequence, text);
-    buf_add_c(&sequence, "\a");
-    result = io_write_all(fd, sequence.data, sequence.len);
-    buf_release(&sequence);
-    return result;
-}
-
-static int copy_by_program(struct str text)
-{
-    const struct {
-        bool at_hand; /* a desktop for it */
-        const char *argv[4];
-    } tools[] = {
-        {config_env("WAYLAND_DISPLAY"), {"wl-copy", NULL}},
-        {config_env("DISPLAY"), {"xclip", "-selection", "clipboard", NULL}},
-        {config_env("DISPLAY"), {"xsel", "--clipboard", "--input", NULL}},
-        {true, {"pbcopy", NULL}},
-    };
-
-    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
-        struct words argv = {0};
-        int result = -1;
-
-        for (size_t k = 0; k < 4 && tools[i].argv[k]; k++)
-            push_c(&argv, tools[i].argv[k]);
-        if (tools[i].at_hand)
-            result = browse_child_give(argv.at, text);
-        words_release(&argv);
-        if (result == 0)
-            return 0;
-    }
-    return -1;
-}
-
-int browse_act_copy(int terminal, struct str text)
-{
-    int shown = copy_by_terminal(terminal, text), kept = copy_by_program(text);
-
-    return shown == 0 || kept == 0 ? 0 : -1;
 }

@@ -1,12 +1,14 @@
 #include "tui/browse_child.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <errno.h>
 
 #include "base/child.h"
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/pipe.h"
 #include "base/spawn.h"
@@ -34,29 +36,68 @@ int browse_child_run(char *const argv[], struct buf *out, struct buf *said,
         if (fds[1].revents)
             child_read(&c.err, said);
     }
-    if (!child_ended(&c))
-        child_end(&c, GRACE_MS);
-    else
-        child_end(&c, 0);
+    child_term(&c);
+    child_end(&c, child_ended(&c) ? 0 : GRACE_MS);
     return c.status;
 }
 
-int browse_child_give(char *const argv[], struct str text)
+/* Writes it as fast as it is taken. false: not all of it was. Closes the descriptor. */
+static bool give(int fd, struct str text, const atomic_bool *cancel)
+{
+    int64_t until = clock_ticks() + BROWSE_CHILD_GIVE_MS;
+
+    while (text.n > 0 && fd >= 0 && !atomic_load(cancel) && clock_ticks() < until) {
+        struct pollfd to = {.fd = fd, .events = POLLOUT};
+        size_t taken;
+
+        if (poll(&to, 1, LOOK_MS) <= 0)
+            continue;
+        taken = child_write(&fd, text);
+        text.p += taken;
+        text.n -= taken;
+        until = clock_ticks() + BROWSE_CHILD_GIVE_MS;
+    }
+    child_close(&fd);
+    return text.n == 0;
+}
+
+/* Has it taken what it was given? One that does not end keeps it. */
+static bool has_taken(pid_t pid, const atomic_bool *cancel)
+{
+    int64_t until = clock_ticks() + BROWSE_CHILD_GIVE_MS;
+    int status = 0;
+    pid_t ended;
+
+    while ((ended = waitpid(pid, &status, WNOHANG)) <= 0) {
+        if (ended < 0 && errno != EINTR)
+            return false;
+        if (clock_ticks() >= until || atomic_load(cancel))
+            return true;
+        io_wait(-1, LOOK_MS);
+    }
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+int browse_child_give(char *const argv[], struct str text, const atomic_bool *cancel)
 {
     struct spawn s = {.argv = argv, .fd = {SPAWN_NULL, SPAWN_NULL, SPAWN_NULL}, .apart = true};
-    int ends[2], status = 0;
-    bool started, given;
+    int ends[2], failed;
     pid_t pid;
 
     if (pipe_open(ends) < 0)
         return -1;
     s.fd[0] = ends[0];
     sigfillset(&s.reset);
-    started = spawn(&pid, &s) == 0;
+    failed = fcntl(ends[1], F_SETFL, O_NONBLOCK) < 0 || spawn(&pid, &s) != 0;
     close(ends[0]);
-    given = started && io_write_all(ends[1], text.p, text.n) == 0;
-    close(ends[1]);
-    while (started && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+    if (failed) {
+        close(ends[1]);
+        return -1;
+    }
+    if (give(ends[1], text, cancel))
+        return has_taken(pid, cancel) ? 0 : -1;
+    kill(-pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         continue;
-    return given && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+    return -1;
 }

@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "cli/line_signals.h"
 #include "tui/browse_act.h"
+#include "tui/browse_clipboard.h"
 #include "tui/browse_model.h"
 #include "tui/browse_press.h"
 #include "tui/browse_state.h"
@@ -83,11 +84,7 @@ static void copy(struct loop *l)
         return;
     }
     text = message_content(m, &scratch);
-    if (browse_act_copy(browse_view_fd(l->view), text) == 0)
-        browse_say(&l->b, "copied");
-    else
-        browse_say(&l->b,
-                   "cannot copy: no wl-copy, xclip, xsel or pbcopy, and the terminal cannot");
+    browse_work_copy(l->work, text, browse_clipboard_terminal(browse_view_fd(l->view), text) == 0);
     buf_release(&scratch);
 }
 
@@ -249,6 +246,14 @@ static void take_run(struct loop *l, struct browse_result *r)
     l->watched = 0;
 }
 
+static void take_copied(struct loop *l, const struct browse_result *r)
+{
+    browse_say(&l->b,
+               r->status == 0
+                   ? "copied"
+                   : "cannot copy: no wl-copy, xclip, xsel or pbcopy, and the terminal cannot");
+}
+
 /* A list that cannot be read again stays as it was, and is tried again when its file changes. */
 static void take_sessions(struct loop *l, struct browse_result *r)
 {
@@ -274,8 +279,11 @@ static void take_results(struct loop *l)
         case BROWSE_RAN:
             take_run(l, r);
             break;
+        case BROWSE_COPIED:
+            take_copied(l, r);
+            break;
         }
-        if (r->kind != BROWSE_RAN && r->error.kind != ERR_NONE)
+        if (r->kind != BROWSE_RAN && r->kind != BROWSE_COPIED && r->error.kind != ERR_NONE)
             browse_say(&l->b, err_text(&r->error));
         browse_result_free(r);
     }
@@ -473,7 +481,8 @@ int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome
         if (l.view)
             browse_view_close(l.view);
         if (l.work)
-            browse_work_free(l.work);
+            browse_work_free(l.work, &(struct browse_patience){.fd = line_signals_fd(),
+                                                               .tell = setup->tell_wait});
         line_signals_edit(false);
         line_signals_end();
     }

@@ -413,6 +413,7 @@ enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
         return BROWSE_NOTHING;
     }
     if (!is_ready(b, command)) {
+        /* By the time that it is done the focus can be elsewhere, and Enter would choose. */
         browse_ahead_push(&b->text_ahead, command == BROWSE_ENTER ? BROWSE_FOLD : command);
         return BROWSE_NOTHING;
     }

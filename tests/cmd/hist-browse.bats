@@ -422,6 +422,53 @@ screen_lacks_now() {
     ended 130
 }
 
+@test "hist-browse: a program of the desktop that takes nothing does not hold up the keys" {
+    worked
+    hist_line large user "$(seq 18000)" >>"$HISTORY"
+    mkdir bin
+    printf '#!/bin/sh\necho $$ >by; exec sleep 1000\n' >bin/wl-copy
+    chmod +x bin/*
+    PATH=$PWD/bin:$PATH WAYLAND_DISPLAY=w
+    export WAYLAND_DISPLAY
+    terminal
+    browse
+    screen_has '1/4'
+    keys Tab y
+    soon test -s by
+    keys j
+    screen_has '2/4'
+    kill -0 "$(<by)"
+    screen_has 'cannot copy'
+    kill -0 "$(<by)" && return 1
+    keys q
+    ended 130
+}
+
+@test "hist-browse: who leaves while something waits for its turn is told, and can give it up" {
+    worked
+    flock "$HISTORY" sh -c 'echo locked >locked; read -r _ <go' 3>&- 4>&- &
+    mkfifo go
+    soon test -s locked
+    terminal
+    browse
+    screen_has '1/3'
+    keys Tab d y
+    screen_has deleting
+    keys q
+    screen_has 'hist-browse: waiting for what was to be done; Ctrl-C gives it up'
+    keys C-c
+    ended 130
+    echo >go
+    wait
+    [[ $(wc -l <"$HISTORY") == 7 ]]
+    browse
+    screen_has '1/3'
+    keys Tab d y
+    screen_has deleted '/2'
+    keys q
+    ended 130
+}
+
 @test "hist-browse: closed and opened again it is as it was" {
     worked
     long 100
