@@ -26,7 +26,7 @@ not-http 4 ""
 not-streamed-calls 9 ""
 ollama-call 9 ""
 refusal 6 "I can't help with that."
-surrogate-pair-in-two-deltas 0 "a\ufffd\ufffdb"
+surrogate-pair-in-two-deltas 0 "a\ud83d\ude00b"
 END
 }
 

@@ -75,8 +75,10 @@ struct str json_body(struct str string);
  * decodes into `scratch` (cleared first) and borrows from there. STR_NONE when it is no string. */
 bool json_plain(struct str string);
 struct str json_text(struct str string, struct buf *scratch);
-/* Adds the decoded string to out. false, and nothing added, when it is not a string. */
+/* Adds the decoded string to out. false, and nothing added, when it is not a string. The same of
+ * what stands between the quotes. A text that comes in pieces is decoded by base/json_pieces. */
 bool json_decode(struct str string, struct buf *out);
+void json_decode_body(struct str body, struct buf *out);
 
 /* Is the member `type` of an object this text? */
 bool json_has_type(struct str object, const char *type);

@@ -34,16 +34,6 @@ bool utf8_inside(struct str s, size_t at);
 struct str utf8_first(struct str s, size_t count);
 size_t utf8_count(struct str s);
 
-/* A stream of bytes repaired piece by piece: a code point split between two pieces is kept until it
- * is whole. Zero-initialise. */
-struct utf8_stream {
-    char held[4];
-    size_t held_len;
-};
-void utf8_stream_feed(struct utf8_stream *u, struct str piece, struct buf *out);
-/* End of input: what is still held is ill-formed. u may be fed another stream afterwards. */
-void utf8_stream_end(struct utf8_stream *u, struct buf *out);
-
 /* Adds s folded code point by code point (base/fold); ill-formed bytes are copied. */
 void utf8_add_folded(struct buf *out, struct str s);
 /* Is it a character of words, as \w of UTS #18: a letter, a mark, a digit, a connector such as `_`,

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json_pieces.h"
 #include "llm/replay.h"
 
 struct tool_call {
@@ -21,6 +22,8 @@ struct tool_call {
     struct buf args;  /* JSON text as it came; may be invalid */
     struct buf extra; /* a JSON object that goes back with it; empty: none */
     int64_t index;    /* the wire's own numbering */
+    /* private */
+    struct json_pieces pieces; /* of args */
 };
 
 /* Who is told of deltas as they come. A call that returns -1 (a broken pipe) ends the exchange. */
@@ -48,6 +51,9 @@ struct answer {
     char *refusal;                       /* why, in one harmless line; NULL: not told */
     const struct answer_sink *sink;      /* NULL: nobody listens */
     bool sink_failed;
+    /* private */
+    struct json_pieces pieces;      /* of text */
+    struct json_pieces args_pieces; /* of the args of a call that has not begun */
 };
 
 /* The most that an answer may hold: bytes of text and calls together, and calls. Reasoning has a
@@ -58,9 +64,11 @@ struct answer {
 void answer_init(struct answer *a, const struct answer_sink *sink);
 void answer_release(struct answer *a);
 
-/* Text that came. -1: the sink failed (*e untouched, a->sink_failed set) or the answer is over
- * ANSWER_MAX (ERR_INCOMPLETE). */
-int answer_add_text(struct answer *a, struct str text, struct err *e);
+/* A piece of the text, a string of checked JSON; what is none adds nothing. -1: the sink failed (*e
+ * untouched, a->sink_failed set) or the answer is over ANSWER_MAX (ERR_INCOMPLETE). */
+int answer_add_text(struct answer *a, struct str string, struct err *e);
+/* No more of it comes: what was cut in two and not gone on with is U+FFFD. -1 as above. */
+int answer_end_text(struct answer *a, struct err *e);
 /* Hands on what the model thinks before it answers, which is no part of the answer. */
 int answer_add_reasoning(struct answer *a, struct str text);
 /* Hands on where a piece of the text comes from, a JSON object. -1: the sink failed, as above. */
@@ -70,6 +78,8 @@ int answer_add_citation(struct answer *a, struct str json);
  * the bounds (ERR_INCOMPLETE). */
 int answer_add_call(struct answer *a, int64_t index, struct str id, struct str name,
                     struct str args, struct err *e);
+/* Decodes a piece of that call's arguments, a JSON string, for it. */
+void answer_decode_args(struct answer *a, int64_t index, struct str string, struct buf *args);
 /* An object that came with the newest call at `index` and is to go back with it; anything else
  * adds nothing. -1: over the bounds (ERR_INCOMPLETE). */
 int answer_add_call_extra(struct answer *a, int64_t index, struct str json, struct err *e);

@@ -312,13 +312,8 @@ bool json_has_type(struct str object, const char *type)
     return has;
 }
 
-bool json_decode(struct str string, struct buf *out)
+void json_decode_body(struct str body, struct buf *out)
 {
-    struct str body = json_body(string);
-
-    if (!body.p)
-        return false;
-
     const char *p = body.p;
     const char *end = p + body.n;
 
@@ -339,7 +334,15 @@ bool json_decode(struct str string, struct buf *out)
             buf_add(out, bytes, n);
         }
     }
-    return true;
+}
+
+bool json_decode(struct str string, struct buf *out)
+{
+    struct str body = json_body(string);
+
+    if (body.p)
+        json_decode_body(body, out);
+    return body.p != NULL;
 }
 
 /* ---- numbers ---- */

@@ -206,8 +206,7 @@ static struct str skip(struct str s, size_t n)
     return (struct str){s.p + n, s.n - n};
 }
 
-/* Adds what of s is decided; returns how many bytes at its end are the start of a code point. */
-static size_t add_repaired(struct buf *out, struct str s)
+void utf8_add_repaired(struct buf *out, struct str s)
 {
     while (s.n) {
         size_t valid = utf8_valid(s);
@@ -218,20 +217,9 @@ static size_t add_repaired(struct buf *out, struct str s)
         if (!s.n)
             break;
 
-        size_t bad = utf8_decode(s, &cp);
-
-        if (!bad)
-            return s.n;
         buf_add_c(out, UTF8_REPLACEMENT);
-        s = skip(s, bad);
+        s = skip(s, decode_whole(s, &cp));
     }
-    return 0;
-}
-
-void utf8_add_repaired(struct buf *out, struct str s)
-{
-    if (add_repaired(out, s))
-        buf_add_c(out, UTF8_REPLACEMENT);
 }
 
 struct str utf8_first(struct str s, size_t count)
@@ -256,45 +244,6 @@ size_t utf8_count(struct str s)
         s = skip(s, decode_whole(s, &cp));
     }
     return count;
-}
-
-void utf8_stream_feed(struct utf8_stream *u, struct str piece, struct buf *out)
-{
-    while (u->held_len && piece.n) {
-        int32_t cp;
-
-        u->held[u->held_len] = piece.p[0];
-
-        size_t length = utf8_decode((struct str){u->held, u->held_len + 1}, &cp);
-
-        /* What is held was a good beginning, so it is this byte that does not continue it: it is
-         * looked at afresh. */
-        if (length && cp < 0) {
-            buf_add_c(out, UTF8_REPLACEMENT);
-            u->held_len = 0;
-            break;
-        }
-        u->held_len++;
-        piece = skip(piece, 1);
-        if (length) {
-            buf_add(out, u->held, u->held_len);
-            u->held_len = 0;
-        }
-    }
-    if (!piece.n)
-        return;
-
-    size_t rest = add_repaired(out, piece);
-
-    memcpy(u->held, piece.p + piece.n - rest, rest);
-    u->held_len = rest;
-}
-
-void utf8_stream_end(struct utf8_stream *u, struct buf *out)
-{
-    if (u->held_len)
-        buf_add_c(out, UTF8_REPLACEMENT);
-    u->held_len = 0;
 }
 
 /* The ASCII at the start of s; returns the rest. */

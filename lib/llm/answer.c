@@ -51,16 +51,12 @@ static int too_long(struct err *e)
                    ANSWER_MAX >> 20);
 }
 
-int answer_add_text(struct answer *a, struct str text, struct err *e)
+/* Hands on what of the text is behind so many bytes. */
+static int hand_on(struct answer *a, size_t before, struct err *e)
 {
-    size_t before = a->text.len;
-
-    if (text.n == 0)
-        return 0;
-    utf8_add_repaired(&a->text, text);
     if (a->text.overflow || is_too_long(a))
         return too_long(e);
-    if (a->sink && a->sink->text) {
+    if (a->text.len > before && a->sink && a->sink->text) {
         struct str delta = {a->text.data + before, a->text.len - before};
 
         if (a->sink->text(a->sink->arg, delta) != 0) {
@@ -69,6 +65,22 @@ int answer_add_text(struct answer *a, struct str text, struct err *e)
         }
     }
     return 0;
+}
+
+int answer_add_text(struct answer *a, struct str string, struct err *e)
+{
+    size_t before = a->text.len;
+
+    json_pieces_add(&a->pieces, string, &a->text);
+    return hand_on(a, before, e);
+}
+
+int answer_end_text(struct answer *a, struct err *e)
+{
+    size_t before = a->text.len;
+
+    json_pieces_end(&a->pieces, &a->text);
+    return hand_on(a, before, e);
 }
 
 int answer_add_reasoning(struct answer *a, struct str text)
@@ -120,6 +132,13 @@ static struct tool_call *newest_at(const struct answer *a, int64_t index)
     return NULL;
 }
 
+void answer_decode_args(struct answer *a, int64_t index, struct str string, struct buf *args)
+{
+    struct tool_call *c = newest_at(a, index);
+
+    json_pieces_add(c ? &c->pieces : &a->args_pieces, string, args);
+}
+
 int answer_add_call(struct answer *a, int64_t index, struct str id, struct str name,
                     struct str args, struct err *e)
 {
@@ -133,6 +152,8 @@ int answer_add_call(struct answer *a, int64_t index, struct str id, struct str n
         a->calls = mem_grow(a->calls, &a->calls_cap, a->calls_count + 1, sizeof *a->calls);
         c = &a->calls[a->calls_count++];
         c->index = index;
+        c->pieces = a->args_pieces;
+        a->args_pieces = (struct json_pieces){0};
         buf_init(&c->id, BUF_SMALL);
         buf_init(&c->name, BUF_SMALL);
         buf_init(&c->args, ANSWER_MAX);
@@ -190,6 +211,7 @@ void answer_settle_calls(struct answer *a)
     for (size_t i = 0; i < a->calls_count; i++) {
         struct tool_call *c = &a->calls[i];
 
+        json_pieces_end(&c->pieces, &c->args);
         if (c->id.len == 0) {
             buf_add_c(&c->id, "call_");
             id_add_message(&c->id, clock_now() / 1000);

@@ -139,15 +139,6 @@ static int models(const struct provider *p, const struct ask *ask, struct http_r
 
 /* ---- the answer ---- */
 
-static int take_text(struct answer *a, struct str text, struct err *e)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    int rc = answer_add_text(a, json_text(text, &scratch), e);
-
-    buf_release(&scratch);
-    return rc;
-}
-
 /* A block that begins, or a whole one. Of tools only the user's are called by us; blocks of any
  * other type are only kept, for an answer that is paused. */
 static int take_block(struct answer *a, int64_t index, struct str block, struct err *e)
@@ -162,7 +153,7 @@ static int take_block(struct answer *a, int64_t index, struct str block, struct 
     if (str_eq_c(buf_str(&type), "text")) {
         struct json_iter it = json_iter(json_get(block, "citations"));
 
-        rc = take_text(a, json_get(block, "text"), e);
+        rc = answer_add_text(a, json_get(block, "text"), e);
         while (rc == 0 && json_next(&it))
             rc = answer_add_citation(a, it.value);
     } else if (str_eq_c(buf_str(&type), "tool_use")) {
@@ -194,7 +185,8 @@ static int take_input(struct answer *a, int64_t index, struct str json, struct e
 
     for (size_t i = 0; i < a->calls_count; i++)
         if (a->calls[i].index == index) {
-            rc = answer_add_call(a, index, STR_NONE, STR_NONE, json_text(json, &scratch), e);
+            answer_decode_args(a, index, json, &scratch);
+            rc = answer_add_call(a, index, STR_NONE, STR_NONE, buf_str(&scratch), e);
             break;
         }
     buf_release(&scratch);
@@ -231,7 +223,7 @@ static int take_delta(struct answer *a, int64_t index, struct str delta, struct 
 
     if (str_eq_c(type, "text_delta")) {
         grow(a, index, REPLAY_TEXT, json_get(delta, "text"));
-        rc = take_text(a, json_get(delta, "text"), e);
+        rc = answer_add_text(a, json_get(delta, "text"), e);
     } else if (str_eq_c(type, "input_json_delta")) {
         grow(a, index, REPLAY_INPUT, json_get(delta, "partial_json"));
         rc = take_input(a, index, json_get(delta, "partial_json"), e);
@@ -371,7 +363,7 @@ static int take_whole(struct answer *a, struct str body, struct err *e)
         return wire_unusable(e, ERR_BUSY, "the server's answer is none", str_trim(body));
     wire_take_model(a, json_get(value, "model"));
     take_usage(a, json_get(value, "usage"));
-    if (take_text(a, content, e) != 0)
+    if (answer_add_text(a, content, e) != 0)
         return -1;
     for (struct json_iter it = json_iter(content); json_next(&it); index++) {
         if (take_block(a, index, it.value, e) != 0)

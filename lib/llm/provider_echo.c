@@ -325,7 +325,7 @@ static int take_object(struct answer *a, struct str json, struct err *e)
 
     if (!json_check(json, &value, NULL))
         return err_set(e, ERR_INCOMPLETE, "answer is incomplete: an event is not JSON");
-    rc = answer_add_text(a, json_text(json_get(value, "text"), &scratch), e);
+    rc = answer_add_text(a, json_get(value, "text"), e);
     json_int(json_get(value, "input"), &input);
     json_int(json_get(value, "output"), &output);
     answer_set_usage(a, input, output);

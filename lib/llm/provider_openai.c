@@ -73,16 +73,14 @@ static int take_reasoning(struct answer *a, const struct str *thoughts, size_t c
 /* Text, or the text parts of an array of content parts; Mistral's thinking is another one. */
 static int take_content(struct answer *a, struct str content, struct err *e)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    int rc = answer_add_text(a, json_text(content, &scratch), e);
+    int rc = answer_add_text(a, content, e);
     bool any;
 
     for (struct json_iter it = json_iter(content); rc == 0 && !it.object && json_next(&it);) {
         rc = take_thought(a, json_get(it.value, "thinking"), &any);
         if (rc == 0)
-            rc = answer_add_text(a, json_text(json_get(it.value, "text"), &scratch), e);
+            rc = answer_add_text(a, json_get(it.value, "text"), e);
     }
-    buf_release(&scratch);
     return rc;
 }
 
@@ -108,7 +106,7 @@ static int take_function(struct answer *a, int64_t index, struct str id, struct 
     if (json_type(arguments) == JSON_OBJECT)
         json_add_compact(&args, arguments);
     else
-        json_decode(arguments, &args);
+        answer_decode_args(a, index, arguments, &args);
     rc = answer_add_call(a, index, buf_str(&id_text), buf_str(&name), buf_str(&args), e);
     buf_release(&id_text);
     buf_release(&name);

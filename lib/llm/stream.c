@@ -283,8 +283,10 @@ static int judge(struct exchange *x, int rc, struct err *e)
     return rc;
 }
 
-static void settle(struct answer *a, int rc, const struct err *e)
+static int settle(struct answer *a, int rc, struct err *e)
 {
+    if (!a->sink_failed && answer_end_text(a, rc == 0 ? e : NULL) != 0)
+        rc = -1;
     if (!a->finish_reason) {
         const char *reason = e->kind == ERR_SIGNAL ? "interrupted" : "error";
 
@@ -293,6 +295,7 @@ static void settle(struct answer *a, int rc, const struct err *e)
         answer_set_finish(a, str_of(reason));
     }
     answer_settle_calls(a);
+    return rc;
 }
 
 /* ---- again ---- */
@@ -437,7 +440,7 @@ int stream_ask(const struct provider *p, const struct ask *ask, struct answer *a
         while (more);
     }
     http_request_release(&r);
-    settle(a, rc, &own);
+    rc = settle(a, rc, &own);
     fault_mask(&own, ask->key);
     if (rc != 0 && e) {
         err_release(e);

@@ -38,30 +38,72 @@ TEST(text_is_kept_and_handed_on)
     struct err e = ERR_INIT;
 
     answer_init(&a, &sink);
-    CHECK_INT(answer_add_text(&a, STR("Hello"), &e), 0);
-    CHECK_INT(answer_add_text(&a, STR(""), &e), 0);
+    CHECK_INT(answer_add_text(&a, STR("\"Hello\""), &e), 0);
+    CHECK_INT(answer_add_text(&a, STR("\"\""), &e), 0);
     CHECK_INT(answer_add_text(&a, STR_NONE, &e), 0);
-    CHECK_INT(answer_add_text(&a, STR("\0, w\xff"), &e), 0);
-    CHECK_MEM(a.text.data, a.text.len, "Hello\0, w\xef\xbf\xbd", 12);
-    CHECK_MEM(seen.data, seen.len, "<Hello><\0, w\xef\xbf\xbd>", 16);
+    CHECK_INT(answer_add_text(&a, STR("\"\\u0000, w\\ud800!\""), &e), 0);
+    CHECK_MEM(a.text.data, a.text.len, "Hello\0, w\xef\xbf\xbd!", 13);
+    CHECK_MEM(seen.data, seen.len, "<Hello><\0, w\xef\xbf\xbd!>", 17);
     CHECK(!a.sink_failed);
-    CHECK_INT(answer_add_text(&a, STR("long enough to fail"), &e), -1);
+    CHECK_INT(answer_add_text(&a, STR("\"long enough to fail\""), &e), -1);
     CHECK(a.sink_failed);
     CHECK_STR(err_text(&e), "");
-    CHECK_INT(a.text.len, 12 + strlen("long enough to fail"));
+    CHECK_INT(a.text.len, 13 + strlen("long enough to fail"));
     answer_release(&a);
     buf_release(&seen);
 }
 
+TEST(a_character_that_ends_the_text_in_halves)
+{
+    struct buf seen = BUF_INIT(BUF_SMALL);
+    struct answer_sink sink = {.text = collect, .arg = &seen};
+    struct answer a;
+
+    answer_init(&a, &sink);
+    CHECK_INT(answer_add_text(&a, STR("\"a\\ud83d\""), NULL), 0);
+    CHECK_INT(answer_add_text(&a, STR("\"\\ude00\""), NULL), 0);
+    CHECK_INT(answer_add_text(&a, STR("\"\\ud83d\""), NULL), 0);
+    CHECK_STR(buf_c(&seen), "<a><\xf0\x9f\x98\x80>");
+    CHECK_INT(answer_end_text(&a, NULL), 0);
+    CHECK_INT(answer_end_text(&a, NULL), 0);
+    CHECK_STR(buf_c(&seen), "<a><\xf0\x9f\x98\x80><\xef\xbf\xbd>");
+    CHECK_STR(buf_c(&a.text), "a\xf0\x9f\x98\x80\xef\xbf\xbd");
+    answer_release(&a);
+    buf_release(&seen);
+}
+
+/* A call that has not begun, one that has, and another one. */
+TEST(arguments_that_are_cut_in_halves)
+{
+    static const char *const pieces[] = {"\"{\\\"a\\\":\\\"\\ud83d\"", "\"\\ude00\\ud83d\"",
+                                         "\"\\ude01\\\"}\""};
+    struct answer a;
+
+    answer_init(&a, NULL);
+    for (size_t i = 0; i < 3; i++) {
+        struct buf args = BUF_INIT(BUF_SMALL);
+
+        answer_decode_args(&a, 5, str_of(pieces[i]), &args);
+        CHECK_INT(
+            answer_add_call(&a, 5, STR_NONE, i == 0 ? STR("f") : STR_NONE, buf_str(&args), NULL),
+            0);
+        buf_release(&args);
+    }
+    answer_settle_calls(&a);
+    CHECK_STR(buf_c(&a.calls[0].args), "{\"a\":\"\xf0\x9f\x98\x80\xf0\x9f\x98\x81\"}");
+    answer_release(&a);
+}
+
 TEST(text_is_bounded)
 {
-    size_t n = (size_t)1 << 20;
+    size_t n = ((size_t)1 << 20) + 2;
     char *block = malloc(n);
     struct answer a;
     struct err e = ERR_INIT;
     size_t count = 0;
 
     memset(block, 'x', n);
+    block[0] = block[n - 1] = '"';
     answer_init(&a, NULL);
     while (count < 100 && answer_add_text(&a, (struct str){block, n}, &e) == 0)
         count++;
@@ -227,7 +269,7 @@ TEST(thinking_has_a_bound_of_its_own)
     for (size_t i = 0; i < 2 * ANSWER_MAX / n; i++)
         CHECK_INT(answer_add_reasoning(&a, (struct str){block, n}), 0);
     CHECK(a.replay.reasoning.len <= REPLAY_THINKING_MAX && a.replay.reasoning.len > n);
-    CHECK_INT(answer_add_text(&a, STR("The answer."), &e), 0);
+    CHECK_INT(answer_add_text(&a, STR("\"The answer.\""), &e), 0);
     CHECK_INT(answer_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e), 0);
     answer_settle_calls(&a);
     CHECK(a.replay.thinking.len <= REPLAY_THINKING_MAX);
@@ -245,12 +287,12 @@ TEST(parts_become_one)
 
     answer_init(&a, NULL);
     answer_init(&b, NULL);
-    answer_add_text(&a, STR("one "), &e);
+    answer_add_text(&a, STR("\"one \""), &e);
     answer_set_usage(&a, 5, 6);
     answer_set_finish(&a, STR("pause_turn"));
     replay_begin(&a.replay, 0, STR("{\"type\":\"x\"}"));
     replay_end(&a.replay, 0);
-    answer_add_text(&b, STR("two"), &e);
+    answer_add_text(&b, STR("\"two\""), &e);
     answer_add_call(&b, 0, STR("a"), STR("f"), STR("{}"), &e);
     answer_set_usage(&b, 7, -1);
     answer_set_finish(&b, STR("tool_calls"));
@@ -275,7 +317,7 @@ TEST(parts_become_one)
 
 TEST(parts_that_are_too_long_together)
 {
-    size_t n = ANSWER_MAX / 2 + 1;
+    size_t n = ANSWER_MAX / 2 + 3;
     char *block = malloc(n);
     struct answer a, b;
     struct err e = ERR_INIT;
@@ -283,6 +325,7 @@ TEST(parts_that_are_too_long_together)
     if (!CHECK(block))
         return;
     memset(block, 'x', n);
+    block[0] = block[n - 1] = '"';
     answer_init(&a, NULL);
     answer_init(&b, NULL);
     CHECK_INT(answer_add_text(&a, (struct str){block, n}, &e), 0);

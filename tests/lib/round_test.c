@@ -64,7 +64,7 @@ static void leave(struct turn *t)
 
 static void answer_calls(struct turn *t, const char *const calls[][2])
 {
-    answer_add_text(&t->answer, STR("let me"), NULL);
+    answer_add_text(&t->answer, STR("\"let me\""), NULL);
     for (int64_t i = 0; calls[i][0]; i++)
         answer_add_call(&t->answer, i, STR_NONE, str_of(calls[i][0]), str_of(calls[i][1]), NULL);
     answer_settle_calls(&t->answer);

@@ -183,56 +183,6 @@ TEST(first_and_count)
     CHECK_INT(utf8_first(STR_NONE, 5).n, 0);
 }
 
-/* Cut in two at every place, and byte by byte, it comes out as when it is fed whole. */
-static void check_stream(struct str s)
-{
-    struct buf whole = BUF_INIT(BUF_SMALL);
-
-    utf8_add_repaired(&whole, s);
-    for (size_t cut = 0; cut <= s.n; cut++) {
-        struct buf out = BUF_INIT(BUF_SMALL);
-        struct utf8_stream u = {{0}, 0};
-
-        utf8_stream_feed(&u, (struct str){s.p, cut}, &out);
-        utf8_stream_feed(&u, (struct str){s.p + cut, s.n - cut}, &out);
-        utf8_stream_end(&u, &out);
-        CHECK_MEM(buf_c(&out), out.len, buf_c(&whole), whole.len);
-        buf_clear(&out);
-        for (size_t i = 0; i < s.n; i++) {
-            utf8_stream_feed(&u, (struct str){s.p + i, 1}, &out);
-            utf8_stream_feed(&u, STR_NONE, &out);
-        }
-        utf8_stream_end(&u, &out);
-        utf8_stream_end(&u, &out);
-        CHECK_MEM(buf_c(&out), out.len, buf_c(&whole), whole.len);
-        buf_release(&out);
-    }
-    buf_release(&whole);
-}
-
-TEST(streams_may_be_cut_anywhere)
-{
-    check_stream(STR(""));
-    check_stream(STR("plain"));
-    check_stream(STR("\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80"));
-    check_stream(STR("\xf0\x9f\x98"));
-    check_stream(STR("\xf0\x9f\x98\xf0\x9f\x98\x80\xe2\x82\xe2\x82\xac\xc3"));
-    check_stream(STR("\xe1\x80\xe2\xf0\x91\x92\xf1\xbf\x41"));
-    check_stream(STR("\xff\xed\xa0\x80\x80\xc0\xaf\xf4\x90\x80\x80"));
-}
-
-TEST(streams_give_what_is_whole_at_once)
-{
-    struct buf out = BUF_INIT(BUF_SMALL);
-    struct utf8_stream u = {{0}, 0};
-
-    utf8_stream_feed(&u, STR("a\xe2\x82"), &out);
-    CHECK_STR(buf_c(&out), "a");
-    utf8_stream_feed(&u, STR("\xac"), &out);
-    CHECK_STR(buf_c(&out), "a\xe2\x82\xac");
-    buf_release(&out);
-}
-
 TEST(fold_text)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
