@@ -67,7 +67,7 @@ static int act(struct out *out, const struct browse_outcome *o, const struct con
                struct histories *all, const char *print, bool quiet)
 {
     if (o->command == BROWSE_CLOSE)
-        return CANCELLED;
+        return o->failed.kind != ERR_NONE ? exit_code(ERR_FAILURE) : CANCELLED;
     if (o->nothing)
         return exit_code(ERR_ABSENT);
     if (o->command == BROWSE_LOAD)
@@ -125,6 +125,8 @@ int main(int argc, char **argv)
         die_err(&e);
     if (outcome.forgot.kind != ERR_NONE && !args.common.quiet)
         warn_err(&outcome.forgot);
+    if (outcome.failed.kind != ERR_NONE)
+        warn_err(&outcome.failed);
     if (outcome.signal)
         die_signal(outcome.signal);
     status = act(&out, &outcome, &config, &all, print, args.common.quiet);

@@ -1,7 +1,7 @@
 /*
- * json_pieces - a text that comes in pieces, each a string of JSON. There are servers that cut it by
- * UTF-16 units, which can be between the two escapes of a pair of surrogates (a JSON.stringify of
- * ECMAScript 2019 or later writes a lone one as an escape): they are joined.
+ * json_pieces - a text that comes in pieces, each a string of JSON. There are servers that cut it
+ * by UTF-16 units, which can be between the two escapes of a pair of surrogates (JSON.stringify
+ * writes a lone one as an escape since ECMAScript 2019): they are joined.
  */
 #ifndef CHATHIST_BASE_JSON_PIECES_H
 #define CHATHIST_BASE_JSON_PIECES_H

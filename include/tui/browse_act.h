@@ -25,6 +25,9 @@ void browse_act_release(struct browse_act *a);
  * what was asked about. false: there is nothing to act on. argv is to be released. */
 bool browse_act_command(const struct browse_act *a, const struct browse *b,
                         enum browse_command command, struct words *argv);
+/* Makes the name that was asked for that of the file it means: `~/` is in the home directory, and
+ * of a directory it is the file of the usual name in it. */
+void browse_act_settle_name(struct browse *b);
 /* Is a file of the name that was asked for there, so that to export overwrites it? */
 bool browse_act_overwrites(const struct browse *b);
 /* Shows what has the focus in a pager (BROWSE_PAGER) or an editor: the message, or the session. The

@@ -35,6 +35,7 @@ struct browse_outcome {
     struct buf session; /* the session's id; */
     struct buf line;    /* the message acted on, as it is stored; empty: none */
     struct err forgot;  /* why nothing could be remembered */
+    struct err failed;  /* why something was not done that had been begun */
 };
 
 /* Returns when the user leaves, with the terminal as it was. 0; -1: it could not begin. */

@@ -23,7 +23,7 @@ struct browse_source {
     size_t count;
     /* private */
     struct session_pages *pages;
-    struct browse_stamp *stamps; /* of what the pages are of */
+    struct browse_watch *watches; /* of what the pages are of */
     bool *open;
     size_t scope; /* so many of the histories are in the list */
     size_t total;

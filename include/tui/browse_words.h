@@ -1,5 +1,5 @@
 /*
- * browse_words - what hist-browse says round its panels: titles, counts, the foot.
+ * browse_words - what hist-browse says round its panels: titles, counts, the foot; names of files.
  */
 #ifndef CHATHIST_TUI_BROWSE_WORDS_H
 #define CHATHIST_TUI_BROWSE_WORDS_H
@@ -14,5 +14,7 @@ void browse_title_box(struct buf *out, const struct browse *b);
 void browse_title_list(struct buf *out, const struct browse *b);
 void browse_title_text(struct buf *out, const struct browse *b);
 void browse_foot(struct buf *out, const struct browse *b);
+/* Adds the usual name of a file to which the session that was asked about is exported. */
+void browse_add_file_name(struct buf *out, const struct browse *b);
 
 #endif

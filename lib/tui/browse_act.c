@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/proc.h"
 #include "cli/config.h"
+#include "tui/browse_words.h"
 
 void browse_act_init(struct browse_act *a, const struct history *histories, const char *self)
 {
@@ -81,6 +82,27 @@ static void push_file(struct words *w, struct str name)
     free(path);
     free(here);
     free(given);
+}
+
+void browse_act_settle_name(struct browse *b)
+{
+    struct str typed = buf_str(&b->name.text);
+    const char *home = config_env("HOME");
+    struct buf name = BUF_INIT(BUF_LINE);
+    struct stat st;
+
+    if (home && (str_starts(typed, STR("~/")) || str_eq_c(typed, "~"))) {
+        buf_add_c(&name, home);
+        typed = (struct str){typed.p + 1, typed.n - 1};
+    }
+    buf_add_str(&name, typed);
+    if (stat(buf_c(&name), &st) == 0 && S_ISDIR(st.st_mode)) {
+        if (!str_ends(buf_str(&name), STR("/")))
+            buf_add_byte(&name, '/');
+        browse_add_file_name(&name, b);
+    }
+    browse_edit_set(&b->name, buf_str(&name));
+    buf_release(&name);
 }
 
 bool browse_act_overwrites(const struct browse *b)

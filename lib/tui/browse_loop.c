@@ -15,6 +15,7 @@
 #include "tui/browse_model.h"
 #include "tui/browse_press.h"
 #include "tui/browse_state.h"
+#include "tui/browse_take.h"
 #include "tui/browse_view.h"
 #include "tui/browse_watch.h"
 #include "tui/browse_wait.h"
@@ -34,7 +35,7 @@ struct loop {
     struct browse_view *view;
     struct browse_work *work;
     struct browse_act act;
-    struct browse_stamp *stamps;
+    struct browse_watch *watches;
     const char **paths;
     struct buf name; /* of the history, for what is remembered */
     int64_t watched, searched, clicked;
@@ -163,6 +164,7 @@ static void perform(struct loop *l, enum browse_command command)
             l->waits.command = command;
         break;
     case BROWSE_EXPORT:
+        browse_act_settle_name(&l->b);
         if (browse_act_overwrites(&l->b))
             browse_ask(&l->b, BROWSE_OVERWRITE);
         else
@@ -211,80 +213,14 @@ static void take_input(struct loop *l)
     }
 }
 
-/* A program has done what it was asked for. */
-static void take_run(struct loop *l, struct browse_result *r)
-{
-    struct browse *b = &l->b;
-    struct buf text = BUF_INIT(BUF_LINE);
-
-    if (r->status != 0) {
-        buf_add_str(&text, str_trim(buf_str(&r->said)));
-        if (r->error.kind != ERR_NONE)
-            buf_add_c(&text, err_text(&r->error));
-        if (text.len == 0)
-            buf_addf(&text, "failed with status %d", r->status);
-    } else if (r->about == BROWSE_EXPORT) {
-        buf_addf(&text, "exported to '%s'", buf_c(&r->name));
-    } else if (r->about == BROWSE_DELETE) {
-        buf_add_c(&text, "deleted");
-    } else {
-        struct str id = str_trim(buf_str(&r->out));
-
-        buf_addf(&text, "forked: '%.*s'", (int)id.n, id.p ? id.p : "");
-        if (!b->searching) {
-            buf_clear(&b->back.session);
-            buf_add_str(&b->back.session, id);
-            b->back.row = 0;
-            b->back.list = true;
-            b->back.text = false;
-            /* It may have been read already, and the file is no other then. */
-            b->wants.sessions = true;
-        }
-    }
-    browse_say(b, buf_c(&text));
-    buf_release(&text);
-    l->watched = 0;
-}
-
-static void take_copied(struct loop *l, const struct browse_result *r)
-{
-    browse_say(&l->b,
-               r->status == 0
-                   ? "copied"
-                   : "cannot copy: no wl-copy, xclip, xsel or pbcopy, and the terminal cannot");
-}
-
-/* A list that cannot be read again stays as it was, and is tried again when its file changes. */
-static void take_sessions(struct loop *l, struct browse_result *r)
-{
-    if (r->error.kind == ERR_NONE || !l->b.sessions_known)
-        browse_take_sessions(&l->b, &r->sessions);
-}
-
 static void take_results(struct loop *l)
 {
     struct browse_result *r;
 
     while ((r = browse_work_next(l->work))) {
-        switch (r->kind) {
-        case BROWSE_SESSIONS:
-            take_sessions(l, r);
-            break;
-        case BROWSE_THREAD:
-            browse_take_thread(&l->b, r->number, &r->thread, &r->parts, r->every);
-            break;
-        case BROWSE_HITS:
-            browse_take_hits(&l->b, r->number, &r->hits, r->done);
-            break;
-        case BROWSE_RAN:
-            take_run(l, r);
-            break;
-        case BROWSE_COPIED:
-            take_copied(l, r);
-            break;
-        }
-        if (r->kind != BROWSE_RAN && r->kind != BROWSE_COPIED && r->error.kind != ERR_NONE)
-            browse_say(&l->b, err_text(&r->error));
+        /* Then the histories are looked at. */
+        if (browse_take(&l->b, r))
+            l->watched = 0;
         browse_result_free(r);
     }
 }
@@ -320,14 +256,11 @@ static void watch(struct loop *l, int64_t now)
         return;
     l->watched = now;
     for (size_t i = 0; i < count; i++) {
-        struct browse_stamp stamp = browse_stamp(l->paths[i]);
+        enum browse_change change = browse_watch_look(&l->watches[i], l->paths[i]);
 
-        if (!browse_stamp_same(&stamp, &l->stamps[i])) {
-            if (!browse_stamp_grown(&l->stamps[i], &stamp))
-                browse_reread(&l->b, i);
-            l->stamps[i] = stamp;
-            changed = true;
-        }
+        if (change == BROWSE_OTHER)
+            browse_reread(&l->b, i);
+        changed = changed || change != BROWSE_SAME;
     }
     if (changed)
         l->b.wants.sessions = true;
@@ -424,10 +357,10 @@ static void begin(struct loop *l)
     buf_add_c(&l->name, real ? real : s->histories[0].path);
     free(real);
     l->paths = mem_zalloc(s->count * sizeof *l->paths);
-    l->stamps = mem_zalloc(s->count * sizeof *l->stamps);
+    l->watches = mem_zalloc(s->count * sizeof *l->watches);
     for (size_t i = 0; i < s->count; i++) {
         l->paths[i] = s->histories[i].path;
-        l->stamps[i] = browse_stamp(l->paths[i]);
+        (void)browse_watch_look(&l->watches[i], l->paths[i]);
     }
     browse_init(&l->b, s->count);
     l->b.choosing = s->choosing;
@@ -442,6 +375,28 @@ static void begin(struct loop *l)
     }
 }
 
+/* What was asked for is done before all is over; what of it cannot be is told. */
+static void end_work(struct loop *l)
+{
+    struct browse_outcome *o = l->outcome;
+    struct browse_result *r;
+    bool done = browse_work_end(l->work, &(struct browse_patience){.none = o->signal != 0,
+                                                                   .fd = line_signals_fd(),
+                                                                   .tell = l->setup->tell_wait});
+
+    while ((r = browse_work_next(l->work))) {
+        struct buf text = BUF_INIT(BUF_LINE);
+
+        if (done && browse_take_failure(&text, r)) {
+            err_release(&o->failed);
+            err_set(&o->failed, ERR_FAILURE, "%s", buf_c(&text));
+        }
+        buf_release(&text);
+        browse_result_free(r);
+    }
+    browse_work_free(l->work);
+}
+
 /* `began`: there is something to remember. */
 static void finish(struct loop *l, bool began)
 {
@@ -453,7 +408,7 @@ static void finish(struct loop *l, bool began)
     browse_wait_release(&l->waits);
     buf_release(&l->name);
     free(l->paths);
-    free(l->stamps);
+    free(l->watches);
 }
 
 int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome, struct err *e)
@@ -481,8 +436,7 @@ int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome
         if (l.view)
             browse_view_close(l.view);
         if (l.work)
-            browse_work_free(l.work, &(struct browse_patience){.fd = line_signals_fd(),
-                                                               .tell = setup->tell_wait});
+            end_work(&l);
         line_signals_edit(false);
         line_signals_end();
     }
@@ -496,4 +450,5 @@ void browse_outcome_release(struct browse_outcome *o)
     buf_release(&o->session);
     buf_release(&o->line);
     err_release(&o->forgot);
+    err_release(&o->failed);
 }

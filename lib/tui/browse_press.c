@@ -2,6 +2,7 @@
 
 #include "hist/message.h"
 #include "tui/browse_pane_hits.h"
+#include "tui/browse_words.h"
 
 /* ---- moving ---- */
 
@@ -140,12 +141,10 @@ static bool take_subject(struct browse *b)
 static void ask_name(struct browse *b)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
-    struct str id;
 
     if (!take_subject(b))
         return;
-    id = buf_str(&b->subject.id);
-    buf_addf(&name, "%.*s.md", (int)(id.n < 100 ? id.n : 100), id.p);
+    browse_add_file_name(&name, b);
     browse_edit_set(&b->name, buf_str(&name));
     buf_release(&name);
     b->mode = BROWSE_NAMING;

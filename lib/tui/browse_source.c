@@ -14,7 +14,7 @@ void browse_source_init(struct browse_source *s, const struct history *histories
 {
     *s = (struct browse_source){.histories = histories, .count = count};
     s->pages = mem_zalloc(count * sizeof *s->pages);
-    s->stamps = mem_zalloc(count * sizeof *s->stamps);
+    s->watches = mem_zalloc(count * sizeof *s->watches);
     s->open = mem_zalloc(count * sizeof *s->open);
 }
 
@@ -23,7 +23,7 @@ void browse_source_release(struct browse_source *s)
     for (size_t i = 0; i < s->count; i++)
         session_pages_close(&s->pages[i]);
     free(s->pages);
-    free(s->stamps);
+    free(s->watches);
     free(s->open);
     free(s->marks);
 }
@@ -33,12 +33,11 @@ void browse_source_release(struct browse_source *s)
 /* 1: it has; 0; -1. */
 static int update_one(struct browse_source *s, size_t i, struct err *e)
 {
-    struct browse_stamp now = browse_stamp(s->histories[i].path);
-    bool grown = s->open[i] && browse_stamp_grown(&s->stamps[i], &now);
+    enum browse_change change = browse_watch_look(&s->watches[i], s->histories[i].path);
+    bool grown = s->open[i] && change == BROWSE_GROWN;
 
-    if (s->open[i] && browse_stamp_same(&s->stamps[i], &now))
+    if (s->open[i] && change == BROWSE_SAME)
         return 0;
-    s->stamps[i] = now;
     s->open[i] = session_pages_open(&s->pages[i], &s->histories[i], grown, e) == 0;
     return s->open[i] ? 1 : -1;
 }

@@ -6,6 +6,7 @@
 #include "base/vis.h"
 
 #define TITLE 60
+#define NAME_MAX_BYTES ((size_t)100)
 
 void browse_title_box(struct buf *out, const struct browse *b)
 {
@@ -45,6 +46,15 @@ void browse_title_text(struct buf *out, const struct browse *b)
         buf_addf(out, "  %zu/%zu%s%s", p->at + 1, p->thread.count, b->every ? "  every line" : "",
                  p->seek.going ? "  looking" : "");
     buf_add_byte(out, ' ');
+}
+
+void browse_add_file_name(struct buf *out, const struct browse *b)
+{
+    struct str id = buf_str(&b->subject.id);
+
+    for (size_t i = 0; i < id.n && i < NAME_MAX_BYTES; i++)
+        buf_add_byte(out, id.p[i] == '/' ? '_' : id.p[i]);
+    buf_add_c(out, ".md");
 }
 
 void browse_say(struct browse *b, const char *text)

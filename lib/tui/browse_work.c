@@ -333,8 +333,16 @@ static void give_up(struct worker *k)
     atomic_store(&k->server.cancel, true);
 }
 
-/* Waits for what is owed, or until the user does not want to. */
-static void wait_for_owed(struct browse_work *w, const struct browse_patience *patience)
+static void give_up_owed(struct browse_work *w)
+{
+    pthread_mutex_lock(&w->lock);
+    for (size_t i = 0; i < LANES; i++)
+        give_up(&w->workers[i]);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* Waits for what is owed: true; false when the user did not want to any more. */
+static bool wait_for_owed(struct browse_work *w, const struct browse_patience *patience)
 {
     struct pollfd fds[2] = {{.fd = patience->fd, .events = POLLIN},
                             {.fd = w->wake[0], .events = POLLIN}};
@@ -353,17 +361,16 @@ static void wait_for_owed(struct browse_work *w, const struct browse_patience *p
         awake(w);
         if (!fds[0].revents)
             continue;
-        fds[0].fd = -1;
-        silence = -1;
-        pthread_mutex_lock(&w->lock);
-        for (size_t i = 0; i < LANES; i++)
-            give_up(&w->workers[i]);
-        pthread_mutex_unlock(&w->lock);
+        give_up_owed(w);
+        return false;
     }
+    return true;
 }
 
-void browse_work_free(struct browse_work *w, const struct browse_patience *patience)
+bool browse_work_end(struct browse_work *w, const struct browse_patience *patience)
 {
+    bool done = !patience->none;
+
     pthread_mutex_lock(&w->lock);
     w->stop = true;
     for (size_t i = 0; i < LANES; i++)
@@ -371,14 +378,23 @@ void browse_work_free(struct browse_work *w, const struct browse_patience *patie
             give_up(&w->workers[i]);
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
-    wait_for_owed(w, patience);
+    if (done)
+        done = wait_for_owed(w, patience);
+    else
+        give_up_owed(w);
     for (size_t i = 0; i < LANES; i++) {
-        struct worker *k = &w->workers[i];
+        if (w->workers[i].started)
+            pthread_join(w->workers[i].thread, NULL);
+        w->workers[i].started = false;
+    }
+    return done;
+}
 
-        if (k->started)
-            pthread_join(k->thread, NULL);
-        browse_source_release(&k->server.source);
-        free(k->server.histories);
+void browse_work_free(struct browse_work *w)
+{
+    for (size_t i = 0; i < LANES; i++) {
+        browse_source_release(&w->workers[i].server.source);
+        free(w->workers[i].server.histories);
     }
     for (struct browse_result *r; (r = browse_work_next(w));)
         browse_result_free(r);

@@ -444,11 +444,17 @@ screen_lacks_now() {
     ended 130
 }
 
+# Has the history locked until something is written to `go`, and then does this with it.
+locked() {
+    rm -f locked go
+    mkfifo go
+    flock "$HISTORY" sh -c "echo locked >locked; read -r _ <go; $1" 3>&- 4>&- &
+    soon test -s locked
+}
+
 @test "hist-browse: who leaves while something waits for its turn is told, and can give it up" {
     worked
-    flock "$HISTORY" sh -c 'echo locked >locked; read -r _ <go' 3>&- 4>&- &
-    mkfifo go
-    soon test -s locked
+    locked ':'
     terminal
     browse
     screen_has '1/3'
@@ -461,12 +467,32 @@ screen_lacks_now() {
     echo >go
     wait
     [[ $(wc -l <"$HISTORY") == 7 ]]
+    # Nobody is there to give it up.
+    locked ':'
     browse
     screen_has '1/3'
     keys Tab d y
-    screen_has deleted '/2'
+    screen_has deleting
+    pkill_browse TERM
+    ended 143
+    echo >go
+    wait
+    [[ $(wc -l <"$HISTORY") == 7 ]]
+}
+
+@test "hist-browse: what could not be done is told when it is left meanwhile" {
+    worked
+    locked 'rm "$CHAT_HISTORY"; mkdir "$CHAT_HISTORY"'
+    terminal
+    browse
+    screen_has '1/3'
+    keys Tab d y
+    screen_has deleting
     keys q
-    ended 130
+    screen_has 'hist-browse: waiting for'
+    echo >go
+    screen_has "hist-browse: hist-delete: cannot"
+    ended 2
 }
 
 @test "hist-browse: closed and opened again it is as it was" {
@@ -575,6 +601,11 @@ screen_lacks_now() {
     hist-delete -q -f now
     screen_has '1/2' ' fix  1/4 '
     soon screen_lacks_now 'write tests'
+    # In its place, by one that is longer: nothing is left of what was there.
+    hist_lines another 40 >other
+    cp other "$HISTORY"
+    screen_has '1/1' ' another  1/40 '
+    soon screen_lacks_now 'fix config.c'
     keys Escape
     ended 130
 }
@@ -600,6 +631,18 @@ screen_lacks_now() {
     keys y
     screen_has "exported to 'mine.txt'"
     same mine.txt wanted mine.txt
+    # A directory has the file of the usual name in it, and ~ is the home directory.
+    mkdir dir
+    echo mine >dir/fix.md
+    keys x C-u dir Enter
+    screen_has 'dir/fix.md is there: overwrite it? y or n'
+    keys n
+    soon screen_lacks_now 'overwrite it'
+    [[ $(<dir/fix.md) == mine ]]
+    # shellcheck disable=SC2088  # it is typed
+    keys x C-u '~/home.txt' Enter
+    screen_has "exported to '$HOME"
+    same home.txt wanted "$HOME/home.txt"
     keys x C-u /nowhere/x.md Enter
     screen_has 'No such file or directory'
     keys Tab J J f

@@ -76,7 +76,8 @@ TEST(each_program_that_was_asked_for_runs)
     }
     for (size_t i = 0; i < 3; i++)
         run(w, names[i]);
-    browse_work_free(w, &patience);
+    browse_work_end(w, &patience);
+    browse_work_free(w);
 
     file_is("ran", "a\nb\nc\na\nb\nc\n");
     scratch_leave();
@@ -203,7 +204,8 @@ TEST(the_end_is_waited_for_with_patience)
     while (access("begun", F_OK) < 0)
         io_wait(-1, 10);
     CHECK_INT(write(ends[1], "", 1), 1);
-    browse_work_free(w, &patience);
+    browse_work_end(w, &patience);
+    browse_work_free(w);
     file_is("ran", "first\ngone\n");
     CHECK_INT(access("told", F_OK), -1);
 
@@ -213,7 +215,8 @@ TEST(the_end_is_waited_for_with_patience)
     CHECK_INT(words_split(&argv, STR("sh -c 'until test -e told; do sleep 0.05; done'"), NULL), 0);
     browse_work_run(w, BROWSE_DELETE, STR_NONE, &argv);
     patience.fd = -1;
-    browse_work_free(w, &patience);
+    browse_work_end(w, &patience);
+    browse_work_free(w);
     CHECK_INT(access("told", F_OK), 0);
     scratch_leave();
     close(ends[0]);
@@ -257,5 +260,6 @@ TEST(no_thread_can_be_started)
         CHECK_INT(r->status, -1);
     }
     browse_result_free(r);
-    browse_work_free(w, &patience);
+    browse_work_end(w, &patience);
+    browse_work_free(w);
 }
