@@ -16,6 +16,8 @@
 /* Loads the configuration, puts the common flags over it and locates the history. Call after
  * opt_next gave 0. The caller releases both. */
 void start_history(struct config *c, struct history *h, const struct opt_common *o);
+/* The same for one that works without a place for a history, too. */
+void start_history_if_any(struct config *c, struct history *h, const struct opt_common *o);
 /* The same for a program that makes no history. One that was asked for by name and is not there is
  * empty, which start_absent says. */
 void start_reader(struct config *c, struct history *h, const struct opt_common *o);

@@ -23,7 +23,8 @@ static void show_work(int percent)
         progress_end();
 }
 
-void start_history(struct config *c, struct history *h, const struct opt_common *o)
+/* `bear`: one that has no place is borne. */
+static void start(struct config *c, struct history *h, const struct opt_common *o, bool bear)
 {
     struct err e = ERR_INIT;
     struct locate_from from;
@@ -34,12 +35,23 @@ void start_history(struct config *c, struct history *h, const struct opt_common 
     from = (struct locate_from){.explicit_file = c->value[SETTING_HISTORY],
                                 .cwd = c->cwd,
                                 .data_home = c->data_home,
-                                .state_home = c->state_home};
+                                .state_home = c->state_home,
+                                .bear = bear};
     if (locate(h, &from, &e) < 0)
         die_err(&e);
     h->sync = config_fsync(c);
     h->tell = o->quiet ? NULL : tell_wait;
     h->work = !o->quiet && progress_possible() ? show_work : NULL;
+}
+
+void start_history(struct config *c, struct history *h, const struct opt_common *o)
+{
+    start(c, h, o, false);
+}
+
+void start_history_if_any(struct config *c, struct history *h, const struct opt_common *o)
+{
+    start(c, h, o, true);
 }
 
 bool start_is_absent(const struct history *h)

@@ -41,7 +41,7 @@ void talk_open(struct talk *t, const struct chat_args *args)
         events_hold_text(&t->events);
     if (answer_check_load(&t->check, args->schema, &e) < 0)
         die_err(&e);
-    start_history(&t->config, &t->history, &args->common);
+    start_history_if_any(&t->config, &t->history, &args->common);
     choose_server(t);
     t->consent.all = args->yes;
     t->consent.allowed = t->config.value[SETTING_ALLOW_TOOLS];

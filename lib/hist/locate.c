@@ -142,14 +142,30 @@ static int locate_in_repository(struct history *h, const char *root, struct err 
     return 0;
 }
 
-static int locate_of_user(struct history *h, const char *data_home, struct err *e)
+/* There is no place for it: a file of that name cannot be. */
+static int locate_nowhere(struct history *h, bool bear, enum err_kind kind, const char *why,
+                          struct err *e)
 {
+    if (!bear)
+        return err_set(e, kind, "%s", why);
+    h->kind = HISTORY_USER;
+    h->path = mem_copy("", 0);
+    h->pointer = mem_copy("", 0);
+    h->dir = mem_copy("", 0);
+    h->nowhere = mem_copy(why, strlen(why));
+    h->trusted = true;
+    return 0;
+}
+
+static int locate_of_user(struct history *h, const struct locate_from *from, struct err *e)
+{
+    const char *data_home = from->data_home;
     struct stat st;
 
     if (!data_home)
-        return err_set(
-            e, ERR_USAGE,
-            "no place for a history: neither HOME nor XDG_DATA_HOME is an absolute path");
+        return locate_nowhere(
+            h, from->bear, ERR_USAGE,
+            "no place for a history: neither HOME nor XDG_DATA_HOME is an absolute path", e);
     h->kind = HISTORY_USER;
     set_dir(h, data_home, "aicoder");
     h->dir_exists = stat(h->dir, &st) == 0 && S_ISDIR(st.st_mode);
@@ -176,15 +192,13 @@ int locate(struct history *h, const struct locate_from *from, struct err *e)
         h->trusted = true;
         return 0;
     }
-    if (!from->cwd) {
-        history_release(h);
-        return err_set(e, ERR_FAILURE, "cannot tell the working directory");
-    }
-    root = locate_root(from->cwd);
-    if (root)
+    root = from->cwd ? locate_root(from->cwd) : NULL;
+    if (!from->cwd)
+        result = locate_nowhere(h, from->bear, ERR_FAILURE, "cannot tell the working directory", e);
+    else if (root)
         result = locate_in_repository(h, root, e);
     else
-        result = locate_of_user(h, from->data_home, e);
+        result = locate_of_user(h, from, e);
     free(root);
     if (result < 0)
         history_release(h);
@@ -215,6 +229,7 @@ void history_release(struct history *h)
 {
     free(h->path);
     free(h->pointer);
+    free(h->nowhere);
     free(h->index);
     free(h->skip);
     free(h->dir);
@@ -457,6 +472,8 @@ int history_enter(struct history *h, bool *entered, struct err *e)
         *entered = false;
     if (!h->dir || (h->dir_exists && h->trusted))
         return 0;
+    if (h->nowhere)
+        return err_set(e, ERR_FAILURE, "%s", h->nowhere);
     if (!h->dir_exists) {
         if (make(h, e) < 0)
             return -1;

@@ -599,6 +599,32 @@ continues() {
     stderr_matches '^chat: 6 earlier messages'
 }
 
+@test "chat: a question is answered where there is no place for a history" {
+    local chat where
+    chat=$(command -v chat)
+    local -A why=(
+        ['mkdir gone && cd gone && rmdir ../gone']='cannot tell the working directory'
+        ['export HOME=relative']='no place for a history: neither HOME nor XDG_DATA_HOME is an absolute path'
+    )
+    for where in "${!why[@]}"; do
+        # shellcheck disable=SC2016
+        run_expect 0 env -u CHAT_HISTORY bash -c "$where"' && echo "{\"role\":\"user\",\"content\":\"earlier\"}" | "$@"' - \
+            "$chat" --messages - -p echo hi
+        stdout_is earlier '' hi '[1 message]'
+        stderr_empty
+        # shellcheck disable=SC2016
+        run_expect 0 env -u CHAT_HISTORY bash -c "$where"' && exec "$@"' - "$chat" -N -n -p echo hi </dev/null
+        stdout_is hi '[1 message]'
+        stderr_empty
+        # What is to be stored and is not is told, and the answer is there.
+        # shellcheck disable=SC2016
+        run_expect 8 env -u CHAT_HISTORY bash -c "$where"' && exec "$@"' - "$chat" -p echo hi </dev/null
+        stdout_is hi '[1 message]'
+        stderr_is "chat: ${why[$where]}"
+    done
+    [[ ! -e relative ]]
+}
+
 @test "chat: --json prints events, an object a line" {
     use_history
     start_llm --reply 'two words'

@@ -30,7 +30,7 @@ static void leave(void)
 static int locate_in(struct history *h, const char *dir, struct err *e)
 {
     char *cwd = path_join(real_dir, dir);
-    struct locate_from from = {NULL, cwd, data, state};
+    struct locate_from from = {NULL, cwd, data, state, false};
     int result = locate(h, &from, e);
 
     free(cwd);
@@ -138,7 +138,7 @@ TEST(a_file_system_is_not_left)
 TEST(an_explicit_file_is_taken_as_it_is)
 {
     struct history h;
-    struct locate_from from = {"x/f.jsonl", "/", NULL, NULL};
+    struct locate_from from = {"x/f.jsonl", "/", NULL, NULL, false};
 
     enter();
     CHECK_INT(locate(&h, &from, NULL), 0);
@@ -186,7 +186,7 @@ TEST(without_a_home_there_is_no_place)
 {
     struct history h;
     struct err e = ERR_INIT;
-    struct locate_from from = {NULL, "/", NULL, NULL};
+    struct locate_from from = {NULL, "/", NULL, NULL, false};
 
     CHECK_INT(locate(&h, &from, &e), -1);
     CHECK_INT(e.kind, ERR_USAGE);
@@ -199,7 +199,7 @@ TEST(without_a_working_directory_only_an_explicit_file_is_found)
 {
     struct history h;
     struct err e = ERR_INIT;
-    struct locate_from from = {"x/f.jsonl", NULL, "/data", "/state"};
+    struct locate_from from = {"x/f.jsonl", NULL, "/data", "/state", false};
 
     CHECK_INT(locate(&h, &from, &e), 0);
     CHECK_STR(h.path, "x/f.jsonl");
