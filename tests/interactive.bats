@@ -448,6 +448,15 @@ said_nothing() {
     done
 }
 
+@test "interactive: signals end it though Ctrl-S has stopped the terminal" {
+    local signal
+    # What was typed makes it write, and that it waits cannot be seen from outside.
+    for signal in TERM:143 HUP:129; do
+        run_expect "${signal#*:}" on_tty --wait 'talk> ' --type '\x13' --pause 200ms --type hi --pause 300ms \
+            --signal "${signal%:*}" chat -s talk
+    done
+}
+
 @test "interactive: a signal in an answer stores what came first" {
     run_expect 143 on_tty --wait 'talk> ' --type 'one two three four five six seven eight\r' --wait 'two' --wait 'two' --signal TERM chat -s talk -o delay_ms=150
     json_is "$HISTORY" .finish_reason null interrupted

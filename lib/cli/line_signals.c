@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/pipe.h"
@@ -16,15 +17,33 @@ static struct sigaction former[ALWAYS], former_editing[EDITING_ONLY];
 static volatile sig_atomic_t interrupted, fatal;
 static int wake[2] = {-1, -1};
 
+/* Perhaps Ctrl-S has stopped the terminal, and who is to end waits for it to take what he writes.
+ * It goes on when that key means nothing any more (tcflow undoes only what tcflow has done); the
+ * modes are put back at the end anyway. */
+static void let_terminal_go_on(void)
+{
+    struct termios modes;
+    int fd = STDIN_FILENO;
+
+    while (fd <= STDERR_FILENO && tcgetattr(fd, &modes) < 0)
+        fd++;
+    if (fd > STDERR_FILENO || !(modes.c_iflag & IXON))
+        return;
+    modes.c_iflag &= ~(tcflag_t)IXON;
+    (void)tcsetattr(fd, TCSANOW, &modes);
+}
+
 static void note(int signo)
 {
     int saved = errno;
     char c = (char)signo;
 
-    if (signo == SIGINT)
+    if (signo == SIGINT) {
         interrupted = 1;
-    else if (signo == SIGTERM || signo == SIGHUP || signo == SIGQUIT)
+    } else if (signo == SIGTERM || signo == SIGHUP || signo == SIGQUIT) {
         fatal = signo;
+        let_terminal_go_on();
+    }
     /* A full pipe wakes as well. */
     if (write(wake[1], &c, 1) < 0)
         errno = saved;
@@ -36,6 +55,8 @@ static void catch_all(const int *signals, struct sigaction *saved, size_t count)
     struct sigaction act = {.sa_handler = note, .sa_flags = SA_RESTART};
 
     sigemptyset(&act.sa_mask);
+    /* In the background a hand on the terminal would stop us. */
+    sigaddset(&act.sa_mask, SIGTTOU);
     for (size_t i = 0; i < count; i++) {
         sigaction(signals[i], NULL, &saved[i]);
         if (saved[i].sa_handler != SIG_IGN)
