@@ -22,7 +22,7 @@ struct locate_from {
     const char *cwd;           /* absolute; NULL: it is gone, which an explicit file bears */
     const char *data_home;     /* $XDG_DATA_HOME or ~/.local/share; NULL: unknown */
     const char *state_home;    /* $XDG_STATE_HOME or ~/.local/state; NULL: unknown */
-    bool bear;                 /* a history that has no place is none that fails: it is `nowhere` */
+    bool may_be_nowhere;       /* that there is no place for a history is no error */
 };
 
 enum history_kind { HISTORY_EXPLICIT, HISTORY_REPOSITORY, HISTORY_USER };
@@ -35,12 +35,14 @@ struct history {
     char *skip;          /* that of hist/skip, which is of no use without */
     char *dir;           /* of ours, that holds both (.aicoder or aicoder); NULL when explicit */
     char *register_path; /* ${state_home}/chathist/histories; NULL when that is unknown */
-    char *nowhere;       /* why it has no place: it is empty, and cannot be entered; else NULL */
-    bool dir_exists;     /* nothing has to be made first; always so when explicit */
-    bool trusted;        /* the pointer may be followed; so when dir is still to be made. In a
+    /* Why there is no place for it: then path, pointer and dir are empty, it has no line, and it
+     * cannot be entered. NULL: it has its place. */
+    char *nowhere;
+    bool dir_exists; /* nothing has to be made first; always so when explicit */
+    bool trusted;    /* the pointer may be followed; so when dir is still to be made. In a
                           * repository: the register knows dir and how its history begins */
-    bool sync;           /* fdatasync before success is reported (CHAT_FSYNC); true after locate */
-    int cancel_fd;       /* readable: do not wait for other writers any longer; -1 after locate */
+    bool sync;       /* fdatasync before success is reported (CHAT_FSYNC); true after locate */
+    int cancel_fd;   /* readable: do not wait for other writers any longer; -1 after locate */
     /* Told when another program holds the lock of that file for long; NULL after locate. */
     void (*tell)(const char *path);
     /* Told now and then how much is done, in percent, of what takes long, and -1 at its end; NULL
@@ -65,7 +67,7 @@ struct append_wait history_wait(const struct history *h);
 char *locate_root(const char *cwd);
 
 /* Fills h. -1: an `.aicoder` that is a link or no directory, or belongs to somebody else; or no
- * place for a history is known, or not where we are, unless that is to be borne. A register that
+ * place for a history is known, or not where we are, unless it may be nowhere. A register that
  * cannot be read knows nothing. */
 int locate(struct history *h, const struct locate_from *from, struct err *e);
 void history_release(struct history *h);

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/json_pieces.h"
 
 /* The most that is kept, in bytes: of thinking, which becomes a part of a history line, and of the
  * blocks of an answer. */
@@ -51,6 +52,7 @@ struct replay {
     bool open;     /* a block is coming */
     int64_t index; /* the wire's own numbering */
     struct buf start, grown[REPLAY_MEMBERS];
+    struct json_pieces pieces[REPLAY_MEMBERS]; /* of grown */
 
     bool keep_reasoning; /* set by a provider that wants it back */
     struct buf reasoning;
@@ -65,7 +67,7 @@ void replay_release(struct replay *r);
 
 /* A block begins at `index` on the wire, with the members of that JSON object. */
 void replay_begin(struct replay *r, int64_t index, struct str block);
-/* Its member grows; nothing happens unless that block is open. */
+/* Its member grows by a piece, a JSON value; nothing happens unless that block is open. */
 void replay_grow(struct replay *r, int64_t index, enum replay_member member, struct str piece);
 /* It is complete. Thinking that is neither signed nor encrypted, and blank text, cannot go back and
  * are not kept. */

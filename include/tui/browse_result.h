@@ -27,6 +27,7 @@ struct browse_result {
     struct browse_hits hits;
     bool done;  /* no more hits follow */
     int status; /* of a program, and of copying: 0, -1 */
+    bool ended; /* a program was ended, for nobody wanted to wait */
     /* Of a program: */
     enum browse_command about;
     struct buf name;            /* of the file that was to be written */

@@ -31,9 +31,9 @@ struct browse_patience {
     int fd;             /* until it can be read: then they are ended; -1: until they are through */
     void (*tell)(void); /* called when that takes long; may be NULL */
 };
-/* Ends what is being done, other programs when there is no patience for them: false, and what they
- * have come to does not count. After this there are only results. */
-bool browse_work_end(struct browse_work *w, const struct browse_patience *patience);
+/* Ends what is being done, other programs when there is no patience for them. After this there are
+ * only results. */
+void browse_work_end(struct browse_work *w, const struct browse_patience *patience);
 void browse_work_free(struct browse_work *w);
 
 /* Becomes readable with a result. */

@@ -4,9 +4,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Of POSIX.1-2024 is a pipe that is closed in other programs from its first moment on. Where there
- * is none, one that another thread starts just then inherits it. */
-#ifndef __APPLE__
+/* A pipe that is closed in other programs from its first moment on is of POSIX.1-2024. Elsewhere
+ * one that another thread starts just then inherits it. */
+#ifdef __linux__
 static int make(int ends[2], int flags)
 {
     return pipe2(ends, flags);

@@ -14,12 +14,12 @@ static const int editing_only[] = {SIGTSTP, SIGCONT, SIGWINCH};
 #define EDITING_ONLY (sizeof editing_only / sizeof *editing_only)
 
 static struct sigaction former[ALWAYS], former_editing[EDITING_ONLY];
-static volatile sig_atomic_t interrupted, fatal;
+static volatile sig_atomic_t interrupted, fatal, edits;
 static int wake[2] = {-1, -1};
 
 /* Perhaps Ctrl-S has stopped the terminal, and who is to end waits for it to take what he writes.
- * It goes on when that key means nothing any more (tcflow undoes only what tcflow has done); the
- * modes are put back at the end anyway. */
+ * It goes on when that key means nothing any more (tcflow undoes only what tcflow has done). Only
+ * while we have the terminal: who edits a line puts its modes back. */
 static void let_terminal_go_on(void)
 {
     struct termios modes;
@@ -27,7 +27,7 @@ static void let_terminal_go_on(void)
 
     while (fd <= STDERR_FILENO && tcgetattr(fd, &modes) < 0)
         fd++;
-    if (fd > STDERR_FILENO || !(modes.c_iflag & IXON))
+    if (fd > STDERR_FILENO || tcgetpgrp(fd) != getpgrp() || !(modes.c_iflag & IXON))
         return;
     modes.c_iflag &= ~(tcflag_t)IXON;
     (void)tcsetattr(fd, TCSANOW, &modes);
@@ -42,7 +42,8 @@ static void note(int signo)
         interrupted = 1;
     } else if (signo == SIGTERM || signo == SIGHUP || signo == SIGQUIT) {
         fatal = signo;
-        let_terminal_go_on();
+        if (edits)
+            let_terminal_go_on();
     }
     /* A full pipe wakes as well. */
     if (write(wake[1], &c, 1) < 0)
@@ -55,7 +56,7 @@ static void catch_all(const int *signals, struct sigaction *saved, size_t count)
     struct sigaction act = {.sa_handler = note, .sa_flags = SA_RESTART};
 
     sigemptyset(&act.sa_mask);
-    /* In the background a hand on the terminal would stop us. */
+    /* By then we may be in the background, and a hand on the terminal would stop us. */
     sigaddset(&act.sa_mask, SIGTTOU);
     for (size_t i = 0; i < count; i++) {
         sigaction(signals[i], NULL, &saved[i]);
@@ -89,6 +90,7 @@ void line_signals_end(void)
 
 void line_signals_edit(bool editing)
 {
+    edits = editing;
     if (editing)
         catch_all(editing_only, former_editing, EDITING_ONLY);
     else

@@ -23,8 +23,8 @@ static void show_work(int percent)
         progress_end();
 }
 
-/* `bear`: one that has no place is borne. */
-static void start(struct config *c, struct history *h, const struct opt_common *o, bool bear)
+static void start(struct config *c, struct history *h, const struct opt_common *o,
+                  bool may_be_nowhere)
 {
     struct err e = ERR_INIT;
     struct locate_from from;
@@ -36,7 +36,7 @@ static void start(struct config *c, struct history *h, const struct opt_common *
                                 .cwd = c->cwd,
                                 .data_home = c->data_home,
                                 .state_home = c->state_home,
-                                .bear = bear};
+                                .may_be_nowhere = may_be_nowhere};
     if (locate(h, &from, &e) < 0)
         die_err(&e);
     h->sync = config_fsync(c);

@@ -143,10 +143,10 @@ static int locate_in_repository(struct history *h, const char *root, struct err 
 }
 
 /* There is no place for it: a file of that name cannot be. */
-static int locate_nowhere(struct history *h, bool bear, enum err_kind kind, const char *why,
-                          struct err *e)
+static int locate_nowhere(struct history *h, bool may_be_nowhere, enum err_kind kind,
+                          const char *why, struct err *e)
 {
-    if (!bear)
+    if (!may_be_nowhere)
         return err_set(e, kind, "%s", why);
     h->kind = HISTORY_USER;
     h->path = mem_copy("", 0);
@@ -164,7 +164,7 @@ static int locate_of_user(struct history *h, const struct locate_from *from, str
 
     if (!data_home)
         return locate_nowhere(
-            h, from->bear, ERR_USAGE,
+            h, from->may_be_nowhere, ERR_USAGE,
             "no place for a history: neither HOME nor XDG_DATA_HOME is an absolute path", e);
     h->kind = HISTORY_USER;
     set_dir(h, data_home, "aicoder");
@@ -194,7 +194,8 @@ int locate(struct history *h, const struct locate_from *from, struct err *e)
     }
     root = from->cwd ? locate_root(from->cwd) : NULL;
     if (!from->cwd)
-        result = locate_nowhere(h, from->bear, ERR_FAILURE, "cannot tell the working directory", e);
+        result = locate_nowhere(h, from->may_be_nowhere, ERR_FAILURE,
+                                "cannot tell the working directory", e);
     else if (root)
         result = locate_in_repository(h, root, e);
     else

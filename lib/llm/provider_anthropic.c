@@ -193,22 +193,14 @@ static int take_input(struct answer *a, int64_t index, struct str json, struct e
     return rc;
 }
 
-static void grow(struct answer *a, int64_t index, enum replay_member member, struct str piece)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-
-    replay_grow(&a->replay, index, member, json_text(piece, &scratch));
-    buf_release(&scratch);
-}
-
 static int take_thinking(struct answer *a, int64_t index, struct str delta)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str thinking = json_get(delta, "thinking");
     int rc;
 
-    grow(a, index, REPLAY_THINKING, thinking);
-    grow(a, index, REPLAY_SIGNATURE, json_get(delta, "signature"));
+    replay_grow(&a->replay, index, REPLAY_THINKING, thinking);
+    replay_grow(&a->replay, index, REPLAY_SIGNATURE, json_get(delta, "signature"));
     rc = answer_add_reasoning(a, json_text(thinking, &scratch));
     buf_release(&scratch);
     return rc;
@@ -222,10 +214,10 @@ static int take_delta(struct answer *a, int64_t index, struct str delta, struct 
     int rc = 0;
 
     if (str_eq_c(type, "text_delta")) {
-        grow(a, index, REPLAY_TEXT, json_get(delta, "text"));
+        replay_grow(&a->replay, index, REPLAY_TEXT, json_get(delta, "text"));
         rc = answer_add_text(a, json_get(delta, "text"), e);
     } else if (str_eq_c(type, "input_json_delta")) {
-        grow(a, index, REPLAY_INPUT, json_get(delta, "partial_json"));
+        replay_grow(&a->replay, index, REPLAY_INPUT, json_get(delta, "partial_json"));
         rc = take_input(a, index, json_get(delta, "partial_json"), e);
     } else if (str_eq_c(type, "thinking_delta") || str_eq_c(type, "signature_delta")) {
         rc = take_thinking(a, index, delta);

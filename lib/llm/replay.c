@@ -107,8 +107,10 @@ static void close_block(struct replay *r)
 {
     r->open = false;
     buf_clear(&r->start);
-    for (size_t i = 0; i < REPLAY_MEMBERS; i++)
+    for (size_t i = 0; i < REPLAY_MEMBERS; i++) {
         buf_clear(&r->grown[i]);
+        r->pieces[i] = (struct json_pieces){0};
+    }
 }
 
 void replay_begin(struct replay *r, int64_t index, struct str block)
@@ -126,9 +128,13 @@ void replay_grow(struct replay *r, int64_t index, enum replay_member member, str
 
     if (!r->open || r->index != index)
         return;
-    if (member == REPLAY_CITATIONS && b->len > 0)
+    if (member != REPLAY_CITATIONS) {
+        json_pieces_add(&r->pieces[member], piece, b);
+        return;
+    }
+    if (b->len > 0)
         buf_add_byte(b, ',');
-    utf8_add_repaired(b, piece);
+    buf_add_str(b, piece);
 }
 
 static void add_input(struct buf *out, struct str json)

@@ -285,8 +285,11 @@ static int judge(struct exchange *x, int rc, struct err *e)
 
 static int settle(struct answer *a, int rc, struct err *e)
 {
-    if (!a->sink_failed && answer_end_text(a, rc == 0 ? e : NULL) != 0)
+    if (!a->sink_failed && answer_end_text(a, rc == 0 ? e : NULL) != 0) {
+        if (rc == 0 && a->sink_failed)
+            e->kind = ERR_SIGNAL;
         rc = -1;
+    }
     if (!a->finish_reason) {
         const char *reason = e->kind == ERR_SIGNAL ? "interrupted" : "error";
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,27 +42,43 @@ int browse_child_run(char *const argv[], struct buf *out, struct buf *said,
     return c.status;
 }
 
-/* Writes it as fast as it is taken. false: not all of it was. Closes the descriptor. */
+/* How much of what was written has not been read yet, where the system tells; else 0. */
+static int unread(int fd)
+{
+    int count = 0;
+
+    return ioctl(fd, FIONREAD, &count) < 0 ? 0 : count;
+}
+
+/* Writes it as fast as it is read. false: not all of it was. Closes the descriptor. */
 static bool give(int fd, struct str text, const atomic_bool *cancel)
 {
     int64_t until = clock_ticks() + BROWSE_CHILD_GIVE_MS;
+    int left = 0;
 
-    while (text.n > 0 && fd >= 0 && !atomic_load(cancel) && clock_ticks() < until) {
-        struct pollfd to = {.fd = fd, .events = POLLOUT};
-        size_t taken;
+    while (fd >= 0 && !atomic_load(cancel) && clock_ticks() < until) {
+        struct pollfd to = {.fd = fd, .events = text.n > 0 ? POLLOUT : 0};
+        int ready = poll(&to, 1, LOOK_MS), before = left;
+        size_t taken = 0;
 
-        if (poll(&to, 1, LOOK_MS) <= 0)
-            continue;
-        taken = child_write(&fd, text);
+        if (ready > 0 && to.revents & POLLERR)
+            break; /* nobody reads there any more */
+        if (ready > 0)
+            taken = child_write(&fd, text);
         text.p += taken;
         text.n -= taken;
-        until = clock_ticks() + BROWSE_CHILD_GIVE_MS;
+        left = unread(fd);
+        if (text.n == 0 && left == 0)
+            break;
+        if (taken > 0 || left < before)
+            until = clock_ticks() + BROWSE_CHILD_GIVE_MS;
     }
+    left = fd < 0 ? 0 : unread(fd);
     child_close(&fd);
-    return text.n == 0;
+    return text.n == 0 && left == 0;
 }
 
-/* Has it taken what it was given? One that does not end keeps it. */
+/* Is it content with what it has read? One that does not end keeps it. */
 static bool has_taken(pid_t pid, const atomic_bool *cancel)
 {
     int64_t until = clock_ticks() + BROWSE_CHILD_GIVE_MS;

@@ -44,7 +44,8 @@ int browse_clipboard_programs(struct str text, const atomic_bool *cancel)
     for (size_t i = 0; i < sizeof programs / sizeof *programs && result < 0; i++) {
         struct words argv = {0};
 
-        if (programs[i].at_hand && words_split(&argv, str_of(programs[i].command), NULL) == 0)
+        if (programs[i].at_hand && !atomic_load(cancel) &&
+            words_split(&argv, str_of(programs[i].command), NULL) == 0)
             result = browse_child_give(argv.at, text, cancel);
         words_release(&argv);
     }

@@ -358,10 +358,8 @@ static void begin(struct loop *l)
     free(real);
     l->paths = mem_zalloc(s->count * sizeof *l->paths);
     l->watches = mem_zalloc(s->count * sizeof *l->watches);
-    for (size_t i = 0; i < s->count; i++) {
+    for (size_t i = 0; i < s->count; i++)
         l->paths[i] = s->histories[i].path;
-        (void)browse_watch_look(&l->watches[i], l->paths[i]);
-    }
     browse_init(&l->b, s->count);
     l->b.choosing = s->choosing;
     browse_act_init(&l->act, s->histories, s->self);
@@ -373,27 +371,47 @@ static void begin(struct loop *l)
         l->b.searching = true;
         browse_search(&l->b, false);
     }
+    for (size_t i = 0; i < (l->b.all ? s->count : 1); i++)
+        (void)browse_watch_look(&l->watches[i], l->paths[i]);
 }
 
-/* What was asked for is done before all is over; what of it cannot be is told. */
+/* Has the user asked for the end, by a signal that nobody has looked at? */
+static bool is_in_a_hurry(const struct loop *l)
+{
+    bool hurry = l->outcome->signal != 0;
+    int signo;
+
+    while ((signo = line_signals_next()) != 0)
+        hurry = hurry || signo == SIGINT || signo == line_signals_fatal();
+    return hurry;
+}
+
+/* What was asked for is done before all is over; what of it cannot be is told. The terminal is the
+ * user's by now. */
 static void end_work(struct loop *l)
 {
     struct browse_outcome *o = l->outcome;
+    struct buf text = BUF_INIT(BUF_LINE);
     struct browse_result *r;
-    bool done = browse_work_end(l->work, &(struct browse_patience){.none = o->signal != 0,
-                                                                   .fd = line_signals_fd(),
-                                                                   .tell = l->setup->tell_wait});
 
+    line_signals_edit(false);
+    browse_work_end(l->work, &(struct browse_patience){.none = is_in_a_hurry(l),
+                                                       .fd = line_signals_fd(),
+                                                       .tell = l->setup->tell_wait});
+    if (!o->signal)
+        o->signal = line_signals_fatal();
     while ((r = browse_work_next(l->work))) {
-        struct buf text = BUF_INIT(BUF_LINE);
+        size_t before = text.len;
 
-        if (done && browse_take_failure(&text, r)) {
-            err_release(&o->failed);
-            err_set(&o->failed, ERR_FAILURE, "%s", buf_c(&text));
-        }
-        buf_release(&text);
+        if (before > 0)
+            buf_add_c(&text, "; ");
+        if (!browse_take_failure(&text, r))
+            buf_truncate(&text, before);
         browse_result_free(r);
     }
+    if (text.len > 0)
+        err_set(&o->failed, ERR_FAILURE, "%s", buf_c(&text));
+    buf_release(&text);
     browse_work_free(l->work);
 }
 

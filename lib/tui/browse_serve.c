@@ -203,6 +203,7 @@ void browse_serve_run(struct browse_server *s, const struct browse_request *q)
     r->about = q->about;
     buf_add_str(&r->name, buf_str(&q->text));
     r->status = browse_child_run(q->argv.at, &r->out, &r->said, &s->cancel, &r->error);
+    r->ended = atomic_load(&s->cancel);
     s->give(s->ctx, r);
 }
 

@@ -4,7 +4,7 @@ bool browse_take_failure(struct buf *out, const struct browse_result *r)
 {
     size_t before = out->len;
 
-    if (r->kind != BROWSE_RAN || r->status == 0)
+    if (r->kind != BROWSE_RAN || r->status == 0 || r->ended)
         return false;
     buf_add_str(out, str_trim(buf_str(&r->said)));
     if (r->error.kind != ERR_NONE)
@@ -48,9 +48,12 @@ static void take_run(struct browse *b, const struct browse_result *r)
 
 static void take_copied(struct browse *b, const struct browse_result *r)
 {
-    browse_say(b, r->status == 0
-                      ? "copied"
-                      : "cannot copy: no wl-copy, xclip, xsel or pbcopy, and the terminal cannot");
+    if (r->status == 0)
+        browse_say(b, "copied");
+    else if (r->error.kind != ERR_NONE)
+        browse_say(b, err_text(&r->error));
+    else
+        browse_say(b, "cannot copy: no wl-copy, xclip, xsel or pbcopy, and the terminal cannot");
 }
 
 bool browse_take(struct browse *b, struct browse_result *r)

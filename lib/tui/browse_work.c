@@ -62,7 +62,7 @@ static void wake(struct browse_work *w)
 }
 
 /* Empties the pipe. */
-static void awake(struct browse_work *w)
+static void drain(struct browse_work *w)
 {
     char bytes[64];
 
@@ -89,7 +89,7 @@ struct browse_result *browse_work_next(struct browse_work *w)
 {
     struct browse_result *r;
 
-    awake(w);
+    drain(w);
     pthread_mutex_lock(&w->lock);
     r = w->first;
     if (r)
@@ -333,16 +333,8 @@ static void give_up(struct worker *k)
     atomic_store(&k->server.cancel, true);
 }
 
-static void give_up_owed(struct browse_work *w)
-{
-    pthread_mutex_lock(&w->lock);
-    for (size_t i = 0; i < LANES; i++)
-        give_up(&w->workers[i]);
-    pthread_mutex_unlock(&w->lock);
-}
-
-/* Waits for what is owed: true; false when the user did not want to any more. */
-static bool wait_for_owed(struct browse_work *w, const struct browse_patience *patience)
+/* Waits for what is owed, or until the user does not want to. */
+static void wait_for_owed(struct browse_work *w, const struct browse_patience *patience)
 {
     struct pollfd fds[2] = {{.fd = patience->fd, .events = POLLIN},
                             {.fd = w->wake[0], .events = POLLIN}};
@@ -358,36 +350,33 @@ static bool wait_for_owed(struct browse_work *w, const struct browse_patience *p
         }
         if (ready <= 0)
             continue;
-        awake(w);
+        drain(w);
         if (!fds[0].revents)
             continue;
-        give_up_owed(w);
-        return false;
+        fds[0].fd = -1;
+        silence = -1;
+        pthread_mutex_lock(&w->lock);
+        for (size_t i = 0; i < LANES; i++)
+            give_up(&w->workers[i]);
+        pthread_mutex_unlock(&w->lock);
     }
-    return true;
 }
 
-bool browse_work_end(struct browse_work *w, const struct browse_patience *patience)
+void browse_work_end(struct browse_work *w, const struct browse_patience *patience)
 {
-    bool done = !patience->none;
-
     pthread_mutex_lock(&w->lock);
     w->stop = true;
     for (size_t i = 0; i < LANES; i++)
-        if (!lanes[i].owed)
+        if (patience->none || !lanes[i].owed)
             give_up(&w->workers[i]);
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
-    if (done)
-        done = wait_for_owed(w, patience);
-    else
-        give_up_owed(w);
+    wait_for_owed(w, patience);
     for (size_t i = 0; i < LANES; i++) {
         if (w->workers[i].started)
             pthread_join(w->workers[i].thread, NULL);
         w->workers[i].started = false;
     }
-    return done;
 }
 
 void browse_work_free(struct browse_work *w)

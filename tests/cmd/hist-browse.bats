@@ -467,17 +467,43 @@ locked() {
     echo >go
     wait
     [[ $(wc -l <"$HISTORY") == 7 ]]
-    # Nobody is there to give it up.
+    # A terminal of another size is no reason.
     locked ':'
     browse
     screen_has '1/3'
+    keys Tab d y
+    screen_has deleting
+    keys q
+    screen_has 'hist-browse: waiting for'
+    tmux resize-window -x 90 -y 30
+    tmux resize-window -x 80 -y 24
+    echo >go
+    ended 130
+    [[ $(wc -l <"$HISTORY") == 6 ]]
+    # A signal is one, and ends it as it always does.
+    locked ':'
+    browse
+    screen_has '1/2'
+    keys Tab d y
+    screen_has deleting
+    keys q
+    screen_has 'hist-browse: waiting for'
+    pkill_browse TERM
+    ended 143
+    echo >go
+    wait
+    [[ $(wc -l <"$HISTORY") == 6 ]]
+    # Nobody is there to give it up.
+    locked ':'
+    browse
+    screen_has '1/2'
     keys Tab d y
     screen_has deleting
     pkill_browse TERM
     ended 143
     echo >go
     wait
-    [[ $(wc -l <"$HISTORY") == 7 ]]
+    [[ $(wc -l <"$HISTORY") == 6 ]]
 }
 
 @test "hist-browse: what could not be done is told when it is left meanwhile" {

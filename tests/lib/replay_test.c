@@ -4,10 +4,34 @@
 #include <string.h>
 
 #include "test.h"
+#include "base/json.h"
 
 static void grow(struct replay *r, enum replay_member member, const char *piece)
 {
-    replay_grow(r, 1, member, str_of(piece));
+    struct buf string = BUF_INIT(BUF_SMALL);
+
+    if (member == REPLAY_CITATIONS)
+        buf_add_c(&string, piece);
+    else
+        json_add_string(&string, str_of(piece));
+    replay_grow(r, 1, member, buf_str(&string));
+    buf_release(&string);
+}
+
+/* A signature holds for the thinking as it was. */
+TEST(a_character_that_comes_in_halves_is_one)
+{
+    struct replay r;
+
+    replay_init(&r);
+    replay_begin(&r, 1, STR("{\"type\":\"thinking\",\"thinking\":\"\"}"));
+    replay_grow(&r, 1, REPLAY_THINKING, STR("\"a\\ud83d\""));
+    replay_grow(&r, 1, REPLAY_THINKING, STR("\"\\ude00\""));
+    grow(&r, REPLAY_SIGNATURE, "s");
+    replay_end(&r, 1);
+    CHECK_STR(buf_c(&r.thinking), "[{\"type\":\"thinking\",\"thinking\":\"a\xf0\x9f\x98\x80\","
+                                  "\"signature\":\"s\"}]");
+    replay_release(&r);
 }
 
 TEST(blocks_are_kept_as_they_came)
@@ -77,6 +101,7 @@ TEST(blocks_that_do_not_fit)
     if (!CHECK(text))
         return;
     memset(text, 'x', n);
+    text[0] = text[n - 1] = '"';
     replay_init(&r);
     replay_begin(&r, 1, STR("{\"type\":\"thinking\",\"signature\":\"s\"}"));
     for (size_t i = 0; i < 2 * REPLAY_TURN_MAX / n; i++)
