@@ -394,7 +394,6 @@ static void end_work(struct loop *l)
     struct buf text = BUF_INIT(BUF_LINE);
     struct browse_result *r;
 
-    line_signals_edit(false);
     browse_work_end(l->work, &(struct browse_patience){.none = is_in_a_hurry(l),
                                                        .fd = line_signals_fd(),
                                                        .tell = l->setup->tell_wait});
@@ -453,9 +452,9 @@ int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome
         }
         if (l.view)
             browse_view_close(l.view);
+        line_signals_edit(false);
         if (l.work)
             end_work(&l);
-        line_signals_edit(false);
         line_signals_end();
     }
     finish(&l, result == 0);

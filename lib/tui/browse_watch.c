@@ -32,12 +32,13 @@ static uint64_t sample_of(const char *path, off_t size)
 {
     struct stat st;
     int reason, fd = io_open_regular(path, O_RDONLY, 0, &st, &reason, NULL);
+    off_t tail = size < TAIL ? 0 : size - TAIL;
     uint64_t sum;
 
     if (fd < 0)
         return 0;
-    sum = sum_of(fd, 0, size < HEAD ? size : HEAD, (uint64_t)size);
-    sum = sum_of(fd, size < TAIL ? 0 : size - TAIL, size, sum) | 1;
+    sum = sum_of(fd, 0, tail < HEAD ? tail : HEAD, (uint64_t)size);
+    sum = sum_of(fd, tail, size, sum) | 1;
     close(fd);
     return sum;
 }

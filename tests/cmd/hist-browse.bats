@@ -382,6 +382,14 @@ literal() {
     ended 130
 }
 
+# in_path NAME LINE: a program of that name, found before any other, that does this.
+in_path() {
+    mkdir -p bin
+    printf '#!/bin/sh\n%s\n' "$2" >"bin/$1"
+    chmod +x "bin/$1"
+    PATH=$PWD/bin:$PATH
+}
+
 screen_lacks_now() {
     screen
     ! grep -qF -e "$1" "$BATS_TEST_TMPDIR/screen"
@@ -389,10 +397,8 @@ screen_lacks_now() {
 
 @test "hist-browse: the message is copied by the terminal, and by the program of the desktop" {
     worked
-    mkdir bin
-    printf '#!/bin/sh\ncat >copied; echo "$0 $*" >by\n' | tee bin/xclip >bin/wl-copy
-    chmod +x bin/*
-    PATH=$PWD/bin:$PATH
+    in_path xclip 'cat >copied; echo "$0 $*" >by'
+    in_path wl-copy 'cat >copied; echo "$0 $*" >by'
     terminal
     tmux set-option -g set-clipboard on
     browse lexer
@@ -425,11 +431,8 @@ screen_lacks_now() {
 @test "hist-browse: a program of the desktop that takes nothing does not hold up the keys" {
     worked
     hist_line large user "$(seq 18000)" >>"$HISTORY"
-    mkdir bin
-    printf '#!/bin/sh\necho $$ >by; exec sleep 1000\n' >bin/wl-copy
-    chmod +x bin/*
-    PATH=$PWD/bin:$PATH WAYLAND_DISPLAY=w
-    export WAYLAND_DISPLAY
+    in_path wl-copy 'echo $$ >by; exec sleep 1000'
+    export WAYLAND_DISPLAY=w
     terminal
     browse
     screen_has '1/4'
@@ -707,11 +710,8 @@ locked() {
 
 @test "hist-browse: what is done at once is done with what is chosen by then" {
     worked
-    mkdir bin
-    printf '#!/bin/sh\ncat >copied\n' >bin/wl-copy
-    chmod +x bin/*
-    PATH=$PWD/bin:$PATH WAYLAND_DISPLAY=w
-    export WAYLAND_DISPLAY
+    in_path wl-copy 'cat >copied'
+    export WAYLAND_DISPLAY=w
     terminal
     browse
     screen_has 'write tests' '1/3'
@@ -1133,10 +1133,7 @@ screen_lacks_now_of_file() {
 @test "hist-browse: the example of a key: Ctrl-G in bash, in zsh, and with fzf" {
     local shell
     worked
-    mkdir bin
-    printf '#!/bin/sh\ngrep plan\n' >bin/fzf
-    chmod +x bin/fzf
-    export PATH=$PWD/bin:$PATH
+    in_path fzf 'grep plan'
     terminal
     for shell in 'bash --norc --noprofile' 'zsh -f'; do
         type -P "${shell%% *}" >where || continue
