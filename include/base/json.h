@@ -86,6 +86,8 @@ bool json_has_type(struct str object, const char *type);
  * half of a pair? */
 int32_t json_hex4(const char *p, const char *end);
 bool json_is_surrogate(int32_t unit);
+/* The code point of a pair of surrogates; -1: it is none. */
+int32_t json_pair(int32_t first, int32_t second);
 
 /* A number that is an integer in the range of int64_t, however written (`5`, `5.0`, `50e-1`): true
  * and *out, exact to the last digit. */

@@ -52,8 +52,7 @@ struct answer {
     const struct answer_sink *sink;      /* NULL: nobody listens */
     bool sink_failed;
     /* private */
-    struct json_pieces pieces;      /* of text */
-    struct json_pieces args_pieces; /* of the args of a call that has not begun */
+    struct json_pieces pieces; /* of text */
 };
 
 /* The most that an answer may hold: bytes of text and calls together, and calls. Reasoning has a
@@ -73,13 +72,12 @@ int answer_end_text(struct answer *a, struct err *e);
 int answer_add_reasoning(struct answer *a, struct str text);
 /* Hands on where a piece of the text comes from, a JSON object. -1: the sink failed, as above. */
 int answer_add_citation(struct answer *a, struct str json);
-/* A piece of the call at `index` on the wire; empty parts add nothing. A new call begins there with
- * another non-empty id, and, where ids are missing, with a name after complete arguments. -1: over
- * the bounds (ERR_INCOMPLETE). */
+/* A piece of the call at `index` on the wire; empty parts add nothing. The arguments are a piece of
+ * their text, a string of checked JSON, or the object itself; what is neither adds nothing. A new
+ * call begins there with another non-empty id, and, where ids are missing, with a name after
+ * complete arguments. -1: over the bounds (ERR_INCOMPLETE). */
 int answer_add_call(struct answer *a, int64_t index, struct str id, struct str name,
                     struct str args, struct err *e);
-/* Decodes a piece of that call's arguments, a JSON string, for it. */
-void answer_decode_args(struct answer *a, int64_t index, struct str string, struct buf *args);
 /* An object that came with the newest call at `index` and is to go back with it; anything else
  * adds nothing. -1: over the bounds (ERR_INCOMPLETE). */
 int answer_add_call_extra(struct answer *a, int64_t index, struct str json, struct err *e);

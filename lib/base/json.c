@@ -212,6 +212,13 @@ bool json_is_surrogate(int32_t unit)
     return unit >= 0xd800 && unit <= 0xdfff;
 }
 
+int32_t json_pair(int32_t first, int32_t second)
+{
+    if (first < 0xd800 || first > 0xdbff || second < 0xdc00 || second > 0xdfff)
+        return -1;
+    return 0x10000 + ((first - 0xd800) << 10 | (second - 0xdc00));
+}
+
 /* Puts what the escape at *at (a backslash) stands for into out as UTF-8; returns its length and
  * moves *at behind the escape. */
 static size_t decode_escape(const char **at, const char *end, char out[4])
@@ -234,11 +241,11 @@ static size_t decode_escape(const char **at, const char *end, char out[4])
     int32_t cp = json_hex4(p + 1, end);
 
     p = end - p > 5 ? p + 5 : end;
-    if (json_is_surrogate(cp) && cp < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u') {
-        int32_t low = json_hex4(p + 2, end);
+    if (end - p >= 6 && p[0] == '\\' && p[1] == 'u') {
+        int32_t pair = json_pair(cp, json_hex4(p + 2, end));
 
-        if (json_is_surrogate(low) && low >= 0xdc00) {
-            cp = 0x10000 + ((cp - 0xd800) << 10 | (low - 0xdc00));
+        if (pair >= 0) {
+            cp = pair;
             p += 6;
         }
     }

@@ -21,26 +21,19 @@ static int32_t unit_at(struct str s)
     return json_hex4(s.p + 2, s.p + s.n);
 }
 
-static bool is_first_half(int32_t unit)
-{
-    return json_is_surrogate(unit) && unit < 0xdc00;
-}
-
 /* Adds what was held, with its second half at the start of the piece or without one; returns the
  * rest of the piece. */
 static struct str add_held(struct json_pieces *p, struct str body, struct buf *out)
 {
-    int32_t first = p->half, second = unit_at(body);
+    int32_t pair = json_pair(p->half, unit_at(body));
     char bytes[4];
 
-    if (first == 0)
-        return body;
-    p->half = 0;
-    if (!json_is_surrogate(second) || is_first_half(second)) {
-        buf_add_c(out, UTF8_REPLACEMENT);
+    if (pair < 0) {
+        json_pieces_end(p, out);
         return body;
     }
-    buf_add(out, bytes, utf8_encode(0x10000 + ((first - 0xd800) << 10 | (second - 0xdc00)), bytes));
+    p->half = 0;
+    buf_add(out, bytes, utf8_encode(pair, bytes));
     return behind(body, ESCAPE);
 }
 
@@ -56,7 +49,7 @@ static struct str hold(struct json_pieces *p, struct str body)
     unit = unit_at(behind(body, start));
     while (slashes < start && body.p[start - slashes - 1] == '\\')
         slashes++;
-    if (!is_first_half(unit) || slashes % 2 != 0)
+    if (!json_is_surrogate(unit) || unit > 0xdbff || slashes % 2 != 0)
         return body;
     p->half = unit;
     return (struct str){body.p, start};

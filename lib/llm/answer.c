@@ -132,17 +132,11 @@ static struct tool_call *newest_at(const struct answer *a, int64_t index)
     return NULL;
 }
 
-void answer_decode_args(struct answer *a, int64_t index, struct str string, struct buf *args)
-{
-    struct tool_call *c = newest_at(a, index);
-
-    json_pieces_add(c ? &c->pieces : &a->args_pieces, string, args);
-}
-
 int answer_add_call(struct answer *a, int64_t index, struct str id, struct str name,
                     struct str args, struct err *e)
 {
     struct tool_call *c = newest_at(a, index);
+    size_t before;
 
     if (!c || !same_call(c, id, name)) {
         if (a->calls_count == ANSWER_CALLS_MAX)
@@ -152,8 +146,7 @@ int answer_add_call(struct answer *a, int64_t index, struct str id, struct str n
         a->calls = mem_grow(a->calls, &a->calls_cap, a->calls_count + 1, sizeof *a->calls);
         c = &a->calls[a->calls_count++];
         c->index = index;
-        c->pieces = a->args_pieces;
-        a->args_pieces = (struct json_pieces){0};
+        c->pieces = (struct json_pieces){0};
         buf_init(&c->id, BUF_SMALL);
         buf_init(&c->name, BUF_SMALL);
         buf_init(&c->args, ANSWER_MAX);
@@ -164,8 +157,12 @@ int answer_add_call(struct answer *a, int64_t index, struct str id, struct str n
     /* Servers either send the name once, or repeat it, or cut it in pieces. */
     if (!str_eq(name, buf_str(&c->name)))
         utf8_add_repaired(&c->name, name);
-    utf8_add_repaired(&c->args, args);
-    a->calls_bytes += id.n + name.n + args.n;
+    before = c->args.len;
+    if (json_type(args) == JSON_OBJECT)
+        json_add_compact(&c->args, args);
+    else
+        json_pieces_add(&c->pieces, args, &c->args);
+    a->calls_bytes += id.n + name.n + c->args.len - before;
     if (c->id.overflow || c->name.overflow || c->args.overflow || is_too_long(a))
         return too_long(e);
     return 0;

@@ -163,9 +163,8 @@ static int take_block(struct answer *a, int64_t index, struct str block, struct 
         json_decode(json_get(block, "id"), &id);
         json_decode(json_get(block, "name"), &name);
         /* The empty object at the beginning of a stream is not its first piece. */
-        if (json_type(input) == JSON_OBJECT && json_next(&it))
-            json_add_compact(&args, input);
-        rc = answer_add_call(a, index, buf_str(&id), buf_str(&name), buf_str(&args), e);
+        rc = answer_add_call(a, index, buf_str(&id), buf_str(&name),
+                             json_next(&it) ? input : STR_NONE, e);
     } else if (str_eq_c(buf_str(&type), "thinking") ||
                str_eq_c(buf_str(&type), "redacted_thinking")) {
         rc = answer_add_reasoning(a, json_text(json_get(block, "thinking"), &args));
@@ -180,17 +179,10 @@ static int take_block(struct answer *a, int64_t index, struct str block, struct 
 /* A piece of a call's arguments; those of tools that the server itself runs are passed over. */
 static int take_input(struct answer *a, int64_t index, struct str json, struct err *e)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    int rc = 0;
-
     for (size_t i = 0; i < a->calls_count; i++)
-        if (a->calls[i].index == index) {
-            answer_decode_args(a, index, json, &scratch);
-            rc = answer_add_call(a, index, STR_NONE, STR_NONE, buf_str(&scratch), e);
-            break;
-        }
-    buf_release(&scratch);
-    return rc;
+        if (a->calls[i].index == index)
+            return answer_add_call(a, index, STR_NONE, STR_NONE, json, e);
+    return 0;
 }
 
 static int take_thinking(struct answer *a, int64_t index, struct str delta)

@@ -97,20 +97,15 @@ static int take_refusal(struct answer *a, struct str refusal, struct err *e)
 static int take_function(struct answer *a, int64_t index, struct str id, struct str function,
                          struct err *e)
 {
-    struct buf id_text = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
-    struct str arguments = json_get(function, "arguments");
+    struct buf id_text = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
     int rc;
 
     json_decode(id, &id_text);
     json_decode(json_get(function, "name"), &name);
-    if (json_type(arguments) == JSON_OBJECT)
-        json_add_compact(&args, arguments);
-    else
-        answer_decode_args(a, index, arguments, &args);
-    rc = answer_add_call(a, index, buf_str(&id_text), buf_str(&name), buf_str(&args), e);
+    rc = answer_add_call(a, index, buf_str(&id_text), buf_str(&name),
+                         json_get(function, "arguments"), e);
     buf_release(&id_text);
     buf_release(&name);
-    buf_release(&args);
     return rc;
 }
 

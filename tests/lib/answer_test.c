@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "llm/answer.h"
 
 static void check_calls(const struct answer *a, const char *want, int line)
@@ -17,7 +18,13 @@ static void check_calls(const struct answer *a, const char *want, int line)
 
 static int add(struct answer *a, int64_t index, const char *id, const char *name, const char *args)
 {
-    return answer_add_call(a, index, str_of(id), str_of(name), str_of(args), NULL);
+    struct buf string = BUF_INIT(BUF_SMALL);
+    int result;
+
+    json_add_string(&string, str_of(args));
+    result = answer_add_call(a, index, str_of(id), str_of(name), buf_str(&string), NULL);
+    buf_release(&string);
+    return result;
 }
 
 static int collect(void *arg, struct str delta)
@@ -72,7 +79,6 @@ TEST(a_character_that_ends_the_text_in_halves)
     buf_release(&seen);
 }
 
-/* A call that has not begun, one that has, and another one. */
 TEST(arguments_that_are_cut_in_halves)
 {
     static const char *const pieces[] = {"\"{\\\"a\\\":\\\"\\ud83d\"", "\"\\ude00\\ud83d\"",
@@ -80,17 +86,27 @@ TEST(arguments_that_are_cut_in_halves)
     struct answer a;
 
     answer_init(&a, NULL);
-    for (size_t i = 0; i < 3; i++) {
-        struct buf args = BUF_INIT(BUF_SMALL);
-
-        answer_decode_args(&a, 5, str_of(pieces[i]), &args);
+    for (size_t i = 0; i < 3; i++)
         CHECK_INT(
-            answer_add_call(&a, 5, STR_NONE, i == 0 ? STR("f") : STR_NONE, buf_str(&args), NULL),
+            answer_add_call(&a, 5, STR_NONE, i == 0 ? STR("f") : STR_NONE, str_of(pieces[i]), NULL),
             0);
-        buf_release(&args);
-    }
     answer_settle_calls(&a);
     CHECK_STR(buf_c(&a.calls[0].args), "{\"a\":\"\xf0\x9f\x98\x80\xf0\x9f\x98\x81\"}");
+    answer_release(&a);
+}
+
+/* Two calls of one index, of which each holds its own half. */
+TEST(halves_belong_to_their_call)
+{
+    struct answer a;
+
+    answer_init(&a, NULL);
+    CHECK_INT(answer_add_call(&a, 0, STR("a"), STR("f"), STR("\"{}\""), NULL), 0);
+    CHECK_INT(answer_add_call(&a, 0, STR("b"), STR("g"), STR("\"[\\ud83d\""), NULL), 0);
+    CHECK_INT(answer_add_call(&a, 0, STR_NONE, STR_NONE, STR("\"\\ude00\""), NULL), 0);
+    answer_settle_calls(&a);
+    CHECK_STR(buf_c(&a.calls[0].args), "{}");
+    CHECK_STR(buf_c(&a.calls[1].args), "[\xf0\x9f\x98\x80");
     answer_release(&a);
 }
 
