@@ -1,5 +1,5 @@
 /*
- * find - places where one of several pairs of bytes stands, in texts of any size.
+ * find - places where one of several probes (base/simd) passes, in texts of any size.
  */
 #ifndef CHATHIST_BASE_FIND_H
 #define CHATHIST_BASE_FIND_H
@@ -8,15 +8,16 @@
 
 struct find {
     /* private */
-    struct simd_pairs pairs;
+    struct simd_probes probes;
     size_t reach; /* the largest distance */
     simd_block *block;
 };
 
-/* Without pairs yet, of which nothing passes. */
+/* Without probes yet, of which nothing passes. */
 void find_init(struct find *f, enum simd with);
-/* false when there are SIMD_PAIRS already. */
-bool find_add(struct find *f, struct simd_pair pair);
+/* false when there are SIMD_PROBES already. */
+bool find_add_pair(struct find *f, struct simd_pair pair);
+bool find_add_triple(struct find *f, struct simd_triple triple);
 
 /* Is told a place that passes; gives the place from which to go on, behind it, or NULL to end. */
 typedef const char *find_seen(void *ctx, const char *place);

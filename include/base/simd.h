@@ -1,5 +1,5 @@
 /*
- * simd - pairs of bytes looked for at many places at a time.
+ * simd - two or three bytes at fixed distances looked for at many places at a time.
  *
  * This and base/simd_text alone have instructions of a processor's own. What reads whole histories
  * has a variant for each kind of processor, chosen at run time; all give the same, the portable one
@@ -25,27 +25,41 @@ static inline size_t simd_lowest(uint64_t bits)
     return (size_t)__builtin_ctzll(bits);
 }
 
-/* ---- pairs of bytes ---- */
+/* ---- probes ---- */
 
-/* A place x passes when (x[0] & mask[0]) == byte[0] and (x[distance] & mask[1]) == byte[1]. */
-struct simd_pair {
+/* A byte passes when (x[distance] & mask) == byte. */
+struct simd_test {
     size_t distance; /* SIMD_DISTANCE at most */
-    unsigned char mask[2], byte[2];
+    unsigned char mask, byte;
 };
 
-#define SIMD_PAIRS ((size_t)8)
+/* A place x passes when x[0] == first, and the second test. */
+struct simd_pair {
+    unsigned char first;
+    struct simd_test second;
+};
+
+/* A place passes when all three do. One that is not needed is all zeros. */
+struct simd_triple {
+    struct simd_test test[3];
+};
+
+#define SIMD_PROBES ((size_t)8) /* of both kinds */
 #define SIMD_DISTANCE ((size_t)63)
 #define SIMD_BLOCK ((size_t)128)
 
-struct simd_pairs {
-    struct simd_pair at[SIMD_PAIRS]; /* any of them will do */
-    size_t count;
+/* Any of them will do. */
+struct simd_probes {
+    struct simd_pair pairs[SIMD_PROBES];
+    size_t pair_count;
+    struct simd_triple triples[SIMD_PROBES];
+    size_t triple_count;
 };
 
 /* Passes over blocks from p on, as long as one begins at `last` at the latest, up to the first in
  * which some place passes. Gives that block and the bits of its places, or a place behind `last`.
  * The largest distance of bytes behind a block are read. */
-typedef const char *simd_block(const struct simd_pairs *pairs, const char *p, const char *last,
+typedef const char *simd_block(const struct simd_probes *probes, const char *p, const char *last,
                                uint64_t bits[2]);
 /* One that simd_can use. */
 simd_block *simd_block_of(enum simd with);

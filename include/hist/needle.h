@@ -7,10 +7,10 @@
  *
  * A character can be written in few ways. Most stand for themselves, in any case that folds to the
  * same; a quote, a backslash, a newline and the like have one escape of two characters, `/` may
- * have one. Of a string written so, two bytes at a fixed distance are looked for, the rarest that
+ * have one. Of a string written so, three bytes at fixed distances are looked for, the rarest that
  * there are in it. Anything may also be written `\uXXXX`: such an escape of one of its characters
- * makes a line worth reading, and so does a character of another length (U+212A for k) between the
- * two bytes.
+ * makes a line worth reading, and so does a character of another length (U+212A for k) among the
+ * three bytes.
  */
 #ifndef CHATHIST_HIST_NEEDLE_H
 #define CHATHIST_HIST_NEEDLE_H

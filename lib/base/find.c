@@ -7,13 +7,33 @@ void find_init(struct find *f, enum simd with)
     *f = (struct find){.block = simd_block_of(with)};
 }
 
-bool find_add(struct find *f, struct simd_pair pair)
+static bool is_full(const struct find *f)
 {
-    if (f->pairs.count == SIMD_PAIRS)
+    return f->probes.pair_count + f->probes.triple_count == SIMD_PROBES;
+}
+
+static void reach(struct find *f, const struct simd_test *t)
+{
+    if (t->distance > f->reach)
+        f->reach = t->distance;
+}
+
+bool find_add_pair(struct find *f, struct simd_pair pair)
+{
+    if (is_full(f))
         return false;
-    f->pairs.at[f->pairs.count++] = pair;
-    if (pair.distance > f->reach)
-        f->reach = pair.distance;
+    f->probes.pairs[f->probes.pair_count++] = pair;
+    reach(f, &pair.second);
+    return true;
+}
+
+bool find_add_triple(struct find *f, struct simd_triple triple)
+{
+    if (is_full(f))
+        return false;
+    f->probes.triples[f->probes.triple_count++] = triple;
+    for (size_t i = 0; i < 3; i++)
+        reach(f, &triple.test[i]);
     return true;
 }
 
@@ -50,11 +70,11 @@ void find_each(const struct find *f, const char *from, const char *end, find_see
     size_t whole = SIMD_BLOCK + f->reach; /* so many bytes are read of a block */
     uint64_t bits[2];
 
-    if (f->pairs.count == 0)
+    if (f->probes.pair_count + f->probes.triple_count == 0)
         return;
     while (from < end && (size_t)(end - from) >= whole) {
         const char *last = end - whole;
-        const char *block = f->block(&f->pairs, from, last, bits);
+        const char *block = f->block(&f->probes, from, last, bits);
 
         if (block > last) {
             from = block;
@@ -74,7 +94,7 @@ void find_each(const struct find *f, const char *from, const char *end, find_see
 
         const char *block = from;
 
-        if (f->block(&f->pairs, rest, rest, bits) > rest)
+        if (f->block(&f->probes, rest, rest, bits) > rest)
             from += SIMD_BLOCK;
         else if (!tell(block, bits, &from, end, seen, ctx))
             return;

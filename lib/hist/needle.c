@@ -7,17 +7,12 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "hist/byte_test.h"
 
 #define FORMS (FOLD_SAME + 1)
 
 /* What is compared at one glance. */
 #define GLANCE sizeof(uint64_t)
-
-/* One byte of several texts, as a mask and what that leaves. */
-struct byte_test {
-    unsigned char mask, byte;
-    uint64_t frequency; /* of all bytes that pass */
-};
 
 /* How one character may be written, but for \uXXXX. */
 struct unit {
@@ -32,18 +27,23 @@ struct unit {
 struct needle {
     struct unit *units;
     size_t count, cap;
-    /* The first byte of its pair: where it is. Without a pair (count of a unit is 0) there is
+    /* The first byte of its triple: where it is. Without a triple (count of a unit is 0) there is
      * nothing to be compared. */
-    bool has_pair;
+    bool has_triple;
     size_t unit, offset;
-    struct simd_pair pair;
+    struct simd_triple triple;
     struct simd_pair odd[2]; /* the beginnings of forms that would change the distance */
     size_t odd_count;
-    /* What the bytes round the pair have in common, however they are written. */
-    size_t before; /* so far in front of the pair's first byte they begin */
+    /* What the bytes round it have in common, however they are written. */
+    size_t before; /* so far in front of the triple's first byte they begin */
     unsigned char mask[GLANCE], bytes[GLANCE];
     bool whole; /* there is no more to the needle */
 };
+
+static bool is_pair(const struct simd_pair *pair, const char *p)
+{
+    return (unsigned char)p[0] == pair->first && (unsigned char)p[1] == pair->second.byte;
+}
 
 void needles_init(struct needles *n, enum simd with)
 {
@@ -114,52 +114,21 @@ void needles_add(struct needles *n, struct str text, bool exact)
     n->at[n->count++] = needle;
 }
 
-/* ---- the pair ---- */
-
-/* How many of 100,000 bytes are this one, in histories of English, code and some other
- * languages. */
-static const uint16_t frequency[256] = {
-    1,     1,    1,    1,    1,    1,    1,    1,    1,    1,    99,  1,   1,    1,    1,    1,
-    1,     1,    1,    1,    1,    1,    1,    1,    1,    1,    1,   1,   1,    1,    1,    1,
-    14543, 22,   2493, 22,   22,   22,   22,   59,   138,  138,  22,  128, 1323, 406,  1074, 133,
-    1415,  880,  848,  747,  599,  466,  621,  625,  440,  409,  992, 44,  66,   102,  81,   120,
-    22,    149,  55,   81,   59,   110,  75,   25,   32,   110,  27,  12,  50,   38,   65,   134,
-    38,    7,    86,   89,   284,  35,   35,   63,   7,    39,   8,   51,  1370, 51,   14,   577,
-    90,    4911, 948,  2195, 2139, 7334, 1914, 860,  2916, 4233, 214, 509, 2266, 1586, 5006, 5061,
-    1301,  251,  3843, 3827, 6069, 2280, 567,  1040, 349,  1190, 190, 182, 15,   182,  7,    1,
-    63,    102,  117,  59,   27,   12,   12,   43,   20,   16,   9,   32,  22,   20,   10,   35,
-    11,    8,    7,    12,   24,   19,   17,   7,    21,   28,   21,  12,  36,   7,    13,   48,
-    9,     15,   11,   7,    24,   15,   7,    10,   20,   7,    8,   7,   7,    11,   8,    40,
-    101,   25,   52,   15,   24,   97,   52,   19,   94,   10,   67,  59,  90,   107,  147,  41,
-    1,     1,    14,   125,  10,   10,   1,    1,    1,    1,    1,   1,   1,    1,    20,   20,
-    761,   283,  10,   1,    1,    1,    1,    10,   10,   10,   1,   1,   1,    1,    1,    1,
-    30,    10,   66,   129,  34,   85,   83,   37,   36,   16,   10,  10,  10,   10,   10,   10,
-    19,    1,    1,    1,    1,    1,    1,    1,    1,    1,    1,   1,   1,    1,    1,    1,
-};
+/* ---- the triple ---- */
 
 /* What one more pair costs, in candidates per million bytes that take as long. */
 #define PAIR_COST ((uint64_t)800)
 
 static struct byte_test test_of(const struct unit *u, size_t offset)
 {
-    unsigned char all = 0xff, any = 0;
-    struct byte_test t = {0};
+    char bytes[FORMS];
+    size_t n = 0;
 
     for (size_t i = 0; i < u->count; i++) {
-        unsigned char b = (unsigned char)u->form[i].bytes[offset];
-
-        if (u->form[i].n != u->form[0].n)
-            continue;
-        all &= b;
-        any |= b;
+        if (u->form[i].n == u->form[0].n)
+            bytes[n++] = u->form[i].bytes[offset];
     }
-    t.mask = (unsigned char)~(any & ~all);
-    t.byte = all;
-    for (size_t b = 0; b < 256; b++) {
-        if ((b & t.mask) == t.byte)
-            t.frequency += frequency[b];
-    }
-    return t;
+    return byte_test_of((struct str){bytes, n});
 }
 
 /* Adds the beginnings of a unit's forms of another length: false when they become too many. */
@@ -167,13 +136,12 @@ static bool add_odd(struct simd_pair odd[2], size_t *count, const struct unit *u
 {
     for (size_t i = 1; i < u->count; i++) {
         const struct form *f = &u->form[i];
-        struct simd_pair p = {
-            1, {0xff, 0xff}, {(unsigned char)f->bytes[0], (unsigned char)f->bytes[1]}};
+        struct simd_pair p = {(unsigned char)f->bytes[0], {1, 0xff, (unsigned char)f->bytes[1]}};
         size_t k = 0;
 
         if (f->n == u->form[0].n)
             continue;
-        while (k < *count && memcmp(odd[k].byte, p.byte, 2) != 0)
+        while (k < *count && !is_pair(&odd[k], f->bytes))
             k++;
         if (k == 2)
             return false;
@@ -183,41 +151,62 @@ static bool add_odd(struct simd_pair odd[2], size_t *count, const struct unit *u
     return true;
 }
 
-/* The best pair whose first byte is in this unit, when it costs less than *best. */
+/* The rarest bytes behind the first one, by now. */
+struct rarest {
+    struct byte_test test[2];
+    size_t distance[2];
+};
+
+static void add_rare(struct rarest *r, const struct byte_test *t, size_t distance)
+{
+    size_t at = t->frequency < r->test[0].frequency ? 0 : 1;
+
+    if (t->frequency >= r->test[1].frequency)
+        return;
+    r->test[1] = r->test[0];
+    r->distance[1] = r->distance[0];
+    r->test[at] = *t;
+    r->distance[at] = distance;
+}
+
+static struct simd_test simd_test_of(const struct byte_test *t, size_t distance)
+{
+    return (struct simd_test){distance, t->mask, t->byte};
+}
+
+/* The best triple whose first byte is in this unit, when it costs less than *best. */
 static void choose_from(struct needle *n, size_t unit, size_t offset, uint64_t *best)
 {
     const struct byte_test *first = &n->units[unit].test[offset];
+    struct rarest r = {.test = {BYTE_TEST_ANY, BYTE_TEST_ANY}};
     struct simd_pair odd[2];
     size_t odd_count = 0;
     size_t distance = 0; /* of the unit that is looked at */
 
     for (size_t i = unit; i < n->count && distance <= offset + SIMD_DISTANCE; i++) {
         const struct unit *u = &n->units[i];
+        uint64_t cost;
 
         if (u->count == 0 || !add_odd(odd, &odd_count, u))
             return;
         for (size_t k = 0; k < u->form[0].n; k++) {
-            if (distance + k < offset || distance + k - offset > SIMD_DISTANCE)
-                continue;
-
-            /* The byte beside itself is no second one. */
-            const struct byte_test *second = &u->test[k];
-            bool alone = distance + k == offset;
-            uint64_t cost = first->frequency * (alone ? 100000 : second->frequency) / 10000 +
-                            odd_count * PAIR_COST;
-
-            if (cost >= *best)
-                continue;
-            *best = cost;
-            n->has_pair = true;
-            n->unit = unit;
-            n->offset = offset;
-            n->pair = (struct simd_pair){
-                distance + k - offset, {first->mask, second->mask}, {first->byte, second->byte}};
-            n->odd_count = odd_count;
-            memcpy(n->odd, odd, sizeof(odd));
+            if (distance + k > offset && distance + k - offset <= SIMD_DISTANCE)
+                add_rare(&r, &u->test[k], distance + k - offset);
         }
         distance += u->form[0].n;
+        cost = first->frequency * r.test[0].frequency * r.test[1].frequency / 1000000000 +
+               odd_count * PAIR_COST;
+        if (cost >= *best)
+            continue;
+        *best = cost;
+        n->has_triple = true;
+        n->unit = unit;
+        n->offset = offset;
+        n->triple =
+            (struct simd_triple){{simd_test_of(first, 0), simd_test_of(&r.test[0], r.distance[0]),
+                                  simd_test_of(&r.test[1], r.distance[1])}};
+        n->odd_count = odd_count;
+        memcpy(n->odd, odd, sizeof(odd));
     }
 }
 
@@ -253,7 +242,7 @@ static size_t length_of(const struct unit *u)
     return u->count ? u->form[0].n : 0;
 }
 
-/* From the needle's beginning on when that is near the pair, else from the pair's character on; up
+/* From the needle's beginning on when that is near the triple, else from its first character on; up
  * to a character whose length is not known, or that does not fit. */
 static void make_glance(struct needle *n)
 {
@@ -306,7 +295,7 @@ static struct simd_pair escape_pair(const struct needles *n)
     /* The second tells ASCII from most scripts. */
     static const unsigned order[] = {1, 0, 2, 3};
     static const char digits[] = "0123456789abcdef";
-    struct simd_pair best = {1, {0xff, 0xff}, {'\\', 'u'}};
+    struct simd_pair best = {'\\', {1, 0xff, 'u'}};
     int fewest = 3; /* bits that may be either */
 
     /* An unpaired surrogate stands for U+FFFD. */
@@ -331,7 +320,7 @@ static struct simd_pair escape_pair(const struct needles *n)
 
         if (bits < fewest) {
             fewest = bits;
-            best = (struct simd_pair){k + 2, {0xff, mask}, {'\\', (unsigned char)(all & mask)}};
+            best.second = (struct simd_test){k + 2, mask, (unsigned char)(all & mask)};
         }
     }
     return best;
@@ -364,17 +353,17 @@ bool needles_ready(struct needles *n)
     bool fits = true;
 
     qsort(n->characters, n->character_count, sizeof *n->characters, by_value);
-    fits = find_add(&n->find, escape_pair(n));
+    fits = find_add_pair(&n->find, escape_pair(n));
     for (size_t i = 0; i < n->count && fits; i++) {
         struct needle *one = &n->at[i];
 
         choose(one);
-        if (one->has_pair) {
+        if (one->has_triple) {
             make_glance(one);
-            fits = find_add(&n->find, one->pair);
+            fits = find_add_triple(&n->find, one->triple);
         }
         for (size_t k = 0; k < one->odd_count; k++)
-            fits = fits && find_add(&n->find, one->odd[k]);
+            fits = fits && find_add_pair(&n->find, one->odd[k]);
     }
     return fits;
 }
@@ -478,7 +467,7 @@ static bool is_at(const struct needle *n, const char *place, const char *begin, 
 static bool is_odd(const struct needle *n, const char *place, const char *end)
 {
     for (size_t i = 0; i < n->odd_count && end - place > 1; i++) {
-        if (memcmp(place, n->odd[i].byte, 2) == 0)
+        if (is_pair(&n->odd[i], place))
             return true;
     }
     return false;
@@ -493,7 +482,7 @@ bool needles_may_match(const struct needles *n, const char *place, const char *b
     for (size_t i = 0; i < n->count; i++) {
         const struct needle *one = &n->at[i];
 
-        if (one->has_pair && (is_odd(one, place, end) || is_at(one, place, begin, end, at)))
+        if (one->has_triple && (is_odd(one, place, end) || is_at(one, place, begin, end, at)))
             return true;
     }
     return false;

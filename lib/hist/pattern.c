@@ -138,7 +138,7 @@ bool pattern_needles(const struct pattern *p, struct needles *n, struct skip_que
     for (size_t i = 0; i < p->count; i++) {
         struct str text = buf_str(&p->needles[i].bytes);
 
-        if (p->needles[i].regex || text.n == 0 || i == SIMD_PAIRS)
+        if (p->needles[i].regex || text.n == 0 || i == SIMD_PROBES)
             return false;
         needles_add(n, text, p->case_sensitive);
         skip_query_add(q, text);

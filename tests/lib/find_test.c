@@ -38,6 +38,11 @@ static unsigned char byte_at(const char *text, size_t n, size_t i)
     return i < n ? (unsigned char)text[i] : 0;
 }
 
+static bool test_passes(const struct simd_test *t, const char *text, size_t n, size_t i)
+{
+    return (byte_at(text, n, i + t->distance) & t->mask) == t->byte;
+}
+
 /* What the header says, word for word. */
 static size_t expected(const struct find *f, const char *text, size_t n, const struct seen *like,
                        size_t from, size_t *at)
@@ -47,11 +52,17 @@ static size_t expected(const struct find *f, const char *text, size_t n, const s
     for (size_t i = from; i < n && count < like->most;) {
         bool passes = false;
 
-        for (size_t k = 0; k < f->pairs.count; k++) {
-            const struct simd_pair *p = &f->pairs.at[k];
+        for (size_t k = 0; k < f->probes.pair_count; k++) {
+            const struct simd_pair *p = &f->probes.pairs[k];
 
-            passes = passes || ((byte_at(text, n, i) & p->mask[0]) == p->byte[0] &&
-                                (byte_at(text, n, i + p->distance) & p->mask[1]) == p->byte[1]);
+            passes =
+                passes || (byte_at(text, n, i) == p->first && test_passes(&p->second, text, n, i));
+        }
+        for (size_t k = 0; k < f->probes.triple_count; k++) {
+            const struct simd_test *t = f->probes.triples[k].test;
+
+            passes = passes || (test_passes(&t[0], text, n, i) && test_passes(&t[1], text, n, i) &&
+                                test_passes(&t[2], text, n, i));
         }
         if (passes)
             at[count++] = i;
@@ -60,24 +71,27 @@ static size_t expected(const struct find *f, const char *text, size_t n, const s
     return count;
 }
 
-static unsigned char draw_byte(unsigned char mask)
-{
-    static const unsigned char usual[] = "ab\\u";
-    uint32_t byte = draw(2) ? draw(256) : usual[draw(4)];
+static const unsigned char usual[] = {'a', 'b', '\\', 'u'};
 
-    return (unsigned char)(byte & mask);
+static struct simd_test draw_test(bool rare)
+{
+    uint32_t byte = draw(2) ? draw(256) : usual[draw(4)];
+    uint32_t mask = rare || draw(2) ? 0xff : draw(256);
+
+    return (struct simd_test){.distance = draw(4) ? draw(8) : draw(SIMD_DISTANCE + 1),
+                              .mask = (unsigned char)mask,
+                              .byte = (unsigned char)(byte & mask)};
 }
 
-static void add_pairs(struct find *f, size_t count, bool rare)
+static void add_probes(struct find *f, size_t count, bool rare)
 {
     for (size_t k = 0; k < count; k++) {
-        struct simd_pair p = {.distance = draw(4) ? draw(8) : draw(SIMD_DISTANCE + 1)};
+        struct simd_triple t = {{draw_test(rare), draw_test(rare), draw_test(rare)}};
 
-        for (int i = 0; i < 2; i++) {
-            p.mask[i] = rare ? 0xff : (unsigned char)(draw(2) ? 0xff : draw(256));
-            p.byte[i] = draw_byte(p.mask[i]);
-        }
-        find_add(f, p);
+        if (draw(2))
+            find_add_pair(f, (struct simd_pair){usual[draw(4)], t.test[0]});
+        else
+            find_add_triple(f, t);
     }
 }
 
@@ -89,8 +103,10 @@ static void compare(enum simd with, const struct find *like, const char *text, s
     size_t count = expected(like, text, n, s, from, at);
 
     find_init(&f, with);
-    for (size_t k = 0; k < like->pairs.count; k++)
-        find_add(&f, like->pairs.at[k]);
+    for (size_t k = 0; k < like->probes.pair_count; k++)
+        find_add_pair(&f, like->probes.pairs[k]);
+    for (size_t k = 0; k < like->probes.triple_count; k++)
+        find_add_triple(&f, like->probes.triples[k]);
     s->text = text;
     s->count = 0;
     find_each(&f, text + from, text + n, see, s);
@@ -109,7 +125,7 @@ TEST(every_variant_gives_the_places_that_the_header_says)
         struct find like;
 
         find_init(&like, SIMD_PORTABLE);
-        add_pairs(&like, draw(4) ? 1 + draw(3) : draw(SIMD_PAIRS + 1), draw(2));
+        add_probes(&like, draw(4) ? 1 + draw(3) : draw(SIMD_PROBES + 1), draw(2));
         s.step = draw(2) ? 1 : 1 + draw(200);
         s.most = draw(2) ? TEXT : 1 + draw(5);
         for (int with = 0; with < SIMD_COUNT; with++) {
@@ -131,9 +147,10 @@ TEST(a_place_is_found_at_every_offset_and_at_both_ends)
             struct find like;
 
             find_init(&like, SIMD_PORTABLE);
-            find_add(&like, (struct simd_pair){i % 64, {0xdf, 0xff}, {'A', 0}});
-            find_add(&like, (struct simd_pair){0, {0xff, 0}, {'\\', 0}});
-            text[i] = i % 3 ? 'a' : '\\';
+            find_add_triple(&like, (struct simd_triple){{{0, 0xdf, 'A'}, {i % 64, 0xff, 0}}});
+            find_add_pair(&like, (struct simd_pair){'\\', {0}});
+            find_add_triple(&like, (struct simd_triple){{{0, 0xdf, 'B'}, {0}, {i % 64, 0xff, 0}}});
+            text[i] = "a\\b"[i % 3];
             for (int with = 0; with < SIMD_COUNT; with++) {
                 if (simd_can((enum simd)with))
                     compare((enum simd)with, &like, text, n, 0, &s);
@@ -154,15 +171,18 @@ TEST(the_best_variant_is_one_that_can_be_used)
 #endif
 }
 
-TEST(no_pairs_pass_nothing_and_too_many_are_refused)
+TEST(no_probes_pass_nothing_and_too_many_are_refused)
 {
     struct seen s = {.step = 1, .most = TEXT};
+    struct simd_pair pair = {'x', {0, 0xff, 'x'}};
+    struct simd_triple triple = {{pair.second}};
     struct find f;
 
     find_init(&f, simd_best());
     find_each(&f, "abc", "abc" + 3, see, &s);
     CHECK_INT(s.count, 0);
-    for (size_t k = 0; k < SIMD_PAIRS; k++)
-        CHECK(find_add(&f, (struct simd_pair){0, {0xff, 0xff}, {'x', 'x'}}));
-    CHECK(!find_add(&f, (struct simd_pair){0, {0xff, 0xff}, {'x', 'x'}}));
+    for (size_t k = 0; k < SIMD_PROBES; k += 2)
+        CHECK(find_add_pair(&f, pair) && find_add_triple(&f, triple));
+    CHECK(!find_add_pair(&f, pair));
+    CHECK(!find_add_triple(&f, triple));
 }
