@@ -2,8 +2,8 @@
  * judge - is a line in which a needle may be a hit of the search? For hist/piece, on several
  * threads at once: each has a judge of its own.
  *
- * As far as the place of the needle alone can tell, the content is not decoded, and a line that is
- * proven (hist/skip) not parsed.
+ * As far as the place of the needle alone can tell, the content is not decoded, and a line of ours
+ * (hist/own_line) not parsed; nor checked, when it is proven (hist/skip).
  */
 #ifndef CHATHIST_HIST_JUDGE_H
 #define CHATHIST_HIST_JUDGE_H
@@ -21,7 +21,8 @@ struct judge {
     /* private */
     struct pattern pattern;
     struct str line;     /* that was read, */
-    struct str unparsed; /* and in which the content begins so, when it is proven; else STR_NONE */
+    struct str unparsed; /* its content, when it is one of ours and was not parsed; else STR_NONE */
+    bool open;           /* where that ends is not known */
     struct message message;
     struct buf decoded;
 };

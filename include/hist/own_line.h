@@ -16,5 +16,8 @@ size_t own_line_head(struct str line, struct str field[FIELD_CONTENT]);
 /* Is that a content that is a string? *rest is what stands behind the quote that opens it, with the
  * rest of the line. */
 bool own_line_content(struct str line, struct str *rest);
+/* And is the line a message of which that is the content? *content is what stands between its
+ * quotes. false: perhaps not. */
+bool own_line_check(struct str line, struct str *content);
 
 #endif

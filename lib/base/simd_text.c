@@ -100,6 +100,13 @@ AVX2 INLINE __m256i high_halves(__m256i x)
     return _mm256_and_si256(_mm256_srli_epi16(x, 4), _mm256_set1_epi8(15));
 }
 
+/* One bit for each of 64 bytes that are 0 or 255. */
+AVX2 INLINE uint64_t bits_avx2(__m256i low, __m256i high)
+{
+    return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high)
+                                                     << 32;
+}
+
 AVX2 INLINE void plain_half_avx2(__m256i x, struct plain_bits *b, unsigned shift)
 {
     /* The characters of is_short_escape are those whose two halves have a class in common: 2x is
@@ -245,20 +252,43 @@ AVX2 INLINE const char *stop_in(struct passing *s, const char *block, unsigned f
     return stopping ? block + from + stop : NULL;
 }
 
-/* Is there no quote, backslash or control character in a block of 64 bytes, and nothing but ASCII?
- * Compared as signed numbers, bytes beyond ASCII are below the blank, too. */
-AVX2 INLINE bool all_plain_avx2(const char *block)
+/* The same for the usual block, behind nothing but ASCII. *known: that is seen; if not, nothing is
+ * changed. */
+AVX2 INLINE const char *stop_in_usual(struct passing *s, const char *block, unsigned from,
+                                      bool *known)
 {
-    const __m256i quote = _mm256_set1_epi8('"'), backslash = _mm256_set1_epi8('\\');
+    /* By its lower half, each character of is_short_escape but for two whose half is another's. */
+    const __m256i named = TWICE(-1, 0, '"', 0, 't', 0, 'f', 0, 0, 0, 0, 0, '\\', 0, 'n', '/');
+    const __m256i slash = _mm256_set1_epi8('\\'), quote = _mm256_set1_epi8('"');
+    const __m256i blank = _mm256_set1_epi8(' ');
     __m256i x = _mm256_loadu_si256((const __m256i_u *)block);
     __m256i y = _mm256_loadu_si256((const __m256i_u *)(block + 32));
-    __m256i quotes = _mm256_or_si256(_mm256_cmpeq_epi8(x, quote), _mm256_cmpeq_epi8(y, quote));
-    __m256i slashes =
-        _mm256_or_si256(_mm256_cmpeq_epi8(x, backslash), _mm256_cmpeq_epi8(y, backslash));
-    __m256i below = _mm256_cmpgt_epi8(_mm256_set1_epi8(' '), _mm256_min_epi8(x, y));
-    __m256i any = _mm256_or_si256(_mm256_or_si256(quotes, slashes), below);
+    uint64_t slashes = bits_avx2(_mm256_cmpeq_epi8(x, slash), _mm256_cmpeq_epi8(y, slash));
+    uint64_t names = bits_avx2(_mm256_cmpeq_epi8(_mm256_shuffle_epi8(named, x), x),
+                               _mm256_cmpeq_epi8(_mm256_shuffle_epi8(named, y), y));
+    /* Compared as signed numbers, bytes beyond ASCII are below the blank, too. */
+    uint64_t others =
+        bits_avx2(_mm256_or_si256(_mm256_cmpeq_epi8(x, quote), _mm256_cmpgt_epi8(blank, x)),
+                  _mm256_or_si256(_mm256_cmpeq_epi8(y, quote), _mm256_cmpgt_epi8(blank, y)));
+    uint64_t first = s->first;
+    uint64_t escaped = escaped_bits(slashes >> from, &first);
+    uint64_t stopping = (others >> from & ~escaped) | (escaped & ~(names >> from));
+    const char *stop = stopping ? block + from + simd_lowest(stopping) : NULL;
 
-    return _mm256_testz_si256(any, any);
+    *known = !stop || *stop == '"';
+    if (!stop)
+        s->first = first;
+    return stop;
+}
+
+AVX2 INLINE const char *stop_in_any(struct passing *s, const char *block, unsigned from)
+{
+    bool known = false;
+    const char *stop = NULL;
+
+    if (!s->beyond)
+        stop = stop_in_usual(s, block, from, &known);
+    return known ? stop : stop_in(s, block, from);
 }
 
 /* The same as pass_plain_sse2 with one branch for a block that has escapes, however many, and
@@ -270,15 +300,13 @@ AVX2 static const char *pass_plain_avx2(const char *p, const char *end)
     const char *stop = NULL;
 
     for (; end - p >= 64; p += 64) {
-        if (!s.first && !s.beyond && all_plain_avx2(p))
-            continue;
-        stop = stop_in(&s, p, 0);
+        stop = stop_in_any(&s, p, 0);
         if (stop)
             return stop;
     }
     if (p < end) {
         s.before = _mm256_setzero_si256();
-        stop = stop_in(&s, end - 64, (unsigned)(64 - (end - p)));
+        stop = stop_in_any(&s, end - 64, (unsigned)(64 - (end - p)));
     }
     if (stop)
         return stop;

@@ -63,7 +63,9 @@ enum piece_verdict judge_read(void *ctx, struct str line, bool proven, struct st
 
     j->unparsed = STR_NONE;
     j->line = line;
-    if (proven && !j->filter && !j->pattern.words && own_line_content(line, content)) {
+    j->open = proven;
+    if (!j->filter && !j->pattern.words &&
+        (proven ? own_line_content(line, content) : own_line_check(line, content))) {
         j->unparsed = *content;
         return PIECE_ON;
     }
@@ -95,7 +97,7 @@ enum piece_verdict judge_ask(void *ctx, const char *at)
     struct judge *j = ctx;
     const char *body = j->unparsed.p;
 
-    if (body && at && !reaches(body, at))
+    if (body && j->open && at && !reaches(body, at))
         return PIECE_MISS;
     if (!body)
         body = json_body(j->message.field[FIELD_CONTENT]).p;
