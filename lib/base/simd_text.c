@@ -275,7 +275,8 @@ AVX2 INLINE const char *stop_in_usual(struct passing *s, const char *block, unsi
     uint64_t stopping = (others >> from & ~escaped) | (escaped & ~(names >> from));
     const char *stop = stopping ? block + from + simd_lowest(stopping) : NULL;
 
-    *known = !stop || *stop == '"';
+    /* Behind a backslash at the end of the text it can be the end. */
+    *known = !stop || (stop < block + 64 && *stop == '"');
     if (!stop)
         s->first = first;
     return stop;

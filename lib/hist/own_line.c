@@ -14,8 +14,8 @@ static inline bool take(const char **at, const char *end, struct str text)
     return true;
 }
 
-/* Takes the rest of a string of n bytes that stand for themselves; notes all of it. Inlined, as n is
- * known. */
+/* Takes the rest of a string of n bytes that stand for themselves; notes all of it. Inlined, as n
+ * is known. */
 static inline bool take_string(const char **at, const char *end, size_t n, struct str *value)
 {
     const char *p = *at;

@@ -82,13 +82,37 @@ TEST(escapes_of_two_characters_are_passed_over)
     for (int round = 0; round < 20000 && !test_failed; round++) {
         size_t n = draw(300);
         char *text = malloc(n ? n : 1);
+        bool right = draw(2); /* most that breaks off does so at once */
 
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
             text[i] = draw(8) ? 'x' : "\\\\\\\\\\\\nt/\\bfru"[draw(14)];
+            if (right && text[i] == '\\' && ++i < n)
+                text[i] = "\\nt/\"bfr"[draw(8)];
+        }
         if (n && draw(2))
             text[draw((uint32_t)n)] = "\"\x1f\xc3\\"[draw(4)];
         check_special(text, text + n);
         free(text);
+    }
+}
+
+/* The text is all that may be read: the sanitizers see one byte more. */
+TEST(a_backslash_at_the_end_escapes_nothing)
+{
+    for (size_t n = 1; n < 200; n++) {
+        for (size_t escapes = 0; 2 * escapes < n; escapes++) {
+            char *text = malloc(n + 1);
+
+            memset(text, 'x', n);
+            for (size_t i = 0; i < escapes; i++)
+                memcpy(text + 2 * i, "\\\"", 2);
+            text[n - 1] = '\\';
+            text[n] = '"';
+            check_special(text, text + n);
+            text = realloc(text, n);
+            check_special(text, text + n);
+            free(text);
+        }
     }
 }
 
