@@ -1,5 +1,5 @@
 /*
- * io - file descriptors: opening what is safe to open, whole reads and writes; making directories.
+ * io - file descriptors: opening what is safe to open, whole reads and writes.
  *
  * Nothing here buffers. Interrupted calls (EINTR) are repeated, and a descriptor that somebody made
  * non-blocking is waited for. Every descriptor opened here is close-on-exec, the standard streams
@@ -44,6 +44,8 @@ int io_check_regular(const char *path, struct err *e);
 /* Writes all n bytes, over short writes. 0, or -1 with errno set; how much was written by then is
  * not known. */
 int io_write_all(int fd, const void *p, size_t n);
+/* The same at an offset, 0 or more, whatever the descriptor's place is; that stays. */
+int io_pwrite_all(int fd, const void *p, size_t n, off_t offset);
 /* Writes what goes at once, also to a descriptor that blocks: how much, or -1 when it would have to
  * wait (errno is EAGAIN), failed, or the system cannot tell (then as often as it is asked). */
 ssize_t io_write_now(int fd, const void *p, size_t n);
@@ -86,10 +88,5 @@ void io_replace_drop(struct io_replace *r);
 
 /* fsync of the directory that holds `path`. 0, or -1 with errno set. */
 int io_sync_dir_of(const char *path);
-
-/* Makes the directory `path` and its missing parents; each one that this creates has mode 0700
- * whatever the umask, and its parent is synced. One that exists, as a directory or a link to one,
- * is left alone. 1: path was created; 0: it was there; -1. */
-int io_make_dirs(const char *path, struct err *e);
 
 #endif

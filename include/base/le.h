@@ -22,5 +22,9 @@ void le_get_all(uint64_t *to, const char *p, size_t n);
 uint64_t le_sum(struct str bytes, uint64_t before);
 /* The same over numbers. */
 uint64_t le_sum_words(const uint64_t *words, size_t n, uint64_t before);
+/* The same of n of them that are not there at once. */
+uint64_t le_words_begin(size_t n, uint64_t before);
+uint64_t le_words_add(uint64_t sum, uint64_t word);
+uint64_t le_words_end(uint64_t sum);
 
 #endif

@@ -28,6 +28,8 @@ void mem_wipe(void *p, size_t n);
  * keep them once it has seen one go, and take as much again where they do not fit what comes next.
  * Other C libraries do so anyway. */
 void mem_return_large(void);
+/* Gives back what was freed by now, by all threads, where the C library has kept it. */
+void mem_give_back(void);
 
 /* What to do when there is none; must not return. */
 void mem_on_exhaustion(void (*handler)(void));

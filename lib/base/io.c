@@ -210,24 +210,30 @@ int io_wait(int fd, int64_t ms)
     }
 }
 
-int io_write_all(int fd, const void *p, size_t n)
+/* offset: -1 where the descriptor stands. */
+static int write_all(int fd, const char *p, size_t n, off_t offset)
 {
-    const char *at = p;
+    for (size_t done = 0; done < n;) {
+        ssize_t some = offset < 0 ? write(fd, p + done, n - done)
+                                  : pwrite(fd, p + done, n - done, offset + (off_t)done);
 
-    while (n) {
-        ssize_t done = write(fd, at, n);
-
-        if (done > 0) {
-            at += done;
-            n -= (size_t)done;
-        } else if (done == 0) {
+        if (some == 0)
             errno = EIO;
+        if (some == 0 || (some < 0 && !try_again(fd, POLLOUT)))
             return -1;
-        } else if (!try_again(fd, POLLOUT)) {
-            return -1;
-        }
+        done += some > 0 ? (size_t)some : 0;
     }
     return 0;
+}
+
+int io_write_all(int fd, const void *p, size_t n)
+{
+    return write_all(fd, p, n, -1);
+}
+
+int io_pwrite_all(int fd, const void *p, size_t n, off_t offset)
+{
+    return write_all(fd, p, n, offset);
 }
 
 /* Linux tells for pipes since 6.4 (pwritev2(2)). */
@@ -446,55 +452,4 @@ int io_sync_dir_of(const char *path)
         return 0;
     errno = saved;
     return result;
-}
-
-static bool is_dir(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-/* 1 made, 0 there already, -1 with errno set: ENOENT when the parent is missing. */
-static int make_dir(const char *path)
-{
-    if (mkdir(path, 0700) < 0) {
-        /* A read-only or automounted parent may say something else than EEXIST. */
-        int saved = errno;
-
-        if (saved != ENOENT && is_dir(path))
-            return 0;
-        errno = saved;
-        return -1;
-    }
-    /* The umask may have taken bits away that we need. */
-    if (chmod(path, 0700) < 0 || io_sync_dir_of(path) < 0)
-        return -1;
-    return 1;
-}
-
-/* Each level of recursion takes a component off; a path too deep for that is ENAMETOOLONG. */
-static int make_dirs(const char *path)
-{
-    int made = make_dir(path);
-
-    if (made >= 0 || errno != ENOENT)
-        return made;
-
-    char *parent = path_parent(path);
-    int above = -1;
-
-    if (strcmp(parent, path) != 0 && strcmp(parent, ".") != 0)
-        above = make_dirs(parent);
-    free(parent);
-    return above < 0 ? -1 : make_dir(path);
-}
-
-int io_make_dirs(const char *path, struct err *e)
-{
-    int made = make_dirs(path);
-
-    if (made < 0)
-        return err_sys(e, errno, "cannot make directory '%s'", path);
-    return made;
 }

@@ -37,9 +37,24 @@ static uint64_t mix(uint64_t sum, uint64_t word)
     return sum ^ sum >> 32;
 }
 
+uint64_t le_words_begin(size_t n, uint64_t before)
+{
+    return mix(before ^ UINT64_C(0x9e3779b97f4a7c15), n);
+}
+
+uint64_t le_words_add(uint64_t sum, uint64_t word)
+{
+    return mix(sum, word);
+}
+
+uint64_t le_words_end(uint64_t sum)
+{
+    return mix(sum, 1);
+}
+
 uint64_t le_sum(struct str bytes, uint64_t before)
 {
-    uint64_t sum = mix(before ^ UINT64_C(0x9e3779b97f4a7c15), bytes.n);
+    uint64_t sum = le_words_begin(bytes.n, before);
     char rest[8] = {0};
     size_t i = 0;
 
@@ -52,9 +67,9 @@ uint64_t le_sum(struct str bytes, uint64_t before)
 
 uint64_t le_sum_words(const uint64_t *words, size_t n, uint64_t before)
 {
-    uint64_t sum = mix(before ^ UINT64_C(0x9e3779b97f4a7c15), n);
+    uint64_t sum = le_words_begin(n, before);
 
     for (size_t i = 0; i < n; i++)
         sum = mix(sum, words[i]);
-    return mix(sum, 1);
+    return le_words_end(sum);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/dirs.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/json_check.h"
@@ -58,7 +59,7 @@ int recall_add(const char *path, struct str text, struct err *e)
     if (text.n > RECALL_TEXT_MAX)
         return 0;
     dir = path_parent(path);
-    result = io_make_dirs(dir, e);
+    result = dirs_make(dir, e);
     free(dir);
     if (result < 0)
         return -1;

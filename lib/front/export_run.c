@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/dirs.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -331,7 +332,7 @@ static int write_one(struct run *r, const char *path, size_t session, struct err
 static int to_directory(struct run *r, struct err *e)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
-    int rc = io_make_dirs(r->job->output, e) < 0 ? -1 : 0;
+    int rc = dirs_make(r->job->output, e) < 0 ? -1 : 0;
 
     for (size_t i = 0; rc == 0 && i < r->count; i++) {
         char *path;

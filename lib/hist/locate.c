@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/dirs.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -400,7 +401,7 @@ static int make(struct history *h, struct err *e)
     if (h->kind == HISTORY_REPOSITORY)
         return make_in_repository(h, e);
 
-    int made = io_make_dirs(h->dir, e);
+    int made = dirs_make(h->dir, e);
 
     if (made == 1)
         return write_gitignore(h->dir, e);

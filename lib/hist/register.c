@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/dirs.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/keymap.h"
@@ -153,8 +154,7 @@ static int open_register(struct append *a, const char *register_path, const char
                        "cannot remember '%s': neither HOME nor XDG_STATE_HOME is an absolute path",
                        dir);
     parent = path_parent(register_path);
-    result =
-        io_make_dirs(parent, e) < 0 ? -1 : append_open(a, register_path, wait ? wait : &usual, e);
+    result = dirs_make(parent, e) < 0 ? -1 : append_open(a, register_path, wait ? wait : &usual, e);
     free(parent);
     return result;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/dirs.h"
 #include "base/io.h"
 #include "base/path.h"
 
@@ -85,7 +86,7 @@ int model_cache_store(const char *dir, const struct provider *p, const char *bas
             buf_addf(&text, "%s\n", l->at[i]);
     if (!path || text.overflow)
         err_set(e, ERR_FAILURE, "cannot keep the list of models");
-    else if (io_make_dirs(dir, e) >= 0)
+    else if (dirs_make(dir, e) >= 0)
         result = io_replace_file(path, buf_str(&text), e);
     free(path);
     buf_release(&text);

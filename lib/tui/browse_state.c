@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/dirs.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/path.h"
@@ -120,7 +121,7 @@ int browse_state_save(const struct browse *b, const char *path, struct str histo
     struct buf old = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE);
     char *dir = path_parent(path);
     size_t lines = 0;
-    int result = io_make_dirs(dir, e);
+    int result = dirs_make(dir, e);
     struct str rest;
 
     if (result >= 0)

@@ -377,6 +377,39 @@ TEST(write_all_reports_errors)
     close(fds[1]);
 }
 
+TEST(pwrite_all_writes_at_an_offset)
+{
+    const struct rlimit small = {.rlim_cur = 4, .rlim_max = RLIM_INFINITY};
+    struct rlimit old;
+    struct buf b = BUF_INIT(BUF_SMALL);
+    int fd;
+
+    enter_dir();
+    put_file("file", "abcd");
+    fd = open("file", O_RDWR);
+    CHECK_INT(io_pwrite_all(fd, "XY", 2, 1), 0);
+    CHECK_INT(io_pwrite_all(fd, "", 0, 9), 0);
+    CHECK_INT(lseek(fd, 0, SEEK_CUR), 0);
+    getrlimit(RLIMIT_FSIZE, &old);
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &small), 0);
+    errno = 0;
+    CHECK_INT(io_pwrite_all(fd, "123", 3, 2), -1); /* two of them go */
+    CHECK_INT(errno, EFBIG);
+    setrlimit(RLIMIT_FSIZE, &old);
+    signal(SIGXFSZ, SIG_DFL);
+    CHECK_INT(io_read_all(fd, &b), 0);
+    CHECK(str_eq(buf_str(&b), STR("aX12")));
+    close(fd);
+    fd = open("file", O_RDONLY);
+    CHECK_INT(io_pwrite_all(fd, "x", 1, 0), -1);
+    CHECK_INT(errno, EBADF);
+    close(fd);
+    CHECK_INT(unlink("file"), 0);
+    leave_dir();
+    buf_release(&b);
+}
+
 TEST(pread_full_reads_at_an_offset)
 {
     char p[4] = "";
@@ -573,73 +606,6 @@ TEST(sync_dir_of_a_path)
     errno = 0;
     CHECK_INT(io_sync_dir_of("absent/x"), -1);
     CHECK_INT(errno, ENOENT);
-    leave_dir();
-}
-
-/* ---- directories ---- */
-
-TEST(make_dirs_makes_parents_private)
-{
-    mode_t old = umask(0);
-    struct err e = ERR_INIT;
-
-    enter_dir();
-    CHECK_INT(io_make_dirs("a/b/c", &e), 1);
-    CHECK_INT(mode_of("a"), 0700);
-    CHECK_INT(mode_of("a/b"), 0700);
-    CHECK_INT(mode_of("a/b/c"), 0700);
-    CHECK_INT(io_make_dirs("a/b/c", &e), 0);
-    CHECK_INT(io_make_dirs("a/b/c/", &e), 0);
-    CHECK_INT(io_make_dirs("a//b/d/", &e), 1);
-    CHECK_INT(io_make_dirs("n/../m", &e), 1);
-    CHECK_INT(e.kind, ERR_NONE);
-    umask(0777);
-    CHECK_INT(io_make_dirs("x/y", &e), 1);
-    CHECK_INT(mode_of("x"), 0700);
-    CHECK_INT(mode_of("x/y"), 0700);
-    umask(old);
-    CHECK_INT(rmdir("x/y") | rmdir("x") | rmdir("a/b/d") | rmdir("a/b/c") | rmdir("a/b") |
-                  rmdir("a") | rmdir("m") | rmdir("n"),
-              0);
-    leave_dir();
-}
-
-TEST(make_dirs_leaves_what_exists_alone)
-{
-    struct err e = ERR_INIT;
-
-    enter_dir();
-    CHECK_INT(mkdir("open", 0755) | chmod("open", 0755) | symlink("open", "link"), 0);
-    CHECK_INT(io_make_dirs("open", &e), 0);
-    CHECK_INT(io_make_dirs("link", &e), 0);
-    CHECK_INT(io_make_dirs("/", &e), 0);
-    CHECK_INT(io_make_dirs(".", &e), 0);
-    CHECK_INT(io_make_dirs("link/in", &e), 1);
-    CHECK_INT(mode_of("open"), 0755);
-    CHECK_INT(mode_of("open/in"), 0700);
-    CHECK_INT(rmdir("open/in") | unlink("link") | rmdir("open"), 0);
-    leave_dir();
-}
-
-TEST(make_dirs_says_why_not)
-{
-    struct err e = ERR_INIT;
-
-    enter_dir();
-    put_file("file", "");
-    CHECK_INT(symlink("nowhere", "dangling"), 0);
-    CHECK_INT(io_make_dirs("file", &e), -1);
-    CHECK_STR(err_text(&e), "cannot make directory 'file': File exists");
-    CHECK_INT(e.kind, ERR_FAILURE);
-    CHECK_INT(io_make_dirs("file/a", &e), -1);
-    CHECK_STR(err_text(&e), "cannot make directory 'file/a': Not a directory");
-    CHECK_INT(io_make_dirs("dangling", &e), -1);
-    CHECK_STR(err_text(&e), "cannot make directory 'dangling': File exists");
-    CHECK_INT(io_make_dirs("", &e), -1);
-    CHECK_STR(err_text(&e), "cannot make directory '': No such file or directory");
-    CHECK_INT(io_make_dirs("", NULL), -1);
-    err_release(&e);
-    CHECK_INT(unlink("file") | unlink("dangling"), 0);
     leave_dir();
 }
 
