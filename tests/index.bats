@@ -333,6 +333,62 @@ without_rights() {
     agree
 }
 
+# ---- made in runs
+
+# make_long: more sessions and lines than are held at once while its index is made.
+make_long() {
+    jq -cn 'range(60000) | {
+        id: "m\(.)", session_id: "session-\(. * 7919 % 20000)", timestamp: "2024-06-27T15:00:00.000000+00:00",
+        role: (if . % 2 == 0 then "user" else "assistant" end), content: "line \(.)"}' >"$HISTORY"
+}
+
+alone() {
+    run_expect 0 ls -A dir
+    stdout_is "h.jsonl$1"
+}
+
+@test "index: what is too much to be held is written in runs, in a file that has no name" {
+    local QUESTIONS=('hist-sessions --json --limit all' 'hist-sessions --id ion-13' 'hist-show --json session-17' 'hist-show last')
+    mkdir dir
+    use_history dir/h.jsonl
+    make_long
+    agree
+    is_index "$HISTORY.idx"
+    alone $'\nh.jsonl.idx'
+    rm "$HISTORY.idx"
+    run_expect 0 traced -f -o trace -e trace=unlink hist-sessions
+    run_expect 0 grep -c 'unlink(".*dir/h\.jsonl\.idx\.[0-9]*\.[0-9]*\.tmp")' trace
+    stdout_is 1
+}
+
+# faulty FAULT [OPTION...]: the first program has it in a write.
+faulty() {
+    rm -f "$HISTORY".*
+    traced -f -o trace "${@:2}" -e trace=pwrite64 -e "inject=pwrite64:$1" hist-sessions --limit all >got 2>err
+}
+
+@test "index: where runs cannot be written there is none; killed at one, the next program goes on" {
+    local n where
+    mkdir dir
+    use_history dir/h.jsonl
+    make_long
+    hist-sessions --limit all >want
+    for n in 1 30; do
+        # Those of the runs, those of the index.
+        for where in '' "-P$HISTORY.idx.tmp"; do
+            faulty "error=ENOSPC:when=$n" ${where:+"$where"}
+            run_expect 0 grep -q INJECTED trace
+            run_expect 0 cmp want got
+            [[ ! -s err ]]
+            alone ''
+            run_expect 137 faulty "signal=KILL:when=$n" ${where:+"$where"}
+            run_expect 0 hist-sessions --limit all
+            stdout_is_file want
+            alone $'\nh.jsonl.idx'
+        done
+    done
+}
+
 # ---- many at once, and killed ones
 
 @test "index: many programs that append, read and delete at once" {

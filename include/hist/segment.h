@@ -1,6 +1,6 @@
 /*
  * segment - where the lines of a part of a history lie, session by session, in the form in which
- * the index stores it (hist/index). hist/segment_draft makes one.
+ * the index stores it (hist/index). hist/segment_form writes one.
  *
  * It is made at once and never changed. In words of 64 bits, little-endian:
  *
@@ -64,6 +64,18 @@ struct segment_session {
     uint64_t text_sum;
 };
 
+/* Where a part begins, of what has so many of each. */
+enum segment_part {
+    SEGMENT_RECORDS,
+    SEGMENT_LINES,
+    SEGMENT_BAD,
+    SEGMENT_BUCKETS,
+    SEGMENT_ORDERS,
+    SEGMENT_IDS,
+    SEGMENT_TEXTS,
+};
+uint64_t segment_part_at(const struct segment *s, enum segment_part part);
+
 /* What tells ids apart in most cases. */
 uint64_t segment_hash(struct str id);
 
@@ -95,6 +107,8 @@ int segment_order(const struct segment *s, enum segment_side side, uint64_t bloc
  * last one, preview, each with a NUL behind it. */
 int segment_texts(const struct segment *s, const struct segment_session *of, size_t count,
                   struct buf *texts);
+/* In bytes, of the texts of one. */
+uint64_t segment_texts_size(const struct segment_session *s);
 /* Where a session's lines begin, at the most `count` from the number `first` of them on. */
 int segment_lines(const struct segment *s, const struct segment_session *of, uint64_t first,
                   size_t count, uint64_t *to);

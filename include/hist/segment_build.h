@@ -21,6 +21,10 @@ struct segment_job {
     void (*work)(int percent);  /* as in struct history; NULL: nobody */
     /* Once it is true, it is given up; NULL: never. */
     const atomic_bool *cancel;
+    /* Told, on the caller's thread, when all lines before `to` are there: it may take them out of
+     * the draft. -1 gives up. NULL: nobody is told. */
+    int (*reached)(void *ctx, off_t to);
+    void *reached_ctx;
 };
 
 /* How many threads a part of that size is read by, and in which pieces. */

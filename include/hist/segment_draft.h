@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "hist/message.h"
-#include "hist/segment.h"
+#include "hist/segment_form.h"
 
 struct segment_draft {
     struct segment_entry *entries; /* sessions, in the order of their first lines */
@@ -20,7 +20,7 @@ struct segment_draft {
         *lines; /* where messages begin, in the order of the file, and of which session they are */
     uint32_t *owners;
     size_t lines_count, lines_cap, owners_cap;
-    off_t *bad; /* where bad lines begin */
+    uint64_t *bad; /* where bad lines begin */
     size_t bad_count, bad_cap;
     struct buf texts;
     struct buf scratch;
@@ -35,8 +35,11 @@ void segment_add(struct segment_draft *d, const struct message *m, off_t at, siz
 void segment_add_bad(struct segment_draft *d, off_t at);
 /* Adds what is behind it in the history. */
 void segment_join(struct segment_draft *d, const struct segment_draft *next);
-/* Adds the segment, of the bytes from `from` up to `to`, to out. `mark` is kept with it. */
-void segment_format(const struct segment_draft *d, off_t from, off_t to, uint64_t mark,
-                    struct buf *out);
+/* How many bytes it takes by now. */
+size_t segment_draft_size(const struct segment_draft *d);
+/* Writes the segment of the bytes from `from` up to `to`; `mark` is kept with it. Its size; 0: it
+ * cannot be written. */
+uint64_t segment_format(const struct segment_draft *d, off_t from, off_t to, uint64_t mark,
+                        segment_write *write, void *ctx);
 
 #endif

@@ -13,6 +13,8 @@
 /* In the order of that side: < 0, > 0 when the id is in front of all that have the text there, or
  * behind them; 0 when it has it. */
 int segment_compare(struct str id, struct str text, enum segment_side side);
+/* Two ids in that order: 0 when they are the same, else < 0 or > 0. */
+int segment_compare_ids(struct str a, struct str b, enum segment_side side);
 
 /* Both are borrowed for the call. */
 typedef void segment_tell(void *ctx, const struct segment_session *of, struct str id);

@@ -9,7 +9,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "hist/index_file.h"
-#include "hist/segment_build.h"
+#include "hist/segment_runs.h"
 
 /* What was appended becomes a segment when it is that large. */
 #define TAIL_MAX ((off_t)64 << 10)
@@ -88,23 +88,43 @@ static bool load(struct index *x)
 
 /* ---- making ---- */
 
-/* Makes the segment of a part in memory. */
-static bool make_segment(struct index *x, off_t from, off_t to, struct buf *memory)
+static struct segment_job job_of(const struct index *x, off_t from, off_t to)
 {
     struct segment_job job = {
         .history = &x->scan, .from = from, .to = to, .work = x->h->work, .cancel = x->h->cancel};
+
+    segment_job_size(&job);
+    return job;
+}
+
+/* Makes the segment of a part in memory. */
+static bool make_segment(struct index *x, off_t from, off_t to, struct buf *memory)
+{
+    struct segment_job job = job_of(x, from, to);
     struct segment_draft draft;
     struct segment s;
     bool made;
 
-    segment_job_size(&job);
     segment_draft_init(&draft);
     buf_clear(memory);
-    made = segment_build(&draft, &job) == 0;
-    if (made)
-        segment_format(&draft, from, to, index_file_sample(x->scan.fd, to), memory);
+    made = segment_build(&draft, &job) == 0 &&
+           segment_format(&draft, from, to, index_file_sample(x->scan.fd, to), segment_write_memory,
+                          memory) > 0;
     segment_draft_release(&draft);
     return made && segment_in_memory(&s, memory->data, memory->len) && put_segment(x, &s);
+}
+
+/* The same at `at` of a file, however large the part is: its size, or 0. */
+static uint64_t write_segment(const struct index *x, off_t from, off_t to, int fd, off_t at)
+{
+    struct segment_runs r = {
+        .job = job_of(x, from, to), .beside = history_index(x->h), .held = SEGMENT_HELD};
+    uint64_t size = 0;
+
+    if (segment_runs_read(&r) == 0)
+        size = segment_runs_write(&r, index_file_sample(x->scan.fd, to), fd, at);
+    segment_runs_release(&r);
+    return size;
 }
 
 /* Is the history still the one that was read? It can be replaced at any time, by one from which
@@ -115,36 +135,37 @@ static bool is_history(const struct index *x)
 }
 
 /* Writes it: in the place of one that is right, of the same generation. */
-static bool write_new(struct index *x, int fd)
+static bool write_new(const struct index *x, off_t end, int fd)
 {
     uint64_t generation = index_file_generation(history_index(x->h), x->scan.fd);
 
-    return index_file_begin(fd, x->scan.fd, &x->st, generation) == 0 &&
-           lseek(fd, INDEX_PREAMBLE, SEEK_SET) == INDEX_PREAMBLE &&
-           io_write_all(fd, x->memory[0].data, x->memory[0].len) == 0 && is_history(x);
+    return write_segment(x, 0, end, fd, INDEX_PREAMBLE) > 0 &&
+           index_file_begin(fd, x->scan.fd, &x->st, generation) == 0 && is_history(x);
 }
 
-/* From here on the new one is read where it was put: the one in memory is a twentieth as large as
- * the history, and who looks at it may stay for long. */
-static void let_go_of_memory(struct index *x)
+/* Goes on with the one that was made, if that is what lies in its place. */
+static bool take_over(struct index *x, off_t end)
 {
-    struct segment made = x->segments[0];
     int reason, fd = index_file_open(history_index(x->h), &reason);
+    struct index made = {.fd = fd, .st = x->st};
 
     if (fd < 0)
-        return;
+        return false;
+    read_segments(&made);
+    if (covered(&made) != end || made.segments[0].mark != index_file_sample(x->scan.fd, end)) {
+        free(made.segments);
+        close(fd);
+        return false;
+    }
     if (x->fd >= 0)
         close(x->fd);
+    free(x->segments);
     x->fd = fd;
-    x->count = 0;
-    read_segments(x);
-    if (x->count == 1 && x->segments[0].to == made.to && x->segments[0].mark == made.mark) {
-        buf_release(&x->memory[0]);
-        buf_init(&x->memory[0], SIZE_MAX);
-        return;
-    }
-    x->count = 0;
-    (void)put_segment(x, &made);
+    x->segments = made.segments;
+    x->count = made.count;
+    x->cap = made.cap;
+    x->end = made.end;
+    return true;
 }
 
 /* Makes it of the history up to `end`. It need not reach the disk: what a power cut leaves of it is
@@ -153,17 +174,13 @@ static bool make_new(struct index *x, off_t end)
 {
     const char *path = history_index(x->h);
     struct index_making m;
-    bool made, put;
 
-    if (!index_making_begin(&m, path))
+    if (!index_making_begin(&m, path) || !index_making_end(&m, write_new(x, end, m.fd)))
         return false;
-    made = make_segment(x, 0, end, &x->memory[0]);
-    put = index_making_end(&m, made && write_new(x, m.fd));
-    if (put && is_history(x))
-        let_go_of_memory(x);
-    else if (put)
-        unlink(path);
-    return made;
+    if (is_history(x))
+        return take_over(x, end);
+    unlink(path);
+    return false;
 }
 
 /* ---- what was appended ---- */
@@ -190,32 +207,42 @@ static off_t next_begin(const struct index *x, off_t end)
     }
 }
 
-/* Writes the segment in memory behind the last one of the file, under its lock. */
-static void write_behind(struct index *x)
+/* Is there nothing but what a program left that was killed behind the last segment of the file? It
+ * is taken away. By now there may be a segment of another program. */
+static bool clear_behind(const struct index *x)
 {
     struct stat st;
     struct segment another;
     off_t more;
 
-    if (fstat(x->fd, &st) < 0 || !index_file_named(history_index(x->h), &st) || !is_history(x))
-        return;
-    /* Behind it may be what a program left that was killed, or by now a segment of another one. */
+    if (fstat(x->fd, &st) < 0 || !index_file_named(history_index(x->h), &st))
+        return false;
     more = st.st_size - x->end;
     if (more > 0 && segment_in_file(&another, x->fd, x->end, (uint64_t)more))
-        return;
-    if (ftruncate(x->fd, x->end) < 0 || lseek(x->fd, x->end, SEEK_SET) != x->end)
-        return;
-    if (io_write_all(x->fd, x->memory[0].data, x->memory[0].len) < 0 &&
-        ftruncate(x->fd, x->end) < 0)
-        errno = 0; /* it is seen to be no segment */
+        return false;
+    return ftruncate(x->fd, x->end) == 0;
 }
 
-static void store_segment(struct index *x)
+/* Writes a segment there, under the lock of the file. */
+static bool write_behind(struct index *x, off_t from, off_t end)
 {
+    struct segment s;
+    uint64_t size = 0;
+
     if (flock(x->fd, LOCK_EX | LOCK_NB) < 0)
-        return;
-    write_behind(x);
+        return false;
+    if (is_history(x) && clear_behind(x))
+        size = write_segment(x, from, end, x->fd, x->end);
+    if (size > 0 && is_history(x) && segment_in_file(&s, x->fd, x->end, size) &&
+        put_segment(x, &s)) {
+        x->end += (off_t)size;
+    } else {
+        size = 0;
+        if (ftruncate(x->fd, x->end) < 0)
+            errno = 0; /* what is there is no segment, or one that another program is to judge */
+    }
     flock(x->fd, LOCK_UN);
+    return size > 0;
 }
 
 /* Where the last whole line ends. -1: it cannot be read. */
@@ -237,22 +264,16 @@ static off_t end_of_lines(struct index *x)
 static bool cover(struct index *x, off_t end)
 {
     off_t from = covered(x);
-    bool store = end - from > TAIL_MAX;
 
     if (x->count == 0)
         return end >= INDEX_LEAST && make_new(x, end);
-    if (store) {
-        from = next_begin(x, end);
-        if (from == 0 && make_new(x, end))
+    if (end - from > TAIL_MAX) {
+        off_t begin = next_begin(x, end);
+
+        if (begin == 0 ? make_new(x, end) : write_behind(x, begin, end))
             return true;
-        store = from > 0;
-        from = store ? from : covered(x);
     }
-    if (from < end && !make_segment(x, from, end, &x->memory[0]))
-        return false;
-    if (store)
-        store_segment(x);
-    return true;
+    return from == end || make_segment(x, from, end, &x->memory[0]);
 }
 
 static bool catch_up(struct index *x)

@@ -31,41 +31,21 @@ static bool get(const struct segment *s, uint64_t at, char *to, size_t n)
     return io_pread_full(s->fd, to, n, s->at + (off_t)at) == (ssize_t)n;
 }
 
-/* Where the parts begin. */
-static uint64_t lines_at(const struct segment *s)
+uint64_t segment_part_at(const struct segment *s, enum segment_part part)
 {
-    return SEGMENT_HEADER_WORDS * WORD + s->sessions * RECORD;
-}
+    const uint64_t sizes[] = {
+        [SEGMENT_RECORDS] = s->sessions * RECORD,
+        [SEGMENT_LINES] = s->lines * WORD,
+        [SEGMENT_BAD] = s->bad * WORD,
+        [SEGMENT_BUCKETS] = s->buckets * BUCKET,
+        [SEGMENT_ORDERS] = SEGMENT_SIDES * segment_order_blocks(s->sessions) * ORDER,
+        [SEGMENT_IDS] = s->ids_size,
+    };
+    uint64_t at = SEGMENT_HEADER_WORDS * WORD;
 
-static uint64_t bad_at(const struct segment *s)
-{
-    return lines_at(s) + s->lines * WORD;
-}
-
-static uint64_t buckets_at(const struct segment *s)
-{
-    return bad_at(s) + s->bad * WORD;
-}
-
-static uint64_t orders_at(const struct segment *s)
-{
-    return buckets_at(s) + s->buckets * BUCKET;
-}
-
-/* Blocks of one of them. */
-static uint64_t order_size(const struct segment *s)
-{
-    return segment_order_blocks(s->sessions);
-}
-
-static uint64_t ids_at(const struct segment *s)
-{
-    return orders_at(s) + SEGMENT_SIDES * order_size(s) * ORDER;
-}
-
-static uint64_t texts_at(const struct segment *s)
-{
-    return ids_at(s) + s->ids_size;
+    for (size_t i = 0; i < part; i++)
+        at += sizes[i];
+    return at;
 }
 
 static bool begin(struct segment *s, uint64_t limit)
@@ -93,7 +73,7 @@ static bool begin(struct segment *s, uint64_t limit)
     s->ids_size = w[7];
     s->bad_sum = w[9];
     s->mark = w[10];
-    s->size = texts_at(s) + w[8];
+    s->size = segment_part_at(s, SEGMENT_TEXTS) + w[8];
     return s->from < s->to && s->buckets > 0 && s->size <= limit;
 }
 
@@ -175,7 +155,7 @@ int segment_find(const struct segment *s, struct str id, struct segment_session 
         char bytes[BUCKET];
         uint64_t w[SEGMENT_BUCKET_WORDS];
 
-        if (!get(s, buckets_at(s) + b * BUCKET, bytes, BUCKET))
+        if (!get(s, segment_part_at(s, SEGMENT_BUCKETS) + b * BUCKET, bytes, BUCKET))
             return -1;
         le_get_all(w, bytes, SEGMENT_BUCKET_WORDS);
         if (w[ENTRIES] != le_sum_words(w, ENTRIES, b))
@@ -226,11 +206,12 @@ int segment_ids(const struct segment *s, const struct segment_session *of, size_
                 struct buf *ids)
 {
     const struct segment_session *last = of + count - 1;
+    uint64_t part = segment_part_at(s, SEGMENT_IDS);
     size_t start = ids->len;
 
     if (count == 0)
         return 0;
-    if (add_part(s, ids_at(s), of[0].id_at, last->id_at + last->id_len + 1, ids) < 0)
+    if (add_part(s, part, of[0].id_at, last->id_at + last->id_len + 1, ids) < 0)
         return -1;
     for (size_t i = 0; i < count; i++) {
         struct str id = added(ids, start, of[0].id_at, of[i].id_at, of[i].id_len + 1);
@@ -263,9 +244,10 @@ uint64_t segment_order_blocks(uint64_t sessions)
 int segment_order(const struct segment *s, enum segment_side side, uint64_t block, size_t count,
                   uint64_t *words)
 {
-    uint64_t which = side * order_size(s) + block;
+    uint64_t part = segment_part_at(s, SEGMENT_ORDERS);
+    uint64_t which = side * segment_order_blocks(s->sessions) + block;
 
-    if (get_words(s, orders_at(s) + which * ORDER, words, count * SEGMENT_ORDER_WORDS) < 0)
+    if (get_words(s, part + which * ORDER, words, count * SEGMENT_ORDER_WORDS) < 0)
         return -1;
     for (; count > 0; count--, which++, words += SEGMENT_ORDER_WORDS) {
         if (words[SEGMENT_ORDER_WORDS - 1] != le_sum_words(words, SEGMENT_ORDER_WORDS - 1, which))
@@ -276,7 +258,7 @@ int segment_order(const struct segment *s, enum segment_side side, uint64_t bloc
 
 /* ---- texts, lines ---- */
 
-static uint64_t texts_size(const struct segment_session *s)
+uint64_t segment_texts_size(const struct segment_session *s)
 {
     return s->role_len + s->created_len + s->last_len + s->preview_len + 4;
 }
@@ -285,14 +267,16 @@ int segment_texts(const struct segment *s, const struct segment_session *of, siz
                   struct buf *texts)
 {
     const struct segment_session *last = of + count - 1;
+    uint64_t part = segment_part_at(s, SEGMENT_TEXTS);
     size_t start = texts->len;
 
     if (count == 0)
         return 0;
-    if (add_part(s, texts_at(s), of[0].text_at, last->text_at + texts_size(last), texts) < 0)
+    if (add_part(s, part, of[0].text_at, last->text_at + segment_texts_size(last), texts) < 0)
         return -1;
     for (size_t i = 0; i < count; i++) {
-        struct str text = added(texts, start, of[0].text_at, of[i].text_at, texts_size(&of[i]));
+        struct str text =
+            added(texts, start, of[0].text_at, of[i].text_at, segment_texts_size(&of[i]));
 
         if (!text.p || le_sum(text, 0) != of[i].text_sum)
             return -1;
@@ -305,12 +289,12 @@ int segment_lines(const struct segment *s, const struct segment_session *of, uin
 {
     if (of->first + first + count > s->lines)
         return -1;
-    return get_words(s, lines_at(s) + (of->first + first) * WORD, to, count);
+    return get_words(s, segment_part_at(s, SEGMENT_LINES) + (of->first + first) * WORD, to, count);
 }
 
 int segment_bad(const struct segment *s, uint64_t *to)
 {
-    if (get_words(s, bad_at(s), to, (size_t)s->bad) < 0)
+    if (get_words(s, segment_part_at(s, SEGMENT_BAD), to, (size_t)s->bad) < 0)
         return -1;
     return le_sum_words(to, (size_t)s->bad, s->bad) == s->bad_sum ? 0 : -1;
 }

@@ -77,15 +77,22 @@ static int read_lines(const struct segment_job *job, off_t begin, off_t end,
     return more < 0 ? -1 : 0;
 }
 
+/* That of the piece behind the last one is the end. */
+static off_t piece_begin(const struct segment_job *job, size_t number)
+{
+    off_t begin = job->from + (off_t)(number * job->piece);
+
+    return begin < job->to ? begin : job->to;
+}
+
 static void read_piece(void *ctx, size_t number)
 {
     struct build *b = ctx;
     struct piece_of_build *p = &b->pieces[number];
-    off_t begin = b->job->from + (off_t)(number * b->job->piece);
-    off_t end = begin + (off_t)b->job->piece;
 
     segment_draft_init(&p->draft);
-    p->result = read_lines(b->job, begin, end < b->job->to ? end : b->job->to, &p->draft);
+    p->result =
+        read_lines(b->job, piece_begin(b->job, number), piece_begin(b->job, number + 1), &p->draft);
 }
 
 /* ---- all of them ---- */
@@ -99,6 +106,8 @@ static bool join_piece(void *ctx, size_t number)
     b->result = crew_cancelled(b->job->cancel) ? -1 : p->result;
     if (b->result == 0)
         segment_join(b->whole, &p->draft);
+    if (b->result == 0 && b->job->reached)
+        b->result = b->job->reached(b->job->reached_ctx, piece_begin(b->job, number + 1));
     segment_draft_release(&p->draft);
     if (b->job->work)
         b->job->work((int)((number + 1) * 100 / b->count));

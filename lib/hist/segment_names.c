@@ -17,6 +17,13 @@ int segment_compare(struct str id, struct str text, enum segment_side side)
     return order != 0 ? order : -(id.n < text.n);
 }
 
+int segment_compare_ids(struct str a, struct str b, enum segment_side side)
+{
+    int order = segment_compare(a, b, side);
+
+    return order != 0 ? order : a.n > b.n;
+}
+
 /* What is asked for, and whom it is told. */
 struct asked {
     const struct segment *segment;

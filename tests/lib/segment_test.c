@@ -1,8 +1,12 @@
-#include "hist/segment_build.h"
+#include "hist/segment_runs.h"
 #include "hist/segment_names.h"
+
+#include <signal.h>
+#include <sys/resource.h>
 
 #include "base/le.h"
 #include "test.h"
+#include "draw.h"
 #include "scratch.h"
 
 #define MESSAGE(id, session, time, role, content)                                                  \
@@ -30,7 +34,9 @@ static struct buf make(const char *content, size_t piece, size_t threads)
     job.history = &s;
     segment_draft_init(&d);
     CHECK_INT(segment_build(&d, &job), 0);
-    segment_format(&d, job.from, job.to, 99, &out);
+    uint64_t size = segment_format(&d, job.from, job.to, 99, segment_write_memory, &out);
+
+    CHECK_INT(size, out.len);
     segment_draft_release(&d);
     scan_close(&s);
     return out;
@@ -117,6 +123,166 @@ TEST(pieces_and_threads_change_nothing)
     }
     buf_release(&whole);
     scratch_leave();
+}
+
+/* Of lines of few sessions and many, some of them wrong, some times of another length. */
+static struct buf draw_history(void)
+{
+    struct buf content = BUF_INIT(SIZE_MAX);
+    uint32_t sessions = 1 + draw(draw(2) ? 5 : 700), lines = draw(1500);
+
+    for (uint32_t i = 0; i < lines; i++) {
+        if (draw(10))
+            buf_addf(&content, MESSAGE("i", "%.*s%u", "t%.*s", "user", "%u \\u00e4"), (int)draw(3),
+                     "abc", draw(sessions), (int)draw(5), "1234", i);
+        else
+            buf_add_c(&content, draw(3) ? "wrong\n" : "\n");
+    }
+    buf_add_c(&content, MESSAGE("i", "z", "t", "user", ""));
+    return content;
+}
+
+/* How a segment is made in runs. */
+struct making {
+    size_t piece, held;
+    off_t at;     /* of the file; before it is something else */
+    rlim_t most;  /* of what a file may take */
+    bool broken;  /* one bit of the runs */
+    size_t count; /* of runs that there were */
+};
+
+/* Not of where lines begin: of these there is no checksum, the line tells whose it is. */
+static void break_bit(const struct segment_runs *r)
+{
+    const struct segment *s = &r->at[draw((uint32_t)r->count)];
+    uint64_t lines = segment_part_at(s, SEGMENT_LINES), bad = segment_part_at(s, SEGMENT_BAD);
+    uint64_t at = draw((uint32_t)(s->size - (bad - lines)));
+    char byte;
+
+    at += at < lines ? 0 : bad - lines;
+    CHECK_INT(io_pread_full(r->fd, &byte, 1, s->at + (off_t)at), 1);
+    byte = (char)(byte ^ 1 << draw(8));
+    CHECK_INT(io_pwrite_all(r->fd, &byte, 1, s->at + (off_t)at), 0);
+}
+
+/* The same as make; nothing when it says that it cannot be made. */
+static struct buf make_in_runs(const char *content, struct making *m)
+{
+    const struct rlimit small = {.rlim_cur = m->most, .rlim_max = RLIM_INFINITY};
+    struct buf out = BUF_INIT(SIZE_MAX);
+    struct segment_runs r = {
+        .job = {.piece = m->piece, .threads = 1 + draw(3), .to = (off_t)strlen(content)},
+        .beside = "index",
+        .held = m->held};
+    struct scan s;
+    struct rlimit old;
+    uint64_t size = 0;
+    int fd = open("index", O_RDWR | O_CREAT, 0600);
+
+    scratch_put("f", content);
+    CHECK_INT(scan_open(&s, "f", SCAN_FORWARD, NULL), 0);
+    r.job.history = &s;
+    getrlimit(RLIMIT_FSIZE, &old);
+    setrlimit(RLIMIT_FSIZE, &small);
+    if (segment_runs_read(&r) == 0) {
+        if (m->broken && r.count > 0)
+            break_bit(&r);
+        size = segment_runs_write(&r, 99, fd, m->at);
+    }
+    setrlimit(RLIMIT_FSIZE, &old);
+    if (size > 0) {
+        CHECK_INT(io_pread_full(fd, buf_room(&out, size), size, m->at), size);
+        buf_grew(&out, size);
+    }
+    m->count = r.count;
+    segment_runs_release(&r);
+    scan_close(&s);
+    close(fd);
+    return out;
+}
+
+/* Nothing but what the test made. */
+static void leave_empty(void)
+{
+    CHECK_INT(unlink("f") + unlink("index"), 0);
+    CHECK_INT(rmdir(scratch_dir), 0);
+    CHECK_INT(mkdir(scratch_dir, 0700), 0);
+    scratch_leave();
+}
+
+TEST(runs_change_nothing_and_leave_nothing)
+{
+    size_t most = 0;
+
+    scratch_enter();
+    for (int round = 0; round < 200 && !test_failed; round++) {
+        struct making m = {.piece = 1 + draw(draw(2) ? 300 : 20000),
+                           .held = draw(4) ? draw(5000) : SIZE_MAX,
+                           .at = draw(100),
+                           .most = RLIM_INFINITY};
+        struct buf content = draw_history();
+        struct buf whole = make(buf_c(&content), SIZE_MAX, 1);
+        struct buf bytes = make_in_runs(buf_c(&content), &m);
+
+        CHECK_MEM(bytes.data, bytes.len, whole.data, whole.len);
+        if (m.count > most)
+            most = m.count;
+        buf_release(&content);
+        buf_release(&whole);
+        buf_release(&bytes);
+    }
+    CHECK(most > 100);
+    leave_empty();
+}
+
+TEST(of_runs_that_broke_there_is_no_segment)
+{
+    struct making m = {.piece = 3000, .held = 4000, .most = RLIM_INFINITY, .broken = true};
+    int none = 0;
+
+    scratch_enter();
+    for (int round = 0; round < 400 && !test_failed; round++) {
+        struct buf content = draw_history();
+        struct buf whole = make(buf_c(&content), SIZE_MAX, 1);
+        struct buf bytes = make_in_runs(buf_c(&content), &m);
+
+        /* Not all that is in a run is read: its hashes are not. */
+        none += bytes.len == 0;
+        CHECK(bytes.len == 0 || str_eq(buf_str(&bytes), buf_str(&whole)));
+        buf_release(&content);
+        buf_release(&whole);
+        buf_release(&bytes);
+    }
+    CHECK(none > 100);
+    leave_empty();
+}
+
+TEST(what_cannot_be_written_is_no_segment_and_leaves_nothing)
+{
+    int none = 0;
+
+    scratch_enter();
+    signal(SIGXFSZ, SIG_IGN);
+    for (int round = 0; round < 300 && !test_failed; round++) {
+        struct buf content = draw_history();
+        struct buf whole = make(buf_c(&content), SIZE_MAX, 1);
+        struct making m = {.piece = 3000, .held = draw(9000), .at = draw(100)};
+
+        m.most = draw((uint32_t)whole.len + 100);
+
+        struct buf bytes = make_in_runs(buf_c(&content), &m);
+
+        none += bytes.len == 0;
+        if (whole.len + (size_t)m.at > m.most)
+            CHECK_INT(bytes.len, 0);
+        CHECK(bytes.len == 0 || str_eq(buf_str(&bytes), buf_str(&whole)));
+        buf_release(&content);
+        buf_release(&whole);
+        buf_release(&bytes);
+    }
+    signal(SIGXFSZ, SIG_DFL);
+    CHECK(none > 200);
+    leave_empty();
 }
 
 /* What one says of all its sessions, as text; -1 when it says that it is broken. */
