@@ -18,8 +18,9 @@ struct crew_job {
     void *ctx;
     /* Does one piece, on any of the threads. */
     void (*work)(void *ctx, size_t number);
-    /* Called by the caller's thread for each piece, in their order. false: that is enough. What is
-     * being worked at is finished, and not taken. NULL: there is nothing to take. */
+    /* Called by the caller's thread for each piece, in their order. Until it is, no more are begun
+     * than one for each thread and one beside them. false: that is enough. What is being worked at
+     * is finished, and not taken. NULL: there is nothing to take. */
     bool (*take)(void *ctx, size_t number);
 };
 

@@ -11,7 +11,7 @@ struct crew {
     pthread_mutex_t lock; /* over what follows */
     pthread_cond_t changed;
     bool *done; /* of each piece */
-    size_t begun;
+    size_t begun, taken;
     bool stop;
 };
 
@@ -39,20 +39,23 @@ bool crew_start(pthread_t *thread, void *(*run)(void *), void *arg)
     return started;
 }
 
-/* Under the lock: does the next piece, without it meanwhile. false: there is none. */
-static bool do_next(struct crew *c)
+/* Is there a piece that may be begun? What is done waits in memory until it is taken: there is one
+ * for each thread, and one more. */
+static bool may_begin(const struct crew *c)
 {
-    size_t number = c->begun;
+    return !c->stop && c->begun < c->job->count && c->begun - c->taken <= c->job->threads;
+}
 
-    if (c->stop || number == c->job->count)
-        return false;
-    c->begun++;
+/* Under the lock: does the next piece, without it meanwhile. */
+static void do_next(struct crew *c)
+{
+    size_t number = c->begun++;
+
     pthread_mutex_unlock(&c->lock);
     c->job->work(c->job->ctx, number);
     pthread_mutex_lock(&c->lock);
     c->done[number] = true;
     pthread_cond_broadcast(&c->changed);
-    return true;
 }
 
 static void *help(void *arg)
@@ -60,8 +63,12 @@ static void *help(void *arg)
     struct crew *c = arg;
 
     pthread_mutex_lock(&c->lock);
-    while (do_next(c))
-        ;
+    while (!c->stop && c->begun < c->job->count) {
+        if (may_begin(c))
+            do_next(c);
+        else
+            pthread_cond_wait(&c->changed, &c->lock);
+    }
     pthread_mutex_unlock(&c->lock);
     return NULL;
 }
@@ -74,14 +81,19 @@ static bool take_all(struct crew *c)
     pthread_mutex_lock(&c->lock);
     for (size_t i = 0; i < c->job->count && more; i++) {
         while (!c->done[i]) {
-            if (!do_next(c))
+            if (may_begin(c))
+                do_next(c);
+            else
                 pthread_cond_wait(&c->changed, &c->lock);
         }
         pthread_mutex_unlock(&c->lock);
         more = !c->job->take || c->job->take(c->job->ctx, i);
         pthread_mutex_lock(&c->lock);
+        c->taken++;
+        pthread_cond_broadcast(&c->changed);
     }
     c->stop = true;
+    pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->lock);
     return more;
 }

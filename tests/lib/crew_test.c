@@ -58,6 +58,43 @@ TEST(each_piece_is_done_once_and_taken_in_order)
     runs(4, 0);
 }
 
+/* How many pieces were begun that are not taken. */
+struct ahead {
+    atomic_int now, most;
+};
+
+static void begin_one(void *ctx, size_t number)
+{
+    struct ahead *a = ctx;
+    int now = atomic_fetch_add(&a->now, 1) + 1;
+
+    (void)number;
+    if (now > atomic_load(&a->most))
+        atomic_store(&a->most, now);
+}
+
+static bool take_slowly(void *ctx, size_t number)
+{
+    const struct timespec while_ = {0, 1000000};
+    struct ahead *a = ctx;
+
+    (void)number;
+    nanosleep(&while_, NULL);
+    atomic_fetch_sub(&a->now, 1);
+    return true;
+}
+
+TEST(few_pieces_wait_to_be_taken)
+{
+    for (size_t threads = 1; threads <= 4; threads++) {
+        struct ahead a = {0, 0};
+
+        CHECK(crew_run(&(struct crew_job){COUNT, threads, &a, begin_one, take_slowly}));
+        CHECK_INT(a.now, 0);
+        CHECK(a.most >= 1 && a.most <= (int)threads + 1);
+    }
+}
+
 TEST(it_ends_when_the_taker_has_enough)
 {
     struct seen seen = {.enough = 3};
