@@ -8,7 +8,7 @@
 #                                     2 x nothing, 3 ms
 #   those that write                  1.3 x the same with ten lines
 #   all sessions                      50 ms for 70,000
-#   making it                         4 x floor
+#   making it                         4 x floor; 4 MiB of memory and two times the longest line
 #   two lines that it does not cover  0.3 ms more than without them
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -29,12 +29,16 @@ libraries=$(readelf -dW "$BIN/hist-sessions" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/
 ${CC:-cc} -O2 -fPIE -pie -z relro -z now -o "$tmp/nothing" bench/nothing.c -Xlinker --no-as-needed $libraries
 over=0
 
-# times COMMAND... [-- COMMAND...]...: of `runs` (1) runs a round, into the array `ms`, from 1 on.
+# times COMMAND... [-- COMMAND...]...: of `runs` (1) runs a round, into the array `ms`, from 1 on; the most memory
+# that one took, in KiB, into `kib`.
 times() {
-    local line
-    ms=('')
+    local line most
+    ms=('') kib=('')
     "$BUILD/bench/spawn" -m "$rounds" "${runs:-1}" "$@" >"$tmp/times" 2>"$tmp/said"
-    while read -r line _; do ms+=("$(awk -v us="$line" 'BEGIN { printf "%.3f", us / 1000 }')"); done <"$tmp/times"
+    while read -r line most; do
+        ms+=("$(awk -v us="$line" 'BEGIN { printf "%.3f", us / 1000 }')")
+        kib+=("$most")
+    done <"$tmp/times"
 }
 
 # row NAME MS OTHER BAR MOST: the ratio of two times; `-` for no bar on it, or on the time itself.
@@ -68,6 +72,8 @@ times "$BUILD/bench/floor" "$tmp/large" -- \
     sh -c 'rm -f "$1"; exec "$2" --history "$3"' sh "$tmp/large.idx" "$BIN/hist-sessions" "$tmp/large" -- \
     sh -c 'rm -f "$1"; exec "$2" --history "$3"' sh "$tmp/no.idx" "$tmp/nothing" "$tmp/large"
 row 'made, over the floor' "$(awk -v a="${ms[2]}" -v b="${ms[3]}" 'BEGIN { print a - b }')" "${ms[1]}" 4 -
+most=$(LC_ALL=C awk 'length > n { n = length } END { print 4096 + 2 * n / 1024 }' "$tmp/large")
+row 'its memory, KiB' "${kib[2]}" "$most" 1 -
 
 "$BIN/hist-sessions" "${h[@]}" --limit all >"$tmp/list"
 count=$(wc -l <"$tmp/list")

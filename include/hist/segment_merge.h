@@ -1,6 +1,7 @@
 /*
  * segment_merge - several segments (hist/segment), each of what is behind the one before, made into
- * one, of which neither they nor it are held in memory: only their ids are.
+ * one. Neither they nor it are held in memory: 16 bytes are for each session, and 8 more for each
+ * time that one is in a segment again.
  */
 #ifndef CHATHIST_HIST_SEGMENT_MERGE_H
 #define CHATHIST_HIST_SEGMENT_MERGE_H
@@ -11,8 +12,9 @@
 #include "hist/segment.h"
 #include "hist/segment_form.h"
 
-/* The oldest one first. What is written is what segment_format makes of all their lines. Its size;
- * 0: one of them is not what it was made, or it cannot be written. */
+/* The oldest one first, each with its ids behind it (hist/segment_walk). What is written is what
+ * segment_format makes of all their lines. Its size; 0: one of them is not what it was made, or it
+ * cannot be written. */
 uint64_t segment_merge(const struct segment *runs, size_t count, uint64_t mark,
                        segment_write *write, void *ctx);
 

@@ -25,7 +25,7 @@ struct segment_runs {
     size_t count, cap;
 };
 
-#define SEGMENT_HELD ((size_t)512 << 10)
+#define SEGMENT_HELD ((size_t)256 << 10)
 
 /* Reads the part. 0; -1 when it cannot be read, was given up, or a run cannot be written. Then
  * segment_runs_release, in any case. */

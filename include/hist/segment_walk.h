@@ -3,7 +3,13 @@
  * of all of them.
  *
  * The numbers are those of the records: first all of the newest segment, so that of several that
- * are of one session the first has its newest line. Of the segments only their ids are held.
+ * are of one session the first has its newest line.
+ *
+ * Each segment lies in a file, and behind it the ids of its sessions, once in each order: so a walk
+ * reads forwards, and holds next to nothing. An id is stored as
+ *   word  the number of the session in its segment, and above it how long the id is
+ *   word  their checksum
+ *   the bytes of the id
  */
 #ifndef CHATHIST_HIST_SEGMENT_WALK_H
 #define CHATHIST_HIST_SEGMENT_WALK_H
@@ -15,6 +21,11 @@
 
 #include "base/buf.h"
 #include "hist/segment.h"
+#include "hist/segment_form.h"
+
+/* Writes the ids behind a segment, as counted from its beginning. How much they take, in *size.
+ * 0; -1: they cannot be written, or the segment is not what it was made. */
+int segment_walk_write(const struct segment *s, segment_write *write, void *ctx, uint64_t *size);
 
 /* A segment among the others. */
 struct segment_run {
@@ -29,28 +40,22 @@ struct segment_walk {
     uint32_t count; /* of sessions, those of one id counted each */
     /* One of them is not what it was made. Any thread may set it, and then nothing here goes on. */
     atomic_bool broken;
-    /* private */
-    char *ids;       /* each with a NUL behind it */
-    uint32_t *id_at; /* of each session, and behind the last one */
 };
 
-/* The oldest segment is given first; they are borrowed. false: they are broken, or too many to be
- * numbered. Then segment_walk_release, in any case. */
+/* The oldest segment is given first; they are borrowed. false: they are too many to be numbered.
+ * Then segment_walk_release, in any case. */
 bool segment_walk_init(struct segment_walk *w, const struct segment *segments, size_t count);
-/* From here on no ids, and no orders. */
-void segment_walk_free_ids(struct segment_walk *w);
 void segment_walk_release(struct segment_walk *w);
 
 const struct segment_run *segment_walk_run(const struct segment_walk *w, uint32_t number);
-struct str segment_walk_id(const struct segment_walk *w, uint32_t number);
 
 /* All of the sessions, ordered by their ids; those of one id by their numbers. Several threads may
  * walk, each for itself. */
 struct segment_steps;
 
 struct segment_steps *segment_walk_steps(struct segment_walk *w, enum segment_side side);
-/* false: there are no more, or it is broken. */
-bool segment_step(struct segment_steps *s, uint32_t *number);
+/* The id is borrowed until the next step. false: there are no more, or it is broken. */
+bool segment_step(struct segment_steps *s, uint32_t *number, struct str *id);
 void segment_steps_free(struct segment_steps *s);
 
 #endif

@@ -7,7 +7,9 @@
 
 /* A part of at least HELPED bytes is read in pieces, by several threads. */
 #define HELPED ((off_t)4 << 20)
-#define PIECE ((size_t)2 << 20)
+#define PIECE ((size_t)1 << 20)
+/* So much of it is read at once, by each. */
+#define BLOCK ((size_t)64 << 10)
 
 struct piece_of_build {
     struct segment_draft draft;
@@ -54,6 +56,8 @@ static int read_lines(const struct segment_job *job, off_t begin, off_t end,
 
     /* The rest of a line that lies in many pieces is not read for each of them. */
     scan_share(&s, job->history, begin, end);
+    if (s.block_size > BLOCK)
+        s.block_size = BLOCK;
     more = find_begin(&s, begin, job->from, &l);
     if (s.size == end)
         s.size = job->to;

@@ -107,16 +107,21 @@ static uint32_t older_of(const struct merge *m, uint32_t number)
 static void link_sessions(struct merge *m)
 {
     struct segment_steps *steps = segment_walk_steps(&m->walk, SEGMENT_BEGINNING);
+    struct buf last = BUF_INIT(SIZE_MAX);
     uint32_t number, before = NONE;
+    struct str id;
 
-    while (segment_step(steps, &number)) {
-        if (before != NONE &&
-            str_eq(segment_walk_id(&m->walk, before), segment_walk_id(&m->walk, number)))
+    while (segment_step(steps, &number, &id)) {
+        if (before != NONE && str_eq(buf_str(&last), id)) {
             add_link(m, before, number);
-        else
+        } else {
             m->first[number / BITS] |= UINT64_C(1) << number % BITS;
+            buf_clear(&last);
+            buf_add_str(&last, id);
+        }
         before = number;
     }
+    buf_release(&last);
     segment_steps_free(steps);
     if (m->link_count)
         qsort(m->links, m->link_count, sizeof(*m->links), by_newer);
@@ -127,8 +132,9 @@ static void write_order(void *ctx, size_t side)
     struct merge *m = ctx;
     struct segment_steps *steps = segment_walk_steps(&m->walk, (enum segment_side)side);
     uint32_t number;
+    struct str id;
 
-    while (segment_step(steps, &number)) {
+    while (segment_step(steps, &number, &id)) {
         if (is_first(m, number))
             segment_form_ordered(m->form, (enum segment_side)side, record_of(m, number));
     }
@@ -363,8 +369,6 @@ static void write_all(struct merge *m)
 {
     crew_run(&(struct crew_job){
         .count = SEGMENT_SIDES, .threads = crew_size(), .ctx = m, .work = write_order});
-    /* The table of the hashes is made while the records are: it takes as much. */
-    segment_walk_free_ids(&m->walk);
     write_records(m);
     write_bad(m);
 }

@@ -6,6 +6,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "hist/segment_merge.h"
+#include "hist/segment_walk.h"
 
 struct place {
     int fd;
@@ -37,7 +38,7 @@ static int end_run(struct segment_runs *r, off_t to)
 {
     struct place p;
     struct segment s;
-    uint64_t size;
+    uint64_t size, ids;
 
     if (r->fd < 0)
         r->fd = open_nameless(r->beside);
@@ -45,14 +46,15 @@ static int end_run(struct segment_runs *r, off_t to)
         return -1;
     p = (struct place){r->fd, r->end};
     size = segment_format(&r->draft, r->from, to, 0, write_at, &p);
-    if (size == 0 || !segment_in_file(&s, r->fd, r->end, size))
+    segment_draft_release(&r->draft);
+    segment_draft_init(&r->draft);
+    if (size == 0 || !segment_in_file(&s, r->fd, r->end, size) ||
+        segment_walk_write(&s, write_at, &p, &ids) < 0)
         return -1;
     r->at = mem_grow(r->at, &r->cap, r->count + 1, sizeof(*r->at));
     r->at[r->count++] = s;
-    r->end += (off_t)size;
+    r->end += (off_t)(size + ids);
     r->from = to;
-    segment_draft_release(&r->draft);
-    segment_draft_init(&r->draft);
     return 0;
 }
 
@@ -81,7 +83,7 @@ uint64_t segment_runs_write(struct segment_runs *r, uint64_t mark, int fd, off_t
     struct place p = {fd, at};
 
     if (r->count > 0) {
-        /* Of what the threads had, next to nothing is of use for the ids. */
+        /* What the threads had is of no use for what comes. */
         mem_give_back();
         return segment_merge(r->at, r->count, mark, write_at, &p);
     }

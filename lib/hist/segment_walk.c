@@ -3,20 +3,111 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io.h"
+#include "base/le.h"
 #include "base/mem.h"
 #include "hist/segment_names.h"
 
-/* Records that are read at once. */
-#define BATCH ((size_t)128)
+/* So much is written, or read of a segment, at once, and more where an id is longer. */
+#define BLOCK ((size_t)1 << 10)
+#define WORD sizeof(uint64_t)
+/* What is stored in front of an id. */
+#define HEAD (2 * WORD)
+#define LENGTH_SHIFT 32
 
-static void set_broken(struct segment_walk *w)
+/* ---- writing ids ---- */
+
+struct ids_out {
+    segment_write *write;
+    void *ctx;
+    uint64_t at; /* where what is held goes */
+    struct buf held;
+};
+
+static int flush(struct ids_out *o)
 {
-    atomic_store(&w->broken, true);
+    if (!o->write(o->ctx, o->at, o->held.data, o->held.len))
+        return -1;
+    o->at += o->held.len;
+    buf_clear(&o->held);
+    return 0;
 }
 
-static bool is_broken(struct segment_walk *w)
+static int put_id(struct ids_out *o, uint64_t number, struct str id)
 {
-    return atomic_load(&w->broken);
+    uint64_t word = number | (uint64_t)id.n << LENGTH_SHIFT;
+    char *head = buf_room(&o->held, HEAD);
+
+    le_put(head, word);
+    le_put(head + WORD, le_sum(id, word));
+    buf_grew(&o->held, HEAD);
+    buf_add_str(&o->held, id);
+    return o->held.len < BLOCK ? 0 : flush(o);
+}
+
+/* Those of a segment, all of which are in `ids` as segment_ids has them. */
+static int put_order(struct ids_out *o, const struct segment *s, enum segment_side side,
+                     const struct segment_session *of, const char *ids)
+{
+    uint64_t words[SEGMENT_ORDER_WORDS];
+
+    for (uint64_t i = 0; i < s->sessions; i++) {
+        uint64_t in_block = i % SEGMENT_ORDERED, number;
+
+        if (in_block == 0 && segment_order(s, side, i / SEGMENT_ORDERED, 1, words) < 0)
+            return -1;
+        number = (uint32_t)(words[in_block / 2] >> in_block % 2 * 32);
+        if (number >= s->sessions ||
+            put_id(o, number, (struct str){ids + of[number].id_at, (size_t)of[number].id_len}) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int segment_walk_write(const struct segment *s, segment_write *write, void *ctx, uint64_t *size)
+{
+    struct segment_session *of = mem_zalloc((size_t)s->sessions * sizeof(*of));
+    struct ids_out o = {.write = write, .ctx = ctx, .at = s->size, .held = BUF_INIT(SIZE_MAX)};
+    struct buf ids = BUF_INIT(SIZE_MAX);
+    int result = -1;
+
+    if (segment_sessions(s, 0, (size_t)s->sessions, of) == 0 &&
+        segment_ids(s, of, (size_t)s->sessions, &ids) == 0) {
+        result = 0;
+        for (int side = 0; side < SEGMENT_SIDES && result == 0; side++)
+            result = put_order(&o, s, (enum segment_side)side, of, buf_c(&ids));
+    }
+    if (result == 0 && o.held.len > 0)
+        result = flush(&o);
+    *size = o.at - s->size;
+    buf_release(&o.held);
+    buf_release(&ids);
+    free(of);
+    return result;
+}
+
+/* ---- numbers ---- */
+
+bool segment_walk_init(struct segment_walk *w, const struct segment *segments, size_t count)
+{
+    uint64_t sessions = 0;
+
+    *w = (struct segment_walk){.runs = mem_zalloc(count * sizeof(*w->runs)), .run_count = count};
+    for (size_t i = 0; i < count; i++) {
+        const struct segment *s = &segments[count - 1 - i];
+
+        if (sessions + s->sessions >= UINT32_MAX)
+            return false;
+        w->runs[i] = (struct segment_run){s, (uint32_t)sessions, (uint32_t)s->sessions};
+        sessions += s->sessions;
+    }
+    w->count = (uint32_t)sessions;
+    return true;
+}
+
+void segment_walk_release(struct segment_walk *w)
+{
+    free(w->runs);
 }
 
 const struct segment_run *segment_walk_run(const struct segment_walk *w, uint32_t number)
@@ -28,90 +119,17 @@ const struct segment_run *segment_walk_run(const struct segment_walk *w, uint32_
     return &w->runs[i];
 }
 
-/* ---- ids ---- */
-
-struct str segment_walk_id(const struct segment_walk *w, uint32_t number)
-{
-    return (struct str){w->ids + w->id_at[number], w->id_at[number + 1] - w->id_at[number] - 1};
-}
-
-static void read_ids(struct segment_walk *w, const struct segment_run *r, size_t *used)
-{
-    struct segment_session of[BATCH];
-    struct buf ids = BUF_INIT(SIZE_MAX);
-
-    for (uint32_t i = 0; i < r->count && !is_broken(w); i += BATCH) {
-        size_t n = r->count - i < BATCH ? r->count - i : BATCH;
-
-        buf_clear(&ids);
-        if (segment_sessions(r->segment, i, n, of) < 0 ||
-            segment_ids(r->segment, of, n, &ids) < 0 || ids.len > w->id_at[w->count] - *used) {
-            set_broken(w);
-            break;
-        }
-        memcpy(w->ids + *used, ids.data, ids.len);
-        for (size_t k = 0; k < n; k++)
-            w->id_at[r->base + i + k] = (uint32_t)(*used + of[k].id_at - of[0].id_at);
-        *used += ids.len;
-    }
-    buf_release(&ids);
-}
-
-/* false: they are too many. */
-static bool number_runs(struct segment_walk *w, const struct segment *segments, uint64_t *ids)
-{
-    uint64_t sessions = 0;
-
-    for (size_t i = 0; i < w->run_count; i++) {
-        const struct segment *s = &segments[w->run_count - 1 - i];
-
-        if (sessions + s->sessions > UINT32_MAX || *ids + s->ids_size > UINT32_MAX)
-            return false;
-        w->runs[i] = (struct segment_run){s, (uint32_t)sessions, (uint32_t)s->sessions};
-        sessions += s->sessions;
-        *ids += s->ids_size;
-    }
-    w->count = (uint32_t)sessions;
-    return true;
-}
-
-bool segment_walk_init(struct segment_walk *w, const struct segment *segments, size_t count)
-{
-    uint64_t ids = 0;
-
-    *w = (struct segment_walk){.runs = mem_zalloc(count * sizeof(*w->runs)), .run_count = count};
-    if (!number_runs(w, segments, &ids))
-        return false;
-    w->ids = mem_zalloc((size_t)ids);
-    w->id_at = mem_zalloc((w->count + (size_t)1) * sizeof(*w->id_at));
-    w->id_at[w->count] = (uint32_t)ids;
-    for (size_t i = 0, used = 0; i < count; i++)
-        read_ids(w, &w->runs[i], &used);
-    return !is_broken(w);
-}
-
-void segment_walk_free_ids(struct segment_walk *w)
-{
-    free(w->ids);
-    free(w->id_at);
-    w->ids = NULL;
-    w->id_at = NULL;
-}
-
-void segment_walk_release(struct segment_walk *w)
-{
-    segment_walk_free_ids(w);
-    free(w->runs);
-}
-
-/* ---- an order ---- */
+/* ---- walking ---- */
 
 /* How far a run is in one of its orders. */
 struct cursor {
     const struct segment_run *run;
-    uint32_t place;  /* of the next number */
-    uint32_t number; /* of the session there, among all */
-    uint64_t words[SEGMENT_ORDER_WORDS];
+    uint32_t left;   /* so many ids are behind this one */
+    uint32_t number; /* of its session, among all */
+    struct str id;   /* in `block` */
+    off_t next;      /* what is read next of the file */
+    struct buf block;
+    size_t used; /* of it, before what is behind this id */
 };
 
 struct segment_steps {
@@ -120,37 +138,68 @@ struct segment_steps {
     struct cursor *cursors;
     struct cursor **heap; /* that of the lowest id first */
     size_t count;
+    bool given; /* the first one's id */
 };
+
+/* The next n bytes; NULL when they cannot be read. The id is no longer there. */
+static const char *take(struct cursor *c, size_t n)
+{
+    const char *taken;
+
+    if (c->block.len - c->used < n) {
+        size_t more;
+        ssize_t got;
+        char *to;
+
+        buf_consume(&c->block, c->used);
+        c->used = 0;
+        more = n - c->block.len < BLOCK ? BLOCK : n - c->block.len;
+        to = buf_room(&c->block, more);
+        got = io_pread_full(c->run->segment->fd, to, more, c->next);
+        if (got < 0 || c->block.len + (size_t)got < n)
+            return NULL;
+        buf_grew(&c->block, (size_t)got);
+        c->next += got;
+    }
+    taken = c->block.data + c->used;
+    c->used += n;
+    return taken;
+}
+
+static bool take_id(struct cursor *c)
+{
+    const char *head = take(c, HEAD);
+    uint64_t word, sum, number;
+
+    if (!head)
+        return false;
+    word = le_get(head);
+    sum = le_get(head + WORD);
+    number = (uint32_t)word;
+    c->id.n = (size_t)(word >> LENGTH_SHIFT);
+    if (number >= c->run->count || c->id.n > c->run->segment->ids_size)
+        return false;
+    c->id.p = take(c, c->id.n);
+    c->number = c->run->base + (uint32_t)number;
+    return c->id.p && le_sum(c->id, word) == sum;
+}
 
 /* false: the order ends there, or is broken. */
 static bool next_in_run(struct segment_steps *s, struct cursor *c)
 {
-    uint64_t word;
-    uint32_t number;
-
-    if (c->place == c->run->count)
+    if (c->left == 0)
         return false;
-    if (c->place % SEGMENT_ORDERED == 0 &&
-        segment_order(c->run->segment, s->side, c->place / SEGMENT_ORDERED, 1, c->words) < 0) {
-        set_broken(s->w);
-        return false;
-    }
-    word = c->words[c->place % SEGMENT_ORDERED / 2];
-    number = (uint32_t)(word >> c->place % SEGMENT_ORDERED % 2 * 32);
-    c->place++;
-    if (number >= c->run->count) {
-        set_broken(s->w);
-        return false;
-    }
-    c->number = c->run->base + number;
-    return true;
+    c->left--;
+    if (take_id(c))
+        return true;
+    atomic_store(&s->w->broken, true);
+    return false;
 }
 
 /* Those of one session come in the order of their numbers. */
 static bool is_before(const struct segment_steps *s, const struct cursor *a, const struct cursor *b)
 {
-    int order = segment_compare_ids(segment_walk_id(s->w, a->number),
-                                    segment_walk_id(s->w, b->number), s->side);
+    int order = segment_compare_ids(a->id, b->id, s->side);
 
     return order != 0 ? order < 0 : a->number < b->number;
 }
@@ -170,6 +219,14 @@ static void sink(struct segment_steps *s, size_t i)
     s->heap[i] = c;
 }
 
+/* Of the two orders, which take the same, where that of a side begins. */
+static off_t begin_of(const struct segment *s, enum segment_side side)
+{
+    uint64_t heads = s->sessions * HEAD, ids = s->ids_size - s->sessions; /* less the NULs */
+
+    return s->at + (off_t)(s->size + (side == SEGMENT_END ? heads + ids : 0));
+}
+
 struct segment_steps *segment_walk_steps(struct segment_walk *w, enum segment_side side)
 {
     struct segment_steps *s = mem_zalloc(sizeof(*s));
@@ -179,29 +236,40 @@ struct segment_steps *segment_walk_steps(struct segment_walk *w, enum segment_si
     s->cursors = mem_zalloc(w->run_count * sizeof(*s->cursors));
     s->heap = mem_zalloc(w->run_count * sizeof(struct cursor *));
     for (size_t i = 0; i < w->run_count; i++) {
-        s->cursors[i].run = &w->runs[i];
-        if (next_in_run(s, &s->cursors[i]))
-            s->heap[s->count++] = &s->cursors[i];
+        struct cursor *c = &s->cursors[i];
+
+        *c = (struct cursor){.run = &w->runs[i],
+                             .left = w->runs[i].count,
+                             .next = begin_of(w->runs[i].segment, side),
+                             .block = BUF_INIT(SIZE_MAX)};
+        if (next_in_run(s, c))
+            s->heap[s->count++] = c;
     }
     for (size_t i = s->count / 2; i-- > 0;)
         sink(s, i);
     return s;
 }
 
-bool segment_step(struct segment_steps *s, uint32_t *number)
+bool segment_step(struct segment_steps *s, uint32_t *number, struct str *id)
 {
-    if (s->count == 0 || is_broken(s->w))
+    if (s->given && s->count > 0) {
+        if (!next_in_run(s, s->heap[0]))
+            s->heap[0] = s->heap[--s->count];
+        if (s->count > 0)
+            sink(s, 0);
+    }
+    s->given = true;
+    if (s->count == 0 || atomic_load(&s->w->broken))
         return false;
     *number = s->heap[0]->number;
-    if (!next_in_run(s, s->heap[0]))
-        s->heap[0] = s->heap[--s->count];
-    if (s->count > 0)
-        sink(s, 0);
+    *id = s->heap[0]->id;
     return true;
 }
 
 void segment_steps_free(struct segment_steps *s)
 {
+    for (size_t i = 0; i < s->w->run_count; i++)
+        buf_release(&s->cursors[i].block);
     free(s->cursors);
     free(s->heap);
     free(s);

@@ -151,12 +151,15 @@ struct making {
     size_t count; /* of runs that there were */
 };
 
-/* Not of where lines begin: of these there is no checksum, the line tells whose it is. */
+/* Of a run, or of the ids behind it. Not of where lines begin: of these there is no checksum, the
+ * line tells whose it is. */
 static void break_bit(const struct segment_runs *r)
 {
-    const struct segment *s = &r->at[draw((uint32_t)r->count)];
+    size_t run = draw((uint32_t)r->count);
+    const struct segment *s = &r->at[run];
+    off_t end = run + 1 < r->count ? s[1].at : r->end;
     uint64_t lines = segment_part_at(s, SEGMENT_LINES), bad = segment_part_at(s, SEGMENT_BAD);
-    uint64_t at = draw((uint32_t)(s->size - (bad - lines)));
+    uint64_t at = draw((uint32_t)((uint64_t)(end - s->at) - (bad - lines)));
     char byte;
 
     at += at < lines ? 0 : bad - lines;
