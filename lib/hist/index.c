@@ -223,26 +223,34 @@ static bool clear_behind(const struct index *x)
     return ftruncate(x->fd, x->end) == 0;
 }
 
-/* Writes a segment there, under the lock of the file. */
-static bool write_behind(struct index *x, off_t from, off_t end)
+/* Writes a segment there. The lock of the file is held. */
+static bool write_locked(struct index *x, off_t from, off_t end)
 {
     struct segment s;
-    uint64_t size = 0;
+    uint64_t size;
 
-    if (flock(x->fd, LOCK_EX | LOCK_NB) < 0)
+    if (!is_history(x) || !clear_behind(x))
         return false;
-    if (is_history(x) && clear_behind(x))
-        size = write_segment(x, from, end, x->fd, x->end);
+    size = write_segment(x, from, end, x->fd, x->end);
     if (size > 0 && is_history(x) && segment_in_file(&s, x->fd, x->end, size) &&
         put_segment(x, &s)) {
         x->end += (off_t)size;
-    } else {
-        size = 0;
-        if (ftruncate(x->fd, x->end) < 0)
-            errno = 0; /* what is there is no segment, or one that another program is to judge */
+        return true;
     }
+    if (ftruncate(x->fd, x->end) < 0)
+        errno = 0; /* what is there is no segment, or one that the next program is to judge */
+    return false;
+}
+
+static bool write_behind(struct index *x, off_t from, off_t end)
+{
+    bool written;
+
+    if (flock(x->fd, LOCK_EX | LOCK_NB) < 0)
+        return false;
+    written = write_locked(x, from, end);
     flock(x->fd, LOCK_UN);
-    return size > 0;
+    return written;
 }
 
 /* Where the last whole line ends. -1: it cannot be read. */

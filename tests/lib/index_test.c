@@ -474,6 +474,36 @@ TEST(a_torn_segment_is_written_again)
     scratch_leave();
 }
 
+/* Another program may have written one since this one has read the file. Here it is one that does not
+ * go on from the last one, so that it is not read. */
+TEST(a_segment_of_another_program_is_not_taken_away)
+{
+    struct buf first, all;
+    off_t second, third;
+
+    begin(6000);
+    CHECK(agrees());
+    first = scratch_get("h.idx");
+    second = size_of("h.idx");
+    grow(300);
+    CHECK(agrees());
+    third = size_of("h.idx");
+    grow(300);
+    CHECK(agrees());
+    all = scratch_get("h.idx");
+    if (CHECK(second < third && third < size_of("h.idx"))) {
+        buf_truncate(&first, (size_t)second);
+        memcpy(first.data, all.data, INDEX_PREAMBLE);
+        buf_add(&first, all.data + third, all.len - (size_t)third);
+        scratch_put_bytes("h.idx", first.data, first.len);
+        CHECK(agrees());
+        CHECK_INT(size_of("h.idx"), first.len);
+    }
+    buf_release(&first);
+    buf_release(&all);
+    scratch_leave();
+}
+
 TEST(a_place_that_cannot_be_written_is_none)
 {
     begin(2000);
