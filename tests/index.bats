@@ -361,6 +361,20 @@ alone() {
     stdout_is 1
 }
 
+# As some file systems of other machines have it.
+@test "index: where a file that is open keeps its name, none is left" {
+    mkdir dir
+    use_history dir/h.jsonl
+    make_long
+    without 'hist-sessions --limit all' want
+    rm -f "$HISTORY".*
+    run_expect 0 traced -f -o trace -e trace=unlink -e inject=unlink:error=EBUSY:when=1 hist-sessions --limit all
+    { cat "$OUT"; echo status 0; } >got
+    run_expect 0 grep -q 'dir/h\.jsonl\.idx\.[0-9]*\.[0-9]*\.tmp.*INJECTED' trace
+    run_expect 0 cmp want got
+    alone ''
+}
+
 # faulty FAULT [OPTION...]: the first program has it in a write.
 faulty() {
     rm -f "$HISTORY".*

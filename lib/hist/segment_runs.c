@@ -27,8 +27,12 @@ static int open_nameless(const char *beside)
     struct buf name = BUF_INIT(BUF_SMALL);
     int fd = io_open_temporary(beside, &name);
 
-    if (fd >= 0)
+    /* Where a file that is open keeps its name, there are no runs. */
+    if (fd >= 0 && unlink(buf_c(&name)) < 0) {
+        close(fd);
         unlink(buf_c(&name));
+        fd = -1;
+    }
     buf_release(&name);
     return fd;
 }
