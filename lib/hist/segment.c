@@ -205,12 +205,13 @@ static int add_part(const struct segment *s, uint64_t part, uint64_t at, uint64_
 int segment_ids(const struct segment *s, const struct segment_session *of, size_t count,
                 struct buf *ids)
 {
-    const struct segment_session *last = of + count - 1;
+    const struct segment_session *last;
     uint64_t part = segment_part_at(s, SEGMENT_IDS);
     size_t start = ids->len;
 
     if (count == 0)
         return 0;
+    last = of + count - 1;
     if (add_part(s, part, of[0].id_at, last->id_at + last->id_len + 1, ids) < 0)
         return -1;
     for (size_t i = 0; i < count; i++) {
@@ -266,12 +267,13 @@ uint64_t segment_texts_size(const struct segment_session *s)
 int segment_texts(const struct segment *s, const struct segment_session *of, size_t count,
                   struct buf *texts)
 {
-    const struct segment_session *last = of + count - 1;
+    const struct segment_session *last;
     uint64_t part = segment_part_at(s, SEGMENT_TEXTS);
     size_t start = texts->len;
 
     if (count == 0)
         return 0;
+    last = of + count - 1;
     if (add_part(s, part, of[0].text_at, last->text_at + segment_texts_size(last), texts) < 0)
         return -1;
     for (size_t i = 0; i < count; i++) {

@@ -98,6 +98,7 @@ TEST(sessions_come_in_the_order_of_their_use)
     CHECK_INT(segment_bad(&s, bad), 0);
     CHECK_INT(bad[0], str_find(text, STR("no message")) - text.p);
     CHECK_INT(bad[1], str_find(text, STR("[]")) - text.p);
+    CHECK_INT(segment_ids(&s, NULL, 0, &ids) | segment_texts(&s, NULL, 0, &texts), 0);
     CHECK_INT(segment_find(&s, STR("b"), &found), 1);
     CHECK_INT(found.count, 1);
     CHECK_INT(segment_find(&s, STR("c\0d"), &found), 1);
