@@ -62,7 +62,7 @@ uint64_t le_sum(struct str bytes, uint64_t before)
         sum = mix(sum, le_get(bytes.p + i));
     if (i < bytes.n)
         memcpy(rest, bytes.p + i, bytes.n - i);
-    return mix(mix(sum, le_get(rest)), 1);
+    return le_words_end(mix(sum, le_get(rest)));
 }
 
 uint64_t le_sum_words(const uint64_t *words, size_t n, uint64_t before)

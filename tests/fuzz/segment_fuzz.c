@@ -43,7 +43,7 @@ static void seal_record(const struct segment *s, char *record, const char *ids, 
 
     le_get_all(words, record, SEGMENT_SESSION_WORDS);
     memcpy(&of, words, sizeof(of));
-    n = of.role_len + of.created_len + of.last_len + of.preview_len + 4;
+    n = segment_texts_size(&of);
     if (is_in(of.id_at, of.id_len, s->ids_size))
         of.hash = segment_hash((struct str){ids + of.id_at, (size_t)of.id_len});
     if (is_in(of.text_at, n, texts.n))
@@ -56,11 +56,11 @@ static void seal_record(const struct segment *s, char *record, const char *ids, 
 
 static void seal_all(const struct segment *s, char *bytes)
 {
-    char *records = bytes + SEGMENT_HEADER_WORDS * WORD;
-    char *buckets = records + s->sessions * RECORD + (s->lines + s->bad) * WORD;
-    char *orders = buckets + s->buckets * SEGMENT_BUCKET_WORDS * WORD;
+    char *records = bytes + segment_part_at(s, SEGMENT_RECORDS);
+    char *buckets = bytes + segment_part_at(s, SEGMENT_BUCKETS);
+    char *orders = bytes + segment_part_at(s, SEGMENT_ORDERS);
     uint64_t blocks = SEGMENT_SIDES * segment_order_blocks(s->sessions);
-    char *ids = orders + blocks * SEGMENT_ORDER_WORDS * WORD;
+    char *ids = bytes + segment_part_at(s, SEGMENT_IDS);
     struct str texts = {ids + s->ids_size, (size_t)(bytes + s->size - ids) - (size_t)s->ids_size};
 
     for (uint64_t i = 0; i < s->sessions; i++)
@@ -106,7 +106,7 @@ static void ask_session(const struct segment *s, const struct segment_session *o
     uint64_t lines[UINT8_MAX];
 
     if (segment_texts(s, of, 1, &texts) == 0)
-        demand(texts.len == of->role_len + of->created_len + of->last_len + of->preview_len + 4);
+        demand(texts.len == segment_texts_size(of));
     if (segment_lines(s, of, much / 2, much, lines) == 0)
         demand(of->first + much / 2 + much <= s->lines);
     if (segment_ids(s, of, 1, &id) == 0) {
