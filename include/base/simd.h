@@ -39,7 +39,7 @@ struct simd_pair {
     struct simd_test second;
 };
 
-/* A place passes when all three do. One that is not needed is all zeros. */
+/* A place passes when all three tests do. One that is not needed is all zeros. */
 struct simd_triple {
     struct simd_test test[3];
 };
@@ -58,7 +58,7 @@ struct simd_probes {
 
 /* Passes over blocks from p on, as long as one begins at `last` at the latest, up to the first in
  * which some place passes. Gives that block and the bits of its places, or a place behind `last`.
- * The largest distance of bytes behind a block are read. */
+ * Behind a block, as many bytes are read as the largest distance is. */
 typedef const char *simd_block(const struct simd_probes *probes, const char *p, const char *last,
                                uint64_t bits[2]);
 /* One that simd_can use. */

@@ -26,10 +26,11 @@ struct segment_texts {
     struct str role, created, last, preview;
 };
 
-/* Writes n bytes at an offset from the beginning of the segment: possible? */
+/* Writes n bytes at an offset from the beginning of the segment: possible? Several threads that put
+ * call it at once. */
 typedef bool segment_write(void *ctx, uint64_t at, const char *bytes, size_t n);
 
-/* One that adds it to a struct buf, empty before. */
+/* One that adds it to a struct buf, empty before; for a single thread. */
 bool segment_write_memory(void *buf, uint64_t at, const char *bytes, size_t n);
 
 struct segment_form;
