@@ -1,6 +1,6 @@
 /*
  * segment_merge - several segments (hist/segment), each of what is behind the one before, made into
- * one. Neither they nor it are held in memory: 16 bytes are for each session, and 8 more for each
+ * one. Neither they nor it are held in memory: 16 bytes are for each session, and 16 more for each
  * time that one is in a segment again.
  */
 #ifndef CHATHIST_HIST_SEGMENT_MERGE_H

@@ -8,7 +8,9 @@
  * Each segment lies in a file, and behind it the ids of its sessions, once in each order: so a walk
  * reads forwards, and holds next to nothing. An id is stored as
  *   word  the number of the session in its segment, and above it how long the id is
- *   word  their checksum
+ *   word  the size of its texts
+ *   word  how long the last of its times is
+ *   word  the checksum of them and of the id
  *   the bytes of the id
  */
 #ifndef CHATHIST_HIST_SEGMENT_WALK_H
@@ -53,9 +55,16 @@ const struct segment_run *segment_walk_run(const struct segment_walk *w, uint32_
  * walk, each for itself. */
 struct segment_steps;
 
+struct segment_step {
+    uint32_t number;
+    struct str id;  /* borrowed until the next step */
+    uint64_t texts; /* the size of them, as segment_texts_size has it, */
+    uint64_t last;  /* and how long its last time in them is */
+};
+
 struct segment_steps *segment_walk_steps(struct segment_walk *w, enum segment_side side);
-/* The id is borrowed until the next step. false: there are no more, or it is broken. */
-bool segment_step(struct segment_steps *s, uint32_t *number, struct str *id);
+/* false: there are no more, or it is broken. */
+bool segment_steps_next(struct segment_steps *s, struct segment_step *step);
 void segment_steps_free(struct segment_steps *s);
 
 #endif

@@ -13,24 +13,25 @@
 
 /* Records, or places of lines, that are read at once. */
 #define BATCH ((size_t)128)
-#define LINES ((size_t)2048)
-#define NONE UINT32_MAX
+#define LINES ((size_t)1024)
 #define BITS ((size_t)64)
 
-/* One session in two runs, and in none between them. */
+/* One session in two runs, of which the newest one is the newest that it is in. */
 struct link {
-    uint32_t newer, older;
+    uint32_t newest, older;
 };
 
-/* Places of lines. */
+/* Where lines of a run begin. */
 struct window {
     const struct segment_run *run;
     uint64_t at, n;
+    uint64_t lines[LINES];
 };
 
 struct merge {
     struct segment_walk walk;
-    struct link *links; /* by their newer ones, when all are there */
+    struct segment_sizes sizes;
+    struct link *links; /* by their numbers, when all are there */
     size_t link_count, link_cap;
     uint64_t *first; /* a bit for each: no newer run has that session */
     uint32_t *ranks; /* how many of them there are before each word */
@@ -38,10 +39,8 @@ struct merge {
 
     /* While records are written: */
     struct buf names, texts, old_texts;
-    uint32_t *chain; /* of find_older */
-    size_t chain_cap;
-    struct window window; /* what of which run's is in `lines` */
-    uint64_t lines[LINES];
+    size_t next_link;           /* of the sessions that come */
+    struct window lines, older; /* of the run whose records are written, and of older ones */
 };
 
 static void set_broken(struct merge *m)
@@ -81,26 +80,25 @@ static void rank(struct merge *m)
 
 /* ---- sessions of several runs ---- */
 
-static void add_link(struct merge *m, uint32_t newer, uint32_t older)
-{
-    m->links = mem_grow(m->links, &m->link_cap, m->link_count + 1, sizeof(*m->links));
-    m->links[m->link_count++] = (struct link){newer, older};
-}
-
-static int by_newer(const void *a, const void *b)
+static int by_numbers(const void *a, const void *b)
 {
     const struct link *x = a, *y = b;
 
-    return (x->newer > y->newer) - (x->newer < y->newer);
+    if (x->newest != y->newest)
+        return x->newest < y->newest ? -1 : 1;
+    return (x->older > y->older) - (x->older < y->older);
 }
 
-static uint32_t older_of(const struct merge *m, uint32_t number)
+/* A session is in an older run, too, than in the one before: what is told of its first line is that
+ * of the older one, but its last time is that of the newest. */
+static void add_older(struct merge *m, uint32_t newest, const struct segment_step *before,
+                      const struct segment_step *older)
 {
-    const struct link key = {.newer = number};
-    const struct link *l =
-        m->link_count ? bsearch(&key, m->links, m->link_count, sizeof(key), by_newer) : NULL;
-
-    return l ? l->older : NONE;
+    m->links = mem_grow(m->links, &m->link_cap, m->link_count + 1, sizeof(*m->links));
+    m->links[m->link_count++] = (struct link){newest, older->number};
+    m->sizes.sessions--;
+    m->sizes.ids -= older->id.n + 1;
+    m->sizes.texts -= before->texts - before->last + older->last;
 }
 
 /* Sessions that are in several runs stand beside each other in an order. */
@@ -108,35 +106,34 @@ static void link_sessions(struct merge *m)
 {
     struct segment_steps *steps = segment_walk_steps(&m->walk, SEGMENT_BEGINNING);
     struct buf last = BUF_INIT(SIZE_MAX);
-    uint32_t number, before = NONE;
-    struct str id;
+    struct segment_step step, before;
+    uint32_t newest = UINT32_MAX;
 
-    while (segment_step(steps, &number, &id)) {
-        if (before != NONE && str_eq(buf_str(&last), id)) {
-            add_link(m, before, number);
+    for (; segment_steps_next(steps, &step); before = step) {
+        if (newest != UINT32_MAX && str_eq(buf_str(&last), step.id)) {
+            add_older(m, newest, &before, &step);
         } else {
-            m->first[number / BITS] |= UINT64_C(1) << number % BITS;
+            newest = step.number;
+            m->first[newest / BITS] |= UINT64_C(1) << newest % BITS;
             buf_clear(&last);
-            buf_add_str(&last, id);
+            buf_add_str(&last, step.id);
         }
-        before = number;
     }
     buf_release(&last);
     segment_steps_free(steps);
     if (m->link_count)
-        qsort(m->links, m->link_count, sizeof(*m->links), by_newer);
+        qsort(m->links, m->link_count, sizeof(*m->links), by_numbers);
 }
 
 static void write_order(void *ctx, size_t side)
 {
     struct merge *m = ctx;
     struct segment_steps *steps = segment_walk_steps(&m->walk, (enum segment_side)side);
-    uint32_t number;
-    struct str id;
+    struct segment_step step;
 
-    while (segment_step(steps, &number, &id)) {
-        if (is_first(m, number))
-            segment_form_ordered(m->form, (enum segment_side)side, record_of(m, number));
+    while (segment_steps_next(steps, &step)) {
+        if (is_first(m, step.number))
+            segment_form_ordered(m->form, (enum segment_side)side, record_of(m, step.number));
     }
     segment_steps_free(steps);
 }
@@ -154,33 +151,35 @@ static struct segment_texts texts_of(const struct segment_session *s, const char
                                   .preview = {last + s->last_len + 1, (size_t)s->preview_len}};
 }
 
-/* What is asked for follows what was asked for before, mostly. */
-static bool read_window(struct merge *m, const struct segment_run *r, uint64_t at)
+/* `most` are of use, if the line at `at` is not there. */
+static bool read_window(struct window *w, const struct segment_run *r, uint64_t at, uint64_t most)
 {
     const struct segment_session all = {0};
-    struct window *w = &m->window;
     uint64_t left = at < r->segment->lines ? r->segment->lines - at : 0;
 
     if (w->run == r && at >= w->at && at - w->at < w->n)
         return true;
-    *w = (struct window){.run = r, .at = at, .n = left < LINES ? left : LINES};
-    return w->n > 0 && segment_lines(r->segment, &all, at, (size_t)w->n, m->lines) == 0;
+    w->run = r;
+    w->at = at;
+    w->n = left < most ? left : most;
+    return w->n > 0 && segment_lines(r->segment, &all, at, (size_t)w->n, w->lines) == 0;
 }
 
-static void write_lines(struct merge *m, const struct segment_run *r,
+/* Of the run whose records are written, the lines of the next session follow. */
+static void write_lines(struct merge *m, struct window *w, const struct segment_run *r,
                         const struct segment_session *of)
 {
     for (uint64_t i = 0, n; i < of->count; i += n) {
-        uint64_t at = of->first + i;
+        uint64_t at = of->first + i, left = of->count - i;
 
-        if (!read_window(m, r, at)) {
+        if (!read_window(w, r, at, w == &m->lines || left > LINES ? LINES : left)) {
             set_broken(m);
             return;
         }
-        n = m->window.at + m->window.n - at;
-        if (n > of->count - i)
-            n = of->count - i;
-        segment_form_lines(m->form, m->lines + (at - m->window.at), (size_t)n);
+        n = w->at + w->n - at;
+        if (n > left)
+            n = left;
+        segment_form_lines(m->form, w->lines + (at - w->at), (size_t)n);
     }
 }
 
@@ -191,32 +190,28 @@ static bool read_record(const struct merge *m, uint32_t number, struct segment_s
     return segment_sessions(r->segment, number - r->base, 1, s) == 0;
 }
 
-/* The sessions of one id in older runs, the newest one first: how many. */
-static size_t find_older(struct merge *m, uint32_t number)
+/* Where the links of a session end. Those of the sessions before it are behind us. */
+static size_t links_end(const struct merge *m, uint32_t number)
 {
-    size_t n = 0;
+    size_t end = m->next_link;
 
-    while ((number = older_of(m, number)) != NONE) {
-        m->chain = mem_grow(m->chain, &m->chain_cap, n + 1, sizeof(*m->chain));
-        m->chain[n++] = number;
-    }
-    return n;
+    while (end < m->link_count && m->links[end].newest == number)
+        end++;
+    return end;
 }
 
-/* Writes the lines of older runs, and adds what they have to the record. What is told of a first
- * line is that of the oldest one. */
-static bool write_older(struct merge *m, uint32_t number, struct segment_session *s,
+/* Writes the lines of older runs up to a link, and adds what they have to the record. */
+static bool write_older(struct merge *m, size_t end, struct segment_session *s,
                         struct segment_texts *texts)
 {
-    size_t count = find_older(m, number);
-
-    for (size_t i = count; i-- > 0;) {
-        const struct segment_run *r = segment_walk_run(&m->walk, m->chain[i]);
+    for (size_t i = end; i-- > m->next_link;) {
+        uint32_t number = m->links[i].older;
+        const struct segment_run *r = segment_walk_run(&m->walk, number);
         struct segment_session old;
 
-        if (!read_record(m, m->chain[i], &old))
+        if (!read_record(m, number, &old))
             return false;
-        if (i == count - 1) {
+        if (i == end - 1) {
             struct str last = texts->last;
 
             buf_clear(&m->old_texts);
@@ -227,7 +222,7 @@ static bool write_older(struct merge *m, uint32_t number, struct segment_session
         }
         s->count += old.count;
         s->bytes += old.bytes;
-        write_lines(m, r, &old);
+        write_lines(m, &m->older, r, &old);
     }
     return true;
 }
@@ -237,10 +232,12 @@ static bool write_session(struct merge *m, const struct segment_run *r,
                           struct segment_texts texts)
 {
     struct segment_session s = *of;
+    size_t end = links_end(m, number);
 
-    if (older_of(m, number) != NONE && !write_older(m, number, &s, &texts))
+    if (!write_older(m, end, &s, &texts))
         return false;
-    write_lines(m, r, of);
+    m->next_link = end;
+    write_lines(m, &m->lines, r, of);
     segment_form_session(m->form, &s, id, &texts);
     return !is_broken(m);
 }
@@ -295,45 +292,18 @@ static void write_bad(struct merge *m)
 
 /* ---- all of it ---- */
 
-/* What of the ids and texts is not written, since a newer run has the session. */
-static void measure_older(struct merge *m, uint32_t number, struct segment_sizes *sizes)
+/* Of what is in all of them; link_sessions takes off what is not written. */
+static void measure(struct merge *m)
 {
-    struct segment_session newest, s = {0};
-    size_t count = find_older(m, number);
-
-    if (!read_record(m, number, &newest)) {
-        set_broken(m);
-        return;
-    }
-    sizes->texts -= segment_texts_size(&newest);
-    for (size_t i = 0; i < count && !is_broken(m); i++) {
-        if (!read_record(m, m->chain[i], &s))
-            set_broken(m);
-        sizes->sessions--;
-        sizes->ids -= s.id_len + 1;
-        sizes->texts -= segment_texts_size(&s);
-    }
-    /* By now s is the oldest one. */
-    sizes->texts += segment_texts_size(&s) - s.last_len + newest.last_len;
-}
-
-static struct segment_sizes measure(struct merge *m)
-{
-    struct segment_sizes sizes = {.sessions = m->walk.count};
-
+    m->sizes.sessions = m->walk.count;
     for (size_t i = 0; i < m->walk.run_count; i++) {
         const struct segment *s = m->walk.runs[i].segment;
 
-        sizes.lines += s->lines;
-        sizes.bad += s->bad;
-        sizes.ids += s->ids_size;
-        sizes.texts += s->size - segment_part_at(s, SEGMENT_TEXTS);
+        m->sizes.lines += s->lines;
+        m->sizes.bad += s->bad;
+        m->sizes.ids += s->ids_size;
+        m->sizes.texts += s->size - segment_part_at(s, SEGMENT_TEXTS);
     }
-    for (size_t i = 0; i < m->link_count && !is_broken(m); i++) {
-        if (is_first(m, m->links[i].newer))
-            measure_older(m, m->links[i].newer, &sizes);
-    }
-    return sizes;
 }
 
 static bool begin(struct merge *m, const struct segment *runs, size_t count)
@@ -348,6 +318,7 @@ static bool begin(struct merge *m, const struct segment *runs, size_t count)
     words = m->walk.count / BITS + 1;
     m->first = mem_zalloc(words * sizeof(*m->first));
     m->ranks = mem_zalloc(words * sizeof(*m->ranks));
+    measure(m);
     link_sessions(m);
     rank(m);
     return !is_broken(m);
@@ -359,7 +330,6 @@ static void release(struct merge *m)
     free(m->links);
     free(m->first);
     free(m->ranks);
-    free(m->chain);
     buf_release(&m->names);
     buf_release(&m->texts);
     buf_release(&m->old_texts);
@@ -377,15 +347,11 @@ uint64_t segment_merge(const struct segment *runs, size_t count, uint64_t mark,
                        segment_write *write, void *ctx)
 {
     struct merge *m = mem_zalloc(sizeof(*m));
-    struct segment_sizes sizes;
     uint64_t size = 0;
 
     if (!begin(m, runs, count))
         goto end;
-    sizes = measure(m);
-    if (is_broken(m))
-        goto end;
-    m->form = segment_form_new(&sizes, write, ctx);
+    m->form = segment_form_new(&m->sizes, write, ctx);
     size = segment_form_size(m->form);
     write_all(m);
     if (is_broken(m)) {

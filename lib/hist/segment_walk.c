@@ -11,8 +11,9 @@
 /* So much is written, or read of a segment, at once, and more where an id is longer. */
 #define BLOCK ((size_t)1 << 10)
 #define WORD sizeof(uint64_t)
-/* What is stored in front of an id. */
-#define HEAD (2 * WORD)
+/* What is stored in front of an id: so many words, and their checksum. */
+#define WORDS ((size_t)3)
+#define HEAD ((WORDS + 1) * WORD)
 #define LENGTH_SHIFT 32
 
 /* ---- writing ids ---- */
@@ -33,13 +34,16 @@ static int flush(struct ids_out *o)
     return 0;
 }
 
-static int put_id(struct ids_out *o, uint64_t number, struct str id)
+static int put_id(struct ids_out *o, uint64_t number, struct str id,
+                  const struct segment_session *of)
 {
-    uint64_t word = number | (uint64_t)id.n << LENGTH_SHIFT;
+    const uint64_t words[WORDS] = {number | (uint64_t)id.n << LENGTH_SHIFT, segment_texts_size(of),
+                                   of->last_len};
     char *head = buf_room(&o->held, HEAD);
 
-    le_put(head, word);
-    le_put(head + WORD, le_sum(id, word));
+    for (size_t i = 0; i < WORDS; i++)
+        le_put(head + i * WORD, words[i]);
+    le_put(head + WORDS * WORD, le_sum(id, le_sum_words(words, WORDS, 0)));
     buf_grew(&o->held, HEAD);
     buf_add_str(&o->held, id);
     return o->held.len < BLOCK ? 0 : flush(o);
@@ -58,7 +62,8 @@ static int put_order(struct ids_out *o, const struct segment *s, enum segment_si
             return -1;
         number = (uint32_t)(words[in_block / 2] >> in_block % 2 * 32);
         if (number >= s->sessions ||
-            put_id(o, number, (struct str){ids + of[number].id_at, (size_t)of[number].id_len}) < 0)
+            put_id(o, number, (struct str){ids + of[number].id_at, (size_t)of[number].id_len},
+                   &of[number]) < 0)
             return -1;
     }
     return 0;
@@ -124,10 +129,9 @@ const struct segment_run *segment_walk_run(const struct segment_walk *w, uint32_
 /* How far a run is in one of its orders. */
 struct cursor {
     const struct segment_run *run;
-    uint32_t left;   /* so many ids are behind this one */
-    uint32_t number; /* of its session, among all */
-    struct str id;   /* in `block` */
-    off_t next;      /* what is read next of the file */
+    uint32_t left;            /* so many ids are behind this one */
+    struct segment_step step; /* its id is in `block` */
+    off_t next;               /* what is read next of the file */
     struct buf block;
     size_t used; /* of it, before what is behind this id */
 };
@@ -166,22 +170,22 @@ static const char *take(struct cursor *c, size_t n)
     return taken;
 }
 
-static bool take_id(struct cursor *c)
+static bool take_step(struct cursor *c)
 {
     const char *head = take(c, HEAD);
-    uint64_t word, sum, number;
+    uint64_t words[WORDS + 1], number;
+    struct str id;
 
     if (!head)
         return false;
-    word = le_get(head);
-    sum = le_get(head + WORD);
-    number = (uint32_t)word;
-    c->id.n = (size_t)(word >> LENGTH_SHIFT);
-    if (number >= c->run->count || c->id.n > c->run->segment->ids_size)
+    le_get_all(words, head, WORDS + 1);
+    number = (uint32_t)words[0];
+    id.n = (size_t)(words[0] >> LENGTH_SHIFT);
+    if (number >= c->run->count || id.n > c->run->segment->ids_size)
         return false;
-    c->id.p = take(c, c->id.n);
-    c->number = c->run->base + (uint32_t)number;
-    return c->id.p && le_sum(c->id, word) == sum;
+    id.p = take(c, id.n);
+    c->step = (struct segment_step){c->run->base + (uint32_t)number, id, words[1], words[2]};
+    return id.p && le_sum(id, le_sum_words(words, WORDS, 0)) == words[WORDS];
 }
 
 /* false: the order ends there, or is broken. */
@@ -190,7 +194,7 @@ static bool next_in_run(struct segment_steps *s, struct cursor *c)
     if (c->left == 0)
         return false;
     c->left--;
-    if (take_id(c))
+    if (take_step(c))
         return true;
     atomic_store(&s->w->broken, true);
     return false;
@@ -199,9 +203,9 @@ static bool next_in_run(struct segment_steps *s, struct cursor *c)
 /* Those of one session come in the order of their numbers. */
 static bool is_before(const struct segment_steps *s, const struct cursor *a, const struct cursor *b)
 {
-    int order = segment_compare_ids(a->id, b->id, s->side);
+    int order = segment_compare_ids(a->step.id, b->step.id, s->side);
 
-    return order != 0 ? order < 0 : a->number < b->number;
+    return order != 0 ? order < 0 : a->step.number < b->step.number;
 }
 
 static void sink(struct segment_steps *s, size_t i)
@@ -250,7 +254,7 @@ struct segment_steps *segment_walk_steps(struct segment_walk *w, enum segment_si
     return s;
 }
 
-bool segment_step(struct segment_steps *s, uint32_t *number, struct str *id)
+bool segment_steps_next(struct segment_steps *s, struct segment_step *step)
 {
     if (s->given && s->count > 0) {
         if (!next_in_run(s, s->heap[0]))
@@ -261,8 +265,7 @@ bool segment_step(struct segment_steps *s, uint32_t *number, struct str *id)
     s->given = true;
     if (s->count == 0 || atomic_load(&s->w->broken))
         return false;
-    *number = s->heap[0]->number;
-    *id = s->heap[0]->id;
+    *step = s->heap[0]->step;
     return true;
 }
 
