@@ -55,8 +55,10 @@ cmd_tests := $(wildcard tests/cmd/*.bats)
 system_tests := $(wildcard tests/systems/*.bats)
 # The one that takes longest is not to be the last that begins.
 tree_tests := tests/wire.bats $(filter-out tests/wire.bats,$(wildcard tests/*.bats))
-# These try the scripts of this folder and the script of a page, not our programs.
-script_tests := $(addprefix tests/,runner.bats layers.bats helper.bats fake-llm.bats page.bats)
+# These try the scripts of this folder, the script of a page, and what they compile themselves, not
+# our programs.
+script_tests := $(addprefix tests/,runner.bats layers.bats helper.bats fake-llm.bats page.bats \
+    arm.bats)
 
 # The tests see where the programs are and, in MAKEFLAGS, what was given to this make (BUILD, CC, …)
 # without its jobs.
