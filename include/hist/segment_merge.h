@@ -10,12 +10,13 @@
 #include <stdint.h>
 
 #include "hist/segment.h"
+#include "hist/segment_build.h"
 #include "hist/segment_form.h"
 
 /* The oldest one first, each with its ids behind it (hist/segment_walk). What is written is what
- * segment_format makes of all their lines. Its size; 0: one of them is not what it was made, or it
- * cannot be written. */
-uint64_t segment_merge(const struct segment *runs, size_t count, uint64_t mark,
-                       segment_write *write, void *ctx);
+ * segment_format makes of all their lines. Of the job, `work` and `cancel` are used. Its size; 0:
+ * one of them is not what it was made, it cannot be written, or it was given up. */
+uint64_t segment_merge(const struct segment *runs, size_t count, const struct segment_job *job,
+                       uint64_t mark, segment_write *write, void *ctx);
 
 #endif

@@ -12,7 +12,7 @@
 #include "hist/segment_build.h"
 
 struct segment_runs {
-    /* Of the job, `from` and `history` are used later, too. */
+    /* All of the job is used later, too. */
     struct segment_job job; /* `reached` and `reached_ctx` are set here */
     const char *beside;     /* where runs are written: a file of no name beside this one */
     size_t held;            /* so many bytes of a run; SEGMENT_HELD */
@@ -30,7 +30,7 @@ struct segment_runs {
 /* Reads the part. 0; -1 when it cannot be read, was given up, or a run cannot be written. Then
  * segment_runs_release, in any case. */
 int segment_runs_read(struct segment_runs *r);
-/* Writes the segment at `at` of fd. Its size; 0: it cannot be written. */
+/* Writes the segment at `at` of fd. Its size; 0: it cannot be written, or was given up. */
 uint64_t segment_runs_write(struct segment_runs *r, uint64_t mark, int fd, off_t at);
 void segment_runs_release(struct segment_runs *r);
 

@@ -29,6 +29,7 @@ struct window {
 };
 
 struct merge {
+    const struct segment_job *job;
     struct segment_walk walk;
     struct segment_sizes sizes;
     struct link *links; /* by their numbers, when all are there */
@@ -48,9 +49,10 @@ static void set_broken(struct merge *m)
     atomic_store(&m->walk.broken, true);
 }
 
+/* Or it is given up. */
 static bool is_broken(struct merge *m)
 {
-    return atomic_load(&m->walk.broken);
+    return atomic_load(&m->walk.broken) || crew_cancelled(m->job->cancel);
 }
 
 /* ---- numbers ---- */
@@ -109,7 +111,7 @@ static void link_sessions(struct merge *m)
     struct segment_step step, before;
     uint32_t newest = UINT32_MAX;
 
-    for (; segment_steps_next(steps, &step); before = step) {
+    for (; !is_broken(m) && segment_steps_next(steps, &step); before = step) {
         if (newest != UINT32_MAX && str_eq(buf_str(&last), step.id)) {
             add_older(m, newest, &before, &step);
         } else {
@@ -131,7 +133,7 @@ static void write_order(void *ctx, size_t side)
     struct segment_steps *steps = segment_walk_steps(&m->walk, (enum segment_side)side);
     struct segment_step step;
 
-    while (segment_steps_next(steps, &step)) {
+    while (!is_broken(m) && segment_steps_next(steps, &step)) {
         if (is_first(m, step.number))
             segment_form_ordered(m->form, (enum segment_side)side, record_of(m, step.number));
     }
@@ -204,7 +206,7 @@ static size_t links_end(const struct merge *m, uint32_t number)
 static bool write_older(struct merge *m, size_t end, struct segment_session *s,
                         struct segment_texts *texts)
 {
-    for (size_t i = end; i-- > m->next_link;) {
+    for (size_t i = end; i-- > m->next_link && !is_broken(m);) {
         uint32_t number = m->links[i].older;
         const struct segment_run *r = segment_walk_run(&m->walk, number);
         struct segment_session old;
@@ -272,6 +274,8 @@ static void write_records(struct merge *m)
         for (uint32_t from = 0; from < r->count && !is_broken(m); from += BATCH) {
             if (!write_batch(m, r, from, r->count - from < BATCH ? r->count - from : BATCH))
                 set_broken(m);
+            if (m->job->work)
+                m->job->work((int)((uint64_t)(r->base + from) * 100 / m->walk.count));
         }
     }
 }
@@ -341,14 +345,17 @@ static void write_all(struct merge *m)
         .count = SEGMENT_SIDES, .threads = crew_size(), .ctx = m, .work = write_order});
     write_records(m);
     write_bad(m);
+    if (m->job->work)
+        m->job->work(-1);
 }
 
-uint64_t segment_merge(const struct segment *runs, size_t count, uint64_t mark,
-                       segment_write *write, void *ctx)
+uint64_t segment_merge(const struct segment *runs, size_t count, const struct segment_job *job,
+                       uint64_t mark, segment_write *write, void *ctx)
 {
     struct merge *m = mem_zalloc(sizeof(*m));
     uint64_t size = 0;
 
+    m->job = job;
     if (!begin(m, runs, count))
         goto end;
     m->form = segment_form_new(&m->sizes, write, ctx);

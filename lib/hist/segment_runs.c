@@ -89,7 +89,7 @@ uint64_t segment_runs_write(struct segment_runs *r, uint64_t mark, int fd, off_t
     if (r->count > 0) {
         /* What the threads had is of no use for what comes. */
         mem_give_back();
-        return segment_merge(r->at, r->count, mark, write_at, &p);
+        return segment_merge(r->at, r->count, &r->job, mark, write_at, &p);
     }
     return segment_format(&r->draft, r->job.from, r->job.to, mark, write_at, &p);
 }

@@ -117,11 +117,17 @@ void segment_walk_release(struct segment_walk *w)
 
 const struct segment_run *segment_walk_run(const struct segment_walk *w, uint32_t number)
 {
-    size_t i = 0;
+    size_t at = 0, end = w->run_count;
 
-    while (number - w->runs[i].base >= w->runs[i].count)
-        i++;
-    return &w->runs[i];
+    while (end - at > 1) {
+        size_t middle = at + (end - at) / 2;
+
+        if (number < w->runs[middle].base)
+            end = middle;
+        else
+            at = middle;
+    }
+    return &w->runs[at];
 }
 
 /* ---- walking ---- */

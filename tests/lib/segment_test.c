@@ -2,6 +2,7 @@
 #include "hist/segment_names.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 
 #include "base/le.h"
@@ -130,7 +131,7 @@ TEST(pieces_and_threads_change_nothing)
 static struct buf draw_history(void)
 {
     struct buf content = BUF_INIT(SIZE_MAX);
-    uint32_t sessions = 1 + draw(draw(2) ? 5 : 700), lines = draw(1500);
+    uint32_t sessions = 1 + draw(draw(2) ? 5 : 700), lines = draw(draw(8) ? 1500 : 9000);
 
     for (uint32_t i = 0; i < lines; i++) {
         if (draw(10))
@@ -146,10 +147,11 @@ static struct buf draw_history(void)
 /* How a segment is made in runs. */
 struct making {
     size_t piece, held;
-    off_t at;     /* of the file; before it is something else */
-    rlim_t most;  /* of what a file may take */
-    bool broken;  /* one bit of the runs */
-    size_t count; /* of runs that there were */
+    off_t at;      /* of the file; before it is something else */
+    rlim_t most;   /* of what a file may take */
+    bool broken;   /* one bit of the runs */
+    bool given_up; /* when it has been read */
+    size_t count;  /* of runs that there were */
 };
 
 /* Of a run, or of the ids behind it. Not of where lines begin: of these there is no checksum, the
@@ -169,15 +171,29 @@ static void break_bit(const struct segment_runs *r)
     CHECK_INT(io_pwrite_all(r->fd, &byte, 1, s->at + (off_t)at), 0);
 }
 
+static int worked, work_last; /* what `work` was told since the history was read */
+
+static void work(int percent)
+{
+    CHECK(percent >= -1 && percent <= 100 &&
+          (worked == 0 || percent == -1 || percent >= work_last));
+    worked++;
+    work_last = percent;
+}
+
 /* The same as make; nothing when it says that it cannot be made. */
 static struct buf make_in_runs(const char *content, struct making *m)
 {
     const struct rlimit small = {.rlim_cur = m->most, .rlim_max = RLIM_INFINITY};
     struct buf out = BUF_INIT(SIZE_MAX);
-    struct segment_runs r = {
-        .job = {.piece = m->piece, .threads = 1 + draw(3), .to = (off_t)strlen(content)},
-        .beside = "index",
-        .held = m->held};
+    atomic_bool given_up = false;
+    struct segment_runs r = {.job = {.piece = m->piece,
+                                     .threads = 1 + draw(3),
+                                     .to = (off_t)strlen(content),
+                                     .work = work,
+                                     .cancel = &given_up},
+                             .beside = "index",
+                             .held = m->held};
     struct scan s;
     struct rlimit old;
     uint64_t size = 0;
@@ -191,6 +207,8 @@ static struct buf make_in_runs(const char *content, struct making *m)
     if (segment_runs_read(&r) == 0) {
         if (m->broken && r.count > 0)
             break_bit(&r);
+        worked = 0;
+        atomic_store(&given_up, m->given_up);
         size = segment_runs_write(&r, 99, fd, m->at);
     }
     setrlimit(RLIMIT_FSIZE, &old);
@@ -258,6 +276,26 @@ TEST(of_runs_that_broke_there_is_no_segment)
         buf_release(&bytes);
     }
     CHECK(none > 100);
+    leave_empty();
+}
+
+TEST(runs_are_given_up_and_tell_how_much_is_done)
+{
+    scratch_enter();
+    for (int round = 0; round < 100 && !test_failed; round++) {
+        struct buf content = draw_history();
+        struct making m = {.piece = 3000, .held = 4000, .most = RLIM_INFINITY};
+        struct buf bytes = make_in_runs(buf_c(&content), &m);
+
+        CHECK(bytes.len > 0);
+        CHECK(m.count > 0 ? worked > 1 && work_last == -1 : worked == 0);
+        buf_release(&bytes);
+        m.given_up = true;
+        bytes = make_in_runs(buf_c(&content), &m);
+        CHECK(m.count > 0 ? bytes.len == 0 : bytes.len > 0);
+        buf_release(&bytes);
+        buf_release(&content);
+    }
     leave_empty();
 }
 
