@@ -131,7 +131,7 @@ TEST(pieces_and_threads_change_nothing)
 static struct buf draw_history(void)
 {
     struct buf content = BUF_INIT(SIZE_MAX);
-    uint32_t sessions = 1 + draw(draw(2) ? 5 : 700), lines = draw(draw(8) ? 1500 : 9000);
+    uint32_t sessions = 1 + draw(draw(2) ? 5 : 700), lines = draw(draw(16) ? 1500 : 6000);
 
     for (uint32_t i = 0; i < lines; i++) {
         if (draw(10))
