@@ -23,6 +23,8 @@ class Chat:
         self.output = b''
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            # A job in the background of a script has it ignored.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execvpe(CHAT, [CHAT, *args], env)
 
     def pump(self, wait=0.0005):
