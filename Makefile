@@ -1,8 +1,13 @@
-# chathist: GNU make 4.2 or later. `make help` lists the goals.
+# chathist: `make help` lists the goals.
 #
 # Every variant is built in its own folder by mk/build.mk, which this file runs; here are the goals,
 # the tests and the installation. Nothing here looks for a compiler or a library, so that `make deps`
 # runs on a machine that has neither.
+
+# Older ones do not know $(file <...). macOS has 3.81; `gmake` is the newer one there and on the BSDs.
+ifneq ($(filter 3.% 4.0 4.0.% 4.1 4.1.%,$(MAKE_VERSION)),)
+$(error GNU make 4.2 or later is needed; this is $(MAKE_VERSION))
+endif
 
 VERSION = 0.1.0
 
@@ -14,6 +19,7 @@ CFLAGS ?=#                added to the variant's own, as are CPPFLAGS and LDFLAG
 WERROR ?=#                1: warnings are errors
 TEST_JOBS ?= 2#           test files run at once
 FUZZ_SECONDS ?= 30#       for each fuzz target
+DEBIAN ?= trixie#         the release that check-debian uses
 DESTDIR ?=
 PREFIX ?= /usr/local
 
@@ -58,7 +64,7 @@ tree_tests := tests/wire.bats $(filter-out tests/wire.bats,$(wildcard tests/*.ba
 # These try the scripts of this folder, the script of a page, and what they compile themselves, not
 # our programs.
 script_tests := $(addprefix tests/,runner.bats layers.bats helper.bats fake-llm.bats page.bats \
-    arm.bats)
+    arm.bats deps.bats)
 
 # The tests see where the programs are and, in MAKEFLAGS, what was given to this make (BUILD, CC, …)
 # without its jobs.
@@ -66,7 +72,7 @@ test_env = BIN='$(abspath $(here))' BUILD='$(abspath $(here))' CC='$(CC)' VARIAN
            TEST_JOBS=$(TEST_JOBS) MAKEFLAGS='$(if $(MAKEOVERRIDES),-- $(MAKEOVERRIDES))' MFLAGS=
 run = @$(test_env) tests/run
 
-.PHONY: all release debug asan check check-all check-unit check-cmd check-systems check-asan
+.PHONY: all release debug asan check check-unit check-cmd check-systems check-asan check-debian check-servers
 .PHONY: lint format bench fuzz install uninstall check-install dist clean deps demo help
 
 all: ## build the programs (VARIANT=release unless told otherwise); the default
@@ -108,6 +114,13 @@ check-variant:
 	$(call build,$(VARIANT),all tests)
 	$(run) $(addprefix $(here)/,$(unit_tests)) $(cmd_tests) $(system_tests) \
 	    $(filter-out $(script_tests),$(tree_tests))
+
+check-servers: ## send a long conversation to llama.cpp and llama-cpp-python, from PyPI; takes minutes
+	$(call build,$(VARIANT),all)
+	@$(test_env) tests/check-servers build/servers
+
+check-debian: ## `make deps check` in a fresh Debian 13, as a plain user with sudo; needs root and debootstrap
+	@mk/check-debian $(DEBIAN)
 
 check-install: ## install into an empty folder, run, uninstall, and find nothing left
 	$(call build,$(VARIANT),all)

@@ -1,6 +1,7 @@
 /* chat - send a prompt to a language model, print the answer, keep both. */
 #include <signal.h>
 
+#include "base/proc.h"
 #include "cli/die.h"
 #include "front/chat_args.h"
 #include "front/chat_input.h"
@@ -57,6 +58,8 @@ int main(int argc, char **argv)
     bool interactive;
     int status;
 
+    /* Tools run as the same user, and must not read keys from this process. */
+    proc_hide();
     /* A wrong command line is told by an event, too. */
     die_start("chat");
     events_start(&talk.events, &(struct opt_common){.json = chat_args_want_json(argc, argv)},

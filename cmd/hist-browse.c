@@ -6,6 +6,9 @@
 #include "cli/die.h"
 #include "cli/term.h"
 #include "front/histories.h"
+#include "front/history_name.h"
+#include "front/listing.h"
+#include "front/history_name.h"
 #include "front/start.h"
 #include "hist/message.h"
 #include "tui/browse_loop.h"
@@ -33,14 +36,22 @@ static bool is_print(const char *name)
 static void open_all(struct histories *all, struct config *config, const struct opt_common *common)
 {
     struct history meant;
-    char *path;
 
     start_history(config, &meant, common);
-    path = meant.path;
-    histories_open(all, &path, 1, config->state_home != NULL, common->quiet);
-    /* It was named by its path, and is more than that. */
-    history_release(&all->at[0]);
-    all->at[0] = meant;
+    start_expect(&meant);
+    histories_open_beside(all, meant, config->state_home != NULL);
+}
+
+/* As a word of a shell. */
+static void add_quoted(struct buf *out, const char *word)
+{
+    buf_add_byte(out, '\'');
+    for (; *word; word++)
+        if (*word == '\'')
+            buf_add_c(out, "'\\''");
+        else
+            buf_add_byte(out, *word);
+    buf_add_byte(out, '\'');
 }
 
 static void print_chosen(struct out *out, const struct browse_outcome *o, const char *what)
@@ -49,8 +60,8 @@ static void print_chosen(struct out *out, const struct browse_outcome *o, const 
     struct message m = MESSAGE_INIT;
 
     if (strcmp(what, "id") == 0) {
-        out_text(out, buf_str(&o->session));
-        out_text_end(out);
+        list_id(out, buf_str(&o->session), false);
+        return;
     } else if (strcmp(what, "json") == 0) {
         out_json_line(out, buf_str(&o->line));
         return;
@@ -63,15 +74,43 @@ static void print_chosen(struct out *out, const struct browse_outcome *o, const 
     buf_release(&scratch);
 }
 
+/* The id of a session of another history would mislead the next program: `chat -s ID` begins an
+ * empty session here. So it is not printed, and standard error says where the session is. */
+static int act_elsewhere(const struct browse_outcome *o, const struct history *h, bool quiet)
+{
+    struct buf id = BUF_INIT(8 * BUF_LINE), name = BUF_INIT(BUF_LINE), file = BUF_INIT(BUF_LINE);
+    bool loaded = o->command == BROWSE_LOAD;
+
+    list_add_id(&id, buf_str(&o->session));
+    history_name_add(&name, h);
+    add_quoted(&file, h->path);
+    if (loaded && !quiet)
+        warnf("session '%s' is current in '%s', not here: chat --history %s -s %s continues it",
+              buf_c(&id), buf_c(&name), buf_c(&file), buf_c(&id));
+    else if (!loaded)
+        warnf(
+            "session '%s' is not of this history but of '%s': chat --history %s -s %s continues it",
+            buf_c(&id), buf_c(&name), buf_c(&file), buf_c(&id));
+    buf_release(&id);
+    buf_release(&name);
+    buf_release(&file);
+    return loaded ? 0 : exit_code(ERR_FAILURE);
+}
+
 static int act(struct out *out, const struct browse_outcome *o, const struct config *config,
                struct histories *all, const char *print, bool quiet)
 {
     if (o->command == BROWSE_CLOSE)
         return o->failed.kind != ERR_NONE ? exit_code(ERR_FAILURE) : CANCELLED;
+    if (o->nothing && !quiet)
+        warnf("nothing was chosen");
     if (o->nothing)
         return exit_code(ERR_ABSENT);
     if (o->command == BROWSE_LOAD)
         start_make_current(config, &all->at[o->history], buf_str(&o->session), quiet);
+    if (o->history > 0 && (o->command == BROWSE_LOAD ||
+                           (o->command == BROWSE_ENTER && print && strcmp(print, "id") == 0)))
+        return act_elsewhere(o, &all->at[o->history], quiet);
     print_chosen(out, o, o->command == BROWSE_PROMPT ? "text" : print ? print : "id");
     return 0;
 }
@@ -129,6 +168,7 @@ int main(int argc, char **argv)
         warn_err(&outcome.failed);
     if (outcome.signal)
         die_signal(outcome.signal);
+    start_report_bad(&all.at[0], outcome.bad_lines, args.common.quiet);
     status = act(&out, &outcome, &config, &all, print, args.common.quiet);
 
     browse_outcome_release(&outcome);

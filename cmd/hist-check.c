@@ -9,7 +9,7 @@
 #include "front/start.h"
 #include "hist/check.h"
 #include "hist/mend.h"
-#include "hist/quarantine.h"
+#include "hist/rewrite.h"
 #include "turn/interrupt.h"
 
 enum { KEY_REPAIR = OPT_LONG };
@@ -100,7 +100,7 @@ static void print_summary(struct report *r, const struct check *c)
 static void print_mended(struct report *r, const struct mend *m, const struct history *h)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
-    char *quarantine = quarantine_path(h->path);
+    char *quarantine = rewrite_quarantine(h->path);
 
     if (r->json) {
         buf_add_c(&line, "{\"type\":\"repair\"");
@@ -162,10 +162,7 @@ int main(int argc, char **argv)
     if (opt_operands(&args, &operands) && operands > 0)
         die_usage("no argument is expected");
     start_history(&config, &history, &args.common);
-    if (start_is_absent(&history)) {
-        err_set(&e, ERR_FAILURE, "no history '%s'", history.path);
-        die_err(&e);
-    }
+    start_expect(&history);
     out_start(&report.out, args.common.color);
     report.json = args.common.json;
     report.quiet = args.common.quiet;

@@ -1,4 +1,5 @@
 /* hist-delete - erase sessions. */
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 
@@ -39,9 +40,7 @@ static int64_t parse_age(const char *value)
 {
     int64_t first, last;
 
-    if (!clock_parse_when(str_of(value), clock_now(), &first, &last))
-        die_usage("bad value '%s' for --older-than: a time such as 30d or 2024-06-27 is expected",
-                  value);
+    opt_when("--older-than", value, clock_now(), &first, &last);
     return first;
 }
 
@@ -149,7 +148,7 @@ int main(int argc, char **argv)
     names = opt_operands(&args, &count);
     wish.what.named = count > 0;
     if (count == 0 && !erase_is_narrow(&wish.what))
-        die_usage("no session is given");
+        die_usage("no session is given, and none of --older-than, --keep, --max-size and --match");
     start_reader(&config, &history, &args.common);
     out_start(&out, args.common.color);
 
@@ -166,6 +165,10 @@ int main(int argc, char **argv)
         list_session(&out, &x.list.at[i], args.common.json);
     if (!args.common.quiet)
         say_rest(&x, &wish.what, &history);
+
+    /* The message of out_close alone would sound as if nothing was done. */
+    if (out_flush(&out) < 0 && errno != EPIPE && !wish.dry_run && x.list.count > 0)
+        warnf("%zu session%s erased", x.list.count, x.list.count == 1 ? " is" : "s are");
 
     erase_release(&x);
     session_args_release(&sessions);

@@ -44,9 +44,7 @@ static int64_t time_since(const char *text)
 {
     int64_t first, last;
 
-    if (!clock_parse_when(str_of(text), clock_now(), &first, &last))
-        die_usage("bad value '%s' for --since: a date, a time or a span such as 7d is expected",
-                  text);
+    opt_when("--since", text, clock_now(), &first, &last);
     return first;
 }
 
@@ -94,6 +92,30 @@ static bool is_directory(const char *path)
     return str_ends(str_of(path), STR("/")) || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
+/* A name such as `report.pdf` asks for a format that there is not. */
+static void check_ending(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+
+    if (dot && dot > name)
+        die_usage("no format has the ending '%s': choose one with --format", dot);
+}
+
+static void settle_output(struct export_job *job)
+{
+    if (job->output && !*job->output)
+        die_usage("--output needs the name of a file or a directory");
+    job->directory = job->output && is_directory(job->output);
+    if (!job->format && job->output)
+        job->format = export_format_of(job->output);
+    if (!job->format && job->output && !job->directory)
+        check_ending(job->output);
+    if (!job->format)
+        job->format = export_formats[0];
+}
+
 /* What follows from what was given, and what does not go together. */
 static void settle(struct export_job *job, bool json)
 {
@@ -101,13 +123,7 @@ static void settle(struct export_job *job, bool json)
         die_usage("--json is -f jsonl: it does not go with another format");
     if (json)
         job->format = export_format_named(STR("jsonl"));
-    if (!job->format && job->output)
-        job->format = export_format_of(job->output);
-    if (!job->format)
-        job->format = export_formats[0];
-    if (job->output && !*job->output)
-        die_usage("--output needs the name of a file or a directory");
-    job->directory = job->output && is_directory(job->output);
+    settle_output(job);
 
     if (job->all && job->names_count > 0)
         die_usage("--all goes with no session");

@@ -23,9 +23,9 @@ static const struct program program = {"hist-fork",
                                        "start a session with the beginning of another one",
                                        "[SESSION|-]", OPT_SESSION, options};
 
-/* The one session that is meant. Ends the program when there is none. */
-static char *source(struct session_args *sessions, const struct history *h, char **names,
-                    size_t count)
+/* The one session that is meant. STR_NONE when there is none. */
+static struct str source(struct session_args *sessions, const struct history *h, char **names,
+                         size_t count)
 {
     static char current[] = "current";
     char *otherwise[] = {current};
@@ -37,7 +37,7 @@ static char *source(struct session_args *sessions, const struct history *h, char
         die_usage("one session is expected, %zu were given", sessions->count);
     if (sessions->count == 0 && sessions->status == 0)
         warnf("no session was given");
-    return sessions->count == 1 && sessions->status == 0 ? sessions->ids[0] : NULL;
+    return sessions->count == 1 && sessions->status == 0 ? sessions->ids[0] : STR_NONE;
 }
 
 int main(int argc, char **argv)
@@ -50,7 +50,8 @@ int main(int argc, char **argv)
     struct err e = ERR_INIT;
     struct out out;
     const char *at = NULL;
-    char *value, *from;
+    struct str from;
+    char *value;
     char **names;
     bool detached = false;
     size_t count, copied;
@@ -70,10 +71,9 @@ int main(int argc, char **argv)
     out_start(&out, args.common.color);
 
     from = source(&sessions, &history, names, count);
-    if (from) {
+    if (from.p) {
         id_add_session(&id, clock_now() / 1000);
-        if (fork_session(&history, str_of(from), str_of(at), buf_str(&id), &copied, &bad_lines,
-                         &e) < 0)
+        if (fork_session(&history, from, str_of(at), buf_str(&id), &copied, &bad_lines, &e) < 0)
             die_err(&e);
         list_id(&out, buf_str(&id), args.common.json);
         if (out_flush(&out) == 0 && !detached)

@@ -9,7 +9,6 @@
 #include "front/places.h"
 #include "front/start.h"
 #include "port/import.h"
-#include "port/import_find.h"
 
 enum { KEY_SCAN = OPT_LONG, KEY_SUBAGENTS };
 
@@ -30,6 +29,8 @@ static const struct program program = {"hist-import",
 
 /* So many bad records of a file are named. */
 #define NAMED_MAX 10
+/* The exit status when records were left out, or imported without a field. */
+#define LEFT_OUT 1
 
 struct run {
     struct config config;
@@ -39,6 +40,7 @@ struct run {
     struct out out;
     const struct import_format *format; /* NULL: to be found out */
     bool scan, subagents, dry_run, verbose, json, quiet, progress;
+    bool some; /* a source was read */
     uint64_t imported;
     int status;
 };
@@ -52,6 +54,33 @@ static void tell_bad(void *arg, const struct source *s, size_t number, uint64_t 
 
     if (!r->quiet && nth <= NAMED_MAX)
         warnf("cannot import '%s:%zu': %s", s->name, number, reason);
+}
+
+static void tell_altered(void *arg, const struct source *s, size_t number, uint64_t nth,
+                         const char *field)
+{
+    const struct run *r = arg;
+
+    if (!r->quiet && nth <= NAMED_MAX)
+        warnf("'%s:%zu' is imported without '%s': it would act on lines that only the history has",
+              s->name, number, field);
+}
+
+static void tell_note(void *arg, const char *text)
+{
+    const struct run *r = arg;
+
+    if (!r->quiet)
+        warnf("%s", text);
+}
+
+static void tell_grown(void *arg, const char *session, size_t lines)
+{
+    const struct run *r = arg;
+
+    if (!r->quiet)
+        warnf("%s %zu line%s to the existing session '%s'", r->dry_run ? "would add" : "added",
+              lines, lines == 1 ? "" : "s", session);
 }
 
 static void print_line(void *arg, struct str line)
@@ -102,6 +131,8 @@ static void tell(void *arg, const struct import_result *of)
         notef("%s: %s, %" PRIu64 " new, %" PRIu64 " known, %" PRIu64 " bad", of->name,
               of->format->name, c->imported, c->known, c->bad);
     r->imported += c->imported;
+    if (r->status == 0 && (c->bad > 0 || c->altered > 0))
+        r->status = LEFT_OUT;
 }
 
 /* ---- the files ---- */
@@ -137,8 +168,10 @@ static void import_file(struct run *r, const struct import_file *file)
         fail(r, &e);
     else if (!format && head.n > 0 && !(format = import_format_of(head)))
         refuse(r, file, &e);
-    else if (head.n > 0 && import_read(&r->import, &s, format, &e) < 0)
+    else if (format && import_read(&r->import, &s, format, &e) < 0)
         fail(r, &e);
+    else
+        r->some = true;
     source_close(&s);
 }
 
@@ -200,15 +233,16 @@ int main(int argc, char **argv)
         die_err(&e);
     r.import.subagents = r.subagents;
     r.import.dry_run = r.dry_run;
-    r.import.listener =
-        (struct import_listener){tell_bad, tell, r.json ? print_line : NULL, turn, &r};
+    r.import.listener = (struct import_listener){
+        tell_bad, tell_altered, tell_note, tell_grown, tell, r.json ? print_line : NULL, turn, &r};
     start_report_bad(&r.history, r.import.bad_lines, r.quiet);
     find(&r, names, count);
     for (size_t i = 0; i < r.files.count; i++)
         import_file(&r, &r.files.at[i]);
     if (import_finish(&r.import, &e) < 0)
         fail(&r, &e);
-    if (!r.dry_run && !r.json)
+    /* Where nothing could be read there is no number to print. */
+    if (!r.dry_run && !r.json && (r.some || r.imported > 0 || r.status == 0))
         out_number(&r.out, r.imported);
 
     import_close(&r.import);

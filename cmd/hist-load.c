@@ -54,14 +54,17 @@ static void take(struct wish *w, int key, const char *value)
 }
 
 /* The session is current, whatever is wrong with what would be sent: chat will say so, too. */
-static void tell(const struct config *c, const struct history *h, const char *id, size_t messages,
+static void tell(const struct config *c, const struct history *h, struct str id, size_t messages,
                  bool verbose)
 {
     struct forecast f;
     struct err e = ERR_INIT;
 
-    hintf(verbose, "session '%s' is current: %zu message%s", id, messages,
-          messages == 1 ? "" : "s");
+    if (messages == SHOW_NOT_COUNTED)
+        hintf(verbose, "session '%.*s' is current", (int)id.n, id.p);
+    else
+        hintf(verbose, "session '%.*s' is current: %zu message%s", (int)id.n, id.p, messages,
+              messages == 1 ? "" : "s");
     if (forecast_session(&f, c, h, id, &e) < 0)
         hintf(verbose, "cannot tell what will be sent: %s", err_text(&e));
     else
@@ -104,7 +107,7 @@ int main(int argc, char **argv)
         status = exit_code(ERR_ABSENT);
         goto out;
     }
-    start_make_current(&config, &history, str_of(sessions.ids[0]), args.common.quiet);
+    start_make_current(&config, &history, sessions.ids[0], args.common.quiet);
     show_begin(&out, &wish.show);
     messages = show_session(&out, &history, sessions.ids[0], &wish.show);
     show_end(&wish.show);

@@ -10,12 +10,13 @@
 #include "hist/store.h"
 #include "hist/thread.h"
 
-enum { KEY_DETACHED = OPT_LONG, KEY_RESET };
+enum { KEY_DETACHED = OPT_LONG, KEY_RESET, KEY_HERE };
 
 static const struct opt options[] = {
     {KEY_DETACHED, "detached", OPT_FLAG, NULL, "do not make it the current session"},
     {'S', "system", OPT_TEXT, "TEXT", "give it a system prompt"},
     {KEY_RESET, "reset", OPT_SESSION, "ID", "empty the context of this session, under its id"},
+    {KEY_HERE, "here", OPT_FLAG, NULL, "begin a history for this directory, outside of git"},
     {OPT_JSON, "json", OPT_FLAG, NULL, "print the id as a JSON object"},
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
@@ -61,16 +62,52 @@ static void store_system(struct history *h, struct str id, struct str text, bool
     draft_release(&d);
 }
 
+/* Makes the working directory a place of histories. */
+static void begin_here(const struct config *c, struct history *h)
+{
+    struct err e = ERR_INIT;
+
+    if (h->kind == HISTORY_EXPLICIT)
+        die_usage("--here cannot be used with --history or CHAT_HISTORY");
+    if (!c->cwd)
+        die_usage("--here: cannot tell the working directory");
+    if (history_make_here(h, c->cwd, &e) < 0 || history_enter(h, NULL, &e) < 0)
+        die_err(&e);
+}
+
+/* Chooses the id, and stores the reset of an old session and the system prompt. Returns false if the
+ * session to reset has no messages. */
+static bool begin(struct history *h, struct buf *id, const char *reset, const char *system)
+{
+    struct buf kept = BUF_INIT(BUF_LINE);
+    bool seen = true;
+
+    if (reset) {
+        buf_add_c(id, reset);
+        seen = present_prompt(&kept, h, buf_str(id));
+    } else {
+        id_add_session(id, clock_now() / 1000);
+    }
+    if (system) {
+        buf_clear(&kept);
+        buf_add_c(&kept, system);
+    }
+    if (system || (reset && seen))
+        store_system(h, buf_str(id), buf_str(&kept), reset && seen);
+    buf_release(&kept);
+    return seen;
+}
+
 int main(int argc, char **argv)
 {
     struct opt_parser args;
     struct config config;
     struct history history;
-    struct buf id = BUF_INIT(BUF_SMALL), kept = BUF_INIT(BUF_LINE);
+    struct buf id = BUF_INIT(BUF_SMALL);
     struct out out;
     char *value;
     const char *system = NULL, *reset = NULL;
-    bool detached = false;
+    bool seen, detached = false, here = false;
     size_t operands;
     int key;
 
@@ -79,6 +116,9 @@ int main(int argc, char **argv)
         switch (key) {
         case KEY_DETACHED:
             detached = true;
+            break;
+        case KEY_HERE:
+            here = true;
             break;
         case 'S':
             system = value;
@@ -93,27 +133,20 @@ int main(int argc, char **argv)
     if (reset && !id_session_valid(str_of(reset)))
         die_usage("'%s' is no session id", reset);
     start_history(&config, &history, &args.common);
+    if (here)
+        begin_here(&config, &history);
+    start_tell_place(&history, args.common.quiet);
     out_start(&out, args.common.color);
 
-    if (reset) {
-        buf_add_c(&id, reset);
-        if (!present_prompt(&kept, &history, buf_str(&id)) && !args.common.quiet)
-            warnf("session '%s' has no messages yet", reset);
-    } else {
-        id_add_session(&id, clock_now() / 1000);
-    }
-    if (system) {
-        buf_clear(&kept);
-        buf_add_c(&kept, system);
-    }
-    if (system || reset)
-        store_system(&history, buf_str(&id), buf_str(&kept), reset != NULL);
+    seen = begin(&history, &id, reset, system);
+    /* A mistyped id must not become the current session. */
+    if (!seen && !args.common.quiet)
+        warnf("session '%s' has no messages yet: it is not made current", reset);
     list_id(&out, buf_str(&id), args.common.json);
-    if (out_flush(&out) == 0 && !detached)
+    if (out_flush(&out) == 0 && !detached && seen)
         start_make_current(&config, &history, buf_str(&id), args.common.quiet);
 
     buf_release(&id);
-    buf_release(&kept);
     history_release(&history);
     config_release(&config);
     return out_close(&out, 0, exit_code(ERR_FAILURE));

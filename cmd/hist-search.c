@@ -1,10 +1,14 @@
 /* hist-search - search the content of messages. */
+#include <stdint.h>
+
 #include "cli/die.h"
 #include "cli/term.h"
 #include "front/histories.h"
 #include "front/search_args.h"
 #include "front/search_run.h"
 #include "front/sessions.h"
+
+#define LIMIT_ON_TERMINAL 100
 
 int main(int argc, char **argv)
 {
@@ -18,6 +22,8 @@ int main(int argc, char **argv)
     session_names_read(&run.names, args.names.at, args.names.count);
     run.many = args.all || histories.count > 1;
     out_start(&run.out, args.common.color);
+    if (args.limit == 0)
+        args.limit = run.out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;
     if (!args.unpaged)
         out_page(&run.out);
     for (size_t i = 0; i < histories.count; i++)

@@ -1,4 +1,6 @@
 /* hist-sessions - list sessions, the last used first. */
+#include <stdint.h>
+
 #include "cli/die.h"
 #include "cli/term.h"
 #include "front/listing.h"
@@ -7,7 +9,7 @@
 enum { KEY_ID = OPT_LONG };
 
 static const struct opt options[] = {
-    {'n', "limit", OPT_NUMBER, "N", "list at most N sessions (50), or all"},
+    {'n', "limit", OPT_NUMBER, "N", "list at most N sessions, or all (50 on a terminal, else all)"},
     {KEY_ID, "id", OPT_TEXT, "TEXT", "list only sessions whose id TEXT begins, or else ends"},
     {OPT_JSON, "json", OPT_FLAG, NULL, "print summaries as JSON lines"},
     {0, NULL, OPT_FLAG, NULL, NULL},
@@ -15,7 +17,7 @@ static const struct opt options[] = {
 static const struct program program = {"hist-sessions", "list sessions, the last used first", "",
                                        OPT_FLAG, options};
 
-#define LIMIT 50
+#define LIMIT_ON_TERMINAL 50
 
 int main(int argc, char **argv)
 {
@@ -27,7 +29,7 @@ int main(int argc, char **argv)
     struct out out;
     char *value;
     const char *id = NULL;
-    size_t limit = LIMIT, operands;
+    size_t limit = 0, operands;
     int key, result;
 
     opt_start(&args, &program, argc, argv);
@@ -42,6 +44,8 @@ int main(int argc, char **argv)
     start_reader(&config, &history, &args.common);
     out_start(&out, args.common.color);
 
+    if (limit == 0)
+        limit = out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;
     if (id)
         result = session_list_named(&list, &history, str_of(id), limit, &e);
     else

@@ -109,9 +109,9 @@ static void count_history(struct stats *s, struct wish *w, const struct history 
     session_args_resolve(&sessions, h, names);
     filter_clear(&w->filter.sessions);
     for (size_t i = 0; i < sessions.count; i++)
-        filter_add(&w->filter.sessions, str_of(sessions.ids[i]));
+        filter_add(&w->filter.sessions, sessions.ids[i]);
     if ((names->count == 0 || sessions.count > 0) &&
-        stats_scan(s, h->path, &w->filter, w->newest, &bad, &e) < 0)
+        stats_scan(s, h->dir_fd, h->path, &w->filter, w->newest, &bad, &e) < 0)
         die_err(&e);
     start_report_bad(h, bad, quiet);
     session_args_release(&sessions);

@@ -13,7 +13,7 @@ __chathist_choose() {
         hist-browse --print "$1"
         return
     fi
-    set -- "$1" "$(hist-sessions --limit all |
+    set -- "$1" "$(hist-sessions |
         fzf --delimiter='\t' --with-nth=2,4 --preview='hist-show -- {1}' | cut -f 1)"
     if [ -z "$2" ]; then
         return 1
@@ -21,7 +21,7 @@ __chathist_choose() {
         printf '%s\n' "$2"
     else
         # Its last prompt.
-        hist-show --json --role user --last 1 -- "$2" | jq -r .content
+        printf '%s\n' "$2" | hist-show --json --role user --last 1 - | jq -r .content
     fi
 }
 

@@ -8,7 +8,7 @@
 set -eu
 
 about=
-sessions=$(hist-sessions --limit all)
+sessions=$(hist-sessions)
 if [ $# -gt 0 ]; then
     about=" that speaks of '$1'"
     found=$(hist-search --sessions -- "$1") || :

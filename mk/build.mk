@@ -23,6 +23,7 @@ common_libs := uuid libcjson libutf8proc
 chat_libs := libcurl libedit libpcre2-8
 hist-search_libs := libpcre2-8
 hist-delete_libs := libpcre2-8
+hist-export_libs := libpcre2-8
 hist-import_libs := sqlite3 yaml-0.1
 hist-browse_libs := ncursesw libpcre2-8
 all_libs := $(common_libs) $(chat_libs) $(hist-import_libs) $(hist-browse_libs)
@@ -55,10 +56,14 @@ ifeq ($(VARIANT),release)
 # with the same archive. A compiler that cannot make them builds without LTO.
 lto := $(call links,-flto=auto -ffat-lto-objects)
 fortify := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE
-variant_cflags := -O2 -g -fPIE -ffunction-sections -fdata-sections \
+# The programs hold no path of the machine that built them, so that two builds are the same.
+prefix_map := $(if $(filter 1,$(words $(CURDIR))),$(call compiles,-ffile-prefix-map=$(CURDIR)=.))
+variant_cflags := -O2 -g -fPIE -ffunction-sections -fdata-sections $(prefix_map) \
     $(or $(call compiles,-O2 $(fortify)=3),$(fortify)=2) \
-    $(call compiles,-fstack-protector-strong) $(call compiles,-fstack-clash-protection) $(lto)
-variant_ldflags := $(lto) $(call links,-pie) $(call links,-z relro -z now -Xlinker --gc-sections)
+    $(call compiles,-fstack-protector-strong) $(call compiles,-fstack-clash-protection) \
+    $(call compiles,-fcf-protection=full) $(call compiles,-ftrivial-auto-var-init=zero) \
+    $(call compiles,-fstrict-flex-arrays=3) $(lto)
+variant_ldflags := $(lto) $(if $(lto),$(prefix_map)) $(call links,-pie) $(call links,-z relro -z now -Xlinker --gc-sections)
 else ifeq ($(VARIANT),debug)
 variant_cflags := -O0 -g3
 else ifeq ($(VARIANT),asan)

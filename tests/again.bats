@@ -56,15 +56,18 @@ last_replaces() {
     request_messages_are 5 user:zero assistant:one user:question assistant:third user:next
 }
 
-@test "again: --regenerate of a prompt that was never answered stores it once and replaces nothing" {
+@test "again: --regenerate of a prompt that failed stores it once; the answer replaces the mark" {
     start_llm openai/http-400 --reply answer
     run_expect 1 chat -s s question
     run_expect 0 chat -s s --regenerate
     stdout_is answer
     request_messages_are 2 user:question
-    json_is "$HISTORY" '[.role, .content, has("replaces")] | tojson' '["user","question",false]' '["assistant","answer",false]'
+    json_is "$HISTORY" '[.role, .content, .finish_reason, has("replaces")] | tojson' '["user","question",null,false]' \
+        '["assistant","","error",false]' '["assistant","answer","stop",true]'
     line_ids
-    json_is "$HISTORY" '.reply_to // empty' "${ID[0]}"
+    json_is "$HISTORY" '.reply_to // empty' "${ID[0]}" "${ID[0]}"
+    last_replaces 1
+    thread_is user:question assistant:answer
 }
 
 @test "again: only a finished answer replaces; what came of another is kept beside the old one" {
@@ -73,7 +76,7 @@ last_replaces() {
     run_expect 7 chat -s s --regenerate
     thread_is user:question assistant:first 'assistant:Hello, world.'
     run_expect 1 chat -s s --regenerate
-    [[ $(($(wc -l <"$HISTORY"))) == 3 ]]
+    [[ $(($(wc -l <"$HISTORY"))) == 4 ]]
     run_expect 7 chat -s s --regenerate
     run_expect 6 chat -s s --regenerate
     run_expect 9 chat -s s --regenerate
@@ -84,6 +87,18 @@ last_replaces() {
     # shellcheck disable=SC2046
     last_replaces $(seq 1 $((count - 1)))
     thread_is user:question assistant:last
+}
+
+@test "again: of several answers that were cut the last one is sent, not all joined" {
+    start_llm openai/cut openai/length openai/http-400 --reply last
+    run_expect 7 chat -s s question
+    run_expect 7 chat -s s --regenerate
+    run_expect 1 chat -s s --regenerate
+    run_expect 0 hist-show --json s
+    stdout_json '"\(.role):\(.finish_reason // "")"' user: assistant:error assistant:length assistant:error
+    tail -n 2 "$OUT" | head -n 1 >"cut"
+    run_expect 0 chat -s s next
+    request_messages_are 4 user:question "assistant:$(jq -r .content cut)" user:next
 }
 
 @test "again: an interrupted --regenerate loses nothing" {
@@ -199,7 +214,7 @@ last_replaces() {
     start_llm --reply first openai/http-400 --reply second
     run_expect 0 chat -s s question
     run_expect 1 chat -s s --edit better
-    thread_is user:better
+    thread_is user:better assistant:
     run_expect 0 hist-show --raw s
     stdout_has question first better
     run_expect 0 chat -s s --regenerate

@@ -8,7 +8,7 @@
 load helper
 load wire
 
-FAMILY=anthropic MANY=70 ALSO_STORED='calls-cut|refusal-empty|refusal-details|context-full-empty|not-streamed-refusal'
+FAMILY=anthropic MANY=70
 
 # Each fixture says all that there is to say.
 more_expectations() {
@@ -36,9 +36,9 @@ more_expectations() {
         anthropic/context-full-empty anthropic/context-full anthropic/refusal anthropic/refusal-details \
         anthropic/not-streamed-refusal-details
     for want in '5 server error: Overloaded' '7 answer is incomplete: server error: Overloaded' \
-        '5 server error: upstream failed' '5 HTTP 529: Overloaded' '3 HTTP 401: invalid x-api-key: ***' \
+        '5 server error: upstream failed' '5 HTTP 529: Overloaded' '3 HTTP 401: invalid x-api-key: *** (key from ANTHROPIC_API_KEY)' \
         '6 the conversation is too long for the model' "7 answer is incomplete: the model's context is full" \
-        '6 the model refused to answer (content_filter)' '6 the model refused to answer: It is not safe. (bio)' \
+        '6 the model refused to answer' '6 the model refused to answer: It is not safe. (bio)' \
         '6 the model refused to answer: cyber'; do
         run_expect "${want%% *}" chat --retries 0 -N hello
         stderr_is "chat: ${want#* }"
@@ -109,7 +109,7 @@ more_expectations() {
     run_expect 0 chat -s c --yes -T ./weather hello
     stdout_is 'Hello, world.' 'Hello, world.'
     json_is "$RECORD/3.json" '.messages | map(.role), (.[1].content | map(.type)) | join(" ")' 'user assistant user' \
-        'thinking redacted_thinking text tool_use'
+        'text thinking redacted_thinking tool_use'
 }
 
 @test "anthropic: the request" {
@@ -170,8 +170,8 @@ more_expectations() {
         '{"role":"user","content":"…"}' \
         '{"role":"assistant","content":"How can I help?"}' \
         '{"role":"user","content":"weather"}' \
-        '{"role":"assistant","content":[{"type":"tool_use","id":"functions_get_0","name":"a_get","input":{"city":"Paris"}},{"type":"tool_use","id":"functions_get_0_2","name":"get","input":{"INVALID_JSON":"{\"ci"}}]}' \
-        '{"role":"user","content":[{"type":"tool_result","tool_use_id":"functions_get_0","content":"20 degrees"},{"type":"tool_result","tool_use_id":"functions_get_0_2","content":"no result: the call was not carried out"},{"type":"text","text":"and now\n\nand there"}]}'
+        '{"role":"assistant","content":[{"type":"tool_use","id":"call_Eygdqm5Dx","name":"a_get","input":{"city":"Paris"}},{"type":"tool_use","id":"call_Fygdqm5Dx","name":"get","input":{"INVALID_JSON":"{\"ci"}}]}' \
+        '{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_Eygdqm5Dx","content":"20 degrees"},{"type":"tool_result","tool_use_id":"call_Fygdqm5Dx","content":"no result: the call was not carried out, its arguments are not a valid JSON object"},{"type":"text","text":"and now\n\nand there"}]}'
     json_is body '[.tools, .tool_choice] | tojson' \
         '[[{"name":"a_get","input_schema":{"type":"object"}},{"name":"get","input_schema":{"type":"object"}}],{"type":"none"}]'
     run_expect 0 chat --dry-run -s s -o 'tools=[]' x
@@ -202,7 +202,7 @@ more_expectations() {
     stored 8 '[.content, .thinking]' \
         '["Hello, world.",[{"type":"thinking","thinking":"Let me \"see\".\nYes.","signature":"c2lnbmF0dXJl"}]]'
     stored 9 'has("thinking")' false
-    stored 10 .usage '{"input_tokens":543,"output_tokens":12}'
+    stored 10 .usage '{"input_tokens":543,"output_tokens":12,"cache_read_tokens":500,"cache_write_tokens":40}'
     stored 11 .usage '{"input_tokens":21,"output_tokens":5}'
 }
 

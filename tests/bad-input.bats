@@ -26,7 +26,7 @@ setup_file() {
     mkdir "$GARBAGE"
     # What there is to import.
     export INCOMING=$BATS_FILE_TMPDIR/incoming.jsonl
-    echo '{"id":"in-1","session_id":"good","timestamp":"2024-06-28T15:00:00Z","role":"user","content":"brought"}' >"$INCOMING"
+    echo '{"id":"in-1","session_id":"brought","timestamp":"2024-06-28T15:00:00Z","role":"user","content":"brought"}' >"$INCOMING"
     python3 - "$GARBAGE" <<'END'
 import json, os, random, sys
 
@@ -99,6 +99,13 @@ row() {
     # What it stores is in that session, but for one that makes its own.
     STORED='.session_id == "good"'
     [[ $TOOL != hist-fork ]] || STORED='.forked_from == "1"'
+    [[ $TOOL != hist-import ]] || STORED='.session_id == "brought"'
+}
+
+# stores_alone: the row of a program, with arguments by which it also stores something where there is no session
+# `good`: a reset of a session without messages stores nothing but a system prompt.
+stores_alone() {
+    [[ $TOOL != hist-new ]] || ARGS+=(-S 'Be brief')
 }
 
 # Two lines of session `good`, each with a needle.
@@ -183,42 +190,69 @@ options_of() {
     done
 }
 
-@test "bad input: a history that is named and absent is empty, and said to be absent by who makes none" {
+@test "bad input: a history that is named and absent is an error of every program that makes none" {
     local tool empty
     for tool in "${TOOLS[@]}"; do
         row "$tool"
         rm -f "$HISTORY"* && : >"$HISTORY"
-        "$TOOL" "${ARGS[@]}" >empty 2>said && empty=0 || empty=$?
-        rm "$HISTORY" empty
+        "$TOOL" "${ARGS[@]}" >output 2>&1 && empty=0 || empty=$?
+        rm "$HISTORY" output
         case $TOOL in
         chat | hist-append | hist-import | hist-new) run_expect 0 "$TOOL" "${ARGS[@]}" && stderr_empty ;;
-        # It is asked whether all is well.
-        hist-check)
-            run_expect 2 "$TOOL" -q
-            stdout_empty
-            stderr_is "hist-check: no history '$HISTORY'"
-            run_expect 0 env -u CHAT_HISTORY "$TOOL" -q
-            ;;
         *)
-            run_expect "$empty" "$TOOL" "${ARGS[@]}"
-            { echo "$TOOL: no history '$HISTORY'" && cat said; } >wanted
-            same stderr wanted "$ERR"
-            run_expect "$empty" env -u CHAT_HISTORY "$TOOL" --history typo "${ARGS[@]}"
-            stderr_matches "^$TOOL: no history 'typo'\$"
-            run_expect "$empty" "$TOOL" --quiet "${ARGS[@]}"
-            stderr_lacks 'no history'
+            run_expect 2 "$TOOL" "${ARGS[@]}"
+            stdout_empty
+            stderr_is "$TOOL: no history '$HISTORY'"
+            run_expect 2 "$TOOL" --quiet "${ARGS[@]}"
+            stdout_empty
+            stderr_is "$TOOL: no history '$HISTORY'"
+            run_expect 2 env -u CHAT_HISTORY "$TOOL" --history typo "${ARGS[@]}"
+            stdout_empty
+            stderr_is "$TOOL: no history 'typo'"
             # In its usual place it may be still to come.
             run_expect "$empty" env -u CHAT_HISTORY "$TOOL" "${ARGS[@]}"
             stderr_lacks 'no history'
             ;;
         esac
-        rm -f said wanted
     done
-    run_expect 1 hist-search --history typo --history slip needle
-    stderr_is "hist-search: no history 'typo'" "hist-search: no history 'slip'"
+    good_history
+    run_expect 2 hist-search --history "$HISTORY" --history slip needle
+    stdout_empty
+    stderr_is "hist-search: no history 'slip'"
+    run_expect 2 hist-export -q --history typo --incremental state -o archive.jsonl
+    stderr_is "hist-export: no history 'typo'"
+    [[ ! -e archive.jsonl && ! -e state ]]
+    rm "$HISTORY"
+    run_expect 2 on_tty hist-browse
+    stdout_has "hist-browse: no history '$HISTORY'"
     # What reads no history misses none.
     run_expect 0 hist-export -f txt --messages "$INCOMING"
     stderr_empty
+}
+
+@test "bad input: an option that is mistyped, shortened too far, or a text" {
+    run_expect 2 chat --modle x hi
+    stderr_is "chat: unknown option '--modle': did you mean --model? (see 'chat --help')"
+    run_expect 2 chat --list-models=x
+    stderr_is "chat: unknown option '--list-models': did you mean --models? (see 'chat --help')"
+    run_expect 2 hist-search --ignorecase x
+    stderr_is "hist-search: unknown option '--ignorecase': did you mean --ignore-case? (see 'hist-search --help')"
+    run_expect 2 hist-sessions --ilmit 3
+    stderr_is "hist-sessions: unknown option '--ilmit': did you mean --limit? (see 'hist-sessions --help')"
+    run_expect 2 hist-sessions --xyzzy
+    stderr_is "hist-sessions: unknown option '--xyzzy' (see 'hist-sessions --help')"
+    run_expect 2 chat --mo x hi
+    stderr_is "chat: option '--mo' is ambiguous: --model, --models (see 'chat --help')"
+    run_expect 2 chat --js --mo=x hi
+    stderr_is "chat: option '--mo' is ambiguous: --model, --models (see 'chat --help')"
+    run_expect 2 chat '-v is what?'
+    stderr_is "chat: unknown option '- ' in '-v is what?': put -- before a text that begins with - (see 'chat --help')"
+    run_expect 2 chat --usage -vQ
+    stderr_is "chat: unknown option '-Q' (see 'chat --help')"
+    run_expect 2 chat --usage=x
+    stderr_is "chat: option '--usage=x' takes no argument (see 'chat --help')"
+    run_expect 2 hist-search foo bar
+    stderr_is "hist-search: one text is expected: quote it, 'foo bar', or give each with -e (see 'hist-search --help')"
 }
 
 @test "bad input: unknown options" {
@@ -387,6 +421,7 @@ options_of() {
     local tool status
     for tool in "${TOOLS[@]}"; do
         row "$tool"
+        stores_alone
         case $TOOL in
         hist-search) status=1 ;;
         hist-show | hist-load | hist-export | hist-delete | hist-fork | hist-stats) status=1 ;;
@@ -406,18 +441,14 @@ options_of() {
             [[ ! -s $HISTORY ]]
         fi
         rm -f "$HISTORY" "$HISTORY.session"
-        if [[ $TOOL == hist-check ]]; then
-            run_expect 2 hist-check
+        if [[ $KIND == reads || $TOOL == hist-fork ]]; then
+            run_expect 2 "$TOOL" "${ARGS[@]}"
             stdout_empty
-            continue
-        fi
-        run_expect "$status" "$TOOL" "${ARGS[@]}"
-        if [[ $KIND == reads ]]; then
-            shows_nothing
-            [[ ! -e $HISTORY ]]
-        elif [[ $TOOL == hist-fork ]]; then
+            complains "no history '$HISTORY'"
             [[ ! -e $HISTORY ]]
         else
+            run_expect 0 "$TOOL" "${ARGS[@]}"
+            stderr_empty
             [[ $(stat -c %a "$HISTORY") == 600 ]]
         fi
     done
@@ -518,8 +549,12 @@ said() {
 @test "bad input: garbage alone is no history, and is appended to" {
     local tool kind
     for kind in "$GARBAGE"/{nothing,'random bytes',NULs,'torn lines','two values','deep nesting',CRLF}; do
+        cp "$kind/alone" "$HISTORY"
+        run_expect 0 hist-new -q --reset good
+        same "$kind" "$kind/alone" "$HISTORY"
         for tool in "${TOOLS[@]}"; do
             row "$tool"
+            stores_alone
             rm -f "$HISTORY.session"
             cp "$kind/alone" "$HISTORY"
             case $TOOL in
@@ -632,8 +667,12 @@ said() {
         kept "$GARBAGE/broken JSON/between"
         if [[ $KIND == writes ]]; then
             tail -n 1 "$HISTORY" | jq -e "$STORED" >"$TMPDIR/jq"
-            run_expect 0 hist-show --json good
-            [[ $(wc -l <"$OUT") -gt 2 || $TOOL == hist-new || $TOOL == hist-fork ]]
+            run_expect 0 hist-show --json "$([[ $TOOL == hist-import ]] && echo brought || echo good)"
+            case $TOOL in
+            hist-import | hist-new) lines_are 1 ;;
+            hist-fork) lines_are 2 ;;
+            *) [[ $(wc -l <"$OUT") -gt 2 ]] ;;
+            esac
         fi
     done
 }
@@ -666,7 +705,7 @@ said() {
     mkdir -p "$config"
     for tool in "${TOOLS[@]}"; do
         row "$tool"
-        run_expect "$FAILURE" "$TOOL" "${ARGS[@]}"
+        run_expect 2 "$TOOL" "${ARGS[@]}"
         stdout_empty
         complains "cannot open '$config': is a directory"
     done
@@ -685,6 +724,41 @@ said() {
         run_expect 0 "$TOOL" "${ARGS[@]}"
         complains "unknown key 'nonsense' in '$config', line 1"
     done
+}
+
+# WHAT IS IN THE CONFIGURATION | status | what chat says of it, CONFIG for its path
+CONFIGURATIONS='
+session_timeout = 5 apples|2|bad value '\''5 apples'\'' for session_timeout in '\''CONFIG'\'', line 2: a time such as 90s, 30min, 2h, or '\''off'\'' is expected
+max_messages = few|2|bad value '\''few'\'' for max_messages in '\''CONFIG'\'', line 2: a number or '\''all'\'' is expected
+fsync = maybe|2|bad value '\''maybe'\'' for fsync in '\''CONFIG'\'', line 2: 1, 0, on or off is expected
+model = "gpt-4o"|2|cannot read '\''CONFIG'\'': line 2: the value of model takes no quotes
+provider = '\''echo'\''|2|cannot read '\''CONFIG'\'': line 2: the value of provider takes no quotes
+api_key = sk-123|0|unknown key '\''api_key'\'' in '\''CONFIG'\'', line 2: API keys belong in keys/PROVIDER beside this file, or use api_key_command
+api_key.openai = sk-123|0|unknown key '\''api_key.openai'\'' in '\''CONFIG'\'', line 2: API keys belong in keys/PROVIDER beside this file, or use api_key_command
+openai_api_key = sk-123|0|unknown key '\''openai_api_key'\'' in '\''CONFIG'\'', line 2: API keys belong in keys/PROVIDER beside this file, or use api_key_command
+'
+
+@test "bad input: a bad setting is reported with its file and line" {
+    local line status message config=$HOME/.config/chathist/config
+    mkdir -p "${config%/*}"
+    while IFS='|' read -r line status message; do
+        [[ -n $line ]] || continue
+        printf '# mine\n%s\n' "$line" >"$config"
+        run_expect "$status" chat hello
+        stderr_is "chat: ${message//CONFIG/$config}"
+        if [[ $status == 2 ]]; then stdout_empty; fi
+    done <<<"$CONFIGURATIONS"
+    # A command may begin and end with a quoted word. A duration may have blanks.
+    printf 'api_key_command = "echo" "key"\nfsync = on\nsession_timeout = 5 minutes\n' >"$config"
+    run_expect 0 chat hello
+    stderr_empty
+}
+
+@test "bad input: CHAT_FSYNC is a switch" {
+    CHAT_FSYNC=maybe run_expect 2 chat hello
+    stderr_is "chat: bad value 'maybe' for CHAT_FSYNC: 1, 0, on or off is expected"
+    CHAT_FSYNC=on run_expect 0 chat hello
+    stderr_empty
 }
 
 @test "bad input: messages show control characters of names, and stay on one line" {
@@ -722,4 +796,61 @@ said() {
     # shellcheck disable=SC2016
     CHAT_HISTORY='' run_expect 0 bash -c 'mkdir gone && cd gone && rmdir ../gone && exec hist-append --history "$1" -s s text' - "$WORK/new"
     [[ $(jq -r .content "$WORK/new") == text ]]
+}
+
+# ---- what people type
+
+# COMMAND, without quotes but blanks escaped | status | its message, a regular expression
+MISTAKES='
+chat --schema {} hello | 2 | chat: bad value .\{\}. for --schema: a file is expected
+chat -T ./directory hello | 2 | chat: cannot use the tool .\./directory.: is a directory
+chat --mcp typo hello | 9 | chat: MCP server .mcp. cannot be started: cannot run .typo.: No such file or directory \(and the configuration has no mcp\.typo\)
+chat -p openai --base-url notaurl hello | 2 | chat: bad base URL .notaurl.: not of the form http\[s\]://HOST\[:PORT\]/PATH
+chat -p openai --base-url http:/me:secret@host/v1?key=secret hello | 2 | chat: bad base URL .\*\*\*@host/v1.: not of the form http\[s\]://HOST\[:PORT\]/PATH
+chat -p none hello | 2 | chat: no model server is configured: set .*, or try .-p echo. \(it answers with your own prompt\)
+hist-export -a -o x.pdf | 2 | hist-export: no format has the ending .\.pdf.: choose one with --format \(see .hist-export --help.\)
+hist-search -r usr needle | 1 | hist-search: no message has the role .usr.
+hist-search --model typo needle | 1 | hist-search: no answer is from the model .typo.
+hist-search -c -r user -r usr nothing | 1 | hist-search: no message has the role .usr.
+hist-search -q -r usr needle | 1 |
+hist-search -r user nothing | 1 |
+hist-search -v -r user e | 1 |
+'
+
+@test "bad input: what people mistype is answered with what is wrong and what would be right" {
+    local command status message words
+    good_history
+    mkdir directory
+    while IFS='|' read -r command status message; do
+        [[ -n $command ]] || continue
+        read -ra words <<<"$command"
+        run_expect "${status// /}" "${words[@]}"
+        [[ -s $OUT ]] && stdout_is 0
+        if [[ -n ${message// /} ]]; then
+            lines_of_stderr=$(wc -l <"$ERR")
+            [[ $lines_of_stderr == 1 ]] || fail "$lines_of_stderr lines"
+            stderr_matches "^${message# }( \\(see .chat --help.\\))?\$"
+        else
+            stderr_empty
+        fi
+    done <<<"$MISTAKES"
+    [[ ! -e x.pdf ]]
+    same history "$GARBAGE/nothing/between" "$HISTORY"
+    # Endings that mean nothing: there is one format, or it is a directory.
+    mkdir notes.d
+    run_expect 0 hist-export -a -o notes.d
+    run_expect 0 hist-export -q -a -f txt -o x.log
+    run_expect 0 hist-export -q -a -o notes.d/plain
+}
+
+@test "bad input: messages of which none can be used are refused" {
+    run_expect 2 chat --messages - hello <<<'{}'
+    stdout_empty
+    stderr_is 'chat: skipped 1 bad entry on standard input' 'chat: no usable message on standard input'
+    echo '[7]' >given
+    run_expect 2 chat -q --messages given hello
+    stderr_is "chat: no usable message in 'given'"
+    # No entry is not a bad one.
+    run_expect 0 chat --messages - hello <<<'[]'
+    stderr_empty
 }

@@ -15,6 +15,8 @@ setup() {
         hist_line beta:2 user $'red \e[31mtext\a \xe2\x80\xae $(touch pwned)'
         hist_line 'my chat; $(touch pwned) '\''x'\'' y' user 'an id with odd characters'
         hist_line $'bad\e]0;title\aid' user 'an id that no terminal should see'
+        hist_line '-f' user 'an id that would be an option'
+        hist_line ' title' user 'an id that would not read back'
     } >main.jsonl
     hist_line gamma-3 user 'in another file' >other.jsonl
 }
@@ -337,7 +339,7 @@ asking() {
     listed bash 'hist-show ' 'an early question\s'
     stdout_matches '^alpha-1 +an early question' '^last +the session used last' \
         '^beta:2 +red \?\[31mtext\? \? \$\(touch pwned\)'
-    stdout_lacks $'\e' $'\a' $'\xe2\x80\xae' title
+    stdout_lacks $'\e' $'\a' $'\xe2\x80\xae' title 'an option'
     # chat -s takes an id as it is: no word for one, and none that it would refuse.
     listed bash 'chat -s ' 'an early question\s'
     stdout_has beta:2
@@ -434,7 +436,7 @@ presets() {
     listed zsh 'hist-show ' 'an early question'
     stdout_matches '^alpha-1 +-- an early question' '^last +-- the session used last' \
         '^beta:2 +-- red \?\[31mtext\? \? \$\(touch pwned\)'
-    stdout_lacks $'\e' $'\a' $'\xe2\x80\xae' title
+    stdout_lacks $'\e' $'\a' $'\xe2\x80\xae' title 'an option'
     listed zsh 'chat -s ' 'an early question'
     stdout_has beta:2
     stdout_lacks current 'my chat' title

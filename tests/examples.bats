@@ -314,8 +314,8 @@ three_sessions() {
     run_expect 1 env PATH="$SOME" "$EXAMPLES/fzf.sh" nothing
     stderr_is "fzf.sh: there is no session that speaks of 'nothing'"
     rm "$HISTORY"
-    run_expect 1 env PATH="$SOME" "$EXAMPLES/fzf.sh"
-    stderr_is "hist-sessions: no history '$HISTORY'" 'fzf.sh: there is no session'
+    run_expect 2 env PATH="$SOME" "$EXAMPLES/fzf.sh"
+    stderr_is "hist-sessions: no history '$HISTORY'"
 }
 
 # ---- the git hook
@@ -638,6 +638,13 @@ archive_history() {
     { hist_line talk user 'What is a pipe?' 2024-06-27T15:00:00.000000+00:00; hist_line talk assistant 'One.'; } >"$HISTORY"
 }
 
+# home_repo: the home directory is a repository with a history of its own, as when it keeps dot files.
+home_repo() {
+    make_repo "$HOME"
+    (cd "$HOME" && hist-append -q 'about dot files' >"$TMPDIR/id")
+    [[ -s $HOME/.git/aicoder/history.jsonl ]]
+}
+
 # in_job COMMAND: with the environment of a job, which is not the user's.
 in_job() {
     (cd / && exec env -i HOME="$HOME" LOGNAME=ada SHELL=/bin/sh PATH="$BIN:/usr/bin:/bin" \
@@ -702,6 +709,7 @@ by_cron() {
 
 @test "archive: the crontab as cron runs it, from the first night on" {
     archive_history
+    home_repo
     mv "$HISTORY" later
     # Nobody has said anything yet: no mail.
     run_expect 0 by_cron "$EXAMPLES/archive/hist-export.crontab"
@@ -726,18 +734,21 @@ by_cron() {
     stderr_is "hist-export: cannot use '$HOME/archive.state': it is no state of an export"
 }
 
-# by_systemd SERVICE: its command as a user's systemd runs it: no shell, and hardly a variable.
+# by_systemd SERVICE: its command as a user's systemd runs it: no shell, hardly a variable, and in the home
+# directory unless the service names another one.
 by_systemd() {
-    local command
+    local command dir
+    dir=$(sed -n 's/^WorkingDirectory=//p' "$1")
     command=$(sed -n 's/^ExecStart=//p' "$1")
     command=${command//%h/$HOME}
     # shellcheck disable=SC2086
-    (cd "$HOME" && exec env -i HOME="$HOME" ASAN_OPTIONS="$ASAN_OPTIONS" UBSAN_OPTIONS="$UBSAN_OPTIONS" \
+    (cd "${dir:-$HOME}" && exec env -i HOME="$HOME" ASAN_OPTIONS="$ASAN_OPTIONS" UBSAN_OPTIONS="$UBSAN_OPTIONS" \
         ${command/#\/usr\/local\/bin/$BIN} </dev/null)
 }
 
 @test "archive: the service as systemd runs it, from the first night on" {
     archive_history
+    home_repo
     mv "$HISTORY" later
     run_expect 0 by_systemd "$EXAMPLES/archive/hist-export.service"
     stdout_empty

@@ -150,7 +150,8 @@ END
         run_expect 124 timeout 2 chat --idle-timeout 1s -s $name hello
         stdout_empty
         stderr_empty
-        json_is history.jsonl "select(.session_id == \"$name\") | .role" user
+        json_is history.jsonl "select(.session_id == \"$name\") | [.role, .content, .finish_reason] | tojson" \
+            '["user","hello",null]' '["assistant","","interrupted"]'
     done
     run_expect 143 bash -c 'chat --idle-timeout 1s hello & sleep 1; kill $!; wait $!'
 }
@@ -190,7 +191,7 @@ END
 # ---- ends
 
 @test "hang: closed or reset at once, in the head, in the body" {
-    row 4 "${NONE}Empty reply from server" <<'END'
+    row 4 "${NONE}the connection was closed" <<'END'
 raw
 
 END
@@ -359,20 +360,26 @@ HTTP/1.1 304 Not Modified
 END
 }
 
-@test "hang: compressed though nobody asked for it, and garbage that says it is" {
+@test "hang: compressed though nobody asked for it, cut in the middle, and garbage that says it is" {
     printf '{"choices":[{"message":{"content":"whole"}}]}' | gzip -n >body.gz
-    for length in 999 120; do
-        { printf '%s\n' raw "close-after: $length" '' && printf '%s\r\n' 'HTTP/1.1 200 OK' 'Content-Type: application/json' \
-            'Content-Encoding: gzip' 'Connection: close' '' && cat body.gz; } >gzip
-        row 5 "the server's answer is .*" <gzip
-    done
-    row 7 "${CUT}the stream ended early" <<'END'
+    # packed BYTES: the answer, of whose whole length only so much is sent.
+    packed() {
+        printf '%s\n' raw "close-after: $1" '' && printf '%s\r\n' 'HTTP/1.1 200 OK' 'Content-Type: application/json' \
+            'Content-Encoding: gzip' 'Connection: close' '' && cat body.gz
+    }
+    row 0 '' < <(packed 999)
+    stdout_is whole
+    row 5 "the server's answer is not JSON: '\\{\"choices\":.*" < <(packed 120)
+    stdout_empty
+    for encoding in gzip deflate compress; do
+        row 7 "${CUT}it cannot be decompressed" <<END
 header: Content-Type: text/event-stream
-header: Content-Encoding: gzip
+header: Content-Encoding: $encoding
 transfer: length
 
 not gzip
 END
+    done
 }
 
 # ---- redirects
@@ -589,7 +596,8 @@ interrupted() {
     background chat -s s 'before another try'
     interrupted retry test -e "$RECORD/1.end"
     stderr_empty
-    json_is history.jsonl 'select(.role == "assistant") | .finish_reason' interrupted
+    json_is history.jsonl 'select(.role == "assistant") | .finish_reason' interrupted interrupted interrupted interrupted \
+        interrupted interrupted
 }
 
 @test "hang: Ctrl-C while a name is looked up" {

@@ -36,7 +36,8 @@ teardown() {
 # ---- the place
 
 # Nothing of the user's: own HOME, empty working directory $WORK, no variable that the programs read,
-# UTF-8, UTC, programs from $BIN first, standard input /dev/null unless redirected.
+# UTF-8, UTC, programs from $BIN first, standard input /dev/null unless redirected. Servers such as nghttpd are
+# in sbin, which Debian leaves out of the PATH of a plain user.
 sandbox() {
     local name
     while IFS= read -r name; do
@@ -45,12 +46,12 @@ sandbox() {
             DEEPSEEK_* | GEMINI_* | XDG_* | *_proxy | *_PROXY | CURL_* | SSL_CERT_* | GIT_* | PG* | \
             CLAUDE_* | CODEX_* | LLM_USER_PATH | AICHAT_* | \
             LC_* | LANG | LANGUAGE | NO_COLOR | CLICOLOR* | FORCE_COLOR | COLUMNS | LINES | \
-            PAGER | LESS | MANPAGER | EDITOR | VISUAL)
+            PAGER | LESS | MANPAGER | EDITOR | VISUAL | TMUX | TMUX_PANE | STY)
             unset "$name" ;;
         esac
     done < <(compgen -v)
     export HOME=$BATS_TEST_TMPDIR/home TMPDIR=$BATS_TEST_TMPDIR/tmp
-    export LC_ALL=C.UTF-8 TZ=UTC TERM=xterm-256color PATH="$BIN:$PATH"
+    export LC_ALL=C.UTF-8 TZ=UTC TERM=xterm-256color PATH="$BIN:$PATH:/usr/sbin:/sbin"
     WORK=$BATS_TEST_TMPDIR/work
     OUT=$BATS_TEST_TMPDIR/stdout ERR=$BATS_TEST_TMPDIR/stderr RAN='nothing yet'
     REPORTS=$BATS_TEST_TMPDIR/sanitizer
@@ -80,9 +81,10 @@ sandbox_end() {
     no_report
 }
 
-# Makes DIR (the working directory) the root of a repository.
+# Makes DIR (the working directory) a git repository, without running git.
 make_repo() {
-    mkdir -p "${1:-.}/.git"
+    mkdir -p "${1:-.}/.git/objects" "${1:-.}/.git/refs/heads"
+    echo 'ref: refs/heads/main' >"${1:-.}/.git/HEAD"
 }
 
 # The built-in model that answers offline.

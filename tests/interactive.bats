@@ -78,7 +78,7 @@ history_is() {
     said 1 hello
     keys C-c
     screen_has interrupted
-    said 1 hello
+    said 2 hello ''
 }
 
 @test "interactive: what is typed before it is there is sent" {
@@ -123,7 +123,27 @@ history_is() {
     screen_has fine
     keys C-d
     screen_has 'status 0'
-    said 3 hello again fine
+    said 4 hello '' again fine
+}
+
+@test "interactive: a prompt that failed is not sent again, without --no-store and with it" {
+    start_llm openai/http-400 --reply fine openai/http-400 --reply fine
+    terminal
+    converse
+    type_lines hello
+    screen_has 'chat: '
+    type_lines again
+    screen_has fine
+    keys C-d
+    screen_has 'status 0'
+    request_messages_are 2 user:again
+    converse -n
+    type_lines hello
+    soon requested 3
+    type_lines /regenerate
+    soon requested 4
+    request_messages_are 4 user:again assistant:fine user:hello
+    keys C-d
 }
 
 @test "interactive: a server that is not there is looked for again with each prompt" {
@@ -137,7 +157,7 @@ history_is() {
     screen_has 'cannot connect'
     type_lines /quit
     screen_has 'status 0'
-    said 1 hello
+    said 2 hello ''
 }
 
 @test "interactive: Ctrl-C stops the answer, what came is kept, the conversation goes on" {
@@ -200,7 +220,7 @@ history_is() {
     keys C-c
     screen_has interrupted
     screen_counts 1 three
-    said 1 'one two three four'
+    said 2 'one two three four' ''
 }
 
 @test "interactive: Ctrl-C at the prompt drops what was typed and says how to leave" {
@@ -294,6 +314,100 @@ history_is() {
     keys C-d
     screen_has '[11 messages]'
     said 12 cut $'cut\n[11 messages]'
+}
+
+# Each line is typed as it stands, with one key in it; the prompt that comes of it is the second column.
+key_lines() {
+    cat <<'END'
+ab cd\e[1;5DX|ab Xcd
+ab cd\e[1;3DX|ab Xcd
+ab cd\e\e[DX|ab Xcd
+ab cd\eOdX|ab Xcd
+ab cd\e[H\e[1;5CX|abX cd
+ab cd\e[1;2DX|ab cXd
+ab cd\e[DX|ab cXd
+ab cd\eODX|ab cXd
+ab cd\e[HX|Xab cd
+ab cd\eOHX|Xab cd
+ab cd\e[1~X|Xab cd
+ab cd\e[7~X|Xab cd
+ab cd\e[1~\e[4~X|ab cdX
+ab cd\e[7~\e[8~X|ab cdX
+ab cd\e[H\e[FX|ab cdX
+ab cd\e[H\e[3~X|Xb cd
+ab cd\e[H\e[3;5~X|X cd
+ab cd\e[1;5A\e[5~\e[6~\e[2~\e[15;5~\e[24~\e[[A\eOP\e[21^\e[1;2;3ZX|ab cdX
+ab cd\x17X|ab X
+END
+}
+
+@test "interactive: keys with modifiers, and keys without a meaning, in every terminal" {
+    key_lines >lines
+    cut -d '|' -f 2 lines >wanted
+    for term in xterm xterm-256color screen tmux tmux-256color linux rxvt; do
+        args=()
+        while IFS='|' read -r keys _; do
+            args+=(--type "$keys\\r" --wait 'message' --wait '> ')
+        done <lines
+        run_expect 0 env TERM="$term" "$TESTS/on-tty" --wait '> ' "${args[@]}" --eof chat -q -s talk
+        jq -r 'select(.role == "user") | .content' "$HISTORY" >got
+        same "what was typed in $term" wanted got
+        rm "$HISTORY"
+    done
+}
+
+@test "interactive: a key that comes in pieces is still one key" {
+    terminal
+    converse
+    keys -l 'ab cd'
+    for byte in 1b 5b 31 3b 35 44; do
+        tmux send-keys -H "$byte"
+        sleep 0.1
+    done
+    keys -l X
+    keys Enter
+    screen_has '[1 message]'
+    said 2 'ab Xcd' $'ab Xcd\n[1 message]'
+    # Ctrl-C ends what is no key.
+    keys -l dropped
+    tmux send-keys -H 1b 5b 31
+    keys C-c
+    keys C-Left
+    type_lines kept
+    screen_has '[3 messages]'
+    said 4 kept $'kept\n[3 messages]'
+}
+
+@test "interactive: Shift-Enter and Alt-Enter begin a new line" {
+    run_expect 0 on_tty --wait '> ' --type 'one\e[13;2utwo\e[27;2;13~three\e\rfour\e[13;5ufive\e[13u' --wait 'message' --eof chat -s talk
+    json_is <(head -n 1 "$HISTORY") .content $'one\ntwo\nthree\nfour\nfive'
+}
+
+@test "interactive: what ~/.editrc binds to a sequence holds" {
+    printf '%s\n' 'bind "\e[15~" ed-move-to-beg' 'bind "\e[A" ed-move-to-beg' 'bind "\e[1;5D" ed-move-to-beg' >"$HOME/.editrc"
+    run_expect 0 on_tty --wait '> ' --type 'a b\e[15~1\r' --wait message --wait '> ' --type 'a b\e[A2\r' --wait message --wait '> ' \
+        --type 'a b\e[1;5D3\e[1;5C4\r' --wait message --eof chat -q -s talk
+    json_is <(jq -c 'select(.role == "user")' "$HISTORY") .content '1a b' '2a b' '3a4 b'
+}
+
+@test "interactive: keys with the keys of vi" {
+    echo 'bind -v' >"$HOME/.editrc"
+    run_expect 0 on_tty --wait '> ' --type 'ab cd\e[DX\r' --wait message --wait '> ' --type 'ab cd\e[1;5DX\e[1~Y\e[15~\r' --wait message --wait '> ' \
+        --type 'ab\e' --pause 200ms --type '0iX\r' --wait message --eof chat -q -s talk
+    json_is <(jq -c 'select(.role == "user")' "$HISTORY") .content 'ab cXd' 'Yab Xcd' 'Xab'
+}
+
+@test "interactive: exit, quit and :q leave, help and ? show the commands; nothing is sent" {
+    for word in exit quit :q; do
+        run_expect 0 on_tty --wait '> ' --type "$word\\r" chat -q -s talk
+        [[ ! -e $HISTORY ]]
+    done
+    for word in help '?'; do
+        run_expect 0 on_tty --wait '> ' --type "$word\\r" --wait '/regenerate' --wait '> ' --eof chat -q -s talk
+        [[ ! -e $HISTORY ]]
+    done
+    run_expect 0 on_tty --wait '> ' --type ' exit\r' --wait message --wait '> ' --type 'quit it\r' --wait message --eof chat -q -s talk
+    json_is <(jq -c 'select(.role == "user")' "$HISTORY") .content ' exit' 'quit it'
 }
 
 @test "interactive: what is pasted is one text, whatever ends its lines" {
@@ -566,20 +680,21 @@ said_nothing() {
     screen_has 'nothing was found' "no text: try '/search TEXT'" 'there are more; /load N'
 }
 
-@test "interactive: a session that came with a clone is loaded only by its name" {
+@test "interactive: a session that came with a foreign history is loaded only by its name" {
     unset CHAT_HISTORY
     make_repo
-    mkdir .aicoder
-    { hist_line theirs user hello; } >.aicoder/history.jsonl
-    echo theirs >.aicoder/session
+    mkdir -m 700 .git/aicoder
+    { hist_line theirs user hello; } >.git/aicoder/history.jsonl
+    echo theirs >.git/aicoder/session
     terminal
     type_lines 'chat; echo "status $?"'
     screen_has 'starting a session of its own'
     type_lines '/load last'
     screen_has 'name the session to load'
+    is pointer .git/aicoder/session theirs
     type_lines '/load theirs'
     screen_has 'session theirs, 1 message'
-    [[ $(cat .aicoder/session) == theirs ]]
+    is pointer .git/aicoder/session theirs
 }
 
 @test "interactive: /regenerate and /edit" {
@@ -778,12 +893,12 @@ X
     terminal
     converse -T ./step
     type_lines go
-    screen_has 'run it? [y]es'
+    screen_has "run 'step'? [y]es"
     type_lines yes
     screen_has '(this tool, this run): yes' Done.
     type_lines again
     screen_has '{"n":2}'
-    screen_counts 2 'run it? [y]es'
+    screen_counts 2 "run 'step'? [y]es"
     type_lines n
     screen_has 'As you wish.'
     said 8 'the user refused to have the tool run' 'As you wish.'
@@ -826,7 +941,7 @@ X
     echo 'api_key_command.groq = printf "passphrase: " >/dev/tty; stty -echo </dev/tty; read -r word </dev/tty; echo key' \
         >"$HOME/.config/chathist/config"
     terminal
-    converse --yes --mcp "'$TESTS/fake-mcp --pid pid'"
+    converse --yes --mcp "'fake=$TESTS/fake-mcp --pid pid'"
     type_lines hello
     screen_has one
     type_lines '/model groq:x'
@@ -842,10 +957,10 @@ X
     soon gone pid
     # A signal that is for chat ends it properly.
     rm pid
-    converse --yes --mcp "'$TESTS/fake-mcp --pid pid'"
+    converse --yes --mcp "'fake=$TESTS/fake-mcp --pid pid'"
     type_lines '/model groq:x'
     screen_counts 2 'passphrase:'
-    pkill -HUP -P "$(tmux list-panes -F '#{pane_pid}')" -x chat
+    signal chat HUP
     screen_has 'status 129'
     soon gone pid
 }

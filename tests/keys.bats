@@ -170,6 +170,8 @@ END
 }
 
 @test "keys: what a command leaves behind is not waited for" {
+    # Commands run in the home directory.
+    cd "$HOME" || return 1
     serve
     for command in 'sleep 100 & echo $! >pid; echo key-1' 'sleep 100 & echo $! >pid; echo key-1; (sleep 0; echo more) &' \
         'sleep 100 & echo $! >pid; exec printf key-1'; do
@@ -184,6 +186,8 @@ END
 }
 
 @test "keys: a signal ends the command and chat, also one that reaches chat alone" {
+    # Commands run in the home directory.
+    cd "$HOME" || return 1
     serve
     export CHAT_API_KEY_COMMAND='trap "" INT; echo $$ >pid.new; mv pid.new pid; exec sleep 300'
     for signal in INT TERM HUP; do
@@ -202,6 +206,8 @@ END
 
 # On a terminal that is for its signals to do, which reach them all.
 @test "keys: without a terminal, a signal ends what the command has started, too" {
+    # Commands run in the home directory.
+    cd "$HOME" || return 1
     left_nothing() {
         ! kill -0 "$(cat pid)" 2>/dev/null
     }
@@ -229,6 +235,8 @@ END
 }
 
 @test "keys: a command is run once, and only when something is asked" {
+    # Commands run in the home directory.
+    cd "$HOME" || return 1
     serve --models test-model
     export CHAT_API_KEY_COMMAND='echo ran >>ran; echo key-1'
     run_expect 0 chat --dry-run hello
@@ -356,11 +364,12 @@ END
     stderr_is "chat: unknown provider 'opnai' in the user configuration: api_key_command.opnai"
     echo 'api_key_commands.openai = echo secret' >"$CONFIG/config"
     run_expect 0 chat hello
-    stderr_is "chat: unknown key 'api_key_commands.openai' in '$CONFIG/config', line 1"
+    hint='API keys belong in keys/PROVIDER beside this file, or use api_key_command'
+    stderr_is "chat: unknown key 'api_key_commands.openai' in '$CONFIG/config', line 1: $hint"
     # A key itself has no place there.
     echo 'api_key = secret' >"$CONFIG/config"
     run_expect 0 chat hello
-    stderr_is "chat: unknown key 'api_key' in '$CONFIG/config', line 1"
+    stderr_is "chat: unknown key 'api_key' in '$CONFIG/config', line 1: $hint"
 }
 
 @test "keys: a repository is not asked for one" {
@@ -393,12 +402,12 @@ END
     unset OPENAI_API_KEY
     rm denied.http
     run_expect 3 chat --json hello
-    stderr_is 'chat: HTTP 401: wrong key ***'
+    stderr_matches '^chat: HTTP 401: wrong key \*\*\* \(key from [^)]+\)$'
     nowhere secret-f
     rm "$KEYS/openai"
     export CHAT_API_KEY_COMMAND='printf secret; echo -f'
     run_expect 3 chat --json hello
-    stderr_is 'chat: HTTP 401: wrong key ***'
+    stderr_matches '^chat: HTTP 401: wrong key \*\*\* \(key from [^)]+\)$'
     nowhere secret-f
 }
 

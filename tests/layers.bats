@@ -152,14 +152,6 @@ offence() {
     grep -qxF '# lib/hist/store.c -' <<<"$output"
 }
 
-@test "files that are too long" {
-    yes '' | head -n 500 >>lib/base/buf.c
-    yes '' | head -n 220 >>cmd/hist-new.c
-    layers
-    grep -qxF '# lib/base/buf.c has 502 lines; 500 are allowed' <<<"$output"
-    grep -qxF '# cmd/hist-new.c has 221 lines; 220 are allowed' <<<"$output"
-}
-
 @test "a program that links libcurl and is not chat, or PCRE2 and is not hist-search" {
     layers -Wl,--no-as-needed -lcurl -lpcre2-8
     grep -q '^# cmd/hist-new.c links libcurl' <<<"$output"

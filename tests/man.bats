@@ -65,6 +65,31 @@ section() {
     done
 }
 
+# rendered PAGE WIDTH: by each program that is here.
+rendered() {
+    if command -v mandoc >/dev/null; then mandoc -T ascii -O "width=$2" "$1" | col -bx; fi
+    if command -v groff >/dev/null; then groff -mdoc -Tascii -P-c -rLL="$2n" "$1" 2>/dev/null | col -bx; fi
+}
+
+@test "man: the pages can be read in 60 columns" {
+    command -v mandoc >/dev/null || command -v groff >/dev/null || skip 'mandoc and groff are missing'
+    for page in "$MAN"/*; do
+        rendered "$page" 60 >text
+        [[ -s text ]] || fail "$page: no text"
+        # The last column of a table would begin far to the right. Commands may be longer than the screen.
+        ! grep -nE '^ {40}' text >wrong || fail "$page" "$(cat wrong)"
+    done
+}
+
+@test "man: every quotation is closed" {
+    command -v mandoc >/dev/null || skip 'mandoc is missing'
+    for page in "$MAN"/*; do
+        mandoc -T utf8 -O width=80 "$page" | col -bx | tr '\n' ' ' >text
+        # shellcheck disable=SC1112
+        ! grep -oE '‘[^’‘]*‘' text >wrong || fail "$page" "$(cat wrong)"
+    done
+}
+
 @test "man: references lead to pages, sections come in their order" {
     cat >order <<'END'
 .Sh NAME
@@ -179,7 +204,7 @@ END
 @test "man: chathist.5 has every field of a line, in the order in which they are written" {
     sed -nE 's/^    \[FIELD_.*ENTRY\("([a-z_]+)".*/\1/p' "$ROOT/lib/hist/message.c" >wanted
     grep -q '^finish_reason$' wanted
-    sed -n 's/^\.It Va \([a-z_]*\) Ta .*/\1/p' "$MAN/chathist.5" >got
+    sed -n 's/^\.It Va \([a-z_]*\) Pq .*/\1/p' "$MAN/chathist.5" >got
     lines_same chathist.5 wanted got
 }
 
@@ -190,7 +215,7 @@ END
     lines_same providers wanted got
 
     grep -ohE 'begin\(&b, "[a-z_]+"' "$ROOT/lib/front/events.c" | grep -oE '[a-z_]{3,}"' | tr -d '"' | sort -u >wanted
-    awk '/^\.Ss/ { on = /Events/ } on' "$MAN/chat.1" | sed -nE 's/^\.It Cm ([a-z_]+) Ta .*/\1/p' | sort >got
+    awk '/^\.S[sh]/ { on = /Events/ } on' "$MAN/chat.1" | sed -nE 's/^\.It Cm ([a-z_]+)$/\1/p' | sort >got
     lines_same events wanted got
 
     grep -oE '\{ERR_[A-Z]+, [0-9]+, [0-9]+\}' "$ROOT/lib/cli/die.c" | grep -oE '[0-9]+}' | tr -d '}' |
@@ -227,7 +252,7 @@ make_examples_work() {
     echo 'an end of a connection' >answer.txt
     echo 'tea 2.50' >receipt.txt
     echo '{"type":"object"}' >item.json
-    mkdir bin .aicoder
+    mkdir -m 700 bin .git/aicoder
     printf '#!/bin/sh\nhead -n 1\n' >bin/fzf
     printf '#!/bin/sh\ncat\n' >bin/less
     printf '#!/bin/sh\nprintf "{\\042name\\042:\\042disk_space\\042}"\n' >disk_space
@@ -241,9 +266,9 @@ make_examples_work() {
         hist_line older user 'an older question'
         hist_line sess_1719500000000_f0e1d2 user 'which regex matches a connection reset?'
         hist_line sess_1719500000000_f0e1d2 assistant 'any regex'
-    } >.aicoder/history.jsonl
+    } >.git/aicoder/history.jsonl
     hist-load -q f0e1d2 >/dev/null 2>&1
-    cp .aicoder/history.jsonl history.jsonl
+    cp .git/aicoder/history.jsonl history.jsonl
 }
 
 @test "man: the examples work" {

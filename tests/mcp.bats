@@ -40,12 +40,12 @@ gone() {
     json_is log .method initialize notifications/initialized tools/list
 }
 
-@test "mcp: names are given, defined in the configuration, or made from the command" {
+@test "mcp: names are given, defined in the configuration, or mcp" {
     configure "mcp.mine = $TESTS/fake-mcp --many 1" "mcp.other = $TESTS/fake-mcp"
     offers mine__tool0 mine
     offers 'a__tool0 a__tool1' 'a=./fake-mcp --many 2'
-    offers fake__tool0 './fake-mcp --many 1'
-    offers 'fake__echo mine__tool0 fake_2__tool0' "$TESTS/fake-mcp" mine './fake-mcp --many 1'
+    offers mcp__tool0 './fake-mcp --many 1'
+    offers 'mcp__echo mine__tool0 mcp_2__tool0' "$TESTS/fake-mcp" mine './fake-mcp --many 1'
     offers ''
 }
 
@@ -72,7 +72,7 @@ gone() {
     stderr_is "chat: MCP server 'b' ended with status 3: there is no configuration"
     gone pid
     run_expect 9 chat --mcp no-such-program hello
-    stderr_is "chat: MCP server 'no-such-program' cannot be started: cannot run 'no-such-program': No such file or directory"
+    stderr_is "chat: MCP server 'mcp' cannot be started: cannot run 'no-such-program': No such file or directory (and the configuration has no mcp.no-such-program)"
     run_expect 9 chat --json --mcp 'a=./fake-mcp --refuse' hello
     stdout_json .message "MCP server 'a' refuses to begin: not today (-32600)"
     stdout_json .code 9
@@ -83,23 +83,23 @@ gone() {
 }
 
 @test "mcp: what babbles is an error, what has a banner is not" {
-    run_expect 9 chat --dry-run --mcp './fake-mcp --babble' hello
+    run_expect 9 chat --dry-run --mcp 'fake=./fake-mcp --babble' hello
     stderr_is "chat: MCP server 'fake' cannot be used: it writes what is no message: 'babble'"
-    offers fake__tool0 './fake-mcp --many 1 --banner'
+    offers mcp__tool0 './fake-mcp --many 1 --banner'
 }
 
 @test "mcp: control characters of a server's last words are shown" {
     printf '#!/bin/sh\nprintf "red \\033[31mtext\\n\\007bell" >&2\nexit 4\n' >angry
     chmod +x angry
-    run_expect 9 chat --dry-run --mcp ./angry hello
+    run_expect 9 chat --dry-run --mcp angry=./angry hello
     stderr_is "chat: MCP server 'angry' ended with status 4: red ^[[31mtext ^Gbell"
 }
 
 @test "mcp: a server without tools is told of" {
-    run_expect 0 chat --dry-run --mcp './fake-mcp --no-tools' hello
+    run_expect 0 chat --dry-run --mcp 'fake=./fake-mcp --no-tools' hello
     stderr_is "chat: MCP server 'fake' has no tools"
     stdout_json '.tools' null
-    run_expect 0 chat -q --dry-run --mcp './fake-mcp --no-tools' hello
+    run_expect 0 chat -q --dry-run --mcp 'fake=./fake-mcp --no-tools' hello
     stderr_empty
 }
 
@@ -123,15 +123,15 @@ gone() {
 
 @test "mcp: a server does not get to see keys" {
     export ANTHROPIC_API_KEY=a-key CHAT_API_KEY_COMMAND='pass x' COPY='Bearer test-key' HARMLESS=yes
-    run_expect 0 chat --dry-run --mcp './fake-mcp --env env' hello
+    run_expect 0 chat --dry-run --mcp 'fake=./fake-mcp --env env' hello
     has env HARMLESS=yes
     run_expect 1 grep -E '_KEY|COPY|test-key' env
-    CHAT_API_KEY=any-other-key run_expect 0 chat --dry-run --mcp './fake-mcp --env env' hello
+    CHAT_API_KEY=any-other-key run_expect 0 chat --dry-run --mcp 'fake=./fake-mcp --env env' hello
     run_expect 1 grep -E 'CHAT_API_KEY|any-other-key' env
 }
 
 @test "mcp: a signal while servers start ends them and chat" {
-    background chat --mcp './fake-mcp --silent --stubborn --pid pid' hello
+    background chat --mcp 'fake=./fake-mcp --silent --stubborn --pid pid' hello
     wait_for test -s pid
     kill -INT "$BG"
     finish 130
@@ -141,20 +141,20 @@ gone() {
 
 @test "mcp: a stubborn server is made to go" {
     start_llm --reply hi
-    run_expect 0 chat --mcp './fake-mcp --stubborn --pid pid' hello
+    run_expect 0 chat --mcp 'fake=./fake-mcp --stubborn --pid pid' hello
     stdout_is hi
     gone pid
 }
 
 @test "mcp: a server ends with chat when the turn fails or is interrupted" {
     start_llm --accept-silent
-    background chat --mcp './fake-mcp --pid pid' hello
+    background chat --mcp 'fake=./fake-mcp --pid pid' hello
     wait_for test -s "$RECORD/1.json"
     kill -TERM "$BG"
     finish 143
     gone pid
     rm pid
-    OPENAI_BASE_URL=http://127.0.0.1:$(unused_port)/v1 run_expect 4 chat --retries 0 --mcp './fake-mcp --pid pid' hello
+    OPENAI_BASE_URL=http://127.0.0.1:$(unused_port)/v1 run_expect 4 chat --retries 0 --mcp 'fake=./fake-mcp --pid pid' hello
     gone pid
 }
 
@@ -162,7 +162,7 @@ gone() {
 @test "mcp: a signal while servers are ended leaves none behind" {
     for signal in TERM INT; do
         start_llm --reply hi
-        background chat --mcp './fake-mcp --stubborn --pid pid --ended ended' hello
+        background chat --mcp 'fake=./fake-mcp --stubborn --pid pid --ended ended' hello
         wait_for test -e ended
         kill "-$signal" "$BG"
         finish $((128 + $(kill -l $signal)))
@@ -176,7 +176,7 @@ gone() {
 
 @test "mcp: --models starts no server" {
     start_llm --reply hi
-    run_expect 2 chat --models --mcp './fake-mcp --pid pid'
+    run_expect 2 chat --models --mcp 'fake=./fake-mcp --pid pid'
     stderr_is "chat: --mcp cannot be given with --models (see 'chat --help')"
     [[ ! -e pid ]]
 }
@@ -185,12 +185,12 @@ gone() {
 
 @test "mcp: a server that wants the terminal learns at once that there is none" {
     start_llm --call 'fake__tty {}' --reply finished
-    run_expect 0 on_tty --fds 2 --type 'secret\n' chat --yes --tool-timeout 30s --mcp ./fake-mcp hello
+    run_expect 0 on_tty --fds 2 --type 'secret\n' chat --yes --tool-timeout 30s --mcp fake=./fake-mcp hello
     stdout_has 'tool_result fake__tty /dev/tty: No such device or address'
     json_is "$HISTORY" 'select(.role == "tool").content' '/dev/tty: No such device or address'
     printf '#!/bin/sh\nread -r word </dev/tty || exit 6\n' >asks
     chmod +x asks
-    run_expect 9 on_tty --fds 2 chat --mcp ./asks hello
+    run_expect 9 on_tty --fds 2 chat --mcp asks=./asks hello
     stdout_has "MCP server 'asks' ended with status 6" '/dev/tty: No such device or address'
 }
 
@@ -215,20 +215,20 @@ told() {
 
 @test "mcp: tools that have changed are those of the next request" {
     start_llm --call 'fake__grow {}' --call 'fake__grown {}' --reply finished
-    run_expect 0 chat -v --yes --mcp ./fake-mcp --mcp 'other=./fake-mcp --many 1' hello
+    run_expect 0 chat -v --yes --mcp fake=./fake-mcp --mcp 'other=./fake-mcp --many 1' hello
     [[ $(told 1) == fake__grow && $(told 2) == 'fake__grow fake__grown' && $(told 3) == "$(told 2)" ]]
     stderr_has 'chat: tools have changed: the model may call 29 now'
     json_is "$HISTORY" 'select(.role == "tool").content' more 'I am new'
     json_is "$RECORD/3.json" '.tools | length' 29
     # It is asked for once.
     start_llm --call 'fake__grow {}' --call 'fake__echo {"text":"x"}' --reply finished
-    run_expect 0 chat -n --yes --mcp './fake-mcp --log log' hello
+    run_expect 0 chat -n --yes --mcp 'fake=./fake-mcp --log log' hello
     json_is log 'select(.method == "tools/list").method' tools/list tools/list
 }
 
 @test "mcp: a list that cannot be read again is the old one" {
     start_llm --call 'fake__grow {}' --call 'fake__echo {"text":"still"}' --reply finished
-    run_expect 0 chat --yes --mcp './fake-mcp --grow-error' hello
+    run_expect 0 chat --yes --mcp 'fake=./fake-mcp --grow-error' hello
     stdout_is finished
     stderr_is "chat: MCP server 'fake' cannot list its tools anew: the list is lost (-32603)"
     [[ $(told 2) == fake__grow ]]
@@ -237,16 +237,16 @@ told() {
 
 @test "mcp: what a server logs is shown with -v" {
     start_llm --call 'fake__log {}' --reply finished
-    run_expect 0 chat --yes --mcp ./fake-mcp hello
+    run_expect 0 chat --yes --mcp fake=./fake-mcp hello
     stderr_empty
     start_llm --call 'fake__log {}' --reply finished
-    run_expect 0 chat -v --yes --mcp ./fake-mcp hello
+    run_expect 0 chat -v --yes --mcp fake=./fake-mcp hello
     stderr_has $'\nmcp_message fake info all is well\nmcp_message fake error disk {"full":"\\u001b[2J"}\n'
 }
 
 @test "mcp: progress prolongs no call" {
     start_llm --call 'fake__progress {}' --reply finished
-    run_expect 0 chat --yes --tool-timeout 700ms --mcp ./fake-mcp hello
+    run_expect 0 chat --yes --tool-timeout 700ms --mcp fake=./fake-mcp hello
     stdout_is finished
     json_is "$HISTORY" 'select(.role == "tool").content' 'the tool was stopped: it took longer than 0.7 s'
 }
@@ -255,7 +255,7 @@ told() {
 
 @test "mcp: a tool is declared, called, and its result sent and stored" {
     start_llm --call 'fake__echo {"text":"from the server"}' --reply finished
-    run_expect 0 chat --yes --mcp ./fake-mcp hello
+    run_expect 0 chat --yes --mcp fake=./fake-mcp hello
     stdout_is finished
     request 1 >body
     json_is body '.tools[] | .function | select(.name | test("__echo")) | "\(.name): \(.description) \(.parameters.type)"' \
@@ -267,13 +267,13 @@ told() {
 
 @test "mcp: without consent nothing is called" {
     start_llm --call 'fake__echo {"text":"x"}' --reply finished
-    run_expect 0 chat --mcp './fake-mcp --log log' hello
+    run_expect 0 chat --mcp 'fake=./fake-mcp --log log' hello
     run_expect 1 grep tools/call log
 }
 
 @test "mcp: a server that dies in a call is told to the model, and does not hang" {
     start_llm --call 'fake__die {}' --call 'fake__echo {"text":"x"}' --reply finished
-    run_expect 0 chat --yes --mcp ./fake-mcp hello
+    run_expect 0 chat --yes --mcp fake=./fake-mcp hello
     stdout_is finished
     request 3 >body
     json_is body '.messages[] | select(.role == "tool").content | sub("^[^M]*"; "")' \
@@ -283,13 +283,13 @@ told() {
 
 @test "mcp: a call that takes too long is cancelled" {
     start_llm --call 'fake__hang {}' --reply finished
-    run_expect 0 chat --yes --tool-timeout 1s --mcp './fake-mcp --log log' hello
+    run_expect 0 chat --yes --tool-timeout 1s --mcp 'fake=./fake-mcp --log log' hello
     grep -q notifications/cancelled log
 }
 
 @test "mcp: an interrupt in a call cancels it, stores it and ends the server" {
     start_llm --call 'fake__hang {}' --reply finished
-    background chat --yes --mcp './fake-mcp --log log --pid pid' hello
+    background chat --yes --mcp 'fake=./fake-mcp --log log --pid pid' hello
     wait_for grep -q tools/call log
     kill -INT "$BG"
     finish 130

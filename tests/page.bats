@@ -147,6 +147,29 @@ in_sight() {
         '{' '  "path": "Makefile"' '}' 'some-model' '12 tokens'
 }
 
+@test "page: tool calls in the forms of OpenAI and Anthropic" {
+    {
+        line m1 s assistant '' 1 '{"tool_calls":[{"id":"c1","type":"function","function":{"name":"list_dir","arguments":"{\"path\":\"src\"}"}},{"type":"tool_use","id":"c2","name":"read_file","input":{"file":"x.c"}},{"id":"c3"},7]}'
+        line m2 s tool 'a b' 2 '{"tool_call_id": "c1"}'
+    } | make_page
+    browse 'page.html#s' --eval "$(texts 'summary b')" --eval "$(texts 'details pre')" --eval 'document.body.innerText.includes("undefined")'
+    stdout_is list_dir read_file tool list_dir '{' '  "path": "src"' '}' '{' '  "file": "x.c"' '}' '' 'a b' false
+}
+
+@test "page, bytes: it says that it loads until its script has run" {
+    talk | make_page
+    sed '/^<script type=/,$d' page.html >"head"
+    run_expect 0 grep -c -e '<h1 id="title">Loading…</h1>' -e '<input id="query".* disabled>' head
+    stdout_is 2
+    run_expect 1 grep 'No messages' head
+}
+
+@test "page: when it has loaded, the box is there and the title is the session" {
+    talk | make_page
+    browse --eval 'document.getElementById("query").disabled' --eval 'document.getElementById("title").textContent.includes("Loading")'
+    stdout_is false false
+}
+
 @test "page: Markdown becomes elements, and nothing else does" {
     line m1 s assistant '# One
 
@@ -213,7 +236,8 @@ x
 
 @test "page: text without end is cut, shown whole when asked for, and takes no time to read" {
     python3 "$JS/endless.py" | make_page
-    browse --timeout 120 --eval "$(texts '.more')" \
+    # The time-out of the browser is the shorter one.
+    RUN_LIMIT=150 browse --timeout 120 --eval "$(texts '.more')" \
         --eval 'document.querySelectorAll("article .text")[0].textContent.length < 30000' \
         --eval 'void dispatchEvent(new Event("beforeprint"))' \
         --eval 'document.querySelectorAll("article").length' \
@@ -372,8 +396,8 @@ rich() {
 
 @test "page: an empty history is a page, too" {
     make_page </dev/null
-    browse --eval "$(texts '.nothing')" --eval "$STATUS" --key j --key n --key ']' --key / --type x --wait "$STATUS.startsWith('Nothing')"
-    stdout_is 'This page holds no messages.' '0 sessions, 0 messages'
+    browse --eval "$(texts '#title')" --eval "$(texts '.nothing')" --eval "$STATUS" --key j --key n --key ']' --key / --type x --wait "$STATUS.startsWith('Nothing')"
+    stdout_is 'No messages' 'This page holds no messages.' '0 sessions, 0 messages'
 }
 
 @test "page: hist-export writes it, with the sessions that were asked for" {

@@ -90,7 +90,7 @@ no_skip() {
 
 @test "skip: a line that lies in many chunks is not read for each of them" {
     make_large
-    truncate -s 100M "$HISTORY"
+    head -c "$((100000000 - $(stat -c %s "$HISTORY")))" /dev/zero >>"$HISTORY"
     echo >>"$HISTORY"
     again
     reads 350000 hist-search -c zebra
@@ -189,15 +189,16 @@ no_skip() {
 
 @test "skip: in a repository it is history.skip, and there is none that came with it" {
     unset CHAT_HISTORY
-    mkdir -p repo/.git repo/.aicoder
+    make_repo repo
+    mkdir -p repo/.git/aicoder
     cd repo
-    HISTORY=.aicoder/history.jsonl make_large
+    HISTORY=.git/aicoder/history.jsonl make_large
     run_expect 1 hist-search -c nothing
-    [[ $(ls -A .aicoder) == history.jsonl ]] || fail "$(ls -A .aicoder)"
+    [[ $(ls -A .git/aicoder) == history.jsonl ]] || fail "$(ls -A .git/aicoder)"
     run_expect 0 hist-load sess_1719500000000_000001
     run_expect 1 hist-search -c nothing
-    run_expect 0 ls .aicoder
-    stdout_is history.idx history.jsonl history.skip session
+    run_expect 0 ls .git/aicoder
+    stdout_is history.idx history.jsonl history.skip owner session
 }
 
 @test "skip: what is in its place is left alone" {
@@ -218,7 +219,7 @@ no_skip() {
     mkfifo "$HISTORY.skip"
     run_expect 0 hist-search -c zebra
     [[ -p $HISTORY.skip ]]
-    run_expect 2 hist-export -o "$HISTORY.skip" sess_1719500000000_000001
+    run_expect 2 hist-export -f md -o "$HISTORY.skip" sess_1719500000000_000001
     stderr_is "hist-export: --output: '$HISTORY.skip' belongs to the history (see 'hist-export --help')"
 }
 

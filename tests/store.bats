@@ -59,7 +59,7 @@ whole() {
     faulty 2 write:error=ENOSPC:when=1 "$HISTORY" hist-append --json -s s < <(printf '{"content":"a"}\n{"content":"b"}\n')
     stdout_empty
     unchanged "$HISTORY"
-    faulty 2 write:error=EDQUOT:when=1 "$HISTORY" hist-new -q --reset s
+    faulty 2 write:error=EDQUOT:when=1 "$HISTORY" hist-new -q --reset s -S prompt
     stdout_empty
     stderr_is "hist-new: cannot write '$HISTORY': Disk quota exceeded"
     unchanged "$HISTORY"
@@ -130,14 +130,12 @@ whole() {
 @test "store: the pointer file is replaced whole or not at all" {
     need_strace
     echo before >"$HISTORY.session"
-    local call
-    for call in rename,renameat,renameat2 fsync,fdatasync; do
-        faulty 2 "$call:error=EIO:when=1" '' hist-new
-        lines_are 1
-        stderr_is "hist-new: cannot write '$HISTORY.session': Input/output error"
-        is pointer "$HISTORY.session" before
-        [[ $(ls -A) == $'history.jsonl\nhistory.jsonl.session' ]]
-    done
+    # It is not synced: a power cut may take it, and then a session of its own begins.
+    faulty 2 rename,renameat,renameat2:error=EIO:when=1 '' hist-new
+    lines_are 1
+    stderr_is "hist-new: cannot write '$HISTORY.session': Input/output error"
+    is pointer "$HISTORY.session" before
+    [[ $(ls -A) == $'history.jsonl\nhistory.jsonl.session' ]]
     # The limit holds for every file, so what it says goes through a pipe.
     run_expect 2 bash -c 'set -o pipefail; prlimit --fsize=3 hist-new 2>&1 | cat >&2'
     stderr_has "hist-new: cannot write '$HISTORY.session': File too large"
@@ -151,6 +149,16 @@ whole() {
     stdout_has hello
     stderr_matches "^chat: cannot write '$HISTORY': File too large\$"
     unchanged "$HISTORY"
+}
+
+@test "store: chat says once that the disk is full" {
+    need_strace
+    rm "$HISTORY"
+    # The prompt is stored; the pointer and the answer are not.
+    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 8 strace -f -qq -o "$TMPDIR/trace" -e trace=rename,fdatasync \
+        -e inject=rename:error=ENOSPC -e inject=fdatasync:error=ENOSPC:when=2+ chat hello
+    stdout_has hello
+    stderr_is "chat: cannot write '$HISTORY.session': No space left on device"
 }
 
 @test "store: chat's prompt is on the disk before the model is asked" {
@@ -195,9 +203,9 @@ whole() {
     need_strace
     calls openat,open,flock,write,fdatasync,close hist-append -s s hello
     traced "open.*history\.jsonl\", O_RDWR\|O_NOCTTY\|O_APPEND\|O_NONBLOCK\|O_NOFOLLOW\|O_CLOEXEC"
-    # The lock comes before the write, and is held until the sync is done.
+    # Its owner is looked at first. The lock comes before the write, and is held until the sync is done.
     sed -nE "s/^[0-9]* *(flock|write|fdatasync|close)\([0-9]+<.*history\.jsonl>.*/\1/p" "$TMPDIR/trace" >order
-    is order order flock write fdatasync close
+    is order order close flock write fdatasync close
     # One write for the line.
     [[ $(grep -c "write([0-9]*<$HISTORY>" "$TMPDIR/trace") -eq 1 ]]
 }
@@ -288,10 +296,47 @@ whole() {
     register=$HOME/.local/state/chathist/histories
     truncate -s -1 "$register"
     (cd b && hist-append two) >/dev/null
-    json_is "$register" .path "$WORK/a/.aicoder" "$WORK/a/.aicoder" "$WORK/b/.aicoder" "$WORK/b/.aicoder"
+    json_is "$register" .path "$WORK/a/.git/aicoder" "$WORK/b/.git/aicoder"
     cd a
     run_expect 0 hist-append three
     stderr_empty
+}
+
+@test "torn: a hole of 1 TiB is not read" {
+    local program
+    truncate -s 1T "$HISTORY" || skip 'no file of 1 TiB here'
+    for ((i = 0; i < 2; i++)); do
+        for program in hist-sessions 'hist-sessions --id ol' 'hist-search -c message' 'hist-search message' 'hist-show old' \
+            'hist-show last' 'hist-load old' 'hist-export old' hist-stats 'chat --dry-run -s old hello'; do
+            # shellcheck disable=SC2086
+            RUN_LIMIT=60 run_expect 0 $program
+            [[ -s $OUT ]] || fail "$program: nothing"
+        done
+        RUN_LIMIT=60 run_expect 1 hist-check -q
+        RUN_LIMIT=60 run_expect 2 hist-delete -q -f old
+        stderr_is "hist-delete: cannot rewrite '$HISTORY': it has holes, as no program of ours makes them"
+        # The next message stands after the hole.
+        ((i == 1)) || RUN_LIMIT=60 run_expect 0 hist-append -s old 'message behind'
+    done
+    run_expect 0 hist-show --json old
+    lines_are 4
+    run_expect 0 hist-search --json -n 1 message
+    stdout_json .content 'message behind'
+    # Many holes, each shorter than a line may be.
+    hist_lines old 3 >"$HISTORY"
+    local line
+    line=$(hist_line s user between)
+    python3 - "$HISTORY" "$line" <<'X'
+import sys
+with open(sys.argv[1], "r+b") as f:
+    for _ in range(200):
+        f.seek(60 << 20, 1)
+        f.write(b"\n" + sys.argv[2].encode() + b"\n")
+X
+    RUN_LIMIT=60 run_expect 0 hist-sessions -q
+    stdout_matches $'^s\t[^\t]*\t200\tbetween$'
+    RUN_LIMIT=60 run_expect 0 hist-search -c between
+    stdout_is 200
 }
 
 # ---- death
@@ -333,6 +378,171 @@ stored_lines() {
             [[ $content == alive || $content == dead,alive ]] || fail "$call $i: $content" || return 1
         done
     done
+}
+
+# left COMMAND...: there is a temporary file; after the command there is none.
+left() {
+    [[ -n $(find "$WORK" -name '*.tmp') ]] || fail "nothing was left for $*" || return 1
+    "$@" >"$TMPDIR/got" 2>&1 || fail "$(cat "$TMPDIR/got")" || return 1
+    [[ -z $(find "$WORK" -name '*.tmp') ]] || fail "after $*: $(find "$WORK" -name '*.tmp')"
+}
+
+# all_or_none COUNT: every session but old and s has COUNT lines; nothing is left beside the history; FORKS: how many there are.
+all_or_none() {
+    local counts
+    counts=$(jq -Rrn --argjson count "$1" '[inputs | fromjson? | .session_id | select(. != "old" and . != "s")]
+        | group_by(.) | map(length) | (map(select(. != $count)) | length), length' "$HISTORY" | tr '\n' ' ')
+    [[ $counts == '0 '* ]] || fail "a part of the copies: $counts" "$(cat "$HISTORY")" || return 1
+    [[ ! -e $HISTORY.group ]] || fail 'the group is left' || return 1
+    FORKS=${counts#0 }
+}
+
+@test "death: hist-fork killed at any system call has stored all copies or none" {
+    need_strace
+    hist_lines old 30 >>"$HISTORY"
+    cp "$HISTORY" good
+    local call n i forks=
+    for call in openat flock pread64 write fsync rename fdatasync unlink; do
+        cp good "$HISTORY"
+        calls "$call" hist-fork -q --detached old || return 1
+        n=$(count "$call")
+        [[ $n -gt 0 ]] || fail "no $call" || return 1
+        for ((i = 1; i <= n; i++)); do
+            cp good "$HISTORY"
+            killed "$i" "$call" hist-fork -q --detached old || return 1
+            cmp -s -n "$(stat -c %s good)" good "$HISTORY" || fail "$call $i: earlier lines changed" || return 1
+            run_expect 0 hist-append -s s alive || return 1
+            whole || return 1
+            all_or_none 33 || return 1
+            [[ $(stored_lines s) == alive ]] || fail "$call $i" || return 1
+            forks+=${FORKS% }
+        done
+    done
+    [[ $forks == *0* && $forks == *1* ]]
+}
+
+# torn N: hist-fork of the session old, killed with N bytes of the copies written.
+torn() {
+    killed 1 ftruncate prlimit --fsize=$(($(stat -c %s good) + $1)) hist-fork -q --detached old || return 1
+    [[ $(stat -c %a "$HISTORY.group") == 600 ]] || return 1
+    [[ $(stat -c %s "$HISTORY") -eq $(($(stat -c %s good) + $1)) && -f $HISTORY.group ]]
+}
+
+@test "death: of a fork that was killed in the middle all copies are stored by the next program that writes" {
+    need_strace
+    # The file with the copies is shorter than the history: only that meets the limit.
+    hist_lines s 10 >>"$HISTORY"
+    cp "$HISTORY" good
+    local n length
+    run_expect 0 hist-fork -q --detached old
+    length=$(($(stat -c %s "$HISTORY") - $(stat -c %s good)))
+    for ((n = 1; n < length; n += n < length - 5 && n > 3 ? 23 : 1)); do
+        cp good "$HISTORY"
+        torn "$n" || return 1
+        cp "$HISTORY" before
+        run_expect 0 hist-append -s s alive || return 1
+        cmp -s -n "$(stat -c %s before)" before "$HISTORY" || fail "$n: earlier lines changed" || return 1
+        whole || return 1
+        all_or_none 3 || return 1
+        [[ $FORKS -eq 1 ]] || fail "$n: $FORKS" || return 1
+        [[ $(tail -n 1 "$HISTORY" | jq -r .content) == alive ]] || return 1
+    done
+    # So does a program that rewrites the history, and one that copies or continues the session.
+    for command in 'hist-delete -f s' 'hist-check --repair' 'hist-fork -q --detached s' 'chat -q -s s x'; do
+        cp good "$HISTORY"
+        torn 300
+        # shellcheck disable=SC2086 # a command with its arguments
+        run_expect 0 $command
+        whole
+        [[ ! -e $HISTORY.group ]]
+        [[ $(jq -r 'select(.forked_from and .content == "message 3") | .role' "$HISTORY" | head -n 1) == user ]]
+    done
+    # If the disk is too full for the rest, the part is removed.
+    cp good "$HISTORY"
+    torn 300
+    run_expect 2 prlimit --fsize=$(($(stat -c %s good) + 310)) hist-append -s s dead
+    stderr_is "hist-append: cannot write '$HISTORY': File too large"
+    cmp good "$HISTORY"
+    run_expect 0 hist-append -s s alive
+    whole
+    all_or_none 3
+    [[ $FORKS -eq 0 ]]
+}
+
+# shellcheck disable=SC2016 # unfit expands it
+@test "death: a file with copies that does not fit the history changes nothing in it" {
+    need_strace
+    hist_lines s 10 >>"$HISTORY"
+    cp "$HISTORY" good
+    torn 300
+    cp "$HISTORY" half
+    cp "$HISTORY.group" group
+    # unfit COMMAND: the state after the command; the next append only appends, after at most a newline.
+    unfit() {
+        rm -rf "$HISTORY.group"
+        cat half >"$HISTORY"
+        cp group "$HISTORY.group"
+        eval "$1" || return 1
+        cp "$HISTORY" before
+        run_expect 0 hist-append -s s alive || return 1
+        cmp -s -n "$(stat -c %s before)" before "$HISTORY" || fail "$1: changed" || return 1
+        [[ $(wc -l <"$HISTORY") -eq $(($(wc -l <before) + 1 + (0$(tail -c 1 before | wc -l) == 0))) ]] || fail "$1: more was added" || return 1
+        [[ $(tail -n 1 "$HISTORY" | jq -r .content) == alive ]] || fail "$1" || return 1
+    }
+    unfit 'printf "\n" >>"$HISTORY" && hist_line s user other >>"$HISTORY"'
+    [[ ! -e $HISTORY.group ]]
+    unfit 'printf x | dd of="$HISTORY" bs=1 seek=$(($(stat -c %s good) + 299)) conv=notrunc status=none'
+    unfit 'cat good >"$HISTORY"'
+    unfit 'truncate -s -40 "$HISTORY" && cat good >"$HISTORY" && truncate -s -1 "$HISTORY"'
+    unfit 'truncate -s -1 "$HISTORY.group"'
+    unfit 'truncate -s +1 "$HISTORY.group"'
+    unfit 'truncate -s 1T "$HISTORY.group"'
+    unfit 'truncate -s 20 "$HISTORY.group"'
+    unfit 'printf x | dd of="$HISTORY.group" bs=1 seek=400 conv=notrunc status=none'
+    unfit 'printf "\377\377\377\377\377\377\377\377" | dd of="$HISTORY.group" bs=1 seek=16 conv=notrunc status=none'
+    # A file of another form stays.
+    unfit 'echo mine >"$HISTORY.group"'
+    is group "$HISTORY.group" mine
+    unfit 'rm "$HISTORY.group" && ln -s "$PWD/group" "$HISTORY.group"'
+    unfit 'rm "$HISTORY.group" && mkfifo "$HISTORY.group"'
+    unfit 'rm "$HISTORY.group" && mkdir "$HISTORY.group"'
+    remember "$HISTORY"
+    run_expect 2 hist-fork -q --detached old
+    stderr_has "'$HISTORY.group'"
+    unchanged "$HISTORY"
+    # Another user may have written it.
+    unfit 'chmod o+w "$HISTORY.group"'
+    [[ -e $HISTORY.group ]]
+    # And the one that fits is used.
+    rm "$HISTORY.group"
+    cat half >"$HISTORY"
+    cp group "$HISTORY.group"
+    run_expect 0 hist-append -s s alive
+    whole
+    all_or_none 3
+    [[ $FORKS -eq 1 ]]
+    # Another file is at the place of the history: it was rewritten.
+    unfit 'cp "$HISTORY" copy && mv copy "$HISTORY"'
+    [[ ! -e $HISTORY.group ]]
+}
+
+@test "death: temporary files of killed programs go with the next one that writes" {
+    need_strace
+    killed 1 rename hist-load old
+    left hist-new
+    killed 1 rename hist-delete -f old
+    left hist-delete -f old
+    hist_lines old 3 >"$HISTORY"
+    # In a directory of ours the next message does it.
+    unset CHAT_HISTORY
+    export XDG_DATA_HOME=$WORK/data
+    mkdir outside
+    cd outside
+    run_expect 0 hist-append -s s one
+    killed 1 renameat hist-delete -f s
+    left hist-append -s s two
+    killed 1 renameat hist-load s
+    left hist-append -s s three
 }
 
 @test "death: chat killed at any write or sync leaves what every tool reads" {

@@ -128,6 +128,7 @@ hostile_history() {
     harmless "$ERR"
     run_expect 2 chat $'--\e[2Jx'
     harmless "$ERR"
+    : >"$HISTORY"
     run_expect 1 hist-show $'\e[2J\xc2\x9bx'
     harmless "$ERR"
     mkdir $'dir\e[2J'

@@ -4,6 +4,8 @@
 # `helper`; tmux_begin in their setup, tmux_end in their teardown.
 
 tmux_begin() {
+    # These would lead tmux to the server of the terminal in which the tests were started, and kill-server to its end.
+    unset TMUX TMUX_PANE
     # A socket's path must be short.
     TMUX_TMPDIR=$(mktemp -d /tmp/chathist.XXXXXX)
     export TMUX_TMPDIR
@@ -39,6 +41,23 @@ soon() {
     done
     printf 'waited in vain for: %s\n' "$*" >&2
     return 1
+}
+
+# descendant NAME PID: prints the id of the program NAME among the processes that PID started.
+descendant() {
+    local child
+    pgrep -x -P "$2" "$1" && return
+    for child in $(pgrep -P "$2"); do
+        descendant "$1" "$child" && return
+    done
+    return 1
+}
+
+# signal NAME SIGNAL: sends it to the program NAME that runs in this terminal.
+signal() {
+    local pid
+    pid=$(descendant "$1" "$(tmux display-message -p '#{pane_pid}')") || return 1
+    kill -s "$2" "$pid"
 }
 
 keys() {

@@ -55,6 +55,19 @@ lines() {
     request_messages_are 3 'user:What is 2 + 3?' 'assistant:[add {"a":2,"b":3}]' $'tool:5\n' 'assistant:It is 5.' user:Sure?
 }
 
+@test "tools: a failure after a round leaves the calls and results to the next turn, and no mark" {
+    put_tool add 'jq ".a + .b"'
+    start_llm openai/tools-one openai/http-400 --reply fine --reply again
+    run_expect 1 chat -s s --yes -T ./add 'What is 2 + 3?'
+    lines 'user|What is 2 + 3?' 'assistant||[call_1 add {"a":2,"b":3}]' 'tool|5'$'\n''|call_1' 'assistant|'
+    json_is "$HISTORY" '.finish_reason // empty' tool_calls error
+    run_expect 0 chat -s s 'And now?'
+    request_messages_are 3 'user:What is 2 + 3?' 'assistant:[add {"a":2,"b":3}]' $'tool:5\n' assistant:… 'user:And now?'
+    run_expect 0 chat -s s next
+    request_messages_are 4 'user:What is 2 + 3?' 'assistant:[add {"a":2,"b":3}]' $'tool:5\n' assistant:… 'user:And now?' \
+        assistant:fine user:next
+}
+
 @test "tools: parallel calls run side by side and are stored in their order" {
     # Each waits for the other: one after the other they would hang.
     put_tool first 'touch first.on; while [ ! -e second.on ]; do sleep 0.05; done; sleep 0.2; echo one'
@@ -117,7 +130,7 @@ lines() {
     run_expect 9 chat -N --yes --max-iterations 0 -T ./step go
     requests_are 1
     run_expect 0 chat 'go on'
-    request_messages_are 2 user:go 'assistant:[step {}]' 'tool:no result: the call was not carried out' 'user:go on'
+    request_messages_are 2 user:go 'assistant:[step {}]' 'tool:no result: the call was not carried out' 'assistant:…' 'user:go on'
     start_llm --call 'step {}' --call 'step {}' --reply fine
     run_expect 0 chat -N --yes --max-iterations 2 -T ./step go
     stdout_is fine
@@ -228,8 +241,8 @@ lines() {
     stderr_empty
     [[ ! -e ran ]]
     json_is "$HISTORY" 'select(.role == "tool").content' "there is no tool 'sudo'" \
-        'the tool was not run: its arguments are not a valid JSON object' \
-        'the tool was not run: its arguments are not a valid JSON object'
+        'the tool was not run: its arguments are not a valid JSON object: {"city": Paris' \
+        'the tool was not run: its arguments are not a valid JSON object: [1]'
 }
 
 @test "tools: a tool that takes too long is killed with its children, and that is its result" {
@@ -407,9 +420,9 @@ gone() {
 @test "tools: each call is asked for on the terminal, before any is run" {
     put_tool step 'jq -r .n >>ran; echo ok'
     start_llm openai/tools-steps --reply Done.
-    run_expect 0 on_tty --fds '' --wait '(?s)step.*"n":1.*run it\?' --type 'y\n' --wait '(?s)n":2.*run it\?' --type 'n\n' \
+    run_expect 0 on_tty --fds '' --wait '(?s)step.*"n":1.*run .\w+.\?' --type 'y\n' --wait '(?s)n":2.*run .\w+.\?' --type 'n\n' \
         sh -c 'chat -T ./step go >out 2>err </dev/null'
-    stdout_has 'the model calls step' '{"n":1}' 'run it? [y]es, [n]o, [a]lways (this tool, this run): '
+    stdout_has 'the model calls step' '{"n":1}' $'\e[7mrun \'step\'?\e[0m [y]es, [n]o, [a]lways (this tool, this run): '
     is out out Done.
     [[ ! -s err ]]
     is ran ran 1
@@ -422,8 +435,8 @@ gone() {
     put_tool step 'echo ok'
     put_tool other 'echo other'
     start_llm --set 'delay-headers: 300ms' --call 'step {"n":1}' --call 'step {"n":2}' --call 'other {}' --reply Done.
-    run_expect 0 on_tty --fds '' --type 'y\ny\ny\n' --wait '(?s)n":1.*run it\?' --type 'what\n' --wait 'run it\?' --type 'A\n' \
-        --wait '(?s)calls other.*run it\?' --type 'no\n' sh -c 'chat -T ./step -T ./other go >out 2>&1 </dev/null'
+    run_expect 0 on_tty --fds '' --type 'y\ny\ny\n' --wait '(?s)n":1.*run .\w+.\?' --type 'what\n' --wait 'run .\w+.\?' --type 'A\n' \
+        --wait '(?s)calls other.*run .\w+.\?' --type 'no\n' sh -c 'chat -T ./step -T ./other go >out 2>&1 </dev/null'
     stdout_lacks '{"n":2}'
     is out out Done.
     json_is "$HISTORY" 'select(.role == "tool").content' ok '' ok '' 'the user refused to have the tool run'
@@ -432,7 +445,7 @@ gone() {
 @test "tools: the end of what is typed is no" {
     put_tool step 'touch ran'
     start_llm --call 'step {}' --reply Done.
-    run_expect 0 on_tty --fds '' --wait 'run it\?' --eof sh -c 'chat -T ./step go >out 2>&1 </dev/null'
+    run_expect 0 on_tty --fds '' --wait 'run .\w+.\?' --eof sh -c 'chat -T ./step go >out 2>&1 </dev/null'
     is out out Done.
     [[ ! -e ran ]]
 }
@@ -440,25 +453,33 @@ gone() {
 @test "tools: what is shown of a call is visible, and all of it can be shown" {
     put_tool step 'echo ok'
     start_llm openai/tools-escapes --reply Done.
-    run_expect 0 on_tty --fds '' --wait '(?s)s shows all.*run it\?' --type 's\n' --wait '(?s)THE END.*run it\?' --type 'y\n' \
+    run_expect 0 on_tty --fds '' --wait '(?s)s shows all.*run .\w+.\?' --type 's\n' --wait '(?s)THE END.*run .\w+.\?' --type 'y\n' \
         sh -c 'chat -T ./step go >out 2>&1 </dev/null'
     stdout_has '\u001b[2J' '\u202e'
-    stdout_lacks $'\e' $'\u202e'
+    stdout_lacks $'\e[2J' $'\u202e'
     grep -q 'more bytes; s shows all' "$OUT"
     is out out Done.
+}
+
+@test "tools: hidden characters of a call are shown, and a dumb terminal gets no styles" {
+    put_tool step 'echo ok'
+    start_llm --call $'step {"n":"a\u200bb\u00a0c\ufe0fd\u200de"}' --reply Done.
+    TERM=dumb run_expect 0 on_tty --fds '' --wait 'run .\w+.\?' --type 'n\n' sh -c 'chat -T ./step go >out 2>&1 </dev/null'
+    stdout_has '{"n":"a\u200bb\u00a0c\ufe0fd\u200de"}' "run 'step'? [y]es"
+    stdout_lacks $'\e'
 }
 
 @test "tools: Ctrl-C at the question ends the turn, and the history replays" {
     put_tool step 'touch ran'
     start_llm openai/tools-steps --reply Done.
-    run_expect 130 on_tty --fds '' --wait '(?s)n":1.*run it\?' --type 'y\n' --wait '(?s)n":2.*run it\?' --type '\x03' \
+    run_expect 130 on_tty --fds '' --wait '(?s)n":1.*run .\w+.\?' --type 'y\n' --wait '(?s)n":2.*run .\w+.\?' --type '\x03' \
         sh -c 'chat -T ./step go >out 2>&1 </dev/null'
     [[ ! -e ran ]]
     requests_are 1
     json_is "$HISTORY" 'select(.role == "tool") | .tool_call_id, .content' \
         call_1 'the tool was not run: the turn was interrupted' call_2 'the tool was not run: the turn was interrupted'
     run_expect 0 chat 'go on'
-    json_is "$RECORD/2.json" '.messages[].role' user assistant tool tool user
+    json_is "$RECORD/2.json" '.messages[].role' user assistant tool tool assistant user
 }
 
 # ---- interruption
@@ -478,7 +499,7 @@ gone() {
         requests_are 1
         json_is "$HISTORY" 'select(.role == "tool") | .tool_call_id, .content' call_a one '' call_b 'the tool was interrupted'
         run_expect 0 chat -s s 'go on'
-        json_is "$RECORD/2.json" '.messages[].role' user assistant tool tool user
+        json_is "$RECORD/2.json" '.messages[].role' user assistant tool tool assistant user
     done
 }
 

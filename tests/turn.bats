@@ -52,6 +52,23 @@ every_tool_reads() {
     [[ ! -s trace ]]
 }
 
+@test "turn: a new session costs one sync before the request, and none with CHAT_FSYNC=0" {
+    use_history
+    use_echo
+    run_expect 0 chat -s other before
+    start_llm --reply hi --reply hi --reply hi --reply hi
+    for how in '' -N; do
+        # shellcheck disable=SC2086
+        run_expect 0 traced -o trace -e trace=fdatasync,fsync,connect chat $how hello
+        sed -n '/sin_port/q; s/(.*//p' trace >order
+        is order order fdatasync
+        # shellcheck disable=SC2086
+        CHAT_FSYNC=0 run_expect 0 traced -o trace -e trace=fdatasync,fsync chat $how hello
+        [[ ! -s trace ]]
+    done
+    run_expect 0 hist-show -n 1 current
+}
+
 @test "turn: the directory of a new history is synced, too" {
     use_history
     use_echo
@@ -74,8 +91,8 @@ every_tool_reads() {
 # change something others can see: NAME and which of that name it is.
 changes() {
     run_expect 0 traced -o trace "$@"
-    awk -F'(' '/history[.]jsonl|[.]aicoder/ { on = 1 } { n[$1]++ } on && !/O_RDONLY|write[(]1,|fchmod/ { print $1, n[$1] }' trace |
-        grep -E '^(openat|write|fdatasync|fsync|rename|ftruncate|chmod|mkdir|unlink) ' >calls
+    awk -F'(' '/history[.]jsonl|aicoder/ { on = 1 } { n[$1]++ } on && !/O_RDONLY|write[(]1,|fchmod/ { print $1, n[$1] }' trace |
+        grep -E '^(openat|write|fdatasync|fsync|rename|renameat|ftruncate|chmod|mkdir|mkdirat|unlink|unlinkat|linkat|symlinkat) ' >calls
     [[ $(($(wc -l <calls))) -ge 6 ]]
 }
 
@@ -110,40 +127,195 @@ killed_at() {
     make_repo repo
     cd repo || return 1
     changes chat first
-    grep -q rename calls
+    grep -q renameat calls
     while read -r call number <&9; do
-        rm -rf .aicoder* "$HOME/.local"
+        rm -rf .aicoder .git/aicoder "$HOME/.local"
         killed_at "$call" "$number" chat first
         run_expect 0 chat second
         run_expect 0 chat third
         stderr_empty
         stdout_has third messages
-        [[ $(cat .aicoder/.gitignore) == '*' ]]
         HISTORY=.aicoder/history.jsonl
         lines_are_whole "$(wc -l <"$HISTORY")"
     done 9<calls
 }
 
-@test "turn: killed while the answer streams, at many moments" {
+# printed N: the program in the background has printed at least that many bytes.
+printed() {
+    [[ $(wc -c <"$OUT.bg") -ge $1 ]]
+}
+
+# partials: the files of answers that are coming, or were.
+partials() {
+    find "${1:-.}" -name '*.partial.*' | sort
+}
+
+@test "turn: killed while the answer streams, at many moments, what was printed is stored by the next writer" {
     use_history
-    start_llm --set 'chunk: event' --set 'delay: 15ms' --reply 'one two three four five six seven eight'
+    start_llm --reply first openai/endless
     run_expect 0 chat -s s first
+    [[ $(partials) == '' ]]
     seen=0
-    for delay in 0 .01 .02 .03 .04 .05 .06 .08 .1 .12 .14; do
+    for bytes in 0 0 0 1 2 5 10 20 40 100; do
         had=$(($(wc -l <"$HISTORY")))
-        background chat -s s prompt
-        sleep $delay
+        background chat -s s "prompt $had"
+        [[ $bytes == 0 ]] || wait_for printed "$bytes"
         kill -KILL "$BG"
         finish 137
+        cp "$OUT" printed
+        left=$(partials | wc -l)
+        # The prompt, unless it was killed before that; the answer is not there yet.
         now=$(($(wc -l <"$HISTORY")))
         [[ $now == "$had" || $now == $((had + 1)) ]]
-        seen=$((seen + now - had))
         lines_are_whole "$now"
         every_tool_reads first
+        run_expect 0 hist-append -q -s other next
+        [[ $(partials) == '' ]]
+        lines_are_whole $((now + left + 1))
+        if ((left)); then
+            ends_with "assistant:$(tail -n 2 "$HISTORY" | head -n 1 | jq -r .content):interrupted" user:next:
+            tail -n 2 "$HISTORY" | head -n 1 >answer
+            json_is answer '.reply_to, .session_id, .model, .provider' \
+                "$(jq -r --arg p "prompt $had" 'select(.content == $p).id' "$HISTORY")" s test-model openai
+            python3 - printed answer <<'END'
+import json, sys
+printed, stored = open(sys.argv[1]).read(), json.load(open(sys.argv[2]))['content']
+assert stored.startswith(printed) and not stored.replace('word ', '').strip('word '), (printed, stored)
+END
+            [[ ! -s printed ]] || seen=$((seen + 1))
+        fi
     done
     [[ $seen -gt 3 ]]
-    run_expect 0 chat -s s last
-    ends_with user:last: 'assistant:one two three four five six seven eight:stop'
+    CHAT_PROVIDER='echo' run_expect 0 chat -s s -m echo:echo last
+    ends_with user:last: "assistant:$(cat "$OUT"):stop"
+    [[ $(partials) == '' ]]
+}
+
+@test "turn: the answer of a chat that was killed is stored before the next chat reads the session" {
+    use_history
+    start_llm --accept-silent
+    background chat -s s first
+    wait_for test -e "$RECORD/1.json"
+    kill -KILL "$BG"
+    finish 137
+    lines_are_whole 1
+    start_llm --reply fine
+    run_expect 0 chat -s s second
+    stderr_empty
+    request_messages_are 1 user:second
+    ends_with user:first: assistant::interrupted user:second: assistant:fine:stop
+}
+
+@test "turn: what streams is in a file before it is printed, which goes with the end, and others leave alone" {
+    use_history
+    start_llm --set 'chunk: event' --hook 'cat "$CHAT_HISTORY".partial.* >"during-$FAKE_N"; stat -c %a "$CHAT_HISTORY".partial.* >mode' \
+        openai/endless
+    background chat -s s question
+    wait_for grep -q 'word.*word' "$OUT.bg"
+    [[ $(partials | wc -l) == 1 && $(cat mode) == 600 ]]
+    json_is during-1 '.role + ":" + .content, .reply_to' assistant: "$(jq -r .id "$HISTORY")"
+    for i in 1 2; do run_expect 0 hist-append -q -s other "$i"; done
+    run_expect 0 hist-check -q
+    lines_are_whole 3
+    [[ $(partials | wc -l) == 1 ]]
+    kill -INT "$BG"
+    finish 130
+    [[ $(partials) == '' ]]
+    lines_are_whole 4
+    ends_with "assistant:$(cat "$OUT"):interrupted"
+}
+
+@test "turn: without a stored prompt there is no such file" {
+    use_echo
+    export CHAT_HISTORY=$WORK/h.jsonl
+    for options in -n '--messages messages.json'; do
+        echo '[]' >messages.json
+        # shellcheck disable=SC2086
+        run_expect 0 traced -o trace -e trace=openat,open chat $options hello
+        if grep -q partial trace; then fail "a file with $options"; fi
+    done
+    [[ ! -e h.jsonl ]]
+}
+
+@test "turn: a file of another form, owner or kind is no answer" {
+    use_history
+    use_echo
+    run_expect 0 chat -s s hello
+    id=1795470989741-48f00f7e
+    head -n 2 "$HISTORY" | tail -n 1 | jq -c --arg id "$id" '.id = $id | .content = "" | .finish_reason = "interrupted"' >"first"
+    cp "$HISTORY" before
+    # A name that is not ours, a link, a second name, one that others can write, one that is too large.
+    { cat first; echo planted; } >"$HISTORY.partial.notes"
+    ln -s "$HISTORY.partial.notes" "$HISTORY.partial.${id%?}0"
+    mkfifo "$HISTORY.partial.${id%?}1"
+    { cat first; echo planted; } >"$HISTORY.partial.${id%?}2" && ln "$HISTORY.partial.${id%?}2" second
+    { cat first; echo planted; } >"$HISTORY.partial.${id%?}3" && chmod 666 "$HISTORY.partial.${id%?}3"
+    { cat first; echo planted; } >"$HISTORY.partial.${id%?}4" && truncate -s 65M "$HISTORY.partial.${id%?}4"
+    partials >were
+    run_expect 0 hist-append -q -s other x
+    lines_are_whole 3
+    partials >are
+    cmp were are
+    rm "$HISTORY".partial.*
+    # What begins with no line of ours has no text to be kept.
+    : >"$HISTORY.partial.${id%?}5"
+    head -c 50 first >"$HISTORY.partial.${id%?}6"
+    { jq -c '.role = "user"' first; echo planted; } >"$HISTORY.partial.${id%?}7"
+    { jq -c '.reply_to = "1-0"' first; echo 'the prompt was deleted'; } >"$HISTORY.partial.${id%?}8"
+    run_expect 0 hist-append -q -s other x
+    lines_are_whole 4
+    [[ $(partials) == '' ]]
+    # Text that is torn, or no UTF-8.
+    { cat first; printf 'a\377b \303'; } >"$HISTORY.partial.$id"
+    run_expect 0 hist-append -q -s other x
+    ends_with $'assistant:a\uFFFDb \uFFFD:interrupted' user:x:
+    # And once only, also when it could not be removed.
+    { cat first; printf 'again'; } >"$HISTORY.partial.$id"
+    run_expect 0 hist-append -q -s other x
+    ends_with $'assistant:a\uFFFDb \uFFFD:interrupted' user:x: user:x:
+    [[ $(partials) == '' ]]
+}
+
+@test "turn: many that are killed at once leave each answer once" {
+    use_history
+    use_echo
+    for i in {1..12}; do
+        chat -s s$((i % 3)) -o delay_ms=20 "$i one two three four five six seven" >"printed-$i" 2>/dev/null 3>&- 4>&- &
+        BACKGROUND+=("$!")
+    done
+    wait_for grep -q three printed-12
+    kill -KILL "${BACKGROUND[@]}" || :
+    wait "${BACKGROUND[@]}" || :
+    BACKGROUND=()
+    left=$(partials | wc -l)
+    ((left > 3))
+    for i in {1..8}; do hist-append -q -s other "$i" & BACKGROUND+=("$!"); done
+    wait
+    BACKGROUND=()
+    [[ $(partials) == '' ]]
+    jq -r 'select(.finish_reason == "interrupted").reply_to' "$HISTORY" | sort >got
+    [[ $(sort -u got | wc -l) == "$left" && $(wc -l <got) == "$left" ]]
+    run_expect 0 hist-check -q
+}
+
+@test "turn: hist-check tells of answers that were left, hist-delete takes them along" {
+    use_history
+    use_echo
+    background chat -s s -o delay_ms=50 'one two three'
+    wait_for grep -q two "$OUT.bg"
+    kill -KILL "$BG"
+    finish 137
+    run_expect 0 hist-check
+    stdout_matches "^$HISTORY: warning: 1 answer of a chat that was killed: the next program that writes stores it\$"
+    cp "$(partials "$WORK")" kept
+    name=$(basename "$(partials "$WORK")")
+    run_expect 0 hist-delete -f s
+    [[ $(partials) == '' ]]
+    if grep -q one "$HISTORY"; then fail 'it is still there'; fi
+    # Nor does it come back.
+    cp kept "$name"
+    run_expect 0 hist-append -q -s other x
+    lines_are_whole 1
 }
 
 @test "turn: a line torn at any byte is left where it is, and the next ones are whole" {
@@ -224,7 +396,7 @@ END
     stdout_is True True True
 }
 
-@test "turn: interrupted before anything came, the prompt is there alone" {
+@test "turn: interrupted before anything came, the prompt is there with a mark" {
     use_history
     start_llm --accept-silent
     background chat -s s hello
@@ -233,13 +405,129 @@ END
     finish 130
     stdout_empty
     stderr_empty
-    ends_with user:hello:
-    lines_are_whole 1
+    ends_with user:hello: assistant::interrupted
+    lines_are_whole 2
     start_llm --no-accept
     background chat -s s again
     wait_for grep -q again "$HISTORY"
     kill -TERM "$BG"
     finish 143
+}
+
+# ---- a turn that failed
+
+# sent PROMPT LINE...: what the next turn of session s would send, as role:content.
+sent() {
+    local prompt=$1
+    shift
+    run_expect 0 chat -s s --dry-run -- "$prompt"
+    stdout_json '.messages[] | "\(.role):\(.content)"' "$@"
+}
+
+@test "turn: a retry after a failure costs one prompt" {
+    use_history
+    use_echo
+    for i in 1 2; do
+        run_expect 5 chat -s s --retries 0 -o status=503 -q 'What is X?'
+        stdout_empty
+    done
+    json_is "$HISTORY" '"\(.role):\(.content):\(.finish_reason // "")"' \
+        'user:What is X?:' assistant::error 'user:What is X?:' assistant::error
+    ends_with 'user:What is X?:' assistant::error
+    json_is "$HISTORY" '.reply_to // empty' "$(sed -n 1p "$HISTORY" | jq -r .id)" "$(sed -n 3p "$HISTORY" | jq -r .id)"
+    sent 'What is X?' 'user:What is X?'
+    run_expect 0 chat -s s -v 'What is X?'
+    stdout_is 'What is X?' '[1 message]'
+    stderr_is 'session=s state=existing message_count=1' \
+        'index=0 role=user content_length=10 has_tool_calls=false'
+    sent next 'user:What is X?' $'assistant:What is X?\n[1 message]' user:next
+    run_expect 0 hist-show s
+    stdout_matches '^\[ended\] error$'
+    run_expect 0 hist-export -f openai s
+    stdout_json '.messages[] | "\(.role):\(.content)"' 'user:What is X?' $'assistant:What is X?\n[1 message]'
+    run_expect 0 chat --dry-run --messages "$HISTORY" next
+    stdout_json '.messages | length' 3
+}
+
+@test "turn: that messages are left out is said once, wherever it runs" {
+    use_history
+    use_echo
+    export CHAT_MAX_MESSAGES=4
+    for i in 1 2; do
+        run_expect 0 chat -s s "$i"
+        stderr_empty
+    done
+    # The turn that fails is not the last of those that sent everything.
+    run_expect 0 chat -s s 3
+    stderr_empty
+    run_expect 0 chat -s s 4
+    stdout_is 4 '[5 messages]'
+    stderr_is 'chat: the oldest messages are no longer sent: the limits are CHAT_MAX_MESSAGES=4, CHAT_MAX_BYTES=102400 (max_messages, max_bytes); -N starts a new session'
+    for i in 5 6; do
+        run_expect 0 chat -s s "$i"
+        stderr_empty
+    done
+    run_expect 0 chat -v -s s 7
+    stderr_has 'chat: the oldest messages are not sent (CHAT_MAX_MESSAGES=4, CHAT_MAX_BYTES=102400)'
+    # The same at the limit of bytes, however many messages there are; -q is silent.
+    export CHAT_MAX_MESSAGES=all CHAT_MAX_BYTES=30
+    for i in 1 2 3; do run_expect 0 chat -q -s t "$i"; done
+    stderr_empty
+    run_expect 0 chat -s u "long enough to be more than thirty bytes"
+    stderr_empty
+    run_expect 0 chat -s u next
+    stderr_is 'chat: the oldest messages are no longer sent: the limits are CHAT_MAX_BYTES=30 (max_messages, max_bytes); -N starts a new session'
+    # --regenerate and --edit send what was sent before.
+    run_expect 0 chat -s u --regenerate
+    stderr_empty
+}
+
+@test "turn: a long session takes no more memory than a short one" {
+    [[ ${VARIANT:-} != asan ]] || skip 'the address sanitizer reserves terabytes'
+    use_history
+    use_echo
+    python3 - 400000 >"$HISTORY" <<'END'
+import sys
+for i in range(int(sys.argv[1])):
+    role, more = ('assistant', ',"reply_to":"%013d-%08x"' % (1719500000000 + i - 1, i - 1)) if i % 2 else ('user', '')
+    print('{"id":"%013d-%08x","session_id":"s","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"%s","content":"message %d"%s}'
+          % (1719500000000 + i, i, role, i, more))
+END
+    # As much as the programs themselves need, and 40 MB; the session is 60 MB in the file.
+    for limited in 'chat -q -s s hello' 'hist-show -n 2 s' 'hist-load -n 1 s' 'hist-show --raw -n 2 s'; do
+        # shellcheck disable=SC2086
+        run_expect 0 bash -c 'ulimit -v 120000; exec "$@"' - $limited
+        stderr_empty
+        stdout_has hello
+    done
+    run_expect 0 chat -s s -v --dry-run next
+    stderr_has 'session=s state=existing message_count=21'
+    # A prompt at the very beginning is found.
+    { hist_line s system 'be terse'; cat "$HISTORY"; } >with
+    run_expect 0 bash -c 'ulimit -v 120000; exec "$@"' - chat --history with -q -s s --dry-run next
+    stdout_json '.system, (.messages | length)' 'be terse' 21
+}
+
+@test "turn: a prompt that failed takes no place among max_messages" {
+    use_history
+    use_echo
+    run_expect 0 chat -s s one
+    for i in 1 2 3; do run_expect 5 chat -s s --retries 0 -o status=500 two; done
+    CHAT_MAX_MESSAGES=2 sent three user:one $'assistant:one\n[1 message]' user:three
+}
+
+@test "turn: a prompt without a mark is sent, and so is one that another program's mark names" {
+    use_history
+    use_echo
+    {
+        hist_line s user one
+        hist_line s assistant '' '' '{"finish_reason":"error"}'
+        hist_line s user two
+        hist_line s assistant '' '' '{"finish_reason":"error","reply_to":"1-other"}'
+        hist_line s user three
+    } >h
+    cp h "$HISTORY"
+    sent four $'user:one\n\ntwo\n\nthree\n\nfour'
 }
 
 @test "turn: interrupted while it reads the prompt, nothing is stored" {
@@ -396,14 +684,20 @@ answered_unsaved() {
         traced -o trace -P "$HISTORY" -e trace=write -e inject=write:error=ENOSPC:when=2 chat -s s hello
     lines_are_whole 3
     ends_with user:hello:
+    # The next program that writes stores what is known of it.
+    run_expect 0 hist-append -q -s other next
+    lines_are_whole 5
+    ends_with $'assistant:hello\n[1 message]:interrupted' user:next:
     # On a terminal that is told in a line of its own.
     ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" run_expect 8 on_tty --raw strace -qq -o trace -P "$HISTORY" \
         -e trace=write -e inject=write:error=ENOSPC:when=2 chat --color=never -s t hello
     stdout_has $'hello\n[1 message]\nchat: cannot write'
-    lines_are_whole 4
+    lines_are_whole 6
+    run_expect 0 hist-append -q -s other next
+    lines_are_whole 8
     answered_unsaved "cannot write '$HISTORY': No space left on device" \
         traced -o trace -P "$HISTORY" -e trace=write -e inject=write:error=ENOSPC:when=1 chat -N hello
-    lines_are_whole 6
+    lines_are_whole 10
     ends_with user:hello: $'assistant:hello\n[1 message]:stop'
     # It is the current session all the same.
     run_expect 0 chat next
@@ -434,14 +728,15 @@ answered_unsaved() {
     mkdir small
     cat >mounted <<'END'
 mount -t tmpfs -o "$1" none "$2" || exit 77
-mkdir -p "$2/.git" 2>/dev/null
+mkdir -p "$2/.git/objects" "$2/.git/refs" 2>/dev/null && echo "ref: refs/heads/main" >"$2/.git/HEAD"
 [ -z "$4" ] || head -c "$4" /dev/zero >"$2/fill" 2>/dev/null
 [ "$3" = rw ] || mount -o remount,ro "$2" || exit 77
 cd "$2" && shift 4 && exec "$@"
 END
-    run_expect 8 unshare -rm sh mounted size=64k repo ro '' chat hello
+    # Where a history cannot be made the user's own is used, and that is said.
+    run_expect 0 unshare -rm sh mounted size=64k repo ro '' chat hello
     stdout_is hello '[1 message]'
-    stderr_matches "^chat: cannot make directory '.*/repo/.aicoder': Read-only file system\$"
+    stderr_is "chat: '$WORK/repo/.git' cannot be written: using your own history '$HOME/.local/share/aicoder/history.jsonl'"
     run_expect 8 unshare -rm sh mounted size=16k small rw 100000 chat hello
     stdout_is hello '[1 message]'
     stderr_matches '^chat: .*: No space left on device$'
@@ -519,6 +814,7 @@ mortal() {
 @test "turn: xargs -P32 chat" {
     use_history
     use_echo
+    export CHAT_MAX_MESSAGES=all
     run_expect 0 chat -s shared first
     seq 64 | run_expect 0 xargs -P32 -I{} chat --no-stdin -s shared 'prompt {}'
     stderr_empty
@@ -586,7 +882,7 @@ mortal() {
     make_repo repo
     cd repo || return 1
     run_expect 0 chat first
-    rm -rf .aicoder
+    rm -rf .aicoder .git/aicoder
     hold "$HOME/.local/state/chathist/histories" 20
     background chat second
     sleep 0.5
@@ -646,5 +942,5 @@ mortal() {
     port=$(unused_port)
     run_expect 4 chat --base-url "http://127.0.0.1:$port/v1" hello
     stderr_is "chat: cannot connect to '127.0.0.1:$port': Connection refused"
-    json_is "$HISTORY" '.role + ":" + .content' user:hello
+    json_is "$HISTORY" '"\(.role):\(.content):\(.finish_reason // "")"' user:hello: assistant::error
 }

@@ -78,7 +78,8 @@ function __chathist_sessions
     string match -qr '[$(]' -- $typed; and return
     set typed (string unescape -- "$typed")
     test "$argv[1]" = ID; or printf '%s\t%s\n' current 'the current session' last 'the session used last'
-    set -l valid '^.'
+    # An id in quotes would not read back from a line, one with a dash would be an option.
+    set -l valid '^[^"-]'
     test "$argv[1]" = ID; and set valid '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}\t'
     set -l program (__chathist_program hist-sessions)
     set -l lines ($program --limit 51 --id "$typed" $given </dev/null 2>/dev/null | __chathist_safe 4 50)

@@ -35,9 +35,10 @@ struct child {
     }
 
 /* Starts it without a shell: argv ends with NULL, argv[0] is looked for in PATH unless it has a
- * slash. env is its whole environment, NULL: ours. -1: no such program, no pipe, no process. The
- * caller ignores SIGPIPE. */
-int child_start(struct child *c, char *const argv[], char *const env[], struct err *e);
+ * slash. env is its whole environment and cwd its working directory, NULL: ours. Returns -1 if there
+ * is no such program or directory, no pipe or no process. The caller ignores SIGPIPE. */
+int child_start(struct child *c, char *const argv[], char *const env[], const char *cwd,
+                struct err *e);
 /* Has it ended? Does not wait. What it started may still be there. */
 bool child_ended(struct child *c);
 /* Adds to b what one read gives without waiting: false when there is nothing now. At its end the

@@ -43,15 +43,16 @@ bool clock_parse_iso(struct str text, int64_t *us);
  * 1994 08:49:37 GMT`. The name of the day is not compared with the date. */
 bool clock_parse_http(struct str text, int64_t *us);
 
-/* Reads a span as a person writes it, `90` or `90s`, `500ms`, `30m`, `2h`, `7d`, into milliseconds.
- * false, and *ms untouched, for anything else (a sign, a fraction, `off`) and for what does not
- * fit. */
+/* Reads a duration as a person and systemd.time(7) write it, into milliseconds: numbers with units
+ * from milliseconds to years, `30m`, `1h30min`, `2 weeks`, `1.5s`, or a number of seconds. Returns
+ * false, and leaves *ms alone, for anything else (a sign, `off`) and if it does not fit. */
 bool clock_parse_span(struct str text, int64_t *ms);
 
-/* Reads a time as a person writes it, into its first and its last microsecond: what clock_parse_iso
- * reads, but local without a zone, and standing for all of the day, minute or second that is
- * written; `today`, `yesterday`, `now`; a span with its unit, `7d`: so long before `now`. false,
- * and nothing touched, for anything else. */
+/* Reads a time as a person and git write it, into its first and its last microsecond: the forms of
+ * clock_parse_iso, but in local time without a zone, and meaning the whole day, minute or second
+ * that is written; `today`, `yesterday`, a day of the week (the latest one, with `last` before
+ * today); `now`; a duration with its units, `7d` or `2 weeks ago`: that long before `now`. Returns
+ * false, and leaves both alone, for anything else. */
 bool clock_parse_when(struct str text, int64_t now, int64_t *first, int64_t *last);
 
 #endif

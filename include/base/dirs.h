@@ -11,4 +11,11 @@
  * is left alone. 1: path was created; 0: it was there; -1. */
 int dirs_make(const char *path, struct err *e);
 
+/* Calls `look` for the directory `from`, an absolute path, and for each of its parents, with an open
+ * descriptor, until a call returns something else than 0, which is then returned. The search ends at
+ * the boundary of the file system. Directories that belong to another user, or that cannot be
+ * opened, are passed over. 0 at the end; -1 with *e if a directory could not be examined. */
+int dirs_upwards(const char *from, int (*look)(void *arg, int fd, const char *path), void *arg,
+                 struct err *e);
+
 #endif

@@ -17,8 +17,10 @@ enum err_kind {
     ERR_REQUEST,    /* the server refuses the request (other 4xx) */
     ERR_AUTH,       /* 401, 403, no key */
     ERR_NETWORK,    /* no connection, a connection lost before an answer, TLS */
+    ERR_UNTRUSTED,  /* the server's certificate is not accepted: another try fails, too */
     ERR_TIMEOUT,    /* connected, but nothing was answered in time */
     ERR_BUSY,       /* rate limit or server error: worth another try later */
+    ERR_QUOTA,      /* the account has nothing left: another try fails, too */
     ERR_REFUSED,    /* the model refused, or the context is too long for it */
     ERR_INCOMPLETE, /* the answer broke off; what came is kept */
     ERR_UNSAVED,    /* answered, but the history could not be written */

@@ -18,6 +18,8 @@ void json_add_string(struct buf *out, struct str text);
 /* JSON that was written already, for a terminal: all in its strings that vis_unsafe knows becomes
  * \uXXXX, a CR between its tokens a blank; the rest stays byte for byte. */
 void json_add_visible(struct buf *out, struct str json);
+/* The same with every hidden character (vis_hidden), for JSON that a user is asked about. */
+void json_add_all_visible(struct buf *out, struct str json);
 
 /* `"key":`, with a comma before it unless out is empty or ends with `{`, `[` or `:`. */
 void json_add_key(struct buf *out, const char *key);

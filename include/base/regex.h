@@ -24,6 +24,9 @@ struct regex *regex_new(struct str pattern, bool caseless, bool words, struct er
 /* The same of a pattern as ECMA-262 reads it (base/ecma): `^` and `$` are the text's own ends,
  * classes go by ASCII. */
 struct regex *regex_new_ecma(struct str pattern, struct err *e);
+/* The same for a pattern and text of bytes that need not be UTF-8: classes go by ASCII, and no
+ * option is set. */
+struct regex *regex_new_bytes(struct str pattern, struct err *e);
 void regex_free(struct regex *r);
 /* The first match that begins at `from` (the start of a code point) or later: 1 and where it is in
  * text, 0; -1: ERR_FAILURE, a limit was reached. text must be UTF-8. Empty matches count only with

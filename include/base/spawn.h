@@ -17,13 +17,15 @@
 struct spawn {
     char *const *argv; /* ends with NULL; argv[0] is looked for in PATH unless it has a slash */
     char *const *env;  /* NULL: ours */
+    const char *cwd;   /* its working directory; NULL: ours */
     int fd[3];         /* what its standard streams are */
     sigset_t reset;    /* the signals that it finds with their default action */
     bool apart;        /* in a session and process group of its own: it has no controlling terminal;
                         * and with no signal blocked */
 };
 
-/* 0, or an errno: there is no such program, or no process. */
+/* Returns 0, or an errno: there is no such program or directory, or no process. With `cwd`, relative
+ * directories in PATH mean those below it, and PWD and OLDPWD are left out of the environment. */
 int spawn(pid_t *pid, const struct spawn *s);
 
 #endif

@@ -36,6 +36,8 @@ size_t utf8_count(struct str s);
 
 /* Adds s folded code point by code point (base/fold); ill-formed bytes are copied. */
 void utf8_add_folded(struct buf *out, struct str s);
+/* Is it a format character (category Cf), or a space (Zs) other than the blank? */
+bool utf8_is_format_or_space(int32_t cp);
 /* Is it a character of words, as \w of UTS #18: a letter, a mark, a digit, a connector such as `_`,
  * a joiner? */
 bool utf8_is_word(int32_t cp);

@@ -6,10 +6,12 @@
  *     <U+XXXX>  C1 controls; bidi marks, embeddings, overrides and isolates (U+061C, U+200E,
  *               U+200F, U+202A to 202E, U+2066 to 2069); line and paragraph separators (U+2028,
  *               U+2029); the byte order mark U+FEFF; interlinear annotation (U+FFF9 to FFFB); tag
- *               characters (U+E0000 to E007F), which can carry text that nobody sees
+ *               characters and the variation selectors of ideographs (U+E0000 to E01EF), which can
+ *               carry hidden text; other characters without a width, such as U+200B
  *     <XX>      each byte that is not part of well-formed UTF-8
  *
- * Newline and tab pass, and a CR before a newline. The zero-width joiner passes: emoji need it.
+ * Newline and tab pass, and a CR before a newline. The zero-width joiners (U+200C, U+200D) and the
+ * last two variation selectors (U+FE0E, U+FE0F) pass: scripts and emoji need them.
  * Sources: Unicode TR 36 and TR 9; the "Terminal DiLLMa" reports of escape sequences in model
  * output.
  */
@@ -25,6 +27,10 @@
 /* Must this code point be shown instead of sent? Newline and tab: no; CR: yes; what is no scalar
  * value: yes. */
 bool vis_unsafe(int32_t cp);
+
+/* Like vis_unsafe, but for text that is judged before something is run: also true for every character
+ * without a width, and for spaces that look like a blank. */
+bool vis_hidden(int32_t cp);
 
 /* A stream of text in pieces of any size. Zero-initialise. */
 struct vis {

@@ -25,6 +25,7 @@ enum setting {
     SETTING_MAX_MESSAGES,
     SETTING_MAX_BYTES,
     SETTING_FSYNC,
+    SETTING_HISTORY_COPY,
     SETTING_TOOLS,
     SETTING_ALLOW_TOOLS,
     SETTING_MCP,
@@ -44,6 +45,7 @@ struct config_named {
 struct config {
     char *value[SETTING_COUNT]; /* NULL: not set anywhere; see config_set */
     enum config_from from[SETTING_COUNT];
+    size_t line[SETTING_COUNT]; /* of the user configuration, if it came from there */
     struct config_named *named; /* see config_named */
     size_t named_count, named_cap;
     char *home;
@@ -54,8 +56,10 @@ struct config {
     char *cache_home;
 };
 
-/* Reads environment and user configuration. -1: an unreadable configuration, a line that is no
- * `key = value`; config_release is due then, too. Keys that are not known are warned of. */
+/* Reads the environment and the user configuration, and warns about unknown keys. Returns 0, or -1
+ * with *err set to ERR_USAGE if the configuration cannot be read, can be written by other users
+ * (config_open), or has a line that is not `key = value` without quotes. The caller calls
+ * config_release in either case. */
 int config_load(struct config *c, struct err *e);
 void config_release(struct config *c);
 /* A flag's value overrides; NULL leaves it. */
@@ -70,11 +74,26 @@ const char *config_named(const struct config *c, enum setting s, const char *nam
  * not loaded the configuration. The caller frees it; NULL when there is no home. */
 char *config_user_file(const char *name);
 
-/* Settings with a meaning; -1 and ERR_USAGE when the value has none. */
+/* The directory in which commands of the configuration run: the home directory, or `/` where there
+ * is none. In the working directory, which may be a repository of other people, launchers such as
+ * npx and `python3 -m` would run what the repository brings. */
+const char *config_command_dir(const struct config *c);
+
+/* Opens a file that decides for the user, as configuration and templates do, for reading. Returns
+ * the descriptor, or -1 with ERR_USAGE if it, or its directory, could have been written by a user
+ * other than this one and root (base/owner). */
+int config_open(const char *file, struct err *e);
+/* Returns 0 if config_open would trust the file, or if it does not exist. For programs, which need
+ * not be readable. */
+int config_check_owner(const char *file, struct err *e);
+
+/* Each of these reads one setting. Returns 0, or -1 with *err set to ERR_USAGE if its value is bad. */
 int config_session_timeout(const struct config *c, int64_t *ms, struct err *e); /* off: -1 */
 int config_max_messages(const struct config *c, size_t *n, struct err *e);      /* all: SIZE_MAX */
 int config_max_bytes(const struct config *c, size_t *n, struct err *e);
-bool config_fsync(const struct config *c);
+int config_fsync(const struct config *c, bool *on, struct err *e);
+/* Should a repository\'s history get a second name in the data directory? */
+int config_history_copy(const struct config *c, bool *on, struct err *e);
 
 /* An environment variable that belongs to one provider or to no setting (OPENAI_API_KEY,
  * OLLAMA_HOST, …); NULL when unset or empty. */

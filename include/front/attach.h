@@ -8,6 +8,9 @@
 #include "base/err.h"
 #include "llm/image.h"
 
+/* `-f -`: standard input, which must have something. */
+#define ATTACH_STDIN "/dev/stdin"
+
 /* Adds a text file to the prompt, behind a blank line and fenced with its name, or an image to the
  * list; which of them it is, its first bytes tell. -1 (ERR_USAGE, names the file): unreadable, over
  * a bound (PROMPT_MAX, IMAGE_MAX, IMAGES_MAX), or another binary file; prompt and list are then as

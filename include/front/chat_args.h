@@ -43,6 +43,7 @@ struct chat_args {
     char **words;
     size_t words_count;
     bool stream, read_stdin, store, dry_run, models, verbose, regenerate, edit, extract, usage, yes;
+    bool once; /* no context, nothing stored */
     bool insecure, raw, reasoning, cached;
 };
 

@@ -24,6 +24,7 @@ struct events {
     bool quiet, verbose;
     bool interactive; /* hints come once, and name commands */
     bool hinted;
+    bool cut;    /* it was said that messages are left out */
     bool marked; /* Markdown is shown */
     struct markdown markdown;
     struct answer_sink sink; /* hand this to turn_ask */
@@ -53,6 +54,9 @@ void events_done(struct events *ev, const struct turn *t);
 /* Prints the answer's first code block, for a turn whose text was not handed on. -1: it has
  * none. */
 int events_code(struct events *ev, const struct answer *a, struct err *e);
+/* Something that the user should know and that is no failure: a line on stderr, unless quiet, and a
+ * `notice` event. */
+void events_notice(struct events *ev, const char *text);
 /* The tokens of the whole turn on stderr: `input_tokens=12 output_tokens=unknown`. */
 void events_usage(const struct turn *t);
 /* A call of a tool, before it is run: `tool_call`; a line on stderr when that is a terminal or with

@@ -20,6 +20,6 @@ struct forecast {
 
 /* 0; -1: the history cannot be read, or a setting has no meaning. */
 int forecast_session(struct forecast *f, const struct config *c, const struct history *h,
-                     const char *id, struct err *e);
+                     struct str id, struct err *e);
 
 #endif

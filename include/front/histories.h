@@ -19,9 +19,12 @@ struct histories {
 
 /* `files` are explicit ones, in their order. With `all` those of the register follow, that which
  * was written last first, those that are gone left out. With neither it is the one that
- * start_reader finds. Says, unless `quiet`, which of them are not there. Ends the program when
- * something is wrong. */
+ * start_reader finds. Ends the program if one that was named does not exist, or something else is
+ * wrong. */
 void histories_open(struct histories *h, char **files, size_t count, bool all, bool quiet);
+/* Begins with a history that the caller has located, and takes it over. With `registered` the
+ * histories of the register follow. */
+void histories_open_beside(struct histories *h, struct history meant, bool registered);
 void histories_release(struct histories *h);
 
 #endif

@@ -24,6 +24,7 @@ enum key_kind { KEY_NONE, KEY_VARIABLE, KEY_COMMAND, KEY_FILE };
 struct key_source {
     enum key_kind kind;
     char *value; /* owned: the key, the command, or the file's name; NULL: none */
+    char *dir;   /* owned: where the command runs (config_command_dir); NULL unless KEY_COMMAND */
     char *name;  /* owned: the variable or key of the configuration that it is set in; NULL: none */
 };
 
@@ -38,8 +39,8 @@ struct key_owner {
 void key_find(struct key_source *s, const struct config *c, const struct key_owner *o);
 void key_source_release(struct key_source *s);
 
-/* Gives the key; the caller ends it with key_wipe. A command is run by sh(1), on the terminal that
- * we are on, and its first line counts. NULL with *e (ERR_USAGE): the command failed or printed no
+/* Gives the key; the caller ends it with key_wipe. A command is run by sh(1), in the home directory and on the
+ * terminal that we are on, and its first line counts. NULL with *e (ERR_USAGE): the command failed or printed no
  * key; the file cannot be read, is not a file of the user's own that nobody else can read, or holds
  * no key. ERR_SIGNAL: SIGINT, SIGTERM, SIGHUP or SIGQUIT came meanwhile (turn/interrupt tells
  * which), or an interrupt ended the command; it has ended. Nothing else may catch signals by

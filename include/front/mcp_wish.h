@@ -5,7 +5,7 @@
  * A server is wanted as
  *     NAME            that `mcp.NAME = COMMAND` of the user configuration defines
  *     NAME=COMMAND    likewise, but here and now
- *     COMMAND         with a name made from it
+ *     COMMAND         likewise, called `mcp`, and `mcp_2`, `mcp_3`, … where that is taken
  * and by the names in `mcp = NAME …` of the user configuration when nothing is wanted by option.
  */
 #ifndef CHATHIST_FRONT_MCP_WISH_H
@@ -22,6 +22,8 @@ struct mcp_wish {
     char *name; /* mcp_server_name_valid */
     struct words command;
     char *text; /* the command as it was written */
+    char *cwd;  /* where it runs; NULL: in the working directory. A server of the configuration runs
+                 * where `mcp.NAME.cwd` says, else in config_command_dir */
 };
 
 struct mcp_wishes {
@@ -32,13 +34,9 @@ struct mcp_wishes {
 /* `options` ends with NULL; NULL: there are none, the configuration decides; an empty one wants
  * nothing. A server that is wanted twice by the same name and command is wanted once. -1
  * (ERR_USAGE): a name that is not defined, a command that cannot be taken apart, two servers of one
- * name, or in the configuration a relative path. mcp_wishes_release is due whatever comes of it. */
+ * name, or in the configuration a relative path or a directory that does not exist. mcp_wishes_release is due whatever comes of it. */
 int mcp_wishes_read(struct mcp_wishes *w, const struct config *c, const char *const *options,
                     struct err *e);
 void mcp_wishes_release(struct mcp_wishes *w);
-
-/* The name that a command gives: its program, or what a launcher such as npx, uvx, node or python
- * runs, without folder, version, ending, and a `server-` or `mcp-` before or behind it. */
-void mcp_wish_name(struct buf *out, const struct words *command);
 
 #endif

@@ -54,7 +54,8 @@ enum repl_input {
 };
 
 /* What was typed: `/word …` is a command, `//…` the prompt `/…`. A word with another slash in it,
- * such as a path, and a slash alone begin a prompt, too. */
+ * such as a path, and a slash alone begin a prompt, too. `exit`, `quit`, `:q`, `help` and `?` alone
+ * are commands, too, unless a blank is before them. */
 enum repl_input repl_read_input(struct str text, const struct repl_command **command,
                                 struct str *rest);
 

@@ -35,7 +35,7 @@ struct search_args {
     enum search_what what;
     bool invert, only, reverse;
     bool unpaged;
-    size_t limit;
+    size_t limit;         /* 0: none was given */
     size_t before, after; /* messages of context */
     size_t threads;       /* 0: chosen by itself */
 };

@@ -49,8 +49,9 @@ void show_settle(struct show *s, bool json);
 void show_begin(struct out *o, struct show *s);
 void show_end(struct show *s);
 
-/* Prints a session's thread. Ends the program when it cannot be read. Returns how many messages it
- * holds. */
-size_t show_session(struct out *o, const struct history *h, const char *id, struct show *s);
+/* Prints a session's thread, of which only the end is read if that is enough. Ends the program when
+ * it cannot be read. Returns how many messages the thread has, or SHOW_NOT_COUNTED. */
+#define SHOW_NOT_COUNTED ((size_t)-1)
+size_t show_session(struct out *o, const struct history *h, struct str id, struct show *s);
 
 #endif

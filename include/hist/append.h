@@ -34,6 +34,7 @@ struct append_wait {
 /* A file that is open for appending and locked against other writers. */
 struct append {
     int fd;
+    int dir;          /* of the file, as for io_open_regular_at; borrowed */
     const char *path; /* borrowed */
     off_t end;        /* its size */
     bool fresh;       /* new, or nobody has finished writing to it: its directory needs a sync */
@@ -46,10 +47,11 @@ struct append {
 
 /* Opens `path`, made with mode 0600 when it is missing, and locks it. A link, FIFO, device or
  * directory is refused. Nothing is written. */
-int append_open(struct append *a, const char *path, struct append_wait *wait, struct err *e);
+int append_open(struct append *a, int dir, const char *path, struct append_wait *wait,
+                struct err *e);
 /* The same of a file that must be there. Its beginning up to `end` is what writers have finished:
  * nothing of it changes any more, also when the lock is given up, as long as the path names it. */
-int append_open_present(struct append *a, const char *path, struct append_wait *wait,
+int append_open_present(struct append *a, int dir, const char *path, struct append_wait *wait,
                         struct err *e);
 /* Writes whole lines at the end, with a newline before them when the last line is torn. With `sync`
  * they are on the disk on return. -1: the file is as long as it was. */

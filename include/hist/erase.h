@@ -20,7 +20,7 @@
  * place among the others alone the current session does not go, unless `keep` is 0. Borrowed. */
 struct erase_wish {
     bool named; /* it is one of the ids; the current session may be one that has no messages yet */
-    char *const *ids;
+    const struct str *ids;
     size_t ids_count;
     bool aged; /* its last line is from before that time (µs); one that is no time is not */
     int64_t before;

@@ -46,5 +46,8 @@ void index_close(struct index *x);
 /* To be called when it turned out not to be true: closes it, and has it made anew by the next
  * one. */
 void index_discard(struct index *x);
+/* Compares the file with all lines of the history, which index_open does not do. Returns what is
+ * wrong, or NULL. *removable: the file is certainly an index, or lies in a directory of ours. */
+const char *index_defect(const struct history *h, bool *removable);
 
 #endif

@@ -23,12 +23,13 @@
 /* Opens an index for reading and, where that can be, for writing. -1: there is none (ENOENT in
  * *errnum), it is no regular file, has another name (a hard link), others can write it, or it is
  * something else. */
-int index_file_open(const char *path, int *errnum);
+int index_file_open(int dir, const char *path, int *errnum);
 /* Opens a file like that, made if need be, so that nobody else can do this until it is closed. -1:
  * somebody has, or it cannot be. */
-int index_file_lock(const char *path);
+int index_file_lock(int dir, const char *path);
 /* A new index, beside its place. */
 struct index_making {
+    int dir;
     int fd;
     const char *path; /* private: its place, borrowed, and the name until then */
     char *name;
@@ -36,7 +37,7 @@ struct index_making {
 /* Opens the file in which it is made, empty, so that nobody else makes one: `path` with
  * HISTORY_INDEX_MAKING. What a program left that was killed is taken over. false: another program
  * makes one, or it cannot be made. */
-bool index_making_begin(struct index_making *m, const char *path);
+bool index_making_begin(struct index_making *m, int dir, const char *path);
 /* Puts it in its place when it is `whole`, else takes it away. Is it in its place? */
 bool index_making_end(struct index_making *m, bool whole);
 
@@ -55,15 +56,17 @@ int index_file_begin(int fd, int history_fd, const struct stat *st, uint64_t gen
  * generation. */
 void index_file_note(int fd, const struct stat *st, bool ours);
 /* The generation of an index whose history is the same as it was; else 0. */
-uint64_t index_file_generation(const char *path, int history_fd);
+uint64_t index_file_generation(int dir, const char *path, int history_fd);
 /* The same, of one that is brought up to date or, where there is none that is right, made without a
  * segment. 0: that cannot be done. */
 uint64_t index_file_ready(const struct history *h, int history_fd);
 
 /* A checksum of the bytes before `end`, by which it is seen whether they are still there. */
 uint64_t index_file_sample(int history_fd, off_t end);
+/* Returns a checksum of all bytes from `from` up to `to`; 0 if they cannot be read. */
+uint64_t index_file_sum(int history_fd, off_t from, off_t to);
 /* Does the path name that file? */
-bool index_file_named(const char *path, const struct stat *st);
+bool index_file_named(int dir, const char *path, const struct stat *st);
 
 /* For who appends to a history, under its lock. Begin right before the first byte is written; note
  * right behind the last one, not only when they are on the disk: what others, who heed no lock,

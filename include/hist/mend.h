@@ -1,7 +1,7 @@
 /*
  * mend - taking bad lines out of a history without losing a byte.
  *
- * A bad line goes to the quarantine (hist/quarantine) as it is. When it holds whole messages, as
+ * A bad line goes to the quarantine (hist/rewrite) as it is. When it holds whole messages, as
  * after two writers' lines came onto one, or after a torn line without an end, they become lines of
  * their own and only the rest goes. A valid last line gets the newline that it lacks.
  */

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json.h"
 
 enum field {
     FIELD_ID,
@@ -85,6 +86,15 @@ struct str message_content(const struct message *m, struct buf *scratch);
 struct str message_preview(const struct message *m, struct buf *scratch);
 /* An optional text field decoded the same way; STR_NONE when absent or not a string. */
 struct str message_text(const struct message *m, enum field f, struct buf *scratch);
+/* A call of the array `tool_calls`, as raw values of JSON. Absent ones are STR_NONE. */
+struct message_call {
+    struct str id, name, args;
+};
+/* Takes the next call from json_iter(m->field[FIELD_TOOL_CALLS]). Other writers' forms are read as
+ * well: OpenAI's `function` with `name` and `arguments`, Anthropic's `input`. Arguments that are an
+ * object written into a string are unpacked into `scratch`, and borrowed from there. Returns false
+ * at the end; elements that are no objects are passed over. */
+bool message_next_call(struct json_iter *it, struct message_call *call, struct buf *scratch);
 /* Is it a system line with `reset` true? */
 bool message_is_reset(const struct message *m);
 

@@ -15,6 +15,7 @@
  * been idle for too long. */
 struct resume_wish {
     const char *named;  /* -s ID or $CHAT_SESSION, taken literally; NULL: none */
+    bool by_digits;     /* -s may be the six digits at the end of one generated id */
     bool fresh;         /* a new one in any case */
     bool last;          /* the last used, however old */
     int64_t timeout_ms; /* below 0: sessions never expire */
@@ -25,6 +26,7 @@ struct resume {
     bool fresh;        /* the id was made just now */
     bool make_current; /* to be made current once something is stored in it: resume_settle */
     bool distrusted;   /* fresh because the directory's own pointer is not trusted */
+    bool adopt;        /* named in a history that is not trusted: resume_settle accepts it */
     bool may_join;     /* fresh because there was no current session: any will do */
     int64_t timeout_ms;
 };
@@ -43,7 +45,8 @@ int resume_choose(struct resume *r, const struct history *h, const struct resume
  * happens where a session was asked for. -1: *e, and all is as it was; resume_settle tries
  * again. */
 int resume_claim(struct resume *r, struct history *h, struct err *e);
-/* After the first line was stored: makes the session current where that is due.
+/* After the first line was stored: makes the session current, and accepts the history, where that
+ * is due.
  * -1: also when something else is in the pointer's place. */
 int resume_settle(const struct resume *r, struct history *h, struct err *e);
 void resume_release(struct resume *r);

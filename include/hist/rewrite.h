@@ -42,20 +42,21 @@ struct rewriter {
 void rewrite_keep(struct rewrite *r, const struct line *l);
 /* Writes this text as a line. */
 void rewrite_add(struct rewrite *r, struct str text);
-/* Moves the line, or n bytes at `at` of the history, to the quarantine (hist/quarantine), as a
- * line. */
+/* Moves the line, or n bytes at `at` of the history, to the quarantine as a line. */
 void rewrite_set_aside(struct rewrite *r, const struct line *l);
 void rewrite_set_part_aside(struct rewrite *r, off_t at, size_t n);
 
+/* Returns the path of the quarantine, the file beside a history that takes its bad lines. The caller
+ * frees it. The lines are on the disk there before the history is replaced. If a program is killed in
+ * between, both files have them: the next repair finds that the quarantine ends with them and does
+ * not add them again. Bytes of earlier repairs are never removed. */
+char *rewrite_quarantine(const char *history_path);
+
 /* Rewrites. 1; 0: every line is kept, nothing is written; also for a history that does not exist;
  * -1: ERR_SIGNAL when h->cancel_fd became readable. The new file gets mode and owner of the old
- * one; a file that has other names (hard links) is refused, for they would keep what goes. In a
- * trusted repository the register knows how the history begins at every moment. Everything is
- * synced, whatever h->sync. */
+ * one. The link that keeps a repository's history (hist/copy) is replaced, too; a file with other
+ * hard links is refused, because they would keep what is erased. Everything is synced, whatever
+ * h->sync. */
 int rewrite_run(struct history *h, const struct rewriter *by, struct err *e);
-
-/* Files that rewriting left behind when it was killed: how many, 0, -1. With `remove` they go; then
- * the lock of the history must be held. */
-int rewrite_leftovers(const char *history_path, bool remove, size_t *count, struct err *e);
 
 #endif

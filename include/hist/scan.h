@@ -49,6 +49,7 @@ struct scan {
     off_t next;        /* forward: the offset behind the window; backward: of the window */
     struct buf block;  /* what was read; the window block.data[from…to) is not given yet */
     size_t from, to;
+    bool sparse;      /* the file has holes, which are passed over: a line with one is bad */
     bool shared;      /* the file is another scan's */
     bool behind_line; /* scan_line_at has given the line before `from` */
     char *session;    /* scan_only: owned, NULL for every session */
@@ -61,7 +62,7 @@ struct scan {
 
 /* Opens `path`. A missing file is an empty history. Anything but a regular file is refused. On
  * failure there is nothing to close. */
-int scan_open(struct scan *s, const char *path, enum scan_way way, struct err *e);
+int scan_open(struct scan *s, int dir, const char *path, enum scan_way way, struct err *e);
 void scan_close(struct scan *s);
 /* Another reading of the file that s has open, of its bytes from `at` up to `end`: forward, to
  * be closed before s is. Each may be used by a thread of its own. */

@@ -52,7 +52,7 @@ struct hit {
 
 /* The pattern and the filter (may be NULL: every message) are borrowed. On failure there is nothing
  * to close. */
-int search_open(struct search *s, const char *history_path, struct pattern *pattern,
+int search_open(struct search *s, int dir, const char *history_path, struct pattern *pattern,
                 const struct filter *filter, enum scan_way way, struct err *e);
 void search_close(struct search *s);
 /* This one message could not be matched, *e says why (see pattern_find): it is no hit, and the

@@ -14,6 +14,7 @@
 struct segment_runs {
     /* All of the job is used later, too. */
     struct segment_job job; /* `reached` and `reached_ctx` are set here */
+    int dir;                /* of `beside` */
     const char *beside;     /* where runs are written: a file of no name beside this one */
     size_t held;            /* so many bytes of a run; SEGMENT_HELD */
     /* private */

@@ -28,9 +28,14 @@ int session_make_current(struct history *h, struct str id, struct err *e);
  * clock that was set back makes nothing expire. */
 int session_expired(const struct history *h, struct str id, int64_t since, int64_t timeout_ms,
                     int64_t now, struct err *e);
-/* The session of the last valid line: 1 and *id, 0 when there is none, -1. */
+/* The session that was used last: the session of the last valid line. Where several worktrees share
+ * the history, the current session of this worktree, if it has one. 1 and *id, 0 if there is none,
+ * -1. */
 int session_last(const struct history *h, struct buf *id, struct err *e);
 
+/* Is it the id of a session that has lines, or of the current session, which may have none yet? 1,
+ * 0, -1. */
+int session_exists(const struct history *h, struct str id, struct err *e);
 /* A reader's session argument: `current`, `last` (both names are reserved), an id, else a unique
  * prefix, else a unique suffix of 4 characters or more. 0 and *id; -1: ERR_ABSENT when there is
  * none, ERR_FAILURE when it is ambiguous (the message names some candidates). The current

@@ -46,14 +46,14 @@ struct session_list {
 };
 
 /* By reading the whole history. */
-int session_list_load(struct session_list *l, const char *history_path, struct err *e);
+int session_list_load(struct session_list *l, int dir, const char *history_path, struct err *e);
 /* Takes in what was appended behind l->end; all of the file when the list is zero-initialised. 0;
  * -1: the list is then empty. */
-int session_list_more(struct session_list *l, const char *history_path, struct err *e);
+int session_list_more(struct session_list *l, int dir, const char *history_path, struct err *e);
 /* Only what the last `bytes` of the file tell, for a first look: previews and counts are those of
  * the lines there. *whole: that is all of the file. 0, -1. */
-int session_list_recent(struct session_list *l, const char *history_path, off_t bytes, bool *whole,
-                        struct err *e);
+int session_list_recent(struct session_list *l, int dir, const char *history_path, off_t bytes,
+                        bool *whole, struct err *e);
 /* The `limit` that were used last, by the index where there is one. */
 int session_list_newest(struct session_list *l, const struct history *h, size_t limit,
                         struct err *e);

@@ -22,7 +22,8 @@
 
 /* Zero-initialise. */
 struct session_pages {
-    size_t count; /* sessions */
+    size_t count;       /* sessions */
+    uint64_t bad_lines; /* lines that are no valid message */
     /* private */
     const struct history *h;
     bool by_index;

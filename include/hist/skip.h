@@ -87,7 +87,7 @@ struct skip_map {
 };
 
 /* Asks the file at `path`, of the chunks in the first `size` bytes of the history. */
-void skip_map_make(struct skip_map *m, const char *path, uint64_t generation, off_t block,
+void skip_map_make(struct skip_map *m, int dir, const char *path, uint64_t generation, off_t block,
                    off_t size, const struct skip_query *q);
 void skip_map_release(struct skip_map *m);
 /* Where the last part that is to be read ends, at `end` or before; 0: there is none. */

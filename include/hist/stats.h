@@ -80,8 +80,8 @@ void stats_add(struct stats *s, const struct message *m);
 /* Counts what the filter lets through of a history, at the most the `newest` messages of that,
  * beyond which nothing is read; a missing file has nothing. *bad (may be NULL) is increased by the
  * bad lines met. 0, -1. */
-int stats_scan(struct stats *s, const char *history_path, const struct filter *f, size_t newest,
-               uint64_t *bad, struct err *e);
+int stats_scan(struct stats *s, int dir, const char *history_path, const struct filter *f,
+               size_t newest, uint64_t *bad, struct err *e);
 /* Puts the rows into order: times by time, all else the largest first; what is unknown last. No
  * message can be added after that. */
 void stats_sort(struct stats *s);

@@ -31,11 +31,11 @@ struct thread {
 
 /* Loads a session's thread by reading the whole history; `raw`: every line, in file order. A
  * session without lines gives an empty thread. On failure there is nothing to release. */
-int thread_load(struct thread *t, const char *history_path, struct str session_id, bool raw,
-                struct err *e);
+int thread_load(struct thread *t, int dir, const char *history_path, struct str session_id,
+                bool raw, struct err *e);
 /* The same for one whose lines are known to lie from `first`, the beginning of a line, to `end`,
  * behind one (hist/session). */
-int thread_load_between(struct thread *t, const char *history_path, struct str session_id,
+int thread_load_between(struct thread *t, int dir, const char *history_path, struct str session_id,
                         off_t first, off_t end, struct err *e);
 /* The same by the index, where there is one. */
 int thread_find(struct thread *t, const struct history *h, struct str session_id, bool raw,
@@ -44,6 +44,8 @@ int thread_find(struct thread *t, const struct history *h, struct str session_id
  * zero-initialised; then, unless every line is wanted, leaves out and orders as above. */
 void thread_add(struct thread *t, struct str line);
 void thread_settle(struct thread *t);
+/* Drops the messages that are marked, one mark for each. */
+void thread_leave_out(struct thread *t, const bool *out);
 /* The other way to settle: the thread as it was until the line at that place was replaced or
  * reset. */
 void thread_turn_back(struct thread *t, size_t place);

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json_pieces.h"
+#include "base/usage.h"
 #include "llm/replay.h"
 
 struct tool_call {
@@ -33,24 +34,27 @@ struct answer_sink {
     void *arg;
     int (*citation)(void *arg, struct str json); /* an object as it came */
     int (*reasoning)(void *arg, struct str delta);
+    void (*notice)(void *arg, const char *text); /* what the user should know, in one line */
 };
 
 struct answer {
     struct buf text; /* valid UTF-8, U+0000 possible */
     struct tool_call *calls;
     size_t calls_count, calls_cap;
-    size_t calls_bytes;                  /* of all calls together */
-    struct replay replay;                /* what goes back as it came */
-    bool reasoned;                       /* some reasoning came, kept or not */
-    int64_t input_tokens, output_tokens; /* -1: not told */
-    char *model;                         /* as the server names it; NULL: not told */
-    char *finish_reason;                 /* as chathist(5) names them; NULL: not told */
-    bool begun;                          /* the wire said that this is one, where it does */
-    bool finished;                       /* the wire said that this is all */
-    bool refused;                        /* the text is a refusal */
-    char *refusal;                       /* why, in one harmless line; NULL: not told */
-    const struct answer_sink *sink;      /* NULL: nobody listens */
+    size_t calls_bytes;   /* of all calls together */
+    struct replay replay; /* what goes back as it came */
+    bool reasoned;        /* some reasoning came, kept or not */
+    struct usage usage;
+    char *model;                    /* as the server names it; NULL: not told */
+    char *finish_reason;            /* as chathist(5) names them; NULL: not told */
+    bool begun;                     /* the wire said that this is one, where it does */
+    bool finished;                  /* the wire said that this is all */
+    bool refused;                   /* the text is a refusal */
+    char *refusal;                  /* why, in one harmless line; NULL: not told */
+    const struct answer_sink *sink; /* NULL: nobody listens */
     bool sink_failed;
+    unsigned unkept;     /* bits of enum answer_media: told already */
+    bool any_tool_calls; /* OpenAI's wire: `function_call` no longer counts */
     /* private */
     struct json_pieces pieces; /* of text */
 };
@@ -70,6 +74,9 @@ int answer_add_text(struct answer *a, struct str string, struct err *e);
 int answer_end_text(struct answer *a, struct err *e);
 /* Hands on what the model thinks before it answers, which is no part of the answer. */
 int answer_add_reasoning(struct answer *a, struct str text);
+/* The server sends what cannot be kept: the user is told, once for each kind. */
+enum answer_media { ANSWER_IMAGE = 1 << 0, ANSWER_AUDIO = 1 << 1 };
+void answer_drop_media(struct answer *a, enum answer_media media);
 /* Hands on where a piece of the text comes from, a JSON object. -1: the sink failed, as above. */
 int answer_add_citation(struct answer *a, struct str json);
 /* A piece of the call at `index` on the wire; empty parts add nothing. The arguments are a piece of
@@ -86,9 +93,7 @@ int answer_add_call_extra(struct answer *a, int64_t index, struct str json, stru
  * (`unnamed`), `{}` for missing arguments. A finish
  * reason of `stop` becomes `tool_calls` when there are calls, and the other way round. */
 void answer_settle_calls(struct answer *a);
-/* A negative number is "not told" and leaves what was told before. */
-void answer_set_usage(struct answer *a, int64_t input_tokens, int64_t output_tokens);
-/* An empty name or reason is "not told" likewise. */
+/* An empty name or reason is "not told" and leaves what was told before. */
 void answer_set_model(struct answer *a, struct str model);
 void answer_set_finish(struct answer *a, struct str reason);
 /* Why the model refused: a text of the server, and its name for the kind; either may be empty. */

@@ -18,20 +18,32 @@
 #include "hist/message.h"
 #include "llm/image.h"
 
+/* How an answer ended, as far as it decides whether the answer is sent again. */
+enum context_end {
+    CONTEXT_FINISHED, /* or not known */
+    CONTEXT_CUT,      /* text came, but not all of it */
+    CONTEXT_FAILED,   /* nothing came: the turn failed */
+};
+
 struct context_message {
     enum role role; /* ROLE_USER, ROLE_ASSISTANT or ROLE_TOOL; the system prompt is apart */
     char *content;  /* owned, n bytes, may hold NUL */
     size_t n;
     char *tool_calls;   /* JSON array of {"id","name","args"}, never empty, or NULL (assistant) */
     char *tool_call_id; /* or NULL (tool) */
-    /* Of an assistant message with calls: its signed thinking, a JSON array, and the provider that
-     * wrote it. They go back to that provider as long as the loop of calls and results goes on, and
-     * count as nothing. NULL: none. */
+    /* Of an assistant message with calls: its signed thinking or all of its blocks, a JSON array,
+     * and the provider that wrote it. They go back to that provider as long as the loop of calls
+     * and results goes on, and count as nothing. NULL: none. */
     char *thinking;
     char *provider;
     /* Images of this turn's prompt, borrowed; they count as nothing. Earlier ones are not there. */
     const struct image *images;
     size_t images_count;
+    /* private, until context_cut or context_settle: what context_drop_unsent needs */
+    char *id;       /* of a prompt */
+    char *reply_to; /* of an answer that did not finish */
+    enum context_end end;
+    bool unsent;
 };
 
 struct context {
@@ -64,20 +76,29 @@ void context_add_text(struct context *c, enum role role, struct str content);
 void context_set_images(struct context *c, const struct image *images, size_t count);
 
 /* Adds what a loop of calls and results brings, when everything before it is settled: an assistant
- * message with its calls as in `tool_calls`, its signed thinking (empty: none) and the provider
- * that wrote it; then a result for each call, in their order. */
+ * message with its calls as in `tool_calls`, its signed thinking or all of its blocks (empty: none)
+ * and the provider that wrote it; then a result for each call, in their order. */
 void context_add_calls(struct context *c, struct str content, struct str calls, struct str thinking,
                        const char *provider);
 void context_add_result(struct context *c, struct str call_id, struct str content);
 
+/* Drops earlier messages that are never sent again; the next two functions begin with it.
+ * An answer that did not finish (its finish_reason is `interrupted`, `error`, `length` or
+ * `content_filter`) is dropped
+ *  - without text: always, and with it the prompt that it names in `reply_to`, unless that prompt
+ *    has another answer or calls;
+ *  - with text: if the prompt that it names has a finished answer before it, or another answer or
+ *    calls after it. */
+void context_drop_unsent(struct context *c);
 /* Drops the oldest messages before this turn until at most max_messages of them, with at most
- * max_bytes of content and tool fields, are left; then the tool results that these would start
- * with, whose call is dropped. CONTEXT_ALL: no bound. */
+ * max_bytes of content and tool fields, are left; then those before the next user message, since
+ * servers want the user to begin. CONTEXT_ALL: no bound. */
 void context_cut(struct context *c, size_t max_messages, size_t max_bytes);
 /* Makes the sequence sendable: results stand right behind their call, in its order; a call without
  * result gets one that says so, a result without call is dropped; blank text before this turn is
  * dropped; neighbouring text turns of one role are merged with a blank line between them, an
- * unanswered prompt also with this turn's. Call once, after context_cut. */
+ * unanswered prompt also with this turn's, and the model's text with the calls behind it. Call
+ * once, after context_cut. */
 void context_settle(struct context *c);
 /* Does message i belong to a loop of calls and results that is still going on: is there no user
  * message behind it? */

@@ -45,7 +45,7 @@ struct http_sink {
 };
 
 /* 0 when the answer came whole (whatever its status). -1: ERR_USAGE (not a URL of http or https),
- * ERR_NETWORK (could not connect, TLS, no answer, an answer other than 2xx broke off), ERR_TIMEOUT
+ * ERR_UNTRUSTED (the certificate), ERR_NETWORK (could not connect, TLS, no answer, an answer other than 2xx broke off), ERR_TIMEOUT
  * (connected, and idle for too long before an answer or in one of 2xx), ERR_INCOMPLETE when it
  * broke off otherwise after the head of a 2xx answer, ERR_SIGNAL when cancelled. */
 int http_exchange(const struct http_request *r, const struct http_limits *limits,

@@ -62,6 +62,7 @@ struct mcp_call {
 enum mcp_news {
     MCP_SLOW,      /* it has been getting ready, or listing its tools, for MCP_SLOW_MS */
     MCP_MESSAGE,   /* what it logs: `level logger text` */
+    MCP_LEFT_OUT,  /* the name of a tool whose arguments are no object: providers refuse it */
     MCP_LIST_LOST, /* its tools have changed, but cannot be listed: why; the old list stays */
 };
 
@@ -94,11 +95,11 @@ struct mcp_server {
     size_t pages;
 };
 
-/* Starts a server under a name that mcp_server_name_valid accepts, with the environment env
- * (base/child). `watch` is borrowed until mcp_end; NULL: nobody. -1 (ERR_LIMIT): there is no such
+/* Starts a server under a name that mcp_server_name_valid accepts, with the environment env and in
+ * the directory cwd (base/child). `watch` is borrowed until mcp_end; NULL: nobody. -1 (ERR_LIMIT): there is no such
  * program. mcp_end is due whatever comes of it. */
 int mcp_start(struct mcp_server *s, const char *name, char *const argv[], char *const env[],
-              const struct mcp_watch *watch, struct err *e);
+              const char *cwd, const struct mcp_watch *watch, struct err *e);
 /* Ends them: all are asked to go at once, and get `grace_ms` together to go by themselves, then as
  * much after SIGTERM; CHILD_HURRY_MS once `hurry_fd` (-1: none) can be read. Their tools are
  * freed. */

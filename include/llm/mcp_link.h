@@ -36,7 +36,7 @@ struct mcp_link {
 /* Starts the server; fn gets its messages. -1: it cannot be started. mcp_link_end is due whatever
  * comes of it. The caller ignores SIGPIPE. */
 int mcp_link_start(struct mcp_link *l, const char *name, char *const argv[], char *const env[],
-                   jsonrpc_fn *fn, void *arg, struct err *e);
+                   const char *cwd, jsonrpc_fn *fn, void *arg, struct err *e);
 /* What it waits for; returns their number, 0 when it is broken. */
 size_t mcp_link_fds(const struct mcp_link *l, struct pollfd fds[MCP_LINK_FDS]);
 /* Writes and reads what can be without waiting. fn may break the link by its -1. */

@@ -35,7 +35,8 @@ struct mcp_list {
 };
 
 /* Takes in a page, a ListToolsResult in JSON. Entries without a name, those whose name is there
- * already, and those that can only be called as tasks are left out; a description that is missing
+ * already, and those that can only be called as tasks are left out, and so are, with a notice, those
+ * whose inputSchema is not an object's; a description that is missing
  * is the title. -1: too many. */
 int mcp_list_add_page(struct mcp_list *list, struct str result, struct mcp_server *server,
                       const struct tool_kind *kind, struct err *e);

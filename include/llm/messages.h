@@ -5,7 +5,8 @@
  * requests and exports are; Anthropic's with the system prompt beside it), or JSON lines of either
  * or of such entries, among them history lines (chathist(5)). Of each entry role, content (a
  * string, or parts that are all text), tool_calls (as in the history, or in OpenAI's form) and
- * tool_call_id count. Anything else is passed over and counted: whatever the text is, it can do no
+ * tool_call_id count; id, reply_to and finish_reason mark turns that failed, which are
+ * not sent (llm/context). Anything else is passed over and counted: whatever the text is, it can do no
  * harm.
  */
 #ifndef CHATHIST_LLM_MESSAGES_H

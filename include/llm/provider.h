@@ -38,6 +38,7 @@ struct ask {
     const char *model;    /* without the provider's name */
     const char *base_url; /* NULL: the provider's own */
     const char *key;      /* NULL: none */
+    const char *key_from; /* where the key was found, for messages; NULL: not known */
     const struct ask_option *options;
     size_t options_count;
     const struct tool *const *tools; /* that the model may call */

@@ -4,13 +4,14 @@
  *
  *  - Turns alternate, the user begins and ends. A conversation that begins with the model gets a
  *    user message `…` before it. There is no empty or blank text.
- *  - Results of tools are blocks, first in the user message behind the calls. Ids that other
- *    servers gave to calls are changed to what is accepted here, letters, digits, `_` and `-`, none
- *    twice; so are the names of tools. Arguments that are no object travel as
+ *  - Results of tools are blocks, first in the user message behind the calls. Ids and names of
+ *    calls get the form of llm/call_ids. Arguments that are no object travel as
  *    {"INVALID_JSON":"…"}.
  *  - Images are blocks before the text of their message.
- *  - Signed thinking goes back with the calls of a loop that is still going on (context_in_loop),
- *    to the provider that wrote it.
+ *  - While a loop of calls and results goes on (context_in_loop), the blocks of its answers go back
+ *    to the provider that wrote them in the order in which they came ("Extended thinking with tool
+ *    use": thinking, call, thinking, text, call). Where only the thinking was kept, it stands
+ *    first.
  */
 #ifndef CHATHIST_LLM_PROVIDER_ANTHROPIC_MESSAGES_H
 #define CHATHIST_LLM_PROVIDER_ANTHROPIC_MESSAGES_H

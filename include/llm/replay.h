@@ -5,7 +5,8 @@
  *
  *  - Blocks (Anthropic; platform documentation, "Extended thinking with tool use" and "Server
  *    tools: the server-side loop and pause_turn"). Signed or encrypted thinking joins `thinking`;
- *    every block joins `turn`, which a paused answer goes on from.
+ *    every block joins `turn`, in the order in which they come: a paused answer
+ *    goes on from it, and so does a loop of calls and results.
  *  - Reasoning as plain text (DeepSeek, api-docs.deepseek.com/guides/thinking_mode).
  *  - Reasoning details (OpenRouter, openrouter.ai/docs/guides/best-practices/reasoning-tokens,
  *    "Preserving reasoning": unmodified, in their sequence). A stream cuts a detail in pieces of
@@ -83,7 +84,7 @@ void replay_push(struct replay *r, struct str block);
  * `reasoning_content` and `reasoning_details`, when it `calls` tools, and are gone. */
 void replay_settle(struct replay *r, bool calls);
 /* Is every block of the answer in `turn`? */
-bool replay_can_go_on(const struct replay *r);
+bool replay_is_whole(const struct replay *r);
 /* What the next part of an answer brought comes behind what r has. */
 void replay_join(struct replay *r, const struct replay *next);
 

@@ -17,9 +17,9 @@
 
 /* How often an exchange is repeated unless somebody says otherwise. */
 #define RETRY_TIMES 2
-/* Milliseconds. A server's wish above the first is not honoured, unless its provider says
- * otherwise; without one the wait begins with the second and doubles up to the third, less up to a
- * quarter of it. */
+/* Milliseconds. A server that wants a longer wait than the first, unless its provider says
+ * otherwise, is not tried again. One that says nothing is waited for as long as the second; that
+ * doubles up to the third, less up to a quarter of it. */
 #define RETRY_AFTER_MAX 120000
 #define RETRY_FIRST 500
 #define RETRY_MOST 8000
@@ -31,9 +31,12 @@ struct retry_moment {
     int64_t most;    /* the longest wish of this server's that is honoured, in milliseconds */
 };
 
-/* Milliseconds to wait before the next try; -1: give up. `repeated` is how often it was tried again
- * so far, `kind` what it failed with, `head` its answer's, NULL when none came. */
+/* Returns the milliseconds to wait before the next try, or -1: give up. `repeated` is how often it
+ * was tried again so far, `kind` what it failed with, `head` its answer's, NULL when none came. */
 int64_t retry_wait(unsigned repeated, enum err_kind kind, const struct http_head *head,
                    const struct retry_moment *at);
+/* How long the server wants to be left alone, in milliseconds; -1: it does not say, or the time is
+ * over. */
+int64_t retry_wish(const struct http_head *head, int64_t now);
 
 #endif

@@ -38,6 +38,7 @@ struct import_message {
     struct buf model;
     struct buf provider;
     struct buf finish;
+    struct buf replaces; /* ids of lines in the history, JSON strings joined by commas */
     int64_t images;
     int64_t input_tokens, output_tokens; /* -1: unknown */
 };
@@ -47,23 +48,43 @@ struct import_sink {
     int (*message)(void *arg, const struct import_message *m, struct err *e);
     /* A line in the form of our histories. */
     int (*line)(void *arg, const struct message *m, struct err *e);
-    /* Is it in the history? `part` is one part of an origin. */
-    bool (*known)(void *arg, struct str session, struct str part);
-    /* A record that cannot be read; it is passed over. */
+    /* Returns whether a message is in the history or was given before. `part` is one part of its
+     * origin. The id of its line is added to `id`, which may be NULL. */
+    bool (*known)(void *arg, struct str session, struct str part, struct buf *id);
+    /* Reports a record that is left out because it cannot be read. */
     void (*bad)(void *arg, size_t number, const char *reason);
+    /* Reports something else that the user should know: a sentence without its end. */
+    void (*note)(void *arg, const char *text);
     void *arg;
     bool subagents; /* what other models were asked by the model is wanted, too */
 };
+
+/* A format that can be imported. */
+struct import_format {
+    const char *name;
+    /* Returns whether a file that begins like this has this format. */
+    bool (*is)(struct str head);
+    /* Gives all messages of the source to the sink, the session used last at the end: 0, -1. */
+    int (*read)(struct source *s, struct import_sink *sink, struct err *e);
+};
+/* Each is described at the beginning of its source file. */
+extern const struct import_format import_lines, import_claude_code, import_codex, import_llm,
+    import_chatgpt, import_messages, import_aichat;
 
 void import_message_init(struct import_message *m);
 void import_message_release(struct import_message *m);
 /* Begins anew: nothing is known of it but its role. */
 void import_message_clear(struct import_message *m, enum role role);
 
+/* Clears the text, the calls, the call id and the images, for the next message of a record. */
+void import_message_rewind(struct import_message *m);
+
 /* 64 bits that tell texts apart: FNV-1a, then mixed once more. */
 uint64_t import_hash(struct str text);
-/* Sets the session to FORMAT:ID. What may not stand in a session's id, or is too much, is replaced,
- * with a hash at the end. */
+/* Adds FORMAT:ID. Characters that may not stand in a session's id are replaced, and an id that is
+ * too long is cut; a hash at the end then tells the ids apart. */
+void import_add_session(struct buf *out, const char *format, struct str id);
+/* Sets the session to that. */
 void import_set_session(struct import_message *m, const char *format, struct str id);
 /* Sets the origin to SESSION/PART, or adds a part to it. A `+` in it becomes `_`. */
 void import_set_part(struct import_message *m, struct str part);
@@ -77,6 +98,8 @@ void import_add_text(struct import_message *m, struct str text);
  * OpenAI interfaces send it. Any other is kept as a string. A call without an id has its name for
  * it. */
 void import_add_call(struct import_message *m, struct str id, struct str name, struct str args);
+/* Adds the id of a line to a list such as m->replaces, unless it is the last one there. */
+void import_add_id(struct buf *list, struct str id);
 /* Sets a field from a JSON string; anything else leaves it. */
 void import_set_text(struct buf *field, struct str value);
 /* Sets why an answer ended, a JSON string, in the names of chathist(5). */
@@ -105,5 +128,21 @@ int import_give_content(struct import_sink *sink, struct import_message *m, stru
 int import_each_object(struct source *s, struct import_sink *sink,
                        int (*take)(void *arg, struct str object, struct err *e), void *arg,
                        struct err *e);
+
+/* Returns whether a member is a string. */
+bool import_has_string(struct str object, const char *key);
+/* Returns whether one of the first lines is an object that `is` accepts: not every record of a
+ * format shows which it is. */
+bool import_some_line(struct str head, bool (*is)(struct str object));
+
+/* ---- messages as the OpenAI and Anthropic interfaces take them (import_messages.c) ---- */
+
+/* Sets the session of a file without an id to FORMAT:NAME-HASH. */
+int import_set_file_session(struct import_message *m, const char *format, struct source *s,
+                            struct err *e);
+/* Gives one such message, an object: `n` is its number in the conversation. m has its session and,
+ * if it is known, its model; they stay. */
+int import_give_message(struct source *s, struct import_sink *sink, struct import_message *m,
+                        struct str object, size_t n, struct err *e);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/keymap.h"
 
 /* The longest value of an array, and the longest file that is read as a whole. */
 #define SOURCE_VALUE_MAX ((size_t)256 << 20)
@@ -51,5 +52,34 @@ int source_value(struct source *s, struct str *value, struct err *e);
 void source_skip(struct source *s, size_t n);
 /* All that is left. */
 int source_rest(struct source *s, struct str *text, struct err *e);
+
+/* ---- the files that a name stands for ---- */
+
+struct import_file {
+    char *path;
+    bool named;   /* by the user, not found in a directory: it must be something to import */
+    int64_t last; /* µs: the last `timestamp` in a file of JSON lines, else when it was changed */
+};
+
+/* Zero-initialise but for the first two. */
+struct import_files {
+    /* Told of each file and directory that cannot be read; what else there is is added all the
+     * same. Releases e. */
+    void (*failed)(void *arg, struct err *e);
+    void *arg;
+    struct import_file *at;
+    size_t count, cap;
+    /* private */
+    struct keymap seen; /* device and inode of each directory that was gone into */
+    char **keys;        /* owns them */
+    size_t keys_count, keys_cap;
+};
+
+/* Adds a file or, of a directory and those below it, each file named *.jsonl, *.json, *.yaml, *.yml
+ * or *.db. Links are followed; no directory is gone into twice. `-` stays what it is. */
+void import_files_add(struct import_files *f, const char *path);
+/* By the time of their last message, the oldest first; what is as old by its name. */
+void import_files_sort(struct import_files *f);
+void import_files_release(struct import_files *f);
 
 #endif

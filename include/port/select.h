@@ -55,8 +55,8 @@ struct select {
  * learns them; with `whole` all of them are noted, and `grown` tells the sessions that the new ones
  * belong to. `tick` (may be NULL) is called now and then. On failure there is nothing to
  * release. */
-int select_load(struct select *s, const char *history_path, struct export_state *state, bool whole,
-                void (*tick)(void), struct err *e);
+int select_load(struct select *s, int dir, const char *history_path, struct export_state *state,
+                bool whole, void (*tick)(void), struct err *e);
 /* The index of a session, SELECT_NONE when it has no line. */
 size_t select_find(const struct select *s, struct str id);
 /* Reads line i again; borrowed until the next call. */

@@ -1,6 +1,6 @@
 /*
- * browse_clipboard - a text for the clipboard: by the terminal (OSC 52), and by a program where
- * there is a desktop, for many a terminal passes the sequence over in silence.
+ * browse_clipboard - puts a text on the clipboard, by the terminal (OSC 52) and by a program: many
+ * terminals ignore the sequence, and none says so.
  */
 #ifndef CHATHIST_TUI_BROWSE_CLIPBOARD_H
 #define CHATHIST_TUI_BROWSE_CLIPBOARD_H
@@ -9,9 +9,14 @@
 
 #include "base/buf.h"
 
-/* Asks the terminal: 0; -1 when it is known not to take such a text. */
+/* What terminals take at once, most of them. */
+#define BROWSE_CLIPBOARD_MAX ((size_t)74994)
+
+/* Sends it to the terminal, which does not answer: 0; -1 if it is known not to take such a text. In
+ * tmux nothing is sent, for tmux drops the sequence by default and has a program instead. */
 int browse_clipboard_terminal(int fd, struct str text);
-/* Gives it to the first program that takes it: 0; -1: there is none, or *cancel was set. */
+/* Gives it to tmux, where one runs, and to the first program of the desktop that takes it: 0; -1:
+ * none did, or *cancel was set. */
 int browse_clipboard_programs(struct str text, const atomic_bool *cancel);
 
 #endif

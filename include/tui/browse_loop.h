@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -34,6 +35,7 @@ struct browse_outcome {
     size_t history;
     struct buf session; /* the session's id; */
     struct buf line;    /* the message acted on, as it is stored; empty: none */
+    uint64_t bad_lines; /* of the first history */
     struct err forgot;  /* why nothing could be remembered */
     struct err failed;  /* why something was not done that had been begun */
 };

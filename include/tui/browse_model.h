@@ -9,7 +9,7 @@
  *     ahead              keys that move in a list that is not there
  *     text_ahead         keys for messages that are not there
  *     back               what was chosen when the browser was left
- * and beside this state a command that ends the program or needs another one (tui/browse_wait).
+ * and beside this state a command that ends the program or needs another one.
  */
 #ifndef CHATHIST_TUI_BROWSE_MODEL_H
 #define CHATHIST_TUI_BROWSE_MODEL_H
@@ -17,18 +17,58 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
+#include "base/buf.h"
 #include "hist/thread.h"
-#include "tui/browse_ahead.h"
-#include "tui/browse_areas.h"
 #include "tui/browse_edit.h"
 #include "tui/browse_keys.h"
 #include "tui/browse_pane.h"
 #include "tui/browse_rows.h"
-#include "tui/browse_target.h"
 
 /* A pause in typing that starts a search, in milliseconds. */
 #define BROWSE_DEBOUNCE_MS 60
+
+/* Where on the screen the parts are. */
+struct browse_rect {
+    size_t row, column, rows, columns;
+};
+struct browse_areas {
+    bool stacked; /* the list above the messages */
+    struct browse_rect box, list, text, foot;
+    size_t rule; /* the column between them, or the row */
+};
+
+/* A session to be read. */
+struct browse_target {
+    size_t history;
+    struct buf id;
+    off_t first, end; /* where its lines are; end below 0: not known */
+    off_t last_line;  /* where its newest line begins, and how many there are; below 0: not known */
+    uint64_t count;
+    struct buf hit; /* a message that is to be among them; empty: none */
+};
+
+void browse_target_init(struct browse_target *t);
+void browse_target_release(struct browse_target *t);
+bool browse_target_is(const struct browse_target *t, size_t history, struct str id);
+/* Keys that moved in a list before it was read: by `lines` from its chosen line, or from its last
+ * line. Zero-initialise. */
+struct browse_ahead {
+    bool last;
+    long lines;
+};
+
+bool browse_ahead_any(const struct browse_ahead *a);
+/* Adds a move. `first`: the first line will be the chosen one, and no line is before it. */
+void browse_ahead_move(struct browse_ahead *a, long lines, bool first);
+/* Commands for messages before these were read, in their order; more of them are dropped.
+ * Zero-initialise. */
+#define BROWSE_AHEAD_MAX 64
+struct browse_ahead_text {
+    enum browse_command at[BROWSE_AHEAD_MAX];
+    size_t count;
+};
 
 enum browse_mode {
     BROWSE_NORMAL,
@@ -65,7 +105,8 @@ struct browse {
     const char *role;  /* only its messages; NULL: all */
     bool all;          /* every history, else the first one */
     size_t histories;
-    bool choosing; /* Enter chooses: --print */
+    char *const *names; /* of the histories, borrowed; NULL: they have none */
+    bool choosing;      /* Enter chooses: --print */
 
     struct browse_sessions sessions;
     bool sessions_known;

@@ -78,13 +78,21 @@ void browse_pane_point(struct browse_pane *p, size_t row);
 bool browse_pane_line(struct browse_pane *p, size_t row, const struct browse_lines **lines,
                       size_t *line, bool *current);
 
-/* ---- for tui/browse_pane_hits ---- */
-
 /* The place of a message, SIZE_MAX: none. */
 size_t browse_pane_find(const struct browse_pane *p, struct str message);
-/* Brings a byte of a message into view, so many lines below the top unless it is there; its
- * beginning is that of its header. The message is to be laid out anew. */
-void browse_pane_bring(struct browse_pane *p, size_t message, size_t at, size_t above);
-void browse_pane_unlay_message(struct browse_pane *p, size_t message);
+
+/* A hit may be far away. It is looked for in slices of messages, this many bytes each, so that keys
+ * do not wait; a message counts for some bytes. */
+#define BROWSE_SLICE ((size_t)256 << 10)
+#define BROWSE_SLICE_MESSAGE ((size_t)256)
+
+enum browse_found { BROWSE_FOUND, BROWSE_NOT_FOUND, BROWSE_GOES_ON };
+
+/* To the next hit, or the one before; the other end follows the last one. That it goes on means
+ * that browse_pane_seek is to be called until it does not; nothing has moved until then. */
+enum browse_found browse_pane_next_hit(struct browse_pane *p, bool on);
+enum browse_found browse_pane_seek(struct browse_pane *p);
+/* Shows a message, and of it the hit at that place of its content. false: it is not there. */
+bool browse_pane_show(struct browse_pane *p, struct str message, size_t at);
 
 #endif

@@ -11,6 +11,9 @@
 #include "tui/browse_keys.h"
 #include "tui/browse_model.h"
 
+/* A character of a paste goes into the search box, or the name of a file that is asked for; it is
+ * never a command, nor the answer to a question. */
+void browse_paste(struct browse *b, int32_t key, int64_t now);
 /* A key at a time (ms, of clock_ticks). What it gives is for the caller to do, BROWSE_NOTHING when
  * all is done: BROWSE_ENTER is the choice, BROWSE_EXPORT has its file in `name`, BROWSE_DELETE was
  * confirmed. */

@@ -10,9 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "hist/thread.h"
-#include "tui/browse_keys.h"
-#include "tui/browse_parts.h"
-#include "tui/browse_rows.h"
+#include "tui/browse_model.h"
 
 enum browse_result_kind { BROWSE_SESSIONS, BROWSE_THREAD, BROWSE_HITS, BROWSE_RAN, BROWSE_COPIED };
 
@@ -27,6 +25,7 @@ struct browse_result {
     struct browse_hits hits;
     bool done;  /* no more hits follow */
     int status; /* of a program, and of copying: 0, -1 */
+    bool sent;  /* the text to be copied, to the terminal */
     bool ended; /* a program was ended, for nobody wanted to wait */
     /* Of a program: */
     enum browse_command about;
@@ -37,5 +36,10 @@ struct browse_result {
 
 struct browse_result *browse_result_new(enum browse_result_kind kind);
 void browse_result_free(struct browse_result *r);
+/* Puts a result into the state, and takes out of it what it holds. Returns true if a program has
+ * changed a history. */
+bool browse_take(struct browse *b, struct browse_result *r);
+/* Has a program not done what it was asked for? Adds why. */
+bool browse_take_failure(struct buf *out, const struct browse_result *r);
 
 #endif

@@ -42,8 +42,9 @@ struct browse_sessions {
     size_t first;              /* the place of at[0] */
     struct browse_session *at; /* newest first */
     size_t count, cap;
-    unsigned number; /* with another one places are others, too; 0: of no list yet */
-    bool partial;    /* of a part of the file: counts and previews are not known yet */
+    unsigned number;    /* with another one places are others, too; 0: of no list yet */
+    uint64_t bad_lines; /* of the first history */
+    bool partial;       /* of a part of the file: counts and previews are not known yet */
     /* The one of the list that is to stay chosen, and that whose messages are shown. */
     struct browse_sought keep, shown;
 };

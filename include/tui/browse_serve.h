@@ -24,7 +24,7 @@ struct browse_request {
     struct buf text;             /* looked for, copied; the name of a file that is written */
     const char *role;            /* only its messages are looked through; NULL: all */
     bool all;                    /* the histories, not only the first */
-    bool copied;                 /* the terminal has taken the text */
+    bool sent;                   /* the text, to the terminal, which does not answer */
     enum browse_command about;   /* what the program is run for */
     struct words argv;
     struct browse_request *next; /* private */

@@ -17,10 +17,10 @@
 
 struct browse_view;
 
-enum browse_input_kind { BROWSE_KEY, BROWSE_CLICK, BROWSE_WHEEL };
+enum browse_input_kind { BROWSE_KEY, BROWSE_PASTED, BROWSE_CLICK, BROWSE_WHEEL };
 struct browse_input {
     enum browse_input_kind kind;
-    int32_t key;
+    int32_t key;        /* of BROWSE_PASTED a character of a paste */
     size_t row, column; /* of the mouse */
     long lines;         /* that the wheel was turned by */
 };

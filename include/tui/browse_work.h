@@ -55,8 +55,7 @@ void browse_work_more(struct browse_work *w, size_t held);
  * `name` comes back with the result. */
 void browse_work_run(struct browse_work *w, enum browse_command about, struct str name,
                      struct words *argv);
-/* Gives a text to the programs of the desktop. `copied`: the terminal has it, so it is well
- * whatever they do. */
-void browse_work_copy(struct browse_work *w, struct str text, bool copied);
+/* Gives a text to tmux and the programs of the desktop. `sent`: it went to the terminal, too. */
+void browse_work_copy(struct browse_work *w, struct str text, bool sent);
 
 #endif

@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "hist/locate.h"
 #include "hist/message.h"
+#include "hist/partial.h"
 #include "llm/answer.h"
 #include "llm/context.h"
 #include "llm/provider.h"
@@ -54,14 +55,16 @@ struct turn {
     size_t max_messages, max_bytes;  /* of earlier messages; CONTEXT_ALL */
     unsigned max_rounds;     /* how often calls may be carried out, and a pause be gone on from */
     int64_t tool_timeout_ms; /* for each call; 0: none */
+    bool keeps_partial;      /* the answer is written to a file while it streams (hist/partial) */
 
     /* What came of it. */
     struct context context;
-    struct answer answer;                /* the last one */
-    bool calling;                        /* it ends with calls that are to be carried out */
-    unsigned rounds;                     /* how often that happened */
-    int64_t input_tokens, output_tokens; /* of all answers together; -1: not told */
-    uint64_t earlier;                    /* lines that the session had before */
+    struct answer answer;   /* the last one */
+    bool calling;           /* it ends with calls that are to be carried out */
+    unsigned rounds;        /* how often that happened */
+    struct usage usage;     /* of all answers together */
+    bool is_new;            /* the session had no line before */
+    bool was_cut;           /* the turn before this one did not send all earlier messages, either */
     uint64_t images_before; /* that the last prompt came with (TURN_AGAIN, TURN_EDIT) */
     size_t before; /* messages of the context that come before the prompt, as they are stored */
     uint64_t bad_lines; /* bad lines met while reading it */
@@ -76,6 +79,9 @@ struct turn {
     struct buf answer_id;
     struct draft *unstored; /* lines that are to be stored, or could not be */
     size_t unstored_count, unstored_cap;
+    struct partial partial;          /* of the answer that is coming */
+    const struct answer_sink *outer; /* private: the caller's sink */
+    struct answer_sink sink;
     struct round_call *calls; /* of the present round (turn/round) */
     size_t calls_count;
 };
@@ -94,7 +100,9 @@ int turn_store_prompt(struct turn *t, struct err *e);
  * (ERR_INCOMPLETE); refused, filtered, or a conversation that is too long (ERR_REFUSED); tool calls
  * where there are no tools, calls or a pause when there are no more rounds (ERR_LIMIT). */
 int turn_ask(struct turn *t, const struct answer_sink *sink, struct err *e);
-/* Stores the answer unless nothing came; before it what could not be stored earlier. */
+/* Stores the answer, and before it what could not be stored earlier. If no text came, the line has
+ * the content "" and a finish_reason (`error`, `interrupted`) that keeps it and its prompt out of
+ * every later request (llm/context). */
 int turn_store_answer(struct turn *t, struct err *e);
 /* A line of this turn that answers its prompt, to be stored by the next turn_store; draft_… fills
  * it in. Valid until the next call. */

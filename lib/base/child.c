@@ -57,9 +57,10 @@ static int make_pipes(struct pipes *p)
     return 0;
 }
 
-int child_start(struct child *c, char *const argv[], char *const env[], struct err *e)
+int child_start(struct child *c, char *const argv[], char *const env[], const char *cwd,
+                struct err *e)
 {
-    struct spawn s = {.argv = argv, .env = env, .apart = true};
+    struct spawn s = {.argv = argv, .env = env, .cwd = cwd, .apart = true};
     struct pipes p;
     int failed = make_pipes(&p);
 

@@ -218,6 +218,147 @@ static bool take_zone(struct str *s, int64_t *us)
     return true;
 }
 
+/* ---- durations ---- */
+
+/* As systemd.time(7) has them: a month is 30.44 days, a year 365.25. */
+static const struct {
+    const char *names;
+    int64_t ms;
+} units[] = {
+    {"ms msec msecs millisecond milliseconds", 1},
+    {"s sec secs second seconds", 1000},
+    {"m min mins minute minutes", 60 * 1000},
+    {"h hr hrs hour hours", 3600 * 1000},
+    {"d day days", (int64_t)SECONDS_A_DAY * 1000},
+    {"w week weeks", (int64_t)SECONDS_A_DAY * 7000},
+    {"M month months", 2630016000},
+    {"y year years", 31557600000},
+};
+
+static char to_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+static bool is_letter(char c)
+{
+    return to_lower(c) >= 'a' && to_lower(c) <= 'z';
+}
+
+/* Compares without regard to case, but one letter exactly: m is a minute and M a month. */
+static bool same_word(struct str a, struct str b)
+{
+    if (a.n != b.n || (a.n == 1 && a.p[0] != b.p[0]))
+        return false;
+    for (size_t i = 0; i < a.n; i++)
+        if (to_lower(a.p[i]) != to_lower(b.p[i]))
+            return false;
+    return true;
+}
+
+/* The place of a word in a list with a blank between its words, counted from 1; 0 if it is not there. */
+static int find_word(const char *list, struct str word)
+{
+    struct str rest = str_of(list);
+
+    for (int i = 1; rest.p; i++)
+        if (same_word(word, str_cut(&rest, ' ')))
+            return i;
+    return 0;
+}
+
+static struct str take_word(struct str *s)
+{
+    struct str word = {s->p, 0};
+
+    while (word.n < s->n && is_letter(s->p[word.n]))
+        word.n++;
+    s->p += word.n;
+    s->n -= word.n;
+    return word;
+}
+
+/* Skips blanks, or the full stop of git's `2.weeks.ago`, if a word or a number comes next. */
+static void skip_gap(struct str *s)
+{
+    size_t n = 0;
+
+    if (s->n && s->p[0] == '.')
+        n = 1;
+    while (n < s->n && s->p[0] == ' ' && s->p[n] == ' ')
+        n++;
+    if (n < s->n && (is_letter(s->p[n]) || is_digit(s->p[n]))) {
+        s->p += n;
+        s->n -= n;
+    }
+}
+
+static bool take_integer(struct str *s, int64_t *value)
+{
+    if (!s->n || !is_digit(s->p[0]))
+        return false;
+    for (*value = 0; s->n && is_digit(s->p[0]); s->p++, s->n--) {
+        int digit = s->p[0] - '0';
+
+        if (*value > (INT64_MAX - digit) / 10)
+            return false;
+        *value = *value * 10 + digit;
+    }
+    return true;
+}
+
+/* A number with its unit, into milliseconds; without a unit if `bare`, and nothing else is left. */
+static bool take_quantity(struct str *s, bool bare, int64_t *ms)
+{
+    int64_t whole, unit = 0;
+    int micros = 0;
+    struct str word;
+
+    if (!take_integer(s, &whole))
+        return false;
+    if (s->n > 1 && s->p[0] == '.' && is_digit(s->p[1]) && !take_fraction(s, &micros))
+        return false;
+    skip_gap(s);
+    word = take_word(s);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (find_word(units[i].names, word))
+            unit = units[i].ms;
+    if (word.n == 0 && bare && s->n == 0)
+        unit = 1000;
+    if (unit == 0 || whole > (INT64_MAX - unit) / unit)
+        return false;
+    *ms = whole * unit + micros * unit / 1000000;
+    return true;
+}
+
+/* One quantity or several, `1h 30min`, off the front. */
+static bool take_span(struct str *s, bool bare, int64_t *ms)
+{
+    int64_t sum = 0, one;
+
+    do {
+        if (!take_quantity(s, bare, &one) || one > INT64_MAX - sum)
+            return false;
+        sum += one;
+        bare = false;
+        skip_gap(s);
+    } while (s->n && is_digit(s->p[0]));
+    *ms = sum;
+    return true;
+}
+
+bool clock_parse_span(struct str text, int64_t *ms)
+{
+    int64_t value;
+
+    if (!take_span(&text, true, &value) || text.n)
+        return false;
+    *ms = value;
+    return true;
+}
+
+/* ---- times ---- */
+
 /* A time that was read: as it stands there, the zone's distance if there was one, and how much the
  * smallest part that was written counts for. */
 struct written {
@@ -287,7 +428,7 @@ static int64_t of_local(int64_t wall)
     return (int64_t)at * CLOCK_SECOND + (wall - seconds * CLOCK_SECOND);
 }
 
-/* What the wall showed at the last midnight before `now`, or so many days earlier. */
+/* What the wall shows at midnight, this many days before the one of `now`. */
 static bool wall_midnight(int64_t now, int before, int64_t *wall)
 {
     int64_t day;
@@ -298,15 +439,45 @@ static bool wall_midnight(int64_t now, int before, int64_t *wall)
     return true;
 }
 
+/* `7d`, `1h30m ago`. A bare number could as well be a year. */
 static bool read_ago(struct str text, int64_t now, int64_t *us)
 {
     int64_t ms;
 
-    /* A bare number could as well be a year. */
-    if (!text.n || is_digit(text.p[text.n - 1]) || !clock_parse_span(text, &ms) ||
-        ms > INT64_MAX / 4000)
+    if (!take_span(&text, false, &ms) || ms > INT64_MAX / 4000)
+        return false;
+    if (text.n && !(find_word("ago", take_word(&text)) && text.n == 0))
         return false;
     *us = now - ms * 1000;
+    return true;
+}
+
+/* `today`, `yesterday`, `monday`, `last monday`: how many days ago that was. `last` is not today. */
+static bool read_day(struct str text, int64_t now, int *before)
+{
+    struct str word = take_word(&text);
+    bool last = find_word("last", word) != 0;
+    int64_t day;
+    int weekday;
+
+    if (last) {
+        skip_gap(&text);
+        word = take_word(&text);
+    }
+    if (text.n)
+        return false;
+    *before = find_word("today yesterday", word) - 1;
+    if (*before >= 0)
+        return !last;
+    /* 1970-01-01 was a Thursday. */
+    weekday = find_word("thursday friday saturday sunday monday tuesday wednesday", word);
+    if (weekday == 0)
+        weekday = find_word("thu fri sat sun mon tue wed", word);
+    if (weekday == 0 || !clock_local_day(now, &day))
+        return false;
+    *before = (int)(((day - (weekday - 1)) % 7 + 7) % 7);
+    if (last && *before == 0)
+        *before = 7;
     return true;
 }
 
@@ -314,13 +485,14 @@ bool clock_parse_when(struct str text, int64_t now, int64_t *first, int64_t *las
 {
     struct written w = {.unit = SECONDS_A_DAY * CLOCK_SECOND};
     int64_t us = now;
+    int before;
 
-    if (str_eq_c(text, "now") || read_ago(text, now, &us)) {
+    if (find_word("now", text) || read_ago(text, now, &us)) {
         *first = *last = us;
         return true;
     }
-    if (str_eq_c(text, "today") || str_eq_c(text, "yesterday")) {
-        if (!wall_midnight(now, text.p[0] == 'y', &w.wall))
+    if (read_day(text, now, &before)) {
+        if (!wall_midnight(now, before, &w.wall))
             return false;
     } else if (!read_iso(text, &w)) {
         return false;
@@ -359,37 +531,5 @@ bool clock_parse_http(struct str text, int64_t *us)
         !count_days(year, month, day, &days))
         return false;
     *us = days * SECONDS_A_DAY * CLOCK_SECOND + of_day;
-    return true;
-}
-
-bool clock_parse_span(struct str text, int64_t *ms)
-{
-    int64_t value = 0, unit = 1000;
-
-    if (!text.n || !is_digit(text.p[0]))
-        return false;
-    while (text.n && is_digit(text.p[0])) {
-        int digit = text.p[0] - '0';
-
-        if (value > (INT64_MAX - digit) / 10)
-            return false;
-        value = value * 10 + digit;
-        text.p++;
-        text.n--;
-    }
-    if (text.n == 2 && text.p[0] == 'm' && text.p[1] == 's') {
-        unit = 1;
-        text.n = 0;
-    } else if (take(&text, 'm'))
-        unit = 60 * 1000;
-    else if (take(&text, 'h'))
-        unit = 3600 * 1000;
-    else if (take(&text, 'd'))
-        unit = (int64_t)SECONDS_A_DAY * 1000;
-    else
-        take(&text, 's');
-    if (text.n || value > INT64_MAX / unit)
-        return false;
-    *ms = value * unit;
     return true;
 }

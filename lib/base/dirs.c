@@ -1,12 +1,15 @@
 #include "base/dirs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/io.h"
+#include "base/mem.h"
 #include "base/path.h"
 
 static bool is_dir(const char *path)
@@ -58,4 +61,48 @@ int dirs_make(const char *path, struct err *e)
     if (made < 0)
         return err_sys(e, errno, "cannot make directory '%s'", path);
     return made;
+}
+
+/* Opens one directory on the way up: 1; 0 if it is on another file system; -1 with *e. *fd is -1 if
+ * nothing in it can be the user's. */
+static int open_step(const char *path, dev_t device, int *fd, struct err *e)
+{
+    struct stat st;
+
+    *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*fd < 0 && (errno == EACCES || errno == ENOENT || errno == ENOTDIR))
+        return 1;
+    if (*fd < 0 || fstat(*fd, &st) < 0)
+        return err_sys(e, errno, "cannot open '%s'", path);
+    if (st.st_dev != device || st.st_uid != geteuid()) {
+        close(*fd);
+        *fd = -1;
+    }
+    return st.st_dev == device;
+}
+
+int dirs_upwards(const char *from, int (*look)(void *arg, int fd, const char *path), void *arg,
+                 struct err *e)
+{
+    struct stat start;
+    char *dir;
+    int fd = -1, step = 1, found = 0;
+    bool top = false;
+
+    if (stat(from, &start) < 0)
+        return err_sys(e, errno, "cannot open '%s'", from);
+    dir = mem_copy(from, strlen(from));
+    while (!top && found == 0 && (step = open_step(dir, start.st_dev, &fd, e)) > 0) {
+        char *parent = path_parent(dir);
+
+        top = strcmp(parent, dir) == 0 || strcmp(parent, ".") == 0;
+        if (fd >= 0) {
+            found = look(arg, fd, dir);
+            close(fd);
+        }
+        free(dir);
+        dir = parent;
+    }
+    free(dir);
+    return step < 0 ? -1 : found;
 }

@@ -1,5 +1,6 @@
 #include "base/id.h"
 
+#include <string.h>
 #include <uuid/uuid.h>
 
 void id_add_message(struct buf *out, int64_t epoch_ms)
@@ -19,6 +20,22 @@ void id_add_session(struct buf *out, int64_t epoch_ms)
     buf_addf(out, "sess_%lld_%02x%02x%02x", (long long)epoch_ms, u[0], u[1], u[2]);
 }
 
+bool id_session_generated(struct str id)
+{
+    size_t i = strlen("sess_"), digits = 0;
+
+    if (!str_starts(id, STR("sess_")))
+        return false;
+    for (; i < id.n && id.p[i] >= '0' && id.p[i] <= '9'; i++)
+        digits++;
+    if (digits == 0 || id.n != i + 1 + ID_SESSION_DIGITS || id.p[i] != '_')
+        return false;
+    while (++i < id.n)
+        if (!strchr("0123456789abcdef", id.p[i]))
+            return false;
+    return true;
+}
+
 static bool is_alnum(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
@@ -35,4 +52,16 @@ bool id_session_valid(struct str id)
             return false;
     }
     return !str_eq_c(id, "current") && !str_eq_c(id, "last");
+}
+
+void id_add_token(struct buf *out)
+{
+    uuid_t u;
+
+    /* Two version 4 UUIDs have 122 random bits each. */
+    for (int i = 0; i < 2; i++) {
+        uuid_generate_random(u);
+        for (size_t k = 0; k < sizeof u; k++)
+            buf_addf(out, "%02x", u[k]);
+    }
 }

@@ -1,5 +1,6 @@
 #include "base/io.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -63,19 +65,54 @@ static int kind_errno(mode_t mode)
     return S_ISLNK(mode) ? ELOOP : EINVAL;
 }
 
-/* open(2) repeated over EINTR; a file that this makes has exactly `mode`, whatever the umask. */
-static int open_exact(const char *path, int flags, mode_t mode)
+/* The name to use with openat(2) and its relatives. */
+static const char *name_in(int dir, const char *path)
+{
+    return dir == IO_CWD ? path : path_base(path);
+}
+
+int io_stat(int dir, const char *path, struct stat *st)
+{
+    if (dir == IO_ABSENT) {
+        errno = ENOENT;
+        return -1;
+    }
+    return fstatat(dir, name_in(dir, path), st, AT_SYMLINK_NOFOLLOW);
+}
+
+int io_unlink(int dir, const char *path)
+{
+    if (dir == IO_ABSENT) {
+        errno = ENOENT;
+        return -1;
+    }
+    return dir == IO_CWD ? unlink(path) : unlinkat(dir, path_base(path), 0);
+}
+
+int io_rename(int dir, const char *from, const char *to)
+{
+    if (dir == IO_CWD)
+        return rename(from, to);
+    return renameat(dir, path_base(from), dir, path_base(to));
+}
+
+/* openat(2) repeated over EINTR; a file that this makes has exactly `mode`, whatever the umask. */
+static int open_exact(int dir, const char *path, int flags, mode_t mode)
 {
     int fd;
 
+    if (dir == IO_ABSENT) {
+        errno = ENOENT;
+        return -1;
+    }
     do {
-        fd = open(path, flags, mode);
+        fd = openat(dir, name_in(dir, path), flags, mode);
     } while (fd < 0 && errno == EINTR);
     if (fd >= 0 && (flags & O_CREAT) && (flags & O_EXCL) && fchmod(fd, mode) < 0) {
         int saved = errno;
 
         close(fd);
-        unlink(path);
+        io_unlink(dir, path);
         errno = saved;
         return -1;
     }
@@ -83,19 +120,19 @@ static int open_exact(const char *path, int flags, mode_t mode)
 }
 
 /* O_CREAT taken apart, so that it is known whether the file is new and its mode may be set. */
-static int open_or_create(const char *path, int flags, mode_t mode)
+static int open_or_create(int dir, const char *path, int flags, mode_t mode)
 {
     if (!(flags & O_CREAT) || (flags & O_EXCL))
-        return open_exact(path, flags, mode);
+        return open_exact(dir, path, flags, mode);
 
     int fd = -1;
 
     /* Another process may remove it or make it between the two calls. */
     for (int tries = 0; tries < 100; tries++) {
-        fd = open_exact(path, flags & ~O_CREAT, mode);
+        fd = open_exact(dir, path, flags & ~O_CREAT, mode);
         if (fd >= 0 || errno != ENOENT)
             break;
-        fd = open_exact(path, flags | O_EXCL, mode);
+        fd = open_exact(dir, path, flags | O_EXCL, mode);
         if (fd >= 0 || errno != EEXIST)
             break;
     }
@@ -103,13 +140,13 @@ static int open_or_create(const char *path, int flags, mode_t mode)
 }
 
 /* Says why `path` could not be opened, naming what it is when that is the reason. */
-static int open_failed(const char *path, int errnum, struct err *e)
+static int open_failed(int dir, const char *path, int errnum, struct err *e)
 {
     struct stat st;
     bool special = errnum == ELOOP || errnum == ENXIO || errnum == EISDIR || errnum == ENODEV;
 
     /* ELOOP may also come from the directories above: then lstat fails or shows no link. */
-    if (special && lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+    if (special && io_stat(dir, path, &st) == 0 && !S_ISREG(st.st_mode))
         return err_set(e, ERR_FAILURE, "cannot open '%s': %s", path, kind_name(st.st_mode));
     return err_sys(e, errnum, "cannot open '%s'", path);
 }
@@ -125,8 +162,8 @@ int io_check_regular(const char *path, struct err *e)
     return 0;
 }
 
-int io_open_regular(const char *path, int flags, mode_t mode, struct stat *st, int *errnum,
-                    struct err *e)
+int io_open_regular_at(int dir, const char *path, int flags, mode_t mode, struct stat *st,
+                       int *errnum, struct err *e)
 {
     struct stat own;
     int reason;
@@ -136,11 +173,12 @@ int io_open_regular(const char *path, int flags, mode_t mode, struct stat *st, i
 
     /* O_NONBLOCK: opening a FIFO must not wait for its other end. It means nothing for the regular
      * file that is left after the check. */
-    int fd = open_or_create(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode);
+    int fd =
+        open_or_create(dir, path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode);
 
     if (fd < 0) {
         reason = errno;
-        open_failed(path, reason, e);
+        open_failed(dir, path, reason, e);
         goto out;
     }
     if (fstat(fd, st) < 0) {
@@ -161,10 +199,16 @@ out:
     return -1;
 }
 
+int io_open_regular(const char *path, int flags, mode_t mode, struct stat *st, int *errnum,
+                    struct err *e)
+{
+    return io_open_regular_at(IO_CWD, path, flags, mode, st, errnum, e);
+}
+
 int io_open_input(const char *path, struct err *e)
 {
     struct stat st;
-    int fd = open_exact(path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
+    int fd = open_exact(IO_CWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
 
     if (fd < 0)
         return err_sys(e, errno, "cannot open '%s'", path);
@@ -301,6 +345,61 @@ ssize_t io_pread_full(int fd, void *p, size_t n, off_t offset)
     return (ssize_t)have;
 }
 
+#define HOLE ((off_t)1 << 20)
+
+/* Returns where data begins that is at `at` or after it; `none` if there are only holes, and `at` if
+ * the file system does not tell. */
+static off_t data_from(int fd, off_t at, off_t none)
+{
+    off_t data = at;
+
+#ifdef SEEK_DATA
+    data = lseek(fd, at, SEEK_DATA);
+    if (data < 0)
+        data = errno == ENXIO ? none : at;
+#endif
+    return data;
+}
+
+bool io_is_sparse(int fd, const struct stat *st)
+{
+#ifdef SEEK_HOLE
+    /* Compression also saves blocks. */
+    if (st->st_blocks < (st->st_size - HOLE) / 512) {
+        off_t hole = lseek(fd, 0, SEEK_HOLE);
+
+        return hole >= 0 && hole < st->st_size;
+    }
+#endif
+    return false;
+}
+
+off_t io_hole_end(int fd, off_t at, off_t size)
+{
+    off_t data = data_from(fd, at, size);
+
+    return data < size ? data : size;
+}
+
+off_t io_hole_begin(int fd, off_t at)
+{
+    off_t step = HOLE;
+    bool growing = true;
+
+    while (at > 0 && step >= HOLE) {
+        off_t from = at > step ? at - step : 0;
+
+        if (data_from(fd, from, at) < at) {
+            growing = false;
+            step /= 2;
+        } else {
+            at = from;
+            step = growing ? step * 2 : step;
+        }
+    }
+    return at;
+}
+
 int io_read_some(int fd, struct buf *b)
 {
     size_t left = b->max - b->len;
@@ -348,9 +447,9 @@ int io_read_file(const char *path, struct buf *b, struct err *e)
     return fd < 0 ? -1 : read_and_close(fd, path, b, e);
 }
 
-int io_read_state(const char *path, struct buf *b, struct err *e)
+int io_read_state_at(int dir, const char *path, struct buf *b, struct err *e)
 {
-    int reason = 0, fd = io_open_regular(path, O_RDONLY, 0, NULL, &reason, e);
+    int reason = 0, fd = io_open_regular_at(dir, path, O_RDONLY, 0, NULL, &reason, e);
 
     if (fd >= 0)
         return read_and_close(fd, path, b, e) < 0 ? -1 : 1;
@@ -359,7 +458,23 @@ int io_read_state(const char *path, struct buf *b, struct err *e)
     return reason == ENOENT ? 0 : -1;
 }
 
-int io_open_temporary(const char *path, struct buf *name)
+int io_read_state(const char *path, struct buf *b, struct err *e)
+{
+    return io_read_state_at(IO_CWD, path, b, e);
+}
+
+/* Locks a new temporary file, so that io_sweep leaves it alone. Returns false if io_sweep was faster;
+ * where there are no locks it does nothing, and true is right. */
+static bool lock_temporary(int fd)
+{
+    struct stat st;
+
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return false;
+    return fstat(fd, &st) < 0 || st.st_nlink > 0;
+}
+
+int io_open_temporary(int dir, const char *path, struct buf *name)
 {
     int fd = -1;
 
@@ -367,11 +482,85 @@ int io_open_temporary(const char *path, struct buf *name)
     for (int n = 0; n < 100 && fd < 0; n++) {
         buf_clear(name);
         buf_addf(name, "%s.%ld.%d" IO_TEMPORARY, path, (long)getpid(), n);
-        fd = open_exact(buf_c(name), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        fd = open_exact(dir, buf_c(name), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0 && errno != EEXIST)
             break;
+        if (fd >= 0 && !lock_temporary(fd)) {
+            close(fd);
+            fd = -1;
+        }
     }
     return fd;
+}
+
+/* Returns whether it is BASE, or anything if that is empty, then two numbers with a dot before each,
+ * and IO_TEMPORARY. */
+static bool is_temporary_name(struct str name, struct str base)
+{
+    size_t n = name.n;
+
+    if (!str_starts(name, base) || !str_ends(name, STR(IO_TEMPORARY)))
+        return false;
+    n -= STR(IO_TEMPORARY).n;
+    for (int i = 0; i < 2; i++) {
+        size_t end = n;
+
+        while (n > base.n && name.p[n - 1] >= '0' && name.p[n - 1] <= '9')
+            n--;
+        if (n == end || n <= base.n || name.p[--n] != '.')
+            return false;
+    }
+    return base.n == 0 || name.p[base.n] == '.';
+}
+
+/* Returns 1 if a killed program left the file, and removes it if asked to; else 0, or -1. Its maker
+ * holds the lock until the file has another name. */
+static int sweep_file(int dir, const char *path, bool remove, struct err *e)
+{
+    struct stat st, named;
+    int fd = io_open_regular_at(dir, path, O_RDONLY, 0, &st, NULL, NULL);
+    int left = fd >= 0 && st.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+               io_stat(dir, path, &named) == 0 && named.st_ino == st.st_ino;
+
+    if (left && remove && io_unlink(dir, path) < 0 && errno != ENOENT)
+        left = err_sys(e, errno, "cannot remove '%s'", path);
+    if (fd >= 0)
+        close(fd);
+    return left;
+}
+
+DIR *io_open_dir(int dir, const char *parent)
+{
+    int fd = open_exact(dir, dir == IO_CWD ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    DIR *list = fd < 0 ? NULL : fdopendir(fd);
+
+    if (fd >= 0 && !list)
+        close(fd);
+    return list;
+}
+
+int io_sweep(int dir, const char *path, bool beside, bool remove, struct err *e)
+{
+    struct str base = beside ? str_of(path_base(path)) : STR("");
+    char *parent = path_parent(path);
+    DIR *list = io_open_dir(dir, parent);
+    struct dirent *entry;
+    int count = 0, left = 0;
+
+    while (list && left >= 0 && (entry = readdir(list))) {
+        char *file;
+
+        if (!is_temporary_name(str_of(entry->d_name), base))
+            continue;
+        file = path_join(parent, entry->d_name);
+        left = sweep_file(dir, file, remove, e);
+        count += left;
+        free(file);
+    }
+    if (list)
+        closedir(list);
+    free(parent);
+    return left < 0 ? -1 : count;
 }
 
 static int write_failed(const char *path, struct err *e)
@@ -379,15 +568,15 @@ static int write_failed(const char *path, struct err *e)
     return err_sys(e, errno, "cannot write '%s'", path);
 }
 
-int io_replace_begin(struct io_replace *r, const char *path, struct err *e)
+int io_replace_begin_at(struct io_replace *r, int dir, const char *path, struct err *e)
 {
     struct stat st;
 
-    *r = (struct io_replace){.fd = -1, .path = path};
+    *r = (struct io_replace){.fd = -1, .dir = dir, .path = path};
     buf_init(&r->name, BUF_SMALL);
-    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+    if (io_stat(dir, path, &st) == 0 && !S_ISREG(st.st_mode))
         return err_set(e, ERR_FAILURE, "cannot write '%s': %s", path, kind_name(st.st_mode));
-    r->fd = io_open_temporary(path, &r->name);
+    r->fd = io_open_temporary(dir, path, &r->name);
     if (r->fd < 0) {
         write_failed(path, e);
         buf_release(&r->name);
@@ -396,12 +585,17 @@ int io_replace_begin(struct io_replace *r, const char *path, struct err *e)
     return 0;
 }
 
+int io_replace_begin(struct io_replace *r, const char *path, struct err *e)
+{
+    return io_replace_begin_at(r, IO_CWD, path, e);
+}
+
 int io_replace_end(struct io_replace *r, struct err *e)
 {
-    int result = fsync(r->fd);
+    int result = r->unsynced ? 0 : fsync(r->fd);
 
     if (result == 0)
-        result = rename(buf_c(&r->name), r->path);
+        result = io_rename(r->dir, buf_c(&r->name), r->path);
     if (result < 0) {
         write_failed(r->path, e);
         io_replace_drop(r);
@@ -410,7 +604,7 @@ int io_replace_end(struct io_replace *r, struct err *e)
     /* It has reached the disk: a failure would come from fsync. */
     close(r->fd);
     buf_release(&r->name);
-    return io_sync_dir_of(r->path) < 0 ? write_failed(r->path, e) : 0;
+    return !r->unsynced && io_sync_dir(r->dir, r->path) < 0 ? write_failed(r->path, e) : 0;
 }
 
 void io_replace_drop(struct io_replace *r)
@@ -418,17 +612,18 @@ void io_replace_drop(struct io_replace *r)
     int saved = errno;
 
     close(r->fd);
-    unlink(buf_c(&r->name));
+    io_unlink(r->dir, buf_c(&r->name));
     buf_release(&r->name);
     errno = saved;
 }
 
-int io_replace_file(const char *path, struct str content, struct err *e)
+int io_replace_file_at(int dir, const char *path, struct str content, bool sync, struct err *e)
 {
     struct io_replace r;
 
-    if (io_replace_begin(&r, path, e) < 0)
+    if (io_replace_begin_at(&r, dir, path, e) < 0)
         return -1;
+    r.unsynced = !sync;
     if (io_write_all(r.fd, content.p, content.n) < 0) {
         write_failed(path, e);
         io_replace_drop(&r);
@@ -437,19 +632,32 @@ int io_replace_file(const char *path, struct str content, struct err *e)
     return io_replace_end(&r, e);
 }
 
+int io_replace_file(const char *path, struct str content, struct err *e)
+{
+    return io_replace_file_at(IO_CWD, path, content, true, e);
+}
+
+/* fsync of a directory. Some network file systems cannot sync one and need not. */
+static int sync_dir(int fd)
+{
+    return fsync(fd) == 0 || errno == EINVAL ? 0 : -1;
+}
+
+int io_sync_dir(int dir, const char *path)
+{
+    return dir == IO_CWD ? io_sync_dir_of(path) : sync_dir(dir);
+}
+
 int io_sync_dir_of(const char *path)
 {
     char *dir = path_parent(path);
-    int fd = open_exact(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    int result = fd < 0 ? -1 : fsync(fd);
+    int fd = open_exact(IO_CWD, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    int result = fd < 0 ? -1 : sync_dir(fd);
     int saved = errno;
 
     if (fd >= 0)
         close(fd);
     free(dir);
-    /* Some network file systems cannot sync a directory and need not. */
-    if (fd >= 0 && result < 0 && saved == EINVAL)
-        return 0;
     errno = saved;
     return result;
 }

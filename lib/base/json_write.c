@@ -78,7 +78,7 @@ void json_add_string(struct buf *out, struct str text)
     buf_add_byte(out, '"');
 }
 
-void json_add_visible(struct buf *out, struct str json)
+static void add_visible(struct buf *out, struct str json, bool (*hidden)(int32_t cp))
 {
     while (json.n) {
         size_t plain = 0, n;
@@ -95,12 +95,22 @@ void json_add_visible(struct buf *out, struct str json)
             buf_add_c(out, UTF8_REPLACEMENT);
         else if (cp == '\r') /* stands between tokens: strings hold none */
             buf_add_byte(out, ' ');
-        else if (vis_unsafe(cp))
+        else if (hidden(cp))
             add_escape(out, cp);
         else
             buf_add(out, json.p, n);
         json = skip(json, n ? n : json.n);
     }
+}
+
+void json_add_visible(struct buf *out, struct str json)
+{
+    add_visible(out, json, vis_unsafe);
+}
+
+void json_add_all_visible(struct buf *out, struct str json)
+{
+    add_visible(out, json, vis_hidden);
 }
 
 void json_add_key(struct buf *out, const char *key)

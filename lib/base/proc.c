@@ -9,6 +9,9 @@
 #include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 #include "base/clock.h"
 #include "base/io.h"
@@ -60,6 +63,13 @@ static int wait_for(pid_t pid, const char *name, struct err *e)
         if (errno != EINTR)
             return err_sys(e, errno, "cannot wait for '%s'", name);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void proc_hide(void)
+{
+#ifdef PR_SET_DUMPABLE
+    prctl(PR_SET_DUMPABLE, 0L, 0L, 0L, 0L);
+#endif
 }
 
 /* ---- sharing the terminal ---- */
@@ -196,9 +206,9 @@ static int ask(const struct asked *c, int cancel_fd, struct buf *printed, struct
     return result;
 }
 
-int proc_read(char *const argv[], struct buf *out, int cancel_fd, struct err *e)
+int proc_read(char *const argv[], const char *cwd, struct buf *out, int cancel_fd, struct err *e)
 {
-    struct spawn s = {.argv = argv, .apart = !has_terminal()};
+    struct spawn s = {.argv = argv, .cwd = cwd, .apart = !has_terminal()};
     struct asked c = {.name = argv[0], .apart = s.apart};
     int ends[2], failed;
 

@@ -161,6 +161,18 @@ out:
     return r;
 }
 
+struct regex *regex_new_bytes(struct str pattern, struct err *e)
+{
+    size_t offset = 0;
+    int code = 0;
+    pcre2_code *compiled = pcre2_compile((PCRE2_SPTR)pattern.p, pattern.n, 0, &code, &offset, NULL);
+
+    if (compiled)
+        return complete(compiled);
+    refuse(e, pattern, code, offset);
+    return NULL;
+}
+
 static pcre2_code *compile_ecma(struct str pattern, int *code, size_t *offset)
 {
     uint32_t options = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX |

@@ -3,6 +3,10 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
 
 /* A session is a process group, too. It is of POSIX.1-2024: where there is none yet, what reads
  * from the terminal is stopped. */
@@ -45,6 +49,42 @@ static int set_attributes(posix_spawnattr_t *attributes, const struct spawn *s)
     return failed ? failed : posix_spawnattr_setflags(attributes, flags);
 }
 
+/* Our working directory is not the child's, so the variables that name it are left out. The caller
+ * frees the array; the strings stay the environment's. */
+static char **env_elsewhere(char *const env[])
+{
+    char **kept = NULL;
+    size_t count = 0, cap = 0;
+
+    kept = mem_grow(kept, &cap, 1, sizeof *kept);
+    for (; env && *env; env++) {
+        if (strncmp(*env, "PWD=", 4) == 0 || strncmp(*env, "OLDPWD=", 7) == 0)
+            continue;
+        kept = mem_grow(kept, &cap, count + 2, sizeof *kept);
+        kept[count++] = *env;
+    }
+    kept[count] = NULL;
+    return kept;
+}
+
+static int start(pid_t *pid, const struct spawn *s, posix_spawn_file_actions_t *actions,
+                 posix_spawnattr_t *attributes)
+{
+    char *const *env = s->env ? s->env : environ;
+    char **elsewhere;
+    int failed;
+
+    if (!s->cwd)
+        return posix_spawnp(pid, s->argv[0], actions, attributes, s->argv, env);
+    failed = posix_spawn_file_actions_addchdir_np(actions, s->cwd);
+    if (failed)
+        return failed;
+    elsewhere = env_elsewhere(env);
+    failed = posix_spawnp(pid, s->argv[0], actions, attributes, s->argv, elsewhere);
+    free(elsewhere);
+    return failed;
+}
+
 int spawn(pid_t *pid, const struct spawn *s)
 {
     posix_spawn_file_actions_t actions;
@@ -62,8 +102,7 @@ int spawn(pid_t *pid, const struct spawn *s)
     if (!failed)
         failed = set_attributes(&attributes, s);
     if (!failed)
-        failed = posix_spawnp(pid, s->argv[0], &actions, &attributes, s->argv,
-                              s->env ? s->env : environ);
+        failed = start(pid, s, &actions, &attributes);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return failed;

@@ -298,6 +298,13 @@ static bool is_enclosed_letter(int32_t cp)
            (cp >= 0x1f150 && cp <= 0x1f169) || (cp >= 0x1f170 && cp <= 0x1f189);
 }
 
+bool utf8_is_format_or_space(int32_t cp)
+{
+    utf8proc_category_t category = utf8proc_category(cp);
+
+    return category == UTF8PROC_CATEGORY_CF || (category == UTF8PROC_CATEGORY_ZS && cp != ' ');
+}
+
 bool utf8_is_word(int32_t cp)
 {
     if (cp < 0x80)

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/owner.h"
 #include "base/path.h"
 #include "cli/die.h"
 
@@ -28,6 +29,7 @@ static const struct {
     [SETTING_MAX_MESSAGES] = {"max_messages", "CHAT_MAX_MESSAGES"},
     [SETTING_MAX_BYTES] = {"max_bytes", "CHAT_MAX_BYTES"},
     [SETTING_FSYNC] = {"fsync", "CHAT_FSYNC"},
+    [SETTING_HISTORY_COPY] = {"history_copy", NULL},
     [SETTING_TOOLS] = {"tools", NULL},
     [SETTING_ALLOW_TOOLS] = {"allow_tools", NULL},
     [SETTING_MCP] = {"mcp", NULL},
@@ -65,6 +67,50 @@ void config_set_preset(struct config *c, enum setting s, const char *value)
     set(c, s, value, CONFIG_PRESET);
 }
 
+/* ---- files that decide for the user ---- */
+
+static int refuse(const char *path, const char *why, struct err *e)
+{
+    return err_set(e, ERR_USAGE, "cannot use '%s': %s", path, why);
+}
+
+static int check_dir_of(const char *file, struct err *e)
+{
+    char *dir = path_parent(file);
+    const char *why = owner_fault_at(dir, OWNER_USER_OR_ROOT);
+    int result = why ? refuse(dir, why, e) : 0;
+
+    free(dir);
+    return result;
+}
+
+int config_check_owner(const char *file, struct err *e)
+{
+    const char *why;
+
+    if (check_dir_of(file, e) < 0)
+        return -1;
+    why = owner_fault_at(file, OWNER_USER_OR_ROOT);
+    return why ? refuse(file, why, e) : 0;
+}
+
+int config_open(const char *file, struct err *e)
+{
+    const char *why;
+    int fd;
+
+    if (check_dir_of(file, e) < 0)
+        return -1;
+    fd = io_open_input(file, e);
+    if (fd < 0)
+        return -1;
+    why = owner_fault(fd, OWNER_USER_OR_ROOT);
+    if (!why)
+        return fd;
+    close(fd);
+    return refuse(file, why, e);
+}
+
 /* ---- the user configuration ---- */
 
 const char *config_named(const struct config *c, enum setting s, const char *name)
@@ -86,6 +132,9 @@ static bool take_named(struct config *c, struct str key, struct str value)
     for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
         if (!str_eq_c(own, settings[named[i]].key) || name.n == 0)
             continue;
+        /* The name of a server has no dot: `mcp.NAME.cwd` is the only key with two. */
+        if (named[i] == SETTING_MCP && str_find(name, STR(".")) && !str_ends(name, STR(".cwd")))
+            return false;
         if (value.n == 0)
             return true;
         c->named = mem_grow(c->named, &c->named_cap, c->named_count + 1, sizeof *c->named);
@@ -94,6 +143,24 @@ static bool take_named(struct config *c, struct str key, struct str value)
         return true;
     }
     return false;
+}
+
+/* Warns about a key that no setting has. People look for the one of the API key first. */
+static void warn_unknown(struct str key, const char *file, size_t number)
+{
+    struct str rest = key;
+    bool secret = str_starts(key, STR("api_key")) || str_ends(str_cut(&rest, '.'), STR("_api_key"));
+
+    warnf("unknown key '%.*s' in '%s', line %zu%s", (int)key.n, key.p, file, number,
+          secret ? ": API keys belong in keys/PROVIDER beside this file, or use api_key_command"
+                 : "");
+}
+
+/* Is the whole value in quotes, as in TOML or in a shell? A command may begin with one. */
+static bool is_quoted(enum setting s, struct str value)
+{
+    return s != SETTING_API_KEY_COMMAND && s != SETTING_MCP && value.n >= 2 &&
+           (value.p[0] == '"' || value.p[0] == '\'') && value.p[value.n - 1] == value.p[0];
 }
 
 static int take_line(struct config *c, struct str line, const char *file, size_t number,
@@ -112,38 +179,58 @@ static int take_line(struct config *c, struct str line, const char *file, size_t
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         if (!settings[i].key || !str_eq_c(key, settings[i].key))
             continue;
+        if (is_quoted((enum setting)i, rest))
+            return err_set(e, ERR_USAGE,
+                           "cannot read '%s': line %zu: the value of %s takes no quotes", file,
+                           number, settings[i].key);
         value = mem_copy(rest.p, rest.n);
         set(c, (enum setting)i, value, CONFIG_FILE);
+        c->line[i] = number;
         free(value);
         return 0;
     }
     if (take_named(c, key, rest))
         return 0;
-    warnf("unknown key '%.*s' in '%s', line %zu", (int)key.n, key.p, file, number);
+    warn_unknown(key, file, number);
     return 0;
+}
+
+static int read_text(const char *file, struct buf *text, struct err *e)
+{
+    struct stat st = {0};
+    int fd, result;
+
+    if (stat(file, &st) < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return 0;
+    /* Opening a FIFO would wait for its other end. */
+    if (S_ISFIFO(st.st_mode))
+        return err_set(e, ERR_USAGE, "cannot read '%s': is a FIFO", file);
+    fd = config_open(file, e);
+    if (fd < 0)
+        return -1;
+    result = io_read_all(fd, text);
+    if (result < 0)
+        err_sys(e, errno, "cannot read '%s'", file);
+    close(fd);
+    return result;
 }
 
 static int read_file(struct config *c, struct err *e)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
-    struct stat st = {0};
     struct str rest;
     char *file;
-    int result = 0;
+    int result;
 
     if (!c->config_home)
         return 0;
     file = path_join(c->config_home, "chathist/config");
-    if (stat(file, &st) == 0 || (errno != ENOENT && errno != ENOTDIR)) {
-        /* A FIFO would be waited for. */
-        if (S_ISFIFO(st.st_mode))
-            result = err_set(e, ERR_USAGE, "cannot read '%s': is a FIFO", file);
-        else
-            result = io_read_file(file, &text, e);
-        rest = buf_str(&text);
-        for (size_t number = 1; result == 0 && rest.p; number++)
-            result = take_line(c, str_cut(&rest, '\n'), file, number, e);
-    }
+    result = read_text(file, &text, e);
+    if (result < 0)
+        e->kind = ERR_USAGE;
+    rest = buf_str(&text);
+    for (size_t number = 1; result == 0 && rest.p; number++)
+        result = take_line(c, str_cut(&rest, '\n'), file, number, e);
     buf_release(&text);
     free(file);
     return result;
@@ -238,10 +325,21 @@ void config_release(struct config *c)
     free(c->cache_home);
 }
 
+const char *config_command_dir(const struct config *c)
+{
+    struct stat st;
+
+    return c->home && stat(c->home, &st) == 0 && S_ISDIR(st.st_mode) ? c->home : "/";
+}
+
 /* ---- settings with a meaning ---- */
 
 static int bad_value(const struct config *c, enum setting s, const char *wanted, struct err *e)
 {
+    if (c->from[s] == CONFIG_FILE)
+        return err_set(e, ERR_USAGE,
+                       "bad value '%s' for %s in '%s/chathist/config', line %zu: %s is expected",
+                       c->value[s], settings[s].key, c->config_home, c->line[s], wanted);
     return err_set(e, ERR_USAGE, "bad value '%s' for %s: %s is expected", c->value[s],
                    settings[s].variable, wanted);
 }
@@ -276,7 +374,7 @@ int config_session_timeout(const struct config *c, int64_t *ms, struct err *e)
     if (strcmp(text, "off") == 0)
         *ms = -1;
     else if (!clock_parse_span(str_of(text), ms))
-        return bad_value(c, SETTING_SESSION_TIMEOUT, "a time such as 90s, 30m, 2h, or 'off'", e);
+        return bad_value(c, SETTING_SESSION_TIMEOUT, "a time such as 90s, 30min, 2h, or 'off'", e);
     return 0;
 }
 
@@ -290,9 +388,24 @@ int config_max_bytes(const struct config *c, size_t *n, struct err *e)
     return number(c, SETTING_MAX_BYTES, MAX_BYTES, n, e);
 }
 
-bool config_fsync(const struct config *c)
+/* A switch that is on unless it is set otherwise. */
+static int get_switch(const struct config *c, enum setting s, bool *on, struct err *e)
 {
-    const char *text = c->value[SETTING_FSYNC];
+    const char *text = c->value[s];
+    bool off = text && (strcmp(text, "0") == 0 || strcmp(text, "off") == 0);
 
-    return !text || (strcmp(text, "0") != 0 && strcmp(text, "off") != 0);
+    *on = !off;
+    if (text && !off && strcmp(text, "1") != 0 && strcmp(text, "on") != 0)
+        return bad_value(c, s, "1, 0, on or off", e);
+    return 0;
+}
+
+int config_fsync(const struct config *c, bool *on, struct err *e)
+{
+    return get_switch(c, SETTING_FSYNC, on, e);
+}
+
+int config_history_copy(const struct config *c, bool *on, struct err *e)
+{
+    return get_switch(c, SETTING_HISTORY_COPY, on, e);
 }

@@ -5,6 +5,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -19,9 +22,10 @@
 #include "cli/wide.h"
 
 #define HISTORY_MAX 1000
-/* What stands for a paste among the keys: Ctrl-^, which nobody needs. */
-#define PASTE_KEY L'\036'
-/* How long the rest of an escape sequence may take. */
+/* Keys without a character reach libedit as C1 control characters, which are bound to commands. */
+#define FIRST_KEY 0x80
+#define PASTE_KEY (FIRST_KEY + LINE_EDITS)
+/* With the keys of vi, ESC is the Escape key when nothing follows it for so long. */
 #define ESCAPE_MS 50
 /* Hides the styles of the prompt from the count of its columns. */
 #define PROMPT_STYLE L'\001'
@@ -32,6 +36,7 @@ struct line {
     HistoryW *history;
     struct termios found; /* the terminal's modes before */
     bool dumb;            /* knows no escape sequences */
+    bool vi;              /* ~/.editrc chose the keys of vi */
     struct wide prompt;
     size_t prompt_columns;
     struct buf newest; /* of the history */
@@ -234,26 +239,74 @@ static bool take_signal_key(struct line *l, int32_t c)
     return true;
 }
 
+/* Has libedit a command for a sequence: one of its own, or of ~/.editrc? It has no function that
+ * tells; so it is asked to print the binding, and complains on its error stream when there is
+ * none. */
+static bool is_bound(const struct line *l)
+{
+    char *said = NULL;
+    size_t n = 0;
+    FILE *errors = open_memstream(&said, &n);
+    struct buf key = BUF_INIT(BUF_SMALL);
+    struct wide wide = {0};
+
+    if (!errors)
+        return false;
+    for (size_t i = 0; i < l->keys.sequence_len; i++)
+        buf_addf(&key, "\\%03o", (unsigned char)l->keys.sequence[i]);
+    wide_add_text(&wide, buf_str(&key));
+    el_wset(l->el, EL_SETFP, 1, errors);
+    el_wset(l->el, EL_SETFP, 2, errors);
+    el_wset(l->el, EL_BIND, wide.at, NULL);
+    el_wset(l->el, EL_SETFP, 1, stdout);
+    el_wset(l->el, EL_SETFP, 2, stderr);
+    fclose(errors);
+    n = said && strstr(said, "->") ? 1 : 0;
+    free(said);
+    wide_release(&wide);
+    buf_release(&key);
+    return n > 0;
+}
+
+/* What libedit gets for a key. 0: nothing, it gets the bytes themselves, or the key means
+ * nothing. */
+static wchar_t translate(struct line *l, enum line_key key, int32_t cp)
+{
+    if (key == LINE_KEY_PASTE)
+        return PASTE_KEY;
+    if (key == LINE_KEY_CHAR && (cp < FIRST_KEY || cp > PASTE_KEY))
+        return cp < 0 ? L'\xfffd' : (wchar_t)cp;
+    if (key == LINE_KEY_CHAR)
+        return 0;
+    /* In the keys of vi, libedit takes the ESC of its own arrow keys for the Escape key. */
+    if ((!l->vi || l->keys.means == LINE_IGNORE) && is_bound(l)) {
+        line_keys_put_back(&l->keys);
+        return 0;
+    }
+    return l->keys.means == LINE_IGNORE ? 0 : (wchar_t)(FIRST_KEY + l->keys.means);
+}
+
 /* libedit's own reader goes by the locale. */
 static int next_char(EditLine *el, wchar_t *out)
 {
     struct line *l = line_of(el);
     struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
-    enum line_key key;
-    int32_t cp;
+    int32_t cp = 0;
 
     for (;;) {
+        enum line_key key = line_keys_next(&l->keys, &cp);
+        bool signals = key == LINE_KEY_CHAR && take_signal_key(l, cp);
         char c;
         int came;
 
-        key = line_keys_next(&l->keys, &cp);
-        if (key == LINE_KEY_PASTE || (key == LINE_KEY_CHAR && !take_signal_key(l, cp)))
-            break;
+        *out = key == LINE_KEY_NONE || signals ? L'\0' : translate(l, key, cp);
+        if (*out || (key == LINE_KEY_CHAR && cp == 0))
+            return 1;
         if (l->came != LINE_TEXT)
             return -1;
-        if (key == LINE_KEY_CHAR)
+        if (key != LINE_KEY_NONE)
             continue;
-        if (line_keys_waits(&l->keys) && poll(&fd, 1, ESCAPE_MS) == 0) {
+        if (l->vi && line_keys_holds_escape(&l->keys) && poll(&fd, 1, ESCAPE_MS) == 0) {
             line_keys_give_up(&l->keys);
             continue;
         }
@@ -264,11 +317,6 @@ static int next_char(EditLine *el, wchar_t *out)
         }
         line_keys_feed(&l->keys, c);
     }
-    if (key == LINE_KEY_PASTE)
-        *out = PASTE_KEY;
-    else
-        *out = cp < 0 ? L'\xfffd' : (wchar_t)cp;
-    return 1;
 }
 
 /* ---- what keys do ---- */
@@ -346,22 +394,42 @@ static wchar_t *prompt_of(EditLine *el)
     return l->prompt.at;
 }
 
-/* ~/.editrc may choose the keys of vi, which drops what was bound before; so what makes a prompt
- * possible is bound behind it. */
-static void set_keys(EditLine *el)
+static void bind_key(EditLine *el, wchar_t key, const wchar_t *command)
 {
+    const wchar_t keys[] = {key, L'\0'};
+
+    el_wset(el, EL_BIND, keys, command, NULL);
+    el_wset(el, EL_BIND, L"-a", keys, command, NULL);
+}
+
+/* ~/.editrc may choose the keys of vi, which drops everything that was bound before it. */
+static void set_keys(struct line *l)
+{
+    static const wchar_t *const commands[LINE_EDITS] = {
+        [LINE_LEFT] = L"ed-prev-char",          [LINE_RIGHT] = L"ed-next-char",
+        [LINE_UP] = L"ed-prev-history",         [LINE_DOWN] = L"ed-next-history",
+        [LINE_HOME] = L"ed-move-to-beg",        [LINE_END_OF_LINE] = L"ed-move-to-end",
+        [LINE_DELETE] = L"ed-delete-next-char", [LINE_WORD_LEFT] = L"ed-prev-word",
+        [LINE_WORD_RIGHT] = L"em-next-word",    [LINE_DELETE_WORD] = L"em-delete-next-word",
+        [LINE_ENTER] = L"ed-newline",           [LINE_NEWLINE] = L"chat-newline",
+    };
+    EditLine *el = l->el;
     const wchar_t *editor;
 
     el_wset(el, EL_EDITOR, L"emacs");
     el_wset(el, EL_BIND, L"^R", L"em-inc-search-prev", NULL);
+    el_wset(el, EL_BIND, L"^W", L"ed-delete-prev-word", NULL);
     el_wset(el, EL_ADDFN, L"chat-newline", L"puts in a newline", put_newline);
     el_wset(el, EL_ADDFN, L"chat-paste", L"puts in what is pasted", paste);
     el_wset(el, EL_ADDFN, L"chat-complete", L"completes a word", complete);
     el_source(el, NULL);
-    el_wset(el, EL_BIND, L"^^", L"chat-paste", NULL);
-    el_wset(el, EL_BIND, L"-a", L"^^", L"chat-paste", NULL);
+    for (int i = 0; i < LINE_EDITS; i++)
+        if (commands[i])
+            bind_key(el, FIRST_KEY + i, commands[i]);
+    bind_key(el, PASTE_KEY, L"chat-paste");
+    l->vi = el_wget(el, EL_EDITOR, &editor) == 0 && wcscmp(editor, L"emacs") != 0;
     /* In the keys of vi ESC has a meaning by itself. */
-    if (el_wget(el, EL_EDITOR, &editor) == 0 && wcscmp(editor, L"emacs") == 0)
+    if (!l->vi)
         el_wset(el, EL_BIND, L"\\e\\r", L"chat-newline", NULL);
     el_wset(el, EL_BIND, L"^J", L"chat-newline", NULL);
     el_wset(el, EL_BIND, L"^I", L"chat-complete", NULL);
@@ -396,7 +464,7 @@ int line_open(struct line **out, const struct line_setup *setup, struct err *e)
     el_wset(l->el, EL_HIST, history_w, l->history);
     el_wset(l->el, EL_GETCFN, next_char);
     el_wset(l->el, EL_PROMPT_ESC, prompt_of, PROMPT_STYLE);
-    set_keys(l->el);
+    set_keys(l);
     take_over(l);
     return 0;
 }

@@ -200,9 +200,86 @@ static bool take_common(struct opt_parser *p, int key)
     return true;
 }
 
+/* Returns how many characters have to be added, removed, replaced or swapped with the next one to turn
+ * one name into the other, at most `enough`. */
+static size_t distance(const char *a, const char *b, size_t enough)
+{
+    while (*a && *a == *b)
+        a++, b++;
+    if ((!*a && !*b) || enough == 0)
+        return 0;
+
+    size_t best = enough;
+    const size_t steps[][2] = {{1, 0}, {0, 1}, {1, 1}, {2, 2}};
+
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        bool swapped = a[0] && b[0] && a[0] == b[1] && a[1] && a[1] == b[0];
+
+        if (strnlen(a, steps[i][0]) < steps[i][0] || strnlen(b, steps[i][1]) < steps[i][1] ||
+            (steps[i][0] == 2 && !swapped))
+            continue;
+        size_t n = 1 + distance(a + steps[i][0], b + steps[i][1], best - 1);
+
+        best = n < best ? n : best;
+    }
+    return best;
+}
+
+/* Which options a mistyped long name could mean. */
+struct guess {
+    const char *typed; /* without dashes and argument */
+    struct buf begun;  /* the names that it begins, for a message */
+    size_t count;      /* of these names */
+    const char *near;  /* the most similar name; NULL if all differ too much */
+    size_t far;        /* its distance */
+};
+
+static void guess_option(void *arg, const struct opt *o)
+{
+    struct guess *g = arg;
+    /* A third of the letters may be wrong; one name within the other is worse than any typing error. */
+    size_t typed = strlen(g->typed), most = typed / 3 < 3 ? typed / 3 + 1 : 4;
+    size_t far = distance(g->typed, o->name, most);
+
+    if (far == most && ((typed > 3 && strstr(o->name, g->typed)) || strstr(g->typed, o->name)))
+        far = most + 1;
+    else if (far == most)
+        far = SIZE_MAX;
+    if (str_starts(str_of(o->name), str_of(g->typed)))
+        buf_addf(&g->begun, "%s--%s", g->count++ > 0 ? ", " : "", o->name);
+    if (far < g->far || (far == g->far && g->near && strlen(o->name) > strlen(g->near))) {
+        g->far = far;
+        g->near = o->name;
+    }
+}
+
+static _Noreturn void die_long(const struct opt_parser *p, const char *word)
+{
+    size_t n = strcspn(word, "=");
+    char *typed = mem_copy(word + 2, n - 2);
+    struct guess g = {.typed = typed, .begun = BUF_INIT(BUF_SMALL), .far = SIZE_MAX};
+
+    each_option(p->program, guess_option, &g);
+    if (g.count > 1)
+        die_usage("option '--%s' is ambiguous: %s", typed, buf_c(&g.begun));
+    if (g.near)
+        die_usage("unknown option '--%s': did you mean --%s?", typed, g.near);
+    die_usage("unknown option '--%s'", typed);
+}
+
+/* A word of several is no option but a text. */
+static _Noreturn void die_short(const char *word)
+{
+    if (strpbrk(word, " \t\n"))
+        die_usage("unknown option '-%c' in '%s': put -- before a text that begins with -", optopt,
+                  word);
+    die_usage("unknown option '-%c'", optopt);
+}
+
 static void die_option(struct opt_parser *p, int key)
 {
     const char *word = p->argv[optind - 1];
+    bool is_letter = optopt > 0 && optopt < OPT_LONG;
 
     if (key == ':' && word[0] == '-' && word[1] == '-')
         die_usage("option '%s' needs an argument", word);
@@ -210,11 +287,15 @@ static void die_option(struct opt_parser *p, int key)
         die_usage("option '-%c' needs an argument", optopt);
     /* optopt is 0 for an unknown long option, a letter for an unknown short one, the option's key
      * for a flag that was given an argument. */
-    if (optopt > 0 && optopt < OPT_LONG && (word[0] != '-' || word[1] != '-'))
-        die_usage("unknown option '-%c'", optopt);
+    if (is_letter && (optopt == ':' || !strchr(p->letters, optopt))) {
+        /* getopt stays at a word of which letters are left. */
+        bool is_last = word[0] == '-' && word[1] != '-' && word[strlen(word) - 1] == optopt;
+
+        die_short(is_last || optind >= p->argc ? word : p->argv[optind]);
+    }
     if (optopt != 0)
         die_usage("option '%s' takes no argument", word);
-    die_usage("unknown or ambiguous option '%s'", word);
+    die_long(p, word);
 }
 
 /* Is it a common option with an argument that the program has words of its own for? */
@@ -259,11 +340,11 @@ size_t opt_count(const char *option, const char *value)
         return SIZE_MAX;
     for (const char *c = value; *c; c++) {
         if (*c < '0' || *c > '9' || n > (SIZE_MAX - 9) / 10)
-            die_usage("bad value '%s' for %s: a number or 'all' is expected", value, option);
+            die_usage("bad value '%s' for %s: a number from 1 or 'all' is expected", value, option);
         n = n * 10 + (size_t)(*c - '0');
     }
     if (n == 0)
-        die_usage("bad value '%s' for %s: a number or 'all' is expected", value, option);
+        die_usage("bad value '%s' for %s: a number from 1 or 'all' is expected", value, option);
     return n;
 }
 
@@ -286,14 +367,15 @@ long opt_milliseconds(const char *option, const char *value)
     int64_t ms;
 
     if (!clock_parse_span(str_of(value), &ms) || ms > INT_MAX)
-        die_usage("bad value '%s' for %s: a time such as 30s or 5m is expected", value, option);
+        die_usage("bad value '%s' for %s: a time such as 30s or 5min is expected", value, option);
     return (long)ms;
 }
 
 void opt_when(const char *option, const char *value, int64_t now, int64_t *first, int64_t *last)
 {
     if (!clock_parse_when(str_of(value), now, first, last))
-        die_usage("bad value '%s' for %s: a time such as 2024-06-27, 7d or yesterday is expected",
+        die_usage("bad value '%s' for %s: a time such as 2024-06-27, 7d, 'monday' or '2 weeks ago' "
+                  "is expected",
                   value, option);
 }
 

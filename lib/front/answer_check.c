@@ -1,5 +1,7 @@
 #include "front/answer_check.h"
 
+#include <unistd.h>
+
 #include "base/io.h"
 #include "base/json.h"
 
@@ -11,6 +13,8 @@ int answer_check_load(struct answer_check *c, const char *file, struct err *e)
     *c = (struct answer_check){.file = file};
     if (!file)
         return 0;
+    if (str_starts(str_of(file), STR("{")) && access(file, F_OK) < 0)
+        return err_set(e, ERR_USAGE, "bad value '%s' for --schema: a file is expected", file);
     if (io_read_file(file, &text, e) < 0) {
         e->kind = ERR_USAGE;
         buf_release(&text);

@@ -1,7 +1,9 @@
 #include "front/attach.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/io.h"
 #include "base/utf8.h"
@@ -68,10 +70,21 @@ static int add(struct buf *prompt, struct image_list *images, const char *file, 
     return err_set(e, ERR_USAGE, "the prompt would be over %zu MiB", PROMPT_MAX >> 20);
 }
 
+static int read_bytes(const char *file, struct buf *bytes, struct err *e)
+{
+    if (strcmp(file, ATTACH_STDIN) != 0)
+        return io_read_file(file, bytes, e);
+    if (io_read_all(STDIN_FILENO, bytes) < 0)
+        return err_sys(e, errno, "cannot read standard input");
+    if (bytes->len == 0)
+        return err_set(e, ERR_USAGE, "standard input is empty");
+    return 0;
+}
+
 int attach_file(struct buf *prompt, struct image_list *images, const char *file, struct err *e)
 {
     struct buf bytes = BUF_INIT(PROMPT_MAX);
-    int result = io_read_file(file, &bytes, e);
+    int result = read_bytes(file, &bytes, e);
 
     if (result < 0) {
         if (e)

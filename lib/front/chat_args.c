@@ -5,6 +5,8 @@
 
 #include "base/mem.h"
 #include "cli/die.h"
+#include "front/attach.h"
+#include "front/prompt.h"
 #include "llm/retry.h"
 #include "llm/tool.h"
 #include "turn/turn.h"
@@ -38,9 +40,10 @@ enum {
 };
 
 static const struct opt options[] = {
-    {'s', "session", OPT_SESSION, "ID", "talk in this session, taken literally"},
+    {'s', "session", OPT_SESSION, "ID", "talk in this session: its id, or a new name"},
     {'N', "new", OPT_FLAG, NULL, "start a new session"},
     {'c', "continue", OPT_FLAG, NULL, "continue the session used last, however old"},
+    {'1', "once", OPT_FLAG, NULL, "ask once: send no earlier message, store nothing"},
     {'S', "system", OPT_TEXT, "TEXT", "the session's system prompt from now on"},
     {KEY_ROLE, "role", OPT_PERSONA, "NAME", "the same from a file: the role NAME, or a path"},
     {'t', "template", OPT_TEMPLATE, "NAME", "put the prompt into the template NAME, or a path"},
@@ -88,6 +91,8 @@ static const struct program program = {"chat", "talk to a language model", "[PRO
 
 static void add_file(struct chat_args *a, const char *file)
 {
+    if (strcmp(file, "-") == 0)
+        file = ATTACH_STDIN;
     a->files = mem_grow(a->files, &a->files_cap, a->files_count + 2, sizeof *a->files);
     a->files[a->files_count++] = file;
     a->files[a->files_count] = NULL;
@@ -148,6 +153,9 @@ static void take_flag(struct chat_args *a, int key)
         {KEY_NO_STREAM, &a->stream, false},
         {KEY_NO_STDIN, &a->read_stdin, false},
         {'n', &a->store, false},
+        {'1', &a->once, true},
+        {'1', &a->store, false},
+        {'1', &a->wish.fresh, true},
         {KEY_DRY_RUN, &a->dry_run, true},
         {KEY_DRY_RUN, &a->store, false},
         {KEY_MODELS, &a->models, true},
@@ -301,6 +309,18 @@ static void combine_again(struct chat_args *a)
     a->read_stdin = false;
 }
 
+/* A question without a session goes with nothing that is about one. */
+static void combine_once(const struct chat_args *a)
+{
+    static const int about_sessions[] = {'s', 'N', 'c', KEY_MESSAGES, KEY_REGENERATE, KEY_EDIT};
+
+    for (size_t i = 0; i < sizeof about_sessions / sizeof *about_sessions; i++)
+        for (size_t row = 0; options[row].key; row++)
+            if (options[row].key == about_sessions[i] && a->given & UINT64_C(1) << row)
+                die_usage("--once sends no context: it cannot be given with --%s",
+                          options[row].name);
+}
+
 static void combine_presets(const struct chat_args *a)
 {
     if (a->role && a->system)
@@ -309,10 +329,25 @@ static void combine_presets(const struct chat_args *a)
         die_usage("--var goes with --template or --role");
 }
 
+/* Standard input is read once: as --messages, as a file, or as the prompt. */
+static void combine_stdin(struct chat_args *a)
+{
+    size_t uses = chat_args_messages_stdin(a);
+
+    for (size_t i = 0; i < a->files_count; i++)
+        uses += strcmp(a->files[i], ATTACH_STDIN) == 0;
+    if (uses + prompt_is_dash(a->words, a->words_count) > 1)
+        die_usage("only one of '--messages -', '--file -' and the prompt '-' can be given");
+    if (uses > 0)
+        a->read_stdin = false;
+}
+
 /* What the options mean together. */
 static void combine(struct chat_args *a)
 {
     combine_lists(a);
+    if (a->once)
+        combine_once(a);
     if (a->regenerate || a->edit)
         combine_again(a);
     combine_presets(a);
@@ -330,8 +365,7 @@ static void combine(struct chat_args *a)
         a->wish.fresh = true;
         a->store = false;
     }
-    if (chat_args_messages_stdin(a))
-        a->read_stdin = false;
+    combine_stdin(a);
 }
 
 bool chat_args_messages_stdin(const struct chat_args *a)
@@ -346,6 +380,7 @@ void chat_args_parse(struct chat_args *a, int argc, char **argv)
     int key;
 
     *a = (struct chat_args){
+        .wish = {.by_digits = true},
         .limits = {.connect_ms = HTTP_CONNECT_MS, .idle_ms = HTTP_IDLE_MS, .cancel_fd = -1},
         .retries = RETRY_TIMES,
         .max_iterations = TURN_ROUNDS,

@@ -12,8 +12,9 @@
 
 bool chat_input_interactive(const struct chat_args *a)
 {
-    bool asked = a->words_count > 0 || a->messages || a->regenerate || a->edit || a->models ||
-                 a->template_name || a->schema || a->dry_run || a->extract || a->common.json;
+    bool asked = a->once || a->words_count > 0 || a->messages || a->regenerate || a->edit ||
+                 a->models || a->template_name || a->schema || a->dry_run || a->extract ||
+                 a->common.json;
 
     return !asked && a->read_stdin && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 }
@@ -39,13 +40,13 @@ void chat_input_prompt(struct buf *prompt, struct image_list *images, const stru
 {
     const char *waiting =
         a->common.quiet ? NULL : "waiting for standard input (--no-stdin leaves it alone)";
+    bool read = (a->read_stdin && prompt_has_stdin()) || prompt_is_dash(a->words, a->words_count);
     struct err e = ERR_INIT;
 
-    if (chat_args_messages_stdin(a) && prompt_is_dash(a->words, a->words_count))
-        die_usage("only one of '--messages -' and the prompt '-' can be given");
-    if (((a->read_stdin && prompt_has_stdin()) || prompt_is_dash(a->words, a->words_count)) &&
-        prompt_add_stdin(prompt, waiting, &e) < 0)
+    if (read && prompt_add_stdin(prompt, waiting, &e) < 0)
         die_err(&e);
+    if (read && prompt->len == 0 && a->words_count > 0 && !a->common.quiet)
+        hintf(a->verbose, "standard input is empty");
     prompt_add_words(prompt, a->words, a->words_count);
     attach(prompt, images, a);
     if (prompt->overflow)

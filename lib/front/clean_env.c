@@ -5,8 +5,7 @@
 #include "base/child.h"
 #include "base/mem.h"
 #include "llm/provider.h"
-
-#define SECRET_MIN 8
+#include "llm/provider_fault.h"
 
 /* What is looked for; STR_NONE: nothing. */
 static struct str secret_of(const char *key)

@@ -1,9 +1,11 @@
 #include "front/consent.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "cli/config.h"
 #include "front/ask.h"
 
 /* So many characters of the arguments are shown at first. */
@@ -43,7 +45,7 @@ static void add_call(struct buf *out, struct str name, struct str args, bool who
     struct str shown;
 
     json_add_compact(&text, args);
-    json_add_visible(&visible, buf_str(&text));
+    json_add_all_visible(&visible, buf_str(&text));
     shown = whole ? buf_str(&visible) : utf8_first(buf_str(&visible), SHOWN);
     buf_addf(out, "the model calls %.*s\n", (int)name.n, name.p);
     buf_add_str(out, shown);
@@ -51,6 +53,17 @@ static void add_call(struct buf *out, struct str name, struct str args, bool who
         buf_addf(out, "\n... (%zu more bytes; s shows all)", visible.len - shown.n);
     buf_release(&text);
     buf_release(&visible);
+}
+
+/* The line that is answered names the tool. Reverse video sets it off from all output of models,
+ * whose control characters are made visible. */
+static void add_question(struct buf *out, struct str name)
+{
+    const char *term = config_env("TERM");
+    bool plain = !term || strcmp(term, "dumb") == 0;
+
+    buf_addf(out, "%srun '%.*s'?%s [y]es, [n]o, [a]lways (this tool, this run): ",
+             plain ? "" : "\033[7m", (int)name.n, name.p, plain ? "" : "\033[0m");
 }
 
 static enum consent_answer ask_on(struct consent *c, int tty, struct str name, struct str args)
@@ -66,7 +79,7 @@ static enum consent_answer ask_on(struct consent *c, int tty, struct str name, s
         if (call)
             add_call(&text, name, args, whole);
         buf_add_c(&text, call ? "\n" : "");
-        buf_add_c(&text, "run it? [y]es, [n]o, [a]lways (this tool, this run): ");
+        add_question(&text, name);
         ask_say(tty, buf_str(&text));
         came = ask_line(tty, c->cancel_fd, &line);
         call = whole = came > 0 && ask_letter(&line) == 's';

@@ -37,13 +37,14 @@ static void remember_line(struct dialogue *d, enum role role, struct str line)
     buf_add_byte(&d->memory, '\n');
 }
 
-/* tool_calls and tool_call_id may be NULL. */
-static void remember(struct dialogue *d, enum role role, struct str text, const char *tool_calls,
-                     const char *tool_call_id)
+/* Adds a message of the turn whose prompt has that id; the other members may be NULL. */
+static void remember(struct dialogue *d, enum role role, struct str text, struct str prompt_id,
+                     const char *tool_calls, const char *tool_call_id, const char *finish_reason)
 {
     struct buf line = BUF_INIT((size_t)-1);
 
     buf_add_byte(&line, '{');
+    json_add_member(&line, role == ROLE_USER ? "id" : "reply_to", prompt_id);
     json_add_member(&line, "role", str_of(role_name(role)));
     json_add_member(&line, "content", text);
     if (tool_calls) {
@@ -52,6 +53,8 @@ static void remember(struct dialogue *d, enum role role, struct str text, const 
     }
     if (tool_call_id)
         json_add_member(&line, "tool_call_id", str_of(tool_call_id));
+    if (finish_reason)
+        json_add_member(&line, "finish_reason", str_of(finish_reason));
     buf_add_byte(&line, '}');
     remember_line(d, role, buf_str(&line));
     buf_release(&line);
@@ -61,15 +64,21 @@ static void remember(struct dialogue *d, enum role role, struct str text, const 
 static void remember_turn(struct dialogue *d, const struct turn *turn)
 {
     const struct context *c = &turn->context;
+    const char *reason = turn->answer.finish_reason;
+    struct buf id = BUF_INIT(BUF_SMALL);
 
-    remember(d, ROLE_USER, turn->prompt, NULL, NULL);
+    buf_addf(&id, "%zu", d->memory.len);
+    remember(d, ROLE_USER, turn->prompt, buf_str(&id), NULL, NULL, NULL);
     for (size_t i = c->turn + 1; i < c->count; i++) {
         const struct context_message *m = &c->at[i];
 
-        remember(d, m->role, (struct str){m->content, m->n}, m->tool_calls, m->tool_call_id);
+        remember(d, m->role, (struct str){m->content, m->n}, buf_str(&id), m->tool_calls,
+                 m->tool_call_id, NULL);
     }
-    if (turn->answer.text.len > 0)
-        remember(d, ROLE_ASSISTANT, buf_str(&turn->answer.text), NULL, NULL);
+    if (!reason && !turn->answer.finished)
+        reason = "error";
+    remember(d, ROLE_ASSISTANT, buf_str(&turn->answer.text), buf_str(&id), NULL, NULL, reason);
+    buf_release(&id);
 }
 
 /* Is it of the turn, or does the turn take its place? */
@@ -149,7 +158,7 @@ static void check_history(struct talk *talk)
     talk_look_at_history(talk);
     if (!talk->args->store || talk->history.unreadable)
         return;
-    if (scan_open(&scan, talk->history.path, SCAN_FORWARD, &e) < 0)
+    if (scan_open(&scan, talk->history.dir_fd, talk->history.path, SCAN_FORWARD, &e) < 0)
         die_err(&e);
     scan_close(&scan);
 }

@@ -39,11 +39,10 @@ void events_spent(struct events *ev, const struct turn *t)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
 
-    if (!ev->json || (t->input_tokens < 0 && t->output_tokens < 0))
+    if (!ev->json || !usage_known(&t->usage))
         return;
     begin(&b, "usage");
-    json_add_member_int(&b, "input_tokens", t->input_tokens < 0 ? 0 : t->input_tokens);
-    json_add_member_int(&b, "output_tokens", t->output_tokens < 0 ? 0 : t->output_tokens);
+    usage_add_members(&t->usage, &b);
     end(ev, &b);
 }
 
@@ -82,7 +81,7 @@ static void note_context(const struct turn *t)
     size_t system = c->system ? 1 : 0;
 
     notef("session=%.*s state=%s message_count=%zu", (int)t->session.n, t->session.p,
-          t->earlier > 0 ? "existing" : "new", c->count + system);
+          t->is_new ? "new" : "existing", c->count + system);
     if (c->system)
         note_message(0, role_name(ROLE_SYSTEM), c->system_len, false, 0);
     for (size_t i = 0; i < c->count; i++)
@@ -90,17 +89,47 @@ static void note_context(const struct turn *t)
                      c->at[i].images_count);
 }
 
+static void add_limit(struct buf *b, const char *name, size_t limit)
+{
+    if (limit == CONTEXT_ALL)
+        return;
+    buf_addf(b, "%s%s=%zu", b->len > 0 ? ", " : "", name, limit);
+}
+
+/* That a session outgrows what is sent is said once, wherever the program runs: the model does not
+ * know the beginning from now on. */
+static void note_cut(struct events *ev, const struct turn *t)
+{
+    bool first = t->kind == TURN_NEXT && !t->messages.p && !t->was_cut;
+    const char *command = ev->interactive ? "/new" : "-N";
+    struct buf limits = BUF_INIT(BUF_SMALL);
+
+    add_limit(&limits, "CHAT_MAX_MESSAGES", t->max_messages);
+    add_limit(&limits, "CHAT_MAX_BYTES", t->max_bytes);
+    if (first)
+        warnf(
+            "the oldest messages are no longer sent: the limits are %s (max_messages, max_bytes); "
+            "%s starts a new session",
+            buf_c(&limits), command);
+    else
+        hintf(ev->verbose || ev->interactive, "the oldest messages are not sent (%s)",
+              buf_c(&limits));
+    ev->cut = true;
+    buf_release(&limits);
+}
+
 void events_context(struct events *ev, const struct turn *t)
 {
     if (ev->verbose)
         note_context(t);
-    if (ev->quiet || (ev->hinted && ev->interactive))
+    if (ev->quiet || (ev->interactive && (t->context.dropped > 0 ? ev->cut : ev->hinted)))
         return;
-    ev->hinted = t->context.dropped > 0 || t->before >= CONTEXT_HINT;
-    if (t->context.dropped > 0)
-        hintf(ev->verbose, "%zu earlier messages are left out (CHAT_MAX_MESSAGES, CHAT_MAX_BYTES)",
-              t->context.dropped);
-    else if (t->before >= CONTEXT_HINT)
+    if (t->context.dropped > 0) {
+        note_cut(ev, t);
+        return;
+    }
+    ev->hinted = t->before >= CONTEXT_HINT;
+    if (t->before >= CONTEXT_HINT)
         hintf(ev->verbose, "the conversation has %zu messages (%s starts a new session)", t->before,
               ev->interactive ? "/new" : "-N");
 }
@@ -244,21 +273,41 @@ void events_result(struct events *ev, const struct round_call *c)
 
 /* ---- while nothing comes ---- */
 
+static void note(struct events *ev, struct str text)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    if (!ev->json)
+        return;
+    begin(&b, "notice");
+    json_add_member(&b, "message", text);
+    end(ev, &b);
+}
+
 static void note_again(void *arg, const struct err *why, int64_t ms, unsigned repeated)
 {
     struct events *ev = arg;
-    struct buf b = BUF_INIT(BUF_SMALL), text = BUF_INIT(BUF_SMALL);
+    struct buf text = BUF_INIT(BUF_SMALL);
 
     buf_addf(&text, "%s: trying again in %" PRId64 ".%" PRId64 " s (%u)", err_text(why), ms / 1000,
              ms % 1000 / 100, repeated);
     if (!ev->quiet)
         hintf(ev->verbose, "%s", buf_c(&text));
-    if (ev->json) {
-        begin(&b, "notice");
-        json_add_member(&b, "message", buf_str(&text));
-        end(ev, &b);
-    }
+    note(ev, buf_str(&text));
     buf_release(&text);
+}
+
+void events_notice(struct events *ev, const char *text)
+{
+    progress_end();
+    if (!ev->quiet)
+        warnf("%s", text);
+    note(ev, str_of(text));
+}
+
+static void add_notice(void *arg, const char *text)
+{
+    events_notice(arg, text);
 }
 
 static void turn_sign(void *arg)
@@ -289,7 +338,8 @@ static void end_early(void *arg, const struct err *e)
 void events_start(struct events *ev, const struct opt_common *o, bool verbose)
 {
     *ev = (struct events){.json = o->json, .quiet = o->quiet, .verbose = verbose};
-    ev->sink = (struct answer_sink){.text = add_text, .citation = add_citation, .arg = ev};
+    ev->sink = (struct answer_sink){
+        .text = add_text, .citation = add_citation, .notice = add_notice, .arg = ev};
     ev->watch = (struct ask_watch){note_again, ev};
     out_start(&ev->out, o->color);
     ev->markdown = (struct markdown){.fn = add_styled, .arg = ev};
@@ -342,20 +392,11 @@ int events_code(struct events *ev, const struct answer *a, struct err *e)
     return found ? 0 : err_set(e, ERR_FAILURE, "the answer has no code block");
 }
 
-static void add_tokens(struct buf *b, const char *name, int64_t tokens)
-{
-    if (tokens < 0)
-        buf_addf(b, "%s=unknown", name);
-    else
-        buf_addf(b, "%s=%" PRId64, name, tokens);
-}
-
 void events_usage(const struct turn *t)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
 
-    add_tokens(&b, "input_tokens", t->input_tokens);
-    add_tokens(&b, " output_tokens", t->output_tokens);
+    usage_add_text(&t->usage, &b);
     notef("%s", buf_c(&b));
     buf_release(&b);
 }

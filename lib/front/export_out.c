@@ -165,7 +165,7 @@ int export_growth_open(struct export_growth *g, const char *path, const struct e
     int rc = 0;
 
     buf_init(&g->pending, SIZE_MAX);
-    if (append_open(&g->file, path, wait, e) < 0)
+    if (append_open(&g->file, IO_CWD, path, wait, e) < 0)
         return -1;
     if (fstat(g->file.fd, &st) < 0)
         rc = cannot(g, e);

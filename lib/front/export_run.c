@@ -29,8 +29,10 @@ struct run {
     size_t count;
     int status;
     int cancel_fd;
-    void (*tick)(void); /* shows that it goes on; NULL: nobody looks */
-    struct buf clean;   /* a line without its secrets */
+    void (*tick)(void);        /* shows that it goes on; NULL: nobody looks */
+    struct redactor *redactor; /* NULL without --redact */
+    size_t redacted;           /* how many secrets were replaced in what is written */
+    struct buf clean;          /* a line without its secrets */
     struct message line;
 };
 
@@ -72,15 +74,24 @@ static void want_all(struct run *r)
     free(sorted);
 }
 
-/* One that is current and has no line yet is not there. */
-static void want_named(struct run *r, const struct session_args *args)
+/* Those that have lines. Reports the others, such as a current session without a message. false: none
+ * has. */
+static bool want_named(struct run *r, const struct session_args *args)
 {
-    for (size_t i = 0; i < args->count; i++) {
-        size_t session = select_find(&r->select, str_of(args->ids[i]));
+    bool any = args->count == 0;
 
-        if (session != SELECT_NONE && !r->select.sessions[session].wanted)
+    for (size_t i = 0; i < args->count; i++) {
+        size_t session = select_find(&r->select, args->ids[i]);
+
+        any = any || session != SELECT_NONE;
+        if (session == SELECT_NONE) {
+            warnf("session '%.*s' has no messages", (int)args->ids[i].n, args->ids[i].p);
+            r->status = exit_code(ERR_ABSENT);
+        } else if (!r->select.sessions[session].wanted) {
             want(r, session);
+        }
     }
+    return any;
 }
 
 /* ---- messages ---- */
@@ -88,10 +99,10 @@ static void want_named(struct run *r, const struct session_args *args)
 /* A line as it is exported. What a history holds is valid; redacting keeps it so. */
 static struct str cleaned(struct run *r, struct str line)
 {
-    if (!r->job->redact || !message_parse(&r->line, line))
+    if (!r->redactor || !message_parse(&r->line, line))
         return line;
     buf_clear(&r->clean);
-    redact_json(r->line.line, &r->clean);
+    r->redacted += redact_json(r->redactor, r->line.line, &r->clean);
     return buf_str(&r->clean);
 }
 
@@ -335,11 +346,14 @@ static int to_directory(struct run *r, struct err *e)
     int rc = dirs_make(r->job->output, e) < 0 ? -1 : 0;
 
     for (size_t i = 0; rc == 0 && i < r->count; i++) {
+        size_t redacted = r->redacted;
         char *path;
 
+        /* The line gives the name; it is read and counted again when it is written. */
         rc = read_line(r, r->select.sessions[r->order[i]].first, e);
         if (rc < 0)
             break;
+        r->redacted = redacted;
         buf_clear(&name);
         export_file_name(&name, r->job->format, &r->line);
         path = path_join(r->job->output, buf_c(&name));
@@ -405,8 +419,8 @@ static int choose(struct run *r, struct err *e)
     r->status = args.status;
     if (args.count == 0 && args.status != 0)
         rc = 0;
-    else if (select_load(&r->select, r->history->path, job->state ? &r->state : NULL,
-                         job->directory, r->tick, e) < 0)
+    else if (select_load(&r->select, r->history->dir_fd, r->history->path,
+                         job->state ? &r->state : NULL, job->directory, r->tick, e) < 0)
         rc = -1;
     if (rc > 0) {
         size_t most = job->all ? r->select.sessions_count : args.count;
@@ -414,8 +428,10 @@ static int choose(struct run *r, struct err *e)
         r->order = mem_zalloc((most + 1) * sizeof *r->order);
         if (job->all)
             want_all(r);
-        else
-            want_named(r, &args);
+        else if (!want_named(r, &args)) {
+            select_release(&r->select);
+            rc = 0;
+        }
     }
     session_args_release(&args);
     return rc;
@@ -454,6 +470,8 @@ int export_run(const struct export_job *job, const struct history *h, struct out
     int rc;
 
     check_places(&r);
+    if (job->redact && !(r.redactor = redactor_new(&e)))
+        die_err(&e);
     if (job->output) {
         r.cancel_fd = interrupt_begin(&e);
         if (r.cancel_fd < 0)
@@ -467,6 +485,9 @@ int export_run(const struct export_job *job, const struct history *h, struct out
         end(&e);
     if (job->output)
         interrupt_end();
+    if (r.redactor && !job->quiet)
+        warnf("%zu redacted; what has no such shape stays", r.redacted);
+    redactor_free(r.redactor);
     free(r.order);
     message_release(&r.line);
     buf_release(&r.clean);

@@ -1,24 +1,27 @@
 #include "front/forecast.h"
 
-#include "hist/thread.h"
 #include "llm/context.h"
+#include "turn/window.h"
 
 /* Bytes for each token. */
 #define TOKEN_BYTES 4
 
 int forecast_session(struct forecast *f, const struct config *c, const struct history *h,
-                     const char *id, struct err *e)
+                     struct str id, struct err *e)
 {
     struct context context;
-    struct thread thread;
+    struct tail tail;
     size_t max_messages, max_bytes, bytes;
+    bool cut;
 
     if (config_max_messages(c, &max_messages, e) < 0 || config_max_bytes(c, &max_bytes, e) < 0 ||
-        thread_find(&thread, h, str_of(id), false, e) < 0)
+        window_load(&tail, h, id, max_messages, max_bytes, &cut, e) < 0)
         return -1;
     context_init(&context);
-    for (size_t i = 0; i < thread.count; i++)
-        context_add(&context, &thread.at[i]);
+    for (size_t i = 0; i < tail.system.count; i++)
+        context_add(&context, &tail.system.at[i]);
+    for (size_t i = 0; i < tail.thread.count; i++)
+        context_add(&context, &tail.thread.at[i]);
     context_begin_turn(&context);
     context_cut(&context, max_messages, max_bytes);
     context_settle(&context);
@@ -28,6 +31,6 @@ int forecast_session(struct forecast *f, const struct config *c, const struct hi
     *f = (struct forecast){.messages = context.count + (context.system ? 1 : 0),
                            .tokens = (bytes + TOKEN_BYTES - 1) / TOKEN_BYTES};
     context_release(&context);
-    thread_release(&thread);
+    tail_release(&tail);
     return 0;
 }

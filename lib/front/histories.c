@@ -1,10 +1,12 @@
 #include "front/histories.h"
 
+#include <dirent.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/io.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "cli/die.h"
@@ -17,26 +19,20 @@ static void add(struct histories *h, struct history history)
     h->at[h->count++] = history;
 }
 
-static struct locate_from places(const struct config *c)
+static void add_file(struct histories *h, const char *file)
 {
-    return (struct locate_from){
-        .cwd = c->cwd, .data_home = c->data_home, .state_home = c->state_home};
-}
-
-static void add_file(struct histories *h, const char *file, bool quiet)
-{
-    struct locate_from from = places(&h->config);
+    struct locate_from from = start_from(&h->config);
     struct history history;
     struct err e = ERR_INIT;
 
     from.explicit_file = file;
     if (locate(&history, &from, &e) < 0)
         die_err(&e);
-    start_absent(&history, quiet);
+    start_expect(&history);
     add(h, history);
 }
 
-/* ---- those of the register ---- */
+/* ---- all histories of the user ---- */
 
 struct candidate {
     struct history history;
@@ -50,31 +46,22 @@ static bool same_file(const char *path, const struct stat *st)
     return stat(path, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
 }
 
-/* Is there a history in the directory, and none that was given already? */
-static bool look_at(const struct histories *h, const char *dir, struct candidate *c)
+/* Is it a history, and none that was given already? */
+static bool is_new(const struct histories *h, const struct candidate *found, size_t count,
+                   struct candidate *c)
 {
-    struct locate_from from = places(&h->config);
-    char *path = path_join(dir, "history.jsonl");
-    char *parent = path_parent(dir);
-    struct err e = ERR_INIT;
     struct stat st;
-    bool taken = stat(path, &st) == 0;
 
-    for (size_t i = 0; i < h->count && taken; i++)
-        taken = !same_file(h->at[i].path, &st);
-    from.cwd = parent;
-    if (taken && locate(&c->history, &from, &e) < 0)
-        taken = false;
-    if (taken && strcmp(c->history.path, path) != 0) {
-        history_release(&c->history);
-        taken = false;
-    }
-    if (taken)
-        c->written = st.st_mtim;
-    err_release(&e);
-    free(path);
-    free(parent);
-    return taken;
+    if (io_stat(c->history.dir_fd, c->history.path, &st) < 0 || !S_ISREG(st.st_mode))
+        return false;
+    for (size_t i = 0; i < h->count; i++)
+        if (same_file(h->at[i].path, &st))
+            return false;
+    for (size_t i = 0; i < count; i++)
+        if (same_file(found[i].history.path, &st))
+            return false;
+    c->written = st.st_mtim;
+    return true;
 }
 
 static int compare(const void *a, const void *b)
@@ -88,12 +75,30 @@ static int compare(const void *a, const void *b)
     return strcmp(x->history.path, y->history.path);
 }
 
-static void add_registered(struct histories *h)
+struct candidates {
+    struct candidate *at;
+    size_t count, cap;
+};
+
+static void consider(struct candidates *found, const struct histories *h, struct history history)
 {
+    struct candidate c = {.history = history};
+
+    if (is_new(h, found->at, found->count, &c)) {
+        found->at = mem_grow(found->at, &found->cap, found->count + 1, sizeof *found->at);
+        found->at[found->count++] = c;
+    } else {
+        history_release(&c.history);
+    }
+}
+
+/* The directories of the register. */
+static void consider_registered(struct candidates *found, const struct histories *h)
+{
+    struct locate_from from = start_from(&h->config);
     struct err e = ERR_INIT;
     struct register_dirs dirs;
-    struct candidate *found;
-    size_t count = 0;
+    struct history history;
     char *path;
 
     if (!h->config.state_home) {
@@ -104,15 +109,61 @@ static void add_registered(struct histories *h)
     path = path_join(h->config.state_home, "chathist/histories");
     if (register_list(path, &dirs, &e) < 0)
         die_err(&e);
-    found = mem_resize(NULL, dirs.count, sizeof *found);
     for (size_t i = 0; i < dirs.count; i++)
-        count += look_at(h, dirs.at[i], &found[count]);
-    qsort(found, count, sizeof *found, compare);
-    for (size_t i = 0; i < count; i++)
-        add(h, found[i].history);
-    free(found);
+        if (locate_registered(&history, dirs.at[i], &from))
+            consider(found, h, history);
     free(path);
     register_dirs_release(&dirs);
+}
+
+/* The histories whose repositories are gone: only their second names are left (hist/copy). */
+static void consider_kept(struct candidates *found, const struct histories *h)
+{
+    struct locate_from from = start_from(&h->config);
+    struct err e = ERR_INIT;
+    struct history history;
+    char *dir = h->config.data_home ? path_join(h->config.data_home, "aicoder/repositories") : NULL;
+    DIR *list = dir ? opendir(dir) : NULL;
+    struct dirent *entry;
+
+    while (list && (entry = readdir(list))) {
+        char *file = path_join(dir, entry->d_name);
+
+        from.explicit_file = file;
+        if (str_ends(str_of(file), STR(".jsonl")) && locate(&history, &from, &e) == 0)
+            consider(found, h, history);
+        free(file);
+    }
+    if (list)
+        closedir(list);
+    err_release(&e);
+    free(dir);
+}
+
+/* The user's own history, which belongs to no repository. */
+static void consider_own(struct candidates *found, const struct histories *h)
+{
+    struct locate_from from = start_from(&h->config);
+    struct err e = ERR_INIT;
+    struct history history;
+
+    if (locate_own(&history, &from, &e) == 0)
+        consider(found, h, history);
+    err_release(&e);
+}
+
+static void add_registered(struct histories *h)
+{
+    struct candidates found = {0};
+
+    consider_own(&found, h);
+    consider_registered(&found, h);
+    consider_kept(&found, h);
+    if (found.count > 0)
+        qsort(found.at, found.count, sizeof *found.at, compare);
+    for (size_t i = 0; i < found.count; i++)
+        add(h, found.at[i].history);
+    free(found.at);
 }
 
 void histories_open(struct histories *h, char **files, size_t count, bool all, bool quiet)
@@ -122,8 +173,10 @@ void histories_open(struct histories *h, char **files, size_t count, bool all, b
         struct opt_common common = {.quiet = quiet};
         struct history history;
 
-        start_reader(&h->config, &history, &common);
+        start_reader_of_several(&h->config, &history, &common);
         add(h, history);
+        if (history.foreign && strcmp(history.foreign, history.path) != 0)
+            add_file(h, history.foreign);
         return;
     }
 
@@ -132,8 +185,20 @@ void histories_open(struct histories *h, char **files, size_t count, bool all, b
     if (config_load(&h->config, &e) < 0)
         die_err(&e);
     for (size_t i = 0; i < count; i++)
-        add_file(h, files[i], quiet);
+        add_file(h, files[i]);
     if (all)
+        add_registered(h);
+}
+
+void histories_open_beside(struct histories *h, struct history meant, bool registered)
+{
+    struct err e = ERR_INIT;
+
+    *h = (struct histories){0};
+    if (config_load(&h->config, &e) < 0)
+        die_err(&e);
+    add(h, meant);
+    if (registered)
         add_registered(h);
 }
 

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "base/vis.h"
+#include "front/listing.h"
 
 /* Code points of a snippet in a pipe; its columns at least on a terminal. */
 #define SNIPPET 160
@@ -61,11 +62,11 @@ static size_t print_fields(struct out *o, const struct hit *hit, const struct hi
 {
     const struct message *m = hit->message;
     const struct str parts[] = {m->id, m->timestamp, m->role_text};
-    struct buf line = BUF_INIT(BUF_SMALL);
+    struct buf line = BUF_INIT(8 * BUF_LINE);
     size_t width = SNIPPET;
     int64_t us;
 
-    vis_add_line(&line, m->session_id, o->terminal);
+    list_add_id(&line, m->session_id);
     if (o->terminal) {
         buf_add_c(&line, "  ");
         if (clock_parse_iso(m->timestamp, &us))
@@ -138,10 +139,10 @@ void hits_print_session(struct out *o, struct str id, struct hits_form *form)
 {
     struct hit nothing = {0};
     struct hits_form plain = {.history = form->history};
-    struct buf line = BUF_INIT(BUF_SMALL);
+    struct buf line = BUF_INIT(8 * BUF_LINE);
 
     print_heading(o, form);
-    vis_add_line(&line, id, o->terminal);
+    list_add_id(&line, id);
     out_raw(o, buf_str(&line));
     print_rest(o, &nothing, &plain);
     buf_release(&line);

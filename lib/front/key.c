@@ -28,7 +28,7 @@ static void offer(struct key_source *s, enum key_kind kind, const char *value, c
 {
     if (s->kind != KEY_NONE || !value || !*value)
         return;
-    *s = (struct key_source){kind, copy(value), copy(name)};
+    *s = (struct key_source){.kind = kind, .value = copy(value), .name = copy(name)};
 }
 
 /* The name of the provider's key file when there is one; the caller frees it. */
@@ -68,6 +68,8 @@ void key_find(struct key_source *s, const struct config *c, const struct key_own
     offer(s, KEY_FILE, file, "");
     if (o->any)
         offer(s, KEY_COMMAND, command, "api_key_command");
+    if (s->kind == KEY_COMMAND)
+        s->dir = copy(config_command_dir(c));
     buf_release(&own);
     free(file);
 }
@@ -75,6 +77,7 @@ void key_find(struct key_source *s, const struct config *c, const struct key_own
 void key_source_release(struct key_source *s)
 {
     key_wipe(s->value);
+    free(s->dir);
     free(s->name);
     *s = (struct key_source){0};
 }
@@ -142,13 +145,13 @@ static int judge(const struct key_source *s, int status, struct str line, struct
 
 /* Catches signals meanwhile: who asks for the key may have something to clean up. -1: ERR_SIGNAL,
  * or it could not be run. */
-static int run(char *const argv[], struct buf *printed, struct err *e)
+static int run(char *const argv[], const char *dir, struct buf *printed, struct err *e)
 {
     int cancel_fd = interrupt_begin(e), status;
 
     if (cancel_fd < 0)
         return -1;
-    status = proc_read(argv, printed, cancel_fd, e);
+    status = proc_read(argv, dir, printed, cancel_fd, e);
     /* It was meant for us as well. */
     if (status == 128 + SIGINT && !interrupt_signal())
         raise(SIGINT);
@@ -169,7 +172,7 @@ static char *from_command(const struct key_source *s, struct err *e)
     int status;
 
     buf_init_secret(&printed);
-    status = run(argv, &printed, &why);
+    status = run(argv, s->dir, &printed, &why);
     rest = buf_str(&printed);
     line = str_trim(str_cut(&rest, '\n'));
     if (why.kind == ERR_SIGNAL)

@@ -8,11 +8,39 @@
 #include "base/utf8.h"
 #include "hist/message.h"
 
+static bool reads_back(struct str id)
+{
+    bool safe = id.n > 0 && id.p[0] != '"' && id.p[0] != ' ' && id.p[id.n - 1] != ' ' &&
+                !str_eq_c(id, "-") && !str_eq_c(id, "current") && !str_eq_c(id, "last");
+
+    while (safe && id.n > 0) {
+        int32_t cp;
+        size_t n = utf8_decode(id, &cp);
+
+        safe = n > 0 && cp >= 0 && cp != '\n' && cp != '\t' && !vis_unsafe(cp);
+        id = (struct str){id.p + n, id.n - n};
+    }
+    return safe;
+}
+
+void list_add_id(struct buf *line, struct str id)
+{
+    struct buf json = BUF_INIT(8 * BUF_LINE);
+
+    if (reads_back(id)) {
+        buf_add_str(line, id);
+        return;
+    }
+    json_add_string(&json, id);
+    json_add_visible(line, buf_str(&json));
+    buf_release(&json);
+}
+
 /* The id in its colour. Gives how long it is. */
 static size_t print_id(struct out *out, const struct session *s, struct buf *scratch)
 {
     buf_clear(scratch);
-    vis_add_line(scratch, (struct str){s->id, s->id_len}, out->terminal);
+    list_add_id(scratch, (struct str){s->id, s->id_len});
     out_style(out, STYLE_ID);
     out_raw(out, buf_str(scratch));
     out_style(out, STYLE_NONE);
@@ -22,7 +50,7 @@ static size_t print_id(struct out *out, const struct session *s, struct buf *scr
 /* `id TAB last-used TAB count TAB preview`, whatever the text holds. */
 static void print_record(struct out *out, const struct session *s)
 {
-    struct buf line = BUF_INIT(BUF_SMALL);
+    struct buf line = BUF_INIT(8 * BUF_LINE);
 
     buf_room(&line, 4 * MESSAGE_PREVIEW);
     print_id(out, s, &line);
@@ -41,7 +69,7 @@ static void print_record(struct out *out, const struct session *s)
 /* The same for a terminal: local time, columns, a preview that fits. */
 static void print_columns(struct out *out, const struct session *s)
 {
-    struct buf middle = BUF_INIT(BUF_SMALL), preview = BUF_INIT(BUF_SMALL);
+    struct buf middle = BUF_INIT(8 * BUF_LINE), preview = BUF_INIT(BUF_SMALL);
     size_t used = print_id(out, s, &middle);
     int64_t us;
 
@@ -82,14 +110,14 @@ void list_session(struct out *out, const struct session *s, bool json)
 
 void list_id(struct out *out, struct str id, bool json)
 {
-    struct buf line = BUF_INIT(BUF_SMALL);
+    struct buf line = BUF_INIT(8 * BUF_LINE);
 
     if (json) {
         buf_add_byte(&line, '{');
         json_add_member(&line, "session_id", id);
         buf_add_byte(&line, '}');
     } else {
-        buf_add_str(&line, id);
+        list_add_id(&line, id);
     }
     buf_add_byte(&line, '\n');
     out_raw(out, buf_str(&line));

@@ -1,6 +1,7 @@
 #include "front/mcp_servers.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "cli/die.h"
@@ -23,6 +24,9 @@ static void tell(void *arg, const char *server, enum mcp_news news, struct str t
     text = tool_cut(text, MESSAGE_MAX);
     if (news == MCP_SLOW)
         hintf(m->verbose, "waiting for MCP server '%s'", server);
+    else if (news == MCP_LEFT_OUT)
+        warnf("MCP server '%s': tool '%.*s' is left out, its inputSchema is not for an object",
+              server, (int)text.n, text.p);
     else if (news == MCP_LIST_LOST)
         warnf("MCP server '%s' cannot list its tools anew: %.*s", server, (int)text.n, text.p);
     else if (m->verbose)
@@ -87,6 +91,19 @@ bool mcp_servers_renew(struct mcp_servers *m, const struct tool *const *others, 
 
 /* ---- from their start to their end ---- */
 
+/* A word alone was most likely meant as the name of a server in the configuration. */
+static int add_hint(const struct mcp_wish *w, struct err *e)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    if (w->command.at[1] || strchr(w->text, '/'))
+        return -1;
+    buf_addf(&text, "%s (and the configuration has no mcp.%s)", err_text(e), w->text);
+    err_set(e, e->kind, "%s", buf_c(&text));
+    buf_release(&text);
+    return -1;
+}
+
 static int start_all(struct mcp_servers *m, const struct mcp_wishes *wishes, char *const env[],
                      struct err *e)
 {
@@ -96,8 +113,9 @@ static int start_all(struct mcp_servers *m, const struct mcp_wishes *wishes, cha
 
         m->at = mem_grow(m->at, &m->cap, m->count + 1, sizeof(struct mcp_server *));
         m->at[m->count++] = s;
-        if (mcp_start(s, wishes->at[i].name, wishes->at[i].command.at, env, &m->watch, e) < 0)
-            return -1;
+        if (mcp_start(s, wishes->at[i].name, wishes->at[i].command.at, env, wishes->at[i].cwd,
+                      &m->watch, e) < 0)
+            return add_hint(&wishes->at[i], e);
     }
     return 0;
 }

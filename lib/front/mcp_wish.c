@@ -1,108 +1,40 @@
 #include "front/mcp_wish.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "base/path.h"
 #include "llm/mcp_list.h"
 
-/* ---- the name that a command gives ---- */
-
-static bool starts_one_of(const char *word, const char *const *names)
+static char *copy(const char *s)
 {
-    for (; *names; names++)
-        if (strcmp(word, *names) == 0)
-            return true;
-    return false;
+    return mem_copy(s, strlen(s));
 }
 
-/* Is it a program that runs another, which its arguments name? */
-static bool is_launcher(const char *program)
+/* A server at an address would be refused by the system with a message that does not help. */
+static int check_program(const char *program, struct err *e)
 {
-    static const char *const names[] = {"npx",    "bunx", "uvx",  "pipx", "pnpm", "yarn",
-                                        "npm",    "bun",  "deno", "node", "uv",   "docker",
-                                        "podman", "env",  "sh",   "bash", NULL};
-
-    return starts_one_of(program, names) || strncmp(program, "python", 6) == 0;
+    if (strncmp(program, "http://", 7) != 0 && strncmp(program, "https://", 8) != 0)
+        return 0;
+    return err_set(
+        e, ERR_USAGE,
+        "cannot use '%s' as an MCP server: it is an address, and only programs can be run",
+        program);
 }
-
-/* Does an argument of a launcher say what to do, not what to run? */
-static bool is_verb(const char *word)
-{
-    static const char *const verbs[] = {"run", "exec", "dlx", "tool", "x", NULL};
-
-    return word[0] == '-' || strchr(word, '=') || starts_one_of(word, verbs);
-}
-
-static void strip_end(struct str *name, struct str end)
-{
-    if (name->n > end.n && str_ends(*name, end))
-        name->n -= end.n;
-}
-
-static void strip_start(struct str *name, struct str start)
-{
-    if (name->n > start.n && str_starts(*name, start))
-        *name = (struct str){name->p + start.n, name->n - start.n};
-}
-
-/* What is left of `@modelcontextprotocol/server-memory@1.2`: `memory`. */
-static struct str core_of(const char *word)
-{
-    static const char *const ends[] = {".js", ".mjs",    ".cjs",    ".ts",  ".py",
-                                       ".sh", "-server", "_server", "-mcp", "_mcp"};
-    static const char *const starts[] = {"mcp-", "mcp_", "server-", "server_"};
-    struct str rest = str_of(path_base(word));
-    struct str name = str_cut(&rest, '@');
-
-    if (name.n == 0)
-        name = rest;
-    rest = name;
-    name = str_cut(&rest, ':');
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        strip_end(&name, str_of(ends[i]));
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        strip_start(&name, str_of(starts[i]));
-    return name;
-}
-
-void mcp_wish_name(struct buf *out, const struct words *command)
-{
-    size_t at = 0;
-    struct str core;
-
-    while (at + 1 < command->count && is_launcher(path_base(command->at[at]))) {
-        size_t next = at + 1;
-
-        while (next < command->count && is_verb(command->at[next]))
-            next++;
-        if (next == command->count)
-            break;
-        at = next;
-    }
-    core = core_of(command->at[at]);
-    for (size_t i = 0; i < core.n && i < MCP_SERVER_NAME_MAX; i++)
-        buf_add_byte(out, tool_name_valid((struct str){core.p + i, 1}) ? core.p[i] : '_');
-    if (out->len == 0)
-        buf_add_c(out, "mcp");
-}
-
-/* ---- wishes ---- */
 
 static struct mcp_wish *find(const struct mcp_wishes *w, const char *name)
 {
     for (size_t i = 0; i < w->count; i++)
-        if (w->at[i].name && strcmp(w->at[i].name, name) == 0)
+        if (strcmp(w->at[i].name, name) == 0)
             return &w->at[i];
     return NULL;
 }
 
-/* Adds a wish; name NULL: it gets one later. */
 static int add(struct mcp_wishes *w, const char *name, const char *command, struct err *e)
 {
-    struct mcp_wish *same = name ? find(w, name) : NULL;
+    struct mcp_wish *same = find(w, name);
     struct mcp_wish *wish;
     struct err why = ERR_INIT;
 
@@ -112,11 +44,9 @@ static int add(struct mcp_wishes *w, const char *name, const char *command, stru
         return err_set(e, ERR_USAGE, "two MCP servers have the name '%s'", name);
     w->at = mem_grow(w->at, &w->cap, w->count + 1, sizeof *w->at);
     wish = &w->at[w->count++];
-    *wish = (struct mcp_wish){.text = mem_copy(command, strlen(command))};
-    if (name)
-        wish->name = mem_copy(name, strlen(name));
+    *wish = (struct mcp_wish){.name = copy(name), .text = copy(command)};
     if (words_split(&wish->command, str_of(command), &why) == 0)
-        return 0;
+        return check_program(wish->command.at[0], e);
     err_set(e, ERR_USAGE, "bad command '%s' of an MCP server: %s", command, err_text(&why));
     err_release(&why);
     return -1;
@@ -130,23 +60,77 @@ static int bad_name(const char *name, struct err *e)
                    name, MCP_SERVER_NAME_MAX);
 }
 
-/* The configuration counts wherever the program is started: a path in it that depends on that would
- * mean a file of somebody else's. */
-static int add_configured(struct mcp_wishes *w, const char *name, const char *command,
-                          struct err *e)
+/* Sets where a server of the configuration runs: what `mcp.NAME.cwd` says, else the neutral
+ * directory. */
+static int set_cwd(struct mcp_wish *wish, const struct config *c, struct err *e)
+{
+    struct buf key = BUF_INIT(BUF_SMALL);
+    const char *value;
+
+    buf_addf(&key, "%s.cwd", wish->name);
+    value = config_named(c, SETTING_MCP, buf_c(&key));
+    buf_release(&key);
+    if (!value)
+        wish->cwd = copy(config_command_dir(c));
+    else if (*value == '/')
+        wish->cwd = copy(value);
+    else if (strcmp(value, "~") == 0 || strncmp(value, "~/", 2) == 0)
+        wish->cwd = path_join(config_command_dir(c), value[1] ? value + 2 : "");
+    else if (strcmp(value, ".") != 0)
+        return err_set(e, ERR_USAGE,
+                       "bad directory '%s' of 'mcp.%s.cwd': a path that begins with '/' or '~/' is "
+                       "expected, or '.' for the working directory",
+                       value, wish->name);
+    return 0;
+}
+
+static int check_cwd(const struct mcp_wish *wish, struct err *e)
+{
+    struct stat st;
+
+    if (!wish->cwd || (stat(wish->cwd, &st) == 0 && S_ISDIR(st.st_mode)))
+        return 0;
+    return err_set(e, ERR_USAGE, "bad directory '%s' of 'mcp.%s.cwd': there is no such directory",
+                   wish->cwd, wish->name);
+}
+
+/* The configuration counts wherever the program is started, so its programs and directories must
+ * not depend on that. */
+static int add_configured(struct mcp_wishes *w, const struct config *c, const char *name,
+                          const char *command, struct err *e)
 {
     const char *program;
+    struct mcp_wish *wish;
 
     if (!mcp_server_name_valid(str_of(name)))
         return bad_name(name, e);
+    if (find(w, name) && strcmp(find(w, name)->text, command) == 0)
+        return 0;
     if (add(w, name, command, e) < 0)
         return -1;
-    program = find(w, name)->command.at[0];
+    wish = find(w, name);
+    program = wish->command.at[0];
     if (strchr(program, '/') && *program != '/')
         return err_set(e, ERR_USAGE,
                        "bad command '%s' of 'mcp.%s': a path has to begin with a slash", program,
                        name);
-    return 0;
+    return set_cwd(wish, c, e) < 0 ? -1 : check_cwd(wish, e);
+}
+
+/* A command without a name: `mcp`, or the first of `mcp_2`, `mcp_3`, … that is not taken. */
+static int add_nameless(struct mcp_wishes *w, const char *command, struct err *e)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    int result;
+
+    buf_add_c(&name, "mcp");
+    for (size_t again = 2; find(w, buf_c(&name)); again++) {
+        buf_clear(&name);
+        buf_addf(&name, "mcp_%zu", again);
+    }
+    result = add(w, buf_c(&name), command, e);
+    buf_release(&name);
+    return result;
 }
 
 static int add_option(struct mcp_wishes *w, const struct config *c, const char *option,
@@ -158,9 +142,9 @@ static int add_option(struct mcp_wishes *w, const struct config *c, const char *
     int result;
 
     if (command)
-        return add_configured(w, option, command, e);
+        return add_configured(w, c, option, command, e);
     if (!rest.p || !mcp_server_name_valid(before))
-        return add(w, NULL, option, e);
+        return add_nameless(w, option, e);
     name = mem_copy(before.p, before.n);
     result = add(w, name, rest.p, e);
     free(name);
@@ -175,7 +159,7 @@ static int add_default(struct mcp_wishes *w, const struct config *c, const char 
     if (!command)
         return err_set(e, ERR_USAGE, "no MCP server '%s': the user configuration has no 'mcp.%s'",
                        name, name);
-    return add_configured(w, name, command, e);
+    return add_configured(w, c, name, command, e);
 }
 
 static int add_defaults(struct mcp_wishes *w, const struct config *c, struct err *e)
@@ -194,32 +178,6 @@ static int add_defaults(struct mcp_wishes *w, const struct config *c, struct err
     return result;
 }
 
-/* Gives a name to each that has none yet, and one of its own. */
-static void add_names(struct mcp_wishes *w)
-{
-    struct buf core = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL), end = BUF_INIT(BUF_SMALL);
-
-    for (size_t i = 0; i < w->count; i++) {
-        if (w->at[i].name)
-            continue;
-        buf_clear(&core);
-        mcp_wish_name(&core, &w->at[i].command);
-        for (size_t again = 1; again == 1 || find(w, buf_c(&name)); again++) {
-            buf_clear(&end);
-            if (again > 1)
-                buf_addf(&end, "_%zu", again);
-            buf_clear(&name);
-            buf_add_str(&name, buf_str(&core));
-            buf_truncate(&name, MCP_SERVER_NAME_MAX - end.len);
-            buf_add_str(&name, buf_str(&end));
-        }
-        w->at[i].name = mem_copy(name.data, name.len);
-    }
-    buf_release(&core);
-    buf_release(&name);
-    buf_release(&end);
-}
-
 int mcp_wishes_read(struct mcp_wishes *w, const struct config *c, const char *const *options,
                     struct err *e)
 {
@@ -231,8 +189,6 @@ int mcp_wishes_read(struct mcp_wishes *w, const struct config *c, const char *co
     for (; options && result == 0 && *options; options++)
         if (**options)
             result = add_option(w, c, *options, e);
-    if (result == 0)
-        add_names(w);
     return result;
 }
 
@@ -241,6 +197,7 @@ void mcp_wishes_release(struct mcp_wishes *w)
     for (size_t i = 0; i < w->count; i++) {
         free(w->at[i].name);
         free(w->at[i].text);
+        free(w->at[i].cwd);
         words_release(&w->at[i].command);
     }
     free(w->at);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/io.h"
 #include "base/mem.h"
@@ -39,15 +40,30 @@ static char *file_of(const struct preset *p)
     return file;
 }
 
+/* A path on the command line is the user's own choice; a file that a name stands for must be
+ * trusted. Returns the descriptor, or -1. */
+static int open_file(const struct preset *p, const char *file, struct err *e)
+{
+    struct stat st;
+
+    if (strchr(p->name, '/'))
+        return io_open_input(file, e);
+    if (stat(file, &st) < 0 && errno == ENOENT)
+        return err_set(e, ERR_USAGE, "no %s '%s': there is no '%s'", p->kind, p->name, file);
+    return config_open(file, e);
+}
+
 static void read_text(struct preset *p, struct err *e)
 {
     char *file = file_of(p);
-    struct stat st;
+    int fd = open_file(p, file, e);
 
-    if (!strchr(p->name, '/') && stat(file, &st) < 0 && errno == ENOENT)
-        err_set(e, ERR_USAGE, "no %s '%s': there is no '%s'", p->kind, p->name, file);
-    else if (io_read_file(file, &p->text, e) == 0 && memchr(buf_c(&p->text), '\0', p->text.len))
+    if (fd >= 0 && io_read_all(fd, &p->text) < 0)
+        err_sys(e, errno, "cannot read '%s'", file);
+    else if (fd >= 0 && memchr(buf_c(&p->text), '\0', p->text.len))
         err_set(e, ERR_USAGE, "cannot read '%s': it is a binary file", file);
+    if (fd >= 0)
+        close(fd);
     free(file);
 }
 

@@ -184,7 +184,7 @@ static void search(struct repl *r, struct str text)
     }
     pattern_init(&pattern);
     if (pattern_add(&pattern, text, &e) < 0 ||
-        search_open(&search, h->path, &pattern, NULL, SCAN_BACKWARD, &e) < 0) {
+        search_open(&search, h->dir_fd, h->path, &pattern, NULL, SCAN_BACKWARD, &e) < 0) {
         pattern_release(&pattern);
         tell(&e);
         return;
@@ -235,9 +235,13 @@ static void load(struct repl *r, struct str name)
                dialogue_continue(&r->dialogue, buf_str(&id), &e) < 0) {
         tell(&e);
     } else {
-        messages = show_session(r->out, h, buf_c(&id), &show);
+        messages = show_session(r->out, h, buf_str(&id), &show);
         start_report_bad(h, show.bad_lines, r->dialogue.talk->args->common.quiet);
-        repl_say(r, "session %s, %zu message%s", buf_c(&id), messages, messages == 1 ? "" : "s");
+        if (messages == SHOW_NOT_COUNTED)
+            repl_say(r, "session %s", buf_c(&id));
+        else
+            repl_say(r, "session %s, %zu message%s", buf_c(&id), messages,
+                     messages == 1 ? "" : "s");
     }
     buf_release(&id);
 }
@@ -446,9 +450,12 @@ static void help(struct repl *r, struct str name)
     }
     for (; c->name; c++)
         help_line(r, c);
-    out_raw(r->out, STR("\nCtrl-J or Alt-Enter begins a new line, as \\ does at the end of one;\n"
-                        "\"\"\" begins and ends a text of several. //x sends /x.\n"
-                        "Ctrl-C stops an answer, Ctrl-R looks for an earlier prompt.\n"));
+    out_raw(
+        r->out,
+        STR("\nAlt-Enter, Shift-Enter or Ctrl-J begins a new line, as \\ does at the end of one;\n"
+            "\"\"\" begins and ends a text of several. //x sends /x.\n"
+            "exit, quit and :q alone leave, help and ? show this; a blank before them sends them.\n"
+            "Ctrl-C stops an answer, Ctrl-R looks for an earlier prompt.\n"));
 }
 
 void repl_act(struct repl *r, const struct repl_command *command, struct str rest)

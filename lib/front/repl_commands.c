@@ -98,12 +98,34 @@ static bool ends_word(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '/';
 }
 
+/* A word alone that other programs with a prompt obey. A blank before it makes it a prompt. */
+static const struct repl_command *find_bare(struct str text)
+{
+    static const struct {
+        const char *word, *name;
+    } words[] = {
+        {"exit", "quit"}, {"quit", "quit"}, {":q", "quit"}, {"help", "help"}, {"?", "help"},
+    };
+
+    while (text.n > 0 && (text.p[text.n - 1] == ' ' || text.p[text.n - 1] == '\t'))
+        text.n--;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (str_eq_c(text, words[i].word))
+            return repl_command_find(str_of(words[i].name));
+    return NULL;
+}
+
 enum repl_input repl_read_input(struct str text, const struct repl_command **command,
                                 struct str *rest)
 {
     size_t n = 1;
 
     *rest = text;
+    *command = find_bare(text);
+    if (*command) {
+        *rest = STR("");
+        return REPL_COMMAND;
+    }
     if (text.n == 0 || text.p[0] != '/')
         return REPL_PROMPT;
     if (text.n > 1 && text.p[1] == '/') {

@@ -6,6 +6,7 @@
 
 #include "base/io.h"
 #include "base/json.h"
+#include "hist/message.h"
 
 static struct str member(struct str json, const char *key, struct buf *scratch)
 {
@@ -26,16 +27,19 @@ static void add_text(struct buf *out, struct str text)
 static void add_calls(struct buf *out, struct str calls, struct buf *scratch)
 {
     struct json_iter it = json_iter(calls);
+    struct buf args = BUF_INIT(BUF_LINE);
+    struct message_call call;
     bool any = false;
 
-    while (json_next(&it)) {
+    while (message_next_call(&it, &call, &args)) {
         buf_add_c(out, any ? "    " : "\n    ");
-        buf_add_str(out, member(it.value, "name", scratch));
+        buf_add_str(out, json_text(call.name, scratch));
         buf_add_byte(out, ' ');
-        buf_add_str(out, json_get(it.value, "args"));
+        buf_add_str(out, call.args);
         buf_add_byte(out, '\n');
         any = true;
     }
+    buf_release(&args);
 }
 
 static void add_message(void *arg, struct str json)

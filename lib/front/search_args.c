@@ -23,6 +23,8 @@ enum {
 static const struct opt options[] = {
     {'e', "regexp", OPT_TEXT, "TEXT", "look for this text; may be repeated: any of them"},
     {'E', "extended-regexp", OPT_FLAG, NULL, "texts are regular expressions (Perl's)"},
+    {'F', "fixed-strings", OPT_FLAG, NULL, "texts are taken literally, the default"},
+    {'i', "ignore-case", OPT_FLAG, NULL, "upper and lower case are the same, the default"},
     {'w', "word-regexp", OPT_FLAG, NULL, "match whole words only"},
     {KEY_CASE, "case-sensitive", OPT_FLAG, NULL, "tell upper and lower case apart"},
     {'v', "invert-match", OPT_FLAG, NULL, "find the messages that do not match"},
@@ -32,7 +34,9 @@ static const struct opt options[] = {
     {KEY_UNTIL, "until", OPT_TIME, "TIME", "only messages of this time or earlier"},
     {KEY_MODEL, "model", OPT_MODEL, "MODEL", "only answers of this model; may be repeated"},
     {KEY_FILE, "file", OPT_FILE, "PATH", "only messages about this file; may be repeated"},
-    {'n', "limit", OPT_NUMBER, "N", "print at most N messages (100), or all"},
+    {'n', "limit", OPT_NUMBER, "N",
+     "print at most N messages, or all (100 on a terminal, else all)"},
+    {'m', "max-count", OPT_NUMBER, "N", "print at most N messages, as with -n"},
     {'l', "sessions", OPT_FLAG, NULL, "print the ids of the sessions with a match"},
     {'L', "sessions-without-match", OPT_FLAG, NULL, "print the ids of the sessions without one"},
     {'c', "count", OPT_FLAG, NULL, "print how many messages match"},
@@ -52,7 +56,6 @@ static const struct opt options[] = {
 static const struct program program = {
     "hist-search", "search the content of messages, the newest first", "[TEXT]", OPT_TEXT, options};
 
-#define LIMIT 100
 #define NOT_GIVEN SIZE_MAX
 
 /* What is put together once all options were seen. */
@@ -79,21 +82,23 @@ static void take_flag(struct search_args *a, int key)
 {
     const struct {
         int key;
-        bool *flag;
+        bool *flag, to;
     } flags[] = {
-        {'E', &a->pattern.regex},
-        {'w', &a->pattern.words},
-        {KEY_CASE, &a->pattern.case_sensitive},
-        {'v', &a->invert},
-        {'o', &a->only},
-        {KEY_REVERSE, &a->reverse},
-        {KEY_ALL, &a->all},
-        {KEY_NO_PAGER, &a->unpaged},
+        {'E', &a->pattern.regex, true},
+        {'F', &a->pattern.regex, false},
+        {'w', &a->pattern.words, true},
+        {'i', &a->pattern.case_sensitive, false},
+        {KEY_CASE, &a->pattern.case_sensitive, true},
+        {'v', &a->invert, true},
+        {'o', &a->only, true},
+        {KEY_REVERSE, &a->reverse, true},
+        {KEY_ALL, &a->all, true},
+        {KEY_NO_PAGER, &a->unpaged, true},
     };
 
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (flags[i].key == key)
-            *flags[i].flag = true;
+            *flags[i].flag = flags[i].to;
     if (key == 'l')
         set_what(a, SEARCH_SESSIONS);
     if (key == 'L')
@@ -151,6 +156,9 @@ static void take(struct search_args *a, struct raw *raw, int key, char *value)
     case 'n':
         a->limit = opt_count("--limit", value);
         break;
+    case 'm':
+        a->limit = opt_count("--max-count", value);
+        break;
     case 'A':
         a->after = opt_number("--after-context", value);
         break;
@@ -202,6 +210,18 @@ static void add_text(struct search_args *a, const char *text)
         die_usage("%s", err_text(&e));
 }
 
+/* Ends the program because not exactly one text was given. */
+static void expect_text(char **words, size_t count)
+{
+    struct buf joined = BUF_INIT(BUF_SMALL);
+
+    if (count == 0)
+        die_usage("a text to search for is expected");
+    for (size_t i = 0; i < count; i++)
+        buf_addf(&joined, "%s%s", i > 0 ? " " : "", words[i]);
+    die_usage("one text is expected: quote it, '%s', or give each with -e", buf_c(&joined));
+}
+
 void search_args_parse(struct search_args *a, int argc, char **argv)
 {
     struct raw raw = {.around = NOT_GIVEN, .now = clock_now()};
@@ -210,7 +230,7 @@ void search_args_parse(struct search_args *a, int argc, char **argv)
     size_t count;
     int key;
 
-    *a = (struct search_args){.limit = LIMIT, .before = NOT_GIVEN, .after = NOT_GIVEN};
+    *a = (struct search_args){.before = NOT_GIVEN, .after = NOT_GIVEN};
     pattern_init(&a->pattern);
     opt_start(&args, &program, argc, argv);
     while ((key = opt_next(&args, &value)) != 0)
@@ -221,7 +241,7 @@ void search_args_parse(struct search_args *a, int argc, char **argv)
     if (raw.texts.count > 0 && count > 0)
         die_usage("a text beside --regexp is one too many");
     if (raw.texts.count == 0 && count != 1)
-        die_usage(count == 0 ? "a text to search for is expected" : "one text is expected");
+        expect_text(words, count);
     if (raw.texts.count == 0)
         add_text(a, words[0]);
     for (size_t i = 0; i < raw.texts.count; i++)

@@ -203,11 +203,11 @@ void search_run_history(struct search_run *r, const struct history *h)
         session_args_resolve(&sessions, h, &r->names);
         filter_clear(&a->filter.sessions);
         for (size_t i = 0; i < sessions.count; i++)
-            filter_add(&a->filter.sessions, str_of(sessions.ids[i]));
+            filter_add(&a->filter.sessions, sessions.ids[i]);
     }
     if (a->names.count > 0 && sessions.count == 0)
         goto out;
-    if (search_open(&search, h->path, &a->pattern, &a->filter, SCAN_BACKWARD, &e) < 0) {
+    if (search_open(&search, h->dir_fd, h->path, &a->pattern, &a->filter, SCAN_BACKWARD, &e) < 0) {
         failed(r, &e);
         goto out;
     }
@@ -240,6 +240,46 @@ static void prepare_next(struct search_run *r)
     }
 }
 
+/* Does any message that was searched pass this filter? Returns true on an error, too. */
+static bool any_passes(const struct search_run *r, const struct filter *f)
+{
+    int found = 0;
+
+    for (size_t i = 0; i < r->searched_count && found == 0; i++) {
+        const struct history *h = r->searched[i].history;
+        struct pattern nothing;
+        struct search search;
+        struct hit hit;
+
+        pattern_init(&nothing);
+        if (search_open(&search, h->dir_fd, h->path, &nothing, f, SCAN_BACKWARD, NULL) < 0)
+            return true;
+        search.invert = true;
+        found = search_next(&search, &hit, NULL);
+        search_close(&search);
+    }
+    return found != 0;
+}
+
+/* After a search without a hit: names the roles and models that no message has, for they were most
+ * likely mistyped. */
+static void report_unused(const struct search_run *r)
+{
+    const struct filter_list *roles = &r->args->filter.roles, *models = &r->args->filter.models;
+    struct filter f;
+
+    for (size_t i = 0; i < roles->count; i++) {
+        f = (struct filter){.roles = {&roles->at[i], 1, 0}};
+        if (!any_passes(r, &f))
+            warnf("no message has the role '%.*s'", (int)roles->at[i].n, roles->at[i].p);
+    }
+    for (size_t i = 0; i < models->count; i++) {
+        f = (struct filter){.models = {&models->at[i], 1, 0}};
+        if (!any_passes(r, &f))
+            warnf("no answer is from the model '%.*s'", (int)models->at[i].n, models->at[i].p);
+    }
+}
+
 int search_run_finish(struct search_run *r)
 {
     bool found = r->args->what == SEARCH_SESSIONS_WITHOUT ? r->listed : r->count > 0;
@@ -256,6 +296,8 @@ int search_run_finish(struct search_run *r)
     for (size_t i = 0; i < r->searched_count; i++)
         start_report_bad(r->searched[i].history, r->searched[i].bad, r->args->common.quiet);
     absent = session_names_report(&r->names);
+    if (!found && !r->failed && r->searched_count > 0 && !r->args->common.quiet)
+        report_unused(r);
     prepare_next(r);
     free(r->searched);
     /* As in grep an error counts more than a hit, unless only that was asked for. */

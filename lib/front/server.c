@@ -1,11 +1,13 @@
 #include "front/server.h"
 
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/mem.h"
+#include "base/owner.h"
 #include "cli/die.h"
 #include "llm/http.h"
 #include "llm/models.h"
@@ -140,6 +142,17 @@ static char *url_of_variable(const struct provider *p)
     return strcmp(p->base_variable, "OLLAMA_HOST") == 0 ? url_of_host(value) : copy(value);
 }
 
+/* The message leaves out what may be secret: a name and password, and a query. */
+static int bad_url(const char *url, struct err *e)
+{
+    const char *at = strrchr(url, '@');
+    const char *shown = at ? at + 1 : url;
+
+    return err_set(e, ERR_USAGE,
+                   "bad base URL '%s%.*s': not of the form http[s]://HOST[:PORT]/PATH",
+                   at ? "***@" : "", (int)strcspn(shown, "?#"), shown);
+}
+
 /* Refuses what libcurl would make the best of: in `http://` and a path, it takes the path for a
  * host. */
 static int check_url(const char *url, struct err *e)
@@ -149,8 +162,7 @@ static int check_url(const char *url, struct err *e)
     bool ok = mark && mark[3] != '\0' && !strchr("/?#", mark[3]) && http_origin(url, &origin);
 
     buf_release(&origin);
-    return ok ? 0
-              : err_set(e, ERR_USAGE, "bad base URL: not of the form http[s]://HOST[:PORT]/PATH");
+    return ok ? 0 : bad_url(url, e);
 }
 
 /* Flag and CHAT_BASE_URL, the provider's own variable, the user configuration, the provider's
@@ -228,18 +240,41 @@ int server_check_key(const struct server *s, struct err *e)
 
 /* ---- all together ---- */
 
+/* May a server be used that was not named, but found at a usual port? Whoever came first listens
+ * there, so it has to be the user or the system. */
+static bool is_ours(const struct provider *p, const char *url)
+{
+    struct buf origin = BUF_INIT(BUF_SMALL);
+    const struct passwd *user;
+    const char *port;
+    uid_t uid;
+    bool foreign;
+
+    port = http_origin(url, &origin) ? strrchr(buf_c(&origin), ':') : NULL;
+    foreign = port && owner_foreign_listener((unsigned)strtoul(port + 1, NULL, 10), &uid);
+    if (foreign) {
+        user = getpwuid(uid);
+        warnf("not using the %s server at %s: it belongs to user %s (-p %s uses it)", p->name,
+              buf_c(&origin), user ? user->pw_name : "without a name", p->name);
+    }
+    buf_release(&origin);
+    return !foreign;
+}
+
 /* One short look for a server on loopback. */
 static bool probe(struct server *s)
 {
     for (const struct provider *const *p = provider_all(); *p; p++) {
         char *url;
+        bool named;
 
         if (!(*p)->probe.path)
             continue;
         url = url_of_variable(*p);
+        named = url != NULL;
         if (!url)
             url = copy((*p)->base_url);
-        s->found = models_probe(*p, url);
+        s->found = models_probe(*p, url) && (named || is_ours(*p, url));
         free(url);
         if (s->found) {
             s->provider = *p;
@@ -311,8 +346,10 @@ int server_choose(struct server *s, const struct config *c, struct err *e)
         s->provider = provider_find(STR("ollama")); /* that it does not answer is worth telling */
     if (!s->provider)
         return err_set(e, ERR_USAGE,
-                       "no model server is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY, "
-                       "CHAT_BASE_URL or CHAT_PROVIDER, or try '-p echo'");
+                       "no model server is configured%s: set OPENAI_API_KEY, ANTHROPIC_API_KEY, "
+                       "CHAT_BASE_URL or CHAT_PROVIDER, or try '-p echo' (it answers with your "
+                       "own prompt)",
+                       name ? "" : ", and neither Ollama nor llama.cpp answers on this machine");
     return choose_url(s, c, e) < 0 ? -1 : choose_key(s, c, e);
 }
 
@@ -379,6 +416,7 @@ void server_address(const struct server *s, struct ask *ask)
     ask->model = s->model;
     ask->base_url = s->base_url;
     ask->key = s->key;
+    ask->key_from = s->key_source.kind == KEY_FILE ? s->key_source.value : s->key_source.name;
 }
 
 void server_release(struct server *s)

@@ -8,8 +8,13 @@
 #include "base/mem.h"
 #include "cli/die.h"
 #include "hist/message.h"
+#include "hist/tail.h"
 #include "port/export_json.h"
 #include "port/export_md.h"
+
+/* How much is read at the least. */
+#define READ_LEAST 64
+#define READ_LEAST_BYTES ((size_t)256 << 10)
 
 /* A line's time as people read it: `2024-06-27 15:00:00` in UTC, on a terminal their own, to the
  * minute; as stored when it is no time. */
@@ -44,21 +49,33 @@ static void show_line(struct out *o, struct str text)
 static void show_calls(struct out *o, const struct message *m)
 {
     struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
-    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
+    struct message_call call;
 
-    while (!it.object && json_next(&it)) {
-        if (json_type(it.value) != JSON_OBJECT)
-            continue;
+    while (message_next_call(&it, &call, &args)) {
         out_raw(o, STR("[tool call] "));
-        show_line(o, json_text(json_get(it.value, "name"), &scratch));
+        show_line(o, json_text(call.name, &scratch));
         out_byte(o, ' ');
-        show_line(o, json_get(it.value, "args"));
+        show_line(o, call.args);
         out_byte(o, '\n');
     }
     buf_release(&scratch);
+    buf_release(&args);
 }
 
-/* `[role] time`, the text, its calls, a blank line. */
+/* How an answer ended that did not finish. */
+static void show_end_of(struct out *o, const struct message *m, struct buf *scratch)
+{
+    struct str reason = export_finish(m, scratch);
+
+    if (reason.n == 0)
+        return;
+    out_raw(o, STR("[ended] "));
+    show_line(o, reason);
+    out_byte(o, '\n');
+}
+
+/* `[role] time`, the text, its calls, how it ended, a blank line. */
 static void show_message(struct out *o, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -81,6 +98,7 @@ static void show_message(struct out *o, const struct message *m)
             out_byte(o, '\n');
     }
     show_calls(o, m);
+    show_end_of(o, m, &scratch);
     out_byte(o, '\n');
     buf_release(&scratch);
 }
@@ -124,22 +142,52 @@ static void show_messages(struct out *o, struct show *s, const struct message *a
     }
 }
 
-size_t show_session(struct out *o, const struct history *h, const char *id, struct show *s)
+static size_t count_wanted(const struct thread *t, const struct show *s)
 {
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->count; i++)
+        n += filter_match(&s->filter, &t->at[i]);
+    return n;
+}
+
+/* Loads as much of the end of a session as holds the messages that are wanted. */
+static void load_end(struct tail *tail, const struct history *h, struct str id,
+                     const struct show *s)
+{
+    struct tail_wish wish = {.messages = s->last, .bytes = SIZE_MAX, .raw = s->raw};
     struct err e = ERR_INIT;
+
+    /* A little more, so that the messages of a short session are counted. */
+    if (wish.messages < READ_LEAST) {
+        wish.messages = READ_LEAST;
+        wish.bytes = READ_LEAST_BYTES;
+    }
+    for (;;) {
+        if (tail_load(tail, h, id, &wish, &e) < 0)
+            die_err(&e);
+        if (tail->whole || count_wanted(&tail->thread, s) >= s->last)
+            return;
+        tail_release(tail);
+        wish.messages = wish.messages < SIZE_MAX / 4 ? wish.messages * 4 : SIZE_MAX;
+        wish.bytes = wish.bytes < SIZE_MAX / 4 ? wish.bytes * 4 : SIZE_MAX;
+    }
+}
+
+size_t show_session(struct out *o, const struct history *h, struct str id, struct show *s)
+{
     struct message *wanted;
-    struct thread t;
+    struct tail tail;
     size_t count, n;
 
-    if (thread_find(&t, h, str_of(id), s->raw, &e) < 0)
-        die_err(&e);
-    count = t.count;
-    wanted = wanted_of(&t, s, &n);
+    load_end(&tail, h, id, s);
+    count = tail.whole ? tail.thread.count : SHOW_NOT_COUNTED;
+    wanted = wanted_of(&tail.thread, s, &n);
     show_messages(o, s, wanted, n);
-    if (t.bad_lines > s->bad_lines)
-        s->bad_lines = t.bad_lines;
+    if (tail.thread.bad_lines > s->bad_lines)
+        s->bad_lines = tail.thread.bad_lines;
     free(wanted);
-    thread_release(&t);
+    tail_release(&tail);
     return count;
 }
 

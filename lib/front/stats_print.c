@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/vis.h"
+#include "front/listing.h"
 #include "front/stats_chart.h"
 
 /* ---- records ---- */
@@ -16,7 +17,10 @@ static void print_record(struct out *o, enum stats_by by, struct str key,
 {
     struct buf line = BUF_INIT(8 * BUF_LINE);
 
-    vis_add_line(&line, key, o->terminal);
+    if (by == STATS_SESSION)
+        list_add_id(&line, key);
+    else
+        vis_add_line(&line, key, o->terminal);
     if (by == STATS_TOOL)
         buf_addf(&line, "\t%" PRIu64 "\t%" PRIu64 "\n", n->calls, n->sessions);
     else

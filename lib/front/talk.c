@@ -6,6 +6,7 @@
 #include "cli/die.h"
 #include "cli/line_signals.h"
 #include "front/start.h"
+#include "hist/store.h"
 #include "llm/http.h"
 #include "llm/messages.h"
 #include "turn/interrupt.h"
@@ -99,6 +100,17 @@ int talk_open_tools(struct talk *t, struct err *e)
     return toolbox_add_all(&t->toolbox, t->mcp.tools, t->mcp.tools_count, e);
 }
 
+/* The session is to be read with what a turn of it that was killed has left. That this cannot be
+ * stored now is said when the prompt cannot be, either. */
+static void recover(struct talk *t)
+{
+    struct err e = ERR_INIT;
+
+    if (t->args->store && !t->in_memory && !t->args->dry_run && !t->history.unreadable)
+        (void)store_recover(&t->history, &e);
+    err_release(&e);
+}
+
 int talk_prepare(struct talk *t, struct turn *turn, struct err *e)
 {
     if (!t->args->dry_run && server_load_key(&t->server, e) < 0)
@@ -109,6 +121,7 @@ int talk_prepare(struct talk *t, struct turn *turn, struct err *e)
     turn->max_rounds = t->args->max_iterations;
     turn->tool_timeout_ms = t->args->tool_timeout_ms;
     set_ask(t, &turn->ask);
+    recover(t);
     if (config_max_messages(&t->config, &turn->max_messages, e) < 0 ||
         config_max_bytes(&t->config, &turn->max_bytes, e) < 0 || turn_prepare(turn, e) < 0 ||
         talk_open_tools(t, e) < 0)
@@ -119,6 +132,10 @@ int talk_prepare(struct talk *t, struct turn *turn, struct err *e)
     start_report_entries(t->args->messages, turn->bad_entries,
                          turn->bad_entries > 0 && messages_too_deep(turn->messages),
                          t->args->common.quiet);
+    if (turn->bad_entries > 0 && turn->before == 0)
+        return strcmp(t->args->messages, "-") == 0
+                   ? err_set(e, ERR_USAGE, "no usable message on standard input")
+                   : err_set(e, ERR_USAGE, "no usable message in '%s'", t->args->messages);
     if (turn->images_before > 0 && (!turn->images || turn->images->count == 0) &&
         !t->args->common.quiet)
         warnf("the last prompt came with %" PRIu64 " image%s, not sent again: attach %s with %s",
@@ -146,12 +163,21 @@ int talk_check(struct talk *t, const struct turn *turn, bool print, struct err *
 
 /* ---- one turn ---- */
 
-/* What goes wrong with the history is told, and does not keep the question from being asked. */
+/* Returns whether two messages end with the same reason, as on a full disk. */
+static bool same_reason(const struct err *a, const struct err *b)
+{
+    const char *x = strrchr(err_text(a), ':'), *y = strrchr(err_text(b), ':');
+
+    return x && y && strcmp(x, y) == 0;
+}
+
+/* A failure of the history is reported, once for each reason, and does not keep the question from
+ * being asked. */
 static bool kept(struct talk *t, int result, struct err *e)
 {
     if (result >= 0)
         return true;
-    if (strcmp(err_text(e), err_text(&t->unsaved)) != 0) {
+    if (strcmp(err_text(e), err_text(&t->unsaved)) != 0 && !same_reason(e, &t->unsaved)) {
         events_pause(&t->events);
         warn_err(e);
     }
@@ -166,7 +192,7 @@ static void keep(struct talk *t, struct turn *turn, int (*store)(struct turn *tu
     struct err e = ERR_INIT;
 
     if (t->args->store && !t->in_memory && kept(t, store(turn, &e), &e) && !t->settled)
-        t->settled = kept(t, resume_settle(&t->session, &t->history, &e), &e);
+        t->settled = kept(t, start_settle(&t->session, &t->history, t->args->common.quiet, &e), &e);
 }
 
 /* Shows the call and asks whether it may be run. false: nothing more is to be asked. */
@@ -253,6 +279,10 @@ static int conclude(struct talk *t, struct turn *turn, struct err *e)
 {
     int status = 0;
 
+    if (turn->finished && turn->answer.text.len == 0)
+        events_notice(&t->events, turn->answer.reasoned
+                                      ? "the answer is empty: the model only reasoned"
+                                      : "the answer is empty");
     if (t->args->extract && turn->finished)
         events_code(&t->events, &turn->answer, e);
     if (turn->finished)
@@ -263,7 +293,7 @@ static int conclude(struct talk *t, struct turn *turn, struct err *e)
         status = interrupt_signal() ? 128 + interrupt_signal() : exit_code(e->kind);
     if (status != 0)
         events_spent(&t->events, turn);
-    if (t->args->usage && (turn->answer.finished || turn->rounds > 0))
+    if (t->args->usage && (turn->answer.finished || usage_known(&turn->usage)))
         events_usage(turn);
     if (status == 0 && t->unsaved.kind != ERR_NONE)
         status = exit_code(ERR_UNSAVED);
@@ -277,7 +307,8 @@ void talk_look_at_history(struct talk *t)
     const struct chat_args *a = t->args;
     bool needed = a->regenerate || a->edit || a->wish.last || a->dry_run;
 
-    t->history.unreadable = !needed && (a->store || a->messages) && history_forbidden(&t->history);
+    t->history.unreadable =
+        a->once || (!needed && (a->store || a->messages) && history_forbidden(&t->history));
 }
 
 /* Of several programs that begin a session at once, one does. */
@@ -307,6 +338,7 @@ int talk_run(struct talk *t, struct turn *turn)
     turn->ask.limits.cancel_fd = t->events.out.cancel_fd = t->history.cancel_fd;
     t->consent.cancel_fd = t->history.cancel_fd;
     claim(t, turn);
+    turn->keeps_partial = t->args->store && !t->in_memory;
     events_session(&t->events, turn->session);
     exchange(t, turn, &e);
     status = conclude(t, turn, &e);

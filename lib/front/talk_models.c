@@ -105,6 +105,8 @@ int talk_list_models(struct talk *t)
     free(cache);
     for (size_t i = 0; i < list.count; i++)
         events_model(&t->events, t->server.provider->name, list.at[i]);
+    if (list.count == 0 && !t->args->cached)
+        warnf("the server lists no models");
     model_list_release(&list);
     return 0;
 }

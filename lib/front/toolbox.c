@@ -50,12 +50,16 @@ static char *tool_path(const char *name, const struct config *c)
     return path;
 }
 
-static int load(struct toolbox *b, const char *name, const struct config *c, int cancel_fd,
-                struct err *e)
+/* `by_user`: the name is a path that the user gave for this run, so whose file it is does not matter. */
+static int load(struct toolbox *b, const char *name, bool by_user, const struct config *c,
+                int cancel_fd, struct err *e)
 {
     char *path = tool_path(name, c);
     struct tool_exec *t = mem_zalloc(sizeof *t);
-    int result = tool_exec_load(t, path, b->env, cancel_fd, e);
+    int result = by_user ? 0 : config_check_owner(path, e);
+
+    if (result == 0)
+        result = tool_exec_load(t, path, b->env, cancel_fd, e);
 
     b->execs = mem_grow(b->execs, &b->execs_cap, b->execs_count + 1, sizeof(struct tool_exec *));
     b->execs[b->execs_count++] = t;
@@ -72,7 +76,7 @@ static int load_named(struct toolbox *b, const char *const *named, const struct 
 
     for (; result == 0 && *named; named++)
         if (**named)
-            result = load(b, *named, c, cancel_fd, e);
+            result = load(b, *named, strchr(*named, '/'), c, cancel_fd, e);
     return result;
 }
 
@@ -93,7 +97,7 @@ static int load_configured(struct toolbox *b, const struct config *c, int cancel
                              "that begin with a slash",
                              name);
         else
-            result = load(b, name, c, cancel_fd, e);
+            result = load(b, name, false, c, cancel_fd, e);
         free(name);
     }
     return result;

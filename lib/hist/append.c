@@ -69,11 +69,11 @@ static int take_lock(int fd, const char *path, struct patience *p, struct err *e
 
 /* Does the path still name the open file? Another program may have renamed a new one over it
  * while we waited: what is appended to the old one would be lost. */
-static bool still_named(const char *path, const struct stat *open_file)
+static bool still_named(int dir, const char *path, const struct stat *open_file)
 {
     struct stat named;
 
-    return lstat(path, &named) == 0 && named.st_dev == open_file->st_dev &&
+    return io_stat(dir, path, &named) == 0 && named.st_dev == open_file->st_dev &&
            named.st_ino == open_file->st_ino;
 }
 
@@ -90,17 +90,17 @@ static int inspect(struct append *a, const struct stat *st, struct err *e)
     return 0;
 }
 
-static int open_locked(struct append *a, const char *path, int flags, struct append_wait *wait,
-                       struct err *e)
+static int open_locked(struct append *a, int dir, const char *path, int flags,
+                       struct append_wait *wait, struct err *e)
 {
     int64_t now = clock_ticks();
     struct patience patience = {wait, now + wait->ms, now + APPEND_TELL_MS, wait->cancel_fd};
 
-    *a = (struct append){.fd = -1, .path = path};
+    *a = (struct append){.fd = -1, .dir = dir, .path = path};
     for (;;) {
         struct stat st;
 
-        a->fd = io_open_regular(path, O_RDWR | O_APPEND | flags, 0600, NULL, NULL, e);
+        a->fd = io_open_regular_at(dir, path, O_RDWR | O_APPEND | flags, 0600, NULL, NULL, e);
         if (a->fd < 0)
             return -1;
         if (take_lock(a->fd, path, &patience, e) < 0)
@@ -109,7 +109,7 @@ static int open_locked(struct append *a, const char *path, int flags, struct app
             err_sys(e, errno, "cannot open '%s'", path);
             break;
         }
-        if (still_named(path, &st)) {
+        if (still_named(dir, path, &st)) {
             if (inspect(a, &st, e) < 0)
                 break;
             return 0;
@@ -122,14 +122,16 @@ static int open_locked(struct append *a, const char *path, int flags, struct app
     return -1;
 }
 
-int append_open(struct append *a, const char *path, struct append_wait *wait, struct err *e)
+int append_open(struct append *a, int dir, const char *path, struct append_wait *wait,
+                struct err *e)
 {
-    return open_locked(a, path, O_CREAT, wait, e);
+    return open_locked(a, dir, path, O_CREAT, wait, e);
 }
 
-int append_open_present(struct append *a, const char *path, struct append_wait *wait, struct err *e)
+int append_open_present(struct append *a, int dir, const char *path, struct append_wait *wait,
+                        struct err *e)
 {
-    return open_locked(a, path, 0, wait, e);
+    return open_locked(a, dir, path, 0, wait, e);
 }
 
 /* Everything that must succeed for the lines to be there. 0, or -1 with errno set. */
@@ -139,7 +141,7 @@ static int write_and_sync(struct append *a, struct str lines, bool sync)
         return -1;
     if (a->written)
         a->written(a->arg, a->fd);
-    if (sync && (fdatasync(a->fd) < 0 || (a->fresh && io_sync_dir_of(a->path) < 0)))
+    if (sync && (fdatasync(a->fd) < 0 || (a->fresh && io_sync_dir(a->dir, a->path) < 0)))
         return -1;
     return 0;
 }

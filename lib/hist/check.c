@@ -6,10 +6,12 @@
 
 #include "base/json.h"
 #include "base/keymap.h"
+#include "base/io.h"
 #include "base/mem.h"
 #include "base/vis.h"
+#include "hist/index.h"
 #include "hist/message.h"
-#include "hist/rewrite.h"
+#include "hist/partial.h"
 #include "hist/scan.h"
 #include "hist/session.h"
 
@@ -211,7 +213,7 @@ static int check_lines(struct walk *w, struct err *e)
     struct line l;
     int result;
 
-    if (scan_open(&s, w->h->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&s, w->h->dir_fd, w->h->path, SCAN_FORWARD, e) < 0)
         return -1;
     while ((result = scan_line(&s, &l, e)) > 0)
         check_line(w, &m, &l);
@@ -224,11 +226,11 @@ static int check_lines(struct walk *w, struct err *e)
 
 /* ---- the files ---- */
 
-static void check_mode(struct walk *w, const char *path)
+static void check_mode(struct walk *w, int dir, const char *path)
 {
     struct stat st;
 
-    if (lstat(path, &st) == 0 && (st.st_mode & 077) != 0)
+    if (io_stat(dir, path, &st) == 0 && (st.st_mode & 077) != 0)
         tell(w, true, path, 0, "others have access to it: its mode is %04o",
              (unsigned)(st.st_mode & 07777));
 }
@@ -242,7 +244,7 @@ static void check_pointer(struct walk *w)
 
     if (found < 0)
         tell(w, true, w->h->pointer, 0, "%s", err_text(&why));
-    else if (found == 0 && w->h->trusted && lstat(w->h->pointer, &st) == 0)
+    else if (found == 0 && w->h->trusted && io_stat(w->h->pointer_fd, w->h->pointer, &st) == 0)
         tell(w, true, w->h->pointer, 0, "it names no session");
     else if (found > 0 && !keymap_find(&w->sessions, buf_str(&id)))
         tell(w, true, w->h->pointer, 0, "session '%s' has no messages", buf_c(&id));
@@ -250,20 +252,46 @@ static void check_pointer(struct walk *w)
     buf_release(&id);
 }
 
+static void check_index(struct walk *w)
+{
+    bool removable;
+    const char *defect = index_defect(w->h, &removable);
+
+    if (defect)
+        tell(w, !removable, w->h->index, 0, "%s", defect);
+}
+
+static void check_partial(struct walk *w)
+{
+    struct partial_left left;
+
+    partial_find(&left, w->h);
+    if (left.count > 0)
+        tell(w, true, w->h->path, 0,
+             "%zu answer%s of a chat that was killed: the next program that writes stores %s",
+             left.count, left.count == 1 ? "" : "s", left.count == 1 ? "it" : "them");
+    partial_release(&left);
+}
+
 static int check_files(struct walk *w, struct err *e)
 {
-    size_t left;
+    int left;
 
-    check_mode(w, w->h->path);
-    check_mode(w, w->h->pointer);
+    check_mode(w, w->h->dir_fd, w->h->path);
+    check_mode(w, w->h->pointer_fd, w->h->pointer);
     if (w->h->dir)
-        check_mode(w, w->h->dir);
+        check_mode(w, IO_CWD, w->h->dir);
     check_pointer(w);
-    if (rewrite_leftovers(w->h->path, false, &left, e) < 0)
+    check_index(w);
+    left = io_sweep(w->h->dir_fd, w->h->path, !w->h->dir, false, e);
+    if (left >= 0 && w->h->pointer_fd != w->h->dir_fd)
+        left += io_sweep(w->h->pointer_fd, w->h->pointer, !w->h->dir, false, e);
+    if (left < 0)
         return -1;
     if (left > 0)
-        tell(w, false, w->h->path, 0, "%zu unfinished cop%s left beside it", left,
-             left == 1 ? "y was" : "ies were");
+        tell(w, false, w->h->path, 0, "killed programs left %d temporary file%s beside it", left,
+             left == 1 ? "" : "s");
+    check_partial(w);
     return 0;
 }
 

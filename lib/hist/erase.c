@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/io.h"
 #include "base/keymap.h"
 #include "base/mem.h"
 #include "hist/message.h"
@@ -22,7 +23,7 @@ static struct str id_of(const struct session *s)
 static bool is_named(const struct erase_wish *w, const struct session *s)
 {
     for (size_t i = 0; i < w->ids_count; i++)
-        if (str_eq_c(id_of(s), w->ids[i]))
+        if (str_eq(id_of(s), w->ids[i]))
             return true;
     return false;
 }
@@ -35,7 +36,7 @@ static bool is_old(const struct erase_wish *w, const struct session *s)
 }
 
 /* Clears *goes for the sessions without a message that holds the text. */
-static int only_matching(const struct session_list *l, bool *goes, const char *path,
+static int only_matching(const struct session_list *l, bool *goes, const struct history *h,
                          struct str text, struct err *e)
 {
     struct keymap places = {0};
@@ -47,7 +48,7 @@ static int only_matching(const struct session_list *l, bool *goes, const char *p
 
     pattern_init(&pattern);
     if (pattern_add(&pattern, text, e) < 0 ||
-        search_open(&search, path, &pattern, NULL, SCAN_FORWARD, e) < 0) {
+        search_open(&search, h->dir_fd, h->path, &pattern, NULL, SCAN_FORWARD, e) < 0) {
         pattern_release(&pattern);
         return -1;
     }
@@ -117,7 +118,7 @@ static void add_empty(struct session_list *l, const struct history *h, const str
 
     if (session_current(h, &id, NULL, NULL) > 0) {
         for (size_t i = 0; i < w->ids_count; i++)
-            wanted = wanted || str_eq_c(buf_str(&id), w->ids[i]);
+            wanted = wanted || str_eq(buf_str(&id), w->ids[i]);
         for (size_t i = 0; i < l->count; i++)
             wanted = wanted && !str_eq(id_of(&l->at[i]), buf_str(&id));
     }
@@ -166,7 +167,7 @@ int erase_choose(struct erase *x, const struct history *h, const struct erase_wi
     int result = 0;
 
     *x = (struct erase){.named = w->named};
-    if (session_list_load(&x->list, h->path, e) < 0)
+    if (session_list_load(&x->list, h->dir_fd, h->path, e) < 0)
         return -1;
     if (stat(h->path, &st) == 0)
         x->size = (uint64_t)st.st_size;
@@ -183,7 +184,7 @@ int erase_choose(struct erase *x, const struct history *h, const struct erase_wi
     if (x->spares_current)
         x->current = spare_current(&x->list, h, goes) && !w->limited;
     if (w->match.p)
-        result = only_matching(&x->list, goes, h->path, w->match, e);
+        result = only_matching(&x->list, goes, h, w->match, e);
     if (result == 0 && w->limited)
         only_excess(&x->list, goes, x->size, w->max_size);
     take(x, goes);
@@ -284,8 +285,8 @@ static int erase_pointer(const struct erase *x, const struct history *h, struct 
         for (size_t i = 0; i < x->list.count; i++)
             names = names || str_eq(buf_str(&id), id_of(&x->list.at[i]));
     }
-    if (names && unlink(h->pointer) < 0 && errno != ENOENT)
-        result = err_sys(e, errno, "cannot remove '%s'", h->pointer);
+    if (names && io_unlink(h->pointer_fd, h->pointer) < 0 && errno != ENOENT)
+        result = err_sys(e, errno, "the sessions are erased, but cannot remove '%s'", h->pointer);
     buf_release(&id);
     return result;
 }

@@ -190,7 +190,7 @@ static int copy(struct history *h, const struct thread *t, size_t count, struct 
     for (size_t i = 0; i < count && result == 0; i++)
         map_reply(&drafts[i], &t->at[i], &places, ids);
     if (result == 0)
-        result = store_append(h, drafts, count, e);
+        result = store_append_group(h, drafts, count, e);
 
     for (size_t i = 0; i < count; i++) {
         draft_release(&drafts[i]);
@@ -210,6 +210,9 @@ int fork_session(struct history *h, struct str session, struct str at, struct st
     size_t last = 0;
     int result;
 
+    /* The session may lack lines of a writer that was killed; if they cannot be stored, neither can
+     * the copies. */
+    (void)store_recover(h, NULL);
     if (load(&t, h, session, at, &last, e) < 0)
         return -1;
     *bad_lines = t.bad_lines;

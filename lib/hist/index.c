@@ -48,6 +48,33 @@ static bool put_segment(struct index *x, const struct segment *s)
     return true;
 }
 
+/* The mark of a segment: the upper half is a checksum of the last bytes before its end, which is
+ * compared each time; the lower half is one of all its bytes in the history. */
+#define END_OF_MARK (~UINT64_C(0) << 32)
+
+static uint64_t mark_of(int history_fd, off_t from, off_t to)
+{
+    return (index_file_sample(history_fd, to) & END_OF_MARK) |
+           (index_file_sum(history_fd, from, to) & ~END_OF_MARK);
+}
+
+static bool has_same_end(const struct segment *s, int history_fd)
+{
+    return ((s->mark ^ index_file_sample(history_fd, s->to)) & END_OF_MARK) == 0;
+}
+
+/* Returns whether the history still has the bytes that the segments were made of. Reads them all. */
+static bool has_same_lines(const struct index *x)
+{
+    for (size_t i = 0; i < x->count; i++) {
+        const struct segment *s = &x->segments[i];
+
+        if (s->mark != mark_of(x->scan.fd, s->from, s->to))
+            return false;
+    }
+    return true;
+}
+
 /* What is not all there, or not what was written, ends the list. */
 static void read_segments(struct index *x)
 {
@@ -73,7 +100,8 @@ static bool load(struct index *x)
     read_segments(x);
     if (x->count == 0)
         return false;
-    if (last_of(x)->mark != index_file_sample(x->scan.fd, covered(x))) {
+    /* Another program that appended lines may have changed earlier ones, too. */
+    if (!has_same_end(last_of(x), x->scan.fd) || (state == INDEX_GROWN && !has_same_lines(x))) {
         /* It was changed by others, whatever its times say: the new one is not to go on with the
          * generation. */
         if (state == INDEX_SAME)
@@ -108,7 +136,7 @@ static bool make_segment(struct index *x, off_t from, off_t to, struct buf *memo
     segment_draft_init(&draft);
     buf_clear(memory);
     made = segment_build(&draft, &job) == 0 &&
-           segment_format(&draft, from, to, index_file_sample(x->scan.fd, to), segment_write_memory,
+           segment_format(&draft, from, to, mark_of(x->scan.fd, from, to), segment_write_memory,
                           memory) > 0;
     segment_draft_release(&draft);
     return made && segment_in_memory(&s, memory->data, memory->len) && put_segment(x, &s);
@@ -117,12 +145,14 @@ static bool make_segment(struct index *x, off_t from, off_t to, struct buf *memo
 /* The same at `at` of a file, however large the part is: its size, or 0. */
 static uint64_t write_segment(const struct index *x, off_t from, off_t to, int fd, off_t at)
 {
-    struct segment_runs r = {
-        .job = job_of(x, from, to), .beside = history_index(x->h), .held = SEGMENT_HELD};
+    struct segment_runs r = {.job = job_of(x, from, to),
+                             .dir = x->h->dir_fd,
+                             .beside = history_index(x->h),
+                             .held = SEGMENT_HELD};
     uint64_t size = 0;
 
     if (segment_runs_read(&r) == 0)
-        size = segment_runs_write(&r, index_file_sample(x->scan.fd, to), fd, at);
+        size = segment_runs_write(&r, mark_of(x->scan.fd, from, to), fd, at);
     segment_runs_release(&r);
     return size;
 }
@@ -131,13 +161,13 @@ static uint64_t write_segment(const struct index *x, off_t from, off_t to, int f
  * something was erased. */
 static bool is_history(const struct index *x)
 {
-    return index_file_named(x->h->path, &x->st);
+    return index_file_named(x->h->dir_fd, x->h->path, &x->st);
 }
 
 /* Writes it: in the place of one that is right, of the same generation. */
 static bool write_new(const struct index *x, off_t end, int fd)
 {
-    uint64_t generation = index_file_generation(history_index(x->h), x->scan.fd);
+    uint64_t generation = index_file_generation(x->h->dir_fd, history_index(x->h), x->scan.fd);
 
     return write_segment(x, 0, end, fd, INDEX_PREAMBLE) > 0 &&
            index_file_begin(fd, x->scan.fd, &x->st, generation) == 0 && is_history(x);
@@ -146,13 +176,13 @@ static bool write_new(const struct index *x, off_t end, int fd)
 /* Goes on with the one that was made, if that is what lies in its place. */
 static bool take_over(struct index *x, off_t end)
 {
-    int reason, fd = index_file_open(history_index(x->h), &reason);
+    int reason, fd = index_file_open(x->h->dir_fd, history_index(x->h), &reason);
     struct index made = {.fd = fd, .st = x->st};
 
     if (fd < 0)
         return false;
     read_segments(&made);
-    if (covered(&made) != end || made.segments[0].mark != index_file_sample(x->scan.fd, end)) {
+    if (covered(&made) != end || !has_same_end(&made.segments[0], x->scan.fd)) {
         free(made.segments);
         close(fd);
         return false;
@@ -175,11 +205,12 @@ static bool make_new(struct index *x, off_t end)
     const char *path = history_index(x->h);
     struct index_making m;
 
-    if (!index_making_begin(&m, path) || !index_making_end(&m, write_new(x, end, m.fd)))
+    if (!index_making_begin(&m, x->h->dir_fd, path) ||
+        !index_making_end(&m, write_new(x, end, m.fd)))
         return false;
     if (is_history(x))
         return take_over(x, end);
-    unlink(path);
+    io_unlink(x->h->dir_fd, path);
     return false;
 }
 
@@ -215,7 +246,7 @@ static bool clear_behind(const struct index *x)
     struct segment another;
     off_t more;
 
-    if (fstat(x->fd, &st) < 0 || !index_file_named(history_index(x->h), &st))
+    if (fstat(x->fd, &st) < 0 || !index_file_named(x->h->dir_fd, history_index(x->h), &st))
         return false;
     more = st.st_size - x->end;
     if (more > 0 && segment_in_file(&another, x->fd, x->end, (uint64_t)more))
@@ -321,14 +352,14 @@ bool index_open(struct index *x, const struct history *h)
     if (!path)
         return false;
     *x = (struct index){.h = h, .fd = -1};
-    if (scan_open(&x->scan, h->path, SCAN_FORWARD, NULL) < 0)
+    if (scan_open(&x->scan, h->dir_fd, h->path, SCAN_FORWARD, NULL) < 0)
         return false;
     buf_init(&x->memory[0], SIZE_MAX);
     buf_init(&x->memory[1], SIZE_MAX);
-    if (x->scan.fd < 0 || x->scan.size < INDEX_LEAST || fstat(x->scan.fd, &x->st) < 0 ||
-        x->st.st_uid != geteuid())
+    if (x->scan.fd < 0 || x->scan.sparse || x->scan.size < INDEX_LEAST ||
+        fstat(x->scan.fd, &x->st) < 0 || x->st.st_uid != geteuid())
         goto none;
-    x->fd = index_file_open(path, &reason);
+    x->fd = index_file_open(h->dir_fd, path, &reason);
     if (x->fd < 0 && reason != ENOENT)
         goto none;
     if (x->fd >= 0)
@@ -342,4 +373,28 @@ bool index_open(struct index *x, const struct history *h)
 none:
     index_close(x);
     return false;
+}
+
+const char *index_defect(const struct history *h, bool *removable)
+{
+    const char *path = history_index(h), *defect = NULL;
+    struct index x = {.h = h, .fd = -1};
+    int reason = 0;
+
+    *removable = true;
+    if (!path || scan_open(&x.scan, h->dir_fd, h->path, SCAN_FORWARD, NULL) < 0)
+        return NULL;
+    x.fd = index_file_open(h->dir_fd, path, &reason);
+    if (x.fd < 0 && reason != ENOENT) {
+        defect = "it cannot be used as an index, and keeps one from being made";
+        *removable = h->dir && reason == EPERM && io_stat(h->dir_fd, path, &x.st) == 0 &&
+                     x.st.st_uid == geteuid();
+    } else if (x.fd >= 0 && x.scan.fd >= 0 &&
+               index_file_state(x.fd, x.scan.fd, &x.st) == INDEX_SAME) {
+        read_segments(&x);
+        if (!has_same_lines(&x))
+            defect = "it is not the index of these lines";
+    }
+    index_close(&x);
+    return defect;
 }

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/le.h"
+#include "base/mem.h"
 
 enum {
     WORD_MAGIC,
@@ -28,6 +29,8 @@ enum {
 #define MAGIC UINT64_C(0x3258444954534948)
 /* So much of the history is in a checksum. */
 #define SAMPLE ((size_t)4096)
+/* This much of the history is read at once for a checksum of all of it. */
+#define SUMMED ((size_t)1 << 20)
 /* How often, and how long in milliseconds, it is waited for a writer. */
 #define LOOKS 5
 #define NAP_MS 1
@@ -40,13 +43,13 @@ static bool is_own(const struct stat *st)
     return st->st_uid == geteuid() && (st->st_mode & 022) == 0 && st->st_nlink == 1;
 }
 
-int index_file_open(const char *path, int *errnum)
+int index_file_open(int dir, const char *path, int *errnum)
 {
     struct stat st;
-    int fd = io_open_regular(path, O_RDWR, 0, &st, errnum, NULL);
+    int fd = io_open_regular_at(dir, path, O_RDWR, 0, &st, errnum, NULL);
 
     if (fd < 0 && (*errnum == EACCES || *errnum == EROFS || *errnum == EPERM))
-        fd = io_open_regular(path, O_RDONLY, 0, &st, errnum, NULL);
+        fd = io_open_regular_at(dir, path, O_RDONLY, 0, &st, errnum, NULL);
     if (fd >= 0 && (!is_own(&st) || !history_is_sidecar(fd))) {
         close(fd);
         *errnum = EPERM;
@@ -55,34 +58,35 @@ int index_file_open(const char *path, int *errnum)
     return fd;
 }
 
-bool index_file_named(const char *path, const struct stat *st)
+bool index_file_named(int dir, const char *path, const struct stat *st)
 {
     struct stat named;
 
-    return lstat(path, &named) == 0 && named.st_dev == st->st_dev && named.st_ino == st->st_ino;
+    return io_stat(dir, path, &named) == 0 && named.st_dev == st->st_dev &&
+           named.st_ino == st->st_ino;
 }
 
-int index_file_lock(const char *path)
+int index_file_lock(int dir, const char *path)
 {
     struct stat st;
-    int fd = io_open_regular(path, O_RDWR | O_CREAT, 0600, &st, NULL, NULL);
+    int fd = io_open_regular_at(dir, path, O_RDWR | O_CREAT, 0600, &st, NULL, NULL);
 
     /* By now it may have been renamed or removed. */
     if (fd >= 0 && (!is_own(&st) || !history_is_sidecar(fd) || flock(fd, LOCK_EX | LOCK_NB) < 0 ||
-                    !index_file_named(path, &st))) {
+                    !index_file_named(dir, path, &st))) {
         close(fd);
         fd = -1;
     }
     return fd;
 }
 
-bool index_making_begin(struct index_making *m, const char *path)
+bool index_making_begin(struct index_making *m, int dir, const char *path)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
 
     buf_addf(&name, "%s" HISTORY_INDEX_MAKING, path);
-    *m = (struct index_making){.path = path, .name = buf_detach(&name)};
-    m->fd = index_file_lock(m->name);
+    *m = (struct index_making){.dir = dir, .path = path, .name = buf_detach(&name)};
+    m->fd = index_file_lock(m->dir, m->name);
     if (m->fd >= 0 && ftruncate(m->fd, 0) == 0)
         return true;
     if (m->fd >= 0)
@@ -95,11 +99,11 @@ bool index_making_end(struct index_making *m, bool whole)
 {
     struct stat st;
     /* It may have been removed, and what has its name be another program's, who is still at it. */
-    bool ours = fstat(m->fd, &st) == 0 && index_file_named(m->name, &st);
-    bool put = ours && whole && rename(m->name, m->path) == 0;
+    bool ours = fstat(m->fd, &st) == 0 && index_file_named(m->dir, m->name, &st);
+    bool put = ours && whole && io_rename(m->dir, m->name, m->path) == 0;
 
     if (ours && !put)
-        unlink(m->name);
+        io_unlink(m->dir, m->name);
     close(m->fd);
     free(m->name);
     return put;
@@ -121,6 +125,25 @@ uint64_t index_file_sample(int history_fd, off_t end)
     if (io_pread_full(history_fd, bytes, n, end - (off_t)n) != (ssize_t)n)
         return 0;
     return le_sum((struct str){bytes, n}, 0) | 1;
+}
+
+uint64_t index_file_sum(int history_fd, off_t from, off_t to)
+{
+    char *bytes = mem_zalloc(SUMMED);
+    uint64_t sum = 0;
+
+    while (from < to) {
+        size_t n = to - from < (off_t)SUMMED ? (size_t)(to - from) : SUMMED;
+
+        if (io_pread_full(history_fd, bytes, n, from) != (ssize_t)n) {
+            sum = 0;
+            break;
+        }
+        sum = le_sum((struct str){bytes, n}, sum);
+        from += (off_t)n;
+    }
+    free(bytes);
+    return sum;
 }
 
 static uint64_t sample_head(int history_fd)
@@ -235,11 +258,11 @@ static uint64_t generation(int fd)
     return read_preamble(fd, words) ? words[WORD_GENERATION] : 0;
 }
 
-uint64_t index_file_generation(const char *path, int history_fd)
+uint64_t index_file_generation(int dir, const char *path, int history_fd)
 {
     struct stat st;
     uint64_t now = 0;
-    int reason, fd = index_file_open(path, &reason);
+    int reason, fd = index_file_open(dir, path, &reason);
 
     if (fd < 0)
         return 0;
@@ -257,7 +280,7 @@ static void make_empty(const struct history *h, int history_fd)
     struct index_making m;
     struct stat st;
 
-    if (index_making_begin(&m, history_index(h)))
+    if (index_making_begin(&m, h->dir_fd, history_index(h)))
         (void)index_making_end(&m, fstat(history_fd, &st) == 0 &&
                                        index_file_begin(m.fd, history_fd, &st, 0) == 0);
 }
@@ -267,19 +290,18 @@ uint64_t index_file_ready(const struct history *h, int history_fd)
     const char *path = history_index(h);
     enum index_state state = INDEX_OTHER;
     struct stat st;
-    int reason = 0, fd = path ? index_file_open(path, &reason) : -1;
+    int reason = 0, fd = path ? index_file_open(h->dir_fd, path, &reason) : -1;
 
     if (!path || (fd < 0 && reason != ENOENT))
         return 0;
     if (fd >= 0) {
         state = index_file_state(fd, history_fd, &st);
-        if (state == INDEX_GROWN)
-            index_file_note(fd, &st, false);
         close(fd);
     }
-    if (state == INDEX_OTHER)
+    /* After growth nobody has compared the segments with the lines: index_open does, and notes it. */
+    if (state != INDEX_SAME)
         make_empty(h, history_fd);
-    return index_file_generation(path, history_fd);
+    return index_file_generation(h->dir_fd, path, history_fd);
 }
 
 /* ---- who appends ---- */
@@ -291,7 +313,7 @@ void index_watch_begin(struct index_watch *w, const struct history *h, int histo
     enum index_state state;
     int reason;
 
-    w->fd = path ? index_file_open(path, &reason) : -1;
+    w->fd = path ? index_file_open(h->dir_fd, path, &reason) : -1;
     if (w->fd < 0)
         return;
     state = index_file_state(w->fd, history_fd, &st);

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,50 +12,23 @@
 #include "base/dirs.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/owner.h"
 #include "base/path.h"
+#include "hist/copy.h"
 #include "hist/register.h"
+#include "hist/trust.h"
+#include "hist/work_link.h"
 
-#define OURS ".aicoder"
+/* The names of the directories of histories: below git's common directory and the user's data
+ * directory, and elsewhere. */
+#define DIR_NAME "aicoder"
+#define HERE_NAME ".aicoder"
+#define FILE_NAME "history.jsonl"
+#define POINTER_NAME "session"
 
-/* ---- finding ---- */
+static const char *const state_names[] = {FILE_NAME, POINTER_NAME};
 
-/* What another user has put there says nothing about where we are. */
-static bool has_entry(const char *dir, const char *name)
-{
-    struct stat st;
-    char *path = path_join(dir, name);
-    bool found = lstat(path, &st) == 0 && st.st_uid == geteuid();
-
-    free(path);
-    return found;
-}
-
-char *locate_root(const char *cwd)
-{
-    struct stat start, st;
-    char *dir = mem_copy(cwd, strlen(cwd));
-
-    if (stat(dir, &start) < 0)
-        goto none;
-    for (;;) {
-        if (stat(dir, &st) < 0 || st.st_dev != start.st_dev)
-            goto none;
-        if (st.st_uid == geteuid() && (has_entry(dir, ".git") || has_entry(dir, OURS)))
-            return dir;
-
-        char *parent = path_parent(dir);
-        bool top = strcmp(parent, dir) == 0 || strcmp(parent, ".") == 0;
-
-        free(dir);
-        dir = parent;
-        if (top)
-            goto none;
-    }
-
-none:
-    free(dir);
-    return NULL;
-}
+/* ---- names ---- */
 
 static char *with_suffix(const char *path, const char *suffix)
 {
@@ -67,83 +39,266 @@ static char *with_suffix(const char *path, const char *suffix)
     return buf_detach(&b);
 }
 
-/* Is the `.aicoder` of a repository there, and fit for use? *inode is its own. 1, 0, -1. */
-static int inspect_dir(const char *dir, uint64_t *inode, struct err *e)
+static void free_paths(struct history *h)
+{
+    free(h->path);
+    free(h->pointer);
+    free(h->index);
+    free(h->skip);
+    free(h->dir);
+}
+
+/* The directory `name` in `parent` holds the history, and also the pointer if `pointer_parent` is
+ * NULL. */
+static void set_paths(struct history *h, const char *parent, const char *name,
+                      const char *pointer_parent)
+{
+    char *pointer_dir;
+
+    free_paths(h);
+    h->dir = path_join(parent, name);
+    h->path = path_join(h->dir, FILE_NAME);
+    h->index = path_join(h->dir, "history.idx");
+    h->skip = path_join(h->dir, "history.skip");
+    pointer_dir = path_join(pointer_parent ? pointer_parent : parent, name);
+    h->pointer = path_join(pointer_dir, POINTER_NAME);
+    free(pointer_dir);
+}
+
+static void close_dirs(struct history *h)
+{
+    if (h->pointer_fd >= 0 && h->pointer_fd != h->dir_fd)
+        close(h->pointer_fd);
+    if (h->dir_fd >= 0)
+        close(h->dir_fd);
+    h->dir_fd = h->pointer_fd = IO_ABSENT;
+}
+
+/* Is this a linked worktree? It has its own pointer. */
+static bool has_own_pointer(const struct history *h)
+{
+    return h->git.git >= 0 && h->git.git != h->git.common && !h->old_dir;
+}
+
+/* ---- trust ---- */
+
+/* Can only the user have written the file? One that is absent, or cannot be opened, leads nothing. */
+static bool is_own_file(int dir, const char *name)
+{
+    int fd = io_open_regular_at(dir, name, O_RDONLY, 0, NULL, NULL, NULL);
+    bool own = fd < 0 || !owner_fault(fd, OWNER_USER);
+
+    if (fd >= 0)
+        close(fd);
+    return own;
+}
+
+/* Does the directory hold what could lead a conversation? */
+static bool has_state(const struct history *h)
 {
     struct stat st;
 
-    if (lstat(dir, &st) < 0) {
-        if (errno == ENOENT)
-            return 0;
-        return err_sys(e, errno, "cannot open '%s'", dir);
-    }
-    if (S_ISLNK(st.st_mode))
-        return err_set(e, ERR_FAILURE, "cannot use '%s': is a symbolic link", dir);
-    if (!S_ISDIR(st.st_mode))
-        return err_set(e, ERR_FAILURE, "cannot use '%s': is not a directory", dir);
-    if (st.st_uid != geteuid())
-        return err_set(e, ERR_FAILURE, "cannot use '%s': belongs to another user", dir);
-    *inode = (uint64_t)st.st_ino;
-    return 1;
+    for (size_t i = 0; i < sizeof state_names / sizeof *state_names; i++)
+        if (io_stat(h->dir_fd, state_names[i], &st) == 0)
+            return true;
+    return false;
 }
 
-/* How the history file begins, nothing when there is none. 0, -1. */
-static int read_beginning(const char *path, struct buf *out)
+static void set_trust(struct history *h)
 {
-    int reason = 0;
-    int fd = io_open_regular(path, O_RDONLY, 0, NULL, &reason, NULL);
-    ssize_t got;
+    struct err e = ERR_INIT;
+    int marked;
 
-    if (fd < 0)
-        return reason == ENOENT ? 0 : -1;
-    got = io_read_full(fd, buf_room(out, REGISTER_BEGINS), REGISTER_BEGINS);
-    close(fd);
-    if (got < 0)
+    h->trusted = !h->dir_exists;
+    if (h->trusted || owner_fault(h->dir_fd, OWNER_USER))
+        return;
+    for (size_t i = 0; i < sizeof state_names / sizeof *state_names; i++)
+        if (!is_own_file(h->dir_fd, state_names[i]))
+            return;
+    marked = trust_has(h->dir_fd, h->token_path, &e);
+    if (marked < 0 && !h->doubt)
+        h->doubt = mem_copy(err_text(&e), strlen(err_text(&e)));
+    h->trusted = marked > 0 || (marked == 0 && !has_state(h));
+    err_release(&e);
+}
+
+void history_look_again(struct history *h)
+{
+    if (!h->trusted && h->dir)
+        set_trust(h);
+}
+
+/* ---- finding ---- */
+
+/* Opens the directory `name` in `parent`: 1, 0 if it does not exist, -1 with *e for something that
+ * is no directory. *fault: why it cannot be used. */
+static int open_place(int parent, const char *name, const char *path, int *fd, const char **fault,
+                      struct err *e)
+{
+    struct stat st;
+
+    *fault = NULL;
+    *fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (*fd < 0 && errno == ENOENT)
+        return 0;
+    if (*fd < 0 && (errno == ELOOP || errno == ENOTDIR)) {
+        bool link = fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+
+        return err_set(e, ERR_FAILURE, "cannot use '%s': is %s", path,
+                       link ? "a symbolic link" : "not a directory");
+    }
+    if (*fd < 0 && errno == EACCES) {
+        *fault = "cannot be opened";
+    } else if (*fd < 0 || fstat(*fd, &st) < 0) {
+        err_sys(e, errno, "cannot open '%s'", path);
+        if (*fd >= 0)
+            close(*fd);
+        *fd = IO_ABSENT;
         return -1;
-    buf_grew(out, (size_t)got);
+    } else if (st.st_uid != geteuid()) {
+        *fault = "belongs to another user";
+    } else {
+        return 1;
+    }
+    if (*fd >= 0)
+        close(*fd);
+    *fd = IO_ABSENT;
     return 0;
 }
 
-/* Has the user made or accepted this directory with the history in it? A register that cannot be
- * read knows nothing: it must not stand in the way of reading a history. The history is read first,
- * because a writer enters first: what is seen of it is in the register by then. */
-static bool is_registered(const struct history *h, uint64_t inode)
+static char *sentence(const char *path, const char *fault)
 {
-    struct buf beginning = BUF_INIT(BUF_SMALL);
-    char *real = path_real(h->dir, NULL);
-    bool known = real && read_beginning(h->path, &beginning) == 0 &&
-                 register_knows(h->register_path, real, inode, buf_str(&beginning), NULL) == 1;
+    struct buf b = BUF_INIT(SIZE_MAX);
 
-    buf_release(&beginning);
-    free(real);
-    return known;
+    buf_addf(&b, "'%s' %s", path, fault);
+    return buf_detach(&b);
 }
 
-static void set_dir(struct history *h, const char *parent, const char *name)
+/* Is a directory of this name that an older version, or hist-new --here, made the user's own? */
+static bool is_ours(const struct history *h, int fd, const char *path)
 {
-    h->dir = path_join(parent, name);
-    h->path = path_join(h->dir, "history.jsonl");
-    h->pointer = path_join(h->dir, "session");
-    h->index = path_join(h->dir, "history.idx");
-    h->skip = path_join(h->dir, "history.skip");
+    struct err e = ERR_INIT;
+    struct stat st;
+    char *real;
+    bool ours = trust_has(fd, h->token_path, &e) > 0;
+
+    if (!ours && fstat(fd, &st) == 0 && !owner_fault(fd, OWNER_USER)) {
+        real = path_real(path, NULL);
+        ours = real && register_lists_inode(h->register_path, real, (uint64_t)st.st_ino, NULL) > 0;
+        free(real);
+    }
+    err_release(&e);
+    return ours;
 }
 
-static int locate_in_repository(struct history *h, const char *root, struct err *e)
+/* Looks for `.aicoder` in the work tree, which an older version made or another program uses. */
+static void look_in_work_tree(struct history *h, bool reader)
 {
-    uint64_t inode = 0;
+    const char *fault = NULL;
+    struct stat st;
+    char *dir;
+    int fd = IO_ABSENT, tree;
+    bool ours;
+
+    if (!h->git.work_tree)
+        return;
+    tree = open(h->git.work_tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    dir = path_join(h->git.work_tree, HERE_NAME);
+    if (tree < 0 || open_place(tree, HERE_NAME, dir, &fd, &fault, NULL) <= 0 ||
+        io_stat(fd, FILE_NAME, &st) < 0)
+        goto out;
+    ours = io_stat(h->dir_fd, FILE_NAME, &st) < 0 && is_ours(h, fd, dir);
+    if (!ours)
+        h->foreign = path_join(dir, FILE_NAME);
+    if (ours || (reader && io_stat(h->dir_fd, h->path, &st) < 0)) {
+        close_dirs(h);
+        h->dir_fd = fd;
+        fd = IO_ABSENT;
+        set_paths(h, h->git.work_tree, HERE_NAME, NULL);
+        h->dir_exists = true;
+        if (ours)
+            h->old_dir = mem_copy(dir, strlen(dir));
+    }
+
+out:
+    if (fd >= 0)
+        close(fd);
+    if (tree >= 0)
+        close(tree);
+    free(dir);
+}
+
+/* Opens the directory of a linked worktree's pointer. It counts as absent without the user's mark:
+ * whoever made the worktree, as part of an archive, may have named any repository as its own. */
+static int open_pointer_place(struct history *h, struct err *e)
+{
+    const char *fault;
+    int found = open_place(h->git.git, DIR_NAME, h->pointer, &h->pointer_fd, &fault, e);
+
+    if (found > 0 && (owner_fault(h->pointer_fd, OWNER_USER) ||
+                      trust_has(h->pointer_fd, h->token_path, NULL) <= 0)) {
+        close(h->pointer_fd);
+        h->pointer_fd = IO_ABSENT;
+    }
+    return found < 0 ? -1 : 0;
+}
+
+/* 1; 0 with *unusable set; -1. */
+static int locate_in_repository(struct history *h, bool reader, char **unusable, struct err *e)
+{
+    const char *fault;
     int found;
 
     h->kind = HISTORY_REPOSITORY;
-    set_dir(h, root, OURS);
-    found = inspect_dir(h->dir, &inode, e);
+    set_paths(h, h->git.common_path, DIR_NAME, h->git.git_path);
+    found = open_place(h->git.common, DIR_NAME, h->dir, &h->dir_fd, &fault, e);
     if (found < 0)
         return -1;
+    if (fault)
+        *unusable = sentence(h->dir, fault);
+    if (fault)
+        return 0;
     h->dir_exists = found == 1;
-    h->trusted = !h->dir_exists || is_registered(h, inode);
-    return 0;
+    h->pointer_fd = h->dir_fd;
+    if (has_own_pointer(h) && open_pointer_place(h, e) < 0)
+        return -1;
+    look_in_work_tree(h, reader);
+    if (!h->dir_exists && faccessat(h->git.common, ".", W_OK | X_OK, AT_EACCESS) < 0) {
+        *unusable = sentence(h->git.common_path, "cannot be written");
+        return 0;
+    }
+    set_trust(h);
+    /* What a checkout may have put there is not followed. */
+    if (h->old_dir) {
+        h->trusted = true;
+        h->pointer_fd = IO_ABSENT;
+    }
+    return 1;
 }
 
-/* There is no place for it: a file of that name cannot be. */
+/* For dirs_upwards: is `.aicoder` in this directory a history of the user's? 1, 0. */
+static int look_here(void *arg, int parent, const char *path)
+{
+    struct history *h = arg;
+    const char *fault;
+    char *dir = path_join(path, HERE_NAME);
+    int fd, found = open_place(parent, HERE_NAME, dir, &fd, &fault, NULL);
+
+    if (found > 0 && is_ours(h, fd, dir)) {
+        h->kind = HISTORY_HERE;
+        h->dir_fd = h->pointer_fd = fd;
+        h->dir_exists = true;
+        set_paths(h, path, HERE_NAME, NULL);
+        set_trust(h);
+    } else if (fd >= 0) {
+        close(fd);
+        found = 0;
+    }
+    free(dir);
+    return found > 0;
+}
+
+/* There is no place for it. */
 static int locate_nowhere(struct history *h, bool may_be_nowhere, enum err_kind kind,
                           const char *why, struct err *e)
 {
@@ -160,67 +315,130 @@ static int locate_nowhere(struct history *h, bool may_be_nowhere, enum err_kind 
 
 static int locate_of_user(struct history *h, const struct locate_from *from, struct err *e)
 {
-    const char *data_home = from->data_home;
-    struct stat st;
-
-    if (!data_home)
+    if (!from->data_home)
         return locate_nowhere(
             h, from->may_be_nowhere, ERR_USAGE,
             "no place for a history: neither HOME nor XDG_DATA_HOME is an absolute path", e);
     h->kind = HISTORY_USER;
-    set_dir(h, data_home, "aicoder");
-    h->dir_exists = stat(h->dir, &st) == 0 && S_ISDIR(st.st_mode);
+    set_paths(h, from->data_home, DIR_NAME, NULL);
+    h->dir_fd = open(h->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    h->dir_exists = h->dir_fd >= 0;
+    /* One that cannot be listed may still be used: its files are opened by their paths. */
+    if (h->dir_fd < 0 && errno != ENOENT && errno != ENOTDIR) {
+        h->dir_fd = IO_CWD;
+        h->dir_exists = true;
+    }
+    h->pointer_fd = h->dir_fd;
     h->trusted = true;
     return 0;
 }
 
+static int locate_explicit(struct history *h, const char *file)
+{
+    h->kind = HISTORY_EXPLICIT;
+    h->dir_fd = h->pointer_fd = IO_CWD;
+    h->path = mem_copy(file, strlen(file));
+    h->pointer = with_suffix(h->path, ".session");
+    h->index = with_suffix(h->path, ".idx");
+    h->skip = with_suffix(h->path, ".skip");
+    h->dir_exists = true;
+    h->trusted = is_own_file(IO_CWD, h->path);
+    return 0;
+}
+
+/* Everything but an explicit FILE. */
+static int locate_by_directory(struct history *h, const struct locate_from *from, struct err *e)
+{
+    char *unusable = NULL;
+    int found = git_dirs_open(&h->git, from->cwd, &from->git, &unusable, e);
+
+    if (found > 0)
+        found = locate_in_repository(h, from->reader, &unusable, e);
+    if (found == 0 && unusable) {
+        close_dirs(h);
+        git_dirs_close(&h->git);
+        h->notice = unusable;
+    } else if (found == 0) {
+        found = dirs_upwards(from->cwd, look_here, h, e);
+    }
+    if (found == 0)
+        return locate_of_user(h, from, e);
+    return found < 0 ? -1 : 0;
+}
+
+static void init(struct history *h, const struct locate_from *from)
+{
+    *h = (struct history){.dir_fd = IO_ABSENT,
+                          .pointer_fd = IO_ABSENT,
+                          .git = {.git = -1, .common = -1},
+                          .sync = true,
+                          .cancel_fd = -1};
+    if (from->state_home) {
+        h->register_path = path_join(from->state_home, "chathist/histories");
+        h->token_path = path_join(from->state_home, "chathist/token");
+    }
+    h->keeps_copies = !from->no_copies;
+    if (from->data_home)
+        h->copies = path_join(from->data_home, DIR_NAME "/repositories");
+}
+
 int locate(struct history *h, const struct locate_from *from, struct err *e)
 {
-    char *root = NULL;
-    int result = 0;
+    int result;
 
-    *h = (struct history){.sync = true, .cancel_fd = -1};
-    if (from->state_home)
-        h->register_path = path_join(from->state_home, "chathist/histories");
-
-    if (from->explicit_file) {
-        h->kind = HISTORY_EXPLICIT;
-        h->path = mem_copy(from->explicit_file, strlen(from->explicit_file));
-        h->pointer = with_suffix(h->path, ".session");
-        h->index = with_suffix(h->path, ".idx");
-        h->skip = with_suffix(h->path, ".skip");
-        h->dir_exists = true;
-        h->trusted = true;
-        return 0;
-    }
-    root = from->cwd ? locate_root(from->cwd) : NULL;
-    if (!from->cwd)
+    init(h, from);
+    if (from->explicit_file)
+        result = locate_explicit(h, from->explicit_file);
+    else if (!from->cwd)
         result = locate_nowhere(h, from->may_be_nowhere, ERR_FAILURE,
                                 "cannot tell the working directory", e);
-    else if (root)
-        result = locate_in_repository(h, root, e);
     else
-        result = locate_of_user(h, from, e);
-    free(root);
+        result = locate_by_directory(h, from, e);
     if (result < 0)
         history_release(h);
     return result;
 }
 
-void history_look_again(struct history *h)
+int locate_registered(struct history *h, const char *dir, const struct locate_from *from)
 {
-    struct err e = ERR_INIT;
-    uint64_t inode = 0;
+    const char *fault;
+    char *parent = path_parent(dir);
+    bool found;
 
-    if (h->kind == HISTORY_REPOSITORY && !h->trusted && inspect_dir(h->dir, &inode, &e) == 1)
-        h->trusted = is_registered(h, inode);
-    err_release(&e);
+    init(h, from);
+    found = open_place(AT_FDCWD, dir, dir, &h->dir_fd, &fault, NULL) > 0;
+    if (found) {
+        h->kind = strcmp(path_base(dir), HERE_NAME) == 0 ? HISTORY_HERE : HISTORY_REPOSITORY;
+        h->pointer_fd = h->dir_fd;
+        h->dir_exists = true;
+        set_paths(h, parent, path_base(dir), NULL);
+        h->trusted = is_ours(h, h->dir_fd, dir);
+    } else {
+        history_release(h);
+    }
+    free(parent);
+    return found;
+}
+
+int locate_own(struct history *h, const struct locate_from *from, struct err *e)
+{
+    init(h, from);
+    return locate_of_user(h, from, e);
+}
+
+bool history_has_worktrees(const struct history *h)
+{
+    struct stat st;
+
+    /* git removes this directory with the last linked worktree. */
+    return has_own_pointer(h) ||
+           (h->git.common >= 0 && fstatat(h->git.common, "worktrees", &st, 0) == 0);
 }
 
 bool history_forbidden(const struct history *h)
 {
     int reason = 0;
-    int fd = io_open_regular(h->path, O_RDONLY, 0, NULL, &reason, NULL);
+    int fd = io_open_regular_at(h->dir_fd, h->path, O_RDONLY, 0, NULL, &reason, NULL);
 
     if (fd >= 0)
         close(fd);
@@ -229,14 +447,53 @@ bool history_forbidden(const struct history *h)
 
 void history_release(struct history *h)
 {
-    free(h->path);
-    free(h->pointer);
-    free(h->nowhere);
-    free(h->index);
-    free(h->skip);
-    free(h->dir);
+    close_dirs(h);
+    git_dirs_close(&h->git);
+    free_paths(h);
     free(h->register_path);
-    *h = (struct history){0};
+    free(h->token_path);
+    free(h->copies);
+    free(h->old_dir);
+    free(h->foreign);
+    free(h->nowhere);
+    free(h->notice);
+    free(h->doubt);
+    *h = (struct history){.dir_fd = IO_ABSENT, .pointer_fd = IO_ABSENT};
+}
+
+/* ---- the second name ---- */
+
+/* The path by which people know the repository. The caller frees it; NULL outside of repositories. */
+static char *repository_path(const struct history *h)
+{
+    const char *common = h->git.common_path;
+    size_t n = common ? strlen(common) : 0;
+
+    if (h->kind != HISTORY_REPOSITORY || !common || h->old_dir)
+        return NULL;
+    return str_ends(str_of(common), STR("/.git")) ? mem_copy(common, n - strlen("/.git"))
+                                                  : mem_copy(common, n);
+}
+
+char *history_earlier(const struct history *h)
+{
+    char *repository = repository_path(h), *earlier = NULL;
+    struct stat st = {0};
+
+    if (repository && h->keeps_copies &&
+        ((io_stat(h->dir_fd, h->path, &st) < 0 && errno == ENOENT) || st.st_nlink == 1))
+        earlier = copy_of_earlier(h->copies, repository, st.st_ino);
+    free(repository);
+    return earlier;
+}
+
+void history_keep_copy(const struct history *h, const struct stat *st)
+{
+    char *repository = h->keeps_copies ? repository_path(h) : NULL;
+
+    if (repository)
+        copy_keep(h->copies, repository, h->dir_fd, h->path, st);
+    free(repository);
 }
 
 /* ---- the index ---- */
@@ -248,23 +505,25 @@ const char *history_index(const struct history *h)
 
 bool history_is_sidecar(int fd)
 {
-    static const char none[8];
-    char begin[sizeof(none)];
+    static const char *const begins[] = {"\0\0\0\0\0\0\0", "HISTIDX", "SKIPIDX"};
+    char begin[7]; /* the next byte is the version */
     ssize_t n = io_pread_full(fd, begin, sizeof(begin), 0);
 
-    /* A power cut may leave zeros. */
-    return n >= 0 && (memcmp(begin, none, (size_t)n) == 0 ||
-                      (n == sizeof(begin) && memcmp(begin + 4, "IDX", 3) == 0));
+    /* A power cut may leave zeros, or a part. */
+    for (size_t i = 0; n >= 0 && i < sizeof(begins) / sizeof(*begins); i++)
+        if (memcmp(begin, begins[i], (size_t)n) == 0)
+            return true;
+    return false;
 }
 
-static void remove_sidecar(const char *path)
+static void remove_sidecar(int dir, const char *path)
 {
-    int fd = io_open_regular(path, O_RDONLY, 0, NULL, NULL, NULL);
+    int fd = io_open_regular_at(dir, path, O_RDONLY, 0, NULL, NULL, NULL);
 
     if (fd < 0)
         return;
     if (history_is_sidecar(fd))
-        unlink(path);
+        io_unlink(dir, path);
     close(fd);
 }
 
@@ -275,10 +534,10 @@ void history_remove_index(const struct history *h)
     if (!h->index)
         return;
     temporary = with_suffix(h->index, HISTORY_INDEX_MAKING);
-    remove_sidecar(temporary);
-    remove_sidecar(h->index);
+    remove_sidecar(h->dir_fd, temporary);
+    remove_sidecar(h->dir_fd, h->index);
     if (h->skip)
-        remove_sidecar(h->skip);
+        remove_sidecar(h->dir_fd, h->skip);
     free(temporary);
 }
 
@@ -291,207 +550,266 @@ struct append_wait history_wait(const struct history *h)
                                 .tell = h->tell};
 }
 
-/* The name that `.aicoder` has without links. The caller frees it; NULL with *e. */
-static char *real_dir(const struct history *h, struct err *e)
+/* Writes the file that keeps a directory outside of git out of commits, if a repository is made
+ * around it later. */
+static int ignore_in_git(const struct history *h, struct err *e)
 {
-    char *parent = path_parent(h->dir);
-    char *real_parent = path_real(parent, e);
-    char *real = real_parent ? path_join(real_parent, OURS) : NULL;
-
-    free(parent);
-    free(real_parent);
-    return real;
-}
-
-/* Enters `dir`, or what will be renamed to it, under the name that `dir` has without links. */
-static int enter(const struct history *h, const char *dir, struct str beginning, struct err *e)
-{
-    struct append_wait wait = history_wait(h);
-    struct stat st;
-    char *real = real_dir(h, e);
-    int result = -1;
-
-    if (!real)
-        return -1;
-    if (lstat(dir, &st) < 0)
-        err_sys(e, errno, "cannot open '%s'", dir);
-    else
-        result = register_enter(h->register_path, real, (uint64_t)st.st_ino, beginning, &wait, e);
-    free(real);
-    return result;
-}
-
-static int write_gitignore(const char *dir, struct err *e)
-{
-    char *path = path_join(dir, ".gitignore");
-    int result = io_replace_file(path, STR("*\n"), e);
-
-    free(path);
-    return result;
-}
-
-/* A directory that others made may lack it. */
-static int keep_out_of_commits(const char *dir, struct err *e)
-{
-    char *path = path_join(dir, ".gitignore");
+    char *path = path_join(h->dir, ".gitignore");
     struct stat st;
     int result = 0;
 
-    if (lstat(path, &st) < 0 && errno == ENOENT)
-        result = write_gitignore(dir, e);
+    if (h->dir_fd >= 0 && io_stat(h->dir_fd, path, &st) < 0 && errno == ENOENT)
+        result = io_replace_file_at(h->dir_fd, path, STR("*\n"), false, e);
     free(path);
     return result;
 }
 
-static void remove_dir(const char *dir)
+/* Makes the directory `name` in `parent`, or finds it made by another program, and opens it. */
+static int make_place(int parent, const char *name, const char *path, int *fd, struct err *e)
 {
-    char *ignore = path_join(dir, ".gitignore");
+    const char *fault;
+    bool made = mkdirat(parent, name, 0700) == 0;
+    int found;
 
-    unlink(ignore);
-    rmdir(dir);
-    free(ignore);
+    if (!made && errno != EEXIST)
+        return err_sys(e, errno, "cannot make directory '%s'", path);
+    found = open_place(parent, name, path, fd, &fault, e);
+    if (found < 0)
+        return -1;
+    if (found == 0)
+        return err_set(e, ERR_FAILURE, "cannot use '%s': %s", path,
+                       fault ? fault : strerror(ENOENT));
+    /* The umask may have taken bits away; a file system without modes refuses to set them. */
+    if (made && ((fchmod(*fd, 0700) < 0 && errno != EPERM) || io_sync_dir(parent, path) < 0))
+        return err_sys(e, errno, "cannot make directory '%s'", path);
+    return 0;
 }
 
-/* Makes the directory under a name of its own and renames it when it is complete, so that of
- * several programs that start in a new repository at once each finds it missing or registered. */
-static int make_in_repository(struct history *h, struct err *e)
+static int make_of_user(struct history *h, struct err *e)
 {
-    char *fresh = with_suffix(h->dir, ".XXXXXX");
-    uint64_t inode;
-    int result = -1;
-
-    if (!mkdtemp(fresh)) {
-        err_sys(e, errno, "cannot make directory '%s'", h->dir);
-        free(fresh);
+    if (dirs_make(h->dir, e) < 0)
         return -1;
-    }
-    if (chmod(fresh, 0700) < 0) {
-        err_sys(e, errno, "cannot make directory '%s'", h->dir);
-        goto out;
-    }
-    if (write_gitignore(fresh, e) < 0)
-        goto out;
+    h->dir_fd = h->pointer_fd = open(h->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (h->dir_fd < 0)
+        return err_sys(e, errno, "cannot open '%s'", h->dir);
+    return 0;
+}
 
-    /* Without the entry the history is stored all the same; it is asked about again next time. */
-    (void)enter(h, fresh, STR_NONE, NULL);
-    if (rename(fresh, h->dir) == 0) {
-        result = io_sync_dir_of(h->dir);
-        if (result < 0)
-            err_sys(e, errno, "cannot make directory '%s'", h->dir);
-        free(fresh);
-        return result;
-    }
+static int put_mark(const struct history *h, struct err *e)
+{
+    char *owner = path_join(h->dir, TRUST_OWNER);
+    int result = trust_put(h->dir_fd, owner, h->token_path, e);
 
-    int reason = errno;
-
-    /* Another program was faster; its directory is as good as ours. */
-    if (reason == ENOTEMPTY || reason == EEXIST || reason == ENOTDIR)
-        result = inspect_dir(h->dir, &inode, e) == 1 ? 0 : -1;
-    else
-        err_sys(e, reason, "cannot make directory '%s'", h->dir);
-
-out:
-    remove_dir(fresh);
-    free(fresh);
+    free(owner);
     return result;
 }
 
+/* Makes the directory for the pointer of a linked worktree. One that is there without the user's mark
+ * came with the worktree: its pointer goes. Without a mark, which may fail, the next program does not
+ * follow the pointer. */
+static int make_pointer_place(struct history *h, struct err *e)
+{
+    if (make_place(h->git.git, DIR_NAME, h->pointer, &h->pointer_fd, e) < 0)
+        return -1;
+    if (trust_has(h->pointer_fd, h->token_path, NULL) > 0)
+        return 0;
+    if (io_unlink(h->pointer_fd, h->pointer) < 0 && errno != ENOENT)
+        return err_sys(e, errno, "cannot remove '%s'", h->pointer);
+    (void)trust_put(h->pointer_fd, TRUST_OWNER, h->token_path, NULL);
+    return 0;
+}
+
+/* Makes the directories that are missing. */
 static int make(struct history *h, struct err *e)
 {
-    if (h->kind == HISTORY_REPOSITORY)
-        return make_in_repository(h, e);
+    if (!h->dir_exists) {
+        int result = h->kind == HISTORY_USER
+                         ? make_of_user(h, e)
+                         : make_place(h->git.common, DIR_NAME, h->dir, &h->dir_fd, e);
 
-    int made = dirs_make(h->dir, e);
-
-    if (made == 1)
-        return write_gitignore(h->dir, e);
-    return made;
+        if (result < 0)
+            return -1;
+        h->dir_exists = true;
+        if (!has_own_pointer(h))
+            h->pointer_fd = h->dir_fd;
+    }
+    if (has_own_pointer(h) && h->pointer_fd < 0)
+        return make_pointer_place(h, e);
+    return 0;
 }
 
-/* Enters a directory that is there, with its history as it is. One that cannot be read is not
- * vouched for. */
-static int enter_present(const struct history *h, struct err *e)
-{
-    struct buf beginning = BUF_INIT(BUF_SMALL);
-    int result;
-
-    (void)read_beginning(h->path, &beginning);
-    result = enter(h, h->dir, buf_str(&beginning), e);
-    buf_release(&beginning);
-    return result;
-}
-
-int history_vouch(const struct history *h, struct str beginning, struct err *e)
-{
-    return h->kind == HISTORY_REPOSITORY ? enter(h, h->dir, beginning, e) : 0;
-}
-
-/* What the register knows a repository's directory by. */
-struct entry {
-    char *real; /* owned */
-    uint64_t inode;
-};
-
-static int find_entry(const struct history *h, struct entry *n, struct err *e)
-{
-    *n = (struct entry){.real = real_dir(h, e)};
-    return n->real && inspect_dir(h->dir, &n->inode, e) == 1 ? 0 : -1;
-}
-
-int history_vouch_both(const struct history *h, struct str now, struct str next, struct err *e)
+void history_announce(const struct history *h)
 {
     struct append_wait wait = history_wait(h);
-    struct entry n;
-    int result;
+    char *real;
 
-    if (h->kind != HISTORY_REPOSITORY)
-        return 0;
-    result = find_entry(h, &n, e);
-    if (result == 0)
-        result = register_enter_both(h->register_path, n.real, n.inode, now, next, &wait, e);
-    free(n.real);
+    if (h->kind != HISTORY_REPOSITORY && h->kind != HISTORY_HERE)
+        return;
+    real = path_real(h->dir, NULL);
+    if (real && h->register_path)
+        (void)register_add(h->register_path, real, &wait, NULL);
+    free(real);
+    if (h->kind == HISTORY_REPOSITORY && !h->old_dir)
+        work_link_make(&h->git, h->dir);
+}
+
+/* ---- moving the history of an older version ---- */
+
+static void remove_old(int old, const char *work_tree)
+{
+    static const char *const names[] = {POINTER_NAME,   "history.idx", "history.idx.tmp",
+                                        "history.skip", ".gitignore",  TRUST_OWNER};
+    int tree = open(work_tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        (void)unlinkat(old, names[i], 0);
+    if (tree >= 0) {
+        (void)unlinkat(tree, HERE_NAME, AT_REMOVEDIR);
+        close(tree);
+    }
+}
+
+/* Moves the files under the lock of the history. 1; 0 if they cannot be moved because the work tree
+ * is on another file system; -1. */
+static int move_files(struct history *h, int to, struct err *e)
+{
+    struct append_wait wait = history_wait(h);
+    struct append a;
+    struct stat st;
+    int result = 1;
+
+    if (append_open_present(&a, h->dir_fd, h->path, &wait, e) < 0) {
+        /* Another program has moved them while this one waited for the lock, or before. */
+        if (io_stat(h->dir_fd, h->path, &st) == 0 || errno != ENOENT ||
+            fstatat(to, FILE_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            return -1;
+        if (e)
+            err_release(e);
+        return 1;
+    }
+    if (fstatat(to, FILE_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        result = 0;
+    else if (renameat(h->dir_fd, FILE_NAME, to, FILE_NAME) < 0)
+        result = errno == EXDEV ? 0 : err_sys(e, errno, "cannot move '%s'", h->path);
+    if (result > 0) {
+        (void)renameat(h->dir_fd, FILE_NAME ".quarantine", to, FILE_NAME ".quarantine");
+        remove_old(h->dir_fd, h->git.work_tree);
+        if (fsync(to) < 0 || fsync(h->dir_fd) < 0)
+            result = err_sys(e, errno, "cannot move '%s'", h->path);
+    }
+    append_close(&a);
     return result;
 }
 
-int history_vouch_only(const struct history *h, struct str beginning, struct err *e)
+static int move_old(struct history *h, struct err *e)
 {
-    struct append_wait wait = history_wait(h);
-    struct entry n;
-    int result;
+    char *place = path_join(h->git.common_path, DIR_NAME), *owner = path_join(place, TRUST_OWNER);
+    int to = IO_ABSENT, moved = make_place(h->git.common, DIR_NAME, place, &to, e);
 
-    if (h->kind != HISTORY_REPOSITORY)
-        return 0;
-    result = find_entry(h, &n, e);
-    if (result == 0)
-        result = register_enter_only(h->register_path, n.real, n.inode, beginning, &wait, e);
-    free(n.real);
-    return result;
+    if (moved == 0)
+        moved = trust_put(to, owner, h->token_path, e);
+    if (moved == 0)
+        moved = move_files(h, to, e);
+    free(owner);
+    free(place);
+    if (moved > 0) {
+        close_dirs(h);
+        h->dir_fd = to;
+        set_paths(h, h->git.common_path, DIR_NAME, h->git.git_path);
+        free(h->old_dir);
+        h->old_dir = NULL;
+        h->pointer_fd = has_own_pointer(h) ? IO_ABSENT : h->dir_fd;
+    } else {
+        if (to >= 0)
+            close(to);
+        h->pointer_fd = h->dir_fd;
+    }
+    return moved < 0 ? -1 : 0;
+}
+
+/* Makes the history one of the user's own: marks it and enters it in the register. `fresh`: it was
+ * made just now. */
+static int adopt(struct history *h, bool fresh, struct err *e)
+{
+    struct err ignored = ERR_INIT;
+    bool marked;
+
+    if (!h->trusted) {
+        /* From here on the pointer would be followed, and it is not the user's. */
+        if ((io_unlink(h->pointer_fd, h->pointer) < 0 && errno != ENOENT) ||
+            (io_unlink(h->dir_fd, POINTER_NAME) < 0 && errno != ENOENT))
+            return err_sys(e, errno, "cannot remove '%s'", h->pointer);
+        history_remove_index(h);
+    }
+    marked = trust_has(h->dir_fd, h->token_path, &ignored) > 0;
+    fresh = fresh || !marked;
+    marked = marked || put_mark(h, &ignored) == 0;
+    if (!marked && !h->trusted) {
+        err_set(e, ignored.kind, "%s", err_text(&ignored));
+        err_release(&ignored);
+        return -1;
+    }
+    err_release(&ignored);
+    if (fresh || !h->trusted)
+        history_announce(h);
+    return 0;
 }
 
 int history_enter(struct history *h, bool *entered, struct err *e)
 {
+    bool fresh = !h->dir_exists || h->old_dir;
+
     if (entered)
         *entered = false;
-    if (!h->dir || (h->dir_exists && h->trusted))
+    if (!h->dir || h->entered)
         return 0;
     if (h->nowhere)
         return err_set(e, ERR_FAILURE, "%s", h->nowhere);
-    if (!h->dir_exists) {
-        if (make(h, e) < 0)
-            return -1;
-        h->dir_exists = true;
-        h->trusted = true;
-        return 0;
-    }
-
-    /* From here on the pointer would be followed, and it is not the user's. */
-    if (unlink(h->pointer) < 0 && errno != ENOENT)
-        return err_sys(e, errno, "cannot remove '%s'", h->pointer);
-    history_remove_index(h);
-    if (keep_out_of_commits(h->dir, e) < 0 || enter_present(h, e) < 0)
+    if (h->foreign && strcmp(h->foreign, h->path) == 0)
+        return err_set(e, ERR_FAILURE,
+                       "cannot write '%s': another program or an older version made it, and "
+                       "hist-import brings it here",
+                       h->foreign);
+    if ((h->old_dir && move_old(h, e) < 0) || make(h, e) < 0)
         return -1;
-    h->trusted = true;
-    if (entered)
-        *entered = true;
+    if (h->kind != HISTORY_REPOSITORY && ignore_in_git(h, fresh ? e : NULL) < 0 && fresh)
+        return -1;
+    if (h->kind != HISTORY_USER) {
+        if (adopt(h, fresh, e) < 0)
+            return -1;
+        if (entered)
+            *entered = !h->trusted;
+        h->trusted = true;
+    }
+    h->entered = true;
+    return 0;
+}
+
+int history_make_here(struct history *h, const char *dir, struct err *e)
+{
+    char *place;
+    int parent, fd = IO_ABSENT, result = -1;
+
+    if (h->git.common >= 0)
+        return err_set(e, ERR_USAGE, "'%s' is in a git repository, which has a history of its own",
+                       dir);
+    place = path_join(dir, HERE_NAME);
+    parent = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent < 0)
+        err_sys(e, errno, "cannot open '%s'", dir);
+    else
+        result = make_place(parent, HERE_NAME, place, &fd, e);
+    if (parent >= 0)
+        close(parent);
+    free(place);
+    if (result < 0)
+        return -1;
+    close_dirs(h);
+    h->kind = HISTORY_HERE;
+    h->dir_fd = h->pointer_fd = fd;
+    h->dir_exists = true;
+    set_paths(h, dir, HERE_NAME, NULL);
+    set_trust(h);
+    h->entered = false;
     return 0;
 }

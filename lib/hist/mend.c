@@ -1,8 +1,11 @@
 #include "hist/mend.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "base/json.h"
+#include "hist/index.h"
 #include "hist/message.h"
 #include "hist/rewrite.h"
 
@@ -123,6 +126,12 @@ static void judge(void *arg, struct rewrite *r, const struct line *l)
 int mend_run(struct mend *m, struct history *h, struct err *e)
 {
     struct rewriter by = {.arg = m, .begin = begin, .line = judge};
+    bool removable;
 
+    /* The rewrite sweeps only the directory of the history. */
+    if (h->pointer_fd != h->dir_fd && io_sweep(h->pointer_fd, h->pointer, !h->dir, true, e) < 0)
+        return -1;
+    if (index_defect(h, &removable) && removable && io_unlink(h->dir_fd, h->index) < 0)
+        return err_sys(e, errno, "cannot remove '%s'", h->index);
     return rewrite_run(h, &by, e);
 }

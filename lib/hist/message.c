@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_write.h"
 #include "base/utf8.h"
 #include "hist/own_line.h"
 
@@ -263,6 +264,32 @@ struct str message_preview(const struct message *m, struct buf *scratch)
 struct str message_text(const struct message *m, enum field f, struct buf *scratch)
 {
     return json_text(m->field[f], scratch);
+}
+
+bool message_next_call(struct json_iter *it, struct message_call *call, struct buf *scratch)
+{
+    struct str function;
+
+    while (!it->object && json_next(it)) {
+        if (json_type(it->value) != JSON_OBJECT)
+            continue;
+        function = json_get(it->value, "function");
+        *call = (struct message_call){.id = json_get(it->value, "id"),
+                                      .name = json_get(it->value, "name"),
+                                      .args = json_get(it->value, "args")};
+        if (!call->name.p)
+            call->name = json_get(function, "name");
+        if (!call->args.p)
+            call->args = json_get(it->value, "input");
+        if (call->args.p)
+            return true;
+        call->args = json_get(function, "arguments");
+        buf_clear(scratch);
+        if (json_type(call->args) == JSON_STRING && json_add_unpacked(scratch, call->args))
+            call->args = buf_str(scratch);
+        return true;
+    }
+    return false;
 }
 
 bool message_is_reset(const struct message *m)

@@ -44,14 +44,17 @@ int resume_choose(struct resume *r, const struct history *h, const struct resume
     int found = 0;
 
     buf_clear(&r->id);
-    r->fresh = r->make_current = r->may_join = false;
+    r->fresh = r->make_current = r->may_join = r->adopt = false;
     r->timeout_ms = wish->timeout_ms;
     r->distrusted = !h->trusted;
+    if (h->doubt && !wish->named)
+        return err_set(e, ERR_FAILURE, "%s", h->doubt);
     if (wish->named) {
         r->distrusted = false;
+        r->adopt = !h->trusted;
         return choose_named(r, wish->named, e);
     }
-    if (!wish->fresh && h->trusted) {
+    if (!wish->fresh && (h->trusted || wish->last)) {
         if (wish->last)
             found = session_last(h, &r->id, e);
         else
@@ -59,6 +62,7 @@ int resume_choose(struct resume *r, const struct history *h, const struct resume
         if (found < 0)
             return -1;
         r->make_current = wish->last;
+        r->distrusted = r->distrusted && !(wish->last && found);
     }
     /* A foreign client's id that cannot be written again does not come back by itself either. */
     if (!found || !id_session_valid(buf_str(&r->id))) {
@@ -93,9 +97,9 @@ int resume_claim(struct resume *r, struct history *h, struct err *e)
 
     if (!r->make_current || !r->may_join)
         return 0;
-    if (!h->dir_exists && history_enter(h, NULL, e) < 0)
+    if (h->trusted && history_enter(h, NULL, e) < 0)
         return -1;
-    if (append_open(&a, h->path, &wait, e) < 0) {
+    if (append_open(&a, h->dir_fd, h->path, &wait, e) < 0) {
         h->impatient = h->impatient || wait.timed_out;
         return -1;
     }
@@ -107,7 +111,9 @@ int resume_claim(struct resume *r, struct history *h, struct err *e)
 
 int resume_settle(const struct resume *r, struct history *h, struct err *e)
 {
-    return r->make_current ? session_make_current(h, buf_str(&r->id), e) : 0;
+    if (r->make_current)
+        return session_make_current(h, buf_str(&r->id), e);
+    return r->adopt ? history_enter(h, NULL, e) : 0;
 }
 
 void resume_release(struct resume *r)

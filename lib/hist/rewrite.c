@@ -1,6 +1,5 @@
 #include "hist/rewrite.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -8,16 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/io.h"
 #include "base/mem.h"
-#include "base/path.h"
 #include "hist/append.h"
-#include "hist/quarantine.h"
-#include "hist/register.h"
+#include "hist/copy.h"
+#include "hist/store.h"
 
 /* So much is written, or copied, at once. */
 #define CHUNK ((size_t)256 << 10)
@@ -39,7 +36,7 @@ struct rewrite {
     off_t done; /* behind the last line that was shown */
     off_t next; /* where the line after the one that is shown begins */
     struct buf pending;
-    struct buf beginning; /* of the new file, REGISTER_BEGINS bytes at the most */
+    char *quarantine; /* its path */
     struct part *aside;
     size_t aside_count, aside_cap;
     bool kept;    /* the line that is shown */
@@ -58,9 +55,6 @@ static void flush(struct rewrite *r)
 
 static void emit(struct rewrite *r, struct str bytes)
 {
-    size_t missing = REGISTER_BEGINS - r->beginning.len;
-
-    buf_add(&r->beginning, bytes.p, bytes.n < missing ? bytes.n : missing);
     buf_add_str(&r->pending, bytes);
     if (r->pending.len >= CHUNK)
         flush(r);
@@ -156,9 +150,13 @@ static int look_at_old(struct rewrite *r, const struct append *a, struct err *e)
 {
     if (fstat(a->fd, &r->old) < 0)
         return failed(r, errno, e);
-    if (r->old.st_nlink > 1)
+    if (r->old.st_nlink > 1U + copy_exists(r->h->copies, &r->old, r->h->dir_fd, r->h->path))
         return err_set(e, ERR_FAILURE,
                        "cannot rewrite '%s': it has other names (hard links), which would stay",
+                       r->h->path);
+    if (io_is_sparse(a->fd, &r->old))
+        return err_set(e, ERR_FAILURE,
+                       "cannot rewrite '%s': it has holes, as no program of ours makes them",
                        r->h->path);
     return 0;
 }
@@ -167,7 +165,7 @@ static int lock(struct rewrite *r, struct append *a, struct err *e)
 {
     struct append_wait wait = history_wait(r->h);
 
-    return append_open_present(a, r->h->path, &wait, e);
+    return append_open_present(a, r->h->dir_fd, r->h->path, &wait, e);
 }
 
 /* Under the lock, so that of two programs none takes the other's new file for one that was left
@@ -175,19 +173,18 @@ static int lock(struct rewrite *r, struct append *a, struct err *e)
 static int begin(struct rewrite *r, off_t *end, struct err *e)
 {
     struct append a;
-    size_t count;
     int result = -1;
 
     if (lock(r, &a, e) < 0)
         return -1;
     *end = a.end;
-    if (look_at_old(r, &a, e) < 0 || rewrite_leftovers(r->h->path, true, &count, e) < 0)
+    if (look_at_old(r, &a, e) < 0 || io_sweep(r->h->dir_fd, r->h->path, !r->h->dir, true, e) < 0)
         goto out;
-    r->fd = io_open_temporary(r->h->path, &r->name);
+    r->fd = io_open_temporary(r->h->dir_fd, r->h->path, &r->name);
     if (r->fd < 0) {
         buf_clear(&r->name);
         failed(r, errno, e);
-    } else if (copy_rights(r) < 0 || flock(r->fd, LOCK_EX) < 0) {
+    } else if (copy_rights(r) < 0) {
         failed(r, errno, e);
     } else {
         result = 0;
@@ -228,7 +225,7 @@ static int pass(struct rewrite *r, off_t end, bool locked, struct err *e)
     unsigned lines = 0;
     int result;
 
-    if (scan_open(&s, r->h->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&s, r->h->dir_fd, r->h->path, SCAN_FORWARD, e) < 0)
         return -1;
     if (s.fd < 0)
         errno = ENOENT;
@@ -259,7 +256,6 @@ static int start_again(struct rewrite *r, struct err *e)
     r->done = 0;
     r->changed = false;
     r->aside_count = 0;
-    buf_clear(&r->beginning);
     if (ftruncate(r->fd, 0) < 0 || lseek(r->fd, 0, SEEK_SET) < 0)
         return failed(r, errno, e);
     r->by->begin(r->by->arg);
@@ -272,7 +268,7 @@ static int catch_up(struct rewrite *r, const struct append *a, struct err *e)
     struct stat before = r->old;
     bool same;
 
-    if (look_at_old(r, a, e) < 0 || quarantine_undo(r->h->path, &r->old, e) < 0)
+    if (look_at_old(r, a, e) < 0)
         return -1;
     same = before.st_dev == r->old.st_dev && before.st_ino == r->old.st_ino && a->end >= r->done;
     if (!same && (copy_rights(r) < 0 ? failed(r, errno, e) : start_again(r, e)) < 0)
@@ -286,99 +282,175 @@ static int catch_up(struct rewrite *r, const struct append *a, struct err *e)
 
 /* ---- the quarantine ---- */
 
-static int take_aside(void *arg, struct str bytes)
+char *rewrite_quarantine(const char *history_path)
 {
-    return io_write_all(*(int *)arg, bytes.p, bytes.n);
+    struct buf name = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&name, "%s.quarantine", history_path);
+    return buf_detach(&name);
 }
 
-static int write_parts(const struct rewrite *r, int from, struct quarantine *to)
+/* Passes the lines that go to the quarantine to `take`, piece by piece. Returns 0, or -1 with errno
+ * set if the history cannot be read or `take` fails. */
+static int each_aside(const struct rewrite *r, int from, int (*take)(void *arg, struct str bytes),
+                      void *arg)
 {
     struct buf piece = BUF_INIT(CHUNK);
-    int *fd = &to->file.fd;
-    int result = to->file.torn ? io_write_all(*fd, "\n", 1) : 0;
+    int result = 0;
 
     for (size_t i = 0; i < r->aside_count && result == 0; i++) {
-        result = each_piece(from, r->aside[i], &piece, take_aside, fd);
+        result = each_piece(from, r->aside[i], &piece, take, arg);
         if (result == 0)
-            result = io_write_all(*fd, "\n", 1);
+            result = take(arg, STR("\n"));
     }
-    if (result == 0)
-        result = quarantine_sync(to);
     buf_release(&piece);
     return result;
 }
 
-/* What is not kept is on the disk elsewhere before the history is replaced. */
-static int fill_quarantine(struct rewrite *r, int from, struct err *e)
+/* A part of the quarantine that is compared. */
+struct tail {
+    int fd;
+    off_t at, end;
+};
+
+/* Moves t->at past the bytes that are equal. Returns -1 at the first difference and at the end. */
+static int compare(void *arg, struct str bytes)
+{
+    struct tail *t = arg;
+    char there[4096];
+
+    while (bytes.n > 0 && t->at < t->end) {
+        size_t n = bytes.n < sizeof(there) ? bytes.n : sizeof(there);
+
+        n = (off_t)n < t->end - t->at ? n : (size_t)(t->end - t->at);
+        if (io_pread_full(t->fd, there, n, t->at) != (ssize_t)n || memcmp(there, bytes.p, n) != 0)
+            return -1;
+        t->at += (off_t)n;
+        bytes = (struct str){bytes.p + n, bytes.n - n};
+    }
+    return bytes.n == 0 ? 0 : -1;
+}
+
+/* Returns how many of the bytes to be added the quarantine already ends with. A repair that was
+ * killed before the rename has left its lines there, whole or in part; the history still has them,
+ * so they come first among the lines of this repair. */
+static off_t already_there(const struct rewrite *r, int from, const struct append *q)
+{
+    off_t size = 0, begin, found = 0;
+    struct scan s;
+    struct line l;
+
+    for (size_t i = 0; i < r->aside_count; i++)
+        size += r->aside[i].n + 1;
+    begin = q->end > size ? q->end - size : 0;
+    if (scan_open(&s, q->dir, q->path, SCAN_FORWARD, NULL) < 0)
+        return 0;
+    scan_between(&s, begin > 0 ? begin - 1 : 0, q->end);
+    while (found == 0 && scan_line(&s, &l, NULL) > 0) {
+        struct tail t = {q->fd, l.at, q->end};
+
+        if (l.at < begin || (l.terminated && !l.too_long && (off_t)l.text.n != r->aside[0].n))
+            continue;
+        (void)each_aside(r, from, compare, &t);
+        if (t.at == t.end)
+            found = t.end - l.at;
+    }
+    scan_close(&s);
+    return found;
+}
+
+struct addition {
+    int fd;
+    off_t skip; /* this many bytes are there already */
+};
+
+static int add_aside(void *arg, struct str bytes)
+{
+    struct addition *a = arg;
+    size_t n = a->skip < (off_t)bytes.n ? (size_t)a->skip : bytes.n;
+
+    a->skip -= (off_t)n;
+    return io_write_all(a->fd, bytes.p + n, bytes.n - n);
+}
+
+static int write_aside(const struct rewrite *r, int from, const struct append *q)
+{
+    struct addition a = {q->fd, already_there(r, from, q)};
+
+    if (a.skip == 0 && q->torn && io_write_all(q->fd, "\n", 1) < 0)
+        return -1;
+    if (each_aside(r, from, add_aside, &a) < 0 || fdatasync(q->fd) < 0)
+        return -1;
+    return q->fresh ? io_sync_dir(q->dir, q->path) : 0;
+}
+
+/* Cuts the quarantine back to its old length, since the history keeps the lines. If that fails, or the
+ * program is killed, already_there finds them. */
+static void empty_quarantine(const struct append *q)
+{
+    if (q->fd >= 0 && (q->end == 0 ? io_unlink(q->dir, q->path) : ftruncate(q->fd, q->end)) < 0)
+        errno = 0;
+}
+
+/* Adds the lines that are set aside to the quarantine, on the disk, before the history is replaced.
+ * The file stays open in *q. */
+static int fill_quarantine(const struct rewrite *r, int from, struct append *q, struct err *e)
 {
     struct append_wait wait = history_wait(r->h);
-    struct quarantine q;
-    int result = 0;
 
     if (r->aside_count == 0)
         return 0;
-    if (quarantine_open(&q, r->h->path, &r->old, &wait, e) < 0)
+    if (append_open(q, r->h->dir_fd, r->quarantine, &wait, e) < 0)
         return -1;
-    if (write_parts(r, from, &q) < 0) {
-        result = err_sys(e, errno, "cannot write '%s'", q.path);
-        if (quarantine_undo(r->h->path, &r->old, NULL) < 0)
-            err_set(e, ERR_FAILURE, "%s, and a part stays in it", err_text(e));
-    }
-    quarantine_close(&q);
-    return result;
+    return write_aside(r, from, q) < 0 ? err_sys(e, errno, "cannot write '%s'", q->path) : 0;
 }
 
 /* ---- putting it in its place ---- */
 
-/* Tells the register in time, when the beginning is another one. *vouched: it has to be told once
- * more. */
-static int vouch(struct rewrite *r, int from, bool *vouched, struct err *e)
+/* Puts the new file in the place of the history, and of the link that keeps it (hist/copy). */
+static int replace(struct rewrite *r, struct err *e)
 {
-    struct buf now = BUF_INIT(REGISTER_BEGINS);
-    ssize_t got;
-    int result = 0;
+    struct copy_renewal copy;
+    int linked = copy_renew_begin(&copy, r->h->copies, &r->old, r->h->dir_fd, buf_c(&r->name), e);
 
-    *vouched = false;
-    if (!r->h->trusted || r->h->kind != HISTORY_REPOSITORY)
-        return 0;
-    got = io_pread_full(from, buf_room(&now, REGISTER_BEGINS), REGISTER_BEGINS, 0);
-    if (got < 0)
-        result = failed(r, errno, e);
-    else
-        buf_grew(&now, (size_t)got);
-    if (result == 0 && !str_eq(buf_str(&now), buf_str(&r->beginning))) {
-        result = history_vouch_both(r->h, buf_str(&now), buf_str(&r->beginning), e);
-        *vouched = true;
+    if (linked < 0)
+        return -1;
+    if (io_rename(r->h->dir_fd, buf_c(&r->name), r->h->path) < 0) {
+        failed(r, errno, e);
+        copy_renew_drop(&copy);
+        return -1;
     }
-    buf_release(&now);
-    return result;
+    buf_clear(&r->name);
+    return linked ? copy_renew_end(&copy, e) : 0;
 }
 
 static int put_in_place(struct rewrite *r, const struct append *a, struct err *e)
 {
-    bool vouched;
+    struct append quarantine = {.fd = -1};
+    int result = -1;
 
-    if (fsync(r->fd) < 0)
-        return failed(r, errno, e);
-    if (fill_quarantine(r, a->fd, e) < 0)
-        return -1;
-    if (vouch(r, a->fd, &vouched, e) < 0)
-        goto undo;
-    /* What goes may stand in the index: that is removed before, should this be killed, and after,
-     * should another program have made one meanwhile. */
+    if (fsync(r->fd) < 0) {
+        failed(r, errno, e);
+        goto out;
+    }
+    if (fill_quarantine(r, a->fd, &quarantine, e) < 0)
+        goto out;
+    /* The index may hold lines that go: it is removed before, in case this is killed, and after, in
+     * case another program has made one meanwhile. */
     history_remove_index(r->h);
-    if (rename(buf_c(&r->name), r->h->path) < 0 && failed(r, errno, e) < 0)
-        goto undo;
+    if (replace(r, e) < 0)
+        goto out;
     history_remove_index(r->h);
-    buf_clear(&r->name);
-    if (io_sync_dir_of(r->h->path) < 0)
-        return err_sys(e, errno, "'%s' is rewritten, but a power cut may undo it", r->h->path);
-    quarantine_keep(r->h->path);
-    return vouched ? history_vouch_only(r->h, buf_str(&r->beginning), e) : 0;
+    if (io_sync_dir(r->h->dir_fd, r->h->path) < 0)
+        err_sys(e, errno, "'%s' is rewritten, but a power cut may undo it", r->h->path);
+    else
+        result = 0;
 
-undo:
-    (void)quarantine_undo(r->h->path, &r->old, NULL);
-    return -1;
+out:
+    if (r->name.len > 0)
+        empty_quarantine(&quarantine);
+    append_close(&quarantine);
+    return result;
 }
 
 /* 1, 0, -1 as rewrite_run. */
@@ -403,13 +475,18 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
                         .from = -1,
                         .name = BUF_INIT(BUF_SMALL),
                         .pending = BUF_INIT(SIZE_MAX),
-                        .beginning = BUF_INIT(REGISTER_BEGINS)};
+                        .quarantine = rewrite_quarantine(h->path)};
     struct stat st;
     off_t end;
     int result = -1;
 
-    if (lstat(h->path, &st) < 0 && errno == ENOENT)
+    if (io_stat(h->dir_fd, h->path, &st) < 0 && errno == ENOENT) {
+        free(r.quarantine);
         return 0;
+    }
+    /* What a turn that was killed has left is part of its session. If it cannot be stored now, it is
+     * dropped later: its prompt is gone. */
+    (void)store_recover(h, NULL);
     by->begin(by->arg);
     if (begin(&r, &end, e) == 0 && pass(&r, end, false, e) == 0) {
         /* Most of it is on the disk before others have to wait. */
@@ -419,74 +496,12 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
             result = finish(&r, e);
     }
     if (r.name.len > 0)
-        unlink(buf_c(&r.name));
+        io_unlink(h->dir_fd, buf_c(&r.name));
     if (r.fd >= 0)
         close(r.fd);
     buf_release(&r.name);
     buf_release(&r.pending);
-    buf_release(&r.beginning);
+    free(r.quarantine);
     free(r.aside);
-    return result;
-}
-
-/* ---- what was left behind ---- */
-
-/* Is it BASE, two numbers with a dot before each, and the ending of such files? */
-static bool is_temporary_of(struct str name, struct str base)
-{
-    struct str ending = STR(IO_TEMPORARY);
-    unsigned numbers = 0;
-
-    if (!str_starts(name, base) || !str_ends(name, ending) || name.n <= base.n + ending.n)
-        return false;
-    name.p += base.n;
-    name.n -= base.n + ending.n;
-    for (size_t i = 0; i < name.n; i++) {
-        bool digit = name.p[i] >= '0' && name.p[i] <= '9';
-
-        if (!digit && (name.p[i] != '.' || i + 1 == name.n || name.p[i + 1] == '.'))
-            return false;
-        numbers += !digit;
-    }
-    return numbers == 2 && name.p[0] == '.';
-}
-
-/* Nobody is at work on it: a program that rewrites holds the lock of its new file. */
-static bool is_left(const char *path)
-{
-    int fd = io_open_regular(path, O_RDONLY, 0, NULL, NULL, NULL);
-    bool left = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
-
-    if (fd >= 0)
-        close(fd);
-    return left;
-}
-
-int rewrite_leftovers(const char *history_path, bool remove, size_t *count, struct err *e)
-{
-    struct str base = str_of(path_base(history_path));
-    char *parent = path_parent(history_path);
-    DIR *dir = opendir(parent);
-    struct dirent *entry;
-    int result = 0;
-
-    *count = 0;
-    /* A directory that cannot be listed can still be written: then nobody looks. */
-    while (dir && result == 0 && (entry = readdir(dir))) {
-        char *path;
-
-        if (!is_temporary_of(str_of(entry->d_name), base))
-            continue;
-        path = path_join(parent, entry->d_name);
-        if (is_left(path)) {
-            ++*count;
-            if (remove && unlink(path) < 0 && errno != ENOENT)
-                result = err_sys(e, errno, "cannot remove '%s'", path);
-        }
-        free(path);
-    }
-    if (dir)
-        closedir(dir);
-    free(parent);
     return result;
 }

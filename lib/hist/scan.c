@@ -22,8 +22,10 @@
 #define BEGINNING ((size_t)4096)
 /* Each block that is read in front of a line moves what is held of it. */
 #define HELD ((size_t)4 << 20)
+/* A hole that is at least as large is not read. */
+#define HOLE ((off_t)1 << 20)
 
-int scan_open(struct scan *s, const char *path, enum scan_way way, struct err *e)
+int scan_open(struct scan *s, int dir, const char *path, enum scan_way way, struct err *e)
 {
     struct err why = ERR_INIT;
     struct stat st;
@@ -32,7 +34,7 @@ int scan_open(struct scan *s, const char *path, enum scan_way way, struct err *e
     *s =
         (struct scan){.way = way, .block_size = SCAN_BLOCK, .line_max = BUF_LINE, .held_max = HELD};
     buf_init(&s->block, SIZE_MAX);
-    s->fd = io_open_regular(path, O_RDONLY, 0, &st, &reason, &why);
+    s->fd = io_open_regular_at(dir, path, O_RDONLY, 0, &st, &reason, &why);
     if (s->fd < 0 && reason != ENOENT) {
         err_set(e, ERR_FAILURE, "%s", err_text(&why));
         err_release(&why);
@@ -40,6 +42,7 @@ int scan_open(struct scan *s, const char *path, enum scan_way way, struct err *e
     }
     err_release(&why);
     s->size = s->fd < 0 ? 0 : st.st_size;
+    s->sparse = s->fd >= 0 && io_is_sparse(s->fd, &st);
     s->next = way == SCAN_FORWARD ? 0 : s->size;
     s->path = mem_copy(path, strlen(path));
     return 0;
@@ -170,17 +173,33 @@ static void shorten(const struct scan *s, struct line *l)
     }
 }
 
-/* Reads to the end of a line of which more than line_max bytes are here already, keeping its
- * beginning alone. */
+/* Moves over a large hole after the window, or before it. The window is then of no further use. */
+static bool pass_hole(struct scan *s)
+{
+    off_t to = s->next, distance;
+
+    if (!s->sparse)
+        return false;
+    to = s->way == SCAN_FORWARD ? io_hole_end(s->fd, to, s->size) : io_hole_begin(s->fd, to);
+    distance = to < s->next ? s->next - to : to - s->next;
+    if (distance >= HOLE)
+        s->next = to;
+    return distance >= HOLE;
+}
+
+/* Reads to the end of a line that has more than line_max bytes or a hole, keeping its beginning
+ * alone. */
 static int pass_over(struct scan *s, struct line *l, struct err *e)
 {
-    size_t keep = s->line_max < BEGINNING ? s->line_max : BEGINNING;
+    size_t held = s->to - s->from, most = s->line_max < BEGINNING ? s->line_max : BEGINNING;
+    size_t keep = held < most ? held : most;
     const char *newline = NULL;
     int more;
 
     l->too_long = true;
     do {
         s->to = s->from + keep;
+        (void)pass_hole(s);
         more = read_behind(s, e);
         if (more < 0)
             return -1;
@@ -206,7 +225,7 @@ static int line_forward(struct scan *s, struct line *l, struct err *e)
             newline = memchr(s->block.data + s->from + seen, '\n', held - seen);
         if (newline)
             break;
-        if (held > s->line_max)
+        if (held > s->line_max || (held > 0 && pass_hole(s)))
             return pass_over(s, l, e);
         seen = held;
 
@@ -231,8 +250,8 @@ static int line_forward(struct scan *s, struct line *l, struct err *e)
 
 /* ---- lines, backward ---- */
 
-/* A line of which too much to be held is here: finds where it begins, and only then reads it, the
- * beginning alone when it is too long. 1, -1, or CUT. */
+/* A line of which too much to be held is here, or that has a hole: finds where it begins, and only
+ * then reads it, the beginning alone when it is too long. 1, -1, or CUT. */
 static int line_from_afar(struct scan *s, struct line *l, off_t end, struct err *e)
 {
     size_t begin = 0, n;
@@ -240,6 +259,7 @@ static int line_from_afar(struct scan *s, struct line *l, off_t end, struct err 
 
     while (more && !begin) {
         s->to = s->from;
+        l->too_long = pass_hole(s) || l->too_long;
         more = read_in_front(s, e);
         if (more < 0 || more == CUT)
             return more;
@@ -247,7 +267,7 @@ static int line_from_afar(struct scan *s, struct line *l, off_t end, struct err 
     }
     l->at = s->next + (off_t)begin;
     n = (size_t)(end - l->at);
-    l->too_long = n > s->line_max;
+    l->too_long = n > s->line_max || l->too_long;
     if (l->too_long)
         n = s->line_max < BEGINNING ? s->line_max : BEGINNING;
 
@@ -273,6 +293,7 @@ static int try_backward(struct scan *s, struct line *l, struct err *e)
     size_t begin = 0;
     size_t seen = 0; /* so much of the line's end is known to have no newline */
     size_t n;
+    off_t end;
     int more = 1;
 
     if (s->from == s->to)
@@ -288,8 +309,10 @@ static int try_backward(struct scan *s, struct line *l, struct err *e)
         begin = simd_behind_newline(s->block.data + s->from, n - seen);
         if (begin)
             break;
-        if (n > s->line_max || n > s->held_max)
-            return line_from_afar(s, l, s->next + (off_t)n, e);
+        end = s->next + (off_t)n;
+        l->too_long = pass_hole(s);
+        if (n > s->line_max || n > s->held_max || l->too_long)
+            return line_from_afar(s, l, end, e);
         seen = n;
         more = read_in_front(s, e);
         if (more < 0 || more == CUT)

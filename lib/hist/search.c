@@ -45,7 +45,8 @@ static void narrow(void *arg, struct skip_map *map)
     const struct search *s = arg;
     const char *index = history_index(s->history);
 
-    skip_map_make(map, s->history->skip, index ? index_file_generation(index, s->scan.fd) : 0,
+    skip_map_make(map, s->history->dir_fd, s->history->skip,
+                  index ? index_file_generation(s->history->dir_fd, index, s->scan.fd) : 0,
                   s->skip_block, s->scan.size, &s->sweep->query);
 }
 
@@ -55,7 +56,7 @@ static void start(struct search *s, bool list)
     size_t block = s->scan.block_size;
 
     s->started = true;
-    if (s->invert || s->scan.way != SCAN_BACKWARD || s->scan.size <= SMALL(block))
+    if (s->invert || s->scan.sparse || s->scan.way != SCAN_BACKWARD || s->scan.size <= SMALL(block))
         return;
 
     struct search_sweep *w = mem_zalloc(sizeof *w);
@@ -91,7 +92,7 @@ static void start(struct search *s, bool list)
     s->sweep = w;
 }
 
-int search_open(struct search *s, const char *history_path, struct pattern *pattern,
+int search_open(struct search *s, int dir, const char *history_path, struct pattern *pattern,
                 const struct filter *filter, enum scan_way way, struct err *e)
 {
     *s = (struct search){.message = MESSAGE_INIT,
@@ -99,7 +100,7 @@ int search_open(struct search *s, const char *history_path, struct pattern *patt
                          .filter = filter && !filter_is_empty(filter) ? filter : NULL,
                          .with = simd_best(),
                          .skip_block = SKIP_BLOCK};
-    if (scan_open(&s->scan, history_path, way, e) < 0)
+    if (scan_open(&s->scan, dir, history_path, way, e) < 0)
         return -1;
     buf_init(&s->decoded, BUF_LINE);
     buf_init(&s->line, SIZE_MAX);

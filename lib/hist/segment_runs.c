@@ -22,15 +22,15 @@ static bool write_at(void *ctx, uint64_t at, const char *bytes, size_t n)
 }
 
 /* So that nothing is left of it, however this ends. */
-static int open_nameless(const char *beside)
+static int open_nameless(const struct segment_runs *r)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
-    int fd = io_open_temporary(beside, &name);
+    int fd = io_open_temporary(r->dir, r->beside, &name);
 
     /* Where a file that is open keeps its name, there are no runs. */
-    if (fd >= 0 && unlink(buf_c(&name)) < 0) {
+    if (fd >= 0 && io_unlink(r->dir, buf_c(&name)) < 0) {
         close(fd);
-        unlink(buf_c(&name));
+        io_unlink(r->dir, buf_c(&name));
         fd = -1;
     }
     buf_release(&name);
@@ -45,7 +45,7 @@ static int end_run(struct segment_runs *r, off_t to)
     uint64_t size, ids;
 
     if (r->fd < 0)
-        r->fd = open_nameless(r->beside);
+        r->fd = open_nameless(r);
     if (r->fd < 0)
         return -1;
     p = (struct place){r->fd, r->end};

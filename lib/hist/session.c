@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/keymap.h"
 #include "base/mem.h"
+#include "base/owner.h"
 #include "base/utf8.h"
 #include "hist/index.h"
 #include "hist/message.h"
@@ -39,7 +40,7 @@ int session_current(const struct history *h, struct buf *id, int64_t *since, str
     if (!h->trusted)
         return 0;
 
-    int fd = io_open_regular(h->pointer, O_RDONLY, 0, &st, &reason, &why);
+    int fd = io_open_regular_at(h->pointer_fd, h->pointer, O_RDONLY, 0, &st, &reason, &why);
 
     if (fd < 0) {
         int result = reason == ENOENT ? 0 : err_set(e, ERR_FAILURE, "%s", err_text(&why));
@@ -48,7 +49,8 @@ int session_current(const struct history *h, struct buf *id, int64_t *since, str
         return result;
     }
 
-    ssize_t got = io_read_full(fd, text, sizeof(text));
+    bool own = !owner_fault(fd, OWNER_USER);
+    ssize_t got = own ? io_read_full(fd, text, sizeof(text)) : 0;
 
     if (got < 0)
         err_sys(e, errno, "cannot read '%s'", h->pointer);
@@ -80,7 +82,10 @@ int session_make_current(struct history *h, struct str id, struct err *e)
     if (result == 0) {
         buf_add_str(&line, id);
         buf_add_byte(&line, '\n');
-        result = io_replace_file(h->pointer, buf_str(&line), e);
+        (void)io_sweep(h->pointer_fd, h->pointer, !h->dir, true, NULL);
+        /* The pointer is not worth a sync: without one, a new session is begun. */
+        result = io_replace_file_at(h->pointer_fd, h->pointer, buf_str(&line), false, e);
+        history_announce(h);
     }
     buf_release(&line);
     return result;
@@ -89,13 +94,13 @@ int session_make_current(struct history *h, struct str id, struct err *e)
 /* The newest message, of one session when session_id is not absent. 1, 0, -1. What is wanted of it
  * is copied: its session to *id or its time to *at, where they are not NULL; a time that cannot be
  * read is left alone. */
-static int newest(const char *path, struct str session_id, struct buf *id, int64_t *at,
+static int newest(const struct history *h, struct str session_id, struct buf *id, int64_t *at,
                   struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct scan s;
 
-    if (scan_open(&s, path, SCAN_BACKWARD, e) < 0)
+    if (scan_open(&s, h->dir_fd, h->path, SCAN_BACKWARD, e) < 0)
         return -1;
     if (session_id.p)
         scan_only(&s, session_id);
@@ -146,7 +151,7 @@ static int newest_of(const struct history *h, struct str session_id, int64_t *at
 {
     int found = newest_by_index(h, session_id, at);
 
-    return found < 0 ? newest(h->path, session_id, NULL, at, e) : found;
+    return found < 0 ? newest(h, session_id, NULL, at, e) : found;
 }
 
 int session_expired(const struct history *h, struct str id, int64_t since, int64_t timeout_ms,
@@ -166,7 +171,9 @@ int session_expired(const struct history *h, struct str id, int64_t since, int64
 
 int session_last(const struct history *h, struct buf *id, struct err *e)
 {
-    return newest(h->path, STR_NONE, id, NULL, e);
+    int found = history_has_worktrees(h) ? session_current(h, id, NULL, e) : 0;
+
+    return found != 0 ? found : newest(h, STR_NONE, id, NULL, e);
 }
 
 /* ---- names ---- */
@@ -225,15 +232,13 @@ static int pick(const struct history *h, struct str name, struct buf *id, struct
     return result;
 }
 
-/* Is it the id of a session with lines, or of the current one, which may have none yet? 1, 0,
- * -1. */
-static int is_id(const struct history *h, struct str name, struct err *e)
+int session_exists(const struct history *h, struct str id, struct err *e)
 {
     struct buf current = BUF_INIT(BUF_SMALL);
-    int result = newest_of(h, name, NULL, e);
+    int result = newest_of(h, id, NULL, e);
 
     if (result == 0 && session_current(h, &current, NULL, NULL) > 0)
-        result = str_eq(buf_str(&current), name);
+        result = str_eq(buf_str(&current), id);
     buf_release(&current);
     return result;
 }
@@ -253,7 +258,7 @@ int session_resolve(const struct history *h, struct str name, struct buf *id, st
     if (name.n == 0)
         return absent(name, e);
 
-    found = is_id(h, name, e);
+    found = session_exists(h, name, e);
     if (found < 0)
         return -1;
     if (found > 0) {

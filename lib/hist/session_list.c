@@ -124,11 +124,11 @@ static int take_lines(struct session_list *l, struct scan *s, struct err *e)
     return result;
 }
 
-int session_list_more(struct session_list *l, const char *history_path, struct err *e)
+int session_list_more(struct session_list *l, int dir, const char *history_path, struct err *e)
 {
     const atomic_bool *cancel = l->cancel;
     struct scan s;
-    int result = scan_open(&s, history_path, SCAN_FORWARD, e);
+    int result = scan_open(&s, dir, history_path, SCAN_FORWARD, e);
 
     if (result == 0) {
         scan_from(&s, l->end);
@@ -142,21 +142,21 @@ int session_list_more(struct session_list *l, const char *history_path, struct e
     return result;
 }
 
-int session_list_load(struct session_list *l, const char *history_path, struct err *e)
+int session_list_load(struct session_list *l, int dir, const char *history_path, struct err *e)
 {
     *l = (struct session_list){0};
-    return session_list_more(l, history_path, e);
+    return session_list_more(l, dir, history_path, e);
 }
 
-int session_list_recent(struct session_list *l, const char *history_path, off_t bytes, bool *whole,
-                        struct err *e)
+int session_list_recent(struct session_list *l, int dir, const char *history_path, off_t bytes,
+                        bool *whole, struct err *e)
 {
     struct scan s;
     struct line part;
     int result = 1;
 
     *l = (struct session_list){0};
-    if (scan_open(&s, history_path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&s, dir, history_path, SCAN_FORWARD, e) < 0)
         return -1;
     *whole = s.size <= bytes;
     if (!*whole) {
@@ -231,7 +231,7 @@ int session_list_newest(struct session_list *l, const struct history *h, size_t 
     *l = (struct session_list){0};
     if (list_by_index(l, h, limit))
         return 0;
-    if (session_list_load(l, h->path, e) < 0)
+    if (session_list_load(l, h->dir_fd, h->path, e) < 0)
         return -1;
     while (l->count > limit)
         session_release(&l->at[--l->count]);

@@ -176,18 +176,22 @@ int session_pages_open(struct session_pages *p, const struct history *h, bool gr
 {
     close_index(p, false);
     p->h = h;
+    p->bad_lines = 0;
     if (open_index(p)) {
+        for (size_t i = 0; i < p->index.count; i++)
+            p->bad_lines += p->index.segments[i].bad;
         session_list_release(&p->list);
         return 0;
     }
     if (!grown)
         session_list_release(&p->list);
     p->list.cancel = h->cancel;
-    if (session_list_more(&p->list, h->path, e) < 0) {
+    if (session_list_more(&p->list, h->dir_fd, h->path, e) < 0) {
         session_pages_close(p);
         return -1;
     }
     p->count = p->list.count;
+    p->bad_lines = p->list.bad_lines;
     return 0;
 }
 

@@ -219,7 +219,7 @@ static bool ask_chunk(struct asking *a, uint64_t generation, off_t block,
     return true;
 }
 
-void skip_map_make(struct skip_map *m, const char *path, uint64_t generation, off_t block,
+void skip_map_make(struct skip_map *m, int dir, const char *path, uint64_t generation, off_t block,
                    off_t size, const struct skip_query *q)
 {
     struct asking a = {.fd = -1};
@@ -227,7 +227,7 @@ void skip_map_make(struct skip_map *m, const char *path, uint64_t generation, of
     int reason;
 
     *m = (struct skip_map){.block = block, .missing = chunks};
-    if (!generation || q->useless || (a.fd = index_file_open(path, &reason)) < 0)
+    if (!generation || q->useless || (a.fd = index_file_open(dir, path, &reason)) < 0)
         return;
     m->words = mem_zalloc((chunks + 1) * SKIP_WORDS * sizeof(*m->words));
     m->proven = mem_zalloc((chunks + 1) * SKIP_WORDS * sizeof(*m->proven));

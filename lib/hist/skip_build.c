@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "base/le.h"
 #include "base/mem.h"
+#include "hist/index.h"
 #include "hist/index_file.h"
 #include "hist/own_line.h"
 #include "hist/scan.h"
@@ -219,12 +220,26 @@ static void make_file(struct build *b, const struct stat *st)
     buf_init(&b->content, SIZE_MAX);
     result = make_missing(b);
     /* A cache is not to take the last of a disk, nor to keep what was erased meanwhile. */
-    if (result == UNWRITABLE || !index_file_named(b->h->path, st))
-        unlink(b->h->skip);
+    if (result == UNWRITABLE || !index_file_named(b->h->dir_fd, b->h->path, st))
+        io_unlink(b->h->dir_fd, b->h->skip);
     buf_release(&b->content);
     message_release(&b->message);
     free(b->marks);
     free(b->rows);
+}
+
+/* Has an index that another program's lines made old compared with the history. */
+static void compare_index(const struct history *h, int history_fd)
+{
+    const char *path = history_index(h);
+    struct index index;
+    struct stat st;
+    int reason, fd = path ? index_file_open(h->dir_fd, path, &reason) : -1;
+
+    if (fd >= 0 && index_file_state(fd, history_fd, &st) == INDEX_GROWN && index_open(&index, h))
+        index_close(&index);
+    if (fd >= 0)
+        close(fd);
 }
 
 void skip_build(const struct history *h, off_t block)
@@ -232,15 +247,17 @@ void skip_build(const struct history *h, off_t block)
     struct build b = {.h = h, .fd = -1, .block = block, .chunk_size = block * (off_t)SKIP_BLOCKS};
     struct stat st;
 
-    if (!h->skip || scan_open(&b.history, h->path, SCAN_FORWARD, NULL) < 0)
+    if (!h->skip || scan_open(&b.history, h->dir_fd, h->path, SCAN_FORWARD, NULL) < 0)
         return;
-    if (b.history.fd >= 0 && fstat(b.history.fd, &st) == 0 && st.st_uid == geteuid() &&
-        b.history.size >= b.chunk_size)
+    if (b.history.fd >= 0 && !b.history.sparse && fstat(b.history.fd, &st) == 0 &&
+        st.st_uid == geteuid() && b.history.size >= b.chunk_size) {
+        compare_index(h, b.history.fd);
         b.generation = index_file_ready(h, b.history.fd);
+    }
     /* A power cut must not leave what was read of a line that somebody else has changed, with the
      * time of that, and take the change back. */
     if (b.generation && fdatasync(b.history.fd) == 0)
-        b.fd = index_file_lock(h->skip);
+        b.fd = index_file_lock(h->dir_fd, h->skip);
     if (b.fd >= 0) {
         make_file(&b, &st);
         close(b.fd);

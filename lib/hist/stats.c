@@ -233,14 +233,15 @@ void stats_add(struct stats *s, const struct message *m)
         count_by_key(s, m, &f);
 }
 
-int stats_scan(struct stats *s, const char *history_path, const struct filter *f, size_t newest,
-               uint64_t *bad, struct err *e)
+int stats_scan(struct stats *s, int dir, const char *history_path, const struct filter *f,
+               size_t newest, uint64_t *bad, struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct scan scan;
     int result = 0;
 
-    if (scan_open(&scan, history_path, newest < SIZE_MAX ? SCAN_BACKWARD : SCAN_FORWARD, e) < 0)
+    if (scan_open(&scan, dir, history_path, newest < SIZE_MAX ? SCAN_BACKWARD : SCAN_FORWARD, e) <
+        0)
         return -1;
     while (newest > 0 && (result = scan_message(&scan, &m, NULL, e)) > 0) {
         if (!filter_match(f, &m))

@@ -31,14 +31,14 @@ void thread_add(struct thread *t, struct str line)
 }
 
 /* `end` below 0: of the file. */
-static int load_all(struct thread *t, const char *path, struct str session_id, off_t first,
+static int load_all(struct thread *t, int dir, const char *path, struct str session_id, off_t first,
                     off_t end, struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct scan s;
     int result;
 
-    if (scan_open(&s, path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&s, dir, path, SCAN_FORWARD, e) < 0)
         return -1;
     scan_only(&s, session_id);
     if (end >= 0)
@@ -178,8 +178,7 @@ static void mark_reset(const struct thread *t, bool *out)
         out[i] = true;
 }
 
-/* Drops what is marked, and the memory behind it. */
-static void drop(struct thread *t, const bool *out)
+void thread_leave_out(struct thread *t, const bool *out)
 {
     size_t kept = 0;
 
@@ -256,7 +255,7 @@ void thread_settle(struct thread *t)
     out = mem_zalloc(t->count * sizeof(*out));
     mark_replaced(t, out);
     mark_reset(t, out);
-    drop(t, out);
+    thread_leave_out(t, out);
     free(out);
     group_turns(t);
 }
@@ -283,16 +282,16 @@ void thread_turn_back(struct thread *t, size_t place)
         is_out = is_out || takes_out(&t->at[i], t->at[place].id);
         out[i] = is_out;
     }
-    drop(t, out);
+    thread_leave_out(t, out);
     free(out);
     thread_settle(t);
 }
 
-int thread_load(struct thread *t, const char *history_path, struct str session_id, bool raw,
-                struct err *e)
+int thread_load(struct thread *t, int dir, const char *history_path, struct str session_id,
+                bool raw, struct err *e)
 {
     *t = (struct thread){0};
-    if (load_all(t, history_path, session_id, 0, -1, e) < 0) {
+    if (load_all(t, dir, history_path, session_id, 0, -1, e) < 0) {
         thread_release(t);
         return -1;
     }
@@ -301,11 +300,11 @@ int thread_load(struct thread *t, const char *history_path, struct str session_i
     return 0;
 }
 
-int thread_load_between(struct thread *t, const char *history_path, struct str session_id,
+int thread_load_between(struct thread *t, int dir, const char *history_path, struct str session_id,
                         off_t first, off_t end, struct err *e)
 {
     *t = (struct thread){0};
-    if (load_all(t, history_path, session_id, first, end, e) < 0) {
+    if (load_all(t, dir, history_path, session_id, first, end, e) < 0) {
         thread_release(t);
         return -1;
     }
@@ -318,7 +317,7 @@ int thread_find(struct thread *t, const struct history *h, struct str session_id
 {
     *t = (struct thread){0};
     if (!load_by_index(t, h, session_id))
-        return thread_load(t, h->path, session_id, raw, e);
+        return thread_load(t, h->dir_fd, h->path, session_id, raw, e);
     if (!raw)
         thread_settle(t);
     return 0;

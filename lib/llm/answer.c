@@ -18,8 +18,7 @@ void answer_init(struct answer *a, const struct answer_sink *sink)
     memset(a, 0, sizeof *a);
     buf_init(&a->text, ANSWER_MAX);
     replay_init(&a->replay);
-    a->input_tokens = -1;
-    a->output_tokens = -1;
+    usage_init(&a->usage);
     a->sink = sink;
 }
 
@@ -95,6 +94,17 @@ int answer_add_reasoning(struct answer *a, struct str text)
     a->sink_failed = a->sink->reasoning(a->sink->arg, buf_str(&whole)) != 0;
     buf_release(&whole);
     return a->sink_failed ? -1 : 0;
+}
+
+void answer_drop_media(struct answer *a, enum answer_media media)
+{
+    if (a->unkept & media)
+        return;
+    a->unkept |= media;
+    if (a->sink && a->sink->notice)
+        a->sink->notice(a->sink->arg, media == ANSWER_IMAGE
+                                          ? "the answer has an image, which is not kept"
+                                          : "the answer has sound, which is not kept");
 }
 
 int answer_add_citation(struct answer *a, struct str json)
@@ -226,14 +236,6 @@ void answer_settle_calls(struct answer *a)
         answer_set_finish(a, str_of(a->calls_count ? "tool_calls" : "stop"));
 }
 
-void answer_set_usage(struct answer *a, int64_t input_tokens, int64_t output_tokens)
-{
-    if (input_tokens >= 0)
-        a->input_tokens = input_tokens;
-    if (output_tokens >= 0)
-        a->output_tokens = output_tokens;
-}
-
 static void replace(char **field, struct str value)
 {
     if (value.n == 0)
@@ -267,11 +269,6 @@ void answer_set_refusal(struct answer *a, struct str category, struct str explan
     buf_release(&shown);
 }
 
-static int64_t sum(int64_t a, int64_t b)
-{
-    return a < 0 ? b : b < 0 ? a : a + b;
-}
-
 int answer_join(struct answer *a, struct answer *next, struct err *e)
 {
     buf_add_str(&a->text, buf_str(&next->text));
@@ -283,8 +280,7 @@ int answer_join(struct answer *a, struct answer *next, struct err *e)
     a->calls_bytes = next->calls_bytes;
     next->calls = NULL;
     next->calls_count = next->calls_cap = 0;
-    a->input_tokens = sum(a->input_tokens, next->input_tokens);
-    a->output_tokens = sum(a->output_tokens, next->output_tokens);
+    usage_sum(&a->usage, &next->usage);
     answer_set_model(a, str_of(next->model));
     answer_set_finish(a, str_of(next->finish_reason));
     replace(&a->refusal, str_of(next->refusal));

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 
 #define NO_RESULT "no result: the call was not carried out"
+#define BAD_ARGUMENTS NO_RESULT ", its arguments are not a valid JSON object"
 
 void context_init(struct context *c)
 {
@@ -21,6 +22,8 @@ static void release_message(struct context_message *m)
     free(m->tool_call_id);
     free(m->thinking);
     free(m->provider);
+    free(m->id);
+    free(m->reply_to);
     memset(m, 0, sizeof *m);
 }
 
@@ -74,39 +77,33 @@ void context_set_images(struct context *c, const struct image *images, size_t co
     c->at[c->count - 1].images_count = count;
 }
 
-/* `args` of a history line, or `arguments`, of OpenAI's form: a text that should hold an object. */
-static void add_args(struct buf *out, struct str args, struct str arguments)
-{
-    if (json_type(args) == JSON_OBJECT || json_type(args) == JSON_STRING)
-        json_add_compact(out, args);
-    else if (!json_add_unpacked(out, arguments))
-        buf_add_c(out, "{}");
-}
-
 /* The calls of an assistant line in the strict form; NULL when none is usable. */
 static char *strict_calls(struct str calls)
 {
-    struct buf out = BUF_INIT(BUF_LINE);
+    struct buf out = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
     struct buf scratch = BUF_INIT(BUF_LINE);
+    struct json_iter it = json_iter(calls);
+    struct message_call call;
 
     buf_add_byte(&out, '[');
-    for (struct json_iter it = json_iter(calls); !it.object && json_next(&it);) {
-        struct str function = json_get(it.value, "function"); /* OpenAI's form */
-        struct str id = json_get(it.value, "id");
-        struct str name = json_get(function.p ? function : it.value, "name");
+    while (message_next_call(&it, &call, &args)) {
+        enum json_type type = json_type(call.args);
 
-        if (json_text(id, &scratch).n == 0 || json_text(name, &scratch).n == 0)
+        if (json_text(call.id, &scratch).n == 0 || json_text(call.name, &scratch).n == 0)
             continue;
         buf_add_c(&out, out.len > 1 ? ",{\"id\":" : "{\"id\":");
-        buf_add_str(&out, id);
+        buf_add_str(&out, call.id);
         buf_add_c(&out, ",\"name\":");
-        buf_add_str(&out, name);
+        buf_add_str(&out, call.name);
         buf_add_c(&out, ",\"args\":");
-        add_args(&out, function.p ? STR_NONE : json_get(it.value, "args"),
-                 json_get(function, "arguments"));
+        if (type == JSON_OBJECT || type == JSON_STRING)
+            json_add_compact(&out, call.args);
+        else
+            buf_add_c(&out, "{}");
         buf_add_byte(&out, '}');
     }
     buf_release(&scratch);
+    buf_release(&args);
     if (out.len == 1) {
         buf_release(&out);
         return NULL;
@@ -129,6 +126,50 @@ static void take_calls(struct context_message *to, const struct message *m)
     buf_release(&scratch);
 }
 
+static bool is_text(const struct context_message *m)
+{
+    return m->role != ROLE_TOOL && !m->tool_calls;
+}
+
+static bool is_unfinished(struct str reason)
+{
+    static const char *const reasons[] = {"interrupted", "error", "length", "content_filter"};
+
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (str_eq_c(reason, reasons[i]))
+            return true;
+    return false;
+}
+
+/* A copy of a text field, NULL if the line lacks it. */
+static char *copy_field(const struct message *m, enum field f)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str text = json_text(m->field[f], &scratch);
+    char *copy = text.n > 0 ? mem_copy(text.p, text.n) : NULL;
+
+    buf_release(&scratch);
+    return copy;
+}
+
+/* Notes what context_drop_unsent needs. Calls are sent with their results whatever came of the
+ * turn: what they did was done. */
+static void take_end(struct context_message *to, const struct message *m)
+{
+    char *reason;
+
+    if (m->role == ROLE_USER)
+        to->id = copy_field(m, FIELD_ID);
+    if (m->role != ROLE_ASSISTANT || to->tool_calls)
+        return;
+    reason = copy_field(m, FIELD_FINISH_REASON);
+    if (reason && is_unfinished(str_of(reason))) {
+        to->end = to->n > 0 ? CONTEXT_CUT : CONTEXT_FAILED;
+        to->reply_to = copy_field(m, FIELD_REPLY_TO);
+    }
+    free(reason);
+}
+
 bool context_add(struct context *c, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -141,6 +182,7 @@ bool context_add(struct context *c, const struct message *m)
 
         if (m->role == ROLE_ASSISTANT)
             take_calls(to, m);
+        take_end(to, m);
         if (m->role == ROLE_TOOL) {
             struct str id = message_text(m, FIELD_TOOL_CALL_ID, &scratch);
 
@@ -183,10 +225,69 @@ static size_t turn_of(const struct context *c)
     return c->turn < c->count ? c->turn : c->count;
 }
 
+static bool answers(const struct context_message *m, const char *prompt)
+{
+    return prompt && m->reply_to && strcmp(m->reply_to, prompt) == 0;
+}
+
+/* Marks the messages of the turn at[from…end) that are not sent again. */
+static void mark_unsent(struct context_message *at, size_t from, size_t end)
+{
+    const char *prompt = at[from].role == ROLE_USER ? at[from].id : NULL;
+    bool failed = false, finished = false, more = false;
+
+    for (size_t i = from + 1; i < end; i++) {
+        bool own = answers(&at[i], prompt);
+
+        if (at[i].role == ROLE_ASSISTANT && is_text(&at[i]) && at[i].end == CONTEXT_FINISHED)
+            finished = true;
+        at[i].unsent = at[i].end == CONTEXT_FAILED || (own && finished);
+        failed = failed || (own && at[i].end == CONTEXT_FAILED);
+    }
+    for (size_t i = end; i-- > from + 1;) {
+        at[i].unsent =
+            at[i].unsent || (more && at[i].end == CONTEXT_CUT && answers(&at[i], prompt));
+        if (at[i].role == ROLE_ASSISTANT && (at[i].n > 0 || at[i].tool_calls))
+            more = true;
+    }
+    at[from].unsent = failed && !more && !finished;
+}
+
+void context_drop_unsent(struct context *c)
+{
+    size_t turn = turn_of(c), kept = 0;
+
+    for (size_t i = 0, next; i < turn; i = next) {
+        next = i + 1;
+        while (next < turn && c->at[next].role != ROLE_USER)
+            next++;
+        mark_unsent(c->at, i, next);
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        struct context_message m = c->at[i];
+
+        if (i == turn)
+            c->turn = kept;
+        free(m.id);
+        free(m.reply_to);
+        m.id = m.reply_to = NULL;
+        m.end = CONTEXT_FINISHED;
+        if (m.unsent)
+            release_message(&m);
+        else
+            c->at[kept++] = m;
+    }
+    if (turn == c->count && c->turn != CONTEXT_ALL)
+        c->turn = kept;
+    c->count = kept;
+}
+
 void context_cut(struct context *c, size_t max_messages, size_t max_bytes)
 {
-    size_t turn = turn_of(c), first = turn, bytes = 0;
+    size_t turn, first, bytes = 0;
 
+    context_drop_unsent(c);
+    first = turn = turn_of(c);
     while (first > 0 && turn - first < max_messages) {
         size_t weight = context_weight(&c->at[first - 1]);
 
@@ -197,7 +298,7 @@ void context_cut(struct context *c, size_t max_messages, size_t max_bytes)
     }
     if (first == 0)
         return;
-    while (first < turn && c->at[first].role == ROLE_TOOL)
+    while (first < turn && c->at[first].role != ROLE_USER)
         first++;
     for (size_t i = 0; i < first; i++)
         release_message(&c->at[i]);
@@ -309,7 +410,9 @@ static void take_results(struct context *to, struct context *from, size_t call, 
             from->at[found->at].tool_call_id = key; /* r is still ordered by it */
             found->taken = true;
         } else {
-            push(to, ROLE_TOOL, STR(NO_RESULT));
+            push(to, ROLE_TOOL,
+                 json_type(json_get(it.value, "args")) == JSON_OBJECT ? STR(NO_RESULT)
+                                                                      : STR(BAD_ARGUMENTS));
         }
         to->at[to->count - 1].tool_call_id = mem_copy(buf_c(&id), id.len);
     }
@@ -347,16 +450,30 @@ static void pair_results(struct context *c)
     c->turn = c->count - in_turn;
 }
 
-static bool is_text(const struct context_message *m)
-{
-    return m->role != ROLE_TOOL && !m->tool_calls;
-}
-
 /* Blank text is refused by some servers. A blank prompt of this turn is the user's own doing. */
 static bool is_droppable(const struct context_message *m, bool in_turn)
 {
     return is_text(m) && str_trim((struct str){m->content, m->n}).n == 0 &&
            !(in_turn && m->role == ROLE_USER);
+}
+
+static void add_to_text(struct context_message *to, const struct context_message *m)
+{
+    to->content = mem_resize(to->content, to->n + 2 + m->n + 1, 1);
+    memcpy(to->content + to->n, "\n\n", 2);
+    memcpy(to->content + to->n + 2, m->content, m->n + 1);
+    to->n += 2 + m->n;
+}
+
+/* Puts the text of `text` before that of a message with calls, and the message in its place. */
+static void merge_into_calls(struct context_message *text, struct context_message *m)
+{
+    if (m->n > 0)
+        add_to_text(text, m);
+    free(m->content);
+    m->content = text->content;
+    m->n = text->n;
+    *text = *m;
 }
 
 /* Adds m's text to `to`, with a blank line between, and its images, which may be all there is; m is
@@ -367,12 +484,8 @@ static void merge(struct context_message *to, struct context_message *m)
         to->images = m->images;
         to->images_count = m->images_count;
     }
-    if (m->n > 0 || m->images_count == 0) {
-        to->content = mem_resize(to->content, to->n + 2 + m->n + 1, 1);
-        memcpy(to->content + to->n, "\n\n", 2);
-        memcpy(to->content + to->n + 2, m->content, m->n + 1);
-        to->n += 2 + m->n;
-    }
+    if (m->n > 0 || m->images_count == 0)
+        add_to_text(to, m);
     release_message(m);
 }
 
@@ -380,6 +493,7 @@ void context_settle(struct context *c)
 {
     size_t kept = 0, turn = CONTEXT_ALL;
 
+    context_drop_unsent(c);
     pair_results(c);
     for (size_t i = 0; i < c->count; i++) {
         struct context_message *m = &c->at[i];
@@ -391,6 +505,8 @@ void context_settle(struct context *c)
         }
         if (last && last->role == m->role && is_text(last) && is_text(m))
             merge(last, m);
+        else if (last && m->tool_calls && last->role == ROLE_ASSISTANT && is_text(last))
+            merge_into_calls(last, m);
         else
             c->at[kept++] = *m;
         /* What this turn's first message was merged into belongs to the turn. */

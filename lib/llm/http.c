@@ -38,6 +38,7 @@ struct transfer {
     bool connected; /* the connection stands */
     int no_socket;  /* the errno for which there is none */
     bool any_body;  /* a piece of the answer came */
+    bool lasting;   /* it would fail again */
     char reason[CURL_ERROR_SIZE];
 };
 
@@ -74,6 +75,11 @@ int http_add_header(struct http_request *r, const char *name, struct str value, 
 static struct curl_slist *header_list(const struct http_request *r)
 {
     struct curl_slist *list = curl_slist_append(NULL, "Expect:"); /* no waiting for 100 */
+
+    /* A compressor holds back the deltas of a stream, so none is asked for. Servers and gateways
+     * that compress all the same are understood (CURLOPT_ACCEPT_ENCODING). */
+    list = curl_slist_append(list, "Accept-Encoding: identity");
+
     struct str rest = buf_str(&r->headers);
 
     while (rest.n > 0) {
@@ -129,9 +135,8 @@ static bool loopback_host(const char *name)
     static const unsigned char loopback6[16] = {[15] = 1};
     bool is;
 
+    /* A name with a dot at its end is not one of these: libcurl asks a name server for it. */
     buf_add_c(&host, name);
-    if (str_ends(buf_str(&host), STR(".")))
-        buf_truncate(&host, host.len - 1);
     if (host.len > 2 && host.data[0] == '[') {
         buf_truncate(&host, host.len - 1);
         buf_consume(&host, 1);
@@ -285,6 +290,9 @@ static void configure(struct transfer *x, const struct http_request *r, struct c
         curl_easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body.len);
         curl_easy_setopt(h, CURLOPT_POSTFIELDS, buf_c(&r->body));
     }
+    /* libcurl hands on what it unpacks in pieces of at most 16 KiB, and the sinks have their bounds:
+     * a small answer that unpacks to a large one fills no memory. */
+    curl_easy_setopt(h, CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
     set_protocols(h);
     set_trust(h, x->limits);
     curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, 0L);
@@ -310,11 +318,27 @@ static bool is_success(int status)
     return status >= 200 && status < 300;
 }
 
+/* Does a failure of that code come again, however often it is tried? */
+static bool is_lasting(CURLcode code)
+{
+    switch (code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_CRL_BADFILE:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* What became of the exchange, with the reason behind it. */
 static int broke_off(struct transfer *x, const char *reason)
 {
     if (!x->connected)
-        return err_set(x->e, ERR_NETWORK, "cannot connect to '%s': %s", buf_c(&x->where), reason);
+        return err_set(x->e, x->lasting ? ERR_UNTRUSTED : ERR_NETWORK, "cannot connect to '%s': %s",
+                       buf_c(&x->where), reason);
     if (x->status == 0)
         return err_set(x->e, ERR_NETWORK, "no answer from '%s': %s", buf_c(&x->where), reason);
     if (is_success(x->status))
@@ -354,6 +378,16 @@ static void note_progress(struct transfer *x)
         http_timer_sent(&x->timer, (uint64_t)sent, clock_ticks());
 }
 
+/* Returns true if a header line was longer than libcurl's buffer for one. */
+static bool is_too_large(CURLcode code)
+{
+#if LIBCURL_VERSION_NUM >= 0x080600
+    if (code == CURLE_TOO_LARGE)
+        return true;
+#endif
+    return code == CURLE_OUT_OF_MEMORY;
+}
+
 /* libcurl is done. */
 static int conclude(struct transfer *x, CURLcode code)
 {
@@ -361,6 +395,7 @@ static int conclude(struct transfer *x, CURLcode code)
     long os_errno = 0;
 
     note_progress(x);
+    x->lasting = is_lasting(code);
     curl_easy_getinfo(x->easy, CURLINFO_OS_ERRNO, &os_errno);
     if (code == CURLE_OK && x->status != 0)
         return 0;
@@ -369,14 +404,20 @@ static int conclude(struct transfer *x, CURLcode code)
         return timed_out(x);
     if (code == CURLE_OK)
         buf_add_c(&reason, "the connection was closed");
-    else if (code == CURLE_OUT_OF_MEMORY && x->connected && x->status == 0)
-        buf_add_c(&reason, "a line of its headers is too long"); /* for libcurl's own buffer */
+    else if (is_too_large(code) && x->connected && x->status == 0)
+        buf_add_c(&reason, "a line of its headers is too long");
     else if (code == CURLE_COULDNT_CONNECT && os_errno != 0)
         buf_add_c(&reason, strerror((int)os_errno));
     else if (code == CURLE_COULDNT_CONNECT && x->no_socket != 0)
         buf_add_c(&reason, strerror(x->no_socket)); /* of which libcurl knows nothing */
     else if (code == CURLE_COULDNT_RESOLVE_HOST)
         buf_add_c(&reason, "unknown host");
+    else if (code == CURLE_PARTIAL_FILE || code == CURLE_GOT_NOTHING)
+        buf_add_c(&reason, "the connection was closed");
+    else if (code == CURLE_BAD_CONTENT_ENCODING)
+        buf_add_c(&reason, "it cannot be decompressed");
+    else if (code == CURLE_SSL_CONNECT_ERROR && strstr(x->reason, "wrong version number"))
+        buf_add_c(&reason, "the server does not speak TLS there (http:// instead of https://?)");
     else
         vis_add_line(&reason, str_of(x->reason[0] ? x->reason : curl_easy_strerror(code)), true);
     broke_off(x, buf_c(&reason));

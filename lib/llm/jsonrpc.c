@@ -38,6 +38,14 @@ int jsonrpc_noise(struct jsonrpc *r, struct str what, struct err *e)
     return -1;
 }
 
+/* Frames with headers, as of the Language Server Protocol, are another transport: without a newline
+ * at their ends they would be waited for in silence. */
+static int refuse_frame(struct jsonrpc *r, struct str line, struct err *e)
+{
+    r->noise = JSONRPC_NOISE_MAX;
+    return jsonrpc_noise(r, line, e);
+}
+
 /* The members of a message. */
 struct members {
     struct str id, method, params, result, error;
@@ -126,6 +134,8 @@ static int take_line(struct jsonrpc *r, struct str line, struct err *e)
     line = str_trim(line);
     if (line.n == 0)
         return 0;
+    if (str_starts(line, STR("Content-Length:")))
+        return refuse_frame(r, line, e);
     if (utf8_valid(line) < line.n) {
         utf8_add_repaired(&repaired, line);
         line = buf_str(&repaired);

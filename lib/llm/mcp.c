@@ -370,18 +370,18 @@ static void stop_call(struct tool_job *job, int64_t until)
     buf_release(&params);
 }
 
-const struct tool_kind mcp_kind = {begin_call, fds_of_call, step_call, NULL, stop_call};
+const struct tool_kind mcp_kind = {begin_call, fds_of_call, step_call, NULL, stop_call, false};
 
 /* ---- from its start to its end ---- */
 
 int mcp_start(struct mcp_server *s, const char *name, char *const argv[], char *const env[],
-              const struct mcp_watch *watch, struct err *e)
+              const char *cwd, const struct mcp_watch *watch, struct err *e)
 {
     struct err why = ERR_INIT;
 
     *s = (struct mcp_server){.name = mem_copy(name, strlen(name)), .watch = watch};
     buf_init(&s->refused, BUF_SMALL);
-    if (mcp_link_start(&s->link, s->name, argv, env, take_message, s, &why) < 0) {
+    if (mcp_link_start(&s->link, s->name, argv, env, cwd, take_message, s, &why) < 0) {
         err_set(e, ERR_LIMIT, "MCP server '%s' cannot be started: %s", name, err_text(&why));
         err_release(&why);
         return -1;

@@ -124,13 +124,13 @@ void mcp_link_end(struct mcp_link *l)
 /* ---- at work ---- */
 
 int mcp_link_start(struct mcp_link *l, const char *name, char *const argv[], char *const env[],
-                   jsonrpc_fn *fn, void *arg, struct err *e)
+                   const char *cwd, jsonrpc_fn *fn, void *arg, struct err *e)
 {
     *l = (struct mcp_link){.name = name, .child = CHILD_INIT, .fault = ERR_INIT};
     jsonrpc_init(&l->in, fn, arg);
     buf_init(&l->out, MCP_LINK_OUT_MAX);
     buf_init(&l->log, LOG_KEPT + READ_SIZE);
-    return child_start(&l->child, argv, env, e);
+    return child_start(&l->child, argv, env, cwd, e);
 }
 
 size_t mcp_link_fds(const struct mcp_link *l, struct pollfd fds[MCP_LINK_FDS])

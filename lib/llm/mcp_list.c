@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "llm/mcp.h"
 
 #define TOOL_NAME_MAX ((size_t)64)
 
@@ -67,6 +68,19 @@ static bool needs_task(struct str entry)
     return needs;
 }
 
+/* Providers refuse a whole request for one tool whose schema is not an object's. */
+static bool takes_object(struct str entry)
+{
+    struct buf scratch = BUF_INIT(MCP_LIST_MAX);
+    struct str schema = json_get(entry, "inputSchema"), type = json_get(schema, "type");
+    bool takes =
+        json_is_null(schema) || (json_type(schema) == JSON_OBJECT &&
+                                 (!type.p || str_eq_c(json_text(type, &scratch), "object")));
+
+    buf_release(&scratch);
+    return takes;
+}
+
 static bool has(const struct mcp_list *list, const char *name)
 {
     for (size_t i = 0; i < list->count; i++)
@@ -80,8 +94,13 @@ static void add(struct mcp_list *list, struct str entry, struct mcp_server *serv
 {
     char *name = text_of(entry, "name");
     struct mcp_tool *t;
+    bool valid = *name != '\0' && !has(list, name) && !needs_task(entry);
 
-    if (*name == '\0' || has(list, name) || needs_task(entry)) {
+    if (valid && !takes_object(entry)) {
+        mcp_tell(server, MCP_LEFT_OUT, str_of(name));
+        valid = false;
+    }
+    if (!valid) {
         free(name);
         return;
     }

@@ -13,8 +13,9 @@
 /* The members that count, as of a history line. The last of a repeated key does. */
 static void take_members(struct message *m, struct str object)
 {
-    static const enum field wanted[] = {FIELD_ROLE, FIELD_CONTENT, FIELD_TOOL_CALLS,
-                                        FIELD_TOOL_CALL_ID};
+    static const enum field wanted[] = {FIELD_ROLE,         FIELD_CONTENT, FIELD_TOOL_CALLS,
+                                        FIELD_TOOL_CALL_ID, FIELD_ID,      FIELD_REPLY_TO,
+                                        FIELD_FINISH_REASON};
     struct json_iter it = json_iter(object);
 
     while (json_next(&it))

@@ -46,7 +46,8 @@ static int fetch(const struct http_request *r, const struct http_limits *limits,
 
 void model_list_add(struct model_list *l, struct str id)
 {
-    if (id.n == 0)
+    /* A list has a name on each line. */
+    if (id.n == 0 || memchr(id.p, '\n', id.n) || memchr(id.p, '\r', id.n))
         return;
     l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
     l->at[l->count++] = mem_copy(id.p, id.n);
@@ -60,11 +61,27 @@ static int read_list(struct model_list *l, struct str body, struct err *e)
 
     if (!json_check(body, &value, NULL))
         return err_set(e, ERR_BUSY, "the server's list of models is not JSON");
-    it = json_iter(json_get(value, "data"));
+    if (json_type(value) == JSON_OBJECT) /* Together sends the array alone */
+        value = json_get(value, "data");
+    if (json_type(value) != JSON_ARRAY)
+        return err_set(e, ERR_BUSY, "the server's list of models is none");
+    it = json_iter(value);
     while (json_next(&it))
         model_list_add(l, json_text(json_get(it.value, "id"), &scratch));
     buf_release(&scratch);
     return 0;
+}
+
+static int fail(const struct provider *p, const struct ask *ask, const struct reply *reply,
+                struct err *e)
+{
+    struct err own = ERR_INIT;
+
+    p->failure(reply->status, buf_str(&reply->body), &own);
+    fault_explain(&own, reply->status, buf_str(&reply->body), ask);
+    err_set(e, own.kind, "%s", err_text(&own));
+    err_release(&own);
+    return -1;
 }
 
 int model_list_load(struct model_list *l, const struct provider *p, const struct ask *ask,
@@ -84,7 +101,7 @@ int model_list_load(struct model_list *l, const struct provider *p, const struct
     if (result == 0)
         result = fetch(&request, &ask->limits, &reply, e);
     if (result == 0 && (reply.status < 200 || reply.status > 299))
-        result = p->failure(reply.status, buf_str(&reply.body), e);
+        result = fail(p, ask, &reply, e);
     if (result == 0)
         result = read_list(l, buf_str(&reply.body), e);
     if (result < 0 && e)

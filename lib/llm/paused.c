@@ -36,7 +36,7 @@ int paused_ask(const struct provider *p, const struct ask *ask, struct answer *a
 {
     int rc = stream_ask(p, ask, a, e);
 
-    while (rc == 0 && is_paused(a) && *rounds < max_rounds && replay_can_go_on(&a->replay)) {
+    while (rc == 0 && is_paused(a) && *rounds < max_rounds && replay_is_whole(&a->replay)) {
         ++*rounds;
         rc = ask_on(p, ask, a, e);
     }

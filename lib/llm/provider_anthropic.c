@@ -221,24 +221,35 @@ static int take_delta(struct answer *a, int64_t index, struct str delta, struct 
     return rc;
 }
 
-/* A count of tokens, 0 when it is not told. */
-static int64_t tokens(struct str usage, const char *key)
-{
-    int64_t n;
-
-    return json_int(json_get(usage, key), &n) && n > 0 && n < (int64_t)1 << 53 ? n : 0;
-}
-
-/* The counts are running totals; 0 in a later one is "not told". */
+/* The counts are running totals. Tokens of the cache are told beside those of the input, and are
+ * part of it here. Some servers repeat the input as 0 at the end: that leaves it as it was. */
 static void take_usage(struct answer *a, struct str usage)
 {
-    int64_t input = tokens(usage, "input_tokens") + tokens(usage, "cache_creation_input_tokens") +
-                    tokens(usage, "cache_read_input_tokens");
-    int64_t output = tokens(usage, "output_tokens");
+    static const struct {
+        enum usage_kind kind;
+        const char *name;
+    } parts[] = {
+        {USAGE_INPUT, "input_tokens"},
+        {USAGE_CACHE_READ, "cache_read_input_tokens"},
+        {USAGE_CACHE_WRITE, "cache_creation_input_tokens"},
+    };
+    struct usage told;
+    int64_t input = -1;
 
-    if (json_type(usage) == JSON_OBJECT)
-        answer_set_usage(a, input > 0 || a->input_tokens < 0 ? input : -1,
-                         output > 0 || a->output_tokens < 0 ? output : -1);
+    usage_init(&told);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        usage_read(&told, parts[i].kind, json_get(usage, parts[i].name));
+        if (told.at[parts[i].kind] >= 0)
+            input = (input < 0 ? 0 : input) + told.at[parts[i].kind];
+    }
+    told.at[USAGE_INPUT] = input;
+    for (int i = 0; i < USAGE_KINDS; i++)
+        if (told.at[i] == 0 && a->usage.at[i] > 0)
+            told.at[i] = -1;
+    usage_read(&told, USAGE_OUTPUT, json_get(usage, "output_tokens"));
+    usage_read(&told, USAGE_REASONING,
+               json_get(json_get(usage, "output_tokens_details"), "thinking_tokens"));
+    usage_replace(&a->usage, &told);
 }
 
 static const struct wire_name finish_names[] = {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "llm/call_ids.h"
 
 /* What stands in for the user where a conversation begins with the model. */
 #define OPENING "…"
@@ -15,9 +16,8 @@ struct composer {
     const char *role;         /* of the message that is being composed; NULL: none yet */
     struct str text;          /* its only block so far, a text: that is sent as a string */
     struct json_tree *blocks; /* its blocks; NULL: none yet */
-    struct buf ids;           /* of all calls so far, each between line feeds, as are the names */
-    struct buf names;
-    struct buf waiting; /* ids of the calls whose results come next, each ended by a line feed */
+    struct call_ids ids;
+    struct buf names;        /* of the tools in `tools`, each between line feeds */
     struct json_tree *tools; /* a declaration of each tool that was called */
     size_t calls;
 };
@@ -27,11 +27,9 @@ static void compose_init(struct composer *c, const char *provider, const struct 
     *c = (struct composer){.provider = provider,
                            .context = context,
                            .messages = json_tree_array(),
-                           .ids = BUF_INIT(BUF_LINE),
                            .names = BUF_INIT(BUF_LINE),
-                           .waiting = BUF_INIT(BUF_LINE),
                            .tools = json_tree_array()};
-    buf_add_byte(&c->ids, '\n');
+    call_ids_init(&c->ids, false);
     buf_add_byte(&c->names, '\n');
 }
 
@@ -39,9 +37,8 @@ static void compose_release(struct composer *c)
 {
     json_tree_free(c->messages);
     json_tree_free(c->tools);
-    buf_release(&c->ids);
+    call_ids_release(&c->ids);
     buf_release(&c->names);
-    buf_release(&c->waiting);
 }
 
 static struct json_tree *block_of(const char *type)
@@ -126,48 +123,6 @@ static void add_images(struct composer *c, const struct context_message *m)
     }
 }
 
-/* Letters, digits, `_` and `-` are accepted in ids and names. */
-static void add_accepted(struct buf *out, struct str text)
-{
-    static const struct str accepted =
-        STR("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-");
-
-    for (size_t i = 0; i < text.n; i++)
-        buf_add_byte(out, memchr(accepted.p, text.p[i], accepted.n) ? text.p[i] : '_');
-    if (text.n == 0)
-        buf_add_byte(out, '_');
-}
-
-/* Enters `entry` in a list of entries between line feeds; false: it was there. */
-static bool enter(struct buf *list, struct str entry)
-{
-    struct buf key = BUF_INIT(BUF_LINE);
-    bool is_new;
-
-    buf_add_byte(&key, '\n');
-    buf_add_str(&key, entry);
-    buf_add_byte(&key, '\n');
-    is_new = !str_find(buf_str(list), buf_str(&key));
-    if (is_new)
-        buf_add(list, key.data + 1, key.len - 1);
-    buf_release(&key);
-    return is_new;
-}
-
-/* An id that no other call of the request has: some servers number their calls anew in every
- * answer. */
-static void add_id(struct composer *c, struct str id, struct buf *out)
-{
-    size_t plain, number = c->calls;
-
-    add_accepted(out, id);
-    plain = out->len;
-    while (!enter(&c->ids, buf_str(out))) {
-        buf_truncate(out, plain);
-        buf_addf(out, "_%zu", number++);
-    }
-}
-
 /* The arguments as the object that they must be. */
 static void add_input(struct buf *out, struct str args)
 {
@@ -187,14 +142,20 @@ static void add_input(struct buf *out, struct str args)
 
 static void declare_tool(struct composer *c, struct str name)
 {
+    struct buf entry = BUF_INIT(BUF_SMALL);
     struct json_tree *tool;
 
-    if (!enter(&c->names, name))
-        return;
-    tool = json_tree_object();
-    json_tree_set_text(tool, "name", name);
-    json_tree_set_raw(tool, "input_schema", STR("{\"type\":\"object\"}"));
-    json_tree_push(c->tools, tool);
+    buf_add_byte(&entry, '\n');
+    buf_add_str(&entry, name);
+    buf_add_byte(&entry, '\n');
+    if (!str_find(buf_str(&c->names), buf_str(&entry))) {
+        buf_add(&c->names, entry.data + 1, entry.len - 1);
+        tool = json_tree_object();
+        json_tree_set_text(tool, "name", name);
+        json_tree_set_raw(tool, "input_schema", STR("{\"type\":\"object\"}"));
+        json_tree_push(c->tools, tool);
+    }
+    buf_release(&entry);
 }
 
 static void add_call(struct composer *c, struct str call)
@@ -203,12 +164,10 @@ static void add_call(struct composer *c, struct str call)
     struct json_tree *block = block_of("tool_use");
 
     c->calls++;
-    add_id(c, json_text(json_get(call, "id"), &text), &out);
-    buf_add_str(&c->waiting, buf_str(&out));
-    buf_add_byte(&c->waiting, '\n');
+    call_ids_add(&c->ids, json_text(json_get(call, "id"), &text), &out);
     json_tree_set_text(block, "id", buf_str(&out));
     buf_clear(&out);
-    add_accepted(&out, json_text(json_get(call, "name"), &text));
+    call_name_add(&out, json_text(json_get(call, "name"), &text));
     declare_tool(c, buf_str(&out));
     json_tree_set_text(block, "name", buf_str(&out));
     buf_clear(&out);
@@ -219,38 +178,63 @@ static void add_call(struct composer *c, struct str call)
     buf_release(&out);
 }
 
+/* Adds the blocks of an answer in the order in which they came, signed ones byte for byte: a
+ * thinking block that was moved is refused ("… cannot be modified"). A call is taken from `calls`,
+ * which has the id that its result goes out with. */
+static void add_blocks(struct composer *c, struct str blocks, struct json_iter *calls)
+{
+    for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);) {
+        if (json_type(it.value) != JSON_OBJECT)
+            continue;
+        if (!json_has_type(it.value, "tool_use"))
+            json_tree_push_raw(open_blocks(c), it.value);
+        else if (json_next(calls))
+            add_call(c, calls->value);
+    }
+}
+
+/* Are these all blocks of an answer, and not its thinking alone? */
+static bool has_calls(struct str blocks)
+{
+    for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);)
+        if (json_has_type(it.value, "tool_use"))
+            return true;
+    return false;
+}
+
 static void add_calls(struct composer *c, size_t at)
 {
     const struct context_message *m = &c->context->at[at];
-    bool thought =
+    bool own =
         m->thinking && strcmp(m->provider, c->provider) == 0 && context_in_loop(c->context, at);
+    struct str blocks = own ? str_of(m->thinking) : STR_NONE;
+    struct json_iter calls = json_iter(str_of(m->tool_calls));
 
     take_turn(c, ROLE_ASSISTANT);
-    for (struct json_iter it = json_iter(str_of(m->thinking)); thought && json_next(&it);)
-        if (json_type(it.value) == JSON_OBJECT)
-            json_tree_push_raw(open_blocks(c), it.value);
-    add_text(c, ROLE_ASSISTANT, (struct str){m->content, m->n});
-    buf_clear(&c->waiting);
-    for (struct json_iter it = json_iter(str_of(m->tool_calls)); json_next(&it);)
-        add_call(c, it.value);
+    call_ids_begin(&c->ids);
+    add_blocks(c, blocks, &calls);
+    if (!has_calls(blocks))
+        add_text(c, ROLE_ASSISTANT, (struct str){m->content, m->n});
+    while (json_next(&calls))
+        add_call(c, calls.value);
 }
 
 /* The result of the next call: they stand behind it in its order (context_settle). */
 static void add_result(struct composer *c, const struct context_message *m)
 {
-    struct str rest = buf_str(&c->waiting), text = {m->content, m->n};
-    struct str id = str_cut(&rest, '\n');
+    struct str text = {m->content, m->n};
+    struct buf id = BUF_INIT(BUF_SMALL);
     struct json_tree *block;
 
-    if (id.n == 0)
-        return;
-    take_turn(c, ROLE_TOOL);
-    block = block_of("tool_result");
-    json_tree_set_text(block, "tool_use_id", id);
-    if (str_trim(text).n > 0)
-        json_tree_set_text(block, "content", text);
-    json_tree_push(open_blocks(c), block);
-    buf_consume(&c->waiting, id.n + 1);
+    if (call_ids_next(&c->ids, &id)) {
+        take_turn(c, ROLE_TOOL);
+        block = block_of("tool_result");
+        json_tree_set_text(block, "tool_use_id", buf_str(&id));
+        if (str_trim(text).n > 0)
+            json_tree_set_text(block, "content", text);
+        json_tree_push(open_blocks(c), block);
+    }
+    buf_release(&id);
 }
 
 static void compose(struct composer *c)

@@ -319,16 +319,14 @@ static int exchange(const struct ask *ask, const struct http_request *r,
 static int take_object(struct answer *a, struct str json, struct err *e)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
-    int64_t input = -1, output = -1;
     struct str value;
     int rc;
 
     if (!json_check(json, &value, NULL))
         return err_set(e, ERR_INCOMPLETE, "answer is incomplete: an event is not JSON");
     rc = answer_add_text(a, json_get(value, "text"), e);
-    json_int(json_get(value, "input"), &input);
-    json_int(json_get(value, "output"), &output);
-    answer_set_usage(a, input, output);
+    usage_read(&a->usage, USAGE_INPUT, json_get(value, "input"));
+    usage_read(&a->usage, USAGE_OUTPUT, json_get(value, "output"));
     if (json_get(value, "finish").n > 0) {
         answer_set_model(a, STR("echo"));
         answer_set_finish(a, json_text(json_get(value, "finish"), &scratch));

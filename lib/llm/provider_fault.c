@@ -75,7 +75,24 @@ static void take_code(struct fault *f, struct str value)
         json_int(value, &f->number);
 }
 
-/* The first of the usual members that holds a message. FastAPI's `detail` can be a list of
+/* FastAPI and Mistral say apart which member is wrong: `"loc":["body","messages",0,"role"]`. */
+static void add_place(struct fault *f, struct str loc)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    size_t before = f->message.len;
+
+    for (struct json_iter it = json_iter(loc); !it.object && json_next(&it);) {
+        if (f->message.len > before)
+            buf_add_byte(&f->message, '.');
+        buf_add_str(&f->message,
+                    json_type(it.value) == JSON_STRING ? json_text(it.value, &text) : it.value);
+    }
+    if (f->message.len > before)
+        buf_add_c(&f->message, ": ");
+    buf_release(&text);
+}
+
+/* Takes the first of the usual members that holds a message. FastAPI's `detail` can be a list of
  * objects. */
 static void take_message(struct fault *f, struct str error)
 {
@@ -86,10 +103,12 @@ static void take_message(struct fault *f, struct str error)
 
         if (json_type(value) == JSON_ARRAY)
             value = json_at(value, 0);
-        if (json_type(value) == JSON_OBJECT)
+        if (json_type(value) == JSON_OBJECT) {
             take_message(f, value);
-        else
+        } else if (json_type(value) == JSON_STRING) {
+            add_place(f, json_get(error, "loc"));
             json_decode(value, &f->message);
+        }
         if (str_trim(buf_str(&f->message)).n > 0)
             return;
         buf_clear(&f->message);
@@ -120,26 +139,17 @@ static void read_json(struct fault *f, struct str value)
         json_add_compact(&f->message, error);
 }
 
-/* The first line; of HTML more, for the first line is a tag. */
-static void read_text(struct fault *f, struct str body)
-{
-    struct str rest = str_trim(body);
-
-    buf_add_str(&f->message, str_starts(rest, STR("<")) ? rest : str_cut(&rest, '\n'));
-}
-
-/* ---- judging ---- */
-
-/* Is `needle` (lower case) in text, whatever the case of its ASCII letters? */
-static bool mentions(const struct buf *text, const char *needle)
+/* The place of `needle` (lower case) in text, whatever the case of its ASCII letters; NULL: it is
+ * not there. */
+static const char *find_word(struct str text, const char *needle)
 {
     size_t n = strlen(needle);
 
-    for (size_t i = 0; i + n <= text->len; i++) {
+    for (size_t i = 0; i + n <= text.n; i++) {
         size_t k = 0;
 
         while (k < n) {
-            char c = text->data[i + k];
+            char c = text.p[i + k];
 
             if (c >= 'A' && c <= 'Z')
                 c = (char)(c - 'A' + 'a');
@@ -148,9 +158,44 @@ static bool mentions(const struct buf *text, const char *needle)
             k++;
         }
         if (k == n)
-            return true;
+            return text.p + i;
     }
-    return false;
+    return NULL;
+}
+
+bool fault_add_page(struct buf *out, struct str body)
+{
+    struct str text = str_trim(body), title;
+    const char *begin = find_word(text, "<title"), *end;
+
+    if (!str_starts(text, STR("<")) || !find_word(text, "<html"))
+        return false;
+    if (begin)
+        begin = memchr(begin, '>', (size_t)(text.p + text.n - begin));
+    if (begin) {
+        title = (struct str){begin + 1, (size_t)(text.p + text.n - begin - 1)};
+        end = find_word(title, "</title");
+        if (end)
+            buf_add_str(out, str_trim((struct str){title.p, (size_t)(end - title.p)}));
+    }
+    buf_add_c(out, out->len > 0 ? " (an HTML page)" : "an HTML page");
+    return true;
+}
+
+/* Of a page its title, of other text the first line. */
+static void read_text(struct fault *f, struct str body)
+{
+    struct str rest = str_trim(body);
+
+    if (!fault_add_page(&f->message, body))
+        buf_add_str(&f->message, str_starts(rest, STR("<")) ? rest : str_cut(&rest, '\n'));
+}
+
+/* ---- judging ---- */
+
+static bool mentions(const struct buf *text, const char *needle)
+{
+    return find_word(buf_str(text), needle) != NULL;
 }
 
 static bool mentions_any(const struct buf *text, const char *const *needles)
@@ -178,11 +223,28 @@ static bool is_refusal(const struct fault *f)
         NULL,
     };
 
-    if (mentions_any(&f->code, names) || mentions_any(&f->type, names))
+    if (f->status == 413 || mentions_any(&f->code, names) || mentions_any(&f->type, names))
         return true;
     /* `too many tokens` of a rate limit is worth another try. */
     return f->status != 401 && f->status != 403 && f->status != 429 &&
            mentions_any(&f->message, phrases);
+}
+
+/* Has the account nothing left, by the server's own words? OpenAI and Azure, OpenAI's billing,
+ * Moonshot, DeepSeek and Zhipu, OpenRouter. */
+static bool is_quota(const struct fault *f)
+{
+    static const char *const names[] = {
+        "insufficient_quota",
+        "billing_hard_limit",
+        "billing_not_active",
+        "exceeded_current_quota",
+        "insufficient_balance",
+        "insufficient_credits",
+        NULL,
+    };
+
+    return mentions_any(&f->code, names) || mentions_any(&f->type, names);
 }
 
 static enum err_kind kind_of_type(const struct fault *f)
@@ -204,6 +266,8 @@ static enum err_kind kind_of(const struct fault *f)
 {
     if (is_refusal(f))
         return ERR_REFUSED;
+    if (is_quota(f) && (f->status == 200 || provider_status_kind(f->status) == ERR_BUSY))
+        return ERR_QUOTA;
     if (f->status != 200)
         return provider_status_kind(f->status);
     if (f->number >= 400 && f->number < 600)
@@ -229,6 +293,8 @@ static int set(struct err *e, const struct fault *f)
     fault_add_excerpt(&shown, str_trim(buf_str(&f->message)), MESSAGE_MAX);
     if (shown.len == 0)
         buf_add_c(&shown, "no message");
+    if (kind_of(f) == ERR_QUOTA)
+        buf_add_c(&shown, " (the account has no quota left: not tried again)");
     if (f->status != 200)
         err_set(e, kind_of(f), "HTTP %d: %s", f->status, buf_c(&shown));
     else if (f->number >= 400 && f->number < 600)
@@ -282,13 +348,29 @@ int fault_set_answer(struct err *e, int status, struct str body)
     return -1;
 }
 
+void fault_explain(struct err *e, int status, struct str body, const struct ask *ask)
+{
+    bool key = ask->key && *ask->key;
+
+    if (!ask->base_url) /* no server was asked (echo) */
+        return;
+    if (e->kind == ERR_AUTH && key && ask->key_from)
+        err_set(e, e->kind, "%s (key from %s)", err_text(e), ask->key_from);
+    else if (e->kind == ERR_AUTH && !key)
+        err_set(e, e->kind, "%s (no key was sent)", err_text(e));
+    else if (status == 404 && e->kind == ERR_REQUEST && find_word(body, "model"))
+        err_set(e, e->kind, "%s (chat --models lists the models)", err_text(e));
+    else if (status == 404 && e->kind == ERR_REQUEST)
+        err_set(e, e->kind, "%s (is the base URL right? most end in /v1)", err_text(e));
+}
+
 void fault_mask(struct err *e, const char *key)
 {
     struct buf shown = BUF_INIT(BUF_SMALL);
     enum err_kind kind = e->kind;
     const char *at = e->text, *hit;
 
-    if (!key || !*key || !at || !strstr(at, key))
+    if (!key || strlen(key) < SECRET_MIN || !at || !strstr(at, key))
         return;
     while ((hit = strstr(at, key)) != NULL) {
         buf_add(&shown, at, (size_t)(hit - at));

@@ -134,16 +134,31 @@ static void keep_details(struct answer *a, struct str details, bool piece)
         replay_add_detail(&a->replay, it.value, piece);
 }
 
+static int take_annotations(struct answer *a, struct str annotations)
+{
+    int rc = 0;
+
+    for (struct json_iter it = json_iter(annotations); rc == 0 && !it.object && json_next(&it);)
+        if (json_type(it.value) == JSON_OBJECT)
+            rc = answer_add_citation(a, it.value);
+    return rc;
+}
+
 /* A delta, or the message of a whole answer. */
 static int take_message(struct answer *a, struct str message, bool delta, struct err *e)
 {
-    enum { CONTENT, REFUSAL, CALLS, FUNCTION, THOUGHT, COUNT = THOUGHT + 3 };
+    enum { CONTENT, REFUSAL, CALLS, FUNCTION, NOTES, IMAGES, AUDIO, THOUGHT, COUNT = THOUGHT + 3 };
     static const char *const keys[COUNT] = {
-        "content",           "refusal",
-        "tool_calls",        "function_call", /* the last: before tool_calls, 2023 */
-        "reasoning_content",                  /* llama.cpp, vLLM, DeepSeek */
-        "reasoning",                          /* Ollama, Groq, OpenRouter */
-        "reasoning_details",                  /* OpenRouter */
+        "content",
+        "refusal",
+        "tool_calls",
+        "function_call", /* the last: before tool_calls, 2023 */
+        "annotations",   /* OpenAI, OpenRouter: of a web search */
+        "images",
+        "audio",             /* OpenRouter, Gemini; OpenAI */
+        "reasoning_content", /* llama.cpp, vLLM, DeepSeek */
+        "reasoning",         /* Ollama, Groq, OpenRouter */
+        "reasoning_details", /* OpenRouter */
     };
     struct str got[COUNT];
 
@@ -151,9 +166,15 @@ static int take_message(struct answer *a, struct str message, bool delta, struct
     keep_details(a, got[COUNT - 1], delta);
     if (take_reasoning(a, &got[THOUGHT], COUNT - THOUGHT) != 0 ||
         take_content(a, got[CONTENT], e) != 0 || take_refusal(a, got[REFUSAL], e) != 0 ||
-        take_calls(a, got[CALLS], e) != 0)
+        take_annotations(a, got[NOTES]) != 0 || take_calls(a, got[CALLS], e) != 0)
         return -1;
-    if (json_type(got[FUNCTION]) == JSON_OBJECT)
+    if (json_type(json_at(got[IMAGES], 0)) == JSON_OBJECT)
+        answer_drop_media(a, ANSWER_IMAGE);
+    if (json_type(got[AUDIO]) == JSON_OBJECT)
+        answer_drop_media(a, ANSWER_AUDIO);
+    /* llama-cpp-python sends both for one call. */
+    a->any_tool_calls = a->any_tool_calls || json_type(json_at(got[CALLS], 0)) == JSON_OBJECT;
+    if (json_type(got[FUNCTION]) == JSON_OBJECT && !a->any_tool_calls)
         return take_function(a, 0, STR_NONE, got[FUNCTION], e);
     return 0;
 }
@@ -186,11 +207,25 @@ static void take_finish(struct answer *a, struct str finish)
 
 static void take_usage(struct answer *a, struct str usage)
 {
-    int64_t input = -1, output = -1;
+    static const struct {
+        enum usage_kind kind;
+        const char *outer, *inner; /* outer NULL: a member of `usage` itself */
+    } members[] = {
+        {USAGE_INPUT, NULL, "prompt_tokens"},
+        {USAGE_OUTPUT, NULL, "completion_tokens"},
+        {USAGE_CACHE_READ, NULL, "cached_tokens"},           /* Moonshot */
+        {USAGE_CACHE_READ, NULL, "prompt_cache_hit_tokens"}, /* DeepSeek */
+        {USAGE_CACHE_READ, "prompt_tokens_details", "cached_tokens"},
+        {USAGE_CACHE_WRITE, "prompt_tokens_details", "cache_write_tokens"}, /* OpenRouter */
+        {USAGE_REASONING, "completion_tokens_details", "reasoning_tokens"},
+        {USAGE_COST, NULL, "cost"},         /* OpenRouter */
+        {USAGE_COST, "cost", "total_cost"}, /* Perplexity */
+    };
 
-    json_int(json_get(usage, "prompt_tokens"), &input);
-    json_int(json_get(usage, "completion_tokens"), &output);
-    answer_set_usage(a, input, output);
+    for (size_t i = 0; json_type(usage) == JSON_OBJECT && i < sizeof members / sizeof *members; i++)
+        usage_read(&a->usage, members[i].kind,
+                   json_get(members[i].outer ? json_get(usage, members[i].outer) : usage,
+                            members[i].inner));
 }
 
 /* The members of a choice that are read, in one pass: each token comes through here. */

@@ -1,13 +1,12 @@
 #include "llm/provider_openai_messages.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "llm/call_ids.h"
 
-/* Mistral's ids of calls. */
-#define SHORT_ID 9
-#define DIGITS "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+/* The content of a message that has to be there for the order of the roles alone. */
+#define STAND_IN "…"
 
 /* ---- what goes back as it came ---- */
 
@@ -42,120 +41,54 @@ static void set_reasoning(struct json_tree *message, struct str thinking)
                               json_get(it.value, "reasoning_details"));
 }
 
-/* ---- ids of calls ---- */
-
-/* The ids that the calls of a request get, where servers take only short ones. */
-struct short_ids {
-    bool wanted;
-    struct buf taken;   /* all of them, each SHORT_ID bytes */
-    struct buf waiting; /* those of the calls whose results come next, likewise */
-};
-
-static bool is_short_id(struct str id)
-{
-    static const struct str digits = STR(DIGITS);
-    bool is = id.n == SHORT_ID;
-
-    for (size_t i = 0; is && i < id.n; i++)
-        is = memchr(digits.p, id.p[i], digits.n) != NULL;
-    return is;
-}
-
-static bool is_taken(const struct short_ids *ids, const char *id)
-{
-    for (size_t at = 0; at < ids->taken.len; at += SHORT_ID)
-        if (memcmp(ids->taken.data + at, id, SHORT_ID) == 0)
-            return true;
-    return false;
-}
-
-/* FNV-1a (RFC 9923): the same call has the same id in every request. */
-static uint64_t hash(struct str text)
-{
-    uint64_t h = 14695981039346656037u;
-
-    for (size_t i = 0; i < text.n; i++)
-        h = (h ^ (unsigned char)text.p[i]) * 1099511628211u;
-    return h;
-}
-
-static void make_short(char out[SHORT_ID], uint64_t number)
-{
-    for (size_t i = 0; i < SHORT_ID; i++, number /= strlen(DIGITS))
-        out[i] = DIGITS[number % strlen(DIGITS)];
-}
-
-/* The id under which a call goes out; that of its result is told by next_short. */
-static void add_short(struct short_ids *ids, struct str id, struct buf *out)
-{
-    char made[SHORT_ID];
-    uint64_t number = hash(id);
-
-    if (is_short_id(id))
-        memcpy(made, id.p, SHORT_ID);
-    else
-        make_short(made, number++);
-    while (is_taken(ids, made))
-        make_short(made, number++);
-    buf_add(&ids->taken, made, SHORT_ID);
-    buf_add(&ids->waiting, made, SHORT_ID);
-    buf_add(out, made, SHORT_ID);
-}
-
-static void set_call_id(struct json_tree *call, struct str raw_id, struct short_ids *ids)
-{
-    struct buf text = BUF_INIT(BUF_LINE), out = BUF_INIT(BUF_SMALL);
-
-    if (ids->wanted) {
-        add_short(ids, json_text(raw_id, &text), &out);
-        json_tree_set_text(call, "id", buf_str(&out));
-    } else {
-        json_tree_set_raw(call, "id", raw_id);
-    }
-    buf_release(&text);
-    buf_release(&out);
-}
-
-/* Results stand behind their calls, in their order (context_settle). */
-static void set_result_id(struct json_tree *message, const char *id, struct short_ids *ids)
-{
-    struct str next = {ids->waiting.data, SHORT_ID};
-
-    if (ids->waiting.len == 0) {
-        json_tree_set_text(message, "tool_call_id", str_of(id));
-        return;
-    }
-    json_tree_set_text(message, "tool_call_id", next);
-    buf_consume(&ids->waiting, SHORT_ID);
-}
-
 /* ---- the messages ---- */
 
-/* Calls in OpenAI's form: {"id","type":"function","function":{"name","arguments"}}, the arguments
- * being JSON in a string; what the model once wrote as invalid JSON goes back as it was. */
-static struct json_tree *calls_tree(struct str calls, struct str thinking, struct short_ids *ids)
+/* The arguments as the text of an object. Some servers answer HTTP 500 to any other text (llama.cpp,
+ * vLLM before its PR 48922), and do so for the rest of the session: what the model wrote as invalid
+ * JSON becomes `{}`, and the result of the call says what was wrong with it. */
+static void add_arguments(struct buf *out, struct str args)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct str value = args;
+
+    if (json_decode(args, &text) && !json_check(buf_str(&text), &value, NULL))
+        value = STR_NONE;
+    if (json_type(value) == JSON_OBJECT)
+        json_add_compact(out, value);
+    else
+        buf_add_c(out, "{}");
+    buf_release(&text);
+}
+
+/* A call in OpenAI's form: {"id","type":"function","function":{"name","arguments"}}. */
+static struct json_tree *call_tree(struct str raw, struct str thinking, struct call_ids *ids)
+{
+    struct json_tree *call = json_tree_object(), *function = json_tree_object();
+    struct buf text = BUF_INIT(BUF_LINE), out = BUF_INIT(BUF_LINE);
+
+    call_name_add(&out, json_text(json_get(raw, "name"), &text));
+    json_tree_set_text(function, "name", buf_str(&out));
+    buf_clear(&out);
+    add_arguments(&out, json_get(raw, "args"));
+    json_tree_set_text(function, "arguments", buf_str(&out));
+    buf_clear(&out);
+    call_ids_add(ids, json_text(json_get(raw, "id"), &text), &out);
+    json_tree_set_text(call, "id", buf_str(&out));
+    json_tree_set_text(call, "type", STR("function"));
+    json_tree_set(call, "function", function);
+    set_extra(call, json_get(raw, "id"), thinking);
+    buf_release(&text);
+    buf_release(&out);
+    return call;
+}
+
+static struct json_tree *calls_tree(struct str calls, struct str thinking, struct call_ids *ids)
 {
     struct json_tree *array = json_tree_array();
-    struct buf args = BUF_INIT(BUF_LINE);
 
-    buf_clear(&ids->waiting);
-    for (struct json_iter it = json_iter(calls); json_next(&it);) {
-        struct json_tree *call = json_tree_object();
-        struct json_tree *function = json_tree_object();
-        struct str raw = json_get(it.value, "args");
-
-        buf_clear(&args);
-        if (!json_decode(raw, &args))
-            buf_add_str(&args, raw);
-        json_tree_set_raw(function, "name", json_get(it.value, "name"));
-        json_tree_set_text(function, "arguments", buf_str(&args));
-        set_call_id(call, json_get(it.value, "id"), ids);
-        json_tree_set_text(call, "type", STR("function"));
-        json_tree_set(call, "function", function);
-        set_extra(call, json_get(it.value, "id"), thinking);
-        json_tree_push(array, call);
-    }
-    buf_release(&args);
+    call_ids_begin(ids);
+    for (struct json_iter it = json_iter(calls); json_next(&it);)
+        json_tree_push(array, call_tree(it.value, thinking, ids));
     return array;
 }
 
@@ -186,8 +119,27 @@ static struct json_tree *parts_tree(const struct context_message *m)
     return array;
 }
 
+static struct json_tree *text_tree(enum role role, struct str text)
+{
+    struct json_tree *t = json_tree_object();
+
+    json_tree_set_text(t, "role", str_of(role_name(role)));
+    json_tree_set_text(t, "content", text);
+    return t;
+}
+
+static void set_result_id(struct json_tree *t, struct call_ids *ids)
+{
+    struct buf id = BUF_INIT(BUF_SMALL);
+
+    call_ids_next(ids, &id);
+    json_tree_set_text(t, "tool_call_id", buf_str(&id));
+    buf_release(&id);
+}
+
+/* The content is "" where there is no text: llama-cpp-python refuses null. */
 static struct json_tree *message_tree(const struct context_message *m, const char *provider,
-                                      struct short_ids *ids)
+                                      struct call_ids *ids)
 {
     bool own = m->thinking && strcmp(m->provider, provider) == 0;
     struct str thinking = own ? str_of(m->thinking) : STR_NONE;
@@ -195,11 +147,9 @@ static struct json_tree *message_tree(const struct context_message *m, const cha
 
     json_tree_set_text(t, "role", str_of(role_name(m->role)));
     if (m->tool_call_id)
-        set_result_id(t, m->tool_call_id, ids);
+        set_result_id(t, ids);
     if (m->images_count > 0)
         json_tree_set(t, "content", parts_tree(m));
-    else if (m->tool_calls && m->n == 0)
-        json_tree_set_raw(t, "content", STR("null"));
     else
         json_tree_set_text(t, "content", (struct str){m->content, m->n});
     if (m->tool_calls) {
@@ -209,23 +159,29 @@ static struct json_tree *message_tree(const struct context_message *m, const cha
     return t;
 }
 
+/* Chat templates raise an exception unless the user begins, and unless user and model take turns
+ * (Gemma, Mistral, Llama 2): a stand-in takes the place of the message that is missing. */
+static void fill_gap(struct json_tree *array, const struct context *c, size_t i)
+{
+    if (i == 0 && c->at[i].role != ROLE_USER)
+        json_tree_push(array, text_tree(ROLE_USER, STR(STAND_IN)));
+    if (i > 0 && c->at[i].role == ROLE_USER && c->at[i - 1].role == ROLE_TOOL)
+        json_tree_push(array, text_tree(ROLE_ASSISTANT, STR(STAND_IN)));
+}
+
 struct json_tree *openai_messages(const struct context *c, struct str system, const char *provider,
                                   bool short_ids)
 {
     struct json_tree *array = json_tree_array();
-    struct short_ids ids = {
-        .wanted = short_ids, .taken = BUF_INIT(BUF_LINE), .waiting = BUF_INIT(BUF_LINE)};
+    struct call_ids ids;
 
-    if (system.p) {
-        struct json_tree *t = json_tree_object();
-
-        json_tree_set_text(t, "role", STR("system"));
-        json_tree_set_text(t, "content", system);
-        json_tree_push(array, t);
-    }
-    for (size_t i = 0; i < c->count; i++)
+    call_ids_init(&ids, short_ids);
+    if (str_trim(system).n > 0)
+        json_tree_push(array, text_tree(ROLE_SYSTEM, system));
+    for (size_t i = 0; i < c->count; i++) {
+        fill_gap(array, c, i);
         json_tree_push(array, message_tree(&c->at[i], provider, &ids));
-    buf_release(&ids.taken);
-    buf_release(&ids.waiting);
+    }
+    call_ids_release(&ids);
     return array;
 }

@@ -13,9 +13,14 @@ static void add_url(struct http_request *r, const struct provider *p, const stru
 {
     struct str query = str_of(ask->base_url ? ask->base_url : p->base_url);
     struct str base = str_cut(&query, '?');
+    static const char *const endpoints[] = {"/chat/completions", "/messages"};
 
     while (str_ends(base, STR("/")))
         base.n--;
+    /* Many services print the whole address of their endpoint. */
+    for (size_t i = 0; i < sizeof endpoints / sizeof *endpoints; i++)
+        if (str_ends(base, str_of(endpoints[i])))
+            base.n -= strlen(endpoints[i]);
     buf_add_str(&r->url, base);
     if (!str_ends(base, str_of(version)))
         buf_add_c(&r->url, version);

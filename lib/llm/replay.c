@@ -402,7 +402,7 @@ void replay_settle(struct replay *r, bool calls)
     buf_release(&block);
 }
 
-bool replay_can_go_on(const struct replay *r)
+bool replay_is_whole(const struct replay *r)
 {
     return r->turn.len > 0 && !r->turn_cut && !r->open;
 }

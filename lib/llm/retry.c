@@ -5,6 +5,9 @@
 #include "base/buf.h"
 #include "base/clock.h"
 
+/* Seconds of some thousand years. */
+#define NUMBER_MAX 100000000000
+
 /* ---- whether ---- */
 
 static bool is_worth_it(enum err_kind kind, const struct http_head *head)
@@ -18,14 +21,15 @@ static bool is_worth_it(enum err_kind kind, const struct http_head *head)
     if (strcmp(head->should_retry, "false") == 0)
         return false;
     /* A conversation that is too long stays so, whatever the status: llama.cpp says 500. */
-    if (kind == ERR_REFUSED)
+    if (kind == ERR_REFUSED || kind == ERR_QUOTA)
         return false;
     return head->status == 408 || head->status == 409 || head->status == 429 || head->status >= 500;
 }
 
 /* ---- when ---- */
 
-/* A plain decimal number in units of `scale` milliseconds; what is above the cap is only that. */
+/* Reads a plain decimal number in units of `scale` milliseconds; digits past NUMBER_MAX are passed
+ * over. */
 static bool take_number(const char *text, int64_t scale, int64_t *ms)
 {
     int64_t whole = 0, part = 0, unit = scale;
@@ -33,7 +37,7 @@ static bool take_number(const char *text, int64_t scale, int64_t *ms)
 
     for (; *text >= '0' && *text <= '9'; text++) {
         any = true;
-        if (whole <= RETRY_AFTER_MAX)
+        if (whole <= NUMBER_MAX)
             whole = whole * 10 + (*text - '0');
     }
     if (*text == '.')
@@ -48,17 +52,15 @@ static bool take_number(const char *text, int64_t scale, int64_t *ms)
     return true;
 }
 
-/* What the server wishes: false when it says nothing that can be understood. */
-static bool take_wish(const struct http_head *head, int64_t now, int64_t *ms)
+int64_t retry_wish(const struct http_head *head, int64_t now)
 {
-    int64_t date;
+    int64_t date, ms;
 
-    if (take_number(head->retry_after_ms, 1, ms) || take_number(head->retry_after, 1000, ms))
-        return true;
-    if (!clock_parse_http(str_of(head->retry_after), &date))
-        return false;
-    *ms = (date - now) / 1000;
-    return true;
+    if (take_number(head->retry_after_ms, 1, &ms) || take_number(head->retry_after, 1000, &ms))
+        return ms;
+    if (!clock_parse_http(str_of(head->retry_after), &date) || date < now)
+        return -1;
+    return (date - now) / 1000;
 }
 
 static int64_t own_wait(unsigned repeated, unsigned random)
@@ -79,7 +81,8 @@ int64_t retry_wait(unsigned repeated, enum err_kind kind, const struct http_head
 
     if (!is_worth_it(kind, head))
         return -1;
-    if (head && take_wish(head, at->now, &ms) && ms >= 0 && ms <= at->most)
-        return ms;
+    ms = head ? retry_wish(head, at->now) : -1;
+    if (ms >= 0)
+        return ms <= at->most ? ms : -1;
     return own_wait(repeated, at->random);
 }

@@ -1,5 +1,6 @@
 #include "llm/stream.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ enum form {
 
 struct exchange {
     const struct provider *provider;
+    const struct ask *ask;
     struct answer *answer;
     struct sse sse;
     enum form form;
@@ -194,8 +196,11 @@ static int fail_status(struct exchange *x, struct err *e)
 {
     struct buf origin = BUF_INIT(BUF_SMALL);
 
-    if (x->status < 300 || x->status >= 400)
-        return x->provider->failure(x->status, buf_str(&x->body), e);
+    if (x->status < 300 || x->status >= 400) {
+        x->provider->failure(x->status, buf_str(&x->body), e);
+        fault_explain(e, x->status, buf_str(&x->body), x->ask);
+        return -1;
+    }
     if (http_origin(buf_c(&x->location), &origin))
         err_set(e, ERR_REQUEST, "HTTP %d: redirect to '%s' is not followed", x->status,
                 buf_c(&origin));
@@ -207,15 +212,20 @@ static int fail_status(struct exchange *x, struct err *e)
 
 static int no_answer(struct exchange *x, struct err *e)
 {
-    struct buf shown = BUF_INIT(BUF_SMALL);
+    struct buf shown = BUF_INIT(BUF_SMALL), page = BUF_INIT(BUF_LINE);
 
-    if (str_trim(buf_str(&x->body)).n > 0)
+    if (str_trim(buf_str(&x->body)).n > 0 && !fault_add_page(&page, buf_str(&x->body)))
         fault_add_excerpt(&shown, str_trim(buf_str(&x->body)), EXCERPT_MAX);
-    if (shown.len == 0)
+    if (page.len > 0) {
+        fault_add_excerpt(&shown, buf_str(&page), EXCERPT_MAX);
+        err_set(e, ERR_BUSY, "the server's answer is neither an event stream nor JSON: %s",
+                buf_c(&shown));
+    } else if (shown.len == 0)
         err_set(e, ERR_BUSY, "the server's answer is empty");
     else
         err_set(e, ERR_BUSY, "the server's answer is neither an event stream nor JSON: '%s'",
                 buf_c(&shown));
+    buf_release(&page);
     buf_release(&shown);
     return -1;
 }
@@ -347,9 +357,19 @@ static bool lost_early(const struct exchange *x, const struct err *e)
            e->kind == ERR_INCOMPLETE && nothing_came(x->answer);
 }
 
-/* How long to wait before the exchange is repeated; -1: not at all. */
+/* Says that the server wants to be left alone for longer than is waited. */
+static void tell_wish(struct err *e, const struct http_head *head, const struct retry_moment *at)
+{
+    int64_t ms = retry_wish(head, at->now);
+
+    if (e->kind == ERR_BUSY && ms > at->most)
+        err_set(e, e->kind, "%s (the server asks to wait for %" PRId64 " s)", err_text(e),
+                (ms + 999) / 1000);
+}
+
+/* How long to wait before the exchange is repeated; -1: not at all, and *e may say why. */
 static int64_t time_to_wait(const struct exchange *x, const struct ask *ask, unsigned repeated,
-                            const struct err *e)
+                            struct err *e)
 {
     bool early = failed_early(x, e), lost = lost_early(x, e);
     struct http_head head = {
@@ -365,6 +385,7 @@ static int64_t time_to_wait(const struct exchange *x, const struct ask *ask, uns
                               .most = x->provider->retry_after_max ? x->provider->retry_after_max
                                                                    : RETRY_AFTER_MAX};
 
+    tell_wish(e, &head, &at);
     if (repeated >= ask->retries)
         return -1;
     if (lost || x->status == 0)
@@ -412,7 +433,7 @@ struct repeats {
 static int try_once(const struct provider *p, const struct ask *ask, struct http_request *r,
                     struct answer *a, struct repeats *done, bool *more, struct err *e)
 {
-    struct exchange x = {.provider = p, .answer = a};
+    struct exchange x = {.provider = p, .ask = ask, .answer = a};
     struct http_sink sink = {.head = on_head, .body = on_body, .arg = &x, .ending = is_ending};
     int rc;
 

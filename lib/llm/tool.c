@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/orphan.h"
 #include "base/utf8.h"
 
 /* How often a job that has nothing to wait for is looked after, and any other at least: a tool that
@@ -181,18 +182,24 @@ static int look(struct tool_job *jobs, size_t count, int cancel_fd)
 
 int tool_run(struct tool_job *jobs, size_t count, int cancel_fd, struct err *e)
 {
+    struct orphans orphans;
+    bool processes = false;
     int going = 1;
 
     for (size_t i = 0; i < count; i++) {
+        processes = processes || jobs[i].tool->kind->processes;
         buf_init(&jobs[i].result, TOOL_RESULT_MAX);
         jobs[i].done = jobs[i].failed = false;
         jobs[i].state = NULL;
         jobs[i].deadline = 0;
     }
+    if (processes)
+        orphans_begin(&orphans);
     while (going > 0)
         going = look(jobs, count, cancel_fd);
-    if (going == 0)
-        return 0;
-    end_all(jobs, count);
-    return err_set(e, ERR_SIGNAL, "interrupted");
+    if (going < 0)
+        end_all(jobs, count);
+    if (processes)
+        orphans_end(&orphans);
+    return going == 0 ? 0 : err_set(e, ERR_SIGNAL, "interrupted");
 }

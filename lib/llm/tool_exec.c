@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/child.h"
 #include "base/clock.h"
@@ -103,7 +104,7 @@ static void start(struct tool_job *job, char *argument)
     buf_init(&r->out, OUT_MAX);
     buf_init(&r->err, BUF_SMALL);
     buf_init(&r->chunk, BUF_SMALL);
-    if (child_start(&r->child, argv, t->env, &e) < 0) {
+    if (child_start(&r->child, argv, t->env, NULL, &e) < 0) {
         tool_fail(job, "%s", err_text(&e));
         err_release(&e);
         release(job);
@@ -230,8 +231,8 @@ static void stop(struct tool_job *job, int64_t until)
     release(job);
 }
 
-static const struct tool_kind calls = {begin_call, fds, step, ask, stop};
-static const struct tool_kind schemas = {begin_schema, fds, step, ask, stop};
+static const struct tool_kind calls = {begin_call, fds, step, ask, stop, true};
+static const struct tool_kind schemas = {begin_schema, fds, step, ask, stop, true};
 
 /* ---- the declaration ---- */
 
@@ -306,11 +307,16 @@ int tool_exec_load(struct tool_exec *t, const char *path, char *const env[], int
     struct tool probe = {.kind = &schemas, .source = t};
     struct tool_job job = {.tool = &probe, .timeout_ms = TOOL_SCHEMA_MS};
     struct err why = ERR_INIT;
+    struct stat st;
     int result;
 
     *t = (struct tool_exec){
         .tool = {.kind = &calls, .source = t}, .path = mem_copy(path, strlen(path)), .env = env};
-    result = tool_run(&job, 1, cancel_fd, e);
+    /* The system would say that permission is denied. */
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        result = err_set(e, ERR_USAGE, "cannot use the tool '%s': is a directory", path);
+    else
+        result = tool_run(&job, 1, cancel_fd, e);
     if (result == 0 && job.failed)
         result = err_set(e, ERR_USAGE, "cannot use the tool '%s': %s", path, buf_c(&job.result));
     else if (result == 0 && tool_exec_declare(&t->tool, buf_str(&job.result), &why) < 0)

@@ -305,19 +305,16 @@ static void add_calls(struct buf *out, const struct message *m)
 {
     struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
     struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
+    struct message_call call;
 
-    while (!it.object && json_next(&it)) {
-        struct str raw = json_get(it.value, "args");
+    while (message_next_call(&it, &call, &args)) {
+        struct str text;
 
-        if (json_type(it.value) != JSON_OBJECT)
-            continue;
         buf_add_c(out, "\nTool call ");
-        add_name(out, json_text(json_get(it.value, "name"), &scratch));
+        add_name(out, json_text(call.name, &scratch));
         buf_add_c(out, ":\n");
-        buf_clear(&args);
-        if (!json_decode(raw, &args))
-            buf_add_str(&args, raw);
-        add_code(out, json_type(raw) == JSON_STRING ? "" : "json", buf_str(&args));
+        text = json_text(call.args, &scratch);
+        add_code(out, text.p ? "" : "json", text.p ? text : call.args);
     }
     buf_release(&scratch);
     buf_release(&args);

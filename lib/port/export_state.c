@@ -120,6 +120,7 @@ static int replace(struct export_state *s, struct str text, struct err *e)
     struct io_replace r;
     int fd;
 
+    (void)io_sweep(IO_CWD, s->path, true, true, NULL);
     if (io_replace_begin(&r, s->path, e) < 0)
         return -1;
     fd = fcntl(r.fd, F_DUPFD_CLOEXEC, 0);
@@ -224,7 +225,7 @@ int export_state_open(struct export_state *s, const char *path, struct append_wa
     int result = 0;
 
     *s = (struct export_state){.path = path, .saved = BUF_INIT(SIZE_MAX)};
-    if (append_open(&s->file, path, wait, e) < 0)
+    if (append_open(&s->file, IO_CWD, path, wait, e) < 0)
         return -1;
     if (io_read_all(s->file.fd, &text) < 0)
         result = err_sys(e, errno, "cannot read '%s'", path);

@@ -20,18 +20,18 @@ static void session(struct export *x, const struct export_session *s)
 static void add_calls(struct buf *out, const struct message *m)
 {
     struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
-    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
+    struct message_call call;
 
-    while (!it.object && json_next(&it)) {
-        if (json_type(it.value) != JSON_OBJECT)
-            continue;
+    while (message_next_call(&it, &call, &args)) {
         buf_add_c(out, "[tool call] ");
-        export_add_label(out, json_text(json_get(it.value, "name"), &scratch));
+        export_add_label(out, json_text(call.name, &scratch));
         buf_add_byte(out, ' ');
-        export_add_label(out, json_get(it.value, "args"));
+        export_add_label(out, call.args);
         buf_add_byte(out, '\n');
     }
     buf_release(&scratch);
+    buf_release(&args);
 }
 
 static void message(struct export *x, const struct message *m)

@@ -1,5 +1,15 @@
-#include "port/import_aichat.h"
-
+/*
+ * import_aichat - sessions of aichat: NAME.yaml in the directory `sessions` of its configuration.
+ *
+ * Source: sigoden/aichat, src/config/session.rs (Session), src/client/message.rs (Message,
+ * MessageContent, MessageContentToolCalls) and src/function.rs (ToolCall). A mapping with `model`,
+ * `messages` and, when the session was compressed, `compressed_messages`, which come first. A tool
+ * message holds calls and results together: it becomes an answer and a message for each result.
+ *
+ * There are no ids and no times: see import_messages. `model` is CLIENT:MODEL, of which the client
+ * is the provider. YAML is read with libyaml, which is used here alone; anchors are not followed,
+ * as aichat writes none.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +18,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "port/import_messages.h"
+#include "port/import_message.h"
 
 #define DEPTH_MAX 100
 
@@ -250,7 +260,7 @@ static int give_all(struct reader *r, struct str messages, struct err *e)
     return result;
 }
 
-int import_aichat(struct source *s, struct import_sink *sink, struct err *e)
+static int read_aichat(struct source *s, struct import_sink *sink, struct err *e)
 {
     struct reader r = {.source = s, .sink = sink};
     struct buf json = BUF_INIT(SOURCE_VALUE_MAX), yaml = BUF_INIT(4 * SOURCE_VALUE_MAX);
@@ -284,3 +294,21 @@ out:
     buf_release(&yaml);
     return result;
 }
+
+/* ---- the format ---- */
+
+static bool is_aichat(struct str head)
+{
+    bool model = false, messages = false;
+
+    while (head.n > 0) {
+        struct str line = str_cut(&head, '\n');
+
+        model = model || str_starts(line, STR("model:"));
+        messages = messages || str_starts(line, STR("messages:")) ||
+                   str_starts(line, STR("compressed_messages:"));
+    }
+    return model && messages;
+}
+
+const struct import_format import_aichat = {"aichat", is_aichat, read_aichat};

@@ -1,11 +1,27 @@
-#include "port/import_chatgpt.h"
-
+/*
+ * import_chatgpt - the export of ChatGPT: conversations.json.
+ *
+ * The format is not documented by its maker. As others have found it
+ * (mitkury/chatgpt-export-parser, docs/chatgpt-data-export-format.md): an array of conversations,
+ * each with `mapping`, a tree of nodes (`message`, `parent`, `children`), and `current_node`, its
+ * tip. Edited prompts and answers that were asked for again are branches: the messages from the
+ * root to current_node are imported.
+ *
+ *   - What an assistant sends to another recipient than `all` is a call of the tool of that name;
+ *     the tool's messages that follow are its results.
+ *   - Of parts that are objects the `text` is taken, images are counted, and sounds left out. Other
+ *     parts, and messages of an unknown content_type without text, are reported. Thoughts, the
+ *     user's own instructions (user_editable_context) and what is hidden in the conversation are
+ *     left out.
+ *   - Conversations come in the order of their update_time.
+ */
 #include <stdlib.h>
 
 #include "base/json.h"
 #include "base/keymap.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "port/import_message.h"
 
 #define FORMAT "chatgpt"
 
@@ -37,32 +53,55 @@ static bool is_text(struct str value, const char *text)
 
 /* ---- one message ---- */
 
-static void add_part(struct import_message *m, struct str part)
+static bool is_one_of(struct str value, const char *const *texts)
 {
-    struct str type = json_get(part, "content_type");
+    for (; *texts; texts++)
+        if (is_text(value, *texts))
+            return true;
+    return false;
+}
+
+/* Adds a part of the content. Returns whether it is of a kind that is known. */
+static bool add_part(struct import_message *m, struct str part)
+{
+    static const char *const images[] = {"image_asset_pointer", NULL};
+    static const char *const sounds[] = {"audio_asset_pointer",
+                                         "real_time_user_audio_video_asset_pointer", NULL};
+    struct str type = json_get(part, "content_type"), text = json_get(part, "text");
 
     if (json_type(part) == JSON_STRING)
         import_add_content(m, part);
-    else if (is_text(type, "image_asset_pointer"))
+    else if (is_one_of(type, images))
         m->images++;
-    else if (is_text(type, "audio_transcription"))
-        import_add_content(m, json_get(part, "text"));
+    else if (json_type(text) == JSON_STRING)
+        import_add_content(m, text);
+    else
+        return json_is_null(part) || is_one_of(type, sounds);
+    return true;
 }
 
-static void add_content(struct import_message *m, struct str content)
+/* Adds the content of a message; what is of an unknown kind is reported. */
+static void add_content(struct reader *r, struct str content)
 {
     static const char *const left_out[] = {"thoughts", "reasoning_recap", "user_editable_context",
-                                           "model_editable_context"};
+                                           "model_editable_context", NULL};
+    static const char *const known[] = {
+        "text",         "code",         "execution_output",        "multimodal_text",
+        "tether_quote", "system_error", "tether_browsing_display", NULL};
     struct str type = json_get(content, "content_type");
     struct json_iter parts = json_iter(json_get(content, "parts"));
+    bool whole = true;
 
-    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
-        if (is_text(type, left_out[i]))
-            return;
+    if (is_one_of(type, left_out))
+        return;
     while (json_next(&parts))
-        add_part(m, parts.value);
-    import_add_content(m, json_get(content, "text"));
-    import_add_content(m, json_get(content, "result"));
+        whole = add_part(&r->m, parts.value) && whole;
+    import_add_content(&r->m, json_get(content, "text"));
+    import_add_content(&r->m, json_get(content, "result"));
+    if (!whole)
+        r->sink->bad(r->sink->arg, r->source->number, "a part of a message is of an unknown kind");
+    else if (!json_is_null(content) && !is_one_of(type, known) && import_is_empty(&r->m))
+        r->sink->bad(r->sink->arg, r->source->number, "a message is of an unknown kind");
 }
 
 static enum role role_in(struct str message)
@@ -81,6 +120,7 @@ static void make_call(struct reader *r, struct str id, struct str recipient)
 
     json_add_string(&args, buf_str(&r->m.text));
     import_add_call(&r->m, id, json_text(recipient, &name), buf_str(&args));
+    r->m.calls.overflow = r->m.calls.overflow || args.overflow;
     buf_clear(&r->m.text);
     buf_clear(&r->call_id);
     buf_add_str(&r->call_id, id);
@@ -92,7 +132,8 @@ static void add_answer(struct reader *r, struct str id, struct str message)
 {
     struct str recipient = json_get(message, "recipient"), meta = json_get(message, "metadata");
 
-    if (json_type(recipient) == JSON_STRING && !is_text(recipient, "all") && r->m.text.len > 0)
+    if (json_type(recipient) == JSON_STRING && !is_text(recipient, "all") && r->m.text.len > 0 &&
+        !r->m.text.overflow)
         make_call(r, id, recipient);
     import_set_text(&r->m.model, json_get(meta, "model_slug"));
     buf_add_c(&r->m.provider, "openai");
@@ -114,13 +155,13 @@ static int give_node(struct reader *r, struct str session, struct str id, struct
     m->time = r->time;
     import_set_time(m, json_get(message, "create_time"));
     r->time = m->time;
-    add_content(m, json_get(message, "content"));
+    add_content(r, json_get(message, "content"));
     if (role == ROLE_ASSISTANT)
         add_answer(r, id, message);
     else if (role == ROLE_TOOL)
         buf_add_str(&m->call_id, buf_str(&r->call_id));
     /* Tools also leave messages without text, such as the state of a search. */
-    if (role == ROLE_TOOL && m->text.len == 0 && m->images == 0)
+    if (role == ROLE_TOOL && m->text.len == 0 && !m->text.overflow && m->images == 0)
         return 0;
     return import_give(r->sink, m, e);
 }
@@ -245,7 +286,7 @@ static void keep(struct reader *r, struct str value)
     c->text = buf_detach(&text);
 }
 
-int import_chatgpt(struct source *s, struct import_sink *sink, struct err *e)
+static int read_chatgpt(struct source *s, struct import_sink *sink, struct err *e)
 {
     struct reader r = {.source = s, .sink = sink};
     struct str value;
@@ -270,3 +311,17 @@ int import_chatgpt(struct source *s, struct import_sink *sink, struct err *e)
     buf_release(&r.call_id);
     return got;
 }
+
+/* ---- the format ---- */
+
+/* A quotation mark in a string has a backslash before it, so that these are keys. */
+static bool is_chatgpt(struct str head)
+{
+    struct str text = str_trim(head);
+
+    return (str_starts(text, STR("[")) || str_starts(text, STR("{"))) &&
+           str_find(text, STR("\"mapping\"")) &&
+           (str_find(text, STR("\"current_node\"")) || str_find(text, STR("\"create_time\"")));
+}
+
+const struct import_format import_chatgpt = {"chatgpt", is_chatgpt, read_chatgpt};

@@ -1,5 +1,27 @@
-#include "port/import_claude_code.h"
-
+/*
+ * import_claude_code - transcripts of Claude Code: ~/.claude/projects/PROJECT/SESSION.jsonl.
+ *
+ * The format is not documented by its maker. As others have found it (the documents in
+ * ticpu/claude-conversation-search-mcp, docs/jsonl-format.md, and alicoding/claude-parser,
+ * docs/JSONL-STRUCTURE.md; simonw/claude-code-transcripts): a record a line with `type`, `uuid`,
+ * `sessionId`, `timestamp`, and for `user` and `assistant` a `message` of Anthropic's Messages
+ * interface.
+ *
+ *   - An answer is one record for each block of content, all with the same message id: they are
+ *     joined, and the usage of the last one counts. Where they are parted the tokens stand in the
+ *     first line, and what a later record has more in its own.
+ *   - Results of tools are user records: each becomes a tool message.
+ *   - The summary that takes the place of a conversation that grew too long (isCompactSummary) is a
+ *     user record: it becomes a system message, so that whoever goes on with the session has it.
+ *   - isSidechain records are what subagents said, in files of their own or in between: sessions of
+ *     their own, SESSION:AGENT, and only when they are wanted.
+ *   - A record of a type that is not known is reported when it has a `message`. Most such records
+ *     are notes of the program (titles, queues, snapshots), of which each version brings others.
+ *   - isMeta records were written by the program, not by the user, and so were the names of
+ *     commands to it, what those printed, and that the user interrupted an answer; titles,
+ *     snapshots of files, queues and the like are no messages: left out. So is reasoning.
+ *   - The order is that of the file, not of the links between records, which break.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +29,7 @@
 #include "base/keymap.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "port/import_message.h"
 
 #define FORMAT "claude-code"
 
@@ -63,7 +86,7 @@ static struct usage *usage_of(struct reader *r, struct str id)
     return &r->given[r->given_count++];
 }
 
-/* What is more than was given before; *given is that and this then. */
+/* Returns how many tokens there are beyond *given, and adds them to it; -1 if there are none. */
 static int64_t more_than(int64_t *given, int64_t tokens)
 {
     int64_t more = tokens - *given;
@@ -153,7 +176,7 @@ static int take_answer(struct reader *r, const struct str *value, struct err *e)
     import_message_clear(&r->other, ROLE_ASSISTANT);
     set_session(&r->other, r, value);
     /* Some of its records may be there from a time when the others had not been written. */
-    if (r->sink->known(r->sink->arg, buf_str(&r->other.session), uuid)) {
+    if (r->sink->known(r->sink->arg, buf_str(&r->other.session), uuid, NULL)) {
         set_usage(&r->other, json_get(message, "usage"));
         count_once(r, id, &r->other);
         goto out;
@@ -247,6 +270,17 @@ static int take_user(struct reader *r, const struct str *value, struct err *e)
     return result;
 }
 
+/* Returns whether records of this type are known to hold nothing that was said. */
+static bool is_other(struct str type)
+{
+    static const char *const types[] = {"system", "attachment", "progress", "summary"};
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (str_eq_c(type, types[i]))
+            return true;
+    return false;
+}
+
 static int take(void *arg, struct str record, struct err *e)
 {
     struct reader *r = arg;
@@ -267,6 +301,8 @@ static int take(void *arg, struct str record, struct err *e)
         wrong = "no 'uuid'";
     else if ((answer || user) && json_type(value[KEY_MESSAGE]) != JSON_OBJECT)
         wrong = "no 'message'";
+    else if (!answer && !user && !is_other(type) && json_type(value[KEY_MESSAGE]) == JSON_OBJECT)
+        wrong = "a message of an unknown type";
     if (wrong)
         r->sink->bad(r->sink->arg, r->source->number, wrong);
     else if (json_is_true(value[KEY_META]) ||
@@ -280,7 +316,7 @@ static int take(void *arg, struct str record, struct err *e)
     return result;
 }
 
-int import_claude_code(struct source *s, struct import_sink *sink, struct err *e)
+static int read_claude_code(struct source *s, struct import_sink *sink, struct err *e)
 {
     struct reader r = {.source = s, .sink = sink};
     int got;
@@ -303,3 +339,26 @@ int import_claude_code(struct source *s, struct import_sink *sink, struct err *e
     buf_release(&r.uuid);
     return got;
 }
+
+/* ---- the format ---- */
+
+static bool is_claude_record(struct str object)
+{
+    struct buf scratch = BUF_INIT(BUF_SMALL);
+    struct str type = json_text(json_get(object, "type"), &scratch);
+    bool is = (import_has_string(object, "sessionId") && type.n > 0) ||
+              (str_eq_c(type, "summary") && import_has_string(object, "leafUuid")) ||
+              str_eq_c(type, "file-history-snapshot");
+
+    buf_release(&scratch);
+    return is;
+}
+
+static bool is_claude_code(struct str head)
+{
+    return import_some_line(head, is_claude_record) ||
+           (str_starts(str_trim(head), STR("{\"")) && str_find(head, STR("\"parentUuid\":")) &&
+            str_find(head, STR("\"sessionId\":\"")));
+}
+
+const struct import_format import_claude_code = {"claude-code", is_claude_code, read_claude_code};

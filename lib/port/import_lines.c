@@ -1,8 +1,14 @@
-#include "port/import_lines.h"
-
+/*
+ * import_lines - histories in our own form (chathist(5)), such as hist-export writes.
+ *
+ * Lines are kept byte for byte, with their ids, sessions, times and unknown members. They
+ * stand one on a line, or in a document `{"messages":[…]}` (port/export_json), with white space or
+ * without; what that adds to them goes again.
+ */
 #include <string.h>
 
 #include "base/json.h"
+#include "port/import_message.h"
 
 /* What an export has in front of its lines. */
 #define DOCUMENT "{\"messages\":["
@@ -12,7 +18,9 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-size_t import_lines_document(struct str head)
+/* Where the array of such a document begins; 0 if it is not such a document. Its elements are not
+ * examined. */
+static size_t document_begin(struct str head)
 {
     struct str rest = head, begin = STR(DOCUMENT), bom = STR("\xef\xbb\xbf");
     size_t matched = 0;
@@ -93,7 +101,7 @@ static int read_document(struct source *s, struct import_sink *sink, struct mess
 
 /* ---- lines ---- */
 
-static int read_lines(struct source *s, struct import_sink *sink, struct message *m, struct err *e)
+static int read_rows(struct source *s, struct import_sink *sink, struct message *m, struct err *e)
 {
     struct str line;
     int got;
@@ -109,17 +117,57 @@ static int read_lines(struct source *s, struct import_sink *sink, struct message
     return got;
 }
 
-int import_lines(struct source *s, struct import_sink *sink, struct err *e)
+static int read_lines(struct source *s, struct import_sink *sink, struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct str head;
     int result = source_head(s, &head, e);
-    size_t document = result == 0 ? import_lines_document(head) : 0;
+    size_t document = result == 0 ? document_begin(head) : 0;
 
     if (document > 0)
         source_skip(s, document);
     if (result == 0)
-        result = document > 0 ? read_document(s, sink, &m, e) : read_lines(s, sink, &m, e);
+        result = document > 0 ? read_document(s, sink, &m, e) : read_rows(s, sink, &m, e);
     message_release(&m);
     return result;
 }
+
+/* ---- the format ---- */
+
+/* The first line may be longer than the head of the file. Its keys then show the format; they stand
+ * before the long texts. */
+static bool is_line(struct str object)
+{
+    return import_has_string(object, "id") && import_has_string(object, "session_id") &&
+           import_has_string(object, "timestamp") && import_has_string(object, "role");
+}
+
+/* A document of lines, as hist-export writes it: shown by the first of them, which may be longer
+ * than the head of the file. */
+static bool is_document(struct str head)
+{
+    size_t begin = document_begin(head);
+    struct str rest = {head.p + begin + 1, begin > 0 ? head.n - begin - 1 : 0}, line;
+    struct str next = str_trim(rest), value;
+
+    if (begin == 0 || !str_starts(next, STR("{")))
+        return begin > 0 && str_eq(next, STR("]}"));
+    line = str_cut(&next, '\n');
+    if (str_ends(str_trim(line), STR(",")))
+        line.n = (size_t)(str_trim(line).p + str_trim(line).n - 1 - line.p);
+    if (json_check(line, &value, NULL))
+        return is_line(value);
+    return str_find(head, STR("\"session_id\":")) && str_find(head, STR("\"timestamp\":")) &&
+           str_find(head, STR("\"role\":"));
+}
+
+static bool is_lines(struct str head)
+{
+    if (document_begin(head) > 0)
+        return is_document(head);
+    return import_some_line(head, is_line) ||
+           (str_starts(head, STR("{\"id\":\"")) && str_find(head, STR("\",\"session_id\":\"")) &&
+            str_find(head, STR("\",\"timestamp\":\"")) && str_find(head, STR("\",\"role\":\"")));
+}
+
+const struct import_format import_lines = {"lines", is_lines, read_lines};

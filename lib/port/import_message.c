@@ -10,10 +10,12 @@
 
 /* As much of a foreign id as leaves room for the format and a hash in a session's 128 bytes. */
 #define ID_MAX 90
+/* How many lines at the beginning of a file may show its format. */
+#define LINES_LOOKED_AT 50
 
 void import_message_init(struct import_message *m)
 {
-    struct buf *const large[] = {&m->text, &m->calls};
+    struct buf *const large[] = {&m->text, &m->calls, &m->replaces};
     struct buf *const small[] = {&m->session, &m->origin,   &m->call_id,
                                  &m->model,   &m->provider, &m->finish};
 
@@ -34,22 +36,29 @@ void import_message_release(struct import_message *m)
     buf_release(&m->model);
     buf_release(&m->provider);
     buf_release(&m->finish);
+    buf_release(&m->replaces);
 }
 
 void import_message_clear(struct import_message *m, enum role role)
 {
     m->role = role;
     m->time = IMPORT_NO_TIME;
-    m->images = 0;
     m->input_tokens = m->output_tokens = -1;
-    buf_clear(&m->text);
-    buf_clear(&m->calls);
+    import_message_rewind(m);
     buf_clear(&m->session);
     buf_clear(&m->origin);
-    buf_clear(&m->call_id);
     buf_clear(&m->model);
     buf_clear(&m->provider);
     buf_clear(&m->finish);
+    buf_clear(&m->replaces);
+}
+
+void import_message_rewind(struct import_message *m)
+{
+    buf_clear(&m->text);
+    buf_clear(&m->calls);
+    buf_clear(&m->call_id);
+    m->images = 0;
 }
 
 uint64_t import_hash(struct str text)
@@ -71,20 +80,25 @@ static bool is_id_byte(char c)
            c == '_' || c == ':' || c == '-';
 }
 
-void import_set_session(struct import_message *m, const char *format, struct str id)
+void import_add_session(struct buf *out, const char *format, struct str id)
 {
     bool changed = id.n == 0 || id.n > ID_MAX;
 
-    buf_clear(&m->session);
-    buf_addf(&m->session, "%s:", format);
+    buf_addf(out, "%s:", format);
     for (size_t i = 0; i < id.n && i < ID_MAX; i++) {
         bool good = is_id_byte(id.p[i]);
 
-        buf_add_byte(&m->session, good ? id.p[i] : '_');
+        buf_add_byte(out, good ? id.p[i] : '_');
         changed = changed || !good;
     }
     if (changed)
-        buf_addf(&m->session, "-%016" PRIx64, import_hash(id));
+        buf_addf(out, "-%016" PRIx64, import_hash(id));
+}
+
+void import_set_session(struct import_message *m, const char *format, struct str id)
+{
+    buf_clear(&m->session);
+    import_add_session(&m->session, format, id);
 }
 
 static void add_part(struct import_message *m, char before, struct str part)
@@ -174,6 +188,19 @@ void import_add_call(struct import_message *m, struct str id, struct str name, s
     buf_add_byte(&m->calls, '}');
 }
 
+void import_add_id(struct buf *list, struct str id)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    json_add_string(&text, id);
+    if (id.n > 0 && !str_ends(buf_str(list), buf_str(&text))) {
+        if (list->len > 0)
+            buf_add_byte(list, ',');
+        buf_add_str(list, buf_str(&text));
+    }
+    buf_release(&text);
+}
+
 void import_set_text(struct buf *field, struct str value)
 {
     if (json_type(value) != JSON_STRING)
@@ -214,6 +241,7 @@ static void add_value(struct import_message *m, struct str string)
     struct buf scratch = BUF_INIT(BUF_LINE);
 
     import_add_text(m, json_text(string, &scratch));
+    m->text.overflow = m->text.overflow || scratch.overflow;
     buf_release(&scratch);
 }
 
@@ -268,7 +296,9 @@ void import_add_content(struct import_message *m, struct str content)
 
 bool import_is_empty(const struct import_message *m)
 {
-    return m->text.len == 0 && m->calls.len == 0 && m->images == 0 && m->role != ROLE_TOOL;
+    /* A message that is too long is not empty: it is reported. */
+    return m->text.len == 0 && !m->text.overflow && m->calls.len == 0 && !m->calls.overflow &&
+           m->images == 0 && m->role != ROLE_TOOL;
 }
 
 int import_give(struct import_sink *sink, const struct import_message *m, struct err *e)
@@ -278,7 +308,7 @@ int import_give(struct import_sink *sink, const struct import_message *m, struct
     return sink->message(sink->arg, m, e);
 }
 
-/* Gives what is in m and makes it ready for the next message of the same record. */
+/* Gives m and clears it for the next message of the same record. */
 static int give_one(struct import_sink *sink, struct import_message *m, struct str part,
                     size_t *given, struct err *e)
 {
@@ -292,16 +322,13 @@ static int give_one(struct import_sink *sink, struct import_message *m, struct s
     import_set_part(m, buf_str(&own));
     result = import_give(sink, m, e);
     *given += some;
-    buf_clear(&m->text);
-    buf_clear(&m->calls);
-    buf_clear(&m->call_id);
-    m->images = 0;
+    import_message_rewind(m);
     buf_release(&own);
     return result;
 }
 
-/* What is said with a call is apart from what was said before: does such a text come, with others
- * in front of it? */
+/* A text that comes with a call is a message of its own, apart from the texts before it. Returns
+ * whether such a text is next. */
 static bool is_said_with_call(const struct import_message *m, const struct json_iter *at)
 {
     struct json_iter next = *at;
@@ -393,4 +420,24 @@ int import_each_object(struct source *s, struct import_sink *sink,
         }
     buf_release(&scratch);
     return got;
+}
+
+/* ---- which format is it? ---- */
+
+bool import_has_string(struct str object, const char *key)
+{
+    return json_type(json_get(object, key)) == JSON_STRING;
+}
+
+bool import_some_line(struct str head, bool (*is)(struct str object))
+{
+    if (str_starts(head, STR("\xef\xbb\xbf")))
+        head = (struct str){head.p + 3, head.n - 3};
+    for (int i = 0; i < LINES_LOOKED_AT && head.n > 0; i++) {
+        struct str line = str_cut(&head, '\n'), value;
+
+        if (json_check(line, &value, NULL) && json_type(value) == JSON_OBJECT && is(value))
+            return true;
+    }
+    return false;
 }

@@ -1,5 +1,15 @@
-#include "port/import_messages.h"
-
+/*
+ * import_messages - a conversation in the form in which models receive it: the messages of OpenAI's
+ * chat completions or Anthropic's Messages interface.
+ *
+ * Sources: OpenAI, "Create chat completion", messages; Anthropic, "Create a Message", messages.
+ * They may be an array, an object with `messages` (a whole request; its `model` and `system` count,
+ * too), or objects one a line. Calls of tools and their results are in both forms.
+ *
+ * Such a file has neither ids nor, mostly, times. Its session is named after the file and its
+ * place, or after what it begins with when it has none; a message is known by its number and its
+ * content. A `timestamp`, `created_at` or `create_time` of a message is its time.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,15 +17,17 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "base/utf8.h"
+#include "port/import_message.h"
 
 int import_set_file_session(struct import_message *m, const char *format, struct source *s,
                             struct err *e)
 {
-    char *real = s->path ? path_real(s->path, NULL) : NULL;
+    char *real = s->path ? path_real(s->path, e) : NULL;
     struct str base = str_of(path_base(s->name)), head = STR_NONE;
     struct buf id = BUF_INIT(BUF_SMALL);
 
-    if (!real && source_head(s, &head, e) < 0)
+    /* Under another name everything would come again. */
+    if (s->path ? !real : source_head(s, &head, e) < 0)
         return -1;
     if (base.n > 60)
         base = utf8_first(base, 60);
@@ -122,7 +134,7 @@ int import_give_message(struct source *s, struct import_sink *sink, struct impor
 
 /* ---- a file ---- */
 
-/* A whole request. Each has a session of its own; the first one that of the file. */
+/* A whole request. Each is a session; the first one has that of the file. */
 static int give_request(struct source *s, struct import_sink *sink, struct import_message *m,
                         struct str request, struct err *e)
 {
@@ -206,7 +218,7 @@ static bool has_lines(struct str head)
            json_is_null(json_get(value, "messages"));
 }
 
-int import_messages(struct source *s, struct import_sink *sink, struct err *e)
+static int read_messages(struct source *s, struct import_sink *sink, struct err *e)
 {
     struct import_message m;
     struct str head;
@@ -218,3 +230,19 @@ int import_messages(struct source *s, struct import_sink *sink, struct err *e)
     import_message_release(&m);
     return result;
 }
+
+/* ---- the format ---- */
+
+static bool is_messages(struct str head)
+{
+    struct str text = str_trim(head);
+
+    if (!str_starts(text, STR("[")) && !str_starts(text, STR("{")))
+        return false;
+    if (str_find(text, STR("\"role\"")))
+        return str_find(text, STR("\"content\"")) || str_find(text, STR("\"tool_calls\""));
+    /* A request that has a prompt for the system, and nothing else yet. */
+    return str_find(text, STR("\"system\":")) && str_find(text, STR("\"messages\":"));
+}
+
+const struct import_format import_messages = {"messages", is_messages, read_messages};

@@ -1,12 +1,18 @@
 #include "port/import_source.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/mem.h"
+#include "base/path.h"
 
 int source_open(struct source *s, const char *path, struct err *e)
 {
@@ -39,7 +45,7 @@ void source_close(struct source *s)
     buf_release(&s->block);
 }
 
-/* Reads on: 1, 0 at the end, -1. What was given is forgotten. */
+/* Reads on: 1, 0 at the end, -1. Values that were given before become invalid. */
 static int more(struct source *s, struct err *e)
 {
     int got;
@@ -81,7 +87,7 @@ void source_skip(struct source *s, size_t n)
 
 /* ---- lines ---- */
 
-/* What is left of a line that is too long. */
+/* Skips the rest of a line that is too long. */
 static int pass_line(struct source *s, struct str *line, struct err *e)
 {
     *line = STR_NONE;
@@ -280,4 +286,163 @@ int source_rest(struct source *s, struct str *text, struct err *e)
     *text = (struct str){buf_c(&s->block) + s->from, s->block.len - s->from};
     s->from = s->seen = s->block.len;
     return 0;
+}
+
+/* ---- the files that a name stands for ---- */
+
+/* Directories within directories. */
+#define DEPTH_MAX 32
+/* How many bytes at the end of a file are searched for its last time. */
+#define TAIL ((off_t)64 << 10)
+
+/* The last member `timestamp` that is a time. */
+static bool last_time(struct str text, int64_t *us)
+{
+    static const struct str key = {"\"timestamp\":", sizeof "\"timestamp\":" - 1};
+    const char *at;
+    bool found = false;
+
+    while ((at = str_find(text, key))) {
+        struct str value;
+
+        text.n -= (size_t)(at - text.p) + key.n;
+        text.p = at + key.n;
+        value = str_trim((struct str){text.p, text.n < 64 ? text.n : 64});
+        (void)str_cut(&value, '"');
+        found = clock_parse_iso(str_cut(&value, '"'), us) || found;
+    }
+    return found;
+}
+
+static int64_t time_of(const char *path, const struct stat *st)
+{
+    int64_t last = (int64_t)st->st_mtim.tv_sec * CLOCK_SECOND + st->st_mtim.tv_nsec / 1000;
+    struct buf tail = BUF_INIT((size_t)TAIL);
+    size_t size = (size_t)(st->st_size < TAIL ? st->st_size : TAIL);
+    int fd = S_ISREG(st->st_mode) && str_ends(str_of(path), STR(".jsonl"))
+                 ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+                 : -1;
+
+    if (fd >= 0) {
+        ssize_t got = io_pread_full(fd, buf_room(&tail, size), size, st->st_size - (off_t)size);
+
+        buf_grew(&tail, got > 0 ? (size_t)got : 0);
+        last_time(buf_str(&tail), &last);
+        close(fd);
+    }
+    buf_release(&tail);
+    return last;
+}
+
+static void add_file(struct import_files *f, const char *path, bool named, const struct stat *st)
+{
+    f->at = mem_grow(f->at, &f->cap, f->count + 1, sizeof *f->at);
+    f->at[f->count++] =
+        (struct import_file){mem_copy(path, strlen(path)), named, st ? time_of(path, st) : 0};
+}
+
+static bool is_wanted(const char *name)
+{
+    static const char *const endings[] = {".jsonl", ".json", ".yaml", ".yml", ".db"};
+
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (str_ends(str_of(name), str_of(endings[i])))
+            return true;
+    return false;
+}
+
+static void fail(struct import_files *f, const char *path, int error)
+{
+    struct err e = ERR_INIT;
+
+    err_sys(&e, error, "cannot read '%s'", path);
+    f->failed(f->arg, &e);
+}
+
+/* Is it another one than all before? Links may lead in circles. */
+static bool is_first(struct import_files *f, const struct stat *st)
+{
+    uint64_t id[] = {(uint64_t)st->st_dev, (uint64_t)st->st_ino};
+    struct str key = {(const char *)id, sizeof id};
+
+    if (keymap_find(&f->seen, key))
+        return false;
+    f->keys = mem_grow(f->keys, &f->keys_cap, f->keys_count + 1, sizeof *f->keys);
+    key.p = f->keys[f->keys_count++] = mem_copy(key.p, key.n);
+    keymap_set(&f->seen, key, 0);
+    return true;
+}
+
+static void walk(struct import_files *f, const char *path, const struct stat *at, int depth)
+{
+    struct dirent *entry;
+    DIR *dir;
+
+    if (!is_first(f, at))
+        return;
+    dir = depth < DEPTH_MAX ? opendir(path) : (errno = ENAMETOOLONG, NULL);
+    if (!dir) {
+        fail(f, path, errno);
+        return;
+    }
+    while ((errno = 0, entry = readdir(dir))) {
+        struct stat st;
+        char *name;
+
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        name = path_join(path, entry->d_name);
+        /* A file that has been removed is no failure, nor a link to nothing. */
+        if (stat(name, &st) == 0) {
+            if (S_ISDIR(st.st_mode))
+                walk(f, name, &st, depth + 1);
+            else if (S_ISREG(st.st_mode) && is_wanted(entry->d_name))
+                add_file(f, name, false, &st);
+        }
+        free(name);
+    }
+    if (errno != 0)
+        fail(f, path, errno);
+    closedir(dir);
+}
+
+void import_files_add(struct import_files *f, const char *path)
+{
+    struct stat st;
+
+    if (strcmp(path, "-") == 0)
+        add_file(f, path, true, NULL);
+    else if (stat(path, &st) < 0)
+        fail(f, path, errno);
+    else if (S_ISDIR(st.st_mode))
+        walk(f, path, &st, 0);
+    else
+        add_file(f, path, true, &st);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct import_file *x = a, *y = b;
+
+    if (x->last != y->last)
+        return x->last < y->last ? -1 : 1;
+    return strcmp(x->path, y->path);
+}
+
+void import_files_sort(struct import_files *f)
+{
+    if (f->count > 1)
+        qsort(f->at, f->count, sizeof *f->at, compare);
+}
+
+void import_files_release(struct import_files *f)
+{
+    for (size_t i = 0; i < f->count; i++)
+        free(f->at[i].path);
+    free(f->at);
+    for (size_t i = 0; i < f->keys_count; i++)
+        free(f->keys[i]);
+    free(f->keys);
+    keymap_release(&f->seen);
+    *f = (struct import_files){0};
 }

@@ -60,8 +60,8 @@ static void take(struct select *s, struct export_state *state, bool whole, const
         add(s, m, l, is_new);
 }
 
-int select_load(struct select *s, const char *history_path, struct export_state *state, bool whole,
-                void (*tick)(void), struct err *e)
+int select_load(struct select *s, int dir, const char *history_path, struct export_state *state,
+                bool whole, void (*tick)(void), struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct line l;
@@ -69,7 +69,7 @@ int select_load(struct select *s, const char *history_path, struct export_state 
     int result;
 
     *s = (struct select){.line = BUF_INIT(BUF_LINE)};
-    if (scan_open(&s->scan, history_path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&s->scan, dir, history_path, SCAN_FORWARD, e) < 0)
         return -1;
     result = state ? export_state_find(state, &s->scan, !whole, e) : 0;
     while (result >= 0 && (result = scan_message(&s->scan, &m, &l, e)) > 0) {

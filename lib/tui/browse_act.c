@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/json_write.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/proc.h"
+#include "base/vis.h"
 #include "cli/config.h"
 #include "tui/browse_words.h"
 
@@ -58,7 +60,8 @@ static void push_program(struct words *w, const struct browse_act *a, const char
 
         push_c(w, "sh");
         push_c(w, "-c");
-        push_c(w, "cd -- \"$1\" && shift && unset CHAT_HISTORY && exec \"$@\"");
+        push_c(w,
+               "cd -- \"$1\" && shift && unset CHAT_HISTORY GIT_DIR GIT_COMMON_DIR && exec \"$@\"");
         push_c(w, "sh");
         push_c(w, parent);
         free(parent);
@@ -69,6 +72,17 @@ static void push_program(struct words *w, const struct browse_act *a, const char
         push_c(w, h->path);
     }
     free(path);
+}
+
+/* An id in quotes is exact: it is no `last`, and no beginning or end of another one. */
+static void push_session(struct words *w, struct str id)
+{
+    struct buf quoted = BUF_INIT(8 * BUF_LINE);
+
+    json_add_string(&quoted, id);
+    push_c(w, "--");
+    push(w, quoted.data, quoted.len);
+    buf_release(&quoted);
 }
 
 /* A relative name stays one of ours, wherever the program works. */
@@ -139,86 +153,125 @@ bool browse_act_command(const struct browse_act *a, const struct browse *b,
             push(argv, m->id.p, m->id.n);
         }
     }
-    push_c(argv, "--");
-    push(argv, id.p, id.n);
+    push_session(argv, id);
     return true;
 }
 
 /* ---- pager and editor ---- */
 
-/* What is shown is the file $1, or what "$@" prints from $2 on. A shell, for both are commands of
- * the shell. */
-static const char pager_script[] =
-    "exec </dev/tty >/dev/tty 2>&1; file=$1; shift\n"
-    "case ${PAGER-} in '' | cat) PAGER='less -+F' ;; esac\n"
-    "if [ $# -gt 0 ]; then \"$@\"; else cat -- \"$file\"; fi | eval \"$PAGER\"";
+/* Shells, for PAGER and EDITOR are commands of the shell. $1 is the file. */
+static const char pager_script[] = "exec </dev/tty >/dev/tty 2>&1\n"
+                                   "case ${PAGER-} in '' | cat) PAGER='less -+F' ;; esac\n"
+                                   "cat -- \"$1\" | eval \"$PAGER\"";
 static const char editor_script[] =
-    "exec </dev/tty 2>/dev/tty; file=$1; shift\n"
-    "if [ $# -gt 0 ]; then \"$@\" >\"$file\" || exit; fi\n"
-    "exec >/dev/tty; eval \"${VISUAL:-${EDITOR:-vi}} \\\"\\$file\\\"\"";
+    "exec </dev/tty >/dev/tty 2>&1; file=$1; eval \"${VISUAL:-${EDITOR:-vi}} \\\"\\$file\\\"\"";
 
-static int put(int fd, struct str text)
-{
-    return io_write_all(fd, text.p, text.n) < 0 ||
-                   (!str_ends(text, STR("\n")) && io_write_all(fd, "\n", 1) < 0)
-               ? -1
-               : 0;
-}
-
-/* A file of the text of the message; empty when a session is meant. */
-static char *make_file(const struct message *m, struct err *e)
+/* Makes a file that only the user can read. Returns its descriptor, or -1. */
+static int make_file(char **file, struct err *e)
 {
     const char *dir = config_env("TMPDIR");
-    char *file = path_join(dir ? dir : "/tmp", "hist-browse.XXXXXX");
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    int fd = mkstemp(file), failed = fd < 0;
+    int fd;
 
-    if (!failed && m)
-        failed = put(fd, message_content(m, &scratch)) < 0;
-    if (failed) {
-        err_sys(e, errno, "cannot write '%s'", file);
-        if (fd >= 0)
-            unlink(file);
-        free(file);
-        file = NULL;
-    }
-    if (fd >= 0)
-        close(fd);
+    *file = path_join(dir ? dir : "/tmp", "hist-browse.XXXXXX");
+    fd = mkstemp(*file);
+    if (fd < 0)
+        err_sys(e, errno, "cannot write '%s'", *file);
+    return fd;
+}
+
+/* Writes text as a terminal is shown it: some pagers (more, less -r) and editors obey what they
+ * read. */
+static int put_visible(int fd, struct vis *vis, struct str text, bool last)
+{
+    struct buf visible = BUF_INIT(SIZE_MAX);
+    int result;
+
+    vis_feed(vis, text, &visible);
+    if (last)
+        vis_end(vis, &visible);
+    result = io_write_all(fd, buf_c(&visible), visible.len);
+    buf_release(&visible);
+    return result;
+}
+
+static int put_message(int fd, const struct message *m)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str text = message_content(m, &scratch);
+    struct vis vis = {0};
+    int result = put_visible(fd, &vis, text, true);
+
+    if (result == 0 && !str_ends(text, STR("\n")))
+        result = io_write_all(fd, "\n", 1);
     buf_release(&scratch);
-    return file;
+    return result;
+}
+
+/* What hist-show prints, by way of another file. 0, hist-show's status, or -1. */
+static int put_session(int fd, const struct browse_act *a, size_t history, struct str id,
+                       struct err *e)
+{
+    struct words argv = {0};
+    struct vis vis = {0};
+    char *file, bytes[1 << 16];
+    int raw = make_file(&file, e), status = -1;
+    ssize_t n = 0;
+
+    if (raw >= 0) {
+        unlink(file);
+        push_program(&argv, a, "hist-show", history);
+        push_c(&argv, "--no-pager");
+        push_session(&argv, id);
+        status = proc_run(argv.at, raw, e);
+        if (status == 0 && lseek(raw, 0, SEEK_SET) < 0)
+            n = -1;
+        while (status == 0 && n >= 0 && (n = read(raw, bytes, sizeof bytes)) > 0)
+            if (put_visible(fd, &vis, (struct str){bytes, (size_t)n}, false) < 0)
+                n = -1;
+        if (status == 0 && (n < 0 || put_visible(fd, &vis, STR(""), true) < 0))
+            status = err_sys(e, errno, "cannot write a temporary file");
+        close(raw);
+    }
+    words_release(&argv);
+    free(file);
+    return status;
 }
 
 int browse_act_open(const struct browse_act *a, const struct browse *b, enum browse_command command,
                     struct err *e)
 {
     const struct message *m = b->focus == BROWSE_TEXT ? browse_message(b) : NULL;
+    const char *what = command == BROWSE_PAGER ? "the pager" : "the editor";
     struct words argv = {0};
     size_t history;
     struct str id;
     char *file;
-    int status;
+    int fd, status;
 
     if (!browse_chosen(b, &history, &id))
         return err_set(e, ERR_ABSENT, "there is nothing to open");
-    file = make_file(m, e);
-    if (!file)
-        return -1;
-    push_c(&argv, "sh");
-    push_c(&argv, "-c");
-    push_c(&argv, command == BROWSE_PAGER ? pager_script : editor_script);
-    push_c(&argv, "hist-browse");
-    push_c(&argv, file);
-    if (!m) {
-        push_program(&argv, a, "hist-show", history);
-        push_c(&argv, "--no-pager");
-        push_c(&argv, "--");
-        push(&argv, id.p, id.n);
-    }
-    status = proc_run(argv.at, -1, e);
-    unlink(file);
+    fd = make_file(&file, e);
+    status = fd < 0 ? -1 : m ? put_message(fd, m) : put_session(fd, a, history, id, e);
+    if (fd >= 0 && m && status < 0)
+        err_sys(e, errno, "cannot write '%s'", file);
+    if (fd >= 0)
+        close(fd);
     if (status > 0)
-        status = err_set(e, ERR_FAILURE, "%s failed with status %d",
-                         command == BROWSE_PAGER ? "the pager" : "the editor", status);
+        what = "hist-show";
+    if (status == 0) {
+        push_c(&argv, "sh");
+        push_c(&argv, "-c");
+        push_c(&argv, command == BROWSE_PAGER ? pager_script : editor_script);
+        push_c(&argv, "hist-browse");
+        push_c(&argv, file);
+        status = proc_run(argv.at, -1, e);
+    }
+    if (fd >= 0)
+        unlink(file);
+    if (status == 127)
+        status = err_set(e, ERR_FAILURE, "%s was not found", what);
+    else if (status > 0)
+        status = err_set(e, ERR_FAILURE, "%s failed with status %d", what, status);
     words_release(&argv);
     free(file);
     return status;

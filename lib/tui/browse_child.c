@@ -23,7 +23,7 @@ int browse_child_run(char *const argv[], struct buf *out, struct buf *said,
 {
     struct child c;
 
-    if (child_start(&c, argv, NULL, e) < 0)
+    if (child_start(&c, argv, NULL, NULL, e) < 0)
         return -1;
     child_close(&c.in);
     while (!atomic_load(cancel) && (!child_ended(&c) || c.out >= 0 || c.err >= 0)) {

@@ -162,17 +162,16 @@ static void add_calls(struct browse_item *item, const struct message *m,
                       const struct browse_item_view *view)
 {
     struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
-    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
+    struct message_call call;
 
-    while (!it.object && json_next(&it)) {
-        struct str args = json_get(it.value, "args");
-        struct str name = json_text(json_get(it.value, "name"), &scratch);
-
-        add_folded(item, name, args, view);
+    while (message_next_call(&it, &call, &args)) {
+        add_folded(item, json_text(call.name, &scratch), call.args, view);
         if (view->unfolded)
-            add_arguments(item, args, view->width);
+            add_arguments(item, call.args, view->width);
     }
     buf_release(&scratch);
+    buf_release(&args);
 }
 
 void browse_item_lay(struct browse_item *item, const struct message *m, struct str text,

@@ -10,15 +10,15 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "cli/line_signals.h"
+#include "front/history_name.h"
 #include "tui/browse_act.h"
 #include "tui/browse_clipboard.h"
 #include "tui/browse_model.h"
 #include "tui/browse_press.h"
 #include "tui/browse_state.h"
-#include "tui/browse_take.h"
+#include "tui/browse_result.h"
 #include "tui/browse_view.h"
 #include "tui/browse_watch.h"
-#include "tui/browse_wait.h"
 #include "tui/browse_work.h"
 
 /* The files are looked at so often, in milliseconds. */
@@ -27,6 +27,12 @@
 #define AGAIN_MS 1000
 /* Two clicks on one place are a double click within so many milliseconds. */
 #define TWICE_MS 400
+
+/* A command that waits until the messages that it is for have been read. */
+struct wait {
+    enum browse_command command; /* BROWSE_NOTHING: none waits */
+    struct browse_target of;     /* the session that was chosen; without an id it was not known */
+};
 
 struct loop {
     const struct browse_setup *setup;
@@ -37,14 +43,62 @@ struct loop {
     struct browse_act act;
     struct browse_watch *watches;
     const char **paths;
+    char **names;    /* of the histories, as people know them */
     struct buf name; /* of the history, for what is remembered */
     int64_t watched, searched, clicked;
     size_t click_row;
-    struct browse_wait waits;
+    struct wait waits;
     bool busy; /* something goes on beside the keys */
     bool spoilt, over;
     bool hung_up; /* the terminal is gone: it is always ready, and has no key */
 };
+
+/* ---- a command that waits ---- */
+
+static void wait_init(struct wait *w)
+{
+    w->command = BROWSE_NOTHING;
+    browse_target_init(&w->of);
+}
+
+static void wait_release(struct wait *w)
+{
+    browse_target_release(&w->of);
+}
+
+static void wait_end(struct wait *w)
+{
+    w->command = BROWSE_NOTHING;
+    buf_clear(&w->of.id);
+}
+
+/* Notes the session as soon as it is known. */
+static bool is_for_another(struct wait *w, const struct browse *b)
+{
+    size_t history;
+    struct str id;
+
+    if (!browse_knows_chosen(b) || !browse_chosen(b, &history, &id))
+        return false;
+    if (w->of.id.len > 0)
+        return !browse_target_is(&w->of, history, id);
+    w->of.history = history;
+    buf_add_str(&w->of.id, id);
+    return false;
+}
+
+/* The command, to be tried again, which waits no longer. If another session is chosen meanwhile it
+ * is given up, and the foot says so. */
+static enum browse_command wait_next(struct wait *w, struct browse *b)
+{
+    enum browse_command command = w->command;
+
+    w->command = BROWSE_NOTHING;
+    if (command == BROWSE_NOTHING || !is_for_another(w, b))
+        return command;
+    browse_say(b, "given up: another session is chosen by now");
+    return BROWSE_NOTHING;
+}
 
 /* ---- how it ends ---- */
 
@@ -85,7 +139,11 @@ static void copy(struct loop *l)
         return;
     }
     text = message_content(m, &scratch);
-    browse_work_copy(l->work, text, browse_clipboard_terminal(browse_view_fd(l->view), text) == 0);
+    if (text.n == 0)
+        browse_say(&l->b, "nothing to copy: the message has no text");
+    else
+        browse_work_copy(l->work, text,
+                         browse_clipboard_terminal(browse_view_fd(l->view), text) == 0);
     buf_release(&scratch);
 }
 
@@ -197,9 +255,11 @@ static void take_input(struct loop *l)
         int64_t now = clock_ticks();
         enum browse_command command = BROWSE_NOTHING;
 
-        browse_wait_end(&l->waits);
+        wait_end(&l->waits);
         if (in.kind == BROWSE_KEY) {
             command = browse_press(&l->b, in.key, now);
+        } else if (in.kind == BROWSE_PASTED) {
+            browse_paste(&l->b, in.key, now);
         } else if (in.kind == BROWSE_WHEEL) {
             browse_wheel(&l->b, in.row, in.column, in.lines);
         } else {
@@ -341,7 +401,7 @@ static void go(struct loop *l)
         take_results(l);
         l->busy = browse_go_on(&l->b);
         if (!l->over)
-            perform(l, browse_wait_next(&l->waits, &l->b));
+            perform(l, wait_next(&l->waits, &l->b));
     }
 }
 
@@ -352,7 +412,7 @@ static void begin(struct loop *l)
     char *real = path_real(s->histories[0].path, NULL);
     struct err e = ERR_INIT;
 
-    browse_wait_init(&l->waits);
+    wait_init(&l->waits);
     buf_init(&l->name, BUF_SMALL);
     buf_add_c(&l->name, real ? real : s->histories[0].path);
     free(real);
@@ -361,6 +421,14 @@ static void begin(struct loop *l)
     for (size_t i = 0; i < s->count; i++)
         l->paths[i] = s->histories[i].path;
     browse_init(&l->b, s->count);
+    l->names = mem_zalloc(s->count * sizeof *l->names);
+    for (size_t i = 0; i < s->count; i++) {
+        struct buf name = BUF_INIT(BUF_LINE);
+
+        history_name_add(&name, &s->histories[i]);
+        l->names[i] = buf_detach(&name);
+    }
+    l->b.names = l->names;
     l->b.choosing = s->choosing;
     browse_act_init(&l->act, s->histories, s->self);
     if (s->query.p)
@@ -420,10 +488,14 @@ static void finish(struct loop *l, bool began)
     if (began && l->setup->state_path)
         (void)browse_state_save(&l->b, l->setup->state_path, buf_str(&l->name),
                                 &l->outcome->forgot);
+    l->outcome->bad_lines = l->b.sessions.bad_lines;
     browse_release(&l->b);
     browse_act_release(&l->act);
-    browse_wait_release(&l->waits);
+    wait_release(&l->waits);
     buf_release(&l->name);
+    for (size_t i = 0; i < l->setup->count; i++)
+        free(l->names[i]);
+    free(l->names);
     free(l->paths);
     free(l->watches);
 }

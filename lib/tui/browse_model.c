@@ -2,12 +2,137 @@
 
 #include <string.h>
 
-#include "tui/browse_pane_hits.h"
-
 /* So many lines of the list are read before and behind those that are seen. */
 #define AROUND(rows) ((rows)*4 + 64)
 /* Keys ahead of a list of hits that grows follow it so far: End must not read them all. */
 #define FOLLOW_MAX ((size_t)1000)
+
+/* ---- the screen ---- */
+
+static size_t less(size_t a, size_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* Side by side from so many columns on. */
+#define BESIDE 80
+#define LIST_MIN 32
+#define LIST_MAX 64
+
+struct browse_areas browse_areas(const struct browse *b)
+{
+    size_t rows = b->rows, columns = b->columns, body = less(rows, 3), wide = columns * 2 / 5;
+    struct browse_areas a = {.stacked = columns < BESIDE,
+                             .box = {0, 0, 1, columns},
+                             .foot = {less(rows, 1), 0, 1, columns}};
+
+    if (a.stacked) {
+        size_t above = body / 3 > 2 ? body / 3 : body > 4 ? 2 : 1;
+
+        a.list = (struct browse_rect){2, 0, above < body ? above : body, columns};
+        a.rule = 2 + a.list.rows;
+        a.text = (struct browse_rect){a.rule + 1, 0, less(body, a.list.rows + 1), columns};
+    } else {
+        wide = wide < LIST_MIN ? LIST_MIN : wide > LIST_MAX ? LIST_MAX : wide;
+        a.list = (struct browse_rect){2, 0, body, wide};
+        a.rule = wide;
+        a.text = (struct browse_rect){2, wide + 2, body, columns - wide - 2};
+    }
+    return a;
+}
+
+/* ---- a session to be read ---- */
+
+void browse_target_init(struct browse_target *t)
+{
+    *t = (struct browse_target){0};
+    buf_init(&t->id, BUF_LINE);
+    buf_init(&t->hit, BUF_LINE);
+}
+
+void browse_target_release(struct browse_target *t)
+{
+    buf_release(&t->id);
+    buf_release(&t->hit);
+}
+
+bool browse_target_is(const struct browse_target *t, size_t history, struct str id)
+{
+    return t->history == history && str_eq(buf_str(&t->id), id);
+}
+
+/* Where a session is, as far as the list tells. The id is left out, and nothing is to be
+ * released. */
+static struct browse_target target_known(const struct browse_sessions *sessions, size_t history,
+                                         struct str id)
+{
+    struct browse_target t = {.history = history, .end = -1, .last_line = -1};
+    const struct browse_sought *sought = &sessions->shown;
+    const struct browse_session *s =
+        browse_sessions_at(sessions, browse_sessions_find(sessions, history, id));
+
+    if (s && sessions->partial) {
+        t.first = s->first;
+        t.end = s->end;
+    }
+    if (s) {
+        t.last_line = s->last_line;
+        t.count = s->count;
+    } else if (sought->place != SIZE_MAX && sought->history == history &&
+               str_eq(buf_str(&sought->id), id)) {
+        t.last_line = sought->last_line;
+        t.count = sought->count;
+    }
+    return t;
+}
+
+/* Have lines come to the session, or gone, since its messages were read? `lines` is how many were
+ * read, NULL if none were. */
+static bool target_changed(const struct browse_target *t, const struct browse_target *now,
+                           const uint64_t *lines)
+{
+    if (now->last_line < 0)
+        return false;
+    if (t->last_line < 0)
+        return lines && *lines != now->count;
+    return t->last_line != now->last_line || t->count != now->count || t->end != now->end;
+}
+
+/* ---- keys typed ahead ---- */
+
+bool browse_ahead_any(const struct browse_ahead *a)
+{
+    return a->last || a->lines != 0;
+}
+
+void browse_ahead_move(struct browse_ahead *a, long lines, bool first)
+{
+    a->lines += lines;
+    if ((a->last && a->lines > 0) || (!a->last && first && a->lines < 0))
+        a->lines = 0;
+}
+
+/* Which line of a list of `count` is to be chosen, seen from line `at`. A move beyond a list that
+ * is not `whole` yet is kept for the lines to come. */
+static size_t ahead_place(struct browse_ahead *a, size_t at, size_t count, bool whole)
+{
+    size_t end = count > 0 ? count - 1 : 0, from = a->last || at > end ? end : at;
+    size_t far = (size_t)(a->lines < 0 ? -a->lines : a->lines), rest = 0;
+
+    if (a->lines < 0) {
+        from = from > far ? from - far : 0;
+    } else {
+        rest = far > end - from ? far - (end - from) : 0;
+        from += far - rest;
+    }
+    if (whole)
+        *a = (struct browse_ahead){0};
+    else if (!a->last)
+        a->lines = (long)rest;
+    return from;
+}
+
+/* ---- beginning and end ---- */
 
 void browse_init(struct browse *b, size_t histories)
 {
@@ -50,18 +175,6 @@ static void set(struct buf *to, struct str text)
 {
     buf_clear(to);
     buf_add_str(to, text);
-}
-
-/* ---- the screen ---- */
-
-static size_t less(size_t a, size_t b)
-{
-    return a > b ? a - b : 0;
-}
-
-struct browse_areas browse_areas(const struct browse *b)
-{
-    return browse_areas_of(b->rows, b->columns);
 }
 
 /* ---- the list ---- */
@@ -223,10 +336,10 @@ static void show_chosen(struct browse *b)
             show_nothing(b);
         return;
     }
-    now = browse_target_known(&b->sessions, history, id);
+    now = target_known(&b->sessions, history, id);
     lines = browse_target_is(&b->shown, t->history, buf_str(&t->id)) ? &b->pane.thread.all : NULL;
     other = !browse_target_is(t, history, id);
-    if (other || browse_target_changed(t, &now, lines) || shows_others(b, browse_chosen_hit(b))) {
+    if (other || target_changed(t, &now, lines) || shows_others(b, browse_chosen_hit(b))) {
         if (other)
             set(&t->id, id);
         set(&t->hit, browse_chosen_hit(b));
@@ -272,7 +385,7 @@ void browse_go_ahead(struct browse *b)
     /* What is found again comes first. */
     if (!browse_ahead_any(&rest) || browse_awaits_list(b) || b->back.list)
         return;
-    place = browse_ahead_place(&rest, at, count, whole);
+    place = ahead_place(&rest, at, count, whole);
     if (place != at)
         browse_choose(b, place);
     b->ahead = rest;

@@ -1,7 +1,9 @@
 #include "tui/browse_press.h"
 
+#include <string.h>
+
 #include "hist/message.h"
-#include "tui/browse_pane_hits.h"
+#include "tui/browse_pane.h"
 #include "tui/browse_words.h"
 
 /* ---- moving ---- */
@@ -307,6 +309,21 @@ static enum browse_command press_name(struct browse *b, int32_t key)
 
 /* ---- what is not there yet ---- */
 
+static void push_ahead(struct browse_ahead_text *a, enum browse_command command)
+{
+    if (a->count < BROWSE_AHEAD_MAX)
+        a->at[a->count++] = command;
+}
+
+/* Takes the first command out; there is one. */
+static enum browse_command pop_ahead(struct browse_ahead_text *a)
+{
+    enum browse_command command = a->at[0];
+
+    memmove(a->at, a->at + 1, --a->count * sizeof *a->at);
+    return command;
+}
+
 /* Is the list there, and keys that were ahead of it are done? */
 static bool has_list(const struct browse *b)
 {
@@ -382,6 +399,27 @@ static bool is_ready(const struct browse *b, enum browse_command command)
     }
 }
 
+static void edit_query(struct browse *b, int32_t key, int64_t now)
+{
+    if (!browse_edit_key(&b->query, key))
+        return;
+    b->back.list = b->back.text = false;
+    b->ahead = (struct browse_ahead){0};
+    b->text_ahead.count = 0;
+    b->search_due = now + BROWSE_DEBOUNCE_MS;
+}
+
+void browse_paste(struct browse *b, int32_t key, int64_t now)
+{
+    if (b->mode == BROWSE_NAMING) {
+        browse_edit_key(&b->name, key);
+    } else if (b->mode == BROWSE_NORMAL && !question_waits(b)) {
+        buf_clear(&b->status);
+        b->focus = BROWSE_BOX;
+        edit_query(b, key, now);
+    }
+}
+
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
 {
     enum browse_command command = browse_command(b->focus, key);
@@ -403,17 +441,12 @@ enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
         return BROWSE_NOTHING;
     }
     if (command == BROWSE_NOTHING && b->focus == BROWSE_BOX) {
-        if (browse_edit_key(&b->query, key)) {
-            b->back.list = b->back.text = false;
-            b->ahead = (struct browse_ahead){0};
-            b->text_ahead.count = 0;
-            b->search_due = now + BROWSE_DEBOUNCE_MS;
-        }
+        edit_query(b, key, now);
         return BROWSE_NOTHING;
     }
     if (!is_ready(b, command)) {
         /* By the time that it is done the focus can be elsewhere, and Enter would choose. */
-        browse_ahead_push(&b->text_ahead, command == BROWSE_ENTER ? BROWSE_FOLD : command);
+        push_ahead(&b->text_ahead, command == BROWSE_ENTER ? BROWSE_FOLD : command);
         return BROWSE_NOTHING;
     }
     if (do_move(b, command) || do_focus(b, command))
@@ -429,7 +462,7 @@ bool browse_go_on(struct browse *b)
         browse_say(b, "no hit in these messages");
     while (b->text_ahead.count > 0 && !b->pane.seek.going && b->mode == BROWSE_NORMAL &&
            (has_messages(b) || (browse_knows_chosen(b) && asks(b->text_ahead.at[0])))) {
-        enum browse_command command = browse_ahead_pop(&b->text_ahead);
+        enum browse_command command = pop_ahead(&b->text_ahead);
 
         /* As when it was pressed. */
         b->focus = BROWSE_TEXT;

@@ -55,7 +55,8 @@ static void look(struct browse_server *s)
     bool whole = true;
 
     s->looked = true;
-    if (session_list_recent(&recent, s->histories[0].path, RECENT, &whole, NULL) < 0)
+    if (session_list_recent(&recent, s->histories[0].dir_fd, s->histories[0].path, RECENT, &whole,
+                            NULL) < 0)
         return;
     if (!whole) {
         r = browse_result_new(BROWSE_SESSIONS);
@@ -120,7 +121,7 @@ void browse_serve_thread(struct browse_server *s, const struct browse_request *q
     if (t->end < 0)
         (void)thread_find(&r->thread, h, buf_str(&t->id), false, &r->error);
     else
-        (void)thread_load_between(&r->thread, h->path, buf_str(&t->id), t->first, t->end,
+        (void)thread_load_between(&r->thread, h->dir_fd, h->path, buf_str(&t->id), t->first, t->end,
                                   &r->error);
     r->every = read_every(&r->thread, h, t);
     browse_parts_make(&r->parts, &r->thread);
@@ -151,7 +152,7 @@ static int search_one(struct browse_server *server, size_t history, struct patte
     size_t threads = crew_size();
     int result;
 
-    if (search_open(&s, h->path, pattern, filter, SCAN_BACKWARD, &(*r)->error) < 0)
+    if (search_open(&s, h->dir_fd, h->path, pattern, filter, SCAN_BACKWARD, &(*r)->error) < 0)
         return -1;
     s.cancel = &server->cancel;
     s.history = h;
@@ -210,8 +211,13 @@ void browse_serve_run(struct browse_server *s, const struct browse_request *q)
 void browse_serve_copy(struct browse_server *s, const struct browse_request *q)
 {
     struct browse_result *r = browse_result_new(BROWSE_COPIED);
-    int kept = browse_clipboard_programs(buf_str(&q->text), &s->cancel);
 
-    r->status = q->copied ? 0 : kept;
+    r->status = browse_clipboard_programs(buf_str(&q->text), &s->cancel);
+    r->sent = q->sent;
+    if (r->status < 0 && !q->sent && q->text.len > BROWSE_CLIPBOARD_MAX)
+        err_set(&r->error, ERR_FAILURE,
+                "cannot copy %zu bytes: terminals take %zu, and there is no wl-copy, xclip, xsel "
+                "or pbcopy",
+                q->text.len, BROWSE_CLIPBOARD_MAX);
     s->give(s->ctx, r);
 }

@@ -277,6 +277,7 @@ static int read_all(struct browse_source *s, const struct browse_wish *wish,
 {
     out->total = s->total;
     out->number = s->number;
+    out->bad_lines = s->pages[0].bad_lines;
     if (seek(s, &wish->keep, &out->keep) < 0 || seek(s, &wish->shown, &out->shown) < 0)
         return -1;
     return read_part(s, first_place(s, wish, out), wish->count, out);

@@ -3,6 +3,7 @@
 /* The wide functions of curses. */
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,17 +11,22 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <wchar.h>
+#include <stdint.h>
 
+#include "base/io.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cli/config.h"
 #include "cli/wide.h"
-#include "tui/browse_cell.h"
 #include "tui/browse_words.h"
 
 /* A key that begins with ESC comes within so many milliseconds. */
 #define ESCAPE_MS 25
 #define WHEEL_LINES 3
+/* How long the rest of a sequence that curses does not know may take. */
+#define SEQUENCE_MS 200
+/* Codes for the marks round a paste (xterm's mode 2004), beyond those of curses. */
+enum { KEY_PASTE = KEY_MAX + 1, KEY_PASTE_END };
 
 enum { PAIR_HEAD = 1, PAIR_TOOL, PAIR_CODE, PAIR_HIT, PAIR_DIM };
 
@@ -29,7 +35,8 @@ struct browse_view {
     FILE *in, *out;
     SCREEN *screen;
     bool color, utf8;
-    bool away; /* another program has the terminal */
+    bool away;                 /* another program has the terminal */
+    bool pasting, pasted, gap; /* something of the paste has come; a blank is due before the rest */
 };
 
 /* ---- the terminal ---- */
@@ -41,8 +48,19 @@ static bool can_be_drawn_on(void)
     return can && (intptr_t)can != -1;
 }
 
+static void ask_for_pastes(const struct browse_view *v, bool on)
+{
+    struct str sequence = on ? STR("\033[?2004h") : STR("\033[?2004l");
+
+    if (io_write_all(v->fd, sequence.p, sequence.n) < 0)
+        errno = 0;
+}
+
 static void set_up(struct browse_view *v)
 {
+    define_key("\033[200~", KEY_PASTE);
+    define_key("\033[201~", KEY_PASTE_END);
+    ask_for_pastes(v, true);
     raw();
     noecho();
     nonl();
@@ -111,6 +129,7 @@ struct browse_view *browse_view_open(bool color, struct err *e)
 
 void browse_view_close(struct browse_view *v)
 {
+    ask_for_pastes(v, false);
     if (!v->away)
         endwin();
     delscreen(v->screen);
@@ -120,6 +139,7 @@ void browse_view_close(struct browse_view *v)
 void browse_view_leave(struct browse_view *v)
 {
     def_prog_mode();
+    ask_for_pastes(v, false);
     endwin();
     v->away = true;
 }
@@ -128,6 +148,7 @@ void browse_view_return(struct browse_view *v)
 {
     v->away = false;
     reset_prog_mode();
+    ask_for_pastes(v, true);
     clearok(curscr, TRUE);
     refresh();
 }
@@ -206,19 +227,61 @@ static bool read_mouse(struct browse_input *input)
     return true;
 }
 
-/* Behind an ESC: a key by itself, or twice, or the beginning of a sequence that curses does not
- * know, which must not close the browser. -1: that is passed over. */
-static int32_t escape(void)
+/* After ESC: the Escape key, pressed once or twice, or the rest of a sequence that curses does not
+ * know, which is read to its end. Returns -1 for one without a meaning, 0 for a mark of a paste. */
+static int32_t escape(struct browse_view *v)
 {
     wint_t key, before = 0;
+    unsigned number = 0;
+    int kind;
 
-    if (get_wch(&key) == ERR || key == 033)
+    if (v->pasting)
+        timeout(SEQUENCE_MS); /* it is no Escape key */
+    kind = get_wch(&key);
+    nodelay(stdscr, TRUE);
+    if (kind == ERR || key == 033)
         return BROWSE_KEY_ESCAPE;
     if (key != '[' && key != 'O')
         return -1;
-    for (key = 0; get_wch(&key) == OK && (key < '@' || key > '~');)
+    timeout(SEQUENCE_MS);
+    for (key = 0; get_wch(&key) == OK && (key < '@' || key > '~') && key >= ' ';) {
+        number = key >= '0' && key <= '9' ? number % 1000 * 10 + key - '0' : 1000;
         before = key;
+    }
+    nodelay(stdscr, TRUE);
+    if (key == '~' && (number == 200 || number == 201)) {
+        v->pasting = number == 200;
+        v->pasted = v->gap = false;
+        return 0;
+    }
     return browse_escape_key((int32_t)before, (int32_t)key);
+}
+
+/* Takes a character of a paste. Newlines and tabs between its words become one blank, those at its
+ * ends are dropped. Returns false for a character that is dropped. */
+static bool paste(struct browse_view *v, struct browse_input *input, wint_t key)
+{
+    if (key == '\r' || key == '\n' || key == '\t') {
+        v->gap = v->pasted;
+        return false;
+    }
+    if (key < ' ' || key == 0x7f)
+        return false;
+    input->kind = BROWSE_PASTED;
+    input->key = v->gap ? ' ' : (int32_t)key;
+    if (v->gap)
+        unget_wch((wchar_t)key);
+    v->pasted = true;
+    v->gap = false;
+    return true;
+}
+
+/* A key outside of a paste; 0 or less if it means nothing. */
+static int32_t pressed(struct browse_view *v, int kind, wint_t key)
+{
+    if (kind == KEY_CODE_YES)
+        return special(key);
+    return key == 033 ? escape(v) : character(key);
 }
 
 bool browse_view_input(struct browse_view *v, struct browse_input *input)
@@ -226,17 +289,24 @@ bool browse_view_input(struct browse_view *v, struct browse_input *input)
     wint_t key;
     int kind;
 
-    (void)v;
     while ((kind = get_wch(&key)) != ERR) {
         *input = (struct browse_input){.kind = BROWSE_KEY};
-        if (kind == KEY_CODE_YES && key == KEY_MOUSE) {
+        if (kind == KEY_CODE_YES && (key == KEY_PASTE || key == KEY_PASTE_END)) {
+            v->pasting = key == KEY_PASTE;
+            v->pasted = v->gap = false;
+        } else if (kind == KEY_CODE_YES && key == KEY_MOUSE) {
             if (read_mouse(input))
                 return true;
-            continue;
+        } else if (v->pasting && key == 033 && kind == OK) {
+            (void)escape(v);
+        } else if (v->pasting) {
+            if (kind == OK && paste(v, input, key))
+                return true;
+        } else {
+            input->key = pressed(v, kind, key);
+            if (input->key > 0)
+                return true;
         }
-        input->key = kind == KEY_CODE_YES ? special(key) : key == 033 ? escape() : character(key);
-        if (input->key > 0)
-            return true;
     }
     return false;
 }
@@ -263,6 +333,61 @@ static attr_t attributes(const struct browse_view *v, unsigned styles, short *pa
     return a;
 }
 
+/* The wide characters of a cell, with their end. */
+#define CELL 6
+
+/* What a terminal without UTF-8 shows of a character. */
+static wchar_t plain_of(int32_t cp)
+{
+    switch (cp) {
+    case 0x2026:
+        return L'~';
+    case 0x25b8:
+        return L'>';
+    case 0x25be:
+        return L'v';
+    case 0x2500:
+        return L'-';
+    case 0x2502:
+        return L'|';
+    default:
+        return L'?';
+    }
+}
+
+/* Takes the next cell off *text, which is not empty: a character with the marks on it, as the wide
+ * characters that curses wants. Returns its columns. A character that the C library takes for wider
+ * than utf8_width does would move everything after it, and becomes U+FFFD; without `utf8`
+ * everything beyond ASCII becomes `?`, or something like it. */
+static size_t next_cell(struct str *text, bool utf8, wchar_t cell[CELL])
+{
+    size_t width = 0, count = 0;
+
+    while (text->n > 0) {
+        int32_t cp;
+        size_t n = utf8_decode(*text, &cp);
+        size_t columns = cp < 0 ? 1 : (size_t)utf8_width(cp);
+
+        if (count > 0 && columns > 0)
+            break;
+        n = n > 0 ? n : text->n;
+        *text = (struct str){text->p + n, text->n - n};
+        if (count == 0) {
+            width = columns;
+            cell[count++] = cp < 0 ? L'\xfffd' : (wchar_t)cp;
+        } else if (count + 1 < CELL && utf8 && wcwidth((wchar_t)cp) == 0) {
+            cell[count++] = (wchar_t)cp;
+        }
+    }
+    if (!utf8 && cell[0] > L'~')
+        cell[0] = plain_of((int32_t)cell[0]);
+    /* One that the C library takes for wider or for none would move what stands behind it. */
+    else if (wcwidth(cell[0]) != (int)width)
+        cell[0] = wcwidth(cell[0]) == 1 && width == 2 ? cell[0] : utf8 ? L'\xfffd' : L'?';
+    cell[count] = L'\0';
+    return width;
+}
+
 struct pen {
     const struct browse_view *view;
     size_t row, column, end; /* nothing is drawn from column `end` on */
@@ -271,12 +396,12 @@ struct pen {
 
 static void draw_text(struct pen *p, struct str text, unsigned styles)
 {
-    wchar_t cell[BROWSE_CELL];
+    wchar_t cell[CELL];
     short pair;
     attr_t a = attributes(p->view, styles, &pair) | p->also;
 
     while (text.n > 0) {
-        size_t width = browse_cell_next(&text, p->view->utf8, cell);
+        size_t width = next_cell(&text, p->view->utf8, cell);
         cchar_t c;
 
         if (p->column + width > p->end)

@@ -8,6 +8,15 @@
 #define TITLE 60
 #define NAME_MAX_BYTES ((size_t)100)
 
+/* Which history it is, where more than one is listed. */
+static void add_history(struct buf *out, const struct browse *b, size_t history, const char *before)
+{
+    if (!b->all || !b->names)
+        return;
+    buf_add_c(out, before);
+    vis_add_line(out, str_of(b->names[history]), true);
+}
+
 void browse_title_box(struct buf *out, const struct browse *b)
 {
     size_t count = browse_list_count(b);
@@ -42,6 +51,7 @@ void browse_title_text(struct buf *out, const struct browse *b)
         return;
     buf_add_byte(out, ' ');
     vis_add_line(out, utf8_first(id, TITLE), true);
+    add_history(out, b, b->shown.history, "  ");
     if (p->thread.count > 0)
         buf_addf(out, "  %zu/%zu%s%s", p->at + 1, p->thread.count, b->every ? "  every line" : "",
                  p->seek.going ? "  looking" : "");
@@ -79,6 +89,7 @@ static void add_deletion(struct buf *out, const struct browse *b)
     buf_add_c(out, "delete '");
     vis_add_line(out, utf8_first(id, TITLE), true);
     buf_add_byte(out, '\'');
+    add_history(out, b, b->subject.history, " of ");
     /* Of a part of the file it would be too few. */
     if (chosen && b->target.end < 0 && (read || b->target.last_line >= 0))
         buf_addf(out, ", %" PRIu64 " message%s", count, count == 1 ? "" : "s");

@@ -180,7 +180,8 @@ static void refuse(struct worker *k, struct browse_request *q)
     err_set(&r->error, ERR_FAILURE, "cannot start a thread");
     r->number = q->number;
     r->about = q->about;
-    r->status = q->copied ? 0 : -1;
+    r->status = -1;
+    r->sent = q->sent;
     r->done = true;
     browse_request_free(q);
     give(k, r);
@@ -255,11 +256,11 @@ void browse_work_run(struct browse_work *w, enum browse_command about, struct st
     ask(w, LANE_RUN, q);
 }
 
-void browse_work_copy(struct browse_work *w, struct str text, bool copied)
+void browse_work_copy(struct browse_work *w, struct str text, bool sent)
 {
     struct browse_request *q = browse_request_new();
 
-    q->copied = copied;
+    q->sent = sent;
     buf_add_str(&q->text, text);
     ask(w, LANE_COPY, q);
 }

@@ -5,6 +5,10 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "hist/message.h"
+#include "llm/provider_fault.h"
+
+/* How much of invalid arguments the model is shown, in code points. */
+#define EXCERPT_MAX 200
 
 static const struct tool *find_tool(const struct ask *ask, struct str name)
 {
@@ -12,6 +16,17 @@ static const struct tool *find_tool(const struct ask *ask, struct str name)
         if (str_eq_c(name, ask->tools[i]->name))
             return ask->tools[i];
     return NULL;
+}
+
+/* The model sees its call again with `{}` for arguments, so it is shown what it wrote. */
+static void refuse_arguments(struct round_call *c)
+{
+    struct buf shown = BUF_INIT(BUF_SMALL);
+
+    fault_add_excerpt(&shown, buf_str(&c->call->args), EXCERPT_MAX);
+    tool_fail(&c->job, "the tool was not run: its arguments are not a valid JSON object: %s",
+              buf_c(&shown));
+    buf_release(&shown);
 }
 
 static void look_up(const struct turn *t, struct round_call *c)
@@ -25,7 +40,7 @@ static void look_up(const struct turn *t, struct round_call *c)
         tool_fail(job, "there is no tool '%s'", buf_c(&c->call->name));
     else if (!json_check(buf_str(&c->call->args), &job->args, NULL) ||
              json_type(job->args) != JSON_OBJECT)
-        tool_fail(job, "the tool was not run: its arguments are not a valid JSON object");
+        refuse_arguments(c);
 }
 
 void round_begin(struct turn *t)
@@ -79,11 +94,13 @@ int round_store(struct turn *t, struct err *e)
 
 static void grow_context(struct turn *t)
 {
+    const struct replay *replay = &t->answer.replay;
     struct buf calls = BUF_INIT(BUF_LINE);
 
     answer_calls_json(&t->answer, &calls);
     context_add_calls(&t->context, buf_str(&t->answer.text), buf_str(&calls),
-                      buf_str(&t->answer.replay.thinking), t->provider->name);
+                      buf_str(replay_is_whole(replay) ? &replay->turn : &replay->thinking),
+                      t->provider->name);
     for (size_t i = 0; i < t->calls_count; i++)
         context_add_result(&t->context, buf_str(&t->calls[i].call->id),
                            buf_str(&t->calls[i].job.result));

@@ -7,10 +7,10 @@
 #include "base/mem.h"
 #include "hist/message.h"
 #include "hist/store.h"
-#include "hist/thread.h"
 #include "llm/messages.h"
 #include "llm/paused.h"
 #include "turn/round.h"
+#include "turn/window.h"
 
 /* ---- the context ---- */
 
@@ -29,29 +29,20 @@ static void take_messages(struct turn *t)
     t->bad_entries = messages_add(&t->context, t->messages);
 }
 
-/* The place behind the last prompt of the thread, 0 when it has none. */
-static size_t behind_prompt(const struct thread *thread)
-{
-    size_t i = thread->count;
-
-    while (i > 0 && thread->at[i - 1].role != ROLE_USER)
-        i--;
-    return i;
-}
-
 int turn_last_prompt(const struct history *h, struct str session, struct buf *out, struct err *e)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
-    struct thread thread;
+    struct tail tail;
     size_t behind;
+    bool cut;
 
-    if (thread_find(&thread, h, session, false, e) < 0)
+    if (window_load(&tail, h, session, 1, CONTEXT_ALL, &cut, e) < 0)
         return -1;
-    behind = behind_prompt(&thread);
+    behind = window_last_turn(&tail.thread);
     if (behind > 0)
-        buf_add_str(out, message_content(&thread.at[behind - 1], &scratch));
+        buf_add_str(out, message_content(&tail.thread.at[behind - 1], &scratch));
     buf_release(&scratch);
-    thread_release(&thread);
+    tail_release(&tail);
     return behind > 0;
 }
 
@@ -77,39 +68,11 @@ static bool is_outcome(const struct message *m)
     return m->role == ROLE_ASSISTANT || m->role == ROLE_TOOL;
 }
 
-/* Did an answer end before it was finished? */
-static bool is_torso(const struct message *m)
-{
-    static const char *const reasons[] = {"interrupted", "error", "length", "content_filter"};
-    struct buf scratch = BUF_INIT(BUF_SMALL);
-    struct str reason = message_text(m, FIELD_FINISH_REASON, &scratch);
-    bool torso = false;
-
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-        torso = torso || str_eq_c(reason, reasons[i]);
-    buf_release(&scratch);
-    return torso && m->role == ROLE_ASSISTANT;
-}
-
-/* What came of another attempt at a prompt that is answered already is not sent with the answer.
- * *answered goes with the lines of a thread. */
-static bool is_in_vain(const struct message *m, bool *answered)
-{
-    bool torso = is_torso(m);
-
-    if (m->role == ROLE_USER)
-        *answered = false;
-    else if (m->role == ROLE_ASSISTANT && !torso && !m->field[FIELD_TOOL_CALLS].p)
-        *answered = true;
-    return torso && *answered && !m->field[FIELD_TOOL_CALLS].p;
-}
-
 /* Adds the thread to the context, all but the turn that this one takes the place of. */
 static int take_thread(struct turn *t, const struct thread *thread, struct err *e)
 {
-    size_t behind = t->kind == TURN_NEXT ? CONTEXT_ALL : behind_prompt(thread);
+    size_t behind = t->kind == TURN_NEXT ? CONTEXT_ALL : window_last_turn(thread);
     struct buf scratch = BUF_INIT(BUF_LINE);
-    bool answered = false;
 
     if (behind == 0)
         return err_set(e, ERR_USAGE, "session '%.*s' has no prompt yet", (int)t->session.n,
@@ -126,7 +89,7 @@ static int take_thread(struct turn *t, const struct thread *thread, struct err *
             t->prompt_stored = true;
         } else if (i + 1 == behind || (i >= behind && is_outcome(m))) {
             supersede(t, m);
-        } else if (!is_in_vain(m, &answered)) {
+        } else {
             context_add(&t->context, m);
         }
     }
@@ -136,21 +99,24 @@ static int take_thread(struct turn *t, const struct thread *thread, struct err *
 
 int turn_prepare(struct turn *t, struct err *e)
 {
-    struct thread thread = {0};
+    struct tail tail = {0};
     int result;
 
     context_init(&t->context);
     answer_init(&t->answer, NULL);
-    t->input_tokens = t->output_tokens = -1;
+    usage_init(&t->usage);
     buf_init(&t->prompt_id, BUF_SMALL);
     buf_init(&t->answer_id, BUF_SMALL);
     buf_init(&t->last, BUF_LINE);
-    if (!t->history->unreadable && thread_find(&thread, t->history, t->session, false, e) < 0)
+    if (!t->history->unreadable && window_load(&tail, t->history, t->session, t->max_messages,
+                                               t->max_bytes, &t->was_cut, e) < 0)
         return -1;
-    result = take_thread(t, &thread, e);
-    t->earlier = thread.all;
-    t->bad_lines = thread.bad_lines;
-    thread_release(&thread);
+    for (size_t i = 0; i < tail.system.count; i++)
+        context_add(&t->context, &tail.system.at[i]);
+    result = take_thread(t, &tail.thread, e);
+    t->is_new = tail.thread.all == 0;
+    t->bad_lines = tail.thread.bad_lines;
+    tail_release(&tail);
     if (result < 0)
         return -1;
     t->new_system = is_new_system(t);
@@ -231,22 +197,35 @@ static void set_usage(struct draft *d, const struct answer *a)
 {
     struct buf usage = BUF_INIT(BUF_SMALL);
 
-    if (a->input_tokens < 0 && a->output_tokens < 0)
+    if (!usage_known(&a->usage))
         return;
     buf_add_c(&usage, "{");
-    json_add_member_int(&usage, "input_tokens", a->input_tokens < 0 ? 0 : a->input_tokens);
-    json_add_member_int(&usage, "output_tokens", a->output_tokens < 0 ? 0 : a->output_tokens);
+    usage_add_members(&a->usage, &usage);
     buf_add_c(&usage, "}");
     draft_set(d, FIELD_USAGE, buf_str(&usage));
     buf_release(&usage);
 }
 
+static void set_server(const struct turn *t, struct draft *d)
+{
+    /* An alias or a router was asked for: what answered has another name. */
+    const char *model = t->answer.model ? t->answer.model : t->ask.model;
+
+    if (model)
+        draft_set_text(d, FIELD_MODEL, str_of(model));
+    draft_set_text(d, FIELD_PROVIDER, str_of(t->provider->name));
+}
+
+/* An answer of which nothing came is a line, too: it says that its prompt is not to be sent
+ * again. */
 static void add_answer(struct turn *t)
 {
     const struct answer *a = &t->answer;
     struct buf calls = BUF_INIT(BUF_LINE);
     struct draft *d = turn_add_line(t, ROLE_ASSISTANT, buf_str(&a->text));
 
+    if (t->partial.open)
+        draft_set_text(d, FIELD_ID, buf_str(&t->partial.id));
     if (a->calls_count > 0) {
         answer_calls_json(a, &calls);
         draft_set(d, FIELD_TOOL_CALLS, buf_str(&calls));
@@ -256,12 +235,12 @@ static void add_answer(struct turn *t)
         draft_set(d, FIELD_THINKING, buf_str(&a->replay.thinking));
     if (t->kind == TURN_AGAIN && t->finished)
         push_replaces(t, d);
-    if (t->ask.model)
-        draft_set_text(d, FIELD_MODEL, str_of(t->ask.model));
-    draft_set_text(d, FIELD_PROVIDER, str_of(t->provider->name));
+    set_server(t, d);
     set_usage(d, a);
     if (a->finish_reason)
         draft_set_text(d, FIELD_FINISH_REASON, str_of(a->finish_reason));
+    else if (!a->finished)
+        draft_set_text(d, FIELD_FINISH_REASON, STR("error"));
 }
 
 static void drop_lines(struct turn *t)
@@ -289,6 +268,7 @@ int turn_store(struct turn *t, struct err *e)
     }
     t->prompt_stored = true;
     drop_lines(t);
+    partial_end(&t->partial, true);
     return 0;
 }
 
@@ -300,8 +280,7 @@ int turn_store_prompt(struct turn *t, struct err *e)
 
 int turn_store_answer(struct turn *t, struct err *e)
 {
-    if (t->answer.text.len > 0 || t->answer.calls_count > 0 || t->answer.finished)
-        add_answer(t);
+    add_answer(t);
     return turn_store(t, e);
 }
 
@@ -321,6 +300,15 @@ static int judge_calls(const struct turn *t, struct err *e)
     return 0;
 }
 
+static int judge_refusal(const struct answer *a, struct err *e)
+{
+    if (a->refusal)
+        return err_set(e, ERR_REFUSED, "the model refused to answer: %s", a->refusal);
+    return err_set(e, ERR_REFUSED,
+                   a->refused ? "the model refused to answer"
+                              : "the server's content filter stopped the answer");
+}
+
 /* Is a finished answer what was asked for, or does it call tools that can be run? */
 static int judge(const struct turn *t, struct err *e)
 {
@@ -331,10 +319,7 @@ static int judge(const struct turn *t, struct err *e)
         return err_set(e, ERR_INCOMPLETE,
                        "answer is incomplete: the model's length limit was reached");
     if (strcmp(reason, "content_filter") == 0 || strcmp(reason, "refusal") == 0)
-        return err_set(e, ERR_REFUSED,
-                       a->refusal ? "the model refused to answer: %s"
-                                  : "the model refused to answer (%s)",
-                       a->refusal ? a->refusal : reason);
+        return judge_refusal(a, e);
     if (strcmp(reason, "model_context_window_exceeded") == 0)
         return a->text.len + a->calls_count == 0
                    ? err_set(e, ERR_REFUSED, "the conversation is too long for the model")
@@ -348,10 +333,57 @@ static int judge(const struct turn *t, struct err *e)
     return a->calls_count > 0 ? judge_calls(t, e) : 0;
 }
 
-static void add_tokens(int64_t *sum, int64_t tokens)
+static int take_text(void *arg, struct str delta)
 {
-    if (tokens >= 0)
-        *sum = (*sum < 0 ? 0 : *sum) + tokens;
+    struct turn *t = arg;
+
+    partial_add(&t->partial, delta);
+    return t->outer && t->outer->text ? t->outer->text(t->outer->arg, delta) : 0;
+}
+
+static int take_citation(void *arg, struct str json)
+{
+    struct turn *t = arg;
+
+    return t->outer->citation(t->outer->arg, json);
+}
+
+static int take_reasoning(void *arg, struct str delta)
+{
+    struct turn *t = arg;
+
+    return t->outer->reasoning(t->outer->arg, delta);
+}
+
+static void take_notice(void *arg, const char *text)
+{
+    struct turn *t = arg;
+
+    t->outer->notice(t->outer->arg, text);
+}
+
+/* From here on each piece of the answer is in a file before it is handed on. */
+static void begin_partial(struct turn *t, const struct answer_sink *sink)
+{
+    struct draft d;
+
+    t->outer = sink;
+    t->sink = (struct answer_sink){.text = take_text, .arg = t};
+    if (sink && sink->citation)
+        t->sink.citation = take_citation;
+    if (sink && sink->reasoning)
+        t->sink.reasoning = take_reasoning;
+    if (sink && sink->notice)
+        t->sink.notice = take_notice;
+    if (!t->keeps_partial || t->partial.open || t->prompt_id.len == 0 || t->unstored_count > 0)
+        return;
+    draft_init(&d);
+    draft_message(&d, ROLE_ASSISTANT, STR(""));
+    draft_set_text(&d, FIELD_SESSION_ID, t->session);
+    draft_set_text(&d, FIELD_REPLY_TO, buf_str(&t->prompt_id));
+    set_server(t, &d);
+    partial_begin(&t->partial, t->history, &d);
+    draft_release(&d);
 }
 
 int turn_ask(struct turn *t, const struct answer_sink *sink, struct err *e)
@@ -359,10 +391,10 @@ int turn_ask(struct turn *t, const struct answer_sink *sink, struct err *e)
     int result;
 
     t->calling = false;
-    t->answer.sink = sink;
+    begin_partial(t, sink);
+    t->answer.sink = &t->sink;
     result = paused_ask(t->provider, &t->ask, &t->answer, t->max_rounds, &t->rounds, e);
-    add_tokens(&t->input_tokens, t->answer.input_tokens);
-    add_tokens(&t->output_tokens, t->answer.output_tokens);
+    usage_sum(&t->usage, &t->answer.usage);
     if (result < 0)
         return -1;
     result = judge(t, e);
@@ -374,6 +406,9 @@ int turn_ask(struct turn *t, const struct answer_sink *sink, struct err *e)
 void turn_release(struct turn *t)
 {
     round_end(t);
+    /* An answer that could not be stored is left to the next program. */
+    partial_end(&t->partial, t->unstored_count == 0);
+    buf_release(&t->partial.id);
     drop_lines(t);
     free(t->unstored);
     t->unstored = NULL;

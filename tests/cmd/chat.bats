@@ -462,10 +462,10 @@ continues() {
     run_expect 0 bash -c 'umask 0277; exec chat hello'
     stdout_is hello '[1 message]'
     [[ -s repo/.aicoder/history.jsonl && -s $HOME/.local/share/aicoder/history.jsonl ]]
-    run_expect 0 find repo/.aicoder "$HOME/.local/share/aicoder" -printf '%f %m\n'
+    run_expect 0 find repo/.git/aicoder "$HOME/.local/share/aicoder" -printf '%f %m\n'
     sort -o "$OUT" "$OUT"
-    stdout_is '.aicoder 700' '.gitignore 600' '.gitignore 600' 'aicoder 700' 'history.jsonl 600' 'history.jsonl 600' \
-        'session 600' 'session 600'
+    stdout_is "${WORK//\//%}%repo.jsonl 600" '.gitignore 600' 'aicoder 700' 'aicoder 700' 'history.jsonl 600' 'history.jsonl 600' \
+        'owner 600' 'repositories 700' 'session 600' 'session 600'
     (cd repo && run_expect 0 git -c init.defaultBranch=x init -q . && run_expect 0 git status --porcelain && stdout_empty)
 }
 
@@ -478,17 +478,17 @@ continues() {
     [[ ! -e $HOME/.local ]]
 }
 
-@test "chat: a repository's own .aicoder is not trusted until it is entered" {
+@test "chat: a history that came with an unpacked repository is not trusted until it is entered" {
     use_echo
     make_repo
-    mkdir .aicoder
-    hist_lines evil 4 >.aicoder/history.jsonl
-    echo evil >.aicoder/session
-    echo 'base_url = http://127.0.0.1:1/v1' >.aicoder/config
+    mkdir .git/aicoder
+    hist_lines evil 4 >.git/aicoder/history.jsonl
+    echo evil >.git/aicoder/session
+    echo 'base_url = http://127.0.0.1:1/v1' >.git/aicoder/config
     run_expect 0 chat hello
     stdout_is hello '[1 message]'
-    stderr_has "$WORK/.aicoder"
-    [[ $(cat .aicoder/session) != evil ]]
+    stderr_has "$WORK/.git/aicoder"
+    [[ $(cat .git/aicoder/session) != evil ]]
     run_expect 0 chat again
     stdout_is again '[3 messages]'
     stderr_empty
@@ -570,13 +570,12 @@ continues() {
     { hist_line s assistant '' '' '{"tool_calls":[{"id":"c1","name":"f","args":{"a":1}}]}'
       hist_line s tool result '' '{"tool_call_id":"c1"}'; } >>"$HISTORY"
     run_expect 0 chat -s s --verbose again
-    stderr_is 'session=s state=existing message_count=6' \
+    stderr_is 'session=s state=existing message_count=5' \
         'index=0 role=system content_length=7 has_tool_calls=false' \
         'index=1 role=user content_length=5 has_tool_calls=false' \
-        'index=2 role=assistant content_length=17 has_tool_calls=false' \
-        'index=3 role=assistant content_length=0 has_tool_calls=true' \
-        'index=4 role=tool content_length=6 has_tool_calls=false' \
-        'index=5 role=user content_length=5 has_tool_calls=false'
+        'index=2 role=assistant content_length=17 has_tool_calls=true' \
+        'index=3 role=tool content_length=6 has_tool_calls=false' \
+        'index=4 role=user content_length=5 has_tool_calls=false'
 }
 
 @test "chat: hints from 15 messages on and when some are left out, only for a terminal or -v" {
@@ -596,7 +595,9 @@ continues() {
     stdout_lacks chat:
     hist_lines s 10 >>"$HISTORY"
     run_expect 0 chat -n -s s -v hello
-    stderr_matches '^chat: 6 earlier messages'
+    stderr_matches '^chat: the oldest messages are not sent '
+    run_expect 0 chat -n -s s hello
+    stderr_empty
 }
 
 @test "chat: a question is answered where there is no place for a history" {
@@ -676,7 +677,8 @@ continues() {
     { printf 'message %d\n' {7..26} && echo prompt; } >wanted
     same 'messages' wanted got
     CHAT_MAX_MESSAGES=3 run_expect 0 chat -n -s s prompt
-    request_messages_are 2 'assistant:message 24' 'user:message 25' 'assistant:message 26' user:prompt
+    # The user begins: an odd number leaves out one more.
+    request_messages_are 2 'user:message 25' 'assistant:message 26' user:prompt
     CHAT_MAX_MESSAGES=all run_expect 0 chat -n -s s prompt
     [[ $(request 3 | jq '.messages | length') == 27 ]]
     CHAT_MAX_MESSAGES=0 run_expect 0 chat -n -s s prompt
@@ -698,9 +700,9 @@ continues() {
       hist_line s user "$(head -c 52400 /dev/zero | tr '\0' c)"
       hist_line s assistant ''; } >"$HISTORY"
     run_expect 0 chat -n -s s prompt
-    [[ $(request 1 | jq -c '[.messages[].content[:1]]') == '["b","c"]' ]]
-    CHAT_MAX_BYTES=102399 run_expect 0 chat -n -s s prompt
-    [[ $(request 2 | jq -c '[.messages[].content[:1]]') == '["c"]' ]]
+    [[ $(request 1 | jq -c '[.messages[].content[:1]]') == '["c"]' ]]
+    CHAT_MAX_BYTES=52399 run_expect 0 chat -n -s s prompt
+    [[ $(request 2 | jq -c '[.messages[].content]') == '["prompt"]' ]]
     CHAT_MAX_BYTES=all run_expect 0 chat -n -s s prompt
     [[ $(request 3 | jq -c '[.messages[].content[:1]]') == '["a","b","c"]' ]]
     head -c 300000 /dev/zero | tr '\0' d >large
@@ -721,13 +723,13 @@ continues() {
         user:prompt
     [[ $(request 1 | jq -c '[.messages[] | .tool_call_id // empty]') == '["c1","c2"]' ]]
     number=2
-    for max in 2 3; do
+    for max in 2 3 4; do
         CHAT_MAX_MESSAGES=$max run_expect 0 chat -n -s s prompt
-        request_messages_are $number assistant:answer user:prompt
+        request_messages_are $number user:prompt
         number=$((number + 1))
     done
-    CHAT_MAX_MESSAGES=4 run_expect 0 chat -n -s s prompt
-    request_messages_are 4 'assistant:[f {}][g {"a":"b"}]' 'tool:result 1' 'tool:result 2' assistant:answer user:prompt
+    CHAT_MAX_MESSAGES=5 run_expect 0 chat -n -s s prompt
+    request_messages_are 5 user:question 'assistant:[f {}][g {"a":"b"}]' 'tool:result 1' 'tool:result 2' assistant:answer user:prompt
 }
 
 @test "chat: only role, content and tool fields travel; turns of one role are merged; unknown roles stay" {
@@ -840,7 +842,7 @@ continues() {
     stderr_is "chat: cannot read '$WORK/xdg/chathist/config': line 2 is not 'key = value'"
     rm xdg/chathist/config
     mkdir xdg/chathist/config
-    run_expect 1 chat hello
+    run_expect 2 chat hello
     stderr_is "chat: cannot open '$WORK/xdg/chathist/config': is a directory"
 }
 
@@ -1148,13 +1150,13 @@ END
 @test "chat: a wrong command line is told by an event, too" {
     run_expect 2 chat --json --bogus
     stdout_json '[.type, .code] | tojson' '["error",2]'
-    stderr_is "chat: unknown or ambiguous option '--bogus' (see 'chat --help')"
+    stderr_is "chat: unknown option '--bogus' (see 'chat --help')"
 }
 
 @test "chat: a CHAT_SESSION that is none is named" {
     use_echo
     CHAT_SESSION='bad id' run_expect 2 chat hello
-    stderr_is "chat: bad value 'bad id' for CHAT_SESSION: a session id is expected (see 'chat --help')"
+    stderr_is "chat: bad session id 'bad id' in CHAT_SESSION: up to 128 letters, digits and . _ : -, the first a letter or a digit (see 'chat --help')"
 }
 
 @test "chat: the name of a file does not end its fence" {

@@ -113,7 +113,7 @@ line_is() {
     stored .session_id old "$(cat "$HISTORY.session")"
     CHAT_SESSION_TIMEOUT=soon run_expect 2 hist-append four
     stdout_empty
-    stderr_is "hist-append: bad value 'soon' for CHAT_SESSION_TIMEOUT: a time such as 90s, 30m, 2h, or 'off' is expected"
+    stderr_is "hist-append: bad value 'soon' for CHAT_SESSION_TIMEOUT: a time such as 90s, 30min, 2h, or 'off' is expected"
 }
 
 @test "hist-append: what is no session id" {
@@ -121,7 +121,7 @@ line_is() {
     for id in current last '' -x 'a b' a/b .a é "$(printf '%0129d' 1)"; do
         run_expect 2 hist-append -s "$id" text
         stdout_empty
-        stderr_is "hist-append: '$id' is no session id"
+        stderr_has "hist-append: bad session id '$id' in -s: "
         [[ -z $id ]] || CHAT_SESSION=$id run_expect 2 hist-append text
     done
     [[ -z $(ls -A) ]]

@@ -214,6 +214,7 @@ type to search  F1 help  Tab panel  ^O load  Esc close'
     browse --print id nowhere
     screen_has ' no hit '
     keys Enter
+    screen_has 'hist-browse: nothing was chosen'
     ended 1
     printed_empty
     : >"$HISTORY"
@@ -226,12 +227,10 @@ type to search  F1 help  Tab panel  ^O load  Esc close'
     keys f x d z n L
     ended 1
     printed_empty
-    rm "$HISTORY"
     browse
     screen_has 'no session yet'
     keys C-c
     ended 130
-    [[ ! -e $HISTORY ]]
 }
 
 @test "hist-browse: messages scroll by lines, pages, messages and to their ends" {
@@ -338,6 +337,19 @@ type to search  F1 help  Esc close'
     ended 130
 }
 
+@test "hist-browse: tool calls in the forms of OpenAI and Anthropic" {
+    hist_line s assistant '' 2024-02-01T10:00:01.000000+00:00 \
+        '{"tool_calls":[{"id":"c1","type":"function","function":{"name":"list_dir","arguments":"{\"path\":\"src\"}"}},{"id":"c2","type":"function","function":{"name":"odd","arguments":"{cut"}},{"type":"tool_use","id":"c3","name":"read_file","input":{"file":"x.c"}},{"id":"c4","type":"function","function":{"name":"now"}}]}' >"$HISTORY"
+    terminal
+    browse
+    keys Tab Tab
+    screen_has '▸ list_dir {"path":"src"}' '▸ odd "{cut"' '▸ read_file {"file":"x.c"}' '▸ now'
+    keys z
+    screen_has '▾ list_dir' 'path: src' '▾ read_file' 'file: x.c'
+    keys q
+    ended 130
+}
+
 # literal BYTES...: in one go, as a terminal sends them for a key.
 literal() {
     tmux send-keys -l "$(printf '%b' "$@")"
@@ -428,12 +440,102 @@ screen_lacks_now() {
     ended 130
 }
 
+@test "hist-browse: a paste goes into the box, and none of it is a key" {
+    worked
+    terminal
+    browse
+    # Enter, d and y: the question whether to delete, and yes.
+    tmux set-buffer $'write\n tests\r\nd\ny\e[A\x03\n'
+    tmux paste-buffer -p
+    screen_has '> write  tests d y'
+    screen_lacks 'for ever' 'deleting'
+    keys C-u
+    screen_has 'plan the parser'
+    # From the list, too.
+    keys Tab
+    tmux set-buffer $'\nlexer\n'
+    tmux paste-buffer -p
+    screen_has '> lexer' '1/1'
+    # Neither the answer to a question nor its commands.
+    keys Enter d
+    screen_has 'for ever? y or n'
+    tmux set-buffer y
+    tmux paste-buffer -p
+    sleep 0.3
+    screen_has 'for ever? y or n'
+    keys n
+    # The name of a file.
+    keys x
+    screen_has 'export to: plan.md'
+    keys C-u
+    tmux set-buffer $'out\n.md\n'
+    tmux paste-buffer -p
+    screen_has 'export to: out .md'
+    [[ ! -e 'out .md' ]]
+    keys Enter
+    screen_has "exported to 'out .md'"
+    [[ -e 'out .md' && $(wc -l <"$HISTORY") == 7 ]]
+    keys q
+    ended 130
+}
+
+@test "hist-browse: the marks of a paste in pieces" {
+    worked
+    terminal
+    browse
+    for bytes in '1b 5b' '32 30 30' '7e 64 0d' '64 1b' '5b 32 30 31' '7e 21'; do
+        # shellcheck disable=SC2086
+        tmux send-keys -H $bytes
+        sleep 0.1
+    done
+    screen_has '> d d!'
+    keys Escape
+    ended 130
+}
+
+@test "hist-browse: it says copied when it was, and what was not" {
+    {
+        hist_line s user 'a text' '' '{"id":"u1"}'
+        hist_line s assistant '' '' '{"id":"a1","tool_calls":[{"id":"c","name":"ls","args":{}}]}'
+        jq -cn '{id: "u2", session_id: "s", timestamp: "2024-06-27T15:00:09.000000+00:00", role: "user", content: ("x" * 80000)}'
+    } >"$HISTORY"
+    terminal
+    # tmux drops the sequence of a program by default; its own command does not.
+    browse 'a text'
+    keys Tab Tab y
+    screen_has 'copied'
+    tmux show-buffer >buffer
+    [[ $(cat buffer) == 'a text' ]]
+    # Nothing is no text for the clipboard.
+    keys J y
+    screen_has 'nothing to copy: the message has no text'
+    tmux show-buffer >buffer
+    [[ $(cat buffer) == 'a text' ]]
+    keys q
+    ended 130
+    # Elsewhere the terminal does not say what becomes of it, and the reason why not is told.
+    type_lines 'unset TMUX; clear'
+    browse 'a text'
+    keys Tab Tab y
+    screen_has 'sent to the terminal'
+    keys J J y
+    screen_has 'cannot copy 80000 bytes: terminals take 74994'
+    keys q
+    ended 130
+    run_expect 130 env -u TMUX -u STY "$TESTS/on-tty" --wait 'close' --type 'a text\t\ty' --wait '\]52;c;YSB0ZXh0\x07' --type q hist-browse ''
+    stdout_lacks $'\eP'
+    # screen passes on what is wrapped.
+    run_expect 130 env -u TMUX STY=1.x TERM=screen "$TESTS/on-tty" --wait 'close' --type 'a text\t\ty' --wait '\x1bP\x1b\]52;c;YSB0ZXh0\x07\x1b\\' --type q \
+        hist-browse ''
+}
+
 @test "hist-browse: a program of the desktop that takes nothing does not hold up the keys" {
     worked
     hist_line large user "$(seq 18000)" >>"$HISTORY"
     in_path wl-copy 'echo $$ >by; exec sleep 1000'
     export WAYLAND_DISPLAY=w
     terminal
+    type_lines "unset TMUX"
     browse
     screen_has '1/4'
     keys Tab y
@@ -491,7 +593,7 @@ locked() {
     screen_has deleting
     keys q
     screen_has 'hist-browse: waiting for'
-    pkill_browse TERM
+    signal hist-browse TERM
     ended 143
     echo >go
     wait
@@ -502,7 +604,7 @@ locked() {
     screen_has '1/2'
     keys Tab d y
     screen_has deleting
-    pkill_browse TERM
+    signal hist-browse TERM
     ended 143
     echo >go
     wait
@@ -672,7 +774,7 @@ locked() {
     keys x C-u '~/home.txt' Enter
     screen_has "exported to '$HOME"
     same home.txt wanted "$HOME/home.txt"
-    keys x C-u /nowhere/x.md Enter
+    keys x C-u /no/x.md Enter
     screen_has 'No such file or directory'
     keys Tab J J f
     screen_has 'forked: ' '/4'
@@ -713,6 +815,7 @@ locked() {
     in_path wl-copy 'cat >copied'
     export WAYLAND_DISPLAY=w
     terminal
+    type_lines "unset TMUX"
     browse
     screen_has 'write tests' '1/3'
     keys Tab j y
@@ -752,6 +855,44 @@ locked() {
     [[ -z $(ls "$TMPDIR") ]]
 }
 
+@test "hist-browse: the pager and the editor get what a terminal is shown, not what it would obey" {
+    jq -cn '{id: "1-a", session_id: "s", timestamp: "2024-01-01T10:00:00.000000+00:00", role: "user",
+        content: "a\u001b]0;title\u0007b\u001b]52;c;eA==\u0007c\u009b\u202e\t\u00e9\nd"}' >"$HISTORY"
+    printf '#!/bin/sh\ncat >paged; echo the pager has it; read -r line </dev/tty\n' >page
+    printf '#!/bin/sh\ncp "$1" edited; echo the editor has it; read -r line\n' >edit
+    chmod +x page edit
+    terminal
+    type_lines "export PAGER='$PWD/page' EDITOR='$PWD/edit'; unset VISUAL"
+    browse
+    screen_has ' s  1/1 '
+    hist-show s >raw
+    keys Tab v
+    screen_counts 1 'the pager has it'
+    run_expect 1 grep -P '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80\xae' paged
+    run_expect 0 grep -F '^[]0;title^Gb^[]52;c;eA==^Gc' paged
+    [[ $(wc -l <paged) == $(wc -l <raw) ]]
+    keys Enter
+    screen_has ' s  1/1 '
+    keys Tab v
+    screen_counts 2 'the pager has it'
+    run_expect 1 grep -P '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80\xae' paged
+    run_expect 0 grep -F '^[]0;title^Gb^[]52;c;eA==^Gc' paged
+    keys Enter
+    screen_has ' s  1/1 '
+    keys e
+    screen_has 'the editor has it'
+    same edited paged edited
+    keys Enter
+    screen_has ' s  1/1 '
+    keys q
+    ended 130
+    [[ -z $(ls "$TMPDIR") ]]
+    # As hist-show's own pager does.
+    run_expect 0 env NO_COLOR=1 PAGER="cat >paged; :" TERM=xterm "$TESTS/on-tty" --size 80x2 hist-show s
+    run_expect 0 grep -F '^[]0;title^Gb^[]52;c;eA==^Gc' paged
+    run_expect 1 grep -P '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80\xae' paged
+}
+
 @test "hist-browse: Ctrl-C in the pager is for the pager" {
     worked
     printf '#!/bin/sh\necho the pager has it; read -r line </dev/tty\n' >page
@@ -767,20 +908,22 @@ locked() {
     # A signal for the browser is its own again, and was none before.
     keys v
     screen_counts 2 'the pager has it'
-    pkill_browse INT
+    signal hist-browse INT
     keys Enter
     screen_has '> lexer' '? help'
     soon screen_lacks_now 'the pager has it'
-    pkill_browse INT
+    signal hist-browse INT
     ended 130
 }
 
 @test "hist-browse: other histories" {
-    mkdir -p one/.git two/.git
+    make_repo one
+    make_repo two
     unset CHAT_HISTORY
     (cd one && hist-append -q -s first -r user 'said in one' >/dev/null)
     (cd two && hist-append -q -s second -r user 'said in two' >/dev/null)
-    terminal
+    one=one/.git/aicoder two=two/.git/aicoder
+    terminal 100x24
     type_lines 'cd one'
     browse
     screen_has 'said in one'
@@ -790,18 +933,37 @@ locked() {
     keys said
     screen_has '/2'
     keys 'Space' 'in two'
-    screen_has '1/1' ' second  1/1 '
+    # The title names the history, and so does the question.
+    screen_has '1/1' " second  $WORK/two  1/1 "
     # An action is done where the session is.
     keys Enter f
     screen_has 'forked: '
-    [[ $(wc -l <../work/two/.aicoder/history.jsonl) == 2 ]]
-    [[ $(wc -l <../work/one/.aicoder/history.jsonl) == 1 ]]
+    [[ $(wc -l <"$two/history.jsonl") == 2 ]]
+    [[ $(wc -l <"$one/history.jsonl") == 1 ]]
+    keys d
+    screen_has "delete 'second' of $WORK/two, 1 message, for ever? y or n"
+    keys n
+    # What it makes current is not current here, and it says so.
     keys L
+    screen_has "hist-browse: session 'second' is current in '$WORK/two', not here"
     ended 0
-    is printed one/printed second
-    is pointer two/.aicoder/session second
-    [[ ! -e two/.aicoder/history.jsonl.session && ! -e one/.aicoder/session ]]
+    [[ ! -s one/printed ]]
+    is pointer "$two/session" second
+    [[ ! -e $one/session ]]
+    # The id would be that of another session here.
+    browse --print id
+    screen_has ' second '
+    keys Enter
+    screen_has "hist-browse: session 'second' is not of this history but of '$WORK/two'"
+    ended 2
+    [[ ! -s one/printed ]]
+    browse --print text
+    screen_has ' second '
+    keys Enter
+    ended 0
+    is printed one/printed 'said in two'
     # Also when one's own is named by the environment.
+    : >own
     type_lines "export CHAT_HISTORY=$WORK/own" 'cd ..'
     browse ''
     keys C-s
@@ -810,7 +972,7 @@ locked() {
     screen_has '/2'
     keys Enter f
     screen_has 'forked: '
-    [[ $(wc -l <two/.aicoder/history.jsonl) == 3 && ! -e own ]]
+    [[ $(wc -l <"$two/history.jsonl") == 3 && ! -s own ]]
     keys q
     ended 130
 }
@@ -937,21 +1099,12 @@ END
         type_lines 'clear; sh run'
         screen_has 'Esc close'
         [[ $(tmux display-message -p '#{alternate_on}') == 1 ]]
-        pkill_browse "$signal"
+        signal hist-browse "$signal"
         ended $((128 + $(kill -l "$signal")))
         same modes before after
         [[ $(tmux display-message -p '#{alternate_on} #{mouse_any_flag}') == '0 0' ]]
         rm before after
     done
-}
-
-# The one that runs in this terminal.
-browse_pid() {
-    pgrep -t "$(tmux display-message -p '#{pane_tty}' | sed 's|/dev/||')" hist-browse
-}
-
-pkill_browse() {
-    kill -s "$1" "$(browse_pid)"
 }
 
 @test "hist-browse: stopped and continued" {
@@ -964,7 +1117,7 @@ pkill_browse() {
     screen_has back
     type_lines fg
     screen_has 'Esc close' 'write tests'
-    pkill_browse TSTP
+    signal hist-browse TSTP
     screen_has Stopped
     type_lines fg
     screen_has 'Esc close' 'write tests'
@@ -1126,6 +1279,7 @@ screen_lacks_now_of_file() {
     keys 'behind'
     screen_has '1/1' ' last  1/1 '
     keys Escape
+    screen_has "hist-browse: skipped $(hist-sessions 2>&1 >/dev/null | grep -o '[0-9]* bad lines') in"
     ended 130
     unchanged "$HISTORY"
 }

@@ -101,6 +101,7 @@ PYTHON
         '"user",true,true' '"assistant",true,true' '"tool",true,true' '"assistant",true,true'
     jq -c '.messages[] | del(.tool_calls | nulls) | del(.tool_call_id | nulls)' "$OUT" >got
     same lines "$HISTORY" got
+    : >none.jsonl
     run_expect 0 hist-export -f json -a --history none.jsonl
     stdout_is '{"messages":[]}'
 }
@@ -128,7 +129,7 @@ PYTHON
     with_tool
     hist_line x user hello >>"$HISTORY"
     run_expect 0 hist-export -f openai --all
-    stdout_is '{"messages":[{"role":"system","content":"Be brief"},{"role":"user","content":"List it"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"list","arguments":"{\"path\":\".\"}"}}]},{"role":"tool","tool_call_id":"c1","content":"a\n```\nb"},{"role":"assistant","content":"Two"}]}' \
+    stdout_is '{"messages":[{"role":"system","content":"Be brief"},{"role":"user","content":"List it"},{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"list","arguments":"{\"path\":\".\"}"}}]},{"role":"tool","tool_call_id":"c1","content":"a\n```\nb"},{"role":"assistant","content":"Two"}]}' \
         '{"messages":[{"role":"user","content":"hello"}]}'
     run_expect 0 hist-export -f anthropic --all
     stdout_is '{"system":"Be brief","messages":[{"role":"user","content":"List it"},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"list","input":{"path":"."}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"a\n```\nb"}]},{"role":"assistant","content":"Two"}],"tools":[{"name":"list","input_schema":{"type":"object"}}]}' \
@@ -216,7 +217,7 @@ PYTHON
     run_expect 0 hist-export --since 2024-06-27 -f jsonl
     json_is "$OUT" .content early late again
     run_expect 2 hist-export --since nonsense
-    stderr_is "hist-export: bad value 'nonsense' for --since: a date, a time or a span such as 7d is expected (see 'hist-export --help')"
+    stderr_is "hist-export: bad value 'nonsense' for --since: a time such as 2024-06-27, 7d, 'monday' or '2 weeks ago' is expected (see 'hist-export --help')"
 }
 
 @test "hist-export: --messages exports exactly these lines in this order" {
@@ -502,7 +503,7 @@ no_temporaries() {
         done
     done
     for output in "$HISTORY.session" "$HISTORY.idx"; do
-        run_expect 2 hist-export -a -o "$output"
+        run_expect 2 hist-export -a -f md -o "$output"
         stderr_has 'belongs to the history'
     done
     run_expect 2 hist-export --incremental "$HISTORY"
@@ -644,6 +645,29 @@ secrets() {
         '     1→[redacted private-key]' '     4→rest' \
         'x-api-key: [redacted api-key] Authorization: Basic [redacted basic-auth]' \
         "postgres://bob:[redacted password]@db/x git@host:a/b $hex"
+}
+
+@test "hist-export: --redact reports how many secrets it replaced, -q does not" {
+    secrets
+    {
+        hist_line s user "$GITHUB $OPENAI"
+        hist_line s assistant 'DB_PASSWORD=hunter2'
+    } >"$HISTORY"
+    local count='hist-export: 3 redacted; what has no such shape stays'
+    run_expect 0 hist-export --redact -f jsonl s
+    stderr_is "$count"
+    json_is "$OUT" .content '[redacted github-token] [redacted api-key]' 'DB_PASSWORD=[redacted password]'
+    run_expect 0 hist-export --redact -o dir/ --all
+    stderr_is "$count"
+    run_expect 0 hist-export --redact -f jsonl --messages "$HISTORY"
+    stderr_is "$count"
+    run_expect 0 hist-export --redact -q s
+    stderr_empty
+    run_expect 0 hist-export s
+    stderr_empty
+    hist_line s user 'nothing' >"$HISTORY"
+    run_expect 0 hist-export --redact s
+    stderr_is 'hist-export: 0 redacted; what has no such shape stays'
 }
 
 @test "hist-export: takes no lock and writes nothing beside the history" {

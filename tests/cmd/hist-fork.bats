@@ -207,18 +207,18 @@ copies() {
     [[ ! -e $HISTORY.session ]]
 }
 
-@test "hist-fork: in a cloned repository a session has to be named, and the fork makes it one's own" {
+@test "hist-fork: in an unpacked repository a session has to be named, and the fork makes it one's own" {
     unset CHAT_HISTORY
     make_repo
-    mkdir .aicoder
-    hist_lines theirs 2 >.aicoder/history.jsonl
-    echo theirs >.aicoder/session
+    mkdir .git/aicoder
+    hist_lines theirs 2 >.git/aicoder/history.jsonl
+    echo theirs >.git/aicoder/session
     run_expect 1 hist-fork
     run_expect 2 hist-fork last
     stderr_has 'name the session to load'
     run_expect 0 hist-fork theirs
     made
-    stderr_is "hist-fork: '$WORK/.aicoder' is one of your histories from now on"
+    stderr_is "hist-fork: '$WORK/.git/aicoder/history.jsonl' is one of your histories from now on"
     is pointer .aicoder/session "$ID"
 }
 

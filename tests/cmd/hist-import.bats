@@ -28,10 +28,10 @@ history_is() {
     same history "$1" "$HISTORY"
 }
 
-# again ARGUMENT...: an import that finds nothing new.
+# again ARGUMENT...: an import that finds nothing new. $LEFT_OUT is 1 where it leaves records out.
 again() {
     remember "$HISTORY"
-    run_expect 0 hist-import -q "$@"
+    run_expect "${LEFT_OUT:-0}" hist-import -q "$@"
     stdout_is 0
     stderr_empty
     unchanged "$HISTORY"
@@ -55,7 +55,8 @@ contents() {
 
 @test "import: Claude Code, with the records of an answer joined" {
     local file=$FORMATS/claude-code/projects/-home-ada-shop/2b1f9a52-6c0e-4a53-9a1c-0d7c4be1f001.jsonl
-    run_expect 0 hist-import "$FORMATS/claude-code"
+    LEFT_OUT=1
+    run_expect 1 hist-import "$FORMATS/claude-code"
     stdout_is 8
     bad_lines "$file" 11 'not a JSON object' 12 "no 'uuid'"
     grep -v '"session_id":"[^"]*:\(sidechain\|de30ae5d\)"' "$WANTED/claude-code.jsonl" >wanted
@@ -68,10 +69,10 @@ contents() {
 }
 
 @test "import: subagents of Claude Code are sessions of their own, when they are wanted" {
-    run_expect 0 hist-import -q --subagents "$FORMATS/claude-code"
+    run_expect 1 hist-import -q --subagents "$FORMATS/claude-code"
     stdout_is 11
     history_is "$WANTED/claude-code.jsonl"
-    again --subagents "$FORMATS/claude-code"
+    LEFT_OUT=1 again --subagents "$FORMATS/claude-code"
 }
 
 @test "import: an answer of Claude Code that grew since" {
@@ -89,24 +90,24 @@ contents() {
 
 @test "import: Codex, new and old, a fork, a summary, and what only Codex says" {
     local dir=$FORMATS/codex/sessions/2025/10/02
-    run_expect 0 hist-import --subagents "$FORMATS/codex"
+    run_expect 1 hist-import --subagents "$FORMATS/codex"
     stdout_is 13
     bad_lines "$dir/rollout-2025-10-02T09-00-00-0199a1b2-0000-7000-8000-00000000c0de.jsonl" 17 "no 'type'"
     history_is "$WANTED/codex.jsonl"
-    again --subagents "$FORMATS/codex"
+    LEFT_OUT=1 again --subagents "$FORMATS/codex"
     rm "$HISTORY"
-    run_expect 0 hist-import -q "$FORMATS/codex"
+    run_expect 1 hist-import -q "$FORMATS/codex"
     stdout_is 12
     grep -v 'asked of a subagent' "$WANTED/codex.jsonl" >wanted
     history_is wanted
 }
 
 @test "import: ChatGPT, the branch that is shown, the conversation used last at the end" {
-    run_expect 0 hist-import "$FORMATS/chatgpt/conversations.json"
+    run_expect 1 hist-import "$FORMATS/chatgpt/conversations.json"
     stdout_is 7
     bad_lines "$FORMATS/chatgpt/conversations.json" 4 'not a JSON object' 3 "no 'mapping'"
     history_is "$WANTED/chatgpt.jsonl"
-    again "$FORMATS/chatgpt"
+    LEFT_OUT=1 again "$FORMATS/chatgpt"
     # A conversation alone, and from a pipe.
     rm "$HISTORY"
     jq -c '.' <<<'{"id":"c1","current_node":"n","create_time":1680000000,"mapping":{"n":{"message":{"author":{"role":"user"},"content":{"content_type":"text","parts":["Hi"]}},"parent":null}}}' >one.json
@@ -116,31 +117,263 @@ contents() {
     again one.json
 }
 
-@test "import: llm, both generations of its tables" {
+@test "import: llm, the older tables" {
     database llm
-    database llm-turns
     run_expect 0 hist-import llm.db
     stdout_is 9
     stderr_empty
     history_is "$WANTED/llm.jsonl"
     again llm.db
-    rm "$HISTORY"
-    run_expect 0 hist-import llm-turns.db
-    stdout_is 5
-    history_is "$WANTED/llm-turns.jsonl"
-    again llm-turns.db llm-turns.db
     run_expect 2 hist-import - <llm.db
-    stdout_is 0
+    stdout_empty
+    stderr_is "hist-import: cannot import '-': a database must be a file"
+    run_expect 2 hist-import -f llm -
+    stdout_empty
     stderr_is "hist-import: cannot import '-': a database must be a file"
     printf 'SQLite format 3\0and no more' >broken.db
     run_expect 2 hist-import broken.db
     stderr_matches "^hist-import: cannot .* 'broken.db': "
 }
 
+# said FILTER LINE...: role and content of the lines that the filter takes, with images and calls; of the answers of
+# the echo model the prompt that they repeat.
+said() {
+    local filter=$1
+    shift
+    contents "$filter"' | "\(.role):" + (.content | if startswith("{\n") then "to " + (fromjson.prompt) else . end)
+        + (if .images then " +\(.images)" else "" end)
+        + (.tool_calls // [] | map(" \(.name) \(.args.n)") | add // "")' "$@"
+}
+
+@test "import: llm 0.36, a database that llm wrote: prompts, system prompts, fragments, images, tools" {
+    local answer='{"prompt":"Double them","tool_calls":[{"name":"double","arguments":{"n":21}},{"name":"double","arguments":{"n":4}}]}'
+    local ids
+    database llm-turns
+    run_expect 0 hist-import llm-turns.db
+    stdout_is 17
+    stderr_empty
+    said . 'system:Be brief' 'user:What is a pipe?' 'assistant:to What is a pipe?' 'user:And a socket?' \
+        'assistant:to And a socket?' 'system:Answer in French.' $'user:A fragment of text.\n\nLook at this +1' \
+        $'assistant:to A fragment of text.\n\nLook at this' "user:$answer" \
+        'assistant:to Double them double 21 double 4' 'tool:42' 'tool:8' 'assistant:to ' 'user:Thank you' \
+        'assistant:to Thank you' 'user:Think' 'assistant:to Think'
+    # Results name their calls, and only answers have a model and tokens.
+    mapfile -t ids < <(jq -r 'select(.tool_call_id) | .tool_call_id' "$HISTORY")
+    contents 'select(.tool_calls) | .tool_calls[].id' "${ids[@]}"
+    [[ $(jq -r 'select((.role == "assistant") != (.model == "echo" and .usage.output_tokens > 0)) | .id' "$HISTORY") == '' ]]
+    [[ $(jq -r .session_id "$HISTORY" | uniq | wc -l) == 4 ]]
+    history_is "$WANTED/llm-turns.jsonl"
+    again llm-turns.db llm-turns.db
+}
+
+@test "import: llm, a conversation of the older tables that a present version continued" {
+    local thread
+    database llm-upgraded
+    thread=$(python3 -c 'import sqlite3
+print(sqlite3.connect("llm-upgraded.db").execute("SELECT thread_id FROM turns").fetchone()[0])')
+    run_expect 0 hist-import llm-upgraded.db
+    stdout_is 19
+    stderr_empty
+    said "select(.session_id == \"llm:$thread\")" 'system:Be brief' 'user:What is a pipe?' \
+        'assistant:to What is a pipe?' 'user:And a socket?' 'assistant:to And a socket?' 'user:After the upgrade' \
+        'assistant:to After the upgrade' 'user:And again' 'assistant:to And again'
+    again llm-upgraded.db
+}
+
+# thread SESSION [OPTION]...: what its thread says.
+thread() {
+    hist-show --json "$@" | jq -c '[.role, .content, .tool_calls, .tool_call_id, .timestamp]'
+}
+
+@test "import: llm, what an import without prompts left is stored anew, in order" {
+    local session
+    database llm-turns
+    # What the importer stored that took a turn's parent for the answer before it.
+    grep '"role":"assistant"' "$WANTED/llm-turns.jsonl" >"$HISTORY"
+    cp "$HISTORY" before
+    run_expect 0 hist-import llm-turns.db
+    stdout_is 17
+    [[ $(grep -c "^hist-import: session 'llm:.*' was imported without its prompts before: it is stored again$" "$ERR") == 4 ]]
+    head -n 7 "$HISTORY" | cmp - before
+    again llm-turns.db
+    # The threads are as if they had been imported today.
+    while read -r session; do
+        thread "$session" >got
+        thread "$session" --history "$WANTED/llm-turns.jsonl" >wanted
+        [[ -s wanted ]]
+        same "$session" wanted got
+    done < <(jq -r .session_id before | sort -u)
+    # Killed in it, and done again.
+    head -n 12 "$HISTORY" >killed.jsonl
+    run_expect 0 hist-import --history killed.jsonl llm-turns.db
+    same killed "$HISTORY" killed.jsonl
+    # A turn that comes later is added, once.
+    python3 - <<'END'
+import sqlite3
+db = sqlite3.connect("llm-turns.db")
+thread, tip = db.execute("SELECT id, tip_message_hash FROM threads ORDER BY id LIMIT 1").fetchone()
+db.execute("INSERT INTO messages (hash, parent_hash, role) VALUES ('p', ?, 'user'), ('a', 'p', 'assistant')", [tip])
+db.execute("INSERT INTO parts (message_hash, position, type, text) VALUES ('p', 0, 'text', 'more'), ('a', 0, 'text', 'yes')")
+db.execute("INSERT INTO turns (id, thread_id, parent_message_hash, tip_message_hash, model, datetime_utc)"
+           " VALUES ('t', ?, 'p', 'a', 'echo', '2030-01-01T00:00:00+00:00')", [thread])
+db.commit()
+END
+    run_expect 0 hist-import llm-turns.db
+    stdout_is 2
+    stderr_empty
+    again llm-turns.db
+}
+
+# hostile NAME SQL: NAME.db, made by these statements.
+hostile() {
+    python3 -c 'import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.executescript(sys.argv[2])
+db.commit()' "$1.db" "$2"
+}
+
+# bounded STATUS ARGUMENT...: an import in 400 MB of memory, which a sanitizer needs for itself, that ends by itself.
+bounded() {
+    local status=$1 limit='ulimit -v 400000;'
+    shift
+    [[ ${VARIANT:-} != asan ]] || limit=''
+    # shellcheck disable=SC2016
+    run_expect "$status" bash -c "$limit"' exec hist-import "$@"' import "$@"
+}
+
+RESPONSES='CREATE TABLE responses(id TEXT, model TEXT, prompt TEXT, system TEXT, response TEXT, conversation_id TEXT,
+    datetime_utc TEXT);'
+MESSAGES='CREATE TABLE messages(hash TEXT, parent_hash TEXT, role TEXT);
+    CREATE TABLE parts(id INTEGER PRIMARY KEY, message_hash TEXT, position INTEGER, type TEXT, text TEXT, payload TEXT);
+    CREATE TABLE turns(id TEXT, thread_id TEXT, parent_message_hash TEXT, tip_message_hash TEXT, model TEXT,
+        resolved_model TEXT, input_tokens INTEGER, output_tokens INTEGER, datetime_utc TEXT);'
+
+@test "import: a database of llm whose tables are views, generated or virtual is refused at once" {
+    local columns="'m' AS model, NULL AS prompt, NULL AS system, NULL AS conversation_id, '' AS datetime_utc" name
+    local endless="CREATE VIEW responses AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+        SELECT i AS id, 'x' AS response, $columns FROM n;"
+    hostile endless "$endless"
+    hostile wide "CREATE TABLE n(i); WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 3000)
+        INSERT INTO n SELECT i FROM c;
+        CREATE VIEW responses AS SELECT i AS id, hex(zeroblob(5000000)) AS response, $columns FROM n;"
+    hostile huge "CREATE VIEW responses AS SELECT 1 AS id, hex(zeroblob(400000000)) AS response, $columns;"
+    hostile generated "CREATE TABLE responses(id TEXT, model TEXT, prompt TEXT, system TEXT, conversation_id TEXT,
+        datetime_utc TEXT, response TEXT AS (hex(zeroblob(400000000)))); INSERT INTO responses(id) VALUES ('a');"
+    hostile virtual "CREATE VIRTUAL TABLE responses USING fts5(id, model, prompt, system, response, conversation_id,
+        datetime_utc);"
+    # A view that the schema calls a table.
+    hostile posing "$endless PRAGMA writable_schema = on;
+        UPDATE sqlite_master SET type = 'table' WHERE name = 'responses';"
+    for name in endless wide huge generated virtual; do
+        bounded 2 "$name.db"
+        stdout_empty
+        stderr_is "hist-import: cannot import '$name.db': 'responses' in it is not a plain table"
+    done
+    bounded 2 posing.db
+    stdout_empty
+    stderr_matches "^hist-import: cannot (read|import) 'posing.db': "
+}
+
+@test "import: values of a database of llm that are too long are named, and the rest comes" {
+    hostile long "$RESPONSES INSERT INTO responses VALUES ('a', 'm', 'one', NULL, 'first', 'c', '2024-01-01'),
+        ('b', 'm', 'two', NULL, hex(zeroblob(35000000)), 'c', '2024-01-02'),
+        ('c', 'm', 'three', NULL, 'third', 'c', '2024-01-03');"
+    bounded 1 long.db
+    stdout_is 4
+    stderr_is "hist-import: cannot import 'long.db:2': longer than 64 MiB"
+    contents .content one first three third
+    hostile fragments "$RESPONSES INSERT INTO responses VALUES ('a', 'm', 'one', NULL, 'first', 'c', '2024-01-01');
+        CREATE TABLE fragments(id INTEGER PRIMARY KEY, content TEXT);
+        INSERT INTO fragments VALUES (1, hex(zeroblob(5000000)));
+        CREATE TABLE prompt_fragments(response_id TEXT, fragment_id INTEGER, \"order\" INTEGER);
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+        INSERT INTO prompt_fragments SELECT 'a', 1, i FROM n;"
+    rm "$HISTORY"
+    bounded 1 fragments.db
+    stdout_is 1
+    stderr_is "hist-import: cannot import 'fragments.db:1': longer than 64 MiB"
+    hostile part "$MESSAGES INSERT INTO messages VALUES ('p', NULL, 'user'), ('a', 'p', 'assistant');
+        INSERT INTO parts VALUES (1, 'p', 0, 'text', hex(zeroblob(35000000)), NULL), (2, 'a', 0, 'text', 'yes', NULL);
+        INSERT INTO turns VALUES ('t', 'c', 'p', 'a', 'm', NULL, 1, 1, '2024-01-01');"
+    rm "$HISTORY"
+    bounded 1 part.db
+    stdout_is 1
+    stderr_is "hist-import: cannot import 'part.db:1': longer than 64 MiB"
+    LEFT_OUT=1 again part.db
+}
+
+@test "import: circles and gaps in a thread of llm end it" {
+    hostile circle "$MESSAGES INSERT INTO messages VALUES ('a', 'a', 'user'), ('a', 'b', 'user'), ('b', 'a', 'assistant'),
+            ('b', 'b', 'assistant');
+        INSERT INTO parts VALUES (1, 'a', 0, 'text', 'one', NULL), (2, 'b', 0, 'text', 'two', NULL);
+        INSERT INTO turns VALUES ('t', 'c', 'a', 'b', 'm', NULL, 1, 1, '2024-01-01');"
+    bounded 0 circle.db
+    stdout_is 2
+    contents .content one two
+    again circle.db
+    hostile gap "$MESSAGES INSERT INTO messages VALUES ('b', 'gone', 'assistant');
+        INSERT INTO parts VALUES (2, 'b', 0, 'text', 'two', NULL);
+        INSERT INTO turns VALUES ('t', 'c', 'gone', 'b', 'm', NULL, 1, 1, '2024-01-01');"
+    rm "$HISTORY"
+    bounded 1 gap.db
+    stdout_is 1
+    stderr_is "hist-import: cannot import 'gap.db:1': a message of it is missing"
+}
+
+@test "import: a database of llm that takes too much work is given up" {
+    # Without an index each message is looked for among all of them.
+    hostile slow "$MESSAGES WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 14000)
+            INSERT INTO messages SELECT i, nullif(i - 1, 0), 'user' FROM n;
+        INSERT INTO turns VALUES ('t', 'c', '14000', '14000', 'm', NULL, 1, 1, '2024-01-01');"
+    bounded 2 slow.db
+    stdout_empty
+    stderr_is "hist-import: cannot read 'slow.db': it takes too much work for its size"
+}
+
+@test "import: a database of llm in WAL mode is read, and no file is left beside it" {
+    local name
+    hostile one "$RESPONSES INSERT INTO responses VALUES ('a', 'm', 'one', NULL, 'first', 'c', '2024-01-01');
+        PRAGMA journal_mode = wal;"
+    bounded 0 one.db
+    stdout_is 2
+    again one.db
+    [[ ! -e one.db-wal && ! -e one.db-shm ]]
+    # A name that SQLite could take for something else.
+    cp one.db 'file:a?mode=memory#%41.db'
+    again 'file:a?mode=memory#%41.db'
+    # A program has it open, and what it wrote is not in the database yet; and a copy of that.
+    coproc WRITER { python3 -c '
+import sqlite3, sys
+db = sqlite3.connect("one.db")
+db.execute("INSERT INTO responses VALUES (\"b\", \"m\", \"two\", NULL, \"second\", \"c\", \"2024-01-02\")")
+db.commit()
+print("ready", flush=True)
+sys.stdin.readline()' 3>&-; }
+    # shellcheck disable=SC2153
+    read -r _ <&"${WRITER[0]}"
+    cp one.db copy.db
+    cp one.db-wal copy.db-wal
+    for name in copy one; do
+        rm -f "$HISTORY"*
+        ls -A >"$TMPDIR/before"
+        bounded 0 "$name.db"
+        stdout_is 4
+        contents .content one first two second
+        rm -f "$HISTORY"*
+        ls -A >"$TMPDIR/after"
+        same "$name" "$TMPDIR/before" "$TMPDIR/after"
+    done
+    echo >&"${WRITER[1]}"
+    wait "$WRITER_PID"
+    bounded 0 one.db
+    stdout_is 4
+    [[ ! -e one.db-wal && ! -e one.db-shm ]]
+}
+
 @test "import: messages as OpenAI and Anthropic take them" {
     cp "$FORMATS"/messages/*.json* .
     touch -d 2024-02-01T12:00:00.5Z openai.json anthropic.json lines.jsonl
-    run_expect 0 hist-import openai.json
+    run_expect 1 hist-import openai.json
     stdout_is 5
     bad_lines openai.json 5 "no known 'role'" 6 "no known 'role'" 7 'not a JSON object'
     contents '"\(.timestamp) \(.role):\(.content) \(.images) \(.tool_call_id) \(.tool_calls | tostring)"' \
@@ -149,7 +382,7 @@ contents() {
         '2024-02-01T12:00:00.500000+00:00 assistant: null null [{"id":"call_1","name":"weather","args":{"city":"Paris"}}]' \
         '2024-02-01T12:00:00.500000+00:00 tool:21 degrees null call_1 null' \
         '2024-06-27T15:00:00.000000+00:00 assistant:It is warm. null null null'
-    again openai.json
+    LEFT_OUT=1 again openai.json
     rm "$HISTORY"
     run_expect 0 hist-import anthropic.json
     stdout_is 6
@@ -160,16 +393,16 @@ contents() {
         'assistant:I do not know. claude-opus-4-1 null null'
     again anthropic.json
     rm "$HISTORY"
-    run_expect 0 hist-import lines.jsonl
+    run_expect 1 hist-import lines.jsonl
     bad_lines lines.jsonl 3 'not a JSON object'
     contents '"\(.role):\(.content) \(.model)"' 'user:one null' 'assistant:two m'
     # It grows.
     echo '{"role":"user","content":"three"}' >>lines.jsonl
-    run_expect 0 hist-import -q lines.jsonl
+    run_expect 1 hist-import -q lines.jsonl
     stdout_is 1
     contents '.content' one two three
     [[ $(jq -r .session_id "$HISTORY" | sort -u | wc -l) -eq 1 ]]
-    again lines.jsonl
+    LEFT_OUT=1 again lines.jsonl
 }
 
 @test "import: messages from a pipe are a session by what they say" {
@@ -256,7 +489,7 @@ claude_call() {
 
 @test "import: aichat, calls and results, compressed messages, YAML's ways to write text" {
     cp "$FORMATS/aichat/trip.yaml" .
-    run_expect 0 hist-import trip.yaml
+    run_expect 1 hist-import trip.yaml
     stdout_is 9
     bad_lines trip.yaml 44 "'content' is neither a string nor an array"
     contents '"\(.role):\(.content) \(.provider) \(.model) \(.images) \(.tool_call_id) \(.tool_calls | tostring)"' \
@@ -269,13 +502,13 @@ claude_call() {
         'tool:{"degrees":21} null null null call_1 null' \
         'tool:noon null null null time null' \
         'assistant:yes openai gpt-4o null null null'
-    again trip.yaml
+    LEFT_OUT=1 again trip.yaml
     printf 'model: m\nmessages:\n- &a {role: user, content: x}\n- *a\n' >alias.yaml
-    run_expect 0 hist-import alias.yaml
+    run_expect 1 hist-import alias.yaml
     stdout_is 0
     bad_lines alias.yaml 4 'an alias'
     printf 'model: m\nmessages: [\n' >torn.yaml
-    run_expect 0 hist-import torn.yaml
+    run_expect 1 hist-import torn.yaml
     stdout_is 0
     stderr_matches "^hist-import: cannot import 'torn.yaml:[0-9]+': not YAML$"
 }
@@ -283,7 +516,7 @@ claude_call() {
 @test "import: our own lines come byte for byte" {
     {
         hist_lines good 3
-        printf '%s\n' '{"severity": 2, "role":"user","content":"a\/b \u00e9 \ud800","id":"x-1","timestamp":"2024-06-27T17:00:00+02:00","session_id":"other one","a":[1,  2.50]}'
+        printf '%s\n' '{"severity": 2, "role":"user","content":"a\/b \u00e9 \ud800","id":"x-1","timestamp":"2024-06-27T17:00:00+02:00","session_id":"other:one","a":[1,  2.50]}'
         printf '%s\n' '{"id":"x-2","session_id":"s","timestamp":"t","role":"poet","content":null}'
         # Twice in one history: kept.
         printf '%s\n' '{"id":"x-2","session_id":"s","timestamp":"t","role":"poet","content":"again"}'
@@ -300,9 +533,12 @@ claude_call() {
         hist_line good user 'one more'
         printf '{"id":"torn'
     } >grown.jsonl
-    run_expect 0 hist-import grown.jsonl
+    run_expect 1 hist-import grown.jsonl
     stdout_is 1
-    bad_lines grown.jsonl 7 'not JSON' 9 'not an object' 10 "no 'session_id'"
+    stderr_is "hist-import: cannot import 'grown.jsonl:7': not JSON" \
+        "hist-import: cannot import 'grown.jsonl:9': not an object" \
+        "hist-import: cannot import 'grown.jsonl:10': no 'session_id'" \
+        "hist-import: added 1 line to the existing session 'good'"
     hist_lines good 1 >/dev/null
     [[ $(wc -l <"$HISTORY") -eq 7 ]]
 }
@@ -410,7 +646,7 @@ END
     [[ $(tail -n 1 "$HISTORY") != *null* ]]
     # One that is none spoils no other.
     jq -c '.messages[1] = {"id":"b"} | .messages[2] = 5 | .messages[].id? += "y"' other.json >bad.json
-    run_expect 0 hist-import bad.json
+    run_expect 1 hist-import bad.json
     stdout_is 4
     stderr_has "cannot import 'bad.json:2': no 'session_id'" "cannot import 'bad.json:3': not an object"
     printf '{"messages":[]}\n' >empty.json
@@ -475,6 +711,214 @@ END
     history_is other.jsonl
 }
 
+@test "import: a message over the bound is named in every form, and the rest comes" {
+    python3 -c '
+import json
+big = "z" * (65 << 20)
+json.dump([{"role": "user", "content": big}, {"role": "assistant", "content": "ok"}], open("openai.json", "w"))
+json.dump([{"role": "user", "content": [{"type": "text", "text": big}]}, {"role": "assistant", "content": "ok"}],
+          open("anthropic.json", "w"))
+def node(role, text, parent):
+    return {"message": {"author": {"role": role}, "content": {"content_type": "text", "parts": [text]}}, "parent": parent}
+json.dump([{"id": "c", "create_time": 1, "current_node": "b",
+            "mapping": {"a": node("user", big, None), "b": node("assistant", "ok", "a")}}], open("chatgpt.json", "w"))
+'
+    local name
+    for name in openai anthropic chatgpt; do
+        rm -f "$HISTORY"
+        run_expect 1 hist-import "$name.json"
+        stdout_is 1
+        stderr_is "hist-import: cannot import '$name.json:1': longer than 64 MiB"
+        contents .content ok
+    done
+}
+
+@test "import: ChatGPT, parts that are objects; those of an unknown kind are named" {
+    cat >a.json <<'END'
+[{"id":"c","create_time":1,"current_node":"d","mapping":{
+"a":{"message":{"author":{"role":"user"},"content":{"content_type":"multimodal_text","parts":[{"content_type":"text","text":"one"},"two",{"content_type":"image_asset_pointer"},{"content_type":"audio_asset_pointer"}]}},"parent":null},
+"b":{"message":{"author":{"role":"assistant"},"content":{"content_type":"text","parts":["three",{"content_type":"hologram","data":1}]}},"parent":"a"},
+"c":{"message":{"author":{"role":"user"},"content":{"content_type":"smell","data":1}},"parent":"b"},
+"d":{"message":{"author":{"role":"assistant"},"content":{"content_type":"text","parts":[""]}},"parent":"c"}}}]
+END
+    run_expect 1 hist-import a.json
+    stdout_is 2
+    bad_lines a.json 1 'a part of a message is of an unknown kind' 1 'a message is of an unknown kind'
+    contents '"\(.content) \(.images)"' $'one\n\ntwo 1' 'three null'
+}
+
+@test "import: Claude Code, a message in a record of an unknown type is named" {
+    claude user u1 '{"role":"user","content":"one"}' >s.jsonl
+    claude tool_result u2 '{"role":"user","content":"two"}' >>s.jsonl
+    printf '%s\n' '{"type":"new-title","uuid":"u3","sessionId":"s1","title":"x"}' \
+        '{"type":"progress","uuid":"u4","sessionId":"s1","message":{"content":"x"}}' >>s.jsonl
+    run_expect 1 hist-import s.jsonl
+    stdout_is 1
+    bad_lines s.jsonl 2 'a message of an unknown type'
+}
+
+# codex TYPE PAYLOAD: a record of Codex, a second after the one before.
+codex() {
+    CODEX_TIME=$((${CODEX_TIME:-9} + 1))
+    printf '{"timestamp":"2025-10-02T09:00:%02dZ","type":"%s","payload":%s}\n' "$CODEX_TIME" "$1" "$2"
+}
+
+codex_says() {
+    codex response_item '{"type":"message","role":"'"$1"'","content":[{"type":"'"${3:-input_text}"'","text":"'"$2"'"}]}'
+}
+
+@test "import: Codex, turns that were taken back are replaced by the next message" {
+    {
+        codex session_meta '{"id":"s1","timestamp":"2025-10-02T09:00:00Z"}'
+        codex_says user one
+        codex_says assistant first output_text
+        codex_says user two
+        codex response_item '{"type":"function_call","name":"f","arguments":"{}","call_id":"c"}'
+        codex response_item '{"type":"function_call_output","call_id":"c","output":"r"}'
+        codex_says assistant second output_text
+        codex event_msg '{"type":"thread_rolled_back","num_turns":1}'
+    } >r.jsonl
+    cp r.jsonl before.jsonl
+    CODEX_TIME=30
+    {
+        codex_says user three
+        codex_says assistant third output_text
+        codex event_msg '{"type":"thread_rolled_back","num_turns":2}'
+        codex_says user four
+    } >>r.jsonl
+    run_expect 0 hist-import r.jsonl
+    stdout_is 9
+    contents '"\(.content) \(.replaces // [] | length)"' 'one 0' 'first 0' 'two 0' ' 0' 'r 0' 'second 0' 'three 4' \
+        'third 0' 'four 4'
+    hist-show --json codex:s1 | jq -r .content >shown
+    is shown shown four
+    again r.jsonl
+    # The same where what was taken back was imported before.
+    run_expect 0 hist-import --history other.jsonl before.jsonl
+    cp r.jsonl before.jsonl
+    run_expect 0 hist-import --history other.jsonl before.jsonl
+    same other "$HISTORY" other.jsonl
+}
+
+@test "import: Codex, a prompt that only an event has, once" {
+    {
+        codex session_meta '{"id":"s1","timestamp":"2025-10-02T09:00:00Z"}'
+        codex event_msg '{"type":"user_message","message":"one","images":[]}'
+        codex event_msg '{"type":"user_message","message":"<environment_context>x"}'
+        codex_says assistant first output_text
+        codex event_msg '{"type":"user_message","message":"two"}'
+    } >only.jsonl
+    run_expect 0 hist-import only.jsonl
+    stdout_is 3
+    contents '"\(.role):\(.content) \(.timestamp[17:19])"' 'user:one 11' 'assistant:first 13' 'user:two 14'
+    again only.jsonl
+    rm "$HISTORY"
+    CODEX_TIME=9
+    {
+        codex session_meta '{"id":"s2","timestamp":"2025-10-02T09:00:00Z"}'
+        codex_says user one
+        codex event_msg '{"type":"user_message","message":"one"}'
+        codex_says assistant first output_text
+        codex event_msg '{"type":"user_message","message":"two"}'
+        codex_says user two
+        codex_says assistant second output_text
+        codex event_msg '{"type":"user_message","message":"three"}'
+    } >both.jsonl
+    run_expect 0 hist-import both.jsonl
+    stdout_is 4
+    contents .content one first two second
+    again both.jsonl
+}
+
+@test "import: Codex, records and items of an unknown type are named" {
+    {
+        codex session_meta '{"id":"s1","timestamp":"2025-10-02T09:00:00Z"}'
+        codex_says user one
+        codex response_item '{"type":"reasoning","summary":[]}'
+        codex response_item '{"type":"telepathy","text":"x"}'
+        codex world_state '{}'
+        codex dream '{}'
+    } >r.jsonl
+    run_expect 1 hist-import r.jsonl
+    stdout_is 1
+    bad_lines r.jsonl 4 'an item of an unknown type' 6 'a record of an unknown type'
+}
+
+@test "import: a session whose name programs would take for another, or for none, gets another" {
+    local name
+    for name in last current 'other one' '-x' ''; do own "$name" "$((++LINES_MADE))" "in $name"; done >a.jsonl
+    run_expect 0 hist-import a.jsonl
+    stdout_is 5
+    stderr_is "hist-import: \"last\" cannot be the name of a session: it is imported as 'lines:last'" \
+        "hist-import: \"current\" cannot be the name of a session: it is imported as 'lines:current'" \
+        "hist-import: \"other one\" cannot be the name of a session: it is imported as 'lines:other_one-534741baed4f9a63'" \
+        "hist-import: \"-x\" cannot be the name of a session: it is imported as 'lines:-x'" \
+        "hist-import: \"\" cannot be the name of a session: it is imported as 'lines:-ecba3df2c3383c52'"
+    contents '"\(.session_id) \(.content)"' 'lines:last in last' 'lines:current in current' \
+        'lines:other_one-534741baed4f9a63 in other one' 'lines:-x in -x' 'lines:-ecba3df2c3383c52 in '
+    again a.jsonl
+    run_expect 0 hist-show -q --json lines:last
+    lines_are 1
+    # The other members stay as they are, those of an unusual type too.
+    sed 's/"role":"user"/"role":"user","files":5, "x":1.50/; s/"id":"[0-9]*"/"id":"b"/; q' a.jsonl >b.jsonl
+    run_expect 0 hist-import --json b.jsonl
+    stdout_is "$(sed 's/"session_id":"last"/"session_id":"lines:last"/; s/, "x"/,"x"/' b.jsonl)"
+    contents 'select(.id == "b") | "\(.session_id) \(.files)"' 'lines:last 5'
+}
+
+@test "import: lines act only on lines that their file has" {
+    own s 1 one >"$HISTORY"
+    own s 2 two >>"$HISTORY"
+    # Neither a reset nor a replacement of what only the history has.
+    own s 3 three | sed 's/"user"/"system"/; s/}$/,"reset":true,"x":1.50}/' >a.jsonl
+    own s 4 four | sed 's/}$/,"replaces":["2","3"]}/' >>a.jsonl
+    own s 5 five | sed 's/}$/,"replaces":["1"]}/' >>a.jsonl
+    run_expect 1 hist-import a.jsonl
+    stdout_is 3
+    stderr_is "hist-import: 'a.jsonl:1' is imported without 'reset': it would act on lines that only the history has" \
+        "hist-import: 'a.jsonl:2' is imported without 'replaces': it would act on lines that only the history has" \
+        "hist-import: 'a.jsonl:3' is imported without 'replaces': it would act on lines that only the history has" \
+        "hist-import: added 3 lines to the existing session 's'"
+    contents '"\(.content) \(.reset) \(.replaces) \(.x)"' 'one null null null' 'two null null null' \
+        'three null null 1.5' 'four null ["3"] null' 'five null null null'
+    grep -qF '"x":1.50' "$HISTORY"
+    again a.jsonl
+    # A line that takes the id of one in the history does not open the way to it.
+    own s 1 another >b.jsonl
+    own s 6 six | sed 's/}$/,"replaces":["1"]}/' >>b.jsonl
+    run_expect 1 hist-import b.jsonl
+    stderr_has "'b.jsonl:2' is imported without 'replaces'"
+    # A file that has the lines may: a history that went on elsewhere.
+    own t 1 one >c.jsonl
+    run_expect 0 hist-import c.jsonl
+    own t 2 two | sed 's/}$/,"replaces":["1"]}/' >>c.jsonl
+    own t 3 three | sed 's/"user"/"system"/; s/}$/,"reset":true}/' >>c.jsonl
+    run_expect 0 hist-import c.jsonl
+    stdout_is 2
+    stderr_is "hist-import: added 2 lines to the existing session 't'"
+    tail -n 2 "$HISTORY" >got
+    tail -n 2 c.jsonl >wanted
+    same 'byte for byte' wanted got
+    again c.jsonl
+    # Two files of one import are two files.
+    own u 1 one >d.jsonl
+    own u 2 two | sed 's/}$/,"replaces":["1"]}/' >e.jsonl
+    touch -d 2024-01-01 d.jsonl
+    run_expect 1 hist-import -q d.jsonl e.jsonl
+    stdout_is 2
+    contents 'select(.session_id == "u") | .replaces' null null
+}
+
+@test "import: a path that cannot be resolved is an error, not another origin" {
+    cp "$FORMATS/messages/anthropic.json" .
+    run_expect 0 hist-import anthropic.json
+    remember "$HISTORY"
+    run_expect 2 traced -o trace -e trace=readlink -e inject=readlink:error=EIO hist-import anthropic.json
+    stdout_empty
+    stderr_has 'Input/output error'
+    unchanged "$HISTORY"
+}
+
 @test "import: killed half-way and done again gives the same" {
     python3 - >big.jsonl <<'END'
 import json
@@ -509,20 +953,20 @@ END
 
 @test "import: --dry-run stores nothing and lists" {
     cp "$FORMATS/messages/lines.jsonl" .
-    run_expect 0 hist-import -q --dry-run lines.jsonl "$FORMATS/chatgpt"
+    run_expect 1 hist-import -q --dry-run lines.jsonl "$FORMATS/chatgpt"
     printf 'chatgpt\t7\t%s\nmessages\t2\tlines.jsonl\n' "$FORMATS/chatgpt/conversations.json" | sort >wanted
     sort "$OUT" | cmp - wanted
     [[ ! -e $HISTORY ]]
-    run_expect 0 hist-import -q --dry-run --json "$FORMATS/chatgpt"
+    run_expect 1 hist-import -q --dry-run --json "$FORMATS/chatgpt"
     stdout_is_file "$WANTED/chatgpt.jsonl"
     [[ ! -e $HISTORY ]]
 }
 
 @test "import: --json prints what is stored" {
-    run_expect 0 hist-import -q --json "$FORMATS/chatgpt"
+    run_expect 1 hist-import -q --json "$FORMATS/chatgpt"
     stdout_is_file "$WANTED/chatgpt.jsonl"
     history_is "$WANTED/chatgpt.jsonl"
-    run_expect 0 hist-import -q --json "$FORMATS/chatgpt"
+    run_expect 1 hist-import -q --json "$FORMATS/chatgpt"
     stdout_empty
 }
 
@@ -534,13 +978,13 @@ END
     cp "$FORMATS/aichat/trip.yaml" "$HOME/Library/Application Support/aichat/sessions/"
     echo 'no session' >"$HOME/Library/Application Support/aichat/sessions/other.yaml"
     touch -d 2024-03-02 "$HOME/.config/io.datasette.llm/logs.db"
-    run_expect 0 hist-import -q --scan --dry-run
+    run_expect 1 hist-import -q --scan --dry-run
     cut -f 1,2 "$OUT" >found
     run_expect 0 cat found
     stdout_is $'llm\t9' $'codex\t4' $'claude-code\t0' $'claude-code\t8' $'codex\t8' $'codex\t0' $'aichat\t9'
-    run_expect 0 hist-import -q --scan
+    run_expect 1 hist-import -q --scan
     stdout_is 38
-    again --scan
+    LEFT_OUT=1 again --scan
 }
 
 @test "import: links in a directory are followed, and lead to no circle" {
@@ -585,7 +1029,7 @@ for name, messages in ("first", [big, small]), ("second", [small, big]):
         name=first
         [[ $number == 1 ]] || name=second
         rm -f "$HISTORY"
-        run_expect 0 hist-import "$name"
+        run_expect 1 hist-import "$name"
         stdout_is 1
         stderr_is "hist-import: cannot import '$name:$number': longer than 64 MiB"
     done
@@ -595,7 +1039,7 @@ for name, messages in ("first", [big, small]), ("second", [small, big]):
     database llm
     truncate -s 5000 llm.db
     run_expect 2 hist-import llm.db
-    stdout_is 0
+    stdout_empty
     stderr_is "hist-import: cannot read 'llm.db': database disk image is malformed"
 }
 
@@ -611,21 +1055,21 @@ for name, messages in ("first", [big, small]), ("second", [small, big]):
     (cd l && database llm && mv llm.db logs.db)
     mkdir a/sessions
     cp "$FORMATS/aichat/trip.yaml" a/sessions
-    run_expect 0 env CLAUDE_CONFIG_DIR=c CODEX_HOME=x LLM_USER_PATH=l AICHAT_CONFIG_DIR=a hist-import -q --scan
+    run_expect 1 env CLAUDE_CONFIG_DIR=c CODEX_HOME=x LLM_USER_PATH=l AICHAT_CONFIG_DIR=a hist-import -q --scan
     stdout_is 38
     mv a/sessions/trip.yaml s
-    run_expect 0 env AICHAT_SESSIONS_DIR=s AICHAT_CONFIG_DIR=a hist-import -q --scan -n
+    run_expect 1 env AICHAT_SESSIONS_DIR=s AICHAT_CONFIG_DIR=a hist-import -q --scan -n
     stdout_is $'aichat\t9\ts/trip.yaml'
 }
 
 @test "import: the format is found out, said on -v, or given" {
     cp "$FORMATS/messages/lines.jsonl" .
-    run_expect 0 hist-import -v lines.jsonl
+    run_expect 1 hist-import -v lines.jsonl
     stderr_is "hist-import: cannot import 'lines.jsonl:3': not a JSON object" \
         'lines.jsonl: messages, 2 new, 0 known, 1 bad'
     echo 'what is this' >odd.jsonl
     run_expect 2 hist-import odd.jsonl
-    stdout_is 0
+    stdout_empty
     stderr_is "hist-import: cannot import 'odd.jsonl': its format is none of lines, claude-code, codex, llm, chatgpt, messages, aichat"
     # In a directory there may be anything.
     mkdir d
@@ -633,7 +1077,7 @@ for name, messages in ("first", [big, small]), ("second", [small, big]):
     run_expect 0 hist-import d
     stdout_is 0
     stderr_empty
-    run_expect 0 hist-import -f lines odd.jsonl
+    run_expect 1 hist-import -f lines odd.jsonl
     bad_lines odd.jsonl 1 'not JSON'
     run_expect 2 hist-import -f none odd.jsonl
     stdout_empty
@@ -642,11 +1086,11 @@ for name, messages in ("first", [big, small]), ("second", [small, big]):
 
 @test "import: bad records are named up to a number" {
     seq 1 25 >bad.jsonl
-    run_expect 0 hist-import -f claude-code bad.jsonl
+    run_expect 1 hist-import -f claude-code bad.jsonl
     stdout_is 0
     [[ $(wc -l <"$ERR") -eq 11 ]]
     stderr_has "hist-import: cannot import 15 more records of 'bad.jsonl'"
-    run_expect 0 hist-import -q -f claude-code bad.jsonl
+    run_expect 1 hist-import -q -f claude-code bad.jsonl
     stderr_empty
 }
 
@@ -660,6 +1104,10 @@ for name, messages in ("first", [big, small]), ("second", [small, big]):
     : >empty.jsonl
     run_expect 0 hist-import empty.jsonl
     stdout_is 0
+    # Where nothing was read there is no number.
+    run_expect 2 hist-import none.jsonl
+    stdout_empty
+    stderr_is "hist-import: cannot read 'none.jsonl': No such file or directory"
 }
 
 @test "import: a full disk is an error" {

@@ -48,9 +48,10 @@ current() {
     run_expect 0 hist-load --json
     stdout_json .content two
     current b
+    : >empty.jsonl
     run_expect 1 hist-load --history empty.jsonl
     stdout_empty
-    stderr_is "hist-load: no history 'empty.jsonl'" 'hist-load: there is no session'
+    stderr_is 'hist-load: there is no session'
     [[ ! -e empty.jsonl.session ]]
 }
 
@@ -117,7 +118,7 @@ current() {
     stdout_has 'message 4'
     stdout_lacks 'message 3'
     run_expect 2 hist-load --last x s
-    stderr_is "hist-load: bad value 'x' for --last: a number or 'all' is expected (see 'hist-load --help')"
+    stderr_is "hist-load: bad value 'x' for --last: a number from 1 or 'all' is expected (see 'hist-load --help')"
 }
 
 @test "hist-load: the thread is printed, without what was replaced" {

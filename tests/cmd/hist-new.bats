@@ -113,8 +113,8 @@ current() {
     run_expect 0 hist-new --detached --reset "$id"
     stdout_is "$id"
     current s
-    run_expect 0 hist-show --json "$id"
-    stdout_json '.content, .reset' '' true
+    stderr_is "hist-new: session '$id' has no messages yet: it is not made current"
+    run_expect 1 hist-show "$id"
 }
 
 @test "hist-new: --reset again and again keeps the prompt" {
@@ -128,7 +128,7 @@ current() {
 
 @test "hist-new: --reset takes an id literally" {
     hist_line session-0001 user hello >"$HISTORY"
-    run_expect 0 hist-new --reset 0001
+    run_expect 0 hist-new --reset 0001 -S 'be brief'
     stdout_is 0001
     json_is "$HISTORY" .session_id session-0001 0001
     local id
@@ -172,17 +172,16 @@ current() {
     made
     stderr_empty
     is pointer .aicoder/session "$ID"
-    is gitignore .aicoder/.gitignore '*'
-    [[ $(ls -A .aicoder) == $'.gitignore\nsession' ]]
+    [[ $(readlink .aicoder) == .git/aicoder ]]
+    [[ ! -e .aicoder/.gitignore ]]
 }
 
 @test "hist-new: --reset of a session without messages is said" {
     use_history
     run_expect 0 hist-new --reset tpyo
     stdout_is tpyo
-    stderr_is "hist-new: session 'tpyo' has no messages yet"
-    run_expect 0 hist-new --reset tpyo
-    stderr_empty
+    stderr_is "hist-new: session 'tpyo' has no messages yet: it is not made current"
+    [[ ! -e $HISTORY && ! -e $HISTORY.session ]]
 }
 
 @test "hist-new: an id that nobody got is not made current" {

@@ -58,11 +58,6 @@ times() {
     run_expect 1 hist-search absent
     stdout_empty
     stderr_empty
-    rm "$HISTORY"
-    run_expect 1 hist-search hello
-    stdout_empty
-    stderr_is "hist-search: no history '$HISTORY'"
-    [[ ! -e $HISTORY ]]
 }
 
 @test "hist-search: --json gives the stored lines, byte for byte" {
@@ -169,7 +164,7 @@ times() {
     run_expect 0 hist-search -c -- --force
     stdout_is 1
     run_expect 2 hist-search --force
-    stderr_is "hist-search: unknown or ambiguous option '--force' (see 'hist-search --help')"
+    stderr_is "hist-search: unknown option '--force' (see 'hist-search --help')"
 }
 
 @test "hist-search: long content, hits at its very ends" {
@@ -245,13 +240,22 @@ some() {
     stdout_empty
 }
 
-@test "hist-search: --limit is 100 unless told; --reverse turns the newest round" {
+@test "hist-search: --limit, all unless told in a pipe and 100 on a terminal; --reverse turns the newest round" {
     jq -cn 'range(1; 121) | {id: "m\(.)", session_id: "s", timestamp: "t", role: "user", content: "hit \(.)"}' >"$HISTORY"
     run_expect 0 hist-search hit
-    lines_are 100
-    stdout_line 1 $'s\tm120\tt\tuser\thit 120'
-    run_expect 0 hist-search --limit all hit
     lines_are 120
+    stdout_line 1 $'s\tm120\tt\tuser\thit 120'
+    [[ $(hist-search hit | wc -l) == $(hist-search -c hit) ]]
+    run_expect 0 hist-search --json hit
+    lines_are 120
+    run_expect 0 on_tty --raw --fds 1 hist-search --no-pager hit
+    lines_are 100
+    run_expect 0 on_tty --raw --fds 1 hist-search --json --no-pager hit
+    lines_are 100
+    run_expect 0 on_tty --raw hist-search --no-pager --limit all hit
+    lines_are 120
+    run_expect 0 hist-search -m 2 hit
+    stdout_is $'s\tm120\tt\tuser\thit 120' $'s\tm119\tt\tuser\thit 119'
     run_expect 0 hist-search --json --limit 3 hit
     stdout_json .content 'hit 120' 'hit 119' 'hit 118'
     run_expect 0 hist-search --json --limit 3 --reverse hit
@@ -259,8 +263,8 @@ some() {
     run_expect 0 hist-search -n 2 --reverse hit
     stdout_is $'s\tm119\tt\tuser\thit 119' $'s\tm120\tt\tuser\thit 120'
     run_expect 0 hist-search --reverse hit
-    lines_are 100
-    stdout_line 1 $'s\tm21\tt\tuser\thit 21'
+    lines_are 120
+    stdout_line 1 $'s\tm1\tt\tuser\thit 1'
     stderr_empty
 }
 
@@ -317,9 +321,9 @@ some() {
     run_expect 2 hist-search
     stderr_is "hist-search: a text to search for is expected (see 'hist-search --help')"
     run_expect 2 hist-search two words
-    stderr_is "hist-search: one text is expected (see 'hist-search --help')"
+    stderr_is "hist-search: one text is expected: quote it, 'two words', or give each with -e (see 'hist-search --help')"
     run_expect 2 hist-search --limit 0 x
-    stderr_is "hist-search: bad value '0' for --limit: a number or 'all' is expected (see 'hist-search --help')"
+    stderr_is "hist-search: bad value '0' for --limit: a number from 1 or 'all' is expected (see 'hist-search --help')"
 }
 
 # ---- patterns
@@ -527,8 +531,12 @@ at() {
     run_expect 0 hist-search --json --since yesterday --until 20h hit
     stdout_json .content 'hit yesterday'
     run_expect 0 hist-search -q --since 1h hit
+    for week in 1w '1 week ago' 1.week.ago 6d24h "last $(date -u +%A)"; do
+        run_expect 0 hist-search --json --since "$week" hit
+        stdout_json .content 'hit 6' 'hit yesterday' 'hit now'
+    done
     run_expect 2 hist-search --since 7 hit
-    stderr_is "hist-search: bad value '7' for --since: a time such as 2024-06-27, 7d or yesterday is expected (see 'hist-search --help')"
+    stderr_is "hist-search: bad value '7' for --since: a time such as 2024-06-27, 7d, 'monday' or '2 weeks ago' is expected (see 'hist-search --help')"
     run_expect 2 hist-search --until 2024-02-30 hit
     stderr_has "bad value '2024-02-30' for --until"
 }
@@ -693,7 +701,27 @@ context_is() {
     stderr_is "hist-search: cannot open 'folder': is a directory"
 }
 
-@test "hist-search: --all, every history in the register, the last one first" {
+@test "hist-search: --all, also the history that is used outside of repositories, from anywhere" {
+    unset CHAT_HISTORY
+    use_echo
+    make_repo repo
+    run_expect 0 chat -q 'needle outside'
+    (cd repo && chat -q 'needle inside' >/dev/null)
+    local place
+    for place in . repo; do
+        cd "$place"
+        run_expect 0 hist-search --all -c needle
+        stdout_is 4
+        run_expect 0 hist-search --all -r user -o needle
+        lines_are 2
+    done
+    # It is there even if no other history is.
+    rm -r "$HOME/.local/state" "$HOME/.local/share/aicoder/repositories"
+    run_expect 0 hist-search --all -c needle
+    stdout_is 2
+}
+
+@test "hist-search: --all, every history of the user, the last one first" {
     unset CHAT_HISTORY
     use_echo
     local name
@@ -701,26 +729,33 @@ context_is() {
         make_repo "$name"
         (cd "$name" && chat -q -s "$name" "hit $name" >/dev/null)
     done
-    touch -d 2024-01-01 one/.aicoder/history.jsonl
-    touch -d 2024-01-02 two/.aicoder/history.jsonl
+    touch -d 2024-01-01 one/.git/aicoder/history.jsonl
+    touch -d 2024-01-02 two/.git/aicoder/history.jsonl
+    touch -d 2024-01-03 gone/.git/aicoder/history.jsonl
     rm -r gone
-    mv swapped/.aicoder old && cp -r old swapped/.aicoder
+    mv swapped/.git/aicoder old && cp -r old swapped/.git/aicoder
+    touch -d 2024-01-05 swapped/.git/aicoder/history.jsonl
+    touch -d 2024-01-04 old/history.jsonl
     make_repo other
     mkdir other/.aicoder
     hist_line x user 'hit x' >other/.aicoder/history.jsonl
-    rm -r cloned/.aicoder/history.jsonl
+    # Only what was never used here is not searched; what is gone was kept.
     run_expect 0 hist-search --all -r user hit
     cut -f 1,6 "$OUT" >found
-    is found found two$'\t'"$PWD/two/.aicoder/history.jsonl" one$'\t'"$PWD/one/.aicoder/history.jsonl"
+    kept=$HOME/.local/share/aicoder/repositories/${WORK//\//%}
+    is found found cloned$'\t'"$PWD/cloned/.git/aicoder/history.jsonl" \
+        swapped$'\t'"$PWD/swapped/.git/aicoder/history.jsonl" swapped$'\t'"$kept%swapped.jsonl" \
+        gone$'\t'"$kept%gone.jsonl" two$'\t'"$PWD/two/.git/aicoder/history.jsonl" one$'\t'"$PWD/one/.git/aicoder/history.jsonl"
     run_expect 0 hist-search --all -c hit
-    stdout_is 4
+    stdout_is 12
     # One that is named comes first, and once.
-    run_expect 0 hist-search --all --history one/.aicoder/history.jsonl --history other/.aicoder/history.jsonl -r user -l hit
-    stdout_is $'one\tone/.aicoder/history.jsonl' $'x\tother/.aicoder/history.jsonl' "two"$'\t'"$PWD/two/.aicoder/history.jsonl"
+    rm -r swapped gone cloned "$HOME/.local/share/aicoder/repositories" 2>/dev/null || :
+    run_expect 0 hist-search --all --history one/.git/aicoder/history.jsonl --history other/.aicoder/history.jsonl -r user -l hit
+    stdout_is $'one\tone/.git/aicoder/history.jsonl' $'x\tother/.aicoder/history.jsonl' "two"$'\t'"$PWD/two/.git/aicoder/history.jsonl"
     # The name is there even when it is the only one.
     rm -r one
     run_expect 0 hist-search --all -l hit
-    stdout_is "two"$'\t'"$PWD/two/.aicoder/history.jsonl"
+    stdout_is "two"$'\t'"$PWD/two/.git/aicoder/history.jsonl"
     rm -r two
     run_expect 1 hist-search --all hit
     run_expect 1 hist-search --all -c hit
@@ -790,6 +825,21 @@ context_is() {
     run_expect 0 on_tty --raw --size 80x20 hist-search --color=never -n 1 hit
     [[ $(head -n 1 "$OUT" | wc -m) -le 81 ]]
     stdout_matches 'x…?hit|xhity'
+}
+
+@test "hist-search: -i and -F say what is the default, the last of -E and -F and of -i and --case-sensitive counts" {
+    put s user 'a.B'
+    put s user 'axb'
+    run_expect 0 hist-search -c -i -F a.b
+    stdout_is 1
+    run_expect 0 hist-search -c -E a.b
+    stdout_is 2
+    run_expect 0 hist-search -c -E -F a.b
+    stdout_is 1
+    run_expect 0 hist-search -c --case-sensitive --ignore-case -F -E a.b
+    stdout_is 2
+    run_expect 0 hist-search -c -i --case-sensitive -E a.b
+    stdout_is 1
 }
 
 @test "hist-search: more than the limit is said on a terminal only" {

@@ -40,11 +40,7 @@ times() {
         $'future\t2099-01-01T00:00:00.000000+00:00\t1\tone'
 }
 
-@test "hist-sessions: a history that is missing or empty has no sessions, and stays as it is" {
-    run_expect 0 hist-sessions
-    stdout_empty
-    stderr_is "hist-sessions: no history '$HISTORY'"
-    [[ -z $(ls -A) ]]
+@test "hist-sessions: a history that is empty has no sessions, and stays as it is" {
     : >"$HISTORY"
     run_expect 0 hist-sessions --json
     stdout_empty
@@ -52,12 +48,16 @@ times() {
     [[ $(ls -A) == history.jsonl && ! -s $HISTORY ]]
 }
 
-@test "hist-sessions: --limit, 50 unless told" {
+@test "hist-sessions: --limit, all unless told in a pipe and 50 on a terminal" {
     jq -cn 'range(1; 61) | {id: "m\(.)", session_id: "s\(.)", timestamp: "t", role: "user", content: "c"}' >"$HISTORY"
     run_expect 0 hist-sessions
-    lines_are 50
+    lines_are 60
     stdout_line 1 $'s60\tt\t1\tc'
-    stdout_line 50 $'s11\tt\t1\tc'
+    stdout_line 60 $'s1\tt\t1\tc'
+    run_expect 0 on_tty --raw hist-sessions
+    lines_are 50
+    run_expect 0 on_tty --raw hist-sessions -n all
+    lines_are 60
     run_expect 0 hist-sessions --limit 2
     stdout_is $'s60\tt\t1\tc' $'s59\tt\t1\tc'
     run_expect 0 hist-sessions -n1 --json
@@ -96,7 +96,7 @@ times() {
     for value in 0 -1 1.5 '' x 5x ' 5' 99999999999999999999999999; do
         run_expect 2 hist-sessions --limit "$value"
         stdout_empty
-        stderr_is "hist-sessions: bad value '$value' for --limit: a number or 'all' is expected (see 'hist-sessions --help')"
+        stderr_is "hist-sessions: bad value '$value' for --limit: a number from 1 or 'all' is expected (see 'hist-sessions --help')"
     done
     run_expect 2 hist-sessions surplus
     stderr_is "hist-sessions: no argument is expected (see 'hist-sessions --help')"
@@ -233,7 +233,7 @@ times() {
     printf '%s\n' '{"id":"1","session_id":"a\u0000b","timestamp":"t","role":"user","content":"x"}' \
         '{"id":"2","session_id":"a","timestamp":"t","role":"user","content":"y"}' >"$HISTORY"
     run_expect 0 hist-sessions
-    stdout_bytes_are 'a\tt\t1\ty\na\0000b\tt\t1\tx\n'
+    stdout_bytes_are 'a\tt\t1\ty\n"a\\u0000b"\tt\t1\tx\n'
     run_expect 0 hist-sessions --json
     stdout_json '.session_id | @json' '"a"' '"a\u0000b"'
     run_expect 0 hist-show --json a

@@ -49,6 +49,19 @@ shown() {
         '[tool] 2024-06-27 15:00:01' a b ''
 }
 
+@test "hist-show: tool calls in the forms of OpenAI and Anthropic" {
+    put s assistant '' 2024-06-27T15:00:00.000000+00:00 \
+        '{"tool_calls":[{"id":"c1","type":"function","function":{"name":"list_dir","arguments":"{\"path\":\"src\"}"}},{"id":"c2","type":"function","function":{"name":"odd","arguments":"{cut"}},{"type":"tool_use","id":"c3","name":"read_file","input":{"file":"x.c"}},{"id":"c4","type":"function","function":{"name":"now"}}]}'
+    run_expect 0 hist-show s
+    stdout_is '[assistant] 2024-06-27 15:00:00' '[tool call] list_dir {"path":"src"}' '[tool call] odd "{cut"' \
+        '[tool call] read_file {"file":"x.c"}' '[tool call] now ' ''
+    run_expect 0 hist-export -f txt s
+    stdout_has '[tool call] list_dir {"path":"src"}' '[tool call] read_file {"file":"x.c"}'
+    run_expect 0 hist-export -f md s
+    # shellcheck disable=SC2016
+    stdout_has 'Tool call `list_dir`:' '{"path":"src"}' 'Tool call `odd`:' '{cut' 'Tool call `read_file`:' '{"file":"x.c"}'
+}
+
 @test "hist-show: --json gives the stored lines, byte for byte" {
     cat >"$HISTORY" <<'END'
 { "x_new":{"deep": [1 , 2.50e1,12345678901234567890]}, "role":"user","content":"\u00e9 \/ \ud83d\ude00 \u0000","timestamp":"t","session_id":"s","id":"1","x_new":1 }
@@ -83,7 +96,7 @@ END
     run_expect 0 hist-show --json --last 9 s
     lines_are 3
     run_expect 2 hist-show --last 0 s
-    stderr_is "hist-show: bad value '0' for --last: a number or 'all' is expected (see 'hist-show --help')"
+    stderr_is "hist-show: bad value '0' for --last: a number from 1 or 'all' is expected (see 'hist-show --help')"
 }
 
 @test "hist-show: the thread leaves out what was replaced and what came before a reset; --raw does not" {
@@ -292,15 +305,15 @@ END
 
 @test "sessions: - reads them from standard input, each line up to its first tab" {
     one aa-0001 ab-0002 current-not
-    printf 'ab-0002\twhen\tpreview ab\naa-0001\n\n  \r\ncurr\r\n' >names
+    printf 'ab-0002\twhen\tpreview ab\naa-0001\n\n\tx\ncurrent-not\n' >names
     run_expect 0 hist-show - <names
     shown ab-0002 aa-0001 current-not
     printf 'aa-0001' >names
     run_expect 0 hist-show ab-0002 - <names
     shown ab-0002 aa-0001
-    printf 'nope\tx\nlast\n' >names
+    printf 'nope\tx\nab-0002\n' >names
     run_expect 1 hist-show - <names
-    shown current-not
+    shown ab-0002
     stderr_is "hist-show: no session 'nope'"
     run_expect 0 hist-show -
     stdout_empty

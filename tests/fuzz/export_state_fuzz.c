@@ -33,7 +33,7 @@ struct world {
 
 static struct append_wait no_wait(void)
 {
-    struct history h = {.cancel_fd = -1};
+    struct history h = {.dir_fd = IO_CWD, .pointer_fd = IO_CWD, .cancel_fd = -1};
 
     return history_wait(&h);
 }
@@ -90,10 +90,14 @@ static void append_part(struct world *w, uint8_t how)
 
 static void delete_session(struct world *w, unsigned session)
 {
-    struct history h = {
-        .kind = HISTORY_EXPLICIT, .path = w->history, .pointer = w->history, .cancel_fd = -1};
+    struct history h = {.dir_fd = IO_CWD,
+                        .pointer_fd = IO_CWD,
+                        .kind = HISTORY_EXPLICIT,
+                        .path = w->history,
+                        .pointer = w->history,
+                        .cancel_fd = -1};
     char name[] = {'s', (char)('0' + session), '\0'};
-    char *ids[] = {name};
+    struct str ids[] = {str_of(name)};
     struct erase_wish wish = {.named = true, .ids = ids, .ids_count = 1};
     struct erase x;
 
@@ -146,7 +150,7 @@ static void export(struct world *w, bool whole, bool dies)
     struct select s;
 
     demand(export_state_open(&state, w->state, &wait, NULL) == 0);
-    demand(select_load(&s, w->history, &state, whole, NULL, NULL) == 0);
+    demand(select_load(&s, IO_CWD, w->history, &state, whole, NULL, NULL) == 0);
     if (!whole && !dies) {
         note(w, &s, &state);
         if (state.moved)
@@ -207,7 +211,7 @@ static void any_bytes(const char *history, const char *path, struct str state_te
             demand(round == 0);
             return;
         }
-        demand(select_load(&s, history, &state, false, NULL, NULL) == 0);
+        demand(select_load(&s, IO_CWD, history, &state, false, NULL, NULL) == 0);
         demand(round == 0 || s.lines_count == 0);
         demand(export_state_save(&state, NULL) == 0);
         select_release(&s);

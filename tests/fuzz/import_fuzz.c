@@ -7,7 +7,7 @@
 
 #include "base/id.h"
 #include "base/json.h"
-#include "port/import_format.h"
+#include "port/import.h"
 
 struct seen {
     uint64_t hash;
@@ -45,10 +45,19 @@ static int take_line(void *arg, const struct message *m, struct err *e)
     return 0;
 }
 
-static bool known(void *arg, struct str session, struct str part)
+static bool known(void *arg, struct str session, struct str part, struct buf *id)
 {
     (void)arg;
+    if (id)
+        buf_add_str(id, part);
     return import_hash(part) % 8 == 0 && session.n > 0;
+}
+
+static void note(void *arg, const char *text)
+{
+    (void)arg;
+    if (!text)
+        abort();
 }
 
 static void bad(void *arg, size_t number, const char *reason)
@@ -61,7 +70,7 @@ static void bad(void *arg, size_t number, const char *reason)
 
 static void read_all(const struct import_format *f, struct str text, struct seen *seen)
 {
-    struct import_sink sink = {take, take_line, known, bad, seen, true};
+    struct import_sink sink = {take, take_line, known, bad, note, seen, true};
     struct source s;
 
     source_of_text(&s, "dir/name.jsonl", text);
@@ -76,11 +85,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str text = {(const char *)data, size};
 
     (void)import_format_of(text);
-    for (const struct import_format *f = import_formats; f->name; f++) {
+    for (const struct import_format *const *f = import_formats; *f; f++) {
         struct seen first = {0}, second = {0};
 
-        read_all(f, text, &first);
-        read_all(f, text, &second);
+        read_all(*f, text, &first);
+        read_all(*f, text, &second);
         if (first.hash != second.hash || first.count != second.count)
             abort();
     }

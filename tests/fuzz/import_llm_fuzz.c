@@ -6,7 +6,7 @@
 
 #include "base/id.h"
 #include "base/json.h"
-#include "port/import_llm.h"
+#include "port/import_message.h"
 #include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -35,10 +35,18 @@ static int take(void *arg, const struct import_message *m, struct err *e)
     return 0;
 }
 
-static bool known(void *arg, struct str session, struct str part)
+static bool known(void *arg, struct str session, struct str part, struct buf *id)
 {
     (void)arg;
+    if (id)
+        buf_add_str(id, part);
     return import_hash(part) % 8 == 0 && session.n > 0;
+}
+
+static void note(void *arg, const char *text)
+{
+    (void)arg;
+    demand(text != NULL);
 }
 
 static void bad(void *arg, size_t number, const char *reason)
@@ -50,12 +58,12 @@ static void bad(void *arg, size_t number, const char *reason)
 
 static void read_all(const char *path, struct seen *seen)
 {
-    struct import_sink sink = {take, NULL, known, bad, seen, true};
+    struct import_sink sink = {take, NULL, known, bad, note, seen, true};
     struct err e = ERR_INIT;
     struct source s;
 
     demand(source_open(&s, path, &e) == 0);
-    if (import_llm(&s, &sink, &e) < 0)
+    if (import_llm.read(&s, &sink, &e) < 0)
         demand(*err_text(&e) != '\0');
     source_close(&s);
     err_release(&e);

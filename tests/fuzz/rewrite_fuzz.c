@@ -10,7 +10,6 @@
 #include "hist/erase.h"
 #include "hist/mend.h"
 #include "hist/message.h"
-#include "hist/quarantine.h"
 #include "hist/rewrite.h"
 #include "hist/session.h"
 #include "scratch.h"
@@ -76,17 +75,15 @@ static void try_delete(struct history *h, struct str text)
     struct buf id = BUF_INIT(SIZE_MAX);
     struct session_list list;
     struct erase x;
-    char *ids[1];
 
-    demand(session_list_load(&list, h->path, NULL) == 0);
+    demand(session_list_load(&list, h->dir_fd, h->path, NULL) == 0);
     if (list.count > 0)
         buf_add(&id, list.at[0].id, list.at[0].id_len);
     session_list_release(&list);
-    /* One with a NUL cannot be named. */
-    if (id.len > 0 && !memchr(id.data, '\0', id.len)) {
+    if (id.len > 0) {
         struct buf wanted = lines_of(text, &id, true), got;
+        struct str ids[] = {buf_str(&id)};
 
-        ids[0] = id.data;
         wish.ids = ids;
         demand(erase_choose(&x, h, &wish, NULL) == 0 && x.list.count == 1);
         demand(erase_run(&x, h, NULL) == 0 && x.list.count == 1);
@@ -101,7 +98,7 @@ static void try_delete(struct history *h, struct str text)
 
 static void try_mend(struct history *h, struct str text)
 {
-    char *aside = quarantine_path(h->path);
+    char *aside = rewrite_quarantine(h->path);
     struct check check = {.found = found};
     size_t before[256] = {0}, after[256] = {0};
     struct buf good, history, again, quarantine;
@@ -137,6 +134,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct buf copy = BUF_INIT(SIZE_MAX);
     struct history h = {.kind = HISTORY_EXPLICIT,
+                        .dir_fd = IO_CWD,
+                        .pointer_fd = IO_CWD,
                         .path = scratch_path("h"),
                         .pointer = scratch_path("h.session"),
                         .dir_exists = true,

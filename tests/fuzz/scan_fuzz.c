@@ -34,7 +34,7 @@ static void demand(bool held)
 
 static void open_scan(struct scan *s, const char *path, enum scan_way way, const uint8_t *sizes)
 {
-    demand(scan_open(s, path, way, NULL) == 0);
+    demand(scan_open(s, IO_CWD, path, way, NULL) == 0);
     s->block_size = 1 + (size_t)sizes[0];
     s->line_max = 1 + (size_t)sizes[1] * 4;
 }

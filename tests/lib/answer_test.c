@@ -254,12 +254,11 @@ TEST(what_is_not_told_changes_nothing)
     struct answer a;
 
     answer_init(&a, NULL);
-    CHECK_INT(a.input_tokens, -1);
-    answer_set_usage(&a, 5, -1);
-    answer_set_usage(&a, -1, 7);
-    answer_set_usage(&a, -1, -1);
-    CHECK_INT(a.input_tokens, 5);
-    CHECK_INT(a.output_tokens, 7);
+    CHECK_INT(a.usage.at[USAGE_INPUT], -1);
+    a.usage.at[USAGE_INPUT] = 5;
+    a.usage.at[USAGE_OUTPUT] = 7;
+    CHECK_INT(a.usage.at[USAGE_INPUT], 5);
+    CHECK_INT(a.usage.at[USAGE_OUTPUT], 7);
     answer_set_model(&a, STR("m"));
     answer_set_model(&a, STR_NONE);
     CHECK_STR(a.model, "m");
@@ -267,7 +266,7 @@ TEST(what_is_not_told_changes_nothing)
     answer_set_finish(&a, STR(""));
     CHECK_STR(a.finish_reason, "stop");
     answer_release(&a);
-    CHECK(a.model == NULL && a.finish_reason == NULL && a.input_tokens == -1);
+    CHECK(a.model == NULL && a.finish_reason == NULL && a.usage.at[USAGE_INPUT] == -1);
 }
 
 TEST(thinking_has_a_bound_of_its_own)
@@ -304,13 +303,14 @@ TEST(parts_become_one)
     answer_init(&a, NULL);
     answer_init(&b, NULL);
     answer_add_text(&a, STR("\"one \""), &e);
-    answer_set_usage(&a, 5, 6);
+    a.usage.at[USAGE_INPUT] = 5;
+    a.usage.at[USAGE_OUTPUT] = 6;
     answer_set_finish(&a, STR("pause_turn"));
     replay_begin(&a.replay, 0, STR("{\"type\":\"x\"}"));
     replay_end(&a.replay, 0);
     answer_add_text(&b, STR("\"two\""), &e);
     answer_add_call(&b, 0, STR("a"), STR("f"), STR("{}"), &e);
-    answer_set_usage(&b, 7, -1);
+    b.usage.at[USAGE_INPUT] = 7;
     answer_set_finish(&b, STR("tool_calls"));
     answer_set_model(&b, STR("m"));
     answer_set_refusal(&b, STR("k\nind"), STR(" why\x1b"));
@@ -321,8 +321,8 @@ TEST(parts_become_one)
     answer_release(&b);
     CHECK_STR(buf_c(&a.text), "one two");
     CHECK_INT(a.calls_count, 1);
-    CHECK_INT(a.input_tokens, 12);
-    CHECK_INT(a.output_tokens, 6);
+    CHECK_INT(a.usage.at[USAGE_INPUT], 12);
+    CHECK_INT(a.usage.at[USAGE_OUTPUT], 6);
     CHECK_STR(a.finish_reason, "tool_calls");
     CHECK_STR(a.model, "m");
     CHECK_STR(a.refusal, "why^[ (k ind)");

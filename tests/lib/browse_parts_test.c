@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "test.h"
-#include "tui/browse_pane_hits.h"
+#include "tui/browse_pane.h"
 
 /* A message of that content. */
 static void add(struct thread *t, const char *role, struct str content)

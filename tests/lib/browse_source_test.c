@@ -1,5 +1,7 @@
 #include "tui/browse_source.h"
 
+#include "base/io.h"
+
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -14,7 +16,8 @@ static void begin(struct browse_source *s, struct history *histories)
 {
     scratch_enter();
     for (size_t i = 0; i < HISTORIES; i++) {
-        histories[i] = (struct history){.path = paths[i], .cancel_fd = -1};
+        histories[i] = (struct history){
+            .dir_fd = IO_CWD, .pointer_fd = IO_CWD, .path = paths[i], .cancel_fd = -1};
         scratch_put(paths[i], "");
     }
     browse_source_init(s, histories, HISTORIES);

@@ -53,7 +53,7 @@ TEST(each_program_that_was_asked_for_runs)
 {
     static const char *const names[] = {"a", "b", "c"};
     char path[] = "h";
-    struct history h = {.path = path};
+    struct history h = {.dir_fd = IO_CWD, .pointer_fd = IO_CWD, .path = path};
     struct browse_patience patience = {.fd = -1};
     struct browse_work *w;
 
@@ -186,7 +186,7 @@ static void told(void)
 TEST(the_end_is_waited_for_with_patience)
 {
     char path[] = "h";
-    struct history h = {.path = path};
+    struct history h = {.dir_fd = IO_CWD, .pointer_fd = IO_CWD, .path = path};
     struct browse_patience patience = {.tell = told};
     struct browse_work *w;
     struct words argv;
@@ -237,7 +237,7 @@ int pthread_setattr_default_np(const pthread_attr_t *attributes);
 TEST(no_thread_can_be_started)
 {
     char path[] = "h";
-    struct history h = {.path = path};
+    struct history h = {.dir_fd = IO_CWD, .pointer_fd = IO_CWD, .path = path};
     struct browse_patience patience = {.fd = -1};
     struct browse_work *w = browse_work_new(&h, 1, NULL);
     struct browse_result *r;

@@ -20,7 +20,7 @@ static int start_sh(struct child *c, const char *script, char *const env[])
                     (char *)(uintptr_t)script, NULL};
 
     signal(SIGPIPE, SIG_IGN);
-    return child_start(c, argv, env, NULL);
+    return child_start(c, argv, env, NULL, NULL);
 }
 
 /* Reads until the other end is closed. */
@@ -72,7 +72,7 @@ TEST(what_cannot_be_started)
     struct child c;
     struct err e = ERR_INIT;
 
-    CHECK_INT(child_start(&c, argv, NULL, &e), -1);
+    CHECK_INT(child_start(&c, argv, NULL, NULL, &e), -1);
     CHECK_STR(err_text(&e), "cannot run './no-such-program': No such file or directory");
     CHECK(c.pid == 0 && c.in == -1 && c.out == -1 && c.err == -1);
     CHECK(child_ended(&c));

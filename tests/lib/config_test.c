@@ -35,6 +35,7 @@ TEST(nothing_is_set_by_default)
     struct err e = ERR_INIT;
     int64_t ms;
     size_t n;
+    bool sync;
 
     enter();
     CHECK_INT(config_load(&c, &e), 0);
@@ -46,7 +47,8 @@ TEST(nothing_is_set_by_default)
     CHECK_INT(n, 20);
     CHECK_INT(config_max_bytes(&c, &n, &e), 0);
     CHECK_INT(n, 102400);
-    CHECK(config_fsync(&c));
+    CHECK_INT(config_fsync(&c, &sync, &e), 0);
+    CHECK(sync);
     CHECK_STR(c.home, scratch_dir);
     CHECK_STR(c.cwd, scratch_dir);
     config_release(&c);

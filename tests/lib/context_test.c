@@ -105,6 +105,110 @@ TEST(the_newest_system_line_is_the_prompt)
     context_release(&c);
 }
 
+/* A line by its letter: u, v prompts of these ids; then what answers u: f failed, i cut, l at its
+ * limit, d done, e done without text, c a call, r its result; F, I the same for v; x failed without
+ * a prompt, s a system prompt. */
+static void add_letter(struct context *c, char letter)
+{
+    static const struct {
+        char letter;
+        const char *role, *content, *more;
+    } lines[] = {
+        {'u', "user", "\"u\"", ",\"id\":\"u\""},
+        {'v', "user", "\"v\"", ",\"id\":\"v\""},
+        {'f', "assistant", "\"\"", ",\"reply_to\":\"u\",\"finish_reason\":\"error\""},
+        {'F', "assistant", "\"\"", ",\"reply_to\":\"v\",\"finish_reason\":\"interrupted\""},
+        {'i', "assistant", "\"i\"", ",\"reply_to\":\"u\",\"finish_reason\":\"interrupted\""},
+        {'I', "assistant", "\"I\"", ",\"reply_to\":\"v\",\"finish_reason\":\"interrupted\""},
+        {'l', "assistant", "\"l\"", ",\"reply_to\":\"u\",\"finish_reason\":\"length\""},
+        {'d', "assistant", "\"d\"", ",\"reply_to\":\"u\",\"finish_reason\":\"stop\""},
+        {'e', "assistant", "\"\"", ",\"reply_to\":\"u\",\"finish_reason\":\"stop\""},
+        {'c', "assistant", "\"\"",
+         ",\"reply_to\":\"u\",\"tool_calls\":[{\"id\":\"k\",\"name\":\"f\",\"args\":{}}]"},
+        {'r', "tool", "\"r\"", ",\"reply_to\":\"u\",\"tool_call_id\":\"k\""},
+        {'x', "assistant", "\"\"", ",\"finish_reason\":\"error\""},
+        {'s', "system", "\"s\"", ""},
+    };
+
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (lines[i].letter == letter)
+            add(c, lines[i].role, lines[i].content, lines[i].more);
+}
+
+TEST(what_failed_is_not_sent_again)
+{
+    static const struct {
+        const char *lines, *want;
+    } cases[] = {
+        /* A prompt that failed goes with its mark, however often; one without a mark stays. */
+        {"uf", "/u:n"},
+        {"uff", "/u:n"},
+        {"ufv", "u:v /u:n"},
+        {"vuf", "u:v /u:n"},
+        {"udvF", "u:u a:d /u:n"},
+        {"vFud", "u:u a:d /u:n"},
+        {"suf", "/u:n"},
+        {"u", "u:u /u:n"},
+        {"ux", "u:u /u:n"},
+        {"uF", "u:u /u:n"},
+        {"vuF", "u:v u:u /u:n"},
+        /* It stays when another attempt gave something, or its calls were carried out. */
+        {"ufd", "u:u a:d /u:n"},
+        {"udf", "u:u a:d /u:n"},
+        {"ufi", "u:u a:i /u:n"},
+        {"uif", "u:u a:i /u:n"},
+        {"ue", "u:u a: /u:n"},
+        {"uef", "u:u a: /u:n"},
+        {"ucrf", "u:u a*: t=k:r /u:n"},
+        /* Of several attempts that were cut the last one is sent, and none beside a whole answer. */
+        {"ui", "u:u a:i /u:n"},
+        {"uil", "u:u a:l /u:n"},
+        {"uili", "u:u a:i /u:n"},
+        {"uilf", "u:u a:l /u:n"},
+        {"udi", "u:u a:d /u:n"},
+        {"udil", "u:u a:d /u:n"},
+        {"ucri", "u:u a*: t=k:r a:i /u:n"},
+        {"uicrl", "u:u a*: t=k:r a:l /u:n"},
+        {"uivI", "u:u a:i u:v a:I /u:n"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct context c;
+        struct buf want = BUF_INIT(BUF_SMALL);
+
+        context_init(&c);
+        for (const char *at = cases[i].lines; *at; at++)
+            add_letter(&c, *at);
+        context_begin_turn(&c);
+        context_add_text(&c, ROLE_USER, STR("n"));
+        context_cut(&c, CONTEXT_ALL, CONTEXT_ALL);
+        /* The space before this turn is the mark's. */
+        for (const char *at = cases[i].want; *at; at++)
+            if (*at != ' ' || at[1] != '/')
+                buf_add_byte(&want, *at);
+        CHECK_CONTEXT(&c, buf_c(&want));
+        CHECK_INT(c.dropped, 0);
+        context_release(&c);
+        buf_release(&want);
+    }
+}
+
+TEST(a_prompt_that_failed_takes_no_place)
+{
+    struct context c;
+
+    context_init(&c);
+    for (const char *at = "udvFvF"; *at; at++)
+        add_letter(&c, *at);
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR("n"));
+    context_cut(&c, 2, CONTEXT_ALL);
+    context_settle(&c);
+    CHECK_CONTEXT(&c, "u:u a:d/u:n");
+    CHECK_INT(c.dropped, 0);
+    context_release(&c);
+}
+
 TEST(unknown_roles_are_passed_over)
 {
     struct context c;
@@ -136,10 +240,12 @@ TEST(calls_are_taken_in_one_strict_form)
     add(&c, "assistant", "\"\"",
         ",\"tool_calls\":[{\"args\": {\"n\": 1.0} ,\"x\":1,\"name\":\"f\",\"id\":\"a\"},"
         "{\"id\":\"b\",\"name\":\"f\",\"args\":\"{bad\"},{\"id\":\"c\",\"name\":\"f\"},"
-        "{\"id\":\"\",\"name\":\"f\"},{\"id\":\"d\"},7]");
+        "{\"id\":\"\",\"name\":\"f\"},{\"id\":\"d\"},7,"
+        "{\"type\":\"tool_use\",\"id\":\"e\",\"name\":\"g\",\"input\":{\"p\":1}}]");
     CHECK_STR(c.at[0].tool_calls, "[{\"id\":\"a\",\"name\":\"f\",\"args\":{\"n\":1.0}},"
                                   "{\"id\":\"b\",\"name\":\"f\",\"args\":\"{bad\"},"
-                                  "{\"id\":\"c\",\"name\":\"f\",\"args\":{}}]");
+                                  "{\"id\":\"c\",\"name\":\"f\",\"args\":{}},"
+                                  "{\"id\":\"e\",\"name\":\"g\",\"args\":{\"p\":1}}]");
     add(&c, "assistant", "\"x\"", ",\"tool_calls\":[]");
     add(&c, "assistant", "\"x\"", ",\"tool_calls\":[{\"name\":\"f\"}]");
     CHECK(c.at[1].tool_calls == NULL);
@@ -164,12 +270,12 @@ TEST(the_cut_keeps_the_newest_messages)
     context_init(&c);
     add_pairs(&c, 25);
     context_cut(&c, 20, CONTEXT_ALL);
-    CHECK_INT(c.count, 21);
-    CHECK_INT(c.turn, 20);
-    CHECK_INT(c.dropped, 5);
-    CHECK_INT(c.at[0].role, ROLE_ASSISTANT);
+    CHECK_INT(c.count, 20);
+    CHECK_INT(c.turn, 19);
+    CHECK_INT(c.dropped, 6); /* the twentieth is the model's: the user begins */
+    CHECK_INT(c.at[0].role, ROLE_USER);
     context_cut(&c, CONTEXT_ALL, CONTEXT_ALL);
-    CHECK_INT(c.count, 21);
+    CHECK_INT(c.count, 20);
     context_cut(&c, 0, CONTEXT_ALL);
     CHECK_CONTEXT(&c, "/u:prompt");
     CHECK_INT(c.dropped, 25);
@@ -185,7 +291,7 @@ TEST(the_cut_counts_bytes)
     context_cut(&c, CONTEXT_ALL, 8);
     CHECK_CONTEXT(&c, "u:aa a:bb u:aa a:bb/u:prompt");
     context_cut(&c, CONTEXT_ALL, 7);
-    CHECK_CONTEXT(&c, "a:bb u:aa a:bb/u:prompt");
+    CHECK_CONTEXT(&c, "u:aa a:bb/u:prompt");
     context_cut(&c, CONTEXT_ALL, 4);
     CHECK_CONTEXT(&c, "u:aa a:bb/u:prompt");
     context_cut(&c, CONTEXT_ALL, 0);
@@ -243,12 +349,7 @@ TEST(the_cut_does_not_part_a_call_from_its_results)
 {
     for (size_t max = 0; max <= 5; max++) {
         static const char *const want[] = {
-            "/u:p",
-            "a:done/u:p",
-            "a:done/u:p",
-            "a:done/u:p",
-            "a*: t=x:1 t=y:2 a:done/u:p",
-            "u:a a*: t=x:1 t=y:2 a:done/u:p",
+            "/u:p", "/u:p", "/u:p", "/u:p", "/u:p", "u:a a*: t=x:1 t=y:2 a:done/u:p",
         };
         struct context c;
 
@@ -287,6 +388,22 @@ TEST(results_follow_their_calls_in_order)
     context_add_text(&c, ROLE_USER, STR("p"));
     context_settle(&c);
     CHECK_CONTEXT(&c, "u:a a*: t=x:1 t=y:" NONE " t=z:3/u:b\n\np");
+    context_release(&c);
+}
+
+/* A call that was cut off has arguments that are no JSON: the model is told why nothing came. */
+TEST(a_call_with_bad_arguments_is_completed)
+{
+    struct context c;
+
+    context_init(&c);
+    add(&c, "user", "\"a\"", "");
+    add(&c, "assistant", "\"\"",
+        ",\"tool_calls\":[{\"id\":\"x\",\"name\":\"f\",\"args\":\"{bad\"}]");
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR("p"));
+    context_settle(&c);
+    CHECK_CONTEXT(&c, "u:a a*: t=x:" NONE ", its arguments are not a valid JSON object/u:p");
     context_release(&c);
 }
 
@@ -338,7 +455,7 @@ TEST(neighbours_of_one_role_are_merged)
     context_begin_turn(&c);
     context_add_text(&c, ROLE_USER, STR("p"));
     context_settle(&c);
-    CHECK_CONTEXT(&c, "u:a\n\nb a:c\n\nd a*:e t=x:f a:g/u:p");
+    CHECK_CONTEXT(&c, "u:a\n\nb a*:c\n\nd\n\ne t=x:f a:g/u:p");
     context_release(&c);
 }
 
@@ -382,9 +499,9 @@ TEST(without_a_turn_everything_is_earlier)
     context_init(&c);
     add(&c, "user", "\"a\"", "");
     add(&c, "assistant", "\"b\"", "");
-    context_cut(&c, 1, CONTEXT_ALL);
+    context_cut(&c, 2, CONTEXT_ALL);
     context_settle(&c);
-    CHECK_CONTEXT(&c, "a:b/");
+    CHECK_CONTEXT(&c, "u:a a:b/");
     context_release(&c);
     context_cut(&c, 1, 1);
     context_settle(&c);
@@ -403,18 +520,19 @@ TEST(thinking_travels_with_calls)
     context_init(&c);
     add(&c, "user", "\"a\"", THOUGHT);
     add(&c, "assistant", "\"b\"", THOUGHT);
+    add(&c, "user", "\"c\"", "");
     add(&c, "assistant", "\"\"", A_CALL THOUGHT);
     result(&c, "\"r\"", 'x');
     add(&c, "assistant", "\"\"", A_CALL ",\"thinking\":[]");
     add(&c, "assistant", "\"\"", A_CALL ",\"thinking\":\"\",\"provider\":\"p\"");
     context_settle(&c);
-    CHECK_CONTEXT(&c, "u:a a:b a*: t=x:r a*: t=x:no result: the call was not carried out a*: "
+    CHECK_CONTEXT(&c, "u:a a:b u:c a*: t=x:r a*: t=x:no result: the call was not carried out a*: "
                       "t=x:no result: the call was not carried out/");
     for (size_t i = 0; i < c.count; i++) {
-        CHECK_STR(c.at[i].thinking, i == 2 ? "[ {\"type\":\"thinking\"}]" : NULL);
-        CHECK_STR(c.at[i].provider, i == 2 ? "p" : NULL);
+        CHECK_STR(c.at[i].thinking, i == 3 ? "[ {\"type\":\"thinking\"}]" : NULL);
+        CHECK_STR(c.at[i].provider, i == 3 ? "p" : NULL);
     }
-    CHECK_INT(context_weight(&c.at[2]), strlen(c.at[2].tool_calls));
+    CHECK_INT(context_weight(&c.at[3]), strlen(c.at[3].tool_calls));
     context_release(&c);
 }
 

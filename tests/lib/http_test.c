@@ -255,7 +255,7 @@ TEST(a_post_goes_out_as_it_was_built)
     CHECK(strstr(buf_c(&s.request), "\r\nContent-Length: 7\r\n") != NULL);
     CHECK(strstr(buf_c(&s.request), "\r\n\r\n{\"a\":1}") != NULL);
     CHECK(strstr(buf_c(&s.request), "Expect") == NULL);
-    CHECK(strstr(buf_c(&s.request), "Accept-Encoding") == NULL);
+    CHECK(strstr(buf_c(&s.request), "Accept-Encoding: identity\r\n") != NULL);
     DONE();
 }
 
@@ -402,7 +402,7 @@ TEST(a_connection_that_is_closed_at_once)
     PLAY(&usual, {NULL, 0});
     CHECK_INT(got.rc, -1);
     CHECK_INT(got.e.kind, ERR_NETWORK);
-    check_message(&s, &got, "no answer from 'HERE': Empty reply from server");
+    check_message(&s, &got, "no answer from 'HERE': the connection was closed");
     DONE();
 }
 
@@ -695,7 +695,7 @@ TEST(loopback_names_and_addresses)
     CHECK(http_is_loopback("http://localhost/v1"));
     CHECK(http_is_loopback("http://LOCALHOST:8080"));
     CHECK(http_is_loopback("https://a.localhost/"));
-    CHECK(http_is_loopback("http://localhost./"));
+    CHECK(!http_is_loopback("http://localhost./"));
     CHECK(http_is_loopback("http://127.0.0.1:11434/v1"));
     CHECK(http_is_loopback("http://127.9.8.7/"));
     CHECK(http_is_loopback("http://[::1]:80/"));

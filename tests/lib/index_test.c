@@ -70,7 +70,7 @@ static bool same_list(size_t limit)
     bool same;
 
     if (session_list_newest(&by_index, &history, limit, NULL) < 0 ||
-        session_list_load(&by_scan, "h", NULL) < 0)
+        session_list_load(&by_scan, IO_CWD, "h", NULL) < 0)
         return false;
     same = by_index.bad_lines == by_scan.bad_lines &&
            by_index.count == (by_scan.count < limit ? by_scan.count : limit);
@@ -87,7 +87,7 @@ static bool same_thread(const char *id)
     bool same;
 
     if (thread_find(&by_index, &history, str_of(id), true, NULL) < 0 ||
-        thread_load(&by_scan, "h", str_of(id), true, NULL) < 0)
+        thread_load(&by_scan, IO_CWD, "h", str_of(id), true, NULL) < 0)
         return false;
     same = by_index.count == by_scan.count && by_index.all == by_scan.all &&
            by_index.bad_lines == by_scan.bad_lines;
@@ -161,7 +161,7 @@ TEST(one_that_was_made_is_held_in_its_file_alone)
 
 TEST(without_a_file_or_a_place_there_is_none)
 {
-    struct history none = {.path = scratch_path},
+    struct history none = {.dir_fd = IO_CWD, .path = scratch_path},
                    strange = {.path = scratch_path, .index = scratch_index};
     struct index x;
 

@@ -130,10 +130,11 @@ TEST(open_regular_refuses_all_else)
 
 TEST(open_regular_creates_with_the_exact_mode)
 {
-    mode_t old = umask(0777);
+    mode_t old;
     int fd;
 
     enter_dir();
+    old = umask(0777);
     fd = io_open_regular("new", O_RDWR | O_CREAT, 0600, NULL, NULL, NULL);
     CHECK(fd >= 0);
     CHECK_INT(io_write_all(fd, "x", 1), 0);
@@ -521,9 +522,10 @@ TEST(read_all_reports_errors)
 TEST(replace_file_writes_and_replaces)
 {
     struct err e = ERR_INIT;
-    mode_t old = umask(0777);
+    mode_t old;
 
     enter_dir();
+    old = umask(0777);
     CHECK_INT(io_replace_file("state", STR("one"), &e), 0);
     check_file("state", "one");
     CHECK_INT(mode_of("state"), 0600);

@@ -1,10 +1,9 @@
 #include "hist/locate.h"
 
 #include <errno.h>
-#include <sys/wait.h>
+#include <stdlib.h>
 
 #include "base/path.h"
-#include "hist/register.h"
 #include "test.h"
 #include "scratch.h"
 
@@ -27,26 +26,24 @@ static void leave(void)
     scratch_leave();
 }
 
-static int locate_in(struct history *h, const char *dir, struct err *e)
+static int locate_from_dir(struct history *h, const char *dir, const char *git_dir, bool reader,
+                           struct err *e)
 {
     char *cwd = path_join(real_dir, dir);
-    struct locate_from from = {NULL, cwd, data, state, false};
+    struct locate_from from = {.cwd = cwd,
+                               .data_home = data,
+                               .state_home = state,
+                               .git = {.dir = git_dir},
+                               .reader = reader};
     int result = locate(h, &from, e);
 
     free(cwd);
     return result;
 }
 
-static void check_root(const char *cwd, const char *want)
+static int locate_in(struct history *h, const char *dir, struct err *e)
 {
-    char *from = path_join(real_dir, cwd);
-    char *got = locate_root(from);
-    char *path = want ? path_join(real_dir, want) : NULL;
-
-    CHECK_STR(got, path);
-    free(from);
-    free(got);
-    free(path);
+    return locate_from_dir(h, dir, NULL, false, e);
 }
 
 static void check_path(const char *got, const char *want)
@@ -57,88 +54,153 @@ static void check_path(const char *got, const char *want)
     free(path);
 }
 
-TEST(the_root_is_the_nearest_that_is_marked)
-{
-    enter();
-    CHECK(mkdir("a", 0700) == 0 && mkdir("a/b", 0700) == 0 && mkdir("a/b/c", 0700) == 0);
-    check_root("a/b/c", NULL);
-    CHECK_INT(mkdir("a/.git", 0700), 0);
-    check_root("a/b/c", "a");
-    check_root("a", "a");
-    check_root("no/where", NULL);
-    scratch_put("a/b/.git", "gitdir: elsewhere\n"); /* a worktree */
-    check_root("a/b/c", "a/b");
-    CHECK_INT(mkdir("a/b/c/.aicoder", 0700), 0);
-    check_root("a/b/c", "a/b/c");
-    CHECK_INT(symlink("nowhere", "a/b/c/.git"), 0);
-    check_root("a/b/c", "a/b/c");
-    leave();
-}
-
-TEST(directories_of_other_owners_are_passed_over)
-{
-    enter();
-    CHECK(mkdir("a", 0700) == 0 && mkdir("a/b", 0755) == 0 && mkdir("a/b/c", 0755) == 0);
-    CHECK(mkdir("a/.git", 0700) == 0 && mkdir("a/b/.git", 0700) == 0);
-    check_root("a/b/c", "a/b");
-    if (geteuid() == 0) {
-        CHECK_INT(chown("a/b", 65534, 65534), 0);
-        check_root("a/b/c", "a");
-        /* Nor do marks that they have put into ours. */
-        CHECK_INT(chown("a/b", geteuid(), getegid()), 0);
-        check_root("a/b/c", "a/b");
-        CHECK_INT(chown("a/b/.git", 65534, 65534), 0);
-        check_root("a/b/c", "a");
-    }
-    leave();
-}
-
-/* What the next test runs in a mount namespace; by itself it has nothing to do. */
-TEST(inside_a_mounted_file_system)
-{
-    const char *cwd = getenv("LOCATE_TEST_CWD");
-    char *root = cwd ? locate_root(cwd) : NULL;
-
-    CHECK(root == NULL);
-    free(root);
-}
-
-static int run_unshared(const char *script, const char *self)
-{
-    const char *how = geteuid() == 0 ? "-m" : "-rm";
-    pid_t pid = fork();
-    int status = -1;
-
-    if (pid == 0) {
-        execlp("unshare", "unshare", how, "sh", "-c", script, self, (char *)NULL);
-        _exit(127);
-    }
-    return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-TEST(a_file_system_is_not_left)
-{
-    char self[4096];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-    enter();
-    CHECK(mkdir("a", 0700) == 0 && mkdir("a/.git", 0700) == 0 && mkdir("a/m", 0700) == 0);
-    check_root("a/m", "a");
-    /* Not every machine lets us mount. */
-    if (n > 0 && run_unshared("mount -t tmpfs none a/m 2>/dev/null", "sh") == 0) {
-        self[n] = '\0';
-        CHECK_INT(run_unshared("mount -t tmpfs none a/m && mkdir a/m/b &&"
-                               " LOCATE_TEST_CWD=$PWD/a/m/b exec \"$0\" inside_a >/dev/null",
-                               self),
-                  0);
-    }
-    leave();
-}
-
-TEST(an_explicit_file_is_taken_as_it_is)
+/* Which history is found from a directory? */
+static void check_found(const char *dir, enum history_kind kind, const char *path,
+                        const char *pointer)
 {
     struct history h;
-    struct locate_from from = {"x/f.jsonl", "/", NULL, NULL, false};
+
+    CHECK_INT(locate_in(&h, dir, NULL), 0);
+    CHECK_INT(h.kind, kind);
+    check_path(h.path, path);
+    check_path(h.pointer, pointer);
+    history_release(&h);
+}
+
+static void check_user(const char *dir)
+{
+    check_found(dir, HISTORY_USER, "home/data/aicoder/history.jsonl", "home/data/aicoder/session");
+}
+
+static void make_dirs(const char *const *paths)
+{
+    for (; *paths; paths++)
+        CHECK_INT(mkdir(*paths, 0755), 0);
+}
+
+#define DIRS(...) make_dirs((const char *const[]){__VA_ARGS__, NULL})
+
+static void begin(const char *dir)
+{
+    struct history h;
+
+    CHECK_INT(locate_in(&h, dir, NULL), 0);
+    CHECK_INT(history_enter(&h, NULL, NULL), 0);
+    scratch_put(h.path, "mine\n");
+    history_release(&h);
+}
+
+static bool is_trusted(const char *dir)
+{
+    struct history h;
+    bool trusted;
+
+    CHECK_INT(locate_in(&h, dir, NULL), 0);
+    trusted = h.trusted;
+    history_release(&h);
+    return trusted;
+}
+
+TEST(a_repository_is_found_from_below)
+{
+    enter();
+    DIRS("r", "r/a", "r/a/b", "r/a/b/.git");
+    make_repository("r");
+    /* A .git that is no git directory is passed over, as git does it. */
+    check_found("r/a/b", HISTORY_REPOSITORY, "r/.git/aicoder/history.jsonl",
+                "r/.git/aicoder/session");
+    check_found("r/.git/refs", HISTORY_REPOSITORY, "r/.git/aicoder/history.jsonl",
+                "r/.git/aicoder/session");
+    check_user(".");
+    leave();
+}
+
+TEST(a_worktree_shares_the_history_and_has_its_own_pointer)
+{
+    struct history h;
+
+    enter();
+    DIRS("r", "w", "w/sub");
+    make_repository("r");
+    DIRS("r/.git/worktrees", "r/.git/worktrees/w");
+    scratch_put("r/.git/worktrees/w/HEAD", "ref: x\n");
+    scratch_put("r/.git/worktrees/w/commondir", "../..\n");
+    scratch_put("w/.git", "gitdir: ../r/.git/worktrees/w\n");
+    begin("w/sub");
+    scratch_check("r/.git/aicoder/history.jsonl", "mine\n");
+    CHECK_INT(locate_in(&h, "w", NULL), 0);
+    CHECK(h.trusted && history_has_worktrees(&h));
+    CHECK_INT(io_replace_file_at(h.pointer_fd, h.pointer, STR("s\n"), false, NULL), 0);
+    history_release(&h);
+    scratch_check("r/.git/worktrees/w/aicoder/session", "s\n");
+    CHECK_INT(scratch_mode("r/.git/worktrees/w/aicoder"), 0700);
+    CHECK_INT(scratch_mode("r/.git/aicoder/session"), -1);
+    CHECK_INT(scratch_mode("w/.aicoder"), -1);
+    CHECK_INT(locate_in(&h, "r", NULL), 0);
+    CHECK(h.trusted && history_has_worktrees(&h));
+    history_release(&h);
+    leave();
+}
+
+static void check_notice(const char *dir, const char *git_dir, const char *want)
+{
+    struct history h;
+
+    CHECK_INT(locate_from_dir(&h, dir, git_dir, false, NULL), 0);
+    CHECK_INT(h.kind, HISTORY_USER);
+    CHECK(h.notice && strstr(h.notice, want));
+    if (h.notice && !strstr(h.notice, want))
+        CHECK_STR(h.notice, want);
+    history_release(&h);
+}
+
+TEST(a_repository_that_cannot_be_used_is_named)
+{
+    enter();
+    DIRS("w", "r");
+    scratch_put("w/.git", "gitdir: /no/such/place\n");
+    check_notice("w", NULL, "'/no/such/place' does not exist");
+    scratch_put("w/.git", "something else\n");
+    check_notice("w", NULL, "/w/.git' names no git directory");
+    scratch_put("w/.git", "gitdir: ../r\n");
+    check_notice("w", NULL, "/w/../r' is not a git directory");
+    check_notice("w", "../r", "/w/../r' is not a git directory");
+    check_notice(".", "absent", "/absent' does not exist");
+    if (geteuid() == 0) {
+        DIRS("theirs");
+        make_repository("theirs");
+        CHECK_INT(chown("theirs/.git", 65534, 65534), 0);
+        check_notice("theirs", NULL, "/theirs/.git' belongs to another user");
+        check_notice(".", "theirs/.git", "/theirs/.git' belongs to another user");
+        CHECK_INT(chown("theirs/.git", geteuid(), getegid()), 0);
+        CHECK_INT(chown("theirs", 65534, 65534), 0);
+        check_user("theirs"); /* passed over */
+    }
+    leave();
+}
+
+TEST(git_dir_is_obeyed_and_a_bare_repository_needs_it)
+{
+    struct history h;
+
+    enter();
+    DIRS("r", "bare", "bare/objects", "bare/refs");
+    make_repository("r");
+    scratch_put("bare/HEAD", "ref: x\n");
+    check_user("bare");
+    CHECK_INT(locate_from_dir(&h, "r", "../bare", false, NULL), 0);
+    CHECK_INT(h.kind, HISTORY_REPOSITORY);
+    check_path(h.path, "bare/aicoder/history.jsonl");
+    CHECK_INT(history_enter(&h, NULL, NULL), 0);
+    history_release(&h);
+    CHECK_INT(scratch_mode("r/.aicoder"), -1); /* the work tree is not known */
+    leave();
+}
+
+TEST(an_explicit_file_has_no_directory_of_ours)
+{
+    struct history h;
+    struct locate_from from = {.explicit_file = "x/f.jsonl", .cwd = "/"};
 
     enter();
     CHECK_INT(locate(&h, &from, NULL), 0);
@@ -153,6 +215,24 @@ TEST(an_explicit_file_is_taken_as_it_is)
     leave();
 }
 
+TEST(an_explicit_file_is_trusted_if_nobody_else_can_write_it)
+{
+    struct history h;
+    struct locate_from from = {.explicit_file = "f", .cwd = "/"};
+
+    enter();
+    scratch_put("f", "");
+    CHECK_INT(chmod("f", 0644), 0);
+    CHECK_INT(locate(&h, &from, NULL), 0);
+    CHECK(h.trusted);
+    history_release(&h);
+    CHECK_INT(chmod("f", 0646), 0);
+    CHECK_INT(locate(&h, &from, NULL), 0);
+    CHECK(!h.trusted);
+    history_release(&h);
+    leave();
+}
+
 TEST(without_a_repository_the_history_is_the_users)
 {
     struct history h;
@@ -160,12 +240,9 @@ TEST(without_a_repository_the_history_is_the_users)
 
     enter();
     umask(077);
+    check_user(".");
     CHECK_INT(locate_in(&h, ".", NULL), 0);
-    CHECK_INT(h.kind, HISTORY_USER);
-    check_path(h.path, "home/data/aicoder/history.jsonl");
-    check_path(h.pointer, "home/data/aicoder/session");
-    check_path(h.dir, "home/data/aicoder");
-    CHECK(h.trusted && !h.dir_exists);
+    CHECK(h.trusted && !h.dir_exists && !h.notice);
     CHECK_INT(scratch_mode("home"), -1); /* locate makes nothing */
     umask(0777);
     CHECK_INT(history_enter(&h, &entered, NULL), 0);
@@ -176,9 +253,7 @@ TEST(without_a_repository_the_history_is_the_users)
     scratch_check("home/data/aicoder/.gitignore", "*\n");
     CHECK_INT(scratch_mode("home/state"), -1);
     history_release(&h);
-    CHECK_INT(locate_in(&h, ".", NULL), 0);
-    CHECK(h.trusted && h.dir_exists);
-    history_release(&h);
+    CHECK(is_trusted("."));
     leave();
 }
 
@@ -186,7 +261,7 @@ TEST(without_a_home_there_is_no_place)
 {
     struct history h;
     struct err e = ERR_INIT;
-    struct locate_from from = {NULL, "/", NULL, NULL, false};
+    struct locate_from from = {.cwd = "/"};
 
     CHECK_INT(locate(&h, &from, &e), -1);
     CHECK_INT(e.kind, ERR_USAGE);
@@ -199,7 +274,8 @@ TEST(without_a_working_directory_only_an_explicit_file_is_found)
 {
     struct history h;
     struct err e = ERR_INIT;
-    struct locate_from from = {"x/f.jsonl", NULL, "/data", "/state", false};
+    struct locate_from from = {
+        .explicit_file = "x/f.jsonl", .data_home = "/data", .state_home = "/state"};
 
     CHECK_INT(locate(&h, &from, &e), 0);
     CHECK_STR(h.path, "x/f.jsonl");
@@ -210,205 +286,192 @@ TEST(without_a_working_directory_only_an_explicit_file_is_found)
     err_release(&e);
 }
 
-TEST(a_history_is_vouched_for_as_it_begins)
-{
-    struct history h;
-
-    enter();
-    CHECK(mkdir("r", 0700) == 0 && mkdir("r/.git", 0700) == 0);
-    CHECK_INT(locate_in(&h, "r", NULL), 0);
-    CHECK_INT(history_enter(&h, NULL, NULL), 0);
-    scratch_put("r/.aicoder/history.jsonl", "mine\n");
-    history_release(&h);
-    CHECK_INT(locate_in(&h, "r", NULL), 0);
-    CHECK(!h.trusted);
-    CHECK_INT(history_vouch(&h, STR("mine\n"), NULL), 0);
-    history_release(&h);
-    CHECK_INT(locate_in(&h, "r", NULL), 0);
-    CHECK(h.trusted);
-    history_release(&h);
-    scratch_put("r/.aicoder/history.jsonl", "theirs\n");
-    CHECK_INT(locate_in(&h, "r", NULL), 0);
-    CHECK(!h.trusted);
-    CHECK_INT(history_enter(&h, NULL, NULL), 0);
-    history_release(&h);
-    CHECK_INT(locate_in(&h, "r", NULL), 0);
-    CHECK(h.trusted);
-    history_release(&h);
-    /* What cannot be read is nobody's. */
-    CHECK_INT(unlink("r/.aicoder/history.jsonl"), 0);
-    CHECK_INT(symlink("/dev/null", "r/.aicoder/history.jsonl"), 0);
-    CHECK_INT(locate_in(&h, "r", NULL), 0);
-    CHECK(!h.trusted);
-    history_release(&h);
-    leave();
-}
-
-TEST(a_repository_gets_a_directory_that_is_known)
+TEST(the_directory_is_made_marked_and_listed)
 {
     struct history h;
     bool entered = true;
 
     enter();
-    CHECK(mkdir("r", 0700) == 0 && mkdir("r/.git", 0700) == 0 && mkdir("r/sub", 0700) == 0);
-    CHECK_INT(locate_in(&h, "r/sub", NULL), 0);
-    CHECK_INT(h.kind, HISTORY_REPOSITORY);
-    check_path(h.path, "r/.aicoder/history.jsonl");
-    check_path(h.pointer, "r/.aicoder/session");
-    check_path(h.register_path, "home/state/chathist/histories");
+    DIRS("r");
+    make_repository("r");
+    DIRS("r/.git/info");
+    CHECK_INT(locate_in(&h, "r", NULL), 0);
     CHECK(h.trusted && !h.dir_exists);
-    umask(0777);
+    umask(0377); /* with 0777 a plain user could not open what was made */
     CHECK_INT(history_enter(&h, &entered, NULL), 0);
     umask(022);
     CHECK(!entered && h.trusted && h.dir_exists);
-    CHECK_INT(scratch_mode("r/.aicoder"), 0700);
-    CHECK_INT(scratch_mode("r/.aicoder/.gitignore"), 0600);
-    scratch_check("r/.aicoder/.gitignore", "*\n");
-    CHECK_INT(scratch_mode("home/state/chathist"), 0700);
+    history_release(&h);
+    CHECK_INT(scratch_mode("r/.git/aicoder"), 0700);
+    CHECK_INT(scratch_mode("r/.git/aicoder/owner"), 0600);
+    CHECK_INT(scratch_mode("home/state/chathist/token"), 0600);
     CHECK_INT(scratch_mode("home/state/chathist/histories"), 0600);
-    history_release(&h);
-
-    CHECK_INT(locate_in(&h, "r", NULL), 0);
-    CHECK(h.trusted && h.dir_exists);
-    history_release(&h);
-
-    /* Another directory in its place is not it. */
-    CHECK_INT(rename("r/.aicoder", "r/moved"), 0);
-    CHECK_INT(mkdir("r/.aicoder", 0700), 0);
-    CHECK_INT(locate_in(&h, "r", NULL), 0);
-    CHECK(!h.trusted);
-    history_release(&h);
-
-    /* Nor is it known in another place. */
-    CHECK(mkdir("q", 0700) == 0 && rename("r/moved", "q/.aicoder") == 0);
-    CHECK_INT(locate_in(&h, "q", NULL), 0);
-    CHECK(!h.trusted);
-    history_release(&h);
+    scratch_check("r/.git/info/exclude", "/.aicoder\n");
+    CHECK_INT(scratch_mode("r/.aicoder/owner"), 0600); /* through the link */
     leave();
 }
 
-TEST(nothing_but_the_directory_is_left_in_the_repository)
-{
-    struct history a, b;
-    DIR *d;
-    int entries = 0;
-
-    enter();
-    CHECK(mkdir("r", 0700) == 0 && mkdir("r/.git", 0700) == 0);
-    CHECK_INT(locate_in(&a, "r", NULL), 0);
-    CHECK_INT(locate_in(&b, "r", NULL), 0);
-    CHECK_INT(history_enter(&a, NULL, NULL), 0);
-    CHECK_INT(history_enter(&b, NULL, NULL), 0); /* the second finds the first one's */
-    CHECK(b.trusted && b.dir_exists);
-    d = opendir("r");
-    while (readdir(d) != NULL)
-        entries++;
-    closedir(d);
-    CHECK_INT(entries, 4); /* . .. .git .aicoder */
-    history_release(&a);
-    history_release(&b);
-    CHECK_INT(locate_in(&a, "r", NULL), 0);
-    CHECK(a.trusted);
-    history_release(&a);
-    leave();
-}
-
-TEST(a_foreign_directory_is_entered_without_its_pointer)
+TEST(a_directory_without_the_mark_is_not_trusted)
 {
     struct history h;
     bool entered = false;
 
     enter();
-    CHECK(mkdir("r", 0700) == 0 && mkdir("r/.aicoder", 0755) == 0);
-    scratch_put("r/.aicoder/session", "theirs\n");
-    scratch_put("r/.aicoder/history.jsonl", "");
+    DIRS("r", "q");
+    make_repository("r");
+    make_repository("q");
+    begin("r");
+    CHECK(is_trusted("r"));
+    scratch_put("r/.git/aicoder/owner", "guessed\n");
+    CHECK(!is_trusted("r"));
+    CHECK_INT(unlink("r/.git/aicoder/owner"), 0);
+    CHECK(!is_trusted("r"));
+    scratch_put("r/.git/aicoder/session", "theirs\n");
     CHECK_INT(locate_in(&h, "r", NULL), 0);
-    CHECK(h.dir_exists && !h.trusted);
     CHECK_INT(history_enter(&h, &entered, NULL), 0);
     CHECK(entered && h.trusted);
-    CHECK_INT(scratch_mode("r/.aicoder/session"), -1);
-    CHECK_INT(scratch_mode("r/.aicoder/history.jsonl"), 0600);
-    CHECK_INT(scratch_mode("r/.aicoder"), 0755);
-    scratch_put("r/.aicoder/session", "ours\n");
-    CHECK_INT(history_enter(&h, &entered, NULL), 0);
-    CHECK(!entered);
-    scratch_check("r/.aicoder/session", "ours\n");
     history_release(&h);
-    CHECK_INT(locate_in(&h, "r", NULL), 0);
-    CHECK(h.trusted);
-    history_release(&h);
+    CHECK(is_trusted("r"));
+    CHECK_INT(scratch_mode("r/.git/aicoder/session"), -1);
+    scratch_check("r/.git/aicoder/history.jsonl", "mine\n");
+    /* Nothing can be continued in an empty one. */
+    DIRS("q/.git/aicoder");
+    CHECK(is_trusted("q"));
+    scratch_put("q/.git/aicoder/session", "theirs\n");
+    CHECK(!is_trusted("q"));
     leave();
 }
 
-TEST(without_a_register_a_new_directory_works_and_a_foreign_one_is_refused)
+TEST(a_directory_that_others_can_write_is_not_trusted)
+{
+    enter();
+    DIRS("r");
+    make_repository("r");
+    begin("r");
+    CHECK_INT(chmod("r/.git/aicoder", 0707), 0);
+    CHECK(!is_trusted("r"));
+    CHECK_INT(chmod("r/.git/aicoder", 0755), 0);
+    CHECK(is_trusted("r"));
+    CHECK_INT(chmod("r/.git/aicoder/history.jsonl", 0602), 0);
+    CHECK(!is_trusted("r"));
+    leave();
+}
+
+TEST(a_link_or_a_file_in_the_place_is_refused)
 {
     struct history h;
     struct err e = ERR_INIT;
 
     enter();
-    scratch_put("home", "in the way");
-    CHECK(mkdir("r", 0700) == 0 && mkdir("r/.git", 0700) == 0);
-    CHECK_INT(locate_in(&h, "r", &e), 0);
-    CHECK_INT(history_enter(&h, NULL, &e), 0);
-    CHECK_STR(err_text(&e), "");
-    CHECK(h.trusted);
+    DIRS("r", "other");
+    make_repository("r");
+    CHECK_INT(symlink("../../other", "r/.git/aicoder"), 0);
+    CHECK_INT(locate_in(&h, "r", &e), -1);
+    CHECK(strstr(err_text(&e), "/r/.git/aicoder': is a symbolic link"));
+    CHECK_INT(unlink("r/.git/aicoder"), 0);
+    scratch_put("r/.git/aicoder", "");
+    CHECK_INT(locate_in(&h, "r", &e), -1);
+    CHECK(strstr(err_text(&e), "/r/.git/aicoder': is not a directory"));
+    err_release(&e);
+    leave();
+}
+
+/* ---- .aicoder in directories of the user's ---- */
+
+TEST(outside_git_a_history_is_made_for_a_directory)
+{
+    struct history h;
+    struct err e = ERR_INIT;
+    char *dir;
+
+    enter();
+    DIRS("d", "d/sub", "r");
+    dir = path_join(real_dir, "d");
+    CHECK_INT(locate_in(&h, "d", NULL), 0);
+    CHECK_INT(history_make_here(&h, dir, NULL), 0);
+    CHECK_INT(history_enter(&h, NULL, NULL), 0);
+    scratch_put(h.path, "mine\n");
     history_release(&h);
-    CHECK_INT(locate_in(&h, "r", &e), 0);
+    check_found("d/sub", HISTORY_HERE, "d/.aicoder/history.jsonl", "d/.aicoder/session");
+    CHECK(is_trusted("d/sub"));
+    scratch_check("d/.aicoder/.gitignore", "*\n");
+    /* Without the mark it is somebody else's. */
+    CHECK_INT(rename("d/.aicoder/owner", "owner"), 0);
+    CHECK_INT(unlink("home/state/chathist/histories"), 0);
+    check_user("d/sub");
+    make_repository("r");
+    CHECK_INT(locate_in(&h, "r", NULL), 0);
+    CHECK_INT(history_make_here(&h, "r", &e), -1);
+    CHECK_INT(e.kind, ERR_USAGE);
+    err_release(&e);
+    history_release(&h);
+    free(dir);
+    leave();
+}
+
+/* An older version made it, with a line in the register, or it is another program's. */
+static void put_old(bool listed)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+    struct stat st;
+
+    DIRS("r/.aicoder", "home", "home/state", "home/state/chathist");
+    scratch_put("r/.aicoder/history.jsonl", "old\n");
+    scratch_put("r/.aicoder/session", "s\n");
+    scratch_put("r/.aicoder/.gitignore", "*\n");
+    if (listed && stat("r/.aicoder", &st) == 0) {
+        buf_addf(&line, "{\"path\":\"%s/r/.aicoder\",\"inode\":%llu,\"begins\":\"\"}\n", real_dir,
+                 (unsigned long long)st.st_ino);
+        scratch_put("home/state/chathist/histories", buf_c(&line));
+    }
+    buf_release(&line);
+}
+
+TEST(the_history_of_an_older_version_is_moved_by_the_first_writer)
+{
+    struct history h;
+
+    enter();
+    DIRS("r");
+    make_repository("r");
+    put_old(true);
+    check_found("r", HISTORY_REPOSITORY, "r/.aicoder/history.jsonl", "r/.aicoder/session");
+    CHECK_INT(locate_in(&h, "r", NULL), 0);
+    CHECK(h.trusted && h.old_dir && h.pointer_fd == IO_ABSENT);
+    CHECK_INT(history_enter(&h, NULL, NULL), 0);
+    check_path(h.path, "r/.git/aicoder/history.jsonl");
+    history_release(&h);
+    scratch_check("r/.git/aicoder/history.jsonl", "old\n");
+    CHECK_INT(scratch_mode("r/.git/aicoder/session"), -1); /* a checkout may have put it there */
+    scratch_check("r/.aicoder/history.jsonl", "old\n");    /* through the link */
+    CHECK(is_trusted("r"));
+    check_found("r", HISTORY_REPOSITORY, "r/.git/aicoder/history.jsonl", "r/.git/aicoder/session");
+    leave();
+}
+
+TEST(a_history_of_another_program_is_read_and_never_written)
+{
+    struct history h;
+    struct err e = ERR_INIT;
+
+    enter();
+    DIRS("r");
+    make_repository("r");
+    put_old(false);
+    CHECK_INT(locate_from_dir(&h, "r", NULL, true, NULL), 0);
+    check_path(h.path, "r/.aicoder/history.jsonl");
+    check_path(h.foreign, "r/.aicoder/history.jsonl");
     CHECK(!h.trusted);
     CHECK_INT(history_enter(&h, NULL, &e), -1);
-    CHECK(strstr(err_text(&e), "cannot make directory") != NULL);
-    CHECK(!h.trusted);
     err_release(&e);
     history_release(&h);
-    leave();
-}
-
-TEST(what_is_no_directory_of_ours_is_refused)
-{
-    struct history h;
-    struct err e = ERR_INIT;
-    struct buf want = BUF_INIT(BUF_SMALL);
-
-    enter();
-    CHECK(mkdir("r", 0700) == 0 && mkdir("elsewhere", 0700) == 0);
-    CHECK_INT(symlink("../elsewhere", "r/.aicoder"), 0);
-    CHECK_INT(locate_in(&h, "r", &e), -1);
-    buf_addf(&want, "cannot use '%s/r/.aicoder': is a symbolic link", real_dir);
-    CHECK_STR(err_text(&e), buf_c(&want));
-
-    CHECK_INT(unlink("r/.aicoder"), 0);
-    scratch_put("r/.aicoder", "");
-    CHECK_INT(locate_in(&h, "r", &e), -1);
-    buf_clear(&want);
-    buf_addf(&want, "cannot use '%s/r/.aicoder': is not a directory", real_dir);
-    CHECK_STR(err_text(&e), buf_c(&want));
-
-    CHECK_INT(unlink("r/.aicoder"), 0);
-    CHECK_INT(mkdir("r/.aicoder", 0755), 0);
-    if (geteuid() == 0) {
-        CHECK_INT(chown("r/.aicoder", 65534, 65534), 0);
-        CHECK_INT(mkdir("r/.git", 0700), 0); /* their mark alone would be passed over */
-        CHECK_INT(locate_in(&h, "r", &e), -1);
-        buf_clear(&want);
-        buf_addf(&want, "cannot use '%s/r/.aicoder': belongs to another user", real_dir);
-        CHECK_STR(err_text(&e), buf_c(&want));
-    }
-    err_release(&e);
-    buf_release(&want);
-    leave();
-}
-
-TEST(a_directory_reached_through_a_link_is_known)
-{
-    struct history h;
-
-    enter();
-    CHECK(mkdir("r", 0700) == 0 && mkdir("r/.git", 0700) == 0 && symlink("r", "l") == 0);
-    CHECK_INT(locate_in(&h, "l", NULL), 0);
-    CHECK_INT(history_enter(&h, NULL, NULL), 0);
-    history_release(&h);
-    CHECK_INT(locate_in(&h, "r", NULL), 0);
-    CHECK(h.trusted && h.dir_exists);
+    begin("r");
+    scratch_check("r/.aicoder/history.jsonl", "old\n");
+    scratch_check("r/.git/aicoder/history.jsonl", "mine\n");
+    CHECK_INT(locate_from_dir(&h, "r", NULL, true, NULL), 0);
+    check_path(h.path, "r/.git/aicoder/history.jsonl");
+    check_path(h.foreign, "r/.aicoder/history.jsonl");
+    CHECK(h.trusted);
     history_release(&h);
     leave();
 }

@@ -32,7 +32,7 @@ static bool start(const char *command)
     }
     signal(SIGPIPE, SIG_IGN);
     CHECK_INT(words_split(&argv, str_of(command), &e), 0);
-    ready = mcp_start(&server, "real", argv.at, NULL, NULL, &e) == 0 &&
+    ready = mcp_start(&server, "real", argv.at, NULL, NULL, NULL, &e) == 0 &&
             mcp_await(servers, 1, PATIENCE_MS, -1, &e) == 0;
     CHECK_STR(err_text(&e), "");
     words_release(&argv);

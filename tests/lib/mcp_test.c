@@ -30,7 +30,7 @@ static int start_for(const char *options, int64_t ms)
     err_release(&fault);
     buf_addf(&command, "tests/fake-mcp %s", options);
     CHECK_INT(words_split(&argv, buf_str(&command), NULL), 0);
-    result = mcp_start(&server, "fake", argv.at, NULL, NULL, &fault);
+    result = mcp_start(&server, "fake", argv.at, NULL, NULL, NULL, &fault);
     if (result == 0)
         result = mcp_await(servers, 1, ms, -1, &fault);
     if (result == 0)
@@ -243,8 +243,8 @@ TEST(several_servers_get_ready_side_by_side)
     struct tool_job jobs[2] = {{.args = STR("{\"text\":\"1\"}"), .timeout_ms = PATIENCE_MS},
                                {.args = STR("{\"text\":\"2\"}"), .timeout_ms = PATIENCE_MS}};
 
-    CHECK_INT(mcp_start(&one, "one", slow_argv, NULL, NULL, NULL), 0);
-    CHECK_INT(mcp_start(&two, "two", argv, NULL, NULL, NULL), 0);
+    CHECK_INT(mcp_start(&one, "one", slow_argv, NULL, NULL, NULL, NULL), 0);
+    CHECK_INT(mcp_start(&two, "two", argv, NULL, NULL, NULL, NULL), 0);
     CHECK_INT(mcp_await(both, 2, PATIENCE_MS, -1, NULL), 0);
     jobs[0].tool = &one.list.tools[0]->tool;
     jobs[1].tool = &two.list.tools[0]->tool;
@@ -329,7 +329,7 @@ TEST(servers_that_do_not_start)
     char name[] = "no-such-program-anywhere";
     char *argv[] = {name, NULL};
 
-    CHECK_INT(mcp_start(&server, "x", argv, NULL, NULL, &fault), -1);
+    CHECK_INT(mcp_start(&server, "x", argv, NULL, NULL, NULL, &fault), -1);
     CHECK_INT(fault.kind, ERR_LIMIT);
     CHECK_STR(err_text(&fault), "MCP server 'x' cannot be started: cannot run "
                                 "'no-such-program-anywhere': No such file or directory");
@@ -358,7 +358,7 @@ TEST(waiting_for_a_server_can_be_interrupted)
 
     CHECK_INT(pipe(ends), 0);
     CHECK_INT(write(ends[1], "", 1), 1);
-    CHECK_INT(mcp_start(&server, "fake", argv, NULL, NULL, NULL), 0);
+    CHECK_INT(mcp_start(&server, "fake", argv, NULL, NULL, NULL, NULL), 0);
     CHECK_INT(mcp_await(servers, 1, PATIENCE_MS, ends[0], &fault), -1);
     CHECK_INT(fault.kind, ERR_SIGNAL);
     end();

@@ -6,42 +6,11 @@
 
 #include "base/mem.h"
 
-static void check_name(const char *command, const char *want)
-{
-    struct buf name = BUF_INIT(BUF_SMALL);
-    struct words words;
-
-    if (CHECK_INT(words_split(&words, str_of(command), NULL), 0))
-        mcp_wish_name(&name, &words);
-    CHECK_STR(buf_c(&name), want);
-    words_release(&words);
-    buf_release(&name);
-}
-
-TEST(names_are_made_from_commands)
-{
-    check_name("npx -y @modelcontextprotocol/server-filesystem /tmp", "filesystem");
-    check_name("npx -y @modelcontextprotocol/server-memory@1.2.3", "memory");
-    check_name("npx", "npx");
-    check_name("npx -y", "npx");
-    check_name("uvx mcp-server-time --local-timezone=UTC", "time");
-    check_name("uv run --quiet weather.py", "weather");
-    check_name("python3 -m mcp_server_fetch", "fetch");
-    check_name("/usr/bin/python3.11 /opt/my-notes-mcp.py x", "my-notes");
-    check_name("node /srv/build/things-server.js", "things");
-    check_name("docker run -i --rm mcp/brave-search:latest", "brave-search");
-    check_name("env KEY=a/b npx -y some-mcp", "some");
-    check_name("./fake-mcp --many 3", "fake");
-    check_name("mcp-server", "mcp");
-    check_name("/bin/a.b+c", "a_b_c");
-    check_name("'the tool/'", "mcp");
-    check_name("a123456789012345678901234567890", "a12345678901234567890123456789");
-}
-
-/* `name: word word|…` for all wishes, or `! message`. */
+/* `name: word word @directory|…` for all wishes, or `! message`. */
 static void check(const char *file, const char *const *options, const char *want)
 {
-    struct config c = {.from = {CONFIG_DEFAULT}};
+    char home[] = "/tmp";
+    struct config c = {.from = {CONFIG_DEFAULT}, .home = home};
     struct config_named named[4] = {{.setting = SETTING_MCP}};
     struct str rest = str_of(file);
     struct buf got = BUF_INIT(BUF_SMALL);
@@ -66,6 +35,8 @@ static void check(const char *file, const char *const *options, const char *want
             buf_addf(&got, "%s:", w.at[i].name);
             for (size_t j = 0; j < w.at[i].command.count; j++)
                 buf_addf(&got, " %s", w.at[i].command.at[j]);
+            if (w.at[i].cwd)
+                buf_addf(&got, " @%s", w.at[i].cwd);
             buf_add_c(&got, "|");
         }
     }
@@ -96,24 +67,24 @@ TEST(nothing_is_wanted_by_default)
 
 TEST(options_name_servers_three_ways)
 {
-    check("fs=srv 'a b'\nother=x", OPTIONS("fs"), "fs: srv a b|");
+    check("fs=srv 'a b'\nother=x", OPTIONS("fs"), "fs: srv a b @/tmp|");
     check("", OPTIONS("fs=srv a=b"), "fs: srv a=b|");
-    check("", OPTIONS("srv a=b"), "srv: srv a=b|");
-    check("", OPTIONS("./srv.py a"), "srv: ./srv.py a|");
-    check("", OPTIONS("a b=c"), "a: a b=c|");
+    check("", OPTIONS("srv a=b"), "mcp: srv a=b|");
+    check("", OPTIONS("./srv.py a"), "mcp: ./srv.py a|");
+    check("", OPTIONS("a b=c"), "mcp: a b=c|");
 }
 
 TEST(the_configuration_names_defaults)
 {
-    check("mcp=b  a\na=x\nb=y z", NULL, "b: y z|a: x|");
-    check("mcp=b\na=x\nb=y", OPTIONS("a"), "a: x|");
+    check("mcp=b  a\na=x\nb=y z", NULL, "b: y z @/tmp|a: x @/tmp|");
+    check("mcp=b\na=x\nb=y", OPTIONS("a"), "a: x @/tmp|");
 }
 
 TEST(servers_have_different_names)
 {
-    check("", OPTIONS("srv a", "srv b", "srv_2=x"), "srv: srv a|srv_3: srv b|srv_2: x|");
+    check("", OPTIONS("srv a", "srv b", "srv_2=x"), "mcp: srv a|mcp_2: srv b|srv_2: x|");
     check("", OPTIONS("a=x", "a=x"), "a: x|");
-    check("mcp=a a\na=x", NULL, "a: x|");
+    check("mcp=a a\na=x", NULL, "a: x @/tmp|");
     check("", OPTIONS("a=x", "a=y"), "! two MCP servers have the name 'a'");
 }
 
@@ -128,5 +99,28 @@ TEST(what_is_wrong_is_told)
     check("", OPTIONS("a="), "! bad command '' of an MCP server: it is empty");
     check("a=bin/x", OPTIONS("a"),
           "! bad command 'bin/x' of 'mcp.a': a path has to begin with a slash");
-    check("a=/bin/x", OPTIONS("a"), "a: /bin/x|");
+    check("a=/bin/x", OPTIONS("a"), "a: /bin/x @/tmp|");
+    check(
+        "", OPTIONS("https://host/mcp"),
+        "! cannot use 'https://host/mcp' as an MCP server: it is an address, and only programs can "
+        "be run");
+    check(
+        "a=http://host/ x", OPTIONS("a"),
+        "! cannot use 'http://host/' as an MCP server: it is an address, and only programs can be "
+        "run");
+}
+
+TEST(servers_of_the_configuration_have_a_directory)
+{
+    check("a=x\na.cwd=/usr", OPTIONS("a"), "a: x @/usr|");
+    check("a=x\na.cwd=.", OPTIONS("a"), "a: x|");
+    check("a=x\na.cwd=~", OPTIONS("a"), "a: x @/tmp/|");
+    check("a=x\na.cwd=~/../usr", OPTIONS("a"), "a: x @/tmp/../usr|");
+    check("a=x\na.cwd=/usr", OPTIONS("a=y"), "a: y|");
+    check(
+        "a=x\na.cwd=usr", OPTIONS("a"),
+        "! bad directory 'usr' of 'mcp.a.cwd': a path that begins with '/' or '~/' is expected, or "
+        "'.' for the working directory");
+    check("a=x\na.cwd=/absent", OPTIONS("a"),
+          "! bad directory '/absent' of 'mcp.a.cwd': there is no such directory");
 }

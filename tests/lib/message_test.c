@@ -458,3 +458,38 @@ TEST(a_line_of_our_own_is_read_like_any_other)
     }
     CHECK(all);
 }
+
+static void check_calls(const char *calls, const char *want, int line)
+{
+    struct json_iter it = json_iter(str_of(calls));
+    struct buf scratch = BUF_INIT(BUF_SMALL), got = BUF_INIT(BUF_SMALL);
+    struct message_call call;
+
+    while (message_next_call(&it, &call, &scratch))
+        buf_addf(&got, "%.*s %.*s %.*s;", (int)call.id.n, call.id.p ? call.id.p : "",
+                 (int)call.name.n, call.name.p ? call.name.p : "", (int)call.args.n,
+                 call.args.p ? call.args.p : "");
+    test_check_str(buf_c(&got), want, calls, __FILE__, line);
+    buf_release(&scratch);
+    buf_release(&got);
+}
+
+#define CALLS(calls, want) check_calls(calls, want, __LINE__)
+
+TEST(calls_in_the_forms_of_three_writers)
+{
+    CALLS("[{\"id\":\"a\",\"name\":\"f\",\"args\":{\"k\":1}},{\"id\":\"b\",\"name\":\"f\",\"args\":"
+          "\"{cut\"}]",
+          "\"a\" \"f\" {\"k\":1};\"b\" \"f\" \"{cut\";");
+    CALLS("[{\"id\":\"a\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{"
+          "\\\"k\\\":1}\"}},"
+          "{\"id\":\"b\",\"function\":{\"name\":\"f\",\"arguments\":\"{cut\"}},"
+          "{\"id\":\"c\",\"function\":{\"name\":\"f\",\"arguments\":{\"k\":2}}},{\"id\":\"d\","
+          "\"function\":{\"name\":\"f\"}}]",
+          "\"a\" \"f\" {\"k\":1};\"b\" \"f\" \"{cut\";\"c\" \"f\" {\"k\":2};\"d\" \"f\" ;");
+    CALLS("[{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":{\"k\":1}}]",
+          "\"a\" \"f\" {\"k\":1};");
+    CALLS("[7,null,\"x\",{},{\"function\":\"f\"}]", "  ;  ;");
+    CALLS("{\"a\":{}}", "");
+    CALLS("", "");
+}

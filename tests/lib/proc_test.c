@@ -78,7 +78,7 @@ static int read_sh(const char *script, struct buf *out, struct err *e)
     char *argv[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t)script,
                     NULL};
 
-    return proc_read(argv, out, -1, e);
+    return proc_read(argv, NULL, out, -1, e);
 }
 
 TEST(what_it_prints_is_read)
@@ -127,7 +127,7 @@ TEST(reading_can_be_cancelled)
 
     CHECK_INT(pipe(ends), 0);
     CHECK_INT(write(ends[1], "x", 1), 1);
-    CHECK_INT(proc_read(argv, &out, ends[0], &e), -1);
+    CHECK_INT(proc_read(argv, NULL, &out, ends[0], &e), -1);
     CHECK_INT(e.kind, ERR_SIGNAL);
     CHECK_INT(waitpid(-1, NULL, WNOHANG), -1);
     CHECK_INT(errno, ECHILD);

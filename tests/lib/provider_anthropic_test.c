@@ -143,7 +143,7 @@ TEST(calls_and_their_results)
 TEST(neighbours_of_one_role_are_one_message)
 {
     CHECK_MESSAGES("[{\"role\":\"user\",\"content\":\"q\"},"
-                   "{\"role\":\"assistant\",\"content\":[" TEXT("a") "," TEXT("b") "," USE(
+                   "{\"role\":\"assistant\",\"content\":[" TEXT("a\\n\\nb") "," USE(
                        "a", "f", "{}") "]},"
                                        "{\"role\":\"user\",\"content\":[" ANSWER("a", "r") "]}]",
                    USER("q"), LINE("assistant", "\"content\":\"a\""),
@@ -165,20 +165,21 @@ TEST(the_user_begins_and_ends)
 
 TEST(ids_and_names_are_made_acceptable)
 {
-    CHECK_MESSAGES("[{\"role\":\"user\",\"content\":\"q\"},"
-                   "{\"role\":\"assistant\",\"content\":[" USE("f_0", "a_b", "{}") "," USE(
-                       "f_0_2", "_",
-                       "{}") "]},"
-                             "{\"role\":\"user\",\"content\":[" ANSWER("f_0", "1") "," ANSWER(
-                                 "f_0_2", "2") "]},"
-                                               "{\"role\":\"assistant\",\"content\":[" USE(
-                                                   "f_0_3", "a_b",
-                                                   "{}") "]},"
-                                                         "{\"role\":\"user\",\"content\":[" ANSWER(
-                                                             "f_0_3", "3") "]}]",
-                   USER("q"), CALLS("", CALL("f:0", "a.b", "{}") "," CALL("f_0", "\\n", "{}"), ""),
-                   RESULT("f:0", "1"), RESULT("f_0", "2"), CALLS("", CALL("f:0", "a.b", "{}"), ""),
-                   RESULT("f:0", "3"));
+    CHECK_MESSAGES(
+        "[{\"role\":\"user\",\"content\":\"q\"},"
+        "{\"role\":\"assistant\",\"content\":[" USE("call_lSpJahPTw", "a_b", "{}") "," USE(
+            "f_0", "_",
+            "{}") "]},"
+                  "{\"role\":\"user\",\"content\":[" ANSWER("call_lSpJahPTw", "1") "," ANSWER(
+                      "f_0", "2") "]},"
+                                  "{\"role\":\"assistant\",\"content\":[" USE(
+                                      "call_mSpJahPTw", "a_b",
+                                      "{}") "]},"
+                                            "{\"role\":\"user\",\"content\":[" ANSWER(
+                                                "call_mSpJahPTw", "3") "]}]",
+        USER("q"), CALLS("", CALL("f:0", "a.b", "{}") "," CALL("f_0", "\\n", "{}"), ""),
+        RESULT("f:0", "1"), RESULT("f_0", "2"), CALLS("", CALL("f:0", "a.b", "{}"), ""),
+        RESULT("f:0", "3"));
 }
 
 TEST(arguments_that_are_no_object)
@@ -210,6 +211,26 @@ TEST(thinking_goes_back_in_a_loop)
             "a", "f", "{\"x\":1}") "]},"
                                    "{\"role\":\"user\",\"content\":[" ANSWER("a", "r") "]}]",
         USER("q"), IN_LOOP, RESULT("a", "r"));
+}
+
+#define SIGNED(n)                                                                                  \
+    "{\"signature\":\"c2ln" n "\",\"thinking\":\"t\\u00e4" n "\",\"type\":\"thinking\"}"
+
+/* The order of an answer is part of what its signatures cover. */
+TEST(blocks_go_back_in_the_order_in_which_they_came)
+{
+#define BLOCKS(a, b) SIGNED("1") "," a "," SIGNED("2") "," TEXT("so") "," b
+    CHECK_MESSAGES(
+        "[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\",\"content\":[" BLOCKS(
+            USE("a", "f", "{\"x\":1}"),
+            USE("b", "f",
+                "{}")) "]},{\"role\":\"user\",\"content\":[" ANSWER("a", "1") "," ANSWER("b",
+                                                                                         "2") "]}]",
+        USER("q"),
+        CALLS("so", CALL("a", "f", "{\"x\":1}") "," CALL("b", "f", "{}"),
+              ",\"provider\":\"anthropic\",\"thinking\":[" BLOCKS(USE("a", "f", "{\"x\":1}"),
+                                                                  USE("b", "f", "{}")) "]"),
+        RESULT("b", "2"), RESULT("a", "1"));
 }
 
 TEST(thinking_stays_when_the_loop_is_over_or_another_provider_is_asked)
@@ -468,13 +489,13 @@ TEST(usage_and_model_are_noted)
                        "\"cache_read_input_tokens\":100,\"output_tokens\":1}}}"),
               0);
     CHECK_STR(r.a.model, "m-1");
-    CHECK_INT(r.a.input_tokens, 123);
-    CHECK_INT(r.a.output_tokens, 1);
+    CHECK_INT(r.a.usage.at[USAGE_INPUT], 123);
+    CHECK_INT(r.a.usage.at[USAGE_OUTPUT], 1);
     CHECK_INT(FEED(&r, USAGE("{\"input_tokens\":null,\"output_tokens\":9}"), USAGE("null"),
                    USAGE("{\"input_tokens\":-4,\"output_tokens\":99999999999999999}")),
               0);
-    CHECK_INT(r.a.input_tokens, 123);
-    CHECK_INT(r.a.output_tokens, 9);
+    CHECK_INT(r.a.usage.at[USAGE_INPUT], 123);
+    CHECK_INT(r.a.usage.at[USAGE_OUTPUT], 9);
     CHECK(!r.a.finished);
     read_release(&r);
 }
@@ -613,7 +634,7 @@ TEST(what_is_missing_null_or_unknown_is_passed_over)
     CHECK_INT(r.a.text.len, 0);
     CHECK_INT(r.a.calls_count, 0);
     CHECK(!r.a.finished && !r.a.finish_reason && !r.a.model);
-    CHECK_INT(r.a.input_tokens, -1);
+    CHECK_INT(r.a.usage.at[USAGE_INPUT], -1);
     read_release(&r);
 }
 
@@ -672,7 +693,7 @@ TEST(a_whole_answer)
     CHECK_STR(buf_c(&r.a.text), "Hello!");
     CHECK_STR(r.a.finish_reason, "tool_calls");
     CHECK_STR(r.a.model, "m");
-    CHECK_INT(r.a.output_tokens, 2);
+    CHECK_INT(r.a.usage.at[USAGE_OUTPUT], 2);
     CHECK(r.a.finished);
     CHECK_STR(buf_c(&r.citations), CITATION);
     CHECK_STR(buf_c(&r.a.replay.thinking),

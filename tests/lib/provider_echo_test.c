@@ -67,8 +67,8 @@ TEST(the_first_message)
     CHECK_STR(buf_c(&a.deltas), "hello\n|[1 |message]|");
     CHECK_STR(a.answer.finish_reason, "stop");
     CHECK_STR(a.answer.model, "echo");
-    CHECK_INT(a.answer.input_tokens, 1);
-    CHECK_INT(a.answer.output_tokens, 3);
+    CHECK_INT(a.answer.usage.at[USAGE_INPUT], 1);
+    CHECK_INT(a.answer.usage.at[USAGE_OUTPUT], 3);
     asked_release(&a);
 }
 
@@ -84,8 +84,8 @@ TEST(a_conversation)
     CHECK_INT(a.rc, 0);
     CHECK_STR(buf_c(&a.answer.text), "again  and\t again\n\n[3 messages]");
     CHECK_STR(buf_c(&a.deltas), "again  |and\t |again\n\n|[3 |messages]|");
-    CHECK_INT(a.answer.input_tokens, 8);
-    CHECK_INT(a.answer.output_tokens, 5);
+    CHECK_INT(a.answer.usage.at[USAGE_INPUT], 8);
+    CHECK_INT(a.answer.usage.at[USAGE_OUTPUT], 5);
     asked_release(&a);
 }
 
@@ -141,7 +141,7 @@ TEST(without_streaming_it_comes_at_once)
     CHECK_INT(a.rc, 0);
     CHECK_STR(buf_c(&a.deltas), "two words\n[1 message]|");
     CHECK_STR(a.answer.finish_reason, "stop");
-    CHECK_INT(a.answer.output_tokens, 4);
+    CHECK_INT(a.answer.usage.at[USAGE_OUTPUT], 4);
     asked_release(&a);
 }
 

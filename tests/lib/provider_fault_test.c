@@ -25,7 +25,7 @@ TEST(a_message_is_found_in_each_form)
     ANSWER(400, "{\"message\":\"a\"}", ERR_REQUEST, "HTTP 400: a");
     ANSWER(400, "{\"detail\":\"a\"}", ERR_REQUEST, "HTTP 400: a");
     ANSWER(422, "{\"detail\":[{\"loc\":[\"body\"],\"msg\":\"field required\"}]}", ERR_REQUEST,
-           "HTTP 422: field required");
+           "HTTP 422: body: field required");
     ANSWER(400, "{\"object\":\"error\",\"message\":\"a\",\"code\":400}", ERR_REQUEST,
            "HTTP 400: a");
     ANSWER(400, "[{\"error\":{\"message\":\"a\"}}]", ERR_REQUEST, "HTTP 400: a");
@@ -49,7 +49,7 @@ TEST(text_and_html)
 {
     ANSWER(503, "\n  upstream gone \r\nsecond line", ERR_BUSY, "HTTP 503: upstream gone");
     ANSWER(502, "<html>\n<title>Bad Gateway</title>\n</html>\n", ERR_BUSY,
-           "HTTP 502: <html> <title>Bad Gateway</title> </html>");
+           "HTTP 502: Bad Gateway (an HTML page)");
     ANSWER(500, "{\"cut", ERR_BUSY, "HTTP 500: {\"cut");
 }
 
@@ -89,7 +89,21 @@ TEST(a_refusal_is_told_from_a_bad_request)
            "HTTP 429: too many tokens per minute");
     ANSWER(401, "{\"message\":\"no context length for you\"}", ERR_AUTH,
            "HTTP 401: no context length for you");
-    ANSWER(413, "<html>", ERR_REQUEST, "HTTP 413: <html>");
+    ANSWER(413, "<html>", ERR_REFUSED, "HTTP 413: an HTML page");
+}
+
+TEST(an_account_without_quota_is_not_a_busy_server)
+{
+    ANSWER(429,
+           "{\"error\":{\"message\":\"x\",\"type\":\"insufficient_quota\",\"code\":\"insufficient_"
+           "quota\"}}",
+           ERR_QUOTA, "HTTP 429: x (the account has no quota left: not tried again)");
+    ANSWER(429, "{\"error\":{\"message\":\"x\",\"type\":\"exceeded_current_quota_error\"}}",
+           ERR_QUOTA, "HTTP 429: x (the account has no quota left: not tried again)");
+    ANSWER(429, "{\"error\":{\"message\":\"x\",\"code\":\"rate_limit_exceeded\"}}", ERR_BUSY,
+           "HTTP 429: x");
+    ANSWER(400, "{\"error\":{\"message\":\"x\",\"code\":\"insufficient_quota\"}}", ERR_REQUEST,
+           "HTTP 400: x");
 }
 
 static void check_reported(const char *json, enum err_kind kind, const char *text, int line)

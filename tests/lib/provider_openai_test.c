@@ -93,16 +93,48 @@ TEST(tool_calls_and_results_in_a_request)
                                    "{\"id\":\"c\",\"name\":\"f\",\"args\":{}}]"));
     CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions", HEADERS,
                   "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"q\"},"
-                  "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":["
+                  "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":["
                   "{\"id\":\"a\",\"type\":\"function\",\"function\":{\"name\":\"f\","
                   "\"arguments\":\"{\\\"x\\\":\\\"\\\\u00fc\\\"}\"}},"
                   "{\"id\":\"b\",\"type\":\"function\",\"function\":{\"name\":\"g\",\"arguments\":"
-                  "\"{bad\"}}]},"
+                  "\"{}\"}}]},"
                   "{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"r\"},"
                   "{\"role\":\"tool\",\"tool_call_id\":\"b\",\"content\":\"\"},"
                   "{\"role\":\"assistant\",\"content\":\"and\",\"tool_calls\":["
                   "{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":"
                   "\"{}\"}}]}]" STREAM "}");
+    context_release(&c);
+}
+
+/* What one server put into a history and another one refuses (llm/call_ids). */
+TEST(calls_get_the_form_that_servers_take)
+{
+    struct context c;
+    struct ask ask = {.context = &c, .model = "m"};
+
+    context_init(&c);
+    context_set_system(&c, STR(" \n"));
+    add_line(&c, LINE("assistant", "\"content\":\"\",\"tool_calls\":["
+                                   "{\"id\":\"chatcmpl-tool-0123456789abcdef0123456789abcdef\","
+                                   "\"name\":\"functions.f\",\"args\":\"{\\\"x\\\":1}\"},"
+                                   "{\"id\":\"a\",\"name\":\"f\",\"args\":\"7\"}]"));
+    add_line(&c, LINE("tool", "\"content\":\"r\",\"tool_call_id\":"
+                              "\"chatcmpl-tool-0123456789abcdef0123456789abcdef\""));
+    add_line(&c, LINE("tool", "\"content\":\"s\",\"tool_call_id\":\"a\""));
+    add_line(&c, LINE("user", "\"content\":\"q\""));
+    context_settle(&c);
+    CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions",
+                  "Content-Type: application/json\nAccept: application/json\n",
+                  "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"…\"},"
+                  "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":["
+                  "{\"id\":\"call_RwzK72fU2\",\"type\":\"function\",\"function\":{\"name\":"
+                  "\"functions_f\",\"arguments\":\"{\\\"x\\\":1}\"}},"
+                  "{\"id\":\"a\",\"type\":\"function\",\"function\":{\"name\":\"f\","
+                  "\"arguments\":\"{}\"}}]},"
+                  "{\"role\":\"tool\",\"tool_call_id\":\"call_RwzK72fU2\",\"content\":\"r\"},"
+                  "{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"s\"},"
+                  "{\"role\":\"assistant\",\"content\":\"…\"},"
+                  "{\"role\":\"user\",\"content\":\"q\"}],\"stream\":false}");
     context_release(&c);
 }
 
@@ -311,7 +343,7 @@ TEST(what_is_missing_null_or_unknown_is_passed_over)
     CHECK_INT(r.a.text.len, 0);
     CHECK_INT(r.a.calls_count, 0);
     CHECK(!r.a.finished && !r.a.finish_reason && !r.a.model);
-    CHECK_INT(r.a.input_tokens, -1);
+    CHECK_INT(r.a.usage.at[USAGE_INPUT], -1);
     read_release(&r);
 }
 
@@ -326,8 +358,8 @@ TEST(usage_and_model_are_noted)
                    "{\"model\":\"m-2\",\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":9}}"),
               0);
     CHECK_STR(r.a.model, "m-1");
-    CHECK_INT(r.a.input_tokens, 3);
-    CHECK_INT(r.a.output_tokens, 9);
+    CHECK_INT(r.a.usage.at[USAGE_INPUT], 3);
+    CHECK_INT(r.a.usage.at[USAGE_OUTPUT], 9);
     read_release(&r);
 }
 
@@ -440,6 +472,27 @@ TEST(calls_with_neither_index_nor_id)
     read_release(&r);
 }
 
+/* llama-cpp-python sends `function_call` beside `tool_calls` for one call. */
+TEST(a_call_that_comes_in_both_forms_counts_once)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(FEED(&r.a, &r.e,
+                   DELTA("\"tool_calls\":[" CALL(
+                       "\"index\":0,", "c",
+                       "\"name\":\"f\",\"arguments\":\"{\"") "],"
+                                                             "\"function_call\":{\"name\":\"f\","
+                                                             "\"arguments\":\"{\"}"),
+                   DELTA("\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"}\"}}],"
+                         "\"function_call\":{\"name\":\"f\",\"arguments\":\"}\"}"),
+                   DELTA("\"function_call\":{\"arguments\":\"}\"}")),
+              0);
+    CHECK_INT(r.a.calls_count, 1);
+    CHECK_STR(buf_c(&r.a.calls[0].args), "{}");
+    read_release(&r);
+}
+
 TEST(the_call_of_2023)
 {
     struct read r;
@@ -508,7 +561,7 @@ TEST(a_whole_answer)
     CHECK_STR(buf_c(&r.a.text), "Hello");
     CHECK_STR(r.a.finish_reason, "length");
     CHECK_STR(r.a.model, "m");
-    CHECK_INT(r.a.output_tokens, 2);
+    CHECK_INT(r.a.usage.at[USAGE_OUTPUT], 2);
     CHECK(r.a.finished);
     read_release(&r);
 }

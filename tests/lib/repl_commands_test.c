@@ -42,6 +42,20 @@ TEST(commands)
     INPUT("/exit", REPL_COMMAND, "exit", "");
 }
 
+TEST(words_that_are_commands_alone)
+{
+    INPUT("exit", REPL_COMMAND, "quit", "");
+    INPUT("quit \t", REPL_COMMAND, "quit", "");
+    INPUT(":q", REPL_COMMAND, "quit", "");
+    INPUT("help", REPL_COMMAND, "help", "");
+    INPUT("?", REPL_COMMAND, "help", "");
+    INPUT(" exit", REPL_PROMPT, NULL, " exit");
+    INPUT("exit now", REPL_PROMPT, NULL, "exit now");
+    INPUT("Exit", REPL_PROMPT, NULL, "Exit");
+    INPUT("exit\nquit", REPL_PROMPT, NULL, "exit\nquit");
+    INPUT("??", REPL_PROMPT, NULL, "??");
+}
+
 TEST(unknown_ones)
 {
     INPUT("/etc", REPL_UNKNOWN, NULL, "etc");

@@ -39,13 +39,13 @@ TEST(blocks_are_kept_as_they_came)
     struct replay r;
 
     replay_init(&r);
-    CHECK(!replay_can_go_on(&r));
+    CHECK(!replay_is_whole(&r));
     replay_begin(&r, 1, STR("{\"type\":\"text\",\"text\":\"\"}"));
     grow(&r, REPLAY_TEXT, "a\"");
     grow(&r, REPLAY_TEXT, "b");
     grow(&r, REPLAY_CITATIONS, "{\"n\":1}");
     grow(&r, REPLAY_CITATIONS, "{\"n\":2}");
-    CHECK(!replay_can_go_on(&r));
+    CHECK(!replay_is_whole(&r));
     replay_end(&r, 2); /* not that one */
     replay_end(&r, 1);
     replay_begin(&r, 1,
@@ -68,14 +68,14 @@ TEST(blocks_are_kept_as_they_came)
               "{\"type\":\"server_tool_use\",\"input\":{}},"
               "{\"type\":\"result\",\"content\":[{\"text\":\"\"}]},"
               "{\"type\":\"text\",\"text\":\"c\",\"citations\":[7,8]}]");
-    CHECK(replay_can_go_on(&r));
+    CHECK(replay_is_whole(&r));
     CHECK_INT(r.thinking.len, 0);
     /* One that never ended is missing. */
     replay_begin(&r, 1, STR("{\"type\":\"x\"}"));
-    CHECK(!replay_can_go_on(&r));
+    CHECK(!replay_is_whole(&r));
     replay_begin(&r, 2, STR("{\"type\":\"y\"}"));
     replay_end(&r, 2);
-    CHECK(!replay_can_go_on(&r));
+    CHECK(!replay_is_whole(&r));
     replay_release(&r);
 }
 
@@ -108,11 +108,11 @@ TEST(blocks_that_do_not_fit)
         replay_grow(&r, 1, REPLAY_THINKING, (struct str){text, n});
     replay_end(&r, 1);
     CHECK_INT(r.thinking.len, 0);
-    CHECK(!replay_can_go_on(&r));
+    CHECK(!replay_is_whole(&r));
     replay_begin(&r, 1, STR("{\"type\":\"thinking\",\"signature\":\"s\"}"));
     replay_end(&r, 1);
     CHECK_STR(buf_c(&r.thinking), "[{\"type\":\"thinking\",\"signature\":\"s\"}]");
-    CHECK(!replay_can_go_on(&r));
+    CHECK(!replay_is_whole(&r));
     replay_release(&r);
     free(text);
 }

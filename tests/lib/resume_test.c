@@ -120,7 +120,7 @@ TEST(a_name_must_be_an_id)
     leave();
 }
 
-TEST(what_is_not_trusted_is_not_continued)
+TEST(what_is_not_trusted_is_continued_only_by_request)
 {
     struct resume r = RESUME_INIT;
     struct resume_wish wish = {.last = true, .timeout_ms = -1};
@@ -130,10 +130,14 @@ TEST(what_is_not_trusted_is_not_continued)
     CHECK_INT(session_make_current(&h, STR("theirs"), NULL), 0);
     h.trusted = false;
     CHECK_INT(resume_choose(&r, &h, &wish, NULL), 0);
+    CHECK(!r.fresh && !r.distrusted && r.make_current);
+    CHECK_STR(buf_c(&r.id), "theirs");
+    wish = (struct resume_wish){.timeout_ms = -1};
+    CHECK_INT(resume_choose(&r, &h, &wish, NULL), 0);
     CHECK(r.fresh && r.distrusted && r.make_current);
     wish = (struct resume_wish){.named = "theirs"};
     CHECK_INT(resume_choose(&r, &h, &wish, NULL), 0);
-    CHECK(!r.fresh && !r.distrusted && !r.make_current);
+    CHECK(!r.fresh && !r.distrusted && !r.make_current && r.adopt);
     CHECK_STR(buf_c(&r.id), "theirs");
     h.trusted = true;
     resume_release(&r);

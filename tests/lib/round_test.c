@@ -84,7 +84,7 @@ TEST(results_are_in_the_order_of_the_calls)
     };
     static const char *const want[] = {
         "{\"n\":1}", "there is no tool 'none'",
-        "the tool was not run: its arguments are not a valid JSON object", "{\"n\":2}",
+        "the tool was not run: its arguments are not a valid JSON object: oh", "{\"n\":2}",
         "there is no tool 'unnamed'"};
     struct thread thread;
     struct turn t;
@@ -107,7 +107,7 @@ TEST(results_are_in_the_order_of_the_calls)
         for (size_t i = 0; i < 5; i++)
             CHECK_STR(t.context.at[2 + i].content, want[i]);
     }
-    CHECK_INT(thread_load(&thread, h.path, STR("s"), false, NULL), 0);
+    CHECK_INT(thread_load(&thread, h.dir_fd, h.path, STR("s"), false, NULL), 0);
     if (CHECK_INT(thread.count, 7))
         for (size_t i = 0; i < 5; i++) {
             struct buf scratch = BUF_INIT(BUF_LINE);

@@ -102,4 +102,23 @@ static inline int scratch_mode(const char *path)
     return lstat(path, &st) == 0 ? (int)(st.st_mode & 07777) : -1;
 }
 
+/* Makes an existing directory the main work tree of a repository, as git init does. */
+static inline void make_repository(const char *dir)
+{
+    static const char *const names[] = {"", "/objects", "/refs"};
+    char path[256];
+    int fd;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/.git%s", dir, names[i]);
+        if (mkdir(path, 0755) < 0)
+            abort();
+    }
+    snprintf(path, sizeof path, "%s/.git/HEAD", dir);
+    fd = open(path, O_WRONLY | O_CREAT, 0644);
+    if (fd < 0 || io_write_all(fd, "ref: refs/heads/main\n", 21) < 0)
+        abort();
+    close(fd);
+}
+
 #endif

@@ -11,7 +11,9 @@
 static char scratch_path[] = "h", scratch_index[] = "h.idx", scratch_skip[] = "h.skip",
             scratch_pointer[] = "h.session";
 
-static struct history history = {.path = scratch_path,
+static struct history history = {.dir_fd = IO_CWD,
+                                 .pointer_fd = IO_CWD,
+                                 .path = scratch_path,
                                  .index = scratch_index,
                                  .skip = scratch_skip,
                                  .pointer = scratch_pointer,

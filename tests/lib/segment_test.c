@@ -30,7 +30,7 @@ static struct buf make(const char *content, size_t piece, size_t threads)
     struct scan s;
 
     scratch_put("f", content);
-    CHECK_INT(scan_open(&s, "f", SCAN_FORWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, IO_CWD, "f", SCAN_FORWARD, NULL), 0);
     s.block_size = 16;
     job.history = &s;
     segment_draft_init(&d);
@@ -192,6 +192,7 @@ static struct buf make_in_runs(const char *content, struct making *m)
                                      .to = (off_t)strlen(content),
                                      .work = work,
                                      .cancel = &given_up},
+                             .dir = IO_CWD,
                              .beside = "index",
                              .held = m->held};
     struct scan s;
@@ -200,7 +201,7 @@ static struct buf make_in_runs(const char *content, struct making *m)
     int fd = open("index", O_RDWR | O_CREAT, 0600);
 
     scratch_put("f", content);
-    CHECK_INT(scan_open(&s, "f", SCAN_FORWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, IO_CWD, "f", SCAN_FORWARD, NULL), 0);
     r.job.history = &s;
     getrlimit(RLIMIT_FSIZE, &old);
     setrlimit(RLIMIT_FSIZE, &small);
@@ -437,7 +438,7 @@ TEST(a_part_that_cannot_be_read_is_none)
 
     scratch_enter();
     scratch_put("f", history);
-    CHECK_INT(scan_open(&s, "f", SCAN_FORWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, IO_CWD, "f", SCAN_FORWARD, NULL), 0);
     CHECK_INT(truncate("f", 100), 0);
     job.history = &s;
     segment_draft_init(&d);

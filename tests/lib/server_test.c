@@ -234,7 +234,8 @@ TEST(nothing_configured_and_no_probe)
     set(&c, SETTING_PROVIDER, "none", CONFIG_ENVIRONMENT);
     check_refused(&c, ERR_USAGE,
                   "no model server is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY, "
-                  "CHAT_BASE_URL or CHAT_PROVIDER, or try '-p echo'");
+                  "CHAT_BASE_URL or CHAT_PROVIDER, or try '-p echo' (it answers with your own "
+                  "prompt)");
 }
 
 static void check_ollama_host(const char *host, const char *url)
@@ -279,15 +280,17 @@ static void check_insecure(const char *url, const char *message)
 
 TEST(a_key_in_the_clear_stays_on_this_machine)
 {
-    static const char *const fine[] = {
-        "https://far/v1",      "HTTPS://far/v1",      "http://localhost/v1",
-        "http://LocalHost:1/", "http://localhost./",  "http://a.localhost/",
-        "http://127.0.0.1/v1", "http://127.9.9.9/v1", "http://[::1]:8080/v1"};
+    static const char *const fine[] = {"https://far/v1",      "HTTPS://far/v1",
+                                       "http://localhost/v1", "http://LocalHost:1/",
+                                       "http://a.localhost/", "http://127.0.0.1/v1",
+                                       "http://127.9.9.9/v1", "http://[::1]:8080/v1"};
     static const struct {
         const char *url, *origin;
     } refused[] = {
         {"http://far/v1", "far:80"},
         {"HTTP://far:8080", "far:8080"},
+        /* libcurl asks the DNS for a name that ends in a dot. */
+        {"http://localhost./", "localhost.:80"},
         {"http://localhost.far/v1", "localhost.far:80"},
         {"http://notlocalhost/", "notlocalhost:80"},
         {"http://127.0.0.1.far/", "127.0.0.1.far:80"},

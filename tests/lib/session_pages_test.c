@@ -51,7 +51,7 @@ static void check_pages(const struct session_pages *p, size_t limit)
 {
     struct session_list all, page;
 
-    CHECK_INT(session_list_load(&all, "h", NULL), 0);
+    CHECK_INT(session_list_load(&all, IO_CWD, "h", NULL), 0);
     CHECK_INT(p->count, all.count);
     for (size_t first = 0; first < all.count + 2; first += limit / 2 + 1) {
         CHECK_INT(session_pages_read(p, first, limit, &page), 0);
@@ -70,7 +70,7 @@ static void check_places(const struct session_pages *p)
     struct session_list all;
     size_t place;
 
-    CHECK_INT(session_list_load(&all, "h", NULL), 0);
+    CHECK_INT(session_list_load(&all, IO_CWD, "h", NULL), 0);
     for (size_t i = 0; i < all.count; i++) {
         place = SIZE_MAX;
         CHECK_INT(session_pages_find(p, (struct str){all.at[i].id, all.at[i].id_len}, &place), 1);

@@ -210,7 +210,7 @@ TEST(sessions_are_listed_by_last_use)
     add_line(&text, "c", "t4", "user", "c1");
     add_line(&text, "a", "time5", "assistant", "a3");
     put_history(&text);
-    CHECK_INT(session_list_load(&l, "f", NULL), 0);
+    CHECK_INT(session_list_load(&l, IO_CWD, "f", NULL), 0);
     CHECK_INT(l.count, 3);
     CHECK_INT(l.bad_lines, 1);
     CHECK_STR(l.at[0].id, "a");
@@ -243,7 +243,7 @@ TEST(a_preview_is_cut_at_whole_code_points)
         buf_add_c(&content, i % 2 ? "\xc3\xa9" : "\\ud83d\\ude00");
     add_line(&text, "a", "t", "user", buf_c(&content));
     put_history(&text);
-    CHECK_INT(session_list_load(&l, "f", NULL), 0);
+    CHECK_INT(session_list_load(&l, IO_CWD, "f", NULL), 0);
     CHECK_INT(l.at[0].preview_len, 50 * 2 + 50 * 4);
     session_list_release(&l);
     buf_release(&text);
@@ -265,7 +265,7 @@ TEST(many_sessions_are_told_apart)
         add_line(&text, id, "t", "user", id);
     }
     put_history(&text);
-    CHECK_INT(session_list_load(&l, "f", NULL), 0);
+    CHECK_INT(session_list_load(&l, IO_CWD, "f", NULL), 0);
     CHECK_INT(l.count, 5000);
     for (size_t i = 0; i < l.count; i++) {
         char id[32];
@@ -290,7 +290,7 @@ TEST(ids_that_hold_nul_differ_behind_it)
     add_line(&text, "a\\u0000c", "t", "user", "x");
     add_line(&text, "a\\u0000b", "t", "user", "x");
     put_history(&text);
-    CHECK_INT(session_list_load(&l, "f", NULL), 0);
+    CHECK_INT(session_list_load(&l, IO_CWD, "f", NULL), 0);
     CHECK_INT(l.count, 2);
     CHECK_MEM(l.at[0].id, l.at[0].id_len, "a\0b", 3);
     CHECK_INT(l.at[0].count, 2);
@@ -305,10 +305,10 @@ TEST(an_empty_history_has_no_sessions)
     struct err e = ERR_INIT;
 
     scratch_enter();
-    CHECK_INT(session_list_load(&l, "f", NULL), 0);
+    CHECK_INT(session_list_load(&l, IO_CWD, "f", NULL), 0);
     CHECK_INT(l.count, 0);
     session_list_release(&l);
-    CHECK_INT(session_list_load(&l, ".", &e), -1);
+    CHECK_INT(session_list_load(&l, IO_CWD, ".", &e), -1);
     CHECK_STR(err_text(&e), "cannot open '.': is a directory");
     err_release(&e);
     scratch_leave();
@@ -396,7 +396,7 @@ TEST(a_list_takes_in_what_is_appended)
     struct session_list l = {0}, all;
 
     scratch_enter();
-    CHECK_INT(session_list_more(&l, "f", NULL), 0);
+    CHECK_INT(session_list_more(&l, IO_CWD, "f", NULL), 0);
     CHECK_INT(l.count, 0);
     for (int i = 0; i < 40; i++) {
         size_t from = text.len, half;
@@ -413,10 +413,10 @@ TEST(a_list_takes_in_what_is_appended)
         struct buf part = {.data = text.data, .len = half};
 
         put_more(&part, from);
-        CHECK_INT(session_list_more(&l, "f", NULL), 0);
+        CHECK_INT(session_list_more(&l, IO_CWD, "f", NULL), 0);
         put_more(&text, half);
-        CHECK_INT(session_list_more(&l, "f", NULL), 0);
-        CHECK_INT(session_list_load(&all, "f", NULL), 0);
+        CHECK_INT(session_list_more(&l, IO_CWD, "f", NULL), 0);
+        CHECK_INT(session_list_load(&all, IO_CWD, "f", NULL), 0);
         CHECK_INT(l.count, all.count);
         CHECK_INT(l.bad_lines, all.bad_lines);
         CHECK_INT(l.end, all.end);
@@ -448,13 +448,13 @@ TEST(the_end_of_a_file_tells_of_its_last_sessions)
         add_line(&text, id, "t", "user", "hello");
     }
     put_history(&text);
-    CHECK_INT(session_list_recent(&l, "f", 400, &whole, NULL), 0);
+    CHECK_INT(session_list_recent(&l, IO_CWD, "f", 400, &whole, NULL), 0);
     CHECK(!whole);
     CHECK(l.count >= 1 && l.count < 4);
     CHECK_STR(l.at[0].id, "s09");
     CHECK_INT(l.at[0].end, text.len);
     session_list_release(&l);
-    CHECK_INT(session_list_recent(&l, "f", (off_t)text.len, &whole, NULL), 0);
+    CHECK_INT(session_list_recent(&l, IO_CWD, "f", (off_t)text.len, &whole, NULL), 0);
     CHECK(whole);
     CHECK_INT(l.count, 10);
     session_list_release(&l);
@@ -473,11 +473,11 @@ TEST(reading_a_list_can_be_given_up)
     add_line(&text, "a", "t", "user", "hello");
     add_line(&text, "b", "t", "user", "hello");
     put_history(&text);
-    CHECK_INT(session_list_more(&l, "f", &e), -1);
+    CHECK_INT(session_list_more(&l, IO_CWD, "f", &e), -1);
     CHECK_INT(e.kind, ERR_SIGNAL);
     CHECK_INT(l.count, 0);
     cancel = false;
-    CHECK_INT(session_list_more(&l, "f", &e), 0);
+    CHECK_INT(session_list_more(&l, IO_CWD, "f", &e), 0);
     CHECK_INT(l.count, 2);
     session_list_release(&l);
     err_release(&e);

@@ -76,7 +76,7 @@ static bool look(const char *text, size_t threads, bool with, struct found *f)
 
     pattern_init(&p);
     if (pattern_add(&p, str_of(text), NULL) < 0 ||
-        search_open(&s, "h", &p, NULL, SCAN_BACKWARD, NULL) < 0)
+        search_open(&s, IO_CWD, "h", &p, NULL, SCAN_BACKWARD, NULL) < 0)
         abort();
     s.threads = threads;
     s.scan.block_size = WINDOW;
@@ -219,13 +219,14 @@ TEST(a_block_is_proven_whose_lines_are_messages_with_one_content)
     build();
     skip_query_add(&q, STR("one"));
     fd = open("h", O_RDONLY);
-    skip_map_make(&m, "h.skip", index_file_generation("h.idx", fd), BLOCK, (off_t)b.len, &q);
+    skip_map_make(&m, IO_CWD, "h.skip", index_file_generation(IO_CWD, "h.idx", fd), BLOCK,
+                  (off_t)b.len, &q);
     for (size_t i = 0; i < 2 * SKIP_BLOCKS; i++)
         CHECK_INT(skip_map_proven(&m, (off_t)i * BLOCK + (i > 0)), sorts[sort_of[i]].proven);
     CHECK(!skip_map_proven(&m, (off_t)(2 * SKIP_BLOCKS) * BLOCK + 1));
     skip_map_release(&m);
     /* Of another generation nothing is known. */
-    skip_map_make(&m, "h.skip", 1, BLOCK, (off_t)b.len, &q);
+    skip_map_make(&m, IO_CWD, "h.skip", 1, BLOCK, (off_t)b.len, &q);
     CHECK(!skip_map_proven(&m, 0));
     skip_map_release(&m);
     skip_query_release(&q);
@@ -301,7 +302,7 @@ TEST(a_search_that_ends_early_needs_none)
     begin(1500);
     pattern_init(&p);
     CHECK_INT(pattern_add(&p, STR("number 600."), NULL), 0);
-    CHECK_INT(search_open(&s, "h", &p, NULL, SCAN_BACKWARD, NULL), 0);
+    CHECK_INT(search_open(&s, IO_CWD, "h", &p, NULL, SCAN_BACKWARD, NULL), 0);
     s.scan.block_size = WINDOW;
     s.skip_block = BLOCK;
     s.history = &history;
@@ -432,7 +433,7 @@ TEST(a_change_that_only_the_index_shows_is_seen)
     overwrite("h", size_of("h") - 30, "y", 1);
     overwrite("h", place_of("number 600."), "nothing of i", 12);
     history_fd = open("h", O_RDONLY);
-    index_fd = index_file_open("h.idx", &reason);
+    index_fd = index_file_open(IO_CWD, "h.idx", &reason);
     CHECK_INT(fstat(history_fd, &st), 0);
     index_file_note(index_fd, &st, true);
     close(history_fd);

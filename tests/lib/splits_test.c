@@ -74,7 +74,8 @@ static void add_outcome(struct buf *out, struct answer *a, int rc, const struct 
 {
     buf_addf(out, "\n<end> %d %d %s\n%s %s %lld %lld %d %d\n", rc, (int)e->kind, err_text(e),
              a->finish_reason ? a->finish_reason : "-", a->model ? a->model : "-",
-             (long long)a->input_tokens, (long long)a->output_tokens, a->finished, a->refused);
+             (long long)a->usage.at[USAGE_INPUT], (long long)a->usage.at[USAGE_OUTPUT], a->finished,
+             a->refused);
     buf_add_str(out, buf_str(&a->replay.thinking));
     buf_add_c(out, "\n<blocks>");
     buf_add_str(out, buf_str(&a->replay.turn));

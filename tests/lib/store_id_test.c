@@ -23,6 +23,11 @@ void id_add_session(struct buf *out, int64_t epoch_ms)
     buf_add_c(out, "session");
 }
 
+void id_add_token(struct buf *out)
+{
+    buf_add_c(out, "token");
+}
+
 bool id_session_valid(struct str id)
 {
     return id.n > 0;

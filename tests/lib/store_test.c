@@ -54,7 +54,7 @@ static void check_count(const char *path, uint64_t messages, uint64_t bad)
     struct scan s;
     uint64_t count = 0;
 
-    CHECK_INT(scan_open(&s, path, SCAN_FORWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, IO_CWD, path, SCAN_FORWARD, NULL), 0);
     while (scan_message(&s, &m, NULL, NULL) > 0)
         count++;
     CHECK_INT(count, messages);
@@ -417,7 +417,7 @@ TEST(eight_writers_lose_and_mix_nothing)
         pids[i] = start(write_many);
     for (int i = 0; i < WRITERS; i++)
         check_exit(pids[i]);
-    CHECK_INT(scan_open(&s, "f", SCAN_FORWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, IO_CWD, "f", SCAN_FORWARD, NULL), 0);
     while (scan_message(&s, &m, NULL, NULL) > 0) {
         for (int i = 0; i < WRITERS; i++) {
             char session[32];
@@ -553,7 +553,7 @@ TEST(writers_that_are_killed_leave_a_history_that_heals)
         kill(pid, SIGKILL);
         CHECK_INT(waitpid(pid, NULL, 0), pid);
         CHECK_INT(append_one(&h, "heals", "x", NULL), 0);
-        CHECK_INT(scan_open(&s, "f", SCAN_BACKWARD, NULL), 0);
+        CHECK_INT(scan_open(&s, IO_CWD, "f", SCAN_BACKWARD, NULL), 0);
         CHECK_INT(scan_message(&s, &m, NULL, NULL), 1);
         CHECK(str_eq_c(m.session_id, "heals"));
         CHECK(scan_message(&s, &m, NULL, NULL) == 1);
@@ -570,19 +570,18 @@ TEST(writers_that_are_killed_leave_a_history_that_heals)
 TEST(a_new_repository_gets_a_directory_of_ours)
 {
     struct history h;
-    struct locate_from from = {.cwd = scratch_dir, .data_home = "/nowhere"};
+    struct locate_from from = {.cwd = scratch_dir, .data_home = "/nowhere", .no_copies = true};
     char *state;
 
     scratch_enter();
     state = path_join(scratch_dir, "home/state");
     from.state_home = state;
-    CHECK_INT(mkdir(".git", 0700), 0);
+    make_repository(".");
     CHECK_INT(locate(&h, &from, NULL), 0);
     CHECK_INT(append_one(&h, "s", "x", NULL), 0);
-    CHECK_INT(scratch_mode(".aicoder"), 0700);
-    CHECK_INT(scratch_mode(".aicoder/history.jsonl"), 0600);
-    scratch_check(".aicoder/.gitignore", "*\n");
-    check_count(".aicoder/history.jsonl", 1, 0);
+    CHECK_INT(scratch_mode(".git/aicoder"), 0700);
+    CHECK_INT(scratch_mode(".git/aicoder/history.jsonl"), 0600);
+    check_count(".git/aicoder/history.jsonl", 1, 0);
     history_release(&h);
     CHECK_INT(locate(&h, &from, NULL), 0);
     CHECK(h.trusted);
@@ -594,21 +593,22 @@ TEST(a_new_repository_gets_a_directory_of_ours)
 TEST(storing_in_a_foreign_directory_does_not_make_it_trusted)
 {
     struct history h;
-    struct locate_from from = {.cwd = scratch_dir, .data_home = "/nowhere"};
+    struct locate_from from = {.cwd = scratch_dir, .data_home = "/nowhere", .no_copies = true};
     char *state;
 
     scratch_enter();
     state = path_join(scratch_dir, "home/state");
     from.state_home = state;
-    CHECK_INT(mkdir(".aicoder", 0755), 0);
-    scratch_put(".aicoder/session", "theirs\n");
+    make_repository(".");
+    CHECK_INT(mkdir(".git/aicoder", 0755), 0);
+    scratch_put(".git/aicoder/session", "theirs\n");
     CHECK_INT(locate(&h, &from, NULL), 0);
     CHECK(!h.trusted);
     CHECK_INT(append_one(&h, "s", "x", NULL), 0);
     CHECK(!h.trusted);
-    CHECK_INT(scratch_mode(".aicoder"), 0755);
-    CHECK_INT(scratch_mode(".aicoder/history.jsonl"), 0600);
-    scratch_check(".aicoder/session", "theirs\n");
+    CHECK_INT(scratch_mode(".git/aicoder"), 0755);
+    CHECK_INT(scratch_mode(".git/aicoder/history.jsonl"), 0600);
+    scratch_check(".git/aicoder/session", "theirs\n");
     CHECK_INT(scratch_mode("home"), -1);
     history_release(&h);
     free(state);

@@ -122,7 +122,7 @@ static void ask(struct asked *a, size_t most)
     wire.played = 0;
     ask = (struct ask){.context = &a->context,
                        .model = "m",
-                       .key = "sk-key",
+                       .key = "sk-key-1",
                        .stream = true,
                        .retries = repeat.retries,
                        .watch = &watch,
@@ -318,9 +318,8 @@ TEST(an_event_stream_of_another_type)
 TEST(what_is_neither)
 {
     WIRE(200, "text/html", "<html>\n<title>Sign in</title>", ERR_NONE);
-    FAILS(
-        "", "error", ERR_BUSY,
-        "the server's answer is neither an event stream nor JSON: '<html> <title>Sign in</title>'");
+    FAILS("", "error", ERR_BUSY,
+          "the server's answer is neither an event stream nor JSON: Sign in (an HTML page)");
     WIRE(200, "text/plain", "dat", ERR_NONE);
     FAILS("", "error", ERR_BUSY, "the server's answer is neither an event stream nor JSON: 'dat'");
     WIRE(200, "text/plain", "database down", ERR_NONE);
@@ -411,7 +410,7 @@ TEST(an_http_error)
 TEST(a_redirect)
 {
     WIRE(302, JSON, "{\"error\":\"moved\"}", ERR_NONE);
-    wire.location = "https://user:pw@evil.example/v1?sk-key";
+    wire.location = "https://user:pw@evil.example/v1?sk-key-1";
     FAILS("", "error", ERR_REQUEST, "HTTP 302: redirect to 'evil.example:443' is not followed");
     wire.location = "/elsewhere";
     FAILS("", "error", ERR_REQUEST, "HTTP 302: redirect is not followed");
@@ -419,9 +418,9 @@ TEST(a_redirect)
 
 TEST(the_key_is_masked_in_messages)
 {
-    WIRE(401, JSON, "{\"error\":\"Incorrect key sk-key; not sk-key.\"}", ERR_NONE);
+    WIRE(401, JSON, "{\"error\":\"Incorrect key sk-key-1; not sk-key-1.\"}", ERR_NONE);
     FAILS("", "error", ERR_AUTH, "HTTP 401: Incorrect key ***; not ***.");
-    WIRE(200, EVENTS, DELTA("a") "data: sk-key\n\n", ERR_NONE);
+    WIRE(200, EVENTS, DELTA("a") "data: sk-key-1\n\n", ERR_NONE);
     FAILS("a", "error", ERR_INCOMPLETE, "answer is incomplete: an event is not JSON: '***'");
 }
 
@@ -462,7 +461,7 @@ TEST(a_busy_server_is_asked_again)
 {
     struct asked a;
 
-    WIRE(429, JSON, "{\"error\":{\"message\":\"no, sk-key\"}}", ERR_NONE);
+    WIRE(429, JSON, "{\"error\":{\"message\":\"no, sk-key-1\"}}", ERR_NONE);
     wire.retry_after = "0.01";
     CHECK_INT(asked_again(2, 2, &a), 3);
     CHECK_INT(a.rc, 0);
@@ -596,7 +595,7 @@ TEST(an_error_that_a_stream_begins_with_is_worth_another_try)
     CHECK_INT(asked_again(2, 1, &a), 2);
     CHECK_INT(a.rc, 0);
     CHECK(a.answer.model == NULL);
-    CHECK_INT(a.answer.input_tokens, -1);
+    CHECK_INT(a.answer.usage.at[USAGE_INPUT], -1);
     asked_release(&a);
 
     WIRE(200, EVENTS, BUSY, ERR_NONE);

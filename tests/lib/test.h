@@ -101,7 +101,7 @@ static inline bool test_check_mem(const void *got, size_t got_len, const void *w
 {
     bool same = (got == NULL) == (want == NULL) && got_len == want_len;
 
-    if (same && got != NULL && got_len > 0)
+    if (same && got != NULL && want != NULL && got_len > 0)
         same = memcmp(got, want, got_len) == 0;
     if (!test_check(same, what, file, line)) {
         test_print_bytes("got ", (const char *)got, got_len);

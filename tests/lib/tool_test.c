@@ -85,7 +85,8 @@ static void plan_stop(struct tool_job *job, int64_t until)
     plan_done(job);
 }
 
-static const struct tool_kind planned = {plan_begin, plan_fds, plan_step, plan_ask, plan_stop};
+static const struct tool_kind planned = {plan_begin, plan_fds,  plan_step,
+                                         plan_ask,   plan_stop, false};
 
 static struct tool tool_of(struct plan *p)
 {

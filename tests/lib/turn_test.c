@@ -69,8 +69,8 @@ TEST(a_turn_is_two_lines_that_belong_together)
 
     enter();
     CHECK_INT(take_turn(&t, &e), 0);
-    CHECK_INT(t.earlier, 0);
-    CHECK_INT(thread_load(&thread, h.path, STR("s1"), false, NULL), 0);
+    CHECK(t.is_new);
+    CHECK_INT(thread_load(&thread, h.dir_fd, h.path, STR("s1"), false, NULL), 0);
     if (CHECK_INT(thread.count, 2)) {
         check_line(&thread.at[0], ROLE_USER, "hello");
         check_line(&thread.at[1], ROLE_ASSISTANT, "hello\n[1 message]");
@@ -95,7 +95,7 @@ TEST(the_next_turn_brings_the_earlier_messages)
     enter();
     CHECK_INT(take_turn(&first, &e), 0);
     CHECK_INT(take_turn(&second, &e), 0);
-    CHECK_INT(second.earlier, 2);
+    CHECK(!second.is_new);
     CHECK_STR(buf_c(&second.answer.text), "two\n[3 messages]");
     turn_release(&first);
     turn_release(&second);
@@ -116,7 +116,7 @@ TEST(a_system_prompt_is_stored_when_it_is_new)
         t.system = str_of(systems[i]);
         CHECK_INT(take_turn(&t, &e), 0);
         CHECK_STR(t.context.system, systems[i]);
-        CHECK_INT(thread_load(&thread, h.path, STR("s1"), true, NULL), 0);
+        CHECK_INT(thread_load(&thread, h.dir_fd, h.path, STR("s1"), true, NULL), 0);
         CHECK_INT(thread.count, lines[i]);
         thread_release(&thread);
         turn_release(&t);
@@ -124,7 +124,7 @@ TEST(a_system_prompt_is_stored_when_it_is_new)
     leave();
 }
 
-TEST(a_failure_before_any_text_stores_no_answer)
+TEST(a_failure_before_any_text_stores_a_mark)
 {
     struct ask_option status = {"status", STR("500")};
     struct turn t = make("x");
@@ -136,9 +136,12 @@ TEST(a_failure_before_any_text_stores_no_answer)
     t.ask.options_count = 1;
     CHECK_INT(take_turn(&t, &e), -1);
     CHECK_INT(e.kind, ERR_BUSY);
-    CHECK_INT(t.answer_id.len, 0);
-    CHECK_INT(thread_load(&thread, h.path, STR("s1"), true, NULL), 0);
-    CHECK_INT(thread.count, 1);
+    CHECK_INT(thread_load(&thread, h.dir_fd, h.path, STR("s1"), true, NULL), 0);
+    if (CHECK_INT(thread.count, 2)) {
+        check_line(&thread.at[1], ROLE_ASSISTANT, "");
+        CHECK(str_eq(thread.at[1].field[FIELD_FINISH_REASON], STR("\"error\"")));
+        CHECK(str_eq(thread.at[1].id, buf_str(&t.answer_id)));
+    }
     thread_release(&thread);
     turn_release(&t);
     err_release(&e);
@@ -157,7 +160,7 @@ TEST(a_broken_answer_is_kept)
     t.ask.options_count = 1;
     CHECK_INT(take_turn(&t, &e), -1);
     CHECK_INT(e.kind, ERR_INCOMPLETE);
-    CHECK_INT(thread_load(&thread, h.path, STR("s1"), true, NULL), 0);
+    CHECK_INT(thread_load(&thread, h.dir_fd, h.path, STR("s1"), true, NULL), 0);
     if (CHECK_INT(thread.count, 2)) {
         check_line(&thread.at[1], ROLE_ASSISTANT, "abc");
         CHECK(str_eq(thread.at[1].field[FIELD_FINISH_REASON], STR("\"error\"")));
@@ -185,7 +188,7 @@ TEST(a_prompt_that_could_not_be_stored_is_stored_with_the_answer)
     rmdir("h.jsonl");
     CHECK_INT(turn_ask(&t, NULL, &e), 0);
     CHECK_INT(turn_store_answer(&t, NULL), 0);
-    CHECK_INT(thread_load(&thread, h.path, STR("s1"), true, NULL), 0);
+    CHECK_INT(thread_load(&thread, h.dir_fd, h.path, STR("s1"), true, NULL), 0);
     if (CHECK_INT(thread.count, 2)) {
         check_line(&thread.at[0], ROLE_USER, "x");
         check_line(&thread.at[1], ROLE_ASSISTANT, "x\n[1 message]");
@@ -207,8 +210,8 @@ TEST(only_the_newest_messages_are_sent)
         t.max_messages = 3;
         CHECK_INT(take_turn(&t, &e), 0);
         if (i == 3) {
-            CHECK_INT(t.context.dropped, 3);
-            CHECK_INT(t.context.count, 4);
+            CHECK_INT(t.context.dropped, 4); /* the third newest is an answer */
+            CHECK_INT(t.context.count, 3);
         }
         turn_release(&t);
     }
@@ -220,7 +223,7 @@ static void check_replaces(const char *want)
 {
     struct thread thread;
 
-    CHECK_INT(thread_load(&thread, h.path, STR("s1"), true, NULL), 0);
+    CHECK_INT(thread_load(&thread, h.dir_fd, h.path, STR("s1"), true, NULL), 0);
     if (CHECK(thread.count > 0)) {
         struct str got = thread.at[thread.count - 1].field[FIELD_REPLACES];
 
@@ -252,7 +255,7 @@ TEST(a_turn_again_replaces_the_answer_when_it_is_finished)
     CHECK(str_eq(buf_str(&again.prompt_id), buf_str(&first.prompt_id)));
     buf_addf(&want, "[\"%s\",\"%s\"]", buf_c(&first.answer_id), buf_c(&failed.answer_id));
     check_replaces(buf_c(&want));
-    CHECK_INT(thread_load(&thread, h.path, STR("s1"), false, NULL), 0);
+    CHECK_INT(thread_load(&thread, h.dir_fd, h.path, STR("s1"), false, NULL), 0);
     if (CHECK_INT(thread.count, 2)) {
         check_line(&thread.at[0], ROLE_USER, "x");
         check_line(&thread.at[1], ROLE_ASSISTANT, "x\n[1 message]");

@@ -75,6 +75,18 @@ TEST(what_is_no_utf8_is_shown_byte_by_byte)
     VIS("\xf0\x9f\x98\x1b", "<F0><9F><98>^[");
 }
 
+TEST(characters_without_a_width)
+{
+    VIS("a\xc2\xad\xcd\x8f\xe1\x85\x9f\xe1\xa0\x8e\xe2\x80\x8b\xe2\x81\xa0\xe3\x85\xa4",
+        "a<U+00AD><U+034F><U+115F><U+180E><U+200B><U+2060><U+3164>");
+    VIS("\xef\xb8\x80\xf3\xa0\x84\x80\xf3\xa0\x87\xaf", "<U+FE00><U+E0100><U+E01EF>");
+    /* Scripts, emoji and typography need these. */
+    VIS("\xe2\x80\x8c\xe2\x9a\xa0\xef\xb8\x8f\xc2\xa0\xe2\x80\xaf",
+        "\xe2\x80\x8c\xe2\x9a\xa0\xef\xb8\x8f\xc2\xa0\xe2\x80\xaf");
+    CHECK(vis_hidden(0x200c) && vis_hidden(0xfe0f) && vis_hidden(0xa0) && vis_hidden(0x202f));
+    CHECK(!vis_hidden(' ') && !vis_hidden(0xe4) && !vis_hidden('\n'));
+}
+
 TEST(unsafe_code_points)
 {
     CHECK(!vis_unsafe('\n'));
@@ -92,12 +104,12 @@ TEST(unsafe_code_points)
     CHECK(!vis_unsafe(0x200d));
     CHECK(!vis_unsafe(0x2010));
     CHECK(!vis_unsafe(0x202f));
-    CHECK(!vis_unsafe(0x2065));
-    CHECK(!vis_unsafe(0x206a));
+    CHECK(vis_unsafe(0x2065));
+    CHECK(vis_unsafe(0x206a));
     CHECK(!vis_unsafe(0xfffc));
     CHECK(!vis_unsafe(0xfffd));
     CHECK(!vis_unsafe(0xdffff));
-    CHECK(!vis_unsafe(0xe0080));
+    CHECK(vis_unsafe(0xe0080));
     CHECK(!vis_unsafe(0x10ffff));
     CHECK(vis_unsafe(-1));
     CHECK(vis_unsafe(0xd800));

@@ -122,8 +122,12 @@ teardown() {
 @test "C: a restart makes the thread current unless it is detached, and works for an id that is new" {
     run_expect 0 hist-new --reset "$ALICE"
     stdout_is "$ALICE"
+    run_expect 0 chat -s "$ALICE" 'the first'
+    stdout_is 'user:the first'
+    run_expect 0 hist-new --reset "$ALICE"
+    stdout_is "$ALICE"
     run_expect 0 chat hello
-    json_is "$HISTORY" .session_id "$ALICE" "$ALICE" "$ALICE"
+    json_is "$HISTORY" .session_id "$ALICE" "$ALICE" "$ALICE" "$ALICE" "$ALICE"
     run_expect 0 hist-new --reset "$BOB" --detached
     run_expect 0 chat again
     stdout_is 'user:hello|assistant:user:hello|user:again'
@@ -162,7 +166,7 @@ teardown() {
     start_llm openai/http-429-no-retry
     run_expect 5 chat --json -s "$ALICE" hello
     stdout_json '.type' session_id error
-    stdout_json 'select(.type == "error") | .code, .retryable' 5 true
+    stdout_json 'select(.type == "error") | .code, .retryable' 5 false
     stderr_matches '^chat: HTTP 429'
     start_llm openai/http-401
     run_expect 3 chat --json -s "$ALICE" hello

@@ -60,15 +60,15 @@ wanted() {
     json_is "$RECORD/1.json" '.messages | length' 21
     stderr_empty
     run_expect 0 chat -v -s s1 more
-    stderr_has 'chat: 7 earlier messages are left out (CHAT_MAX_MESSAGES, CHAT_MAX_BYTES)'
+    stderr_has 'chat: the oldest messages are not sent (CHAT_MAX_MESSAGES=20, CHAT_MAX_BYTES=102400)'
 }
 
 @test "D: 25 earlier messages, the last of them unanswered: it goes out with the prompt" {
     hist_lines s1 25 >"$HISTORY"
     run_expect 0 chat -s s1 next
-    mapfile -t lines < <(wanted 6 24)
+    mapfile -t lines < <(wanted 7 24)
     request_messages_are 1 "${lines[@]}" 'user:message 25' '' next
-    json_is "$RECORD/1.json" '.messages | length' 20
+    json_is "$RECORD/1.json" '.messages | length' 19
 }
 
 @test "D: malformed: wrong entries are passed over with a note, wherever they stand" {
@@ -144,7 +144,7 @@ wanted() {
     done
     hist_line s1 assistant '   ' >>"$HISTORY"
     run_expect 0 chat -s s1 next
-    request_messages_are 1 'assistant:a assistant' 'user:a user' '' 'a user' \
+    request_messages_are 1 user:… 'assistant:a assistant' 'user:a user' '' 'a user' \
         'assistant:a assistant' '' 'a assistant' 'user:a user' '' next
 }
 
@@ -175,12 +175,12 @@ wanted() {
     hist_line s1 tool two '' '{"tool_call_id":"c2"}' >>"$HISTORY"
     hist_line s1 assistant 'Two files.' >>"$HISTORY"
     local n
-    for n in 2 3; do
+    for n in 2 3 4; do
         CHAT_MAX_MESSAGES=$n run_expect 0 chat -n -s s1 next
-        request_messages_are $((n - 1)) 'assistant:Two files.' user:next
+        request_messages_are $((n - 1)) user:next
     done
-    CHAT_MAX_MESSAGES=4 run_expect 0 chat -n -s s1 next
-    request_messages_are 3 'assistant:[ls {}][ls {}]' tool:one tool:two 'assistant:Two files.' user:next
+    CHAT_MAX_MESSAGES=5 run_expect 0 chat -n -s s1 next
+    request_messages_are 4 user:list 'assistant:[ls {}][ls {}]' tool:one tool:two 'assistant:Two files.' user:next
 }
 
 # ---- the history given with each request: --messages
@@ -226,12 +226,12 @@ given() {
     run_expect 0 chat -v --messages given.json next
     mapfile -t lines < <(wanted 5 24)
     request_messages_are 1 "${lines[@]}" user:next
-    stderr_has 'chat: 5 earlier messages are left out (CHAT_MAX_MESSAGES, CHAT_MAX_BYTES)'
+    stderr_has 'chat: the oldest messages are not sent (CHAT_MAX_MESSAGES=20, CHAT_MAX_BYTES=102400)'
     given "${all[@]:0:15}"
     run_expect 0 chat -v --messages given.json next
     stderr_has 'chat: the conversation has 15 messages'
     CHAT_MAX_BYTES=15 run_expect 0 chat --messages given.json next
-    request_messages_are 3 'assistant:message 14' user:next
+    request_messages_are 3 user:next
 }
 
 @test "D: --messages: malformed entries are passed over with a note, in an array and in lines" {
@@ -255,14 +255,14 @@ END
     request_messages_are 2 user:first assistant:answer user:next
     run_expect 0 chat -q --messages - next <given.jsonl
     stderr_empty
-    run_expect 0 chat --messages - next <<<'{}'
-    stderr_is 'chat: skipped 1 bad entry on standard input'
-    # An array that is cut, HTML, binary: nothing to go by, but an answer.
-    for text in '[{"role":"user","content":"a"}' '<html>' $'\x89PNG\r\n\x1a' '{{{{' '[[[['; do
-        printf '%s' "$text" | run_expect 0 chat --messages - next
-        stdout_is ok
-        stderr_matches '^chat: skipped [12] bad entr(y|ies) on standard input$'
+    # An array that is cut, HTML, binary: no message at all is a mistake of the caller.
+    for text in '{}' '[{"role":"user","content":"a"}' '<html>' $'\x89PNG\r\n\x1a' '{{{{' '[[[['; do
+        printf '%s' "$text" | run_expect 2 chat --messages - next
+        stdout_empty
+        stderr_matches '^chat: skipped [12] bad entr(y|ies) on standard input$' \
+            '^chat: no usable message on standard input$'
     done
+    requests_are 3
 }
 
 @test "D: --messages: roles alternate, calls keep their results, the system prompt is the newest" {
@@ -277,7 +277,7 @@ END
         hist_line s1 tool one '' '{"tool_call_id":"c1"}'
     } >given.jsonl
     run_expect 0 chat --messages given.jsonl next
-    request_messages_are 3 user:list 'assistant:[ls {}]' tool:one user:next
+    request_messages_are 3 user:list 'assistant:[ls {}]' tool:one assistant:… user:next
 }
 
 @test "D: --messages: what is exported can be sent on, calls and results included" {
@@ -290,7 +290,7 @@ END
     start_llm --echo-context
     run_expect 0 chat --messages array next
     stderr_is "chat: skipped 1 bad entry in 'array'"
-    request_messages_are 1 $'user:a\n\nsum' 'assistant:[add {"a":1}][add {not JSON]' tool:2 'tool:?' assistant:two user:next
+    request_messages_are 1 $'user:a\n\nsum' 'assistant:[add {"a":1}][add {}]' tool:2 'tool:?' assistant:two user:next
     run_expect 0 hist-import -q array
     for form in json openai; do
         run_expect 0 hist-export --all -f "$form"
@@ -298,7 +298,7 @@ END
         run_expect 0 chat --messages exported next
         stderr_empty
     done
-    request_messages_are 2 $'user:a\n\nsum' 'assistant:[add {"a":1}][add {not JSON]' tool:2 'tool:?' assistant:two user:next
+    request_messages_are 2 $'user:a\n\nsum' 'assistant:[add {"a":1}][add {}]' tool:2 'tool:?' assistant:two user:next
     same 'both forms' <(request 2 | jq .messages) <(request 3 | jq .messages)
     echo '{"system":"Be brief.","messages":[{"role":"user","content":"one"},{"role":"assistant","content":"1"}]}' >anthropic
     run_expect 0 chat --messages anthropic next
@@ -313,7 +313,7 @@ END
     stderr_empty
     request_messages_are 1 'user:message 1' 'assistant:message 2' 'user:message 3' 'assistant:message 4' 'user:summarise this'
     hist-search --json --reverse 'message 2' | run_expect 0 chat --messages - and this
-    request_messages_are 2 'assistant:message 2' 'user:and this'
+    request_messages_are 2 user:… 'assistant:message 2' 'user:and this'
     run_expect 0 wc -l <"$HISTORY"
     stdout_is 5
 }

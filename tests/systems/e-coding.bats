@@ -26,15 +26,16 @@ stored() {
 
 @test "E1: one JSONL file per repository, private and never committed" {
     use_echo
-    mkdir -p src/deep other/.git
+    mkdir -p src/deep
+    make_repo other
     (cd src/deep && run_expect 0 chat 'from below')
     json_is "$HISTORY" .role user assistant
     (cd other && run_expect 0 chat elsewhere)
     json_is other/.aicoder/history.jsonl .content elsewhere $'elsewhere\n[1 message]'
-    run_expect 0 stat -c '%a %n' .aicoder .aicoder/history.jsonl .aicoder/session
-    stdout_is '700 .aicoder' '600 .aicoder/history.jsonl' '600 .aicoder/session'
-    run_expect 0 cat .aicoder/.gitignore
-    stdout_is '*'
+    run_expect 0 stat -c '%a %n' .git/aicoder .aicoder/history.jsonl .aicoder/session
+    stdout_is '700 .git/aicoder' '600 .aicoder/history.jsonl' '600 .aicoder/session'
+    run_expect 0 cat .git/info/exclude
+    stdout_is '/.aicoder'
 }
 
 @test "E1: git sees nothing of the history" {
@@ -154,11 +155,11 @@ JSON
 @test "E4: search by role, by session, counted, limited to 100" {
     mapfile -t lines < <(hist_lines s1 240)
     stored "${lines[@]}"
-    run_expect 0 hist-search message
+    run_expect 0 hist-search --limit 100 message
     lines_are 100
     stdout_matches '	message 240$' '	message 141$'
     stdout_lacks 'message 140'
-    run_expect 0 hist-search --limit all message
+    run_expect 0 hist-search message
     lines_are 240
     run_expect 0 hist-search --limit 3 -r assistant message
     [[ $(cut -f 5 "$OUT" | tr '\n' ,) == 'message 240,message 238,message 236,' ]]
@@ -188,17 +189,17 @@ JSON
     lines_are 1
 }
 
-@test "E5: 60 sessions: 50 are listed, or all" {
+@test "E5: 60 sessions: all are listed, or 50" {
     local i
     for ((i = 1; i <= 60; i++)); do
         printf '{"id":"%d-00000000","session_id":"s%d","timestamp":"2024-06-27T15:00:%02d.000000+00:00","role":"user","content":"talk %d"}\n' "$i" "$i" $((i % 60)) "$i"
     done >many
     hist-append -s s0 x >/dev/null
     cp many "$HISTORY"
-    run_expect 0 hist-sessions
+    run_expect 0 hist-sessions --limit 50
     lines_are 50
     stdout_matches '^s60	'
-    run_expect 0 hist-sessions -n all
+    run_expect 0 hist-sessions
     lines_are 60
 }
 
@@ -453,7 +454,7 @@ worked() {
 @test "E13: import: a colleague's history comes into one's own once, and the other way it is the same bytes" {
     worked
     hist-export -q --all -f jsonl -o all.jsonl
-    mkdir -p fresh/.git
+    make_repo fresh
     (cd fresh && run_expect 0 hist-import -q ../all.jsonl)
     stdout_is 7
     same 'imported history' "$HISTORY" fresh/.aicoder/history.jsonl
@@ -504,7 +505,7 @@ worked() {
     cp "$HISTORY" before
     printf '{"id":"1719500000000-ffffffff","session_id":"now","timest' >>"$HISTORY"
     run_expect 1 hist-check
-    stdout_line 1 "$HISTORY:8: torn: it ends within a message, and has no newline"
+    stdout_line 1 "$WORK/.git/aicoder/history.jsonl:8: torn: it ends within a message, and has no newline"
     run_expect 0 hist-search -c lexer
     run_expect 0 hist-check -q --repair
     same history before "$HISTORY"

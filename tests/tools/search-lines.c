@@ -81,7 +81,7 @@ static int run(const struct history *h, struct str query)
     while (result == 0 && json_next(&texts))
         result = pattern_add(&p, json_text(texts.value, &text), &e);
     if (result == 0)
-        result = search_open(&s, h->path, &p, NULL, SCAN_BACKWARD, &e);
+        result = search_open(&s, h->dir_fd, h->path, &p, NULL, SCAN_BACKWARD, &e);
     if (result == 0) {
         s.threads = number(query, 1);
         s.with = variant(query);

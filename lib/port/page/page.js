@@ -37,6 +37,16 @@
 
     /* ---- the history ---- */
 
+    /* The tool calls of a message, also as OpenAI's and Anthropic's clients write them. */
+    function callsOf(data) {
+        if (!Array.isArray(data.tool_calls)) return [];
+        return data.tool_calls.filter((call) => call && typeof call === 'object').map((call) => {
+            const name = call.name ?? call.function?.name;
+            const args = call.args ?? call.input ?? call.function?.arguments;
+            return { id: call.id, name: typeof name === 'string' ? name : 'tool', args: args ?? '' };
+        });
+    }
+
     class Message {
         #time;
 
@@ -58,9 +68,9 @@
 
         /* What is searched: all that was said, tool calls included. */
         get text() {
-            const calls = this.data.tool_calls;
-            if (!Array.isArray(calls) || !calls.length) return this.content;
-            return [this.content, ...calls.map((c) => `${c?.name}\n${shownValue(c?.args)}`)].join('\n');
+            const calls = callsOf(this.data);
+            if (!calls.length) return this.content;
+            return [this.content, ...calls.map((c) => `${c.name}\n${shownValue(c.args)}`)].join('\n');
         }
 
         get address() {
@@ -78,8 +88,7 @@
         add(data) {
             const message = new Message(data, this);
             this.messages.push(message);
-            if (Array.isArray(data.tool_calls))
-                for (const call of data.tool_calls) this.tools.set(call?.id, call?.name);
+            for (const call of callsOf(data)) this.tools.set(call.id, call.name);
             return message;
         }
 
@@ -272,9 +281,7 @@
         const bubble = element('div', 'bubble');
         if (message.role === 'tool') bubble.append(resultCard(message));
         else if (message.content) bubble.append(body(message.content));
-        if (Array.isArray(data.tool_calls))
-            for (const call of data.tool_calls)
-                bubble.append(valueCard('Call', String(call?.name), call?.args));
+        for (const call of callsOf(data)) bubble.append(valueCard('Call', call.name, call.args));
         if (Array.isArray(data.edit_results) && data.edit_results.length)
             bubble.append(valueCard('Edits', '', data.edit_results));
         bubble.append(...notes(data));
@@ -736,5 +743,7 @@
     addRoles();
     showSide();
     listen();
+    $('query').disabled = false;
+    if (!messages.length) $('title').textContent = 'No messages';
     show(location.hash, history.state, false);
 })();
