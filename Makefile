@@ -55,7 +55,7 @@ build = +@$(MAKE) --no-print-directory -f mk/build.mk B=$(call folder,$1) VARIAN
         CC='$(if $(filter fuzz,$1),clang,$(CC))' VERSION=$(VERSION) $2
 
 programs := $(patsubst cmd/%.c,%,$(wildcard cmd/*.c))
-unit_tests := $(patsubst tests/lib/%.c,tests/lib/%,$(wildcard tests/lib/*_test.c))
+unit_tests := $(patsubst tests/unit/%.c,tests/unit/%,$(wildcard tests/unit/*_test.c))
 fuzz_targets := $(patsubst tests/fuzz/%.c,tests/fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
 cmd_tests := $(wildcard tests/cmd/*.bats)
 system_tests := $(wildcard tests/systems/*.bats)
@@ -130,7 +130,7 @@ lint: ## clang-format, clang-tidy, cppcheck, shellcheck, mandoc over everything
 	$(call build,debug,-k lint)
 
 format: ## lay out every C file as .clang-format says
-	clang-format -i $(wildcard lib/*/*.c cmd/*.c include/*/*.h tests/*/*.c tests/*/*.h bench/*.c)
+	clang-format -i $(wildcard lib/*/*.c cmd/*.c include/chathist/*/*.h lib/*/*.h tests/*/*.c tests/*/*.h bench/*.c)
 
 bench: ## time the programs
 	$(call build,$(VARIANT),all bench)

@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/io.h"
-#include "base/json.h"
+#include "chathist/base/buf.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/io.h"
+#include "chathist/base/json.h"
 
 static uint64_t state = 88172645463325252U;
 

@@ -6,7 +6,7 @@
 #   a rare word   one thread 1.5 x floor and 0.9 x rg, two threads 0.95 x floor and 0.6 x rg
 #   a common one  one thread 1.4 x rg
 #   none          one thread 1.2 x rg
-#   by the skip index (hist/skip), which there is none of before, a rare word 0.1 x rg
+#   by the skip index (search/skip), which there is none of before, a rare word 0.1 x rg
 set -euo pipefail
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-$PWD/build/release}

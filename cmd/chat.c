@@ -1,15 +1,15 @@
 /* chat - send a prompt to a language model, print the answer, keep both. */
 #include <signal.h>
 
-#include "base/proc.h"
-#include "cli/die.h"
-#include "front/chat_args.h"
-#include "front/chat_input.h"
-#include "front/preset.h"
-#include "front/prompt.h"
-#include "front/repl.h"
-#include "front/talk.h"
-#include "front/talk_models.h"
+#include "chathist/base/proc.h"
+#include "chathist/cli/die.h"
+#include "chathist/chat/chat_args.h"
+#include "chathist/chat/chat_input.h"
+#include "chathist/chat/preset.h"
+#include "chathist/chat/prompt.h"
+#include "chathist/chat/repl.h"
+#include "chathist/chat/talk.h"
+#include "chathist/chat/talk_models.h"
 
 static enum turn_kind kind_of(const struct chat_args *a)
 {

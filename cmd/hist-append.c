@@ -1,14 +1,14 @@
 /* hist-append - store messages written by other programs. */
 #include <signal.h>
 
-#include "base/json.h"
-#include "base/json_check.h"
-#include "cli/die.h"
-#include "cli/term.h"
-#include "front/feed.h"
-#include "front/prompt.h"
-#include "front/start.h"
-#include "hist/store.h"
+#include "chathist/base/json.h"
+#include "chathist/base/json_check.h"
+#include "chathist/cli/die.h"
+#include "chathist/cli/term.h"
+#include "chathist/cli/feed.h"
+#include "chathist/chat/prompt.h"
+#include "chathist/cli/start.h"
+#include "chathist/history/store.h"
 
 enum { KEY_IMAGES = OPT_LONG, KEY_FILES, KEY_FILES_MODIFIED, KEY_EDIT_RESULTS };
 

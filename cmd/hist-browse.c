@@ -2,16 +2,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/path.h"
-#include "cli/die.h"
-#include "cli/term.h"
-#include "front/histories.h"
-#include "front/history_name.h"
-#include "front/listing.h"
-#include "front/history_name.h"
-#include "front/start.h"
-#include "hist/message.h"
-#include "tui/browse_loop.h"
+#include "chathist/base/path.h"
+#include "chathist/cli/die.h"
+#include "chathist/cli/term.h"
+#include "chathist/cli/histories.h"
+#include "chathist/cli/history_name.h"
+#include "chathist/cli/listing.h"
+#include "chathist/cli/history_name.h"
+#include "chathist/cli/start.h"
+#include "chathist/history/message.h"
+#include "chathist/browse/browse_loop.h"
 
 /* As of fzf. */
 #define CANCELLED 130

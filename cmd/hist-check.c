@@ -3,14 +3,14 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "base/json_write.h"
-#include "cli/die.h"
-#include "cli/term.h"
-#include "front/start.h"
-#include "hist/check.h"
-#include "hist/mend.h"
-#include "hist/rewrite.h"
-#include "turn/interrupt.h"
+#include "chathist/base/json_write.h"
+#include "chathist/cli/die.h"
+#include "chathist/cli/term.h"
+#include "chathist/cli/start.h"
+#include "chathist/history/check.h"
+#include "chathist/history/mend.h"
+#include "chathist/history/rewrite.h"
+#include "chathist/cli/interrupt.h"
 
 enum { KEY_REPAIR = OPT_LONG };
 

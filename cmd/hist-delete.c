@@ -3,15 +3,15 @@
 #include <inttypes.h>
 #include <signal.h>
 
-#include "base/clock.h"
-#include "cli/die.h"
-#include "cli/term.h"
-#include "front/ask.h"
-#include "front/listing.h"
-#include "front/sessions.h"
-#include "front/start.h"
-#include "hist/erase.h"
-#include "turn/interrupt.h"
+#include "chathist/base/clock.h"
+#include "chathist/cli/die.h"
+#include "chathist/cli/term.h"
+#include "chathist/chat/ask.h"
+#include "chathist/cli/listing.h"
+#include "chathist/cli/sessions.h"
+#include "chathist/cli/start.h"
+#include "chathist/cli/erase.h"
+#include "chathist/cli/interrupt.h"
 
 enum { KEY_OLDER_THAN = OPT_LONG, KEY_KEEP, KEY_MAX_SIZE, KEY_MATCH };
 

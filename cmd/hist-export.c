@@ -3,12 +3,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/clock.h"
-#include "cli/die.h"
-#include "cli/term.h"
-#include "front/export_run.h"
-#include "front/start.h"
-#include "port/formats.h"
+#include "chathist/base/clock.h"
+#include "chathist/cli/die.h"
+#include "chathist/cli/term.h"
+#include "chathist/cli/export_run.h"
+#include "chathist/cli/start.h"
+#include "chathist/convert/formats.h"
 
 enum { KEY_SINCE = OPT_LONG, KEY_MESSAGES, KEY_INCREMENTAL, KEY_REDACT, KEY_RAW };
 

@@ -2,14 +2,14 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/id.h"
-#include "cli/die.h"
-#include "cli/term.h"
-#include "front/listing.h"
-#include "front/sessions.h"
-#include "front/start.h"
-#include "hist/fork.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/id.h"
+#include "chathist/cli/die.h"
+#include "chathist/cli/term.h"
+#include "chathist/cli/listing.h"
+#include "chathist/cli/sessions.h"
+#include "chathist/cli/start.h"
+#include "chathist/history/fork.h"
 
 enum { KEY_AT = OPT_LONG, KEY_DETACHED };
 

@@ -3,12 +3,12 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "cli/die.h"
-#include "cli/progress.h"
-#include "cli/term.h"
-#include "front/places.h"
-#include "front/start.h"
-#include "port/import.h"
+#include "chathist/cli/die.h"
+#include "chathist/cli/progress.h"
+#include "chathist/cli/term.h"
+#include "chathist/cli/places.h"
+#include "chathist/cli/start.h"
+#include "chathist/convert/import.h"
 
 enum { KEY_SCAN = OPT_LONG, KEY_SUBAGENTS };
 

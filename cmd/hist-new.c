@@ -1,14 +1,14 @@
 /* hist-new - start a session. */
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/id.h"
-#include "cli/die.h"
-#include "cli/term.h"
-#include "front/listing.h"
-#include "front/start.h"
-#include "hist/store.h"
-#include "hist/thread.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/id.h"
+#include "chathist/cli/die.h"
+#include "chathist/cli/term.h"
+#include "chathist/cli/listing.h"
+#include "chathist/cli/start.h"
+#include "chathist/history/store.h"
+#include "chathist/history/thread.h"
 
 enum { KEY_DETACHED = OPT_LONG, KEY_RESET, KEY_HERE };
 

@@ -1,12 +1,12 @@
 /* hist-search - search the content of messages. */
 #include <stdint.h>
 
-#include "cli/die.h"
-#include "cli/term.h"
-#include "front/histories.h"
-#include "front/search_args.h"
-#include "front/search_run.h"
-#include "front/sessions.h"
+#include "chathist/cli/die.h"
+#include "chathist/cli/term.h"
+#include "chathist/cli/histories.h"
+#include "chathist/cli/search_args.h"
+#include "chathist/cli/search_run.h"
+#include "chathist/cli/sessions.h"
 
 #define LIMIT_ON_TERMINAL 100
 

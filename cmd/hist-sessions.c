@@ -1,10 +1,10 @@
 /* hist-sessions - list sessions, the last used first. */
 #include <stdint.h>
 
-#include "cli/die.h"
-#include "cli/term.h"
-#include "front/listing.h"
-#include "front/start.h"
+#include "chathist/cli/die.h"
+#include "chathist/cli/term.h"
+#include "chathist/cli/listing.h"
+#include "chathist/cli/start.h"
 
 enum { KEY_ID = OPT_LONG };
 

@@ -1,12 +1,12 @@
 /* hist-show - print the messages of sessions. */
 #include <stdint.h>
 
-#include "cli/die.h"
-#include "cli/pager.h"
-#include "cli/term.h"
-#include "front/sessions.h"
-#include "front/show.h"
-#include "front/start.h"
+#include "chathist/cli/die.h"
+#include "chathist/cli/pager.h"
+#include "chathist/cli/term.h"
+#include "chathist/cli/sessions.h"
+#include "chathist/cli/show.h"
+#include "chathist/cli/start.h"
 
 enum { KEY_RAW = OPT_LONG, KEY_NO_PAGER };
 

@@ -2,15 +2,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
-#include "cli/die.h"
-#include "cli/pager.h"
-#include "cli/term.h"
-#include "front/histories.h"
-#include "front/sessions.h"
-#include "front/start.h"
-#include "front/stats_print.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/mem.h"
+#include "chathist/cli/die.h"
+#include "chathist/cli/pager.h"
+#include "chathist/cli/term.h"
+#include "chathist/cli/histories.h"
+#include "chathist/cli/sessions.h"
+#include "chathist/cli/start.h"
+#include "chathist/cli/stats_print.h"
 
 enum { KEY_BY = OPT_LONG, KEY_SINCE, KEY_UNTIL, KEY_NEWEST, KEY_ALL, KEY_NO_PAGER };
 

@@ -1,9 +1,9 @@
 # Builds one variant in the folder B. Run by ../Makefile, which gives B, VARIANT, CC and VERSION.
 #
 #   lib/LAYER/*.c             $(B)/libchathist.a, but for lib/sync, which hist-sync alone links
-#   lib/port/page/*           $(B)/page.c, in the archive
+#   lib/convert/page/*           $(B)/page.c, in the archive
 #   cmd/NAME.c                $(B)/NAME
-#   tests/lib/NAME_test.c     $(B)/tests/lib/NAME_test
+#   tests/unit/NAME_test.c     $(B)/tests/unit/NAME_test
 #   tests/fuzz/NAME_fuzz.c    $(B)/tests/fuzz/NAME_fuzz
 #   tests/tools/NAME.c        $(B)/tests/tools/NAME, programs that the tests use
 #   bench/NAME.c              $(B)/bench/NAME
@@ -48,7 +48,7 @@ links = $(shell printf 'int main(void) { return 0; }\n' | \
 warnings := -Wall -Wextra -Wconversion -Wsign-conversion -Wmissing-prototypes -Wstrict-prototypes \
             -Wvla -Wshadow -Wpointer-arith -Wcast-qual -Wwrite-strings -Wundef -Wformat=2 \
             -Wimplicit-fallthrough $(if $(filter 1,$(WERROR)),-Werror)
-standard := -std=c11 -pthread -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -Iinclude $(lib_cppflags)
+standard := -std=c11 -pthread -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -Iinclude -Ilib $(lib_cppflags)
 sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 ifeq ($(VARIANT),release)
@@ -81,14 +81,14 @@ compile_flags = $(standard) $(variant_cflags) $(warnings) $(CPPFLAGS) $(CFLAGS)
 link_flags = -pthread $(variant_ldflags) $(CFLAGS) $(LDFLAGS)
 # What is particular to a source: the banned functions, the version, what POSIX has not got, or not
 # in that edition.
-source_flags = $(if $(filter lib/% cmd/%,$1),-include include/base/banned.h) \
+source_flags = $(if $(filter lib/% cmd/%,$1),-include lib/base/banned.h) \
                $(if $(filter lib/base/io.c lib/base/pipe.c lib/base/spawn.c,$1),-D_GNU_SOURCE) \
                $(if $(filter lib/cli/% lib/llm/http.c lib/llm/mcp.c,$1),-DCHATHIST_VERSION='"$(VERSION)"')
 
 lib_sources := $(wildcard lib/*/*.c)
 sync_sources := $(wildcard lib/sync/*.c)
 programs := $(patsubst cmd/%.c,$(B)/%,$(wildcard cmd/*.c))
-unit_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/lib/*_test.c))
+unit_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*_test.c))
 fuzz_targets := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/*_fuzz.c))
 test_tools := $(patsubst %.c,$(B)/%,$(wildcard tests/tools/*.c))
 benches := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
@@ -119,9 +119,9 @@ $(B)/%.o: %.c $(B)/flags
 	@$(CC) $(compile_flags) $(call source_flags,$<) -MMD -MP -c -o $@ $<
 
 # The page of hist-export: its parts as one C file.
-$(B)/page.c: mk/page $(wildcard lib/port/page/*)
+$(B)/page.c: mk/page $(wildcard lib/convert/page/*)
 	@echo "  PAGE  $@"
-	@mk/page lib/port/page >$@
+	@mk/page lib/convert/page >$@
 
 $(B)/page.o: $(B)/page.c $(B)/flags
 	@$(CC) $(compile_flags) -c -o $@ $<

@@ -2,7 +2,7 @@
 # A source that passed is not read again until its object is made anew.
 
 c_files := $(wildcard lib/*/*.c cmd/*.c tests/*/*.c bench/*.c)
-h_files := $(wildcard include/*/*.h tests/*/*.h)
+h_files := $(wildcard include/chathist/*/*.h lib/*/*.h tests/*/*.h)
 checked := $(wildcard lib/*/*.c cmd/*.c)
 # Scripts are known by their first line; what bats and bash source has none and is known by its name.
 scripts := $(shell find .ci mk bench examples tests -type f ! -name '*.bats' -exec grep -lE '^\#!.*[/ ](ba)?sh' {} + 2>/dev/null)
@@ -31,7 +31,7 @@ lint-cppcheck: $(B)/cppcheck
 
 # With the project's own headers; it needs no others and knows the C library by itself.
 cppcheck_flags := --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \
-                  --error-exitcode=1 --suppress=missingIncludeSystem -Iinclude
+                  --error-exitcode=1 --suppress=missingIncludeSystem -Iinclude -Ilib
 
 $(B)/cppcheck: $(call objects,$(checked))
 	@echo "  LINT  cppcheck"

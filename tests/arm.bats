@@ -14,10 +14,10 @@ setup() {
     done
 }
 
-# on_arm NAME: tests/lib/NAME_test.c, with what it asks for of base.
+# on_arm NAME: tests/unit/NAME_test.c, with what it asks for of base.
 on_arm() {
     run_expect 0 aarch64-linux-gnu-gcc -std=c11 -D_GNU_SOURCE -O2 -static -ffunction-sections \
-        -Wl,--gc-sections -I"$ROOT/include" -o "$1" "$ROOT/tests/lib/$1_test.c" "$ROOT"/lib/base/*.c
+        -Wl,--gc-sections -I"$ROOT/include" -o "$1" "$ROOT/tests/unit/$1_test.c" "$ROOT"/lib/base/*.c
     run_expect 0 qemu-aarch64 "./$1"
     stderr_empty
     run_expect 1 grep -q '^not ok' "$OUT"

@@ -202,7 +202,7 @@ END
 }
 
 @test "man: chathist.5 has every field of a line, in the order in which they are written" {
-    sed -nE 's/^    \[FIELD_.*ENTRY\("([a-z_]+)".*/\1/p' "$ROOT/lib/hist/message.c" >wanted
+    sed -nE 's/^    \[FIELD_.*ENTRY\("([a-z_]+)".*/\1/p' "$ROOT/lib/history/message.c" >wanted
     grep -q '^finish_reason$' wanted
     sed -n 's/^\.It Va \([a-z_]*\) Pq .*/\1/p' "$MAN/chathist.5" >got
     lines_same chathist.5 wanted got
@@ -214,7 +214,7 @@ END
     awk '/^\.Ss/ { on = /Providers/ } on' "$MAN/chat.1" | sed -n 's/^\.It Cm //p' | sort >got
     lines_same providers wanted got
 
-    grep -ohE 'begin\(&b, "[a-z_]+"' "$ROOT/lib/front/events.c" | grep -oE '[a-z_]{3,}"' | tr -d '"' | sort -u >wanted
+    grep -ohE 'begin\(&b, "[a-z_]+"' "$ROOT/lib/chat/events.c" | grep -oE '[a-z_]{3,}"' | tr -d '"' | sort -u >wanted
     awk '/^\.S[sh]/ { on = /Events/ } on' "$MAN/chat.1" | sed -nE 's/^\.It Cm ([a-z_]+)$/\1/p' | sort >got
     lines_same events wanted got
 

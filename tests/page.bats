@@ -8,7 +8,7 @@
 
 load helper
 
-PAGE=$ROOT/lib/port/page
+PAGE=$ROOT/lib/convert/page
 JS=$TESTS/fixtures/page
 
 setup() {

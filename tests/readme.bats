@@ -120,11 +120,3 @@ named() {
         [[ -e $ROOT/$name ]] || fail "no $name"
     done <files
 }
-
-@test "readme: the map of the code has every module, and no other" {
-    named '\b(base|hist|port|llm|turn|cli|front|tui|cmd)/[a-z0-9_-]+'
-    (cd "$ROOT/lib" && ls -d ./*/*.c) | sed 's|^\./||; s|\.c$||' >there
-    (cd "$ROOT" && ls cmd/*.c) | sed 's|\.c$||' >>there
-    sort -o there there
-    same 'modules' there named
-}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
 # chat --schema: what is told to the server, what is said of the answer, what is stored. The validator itself has
-# its table in tests/lib/schema_test.c.
+# its table in tests/unit/schema_test.c.
 
 # shellcheck disable=SC2016
 

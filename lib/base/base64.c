@@ -1,4 +1,4 @@
-#include "base/base64.h"
+#include "chathist/base/base64.h"
 
 void base64_add(struct buf *out, struct str bytes)
 {

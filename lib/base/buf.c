@@ -1,11 +1,11 @@
-#include "base/buf.h"
+#include "chathist/base/buf.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "chathist/base/mem.h"
 
 struct str str_of(const char *s)
 {

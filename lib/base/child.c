@@ -1,4 +1,4 @@
-#include "base/child.h"
+#include "chathist/base/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,11 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/io.h"
-#include "base/mem.h"
-#include "base/pipe.h"
-#include "base/spawn.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/io.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/pipe.h"
+#include "chathist/base/spawn.h"
 
 extern char **environ;
 

@@ -1,4 +1,4 @@
-#include "base/clock.h"
+#include "chathist/base/clock.h"
 
 #include <time.h>
 

@@ -1,10 +1,10 @@
-#include "base/crew.h"
+#include "chathist/base/crew.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/mem.h"
+#include "chathist/base/mem.h"
 
 struct crew {
     const struct crew_job *job;

@@ -1,4 +1,4 @@
-#include "base/decimal.h"
+#include "chathist/base/decimal.h"
 
 #include <inttypes.h>
 

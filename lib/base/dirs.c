@@ -1,4 +1,4 @@
-#include "base/dirs.h"
+#include "chathist/base/dirs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/io.h"
-#include "base/mem.h"
-#include "base/path.h"
+#include "chathist/base/io.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/path.h"
 
 static bool is_dir(const char *path)
 {

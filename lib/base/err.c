@@ -1,10 +1,10 @@
-#include "base/err.h"
+#include "chathist/base/err.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "chathist/base/buf.h"
 
 void err_release(struct err *e)
 {

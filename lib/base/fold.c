@@ -1,4 +1,4 @@
-#include "base/fold.h"
+#include "chathist/base/fold.h"
 
 /* Code points that fold the same distance away: every one from first to last, or every second. */
 struct range {

@@ -1,4 +1,4 @@
-#include "base/id.h"
+#include "chathist/base/id.h"
 
 #include <string.h>
 #include <uuid/uuid.h>

@@ -1,4 +1,4 @@
-#include "base/io.h"
+#include "chathist/base/io.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,8 +15,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/path.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/path.h"
 
 /* The most that one read asks for. */
 #define READ_SIZE ((size_t)1 << 16)

@@ -1,8 +1,8 @@
-#include "base/json.h"
+#include "chathist/base/json.h"
 
 #include <string.h>
 
-#include "base/utf8.h"
+#include "chathist/base/utf8.h"
 
 /*
  * What json_check has accepted is not validated again, but nothing is read beyond the end of the

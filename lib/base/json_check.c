@@ -1,10 +1,10 @@
-#include "base/json_check.h"
+#include "chathist/base/json_check.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#include "base/simd_text.h"
-#include "base/utf8.h"
+#include "chathist/base/simd_text.h"
+#include "chathist/base/utf8.h"
 
 /*
  * One scanner reads every byte of a history, so its common case is a tight loop: the plain text

@@ -1,9 +1,9 @@
-#include "base/json_pieces.h"
+#include "chathist/base/json_pieces.h"
 
 #include <stddef.h>
 
-#include "base/json.h"
-#include "base/utf8.h"
+#include "chathist/base/json.h"
+#include "chathist/base/utf8.h"
 
 /* \uXXXX */
 #define ESCAPE ((size_t)6)

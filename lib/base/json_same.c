@@ -1,11 +1,11 @@
-#include "base/json_same.h"
+#include "chathist/base/json_same.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/decimal.h"
-#include "base/json.h"
-#include "base/mem.h"
+#include "chathist/base/decimal.h"
+#include "chathist/base/json.h"
+#include "chathist/base/mem.h"
 
 /* A member of an object whose members are put into order. */
 struct member {

@@ -1,11 +1,11 @@
-#include "base/json_tree.h"
+#include "chathist/base/json_tree.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/mem.h"
-#include "base/utf8.h"
+#include "chathist/base/json.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/utf8.h"
 
 /* A struct json_tree is a cJSON under another name, so that no other file sees cJSON's header. Its
  * leaves are raw items, JSON text made or checked by base/json: cJSON formats no text and no

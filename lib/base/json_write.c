@@ -1,8 +1,8 @@
-#include "base/json_write.h"
+#include "chathist/base/json_write.h"
 
-#include "base/json.h"
-#include "base/utf8.h"
-#include "base/vis.h"
+#include "chathist/base/json.h"
+#include "chathist/base/utf8.h"
+#include "chathist/base/vis.h"
 
 static struct str skip(struct str s, size_t n)
 {

@@ -1,9 +1,9 @@
-#include "base/keymap.h"
+#include "chathist/base/keymap.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
+#include "chathist/base/mem.h"
 
 /* FNV-1a over the bytes, then mixed, for only the low bits are used. */
 static size_t hash(struct str key)

@@ -1,4 +1,4 @@
-#include "base/le.h"
+#include "chathist/base/le.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "base/mem.h"
+#include "chathist/base/mem.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "base/orphan.h"
+#include "chathist/base/orphan.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,9 +12,9 @@
 #include <sys/prctl.h>
 #endif
 
-#include "base/buf.h"
-#include "base/io.h"
-#include "base/mem.h"
+#include "chathist/base/buf.h"
+#include "chathist/base/io.h"
+#include "chathist/base/mem.h"
 
 /* How often it is checked whether killed processes have ended, and for how long, in milliseconds. */
 #define LOOK_MS 5

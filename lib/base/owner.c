@@ -1,4 +1,4 @@
-#include "base/owner.h"
+#include "chathist/base/owner.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -15,9 +15,9 @@
 #include <sys/vfs.h>
 #endif
 
-#include "base/buf.h"
-#include "base/io.h"
-#include "base/mem.h"
+#include "chathist/base/buf.h"
+#include "chathist/base/io.h"
+#include "chathist/base/mem.h"
 
 /* The numbers below this one are those of the system's accounts. */
 #define FIRST_USER 1000

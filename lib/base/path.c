@@ -1,4 +1,4 @@
-#include "base/path.h"
+#include "chathist/base/path.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/mem.h"
+#include "chathist/base/mem.h"
 
 char *path_join(const char *dir, const char *name)
 {

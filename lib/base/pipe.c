@@ -1,4 +1,4 @@
-#include "base/pipe.h"
+#include "chathist/base/pipe.h"
 
 #include <errno.h>
 #include <fcntl.h>

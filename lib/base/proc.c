@@ -1,4 +1,4 @@
-#include "base/proc.h"
+#include "chathist/base/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,11 +13,11 @@
 #include <sys/prctl.h>
 #endif
 
-#include "base/clock.h"
-#include "base/io.h"
-#include "base/mem.h"
-#include "base/pipe.h"
-#include "base/spawn.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/io.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/pipe.h"
+#include "chathist/base/spawn.h"
 
 /* How often a child is looked after that does not write; how long what it started may take to write
  * when it has ended; and how long it may take to end when it is to, then again after SIGTERM. All

@@ -1,14 +1,14 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 
-#include "base/regex.h"
+#include "chathist/base/regex.h"
 
 #include <pcre2.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/ecma.h"
-#include "base/mem.h"
-#include "base/utf8.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/utf8.h"
 
 /* So often may a match at one place be tried another way; PCRE2's own default. */
 #define MATCH_LIMIT 10000000

@@ -4,7 +4,7 @@
  * places. All else is common to them; and but for the two questions that no operator asks of a
  * vector, so are the variants.
  */
-#include "base/simd.h"
+#include "chathist/base/simd.h"
 
 #include <string.h>
 

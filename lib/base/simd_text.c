@@ -1,4 +1,4 @@
-#include "base/simd_text.h"
+#include "chathist/base/simd_text.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "base/spawn.h"
+#include "chathist/base/spawn.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "chathist/base/mem.h"
 
 /* A session is a process group, too. It is of POSIX.1-2024: where there is none yet, what reads
  * from the terminal is stopped. */

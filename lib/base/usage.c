@@ -1,9 +1,9 @@
-#include "base/usage.h"
+#include "chathist/base/usage.h"
 
 #include <inttypes.h>
 
-#include "base/decimal.h"
-#include "base/json.h"
+#include "chathist/base/decimal.h"
+#include "chathist/base/json.h"
 
 /* JSON numbers are exact up to here for every reader. */
 #define COUNT_MAX ((int64_t)1 << 53)

@@ -1,9 +1,9 @@
-#include "base/utf8.h"
+#include "chathist/base/utf8.h"
 
 #include <string.h>
 #include <utf8proc.h>
 
-#include "base/fold.h"
+#include "chathist/base/fold.h"
 
 static unsigned char byte_at(struct str s, size_t i)
 {

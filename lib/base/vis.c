@@ -1,4 +1,4 @@
-#include "base/vis.h"
+#include "chathist/base/vis.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
-#include "base/words.h"
+#include "chathist/base/words.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "chathist/base/mem.h"
 
 static bool is_blank(char c)
 {

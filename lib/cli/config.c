@@ -1,4 +1,4 @@
-#include "cli/config.h"
+#include "chathist/cli/config.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -7,12 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/io.h"
-#include "base/mem.h"
-#include "base/owner.h"
-#include "base/path.h"
-#include "cli/die.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/io.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/owner.h"
+#include "chathist/base/path.h"
+#include "chathist/cli/die.h"
 
 /* The key in the user configuration and the variable of each setting. The last two are where the
  * user says which history and session are meant here and now: no lasting setting. What may be run

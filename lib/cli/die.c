@@ -1,4 +1,4 @@
-#include "cli/die.h"
+#include "chathist/cli/die.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/io.h"
-#include "base/mem.h"
-#include "base/vis.h"
-#include "cli/progress.h"
+#include "chathist/base/buf.h"
+#include "chathist/base/io.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/vis.h"
+#include "chathist/cli/progress.h"
 
 static const char *tool = "chathist";
 static die_fn *last_words;

@@ -1,4 +1,4 @@
-#include "cli/line_signals.h"
+#include "chathist/cli/line_signals.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -6,7 +6,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/pipe.h"
+#include "chathist/base/pipe.h"
 
 static const int always[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static const int editing_only[] = {SIGTSTP, SIGCONT, SIGWINCH};

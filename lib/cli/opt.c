@@ -1,4 +1,4 @@
-#include "cli/opt.h"
+#include "chathist/cli/opt.h"
 
 #include <getopt.h>
 #include <limits.h>
@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/mem.h"
-#include "cli/die.h"
+#include "chathist/base/buf.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/mem.h"
+#include "chathist/cli/die.h"
 
 #ifndef CHATHIST_VERSION
 #define CHATHIST_VERSION "unknown"

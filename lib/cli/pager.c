@@ -1,4 +1,4 @@
-#include "cli/pager.h"
+#include "chathist/cli/pager.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,12 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/err.h"
-#include "base/pipe.h"
-#include "base/spawn.h"
-#include "base/words.h"
-#include "cli/config.h"
-#include "cli/die.h"
+#include "chathist/base/err.h"
+#include "chathist/base/pipe.h"
+#include "chathist/base/spawn.h"
+#include "chathist/base/words.h"
+#include "chathist/cli/config.h"
+#include "chathist/cli/die.h"
 
 /* What a shell says of a command that it cannot run, or not find. */
 #define NOT_RUN 126

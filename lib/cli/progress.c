@@ -1,4 +1,4 @@
-#include "cli/progress.h"
+#include "chathist/cli/progress.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/io.h"
-#include "cli/config.h"
+#include "chathist/base/buf.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/io.h"
+#include "chathist/cli/config.h"
 
 /* Milliseconds until it is shown, and until it has seconds. */
 #define SHOWN_AFTER 400

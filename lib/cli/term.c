@@ -1,4 +1,4 @@
-#include "cli/term.h"
+#include "chathist/cli/term.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,11 +10,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/io.h"
-#include "base/json.h"
-#include "cli/config.h"
-#include "cli/die.h"
-#include "cli/pager.h"
+#include "chathist/base/io.h"
+#include "chathist/base/json.h"
+#include "chathist/cli/config.h"
+#include "chathist/cli/die.h"
+#include "chathist/cli/pager.h"
 
 /* So much is written at once. */
 #define PENDING_MAX ((size_t)1 << 16)

@@ -1,4 +1,4 @@
-#include "cli/wide.h"
+#include "chathist/cli/wide.h"
 
 #include <langinfo.h>
 #include <locale.h>
@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "base/utf8.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/utf8.h"
 
 _Static_assert(sizeof(wchar_t) >= 4, "a wchar_t holds any code point");
 

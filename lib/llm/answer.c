@@ -1,14 +1,14 @@
-#include "llm/answer.h"
+#include "chathist/llm/answer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/id.h"
-#include "base/json.h"
-#include "base/mem.h"
-#include "base/utf8.h"
-#include "base/vis.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/id.h"
+#include "chathist/base/json.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/utf8.h"
+#include "chathist/base/vis.h"
 
 /* How much of a refusal's reason is told, in code points. */
 #define REFUSAL_MAX 300

@@ -1,10 +1,10 @@
-#include "llm/context.h"
+#include "chathist/llm/context.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/mem.h"
+#include "chathist/base/json.h"
+#include "chathist/base/mem.h"
 
 #define NO_RESULT "no result: the call was not carried out"
 #define BAD_ARGUMENTS NO_RESULT ", its arguments are not a valid JSON object"

@@ -1,4 +1,4 @@
-#include "llm/http.h"
+#include "chathist/llm/http.h"
 
 #include <arpa/inet.h>
 #include <curl/curl.h>
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
-#include "base/vis.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/vis.h"
 #include "llm/http_wait.h"
 
 #ifndef CHATHIST_VERSION

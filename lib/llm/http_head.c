@@ -1,4 +1,4 @@
-#include "llm/http_head.h"
+#include "chathist/llm/http_head.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "llm/http_timer.h"
+#include "chathist/llm/http_timer.h"
 
 static void enter(struct http_timer *t, enum http_phase phase, int64_t now)
 {

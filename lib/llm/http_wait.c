@@ -1,7 +1,7 @@
 #include "llm/http_wait.h"
 
-#include "base/clock.h"
-#include "base/io.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/io.h"
 
 int64_t http_tick(const struct http_limits *limits, int64_t ms)
 {

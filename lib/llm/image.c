@@ -1,11 +1,11 @@
-#include "llm/image.h"
+#include "chathist/llm/image.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
-#include "base/mem.h"
+#include "chathist/base/base64.h"
+#include "chathist/base/mem.h"
 
 const char *image_type(struct str bytes)
 {

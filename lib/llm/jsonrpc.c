@@ -1,11 +1,11 @@
-#include "llm/jsonrpc.h"
+#include "chathist/llm/jsonrpc.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/utf8.h"
-#include "llm/provider_fault.h"
+#include "chathist/base/json.h"
+#include "chathist/base/utf8.h"
+#include "chathist/llm/provider_fault.h"
 
 /* How much of a line that is no message an error shows, in code points. */
 #define EXCERPT_MAX 80

@@ -1,11 +1,11 @@
-#include "llm/mcp.h"
+#include "chathist/llm/mcp.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/mem.h"
+#include "chathist/base/json.h"
+#include "chathist/base/mem.h"
 #include "llm/mcp_content.h"
 
 #ifndef CHATHIST_VERSION

@@ -1,10 +1,10 @@
-#include "llm/mcp_await.h"
+#include "chathist/llm/mcp_await.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/mem.h"
 
 /* How often servers that are waited for are looked after, in milliseconds. */
 #define TICK_MS 100

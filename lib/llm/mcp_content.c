@@ -1,9 +1,9 @@
 #include "llm/mcp_content.h"
 
-#include "base/json.h"
-#include "base/utf8.h"
-#include "base/vis.h"
-#include "llm/jsonrpc.h"
+#include "chathist/base/json.h"
+#include "chathist/base/utf8.h"
+#include "chathist/base/vis.h"
+#include "chathist/llm/jsonrpc.h"
 
 /* Kept free for the line that says that something is left out. */
 #define CUT_NOTE_MAX 128

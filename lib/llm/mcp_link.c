@@ -1,12 +1,12 @@
-#include "llm/mcp_link.h"
+#include "chathist/llm/mcp_link.h"
 
 #include <stdarg.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/io.h"
-#include "base/utf8.h"
-#include "base/vis.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/io.h"
+#include "chathist/base/utf8.h"
+#include "chathist/base/vis.h"
 
 /* How much is read at once, and how much at most in one step: other calls have their turn, too. */
 #define READ_SIZE ((size_t)65536) /* no less than child_read takes */

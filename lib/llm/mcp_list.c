@@ -1,11 +1,11 @@
-#include "llm/mcp_list.h"
+#include "chathist/llm/mcp_list.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/mem.h"
-#include "llm/mcp.h"
+#include "chathist/base/json.h"
+#include "chathist/base/mem.h"
+#include "chathist/llm/mcp.h"
 
 #define TOOL_NAME_MAX ((size_t)64)
 

@@ -1,12 +1,12 @@
-#include "llm/messages.h"
+#include "chathist/llm/messages.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/json_write.h"
-#include "base/utf8.h"
-#include "hist/message.h"
+#include "chathist/base/json.h"
+#include "chathist/base/json_write.h"
+#include "chathist/base/utf8.h"
+#include "chathist/history/message.h"
 
 #define BOM "\xef\xbb\xbf"
 

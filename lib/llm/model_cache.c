@@ -1,14 +1,14 @@
-#include "llm/model_cache.h"
+#include "chathist/llm/model_cache.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/dirs.h"
-#include "base/io.h"
-#include "base/path.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/dirs.h"
+#include "chathist/base/io.h"
+#include "chathist/base/path.h"
 
 /* The path of the URL, for there may be several servers at one address; in a name of a file. */
 static void add_place(struct buf *name, const char *base_url)

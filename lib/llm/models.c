@@ -1,12 +1,12 @@
-#include "llm/models.h"
+#include "chathist/llm/models.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/json_check.h"
-#include "base/mem.h"
-#include "llm/provider_fault.h"
+#include "chathist/base/json.h"
+#include "chathist/base/json_check.h"
+#include "chathist/base/mem.h"
+#include "chathist/llm/provider_fault.h"
 
 /* The most that a list of models may be. */
 #define LIST_MAX ((size_t)16 << 20)

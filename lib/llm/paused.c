@@ -1,4 +1,4 @@
-#include "llm/paused.h"
+#include "chathist/llm/paused.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "llm/provider.h"
+#include "chathist/llm/provider.h"
 
 #include <string.h>
 

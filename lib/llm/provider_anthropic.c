@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#include "base/json.h"
-#include "base/json_tree.h"
-#include "llm/provider_anthropic_messages.h"
-#include "llm/provider_fault.h"
+#include "chathist/base/json.h"
+#include "chathist/base/json_tree.h"
+#include "chathist/llm/provider_anthropic_messages.h"
+#include "chathist/llm/provider_fault.h"
 #include "llm/provider_wire.h"
 #include "llm/structured.h"
 

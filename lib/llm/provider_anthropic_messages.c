@@ -1,8 +1,8 @@
-#include "llm/provider_anthropic_messages.h"
+#include "chathist/llm/provider_anthropic_messages.h"
 
 #include <string.h>
 
-#include "base/json.h"
+#include "chathist/base/json.h"
 #include "llm/call_ids.h"
 
 /* What stands in for the user where a conversation begins with the model. */

@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "base/json.h"
-#include "base/json_tree.h"
-#include "base/utf8.h"
+#include "chathist/base/json.h"
+#include "chathist/base/json_tree.h"
+#include "chathist/base/utf8.h"
 #include "llm/http_wait.h"
-#include "llm/provider_fault.h"
+#include "chathist/llm/provider_fault.h"
 
 /* A long answer comes in this many deltas at most, however many words it has. */
 #define DELTAS_MAX 4096

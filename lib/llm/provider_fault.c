@@ -1,12 +1,12 @@
-#include "llm/provider_fault.h"
+#include "chathist/llm/provider_fault.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/utf8.h"
-#include "base/vis.h"
-#include "llm/provider.h"
+#include "chathist/base/json.h"
+#include "chathist/base/utf8.h"
+#include "chathist/base/vis.h"
+#include "chathist/llm/provider.h"
 
 /* How much of a server's message is shown, in code points. */
 #define MESSAGE_MAX 300

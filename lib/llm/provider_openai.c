@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "base/json.h"
-#include "llm/provider_fault.h"
+#include "chathist/base/json.h"
+#include "chathist/llm/provider_fault.h"
 #include "llm/provider_openai_body.h"
 #include "llm/provider_wire.h"
 

@@ -1,7 +1,7 @@
 #include "llm/provider_openai_body.h"
 
-#include "base/json_tree.h"
-#include "llm/provider_openai_messages.h"
+#include "chathist/base/json_tree.h"
+#include "chathist/llm/provider_openai_messages.h"
 #include "llm/provider_wire.h"
 #include "llm/structured.h"
 

@@ -1,8 +1,8 @@
-#include "llm/provider_openai_messages.h"
+#include "chathist/llm/provider_openai_messages.h"
 
 #include <string.h>
 
-#include "base/json.h"
+#include "chathist/base/json.h"
 #include "llm/call_ids.h"
 
 /* The content of a message that has to be there for the order of the roles alone. */

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "base/json.h"
-#include "llm/provider_fault.h"
+#include "chathist/base/json.h"
+#include "chathist/llm/provider_fault.h"
 
 /* How much of an unusable event or answer a message shows, in code points. */
 #define EXCERPT_MAX 80

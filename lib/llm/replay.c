@@ -1,10 +1,10 @@
-#include "llm/replay.h"
+#include "chathist/llm/replay.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/utf8.h"
+#include "chathist/base/json.h"
+#include "chathist/base/utf8.h"
 
 static const char *const member_names[REPLAY_MEMBERS] = {
     [REPLAY_TEXT] = "text",   [REPLAY_THINKING] = "thinking",   [REPLAY_SIGNATURE] = "signature",

@@ -1,9 +1,9 @@
-#include "llm/retry.h"
+#include "chathist/llm/retry.h"
 
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
+#include "chathist/base/buf.h"
+#include "chathist/base/clock.h"
 
 /* Seconds of some thousand years. */
 #define NUMBER_MAX 100000000000

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/utf8.h"
+#include "chathist/base/utf8.h"
 
 #define BOM "\xef\xbb\xbf"
 

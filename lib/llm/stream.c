@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "llm/http.h"
+#include "chathist/base/clock.h"
+#include "chathist/llm/http.h"
 #include "llm/http_wait.h"
-#include "llm/provider_fault.h"
-#include "llm/retry.h"
+#include "chathist/llm/provider_fault.h"
+#include "chathist/llm/retry.h"
 #include "llm/sse.h"
 
 /* The most that is kept of a whole answer, of an error's body, and of an answer of no known

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/json.h"
+#include "chathist/base/json.h"
 
 /* How many schemas are looked at, each as often as it is referred to: beyond it a schema counts as
  * recursive. */

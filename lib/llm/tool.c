@@ -1,12 +1,12 @@
-#include "llm/tool.h"
+#include "chathist/llm/tool.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 
-#include "base/clock.h"
-#include "base/io.h"
-#include "base/orphan.h"
-#include "base/utf8.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/io.h"
+#include "chathist/base/orphan.h"
+#include "chathist/base/utf8.h"
 
 /* How often a job that has nothing to wait for is looked after, and any other at least: a tool that
  * has ended may have left its pipes to somebody else. Milliseconds. */

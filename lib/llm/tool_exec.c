@@ -1,15 +1,15 @@
-#include "llm/tool_exec.h"
+#include "chathist/llm/tool_exec.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/child.h"
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/mem.h"
-#include "base/utf8.h"
+#include "chathist/base/child.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/json.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/utf8.h"
 
 /* So often a stream is read before the other calls have their turn. */
 #define READS 4

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "chathist/base/clock.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "front/code_block.h"
+#include "chat/code_block.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,9 +10,9 @@
 #include <inttypes.h>
 #include <stdint.h>
 
-#include "base/mem.h"
-#include "hist/erase.h"
-#include "port/select.h"
+#include "chathist/base/mem.h"
+#include "chathist/cli/erase.h"
+#include "chathist/convert/select.h"
 #include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

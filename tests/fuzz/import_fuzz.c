@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/id.h"
-#include "base/json.h"
-#include "port/import.h"
+#include "chathist/base/id.h"
+#include "chathist/base/json.h"
+#include "chathist/convert/import.h"
 
 struct seen {
     uint64_t hash;

@@ -4,9 +4,9 @@
  */
 #include <stdint.h>
 
-#include "base/id.h"
-#include "base/json.h"
-#include "port/import_message.h"
+#include "chathist/base/id.h"
+#include "chathist/base/json.h"
+#include "chathist/convert/import_message.h"
 #include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

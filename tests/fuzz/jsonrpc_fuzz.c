@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/json.h"
-#include "base/utf8.h"
-#include "llm/jsonrpc.h"
+#include "chathist/base/json.h"
+#include "chathist/base/utf8.h"
+#include "chathist/llm/jsonrpc.h"
 #include "llm/mcp_content.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "hist/message.h"
+#include "chathist/base/json.h"
+#include "chathist/history/message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

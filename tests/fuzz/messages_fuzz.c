@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "llm/messages.h"
+#include "chathist/llm/messages.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/utf8.h"
-#include "hist/pattern.h"
+#include "chathist/base/utf8.h"
+#include "chathist/search/pattern.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/utf8.h"
-#include "llm/provider.h"
+#include "chathist/base/json.h"
+#include "chathist/base/utf8.h"
+#include "chathist/llm/provider.h"
 
 static inline void demand(bool held)
 {

@@ -2,8 +2,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/json.h"
-#include "port/redact.h"
+#include "chathist/base/json.h"
+#include "chathist/convert/redact.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

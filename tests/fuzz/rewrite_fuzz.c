@@ -6,12 +6,12 @@
  */
 #include <stdint.h>
 
-#include "hist/check.h"
-#include "hist/erase.h"
-#include "hist/mend.h"
-#include "hist/message.h"
-#include "hist/rewrite.h"
-#include "hist/session.h"
+#include "chathist/history/check.h"
+#include "chathist/cli/erase.h"
+#include "chathist/history/mend.h"
+#include "chathist/history/message.h"
+#include "chathist/history/rewrite.h"
+#include "chathist/history/session.h"
 #include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io.h"
-#include "base/mem.h"
-#include "hist/scan.h"
+#include "chathist/base/io.h"
+#include "chathist/base/mem.h"
+#include "chathist/history/scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/schema.h"
+#include "chathist/base/json.h"
+#include "chathist/llm/schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

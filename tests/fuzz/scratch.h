@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io.h"
-#include "base/path.h"
+#include "chathist/base/io.h"
+#include "chathist/base/path.h"
 
 static inline void demand(bool held)
 {

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/le.h"
-#include "base/mem.h"
-#include "hist/segment_names.h"
+#include "chathist/base/le.h"
+#include "chathist/base/mem.h"
+#include "history/segment_names.h"
 #include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "chathist/base/utf8.h"
 #include "llm/sse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "front/template.h"
+#include "chathist/chat/template.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/json.h"
-#include "llm/tool_exec.h"
+#include "chathist/base/json.h"
+#include "chathist/llm/tool_exec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/vis.h"
+#include "chathist/base/vis.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/io.h"
-#include "base/json.h"
-#include "base/schema.h"
+#include "chathist/base/io.h"
+#include "chathist/base/json.h"
+#include "chathist/llm/schema.h"
 
 static int fail(const struct err *e, const char *file)
 {

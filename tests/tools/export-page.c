@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/io.h"
-#include "hist/message.h"
-#include "port/export_html.h"
+#include "chathist/base/io.h"
+#include "chathist/history/message.h"
+#include "convert/export_html.h"
 
 /* Writes what the format added. */
 static void flush(struct export *x)

@@ -13,10 +13,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/io.h"
-#include "base/json.h"
-#include "hist/search.h"
-#include "hist/skip_build.h"
+#include "chathist/base/io.h"
+#include "chathist/base/json.h"
+#include "chathist/search/search.h"
+#include "chathist/search/skip_build.h"
 
 static int fail(const struct err *e)
 {

@@ -1,0 +1,37 @@
+/*
+ * regex - Perl-compatible regular expressions in UTF-8, by PCRE2 (pcre2pattern(3)), the same in
+ * every locale.
+ *
+ * `^` and `$` match at every line, `.` matches no newline; \w, \d, \b and the like go by Unicode.
+ * What a match may cost is bounded: PCRE2's own limit of steps, 256 MiB. The only file that knows
+ * PCRE2.
+ */
+#ifndef CHATHIST_BASE_REGEX_H
+#define CHATHIST_BASE_REGEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "chathist/base/buf.h"
+#include "chathist/base/err.h"
+
+struct regex;
+
+/* Compiles a pattern; its bytes that are not UTF-8 become U+FFFD. With `words` only what has no
+ * character of a word (utf8_is_word) right before and behind it matches. NULL: ERR_USAGE, with
+ * PCRE2's reason and the offset in bytes. */
+struct regex *regex_new(struct str pattern, bool caseless, bool words, struct err *e);
+/* The same of a pattern as ECMA-262 reads it (base/ecma): `^` and `$` are the text's own ends,
+ * classes go by ASCII. */
+struct regex *regex_new_ecma(struct str pattern, struct err *e);
+/* The same for a pattern and text of bytes that need not be UTF-8: classes go by ASCII, and no
+ * option is set. */
+struct regex *regex_new_bytes(struct str pattern, struct err *e);
+void regex_free(struct regex *r);
+/* The first match that begins at `from` (the start of a code point) or later: 1 and where it is in
+ * text, 0; -1: ERR_FAILURE, a limit was reached. text must be UTF-8. Empty matches count only with
+ * `empty_too`. Not for two threads at once. */
+int regex_find(struct regex *r, struct str text, size_t from, bool empty_too, size_t *at,
+               size_t *len, struct err *e);
+
+#endif

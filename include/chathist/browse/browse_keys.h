@@ -1,0 +1,93 @@
+/*
+ * browse_keys - which key does what in hist-browse, and how that is told: one table feeds both.
+ *
+ * A key is a code point (control keys are those below U+0020) or one of BROWSE_KEY_*, which no code
+ * point is.
+ */
+#ifndef CHATHIST_BROWSE_BROWSE_KEYS_H
+#define CHATHIST_BROWSE_BROWSE_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chathist/base/buf.h"
+
+enum {
+    BROWSE_KEY_UP = 0x110000,
+    BROWSE_KEY_DOWN,
+    BROWSE_KEY_LEFT,
+    BROWSE_KEY_RIGHT,
+    BROWSE_KEY_PAGE_UP,
+    BROWSE_KEY_PAGE_DOWN,
+    BROWSE_KEY_HOME,
+    BROWSE_KEY_END,
+    BROWSE_KEY_DELETE,
+    BROWSE_KEY_BACKSPACE,
+    BROWSE_KEY_ENTER,
+    BROWSE_KEY_TAB,
+    BROWSE_KEY_BACKTAB,
+    BROWSE_KEY_ESCAPE,
+    BROWSE_KEY_F1,
+};
+#define BROWSE_CTRL(letter) ((letter)&0x1f)
+
+/* What has the focus: the search box, the list of sessions or hits, the messages. */
+enum browse_focus { BROWSE_BOX, BROWSE_LIST, BROWSE_TEXT };
+
+enum browse_command {
+    BROWSE_NOTHING, /* no command: in the box, a key that edits it */
+    BROWSE_UP,
+    BROWSE_DOWN,
+    BROWSE_PAGE_UP,
+    BROWSE_PAGE_DOWN,
+    BROWSE_HALF_UP,
+    BROWSE_HALF_DOWN,
+    BROWSE_FIRST,
+    BROWSE_LAST,
+    BROWSE_NEXT_PANEL,
+    BROWSE_LAST_PANEL,
+    BROWSE_TO_BOX,
+    BROWSE_TO_LIST,
+    BROWSE_TO_TEXT,
+    BROWSE_ENTER,
+    BROWSE_NEXT_HIT,
+    BROWSE_LAST_HIT,
+    BROWSE_NEXT_MESSAGE,
+    BROWSE_LAST_MESSAGE,
+    BROWSE_FOLD,
+    BROWSE_FOLD_ALL,
+    BROWSE_ROLE,
+    BROWSE_SCOPE,
+    BROWSE_LOAD,
+    BROWSE_PROMPT,
+    BROWSE_COPY,
+    BROWSE_PAGER,
+    BROWSE_EDITOR,
+    BROWSE_EXPORT,
+    BROWSE_OVERWRITE, /* on no key: to export, where a file is */
+    BROWSE_FORK,
+    BROWSE_DELETE,
+    BROWSE_HELP,
+    BROWSE_REDRAW,
+    BROWSE_SUSPEND,
+    BROWSE_CLOSE,
+    BROWSE_CANCEL,
+};
+
+enum browse_command browse_command(enum browse_focus focus, int32_t key);
+/* An arrow key, Home or End that a terminal sends in its other mode, in which what is typed before
+ * a program has begun comes: ESC with `[` or `O`, and then the byte `end`, or `parameter` and
+ * `end`. -1: none. */
+int32_t browse_escape_key(int32_t parameter, int32_t end);
+
+/* The help screen in so many columns: how many lines it has. */
+size_t browse_help_count(size_t columns);
+/* Adds one of them: the keys, blanks up to one column, what they do, or more of that. false: there
+ * is none. */
+bool browse_help_line(struct buf *out, size_t line, size_t columns);
+/* Adds what stands at the foot of the screen: as many keys as fit, and what they do; how to leave
+ * is the last. */
+void browse_hints(struct buf *out, enum browse_focus focus, size_t columns);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * config - what the user has set: flag > environment > user configuration > default (chathist(5)).
+ *
+ * The user configuration is `${XDG_CONFIG_HOME:-~/.config}/chathist/config`: lines `key = value`,
+ * `#` begins a comment line. A repository has no configuration that is read.
+ */
+#ifndef CHATHIST_CLI_CONFIG_H
+#define CHATHIST_CLI_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chathist/base/buf.h"
+#include "chathist/base/err.h"
+
+enum setting {
+    SETTING_MODEL,
+    SETTING_PROVIDER,
+    SETTING_BASE_URL,
+    SETTING_API_KEY_COMMAND,
+    SETTING_SESSION,
+    SETTING_HISTORY,
+    SETTING_SESSION_TIMEOUT,
+    SETTING_MAX_MESSAGES,
+    SETTING_MAX_BYTES,
+    SETTING_FSYNC,
+    SETTING_HISTORY_COPY,
+    SETTING_TOOLS,
+    SETTING_ALLOW_TOOLS,
+    SETTING_MCP,
+    SETTING_COUNT,
+};
+
+/* Where a setting came from, the weakest first. */
+enum config_from { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_ENVIRONMENT, CONFIG_PRESET, CONFIG_FLAG };
+
+/* `api_key_command.NAME = …` or `mcp.NAME = …` of the user configuration. */
+struct config_named {
+    enum setting setting;
+    char *name;
+    char *value; /* not empty */
+};
+
+struct config {
+    char *value[SETTING_COUNT]; /* NULL: not set anywhere; see config_set */
+    enum config_from from[SETTING_COUNT];
+    size_t line[SETTING_COUNT]; /* of the user configuration, if it came from there */
+    struct config_named *named; /* see config_named */
+    size_t named_count, named_cap;
+    char *home;
+    char *cwd; /* NULL when it cannot be told, as after it was removed */
+    char *data_home;
+    char *state_home;
+    char *config_home;
+    char *cache_home;
+};
+
+/* Reads the environment and the user configuration, and warns about unknown keys. Returns 0, or -1
+ * with *err set to ERR_USAGE if the configuration cannot be read, can be written by other users
+ * (config_open), or has a line that is not `key = value` without quotes. The caller calls
+ * config_release in either case. */
+int config_load(struct config *c, struct err *e);
+void config_release(struct config *c);
+/* A flag's value overrides; NULL leaves it. */
+void config_set(struct config *c, enum setting s, const char *value);
+/* A value that belongs to something that the user named by flag, a template for example; to be set
+ * before the flags. */
+void config_set_preset(struct config *c, enum setting s, const char *value);
+
+/* The value that the user configuration has for this setting and that name alone; NULL: none. */
+const char *config_named(const struct config *c, enum setting s, const char *name);
+/* `${XDG_CONFIG_HOME:-~/.config}/chathist/NAME`, whether it exists or not, for programs that have
+ * not loaded the configuration. The caller frees it; NULL when there is no home. */
+char *config_user_file(const char *name);
+
+/* The directory in which commands of the configuration run: the home directory, or `/` where there
+ * is none. In the working directory, which may be a repository of other people, launchers such as
+ * npx and `python3 -m` would run what the repository brings. */
+const char *config_command_dir(const struct config *c);
+
+/* Opens a file that decides for the user, as configuration and templates do, for reading. Returns
+ * the descriptor, or -1 with ERR_USAGE if it, or its directory, could have been written by a user
+ * other than this one and root (base/owner). */
+int config_open(const char *file, struct err *e);
+/* Returns 0 if config_open would trust the file, or if it does not exist. For programs, which need
+ * not be readable. */
+int config_check_owner(const char *file, struct err *e);
+
+/* Each of these reads one setting. Returns 0, or -1 with *err set to ERR_USAGE if its value is bad. */
+int config_session_timeout(const struct config *c, int64_t *ms, struct err *e); /* off: -1 */
+int config_max_messages(const struct config *c, size_t *n, struct err *e);      /* all: SIZE_MAX */
+int config_max_bytes(const struct config *c, size_t *n, struct err *e);
+int config_fsync(const struct config *c, bool *on, struct err *e);
+/* Should a repository\'s history get a second name in the data directory? */
+int config_history_copy(const struct config *c, bool *on, struct err *e);
+
+/* An environment variable that belongs to one provider or to no setting (OPENAI_API_KEY,
+ * OLLAMA_HOST, …); NULL when unset or empty. */
+const char *config_env(const char *name);
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * listing - sessions as the programs print them: a record for a pipe or a file, columns for a
+ * terminal, a summary in JSON.
+ */
+#ifndef CHATHIST_CLI_LISTING_H
+#define CHATHIST_CLI_LISTING_H
+
+#include <stdbool.h>
+
+#include "chathist/cli/term.h"
+#include "chathist/history/session.h"
+
+/* `id TAB last-used TAB count TAB preview`; with `json` what session_add_json gives. */
+void list_session(struct out *out, const struct session *s, bool json);
+/* Adds a session's id so that it reads back from a line, and from an argument: unchanged, or as a JSON
+ * string if it is empty, `-`, `current` or `last`, begins with `"`, has white space at an end, or
+ * holds a tab, a newline or a character that a terminal must not get. */
+void list_add_id(struct buf *line, struct str id);
+/* The id of a session that was made, on a line; with `json` as `{"session_id":…}`. */
+void list_id(struct out *out, struct str id, bool json);
+
+#endif

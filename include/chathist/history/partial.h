@@ -1,0 +1,67 @@
+/*
+ * partial - the text of an answer that is still coming, in a file beside the history (chathist(5)).
+ *
+ * chat writes each piece of an answer to such a file before it prints it, without a sync, and
+ * removes the file once the answer is stored. If chat is killed, the file stays: the next program
+ * that stores something in the history turns it into an assistant line with finish_reason
+ * `interrupted`, and removes it.
+ *
+ * The file begins with the line to be stored, with the content "" (a history line); the text follows
+ * unquoted. A lock (flock) on the file says that its turn is still running. The name is the history's
+ * with PARTIAL_SUFFIX and the id of the line: if the history has a line with this id, the answer was
+ * stored after all.
+ */
+#ifndef CHATHIST_HISTORY_PARTIAL_H
+#define CHATHIST_HISTORY_PARTIAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "chathist/base/buf.h"
+#include "chathist/base/err.h"
+#include "chathist/history/locate.h"
+#include "chathist/history/message.h"
+
+#define PARTIAL_SUFFIX ".partial."
+
+/* ---- of a running turn ---- */
+
+/* Zero-initialise; the caller releases id. */
+struct partial {
+    bool open;
+    struct buf id; /* that the answer's line is to be stored with */
+    /* private */
+    const struct history *h;
+    int fd;
+    char *path;
+};
+
+/* Makes the file of a turn whose answer is to be stored as `line`, which must name its prompt in
+ * reply_to; sets p->id. Nothing is wrong when that fails: p->open is then false. */
+void partial_begin(struct partial *p, const struct history *h, struct draft *line);
+/* Adds a piece of the text; when that fails the file goes. Does nothing unless p->open. */
+void partial_add(struct partial *p, struct str text);
+/* The turn is over: the answer is `stored`, and the file goes, or the file is left to the next
+ * program that writes. Does nothing unless p->open. */
+void partial_end(struct partial *p, bool stored);
+
+/* ---- of turns that were killed ---- */
+
+/* The files that chat has left; zero-initialise. */
+struct partial_left {
+    const struct history *h;
+    struct partial_file *at;
+    size_t count, cap;
+};
+
+/* Finds those that belong to the user and whose turn no longer runs, and locks them. A directory that
+ * cannot be listed has none. */
+void partial_find(struct partial_left *left, const struct history *h);
+/* Adds the lines to be stored, unless they are stored already or their prompt has been deleted. The
+ * history's lock is held. */
+void partial_lines(struct partial_left *left, struct buf *lines);
+/* Removes the files, when what partial_lines has given is stored; or only gives them up. */
+void partial_remove(struct partial_left *left);
+void partial_release(struct partial_left *left);
+
+#endif

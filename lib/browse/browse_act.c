@@ -1,0 +1,278 @@
+#include "browse/browse_act.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "chathist/base/io.h"
+#include "chathist/base/json_write.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/path.h"
+#include "chathist/base/proc.h"
+#include "chathist/base/vis.h"
+#include "chathist/cli/config.h"
+#include "browse/browse_words.h"
+
+void browse_act_init(struct browse_act *a, const struct history *histories, const char *self)
+{
+    *a = (struct browse_act){.histories = histories};
+    if (strchr(self, '/')) {
+        char *parent = path_parent(self);
+
+        a->dir = path_real(parent, NULL);
+        free(parent);
+    }
+}
+
+void browse_act_release(struct browse_act *a)
+{
+    free(a->dir);
+}
+
+/* ---- commands ---- */
+
+static void push(struct words *w, const char *text, size_t n)
+{
+    w->at = mem_grow(w->at, &w->cap, w->count + 2, sizeof *w->at);
+    w->at[w->count++] = mem_copy(text, n);
+    w->at[w->count] = NULL;
+}
+
+static void push_c(struct words *w, const char *text)
+{
+    push(w, text, strlen(text));
+}
+
+/* A program of ours, on that history as it was found here: one of the register is found from its
+ * directory, so that what lies beside it is taken for what it is. */
+static void push_program(struct words *w, const struct browse_act *a, const char *name,
+                         size_t history)
+{
+    const struct history *h = &a->histories[history];
+    char *path = a->dir ? path_join(a->dir, name) : mem_copy(name, strlen(name));
+    bool elsewhere = history > 0 && h->kind != HISTORY_EXPLICIT && h->dir;
+
+    if (elsewhere) {
+        char *parent = path_parent(h->dir);
+
+        push_c(w, "sh");
+        push_c(w, "-c");
+        push_c(w,
+               "cd -- \"$1\" && shift && unset CHAT_HISTORY GIT_DIR GIT_COMMON_DIR && exec \"$@\"");
+        push_c(w, "sh");
+        push_c(w, parent);
+        free(parent);
+    }
+    push_c(w, path);
+    if (h->kind == HISTORY_EXPLICIT) {
+        push_c(w, "--history");
+        push_c(w, h->path);
+    }
+    free(path);
+}
+
+/* An id in quotes is exact: it is no `last`, and no beginning or end of another one. */
+static void push_session(struct words *w, struct str id)
+{
+    struct buf quoted = BUF_INIT(8 * BUF_LINE);
+
+    json_add_string(&quoted, id);
+    push_c(w, "--");
+    push(w, quoted.data, quoted.len);
+    buf_release(&quoted);
+}
+
+/* A relative name stays one of ours, wherever the program works. */
+static void push_file(struct words *w, struct str name)
+{
+    char *given = mem_copy(name.p, name.n);
+    char *here = getcwd(NULL, 0);
+    char *path = path_join(here ? here : "", given);
+
+    push_c(w, path);
+    free(path);
+    free(here);
+    free(given);
+}
+
+void browse_act_settle_name(struct browse *b)
+{
+    struct str typed = buf_str(&b->name.text);
+    const char *home = config_env("HOME");
+    struct buf name = BUF_INIT(BUF_LINE);
+    struct stat st;
+
+    if (home && (str_starts(typed, STR("~/")) || str_eq_c(typed, "~"))) {
+        buf_add_c(&name, home);
+        typed = (struct str){typed.p + 1, typed.n - 1};
+    }
+    buf_add_str(&name, typed);
+    if (stat(buf_c(&name), &st) == 0 && S_ISDIR(st.st_mode)) {
+        if (!str_ends(buf_str(&name), STR("/")))
+            buf_add_byte(&name, '/');
+        browse_add_file_name(&name, b);
+    }
+    browse_edit_set(&b->name, buf_str(&name));
+    buf_release(&name);
+}
+
+bool browse_act_overwrites(const struct browse *b)
+{
+    struct stat st;
+
+    return stat(buf_c(&b->name.text), &st) == 0 && S_ISREG(st.st_mode);
+}
+
+bool browse_act_command(const struct browse_act *a, const struct browse *b,
+                        enum browse_command command, struct words *argv)
+{
+    const struct message *m = browse_message(b);
+    size_t history = b->subject.history;
+    struct str id = buf_str(&b->subject.id);
+
+    *argv = (struct words){0};
+    if (command == BROWSE_FORK && !browse_chosen(b, &history, &id))
+        return false;
+    if (command == BROWSE_EXPORT) {
+        push_program(argv, a, "hist-export", history);
+        push_c(argv, "-q");
+        push_c(argv, "-o");
+        push_file(argv, buf_str(&b->name.text));
+    } else if (command == BROWSE_DELETE) {
+        push_program(argv, a, "hist-delete", history);
+        push_c(argv, "-f");
+    } else {
+        push_program(argv, a, "hist-fork", history);
+        push_c(argv, "-q");
+        push_c(argv, "--detached");
+        if (m) {
+            push_c(argv, "--at");
+            push(argv, m->id.p, m->id.n);
+        }
+    }
+    push_session(argv, id);
+    return true;
+}
+
+/* ---- pager and editor ---- */
+
+/* Shells, for PAGER and EDITOR are commands of the shell. $1 is the file. */
+static const char pager_script[] = "exec </dev/tty >/dev/tty 2>&1\n"
+                                   "case ${PAGER-} in '' | cat) PAGER='less -+F' ;; esac\n"
+                                   "cat -- \"$1\" | eval \"$PAGER\"";
+static const char editor_script[] =
+    "exec </dev/tty >/dev/tty 2>&1; file=$1; eval \"${VISUAL:-${EDITOR:-vi}} \\\"\\$file\\\"\"";
+
+/* Makes a file that only the user can read. Returns its descriptor, or -1. */
+static int make_file(char **file, struct err *e)
+{
+    const char *dir = config_env("TMPDIR");
+    int fd;
+
+    *file = path_join(dir ? dir : "/tmp", "hist-browse.XXXXXX");
+    fd = mkstemp(*file);
+    if (fd < 0)
+        err_sys(e, errno, "cannot write '%s'", *file);
+    return fd;
+}
+
+/* Writes text as a terminal is shown it: some pagers (more, less -r) and editors obey what they
+ * read. */
+static int put_visible(int fd, struct vis *vis, struct str text, bool last)
+{
+    struct buf visible = BUF_INIT(SIZE_MAX);
+    int result;
+
+    vis_feed(vis, text, &visible);
+    if (last)
+        vis_end(vis, &visible);
+    result = io_write_all(fd, buf_c(&visible), visible.len);
+    buf_release(&visible);
+    return result;
+}
+
+static int put_message(int fd, const struct message *m)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str text = message_content(m, &scratch);
+    struct vis vis = {0};
+    int result = put_visible(fd, &vis, text, true);
+
+    if (result == 0 && !str_ends(text, STR("\n")))
+        result = io_write_all(fd, "\n", 1);
+    buf_release(&scratch);
+    return result;
+}
+
+/* What hist-show prints, by way of another file. 0, hist-show's status, or -1. */
+static int put_session(int fd, const struct browse_act *a, size_t history, struct str id,
+                       struct err *e)
+{
+    struct words argv = {0};
+    struct vis vis = {0};
+    char *file, bytes[1 << 16];
+    int raw = make_file(&file, e), status = -1;
+    ssize_t n = 0;
+
+    if (raw >= 0) {
+        unlink(file);
+        push_program(&argv, a, "hist-show", history);
+        push_c(&argv, "--no-pager");
+        push_session(&argv, id);
+        status = proc_run(argv.at, raw, e);
+        if (status == 0 && lseek(raw, 0, SEEK_SET) < 0)
+            n = -1;
+        while (status == 0 && n >= 0 && (n = read(raw, bytes, sizeof bytes)) > 0)
+            if (put_visible(fd, &vis, (struct str){bytes, (size_t)n}, false) < 0)
+                n = -1;
+        if (status == 0 && (n < 0 || put_visible(fd, &vis, STR(""), true) < 0))
+            status = err_sys(e, errno, "cannot write a temporary file");
+        close(raw);
+    }
+    words_release(&argv);
+    free(file);
+    return status;
+}
+
+int browse_act_open(const struct browse_act *a, const struct browse *b, enum browse_command command,
+                    struct err *e)
+{
+    const struct message *m = b->focus == BROWSE_TEXT ? browse_message(b) : NULL;
+    const char *what = command == BROWSE_PAGER ? "the pager" : "the editor";
+    struct words argv = {0};
+    size_t history;
+    struct str id;
+    char *file;
+    int fd, status;
+
+    if (!browse_chosen(b, &history, &id))
+        return err_set(e, ERR_ABSENT, "there is nothing to open");
+    fd = make_file(&file, e);
+    status = fd < 0 ? -1 : m ? put_message(fd, m) : put_session(fd, a, history, id, e);
+    if (fd >= 0 && m && status < 0)
+        err_sys(e, errno, "cannot write '%s'", file);
+    if (fd >= 0)
+        close(fd);
+    if (status > 0)
+        what = "hist-show";
+    if (status == 0) {
+        push_c(&argv, "sh");
+        push_c(&argv, "-c");
+        push_c(&argv, command == BROWSE_PAGER ? pager_script : editor_script);
+        push_c(&argv, "hist-browse");
+        push_c(&argv, file);
+        status = proc_run(argv.at, -1, e);
+    }
+    if (fd >= 0)
+        unlink(file);
+    if (status == 127)
+        status = err_set(e, ERR_FAILURE, "%s was not found", what);
+    else if (status > 0)
+        status = err_set(e, ERR_FAILURE, "%s failed with status %d", what, status);
+    words_release(&argv);
+    free(file);
+    return status;
+}

@@ -1,0 +1,543 @@
+#include "chathist/browse/browse_loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/clock.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/path.h"
+#include "chathist/cli/line_signals.h"
+#include "chathist/cli/history_name.h"
+#include "browse/browse_act.h"
+#include "browse/browse_clipboard.h"
+#include "browse/browse_model.h"
+#include "browse/browse_press.h"
+#include "browse/browse_state.h"
+#include "browse/browse_result.h"
+#include "browse/browse_view.h"
+#include "browse/browse_watch.h"
+#include "browse/browse_work.h"
+
+/* The files are looked at so often, in milliseconds. */
+#define WATCH_MS 250
+/* A search that is done again for a file that grows is not begun sooner. */
+#define AGAIN_MS 1000
+/* Two clicks on one place are a double click within so many milliseconds. */
+#define TWICE_MS 400
+
+/* A command that waits until the messages that it is for have been read. */
+struct wait {
+    enum browse_command command; /* BROWSE_NOTHING: none waits */
+    struct browse_target of;     /* the session that was chosen; without an id it was not known */
+};
+
+struct loop {
+    const struct browse_setup *setup;
+    struct browse_outcome *outcome;
+    struct browse b;
+    struct browse_view *view;
+    struct browse_work *work;
+    struct browse_act act;
+    struct browse_watch *watches;
+    const char **paths;
+    char **names;    /* of the histories, as people know them */
+    struct buf name; /* of the history, for what is remembered */
+    int64_t watched, searched, clicked;
+    size_t click_row;
+    struct wait waits;
+    bool busy; /* something goes on beside the keys */
+    bool spoilt, over;
+    bool hung_up; /* the terminal is gone: it is always ready, and has no key */
+};
+
+/* ---- a command that waits ---- */
+
+static void wait_init(struct wait *w)
+{
+    w->command = BROWSE_NOTHING;
+    browse_target_init(&w->of);
+}
+
+static void wait_release(struct wait *w)
+{
+    browse_target_release(&w->of);
+}
+
+static void wait_end(struct wait *w)
+{
+    w->command = BROWSE_NOTHING;
+    buf_clear(&w->of.id);
+}
+
+/* Notes the session as soon as it is known. */
+static bool is_for_another(struct wait *w, const struct browse *b)
+{
+    size_t history;
+    struct str id;
+
+    if (!browse_knows_chosen(b) || !browse_chosen(b, &history, &id))
+        return false;
+    if (w->of.id.len > 0)
+        return !browse_target_is(&w->of, history, id);
+    w->of.history = history;
+    buf_add_str(&w->of.id, id);
+    return false;
+}
+
+/* The command, to be tried again, which waits no longer. If another session is chosen meanwhile it
+ * is given up, and the foot says so. */
+static enum browse_command wait_next(struct wait *w, struct browse *b)
+{
+    enum browse_command command = w->command;
+
+    w->command = BROWSE_NOTHING;
+    if (command == BROWSE_NOTHING || !is_for_another(w, b))
+        return command;
+    browse_say(b, "given up: another session is chosen by now");
+    return BROWSE_NOTHING;
+}
+
+/* ---- how it ends ---- */
+
+static void end(struct loop *l, enum browse_command command)
+{
+    struct browse_outcome *o = l->outcome;
+    const struct message *m = browse_message(&l->b);
+    struct str id;
+
+    l->over = true;
+    o->command = command;
+    if (command == BROWSE_CLOSE)
+        return;
+    o->nothing = !browse_chosen(&l->b, &o->history, &id);
+    if (o->nothing)
+        return;
+    buf_add_str(&o->session, id);
+    if (m)
+        buf_add_str(&o->line, m->line);
+}
+
+/* ---- what keys leave to us ---- */
+
+static void say_err(struct loop *l, struct err *e)
+{
+    browse_say(&l->b, err_text(e));
+    err_release(e);
+}
+
+static void copy(struct loop *l)
+{
+    const struct message *m = browse_message(&l->b);
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str text;
+
+    if (!m) {
+        browse_say(&l->b, "there is no message to copy");
+        return;
+    }
+    text = message_content(m, &scratch);
+    if (text.n == 0)
+        browse_say(&l->b, "nothing to copy: the message has no text");
+    else
+        browse_work_copy(l->work, text,
+                         browse_clipboard_terminal(browse_view_fd(l->view), text) == 0);
+    buf_release(&scratch);
+}
+
+static void open_with(struct loop *l, enum browse_command command)
+{
+    struct err e = ERR_INIT;
+
+    browse_view_leave(l->view);
+    line_signals_edit(false);
+    if (browse_act_open(&l->act, &l->b, command, &e) < 0)
+        say_err(l, &e);
+    line_signals_edit(true);
+    browse_view_return(l->view);
+    l->spoilt = true;
+}
+
+static void run(struct loop *l, enum browse_command command)
+{
+    struct words argv;
+
+    if (!browse_act_command(&l->act, &l->b, command, &argv)) {
+        browse_say(&l->b, "there is no session");
+        return;
+    }
+    browse_say(&l->b, command == BROWSE_EXPORT   ? "exporting"
+                      : command == BROWSE_DELETE ? "deleting"
+                                                 : "forking");
+    browse_work_run(l->work, command, buf_str(&l->b.name.text), &argv);
+}
+
+static void suspend(struct loop *l)
+{
+    browse_view_leave(l->view);
+    line_signals_stop();
+    browse_view_return(l->view);
+    l->spoilt = true;
+}
+
+/* What is done with the session that is chosen, and the message that is shown of it. */
+static void obey(struct loop *l, enum browse_command command)
+{
+    switch (command) {
+    case BROWSE_COPY:
+        copy(l);
+        break;
+    case BROWSE_PAGER:
+    case BROWSE_EDITOR:
+        open_with(l, command);
+        break;
+    case BROWSE_FORK:
+        run(l, command);
+        break;
+    default:
+        end(l, command);
+        break;
+    }
+}
+
+static void perform(struct loop *l, enum browse_command command)
+{
+    switch (command) {
+    case BROWSE_CLOSE:
+    case BROWSE_CANCEL:
+        end(l, BROWSE_CLOSE);
+        break;
+    case BROWSE_ENTER:
+    case BROWSE_LOAD:
+    case BROWSE_PROMPT:
+    case BROWSE_COPY:
+    case BROWSE_PAGER:
+    case BROWSE_EDITOR:
+    case BROWSE_FORK:
+        if (browse_is_settled(&l->b))
+            obey(l, command);
+        else
+            l->waits.command = command;
+        break;
+    case BROWSE_EXPORT:
+        browse_act_settle_name(&l->b);
+        if (browse_act_overwrites(&l->b))
+            browse_ask(&l->b, BROWSE_OVERWRITE);
+        else
+            run(l, BROWSE_EXPORT);
+        break;
+    case BROWSE_OVERWRITE:
+        run(l, BROWSE_EXPORT);
+        break;
+    case BROWSE_DELETE:
+        run(l, BROWSE_DELETE);
+        break;
+    case BROWSE_REDRAW:
+        browse_view_spoilt(l->view);
+        break;
+    case BROWSE_SUSPEND:
+        suspend(l);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- what comes in ---- */
+
+static void take_input(struct loop *l)
+{
+    struct browse_input in;
+
+    while (!l->over && browse_view_input(l->view, &in)) {
+        int64_t now = clock_ticks();
+        enum browse_command command = BROWSE_NOTHING;
+
+        wait_end(&l->waits);
+        if (in.kind == BROWSE_KEY) {
+            command = browse_press(&l->b, in.key, now);
+        } else if (in.kind == BROWSE_PASTED) {
+            browse_paste(&l->b, in.key, now);
+        } else if (in.kind == BROWSE_WHEEL) {
+            browse_wheel(&l->b, in.row, in.column, in.lines);
+        } else {
+            bool twice = in.row == l->click_row && now - l->clicked < TWICE_MS;
+
+            command = browse_click(&l->b, in.row, in.column, twice, now);
+            l->click_row = in.row;
+            l->clicked = twice ? 0 : now;
+        }
+        perform(l, command);
+    }
+}
+
+static void take_results(struct loop *l)
+{
+    struct browse_result *r;
+
+    while ((r = browse_work_next(l->work))) {
+        /* Then the histories are looked at. */
+        if (browse_take(&l->b, r))
+            l->watched = 0;
+        browse_result_free(r);
+    }
+}
+
+static void take_signals(struct loop *l)
+{
+    int signo;
+
+    while ((signo = line_signals_next()) != 0) {
+        if (signo == SIGTSTP)
+            suspend(l);
+        else if (signo == SIGWINCH || signo == SIGCONT)
+            l->spoilt = true;
+        else if (!l->over) {
+            l->outcome->signal = signo;
+            l->over = true;
+            l->outcome->command = BROWSE_CLOSE;
+        }
+    }
+    if (line_signals_fatal() && !l->over) {
+        l->outcome->signal = line_signals_fatal();
+        l->over = true;
+    }
+}
+
+/* Has a file changed? Then it is read again. */
+static void watch(struct loop *l, int64_t now)
+{
+    size_t count = l->b.all ? l->setup->count : 1;
+    bool changed = false;
+
+    if (l->watched != 0 && now - l->watched < WATCH_MS)
+        return;
+    l->watched = now;
+    for (size_t i = 0; i < count; i++) {
+        enum browse_change change = browse_watch_look(&l->watches[i], l->paths[i]);
+
+        if (change == BROWSE_OTHER)
+            browse_reread(&l->b, i);
+        changed = changed || change != BROWSE_SAME;
+    }
+    if (changed)
+        l->b.wants.sessions = true;
+    if (changed && l->b.searching && l->b.search_due == 0)
+        l->searched = now;
+    if (l->searched != 0 && now - l->searched >= AGAIN_MS) {
+        l->searched = 0;
+        if (l->b.searching && l->b.search_due == 0 && !l->b.back.list)
+            browse_search(&l->b, true);
+    }
+}
+
+static void send_wants(struct loop *l)
+{
+    struct browse *b = &l->b;
+
+    if (b->wants.sessions)
+        browse_work_sessions(l->work, b);
+    if (b->wants.thread)
+        browse_work_thread(l->work, b->thread_number, &b->target);
+    if (b->wants.search)
+        browse_work_search(l->work, b->search_number, buf_str(&b->searched), b->role, b->all);
+    else if (b->wants.more)
+        browse_work_more(l->work, b->refreshing ? b->fresh.count : b->hits.count);
+    b->wants.sessions = b->wants.thread = b->wants.search = b->wants.more = false;
+}
+
+/* ---- the loop ---- */
+
+static void wait_for_something(struct loop *l)
+{
+    struct pollfd fds[3] = {{.fd = browse_view_fd(l->view), .events = POLLIN},
+                            {.fd = browse_work_fd(l->work), .events = POLLIN},
+                            {.fd = line_signals_fd(), .events = POLLIN}};
+    int64_t until = WATCH_MS;
+
+    if (l->b.search_due != 0) {
+        int64_t left = l->b.search_due - clock_ticks();
+
+        until = left < 0 ? 0 : left < until ? left : until;
+    }
+    if (l->busy)
+        until = 0;
+    if (poll(fds, 3, (int)until) <= 0)
+        return;
+    if (fds[2].revents)
+        take_signals(l);
+    l->hung_up = fds[0].revents & (POLLHUP | POLLERR | POLLNVAL);
+}
+
+static void measure(struct loop *l)
+{
+    size_t rows, columns;
+
+    browse_view_measure(l->view, &rows, &columns);
+    browse_resize(&l->b, rows, columns);
+    l->spoilt = false;
+}
+
+static void go(struct loop *l)
+{
+    measure(l);
+    while (!l->over) {
+        int64_t now = clock_ticks();
+
+        if (l->spoilt)
+            measure(l);
+        browse_tick(&l->b, now);
+        watch(l, now);
+        send_wants(l);
+        browse_view_draw(l->view, &l->b, clock_now());
+        wait_for_something(l);
+        if (l->hung_up && !l->over) {
+            l->over = true;
+            l->outcome->signal = SIGHUP;
+        }
+        take_input(l);
+        take_results(l);
+        l->busy = browse_go_on(&l->b);
+        if (!l->over)
+            perform(l, wait_next(&l->waits, &l->b));
+    }
+}
+
+/* The state before the first screen. */
+static void begin(struct loop *l)
+{
+    const struct browse_setup *s = l->setup;
+    char *real = path_real(s->histories[0].path, NULL);
+    struct err e = ERR_INIT;
+
+    wait_init(&l->waits);
+    buf_init(&l->name, BUF_SMALL);
+    buf_add_c(&l->name, real ? real : s->histories[0].path);
+    free(real);
+    l->paths = mem_zalloc(s->count * sizeof *l->paths);
+    l->watches = mem_zalloc(s->count * sizeof *l->watches);
+    for (size_t i = 0; i < s->count; i++)
+        l->paths[i] = s->histories[i].path;
+    browse_init(&l->b, s->count);
+    l->names = mem_zalloc(s->count * sizeof *l->names);
+    for (size_t i = 0; i < s->count; i++) {
+        struct buf name = BUF_INIT(BUF_LINE);
+
+        history_name_add(&name, &s->histories[i]);
+        l->names[i] = buf_detach(&name);
+    }
+    l->b.names = l->names;
+    l->b.choosing = s->choosing;
+    browse_act_init(&l->act, s->histories, s->self);
+    if (s->query.p)
+        browse_edit_set(&l->b.query, s->query);
+    else if (s->state_path && browse_state_load(&l->b, s->state_path, buf_str(&l->name), &e) < 0)
+        say_err(l, &e);
+    if (l->b.query.text.len > 0) {
+        l->b.searching = true;
+        browse_search(&l->b, false);
+    }
+    for (size_t i = 0; i < (l->b.all ? s->count : 1); i++)
+        (void)browse_watch_look(&l->watches[i], l->paths[i]);
+}
+
+/* Has the user asked for the end, by a signal that nobody has looked at? */
+static bool is_in_a_hurry(const struct loop *l)
+{
+    bool hurry = l->outcome->signal != 0;
+    int signo;
+
+    while ((signo = line_signals_next()) != 0)
+        hurry = hurry || signo == SIGINT || signo == line_signals_fatal();
+    return hurry;
+}
+
+/* What was asked for is done before all is over; what of it cannot be is told. The terminal is the
+ * user's by now. */
+static void end_work(struct loop *l)
+{
+    struct browse_outcome *o = l->outcome;
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct browse_result *r;
+
+    browse_work_end(l->work, &(struct browse_patience){.none = is_in_a_hurry(l),
+                                                       .fd = line_signals_fd(),
+                                                       .tell = l->setup->tell_wait});
+    if (!o->signal)
+        o->signal = line_signals_fatal();
+    while ((r = browse_work_next(l->work))) {
+        size_t before = text.len;
+
+        if (before > 0)
+            buf_add_c(&text, "; ");
+        if (!browse_take_failure(&text, r))
+            buf_truncate(&text, before);
+        browse_result_free(r);
+    }
+    if (text.len > 0)
+        err_set(&o->failed, ERR_FAILURE, "%s", buf_c(&text));
+    buf_release(&text);
+    browse_work_free(l->work);
+}
+
+/* `began`: there is something to remember. */
+static void finish(struct loop *l, bool began)
+{
+    if (began && l->setup->state_path)
+        (void)browse_state_save(&l->b, l->setup->state_path, buf_str(&l->name),
+                                &l->outcome->forgot);
+    l->outcome->bad_lines = l->b.sessions.bad_lines;
+    browse_release(&l->b);
+    browse_act_release(&l->act);
+    wait_release(&l->waits);
+    buf_release(&l->name);
+    for (size_t i = 0; i < l->setup->count; i++)
+        free(l->names[i]);
+    free(l->names);
+    free(l->paths);
+    free(l->watches);
+}
+
+int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome, struct err *e)
+{
+    struct loop l = {.setup = setup, .outcome = outcome};
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+    int result = -1;
+
+    *outcome = (struct browse_outcome){.command = BROWSE_CLOSE};
+    buf_init(&outcome->session, BUF_LINE);
+    buf_init(&outcome->line, BUF_LINE);
+    begin(&l);
+    /* A program that takes a text may leave early. */
+    sigemptyset(&ignore.sa_mask);
+    sigaction(SIGPIPE, &ignore, &before);
+    /* Before curses, which leaves alone what somebody catches. */
+    if (line_signals_begin(e) == 0) {
+        line_signals_edit(true);
+        l.view = browse_view_open(setup->color, e);
+        l.work = l.view ? browse_work_new(setup->histories, setup->count, e) : NULL;
+        if (l.work) {
+            go(&l);
+            result = 0;
+        }
+        if (l.view)
+            browse_view_close(l.view);
+        line_signals_edit(false);
+        if (l.work)
+            end_work(&l);
+        line_signals_end();
+    }
+    finish(&l, result == 0);
+    sigaction(SIGPIPE, &before, NULL);
+    return result;
+}
+
+void browse_outcome_release(struct browse_outcome *o)
+{
+    buf_release(&o->session);
+    buf_release(&o->line);
+    err_release(&o->forgot);
+    err_release(&o->failed);
+}

@@ -1,0 +1,668 @@
+#include "browse/browse_pane.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/mem.h"
+#include "browse/browse_item.h"
+#include "chathist/base/utf8.h"
+
+/* ---- which messages and parts are shown ---- */
+
+static bool has_role(const struct browse_pane *p, size_t message)
+{
+    return str_eq_c(p->thread.at[message].role_text, p->role);
+}
+
+/* The role, or what is in the panel, has changed. */
+static void filter_role(struct browse_pane *p)
+{
+    size_t count = p->thread.count, last = SIZE_MAX, next = SIZE_MAX;
+
+    free(p->shown);
+    p->shown = NULL;
+    if (!p->role)
+        return;
+    p->shown = mem_zalloc(count * sizeof *p->shown);
+    for (size_t i = 0; i < count; i++) {
+        p->shown[i].before = last;
+        last = has_role(p, i) ? i : last;
+    }
+    for (size_t i = count; i-- > 0;) {
+        next = has_role(p, i) ? i : next;
+        p->shown[i].from = next;
+    }
+}
+
+/* Is the message let through by the role? */
+static bool shows(const struct browse_pane *p, size_t message)
+{
+    return !p->shown || p->shown[message].from == message;
+}
+
+bool browse_pane_has(const struct browse_pane *p)
+{
+    return p->at < p->thread.count && shows(p, p->at);
+}
+
+/* Has the part nothing to show, for a result is folded? */
+static bool is_folded(const struct browse_pane *p, size_t part)
+{
+    size_t message = p->parts.at[part].message;
+
+    return p->thread.at[message].role == ROLE_TOOL && !p->open[message] &&
+           part != p->parts.first[message] && part != browse_parts_last(&p->parts, message);
+}
+
+/* Is there such a part, and is it shown? */
+static bool has_part(const struct browse_pane *p, size_t part)
+{
+    return part < p->parts.count && shows(p, p->parts.at[part].message) && !is_folded(p, part);
+}
+
+/* The next part that is shown, itself included, and the one before it; SIZE_MAX: none. */
+static size_t part_from(const struct browse_pane *p, size_t part)
+{
+    size_t message;
+
+    if (part >= p->parts.count)
+        return SIZE_MAX;
+    message = p->parts.at[part].message;
+    if (!shows(p, message)) {
+        message = p->shown[message].from;
+        return message != SIZE_MAX ? p->parts.first[message] : SIZE_MAX;
+    }
+    return is_folded(p, part) ? browse_parts_last(&p->parts, message) : part;
+}
+
+static size_t part_before(const struct browse_pane *p, size_t part)
+{
+    size_t message;
+
+    if (part == 0)
+        return SIZE_MAX;
+    message = p->parts.at[--part].message;
+    if (!shows(p, message)) {
+        message = p->shown[message].before;
+        return message != SIZE_MAX ? browse_parts_last(&p->parts, message) : SIZE_MAX;
+    }
+    return is_folded(p, part) ? p->parts.first[message] : part;
+}
+
+/* So many messages stay laid out. */
+#define LAID_MAX 64
+
+void browse_pane_init(struct browse_pane *p)
+{
+    *p = (struct browse_pane){.width = 2, .height = 1};
+    pattern_init(&p->pattern);
+}
+
+static size_t message_of(const struct browse_pane *p, size_t part)
+{
+    return p->parts.at[part].message;
+}
+
+/* ---- what is laid out ---- */
+
+static void unlay(struct browse_pane *p, size_t i)
+{
+    p->laid -= p->items[i].laid;
+    p->items[i].laid = false;
+    browse_lines_release(&p->items[i].lines);
+}
+
+static void unlay_message(struct browse_pane *p, size_t message)
+{
+    for (size_t i = p->parts.first[message]; i <= browse_parts_last(&p->parts, message); i++)
+        if (p->items[i].laid)
+            unlay(p, i);
+}
+
+static void unlay_all(struct browse_pane *p)
+{
+    for (size_t i = 0; p->laid > 0 && i < p->parts.count; i++)
+        if (p->items[i].laid)
+            unlay(p, i);
+}
+
+void browse_pane_release(struct browse_pane *p)
+{
+    unlay_all(p);
+    free(p->items);
+    free(p->open);
+    free(p->shown);
+    browse_parts_release(&p->parts);
+    thread_release(&p->thread);
+    pattern_release(&p->pattern);
+}
+
+/* Forgets what is far from what is seen. */
+static void tidy(struct browse_pane *p)
+{
+    for (size_t i = 0; p->laid > LAID_MAX && i < p->parts.count; i++)
+        if (p->items[i].laid && (i + LAID_MAX / 4 < p->top || i > p->top + LAID_MAX / 2))
+            unlay(p, i);
+}
+
+static struct browse_item *lay(struct browse_pane *p, size_t i)
+{
+    struct browse_item *item = &p->items[i];
+    size_t message = message_of(p, i);
+    struct browse_item_view view = {.width = p->width,
+                                    .first = i == p->parts.first[message],
+                                    .last = i == browse_parts_last(&p->parts, message),
+                                    .unfolded = p->open[message],
+                                    .pattern = p->searched ? &p->pattern : NULL};
+    struct buf scratch = BUF_INIT(BUF_LINE);
+
+    if (item->laid)
+        return item;
+    if (p->has_hit && p->hit == message)
+        view.here = p->hit_at;
+    browse_item_lay(item, &p->thread.at[message],
+                    browse_parts_text(&p->parts, &p->thread, message, &scratch), &p->parts.at[i],
+                    &view);
+    p->laid++;
+    buf_release(&scratch);
+    return item;
+}
+
+static size_t line_count(struct browse_pane *p, size_t i)
+{
+    return lay(p, i)->lines.count;
+}
+
+/* ---- moving ---- */
+
+/* The part that stands so many lines below the top; *line of it. SIZE_MAX: below the last. */
+static size_t below(struct browse_pane *p, size_t lines, size_t *line)
+{
+    size_t i = p->top, passed = p->top_line;
+
+    if (p->thread.count == 0)
+        return SIZE_MAX;
+    lines += passed;
+    while (i != SIZE_MAX && lines >= line_count(p, i)) {
+        lines -= line_count(p, i);
+        i = part_from(p, i + 1);
+    }
+    *line = lines;
+    return i;
+}
+
+static void move_up(struct browse_pane *p, size_t lines)
+{
+    while (lines > p->top_line) {
+        size_t before = part_before(p, p->top);
+
+        if (before == SIZE_MAX) {
+            p->top_line = 0;
+            return;
+        }
+        lines -= p->top_line + 1;
+        p->top = before;
+        p->top_line = line_count(p, before) - 1;
+    }
+    p->top_line -= lines;
+}
+
+/* The last line does not leave the bottom of the panel. */
+static void clamp(struct browse_pane *p)
+{
+    size_t line, here = 0;
+
+    if (!has_part(p, p->top)) {
+        size_t near = p->top < p->parts.count ? part_from(p, p->top) : SIZE_MAX;
+
+        p->top = near != SIZE_MAX ? near : part_before(p, p->parts.count);
+        p->top_line = 0;
+        if (p->top == SIZE_MAX)
+            p->top = 0;
+    }
+    if (!has_part(p, p->top))
+        return;
+    if (p->top_line >= line_count(p, p->top))
+        p->top_line = line_count(p, p->top) - 1;
+    while (here < p->height && below(p, here, &line) != SIZE_MAX)
+        here++;
+    if (here < p->height)
+        move_up(p, p->height - here);
+}
+
+/* What is acted on is seen. */
+static void follow(struct browse_pane *p)
+{
+    size_t line, last = below(p, p->height > 0 ? p->height - 1 : 0, &line);
+    size_t top = message_of(p, p->top);
+
+    if (last == SIZE_MAX)
+        last = part_before(p, p->parts.count);
+    if (p->at < top || !shows(p, p->at < p->thread.count ? p->at : 0))
+        p->at = top;
+    if (last != SIZE_MAX && p->at > message_of(p, last))
+        p->at = message_of(p, last);
+    tidy(p);
+}
+
+static void settle(struct browse_pane *p)
+{
+    if (p->parts.count == 0) {
+        p->top = p->top_line = p->at = 0;
+        return;
+    }
+    clamp(p);
+    follow(p);
+}
+
+void browse_pane_scroll(struct browse_pane *p, long lines)
+{
+    size_t line, to;
+
+    if (p->thread.count == 0)
+        return;
+    if (lines < 0) {
+        move_up(p, (size_t)-lines);
+    } else {
+        to = below(p, (size_t)lines, &line);
+        if (to == SIZE_MAX) {
+            browse_pane_last(p);
+            return;
+        }
+        p->top = to;
+        p->top_line = line;
+    }
+    settle(p);
+}
+
+void browse_pane_first(struct browse_pane *p)
+{
+    p->top = p->top_line = p->at = 0;
+    settle(p);
+    p->at = p->parts.count > 0 ? message_of(p, p->top) : 0;
+}
+
+void browse_pane_last(struct browse_pane *p)
+{
+    size_t last = part_before(p, p->parts.count);
+
+    if (last == SIZE_MAX)
+        return;
+    p->top = last;
+    p->at = message_of(p, last);
+    p->top_line = line_count(p, last) - 1;
+    settle(p);
+    p->at = message_of(p, last);
+}
+
+/* Brings a byte of a message into view, so many lines below the top unless it is there; its
+ * beginning is that of its header. The message is to be laid out anew. */
+static void bring(struct browse_pane *p, size_t message, size_t at, size_t above)
+{
+    size_t at_line = 0, i = browse_parts_find(&p->parts, message, at), line = 0;
+
+    p->at = message;
+    if (is_folded(p, i))
+        i = p->parts.first[message];
+    if (at > 0 || above > 0)
+        line = browse_item_line(lay(p, i), at - p->parts.at[i].at);
+    for (size_t row = 0; row < p->height; row++) {
+        size_t there = below(p, row, &at_line);
+
+        if (there == i && at_line == line)
+            return;
+        if (there == SIZE_MAX || there > i)
+            break;
+    }
+    p->top = i;
+    p->top_line = line;
+    move_up(p, above);
+    settle(p);
+    p->at = message;
+}
+
+void browse_pane_step(struct browse_pane *p, bool on)
+{
+    size_t to;
+
+    if (!browse_pane_has(p))
+        return;
+    to = on ? part_from(p, browse_parts_last(&p->parts, p->at) + 1)
+            : part_before(p, p->parts.first[p->at]);
+    if (to == SIZE_MAX && on)
+        browse_pane_last(p);
+    else if (to == SIZE_MAX)
+        browse_pane_first(p);
+    else
+        bring(p, message_of(p, to), 0, 0);
+}
+
+void browse_pane_point(struct browse_pane *p, size_t row)
+{
+    size_t line, i = below(p, row, &line);
+
+    if (i != SIZE_MAX)
+        p->at = message_of(p, i);
+}
+
+bool browse_pane_line(struct browse_pane *p, size_t row, const struct browse_lines **lines,
+                      size_t *line, bool *current)
+{
+    size_t i;
+
+    if (!has_part(p, p->top))
+        return false;
+    i = below(p, row, line);
+    if (i == SIZE_MAX)
+        return false;
+    *lines = &p->items[i].lines;
+    *current = message_of(p, i) == p->at && i == p->parts.first[p->at];
+    return true;
+}
+
+size_t browse_pane_find(const struct browse_pane *p, struct str message)
+{
+    for (size_t i = 0; i < p->thread.count; i++)
+        if (str_eq(p->thread.at[i].id, message))
+            return i;
+    return SIZE_MAX;
+}
+
+size_t browse_pane_top_part(const struct browse_pane *p)
+{
+    return p->parts.count > 0 ? p->top - p->parts.first[message_of(p, p->top)] : 0;
+}
+
+/* That part of a message, or its last one. */
+static size_t part_number(const struct browse_pane *p, size_t message, size_t part)
+{
+    size_t last = browse_parts_last(&p->parts, message);
+
+    return part < last - p->parts.first[message] ? p->parts.first[message] + part : last;
+}
+
+void browse_pane_return(struct browse_pane *p, struct str top, size_t part, size_t line,
+                        struct str message)
+{
+    size_t i = browse_pane_find(p, top), at = browse_pane_find(p, message);
+
+    if (i == SIZE_MAX)
+        return;
+    p->top = part_number(p, i, part);
+    p->top_line = line;
+    settle(p);
+    if (at != SIZE_MAX) {
+        p->at = at;
+        follow(p);
+    }
+}
+
+/* ---- folding ---- */
+
+void browse_pane_fold(struct browse_pane *p)
+{
+    if (!browse_pane_has(p))
+        return;
+    p->open[p->at] = !p->open[p->at];
+    unlay_message(p, p->at);
+    clamp(p);
+    bring(p, p->at, 0, 0);
+    settle(p);
+}
+
+void browse_pane_fold_all(struct browse_pane *p)
+{
+    size_t at = p->at;
+
+    p->unfolded = !p->unfolded;
+    unlay_all(p);
+    if (p->open)
+        memset(p->open, p->unfolded, p->thread.count);
+    if (browse_pane_has(p)) {
+        clamp(p);
+        bring(p, at, 0, 0);
+        settle(p);
+    }
+}
+
+/* ---- what is shown changes ---- */
+
+/* The place by the byte of the text that stands at the top, unless what is acted on would no longer
+ * be seen. */
+void browse_pane_resize(struct browse_pane *p, size_t width, size_t height)
+{
+    size_t from = 0, at = p->at;
+    bool inside = false;
+
+    if (width == p->width && height == p->height)
+        return;
+    if (p->top < p->parts.count && p->items[p->top].laid) {
+        const struct browse_item *item = &p->items[p->top];
+
+        inside = p->top_line > item->body && p->top_line < item->lines.count;
+        from = inside ? item->lines.at[p->top_line].from : 0;
+    }
+    if (width != p->width)
+        unlay_all(p);
+    p->width = width;
+    p->height = height;
+    if (inside)
+        p->top_line = browse_item_line(lay(p, p->top), from);
+    settle(p);
+    if (p->at != at && at < p->thread.count && shows(p, at))
+        bring(p, at, p->has_hit && p->hit == at ? p->hit_at.at : 0, 0);
+}
+
+void browse_pane_search(struct browse_pane *p, struct str text)
+{
+    unlay_all(p);
+    pattern_release(&p->pattern);
+    pattern_init(&p->pattern);
+    p->searched = text.n > 0;
+    p->has_hit = p->seek.going = false;
+    if (p->searched)
+        (void)pattern_add(&p->pattern, text, NULL);
+    settle(p);
+}
+
+void browse_pane_set_role(struct browse_pane *p, const char *role)
+{
+    p->role = role;
+    p->has_hit = p->seek.going = false;
+    filter_role(p);
+    settle(p);
+}
+
+/* Takes over what was unfolded, and where we are. */
+static void keep_place(struct browse_pane *p, const struct browse_pane *old)
+{
+    size_t top = message_of(old, old->top), part = browse_pane_top_part(old), place;
+
+    for (size_t i = 0, j = 0; i < old->thread.count; i++) {
+        for (size_t k = j; k < p->thread.count && k < j + 8; k++) {
+            if (!str_eq(old->thread.at[i].id, p->thread.at[k].id))
+                continue;
+            p->open[k] = old->open[i];
+            j = k + 1;
+            break;
+        }
+    }
+    place = browse_pane_find(p, old->thread.at[top].id);
+    if (place != SIZE_MAX)
+        p->top = part_number(p, place, part);
+    place = browse_pane_find(p, old->thread.at[old->at].id);
+    p->at = place != SIZE_MAX ? place : old->at;
+    if (p->has_hit) {
+        p->hit = browse_pane_find(p, old->thread.at[old->hit].id);
+        p->has_hit = p->hit != SIZE_MAX;
+    }
+}
+
+void browse_pane_take(struct browse_pane *p, struct thread *t, struct browse_parts *parts,
+                      bool same)
+{
+    struct browse_pane old = *p;
+
+    unlay_all(&old);
+    p->laid = 0;
+    p->seek.going = false;
+    p->thread = *t;
+    p->parts = *parts;
+    *t = (struct thread){0};
+    *parts = (struct browse_parts){0};
+    p->items = mem_zalloc(p->parts.count * sizeof *p->items);
+    p->open = mem_zalloc(p->thread.count * sizeof *p->open);
+    memset(p->open, p->unfolded, p->thread.count);
+    filter_role(p);
+    for (size_t i = 0; i < p->parts.count; i++)
+        browse_lines_init(&p->items[i].lines);
+    if (same && old.top < old.parts.count && old.at < old.thread.count) {
+        keep_place(p, &old);
+    } else {
+        p->top = p->top_line = p->at = 0;
+        p->has_hit = false;
+    }
+    free(old.items);
+    free(old.open);
+    browse_parts_release(&old.parts);
+    thread_release(&old.thread);
+    settle(p);
+}
+
+/* ---- from hit to hit ---- */
+
+/* A hit is shown below so much of the panel. */
+#define ABOVE_HIT 3
+
+static void look_at(struct browse_pane *p, size_t message, struct browse_place hit)
+{
+    if (p->has_hit && p->hit < p->thread.count)
+        unlay_message(p, p->hit);
+    unlay_message(p, message);
+    p->open[message] = true;
+    p->has_hit = true;
+    p->hit = message;
+    p->hit_at = hit;
+    bring(p, message, hit.at, p->height / ABOVE_HIT);
+}
+
+/* ---- in a text ---- */
+
+/* The first hit that begins from `from` on and before `to`, or the last one. */
+static bool find(struct pattern *pattern, struct str text, size_t from, size_t to, bool last,
+                 struct browse_place *hit)
+{
+    size_t stop = text.n > to + BROWSE_OVERLAP ? to + BROWSE_OVERLAP : text.n, at, n;
+    bool found = false;
+
+    while (utf8_inside(text, stop))
+        stop++;
+    pattern_start(pattern, (struct str){text.p + from, stop - from});
+    while ((last || !found) && pattern_next(pattern, &at, &n, NULL) > 0 && from + at < to) {
+        *hit = (struct browse_place){from + at, n};
+        found = true;
+    }
+    return found;
+}
+
+/* ---- in slices ---- */
+
+/* In the message that it is at, up to `budget` bytes: how many that were. *found: there it is. */
+static size_t look_through(struct browse_pane *p, size_t budget, bool *found)
+{
+    struct browse_seek *s = &p->seek;
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str text = browse_parts_text(&p->parts, &p->thread, s->message, &scratch);
+    struct browse_place hit;
+    size_t from, to;
+
+    if (s->place > text.n)
+        s->place = text.n;
+    if (s->on) {
+        from = s->place;
+        to = text.n - from > budget ? from + budget : text.n;
+        while (utf8_inside(text, to))
+            to++;
+    } else {
+        to = s->place;
+        from = to > budget ? to - budget : 0;
+        while (utf8_inside(text, from))
+            from--;
+    }
+    *found = from < to && find(&p->pattern, text, from, to, !s->on, &hit);
+    s->place = s->on ? to : from;
+    if (*found)
+        look_at(p, s->message, hit);
+    else if (s->place == (s->on ? text.n : 0))
+        s->place = SIZE_MAX;
+    buf_release(&scratch);
+    return to - from;
+}
+
+/* To the next message. false: that were all. */
+static bool next_message(struct browse_pane *p)
+{
+    struct browse_seek *s = &p->seek;
+    size_t count = p->thread.count;
+
+    s->message = s->on ? (s->message + 1) % count : (s->message + count - 1) % count;
+    s->place = s->on ? 0 : SIZE_MAX - 1;
+    return s->passed++ < count;
+}
+
+enum browse_found browse_pane_seek(struct browse_pane *p)
+{
+    struct browse_seek *s = &p->seek;
+    size_t left = BROWSE_SLICE;
+    bool found = false;
+
+    while (s->going && left > BROWSE_SLICE_MESSAGE) {
+        size_t used = 0;
+
+        left -= BROWSE_SLICE_MESSAGE;
+        if (shows(p, s->message))
+            used = look_through(p, left, &found);
+        else
+            s->place = SIZE_MAX;
+        left -= used < left ? used : left;
+        if (found)
+            s->going = false;
+        else if (s->place == SIZE_MAX)
+            s->going = next_message(p);
+    }
+    return found ? BROWSE_FOUND : s->going ? BROWSE_GOES_ON : BROWSE_NOT_FOUND;
+}
+
+enum browse_found browse_pane_next_hit(struct browse_pane *p, bool on)
+{
+    bool here = p->has_hit && p->hit == p->at;
+
+    if (!browse_pane_has(p) || !p->searched)
+        return BROWSE_NOT_FOUND;
+    p->seek = (struct browse_seek){.going = true, .on = on, .message = p->at};
+    if (here)
+        p->seek.place = on ? p->hit_at.at + p->hit_at.n : p->hit_at.at;
+    return browse_pane_seek(p);
+}
+
+bool browse_pane_show(struct browse_pane *p, struct str message, size_t at)
+{
+    size_t i = browse_pane_find(p, message), to;
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct browse_place hit;
+    struct str text;
+
+    if (i == SIZE_MAX || !shows(p, i))
+        return false;
+    p->seek.going = false;
+    text = browse_parts_text(&p->parts, &p->thread, i, &scratch);
+    to = text.n - (at < text.n ? at : text.n) > BROWSE_PART ? at + BROWSE_PART : text.n;
+    if (p->searched && at < text.n && !utf8_inside(text, at) &&
+        find(&p->pattern, text, at, to, false, &hit))
+        look_at(p, i, hit);
+    else
+        bring(p, i, 0, 0);
+    buf_release(&scratch);
+    return true;
+}

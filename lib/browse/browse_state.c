@@ -1,0 +1,148 @@
+#include "browse/browse_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "chathist/base/dirs.h"
+#include "chathist/base/io.h"
+#include "chathist/base/json.h"
+#include "chathist/base/path.h"
+
+/* ---- a line ---- */
+
+static void add_place(struct buf *out, const struct browse *b)
+{
+    const struct browse_list *l = browse_list(b);
+    const struct browse_pane *p = &b->pane;
+    size_t history;
+    struct str id;
+
+    if (!browse_chosen(b, &history, &id))
+        return;
+    json_add_member(out, "session", id);
+    json_add_member_int(out, "row", (int64_t)(l->at - l->top));
+    if (b->searching)
+        json_add_member(out, "message", b->hits.at[l->at].message);
+    if (browse_message(b) && str_eq(buf_str(&b->shown.id), id)) {
+        json_add_member(out, "top", p->thread.at[p->parts.at[p->top].message].id);
+        if (browse_pane_top_part(p) > 0)
+            json_add_member_int(out, "top_part", (int64_t)browse_pane_top_part(p));
+        json_add_member_int(out, "top_line", (int64_t)p->top_line);
+        json_add_member(out, "at", p->thread.at[p->at].id);
+    }
+}
+
+void browse_state_add(struct buf *out, const struct browse *b, struct str history)
+{
+    struct buf line = BUF_INIT(SIZE_MAX);
+
+    buf_add_c(&line, "{");
+    json_add_member(&line, "history", history);
+    json_add_member(&line, "query", buf_str(&b->query.text));
+    if (b->role)
+        json_add_member(&line, "role", str_of(b->role));
+    json_add_key(&line, "all");
+    buf_add_c(&line, b->all ? "true" : "false");
+    add_place(&line, b);
+    buf_add_c(&line, "}\n");
+    buf_add_str(out, buf_str(&line));
+    buf_release(&line);
+}
+
+static void take_text(struct str object, const char *key, struct buf *to)
+{
+    buf_clear(to);
+    (void)json_decode(json_get(object, key), to);
+}
+
+static size_t take_number(struct str object, const char *key)
+{
+    int64_t n;
+
+    return json_int(json_get(object, key), &n) && n > 0 && n < INT32_MAX ? (size_t)n : 0;
+}
+
+static bool is_of(struct str line, struct str history)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str value;
+    bool is = json_check(line, &value, NULL) && json_type(line) == JSON_OBJECT &&
+              str_eq(json_text(json_get(line, "history"), &scratch), history);
+
+    buf_release(&scratch);
+    return is;
+}
+
+bool browse_state_take(struct browse *b, struct str line, struct str history)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+
+    if (!is_of(line, history))
+        return false;
+    take_text(line, "query", &text);
+    browse_edit_set(&b->query, buf_str(&text));
+    b->query.chosen = text.len > 0;
+    take_text(line, "role", &text);
+    b->role = role_name(role_of(buf_str(&text)));
+    browse_pane_set_role(&b->pane, b->role);
+    b->all = json_is_true(json_get(line, "all")) && b->histories > 1;
+    take_text(line, "session", &b->back.session);
+    take_text(line, "message", &b->back.message);
+    take_text(line, "top", &b->back.top);
+    take_text(line, "at", &b->back.at);
+    b->back.row = take_number(line, "row");
+    b->back.top_part = take_number(line, "top_part");
+    b->back.top_line = take_number(line, "top_line");
+    b->back.list = b->back.session.len > 0;
+    b->back.text = b->back.list && b->back.top.len > 0;
+    buf_release(&text);
+    return true;
+}
+
+/* ---- the file ---- */
+
+int browse_state_load(struct browse *b, const char *path, struct str history, struct err *e)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    int result = io_read_state(path, &text, e) < 0 ? -1 : 0;
+    struct str rest = buf_str(&text);
+
+    while (rest.p && rest.n > 0)
+        if (browse_state_take(b, str_cut(&rest, '\n'), history))
+            break;
+    buf_release(&text);
+    return result;
+}
+
+int browse_state_save(const struct browse *b, const char *path, struct str history, struct err *e)
+{
+    struct buf old = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE);
+    char *dir = path_parent(path);
+    size_t lines = 0;
+    int result = dirs_make(dir, e);
+    struct str rest;
+
+    if (result >= 0)
+        result = 0;
+    (void)io_read_state(path, &old, NULL);
+    rest = buf_str(&old);
+    for (size_t i = 0; i < rest.n; i++)
+        lines += rest.p[i] == '\n';
+    while (rest.p && rest.n > 0) {
+        struct str line = str_cut(&rest, '\n'), value;
+
+        if (lines-- >= BROWSE_KEPT || is_of(line, history) || !json_check(line, &value, NULL))
+            continue;
+        buf_add_str(&text, line);
+        buf_add_byte(&text, '\n');
+    }
+    browse_state_add(&text, b, history);
+    if (result == 0)
+        result = io_replace_file(path, buf_str(&text), e);
+    free(dir);
+    buf_release(&old);
+    buf_release(&text);
+    return result;
+}

@@ -1,0 +1,617 @@
+#include "browse/browse_view.h"
+
+/* The wide functions of curses. */
+#define NCURSES_WIDECHAR 1
+#include <curses.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <wchar.h>
+#include <stdint.h>
+
+#include "chathist/base/io.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/utf8.h"
+#include "chathist/cli/config.h"
+#include "chathist/cli/wide.h"
+#include "browse/browse_words.h"
+
+/* A key that begins with ESC comes within so many milliseconds. */
+#define ESCAPE_MS 25
+#define WHEEL_LINES 3
+/* How long the rest of a sequence that curses does not know may take. */
+#define SEQUENCE_MS 200
+/* Codes for the marks round a paste (xterm's mode 2004), beyond those of curses. */
+enum { KEY_PASTE = KEY_MAX + 1, KEY_PASTE_END };
+
+enum { PAIR_HEAD = 1, PAIR_TOOL, PAIR_CODE, PAIR_HIT, PAIR_DIM };
+
+struct browse_view {
+    int fd;
+    FILE *in, *out;
+    SCREEN *screen;
+    bool color, utf8;
+    bool away;                 /* another program has the terminal */
+    bool pasting, pasted, gap; /* something of the paste has come; a blank is due before the rest */
+};
+
+/* ---- the terminal ---- */
+
+static bool can_be_drawn_on(void)
+{
+    const char *can = tigetstr("cup");
+
+    return can && (intptr_t)can != -1;
+}
+
+static void ask_for_pastes(const struct browse_view *v, bool on)
+{
+    struct str sequence = on ? STR("\033[?2004h") : STR("\033[?2004l");
+
+    if (io_write_all(v->fd, sequence.p, sequence.n) < 0)
+        errno = 0;
+}
+
+static void set_up(struct browse_view *v)
+{
+    define_key("\033[200~", KEY_PASTE);
+    define_key("\033[201~", KEY_PASTE_END);
+    ask_for_pastes(v, true);
+    raw();
+    noecho();
+    nonl();
+    keypad(stdscr, TRUE);
+    nodelay(stdscr, TRUE);
+    set_escdelay(ESCAPE_MS);
+    mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+    mouseinterval(0);
+    if (!v->color || start_color() == ERR || !has_colors()) {
+        v->color = false;
+        return;
+    }
+    use_default_colors();
+    init_pair(PAIR_HEAD, COLOR_CYAN, -1);
+    init_pair(PAIR_TOOL, COLOR_YELLOW, -1);
+    init_pair(PAIR_CODE, COLOR_GREEN, -1);
+    init_pair(PAIR_HIT, COLOR_BLACK, COLOR_YELLOW);
+    init_pair(PAIR_DIM, COLOR_BLUE, -1);
+}
+
+static void free_view(struct browse_view *v)
+{
+    if (v->in)
+        fclose(v->in);
+    if (v->out)
+        fclose(v->out);
+    if (v->fd >= 0)
+        close(v->fd);
+    free(v);
+}
+
+struct browse_view *browse_view_open(bool color, struct err *e)
+{
+    struct browse_view *v = mem_zalloc(sizeof *v);
+    const char *term = config_env("TERM");
+    int out;
+
+    v->color = color;
+    v->utf8 = wide_locale();
+    v->fd = open("/dev/tty", O_RDWR | O_CLOEXEC);
+    out = v->fd < 0 ? -1 : fcntl(v->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    v->out = out < 0 ? NULL : fdopen(out, "w");
+    out = v->fd < 0 ? -1 : fcntl(v->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    v->in = out < 0 ? NULL : fdopen(out, "r");
+    if (!v->in || !v->out) {
+        err_set(e, ERR_USAGE, "there is no terminal to browse on: see hist-sessions, hist-search");
+        free_view(v);
+        return NULL;
+    }
+    if (term && strcmp(term, "dumb") != 0)
+        v->screen = newterm(term, v->out, v->in);
+    if (!v->screen || !can_be_drawn_on()) {
+        if (v->screen) {
+            endwin();
+            delscreen(v->screen);
+        }
+        err_set(e, ERR_USAGE,
+                "cannot browse on a terminal of the type '%s': see hist-sessions, hist-search",
+                term ? term : "");
+        free_view(v);
+        return NULL;
+    }
+    set_up(v);
+    return v;
+}
+
+void browse_view_close(struct browse_view *v)
+{
+    ask_for_pastes(v, false);
+    if (!v->away)
+        endwin();
+    delscreen(v->screen);
+    free_view(v);
+}
+
+void browse_view_leave(struct browse_view *v)
+{
+    def_prog_mode();
+    ask_for_pastes(v, false);
+    endwin();
+    v->away = true;
+}
+
+void browse_view_return(struct browse_view *v)
+{
+    v->away = false;
+    reset_prog_mode();
+    ask_for_pastes(v, true);
+    clearok(curscr, TRUE);
+    refresh();
+}
+
+int browse_view_fd(const struct browse_view *v)
+{
+    return v->fd;
+}
+
+void browse_view_measure(struct browse_view *v, size_t *rows, size_t *columns)
+{
+    struct winsize size;
+
+    if (ioctl(v->fd, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0 &&
+        (size.ws_row != LINES || size.ws_col != COLS))
+        resizeterm(size.ws_row, size.ws_col);
+    *rows = (size_t)LINES;
+    *columns = (size_t)COLS;
+}
+
+void browse_view_spoilt(struct browse_view *v)
+{
+    (void)v;
+    clearok(curscr, TRUE);
+}
+
+/* ---- keys ---- */
+
+static int32_t special(wint_t key)
+{
+    static const struct {
+        wint_t from;
+        int32_t to;
+    } keys[] = {
+        {KEY_UP, BROWSE_KEY_UP},         {KEY_DOWN, BROWSE_KEY_DOWN},
+        {KEY_LEFT, BROWSE_KEY_LEFT},     {KEY_RIGHT, BROWSE_KEY_RIGHT},
+        {KEY_PPAGE, BROWSE_KEY_PAGE_UP}, {KEY_NPAGE, BROWSE_KEY_PAGE_DOWN},
+        {KEY_HOME, BROWSE_KEY_HOME},     {KEY_END, BROWSE_KEY_END},
+        {KEY_DC, BROWSE_KEY_DELETE},     {KEY_BACKSPACE, BROWSE_KEY_BACKSPACE},
+        {KEY_ENTER, BROWSE_KEY_ENTER},   {KEY_BTAB, BROWSE_KEY_BACKTAB},
+        {KEY_F(1), BROWSE_KEY_F1},
+    };
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i].from == key)
+            return keys[i].to;
+    return -1;
+}
+
+static int32_t character(wint_t key)
+{
+    switch (key) {
+    case '\r':
+    case '\n':
+        return BROWSE_KEY_ENTER;
+    case '\t':
+        return BROWSE_KEY_TAB;
+    case 0x7f:
+    case '\b':
+        return BROWSE_KEY_BACKSPACE;
+    default:
+        return (int32_t)key;
+    }
+}
+
+static bool read_mouse(struct browse_input *input)
+{
+    MEVENT event;
+
+    if (getmouse(&event) != OK || event.y < 0 || event.x < 0)
+        return false;
+    input->row = (size_t)event.y;
+    input->column = (size_t)event.x;
+    input->kind = event.bstate & BUTTON1_PRESSED ? BROWSE_CLICK : BROWSE_WHEEL;
+    input->lines = event.bstate & BUTTON4_PRESSED ? -WHEEL_LINES : WHEEL_LINES;
+    return true;
+}
+
+/* After ESC: the Escape key, pressed once or twice, or the rest of a sequence that curses does not
+ * know, which is read to its end. Returns -1 for one without a meaning, 0 for a mark of a paste. */
+static int32_t escape(struct browse_view *v)
+{
+    wint_t key, before = 0;
+    unsigned number = 0;
+    int kind;
+
+    if (v->pasting)
+        timeout(SEQUENCE_MS); /* it is no Escape key */
+    kind = get_wch(&key);
+    nodelay(stdscr, TRUE);
+    if (kind == ERR || key == 033)
+        return BROWSE_KEY_ESCAPE;
+    if (key != '[' && key != 'O')
+        return -1;
+    timeout(SEQUENCE_MS);
+    for (key = 0; get_wch(&key) == OK && (key < '@' || key > '~') && key >= ' ';) {
+        number = key >= '0' && key <= '9' ? number % 1000 * 10 + key - '0' : 1000;
+        before = key;
+    }
+    nodelay(stdscr, TRUE);
+    if (key == '~' && (number == 200 || number == 201)) {
+        v->pasting = number == 200;
+        v->pasted = v->gap = false;
+        return 0;
+    }
+    return browse_escape_key((int32_t)before, (int32_t)key);
+}
+
+/* Takes a character of a paste. Newlines and tabs between its words become one blank, those at its
+ * ends are dropped. Returns false for a character that is dropped. */
+static bool paste(struct browse_view *v, struct browse_input *input, wint_t key)
+{
+    if (key == '\r' || key == '\n' || key == '\t') {
+        v->gap = v->pasted;
+        return false;
+    }
+    if (key < ' ' || key == 0x7f)
+        return false;
+    input->kind = BROWSE_PASTED;
+    input->key = v->gap ? ' ' : (int32_t)key;
+    if (v->gap)
+        unget_wch((wchar_t)key);
+    v->pasted = true;
+    v->gap = false;
+    return true;
+}
+
+/* A key outside of a paste; 0 or less if it means nothing. */
+static int32_t pressed(struct browse_view *v, int kind, wint_t key)
+{
+    if (kind == KEY_CODE_YES)
+        return special(key);
+    return key == 033 ? escape(v) : character(key);
+}
+
+bool browse_view_input(struct browse_view *v, struct browse_input *input)
+{
+    wint_t key;
+    int kind;
+
+    while ((kind = get_wch(&key)) != ERR) {
+        *input = (struct browse_input){.kind = BROWSE_KEY};
+        if (kind == KEY_CODE_YES && (key == KEY_PASTE || key == KEY_PASTE_END)) {
+            v->pasting = key == KEY_PASTE;
+            v->pasted = v->gap = false;
+        } else if (kind == KEY_CODE_YES && key == KEY_MOUSE) {
+            if (read_mouse(input))
+                return true;
+        } else if (v->pasting && key == 033 && kind == OK) {
+            (void)escape(v);
+        } else if (v->pasting) {
+            if (kind == OK && paste(v, input, key))
+                return true;
+        } else {
+            input->key = pressed(v, kind, key);
+            if (input->key > 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* ---- drawing ---- */
+
+static attr_t attributes(const struct browse_view *v, unsigned styles, short *pair)
+{
+    attr_t a = (styles & BROWSE_BOLD ? A_BOLD : 0) | (styles & BROWSE_ITALIC ? A_ITALIC : 0) |
+               (styles & BROWSE_DIM ? A_DIM : 0);
+
+    *pair = 0;
+    if (styles & BROWSE_HEAD)
+        a |= styles & BROWSE_DIM ? 0 : A_BOLD;
+    if (styles & BROWSE_HIT)
+        a = styles & BROWSE_HERE ? A_REVERSE | A_BOLD : v->color ? 0 : A_UNDERLINE | A_BOLD;
+    if (!v->color)
+        return a;
+    *pair = styles & BROWSE_HIT && !(styles & BROWSE_HERE)   ? PAIR_HIT
+            : styles & BROWSE_HEAD && !(styles & BROWSE_DIM) ? PAIR_HEAD
+            : styles & BROWSE_TOOL                           ? PAIR_TOOL
+            : styles & BROWSE_CODE                           ? PAIR_CODE
+                                                             : 0;
+    return a;
+}
+
+/* The wide characters of a cell, with their end. */
+#define CELL 6
+
+/* What a terminal without UTF-8 shows of a character. */
+static wchar_t plain_of(int32_t cp)
+{
+    switch (cp) {
+    case 0x2026:
+        return L'~';
+    case 0x25b8:
+        return L'>';
+    case 0x25be:
+        return L'v';
+    case 0x2500:
+        return L'-';
+    case 0x2502:
+        return L'|';
+    default:
+        return L'?';
+    }
+}
+
+/* Takes the next cell off *text, which is not empty: a character with the marks on it, as the wide
+ * characters that curses wants. Returns its columns. A character that the C library takes for wider
+ * than utf8_width does would move everything after it, and becomes U+FFFD; without `utf8`
+ * everything beyond ASCII becomes `?`, or something like it. */
+static size_t next_cell(struct str *text, bool utf8, wchar_t cell[CELL])
+{
+    size_t width = 0, count = 0;
+
+    while (text->n > 0) {
+        int32_t cp;
+        size_t n = utf8_decode(*text, &cp);
+        size_t columns = cp < 0 ? 1 : (size_t)utf8_width(cp);
+
+        if (count > 0 && columns > 0)
+            break;
+        n = n > 0 ? n : text->n;
+        *text = (struct str){text->p + n, text->n - n};
+        if (count == 0) {
+            width = columns;
+            cell[count++] = cp < 0 ? L'\xfffd' : (wchar_t)cp;
+        } else if (count + 1 < CELL && utf8 && wcwidth((wchar_t)cp) == 0) {
+            cell[count++] = (wchar_t)cp;
+        }
+    }
+    if (!utf8 && cell[0] > L'~')
+        cell[0] = plain_of((int32_t)cell[0]);
+    /* One that the C library takes for wider or for none would move what stands behind it. */
+    else if (wcwidth(cell[0]) != (int)width)
+        cell[0] = wcwidth(cell[0]) == 1 && width == 2 ? cell[0] : utf8 ? L'\xfffd' : L'?';
+    cell[count] = L'\0';
+    return width;
+}
+
+struct pen {
+    const struct browse_view *view;
+    size_t row, column, end; /* nothing is drawn from column `end` on */
+    attr_t also;             /* to every attribute */
+};
+
+static void draw_text(struct pen *p, struct str text, unsigned styles)
+{
+    wchar_t cell[CELL];
+    short pair;
+    attr_t a = attributes(p->view, styles, &pair) | p->also;
+
+    while (text.n > 0) {
+        size_t width = next_cell(&text, p->view->utf8, cell);
+        cchar_t c;
+
+        if (p->column + width > p->end)
+            return;
+        if (setcchar(&c, cell, a, pair, NULL) == OK)
+            mvadd_wch((int)p->row, (int)p->column, &c);
+        p->column += width;
+    }
+}
+
+static void fill(struct pen *p, struct str with)
+{
+    while (p->column < p->end)
+        draw_text(p, with, 0);
+}
+
+static void draw_line(struct pen *p, const struct browse_lines *l, size_t i)
+{
+    const struct browse_line *line = &l->at[i];
+    const char *at = buf_c(&l->text) + line->at;
+
+    for (size_t r = line->run; r < line->run + line->run_count; r++) {
+        draw_text(p, (struct str){at, l->runs[r].n}, l->runs[r].styles);
+        at += l->runs[r].n;
+    }
+}
+
+static struct pen pen_at(const struct browse_view *v, struct browse_rect r, size_t row)
+{
+    return (struct pen){
+        .view = v, .row = r.row + row, .column = r.column, .end = r.column + r.columns};
+}
+
+static void draw_list(const struct browse_view *v, const struct browse *b, struct browse_rect r,
+                      int64_t now)
+{
+    const struct browse_list *l = browse_list(b);
+    struct browse_lines lines;
+
+    browse_lines_init(&lines);
+    for (size_t i = 0; i < r.rows; i++) {
+        size_t place = l->top + i;
+        struct pen p = pen_at(v, r, i);
+
+        if (place >= browse_list_count(b))
+            break;
+        if (b->searching)
+            browse_row_hit(&lines, &b->hits.at[place], r.columns);
+        else if (browse_sessions_at(&b->sessions, place))
+            browse_row_session(&lines, browse_sessions_at(&b->sessions, place), b->sessions.partial,
+                               r.columns, now);
+        else
+            browse_lines_add_one(&lines, STR("\xe2\x80\xa6"),
+                                 &(struct browse_layout){.width = r.columns});
+        if (place == l->at)
+            p.also = b->focus == BROWSE_TEXT ? A_BOLD | A_UNDERLINE : A_REVERSE;
+        draw_line(&p, &lines, lines.count - 1);
+        if (place == l->at)
+            fill(&p, STR(" "));
+    }
+    browse_lines_release(&lines);
+}
+
+static void draw_messages(const struct browse_view *v, struct browse *b, struct browse_rect r)
+{
+    const struct browse_lines *lines;
+    size_t line;
+    bool current;
+
+    for (size_t i = 0; i < r.rows; i++) {
+        struct pen p = pen_at(v, r, i);
+
+        if (!browse_pane_line(&b->pane, i, &lines, &line, &current))
+            break;
+        if (current && line == 0)
+            p.also = b->focus == BROWSE_TEXT ? A_REVERSE : A_UNDERLINE;
+        draw_line(&p, lines, line);
+    }
+}
+
+static void draw_rule(const struct browse_view *v, size_t row, struct str left, struct str right,
+                      const struct browse *b, const struct browse_areas *a)
+{
+    struct browse_rect all = {row, 0, 1, b->columns};
+    struct pen p = pen_at(v, all, 0);
+
+    p.also = A_DIM;
+    fill(&p, STR("\xe2\x94\x80"));
+    p = pen_at(v, all, 0);
+    p.column = 1;
+    p.end = a->stacked ? b->columns : a->rule;
+    draw_text(&p, left, 0);
+    if (right.n == 0)
+        return;
+    p.column = a->stacked ? 1 : a->text.column;
+    p.end = b->columns;
+    draw_text(&p, right, 0);
+}
+
+static void draw_frame(const struct browse_view *v, const struct browse *b,
+                       const struct browse_areas *a)
+{
+    struct buf list = BUF_INIT(BUF_SMALL), text = BUF_INIT(BUF_SMALL);
+
+    browse_title_list(&list, b);
+    browse_title_text(&text, b);
+    if (a->stacked) {
+        draw_rule(v, 1, buf_str(&list), STR_NONE, b, a);
+        if (a->text.rows > 0)
+            draw_rule(v, a->rule, buf_str(&text), STR_NONE, b, a);
+    } else {
+        draw_rule(v, 1, buf_str(&list), buf_str(&text), b, a);
+        for (size_t i = 0; i < a->list.rows; i++) {
+            struct pen p = {.view = v,
+                            .row = a->list.row + i,
+                            .column = a->rule,
+                            .end = a->rule + 1,
+                            .also = A_DIM};
+
+            draw_text(&p, STR("\xe2\x94\x82"), 0);
+        }
+    }
+    buf_release(&list);
+    buf_release(&text);
+}
+
+/* A prompt and what is typed behind it; the cursor is left there. */
+static void draw_edit(const struct browse_view *v, const struct browse_edit *e, struct pen p,
+                      struct str prompt, bool focused)
+{
+    size_t column, from;
+    struct str shown;
+
+    draw_text(&p, prompt, focused ? BROWSE_BOLD : BROWSE_DIM);
+    from = p.column;
+    shown = browse_edit_window(e, p.end > p.column ? p.end - p.column : 1, &column);
+    draw_text(&p, shown, focused && e->chosen ? BROWSE_HERE | BROWSE_HIT : 0);
+    curs_set(focused);
+    if (focused)
+        move((int)p.row, (int)(from + column));
+    (void)v;
+}
+
+static void draw_help(const struct browse_view *v, const struct browse *b)
+{
+    struct browse_rect all = {0, 0, b->rows, b->columns};
+    struct buf text = BUF_INIT(BUF_SMALL);
+    struct pen p = pen_at(v, all, 0);
+
+    draw_text(&p, STR("hist-browse: keys"), BROWSE_HEAD);
+    for (size_t i = 0; i + 2 < b->rows; i++) {
+        buf_clear(&text);
+        if (!browse_help_line(&text, b->help_top + i, b->columns))
+            break;
+        p = pen_at(v, all, i + 1);
+        draw_text(&p, buf_str(&text), 0);
+    }
+    p = pen_at(v, all, b->rows - 1);
+    draw_text(&p, STR("any other key closes this"), BROWSE_DIM);
+    buf_release(&text);
+    curs_set(0);
+}
+
+static void draw_foot(const struct browse_view *v, const struct browse *b,
+                      const struct browse_areas *a)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+    struct pen p = pen_at(v, a->foot, 0);
+
+    if (b->mode == BROWSE_NAMING) {
+        draw_edit(v, &b->name, p, STR("export to: "), true);
+        return;
+    }
+    browse_foot(&text, b);
+    draw_text(&p, buf_str(&text),
+              b->status.len > 0 || b->mode == BROWSE_ASKING ? BROWSE_BOLD : BROWSE_DIM);
+    buf_release(&text);
+}
+
+void browse_view_draw(struct browse_view *v, struct browse *b, int64_t now)
+{
+    struct browse_areas a = browse_areas(b);
+    struct buf state = BUF_INIT(BUF_SMALL);
+    struct pen p = pen_at(v, a.box, 0);
+    size_t columns;
+
+    erase();
+    if (b->mode == BROWSE_HELPING) {
+        draw_help(v, b);
+        refresh();
+        return;
+    }
+    draw_list(v, b, a.list, now);
+    draw_messages(v, b, a.text);
+    draw_frame(v, b, &a);
+    browse_title_box(&state, b);
+    columns = wide_columns(buf_str(&state));
+    if (columns + 20 < b->columns) {
+        p.column = b->columns - columns;
+        draw_text(&p, buf_str(&state), BROWSE_DIM);
+        p = pen_at(v, a.box, 0);
+        p.end = b->columns - columns - 1;
+    }
+    if (b->mode == BROWSE_NAMING) {
+        draw_edit(v, &b->query, p, STR("> "), false);
+        draw_foot(v, b, &a);
+    } else {
+        draw_foot(v, b, &a);
+        draw_edit(v, &b->query, p, STR("> "), b->focus == BROWSE_BOX && b->mode == BROWSE_NORMAL);
+    }
+    refresh();
+    buf_release(&state);
+}

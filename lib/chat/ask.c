@@ -1,0 +1,73 @@
+#include "chathist/chat/ask.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "chathist/base/io.h"
+
+int ask_open(void)
+{
+    int tty = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+    if (tty >= 0)
+        tcflush(tty, TCIFLUSH);
+    return tty;
+}
+
+void ask_say(int tty, struct str text)
+{
+    /* Nobody who cannot be told can answer. */
+    if (io_write_all(tty, text.p, text.n) < 0)
+        errno = 0;
+}
+
+int ask_line(int tty, int cancel_fd, struct buf *line)
+{
+    struct pollfd fds[2] = {{.fd = tty, .events = POLLIN}, {.fd = cancel_fd, .events = POLLIN}};
+
+    buf_clear(line);
+    while (!str_ends(buf_str(line), STR("\n"))) {
+        if (poll(fds, 2, -1) < 0) {
+            if (errno != EINTR && errno != EAGAIN)
+                return 0;
+            continue;
+        }
+        if (fds[1].revents)
+            return -1;
+        if (fds[0].revents && io_read_some(tty, line) <= 0)
+            return 0;
+    }
+    return 1;
+}
+
+char ask_letter(const struct buf *line)
+{
+    struct str text = str_trim(buf_str(line));
+    char c = text.n > 0 ? text.p[0] : '\0';
+
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+int ask_yes(const char *question)
+{
+    struct buf line = BUF_INIT(ASK_MAX_BYTES);
+    int tty = ask_open();
+    int yes = -1;
+
+    if (tty >= 0) {
+        int came;
+
+        ask_say(tty, str_of(question));
+        came = ask_line(tty, -1, &line);
+        if (came == 0)
+            ask_say(tty, STR("\n"));
+        yes = came > 0 && ask_letter(&line) == 'y';
+        close(tty);
+    }
+    buf_release(&line);
+    return yes;
+}

@@ -1,0 +1,415 @@
+#include "chathist/chat/chat_args.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/mem.h"
+#include "chathist/cli/die.h"
+#include "chat/attach.h"
+#include "chathist/chat/prompt.h"
+#include "chathist/llm/retry.h"
+#include "chathist/llm/tool.h"
+#include "chathist/chat/turn.h"
+
+enum {
+    KEY_BASE_URL = OPT_LONG,
+    KEY_INSECURE,
+    KEY_MESSAGES,
+    KEY_REGENERATE,
+    KEY_EDIT,
+    KEY_NO_STREAM,
+    KEY_NO_STDIN,
+    KEY_DRY_RUN,
+    KEY_CONNECT,
+    KEY_FIRST_BYTE,
+    KEY_IDLE,
+    KEY_RETRIES,
+    KEY_YES,
+    KEY_ITERATIONS,
+    KEY_TOOL_TIMEOUT,
+    KEY_MCP,
+    KEY_SCHEMA,
+    KEY_MODELS,
+    KEY_CACHED,
+    KEY_VAR,
+    KEY_ROLE,
+    KEY_TEMPLATES,
+    KEY_ROLES,
+    KEY_RAW,
+    KEY_REASONING
+};
+
+static const struct opt options[] = {
+    {'s', "session", OPT_SESSION, "ID", "talk in this session: its id, or a new name"},
+    {'N', "new", OPT_FLAG, NULL, "start a new session"},
+    {'c', "continue", OPT_FLAG, NULL, "continue the session used last, however old"},
+    {'1', "once", OPT_FLAG, NULL, "ask once: send no earlier message, store nothing"},
+    {'S', "system", OPT_TEXT, "TEXT", "the session's system prompt from now on"},
+    {KEY_ROLE, "role", OPT_PERSONA, "NAME", "the same from a file: the role NAME, or a path"},
+    {'t', "template", OPT_TEMPLATE, "NAME", "put the prompt into the template NAME, or a path"},
+    {KEY_VAR, "var", OPT_TEXT, "NAME=VALUE", "what {{NAME}} stands for in it; may be repeated"},
+    {'f', "file", OPT_FILE, "FILE", "attach a text file or an image; may be repeated"},
+    {KEY_MESSAGES, "messages", OPT_FILE, "FILE", "go by the messages in FILE (-: stdin) alone"},
+    {KEY_REGENERATE, "regenerate", OPT_FLAG, NULL, "answer the last prompt again"},
+    {KEY_EDIT, "edit", OPT_FLAG, NULL, "replace the last prompt, or edit it when none is given"},
+    {'m', "model", OPT_MODEL, "MODEL", "ask this model: provider:model, or a bare name"},
+    {'p', "provider", OPT_PROVIDER, "NAME", "ask this provider"},
+    {KEY_BASE_URL, "base-url", OPT_TEXT, "URL", "ask the server at this URL"},
+    {KEY_INSECURE, "insecure", OPT_FLAG, NULL, "send a key over plain http, which others can read"},
+    {'o', "option", OPT_TEXT, "KEY=VALUE", "set a field of the request; may be repeated"},
+    {'T', "tool", OPT_TOOL, "TOOL", "let the model call this tool; may be repeated"},
+    {KEY_MCP, "mcp", OPT_MCP, "SERVER", "use the tools of this MCP server; may be repeated"},
+    {KEY_YES, "yes", OPT_FLAG, NULL, "run the tools that the model calls without asking"},
+    {KEY_ITERATIONS, "max-iterations", OPT_NUMBER, "N", "at most N rounds of tool calls (10)"},
+    {KEY_TOOL_TIMEOUT, "tool-timeout", OPT_TEXT, "TIME", "stop a tool after this time (2m)"},
+    {KEY_NO_STREAM, "no-stream", OPT_FLAG, NULL, "ask for the answer in one piece"},
+    {KEY_NO_STDIN, "no-stdin", OPT_FLAG, NULL, "leave standard input alone"},
+    {'n', "no-store", OPT_FLAG, NULL, "store nothing"},
+    {KEY_DRY_RUN, "dry-run", OPT_FLAG, NULL, "print the request as JSON; send and store nothing"},
+    {KEY_CONNECT, "connect-timeout", OPT_TEXT, "TIME", "give up connecting after this time (10s)"},
+    {KEY_FIRST_BYTE, "first-byte-timeout", OPT_TEXT, "TIME",
+     "give up when no answer begins for this time (as idle)"},
+    {KEY_IDLE, "idle-timeout", OPT_TEXT, "TIME", "give up when nothing comes for this time (5m)"},
+    {KEY_RETRIES, "retries", OPT_NUMBER, "N", "try again so often when the server is busy (2)"},
+    {KEY_MODELS, "models", OPT_FLAG, NULL, "list the models that the server offers"},
+    {KEY_CACHED, "cached", OPT_FLAG, NULL, "with --models: a list of the last day will do"},
+    {KEY_TEMPLATES, "templates", OPT_FLAG, NULL, "list the templates"},
+    {KEY_ROLES, "roles", OPT_FLAG, NULL, "list the roles"},
+    {KEY_SCHEMA, "schema", OPT_FILE, "FILE", "ask for JSON that this JSON Schema describes"},
+    {'x', "extract", OPT_FLAG, NULL, "print the answer's first code block only"},
+    {KEY_RAW, "raw", OPT_FLAG, NULL, "show Markdown as it is on a terminal"},
+    {KEY_REASONING, "reasoning", OPT_FLAG, NULL, "show what the model thinks, on standard error"},
+    {'u', "usage", OPT_FLAG, NULL, "tell how many tokens it took, on standard error"},
+    {'v', "verbose", OPT_FLAG, NULL, "tell the session and each message that is sent"},
+    {OPT_JSON, "json", OPT_FLAG, NULL, "print events as JSON lines"},
+    {0, NULL, OPT_FLAG, NULL, NULL},
+};
+_Static_assert(sizeof options / sizeof *options <= 64, "chat_args.given has a bit for each");
+
+static const struct program program = {"chat", "talk to a language model", "[PROMPT]...", OPT_TEXT,
+                                       options};
+
+static void add_file(struct chat_args *a, const char *file)
+{
+    if (strcmp(file, "-") == 0)
+        file = ATTACH_STDIN;
+    a->files = mem_grow(a->files, &a->files_cap, a->files_count + 2, sizeof *a->files);
+    a->files[a->files_count++] = file;
+    a->files[a->files_count] = NULL;
+}
+
+static void add_tool(struct chat_args *a, const char *tool)
+{
+    a->tools = mem_grow(a->tools, &a->tools_cap, a->tools_count + 2, sizeof *a->tools);
+    a->tools[a->tools_count++] = tool;
+    a->tools[a->tools_count] = NULL;
+}
+
+static void add_mcp(struct chat_args *a, const char *server)
+{
+    a->mcp = mem_grow(a->mcp, &a->mcp_cap, a->mcp_count + 2, sizeof *a->mcp);
+    a->mcp[a->mcp_count++] = server;
+    a->mcp[a->mcp_count] = NULL;
+}
+
+static void add_var(struct chat_args *a, const char *text)
+{
+    if (!strchr(text, '='))
+        die_usage("bad value '%s' for --var: NAME=VALUE is expected", text);
+    a->vars = mem_grow(a->vars, &a->vars_cap, a->vars_count + 1, sizeof *a->vars);
+    a->vars[a->vars_count++] = text;
+}
+
+static void list(struct chat_args *a, const char *what)
+{
+    if (a->list && strcmp(a->list, what) != 0)
+        die_usage("only one of --templates and --roles can be given");
+    a->list = what;
+}
+
+static void add_option(struct chat_args *a, char *text)
+{
+    char *equals = strchr(text, '=');
+
+    if (!equals || equals == text)
+        die_usage("bad value '%s' for --option: KEY=VALUE is expected", text);
+    *equals = '\0';
+    a->options = mem_grow(a->options, &a->options_cap, a->options_count + 1, sizeof *a->options);
+    a->options[a->options_count++] = (struct ask_option){text, str_of(equals + 1)};
+}
+
+static void take_flag(struct chat_args *a, int key)
+{
+    const struct {
+        int key;
+        bool *flag;
+        bool to;
+    } flags[] = {
+        {'N', &a->wish.fresh, true},
+        {'c', &a->wish.last, true},
+        {KEY_INSECURE, &a->insecure, true},
+        {KEY_REGENERATE, &a->regenerate, true},
+        {KEY_EDIT, &a->edit, true},
+        {KEY_NO_STREAM, &a->stream, false},
+        {KEY_NO_STDIN, &a->read_stdin, false},
+        {'n', &a->store, false},
+        {'1', &a->once, true},
+        {'1', &a->store, false},
+        {'1', &a->wish.fresh, true},
+        {KEY_DRY_RUN, &a->dry_run, true},
+        {KEY_DRY_RUN, &a->store, false},
+        {KEY_MODELS, &a->models, true},
+        {'x', &a->extract, true},
+        {KEY_REASONING, &a->reasoning, true},
+        {KEY_CACHED, &a->cached, true},
+        {'u', &a->usage, true},
+        {KEY_RAW, &a->raw, true},
+        {'v', &a->verbose, true},
+        {KEY_YES, &a->yes, true},
+    };
+
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (flags[i].key == key)
+            *flags[i].flag = flags[i].to;
+}
+
+/* Options whose argument is kept as it is: was it one? */
+static bool take_text(struct chat_args *a, int key, const char *value)
+{
+    const struct {
+        int key;
+        const char **to;
+    } texts[] = {
+        {'s', &a->wish.named},
+        {'S', &a->system},
+        {'t', &a->template_name},
+        {KEY_ROLE, &a->role},
+        {KEY_MESSAGES, &a->messages},
+        {KEY_SCHEMA, &a->schema},
+        {'m', &a->setting[SETTING_MODEL]},
+        {'p', &a->setting[SETTING_PROVIDER]},
+        {KEY_BASE_URL, &a->setting[SETTING_BASE_URL]},
+    };
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i].key == key) {
+            *texts[i].to = value;
+            return true;
+        }
+    return false;
+}
+
+static void take(struct chat_args *a, int key, char *value)
+{
+    for (size_t i = 0; options[i].key; i++)
+        if (options[i].key == key)
+            a->given |= UINT64_C(1) << i;
+    switch (key) {
+    case 'f':
+        add_file(a, value);
+        break;
+    case KEY_VAR:
+        add_var(a, value);
+        break;
+    case KEY_TEMPLATES:
+        list(a, "templates");
+        break;
+    case KEY_ROLES:
+        list(a, "roles");
+        break;
+    case 'o':
+        add_option(a, value);
+        break;
+    case 'T':
+        add_tool(a, value);
+        break;
+    case KEY_MCP:
+        add_mcp(a, value);
+        break;
+    case KEY_ITERATIONS:
+        a->max_iterations = opt_number("--max-iterations", value);
+        break;
+    case KEY_TOOL_TIMEOUT:
+        a->tool_timeout_ms = opt_milliseconds("--tool-timeout", value);
+        break;
+    case KEY_CONNECT:
+        a->limits.connect_ms = opt_milliseconds("--connect-timeout", value);
+        break;
+    case KEY_FIRST_BYTE:
+        a->limits.first_byte_ms = opt_milliseconds("--first-byte-timeout", value);
+        if (a->limits.first_byte_ms == 0)
+            a->limits.first_byte_ms = HTTP_NO_LIMIT;
+        break;
+    case KEY_IDLE:
+        a->limits.idle_ms = opt_milliseconds("--idle-timeout", value);
+        break;
+    case KEY_RETRIES:
+        a->retries = opt_number("--retries", value);
+        break;
+    default:
+        if (!take_text(a, key, value))
+            take_flag(a, key);
+    }
+}
+
+/* Ends the program when there is a prompt, or an option that a list does not go by: all but `by`,
+ * which ends with 0. */
+static void combine_list(const struct chat_args *a, const char *list, const int *by)
+{
+    if (a->words_count > 0)
+        die_usage("--%s takes no prompt", list);
+    for (size_t i = 0; options[i].key; i++) {
+        const int *key = by;
+
+        while (*key && *key != options[i].key)
+            key++;
+        if (!*key && a->given >> i & 1)
+            die_usage("--%s cannot be given with --%s", options[i].name, list);
+    }
+}
+
+static void combine_lists(const struct chat_args *a)
+{
+    static const int own[] = {KEY_TEMPLATES, KEY_ROLES, KEY_NO_STDIN, 0};
+    static const int server[] = {KEY_BASE_URL,
+                                 KEY_INSECURE,
+                                 KEY_CONNECT,
+                                 KEY_FIRST_BYTE,
+                                 KEY_IDLE,
+                                 KEY_MODELS,
+                                 KEY_CACHED,
+                                 KEY_ROLE,
+                                 KEY_NO_STDIN,
+                                 'm',
+                                 'p',
+                                 'v',
+                                 0};
+
+    if (a->list && a->common.json)
+        die_usage("--json cannot be given with --%s", a->list);
+    if (a->list)
+        combine_list(a, a->list, own);
+    if (a->models)
+        combine_list(a, "models", server);
+}
+
+/* A turn that takes the place of the last one. */
+static void combine_again(struct chat_args *a)
+{
+    const char *name = a->regenerate ? "--regenerate" : "--edit";
+
+    if (a->regenerate && a->edit)
+        die_usage("only one of --regenerate and --edit can be given");
+    if (a->wish.fresh || a->messages)
+        die_usage("%s cannot be given with --new or --messages", name);
+    if (a->edit)
+        return;
+    if (a->words_count > 0 || a->template_name)
+        die_usage("--regenerate takes no prompt");
+    a->read_stdin = false;
+}
+
+/* A question without a session goes with nothing that is about one. */
+static void combine_once(const struct chat_args *a)
+{
+    static const int about_sessions[] = {'s', 'N', 'c', KEY_MESSAGES, KEY_REGENERATE, KEY_EDIT};
+
+    for (size_t i = 0; i < sizeof about_sessions / sizeof *about_sessions; i++)
+        for (size_t row = 0; options[row].key; row++)
+            if (options[row].key == about_sessions[i] && a->given & UINT64_C(1) << row)
+                die_usage("--once sends no context: it cannot be given with --%s",
+                          options[row].name);
+}
+
+static void combine_presets(const struct chat_args *a)
+{
+    if (a->role && a->system)
+        die_usage("only one of --system and --role can be given");
+    if (a->vars_count > 0 && !a->template_name && !a->role)
+        die_usage("--var goes with --template or --role");
+}
+
+/* Standard input is read once: as --messages, as a file, or as the prompt. */
+static void combine_stdin(struct chat_args *a)
+{
+    size_t uses = chat_args_messages_stdin(a);
+
+    for (size_t i = 0; i < a->files_count; i++)
+        uses += strcmp(a->files[i], ATTACH_STDIN) == 0;
+    if (uses + prompt_is_dash(a->words, a->words_count) > 1)
+        die_usage("only one of '--messages -', '--file -' and the prompt '-' can be given");
+    if (uses > 0)
+        a->read_stdin = false;
+}
+
+/* What the options mean together. */
+static void combine(struct chat_args *a)
+{
+    combine_lists(a);
+    if (a->once)
+        combine_once(a);
+    if (a->regenerate || a->edit)
+        combine_again(a);
+    combine_presets(a);
+    if (a->cached && !a->models)
+        die_usage("--cached can only be given with --models");
+    if ((a->wish.named != NULL) + a->wish.fresh + a->wish.last > 1)
+        die_usage("only one of --session, --new and --continue can be given");
+    if (a->extract && a->common.json)
+        die_usage("only one of --extract and --json can be given");
+    if (a->extract && a->schema)
+        die_usage("only one of --extract and --schema can be given");
+    if (a->messages && (a->wish.fresh || a->wish.last))
+        die_usage("--messages cannot be given with --new or --continue");
+    if (a->messages && !a->wish.named) {
+        a->wish.fresh = true;
+        a->store = false;
+    }
+    combine_stdin(a);
+}
+
+bool chat_args_messages_stdin(const struct chat_args *a)
+{
+    return a->messages && strcmp(a->messages, "-") == 0;
+}
+
+void chat_args_parse(struct chat_args *a, int argc, char **argv)
+{
+    struct opt_parser args;
+    char *value;
+    int key;
+
+    *a = (struct chat_args){
+        .wish = {.by_digits = true},
+        .limits = {.connect_ms = HTTP_CONNECT_MS, .idle_ms = HTTP_IDLE_MS, .cancel_fd = -1},
+        .retries = RETRY_TIMES,
+        .max_iterations = TURN_ROUNDS,
+        .tool_timeout_ms = TOOL_TIMEOUT_MS,
+        .stream = true,
+        .read_stdin = true,
+        .store = true,
+    };
+    opt_start(&args, &program, argc, argv);
+    while ((key = opt_next(&args, &value)) != 0)
+        take(a, key, value);
+    a->words = opt_operands(&args, &a->words_count);
+    a->common = args.common;
+    combine(a);
+}
+
+bool chat_args_want_json(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            return true;
+    return false;
+}
+
+void chat_args_release(struct chat_args *a)
+{
+    free(a->files);
+    free(a->options);
+    free(a->tools);
+    free(a->mcp);
+    free(a->vars);
+}

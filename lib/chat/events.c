@@ -1,0 +1,418 @@
+#include "chathist/chat/events.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "chathist/base/json_write.h"
+#include "chathist/cli/die.h"
+#include "chathist/cli/progress.h"
+#include "chat/code_block.h"
+
+/* ---- events ---- */
+
+static void begin(struct buf *b, const char *type)
+{
+    buf_add_byte(b, '{');
+    json_add_member(b, "type", str_of(type));
+}
+
+static void end(struct events *ev, struct buf *b)
+{
+    buf_add_byte(b, '}');
+    out_json_line(&ev->out, buf_str(b));
+    buf_release(b);
+    out_flush(&ev->out);
+}
+
+void events_session(struct events *ev, struct str id)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    if (!ev->json)
+        return;
+    begin(&b, "session_id");
+    json_add_member(&b, "session_id", id);
+    end(ev, &b);
+}
+
+void events_spent(struct events *ev, const struct turn *t)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    if (!ev->json || !usage_known(&t->usage))
+        return;
+    begin(&b, "usage");
+    usage_add_members(&t->usage, &b);
+    end(ev, &b);
+}
+
+void events_model(struct events *ev, const char *provider, const char *model)
+{
+    struct buf b = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&name, "%s:%s", provider, model);
+    if (ev->json) {
+        begin(&b, "model");
+        json_add_member(&b, "model", buf_str(&name));
+        end(ev, &b);
+    } else {
+        buf_add_byte(&name, '\n');
+        out_text(&ev->out, buf_str(&name));
+    }
+    buf_release(&name);
+}
+
+/* ---- the context ---- */
+
+static void note_message(size_t index, const char *role, size_t length, bool calls, size_t images)
+{
+    struct buf more = BUF_INIT(BUF_SMALL);
+
+    if (images > 0)
+        buf_addf(&more, " images=%zu", images);
+    notef("index=%zu role=%s content_length=%zu has_tool_calls=%s%s", index, role, length,
+          calls ? "true" : "false", buf_c(&more));
+    buf_release(&more);
+}
+
+static void note_context(const struct turn *t)
+{
+    const struct context *c = &t->context;
+    size_t system = c->system ? 1 : 0;
+
+    notef("session=%.*s state=%s message_count=%zu", (int)t->session.n, t->session.p,
+          t->is_new ? "new" : "existing", c->count + system);
+    if (c->system)
+        note_message(0, role_name(ROLE_SYSTEM), c->system_len, false, 0);
+    for (size_t i = 0; i < c->count; i++)
+        note_message(i + system, role_name(c->at[i].role), c->at[i].n, c->at[i].tool_calls != NULL,
+                     c->at[i].images_count);
+}
+
+static void add_limit(struct buf *b, const char *name, size_t limit)
+{
+    if (limit == CONTEXT_ALL)
+        return;
+    buf_addf(b, "%s%s=%zu", b->len > 0 ? ", " : "", name, limit);
+}
+
+/* That a session outgrows what is sent is said once, wherever the program runs: the model does not
+ * know the beginning from now on. */
+static void note_cut(struct events *ev, const struct turn *t)
+{
+    bool first = t->kind == TURN_NEXT && !t->messages.p && !t->was_cut;
+    const char *command = ev->interactive ? "/new" : "-N";
+    struct buf limits = BUF_INIT(BUF_SMALL);
+
+    add_limit(&limits, "CHAT_MAX_MESSAGES", t->max_messages);
+    add_limit(&limits, "CHAT_MAX_BYTES", t->max_bytes);
+    if (first)
+        warnf(
+            "the oldest messages are no longer sent: the limits are %s (max_messages, max_bytes); "
+            "%s starts a new session",
+            buf_c(&limits), command);
+    else
+        hintf(ev->verbose || ev->interactive, "the oldest messages are not sent (%s)",
+              buf_c(&limits));
+    ev->cut = true;
+    buf_release(&limits);
+}
+
+void events_context(struct events *ev, const struct turn *t)
+{
+    if (ev->verbose)
+        note_context(t);
+    if (ev->quiet || (ev->interactive && (t->context.dropped > 0 ? ev->cut : ev->hinted)))
+        return;
+    if (t->context.dropped > 0) {
+        note_cut(ev, t);
+        return;
+    }
+    ev->hinted = t->before >= CONTEXT_HINT;
+    if (t->before >= CONTEXT_HINT)
+        hintf(ev->verbose, "the conversation has %zu messages (%s starts a new session)", t->before,
+              ev->interactive ? "/new" : "-N");
+}
+
+/* ---- the text ---- */
+
+/* A piece of Markdown with its styles. */
+static void add_styled(void *arg, unsigned styles, struct str text)
+{
+    struct events *ev = arg;
+
+    if (styles & MARKDOWN_BOLD)
+        out_style(&ev->out, STYLE_BOLD);
+    if (styles & MARKDOWN_ITALIC)
+        out_style(&ev->out, STYLE_ITALIC);
+    if (styles & MARKDOWN_CODE)
+        out_style(&ev->out, STYLE_CODE);
+    if (styles & MARKDOWN_MARK)
+        out_style(&ev->out, STYLE_DIM);
+    out_text(&ev->out, text);
+    if (styles)
+        out_style(&ev->out, STYLE_NONE);
+}
+
+/* The answer goes on in a line of its own. */
+static int add_reasoning(void *arg, struct str delta)
+{
+    struct events *ev = arg;
+    struct buf b = BUF_INIT(8 * BUF_LINE);
+
+    if (!ev->json) {
+        progress_end();
+        if (ev->out.terminal && ev->aside.terminal && ev->any_text && !ev->ends_line &&
+            !ev->aside.open)
+            aside_text(&ev->aside, STR("\n"));
+        aside_text(&ev->aside, delta);
+        return 0;
+    }
+    begin(&b, "reasoning");
+    json_add_member(&b, "text", delta);
+    end(ev, &b);
+    return ev->out.error == EPIPE || ev->out.error == EINTR ? -1 : 0;
+}
+
+static int add_text(void *arg, struct str delta)
+{
+    struct events *ev = arg;
+    struct buf b = BUF_INIT(8 * BUF_LINE);
+
+    progress_end();
+    aside_end(&ev->aside);
+    if (ev->marked) {
+        markdown_feed(&ev->markdown, delta);
+    } else if (ev->json) {
+        begin(&b, "text");
+        json_add_member(&b, "text", delta);
+        end(ev, &b);
+    } else {
+        out_text(&ev->out, delta);
+    }
+    ev->any_text = true;
+    ev->ends_line = delta.p[delta.n - 1] == '\n';
+    /* With nobody left to read it, or when a signal came while a slow reader was waited for, the
+     * turn ends; on a full disk the answer still goes to the history. */
+    return out_flush(&ev->out) < 0 && (ev->out.error == EPIPE || ev->out.error == EINTR) ? -1 : 0;
+}
+
+static int add_citation(void *arg, struct str json)
+{
+    struct events *ev = arg;
+    struct buf b = BUF_INIT(BUF_LINE);
+
+    if (!ev->json)
+        return 0;
+    begin(&b, "citation");
+    json_add_key(&b, "citation");
+    json_add_compact(&b, json);
+    end(ev, &b);
+    return ev->out.error == EPIPE || ev->out.error == EINTR ? -1 : 0;
+}
+
+void events_pause(struct events *ev)
+{
+    progress_end();
+    aside_end(&ev->aside);
+    if (ev->json || !ev->any_text)
+        return;
+    markdown_end(&ev->markdown);
+    out_text_end(&ev->out);
+    if (!ev->ends_line)
+        out_byte(&ev->out, '\n');
+    ev->any_text = false;
+    /* Before a message about what went wrong. */
+    out_flush(&ev->out);
+}
+
+/* ---- tools ---- */
+
+void events_call(struct events *ev, const struct round_call *c)
+{
+    struct buf b = BUF_INIT(8 * BUF_LINE);
+
+    if (!ev->json)
+        return;
+    begin(&b, "tool_call");
+    answer_add_members(c->call, &b);
+    end(ev, &b);
+}
+
+void events_call_line(struct events *ev, const struct round_call *c, bool seen)
+{
+    struct buf line = BUF_INIT(8 * BUF_LINE);
+
+    if (ev->quiet || (seen && !ev->verbose))
+        return;
+    buf_addf(&line, "tool_call %s ", buf_c(&c->call->name));
+    buf_add_str(&line, buf_str(&c->call->args));
+    aside_line(&ev->aside, ev->verbose, buf_str(&line));
+    buf_release(&line);
+}
+
+void events_result(struct events *ev, const struct round_call *c)
+{
+    struct buf b = BUF_INIT(8 * BUF_LINE), line = BUF_INIT(BUF_LINE);
+
+    if (ev->json) {
+        begin(&b, "tool_result");
+        json_add_member(&b, "tool_call_id", buf_str(&c->call->id));
+        json_add_member(&b, "content", buf_str(&c->job.result));
+        json_add_key(&b, "failed");
+        buf_add_c(&b, c->job.failed ? "true" : "false");
+        end(ev, &b);
+    }
+    if (!ev->quiet) {
+        buf_addf(&line, "tool_result %s ", buf_c(&c->call->name));
+        buf_add_str(&line, buf_str(&c->job.result));
+        aside_line(&ev->aside, ev->verbose, buf_str(&line));
+    }
+    buf_release(&line);
+}
+
+/* ---- while nothing comes ---- */
+
+static void note(struct events *ev, struct str text)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    if (!ev->json)
+        return;
+    begin(&b, "notice");
+    json_add_member(&b, "message", text);
+    end(ev, &b);
+}
+
+static void note_again(void *arg, const struct err *why, int64_t ms, unsigned repeated)
+{
+    struct events *ev = arg;
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&text, "%s: trying again in %" PRId64 ".%" PRId64 " s (%u)", err_text(why), ms / 1000,
+             ms % 1000 / 100, repeated);
+    if (!ev->quiet)
+        hintf(ev->verbose, "%s", buf_c(&text));
+    note(ev, buf_str(&text));
+    buf_release(&text);
+}
+
+void events_notice(struct events *ev, const char *text)
+{
+    progress_end();
+    if (!ev->quiet)
+        warnf("%s", text);
+    note(ev, str_of(text));
+}
+
+static void add_notice(void *arg, const char *text)
+{
+    events_notice(arg, text);
+}
+
+static void turn_sign(void *arg)
+{
+    struct events *ev = arg;
+
+    if (!ev->any_text && !ev->aside.open)
+        progress_turn();
+}
+
+void events_show_waiting(struct events *ev, struct http_limits *limits)
+{
+    if (ev->quiet || ev->json || !progress_possible())
+        return;
+    limits->tick = turn_sign;
+    limits->tick_arg = ev;
+}
+
+/* The program ends before the turn began. */
+static void end_early(void *arg, const struct err *e)
+{
+    struct events *ev = arg;
+
+    events_error(ev, e, exit_code(e->kind));
+    out_close(&ev->out, 0, 0);
+}
+
+void events_start(struct events *ev, const struct opt_common *o, bool verbose)
+{
+    *ev = (struct events){.json = o->json, .quiet = o->quiet, .verbose = verbose};
+    ev->sink = (struct answer_sink){
+        .text = add_text, .citation = add_citation, .notice = add_notice, .arg = ev};
+    ev->watch = (struct ask_watch){note_again, ev};
+    out_start(&ev->out, o->color);
+    ev->markdown = (struct markdown){.fn = add_styled, .arg = ev};
+    aside_start(&ev->aside, o->color);
+    die_before(end_early, ev);
+}
+
+void events_show_markdown(struct events *ev)
+{
+    ev->marked = ev->out.terminal && ev->out.color && !ev->json;
+}
+
+void events_want_reasoning(struct events *ev)
+{
+    ev->sink.reasoning = add_reasoning;
+}
+
+void events_hold_text(struct events *ev)
+{
+    ev->sink.text = NULL;
+}
+
+void events_done(struct events *ev, const struct turn *t)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    events_pause(ev);
+    if (!ev->json)
+        return;
+    events_spent(ev, t);
+    begin(&b, "done");
+    json_add_member(&b, "session_id", t->session);
+    if (t->answer_id.len > 0)
+        json_add_member(&b, "message_id", buf_str(&t->answer_id));
+    if (t->answer.finish_reason)
+        json_add_member(&b, "finish_reason", str_of(t->answer.finish_reason));
+    end(ev, &b);
+}
+
+int events_code(struct events *ev, const struct answer *a, struct err *e)
+{
+    struct buf code = BUF_INIT(BUF_LINE);
+    bool found = code_block_first(buf_str(&a->text), &code);
+
+    progress_end();
+    aside_end(&ev->aside);
+    out_text(&ev->out, buf_str(&code));
+    out_text_end(&ev->out);
+    buf_release(&code);
+    return found ? 0 : err_set(e, ERR_FAILURE, "the answer has no code block");
+}
+
+void events_usage(const struct turn *t)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    usage_add_text(&t->usage, &b);
+    notef("%s", buf_c(&b));
+    buf_release(&b);
+}
+
+void events_error(struct events *ev, const struct err *e, int code)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+    bool again = e->kind == ERR_NETWORK || e->kind == ERR_TIMEOUT || e->kind == ERR_BUSY;
+
+    events_pause(ev);
+    if (!ev->json)
+        return;
+    begin(&b, "error");
+    json_add_member_int(&b, "code", code);
+    json_add_member(&b, "message", str_of(err_text(e)));
+    json_add_key(&b, "retryable");
+    buf_add_c(&b, again ? "true" : "false");
+    end(ev, &b);
+}

@@ -1,0 +1,556 @@
+#include "chat/line.h"
+
+#include <errno.h>
+#include <histedit.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "chathist/base/io.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/utf8.h"
+#include "chathist/cli/config.h"
+#include "chat/line_keys.h"
+#include "chathist/cli/line_signals.h"
+#include "chat/line_words.h"
+#include "chathist/cli/wide.h"
+
+#define HISTORY_MAX 1000
+/* Keys without a character reach libedit as C1 control characters, which are bound to commands. */
+#define FIRST_KEY 0x80
+#define PASTE_KEY (FIRST_KEY + LINE_EDITS)
+/* With the keys of vi, ESC is the Escape key when nothing follows it for so long. */
+#define ESCAPE_MS 50
+/* Hides the styles of the prompt from the count of its columns. */
+#define PROMPT_STYLE L'\001'
+
+struct line {
+    struct line_setup setup;
+    EditLine *el;
+    HistoryW *history;
+    struct termios found; /* the terminal's modes before */
+    bool dumb;            /* knows no escape sequences */
+    bool vi;              /* ~/.editrc chose the keys of vi */
+    struct wide prompt;
+    size_t prompt_columns;
+    struct buf newest; /* of the history */
+    struct line_keys keys;
+    int ahead; /* bytes still to be read that were typed before take_over() */
+    enum line_came came;
+};
+
+static struct line *line_of(EditLine *el)
+{
+    struct line *l = NULL;
+
+    el_wget(el, EL_CLIENTDATA, &l);
+    return l;
+}
+
+static void insert(EditLine *el, struct str text)
+{
+    struct wide w = {0};
+
+    wide_add_text(&w, text);
+    if (w.count > 0)
+        el_winsertstr(el, w.at);
+    wide_release(&w);
+}
+
+/* ---- the terminal ---- */
+
+static void put(struct str text)
+{
+    if (io_write_all(STDOUT_FILENO, text.p, text.n) < 0)
+        errno = 0;
+}
+
+static void set_pasting(const struct line *l, bool on)
+{
+    if (!l->dumb)
+        put(on ? STR("\033[?2004h") : STR("\033[?2004l"));
+}
+
+/* Between two lines what is typed is not shown. It waits for the next line, each key as it was
+ * typed: Enter a CR, Ctrl-D a byte. libedit takes over no mode that is not a line's (ICANON), so
+ * these do not become its own. */
+static void set_quiet(const struct line *l)
+{
+    struct termios quiet = l->found;
+
+    quiet.c_lflag &= ~(tcflag_t)(ECHO | ICANON);
+    quiet.c_cc[VMIN] = 1;
+    quiet.c_cc[VTIME] = 0;
+    quiet.c_iflag &= ~(tcflag_t)ICRNL;
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &quiet);
+}
+
+/* For a program that ends in the middle. */
+static const struct line *at_exit;
+
+static void restore_at_exit(void)
+{
+    if (at_exit)
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &at_exit->found);
+}
+
+/* From now on the terminal is the line's; what was typed before is not lost. */
+static void take_over(struct line *l)
+{
+    set_quiet(l);
+    if (ioctl(STDIN_FILENO, FIONREAD, &l->ahead) < 0)
+        l->ahead = 0;
+}
+
+void line_lend(struct line *l, bool lent)
+{
+    if (lent)
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &l->found);
+    else
+        take_over(l);
+}
+
+static size_t terminal_columns(const struct line *l)
+{
+    int columns = 0;
+
+    el_wget(l->el, EL_GETTC, "co", &columns);
+    return columns > 0 ? (size_t)columns : 80;
+}
+
+/* How many rows above the cursor's the line begins. */
+static size_t rows_above(const struct line *l)
+{
+    const LineInfoW *info = el_wline(l->el);
+
+    return wide_rows(info->buffer, (size_t)(info->cursor - info->buffer), l->prompt_columns,
+                     terminal_columns(l));
+}
+
+/* Draws the line again where the cursor is, or `above` rows higher. */
+static void draw_again(const struct line *l, size_t above)
+{
+    struct buf out = BUF_INIT(BUF_SMALL);
+
+    buf_add_c(&out, l->dumb ? "\r\n" : "\r");
+    if (above > 0 && !l->dumb)
+        buf_addf(&out, "\033[%zuA", above);
+    if (!l->dumb)
+        buf_add_c(&out, "\033[J");
+    put(buf_str(&out));
+    el_wset(l->el, EL_REFRESH);
+    buf_release(&out);
+}
+
+/* Some terminals lay their rows out anew for another width, others do not: at most what is the
+ * line's in both cases is drawn over. */
+static void resize(const struct line *l)
+{
+    size_t before = rows_above(l), after;
+
+    el_resize(l->el);
+    after = rows_above(l);
+    draw_again(l, after < before ? after : before);
+}
+
+/* Stops like a program that does not catch the signal. */
+static void suspend(struct line *l)
+{
+    set_pasting(l, false);
+    el_wset(l->el, EL_PREP_TERM, 0);
+    line_signals_stop();
+}
+
+/* true: the line is over. */
+static bool take_signal(struct line *l)
+{
+    int signo = line_signals_next();
+
+    if (signo == 0)
+        return false;
+    if (signo == SIGTSTP)
+        suspend(l);
+    if (signo == SIGWINCH)
+        resize(l);
+    if (signo == SIGTSTP || signo == SIGCONT) {
+        el_wset(l->el, EL_PREP_TERM, 1);
+        el_resize(l->el);
+        set_pasting(l, true);
+        draw_again(l, 0);
+    }
+    if (signo == SIGWINCH || signo == SIGTSTP || signo == SIGCONT)
+        return false;
+    l->came = signo == SIGINT ? LINE_CLEARED : LINE_SIGNAL;
+    return true;
+}
+
+/* ---- the keyboard ---- */
+
+/* Waits for a byte. 1, 0 at the end, -1 when a signal ended the line. */
+static int next_byte(struct line *l, char *c)
+{
+    struct pollfd fds[2] = {{.fd = line_signals_fd(), .events = POLLIN},
+                            {.fd = STDIN_FILENO, .events = POLLIN}};
+
+    for (;;) {
+        ssize_t n;
+
+        if (poll(fds, 2, -1) < 0)
+            continue;
+        if (fds[0].revents && take_signal(l))
+            return -1;
+        if (!fds[1].revents)
+            continue;
+        n = read(STDIN_FILENO, c, 1);
+        /* The terminal made a LF of Enter then. */
+        if (n > 0 && l->ahead > 0 && l->ahead-- > 0 && *c == '\n')
+            *c = '\r';
+        if (n > 0)
+            return 1;
+        if (n == 0 || (errno != EINTR && errno != EAGAIN))
+            return 0;
+    }
+}
+
+/* ---- keys ---- */
+
+/* The terminal's keys for signals send none while a line is edited, for they could be part of a
+ * paste. true: it was one of them; the line may be over. */
+static bool take_signal_key(struct line *l, int32_t c)
+{
+    const cc_t *keys = l->found.c_cc;
+
+    if (c <= 0 || !(l->found.c_lflag & ISIG))
+        return false;
+    if (c == keys[VINTR])
+        l->came = LINE_CLEARED;
+    else if (c == keys[VQUIT])
+        raise(SIGQUIT);
+    else if (c == keys[VSUSP])
+        raise(SIGTSTP);
+    else
+        return false;
+    return true;
+}
+
+/* Has libedit a command for a sequence: one of its own, or of ~/.editrc? It has no function that
+ * tells; so it is asked to print the binding, and complains on its error stream when there is
+ * none. */
+static bool is_bound(const struct line *l)
+{
+    char *said = NULL;
+    size_t n = 0;
+    FILE *errors = open_memstream(&said, &n);
+    struct buf key = BUF_INIT(BUF_SMALL);
+    struct wide wide = {0};
+
+    if (!errors)
+        return false;
+    for (size_t i = 0; i < l->keys.sequence_len; i++)
+        buf_addf(&key, "\\%03o", (unsigned char)l->keys.sequence[i]);
+    wide_add_text(&wide, buf_str(&key));
+    el_wset(l->el, EL_SETFP, 1, errors);
+    el_wset(l->el, EL_SETFP, 2, errors);
+    el_wset(l->el, EL_BIND, wide.at, NULL);
+    el_wset(l->el, EL_SETFP, 1, stdout);
+    el_wset(l->el, EL_SETFP, 2, stderr);
+    fclose(errors);
+    n = said && strstr(said, "->") ? 1 : 0;
+    free(said);
+    wide_release(&wide);
+    buf_release(&key);
+    return n > 0;
+}
+
+/* What libedit gets for a key. 0: nothing, it gets the bytes themselves, or the key means
+ * nothing. */
+static wchar_t translate(struct line *l, enum line_key key, int32_t cp)
+{
+    if (key == LINE_KEY_PASTE)
+        return PASTE_KEY;
+    if (key == LINE_KEY_CHAR && (cp < FIRST_KEY || cp > PASTE_KEY))
+        return cp < 0 ? L'\xfffd' : (wchar_t)cp;
+    if (key == LINE_KEY_CHAR)
+        return 0;
+    /* In the keys of vi, libedit takes the ESC of its own arrow keys for the Escape key. */
+    if ((!l->vi || l->keys.means == LINE_IGNORE) && is_bound(l)) {
+        line_keys_put_back(&l->keys);
+        return 0;
+    }
+    return l->keys.means == LINE_IGNORE ? 0 : (wchar_t)(FIRST_KEY + l->keys.means);
+}
+
+/* libedit's own reader goes by the locale. */
+static int next_char(EditLine *el, wchar_t *out)
+{
+    struct line *l = line_of(el);
+    struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
+    int32_t cp = 0;
+
+    for (;;) {
+        enum line_key key = line_keys_next(&l->keys, &cp);
+        bool signals = key == LINE_KEY_CHAR && take_signal_key(l, cp);
+        char c;
+        int came;
+
+        *out = key == LINE_KEY_NONE || signals ? L'\0' : translate(l, key, cp);
+        if (*out || (key == LINE_KEY_CHAR && cp == 0))
+            return 1;
+        if (l->came != LINE_TEXT)
+            return -1;
+        if (key != LINE_KEY_NONE)
+            continue;
+        if (l->vi && line_keys_holds_escape(&l->keys) && poll(&fd, 1, ESCAPE_MS) == 0) {
+            line_keys_give_up(&l->keys);
+            continue;
+        }
+        came = next_byte(l, &c);
+        if (came <= 0) {
+            line_keys_drop(&l->keys);
+            return came;
+        }
+        line_keys_feed(&l->keys, c);
+    }
+}
+
+/* ---- what keys do ---- */
+
+static unsigned char paste(EditLine *el, int c)
+{
+    struct line *l = line_of(el);
+
+    (void)c;
+    insert(el, buf_str(&l->keys.pasted));
+    buf_clear(&l->keys.pasted);
+    return CC_REFRESH;
+}
+
+static unsigned char put_newline(EditLine *el, int c)
+{
+    (void)c;
+    return el_winsertstr(el, L"\n") < 0 ? CC_ERROR : CC_REFRESH;
+}
+
+/* The words below the line, in columns. */
+static void list(const struct line *l, const struct line_words *words)
+{
+    struct buf out = BUF_INIT(BUF_LINE);
+
+    buf_add_c(&out, "\r\n");
+    line_words_add_table(&out, words, terminal_columns(l));
+    put(buf_str(&out));
+    buf_release(&out);
+}
+
+/* Puts in what is certain; when that is nothing, lists what there is. */
+static unsigned char offer(struct line *l, struct str before, const struct line_words *words)
+{
+    struct str typed = {before.p + words->from, before.n - words->from};
+    struct str all;
+
+    if (words->count == 0)
+        return CC_ERROR;
+    all = line_words_common(words);
+    if (words->count > 1 && all.n <= typed.n) {
+        list(l, words);
+        return CC_REDISPLAY;
+    }
+    el_deletestr(l->el, (int)utf8_count(typed));
+    insert(l->el, all);
+    if (words->count == 1 && !str_ends(all, STR("/")))
+        insert(l->el, STR(" "));
+    return CC_REFRESH;
+}
+
+static unsigned char complete(EditLine *el, int c)
+{
+    const LineInfoW *info = el_wline(el);
+    struct buf text = BUF_INIT(BUF_SMALL);
+    struct line_words words = {0};
+    struct line *l = line_of(el);
+    unsigned char result;
+
+    (void)c;
+    wide_encode(&text, info->buffer, (size_t)(info->cursor - info->buffer));
+    l->setup.complete(l->setup.arg, buf_str(&text), &words);
+    result = offer(l, buf_str(&text), &words);
+    line_words_release(&words);
+    buf_release(&text);
+    return result;
+}
+
+/* ---- beginning and end ---- */
+
+static wchar_t *prompt_of(EditLine *el)
+{
+    struct line *l = line_of(el);
+
+    return l->prompt.at;
+}
+
+static void bind_key(EditLine *el, wchar_t key, const wchar_t *command)
+{
+    const wchar_t keys[] = {key, L'\0'};
+
+    el_wset(el, EL_BIND, keys, command, NULL);
+    el_wset(el, EL_BIND, L"-a", keys, command, NULL);
+}
+
+/* ~/.editrc may choose the keys of vi, which drops everything that was bound before it. */
+static void set_keys(struct line *l)
+{
+    static const wchar_t *const commands[LINE_EDITS] = {
+        [LINE_LEFT] = L"ed-prev-char",          [LINE_RIGHT] = L"ed-next-char",
+        [LINE_UP] = L"ed-prev-history",         [LINE_DOWN] = L"ed-next-history",
+        [LINE_HOME] = L"ed-move-to-beg",        [LINE_END_OF_LINE] = L"ed-move-to-end",
+        [LINE_DELETE] = L"ed-delete-next-char", [LINE_WORD_LEFT] = L"ed-prev-word",
+        [LINE_WORD_RIGHT] = L"em-next-word",    [LINE_DELETE_WORD] = L"em-delete-next-word",
+        [LINE_ENTER] = L"ed-newline",           [LINE_NEWLINE] = L"chat-newline",
+    };
+    EditLine *el = l->el;
+    const wchar_t *editor;
+
+    el_wset(el, EL_EDITOR, L"emacs");
+    el_wset(el, EL_BIND, L"^R", L"em-inc-search-prev", NULL);
+    el_wset(el, EL_BIND, L"^W", L"ed-delete-prev-word", NULL);
+    el_wset(el, EL_ADDFN, L"chat-newline", L"puts in a newline", put_newline);
+    el_wset(el, EL_ADDFN, L"chat-paste", L"puts in what is pasted", paste);
+    el_wset(el, EL_ADDFN, L"chat-complete", L"completes a word", complete);
+    el_source(el, NULL);
+    for (int i = 0; i < LINE_EDITS; i++)
+        if (commands[i])
+            bind_key(el, FIRST_KEY + i, commands[i]);
+    bind_key(el, PASTE_KEY, L"chat-paste");
+    l->vi = el_wget(el, EL_EDITOR, &editor) == 0 && wcscmp(editor, L"emacs") != 0;
+    /* In the keys of vi ESC has a meaning by itself. */
+    if (!l->vi)
+        el_wset(el, EL_BIND, L"\\e\\r", L"chat-newline", NULL);
+    el_wset(el, EL_BIND, L"^J", L"chat-newline", NULL);
+    el_wset(el, EL_BIND, L"^I", L"chat-complete", NULL);
+    el_wset(el, EL_SETTY, L"-d", L"-icrnl", L"-inlcr", L"-igncr", L"-isig", NULL);
+}
+
+int line_open(struct line **out, const struct line_setup *setup, struct err *e)
+{
+    struct line *l = mem_zalloc(sizeof *l);
+    const char *term = config_env("TERM");
+    HistEventW event;
+
+    l->setup = *setup;
+    l->dumb = !term || strcmp(term, "dumb") == 0;
+    buf_init(&l->newest, BUF_LINE);
+    l->keys = (struct line_keys)LINE_KEYS_INIT;
+    *out = l;
+    if (tcgetattr(STDIN_FILENO, &l->found) < 0)
+        return err_sys(e, errno, "cannot set up the terminal");
+    if (line_signals_begin(e) < 0)
+        return -1;
+    wide_locale();
+    if (!at_exit)
+        atexit(restore_at_exit);
+    at_exit = l;
+    l->el = el_init("chat", stdin, stdout, stderr);
+    l->history = history_winit();
+    if (!l->el || !l->history)
+        return err_set(e, ERR_FAILURE, "cannot set up the terminal");
+    history_w(l->history, &event, H_SETSIZE, HISTORY_MAX);
+    el_wset(l->el, EL_CLIENTDATA, l);
+    el_wset(l->el, EL_HIST, history_w, l->history);
+    el_wset(l->el, EL_GETCFN, next_char);
+    el_wset(l->el, EL_PROMPT_ESC, prompt_of, PROMPT_STYLE);
+    set_keys(l);
+    take_over(l);
+    return 0;
+}
+
+void line_close(struct line *l)
+{
+    if (!l)
+        return;
+    at_exit = NULL;
+    if (l->el)
+        el_end(l->el);
+    if (l->history)
+        history_wend(l->history);
+    if (line_signals_fd() >= 0) {
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &l->found);
+        line_signals_end();
+    }
+    wide_release(&l->prompt);
+    buf_release(&l->newest);
+    buf_release(&l->keys.pasted);
+    free(l);
+}
+
+/* ---- a line ---- */
+
+bool line_remember(struct line *l, struct str text)
+{
+    struct wide w = {0};
+    HistEventW event;
+
+    if (text.n == 0 || str_eq(text, buf_str(&l->newest)))
+        return false;
+    buf_clear(&l->newest);
+    buf_add_str(&l->newest, text);
+    wide_add_text(&w, text);
+    if (w.count > 0)
+        history_w(l->history, &event, H_ENTER, w.at);
+    wide_release(&w);
+    return true;
+}
+
+static void set_prompt(struct line *l, struct str text)
+{
+    bool bold = l->setup.color && !l->dumb;
+
+    l->prompt.count = 0;
+    l->prompt_columns = wide_columns(text);
+    if (bold)
+        wide_add_text(&l->prompt, STR("\001\033[1m\001"));
+    wide_add_text(&l->prompt, text);
+    if (bold)
+        wide_add_text(&l->prompt, STR("\001\033[0m\001"));
+}
+
+enum line_came line_read(struct line *l, struct str prompt, struct buf *text)
+{
+    const wchar_t *got;
+    int count = 0;
+
+    buf_clear(text);
+    line_signals_forget();
+    if (line_signals_fatal())
+        return LINE_SIGNAL;
+    l->came = LINE_TEXT;
+    set_prompt(l, prompt);
+    line_signals_edit(true);
+    el_resize(l->el);
+    set_pasting(l, true);
+    got = el_wgets(l->el, &count);
+    set_pasting(l, false);
+    line_signals_edit(false);
+    if (l->came == LINE_TEXT && (!got || count <= 0)) {
+        /* A terminal that goes away sends SIGHUP as well. */
+        l->came = line_signals_fatal() ? LINE_SIGNAL : LINE_END;
+        put(STR("\r\n"));
+    }
+    if (l->came == LINE_CLEARED) {
+        const LineInfoW *info = el_wline(l->el);
+
+        put(l->dumb ? STR("^C\r\n") : STR("^C\r\n\033[J"));
+        wide_encode(text, info->buffer, (size_t)(info->lastchar - info->buffer));
+    } else if (l->came == LINE_TEXT) {
+        wide_encode(text, got, (size_t)count);
+        if (str_ends(buf_str(text), STR("\n")))
+            buf_truncate(text, text->len - 1);
+    }
+    set_quiet(l);
+    return l->came;
+}

@@ -1,0 +1,82 @@
+/*
+ * line_keys - reads what a terminal sends while a line is edited: characters, pasted text, and the
+ * escape sequences of keys. A push parser.
+ *
+ * A sequence is taken whole, whatever its parameters are and however its bytes are split over
+ * reads, so that no part of it is ever typed. Which keys are known: xterm's and those that terminfo
+ * has for screen, tmux, linux and rxvt, with modifiers, and Enter with Shift, Alt or Ctrl as
+ * terminals with modifyOtherKeys or kitty's protocol send it.
+ *
+ * https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
+ * https://sw.kovidgoyal.net/kitty/keyboard-protocol/
+ */
+#ifndef CHATHIST_CHAT_LINE_KEYS_H
+#define CHATHIST_CHAT_LINE_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chathist/base/buf.h"
+
+/* The most that is taken of one paste. */
+#define LINE_PASTE_MAX ((size_t)32 << 20)
+/* Of a longer sequence the middle is dropped: it is no key that anybody knows. */
+#define LINE_SEQUENCE_MAX 32
+
+enum line_key {
+    LINE_KEY_NONE, /* more bytes are needed */
+    LINE_KEY_CHAR,
+    LINE_KEY_PASTE,    /* `pasted` holds the text */
+    LINE_KEY_SEQUENCE, /* `sequence` holds a whole one, `means` tells what it is */
+};
+
+enum line_edit {
+    LINE_IGNORE,
+    LINE_LEFT,
+    LINE_RIGHT,
+    LINE_UP,
+    LINE_DOWN,
+    LINE_HOME,
+    LINE_END_OF_LINE,
+    LINE_DELETE,
+    LINE_WORD_LEFT,
+    LINE_WORD_RIGHT,
+    LINE_DELETE_WORD,
+    LINE_ENTER,
+    LINE_NEWLINE,
+    LINE_EDITS, /* how many there are */
+};
+
+struct line_keys {
+    struct buf pasted; /* without the marks round it; CR and CR LF as LF */
+    char sequence[LINE_SEQUENCE_MAX];
+    size_t sequence_len;
+    enum line_edit means;
+    /* private */
+    char held[LINE_SEQUENCE_MAX + 1];
+    size_t held_len;
+    size_t plain;   /* so many held bytes are characters, even ESC */
+    size_t matched; /* bytes of the mark that ends a paste */
+    bool pasting, ready;
+};
+
+#define LINE_KEYS_INIT                                                                             \
+    {                                                                                              \
+        .pasted = BUF_INIT(LINE_PASTE_MAX)                                                         \
+    }
+
+/* Call it until it returns LINE_KEY_NONE before the next byte is fed. *cp is -1 for bytes that are
+ * no UTF-8. */
+enum line_key line_keys_next(struct line_keys *k, int32_t *cp);
+void line_keys_feed(struct line_keys *k, char c);
+/* After LINE_KEY_SEQUENCE: its bytes come as characters instead. */
+void line_keys_put_back(struct line_keys *k);
+/* Is ESC all that is held? It is the Escape key when nothing follows it soon. */
+bool line_keys_holds_escape(const struct line_keys *k);
+/* The ESC that is held comes as a character. */
+void line_keys_give_up(struct line_keys *k);
+/* Forgets everything that was fed and has not come out. */
+void line_keys_drop(struct line_keys *k);
+
+#endif

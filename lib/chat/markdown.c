@@ -1,0 +1,226 @@
+#include "chathist/chat/markdown.h"
+
+#include <string.h>
+
+#define FENCE_MIN 3
+#define HEADING_MAX 6
+/* Behind more blanks than these, a # is part of an indented block. */
+#define INDENT_MAX 3
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static bool is_ascii_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static bool is_beyond_ascii(char c)
+{
+    return (unsigned char)c >= 0x80;
+}
+
+/* The styles of text here. */
+static unsigned present(const struct markdown *m)
+{
+    if (m->info)
+        return MARKDOWN_MARK;
+    if (m->fence > 0)
+        return MARKDOWN_CODE;
+    return (m->code > 0 ? MARKDOWN_CODE : 0U) | (m->heading || m->bold ? MARKDOWN_BOLD : 0U) |
+           (m->italic ? MARKDOWN_ITALIC : 0U);
+}
+
+static void emit(const struct markdown *m, unsigned styles, struct str text)
+{
+    if (text.n > 0)
+        m->fn(m->arg, styles, text);
+}
+
+/* ---- a row of marks, once it is known what follows ---- */
+
+/* May emphasis begin behind this byte? Behind a letter of a script without blanks between its words
+ * it does. */
+static bool may_precede(char c, char mark)
+{
+    return is_blank(c) || (mark == '*' && is_beyond_ascii(c)) ||
+           (c != '\0' && strchr("([{<>\"'*_~:|-/", c) != NULL);
+}
+
+static bool may_close(const struct markdown *m, char next)
+{
+    if (is_blank(m->before))
+        return false;
+    if (m->run_mark == '_')
+        return !is_ascii_word(next) && !is_beyond_ascii(next);
+    return m->run > 1 || !is_ascii_word(next);
+}
+
+/* Turns bold, italic or both on or off; gives the styles of the row. */
+static unsigned emphasise(struct markdown *m, char next)
+{
+    bool italic = m->run != 2, bold = m->run != 1;
+    bool ends = (!italic || (m->italic && m->emphasis == m->run_mark)) && (!bold || m->bold);
+    bool free = (!italic || !m->italic) && (!bold || !m->bold);
+
+    if (m->run > (m->run_mark == '_' ? 1 : 3))
+        return present(m);
+    if (ends && may_close(m, next)) {
+        m->italic = m->italic && !italic;
+        m->bold = m->bold && !bold;
+    } else if (free && !is_blank(next) && may_precede(m->before, m->run_mark)) {
+        m->italic = m->italic || italic;
+        m->bold = m->bold || bold;
+        if (italic)
+            m->emphasis = m->run_mark;
+    } else {
+        return present(m);
+    }
+    return MARKDOWN_MARK;
+}
+
+static unsigned backticks(struct markdown *m)
+{
+    /* Code in a line that began like a block: what opened it was no fence. */
+    if (m->info) {
+        m->code = m->fence;
+        m->fence = 0;
+        m->info = false;
+    }
+    if (m->code == m->run) {
+        m->code = 0;
+        return MARKDOWN_MARK;
+    }
+    if (m->code == 0) {
+        m->code = m->run;
+        return MARKDOWN_MARK;
+    }
+    return present(m);
+}
+
+static unsigned judge(struct markdown *m, char next)
+{
+    if (m->fence > 0 && !m->info) {
+        m->closing = m->run >= m->fence && is_blank(next);
+        return m->closing ? MARKDOWN_MARK : MARKDOWN_CODE;
+    }
+    if ((m->run_mark == '`' || m->run_mark == '~') && !m->begun && m->run >= FENCE_MIN) {
+        m->fence = m->run;
+        m->fence_mark = m->run_mark;
+        m->info = true;
+        return MARKDOWN_MARK;
+    }
+    if (m->run_mark == '`')
+        return backticks(m);
+    if (m->run_mark == '#') {
+        m->heading = m->run <= HEADING_MAX && is_blank(next);
+        return m->heading ? MARKDOWN_MARK : present(m);
+    }
+    return m->run_mark == '~' ? present(m) : emphasise(m, next);
+}
+
+static void end_run(struct markdown *m, char next)
+{
+    unsigned styles = judge(m, next);
+    char marks[64];
+
+    memset(marks, m->run_mark, sizeof marks);
+    while (m->run > 0) {
+        size_t n = m->run < sizeof marks ? m->run : sizeof marks;
+
+        emit(m, styles, (struct str){marks, n});
+        m->run -= n;
+    }
+    m->before = m->run_mark;
+    m->begun = true;
+}
+
+/* ---- the bytes ---- */
+
+/* Does a row of marks begin with this byte? */
+static bool is_mark(const struct markdown *m, char c)
+{
+    if (m->info)
+        return c == '`' && m->fence_mark == '`';
+    if (m->fence > 0)
+        return c == m->fence_mark && !m->begun;
+    if (m->code > 0)
+        return c == '`';
+    if (m->escaped)
+        return false;
+    if (c == '#')
+        return !m->begun && m->indent <= INDENT_MAX;
+    return c == '`' || c == '*' || c == '_' || (c == '~' && !m->begun);
+}
+
+static void end_line(struct markdown *m)
+{
+    if (m->closing)
+        m->fence = 0;
+    m->code = m->indent = 0;
+    m->begun = m->info = m->closing = m->escaped = m->heading = m->bold = m->italic = false;
+    m->before = '\n';
+}
+
+/* What a byte that is no mark changes. */
+static void pass(struct markdown *m, char c)
+{
+    bool inside = m->fence > 0 || m->code > 0;
+
+    if (!is_blank(c)) {
+        m->begun = true;
+        m->closing = false;
+    } else if (!m->begun) {
+        m->indent++;
+    }
+    m->escaped = c == '\\' && !m->escaped && !inside;
+    m->before = c;
+}
+
+void markdown_feed(struct markdown *m, struct str piece)
+{
+    size_t from = 0;
+    unsigned styles = 0;
+
+    /* A text begins like a line. */
+    if (!m->started)
+        m->before = '\n';
+    m->started = true;
+    for (size_t i = 0; i < piece.n; i++) {
+        char c = piece.p[i];
+
+        if (m->run > 0 && c == m->run_mark) {
+            m->run++;
+            from = i + 1;
+            continue;
+        }
+        if (m->run > 0)
+            end_run(m, c);
+        if (c == '\n')
+            end_line(m);
+        if (from == i || (c == '\n' ? 0 : present(m)) != styles || is_mark(m, c)) {
+            emit(m, styles, (struct str){piece.p + from, i - from});
+            from = i;
+            styles = c == '\n' ? 0 : present(m);
+        }
+        if (is_mark(m, c)) {
+            m->run_mark = c;
+            m->run = 1;
+            from = i + 1;
+        } else if (c != '\n') {
+            pass(m, c);
+        }
+    }
+    emit(m, styles, (struct str){piece.p + from, piece.n - from});
+}
+
+void markdown_end(struct markdown *m)
+{
+    struct markdown fresh = {.fn = m->fn, .arg = m->arg};
+
+    if (m->run > 0)
+        end_run(m, '\n');
+    *m = fresh;
+}

@@ -1,0 +1,78 @@
+#include "chat/recall.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "chathist/base/dirs.h"
+#include "chathist/base/io.h"
+#include "chathist/base/json.h"
+#include "chathist/base/json_check.h"
+#include "chathist/base/json_write.h"
+#include "chathist/base/path.h"
+
+/* A file that is larger than this is cut to its newest lines, together about half of it. */
+#define FILE_MOST ((size_t)1 << 20)
+
+/* The newest lines of it, whole ones. */
+static struct str newest(struct str all)
+{
+    struct str rest = all;
+
+    if (all.n <= FILE_MOST / 2)
+        return all;
+    rest.p += all.n - FILE_MOST / 2;
+    rest.n = FILE_MOST / 2;
+    str_cut(&rest, '\n');
+    return rest.p ? rest : (struct str){all.p + all.n, 0};
+}
+
+int recall_load(const char *path, void (*fn)(void *arg, struct str text), void *arg, struct err *e)
+{
+    struct buf all = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_SMALL);
+    struct str rest, value;
+    int result = io_read_state(path, &all, e) < 0 ? -1 : 0;
+
+    if (result == 0 && all.len > FILE_MOST)
+        result = io_replace_file(path, newest(buf_str(&all)), e);
+    rest = newest(buf_str(&all));
+    while (result == 0 && rest.n > 0) {
+        struct str line = str_cut(&rest, '\n');
+
+        buf_clear(&text);
+        if (json_check(line, &value, NULL) && json_decode(value, &text) && text.len > 0)
+            fn(arg, buf_str(&text));
+    }
+    buf_release(&all);
+    buf_release(&text);
+    return result;
+}
+
+int recall_add(const char *path, struct str text, struct err *e)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+    char *dir;
+    int fd, result;
+
+    if (text.n > RECALL_TEXT_MAX)
+        return 0;
+    dir = path_parent(path);
+    result = dirs_make(dir, e);
+    free(dir);
+    if (result < 0)
+        return -1;
+    fd = io_open_regular(path, O_WRONLY | O_APPEND | O_CREAT, 0600, NULL, NULL, e);
+    if (fd < 0)
+        return -1;
+    json_add_string(&line, text);
+    buf_add_byte(&line, '\n');
+    /* One write: programs that add at once do not mix their lines. */
+    result = io_write_all(fd, line.data, line.len) < 0
+                 ? err_sys(e, errno, "cannot write '%s'", path)
+                 : 0;
+    close(fd);
+    buf_release(&line);
+    return result;
+}

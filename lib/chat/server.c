@@ -1,0 +1,428 @@
+#include "chathist/chat/server.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "chathist/base/mem.h"
+#include "chathist/base/owner.h"
+#include "chathist/cli/die.h"
+#include "chathist/llm/http.h"
+#include "chathist/llm/models.h"
+#include "chathist/cli/interrupt.h"
+
+/* How many of a server's models a message names. */
+#define NAMED_MODELS 5
+
+static char *copy(const char *s)
+{
+    return s ? mem_copy(s, strlen(s)) : NULL;
+}
+
+/* ---- the provider ---- */
+
+static int unknown_provider(const char *name, struct err *e)
+{
+    struct buf names = BUF_INIT(BUF_SMALL);
+    int result;
+
+    for (const struct provider *const *p = provider_all(); *p; p++)
+        buf_addf(&names, "%s%s", names.len ? ", " : "", (*p)->name);
+    result = err_set(e, ERR_USAGE, "unknown provider '%s': known are %s", name, buf_c(&names));
+    buf_release(&names);
+    return result;
+}
+
+/* A base URL by flag is not for a provider without a server: one that is set otherwise (`weak`)
+ * gives way, with its model. */
+static int check_flags(struct server *s, const struct config *c, bool weak, struct err *e)
+{
+    if (!s->provider || s->provider->base_url || c->from[SETTING_BASE_URL] != CONFIG_FLAG)
+        return 0;
+    if (!weak)
+        return err_set(e, ERR_USAGE, "provider '%s' asks no server: --base-url does not go with it",
+                       s->provider->name);
+    s->provider = NULL;
+    if (c->from[SETTING_MODEL] != CONFIG_FLAG) {
+        free(s->model);
+        s->model = NULL;
+    }
+    return 0;
+}
+
+/* The provider that the settings name: -p and a model's prefix given beside it by flag must agree,
+ * as must those of a template; else the more explicit of the two counts. Leaves s->provider NULL
+ * when neither names one. */
+static int choose_named(struct server *s, const struct config *c, struct err *e)
+{
+    const char *name = c->value[SETTING_PROVIDER], *model = c->value[SETTING_MODEL];
+    const struct provider *of_model = NULL, *named = NULL;
+
+    if (model)
+        provider_split(model, &of_model, &model);
+    if (model && !*model)
+        return err_set(e, ERR_USAGE, "'%s' names no model", c->value[SETTING_MODEL]);
+    if (name && strcmp(name, "none") != 0) {
+        named = provider_find(str_of(name));
+        if (!named)
+            return unknown_provider(name, e);
+    }
+    s->provider = of_model ? of_model : named;
+    if (named && of_model && named != of_model && c->from[SETTING_PROVIDER] >= CONFIG_PRESET &&
+        c->from[SETTING_MODEL] <= c->from[SETTING_PROVIDER]) {
+        if (c->from[SETTING_MODEL] == c->from[SETTING_PROVIDER])
+            return err_set(e, ERR_USAGE, "model '%s' is not one of provider '%s'",
+                           c->value[SETTING_MODEL], name);
+        /* The model that is set otherwise belongs to another provider. */
+        s->provider = named;
+        model = NULL;
+    }
+    s->model = copy(model);
+    return check_flags(
+        s, c, c->from[s->provider == of_model ? SETTING_MODEL : SETTING_PROVIDER] != CONFIG_FLAG,
+        e);
+}
+
+/* ---- the base URL ---- */
+
+/* `host:port`, and not an IPv6 address. */
+static bool has_port(struct str host)
+{
+    struct str rest = host;
+
+    str_cut(&rest, ':');
+    return rest.p && !str_find(rest, STR(":")) && !str_starts(host, STR("["));
+}
+
+/* A port alone is one of this machine; `::1` is its other address, for which a URL wants
+ * brackets. */
+static void add_loopback(struct buf *url, struct str *host)
+{
+    if (str_starts(*host, STR("::"))) {
+        buf_addf(url, "[%.*s]", (int)host->n, host->p);
+        *host = (struct str){host->p + host->n, 0};
+    } else {
+        buf_add_c(url, "127.0.0.1");
+    }
+}
+
+/* OLLAMA_HOST as Ollama itself reads it (its envconfig): without a scheme it is http on port 11434,
+ * with one the scheme's own port; 0.0.0.0 is what it listens on. Other base variables hold the URL
+ * as it is. */
+static char *url_of_host(const char *value)
+{
+    static const struct str everywhere = STR("0.0.0.0");
+    struct buf url = BUF_INIT(BUF_SMALL);
+    const char *mark = strstr(value, "://");
+    struct str host = str_of(mark ? mark + 3 : value);
+
+    buf_add(&url, value, mark ? (size_t)(mark - value) : 0);
+    buf_add_c(&url, mark ? "://" : "http://");
+    while (host.n > 0 && host.p[host.n - 1] == '/')
+        host.n--;
+    if (str_starts(host, everywhere))
+        host = (struct str){host.p + everywhere.n, host.n - everywhere.n};
+    if (host.n == 0 || host.p[0] == ':')
+        add_loopback(&url, &host);
+    buf_add_str(&url, host);
+    if (!mark && !str_find(host, STR("]:")) && !has_port(host) && !str_find(host, STR("/")))
+        buf_add_c(&url, ":11434");
+    buf_add_c(&url, "/v1");
+    return buf_detach(&url);
+}
+
+static char *url_of_variable(const struct provider *p)
+{
+    const char *value = p->base_variable ? config_env(p->base_variable) : NULL;
+
+    if (!value)
+        return NULL;
+    return strcmp(p->base_variable, "OLLAMA_HOST") == 0 ? url_of_host(value) : copy(value);
+}
+
+/* The message leaves out what may be secret: a name and password, and a query. */
+static int bad_url(const char *url, struct err *e)
+{
+    const char *at = strrchr(url, '@');
+    const char *shown = at ? at + 1 : url;
+
+    return err_set(e, ERR_USAGE,
+                   "bad base URL '%s%.*s': not of the form http[s]://HOST[:PORT]/PATH",
+                   at ? "***@" : "", (int)strcspn(shown, "?#"), shown);
+}
+
+/* Refuses what libcurl would make the best of: in `http://` and a path, it takes the path for a
+ * host. */
+static int check_url(const char *url, struct err *e)
+{
+    struct buf origin = BUF_INIT(BUF_SMALL);
+    const char *mark = strstr(url, "://");
+    bool ok = mark && mark[3] != '\0' && !strchr("/?#", mark[3]) && http_origin(url, &origin);
+
+    buf_release(&origin);
+    return ok ? 0 : bad_url(url, e);
+}
+
+/* Flag and CHAT_BASE_URL, the provider's own variable, the user configuration, the provider's
+ * default. */
+static int choose_url(struct server *s, const struct config *c, struct err *e)
+{
+    const char *set = c->value[SETTING_BASE_URL];
+
+    if (!s->provider->base_url)
+        return 0;
+    if (set && c->from[SETTING_BASE_URL] != CONFIG_FILE)
+        s->base_url = copy(set);
+    if (!s->base_url)
+        s->base_url = url_of_variable(s->provider);
+    if (!s->base_url)
+        s->base_url = copy(set ? set : s->provider->base_url);
+    return check_url(s->base_url, e);
+}
+
+/* ---- the key ---- */
+
+/* Where the server is, without what its URL may hold of names and passwords. */
+static const char *place(const struct server *s, struct buf *origin)
+{
+    return http_origin(s->base_url, origin) ? buf_c(origin) : s->provider->name;
+}
+
+/* A key for any server is for whichever is asked, except one that needs none and was not named. */
+static int choose_key(struct server *s, const struct config *c, struct err *e)
+{
+    const struct provider *p = s->provider;
+    bool own = !s->base_url || strcmp(s->base_url, p->base_url) == 0;
+    struct key_owner owner = {p->name, p->key_variable, p->needs_key || !own};
+
+    if (!p->base_url)
+        return 0;
+    key_find(&s->key_source, c, &owner);
+    if (s->key_source.kind == KEY_VARIABLE)
+        return server_load_key(s, e);
+    if (s->key_source.kind == KEY_NONE && own && p->needs_key)
+        return err_set(e, ERR_USAGE, "no key for '%s': set %s or CHAT_API_KEY", p->name,
+                       p->key_variable ? p->key_variable : "CHAT_API_KEY");
+    return 0;
+}
+
+int server_try_key(struct server *s, struct err *e)
+{
+    if (s->key || s->key_source.kind == KEY_NONE)
+        return 0;
+    s->key = key_fetch(&s->key_source, e);
+    return s->key ? 0 : -1;
+}
+
+int server_load_key(struct server *s, struct err *e)
+{
+    int result = server_try_key(s, e);
+
+    if (result < 0 && e && e->kind == ERR_SIGNAL)
+        die_signal(interrupt_signal());
+    return result;
+}
+
+int server_check_key(const struct server *s, struct err *e)
+{
+    struct buf origin = BUF_INIT(BUF_SMALL);
+
+    if (s->key_source.kind == KEY_NONE || strncasecmp(s->base_url, "https:", 6) == 0 ||
+        http_is_loopback(s->base_url))
+        return 0;
+    err_set(e, ERR_USAGE, "refusing to send a key to '%s' over plain http: use https or --insecure",
+            place(s, &origin));
+    buf_release(&origin);
+    return -1;
+}
+
+/* ---- all together ---- */
+
+/* May a server be used that was not named, but found at a usual port? Whoever came first listens
+ * there, so it has to be the user or the system. */
+static bool is_ours(const struct provider *p, const char *url)
+{
+    struct buf origin = BUF_INIT(BUF_SMALL);
+    const struct passwd *user;
+    const char *port;
+    uid_t uid;
+    bool foreign;
+
+    port = http_origin(url, &origin) ? strrchr(buf_c(&origin), ':') : NULL;
+    foreign = port && owner_foreign_listener((unsigned)strtoul(port + 1, NULL, 10), &uid);
+    if (foreign) {
+        user = getpwuid(uid);
+        warnf("not using the %s server at %s: it belongs to user %s (-p %s uses it)", p->name,
+              buf_c(&origin), user ? user->pw_name : "without a name", p->name);
+    }
+    buf_release(&origin);
+    return !foreign;
+}
+
+/* One short look for a server on loopback. */
+static bool probe(struct server *s)
+{
+    for (const struct provider *const *p = provider_all(); *p; p++) {
+        char *url;
+        bool named;
+
+        if (!(*p)->probe.path)
+            continue;
+        url = url_of_variable(*p);
+        named = url != NULL;
+        if (!url)
+            url = copy((*p)->base_url);
+        s->found = models_probe(*p, url) && (named || is_ours(*p, url));
+        free(url);
+        if (s->found) {
+            s->provider = *p;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_set(const char *variable)
+{
+    return variable && config_env(variable);
+}
+
+static bool by_environment(const struct config *c, const struct provider *p)
+{
+    (void)c;
+    return is_set(p->base_variable) || is_set(p->key_variable);
+}
+
+static bool by_configuration(const struct config *c, const struct provider *p)
+{
+    return key_in_configuration(c, p->name);
+}
+
+/* The first with a key at its own place that something is set for. */
+static const struct provider *
+first(const struct config *c, bool (*is_set_up)(const struct config *c, const struct provider *p))
+{
+    for (const struct provider *const *p = provider_all(); *p; p++)
+        if ((*p)->needs_key && is_set_up(c, *p))
+            return *p;
+    return NULL;
+}
+
+/* The provider that settings without a name mean: a base URL or a key for any server, OpenAI's
+ * kind; else the first that something of its own is set for, in the environment before the
+ * configuration. */
+static const struct provider *implied(const struct config *c)
+{
+    const char *command = c->value[SETTING_API_KEY_COMMAND];
+    bool from_file = c->from[SETTING_API_KEY_COMMAND] == CONFIG_FILE;
+    const struct provider *p = NULL;
+
+    if (c->value[SETTING_BASE_URL] || config_env("CHAT_API_KEY") || (command && !from_file))
+        return provider_find(STR("openai"));
+    p = first(c, by_environment);
+    if (!p)
+        p = first(c, by_configuration);
+    return p || !command || !*command ? p : provider_find(STR("openai"));
+}
+
+static bool is_provider(const char *name)
+{
+    return provider_find(str_of(name)) != NULL;
+}
+
+int server_choose(struct server *s, const struct config *c, struct err *e)
+{
+    const char *name = c->value[SETTING_PROVIDER];
+
+    *s = (struct server){0};
+    key_check_names(c, is_provider);
+    if (choose_named(s, c, e) < 0)
+        return -1;
+    if (!s->provider)
+        s->provider = implied(c);
+    if (!s->provider && !name && !probe(s) && config_env("OLLAMA_HOST"))
+        s->provider = provider_find(STR("ollama")); /* that it does not answer is worth telling */
+    if (!s->provider)
+        return err_set(e, ERR_USAGE,
+                       "no model server is configured%s: set OPENAI_API_KEY, ANTHROPIC_API_KEY, "
+                       "CHAT_BASE_URL or CHAT_PROVIDER, or try '-p echo' (it answers with your "
+                       "own prompt)",
+                       name ? "" : ", and neither Ollama nor llama.cpp answers on this machine");
+    return choose_url(s, c, e) < 0 ? -1 : choose_key(s, c, e);
+}
+
+void server_tell_found(const struct server *s)
+{
+    struct buf origin = BUF_INIT(BUF_SMALL);
+
+    if (s->found)
+        warnf("using %s at %s%s%s", s->provider->name, place(s, &origin),
+              s->model ? ", model " : "", s->model ? s->model : "");
+    buf_release(&origin);
+}
+
+static int too_many(const struct server *s, const struct model_list *l, struct err *e)
+{
+    struct buf names = BUF_INIT(BUF_SMALL), origin = BUF_INIT(BUF_SMALL);
+    int result;
+
+    for (size_t i = 0; i < l->count && i < NAMED_MODELS; i++)
+        buf_addf(&names, "%s%s", i ? ", " : "", l->at[i]);
+    result = err_set(e, ERR_USAGE, "no model is chosen: set CHAT_MODEL or use -m; '%s' has %s%s",
+                     place(s, &origin), l->count ? buf_c(&names) : "none",
+                     l->count > NAMED_MODELS ? ", …" : "");
+    buf_release(&names);
+    buf_release(&origin);
+    return result;
+}
+
+int server_choose_model(struct server *s, struct err *e)
+{
+    struct http_limits limits = {
+        .connect_ms = HTTP_CONNECT_MS, .idle_ms = HTTP_CONNECT_MS, .cancel_fd = -1};
+    struct ask ask = {.limits = limits};
+    struct model_list list;
+    int result;
+
+    if (s->model)
+        return 0;
+    if (server_load_key(s, e) < 0)
+        return -1;
+    server_address(s, &ask);
+    result = model_list_load(&list, s->provider, &ask, e);
+    if (result == 0 && (list.count == 1 || (s->found && list.count > 0)))
+        s->model = copy(list.at[0]);
+    else if (result == 0)
+        result = too_many(s, &list, e);
+    model_list_release(&list);
+    return result;
+}
+
+/* Where the certificates are, in curl(1)'s order; libcurl itself reads none of these variables. */
+static void take_trust(struct http_limits *limits)
+{
+    limits->ca_file = config_env("CURL_CA_BUNDLE");
+    if (limits->ca_file)
+        return;
+    limits->ca_dir = config_env("SSL_CERT_DIR");
+    limits->ca_file = config_env("SSL_CERT_FILE");
+}
+
+void server_address(const struct server *s, struct ask *ask)
+{
+    take_trust(&ask->limits);
+    ask->model = s->model;
+    ask->base_url = s->base_url;
+    ask->key = s->key;
+    ask->key_from = s->key_source.kind == KEY_FILE ? s->key_source.value : s->key_source.name;
+}
+
+void server_release(struct server *s)
+{
+    free(s->model);
+    free(s->base_url);
+    key_source_release(&s->key_source);
+    key_wipe(s->key);
+}

@@ -1,0 +1,354 @@
+#include "chathist/chat/talk.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "chathist/cli/die.h"
+#include "chathist/cli/line_signals.h"
+#include "chathist/cli/start.h"
+#include "chathist/history/store.h"
+#include "chathist/llm/http.h"
+#include "chathist/llm/messages.h"
+#include "chathist/cli/interrupt.h"
+
+static void choose_server(struct talk *t)
+{
+    struct err e = ERR_INIT;
+
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        config_set_preset(&t->config, (enum setting)i, t->args->preset[i]);
+        config_set(&t->config, (enum setting)i, t->args->setting[i]);
+    }
+    if (server_choose(&t->server, &t->config, &e) < 0 ||
+        (!t->args->insecure && server_check_key(&t->server, &e) < 0))
+        die_err(&e);
+    t->first = t->server.provider;
+    /* A server that cannot be reached is no reason to lose the prompt. */
+    if (!t->args->models && server_choose_model(&t->server, &t->unasked) < 0 &&
+        (t->unasked.kind == ERR_USAGE || t->args->dry_run))
+        die_err(&t->unasked);
+    if (!t->args->common.quiet)
+        server_tell_found(&t->server);
+}
+
+void talk_open(struct talk *t, const struct chat_args *args)
+{
+    struct err e = ERR_INIT;
+
+    t->args = args;
+    if (args->reasoning)
+        events_want_reasoning(&t->events);
+    if (args->extract)
+        events_hold_text(&t->events);
+    if (answer_check_load(&t->check, args->schema, &e) < 0)
+        die_err(&e);
+    start_history_if_any(&t->config, &t->history, &args->common);
+    choose_server(t);
+    t->consent.all = args->yes;
+    t->consent.allowed = t->config.value[SETTING_ALLOW_TOOLS];
+}
+
+void talk_close(struct talk *t)
+{
+    resume_release(&t->session);
+    consent_release(&t->consent);
+    toolbox_release(&t->toolbox);
+    mcp_servers_close(&t->mcp, false);
+    server_release(&t->server);
+    history_release(&t->history);
+    config_release(&t->config);
+    answer_check_release(&t->check);
+    err_release(&t->unasked);
+    err_release(&t->unsaved);
+}
+
+/* All but the context and the tools. */
+static void set_ask(struct talk *t, struct ask *ask)
+{
+    *ask = (struct ask){.options = t->args->options,
+                        .options_count = t->args->options_count,
+                        .schema = answer_check_schema(&t->check),
+                        .stream = t->args->stream,
+                        .limits = t->args->limits,
+                        .retries = t->args->retries,
+                        .watch = &t->events.watch};
+    server_address(&t->server, ask);
+    events_show_waiting(&t->events, &ask->limits);
+}
+
+void talk_choose_session(struct talk *t)
+{
+    const struct chat_args *a = t->args;
+    struct resume_wish wish = a->wish;
+
+    start_session(&t->session, &wish, &t->config, &t->history, a->regenerate || a->edit,
+                  a->common.quiet || !a->store);
+}
+
+int talk_open_tools(struct talk *t, struct err *e)
+{
+    bool wanted = t->args->tools || t->args->mcp || t->config.value[SETTING_TOOLS] ||
+                  t->config.value[SETTING_MCP];
+
+    if (!wanted || t->mcp.open)
+        return 0;
+    toolbox_load(&t->toolbox, t->args->tools, &t->config, t->server.key);
+    t->mcp.quiet = t->args->common.quiet;
+    t->mcp.verbose = t->args->verbose;
+    mcp_servers_open(&t->mcp, t->args->mcp, &t->config, t->server.key, t->toolbox.at,
+                     t->toolbox.count);
+    return toolbox_add_all(&t->toolbox, t->mcp.tools, t->mcp.tools_count, e);
+}
+
+/* The session is to be read with what a turn of it that was killed has left. That this cannot be
+ * stored now is said when the prompt cannot be, either. */
+static void recover(struct talk *t)
+{
+    struct err e = ERR_INIT;
+
+    if (t->args->store && !t->in_memory && !t->args->dry_run && !t->history.unreadable)
+        (void)store_recover(&t->history, &e);
+    err_release(&e);
+}
+
+int talk_prepare(struct talk *t, struct turn *turn, struct err *e)
+{
+    if (!t->args->dry_run && server_load_key(&t->server, e) < 0)
+        return -1;
+    turn->history = &t->history;
+    turn->provider = t->server.provider;
+    turn->session = buf_str(&t->session.id);
+    turn->max_rounds = t->args->max_iterations;
+    turn->tool_timeout_ms = t->args->tool_timeout_ms;
+    set_ask(t, &turn->ask);
+    recover(t);
+    if (config_max_messages(&t->config, &turn->max_messages, e) < 0 ||
+        config_max_bytes(&t->config, &turn->max_bytes, e) < 0 || turn_prepare(turn, e) < 0 ||
+        talk_open_tools(t, e) < 0)
+        return -1;
+    turn->ask.tools = t->toolbox.at;
+    turn->ask.tools_count = t->toolbox.count;
+    start_report_bad(&t->history, turn->bad_lines, t->args->common.quiet);
+    start_report_entries(t->args->messages, turn->bad_entries,
+                         turn->bad_entries > 0 && messages_too_deep(turn->messages),
+                         t->args->common.quiet);
+    if (turn->bad_entries > 0 && turn->before == 0)
+        return strcmp(t->args->messages, "-") == 0
+                   ? err_set(e, ERR_USAGE, "no usable message on standard input")
+                   : err_set(e, ERR_USAGE, "no usable message in '%s'", t->args->messages);
+    if (turn->images_before > 0 && (!turn->images || turn->images->count == 0) &&
+        !t->args->common.quiet)
+        warnf("the last prompt came with %" PRIu64 " image%s, not sent again: attach %s with %s",
+              turn->images_before, turn->images_before == 1 ? "" : "s",
+              turn->images_before == 1 ? "it" : "them",
+              t->events.interactive ? "/file, and /edit" : "-f");
+    events_context(&t->events, turn);
+    for (size_t i = 0; t->args->verbose && i < t->toolbox.count; i++)
+        notef("tool=%s", t->toolbox.at[i]->name);
+    return 0;
+}
+
+int talk_check(struct talk *t, const struct turn *turn, bool print, struct err *e)
+{
+    struct http_request request;
+    int result;
+
+    http_request_init(&request);
+    result = t->server.provider->request(t->server.provider, &turn->ask, &request, e);
+    if (result == 0 && print)
+        out_json_line(&t->events.out, buf_str(&request.body));
+    http_request_release(&request);
+    return result;
+}
+
+/* ---- one turn ---- */
+
+/* Returns whether two messages end with the same reason, as on a full disk. */
+static bool same_reason(const struct err *a, const struct err *b)
+{
+    const char *x = strrchr(err_text(a), ':'), *y = strrchr(err_text(b), ':');
+
+    return x && y && strcmp(x, y) == 0;
+}
+
+/* A failure of the history is reported, once for each reason, and does not keep the question from
+ * being asked. */
+static bool kept(struct talk *t, int result, struct err *e)
+{
+    if (result >= 0)
+        return true;
+    if (strcmp(err_text(e), err_text(&t->unsaved)) != 0 && !same_reason(e, &t->unsaved)) {
+        events_pause(&t->events);
+        warn_err(e);
+    }
+    err_release(&t->unsaved);
+    t->unsaved = *e;
+    return false;
+}
+
+/* Stores the prompt or the answer; with the first lines a session becomes current. */
+static void keep(struct talk *t, struct turn *turn, int (*store)(struct turn *turn, struct err *e))
+{
+    struct err e = ERR_INIT;
+
+    if (t->args->store && !t->in_memory && kept(t, store(turn, &e), &e) && !t->settled)
+        t->settled = kept(t, start_settle(&t->session, &t->history, t->args->common.quiet, &e), &e);
+}
+
+/* Shows the call and asks whether it may be run. false: nothing more is to be asked. */
+static bool ask_consent(struct talk *t, struct round_call *c)
+{
+    enum consent_answer answer;
+
+    events_call(&t->events, c);
+    if (c->job.done) {
+        events_call_line(&t->events, c, false);
+        return true;
+    }
+    answer = consent_ask(&t->consent, buf_str(&c->call->name), c->job.args);
+    events_call_line(&t->events, c, answer == CONSENT_YES || answer == CONSENT_NO);
+    if (answer == CONSENT_NO)
+        round_refuse(c, "the user refused to have the tool run");
+    if (answer != CONSENT_NOBODY)
+        return answer != CONSENT_CANCELLED;
+    round_refuse(c, "the tool was not run: it is not allowed, and there is no terminal to ask the "
+                    "user on");
+    if (!t->told_refusal && !t->args->common.quiet)
+        warnf(
+            "tool calls are refused: there is no terminal to ask on (--yes, or allow_tools in the "
+            "user configuration)");
+    t->told_refusal = true;
+    return true;
+}
+
+/* A round of calls, asked for one after the other before any is run. -1: it was interrupted. */
+static int carry_out(struct talk *t, struct turn *turn, struct err *e)
+{
+    bool going = true;
+    int result;
+
+    events_pause(&t->events);
+    round_begin(turn);
+    for (size_t i = 0; i < turn->calls_count; i++)
+        if (going)
+            going = ask_consent(t, &turn->calls[i]);
+        else
+            events_call(&t->events, &turn->calls[i]);
+    result = round_run(turn, e);
+    for (size_t i = 0; i < turn->calls_count; i++)
+        events_result(&t->events, &turn->calls[i]);
+    keep(t, turn, round_store);
+    round_end(turn);
+    return result;
+}
+
+/* The next request has the tools that there are now. */
+static int renew_tools(struct talk *t, struct turn *turn, struct err *e)
+{
+    int result;
+
+    if (!mcp_servers_renew(&t->mcp, t->toolbox.at, t->toolbox.execs_count, t->history.cancel_fd))
+        return 0;
+    /* A name may stand for another tool now. */
+    consent_forget(&t->consent);
+    result = toolbox_add_all(&t->toolbox, t->mcp.tools, t->mcp.tools_count, e);
+    turn->ask.tools = t->toolbox.at;
+    turn->ask.tools_count = t->toolbox.count;
+    if (!t->args->common.quiet)
+        hintf(t->args->verbose, "tools have changed: the model may call %zu now", t->toolbox.count);
+    return result;
+}
+
+/* Stores, asks, stores, as long as the model calls tools. What went wrong with the asking is in
+ * *e. */
+static void exchange(struct talk *t, struct turn *turn, struct err *e)
+{
+    keep(t, turn, turn_store_prompt);
+    do {
+        turn->calling = false;
+        if (t->unasked.kind != ERR_NONE)
+            err_set(e, t->unasked.kind, "%s", err_text(&t->unasked));
+        else if (renew_tools(t, turn, e) == 0)
+            turn_ask(turn, &t->events.sink, e);
+        keep(t, turn, turn_store_answer);
+    } while (turn->calling && carry_out(t, turn, e) == 0);
+}
+
+/* Tells how it ended; gives the exit code. */
+static int conclude(struct talk *t, struct turn *turn, struct err *e)
+{
+    int status = 0;
+
+    if (turn->finished && turn->answer.text.len == 0)
+        events_notice(&t->events, turn->answer.reasoned
+                                      ? "the answer is empty: the model only reasoned"
+                                      : "the answer is empty");
+    if (t->args->extract && turn->finished)
+        events_code(&t->events, &turn->answer, e);
+    if (turn->finished)
+        answer_check_text(&t->check, buf_str(&turn->answer.text), e);
+    if (e->kind == ERR_NONE)
+        events_done(&t->events, turn);
+    else
+        status = interrupt_signal() ? 128 + interrupt_signal() : exit_code(e->kind);
+    if (status != 0)
+        events_spent(&t->events, turn);
+    if (t->args->usage && (turn->answer.finished || usage_known(&turn->usage)))
+        events_usage(turn);
+    if (status == 0 && t->unsaved.kind != ERR_NONE)
+        status = exit_code(ERR_UNSAVED);
+    if (status != 0)
+        events_error(&t->events, e->kind != ERR_NONE ? e : &t->unsaved, status);
+    return status;
+}
+
+void talk_look_at_history(struct talk *t)
+{
+    const struct chat_args *a = t->args;
+    bool needed = a->regenerate || a->edit || a->wish.last || a->dry_run;
+
+    t->history.unreadable =
+        a->once || (!needed && (a->store || a->messages) && history_forbidden(&t->history));
+}
+
+/* Of several programs that begin a session at once, one does. */
+static void claim(struct talk *t, struct turn *turn)
+{
+    struct err e = ERR_INIT;
+    bool fresh = t->session.fresh;
+
+    if (!t->args->store || t->in_memory || t->settled)
+        return;
+    kept(t, resume_claim(&t->session, &t->history, &e), &e);
+    if (t->args->verbose && fresh && !t->session.fresh)
+        notef("session=%s state=existing", buf_c(&t->session.id));
+    turn->session = buf_str(&t->session.id);
+}
+
+int talk_run(struct talk *t, struct turn *turn)
+{
+    struct err e = ERR_INIT;
+    int status;
+
+    err_release(&t->unsaved);
+    t->history.cancel_fd = interrupt_begin(&e);
+    if (t->history.cancel_fd < 0)
+        die_err(&e);
+    line_signals_raise();
+    turn->ask.limits.cancel_fd = t->events.out.cancel_fd = t->history.cancel_fd;
+    t->consent.cancel_fd = t->history.cancel_fd;
+    claim(t, turn);
+    turn->keeps_partial = t->args->store && !t->in_memory;
+    events_session(&t->events, turn->session);
+    exchange(t, turn, &e);
+    status = conclude(t, turn, &e);
+    out_flush(&t->events.out);
+    if (!interrupt_signal() && e.kind != ERR_NONE && !turn->answer.sink_failed)
+        warn_err(&e);
+    err_release(&e);
+    if (interrupt_signal())
+        status = 128 + interrupt_signal();
+    interrupt_end();
+    t->history.cancel_fd = t->events.out.cancel_fd = t->consent.cancel_fd = -1;
+    return status;
+}

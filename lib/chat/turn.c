@@ -1,0 +1,424 @@
+#include "chathist/chat/turn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/json.h"
+#include "chathist/base/mem.h"
+#include "chathist/history/message.h"
+#include "chathist/history/store.h"
+#include "chathist/llm/messages.h"
+#include "chathist/llm/paused.h"
+#include "chathist/chat/round.h"
+#include "chat/window.h"
+
+/* ---- the context ---- */
+
+/* Is the system prompt another one than the session's? */
+static bool is_new_system(const struct turn *t)
+{
+    struct str had = {t->context.system, t->context.system_len};
+
+    return t->system.p && !str_eq(had, t->system);
+}
+
+/* What is given takes the place of the thread. */
+static void take_messages(struct turn *t)
+{
+    context_release(&t->context);
+    t->bad_entries = messages_add(&t->context, t->messages);
+}
+
+int turn_last_prompt(const struct history *h, struct str session, struct buf *out, struct err *e)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct tail tail;
+    size_t behind;
+    bool cut;
+
+    if (window_load(&tail, h, session, 1, CONTEXT_ALL, &cut, e) < 0)
+        return -1;
+    behind = window_last_turn(&tail.thread);
+    if (behind > 0)
+        buf_add_str(out, message_content(&tail.thread.at[behind - 1], &scratch));
+    buf_release(&scratch);
+    tail_release(&tail);
+    return behind > 0;
+}
+
+static void supersede(struct turn *t, const struct message *m)
+{
+    t->replaces =
+        mem_grow(t->replaces, &t->replaces_cap, t->replaces_count + 1, sizeof *t->replaces);
+    buf_init(&t->replaces[t->replaces_count], BUF_LINE);
+    buf_add_str(&t->replaces[t->replaces_count++], m->id);
+}
+
+/* How many images the prompt came with. */
+static uint64_t images_of(const struct message *m)
+{
+    int64_t n;
+
+    return json_int(m->field[FIELD_IMAGES], &n) && n > 0 ? (uint64_t)n : 0;
+}
+
+/* Does the line come of the prompt before it? A system prompt does not. */
+static bool is_outcome(const struct message *m)
+{
+    return m->role == ROLE_ASSISTANT || m->role == ROLE_TOOL;
+}
+
+/* Adds the thread to the context, all but the turn that this one takes the place of. */
+static int take_thread(struct turn *t, const struct thread *thread, struct err *e)
+{
+    size_t behind = t->kind == TURN_NEXT ? CONTEXT_ALL : window_last_turn(thread);
+    struct buf scratch = BUF_INIT(BUF_LINE);
+
+    if (behind == 0)
+        return err_set(e, ERR_USAGE, "session '%.*s' has no prompt yet", (int)t->session.n,
+                       t->session.p);
+    for (size_t i = 0; i < thread->count; i++) {
+        const struct message *m = &thread->at[i];
+
+        if (i + 1 == behind)
+            t->images_before = images_of(m);
+        if (i + 1 == behind && t->kind == TURN_AGAIN) {
+            buf_add_str(&t->last, message_content(m, &scratch));
+            buf_add_str(&t->prompt_id, m->id);
+            t->prompt = buf_str(&t->last);
+            t->prompt_stored = true;
+        } else if (i + 1 == behind || (i >= behind && is_outcome(m))) {
+            supersede(t, m);
+        } else {
+            context_add(&t->context, m);
+        }
+    }
+    buf_release(&scratch);
+    return 0;
+}
+
+int turn_prepare(struct turn *t, struct err *e)
+{
+    struct tail tail = {0};
+    int result;
+
+    context_init(&t->context);
+    answer_init(&t->answer, NULL);
+    usage_init(&t->usage);
+    buf_init(&t->prompt_id, BUF_SMALL);
+    buf_init(&t->answer_id, BUF_SMALL);
+    buf_init(&t->last, BUF_LINE);
+    if (!t->history->unreadable && window_load(&tail, t->history, t->session, t->max_messages,
+                                               t->max_bytes, &t->was_cut, e) < 0)
+        return -1;
+    for (size_t i = 0; i < tail.system.count; i++)
+        context_add(&t->context, &tail.system.at[i]);
+    result = take_thread(t, &tail.thread, e);
+    t->is_new = tail.thread.all == 0;
+    t->bad_lines = tail.thread.bad_lines;
+    tail_release(&tail);
+    if (result < 0)
+        return -1;
+    t->new_system = is_new_system(t);
+    if (t->messages.p)
+        take_messages(t);
+    if (t->system.p)
+        context_set_system(&t->context, t->system);
+    context_begin_turn(&t->context);
+    context_add_text(&t->context, ROLE_USER, t->prompt);
+    if (t->images)
+        context_set_images(&t->context, t->images->at, t->images->count);
+    context_cut(&t->context, t->max_messages, t->max_bytes);
+    t->before = t->context.turn;
+    context_settle(&t->context);
+    t->ask.context = &t->context;
+    return 0;
+}
+
+/* ---- storing ---- */
+
+/* A line of this session, to be stored. */
+static struct draft *add_line(struct turn *t, enum role role, struct str content)
+{
+    struct draft *d;
+
+    t->unstored =
+        mem_grow(t->unstored, &t->unstored_cap, t->unstored_count + 1, sizeof *t->unstored);
+    d = &t->unstored[t->unstored_count++];
+    draft_init(d);
+    draft_message(d, role, content);
+    draft_set_text(d, FIELD_SESSION_ID, t->session);
+    return d;
+}
+
+struct draft *turn_add_line(struct turn *t, enum role role, struct str content)
+{
+    struct draft *d = add_line(t, role, content);
+
+    if (t->prompt_id.len > 0)
+        draft_set_text(d, FIELD_REPLY_TO, buf_str(&t->prompt_id));
+    return d;
+}
+
+static void keep_id(struct buf *id, const struct draft *d)
+{
+    struct str quoted = buf_str(&d->field[FIELD_ID]);
+
+    buf_clear(id);
+    if (quoted.n > 2)
+        buf_add(id, quoted.p + 1, quoted.n - 2);
+}
+
+static void push_replaces(const struct turn *t, struct draft *d)
+{
+    for (size_t i = 0; i < t->replaces_count; i++)
+        draft_push_text(d, FIELD_REPLACES, buf_str(&t->replaces[i]));
+}
+
+/* The prompt's lines: the system prompt when it is new, then the question, when it is new. */
+static void add_prompt(struct turn *t)
+{
+    struct draft *d;
+
+    if (t->new_system)
+        add_line(t, ROLE_SYSTEM, t->system);
+    if (t->kind == TURN_AGAIN)
+        return;
+    d = add_line(t, ROLE_USER, t->prompt);
+    if (t->kind == TURN_EDIT)
+        push_replaces(t, d);
+    if (t->images && t->images->count > 0)
+        draft_set_int(d, FIELD_IMAGES, (long long)t->images->count);
+    for (const char *const *f = t->files; f && *f; f++)
+        draft_push_text(d, FIELD_FILES, str_of(*f));
+}
+
+static void set_usage(struct draft *d, const struct answer *a)
+{
+    struct buf usage = BUF_INIT(BUF_SMALL);
+
+    if (!usage_known(&a->usage))
+        return;
+    buf_add_c(&usage, "{");
+    usage_add_members(&a->usage, &usage);
+    buf_add_c(&usage, "}");
+    draft_set(d, FIELD_USAGE, buf_str(&usage));
+    buf_release(&usage);
+}
+
+static void set_server(const struct turn *t, struct draft *d)
+{
+    /* An alias or a router was asked for: what answered has another name. */
+    const char *model = t->answer.model ? t->answer.model : t->ask.model;
+
+    if (model)
+        draft_set_text(d, FIELD_MODEL, str_of(model));
+    draft_set_text(d, FIELD_PROVIDER, str_of(t->provider->name));
+}
+
+/* An answer of which nothing came is a line, too: it says that its prompt is not to be sent
+ * again. */
+static void add_answer(struct turn *t)
+{
+    const struct answer *a = &t->answer;
+    struct buf calls = BUF_INIT(BUF_LINE);
+    struct draft *d = turn_add_line(t, ROLE_ASSISTANT, buf_str(&a->text));
+
+    if (t->partial.open)
+        draft_set_text(d, FIELD_ID, buf_str(&t->partial.id));
+    if (a->calls_count > 0) {
+        answer_calls_json(a, &calls);
+        draft_set(d, FIELD_TOOL_CALLS, buf_str(&calls));
+    }
+    buf_release(&calls);
+    if (a->replay.thinking.len > 0)
+        draft_set(d, FIELD_THINKING, buf_str(&a->replay.thinking));
+    if (t->kind == TURN_AGAIN && t->finished)
+        push_replaces(t, d);
+    set_server(t, d);
+    set_usage(d, a);
+    if (a->finish_reason)
+        draft_set_text(d, FIELD_FINISH_REASON, str_of(a->finish_reason));
+    else if (!a->finished)
+        draft_set_text(d, FIELD_FINISH_REASON, STR("error"));
+}
+
+static void drop_lines(struct turn *t)
+{
+    while (t->unstored_count > 0)
+        draft_release(&t->unstored[--t->unstored_count]);
+}
+
+int turn_store(struct turn *t, struct err *e)
+{
+    if (t->unstored_count == 0)
+        return 0;
+    if (store_append(t->history, t->unstored, t->unstored_count, e) < 0) {
+        if (e)
+            e->kind = ERR_UNSAVED;
+        return -1;
+    }
+    for (size_t i = 0; i < t->unstored_count; i++) {
+        const struct draft *d = &t->unstored[i];
+
+        if (str_eq(buf_str(&d->field[FIELD_ROLE]), STR("\"user\"")))
+            keep_id(&t->prompt_id, d);
+        if (str_eq(buf_str(&d->field[FIELD_ROLE]), STR("\"assistant\"")))
+            keep_id(&t->answer_id, d);
+    }
+    t->prompt_stored = true;
+    drop_lines(t);
+    partial_end(&t->partial, true);
+    return 0;
+}
+
+int turn_store_prompt(struct turn *t, struct err *e)
+{
+    add_prompt(t);
+    return turn_store(t, e);
+}
+
+int turn_store_answer(struct turn *t, struct err *e)
+{
+    add_answer(t);
+    return turn_store(t, e);
+}
+
+/* ---- asking ---- */
+
+/* May the calls that the answer ends with be carried out? */
+static int judge_calls(const struct turn *t, struct err *e)
+{
+    if (t->ask.tools_count == 0)
+        return err_set(e, ERR_LIMIT, "the model called the tool '%s', which it was not given",
+                       buf_c(&t->answer.calls[0].name));
+    if (t->rounds >= t->max_rounds)
+        return err_set(e, ERR_LIMIT,
+                       "the model goes on calling tools after %u rounds: the last calls were not "
+                       "carried out",
+                       t->rounds);
+    return 0;
+}
+
+static int judge_refusal(const struct answer *a, struct err *e)
+{
+    if (a->refusal)
+        return err_set(e, ERR_REFUSED, "the model refused to answer: %s", a->refusal);
+    return err_set(e, ERR_REFUSED,
+                   a->refused ? "the model refused to answer"
+                              : "the server's content filter stopped the answer");
+}
+
+/* Is a finished answer what was asked for, or does it call tools that can be run? */
+static int judge(const struct turn *t, struct err *e)
+{
+    const struct answer *a = &t->answer;
+    const char *reason = a->finish_reason ? a->finish_reason : "";
+
+    if (strcmp(reason, "length") == 0)
+        return err_set(e, ERR_INCOMPLETE,
+                       "answer is incomplete: the model's length limit was reached");
+    if (strcmp(reason, "content_filter") == 0 || strcmp(reason, "refusal") == 0)
+        return judge_refusal(a, e);
+    if (strcmp(reason, "model_context_window_exceeded") == 0)
+        return a->text.len + a->calls_count == 0
+                   ? err_set(e, ERR_REFUSED, "the conversation is too long for the model")
+                   : err_set(e, ERR_INCOMPLETE,
+                             "answer is incomplete: the model's context is full");
+    if (strcmp(reason, "pause_turn") == 0)
+        return t->rounds >= t->max_rounds
+                   ? err_set(e, ERR_LIMIT, "the model goes on pausing its turn after %u rounds",
+                             t->rounds)
+                   : err_set(e, ERR_INCOMPLETE, "answer is incomplete: the model paused its turn");
+    return a->calls_count > 0 ? judge_calls(t, e) : 0;
+}
+
+static int take_text(void *arg, struct str delta)
+{
+    struct turn *t = arg;
+
+    partial_add(&t->partial, delta);
+    return t->outer && t->outer->text ? t->outer->text(t->outer->arg, delta) : 0;
+}
+
+static int take_citation(void *arg, struct str json)
+{
+    struct turn *t = arg;
+
+    return t->outer->citation(t->outer->arg, json);
+}
+
+static int take_reasoning(void *arg, struct str delta)
+{
+    struct turn *t = arg;
+
+    return t->outer->reasoning(t->outer->arg, delta);
+}
+
+static void take_notice(void *arg, const char *text)
+{
+    struct turn *t = arg;
+
+    t->outer->notice(t->outer->arg, text);
+}
+
+/* From here on each piece of the answer is in a file before it is handed on. */
+static void begin_partial(struct turn *t, const struct answer_sink *sink)
+{
+    struct draft d;
+
+    t->outer = sink;
+    t->sink = (struct answer_sink){.text = take_text, .arg = t};
+    if (sink && sink->citation)
+        t->sink.citation = take_citation;
+    if (sink && sink->reasoning)
+        t->sink.reasoning = take_reasoning;
+    if (sink && sink->notice)
+        t->sink.notice = take_notice;
+    if (!t->keeps_partial || t->partial.open || t->prompt_id.len == 0 || t->unstored_count > 0)
+        return;
+    draft_init(&d);
+    draft_message(&d, ROLE_ASSISTANT, STR(""));
+    draft_set_text(&d, FIELD_SESSION_ID, t->session);
+    draft_set_text(&d, FIELD_REPLY_TO, buf_str(&t->prompt_id));
+    set_server(t, &d);
+    partial_begin(&t->partial, t->history, &d);
+    draft_release(&d);
+}
+
+int turn_ask(struct turn *t, const struct answer_sink *sink, struct err *e)
+{
+    int result;
+
+    t->calling = false;
+    begin_partial(t, sink);
+    t->answer.sink = &t->sink;
+    result = paused_ask(t->provider, &t->ask, &t->answer, t->max_rounds, &t->rounds, e);
+    usage_sum(&t->usage, &t->answer.usage);
+    if (result < 0)
+        return -1;
+    result = judge(t, e);
+    t->calling = result == 0 && t->answer.calls_count > 0;
+    t->finished = result == 0 && !t->calling;
+    return result;
+}
+
+void turn_release(struct turn *t)
+{
+    round_end(t);
+    /* An answer that could not be stored is left to the next program. */
+    partial_end(&t->partial, t->unstored_count == 0);
+    buf_release(&t->partial.id);
+    drop_lines(t);
+    free(t->unstored);
+    t->unstored = NULL;
+    context_release(&t->context);
+    answer_release(&t->answer);
+    buf_release(&t->prompt_id);
+    buf_release(&t->answer_id);
+    buf_release(&t->last);
+    while (t->replaces_count > 0)
+        buf_release(&t->replaces[--t->replaces_count]);
+    free(t->replaces);
+    t->replaces = NULL;
+}

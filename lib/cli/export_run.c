@@ -1,0 +1,495 @@
+#include "chathist/cli/export_run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "chathist/base/dirs.h"
+#include "chathist/base/io.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/path.h"
+#include "chathist/cli/die.h"
+#include "chathist/cli/progress.h"
+#include "chathist/cli/export_out.h"
+#include "chathist/cli/sessions.h"
+#include "chathist/cli/start.h"
+#include "chathist/history/thread.h"
+#include "chathist/convert/redact.h"
+#include "chathist/convert/select.h"
+#include "chathist/cli/interrupt.h"
+
+struct run {
+    const struct export_job *job;
+    const struct history *history;
+    struct export_stdout to_stdout;
+    struct export_state state;
+    struct select select;
+    size_t *order; /* the sessions that are exported, as they are written */
+    size_t count;
+    int status;
+    int cancel_fd;
+    void (*tick)(void);        /* shows that it goes on; NULL: nobody looks */
+    struct redactor *redactor; /* NULL without --redact */
+    size_t redacted;           /* how many secrets were replaced in what is written */
+    struct buf clean;          /* a line without its secrets */
+    struct message line;
+};
+
+/* ---- which sessions ---- */
+
+static void want(struct run *r, size_t session)
+{
+    struct select_session *s = &r->select.sessions[session];
+
+    if (s->used < r->job->since || (r->job->state && !s->grown))
+        return;
+    s->wanted = true;
+    r->order[r->count++] = session;
+}
+
+struct ranked {
+    size_t session, last;
+};
+
+static int by_last_line(const void *a, const void *b)
+{
+    size_t x = ((const struct ranked *)a)->last, y = ((const struct ranked *)b)->last;
+
+    return (x > y) - (x < y);
+}
+
+/* All of them, the last used last. */
+static void want_all(struct run *r)
+{
+    size_t count = r->select.sessions_count;
+    struct ranked *sorted = mem_zalloc(count * sizeof *sorted);
+
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = (struct ranked){i, r->select.sessions[i].last};
+    if (count > 0)
+        qsort(sorted, count, sizeof *sorted, by_last_line);
+    for (size_t i = 0; i < count; i++)
+        want(r, sorted[i].session);
+    free(sorted);
+}
+
+/* Those that have lines. Reports the others, such as a current session without a message. false: none
+ * has. */
+static bool want_named(struct run *r, const struct session_args *args)
+{
+    bool any = args->count == 0;
+
+    for (size_t i = 0; i < args->count; i++) {
+        size_t session = select_find(&r->select, args->ids[i]);
+
+        any = any || session != SELECT_NONE;
+        if (session == SELECT_NONE) {
+            warnf("session '%.*s' has no messages", (int)args->ids[i].n, args->ids[i].p);
+            r->status = exit_code(ERR_ABSENT);
+        } else if (!r->select.sessions[session].wanted) {
+            want(r, session);
+        }
+    }
+    return any;
+}
+
+/* ---- messages ---- */
+
+/* A line as it is exported. What a history holds is valid; redacting keeps it so. */
+static struct str cleaned(struct run *r, struct str line)
+{
+    if (!r->redactor || !message_parse(&r->line, line))
+        return line;
+    buf_clear(&r->clean);
+    r->redacted += redact_json(r->redactor, r->line.line, &r->clean);
+    return buf_str(&r->clean);
+}
+
+static int cancelled(const struct run *r, struct err *e)
+{
+    if (r->cancel_fd >= 0 && io_wait(r->cancel_fd, 0) > 0)
+        return err_set(e, ERR_SIGNAL, "interrupted");
+    return 0;
+}
+
+static int read_line(struct run *r, size_t i, struct err *e)
+{
+    struct str line;
+
+    if (select_read(&r->select, i, &line, e) < 0)
+        return -1;
+    if (!message_parse(&r->line, cleaned(r, line)))
+        return err_set(e, ERR_FAILURE, "cannot read '%s': it has changed", r->history->path);
+    if (r->tick)
+        r->tick();
+    return cancelled(r, e);
+}
+
+/* What came since the last run is exported as it came. */
+static bool is_raw(const struct run *r)
+{
+    return r->job->raw || (r->job->state && !r->job->directory);
+}
+
+static int write_thread(struct run *r, struct export *x, size_t session, struct err *e)
+{
+    struct thread t = {0};
+    int rc = 0;
+
+    for (size_t i = r->select.sessions[session].first; rc == 0 && i != SELECT_NONE;
+         i = r->select.lines[i].next) {
+        rc = read_line(r, i, e);
+        if (rc == 0)
+            thread_add(&t, r->line.line);
+    }
+    if (!is_raw(r))
+        thread_settle(&t);
+    if (rc == 0 && t.count > 0)
+        rc = export_session(x, t.at, t.count, e);
+    thread_release(&t);
+    return rc;
+}
+
+static int write_session(struct run *r, struct export *x, size_t session, struct err *e)
+{
+    if (!x->format->lines)
+        return write_thread(r, x, session, e);
+    for (size_t i = r->select.sessions[session].first; i != SELECT_NONE;
+         i = r->select.lines[i].next)
+        if (read_line(r, i, e) < 0 || export_line(x, &r->line, e) < 0)
+            return -1;
+    return 0;
+}
+
+static int write_selected(struct run *r, struct export *x, struct err *e)
+{
+    int rc = 0;
+
+    for (size_t i = 0; !x->format->lines && rc == 0 && i < r->count; i++)
+        rc = write_session(r, x, r->order[i], e);
+    for (size_t i = 0; x->format->lines && rc == 0 && i < r->select.lines_count; i++) {
+        if (!r->select.sessions[r->select.lines[i].session].wanted)
+            continue;
+        rc = read_line(r, i, e);
+        if (rc == 0)
+            rc = export_line(x, &r->line, e);
+    }
+    return rc;
+}
+
+/* ---- messages that were named ---- */
+
+struct named {
+    struct thread thread; /* messages of one session that stand together */
+    size_t bad;
+};
+
+static int write_group(struct export *x, struct named *n, struct err *e)
+{
+    int rc = n->thread.count > 0 ? export_session(x, n->thread.at, n->thread.count, e) : 0;
+
+    thread_release(&n->thread);
+    return rc;
+}
+
+static int take_named(struct run *r, struct export *x, struct named *n, struct str line,
+                      struct err *e)
+{
+    if (cancelled(r, e) < 0)
+        return -1;
+    if (str_trim(line).n == 0)
+        return 0;
+    if (!message_parse(&r->line, line)) {
+        n->bad++;
+        return 0;
+    }
+    message_parse(&r->line, cleaned(r, line));
+    if (x->format->lines)
+        return export_line(x, &r->line, e);
+    if (n->thread.count > 0 && !str_eq(n->thread.at[0].session_id, r->line.session_id) &&
+        write_group(x, n, e) < 0)
+        return -1;
+    thread_add(&n->thread, r->line.line);
+    return 0;
+}
+
+/* The lines that are there, and at the end the last one. */
+static int take_lines(struct run *r, struct export *x, struct named *n, struct buf *text,
+                      bool ended, struct err *e)
+{
+    struct str rest = buf_str(text);
+
+    while (rest.n > 0 && (ended || memchr(rest.p, '\n', rest.n)))
+        if (take_named(r, x, n, str_cut(&rest, '\n'), e) < 0)
+            return -1;
+    buf_consume(text, text->len - rest.n);
+    return 0;
+}
+
+static int write_named(struct run *r, struct export *x, struct err *e)
+{
+    const char *path = r->job->messages;
+    bool is_stdin = strcmp(path, "-") == 0;
+    int fd = is_stdin ? STDIN_FILENO : io_open_input(path, e);
+    struct buf text = BUF_INIT(2 * BUF_LINE);
+    struct named n = {0};
+    int more = 1, rc = fd < 0 ? -1 : 0;
+
+    while (rc == 0 && more > 0) {
+        more = io_read_some(fd, &text);
+        if (more < 0)
+            rc = is_stdin ? err_sys(e, errno, "cannot read standard input")
+                          : err_sys(e, errno, "cannot read '%s'", path);
+        else
+            rc = take_lines(r, x, &n, &text, more == 0, e);
+    }
+    if (rc == 0)
+        rc = write_group(x, &n, e);
+    if (rc == 0)
+        start_report_entries(path, n.bad, false, r->job->quiet);
+    thread_release(&n.thread);
+    buf_release(&text);
+    if (!is_stdin && fd >= 0)
+        close(fd);
+    return rc;
+}
+
+/* ---- where to ---- */
+
+/* A document of all that is wanted. `follows`: it stands behind others. */
+static int write_document(struct run *r, export_sink *sink, void *arg, bool follows, struct err *e)
+{
+    struct export x;
+    int rc = export_begin(&x, r->job->format, r->count, sink, arg, e);
+
+    x.sessions = follows;
+    if (rc == 0)
+        rc = r->job->messages ? write_named(r, &x, e) : write_selected(r, &x, e);
+    if (rc == 0)
+        rc = export_end(&x, e);
+    export_release(&x);
+    return rc;
+}
+
+static int to_stdout(struct run *r, struct err *e)
+{
+    if (write_document(r, export_to_stdout, &r->to_stdout, false, e) < 0)
+        return -1;
+    /* With a failure, which out_close tells, nothing counts as exported. */
+    if (r->job->state && out_flush(r->to_stdout.out) < 0)
+        r->state.moved = false;
+    return 0;
+}
+
+static int to_file(struct run *r, struct err *e)
+{
+    struct export_file f;
+
+    if (export_file_begin(&f, r->job->output, e) < 0)
+        return -1;
+    if (write_document(r, export_to_file, &f, false, e) < 0) {
+        export_file_drop(&f);
+        return -1;
+    }
+    return export_file_end(&f, false, e);
+}
+
+static int grow(struct run *r, struct err *e)
+{
+    struct append_wait wait = history_wait(r->history);
+    struct export_growth g;
+    int rc;
+
+    if (r->count == 0 && !r->state.growing)
+        return 0;
+    if (export_growth_open(&g, r->job->output, &r->state, &wait, e) < 0)
+        return -1;
+    rc = 0;
+    if (r->count > 0)
+        rc = export_growth_begin(&g, &r->state, e);
+    if (rc == 0 && r->count > 0) {
+        rc = write_document(r, export_to_growth, &g, g.before > 0, e);
+        if (rc == 0)
+            rc = export_growth_end(&g, e);
+        if (rc < 0)
+            export_growth_undo(&g);
+    }
+    r->state.moved = r->state.moved || r->state.growing;
+    export_growth_close(&g);
+    return rc;
+}
+
+static int write_one(struct run *r, const char *path, size_t session, struct err *e)
+{
+    struct export_file f;
+    struct export x;
+    int rc;
+
+    if (export_file_begin(&f, path, e) < 0)
+        return -1;
+    rc = export_begin(&x, r->job->format, 1, export_to_file, &f, e);
+    if (rc == 0)
+        rc = write_session(r, &x, session, e);
+    if (rc == 0)
+        rc = export_end(&x, e);
+    export_release(&x);
+    if (rc == 0)
+        return export_file_end(&f, true, e);
+    export_file_drop(&f);
+    return rc;
+}
+
+static int to_directory(struct run *r, struct err *e)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    int rc = dirs_make(r->job->output, e) < 0 ? -1 : 0;
+
+    for (size_t i = 0; rc == 0 && i < r->count; i++) {
+        size_t redacted = r->redacted;
+        char *path;
+
+        /* The line gives the name; it is read and counted again when it is written. */
+        rc = read_line(r, r->select.sessions[r->order[i]].first, e);
+        if (rc < 0)
+            break;
+        r->redacted = redacted;
+        buf_clear(&name);
+        export_file_name(&name, r->job->format, &r->line);
+        path = path_join(r->job->output, buf_c(&name));
+        rc = write_one(r, path, r->order[i], e);
+        free(path);
+    }
+    buf_release(&name);
+    return rc;
+}
+
+/* ---- all of it ---- */
+
+/* What is written is nothing that is read: not the history, nor what belongs to it, nor the
+ * state. */
+static void check_place(const struct run *r, const char *path, const char *option)
+{
+    if (!path)
+        return;
+    if (path_same(path, r->history->path))
+        die_usage("%s: '%s' is the history", option, path);
+    if (path_same(path, r->history->pointer) || path_same(path, r->history->index) ||
+        path_same(path, r->history->skip))
+        die_usage("%s: '%s' belongs to the history", option, path);
+}
+
+static void check_places(const struct run *r)
+{
+    const char *output = r->job->directory ? NULL : r->job->output;
+
+    check_place(r, output, "--output");
+    check_place(r, r->job->state, "--incremental");
+    if (output && r->job->state && path_same(output, r->job->state))
+        die_usage("'%s' cannot be both, --output and the state of --incremental", output);
+}
+
+/* A signal ends it when nothing half-written is left. */
+static void end(const struct err *e)
+{
+    if (e->kind == ERR_SIGNAL)
+        die_signal(interrupt_signal());
+    die_err(e);
+}
+
+static int put(struct run *r, struct err *e)
+{
+    if (!r->job->output)
+        return to_stdout(r, e);
+    if (r->job->directory)
+        return to_directory(r, e);
+    return r->job->state ? grow(r, e) : to_file(r, e);
+}
+
+/* The history's lines that are wanted. 0 when there is nothing to do: every session that was named
+ * is absent. No names at all on standard input are no sessions, and a document of none. */
+static int choose(struct run *r, struct err *e)
+{
+    const struct export_job *job = r->job;
+    struct session_args args = {0};
+    int rc = 1;
+
+    if (!job->all)
+        session_args_load(&args, r->history, job->names, job->names_count, "current");
+    r->status = args.status;
+    if (args.count == 0 && args.status != 0)
+        rc = 0;
+    else if (select_load(&r->select, r->history->dir_fd, r->history->path,
+                         job->state ? &r->state : NULL, job->directory, r->tick, e) < 0)
+        rc = -1;
+    if (rc > 0) {
+        size_t most = job->all ? r->select.sessions_count : args.count;
+
+        r->order = mem_zalloc((most + 1) * sizeof *r->order);
+        if (job->all)
+            want_all(r);
+        else if (!want_named(r, &args)) {
+            select_release(&r->select);
+            rc = 0;
+        }
+    }
+    session_args_release(&args);
+    return rc;
+}
+
+static int from_history(struct run *r, struct err *e)
+{
+    struct append_wait wait = history_wait(r->history);
+    int rc;
+
+    if (r->job->state && export_state_open(&r->state, r->job->state, &wait, e) < 0)
+        return -1;
+    rc = choose(r, e);
+    if (rc > 0) {
+        rc = put(r, e);
+        if (rc == 0 && r->job->state && r->state.moved)
+            rc = export_state_save(&r->state, e);
+        progress_end();
+        start_report_bad(r->history, r->select.bad_lines, r->job->quiet);
+        select_release(&r->select);
+    }
+    if (r->job->state)
+        export_state_close(&r->state);
+    return rc;
+}
+
+int export_run(const struct export_job *job, const struct history *h, struct out *out)
+{
+    struct err e = ERR_INIT;
+    struct run r = {.job = job,
+                    .history = h,
+                    .to_stdout = {out, job->format->json},
+                    .line = MESSAGE_INIT,
+                    .cancel_fd = -1,
+                    .clean = BUF_INIT(4 * BUF_LINE)};
+    int rc;
+
+    check_places(&r);
+    if (job->redact && !(r.redactor = redactor_new(&e)))
+        die_err(&e);
+    if (job->output) {
+        r.cancel_fd = interrupt_begin(&e);
+        if (r.cancel_fd < 0)
+            die_err(&e);
+    }
+    if (!job->quiet && !out->terminal && progress_possible())
+        r.tick = progress_work;
+    rc = job->messages ? put(&r, &e) : from_history(&r, &e);
+    progress_end();
+    if (rc < 0)
+        end(&e);
+    if (job->output)
+        interrupt_end();
+    if (r.redactor && !job->quiet)
+        warnf("%zu redacted; what has no such shape stays", r.redacted);
+    redactor_free(r.redactor);
+    free(r.order);
+    message_release(&r.line);
+    buf_release(&r.clean);
+    return r.status;
+}

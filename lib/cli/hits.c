@@ -1,0 +1,195 @@
+#include "chathist/cli/hits.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "chathist/base/clock.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/utf8.h"
+#include "chathist/base/vis.h"
+#include "chathist/cli/listing.h"
+
+/* Code points of a snippet in a pipe; its columns at least on a terminal. */
+#define SNIPPET 160
+#define SNIPPET_LEAST 20
+
+/* Code points are counted, and on a terminal they take up to two columns, or are shown as several
+ * characters: fewer of them, then, until they fit. */
+static void make_snippet(struct buf *text, const struct out *o, const struct hit *hit, size_t width,
+                         size_t *at, size_t *n)
+{
+    size_t count = width;
+
+    for (;;) {
+        buf_clear(text);
+        search_snippet(text, hit->content, hit->at, hit->len, count, o->terminal, at, n);
+        if (!o->terminal || count == 1 || utf8_fit(buf_str(text), width).n == text->len)
+            return;
+        count -= (count + 9) / 10;
+    }
+}
+
+/* A line of text with a part of it in colour. */
+static void print_marked(struct out *o, struct str line, size_t at, size_t n)
+{
+    out_raw(o, (struct str){line.p, at});
+    if (n > 0)
+        out_style(o, STYLE_HIT);
+    out_raw(o, (struct str){line.p + at, n});
+    if (n > 0)
+        out_style(o, STYLE_NONE);
+    out_raw(o, (struct str){line.p + at + n, line.n - at - n});
+}
+
+/* The history's name above its first row. */
+static void print_heading(struct out *o, struct hits_form *form)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    if (!o->terminal || !form->history || form->headed)
+        return;
+    form->headed = true;
+    vis_add_line(&line, str_of(form->history), true);
+    out_style(o, STYLE_ID);
+    out_raw(o, buf_str(&line));
+    out_style(o, STYLE_NONE);
+    out_byte(o, '\n');
+    buf_release(&line);
+}
+
+/* The fields in front of the text. Gives how many columns are left for it. */
+static size_t print_fields(struct out *o, const struct hit *hit, const struct hits_form *form)
+{
+    const struct message *m = hit->message;
+    const struct str parts[] = {m->id, m->timestamp, m->role_text};
+    struct buf line = BUF_INIT(8 * BUF_LINE);
+    size_t width = SNIPPET;
+    int64_t us;
+
+    list_add_id(&line, m->session_id);
+    if (o->terminal) {
+        buf_add_c(&line, "  ");
+        if (clock_parse_iso(m->timestamp, &us))
+            clock_add_local(&line, us);
+        buf_add_c(&line, "  ");
+        vis_add_line(&line, m->role_text, true);
+        buf_add_c(&line, "  ");
+        if (form->context)
+            buf_add_c(&line, hit->found ? ": " : "- ");
+        width = o->columns > line.len + SNIPPET_LEAST ? o->columns - line.len : SNIPPET_LEAST;
+    } else {
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+            buf_add_byte(&line, '\t');
+            vis_add_line(&line, parts[i], false);
+        }
+        buf_add_byte(&line, '\t');
+    }
+    out_raw(o, buf_str(&line));
+    buf_release(&line);
+    return width;
+}
+
+/* The fields behind the text, and the end of the line. */
+static void print_rest(struct out *o, const struct hit *hit, const struct hits_form *form)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    if (!o->terminal && form->context)
+        buf_add_c(&line, hit->found ? "\t:" : "\t-");
+    if (!o->terminal && form->history) {
+        buf_add_byte(&line, '\t');
+        vis_add_line(&line, str_of(form->history), false);
+    }
+    buf_add_byte(&line, '\n');
+    out_raw(o, buf_str(&line));
+    buf_release(&line);
+}
+
+void hits_print(struct out *o, const struct hit *hit, struct hits_form *form)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+    size_t width, at, n;
+
+    print_heading(o, form);
+    if (!hit->found)
+        out_style(o, STYLE_DIM);
+    width = print_fields(o, hit, form);
+    make_snippet(&text, o, hit, width, &at, &n);
+    print_marked(o, buf_str(&text), at, n);
+    if (!hit->found)
+        out_style(o, STYLE_NONE);
+    print_rest(o, hit, form);
+    buf_release(&text);
+}
+
+void hits_print_match(struct out *o, const struct hit *hit, size_t at, size_t n,
+                      struct hits_form *form)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+
+    print_heading(o, form);
+    print_fields(o, hit, form);
+    vis_add_line(&text, (struct str){hit->content.p + at, n}, o->terminal);
+    print_marked(o, buf_str(&text), 0, text.len);
+    print_rest(o, hit, form);
+    buf_release(&text);
+}
+
+void hits_print_session(struct out *o, struct str id, struct hits_form *form)
+{
+    struct hit nothing = {0};
+    struct hits_form plain = {.history = form->history};
+    struct buf line = BUF_INIT(8 * BUF_LINE);
+
+    print_heading(o, form);
+    list_add_id(&line, id);
+    out_raw(o, buf_str(&line));
+    print_rest(o, &nothing, &plain);
+    buf_release(&line);
+}
+
+void hits_keep(struct hits *h, const struct hit *hit)
+{
+    h->at = mem_grow(h->at, &h->cap, h->count + 1, sizeof *h->at);
+    h->at[h->count++] = (struct around_item){hit->line.at, hit->line.text.n, hit->found};
+}
+
+int hits_again(struct around_item place, struct search *s, struct buf *line, struct hit *hit,
+               struct err *e)
+{
+    if (scan_again(&s->scan, place.at, place.n, line, e) < 0 ||
+        search_again(s, buf_str(line), hit, e) < 0)
+        return -1;
+    hit->found = place.hit;
+    return 0;
+}
+
+void hits_release(struct hits *h)
+{
+    free(h->at);
+}
+
+bool hits_add_session(struct hits_sessions *s, struct str id, bool found)
+{
+    size_t *known = keymap_find(&s->seen, id);
+    struct hits_session *session;
+    bool first;
+
+    if (!known) {
+        s->at = mem_grow(s->at, &s->cap, s->count + 1, sizeof *s->at);
+        s->at[s->count] = (struct hits_session){.id = mem_copy(id.p, id.n), .len = id.n};
+        keymap_set(&s->seen, (struct str){s->at[s->count].id, id.n}, s->count);
+    }
+    session = &s->at[known ? *known : s->count++];
+    first = found && !session->found;
+    session->found |= found;
+    return first;
+}
+
+void hits_sessions_release(struct hits_sessions *s)
+{
+    keymap_release(&s->seen);
+    for (size_t i = 0; i < s->count; i++)
+        free(s->at[i].id);
+    free(s->at);
+}

@@ -1,0 +1,125 @@
+#include "chathist/cli/listing.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+
+#include "chathist/base/clock.h"
+#include "chathist/base/json_write.h"
+#include "chathist/base/utf8.h"
+#include "chathist/history/message.h"
+
+static bool reads_back(struct str id)
+{
+    bool safe = id.n > 0 && id.p[0] != '"' && id.p[0] != ' ' && id.p[id.n - 1] != ' ' &&
+                !str_eq_c(id, "-") && !str_eq_c(id, "current") && !str_eq_c(id, "last");
+
+    while (safe && id.n > 0) {
+        int32_t cp;
+        size_t n = utf8_decode(id, &cp);
+
+        safe = n > 0 && cp >= 0 && cp != '\n' && cp != '\t' && !vis_unsafe(cp);
+        id = (struct str){id.p + n, id.n - n};
+    }
+    return safe;
+}
+
+void list_add_id(struct buf *line, struct str id)
+{
+    struct buf json = BUF_INIT(8 * BUF_LINE);
+
+    if (reads_back(id)) {
+        buf_add_str(line, id);
+        return;
+    }
+    json_add_string(&json, id);
+    json_add_visible(line, buf_str(&json));
+    buf_release(&json);
+}
+
+/* The id in its colour. Gives how long it is. */
+static size_t print_id(struct out *out, const struct session *s, struct buf *scratch)
+{
+    buf_clear(scratch);
+    list_add_id(scratch, (struct str){s->id, s->id_len});
+    out_style(out, STYLE_ID);
+    out_raw(out, buf_str(scratch));
+    out_style(out, STYLE_NONE);
+    return scratch->len;
+}
+
+/* `id TAB last-used TAB count TAB preview`, whatever the text holds. */
+static void print_record(struct out *out, const struct session *s)
+{
+    struct buf line = BUF_INIT(8 * BUF_LINE);
+
+    buf_room(&line, 4 * MESSAGE_PREVIEW);
+    print_id(out, s, &line);
+    buf_clear(&line);
+    buf_add_byte(&line, '\t');
+    vis_add_line(&line, (struct str){s->last_used, s->last_used_len}, false);
+    buf_add_byte(&line, '\t');
+    buf_add_number(&line, s->count);
+    buf_add_byte(&line, '\t');
+    vis_add_line(&line, (struct str){s->preview, s->preview_len}, false);
+    buf_add_byte(&line, '\n');
+    out_raw(out, buf_str(&line));
+    buf_release(&line);
+}
+
+/* The same for a terminal: local time, columns, a preview that fits. */
+static void print_columns(struct out *out, const struct session *s)
+{
+    struct buf middle = BUF_INIT(8 * BUF_LINE), preview = BUF_INIT(BUF_SMALL);
+    size_t used = print_id(out, s, &middle);
+    int64_t us;
+
+    buf_clear(&middle);
+    buf_add_c(&middle, "  ");
+    if (clock_parse_iso((struct str){s->last_used, s->last_used_len}, &us))
+        clock_add_local(&middle, us);
+    else
+        vis_add_line(&middle, (struct str){s->last_used, s->last_used_len}, true);
+    buf_addf(&middle, "  %4" PRIu64 "  ", s->count);
+    used += middle.len;
+    out_raw(out, buf_str(&middle));
+    vis_add_line(&preview, (struct str){s->preview, s->preview_len}, true);
+    out_raw(out, utf8_fit(buf_str(&preview), out->columns > used ? out->columns - used : 1));
+    out_byte(out, '\n');
+    buf_release(&middle);
+    buf_release(&preview);
+}
+
+static void print_json(struct out *out, const struct session *s)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    session_add_json(&line, s);
+    out_json_line(out, buf_str(&line));
+    buf_release(&line);
+}
+
+void list_session(struct out *out, const struct session *s, bool json)
+{
+    if (json)
+        print_json(out, s);
+    else if (out->terminal)
+        print_columns(out, s);
+    else
+        print_record(out, s);
+}
+
+void list_id(struct out *out, struct str id, bool json)
+{
+    struct buf line = BUF_INIT(8 * BUF_LINE);
+
+    if (json) {
+        buf_add_byte(&line, '{');
+        json_add_member(&line, "session_id", id);
+        buf_add_byte(&line, '}');
+    } else {
+        list_add_id(&line, id);
+    }
+    buf_add_byte(&line, '\n');
+    out_raw(out, buf_str(&line));
+    buf_release(&line);
+}

@@ -1,0 +1,307 @@
+#include "chathist/cli/search_run.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "chathist/base/mem.h"
+#include "chathist/cli/die.h"
+#include "chathist/cli/start.h"
+#include "chathist/search/skip.h"
+#include "chathist/search/skip_build.h"
+
+static void failed(struct search_run *r, struct err *e)
+{
+    r->failed = true;
+    warn_err(e);
+    err_release(e);
+}
+
+/* So many messages that cannot be matched are named, the others counted. */
+#define NAMED_MAX 3
+
+static void tell_unmatched(struct search_run *r, const struct hit *hit, const struct err *e)
+{
+    r->failed = true;
+    if (r->unmatched++ < NAMED_MAX)
+        warnf("cannot search message '%.*s': %s", (int)hit->message->id.n, hit->message->id.p,
+              err_text(e));
+}
+
+/* search_next, or search_each: a message that cannot be matched is reported, and the next one
+ * given. */
+static int next(struct search_run *r, struct search *s, struct hit *hit, bool each)
+{
+    struct err e = ERR_INIT;
+    int found;
+
+    while ((found = each ? search_each(s, hit, &e) : search_next(s, hit, &e)) == SEARCH_FAILED) {
+        tell_unmatched(r, hit, &e);
+        err_release(&e);
+        if (each)
+            return 1;
+    }
+    if (found < 0)
+        failed(r, &e);
+    return found;
+}
+
+static void print_matches(struct search_run *r, const struct hit *hit)
+{
+    struct pattern *p = &r->args->pattern;
+    struct err e = ERR_INIT;
+    size_t at, n;
+    int more;
+
+    pattern_start(p, hit->content);
+    while ((more = pattern_next(p, &at, &n, &e)) > 0)
+        hits_print_match(&r->out, hit, at, n, &r->form);
+    if (more < 0)
+        failed(r, &e);
+}
+
+static void print(struct search_run *r, const struct hit *hit)
+{
+    if (r->args->common.json)
+        out_json_line(&r->out, hit->message->line);
+    else if (!r->args->only)
+        hits_print(&r->out, hit, &r->form);
+    else if (!r->args->invert)
+        print_matches(r, hit);
+}
+
+/* Prints messages that this search has given before, the last of them first. */
+static void print_again(struct search_run *r, struct search *s, const struct around_item *items,
+                        size_t count)
+{
+    struct buf line = BUF_INIT(BUF_LINE);
+    struct err e = ERR_INIT;
+    struct hit hit = {0};
+
+    scan_let_go(&s->scan);
+    while (count-- > 0) {
+        if (hits_again(items[count], s, &line, &hit, &e) < 0)
+            failed(r, &e);
+        else
+            print(r, &hit);
+    }
+    buf_release(&line);
+}
+
+/* Counts a hit; false when it is one more than is to be printed. */
+static bool within_limit(struct search_run *r)
+{
+    if (r->count < r->args->limit) {
+        r->count++;
+        return true;
+    }
+    r->done = r->cut = true;
+    return false;
+}
+
+static void run_messages(struct search_run *r, struct search *s)
+{
+    struct hits kept = {0};
+    struct hit hit;
+
+    while (next(r, s, &hit, false) > 0 && within_limit(r)) {
+        if (r->args->reverse)
+            hits_keep(&kept, &hit);
+        else
+            print(r, &hit);
+    }
+    print_again(r, s, kept.at, kept.count);
+    hits_release(&kept);
+}
+
+/* Hits with the messages round them. Once there are enough, one more is at most context. */
+static void run_context(struct search_run *r, struct search *s)
+{
+    struct around around;
+    struct hit hit;
+
+    around_init(&around, r->args->before, r->args->after);
+    while ((!r->done || around_wants_more(&around)) && next(r, s, &hit, true) > 0) {
+        bool counts = hit.found && within_limit(r);
+
+        around_add(&around, hit.message->session_id,
+                   (struct around_item){hit.line.at, hit.line.text.n, counts});
+    }
+    for (size_t i = 0; i < around.count; i++) {
+        const struct around_items *group =
+            &around.groups[r->args->reverse ? around.count - 1 - i : i];
+
+        if (r->listed && !r->args->common.json)
+            out_raw(&r->out, STR("--\n"));
+        r->listed = true;
+        print_again(r, s, group->at, group->count);
+    }
+    around_release(&around);
+}
+
+static void run_sessions(struct search_run *r, struct search *s)
+{
+    bool without = r->args->what == SEARCH_SESSIONS_WITHOUT;
+    struct hits_sessions sessions = {0};
+    struct hit hit;
+
+    while (next(r, s, &hit, without) > 0) {
+        struct str id = hit.message->session_id;
+
+        if (!hit.asked)
+            continue;
+        r->count += hit.found;
+        if (hits_add_session(&sessions, id, hit.found) && !without && !r->args->reverse)
+            hits_print_session(&r->out, id, &r->form);
+    }
+    for (size_t i = 0; i < sessions.count && (without || r->args->reverse); i++) {
+        const struct hits_session *one =
+            &sessions.at[r->args->reverse ? sessions.count - 1 - i : i];
+
+        if (one->found == without)
+            continue;
+        r->listed = true;
+        hits_print_session(&r->out, (struct str){one->id, one->len}, &r->form);
+    }
+    hits_sessions_release(&sessions);
+}
+
+static void run_count(struct search_run *r, struct search *s)
+{
+    bool any = r->args->what == SEARCH_NOTHING;
+    struct err e = ERR_INIT;
+    struct hit hit;
+    uint64_t count = 0;
+    int counted = search_count(s, any, &count, &e);
+
+    if (counted < 0)
+        failed(r, &e);
+    while (counted == 0 && !(any && count > 0) && next(r, s, &hit, false) > 0)
+        count++;
+    r->count += count;
+    r->done = any && count > 0;
+}
+
+static void note_searched(struct search_run *r, const struct history *h, const struct search *s)
+{
+    r->searched =
+        mem_grow(r->searched, &r->searched_cap, r->searched_count + 1, sizeof *r->searched);
+    r->searched[r->searched_count++] = (struct searched){h, s->scan.bad, search_was_long(s)};
+}
+
+void search_run_history(struct search_run *r, const struct history *h)
+{
+    struct search_args *a = r->args;
+    struct session_args sessions = {0};
+    struct search search;
+    struct err e = ERR_INIT;
+
+    if (r->done)
+        return;
+    r->form = (struct hits_form){.history = r->many ? h->path : NULL,
+                                 .context = a->before > 0 || a->after > 0};
+    if (a->names.count > 0) {
+        session_args_resolve(&sessions, h, &r->names);
+        filter_clear(&a->filter.sessions);
+        for (size_t i = 0; i < sessions.count; i++)
+            filter_add(&a->filter.sessions, sessions.ids[i]);
+    }
+    if (a->names.count > 0 && sessions.count == 0)
+        goto out;
+    if (search_open(&search, h->dir_fd, h->path, &a->pattern, &a->filter, SCAN_BACKWARD, &e) < 0) {
+        failed(r, &e);
+        goto out;
+    }
+    search.invert = a->invert;
+    search.threads = a->threads;
+    search.history = h;
+    if (a->what == SEARCH_COUNT || a->what == SEARCH_NOTHING)
+        run_count(r, &search);
+    else if (a->what != SEARCH_MESSAGES)
+        run_sessions(r, &search);
+    else if (a->before > 0 || a->after > 0)
+        run_context(r, &search);
+    else
+        run_messages(r, &search);
+    note_searched(r, h, &search);
+    search_close(&search);
+
+out:
+    session_args_release(&sessions);
+}
+
+/* Who waits for the hits has them by then; who waits for the end of a pipe waits for this once. */
+static void prepare_next(struct search_run *r)
+{
+    for (size_t i = 0; i < r->searched_count; i++) {
+        const struct searched *one = &r->searched[i];
+
+        if (one->was_long && out_flush(&r->out) == 0)
+            skip_build(one->history, SKIP_BLOCK);
+    }
+}
+
+/* Does any message that was searched pass this filter? Returns true on an error, too. */
+static bool any_passes(const struct search_run *r, const struct filter *f)
+{
+    int found = 0;
+
+    for (size_t i = 0; i < r->searched_count && found == 0; i++) {
+        const struct history *h = r->searched[i].history;
+        struct pattern nothing;
+        struct search search;
+        struct hit hit;
+
+        pattern_init(&nothing);
+        if (search_open(&search, h->dir_fd, h->path, &nothing, f, SCAN_BACKWARD, NULL) < 0)
+            return true;
+        search.invert = true;
+        found = search_next(&search, &hit, NULL);
+        search_close(&search);
+    }
+    return found != 0;
+}
+
+/* After a search without a hit: names the roles and models that no message has, for they were most
+ * likely mistyped. */
+static void report_unused(const struct search_run *r)
+{
+    const struct filter_list *roles = &r->args->filter.roles, *models = &r->args->filter.models;
+    struct filter f;
+
+    for (size_t i = 0; i < roles->count; i++) {
+        f = (struct filter){.roles = {&roles->at[i], 1, 0}};
+        if (!any_passes(r, &f))
+            warnf("no message has the role '%.*s'", (int)roles->at[i].n, roles->at[i].p);
+    }
+    for (size_t i = 0; i < models->count; i++) {
+        f = (struct filter){.models = {&models->at[i], 1, 0}};
+        if (!any_passes(r, &f))
+            warnf("no answer is from the model '%.*s'", (int)models->at[i].n, models->at[i].p);
+    }
+}
+
+int search_run_finish(struct search_run *r)
+{
+    bool found = r->args->what == SEARCH_SESSIONS_WITHOUT ? r->listed : r->count > 0;
+    int absent;
+
+    if (r->args->what == SEARCH_COUNT)
+        out_number(&r->out, r->count);
+    out_page_end(&r->out);
+    if (r->cut)
+        hintf(false, "more than %zu messages match (--limit)", r->args->limit);
+    if (r->unmatched > NAMED_MAX)
+        warnf("cannot search %" PRIu64 " more message%s", r->unmatched - NAMED_MAX,
+              r->unmatched == NAMED_MAX + 1 ? "" : "s");
+    for (size_t i = 0; i < r->searched_count; i++)
+        start_report_bad(r->searched[i].history, r->searched[i].bad, r->args->common.quiet);
+    absent = session_names_report(&r->names);
+    if (!found && !r->failed && r->searched_count > 0 && !r->args->common.quiet)
+        report_unused(r);
+    prepare_next(r);
+    free(r->searched);
+    /* As in grep an error counts more than a hit, unless only that was asked for. */
+    if (r->failed && !(r->args->what == SEARCH_NOTHING && found))
+        return exit_code(ERR_FAILURE);
+    return found ? absent : exit_code(ERR_ABSENT);
+}

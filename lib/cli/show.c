@@ -1,0 +1,236 @@
+#include "chathist/cli/show.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/clock.h"
+#include "chathist/base/json.h"
+#include "chathist/base/mem.h"
+#include "chathist/cli/die.h"
+#include "chathist/history/message.h"
+#include "chathist/history/tail.h"
+#include "chathist/convert/export_json.h"
+#include "chathist/convert/export_md.h"
+
+/* How much is read at the least. */
+#define READ_LEAST 64
+#define READ_LEAST_BYTES ((size_t)256 << 10)
+
+/* A line's time as people read it: `2024-06-27 15:00:00` in UTC, on a terminal their own, to the
+ * minute; as stored when it is no time. */
+static void show_time(struct out *o, struct str timestamp)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+    int64_t us;
+
+    if (clock_parse_iso(timestamp, &us) && o->terminal) {
+        clock_add_local(&text, us);
+    } else if (clock_parse_iso(timestamp, &us)) {
+        clock_add_iso(&text, us);
+        text.data[10] = ' ';
+        buf_truncate(&text, 19);
+    } else {
+        vis_add_line(&text, timestamp, o->terminal);
+    }
+    out_raw(o, buf_str(&text));
+    buf_release(&text);
+}
+
+/* A short text of a message on one line. */
+static void show_line(struct out *o, struct str text)
+{
+    struct buf line = BUF_INIT(8 * BUF_LINE);
+
+    vis_add_line(&line, text, o->terminal);
+    out_raw(o, buf_str(&line));
+    buf_release(&line);
+}
+
+static void show_calls(struct out *o, const struct message *m)
+{
+    struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
+    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
+    struct message_call call;
+
+    while (message_next_call(&it, &call, &args)) {
+        out_raw(o, STR("[tool call] "));
+        show_line(o, json_text(call.name, &scratch));
+        out_byte(o, ' ');
+        show_line(o, call.args);
+        out_byte(o, '\n');
+    }
+    buf_release(&scratch);
+    buf_release(&args);
+}
+
+/* How an answer ended that did not finish. */
+static void show_end_of(struct out *o, const struct message *m, struct buf *scratch)
+{
+    struct str reason = export_finish(m, scratch);
+
+    if (reason.n == 0)
+        return;
+    out_raw(o, STR("[ended] "));
+    show_line(o, reason);
+    out_byte(o, '\n');
+}
+
+/* `[role] time`, the text, its calls, how it ended, a blank line. */
+static void show_message(struct out *o, const struct message *m)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str content = message_content(m, &scratch);
+
+    out_style(o, STYLE_ROLE);
+    out_byte(o, '[');
+    show_line(o, m->role_text);
+    out_byte(o, ']');
+    out_style(o, STYLE_NONE);
+    out_byte(o, ' ');
+    out_style(o, STYLE_DIM);
+    show_time(o, m->timestamp);
+    out_style(o, STYLE_NONE);
+    out_byte(o, '\n');
+    if (content.n > 0) {
+        out_text(o, content);
+        out_text_end(o);
+        if (content.p[content.n - 1] != '\n')
+            out_byte(o, '\n');
+    }
+    show_calls(o, m);
+    show_end_of(o, m, &scratch);
+    out_byte(o, '\n');
+    buf_release(&scratch);
+}
+
+/* Where the last `n` of the messages that are wanted begin. */
+static size_t first_of(const struct thread *t, const struct show *s)
+{
+    size_t first = t->count;
+
+    for (size_t n = 0; first > 0 && n < s->last; first--)
+        n += filter_match(&s->filter, &t->at[first - 1]);
+    return first;
+}
+
+/* The messages that are wanted, n of them, borrowed from the thread; the array is the caller's. */
+static struct message *wanted_of(const struct thread *t, const struct show *s, size_t *n)
+{
+    struct message *wanted = mem_zalloc(t->count * sizeof *wanted);
+
+    *n = 0;
+    for (size_t i = first_of(t, s); i < t->count; i++)
+        if (filter_match(&s->filter, &t->at[i]))
+            wanted[(*n)++] = t->at[i];
+    return wanted;
+}
+
+static void show_messages(struct out *o, struct show *s, const struct message *at, size_t n)
+{
+    struct err e = ERR_INIT;
+
+    if (s->document) {
+        if (n > 0 && export_session(&s->export, at, n, &e) < 0)
+            die_err(&e);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (s->json)
+            out_json_line(o, at[i].line);
+        else
+            show_message(o, &at[i]);
+    }
+}
+
+static size_t count_wanted(const struct thread *t, const struct show *s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->count; i++)
+        n += filter_match(&s->filter, &t->at[i]);
+    return n;
+}
+
+/* Loads as much of the end of a session as holds the messages that are wanted. */
+static void load_end(struct tail *tail, const struct history *h, struct str id,
+                     const struct show *s)
+{
+    struct tail_wish wish = {.messages = s->last, .bytes = SIZE_MAX, .raw = s->raw};
+    struct err e = ERR_INIT;
+
+    /* A little more, so that the messages of a short session are counted. */
+    if (wish.messages < READ_LEAST) {
+        wish.messages = READ_LEAST;
+        wish.bytes = READ_LEAST_BYTES;
+    }
+    for (;;) {
+        if (tail_load(tail, h, id, &wish, &e) < 0)
+            die_err(&e);
+        if (tail->whole || count_wanted(&tail->thread, s) >= s->last)
+            return;
+        tail_release(tail);
+        wish.messages = wish.messages < SIZE_MAX / 4 ? wish.messages * 4 : SIZE_MAX;
+        wish.bytes = wish.bytes < SIZE_MAX / 4 ? wish.bytes * 4 : SIZE_MAX;
+    }
+}
+
+size_t show_session(struct out *o, const struct history *h, struct str id, struct show *s)
+{
+    struct message *wanted;
+    struct tail tail;
+    size_t count, n;
+
+    load_end(&tail, h, id, s);
+    count = tail.whole ? tail.thread.count : SHOW_NOT_COUNTED;
+    wanted = wanted_of(&tail.thread, s, &n);
+    show_messages(o, s, wanted, n);
+    if (tail.thread.bad_lines > s->bad_lines)
+        s->bad_lines = tail.thread.bad_lines;
+    free(wanted);
+    tail_release(&tail);
+    return count;
+}
+
+/* ---- documents ---- */
+
+void show_set_format(struct show *s, const char *name)
+{
+    s->format = name;
+    if (strcmp(name, "text") == 0)
+        s->document = NULL;
+    else if (strcmp(name, export_md.name) == 0)
+        s->document = &export_md;
+    else if (strcmp(name, export_json.name) == 0)
+        s->document = &export_json;
+    else
+        die_usage("bad value '%s' for --format: text, md or json is expected", name);
+}
+
+void show_settle(struct show *s, bool json)
+{
+    if (json && s->format)
+        die_usage("--json prints the stored lines: it does not go with --format");
+    s->json = json;
+}
+
+void show_begin(struct out *o, struct show *s)
+{
+    struct err e = ERR_INIT;
+
+    if (!s->document)
+        return;
+    s->sink = (struct export_stdout){o, s->document->json};
+    if (export_begin(&s->export, s->document, 0, export_to_stdout, &s->sink, &e) < 0)
+        die_err(&e);
+}
+
+void show_end(struct show *s)
+{
+    struct err e = ERR_INIT;
+
+    if (!s->document)
+        return;
+    if (export_end(&s->export, &e) < 0)
+        die_err(&e);
+    export_release(&s->export);
+}

@@ -1,0 +1,235 @@
+#include "chathist/cli/start.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "chathist/base/id.h"
+#include "chathist/cli/die.h"
+#include "chathist/cli/progress.h"
+#include "chathist/cli/sessions.h"
+#include "chathist/history/session.h"
+
+static void tell_wait(const char *path)
+{
+    warnf("waiting for another program that writes '%s'", path);
+}
+
+static void show_work(int percent)
+{
+    if (percent >= 0)
+        progress_part(percent);
+    else
+        progress_end();
+}
+
+struct locate_from start_from(const struct config *c)
+{
+    struct err e = ERR_INIT;
+    bool copies;
+
+    if (config_history_copy(c, &copies, &e) < 0)
+        die_err(&e);
+    return (struct locate_from){.cwd = c->cwd,
+                                .data_home = c->data_home,
+                                .state_home = c->state_home,
+                                .git = {config_env("GIT_DIR"), config_env("GIT_COMMON_DIR")},
+                                .no_copies = !copies};
+}
+
+/* What a program does with the history. */
+enum use { TO_WRITE, TO_WRITE_IF_ANY, TO_READ };
+
+static void start(struct config *c, struct history *h, const struct opt_common *o, enum use use)
+{
+    struct err e = ERR_INIT;
+    struct locate_from from;
+
+    if (config_load(c, &e) < 0)
+        die_err(&e);
+    config_set(c, SETTING_HISTORY, o->history);
+    from = start_from(c);
+    from.explicit_file = c->value[SETTING_HISTORY];
+    from.may_be_nowhere = use == TO_WRITE_IF_ANY;
+    from.reader = use == TO_READ;
+    if (locate(h, &from, &e) < 0)
+        die_err(&e);
+    if (config_fsync(c, &h->sync, &e) < 0)
+        die_err(&e);
+    h->tell = o->quiet ? NULL : tell_wait;
+    h->work = !o->quiet && progress_possible() ? show_work : NULL;
+}
+
+void start_history(struct config *c, struct history *h, const struct opt_common *o)
+{
+    start(c, h, o, TO_WRITE);
+}
+
+void start_history_if_any(struct config *c, struct history *h, const struct opt_common *o)
+{
+    start(c, h, o, TO_WRITE_IF_ANY);
+}
+
+void start_expect(const struct history *h)
+{
+    struct err e = ERR_INIT;
+    struct stat st;
+
+    if (h->kind != HISTORY_EXPLICIT || lstat(h->path, &st) == 0 || errno != ENOENT)
+        return;
+    err_set(&e, ERR_FAILURE, "no history '%s'", h->path);
+    die_err(&e);
+}
+
+/* Mentions a history in the work tree that is not ours. */
+static void tell_foreign(const struct history *h, bool included)
+{
+    if (included || strcmp(h->foreign, h->path) == 0)
+        warnf("reading '%s', which another program or an older version made", h->foreign);
+    else
+        warnf("'%s' is not part of this history: '--history' reads it", h->foreign);
+}
+
+void start_reader_of_several(struct config *c, struct history *h, const struct opt_common *o)
+{
+    start(c, h, o, TO_READ);
+    start_expect(h);
+    if (h->foreign && !o->quiet)
+        tell_foreign(h, true);
+}
+
+void start_reader(struct config *c, struct history *h, const struct opt_common *o)
+{
+    start(c, h, o, TO_READ);
+    start_expect(h);
+    if (h->foreign && !o->quiet)
+        tell_foreign(h, false);
+}
+
+void start_tell_place(const struct history *h, bool quiet)
+{
+    char *earlier = quiet ? NULL : history_earlier(h);
+
+    if (h->notice && !quiet)
+        warnf("%s: using your own history '%s'", h->notice, h->path);
+    if (earlier)
+        warnf("an earlier history of this repository is kept in '%s': hist-import brings it here",
+              earlier);
+    free(earlier);
+}
+
+/* Ends the program if a name that is taken literally is no session id. */
+static void check_name(const char *name, const char *from, bool is_chat)
+{
+    if (!name || id_session_valid(str_of(name)))
+        return;
+    if (strcmp(name, "current") == 0 || strcmp(name, "last") == 0)
+        die_usage("bad session id '%s' in %s: leave %s out for the current session%s", name, from,
+                  from, is_chat ? ", -c continues the one used last" : "");
+    die_usage(
+        "bad session id '%s' in %s: up to 128 letters, digits and . _ : -, the first a letter "
+        "or a digit",
+        name, from);
+}
+
+void start_session(struct resume *r, struct resume_wish *wish, const struct config *c,
+                   const struct history *h, bool again, bool quiet)
+{
+    struct buf found = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+    bool named;
+
+    if (!wish->named && !wish->fresh && !wish->last) {
+        wish->named = c->value[SETTING_SESSION];
+        /* A variable of a profile or a Makefile is no consent to continue what came with a clone. */
+        if (wish->named && !h->trusted)
+            die_usage("CHAT_SESSION is set, but '%s' is not one of your own histories: name the "
+                      "session with -s, or leave CHAT_SESSION out",
+                      h->path);
+        check_name(wish->named, "CHAT_SESSION", false);
+        wish->by_digits = false;
+    } else {
+        check_name(wish->named, "-s", wish->by_digits);
+    }
+    if (wish->named && wish->by_digits && !h->unreadable &&
+        sessions_find_digits(h, str_of(wish->named), &found, &e) < 0)
+        die_err(&e);
+    if (found.len > 0)
+        wish->named = buf_c(&found);
+    named = wish->named != NULL;
+    if (config_session_timeout(c, &wish->timeout_ms, &e) < 0)
+        die_err(&e);
+    if (again)
+        wish->timeout_ms = -1;
+    if (resume_choose(r, h, wish, &e) < 0)
+        die_err(&e);
+    wish->named = NULL;
+    if (named && !quiet && !h->unreadable && isatty(STDERR_FILENO) &&
+        session_exists(h, buf_str(&r->id), &e) == 0)
+        hintf(false, "session '%s' begins", buf_c(&r->id));
+    err_release(&e);
+    buf_release(&found);
+    if (r->distrusted && !quiet)
+        warnf("'%s' is not one of your own histories: starting a session of its own", h->path);
+    if (r->fresh)
+        start_tell_place(h, quiet);
+}
+
+int start_settle(const struct resume *r, struct history *h, bool quiet, struct err *e)
+{
+    bool accepts = !r->fresh && h->dir && !h->trusted;
+
+    if (resume_settle(r, h, e) < 0)
+        return -1;
+    if (accepts && !quiet)
+        warnf("'%s' is one of your histories from now on", h->path);
+    return 0;
+}
+
+void start_make_current(const struct config *c, struct history *h, struct str id, bool quiet)
+{
+    struct err e = ERR_INIT;
+
+    if (start_try_current(c, h, id, quiet, &e) < 0)
+        die_err(&e);
+}
+
+int start_try_current(const struct config *c, struct history *h, struct str id, bool quiet,
+                      struct err *e)
+{
+    const char *pinned = c->value[SETTING_SESSION];
+    bool accepts = h->dir && h->dir_exists && !h->trusted;
+
+    if (session_make_current(h, id, e) < 0)
+        return -1;
+    if (quiet)
+        return 0;
+    if (accepts)
+        warnf("'%s' is one of your histories from now on", h->path);
+    if (pinned && !str_eq_c(id, pinned))
+        warnf("CHAT_SESSION is set to '%s' and overrides the current session", pinned);
+    return 0;
+}
+
+void start_report_bad(const struct history *h, uint64_t bad_lines, bool quiet)
+{
+    if (bad_lines > 0 && !quiet)
+        warnf("skipped %" PRIu64 " bad line%s in '%s'", bad_lines, bad_lines == 1 ? "" : "s",
+              h->path);
+}
+
+void start_report_entries(const char *file, size_t bad, bool too_deep, bool quiet)
+{
+    const char *ending = bad == 1 ? "y" : "ies";
+    const char *why = too_deep ? ": nested too deeply" : "";
+
+    if (bad == 0 || quiet)
+        return;
+    if (strcmp(file, "-") == 0)
+        warnf("skipped %zu bad entr%s on standard input%s", bad, ending, why);
+    else
+        warnf("skipped %zu bad entr%s in '%s'%s", bad, ending, file, why);
+}

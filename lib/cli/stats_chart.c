@@ -1,0 +1,242 @@
+#include "cli/stats_chart.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+
+#include "chathist/base/clock.h"
+#include "chathist/base/utf8.h"
+#include "chathist/base/vis.h"
+#include "chathist/cli/wide.h"
+#include "cli/calendar.h"
+
+/* Between two columns. */
+#define GAP 2
+/* A narrower bar tells nothing. */
+#define BAR_MIN 4
+#define EIGHTHS 8
+
+struct chart {
+    struct out *out;
+    enum stats_by by;
+    size_t label, messages, input, output; /* widths of the columns */
+    bool tokens;                           /* any are known */
+    uint64_t most;
+};
+
+struct str stats_key(const struct stats_row *row)
+{
+    return row->key ? (struct str){row->key, row->len} : STR("unknown");
+}
+
+static uint64_t size_of(const struct chart *c, const struct stats_row *row)
+{
+    return c->by == STATS_TOOL ? row->count.calls : row->count.messages;
+}
+
+static size_t digits(uint64_t n)
+{
+    size_t count = 1;
+
+    for (; n > 9; n /= 10)
+        count++;
+    return count;
+}
+
+static void grow(size_t *width, size_t wanted)
+{
+    if (wanted > *width)
+        *width = wanted;
+}
+
+/* ---- what there is ---- */
+
+static void add_plural(struct buf *out, uint64_t n, const char *what)
+{
+    buf_addf(out, "%" PRIu64 " %s%s", n, what, n == 1 ? "" : "s");
+}
+
+/* As much of a line of our own as fits. */
+static void print_fitted(struct out *o, const struct buf *line)
+{
+    struct buf safe = BUF_INIT(8 * BUF_LINE);
+
+    vis_add(&safe, buf_str(line));
+    out_raw(o, utf8_fit(buf_str(&safe), o->columns));
+    out_byte(o, '\n');
+    buf_release(&safe);
+}
+
+static void add_date(struct buf *out, int64_t us)
+{
+    struct buf time = BUF_INIT(BUF_SMALL);
+
+    clock_add_local(&time, us);
+    buf_add_str(out, utf8_first(buf_str(&time), sizeof("2024-06-27") - 1));
+    buf_release(&time);
+}
+
+static void print_totals(struct out *o, const struct stats *s, int64_t now)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    add_plural(&line, s->total.messages, "message");
+    buf_add_c(&line, " in ");
+    add_plural(&line, s->total.sessions, "session");
+    if (s->timed) {
+        buf_add_c(&line, ", ");
+        add_date(&line, s->first);
+        buf_add_c(&line, " to ");
+        add_date(&line, s->last);
+        buf_add_c(&line, " (");
+        clock_add_zone(&line, now);
+        buf_add_byte(&line, ')');
+    }
+    print_fitted(o, &line);
+    buf_clear(&line);
+    add_plural(&line, s->total.answers, "answer");
+    if (s->total.answers > s->total.unknown)
+        buf_addf(&line, ", %" PRIu64 " tokens in, %" PRIu64 " out", s->total.input,
+                 s->total.output);
+    if (s->total.unknown > 0)
+        buf_addf(&line, ", tokens unknown of %" PRIu64, s->total.unknown);
+    if (s->total.calls > 0) {
+        buf_add_c(&line, ", ");
+        add_plural(&line, s->total.calls, "tool call");
+    }
+    print_fitted(o, &line);
+    out_byte(o, '\n');
+    buf_release(&line);
+}
+
+/* ---- rows ---- */
+
+static void measure(struct chart *c, const struct stats_row *at, size_t count)
+{
+    size_t most_label = c->out->columns / 3;
+
+    grow(&c->label, sizeof("session") - 1);
+    grow(&c->messages, sizeof("messages") - 1);
+    for (size_t i = 0; i < count; i++) {
+        const struct stats_row *row = &at[i];
+        struct buf label = BUF_INIT(8 * BUF_LINE);
+
+        vis_add_line(&label, stats_key(row), true);
+        grow(&c->label, wide_columns(buf_str(&label)));
+        buf_release(&label);
+        grow(&c->messages, digits(size_of(c, row)));
+        if (size_of(c, row) > c->most)
+            c->most = size_of(c, row);
+        c->tokens = c->tokens || row->count.answers > row->count.unknown;
+        grow(&c->input, digits(row->count.input));
+        grow(&c->output, digits(row->count.output));
+    }
+    grow(&c->input, sizeof("tokens in") - 1);
+    grow(&c->output, sizeof("out") - 1);
+    if (c->label > most_label)
+        c->label = most_label > 0 ? most_label : 1;
+}
+
+static void pad(struct buf *line, size_t columns)
+{
+    while (columns-- > 0)
+        buf_add_byte(line, ' ');
+}
+
+static void add_label(struct buf *line, const struct chart *c, struct str text)
+{
+    struct buf safe = BUF_INIT(8 * BUF_LINE);
+    struct str shown;
+
+    vis_add_line(&safe, text, true);
+    shown = utf8_fit(buf_str(&safe), c->label);
+    buf_add_str(line, shown);
+    pad(line, c->label - wide_columns(shown));
+    buf_release(&safe);
+}
+
+/* Tokens, `-` where no answer tells them. */
+static void add_tokens(struct buf *line, const struct chart *c, const struct stats_count *n)
+{
+    if (n->answers > n->unknown)
+        buf_addf(line, "%*s%*" PRIu64 "%*s%*" PRIu64, GAP, "", (int)c->input, n->input, GAP, "",
+                 (int)c->output, n->output);
+    else
+        buf_addf(line, "%*s%*s%*s%*s", GAP, "", (int)c->input, "-", GAP, "", (int)c->output, "-");
+}
+
+/* A bar in eighths of a column; what is there at all can be seen. */
+static void print_bar(const struct chart *c, uint64_t size, size_t room)
+{
+    static const char *const parts[EIGHTHS] = {
+        "",
+        "\xe2\x96\x8f",
+        "\xe2\x96\x8e",
+        "\xe2\x96\x8d",
+        "\xe2\x96\x8c",
+        "\xe2\x96\x8b",
+        "\xe2\x96\x8a",
+        "\xe2\x96\x89",
+    };
+    size_t eighths = (size_t)((double)size / (double)c->most * (double)(room * EIGHTHS));
+
+    if (eighths == 0)
+        eighths = 1;
+    out_style(c->out, STYLE_PLOT);
+    for (size_t i = 0; i < eighths / EIGHTHS; i++)
+        out_raw(c->out, STR("\xe2\x96\x88"));
+    out_raw(c->out, str_of(parts[eighths % EIGHTHS]));
+    out_style(c->out, STYLE_NONE);
+}
+
+static void print_row(const struct chart *c, const struct stats_row *row)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+    size_t columns = c->out->columns, used;
+
+    add_label(&line, c, stats_key(row));
+    buf_addf(&line, "%*s%*" PRIu64, GAP, "", (int)c->messages, size_of(c, row));
+    if (c->tokens)
+        add_tokens(&line, c, &row->count);
+    used = wide_columns(buf_str(&line)) + GAP;
+    out_raw(c->out, utf8_fit(buf_str(&line), columns));
+    if (columns >= used + BAR_MIN && size_of(c, row) > 0) {
+        out_raw(c->out, STR("  "));
+        print_bar(c, size_of(c, row), columns - used);
+    }
+    out_byte(c->out, '\n');
+    buf_release(&line);
+}
+
+static void print_head(const struct chart *c)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    add_label(&line, c, str_of(stats_by_name(c->by)));
+    buf_addf(&line, "%*s%*s", GAP, "", (int)c->messages,
+             c->by == STATS_TOOL ? "calls" : "messages");
+    if (c->tokens)
+        buf_addf(&line, "%*s%*s%*s%*s", GAP, "", (int)c->input, "tokens in", GAP, "",
+                 (int)c->output, "out");
+    out_style(c->out, STYLE_DIM);
+    out_raw(c->out, utf8_fit(buf_str(&line), c->out->columns));
+    out_style(c->out, STYLE_NONE);
+    out_byte(c->out, '\n');
+    buf_release(&line);
+}
+
+void stats_chart_print(struct out *o, const struct stats *s, const struct stats_row *at,
+                       size_t count, int64_t now)
+{
+    struct chart c = {.out = o, .by = s->rows.by};
+    int64_t today;
+
+    print_totals(o, s, now);
+    if (stats_is_time(c.by) && clock_local_day(now, &today))
+        calendar_print(o, &s->days, today);
+    if (count == 0)
+        return;
+    measure(&c, at, count);
+    print_head(&c);
+    for (size_t i = 0; i < count; i++)
+        print_row(&c, &at[i]);
+}

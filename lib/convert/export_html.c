@@ -1,0 +1,65 @@
+#include "convert/export_html.h"
+
+#include <string.h>
+
+#include "chathist/base/json_write.h"
+
+/* The page before and behind its messages; mk/page makes them of lib/port/page/. */
+extern const char export_page_head[];
+extern const unsigned long export_page_head_len;
+extern const char export_page_tail[];
+extern const unsigned long export_page_tail_len;
+
+/* What the page shows of a message. */
+static const enum field shown[] = {
+    FIELD_ID,           FIELD_SESSION_ID,    FIELD_TIMESTAMP,    FIELD_ROLE,
+    FIELD_CONTENT,      FIELD_IMAGES,        FIELD_FILES,        FIELD_FILES_MODIFIED,
+    FIELD_EDIT_RESULTS, FIELD_TOOL_CALLS,    FIELD_TOOL_CALL_ID, FIELD_MODEL,
+    FIELD_USAGE,        FIELD_FINISH_REASON,
+};
+
+/* Adds a value without white space, for a browser makes a newline of each CR, and without `<`. */
+static void add_value(struct buf *out, struct str value, struct buf *scratch)
+{
+    buf_clear(scratch);
+    json_add_compact(scratch, value);
+    struct str rest = buf_str(scratch);
+    while (rest.p != NULL) {
+        buf_add_str(out, str_cut(&rest, '<'));
+        if (rest.p != NULL)
+            buf_add_c(out, "\\u003c");
+    }
+}
+
+static void html_begin(struct export *x)
+{
+    buf_add(&x->out, export_page_head, export_page_head_len);
+}
+
+static void html_message(struct export *x, const struct message *m)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    const char *before = "{";
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        if (m->field[shown[i]].p == NULL)
+            continue;
+        buf_addf(&x->out, "%s\"%s\":", before, field_name(shown[i]));
+        add_value(&x->out, m->field[shown[i]], &scratch);
+        before = ",";
+    }
+    buf_add_c(&x->out, "}\n");
+    buf_release(&scratch);
+}
+
+static void html_end(struct export *x)
+{
+    buf_add(&x->out, export_page_tail, export_page_tail_len);
+}
+
+const struct export_format export_html = {
+    .name = "html",
+    .suffix = "html",
+    .begin = html_begin,
+    .message = html_message,
+    .end = html_end,
+};

@@ -1,0 +1,347 @@
+#include "chathist/convert/export_md.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "chathist/base/json.h"
+
+/* ---- content ---- */
+
+/* What goes on from line to line of a content. */
+struct content {
+    struct str rest;
+    char fence; /* of the code block that is open; 0: none is */
+    size_t fence_n;
+    const char *html_end; /* what ends the HTML block that is open; NULL: none is */
+    bool paragraph;       /* the line before could be underlined to a heading */
+};
+
+/* Takes a line with its end: LF, CR, both, or none at the end of the text. */
+static struct str take_line(struct content *c)
+{
+    struct str line = {c->rest.p, 0};
+
+    while (line.n < c->rest.n && line.p[line.n] != '\n' && line.p[line.n] != '\r')
+        line.n++;
+    if (line.n < c->rest.n && line.p[line.n++] == '\r' && line.n < c->rest.n &&
+        line.p[line.n] == '\n')
+        line.n++;
+    c->rest = (struct str){line.p + line.n, c->rest.n - line.n};
+    return line;
+}
+
+static struct str skip(struct str s, size_t n)
+{
+    return (struct str){s.p + n, s.n - n};
+}
+
+static size_t run(struct str s, char c)
+{
+    size_t n = 0;
+
+    while (n < s.n && s.p[n] == c)
+        n++;
+    return n;
+}
+
+/* The fence that a line begins with, without its indentation: how long it is; 0: none. */
+static size_t fence_of(struct str line, char *c)
+{
+    size_t n;
+
+    *c = line.n > 0 ? line.p[0] : '\0';
+    if (*c != '`' && *c != '~')
+        return 0;
+    n = run(line, *c);
+    if (n < 3 || (*c == '`' && memchr(line.p + n, '`', line.n - n)))
+        return 0;
+    return n;
+}
+
+/* The `#`s of a heading; 0: it is none. */
+static size_t heading_of(struct str line)
+{
+    size_t n = run(line, '#');
+
+    if (n > 6 || (n < line.n && !strchr(" \t\r\n", line.p[n])))
+        return 0;
+    return n;
+}
+
+static bool is_underline(struct str line)
+{
+    struct str text = str_trim(line);
+
+    return text.n > 0 && (text.p[0] == '=' || text.p[0] == '-') && run(text, text.p[0]) == text.n;
+}
+
+/* What ends an HTML block of the kinds that a blank line does not end; NULL when the line begins
+ * none. CommonMark 0.31, section 4.6. */
+static const char *html_end_of(struct str line)
+{
+    static const char *const ends[][2] = {
+        {"<!--", "-->"},        {"<?", "?>"},
+        {"<![CDATA[", "]]>"},   {"<!", ">"},
+        {"<pre", "</pre>"},     {"<script", "</script>"},
+        {"<style", "</style>"}, {"<textarea", "</textarea>"},
+    };
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t n = strlen(ends[i][0]);
+
+        if (line.n >= n && strncasecmp(line.p, ends[i][0], n) == 0)
+            return ends[i][1];
+    }
+    return NULL;
+}
+
+/* A line that stands in no code and no HTML, `text` without the up to three blanks before it. */
+static void add_plain(struct content *c, struct str line, struct str text, struct buf *out)
+{
+    const char *end = html_end_of(text);
+    size_t level = heading_of(text);
+    bool underline = c->paragraph && is_underline(text);
+
+    buf_add(out, line.p, line.n - text.n);
+    if (level > 0)
+        for (size_t i = level; i < 6 && i < level + 2; i++)
+            buf_add_byte(out, '#');
+    else if (underline)
+        buf_add_byte(out, '\\');
+    else if (end && (str_find(text, str_of(end)) || str_find(c->rest, str_of(end))))
+        c->html_end = end;
+    else if (end)
+        buf_add_byte(out, '\\');
+    buf_add_str(out, text);
+    if (c->html_end && str_find(text, str_of(c->html_end)))
+        c->html_end = NULL;
+    c->paragraph = level == 0 && !c->html_end && str_trim(text).n > 0;
+}
+
+static void add_line(struct content *c, struct str line, struct buf *out)
+{
+    size_t indent = run(line, ' ');
+    struct str text = skip(line, indent <= 3 ? indent : 0);
+    char mark = '\0';
+    size_t n = indent <= 3 ? fence_of(text, &mark) : 0;
+
+    if (c->html_end) {
+        buf_add_str(out, line);
+        if (str_find(line, str_of(c->html_end)))
+            c->html_end = NULL;
+    } else if (c->fence) {
+        buf_add_str(out, line);
+        if (n >= c->fence_n && mark == c->fence && str_trim(skip(text, n)).n == 0)
+            c->fence = '\0';
+    } else if (n > 0) {
+        buf_add_str(out, line);
+        c->fence = mark;
+        c->fence_n = n;
+        c->paragraph = false;
+    } else if (indent <= 3) {
+        add_plain(c, line, text, out);
+    } else {
+        buf_add_str(out, line); /* code, or a paragraph that goes on */
+    }
+}
+
+static void end_line(struct buf *out)
+{
+    if (out->len > 0 && out->data[out->len - 1] != '\n')
+        buf_add_byte(out, '\n');
+}
+
+static void add_fence(struct buf *out, char mark, size_t n)
+{
+    while (n-- > 0)
+        buf_add_byte(out, mark);
+}
+
+static void add_content(struct buf *out, struct str text)
+{
+    struct content c = {.rest = text};
+
+    if (text.n == 0)
+        return;
+    buf_add_byte(out, '\n');
+    while (c.rest.n > 0)
+        add_line(&c, take_line(&c), out);
+    end_line(out);
+    if (c.fence) {
+        add_fence(out, c.fence, c.fence_n);
+        buf_add_byte(out, '\n');
+    }
+}
+
+/* Text as code, in a fence longer than any inside. */
+static void add_code(struct buf *out, const char *language, struct str text)
+{
+    size_t longest = 2;
+
+    for (size_t i = 0; i < text.n; i++) {
+        size_t n = run(skip(text, i), '`');
+
+        if (n > longest)
+            longest = n;
+        i += n;
+    }
+    buf_add_byte(out, '\n');
+    add_fence(out, '`', longest + 1);
+    buf_add_c(out, language);
+    buf_add_byte(out, '\n');
+    buf_add_str(out, text);
+    if (text.n > 0)
+        end_line(out);
+    add_fence(out, '`', longest + 1);
+    buf_add_byte(out, '\n');
+}
+
+/* ---- heads ---- */
+
+/* A label that is seen as it is, whatever is in it. */
+static void add_label(struct buf *out, struct str text)
+{
+    struct buf label = BUF_INIT(BUF_LINE);
+
+    export_add_label(&label, text);
+    for (size_t i = 0; i < label.len; i++) {
+        if (strchr("\\`*_[]<>#&|~!", label.data[i]) && label.data[i] != '\0')
+            buf_add_byte(out, '\\');
+        buf_add_byte(out, label.data[i]);
+    }
+    buf_release(&label);
+}
+
+/* An id or a name as a piece of code; a label when it holds what would end that. */
+static void add_name(struct buf *out, struct str text)
+{
+    struct str name = str_trim(text);
+
+    if (name.n == 0 || memchr(name.p, '`', name.n)) {
+        add_label(out, name);
+        return;
+    }
+    buf_add_byte(out, '`');
+    export_add_label(out, name);
+    buf_add_byte(out, '`');
+}
+
+static void add_time(struct buf *out, struct str timestamp)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+
+    export_add_time(&text, timestamp);
+    add_label(out, buf_str(&text));
+    buf_release(&text);
+}
+
+static void add_times(struct buf *out, const struct export_session *s)
+{
+    struct buf text = BUF_INIT(2 * BUF_LINE);
+
+    export_add_times(&text, s);
+    add_label(out, buf_str(&text));
+    buf_release(&text);
+}
+
+static void session(struct export *x, const struct export_session *s)
+{
+    struct buf *out = &x->out;
+
+    buf_add_c(out, x->sessions > 0 ? "\n# " : "# ");
+    if (s->title.n > 0)
+        add_label(out, s->title);
+    else
+        buf_add_c(out, "Conversation");
+    buf_add_c(out, "\n\n- session: ");
+    add_name(out, s->id);
+    buf_add_c(out, "\n- time: ");
+    add_times(out, s);
+    buf_add_c(out, " UTC\n");
+    if (s->model.n > 0) {
+        buf_add_c(out, "- model: ");
+        add_name(out, s->model);
+        buf_add_byte(out, '\n');
+    }
+}
+
+static void add_head(struct buf *out, const struct message *m)
+{
+    static const char *const names[] = {
+        [ROLE_USER] = "User",     [ROLE_ASSISTANT] = "Assistant",
+        [ROLE_SYSTEM] = "System", [ROLE_TOOL] = "Tool",
+        [ROLE_OTHER] = NULL,
+    };
+
+    buf_add_c(out, "\n## ");
+    if (names[m->role])
+        buf_add_c(out, names[m->role]);
+    else
+        add_label(out, m->role_text);
+    buf_add_c(out, " (");
+    add_time(out, m->timestamp);
+    buf_add_c(out, ")\n");
+}
+
+static void add_note(struct buf *out, const char *what, struct str list)
+{
+    if (list.n == 0)
+        return;
+    buf_addf(out, "\n*%s: ", what);
+    add_label(out, list);
+    buf_add_c(out, "*\n");
+}
+
+static void add_files(struct buf *out, const char *what, const struct message *m, enum field f)
+{
+    struct buf list = BUF_INIT(BUF_LINE);
+
+    export_add_list(&list, m, f);
+    add_note(out, what, buf_str(&list));
+    buf_release(&list);
+}
+
+static void add_calls(struct buf *out, const struct message *m)
+{
+    struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
+    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
+    struct message_call call;
+
+    while (message_next_call(&it, &call, &args)) {
+        struct str text;
+
+        buf_add_c(out, "\nTool call ");
+        add_name(out, json_text(call.name, &scratch));
+        buf_add_c(out, ":\n");
+        text = json_text(call.args, &scratch);
+        add_code(out, text.p ? "" : "json", text.p ? text : call.args);
+    }
+    buf_release(&scratch);
+    buf_release(&args);
+}
+
+static void message(struct export *x, const struct message *m)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str content = message_content(m, &scratch);
+
+    add_head(&x->out, m);
+    if (m->role == ROLE_TOOL)
+        add_code(&x->out, "", content);
+    else
+        add_content(&x->out, content);
+    add_calls(&x->out, m);
+    add_note(&x->out, "images", m->field[FIELD_IMAGES]);
+    add_files(&x->out, "files", m, FIELD_FILES);
+    add_files(&x->out, "files modified", m, FIELD_FILES_MODIFIED);
+    add_note(&x->out, "ended", export_finish(m, &scratch));
+    buf_release(&scratch);
+}
+
+const struct export_format export_md = {
+    .name = "md",
+    .suffix = "md",
+    .grows = true,
+    .session = session,
+    .message = message,
+};

@@ -1,0 +1,327 @@
+/*
+ * import_chatgpt - the export of ChatGPT: conversations.json.
+ *
+ * The format is not documented by its maker. As others have found it
+ * (mitkury/chatgpt-export-parser, docs/chatgpt-data-export-format.md): an array of conversations,
+ * each with `mapping`, a tree of nodes (`message`, `parent`, `children`), and `current_node`, its
+ * tip. Edited prompts and answers that were asked for again are branches: the messages from the
+ * root to current_node are imported.
+ *
+ *   - What an assistant sends to another recipient than `all` is a call of the tool of that name;
+ *     the tool's messages that follow are its results.
+ *   - Of parts that are objects the `text` is taken, images are counted, and sounds left out. Other
+ *     parts, and messages of an unknown content_type without text, are reported. Thoughts, the
+ *     user's own instructions (user_editable_context) and what is hidden in the conversation are
+ *     left out.
+ *   - Conversations come in the order of their update_time.
+ */
+#include <stdlib.h>
+
+#include "chathist/base/json.h"
+#include "chathist/base/keymap.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/utf8.h"
+#include "chathist/convert/import_message.h"
+
+#define FORMAT "chatgpt"
+
+struct conversation {
+    char *text; /* owned; JSON */
+    size_t n;
+    int64_t time; /* of its last change, µs */
+    size_t number;
+};
+
+struct reader {
+    struct source *source;
+    struct import_sink *sink;
+    struct conversation *all;
+    size_t count, cap;
+    struct import_message m;
+    struct buf call_id; /* of the call whose result may come next */
+    int64_t time;       /* of the message before in the conversation, or of its beginning */
+};
+
+static bool is_text(struct str value, const char *text)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    bool is = str_eq_c(json_text(value, &scratch), text);
+
+    buf_release(&scratch);
+    return is;
+}
+
+/* ---- one message ---- */
+
+static bool is_one_of(struct str value, const char *const *texts)
+{
+    for (; *texts; texts++)
+        if (is_text(value, *texts))
+            return true;
+    return false;
+}
+
+/* Adds a part of the content. Returns whether it is of a kind that is known. */
+static bool add_part(struct import_message *m, struct str part)
+{
+    static const char *const images[] = {"image_asset_pointer", NULL};
+    static const char *const sounds[] = {"audio_asset_pointer",
+                                         "real_time_user_audio_video_asset_pointer", NULL};
+    struct str type = json_get(part, "content_type"), text = json_get(part, "text");
+
+    if (json_type(part) == JSON_STRING)
+        import_add_content(m, part);
+    else if (is_one_of(type, images))
+        m->images++;
+    else if (json_type(text) == JSON_STRING)
+        import_add_content(m, text);
+    else
+        return json_is_null(part) || is_one_of(type, sounds);
+    return true;
+}
+
+/* Adds the content of a message; what is of an unknown kind is reported. */
+static void add_content(struct reader *r, struct str content)
+{
+    static const char *const left_out[] = {"thoughts", "reasoning_recap", "user_editable_context",
+                                           "model_editable_context", NULL};
+    static const char *const known[] = {
+        "text",         "code",         "execution_output",        "multimodal_text",
+        "tether_quote", "system_error", "tether_browsing_display", NULL};
+    struct str type = json_get(content, "content_type");
+    struct json_iter parts = json_iter(json_get(content, "parts"));
+    bool whole = true;
+
+    if (is_one_of(type, left_out))
+        return;
+    while (json_next(&parts))
+        whole = add_part(&r->m, parts.value) && whole;
+    import_add_content(&r->m, json_get(content, "text"));
+    import_add_content(&r->m, json_get(content, "result"));
+    if (!whole)
+        r->sink->bad(r->sink->arg, r->source->number, "a part of a message is of an unknown kind");
+    else if (!json_is_null(content) && !is_one_of(type, known) && import_is_empty(&r->m))
+        r->sink->bad(r->sink->arg, r->source->number, "a message is of an unknown kind");
+}
+
+static enum role role_in(struct str message)
+{
+    struct buf scratch = BUF_INIT(BUF_SMALL);
+    enum role role = role_of(json_text(json_get(json_get(message, "author"), "role"), &scratch));
+
+    buf_release(&scratch);
+    return role;
+}
+
+/* Makes a call of what was written to a tool. */
+static void make_call(struct reader *r, struct str id, struct str recipient)
+{
+    struct buf name = BUF_INIT(BUF_SMALL), args = BUF_INIT(BUF_LINE);
+
+    json_add_string(&args, buf_str(&r->m.text));
+    import_add_call(&r->m, id, json_text(recipient, &name), buf_str(&args));
+    r->m.calls.overflow = r->m.calls.overflow || args.overflow;
+    buf_clear(&r->m.text);
+    buf_clear(&r->call_id);
+    buf_add_str(&r->call_id, id);
+    buf_release(&name);
+    buf_release(&args);
+}
+
+static void add_answer(struct reader *r, struct str id, struct str message)
+{
+    struct str recipient = json_get(message, "recipient"), meta = json_get(message, "metadata");
+
+    if (json_type(recipient) == JSON_STRING && !is_text(recipient, "all") && r->m.text.len > 0 &&
+        !r->m.text.overflow)
+        make_call(r, id, recipient);
+    import_set_text(&r->m.model, json_get(meta, "model_slug"));
+    buf_add_c(&r->m.provider, "openai");
+    import_set_finish(&r->m, json_get(json_get(meta, "finish_details"), "type"));
+}
+
+static int give_node(struct reader *r, struct str session, struct str id, struct str message,
+                     struct err *e)
+{
+    enum role role = role_in(message);
+    struct import_message *m = &r->m;
+
+    if (role == ROLE_OTHER || json_is_true(json_get(json_get(message, "metadata"),
+                                                    "is_visually_hidden_from_conversation")))
+        return 0;
+    import_message_clear(m, role);
+    import_set_session(m, FORMAT, session);
+    import_set_part(m, id);
+    m->time = r->time;
+    import_set_time(m, json_get(message, "create_time"));
+    r->time = m->time;
+    add_content(r, json_get(message, "content"));
+    if (role == ROLE_ASSISTANT)
+        add_answer(r, id, message);
+    else if (role == ROLE_TOOL)
+        buf_add_str(&m->call_id, buf_str(&r->call_id));
+    /* Tools also leave messages without text, such as the state of a search. */
+    if (role == ROLE_TOOL && m->text.len == 0 && !m->text.overflow && m->images == 0)
+        return 0;
+    return import_give(r->sink, m, e);
+}
+
+/* ---- one conversation ---- */
+
+/* The nodes of a mapping, by their names. */
+struct tree {
+    struct keymap numbers;
+    struct str *id, *node;
+    size_t count, id_cap, node_cap;
+};
+
+static void tree_build(struct tree *t, struct str mapping)
+{
+    struct json_iter it = json_iter(mapping);
+
+    *t = (struct tree){0};
+    while (json_next(&it)) {
+        t->id = mem_grow(t->id, &t->id_cap, t->count + 1, sizeof *t->id);
+        t->node = mem_grow(t->node, &t->node_cap, t->count + 1, sizeof *t->node);
+        t->id[t->count] = it.key;
+        t->node[t->count] = it.value;
+        keymap_set(&t->numbers, it.key, t->count++);
+    }
+}
+
+static void tree_release(struct tree *t)
+{
+    keymap_release(&t->numbers);
+    free(t->id);
+    free(t->node);
+}
+
+/* The number of the node that a string names: true when there is one. */
+static bool tree_find(const struct tree *t, struct str name, size_t *number)
+{
+    struct buf scratch = BUF_INIT(BUF_SMALL);
+    size_t *found =
+        json_type(name) == JSON_STRING ? keymap_find(&t->numbers, json_text(name, &scratch)) : NULL;
+
+    if (found)
+        *number = *found;
+    buf_release(&scratch);
+    return found != NULL;
+}
+
+/* The way from the tip to the root; a circle ends it. Without a tip it begins at the last node. */
+static size_t way_up(const struct tree *t, struct str tip, size_t *way)
+{
+    size_t n = 0, at = t->count - 1;
+    bool found = t->count > 0;
+
+    (void)tree_find(t, tip, &at);
+    while (found && n < t->count) {
+        way[n++] = at;
+        found = tree_find(t, json_get(t->node[at], "parent"), &at);
+    }
+    return n;
+}
+
+static int give_conversation(struct reader *r, struct str value, struct err *e)
+{
+    struct str mapping = json_get(value, "mapping"), id;
+    struct buf scratch = BUF_INIT(BUF_SMALL);
+    struct tree tree;
+    size_t *way, n;
+    int result = 0;
+
+    id = json_text(json_get(value, "conversation_id"), &scratch);
+    if (id.n == 0)
+        id = json_text(json_get(value, "id"), &scratch);
+    if (json_type(mapping) != JSON_OBJECT || id.n == 0) {
+        r->sink->bad(r->sink->arg, r->source->number, id.n > 0 ? "no 'mapping'" : "no 'id'");
+        buf_release(&scratch);
+        return 0;
+    }
+    import_message_clear(&r->m, ROLE_USER);
+    import_set_time(&r->m, json_get(value, "create_time"));
+    r->time = r->m.time;
+    tree_build(&tree, mapping);
+    way = mem_zalloc((tree.count + 1) * sizeof *way);
+    buf_clear(&r->call_id);
+    for (n = way_up(&tree, json_get(value, "current_node"), way); result == 0 && n-- > 0;)
+        result = give_node(r, id, tree.id[way[n]], json_get(tree.node[way[n]], "message"), e);
+    free(way);
+    tree_release(&tree);
+    buf_release(&scratch);
+    return result;
+}
+
+/* ---- all of them ---- */
+
+static int compare(const void *a, const void *b)
+{
+    const struct conversation *x = a, *y = b;
+
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Keeps a valid conversation until all are there. */
+static void keep(struct reader *r, struct str value)
+{
+    struct buf text = BUF_INIT(4 * SOURCE_VALUE_MAX);
+    struct str object;
+    struct conversation *c;
+
+    utf8_add_repaired(&text, value);
+    if (!json_check(buf_str(&text), &object, NULL) || json_type(object) != JSON_OBJECT) {
+        r->sink->bad(r->sink->arg, r->source->number, "not a JSON object");
+        buf_release(&text);
+        return;
+    }
+    import_message_clear(&r->m, ROLE_USER);
+    import_set_time(&r->m, json_get(object, "create_time"));
+    import_set_time(&r->m, json_get(object, "update_time"));
+    r->all = mem_grow(r->all, &r->cap, r->count + 1, sizeof *r->all);
+    c = &r->all[r->count++];
+    *c = (struct conversation){.n = text.len, .time = r->m.time, .number = r->source->number};
+    c->text = buf_detach(&text);
+}
+
+static int read_chatgpt(struct source *s, struct import_sink *sink, struct err *e)
+{
+    struct reader r = {.source = s, .sink = sink};
+    struct str value;
+    int got;
+
+    import_message_init(&r.m);
+    buf_init(&r.call_id, BUF_SMALL);
+    while ((got = source_value(s, &value, e)) > 0)
+        keep(&r, value);
+    if (r.count > 1)
+        qsort(r.all, r.count, sizeof *r.all, compare);
+    for (size_t i = 0; i < r.count; i++) {
+        struct str object;
+
+        s->number = r.all[i].number;
+        if (got == 0 && json_check((struct str){r.all[i].text, r.all[i].n}, &object, NULL))
+            got = give_conversation(&r, object, e);
+        free(r.all[i].text);
+    }
+    free(r.all);
+    import_message_release(&r.m);
+    buf_release(&r.call_id);
+    return got;
+}
+
+/* ---- the format ---- */
+
+/* A quotation mark in a string has a backslash before it, so that these are keys. */
+static bool is_chatgpt(struct str head)
+{
+    struct str text = str_trim(head);
+
+    return (str_starts(text, STR("[")) || str_starts(text, STR("{"))) &&
+           str_find(text, STR("\"mapping\"")) &&
+           (str_find(text, STR("\"current_node\"")) || str_find(text, STR("\"create_time\"")));
+}
+
+const struct import_format import_chatgpt = {"chatgpt", is_chatgpt, read_chatgpt};

@@ -1,0 +1,364 @@
+/*
+ * import_claude_code - transcripts of Claude Code: ~/.claude/projects/PROJECT/SESSION.jsonl.
+ *
+ * The format is not documented by its maker. As others have found it (the documents in
+ * ticpu/claude-conversation-search-mcp, docs/jsonl-format.md, and alicoding/claude-parser,
+ * docs/JSONL-STRUCTURE.md; simonw/claude-code-transcripts): a record a line with `type`, `uuid`,
+ * `sessionId`, `timestamp`, and for `user` and `assistant` a `message` of Anthropic's Messages
+ * interface.
+ *
+ *   - An answer is one record for each block of content, all with the same message id: they are
+ *     joined, and the usage of the last one counts. Where they are parted the tokens stand in the
+ *     first line, and what a later record has more in its own.
+ *   - Results of tools are user records: each becomes a tool message.
+ *   - The summary that takes the place of a conversation that grew too long (isCompactSummary) is a
+ *     user record: it becomes a system message, so that whoever goes on with the session has it.
+ *   - isSidechain records are what subagents said, in files of their own or in between: sessions of
+ *     their own, SESSION:AGENT, and only when they are wanted.
+ *   - A record of a type that is not known is reported when it has a `message`. Most such records
+ *     are notes of the program (titles, queues, snapshots), of which each version brings others.
+ *   - isMeta records were written by the program, not by the user, and so were the names of
+ *     commands to it, what those printed, and that the user interrupted an answer; titles,
+ *     snapshots of files, queues and the like are no messages: left out. So is reasoning.
+ *   - The order is that of the file, not of the links between records, which break.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/json.h"
+#include "chathist/base/keymap.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/path.h"
+#include "chathist/convert/import_message.h"
+
+#define FORMAT "claude-code"
+
+enum key {
+    KEY_TYPE,
+    KEY_UUID,
+    KEY_SESSION,
+    KEY_SIDECHAIN,
+    KEY_AGENT,
+    KEY_META,
+    KEY_COMPACT,
+    KEY_API_ERROR,
+    KEY_TIME,
+    KEY_MESSAGE,
+    KEY_COUNT
+};
+static const char *const keys[KEY_COUNT] = {
+    "type",      "uuid",    "sessionId",        "isSidechain",
+    "agentId",   "isMeta",  "isCompactSummary", "isApiErrorMessage",
+    "timestamp", "message",
+};
+
+/* The usage of an answer, every record of which tells all of it. */
+struct usage {
+    char *id; /* the answer's, owned */
+    int64_t input_tokens, output_tokens;
+};
+
+struct reader {
+    struct source *source;
+    struct import_sink *sink;
+    struct import_message answer; /* whose records are being joined, when message_id is not empty */
+    struct buf message_id;
+    struct import_message other;
+    struct buf uuid;
+    struct keymap ids; /* message id -> its place in `given` */
+    struct usage *given;
+    size_t given_count, given_cap;
+};
+
+/* ---- usage ---- */
+
+static struct usage *usage_of(struct reader *r, struct str id)
+{
+    size_t *found = keymap_find(&r->ids, id);
+
+    if (found)
+        return &r->given[*found];
+    r->given = mem_grow(r->given, &r->given_cap, r->given_count + 1, sizeof *r->given);
+    r->given[r->given_count].id = mem_copy(id.p, id.n);
+    r->given[r->given_count].input_tokens = r->given[r->given_count].output_tokens = 0;
+    id.p = r->given[r->given_count].id;
+    keymap_set(&r->ids, id, r->given_count);
+    return &r->given[r->given_count++];
+}
+
+/* Returns how many tokens there are beyond *given, and adds them to it; -1 if there are none. */
+static int64_t more_than(int64_t *given, int64_t tokens)
+{
+    int64_t more = tokens - *given;
+
+    if (more <= 0)
+        return tokens == 0 && *given == 0 ? 0 : -1;
+    *given = tokens;
+    return more;
+}
+
+/* An answer whose records are parted, by the result of a tool or by an earlier import, is several
+ * lines: what it used counts once. */
+static void count_once(struct reader *r, struct str id, struct import_message *m)
+{
+    struct usage *given;
+
+    if (id.n == 0)
+        return;
+    given = usage_of(r, id);
+    if (m->input_tokens >= 0)
+        m->input_tokens = more_than(&given->input_tokens, m->input_tokens);
+    if (m->output_tokens >= 0)
+        m->output_tokens = more_than(&given->output_tokens, m->output_tokens);
+}
+
+static int flush(struct reader *r, struct err *e)
+{
+    int result = 0;
+
+    if (!import_is_empty(&r->answer))
+        count_once(r, buf_str(&r->message_id), &r->answer);
+    if (r->answer.origin.len > 0)
+        result = import_give(r->sink, &r->answer, e);
+    import_message_clear(&r->answer, ROLE_ASSISTANT);
+    buf_clear(&r->message_id);
+    return result;
+}
+
+/* The session that a record belongs to; a record without one belongs to that of its file's name. */
+static void set_session(struct import_message *m, const struct reader *r, const struct str *value)
+{
+    struct buf id = BUF_INIT(BUF_SMALL), agent = BUF_INIT(BUF_SMALL);
+    struct str name = str_of(path_base(r->source->name));
+
+    if (str_ends(name, STR(".jsonl")))
+        name.n -= strlen(".jsonl");
+    if (!json_decode(value[KEY_SESSION], &id) || id.len == 0)
+        buf_add_str(&id, name);
+    if (json_is_true(value[KEY_SIDECHAIN])) {
+        struct str text = json_text(value[KEY_AGENT], &agent);
+
+        buf_add_byte(&id, ':');
+        buf_add_str(&id, text.n > 0 ? text : STR("sidechain"));
+    }
+    import_set_session(m, FORMAT, buf_str(&id));
+    buf_release(&id);
+    buf_release(&agent);
+}
+
+static void set_usage(struct import_message *m, struct str usage)
+{
+    static const char *const names[] = {"input_tokens", "cache_creation_input_tokens",
+                                        "cache_read_input_tokens"};
+    int64_t n, input = 0;
+    bool some = false;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (json_int(json_get(usage, names[i]), &n) && n >= 0 && n < INT64_MAX / 4) {
+            input += n;
+            some = true;
+        }
+    }
+    if (some)
+        m->input_tokens = input;
+    if (json_int(json_get(usage, "output_tokens"), &n) && n >= 0)
+        m->output_tokens = n;
+}
+
+static int take_answer(struct reader *r, const struct str *value, struct err *e)
+{
+    struct str message = value[KEY_MESSAGE];
+    struct buf scratch = BUF_INIT(BUF_SMALL);
+    struct import_message *m = &r->answer;
+    struct str id = json_text(json_get(message, "id"), &scratch), uuid = buf_str(&r->uuid);
+    int result = 0;
+
+    import_message_clear(&r->other, ROLE_ASSISTANT);
+    set_session(&r->other, r, value);
+    /* Some of its records may be there from a time when the others had not been written. */
+    if (r->sink->known(r->sink->arg, buf_str(&r->other.session), uuid, NULL)) {
+        set_usage(&r->other, json_get(message, "usage"));
+        count_once(r, id, &r->other);
+        goto out;
+    }
+    if (m->origin.len > 0 && id.n > 0 && str_eq(id, buf_str(&r->message_id)) &&
+        str_eq(buf_str(&m->session), buf_str(&r->other.session))) {
+        import_add_part(m, uuid);
+    } else {
+        if (flush(r, e) < 0) {
+            result = -1;
+            goto out;
+        }
+        buf_add_str(&r->message_id, id);
+        buf_add_str(&m->session, buf_str(&r->other.session));
+        import_set_part(m, uuid);
+        import_set_time(m, value[KEY_TIME]);
+        buf_add_c(&m->provider, "anthropic");
+        import_set_text(&m->model, json_get(message, "model"));
+    }
+    import_add_content(m, json_get(message, "content"));
+    set_usage(m, json_get(message, "usage"));
+    import_set_finish(m, json_get(message, "stop_reason"));
+    /* What the program itself put there in place of an answer. */
+    if (str_eq_c(buf_str(&m->model), "<synthetic>")) {
+        buf_clear(&m->model);
+        m->input_tokens = m->output_tokens = -1;
+    }
+    if (json_is_true(value[KEY_API_ERROR])) {
+        buf_clear(&m->finish);
+        buf_add_c(&m->finish, "error");
+    }
+out:
+    buf_release(&scratch);
+    return result;
+}
+
+/* ---- what the user said ---- */
+
+/* Text that the program itself puts there in the user's name. A command that is a prompt begins
+ * with <command-message>: the user says it to the model. */
+static bool is_context(struct str string)
+{
+    static const char *const beginnings[] = {"<command-name>", "<local-command-",
+                                             "[Request interrupted by user]",
+                                             "[Request interrupted by user for tool use]"};
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str text = json_text(string, &scratch);
+    bool is = false;
+
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        is = is || str_starts(text, str_of(beginnings[i]));
+    buf_release(&scratch);
+    return is;
+}
+
+/* Adds the content, JSON, without the program's texts. */
+static void add_said(struct buf *out, struct str content)
+{
+    struct json_iter it = json_iter(content);
+
+    if (json_type(content) != JSON_ARRAY) {
+        buf_add_str(out, is_context(content) ? STR("null") : content);
+        return;
+    }
+    buf_add_byte(out, '[');
+    while (json_next(&it)) {
+        if (is_context(json_type(it.value) == JSON_STRING ? it.value : json_get(it.value, "text")))
+            continue;
+        if (out->len > 1)
+            buf_add_byte(out, ',');
+        buf_add_str(out, it.value);
+    }
+    buf_add_byte(out, ']');
+}
+
+static int take_user(struct reader *r, const struct str *value, struct err *e)
+{
+    struct import_message *m = &r->other;
+    struct buf said = BUF_INIT(BUF_LINE);
+    int result;
+
+    if (flush(r, e) < 0)
+        return -1;
+    import_message_clear(m, json_is_true(value[KEY_COMPACT]) ? ROLE_SYSTEM : ROLE_USER);
+    set_session(m, r, value);
+    import_set_part(m, buf_str(&r->uuid));
+    import_set_time(m, value[KEY_TIME]);
+    add_said(&said, json_get(value[KEY_MESSAGE], "content"));
+    result = import_give_content(r->sink, m, buf_str(&said), e);
+    buf_release(&said);
+    return result;
+}
+
+/* Returns whether records of this type are known to hold nothing that was said. */
+static bool is_other(struct str type)
+{
+    static const char *const types[] = {"system", "attachment", "progress", "summary"};
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (str_eq_c(type, types[i]))
+            return true;
+    return false;
+}
+
+static int take(void *arg, struct str record, struct err *e)
+{
+    struct reader *r = arg;
+    struct buf scratch = BUF_INIT(BUF_SMALL);
+    struct str value[KEY_COUNT], type;
+    const char *wrong = NULL;
+    bool answer, user;
+    int result = 0;
+
+    json_pick(record, keys, value, KEY_COUNT);
+    type = json_text(value[KEY_TYPE], &scratch);
+    answer = str_eq_c(type, "assistant");
+    user = str_eq_c(type, "user");
+    buf_clear(&r->uuid);
+    if (type.n == 0)
+        wrong = "no 'type'";
+    else if ((answer || user) && (!json_decode(value[KEY_UUID], &r->uuid) || r->uuid.len == 0))
+        wrong = "no 'uuid'";
+    else if ((answer || user) && json_type(value[KEY_MESSAGE]) != JSON_OBJECT)
+        wrong = "no 'message'";
+    else if (!answer && !user && !is_other(type) && json_type(value[KEY_MESSAGE]) == JSON_OBJECT)
+        wrong = "a message of an unknown type";
+    if (wrong)
+        r->sink->bad(r->sink->arg, r->source->number, wrong);
+    else if (json_is_true(value[KEY_META]) ||
+             (json_is_true(value[KEY_SIDECHAIN]) && !r->sink->subagents))
+        result = 0;
+    else if (answer)
+        result = take_answer(r, value, e);
+    else if (user)
+        result = take_user(r, value, e);
+    buf_release(&scratch);
+    return result;
+}
+
+static int read_claude_code(struct source *s, struct import_sink *sink, struct err *e)
+{
+    struct reader r = {.source = s, .sink = sink};
+    int got;
+
+    import_message_init(&r.answer);
+    import_message_init(&r.other);
+    buf_init(&r.message_id, BUF_SMALL);
+    buf_init(&r.uuid, BUF_SMALL);
+    import_message_clear(&r.answer, ROLE_ASSISTANT);
+    got = import_each_object(s, sink, take, &r, e);
+    if (got == 0)
+        got = flush(&r, e);
+    import_message_release(&r.answer);
+    import_message_release(&r.other);
+    for (size_t i = 0; i < r.given_count; i++)
+        free(r.given[i].id);
+    free(r.given);
+    keymap_release(&r.ids);
+    buf_release(&r.message_id);
+    buf_release(&r.uuid);
+    return got;
+}
+
+/* ---- the format ---- */
+
+static bool is_claude_record(struct str object)
+{
+    struct buf scratch = BUF_INIT(BUF_SMALL);
+    struct str type = json_text(json_get(object, "type"), &scratch);
+    bool is = (import_has_string(object, "sessionId") && type.n > 0) ||
+              (str_eq_c(type, "summary") && import_has_string(object, "leafUuid")) ||
+              str_eq_c(type, "file-history-snapshot");
+
+    buf_release(&scratch);
+    return is;
+}
+
+static bool is_claude_code(struct str head)
+{
+    return import_some_line(head, is_claude_record) ||
+           (str_starts(str_trim(head), STR("{\"")) && str_find(head, STR("\"parentUuid\":")) &&
+            str_find(head, STR("\"sessionId\":\"")));
+}
+
+const struct import_format import_claude_code = {"claude-code", is_claude_code, read_claude_code};

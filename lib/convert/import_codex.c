@@ -1,0 +1,473 @@
+/*
+ * import_codex - rollouts of Codex: ~/.codex/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl.
+ *
+ * Source: openai/codex, codex-rs/protocol/src/protocol.rs (RolloutLine, RolloutItem, SessionMeta,
+ * CompactedItem, TurnContextItem) and codex-rs/protocol/src/models.rs (ResponseItem). A line is
+ * `{"timestamp","type","payload"}`; until September 2025 it was the payload of a response item
+ * alone, after a first line with `id` and `timestamp`, and `{"record_type":"state"}` in between.
+ *
+ *   - session_meta names the session; in a fork that of the parent follows, and the first one
+ *     counts.
+ *   - response_item: messages of the user and the assistant, calls of tools (function_call,
+ *     custom_tool_call, local_shell_call) and their outputs. An answer's text and calls that follow
+ *     each other are one message. Messages that Codex itself sends are not imported: those of the
+ *     roles developer and system, and those of the user that are the environment or the
+ *     instructions of a project.
+ *   - compacted: a summary that replaces earlier messages becomes a system message.
+ *   - turn_context has the model.
+ *   - event_msg: token_count has the usage of the answer before it. user_message repeats a prompt;
+ *     it is taken where no response item has the prompt. thread_rolled_back takes back the last
+ *     `num_turns` prompts with all that followed: the next message of the rollout then `replaces`
+ *     them. Other events repeat what response items say.
+ *   - Reasoning, searches, generated images, encrypted summaries, lists of tools and messages
+ *     between agents are not imported. Records and items of a type that is not known are reported.
+ *
+ * Records have no ids: a part of an origin is the number of the line, which stays what it is
+ * because rollouts only grow. The rollouts of subagents are read only when they are wanted.
+ */
+#include <stdlib.h>
+
+#include "chathist/base/json.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/path.h"
+#include "chathist/convert/import_message.h"
+
+#define FORMAT "codex"
+
+/* A line of the rollout that belongs to a message. */
+struct said {
+    size_t number;
+    bool prompt;
+};
+
+struct reader {
+    struct source *source;
+    struct import_sink *sink;
+    struct import_message answer; /* being joined, when its origin is not empty */
+    struct import_message other;
+    struct buf session; /* as Codex calls it; empty until it is known */
+    struct buf model;
+    struct buf provider;
+    struct buf began; /* when the session began, JSON */
+    struct str time;  /* of the record, JSON */
+    bool subagent;
+    struct said *said; /* in their order; from said_count on those that were taken back */
+    size_t said_count, said_end, said_cap;
+    bool asked, ever_asked; /* a response item had a prompt, since the last answer or ever */
+    struct buf prompt;      /* of an event, until it is clear that no response item has it */
+    size_t prompt_number;
+    struct buf prompt_time; /* JSON */
+};
+
+static bool is_text(struct str value, const char *text)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    bool is = str_eq_c(json_text(value, &scratch), text);
+
+    buf_release(&scratch);
+    return is;
+}
+
+static int flush(struct reader *r, struct err *e)
+{
+    int result = 0;
+
+    if (r->answer.origin.len > 0)
+        result = import_give(r->sink, &r->answer, e);
+    import_message_clear(&r->answer, ROLE_ASSISTANT);
+    return result;
+}
+
+/* ---- turns that were rolled back ---- */
+
+static bool is_known(const struct reader *r, const struct import_message *m, size_t number,
+                     struct buf *id)
+{
+    struct buf part = BUF_INIT(BUF_SMALL);
+    bool known;
+
+    buf_add_number(&part, number);
+    known = r->sink->known(r->sink->arg, buf_str(&m->session), buf_str(&part), id);
+    buf_release(&part);
+    return known;
+}
+
+/* Notes that the current line belongs to m, a message that is new or not. The first new one
+ * replaces the messages that were rolled back. */
+static void note_said(struct reader *r, struct import_message *m)
+{
+    size_t number = r->source->number;
+    struct buf id = BUF_INIT(BUF_SMALL);
+
+    for (size_t i = r->said_count; i < r->said_end && !is_known(r, m, number, NULL); i++) {
+        buf_clear(&id);
+        if (is_known(r, m, r->said[i].number, &id))
+            import_add_id(&m->replaces, buf_str(&id));
+    }
+    buf_release(&id);
+    r->said = mem_grow(r->said, &r->said_cap, r->said_count + 1, sizeof *r->said);
+    r->said[r->said_count++] = (struct said){number, m->role == ROLE_USER};
+    r->said_end = r->said_count;
+}
+
+static int take_back(struct reader *r, struct str number, struct err *e)
+{
+    size_t at = r->said_count;
+    int64_t turns;
+
+    if (flush(r, e) < 0)
+        return -1;
+    if (!json_int(number, &turns))
+        turns = 0;
+    while (turns > 0 && at > 0)
+        turns -= r->said[--at].prompt;
+    r->said_count = at;
+    return 0;
+}
+
+/* Gives r->other, unless there is nothing in it. */
+static int give(struct reader *r, struct err *e)
+{
+    if (import_is_empty(&r->other))
+        return 0;
+    note_said(r, &r->other);
+    return import_give(r->sink, &r->other, e);
+}
+
+/* What every message of this line has; `part` gets the line's number. A rollout without a session
+ * has the name of its file. */
+static void begin(struct reader *r, struct import_message *m, enum role role, struct buf *part)
+{
+    struct str name = str_of(path_base(r->source->name));
+
+    if (str_ends(name, STR(".jsonl")))
+        name.n -= STR(".jsonl").n;
+    import_message_clear(m, role);
+    import_set_session(m, FORMAT, r->session.len > 0 ? buf_str(&r->session) : name);
+    buf_add_number(part, r->source->number);
+    import_set_part(m, buf_str(part));
+    if (json_is_null(r->time))
+        import_set_time(m, buf_str(&r->began));
+    import_set_time(m, r->time);
+}
+
+/* The answer that this line belongs to, begun if need be; NULL when the line is in the history. */
+static struct import_message *answer(struct reader *r)
+{
+    struct buf part = BUF_INIT(BUF_SMALL);
+    struct import_message *m = &r->answer;
+
+    begin(r, &r->other, ROLE_ASSISTANT, &part);
+    if (is_known(r, &r->other, r->source->number, NULL)) {
+        note_said(r, &r->other);
+        m = NULL;
+    } else if (m->origin.len > 0) {
+        import_add_part(m, buf_str(&part));
+    } else {
+        buf_clear(&part);
+        begin(r, m, ROLE_ASSISTANT, &part);
+        buf_add_str(&m->model, buf_str(&r->model));
+        buf_add_str(&m->provider, buf_str(&r->provider));
+    }
+    if (m)
+        note_said(r, m);
+    r->asked = false;
+    buf_release(&part);
+    return m;
+}
+
+/* ---- response items ---- */
+
+/* Text that Codex puts there in the user's name. */
+static bool is_context(struct str text)
+{
+    static const char *const beginnings[] = {"<environment_context>", "<user_instructions>",
+                                             "# AGENTS.md instructions for ", "<turn_aborted>"};
+
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (str_starts(text, str_of(beginnings[i])))
+            return true;
+    return false;
+}
+
+/* Gives the prompt of an event. */
+static int give_prompt(struct reader *r, struct err *e)
+{
+    size_t number = r->source->number;
+    struct str time = r->time;
+    struct buf part = BUF_INIT(BUF_SMALL);
+    int result = 0;
+
+    if (r->prompt.len > 0 && flush(r, e) < 0)
+        result = -1;
+    if (r->prompt.len > 0 && result == 0) {
+        r->source->number = r->prompt_number;
+        r->time = buf_str(&r->prompt_time);
+        begin(r, &r->other, ROLE_USER, &part);
+        import_add_text(&r->other, buf_str(&r->prompt));
+        result = give(r, e);
+        r->source->number = number;
+        r->time = time;
+    }
+    buf_clear(&r->prompt);
+    buf_release(&part);
+    return result;
+}
+
+static int take_prompt(struct reader *r, struct str content, struct err *e)
+{
+    struct buf part = BUF_INIT(BUF_SMALL);
+    int result = flush(r, e);
+
+    begin(r, &r->other, ROLE_USER, &part);
+    import_add_content(&r->other, content);
+    if (result == 0 && !is_context(buf_str(&r->other.text))) {
+        r->asked = r->ever_asked = true;
+        buf_clear(&r->prompt);
+        result = give(r, e);
+    }
+    buf_release(&part);
+    return result;
+}
+
+static void take_answer(struct reader *r, struct str content)
+{
+    struct import_message *m = answer(r);
+
+    if (m)
+        import_add_content(m, content);
+}
+
+static void take_call(struct reader *r, struct str item, struct str name, struct str args)
+{
+    struct buf id = BUF_INIT(BUF_SMALL), own_name = BUF_INIT(BUF_SMALL),
+               wrapped = BUF_INIT(BUF_LINE);
+    struct str call_id = json_text(json_get(item, "call_id"), &id);
+    struct import_message *m = answer(r);
+
+    if (m && !name.p) {
+        /* A custom tool takes a text, not an object. */
+        name = json_text(json_get(item, "name"), &own_name);
+        args = json_get(item, "input");
+        if (!json_is_null(args)) {
+            buf_add_c(&wrapped, "{\"input\":");
+            json_add_compact(&wrapped, args);
+            buf_add_byte(&wrapped, '}');
+            args = buf_str(&wrapped);
+        } else {
+            args = json_get(item, "arguments");
+        }
+    }
+    if (m)
+        import_add_call(m, call_id, name, args);
+    buf_release(&id);
+    buf_release(&own_name);
+    buf_release(&wrapped);
+}
+
+static int take_output(struct reader *r, struct str item, struct err *e)
+{
+    struct str output = json_get(item, "output");
+    struct buf part = BUF_INIT(BUF_SMALL);
+    int result = flush(r, e);
+
+    begin(r, &r->other, ROLE_TOOL, &part);
+    import_set_text(&r->other.call_id, json_get(item, "call_id"));
+    /* It was an object, `{"content","success"}`, for some time. */
+    import_add_content(&r->other,
+                       json_type(output) == JSON_OBJECT ? json_get(output, "content") : output);
+    if (result == 0)
+        result = give(r, e);
+    buf_release(&part);
+    return result;
+}
+
+/* Returns whether items of this type are known and hold no message. */
+static bool is_left_out(struct str type)
+{
+    static const char *const types[] = {
+        "reasoning",          "web_search_call",       "tool_search_call", "tool_search_output",
+        "additional_tools",   "image_generation_call", "compaction",       "compaction_summary",
+        "compaction_trigger", "context_compaction",    "ghost_snapshot",   "agent_message"};
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (is_text(type, types[i]))
+            return true;
+    return false;
+}
+
+static int take_item(struct reader *r, struct str item, struct err *e)
+{
+    struct str type = json_get(item, "type"), role = json_get(item, "role");
+    bool message = is_text(type, "message"), local = is_text(type, "local_shell_call");
+
+    if (is_left_out(type) || (message && !is_text(role, "user") && !is_text(role, "assistant")))
+        return 0;
+    if (message && is_text(role, "user"))
+        return take_prompt(r, json_get(item, "content"), e);
+    if (give_prompt(r, e) < 0)
+        return -1;
+    if (message)
+        take_answer(r, json_get(item, "content"));
+    else if (local)
+        take_call(r, item, STR("local_shell"), json_get(item, "action"));
+    else if (is_text(type, "function_call") || is_text(type, "custom_tool_call"))
+        take_call(r, item, STR_NONE, STR_NONE);
+    else if (is_text(type, "function_call_output") || is_text(type, "custom_tool_call_output"))
+        return take_output(r, item, e);
+    else
+        r->sink->bad(r->sink->arg, r->source->number, "an item of an unknown type");
+    return 0;
+}
+
+/* ---- the other records ---- */
+
+static void take_meta(struct reader *r, struct str meta)
+{
+    if (r->session.len > 0)
+        return;
+    import_set_text(&r->session, json_get(meta, "session_id"));
+    import_set_text(&r->session, json_get(meta, "id"));
+    import_set_text(&r->provider, json_get(meta, "model_provider"));
+    buf_add_str(&r->began, json_get(meta, "timestamp"));
+    r->subagent = !json_is_null(json_get(json_get(meta, "source"), "subagent"));
+}
+
+static int take_compacted(struct reader *r, struct str item, struct err *e)
+{
+    struct buf part = BUF_INIT(BUF_SMALL);
+    int result = give_prompt(r, e) < 0 ? -1 : flush(r, e);
+
+    begin(r, &r->other, ROLE_SYSTEM, &part);
+    import_add_content(&r->other, json_get(item, "message"));
+    if (result == 0)
+        result = give(r, e);
+    buf_release(&part);
+    return result;
+}
+
+static void take_usage(struct reader *r, struct str usage)
+{
+    int64_t n;
+
+    if (r->answer.origin.len == 0)
+        return;
+    if (json_int(json_get(usage, "input_tokens"), &n) && n >= 0)
+        r->answer.input_tokens = n;
+    if (json_int(json_get(usage, "output_tokens"), &n) && n >= 0)
+        r->answer.output_tokens = n;
+}
+
+static int take_event(struct reader *r, struct str event, struct err *e)
+{
+    struct str type = json_get(event, "type");
+    struct buf text = BUF_INIT(BUF_LINE);
+    int result = 0;
+
+    if (is_text(type, "token_count")) {
+        take_usage(r, json_get(json_get(event, "info"), "last_token_usage"));
+    } else if (is_text(type, "thread_rolled_back")) {
+        result = give_prompt(r, e);
+        if (result == 0)
+            result = take_back(r, json_get(event, "num_turns"), e);
+        r->asked = false;
+    } else if (is_text(type, "user_message") && !r->asked) {
+        json_decode(json_get(event, "message"), &text);
+        if (!is_context(buf_str(&text))) {
+            result = give_prompt(r, e);
+            buf_add_str(&r->prompt, buf_str(&text));
+            r->prompt_number = r->source->number;
+            buf_clear(&r->prompt_time);
+            buf_add_str(&r->prompt_time, r->time);
+        }
+    }
+    buf_release(&text);
+    return result;
+}
+
+static int take(void *arg, struct str record, struct err *e)
+{
+    static const char *const keys[] = {"timestamp", "type", "payload", "record_type", "id"};
+    enum { TIME, TYPE, PAYLOAD, RECORD_TYPE, ID, COUNT };
+    struct reader *r = arg;
+    struct str value[COUNT];
+
+    json_pick(record, keys, value, COUNT);
+    r->time = value[TIME];
+    if (json_is_null(value[TYPE])) {
+        if (json_type(value[ID]) == JSON_STRING)
+            take_meta(r, record);
+        else if (json_is_null(value[RECORD_TYPE]))
+            r->sink->bad(r->sink->arg, r->source->number, "no 'type'");
+        return 0;
+    }
+    if (is_text(value[TYPE], "session_meta"))
+        take_meta(r, value[PAYLOAD]);
+    else if (r->subagent && !r->sink->subagents)
+        return 0;
+    else if (is_text(value[TYPE], "response_item"))
+        return take_item(r, value[PAYLOAD], e);
+    else if (is_text(value[TYPE], "compacted"))
+        return take_compacted(r, value[PAYLOAD], e);
+    else if (is_text(value[TYPE], "turn_context"))
+        import_set_text(&r->model, json_get(value[PAYLOAD], "model"));
+    else if (is_text(value[TYPE], "event_msg"))
+        return take_event(r, value[PAYLOAD], e);
+    else if (json_is_null(value[PAYLOAD]))
+        return take_item(r, record, e);
+    else if (!is_text(value[TYPE], "world_state"))
+        r->sink->bad(r->sink->arg, r->source->number, "a record of an unknown type");
+    return 0;
+}
+
+static int read_codex(struct source *s, struct import_sink *sink, struct err *e)
+{
+    struct reader r = {.source = s, .sink = sink};
+    int got;
+
+    import_message_init(&r.answer);
+    import_message_init(&r.other);
+    buf_init(&r.session, BUF_SMALL);
+    buf_init(&r.model, BUF_SMALL);
+    buf_init(&r.provider, BUF_SMALL);
+    buf_init(&r.began, BUF_SMALL);
+    buf_init(&r.prompt, BUF_LINE);
+    buf_init(&r.prompt_time, BUF_SMALL);
+    got = import_each_object(s, sink, take, &r, e);
+    /* Where response items have the prompts, the one that has the last may not be written yet. */
+    if (got == 0 && !r.ever_asked)
+        got = give_prompt(&r, e);
+    if (got == 0)
+        got = flush(&r, e);
+    import_message_release(&r.answer);
+    import_message_release(&r.other);
+    buf_release(&r.session);
+    buf_release(&r.model);
+    buf_release(&r.provider);
+    buf_release(&r.began);
+    buf_release(&r.prompt);
+    buf_release(&r.prompt_time);
+    free(r.said);
+    return got;
+}
+
+/* ---- the format ---- */
+
+static bool is_codex_record(struct str object)
+{
+    return (import_has_string(object, "type") &&
+            json_type(json_get(object, "payload")) == JSON_OBJECT) ||
+           import_has_string(object, "record_type") ||
+           (import_has_string(object, "id") && import_has_string(object, "timestamp") &&
+            json_get(object, "instructions").p);
+}
+
+/* The first record may hold long instructions. */
+static bool is_codex(struct str head)
+{
+    return import_some_line(head, is_codex_record) ||
+           (str_find(head, STR("\"type\":\"session_meta\",\"payload\":{")) &&
+            str_starts(str_trim(head), STR("{\"")));
+}
+
+const struct import_format import_codex = {"codex", is_codex, read_codex};

@@ -1,0 +1,173 @@
+/*
+ * import_lines - histories in our own form (chathist(5)), such as hist-export writes.
+ *
+ * Lines are kept byte for byte, with their ids, sessions, times and unknown members. They
+ * stand one on a line, or in a document `{"messages":[…]}` (port/export_json), with white space or
+ * without; what that adds to them goes again.
+ */
+#include <string.h>
+
+#include "chathist/base/json.h"
+#include "chathist/convert/import_message.h"
+
+/* What an export has in front of its lines. */
+#define DOCUMENT "{\"messages\":["
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* Where the array of such a document begins; 0 if it is not such a document. Its elements are not
+ * examined. */
+static size_t document_begin(struct str head)
+{
+    struct str rest = head, begin = STR(DOCUMENT), bom = STR("\xef\xbb\xbf");
+    size_t matched = 0;
+
+    if (str_starts(rest, bom))
+        rest = (struct str){rest.p + bom.n, rest.n - bom.n};
+    rest = str_trim(rest);
+    /* Other programs set white space between its tokens. */
+    for (size_t i = 0; i < rest.n && matched < begin.n; i++) {
+        if (rest.p[i] == begin.p[matched])
+            matched++;
+        else if (!is_space(rest.p[i]))
+            return 0;
+        if (matched == begin.n)
+            return (size_t)(rest.p + i - head.p);
+    }
+    return 0;
+}
+
+static int give(struct source *s, struct import_sink *sink, struct message *m, struct str line,
+                struct err *e)
+{
+    if (message_parse(m, line))
+        return sink->line(sink->arg, m, e);
+    sink->bad(sink->arg, s->number, message_defect(line));
+    return 0;
+}
+
+/* ---- a document of lines ---- */
+
+/* Takes away what export_json has added to a line. A null that is there beside an earlier member of
+ * its name is the line's own. */
+static void cut_added(struct buf *line)
+{
+    static const struct str added[] = {STR(",\"tool_call_id\":null"), STR(",\"tool_calls\":null")};
+    static const enum field fields[] = {FIELD_TOOL_CALL_ID, FIELD_TOOL_CALLS};
+
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++) {
+        struct str text = {line->data, line->len - 1};
+
+        if (!str_ends(text, added[i]))
+            continue;
+        buf_truncate(line, text.n - added[i].n);
+        buf_add_byte(line, '}');
+        if (json_get(buf_str(line), field_name(fields[i])).n > 0) {
+            buf_truncate(line, line->len - 1);
+            buf_add_str(line, added[i]);
+            buf_add_byte(line, '}');
+        }
+    }
+}
+
+static int read_document(struct source *s, struct import_sink *sink, struct message *m,
+                         struct err *e)
+{
+    struct buf line = BUF_INIT(BUF_LINE);
+    struct str value, object;
+    int got;
+
+    while ((got = source_value(s, &value, e)) > 0) {
+        buf_clear(&line);
+        if (json_check(value, &object, NULL) && json_type(object) == JSON_OBJECT) {
+            json_add_compact(&line, object);
+            if (!line.overflow)
+                cut_added(&line);
+            value = buf_str(&line);
+        }
+        if (line.overflow)
+            sink->bad(sink->arg, s->number, "longer than 64 MiB");
+        else if (give(s, sink, m, value, e) < 0)
+            got = -1;
+        if (got < 0)
+            break;
+    }
+    buf_release(&line);
+    return got;
+}
+
+/* ---- lines ---- */
+
+static int read_rows(struct source *s, struct import_sink *sink, struct message *m, struct err *e)
+{
+    struct str line;
+    int got;
+
+    while ((got = source_line(s, &line, e)) > 0) {
+        if (line.p && str_trim(line).n == 0)
+            continue;
+        if (!line.p)
+            sink->bad(sink->arg, s->number, "longer than 64 MiB");
+        else if ((s->terminated || !message_defect(line)) && give(s, sink, m, line, e) < 0)
+            return -1;
+    }
+    return got;
+}
+
+static int read_lines(struct source *s, struct import_sink *sink, struct err *e)
+{
+    struct message m = MESSAGE_INIT;
+    struct str head;
+    int result = source_head(s, &head, e);
+    size_t document = result == 0 ? document_begin(head) : 0;
+
+    if (document > 0)
+        source_skip(s, document);
+    if (result == 0)
+        result = document > 0 ? read_document(s, sink, &m, e) : read_rows(s, sink, &m, e);
+    message_release(&m);
+    return result;
+}
+
+/* ---- the format ---- */
+
+/* The first line may be longer than the head of the file. Its keys then show the format; they stand
+ * before the long texts. */
+static bool is_line(struct str object)
+{
+    return import_has_string(object, "id") && import_has_string(object, "session_id") &&
+           import_has_string(object, "timestamp") && import_has_string(object, "role");
+}
+
+/* A document of lines, as hist-export writes it: shown by the first of them, which may be longer
+ * than the head of the file. */
+static bool is_document(struct str head)
+{
+    size_t begin = document_begin(head);
+    struct str rest = {head.p + begin + 1, begin > 0 ? head.n - begin - 1 : 0}, line;
+    struct str next = str_trim(rest), value;
+
+    if (begin == 0 || !str_starts(next, STR("{")))
+        return begin > 0 && str_eq(next, STR("]}"));
+    line = str_cut(&next, '\n');
+    if (str_ends(str_trim(line), STR(",")))
+        line.n = (size_t)(str_trim(line).p + str_trim(line).n - 1 - line.p);
+    if (json_check(line, &value, NULL))
+        return is_line(value);
+    return str_find(head, STR("\"session_id\":")) && str_find(head, STR("\"timestamp\":")) &&
+           str_find(head, STR("\"role\":"));
+}
+
+static bool is_lines(struct str head)
+{
+    if (document_begin(head) > 0)
+        return is_document(head);
+    return import_some_line(head, is_line) ||
+           (str_starts(head, STR("{\"id\":\"")) && str_find(head, STR("\",\"session_id\":\"")) &&
+            str_find(head, STR("\",\"timestamp\":\"")) && str_find(head, STR("\",\"role\":\"")));
+}
+
+const struct import_format import_lines = {"lines", is_lines, read_lines};

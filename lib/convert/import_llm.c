@@ -1,0 +1,882 @@
+/*
+ * import_llm - reads logs.db, the database of llm (https://llm.datasette.io).
+ *
+ * Sources: simonw/llm, llm/migrations.py, llm/logs.py (LogStore.log, LogStore.load_chain,
+ * _LogRowBuilder.build) and docs/logging.md. There are two generations of tables, and a database
+ * may have both:
+ *
+ *   - conversations, responses (up to 0.31): a row is a prompt and its response, with the id of the
+ *     conversation; a response without one is a session. tool_calls belong to the
+ *     response, tool_results to the prompt that brought them; fragments stand before the prompt or
+ *     the system prompt.
+ *   - threads, turns, messages, parts (from 0.32): each message names the one before it. A turn's
+ *     parent_message_hash is the last message that was sent (the prompt, or the last result of a
+ *     tool), and its tip_message_hash the last message of the response. So the messages of a
+ *     turn are those from its tip back to the first one that an earlier turn of the thread has.
+ *
+ * A thread that continues a conversation of the older tables has its id, and the chain of its first
+ * turn begins with messages that stand in those tables, too. Of such a turn, and of one whose chain
+ * has nothing in common with the turns before it, the messages after the last response are taken,
+ * as llm itself does when it shows a turn.
+ *
+ * In the older tables the system prompt is a message where it changes. Attachments that are images
+ * are counted; reasoning is not imported. This is the one file that uses sqlite3.
+ *
+ * A database may come from anybody. Only plain tables are read, no value is longer than a line of
+ * the history may be, and the work is bounded by the size of the file. The database is only read,
+ * and no file is left beside it that was not there.
+ */
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "chathist/base/json.h"
+#include "chathist/base/keymap.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/path.h"
+#include "chathist/convert/import_message.h"
+
+#define FORMAT "llm"
+/* How long a lock of llm, which may be writing, is waited for. */
+#define BUSY_MS 5000
+/* How many instructions SQLite's virtual machine may execute: a constant, and more for each byte of
+ * the file. Real databases need less than a hundredth of it. */
+#define WORK_MIN INT64_C(100000000)
+#define WORK_PER_BYTE 300
+#define WORK_STEP 100000
+/* Ends the second part of the origin of a message that was stored anew, see give_thread. */
+#define RENEWED ".renewed"
+
+/* The statements. A statement whose tables are not there is NULL and gives no rows. Rows are sorted
+ * by their keys alone and then read one by one, so that one that is too long spoils no other. */
+enum query {
+    RESPONSES,
+    RESPONSE,
+    RESPONSE_FRAGMENTS,
+    SYSTEM_FRAGMENTS,
+    RESPONSE_IMAGES,
+    CALLS,
+    RESULTS,
+    OLD_CONVERSATION,
+    TURNS,
+    TURN,
+    MESSAGE,
+    PARTS,
+    FRAGMENT,
+    PART_IMAGES,
+    QUERY_COUNT
+};
+
+static const char *const queries[QUERY_COUNT] = {
+    [RESPONSES] = "SELECT rowid FROM responses ORDER BY"
+                  " max(datetime_utc) OVER (PARTITION BY coalesce(conversation_id, id)),"
+                  " coalesce(conversation_id, id), datetime_utc, id",
+    [RESPONSE_FRAGMENTS] =
+        "SELECT fragment_id FROM prompt_fragments WHERE response_id = ?1 ORDER BY \"order\"",
+    [SYSTEM_FRAGMENTS] =
+        "SELECT fragment_id FROM system_fragments WHERE response_id = ?1 ORDER BY \"order\"",
+    [RESPONSE_IMAGES] =
+        "SELECT count(*) FROM prompt_attachments p JOIN attachments a"
+        " ON a.id = p.attachment_id WHERE p.response_id = ?1 AND a.type LIKE 'image/%'",
+    [CALLS] =
+        "SELECT tool_call_id, name, arguments FROM tool_calls WHERE response_id = ?1 ORDER BY id",
+    [RESULTS] =
+        "SELECT tool_call_id, name, output FROM tool_results WHERE response_id = ?1 ORDER BY id",
+    [OLD_CONVERSATION] = "SELECT 1 FROM responses WHERE conversation_id = ?1 LIMIT 1",
+    [TURNS] = "SELECT rowid, thread_id FROM turns ORDER BY"
+              " max(datetime_utc) OVER (PARTITION BY thread_id), thread_id, datetime_utc, id",
+    [TURN] = "SELECT parent_message_hash, tip_message_hash, coalesce(resolved_model, model),"
+             " datetime_utc, input_tokens, output_tokens FROM turns WHERE rowid = ?1",
+    [MESSAGE] = "SELECT parent_hash, role FROM messages WHERE hash = ?1",
+    [PARTS] = "SELECT id, type, text, payload FROM parts WHERE message_hash = ?1 ORDER BY position",
+    [FRAGMENT] = "SELECT content FROM fragments WHERE id = ?1",
+    [PART_IMAGES] = "SELECT count(*) FROM part_attachments p JOIN attachments a"
+                    " ON a.id = p.attachment_id WHERE p.part_id = ?1 AND a.type LIKE 'image/%'",
+};
+/* The tables above. Whatever else has their names runs what the file says instead of being read. */
+static const char odd_table[] =
+    "SELECT name FROM pragma_table_list AS l WHERE schema = 'main' AND lower(name) IN ('responses',"
+    " 'prompt_fragments', 'system_fragments', 'fragments', 'prompt_attachments', 'attachments',"
+    " 'tool_calls', 'tool_results', 'turns', 'messages', 'parts', 'part_attachments')"
+    " AND (type <> 'table' OR"
+    " EXISTS (SELECT 1 FROM pragma_table_xinfo(l.name) WHERE hidden <> 0))";
+
+/* A message of a thread. */
+struct link {
+    char *hash; /* owned */
+    size_t n;
+    int64_t turn;  /* the row of the turn that brought it */
+    size_t number; /* of that turn, for reports */
+    enum role role;
+    bool tip; /* the last message of the turn, which its model and tokens belong to */
+};
+
+struct reader {
+    struct source *source;
+    struct import_sink *sink;
+    sqlite3 *db;
+    sqlite3_stmt *query[QUERY_COUNT];
+    int64_t work, work_max;
+    bool unlocked; /* other programs are not kept from writing while it is read */
+    bool too_long; /* a value of the message that is being made is over BUF_LINE */
+    struct import_message m;
+    struct buf session; /* of the response before */
+    struct buf system;  /* its system prompt */
+    /* The thread that is being read. */
+    struct buf thread;
+    struct link *links; /* its messages, in their order */
+    size_t links_count, links_cap;
+    struct keymap seen; /* the hashes of `links` and `passed` */
+    char **passed;      /* owned: hashes of messages that are not the thread's own */
+    size_t passed_count, passed_cap;
+    /* See give_thread. */
+    bool probing, missing, renew;
+    struct buf replaced; /* ids of lines, JSON strings joined by commas */
+};
+
+static int fail(const struct reader *r, struct err *e)
+{
+    if (sqlite3_errcode(r->db) == SQLITE_INTERRUPT)
+        return err_set(e, ERR_FAILURE, "cannot read '%s': it takes too much work for its size",
+                       r->source->name);
+    return err_set(e, ERR_FAILURE, "cannot read '%s': %s", r->source->name, sqlite3_errmsg(r->db));
+}
+
+/* A column's bytes, borrowed until the statement moves; STR_NONE for NULL. */
+static struct str column(sqlite3_stmt *q, int i)
+{
+    const void *text = sqlite3_column_text(q, i);
+
+    return text ? (struct str){text, (size_t)sqlite3_column_bytes(q, i)} : STR_NONE;
+}
+
+static int64_t column_count(sqlite3_stmt *q, int i)
+{
+    bool number = sqlite3_column_type(q, i) == SQLITE_INTEGER;
+
+    return number && sqlite3_column_int64(q, i) >= 0 ? sqlite3_column_int64(q, i) : -1;
+}
+
+/* The next row: 1, 0, -1. A statement that is NULL has none. A row that is too long is noted in
+ * r->too_long and is the last one. */
+static int step(struct reader *r, sqlite3_stmt *q, struct err *e)
+{
+    int got = q ? sqlite3_step(q) : SQLITE_DONE;
+
+    if (got == SQLITE_ROW)
+        return 1;
+    r->too_long = r->too_long || got == SQLITE_TOOBIG;
+    return got == SQLITE_DONE || got == SQLITE_TOOBIG ? 0 : fail(r, e);
+}
+
+static sqlite3_stmt *start(const struct reader *r, enum query n, struct str key)
+{
+    sqlite3_stmt *q = r->query[n];
+
+    if (q) {
+        sqlite3_reset(q);
+        sqlite3_bind_text(q, 1, key.p, (int)key.n, SQLITE_TRANSIENT);
+    }
+    return q;
+}
+
+/* The first row for a number: 1, 0, -1. */
+static int step_first(struct reader *r, enum query n, int64_t key, struct err *e)
+{
+    if (r->query[n]) {
+        sqlite3_reset(r->query[n]);
+        sqlite3_bind_int64(r->query[n], 1, key);
+    }
+    return step(r, r->query[n], e);
+}
+
+/* How many images there are: adds them to the message. 0, -1. */
+static int add_images(struct reader *r, sqlite3_stmt *q, struct err *e)
+{
+    int got = step(r, q, e);
+
+    r->m.images += got > 0 ? sqlite3_column_int64(q, 0) : 0;
+    return got < 0 ? -1 : 0;
+}
+
+/* Sets a time of llm's: it is UTC, even if it does not say so. */
+static void set_time(struct import_message *m, struct str text)
+{
+    struct buf json = BUF_INIT(BUF_SMALL);
+
+    json_add_string(&json, text);
+    import_set_time(m, buf_str(&json));
+    buf_release(&json);
+}
+
+/* Finds out whether the message is in the history, see give_thread. */
+static void probe(struct reader *r)
+{
+    struct str session = buf_str(&r->m.session), part = buf_str(&r->m.origin);
+    struct buf id = BUF_INIT(BUF_SMALL);
+
+    part = (struct str){part.p + session.n + 1, part.n - session.n - 1};
+    if (r->too_long || r->m.text.overflow || import_is_empty(&r->m))
+        return;
+    if (!r->sink->known(r->sink->arg, session, part, &id)) {
+        r->missing = true;
+    } else {
+        r->renew = r->renew || r->missing;
+        import_add_id(&r->replaced, buf_str(&id));
+    }
+    buf_release(&id);
+}
+
+/* Gives the message, unless there is nothing in it. */
+static int give(struct reader *r, struct err *e)
+{
+    int result = 0;
+
+    if (r->probing) {
+        probe(r);
+    } else if (r->too_long) {
+        r->sink->bad(r->sink->arg, r->source->number, "longer than 64 MiB");
+    } else {
+        if (r->renew && !import_is_empty(&r->m)) {
+            buf_add_str(&r->m.replaces, buf_str(&r->replaced));
+            buf_clear(&r->replaced);
+        }
+        result = import_give(r->sink, &r->m, e);
+    }
+    r->too_long = false;
+    return result;
+}
+
+/* ---- responses ---- */
+
+enum { R_ID, R_CONVERSATION, R_MODEL, R_PROMPT, R_SYSTEM, R_RESPONSE, R_TIME, R_IN, R_OUT };
+
+/* Begins a message of this response; its part is the response's id with `suffix`. */
+static void begin(struct reader *r, sqlite3_stmt *row, enum role role, const char *suffix)
+{
+    struct str id = column(row, R_ID), conversation = column(row, R_CONVERSATION);
+    struct buf part = BUF_INIT(BUF_SMALL);
+
+    buf_add_str(&part, id);
+    buf_add_c(&part, suffix);
+    import_message_clear(&r->m, role);
+    import_set_session(&r->m, FORMAT, conversation.n > 0 ? conversation : id);
+    import_set_part(&r->m, buf_str(&part));
+    set_time(&r->m, column(row, R_TIME));
+    buf_release(&part);
+}
+
+/* Adds the text of a fragment to `text`. */
+static int add_fragment(struct reader *r, struct buf *text, int64_t id, struct err *e)
+{
+    int got = step_first(r, FRAGMENT, id, e);
+
+    if (got > 0)
+        buf_add_str(text, column(r->query[FRAGMENT], 0));
+    r->too_long = r->too_long || text->overflow;
+    return got < 0 ? -1 : 0;
+}
+
+/* Adds fragments, a paragraph each, until they are too long. */
+static int add_fragments(struct reader *r, enum query n, struct str id, struct err *e)
+{
+    sqlite3_stmt *q = start(r, n, id);
+    struct buf text = BUF_INIT(BUF_LINE);
+    int got = 0;
+
+    while (!r->too_long && !r->m.text.overflow && (got = step(r, q, e)) > 0) {
+        buf_clear(&text);
+        got = add_fragment(r, &text, sqlite3_column_int64(q, 0), e);
+        if (got < 0)
+            break;
+        import_add_text(&r->m, buf_str(&text));
+    }
+    buf_release(&text);
+    return got < 0 ? -1 : 0;
+}
+
+/* The system prompt, when it is another than before. */
+static int give_system(struct reader *r, sqlite3_stmt *row, struct err *e)
+{
+    begin(r, row, ROLE_SYSTEM, "-system");
+    if (add_fragments(r, SYSTEM_FRAGMENTS, column(row, R_ID), e) < 0)
+        return -1;
+    import_add_text(&r->m, column(row, R_SYSTEM));
+    if (!str_eq(buf_str(&r->session), buf_str(&r->m.session)))
+        buf_clear(&r->system);
+    buf_clear(&r->session);
+    buf_add_str(&r->session, buf_str(&r->m.session));
+    if (r->m.text.len == 0 || str_eq(buf_str(&r->system), buf_str(&r->m.text)))
+        import_message_clear(&r->m, ROLE_SYSTEM);
+    buf_clear(&r->system);
+    buf_add_str(&r->system, buf_str(&r->m.text));
+    return give(r, e);
+}
+
+static int give_results(struct reader *r, sqlite3_stmt *row, struct err *e)
+{
+    sqlite3_stmt *q = start(r, RESULTS, column(row, R_ID));
+    struct buf suffix = BUF_INIT(BUF_SMALL);
+    int got, n = 0;
+
+    while ((got = step(r, q, e)) > 0) {
+        struct str id = column(q, 0);
+
+        buf_clear(&suffix);
+        buf_addf(&suffix, "-result-%d", ++n);
+        begin(r, row, ROLE_TOOL, buf_c(&suffix));
+        buf_add_str(&r->m.call_id, id.n > 0 ? id : column(q, 1));
+        import_add_text(&r->m, column(q, 2));
+        got = give(r, e);
+        if (got < 0)
+            break;
+    }
+    buf_release(&suffix);
+    return got;
+}
+
+static int give_prompt(struct reader *r, sqlite3_stmt *row, struct err *e)
+{
+    begin(r, row, ROLE_USER, "-prompt");
+    if (add_fragments(r, RESPONSE_FRAGMENTS, column(row, R_ID), e) < 0 ||
+        add_images(r, start(r, RESPONSE_IMAGES, column(row, R_ID)), e) < 0)
+        return -1;
+    import_add_text(&r->m, column(row, R_PROMPT));
+    return give(r, e);
+}
+
+/* `args` is JSON in a column of text. */
+static void add_call(struct import_message *m, struct str id, struct str name, struct str args)
+{
+    struct buf json = BUF_INIT(BUF_LINE);
+
+    if (args.p)
+        json_add_string(&json, args);
+    import_add_call(m, id, name, buf_str(&json));
+    m->calls.overflow = m->calls.overflow || json.overflow;
+    buf_release(&json);
+}
+
+static int give_response(struct reader *r, sqlite3_stmt *row, struct err *e)
+{
+    sqlite3_stmt *q = start(r, CALLS, column(row, R_ID));
+    int got = 0;
+
+    begin(r, row, ROLE_ASSISTANT, "");
+    import_add_text(&r->m, column(row, R_RESPONSE));
+    while (!r->m.calls.overflow && (got = step(r, q, e)) > 0)
+        add_call(&r->m, column(q, 0), column(q, 1), column(q, 2));
+    if (got < 0)
+        return -1;
+    buf_add_str(&r->m.model, column(row, R_MODEL));
+    r->m.input_tokens = column_count(row, R_IN);
+    r->m.output_tokens = column_count(row, R_OUT);
+    return give(r, e);
+}
+
+static int read_responses(struct reader *r, struct err *e)
+{
+    sqlite3_stmt *rows = r->query[RESPONSES], *row = r->query[RESPONSE];
+    int got;
+
+    while ((got = step(r, rows, e)) > 0) {
+        r->source->number++;
+        got = step_first(r, RESPONSE, sqlite3_column_int64(rows, 0), e);
+        if (got < 0)
+            return -1;
+        if (r->too_long) {
+            if (give(r, e) < 0)
+                return -1;
+        } else if (!column(row, R_ID).p)
+            r->sink->bad(r->sink->arg, r->source->number, "a response without an id");
+        else if (give_system(r, row, e) < 0 || give_results(r, row, e) < 0 ||
+                 give_prompt(r, row, e) < 0 || give_response(r, row, e) < 0)
+            return -1;
+    }
+    return got;
+}
+
+/* ---- a message of a thread ---- */
+
+enum { T_PARENT, T_TIP, T_MODEL, T_TIME, T_IN, T_OUT };
+enum { M_PARENT, M_ROLE };
+enum { P_ID, P_TYPE, P_TEXT, P_PAYLOAD };
+
+/* Text that is kept in pieces: `[{"fragment":ID},{"literal":TEXT}]`. */
+static int add_pieces(struct reader *r, struct str pieces, struct err *e)
+{
+    struct json_iter it = json_iter(pieces);
+    struct buf text = BUF_INIT(BUF_LINE);
+    int result = 0;
+
+    while (result == 0 && !r->too_long && json_next(&it)) {
+        int64_t id;
+
+        json_decode(json_get(it.value, "literal"), &text);
+        if (json_int(json_get(it.value, "fragment"), &id))
+            result = add_fragment(r, &text, id, e);
+    }
+    r->too_long = r->too_long || text.overflow;
+    import_add_text(&r->m, buf_str(&text));
+    buf_release(&text);
+    return result;
+}
+
+/* Sets the origin. The messages of a thread that is stored anew have a second part in it. */
+static void set_part(struct reader *r, struct str hash, const char *suffix)
+{
+    struct buf part = BUF_INIT(BUF_SMALL);
+
+    buf_add_str(&part, hash);
+    buf_add_c(&part, suffix);
+    import_set_part(&r->m, buf_str(&part));
+    buf_add_c(&part, RENEWED);
+    if (r->renew && !r->probing)
+        import_add_part(&r->m, buf_str(&part));
+    buf_release(&part);
+}
+
+/* A result of a tool is a message by itself, also when a message has several. */
+static int give_result(struct reader *r, struct str payload, struct str hash, size_t n,
+                       struct err *e)
+{
+    struct import_message *m = &r->m;
+    struct buf suffix = BUF_INIT(BUF_SMALL);
+    int result;
+
+    buf_addf(&suffix, ".%zu", n);
+    m->role = ROLE_TOOL;
+    set_part(r, hash, buf_c(&suffix));
+    import_set_text(&m->call_id, json_get(payload, "name"));
+    import_set_text(&m->call_id, json_get(payload, "tool_call_id"));
+    import_add_content(m, json_get(payload, "output"));
+    result = give(r, e);
+    import_message_rewind(m);
+    buf_release(&suffix);
+    return result;
+}
+
+static int add_part(struct reader *r, sqlite3_stmt *q, struct err *e)
+{
+    struct str type = column(q, P_TYPE), payload = STR_NONE;
+    struct buf id = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
+    int result = 0;
+
+    if (column(q, P_PAYLOAD).p && !json_check(column(q, P_PAYLOAD), &payload, NULL))
+        payload = STR_NONE;
+    if (str_eq_c(type, "text") && column(q, P_TEXT).p)
+        import_add_text(&r->m, column(q, P_TEXT));
+    else if (str_eq_c(type, "text"))
+        result = add_pieces(r, json_get(payload, "text_ref"), e);
+    else if (str_eq_c(type, "tool_call"))
+        import_add_call(&r->m, json_text(json_get(payload, "tool_call_id"), &id),
+                        json_text(json_get(payload, "name"), &name),
+                        json_get(payload, "arguments"));
+    else if (str_eq_c(type, "attachment"))
+        result = add_images(r, start(r, PART_IMAGES, column(q, P_ID)), e);
+    buf_release(&id);
+    buf_release(&name);
+    return result;
+}
+
+/* Gives one message; the results of tools in it come first. */
+static int give_link(struct reader *r, const struct link *link, struct err *e)
+{
+    struct import_message *m = &r->m;
+    struct str hash = {link->hash, link->n}, payload;
+    sqlite3_stmt *q, *turn = r->query[TURN];
+    size_t results = 0;
+    int got = step_first(r, TURN, link->turn, e);
+
+    r->source->number = link->number;
+    import_message_clear(m, link->role);
+    import_set_session(m, FORMAT, buf_str(&r->thread));
+    if (got > 0)
+        set_time(m, column(turn, T_TIME));
+    for (q = start(r, PARTS, hash); got >= 0 && (got = step(r, q, e)) > 0;)
+        if (str_eq_c(column(q, P_TYPE), "tool_result") &&
+            json_check(column(q, P_PAYLOAD), &payload, NULL) &&
+            give_result(r, payload, hash, ++results, e) < 0)
+            return -1;
+    m->role = link->role;
+    set_part(r, hash, "");
+    q = start(r, PARTS, hash);
+    while (got == 0 && !m->text.overflow && !m->calls.overflow && (got = step(r, q, e)) > 0)
+        got = add_part(r, q, e);
+    if (got < 0)
+        return -1;
+    if (link->tip && link->role == ROLE_ASSISTANT) {
+        buf_add_str(&m->model, column(turn, T_MODEL));
+        m->input_tokens = column_count(turn, T_IN);
+        m->output_tokens = column_count(turn, T_OUT);
+    }
+    /* A message of a tool that held nothing but results. */
+    if (link->role == ROLE_TOOL && m->text.len == 0 && !r->too_long)
+        return 0;
+    return give(r, e);
+}
+
+/* ---- threads ---- */
+
+static int give_links(struct reader *r, struct err *e)
+{
+    for (size_t i = 0; i < r->links_count; i++)
+        if (give_link(r, &r->links[i], e) < 0)
+            return -1;
+    return 0;
+}
+
+/* Is a message of the thread in the history, with this suffix to its part? */
+static bool is_known(struct reader *r, const char *suffix)
+{
+    struct buf part = BUF_INIT(BUF_SMALL);
+    bool known = false;
+
+    for (size_t i = 0; i < r->links_count && !known; i++) {
+        buf_clear(&part);
+        buf_add(&part, r->links[i].hash, r->links[i].n);
+        buf_add_c(&part, suffix);
+        known = r->sink->known(r->sink->arg, buf_str(&r->m.session), buf_str(&part), NULL);
+    }
+    buf_release(&part);
+    return known;
+}
+
+/*
+ * Gives the messages of the thread.
+ *
+ * The first versions of this importer took a turn's parent for the response before it and left out
+ * all prompts. A history only grows, so that they cannot be put before their responses. Where a
+ * message is missing before one that is in the history, the thread is therefore stored anew, and
+ * its first line replaces those that are there: each message is in the thread once and in its
+ * place, and only a search finds the old lines, too.
+ */
+static int give_thread(struct reader *r, struct err *e)
+{
+    size_t number = r->source->number;
+    struct buf text = BUF_INIT(BUF_SMALL);
+    int result = 0;
+
+    import_message_clear(&r->m, ROLE_USER);
+    import_set_session(&r->m, FORMAT, buf_str(&r->thread));
+    buf_addf(&text, "session '%s' was imported without its prompts before: it is stored again",
+             buf_c(&r->m.session));
+    buf_clear(&r->replaced);
+    r->renew = is_known(r, RENEWED);
+    if (!r->renew && is_known(r, "")) {
+        r->missing = false;
+        r->probing = true;
+        result = give_links(r, e);
+        r->probing = false;
+        if (r->renew)
+            r->sink->note(r->sink->arg, buf_c(&text));
+    }
+    if (result == 0)
+        result = give_links(r, e);
+    r->renew = false;
+    r->source->number = number;
+    buf_release(&text);
+    return result;
+}
+
+static void end_thread(struct reader *r)
+{
+    while (r->links_count > 0)
+        free(r->links[--r->links_count].hash);
+    while (r->passed_count > 0)
+        free(r->passed[--r->passed_count]);
+    keymap_release(&r->seen);
+}
+
+/* Adds the messages from `hash` back to one that the thread has, or to the first of all, to the
+ * links, the last message first. `like` says what they have in common. 1 when it was the first of
+ * all, 0, -1. */
+static int follow(struct reader *r, struct str hash, struct link like, struct err *e)
+{
+    struct buf at = BUF_INIT(BUF_SMALL);
+    int got = 1;
+
+    buf_add_str(&at, hash);
+    while (at.len > 0 && !keymap_find(&r->seen, buf_str(&at))) {
+        sqlite3_stmt *q = start(r, MESSAGE, buf_str(&at));
+
+        got = step(r, q, e);
+        if (got <= 0)
+            break;
+        like.hash = mem_copy(buf_c(&at), at.len);
+        like.n = at.len;
+        like.role = role_of(column(q, M_ROLE));
+        if (like.role == ROLE_OTHER)
+            like.role = ROLE_USER;
+        r->links = mem_grow(r->links, &r->links_cap, r->links_count + 1, sizeof *r->links);
+        r->links[r->links_count++] = like;
+        keymap_set(&r->seen, (struct str){like.hash, like.n}, 0);
+        like.tip = false;
+        buf_clear(&at);
+        buf_add_str(&at, column(q, M_PARENT));
+    }
+    if (got == 0)
+        r->sink->bad(r->sink->arg, like.number,
+                     r->too_long ? "longer than 64 MiB" : "a message of it is missing");
+    r->too_long = false;
+    got = got < 0 ? -1 : at.len == 0;
+    buf_release(&at);
+    return got;
+}
+
+/* Does the thread continue a conversation of the older tables? 1, 0, -1. */
+static int is_continued(struct reader *r, struct err *e)
+{
+    return step(r, start(r, OLD_CONVERSATION, buf_str(&r->thread)), e);
+}
+
+/* Drops from the links those before the last response that was sent; `sent` is the place of the
+ * last message that was. */
+static void drop_earlier(struct reader *r, size_t sent)
+{
+    size_t end = sent;
+
+    while (end < r->links_count && r->links[end].role != ROLE_ASSISTANT)
+        end++;
+    while (r->links_count > end) {
+        r->passed = mem_grow(r->passed, &r->passed_cap, r->passed_count + 1, sizeof *r->passed);
+        r->passed[r->passed_count++] = r->links[--r->links_count].hash;
+    }
+}
+
+/* Adds the messages of a turn to the thread. */
+static int add_turn(struct reader *r, int64_t row, struct err *e)
+{
+    struct link like = {.turn = row, .number = r->source->number, .tip = true};
+    sqlite3_stmt *turn = r->query[TURN];
+    struct buf parent = BUF_INIT(BUF_SMALL);
+    size_t first = r->links_count, sent;
+    int got = step_first(r, TURN, row, e), whole;
+
+    if (got <= 0 && !r->too_long)
+        return got;
+    if (r->too_long)
+        return give(r, e);
+    buf_add_str(&parent, column(turn, T_PARENT));
+    whole = follow(r, column(turn, T_TIP).n > 0 ? column(turn, T_TIP) : buf_str(&parent), like, e);
+    if (whole > 0 && first == 0)
+        whole = is_continued(r, e);
+    for (sent = first; sent < r->links_count; sent++)
+        if (str_eq((struct str){r->links[sent].hash, r->links[sent].n}, buf_str(&parent)))
+            break;
+    if (whole > 0)
+        drop_earlier(r, sent);
+    for (size_t i = first, j = r->links_count; i + 1 < j; i++) {
+        struct link link = r->links[--j];
+
+        r->links[j] = r->links[i];
+        r->links[i] = link;
+    }
+    buf_release(&parent);
+    return whole < 0 ? -1 : 0;
+}
+
+static int read_turns(struct reader *r, struct err *e)
+{
+    sqlite3_stmt *rows = r->query[TURNS];
+    int got;
+
+    while ((got = step(r, rows, e)) > 0) {
+        struct str thread = column(rows, 1);
+
+        if (!str_eq(thread, buf_str(&r->thread)) && r->links_count > 0) {
+            if (give_thread(r, e) < 0)
+                return -1;
+            end_thread(r);
+        }
+        buf_clear(&r->thread);
+        buf_add_str(&r->thread, thread);
+        r->source->number++;
+        if (add_turn(r, sqlite3_column_int64(rows, 0), e) < 0)
+            return -1;
+    }
+    return got < 0 || r->links_count == 0 ? got : give_thread(r, e);
+}
+
+/* ---- the database ---- */
+
+static bool has_column(const struct reader *r, const char *name)
+{
+    sqlite3_stmt *q;
+    bool has = false;
+
+    if (sqlite3_prepare_v2(r->db, "SELECT 1 FROM pragma_table_info('responses') WHERE name = ?1",
+                           -1, &q, NULL) != SQLITE_OK)
+        return false;
+    sqlite3_bind_text(q, 1, name, -1, SQLITE_TRANSIENT);
+    has = sqlite3_step(q) == SQLITE_ROW;
+    sqlite3_finalize(q);
+    return has;
+}
+
+/* Makes the statements: 0; -1 when it is no database of llm. */
+static int prepare(struct reader *r, struct err *e)
+{
+    struct buf sql = BUF_INIT(BUF_SMALL);
+    bool resolved = has_column(r, "resolved_model"), usage = has_column(r, "input_tokens");
+    sqlite3_stmt *odd = NULL;
+    int result = 0, why = SQLITE_OK;
+
+    if (sqlite3_prepare_v2(r->db, odd_table, -1, &odd, NULL) != SQLITE_OK)
+        return fail(r, e);
+    result = step(r, odd, e);
+    if (result > 0)
+        err_set(e, ERR_FAILURE, "cannot import '%s': '%s' in it is not a plain table",
+                r->source->name, (const char *)sqlite3_column_text(odd, 0));
+    sqlite3_finalize(odd);
+    buf_addf(&sql,
+             "SELECT id, conversation_id, %s, prompt, system, response, datetime_utc, %s"
+             " FROM responses WHERE rowid = ?1",
+             resolved ? "coalesce(resolved_model, model)" : "model",
+             usage ? "input_tokens, output_tokens" : "NULL, NULL");
+    for (size_t i = 0; result == 0 && i < QUERY_COUNT; i++)
+        if (sqlite3_prepare_v2(r->db, i == RESPONSE ? buf_c(&sql) : queries[i], -1, &r->query[i],
+                               NULL) != SQLITE_OK) {
+            r->query[i] = NULL;
+            if (i == RESPONSES || i == TURNS)
+                why = sqlite3_errcode(r->db);
+        }
+    buf_release(&sql);
+    if (result != 0)
+        return -1;
+    if (r->query[RESPONSES] || r->query[TURNS])
+        return 0;
+    if (why != SQLITE_ERROR)
+        return err_set(e, ERR_FAILURE, "cannot read '%s': %s", r->source->name,
+                       sqlite3_errstr(why));
+    return err_set(e, ERR_FAILURE, "cannot import '%s': it is no database of llm", r->source->name);
+}
+
+/* Called every WORK_STEP instructions. Ends a statement by giving 1. */
+static int count_work(void *arg)
+{
+    struct reader *r = arg;
+
+    r->work += WORK_STEP;
+    return r->work > r->work_max;
+}
+
+/* Adds a path as a URI of SQLite's. */
+static void add_uri(struct buf *uri, const char *path)
+{
+    buf_add_c(uri, "file:");
+    for (; *path; path++) {
+        if (*path == '%' || *path == '?' || *path == '#')
+            buf_addf(uri, "%%%02X", (unsigned)*path);
+        else
+            buf_add_byte(uri, *path);
+    }
+}
+
+static bool exists(const char *path, const char *suffix, bool empty_too)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    struct stat st;
+    bool is;
+
+    buf_addf(&name, "%s%s", path, suffix);
+    is = stat(buf_c(&name), &st) == 0 && (empty_too || st.st_size > 0);
+    buf_release(&name);
+    return is;
+}
+
+/*
+ * Opens the database for reading: 0, -1. `path` is absolute.
+ *
+ * SQLite makes the files -wal and -shm beside a database in WAL mode, and one that only reads does
+ * not remove them again (https://sqlite.org/wal.html#readonly). Where both are there, a program may
+ * be writing, and they are used. Without a -wal file everything is in the database, no program
+ * has it open, and it is opened as `immutable`. With a -wal file alone, which a crash or a copy
+ * has left, its index is made in memory: that takes the exclusive mode, for which a descriptor that
+ * can only read gets no lock, so that none is taken.
+ */
+static int open_database(struct reader *r, const char *path, struct err *e)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    bool wal_mode = false, wal = exists(path, "-wal", false), shm = exists(path, "-shm", true);
+    bool alone;
+    struct str head;
+    int opened;
+
+    if (source_head(r->source, &head, e) < 0)
+        return -1;
+    wal_mode = head.n > 19 && head.p[18] == 2;
+    alone = wal_mode && wal && !shm;
+    r->unlocked = wal_mode && !shm;
+    add_uri(&name, path);
+    if (wal_mode && !wal && !shm)
+        buf_add_c(&name, "?immutable=1");
+    opened = sqlite3_open_v2(buf_c(&name), &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
+                             alone ? "unix-none" : NULL);
+    buf_release(&name);
+    if (opened != SQLITE_OK)
+        return fail(r, e);
+    sqlite3_busy_timeout(r->db, BUSY_MS);
+    sqlite3_progress_handler(r->db, WORK_STEP, count_work, r);
+    sqlite3_limit(r->db, SQLITE_LIMIT_LENGTH, (int)BUF_LINE);
+    sqlite3_db_config(r->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(r->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    if ((alone && sqlite3_exec(r->db, "PRAGMA locking_mode = exclusive", NULL, NULL, NULL)) ||
+        sqlite3_exec(r->db, "PRAGMA query_only = on", NULL, NULL, NULL))
+        return fail(r, e);
+    return 0;
+}
+
+static int read_llm(struct source *s, struct import_sink *sink, struct err *e)
+{
+    struct reader r = {.source = s, .sink = sink};
+    struct stat before, after;
+    char *path = s->path ? path_real(s->path, e) : NULL;
+    int result = -1;
+
+    if (!s->path)
+        return err_set(e, ERR_USAGE, "cannot import '%s': a database must be a file", s->name);
+    if (!path)
+        return -1;
+    import_message_init(&r.m);
+    buf_init(&r.session, BUF_SMALL);
+    buf_init(&r.system, BUF_LINE);
+    buf_init(&r.thread, BUF_SMALL);
+    buf_init(&r.replaced, BUF_LINE);
+    if (stat(path, &before) < 0) {
+        err_sys(e, errno, "cannot read '%s'", s->name);
+        goto out;
+    }
+    r.work_max = WORK_MIN + WORK_PER_BYTE * (int64_t)before.st_size;
+    if (open_database(&r, path, e) < 0 || prepare(&r, e) < 0 || read_responses(&r, e) < 0 ||
+        read_turns(&r, e) < 0)
+        goto out;
+    if (r.unlocked && (stat(path, &after) < 0 || after.st_size != before.st_size ||
+                       after.st_mtime != before.st_mtime || exists(path, "-shm", true)))
+        err_set(e, ERR_FAILURE, "'%s' changed while it was read: import it again", s->name);
+    else
+        result = 0;
+out:
+    end_thread(&r);
+    free(r.links);
+    free(r.passed);
+    for (size_t i = 0; i < QUERY_COUNT; i++)
+        sqlite3_finalize(r.query[i]);
+    sqlite3_close(r.db);
+    import_message_release(&r.m);
+    buf_release(&r.session);
+    buf_release(&r.system);
+    buf_release(&r.thread);
+    buf_release(&r.replaced);
+    free(path);
+    return result;
+}
+
+static bool is_llm(struct str head)
+{
+    return str_starts(head, (struct str){"SQLite format 3", sizeof "SQLite format 3"});
+}
+
+const struct import_format import_llm = {"llm", is_llm, read_llm};

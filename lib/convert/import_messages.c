@@ -1,0 +1,248 @@
+/*
+ * import_messages - a conversation in the form in which models receive it: the messages of OpenAI's
+ * chat completions or Anthropic's Messages interface.
+ *
+ * Sources: OpenAI, "Create chat completion", messages; Anthropic, "Create a Message", messages.
+ * They may be an array, an object with `messages` (a whole request; its `model` and `system` count,
+ * too), or objects one a line. Calls of tools and their results are in both forms.
+ *
+ * Such a file has neither ids nor, mostly, times. Its session is named after the file and its
+ * place, or after what it begins with when it has none; a message is known by its number and its
+ * content. A `timestamp`, `created_at` or `create_time` of a message is its time.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/json.h"
+#include "chathist/base/path.h"
+#include "chathist/base/utf8.h"
+#include "chathist/convert/import_message.h"
+
+int import_set_file_session(struct import_message *m, const char *format, struct source *s,
+                            struct err *e)
+{
+    char *real = s->path ? path_real(s->path, e) : NULL;
+    struct str base = str_of(path_base(s->name)), head = STR_NONE;
+    struct buf id = BUF_INIT(BUF_SMALL);
+
+    /* Under another name everything would come again. */
+    if (s->path ? !real : source_head(s, &head, e) < 0)
+        return -1;
+    if (base.n > 60)
+        base = utf8_first(base, 60);
+    while (base.n > 0 && memchr(base.p, '.', base.n) && base.p[base.n - 1] != '.')
+        base.n--;
+    base.n -= base.n > 1 && base.p[base.n - 1] == '.';
+    if (real)
+        buf_addf(&id, "%.*s-", (int)base.n, base.p);
+    buf_addf(&id, "%016" PRIx64, import_hash(real ? str_of(real) : head));
+    import_set_session(m, format, buf_str(&id));
+    free(real);
+    buf_release(&id);
+    return 0;
+}
+
+/* ---- a message ---- */
+
+static enum role role_in(struct str object)
+{
+    struct buf scratch = BUF_INIT(BUF_SMALL);
+    struct str name = json_text(json_get(object, "role"), &scratch);
+    enum role role = role_of(name);
+
+    if (str_eq_c(name, "developer"))
+        role = ROLE_SYSTEM;
+    else if (str_eq_c(name, "function"))
+        role = ROLE_TOOL;
+    buf_release(&scratch);
+    return role;
+}
+
+/* A call as chat completions have it: `{"id","function":{"name","arguments"}}`. */
+static void add_call(struct import_message *m, struct str id, struct str function)
+{
+    struct buf one = BUF_INIT(BUF_SMALL), other = BUF_INIT(BUF_SMALL);
+
+    import_add_call(m, json_text(id, &one), json_text(json_get(function, "name"), &other),
+                    json_get(function, "arguments"));
+    buf_release(&one);
+    buf_release(&other);
+}
+
+static void add_calls(struct import_message *m, struct str object)
+{
+    struct json_iter it = json_iter(json_get(object, "tool_calls"));
+    struct str function = json_get(object, "function_call");
+
+    while (json_next(&it))
+        add_call(m, json_get(it.value, "id"), json_get(it.value, "function"));
+    if (json_type(function) == JSON_OBJECT)
+        add_call(m, STR_NONE, function);
+}
+
+int import_give_message(struct source *s, struct import_sink *sink, struct import_message *m,
+                        struct str object, size_t n, struct err *e)
+{
+    enum role role = role_in(object);
+    struct str content = json_get(object, "content");
+    struct buf session = BUF_INIT(BUF_SMALL), model = BUF_INIT(BUF_SMALL),
+               part = BUF_INIT(BUF_SMALL);
+    struct buf provider = BUF_INIT(BUF_SMALL);
+    int result;
+
+    if (role == ROLE_OTHER) {
+        sink->bad(sink->arg, s->number, "no known 'role'");
+        return 0;
+    }
+    if (!json_is_null(content) && json_type(content) != JSON_STRING &&
+        json_type(content) != JSON_ARRAY) {
+        sink->bad(sink->arg, s->number, "'content' is neither a string nor an array");
+        return 0;
+    }
+    buf_add_str(&session, buf_str(&m->session));
+    buf_add_str(&model, buf_str(&m->model));
+    buf_add_str(&provider, buf_str(&m->provider));
+    import_message_clear(m, role);
+    buf_add_str(&m->session, buf_str(&session));
+    buf_addf(&part, "%zu-%08" PRIx32, n, (uint32_t)import_hash(object));
+    import_set_part(m, buf_str(&part));
+    import_set_time(m, json_get(object, "create_time"));
+    import_set_time(m, json_get(object, "created_at"));
+    import_set_time(m, json_get(object, "timestamp"));
+    if (role == ROLE_ASSISTANT) {
+        buf_add_str(&m->model, buf_str(&model));
+        buf_add_str(&m->provider, buf_str(&provider));
+        import_set_text(&m->model, json_get(object, "model"));
+        add_calls(m, object);
+        import_add_refusal(m, json_get(object, "refusal"));
+    }
+    if (role == ROLE_TOOL) {
+        import_set_text(&m->call_id, json_get(object, "name"));
+        import_set_text(&m->call_id, json_get(object, "tool_call_id"));
+    }
+    result = import_give_content(sink, m, content, e);
+    buf_add_str(&m->session, buf_str(&session));
+    buf_add_str(&m->model, buf_str(&model));
+    buf_add_str(&m->provider, buf_str(&provider));
+    buf_release(&session);
+    buf_release(&model);
+    buf_release(&provider);
+    buf_release(&part);
+    return result;
+}
+
+/* ---- a file ---- */
+
+/* A whole request. Each is a session; the first one has that of the file. */
+static int give_request(struct source *s, struct import_sink *sink, struct import_message *m,
+                        struct str request, struct err *e)
+{
+    struct json_iter it = json_iter(json_get(request, "messages"));
+    struct str system = json_get(request, "system");
+    struct buf object = BUF_INIT(BUF_LINE);
+    size_t file_session = m->session.len, number = s->number;
+    int result = 0;
+
+    if (number > 1)
+        buf_addf(&m->session, "-%zu", number);
+    buf_clear(&m->model);
+    import_set_text(&m->model, json_get(request, "model"));
+    if (!json_is_null(system)) {
+        buf_add_c(&object, "{\"role\":\"system\",\"content\":");
+        buf_add_str(&object, system);
+        buf_add_byte(&object, '}');
+        result = import_give_message(s, sink, m, buf_str(&object), 0, e);
+    }
+    for (s->number = 0; result == 0 && json_next(&it);) {
+        s->number++;
+        result = import_give_message(s, sink, m, it.value, s->number, e);
+    }
+    s->number = number;
+    buf_truncate(&m->session, file_session);
+    buf_release(&object);
+    return result;
+}
+
+static int read_values(struct source *s, struct import_sink *sink, struct import_message *m,
+                       struct err *e)
+{
+    struct buf repaired = BUF_INIT(4 * SOURCE_VALUE_MAX);
+    struct str value, object;
+    int got;
+
+    while ((got = source_value(s, &value, e)) > 0) {
+        buf_clear(&repaired);
+        utf8_add_repaired(&repaired, value);
+        if (!json_check(buf_str(&repaired), &object, NULL) || json_type(object) != JSON_OBJECT) {
+            sink->bad(sink->arg, s->number, "not a JSON object");
+            continue;
+        }
+        got = json_type(json_get(object, "messages")) == JSON_ARRAY
+                  ? give_request(s, sink, m, object, e)
+                  : import_give_message(s, sink, m, object, s->number, e);
+        if (got < 0)
+            break;
+    }
+    buf_release(&repaired);
+    return got;
+}
+
+struct lines {
+    struct source *source;
+    struct import_sink *sink;
+    struct import_message *m;
+};
+
+static int take_line(void *arg, struct str object, struct err *e)
+{
+    struct lines *l = arg;
+
+    return import_give_message(l->source, l->sink, l->m, object, l->source->number, e);
+}
+
+static int read_lines(struct source *s, struct import_sink *sink, struct import_message *m,
+                      struct err *e)
+{
+    struct lines l = {s, sink, m};
+
+    return import_each_object(s, sink, take_line, &l, e);
+}
+
+/* Is the first line an object by itself, and not a whole request? */
+static bool has_lines(struct str head)
+{
+    struct str line = str_cut(&head, '\n'), value;
+
+    return json_check(line, &value, NULL) && json_type(value) == JSON_OBJECT &&
+           json_is_null(json_get(value, "messages"));
+}
+
+static int read_messages(struct source *s, struct import_sink *sink, struct err *e)
+{
+    struct import_message m;
+    struct str head;
+    int result = -1;
+
+    import_message_init(&m);
+    if (import_set_file_session(&m, "messages", s, e) == 0 && source_head(s, &head, e) == 0)
+        result = has_lines(head) ? read_lines(s, sink, &m, e) : read_values(s, sink, &m, e);
+    import_message_release(&m);
+    return result;
+}
+
+/* ---- the format ---- */
+
+static bool is_messages(struct str head)
+{
+    struct str text = str_trim(head);
+
+    if (!str_starts(text, STR("[")) && !str_starts(text, STR("{")))
+        return false;
+    if (str_find(text, STR("\"role\"")))
+        return str_find(text, STR("\"content\"")) || str_find(text, STR("\"tool_calls\""));
+    /* A request that has a prompt for the system, and nothing else yet. */
+    return str_find(text, STR("\"system\":")) && str_find(text, STR("\"messages\":"));
+}
+
+const struct import_format import_messages = {"messages", is_messages, read_messages};

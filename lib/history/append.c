@@ -1,0 +1,185 @@
+#include "chathist/history/append.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "chathist/base/clock.h"
+#include "chathist/base/io.h"
+
+/* The longest sleep between two attempts at a lock. */
+#define NAP_MAX_MS 50
+/* How long it is still tried once the caller wants to be gone. */
+#define HURRY_MS 80
+
+/* A wait for a lock: until when, and what cuts it short. */
+struct patience {
+    struct append_wait *wait;
+    int64_t deadline; /* clock_ticks */
+    int64_t tell_at;
+    int cancel_fd; /* -1: nothing, or it has happened */
+};
+
+/* Sleeps. When it is cut short, what is left of the wait is short too. */
+static void nap(struct patience *p, int ms)
+{
+    struct pollfd cancel = {.fd = p->cancel_fd, .events = POLLIN};
+    int64_t soon;
+
+    if (poll(&cancel, 1, ms) <= 0)
+        return;
+    soon = clock_ticks() + HURRY_MS;
+    p->cancel_fd = -1;
+    if (soon < p->deadline)
+        p->deadline = soon;
+}
+
+static void tell(struct patience *p, const char *path)
+{
+    if (!p->wait->tell || clock_ticks() < p->tell_at)
+        return;
+    p->wait->tell(path);
+    p->tell_at = INT64_MAX;
+}
+
+static int take_lock(int fd, const char *path, struct patience *p, struct err *e)
+{
+    int ms = 1;
+
+    /* flock would wait for ever, and an alarm to end it would be seen by the whole program. */
+    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno == EINTR)
+            continue;
+        if (errno != EWOULDBLOCK)
+            return err_sys(e, errno, "cannot lock '%s'", path);
+        if (clock_ticks() >= p->deadline) {
+            p->wait->timed_out = true;
+            return err_set(e, ERR_FAILURE, "cannot lock '%s': another program holds it", path);
+        }
+        tell(p, path);
+        nap(p, ms);
+        ms = ms * 2 < NAP_MAX_MS ? ms * 2 : NAP_MAX_MS;
+    }
+    return 0;
+}
+
+/* Does the path still name the open file? Another program may have renamed a new one over it
+ * while we waited: what is appended to the old one would be lost. */
+static bool still_named(int dir, const char *path, const struct stat *open_file)
+{
+    struct stat named;
+
+    return io_stat(dir, path, &named) == 0 && named.st_dev == open_file->st_dev &&
+           named.st_ino == open_file->st_ino;
+}
+
+/* Looks at the file that is locked. */
+static int inspect(struct append *a, const struct stat *st, struct err *e)
+{
+    char last = '\n';
+
+    a->end = st->st_size;
+    a->fresh = st->st_size == 0;
+    if (a->end > 0 && io_pread_full(a->fd, &last, 1, a->end - 1) < 0)
+        return err_sys(e, errno, "cannot read '%s'", a->path);
+    a->torn = last != '\n';
+    return 0;
+}
+
+static int open_locked(struct append *a, int dir, const char *path, int flags,
+                       struct append_wait *wait, struct err *e)
+{
+    int64_t now = clock_ticks();
+    struct patience patience = {wait, now + wait->ms, now + APPEND_TELL_MS, wait->cancel_fd};
+
+    *a = (struct append){.fd = -1, .dir = dir, .path = path};
+    for (;;) {
+        struct stat st;
+
+        a->fd = io_open_regular_at(dir, path, O_RDWR | O_APPEND | flags, 0600, NULL, NULL, e);
+        if (a->fd < 0)
+            return -1;
+        if (take_lock(a->fd, path, &patience, e) < 0)
+            break;
+        if (fstat(a->fd, &st) < 0) {
+            err_sys(e, errno, "cannot open '%s'", path);
+            break;
+        }
+        if (still_named(dir, path, &st)) {
+            if (inspect(a, &st, e) < 0)
+                break;
+            return 0;
+        }
+        append_close(a);
+        if (clock_ticks() >= patience.deadline)
+            return err_set(e, ERR_FAILURE, "cannot open '%s': it is replaced all the time", path);
+    }
+    append_close(a);
+    return -1;
+}
+
+int append_open(struct append *a, int dir, const char *path, struct append_wait *wait,
+                struct err *e)
+{
+    return open_locked(a, dir, path, O_CREAT, wait, e);
+}
+
+int append_open_present(struct append *a, int dir, const char *path, struct append_wait *wait,
+                        struct err *e)
+{
+    return open_locked(a, dir, path, 0, wait, e);
+}
+
+/* Everything that must succeed for the lines to be there. 0, or -1 with errno set. */
+static int write_and_sync(struct append *a, struct str lines, bool sync)
+{
+    if (io_write_all(a->fd, lines.p, lines.n) < 0)
+        return -1;
+    if (a->written)
+        a->written(a->arg, a->fd);
+    if (sync && (fdatasync(a->fd) < 0 || (a->fresh && io_sync_dir(a->dir, a->path) < 0)))
+        return -1;
+    return 0;
+}
+
+int append_write(struct append *a, struct str lines, bool sync, struct err *e)
+{
+    struct buf healed = BUF_INIT(SIZE_MAX);
+    int result;
+
+    if (a->torn) {
+        buf_add_byte(&healed, '\n');
+        buf_add_str(&healed, lines);
+        lines = buf_str(&healed);
+    }
+    result = write_and_sync(a, lines, sync);
+    if (result < 0) {
+        int reason = errno;
+
+        /* A sync that failed is not tried again in the hope that it succeeds: the pages may be
+         * gone, and the second call would know nothing of it. The lines go instead. */
+        if (ftruncate(a->fd, a->end) < 0)
+            err_sys(e, reason, "cannot write '%s', and a part stays in it", a->path);
+        else
+            err_sys(e, reason, "cannot write '%s'", a->path);
+        if (sync)
+            (void)fdatasync(a->fd);
+    } else {
+        a->end += (off_t)lines.n;
+        a->fresh = false;
+        a->torn = false;
+    }
+    buf_release(&healed);
+    return result;
+}
+
+void append_close(struct append *a)
+{
+    if (a->fd >= 0)
+        close(a->fd);
+    a->fd = -1;
+}

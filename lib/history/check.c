@@ -1,0 +1,312 @@
+#include "chathist/history/check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "chathist/base/json.h"
+#include "chathist/base/keymap.h"
+#include "chathist/base/io.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/vis.h"
+#include "chathist/history/index.h"
+#include "chathist/history/message.h"
+#include "chathist/history/partial.h"
+#include "chathist/history/scan.h"
+#include "chathist/history/session.h"
+
+/* A line names a message that was not there yet. */
+struct reference {
+    uint64_t line;
+    enum field field;
+    struct str id; /* owned by names */
+};
+
+struct walk {
+    struct check *c;
+    const struct history *h;
+    struct keymap ids;      /* message id -> line */
+    struct keymap sessions; /* session id -> 0 */
+    struct keymap calls;    /* session id, NUL, id of a tool call -> line */
+    struct reference *references;
+    size_t references_count, references_cap;
+    char **names; /* what the maps and references borrow */
+    size_t names_count, names_cap;
+    struct buf scratch;
+};
+
+/* ---- telling ---- */
+
+static void tell(struct walk *w, bool warning, const char *file, uint64_t line, const char *fmt,
+                 ...) __attribute__((format(printf, 5, 6)));
+static void tell(struct walk *w, bool warning, const char *file, uint64_t line, const char *fmt,
+                 ...)
+{
+    struct buf text = BUF_INIT(BUF_SMALL), visible = BUF_INIT(8 * BUF_SMALL);
+    struct finding f = {.warning = warning, .file = file, .line = line};
+    va_list ap;
+
+    va_start(ap, fmt);
+    buf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    vis_add_line(&visible, buf_str(&text), true);
+    f.reason = buf_str(&visible);
+    w->c->problems += !warning;
+    w->c->warnings += warning;
+    w->c->found(w->c->arg, &f);
+    buf_release(&text);
+    buf_release(&visible);
+}
+
+/* A name as it is told: not all of a very long one. */
+#define SHOWN(name) (int)((name).n > 200 ? 200 : (name).n), (name).n ? (name).p : ""
+
+/* ---- names ---- */
+
+static struct str keep(struct walk *w, struct str name)
+{
+    w->names = mem_grow(w->names, &w->names_cap, w->names_count + 1, sizeof(*w->names));
+    w->names[w->names_count] = mem_copy(name.p, name.n);
+    return (struct str){w->names[w->names_count++], name.n};
+}
+
+static void note_id(struct walk *w, struct str id, uint64_t line)
+{
+    const size_t *first = keymap_find(&w->ids, id);
+
+    if (first)
+        tell(w, true, w->h->path, line, "the id '%.*s' is that of line %zu, too", SHOWN(id),
+             *first);
+    else
+        keymap_set(&w->ids, keep(w, id), (size_t)line);
+}
+
+static void note_session(struct walk *w, struct str id)
+{
+    if (keymap_find(&w->sessions, id))
+        return;
+    keymap_set(&w->sessions, keep(w, id), 0);
+    w->c->sessions++;
+}
+
+static void note_reference(struct walk *w, enum field field, struct str id, uint64_t line)
+{
+    if (!id.p || keymap_find(&w->ids, id))
+        return;
+    w->references = mem_grow(w->references, &w->references_cap, w->references_count + 1,
+                             sizeof(*w->references));
+    w->references[w->references_count++] = (struct reference){line, field, keep(w, id)};
+}
+
+static void note_references(struct walk *w, const struct message *m, uint64_t line)
+{
+    static const enum field single[] = {FIELD_REPLY_TO, FIELD_FORKED_FROM};
+    struct json_iter it = json_iter(m->field[FIELD_REPLACES]);
+
+    for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++)
+        note_reference(w, single[i], message_text(m, single[i], &w->scratch), line);
+    while (!it.object && json_next(&it))
+        note_reference(w, FIELD_REPLACES, json_text(it.value, &w->scratch), line);
+}
+
+/* Names may also lead to later lines, as when histories were put together. */
+static void tell_references(struct walk *w)
+{
+    for (size_t i = 0; i < w->references_count; i++) {
+        const struct reference *r = &w->references[i];
+
+        if (!keymap_find(&w->ids, r->id))
+            tell(w, true, w->h->path, r->line, "'%s' names no message: '%.*s'",
+                 field_name(r->field), SHOWN(r->id));
+    }
+}
+
+/* ---- tool calls ---- */
+
+static void set_call_key(struct buf *key, struct str session, struct str call)
+{
+    buf_clear(key);
+    buf_add_str(key, session);
+    buf_add_byte(key, '\0');
+    buf_add_str(key, call);
+}
+
+static void note_calls(struct walk *w, const struct message *m, uint64_t line)
+{
+    struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
+    struct buf key = BUF_INIT(2 * BUF_LINE);
+
+    while (!it.object && json_next(&it)) {
+        struct str id = json_text(json_get(it.value, "id"), &w->scratch);
+
+        set_call_key(&key, m->session_id, id);
+        if (id.p && !keymap_find(&w->calls, buf_str(&key)))
+            keymap_set(&w->calls, keep(w, buf_str(&key)), (size_t)line);
+    }
+    buf_release(&key);
+}
+
+static void check_result(struct walk *w, const struct message *m, uint64_t line)
+{
+    struct str id = message_text(m, FIELD_TOOL_CALL_ID, &w->scratch);
+    struct buf key = BUF_INIT(2 * BUF_LINE);
+
+    set_call_key(&key, m->session_id, id);
+    if (!id.p)
+        tell(w, true, w->h->path, line, "a tool result without the id of its call");
+    else if (!keymap_find(&w->calls, buf_str(&key)))
+        tell(w, true, w->h->path, line, "a tool result without its call '%.*s'", SHOWN(id));
+    buf_release(&key);
+}
+
+/* ---- lines ---- */
+
+static void check_message(struct walk *w, const struct message *m, uint64_t line)
+{
+    w->c->messages++;
+    note_session(w, m->session_id);
+    note_id(w, m->id, line);
+    note_references(w, m, line);
+    note_calls(w, m, line);
+    if (m->role == ROLE_TOOL)
+        check_result(w, m, line);
+}
+
+static const char *defect(const struct line *l)
+{
+    struct str value;
+    size_t at = 0;
+    const char *why;
+
+    if (l->too_long)
+        return "longer than 64 MiB";
+    why = message_defect(l->text);
+    if (!why)
+        return "not a message";
+    /* What is right as far as it goes was cut off. */
+    if (str_eq_c(str_of(why), "not JSON") && !json_check(l->text, &value, &at) && at == l->text.n)
+        return "torn: it ends within a message";
+    return why;
+}
+
+static void check_line(struct walk *w, struct message *m, const struct line *l)
+{
+    uint64_t line = ++w->c->lines;
+
+    if (str_trim(l->text).n == 0)
+        return;
+    if (!l->too_long && message_parse(m, l->text)) {
+        check_message(w, m, line);
+        if (!l->terminated)
+            tell(w, false, w->h->path, line, "the last line has no newline");
+    } else if (l->terminated) {
+        tell(w, false, w->h->path, line, "%s", defect(l));
+    } else {
+        tell(w, false, w->h->path, line, "%s, and has no newline", defect(l));
+    }
+}
+
+static int check_lines(struct walk *w, struct err *e)
+{
+    struct message m = MESSAGE_INIT;
+    struct scan s;
+    struct line l;
+    int result;
+
+    if (scan_open(&s, w->h->dir_fd, w->h->path, SCAN_FORWARD, e) < 0)
+        return -1;
+    while ((result = scan_line(&s, &l, e)) > 0)
+        check_line(w, &m, &l);
+    message_release(&m);
+    scan_close(&s);
+    if (result == 0)
+        tell_references(w);
+    return result;
+}
+
+/* ---- the files ---- */
+
+static void check_mode(struct walk *w, int dir, const char *path)
+{
+    struct stat st;
+
+    if (io_stat(dir, path, &st) == 0 && (st.st_mode & 077) != 0)
+        tell(w, true, path, 0, "others have access to it: its mode is %04o",
+             (unsigned)(st.st_mode & 07777));
+}
+
+static void check_pointer(struct walk *w)
+{
+    struct buf id = BUF_INIT(BUF_SMALL);
+    struct err why = ERR_INIT;
+    struct stat st;
+    int found = session_current(w->h, &id, NULL, &why);
+
+    if (found < 0)
+        tell(w, true, w->h->pointer, 0, "%s", err_text(&why));
+    else if (found == 0 && w->h->trusted && io_stat(w->h->pointer_fd, w->h->pointer, &st) == 0)
+        tell(w, true, w->h->pointer, 0, "it names no session");
+    else if (found > 0 && !keymap_find(&w->sessions, buf_str(&id)))
+        tell(w, true, w->h->pointer, 0, "session '%s' has no messages", buf_c(&id));
+    err_release(&why);
+    buf_release(&id);
+}
+
+static void check_index(struct walk *w)
+{
+    bool removable;
+    const char *defect = index_defect(w->h, &removable);
+
+    if (defect)
+        tell(w, !removable, w->h->index, 0, "%s", defect);
+}
+
+static void check_partial(struct walk *w)
+{
+    struct partial_left left;
+
+    partial_find(&left, w->h);
+    if (left.count > 0)
+        tell(w, true, w->h->path, 0,
+             "%zu answer%s of a chat that was killed: the next program that writes stores %s",
+             left.count, left.count == 1 ? "" : "s", left.count == 1 ? "it" : "them");
+    partial_release(&left);
+}
+
+static int check_files(struct walk *w, struct err *e)
+{
+    int left;
+
+    check_mode(w, w->h->dir_fd, w->h->path);
+    check_mode(w, w->h->pointer_fd, w->h->pointer);
+    if (w->h->dir)
+        check_mode(w, IO_CWD, w->h->dir);
+    check_pointer(w);
+    check_index(w);
+    left = io_sweep(w->h->dir_fd, w->h->path, !w->h->dir, false, e);
+    if (left >= 0 && w->h->pointer_fd != w->h->dir_fd)
+        left += io_sweep(w->h->pointer_fd, w->h->pointer, !w->h->dir, false, e);
+    if (left < 0)
+        return -1;
+    if (left > 0)
+        tell(w, false, w->h->path, 0, "killed programs left %d temporary file%s beside it", left,
+             left == 1 ? "" : "s");
+    check_partial(w);
+    return 0;
+}
+
+int check_run(struct check *c, const struct history *h, struct err *e)
+{
+    struct walk w = {.c = c, .h = h, .scratch = BUF_INIT(BUF_LINE)};
+    int result = check_lines(&w, e) < 0 || check_files(&w, e) < 0 ? -1 : 0;
+
+    keymap_release(&w.ids);
+    keymap_release(&w.sessions);
+    keymap_release(&w.calls);
+    free(w.references);
+    while (w.names_count > 0)
+        free(w.names[--w.names_count]);
+    free(w.names);
+    buf_release(&w.scratch);
+    return result;
+}

@@ -1,0 +1,110 @@
+#include "chathist/history/filter.h"
+
+#include <stdlib.h>
+
+#include "chathist/base/clock.h"
+#include "chathist/base/json.h"
+#include "chathist/base/mem.h"
+
+void filter_add(struct filter_list *l, struct str value)
+{
+    l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
+    l->at[l->count++] = value;
+}
+
+void filter_clear(struct filter_list *l)
+{
+    l->count = 0;
+}
+
+void filter_release(struct filter *f)
+{
+    free(f->roles.at);
+    free(f->sessions.at);
+    free(f->models.at);
+    free(f->files.at);
+    *f = (struct filter){0};
+}
+
+static bool has(const struct filter_list *l, struct str value)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (str_eq(l->at[i], value))
+            return true;
+    return false;
+}
+
+/* Is it `provider:model`? */
+static bool is_full_name(struct str name, struct str provider, struct str model)
+{
+    return name.n == provider.n + 1 + model.n && str_starts(name, provider) &&
+           name.p[provider.n] == ':' && str_ends(name, model);
+}
+
+static bool has_model(const struct filter *f, const struct message *m)
+{
+    struct buf model_scratch = BUF_INIT(BUF_LINE), provider_scratch = BUF_INIT(BUF_LINE);
+    struct str model = message_text(m, FIELD_MODEL, &model_scratch);
+    struct str provider = message_text(m, FIELD_PROVIDER, &provider_scratch);
+    bool found = model.p && has(&f->models, model);
+
+    for (size_t i = 0; i < f->models.count && model.p && provider.p && !found; i++)
+        found = is_full_name(f->models.at[i], provider, model);
+    buf_release(&model_scratch);
+    buf_release(&provider_scratch);
+    return found;
+}
+
+/* A path as it is compared. */
+static struct str plain_path(struct str path)
+{
+    while (path.n > 2 && path.p[0] == '.' && path.p[1] == '/') {
+        path.p += 2;
+        path.n -= 2;
+        for (; path.n > 1 && path.p[0] == '/'; path.n--)
+            path.p++;
+    }
+    return path;
+}
+
+static bool names_file(const struct filter *f, struct str array)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct json_iter it = json_iter(array);
+    bool found = false;
+
+    if (json_type(array) != JSON_ARRAY)
+        return false;
+    while (!found && json_next(&it)) {
+        struct str path = json_text(it.value, &scratch);
+
+        for (size_t i = 0; i < f->files.count && path.p && !found; i++)
+            found = str_eq(plain_path(path), plain_path(f->files.at[i]));
+    }
+    buf_release(&scratch);
+    return found;
+}
+
+static bool in_time(const struct filter *f, const struct message *m)
+{
+    int64_t us;
+
+    return clock_parse_iso(m->timestamp, &us) && (!f->has_since || us >= f->since) &&
+           (!f->has_until || us <= f->until);
+}
+
+bool filter_is_empty(const struct filter *f)
+{
+    return !f->roles.count && !f->sessions.count && !f->models.count && !f->files.count &&
+           !f->has_since && !f->has_until;
+}
+
+bool filter_match(const struct filter *f, const struct message *m)
+{
+    return (f->roles.count == 0 || has(&f->roles, m->role_text)) &&
+           (f->sessions.count == 0 || has(&f->sessions, m->session_id)) &&
+           (f->models.count == 0 || has_model(f, m)) &&
+           (f->files.count == 0 || names_file(f, m->field[FIELD_FILES]) ||
+            names_file(f, m->field[FIELD_FILES_MODIFIED])) &&
+           ((!f->has_since && !f->has_until) || in_time(f, m));
+}

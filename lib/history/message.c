@@ -1,0 +1,485 @@
+#include "chathist/history/message.h"
+
+#include <string.h>
+
+#include "chathist/base/json.h"
+#include "chathist/base/json_write.h"
+#include "chathist/base/utf8.h"
+#include "chathist/history/own_line.h"
+
+/* What a known field holds when it is there. */
+enum shape {
+    SHAPE_STRING,
+    SHAPE_NUMBER,
+    SHAPE_TRUE,
+    SHAPE_OBJECT,
+    SHAPE_STRINGS, /* an array of strings */
+    SHAPE_OBJECTS, /* an array of objects */
+};
+
+/* The five that every line has come first. */
+#define REQUIRED_COUNT ((size_t)FIELD_CONTENT + 1)
+
+#define ENTRY(name, shape)                                                                         \
+    {                                                                                              \
+        name, sizeof(name) - 1, shape, "no '" name "'", "'" name "' is not a string"               \
+    }
+
+static const struct {
+    const char *name;
+    size_t name_len;
+    enum shape shape;
+    const char *absent; /* what message_defect says of a required one */
+    const char *wrong;
+} fields[FIELD_COUNT] = {
+    [FIELD_ID] = ENTRY("id", SHAPE_STRING),
+    [FIELD_SESSION_ID] = ENTRY("session_id", SHAPE_STRING),
+    [FIELD_TIMESTAMP] = ENTRY("timestamp", SHAPE_STRING),
+    [FIELD_ROLE] = ENTRY("role", SHAPE_STRING),
+    [FIELD_CONTENT] = ENTRY("content", SHAPE_STRING),
+    [FIELD_IMAGES] = ENTRY("images", SHAPE_NUMBER),
+    [FIELD_FILES] = ENTRY("files", SHAPE_STRINGS),
+    [FIELD_FILES_MODIFIED] = ENTRY("files_modified", SHAPE_STRINGS),
+    [FIELD_EDIT_RESULTS] = ENTRY("edit_results", SHAPE_OBJECTS),
+    [FIELD_TOOL_CALLS] = ENTRY("tool_calls", SHAPE_OBJECTS),
+    [FIELD_TOOL_CALL_ID] = ENTRY("tool_call_id", SHAPE_STRING),
+    [FIELD_REPLY_TO] = ENTRY("reply_to", SHAPE_STRING),
+    [FIELD_REPLACES] = ENTRY("replaces", SHAPE_STRINGS),
+    [FIELD_RESET] = ENTRY("reset", SHAPE_TRUE),
+    [FIELD_FORKED_FROM] = ENTRY("forked_from", SHAPE_STRING),
+    [FIELD_ORIGIN] = ENTRY("origin", SHAPE_STRING),
+    [FIELD_THINKING] = ENTRY("thinking", SHAPE_OBJECTS),
+    [FIELD_MODEL] = ENTRY("model", SHAPE_STRING),
+    [FIELD_PROVIDER] = ENTRY("provider", SHAPE_STRING),
+    [FIELD_USAGE] = ENTRY("usage", SHAPE_OBJECT),
+    [FIELD_FINISH_REASON] = ENTRY("finish_reason", SHAPE_STRING),
+};
+
+static const char *const shape_names[] = {
+    [SHAPE_STRING] = "a string",
+    [SHAPE_NUMBER] = "a number",
+    [SHAPE_TRUE] = "true",
+    [SHAPE_OBJECT] = "an object",
+    [SHAPE_STRINGS] = "an array of strings",
+    [SHAPE_OBJECTS] = "an array of objects",
+};
+
+static const struct str role_names[] = {
+    [ROLE_USER] = STR("user"),
+    [ROLE_ASSISTANT] = STR("assistant"),
+    [ROLE_SYSTEM] = STR("system"),
+    [ROLE_TOOL] = STR("tool"),
+};
+
+const char *field_name(enum field f)
+{
+    return fields[f].name;
+}
+
+const char *role_name(enum role r)
+{
+    return r < ROLE_OTHER ? role_names[r].p : NULL;
+}
+
+enum role role_of(struct str name)
+{
+    for (size_t r = 0; r < ROLE_OTHER; r++) {
+        if (str_eq(name, role_names[r]))
+            return (enum role)r;
+    }
+    return ROLE_OTHER;
+}
+
+/* The field a raw key names, FIELD_COUNT when it is none; `first`, the one that is to be
+ * expected, is asked first. */
+static size_t field_of(struct str raw_key, size_t first)
+{
+    for (size_t i = 0, f = first; i < FIELD_COUNT; i++, f++) {
+        if (f == FIELD_COUNT)
+            f = 0;
+        if (raw_key.n == fields[f].name_len && memcmp(raw_key.p, fields[f].name, raw_key.n) == 0)
+            return f;
+    }
+    for (size_t f = 0; f < FIELD_COUNT && raw_key.n && memchr(raw_key.p, '\\', raw_key.n); f++) {
+        if (json_key_is(raw_key, fields[f].name))
+            return f;
+    }
+    return FIELD_COUNT;
+}
+
+/* ---- a line that was read ---- */
+
+static struct str without_bom(struct str line)
+{
+    struct str bom = STR("\xef\xbb\xbf");
+
+    return str_starts(line, bom) ? (struct str){line.p + bom.n, line.n - bom.n} : line;
+}
+
+static bool is_content_null(size_t f, struct str value)
+{
+    return f == FIELD_CONTENT && json_type(value) == JSON_NULL;
+}
+
+/* Where the fields of an object are; of a repeated key the last. */
+struct places {
+    struct str *field;
+    size_t next;  /* the field behind the last one that was seen */
+    size_t plain; /* the fields before this one are strings known to have no escape */
+};
+
+static void note(void *ctx, struct str raw_key, struct str value)
+{
+    struct places *p = ctx;
+    size_t f = field_of(raw_key, p->next);
+
+    if (f < FIELD_COUNT) {
+        p->field[f] = value;
+        p->next = f + 1;
+        if (f < p->plain)
+            p->plain = f;
+    }
+}
+
+/* Is it JSON? Notes where the fields are when it is an object, and what else it is, if that. */
+static bool check_fields(struct str text, struct str *value, struct places *places)
+{
+    size_t own;
+
+    places->next = places->plain = 0;
+    for (size_t f = 0; f < FIELD_COUNT; f++)
+        places->field[f] = STR_NONE;
+    own = own_line_head(text, places->field);
+    if (own) {
+        places->next = places->plain = FIELD_CONTENT;
+        return json_check_behind(text, own, value, note, places);
+    }
+    for (size_t f = 0; f < REQUIRED_COUNT; f++)
+        places->field[f] = STR_NONE;
+    return json_check_members(text, value, note, places);
+}
+
+/* What is wrong with the five fields from `f` on, NULL when nothing is. */
+static const char *required_defect(const struct str field[FIELD_COUNT], size_t f)
+{
+    for (; f < REQUIRED_COUNT; f++) {
+        if (!field[f].p)
+            return fields[f].absent;
+        if (json_type(field[f]) != JSON_STRING && !is_content_null(f, field[f]))
+            return fields[f].wrong;
+    }
+    return NULL;
+}
+
+bool message_parse(struct message *m, struct str line)
+{
+    struct str *const decoded[] = {
+        [FIELD_ID] = &m->id,
+        [FIELD_SESSION_ID] = &m->session_id,
+        [FIELD_TIMESTAMP] = &m->timestamp,
+        [FIELD_ROLE] = &m->role_text,
+    };
+    size_t count = sizeof(decoded) / sizeof(decoded[0]);
+    struct places places = {.field = m->field};
+
+    if (!check_fields(without_bom(line), &m->line, &places) || json_type(m->line) != JSON_OBJECT ||
+        required_defect(m->field, places.plain))
+        return false;
+
+    /* Every text with escapes is added to `own`, which may move; so it is pointed into at the
+     * end. */
+    buf_clear(&m->own);
+    for (size_t i = 0; i < count; i++) {
+        struct str value = m->field[i];
+
+        *decoded[i] = (struct str){value.p + 1, value.n - 2};
+        if (i >= places.plain && !json_plain(value)) {
+            size_t before = m->own.len;
+
+            if (!json_decode(value, &m->own) || m->own.overflow)
+                return false;
+            *decoded[i] = (struct str){NULL, m->own.len - before};
+        }
+    }
+    for (size_t i = places.plain, at = 0; i < count; i++) {
+        if (!decoded[i]->p) {
+            decoded[i]->p = buf_c(&m->own) + at;
+            at += decoded[i]->n;
+        }
+    }
+    m->role = role_of(m->role_text);
+    return true;
+}
+
+static bool all_nul(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] != '\0')
+            return false;
+    }
+    return s.n > 0;
+}
+
+const char *message_defect(struct str line)
+{
+    struct str text = without_bom(line);
+    struct str field[FIELD_COUNT];
+    struct places places = {.field = field};
+    struct str value;
+    size_t at = 0;
+
+    if (all_nul(text))
+        return "NUL bytes";
+    if (!json_check(text, &value, &at)) {
+        if (utf8_valid(text) < text.n)
+            return "not UTF-8";
+        if (json_check((struct str){text.p, at}, &value, NULL))
+            return "more than one value";
+        return json_too_deep(text) ? "nested too deeply" : "not JSON";
+    }
+    if (json_type(value) != JSON_OBJECT)
+        return "not an object";
+    check_fields(text, &value, &places);
+    return required_defect(field, 0);
+}
+
+void message_release(struct message *m)
+{
+    buf_release(&m->own);
+    *m = (struct message)MESSAGE_INIT;
+}
+
+struct str message_content(const struct message *m, struct buf *scratch)
+{
+    struct str content = m->field[FIELD_CONTENT];
+
+    return is_content_null(FIELD_CONTENT, content) ? STR("") : json_text(content, scratch);
+}
+
+struct str message_preview(const struct message *m, struct buf *scratch)
+{
+    return utf8_first(message_content(m, scratch), MESSAGE_PREVIEW);
+}
+
+struct str message_text(const struct message *m, enum field f, struct buf *scratch)
+{
+    return json_text(m->field[f], scratch);
+}
+
+bool message_next_call(struct json_iter *it, struct message_call *call, struct buf *scratch)
+{
+    struct str function;
+
+    while (!it->object && json_next(it)) {
+        if (json_type(it->value) != JSON_OBJECT)
+            continue;
+        function = json_get(it->value, "function");
+        *call = (struct message_call){.id = json_get(it->value, "id"),
+                                      .name = json_get(it->value, "name"),
+                                      .args = json_get(it->value, "args")};
+        if (!call->name.p)
+            call->name = json_get(function, "name");
+        if (!call->args.p)
+            call->args = json_get(it->value, "input");
+        if (call->args.p)
+            return true;
+        call->args = json_get(function, "arguments");
+        buf_clear(scratch);
+        if (json_type(call->args) == JSON_STRING && json_add_unpacked(scratch, call->args))
+            call->args = buf_str(scratch);
+        return true;
+    }
+    return false;
+}
+
+bool message_is_reset(const struct message *m)
+{
+    return m->role == ROLE_SYSTEM && json_is_true(m->field[FIELD_RESET]);
+}
+
+/* ---- a line to be written ---- */
+
+void draft_init(struct draft *d)
+{
+    for (size_t f = 0; f < FIELD_COUNT; f++)
+        buf_init(&d->field[f], BUF_LINE);
+    buf_init(&d->unknown, BUF_LINE);
+}
+
+void draft_release(struct draft *d)
+{
+    for (size_t f = 0; f < FIELD_COUNT; f++)
+        buf_release(&d->field[f]);
+    buf_release(&d->unknown);
+}
+
+/* Byte for byte, unless there are line ends between its tokens: a line of the history has none. */
+static void add_on_one_line(struct buf *out, struct str json)
+{
+    if (json.n && memchr(json.p, '\n', json.n))
+        json_add_compact(out, json);
+    else
+        buf_add_str(out, json);
+}
+
+void draft_set(struct draft *d, enum field f, struct str json)
+{
+    buf_clear(&d->field[f]);
+    add_on_one_line(&d->field[f], json);
+}
+
+void draft_set_text(struct draft *d, enum field f, struct str text)
+{
+    buf_clear(&d->field[f]);
+    json_add_string(&d->field[f], text);
+}
+
+void draft_set_int(struct draft *d, enum field f, long long n)
+{
+    buf_clear(&d->field[f]);
+    buf_addf(&d->field[f], "%lld", n);
+}
+
+void draft_push_text(struct draft *d, enum field f, struct str text)
+{
+    struct buf *b = &d->field[f];
+
+    if (!b->len) {
+        buf_add_byte(b, '[');
+    } else {
+        struct json_iter it = json_iter(buf_str(b));
+        bool some = json_next(&it);
+
+        buf_truncate(b, b->len - 1);
+        if (some)
+            buf_add_byte(b, ',');
+    }
+    json_add_string(b, text);
+    buf_add_byte(b, ']');
+}
+
+bool draft_has(const struct draft *d, enum field f)
+{
+    return d->field[f].len > 0;
+}
+
+void draft_message(struct draft *d, enum role role, struct str content)
+{
+    for (size_t f = 0; f < FIELD_COUNT; f++)
+        buf_clear(&d->field[f]);
+    buf_clear(&d->unknown);
+    if (role < ROLE_OTHER)
+        draft_set_text(d, FIELD_ROLE, role_names[role]);
+    draft_set_text(d, FIELD_CONTENT, content);
+}
+
+/* Is every element of an array of that type? */
+static bool all_of(struct str array, enum json_type type)
+{
+    struct json_iter it = json_iter(array);
+
+    if (json_type(array) != JSON_ARRAY)
+        return false;
+    while (json_next(&it)) {
+        if (json_type(it.value) != type)
+            return false;
+    }
+    return true;
+}
+
+static bool has_shape(struct str value, enum shape shape)
+{
+    switch (shape) {
+    case SHAPE_STRING:
+        return json_type(value) == JSON_STRING;
+    case SHAPE_NUMBER:
+        return json_type(value) == JSON_NUMBER;
+    case SHAPE_TRUE:
+        return json_is_true(value);
+    case SHAPE_OBJECT:
+        return json_type(value) == JSON_OBJECT;
+    case SHAPE_STRINGS:
+        return all_of(value, JSON_STRING);
+    case SHAPE_OBJECTS:
+        return all_of(value, JSON_OBJECT);
+    }
+    return false;
+}
+
+static void add_unknown(struct draft *d, struct str raw_key, struct str value)
+{
+    if (d->unknown.len)
+        buf_add_byte(&d->unknown, ',');
+    buf_add_byte(&d->unknown, '"');
+    buf_add_str(&d->unknown, raw_key);
+    buf_add_c(&d->unknown, "\":");
+    add_on_one_line(&d->unknown, value);
+}
+
+int draft_from_json(struct draft *d, struct str object, struct err *e)
+{
+    struct str field[FIELD_COUNT];
+    struct places places = {.field = field};
+    struct str value;
+
+    if (!check_fields(without_bom(object), &value, &places))
+        return err_set(e, ERR_USAGE, "not valid JSON");
+    if (json_type(value) != JSON_OBJECT)
+        return err_set(e, ERR_USAGE, "not a JSON object");
+    for (size_t f = 0; f < FIELD_COUNT; f++) {
+        if (!json_is_null(field[f]) && !has_shape(field[f], fields[f].shape))
+            return err_set(e, ERR_USAGE, "'%s' is not %s", fields[f].name,
+                           shape_names[fields[f].shape]);
+    }
+
+    for (size_t f = 0; f < FIELD_COUNT; f++) {
+        if (is_content_null(f, field[f]))
+            draft_set_text(d, FIELD_CONTENT, STR(""));
+        else if (!json_is_null(field[f]))
+            draft_set(d, (enum field)f, field[f]);
+    }
+
+    struct json_iter it = json_iter(value);
+
+    while (json_next(&it)) {
+        if (field_of(it.key, 0) == FIELD_COUNT)
+            add_unknown(d, it.key, it.value);
+    }
+    return 0;
+}
+
+int draft_check(const struct draft *d, struct err *e)
+{
+    bool overflow = d->unknown.overflow;
+    size_t n = d->unknown.len + (d->unknown.len ? 2 : 1); /* braces; a field brings its own comma */
+
+    for (size_t f = 0; f < FIELD_COUNT; f++) {
+        if (f < REQUIRED_COUNT && !d->field[f].len && !d->field[f].overflow)
+            return err_set(e, ERR_USAGE, "the message has no '%s'", fields[f].name);
+        overflow = overflow || d->field[f].overflow;
+        if (d->field[f].len)
+            n += d->field[f].len + fields[f].name_len + sizeof("\"\":,") - 1;
+    }
+    if (overflow || n > BUF_LINE)
+        return err_set(e, ERR_FAILURE, "the message is longer than %zu MiB", BUF_LINE >> 20);
+    return 0;
+}
+
+int draft_format(const struct draft *d, struct buf *out, struct err *e)
+{
+    if (draft_check(d, e) < 0)
+        return -1;
+    buf_add_byte(out, '{');
+    for (size_t f = 0; f < FIELD_COUNT; f++) {
+        if (d->field[f].len) {
+            json_add_key(out, fields[f].name);
+            buf_add_str(out, buf_str(&d->field[f]));
+        }
+    }
+    if (d->unknown.len) {
+        buf_add_byte(out, ',');
+        buf_add_str(out, buf_str(&d->unknown));
+    }
+    buf_add_c(out, "}\n");
+    return 0;
+}

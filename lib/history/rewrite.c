@@ -1,0 +1,507 @@
+#include "chathist/history/rewrite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "chathist/base/io.h"
+#include "chathist/base/mem.h"
+#include "chathist/history/append.h"
+#include "history/copy.h"
+#include "chathist/history/store.h"
+
+/* So much is written, or copied, at once. */
+#define CHUNK ((size_t)256 << 10)
+/* After so many lines it is asked whether to go on. */
+#define LINES_BETWEEN_LOOKS 1024
+
+struct part {
+    off_t at;
+    off_t n;
+};
+
+struct rewrite {
+    struct history *h;
+    const struct rewriter *by;
+    struct buf name; /* of the new file; empty when there is none to remove */
+    int fd;          /* the new file */
+    int from;        /* the history, while lines of it are shown */
+    struct stat old;
+    off_t done; /* behind the last line that was shown */
+    off_t next; /* where the line after the one that is shown begins */
+    struct buf pending;
+    char *quarantine; /* its path */
+    struct part *aside;
+    size_t aside_count, aside_cap;
+    bool kept;    /* the line that is shown */
+    bool changed; /* a line was not kept */
+    int reason;   /* errno of the first write or read that failed */
+};
+
+/* ---- what a line becomes ---- */
+
+static void flush(struct rewrite *r)
+{
+    if (r->reason == 0 && io_write_all(r->fd, r->pending.data, r->pending.len) < 0)
+        r->reason = errno;
+    buf_clear(&r->pending);
+}
+
+static void emit(struct rewrite *r, struct str bytes)
+{
+    buf_add_str(&r->pending, bytes);
+    if (r->pending.len >= CHUNK)
+        flush(r);
+}
+
+/* Reads a part of the history again, piece by piece. 0, or -1 with errno set. */
+static int each_piece(int fd, struct part p, struct buf *piece,
+                      int (*take)(void *arg, struct str bytes), void *arg)
+{
+    while (p.n > 0) {
+        size_t want = p.n < (off_t)CHUNK ? (size_t)p.n : CHUNK;
+        ssize_t got;
+
+        buf_clear(piece);
+        got = io_pread_full(fd, buf_room(piece, want), want, p.at);
+        if (got >= 0 && (size_t)got < want)
+            errno = EIO; /* it has become shorter */
+        if (got < 0 || (size_t)got < want)
+            return -1;
+        buf_grew(piece, want);
+        if (take(arg, buf_str(piece)) < 0)
+            return -1;
+        p.at += (off_t)want;
+        p.n -= (off_t)want;
+    }
+    return 0;
+}
+
+static int take_kept(void *arg, struct str bytes)
+{
+    emit(arg, bytes);
+    return 0;
+}
+
+void rewrite_keep(struct rewrite *r, const struct line *l)
+{
+    r->kept = true;
+    if (!l->too_long) {
+        emit(r, l->text);
+        emit(r, l->terminated ? STR("\n") : STR(""));
+    } else if (r->reason == 0) {
+        struct buf piece = BUF_INIT(CHUNK);
+
+        if (each_piece(r->from, (struct part){l->at, r->next - l->at}, &piece, take_kept, r) < 0)
+            r->reason = errno;
+        buf_release(&piece);
+    }
+}
+
+void rewrite_add(struct rewrite *r, struct str text)
+{
+    emit(r, text);
+    emit(r, STR("\n"));
+}
+
+static void set_aside(struct rewrite *r, off_t at, off_t n)
+{
+    r->aside = mem_grow(r->aside, &r->aside_cap, r->aside_count + 1, sizeof(*r->aside));
+    r->aside[r->aside_count++] = (struct part){at, n};
+}
+
+void rewrite_set_aside(struct rewrite *r, const struct line *l)
+{
+    set_aside(r, l->at, r->next - l->at - l->terminated);
+}
+
+void rewrite_set_part_aside(struct rewrite *r, off_t at, size_t n)
+{
+    set_aside(r, at, (off_t)n);
+}
+
+/* ---- the new file ---- */
+
+static int failed(const struct rewrite *r, int reason, struct err *e)
+{
+    return err_sys(e, reason, "cannot rewrite '%s'", r->h->path);
+}
+
+/* The same mode, and the same owner: those who could read and write it still can, and no others. */
+static int copy_rights(struct rewrite *r)
+{
+    struct stat st;
+
+    if (fstat(r->fd, &st) < 0)
+        return -1;
+    if ((st.st_uid != r->old.st_uid || st.st_gid != r->old.st_gid) &&
+        fchown(r->fd, r->old.st_uid, r->old.st_gid) < 0)
+        return -1;
+    return fchmod(r->fd, r->old.st_mode & 07777);
+}
+
+static int look_at_old(struct rewrite *r, const struct append *a, struct err *e)
+{
+    if (fstat(a->fd, &r->old) < 0)
+        return failed(r, errno, e);
+    if (r->old.st_nlink > 1U + copy_exists(r->h->copies, &r->old, r->h->dir_fd, r->h->path))
+        return err_set(e, ERR_FAILURE,
+                       "cannot rewrite '%s': it has other names (hard links), which would stay",
+                       r->h->path);
+    if (io_is_sparse(a->fd, &r->old))
+        return err_set(e, ERR_FAILURE,
+                       "cannot rewrite '%s': it has holes, as no program of ours makes them",
+                       r->h->path);
+    return 0;
+}
+
+static int lock(struct rewrite *r, struct append *a, struct err *e)
+{
+    struct append_wait wait = history_wait(r->h);
+
+    return append_open_present(a, r->h->dir_fd, r->h->path, &wait, e);
+}
+
+/* Under the lock, so that of two programs none takes the other's new file for one that was left
+ * behind. *end: so much of the history is finished. */
+static int begin(struct rewrite *r, off_t *end, struct err *e)
+{
+    struct append a;
+    int result = -1;
+
+    if (lock(r, &a, e) < 0)
+        return -1;
+    *end = a.end;
+    if (look_at_old(r, &a, e) < 0 || io_sweep(r->h->dir_fd, r->h->path, !r->h->dir, true, e) < 0)
+        goto out;
+    r->fd = io_open_temporary(r->h->dir_fd, r->h->path, &r->name);
+    if (r->fd < 0) {
+        buf_clear(&r->name);
+        failed(r, errno, e);
+    } else if (copy_rights(r) < 0) {
+        failed(r, errno, e);
+    } else {
+        result = 0;
+    }
+
+out:
+    append_close(&a);
+    return result;
+}
+
+/* ---- copying ---- */
+
+static int cancelled(const struct rewrite *r, struct err *e)
+{
+    struct pollfd cancel = {.fd = r->h->cancel_fd, .events = POLLIN};
+
+    if (poll(&cancel, 1, 0) <= 0)
+        return 0;
+    return err_set(e, ERR_SIGNAL, "interrupted: '%s' is as it was", r->h->path);
+}
+
+static void show(struct rewrite *r, const struct scan *s, const struct line *l)
+{
+    r->next = scan_offset(s);
+    r->kept = false;
+    r->by->line(r->by->arg, r, l);
+    r->changed = r->changed || !r->kept;
+    r->done = r->next;
+}
+
+/* Shows the lines from where the last pass has ended up to `end`; a last one without a newline only
+ * when nobody can be writing it. */
+static int pass(struct rewrite *r, off_t end, bool locked, struct err *e)
+{
+    struct scan s;
+    struct line l;
+    struct stat st = {0};
+    unsigned lines = 0;
+    int result;
+
+    if (scan_open(&s, r->h->dir_fd, r->h->path, SCAN_FORWARD, e) < 0)
+        return -1;
+    if (s.fd < 0)
+        errno = ENOENT;
+    result = s.fd < 0 || fstat(s.fd, &st) < 0 ? failed(r, errno, e) : 0;
+    /* Replaced since it was looked at: what was finished of it is no news of this one. */
+    if (result == 0 && (st.st_dev != r->old.st_dev || st.st_ino != r->old.st_ino))
+        end = r->done;
+    scan_between(&s, r->done, end);
+    r->from = s.fd;
+    while (result == 0 && r->reason == 0 && (result = scan_line(&s, &l, e)) > 0) {
+        if (!l.terminated && !locked) {
+            result = 0;
+            break;
+        }
+        show(r, &s, &l);
+        result = ++lines % LINES_BETWEEN_LOOKS == 0 ? cancelled(r, e) : 0;
+    }
+    flush(r);
+    r->from = -1;
+    scan_close(&s);
+    if (result == 0 && r->reason != 0)
+        result = failed(r, r->reason, e);
+    return result;
+}
+
+static int start_again(struct rewrite *r, struct err *e)
+{
+    r->done = 0;
+    r->changed = false;
+    r->aside_count = 0;
+    if (ftruncate(r->fd, 0) < 0 || lseek(r->fd, 0, SEEK_SET) < 0)
+        return failed(r, errno, e);
+    r->by->begin(r->by->arg);
+    return 0;
+}
+
+/* The rest, under the lock; all of it when what was copied is not the history any more. */
+static int catch_up(struct rewrite *r, const struct append *a, struct err *e)
+{
+    struct stat before = r->old;
+    bool same;
+
+    if (look_at_old(r, a, e) < 0)
+        return -1;
+    same = before.st_dev == r->old.st_dev && before.st_ino == r->old.st_ino && a->end >= r->done;
+    if (!same && (copy_rights(r) < 0 ? failed(r, errno, e) : start_again(r, e)) < 0)
+        return -1;
+    if (pass(r, a->end, true, e) < 0)
+        return -1;
+    if (!r->by->settled || r->by->settled(r->by->arg))
+        return 0;
+    return start_again(r, e) < 0 ? -1 : pass(r, a->end, true, e);
+}
+
+/* ---- the quarantine ---- */
+
+char *rewrite_quarantine(const char *history_path)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&name, "%s.quarantine", history_path);
+    return buf_detach(&name);
+}
+
+/* Passes the lines that go to the quarantine to `take`, piece by piece. Returns 0, or -1 with errno
+ * set if the history cannot be read or `take` fails. */
+static int each_aside(const struct rewrite *r, int from, int (*take)(void *arg, struct str bytes),
+                      void *arg)
+{
+    struct buf piece = BUF_INIT(CHUNK);
+    int result = 0;
+
+    for (size_t i = 0; i < r->aside_count && result == 0; i++) {
+        result = each_piece(from, r->aside[i], &piece, take, arg);
+        if (result == 0)
+            result = take(arg, STR("\n"));
+    }
+    buf_release(&piece);
+    return result;
+}
+
+/* A part of the quarantine that is compared. */
+struct tail {
+    int fd;
+    off_t at, end;
+};
+
+/* Moves t->at past the bytes that are equal. Returns -1 at the first difference and at the end. */
+static int compare(void *arg, struct str bytes)
+{
+    struct tail *t = arg;
+    char there[4096];
+
+    while (bytes.n > 0 && t->at < t->end) {
+        size_t n = bytes.n < sizeof(there) ? bytes.n : sizeof(there);
+
+        n = (off_t)n < t->end - t->at ? n : (size_t)(t->end - t->at);
+        if (io_pread_full(t->fd, there, n, t->at) != (ssize_t)n || memcmp(there, bytes.p, n) != 0)
+            return -1;
+        t->at += (off_t)n;
+        bytes = (struct str){bytes.p + n, bytes.n - n};
+    }
+    return bytes.n == 0 ? 0 : -1;
+}
+
+/* Returns how many of the bytes to be added the quarantine already ends with. A repair that was
+ * killed before the rename has left its lines there, whole or in part; the history still has them,
+ * so they come first among the lines of this repair. */
+static off_t already_there(const struct rewrite *r, int from, const struct append *q)
+{
+    off_t size = 0, begin, found = 0;
+    struct scan s;
+    struct line l;
+
+    for (size_t i = 0; i < r->aside_count; i++)
+        size += r->aside[i].n + 1;
+    begin = q->end > size ? q->end - size : 0;
+    if (scan_open(&s, q->dir, q->path, SCAN_FORWARD, NULL) < 0)
+        return 0;
+    scan_between(&s, begin > 0 ? begin - 1 : 0, q->end);
+    while (found == 0 && scan_line(&s, &l, NULL) > 0) {
+        struct tail t = {q->fd, l.at, q->end};
+
+        if (l.at < begin || (l.terminated && !l.too_long && (off_t)l.text.n != r->aside[0].n))
+            continue;
+        (void)each_aside(r, from, compare, &t);
+        if (t.at == t.end)
+            found = t.end - l.at;
+    }
+    scan_close(&s);
+    return found;
+}
+
+struct addition {
+    int fd;
+    off_t skip; /* this many bytes are there already */
+};
+
+static int add_aside(void *arg, struct str bytes)
+{
+    struct addition *a = arg;
+    size_t n = a->skip < (off_t)bytes.n ? (size_t)a->skip : bytes.n;
+
+    a->skip -= (off_t)n;
+    return io_write_all(a->fd, bytes.p + n, bytes.n - n);
+}
+
+static int write_aside(const struct rewrite *r, int from, const struct append *q)
+{
+    struct addition a = {q->fd, already_there(r, from, q)};
+
+    if (a.skip == 0 && q->torn && io_write_all(q->fd, "\n", 1) < 0)
+        return -1;
+    if (each_aside(r, from, add_aside, &a) < 0 || fdatasync(q->fd) < 0)
+        return -1;
+    return q->fresh ? io_sync_dir(q->dir, q->path) : 0;
+}
+
+/* Cuts the quarantine back to its old length, since the history keeps the lines. If that fails, or the
+ * program is killed, already_there finds them. */
+static void empty_quarantine(const struct append *q)
+{
+    if (q->fd >= 0 && (q->end == 0 ? io_unlink(q->dir, q->path) : ftruncate(q->fd, q->end)) < 0)
+        errno = 0;
+}
+
+/* Adds the lines that are set aside to the quarantine, on the disk, before the history is replaced.
+ * The file stays open in *q. */
+static int fill_quarantine(const struct rewrite *r, int from, struct append *q, struct err *e)
+{
+    struct append_wait wait = history_wait(r->h);
+
+    if (r->aside_count == 0)
+        return 0;
+    if (append_open(q, r->h->dir_fd, r->quarantine, &wait, e) < 0)
+        return -1;
+    return write_aside(r, from, q) < 0 ? err_sys(e, errno, "cannot write '%s'", q->path) : 0;
+}
+
+/* ---- putting it in its place ---- */
+
+/* Puts the new file in the place of the history, and of the link that keeps it (hist/copy). */
+static int replace(struct rewrite *r, struct err *e)
+{
+    struct copy_renewal copy;
+    int linked = copy_renew_begin(&copy, r->h->copies, &r->old, r->h->dir_fd, buf_c(&r->name), e);
+
+    if (linked < 0)
+        return -1;
+    if (io_rename(r->h->dir_fd, buf_c(&r->name), r->h->path) < 0) {
+        failed(r, errno, e);
+        copy_renew_drop(&copy);
+        return -1;
+    }
+    buf_clear(&r->name);
+    return linked ? copy_renew_end(&copy, e) : 0;
+}
+
+static int put_in_place(struct rewrite *r, const struct append *a, struct err *e)
+{
+    struct append quarantine = {.fd = -1};
+    int result = -1;
+
+    if (fsync(r->fd) < 0) {
+        failed(r, errno, e);
+        goto out;
+    }
+    if (fill_quarantine(r, a->fd, &quarantine, e) < 0)
+        goto out;
+    /* The index may hold lines that go: it is removed before, in case this is killed, and after, in
+     * case another program has made one meanwhile. */
+    history_remove_index(r->h);
+    if (replace(r, e) < 0)
+        goto out;
+    history_remove_index(r->h);
+    if (io_sync_dir(r->h->dir_fd, r->h->path) < 0)
+        err_sys(e, errno, "'%s' is rewritten, but a power cut may undo it", r->h->path);
+    else
+        result = 0;
+
+out:
+    if (r->name.len > 0)
+        empty_quarantine(&quarantine);
+    append_close(&quarantine);
+    return result;
+}
+
+/* 1, 0, -1 as rewrite_run. */
+static int finish(struct rewrite *r, struct err *e)
+{
+    struct append a;
+    int result = -1;
+
+    if (lock(r, &a, e) < 0)
+        return -1;
+    if (catch_up(r, &a, e) == 0 && cancelled(r, e) == 0)
+        result = !r->changed ? 0 : put_in_place(r, &a, e) < 0 ? -1 : 1;
+    append_close(&a);
+    return result;
+}
+
+int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
+{
+    struct rewrite r = {.h = h,
+                        .by = by,
+                        .fd = -1,
+                        .from = -1,
+                        .name = BUF_INIT(BUF_SMALL),
+                        .pending = BUF_INIT(SIZE_MAX),
+                        .quarantine = rewrite_quarantine(h->path)};
+    struct stat st;
+    off_t end;
+    int result = -1;
+
+    if (io_stat(h->dir_fd, h->path, &st) < 0 && errno == ENOENT) {
+        free(r.quarantine);
+        return 0;
+    }
+    /* What a turn that was killed has left is part of its session. If it cannot be stored now, it is
+     * dropped later: its prompt is gone. */
+    (void)store_recover(h, NULL);
+    by->begin(by->arg);
+    if (begin(&r, &end, e) == 0 && pass(&r, end, false, e) == 0) {
+        /* Most of it is on the disk before others have to wait. */
+        if (fsync(r.fd) < 0)
+            failed(&r, errno, e);
+        else
+            result = finish(&r, e);
+    }
+    if (r.name.len > 0)
+        io_unlink(h->dir_fd, buf_c(&r.name));
+    if (r.fd >= 0)
+        close(r.fd);
+    buf_release(&r.name);
+    buf_release(&r.pending);
+    free(r.quarantine);
+    free(r.aside);
+    return result;
+}

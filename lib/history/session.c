@@ -1,0 +1,270 @@
+#include "chathist/history/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "chathist/base/clock.h"
+#include "chathist/base/id.h"
+#include "chathist/base/io.h"
+#include "chathist/base/json.h"
+#include "chathist/base/keymap.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/owner.h"
+#include "chathist/base/utf8.h"
+#include "chathist/history/index.h"
+#include "chathist/history/message.h"
+#include "chathist/history/scan.h"
+#include "history/session_name.h"
+
+/* So many of the sessions that an ambiguous name could mean are shown. */
+#define CANDIDATES_SHOWN 3
+
+/* ---- the current session ---- */
+
+static int64_t mtime_us(const struct stat *st)
+{
+    return (int64_t)st->st_mtim.tv_sec * CLOCK_SECOND + st->st_mtim.tv_nsec / 1000;
+}
+
+int session_current(const struct history *h, struct buf *id, int64_t *since, struct err *e)
+{
+    char text[256];
+    struct err why = ERR_INIT;
+    struct stat st;
+    int reason = 0;
+
+    if (!h->trusted)
+        return 0;
+
+    int fd = io_open_regular_at(h->pointer_fd, h->pointer, O_RDONLY, 0, &st, &reason, &why);
+
+    if (fd < 0) {
+        int result = reason == ENOENT ? 0 : err_set(e, ERR_FAILURE, "%s", err_text(&why));
+
+        err_release(&why);
+        return result;
+    }
+
+    bool own = !owner_fault(fd, OWNER_USER);
+    ssize_t got = own ? io_read_full(fd, text, sizeof(text)) : 0;
+
+    if (got < 0)
+        err_sys(e, errno, "cannot read '%s'", h->pointer);
+    close(fd);
+    if (got < 0)
+        return -1;
+
+    struct str name = str_trim((struct str){text, (size_t)got});
+
+    if (!id_session_valid(name))
+        return 0;
+    buf_clear(id);
+    buf_add_str(id, name);
+    if (since)
+        *since = mtime_us(&st);
+    return 1;
+}
+
+int session_make_current(struct history *h, struct str id, struct err *e)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+    int result;
+
+    /* The pointer would not be followed: some other client's idea of an id. */
+    if (!id_session_valid(id))
+        return err_set(e, ERR_USAGE, "cannot continue session '%.*s': not an id that chat takes",
+                       (int)(id.n > 200 ? 200 : id.n), id.p);
+    result = history_enter(h, NULL, e);
+    if (result == 0) {
+        buf_add_str(&line, id);
+        buf_add_byte(&line, '\n');
+        (void)io_sweep(h->pointer_fd, h->pointer, !h->dir, true, NULL);
+        /* The pointer is not worth a sync: without one, a new session is begun. */
+        result = io_replace_file_at(h->pointer_fd, h->pointer, buf_str(&line), false, e);
+        history_announce(h);
+    }
+    buf_release(&line);
+    return result;
+}
+
+/* The newest message, of one session when session_id is not absent. 1, 0, -1. What is wanted of it
+ * is copied: its session to *id or its time to *at, where they are not NULL; a time that cannot be
+ * read is left alone. */
+static int newest(const struct history *h, struct str session_id, struct buf *id, int64_t *at,
+                  struct err *e)
+{
+    struct message m = MESSAGE_INIT;
+    struct scan s;
+
+    if (scan_open(&s, h->dir_fd, h->path, SCAN_BACKWARD, e) < 0)
+        return -1;
+    if (session_id.p)
+        scan_only(&s, session_id);
+
+    int result = scan_message(&s, &m, NULL, e);
+
+    if (result > 0 && id) {
+        buf_clear(id);
+        buf_add_str(id, m.session_id);
+    }
+    if (result > 0 && at)
+        clock_parse_iso(m.timestamp, at);
+    message_release(&m);
+    scan_close(&s);
+    return result;
+}
+
+/* The same of one session by the index: 1, 0; -1: there is none. */
+static int newest_by_index(const struct history *h, struct str session_id, int64_t *at)
+{
+    struct message m = MESSAGE_INIT;
+    struct index x;
+    int found = 0;
+
+    if (!index_open(&x, h))
+        return -1;
+    for (size_t i = x.count; i-- > 0 && found == 0;) {
+        struct segment_session s;
+        struct line l;
+
+        found = segment_find(&x.segments[i], session_id, &s);
+        if (found > 0 && (scan_line_at(&x.scan, (off_t)s.last_line, &l, NULL) <= 0 ||
+                          scan_judge(&l, &m) != SCAN_MESSAGE || !str_eq(m.session_id, session_id)))
+            found = -1;
+    }
+    if (found > 0 && at)
+        clock_parse_iso(m.timestamp, at);
+    message_release(&m);
+    if (found < 0)
+        index_discard(&x);
+    else
+        index_close(&x);
+    return found;
+}
+
+/* 1, 0, -1. */
+static int newest_of(const struct history *h, struct str session_id, int64_t *at, struct err *e)
+{
+    int found = newest_by_index(h, session_id, at);
+
+    return found < 0 ? newest(h, session_id, NULL, at, e) : found;
+}
+
+int session_expired(const struct history *h, struct str id, int64_t since, int64_t timeout_ms,
+                    int64_t now, struct err *e)
+{
+    int64_t last = since;
+
+    /* A last line could only make it younger, so that it need not be looked for. */
+    if ((now - since) / 1000 <= timeout_ms)
+        return 0;
+    if (h->unreadable)
+        return 1;
+    if (newest_of(h, id, &last, e) < 0)
+        return -1;
+    return (now - last) / 1000 > timeout_ms;
+}
+
+int session_last(const struct history *h, struct buf *id, struct err *e)
+{
+    int found = history_has_worktrees(h) ? session_current(h, id, NULL, e) : 0;
+
+    return found != 0 ? found : newest(h, STR_NONE, id, NULL, e);
+}
+
+/* ---- names ---- */
+
+static int absent(struct str name, struct err *e)
+{
+    return err_set(e, ERR_ABSENT, "no session '%.*s'", (int)(name.n > 200 ? 200 : name.n),
+                   name.p ? name.p : "");
+}
+
+static int consider_all(struct session_name *n, const struct history *h, struct err *e)
+{
+    struct session_list l;
+
+    if (session_name_consider_all(n, h))
+        return 0;
+    if (session_list_newest(&l, h, SIZE_MAX, e) < 0)
+        return -1;
+    for (size_t i = 0; i < l.count; i++)
+        session_name_consider(n, (struct str){l.at[i].id, l.at[i].id_len});
+    session_list_release(&l);
+    return 0;
+}
+
+static int ambiguous(struct str name, const struct session_ids *ids, struct err *e)
+{
+    struct buf shown = BUF_INIT(BUF_SMALL);
+
+    for (size_t i = 0; i < ids->count; i++)
+        buf_addf(&shown, "%s%s", i > 0 ? ", " : "", buf_c(&ids->at[i]));
+    err_set(e, ERR_FAILURE, "session '%.*s' is ambiguous: %s%s", (int)name.n, name.p, buf_c(&shown),
+            ids->more ? ", …" : "");
+    buf_release(&shown);
+    return -1;
+}
+
+/* Takes the one session that the name begins, or else ends. 0, or -1. */
+static int pick(const struct history *h, struct str name, struct buf *id, struct err *e)
+{
+    struct session_name n;
+    const struct session_ids *meant;
+    int result;
+
+    session_name_init(&n, name, CANDIDATES_SHOWN);
+    result = consider_all(&n, h, e);
+    meant = session_name_meant(&n);
+    if (result == 0 && meant->count > 1) {
+        result = ambiguous(name, meant, e);
+    } else if (result == 0 && meant->count == 1) {
+        buf_clear(id);
+        buf_add_str(id, buf_str(&meant->at[0]));
+    } else if (result == 0) {
+        result = absent(name, e);
+    }
+    session_name_clear(&n);
+    return result;
+}
+
+int session_exists(const struct history *h, struct str id, struct err *e)
+{
+    struct buf current = BUF_INIT(BUF_SMALL);
+    int result = newest_of(h, id, NULL, e);
+
+    if (result == 0 && session_current(h, &current, NULL, NULL) > 0)
+        result = str_eq(buf_str(&current), id);
+    buf_release(&current);
+    return result;
+}
+
+int session_resolve(const struct history *h, struct str name, struct buf *id, struct err *e)
+{
+    int found;
+
+    if (str_eq_c(name, "current") || str_eq_c(name, "last")) {
+        bool current = str_eq_c(name, "current");
+
+        found = current ? session_current(h, id, NULL, e) : session_last(h, id, e);
+        if (found == 0)
+            err_set(e, ERR_ABSENT, current ? "there is no current session" : "there is no session");
+        return found > 0 ? 0 : -1;
+    }
+    if (name.n == 0)
+        return absent(name, e);
+
+    found = session_exists(h, name, e);
+    if (found < 0)
+        return -1;
+    if (found > 0) {
+        buf_clear(id);
+        buf_add_str(id, name);
+        return 0;
+    }
+    return pick(h, name, id, e);
+}

@@ -1,0 +1,323 @@
+#include "chathist/history/stats.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "chathist/base/clock.h"
+#include "chathist/base/json.h"
+#include "chathist/base/mem.h"
+#include "chathist/history/scan.h"
+
+#define NONE SIZE_MAX
+#define SECONDS_A_DAY 86400
+
+static const char *const names[STATS_BY_COUNT] = {
+    [STATS_DAY] = "day",           [STATS_WEEK] = "week",       [STATS_MONTH] = "month",
+    [STATS_MODEL] = "model",       [STATS_ROLE] = "role",       [STATS_TOOL] = "tool",
+    [STATS_PROVIDER] = "provider", [STATS_SESSION] = "session",
+};
+
+const char *stats_by_name(enum stats_by by)
+{
+    return names[by];
+}
+
+bool stats_is_time(enum stats_by by)
+{
+    return by == STATS_DAY || by == STATS_WEEK || by == STATS_MONTH;
+}
+
+/* ---- keys ---- */
+
+/* Adds what the day, or its week or month, is called. */
+static void add_time_key(struct buf *out, enum stats_by by, int64_t day)
+{
+    time_t at = (time_t)(day * SECONDS_A_DAY);
+    char week[32];
+    struct tm tm;
+
+    if (!gmtime_r(&at, &tm))
+        return;
+    if (by == STATS_WEEK && strftime(week, sizeof week, "%G-W%V", &tm) > 0)
+        buf_add_c(out, week);
+    else if (by != STATS_WEEK)
+        buf_addf(out, "%04d-%02d", tm.tm_year + 1900, tm.tm_mon + 1);
+    if (by == STATS_DAY)
+        buf_addf(out, "-%02d", tm.tm_mday);
+}
+
+static struct stats_row *new_row(struct stats_table *t, struct str key)
+{
+    struct stats_row *row;
+
+    t->at = mem_grow(t->at, &t->cap, t->count + 1, sizeof *t->at);
+    row = &t->at[t->count];
+    *row = (struct stats_row){.key = key.p ? mem_copy(key.p, key.n) : NULL, .len = key.n};
+    if (row->key)
+        keymap_set(&t->places, (struct str){row->key, row->len}, t->count);
+    else
+        t->unknown = t->count;
+    t->count++;
+    return row;
+}
+
+/* The place of the row with that key, made when there is none; an absent key is one, too. */
+static size_t place_of(struct stats_table *t, struct str key, int64_t day)
+{
+    const size_t *place = key.p ? keymap_find(&t->places, key) : NULL;
+
+    if (place)
+        return *place;
+    if (!key.p && t->unknown != NONE)
+        return t->unknown;
+    new_row(t, key)->day = day;
+    return t->count - 1;
+}
+
+/* ---- sessions ---- */
+
+static bool add_once(struct stats *s, struct keymap *map, struct str key, size_t *value)
+{
+    const size_t *found = keymap_find(map, key);
+    char *own;
+
+    if (found) {
+        *value = *found;
+        return false;
+    }
+    own = mem_copy(key.p, key.n);
+    s->owned = mem_grow(s->owned, &s->owned_cap, s->owned_count + 1, sizeof *s->owned);
+    s->owned[s->owned_count++] = own;
+    *value = map->count;
+    keymap_set(map, (struct str){own, key.n}, *value);
+    return true;
+}
+
+/* ---- counting ---- */
+
+/* What a message adds, wherever it is counted. */
+struct facts {
+    struct stats_count count;
+    size_t session;
+    int64_t day;
+    bool timed;
+};
+
+static void add_to(uint64_t *sum, uint64_t n)
+{
+    *sum = n > UINT64_MAX - *sum ? UINT64_MAX : *sum + n;
+}
+
+static void add_count(struct stats_count *sum, const struct stats_count *n)
+{
+    sum->messages += n->messages;
+    sum->calls += n->calls;
+    sum->answers += n->answers;
+    sum->unknown += n->unknown;
+    add_to(&sum->input, n->input);
+    add_to(&sum->output, n->output);
+}
+
+static bool take_tokens(struct str usage, const char *key, uint64_t *tokens)
+{
+    int64_t n;
+
+    if (!json_int(json_get(usage, key), &n) || n < 0)
+        return false;
+    *tokens = (uint64_t)n;
+    return true;
+}
+
+static struct stats_count count_of(const struct message *m)
+{
+    struct stats_count n = {.messages = 1};
+    struct json_iter calls = json_iter(m->field[FIELD_TOOL_CALLS]);
+    struct str usage = m->field[FIELD_USAGE];
+    bool known;
+
+    while (!calls.object && json_next(&calls))
+        n.calls++;
+    if (m->role != ROLE_ASSISTANT || m->field[FIELD_FORKED_FROM].p)
+        return n;
+    n.answers = 1;
+    known = take_tokens(usage, "input_tokens", &n.input);
+    known = take_tokens(usage, "output_tokens", &n.output) || known;
+    n.unknown = !known;
+    return n;
+}
+
+static void count_in(struct stats *s, size_t place, const struct facts *f)
+{
+    size_t pair[2] = {place, f->session}, ignored;
+    struct stats_row *row = &s->rows.at[place];
+
+    add_count(&row->count, &f->count);
+    if (add_once(s, &s->pairs, (struct str){(const char *)pair, sizeof pair}, &ignored))
+        row->count.sessions++;
+}
+
+static void count_calls(struct stats *s, const struct message *m, const struct facts *f)
+{
+    struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct facts call = {.count = {.calls = 1}, .session = f->session};
+
+    while (!it.object && json_next(&it))
+        count_in(s, place_of(&s->rows, json_text(json_get(it.value, "name"), &scratch), 0), &call);
+    buf_release(&scratch);
+}
+
+static void count_by_key(struct stats *s, const struct message *m, const struct facts *f)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str key = STR_NONE;
+
+    switch (s->rows.by) {
+    case STATS_MODEL:
+        key = message_text(m, FIELD_MODEL, &scratch);
+        break;
+    case STATS_PROVIDER:
+        key = message_text(m, FIELD_PROVIDER, &scratch);
+        break;
+    case STATS_ROLE:
+        key = m->role_text;
+        break;
+    case STATS_SESSION:
+        key = m->session_id;
+        break;
+    default:
+        if (f->timed)
+            add_time_key(&scratch, s->rows.by, f->day);
+        if (scratch.len > 0)
+            key = buf_str(&scratch);
+    }
+    count_in(s, place_of(&s->rows, key, f->day), f);
+    buf_release(&scratch);
+}
+
+static void take_time(struct stats *s, const struct message *m, struct facts *f)
+{
+    struct buf key = BUF_INIT(BUF_SMALL);
+    size_t place;
+    int64_t us;
+
+    if (!clock_parse_iso(m->timestamp, &us))
+        return;
+    if (!s->timed || us < s->first)
+        s->first = us;
+    if (!s->timed || us > s->last)
+        s->last = us;
+    s->timed = true;
+    f->timed = clock_local_day(us, &f->day);
+    if (!f->timed)
+        return;
+    add_time_key(&key, STATS_DAY, f->day);
+    place = place_of(&s->days, buf_str(&key), f->day);
+    s->days.at[place].count.messages++;
+    buf_release(&key);
+}
+
+void stats_add(struct stats *s, const struct message *m)
+{
+    struct facts f = {.count = count_of(m)};
+    bool of_answers = s->rows.by == STATS_MODEL || s->rows.by == STATS_PROVIDER;
+
+    if (add_once(s, &s->sessions, m->session_id, &f.session))
+        s->total.sessions++;
+    add_count(&s->total, &f.count);
+    take_time(s, m, &f);
+    if (s->rows.by == STATS_TOOL)
+        count_calls(s, m, &f);
+    else if (!of_answers || m->role == ROLE_ASSISTANT)
+        count_by_key(s, m, &f);
+}
+
+int stats_scan(struct stats *s, int dir, const char *history_path, const struct filter *f,
+               size_t newest, uint64_t *bad, struct err *e)
+{
+    struct message m = MESSAGE_INIT;
+    struct scan scan;
+    int result = 0;
+
+    if (scan_open(&scan, dir, history_path, newest < SIZE_MAX ? SCAN_BACKWARD : SCAN_FORWARD, e) <
+        0)
+        return -1;
+    while (newest > 0 && (result = scan_message(&scan, &m, NULL, e)) > 0) {
+        if (!filter_match(f, &m))
+            continue;
+        stats_add(s, &m);
+        newest--;
+    }
+    if (bad)
+        *bad += scan.bad;
+    message_release(&m);
+    scan_close(&scan);
+    return result < 0 ? -1 : 0;
+}
+
+/* ---- order ---- */
+
+static int by_time(const void *a, const void *b)
+{
+    const struct stats_row *x = a, *y = b;
+
+    if (!x->key || !y->key)
+        return !x->key - !y->key;
+    return (x->day > y->day) - (x->day < y->day);
+}
+
+static uint64_t size_of(const struct stats_row *row)
+{
+    /* A row of a tool has calls and no messages. */
+    return row->count.messages > 0 ? row->count.messages : row->count.calls;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const struct stats_row *x = a, *y = b;
+    size_t least = x->len < y->len ? x->len : y->len;
+    int order;
+
+    if (!x->key || !y->key)
+        return !x->key - !y->key;
+    if (size_of(x) != size_of(y))
+        return size_of(x) < size_of(y) ? 1 : -1;
+    order = memcmp(x->key, y->key, least);
+    return order ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+void stats_sort(struct stats *s)
+{
+    if (s->rows.count > 0)
+        qsort(s->rows.at, s->rows.count, sizeof *s->rows.at,
+              stats_is_time(s->rows.by) ? by_time : by_size);
+}
+
+/* ---- memory ---- */
+
+void stats_init(struct stats *s, enum stats_by by)
+{
+    *s = (struct stats){.rows = {.by = by, .unknown = NONE},
+                        .days = {.by = STATS_DAY, .unknown = NONE}};
+}
+
+static void table_release(struct stats_table *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        free(t->at[i].key);
+    free(t->at);
+    keymap_release(&t->places);
+}
+
+void stats_release(struct stats *s)
+{
+    table_release(&s->rows);
+    table_release(&s->days);
+    keymap_release(&s->sessions);
+    keymap_release(&s->pairs);
+    for (size_t i = 0; i < s->owned_count; i++)
+        free(s->owned[i]);
+    free(s->owned);
+    *s = (struct stats){0};
+}

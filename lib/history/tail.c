@@ -1,0 +1,436 @@
+#include "chathist/history/tail.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/json.h"
+#include "chathist/base/keymap.h"
+#include "chathist/base/mem.h"
+#include "chathist/history/index.h"
+#include "chathist/history/scan.h"
+
+/* ---- the lines of a session, newest first ---- */
+
+/* Reading one line by the index costs about this many bytes. */
+#define LINE_COST 8192
+
+struct back {
+    struct str session;
+    struct message m; /* the line that was given last; borrowed until the next */
+    off_t at;         /* where it begins */
+    bool indexed;
+    struct index x;
+    size_t segment; /* the segments from this one on were read */
+    struct segment_session found;
+    uint64_t left; /* lines of the segment that are still to be given */
+    struct scan scan;
+    bool scanning; /* scan is open */
+    bool quick;    /* only lines that find_rest can want are given */
+};
+
+static int back_open(struct back *b, const struct history *h, struct str session, bool by_index,
+                     struct err *e)
+{
+    *b = (struct back){.session = session, .m = MESSAGE_INIT};
+    b->indexed = by_index && index_open(&b->x, h);
+    if (b->indexed) {
+        b->segment = b->x.count;
+        b->at = b->x.scan.size;
+        return 0;
+    }
+    if (scan_open(&b->scan, h->dir_fd, h->path, SCAN_BACKWARD, e) < 0)
+        return -1;
+    scan_only(&b->scan, session);
+    b->scanning = true;
+    b->at = b->scan.size;
+    return 0;
+}
+
+static void back_close(struct back *b)
+{
+    message_release(&b->m);
+    if (b->scanning)
+        scan_close(&b->scan);
+    if (b->indexed)
+        index_close(&b->x);
+}
+
+/* Can find_rest do without the line? A name or a role that is not there as it is could only be
+ * written with \u. */
+static bool is_dull(const struct back *b, struct str text)
+{
+    return b->quick && !str_find(text, STR("\"system\"")) && !str_find(text, STR("\"replaces\"")) &&
+           !str_find(text, STR("\\u"));
+}
+
+/* 1, 0, -1. */
+static int next_by_scan(struct back *b, struct err *e)
+{
+    struct line l;
+    int result;
+
+    while ((result = scan_line(&b->scan, &l, e)) > 0) {
+        if (!scan_may_give(&b->scan, l.text) || is_dull(b, l.text))
+            continue;
+        b->at = l.at;
+
+        enum scan_verdict verdict = scan_judge(&l, &b->m);
+
+        b->scan.bad += verdict == SCAN_BAD;
+        if (verdict == SCAN_MESSAGE && str_eq(b->m.session_id, b->session))
+            return 1;
+    }
+    return result;
+}
+
+/* The index does not say where the lines are. */
+#define BROKEN (-2)
+
+/* 1, 0, BROKEN. */
+static int next_by_index(struct back *b)
+{
+    struct line l;
+    uint64_t place;
+    off_t before = b->at;
+
+    do {
+        while (b->left == 0) {
+            int found;
+
+            if (b->segment == 0)
+                return 0;
+            found = segment_find(&b->x.segments[--b->segment], b->session, &b->found);
+            if (found < 0)
+                return BROKEN;
+            b->left = found > 0 ? b->found.count : 0;
+        }
+        if (segment_lines(&b->x.segments[b->segment], &b->found, --b->left, 1, &place) < 0 ||
+            (off_t)place < b->x.segments[b->segment].from || (off_t)place >= before ||
+            scan_line_at(&b->x.scan, (off_t)place, &l, NULL) <= 0 || l.too_long ||
+            scan_offset(&b->x.scan) > before)
+            return BROKEN;
+        b->at = before = (off_t)place;
+    } while (is_dull(b, l.text));
+    return message_parse(&b->m, l.text) && str_eq(b->m.session_id, b->session) ? 1 : BROKEN;
+}
+
+/* The next older line of the session: 1, 0, -1, BROKEN. */
+static int back_next(struct back *b, struct err *e)
+{
+    return b->scanning ? next_by_scan(b, e) : next_by_index(b);
+}
+
+/* The bad lines among those that were read, as a scan counts them. -1: BROKEN. */
+static int count_bad(struct back *b, bool whole, uint64_t *bad)
+{
+    *bad = b->scan.bad;
+    if (!b->indexed)
+        return 0;
+    for (size_t i = b->x.count; i-- > 0;) {
+        const struct segment *s = &b->x.segments[i];
+        uint64_t *places;
+        int result;
+
+        if (!whole && s->to <= b->at)
+            break;
+        if (s->bad == 0)
+            continue;
+        places = mem_zalloc((size_t)s->bad * sizeof *places);
+        result = segment_bad(s, places);
+        scan_only(&b->x.scan, b->session);
+        for (uint64_t k = 0; k < s->bad && result == 0; k++) {
+            struct line l;
+
+            if (!whole && (off_t)places[k] < b->at)
+                continue;
+            if (scan_line_at(&b->x.scan, (off_t)places[k], &l, NULL) <= 0)
+                result = -1;
+            else
+                *bad += scan_may_give(&b->x.scan, l.text);
+        }
+        free(places);
+        if (result < 0)
+            return BROKEN;
+    }
+    return 0;
+}
+
+/* Many lines are to be read: in one go, unless those of other sessions between them are more. */
+static void hurry(struct back *b)
+{
+    uint64_t left = b->left;
+    off_t first = b->at;
+
+    b->quick = true;
+    if (!b->indexed)
+        return;
+    for (size_t i = b->segment; i-- > 0;) {
+        struct segment_session s;
+
+        if (segment_find(&b->x.segments[i], b->session, &s) > 0)
+            left += s.count;
+    }
+    for (size_t i = 0; i < b->x.count && first == b->at; i++) {
+        struct segment_session s;
+        uint64_t place;
+
+        if (segment_find(&b->x.segments[i], b->session, &s) > 0 &&
+            segment_lines(&b->x.segments[i], &s, 0, 1, &place) == 0)
+            first = (off_t)place;
+    }
+    if ((uint64_t)(b->at - first) > left * LINE_COST)
+        return;
+    scan_share(&b->scan, &b->x.scan, b->at, b->at);
+    b->scan.way = SCAN_BACKWARD;
+    b->scan.block_size = SCAN_BLOCK;
+    scan_only(&b->scan, b->session);
+    b->scanning = true;
+}
+
+/* ---- what later lines say of earlier ones ---- */
+
+/* A line among those that are kept which names a prompt that was not met yet. */
+struct waiting {
+    size_t at;
+    char *name;
+};
+
+struct state {
+    struct keymap replaced; /* ids in `replaces` of later lines; the keys are owned */
+    char **keys;
+    size_t keys_count, keys_cap;
+    struct waiting *waiting;
+    size_t waiting_count, waiting_cap;
+    bool reset; /* what is older is no part of the thread */
+};
+
+static void state_release(struct state *s)
+{
+    keymap_release(&s->replaced);
+    for (size_t i = 0; i < s->keys_count; i++)
+        free(s->keys[i]);
+    for (size_t i = 0; i < s->waiting_count; i++)
+        free(s->waiting[i].name);
+    free(s->keys);
+    free(s->waiting);
+}
+
+/* Takes in what the next older line says. Is the line itself part of the thread? */
+static bool stands(struct state *s, const struct message *m)
+{
+    bool out = s->replaced.size > 0 && keymap_find(&s->replaced, m->id);
+    struct json_iter it = json_iter(m->field[FIELD_REPLACES]);
+    struct buf scratch = BUF_INIT(BUF_LINE);
+
+    while (!it.object && json_next(&it)) {
+        struct str id = json_text(it.value, &scratch);
+
+        if (!id.p || (s->replaced.size > 0 && keymap_find(&s->replaced, id)))
+            continue;
+        s->keys = mem_grow(s->keys, &s->keys_cap, s->keys_count + 1, sizeof *s->keys);
+        s->keys[s->keys_count] = mem_copy(id.p, id.n);
+        keymap_set(&s->replaced, (struct str){s->keys[s->keys_count++], id.n}, 1);
+    }
+    buf_release(&scratch);
+    s->reset = s->reset || (!out && message_is_reset(m));
+    return !out;
+}
+
+/* Notes that the line at that place answers a prompt that is further up. */
+static void wait_for_prompt(struct state *s, const struct message *m, size_t at)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str name = message_text(m, FIELD_REPLY_TO, &scratch);
+
+    if (m->role != ROLE_USER && name.p) {
+        s->waiting =
+            mem_grow(s->waiting, &s->waiting_cap, s->waiting_count + 1, sizeof *s->waiting);
+        s->waiting[s->waiting_count++] = (struct waiting){at, mem_copy(name.p, name.n)};
+    }
+    buf_release(&scratch);
+}
+
+/* A prompt was met: what waited for it waits no longer. `out` (may be NULL) marks these lines. */
+static void meet_prompt(struct state *s, struct str id, bool *out)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->waiting_count; i++) {
+        if (!str_eq_c(id, s->waiting[i].name)) {
+            s->waiting[kept++] = s->waiting[i];
+            continue;
+        }
+        if (out)
+            out[s->waiting[i].at] = true;
+        free(s->waiting[i].name);
+    }
+    s->waiting_count = kept;
+}
+
+/* ---- reading ---- */
+
+/* Lines are waited for in vain when their prompts are not there; then this many times as much is
+ * kept before prompts are looked for without keeping lines. */
+#define PATIENCE 4
+#define PATIENCE_LEAST 64
+
+/* Keeps the newest lines, the newest first. 1: there may be more, 0, -1, BROKEN. */
+static int keep_lines(struct tail *t, struct back *b, struct state *s, const struct tail_wish *wish,
+                      struct err *e)
+{
+    size_t bytes = 0;
+    int result;
+
+    while ((result = back_next(b, e)) > 0) {
+        const struct message *m = &b->m;
+        bool enough;
+
+        t->thread.all++;
+        if (!wish->raw && !stands(s, m))
+            continue;
+        if (!wish->raw && m->role == ROLE_USER)
+            meet_prompt(s, m->id, NULL);
+        if (!wish->raw)
+            wait_for_prompt(s, m, t->thread.count);
+        thread_add(&t->thread, m->line);
+        bytes += m->line.n;
+        if (s->reset)
+            return 0;
+        enough = t->thread.count >= wish->messages || bytes >= wish->bytes;
+        if (enough && s->waiting_count == 0)
+            return 1;
+        if (enough && m->role == ROLE_USER &&
+            (t->thread.count / PATIENCE >= wish->messages + PATIENCE_LEAST ||
+             bytes / PATIENCE >= wish->bytes))
+            return 1;
+    }
+    return result;
+}
+
+/* The thread has to be loaded as a whole: a system line names a prompt that comes before the lines
+ * that were read. */
+#define ODD (-3)
+
+static bool names_prompt(const struct message *m)
+{
+    return m->field[FIELD_REPLY_TO].p != NULL;
+}
+
+/* Reads on, without keeping lines, for the prompts that are waited for, whose answers stand further
+ * up (`out`), and for the newest system line. 0, -1, BROKEN, ODD. */
+static int find_rest(struct tail *t, struct back *b, struct state *s, bool system, bool *out,
+                     struct err *e)
+{
+    int result = 1;
+
+    while (!s->reset && (system || s->waiting_count > 0) && result > 0) {
+        b->quick = b->quick && s->waiting_count == 0;
+        result = back_next(b, e);
+        if (result <= 0 || !stands(s, &b->m))
+            continue;
+        if (b->m.role == ROLE_USER)
+            meet_prompt(s, b->m.id, out);
+        if (b->m.role == ROLE_SYSTEM && system) {
+            if (names_prompt(&b->m))
+                return ODD;
+            thread_add(&t->system, b->m.line);
+            system = false;
+        }
+    }
+    return result < 0 ? result : 0;
+}
+
+static bool has_system(const struct thread *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->at[i].role == ROLE_SYSTEM)
+            return true;
+    return false;
+}
+
+static void reverse(struct thread *t)
+{
+    for (size_t i = 0, j = t->count; i + 1 < j; i++) {
+        struct message m = t->at[i];
+        char *line = t->lines[i];
+
+        t->at[i] = t->at[--j];
+        t->at[j] = m;
+        t->lines[i] = t->lines[j];
+        t->lines[j] = line;
+    }
+}
+
+/* 0, -1, BROKEN, ODD. */
+static int load(struct tail *t, struct back *b, struct state *s, const struct tail_wish *wish,
+                struct err *e)
+{
+    bool *out;
+    int result = keep_lines(t, b, s, wish, e);
+
+    if (result < 0)
+        return result;
+    t->whole = result == 0;
+    result = count_bad(b, result == 0 && !s->reset, &t->thread.bad_lines);
+    out = mem_zalloc(t->thread.count + 1);
+    if (result == 0 && !t->whole && !wish->raw) {
+        bool system = wish->system && !has_system(&t->thread);
+
+        if (system || s->waiting_count > 0)
+            hurry(b);
+        result = find_rest(t, b, s, system, out, e);
+    }
+    for (size_t i = 0; i < t->thread.count && result == 0; i++)
+        if (out[i] && t->thread.at[i].role == ROLE_SYSTEM)
+            result = ODD;
+    if (result == 0) {
+        thread_leave_out(&t->thread, out);
+        reverse(&t->thread);
+        if (!wish->raw)
+            thread_settle(&t->thread);
+    }
+    free(out);
+    return result;
+}
+
+static int try(struct tail *t, const struct history *h, struct str session_id,
+               const struct tail_wish *wish, bool by_index, struct err *e)
+{
+    struct state s = {0};
+    struct back b;
+    int result;
+
+    *t = (struct tail){0};
+    if (back_open(&b, h, session_id, by_index, e) < 0)
+        return -1;
+    result = load(t, &b, &s, wish, e);
+    if (result == BROKEN)
+        history_remove_index(h);
+    back_close(&b);
+    state_release(&s);
+    if (result < 0)
+        tail_release(t);
+    return result;
+}
+
+int tail_load(struct tail *t, const struct history *h, struct str session_id,
+              const struct tail_wish *wish, struct err *e)
+{
+    int result = ODD;
+
+    if (wish->messages < SIZE_MAX || wish->bytes < SIZE_MAX)
+        result = try(t, h, session_id, wish, true, e);
+    if (result == BROKEN)
+        result = try(t, h, session_id, wish, false, e);
+    if (result != ODD)
+        return result;
+    *t = (struct tail){.whole = true};
+    return thread_find(&t->thread, h, session_id, wish->raw, e);
+}
+
+void tail_release(struct tail *t)
+{
+    thread_release(&t->thread);
+    thread_release(&t->system);
+}

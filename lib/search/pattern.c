@@ -1,0 +1,373 @@
+#include "chathist/search/pattern.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/fold.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/regex.h"
+#include "chathist/base/utf8.h"
+
+/* U+017F and U+212A: the two characters beyond ASCII whose folding is ASCII (`s` and `k`). */
+#define LONG_S "\xc5\xbf"
+#define KELVIN "\xe2\x84\xaa"
+
+/* What a needle is looked for in. */
+enum where { WHERE_UNKNOWN, WHERE_TEXT, WHERE_FOLDED, WHERE_NOWHERE };
+
+struct pattern_needle {
+    struct regex *regex; /* NULL: a fixed string */
+    struct buf bytes;    /* folded unless the case counts */
+    bool ascii;
+    bool has_s, has_k;       /* an ASCII one can match LONG_S, KELVIN */
+    unsigned char step[256]; /* how far the byte under the needle's end lets it move on */
+    /* In the text that is searched: */
+    enum where where;
+    size_t text_at, folded_at; /* two offsets that belong together */
+    bool known;                /* `result`, `at` and `len` are those of the next match */
+    int result;
+    size_t at, len;
+};
+
+void pattern_init(struct pattern *p)
+{
+    *p = (struct pattern){0};
+    /* Folding makes text longer: by a half at the most, from two bytes to three. */
+    buf_init(&p->folded, BUF_LINE * 2);
+}
+
+void pattern_release(struct pattern *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        regex_free(p->needles[i].regex);
+        buf_release(&p->needles[i].bytes);
+    }
+    free(p->needles);
+    buf_release(&p->folded);
+    pattern_init(p);
+}
+
+static bool is_ascii(struct str s)
+{
+    uint64_t eight;
+    size_t i = 0;
+
+    for (; s.n - i >= sizeof(eight); i += sizeof(eight)) {
+        memcpy(&eight, s.p + i, sizeof(eight));
+        if (eight & UINT64_C(0x8080808080808080))
+            return false;
+    }
+    while (i < s.n && (unsigned char)s.p[i] < 0x80)
+        i++;
+    return i == s.n;
+}
+
+/* ---- patterns ---- */
+
+/* Horspool's table. A byte that is an ASCII letter stands for both cases, when the case does not
+ * count: a smaller step than possible is always right. */
+static void fill_steps(struct pattern_needle *n, bool case_sensitive)
+{
+    struct str bytes = buf_str(&n->bytes);
+    size_t most = bytes.n < 255 ? bytes.n : 255;
+
+    memset(n->step, (int)most, sizeof(n->step));
+    for (size_t i = bytes.n - most; i + 1 < bytes.n; i++) {
+        unsigned char c = (unsigned char)bytes.p[i];
+        unsigned char distance = (unsigned char)(bytes.n - 1 - i);
+
+        n->step[c] = distance;
+        if (!case_sensitive && c >= 'a' && c <= 'z')
+            n->step[c - 0x20] = distance;
+    }
+}
+
+static void add_fixed(struct pattern *p, struct pattern_needle *n, struct str text)
+{
+    struct buf repaired = BUF_INIT(SIZE_MAX);
+
+    /* Bytes that are not UTF-8 became U+FFFD when they were stored. */
+    utf8_add_repaired(&repaired, text);
+    if (p->case_sensitive)
+        buf_add_str(&n->bytes, buf_str(&repaired));
+    else
+        utf8_add_folded(&n->bytes, buf_str(&repaired));
+    buf_release(&repaired);
+
+    text = buf_str(&n->bytes);
+    n->ascii = is_ascii(text);
+    n->has_s = text.n > 0 && memchr(text.p, 's', text.n);
+    n->has_k = text.n > 0 && memchr(text.p, 'k', text.n);
+    fill_steps(n, p->case_sensitive);
+}
+
+int pattern_add(struct pattern *p, struct str text, struct err *e)
+{
+    struct pattern_needle n = {.bytes = BUF_INIT(SIZE_MAX)};
+
+    if (p->regex) {
+        n.regex = regex_new(text, !p->case_sensitive, p->words, e);
+        if (!n.regex)
+            return -1;
+    } else {
+        add_fixed(p, &n, text);
+    }
+    p->needles = mem_grow(p->needles, &p->cap, p->count + 1, sizeof *p->needles);
+    p->needles[p->count++] = n;
+    return 0;
+}
+
+void pattern_copy(struct pattern *to, const struct pattern *from)
+{
+    pattern_init(to);
+    to->case_sensitive = from->case_sensitive;
+    to->words = from->words;
+    to->needles = mem_grow(NULL, &to->cap, from->count, sizeof *to->needles);
+    for (size_t i = 0; i < from->count; i++) {
+        struct pattern_needle *n = &to->needles[to->count++];
+
+        *n = from->needles[i];
+        buf_init(&n->bytes, SIZE_MAX);
+        buf_add_str(&n->bytes, buf_str(&from->needles[i].bytes));
+    }
+}
+
+bool pattern_needles(const struct pattern *p, struct needles *n, struct skip_query *q)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        struct str text = buf_str(&p->needles[i].bytes);
+
+        if (p->needles[i].regex || text.n == 0 || i == SIMD_PROBES)
+            return false;
+        needles_add(n, text, p->case_sensitive);
+        skip_query_add(q, text);
+    }
+    return p->count > 0 && needles_ready(n);
+}
+
+/* ---- fixed strings ---- */
+
+static unsigned char lower(unsigned char c)
+{
+    return c >= 'A' && c <= 'Z' ? (unsigned char)(c | 0x20) : c;
+}
+
+static bool same_lowered(const char *text, struct str needle)
+{
+    for (size_t i = 0; i < needle.n; i++) {
+        if (lower((unsigned char)text[i]) != (unsigned char)needle.p[i])
+            return false;
+    }
+    return true;
+}
+
+/* The first place of a needle, which is not empty, in text from `from` on; text.n when there is
+ * none. Unless `exact`, an ASCII capital in text is its small letter. */
+static size_t find(const struct pattern_needle *n, struct str text, size_t from, bool exact)
+{
+    struct str needle = buf_str(&n->bytes);
+    unsigned char end = (unsigned char)needle.p[needle.n - 1];
+
+    if (!text.p || text.n < needle.n)
+        return text.n;
+    for (size_t i = from; i <= text.n - needle.n;) {
+        unsigned char c = (unsigned char)text.p[i + needle.n - 1];
+
+        if (exact ? c == end && memcmp(text.p + i, needle.p, needle.n) == 0
+                  : lower(c) == end && same_lowered(text.p + i, needle))
+            return i;
+        i += n->step[c];
+    }
+    return text.n;
+}
+
+/* An ASCII needle can mostly be found by looking at the text itself, byte by byte. */
+static enum where choose(const struct pattern *p, const struct pattern_needle *n)
+{
+    if (p->case_sensitive)
+        return WHERE_TEXT;
+    if (!n->ascii)
+        return is_ascii(p->text) ? WHERE_NOWHERE : WHERE_FOLDED;
+    return (n->has_s && str_find(p->text, STR(LONG_S))) ||
+                   (n->has_k && str_find(p->text, STR(KELVIN)))
+               ? WHERE_FOLDED
+               : WHERE_TEXT;
+}
+
+/* The length of the code point at an offset before the end; *cp is -1 for bytes that are none. */
+static size_t step_at(struct str text, size_t at, int32_t *cp)
+{
+    size_t n = utf8_decode((struct str){text.p + at, text.n - at}, cp);
+
+    return n ? n : text.n - at;
+}
+
+/* Moves the two offsets on, code point by code point, until one of them is where it should be. */
+static void advance(struct str text, size_t *at, size_t *folded_at, size_t until, size_t folded)
+{
+    while (*at < text.n && *at < until && *folded_at < folded) {
+        char bytes[4];
+        int32_t cp;
+        size_t n = step_at(text, *at, &cp);
+
+        *folded_at += cp < 0 ? n : utf8_encode(fold(cp), bytes);
+        *at += n;
+    }
+}
+
+/* Does a character of a word stand right before the offset, or right behind it? */
+static bool word_before(struct str text, size_t at)
+{
+    size_t begin = at;
+    int32_t cp;
+
+    if (at == 0)
+        return false;
+    do
+        begin--;
+    while (utf8_inside(text, begin));
+    return utf8_decode((struct str){text.p + begin, at - begin}, &cp) > 0 && cp >= 0 &&
+           utf8_is_word(cp);
+}
+
+static bool word_behind(struct str text, size_t at)
+{
+    int32_t cp;
+
+    if (at == text.n)
+        return false;
+    step_at(text, at, &cp);
+    return cp >= 0 && utf8_is_word(cp);
+}
+
+/* An empty needle is found everywhere, as a word where no other begins or ends. */
+static int find_empty(const struct pattern *p, struct pattern_needle *n, size_t from)
+{
+    int32_t cp;
+
+    while (p->words && (word_before(p->text, from) || word_behind(p->text, from))) {
+        if (from == p->text.n)
+            return 0;
+        from += step_at(p->text, from, &cp);
+    }
+    n->at = from;
+    n->len = 0;
+    return 1;
+}
+
+/* The text in the form in which a needle is looked for. */
+static struct str form(struct pattern *p, struct pattern_needle *n)
+{
+    if (n->where == WHERE_UNKNOWN) {
+        n->where = choose(p, n);
+        n->text_at = n->folded_at = 0;
+    }
+    if (n->where == WHERE_NOWHERE)
+        return STR_NONE;
+    if (n->where == WHERE_TEXT)
+        return p->text;
+    if (!p->is_folded) {
+        buf_clear(&p->folded);
+        utf8_add_folded(&p->folded, p->text);
+        p->is_folded = true;
+    }
+    return buf_str(&p->folded);
+}
+
+static int find_fixed(struct pattern *p, struct pattern_needle *n, size_t from, bool empty_too)
+{
+    size_t length = n->bytes.len, at;
+    struct str text;
+    int32_t cp;
+
+    if (length == 0)
+        return empty_too ? find_empty(p, n, from) : 0;
+    text = form(p, n);
+    if (n->where == WHERE_FOLDED) {
+        advance(p->text, &n->text_at, &n->folded_at, from, SIZE_MAX);
+        from = n->folded_at;
+    }
+    /* Folding leaves the characters of words what they are. */
+    while ((at = find(n, text, from, p->case_sensitive)) < text.n && p->words &&
+           (word_before(text, at) || word_behind(text, at + length)))
+        from = at + step_at(text, at, &cp);
+    if (at >= text.n)
+        return 0;
+
+    n->at = at;
+    n->len = length;
+    if (n->where == WHERE_FOLDED) {
+        advance(p->text, &n->text_at, &n->folded_at, SIZE_MAX, at);
+
+        /* The next search may begin inside this match, so the two offsets stay where it begins. */
+        size_t end = n->text_at, folded_end = n->folded_at;
+
+        advance(p->text, &end, &folded_end, SIZE_MAX, at + length);
+        n->at = n->text_at;
+        n->len = end - n->at;
+    }
+    return 1;
+}
+
+/* ---- all of them ---- */
+
+void pattern_start(struct pattern *p, struct str text)
+{
+    p->text = text;
+    p->is_folded = false;
+    p->from = 0;
+    p->ended = false;
+    for (size_t i = 0; i < p->count; i++) {
+        p->needles[i].where = WHERE_UNKNOWN;
+        p->needles[i].known = false;
+    }
+}
+
+/* Sees to it that what is known of a needle is its next match. -1: as in the header. */
+static int look(struct pattern *p, struct pattern_needle *n, bool empty_too, struct err *e)
+{
+    if (n->known && (n->result == 0 || n->at >= p->from))
+        return n->result;
+    n->result = n->regex ? regex_find(n->regex, p->text, p->from, empty_too, &n->at, &n->len, e)
+                         : find_fixed(p, n, p->from, empty_too);
+    n->known = true;
+    return n->result;
+}
+
+static int next(struct pattern *p, bool empty_too, size_t *at, size_t *len, struct err *e)
+{
+    const struct pattern_needle *best = NULL;
+
+    if (p->ended)
+        return 0;
+    for (size_t i = 0; i < p->count; i++) {
+        struct pattern_needle *n = &p->needles[i];
+        int found = look(p, n, empty_too, e);
+
+        if (found < 0)
+            return -1;
+        if (found > 0 && (!best || n->at < best->at || (n->at == best->at && n->len > best->len)))
+            best = n;
+    }
+    p->ended = !best;
+    if (!best)
+        return 0;
+    *at = best->at;
+    *len = best->len;
+    p->from = best->at + best->len;
+    return 1;
+}
+
+int pattern_find(struct pattern *p, struct str text, size_t *at, size_t *len, struct err *e)
+{
+    *at = 0;
+    *len = 0;
+    pattern_start(p, text);
+    return next(p, true, at, len, e);
+}
+
+int pattern_next(struct pattern *p, size_t *at, size_t *len, struct err *e)
+{
+    return next(p, false, at, len, e);
+}

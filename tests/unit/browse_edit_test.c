@@ -1,0 +1,154 @@
+#include "browse/browse_edit.h"
+
+#include "test.h"
+#include "chathist/browse/browse_keys.h"
+
+/* Each character of `keys` is a key; `<` and `>` move, `#` deletes before, `^X` is a control
+ * key. */
+static void press(struct browse_edit *e, const char *keys)
+{
+    for (; *keys; keys++) {
+        int32_t key = *keys == '<'   ? (int32_t)BROWSE_KEY_LEFT
+                      : *keys == '>' ? (int32_t)BROWSE_KEY_RIGHT
+                      : *keys == '#' ? (int32_t)BROWSE_KEY_BACKSPACE
+                                     : *keys;
+
+        if (*keys == '^')
+            key = BROWSE_CTRL(*++keys);
+        browse_edit_key(e, key);
+    }
+}
+
+static void check(const char *keys, const char *want, size_t at)
+{
+    struct browse_edit e;
+
+    browse_edit_init(&e);
+    press(&e, keys);
+    CHECK_STR(buf_c(&e.text), want);
+    CHECK_INT(e.at, at);
+    browse_edit_release(&e);
+}
+
+TEST(keys_edit)
+{
+    check("abc", "abc", 3);
+    check("abc<<x", "axbc", 2);
+    check("abc##", "a", 1);
+    check("ab^ac^ed", "cabd", 4);
+    check("one two^w", "one ", 4);
+    check("one two  ^wx", "one x", 5);
+    check("one^u", "", 0);
+    check("one<<^k", "o", 1);
+    check("one^a^d", "ne", 0);
+    check("#", "", 0);
+    check("<<>>", "", 0);
+    /* A control key that means nothing here. */
+    check("a^gb", "ab", 2);
+}
+
+TEST(whole_characters_are_passed)
+{
+    struct browse_edit e;
+
+    browse_edit_init(&e);
+    browse_edit_set(&e, STR("aé日e\xcc\x81"));
+    browse_edit_key(&e, BROWSE_KEY_BACKSPACE);
+    CHECK_STR(buf_c(&e.text), "aé日");
+    browse_edit_key(&e, BROWSE_KEY_LEFT);
+    CHECK_INT(e.at, 3);
+    CHECK(browse_edit_key(&e, 0x1f600));
+    CHECK_STR(buf_c(&e.text), "aé😀日");
+    CHECK(!browse_edit_key(&e, BROWSE_KEY_F1));
+    CHECK(!browse_edit_key(&e, 0x202e));
+    browse_edit_release(&e);
+}
+
+TEST(a_text_becomes_one_line)
+{
+    struct browse_edit e;
+
+    browse_edit_init(&e);
+    browse_edit_set(&e, STR(" a\n b\x1b[0m\xff"));
+    CHECK_STR(buf_c(&e.text), "a b^[[0m\xef\xbf\xbd");
+    browse_edit_release(&e);
+}
+
+TEST(what_is_chosen_is_replaced_by_what_is_typed)
+{
+    struct browse_edit e;
+
+    browse_edit_init(&e);
+    browse_edit_set(&e, STR("old"));
+    e.chosen = true;
+    press(&e, "new");
+    CHECK_STR(buf_c(&e.text), "new");
+    e.chosen = true;
+    press(&e, "<x");
+    CHECK_STR(buf_c(&e.text), "nexw");
+    e.chosen = true;
+    press(&e, "#");
+    CHECK_STR(buf_c(&e.text), "new");
+    browse_edit_release(&e);
+}
+
+TEST(the_cursor_is_in_the_window)
+{
+    struct browse_edit e;
+    size_t column;
+    struct str shown;
+
+    browse_edit_init(&e);
+    browse_edit_set(&e, STR("0123456789"));
+    shown = browse_edit_window(&e, 5, &column);
+    CHECK_MEM(shown.p, shown.n, "6789", 4);
+    CHECK_INT(column, 4);
+    browse_edit_key(&e, BROWSE_KEY_HOME);
+    shown = browse_edit_window(&e, 5, &column);
+    CHECK_MEM(shown.p, shown.n, "01234", 5);
+    CHECK_INT(column, 0);
+    browse_edit_release(&e);
+}
+
+TEST(a_text_has_an_end)
+{
+    struct browse_edit e;
+    size_t changed = 0;
+
+    browse_edit_init(&e);
+    for (int i = 0; i < 10000; i++)
+        changed += browse_edit_key(&e, 'x');
+    CHECK_INT(changed, e.text.len);
+    CHECK_INT(e.text.len, 4096);
+    browse_edit_release(&e);
+}
+
+TEST(the_same_key_means_what_the_focus_says)
+{
+    CHECK_INT(browse_command(BROWSE_BOX, 'q'), BROWSE_NOTHING);
+    CHECK_INT(browse_command(BROWSE_LIST, 'q'), BROWSE_CLOSE);
+    CHECK_INT(browse_command(BROWSE_TEXT, 'j'), BROWSE_DOWN);
+    CHECK_INT(browse_command(BROWSE_BOX, BROWSE_KEY_DOWN), BROWSE_DOWN);
+    CHECK_INT(browse_command(BROWSE_BOX, BROWSE_CTRL('r')), BROWSE_ROLE);
+    CHECK_INT(browse_command(BROWSE_BOX, BROWSE_CTRL('u')), BROWSE_NOTHING);
+    CHECK_INT(browse_command(BROWSE_LIST, BROWSE_CTRL('u')), BROWSE_HALF_UP);
+    CHECK_INT(browse_command(BROWSE_LIST, 'Q'), BROWSE_NOTHING);
+}
+
+/* No key has two meanings in one place, but for the first row. */
+TEST(the_help_tells_of_every_line)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    CHECK(browse_help_count(200) > 20);
+    for (size_t i = 0; i < browse_help_count(200); i++) {
+        buf_clear(&line);
+        CHECK(browse_help_line(&line, i, 200));
+        CHECK(line.len > 18);
+        CHECK(line.data[17] == ' ' && line.data[18] != ' ');
+    }
+    buf_clear(&line);
+    browse_hints(&line, BROWSE_BOX, 80);
+    CHECK_STR(buf_c(&line), "type to search  F1 help  Tab panel  ^O load  Esc close");
+    buf_release(&line);
+}

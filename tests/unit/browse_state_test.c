@@ -1,0 +1,193 @@
+#include "browse/browse_state.h"
+
+#include <stdint.h>
+
+#include "test.h"
+#include "scratch.h"
+
+static void take_sessions(struct browse *b, size_t count)
+{
+    struct browse_sessions s = {.total = count, .number = 1};
+    char id[24], used[64];
+
+    for (size_t i = 0; i < count; i++) {
+        snprintf(id, sizeof id, "s%zu", i);
+        snprintf(used, sizeof used, "2024-06-2%zuT10:00:00+00:00", 8 - i);
+        browse_sessions_add(&s, 0,
+                            &(struct session){.id = id,
+                                              .id_len = 2,
+                                              .preview = id,
+                                              .preview_len = 2,
+                                              .last_used = used,
+                                              .last_used_len = strlen(used),
+                                              .count = i + 1,
+                                              .last_line = 60});
+    }
+    browse_take_sessions(b, &s);
+}
+
+/* With its parts. */
+static void hand_in(struct browse *b, unsigned number, struct thread *t)
+{
+    struct browse_parts parts;
+
+    browse_parts_make(&parts, t);
+    browse_take_thread(b, number, t, &parts, false);
+}
+
+static void take_messages(struct browse *b, size_t count)
+{
+    struct thread t = {0};
+
+    for (size_t i = 0; i < count; i++) {
+        char line[300];
+
+        snprintf(line, sizeof line,
+                 "{\"id\":\"m%zu\",\"session_id\":\"s\",\"timestamp\":\"t\",\"role\":\"%s\","
+                 "\"content\":\"one\\ntwo\\nthree\"}",
+                 i, i % 2 ? "assistant" : "user");
+        thread_add(&t, str_of(line));
+    }
+    hand_in(b, b->thread_number, &t);
+}
+
+static void check_line(const struct browse *b, const char *want)
+{
+    struct buf out = BUF_INIT(BUF_SMALL);
+
+    browse_state_add(&out, b, STR("/h"));
+    CHECK_STR(buf_c(&out), want);
+    buf_release(&out);
+}
+
+TEST(nothing_is_remembered_of_an_empty_history)
+{
+    struct browse b;
+
+    browse_init(&b, 1);
+    check_line(&b, "{\"history\":\"/h\",\"query\":\"\",\"all\":false}\n");
+    browse_release(&b);
+}
+
+TEST(a_place_is_found_again)
+{
+    struct browse b;
+    static const char line[] = "{\"history\":\"/h\",\"query\":\"\",\"role\":\"user\",\"all\":false,"
+                               "\"session\":\"s5\",\"row\":2,\"top\":\"m2\",\"top_line\":1,"
+                               "\"at\":\"m4\"}\n";
+
+    browse_init(&b, 1);
+    browse_resize(&b, 10, 100);
+    CHECK(!browse_state_take(&b, str_of(line), STR("/other")));
+    CHECK(!browse_state_take(&b, STR("nonsense"), STR("/h")));
+    CHECK(browse_state_take(&b, str_of(line), STR("/h")));
+    take_sessions(&b, 8);
+    CHECK_INT(b.session_list.at, 5);
+    CHECK_INT(b.session_list.top, 1);
+    CHECK(b.wants.thread);
+    CHECK_STR(buf_c(&b.target.id), "s5");
+    take_messages(&b, 20);
+    CHECK_INT(b.pane.top, 2);
+    CHECK_INT(b.pane.top_line, 1);
+    CHECK_INT(b.pane.at, 4);
+    check_line(&b, "{\"history\":\"/h\",\"query\":\"\",\"role\":\"user\",\"all\":false,"
+                   "\"session\":\"s5\",\"row\":4,\"top\":\"m2\",\"top_line\":1,\"at\":\"m4\"}\n");
+    browse_release(&b);
+}
+
+TEST(what_is_gone_is_not_waited_for)
+{
+    struct browse b;
+
+    browse_init(&b, 1);
+    browse_resize(&b, 10, 100);
+    CHECK(browse_state_take(&b, STR("{\"history\":\"/h\",\"session\":\"gone\",\"row\":2}"),
+                            STR("/h")));
+    take_sessions(&b, 3);
+    CHECK_INT(b.session_list.at, 0);
+    CHECK_STR(buf_c(&b.target.id), "s0");
+    browse_release(&b);
+}
+
+TEST(nonsense_in_a_line_does_no_harm)
+{
+    struct browse b;
+
+    browse_init(&b, 1);
+    CHECK(browse_state_take(&b,
+                            STR("{\"history\":\"/h\",\"query\":7,\"role\":\"x\",\"all\":true,"
+                                "\"session\":[],\"row\":-1,\"top_line\":1e99,\"message\":null}"),
+                            STR("/h")));
+    CHECK_INT(b.query.text.len, 0);
+    CHECK(b.role == NULL);
+    /* There is only one history. */
+    CHECK(!b.all);
+    CHECK_INT(b.back.row, 0);
+    CHECK_INT(b.back.top_line, 0);
+    CHECK(!b.back.list);
+    browse_release(&b);
+}
+
+TEST(each_history_has_a_line_in_the_file)
+{
+    struct browse b;
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    scratch_enter();
+    browse_init(&b, 1);
+    CHECK_INT(browse_state_load(&b, "dir/browse", STR("/a"), NULL), 0);
+    browse_edit_set(&b.query, STR("one"));
+    CHECK_INT(browse_state_save(&b, "dir/browse", STR("/a"), NULL), 0);
+    browse_edit_set(&b.query, STR("two"));
+    CHECK_INT(browse_state_save(&b, "dir/browse", STR("/b"), NULL), 0);
+    browse_edit_set(&b.query, STR("three"));
+    CHECK_INT(browse_state_save(&b, "dir/browse", STR("/a"), NULL), 0);
+    CHECK_INT(io_read_file("dir/browse", &text, NULL), 0);
+    CHECK_STR(buf_c(&text), "{\"history\":\"/b\",\"query\":\"two\",\"all\":false}\n"
+                            "{\"history\":\"/a\",\"query\":\"three\",\"all\":false}\n");
+    CHECK_INT(browse_state_load(&b, "dir/browse", STR("/b"), NULL), 0);
+    CHECK_STR(buf_c(&b.query.text), "two");
+    browse_release(&b);
+    buf_release(&text);
+    scratch_leave();
+}
+
+TEST(the_file_does_not_grow_for_ever)
+{
+    struct browse b;
+    struct buf text = BUF_INIT(BUF_SMALL);
+    size_t lines = 0;
+
+    scratch_enter();
+    browse_init(&b, 1);
+    for (int i = 0; i < BROWSE_KEPT + 5; i++) {
+        char name[20];
+
+        snprintf(name, sizeof name, "/h%d", i);
+        CHECK_INT(browse_state_save(&b, "f", str_of(name), NULL), 0);
+    }
+    CHECK_INT(io_read_file("f", &text, NULL), 0);
+    for (size_t i = 0; i < text.len; i++)
+        lines += text.data[i] == '\n';
+    CHECK_INT(lines, BROWSE_KEPT);
+    CHECK(str_starts(buf_str(&text), STR("{\"history\":\"/h5\"")));
+    browse_release(&b);
+    buf_release(&text);
+    scratch_leave();
+}
+
+TEST(a_file_that_cannot_be_read_is_an_error)
+{
+    struct browse b;
+    struct err e = ERR_INIT;
+
+    scratch_enter();
+    browse_init(&b, 1);
+    CHECK_INT(mkdir("f", 0700), 0);
+    CHECK_INT(browse_state_load(&b, "f", STR("/h"), &e), -1);
+    CHECK_STR(err_text(&e), "cannot open 'f': is a directory");
+    CHECK_INT(browse_state_save(&b, "f", STR("/h"), NULL), -1);
+    err_release(&e);
+    browse_release(&b);
+    scratch_leave();
+}

@@ -1,0 +1,220 @@
+#include "browse/browse_text.h"
+
+#include "chathist/base/utf8.h"
+#include "test.h"
+
+static struct browse_lines laid(const char *text, const struct browse_layout *how)
+{
+    struct browse_lines l;
+
+    browse_lines_init(&l);
+    browse_lines_add(&l, str_of(text), how);
+    return l;
+}
+
+/* The lines joined by `|`; a run with styles as `{styles:text}`, letters for each of them. */
+static void show(struct buf *out, const struct browse_lines *l)
+{
+    static const char letters[] = "bicdhHtX";
+
+    for (size_t i = 0; i < l->count; i++) {
+        const char *at = buf_c(&l->text) + l->at[i].at;
+
+        if (i > 0)
+            buf_add_byte(out, '|');
+        for (size_t r = l->at[i].run; r < l->at[i].run + l->at[i].run_count; r++) {
+            unsigned styles = l->runs[r].styles;
+
+            if (styles)
+                buf_add_byte(out, '{');
+            for (size_t k = 0; k < 8; k++)
+                if (styles & (1U << k))
+                    buf_add_byte(out, letters[k]);
+            if (styles)
+                buf_add_byte(out, ':');
+            buf_add(out, at, l->runs[r].n);
+            if (styles)
+                buf_add_byte(out, '}');
+            at += l->runs[r].n;
+        }
+    }
+}
+
+static void check(const char *text, struct browse_layout how, const char *want, int line)
+{
+    struct browse_lines l = laid(text, &how);
+    struct buf out = BUF_INIT(BUF_SMALL);
+
+    show(&out, &l);
+    test_check_str(buf_c(&out), want, text, __FILE__, line);
+    for (size_t i = 0; i < l.count; i++)
+        CHECK(browse_line_columns(&l, i) <= how.width);
+    buf_release(&out);
+    browse_lines_release(&l);
+}
+
+#define PLAIN(w, text, want) check(text, (struct browse_layout){.width = (w)}, want, __LINE__)
+#define MARKED(w, text, want)                                                                      \
+    check(text, (struct browse_layout){.width = (w), .markdown = true}, want, __LINE__)
+
+TEST(lines_wrap_at_words)
+{
+    PLAIN(10, "", "");
+    PLAIN(10, "one two", "one two");
+    PLAIN(10, "one two three four", "one two|three four");
+    PLAIN(10, "one two th", "one two th");
+    PLAIN(10, "0123456789abcdef", "0123456789|abcdef");
+    PLAIN(10, "ab 0123456789abcdef", "ab|0123456789|abcdef");
+    PLAIN(4, "abcd efgh", "abcd|efgh");
+    PLAIN(10, "a\n\nb\n", "a||b");
+    PLAIN(10, "a\r\nb\rc", "a|b{d:^M}c");
+    PLAIN(12, "    indented text here", "    indented|text here");
+    PLAIN(12, "\ta", "        a");
+    PLAIN(12, "ab\tc", "ab      c");
+}
+
+TEST(wide_characters_and_marks_keep_their_columns)
+{
+    PLAIN(5, "日本語日本", "日本|語日|本");
+    PLAIN(4,
+          "e\xcc\x81"
+          "e\xcc\x81"
+          "e\xcc\x81"
+          "e\xcc\x81"
+          "e",
+          "e\xcc\x81"
+          "e\xcc\x81"
+          "e\xcc\x81"
+          "e\xcc\x81|e");
+    /* A mark with nothing before it. */
+    PLAIN(4, "\xcc\x81x", " \xcc\x81x");
+    /* A family, a skin tone, a variation selector: none of what joins is left. */
+    PLAIN(10, "👨‍👩‍👧!", "👨👩👧!");
+    PLAIN(10, "👍🏽!", "👍!");
+    PLAIN(10, "❤️!", "❤!");
+    PLAIN(10, "שלום", "שלום");
+}
+
+TEST(more_marks_than_a_cell_holds_are_left_out)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+    struct browse_layout how = {.width = 10};
+    struct browse_lines l;
+
+    buf_add_c(&text, "a");
+    for (int i = 0; i < 1000; i++)
+        buf_add_c(&text, "\xcc\x81");
+    buf_add_c(&text, "b");
+    l = laid(buf_c(&text), &how);
+    CHECK_INT(l.count, 1);
+    CHECK(l.text.len < 40);
+    CHECK_INT(browse_line_columns(&l, 0), 2);
+    browse_lines_release(&l);
+    buf_release(&text);
+}
+
+TEST(what_a_terminal_obeys_is_shown)
+{
+    PLAIN(40, "a\x1b[31mb", "a{d:^[}[31mb");
+    PLAIN(40,
+          "a\xe2\x80\xae"
+          "b",
+          "a{d:<U+202E>}b");
+    PLAIN(40, "\xff.", "{d:<FF>}.");
+    PLAIN(40, "\xc2\x9b", "{d:<U+009B>}");
+    PLAIN(6, "ab\xe2\x80\xae", "ab{d:<U+2}|{d:02E>}");
+    PLAIN(40, "a\xe2\x80", "a{d:<E2><80>}");
+}
+
+TEST(markdown_is_shown_lightly)
+{
+    MARKED(40, "a **b** c", "a {d:**}{b:b}{d:**} c");
+    MARKED(40, "# Head", "{d:#}{b: Head}");
+    MARKED(40, "x `y z`", "x {d:`}{c:y z}{d:`}");
+    MARKED(40, "```c\nint i;\n```\nd", "{d:```c}|{c:int i;}|{d:```}|d");
+}
+
+TEST(hits_are_marked_where_they_stand)
+{
+    const struct browse_place hits[] = {{4, 3}, {10, 2}, {12, 1}};
+    struct browse_layout how = {.width = 8, .hits = hits, .hit_count = 3};
+
+    check("one two thee", how, "one {h:two}|th{h:ee}", __LINE__);
+    how.has_here = true;
+    how.here = 4;
+    check("one two three", how, "one {hX:two}|th{h:ree}", __LINE__);
+    how.width = 5;
+    check("one two three", how, "one|{hX:two}|th{h:ree}", __LINE__);
+}
+
+TEST(a_line_tells_where_it_begins)
+{
+    struct browse_layout how = {.width = 5};
+    struct browse_lines l = laid("日本語 abc\n\nd", &how);
+
+    CHECK_INT(l.count, 5);
+    CHECK_INT(l.at[0].from, 0);
+    CHECK_INT(l.at[1].from, 6);
+    CHECK_INT(l.at[2].from, 10);
+    CHECK_INT(l.at[3].from, 14);
+    CHECK_INT(l.at[4].from, 15);
+    browse_lines_release(&l);
+}
+
+static void check_one(const char *head, const char *text, size_t width, const char *want)
+{
+    struct browse_layout how = {.width = width};
+    struct browse_lines l;
+    struct buf out = BUF_INIT(BUF_SMALL);
+
+    browse_lines_init(&l);
+    browse_lines_add_one(&l, str_of(head), &how);
+    browse_lines_append(&l, str_of(text), &how);
+    show(&out, &l);
+    CHECK_STR(buf_c(&out), want);
+    CHECK(browse_line_columns(&l, 0) <= width);
+    buf_release(&out);
+    browse_lines_release(&l);
+}
+
+TEST(one_line_is_cut_at_its_width)
+{
+    check_one("", "", 10, "");
+    check_one("ab ", "c\n\td  e", 10, "ab c d e");
+    check_one("", "0123456789", 10, "0123456789");
+    check_one("", "0123456789a", 10, "012345678…");
+    check_one("abc ", "0123456789a", 10, "abc 01234…");
+    check_one("0123456789a", "b", 10, "012345678…");
+    check_one("", "日本語日本語", 10, "日本語日…");
+    check_one("", "a\x1b[b", 10, "a{d:^[}[b");
+}
+
+/* Whatever the bytes: lines of the width, of cells whose characters are whole. */
+TEST(random_bytes_keep_the_layout)
+{
+    unsigned state = 1;
+
+    for (int round = 0; round < 3000; round++) {
+        struct buf text = BUF_INIT(BUF_SMALL);
+        struct browse_layout how = {.markdown = round % 2};
+        struct browse_lines l;
+
+        for (int i = 0; i < 60; i++) {
+            static const char *const bits[] = {
+                "a",    " ",    "\n", "日", "e\xcc\x81", "\xe2\x80\x8d", "👨",
+                "\x1b", "\xff", "\t", "`",  "*",         "\xf0\x9f",     "😀"};
+
+            state = state * 1103515245U + 12345U;
+            buf_add_c(&text, bits[(state >> 16) % (sizeof bits / sizeof *bits)]);
+        }
+        how.width = 2 + (state >> 16) % 30;
+        browse_lines_init(&l);
+        browse_lines_add(&l, buf_str(&text), &how);
+        for (size_t i = 0; i < l.count; i++)
+            if (!CHECK(browse_line_columns(&l, i) <= how.width))
+                return;
+        CHECK_INT(utf8_valid(buf_str(&l.text)), l.text.len);
+        browse_lines_release(&l);
+        buf_release(&text);
+    }
+}

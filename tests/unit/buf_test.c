@@ -1,0 +1,306 @@
+#include "chathist/base/buf.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "test.h"
+
+/* A function, so that `got` is evaluated once. */
+static bool check_bytes(struct str got, struct str want, const char *what, int line)
+{
+    return test_check_mem(got.p, got.n, want.p, want.n, what, __FILE__, line);
+}
+
+#define CHECK_BYTES(got, want) check_bytes((got), STR(want), #got, __LINE__)
+
+TEST(str_of_c_strings)
+{
+    CHECK(str_of(NULL).p == NULL);
+    CHECK_INT(str_of(NULL).n, 0);
+    CHECK(str_of("").p != NULL);
+    CHECK_INT(str_of("").n, 0);
+    CHECK_INT(str_of("abc").n, 3);
+    CHECK_INT(STR("a\0b").n, 3);
+}
+
+TEST(str_eq_compares_bytes)
+{
+    CHECK(str_eq(STR_NONE, STR_NONE));
+    CHECK(str_eq(STR_NONE, STR("")));
+    CHECK(str_eq(STR("a\0b"), STR("a\0b")));
+    CHECK(!str_eq(STR("a\0b"), STR("a\0c")));
+    CHECK(!str_eq(STR("a"), STR("ab")));
+    CHECK(str_eq_c(STR("ab"), "ab"));
+    CHECK(!str_eq_c(STR("ab\0"), "ab"));
+    CHECK(!str_eq_c(STR("aB"), "ab"));
+}
+
+TEST(str_starts_and_ends)
+{
+    CHECK(str_starts(STR("abc"), STR("")));
+    CHECK(str_starts(STR("abc"), STR_NONE));
+    CHECK(str_starts(STR_NONE, STR("")));
+    CHECK(str_starts(STR("abc"), STR("abc")));
+    CHECK(!str_starts(STR("abc"), STR("abcd")));
+    CHECK(!str_starts(STR("abc"), STR("b")));
+    CHECK(str_ends(STR("abc"), STR("")));
+    CHECK(str_ends(STR_NONE, STR_NONE));
+    CHECK(str_ends(STR("abc"), STR("bc")));
+    CHECK(str_ends(STR("abc"), STR("abc")));
+    CHECK(!str_ends(STR("bc"), STR("abc")));
+    CHECK(!str_ends(STR("abc"), STR("ab")));
+}
+
+TEST(str_trim_drops_both_ends)
+{
+    CHECK_BYTES(str_trim(STR(" \t\r\n a b \n")), "a b");
+    CHECK_BYTES(str_trim(STR("a")), "a");
+    CHECK_INT(str_trim(STR(" \n ")).n, 0);
+    CHECK_INT(str_trim(STR("")).n, 0);
+    CHECK_INT(str_trim(STR_NONE).n, 0);
+    CHECK_BYTES(str_trim(STR("\v")), "\v");
+}
+
+static void check_find(struct str s, struct str part, long want)
+{
+    const char *at = str_find(s, part);
+
+    CHECK_INT(at ? at - s.p : -1, want);
+}
+
+TEST(str_word_takes_words)
+{
+    struct str rest = STR(" one\t two\n");
+
+    CHECK(str_eq_c(str_word(&rest), "one"));
+    CHECK(str_eq_c(str_word(&rest), "two"));
+    CHECK(!str_word(&rest).p);
+    CHECK(!str_word(&rest).p);
+    rest = STR("x");
+    CHECK(str_eq_c(str_word(&rest), "x"));
+    CHECK(!str_word(&rest).p);
+}
+
+TEST(str_find_tells_the_first_place)
+{
+    check_find(STR("abcabc"), STR("bc"), 1);
+    check_find(STR("aaab"), STR("aab"), 1);
+    check_find(STR("abc"), STR("abc"), 0);
+    check_find(STR("abc"), STR("abcd"), -1);
+    check_find(STR("abc"), STR("ca"), -1);
+    check_find(STR("a\0b"), STR("\0b"), 1);
+    check_find(STR("abc"), STR(""), 0);
+    check_find(STR(""), STR("a"), -1);
+    check_find(STR_NONE, STR("a"), -1);
+    CHECK(str_find(STR_NONE, STR_NONE) == NULL);
+}
+
+TEST(str_cut_walks_over_parts)
+{
+    struct str rest = STR("a,,bc,");
+
+    CHECK_BYTES(str_cut(&rest, ','), "a");
+    CHECK_BYTES(str_cut(&rest, ','), "");
+    CHECK_BYTES(str_cut(&rest, ','), "bc");
+    CHECK(rest.p != NULL);
+    CHECK_BYTES(str_cut(&rest, ','), "");
+    CHECK(rest.p == NULL);
+    CHECK(str_cut(&rest, ',').p == NULL);
+    rest = STR("a\0b");
+    CHECK_BYTES(str_cut(&rest, '\0'), "a");
+    CHECK_BYTES(rest, "b");
+}
+
+TEST(an_empty_buf_is_an_empty_string)
+{
+    struct buf b = BUF_INIT(10);
+
+    CHECK_STR(buf_c(&b), "");
+    CHECK(buf_str(&b).p != NULL);
+    CHECK_INT(buf_str(&b).n, 0);
+    buf_truncate(&b, 0);
+    buf_clear(&b);
+    buf_consume(&b, 5);
+    buf_add(&b, NULL, 0);
+    CHECK_STR(buf_c(&b), "");
+    buf_release(&b);
+    buf_release(&b);
+    CHECK_INT(b.max, 10);
+}
+
+TEST(additions_append)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    buf_add(&b, "a\0b", 3);
+    buf_add_str(&b, STR("cd"));
+    buf_add_str(&b, STR_NONE);
+    buf_add_c(&b, "ef");
+    buf_add_c(&b, NULL);
+    buf_add_byte(&b, 'g');
+    buf_addf(&b, "%d-%s", 42, "x");
+    CHECK_MEM(b.data, b.len + 1, "a\0bcdefg42-x", 13);
+    CHECK(!b.overflow);
+    buf_release(&b);
+}
+
+TEST(the_maximum_is_exact)
+{
+    struct buf b = BUF_INIT(3);
+
+    buf_add_c(&b, "abc");
+    CHECK(!b.overflow);
+    CHECK_STR(buf_c(&b), "abc");
+    buf_add_byte(&b, 'd');
+    CHECK(b.overflow);
+    CHECK_STR(buf_c(&b), "abc");
+    buf_release(&b);
+
+    struct buf none = BUF_INIT(0);
+
+    buf_add_c(&none, "");
+    CHECK(!none.overflow);
+    buf_add_c(&none, "a");
+    CHECK(none.overflow);
+    CHECK_STR(buf_c(&none), "");
+    buf_release(&none);
+}
+
+TEST(after_an_overflow_nothing_is_added)
+{
+    struct buf b = BUF_INIT(4);
+
+    buf_add_c(&b, "ab");
+    buf_addf(&b, "%s", "cde");
+    CHECK(b.overflow);
+    buf_add_c(&b, "f");
+    CHECK(buf_room(&b, 0) == NULL);
+    CHECK_STR(buf_c(&b), "ab");
+    buf_clear(&b);
+    CHECK(!b.overflow);
+    buf_add_c(&b, "wxyz");
+    CHECK_STR(buf_c(&b), "wxyz");
+    buf_release(&b);
+    CHECK(!b.overflow);
+}
+
+TEST(numbers_are_decimal)
+{
+    struct buf b = BUF_INIT(24);
+
+    buf_add_number(&b, 0);
+    buf_add_byte(&b, ' ');
+    buf_add_number(&b, UINT64_MAX);
+    CHECK_STR(buf_c(&b), "0 18446744073709551615");
+    buf_add_number(&b, 100);
+    CHECK(b.overflow);
+    CHECK_INT(b.len, 22);
+    buf_release(&b);
+}
+
+TEST(formats_fill_the_maximum)
+{
+    struct buf b = BUF_INIT(5);
+
+    buf_addf(&b, "%d", 12345);
+    CHECK_STR(buf_c(&b), "12345");
+    CHECK(!b.overflow);
+    buf_addf(&b, "%s", "");
+    CHECK(!b.overflow);
+    buf_release(&b);
+}
+
+TEST(it_grows_through_every_size)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+    bool right = true;
+
+    for (size_t i = 0; i < 3000; i++) {
+        buf_add_byte(&b, (char)(i % 251));
+        right = right && b.data[b.len] == '\0' && b.len == i + 1 && b.cap > b.len;
+    }
+    for (size_t i = 0; i < 3000; i++)
+        right = right && b.data[i] == (char)(i % 251);
+    CHECK(right);
+    buf_release(&b);
+}
+
+TEST(one_large_addition)
+{
+    struct buf b = BUF_INIT(SIZE_MAX);
+    char *big = calloc(1, 100000);
+
+    buf_add(&b, "x", 1);
+    buf_add(&b, big, 100000);
+    CHECK_INT(b.len, 100001);
+    free(big);
+    buf_release(&b);
+}
+
+TEST(room_and_grew)
+{
+    struct buf b = BUF_INIT(8);
+    char *to = buf_room(&b, 8);
+
+    if (!CHECK(to != NULL))
+        return;
+    memcpy(to, "abcdef", 6);
+    buf_grew(&b, 6);
+    CHECK_STR(buf_c(&b), "abcdef");
+    CHECK(buf_room(&b, 2) == b.data + 6);
+    CHECK(buf_room(&b, 3) == NULL);
+    CHECK(b.overflow);
+    CHECK_STR(buf_c(&b), "abcdef");
+    buf_release(&b);
+}
+
+TEST(truncate_and_consume)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    buf_add_c(&b, "abcdef");
+    buf_truncate(&b, 7);
+    CHECK_STR(buf_c(&b), "abcdef");
+    buf_truncate(&b, 5);
+    CHECK_STR(buf_c(&b), "abcde");
+    buf_consume(&b, 0);
+    CHECK_STR(buf_c(&b), "abcde");
+    buf_consume(&b, 2);
+    CHECK_STR(buf_c(&b), "cde");
+    buf_consume(&b, 3);
+    CHECK_STR(buf_c(&b), "");
+    buf_add_c(&b, "xy");
+    buf_consume(&b, 100);
+    CHECK_INT(b.len, 0);
+    buf_release(&b);
+}
+
+TEST(detach_gives_the_bytes_away)
+{
+    struct buf b = BUF_INIT(10);
+    char *s = buf_detach(&b);
+
+    CHECK_STR(s, "");
+    free(s);
+    buf_add_c(&b, "abc");
+    s = buf_detach(&b);
+    CHECK_STR(s, "abc");
+    CHECK_INT(b.len, 0);
+    CHECK_INT(b.max, 10);
+    buf_add_c(&b, "x");
+    CHECK_STR(buf_c(&b), "x");
+    CHECK_STR(s, "abc");
+    free(s);
+    buf_release(&b);
+}
+
+TEST(init_sets_the_maximum)
+{
+    struct buf b;
+
+    buf_init(&b, 2);
+    buf_add_c(&b, "abc");
+    CHECK(b.overflow);
+    CHECK_INT(b.len, 0);
+    buf_release(&b);
+}

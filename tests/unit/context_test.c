@@ -1,0 +1,585 @@
+/* What a model is sent: built, cut, put into shape. */
+#include "test.h"
+
+#include "chathist/llm/context.h"
+
+/* Adds a history line with these members behind the five that are always there. */
+static bool add(struct context *c, const char *role, const char *content, const char *more)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+    struct message m = MESSAGE_INIT;
+    bool added;
+
+    buf_addf(
+        &line,
+        "{\"id\":\"1-0\",\"session_id\":\"s\",\"timestamp\":\"2024-06-27T15:00:00.000000+00:00\","
+        "\"role\":\"%s\",\"content\":%s%s}",
+        role, content, more);
+    if (!CHECK(message_parse(&m, buf_str(&line))))
+        fprintf(stderr, "    %s\n", buf_c(&line));
+    added = context_add(c, &m);
+    message_release(&m);
+    buf_release(&line); /* nothing is borrowed from it */
+    return added;
+}
+
+static void call(struct context *c, const char *content, const char *ids)
+{
+    struct buf calls = BUF_INIT(BUF_SMALL);
+
+    for (; *ids; ids++)
+        buf_addf(&calls, "%s{\"id\":\"%c\",\"name\":\"f\",\"args\":{}}",
+                 calls.len ? "," : ",\"tool_calls\":[", *ids);
+    buf_add_c(&calls, "]");
+    add(c, "assistant", content, buf_c(&calls));
+    buf_release(&calls);
+}
+
+static void result(struct context *c, const char *content, char id)
+{
+    struct buf more = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&more, ",\"tool_call_id\":\"%c\"", id);
+    add(c, "tool", content, buf_c(&more));
+    buf_release(&more);
+}
+
+/* `u:content` for each message, `a*:` with calls, `t=id:`, and `/` before this turn. */
+static void check(const struct context *c, const char *want, int line)
+{
+    struct buf got = BUF_INIT(BUF_SMALL);
+
+    for (size_t i = 0; i < c->count; i++) {
+        const struct context_message *m = &c->at[i];
+
+        buf_add_c(&got, i == c->turn ? "/" : i > 0 ? " " : "");
+        buf_add_byte(&got, m->role == ROLE_USER ? 'u' : m->role == ROLE_TOOL ? 't' : 'a');
+        if (m->tool_calls)
+            buf_add_byte(&got, '*');
+        if (m->tool_call_id)
+            buf_addf(&got, "=%s", m->tool_call_id);
+        buf_addf(&got, ":%s", m->content);
+        test_check_int((long long)m->n, (long long)strlen(m->content), "length", __FILE__, line);
+    }
+    if (c->turn == c->count)
+        buf_add_byte(&got, '/');
+    test_check_str(buf_c(&got), want, "context", __FILE__, line);
+    buf_release(&got);
+}
+#define CHECK_CONTEXT(c, want) check(c, want, __LINE__)
+
+#define NONE "no result: the call was not carried out"
+
+TEST(a_conversation_is_sent_as_it_was)
+{
+    struct context c;
+
+    context_init(&c);
+    CHECK(add(&c, "user", "\"a\"", ""));
+    CHECK(add(&c, "assistant", "\"b\"", ",\"model\":\"m\""));
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR("c"));
+    context_cut(&c, 20, 102400);
+    context_settle(&c);
+    CHECK_CONTEXT(&c, "u:a a:b/u:c");
+    CHECK_INT(c.dropped, 0);
+    CHECK(c.system == NULL);
+    context_release(&c);
+    CHECK_INT(c.count, 0);
+}
+
+TEST(the_newest_system_line_is_the_prompt)
+{
+    struct context c;
+
+    context_init(&c);
+    CHECK(add(&c, "system", "\"one\"", ""));
+    CHECK(add(&c, "user", "\"a\"", ""));
+    CHECK(add(&c, "system", "\"t\\u0000wo\"", ",\"reset\":true"));
+    CHECK_INT(c.count, 1);
+    CHECK_MEM(c.system, c.system_len, "t\0wo", 4);
+    CHECK(add(&c, "system", "\"\"", ""));
+    CHECK(c.system == NULL);
+    context_add_text(&c, ROLE_SYSTEM, STR("three"));
+    CHECK_STR(c.system, "three");
+    context_release(&c);
+}
+
+/* A line by its letter: u, v prompts of these ids; then what answers u: f failed, i cut, l at its
+ * limit, d done, e done without text, c a call, r its result; F, I the same for v; x failed without
+ * a prompt, s a system prompt. */
+static void add_letter(struct context *c, char letter)
+{
+    static const struct {
+        char letter;
+        const char *role, *content, *more;
+    } lines[] = {
+        {'u', "user", "\"u\"", ",\"id\":\"u\""},
+        {'v', "user", "\"v\"", ",\"id\":\"v\""},
+        {'f', "assistant", "\"\"", ",\"reply_to\":\"u\",\"finish_reason\":\"error\""},
+        {'F', "assistant", "\"\"", ",\"reply_to\":\"v\",\"finish_reason\":\"interrupted\""},
+        {'i', "assistant", "\"i\"", ",\"reply_to\":\"u\",\"finish_reason\":\"interrupted\""},
+        {'I', "assistant", "\"I\"", ",\"reply_to\":\"v\",\"finish_reason\":\"interrupted\""},
+        {'l', "assistant", "\"l\"", ",\"reply_to\":\"u\",\"finish_reason\":\"length\""},
+        {'d', "assistant", "\"d\"", ",\"reply_to\":\"u\",\"finish_reason\":\"stop\""},
+        {'e', "assistant", "\"\"", ",\"reply_to\":\"u\",\"finish_reason\":\"stop\""},
+        {'c', "assistant", "\"\"",
+         ",\"reply_to\":\"u\",\"tool_calls\":[{\"id\":\"k\",\"name\":\"f\",\"args\":{}}]"},
+        {'r', "tool", "\"r\"", ",\"reply_to\":\"u\",\"tool_call_id\":\"k\""},
+        {'x', "assistant", "\"\"", ",\"finish_reason\":\"error\""},
+        {'s', "system", "\"s\"", ""},
+    };
+
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (lines[i].letter == letter)
+            add(c, lines[i].role, lines[i].content, lines[i].more);
+}
+
+TEST(what_failed_is_not_sent_again)
+{
+    static const struct {
+        const char *lines, *want;
+    } cases[] = {
+        /* A prompt that failed goes with its mark, however often; one without a mark stays. */
+        {"uf", "/u:n"},
+        {"uff", "/u:n"},
+        {"ufv", "u:v /u:n"},
+        {"vuf", "u:v /u:n"},
+        {"udvF", "u:u a:d /u:n"},
+        {"vFud", "u:u a:d /u:n"},
+        {"suf", "/u:n"},
+        {"u", "u:u /u:n"},
+        {"ux", "u:u /u:n"},
+        {"uF", "u:u /u:n"},
+        {"vuF", "u:v u:u /u:n"},
+        /* It stays when another attempt gave something, or its calls were carried out. */
+        {"ufd", "u:u a:d /u:n"},
+        {"udf", "u:u a:d /u:n"},
+        {"ufi", "u:u a:i /u:n"},
+        {"uif", "u:u a:i /u:n"},
+        {"ue", "u:u a: /u:n"},
+        {"uef", "u:u a: /u:n"},
+        {"ucrf", "u:u a*: t=k:r /u:n"},
+        /* Of several attempts that were cut the last one is sent, and none beside a whole answer. */
+        {"ui", "u:u a:i /u:n"},
+        {"uil", "u:u a:l /u:n"},
+        {"uili", "u:u a:i /u:n"},
+        {"uilf", "u:u a:l /u:n"},
+        {"udi", "u:u a:d /u:n"},
+        {"udil", "u:u a:d /u:n"},
+        {"ucri", "u:u a*: t=k:r a:i /u:n"},
+        {"uicrl", "u:u a*: t=k:r a:l /u:n"},
+        {"uivI", "u:u a:i u:v a:I /u:n"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct context c;
+        struct buf want = BUF_INIT(BUF_SMALL);
+
+        context_init(&c);
+        for (const char *at = cases[i].lines; *at; at++)
+            add_letter(&c, *at);
+        context_begin_turn(&c);
+        context_add_text(&c, ROLE_USER, STR("n"));
+        context_cut(&c, CONTEXT_ALL, CONTEXT_ALL);
+        /* The space before this turn is the mark's. */
+        for (const char *at = cases[i].want; *at; at++)
+            if (*at != ' ' || at[1] != '/')
+                buf_add_byte(&want, *at);
+        CHECK_CONTEXT(&c, buf_c(&want));
+        CHECK_INT(c.dropped, 0);
+        context_release(&c);
+        buf_release(&want);
+    }
+}
+
+TEST(a_prompt_that_failed_takes_no_place)
+{
+    struct context c;
+
+    context_init(&c);
+    for (const char *at = "udvFvF"; *at; at++)
+        add_letter(&c, *at);
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR("n"));
+    context_cut(&c, 2, CONTEXT_ALL);
+    context_settle(&c);
+    CHECK_CONTEXT(&c, "u:u a:d/u:n");
+    CHECK_INT(c.dropped, 0);
+    context_release(&c);
+}
+
+TEST(unknown_roles_are_passed_over)
+{
+    struct context c;
+
+    context_init(&c);
+    CHECK(!add(&c, "developer", "\"a\"", ""));
+    context_add_text(&c, ROLE_OTHER, STR("b"));
+    CHECK_INT(c.count, 0);
+    context_release(&c);
+}
+
+TEST(content_may_hold_nul_or_be_null)
+{
+    struct context c;
+
+    context_init(&c);
+    add(&c, "user", "\"a\\u0000b\"", "");
+    add(&c, "assistant", "null", "");
+    CHECK_MEM(c.at[0].content, c.at[0].n, "a\0b", 3);
+    CHECK_MEM(c.at[1].content, c.at[1].n, "", 0);
+    context_release(&c);
+}
+
+TEST(calls_are_taken_in_one_strict_form)
+{
+    struct context c;
+
+    context_init(&c);
+    add(&c, "assistant", "\"\"",
+        ",\"tool_calls\":[{\"args\": {\"n\": 1.0} ,\"x\":1,\"name\":\"f\",\"id\":\"a\"},"
+        "{\"id\":\"b\",\"name\":\"f\",\"args\":\"{bad\"},{\"id\":\"c\",\"name\":\"f\"},"
+        "{\"id\":\"\",\"name\":\"f\"},{\"id\":\"d\"},7,"
+        "{\"type\":\"tool_use\",\"id\":\"e\",\"name\":\"g\",\"input\":{\"p\":1}}]");
+    CHECK_STR(c.at[0].tool_calls, "[{\"id\":\"a\",\"name\":\"f\",\"args\":{\"n\":1.0}},"
+                                  "{\"id\":\"b\",\"name\":\"f\",\"args\":\"{bad\"},"
+                                  "{\"id\":\"c\",\"name\":\"f\",\"args\":{}},"
+                                  "{\"id\":\"e\",\"name\":\"g\",\"args\":{\"p\":1}}]");
+    add(&c, "assistant", "\"x\"", ",\"tool_calls\":[]");
+    add(&c, "assistant", "\"x\"", ",\"tool_calls\":[{\"name\":\"f\"}]");
+    CHECK(c.at[1].tool_calls == NULL);
+    CHECK(c.at[2].tool_calls == NULL);
+    context_release(&c);
+}
+
+/* ---- the cut ---- */
+
+static void add_pairs(struct context *c, int count)
+{
+    for (int i = 0; i < count; i++)
+        add(c, i % 2 ? "assistant" : "user", i % 2 ? "\"bb\"" : "\"aa\"", "");
+    context_begin_turn(c);
+    context_add_text(c, ROLE_USER, STR("prompt"));
+}
+
+TEST(the_cut_keeps_the_newest_messages)
+{
+    struct context c;
+
+    context_init(&c);
+    add_pairs(&c, 25);
+    context_cut(&c, 20, CONTEXT_ALL);
+    CHECK_INT(c.count, 20);
+    CHECK_INT(c.turn, 19);
+    CHECK_INT(c.dropped, 6); /* the twentieth is the model's: the user begins */
+    CHECK_INT(c.at[0].role, ROLE_USER);
+    context_cut(&c, CONTEXT_ALL, CONTEXT_ALL);
+    CHECK_INT(c.count, 20);
+    context_cut(&c, 0, CONTEXT_ALL);
+    CHECK_CONTEXT(&c, "/u:prompt");
+    CHECK_INT(c.dropped, 25);
+    context_release(&c);
+}
+
+TEST(the_cut_counts_bytes)
+{
+    struct context c;
+
+    context_init(&c);
+    add_pairs(&c, 4);
+    context_cut(&c, CONTEXT_ALL, 8);
+    CHECK_CONTEXT(&c, "u:aa a:bb u:aa a:bb/u:prompt");
+    context_cut(&c, CONTEXT_ALL, 7);
+    CHECK_CONTEXT(&c, "u:aa a:bb/u:prompt");
+    context_cut(&c, CONTEXT_ALL, 4);
+    CHECK_CONTEXT(&c, "u:aa a:bb/u:prompt");
+    context_cut(&c, CONTEXT_ALL, 0);
+    CHECK_CONTEXT(&c, "/u:prompt");
+    context_release(&c);
+}
+
+/* A message that does not fit ends the choice: no older one is taken in its stead. */
+TEST(the_cut_leaves_no_gap)
+{
+    struct context c;
+
+    context_init(&c);
+    add(&c, "user", "\"a\"", "");
+    add(&c, "assistant", "\"much too long\"", "");
+    add(&c, "user", "\"b\"", "");
+    context_begin_turn(&c);
+    context_cut(&c, CONTEXT_ALL, 5);
+    CHECK_CONTEXT(&c, "u:b/");
+    CHECK_INT(c.dropped, 2);
+    context_release(&c);
+}
+
+TEST(this_turn_is_always_whole)
+{
+    struct context c;
+
+    context_init(&c);
+    add(&c, "user", "\"a\"", "");
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR("a long prompt"));
+    call(&c, "\"\"", "x");
+    result(&c, "\"r\"", 'x');
+    context_cut(&c, 1, 1);
+    context_settle(&c);
+    CHECK_CONTEXT(&c, "/u:a\n\na long prompt a*: t=x:r");
+    context_cut(&c, 0, 0);
+    CHECK_CONTEXT(&c, "/u:a\n\na long prompt a*: t=x:r");
+    context_release(&c);
+}
+
+TEST(tool_fields_weigh)
+{
+    struct context c;
+
+    context_init(&c);
+    call(&c, "\"abc\"", "x");
+    result(&c, "\"abcd\"", 'x');
+    CHECK_INT(context_weight(&c.at[0]), 3 + strlen("[{\"id\":\"x\",\"name\":\"f\",\"args\":{}}]"));
+    CHECK_INT(context_weight(&c.at[1]), 4 + 1);
+    context_release(&c);
+}
+
+TEST(the_cut_does_not_part_a_call_from_its_results)
+{
+    for (size_t max = 0; max <= 5; max++) {
+        static const char *const want[] = {
+            "/u:p", "/u:p", "/u:p", "/u:p", "/u:p", "u:a a*: t=x:1 t=y:2 a:done/u:p",
+        };
+        struct context c;
+
+        context_init(&c);
+        add(&c, "user", "\"a\"", "");
+        call(&c, "\"\"", "xy");
+        result(&c, "\"1\"", 'x');
+        result(&c, "\"2\"", 'y');
+        add(&c, "assistant", "\"done\"", "");
+        context_begin_turn(&c);
+        context_add_text(&c, ROLE_USER, STR("p"));
+        context_cut(&c, max, CONTEXT_ALL);
+        CHECK_CONTEXT(&c, want[max]);
+        context_settle(&c);
+        CHECK_CONTEXT(&c, want[max]);
+        context_release(&c);
+    }
+}
+
+/* ---- the shape ---- */
+
+TEST(results_follow_their_calls_in_order)
+{
+    struct context c;
+
+    context_init(&c);
+    add(&c, "user", "\"a\"", "");
+    call(&c, "\"\"", "xyz");
+    add(&c, "user", "\"b\"", "");
+    result(&c, "\"3\"", 'z');
+    result(&c, "\"1\"", 'x');
+    result(&c, "\"again\"", 'x');
+    result(&c, "\"whose?\"", 'q');
+    add(&c, "tool", "\"no id\"", "");
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR("p"));
+    context_settle(&c);
+    CHECK_CONTEXT(&c, "u:a a*: t=x:1 t=y:" NONE " t=z:3/u:b\n\np");
+    context_release(&c);
+}
+
+/* A call that was cut off has arguments that are no JSON: the model is told why nothing came. */
+TEST(a_call_with_bad_arguments_is_completed)
+{
+    struct context c;
+
+    context_init(&c);
+    add(&c, "user", "\"a\"", "");
+    add(&c, "assistant", "\"\"",
+        ",\"tool_calls\":[{\"id\":\"x\",\"name\":\"f\",\"args\":\"{bad\"}]");
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR("p"));
+    context_settle(&c);
+    CHECK_CONTEXT(&c, "u:a a*: t=x:" NONE ", its arguments are not a valid JSON object/u:p");
+    context_release(&c);
+}
+
+/* Servers that number their calls anew in every answer: each takes its own result. */
+TEST(ids_may_come_again)
+{
+    struct context c;
+
+    context_init(&c);
+    call(&c, "\"1\"", "x");
+    call(&c, "\"2\"", "x");
+    result(&c, "\"two\"", 'x');
+    call(&c, "\"3\"", "xx");
+    result(&c, "\"three\"", 'x');
+    result(&c, "\"four\"", 'x');
+    context_begin_turn(&c);
+    context_settle(&c);
+    CHECK_CONTEXT(&c, "a*:1 t=x:" NONE " a*:2 t=x:two a*:3 t=x:three t=x:four/");
+    context_release(&c);
+}
+
+TEST(a_result_before_its_call_is_none)
+{
+    struct context c;
+
+    context_init(&c);
+    result(&c, "\"early\"", 'x');
+    add(&c, "user", "\"a\"", "");
+    call(&c, "\"\"", "x");
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR("p"));
+    context_settle(&c);
+    CHECK_CONTEXT(&c, "u:a a*: t=x:" NONE "/u:p");
+    context_release(&c);
+}
+
+TEST(neighbours_of_one_role_are_merged)
+{
+    struct context c;
+
+    context_init(&c);
+    add(&c, "user", "\"a\"", "");
+    add(&c, "user", "\"b\"", "");
+    add(&c, "assistant", "\"c\"", "");
+    add(&c, "assistant", "\"d\"", "");
+    call(&c, "\"e\"", "x");
+    result(&c, "\"f\"", 'x');
+    add(&c, "assistant", "\"g\"", "");
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR("p"));
+    context_settle(&c);
+    CHECK_CONTEXT(&c, "u:a\n\nb a*:c\n\nd\n\ne t=x:f a:g/u:p");
+    context_release(&c);
+}
+
+TEST(an_unanswered_prompt_joins_this_turn)
+{
+    struct context c;
+
+    context_init(&c);
+    add(&c, "user", "\"a\"", "");
+    add(&c, "assistant", "\"b\"", "");
+    add(&c, "user", "\"c\"", "");
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR("p"));
+    context_settle(&c);
+    CHECK_CONTEXT(&c, "u:a a:b/u:c\n\np");
+    context_release(&c);
+}
+
+TEST(blank_text_is_dropped)
+{
+    struct context c;
+
+    context_init(&c);
+    add(&c, "user", "\"a\"", "");
+    add(&c, "assistant", "\" \\n\"", "");
+    add(&c, "user", "\"\"", "");
+    call(&c, "\"\"", "x");
+    result(&c, "\"\"", 'x');
+    add(&c, "assistant", "\"\"", "");
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR(" "));
+    context_settle(&c);
+    CHECK_CONTEXT(&c, "u:a a*: t=x:/u: ");
+    context_release(&c);
+}
+
+TEST(without_a_turn_everything_is_earlier)
+{
+    struct context c;
+
+    context_init(&c);
+    add(&c, "user", "\"a\"", "");
+    add(&c, "assistant", "\"b\"", "");
+    context_cut(&c, 2, CONTEXT_ALL);
+    context_settle(&c);
+    CHECK_CONTEXT(&c, "u:a a:b/");
+    context_release(&c);
+    context_cut(&c, 1, 1);
+    context_settle(&c);
+    CHECK_INT(c.count, 0);
+    CHECK_INT(c.turn, 0);
+    context_release(&c);
+}
+
+#define THOUGHT ",\"thinking\":[ {\"type\":\"thinking\"}],\"provider\":\"p\""
+#define A_CALL ",\"tool_calls\":[{\"id\":\"x\",\"name\":\"f\",\"args\":{}}]"
+
+TEST(thinking_travels_with_calls)
+{
+    struct context c;
+
+    context_init(&c);
+    add(&c, "user", "\"a\"", THOUGHT);
+    add(&c, "assistant", "\"b\"", THOUGHT);
+    add(&c, "user", "\"c\"", "");
+    add(&c, "assistant", "\"\"", A_CALL THOUGHT);
+    result(&c, "\"r\"", 'x');
+    add(&c, "assistant", "\"\"", A_CALL ",\"thinking\":[]");
+    add(&c, "assistant", "\"\"", A_CALL ",\"thinking\":\"\",\"provider\":\"p\"");
+    context_settle(&c);
+    CHECK_CONTEXT(&c, "u:a a:b u:c a*: t=x:r a*: t=x:no result: the call was not carried out a*: "
+                      "t=x:no result: the call was not carried out/");
+    for (size_t i = 0; i < c.count; i++) {
+        CHECK_STR(c.at[i].thinking, i == 3 ? "[ {\"type\":\"thinking\"}]" : NULL);
+        CHECK_STR(c.at[i].provider, i == 3 ? "p" : NULL);
+    }
+    CHECK_INT(context_weight(&c.at[3]), strlen(c.at[3].tool_calls));
+    context_release(&c);
+}
+
+TEST(a_loop_of_calls_ends_with_the_users_next_message)
+{
+    struct context c;
+
+    context_init(&c);
+    CHECK(context_in_loop(&c, 0));
+    add(&c, "user", "\"a\"", "");
+    call(&c, "\"\"", "x");
+    result(&c, "\"r\"", 'x');
+    CHECK(!context_in_loop(&c, 0));
+    CHECK(context_in_loop(&c, 1));
+    call(&c, "\"\"", "y");
+    result(&c, "\"r\"", 'y');
+    CHECK(context_in_loop(&c, 1));
+    context_add_text(&c, ROLE_USER, STR("b"));
+    CHECK(!context_in_loop(&c, 1));
+    CHECK(!context_in_loop(&c, 3));
+    context_release(&c);
+}
+
+TEST(images_stay_with_their_prompt)
+{
+    const struct image images[] = {{"image/png", (char[]){"iVBO"}}};
+    struct context c;
+
+    /* Alone, behind a prompt without an answer. */
+    context_init(&c);
+    context_add_text(&c, ROLE_USER, STR("first"));
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR(""));
+    context_set_images(&c, images, 1);
+    context_settle(&c);
+    CHECK_INT(c.count, 1);
+    CHECK_STR(c.at[0].content, "first");
+    CHECK(c.at[0].images == images);
+    CHECK_INT(c.at[0].images_count, 1);
+    context_release(&c);
+    context_add_text(&c, ROLE_ASSISTANT, STR("hi"));
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR("x"));
+    context_set_images(&c, images, 1);
+    context_settle(&c);
+    CHECK_INT(c.count, 2);
+    CHECK_INT(c.at[0].images_count, 0);
+    CHECK_INT(c.at[1].images_count, 1);
+    context_release(&c);
+}

@@ -1,0 +1,132 @@
+#include "chathist/base/crew.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "test.h"
+
+#define COUNT ((size_t)40)
+
+struct seen {
+    atomic_int times[COUNT]; /* that each piece was done */
+    size_t taken[COUNT];
+    size_t count;
+    size_t enough;
+    atomic_bool signals;
+};
+
+/* Some pieces take longer than those behind them. */
+static void work(void *ctx, size_t number)
+{
+    struct seen *seen = ctx;
+    struct timespec while_ = {0, number % 5 == 0 ? 2000000 : 0};
+
+    nanosleep(&while_, NULL);
+    atomic_fetch_add(&seen->times[number], 1);
+}
+
+static bool take(void *ctx, size_t number)
+{
+    struct seen *seen = ctx;
+
+    seen->taken[seen->count++] = number;
+    return seen->count < seen->enough;
+}
+
+static void runs(size_t threads, size_t count)
+{
+    struct seen seen = {.enough = SIZE_MAX};
+    bool once = true, in_order = true;
+
+    CHECK(crew_run(&(struct crew_job){count, threads, &seen, work, take}));
+    for (size_t i = 0; i < count; i++) {
+        once = once && seen.times[i] == 1;
+        in_order = in_order && seen.taken[i] == i;
+    }
+    CHECK(once);
+    CHECK(in_order);
+    CHECK(seen.count == count);
+}
+
+TEST(each_piece_is_done_once_and_taken_in_order)
+{
+    for (size_t threads = 1; threads <= CREW_MAX; threads++)
+        runs(threads, COUNT);
+    runs(4, 1);
+    runs(4, 0);
+}
+
+/* How many pieces were begun that are not taken. */
+struct ahead {
+    atomic_int now, most;
+};
+
+static void begin_one(void *ctx, size_t number)
+{
+    struct ahead *a = ctx;
+    int now = atomic_fetch_add(&a->now, 1) + 1;
+
+    (void)number;
+    if (now > atomic_load(&a->most))
+        atomic_store(&a->most, now);
+}
+
+static bool take_slowly(void *ctx, size_t number)
+{
+    const struct timespec while_ = {0, 1000000};
+    struct ahead *a = ctx;
+
+    (void)number;
+    nanosleep(&while_, NULL);
+    atomic_fetch_sub(&a->now, 1);
+    return true;
+}
+
+TEST(few_pieces_wait_to_be_taken)
+{
+    for (size_t threads = 1; threads <= 4; threads++) {
+        struct ahead a = {0, 0};
+
+        CHECK(crew_run(&(struct crew_job){COUNT, threads, &a, begin_one, take_slowly}));
+        CHECK_INT(a.now, 0);
+        CHECK(a.most >= 1 && a.most <= (int)threads + 1);
+    }
+}
+
+TEST(it_ends_when_the_taker_has_enough)
+{
+    struct seen seen = {.enough = 3};
+    size_t done = 0;
+
+    CHECK(!crew_run(&(struct crew_job){COUNT, 2, &seen, work, take}));
+    CHECK(seen.count == 3);
+    for (size_t i = 0; i < COUNT; i++)
+        done += seen.times[i] > 0;
+    CHECK(done < COUNT);
+}
+
+static void *look(void *arg)
+{
+    struct seen *seen = arg;
+    sigset_t blocked;
+
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    seen->signals = !sigismember(&blocked, SIGINT) || !sigismember(&blocked, SIGTERM);
+    return NULL;
+}
+
+TEST(its_threads_get_no_signals)
+{
+    struct seen seen = {0};
+    sigset_t blocked;
+    pthread_t thread;
+
+    seen.signals = true;
+    CHECK(crew_start(&thread, look, &seen));
+    pthread_join(thread, NULL);
+    CHECK(!seen.signals);
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    CHECK(!sigismember(&blocked, SIGINT));
+}

@@ -1,0 +1,188 @@
+#include "chathist/search/find.h"
+
+#include <stdlib.h>
+
+#include "test.h"
+#include "draw.h"
+
+#define TEXT ((size_t)700)
+
+/* A text that ends where its memory does, so that a sanitizer sees a byte too many. */
+static char *text_of(size_t n, uint32_t letters)
+{
+    char *text = malloc(n ? n : 1);
+
+    for (size_t i = 0; i < n; i++)
+        text[i] = letters == 256 ? (char)draw(256) : "ab\\u\n\"\x1f\xc3"[draw(letters)];
+    return text;
+}
+
+struct seen {
+    const char *text;
+    size_t at[TEXT];
+    size_t count;
+    size_t step; /* from one place on to the next that is asked for */
+    size_t most; /* places that are wanted */
+};
+
+static const char *see(void *ctx, const char *place)
+{
+    struct seen *s = ctx;
+
+    s->at[s->count++] = (size_t)(place - s->text);
+    return s->count == s->most ? NULL : place + s->step;
+}
+
+static unsigned char byte_at(const char *text, size_t n, size_t i)
+{
+    return i < n ? (unsigned char)text[i] : 0;
+}
+
+static bool test_passes(const struct simd_test *t, const char *text, size_t n, size_t i)
+{
+    return (byte_at(text, n, i + t->distance) & t->mask) == t->byte;
+}
+
+/* What the header says, word for word. */
+static size_t expected(const struct find *f, const char *text, size_t n, const struct seen *like,
+                       size_t from, size_t *at)
+{
+    size_t count = 0;
+
+    for (size_t i = from; i < n && count < like->most;) {
+        bool passes = false;
+
+        for (size_t k = 0; k < f->probes.pair_count; k++) {
+            const struct simd_pair *p = &f->probes.pairs[k];
+
+            passes =
+                passes || (byte_at(text, n, i) == p->first && test_passes(&p->second, text, n, i));
+        }
+        for (size_t k = 0; k < f->probes.triple_count; k++) {
+            const struct simd_test *t = f->probes.triples[k].test;
+
+            passes = passes || (test_passes(&t[0], text, n, i) && test_passes(&t[1], text, n, i) &&
+                                test_passes(&t[2], text, n, i));
+        }
+        if (passes)
+            at[count++] = i;
+        i += passes ? like->step : 1;
+    }
+    return count;
+}
+
+static const unsigned char usual[] = {'a', 'b', '\\', 'u'};
+
+static struct simd_test draw_test(bool rare)
+{
+    uint32_t byte = draw(2) ? draw(256) : usual[draw(4)];
+    uint32_t mask = rare || draw(2) ? 0xff : draw(256);
+
+    return (struct simd_test){.distance = draw(4) ? draw(8) : draw(SIMD_DISTANCE + 1),
+                              .mask = (unsigned char)mask,
+                              .byte = (unsigned char)(byte & mask)};
+}
+
+static void add_probes(struct find *f, size_t count, bool rare)
+{
+    for (size_t k = 0; k < count; k++) {
+        struct simd_triple t = {{draw_test(rare), draw_test(rare), draw_test(rare)}};
+
+        if (draw(2))
+            find_add_pair(f, (struct simd_pair){usual[draw(4)], t.test[0]});
+        else
+            find_add_triple(f, t);
+    }
+}
+
+static void compare(enum simd with, const struct find *like, const char *text, size_t n,
+                    size_t from, struct seen *s)
+{
+    static size_t at[TEXT];
+    struct find f;
+    size_t count = expected(like, text, n, s, from, at);
+
+    find_init(&f, with);
+    for (size_t k = 0; k < like->probes.pair_count; k++)
+        find_add_pair(&f, like->probes.pairs[k]);
+    for (size_t k = 0; k < like->probes.triple_count; k++)
+        find_add_triple(&f, like->probes.triples[k]);
+    s->text = text;
+    s->count = 0;
+    find_each(&f, text + from, text + n, see, s);
+    if (CHECK_INT(s->count, count) && count > 0)
+        CHECK_MEM(s->at, count * sizeof *at, at, count * sizeof *at);
+}
+
+TEST(every_variant_gives_the_places_that_the_header_says)
+{
+    static struct seen s;
+
+    for (int round = 0; round < 4000 && !test_failed; round++) {
+        size_t n = draw(3) ? draw(300) : draw(TEXT);
+        char *text = text_of(n, draw(2) ? 256 : 8);
+        size_t from = n ? draw(4) ? 0 : draw((uint32_t)n) : 0;
+        struct find like;
+
+        find_init(&like, SIMD_PORTABLE);
+        add_probes(&like, draw(4) ? 1 + draw(3) : draw(SIMD_PROBES + 1), draw(2));
+        s.step = draw(2) ? 1 : 1 + draw(200);
+        s.most = draw(2) ? TEXT : 1 + draw(5);
+        for (int with = 0; with < SIMD_COUNT; with++) {
+            if (simd_can((enum simd)with))
+                compare((enum simd)with, &like, text, n, from, &s);
+        }
+        free(text);
+    }
+}
+
+TEST(a_place_is_found_at_every_offset_and_at_both_ends)
+{
+    static struct seen s = {.step = 1, .most = TEXT};
+
+    for (size_t n = 1; n < 420 && !test_failed; n += n < 40 ? 1 : 13) {
+        char *text = calloc(n, 1);
+
+        for (size_t i = 0; i < n && !test_failed; i++) {
+            struct find like;
+
+            find_init(&like, SIMD_PORTABLE);
+            find_add_triple(&like, (struct simd_triple){{{0, 0xdf, 'A'}, {i % 64, 0xff, 0}}});
+            find_add_pair(&like, (struct simd_pair){'\\', {0}});
+            find_add_triple(&like, (struct simd_triple){{{0, 0xdf, 'B'}, {0}, {i % 64, 0xff, 0}}});
+            text[i] = "a\\b"[i % 3];
+            for (int with = 0; with < SIMD_COUNT; with++) {
+                if (simd_can((enum simd)with))
+                    compare((enum simd)with, &like, text, n, 0, &s);
+            }
+            text[i] = 0;
+        }
+        free(text);
+    }
+}
+
+TEST(the_best_variant_is_one_that_can_be_used)
+{
+    CHECK(simd_can(simd_best()));
+    CHECK(simd_can(SIMD_PORTABLE));
+#if defined(__x86_64__)
+    CHECK(simd_can(SIMD_SSE2));
+    CHECK(!simd_can(SIMD_NEON));
+#endif
+}
+
+TEST(no_probes_pass_nothing_and_too_many_are_refused)
+{
+    struct seen s = {.step = 1, .most = TEXT};
+    struct simd_pair pair = {'x', {0, 0xff, 'x'}};
+    struct simd_triple triple = {{pair.second}};
+    struct find f;
+
+    find_init(&f, simd_best());
+    find_each(&f, "abc", "abc" + 3, see, &s);
+    CHECK_INT(s.count, 0);
+    for (size_t k = 0; k < SIMD_PROBES; k += 2)
+        CHECK(find_add_pair(&f, pair) && find_add_triple(&f, triple));
+    CHECK(!find_add_pair(&f, pair));
+    CHECK(!find_add_triple(&f, triple));
+}

@@ -1,0 +1,729 @@
+/*
+ * One exchange over HTTP, against a server of this file: a child process that plays a script to one
+ * client and hands back the request that it read.
+ */
+#include "test.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "chathist/base/clock.h"
+#include "chathist/llm/http.h"
+
+/* ---- the server ---- */
+
+/* One step: bytes to send (NULL: none), then a pause. A negative pause waits for the client to
+ * go. */
+struct step {
+    const char *bytes;
+    int pause_ms;
+};
+
+struct server {
+    struct buf url;
+    struct buf request; /* what the client sent; after server_stop */
+    int listener, pipe[2];
+    int port;
+    pid_t pid;
+};
+
+/* Reads a request with its body. */
+static void read_request(int fd, struct buf *b)
+{
+    for (;;) {
+        const char *end = strstr(buf_c(b), "\r\n\r\n");
+        const char *length = strstr(buf_c(b), "Content-Length: ");
+        size_t want = length ? (size_t)strtoul(length + 16, NULL, 10) : 0;
+        char *to;
+        ssize_t n;
+
+        if (end && b->len >= (size_t)(end + 4 - buf_c(b)) + want)
+            return;
+        to = buf_room(b, 65536);
+        n = read(fd, to, 65536);
+        if (n <= 0)
+            return;
+        buf_grew(b, (size_t)n);
+    }
+}
+
+static void pause_for(int fd, int ms)
+{
+    char byte;
+
+    if (ms < 0)
+        while (read(fd, &byte, 1) > 0)
+            continue;
+    else if (ms > 0)
+        poll(NULL, 0, ms);
+}
+
+static void serve(struct server *s, const struct step *steps, size_t count)
+{
+    struct buf request = BUF_INIT(BUF_LINE);
+    int fd = accept(s->listener, NULL, NULL);
+
+    alarm(20);
+    read_request(fd, &request);
+    for (size_t i = 0; i < count; i++) {
+        const char *bytes = steps[i].bytes;
+
+        if (bytes && write(fd, bytes, strlen(bytes)) < 0)
+            break;
+        pause_for(fd, steps[i].pause_ms);
+    }
+    shutdown(fd, SHUT_WR);
+    pause_for(fd, -1);
+    for (size_t done = 0; done < request.len;) {
+        ssize_t n = write(s->pipe[1], request.data + done, request.len - done);
+
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+    }
+    _exit(0);
+}
+
+static int listen_on_loopback(int *port)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof at;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (bind(fd, (struct sockaddr *)&at, n) != 0 || listen(fd, 1) != 0 ||
+        getsockname(fd, (struct sockaddr *)&at, &n) != 0)
+        exit(2);
+    *port = ntohs(at.sin_port);
+    return fd;
+}
+
+static void server_start(struct server *s, const struct step *steps, size_t count)
+{
+    buf_init(&s->url, BUF_SMALL);
+    buf_init(&s->request, BUF_LINE);
+    s->listener = listen_on_loopback(&s->port);
+    buf_addf(&s->url, "http://127.0.0.1:%d/v1", s->port);
+    if (pipe(s->pipe) != 0)
+        exit(2);
+    fflush(NULL);
+    s->pid = fork();
+    if (s->pid == 0) {
+        close(s->pipe[0]);
+        serve(s, steps, count);
+    }
+    close(s->pipe[1]);
+    close(s->listener);
+}
+
+static void server_stop(struct server *s)
+{
+    ssize_t n;
+
+    while ((n = read(s->pipe[0], buf_room(&s->request, 65536), 65536)) > 0)
+        buf_grew(&s->request, (size_t)n);
+    close(s->pipe[0]);
+    waitpid(s->pid, NULL, 0);
+}
+
+static void server_release(struct server *s)
+{
+    buf_release(&s->url);
+    buf_release(&s->request);
+}
+
+/* ---- the client ---- */
+
+struct got {
+    int heads, status;
+    struct buf head, body;
+    int stop_at; /* the head (1) or the body (2) ends the exchange; 0: neither */
+    struct err e;
+    int rc;
+    int64_t ms;
+};
+
+static int on_head(void *arg, const struct http_head *head, struct err *e)
+{
+    struct got *got = arg;
+
+    got->heads++;
+    got->status = head->status;
+    buf_addf(&got->head, "%s|%s|%s|%s|%s", head->media_type, head->location, head->retry_after,
+             head->retry_after_ms, head->should_retry);
+    return got->stop_at == 1 ? err_set(e, ERR_LIMIT, "head refused") : 0;
+}
+
+static int on_body(void *arg, struct str piece, struct err *e)
+{
+    struct got *got = arg;
+
+    (void)e;
+    CHECK_INT(got->heads, 1);
+    buf_add_str(&got->body, piece);
+    return got->stop_at == 2 ? -1 : 0;
+}
+
+static const struct http_limits usual = {.connect_ms = 5000, .idle_ms = 5000, .cancel_fd = -1};
+
+static void ask(struct got *got, const char *url, struct str body, const struct http_limits *limits)
+{
+    struct http_request r;
+    struct http_sink sink = {.head = on_head, .body = on_body, .arg = got};
+    int64_t start = clock_ticks();
+
+    setenv("no_proxy", "*", 1);
+    http_request_init(&r);
+    buf_add_c(&r.url, url);
+    buf_add_str(&r.body, body);
+    CHECK_INT(http_add_header(&r, "Authorization", STR("Bearer secret-key"), NULL), 0);
+    CHECK_INT(http_add_header(&r, "Content-Type", STR("application/json"), NULL), 0);
+    got->rc = http_exchange(&r, limits, &sink, &got->e);
+    got->ms = clock_ticks() - start;
+    CHECK(strstr(err_text(&got->e), "secret") == NULL);
+    http_request_release(&r);
+}
+
+static void got_init(struct got *got)
+{
+    memset(got, 0, sizeof *got);
+    buf_init(&got->head, BUF_SMALL);
+    buf_init(&got->body, BUF_LINE);
+}
+
+static void got_release(struct got *got)
+{
+    buf_release(&got->head);
+    buf_release(&got->body);
+    err_release(&got->e);
+}
+
+/* Asks a server that plays the steps; the caller releases both. */
+static void play(struct server *s, struct got *got, const struct step *steps, size_t count,
+                 const struct http_limits *limits)
+{
+    server_start(s, steps, count);
+    ask(got, buf_c(&s->url), STR("{\"a\":1}"), limits);
+    server_stop(s);
+}
+
+#define PLAY(limits, ...)                                                                          \
+    struct server s;                                                                               \
+    struct got got;                                                                                \
+    const struct step steps[] = {__VA_ARGS__};                                                     \
+    got_init(&got);                                                                                \
+    play(&s, &got, steps, sizeof steps / sizeof *steps, limits)
+#define DONE()                                                                                     \
+    server_release(&s);                                                                            \
+    got_release(&got)
+
+/* The message with the server's port, which differs, as PORT. */
+static void check_message(const struct server *s, const struct got *got, const char *want)
+{
+    struct buf shown = BUF_INIT(BUF_SMALL), port = BUF_INIT(BUF_SMALL);
+    const char *text = err_text(&got->e), *hit;
+
+    buf_addf(&port, "127.0.0.1:%d", s->port);
+    hit = strstr(text, buf_c(&port));
+    if (hit) {
+        buf_add(&shown, text, (size_t)(hit - text));
+        buf_add_c(&shown, "HERE");
+        buf_add_c(&shown, hit + port.len);
+    } else {
+        buf_add_c(&shown, text);
+    }
+    CHECK_STR(buf_c(&shown), want);
+    buf_release(&shown);
+    buf_release(&port);
+}
+
+/* ---- what is sent and what comes back ---- */
+
+TEST(a_post_goes_out_as_it_was_built)
+{
+    PLAY(&usual, {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0});
+    CHECK_INT(got.rc, 0);
+    CHECK(strncmp(buf_c(&s.request), "POST /v1 HTTP/1.1\r\n", 19) == 0);
+    CHECK(strstr(buf_c(&s.request), "\r\nAuthorization: Bearer secret-key\r\n") != NULL);
+    CHECK(strstr(buf_c(&s.request), "\r\nContent-Type: application/json\r\n") != NULL);
+    CHECK(strstr(buf_c(&s.request), "\r\nUser-Agent: chathist") != NULL);
+    CHECK(strstr(buf_c(&s.request), "\r\nContent-Length: 7\r\n") != NULL);
+    CHECK(strstr(buf_c(&s.request), "\r\n\r\n{\"a\":1}") != NULL);
+    CHECK(strstr(buf_c(&s.request), "Expect") == NULL);
+    CHECK(strstr(buf_c(&s.request), "Accept-Encoding: identity\r\n") != NULL);
+    DONE();
+}
+
+TEST(without_a_body_it_is_a_get)
+{
+    const struct step steps[] = {{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0}};
+    struct server s;
+    struct got got;
+
+    got_init(&got);
+    server_start(&s, steps, 1);
+    ask(&got, buf_c(&s.url), STR_NONE, &usual);
+    server_stop(&s);
+    CHECK_INT(got.rc, 0);
+    CHECK(strncmp(buf_c(&s.request), "GET /v1 HTTP/1.1\r\n", 18) == 0);
+    CHECK_STR(buf_c(&got.body), "ok");
+    DONE();
+}
+
+TEST(head_and_body_are_handed_on)
+{
+    PLAY(&usual,
+         {"HTTP/1.1 429 Too Many\r\nContent-TYPE:  Text/Event-Stream ; charset=x\r\n"
+          "Retry-After: 1.5\r\nretry-after-ms: 20\r\nX-Should-Retry: false\r\n\r\n",
+          0},
+         {"a", 20}, {"bc", 0});
+    CHECK_INT(got.rc, 0);
+    CHECK_INT(got.heads, 1);
+    CHECK_INT(got.status, 429);
+    CHECK_STR(buf_c(&got.head), "text/event-stream||1.5|20|false");
+    CHECK_STR(buf_c(&got.body), "abc");
+    CHECK_STR(err_text(&got.e), "");
+    DONE();
+}
+
+TEST(interim_answers_are_passed_over)
+{
+    PLAY(&usual, {"HTTP/1.1 100 Continue\r\nRetry-After: 9\r\n\r\n", 10},
+         {"HTTP/1.1 103 Early Hints\r\nLink: x\r\nContent-Type: a/b\r\n\r\n", 10},
+         {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0});
+    CHECK_INT(got.rc, 0);
+    CHECK_INT(got.heads, 1);
+    CHECK_INT(got.status, 200);
+    CHECK_STR(buf_c(&got.head), "||||");
+    CHECK_STR(buf_c(&got.body), "ok");
+    DONE();
+}
+
+TEST(a_redirect_is_not_followed)
+{
+    PLAY(&usual,
+         {"HTTP/1.1 307 Moved\r\nLocation: http://127.0.0.1:1/x\r\nContent-Length: 0\r\n\r\n", 0});
+    CHECK_INT(got.rc, 0);
+    CHECK_INT(got.status, 307);
+    CHECK_STR(buf_c(&got.head), "|http://127.0.0.1:1/x|||");
+    DONE();
+}
+
+TEST(a_trailer_is_no_head)
+{
+    PLAY(&usual, {"HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+                  "chunked\r\n\r\n2\r\nok\r\n0\r\nRetry-After: 1\r\n\r\n",
+                  0});
+    CHECK_INT(got.rc, 0);
+    CHECK_INT(got.heads, 1);
+    CHECK_STR(buf_c(&got.head), "||||");
+    CHECK_STR(buf_c(&got.body), "ok");
+    DONE();
+}
+
+TEST(a_large_request_goes_out_whole)
+{
+    const struct step steps[] = {{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0}};
+    struct server s;
+    struct got got;
+    struct buf body = BUF_INIT(BUF_LINE);
+
+    while (body.len < ((size_t)3 << 20))
+        buf_add_c(&body, "0123456789abcde\n");
+    got_init(&got);
+    server_start(&s, steps, 1);
+    ask(&got, buf_c(&s.url), buf_str(&body), &usual);
+    server_stop(&s);
+    CHECK_INT(got.rc, 0);
+    CHECK(strstr(buf_c(&s.request), "Expect") == NULL);
+    CHECK(s.request.len > body.len &&
+          memcmp(s.request.data + s.request.len - body.len, body.data, body.len) == 0);
+    buf_release(&body);
+    DONE();
+}
+
+/* ---- how it fails ---- */
+
+TEST(a_refused_connection)
+{
+    struct server s;
+    struct got got;
+
+    got_init(&got);
+    close(listen_on_loopback(&s.port));
+    buf_init(&s.url, BUF_SMALL);
+    buf_init(&s.request, BUF_SMALL);
+    buf_addf(&s.url, "http://user:secret@127.0.0.1:%d/secret", s.port);
+    ask(&got, buf_c(&s.url), STR("x"), &usual);
+    CHECK_INT(got.rc, -1);
+    CHECK_INT(got.e.kind, ERR_NETWORK);
+    check_message(&s, &got, "cannot connect to 'HERE': Connection refused");
+    CHECK_INT(got.heads, 0);
+    DONE();
+}
+
+TEST(an_unknown_host)
+{
+    struct got got;
+
+    got_init(&got);
+    ask(&got, "http://no-such-host.invalid/v1", STR("x"), &usual);
+    CHECK_INT(got.rc, -1);
+    CHECK_INT(got.e.kind, ERR_NETWORK);
+    CHECK(strncmp(err_text(&got.e), "cannot connect to 'no-such-host.invalid:80': ", 45) == 0);
+    got_release(&got);
+}
+
+TEST(an_url_of_another_kind)
+{
+    static const char *const urls[] = {
+        "",        "file:///etc/passwd", "ftp://127.0.0.1/",        "127.0.0.1:80",
+        "http://", "http://a b/",        "http://secret:secret@:x/"};
+
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+        struct got got;
+
+        got_init(&got);
+        ask(&got, urls[i], STR("x"), &usual);
+        CHECK_INT(got.rc, -1);
+        CHECK_INT(got.e.kind, ERR_USAGE);
+        CHECK_STR(err_text(&got.e), "bad base URL: not of the form http[s]://HOST[:PORT]/PATH");
+        got_release(&got);
+    }
+}
+
+TEST(a_connection_that_is_closed_at_once)
+{
+    PLAY(&usual, {NULL, 0});
+    CHECK_INT(got.rc, -1);
+    CHECK_INT(got.e.kind, ERR_NETWORK);
+    check_message(&s, &got, "no answer from 'HERE': the connection was closed");
+    DONE();
+}
+
+TEST(half_a_head)
+{
+    PLAY(&usual, {"HTTP/1.1 200 OK\r\nContent-Ty", 0});
+    CHECK_INT(got.rc, -1);
+    CHECK_INT(got.heads, 0);
+    CHECK_INT(got.e.kind, ERR_NETWORK);
+    DONE();
+}
+
+TEST(another_protocol)
+{
+    PLAY(&usual, {"SSH-2.0-OpenSSH_9.2\r\n", 0});
+    CHECK_INT(got.rc, -1);
+    CHECK_INT(got.heads, 0);
+    CHECK_INT(got.e.kind, ERR_NETWORK);
+    DONE();
+}
+
+TEST(a_body_that_breaks_off)
+{
+    PLAY(&usual, {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", 0});
+    CHECK_INT(got.rc, -1);
+    CHECK_INT(got.e.kind, ERR_INCOMPLETE);
+    CHECK(strncmp(err_text(&got.e), "answer is incomplete: ", 22) == 0);
+    CHECK_STR(buf_c(&got.body), "ok");
+    DONE();
+}
+
+TEST(an_error_body_that_breaks_off)
+{
+    PLAY(&usual, {"HTTP/1.1 500 No\r\nContent-Length: 9\r\n\r\nok", 0});
+    CHECK_INT(got.rc, -1);
+    CHECK_INT(got.e.kind, ERR_NETWORK);
+    CHECK_INT(got.status, 500);
+    CHECK_STR(buf_c(&got.body), "ok");
+    DONE();
+}
+
+TEST(headers_without_end)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    buf_add_c(&line, "X-Long: ");
+    while (line.len < 60000)
+        buf_add_byte(&line, 'x');
+    buf_add_c(&line, "\r\n");
+    PLAY(&usual, {"HTTP/1.1 200 OK\r\n", 0}, {line.data, 0}, {line.data, 0}, {line.data, 0},
+         {line.data, 0}, {line.data, 0}, {"\r\nok", 0});
+    CHECK_INT(got.rc, -1);
+    CHECK_INT(got.heads, 0);
+    CHECK_INT(got.e.kind, ERR_NETWORK);
+    check_message(&s, &got, "no answer from 'HERE': its headers are longer than 256 KiB");
+    buf_release(&line);
+    DONE();
+}
+
+TEST(a_tls_server_that_is_none)
+{
+    struct server s;
+    struct got got;
+    struct buf url = BUF_INIT(BUF_SMALL);
+    const struct step steps[] = {{"HTTP/1.1 400 Bad\r\n\r\n", 0}};
+
+    got_init(&got);
+    server_start(&s, steps, 1);
+    buf_addf(&url, "https://127.0.0.1:%d/v1", s.port);
+    /* The child waits for a request that never comes whole; the client's going ends it. */
+    ask(&got, buf_c(&url), STR("x"),
+        &(struct http_limits){.connect_ms = 300, .idle_ms = 300, .cancel_fd = -1});
+    server_stop(&s);
+    CHECK_INT(got.rc, -1);
+    CHECK_INT(got.e.kind, ERR_NETWORK);
+    check_message(&s, &got,
+                  "cannot connect to 'HERE': no connection within 300 ms (connect time-out)");
+    buf_release(&url);
+    DONE();
+}
+
+/* ---- the sink ends it ---- */
+
+TEST(a_head_that_is_refused)
+{
+    struct server s;
+    struct got got;
+    const struct step steps[] = {{"HTTP/1.1 200 OK\r\n\r\nok", -1}};
+
+    got_init(&got);
+    got.stop_at = 1;
+    play(&s, &got, steps, 1, &usual);
+    CHECK_INT(got.rc, -1);
+    CHECK_INT(got.e.kind, ERR_LIMIT);
+    CHECK_STR(err_text(&got.e), "head refused");
+    CHECK_INT(got.body.len, 0);
+    DONE();
+}
+
+TEST(a_body_that_is_enough)
+{
+    struct server s;
+    struct got got;
+    const struct step steps[] = {{"HTTP/1.1 200 OK\r\n\r\nok", -1}};
+
+    got_init(&got);
+    got.stop_at = 2;
+    play(&s, &got, steps, 1, &usual);
+    CHECK_INT(got.rc, -1);
+    CHECK_INT(got.e.kind, ERR_NONE);
+    CHECK_STR(buf_c(&got.body), "ok");
+    CHECK(got.ms < 2000);
+    DONE();
+}
+
+/* ---- time ---- */
+
+/* A listener whose queue is full does not answer: the connection never stands. */
+TEST(connect_time_out)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct server s = {.url = BUF_INIT(BUF_SMALL), .request = BUF_INIT(BUF_SMALL)};
+    struct http_limits limits = {.connect_ms = 250, .idle_ms = 60000, .cancel_fd = -1};
+    struct got got;
+    int listener = listen_on_loopback(&s.port), filler[8];
+
+    at.sin_port = htons((unsigned short)s.port);
+    for (int i = 0; i < 8; i++) {
+        filler[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)!connect(filler[i], (struct sockaddr *)&at, sizeof at);
+    }
+    poll(NULL, 0, 50);
+    got_init(&got);
+    buf_addf(&s.url, "http://127.0.0.1:%d/", s.port);
+    ask(&got, buf_c(&s.url), STR("x"), &limits);
+    CHECK_INT(got.rc, -1);
+    CHECK_INT(got.e.kind, ERR_NETWORK);
+    check_message(&s, &got,
+                  "cannot connect to 'HERE': no connection within 250 ms (connect time-out)");
+    CHECK(got.ms >= 240 && got.ms < 1500);
+    for (int i = 0; i < 8; i++)
+        close(filler[i]);
+    close(listener);
+    DONE();
+}
+
+TEST(idle_time_out_before_the_answer)
+{
+    PLAY((&(struct http_limits){.connect_ms = 5000, .idle_ms = 1000, .cancel_fd = -1}), {NULL, -1});
+    CHECK_INT(got.rc, -1);
+    CHECK_INT(got.e.kind, ERR_TIMEOUT);
+    check_message(&s, &got, "no answer from 'HERE': nothing came within 1 s (idle time-out)");
+    CHECK(got.ms >= 990 && got.ms < 2500);
+    DONE();
+}
+
+TEST(idle_time_out_after_the_head)
+{
+    PLAY((&(struct http_limits){.connect_ms = 5000, .idle_ms = 200, .cancel_fd = -1}),
+         {"HTTP/1.1 200 OK\r\n\r\n", -1});
+    CHECK_INT(got.rc, -1);
+    CHECK_INT(got.e.kind, ERR_TIMEOUT);
+    check_message(&s, &got, "no answer from 'HERE': nothing came within 200 ms (idle time-out)");
+    DONE();
+}
+
+TEST(idle_time_out_inside_the_answer)
+{
+    PLAY((&(struct http_limits){.connect_ms = 5000, .idle_ms = 200, .cancel_fd = -1}),
+         {"HTTP/1.1 200 OK\r\n\r\nok", -1});
+    CHECK_INT(got.rc, -1);
+    CHECK_INT(got.e.kind, ERR_TIMEOUT);
+    CHECK_STR(err_text(&got.e), "answer is incomplete: nothing came within 200 ms (idle time-out)");
+    CHECK_STR(buf_c(&got.body), "ok");
+    CHECK(got.ms >= 190 && got.ms < 1500);
+    DONE();
+}
+
+/* Each piece starts the idle timer anew: there is no deadline on the whole. */
+TEST(a_slow_answer_is_no_idle_one)
+{
+    PLAY((&(struct http_limits){.connect_ms = 5000, .idle_ms = 400, .cancel_fd = -1}),
+         {"HTTP/1.1 200 OK\r\n", 150}, {"Content-Length: 4\r\n", 150}, {"\r\n", 150}, {"a", 150},
+         {"b", 150}, {"c", 150}, {"d", 150});
+    CHECK_INT(got.rc, 0);
+    CHECK_STR(buf_c(&got.body), "abcd");
+    CHECK(got.ms > 700);
+    DONE();
+}
+
+TEST(no_limits)
+{
+    PLAY((&(struct http_limits){.connect_ms = 0, .idle_ms = 0, .cancel_fd = -1}),
+         {"HTTP/1.1 200 OK\r\n\r\n", 100}, {"ok", 0});
+    CHECK_INT(got.rc, 0);
+    CHECK_STR(buf_c(&got.body), "ok");
+    DONE();
+}
+
+/* A process that writes to fd after ms. */
+static pid_t signal_later(int fd, int ms)
+{
+    pid_t pid;
+
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        poll(NULL, 0, ms);
+        _exit(write(fd, "x", 1) == 1 ? 0 : 1);
+    }
+    return pid;
+}
+
+static void cancel_during(const struct step *step)
+{
+    struct http_limits limits = usual;
+    struct server s;
+    struct got got;
+    int fds[2];
+    pid_t pid;
+
+    got_init(&got);
+    if (pipe(fds) != 0)
+        exit(2);
+    limits.cancel_fd = fds[0];
+    pid = signal_later(fds[1], 200);
+    play(&s, &got, step, 1, &limits);
+    waitpid(pid, NULL, 0);
+    CHECK_INT(got.rc, -1);
+    CHECK_INT(got.e.kind, ERR_SIGNAL);
+    CHECK_STR(err_text(&got.e), "interrupted");
+    CHECK(got.ms >= 150 && got.ms < 1000);
+    close(fds[0]);
+    close(fds[1]);
+    DONE();
+}
+
+TEST(cancelling)
+{
+    cancel_during(&(struct step){NULL, -1});
+    cancel_during(&(struct step){"HTTP/1.1 200 OK\r\n", -1});
+    cancel_during(&(struct step){"HTTP/1.1 200 OK\r\n\r\nok", -1});
+}
+
+TEST(cancelled_before_it_began)
+{
+    struct http_limits limits = usual;
+    const struct step steps[] = {{NULL, -1}};
+    struct server s;
+    struct got got;
+    int fds[2];
+
+    got_init(&got);
+    if (pipe(fds) != 0 || write(fds[1], "x", 1) != 1)
+        exit(2);
+    limits.cancel_fd = fds[0];
+    server_start(&s, steps, 1);
+    ask(&got, buf_c(&s.url), STR("x"), &limits);
+    CHECK_INT(got.rc, -1);
+    CHECK_INT(got.e.kind, ERR_SIGNAL);
+    CHECK(got.ms < 1000);
+    kill(s.pid, SIGKILL);
+    server_stop(&s);
+    close(fds[0]);
+    close(fds[1]);
+    DONE();
+}
+
+/* ---- without a server ---- */
+
+TEST(header_values_hold_no_line_breaks)
+{
+    struct http_request r;
+    struct err e = ERR_INIT;
+
+    http_request_init(&r);
+    CHECK_INT(http_add_header(&r, "X-A", STR("1"), &e), 0);
+    CHECK_INT(http_add_header(&r, "X-B", STR("secret\r\nX-C: 2"), &e), -1);
+    CHECK_INT(http_add_header(&r, "X-B", STR("secret\n"), &e), -1);
+    CHECK_INT(http_add_header(&r, "X-B", STR("sec\0ret"), &e), -1);
+    CHECK_INT(e.kind, ERR_USAGE);
+    CHECK_STR(err_text(&e), "bad header 'X-B': a control character in its value");
+    CHECK_STR(buf_c(&r.headers), "X-A: 1\n");
+    http_request_release(&r);
+    err_release(&e);
+}
+
+TEST(loopback_names_and_addresses)
+{
+    CHECK(http_is_loopback("http://localhost/v1"));
+    CHECK(http_is_loopback("http://LOCALHOST:8080"));
+    CHECK(http_is_loopback("https://a.localhost/"));
+    CHECK(!http_is_loopback("http://localhost./"));
+    CHECK(http_is_loopback("http://127.0.0.1:11434/v1"));
+    CHECK(http_is_loopback("http://127.9.8.7/"));
+    CHECK(http_is_loopback("http://[::1]:80/"));
+    CHECK(http_is_loopback("http://user@127.0.0.1/"));
+    CHECK(!http_is_loopback("http://localhost.example.com/"));
+    CHECK(!http_is_loopback("http://notlocalhost/"));
+    CHECK(!http_is_loopback("http://127.0.0.1.example.com/"));
+    CHECK(!http_is_loopback("http://127.0.0.1@example.com/"));
+    CHECK(!http_is_loopback("http://[::2]/"));
+    CHECK(!http_is_loopback("http://128.0.0.1/"));
+    CHECK(!http_is_loopback("file:///localhost"));
+    CHECK(!http_is_loopback("http://a/"));
+    CHECK(!http_is_loopback("localhost"));
+    CHECK(!http_is_loopback(""));
+}
+
+TEST(the_origin_of_an_url)
+{
+    struct buf out = BUF_INIT(BUF_SMALL);
+
+    CHECK(http_origin("https://user:secret@example.com/v1?key=secret", &out));
+    CHECK_STR(buf_c(&out), "example.com:443");
+    buf_clear(&out);
+    CHECK(http_origin("http://[::1]:8080/", &out));
+    CHECK_STR(buf_c(&out), "[::1]:8080");
+    buf_clear(&out);
+    CHECK(!http_origin("/relative", &out));
+    CHECK(!http_origin("", &out));
+    CHECK_INT(out.len, 0);
+    buf_release(&out);
+}

@@ -1,0 +1,584 @@
+#include "chathist/history/index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include "chathist/base/mem.h"
+#include "chathist/history/index_file.h"
+#include "chathist/history/session.h"
+#include "chathist/history/thread.h"
+#include "test.h"
+#include "scratch.h"
+#include "scratch_history.h"
+
+#define SESSIONS 40
+
+static int sessions;
+
+/* ---- a history ---- */
+
+/* So many lines, of sessions by turns; some bad ones, some of which look like one of a session. */
+static void grow(int lines)
+{
+    struct buf b = BUF_INIT(SIZE_MAX);
+
+    for (int i = 0; i < lines; i++, made++) {
+        int session = made % 7 ? made % sessions : made % 3;
+
+        if (made % 97 == 50)
+            buf_addf(&b, "no message of session-%d\n\n[]\n", session);
+        if (made % 197 == 50)
+            buf_add_c(&b, "{\"session_id\":\"sess\\u0069on\n");
+        buf_addf(&b,
+                 "{\"id\":\"%d\",\"session_id\":\"session-%d\",\"timestamp\":\"time %d\","
+                 "\"role\":\"%s\",\"content\":\"%0*d\"}\n",
+                 made, session, made, made % 2 ? "user" : "assistant", 200 + made % 100, made);
+    }
+    append(b.data, b.len);
+    buf_release(&b);
+}
+
+static void begin(int lines)
+{
+    scratch_enter();
+    made = 0;
+    sessions = SESSIONS;
+    grow(lines);
+}
+
+/* ---- with and without ---- */
+
+static bool same_text(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+static bool same_session(const struct session *a, const struct session *b)
+{
+    return str_eq((struct str){a->id, a->id_len}, (struct str){b->id, b->id_len}) &&
+           str_eq((struct str){a->preview, a->preview_len},
+                  (struct str){b->preview, b->preview_len}) &&
+           same_text(a->first_role, b->first_role) && same_text(a->created_at, b->created_at) &&
+           same_text(a->last_used, b->last_used) && a->count == b->count && a->bytes == b->bytes &&
+           a->last_line == b->last_line;
+}
+
+static bool same_list(size_t limit)
+{
+    struct session_list by_index, by_scan;
+    bool same;
+
+    if (session_list_newest(&by_index, &history, limit, NULL) < 0 ||
+        session_list_load(&by_scan, IO_CWD, "h", NULL) < 0)
+        return false;
+    same = by_index.bad_lines == by_scan.bad_lines &&
+           by_index.count == (by_scan.count < limit ? by_scan.count : limit);
+    for (size_t i = 0; same && i < by_index.count; i++)
+        same = same_session(&by_index.at[i], &by_scan.at[i]);
+    session_list_release(&by_index);
+    session_list_release(&by_scan);
+    return same;
+}
+
+static bool same_thread(const char *id)
+{
+    struct thread by_index, by_scan;
+    bool same;
+
+    if (thread_find(&by_index, &history, str_of(id), true, NULL) < 0 ||
+        thread_load(&by_scan, IO_CWD, "h", str_of(id), true, NULL) < 0)
+        return false;
+    same = by_index.count == by_scan.count && by_index.all == by_scan.all &&
+           by_index.bad_lines == by_scan.bad_lines;
+    for (size_t i = 0; same && i < by_index.count; i++)
+        same = str_eq(by_index.at[i].line, by_scan.at[i].line);
+    thread_release(&by_index);
+    thread_release(&by_scan);
+    return same;
+}
+
+static bool agrees(void)
+{
+    return same_list(SIZE_MAX) && same_list(1) && same_list(7) && same_list(SESSIONS) &&
+           same_thread("session-0") && same_thread("session-17") && same_thread("session") &&
+           same_thread("sessxion");
+}
+
+static bool usable(void)
+{
+    struct index x;
+    bool is = index_open(&x, &history);
+
+    if (is)
+        index_close(&x);
+    return is;
+}
+
+/* Is it used as it is, without being made anew? */
+static bool is_kept(void)
+{
+    struct stat before, after;
+
+    return lstat("h.idx", &before) == 0 && agrees() && lstat("h.idx", &after) == 0 &&
+           before.st_ino == after.st_ino;
+}
+
+/* ---- growing ---- */
+
+TEST(a_large_history_gets_one_and_a_small_one_none)
+{
+    begin(600);
+    CHECK(size_of("h") < INDEX_LEAST);
+    CHECK(agrees());
+    CHECK_INT(size_of("h.idx"), -1);
+    grow(400);
+    CHECK(size_of("h") >= INDEX_LEAST);
+    CHECK(agrees());
+    CHECK_INT(scratch_mode("h.idx"), 0600);
+    CHECK_INT(size_of("h.idx.tmp"), -1);
+    CHECK(is_kept());
+    scratch_leave();
+}
+
+TEST(one_that_was_made_is_held_in_its_file_alone)
+{
+    struct index x;
+
+    begin(1000);
+    for (int round = 0; round < 2; round++) {
+        if (!CHECK(index_open(&x, &history)))
+            break;
+        CHECK_INT(x.count, 1);
+        CHECK_INT(x.segments[0].to, size_of("h"));
+        CHECK(!x.segments[0].memory);
+        CHECK_INT(x.memory[0].len, 0);
+        CHECK_INT(x.end, size_of("h.idx"));
+        index_close(&x);
+    }
+    scratch_leave();
+}
+
+TEST(without_a_file_or_a_place_there_is_none)
+{
+    struct history none = {.dir_fd = IO_CWD, .path = scratch_path},
+                   strange = {.path = scratch_path, .index = scratch_index};
+    struct index x;
+
+    begin(1200);
+    CHECK(!index_open(&x, &none));
+    CHECK(!index_open(&x, &strange));
+    CHECK_INT(size_of("h.idx"), -1);
+    unlink("h");
+    CHECK(!usable());
+    scratch_leave();
+}
+
+TEST(what_is_appended_is_seen)
+{
+    begin(1200);
+    CHECK(agrees());
+    for (int i = 0; i < 30; i++) {
+        grow(1 + i % 3);
+        CHECK(is_kept());
+    }
+    append_text("{\"id\":\"x\"");
+    CHECK(is_kept());
+    append_text(
+        ",\"session_id\":\"session-0\",\"timestamp\":\"t\",\"role\":\"user\",\"content\":\"\"}");
+    CHECK(is_kept());
+    append_text("\r\n\nx\n");
+    CHECK(is_kept());
+    scratch_leave();
+}
+
+/* Each part that is large enough is covered for good, and few segments do. */
+TEST(what_was_appended_becomes_segments)
+{
+    struct index x;
+    size_t most = 0;
+    off_t before;
+
+    begin(12000);
+    CHECK(agrees());
+    for (int i = 0; i < 14; i++) {
+        before = size_of("h.idx");
+        grow(200);
+        CHECK(is_kept());
+        if (!CHECK(size_of("h.idx") > before))
+            fprintf(stderr, "    in round %d\n", i);
+        if (CHECK(index_open(&x, &history))) {
+            CHECK_INT(x.segments[x.count - 1].to, size_of("h"));
+            most = x.count > most ? x.count : most;
+            index_close(&x);
+        }
+    }
+    CHECK_INT(most, 8);
+    grow(5000);
+    CHECK(agrees());
+    if (CHECK(index_open(&x, &history))) {
+        CHECK_INT(x.count, 1);
+        index_close(&x);
+    }
+    scratch_leave();
+}
+
+TEST(our_own_appending_keeps_it)
+{
+    begin(1200);
+    CHECK(agrees());
+    for (int i = 0; i < 5; i++) {
+        append_own(STR("session-3"), STR("hello"));
+        CHECK(is_kept());
+    }
+    scratch_leave();
+}
+
+/* ---- what is no index of it ---- */
+
+TEST(a_change_by_hand_is_seen)
+{
+    begin(3000);
+    CHECK(agrees());
+    overwrite("h", place_of("session-17"), "session-99", 10);
+    CHECK(agrees());
+    CHECK(same_thread("session-99"));
+    overwrite("h", 0, "x", 1);
+    CHECK(agrees());
+    CHECK(is_kept());
+    scratch_leave();
+}
+
+/* It would look as if only something had been appended. */
+TEST(a_change_by_hand_before_something_is_appended_is_seen)
+{
+    begin(3000);
+    CHECK(agrees());
+    overwrite("h", place_of("session-17"), "session-99", 10);
+    append_own(STR("session-3"), STR("hello"));
+    CHECK_INT(size_of("h.idx"), -1);
+    CHECK(agrees());
+    /* Nor is what others have appended a reason to see nothing. */
+    grow(3);
+    CHECK(is_kept());
+    overwrite("h", place_of("session-18"), "session-99", 10);
+    CHECK(agrees());
+    scratch_leave();
+}
+
+TEST(a_history_that_is_cut_off_or_replaced_is_another)
+{
+    begin(3000);
+    CHECK(agrees());
+    CHECK_INT(truncate("h", size_of("h") - 1), 0);
+    CHECK(agrees());
+    CHECK_INT(truncate("h", 400000), 0);
+    CHECK(agrees());
+    CHECK_INT(truncate("h", 1000), 0);
+    CHECK(agrees());
+    grow(3000);
+    CHECK(agrees());
+    CHECK_INT(rename("h", "other"), 0);
+    made = 1;
+    grow(3000);
+    CHECK(agrees());
+    CHECK_INT(rename("other", "h"), 0);
+    CHECK(agrees());
+    scratch_leave();
+}
+
+/* As long as before and longer, with the same beginning, in the same file. */
+TEST(a_history_with_another_end_is_another)
+{
+    off_t size;
+
+    begin(3000);
+    CHECK(agrees());
+    size = size_of("h");
+    CHECK_INT(truncate("h", size - 100000), 0);
+    append_text("\n");
+    made = 17;
+    grow(400);
+    CHECK(size_of("h") > size);
+    CHECK(agrees());
+    scratch_leave();
+}
+
+/* Each byte of the small parts, and some of the large ones. */
+TEST(a_broken_one_changes_nothing)
+{
+    struct buf good;
+    size_t kept = 0;
+
+    begin(2000);
+    CHECK(agrees());
+    grow(400);
+    CHECK(agrees());
+    good = scratch_get("h.idx");
+    for (size_t i = 0; i < good.len; i += i < 160 ? 1 : 397) {
+        char changed = (char)(good.data[i] ^ 1 << i % 8);
+
+        scratch_put_bytes("h.idx", good.data, good.len);
+        overwrite("h.idx", (off_t)i, &changed, 1);
+        if (!CHECK(agrees()))
+            fprintf(stderr, "    at byte %zu\n", i);
+        kept += size_of("h.idx") == (off_t)good.len;
+    }
+    CHECK(kept > 0);
+    for (size_t n = 0; n < good.len; n += n < 160 ? 9 : 1517) {
+        scratch_put_bytes("h.idx", good.data, n);
+        if (!CHECK(agrees()))
+            fprintf(stderr, "    cut at %zu\n", n);
+    }
+    buf_release(&good);
+    scratch_leave();
+}
+
+TEST(another_version_is_made_anew)
+{
+    struct buf good, now;
+
+    begin(2000);
+    CHECK(agrees());
+    good = scratch_get("h.idx");
+    overwrite("h.idx", 7, "2", 1);
+    CHECK(agrees());
+    now = scratch_get("h.idx");
+    CHECK_MEM(now.data, now.len, good.data, good.len);
+    buf_release(&good);
+    buf_release(&now);
+    scratch_leave();
+}
+
+/* ---- what is in its place ---- */
+
+TEST(a_link_a_fifo_or_a_directory_stays_what_it_is)
+{
+    static const char *const names[] = {"h.idx", "h.idx.tmp"};
+
+    begin(2000);
+    for (size_t i = 0; i < 2; i++) {
+        CHECK_INT(symlink("elsewhere", names[i]), 0);
+        CHECK(!usable());
+        CHECK(agrees());
+        CHECK_INT(size_of("elsewhere"), -1);
+        CHECK_INT(unlink(names[i]), 0);
+
+        CHECK_INT(mkfifo(names[i], 0600), 0);
+        CHECK(!usable());
+        CHECK(agrees());
+        CHECK_INT(unlink(names[i]), 0);
+
+        CHECK_INT(mkdir(names[i], 0700), 0);
+        CHECK(!usable());
+        CHECK(agrees());
+        CHECK_INT(rmdir(names[i]), 0);
+    }
+    CHECK(agrees());
+    CHECK(usable());
+    scratch_leave();
+}
+
+/* What is written there would be written to the other one. */
+TEST(another_name_of_some_file_is_left_alone)
+{
+    begin(2000);
+    scratch_put("other", "something else");
+    for (int i = 0; i < 2; i++) {
+        const char *name = i ? "h.idx" : "h.idx.tmp";
+
+        CHECK_INT(link("other", name), 0);
+        CHECK(!usable());
+        CHECK(agrees());
+        scratch_check("other", "something else");
+        unlink(name);
+    }
+    CHECK(usable());
+    scratch_leave();
+}
+
+TEST(one_that_others_can_write_is_not_read)
+{
+    begin(2000);
+    CHECK(agrees());
+    CHECK_INT(chmod("h.idx", 0666), 0);
+    CHECK(!usable());
+    CHECK(agrees());
+    CHECK_INT(chmod("h.idx", 0600), 0);
+    CHECK(usable());
+    scratch_leave();
+}
+
+TEST(what_one_left_that_was_killed_is_taken_over)
+{
+    int fd;
+
+    begin(2000);
+    scratch_put("h.idx.tmp", "HISTIDX2, half of it");
+    CHECK(agrees());
+    CHECK(usable());
+    CHECK_INT(size_of("h.idx.tmp"), -1);
+
+    /* One that is at work is left alone, and not waited for. */
+    unlink("h.idx");
+    scratch_put("h.idx.tmp", "HISTIDX2, half of it");
+    fd = open("h.idx.tmp", O_RDWR);
+    CHECK_INT(flock(fd, LOCK_EX), 0);
+    CHECK(agrees());
+    CHECK(!usable());
+    scratch_check("h.idx.tmp", "HISTIDX2, half of it");
+    close(fd);
+    CHECK(usable());
+    scratch_leave();
+}
+
+/* Whose name is that of ours by chance. */
+TEST(a_file_of_the_users_own_is_left_alone)
+{
+    begin(2000);
+    scratch_put("h.idx", "1\thelp me find things\n");
+    CHECK(!usable());
+    CHECK(agrees());
+    history_remove_index(&history);
+    scratch_check("h.idx", "1\thelp me find things\n");
+    unlink("h.idx");
+    scratch_put("h.idx.tmp", "mine");
+    CHECK(!usable());
+    CHECK(agrees());
+    history_remove_index(&history);
+    scratch_check("h.idx.tmp", "mine");
+    /* What a power cut leaves of ours is not. */
+    scratch_put_bytes("h.idx.tmp", "\0\0\0\0\0\0\0\0\0", 9);
+    CHECK(usable());
+    CHECK_INT(size_of("h.idx.tmp"), -1);
+    scratch_leave();
+}
+
+/* A segment of which only a part was written is no segment, and the next one takes its place. */
+TEST(a_torn_segment_is_written_again)
+{
+    off_t one, two;
+
+    begin(4000);
+    CHECK(agrees());
+    one = size_of("h.idx");
+    grow(400);
+    CHECK(agrees());
+    two = size_of("h.idx");
+    CHECK(two > one);
+    for (off_t n = one + 1; n < two; n += (two - one) / 7) {
+        CHECK_INT(truncate("h.idx", n), 0);
+        CHECK(is_kept());
+        CHECK_INT(size_of("h.idx"), two);
+    }
+    scratch_leave();
+}
+
+/* Another program may have written one since this one has read the file. Here it is one that does not
+ * go on from the last one, so that it is not read. */
+TEST(a_segment_of_another_program_is_not_taken_away)
+{
+    struct buf first, all;
+    off_t second, third;
+
+    begin(6000);
+    CHECK(agrees());
+    first = scratch_get("h.idx");
+    second = size_of("h.idx");
+    grow(300);
+    CHECK(agrees());
+    third = size_of("h.idx");
+    grow(300);
+    CHECK(agrees());
+    all = scratch_get("h.idx");
+    if (CHECK(second < third && third < size_of("h.idx"))) {
+        buf_truncate(&first, (size_t)second);
+        memcpy(first.data, all.data, INDEX_PREAMBLE);
+        buf_add(&first, all.data + third, all.len - (size_t)third);
+        scratch_put_bytes("h.idx", first.data, first.len);
+        CHECK(agrees());
+        CHECK_INT(size_of("h.idx"), first.len);
+    }
+    buf_release(&first);
+    buf_release(&all);
+    scratch_leave();
+}
+
+TEST(a_place_that_cannot_be_written_is_none)
+{
+    begin(2000);
+    CHECK(agrees());
+    CHECK_INT(chmod("h.idx", 0400), 0);
+    CHECK_INT(chmod(".", 0500), 0);
+    grow(500);
+    CHECK(agrees());
+    CHECK_INT(chmod(".", 0700), 0);
+    scratch_leave();
+}
+
+/* ---- names ---- */
+
+static void same_named(const struct history *plain, const char *name, size_t limit)
+{
+    struct session_list some, all;
+
+    CHECK_INT(session_list_named(&some, &history, str_of(name), limit, NULL), 0);
+    CHECK_INT(session_list_named(&all, plain, str_of(name), limit, NULL), 0);
+    CHECK_INT(some.count, all.count);
+    CHECK_INT(some.bad_lines, all.bad_lines);
+    for (size_t i = 0; i < some.count && i < all.count; i++)
+        CHECK(same_session(&some.at[i], &all.at[i]));
+    session_list_release(&some);
+    session_list_release(&all);
+}
+
+static void same_name(const char *name)
+{
+    struct buf by_index = BUF_INIT(BUF_SMALL), by_scan = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT, why = ERR_INIT;
+    struct history plain = history;
+    int result = session_resolve(&history, str_of(name), &by_index, &e);
+
+    plain.index = NULL;
+    CHECK_INT(session_resolve(&plain, str_of(name), &by_scan, &why), result);
+    CHECK_STR(buf_c(&by_index), buf_c(&by_scan));
+    CHECK_STR(err_text(&e), err_text(&why));
+    same_named(&plain, name, 5);
+    same_named(&plain, name, SIZE_MAX);
+    buf_release(&by_index);
+    buf_release(&by_scan);
+    err_release(&e);
+    err_release(&why);
+}
+
+/* In one segment, and when two know a session. */
+TEST(names_mean_the_same)
+{
+    static const char *const names[] = {"session-0", "session-17", "session-4", "ion-12",
+                                        "session",   "nothing",    "last",      "",
+                                        "s",         "session-3",  "n-33"};
+
+    begin(2000);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+            same_name(names[i]);
+        grow(300);
+    }
+    scratch_leave();
+}
+
+/* Of so many the list of all is read instead. */
+TEST(a_name_may_mean_many)
+{
+    struct history plain = history;
+
+    plain.index = NULL;
+    begin(2000);
+    sessions = 300;
+    grow(2000);
+    for (size_t limit = 255; limit < 258; limit++)
+        same_named(&plain, "session-", limit);
+    same_named(&plain, "session-", SIZE_MAX);
+    same_named(&plain, "session-1", SIZE_MAX);
+    scratch_leave();
+}

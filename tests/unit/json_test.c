@@ -1,0 +1,370 @@
+#include "chathist/base/json.h"
+
+#include <stdlib.h>
+
+#include "test.h"
+
+/* The value of a text that must be valid. */
+static struct str value_of(struct str text)
+{
+    struct str value = STR_NONE;
+
+    CHECK(json_check(text, &value, NULL));
+    return value;
+}
+
+#define VALUE(text) value_of(STR(text))
+
+static bool check_bytes(struct str got, struct str want, const char *what, int line)
+{
+    return test_check_mem(got.p, got.n, want.p, want.n, what, __FILE__, line);
+}
+
+#define CHECK_BYTES(got, want) check_bytes((got), STR(want), #got, __LINE__)
+
+TEST(types)
+{
+    CHECK_INT(json_type(VALUE("null")), JSON_NULL);
+    CHECK_INT(json_type(VALUE("true")), JSON_BOOL);
+    CHECK_INT(json_type(VALUE("false")), JSON_BOOL);
+    CHECK_INT(json_type(VALUE("-1")), JSON_NUMBER);
+    CHECK_INT(json_type(VALUE("0")), JSON_NUMBER);
+    CHECK_INT(json_type(VALUE("\"\"")), JSON_STRING);
+    CHECK_INT(json_type(VALUE("[]")), JSON_ARRAY);
+    CHECK_INT(json_type(VALUE("{}")), JSON_OBJECT);
+    CHECK_INT(json_type(STR_NONE), JSON_INVALID);
+}
+
+TEST(null_and_true)
+{
+    CHECK(json_is_null(STR_NONE));
+    CHECK(json_is_null(VALUE("null")));
+    CHECK(!json_is_null(VALUE("0")));
+    CHECK(!json_is_null(VALUE("\"null\"")));
+    CHECK(json_is_true(VALUE("true")));
+    CHECK(!json_is_true(VALUE("false")));
+    CHECK(!json_is_true(VALUE("\"true\"")));
+    CHECK(!json_is_true(VALUE("1")));
+    CHECK(!json_is_true(STR_NONE));
+}
+
+TEST(several_members_at_once)
+{
+    static const char *const keys[] = {"b", "none", "a", "b"};
+    struct str got[4];
+
+    json_pick(VALUE("{\"a\":1,\"b\":2,\"c\":{\"none\":3},\"\\u0062\":[4]}"), keys, got, 4);
+    CHECK_BYTES(got[0], "[4]");
+    CHECK_INT(json_type(got[1]), JSON_INVALID);
+    CHECK_BYTES(got[2], "1");
+    CHECK_BYTES(got[3], "[4]");
+    json_pick(VALUE("[1]"), keys, got, 2);
+    CHECK_INT(json_type(got[0]), JSON_INVALID);
+    json_pick(STR_NONE, keys, got, 2);
+    CHECK_INT(json_type(got[1]), JSON_INVALID);
+}
+
+TEST(iterating_over_an_object)
+{
+    struct json_iter it =
+        json_iter(VALUE(" { \"a\" : 1 ,\n\"b\\n\":[1,{\"x\":\"]}\"}] , \"\": \"\"}"));
+
+    CHECK(json_next(&it));
+    CHECK_BYTES(it.key, "a");
+    CHECK_BYTES(it.value, "1");
+    CHECK(json_next(&it));
+    CHECK_BYTES(it.key, "b\\n");
+    CHECK_BYTES(it.value, "[1,{\"x\":\"]}\"}]");
+    CHECK(json_next(&it));
+    CHECK_BYTES(it.key, "");
+    CHECK_BYTES(it.value, "\"\"");
+    CHECK(!json_next(&it));
+    CHECK(!json_next(&it));
+}
+
+TEST(iterating_over_an_array)
+{
+    struct json_iter it = json_iter(VALUE("[ -1.5e3 ,true,null , \"a\\\"]\\\\\" ,{}, [[]] ]"));
+
+    CHECK(json_next(&it));
+    CHECK_BYTES(it.value, "-1.5e3");
+    CHECK(it.key.p == NULL);
+    CHECK(json_next(&it));
+    CHECK_BYTES(it.value, "true");
+    CHECK(json_next(&it));
+    CHECK_BYTES(it.value, "null");
+    CHECK(json_next(&it));
+    CHECK_BYTES(it.value, "\"a\\\"]\\\\\"");
+    CHECK(json_next(&it));
+    CHECK_BYTES(it.value, "{}");
+    CHECK(json_next(&it));
+    CHECK_BYTES(it.value, "[[]]");
+    CHECK(!json_next(&it));
+}
+
+TEST(iterating_over_nothing)
+{
+    static const char *const none[] = {"[]", "{}", "[ ]", "{ }", "1", "\"[1]\"", "null"};
+
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+        struct json_iter it = json_iter(value_of(str_of(none[i])));
+
+        CHECK(!json_next(&it));
+    }
+
+    struct json_iter it = json_iter(STR_NONE);
+
+    CHECK(!json_next(&it));
+}
+
+TEST(get_finds_members)
+{
+    struct str o = VALUE("{\"a\":1,\"b\":{\"a\":2},\"c\":[{\"d\":3}]}");
+
+    CHECK_BYTES(json_get(o, "a"), "1");
+    CHECK_BYTES(json_get(json_get(o, "b"), "a"), "2");
+    CHECK(json_get(o, "d").p == NULL);
+    CHECK(json_get(o, "").p == NULL);
+    CHECK(json_get(VALUE("[\"a\",1]"), "a").p == NULL);
+    CHECK(json_get(VALUE("\"a\""), "a").p == NULL);
+    CHECK(json_get(STR_NONE, "a").p == NULL);
+    CHECK_BYTES(json_get(VALUE("{\"\":1}"), ""), "1");
+}
+
+TEST(get_gives_the_last_of_a_repeated_key)
+{
+    CHECK_BYTES(json_get(VALUE("{\"a\":1,\"b\":2,\"a\":3}"), "a"), "3");
+    CHECK_BYTES(json_get(VALUE("{\"a\":1,\"\\u0061\":3}"), "a"), "3");
+    CHECK_BYTES(json_get(VALUE("{\"a\":1,\"a\":null}"), "a"), "null");
+}
+
+TEST(keys_match_by_case)
+{
+    CHECK_BYTES(json_get(VALUE("{\"ID\":1,\"id\":2,\"Id\":3}"), "id"), "2");
+    CHECK(json_get(VALUE("{\"ID\":1}"), "id").p == NULL);
+}
+
+TEST(keys_match_whatever_their_escapes)
+{
+    CHECK(json_key_is(STR("role"), "role"));
+    CHECK(json_key_is(STR("r\\u006fle"), "role"));
+    CHECK(json_key_is(STR("\\u0072\\u006f\\u006C\\u0065"), "role"));
+    CHECK(!json_key_is(STR("r\\u006fl"), "role"));
+    CHECK(!json_key_is(STR("r\\u006fles"), "role"));
+    CHECK(!json_key_is(STR("r\\u006fle\\u0000"), "role"));
+    CHECK(!json_key_is(STR("rol"), "role"));
+    CHECK(!json_key_is(STR("roles"), "role"));
+    CHECK(!json_key_is(STR(""), "role"));
+    CHECK(json_key_is(STR(""), ""));
+    CHECK(json_key_is(STR("a\\/b\\n"), "a/b\n"));
+    CHECK(json_key_is(STR("\\ud83d\\ude00"), "\xf0\x9f\x98\x80"));
+    CHECK(json_key_is(STR("\xf0\x9f\x98\x80\\t"), "\xf0\x9f\x98\x80\t"));
+}
+
+TEST(at_counts_from_0)
+{
+    struct str a = VALUE("[1,[2],\"3\"]");
+
+    CHECK_BYTES(json_at(a, 0), "1");
+    CHECK_BYTES(json_at(a, 1), "[2]");
+    CHECK_BYTES(json_at(a, 2), "\"3\"");
+    CHECK(json_at(a, 3).p == NULL);
+    CHECK(json_at(VALUE("[]"), 0).p == NULL);
+    CHECK(json_at(VALUE("{\"a\":1}"), 0).p == NULL);
+    CHECK(json_at(VALUE("1"), 0).p == NULL);
+}
+
+/* ---- strings ---- */
+
+static void check_decoded(struct str text, struct str want)
+{
+    struct str value = value_of(text);
+    struct buf b = BUF_INIT(BUF_SMALL), scratch = BUF_INIT(BUF_SMALL);
+
+    buf_add_c(&scratch, "old");
+    buf_add_c(&b, "<");
+    CHECK(json_decode(value, &b));
+    CHECK_MEM(b.data + 1, b.len - 1, want.p, want.n);
+
+    struct str got = json_text(value, &scratch);
+
+    CHECK_MEM(got.p, got.n, want.p, want.n);
+    CHECK(json_plain(value) == (memchr(text.p, '\\', text.n) == NULL));
+    if (json_plain(value))
+        CHECK(got.p == value.p + 1);
+    buf_release(&b);
+    buf_release(&scratch);
+}
+
+#define DECODES(text, want) check_decoded(STR(text), STR(want))
+
+TEST(strings_decode)
+{
+    DECODES("\"\"", "");
+    DECODES("\"abc\"", "abc");
+    DECODES("\"\xc3\xa4\"", "\xc3\xa4");
+    DECODES("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t");
+    DECODES("\"a\\nb\\nc\"", "a\nb\nc");
+    DECODES("\"\\u0041\\u00e4\\u20AC\\uffff\"", "A\xc3\xa4\xe2\x82\xac\xef\xbf\xbf");
+    DECODES("\"\\\\n\"", "\\n");
+    DECODES("\"\\\\\\\\u0041\"", "\\\\u0041");
+}
+
+TEST(nul_survives_in_strings)
+{
+    DECODES("\"a\\u0000b\"", "a\0b");
+    DECODES("\"\\u0000\"", "\0");
+}
+
+TEST(surrogates_pair_or_become_replacement_characters)
+{
+    DECODES("\"\\ud83d\\ude00\"", "\xf0\x9f\x98\x80");
+    DECODES("\"\\uD800\\uDC00\\udbff\\udfff\"", "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf");
+    DECODES("\"\\ud83d\"", "\xef\xbf\xbd");
+    DECODES("\"\\ud83dx\"", "\xef\xbf\xbdx");
+    DECODES("\"\\ude00\"", "\xef\xbf\xbd");
+    DECODES("\"\\ud83d\\u0041\"", "\xef\xbf\xbd"
+                                  "A");
+    DECODES("\"\\ud83d\\n\"", "\xef\xbf\xbd\n");
+    DECODES("\"\\ud83d\\ud83d\\ude00\"", "\xef\xbf\xbd\xf0\x9f\x98\x80");
+    DECODES("\"\\ude00\\ud83d\"", "\xef\xbf\xbd\xef\xbf\xbd");
+    DECODES("\"\\ud83d\\\\ude00\"", "\xef\xbf\xbd\\ude00");
+}
+
+TEST(what_is_no_string_has_no_text)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    CHECK(!json_decode(VALUE("1"), &b));
+    CHECK(!json_decode(VALUE("null"), &b));
+    CHECK(!json_decode(VALUE("[\"a\"]"), &b));
+    CHECK(!json_decode(STR_NONE, &b));
+    CHECK_INT(b.len, 0);
+    CHECK(json_text(VALUE("1"), &b).p == NULL);
+    CHECK(json_text(STR_NONE, &b).p == NULL);
+    CHECK(!json_plain(VALUE("1")));
+    CHECK(!json_plain(STR_NONE));
+    buf_release(&b);
+}
+
+TEST(a_type_is_found_whatever_its_escapes)
+{
+    CHECK(json_has_type(VALUE("{\"type\":\"text\"}"), "text"));
+    CHECK(json_has_type(VALUE("{\"type\":1, \"ty\\u0070e\":\"t\\u0065xt\"}"), "text"));
+    CHECK(!json_has_type(VALUE("{\"type\":\"text2\"}"), "text"));
+    CHECK(!json_has_type(VALUE("{\"type\":\"text\\u0000\"}"), "text"));
+    CHECK(!json_has_type(VALUE("{\"type\":[\"text\"]}"), "text"));
+    CHECK(!json_has_type(VALUE("{\"kind\":\"text\"}"), "text"));
+    CHECK(!json_has_type(VALUE("\"text\""), "text"));
+}
+
+TEST(four_digits_of_an_escape)
+{
+    static const char digits[] = "0aFfg";
+
+    CHECK_INT(json_hex4(digits, digits + 4), 0x0aff);
+    CHECK_INT(json_hex4(digits, digits + 3), -1);
+    CHECK_INT(json_hex4(digits + 1, digits + 5), -1);
+    CHECK(json_is_surrogate(0xd800) && json_is_surrogate(0xdfff));
+    CHECK(!json_is_surrogate(0xd7ff) && !json_is_surrogate(0xe000) && !json_is_surrogate(-1));
+}
+
+/* ---- numbers ---- */
+
+static void check_int(const char *text, int64_t want)
+{
+    int64_t n = 4711;
+
+    if (!CHECK(json_int(value_of(str_of(text)), &n)) || !CHECK_INT(n, want))
+        fprintf(stderr, "    of   %s\n", text);
+}
+
+static void check_no_int(const char *text)
+{
+    int64_t n = 4711;
+
+    if (!CHECK(!json_int(value_of(str_of(text)), &n)) || !CHECK_INT(n, 4711))
+        fprintf(stderr, "    of   %s\n", text);
+}
+
+TEST(integers_are_exact)
+{
+    check_int("0", 0);
+    check_int("-0", 0);
+    check_int("5", 5);
+    check_int("-17", -17);
+    check_int("100", 100);
+    check_int("9007199254740993", INT64_C(9007199254740993)); /* above 2^53 */
+    check_int("9223372036854775807", INT64_MAX);
+    check_int("-9223372036854775808", INT64_MIN);
+    check_no_int("9223372036854775808");
+    check_no_int("-9223372036854775809");
+    check_no_int("18446744073709551616");
+    check_no_int("100000000000000000000");
+    check_no_int("123456789012345678901234567890");
+}
+
+TEST(integers_however_written)
+{
+    check_int("5.0", 5);
+    check_int("5e0", 5);
+    check_int("50e-1", 5);
+    check_int("0.5e1", 5);
+    check_int("5.000000000000000000000000000000000", 5);
+    check_int("0.00005e5", 5);
+    check_int("1e18", INT64_C(1000000000000000000));
+    check_int("-1E+2", -100);
+    check_int("9223372036854775.807e3", INT64_MAX);
+    check_int("-0.9223372036854775808e19", INT64_MIN);
+    check_int("92233720368547758070000000000e-10", INT64_MAX);
+    check_int("0e400", 0);
+    check_int("0.000e-999999999999999999999999", 0);
+    check_int("100000000000000000000000000000000e-30", 100);
+    check_no_int("5.5");
+    check_no_int("0.1");
+    check_no_int("5e-1");
+    check_no_int("1e19");
+    check_no_int("1e400");
+    check_no_int("-1e400");
+    check_no_int("1e99999999999999999999999999999");
+    check_no_int("1e-99999999999999999999999999999");
+    check_no_int("1.00000000000000000000000000000000000001");
+    check_no_int("9223372036854775807.5");
+    check_no_int("9223372036854775.808e3");
+}
+
+TEST(what_is_no_number_is_no_integer)
+{
+    int64_t n = 4711;
+
+    check_no_int("\"5\"");
+    check_no_int("true");
+    check_no_int("null");
+    check_no_int("[5]");
+    CHECK(!json_int(STR_NONE, &n));
+}
+
+TEST(walking_a_cut_text_stays_inside)
+{
+    static const char text[] =
+        "{\"k\\u00e4\":[1.5e3,true,null,\"\xe2\x82\xac\\ud83d\\u\"],\"b\":\"\\";
+
+    for (size_t n = 0; n < sizeof(text) - 1; n++) {
+        char *copy = malloc(n ? n : 1);
+        struct str value = {copy, n};
+        struct buf b = BUF_INIT(BUF_SMALL);
+
+        memcpy(copy, text, n);
+        for (struct json_iter it = json_iter(value); json_next(&it);) {
+            int64_t number;
+
+            json_key_is(it.key, "k\xc3\xa5");
+            json_decode(it.value, &b);
+            json_int(it.value, &number);
+            json_at(it.value, 3);
+        }
+        CHECK(json_get(value, "absent").p == NULL);
+        buf_release(&b);
+        free(copy);
+    }
+}

@@ -1,0 +1,94 @@
+#include "llm/mcp_content.h"
+
+#include "test.h"
+
+#include "chathist/base/json.h"
+#include "chathist/base/utf8.h"
+
+static void check(const char *result, const char *want, bool want_failed)
+{
+    struct buf got = BUF_INIT(BUF_SMALL);
+    struct str value;
+    bool failed = !want_failed;
+
+    if (CHECK(json_check(str_of(result), &value, NULL))) {
+        mcp_content_add(&got, value, &failed);
+        CHECK_STR(buf_c(&got), want);
+        CHECK_INT(failed, want_failed);
+    }
+    buf_release(&got);
+}
+
+TEST(text_blocks_are_joined)
+{
+    check("{\"content\":[{\"type\":\"text\",\"text\":\"a\\nb\"}]}", "a\nb", false);
+    check("{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}]}",
+          "a\nb", false);
+    check("{\"content\":[],\"isError\":false}", "", false);
+    check("{}", "", false);
+    check("[]", "", false);
+}
+
+TEST(a_tool_can_fail)
+{
+    check("{\"content\":[{\"type\":\"text\",\"text\":\"no such file\"}],\"isError\":true}",
+          "no such file", true);
+}
+
+TEST(what_is_no_text_is_described)
+{
+    check("{\"content\":[{\"type\":\"image\",\"data\":\"aGVsbG8=\",\"mimeType\":\"image/png\"}]}",
+          "[image, image/png, 5 bytes]", false);
+    check("{\"content\":[{\"type\":\"audio\",\"data\":\"\",\"mimeType\":\"audio/wav\"}]}",
+          "[audio, audio/wav, 0 bytes]", false);
+    check("{\"content\":[{\"type\":\"resource_link\",\"uri\":\"file:///a\\nb\",\"name\":\"n\","
+          "\"description\":\"d\",\"mimeType\":\"text/x\"}]}",
+          "[resource_link, file:///a b, n, d, text/x]", false);
+    check(
+        "{\"content\":[{\"type\":\"resource\",\"resource\":{\"uri\":\"u:x\",\"blob\":\"AAAA\"}}]}",
+        "[resource, u:x, 3 bytes]", false);
+    check("{\"content\":[{\"type\":\"hologram\"},{\"text\":5},7]}",
+          "[hologram]\n[unknown]\n[unknown]", false);
+}
+
+TEST(a_resource_with_text_is_that_text)
+{
+    check("{\"content\":[{\"type\":\"text\",\"text\":\"see\"},{\"type\":\"resource\",\"resource\":"
+          "{\"uri\":\"u:x\",\"mimeType\":\"text/plain\",\"text\":\"body\"}}]}",
+          "see\nbody", false);
+}
+
+TEST(structured_content_counts_when_there_is_no_text)
+{
+    check("{\"content\":[],\"structuredContent\":{ \"a\" : 1.50 }}", "{\"a\":1.50}", false);
+    check("{\"structuredContent\":[1, 2]}", "[1,2]", false);
+    check("{\"content\":[{\"type\":\"text\",\"text\":\"t\"}],\"structuredContent\":{\"a\":1}}", "t",
+          false);
+}
+
+TEST(a_result_that_is_not_complete_is_a_failure)
+{
+    check("{\"resultType\":\"complete\",\"content\":[{\"type\":\"text\",\"text\":\"t\"}]}", "t",
+          false);
+    check("{\"resultType\":\"input_required\",\"inputRequests\":{}}",
+          "the tool asks for more input, which it cannot be given", true);
+}
+
+TEST(what_is_too_long_is_cut_and_says_so)
+{
+    struct buf json = BUF_INIT(BUF_SMALL), got = BUF_INIT(1000);
+    struct str value;
+    bool failed;
+
+    buf_add_c(&json, "{\"content\":[{\"type\":\"text\",\"text\":\"");
+    for (size_t i = 0; i < 600; i++)
+        buf_add_c(&json, "\xc3\xa9");
+    buf_add_c(&json, "\"}]}");
+    CHECK(json_check(buf_str(&json), &value, NULL));
+    mcp_content_add(&got, value, &failed);
+    CHECK(!got.overflow && got.len < 1000);
+    CHECK_INT(utf8_valid(buf_str(&got)), got.len);
+    CHECK(str_ends(buf_str(&got), STR("\xa9\n[328 bytes are left out]")));
+    buf_release(&json);
+    buf_release(&got);
+}

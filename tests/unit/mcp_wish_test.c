@@ -1,0 +1,126 @@
+#include "chat/mcp_wish.h"
+
+#include <stdlib.h>
+
+#include "test.h"
+
+#include "chathist/base/mem.h"
+
+/* `name: word word @directory|…` for all wishes, or `! message`. */
+static void check(const char *file, const char *const *options, const char *want)
+{
+    char home[] = "/tmp";
+    struct config c = {.from = {CONFIG_DEFAULT}, .home = home};
+    struct config_named named[4] = {{.setting = SETTING_MCP}};
+    struct str rest = str_of(file);
+    struct buf got = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+    struct mcp_wishes w;
+
+    c.named = named;
+    while (rest.p && rest.n > 0) {
+        struct str value = str_cut(&rest, '\n'), key = str_cut(&value, '=');
+
+        if (str_eq_c(key, "mcp"))
+            c.value[SETTING_MCP] = mem_copy(value.p, value.n);
+        else
+            named[c.named_count++] = (struct config_named){SETTING_MCP, mem_copy(key.p, key.n),
+                                                           mem_copy(value.p, value.n)};
+    }
+    if (mcp_wishes_read(&w, &c, options, &e) < 0) {
+        CHECK_INT(e.kind, ERR_USAGE);
+        buf_addf(&got, "! %s", err_text(&e));
+    } else {
+        for (size_t i = 0; i < w.count; i++) {
+            buf_addf(&got, "%s:", w.at[i].name);
+            for (size_t j = 0; j < w.at[i].command.count; j++)
+                buf_addf(&got, " %s", w.at[i].command.at[j]);
+            if (w.at[i].cwd)
+                buf_addf(&got, " @%s", w.at[i].cwd);
+            buf_add_c(&got, "|");
+        }
+    }
+    CHECK_STR(buf_c(&got), want);
+    mcp_wishes_release(&w);
+    err_release(&e);
+    buf_release(&got);
+    for (size_t i = 0; i < c.named_count; i++) {
+        free(named[i].name);
+        free(named[i].value);
+    }
+    free(c.value[SETTING_MCP]);
+}
+
+#define OPTIONS(...)                                                                               \
+    (const char *const[])                                                                          \
+    {                                                                                              \
+        __VA_ARGS__, NULL                                                                          \
+    }
+
+TEST(nothing_is_wanted_by_default)
+{
+    check("", NULL, "");
+    check("a=x", NULL, "");
+    check("mcp=\na=x", NULL, "");
+    check("mcp=a\na=x", OPTIONS(""), "");
+}
+
+TEST(options_name_servers_three_ways)
+{
+    check("fs=srv 'a b'\nother=x", OPTIONS("fs"), "fs: srv a b @/tmp|");
+    check("", OPTIONS("fs=srv a=b"), "fs: srv a=b|");
+    check("", OPTIONS("srv a=b"), "mcp: srv a=b|");
+    check("", OPTIONS("./srv.py a"), "mcp: ./srv.py a|");
+    check("", OPTIONS("a b=c"), "mcp: a b=c|");
+}
+
+TEST(the_configuration_names_defaults)
+{
+    check("mcp=b  a\na=x\nb=y z", NULL, "b: y z @/tmp|a: x @/tmp|");
+    check("mcp=b\na=x\nb=y", OPTIONS("a"), "a: x @/tmp|");
+}
+
+TEST(servers_have_different_names)
+{
+    check("", OPTIONS("srv a", "srv b", "srv_2=x"), "mcp: srv a|mcp_2: srv b|srv_2: x|");
+    check("", OPTIONS("a=x", "a=x"), "a: x|");
+    check("mcp=a a\na=x", NULL, "a: x @/tmp|");
+    check("", OPTIONS("a=x", "a=y"), "! two MCP servers have the name 'a'");
+}
+
+TEST(what_is_wrong_is_told)
+{
+    check("mcp=a", NULL, "! no MCP server 'a': the user configuration has no 'mcp.a'");
+    check("mcp='a\na=x", NULL,
+          "! bad name ''a' of an MCP server: 1 to 30 letters, digits, '_' and '-' are expected");
+    check("a b=x", OPTIONS("a b"),
+          "! bad name 'a b' of an MCP server: 1 to 30 letters, digits, '_' and '-' are expected");
+    check("", OPTIONS("a=x 'y"), "! bad command 'x 'y' of an MCP server: a quote is not closed");
+    check("", OPTIONS("a="), "! bad command '' of an MCP server: it is empty");
+    check("a=bin/x", OPTIONS("a"),
+          "! bad command 'bin/x' of 'mcp.a': a path has to begin with a slash");
+    check("a=/bin/x", OPTIONS("a"), "a: /bin/x @/tmp|");
+    check(
+        "", OPTIONS("https://host/mcp"),
+        "! cannot use 'https://host/mcp' as an MCP server: it is an address, and only programs can "
+        "be run");
+    check(
+        "a=http://host/ x", OPTIONS("a"),
+        "! cannot use 'http://host/' as an MCP server: it is an address, and only programs can be "
+        "run");
+}
+
+TEST(servers_of_the_configuration_have_a_directory)
+{
+    check("a=x\na.cwd=/usr", OPTIONS("a"), "a: x @/usr|");
+    check("a=x\na.cwd=.", OPTIONS("a"), "a: x|");
+    check("a=x\na.cwd=~", OPTIONS("a"), "a: x @/tmp/|");
+    check("a=x\na.cwd=~/../usr", OPTIONS("a"), "a: x @/tmp/../usr|");
+    check("a=x\na.cwd=/usr", OPTIONS("a=y"), "a: y|");
+    check(
+        "a=x\na.cwd=usr", OPTIONS("a"),
+        "! bad directory 'usr' of 'mcp.a.cwd': a path that begins with '/' or '~/' is expected, or "
+        "'.' for the working directory");
+    check("a=x\na.cwd=/absent", OPTIONS("a"),
+          "! bad directory '/absent' of 'mcp.a.cwd': there is no such directory");
+}

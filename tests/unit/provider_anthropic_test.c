@@ -1,0 +1,735 @@
+/* Anthropic's wire: the request that is built, and the events and answers that are read. */
+#include "test.h"
+
+#include "chathist/base/json.h"
+#include "llm/provider_anthropic.h"
+
+/* ---- the request ---- */
+
+static void check_request(const struct ask *ask, const char *url, const char *headers,
+                          const char *body, int line)
+{
+    struct http_request r;
+    struct err e = ERR_INIT;
+
+    http_request_init(&r);
+    test_check_int(provider_anthropic.request(&provider_anthropic, ask, &r, &e), 0, "request",
+                   __FILE__, line);
+    test_check_str(buf_c(&r.url), url, "url", __FILE__, line);
+    test_check_str(buf_c(&r.headers), headers, "headers", __FILE__, line);
+    test_check_str(buf_c(&r.body), body, "body", __FILE__, line);
+    test_check_str(err_text(&e), "", "error", __FILE__, line);
+    http_request_release(&r);
+    err_release(&e);
+}
+#define CHECK_REQUEST(ask, url, headers, body) check_request(ask, url, headers, body, __LINE__)
+
+#define URL "https://api.anthropic.com/v1/messages"
+#define JSON_HEADER "Content-Type: application/json\n"
+#define VERSION "anthropic-version: 2023-06-01\n"
+#define HEADERS JSON_HEADER "Accept: text/event-stream\n" VERSION
+
+TEST(a_request)
+{
+    struct context c;
+    struct ask ask = {.context = &c, .model = "claude-x", .key = "k-1", .stream = true};
+
+    context_init(&c);
+    context_set_system(&c, STR("be brief"));
+    context_add_text(&c, ROLE_USER, STR("a \"b\"\n"));
+    context_add_text(&c, ROLE_ASSISTANT, STR("c"));
+    context_add_text(&c, ROLE_USER, STR("d\0\xff"));
+    CHECK_REQUEST(&ask, URL, HEADERS "x-api-key: k-1\n",
+                  "{\"model\":\"claude-x\",\"max_tokens\":32000,\"system\":\"be brief\","
+                  "\"messages\":[{\"role\":\"user\",\"content\":\"a \\\"b\\\"\\n\"},"
+                  "{\"role\":\"assistant\",\"content\":\"c\"},"
+                  "{\"role\":\"user\",\"content\":\"d\\u0000\xef\xbf\xbd\"}],\"stream\":true}");
+    context_release(&c);
+}
+
+TEST(a_request_without_key_and_stream_and_with_options)
+{
+    struct context c;
+    const struct ask_option options[] = {{"max_tokens", STR("7")}, {"tag", STR("plain text")}};
+    struct ask ask = {.context = &c,
+                      .model = "m",
+                      .key = "",
+                      .base_url = "http://h:1/v1//?a=b",
+                      .options = options,
+                      .options_count = 2};
+
+    context_init(&c);
+    context_set_system(&c, STR(" \n"));
+    context_add_text(&c, ROLE_USER, STR("a"));
+    CHECK_REQUEST(&ask, "http://h:1/v1/messages?a=b",
+                  JSON_HEADER "Accept: application/json\n" VERSION,
+                  "{\"model\":\"m\",\"max_tokens\":7,\"messages\":[{\"role\":\"user\",\"content\":"
+                  "\"a\"}],\"stream\":false,\"tag\":\"plain text\"}");
+    context_release(&c);
+}
+
+static void add_line(struct context *c, const char *line)
+{
+    struct message m = MESSAGE_INIT;
+
+    if (CHECK(message_parse(&m, str_of(line))))
+        context_add(c, &m);
+    message_release(&m);
+}
+
+#define LINE(role, rest)                                                                           \
+    "{\"id\":\"1-0\",\"session_id\":\"s\",\"timestamp\":\"2024-06-27T15:00:00.000000+00:00\","     \
+    "\"role\":\"" role "\"," rest "}"
+#define USER(text) LINE("user", "\"content\":\"" text "\"")
+#define CALLS(text, calls, more)                                                                   \
+    LINE("assistant", "\"content\":\"" text "\",\"tool_calls\":[" calls "]" more)
+#define CALL(id, name, args) "{\"id\":\"" id "\",\"name\":\"" name "\",\"args\":" args "}"
+#define RESULT(id, text) LINE("tool", "\"content\":\"" text "\",\"tool_call_id\":\"" id "\"")
+
+/* The messages of the request that a conversation, its lines NULL-terminated, becomes. */
+static void check_messages(const char *const *lines, const char *want, int line)
+{
+    struct context c;
+    struct ask ask = {.context = &c, .model = "m"};
+    struct http_request r;
+    struct err e = ERR_INIT;
+    struct str value = STR_NONE, messages;
+
+    context_init(&c);
+    for (; *lines; lines++)
+        add_line(&c, *lines);
+    context_settle(&c);
+    http_request_init(&r);
+    if (provider_anthropic.request(&provider_anthropic, &ask, &r, &e) == 0)
+        test_check(json_check(buf_str(&r.body), &value, NULL), "JSON", __FILE__, line);
+    messages = json_get(value, "messages");
+    test_check_mem(messages.p ? messages.p : err_text(&e),
+                   messages.p ? messages.n : strlen(err_text(&e)), want, strlen(want), "messages",
+                   __FILE__, line);
+    http_request_release(&r);
+    context_release(&c);
+    err_release(&e);
+}
+#define CHECK_MESSAGES(want, ...)                                                                  \
+    check_messages((const char *const[]){__VA_ARGS__, NULL}, want, __LINE__)
+
+#define IN_LOOP CALLS("Let me see.", CALL("a", "f", "{\"x\": 1}"), THOUGHT("anthropic"))
+#define BLOCK "{\"type\":\"thinking\",\"thinking\":\"t\",\"signature\":\"s\"}"
+#define THOUGHT(provider) ",\"thinking\":[" BLOCK ",7],\"provider\":\"" provider "\""
+#define USE(id, name, input)                                                                       \
+    "{\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"" name "\",\"input\":" input "}"
+#define TEXT(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
+#define ANSWER(id, text)                                                                           \
+    "{\"type\":\"tool_result\",\"tool_use_id\":\"" id "\",\"content\":\"" text "\"}"
+
+TEST(calls_and_their_results)
+{
+    CHECK_MESSAGES(
+        "[{\"role\":\"user\",\"content\":\"q\"},"
+        "{\"role\":\"assistant\",\"content\":[" TEXT("hm") "," USE("a", "f", "{\"x\":1}") "," USE(
+            "b", "g", "{}") "]},"
+                            "{\"role\":\"user\",\"content\":[" ANSWER(
+                                "a",
+                                "r") ","
+                                     "{\"type\":\"tool_result\",\"tool_use_id\":\"b\"}," TEXT(
+                                         "and") "]},"
+                                                "{\"role\":\"assistant\",\"content\":\"done\"},"
+                                                "{\"role\":\"user\",\"content\":\"more\"}]",
+        USER("q"), CALLS("hm", CALL("a", "f", "{\"x\": 1}") "," CALL("b", "g", "{}"), ""),
+        RESULT("b", " \\n"), RESULT("a", "r"), USER("and"),
+        LINE("assistant", "\"content\":\"done\""), USER("more"));
+}
+
+TEST(neighbours_of_one_role_are_one_message)
+{
+    CHECK_MESSAGES("[{\"role\":\"user\",\"content\":\"q\"},"
+                   "{\"role\":\"assistant\",\"content\":[" TEXT("a\\n\\nb") "," USE(
+                       "a", "f", "{}") "]},"
+                                       "{\"role\":\"user\",\"content\":[" ANSWER("a", "r") "]}]",
+                   USER("q"), LINE("assistant", "\"content\":\"a\""),
+                   CALLS("b", CALL("a", "f", "{}"), ""), RESULT("a", "r"));
+}
+
+TEST(the_user_begins_and_ends)
+{
+    CHECK_MESSAGES("[{\"role\":\"user\",\"content\":\"…\"},"
+                   "{\"role\":\"assistant\",\"content\":\"hi\"},"
+                   "{\"role\":\"user\",\"content\":\"q\"}]",
+                   LINE("assistant", "\"content\":\"hi\""), USER("q"));
+    CHECK_MESSAGES("the conversation does not end with a prompt", USER("q"),
+                   LINE("assistant", "\"content\":\"cut off\""));
+    CHECK_MESSAGES("the conversation does not end with a prompt", USER("  \\t"));
+    CHECK_MESSAGES("the conversation does not end with a prompt",
+                   LINE("system", "\"content\":\"\""));
+}
+
+TEST(ids_and_names_are_made_acceptable)
+{
+    CHECK_MESSAGES(
+        "[{\"role\":\"user\",\"content\":\"q\"},"
+        "{\"role\":\"assistant\",\"content\":[" USE("call_lSpJahPTw", "a_b", "{}") "," USE(
+            "f_0", "_",
+            "{}") "]},"
+                  "{\"role\":\"user\",\"content\":[" ANSWER("call_lSpJahPTw", "1") "," ANSWER(
+                      "f_0", "2") "]},"
+                                  "{\"role\":\"assistant\",\"content\":[" USE(
+                                      "call_mSpJahPTw", "a_b",
+                                      "{}") "]},"
+                                            "{\"role\":\"user\",\"content\":[" ANSWER(
+                                                "call_mSpJahPTw", "3") "]}]",
+        USER("q"), CALLS("", CALL("f:0", "a.b", "{}") "," CALL("f_0", "\\n", "{}"), ""),
+        RESULT("f:0", "1"), RESULT("f_0", "2"), CALLS("", CALL("f:0", "a.b", "{}"), ""),
+        RESULT("f:0", "3"));
+}
+
+TEST(arguments_that_are_no_object)
+{
+    CHECK_MESSAGES(
+        "[{\"role\":\"user\",\"content\":\"q\"},"
+        "{\"role\":\"assistant\",\"content\":[" USE("a", "f", "{\"INVALID_JSON\":\"{\\\"x\"}") "," USE(
+            "b", "f",
+            "{\"y\":[1]}") "," USE("c", "f",
+                                   "{\"INVALID_JSON\":\"[1]\"}") "]},"
+                                                                 "{\"role\":\"user\",\"content\":"
+                                                                 "[" ANSWER("a", "1") "," ANSWER(
+                                                                     "b",
+                                                                     "2") "," ANSWER("c",
+                                                                                     "3") "]}]",
+        USER("q"),
+        CALLS("",
+              CALL("a", "f", "\"{\\\"x\"") "," CALL("b", "f", "\" {\\\"y\\\": [1]}\"") "," CALL(
+                  "c", "f", "\"[1]\""),
+              ""),
+        RESULT("a", "1"), RESULT("b", "2"), RESULT("c", "3"));
+}
+
+TEST(thinking_goes_back_in_a_loop)
+{
+    CHECK_MESSAGES(
+        "[{\"role\":\"user\",\"content\":\"q\"},"
+        "{\"role\":\"assistant\",\"content\":[" BLOCK "," TEXT("Let me see.") "," USE(
+            "a", "f", "{\"x\":1}") "]},"
+                                   "{\"role\":\"user\",\"content\":[" ANSWER("a", "r") "]}]",
+        USER("q"), IN_LOOP, RESULT("a", "r"));
+}
+
+#define SIGNED(n)                                                                                  \
+    "{\"signature\":\"c2ln" n "\",\"thinking\":\"t\\u00e4" n "\",\"type\":\"thinking\"}"
+
+/* The order of an answer is part of what its signatures cover. */
+TEST(blocks_go_back_in_the_order_in_which_they_came)
+{
+#define BLOCKS(a, b) SIGNED("1") "," a "," SIGNED("2") "," TEXT("so") "," b
+    CHECK_MESSAGES(
+        "[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\",\"content\":[" BLOCKS(
+            USE("a", "f", "{\"x\":1}"),
+            USE("b", "f",
+                "{}")) "]},{\"role\":\"user\",\"content\":[" ANSWER("a", "1") "," ANSWER("b",
+                                                                                         "2") "]}]",
+        USER("q"),
+        CALLS("so", CALL("a", "f", "{\"x\":1}") "," CALL("b", "f", "{}"),
+              ",\"provider\":\"anthropic\",\"thinking\":[" BLOCKS(USE("a", "f", "{\"x\":1}"),
+                                                                  USE("b", "f", "{}")) "]"),
+        RESULT("b", "2"), RESULT("a", "1"));
+}
+
+TEST(thinking_stays_when_the_loop_is_over_or_another_provider_is_asked)
+{
+    CHECK_MESSAGES("[{\"role\":\"user\",\"content\":\"q\"},"
+                   "{\"role\":\"assistant\",\"content\":[" TEXT("Let me see.") "," USE(
+                       "a", "f", "{\"x\":1}") "]},"
+                                              "{\"role\":\"user\",\"content\":[" ANSWER(
+                                                  "a", "r") "," TEXT("and") "]}]",
+                   USER("q"), IN_LOOP, RESULT("a", "r"), USER("and"));
+    CHECK_MESSAGES("[{\"role\":\"user\",\"content\":\"q\"},"
+                   "{\"role\":\"assistant\",\"content\":[" USE(
+                       "a", "f", "{}") "]},"
+                                       "{\"role\":\"user\",\"content\":[" ANSWER("a", "r") "]}]",
+                   USER("q"), CALLS("", CALL("a", "f", "{}"), THOUGHT("other")), RESULT("a", "r"));
+}
+
+TEST(images_of_the_prompt)
+{
+    struct context c;
+    const struct image images[] = {{"image/png", (char[]){"iVBO"}},
+                                   {"image/jpeg", (char[]){"/9j/"}}};
+    struct ask ask = {.context = &c, .model = "m", .stream = true};
+
+#define IMAGE(type, data)                                                                          \
+    "{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"" type                   \
+    "\",\"data\":\"" data "\"}}"
+#define IMAGES_START                                                                               \
+    "{\"model\":\"m\",\"max_tokens\":4096,\"messages\":[{\"role\":\"user\",\"content\":["
+    context_init(&c);
+    context_add_text(&c, ROLE_USER, STR("w"));
+    context_set_images(&c, images, 2);
+    CHECK_REQUEST(&ask, URL, HEADERS,
+                  IMAGES_START IMAGE("image/png", "iVBO") "," IMAGE("image/jpeg", "/9j/") "," TEXT(
+                      "w") "]}],\"stream\":true}");
+    context_release(&c);
+    /* Alone: no empty text. */
+    context_add_text(&c, ROLE_USER, STR(""));
+    context_set_images(&c, images, 1);
+    CHECK_REQUEST(&ask, URL, HEADERS,
+                  IMAGES_START IMAGE("image/png", "iVBO") "]}],\"stream\":true}");
+    context_release(&c);
+}
+
+#define TOOLS_START                                                                                \
+    "{\"model\":\"m\",\"max_tokens\":4096,\"messages\":[{\"role\":\"user\",\"content\":\"q\"},"    \
+    "{\"role\":\"assistant\",\"content\":[" USE(                                                   \
+        "a", "old", "{}") "]},"                                                                    \
+                          "{\"role\":\"user\",\"content\":[" ANSWER("a", "r") "]}],\"tools\":["
+#define TOOLS_END ",\"stream\":true}"
+
+TEST(tools_that_may_be_called)
+{
+    struct context c;
+    const struct tool one = {.name = (char[]){"f"},
+                             .description = (char[]){"say \"hi\""},
+                             .parameters = (char[]){"{\"type\":\"object\",\"required\":[ \"x\"]}"}};
+    const struct tool two = {.name = (char[]){"g"},
+                             .description = (char[]){""},
+                             .parameters = (char[]){"{\"type\":\"object\"}"}};
+    const struct tool *const tools[] = {&one, &two};
+    const struct ask_option option = {"tools", STR("[1]")};
+    struct ask ask = {.context = &c, .model = "m", .stream = true};
+
+    context_init(&c);
+    add_line(&c, USER("q"));
+    add_line(&c, CALLS("", CALL("a", "old", "{}"), ""));
+    add_line(&c, RESULT("a", "r"));
+    /* None now: what was called before is declared, and not to be called. */
+    CHECK_REQUEST(&ask, URL, HEADERS,
+                  TOOLS_START "{\"name\":\"old\",\"input_schema\":{\"type\":\"object\"}}],"
+                              "\"tool_choice\":{\"type\":\"none\"}" TOOLS_END);
+    ask.tools = tools;
+    ask.tools_count = 2;
+    CHECK_REQUEST(&ask, URL, HEADERS,
+                  TOOLS_START "{\"name\":\"f\",\"description\":\"say \\\"hi\\\"\",\"input_schema\":"
+                              "{\"type\":\"object\",\"required\":[ \"x\"]}},"
+                              "{\"name\":\"g\",\"input_schema\":{\"type\":\"object\"}}]" TOOLS_END);
+    ask.options = &option;
+    ask.options_count = 1;
+    CHECK_REQUEST(&ask, URL, HEADERS, TOOLS_START "1]" TOOLS_END);
+    context_release(&c);
+}
+
+TEST(a_key_with_a_line_break_is_refused_unseen)
+{
+    struct context c;
+    struct ask ask = {.context = &c, .model = "m", .key = "secret\r\nX: y"};
+    struct http_request r;
+    struct err e = ERR_INIT;
+
+    context_init(&c);
+    http_request_init(&r);
+    CHECK_INT(provider_anthropic.request(&provider_anthropic, &ask, &r, &e), -1);
+    CHECK_INT(e.kind, ERR_USAGE);
+    CHECK_STR(err_text(&e), "bad header 'x-api-key': a control character in its value");
+    http_request_release(&r);
+    err_release(&e);
+}
+
+TEST(the_list_of_models)
+{
+    struct ask ask = {.key = " k\n", .base_url = "http://h?a=b"};
+    struct http_request r;
+
+    http_request_init(&r);
+    CHECK_INT(provider_anthropic.models(&provider_anthropic, &ask, &r, NULL), 0);
+    CHECK_STR(buf_c(&r.url), "http://h/v1/models?limit=1000&a=b");
+    CHECK_STR(buf_c(&r.headers), "Accept: application/json\n" VERSION "x-api-key: k\n");
+    CHECK_INT(r.body.len, 0);
+    http_request_release(&r);
+}
+
+/* ---- events ---- */
+
+struct read {
+    struct answer a;
+    struct answer_sink sink;
+    struct buf citations;
+    struct err e;
+    int sink_result;
+};
+
+static int take_text(void *arg, struct str delta)
+{
+    (void)arg;
+    (void)delta;
+    return 0;
+}
+
+static int take_citation(void *arg, struct str json)
+{
+    struct read *r = arg;
+
+    buf_add_str(&r->citations, json);
+    return r->sink_result;
+}
+
+static void read_init(struct read *r)
+{
+    memset(r, 0, sizeof *r);
+    buf_init(&r->citations, BUF_SMALL);
+    r->sink = (struct answer_sink){.text = take_text, .citation = take_citation, .arg = r};
+    answer_init(&r->a, &r->sink);
+}
+
+static void read_release(struct read *r)
+{
+    answer_release(&r->a);
+    buf_release(&r->citations);
+    err_release(&r->e);
+}
+
+/* Feeds events, each the data alone (NULL ends), and gives the last one's result. */
+static int feed(struct read *r, const char *const *events)
+{
+    int rc = 0;
+
+    for (; rc == 0 && *events; events++)
+        rc = provider_anthropic.event(&r->a, STR("message"), str_of(*events), &r->e);
+    return rc;
+}
+#define FEED(r, ...) feed(r, (const char *const[]){__VA_ARGS__, NULL})
+
+#define START(index, block)                                                                        \
+    "{\"type\":\"content_block_start\",\"index\":" index ",\"content_block\":{" block "}}"
+#define DELTA(index, delta)                                                                        \
+    "{\"type\":\"content_block_delta\",\"index\":" index ",\"delta\":{" delta "}}"
+#define STOP(index) "{\"type\":\"content_block_stop\",\"index\":" index "}"
+#define TEXT_DELTA(text) DELTA("0", "\"type\":\"text_delta\",\"text\":\"" text "\"")
+#define INPUT(index, json)                                                                         \
+    DELTA(index, "\"type\":\"input_json_delta\",\"partial_json\":\"" json "\"")
+#define FINISH(reason) "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"" reason "\"}}"
+#define MESSAGE_STOP "{\"type\":\"message_stop\"}"
+
+TEST(deltas_are_collected)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(FEED(&r, "{\"type\":\"ping\"}", START("0", "\"type\":\"text\",\"text\":\"\""),
+                   TEXT_DELTA("Hel"), TEXT_DELTA(""), TEXT_DELTA("lo\\u0000\\ud83d\\ude00")),
+              0);
+    CHECK_MEM(r.a.text.data, r.a.text.len, "Hello\0\xf0\x9f\x98\x80", 10);
+    CHECK(!r.a.finished);
+    CHECK_INT(FEED(&r, FINISH("end_turn")), 0);
+    CHECK(r.a.finished);
+    CHECK_STR(r.a.finish_reason, "stop");
+    CHECK_INT(FEED(&r, MESSAGE_STOP), 1);
+    read_release(&r);
+}
+
+TEST(either_end_finishes)
+{
+    static const char *const ends[] = {MESSAGE_STOP, "[DONE]"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct read r;
+
+        read_init(&r);
+        CHECK_INT(FEED(&r, "{\"type\":\"message_start\",\"message\":{}}"), 0);
+        CHECK_INT(FEED(&r, ends[i]), 1);
+        CHECK(r.a.finished);
+        CHECK(r.a.finish_reason == NULL);
+        read_release(&r);
+    }
+}
+
+/* A stream of OpenAI's ends like that, too. */
+TEST(a_gateways_end_alone_is_no_answer)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(FEED(&r, "{\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}"), 0);
+    CHECK_INT(FEED(&r, "[DONE]"), -1);
+    CHECK_INT(r.e.kind, ERR_INCOMPLETE);
+    CHECK(!r.a.finished);
+    read_release(&r);
+}
+
+TEST(stop_reasons_get_their_usual_names)
+{
+    static const char *const reasons[][2] = {
+        {FINISH("end_turn"), "stop"},
+        {FINISH("stop_sequence"), "stop"},
+        {FINISH("max_tokens"), "length"},
+        {FINISH("tool_use"), "tool_calls"},
+        {FINISH("refusal"), "content_filter"},
+        {FINISH("pause_turn"), "pause_turn"},
+        {FINISH("model_context_window_exceeded"), "model_context_window_exceeded"},
+        {FINISH("odd"), "odd"},
+    };
+
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+        struct read r;
+
+        read_init(&r);
+        CHECK_INT(FEED(&r, reasons[i][0]), 0);
+        CHECK_STR(r.a.finish_reason, reasons[i][1]);
+        CHECK(r.a.finished);
+        CHECK_INT(r.a.refused, strcmp(reasons[i][1], "content_filter") == 0);
+        read_release(&r);
+    }
+}
+
+#define USAGE(usage) "{\"type\":\"message_delta\",\"delta\":{},\"usage\":" usage "}"
+
+TEST(usage_and_model_are_noted)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(FEED(&r, "{\"type\":\"message_start\",\"message\":{\"model\":\"m-1\",\"usage\":"
+                       "{\"input_tokens\":3,\"cache_creation_input_tokens\":20,"
+                       "\"cache_read_input_tokens\":100,\"output_tokens\":1}}}"),
+              0);
+    CHECK_STR(r.a.model, "m-1");
+    CHECK_INT(r.a.usage.at[USAGE_INPUT], 123);
+    CHECK_INT(r.a.usage.at[USAGE_OUTPUT], 1);
+    CHECK_INT(FEED(&r, USAGE("{\"input_tokens\":null,\"output_tokens\":9}"), USAGE("null"),
+                   USAGE("{\"input_tokens\":-4,\"output_tokens\":99999999999999999}")),
+              0);
+    CHECK_INT(r.a.usage.at[USAGE_INPUT], 123);
+    CHECK_INT(r.a.usage.at[USAGE_OUTPUT], 9);
+    CHECK(!r.a.finished);
+    read_release(&r);
+}
+
+/* The settled calls as the history has them. */
+static void check_calls(struct read *r, const char *want, int line)
+{
+    struct buf json = BUF_INIT(BUF_SMALL);
+
+    answer_settle_calls(&r->a);
+    answer_calls_json(&r->a, &json);
+    test_check_str(buf_c(&json), want, "calls", __FILE__, line);
+    buf_release(&json);
+}
+#define CHECK_CALLS(r, want) check_calls(r, want, __LINE__)
+
+#define TOOL(id, name, input)                                                                      \
+    "\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"" name "\",\"input\":" input
+
+TEST(calls_by_block)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(FEED(&r, START("1", TOOL("a", "f", "{}")), INPUT("1", ""), INPUT("1", "{\\\"x\\\""),
+                   START("2", TOOL("b", "g", "{}")), INPUT("1", ":1}"), STOP("1"),
+                   START("3", TOOL("c", "h", "{\"y\": 2}")), INPUT("3", ""), FINISH("tool_use")),
+              0);
+    CHECK_CALLS(&r, "[{\"id\":\"a\",\"name\":\"f\",\"args\":{\"x\":1}},"
+                    "{\"id\":\"b\",\"name\":\"g\",\"args\":{}},"
+                    "{\"id\":\"c\",\"name\":\"h\",\"args\":{\"y\":2}}]");
+    CHECK_STR(r.a.finish_reason, "tool_calls");
+    read_release(&r);
+}
+
+TEST(input_of_other_blocks_is_passed_over)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(FEED(&r, START("5", TOOL("a", "f", "{}")),
+                   START("0", "\"type\":\"server_tool_use\",\"id\":\"s\",\"name\":\"g\","
+                              "\"input\":{}"),
+                   INPUT("0", "{\\\"q\\\":1}"), INPUT("7", "{}")),
+              0);
+    CHECK_CALLS(&r, "[{\"id\":\"a\",\"name\":\"f\",\"args\":{}}]");
+    read_release(&r);
+}
+
+#define THINKING(index, more)                                                                      \
+    START(index, "\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"" more)
+#define THOUGHT_DELTA(index, text)                                                                 \
+    DELTA(index, "\"type\":\"thinking_delta\",\"thinking\":\"" text "\"")
+#define SIGNATURE(index, text)                                                                     \
+    DELTA(index, "\"type\":\"signature_delta\",\"signature\":\"" text "\"")
+
+TEST(signed_thinking_is_collected)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(FEED(&r, THINKING("0", ",\"n\":[1, 2]"), THOUGHT_DELTA("0", "a\\n"),
+                   THOUGHT_DELTA("9", "other"), THOUGHT_DELTA("0", "b"), SIGNATURE("0", "s1"),
+                   SIGNATURE("0", "s2"), STOP("9")),
+              0);
+    CHECK_STR(buf_c(&r.a.replay.thinking), "");
+    CHECK_INT(FEED(&r, STOP("0"), STOP("0"),
+                   START("1", "\"type\":\"redacted_thinking\",\"data\":\"d\\u0065\""), STOP("1")),
+              0);
+    CHECK_STR(buf_c(&r.a.replay.thinking),
+              "[{\"type\":\"thinking\",\"n\":[1,2],\"thinking\":\"a\\nb\",\"signature\":\"s1s2\"},"
+              "{\"type\":\"redacted_thinking\",\"data\":\"d\\u0065\"}]");
+    CHECK_INT(r.a.text.len, 0);
+    read_release(&r);
+}
+
+TEST(thinking_without_signature_or_end_is_not)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(FEED(&r, THINKING("0", ""), THOUGHT_DELTA("0", "a"), STOP("0"), THINKING("1", ""),
+                   SIGNATURE("1", "s"), THINKING("2", ""), STOP("1")),
+              0);
+    CHECK_INT(r.a.replay.thinking.len, 0);
+    read_release(&r);
+}
+
+#define CITATION "{\"type\": \"char_location\",\"cited_text\":\"\\u00e9\"}"
+
+TEST(citations_are_handed_on)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(FEED(&r, DELTA("0", "\"type\":\"citations_delta\",\"citation\":" CITATION),
+                   DELTA("0", "\"type\":\"citations_delta\",\"citation\":7"),
+                   START("1", "\"type\":\"text\",\"text\":\"a\",\"citations\":[{}]")),
+              0);
+    CHECK_STR(buf_c(&r.citations), CITATION "{}");
+    r.sink_result = -1;
+    CHECK_INT(FEED(&r, DELTA("0", "\"type\":\"citations_delta\",\"citation\":{}")), -1);
+    CHECK(r.a.sink_failed);
+    CHECK_INT(r.e.kind, ERR_NONE);
+    read_release(&r);
+}
+
+TEST(what_is_missing_null_or_unknown_is_passed_over)
+{
+    static const char *const events[] = {
+        "{}",
+        "[]",
+        "null",
+        "7",
+        "\"x\"",
+        "",
+        "  ",
+        "{\"type\":7}",
+        "{\"type\":\"message_start\"}",
+        "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":null}",
+        "{\"type\":\"content_block_start\",\"content_block\":[7]}",
+        "{\"type\":\"content_block_delta\",\"delta\":\"text_delta\"}",
+        START("0", "\"type\":\"odd\",\"text\":\"no\""),
+        DELTA("0", "\"type\":\"odd_delta\",\"text\":\"no\""),
+        DELTA("0", "\"text\":\"no\""),
+        DELTA("0", "\"type\":\"text_delta\",\"text\":7"),
+        DELTA("0", "\"type\":\"thinking_delta\",\"thinking\":null"),
+        FINISH(""),
+        "{\"type\":\"odd\",\"delta\":{\"stop_reason\":\"end_turn\"},\"error\":null}",
+        NULL,
+    };
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(feed(&r, events), 0);
+    CHECK_INT(r.a.text.len, 0);
+    CHECK_INT(r.a.calls_count, 0);
+    CHECK(!r.a.finished && !r.a.finish_reason && !r.a.model);
+    CHECK_INT(r.a.usage.at[USAGE_INPUT], -1);
+    read_release(&r);
+}
+
+static void check_event_error(const char *event, const char *data, enum err_kind kind,
+                              const char *text, int line)
+{
+    struct read r;
+
+    read_init(&r);
+    test_check_int(provider_anthropic.event(&r.a, str_of(event), str_of(data), &r.e), -1, data,
+                   __FILE__, line);
+    test_check_int((long long)r.e.kind, (long long)kind, data, __FILE__, line);
+    test_check_str(err_text(&r.e), text, data, __FILE__, line);
+    test_check(!r.a.finished, data, __FILE__, line);
+    read_release(&r);
+}
+#define EVENT_ERROR(event, data, kind, text) check_event_error(event, data, kind, text, __LINE__)
+#define ERROR(type) "{\"type\":\"error\",\"error\":{\"type\":\"" type "\",\"message\":\"a\"}}"
+
+TEST(errors_inside_a_stream)
+{
+    EVENT_ERROR("error", ERROR("overloaded_error"), ERR_BUSY, "server error: a");
+    EVENT_ERROR("message", ERROR("rate_limit_error"), ERR_BUSY, "server error: a");
+    EVENT_ERROR("error", ERROR("api_error"), ERR_BUSY, "server error: a");
+    EVENT_ERROR("error", ERROR("timeout_error"), ERR_BUSY, "server error: a");
+    EVENT_ERROR("error", ERROR("authentication_error"), ERR_AUTH, "server error: a");
+    EVENT_ERROR("error", ERROR("permission_error"), ERR_AUTH, "server error: a");
+    EVENT_ERROR("error", ERROR("invalid_request_error"), ERR_REQUEST, "server error: a");
+    EVENT_ERROR("error", ERROR("not_found_error"), ERR_REQUEST, "server error: a");
+    EVENT_ERROR("error", ERROR("billing_error"), ERR_REQUEST, "server error: a");
+    EVENT_ERROR("error", "{\"message\":\"a\"}", ERR_BUSY, "server error: a");
+    EVENT_ERROR("message", "{\"error\":\"a\"}", ERR_BUSY, "server error: a");
+    EVENT_ERROR("message", "{\"type\":", ERR_INCOMPLETE,
+                "answer is incomplete: an event is not JSON: '{\"type\":'");
+}
+
+/* ---- whole answers ---- */
+
+TEST(a_whole_answer)
+{
+    struct read r;
+
+    read_init(&r);
+    CHECK_INT(provider_anthropic.whole(
+                  &r.a,
+                  STR("{\"type\":\"message\",\"model\":\"m\",\"content\":["
+                      "{\"type\":\"thinking\",\"thinking\":\"\\u00e9\",\"signature\":\"s\"},"
+                      "{\"type\":\"text\",\"text\":\"Hello\",\"citations\":[" CITATION "]},"
+                      "{\"type\":\"odd\",\"text\":\"no\"},7,{\"type\":\"text\",\"text\":\"!\"},"
+                      "{" TOOL("a", "f", "{\"x\": 1}") "},{" TOOL(
+                          "b", "f", "{}") "}],"
+                                          "\"stop_reason\":\"tool_use\",\"usage\":{\"input_"
+                                          "tokens\":1,\"output_tokens\":2}}\n"),
+                  &r.e),
+              0);
+    CHECK_STR(buf_c(&r.a.text), "Hello!");
+    CHECK_STR(r.a.finish_reason, "tool_calls");
+    CHECK_STR(r.a.model, "m");
+    CHECK_INT(r.a.usage.at[USAGE_OUTPUT], 2);
+    CHECK(r.a.finished);
+    CHECK_STR(buf_c(&r.citations), CITATION);
+    CHECK_STR(buf_c(&r.a.replay.thinking),
+              "[{\"type\":\"thinking\",\"thinking\":\"\\u00e9\",\"signature\":\"s\"}]");
+    CHECK_CALLS(&r, "[{\"id\":\"a\",\"name\":\"f\",\"args\":{\"x\":1}},"
+                    "{\"id\":\"b\",\"name\":\"f\",\"args\":{}}]");
+    read_release(&r);
+}
+
+static void check_whole_error(const char *body, enum err_kind kind, const char *text, int line)
+{
+    struct read r;
+
+    read_init(&r);
+    test_check_int(provider_anthropic.whole(&r.a, str_of(body), &r.e), -1, body, __FILE__, line);
+    test_check_int((long long)r.e.kind, (long long)kind, body, __FILE__, line);
+    test_check_str(err_text(&r.e), text, body, __FILE__, line);
+    read_release(&r);
+}
+#define WHOLE_ERROR(body, kind, text) check_whole_error(body, kind, text, __LINE__)
+
+TEST(a_whole_answer_that_is_none)
+{
+    WHOLE_ERROR(ERROR("overloaded_error"), ERR_BUSY, "server error: a");
+    WHOLE_ERROR("{\"content\":[", ERR_BUSY, "the server's answer is not JSON: '{\"content\":['");
+    WHOLE_ERROR("{\"content\":null}", ERR_BUSY,
+                "the server's answer is none: '{\"content\":null}'");
+    WHOLE_ERROR("[]", ERR_BUSY, "the server's answer is none: '[]'");
+}
+
+TEST(an_error_answer)
+{
+    struct err e = ERR_INIT;
+
+    CHECK_INT(provider_anthropic.failure(529, STR(ERROR("overloaded_error")), &e), -1);
+    CHECK_INT(e.kind, ERR_BUSY);
+    CHECK_STR(err_text(&e), "HTTP 529: a");
+    err_release(&e);
+}

@@ -1,0 +1,626 @@
+#include "chathist/history/scan.h"
+
+#include <errno.h>
+
+#include "chathist/base/mem.h"
+#include "test.h"
+#include "scratch.h"
+
+#define MESSAGE(id, session)                                                                       \
+    "{\"id\":\"" id "\",\"session_id\":\"" session                                                 \
+    "\",\"timestamp\":\"t\",\"role\":\"user\",\"content\":\"c\"}"
+
+/* What a scan gave, as text: `at:text` and a mark for each line, in the order of the file. */
+struct seen {
+    char **lines;
+    size_t count, cap;
+};
+
+static void seen_add(struct seen *s, const struct line *l)
+{
+    struct buf b = BUF_INIT(BUF_LINE * 2);
+
+    buf_addf(&b, "%lld:", (long long)l->at);
+    buf_add_str(&b, l->text);
+    buf_add_c(&b, l->too_long ? "…" : "");
+    buf_add_c(&b, l->terminated ? "$" : "");
+    s->lines = mem_grow(s->lines, &s->cap, s->count + 1, sizeof(*s->lines));
+    s->lines[s->count++] = buf_detach(&b);
+}
+
+static void seen_reverse(struct seen *s)
+{
+    for (size_t i = 0; i < s->count / 2; i++) {
+        char *line = s->lines[i];
+
+        s->lines[i] = s->lines[s->count - 1 - i];
+        s->lines[s->count - 1 - i] = line;
+    }
+}
+
+static void seen_release(struct seen *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        free(s->lines[i]);
+    free(s->lines);
+    *s = (struct seen){0};
+}
+
+static struct seen scan_file(enum scan_way way, size_t block_size, size_t line_max)
+{
+    struct seen seen = {0};
+    struct scan s;
+    struct line l;
+    struct err e = ERR_INIT;
+    int more;
+
+    CHECK_INT(scan_open(&s, IO_CWD, "f", way, &e), 0);
+    s.block_size = block_size;
+    s.line_max = line_max;
+    s.held_max = line_max / 2;
+    while ((more = scan_line(&s, &l, &e)) > 0)
+        seen_add(&seen, &l);
+    CHECK_INT(more, 0);
+    CHECK_INT(scan_line(&s, &l, &e), 0); /* the end stays the end */
+    CHECK_STR(err_text(&e), "");
+    scan_close(&s);
+    err_release(&e);
+    if (way == SCAN_BACKWARD)
+        seen_reverse(&seen);
+    return seen;
+}
+
+/* The lines of a text by the plainest of means. */
+static struct seen split(struct str text, size_t line_max)
+{
+    struct seen seen = {0};
+    size_t at = 0;
+
+    while (at < text.n) {
+        const char *newline = memchr(text.p + at, '\n', text.n - at);
+        size_t n = newline ? (size_t)(newline - text.p) - at : text.n - at;
+        bool too_long = n > line_max;
+        size_t given = !too_long ? n : line_max < 4096 ? line_max : 4096;
+        struct line l = {{text.p + at, given}, (off_t)at, newline != NULL, too_long};
+
+        seen_add(&seen, &l);
+        at += n + 1;
+    }
+    return seen;
+}
+
+static bool same(const struct seen *got, const struct seen *want)
+{
+    if (!CHECK_INT(got->count, want->count))
+        return false;
+    for (size_t i = 0; i < want->count; i++) {
+        if (!CHECK_STR(got->lines[i], want->lines[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Both ways give the lines of text, whatever the size of a block. */
+static bool check_lines(struct str text, size_t block_size, size_t line_max)
+{
+    struct seen want = split(text, line_max);
+    bool held = true;
+
+    scratch_put_bytes("f", text.p, text.n);
+    for (int way = 0; way < 2; way++) {
+        struct seen got = scan_file(way ? SCAN_BACKWARD : SCAN_FORWARD, block_size, line_max);
+
+        if (!same(&got, &want)) {
+            fprintf(stderr, "    %s, block %zu, longest line %zu, %zu bytes\n",
+                    way ? "backward" : "forward", block_size, line_max, text.n);
+            held = false;
+        }
+        seen_release(&got);
+    }
+    seen_release(&want);
+    return held;
+}
+
+TEST(small_files_split_right_in_every_block_size)
+{
+    static const char *const texts[] = {
+        "",
+        "\n",
+        "a",
+        "a\n",
+        "\n\n",
+        "\na",
+        "a\nb",
+        "a\nb\n",
+        "ab\n\ncd\n",
+        "abcdefgh\n",
+        "abcdefgh",
+        "\n\n\n\n\n\n\n\n\n",
+        "abcdefghijklmnopqrstuvwxyz\nb\n",
+        "b\nabcdefghijklmnopqrstuvwxyz",
+        "a\r\nb\r\n",
+        "\xef\xbb\xbf(\n",
+        "a\n",
+    };
+
+    scratch_enter();
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        for (size_t block = 1; block < 12; block++)
+            check_lines(str_of(texts[i]), block, 1000);
+    }
+    scratch_leave();
+}
+
+static unsigned random_state = 12345;
+
+static unsigned random_below(unsigned n)
+{
+    random_state = random_state * 1103515245 + 12345;
+    return (random_state >> 8) % n;
+}
+
+TEST(random_files_split_right_both_ways)
+{
+    scratch_enter();
+    for (int round = 0; round < 600; round++) {
+        struct buf text = BUF_INIT(BUF_SMALL);
+        unsigned lines = random_below(12);
+
+        for (unsigned i = 0; i < lines; i++) {
+            unsigned n = random_below(random_below(3) ? 10 : 200);
+
+            while (n--)
+                buf_add_byte(&text, (char)('a' + random_below(26)));
+            if (i + 1 < lines || random_below(2))
+                buf_add_byte(&text, '\n');
+        }
+        if (!check_lines(buf_str(&text), 1 + random_below(70), 1 + random_below(150)))
+            round = 600;
+        buf_release(&text);
+    }
+    scratch_leave();
+}
+
+TEST(long_lines_and_real_blocks)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+
+    scratch_enter();
+    for (unsigned i = 0; i < 40; i++) {
+        size_t n = i % 7 == 3 ? 700000 : i % 5 == 0 ? 262143 + i / 5 - 4 : i * 31;
+
+        memset(buf_room(&text, n), 'x', n);
+        buf_grew(&text, n);
+        buf_add_byte(&text, '\n');
+    }
+    check_lines(buf_str(&text), SCAN_BLOCK, BUF_LINE);
+    check_lines(buf_str(&text), SCAN_BLOCK, 600000);
+    check_lines(buf_str(&text), SCAN_BLOCK, 262143);
+    buf_release(&text);
+    scratch_leave();
+}
+
+TEST(a_line_over_64_mib_is_passed_over)
+{
+    struct buf text = BUF_INIT(BUF_LINE * 2);
+    struct message m = MESSAGE_INIT;
+    struct err e = ERR_INIT;
+
+    scratch_enter();
+    buf_add_c(&text, MESSAGE("1", "s") "\n");
+    memset(buf_room(&text, BUF_LINE + 1), 'x', BUF_LINE + 1);
+    buf_grew(&text, BUF_LINE + 1);
+    buf_add_c(&text, "\n" MESSAGE("2", "s") "\n");
+    scratch_put_bytes("f", text.data, text.len);
+    for (int way = 0; way < 2; way++) {
+        struct scan s;
+
+        CHECK_INT(scan_open(&s, IO_CWD, "f", way ? SCAN_BACKWARD : SCAN_FORWARD, &e), 0);
+        CHECK_INT(scan_message(&s, &m, NULL, &e), 1);
+        CHECK(str_eq_c(m.id, way ? "2" : "1"));
+        CHECK_INT(scan_message(&s, &m, NULL, &e), 1);
+        CHECK(str_eq_c(m.id, way ? "1" : "2"));
+        CHECK_INT(scan_message(&s, &m, NULL, &e), 0);
+        CHECK_INT(s.bad, 1);
+        CHECK_INT(s.first_bad, strlen(MESSAGE("1", "s")) + 1);
+        CHECK(s.block.cap < BUF_LINE + BUF_LINE);
+        scan_close(&s);
+    }
+    message_release(&m);
+    buf_release(&text);
+    err_release(&e);
+    scratch_leave();
+}
+
+/* ---- messages ---- */
+
+/* The ids that a scan gives, in its order, each with a blank behind it. */
+static struct buf ids_of(enum scan_way way, const char *only, uint64_t bad)
+{
+    struct buf ids = BUF_INIT(BUF_SMALL);
+    struct message m = MESSAGE_INIT;
+    struct err e = ERR_INIT;
+    struct scan s;
+    int more;
+
+    CHECK_INT(scan_open(&s, IO_CWD, "f", way, &e), 0);
+    s.block_size = 64;
+    if (only)
+        scan_only(&s, str_of(only));
+    while ((more = scan_message(&s, &m, NULL, &e)) > 0) {
+        buf_add_str(&ids, m.id);
+        buf_add_byte(&ids, ' ');
+    }
+    CHECK_INT(more, 0);
+    CHECK_INT(s.bad, bad);
+    message_release(&m);
+    scan_close(&s);
+    err_release(&e);
+    return ids;
+}
+
+static void check_ids(enum scan_way way, const char *only, const char *want, uint64_t bad)
+{
+    struct buf ids = ids_of(way, only, bad);
+
+    CHECK_STR(buf_c(&ids), want);
+    buf_release(&ids);
+}
+
+/* Writes the file of these lines, the last of them NULL. */
+static void put_lines(const char *const *lines)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    for (; *lines; lines++) {
+        buf_add_c(&text, *lines);
+        buf_add_byte(&text, '\n');
+    }
+    scratch_put_bytes("f", text.data, text.len);
+    buf_release(&text);
+}
+
+TEST(bad_lines_are_counted_and_passed_over)
+{
+    static const char *const lines[] = {
+        "\xef\xbb\xbf" MESSAGE("1", "s") "\r", "",           " \t\r",           "{\"id\":\"torn",
+        MESSAGE("2", "s") MESSAGE("3", "s"),   "{\"id\":5}", MESSAGE("4", "s"), NULL,
+    };
+    int fd;
+
+    scratch_enter();
+    put_lines(lines);
+    fd = open("f", O_WRONLY | O_APPEND);
+    CHECK_INT(io_write_all(fd, "\0\0\0\0\n", 5), 0);
+    CHECK_INT(io_write_all(fd, MESSAGE("5", "s"), strlen(MESSAGE("5", "s"))), 0);
+    close(fd);
+    check_ids(SCAN_FORWARD, NULL, "1 4 5 ", 4);
+    check_ids(SCAN_BACKWARD, NULL, "5 4 1 ", 4);
+    scratch_leave();
+}
+
+TEST(a_torn_last_line_is_passed_over_in_silence)
+{
+    const char *line = MESSAGE("2", "s");
+
+    scratch_enter();
+    for (size_t cut = 0; cut < strlen(line); cut++) {
+        struct buf text = BUF_INIT(BUF_SMALL);
+
+        buf_add_c(&text, MESSAGE("1", "s") "\n");
+        buf_add(&text, line, cut);
+        scratch_put("f", buf_c(&text));
+        check_ids(SCAN_FORWARD, NULL, "1 ", 0);
+        check_ids(SCAN_BACKWARD, NULL, "1 ", 0);
+        buf_release(&text);
+    }
+    scratch_leave();
+}
+
+TEST(only_one_session)
+{
+    static const char *const lines[] = {
+        MESSAGE("1", "sess_1"),
+        MESSAGE("2", "sess_12"),
+        MESSAGE("3", "ses\\u0073_1"),
+        "garbage",
+        "garbage about sess_1",
+        MESSAGE("sess_1", "other"),
+        MESSAGE("4", "\\u00e9"),
+        MESSAGE("5", "sess_1"),
+        MESSAGE("6", "a b\\/c"),
+        MESSAGE("7", ""),
+        NULL,
+    };
+
+    scratch_enter();
+    put_lines(lines);
+    check_ids(SCAN_FORWARD, "sess_1", "1 3 5 ", 1);
+    check_ids(SCAN_BACKWARD, "sess_1", "5 3 1 ", 1);
+    check_ids(SCAN_FORWARD, "sess_12", "2 ", 0);
+    check_ids(SCAN_FORWARD, "ess_1", "", 1);
+    check_ids(SCAN_FORWARD, "s", "", 1);
+    check_ids(SCAN_FORWARD, "\xc3\xa9", "4 ", 0);
+    check_ids(SCAN_FORWARD, "a b/c", "6 ", 0);
+    check_ids(SCAN_FORWARD, "", "7 ", 2);
+    scratch_leave();
+}
+
+TEST(ids_of_every_length_are_found)
+{
+    char id[400];
+
+    scratch_enter();
+    for (size_t n = 1; n < sizeof(id); n += n < 10 ? 1 : 13) {
+        struct buf text = BUF_INIT(BUF_SMALL);
+
+        for (size_t i = 0; i < n; i++)
+            id[i] = (char)('a' + i % 3);
+        id[n] = '\0';
+        buf_addf(&text, MESSAGE("1", "x%sx") "\n" MESSAGE("2", "%s") "\n", id, id);
+        scratch_put("f", buf_c(&text));
+        check_ids(SCAN_FORWARD, id, "2 ", 0);
+        buf_release(&text);
+    }
+
+    /* A byte that lets the search move on by more than a byte can tell. */
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    memset(id, 'a', sizeof(id) - 1);
+    id[0] = 'Z';
+    id[257] = '\0';
+    buf_addf(&text, MESSAGE("1", "%s") "\n" MESSAGE("2", "%s") "\n", id + 1, id);
+    memset(buf_room(&text, 600), 'Z', 600);
+    buf_grew(&text, 600);
+    buf_add_byte(&text, '\n');
+    scratch_put("f", buf_c(&text));
+    check_ids(SCAN_FORWARD, id, "2 ", 0);
+    buf_release(&text);
+    scratch_leave();
+}
+
+TEST(what_is_appended_meanwhile_is_not_seen)
+{
+    scratch_enter();
+    for (int way = 0; way < 2; way++) {
+        struct message m = MESSAGE_INIT;
+        struct scan s;
+        struct line l;
+
+        scratch_put("f", MESSAGE("1", "s") "\n" MESSAGE("2", "s") "\n");
+        CHECK_INT(scan_open(&s, IO_CWD, "f", way ? SCAN_BACKWARD : SCAN_FORWARD, NULL), 0);
+
+        int fd = open("f", O_WRONLY | O_APPEND);
+
+        CHECK_INT(io_write_all(fd, MESSAGE("3", "s") "\n", strlen(MESSAGE("3", "s")) + 1), 0);
+        close(fd);
+        CHECK_INT(scan_message(&s, &m, &l, NULL), 1);
+        CHECK(str_eq_c(m.id, way ? "2" : "1"));
+        CHECK_INT(scan_message(&s, &m, &l, NULL), 1);
+        CHECK_INT(scan_message(&s, &m, &l, NULL), 0);
+        message_release(&m);
+        scan_close(&s);
+    }
+    scratch_leave();
+}
+
+TEST(a_replaced_file_stays_readable)
+{
+    struct message m = MESSAGE_INIT;
+    struct scan s;
+
+    scratch_enter();
+    scratch_put("f", MESSAGE("1", "s") "\n");
+    CHECK_INT(scan_open(&s, IO_CWD, "f", SCAN_FORWARD, NULL), 0);
+    scratch_put("g", "");
+    CHECK_INT(rename("g", "f"), 0);
+    CHECK_INT(scan_message(&s, &m, NULL, NULL), 1);
+    CHECK(str_eq_c(m.id, "1"));
+    scan_close(&s);
+    message_release(&m);
+    scratch_leave();
+}
+
+TEST(a_file_that_is_cut_meanwhile_ends_earlier)
+{
+    const char *line = MESSAGE("1", "s") "\n";
+    off_t n = (off_t)strlen(line);
+
+    scratch_enter();
+    for (int way = 0; way < 2; way++) {
+        for (off_t left = 0; left <= 5 * n; left++) {
+            struct buf text = BUF_INIT(BUF_SMALL);
+            struct message m = MESSAGE_INIT;
+            struct err e = ERR_INIT;
+            struct scan s;
+            int count = 0, more;
+
+            for (int i = 0; i < 5; i++)
+                buf_add_c(&text, line);
+            scratch_put("f", buf_c(&text));
+            CHECK_INT(scan_open(&s, IO_CWD, "f", way ? SCAN_BACKWARD : SCAN_FORWARD, &e), 0);
+            s.block_size = 50;
+            CHECK_INT(scan_message(&s, &m, NULL, &e), 1);
+            CHECK_INT(truncate("f", left), 0);
+            while ((more = scan_message(&s, &m, NULL, &e)) > 0)
+                count++;
+            CHECK_INT(more, 0);
+            /* What is appended to it then is no part of what was opened. */
+            scratch_put("f", buf_c(&text));
+            CHECK_INT(scan_message(&s, &m, NULL, &e), 0);
+            CHECK(count <= 4 && count >= (int)(left / n) - 1);
+            message_release(&m);
+            scan_close(&s);
+            err_release(&e);
+            buf_release(&text);
+        }
+    }
+    scratch_leave();
+}
+
+TEST(lines_can_be_read_again)
+{
+    struct buf out = BUF_INIT(BUF_LINE);
+    struct err e = ERR_INIT;
+    struct scan s;
+
+    scratch_enter();
+    scratch_put("f", "abc\ndef\n");
+    CHECK_INT(scan_open(&s, IO_CWD, "f", SCAN_FORWARD, NULL), 0);
+    buf_add_c(&out, "old");
+    CHECK_INT(scan_again(&s, 4, 3, &out, &e), 0);
+    CHECK_STR(buf_c(&out), "def");
+    CHECK_INT(scan_again(&s, 6, 5, &out, &e), -1);
+    CHECK_STR(err_text(&e), "cannot read 'f': it has become shorter");
+    scan_close(&s);
+    buf_release(&out);
+    err_release(&e);
+    scratch_leave();
+}
+
+TEST(a_missing_file_is_an_empty_history)
+{
+    struct message m = MESSAGE_INIT;
+    struct scan s;
+    struct err e = ERR_INIT;
+
+    scratch_enter();
+    for (int way = 0; way < 2; way++) {
+        CHECK_INT(scan_open(&s, IO_CWD, "no/f", way ? SCAN_BACKWARD : SCAN_FORWARD, &e), 0);
+        CHECK_INT(s.fd, -1);
+        CHECK_INT(scan_message(&s, &m, NULL, &e), 0);
+        scan_close(&s);
+    }
+    CHECK_STR(err_text(&e), "");
+    scratch_leave();
+}
+
+TEST(only_regular_files_are_histories)
+{
+    struct scan s;
+    struct err e = ERR_INIT;
+
+    scratch_enter();
+    scratch_put("f", "");
+    CHECK_INT(symlink("f", "link"), 0);
+    CHECK_INT(mkfifo("fifo", 0600), 0);
+    CHECK_INT(scan_open(&s, IO_CWD, "link", SCAN_FORWARD, &e), -1);
+    CHECK_STR(err_text(&e), "cannot open 'link': is a symbolic link");
+    CHECK_INT(scan_open(&s, IO_CWD, "fifo", SCAN_FORWARD, &e), -1);
+    CHECK_STR(err_text(&e), "cannot open 'fifo': is a FIFO");
+    CHECK_INT(scan_open(&s, IO_CWD, ".", SCAN_BACKWARD, &e), -1);
+    CHECK_STR(err_text(&e), "cannot open '.': is a directory");
+    CHECK_INT(scan_open(&s, IO_CWD, "/dev/null", SCAN_BACKWARD, &e), -1);
+    CHECK_STR(err_text(&e), "cannot open '/dev/null': is a device");
+    err_release(&e);
+    scratch_leave();
+}
+
+/* ---- single lines ---- */
+
+TEST(a_line_is_given_where_it_begins_and_nowhere_else)
+{
+    static const char text[] = "one\n\n" MESSAGE("1", "s") "\nlong enough not to fit\ntorn";
+    bool all = true;
+
+    scratch_enter();
+    scratch_put("f", text);
+    for (size_t block = 1; block < 90; block++) {
+        for (off_t first = 0; first < (off_t)sizeof(text); first++) {
+            for (off_t second = 0; second < (off_t)sizeof(text); second++) {
+                struct scan s;
+
+                scan_open(&s, IO_CWD, "f", SCAN_FORWARD, NULL);
+                s.block_size = block;
+                for (int i = 0; i < 2; i++) {
+                    off_t at = i ? second : first;
+                    bool begins = at < (off_t)sizeof(text) - 1 && (at == 0 || text[at - 1] == '\n');
+                    struct line l;
+                    int got = scan_line_at(&s, at, &l, NULL);
+
+                    all = all && got == begins;
+                    if (got == 1)
+                        all = all && l.at == at && l.text.n == strcspn(text + at, "\n") &&
+                              memcmp(l.text.p, text + at, l.text.n) == 0 &&
+                              l.terminated == (text[at + (off_t)l.text.n] == '\n');
+                }
+                scan_close(&s);
+            }
+        }
+    }
+    CHECK(all);
+    scratch_leave();
+}
+
+TEST(a_line_that_is_too_long_is_passed_over_to_the_next_one)
+{
+    static const char text[] = "0123456789012345678901234567890123456789\nshort\nnext\n";
+    struct scan s;
+    struct line l;
+
+    scratch_enter();
+    scratch_put("f", text);
+    CHECK_INT(scan_open(&s, IO_CWD, "f", SCAN_FORWARD, NULL), 0);
+    s.block_size = 4;
+    s.line_max = 10;
+    CHECK_INT(scan_line_at(&s, 0, &l, NULL), 1);
+    CHECK(l.too_long);
+    CHECK_MEM(l.text.p, l.text.n, "0123456789", 10);
+    CHECK_INT(scan_line_at(&s, 41, &l, NULL), 1);
+    CHECK_MEM(l.text.p, l.text.n, "short", 5);
+    CHECK_INT(scan_line_at(&s, 42, &l, NULL), 0);
+    CHECK_INT(scan_line_at(&s, 47, &l, NULL), 1);
+    CHECK_MEM(l.text.p, l.text.n, "next", 4);
+    scan_close(&s);
+    scratch_leave();
+}
+
+TEST(going_backward_a_long_line_is_whole)
+{
+    size_t n = (size_t)20 << 20;
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct scan s;
+    struct line l;
+
+    scratch_enter();
+    buf_add_c(&text, "first\n");
+    memset(buf_room(&text, n), 'x', n);
+    buf_grew(&text, n);
+    buf_add_c(&text, "\nlast\n");
+    scratch_put_bytes("f", text.data, text.len);
+    CHECK_INT(scan_open(&s, IO_CWD, "f", SCAN_BACKWARD, NULL), 0);
+    CHECK_INT(scan_line(&s, &l, NULL), 1);
+    CHECK_INT(scan_line(&s, &l, NULL), 1);
+    CHECK_INT(l.text.n, n);
+    CHECK_INT(l.at, 6);
+    CHECK(l.terminated && !l.too_long);
+    CHECK_MEM(l.text.p, l.text.n, text.data + 6, n);
+    CHECK_INT(scan_line(&s, &l, NULL), 1);
+    CHECK_MEM(l.text.p, l.text.n, "first", 5);
+    CHECK_INT(scan_line(&s, &l, NULL), 0);
+    scan_close(&s);
+    buf_release(&text);
+    scratch_leave();
+}
+
+/* Two readings of one file do not disturb each other. */
+TEST(a_file_is_shared_by_scans)
+{
+    struct scan s, part;
+    struct line l;
+
+    scratch_enter();
+    scratch_put("f", "one\ntwo\nthree\n");
+    CHECK_INT(scan_open(&s, IO_CWD, "f", SCAN_FORWARD, NULL), 0);
+    scan_share(&part, &s, 4, 8);
+    CHECK_INT(scan_line(&s, &l, NULL), 1);
+    CHECK_MEM(l.text.p, l.text.n, "one", 3);
+    CHECK_INT(scan_line(&part, &l, NULL), 1);
+    CHECK_MEM(l.text.p, l.text.n, "two", 3);
+    CHECK_INT(scan_line(&part, &l, NULL), 0);
+    scan_close(&part);
+    CHECK_INT(scan_line(&s, &l, NULL), 1);
+    CHECK_MEM(l.text.p, l.text.n, "two", 3);
+    scan_close(&s);
+    scratch_leave();
+}

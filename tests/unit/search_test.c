@@ -1,0 +1,263 @@
+#include "chathist/search/search.h"
+
+#include "test.h"
+#include "scratch.h"
+
+/* ---- searching a history ---- */
+
+static void put_history(void)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+    static const char *const lines[][4] = {
+        {"1", "s1", "user", "How do I say \\u00dcber?"},
+        {"2", "s1", "assistant", "As \\\"über\\\"\\nor so"},
+        {"3", "s2", "user", "nothing here but id s1 and 5"},
+        {"4", "s2", "tool", ""},
+    };
+
+    for (size_t i = 0; i < 4; i++)
+        buf_addf(&b,
+                 "{\"id\":\"%s\",\"session_id\":\"%s\",\"timestamp\":\"t\",\"role\":\"%s\","
+                 "\"content\":\"%s\",\"model\":\"model-x\"}\n",
+                 lines[i][0], lines[i][1], lines[i][2], lines[i][3]);
+    buf_add_c(&b, "über in garbage\n");
+    scratch_put("f", buf_c(&b));
+    buf_release(&b);
+}
+
+static void check_search(const char *needle, const struct filter *filter, enum scan_way way,
+                         const char *want)
+{
+    struct search s;
+    struct pattern p;
+    struct hit h;
+    struct buf ids = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+    int more;
+
+    pattern_init(&p);
+    CHECK_INT(pattern_add(&p, str_of(needle), &e), 0);
+    CHECK_INT(search_open(&s, IO_CWD, "f", &p, filter, way, &e), 0);
+    while ((more = search_next(&s, &h, &e)) > 0) {
+        buf_add_str(&ids, h.message->id);
+        buf_add_byte(&ids, ' ');
+        CHECK(h.at + h.len <= h.content.n);
+        CHECK(h.line.terminated);
+    }
+    CHECK_INT(more, 0);
+    CHECK_STR(buf_c(&ids), want);
+    search_close(&s);
+    pattern_release(&p);
+    buf_release(&ids);
+    err_release(&e);
+}
+
+TEST(only_decoded_content_is_searched)
+{
+    scratch_enter();
+    put_history();
+    check_search("üBER", NULL, SCAN_FORWARD, "1 2 ");
+    check_search("üBER", NULL, SCAN_BACKWARD, "2 1 ");
+    check_search("u00dc", NULL, SCAN_FORWARD, "");
+    check_search("\"Ü"
+                 "BER\"\nOR",
+                 NULL, SCAN_FORWARD, "2 ");
+    check_search("model-x", NULL, SCAN_FORWARD, "");
+    check_search("s1", NULL, SCAN_FORWARD, "3 ");
+    check_search("", NULL, SCAN_BACKWARD, "4 3 2 1 ");
+    scratch_leave();
+}
+
+TEST(a_filter_narrows_the_search)
+{
+    struct filter role = {0};
+    struct filter session = {0};
+
+    scratch_enter();
+    put_history();
+    filter_add(&role.roles, STR("user"));
+    filter_add(&session.sessions, STR("s2"));
+    check_search("", &role, SCAN_FORWARD, "1 3 ");
+    check_search("über", &role, SCAN_FORWARD, "1 ");
+    check_search("", &session, SCAN_FORWARD, "3 4 ");
+    check_search("über", &session, SCAN_FORWARD, "");
+    filter_release(&role);
+    filter_release(&session);
+    scratch_leave();
+}
+
+TEST(a_needle_that_is_not_utf8_finds_its_repaired_form)
+{
+    scratch_enter();
+    scratch_put("f", "{\"id\":\"1\",\"session_id\":\"s\",\"timestamp\":\"t\",\"role\":\"user\","
+                     "\"content\":\"caf\xef\xbf\xbd!\"}\n");
+    check_search("caf\xe9!", NULL, SCAN_FORWARD, "1 ");
+    check_search("\xa9", NULL, SCAN_FORWARD, "1 ");
+    check_search("f!", NULL, SCAN_FORWARD, "");
+    scratch_leave();
+}
+
+TEST(an_unreadable_history_is_an_error)
+{
+    struct search s;
+    struct pattern p;
+    struct err e = ERR_INIT;
+
+    pattern_init(&p);
+    CHECK_INT(search_open(&s, IO_CWD, "/", &p, NULL, SCAN_FORWARD, &e), -1);
+    CHECK_STR(err_text(&e), "cannot open '/': is a directory");
+    err_release(&e);
+}
+
+TEST(every_message_can_be_looked_at)
+{
+    struct search s;
+    struct pattern p;
+    struct filter user = {0};
+    struct hit h;
+    struct err e = ERR_INIT;
+    struct buf seen = BUF_INIT(BUF_SMALL);
+
+    scratch_enter();
+    put_history();
+    filter_add(&user.roles, STR("user"));
+    pattern_init(&p);
+    CHECK_INT(pattern_add(&p, STR("\xc3\xbc"), &e), 0);
+    CHECK_INT(search_open(&s, IO_CWD, "f", &p, &user, SCAN_BACKWARD, &e), 0);
+    s.invert = true;
+    while (search_each(&s, &h, &e) == 1) {
+        buf_add_str(&seen, h.message->id);
+        buf_addf(&seen, "%s%s ", h.asked ? "a" : "", h.found ? "f" : "");
+    }
+    CHECK_STR(buf_c(&seen), "4 3af 2 1a ");
+    search_close(&s);
+    pattern_release(&p);
+    filter_release(&user);
+    buf_release(&seen);
+    scratch_leave();
+}
+
+TEST(a_message_that_takes_too_long_does_not_end_the_search)
+{
+    struct search s;
+    struct pattern p;
+    struct hit h;
+    struct err e = ERR_INIT;
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    scratch_enter();
+    for (int i = 0; i < 3; i++)
+        buf_addf(&text,
+                 "{\"id\":\"%d\",\"session_id\":\"s\",\"timestamp\":\"t\",\"role\":\"user\","
+                 "\"content\":\"%s\"}\n",
+                 i, i == 1 ? "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab" : "aac");
+    scratch_put("f", buf_c(&text));
+    pattern_init(&p);
+    p.regex = true;
+    CHECK_INT(pattern_add(&p, STR("(?:(a+)+)+(?:c|d)"), &e), 0);
+    CHECK_INT(search_open(&s, IO_CWD, "f", &p, NULL, SCAN_FORWARD, &e), 0);
+    CHECK_INT(search_next(&s, &h, &e), 1);
+    CHECK_INT(search_next(&s, &h, &e), SEARCH_FAILED);
+    CHECK_STR(err_text(&e), "match limit exceeded");
+    CHECK(str_eq_c(h.message->id, "1"));
+    err_release(&e);
+    CHECK_INT(search_next(&s, &h, &e), 1);
+    CHECK(str_eq_c(h.message->id, "2"));
+    CHECK_INT(search_next(&s, &h, &e), 0);
+    search_close(&s);
+    pattern_release(&p);
+    buf_release(&text);
+    scratch_leave();
+}
+
+/* Line by line in a small file, by a sweep in a large one: what was given up gives nothing more. */
+static void check_cancel(size_t lines)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    atomic_bool cancel = false;
+    struct search s;
+    struct pattern p;
+    struct hit h;
+
+    scratch_enter();
+    for (size_t i = 0; i < lines; i++)
+        buf_addf(&text,
+                 "{\"id\":\"%zu\",\"session_id\":\"s\",\"timestamp\":\"t\",\"role\":\"user\","
+                 "\"content\":\"%s\"}\n",
+                 i, i % (lines / 2) == 0 ? "needle" : "hay");
+    scratch_put_bytes("f", text.data, text.len);
+    pattern_init(&p);
+    CHECK_INT(pattern_add(&p, STR("needle"), NULL), 0);
+    CHECK_INT(search_open(&s, IO_CWD, "f", &p, NULL, SCAN_BACKWARD, NULL), 0);
+    s.cancel = &cancel;
+    CHECK_INT(search_next(&s, &h, NULL), 1);
+    cancel = true;
+    CHECK_INT(search_next(&s, &h, NULL), 0);
+    search_close(&s);
+    pattern_release(&p);
+    buf_release(&text);
+    scratch_leave();
+}
+
+TEST(a_search_can_be_given_up)
+{
+    check_cancel(10);
+    check_cancel(200000);
+}
+
+/* ---- snippets ---- */
+
+/* The snippet round `part` of content, with the match in brackets. */
+static void check_snippet(const char *content, const char *part, size_t width, const char *want)
+{
+    struct buf out = BUF_INIT(BUF_SMALL);
+    struct buf marked = BUF_INIT(BUF_SMALL);
+    size_t at = (size_t)(strstr(content, part) - content);
+    size_t mark = 99, mark_len = 99;
+
+    buf_add_c(&out, "> ");
+    search_snippet(&out, str_of(content), at, strlen(part), width, true, &mark, &mark_len);
+    if (CHECK(mark + mark_len <= out.len)) {
+        buf_add(&marked, out.data, mark);
+        buf_add_byte(&marked, '[');
+        buf_add(&marked, out.data + mark, mark_len);
+        buf_add_byte(&marked, ']');
+        buf_add_c(&marked, out.data + mark + mark_len);
+    }
+    CHECK_STR(buf_c(&marked), want);
+    buf_release(&out);
+    buf_release(&marked);
+}
+
+TEST(snippets_show_the_match_in_its_surroundings)
+{
+    check_snippet("short text", "text", 40, "> short [text]");
+    check_snippet("0123456789abcdef", "89", 6, "> …67[89]ab…");
+    check_snippet("0123456789abcdef", "01", 6, "> [01]2345…");
+    check_snippet("0123456789abcdef", "ef", 6, "> …abcd[ef]");
+    check_snippet("0123456789abcdef", "f", 6, "> …abcde[f]");
+    check_snippet("0123456789", "0123456789", 4, "> [0123]…");
+    check_snippet("0123456789", "5", 1, "> …[5]…");
+    check_snippet("0123456789", "", 4, "> []0123…");
+    check_snippet("", "", 10, "> []");
+    check_snippet("x", "", 0, "> []…");
+}
+
+TEST(snippets_are_one_line_of_whole_characters)
+{
+    check_snippet("a\n\n  b\tc", "b", 40, "> a [b] c");
+    check_snippet("\n  first\n", "first", 40, "> [first]");
+    check_snippet("a b", " ", 40, "> a[] b");
+    check_snippet("one\ntwo", "one\ntwo", 40, "> [one two]");
+    check_snippet("äöüßä", "ü", 3, "> …ö[ü]ß…");
+    check_snippet("a\x1b[31mb", "[31m", 40, "> a^[[[31m]b");
+}
+
+TEST(snippets_may_be_raw)
+{
+    struct buf out = BUF_INIT(BUF_SMALL);
+
+    search_snippet(&out, STR("a\x1b[0m\n\0b"), 0, 1, 40, false, NULL, NULL);
+    CHECK_MEM(buf_c(&out), out.len, "a\x1b[0m \0b", 8);
+    buf_release(&out);
+}

@@ -1,0 +1,646 @@
+/*
+ * An exchange, from request to answer, over a transport of this file: OpenAI's wire in pieces of
+ * any size. Every streamed case is played whole, byte by byte, and in two pieces cut at each
+ * offset.
+ */
+#include "test.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "chathist/base/clock.h"
+#include "llm/provider_openai.h"
+#include "llm/stream.h"
+
+/* What the transport plays. One at a time: a provider has no place for it. */
+static struct {
+    int status;
+    const char *type, *location;
+    struct str body;
+    size_t cut;        /* behind the end: byte by byte */
+    enum err_kind end; /* how the transfer ends; ERR_NONE: as it should */
+    bool stopped;      /* the sink wanted no more */
+    const char *retry_after, *should_retry;
+    unsigned fails;  /* after so many times the answer is a good one */
+    unsigned played; /* how often it was asked */
+    bool no_head;
+} wire;
+
+static void set_wire(int status, const char *type, struct str body, enum err_kind end);
+
+static int play(const struct ask *ask, const struct http_request *r, const struct http_sink *sink,
+                struct err *e)
+{
+    struct http_head head = {wire.status,
+                             wire.type,
+                             wire.location,
+                             wire.retry_after ? wire.retry_after : "",
+                             "",
+                             wire.should_retry ? wire.should_retry : ""};
+    size_t n = wire.body.n;
+
+    (void)ask;
+    CHECK(r->body.len > 0);
+    if (wire.played++ == wire.fails && wire.fails > 0) {
+        set_wire(200, "", STR("{\"choices\":[{\"message\":{\"content\":\"good\"}}]}"), ERR_NONE);
+        return play(ask, r, sink, e);
+    }
+    if (wire.no_head)
+        return err_set(e, wire.end, "transport");
+    if (sink->head(sink->arg, &head, e) != 0)
+        return -1;
+    for (size_t at = 0; at < n;) {
+        size_t size = wire.cut > n ? 1 : at < wire.cut ? wire.cut : n - at;
+        char *copy = malloc(size); /* a read past a piece is seen by the sanitizer */
+        int rc;
+
+        memcpy(copy, wire.body.p + at, size);
+        rc = sink->body(sink->arg, (struct str){copy, size}, e);
+        free(copy);
+        if (rc != 0) {
+            wire.stopped = true;
+            return -1;
+        }
+        at += size;
+    }
+    return wire.end ? err_set(e, wire.end, "transport") : 0;
+}
+
+/* What the ask is told of repetitions. */
+static struct {
+    unsigned retries;
+    int cancel_fd;
+    unsigned told, repeated;
+    int64_t ms;
+    char why[80];
+} repeat = {.cancel_fd = -1};
+
+static void on_again(void *arg, const struct err *why, int64_t ms, unsigned repeated)
+{
+    (void)arg;
+    repeat.told++;
+    repeat.ms = ms;
+    repeat.repeated = repeated;
+    snprintf(repeat.why, sizeof repeat.why, "%s", err_text(why));
+}
+
+static const struct ask_watch watch = {on_again, NULL};
+
+struct asked {
+    struct context context;
+    struct answer answer;
+    struct answer_sink sink;
+    size_t seen; /* bytes that the sink was given */
+    size_t most; /* it fails above this */
+    struct err e;
+    int rc;
+};
+
+static int take_text(void *arg, struct str delta)
+{
+    struct asked *a = arg;
+
+    CHECK(delta.n > 0);
+    a->seen += delta.n;
+    return a->seen > a->most ? -1 : 0;
+}
+
+static void ask(struct asked *a, size_t most)
+{
+    static struct provider p;
+    struct ask ask;
+
+    memset(a, 0, sizeof *a);
+    a->most = most;
+    a->sink = (struct answer_sink){.text = take_text, .arg = a};
+    p = provider_openai;
+    p.exchange = play;
+    context_init(&a->context);
+    context_add_text(&a->context, ROLE_USER, STR("q"));
+    answer_init(&a->answer, &a->sink);
+    wire.stopped = false;
+    wire.played = 0;
+    ask = (struct ask){.context = &a->context,
+                       .model = "m",
+                       .key = "sk-key-1",
+                       .stream = true,
+                       .retries = repeat.retries,
+                       .watch = &watch,
+                       .limits.cancel_fd = repeat.cancel_fd};
+    repeat.told = 0;
+    a->rc = stream_ask(&p, &ask, &a->answer, &a->e);
+}
+
+static void asked_release(struct asked *a)
+{
+    context_release(&a->context);
+    answer_release(&a->answer);
+    err_release(&a->e);
+}
+
+/* Plays the wire in every way and wants the same: text, finish reason, kind and message. */
+static void check(const char *text, const char *finish, enum err_kind kind, const char *message,
+                  int line)
+{
+    size_t step = wire.body.n > 5000 ? wire.body.n / 7 : 1;
+
+    for (wire.cut = 0; wire.cut <= wire.body.n + step; wire.cut += step) {
+        struct asked a;
+        bool same;
+
+        ask(&a, SIZE_MAX);
+        same = a.rc == (kind ? -1 : 0) && a.e.kind == kind &&
+               strcmp(err_text(&a.e), message) == 0 && strcmp(buf_c(&a.answer.text), text) == 0 &&
+               a.seen == a.answer.text.len && strcmp(a.answer.finish_reason, finish) == 0;
+        if (!test_check(same, text, __FILE__, line)) {
+            fprintf(stderr, "    cut at %zu of %zu\n", wire.cut, wire.body.n);
+            test_check_str(buf_c(&a.answer.text), text, "text", __FILE__, line);
+            test_check_str(a.answer.finish_reason, finish, "finish", __FILE__, line);
+            test_check_int((long long)a.e.kind, (long long)kind, "kind", __FILE__, line);
+            test_check_str(err_text(&a.e), message, "message", __FILE__, line);
+            step = wire.body.n + 1;
+        }
+        asked_release(&a);
+    }
+}
+
+static void set_wire(int status, const char *type, struct str body, enum err_kind end)
+{
+    wire.retry_after = wire.should_retry = NULL;
+    wire.fails = 0;
+    wire.no_head = false;
+    wire.status = status;
+    wire.type = type;
+    wire.location = "";
+    wire.body = body;
+    wire.end = end;
+    wire.cut = 0;
+}
+
+#define EVENTS "text/event-stream"
+#define JSON "application/json"
+#define WIRE(status, type, body, end) set_wire(status, type, STR(body), end)
+#define COMPLETE(text, finish) check(text, finish, ERR_NONE, "", __LINE__)
+#define FAILS(text, finish, kind, message) check(text, finish, kind, message, __LINE__)
+
+#define DELTA(text) "data: {\"choices\":[{\"delta\":{\"content\":\"" text "\"}}]}\n\n"
+#define FINISH(reason) "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"" reason "\"}]}\n\n"
+#define END "data: [DONE]\n\n"
+
+TEST(a_stream)
+{
+    WIRE(200, EVENTS, ": hi\n\n" DELTA("Hel") DELTA("l\xc3\xb6") FINISH("stop") END, ERR_NONE);
+    COMPLETE("Hell\xc3\xb6", "stop");
+    WIRE(200, EVENTS, "\xef\xbb\xbf\r\n\r\n" DELTA("a") FINISH("length") END, ERR_NONE);
+    COMPLETE("a", "length");
+    WIRE(200, EVENTS, DELTA("") FINISH("stop") END, ERR_NONE);
+    COMPLETE("", "stop");
+}
+
+TEST(the_end_of_a_stream)
+{
+    WIRE(200, EVENTS, DELTA("a") FINISH("stop"), ERR_NONE);
+    COMPLETE("a", "stop");
+    WIRE(200, EVENTS, DELTA("a") END, ERR_NONE);
+    COMPLETE("a", "stop");
+    WIRE(200, EVENTS, DELTA("a") "data: [DONE]", ERR_NONE);
+    COMPLETE("a", "stop");
+    WIRE(200, EVENTS, DELTA("a") FINISH("stop") "data: {\"usage\":{}}", ERR_NONE);
+    COMPLETE("a", "stop");
+    WIRE(200, EVENTS, DELTA("a"), ERR_NONE);
+    FAILS("a", "error", ERR_INCOMPLETE, "answer is incomplete: the stream ended early");
+    WIRE(200, EVENTS, DELTA("a") "data: {\"choices\":[{\"finish_reason\":\"stop\"}]}", ERR_NONE);
+    FAILS("a", "error", ERR_INCOMPLETE, "answer is incomplete: the stream ended early");
+    WIRE(200, EVENTS, "", ERR_NONE);
+    FAILS("", "error", ERR_INCOMPLETE, "answer is incomplete: the stream ended early");
+}
+
+/* A server that does not close must not hold us up. */
+TEST(behind_the_end_mark_nothing_is_read)
+{
+    struct asked a;
+
+    WIRE(200, EVENTS, DELTA("a") END DELTA("b") "data: no JSON\n\n", ERR_NONE);
+    COMPLETE("a", "stop");
+    wire.cut = wire.body.n + 1;
+    ask(&a, SIZE_MAX);
+    CHECK(wire.stopped);
+    asked_release(&a);
+}
+
+TEST(a_transfer_that_breaks_off)
+{
+    WIRE(200, EVENTS, DELTA("a"), ERR_INCOMPLETE);
+    FAILS("a", "error", ERR_INCOMPLETE, "transport");
+    WIRE(200, EVENTS, DELTA("a") FINISH("stop"), ERR_INCOMPLETE);
+    COMPLETE("a", "stop");
+    WIRE(200, EVENTS, "", ERR_INCOMPLETE);
+    FAILS("", "error", ERR_INCOMPLETE, "transport");
+    WIRE(200, JSON, "{\"choices\":[{\"message\":{\"content\":\"a\"}}]}", ERR_INCOMPLETE);
+    FAILS("", "error", ERR_INCOMPLETE, "transport");
+}
+
+TEST(a_signal)
+{
+    WIRE(200, EVENTS, DELTA("a"), ERR_SIGNAL);
+    FAILS("a", "interrupted", ERR_SIGNAL, "transport");
+    WIRE(200, EVENTS, DELTA("a") FINISH("stop"), ERR_SIGNAL);
+    FAILS("a", "stop", ERR_SIGNAL, "transport");
+    WIRE(500, JSON, "{\"error\":\"a\"}", ERR_SIGNAL);
+    FAILS("", "interrupted", ERR_SIGNAL, "transport");
+}
+
+TEST(the_sink_fails)
+{
+    struct asked a;
+
+    WIRE(200, EVENTS, DELTA("abc") DELTA("def") DELTA("ghi") FINISH("stop") END, ERR_NONE);
+    wire.cut = wire.body.n + 1;
+    ask(&a, 5);
+    CHECK_INT(a.rc, -1);
+    CHECK_INT(a.e.kind, ERR_SIGNAL);
+    CHECK_STR(err_text(&a.e), "");
+    CHECK(a.answer.sink_failed);
+    CHECK_STR(buf_c(&a.answer.text), "abcdef");
+    CHECK_STR(a.answer.finish_reason, "interrupted");
+    CHECK(wire.stopped);
+    asked_release(&a);
+
+    WIRE(200, JSON, "{\"choices\":[{\"message\":{\"content\":\"abcdef\"}}]}", ERR_NONE);
+    ask(&a, 5);
+    CHECK_INT(a.rc, -1);
+    CHECK_INT(a.e.kind, ERR_SIGNAL);
+    CHECK_STR(err_text(&a.e), "");
+    asked_release(&a);
+}
+
+TEST(an_error_in_the_stream)
+{
+    WIRE(200, EVENTS, "data: {\"error\":{\"message\":\"a\",\"code\":429}}\n\n" END, ERR_NONE);
+    FAILS("", "error", ERR_BUSY, "server error 429: a");
+    WIRE(200, EVENTS, DELTA("x") "data: {\"error\":{\"message\":\"a\",\"code\":429}}\n\n" END,
+         ERR_NONE);
+    FAILS("x", "error", ERR_INCOMPLETE, "answer is incomplete: server error 429: a");
+    WIRE(200, EVENTS, DELTA("x") "event: error\ndata: {\"message\":\"a\"}\n\n", ERR_INCOMPLETE);
+    FAILS("x", "error", ERR_INCOMPLETE, "answer is incomplete: server error: a");
+    WIRE(200, EVENTS, DELTA("x") "data: oops\n\n" DELTA("y") END, ERR_NONE);
+    FAILS("x", "error", ERR_INCOMPLETE, "answer is incomplete: an event is not JSON: 'oops'");
+}
+
+TEST(an_answer_that_is_not_streamed)
+{
+    WIRE(200, JSON,
+         " \n{\"choices\":[{\"message\":{\"content\":\"Hello\"},\"finish_reason\":\"stop\"}]}",
+         ERR_NONE);
+    COMPLETE("Hello", "stop");
+    WIRE(200, JSON, "{\"choices\":[{\"message\":{\"content\":\"Hello\"}}]}", ERR_NONE);
+    COMPLETE("Hello", "stop");
+    WIRE(200, EVENTS, "{\"choices\":[{\"message\":{\"content\":\"Hello\"}}]}\n", ERR_NONE);
+    COMPLETE("Hello", "stop");
+    WIRE(200, "", "\xef\xbb\xbf{\"choices\":[]}", ERR_NONE);
+    FAILS("", "error", ERR_BUSY, "the server's answer is none: '{\"choices\":[]}'");
+    WIRE(200, JSON, "{\"error\":{\"message\":\"a\",\"type\":\"authentication_error\"}}", ERR_NONE);
+    FAILS("", "error", ERR_AUTH, "server error: a");
+    WIRE(200, JSON, "{\"choices\":[{\"mess", ERR_NONE);
+    FAILS("", "error", ERR_BUSY, "the server's answer is not JSON: '{\"choices\":[{\"mess'");
+}
+
+TEST(an_event_stream_of_another_type)
+{
+    WIRE(200, "text/plain", DELTA("a") FINISH("stop") END, ERR_NONE);
+    COMPLETE("a", "stop");
+    WIRE(200, "", "\n: comment\n\n" DELTA("a") END, ERR_NONE);
+    COMPLETE("a", "stop");
+    WIRE(200, JSON, "event: x\n" DELTA("a") END, ERR_NONE);
+    COMPLETE("a", "stop");
+}
+
+TEST(what_is_neither)
+{
+    WIRE(200, "text/html", "<html>\n<title>Sign in</title>", ERR_NONE);
+    FAILS("", "error", ERR_BUSY,
+          "the server's answer is neither an event stream nor JSON: Sign in (an HTML page)");
+    WIRE(200, "text/plain", "dat", ERR_NONE);
+    FAILS("", "error", ERR_BUSY, "the server's answer is neither an event stream nor JSON: 'dat'");
+    WIRE(200, "text/plain", "database down", ERR_NONE);
+    FAILS("", "error", ERR_BUSY,
+          "the server's answer is neither an event stream nor JSON: 'database down'");
+    WIRE(200, JSON, "", ERR_NONE);
+    FAILS("", "error", ERR_BUSY, "the server's answer is empty");
+    WIRE(200, JSON, " \n", ERR_NONE);
+    FAILS("", "error", ERR_BUSY, "the server's answer is empty");
+}
+
+/* `count` times a mebibyte of text. */
+static struct str long_text(size_t mebibytes, const char *head)
+{
+    size_t n = mebibytes << 20;
+    char *text = malloc(n);
+
+    memset(text, 'x', n);
+    memcpy(text, head, strlen(head));
+    return (struct str){text, n};
+}
+
+TEST(what_is_neither_is_not_read_for_ever)
+{
+    struct asked a;
+    struct str text = long_text(3, "x");
+
+    set_wire(200, "text/html", text, ERR_NONE);
+    wire.cut = (size_t)2 << 20;
+    ask(&a, SIZE_MAX);
+    CHECK_INT(a.rc, -1);
+    CHECK_INT(a.e.kind, ERR_BUSY);
+    CHECK(wire.stopped);
+    CHECK(strlen(err_text(&a.e)) < 200);
+    asked_release(&a);
+
+    set_wire(500, "text/html", text, ERR_NONE);
+    wire.cut = (size_t)2 << 20;
+    ask(&a, SIZE_MAX);
+    CHECK_INT(a.rc, -1);
+    CHECK_INT(a.e.kind, ERR_BUSY);
+    CHECK(wire.stopped);
+    CHECK(strlen(err_text(&a.e)) < 400);
+    asked_release(&a);
+    free((void *)(uintptr_t)text.p);
+}
+
+TEST(a_whole_answer_is_bounded)
+{
+    struct asked a;
+    struct str text = long_text(65, "{");
+
+    set_wire(200, JSON, text, ERR_NONE);
+    ask(&a, SIZE_MAX);
+    CHECK_INT(a.rc, -1);
+    CHECK_INT(a.e.kind, ERR_INCOMPLETE);
+    CHECK_STR(err_text(&a.e), "answer is incomplete: it is longer than 64 MiB");
+    asked_release(&a);
+    free((void *)(uintptr_t)text.p);
+}
+
+TEST(blank_bytes_are_not_kept_for_ever)
+{
+    struct asked a;
+    struct str text = long_text(1, "\n");
+
+    memset((void *)(uintptr_t)text.p, '\n', text.n);
+    set_wire(200, EVENTS, text, ERR_NONE);
+    wire.cut = text.n / 2;
+    ask(&a, SIZE_MAX);
+    CHECK_INT(a.e.kind, ERR_INCOMPLETE);
+    asked_release(&a);
+    free((void *)(uintptr_t)text.p);
+}
+
+TEST(an_http_error)
+{
+    WIRE(429, JSON, "{\"error\":{\"message\":\"slow down\"}}", ERR_NONE);
+    FAILS("", "error", ERR_BUSY, "HTTP 429: slow down");
+    WIRE(401, EVENTS, "data: x\n\n", ERR_NONE);
+    FAILS("", "error", ERR_AUTH, "HTTP 401: data: x");
+    WIRE(500, "text/html", "", ERR_NONE);
+    FAILS("", "error", ERR_BUSY, "HTTP 500: no message");
+    WIRE(403, JSON, "{\"error\":\"cut", ERR_NETWORK);
+    FAILS("", "error", ERR_AUTH, "HTTP 403: {\"error\":\"cut");
+}
+
+TEST(a_redirect)
+{
+    WIRE(302, JSON, "{\"error\":\"moved\"}", ERR_NONE);
+    wire.location = "https://user:pw@evil.example/v1?sk-key-1";
+    FAILS("", "error", ERR_REQUEST, "HTTP 302: redirect to 'evil.example:443' is not followed");
+    wire.location = "/elsewhere";
+    FAILS("", "error", ERR_REQUEST, "HTTP 302: redirect is not followed");
+}
+
+TEST(the_key_is_masked_in_messages)
+{
+    WIRE(401, JSON, "{\"error\":\"Incorrect key sk-key-1; not sk-key-1.\"}", ERR_NONE);
+    FAILS("", "error", ERR_AUTH, "HTTP 401: Incorrect key ***; not ***.");
+    WIRE(200, EVENTS, DELTA("a") "data: sk-key-1\n\n", ERR_NONE);
+    FAILS("a", "error", ERR_INCOMPLETE, "answer is incomplete: an event is not JSON: '***'");
+}
+
+TEST(calls_are_settled)
+{
+    struct asked a;
+
+    WIRE(
+        200, EVENTS,
+        "data: "
+        "{\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"f\"}}]}}]}\n\n" FINISH(
+            "stop") END,
+        ERR_NONE);
+    ask(&a, SIZE_MAX);
+    CHECK_INT(a.rc, 0);
+    CHECK_STR(a.answer.finish_reason, "tool_calls");
+    CHECK_INT(a.answer.calls_count, 1);
+    CHECK_STR(buf_c(&a.answer.calls[0].args), "{}");
+    CHECK(strncmp(buf_c(&a.answer.calls[0].id), "call_", 5) == 0);
+    asked_release(&a);
+}
+
+/* ---- again ---- */
+
+/* Asks a server that fails `fails` times first; gives how often it was asked. */
+static unsigned asked_again(unsigned retries, unsigned fails, struct asked *a)
+{
+    wire.fails = fails;
+    repeat.retries = retries;
+    ask(a, SIZE_MAX);
+    repeat.retries = 0;
+    return wire.played - (a->rc == 0);
+}
+
+#define BUSY "data: {\"error\":{\"message\":\"a\",\"code\":429}}\n\n"
+
+TEST(a_busy_server_is_asked_again)
+{
+    struct asked a;
+
+    WIRE(429, JSON, "{\"error\":{\"message\":\"no, sk-key-1\"}}", ERR_NONE);
+    wire.retry_after = "0.01";
+    CHECK_INT(asked_again(2, 2, &a), 3);
+    CHECK_INT(a.rc, 0);
+    CHECK_STR(buf_c(&a.answer.text), "good");
+    CHECK_STR(a.answer.finish_reason, "stop");
+    CHECK_STR(err_text(&a.e), "");
+    CHECK_INT(repeat.told, 2);
+    CHECK_INT(repeat.repeated, 2);
+    CHECK_INT(repeat.ms, 10);
+    CHECK_STR(repeat.why, "HTTP 429: no, ***");
+    asked_release(&a);
+}
+
+TEST(the_last_failure_is_told)
+{
+    struct asked a;
+
+    WIRE(503, JSON, "{\"error\":\"busy\"}", ERR_NONE);
+    wire.retry_after = "0";
+    CHECK_INT(asked_again(1, 5, &a), 2);
+    CHECK_INT(a.rc, -1);
+    CHECK_INT(a.e.kind, ERR_BUSY);
+    CHECK_STR(err_text(&a.e), "HTTP 503: busy");
+    CHECK_STR(a.answer.finish_reason, "error");
+    asked_release(&a);
+
+    WIRE(503, JSON, "{\"error\":\"busy\"}", ERR_NONE);
+    wire.retry_after = "0";
+    CHECK_INT(asked_again(0, 5, &a), 1);
+    CHECK_INT(repeat.told, 0);
+    asked_release(&a);
+}
+
+TEST(a_connection_that_is_lost_is_made_again)
+{
+    struct asked a;
+
+    WIRE(200, "", "", ERR_NETWORK);
+    wire.no_head = true;
+    CHECK_INT(asked_again(1, 1, &a), 2);
+    CHECK_INT(a.rc, 0);
+    CHECK(repeat.ms >= 375 && repeat.ms <= 500);
+    asked_release(&a);
+}
+
+TEST(what_is_not_asked_again)
+{
+    struct asked a;
+
+    WIRE(200, "", "", ERR_TIMEOUT);
+    wire.no_head = true;
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    asked_release(&a);
+
+    WIRE(429, JSON, "{\"error\":\"no credit\"}", ERR_NONE);
+    wire.should_retry = "false";
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    asked_release(&a);
+
+    WIRE(400, JSON, "{\"error\":\"bad\"}", ERR_NONE);
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    asked_release(&a);
+
+    /* Text has come, or a call. */
+    WIRE(200, EVENTS, DELTA("x"), ERR_INCOMPLETE);
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    CHECK_STR(buf_c(&a.answer.text), "x");
+    asked_release(&a);
+    WIRE(200, EVENTS, DELTA("x") BUSY, ERR_NONE);
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    CHECK_INT(a.e.kind, ERR_INCOMPLETE);
+    asked_release(&a);
+    WIRE(200, EVENTS,
+         "data: "
+         "{\"choices\":[{\"delta\":{\"tool_calls\":[{\"id\":\"1\",\"function\":{\"name\":\"f\"}}"
+         "]}}]}\n\n" BUSY,
+         ERR_NONE);
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    asked_release(&a);
+
+    /* What is no business of the next try, inside a stream or not; an answer that is none. */
+    WIRE(200, EVENTS, "data: {\"error\":{\"message\":\"a\",\"code\":401}}\n\n", ERR_NONE);
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    CHECK_INT(a.e.kind, ERR_AUTH);
+    asked_release(&a);
+    WIRE(200, JSON, "{\"error\":{\"message\":\"a\",\"code\":429}}", ERR_NONE);
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    asked_release(&a);
+    WIRE(200, "text/plain", "nothing of the kind", ERR_NONE);
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    asked_release(&a);
+    WIRE(200, EVENTS, ": still there\n\n", ERR_TIMEOUT);
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    CHECK_INT(a.e.kind, ERR_INCOMPLETE);
+    asked_release(&a);
+}
+
+TEST(a_stream_that_is_lost_before_it_says_anything_is_worth_another_try)
+{
+    static const enum err_kind ends[] = {ERR_INCOMPLETE, ERR_NONE};
+    struct asked a;
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        WIRE(200, EVENTS, "", ends[i]);
+        CHECK_INT(asked_again(1, 1, &a), 2);
+        CHECK_INT(a.rc, 0);
+        asked_release(&a);
+        WIRE(200, EVENTS, ": still there\n\ndata: {\"choi", ends[i]);
+        CHECK_INT(asked_again(1, 1, &a), 2);
+        CHECK_INT(a.rc, 0);
+        asked_release(&a);
+    }
+}
+
+TEST(an_error_that_a_stream_begins_with_is_worth_another_try)
+{
+    struct asked a;
+
+    WIRE(200, EVENTS, BUSY END, ERR_NONE);
+    wire.retry_after = "0.01";
+    CHECK_INT(asked_again(2, 2, &a), 3);
+    CHECK_INT(a.rc, 0);
+    CHECK_STR(buf_c(&a.answer.text), "good");
+    CHECK_INT(repeat.ms, 10);
+    asked_release(&a);
+
+    /* What came of the model, the usage and the end is forgotten. */
+    WIRE(200, EVENTS, "data: {\"model\":\"old\",\"usage\":{\"prompt_tokens\":7}}\n\n" BUSY,
+         ERR_NONE);
+    wire.retry_after = "0.01";
+    CHECK_INT(asked_again(2, 1, &a), 2);
+    CHECK_INT(a.rc, 0);
+    CHECK(a.answer.model == NULL);
+    CHECK_INT(a.answer.usage.at[USAGE_INPUT], -1);
+    asked_release(&a);
+
+    WIRE(200, EVENTS, BUSY, ERR_NONE);
+    wire.retry_after = "0.01";
+    wire.should_retry = "false";
+    CHECK_INT(asked_again(2, 1, &a), 1);
+    CHECK_INT(a.e.kind, ERR_BUSY);
+    asked_release(&a);
+}
+
+TEST(a_signal_ends_the_wait)
+{
+    struct asked a;
+    int fds[2];
+    int64_t start = clock_ticks();
+
+    CHECK_INT(pipe(fds), 0);
+    CHECK_INT(write(fds[1], "", 1), 1);
+    repeat.cancel_fd = fds[0];
+    WIRE(503, JSON, "{\"error\":\"busy\"}", ERR_NONE);
+    wire.retry_after = "60";
+    CHECK_INT(asked_again(2, 2, &a), 1);
+    CHECK_INT(a.rc, -1);
+    CHECK_INT(a.e.kind, ERR_SIGNAL);
+    CHECK_STR(a.answer.finish_reason, "interrupted");
+    CHECK(clock_ticks() - start < 2000);
+    repeat.cancel_fd = -1;
+    close(fds[0]);
+    close(fds[1]);
+    asked_release(&a);
+}
+
+TEST(nobody_asks_for_the_error)
+{
+    static struct provider p;
+    struct context c;
+    struct answer answer;
+    struct ask ask = {.context = &c, .model = "m", .stream = true};
+
+    p = provider_openai;
+    p.exchange = play;
+    WIRE(500, JSON, "x", ERR_NONE);
+    context_init(&c);
+    answer_init(&answer, NULL);
+    CHECK_INT(stream_ask(&p, &ask, &answer, NULL), -1);
+    answer_release(&answer);
+    context_release(&c);
+}

@@ -1,0 +1,254 @@
+#include "chathist/history/thread.h"
+
+#include <time.h>
+
+#include "chathist/base/clock.h"
+#include "test.h"
+#include "scratch.h"
+
+static void add(struct buf *b, const char *session, const char *id, const char *role,
+                const char *more)
+{
+    buf_addf(b,
+             "{\"id\":\"%s\",\"session_id\":\"%s\",\"timestamp\":\"t\",\"role\":\"%s\","
+             "\"content\":\"c\"%s%s}\n",
+             id, session, role, *more ? "," : "", more);
+}
+
+/* The ids of a thread, each with a blank behind it. */
+static void check_session(const char *session, bool raw, const char *want)
+{
+    struct thread t;
+    struct buf ids = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+
+    CHECK_INT(thread_load(&t, IO_CWD, "f", str_of(session), raw, &e), 0);
+    for (size_t i = 0; i < t.count; i++) {
+        buf_add_str(&ids, t.at[i].id);
+        buf_add_byte(&ids, ' ');
+    }
+    CHECK_STR(buf_c(&ids), want);
+    CHECK_STR(err_text(&e), "");
+    thread_release(&t);
+    buf_release(&ids);
+}
+
+/* A line: `more` are further members. */
+struct step {
+    const char *id, *role, *more;
+};
+
+static void check_thread(const struct step *steps, size_t count, const char *want)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    scratch_enter();
+    for (size_t i = 0; i < count; i++)
+        add(&text, "s", steps[i].id, steps[i].role, steps[i].more);
+    scratch_put("f", buf_c(&text));
+    check_session("s", false, want);
+    buf_release(&text);
+    scratch_leave();
+}
+
+#define CHECK_THREAD(steps, want) check_thread(steps, sizeof(steps) / sizeof((steps)[0]), want)
+
+TEST(a_thread_has_the_lines_of_one_session)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+    struct thread t;
+
+    scratch_enter();
+    check_session("s", false, "");
+    add(&text, "s", "1", "user", "");
+    add(&text, "other", "2", "user", "\"replaces\":[\"1\"]");
+    buf_add_c(&text, "garbage that mentions s\n");
+    add(&text, "s", "\\u0033", "assistant", "\"x\":5");
+    add(&text, "other", "4", "system", "\"reset\":true");
+    scratch_put("f", buf_c(&text));
+    check_session("s", false, "1 3 ");
+    check_session("other", false, "4 ");
+    check_session("other", true, "2 4 ");
+    check_session("nobody", false, "");
+    CHECK_INT(thread_load(&t, IO_CWD, "f", STR("s"), false, NULL), 0);
+    CHECK_INT(t.all, 2);
+    CHECK_INT(t.bad_lines, 1);
+    CHECK(str_eq(t.at[1].line, STR("{\"id\":\"\\u0033\",\"session_id\":\"s\",\"timestamp\":\"t\","
+                                   "\"role\":\"assistant\",\"content\":\"c\",\"x\":5}")));
+    thread_release(&t);
+    buf_release(&text);
+    scratch_leave();
+}
+
+TEST(replaced_lines_are_left_out)
+{
+    static const struct step steps[] = {
+        {"u1", "user", ""},
+        {"a1", "assistant", "\"reply_to\":\"u1\""},
+        {"a2", "assistant", "\"reply_to\":\"u1\",\"replaces\":[\"a1\"]"},
+        {"u2", "user", ""},
+        {"a3", "assistant", "\"reply_to\":\"u2\""},
+        {"u3", "user", "\"replaces\":[\"u2\",\"a\\u0033\"]"},
+        {"a4", "assistant", "\"reply_to\":\"u3\""},
+    };
+    static const struct step chain[] = {
+        {"u1", "user", ""},
+        {"a1", "assistant", ""},
+        {"a2", "assistant", "\"replaces\":[\"a1\"]"},
+        {"a3", "assistant", "\"replaces\":[\"a2\"]"},
+    };
+
+    CHECK_THREAD(steps, "u1 a2 u3 a4 ");
+    CHECK_THREAD(chain, "u1 a3 ");
+}
+
+TEST(links_that_lead_nowhere_change_nothing)
+{
+    static const struct step steps[] = {
+        {"u1", "user", "\"replaces\":[\"u1\"]"},
+        {"a1", "assistant", "\"reply_to\":\"missing\",\"replaces\":[\"missing\",\"u2\"]"},
+        {"u2", "user", "\"reply_to\":\"u2\",\"replaces\":\"u1\""},
+        {"a2", "assistant", "\"reply_to\":5,\"replaces\":{\"a\":\"u1\"}"},
+        {"a3", "assistant", "\"reply_to\":\"u3\",\"replaces\":[5,null,[\"u1\"]]"},
+        {"u3", "user", "\"replaces\":null"},
+        {"a4", "assistant", "\"reply_to\":\"a4\""},
+    };
+
+    CHECK_THREAD(steps, "u1 a1 u2 a2 a3 u3 a4 ");
+}
+
+TEST(a_reset_drops_what_was_before)
+{
+    static const struct step steps[] = {
+        {"s1", "system", ""},
+        {"u1", "user", "\"reset\":true"},
+        {"a1", "assistant", "\"reset\":true"},
+        {"s2", "system", "\"reset\":true"},
+        {"u2", "user", ""},
+        {"s3", "system", "\"reset\":false"},
+        {"a2", "assistant", "\"reply_to\":\"u1\""},
+    };
+    static const struct step twice[] = {
+        {"u1", "user", ""},
+        {"s1", "system", "\"reset\":true"},
+        {"s2", "system", "\"reset\":true"},
+    };
+    static const struct step taken_back[] = {
+        {"u1", "user", ""},
+        {"s1", "system", "\"reset\":true"},
+        {"u2", "user", "\"replaces\":[\"s1\"]"},
+    };
+    static const struct step first[] = {
+        {"s1", "system", "\"reset\":true"},
+        {"u1", "user", ""},
+    };
+
+    CHECK_THREAD(steps, "s2 u2 s3 a2 ");
+    CHECK_THREAD(twice, "s2 ");
+    CHECK_THREAD(taken_back, "u1 u2 ");
+    CHECK_THREAD(first, "s1 u1 ");
+}
+
+TEST(turns_that_ran_at_once_are_told_apart)
+{
+    static const struct step steps[] = {
+        {"s1", "system", ""},
+        {"u1", "user", ""},
+        {"u2", "user", ""},
+        {"a2", "assistant", "\"reply_to\":\"u2\""},
+        {"a1", "assistant", "\"reply_to\":\"u1\""},
+        {"t1", "tool", "\"reply_to\":\"u1\""},
+        {"t2", "tool", "\"reply_to\":\"u2\""},
+        {"b1", "assistant", "\"reply_to\":\"u1\""},
+        {"x", "assistant", ""},
+        {"u3", "user", ""},
+        {"b2", "assistant", "\"reply_to\":\"u2\""},
+        {"a3", "assistant", "\"reply_to\":\"u3\""},
+    };
+
+    CHECK_THREAD(steps, "s1 u1 a1 t1 b1 u2 a2 t2 x b2 u3 a3 ");
+}
+
+TEST(a_regenerated_answer_stands_behind_its_prompt)
+{
+    static const struct step steps[] = {
+        {"u1", "user", ""},
+        {"a1", "assistant", "\"reply_to\":\"u1\""},
+        {"u2", "user", ""},
+        {"b1", "assistant", "\"reply_to\":\"u1\",\"replaces\":[\"a1\"]"},
+    };
+
+    CHECK_THREAD(steps, "u1 b1 u2 ");
+}
+
+TEST(a_thread_of_many_lines_takes_no_quadratic_time)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct thread t;
+    int64_t start;
+
+    scratch_enter();
+    for (int i = 0; i < 100000; i++) {
+        char id[32], more[96];
+
+        snprintf(id, sizeof(id), "m%d", i);
+        if (i % 2)
+            snprintf(more, sizeof(more), "\"reply_to\":\"m%d\",\"replaces\":[\"m%d\",\"y%d\"]",
+                     i - 1, i - 2, i);
+        else
+            snprintf(more, sizeof(more), "\"model\":\"m\"");
+        add(&text, "s", id, i % 2 ? "assistant" : "user", more);
+    }
+    scratch_put("f", buf_c(&text));
+    start = clock_ticks();
+    CHECK_INT(thread_load(&t, IO_CWD, "f", STR("s"), false, NULL), 0);
+    CHECK(clock_ticks() - start < 5000);
+    CHECK_INT(t.all, 100000);
+    CHECK_INT(t.count, 50001);
+    CHECK(t.count && str_eq_c(t.at[t.count - 1].id, "m99999"));
+    thread_release(&t);
+    buf_release(&text);
+    scratch_leave();
+}
+
+TEST(an_unreadable_history_is_an_error)
+{
+    struct thread t;
+    struct err e = ERR_INIT;
+
+    CHECK_INT(thread_load(&t, IO_CWD, "/", STR("s"), false, &e), -1);
+    CHECK_STR(err_text(&e), "cannot open '/': is a directory");
+    CHECK_INT(t.count, 0);
+    err_release(&e);
+}
+
+TEST(a_thread_may_be_read_where_it_lies)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+    struct thread t;
+    size_t first, end;
+
+    scratch_enter();
+    add(&text, "other", "1", "user", "");
+    first = text.len;
+    add(&text, "s", "2", "user", "");
+    add(&text, "other", "3", "user", "");
+    add(&text, "s", "4", "assistant", "\"replaces\":[\"2\"]");
+    end = text.len;
+    add(&text, "other", "5", "user", "");
+    scratch_put("f", buf_c(&text));
+    CHECK_INT(thread_load_between(&t, IO_CWD, "f", STR("s"), (off_t)first, (off_t)end, NULL), 0);
+    CHECK_INT(t.all, 2);
+    CHECK_INT(t.count, 1);
+    CHECK(t.count == 1 && str_eq_c(t.at[0].id, "4"));
+    thread_release(&t);
+    /* The file has become shorter since. */
+    CHECK_INT(thread_load_between(&t, IO_CWD, "f", STR("s"), 100000, 200000, NULL), 0);
+    CHECK_INT(t.count, 0);
+    thread_release(&t);
+    CHECK_INT(thread_load_between(&t, IO_CWD, "gone", STR("s"), 0, 10, NULL), 0);
+    CHECK_INT(t.count, 0);
+    thread_release(&t);
+    buf_release(&text);
+    scratch_leave();
+}

@@ -1,0 +1,333 @@
+#include "chathist/llm/tool_exec.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "test.h"
+#include "chathist/base/child.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/utf8.h"
+#include "scratch.h"
+
+static char **env;
+
+static void enter(void)
+{
+    const char *const none[] = {NULL};
+
+    signal(SIGPIPE, SIG_IGN);
+    scratch_enter();
+    env = child_env_without(none, STR_NONE);
+}
+
+static void leave(void)
+{
+    free(env);
+    scratch_leave();
+}
+
+/* An executable ./tool that declares itself and answers a call with the script. */
+static void put_tool(const char *script)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&text, "#!/bin/sh\n[ \"$1\" != --schema ] || { echo '{\"name\":\"t\"}'; exit; }\n%s\n",
+             script);
+    scratch_put("tool", buf_c(&text));
+    CHECK_INT(chmod("tool", 0700), 0);
+    buf_release(&text);
+}
+
+/* A call of ./tool; the caller releases the result. */
+static struct tool_job call(const char *script, struct str args, int64_t timeout_ms)
+{
+    struct tool_exec t;
+    struct tool_job job = {.tool = &t.tool, .args = args, .timeout_ms = timeout_ms};
+    struct err e = ERR_INIT;
+
+    put_tool(script);
+    if (!CHECK_INT(tool_exec_load(&t, "./tool", env, -1, &e), 0))
+        fprintf(stderr, "    %s\n", err_text(&e));
+    CHECK_STR(t.tool.name, "t");
+    CHECK_INT(tool_run(&job, 1, -1, NULL), 0);
+    CHECK(job.done && !job.state);
+    tool_exec_release(&t);
+    err_release(&e);
+    return job;
+}
+
+static void check_call(const char *script, const char *args, bool failed, const char *want)
+{
+    struct tool_job job = call(script, str_of(args), 60000);
+
+    CHECK_INT(job.failed, failed);
+    CHECK_STR(buf_c(&job.result), want);
+    buf_release(&job.result);
+}
+
+/* ---- calls ---- */
+
+TEST(the_arguments_are_its_input_and_its_output_is_the_result)
+{
+    enter();
+    check_call("cat; echo; echo \"$#\"; echo note >&2", "{\"a\": 1}", false, "{\"a\": 1}\n0\n");
+    check_call("exit 0", "{}", false, "");
+    /* One that does not want them is no failure. */
+    check_call("exec <&-; sleep 0.05; echo done", "{}", false, "done\n");
+    leave();
+}
+
+TEST(a_failure_is_told_with_status_and_both_streams)
+{
+    enter();
+    check_call(
+        "echo half; echo why >&2; exit 3", "{}", true,
+        "the tool failed with exit status 3\nstandard error:\nwhy\nstandard output:\nhalf\n");
+    check_call("printf why >&2; printf half; exit 1", "{}", true,
+               "the tool failed with exit status 1\nstandard error:\nwhy\nstandard output:\nhalf");
+    check_call("exit 2", "{}", true, "the tool failed with exit status 2\n");
+    check_call("kill -KILL $$", "{}", true, "the tool failed: signal 9 ended it\n");
+    leave();
+}
+
+TEST(output_is_cut_between_code_points_and_says_so)
+{
+    struct tool_job job;
+
+    enter();
+    job = call("printf x; yes \xc3\xa9 | tr -d '\\n' | head -c 300000", STR("{}"), 60000);
+    CHECK(!job.failed);
+    CHECK(job.result.len > TOOL_OUTPUT_MAX && job.result.len < TOOL_OUTPUT_MAX + 100);
+    CHECK_INT(utf8_valid(buf_str(&job.result)), job.result.len);
+    CHECK(!str_find(buf_str(&job.result), STR(UTF8_REPLACEMENT)));
+    CHECK(str_ends(buf_str(&job.result), STR("\xc3\xa9\n[output cut: 197602 more bytes]\n")));
+    buf_release(&job.result);
+    job = call("seq 100000 >&2; exit 1", STR("{}"), 60000);
+    CHECK(job.failed);
+    CHECK(job.result.len < TOOL_STDERR_MAX + 200);
+    CHECK(str_find(buf_str(&job.result), STR("[584799 bytes before this]\n")));
+    CHECK(str_ends(buf_str(&job.result), STR("\n99999\n100000\n")));
+    buf_release(&job.result);
+    leave();
+}
+
+TEST(what_is_no_utf8_is_repaired)
+{
+    enter();
+    check_call("printf 'a\\377b\\303'", "{}", false,
+               "a\xef\xbf\xbd"
+               "b\xef\xbf\xbd");
+    check_call("printf '\\200' >&2; exit 1", "{}", true,
+               "the tool failed with exit status 1\nstandard error:\n\xef\xbf\xbd");
+    leave();
+}
+
+TEST(long_arguments_and_answers_do_not_block_each_other)
+{
+    struct buf args = BUF_INIT(BUF_LINE);
+    struct tool_job job;
+
+    enter();
+    buf_add_c(&args, "{\"text\":\"");
+    for (size_t i = 0; i < 60000; i++)
+        buf_add_c(&args, "0123456789abcdef");
+    buf_add_c(&args, "\"}");
+    job = call("cat >copy; wc -c <copy | tr -d ' '", buf_str(&args), 60000);
+    CHECK_STR(buf_c(&job.result), "960011\n");
+    buf_release(&job.result);
+    job = call("cat", buf_str(&args), 60000);
+    CHECK(!job.failed);
+    CHECK(str_ends(buf_str(&job.result), STR("[output cut: 857611 more bytes]\n")));
+    buf_release(&job.result);
+    buf_release(&args);
+    leave();
+}
+
+TEST(one_that_hangs_is_stopped_and_what_it_said_is_told)
+{
+    struct tool_job job;
+
+    enter();
+    job = call("echo half; echo hm >&2; sleep 60 & echo $! >pid; wait", STR("{}"), 700);
+    CHECK(job.failed);
+    CHECK_STR(buf_c(&job.result), "the tool was stopped: it took longer than 0.7 s\n"
+                                  "standard error:\nhm\nstandard output:\nhalf\n");
+    buf_release(&job.result);
+    leave();
+}
+
+/* Endless output: neither memory nor the other calls suffer. */
+TEST(one_that_talks_for_ever_is_stopped)
+{
+    struct tool_job job;
+
+    enter();
+    job = call("exec yes", STR("{}"), 200);
+    CHECK(job.failed);
+    CHECK(
+        str_starts(buf_str(&job.result), STR("the tool was stopped: it took longer than 0.2 s\n")));
+    CHECK(job.result.len < TOOL_OUTPUT_MAX + 200);
+    buf_release(&job.result);
+    leave();
+}
+
+/* It has ended; what it started may hold its pipes open and is not waited for. */
+TEST(what_it_leaves_behind_is_not_waited_for)
+{
+    int64_t began = clock_ticks();
+    struct tool_job job;
+
+    enter();
+    check_call("sleep 50 & echo done", "{}", false, "done\n");
+    job = call("yes & sleep 0.1; exit 4", STR("{}"), 60000);
+    CHECK(str_starts(buf_str(&job.result), STR("the tool failed with exit status 4\n")));
+    buf_release(&job.result);
+    CHECK(clock_ticks() - began < 30000);
+    leave();
+}
+
+TEST(its_environment_is_what_it_is_given)
+{
+    struct tool_exec t;
+    char variable[] = "ONLY=this";
+    char *const only[] = {variable, NULL};
+
+    enter();
+    scratch_put("tool", "#!/bin/sh\n[ \"$1\" != --schema ] || printf '{\"name\":\"%s\"}' "
+                        "\"$ONLY${HOME-}\"\n");
+    chmod("tool", 0700);
+    CHECK_INT(tool_exec_load(&t, "./tool", only, -1, NULL), 0);
+    CHECK_STR(t.tool.name, "this");
+    tool_exec_release(&t);
+    leave();
+}
+
+/* ---- declarations ---- */
+
+static void check_declared(const char *text, const char *name, const char *description,
+                           const char *parameters)
+{
+    struct tool_exec t = {0};
+    struct err e = ERR_INIT;
+
+    if (!CHECK_INT(tool_exec_declare(&t.tool, str_of(text), &e), 0))
+        fprintf(stderr, "    %s: %s\n", text, err_text(&e));
+    CHECK_STR(t.tool.name, name);
+    CHECK_STR(t.tool.description, description);
+    CHECK_STR(t.tool.parameters, parameters);
+    tool_exec_release(&t);
+    err_release(&e);
+}
+
+TEST(declarations)
+{
+    check_declared("{\"name\":\"f\",\"description\":\"does \\u0022f\\u0022\",\n \"parameters\": "
+                   "{\"type\": \"object\", \"properties\":{\"a\":{\"type\":\"string\"}}}}\n",
+                   "f", "does \"f\"",
+                   "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}}}");
+    check_declared("{\"name\":\"f\"}", "f", "", "{\"type\":\"object\",\"properties\":{}}");
+    check_declared("{\"name\":\"f\",\"description\":null,\"parameters\":null}", "f", "",
+                   "{\"type\":\"object\",\"properties\":{}}");
+    check_declared("{\"name\":\"f\",\"parameters\":{}}", "f", "", "{\"type\":\"object\"}");
+    check_declared("{\"name\":\"f\",\"parameters\":{\"properties\":{}}}", "f", "",
+                   "{\"type\":\"object\",\"properties\":{}}");
+    check_declared("{\"type\":\"function\",\"function\":{\"name\":\"g\",\"description\":\"d\","
+                   "\"parameters\":{\"type\":\"object\"}}}",
+                   "g", "d", "{\"type\":\"object\"}");
+    check_declared("{\"name\":\"h\",\"input_schema\":{\"type\":\"object\",\"required\":[]}}", "h",
+                   "", "{\"type\":\"object\",\"required\":[]}");
+    check_declared("{\"name\":\"h\",\"inputSchema\":{\"type\":\"object\"}}", "h", "",
+                   "{\"type\":\"object\"}");
+}
+
+static void check_refused(const char *text, const char *want)
+{
+    struct tool_exec t = {0};
+    struct err e = ERR_INIT;
+
+    CHECK_INT(tool_exec_declare(&t.tool, str_of(text), &e), -1);
+    CHECK_INT(e.kind, ERR_USAGE);
+    CHECK_STR(err_text(&e), want);
+    tool_exec_release(&t);
+    err_release(&e);
+}
+
+TEST(what_is_no_declaration)
+{
+    static const char name[] = " is not 1 to 64 letters, digits, '_' and '-'";
+    struct buf want = BUF_INIT(BUF_SMALL);
+
+    check_refused("", "its declaration is not a JSON object");
+    check_refused("usage: tool", "its declaration is not a JSON object");
+    check_refused("[]", "its declaration is not a JSON object");
+    check_refused("{} {}", "its declaration is not a JSON object");
+    check_refused("{}", "its declaration has no name");
+    check_refused("{\"name\":1}", "its declaration has no name");
+    check_refused("{\"name\":\"f\",\"description\":[]}", "its description is not a text");
+    check_refused("{\"name\":\"f\",\"parameters\":[]}", "its parameters are not an object");
+    check_refused("{\"name\":\"f\",\"parameters\":{\"type\":\"array\"}}",
+                  "its parameters are not of type 'object'");
+    check_refused("{\"name\":\"f\",\"parameters\":{\"type\":[\"object\"]}}",
+                  "its parameters are not of type 'object'");
+    buf_addf(&want, "its name 'a b'%s", name);
+    check_refused("{\"name\":\"a b\"}", buf_c(&want));
+    buf_clear(&want);
+    buf_addf(&want, "its name 'a'%s", name);
+    check_refused("{\"name\":\"a\\u0000b\"}", buf_c(&want));
+    buf_clear(&want);
+    buf_addf(&want, "its name ''%s", name);
+    check_refused("{\"name\":\"\"}", buf_c(&want));
+    buf_release(&want);
+}
+
+static void check_unusable(const char *path, enum err_kind kind, const char *want)
+{
+    struct tool_exec t;
+    struct err e = ERR_INIT;
+
+    CHECK_INT(tool_exec_load(&t, path, env, -1, &e), -1);
+    CHECK_INT(e.kind, kind);
+    CHECK_STR(err_text(&e), want);
+    tool_exec_release(&t);
+    err_release(&e);
+}
+
+TEST(what_cannot_be_used_is_named)
+{
+    enter();
+    check_unusable("./none", ERR_USAGE,
+                   "cannot use the tool './none': cannot run './none': No such file or directory");
+    scratch_put("plain", "{}");
+    check_unusable("./plain", ERR_USAGE,
+                   "cannot use the tool './plain': cannot run './plain': Permission denied");
+    scratch_put("bad", "#!/bin/sh\necho hello\n");
+    chmod("bad", 0700);
+    check_unusable("./bad", ERR_USAGE,
+                   "cannot use the tool './bad': its declaration is not a JSON object");
+    scratch_put("fails", "#!/bin/sh\necho 'no python' >&2; exit 1\n");
+    chmod("fails", 0700);
+    check_unusable("./fails", ERR_USAGE,
+                   "cannot use the tool './fails': the tool failed with exit status 1\n"
+                   "standard error:\nno python\n");
+    leave();
+}
+
+TEST(asking_for_the_declaration_can_be_interrupted)
+{
+    struct tool_exec t;
+    struct err e = ERR_INIT;
+    int wake[2];
+
+    enter();
+    scratch_put("slow", "#!/bin/sh\nexec sleep 60\n");
+    chmod("slow", 0700);
+    CHECK_INT(pipe(wake), 0);
+    CHECK_INT(write(wake[1], "", 1), 1);
+    CHECK_INT(tool_exec_load(&t, "./slow", env, wake[0], &e), -1);
+    CHECK_INT(e.kind, ERR_SIGNAL);
+    tool_exec_release(&t);
+    err_release(&e);
+    close(wake[0]);
+    close(wake[1]);
+    leave();
+}
