@@ -59,11 +59,11 @@ unit_tests := $(patsubst tests/unit/%.c,tests/unit/%,$(wildcard tests/unit/*_tes
 fuzz_targets := $(patsubst tests/fuzz/%.c,tests/fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
 cmd_tests := $(wildcard tests/cmd/*.bats)
 system_tests := $(wildcard tests/systems/*.bats)
-# The one that takes longest is not to be the last that begins.
-tree_tests := tests/wire.bats $(filter-out tests/wire.bats,$(wildcard tests/*.bats))
+# The file that takes longest comes first, so that nothing waits for it at the end.
+feature_tests := tests/feature/wire.bats $(filter-out tests/feature/wire.bats,$(wildcard tests/feature/*.bats))
 # These try the scripts of this folder, the script of a page, and what they compile themselves, not
 # our programs.
-script_tests := $(addprefix tests/,runner.bats layers.bats helper.bats fake-llm.bats page.bats \
+script_tests := $(addprefix tests/feature/,runner.bats layers.bats helper.bats fake-llm.bats page.bats \
     arm.bats deps.bats)
 
 # The tests see where the programs are and, in MAKEFLAGS, what was given to this make (BUILD, CC, …)
@@ -89,7 +89,7 @@ asan: ## build with the address and undefined behaviour sanitizers, in build/asa
 
 check: ## build and run every test; the last line is `N passed, N failed`
 	$(call build,$(VARIANT),all tests)
-	$(run) $(addprefix $(here)/,$(unit_tests)) $(cmd_tests) $(system_tests) $(tree_tests) \
+	$(run) $(addprefix $(here)/,$(unit_tests)) $(cmd_tests) $(system_tests) $(feature_tests) \
 	    tests/layers tests/check-install
 
 check-unit: ## the unit tests alone
@@ -113,11 +113,11 @@ check-asan: ## unit and program tests again, under the sanitizers
 check-variant:
 	$(call build,$(VARIANT),all tests)
 	$(run) $(addprefix $(here)/,$(unit_tests)) $(cmd_tests) $(system_tests) \
-	    $(filter-out $(script_tests),$(tree_tests))
+	    $(filter-out $(script_tests),$(feature_tests))
 
 check-servers: ## send a long conversation to llama.cpp and llama-cpp-python, from PyPI; takes minutes
 	$(call build,$(VARIANT),all)
-	@$(test_env) tests/check-servers build/servers
+	@$(test_env) tests/tools/check-servers build/servers
 
 check-debian: ## `make deps check` in a fresh Debian 13, as a plain user with sudo; needs root and debootstrap
 	@mk/check-debian $(DEBIAN)

@@ -106,7 +106,7 @@ class State:
     def measure(self):
         """(times of one-shot use, of interactive use)"""
         with open('llm.log', 'wb') as log:
-            llm = subprocess.Popen([f'{TESTS}/fake-llm', '--port-file', 'port', '--record', 'record',
+            llm = subprocess.Popen([f'{TESTS}/tools/fake-llm', '--port-file', 'port', '--record', 'record',
                                     *self.steps], stdout=log, stderr=log)
         while not os.path.exists('port'):
             if llm.poll() is not None:
@@ -191,7 +191,7 @@ def prepare():
 def main():
     prepare()
     key = {'OPENAI_API_KEY': '', 'CHAT_API_KEY_COMMAND': 'echo >>key.on; exec sleep 100'}
-    mcp = f'mcp={TESTS}/fake-mcp --log log'
+    mcp = f'mcp={TESTS}/tools/fake-mcp --log log'
     states = [
         State('connecting', ['--no-accept'], after(0.2)),
         State('before the first byte', ['--accept-silent'], another_request),

@@ -16,7 +16,7 @@ jq -cn --argjson n "$messages" 'range(0; $n) | {id: "m\(.)", session_id: "s\(. /
 "$BIN/hist-export" --history "$tmp/history.jsonl" --all -o "$tmp/page.html"
 
 status=0
-tests/in-browser "$tmp/page.html" --cost --key / --type "number $((messages / 2 - 1))" \
+tests/tools/in-browser "$tmp/page.html" --cost --key / --type "number $((messages / 2 - 1))" \
     --wait 'document.querySelector("mark")' --cost >"$tmp/costs" || status=$?
 if [ "$status" = 77 ]; then
     echo 'page: skipped, there is no Chromium here'

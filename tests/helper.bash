@@ -3,7 +3,7 @@
 # helper: what every .bats file loads: a private place to run in, commands with the status that they
 # must have, asserts on their exact output, the scripted model server, histories, terminals.
 #
-#   load ../helper              # or `load helper`, from tests/ itself
+#   load ../helper
 #
 #   @test "chat: answers" {
 #       start_llm --reply 'Hello there'
@@ -199,7 +199,7 @@ wait_for() {
 
 # on_tty [OPTION]... COMMAND...: on a terminal of its own; LF comes out as CR LF. `on-tty --help` has the options.
 on_tty() {
-    "$TESTS/on-tty" "$@"
+    "$TESTS/tools/on-tty" "$@"
 }
 
 # traced ARGUMENT...: strace with these arguments; the leak sanitizer cannot work under it.
@@ -346,7 +346,7 @@ start_llm() {
     local home
     home=$(mktemp -d "$BATS_TEST_TMPDIR/llm.XXXXXX")
     RECORD=$home/record
-    "$TESTS/fake-llm" --record "$RECORD" --port-file "$home/port" "$@" \
+    "$TESTS/tools/fake-llm" --record "$RECORD" --port-file "$home/port" "$@" \
         </dev/null >"$home/log" 2>&1 3>&- 4>&- &
     LLM_PID=$!
     LLM_PIDS+=("$LLM_PID")

@@ -23,7 +23,7 @@ start_family() {
 # expectations FILTER: those of all fixtures, NAME EXIT ANSWER by tabs, without those that the extended regular
 # expression matches, whole, and without those that have no end or an answer too large to write down.
 expectations() {
-    "$TESTS/fake-llm" --expect "$FIXTURES/$FAMILY"/*.http >"$BATS_TEST_TMPDIR/said"
+    "$TESTS/tools/fake-llm" --expect "$FIXTURES/$FAMILY"/*.http >"$BATS_TEST_TMPDIR/said"
     more_expectations | sed 's/ /\t/; s/ /\t/' >"$BATS_TEST_TMPDIR/more"
     awk -F'\t' -v OFS='\t' -v skip="^(endless|stall|big-event|many-deltas|$1)\$" '
         FILENAME == ARGV[1] { exit_code[$1] = $2; answer[$1] = $3; next }

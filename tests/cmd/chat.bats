@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
-# chat: prompt, session, context, configuration, keys. The wire is in tests/wire.bats, what goes wrong in the
-# middle of a turn in tests/turn.bats, the terminal in tests/terminal.bats.
+# chat: prompt, session, context, configuration, keys. The wire is in tests/feature/wire.bats, what goes wrong in the
+# middle of a turn in tests/feature/turn.bats, the terminal in tests/feature/terminal.bats.
 
 # shellcheck disable=SC2016
 

@@ -522,10 +522,10 @@ screen_lacks_now() {
     screen_has 'cannot copy 80000 bytes: terminals take 74994'
     keys q
     ended 130
-    run_expect 130 env -u TMUX -u STY "$TESTS/on-tty" --wait 'close' --type 'a text\t\ty' --wait '\]52;c;YSB0ZXh0\x07' --type q hist-browse ''
+    run_expect 130 env -u TMUX -u STY "$TESTS/tools/on-tty" --wait 'close' --type 'a text\t\ty' --wait '\]52;c;YSB0ZXh0\x07' --type q hist-browse ''
     stdout_lacks $'\eP'
     # screen passes on what is wrapped.
-    run_expect 130 env -u TMUX STY=1.x TERM=screen "$TESTS/on-tty" --wait 'close' --type 'a text\t\ty' --wait '\x1bP\x1b\]52;c;YSB0ZXh0\x07\x1b\\' --type q \
+    run_expect 130 env -u TMUX STY=1.x TERM=screen "$TESTS/tools/on-tty" --wait 'close' --type 'a text\t\ty' --wait '\x1bP\x1b\]52;c;YSB0ZXh0\x07\x1b\\' --type q \
         hist-browse ''
 }
 
@@ -888,7 +888,7 @@ locked() {
     ended 130
     [[ -z $(ls "$TMPDIR") ]]
     # As hist-show's own pager does.
-    run_expect 0 env NO_COLOR=1 PAGER="cat >paged; :" TERM=xterm "$TESTS/on-tty" --size 80x2 hist-show s
+    run_expect 0 env NO_COLOR=1 PAGER="cat >paged; :" TERM=xterm "$TESTS/tools/on-tty" --size 80x2 hist-show s
     run_expect 0 grep -F '^[]0;title^Gb^[]52;c;eA==^Gc' paged
     run_expect 1 grep -P '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80\xae' paged
 }

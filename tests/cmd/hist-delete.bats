@@ -776,13 +776,13 @@ END
 # ---- against an oracle
 
 @test "hist-delete: on random histories what goes and what stays is what a few lines of Python say" {
-    RUN_LIMIT=300 run_expect 0 "$TESTS/delete-oracle" "${DELETE_ORACLE_HISTORIES:-100}"
+    RUN_LIMIT=300 run_expect 0 "$TESTS/tools/delete-oracle" "${DELETE_ORACLE_HISTORIES:-100}"
     stdout_empty
     stderr_empty
 }
 
 @test "hist-delete: what was erased is not in the index" {
-    RUN_LIMIT=300 run_expect 0 "$TESTS/delete-oracle" 60 4000 large
+    RUN_LIMIT=300 run_expect 0 "$TESTS/tools/delete-oracle" 60 4000 large
     stdout_empty
     stderr_empty
 }
@@ -799,7 +799,7 @@ END
         { echo '#!/bin/sh'; echo | sed "$sed"; } >wrong/hist-delete
         chmod +x wrong/hist-delete
         ln -sf "$BIN/hist-delete" wrong/hist-delete.real
-        PATH=$PWD/wrong:$PATH run_expect 1 "$TESTS/delete-oracle" 40 1
+        PATH=$PWD/wrong:$PATH run_expect 1 "$TESTS/tools/delete-oracle" 40 1
         stdout_matches '^delete-oracle 1 [0-9]+: '
     done
 }

@@ -1,7 +1,7 @@
 /*
  * llm/mcp with servers that others wrote, fetched by npx and uvx: only with
  * CHATHIST_NET_TESTS in the environment, else each test passes without doing anything. They are
- * what the protocol means in practice; tests/fake-mcp is what can go wrong.
+ * what the protocol means in practice; tests/tools/fake-mcp is what can go wrong.
  */
 #include "chathist/llm/mcp_await.h"
 

@@ -1,4 +1,4 @@
-/* tests/fake-mcp is the server. Its tools and faults are told there. */
+/* tests/tools/fake-mcp is the server. Its tools and faults are told there. */
 #include "chathist/llm/mcp_await.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static int start_for(const char *options, int64_t ms)
 
     signal(SIGPIPE, SIG_IGN);
     err_release(&fault);
-    buf_addf(&command, "tests/fake-mcp %s", options);
+    buf_addf(&command, "tests/tools/fake-mcp %s", options);
     CHECK_INT(words_split(&argv, buf_str(&command), NULL), 0);
     result = mcp_start(&server, "fake", argv.at, NULL, NULL, NULL, &fault);
     if (result == 0)
@@ -238,7 +238,7 @@ TEST(several_servers_get_ready_side_by_side)
 {
     struct mcp_server one, two;
     struct mcp_server *both[] = {&one, &two};
-    char name[] = "tests/fake-mcp", slow[] = "--start-ms", ms[] = "500";
+    char name[] = "tests/tools/fake-mcp", slow[] = "--start-ms", ms[] = "500";
     char *argv[] = {name, NULL}, *slow_argv[] = {name, slow, ms, NULL};
     struct tool_job jobs[2] = {{.args = STR("{\"text\":\"1\"}"), .timeout_ms = PATIENCE_MS},
                                {.args = STR("{\"text\":\"2\"}"), .timeout_ms = PATIENCE_MS}};
@@ -352,7 +352,7 @@ TEST(a_server_that_is_silent)
 
 TEST(waiting_for_a_server_can_be_interrupted)
 {
-    char name[] = "tests/fake-mcp", silent[] = "--silent";
+    char name[] = "tests/tools/fake-mcp", silent[] = "--silent";
     char *argv[] = {name, silent, NULL};
     int ends[2];
 

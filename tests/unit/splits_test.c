@@ -1,7 +1,7 @@
 /*
  * Every fixture of every wire, whole and cut in two at every byte: the same answer, the same error.
- * The bytes come from `tests/fake-llm --frames`, so that they are those that it serves; fixtures
- * that are there for their size alone are left to tests/wire.bats.
+ * The bytes come from `tests/tools/fake-llm --frames`, so that they are those that it serves; fixtures
+ * that are there for their size alone are left to tests/feature/wire.bats.
  */
 #include "test.h"
 
@@ -165,7 +165,7 @@ static bool read_frame(FILE *in, struct frame *f, struct buf *body)
 
 TEST(every_fixture_is_the_same_at_every_split_point)
 {
-    FILE *in = popen("tests/fake-llm --frames tests/fixtures/*/*.http", "r");
+    FILE *in = popen("tests/tools/fake-llm --frames tests/fixtures/*/*.http", "r");
     struct buf body = BUF_INIT(SIZE_MAX);
     struct frame f;
     int count = 0;

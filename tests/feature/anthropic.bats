@@ -1,0 +1,329 @@
+#!/usr/bin/env bats
+#
+# chat against the bytes of the Anthropic Messages API: every fixture whole and byte by byte, the request, what is
+# stored, citations, keys.
+
+# shellcheck disable=SC2034
+
+load ../helper
+load ../wire
+
+FAMILY=anthropic MANY=70
+
+# Each fixture says all that there is to say.
+more_expectations() {
+    :
+}
+
+@test "anthropic: each fixture gives its exit code, its text, its error in one line, and what is stored" {
+    expectations 'pause-turn.*' >table
+    ask_all table
+    all_stored table
+    finish_reasons_are normal stop stop-sequence stop max-tokens length refusal content_filter refusal-empty content_filter \
+        context-full model_context_window_exceeded unknown-stop compaction calls tool_calls \
+        calls-max-tokens length calls-cut error error error reset error no-stop-reason stop no-message-stop stop \
+        not-streamed stop not-streamed-refusal content_filter not-streamed-calls tool_calls
+}
+
+@test "anthropic: the same when every byte comes by itself" {
+    expectations 'pause-turn.*' >table
+    ask_all table --set 'chunk: 1' --set 'delay: 0ms'
+    all_stored table
+}
+
+@test "anthropic: errors are told in the server's words" {
+    start_family anthropic/error-first anthropic/error anthropic/error-no-type anthropic/http-529 anthropic/http-401-key \
+        anthropic/context-full-empty anthropic/context-full anthropic/refusal anthropic/refusal-details \
+        anthropic/not-streamed-refusal-details
+    for want in '5 server error: Overloaded' '7 answer is incomplete: server error: Overloaded' \
+        '5 server error: upstream failed' '5 HTTP 529: Overloaded' '3 HTTP 401: invalid x-api-key: *** (key from ANTHROPIC_API_KEY)' \
+        '6 the conversation is too long for the model' "7 answer is incomplete: the model's context is full" \
+        '6 the model refused to answer' '6 the model refused to answer: It is not safe. (bio)' \
+        '6 the model refused to answer: cyber'; do
+        run_expect "${want%% *}" chat --retries 0 -N hello
+        stderr_is "chat: ${want#* }"
+    done
+}
+
+@test "anthropic: a paused turn is gone on with, from its own blocks, and is one answer" {
+    use_history
+    for bytes in event 1; do
+        start_family --set "chunk: $bytes" --set 'delay: 0ms' anthropic/pause-turn-search anthropic/pause-turn anthropic/normal
+        run_expect 0 chat -u -N hello
+        stdout_is 'I look. It is green.Hello, world.Hello, world.'
+        stderr_is 'input_tokens=33 output_tokens=12'
+        requests_are 3
+        # As they came, behind the prompt, and nothing behind them.
+        blocks='{"type":"thinking","thinking":"Search.","signature":"c2ln"}
+            {"type":"text","text":"I look. "}
+            {"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"grass"}}
+            {"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"https://example.org/","title":"t","encrypted_content":"RW5j","page_age":null}]}
+            {"type":"text","text":"It is green.","citations":[{"type":"web_search_result_location","url":"https://example.org/","title":"t","encrypted_index":"RW5j","cited_text":"Green."}]}
+            {"type":"server_tool_use","id":"srvtoolu_2","name":"web_search","input":{"query":"sky"}}'
+        request 2 | jq -cS '.messages | map(.role), .[1].content' >sent
+        { echo '["user","assistant"]' && jq -cSs . <<<"$blocks"; } >wanted
+        same 'the paused answer' wanted sent
+        request 3 | jq -cS '.messages | map(.role), .[1].content' >sent
+        { echo '["user","assistant"]' && jq -cSs . <<<"$blocks"'{"type":"text","text":"Hello, world."}'; } >wanted
+        same 'both parts' wanted sent
+    done
+    json_is history.jsonl 'select(.role == "assistant") | [.content, .finish_reason, .usage.output_tokens] | tojson' \
+        '["I look. It is green.Hello, world.Hello, world.","stop",12]' '["I look. It is green.Hello, world.Hello, world.","stop",12]'
+    run_expect 0 chat -N --json hello
+    stdout_json .type session_id text text text usage 'done'
+}
+
+@test "anthropic: a turn that is paused for ever ends at --max-iterations; one that cannot be gone on with, as it is" {
+    use_history
+    start_family anthropic/pause-turn
+    run_expect 9 chat --max-iterations 2 hello
+    stdout_is 'Hello, world.Hello, world.Hello, world.'
+    stderr_is 'chat: the model goes on pausing its turn after 2 rounds'
+    requests_are 3
+    json_is history.jsonl 'select(.role == "assistant") | .content, .finish_reason' 'Hello, world.Hello, world.Hello, world.' pause_turn
+    # Without any block there is nothing to go on from.
+    printf '%s\n' 'header: Content-Type: application/json' '' \
+        '{"type":"message","content":[],"stop_reason":"pause_turn"}' >empty.http
+    start_family ./empty.http
+    run_expect 7 chat -N hello
+    stderr_is 'chat: answer is incomplete: the model paused its turn'
+    requests_are 1
+}
+
+@test "anthropic: what fails after a pause leaves what came; a call after it is carried out" {
+    use_history
+    start_family anthropic/pause-turn anthropic/http-529
+    run_expect 7 chat -s a --retries 0 hello
+    stdout_is 'Hello, world.'
+    stderr_is 'chat: answer is incomplete: HTTP 529: Overloaded'
+    json_is history.jsonl 'select(.role == "assistant") | .content, .finish_reason' 'Hello, world.' error
+    # The retries are those of any other request.
+    start_family anthropic/pause-turn anthropic/http-529 anthropic/normal
+    run_expect 0 chat -s b --retries 1 hello
+    stdout_is 'Hello, world.Hello, world.'
+    requests_are 3
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"get_weather"}'\''; exit; }\necho sunny\n' >weather
+    chmod +x weather
+    start_family anthropic/pause-turn anthropic/thinking-calls anthropic/normal
+    run_expect 0 chat -s c --yes -T ./weather hello
+    stdout_is 'Hello, world.' 'Hello, world.'
+    json_is "$RECORD/3.json" '.messages | map(.role), (.[1].content | map(.type)) | join(" ")' 'user assistant user' \
+        'text thinking redacted_thinking tool_use'
+}
+
+@test "anthropic: the request" {
+    use_history
+    start_family anthropic/normal
+    run_expect 0 chat -S 'be brief' hello
+    stdout_is 'Hello, world.'
+    run_expect 0 request 1
+    stdout_json 'tojson' '{"model":"test-model","max_tokens":4096,"system":"be brief","messages":[{"role":"user","content":"hello"}],"stream":true}'
+    run_expect 0 head -n 1 "$RECORD/1.headers"
+    stdout_is $'POST /v1/messages HTTP/1.1\r'
+    [[ $(request_header 1 content-type) == application/json ]]
+    [[ $(request_header 1 accept) == text/event-stream ]]
+    [[ $(request_header 1 anthropic-version) == 2023-06-01 ]]
+    [[ $(request_header 1 x-api-key) == test-key ]]
+    [[ $(request_header 1 authorization) == '' ]]
+    run_expect 0 chat again
+    request_messages_are 2 user:hello 'assistant:Hello, world.' user:again
+    json_is history.jsonl 'select(.role == "assistant") | [.provider, .model, .finish_reason, (.usage | tojson)] | join(" ")' \
+        'anthropic test-model stop {"input_tokens":11,"output_tokens":4}' \
+        'anthropic test-model stop {"input_tokens":11,"output_tokens":4}'
+}
+
+@test "anthropic: a base URL with and without /v1, by flag and by variable; max_tokens by model and by option" {
+    start_family anthropic/normal
+    for path in '' / /v1 /v1/ /api /api/v1//; do
+        run_expect 0 chat --base-url "http://127.0.0.1:$LLM_PORT$path" hello
+    done
+    cat "$RECORD"/*.headers | grep ^POST | tr -d '\r' >paths
+    is paths paths 'POST /v1/messages HTTP/1.1' 'POST /v1/messages HTTP/1.1' 'POST /v1/messages HTTP/1.1' \
+        'POST /v1/messages HTTP/1.1' 'POST /api/v1/messages HTTP/1.1' 'POST /api/v1/messages HTTP/1.1'
+    for case in 'claude-sonnet-4-5 32000' 'anthropic/claude-3-5-haiku-latest 8192' 'claude-3-haiku-20240307 4096' 'qwen3 4096'; do
+        run_expect 0 chat --dry-run -p anthropic -m "${case% *}" hello
+        stdout_json '"\(.model) \(.max_tokens)"' "$case"
+    done
+    run_expect 0 chat --dry-run -o max_tokens=77 -o 'thinking={"type":"enabled","budget_tokens":20}' hello
+    stdout_json '[.max_tokens, .thinking.budget_tokens] | tojson' '[77,20]'
+    run_expect 0 chat --dry-run --no-stream hello
+    stdout_json .stream false
+    requests_are 6
+}
+
+@test "anthropic: a conversation that another provider began, with its calls" {
+    use_history
+    {
+        hist_line s assistant 'How can I help?'
+        hist_line s user weather
+        hist_line s assistant '' '' '{"tool_calls":[{"id":"functions.get:0","name":"a.get","args":{"city":"Paris"}},
+            {"id":"functions.get:0","name":"get","args":"{\"ci"}],"provider":"openai",
+            "thinking":[{"type":"thinking","thinking":"t","signature":"s"}]}'
+        hist_line s tool '20 degrees' '' '{"tool_call_id":"functions.get:0"}'
+        hist_line s user 'and now'
+    } >history.jsonl
+    start_family anthropic/normal
+    run_expect 0 chat -s s 'and there'
+    request 1 >body
+    json_is body '.messages[] | tojson' \
+        '{"role":"user","content":"…"}' \
+        '{"role":"assistant","content":"How can I help?"}' \
+        '{"role":"user","content":"weather"}' \
+        '{"role":"assistant","content":[{"type":"tool_use","id":"call_Eygdqm5Dx","name":"a_get","input":{"city":"Paris"}},{"type":"tool_use","id":"call_Fygdqm5Dx","name":"get","input":{"INVALID_JSON":"{\"ci"}}]}' \
+        '{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_Eygdqm5Dx","content":"20 degrees"},{"type":"tool_result","tool_use_id":"call_Fygdqm5Dx","content":"no result: the call was not carried out, its arguments are not a valid JSON object"},{"type":"text","text":"and now\n\nand there"}]}'
+    json_is body '[.tools, .tool_choice] | tojson' \
+        '[[{"name":"a_get","input_schema":{"type":"object"}},{"name":"get","input_schema":{"type":"object"}}],{"type":"none"}]'
+    run_expect 0 chat --dry-run -s s -o 'tools=[]' x
+    stdout_json '[.tools, .tool_choice] | tojson' '[[],null]'
+}
+
+@test "anthropic: calls, signed thinking and usage are stored" {
+    use_history
+    start_family anthropic/calls anthropic/calls-no-input anthropic/calls-input-at-start anthropic/calls-no-id \
+        anthropic/not-streamed-calls anthropic/thinking-calls anthropic/calls-max-tokens anthropic/thinking \
+        anthropic/thinking-unsigned anthropic/usage-cache anthropic/usage-last
+    for code in 9 9 9 9 9 9 7 0 0 0 0; do
+        number=$((${number:-0} + 1))
+        run_expect "$code" chat --retries 0 -s "$number" hello
+    done
+    stored() {
+        json_is history.jsonl "select(.session_id == \"$1\" and .role == \"assistant\") | $2 | tojson" "$3"
+    }
+    both='[{"id":"toolu_a","name":"get_weather","args":{"city":"Paris"}},{"id":"toolu_b","name":"get_time","args":'
+    stored 1 .tool_calls "$both"'{"zone":"UTC"}}]'
+    stored 2 '[.tool_calls[] | .args]' '[{},{}]'
+    stored 3 '[.tool_calls[] | .args]' '[{"city":"Paris"}]'
+    stored 4 '[.tool_calls | map(.name), (map(.id) | unique | length)]' '[["get_time","get_date"],2]'
+    stored 5 .tool_calls "$both"'{}}]'
+    stored 5 .thinking '[{"type":"thinking","thinking":"Hm.","signature":"c2ln"}]'
+    stored 6 .thinking '[{"type":"thinking","thinking":"The weather is asked for.","signature":"c2lnbmF0dXJl"},{"type":"redacted_thinking","data":"ZW5jcnlwdGVk"}]'
+    stored 7 '[.tool_calls[] | .args | type]' '["string"]'
+    stored 8 '[.content, .thinking]' \
+        '["Hello, world.",[{"type":"thinking","thinking":"Let me \"see\".\nYes.","signature":"c2lnbmF0dXJl"}]]'
+    stored 9 'has("thinking")' false
+    stored 10 .usage '{"input_tokens":543,"output_tokens":12,"cache_read_tokens":500,"cache_write_tokens":40}'
+    stored 11 .usage '{"input_tokens":21,"output_tokens":5}'
+}
+
+@test "anthropic: thinking stays at home when the loop of calls is over" {
+    use_history
+    {
+        hist_line s user weather
+        hist_line s assistant 'Let me see.' '' '{"tool_calls":[{"id":"a","name":"get","args":{}}],"provider":"anthropic",
+            "thinking":[{"type":"thinking","thinking":"t","signature":"s"}]}'
+        hist_line s tool 20 '' '{"tool_call_id":"a"}'
+    } >history.jsonl
+    start_family anthropic/normal
+    run_expect 0 chat --dry-run -s s hello
+    stdout_json '.messages[1:] | map(.content[].type) | join(" ")' 'text tool_use tool_result text'
+}
+
+@test "anthropic: --json tells citations where they come, as they came" {
+    start_family anthropic/citations anthropic/not-streamed-citations anthropic/server-tool
+    for want in 'text citation citation text' 'text citation text' 'text text citation'; do
+        run_expect 0 chat -N --json hello
+        jq -sr 'map(.type) | join(" ")' "$OUT" >types
+        is 'types of events' types "session_id $want usage done"
+        jq -c 'select(.type == "citation") | keys, .citation' "$OUT" >>citations
+    done
+    json_is citations 'tojson' '["citation","type"]' \
+        '{"type":"char_location","cited_text":"The grass is green.","document_index":0,"document_title":"Nature","start_char_index":0,"end_char_index":20}' \
+        '["citation","type"]' \
+        '{"type":"char_location","cited_text":"The grass is green.","document_index":1,"document_title":"Nature","start_char_index":0,"end_char_index":20}' \
+        '["citation","type"]' \
+        '{"type":"char_location","cited_text":"The grass is green.","document_index":0,"document_title":"Nature","start_char_index":0,"end_char_index":20}' \
+        '["citation","type"]' \
+        '{"type":"web_search_result_location","url":"https://example.org/","title":"Ex \"ample\"","encrypted_index":"RW5j","cited_text":"It is 20 degrees."}'
+    run_expect 0 chat -N hello
+    stdout_is 'I look it up. 20 degrees.'
+}
+
+@test "anthropic: silence in the middle keeps what came" {
+    use_history
+    sed '/^$/,$!d' "$FIXTURES/anthropic/cut.http" | sed '1s/^/end: stall\n/' >stall.http
+    start_family ./stall.http
+    run_expect 7 chat --idle-timeout 1s hello
+    stdout_is 'Hello, world.'
+    json_is history.jsonl 'select(.role == "assistant") | .content, .finish_reason' 'Hello, world.' error
+}
+
+@test "anthropic: a server that speaks OpenAI's format has not answered" {
+    start_family openai/normal
+    run_expect 7 chat hello
+    stdout_empty
+    stderr_is "chat: answer is incomplete: no event of it is one of Anthropic's"
+    requests_are 1
+    # [DONE] is the end of what has begun, as before.
+    printf '%s\n' 'end: clean' '' 'event: content_block_delta' \
+        'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hi"}}' '' \
+        'data: [DONE]' '' >done.http
+    start_family ./done.http
+    run_expect 0 chat -N hello
+    stdout_is hi
+}
+
+@test "anthropic: the key goes to its own provider, or to a base URL that the user gave" {
+    start_family anthropic/normal
+    here=http://127.0.0.1:$LLM_PORT
+    unset ANTHROPIC_BASE_URL ANTHROPIC_API_KEY
+    number=0
+    sent() {
+        number=$((number + 1))
+        [[ $(request_header $number x-api-key),$(request_header $number authorization) == "$1" ]] ||
+            fail "keys: wanted '$1'" "$(cat "$RECORD/$number.headers")"
+    }
+    run_expect 2 chat hello
+    stderr_is "chat: no key for 'anthropic': set ANTHROPIC_API_KEY or CHAT_API_KEY"
+    run_expect 0 chat --base-url "$here" hello
+    sent ,
+    ANTHROPIC_API_KEY=key-a run_expect 0 chat --base-url "$here" hello
+    sent key-a,
+    ANTHROPIC_API_KEY=key-a CHAT_API_KEY=key-c ANTHROPIC_BASE_URL=$here run_expect 0 chat hello
+    sent key-c,
+    OPENAI_API_KEY=key-o run_expect 0 chat --base-url "$here" hello
+    sent ,
+    # Of the two that are there, each asks with its own; a key alone tells which provider.
+    export ANTHROPIC_API_KEY=key-a ANTHROPIC_BASE_URL=$here
+    OPENAI_API_KEY=key-o run_expect 0 chat hello
+    sent key-a,
+    CHAT_MODEL=claude run_expect 0 chat hello
+    sent key-a,
+    # At another server's the answer is none.
+    OPENAI_API_KEY=key-o OPENAI_BASE_URL=$here/v1 run_expect 7 chat -m openai:m hello
+    sent ',Bearer key-o'
+    OLLAMA_HOST=$here run_expect 7 chat -m ollama:m hello
+    sent ,
+    run_expect 2 env ANTHROPIC_API_KEY=$'two\nlines' chat hello
+    stderr_is "chat: bad header 'x-api-key': a control character in its value"
+    requests_are "$number"
+}
+
+@test "anthropic: a key follows no redirect" {
+    start_family anthropic/redirect anthropic/normal
+    run_expect 1 chat hello
+    stdout_empty
+    stderr_is "chat: HTTP 302: redirect to 'localhost:$LLM_PORT' is not followed"
+    requests_are 1
+}
+
+@test "anthropic: --models" {
+    start_family --models claude-b,claude-a anthropic/normal
+    run_expect 0 chat --models
+    stdout_is anthropic:claude-b anthropic:claude-a
+    printf '%s\n' 'path: /v1/models?limit=1000' '' '{"data":[{"type":"model","id":"claude-z","display_name":"Z"}],"has_more":false}' >models.http
+    printf '%s\n' 'path: /v1/models' '' '{"data":[{"type":"model","id":"claude-z","display_name":"Z"}],"has_more":false}' >models2.http
+    start_family ./models.http ./models2.http anthropic/normal
+    run_expect 0 chat --models
+    stdout_is anthropic:claude-z
+    [[ $(request_header 1 anthropic-version),$(request_header 1 x-api-key) == 2023-06-01,test-key ]]
+    run_expect 0 head -n 1 "$RECORD/1.headers"
+    stdout_is $'GET /v1/models?limit=1000 HTTP/1.1\r'
+}
+
+@test "anthropic: a prompt that is blank is not sent" {
+    start_family anthropic/normal
+    run_expect 2 chat '  '
+    stderr_matches '^chat: '
+    requests_are 0
+}

@@ -1,0 +1,534 @@
+#!/usr/bin/env bats
+#
+# The completions, asked as users ask them: bash and zsh on a terminal, fish by its own `complete -C`.
+
+# shellcheck disable=SC2016
+
+load ../helper
+
+setup() {
+    sandbox
+    use_echo
+    use_history main.jsonl
+    {
+        hist_line alpha-1 user 'an early question'
+        hist_line beta:2 user $'red \e[31mtext\a \xe2\x80\xae $(touch pwned)'
+        hist_line 'my chat; $(touch pwned) '\''x'\'' y' user 'an id with odd characters'
+        hist_line $'bad\e]0;title\aid' user 'an id that no terminal should see'
+        hist_line '-f' user 'an id that would be an option'
+        hist_line ' title' user 'an id that would not read back'
+    } >main.jsonl
+    hist_line gamma-3 user 'in another file' >other.jsonl
+}
+
+need() {
+    if ! command -v "$1" >/dev/null; then
+        [[ -z ${CI:-} ]] || fail "$1 is missing"
+        skip "$1 is missing"
+    fi
+}
+
+# Control-O shows the line as it is being edited.
+SHOWN='\[[^]]*\]\s'
+
+# type_in COMMAND... -- SCRIPT...: what the terminal shows, without escape sequences, into $OUT. The script is that of
+# on-tty, after the first prompt; after its last --wait the shell is killed.
+type_in() {
+    local -a shell=()
+    while [[ $1 != -- ]]; do
+        shell+=("$1")
+        shift
+    done
+    shift
+    on_tty --size 150x50 --timeout 60 --wait '@ ' "$@" --signal KILL "${shell[@]}" >screen 2>"$ERR" ||
+        [[ $? == 137 ]] ||
+        fail 'the terminal showed:' "$(visible screen)" || return 1
+    LC_ALL=C sed -e $'s/\e\\[[0-9;?]*[A-Za-z]//g; s/\r//g; s/\e[=>]//g' screen >"$OUT"
+}
+
+in_bash() {
+    cat >bashrc <<END
+PS1='@ ' HISTFILE=
+bind 'set bell-style none'
+bind 'set enable-bracketed-paste off'
+bind 'set completion-query-items 0'
+bind 'set page-completions off'
+bind -x '"\C-o": printf "\n[%s] \n" "\$READLINE_LINE"'
+${BASHRC:-. '$ROOT/completions/bash/chat'}
+END
+    RAN="bash $*"
+    type_in bash --noprofile --rcfile "$PWD/bashrc" -i -- "$@"
+}
+
+in_zsh() {
+    cat >.zshrc <<END
+PS1='@ ' HISTFILE= LISTMAX=10000
+unsetopt beep prompt_sp prompt_cr
+zle_highlight=(none)
+unset zle_bracketed_paste
+fpath=('$ROOT/completions/zsh' \$fpath)
+autoload -Uz compinit && compinit -u -d '$PWD/zcompdump'
+show-line() { zle -I; print -r -- "[\$BUFFER] " }
+zle -N show-line
+bindkey -e
+bindkey '^O' show-line
+END
+    RAN="zsh $*"
+    type_in env ZDOTDIR="$PWD" zsh -d -i -- "$@"
+}
+
+# completed SHELL TYPED LINE: TYPED and a tab give LINE.
+completed() {
+    "in_$1" --type "$2\\t" --pause 100ms --type '\x0f' --wait "$SHOWN"
+    stdout_has "[$3]"
+}
+
+# listed SHELL TYPED LAST: the list that comes after TYPED and has LAST at its end. bash shows its prompt again.
+listed() {
+    local -a shown=(--wait "$3")
+    [[ $1 != bash ]] || shown+=(--wait '@ ')
+    "in_$1" --type "$2\\t\\t" "${shown[@]}"
+}
+
+in_fish() {
+    export RAN="fish: $*"
+    fish --no-config -c "set -g fish_complete_path '$ROOT/completions/fish'; complete -C \$argv[1]" -- "$1" \
+        >"$OUT" 2>"$ERR"
+    stderr_empty
+}
+
+options() {
+    run_expect 0 "$1" --completion-table
+    awk -F '\t' '$2 != "" { print $2 }' "$OUT" | sort >wanted
+}
+
+@test "completions: every program has them, from one place" {
+    for source in "$ROOT"/cmd/*.c; do
+        program=$(basename "$source" .c)
+        [[ $ROOT/completions/bash/$program -ef $ROOT/completions/bash/chat ]] || fail "bash: no $program"
+        [[ $ROOT/completions/fish/$program.fish -ef $ROOT/completions/fish/chat.fish ]] || fail "fish: no $program"
+        head -n 1 "$ROOT/completions/zsh/_chathist" | grep -qw -- "$program" || fail "zsh: no $program"
+        grep -qE "^complete -F _chathist .*\<$program\>" "$ROOT/completions/bash/chat" || fail "bash: no $program"
+    done
+}
+
+@test "completions: bash: options" {
+    completed bash 'chat --dr' 'chat --dry-run '
+    completed bash 'hist-show --ra' 'hist-show --raw '
+    completed bash 'hist-show -- --ra' 'hist-show -- --ra'
+    for program in chat hist-search; do
+        options "$program"
+        listed bash "$program --" '--version\s'
+        grep -oE -e '(^| )--[a-z][a-z-]*' "$OUT" | tr -d ' ' | sort >got
+        same "$program: options" wanted got
+    done
+}
+
+@test "completions: bash: roles, colours, providers, models, files" {
+    completed bash 'hist-search -r a' 'hist-search -r assistant '
+    completed bash 'hist-search --role=to' 'hist-search --role=tool '
+    completed bash 'hist-search --since=ye' 'hist-search --since=yesterday '
+    completed bash 'hist-search --until to' 'hist-search --until today '
+    completed bash 'hist-show --color=al' 'hist-show --color=always '
+    completed bash 'hist-show --format=j' 'hist-show --format=json '
+    completed bash 'hist-load -f m' 'hist-load -f md '
+    completed bash 'hist-export -f jsonl' 'hist-export -f jsonl '
+    completed bash 'hist-import --format=cl' 'hist-import --format=claude-code '
+    completed bash 'chat -p ll' 'chat -p llamacpp '
+    completed bash 'chat -m ec' 'chat -m echo:echo '
+    completed bash 'chat -m echo:' 'chat -m echo:echo '
+    completed bash 'chat --model=echo:e' 'chat --model=echo:echo '
+    completed bash 'chat -m "echo:e' 'chat -m "echo:echo" '
+    completed bash 'chat -f oth' 'chat -f other.jsonl '
+    completed bash 'chat --history=oth' 'chat --history=other.jsonl '
+    listed bash 'hist-search -r ' 'user\s'
+    stdout_has assistant system tool
+}
+
+# Some tools, of which one has a name that a terminal would obey.
+put_tools() {
+    local name
+    mkdir -p "$HOME/.config/chathist/tools"
+    for name in list_dir read_file $'re\e]0;title\a'; do
+        install -m 700 /dev/null "$HOME/.config/chathist/tools/$name"
+    done
+    echo text >"$HOME/.config/chathist/tools/readme"
+}
+
+@test "completions: bash: tools by name or path" {
+    put_tools
+    completed bash 'chat -T re' 'chat -T read_file '
+    completed bash 'chat --tool=li' 'chat --tool=list_dir '
+    completed bash 'chat -T ./oth' 'chat -T ./other.jsonl '
+}
+
+@test "completions: the MCP servers that the configuration defines" {
+    mkdir -p "$HOME/.config/chathist" xdg/chathist
+    printf '%s\n' 'mcp = files' 'mcp.files = x' ' mcp.find-it=y' $'mcp.bad\e[31m = z' >"$HOME/.config/chathist/config"
+    echo 'mcp.other = x' >xdg/chathist/config
+    completed bash 'chat --mcp fil' 'chat --mcp files '
+    completed bash 'chat --mcp=find' 'chat --mcp=find-it '
+    XDG_CONFIG_HOME=$PWD/xdg completed bash 'chat --mcp o' 'chat --mcp other '
+    if command -v zsh >/dev/null; then
+        completed zsh 'chat --mcp fil' 'chat --mcp files '
+        XDG_CONFIG_HOME=$PWD/xdg completed zsh 'chat --mcp o' 'chat --mcp other '
+    fi
+    if command -v fish >/dev/null; then
+        in_fish 'chat --mcp '
+        [[ $(cut -f 1 "$OUT" | sort | xargs) == 'files find-it' ]] || fail fish
+        XDG_CONFIG_HOME=$PWD/xdg in_fish 'chat --mcp '
+        [[ $(cut -f 1 "$OUT") == other ]] || fail fish
+    fi
+}
+
+@test "completions: the models that the server offers, or the one on the line" {
+    start_llm --models $'big:7b,small,bad\e[31m' --reply unused
+    completed bash 'chat -m openai:b' 'chat -m openai:big:7b '
+    completed bash 'chat -p echo -m openai:b' 'chat -p echo -m openai:b'
+    listed bash 'chat -m ' 'echo:echo'
+    stdout_has openai:small
+    stdout_lacks bad
+    if command -v zsh >/dev/null; then
+        completed zsh 'chat -m openai:b' 'chat -m openai:big:7b '
+        completed zsh 'chat -p echo -m openai:b' 'chat -p echo -m openai:b'
+    fi
+    if command -v fish >/dev/null; then
+        in_fish 'chat -m '
+        cut -f 1 "$OUT" >got
+        printf '%s\n' openai:big:7b openai:small echo:echo >wanted
+        same models wanted got
+        in_fish 'chat --provider=echo -m '
+        [[ $(cut -f 1 "$OUT") == echo:echo ]] || fail 'the provider on the line'
+    fi
+}
+
+# answers MODEL COUNT: so many answers of it.
+answers() {
+    local i
+    for ((i = 0; i < $2; i++)); do hist_line s assistant hello '' "{\"model\":\"$1\"}"; done
+}
+
+@test "completions: hist-search offers the models of the history, those that answered most of late first" {
+    {
+        answers ancient:1b 1
+        hist_lines s 500
+        answers 'late:7b' 3
+        answers newest-4 5
+        answers 'late\u001b[31m' 1
+        hist_line s assistant 'of no model'
+    } >main.jsonl
+    answers another 1 >other.jsonl
+    completed bash 'hist-search --model an' 'hist-search --model an'
+    completed bash 'hist-search --model=late:' 'hist-search --model=late:7b '
+    completed bash 'hist-search --history other.jsonl --model ' 'hist-search --history other.jsonl --model another '
+    listed bash 'hist-search --model ' 'late:7b\s'
+    stdout_matches '^newest-4 +late:7b'
+    stdout_lacks unknown total echo
+    if command -v zsh >/dev/null; then
+        completed zsh 'hist-search --model an' 'hist-search --model an'
+        completed zsh 'hist-search --model=late:' 'hist-search --model=late:7b '
+        completed zsh 'hist-search --history other.jsonl --model ' 'hist-search --history other.jsonl --model another '
+        listed zsh 'hist-search --model ' 'late:7b'
+        stdout_matches '^newest-4 +late:7b'
+        stdout_lacks unknown total echo
+    fi
+    if command -v fish >/dev/null; then
+        in_fish 'hist-search --model '
+        [[ $(cut -f 1 "$OUT" | xargs) == 'newest-4 late:7b' ]] || fail "$(cat "$OUT")"
+        in_fish 'hist-search --history other.jsonl --model '
+        [[ $(cut -f 1 "$OUT") == another ]] || fail "$(cat "$OUT")"
+    fi
+}
+
+@test "completions: the models that a server had are offered when it is gone, and for a day" {
+    start_llm --models big:7b,small --reply unused
+    run_expect 0 chat --models
+    kill "$LLM_PID"
+    wait "$LLM_PID" 2>/dev/null || :
+    completed bash 'chat -m openai:b' 'chat -m openai:big:7b '
+    if command -v zsh >/dev/null; then
+        completed zsh 'chat -m openai:s' 'chat -m openai:small '
+    fi
+    if command -v fish >/dev/null; then
+        in_fish 'chat -m '
+        cut -f 1 "$OUT" >got
+        printf '%s\n' openai:big:7b openai:small echo:echo >wanted
+        same models wanted got
+    fi
+    touch -d '2 days ago' "$HOME"/.cache/chathist/models/*
+    completed bash 'chat -m openai:b' 'chat -m openai:b'
+}
+
+@test "completions: bash: sessions" {
+    completed bash 'hist-show al' 'hist-show alpha-1 '
+    completed bash 'hist-show cur' 'hist-show current '
+    completed bash 'hist-show beta:' 'hist-show beta:2 '
+    completed bash 'hist-show beta\\:' 'hist-show beta:2 '
+    completed bash 'hist-show pha-1' 'hist-show alpha-1 '
+    completed bash 'hist-search --session=be' 'hist-search --session=beta:2 '
+    completed bash 'hist-show --history other.jsonl g' 'hist-show --history other.jsonl gamma-3 '
+    completed bash 'hist-show --hist="$PWD/other.jsonl" g' 'hist-show --hist="$PWD/other.jsonl" gamma-3 '
+    completed bash 'hist-show --history other.jsonl al' 'hist-show --history other.jsonl al'
+    # What would have to be run to be known is not run.
+    completed bash 'hist-show --history $(touch pwned) al' 'hist-show --history $(touch pwned) al'
+    [[ ! -e pwned ]] || fail 'a command on the line was run'
+}
+
+# asking: what hist-sessions is asked from now on is in `asked`.
+asking() {
+    mkdir wrapped
+    printf '#!/bin/sh\nprintf "%%s\\n" "$*" >>asked\nexec "%s" "$@"\n' "$BIN/hist-sessions" >wrapped/hist-sessions
+    chmod +x wrapped/hist-sessions
+    PATH=$PWD/wrapped:$PATH
+}
+
+# Of many sessions the others are not read.
+@test "completions: only the sessions that are meant are asked for, and so many as a list can hold" {
+    asking
+    completed bash "hist-show 'al" "hist-show 'alpha-1' "
+    is asked asked '--limit 51 --id al'
+    rm asked
+    if command -v zsh >/dev/null; then
+        completed zsh "hist-show 'al" "hist-show 'alpha-1' "
+        is asked asked '--limit 51 --id al'
+        rm asked
+    fi
+    if command -v fish >/dev/null; then
+        in_fish 'hist-show al'
+        is asked asked '--limit 51 --id al'
+        in_fish "hist-show 'al"
+        stdout_is $'alpha-1\tan early question'
+        in_fish 'hist-search --session=al'
+        stdout_is $'--session=alpha-1\tan early question'
+        in_fish 'hist-search -sal'
+        stdout_is $'-salpha-1\tan early question'
+    fi
+}
+
+# The newest ones begin with `many-1`, the others with `many-0`.
+@test "completions: of many sessions those used last are offered, and nothing that only they begin with" {
+    local i
+    for i in {001..150}; do hist_line "many-$i" user "question $i"; done >main.jsonl
+    listed bash 'hist-show many-' 'type more of an id\s'
+    stdout_has 'many-150  question 150' 'many-101  question 101' 'many-...'
+    stdout_lacks many-100 many-099
+    completed bash 'hist-show many-' 'hist-show many-'
+    completed bash 'hist-show many-09' 'hist-show many-09'
+    completed bash 'hist-show many-099' 'hist-show many-099 '
+    listed bash 'hist-show many-09' 'many-090  [^\n]*\s'
+    stdout_lacks many-...
+    completed bash 'chat -s ' 'chat -s '
+    if command -v zsh >/dev/null; then
+        listed zsh 'hist-show many-' 'type more of an id'
+        stdout_has 'many-150  -- question 150' 'many-101  -- question 101'
+        stdout_lacks many-100 many-099
+        completed zsh 'hist-show many-' 'hist-show many-'
+        completed zsh 'hist-show many-099' 'hist-show many-099 '
+        completed zsh 'chat -s ' 'chat -s '
+    fi
+    if command -v fish >/dev/null; then
+        in_fish 'hist-show many-'
+        [[ $(wc -l <"$OUT") == 51 ]] || fail "$(cat "$OUT")"
+        stdout_has $'many-150\tquestion 150' $'many-101\tquestion 101' $'many-...\tmore sessions'
+        in_fish 'hist-show many-09'
+        [[ $(wc -l <"$OUT") == 10 ]] || fail "$(cat "$OUT")"
+    fi
+}
+
+@test "completions: bash: a list of sessions shows their previews, harmless" {
+    listed bash 'hist-show ' 'an early question\s'
+    stdout_matches '^alpha-1 +an early question' '^last +the session used last' \
+        '^beta:2 +red \?\[31mtext\? \? \$\(touch pwned\)'
+    stdout_lacks $'\e' $'\a' $'\xe2\x80\xae' title 'an option'
+    # chat -s takes an id as it is: no word for one, and none that it would refuse.
+    listed bash 'chat -s ' 'an early question\s'
+    stdout_has beta:2
+    stdout_lacks current 'my chat' title
+    [[ ! -e pwned ]] || fail 'a preview was run'
+}
+
+@test "completions: bash: an id with odd characters is quoted" {
+    completed bash 'hist-show my' "hist-show my\\ chat\\;\\ \\\$\\(touch\\ pwned\\)\\ \\'x\\'\\ y "
+    in_bash --type 'hist-show my\t\n' --wait 'odd characters'
+    stdout_has 'an id with odd characters'
+    in_bash --type "hist-show 'my\\t\\n" --wait 'odd characters'
+    stdout_has 'an id with odd characters'
+    [[ ! -e pwned ]] || fail 'an id was run'
+}
+
+@test "completions: bash: found by name, as bash-completion does" {
+    mkdir -p dir
+    ln -s "$ROOT/completions/bash" dir/completions
+    export BASH_COMPLETION_USER_DIR=$PWD/dir
+    if [[ -e /usr/share/bash-completion/bash_completion ]]; then
+        BASHRC='. /usr/share/bash-completion/bash_completion'
+    else
+        BASHRC='load_it() { . "$BASH_COMPLETION_USER_DIR/completions/${1##*/}" && return 124; }
+            complete -D -F load_it'
+    fi
+    completed bash 'hist-show al' 'hist-show alpha-1 '
+    completed bash 'chat -m echo:' 'chat -m echo:echo '
+}
+
+# Two templates, one of them nothing that a terminal should obey, and a role.
+presets() {
+    mkdir -p "$HOME/.config/chathist/templates" "$HOME/.config/chathist/roles" sub
+    echo 'Translate {{input}}' >"$HOME/.config/chathist/templates/translate"
+    printf 'red \e[31mtext $(touch pwned)\n' >"$HOME/.config/chathist/templates/odd; \$(touch pwned)"
+    echo 'You are a poet.' >"$HOME/.config/chathist/roles/poet"
+    echo x >sub/other
+}
+
+@test "completions: bash: templates and roles" {
+    presets
+    completed bash 'chat -t trans' 'chat -t translate '
+    completed bash 'chat --template=trans' 'chat --template=translate '
+    completed bash 'chat --role p' 'chat --role poet '
+    completed bash 'chat -t sub/o' 'chat -t sub/other '
+    completed bash 'chat -t "odd;' 'chat -t "odd; \$(touch pwned)" '
+    listed bash 'chat -t ' 'translate [^\n]*\s'
+    stdout_matches '^translate +Translate \{\{input\}\}' 'red \?\[31mtext \$\(touch pwned\)'
+    stdout_lacks $'\e'
+    [[ ! -e pwned ]] || fail 'something was run'
+}
+
+@test "completions: zsh: options" {
+    need zsh
+    completed zsh 'chat --dr' 'chat --dry-run '
+    for program in chat hist-search; do
+        options "$program"
+        in_zsh --type "$program --\\t" --wait 'print the version'
+        grep -oE -e '^--[a-z][a-z-]*' "$OUT" | sort -u >got
+        same "$program: options" wanted got
+    done
+    stdout_matches '^--role +(-r +)?-- only messages of this role'
+}
+
+@test "completions: zsh: roles, colours, providers, models, files" {
+    need zsh
+    completed zsh 'hist-search -r a' 'hist-search -r assistant '
+    completed zsh 'hist-search --role=to' 'hist-search --role=tool '
+    completed zsh 'hist-search --since=ye' 'hist-search --since=yesterday '
+    completed zsh 'hist-show --color=al' 'hist-show --color=always '
+    completed zsh 'hist-show --format=j' 'hist-show --format=json '
+    completed zsh 'hist-load -f m' 'hist-load -f md '
+    completed zsh 'chat -p ll' 'chat -p llamacpp '
+    completed zsh 'chat -m echo:' 'chat -m echo:echo '
+    completed zsh 'chat --model=ec' 'chat --model=echo:echo '
+    completed zsh 'chat -f oth' 'chat -f other.jsonl '
+}
+
+@test "completions: zsh: tools by name or path" {
+    need zsh
+    put_tools
+    completed zsh 'chat -T re' 'chat -T read_file '
+    completed zsh 'chat --tool=li' 'chat --tool=list_dir '
+    completed zsh 'chat -T ./oth' 'chat -T ./other.jsonl '
+}
+
+@test "completions: zsh: sessions with their previews, harmless" {
+    need zsh
+    completed zsh 'hist-show al' 'hist-show alpha-1 '
+    completed zsh 'hist-show pha-1' 'hist-show alpha-1 '
+    completed zsh 'hist-show beta:' 'hist-show beta:2 '
+    completed zsh 'hist-show --history other.jsonl g' 'hist-show --history other.jsonl gamma-3 '
+    completed zsh 'hist-show --history $(touch pwned) al' 'hist-show --history $(touch pwned) al'
+    listed zsh 'hist-show ' 'an early question'
+    stdout_matches '^alpha-1 +-- an early question' '^last +-- the session used last' \
+        '^beta:2 +-- red \?\[31mtext\? \? \$\(touch pwned\)'
+    stdout_lacks $'\e' $'\a' $'\xe2\x80\xae' title 'an option'
+    listed zsh 'chat -s ' 'an early question'
+    stdout_has beta:2
+    stdout_lacks current 'my chat' title
+    in_zsh --type 'hist-show my\t' --pause 300ms --type '\n' --wait 'an id with odd'
+    [[ ! -e pwned ]] || fail 'something was run'
+}
+
+@test "completions: zsh: templates and roles" {
+    need zsh
+    presets
+    completed zsh 'chat -t trans' 'chat -t translate '
+    completed zsh 'chat --template=trans' 'chat --template=translate '
+    completed zsh 'chat --role p' 'chat --role poet '
+    completed zsh 'chat -t sub/o' 'chat -t sub/other '
+    listed zsh 'chat -t ' 'Translate'
+    stdout_matches '^translate +-- Translate \{\{input\}\}' 'red \?\[31mtext \$\(touch pwned\)'
+    stdout_lacks $'\e'
+    [[ ! -e pwned ]] || fail 'something was run'
+}
+
+@test "completions: fish: options with their help" {
+    need fish
+    for program in chat hist-search; do
+        options "$program"
+        in_fish "$program --"
+        cut -f 1 "$OUT" | sort >got
+        same "$program: options" wanted got
+    done
+    stdout_has $'--role\tonly messages of this role; may be repeated\n'
+    in_fish 'hist-search -'
+    stdout_has $'-r\tonly messages of this role; may be repeated\n'
+}
+
+@test "completions: fish: roles, colours, providers, models, files" {
+    need fish
+    in_fish 'hist-search -r '
+    [[ $(cut -f 1 "$OUT" | sort | xargs) == 'assistant system tool user' ]] || fail roles
+    in_fish 'hist-search --since '
+    [[ $(cut -f 1 "$OUT" | sort | xargs) == '1d 30d 7d today yesterday' ]] || fail times
+    in_fish 'hist-show --color='
+    [[ $(cut -f 1 "$OUT" | sort | xargs) == '--color=always --color=auto --color=never' ]] || fail colours
+    in_fish 'hist-load --format '
+    [[ $(cut -f 1 "$OUT" | sort | xargs) == 'json md text' ]] || fail formats
+    in_fish 'chat -p '
+    [[ $(cut -f 1 "$OUT" | xargs) == 'openai anthropic openrouter groq mistral deepseek gemini ollama llamacpp echo' ]] || fail providers
+    in_fish 'chat -m ec'
+    stdout_matches $'^echo:echo\t'
+    in_fish 'chat -f oth'
+    stdout_is other.jsonl
+    in_fish 'chat oth'
+    stdout_empty
+}
+
+@test "completions: fish: tools by name or path" {
+    need fish
+    put_tools
+    in_fish 'chat -T re'
+    stdout_matches '^read_file'
+    stdout_lacks readme title
+    in_fish 'chat --tool ./oth'
+    stdout_is ./other.jsonl
+}
+
+@test "completions: fish: templates and roles" {
+    need fish
+    presets
+    in_fish 'chat -t trans'
+    stdout_is $'translate\tTranslate {{input}}'
+    in_fish 'chat --template=trans'
+    stdout_is $'--template=translate\tTranslate {{input}}'
+    in_fish 'chat --role '
+    stdout_is $'poet\tYou are a poet.'
+    in_fish 'chat -t sub/o'
+    stdout_is sub/other
+    in_fish 'chat -t odd'
+    stdout_has 'red ?[31mtext $(touch pwned)'
+    [[ ! -e pwned ]] || fail 'something was run'
+}
+
+@test "completions: fish: sessions with their previews, harmless" {
+    need fish
+    in_fish 'hist-show '
+    stdout_is $'current\tthe current session' $'last\tthe session used last' \
+        $'my chat; $(touch pwned) \'x\' y\tan id with odd characters' \
+        $'beta:2\tred ?[31mtext? ? $(touch pwned)' $'alpha-1\tan early question'
+    in_fish 'chat -s '
+    stdout_is $'beta:2\tred ?[31mtext? ? $(touch pwned)' $'alpha-1\tan early question'
+    in_fish 'hist-show --history other.jsonl g'
+    stdout_is $'gamma-3\tin another file'
+    in_fish 'hist-show --history=other.jsonl g'
+    stdout_is $'gamma-3\tin another file'
+    in_fish 'hist-show --history (touch pwned) al'
+    stdout_empty
+    [[ ! -e pwned ]] || fail 'something was run'
+}

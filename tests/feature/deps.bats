@@ -1,0 +1,73 @@
+#!/usr/bin/env bats
+#
+# mk/deps on a machine that has nothing, with stubs in place of the package managers; and the version of make.
+# shellcheck disable=SC2016
+
+load ../helper
+
+setup() {
+    sandbox
+    local name
+    mkdir -p bin
+    for name in sh sed awk sort tr wc env cat; do ln -s "$(type -P "$name")" "bin/$name"; done
+    # Neither pkg-config nor any library is found.
+    export PKG_CONFIG=false
+    export MANAGER=$PWD/manager
+}
+
+# stub NAME TEXT: a command that notes its arguments and does that. A link of that name would be written through.
+stub() {
+    [[ ! -L bin/$1 ]] || fail "bin/$1 is a link to a command of this machine" || return 1
+    printf '#!/bin/sh\necho "%s $*" >>"$MANAGER"\n%s\n' "$1" "$2" >"bin/$1"
+    chmod +x "bin/$1"
+}
+
+# deps STATUS GROUP...: runs it as root, so that it needs no sudo.
+deps() {
+    local want=$1
+    shift
+    stub id 'echo 0'
+    run_expect "$want" env PATH="$PWD/bin" sh "$ROOT/mk/deps" "$@"
+}
+
+apt() {
+    stub apt-get 'case "$*" in *-s*) echo "Inst one (1 Debian [all])"; echo "Inst two [1] (2 Debian [all])"
+        echo "Inst three (1 Debian [amd64])"; echo "Conf one (1 Debian [all])" ;; esac'
+    stub apt-cache 'printf "Package: one\nInstalled-Size: 100000\n\nPackage: three\nInstalled-Size: 280000\n"'
+}
+
+@test "deps: says how many packages and megabytes before it installs" {
+    apt
+    deps 1 check
+    stdout_has 'deps: 2 packages, about 390 MB
+deps: running env DEBIAN_FRONTEND=noninteractive apt-get install'
+    grep -qxF 'apt-cache --no-all-versions show one three' manager
+    stderr_has 'deps: installed, but still not found:'
+}
+
+@test "deps: the cross compiler and the emulator are a group of their own" {
+    apt
+    deps 1 build check lint
+    run_expect 1 grep -E 'qemu|aarch64|arm64' manager
+    run_expect 0 grep -c 'bats' manager
+    rm manager
+    deps 1 arm
+    grep -q 'install .*gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user' manager
+}
+
+@test "deps: other managers know the number alone" {
+    stub dnf ''
+    deps 1 lint
+    stdout_matches '^deps: [0-9]+ packages and their dependencies$'
+}
+
+@test "deps: an unknown group" {
+    deps 2 chek
+    stderr_is "deps: unknown group 'chek': there are build, check, lint, arm and browser"
+}
+
+@test "make: a version that is too old is refused" {
+    run_expect 2 make --no-print-directory -C "$ROOT" MAKE_VERSION=3.81 help
+    stdout_empty
+    stderr_matches '\*\*\* GNU make 4\.2 or later is needed; this is 3\.81\.  Stop\.$'
+}

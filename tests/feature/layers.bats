@@ -1,0 +1,164 @@
+#!/usr/bin/env bats
+# tests/layers sees each kind of offence, in a small tree that is otherwise in order.
+
+setup() {
+    cp "$BATS_TEST_DIRNAME/../layers" "$BATS_TEST_TMPDIR/"
+    cd "$BATS_TEST_TMPDIR" || return 1
+    mkdir -p tests cmd build {lib,include/chathist}/{base,history,llm,cli}
+    mv layers tests/
+    module base/buf 'int buf_len(void) { return 1; }'
+    module history/message 'int message_len(void) { return 2; }'
+    module history/store 'int store_len(void) { return 3; }'
+    module llm/context 'int context_len(void) { return 4; }'
+    module cli/die 'void die_now(void) { exit(getenv("HOME") == NULL); }' '<stdlib.h>'
+    echo 'int main(void) { return 0; }' >cmd/hist-new.c
+}
+
+# module ROOM/NAME TEXT [HEADER]...: a source and the public header that declares its function.
+module() {
+    local include=chathist/$1.h guard text=$2 header
+    guard=$(tr 'a-z/' 'A-Z_' <<<"$1")_H
+    printf '#ifndef %s\n#define %s\n%s;\n#endif\n' "$guard" "$guard" "${2%% \{*}" >"include/$include"
+    echo "#include \"$include\"" >"lib/$1.c"
+    for header in "${@:3}"; do echo "#include $header" >>"lib/$1.c"; done
+    echo "$text" >>"lib/$1.c"
+}
+
+# Compiles what can be and runs the check.
+layers() {
+    local source object
+    for source in lib/*/*.c cmd/*.c; do
+        object=build/${source%.c}.o
+        mkdir -p "${object%/*}"
+        ${CC:-cc} -w -Iinclude -Ilib -c -o "$object" "$source"
+    done
+    ${CC:-cc} -o build/hist-new cmd/hist-new.c "$@"
+    BUILD=build BIN=build run tests/layers
+    echo "$output"
+    [ "$status" -eq 0 ]
+}
+
+# offence LINE: there is this explanation and no other offence.
+offence() {
+    layers
+    [ "$(grep -c '^not ok' <<<"$output")" -eq 1 ]
+    grep -qxF "# $1" <<<"$output"
+}
+
+@test "a tree in order passes" {
+    layers
+    run grep -c '^not ok' <<<"$output"
+    [ "$output" = 0 ]
+}
+
+@test "base does not know history" {
+    module base/io 'int io_len(void) { return 1; }' '"chathist/history/store.h"'
+    offence 'lib/base/io.c includes "chathist/history/store.h"'
+}
+
+@test "cli does not know llm" {
+    module cli/opt 'int opt_len(void) { return 1; }' '"chathist/llm/context.h"'
+    offence 'lib/cli/opt.c includes "chathist/llm/context.h"'
+}
+
+@test "llm knows messages and nothing else of history" {
+    module llm/stream 'int stream_len(void) { return 1; }' '"chathist/history/message.h"'
+    layers
+    run grep -c '^not ok' <<<"$output"
+    [ "$output" = 0 ]
+    module llm/stream 'int stream_len(void) { return 1; }' '"chathist/history/store.h"'
+    offence 'lib/llm/stream.c includes "chathist/history/store.h"'
+}
+
+@test "a header is held to the rooms too" {
+    sed -i '2a #include "chathist/history/store.h"' include/chathist/base/buf.h
+    offence 'include/chathist/base/buf.h includes "chathist/history/store.h"'
+}
+
+@test "a folder that is no room" {
+    mkdir lib/misc include/chathist/misc
+    module misc/junk 'int junk_len(void) { return 1; }'
+    layers
+    grep -qxF '# lib/misc/junk.c is in no known room' <<<"$output"
+}
+
+@test "a private header stays in its room" {
+    echo '#include "base/hidden.h"' >lib/base/io.c
+    touch lib/base/hidden.h
+    layers
+    run grep -c '^not ok' <<<"$output"
+    [ "$output" = 0 ]
+    module history/scan 'int scan_len(void) { return 1; }' '"base/hidden.h"'
+    offence 'lib/history/scan.c includes "base/hidden.h", which is private to base'
+}
+
+@test "a public header does not need a private one" {
+    touch lib/base/hidden.h
+    sed -i '2a #include "base/hidden.h"' include/chathist/base/buf.h
+    offence 'include/chathist/base/buf.h is public and includes "base/hidden.h", which is not'
+}
+
+@test "a header that needs another" {
+    echo 'size_t buf_size(void);' >>include/chathist/base/buf.h
+    sed -i '1i #include <stddef.h>' lib/base/buf.c
+    layers
+    grep -q '^not ok .* each header compiles alone' <<<"$output"
+}
+
+@test "the header of a library in a file that does not own it" {
+    module history/scan 'int scan_len(void) { return 1; }' '<uuid/uuid.h>' '<cjson/cJSON.h>'
+    layers
+    grep -qxF '# lib/history/scan.c includes <uuid/uuid.h>' <<<"$output"
+    grep -qxF '# lib/history/scan.c includes <cjson/cJSON.h>' <<<"$output"
+}
+
+@test "calls into a library from a file that does not own it" {
+    module history/scan 'int scan_len(void) { int curl_version(void); return curl_version(); }'
+    offence 'lib/history/scan.c uses curl_version'
+}
+
+@test "the environment" {
+    module history/scan 'int scan_len(void) { return getenv("HOME") == 0; }' '<stdlib.h>'
+    offence 'lib/history/scan.c uses getenv'
+}
+
+@test "the environment, in a program" {
+    echo '#include <stdlib.h>' >cmd/hist-new.c
+    echo 'int main(void) { return getenv("HOME") == 0; }' >>cmd/hist-new.c
+    offence 'cmd/hist-new.c uses getenv'
+}
+
+@test "the end of the process" {
+    module history/scan 'void scan_len(void) { _exit(2); }' '<unistd.h>'
+    offence 'lib/history/scan.c uses _exit'
+}
+
+@test "printing" {
+    module history/scan 'void scan_len(void) { printf("x\n"); }' '<stdio.h>'
+    offence 'lib/history/scan.c uses puts'
+    module history/scan 'void scan_len(void) { fputs("x", stderr); }' '<stdio.h>'
+    offence 'lib/history/scan.c uses stderr'
+}
+
+@test "writable variables, but not constant tables" {
+    module history/scan 'const char *scan_name(void) { static const char *const n[] = {"a"}; return n[0]; }'
+    layers
+    run grep -c '^not ok' <<<"$output"
+    [ "$output" = 0 ]
+    module history/scan 'int scan_len(void) { static int calls; return ++calls; }'
+    layers
+    grep -q '^# lib/history/scan.c has the writable variable calls' <<<"$output"
+}
+
+@test "a source that was not compiled" {
+    layers
+    rm build/lib/history/store.o
+    BUILD=build BIN=build run tests/layers
+    grep -qxF '# lib/history/store.c -' <<<"$output"
+}
+
+@test "a program that links libcurl and is not chat, or PCRE2 and is not hist-search" {
+    layers -Wl,--no-as-needed -lcurl -lpcre2-8
+    grep -q '^# cmd/hist-new.c links libcurl' <<<"$output"
+    grep -q '^# cmd/hist-new.c links libpcre2' <<<"$output"
+}

@@ -1,0 +1,299 @@
+#!/usr/bin/env bats
+#
+# chat and MCP servers: which are started, what is told of their tools, how they end. The server is fake-mcp; its
+# protocol is tested in tests/unit/mcp_test.c.
+
+# shellcheck disable=SC2016
+
+load ../helper
+
+setup() {
+    sandbox
+    use_history
+    export OPENAI_API_KEY=test-key CHAT_MODEL=openai:test-model
+    ln -s "$TESTS/tools/fake-mcp" fake-mcp
+    mkdir -p "$HOME/.config/chathist"
+}
+
+configure() {
+    printf '%s\n' "$@" >"$HOME/.config/chathist/config"
+}
+
+# offers NAMES [SERVER]...: the tools of these servers, of which the first stands for all of fake-mcp's own.
+offers() {
+    local server options=()
+    for server in "${@:2}"; do options+=(--mcp "$server"); done
+    run_expect 0 chat -v --dry-run "${options[@]}" hello
+    [[ $(sed -nE 's/^tool=(.*__(echo|tool.*))$/\1/p' "$ERR" | xargs) == "$1" ]] || fail "wanted $1"
+}
+
+gone() {
+    ! kill -0 "$(cat "$1")" 2>/dev/null
+}
+
+@test "mcp: a server is asked for its tools, and ends with chat" {
+    start_llm --reply hi
+    run_expect 0 chat --mcp 'fake=./fake-mcp --many 2 --pid pid --log log' hello
+    stdout_is hi
+    stderr_empty
+    gone pid
+    json_is log .method initialize notifications/initialized tools/list
+}
+
+@test "mcp: names are given, defined in the configuration, or mcp" {
+    configure "mcp.mine = $TESTS/tools/fake-mcp --many 1" "mcp.other = $TESTS/tools/fake-mcp"
+    offers mine__tool0 mine
+    offers 'a__tool0 a__tool1' 'a=./fake-mcp --many 2'
+    offers mcp__tool0 './fake-mcp --many 1'
+    offers 'mcp__echo mine__tool0 mcp_2__tool0' "$TESTS/tools/fake-mcp" mine './fake-mcp --many 1'
+    offers ''
+}
+
+@test "mcp: the configuration has defaults, which an option overrides" {
+    configure 'mcp = mine other' "mcp.mine = $TESTS/tools/fake-mcp --many 1" "mcp.other = $TESTS/tools/fake-mcp"
+    offers 'mine__tool0 other__echo'
+    offers mine__tool0 mine
+    offers '' ''
+}
+
+@test "mcp: servers start side by side" {
+    offers 'a__tool0 b__tool0' 'a=./fake-mcp --many 1 --meet a b' 'b=./fake-mcp --many 1 --meet b a'
+}
+
+@test "mcp: a command is words, and no shell sees it" {
+    offers a__tool0 'a=./fake-mcp --many 1 --pid "$(touch pwned) '\''x'\''" ; touch pwned > y'
+    [[ -e '$(touch pwned) '\''x'\''' && ! -e pwned && ! -e y ]]
+}
+
+@test "mcp: a server that does not start is an error before anything is stored or sent" {
+    start_llm --reply hi
+    run_expect 9 chat --mcp 'a=./fake-mcp --pid pid' --mcp 'b=./fake-mcp --die' hello
+    stdout_empty
+    stderr_is "chat: MCP server 'b' ended with status 3: there is no configuration"
+    gone pid
+    run_expect 9 chat --mcp no-such-program hello
+    stderr_is "chat: MCP server 'mcp' cannot be started: cannot run 'no-such-program': No such file or directory (and the configuration has no mcp.no-such-program)"
+    run_expect 9 chat --json --mcp 'a=./fake-mcp --refuse' hello
+    stdout_json .message "MCP server 'a' refuses to begin: not today (-32600)"
+    stdout_json .code 9
+    [[ ! -e $HISTORY && ! -e $RECORD/1.json ]]
+    configure 'mcp = a' "mcp.a = $TESTS/tools/fake-mcp --list-error"
+    run_expect 9 chat hello
+    stderr_is "chat: MCP server 'a' cannot list its tools: the list is lost (-32603)"
+}
+
+@test "mcp: what babbles is an error, what has a banner is not" {
+    run_expect 9 chat --dry-run --mcp 'fake=./fake-mcp --babble' hello
+    stderr_is "chat: MCP server 'fake' cannot be used: it writes what is no message: 'babble'"
+    offers mcp__tool0 './fake-mcp --many 1 --banner'
+}
+
+@test "mcp: control characters of a server's last words are shown" {
+    printf '#!/bin/sh\nprintf "red \\033[31mtext\\n\\007bell" >&2\nexit 4\n' >angry
+    chmod +x angry
+    run_expect 9 chat --dry-run --mcp angry=./angry hello
+    stderr_is "chat: MCP server 'angry' ended with status 4: red ^[[31mtext ^Gbell"
+}
+
+@test "mcp: a server without tools is told of" {
+    run_expect 0 chat --dry-run --mcp 'fake=./fake-mcp --no-tools' hello
+    stderr_is "chat: MCP server 'fake' has no tools"
+    stdout_json '.tools' null
+    run_expect 0 chat -q --dry-run --mcp 'fake=./fake-mcp --no-tools' hello
+    stderr_empty
+}
+
+@test "mcp: wrong use" {
+    configure "mcp.mine = $TESTS/tools/fake-mcp" 'mcp.two words = x' 'mcp.near = bin/server'
+    run_expect 2 chat --mcp 'a=x' --mcp 'a=y' hello
+    stderr_is "chat: two MCP servers have the name 'a'"
+    run_expect 2 chat --mcp "x 'y" hello
+    stderr_is "chat: bad command 'x 'y' of an MCP server: a quote is not closed"
+    run_expect 2 chat --mcp ' ' hello
+    stderr_is "chat: bad command ' ' of an MCP server: it is empty"
+    run_expect 2 chat --mcp 'two words' hello
+    stderr_is "chat: bad name 'two words' of an MCP server: 1 to 30 letters, digits, '_' and '-' are expected"
+    run_expect 2 chat --mcp near hello
+    stderr_is "chat: bad command 'bin/server' of 'mcp.near': a path has to begin with a slash"
+    configure 'mcp = yours'
+    run_expect 2 chat hello
+    stderr_is "chat: no MCP server 'yours': the user configuration has no 'mcp.yours'"
+    [[ ! -e $HISTORY ]]
+}
+
+@test "mcp: a server does not get to see keys" {
+    export ANTHROPIC_API_KEY=a-key CHAT_API_KEY_COMMAND='pass x' COPY='Bearer test-key' HARMLESS=yes
+    run_expect 0 chat --dry-run --mcp 'fake=./fake-mcp --env env' hello
+    has env HARMLESS=yes
+    run_expect 1 grep -E '_KEY|COPY|test-key' env
+    CHAT_API_KEY=any-other-key run_expect 0 chat --dry-run --mcp 'fake=./fake-mcp --env env' hello
+    run_expect 1 grep -E 'CHAT_API_KEY|any-other-key' env
+}
+
+@test "mcp: a signal while servers start ends them and chat" {
+    background chat --mcp 'fake=./fake-mcp --silent --stubborn --pid pid' hello
+    wait_for test -s pid
+    kill -INT "$BG"
+    finish 130
+    gone pid
+    [[ ! -e $HISTORY ]]
+}
+
+@test "mcp: a stubborn server is made to go" {
+    start_llm --reply hi
+    run_expect 0 chat --mcp 'fake=./fake-mcp --stubborn --pid pid' hello
+    stdout_is hi
+    gone pid
+}
+
+@test "mcp: a server ends with chat when the turn fails or is interrupted" {
+    start_llm --accept-silent
+    background chat --mcp 'fake=./fake-mcp --pid pid' hello
+    wait_for test -s "$RECORD/1.json"
+    kill -TERM "$BG"
+    finish 143
+    gone pid
+    rm pid
+    OPENAI_BASE_URL=http://127.0.0.1:$(unused_port)/v1 run_expect 4 chat --retries 0 --mcp 'fake=./fake-mcp --pid pid' hello
+    gone pid
+}
+
+# The answer is there, and so is the server, which is being waited for.
+@test "mcp: a signal while servers are ended leaves none behind" {
+    for signal in TERM INT; do
+        start_llm --reply hi
+        background chat --mcp 'fake=./fake-mcp --stubborn --pid pid --ended ended' hello
+        wait_for test -e ended
+        kill "-$signal" "$BG"
+        finish $((128 + $(kill -l $signal)))
+        stdout_is hi
+        stderr_empty
+        gone pid
+        rm ended
+    done
+    json_is "$HISTORY" .role user assistant user assistant
+}
+
+@test "mcp: --models starts no server" {
+    start_llm --reply hi
+    run_expect 2 chat --models --mcp 'fake=./fake-mcp --pid pid'
+    stderr_is "chat: --mcp cannot be given with --models (see 'chat --help')"
+    [[ ! -e pid ]]
+}
+
+# ---- the terminal
+
+@test "mcp: a server that wants the terminal learns at once that there is none" {
+    start_llm --call 'fake__tty {}' --reply finished
+    run_expect 0 on_tty --fds 2 --type 'secret\n' chat --yes --tool-timeout 30s --mcp fake=./fake-mcp hello
+    stdout_has 'tool_result fake__tty /dev/tty: No such device or address'
+    json_is "$HISTORY" 'select(.role == "tool").content' '/dev/tty: No such device or address'
+    printf '#!/bin/sh\nread -r word </dev/tty || exit 6\n' >asks
+    chmod +x asks
+    run_expect 9 on_tty --fds 2 chat --mcp asks=./asks hello
+    stdout_has "MCP server 'asks' ended with status 6" '/dev/tty: No such device or address'
+}
+
+@test "mcp: a server that is slow is named on a terminal or with -v, once" {
+    start_llm --reply hi
+    run_expect 0 on_tty --fds 2 chat -n --mcp 'slow=./fake-mcp --many 1 --start-ms 1500' --mcp 'quick=./fake-mcp --many 1' hello
+    stdout_is hi $'chat: waiting for MCP server \'slow\'\r'
+    run_expect 0 chat -v --dry-run --mcp 'slow=./fake-mcp --many 1 --start-ms 1500' hello
+    [[ $(grep -c waiting "$ERR") == 1 ]]
+    run_expect 0 chat --dry-run --mcp 'slow=./fake-mcp --many 1 --start-ms 1500' hello
+    stderr_empty
+    run_expect 0 on_tty --fds 2 chat -q -n --mcp 'slow=./fake-mcp --many 1 --start-ms 1500' hello
+    stdout_is hi
+}
+
+# ---- a list that changes
+
+# The names of the tools of the K-th request, those of fake-mcp as they are left out.
+told() {
+    jq -r '[.tools[].function.name | select(test("grow"))] | join(" ")' "$RECORD/$1.json"
+}
+
+@test "mcp: tools that have changed are those of the next request" {
+    start_llm --call 'fake__grow {}' --call 'fake__grown {}' --reply finished
+    run_expect 0 chat -v --yes --mcp fake=./fake-mcp --mcp 'other=./fake-mcp --many 1' hello
+    [[ $(told 1) == fake__grow && $(told 2) == 'fake__grow fake__grown' && $(told 3) == "$(told 2)" ]]
+    stderr_has 'chat: tools have changed: the model may call 29 now'
+    json_is "$HISTORY" 'select(.role == "tool").content' more 'I am new'
+    json_is "$RECORD/3.json" '.tools | length' 29
+    # It is asked for once.
+    start_llm --call 'fake__grow {}' --call 'fake__echo {"text":"x"}' --reply finished
+    run_expect 0 chat -n --yes --mcp 'fake=./fake-mcp --log log' hello
+    json_is log 'select(.method == "tools/list").method' tools/list tools/list
+}
+
+@test "mcp: a list that cannot be read again is the old one" {
+    start_llm --call 'fake__grow {}' --call 'fake__echo {"text":"still"}' --reply finished
+    run_expect 0 chat --yes --mcp 'fake=./fake-mcp --grow-error' hello
+    stdout_is finished
+    stderr_is "chat: MCP server 'fake' cannot list its tools anew: the list is lost (-32603)"
+    [[ $(told 2) == fake__grow ]]
+    json_is "$HISTORY" 'select(.role == "tool").content' more still
+}
+
+@test "mcp: what a server logs is shown with -v" {
+    start_llm --call 'fake__log {}' --reply finished
+    run_expect 0 chat --yes --mcp fake=./fake-mcp hello
+    stderr_empty
+    start_llm --call 'fake__log {}' --reply finished
+    run_expect 0 chat -v --yes --mcp fake=./fake-mcp hello
+    stderr_has $'\nmcp_message fake info all is well\nmcp_message fake error disk {"full":"\\u001b[2J"}\n'
+}
+
+@test "mcp: progress prolongs no call" {
+    start_llm --call 'fake__progress {}' --reply finished
+    run_expect 0 chat --yes --tool-timeout 700ms --mcp fake=./fake-mcp hello
+    stdout_is finished
+    json_is "$HISTORY" 'select(.role == "tool").content' 'the tool was stopped: it took longer than 0.7 s'
+}
+
+# ---- calls
+
+@test "mcp: a tool is declared, called, and its result sent and stored" {
+    start_llm --call 'fake__echo {"text":"from the server"}' --reply finished
+    run_expect 0 chat --yes --mcp fake=./fake-mcp hello
+    stdout_is finished
+    request 1 >body
+    json_is body '.tools[] | .function | select(.name | test("__echo")) | "\(.name): \(.description) \(.parameters.type)"' \
+        'fake__echo: The tool echo object'
+    request 2 >body
+    json_is body '.messages[] | select(.role == "tool").content' 'from the server'
+    json_is "$HISTORY" '"\(.role): \(.content)"' 'user: hello' 'assistant: ' 'tool: from the server' 'assistant: finished'
+}
+
+@test "mcp: without consent nothing is called" {
+    start_llm --call 'fake__echo {"text":"x"}' --reply finished
+    run_expect 0 chat --mcp 'fake=./fake-mcp --log log' hello
+    run_expect 1 grep tools/call log
+}
+
+@test "mcp: a server that dies in a call is told to the model, and does not hang" {
+    start_llm --call 'fake__die {}' --call 'fake__echo {"text":"x"}' --reply finished
+    run_expect 0 chat --yes --mcp fake=./fake-mcp hello
+    stdout_is finished
+    request 3 >body
+    json_is body '.messages[] | select(.role == "tool").content | sub("^[^M]*"; "")' \
+        "MCP server 'fake' ended with status 3: first line it cannot go on" \
+        "MCP server 'fake' ended with status 3: first line it cannot go on"
+}
+
+@test "mcp: a call that takes too long is cancelled" {
+    start_llm --call 'fake__hang {}' --reply finished
+    run_expect 0 chat --yes --tool-timeout 1s --mcp 'fake=./fake-mcp --log log' hello
+    grep -q notifications/cancelled log
+}
+
+@test "mcp: an interrupt in a call cancels it, stores it and ends the server" {
+    start_llm --call 'fake__hang {}' --reply finished
+    background chat --yes --mcp 'fake=./fake-mcp --log log --pid pid' hello
+    wait_for grep -q tools/call log
+    kill -INT "$BG"
+    finish 130
+    grep -q notifications/cancelled log
+    gone pid
+    json_is "$HISTORY" .role user assistant tool
+}

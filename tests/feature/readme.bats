@@ -1,0 +1,122 @@
+#!/usr/bin/env bats
+#
+# README.md says what is: its tour is run and compared, and what it names exists.
+
+# shellcheck disable=SC2016
+
+load ../helper
+
+README=$ROOT/README.md
+
+# block LANGUAGE: the lines of the first fenced block of that language.
+block() {
+    awk -v open="\`\`\`$1" '$0 == "```" && inside { exit } inside; $0 == open { inside = 1 }' "$README"
+}
+
+@test "readme: the tour prints what it shows" {
+    run_expect 0 "$TESTS/tools/tour" "$README"
+    stdout_empty
+    stderr_empty
+    # It ran in a repository of its own and left no more than that and an empty state.
+    run_expect 0 ls -A project
+    stdout_is .aicoder .git a.c error name.json
+}
+
+@test "readme: the tour is compared, ids and order included" {
+    printf '%s\n' 'text' '```console' '$ export CHAT_PROVIDER=echo CHAT_HISTORY=$PWD/h.jsonl' '$ chat one' one '[1 message]' \
+        '$ hist-sessions' $'sess_1719500000000_a1b2c3\t2024-06-27T15:00:00.000000+00:00\t2\tone' \
+        '$ hist-show --last 1 a1b2c3' '[assistant] 2024-06-27 15:00:00' one '[1 message]' '' \
+        '$ false; true' '$ false' '$ echo $?' 1 '$ cat <<X' '> two' '> X' two '```' '```sh' '$ exit 9' '```' >doc.md
+    cp doc.md good.md
+    run_expect 0 "$TESTS/tools/tour" good.md
+    stdout_empty
+    rm h.jsonl*
+    sed 's/2.one$/3\tone/' good.md >doc.md
+    run_expect 1 "$TESTS/tools/tour" doc.md
+    stdout_matches '^-<id 0>	<time>	3	one$' '^\+<id 0>	<time>	2	one$'
+    # Another id than the one that was listed.
+    printf '%s\n' '```console' '$ hist-sessions --history=h.jsonl | cut -f 1' sess_1719500000000_a1b2c3 \
+        '$ hist-sessions --history=h.jsonl | cut -f 1' sess_1719500000000_ffffff '```' >doc.md
+    run_expect 1 "$TESTS/tools/tour" doc.md
+    stdout_has '-<id 1>' '+<id 0>'
+    echo nothing >doc.md
+    run_expect 2 "$TESTS/tools/tour" doc.md
+    stderr_is 'tour: there is nothing to run'
+    # With --update it becomes what came, and then it holds.
+    rm h.jsonl*
+    sed '/^one$/d; s/^two$/wrong/' good.md >doc.md
+    run_expect 0 "$TESTS/tools/tour" --update doc.md
+    rm h.jsonl*
+    run_expect 0 "$TESTS/tools/tour" doc.md
+    stdout_empty
+    run_expect 0 grep -c '^one$' doc.md
+    stdout_is 2
+}
+
+@test "readme: the configuration that it shows is understood" {
+    mkdir -p "$HOME/.config/chathist"
+    block ini >"$HOME/.config/chathist/config"
+    grep -q '^model = ' "$HOME/.config/chathist/config"
+    run_expect 0 chat --dry-run hello
+    stdout_json .model llama3.2
+    stderr_empty
+}
+
+# named REGEX [FROM TO]: what matches in README.md, once each, in the file `named`; only between two lines.
+named() {
+    sed -n "/${2:-^}/,/${3:-not a line of it}/p" "$README" | grep -oE -e "$1" | sort -u >named
+    [[ -s named ]] || fail "nothing in README.md matches $1"
+}
+
+@test "readme: every setting of its table is one of chat" {
+    local flag variable key count=0
+    chat --help >help
+    while IFS='|' read -r _ flag variable key _; do
+        flag=$(tr -d ' `' <<<"$flag") variable=$(tr -d ' `' <<<"$variable") key=$(tr -d ' `' <<<"$key")
+        grep -qF "\"$variable\"" "$ROOT/lib/cli/config.c" || fail "no variable $variable"
+        [[ -z $key ]] || grep -qF "\"$key\"" "$ROOT/lib/cli/config.c" || fail "no key $key"
+        [[ -z $flag ]] || grep -qE -- "(^| )${flag}[ ,=]" help || fail "no flag $flag"
+        count=$((count + 1))
+    done < <(grep '^| .*`CHAT_[A-Z_]*`' "$README")
+    [[ $count -eq $(grep -c '"CHAT_' "$ROOT/lib/cli/config.c") ]]
+}
+
+@test "readme: every program, option and variable that it names exists" {
+    local name
+    named '\bhist-[a-z]+'
+    while read -r name; do
+        [[ -x $BIN/$name ]] || fail "no program $name"
+    done <named
+    for name in "$BIN"/chat "$BIN"/hist-*; do "$name" --help; done >help
+    # git's own are in the tour, too.
+    named '(^|[ `(])--[a-z][a-z-]*' '^## A tour' '^## The code'
+    tr -d ' `(' <named | grep -vx -e --cached -e --git >options
+    while read -r name; do
+        grep -qE -- "$name( |=|\$)" help || fail "no option $name"
+    done <options
+    named '\b(CHAT|OPENAI|ANTHROPIC|OLLAMA)_[A-Z_]+'
+    while read -r name; do
+        grep -rqF "\"$name\"" "$ROOT/lib" || fail "no variable $name"
+    done <named
+}
+
+@test "readme: every goal of make that it names exists" {
+    local goal
+    named '(^|sudo |`)make( [A-Z]+="[^"]*")?( [a-z]+)+'
+    sed -E 's/.*make//; s/ [A-Z]+="[^"]*"//' named | tr ' ' '\n' | grep . | sort -u >goals
+    [[ $(wc -l <goals) -ge 6 ]]
+    while read -r goal; do
+        grep -qE "^$goal:" "$ROOT/Makefile" || fail "no goal $goal"
+    done <goals
+}
+
+@test "readme: every file that it names is there" {
+    local name
+    named '\]\([^)#:]+\)'
+    tr -d ']()' <named >files
+    named '\(`[a-z/.-]+`\)' '^`examples.` has' '^cron'
+    tr -d '()`' <named | sed 's|^|examples/|' >>files
+    while read -r name; do
+        [[ -e $ROOT/$name ]] || fail "no $name"
+    done <files
+}

@@ -1,0 +1,167 @@
+#!/usr/bin/env bats
+#
+# What a model thinks before it answers: shown when that is asked for, never part of the answer.
+
+# shellcheck disable=SC2016,SC2030,SC2031
+
+load ../helper
+load ../wire
+
+@test "reasoning: every server's way to tell it, on standard error with --reasoning, else nowhere" {
+    use_history
+    for fixture in llamacpp vllm vllm-reasoning ollama openrouter deepseek mistral-thinking; do
+        start_llm "openai/$fixture"
+        run_expect 0 chat -N --reasoning hello
+        stdout_is 'Hello, world.'
+        stderr_is 'They greet me.'
+        run_expect 0 chat -N --no-stream --reasoning -q hello
+        stderr_is 'They greet me.'
+        run_expect 0 chat -N hello
+        stdout_is 'Hello, world.'
+        stderr_empty
+    done
+    FAMILY=anthropic start_family anthropic/thinking
+    run_expect 0 chat -N --reasoning hello
+    stdout_is 'Hello, world.'
+    stderr_is 'Let me "see".' Yes.
+    if jq -r .content history.jsonl | grep -qE 'greet|see'; then fail 'it is stored as content'; fi
+}
+
+@test "reasoning: a whole answer" {
+    cat >whole.http <<'END'
+header: Content-Type: application/json
+
+{"choices":[{"index":0,"message":{"role":"assistant","content":"Hi.","reasoning":null,"reasoning_details":[{"type":"reasoning.summary","summary":"Hm"},{"type":"reasoning.encrypted","data":"x"},{"type":"reasoning.text","text":"m."}]},"finish_reason":"stop"}]}
+END
+    start_llm ./whole.http
+    run_expect 0 chat -N --no-stream --reasoning hello
+    stdout_is Hi.
+    stderr_is Hmm.
+    FAMILY=anthropic start_family anthropic/not-streamed-calls
+    run_expect 9 chat -N --no-stream --reasoning hello
+    stderr_matches '^Hm\.$' '^chat: the model called the tool'
+}
+
+@test "reasoning: events with --json and --reasoning, none without" {
+    start_llm openai/deepseek
+    run_expect 0 chat -N --json --reasoning hello
+    stderr_empty
+    stdout_json 'select(.type == "reasoning" or .type == "text") | "\(.type):\(.text)"' 'reasoning:They greet' \
+        'reasoning: me.' 'text:Hello, world.'
+    stdout_json .type session_id reasoning reasoning text usage 'done'
+    run_expect 0 chat -N --json hello
+    stdout_json .type session_id text usage 'done'
+}
+
+@test "reasoning: before a code block, before an error, and without an answer" {
+    printf '%s\n' 'status: 200' '' 'data: {"choices":[{"delta":{"reasoning":"Let me see"}}]}' '' \
+        'data: {"choices":[{"delta":{"content":"```\ncode\n```\n"},"finish_reason":"stop"}]}' '' 'data: [DONE]' '' >code.http
+    printf '%s\n' 'status: 200' '' 'data: {"choices":[{"delta":{"reasoning":"Let me see"}}]}' '' \
+        'data: {"error":{"message":"overloaded","code":503}}' '' >error.http
+    start_llm ./code.http ./error.http openai/reasoning-only
+    run_expect 0 chat -N -x --reasoning hello
+    stdout_is code
+    stderr_is 'Let me see'
+    # Something of an answer had come: it is not asked again.
+    run_expect 5 chat -N --reasoning hello
+    stdout_empty
+    stderr_is 'Let me see' 'chat: server error 503: overloaded'
+    requests_are 2
+    run_expect 7 chat -N --reasoning hello
+    stdout_empty
+    stderr_is 'They greet me.' "chat: answer is incomplete: the model's length limit was reached"
+}
+
+@test "reasoning: on a terminal it is dim and harmless, and the answer begins on a line of its own" {
+    printf '%s\n' 'status: 200' '' 'data: {"choices":[{"delta":{"reasoning":"a\u001b]0;x\u0007b"}}]}' '' \
+        'data: {"choices":[{"delta":{"content":"c"}}]}' '' 'data: {"choices":[{"delta":{"reasoning":"d"}}]}' '' \
+        'data: {"choices":[{"delta":{"content":"e\n"},"finish_reason":"stop"}]}' '' 'data: [DONE]' '' >odd.http
+    start_llm ./odd.http
+    run_expect 0 on_tty --fds 12 chat -N --reasoning hello
+    stdout_bytes_are '\033[2ma^[]0;x^Gb\033[0m\r\nc\033[2m\r\n\033[0m\033[2md\033[0m\r\ne\r\n'
+    run_expect 0 on_tty --fds 12 chat -N --reasoning --color=never hello
+    stdout_bytes_are 'a^[]0;x^Gb\r\nc\r\nd\r\ne\r\n'
+    # A file gets the exact bytes, and standard output nothing but the answer.
+    run_expect 0 chat -N --reasoning hello
+    stdout_is ce
+    printf 'a\033]0;x\ab\nd\n' >wanted
+    same stderr wanted "$ERR"
+}
+
+@test "reasoning: on a terminal no sign of waiting overwrites it, and code begins on a line of its own" {
+    printf '%s\n' 'status: 200' 'delay: 800ms' 'mark: |' '' 'data: {"choices":[{"delta":{"reasoning":"Let me"}}]}' '' \
+        '|data: {"choices":[{"delta":{"reasoning":" see"}}]}' '' \
+        '|data: {"choices":[{"delta":{"content":"```\ncode\n```\n"},"finish_reason":"stop"}]}' '' 'data: [DONE]' '' >slow.http
+    start_llm ./slow.http
+    run_expect 0 env TERM=xterm "$TESTS/tools/on-tty" --raw --fds 12 chat -N -x --reasoning --color=never hello
+    sed 's/.*\x1b\[K//' "$OUT" >behind
+    is behind behind 'Let me see' code
+}
+
+# A session that the provider of $1 called a tool in, its result, and a prompt to go on with.
+go_on() {
+    run_expect 9 chat -s s -m "$1:m" hello
+    jq -c 'select(.role == "assistant") | .thinking' history.jsonl >thinking
+    jq -r 'select(.role == "assistant") | .tool_calls[].id' history.jsonl | while read -r id; do
+        hist_line s tool 20 '' "{\"tool_call_id\":\"$id\"}"
+    done >results
+    cat results >>history.jsonl
+    run_expect 0 chat -s s -m "$1:m" 'and now?'
+    run_expect 0 chat -s s -m "openai:m" 'and now?'
+}
+
+@test "reasoning: Gemini gets the signature of its thoughts back with its calls, and nobody else does" {
+    use_history
+    start_llm openai/gemini-calls-signed openai/normal
+    export CHAT_BASE_URL=$OPENAI_BASE_URL GEMINI_API_KEY=k
+    go_on gemini
+    is thinking thinking '[{"type":"extra_content","id":"function-call-1","extra_content":{"google":{"thought_signature":"c2ln \"1\""}}}]'
+    [[ $(request 2 | jq -c '[.messages[1].tool_calls[] | [.id, .extra_content]]') == \
+        '[["function-call-1",{"google":{"thought_signature":"c2ln \"1\""}}],["function-call-2",null]]' ]]
+    [[ $(request 3 | jq -c '[.messages[1].tool_calls[] | .extra_content]') == '[null,null]' ]]
+}
+
+@test "reasoning: DeepSeek gets what it thought back with its calls, and nobody else does" {
+    use_history
+    start_llm openai/deepseek-call openai/normal
+    export CHAT_BASE_URL=$OPENAI_BASE_URL DEEPSEEK_API_KEY=k
+    go_on deepseek
+    is thinking thinking '[{"type":"reasoning_content","text":"They ask \"it\" of me."}]'
+    [[ $(request 2 | jq -c '.messages[1] | [.content, .reasoning_content]') == '["","They ask \"it\" of me."]' ]]
+    [[ $(request 3 | jq -c '.messages[1] | .reasoning_content') == null ]]
+    # Other servers' is not kept, and an answer without calls needs none.
+    start_llm openai/deepseek-call openai/deepseek
+    export CHAT_BASE_URL=$OPENAI_BASE_URL
+    rm history.jsonl
+    run_expect 9 chat -s s -m openai:m hello
+    run_expect 0 chat -s t -m deepseek:m hello
+    json_is history.jsonl 'select(.role == "assistant") | .thinking' null null
+}
+
+@test "reasoning: OpenRouter gets its details back with its calls, put together from their pieces, and nobody else does" {
+    use_history
+    start_llm openai/openrouter-call openai/normal
+    export CHAT_BASE_URL=$OPENAI_BASE_URL OPENROUTER_API_KEY=k
+    go_on openrouter
+    details='[{"format":"anthropic-claude-v1","index":0,"signature":"c2lnbmF0dXJl","text":"They ask \"it\".","type":"reasoning.text"},{"data":"RW5j=","format":"openai-responses-v1","id":"rs_1","index":1,"type":"reasoning.encrypted"}]'
+    [[ $(jq -cS '.[] | .reasoning_details' thinking) == "$details" ]]
+    [[ $(request 2 | jq -cS '.messages[1].reasoning_details') == "$details" ]]
+    [[ $(request 3 | jq -c '.messages[1].reasoning_details') == null ]]
+    # Without a stream they go back byte for byte, in the loop itself as well.
+    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"get_time"}'\''; exit; }\necho noon\n' >'time'
+    chmod +x 'time'
+    start_llm openai/openrouter-call-whole openai/normal
+    export CHAT_BASE_URL=$OPENAI_BASE_URL
+    run_expect 0 chat -s t -m openrouter:m --yes -T ./time --no-stream hello
+    request 2 | jq -r '.messages[1] | keys | join(" ")' >keys
+    is keys keys 'content reasoning_details role tool_calls'
+    request 2 >body
+    has body '"reasoning_details":[{"type":"reasoning.summary","summary":"They","format":"unknown","index":0},{"type":"reasoning.summary","summary":" ask \"it\".","format":"unknown","index":0,"more":1.0}]'
+    # Other servers' are not kept, and an answer without calls needs none.
+    start_llm openai/openrouter-call openai/openrouter
+    export CHAT_BASE_URL=$OPENAI_BASE_URL
+    rm history.jsonl
+    run_expect 9 chat -s s -m openai:m hello
+    run_expect 0 chat -s t -m openrouter:m hello
+    json_is history.jsonl 'select(.role == "assistant") | .thinking' null null
+}

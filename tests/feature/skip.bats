@@ -1,0 +1,265 @@
+#!/usr/bin/env bats
+#
+# The skip index beside a large history: a search reads less by it, and prints what it prints without.
+
+load ../helper
+load ../sidecar
+
+setup() {
+    sandbox
+    use_history h.jsonl
+}
+
+# make_large [FROM]: 27 MB, two chunks and some, in lines that begin as ours; `zebra N` in one message each of
+# 1,000, and in a field of all; bad lines among them.
+make_large() {
+    python3 - "$HISTORY" "${1:-0}" <<'X'
+import sys
+text = 'lorem ipsum dolor sit amet ' * 70
+with open(sys.argv[1], 'w', encoding='utf-8') as f:
+    for n in range(int(sys.argv[2]), int(sys.argv[2]) + 13000):
+        word = f'zebra {n}' if n % 1000 == 7 else 'STRASSE' if n == 4444 else 'Stra\\u00dfe' if n == 9999 else ''
+        f.write(f'{{"id":"1719500000000-{n:08d}","session_id":"sess_1719500000000_{n % 50:06d}","timestamp":"2024-06-27T15:00:00.000000+00:00",'
+                f'"role":"{"user" if n % 2 else "assistant"}","content":"line {n} {word} {text}","model":"zebra"}}\n')
+        if n % 2000 == 1500:
+            f.write('a zebra\n')
+X
+}
+
+export SUFFIX=.skip
+QUESTIONS=(
+    'hist-search -c -j 1 zebra'
+    'hist-search -j 2 ZEBRA'
+    'hist-search -o --reverse stra\u00dfe'
+    'hist-search -c nothing'
+    'hist-search -c -e 4007 -e 5007'
+)
+# Some of which read all of it, and more than once.
+ALL_QUESTIONS=(
+    "${QUESTIONS[@]}"
+    'hist-search --json -n 3 zebra'
+    'hist-search -c strasse'
+    'hist-search -c -s 000007 zebra'
+    'hist-search -l zebra'
+    'hist-search -q nothing'
+    'hist-search -c -w 4007'
+    'hist-search -v -c lorem'
+    'hist-search -C 1 -n 2 zebra'
+    'hist-search -c li'
+    'hist-search -E -c zebra.4'
+)
+
+# reads KB COMMAND...: it succeeds and reads no more than so many kilobytes of the history.
+reads() {
+    traced -f -y -o trace -e trace=pread64,read "${@:2}" >"$OUT"
+    local bytes
+    bytes=$(awk '/h\.jsonl>/ { if ($NF > 0) sum += $NF } END { printf "%.0f\n", sum }' trace)
+    [[ $bytes -le $(($1 * 1024)) ]] || fail "$* reads $bytes bytes"
+}
+
+# again: another program appends a line that is there.
+again() {
+    sed -n 8p "$HISTORY" >line
+    cat line >>"$HISTORY"
+}
+
+no_skip() {
+    [[ ! -e $HISTORY.skip ]] || fail "there is a skip index"
+}
+
+@test "skip: the first search makes it, the others read less" {
+    make_large
+    QUESTIONS=("${ALL_QUESTIONS[@]}")
+    agree
+    [[ -f $HISTORY.skip && $(stat -c %a "$HISTORY.skip") == 600 ]] || fail "$(ls -l)"
+    remember "$HISTORY.skip"
+    agree
+    unchanged "$HISTORY.skip"
+    reads 4000 hist-search -c zebra
+    stdout_is 13
+    reads 2500 hist-search -c nothing || [[ $(<"$OUT") == 0 ]]
+    run_expect 0 hist-sessions -q
+}
+
+@test "skip: the hits are printed before it is made" {
+    make_large
+    traced -f -y -o trace -e trace=openat,write hist-search -c zebra >"$OUT"
+    stdout_is 13
+    run_expect 0 awk '/write\(1/ { printed = 1 } /O_CREAT.*h\.jsonl\.skip/ { made++; early += !printed } END { exit !made || early }' trace
+}
+
+@test "skip: a line that lies in many chunks is not read for each of them" {
+    make_large
+    head -c "$((100000000 - $(stat -c %s "$HISTORY")))" /dev/zero >>"$HISTORY"
+    echo >>"$HISTORY"
+    again
+    reads 350000 hist-search -c zebra
+    stdout_is 14
+    [[ -f $HISTORY.skip ]]
+    run_expect 0 hist-search -c zebra
+    stdout_is 14
+}
+
+@test "skip: what it tells of is on the disk before it is" {
+    make_large
+    traced -f -y -o trace -e trace=fdatasync,pwrite64 hist-search -c zebra >"$OUT"
+    stdout_is 13
+    run_expect 0 awk '/fdatasync\(.*h\.jsonl>\) *= 0/ { synced = 1 } /pwrite64\(.*h\.jsonl\.skip>/ { made++; early += !synced } END { exit !made || early }' trace
+}
+
+@test "skip: what has no need of it makes none" {
+    local args
+    make_large
+    for args in '-n 1 zebra' '-q lorem' '-c li' '-E -c zebra' '-v -c zebra'; do
+        # shellcheck disable=SC2086
+        run_expect 0 hist-search $args
+        no_skip
+    done
+    head -c 12000000 "$HISTORY" >small
+    run_expect 1 hist-search --history small -c nothing
+    run_expect 2 ls small.skip small.idx
+}
+
+@test "skip: what is appended is found, by our programs and by others" {
+    local i
+    make_large
+    run_expect 1 hist-search -c nothing
+    for i in 1 2 3; do
+        run_expect 0 hist-append -s sess_1719500000000_000001 "a zebra at the end, and nothing $i"
+        agree
+        again
+        agree
+    done
+    make_large 20000
+    run_expect 0 hist-search -c 'zebra 25007'
+    stdout_is 1
+    agree
+}
+
+@test "skip: a history that was changed by hand" {
+    make_large
+    run_expect 1 hist-search -c nothing
+    python3 -c 'f = open("h.jsonl", "r+b"); d = f.read(); f.seek(d.index(b"lorem", 3000000)); f.write(b"nothi")'
+    run_expect 0 hist-search -c nothi
+    stdout_is 1
+    agree
+    # And with something behind it before anybody has looked, or after only the list was.
+    python3 -c 'f = open("h.jsonl", "r+b"); d = f.read(); f.seek(d.index(b"dolor", 9000000)); f.write(b"nothi")'
+    again
+    run_expect 0 hist-sessions
+    run_expect 0 hist-search -c nothi
+    stdout_is 2
+    agree
+    truncate -s 20000000 "$HISTORY"
+    agree
+    cp "$HISTORY" copy
+    perl -pi -e 's/zebra 4007/giraffe!!!/' copy
+    mv copy "$HISTORY"
+    run_expect 0 hist-search -c 'giraffe!!!'
+    stdout_is 1
+    agree
+}
+
+@test "skip: a history that is changed by hand while one of our programs waits for the disk" {
+    local append
+    make_large
+    run_expect 1 hist-search -c nothing
+    traced -o trace -P "$HISTORY" -e trace=fdatasync -e inject=fdatasync:delay_enter=3000000 hist-append -s sess_1719500000000_000001 more >id &
+    append=$!
+    while ! tail -n 1 "$HISTORY" | grep -q '"more"'; do sleep 0.1; done
+    sleep 1
+    python3 -c 'f = open("h.jsonl", "r+b"); d = f.read(); f.seek(d.index(b"lorem", 3000000)); f.write(b"nothi")'
+    [[ ! -s id ]] || fail 'it did not wait'
+    wait "$append"
+    run_expect 0 hist-search -c nothi
+    stdout_is 1
+}
+
+@test "skip: nothing of what was deleted stays in it" {
+    make_large
+    run_expect 1 hist-search -c nothing
+    run_expect 0 hist-delete -f sess_1719500000000_000007
+    no_skip
+    agree
+    run_expect 0 hist-check -q --repair
+    no_skip
+    agree
+    [[ -f $HISTORY.skip ]]
+}
+
+@test "skip: in a repository it is history.skip, and there is none that came with it" {
+    unset CHAT_HISTORY
+    make_repo repo
+    mkdir -p repo/.git/aicoder
+    cd repo
+    HISTORY=.git/aicoder/history.jsonl make_large
+    run_expect 1 hist-search -c nothing
+    [[ $(ls -A .git/aicoder) == history.jsonl ]] || fail "$(ls -A .git/aicoder)"
+    run_expect 0 hist-load sess_1719500000000_000001
+    run_expect 1 hist-search -c nothing
+    run_expect 0 ls .git/aicoder
+    stdout_is history.idx history.jsonl history.skip owner session
+}
+
+@test "skip: what is in its place is left alone" {
+    make_large
+    echo mine >other
+    ln -s other "$HISTORY.skip"
+    run_expect 0 hist-search -c zebra
+    stdout_is 13
+    ln -f other "$HISTORY.skip"
+    run_expect 0 hist-search -c zebra
+    is mine other mine
+    rm "$HISTORY.skip"
+    cp other "$HISTORY.skip"
+    run_expect 0 hist-search -c zebra
+    run_expect 0 hist-delete -f sess_1719500000000_000049
+    is mine "$HISTORY.skip" mine
+    rm "$HISTORY.skip"
+    mkfifo "$HISTORY.skip"
+    run_expect 0 hist-search -c zebra
+    [[ -p $HISTORY.skip ]]
+    run_expect 2 hist-export -f md -o "$HISTORY.skip" sess_1719500000000_000001
+    stderr_is "hist-export: --output: '$HISTORY.skip' belongs to the history (see 'hist-export --help')"
+}
+
+@test "skip: a disk that is full gets back what it took, and nobody hears of it" {
+    local call
+    make_large
+    for call in pwrite64:error=ENOSPC:when=2 pwrite64:error=ENOSPC:when=3 pwrite64:error=EIO:when=4; do
+        rm -f "$HISTORY".*
+        traced -f -o trace -e trace=pwrite64 -e "inject=$call" hist-search -c zebra >"$OUT" 2>"$ERR"
+        stdout_is 13
+        stderr_is "hist-search: skipped 6 bad lines in '$HISTORY'"
+        no_skip
+    done
+    agree
+}
+
+@test "skip: killed at any write, the next search goes on" {
+    local n
+    make_large
+    for n in 1 2 3 4 5; do
+        rm -f "$HISTORY".*
+        strace -f -o trace -e trace=pwrite64 -e "inject=pwrite64:signal=KILL:when=$n" hist-search -c zebra >"$OUT" 2>/dev/null || :
+        stdout_is 13
+        agree
+    done
+    [[ -f $HISTORY.skip ]]
+}
+
+@test "skip: many programs that append, search and delete at once" {
+    local i
+    make_large
+    for i in 1 2 3; do
+        (for _ in 1 2 3 4 5; do hist-append -s sess_1719500000000_000001 "a zebra $i" || exit; done) >"append$i" &
+        (for _ in 1 2 3 4; do hist-search -c zebra 2>&3 || exit; done) >"search$i" 3>/dev/null &
+    done
+    run_expect 0 hist-delete -f sess_1719500000000_000049
+    wait
+    run_expect 0 hist-search -c zebra
+    stdout_is 28
+    run_expect 0 sort -n -u search?
+    [[ $(head -n 1 "$OUT") -ge 13 && $(tail -n 1 "$OUT") -le 28 ]] || fail "$(<"$OUT")"
+    agree
+}
