@@ -1,12 +1,12 @@
 #include "convert/export_anthropic.h"
 
-#include "chathist/base/json_tree.h"
+#include "chathist/base/cjson.h"
 #include "chathist/llm/context.h"
 #include "chathist/llm/provider_anthropic_messages.h"
 
 static void session(struct export *x, const struct export_session *s)
 {
-    struct json_tree *t = json_tree_object(), *messages, *tools;
+    cJSON *t = cjson_object(), *messages, *tools;
     struct context c;
 
     context_init(&c);
@@ -15,16 +15,16 @@ static void session(struct export *x, const struct export_session *s)
     context_settle(&c);
     anthropic_conversation(&c, "anthropic", &messages, &tools);
     if (c.system)
-        json_tree_set_text(t, "system", (struct str){c.system, c.system_len});
-    json_tree_set(t, "messages", messages);
+        cjson_set_text(t, "system", (struct str){c.system, c.system_len});
+    cjson_set(t, "messages", messages);
     if (tools)
-        json_tree_set(t, "tools", tools);
+        cjson_set(t, "tools", tools);
     /* One in which nothing was said is none. */
     if (c.system || c.count > 0) {
-        json_tree_print(t, false, &x->out);
+        cjson_print(t, &x->out);
         buf_add_byte(&x->out, '\n');
     }
-    json_tree_free(t);
+    cJSON_Delete(t);
     context_release(&c);
 }
 

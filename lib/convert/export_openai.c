@@ -1,26 +1,26 @@
 #include "convert/export_openai.h"
 
-#include "chathist/base/json_tree.h"
+#include "chathist/base/cjson.h"
 #include "chathist/llm/context.h"
 #include "chathist/llm/provider_openai_messages.h"
 
 static void session(struct export *x, const struct export_session *s)
 {
-    struct json_tree *t = json_tree_object();
+    cJSON *t = cjson_object();
     struct context c;
 
     context_init(&c);
     for (size_t i = 0; i < s->count; i++)
         context_add(&c, &s->at[i]);
     context_settle(&c);
-    json_tree_set(t, "messages",
-                  openai_messages(&c, (struct str){c.system, c.system_len}, "openai", false));
+    cjson_set(t, "messages",
+              openai_messages(&c, (struct str){c.system, c.system_len}, "openai", false));
     /* One in which nothing was said is none. */
     if (c.system || c.count > 0) {
-        json_tree_print(t, false, &x->out);
+        cjson_print(t, &x->out);
         buf_add_byte(&x->out, '\n');
     }
-    json_tree_free(t);
+    cJSON_Delete(t);
     context_release(&c);
 }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "chathist/base/json.h"
-#include "chathist/base/json_tree.h"
+#include "chathist/base/cjson.h"
 #include "chathist/llm/provider_anthropic_messages.h"
 #include "chathist/llm/provider_fault.h"
 #include "llm/provider_wire.h"
@@ -32,19 +32,19 @@ static int64_t max_tokens(const char *model)
     return 4096;
 }
 
-static struct json_tree *tools_tree(const struct ask *ask)
+static cJSON *tools_tree(const struct ask *ask)
 {
-    struct json_tree *array = json_tree_array();
+    cJSON *array = cjson_array();
 
     for (size_t i = 0; i < ask->tools_count; i++) {
         const struct tool *tool = ask->tools[i];
-        struct json_tree *t = json_tree_object();
+        cJSON *t = cjson_object();
 
-        json_tree_set_text(t, "name", str_of(tool->name));
+        cjson_set_text(t, "name", str_of(tool->name));
         if (*tool->description)
-            json_tree_set_text(t, "description", str_of(tool->description));
-        json_tree_set_raw(t, "input_schema", str_of(tool->parameters));
-        json_tree_push(array, t);
+            cjson_set_text(t, "description", str_of(tool->description));
+        cjson_set_raw(t, "input_schema", str_of(tool->parameters));
+        cjson_push(array, t);
     }
     return array;
 }
@@ -52,21 +52,21 @@ static struct json_tree *tools_tree(const struct ask *ask)
 /* The tools that the model may call. Where there are none, those that it called before are declared
  * all the same, and not to be called: a request whose messages hold calls or results, and that has
  * no `tools`, is refused. Takes `called` over. */
-static void set_tools(struct json_tree *t, const struct ask *ask, struct json_tree *called)
+static void set_tools(cJSON *t, const struct ask *ask, cJSON *called)
 {
     if (ask->tools_count > 0) {
-        json_tree_set(t, "tools", tools_tree(ask));
+        cjson_set(t, "tools", tools_tree(ask));
     } else if (called && !wire_has_option(ask, "tools")) {
-        json_tree_set(t, "tools", called);
-        json_tree_set_raw(t, "tool_choice", STR("{\"type\":\"none\"}"));
+        cjson_set(t, "tools", called);
+        cjson_set_raw(t, "tool_choice", STR("{\"type\":\"none\"}"));
         return;
     }
-    json_tree_free(called);
+    cJSON_Delete(called);
 }
 
 /* The system prompt, and the schema of the answer where its own field or, if need be, the system
  * prompt has it. */
-static void set_system(struct json_tree *body, const struct ask *ask)
+static void set_system(cJSON *body, const struct ask *ask)
 {
     struct buf system = BUF_INIT(2 * BUF_LINE);
 
@@ -75,39 +75,39 @@ static void set_system(struct json_tree *body, const struct ask *ask)
         !structured_set_output_config(body, ask->schema, ask->model))
         structured_add_instruction(&system, ask->schema);
     if (str_trim(buf_str(&system)).n > 0)
-        json_tree_set_text(body, "system", buf_str(&system));
+        cjson_set_text(body, "system", buf_str(&system));
     buf_release(&system);
 }
 
 /* The paused answer is the last message: that is what the model goes on from. */
-static void add_paused(struct json_tree *messages, struct str blocks)
+static void add_paused(cJSON *messages, struct str blocks)
 {
-    struct json_tree *message = json_tree_object();
+    cJSON *message = cjson_object();
 
-    json_tree_set_text(message, "role", STR("assistant"));
-    json_tree_set_raw(message, "content", blocks);
-    json_tree_push(messages, message);
+    cjson_set_text(message, "role", STR("assistant"));
+    cjson_set_raw(message, "content", blocks);
+    cjson_push(messages, message);
 }
 
 static int set_body(const struct provider *p, const struct ask *ask, struct http_request *r,
                     struct err *e)
 {
-    struct json_tree *t, *messages, *called;
+    cJSON *t, *messages, *called;
 
     if (anthropic_messages(ask->context, p->name, &messages, &called, e) != 0)
         return -1;
-    t = json_tree_object();
-    json_tree_set_text(t, "model", str_of(ask->model));
-    json_tree_set_int(t, "max_tokens", max_tokens(ask->model));
+    t = cjson_object();
+    cjson_set_text(t, "model", str_of(ask->model));
+    cjson_set(t, "max_tokens", cJSON_CreateNumber((double)max_tokens(ask->model)));
     set_system(t, ask);
     if (ask->paused.n > 0)
         add_paused(messages, ask->paused);
-    json_tree_set(t, "messages", messages);
+    cjson_set(t, "messages", messages);
     set_tools(t, ask, called);
-    json_tree_set_raw(t, "stream", ask->stream ? STR("true") : STR("false"));
+    cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
     wire_set_options(t, ask);
-    json_tree_print(t, false, &r->body);
-    json_tree_free(t);
+    cjson_print(t, &r->body);
+    cJSON_Delete(t);
     return 0;
 }
 

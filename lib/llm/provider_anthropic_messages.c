@@ -12,13 +12,13 @@
 struct composer {
     const char *provider;
     const struct context *context;
-    struct json_tree *messages;
-    const char *role;         /* of the message that is being composed; NULL: none yet */
-    struct str text;          /* its only block so far, a text: that is sent as a string */
-    struct json_tree *blocks; /* its blocks; NULL: none yet */
+    cJSON *messages;
+    const char *role; /* of the message that is being composed; NULL: none yet */
+    struct str text;  /* its only block so far, a text: that is sent as a string */
+    cJSON *blocks;    /* its blocks; NULL: none yet */
     struct call_ids ids;
-    struct buf names;        /* of the tools in `tools`, each between line feeds */
-    struct json_tree *tools; /* a declaration of each tool that was called */
+    struct buf names; /* of the tools in `tools`, each between line feeds */
+    cJSON *tools;     /* a declaration of each tool that was called */
     size_t calls;
 };
 
@@ -26,39 +26,39 @@ static void compose_init(struct composer *c, const char *provider, const struct 
 {
     *c = (struct composer){.provider = provider,
                            .context = context,
-                           .messages = json_tree_array(),
+                           .messages = cjson_array(),
                            .names = BUF_INIT(BUF_LINE),
-                           .tools = json_tree_array()};
+                           .tools = cjson_array()};
     call_ids_init(&c->ids, false);
     buf_add_byte(&c->names, '\n');
 }
 
 static void compose_release(struct composer *c)
 {
-    json_tree_free(c->messages);
-    json_tree_free(c->tools);
+    cJSON_Delete(c->messages);
+    cJSON_Delete(c->tools);
     call_ids_release(&c->ids);
     buf_release(&c->names);
 }
 
-static struct json_tree *block_of(const char *type)
+static cJSON *block_of(const char *type)
 {
-    struct json_tree *block = json_tree_object();
+    cJSON *block = cjson_object();
 
-    json_tree_set_text(block, "type", str_of(type));
+    cjson_set_text(block, "type", str_of(type));
     return block;
 }
 
 /* Makes the only text a block like others, so that more can follow. */
-static struct json_tree *open_blocks(struct composer *c)
+static cJSON *open_blocks(struct composer *c)
 {
     if (!c->blocks)
-        c->blocks = json_tree_array();
+        c->blocks = cjson_array();
     if (c->text.p) {
-        struct json_tree *block = block_of("text");
+        cJSON *block = block_of("text");
 
-        json_tree_set_text(block, "text", c->text);
-        json_tree_push(c->blocks, block);
+        cjson_set_text(block, "text", c->text);
+        cjson_push(c->blocks, block);
         c->text = STR_NONE;
     }
     return c->blocks;
@@ -66,17 +66,17 @@ static struct json_tree *open_blocks(struct composer *c)
 
 static void end_message(struct composer *c)
 {
-    struct json_tree *message;
+    cJSON *message;
 
     if (!c->role)
         return;
-    message = json_tree_object();
-    json_tree_set_text(message, "role", str_of(c->role));
+    message = cjson_object();
+    cjson_set_text(message, "role", str_of(c->role));
     if (c->blocks)
-        json_tree_set(message, "content", open_blocks(c));
+        cjson_set(message, "content", open_blocks(c));
     else
-        json_tree_set_text(message, "content", c->text);
-    json_tree_push(c->messages, message);
+        cjson_set_text(message, "content", c->text);
+    cjson_push(c->messages, message);
     c->blocks = NULL;
     c->text = STR_NONE;
 }
@@ -114,12 +114,12 @@ static void add_images(struct composer *c, const struct context_message *m)
     if (m->images_count > 0)
         take_turn(c, m->role);
     for (size_t i = 0; i < m->images_count; i++) {
-        struct json_tree *block = block_of("image"), *source = block_of("base64");
+        cJSON *block = block_of("image"), *source = block_of("base64");
 
-        json_tree_set_text(source, "media_type", str_of(m->images[i].type));
-        json_tree_set_text(source, "data", str_of(m->images[i].base64));
-        json_tree_set(block, "source", source);
-        json_tree_push(open_blocks(c), block);
+        cjson_set_text(source, "media_type", str_of(m->images[i].type));
+        cjson_set_text(source, "data", str_of(m->images[i].base64));
+        cjson_set(block, "source", source);
+        cjson_push(open_blocks(c), block);
     }
 }
 
@@ -143,17 +143,17 @@ static void add_input(struct buf *out, struct str args)
 static void declare_tool(struct composer *c, struct str name)
 {
     struct buf entry = BUF_INIT(BUF_SMALL);
-    struct json_tree *tool;
+    cJSON *tool;
 
     buf_add_byte(&entry, '\n');
     buf_add_str(&entry, name);
     buf_add_byte(&entry, '\n');
     if (!str_find(buf_str(&c->names), buf_str(&entry))) {
         buf_add(&c->names, entry.data + 1, entry.len - 1);
-        tool = json_tree_object();
-        json_tree_set_text(tool, "name", name);
-        json_tree_set_raw(tool, "input_schema", STR("{\"type\":\"object\"}"));
-        json_tree_push(c->tools, tool);
+        tool = cjson_object();
+        cjson_set_text(tool, "name", name);
+        cjson_set_raw(tool, "input_schema", STR("{\"type\":\"object\"}"));
+        cjson_push(c->tools, tool);
     }
     buf_release(&entry);
 }
@@ -161,19 +161,19 @@ static void declare_tool(struct composer *c, struct str name)
 static void add_call(struct composer *c, struct str call)
 {
     struct buf text = BUF_INIT(BUF_LINE), out = BUF_INIT(BUF_LINE);
-    struct json_tree *block = block_of("tool_use");
+    cJSON *block = block_of("tool_use");
 
     c->calls++;
     call_ids_add(&c->ids, json_text(json_get(call, "id"), &text), &out);
-    json_tree_set_text(block, "id", buf_str(&out));
+    cjson_set_text(block, "id", buf_str(&out));
     buf_clear(&out);
     call_name_add(&out, json_text(json_get(call, "name"), &text));
     declare_tool(c, buf_str(&out));
-    json_tree_set_text(block, "name", buf_str(&out));
+    cjson_set_text(block, "name", buf_str(&out));
     buf_clear(&out);
     add_input(&out, json_get(call, "args"));
-    json_tree_set_raw(block, "input", buf_str(&out));
-    json_tree_push(open_blocks(c), block);
+    cjson_set_raw(block, "input", buf_str(&out));
+    cjson_push(open_blocks(c), block);
     buf_release(&text);
     buf_release(&out);
 }
@@ -187,7 +187,7 @@ static void add_blocks(struct composer *c, struct str blocks, struct json_iter *
         if (json_type(it.value) != JSON_OBJECT)
             continue;
         if (!json_has_type(it.value, "tool_use"))
-            json_tree_push_raw(open_blocks(c), it.value);
+            cjson_push(open_blocks(c), cjson_raw(it.value));
         else if (json_next(calls))
             add_call(c, calls->value);
     }
@@ -224,15 +224,15 @@ static void add_result(struct composer *c, const struct context_message *m)
 {
     struct str text = {m->content, m->n};
     struct buf id = BUF_INIT(BUF_SMALL);
-    struct json_tree *block;
+    cJSON *block;
 
     if (call_ids_next(&c->ids, &id)) {
         take_turn(c, ROLE_TOOL);
         block = block_of("tool_result");
-        json_tree_set_text(block, "tool_use_id", buf_str(&id));
+        cjson_set_text(block, "tool_use_id", buf_str(&id));
         if (str_trim(text).n > 0)
-            json_tree_set_text(block, "content", text);
-        json_tree_push(open_blocks(c), block);
+            cjson_set_text(block, "content", text);
+        cjson_push(open_blocks(c), block);
     }
     buf_release(&id);
 }
@@ -255,7 +255,7 @@ static void compose(struct composer *c)
 }
 
 /* Gives the arrays away. */
-static void take(struct composer *c, struct json_tree **messages, struct json_tree **tools)
+static void take(struct composer *c, cJSON **messages, cJSON **tools)
 {
     *messages = c->messages;
     c->messages = NULL;
@@ -264,8 +264,8 @@ static void take(struct composer *c, struct json_tree **messages, struct json_tr
         c->tools = NULL;
 }
 
-int anthropic_messages(const struct context *context, const char *provider,
-                       struct json_tree **messages, struct json_tree **tools, struct err *e)
+int anthropic_messages(const struct context *context, const char *provider, cJSON **messages,
+                       cJSON **tools, struct err *e)
 {
     struct composer c;
     int rc = 0;
@@ -280,8 +280,8 @@ int anthropic_messages(const struct context *context, const char *provider,
     return rc;
 }
 
-void anthropic_conversation(const struct context *context, const char *provider,
-                            struct json_tree **messages, struct json_tree **tools)
+void anthropic_conversation(const struct context *context, const char *provider, cJSON **messages,
+                            cJSON **tools)
 {
     struct composer c;
 

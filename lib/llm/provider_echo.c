@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "chathist/base/json.h"
-#include "chathist/base/json_tree.h"
+#include "chathist/base/cjson.h"
 #include "chathist/base/utf8.h"
 #include "llm/http_wait.h"
 #include "chathist/llm/provider_fault.h"
@@ -65,31 +65,31 @@ static int read_faults(const struct ask *ask, struct faults *f, struct err *e)
     return 0;
 }
 
-static struct json_tree *message_tree(const struct context_message *m)
+static cJSON *message_tree(const struct context_message *m)
 {
-    struct json_tree *t = json_tree_object();
+    cJSON *t = cjson_object();
 
-    json_tree_set_text(t, "role", str_of(role_name(m->role)));
-    json_tree_set_text(t, "content", (struct str){m->content, m->n});
+    cjson_set_text(t, "role", str_of(role_name(m->role)));
+    cjson_set_text(t, "content", (struct str){m->content, m->n});
     if (m->images_count > 0)
-        json_tree_set_int(t, "images", (int64_t)m->images_count);
+        cjson_set(t, "images", cJSON_CreateNumber((double)m->images_count));
     if (m->tool_calls)
-        json_tree_set_raw(t, "tool_calls", str_of(m->tool_calls));
+        cjson_set_raw(t, "tool_calls", str_of(m->tool_calls));
     if (m->tool_call_id)
-        json_tree_set_text(t, "tool_call_id", str_of(m->tool_call_id));
+        cjson_set_text(t, "tool_call_id", str_of(m->tool_call_id));
     return t;
 }
 
 /* The names of the tools that it could call, which it never does. */
-static struct json_tree *tools_tree(const struct ask *ask)
+static cJSON *tools_tree(const struct ask *ask)
 {
-    struct json_tree *array = json_tree_array();
+    cJSON *array = cjson_array();
 
     for (size_t i = 0; i < ask->tools_count; i++) {
-        struct json_tree *t = json_tree_object();
+        cJSON *t = cjson_object();
 
-        json_tree_set_text(t, "name", str_of(ask->tools[i]->name));
-        json_tree_push(array, t);
+        cjson_set_text(t, "name", str_of(ask->tools[i]->name));
+        cjson_push(array, t);
     }
     return array;
 }
@@ -99,27 +99,27 @@ static int request(const struct provider *p, const struct ask *ask, struct http_
                    struct err *e)
 {
     const struct context *c = ask->context;
-    struct json_tree *t, *messages;
+    cJSON *t, *messages;
     struct faults faults;
 
     (void)p;
     if (read_faults(ask, &faults, e) != 0)
         return -1;
-    t = json_tree_object();
-    messages = json_tree_array();
-    json_tree_set_text(t, "model", str_of(ask->model));
+    t = cjson_object();
+    messages = cjson_array();
+    cjson_set_text(t, "model", str_of(ask->model));
     if (c->system)
-        json_tree_set_text(t, "system", (struct str){c->system, c->system_len});
+        cjson_set_text(t, "system", (struct str){c->system, c->system_len});
     for (size_t i = 0; i < c->count; i++)
-        json_tree_push(messages, message_tree(&c->at[i]));
-    json_tree_set(t, "messages", messages);
+        cjson_push(messages, message_tree(&c->at[i]));
+    cjson_set(t, "messages", messages);
     if (ask->tools_count > 0)
-        json_tree_set(t, "tools", tools_tree(ask));
-    json_tree_set_raw(t, "stream", ask->stream ? STR("true") : STR("false"));
+        cjson_set(t, "tools", tools_tree(ask));
+    cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
     for (size_t i = 0; i < ask->options_count; i++)
-        json_tree_set_raw(t, ask->options[i].key, str_trim(ask->options[i].value));
-    json_tree_print(t, false, &r->body);
-    json_tree_free(t);
+        cjson_set_raw(t, ask->options[i].key, str_trim(ask->options[i].value));
+    cjson_print(t, &r->body);
+    cJSON_Delete(t);
     return 0;
 }
 

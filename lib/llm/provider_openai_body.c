@@ -1,27 +1,27 @@
 #include "llm/provider_openai_body.h"
 
-#include "chathist/base/json_tree.h"
+#include "chathist/base/cjson.h"
 #include "chathist/llm/provider_openai_messages.h"
 #include "llm/provider_wire.h"
 #include "llm/structured.h"
 
 /* A tool without parameters still names their schema: Gemini and Mistral want the member. */
-static struct json_tree *tools_tree(const struct ask *ask)
+static cJSON *tools_tree(const struct ask *ask)
 {
-    struct json_tree *array = json_tree_array();
+    cJSON *array = cjson_array();
 
     for (size_t i = 0; i < ask->tools_count; i++) {
         const struct tool *tool = ask->tools[i];
-        struct json_tree *function = json_tree_object();
-        struct json_tree *t = json_tree_object();
+        cJSON *function = cjson_object();
+        cJSON *t = cjson_object();
 
-        json_tree_set_text(function, "name", str_of(tool->name));
+        cjson_set_text(function, "name", str_of(tool->name));
         if (*tool->description)
-            json_tree_set_text(function, "description", str_of(tool->description));
-        json_tree_set_raw(function, "parameters", str_of(tool->parameters));
-        json_tree_set_text(t, "type", STR("function"));
-        json_tree_set(t, "function", function);
-        json_tree_push(array, t);
+            cjson_set_text(function, "description", str_of(tool->description));
+        cjson_set_raw(function, "parameters", str_of(tool->parameters));
+        cjson_set_text(t, "type", STR("function"));
+        cjson_set(t, "function", function);
+        cjson_push(array, t);
     }
     return array;
 }
@@ -33,13 +33,12 @@ enum less {
     LESS_FORMAT = 1 << 2, /* of the answer, in any form */
 };
 
-static struct json_tree *messages_tree(const struct provider *p, const struct ask *ask,
-                                       unsigned less)
+static cJSON *messages_tree(const struct provider *p, const struct ask *ask, unsigned less)
 {
     const struct context *c = ask->context;
     struct buf system = BUF_INIT(2 * BUF_LINE);
     struct str text = {c->system, c->system_len};
-    struct json_tree *array;
+    cJSON *array;
 
     if (less & (LESS_SCHEMA | LESS_FORMAT)) {
         buf_add_str(&system, text);
@@ -56,23 +55,23 @@ void openai_body_set(const struct provider *p, const struct ask *ask, unsigned l
 {
     bool usage =
         ask->stream && !wire_has_option(ask, "stream") && !p->usage_unasked && !(less & LESS_USAGE);
-    struct json_tree *t = json_tree_object();
+    cJSON *t = cjson_object();
 
-    json_tree_set_text(t, "model", str_of(ask->model));
-    json_tree_set(t, "messages", messages_tree(p, ask, less));
+    cjson_set_text(t, "model", str_of(ask->model));
+    cjson_set(t, "messages", messages_tree(p, ask, less));
     if (ask->tools_count > 0)
-        json_tree_set(t, "tools", tools_tree(ask));
-    json_tree_set_raw(t, "stream", ask->stream ? STR("true") : STR("false"));
+        cjson_set(t, "tools", tools_tree(ask));
+    cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
     if (usage)
-        json_tree_set_raw(t, "stream_options", STR("{\"include_usage\":true}"));
+        cjson_set_raw(t, "stream_options", STR("{\"include_usage\":true}"));
     if (ask->schema.p && !(less & (LESS_SCHEMA | LESS_FORMAT)))
         structured_set_response_format(t, ask->schema);
     else if (ask->schema.p && !(less & LESS_FORMAT))
         structured_set_json_object(t, ask->schema);
     wire_set_options(t, ask);
     buf_clear(&r->body);
-    json_tree_print(t, false, &r->body);
-    json_tree_free(t);
+    cjson_print(t, &r->body);
+    cJSON_Delete(t);
 }
 
 static bool names_format(struct str body)

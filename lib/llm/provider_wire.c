@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "chathist/base/json.h"
+#include "chathist/base/utf8.h"
 #include "chathist/llm/provider_fault.h"
 
 /* How much of an unusable event or answer a message shows, in code points. */
@@ -57,16 +58,24 @@ bool wire_has_option(const struct ask *ask, const char *key)
     return false;
 }
 
-void wire_set_options(struct json_tree *body, const struct ask *ask)
+/* cJSON writes the bytes of a key unchanged, so they have to be valid UTF-8. */
+static void set_option(cJSON *body, const struct ask_option *option)
 {
-    for (size_t i = 0; i < ask->options_count; i++) {
-        struct str value;
+    struct buf key = BUF_INIT(SIZE_MAX);
+    struct str value;
 
-        if (json_check(ask->options[i].value, &value, NULL))
-            json_tree_set_raw(body, ask->options[i].key, value);
-        else
-            json_tree_set_text(body, ask->options[i].key, ask->options[i].value);
-    }
+    utf8_add_repaired(&key, str_of(option->key));
+    if (json_check(option->value, &value, NULL))
+        cjson_set_raw(body, buf_c(&key), value);
+    else
+        cjson_set_text(body, buf_c(&key), option->value);
+    buf_release(&key);
+}
+
+void wire_set_options(cJSON *body, const struct ask *ask)
+{
+    for (size_t i = 0; i < ask->options_count; i++)
+        set_option(body, &ask->options[i]);
 }
 
 void wire_take_model(struct answer *a, struct str model)

@@ -6,7 +6,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "chathist/base/json_tree.h"
+#include "chathist/base/cjson.h"
 #include "chathist/llm/answer.h"
 #include "chathist/llm/provider.h"
 
@@ -21,7 +21,7 @@ int wire_begin_get(struct http_request *r, const struct provider *p, const struc
 bool wire_has_option(const struct ask *ask, const char *key);
 /* Puts the options into the body: valid JSON as it is, all else as a string. They come last, for
  * they count for more than what the provider makes of the rest. */
-void wire_set_options(struct json_tree *body, const struct ask *ask);
+void wire_set_options(cJSON *body, const struct ask *ask);
 
 /* Notes the model's name, a JSON string, unless there is one. */
 void wire_take_model(struct answer *a, struct str model);

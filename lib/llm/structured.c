@@ -151,43 +151,42 @@ static bool schema_fits(const struct dialect *dialect, struct str schema)
 }
 
 /* The schema without `$schema`. */
-static struct json_tree *sent(struct str schema)
+static cJSON *sent(struct str schema)
 {
-    struct json_tree *t = json_tree_object();
+    cJSON *t = cjson_object();
     struct buf name = BUF_INIT(BUF_LINE);
 
     for (struct json_iter it = json_iter(schema); json_next(&it);) {
         buf_clear(&name);
         json_decode((struct str){it.key.p - 1, it.key.n + 2}, &name);
         if (!str_eq_c(buf_str(&name), "$schema"))
-            json_tree_set_raw(t, buf_c(&name), it.value);
+            cjson_set_raw(t, buf_c(&name), it.value);
     }
     buf_release(&name);
     return t;
 }
 
-void structured_set_response_format(struct json_tree *body, struct str schema)
+void structured_set_response_format(cJSON *body, struct str schema)
 {
-    struct json_tree *format = json_tree_object(), *inner = json_tree_object();
+    cJSON *format = cjson_object(), *inner = cjson_object();
     bool is_object =
         str_eq_c(json_get(schema, "type"), "\"object\"") && !json_get(schema, "anyOf").p;
 
-    json_tree_set_text(inner, "name", STR("answer"));
-    json_tree_set(inner, "schema", sent(schema));
-    json_tree_set_raw(inner, "strict",
-                      is_object && schema_fits(&strict, schema) ? STR("true") : STR("false"));
-    json_tree_set_text(format, "type", STR("json_schema"));
-    json_tree_set(format, "json_schema", inner);
-    json_tree_set(body, "response_format", format);
+    cjson_set_text(inner, "name", STR("answer"));
+    cjson_set(inner, "schema", sent(schema));
+    cjson_set(inner, "strict", cJSON_CreateBool(is_object && schema_fits(&strict, schema)));
+    cjson_set_text(format, "type", STR("json_schema"));
+    cjson_set(format, "json_schema", inner);
+    cjson_set(body, "response_format", format);
 }
 
-void structured_set_json_object(struct json_tree *body, struct str schema)
+void structured_set_json_object(cJSON *body, struct str schema)
 {
-    struct json_tree *format = json_tree_object();
+    cJSON *format = cjson_object();
 
-    json_tree_set_text(format, "type", STR("json_object"));
-    json_tree_set(format, "schema", sent(schema));
-    json_tree_set(body, "response_format", format);
+    cjson_set_text(format, "type", STR("json_object"));
+    cjson_set(format, "schema", sent(schema));
+    cjson_set(body, "response_format", format);
 }
 
 /* The models of Anthropic's before the first that can, by their names; another server's, too, can
@@ -205,30 +204,30 @@ static bool model_can(const char *model)
     return strstr(model, "claude-") != NULL;
 }
 
-bool structured_set_output_config(struct json_tree *body, struct str schema, const char *model)
+bool structured_set_output_config(cJSON *body, struct str schema, const char *model)
 {
-    struct json_tree *config, *format;
+    cJSON *config, *format;
 
     if (!model_can(model) || !schema_fits(&anthropic, schema))
         return false;
-    config = json_tree_object();
-    format = json_tree_object();
-    json_tree_set_text(format, "type", STR("json_schema"));
-    json_tree_set(format, "schema", sent(schema));
-    json_tree_set(config, "format", format);
-    json_tree_set(body, "output_config", config);
+    config = cjson_object();
+    format = cjson_object();
+    cjson_set_text(format, "type", STR("json_schema"));
+    cjson_set(format, "schema", sent(schema));
+    cjson_set(config, "format", format);
+    cjson_set(body, "output_config", config);
     return true;
 }
 
 void structured_add_instruction(struct buf *system, struct str schema)
 {
-    struct json_tree *t = sent(schema);
+    cJSON *t = sent(schema);
 
     if (system->len > 0)
         buf_add_c(system, "\n\n");
     buf_add_c(system,
               "Answer with one JSON value and nothing else: no words before or after it, no "
               "code fence. It must be valid against this JSON Schema:\n");
-    json_tree_print(t, false, system);
-    json_tree_free(t);
+    cjson_print(t, system);
+    cJSON_Delete(t);
 }

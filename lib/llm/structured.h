@@ -24,16 +24,16 @@
 #include <stdbool.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/json_tree.h"
+#include "chathist/base/cjson.h"
 
 /* All want a JSON object that base/schema accepted. */
 
 /* Sets `response_format`. */
-void structured_set_response_format(struct json_tree *body, struct str schema);
+void structured_set_response_format(cJSON *body, struct str schema);
 /* Sets it in the older form. */
-void structured_set_json_object(struct json_tree *body, struct str schema);
+void structured_set_json_object(cJSON *body, struct str schema);
 /* Sets `output_config`. false: the model, or the service for this schema, cannot be told so. */
-bool structured_set_output_config(struct json_tree *body, struct str schema, const char *model);
+bool structured_set_output_config(cJSON *body, struct str schema, const char *model);
 /* Adds to a system prompt what to answer with. */
 void structured_add_instruction(struct buf *system, struct str schema);
 

@@ -9,9 +9,8 @@
  *     base/json_check   is it JSON?                    struct str -> value
  *     base/json         walking and decoding values    value -> member, text, number
  *     base/json_write   writing                        text, number -> struct buf
- *     base/json_tree    request bodies, built and changed before they are sent
  *
- * The first three come with this header.
+ * All of them come with this header.
  */
 #ifndef CHATHIST_BASE_JSON_H
 #define CHATHIST_BASE_JSON_H

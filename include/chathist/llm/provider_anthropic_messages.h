@@ -17,17 +17,17 @@
 #define CHATHIST_LLM_PROVIDER_ANTHROPIC_MESSAGES_H
 
 #include "chathist/base/err.h"
-#include "chathist/base/json_tree.h"
+#include "chathist/base/cjson.h"
 #include "chathist/llm/context.h"
 
 /* Makes two arrays, the caller's to free: the messages of a context that is settled, and a
  * declaration of each tool that is called in them; *tools is NULL when none is. -1: ERR_USAGE, the
  * last message is not the user's, or it is blank. */
-int anthropic_messages(const struct context *context, const char *provider,
-                       struct json_tree **messages, struct json_tree **tools, struct err *e);
+int anthropic_messages(const struct context *context, const char *provider, cJSON **messages,
+                       cJSON **tools, struct err *e);
 /* The same for a conversation that is not to be answered now: it may end with the model, and may be
  * empty. */
-void anthropic_conversation(const struct context *context, const char *provider,
-                            struct json_tree **messages, struct json_tree **tools);
+void anthropic_conversation(const struct context *context, const char *provider, cJSON **messages,
+                            cJSON **tools);
 
 #endif

@@ -21,13 +21,13 @@
 
 #include <stdbool.h>
 
-#include "chathist/base/json_tree.h"
+#include "chathist/base/cjson.h"
 #include "chathist/llm/context.h"
 
 /* Makes the array of a context that is settled; the caller frees it. `system` is the system prompt,
  * left out when it is blank. `short_ids`: the server takes ids of calls of nine letters and digits
  * only. */
-struct json_tree *openai_messages(const struct context *c, struct str system, const char *provider,
-                                  bool short_ids);
+cJSON *openai_messages(const struct context *c, struct str system, const char *provider,
+                       bool short_ids);
 
 #endif
