@@ -32,6 +32,13 @@
 #define RUNS "(?:[^\\W_]*+[-_.+/=%~]){0,32}?"
 #define RUN(n) "(?=" RUNS "[^\\W_]{" #n "})"
 #define MIXED(n) "(?=" RUNS "(?=[a-zA-Z]*+[0-9])(?=[0-9]*+[a-zA-Z])[^\\W_]{" #n "})"
+#define MIXED8 MIXED(8)
+#define MIXED10 MIXED(10)
+#define MIXED16 MIXED(16)
+#define MIXED20 MIXED(20)
+#define MIXED36 MIXED(36)
+#define MIXED40 MIXED(40)
+#define RUN32 RUN(32)
 
 #define BLANKS "(?:[ \\t]|%20|\\\\t)++"
 #define BASE64 "[A-Za-z0-9+/=]"
@@ -52,24 +59,28 @@
 #define SEP                                                                                        \
     "[\"'\\\\\\])]{0,4}+[ \\t]{0,8}+(?::=|=>|[:=]|%3d|\\\\u003d)[ \\t]{0,8}+(?:\\\\{0,3}[\"'`])?+"
 
-/* No secret begins like this: variables, formats, stand-ins and types. */
+/* Values that are no secret begin like this: variables, formats, stand-ins, types, and words in
+ * brackets or asterisks. A symbol alone does not make a placeholder: passwords begin with `#`, `@`,
+ * `(`, `[` and `*`, too. */
 #define PLACEHOLDER                                                                                \
-    "(?:[<{*\\[(#@]|\\$(?:[{(]|(?-i:[A-Z_0-9]++(?![a-z0-9])))|\\$[a-z_]++(?![\\w$./])|%[sdvq(]|"   \
+    "(?:[<{]|[#@]\\{|(?:\\[[a-z_ .,:-]{0,60}+\\]|\\([a-z_ .,:-]{0,60}+\\)|"                        \
+    "\\*++(?:[a-z_ -]{1,40}+\\*++)?+)(?![^\\s\"'`\\\\.,;&)}\\]])|@(?:string|\\+?id)/|"             \
+    "\\$(?:[{(]|(?-i:[A-Z_0-9]++(?![a-z0-9])))|\\$[a-z_]++(?![\\w$./])|%[sdvq(]|"                  \
     "%\\w++%|&lt;|\\.\\.\\.|\\xe2\\x80\\xa6|x{3,}|[^\\s\"']{0,40}?example|your|"                   \
     "(?:change|replace|insert|put|enter)[-_ ]?\\w|redacted|placeholder|dummy|"                     \
     "(?:self|this|config|process|env|os|args|settings|options|request|req|ctx|app|sys|system|"     \
-    "import|std)(?:\\.|::|->)|(?:base64|utf8|sha\\d++|(?:my|the|some|a)?[-_ ]?(?:user)?[-_ ]?"     \
-    "(?:api[-_]?)?(?:password|passwd|pwd|pass|secret|token|key)|test|null|none|nil|undefined|"     \
+    "import|std)(?:\\.|::|->)|[#@]?(?:base64|utf8|sha\\d++|(?:my|the|some|a)?[-_ ]?"               \
+    "(?:user)?[-_ ]?(?:api[-_]?)?"                                                                 \
+    "(?:password|passwd|pwd|pass|secret|token|key)|test|null|none|nil|undefined|"                  \
     "true|false|string|str|text|bytes|char|varchar|any|optional|required|hidden|masked|"           \
     "bearer|basic)(?![\\w!$%&*+/.~^-]))"
 
-#define ONE_OF_BOTH(n) "(?:" MIXED(n) "|" RUN(32) ")"
+#define ONE_OF_BOTH "(?:" MIXED8 "|" RUN32 ")"
 /* The value of a key or token: long enough, and no word. */
 #define RANDOM                                                                                     \
-    "(?!" PLACEHOLDER ")(?:" MIXED(8) "|" RUN(                                                     \
-        32) "|(?-i:(?=[\\w+/=~.%-]{16})"                                                           \
-            "(?=[A-Za-z_+/=~.%-]*+[0-9])(?=[a-z0-9_+/=~.%-]*+[A-Z])(?=[A-Z0-9_+/=~.%-]*+[a-z])))"  \
-            "[\\w+/=~.%-]{8,}+(?![(\\[])"
+    "(?!" PLACEHOLDER ")[#@*]?+(?:" MIXED8 "|" RUN32 "|(?-i:(?=[\\w+/=~.%-]{16})"                  \
+    "(?=[A-Za-z_+/=~.%-]*+[0-9])(?=[a-z0-9_+/=~.%-]*+[A-Z])(?=[A-Z0-9_+/=~.%-]*+[a-z])))"          \
+    "[\\w+/=~.%-]{8,}+(?![(\\[])"
 /* A name that is in another name's place: `public_key`, `cache-key`. */
 #define KEY_NAME                                                                                   \
     "(?<![?&])(?<=[-_?&]|api|access|secret|account|auth|private|shared|master|signing|"            \
@@ -106,97 +117,52 @@ static const struct rule {
      "(?:(?:\\\\r)?+\\\\n|\\r?+\\n|(?=[\"\\s]|\\z))){1,400}+"},
     {"private-key", /* WireGuard */
      "(?:PrivateKey|PresharedKey)[ \\t]*+=[ \\t]*+\\K[A-Za-z0-9+/]{43}="},
-    {"bearer-token", "(?i)" WORD "bearer" BLANKS "\\K" ONE_OF_BOTH(8) "[A-Za-z0-9._~+/=-]{20,}+"},
+    {"bearer-token", "(?i)" WORD "bearer" BLANKS "\\K" ONE_OF_BOTH "[A-Za-z0-9._~+/=-]{20,}+"},
     {"basic-auth", /* Base64 in which one of three bytes is a colon */
      WORD "(?i:basic)" BLANKS "\\K(?=[I-Za-f])(?=[a-z+/]*+[A-Z0-9])"
           "(?=(?:[A-Za-z0-9+/]{4}){0,100}?(?:O[g-v]|.[DTjz][o-r]|..[AEIMQUYcgkosw048]6))"
           "[A-Za-z0-9+/]{6,}+={0,2}"},
     {"anthropic-key", WORD_PART "sk-ant-[\\w-]{20,}+"},
-    {"api-key",
-     WORD_PART "(?:(?:gsk_|csk-|xai-|pplx-|ntn_|dp\\.pt\\.)" MIXED(
-         40) "[^\\W_]{40,}+"
-             "|sk-" MIXED(16) "[\\w-]{20,}+|nvapi-" MIXED(
-                 10) "[\\w-]{40,}+"
-                     "|(?:r8_|hf_)[^\\W_]{30,}+|fw_" MIXED(
-                         20) "[^\\W_]{20,}+"
-                             "|lsv2_(?:pt|sk)_" MIXED(
-                                 20) "\\w{32,}+"
-                                     "|[sr]k_(?:live|test)_" MIXED(
-                                         16) "[^\\W_]{16,}+"
-                                             "|whsec_" MIXED(8) "[A-Za-z0-9+/=]{24,}+|SG\\." MIXED(
-                                                 10) "[\\w.-]{50,}(?<!\\.)"
-                                                     "|dop_v1_[^\\W_]{40,}+|npm_" MIXED(
-                                                         36) "[^\\W_]{36,}+|pypi-AgE[\\w-]{40,}+"
-                                                             "|dckr_pat_" MIXED(
-                                                                 10) "[\\w-]{20,}+|NRAK-[A-Z0-9]{"
-                                                                     "27}(?![A-Z0-9])"
-                                                                     "|sntrys_" MIXED(
-                                                                         10) "[\\w+/"
-                                                                             "=-]{40,}"
-                                                                             "+|lin_"
-                                                                             "api_[^"
-                                                                             "\\W_]{"
-                                                                             "32,}+"
-                                                                             "|shp(?:"
-                                                                             "at|ss|"
-                                                                             "pa|ca)_["
-                                                                             "0-9a-f]{"
-                                                                             "32}(?!["
-                                                                             "0-9a-f])"
-                                                                             "|sq0atp-"
-                                                                             "[\\w-]{"
-                                                                             "22}(?!["
-                                                                             "\\w-])"
-                                                                             "|sq0csp-"
-                                                                             "[\\w-]{"
-                                                                             "43}(?!["
-                                                                             "\\w-])|"
-                                                                             "hv[sb]"
-                                                                             "\\"
-                                                                             "." MIXED(
-                                                                                 10) "[\\w-]{"
-                                                                                     "24,}+|"
-                                                                                     "glsa"
-                                                                                     "_" MIXED(
-                                                                                         16) "\\w{"
-                                                                                             "32,}+"
-                                                                                             "|AGE-"
-                                                                                             "SECRE"
-                                                                                             "T-"
-                                                                                             "KEY-"
-                                                                                             "1[A-"
-                                                                                             "Z0-9]"
-                                                                                             "{58}("
-                                                                                             "?![A-"
-                                                                                             "Z0-9]"
-                                                                                             ")|"
-                                                                                             "sbp_["
-                                                                                             "0-9a-"
-                                                                                             "f]{"
-                                                                                             "40}(?"
-                                                                                             "![0-"
-                                                                                             "9a-f]"
-                                                                                             ")"
-                                                                                             "|psca"
-                                                                                             "le_"
-                                                                                             "tkn"
-                                                                                             "_" MIXED(10) "[\\w.-]{32,}(?<!\\.)|figd_" MIXED(
-                                                                                                 10) "[\\w-]{40,}+"
-                                                                                                     "|dapi[0-9a-f]{32}(?![0-9a-f])|ATATT3x" MIXED(
-                                                                                                         10) "[\\w=-]{60,}+"
-                                                                                                             "|jina_" MIXED(16) "[\\w-]{40,}+|tvly-" MIXED(
-                                                                                                                 10) "[A-Za-z0-9-]{20,}+"
-                                                                                                                     "|[A-Za-z0-9]{14}\\.atlasv1\\.[\\w=-]{60,}+)"},
+    {"api-key", WORD_PART "(?:(?:gsk_|csk-|xai-|pplx-|ntn_|dp\\.pt\\.)" MIXED40 "[^\\W_]{40,}+"
+                          "|sk-" MIXED16 "[\\w-]{20,}+"
+                          "|nvapi-" MIXED10 "[\\w-]{40,}+"
+                          "|(?:r8_|hf_)[^\\W_]{30,}+"
+                          "|fw_" MIXED20 "[^\\W_]{20,}+"
+                          "|lsv2_(?:pt|sk)_" MIXED20 "\\w{32,}+"
+                          "|[sr]k_(?:live|test)_" MIXED16 "[^\\W_]{16,}+"
+                          "|whsec_" MIXED8 "[A-Za-z0-9+/=]{24,}+"
+                          "|SG\\." MIXED10 "[\\w.-]{50,}(?<!\\.)"
+                          "|dop_v1_[^\\W_]{40,}+"
+                          "|npm_" MIXED36 "[^\\W_]{36,}+"
+                          "|pypi-AgE[\\w-]{40,}+"
+                          "|dckr_pat_" MIXED10 "[\\w-]{20,}+"
+                          "|NRAK-[A-Z0-9]{27}(?![A-Z0-9])"
+                          "|sntrys_" MIXED10 "[\\w+/=-]{40,}+"
+                          "|lin_api_[^\\W_]{32,}+"
+                          "|shp(?:at|ss|pa|ca)_[0-9a-f]{32}(?![0-9a-f])"
+                          "|sq0atp-[\\w-]{22}(?![\\w-])"
+                          "|sq0csp-[\\w-]{43}(?![\\w-])"
+                          "|hv[sb]\\." MIXED10 "[\\w-]{24,}+"
+                          "|glsa_" MIXED16 "\\w{32,}+"
+                          "|AGE-SECRET-KEY-1[A-Z0-9]{58}(?![A-Z0-9])"
+                          "|sbp_[0-9a-f]{40}(?![0-9a-f])"
+                          "|pscale_tkn_" MIXED10 "[\\w.-]{32,}(?<!\\.)"
+                          "|figd_" MIXED10 "[\\w-]{40,}+"
+                          "|dapi[0-9a-f]{32}(?![0-9a-f])"
+                          "|ATATT3x" MIXED10 "[\\w=-]{60,}+"
+                          "|jina_" MIXED16 "[\\w-]{40,}+"
+                          "|tvly-" MIXED10 "[A-Za-z0-9-]{20,}+"
+                          "|[A-Za-z0-9]{14}\\.atlasv1\\.[\\w=-]{60,}+)"},
     {"api-key", /* Azure */ "(?<![\\w~.-])[\\w~.-]{3}[78]Q~[\\w~.-]{31,34}"},
     {"github-token", WORD_PART "(?:gh[pousr]_[^\\W_]{36,}+|github_pat_\\w{50,}+)"},
     {"gitlab-token", WORD_PART "gl(?:pat|rt|dt|ptt|cbt|ft|oas)-[\\w.-]{20,}(?<!\\.)"},
-    {"discord-webhook", "discord(?:app)?\\.com/api/webhooks/" MIXED(16) "[\\w/-]{60,}+"},
+    {"discord-webhook", "discord(?:app)?\\.com/api/webhooks/" MIXED16 "[\\w/-]{60,}+"},
     {"aws-key", WORD_PART "A[KS]IA(?![A-Z0-9]{0,9}EXAMPLE)[A-Z0-9]{16}(?![A-Z0-9])"},
-    {"slack-token", WORD_PART "(?:xapp-|xox[abceoprs]-|xoxd-|xoxe\\.)" MIXED(
-                        10) "(?:(?<=d-)[\\w%+/=-]{20,}+|[A-Za-z0-9.-]{20,}(?<!\\.))"},
-    {"slack-webhook", "hooks\\.slack\\.com/" MIXED(16) "[A-Za-z0-9/]{40,}+"},
-    {"google-key", WORD_PART "(?:AIza[\\w-]{35,}+|ya29\\." MIXED(8) "[\\w.-]{20,}(?<!\\.)"
-                                                                    "|GOCSPX-[\\w-]{20,}+)"},
+    {"slack-token", WORD_PART "(?:xapp-|xox[abceoprs]-|xoxd-|xoxe\\.)" MIXED10
+                              "(?:(?<=d-)[\\w%+/=-]{20,}+|[A-Za-z0-9.-]{20,}(?<!\\.))"},
+    {"slack-webhook", "hooks\\.slack\\.com/" MIXED16 "[A-Za-z0-9/]{40,}+"},
+    {"google-key", WORD_PART "(?:AIza[\\w-]{35,}+|ya29\\." MIXED8 "[\\w.-]{20,}(?<!\\.)"
+                             "|GOCSPX-[\\w-]{20,}+)"},
     {"jwt", "(?:" WORD "|(?<=[_-])(?=[\\w-]{0,512}\\.))eyJ[\\w-]{7,}+\\."
             "(?:[\\w-]*+\\.[\\w-]{16,}+\\.[\\w-]++\\.[\\w-]{21,}+|eyJ[\\w-]{7,}+\\.[\\w-]{10,}+)"},
     {"telegram-token", "(?<=[0-9]{6}:)AA[\\w-]{33,}+"},
@@ -207,31 +173,30 @@ static const struct rule {
     {"api-key", /* headers */
      "(?i)" WORD "(?:(?:proxy-)?authorization|x-api-key|api-key|x-auth-token|x-goog-api-key|"
      "private-token)[\"'\\\\\\] \\t]{0,8}+(?:[:=]|,(?=[ \\t]{0,8}\\\\?[\"']))[\"'\\\\ \\t]{0,8}+"
-     "(?!bearer|basic)(?:[a-z]++" BLANKS ")?+\\K(?!" PLACEHOLDER
-     ")(?:(?![\\w~+/-]*+\\.)" MIXED(8) "|" MIXED(16) "|" RUN(32) ")[\\w.~+/-]{16,}+=*+(?![(\\[])"},
+     "(?!bearer|basic)(?:[a-z]++" BLANKS ")?+\\K(?!" PLACEHOLDER ")(?:(?![\\w~+/-]*+\\.)" MIXED8
+     "|" MIXED16 "|" RUN32 ")[\\w.~+/-]{16,}+=*+(?![(\\[])"},
     {"cookie", "(?i)" WORD "(?:set-)?cookie[\"'\\\\]{0,3}+[ \\t]*+[:=][ \\t]*+[\"'\\\\]{0,3}+\\K"
                "[^=\\s;\"'\\\\]{1,64}+=(?!" PLACEHOLDER ")[^;\\s\"'\\\\]{8}[^\\r\\n\"'\\\\]*+"},
     {"secret", /* values whose name ends in key, token, secret, credential or auth */
      "(?i)(?:" KEY_NAME "|token|secret|credentials?|auth)(?:" SEP "\\K" RANDOM
-     "|[ \\t]{1,4}+\\K" MIXED(16) RANDOM ")"},
+     "|[ \\t]{1,4}+\\K" MIXED16 RANDOM ")"},
     {"secret",
      /* a signature of Azure */ "(?i)" WORD "sig=\\K(?!" PLACEHOLDER ")[a-z0-9%+/=_-]{20,}+"},
     {"password", /* in quotes anything, else not words of prose and programs */
      "(?i)(?:password|passwd|passphrase|pwd)(?:" SEP "(?<=[\"'`])\\K(?!" PLACEHOLDER
-     ")[^\\s\"'`\\\\<>]{4,200}+(?=[\"'`\\\\])|" SEP "(?<![\"'`])\\K(?!" PLACEHOLDER "|[~.]{0,2}/"
-     "|[a-z_]\\w*+(?:(?:\\.|::|->)[a-z_]\\w*+)++(?![^\\s]))(?=[a-z_.]*+[^\\sa-z_.\"'`,;&<>\\\\()\\["
-     "\\]{}])"
+     ")[^\\s\"'`\\\\<>]{4,200}+(?=[\"'`\\\\])|" SEP "(?<![\"'`])\\K(?!" PLACEHOLDER "|@?[~.]{0,2}/"
+     "|[a-z_]\\w*+(?:(?:\\.|::|->)[a-z_]\\w*+)++(?![^\\s]))[#@*(\\[]{0,2}+"
+     "(?=[a-z_.]*+[^\\sa-z_.\"'`,;&<>\\\\()\\[\\]{}])"
      "[^\\s\"'`,;&<>\\\\(){}\\[\\]]{4,}+(?![(\\[])"
-     "|=\\K(?!" PLACEHOLDER ")[a-z]{6,64}+(?=[&;\\s\"'\\\\]|\\z))"},
+     "|=\\K(?!" PLACEHOLDER ")#?+[a-z]{6,64}+(?=[&;\\s\"'\\\\]|\\z))"},
     {"password", /* of commands and in .netrc */
      "(?:\\bcurl\\b[^\\r\\n]{0,200}?[ \\t](?:-u|--user)[ =]{0,2}[\"']?[^\\s:\"'$]{1,64}+:"
      "|\\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump)\\b[^\\r\\n|;]{0,200}?[ \\t]-p[\"']?"
      "|\\bsshpass[ \\t]{1,4}+-p[ \\t\"']{0,3}+|--password[ \\t]{1,4}+[\"']?"
      "|\\blogin(?:\\s|\\\\n){1,8}+[^\\s\\\\]{1,128}+(?:\\s|\\\\n){1,8}+password(?:\\s|\\\\n){1,8}+)"
-     "\\K"
-     "(?!(?i:" PLACEHOLDER "))[^\\s\"'\\\\]{3,}+"},
+     "\\K(?!(?i:" PLACEHOLDER "))[^\\s\"'\\\\]{3,}+"},
     {"password", /* a token in place of a user */
-     ":(?://|\\\\/\\\\/)\\K(?=[^@:?#,()" URL_END "]{20})" MIXED(16) "[^" URL_END "]+(?=@)"},
+     ":(?://|\\\\/\\\\/)\\K(?=[^@:?#,()" URL_END "]{20})" MIXED16 "[^" URL_END "]+(?=@)"},
 };
 
 #define RULES (sizeof rules / sizeof *rules)

@@ -537,6 +537,36 @@ TEST(invisible_characters_in_a_key)
     check_stays("no\u00adthing \u200b\u2060 se\u200dcret \ufeff");
 }
 
+/* A symbol at the beginning makes no placeholder of a password. */
+TEST(passwords_that_begin_with_a_symbol)
+{
+#define RED_PW "[redacted password]"
+    check("password=#hunter2 x", "password=" RED_PW " x");
+    check("password=#abcdefgh", "password=" RED_PW);
+    check("password=@hunter2", "password=" RED_PW);
+    check("password=(hunter2", "password=" RED_PW);
+    check("password=[hunter2", "password=" RED_PW);
+    check("password=*hunter2", "password=" RED_PW);
+    check("\"password\": \"#hunter2\"", "\"password\": \"" RED_PW "\"");
+    check("\"password\": \"@hunter2\"", "\"password\": \"" RED_PW "\"");
+    check("\"password\": \"(hunter2\"", "\"password\": \"" RED_PW "\"");
+    check("\"password\": \"[hunter]2\"", "\"password\": \"" RED_PW "\"");
+    check("\"password\": \"*hunter2\"", "\"password\": \"" RED_PW "\"");
+    check("password: **hunter2**", "password: " RED_PW);
+    check("client_secret=#" X20, "client_secret=[redacted secret]");
+    check("api_key: \"@" X20 "\"", "api_key: \"[redacted secret]\"");
+    check("mysql -u root -p'#hunter2' shop", "mysql -u root -p'" RED_PW "' shop");
+    check("curl -u bob:*hunter2 h", "curl -u bob:" RED_PW " h");
+    check_stays("password=#{password2} password=@{pass2} \"password\": \"#{db.password2}\"");
+    check_stays("password=*** \"password\": \"********\" password: ****; **Password:** ask");
+    check_stays("password: **required** \"password\": \"(none)\" \"password\": \"[hidden]\"");
+    check_stays("password: # todo, password = @password, {password: \"#password\"}");
+    check_stays("password=[redacted password] \"password\": \"[redacted password]\"");
+    check_stays(
+        "password = (char *)p2; pwd = *argv; password=[\"a1b2c3d4\"]; pwd = (getpwuid(0));");
+    check_stays("android:password=\"@string/password_2\" --data password=@/tmp/file2");
+}
+
 TEST(placeholders_and_programs_stay)
 {
     check_stays("AKIAIOSFODNN7EXAMPLE wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY");
@@ -575,6 +605,8 @@ TEST(hostile_text)
         "curl curl -u ",
         "glpat-.",
         "password=a",
+        "password=*",
+        "password=(a ",
         "Bearer aaaa",
         "token: a_",
         "secret ",

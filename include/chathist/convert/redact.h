@@ -1,7 +1,7 @@
 /*
  * redact - replaces keys, tokens and passwords in text by `[redacted KIND]`.
  *
- * A table of regular expressions (base/regex) in lib/port/redact.c says what a secret looks like:
+ * A table of regular expressions (base/regex) in lib/convert/redact.c says what a secret looks like:
  * prefixes that services give to their secrets, JSON Web Tokens (RFC 7515, RFC 7516), private keys
  * in PEM (RFC 7468), credentials in headers (RFC 6750, RFC 7617) and in URLs (RFC 3986), and values
  * whose name says that they are secret, such as `AWS_SECRET_ACCESS_KEY=…` or `"password":"…"`. A
