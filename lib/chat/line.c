@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "chathist/base/io.h"
 #include "chathist/base/mem.h"
@@ -27,6 +28,9 @@
 #define PASTE_KEY (FIRST_KEY + LINE_EDITS)
 /* With the keys of vi, ESC is the Escape key when nothing follows it for so long. */
 #define ESCAPE_MS 50
+/* How many states of a line Ctrl-_ can bring back, and how long a text may be to be kept. */
+#define UNDO_MAX 100
+#define UNDO_TEXT_MAX 65536
 /* Hides the styles of the prompt from the count of its columns. */
 #define PROMPT_STYLE L'\001'
 
@@ -41,6 +45,8 @@ struct line {
     size_t prompt_columns;
     struct buf newest; /* of the history */
     struct line_keys keys;
+    struct wide undo[UNDO_MAX]; /* earlier states of the line; the last one is what it holds */
+    size_t undo_count;
     int ahead; /* bytes still to be read that were typed before take_over() */
     enum line_came came;
 };
@@ -286,6 +292,80 @@ static wchar_t translate(struct line *l, enum line_key key, int32_t cp)
     return l->keys.means == LINE_IGNORE ? 0 : (wchar_t)(FIRST_KEY + l->keys.means);
 }
 
+/* ---- undo ---- */
+
+static bool is_blank(wchar_t c)
+{
+    return c == L' ' || c == L'\t' || c == L'\n';
+}
+
+static bool begins_with(const struct wide *text, const struct wide *start)
+{
+    return text->count >= start->count &&
+           (start->count == 0 || wmemcmp(text->at, start->at, start->count) == 0);
+}
+
+/* Is `now` the former state with one more character of the same word? */
+static bool extends_word(const struct wide *former, const struct wide *now)
+{
+    return former->count > 0 && now->count == former->count + 1 && begins_with(now, former) &&
+           !is_blank(former->at[former->count - 1]);
+}
+
+static void forget_states(struct line *l)
+{
+    while (l->undo_count > 0)
+        wide_release(&l->undo[--l->undo_count]);
+}
+
+/* While libedit searches its history, the line ends with the search. */
+static bool is_search(const struct wide *text)
+{
+    return wcsstr(text->at, L"\nbck") || wcsstr(text->at, L"\nfwd");
+}
+
+/* Called before each key: keeps the line as it is, if the last key changed it. What is typed in one
+ * word is one change. (libedit records changes for the keys of vi only.) */
+static void keep_state(struct line *l)
+{
+    const LineInfoW *info = el_wline(l->el);
+    struct wide now = {0}, *last = l->undo_count > 0 ? &l->undo[l->undo_count - 1] : NULL;
+
+    if (info->lastchar - info->buffer > UNDO_TEXT_MAX)
+        return;
+    wide_add(&now, info->buffer, (size_t)(info->lastchar - info->buffer));
+    if ((last && last->count == now.count && begins_with(&now, last)) || is_search(&now)) {
+        wide_release(&now);
+        return;
+    }
+    if (last && extends_word(last, &now)) {
+        wide_release(last);
+        l->undo_count--;
+    } else if (l->undo_count == UNDO_MAX) {
+        wide_release(&l->undo[0]);
+        memmove(l->undo, l->undo + 1, (UNDO_MAX - 1) * sizeof *l->undo);
+        l->undo_count--;
+    }
+    l->undo[l->undo_count++] = now;
+}
+
+static unsigned char undo(EditLine *el, int c)
+{
+    struct line *l = line_of(el);
+    const struct wide *former;
+
+    (void)c;
+    if (l->undo_count < 2)
+        return CC_ERROR;
+    wide_release(&l->undo[--l->undo_count]);
+    former = &l->undo[l->undo_count - 1];
+    el_cursor(el, UNDO_TEXT_MAX);
+    el_deletestr(el, el_cursor(el, 0));
+    if (former->count > 0)
+        el_winsertstr(el, former->at);
+    return CC_REFRESH;
+}
+
 /* libedit's own reader goes by the locale. */
 static int next_char(EditLine *el, wchar_t *out)
 {
@@ -293,6 +373,7 @@ static int next_char(EditLine *el, wchar_t *out)
     struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
     int32_t cp = 0;
 
+    keep_state(l);
     for (;;) {
         enum line_key key = line_keys_next(&l->keys, &cp);
         bool signals = key == LINE_KEY_CHAR && take_signal_key(l, cp);
@@ -421,6 +502,8 @@ static void set_keys(struct line *l)
     el_wset(el, EL_BIND, L"^W", L"ed-delete-prev-word", NULL);
     el_wset(el, EL_ADDFN, L"chat-newline", L"puts in a newline", put_newline);
     el_wset(el, EL_ADDFN, L"chat-paste", L"puts in what is pasted", paste);
+    el_wset(el, EL_ADDFN, L"chat-undo", L"takes back a change", undo);
+    el_wset(el, EL_BIND, L"^_", L"chat-undo", NULL);
     el_wset(el, EL_ADDFN, L"chat-complete", L"completes a word", complete);
     el_source(el, NULL);
     for (int i = 0; i < LINE_EDITS; i++)
@@ -482,6 +565,7 @@ void line_close(struct line *l)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &l->found);
         line_signals_end();
     }
+    forget_states(l);
     wide_release(&l->prompt);
     buf_release(&l->newest);
     buf_release(&l->keys.pasted);
@@ -529,6 +613,7 @@ enum line_came line_read(struct line *l, struct str prompt, struct buf *text)
     if (line_signals_fatal())
         return LINE_SIGNAL;
     l->came = LINE_TEXT;
+    forget_states(l);
     set_prompt(l, prompt);
     line_signals_edit(true);
     el_resize(l->el);

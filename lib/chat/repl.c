@@ -159,7 +159,7 @@ static void take(struct repl *r, struct str text)
     case REPL_UNKNOWN:
         nearest = repl_command_nearest(rest);
         if (nearest)
-            warnf("unknown command '/%.*s': is '/%s' meant? ('//%.*s' sends it)", (int)rest.n,
+            warnf("unknown command '/%.*s': did you mean /%s? ('//%.*s' sends it)", (int)rest.n,
                   rest.p, nearest->name, (int)rest.n, rest.p);
         else
             warnf("unknown command '/%.*s' (/help lists them, '//%.*s' sends it)", (int)rest.n,

@@ -2,11 +2,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
+
+#include "chathist/cli/nearest.h"
 
 /* A longer word is like none of the names. */
 #define NAME_MAX_LEN 16
-/* So many letters may be wrong. */
-#define WRONG_MAX 2
 
 static const struct repl_command commands[] = {
     {REPL_NEW, "new", "[SYSTEM]", REPL_TAKES_TEXT, "start a new session"},
@@ -45,52 +46,21 @@ const struct repl_command *repl_command_find(struct str name)
     return NULL;
 }
 
-/* How many letters have to be put in, taken out, changed or swapped with their neighbour. */
-static size_t distance(struct str a, struct str b)
-{
-    size_t d[NAME_MAX_LEN + 1][NAME_MAX_LEN + 1];
-
-    for (size_t i = 0; i <= a.n; i++) {
-        for (size_t j = 0; j <= b.n; j++) {
-            size_t least;
-
-            if (i == 0 || j == 0) {
-                d[i][j] = i + j;
-                continue;
-            }
-            least = d[i - 1][j - 1] + (a.p[i - 1] != b.p[j - 1]);
-            if (d[i - 1][j] + 1 < least)
-                least = d[i - 1][j] + 1;
-            if (d[i][j - 1] + 1 < least)
-                least = d[i][j - 1] + 1;
-            if (i > 1 && j > 1 && a.p[i - 1] == b.p[j - 2] && a.p[i - 2] == b.p[j - 1] &&
-                d[i - 2][j - 2] + 1 < least)
-                least = d[i - 2][j - 2] + 1;
-            d[i][j] = least;
-        }
-    }
-    return d[a.n][b.n];
-}
-
 const struct repl_command *repl_command_nearest(struct str name)
 {
-    const struct repl_command *nearest = NULL;
-    size_t least = WRONG_MAX + 1;
+    char typed[NAME_MAX_LEN + 1];
+    struct nearest meant = {.typed = typed};
 
     if (name.n == 0 || name.n > NAME_MAX_LEN)
         return NULL;
-    for (const struct repl_command *c = commands; c->name; c++)
+    memcpy(typed, name.p, name.n);
+    typed[name.n] = '\0';
+    for (const struct repl_command *c = commands; c->name; c++) {
         if (str_starts(str_of(c->name), name))
             return c;
-    for (const struct repl_command *c = commands; c->name; c++) {
-        size_t wrong = distance(name, str_of(c->name));
-
-        if (wrong < least && wrong < name.n) {
-            nearest = c;
-            least = wrong;
-        }
+        nearest_offer(&meant, c->name);
     }
-    return nearest;
+    return meant.name ? repl_command_find(str_of(meant.name)) : NULL;
 }
 
 static bool ends_word(char c)

@@ -12,6 +12,7 @@
 #include "chathist/llm/http.h"
 #include "chathist/llm/models.h"
 #include "chathist/cli/interrupt.h"
+#include "chathist/cli/nearest.h"
 
 /* How many of a server's models a message names. */
 #define NAMED_MODELS 5
@@ -25,12 +26,18 @@ static char *copy(const char *s)
 
 static int unknown_provider(const char *name, struct err *e)
 {
+    struct nearest meant = {.typed = name};
     struct buf names = BUF_INIT(BUF_SMALL);
     int result;
 
-    for (const struct provider *const *p = provider_all(); *p; p++)
+    for (const struct provider *const *p = provider_all(); *p; p++) {
         buf_addf(&names, "%s%s", names.len ? ", " : "", (*p)->name);
-    result = err_set(e, ERR_USAGE, "unknown provider '%s': known are %s", name, buf_c(&names));
+        nearest_offer(&meant, (*p)->name);
+    }
+    if (meant.name)
+        result = err_set(e, ERR_USAGE, "unknown provider '%s': did you mean %s?", name, meant.name);
+    else
+        result = err_set(e, ERR_USAGE, "unknown provider '%s': known are %s", name, buf_c(&names));
     buf_release(&names);
     return result;
 }
@@ -353,10 +360,31 @@ int server_choose(struct server *s, const struct config *c, struct err *e)
     return choose_url(s, c, e) < 0 ? -1 : choose_key(s, c, e);
 }
 
-void server_tell_found(const struct server *s)
+/* The names of local models have a colon of their own (`llama3:8b`), so such a server is not
+ * warned about. */
+static void warn_of_prefix(const struct server *s)
+{
+    const char *colon = s->model ? strchr(s->model, ':') : NULL;
+    struct nearest meant = {0};
+    char *typed;
+
+    if (!colon || s->provider->probe.path)
+        return;
+    typed = mem_copy(s->model, (size_t)(colon - s->model));
+    meant.typed = typed;
+    for (const struct provider *const *p = provider_all(); *p; p++)
+        nearest_offer(&meant, (*p)->name);
+    if (meant.name)
+        warnf("'%s' is no provider: asking %s for the model '%s'; did you mean %s:%s?", typed,
+              s->provider->name, s->model, meant.name, colon + 1);
+    free(typed);
+}
+
+void server_report(const struct server *s)
 {
     struct buf origin = BUF_INIT(BUF_SMALL);
 
+    warn_of_prefix(s);
     if (s->found)
         warnf("using %s at %s%s%s", s->provider->name, place(s, &origin),
               s->model ? ", model " : "", s->model ? s->model : "");

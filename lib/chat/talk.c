@@ -28,7 +28,7 @@ static void choose_server(struct talk *t)
         (t->unasked.kind == ERR_USAGE || t->args->dry_run))
         die_err(&t->unasked);
     if (!t->args->common.quiet)
-        server_tell_found(&t->server);
+        server_report(&t->server);
 }
 
 void talk_open(struct talk *t, const struct chat_args *args)
@@ -171,18 +171,22 @@ static bool same_reason(const struct err *a, const struct err *b)
     return x && y && strcmp(x, y) == 0;
 }
 
-/* A failure of the history is reported, once for each reason, and does not keep the question from
- * being asked. */
+/* Reports a failure of the history, once for each reason. The question is asked all the same. */
 static bool kept(struct talk *t, int result, struct err *e)
 {
+    struct err unsaved = ERR_INIT;
+
     if (result >= 0)
         return true;
-    if (strcmp(err_text(e), err_text(&t->unsaved)) != 0 && !same_reason(e, &t->unsaved)) {
+    err_set(&unsaved, e->kind, "not stored: %s", err_text(e));
+    if (strcmp(err_text(&unsaved), err_text(&t->unsaved)) != 0 &&
+        !same_reason(&unsaved, &t->unsaved)) {
         events_pause(&t->events);
-        warn_err(e);
+        warn_err(&unsaved);
     }
+    err_release(e);
     err_release(&t->unsaved);
-    t->unsaved = *e;
+    t->unsaved = unsaved;
     return false;
 }
 
@@ -311,7 +315,8 @@ void talk_look_at_history(struct talk *t)
         a->once || (!needed && (a->store || a->messages) && history_forbidden(&t->history));
 }
 
-/* Of several programs that begin a session at once, one does. */
+/* If several programs begin a session at the same time, only one does; the others join it. A failure
+ * is reported by keep(), which tries again to make the session current. */
 static void claim(struct talk *t, struct turn *turn)
 {
     struct err e = ERR_INIT;
@@ -319,9 +324,17 @@ static void claim(struct talk *t, struct turn *turn)
 
     if (!t->args->store || t->in_memory || t->settled)
         return;
-    kept(t, resume_claim(&t->session, &t->history, &e), &e);
-    if (t->args->verbose && fresh && !t->session.fresh)
-        notef("session=%s state=existing", buf_c(&t->session.id));
+    if (resume_claim(&t->session, &t->history, &e) < 0)
+        err_release(&e);
+    if (fresh && !t->session.fresh) {
+        if (t->args->verbose)
+            notef("session=%s state=existing", buf_c(&t->session.id));
+        if (!t->args->common.quiet)
+            hintf(t->args->verbose,
+                  "another chat began the session '%s' at the same time and this "
+                  "prompt joins it (--once, -N or -s ID keeps them apart)",
+                  buf_c(&t->session.id));
+    }
     turn->session = buf_str(&t->session.id);
 }
 

@@ -12,6 +12,7 @@
 #include "chathist/base/clock.h"
 #include "chathist/base/mem.h"
 #include "chathist/cli/die.h"
+#include "chathist/cli/nearest.h"
 
 #ifndef CHATHIST_VERSION
 #define CHATHIST_VERSION "unknown"
@@ -200,70 +201,33 @@ static bool take_common(struct opt_parser *p, int key)
     return true;
 }
 
-/* Returns how many characters have to be added, removed, replaced or swapped with the next one to turn
- * one name into the other, at most `enough`. */
-static size_t distance(const char *a, const char *b, size_t enough)
-{
-    while (*a && *a == *b)
-        a++, b++;
-    if ((!*a && !*b) || enough == 0)
-        return 0;
-
-    size_t best = enough;
-    const size_t steps[][2] = {{1, 0}, {0, 1}, {1, 1}, {2, 2}};
-
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        bool swapped = a[0] && b[0] && a[0] == b[1] && a[1] && a[1] == b[0];
-
-        if (strnlen(a, steps[i][0]) < steps[i][0] || strnlen(b, steps[i][1]) < steps[i][1] ||
-            (steps[i][0] == 2 && !swapped))
-            continue;
-        size_t n = 1 + distance(a + steps[i][0], b + steps[i][1], best - 1);
-
-        best = n < best ? n : best;
-    }
-    return best;
-}
-
 /* Which options a mistyped long name could mean. */
 struct guess {
-    const char *typed; /* without dashes and argument */
-    struct buf begun;  /* the names that it begins, for a message */
-    size_t count;      /* of these names */
-    const char *near;  /* the most similar name; NULL if all differ too much */
-    size_t far;        /* its distance */
+    struct nearest nearest; /* without dashes and argument */
+    struct buf begun;       /* the names that begin with it, for a message */
+    size_t count;           /* how many these are */
 };
 
 static void guess_option(void *arg, const struct opt *o)
 {
     struct guess *g = arg;
-    /* A third of the letters may be wrong; one name within the other is worse than any typing error. */
-    size_t typed = strlen(g->typed), most = typed / 3 < 3 ? typed / 3 + 1 : 4;
-    size_t far = distance(g->typed, o->name, most);
 
-    if (far == most && ((typed > 3 && strstr(o->name, g->typed)) || strstr(g->typed, o->name)))
-        far = most + 1;
-    else if (far == most)
-        far = SIZE_MAX;
-    if (str_starts(str_of(o->name), str_of(g->typed)))
+    if (str_starts(str_of(o->name), str_of(g->nearest.typed)))
         buf_addf(&g->begun, "%s--%s", g->count++ > 0 ? ", " : "", o->name);
-    if (far < g->far || (far == g->far && g->near && strlen(o->name) > strlen(g->near))) {
-        g->far = far;
-        g->near = o->name;
-    }
+    nearest_offer(&g->nearest, o->name);
 }
 
 static _Noreturn void die_long(const struct opt_parser *p, const char *word)
 {
     size_t n = strcspn(word, "=");
     char *typed = mem_copy(word + 2, n - 2);
-    struct guess g = {.typed = typed, .begun = BUF_INIT(BUF_SMALL), .far = SIZE_MAX};
+    struct guess g = {.nearest = {.typed = typed}, .begun = BUF_INIT(BUF_SMALL)};
 
     each_option(p->program, guess_option, &g);
     if (g.count > 1)
         die_usage("option '--%s' is ambiguous: %s", typed, buf_c(&g.begun));
-    if (g.near)
-        die_usage("unknown option '--%s': did you mean --%s?", typed, g.near);
+    if (g.nearest.name)
+        die_usage("unknown option '--%s': did you mean --%s?", typed, g.nearest.name);
     die_usage("unknown option '--%s'", typed);
 }
 

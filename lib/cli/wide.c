@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include "chathist/base/mem.h"
 #include "chathist/base/utf8.h"
@@ -16,13 +17,6 @@ bool wide_locale(void)
     setlocale(LC_CTYPE, "");
     return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 || setlocale(LC_CTYPE, "C.UTF-8") ||
            setlocale(LC_CTYPE, "en_US.UTF-8");
-}
-
-static void add(struct wide *w, wchar_t c)
-{
-    w->at = mem_grow(w->at, &w->cap, w->count + 2, sizeof *w->at);
-    w->at[w->count++] = c;
-    w->at[w->count] = L'\0';
 }
 
 /* The next code point, -1 for bytes that are none. */
@@ -41,10 +35,19 @@ void wide_add_text(struct wide *w, struct str text)
 {
     while (text.n > 0) {
         int32_t cp = next(&text);
+        wchar_t c = cp < 0 ? L'\xfffd' : (wchar_t)cp;
 
-        if (cp != 0)
-            add(w, cp < 0 ? L'\xfffd' : (wchar_t)cp);
+        if (c != 0)
+            wide_add(w, &c, 1);
     }
+}
+
+void wide_add(struct wide *w, const wchar_t *from, size_t n)
+{
+    w->at = mem_grow(w->at, &w->cap, w->count + n + 1, sizeof *w->at);
+    wmemcpy(w->at + w->count, from, n);
+    w->count += n;
+    w->at[w->count] = L'\0';
 }
 
 void wide_release(struct wide *w)

@@ -855,6 +855,39 @@ continues() {
     [[ ! -e $HISTORY ]]
 }
 
+@test "chat: a mistyped provider is met with the one that was meant" {
+    use_history
+    run_expect 2 chat -p opneai hello
+    stdout_empty
+    stderr_is "chat: unknown provider 'opneai': did you mean openai?"
+    [[ ! -e $HISTORY ]]
+    # In a model's name it may be part of the name, so the model is asked for all the same.
+    use_echo
+    run_expect 0 chat -m opneai:gpt-4o hello
+    stdout_is hello '[1 message]'
+    stderr_is "chat: 'opneai' is no provider: asking echo for the model 'opneai:gpt-4o'; did you mean openai:gpt-4o?"
+    run_expect 0 chat -q -m opneai:gpt-4o hello
+    stderr_empty
+    run_expect 0 chat -m ft:gpt-4o hello
+    stderr_empty
+    # Names of local models have a colon of their own.
+    unset CHAT_PROVIDER
+    run_expect 0 chat -p ollama -m ollam:8b --dry-run hello
+    stderr_empty
+}
+
+@test "chat: an empty standard input beside a prompt is a hint" {
+    use_history
+    use_echo
+    run_expect 0 chat -v summarise < <(:)
+    stdout_is summarise '[1 message]'
+    stderr_has 'chat: standard input is empty'
+    run_expect 0 chat summarise < <(:)
+    stderr_empty
+    run_expect 0 chat -v -q summarise < <(:)
+    stderr_lacks 'is empty'
+}
+
 @test "chat: providers by name" {
     use_history
     run_expect 2 chat -p nonsense hello

@@ -390,6 +390,13 @@ END
     json_is <(jq -c 'select(.role == "user")' "$HISTORY") .content '1a b' '2a b' '3a4 b'
 }
 
+@test "interactive: Ctrl-_ takes back changes, word by word" {
+    run_expect 0 on_tty --wait '> ' --type 'one two three\x1f\x1ffour\r' --wait message --wait '> ' \
+        --type 'lost words\x15\x1f kept\r' --wait message --wait '> ' --type 'abc def\x1f\x1f\x1fx\r' --wait message --wait '> ' \
+        --type 'some\x12one\x07\x1fnew\r' --wait message --eof chat -q -s talk
+    json_is <(jq -c 'select(.role == "user")' "$HISTORY") .content 'one four' 'lost words kept' x new
+}
+
 @test "interactive: keys with the keys of vi" {
     echo 'bind -v' >"$HOME/.editrc"
     run_expect 0 on_tty --wait '> ' --type 'ab cd\e[DX\r' --wait message --wait '> ' --type 'ab cd\e[1;5DX\e[1~Y\e[15~\r' --wait message --wait '> ' \
@@ -612,7 +619,7 @@ said_nothing() {
     type_lines '/help zzz'
     screen_has "there is no command '/zzz'"
     type_lines /serach
-    screen_has "unknown command '/serach': is '/search' meant? ('//serach' sends it)"
+    screen_has "unknown command '/serach': did you mean /search? ('//serach' sends it)"
     type_lines /zzz
     screen_has "unknown command '/zzz' (/help lists them, '//zzz' sends it)"
     said_nothing
@@ -1045,7 +1052,7 @@ gone() {
     type_lines 'chat -s talk -S "Be brief" --history absent/h.jsonl; echo "status $?"'
     screen_has 'talk>'
     type_lines first
-    screen_has one "chat: cannot open 'absent/h.jsonl': No such file or directory" \
+    screen_has one "chat: not stored: cannot open 'absent/h.jsonl': No such file or directory" \
         'chat: nothing is stored from now on: the conversation goes on in memory'
     type_lines second
     screen_has two

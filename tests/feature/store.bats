@@ -147,7 +147,7 @@ whole() {
     remember "$HISTORY"
     run_expect 8 prlimit --fsize="$(stat -c %s "$HISTORY")" chat -s s hello
     stdout_has hello
-    stderr_matches "^chat: cannot write '$HISTORY': File too large\$"
+    stderr_matches "^chat: not stored: cannot write '$HISTORY': File too large\$"
     unchanged "$HISTORY"
 }
 
@@ -158,7 +158,7 @@ whole() {
     ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 8 strace -f -qq -o "$TMPDIR/trace" -e trace=rename,fdatasync \
         -e inject=rename:error=ENOSPC -e inject=fdatasync:error=ENOSPC:when=2+ chat hello
     stdout_has hello
-    stderr_is "chat: cannot write '$HISTORY.session': No space left on device"
+    stderr_is "chat: not stored: cannot write '$HISTORY.session': No space left on device"
 }
 
 @test "store: chat's prompt is on the disk before the model is asked" {

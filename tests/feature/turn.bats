@@ -645,7 +645,7 @@ answered_unsaved() {
     shift
     run_expect 8 "$@" || return 1
     stdout_is hello '[1 message]' || return 1
-    stderr_matches "^chat: $pattern\$" || return 1
+    stderr_matches "^chat: not stored: $pattern\$" || return 1
     [[ $(($(wc -l <"$ERR"))) == 1 ]] || fail 'stderr: wanted one line'
 }
 
@@ -691,7 +691,7 @@ answered_unsaved() {
     # On a terminal that is told in a line of its own.
     ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" run_expect 8 on_tty --raw strace -qq -o trace -P "$HISTORY" \
         -e trace=write -e inject=write:error=ENOSPC:when=2 chat --color=never -s t hello
-    stdout_has $'hello\n[1 message]\nchat: cannot write'
+    stdout_has $'hello\n[1 message]\nchat: not stored: cannot write'
     lines_are_whole 6
     run_expect 0 hist-append -q -s other next
     lines_are_whole 8
@@ -711,8 +711,8 @@ answered_unsaved() {
     run_expect 8 traced -o trace -P "$HISTORY" -e trace=write -e inject=write:error=EDQUOT chat -N --json hello
     stdout_json '.type' session_id text text text usage 'done' error
     tail -n 1 "$OUT" >last
-    json_is last '.code, .message' 8 "cannot write '$HISTORY': Disk quota exceeded"
-    stderr_is "chat: cannot write '$HISTORY': Disk quota exceeded"
+    json_is last '.code, .message' 8 "not stored: cannot write '$HISTORY': Disk quota exceeded"
+    stderr_is "chat: not stored: cannot write '$HISTORY': Disk quota exceeded"
 }
 
 @test "turn: a history where none can be" {
@@ -831,6 +831,27 @@ mortal() {
     stderr_empty
     lines_are_whole 64
     run_expect 0 hist-show current
+}
+
+@test "turn: two that begin a session at once share it, and one of them hints at that" {
+    use_history
+    use_echo
+    install -m 600 /dev/null "$HISTORY"
+    flock "$HISTORY" sh -c 'touch locked; until [ -e go ]; do sleep 0.05; done' 3>&- 4>&- &
+    BACKGROUND+=("$!")
+    wait_for test -e locked
+    for n in 1 2; do
+        chat -v "prompt $n" >"$n.out" 2>"$n.err" 3>&- 4>&- &
+        pids[n]=$!
+        wait_for grep -q state=new "$n.err"
+    done
+    touch go
+    wait "${pids[1]}"
+    wait "${pids[2]}"
+    jq -r .session_id "$HISTORY" | sort -u >sessions
+    [[ $(wc -l <sessions) == 1 ]]
+    grep -h joins 1.err 2.err >hints
+    is hints hints "chat: another chat began the session '$(<sessions)' at the same time and this prompt joins it (--once, -N or -s ID keeps them apart)"
 }
 
 @test "turn: two at once in one session are paired by reply_to" {

@@ -32,8 +32,9 @@ int server_load_key(struct server *s, struct err *e);
 /* The model that was named, else the only one that the server offers (or the first, of a server
  * that was found by a probe). */
 int server_choose_model(struct server *s, struct err *e);
-/* Names a server that was found by a probe, and its model, on stderr. */
-void server_tell_found(const struct server *s);
+/* Prints on stderr which server a probe found, with its model, and a warning if the model's name
+ * begins with what looks like a mistyped provider (`opneai:gpt-4o`). */
+void server_report(const struct server *s);
 /* Fills in model, base URL and key, and which certificates are trusted ($CURL_CA_BUNDLE, else
  * $SSL_CERT_DIR and $SSL_CERT_FILE). */
 void server_address(const struct server *s, struct ask *ask);

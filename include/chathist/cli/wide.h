@@ -20,6 +20,7 @@ struct wide {
     size_t count, cap;
 };
 
+void wide_add(struct wide *w, const wchar_t *from, size_t n);
 /* NUL has no place in a wide string, and is left out; what is no UTF-8 becomes U+FFFD. */
 void wide_add_text(struct wide *w, struct str text);
 void wide_release(struct wide *w);
