@@ -11,7 +11,7 @@
 #include "chathist/cli/history_name.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/message.h"
-#include "chathist/browse/browse_loop.h"
+#include "chathist/browse/browse.h"
 
 /* As of fzf. */
 #define CANCELLED 130

@@ -14,7 +14,7 @@
 
 #include "chathist/search/search.h"
 #include "chathist/history/session_list.h"
-#include "browse/browse_text.h"
+#include "browse/text.h"
 
 struct browse_session {
     size_t history; /* which of those that are looked at */

@@ -1,7 +1,6 @@
-#include "browse/browse_edit.h"
+#include "browse/input.h"
 
 #include "test.h"
-#include "chathist/browse/browse_keys.h"
 
 /* Each character of `keys` is a key; `<` and `>` move, `#` deletes before, `^X` is a control
  * key. */

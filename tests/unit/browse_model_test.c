@@ -1,11 +1,10 @@
-#include "browse/browse_model.h"
+#include "browse/model.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "test.h"
-#include "browse/browse_press.h"
-#include "browse/browse_words.h"
+#include "browse/view.h"
 
 /* ---- what is handed in */
 

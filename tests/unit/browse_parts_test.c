@@ -1,11 +1,11 @@
-#include "browse/browse_parts.h"
+#include "browse/text.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "chathist/base/json.h"
 #include "test.h"
-#include "browse/browse_pane.h"
+#include "browse/panel.h"
 
 /* A message of that content. */
 static void add(struct thread *t, const char *role, struct str content)

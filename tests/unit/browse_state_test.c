@@ -1,4 +1,4 @@
-#include "browse/browse_state.h"
+#include "browse/state.h"
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "browse/browse_text.h"
+#include "browse/text.h"
 
 #include "chathist/base/utf8.h"
 #include "test.h"

@@ -1,4 +1,4 @@
-#include "browse/browse_work.h"
+#include "browse/worker.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -13,7 +13,6 @@
 #include "chathist/base/io.h"
 #include "chathist/base/pipe.h"
 #include "scratch.h"
-#include "browse/browse_child.h"
 
 static void file_is(const char *file, const char *wanted)
 {

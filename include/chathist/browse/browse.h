@@ -2,8 +2,8 @@
  * browse_loop - hist-browse from the first screen to the choice: keys, signals and results come in,
  * the state changes, the screen is drawn.
  */
-#ifndef CHATHIST_BROWSE_BROWSE_LOOP_H
-#define CHATHIST_BROWSE_BROWSE_LOOP_H
+#ifndef CHATHIST_BROWSE_BROWSE_H
+#define CHATHIST_BROWSE_BROWSE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +12,47 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
 #include "chathist/history/locate.h"
-#include "chathist/browse/browse_keys.h"
+
+/* What a key, or an answer to a question, asks the browser to do. */
+enum browse_command {
+    BROWSE_NOTHING, /* no command: in the box, a key that edits it */
+    BROWSE_UP,
+    BROWSE_DOWN,
+    BROWSE_PAGE_UP,
+    BROWSE_PAGE_DOWN,
+    BROWSE_HALF_UP,
+    BROWSE_HALF_DOWN,
+    BROWSE_FIRST,
+    BROWSE_LAST,
+    BROWSE_NEXT_PANEL,
+    BROWSE_LAST_PANEL,
+    BROWSE_TO_BOX,
+    BROWSE_TO_LIST,
+    BROWSE_TO_TEXT,
+    BROWSE_ENTER,
+    BROWSE_NEXT_HIT,
+    BROWSE_LAST_HIT,
+    BROWSE_NEXT_MESSAGE,
+    BROWSE_LAST_MESSAGE,
+    BROWSE_FOLD,
+    BROWSE_FOLD_ALL,
+    BROWSE_ROLE,
+    BROWSE_SCOPE,
+    BROWSE_LOAD,
+    BROWSE_PROMPT,
+    BROWSE_COPY,
+    BROWSE_PAGER,
+    BROWSE_EDITOR,
+    BROWSE_EXPORT,
+    BROWSE_OVERWRITE, /* on no key: to export, where a file is */
+    BROWSE_FORK,
+    BROWSE_DELETE,
+    BROWSE_HELP,
+    BROWSE_REDRAW,
+    BROWSE_SUSPEND,
+    BROWSE_CLOSE,
+    BROWSE_CANCEL,
+};
 
 struct browse_setup {
     const struct history *histories; /* the first is the one that is meant */

@@ -1,4 +1,4 @@
-#include "chathist/browse/browse_loop.h"
+#include "chathist/browse/browse.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,17 +9,14 @@
 #include "chathist/base/clock.h"
 #include "chathist/base/mem.h"
 #include "chathist/base/path.h"
-#include "chathist/cli/line_signals.h"
 #include "chathist/cli/history_name.h"
-#include "browse/browse_act.h"
-#include "browse/browse_clipboard.h"
-#include "browse/browse_model.h"
-#include "browse/browse_press.h"
-#include "browse/browse_state.h"
-#include "browse/browse_result.h"
-#include "browse/browse_view.h"
+#include "chathist/cli/line_signals.h"
+#include "browse/actions.h"
+#include "browse/model.h"
+#include "browse/worker.h"
+#include "browse/state.h"
+#include "browse/view.h"
 #include "browse/browse_watch.h"
-#include "browse/browse_work.h"
 
 /* The files are looked at so often, in milliseconds. */
 #define WATCH_MS 250

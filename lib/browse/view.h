@@ -4,8 +4,8 @@
  *
  * Standard output stays free for what is chosen.
  */
-#ifndef CHATHIST_BROWSE_BROWSE_VIEW_H
-#define CHATHIST_BROWSE_BROWSE_VIEW_H
+#ifndef CHATHIST_BROWSE_VIEW_H
+#define CHATHIST_BROWSE_VIEW_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "browse/browse_model.h"
+#include "browse/model.h"
 
 struct browse_view;
 
@@ -42,5 +42,19 @@ void browse_view_measure(struct browse_view *v, size_t *rows, size_t *columns);
 void browse_view_spoilt(struct browse_view *v);
 /* `now` (µs) is the time of day. */
 void browse_view_draw(struct browse_view *v, struct browse *b, int64_t now);
+
+/*
+ * browse_words - what hist-browse says round its panels: titles, counts, the foot; names of files.
+ */
+
+/* Each adds a line made safe to show. Beside the box: which line of how many is chosen, the role
+ * and the scope, when they are not the usual ones. Above the list, above the messages. At the foot:
+ * a question, what there is to say, or the hints. */
+void browse_title_box(struct buf *out, const struct browse *b);
+void browse_title_list(struct buf *out, const struct browse *b);
+void browse_title_text(struct buf *out, const struct browse *b);
+void browse_foot(struct buf *out, const struct browse *b);
+/* Adds the usual name of a file to which the session that was asked about is exported. */
+void browse_add_file_name(struct buf *out, const struct browse *b);
 
 #endif

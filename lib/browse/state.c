@@ -1,4 +1,4 @@
-#include "browse/browse_state.h"
+#include "browse/state.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,14 +4,15 @@
  * A key is a code point (control keys are those below U+0020) or one of BROWSE_KEY_*, which no code
  * point is.
  */
-#ifndef CHATHIST_BROWSE_BROWSE_KEYS_H
-#define CHATHIST_BROWSE_BROWSE_KEYS_H
+#ifndef CHATHIST_BROWSE_INPUT_H
+#define CHATHIST_BROWSE_INPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "chathist/base/buf.h"
+#include "chathist/browse/browse.h"
 
 enum {
     BROWSE_KEY_UP = 0x110000,
@@ -35,46 +36,6 @@ enum {
 /* What has the focus: the search box, the list of sessions or hits, the messages. */
 enum browse_focus { BROWSE_BOX, BROWSE_LIST, BROWSE_TEXT };
 
-enum browse_command {
-    BROWSE_NOTHING, /* no command: in the box, a key that edits it */
-    BROWSE_UP,
-    BROWSE_DOWN,
-    BROWSE_PAGE_UP,
-    BROWSE_PAGE_DOWN,
-    BROWSE_HALF_UP,
-    BROWSE_HALF_DOWN,
-    BROWSE_FIRST,
-    BROWSE_LAST,
-    BROWSE_NEXT_PANEL,
-    BROWSE_LAST_PANEL,
-    BROWSE_TO_BOX,
-    BROWSE_TO_LIST,
-    BROWSE_TO_TEXT,
-    BROWSE_ENTER,
-    BROWSE_NEXT_HIT,
-    BROWSE_LAST_HIT,
-    BROWSE_NEXT_MESSAGE,
-    BROWSE_LAST_MESSAGE,
-    BROWSE_FOLD,
-    BROWSE_FOLD_ALL,
-    BROWSE_ROLE,
-    BROWSE_SCOPE,
-    BROWSE_LOAD,
-    BROWSE_PROMPT,
-    BROWSE_COPY,
-    BROWSE_PAGER,
-    BROWSE_EDITOR,
-    BROWSE_EXPORT,
-    BROWSE_OVERWRITE, /* on no key: to export, where a file is */
-    BROWSE_FORK,
-    BROWSE_DELETE,
-    BROWSE_HELP,
-    BROWSE_REDRAW,
-    BROWSE_SUSPEND,
-    BROWSE_CLOSE,
-    BROWSE_CANCEL,
-};
-
 enum browse_command browse_command(enum browse_focus focus, int32_t key);
 /* An arrow key, Home or End that a terminal sends in its other mode, in which what is typed before
  * a program has begun comes: ESC with `[` or `O`, and then the byte `end`, or `parameter` and
@@ -89,5 +50,25 @@ bool browse_help_line(struct buf *out, size_t line, size_t columns);
 /* Adds what stands at the foot of the screen: as many keys as fit, and what they do; how to leave
  * is the last. */
 void browse_hints(struct buf *out, enum browse_focus focus, size_t columns);
+
+/*
+ * browse_edit - a line of text that is edited: the search box of hist-browse, the name of a file.
+ */
+
+struct browse_edit {
+    struct buf text; /* UTF-8, one line without control characters */
+    size_t at;       /* the cursor stands before this byte */
+    bool chosen;     /* what is typed next replaces it all */
+};
+
+void browse_edit_init(struct browse_edit *e);
+void browse_edit_release(struct browse_edit *e);
+/* Replaces the text, made one line; the cursor stands behind it. */
+void browse_edit_set(struct browse_edit *e, struct str text);
+/* A key (browse/input): has the text changed? A key that edits nothing changes nothing. */
+bool browse_edit_key(struct browse_edit *e, int32_t key);
+/* What of the text to show in so many columns, so that the cursor is in it; *column is the
+ * cursor's. */
+struct str browse_edit_window(const struct browse_edit *e, size_t columns, size_t *column);
 
 #endif

@@ -11,8 +11,8 @@
  *     back               what was chosen when the browser was left
  * and beside this state a command that ends the program or needs another one.
  */
-#ifndef CHATHIST_BROWSE_BROWSE_MODEL_H
-#define CHATHIST_BROWSE_BROWSE_MODEL_H
+#ifndef CHATHIST_BROWSE_MODEL_H
+#define CHATHIST_BROWSE_MODEL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,10 +21,9 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/history/thread.h"
-#include "browse/browse_edit.h"
-#include "chathist/browse/browse_keys.h"
-#include "browse/browse_pane.h"
+#include "browse/panel.h"
 #include "browse/browse_rows.h"
+#include "browse/input.h"
 
 /* A pause in typing that starts a search, in milliseconds. */
 #define BROWSE_DEBOUNCE_MS 60
@@ -188,5 +187,29 @@ const struct message *browse_message(const struct browse *b);
 /* How many lines the list has, and which of them is chosen. */
 size_t browse_list_count(const struct browse *b);
 const struct browse_list *browse_list(const struct browse *b);
+
+/*
+ * browse_press - what keys and the mouse do to the state of hist-browse.
+ */
+
+/* A character of a paste goes into the search box, or the name of a file that is asked for; it is
+ * never a command, nor the answer to a question. */
+void browse_paste(struct browse *b, int32_t key, int64_t now);
+/* A key at a time (ms, of clock_ticks). What it gives is for the caller to do, BROWSE_NOTHING when
+ * all is done: BROWSE_ENTER is the choice, BROWSE_EXPORT has its file in `name`, BROWSE_DELETE was
+ * confirmed. */
+enum browse_command browse_press(struct browse *b, int32_t key, int64_t now);
+/* Is what the keys asked for on the screen: the list, and the messages of what is chosen in it?
+ * Keys for them wait until then, those for a list and messages that are not asked for any more are
+ * forgotten. */
+bool browse_is_settled(const struct browse *b);
+/* Goes on with what a key asked for and was not done at once, for a little while: is there more to
+ * do? The next key gives it up. Also does what keys asked of messages that have come. */
+bool browse_go_on(struct browse *b);
+/* A click on the screen. `twice`: as Enter. */
+enum browse_command browse_click(struct browse *b, size_t row, size_t column, bool twice,
+                                 int64_t now);
+/* The wheel over a place, by so many lines. */
+void browse_wheel(struct browse *b, size_t row, size_t column, long lines);
 
 #endif

@@ -1,12 +1,12 @@
-#include "browse/browse_pane.h"
+#include "browse/panel.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "chathist/base/mem.h"
-#include "browse/browse_item.h"
 #include "chathist/base/utf8.h"
+#include "browse/text.h"
 
 /* ---- which messages and parts are shown ---- */
 

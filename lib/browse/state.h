@@ -5,14 +5,14 @@
  * One JSON object a line, the history that was closed last at the end, BROWSE_KEPT at most. Of two
  * browsers that close at the same moment one may be forgotten.
  */
-#ifndef CHATHIST_BROWSE_BROWSE_STATE_H
-#define CHATHIST_BROWSE_BROWSE_STATE_H
+#ifndef CHATHIST_BROWSE_STATE_H
+#define CHATHIST_BROWSE_STATE_H
 
 #include <stdbool.h>
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "browse/browse_model.h"
+#include "browse/model.h"
 
 #define BROWSE_KEPT 100
 

@@ -2,19 +2,18 @@
  * browse_pane - the messages of one session in a panel: what of them is to be seen, where the hits
  * of a search are, what is folded.
  *
- * Positions are a part of a message (tui/browse_parts) and a line of it, and only what is near is
+ * Positions are a part of a message (browse/text) and a line of it, and only what is near is
  * laid out, so that a session, and a message, may be of any length.
  */
-#ifndef CHATHIST_BROWSE_BROWSE_PANE_H
-#define CHATHIST_BROWSE_BROWSE_PANE_H
+#ifndef CHATHIST_BROWSE_PANEL_H
+#define CHATHIST_BROWSE_PANEL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "chathist/search/pattern.h"
 #include "chathist/history/thread.h"
-#include "browse/browse_item.h"
-#include "browse/browse_parts.h"
+#include "chathist/search/pattern.h"
+#include "browse/text.h"
 
 struct browse_pane {
     struct thread thread;

@@ -1,0 +1,633 @@
+#include "browse/text.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/clock.h"
+#include "chathist/base/json.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/utf8.h"
+#include "chathist/base/vis.h"
+#include "chathist/chat/markdown.h"
+#include "chathist/cli/wide.h"
+
+#define TAB_COLUMNS 8
+/* The bytes of a cell: more combining marks than fit are left out. */
+#define CELL_MAX 24
+#define ELLIPSIS "\xe2\x80\xa6"
+
+struct cell {
+    size_t at, from; /* in the bytes of the line; in the text */
+    unsigned char n, width, styles;
+    bool blank;
+};
+
+/* A line of the text, before it is wrapped. */
+struct laying {
+    struct browse_lines *lines;
+    const struct browse_layout *how;
+    bool one; /* all of the text on one line */
+    struct cell *cells;
+    size_t count, cap;
+    struct buf bytes, scratch;
+    size_t column;
+    size_t offset; /* of the text, so far */
+    size_t hit;    /* the first that does not end before it */
+};
+
+void browse_lines_init(struct browse_lines *l)
+{
+    *l = (struct browse_lines){0};
+    buf_init(&l->text, SIZE_MAX);
+}
+
+void browse_lines_release(struct browse_lines *l)
+{
+    buf_release(&l->text);
+    free(l->runs);
+    free(l->at);
+    browse_lines_init(l);
+}
+
+/* ---- cells ---- */
+
+static void add_cell(struct laying *l, struct str bytes, size_t width, unsigned styles, bool blank)
+{
+    l->cells = mem_grow(l->cells, &l->cap, l->count + 1, sizeof *l->cells);
+    l->cells[l->count++] = (struct cell){.at = l->bytes.len,
+                                         .from = l->offset,
+                                         .n = (unsigned char)bytes.n,
+                                         .width = (unsigned char)width,
+                                         .styles = (unsigned char)styles,
+                                         .blank = blank};
+    buf_add_str(&l->bytes, bytes);
+    l->column += width;
+}
+
+static void add_blanks(struct laying *l, size_t n, unsigned styles)
+{
+    while (n--)
+        add_cell(l, STR(" "), 1, styles, true);
+}
+
+/* A character that takes no column belongs to the one before it. */
+static void add_mark(struct laying *l, struct str bytes, unsigned styles)
+{
+    if (l->count == 0)
+        add_cell(l, STR(" "), 1, styles, false);
+
+    struct cell *last = &l->cells[l->count - 1];
+
+    if (last->n + bytes.n > CELL_MAX)
+        return;
+    buf_add_str(&l->bytes, bytes);
+    last->n = (unsigned char)(last->n + bytes.n);
+    last->blank = false;
+}
+
+static void add_visible(struct laying *l, struct str bytes, unsigned styles)
+{
+    buf_clear(&l->scratch);
+    vis_add(&l->scratch, bytes);
+    for (size_t i = 0; i < l->scratch.len; i++)
+        add_cell(l, (struct str){l->scratch.data + i, 1}, 1, styles ^ BROWSE_DIM, false);
+}
+
+/* What changes the width of its neighbours on some terminals. */
+static bool joins(const struct laying *l, int32_t cp)
+{
+    if (cp == 0x200d || (cp >= 0xfe00 && cp <= 0xfe0f) || (cp >= 0xe0100 && cp <= 0xe01ef))
+        return true;
+    return cp >= 0x1f3fb && cp <= 0x1f3ff && l->count > 0 && l->cells[l->count - 1].width == 2;
+}
+
+static bool is_space(int32_t cp)
+{
+    return cp == ' ' || (cp >= '\t' && cp <= '\r');
+}
+
+static void add_character(struct laying *l, struct str bytes, int32_t cp, unsigned styles)
+{
+    int width = cp < 0 ? 0 : utf8_width(cp);
+
+    if (l->one && is_space(cp)) {
+        if (l->count > 0 && !l->cells[l->count - 1].blank)
+            add_blanks(l, 1, styles);
+    } else if (cp == '\t') {
+        add_blanks(l, TAB_COLUMNS - l->column % TAB_COLUMNS, styles);
+    } else if (cp < 0 || vis_unsafe(cp)) {
+        add_visible(l, bytes, styles);
+    } else if (joins(l, cp)) {
+        return;
+    } else if (width == 0) {
+        add_mark(l, bytes, styles);
+    } else {
+        add_cell(l, bytes, (size_t)width, styles, cp == ' ');
+    }
+}
+
+/* ---- lines ---- */
+
+static void add_run(struct browse_lines *l, struct browse_line *line, size_t n, unsigned styles)
+{
+    struct browse_run *last = line->run_count ? &l->runs[l->run_count - 1] : NULL;
+
+    if (last && last->styles == styles) {
+        last->n += n;
+        return;
+    }
+    l->runs = mem_grow(l->runs, &l->run_cap, l->run_count + 1, sizeof *l->runs);
+    l->runs[l->run_count++] = (struct browse_run){n, styles};
+    line->run_count++;
+}
+
+static void add_cells(struct laying *l, struct browse_line *line, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        const struct cell *c = &l->cells[i];
+
+        buf_add(&l->lines->text, l->bytes.data + c->at, c->n);
+        add_run(l->lines, line, c->n, c->styles);
+    }
+}
+
+static struct browse_line *new_line(struct browse_lines *l, size_t from)
+{
+    l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
+    l->at[l->count] = (struct browse_line){.at = l->text.len, .run = l->run_count, .from = from};
+    return &l->at[l->count++];
+}
+
+/* Where a line that begins with cell `from` ends; *next is the first cell of the line behind it. */
+static size_t wrap(const struct laying *l, size_t from, size_t *next)
+{
+    size_t column = 0, blank = 0, i = from;
+    bool word = false;
+
+    while (i < l->count && column + l->cells[i].width <= l->how->width) {
+        if (l->cells[i].blank && word)
+            blank = i;
+        word = word || !l->cells[i].blank;
+        column += l->cells[i++].width;
+    }
+    /* A cell that is wider than the panel is put there all the same. */
+    if (i == from)
+        i++;
+    *next = i;
+    if (i == l->count)
+        return i;
+    if (l->cells[i].blank) {
+        *next = i + 1;
+        return i;
+    }
+    if (blank == 0)
+        return i;
+    *next = blank + 1;
+    return blank;
+}
+
+static void end_line(struct laying *l)
+{
+    size_t from = 0, next;
+
+    if (l->count == 0)
+        new_line(l->lines, l->offset);
+    while (from < l->count) {
+        size_t to = wrap(l, from, &next);
+
+        add_cells(l, new_line(l->lines, l->cells[from].from), from, to);
+        from = next;
+    }
+    l->count = l->column = 0;
+    buf_clear(&l->bytes);
+}
+
+static unsigned hit_here(struct laying *l)
+{
+    const struct browse_layout *how = l->how;
+
+    while (l->hit < how->hit_count && how->hits[l->hit].at + how->hits[l->hit].n <= l->offset)
+        l->hit++;
+    if (l->hit == how->hit_count || how->hits[l->hit].at > l->offset)
+        return 0;
+    return how->has_here && how->hits[l->hit].at == how->here ? BROWSE_HIT | BROWSE_HERE
+                                                              : BROWSE_HIT;
+}
+
+static unsigned styles_of(unsigned markdown)
+{
+    return (markdown & MARKDOWN_BOLD ? BROWSE_BOLD : 0U) |
+           (markdown & MARKDOWN_ITALIC ? BROWSE_ITALIC : 0U) |
+           (markdown & MARKDOWN_CODE ? BROWSE_CODE : 0U) |
+           (markdown & MARKDOWN_MARK ? BROWSE_DIM : 0U);
+}
+
+static void feed(void *arg, unsigned markdown, struct str text)
+{
+    struct laying *l = arg;
+    unsigned styles = l->how->styles | styles_of(markdown);
+
+    while (text.n > 0) {
+        int32_t cp;
+        size_t n = utf8_decode(text, &cp);
+        bool line_end = cp == '\r' && text.n > 1 && text.p[1] == '\n';
+
+        n = n > 0 ? n : text.n;
+        if (cp == '\n' && !l->one)
+            end_line(l);
+        else if (!line_end)
+            add_character(l, (struct str){text.p, n}, cp, styles | hit_here(l));
+        l->offset += n;
+        text = (struct str){text.p + n, text.n - n};
+    }
+}
+
+static void start(struct laying *l, struct browse_lines *lines, const struct browse_layout *how)
+{
+    *l = (struct laying){.lines = lines, .how = how};
+    buf_init(&l->bytes, SIZE_MAX);
+    buf_init(&l->scratch, SIZE_MAX);
+}
+
+static void finish(struct laying *l)
+{
+    buf_release(&l->bytes);
+    buf_release(&l->scratch);
+    free(l->cells);
+}
+
+void browse_lines_add(struct browse_lines *lines, struct str text, const struct browse_layout *how)
+{
+    struct laying l;
+
+    start(&l, lines, how);
+    if (how->markdown) {
+        struct markdown m = how->state ? *how->state : (struct markdown){0};
+
+        m.fn = feed;
+        m.arg = &l;
+        markdown_feed(&m, text);
+        markdown_end(&m);
+    } else {
+        feed(&l, 0, text);
+    }
+    if (l.count > 0)
+        end_line(&l);
+    finish(&l);
+}
+
+/* ---- one line ---- */
+
+/* So much of a text is looked at for a line of that width: enough, were each character of four
+ * bytes and had two marks. */
+static struct str first_of(struct str text, size_t width)
+{
+    size_t most = width * 12 + 64;
+
+    return text.n > most ? (struct str){text.p, most} : text;
+}
+
+void browse_lines_append(struct browse_lines *lines, struct str text,
+                         const struct browse_layout *how)
+{
+    struct browse_line *line = &lines->at[lines->count - 1];
+    size_t used = browse_line_columns(lines, lines->count - 1), column = used, end = 0;
+    struct str part = first_of(text, how->width);
+    struct laying l;
+    bool fits;
+
+    if (used >= how->width)
+        return;
+    start(&l, lines, how);
+    l.one = true;
+    feed(&l, 0, part);
+    fits = used + l.column <= how->width && part.n == text.n;
+    while (end < l.count && column + l.cells[end].width <= how->width - (fits ? 0 : 1))
+        column += l.cells[end++].width;
+    add_cells(&l, line, 0, end);
+    if (!fits) {
+        buf_add_c(&lines->text, ELLIPSIS);
+        add_run(lines, line, sizeof ELLIPSIS - 1, how->styles);
+    }
+    finish(&l);
+}
+
+void browse_lines_styled(struct browse_lines *l, size_t n, unsigned styles)
+{
+    add_run(l, &l->at[l->count - 1], n, styles);
+}
+
+void browse_lines_add_one(struct browse_lines *lines, struct str text,
+                          const struct browse_layout *how)
+{
+    new_line(lines, 0);
+    browse_lines_append(lines, text, how);
+}
+
+size_t browse_line_columns(const struct browse_lines *l, size_t i)
+{
+    size_t begin = l->at[i].at, end = i + 1 < l->count ? l->at[i + 1].at : l->text.len;
+
+    return wide_columns((struct str){buf_c(&l->text) + begin, end - begin});
+}
+
+#define REST "[and more: v shows all]"
+#define FOLDED "\xe2\x96\xb8 "
+#define UNFOLDED "\xe2\x96\xbe "
+
+size_t browse_item_line(const struct browse_item *item, size_t at)
+{
+    size_t line = item->body;
+
+    while (line + 1 < item->lines.count && item->lines.at[line + 1].from <= at &&
+           item->lines.at[line + 1].from > 0)
+        line++;
+    return line < item->lines.count ? line : 0;
+}
+
+/* ---- the header ---- */
+
+static void add_field(struct buf *out, const struct message *m, enum field f, const char *before)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str text = message_text(m, f, &scratch);
+
+    if (text.n > 0) {
+        buf_add_c(out, before);
+        buf_add_str(out, utf8_first(text, 60));
+    }
+    buf_release(&scratch);
+}
+
+static void add_header(struct browse_item *item, const struct message *m, size_t width)
+{
+    struct browse_layout how = {.width = width, .styles = BROWSE_HEAD};
+    struct buf text = BUF_INIT(BUF_SMALL);
+    int64_t time, images;
+
+    browse_lines_add_one(&item->lines, utf8_first(m->role_text, 20), &how);
+    how.styles = BROWSE_HEAD | BROWSE_DIM;
+    buf_add_c(&text, "  ");
+    if (clock_parse_iso(m->timestamp, &time))
+        clock_add_local(&text, time);
+    add_field(&text, m, FIELD_MODEL, "  ");
+    if (json_int(m->field[FIELD_IMAGES], &images) && images > 0)
+        buf_addf(&text, "  %" PRId64 " image%s", images, images == 1 ? "" : "s");
+    if (m->role == ROLE_ASSISTANT && m->field[FIELD_FINISH_REASON].n > 0 &&
+        !str_eq(m->field[FIELD_FINISH_REASON], STR("\"stop\"")) &&
+        !str_eq(m->field[FIELD_FINISH_REASON], STR("\"tool_calls\"")))
+        add_field(&text, m, FIELD_FINISH_REASON, "  ");
+    buf_add_c(&item->lines.text, "  ");
+    browse_lines_styled(&item->lines, 2, how.styles);
+    browse_lines_append(&item->lines, str_trim(buf_str(&text)), &how);
+    buf_release(&text);
+}
+
+/* ---- the text ---- */
+
+/* The hits that a part has a piece of, by their places in it. The caller frees them. */
+static struct browse_place *find_hits(struct pattern *pattern, struct str text, struct str part,
+                                      size_t *count)
+{
+    size_t from = (size_t)(part.p - text.p), end = from + part.n, cap = 0, at, n;
+    size_t start = from > BROWSE_OVERLAP ? from - BROWSE_OVERLAP : 0;
+    size_t stop = text.n - end > BROWSE_OVERLAP ? end + BROWSE_OVERLAP : text.n;
+    struct browse_place *hits = NULL;
+
+    *count = 0;
+    while (utf8_inside(text, start))
+        start--;
+    while (utf8_inside(text, stop))
+        stop++;
+    pattern_start(pattern, (struct str){text.p + start, stop - start});
+    while (pattern_next(pattern, &at, &n, NULL) > 0 && start + at < end) {
+        size_t begin = start + at > from ? start + at - from : 0;
+
+        if (start + at + n <= from)
+            continue;
+        hits = mem_grow(hits, &cap, *count + 1, sizeof *hits);
+        hits[(*count)++] = (struct browse_place){begin, start + at + n - from - begin};
+    }
+    return hits;
+}
+
+static void add_text(struct browse_item *item, struct str text, const struct browse_part *part,
+                     const struct browse_item_view *view, unsigned styles)
+{
+    size_t left = text.n - part->at;
+    struct str own = {text.p + part->at, part->n < left ? part->n : left};
+    struct browse_layout how = {
+        .width = view->width, .markdown = styles == 0, .state = &part->state, .styles = styles};
+    struct browse_place *hits = NULL;
+
+    if (view->pattern && own.n > 0)
+        how.hits = hits = find_hits(view->pattern, text, own, &how.hit_count);
+    if (view->here.n > 0 && view->here.at < part->at + own.n) {
+        how.has_here = view->here.at + view->here.n > part->at;
+        how.here = view->here.at > part->at ? view->here.at - part->at : 0;
+    }
+    browse_lines_add(&item->lines, own, &how);
+    free(hits);
+}
+
+/* ---- tools ---- */
+
+static void add_folded(struct browse_item *item, struct str name, struct str text,
+                       const struct browse_item_view *view)
+{
+    struct browse_layout how = {.width = view->width, .styles = BROWSE_TOOL};
+
+    browse_lines_add_one(&item->lines, STR_NONE, &how);
+    buf_add_c(&item->lines.text, view->unfolded ? UNFOLDED : FOLDED);
+    browse_lines_styled(&item->lines, sizeof FOLDED - 1, BROWSE_TOOL);
+    browse_lines_append(&item->lines, name, &how);
+    if (view->unfolded)
+        return;
+    how.styles = BROWSE_DIM;
+    if (name.n > 0) {
+        buf_add_c(&item->lines.text, " ");
+        browse_lines_styled(&item->lines, 1, 0);
+    }
+    browse_lines_append(&item->lines, text, &how);
+}
+
+/* The arguments of a call, a member after the other; what is a string decoded. */
+static void add_arguments(struct browse_item *item, struct str args, size_t width)
+{
+    struct browse_layout how = {.width = width, .styles = BROWSE_CODE};
+    struct buf text = BUF_INIT(SIZE_MAX), scratch = BUF_INIT(BUF_LINE);
+    struct json_iter it = json_iter(args);
+    struct str shown;
+
+    if (json_type(args) != JSON_OBJECT) {
+        struct str plain = json_text(args, &scratch);
+
+        buf_add_str(&text, plain.p ? plain : args);
+    }
+    while (it.object && json_next(&it)) {
+        struct str value = json_text(it.value, &scratch);
+
+        buf_add_str(&text, it.key);
+        buf_add_c(&text, ": ");
+        buf_add_str(&text, value.p ? value : it.value);
+        buf_add_byte(&text, '\n');
+    }
+    shown = utf8_first(buf_str(&text), BROWSE_SHOWN);
+    browse_lines_add(&item->lines, shown, &how);
+    if (shown.n < text.len)
+        browse_lines_add_one(&item->lines, STR(REST), &how);
+    buf_release(&text);
+    buf_release(&scratch);
+}
+
+static void add_calls(struct browse_item *item, const struct message *m,
+                      const struct browse_item_view *view)
+{
+    struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
+    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
+    struct message_call call;
+
+    while (message_next_call(&it, &call, &args)) {
+        add_folded(item, json_text(call.name, &scratch), call.args, view);
+        if (view->unfolded)
+            add_arguments(item, call.args, view->width);
+    }
+    buf_release(&scratch);
+    buf_release(&args);
+}
+
+void browse_item_lay(struct browse_item *item, const struct message *m, struct str text,
+                     const struct browse_part *part, const struct browse_item_view *view)
+{
+    browse_lines_init(&item->lines);
+    if (view->first)
+        add_header(item, m, view->width);
+    if (m->role == ROLE_TOOL && view->first)
+        add_folded(item, STR("result"), text, view);
+    item->body = m->role == ROLE_TOOL && !view->unfolded ? 0 : item->lines.count;
+    if (m->role != ROLE_TOOL || view->unfolded)
+        add_text(item, text, part, view, m->role == ROLE_TOOL ? BROWSE_CODE : 0);
+    if (view->last) {
+        add_calls(item, m, view);
+        browse_lines_add_one(&item->lines, STR_NONE, &(struct browse_layout){.width = view->width});
+    }
+    item->laid = true;
+}
+
+/* A line of a message that is no longer than this is cheap to decode. */
+#define SHORT BROWSE_PART
+
+static void add_part(struct browse_parts *p, size_t message, size_t at, size_t n)
+{
+    p->at = mem_grow(p->at, &p->cap, p->count + 1, sizeof *p->at);
+    p->at[p->count++] = (struct browse_part){.message = message, .at = at, .n = n};
+}
+
+/* Where in a text that is longer than a part the first one ends: behind a line, a blank, a
+ * character. */
+static size_t part_end(struct str text)
+{
+    size_t n = BROWSE_PART;
+
+    if (text.n <= BROWSE_PART + BROWSE_PART / 2)
+        return text.n;
+    for (size_t i = n; i > BROWSE_PART / 2; i--)
+        if (text.p[i - 1] == '\n')
+            return i;
+    for (size_t i = n; i > BROWSE_PART / 2; i--)
+        if (text.p[i - 1] == ' ')
+            return i;
+    for (size_t i = n; i > n - 4; i--)
+        if (!utf8_inside(text, i))
+            return i;
+    return n;
+}
+
+static void drop(void *arg, unsigned styles, struct str text)
+{
+    (void)arg;
+    (void)styles;
+    (void)text;
+}
+
+static void cut(struct browse_parts *p, size_t message, struct str text)
+{
+    struct markdown state = {.fn = drop};
+    size_t at = 0;
+
+    while (text.n - at > BROWSE_PART) {
+        size_t n = part_end((struct str){text.p + at, text.n - at});
+
+        add_part(p, message, at, n);
+        p->at[p->count - 1].state = state;
+        markdown_feed(&state, (struct str){text.p + at, n});
+        at += n;
+    }
+    if (at < text.n || at == 0) {
+        add_part(p, message, at, text.n - at);
+        p->at[p->count - 1].state = state;
+    }
+}
+
+void browse_parts_make(struct browse_parts *p, const struct thread *t)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+
+    *p = (struct browse_parts){.messages = t->count};
+    p->first = mem_zalloc((t->count + 1) * sizeof *p->first);
+    p->contents = mem_zalloc(t->count * sizeof *p->contents);
+    p->texts = mem_zalloc(t->count * sizeof *p->texts);
+    for (size_t i = 0; i < t->count; i++) {
+        const struct message *m = &t->at[i];
+
+        p->first[i] = p->count;
+        buf_init(&p->texts[i], BUF_LINE);
+        if (m->line.n <= SHORT) {
+            add_part(p, i, 0, SIZE_MAX);
+            continue;
+        }
+        p->contents[i] = message_content(m, &scratch);
+        cut(p, i, p->contents[i]);
+        /* What lies as it is in the line is not decoded, and not held twice. */
+        if (scratch.len > 0) {
+            p->texts[i] = scratch;
+            buf_init(&scratch, BUF_LINE);
+        }
+    }
+    p->first[t->count] = p->count;
+    buf_release(&scratch);
+}
+
+void browse_parts_release(struct browse_parts *p)
+{
+    for (size_t i = 0; i < p->messages; i++)
+        buf_release(&p->texts[i]);
+    free(p->texts);
+    free(p->contents);
+    free(p->first);
+    free(p->at);
+    *p = (struct browse_parts){0};
+}
+
+size_t browse_parts_last(const struct browse_parts *p, size_t message)
+{
+    return p->first[message + 1] - 1;
+}
+
+size_t browse_parts_find(const struct browse_parts *p, size_t message, size_t at)
+{
+    size_t i = p->first[message];
+
+    while (i < browse_parts_last(p, message) && p->at[i + 1].at <= at)
+        i++;
+    return i;
+}
+
+struct str browse_parts_text(const struct browse_parts *p, const struct thread *t, size_t message,
+                             struct buf *scratch)
+{
+    return p->contents[message].p ? p->contents[message]
+                                  : message_content(&t->at[message], scratch);
+}
