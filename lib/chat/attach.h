@@ -6,7 +6,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "chathist/llm/image.h"
+#include "chathist/llm/context.h"
 
 /* `-f -`: standard input, which must have something. */
 #define ATTACH_STDIN "/dev/stdin"

@@ -7,7 +7,7 @@
 #include "chathist/cli/die.h"
 #include "chat/attach.h"
 #include "chathist/chat/prompt.h"
-#include "chathist/llm/retry.h"
+#include "chathist/llm/exchange.h"
 #include "chathist/llm/tool.h"
 #include "chathist/chat/turn.h"
 

@@ -5,7 +5,7 @@
 #include "chathist/base/child.h"
 #include "chathist/base/mem.h"
 #include "chathist/llm/provider.h"
-#include "chathist/llm/provider_fault.h"
+#include "chathist/llm/provider_error.h"
 
 /* What is looked for; STR_NONE: nothing. */
 static struct str secret_of(const char *key)

@@ -235,7 +235,7 @@ void events_call(struct events *ev, const struct round_call *c)
     if (!ev->json)
         return;
     begin(&b, "tool_call");
-    answer_add_members(c->call, &b);
+    response_add_members(c->call, &b);
     end(ev, &b);
 }
 
@@ -338,7 +338,7 @@ static void end_early(void *arg, const struct err *e)
 void events_start(struct events *ev, const struct opt_common *o, bool verbose)
 {
     *ev = (struct events){.json = o->json, .quiet = o->quiet, .verbose = verbose};
-    ev->sink = (struct answer_sink){
+    ev->sink = (struct response_sink){
         .text = add_text, .citation = add_citation, .notice = add_notice, .arg = ev};
     ev->watch = (struct ask_watch){note_again, ev};
     out_start(&ev->out, o->color);
@@ -379,7 +379,7 @@ void events_done(struct events *ev, const struct turn *t)
     end(ev, &b);
 }
 
-int events_code(struct events *ev, const struct answer *a, struct err *e)
+int events_code(struct events *ev, const struct response *a, struct err *e)
 {
     struct buf code = BUF_INIT(BUF_LINE);
     bool found = code_block_first(buf_str(&a->text), &code);

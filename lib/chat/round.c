@@ -5,7 +5,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/mem.h"
 #include "chathist/history/message.h"
-#include "chathist/llm/provider_fault.h"
+#include "chathist/llm/provider_error.h"
 
 /* How much of invalid arguments the model is shown, in code points. */
 #define EXCERPT_MAX 200
@@ -23,7 +23,7 @@ static void refuse_arguments(struct round_call *c)
 {
     struct buf shown = BUF_INIT(BUF_SMALL);
 
-    fault_add_excerpt(&shown, buf_str(&c->call->args), EXCERPT_MAX);
+    provider_error_add_excerpt(&shown, buf_str(&c->call->args), EXCERPT_MAX);
     tool_fail(&c->job, "the tool was not run: its arguments are not a valid JSON object: %s",
               buf_c(&shown));
     buf_release(&shown);
@@ -94,12 +94,12 @@ int round_store(struct turn *t, struct err *e)
 
 static void grow_context(struct turn *t)
 {
-    const struct replay *replay = &t->answer.replay;
+    const struct opaque_blocks *replay = &t->answer.opaque;
     struct buf calls = BUF_INIT(BUF_LINE);
 
-    answer_calls_json(&t->answer, &calls);
+    response_calls_json(&t->answer, &calls);
     context_add_calls(&t->context, buf_str(&t->answer.text), buf_str(&calls),
-                      buf_str(replay_is_whole(replay) ? &replay->turn : &replay->thinking),
+                      buf_str(opaque_is_whole(replay) ? &replay->turn : &replay->thinking),
                       t->provider->name);
     for (size_t i = 0; i < t->calls_count; i++)
         context_add_result(&t->context, buf_str(&t->calls[i].call->id),
@@ -117,5 +117,5 @@ void round_end(struct turn *t)
     free(t->calls);
     t->calls = NULL;
     t->calls_count = 0;
-    answer_release(&t->answer);
+    response_release(&t->answer);
 }

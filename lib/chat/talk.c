@@ -8,7 +8,7 @@
 #include "chathist/cli/start.h"
 #include "chathist/history/store.h"
 #include "chathist/llm/http.h"
-#include "chathist/llm/messages.h"
+#include "chathist/llm/context.h"
 #include "chathist/cli/interrupt.h"
 
 static void choose_server(struct talk *t)

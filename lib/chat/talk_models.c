@@ -6,7 +6,7 @@
 #include "chathist/base/path.h"
 #include "chathist/cli/die.h"
 #include "chat/clean_env.h"
-#include "chathist/llm/model_cache.h"
+#include "chathist/llm/models.h"
 
 /* How old a list of models may be for --cached, and how long it takes to get a new one at most. */
 #define CACHED_AGE (24 * 60 * 60 * CLOCK_SECOND)

@@ -7,8 +7,8 @@
 #include "chathist/base/mem.h"
 #include "chathist/history/message.h"
 #include "chathist/history/store.h"
-#include "chathist/llm/messages.h"
-#include "chathist/llm/paused.h"
+#include "chathist/llm/context.h"
+#include "chathist/llm/exchange.h"
 #include "chathist/chat/round.h"
 #include "chat/window.h"
 
@@ -103,7 +103,7 @@ int turn_prepare(struct turn *t, struct err *e)
     int result;
 
     context_init(&t->context);
-    answer_init(&t->answer, NULL);
+    response_init(&t->answer, NULL);
     usage_init(&t->usage);
     buf_init(&t->prompt_id, BUF_SMALL);
     buf_init(&t->answer_id, BUF_SMALL);
@@ -193,7 +193,7 @@ static void add_prompt(struct turn *t)
         draft_push_text(d, FIELD_FILES, str_of(*f));
 }
 
-static void set_usage(struct draft *d, const struct answer *a)
+static void set_usage(struct draft *d, const struct response *a)
 {
     struct buf usage = BUF_INIT(BUF_SMALL);
 
@@ -220,19 +220,19 @@ static void set_server(const struct turn *t, struct draft *d)
  * again. */
 static void add_answer(struct turn *t)
 {
-    const struct answer *a = &t->answer;
+    const struct response *a = &t->answer;
     struct buf calls = BUF_INIT(BUF_LINE);
     struct draft *d = turn_add_line(t, ROLE_ASSISTANT, buf_str(&a->text));
 
     if (t->partial.open)
         draft_set_text(d, FIELD_ID, buf_str(&t->partial.id));
     if (a->calls_count > 0) {
-        answer_calls_json(a, &calls);
+        response_calls_json(a, &calls);
         draft_set(d, FIELD_TOOL_CALLS, buf_str(&calls));
     }
     buf_release(&calls);
-    if (a->replay.thinking.len > 0)
-        draft_set(d, FIELD_THINKING, buf_str(&a->replay.thinking));
+    if (a->opaque.thinking.len > 0)
+        draft_set(d, FIELD_THINKING, buf_str(&a->opaque.thinking));
     if (t->kind == TURN_AGAIN && t->finished)
         push_replaces(t, d);
     set_server(t, d);
@@ -300,7 +300,7 @@ static int judge_calls(const struct turn *t, struct err *e)
     return 0;
 }
 
-static int judge_refusal(const struct answer *a, struct err *e)
+static int judge_refusal(const struct response *a, struct err *e)
 {
     if (a->refusal)
         return err_set(e, ERR_REFUSED, "the model refused to answer: %s", a->refusal);
@@ -312,7 +312,7 @@ static int judge_refusal(const struct answer *a, struct err *e)
 /* Is a finished answer what was asked for, or does it call tools that can be run? */
 static int judge(const struct turn *t, struct err *e)
 {
-    const struct answer *a = &t->answer;
+    const struct response *a = &t->answer;
     const char *reason = a->finish_reason ? a->finish_reason : "";
 
     if (strcmp(reason, "length") == 0)
@@ -363,12 +363,12 @@ static void take_notice(void *arg, const char *text)
 }
 
 /* From here on each piece of the answer is in a file before it is handed on. */
-static void begin_partial(struct turn *t, const struct answer_sink *sink)
+static void begin_partial(struct turn *t, const struct response_sink *sink)
 {
     struct draft d;
 
     t->outer = sink;
-    t->sink = (struct answer_sink){.text = take_text, .arg = t};
+    t->sink = (struct response_sink){.text = take_text, .arg = t};
     if (sink && sink->citation)
         t->sink.citation = take_citation;
     if (sink && sink->reasoning)
@@ -386,14 +386,14 @@ static void begin_partial(struct turn *t, const struct answer_sink *sink)
     draft_release(&d);
 }
 
-int turn_ask(struct turn *t, const struct answer_sink *sink, struct err *e)
+int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e)
 {
     int result;
 
     t->calling = false;
     begin_partial(t, sink);
     t->answer.sink = &t->sink;
-    result = paused_ask(t->provider, &t->ask, &t->answer, t->max_rounds, &t->rounds, e);
+    result = exchange_run(t->provider, &t->ask, &t->answer, t->max_rounds, &t->rounds, e);
     usage_sum(&t->usage, &t->answer.usage);
     if (result < 0)
         return -1;
@@ -413,7 +413,7 @@ void turn_release(struct turn *t)
     free(t->unstored);
     t->unstored = NULL;
     context_release(&t->context);
-    answer_release(&t->answer);
+    response_release(&t->answer);
     buf_release(&t->prompt_id);
     buf_release(&t->answer_id);
     buf_release(&t->last);

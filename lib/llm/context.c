@@ -1,10 +1,15 @@
 #include "chathist/llm/context.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "chathist/base/base64.h"
 #include "chathist/base/json.h"
+#include "chathist/base/json_write.h"
 #include "chathist/base/mem.h"
+#include "chathist/base/utf8.h"
+#include "chathist/history/message.h"
 
 #define NO_RESULT "no result: the call was not carried out"
 #define BAD_ARGUMENTS NO_RESULT ", its arguments are not a valid JSON object"
@@ -38,7 +43,7 @@ void context_release(struct context *c)
 
 /* ---- building ---- */
 
-static struct context_message *push(struct context *c, enum role role, struct str content)
+static struct context_message *push_message(struct context *c, enum role role, struct str content)
 {
     c->at = mem_grow(c->at, &c->cap, c->count + 1, sizeof *c->at);
 
@@ -68,7 +73,7 @@ void context_add_text(struct context *c, enum role role, struct str content)
     if (role == ROLE_SYSTEM)
         context_set_system(c, content);
     else if (role != ROLE_OTHER)
-        push(c, role, content);
+        push_message(c, role, content);
 }
 
 void context_set_images(struct context *c, const struct image *images, size_t count)
@@ -178,7 +183,7 @@ bool context_add(struct context *c, const struct message *m)
     if (m->role == ROLE_SYSTEM) {
         context_set_system(c, content);
     } else if (m->role != ROLE_OTHER) {
-        struct context_message *to = push(c, m->role, content);
+        struct context_message *to = push_message(c, m->role, content);
 
         if (m->role == ROLE_ASSISTANT)
             take_calls(to, m);
@@ -196,7 +201,7 @@ bool context_add(struct context *c, const struct message *m)
 void context_add_calls(struct context *c, struct str content, struct str calls, struct str thinking,
                        const char *provider)
 {
-    struct context_message *to = push(c, ROLE_ASSISTANT, content);
+    struct context_message *to = push_message(c, ROLE_ASSISTANT, content);
 
     to->tool_calls = strict_calls(calls);
     if (to->tool_calls && thinking.n > 0) {
@@ -207,7 +212,7 @@ void context_add_calls(struct context *c, struct str content, struct str calls, 
 
 void context_add_result(struct context *c, struct str call_id, struct str content)
 {
-    struct context_message *to = push(c, ROLE_TOOL, content);
+    struct context_message *to = push_message(c, ROLE_TOOL, content);
 
     to->tool_call_id = mem_copy(call_id.p, call_id.n);
 }
@@ -220,12 +225,12 @@ size_t context_weight(const struct context_message *m)
            (m->tool_call_id ? strlen(m->tool_call_id) : 0);
 }
 
-static size_t turn_of(const struct context *c)
+static size_t turn_start(const struct context *c)
 {
     return c->turn < c->count ? c->turn : c->count;
 }
 
-static bool answers(const struct context_message *m, const char *prompt)
+static bool is_reply_to(const struct context_message *m, const char *prompt)
 {
     return prompt && m->reply_to && strcmp(m->reply_to, prompt) == 0;
 }
@@ -237,7 +242,7 @@ static void mark_unsent(struct context_message *at, size_t from, size_t end)
     bool failed = false, finished = false, more = false;
 
     for (size_t i = from + 1; i < end; i++) {
-        bool own = answers(&at[i], prompt);
+        bool own = is_reply_to(&at[i], prompt);
 
         if (at[i].role == ROLE_ASSISTANT && is_text(&at[i]) && at[i].end == CONTEXT_FINISHED)
             finished = true;
@@ -246,7 +251,7 @@ static void mark_unsent(struct context_message *at, size_t from, size_t end)
     }
     for (size_t i = end; i-- > from + 1;) {
         at[i].unsent =
-            at[i].unsent || (more && at[i].end == CONTEXT_CUT && answers(&at[i], prompt));
+            at[i].unsent || (more && at[i].end == CONTEXT_CUT && is_reply_to(&at[i], prompt));
         if (at[i].role == ROLE_ASSISTANT && (at[i].n > 0 || at[i].tool_calls))
             more = true;
     }
@@ -255,7 +260,7 @@ static void mark_unsent(struct context_message *at, size_t from, size_t end)
 
 void context_drop_unsent(struct context *c)
 {
-    size_t turn = turn_of(c), kept = 0;
+    size_t turn = turn_start(c), kept = 0;
 
     for (size_t i = 0, next; i < turn; i = next) {
         next = i + 1;
@@ -287,7 +292,7 @@ void context_cut(struct context *c, size_t max_messages, size_t max_bytes)
     size_t turn, first, bytes = 0;
 
     context_drop_unsent(c);
-    first = turn = turn_of(c);
+    first = turn = turn_start(c);
     while (first > 0 && turn - first < max_messages) {
         size_t weight = context_weight(&c->at[first - 1]);
 
@@ -373,7 +378,7 @@ static struct result *results_find(const struct results *r, const char *id, size
 }
 
 /* Turns round the order of the messages from `first` on. */
-static void reverse(struct context *c, size_t first)
+static void reverse_messages(struct context *c, size_t first)
 {
     for (size_t i = first, j = c->count; i + 1 < j; i++) {
         struct context_message swap = c->at[i];
@@ -384,7 +389,7 @@ static void reverse(struct context *c, size_t first)
 }
 
 /* Moves a message out of its place, which keeps its role. */
-static void move(struct context *to, struct context_message *m)
+static void move_message(struct context *to, struct context_message *m)
 {
     to->at = mem_grow(to->at, &to->cap, to->count + 1, sizeof *to->at);
     to->at[to->count++] = *m;
@@ -406,18 +411,18 @@ static void take_results(struct context *to, struct context *from, size_t call, 
         if (found) {
             char *key = from->at[found->at].tool_call_id;
 
-            move(to, &from->at[found->at]);
+            move_message(to, &from->at[found->at]);
             from->at[found->at].tool_call_id = key; /* r is still ordered by it */
             found->taken = true;
         } else {
-            push(to, ROLE_TOOL,
-                 json_type(json_get(it.value, "args")) == JSON_OBJECT ? STR(NO_RESULT)
-                                                                      : STR(BAD_ARGUMENTS));
+            push_message(to, ROLE_TOOL,
+                         json_type(json_get(it.value, "args")) == JSON_OBJECT ? STR(NO_RESULT)
+                                                                              : STR(BAD_ARGUMENTS));
         }
         to->at[to->count - 1].tool_call_id = mem_copy(buf_c(&id), id.len);
     }
     buf_release(&id);
-    reverse(to, first);
+    reverse_messages(to, first);
 }
 
 /* Gathers each call's results behind it. It goes from the newest message to the oldest, so that a
@@ -426,7 +431,7 @@ static void pair_results(struct context *c)
 {
     struct results results;
     struct context paired;
-    size_t turn = turn_of(c), in_turn = 0;
+    size_t turn = turn_start(c), in_turn = 0;
 
     results_of(c, &results);
     context_init(&paired);
@@ -434,12 +439,12 @@ static void pair_results(struct context *c)
         if (c->at[i].role != ROLE_TOOL) {
             if (c->at[i].tool_calls)
                 take_results(&paired, c, i, &results);
-            move(&paired, &c->at[i]);
+            move_message(&paired, &c->at[i]);
         }
         if (i == turn)
             in_turn = paired.count;
     }
-    reverse(&paired, 0);
+    reverse_messages(&paired, 0);
     free(results.at);
     for (size_t i = 0; i < c->count; i++)
         release_message(&c->at[i]);
@@ -478,7 +483,7 @@ static void merge_into_calls(struct context_message *text, struct context_messag
 
 /* Adds m's text to `to`, with a blank line between, and its images, which may be all there is; m is
  * released. */
-static void merge(struct context_message *to, struct context_message *m)
+static void merge_texts(struct context_message *to, struct context_message *m)
 {
     if (m->images_count > 0) {
         to->images = m->images;
@@ -504,7 +509,7 @@ void context_settle(struct context *c)
             continue;
         }
         if (last && last->role == m->role && is_text(last) && is_text(m))
-            merge(last, m);
+            merge_texts(last, m);
         else if (last && m->tool_calls && last->role == ROLE_ASSISTANT && is_text(last))
             merge_into_calls(last, m);
         else
@@ -515,4 +520,175 @@ void context_settle(struct context *c)
     }
     c->count = kept;
     c->turn = turn == CONTEXT_ALL ? kept : turn;
+}
+
+/* ---- conversations given as text ---- */
+
+#define BOM "\xef\xbb\xbf"
+
+/* The members that count, as of a history line. The last of a repeated key does. */
+static void read_entry(struct message *m, struct str object)
+{
+    static const enum field wanted[] = {FIELD_ROLE,         FIELD_CONTENT, FIELD_TOOL_CALLS,
+                                        FIELD_TOOL_CALL_ID, FIELD_ID,      FIELD_REPLY_TO,
+                                        FIELD_FINISH_REASON};
+    struct json_iter it = json_iter(object);
+
+    while (json_next(&it))
+        for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+            if (json_key_is(it.key, field_name(wanted[i])))
+                m->field[wanted[i]] = it.value;
+}
+
+/* Content in parts, all of them text, becomes one string in `out`, blank lines between them. */
+static bool join_parts(struct str parts, struct buf *out)
+{
+    struct buf text = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
+    bool ok = json_type(parts) == JSON_ARRAY;
+
+    for (struct json_iter it = json_iter(parts); ok && json_next(&it);) {
+        ok =
+            json_has_type(it.value, "text") && json_type(json_get(it.value, "text")) == JSON_STRING;
+        if (text.len > 0)
+            buf_add_c(&text, "\n\n");
+        buf_add_str(&text, json_text(json_get(it.value, "text"), &scratch));
+    }
+    if (ok)
+        json_add_string(out, buf_str(&text));
+    buf_release(&text);
+    buf_release(&scratch);
+    return ok;
+}
+
+static bool add_entry(struct context *c, struct str value)
+{
+    struct message m = MESSAGE_INIT;
+    struct buf scratch = BUF_INIT(BUF_LINE), joined = BUF_INIT(BUF_LINE);
+    struct str content;
+    bool ok = false;
+
+    if (json_type(value) != JSON_OBJECT)
+        return false;
+    read_entry(&m, value);
+    m.role = role_of(json_text(m.field[FIELD_ROLE], &scratch));
+    content = m.field[FIELD_CONTENT];
+    if (join_parts(content, &joined))
+        m.field[FIELD_CONTENT] = content = buf_str(&joined);
+    if (json_type(content) == JSON_STRING)
+        ok = true;
+    else if (json_is_null(content))
+        ok = m.role == ROLE_ASSISTANT && json_type(m.field[FIELD_TOOL_CALLS]) == JSON_ARRAY;
+    ok = ok && context_add(c, &m);
+    buf_release(&scratch);
+    buf_release(&joined);
+    message_release(&m);
+    return ok;
+}
+
+static size_t add_entries(struct context *c, struct str array)
+{
+    struct json_iter it = json_iter(array);
+    size_t bad = 0;
+
+    while (json_next(&it))
+        bad += !add_entry(c, it.value);
+    return bad;
+}
+
+/* An entry, or what holds them: an array, or an object with one, as requests and exports are. */
+static size_t add_json_value(struct context *c, struct str value)
+{
+    struct str inner = json_get(value, "messages"), system = json_get(value, "system");
+    struct buf scratch = BUF_INIT(BUF_LINE);
+
+    if (json_type(value) == JSON_ARRAY)
+        return add_entries(c, value);
+    if (json_type(inner) != JSON_ARRAY)
+        return !add_entry(c, value);
+    if (json_type(system) == JSON_STRING)
+        context_set_system(c, json_text(system, &scratch));
+    buf_release(&scratch);
+    return add_entries(c, inner);
+}
+
+static size_t add_lines(struct context *c, struct str rest)
+{
+    size_t bad = 0;
+
+    while (rest.p) {
+        struct str line = str_trim(str_cut(&rest, '\n')), value;
+
+        if (line.n > 0)
+            bad += json_check(line, &value, NULL) ? add_json_value(c, value) : 1;
+    }
+    return bad;
+}
+
+size_t messages_add(struct context *c, struct str text)
+{
+    struct buf repaired = BUF_INIT(SIZE_MAX);
+    struct str value;
+    size_t bad;
+
+    if (str_starts(text, STR(BOM))) {
+        text.p += strlen(BOM);
+        text.n -= strlen(BOM);
+    }
+    if (utf8_valid(text) < text.n) {
+        utf8_add_repaired(&repaired, text);
+        text = buf_str(&repaired);
+    }
+    if (!json_check(text, &value, NULL))
+        bad = add_lines(c, text);
+    else
+        bad = add_json_value(c, value);
+    buf_release(&repaired);
+    return bad;
+}
+
+bool messages_too_deep(struct str text)
+{
+    bool deep = json_too_deep(text);
+
+    while (!deep && text.p)
+        deep = json_too_deep(str_cut(&text, '\n'));
+    return deep;
+}
+
+/* ---- images ---- */
+
+const char *image_type(struct str bytes)
+{
+    if (str_starts(bytes, STR("\x89PNG\r\n\x1a\n")))
+        return "image/png";
+    if (str_starts(bytes, STR("\xff\xd8\xff")))
+        return "image/jpeg";
+    if (str_starts(bytes, STR("GIF87a")) || str_starts(bytes, STR("GIF89a")))
+        return "image/gif";
+    if (bytes.n >= 12 && str_starts(bytes, STR("RIFF")) && memcmp(bytes.p + 8, "WEBP", 4) == 0)
+        return "image/webp";
+    return NULL;
+}
+
+int image_list_add(struct image_list *l, const char *type, struct str bytes, struct err *e)
+{
+    struct buf base64 = BUF_INIT(SIZE_MAX);
+
+    if (bytes.n > IMAGE_MAX)
+        return err_set(e, ERR_USAGE, "the image is over %zu MiB", IMAGE_MAX >> 20);
+    if (bytes.n > IMAGES_MAX - l->bytes)
+        return err_set(e, ERR_USAGE, "the images are over %zu MiB together", IMAGES_MAX >> 20);
+    base64_add(&base64, bytes);
+    l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
+    l->at[l->count++] = (struct image){type, buf_detach(&base64)};
+    l->bytes += bytes.n;
+    return 0;
+}
+
+void image_list_release(struct image_list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        free(l->at[i].base64);
+    free(l->at);
+    *l = (struct image_list){0};
 }

@@ -12,7 +12,233 @@
 
 #include "chathist/base/clock.h"
 #include "chathist/base/vis.h"
-#include "llm/http_wait.h"
+
+/* The head of a response, including interim heads and trailers, is at most this long. */
+#define HEAD_MAX ((size_t)256 << 10)
+
+/* ---- the head, line by line ---- */
+
+enum {
+    HEAD_TYPE,
+    HEAD_LOCATION,
+    HEAD_RETRY_AFTER,
+    HEAD_RETRY_AFTER_MS,
+    HEAD_SHOULD_RETRY,
+    HEAD_FIELDS
+};
+
+struct head_reader {
+    struct buf fields[HEAD_FIELDS];
+    size_t bytes; /* the length of all lines read so far */
+};
+
+enum head_state { HEAD_MORE, HEAD_ENDS, HEAD_TOO_LONG };
+
+static const char *const head_names[HEAD_FIELDS] = {
+    [HEAD_TYPE] = "content-type",           [HEAD_LOCATION] = "location",
+    [HEAD_RETRY_AFTER] = "retry-after",     [HEAD_RETRY_AFTER_MS] = "retry-after-ms",
+    [HEAD_SHOULD_RETRY] = "x-should-retry",
+};
+
+static void head_init(struct head_reader *r)
+{
+    r->bytes = 0;
+    for (int i = 0; i < HEAD_FIELDS; i++)
+        buf_init(&r->fields[i], BUF_SMALL);
+}
+
+static void head_release(struct head_reader *r)
+{
+    for (int i = 0; i < HEAD_FIELDS; i++)
+        buf_release(&r->fields[i]);
+}
+
+static void head_forget(struct head_reader *r)
+{
+    for (int i = 0; i < HEAD_FIELDS; i++)
+        buf_clear(&r->fields[i]);
+}
+
+static char lower_ascii(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool head_is_field(struct str name, const char *wanted)
+{
+    if (name.n != strlen(wanted))
+        return false;
+    for (size_t i = 0; i < name.n; i++)
+        if (lower_ascii(name.p[i]) != wanted[i])
+            return false;
+    return true;
+}
+
+static void head_keep(struct head_reader *r, struct str line)
+{
+    struct str value = line;
+    struct str name = str_cut(&value, ':');
+
+    for (int i = 0; i < HEAD_FIELDS; i++)
+        if (head_is_field(name, head_names[i])) {
+            buf_clear(&r->fields[i]);
+            buf_add_str(&r->fields[i], str_trim(value));
+        }
+}
+
+/* Reads one line with its line end. Returns HEAD_ENDS at the blank line after any head. */
+static enum head_state head_take(struct head_reader *r, struct str line)
+{
+    r->bytes += line.n;
+    if (r->bytes > HEAD_MAX)
+        return HEAD_TOO_LONG;
+    line = str_trim(line);
+    if (line.n == 0)
+        return HEAD_ENDS;
+    if (str_starts(line, STR("HTTP/")))
+        head_forget(r);
+    else
+        head_keep(r, line);
+    return HEAD_MORE;
+}
+
+/* `Text/Event-Stream; charset=x` becomes `text/event-stream`. */
+static void reduce_media_type(struct buf *type)
+{
+    struct str rest = buf_str(type);
+    struct str media = str_trim(str_cut(&rest, ';'));
+    size_t skipped = type->len > 0 ? (size_t)(media.p - type->data) : 0;
+
+    buf_truncate(type, skipped + media.n);
+    buf_consume(type, skipped);
+    for (size_t i = 0; i < type->len; i++)
+        type->data[i] = lower_ascii(type->data[i]);
+}
+
+/* Fills in *head from the head that has just ended. The strings live until r changes. Returns false
+ * for an interim response (1xx, RFC 9110 section 15.2), whose fields are dropped. */
+static bool head_get(struct head_reader *r, int status, struct http_head *head)
+{
+    if (status >= 100 && status < 200) {
+        head_forget(r);
+        return false;
+    }
+    reduce_media_type(&r->fields[HEAD_TYPE]);
+    *head = (struct http_head){
+        .status = status,
+        .media_type = buf_c(&r->fields[HEAD_TYPE]),
+        .location = buf_c(&r->fields[HEAD_LOCATION]),
+        .retry_after = buf_c(&r->fields[HEAD_RETRY_AFTER]),
+        .retry_after_ms = buf_c(&r->fields[HEAD_RETRY_AFTER_MS]),
+        .should_retry = buf_c(&r->fields[HEAD_SHOULD_RETRY]),
+    };
+    return true;
+}
+
+/* ---- the timer: how long the server may still be silent ----
+ *
+ * The timer is given the time (clock_ticks, in milliseconds) and never waits itself. libcurl's own
+ * timers do not fit: LOW_SPEED_TIME averages over seconds, and there is none for the first byte.
+ * Every byte counts as activity, so a server that sends comments or blanks stays connected. */
+
+enum phase { PHASE_CONNECTING, PHASE_SENDING, PHASE_WAITING, PHASE_COMING };
+
+struct timer {
+    const struct http_limits *limits; /* borrowed */
+    enum phase phase;
+    int64_t since;    /* when the current limit began to run */
+    uint64_t to_send; /* the length of the request's body */
+    uint64_t sent;    /* bytes of the body sent so far */
+    bool ending;      /* the response is complete except for trailing information */
+};
+
+static void timer_enter(struct timer *t, enum phase phase, int64_t now)
+{
+    t->phase = phase;
+    t->since = now;
+}
+
+static void timer_start(struct timer *t, const struct http_limits *limits, uint64_t to_send,
+                        int64_t now)
+{
+    *t = (struct timer){.limits = limits, .to_send = to_send};
+    timer_enter(t, PHASE_CONNECTING, now);
+}
+
+static void timer_connected(struct timer *t, int64_t now)
+{
+    if (t->phase == PHASE_CONNECTING)
+        timer_enter(t, t->to_send > 0 ? PHASE_SENDING : PHASE_WAITING, now);
+}
+
+/* `bytes` of the request's body have been sent altogether. */
+static void timer_sent(struct timer *t, uint64_t bytes, int64_t now)
+{
+    if (t->phase != PHASE_SENDING || bytes == t->sent)
+        return;
+    t->sent = bytes;
+    timer_enter(t, bytes < t->to_send ? PHASE_SENDING : PHASE_WAITING, now);
+}
+
+/* The final head is complete. */
+static void timer_head(struct timer *t, int64_t now)
+{
+    if (t->phase == PHASE_WAITING && t->limits->first_byte_ms == HTTP_AS_IDLE)
+        t->since = now;
+}
+
+static void timer_body(struct timer *t, int64_t now)
+{
+    timer_enter(t, PHASE_COMING, now);
+}
+
+/* From here on the limit is at most HTTP_ENDING_MS. */
+static void timer_ending(struct timer *t, bool ending)
+{
+    t->ending = ending;
+}
+
+static bool waits_for_first(const struct timer *t)
+{
+    return t->phase == PHASE_WAITING && t->limits->first_byte_ms != HTTP_AS_IDLE;
+}
+
+/* Returns the current limit in milliseconds; 0 or less means none. */
+static long timer_limit(const struct timer *t)
+{
+    long idle_ms = t->limits->idle_ms;
+
+    if (t->ending && (idle_ms <= 0 || idle_ms > HTTP_ENDING_MS))
+        idle_ms = HTTP_ENDING_MS;
+    if (t->phase == PHASE_CONNECTING)
+        return t->limits->connect_ms;
+    return waits_for_first(t) ? t->limits->first_byte_ms : idle_ms;
+}
+
+/* Returns the milliseconds until the current limit is reached, 0 or less if it is, or `none` if
+ * there is no limit. */
+static int64_t timer_left(const struct timer *t, int64_t now, int64_t none)
+{
+    return timer_limit(t) > 0 ? t->since + timer_limit(t) - now : none;
+}
+
+/* Adds the message for a limit that was reached: `nothing came within 1 s (idle time-out)`. */
+static void timer_add_reason(const struct timer *t, struct buf *out)
+{
+    long ms = timer_limit(t);
+    const char *what = "nothing came", *which = "idle";
+
+    if (t->phase == PHASE_CONNECTING) {
+        what = "no connection";
+        which = "connect";
+    } else if (waits_for_first(t)) {
+        which = "first-byte";
+    }
+    if (ms % 1000 == 0)
+        buf_addf(out, "%s within %ld s (%s time-out)", what, ms / 1000, which);
+    else
+        buf_addf(out, "%s within %ld ms (%s time-out)", what, ms, which);
+}
 
 #ifndef CHATHIST_VERSION
 #define USER_AGENT "chathist"
@@ -20,7 +246,8 @@
 #define USER_AGENT "chathist/" CHATHIST_VERSION
 #endif
 
-/* How long curl_multi_poll waits when no timer of ours runs; libcurl shortens it to its own. */
+/* How long curl_multi_poll waits if no timer of this module runs. libcurl shortens the wait to its
+ * own timers. */
 #define POLL_MS 60000
 
 struct transfer {
@@ -28,56 +255,28 @@ struct transfer {
     const struct http_limits *limits;
     const struct http_sink *sink;
     struct err *e;
-    struct buf where; /* host:port, and the proxy before it */
-    size_t origin;    /* how much of that is host:port */
+    struct buf where; /* host:port, and the proxy if there is one */
+    size_t origin;    /* the length of host:port in it */
     unsigned port;
-    struct http_head_reader head;
-    struct http_timer timer;
-    int status;     /* once the head was handed on */
-    bool stopped;   /* by the sink, or by a bound; *e says why */
-    bool connected; /* the connection stands */
-    int no_socket;  /* the errno for which there is none */
-    bool any_body;  /* a piece of the answer came */
-    bool lasting;   /* it would fail again */
+    struct head_reader head;
+    struct timer timer;
+    int status;     /* 0 until the head was passed to the sink */
+    bool stopped;   /* by the sink, or because the head is too long; *e is set */
+    bool connected; /* including TLS */
+    int no_socket;  /* the errno of a socket() that failed, else 0 */
+    bool any_body;  /* a piece of the body arrived */
+    bool lasting;   /* the failure would repeat */
     char reason[CURL_ERROR_SIZE];
 };
 
 /* ---- the request ---- */
 
-void http_request_init(struct http_request *r)
-{
-    buf_init(&r->url, BUF_SMALL);
-    buf_init(&r->headers, BUF_SMALL);
-    buf_init(&r->body, SIZE_MAX);
-}
-
-void http_request_release(struct http_request *r)
-{
-    buf_release(&r->url);
-    buf_release(&r->headers);
-    buf_release(&r->body);
-}
-
-int http_add_header(struct http_request *r, const char *name, struct str value, struct err *e)
-{
-    for (size_t i = 0; i < value.n; i++)
-        if ((unsigned char)value.p[i] < 0x20 || value.p[i] == 0x7f)
-            return err_set(e, ERR_USAGE, "bad header '%s': a control character in its value", name);
-    buf_add_c(&r->headers, name);
-    buf_add_c(&r->headers, ": ");
-    buf_add_str(&r->headers, value);
-    buf_add_byte(&r->headers, '\n');
-    if (r->headers.overflow)
-        return err_set(e, ERR_USAGE, "bad header '%s': too long", name);
-    return 0;
-}
-
 static struct curl_slist *header_list(const struct http_request *r)
 {
-    struct curl_slist *list = curl_slist_append(NULL, "Expect:"); /* no waiting for 100 */
+    struct curl_slist *list = curl_slist_append(NULL, "Expect:"); /* don't wait for status 100 */
 
-    /* A compressor holds back the deltas of a stream, so none is asked for. Servers and gateways
-     * that compress all the same are understood (CURLOPT_ACCEPT_ENCODING). */
+    /* Compression delays the deltas of a stream, so this asks for none. The response of a server
+     * or gateway that compresses anyway is decompressed (CURLOPT_ACCEPT_ENCODING). */
     list = curl_slist_append(list, "Accept-Encoding: identity");
 
     struct str rest = buf_str(&r->headers);
@@ -135,7 +334,8 @@ static bool loopback_host(const char *name)
     static const unsigned char loopback6[16] = {[15] = 1};
     bool is;
 
-    /* A name with a dot at its end is not one of these: libcurl asks a name server for it. */
+    /* A name that ends in a dot is not a loopback name here, because libcurl resolves it with a
+     * name server. */
     buf_add_c(&host, name);
     if (host.len > 2 && host.data[0] == '[') {
         buf_truncate(&host, host.len - 1);
@@ -145,7 +345,7 @@ static bool loopback_host(const char *name)
         is = v4[0] == 127;
     else if (inet_pton(AF_INET6, buf_c(&host), v6) == 1)
         is = memcmp(v6, loopback6, sizeof v6) == 0;
-    else /* RFC 6761 section 6.3: this name and what ends with it */
+    else /* RFC 6761 section 6.3: this name and its subdomains */
         is = curl_strequal(buf_c(&host), "localhost") ||
              (host.len > 10 && curl_strequal(buf_c(&host) + host.len - 10, ".localhost"));
     buf_release(&host);
@@ -163,7 +363,7 @@ bool http_is_loopback(const char *url)
     return is;
 }
 
-/* ---- what libcurl calls ---- */
+/* ---- the callbacks of libcurl ---- */
 
 static int end_of_head(struct transfer *x)
 {
@@ -171,24 +371,24 @@ static int end_of_head(struct transfer *x)
     long status = 0;
 
     curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
-    if (!http_head_get(&x->head, (int)status, &head))
+    if (!head_get(&x->head, (int)status, &head))
         return 0;
     x->status = head.status;
-    http_timer_head(&x->timer, clock_ticks());
+    timer_head(&x->timer, clock_ticks());
     return x->sink->head(x->sink->arg, &head, x->e);
 }
 
-/* One line of a head, or of the trailer behind a chunked body. */
+/* Receives one line of a head, or of the trailer after a chunked body. */
 static size_t on_header(char *p, size_t size, size_t n, void *arg)
 {
     struct transfer *x = arg;
-    enum http_head_state state = http_head_take(&x->head, (struct str){p, size * n});
+    enum head_state state = head_take(&x->head, (struct str){p, size * n});
 
-    if (state == HTTP_HEAD_TOO_LONG) {
+    if (state == HEAD_TOO_LONG) {
         x->stopped = true;
         err_set(x->e, ERR_NETWORK, "no answer from '%s': its headers are longer than %zu KiB",
-                buf_c(&x->where), HTTP_HEAD_MAX >> 10);
-    } else if (state == HTTP_HEAD_ENDS && x->status == 0) {
+                buf_c(&x->where), HEAD_MAX >> 10);
+    } else if (state == HEAD_ENDS && x->status == 0) {
         x->stopped = end_of_head(x) != 0;
     }
     return x->stopped ? 0 : n;
@@ -202,14 +402,16 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
         return n;
     x->any_body = true;
     x->stopped = x->sink->body(x->sink->arg, (struct str){p, size * n}, x->e) != 0;
-    /* After the sink: what a slow reader of our output takes is not the server's silence. */
-    http_timer_body(&x->timer, clock_ticks());
+    /* This comes after the sink, so that a slow reader of our output does not look like a silent
+     * server. */
+    timer_body(&x->timer, clock_ticks());
     if (x->sink->ending)
-        http_timer_ending(&x->timer, x->sink->ending(x->sink->arg));
+        timer_ending(&x->timer, x->sink->ending(x->sink->arg));
     return x->stopped ? 0 : n;
 }
 
-/* Adds the numeric address, and its port in *port. */
+/* Adds the numeric address and port to out and stores the port in *port. Returns false if the
+ * address is neither IPv4 nor IPv6. */
 static bool add_address(struct buf *out, const struct curl_sockaddr *a, unsigned *port)
 {
     char host[INET6_ADDRSTRLEN] = "";
@@ -230,8 +432,9 @@ static bool add_address(struct buf *out, const struct curl_sockaddr *a, unsigned
     return host[0] != '\0';
 }
 
-/* Before libcurl 8.7 nothing tells whether a proxy is used, and never which one: it is what another
- * port than the server's is connected to. */
+/* Opens a socket and notes a proxy. Before libcurl 8.7 there is no way to ask whether a proxy is
+ * used, and none to ask which one, so a connection to another port than the server's counts as one
+ * to a proxy. */
 static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
     struct transfer *x = arg;
@@ -262,7 +465,7 @@ static void set_protocols(CURL *h)
     curl_easy_setopt(h, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 #endif
 #if LIBCURL_VERSION_NUM >= 0x075700
-    /* A name server that is silent must not hold up the end of an exchange that was given up. */
+    /* A silent name server does not delay the end of a cancelled exchange. */
     curl_easy_setopt(h, CURLOPT_QUICK_EXIT, 1L);
 #endif
 }
@@ -281,7 +484,7 @@ static void configure(struct transfer *x, const struct http_request *r, struct c
     long connect_ms = x->limits->connect_ms;
 
     curl_easy_setopt(h, CURLOPT_URL, buf_c(&r->url));
-    /* What is on this machine stays on it, whatever proxy the environment names. */
+    /* A request to this machine never goes to a proxy, even if the environment names one. */
     if (http_is_loopback(buf_c(&r->url)))
         curl_easy_setopt(h, CURLOPT_PROXY, "");
     curl_easy_setopt(h, CURLOPT_HTTPHEADER, headers);
@@ -290,8 +493,8 @@ static void configure(struct transfer *x, const struct http_request *r, struct c
         curl_easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body.len);
         curl_easy_setopt(h, CURLOPT_POSTFIELDS, buf_c(&r->body));
     }
-    /* libcurl hands on what it unpacks in pieces of at most 16 KiB, and the sinks have their bounds:
-     * a small answer that unpacks to a large one fills no memory. */
+    /* libcurl decompresses in pieces of at most 16 KiB and each sink limits what it keeps, so a
+     * small response that decompresses to a huge one does not fill the memory. */
     curl_easy_setopt(h, CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
     set_protocols(h);
     set_trust(h, x->limits);
@@ -302,8 +505,7 @@ static void configure(struct transfer *x, const struct http_request *r, struct c
     curl_easy_setopt(h, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     curl_easy_setopt(h, CURLOPT_USERAGENT, USER_AGENT);
     curl_easy_setopt(h, CURLOPT_ERRORBUFFER, x->reason);
-    /* libcurl's own timer, because it shares the time among the addresses of a name; 0 would be
-     * its default of five minutes. */
+    /* 0 would mean libcurl's default of five minutes. */
     curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, connect_ms > 0 ? connect_ms : (long)INT32_MAX);
     curl_easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, on_socket);
     curl_easy_setopt(h, CURLOPT_OPENSOCKETDATA, x);
@@ -318,7 +520,7 @@ static bool is_success(int status)
     return status >= 200 && status < 300;
 }
 
-/* Does a failure of that code come again, however often it is tried? */
+/* Returns true if another attempt would fail for the same reason. */
 static bool is_lasting(CURLcode code)
 {
     switch (code) {
@@ -333,7 +535,7 @@ static bool is_lasting(CURLcode code)
     }
 }
 
-/* What became of the exchange, with the reason behind it. */
+/* Sets the error of an exchange that failed for `reason`, by how far it got. */
 static int broke_off(struct transfer *x, const char *reason)
 {
     if (!x->connected)
@@ -347,13 +549,13 @@ static int broke_off(struct transfer *x, const char *reason)
                    buf_c(&x->where), reason);
 }
 
-/* The limit that holds ran out. */
+/* Sets the error of an exchange that reached its current time limit. */
 static int timed_out(struct transfer *x)
 {
     struct buf reason = BUF_INIT(BUF_SMALL);
 
-    http_timer_add_reason(&x->timer, &reason);
-    /* A head alone is no answer that could be kept. */
+    timer_add_reason(&x->timer, &reason);
+    /* A head without a body counts as no response. */
     if (!x->any_body && is_success(x->status))
         x->status = 0;
     broke_off(x, buf_c(&reason));
@@ -363,7 +565,8 @@ static int timed_out(struct transfer *x)
     return -1;
 }
 
-/* What libcurl calls nobody for: the connection stands, and how much has been sent. */
+/* Updates the timer with events for which libcurl has no callback: the connection was made, and
+ * how much of the request was sent. */
 static void note_progress(struct transfer *x)
 {
     curl_off_t us = 0, sent = 0;
@@ -371,11 +574,11 @@ static void note_progress(struct transfer *x)
     if (!x->connected && curl_easy_getinfo(x->easy, CURLINFO_PRETRANSFER_TIME_T, &us) == CURLE_OK &&
         us > 0) {
         x->connected = true;
-        http_timer_connected(&x->timer, clock_ticks());
+        timer_connected(&x->timer, clock_ticks());
     }
-    if (x->timer.phase == HTTP_SENDING &&
+    if (x->timer.phase == PHASE_SENDING &&
         curl_easy_getinfo(x->easy, CURLINFO_SIZE_UPLOAD_T, &sent) == CURLE_OK)
-        http_timer_sent(&x->timer, (uint64_t)sent, clock_ticks());
+        timer_sent(&x->timer, (uint64_t)sent, clock_ticks());
 }
 
 /* Returns true if a header line was longer than libcurl's buffer for one. */
@@ -388,7 +591,7 @@ static bool is_too_large(CURLcode code)
     return code == CURLE_OUT_OF_MEMORY;
 }
 
-/* libcurl is done. */
+/* Returns the result of a transfer that libcurl has finished. */
 static int conclude(struct transfer *x, CURLcode code)
 {
     struct buf reason = BUF_INIT(BUF_SMALL);
@@ -400,7 +603,7 @@ static int conclude(struct transfer *x, CURLcode code)
     if (code == CURLE_OK && x->status != 0)
         return 0;
     if (code == CURLE_OPERATION_TIMEDOUT && !x->connected &&
-        http_timer_left(&x->timer, clock_ticks(), POLL_MS) <= 1)
+        timer_left(&x->timer, clock_ticks(), POLL_MS) <= 1)
         return timed_out(x);
     if (code == CURLE_OK)
         buf_add_c(&reason, "the connection was closed");
@@ -409,7 +612,7 @@ static int conclude(struct transfer *x, CURLcode code)
     else if (code == CURLE_COULDNT_CONNECT && os_errno != 0)
         buf_add_c(&reason, strerror((int)os_errno));
     else if (code == CURLE_COULDNT_CONNECT && x->no_socket != 0)
-        buf_add_c(&reason, strerror(x->no_socket)); /* of which libcurl knows nothing */
+        buf_add_c(&reason, strerror(x->no_socket));
     else if (code == CURLE_COULDNT_RESOLVE_HOST)
         buf_add_c(&reason, "unknown host");
     else if (code == CURLE_PARTIAL_FILE || code == CURLE_GOT_NOTHING)
@@ -445,7 +648,7 @@ static int run(struct transfer *x, CURLM *multi)
         }
         note_progress(x);
 
-        int64_t wait = x->connected ? http_timer_left(&x->timer, clock_ticks(), POLL_MS) : POLL_MS;
+        int64_t wait = x->connected ? timer_left(&x->timer, clock_ticks(), POLL_MS) : POLL_MS;
 
         if (wait <= 0)
             return timed_out(x);
@@ -487,8 +690,8 @@ int http_exchange(const struct http_request *r, const struct http_limits *limits
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return err_set(e, ERR_FAILURE, "cannot start libcurl");
     buf_init(&x.where, BUF_SMALL);
-    http_head_init(&x.head);
-    http_timer_start(&x.timer, limits, r->body.len, clock_ticks());
+    head_init(&x.head);
+    timer_start(&x.timer, limits, r->body.len, clock_ticks());
     if (http_origin(buf_c(&r->url), &x.where)) {
         x.origin = x.where.len;
         x.port = (unsigned)strtoul(strrchr(buf_c(&x.where), ':') + 1, NULL, 10);
@@ -497,7 +700,7 @@ int http_exchange(const struct http_request *r, const struct http_limits *limits
         rc = err_set(e, ERR_USAGE, "bad base URL: not of the form http[s]://HOST[:PORT]/PATH");
     }
     buf_release(&x.where);
-    http_head_release(&x.head);
+    head_release(&x.head);
     curl_global_cleanup();
     return rc;
 }

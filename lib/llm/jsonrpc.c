@@ -5,7 +5,7 @@
 
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
-#include "chathist/llm/provider_fault.h"
+#include "chathist/llm/provider_error.h"
 
 /* How much of a line that is no message an error shows, in code points. */
 #define EXCERPT_MAX 80
@@ -32,7 +32,7 @@ int jsonrpc_noise(struct jsonrpc *r, struct str what, struct err *e)
 
     if (++r->noise <= JSONRPC_NOISE_MAX)
         return 0;
-    fault_add_excerpt(&shown, what, EXCERPT_MAX);
+    provider_error_add_excerpt(&shown, what, EXCERPT_MAX);
     err_set(e, ERR_FAILURE, "it writes what is no message: '%s'", buf_c(&shown));
     buf_release(&shown);
     return -1;

@@ -40,12 +40,3 @@ void provider_split(const char *name, const struct provider **provider, const ch
     *provider = colon ? provider_find((struct str){name, (size_t)(colon - name)}) : NULL;
     *model = *provider ? colon + 1 : name;
 }
-
-enum err_kind provider_status_kind(int status)
-{
-    if (status == 401 || status == 403)
-        return ERR_AUTH;
-    if (status == 429 || status >= 500)
-        return ERR_BUSY;
-    return ERR_REQUEST;
-}

@@ -5,7 +5,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/cjson.h"
 #include "chathist/llm/provider_anthropic_messages.h"
-#include "chathist/llm/provider_fault.h"
+#include "chathist/llm/provider_error.h"
 #include "llm/provider_wire.h"
 #include "llm/structured.h"
 
@@ -141,7 +141,7 @@ static int models(const struct provider *p, const struct ask *ask, struct http_r
 
 /* A block that begins, or a whole one. Of tools only the user's are called by us; blocks of any
  * other type are only kept, for an answer that is paused. */
-static int take_block(struct answer *a, int64_t index, struct str block, struct err *e)
+static int take_block(struct response *a, int64_t index, struct str block, struct err *e)
 {
     struct buf type = BUF_INIT(BUF_LINE), id = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
     struct buf args = BUF_INIT(BUF_LINE);
@@ -149,13 +149,13 @@ static int take_block(struct answer *a, int64_t index, struct str block, struct 
 
     json_decode(json_get(block, "type"), &type);
     if (json_type(block) == JSON_OBJECT)
-        replay_begin(&a->replay, index, block);
+        opaque_begin(&a->opaque, index, block);
     if (str_eq_c(buf_str(&type), "text")) {
         struct json_iter it = json_iter(json_get(block, "citations"));
 
-        rc = answer_add_text(a, json_get(block, "text"), e);
+        rc = response_add_text(a, json_get(block, "text"), e);
         while (rc == 0 && json_next(&it))
-            rc = answer_add_citation(a, it.value);
+            rc = response_add_citation(a, it.value);
     } else if (str_eq_c(buf_str(&type), "tool_use")) {
         struct str input = json_get(block, "input");
         struct json_iter it = json_iter(input);
@@ -163,11 +163,11 @@ static int take_block(struct answer *a, int64_t index, struct str block, struct 
         json_decode(json_get(block, "id"), &id);
         json_decode(json_get(block, "name"), &name);
         /* The empty object at the beginning of a stream is not its first piece. */
-        rc = answer_add_call(a, index, buf_str(&id), buf_str(&name),
-                             json_next(&it) ? input : STR_NONE, e);
+        rc = response_add_call(a, index, buf_str(&id), buf_str(&name),
+                               json_next(&it) ? input : STR_NONE, e);
     } else if (str_eq_c(buf_str(&type), "thinking") ||
                str_eq_c(buf_str(&type), "redacted_thinking")) {
-        rc = answer_add_reasoning(a, json_text(json_get(block, "thinking"), &args));
+        rc = response_add_reasoning(a, json_text(json_get(block, "thinking"), &args));
     }
     buf_release(&type);
     buf_release(&id);
@@ -177,28 +177,28 @@ static int take_block(struct answer *a, int64_t index, struct str block, struct 
 }
 
 /* A piece of a call's arguments; those of tools that the server itself runs are passed over. */
-static int take_input(struct answer *a, int64_t index, struct str json, struct err *e)
+static int take_input(struct response *a, int64_t index, struct str json, struct err *e)
 {
     for (size_t i = 0; i < a->calls_count; i++)
         if (a->calls[i].index == index)
-            return answer_add_call(a, index, STR_NONE, STR_NONE, json, e);
+            return response_add_call(a, index, STR_NONE, STR_NONE, json, e);
     return 0;
 }
 
-static int take_thinking(struct answer *a, int64_t index, struct str delta)
+static int take_thinking(struct response *a, int64_t index, struct str delta)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str thinking = json_get(delta, "thinking");
     int rc;
 
-    replay_grow(&a->replay, index, REPLAY_THINKING, thinking);
-    replay_grow(&a->replay, index, REPLAY_SIGNATURE, json_get(delta, "signature"));
-    rc = answer_add_reasoning(a, json_text(thinking, &scratch));
+    opaque_grow(&a->opaque, index, OPAQUE_THINKING, thinking);
+    opaque_grow(&a->opaque, index, OPAQUE_SIGNATURE, json_get(delta, "signature"));
+    rc = response_add_reasoning(a, json_text(thinking, &scratch));
     buf_release(&scratch);
     return rc;
 }
 
-static int take_delta(struct answer *a, int64_t index, struct str delta, struct err *e)
+static int take_delta(struct response *a, int64_t index, struct str delta, struct err *e)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str type = json_text(json_get(delta, "type"), &scratch);
@@ -206,16 +206,16 @@ static int take_delta(struct answer *a, int64_t index, struct str delta, struct 
     int rc = 0;
 
     if (str_eq_c(type, "text_delta")) {
-        replay_grow(&a->replay, index, REPLAY_TEXT, json_get(delta, "text"));
-        rc = answer_add_text(a, json_get(delta, "text"), e);
+        opaque_grow(&a->opaque, index, OPAQUE_TEXT, json_get(delta, "text"));
+        rc = response_add_text(a, json_get(delta, "text"), e);
     } else if (str_eq_c(type, "input_json_delta")) {
-        replay_grow(&a->replay, index, REPLAY_INPUT, json_get(delta, "partial_json"));
+        opaque_grow(&a->opaque, index, OPAQUE_INPUT, json_get(delta, "partial_json"));
         rc = take_input(a, index, json_get(delta, "partial_json"), e);
     } else if (str_eq_c(type, "thinking_delta") || str_eq_c(type, "signature_delta")) {
         rc = take_thinking(a, index, delta);
     } else if (str_eq_c(type, "citations_delta") && json_type(citation) == JSON_OBJECT) {
-        replay_grow(&a->replay, index, REPLAY_CITATIONS, citation);
-        rc = answer_add_citation(a, citation);
+        opaque_grow(&a->opaque, index, OPAQUE_CITATIONS, citation);
+        rc = response_add_citation(a, citation);
     }
     buf_release(&scratch);
     return rc;
@@ -223,7 +223,7 @@ static int take_delta(struct answer *a, int64_t index, struct str delta, struct 
 
 /* The counts are running totals. Tokens of the cache are told beside those of the input, and are
  * part of it here. Some servers repeat the input as 0 at the end: that leaves it as it was. */
-static void take_usage(struct answer *a, struct str usage)
+static void take_usage(struct response *a, struct str usage)
 {
     static const struct {
         enum usage_kind kind;
@@ -257,19 +257,19 @@ static const struct wire_name finish_names[] = {
     {"tool_use", "tool_calls"}, {"refusal", "content_filter"}, {NULL, NULL},
 };
 
-static void take_refusal(struct answer *a, struct str details)
+static void take_refusal(struct response *a, struct str details)
 {
     struct buf category = BUF_INIT(BUF_LINE), explanation = BUF_INIT(BUF_LINE);
 
     json_decode(json_get(details, "category"), &category);
     json_decode(json_get(details, "explanation"), &explanation);
-    answer_set_refusal(a, buf_str(&category), buf_str(&explanation));
+    response_set_refusal(a, buf_str(&category), buf_str(&explanation));
     buf_release(&category);
     buf_release(&explanation);
 }
 
 /* `stop` is what holds the reason for which the model stopped. */
-static void take_stop(struct answer *a, struct str stop)
+static void take_stop(struct response *a, struct str stop)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str reason = json_text(json_get(stop, "stop_reason"), &scratch);
@@ -278,13 +278,13 @@ static void take_stop(struct answer *a, struct str stop)
         if (str_eq_c(reason, "refusal"))
             take_refusal(a, json_get(stop, "stop_details"));
         a->refused = a->refused || str_eq_c(reason, "refusal");
-        answer_set_finish(a, wire_finish(reason, finish_names));
+        response_set_finish(a, wire_finish(reason, finish_names));
         a->finished = true;
     }
     buf_release(&scratch);
 }
 
-static int take_object(struct answer *a, struct str type, struct str object, struct err *e)
+static int take_object(struct response *a, struct str type, struct str object, struct err *e)
 {
     int64_t index = 0;
 
@@ -296,7 +296,7 @@ static int take_object(struct answer *a, struct str type, struct str object, str
     if (str_eq_c(type, "content_block_start"))
         return take_block(a, index, json_get(object, "content_block"), e);
     if (str_eq_c(type, "content_block_stop"))
-        replay_end(&a->replay, index);
+        opaque_end(&a->opaque, index);
     if (str_eq_c(type, "message_start")) {
         wire_take_model(a, json_get(json_get(object, "message"), "model"));
         take_usage(a, json_get(json_get(object, "message"), "usage"));
@@ -312,7 +312,7 @@ static int take_object(struct answer *a, struct str type, struct str object, str
 }
 
 /* Gateways end their streams with [DONE], and servers of another kind do, too. */
-static int take_done(struct answer *a, struct err *e)
+static int take_done(struct response *a, struct err *e)
 {
     if (!a->begun)
         return err_set(e, ERR_INCOMPLETE,
@@ -321,7 +321,7 @@ static int take_done(struct answer *a, struct err *e)
     return 1;
 }
 
-static int take_event(struct answer *a, struct str event, struct str data, struct err *e)
+static int take_event(struct response *a, struct str event, struct str data, struct err *e)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str value, type;
@@ -336,43 +336,38 @@ static int take_event(struct answer *a, struct str event, struct str data, struc
     type = json_text(json_get(value, "type"), &scratch);
     if (type.n == 0)
         type = event;
-    if (fault_reported(value) || str_eq_c(type, "error"))
-        rc = fault_set_reported(e, value);
+    if (provider_error_reported(value) || str_eq_c(type, "error"))
+        rc = provider_error_set_reported(e, value);
     else
         rc = take_object(a, type, value, e);
     buf_release(&scratch);
     return rc;
 }
 
-static int take_whole(struct answer *a, struct str body, struct err *e)
+static int take_whole(struct response *a, struct str body, struct err *e)
 {
     struct str value, content;
     int64_t index = 0;
 
     if (wire_parse_whole(body, &value, e) != 0)
         return -1;
-    if (fault_reported(value))
-        return fault_set_reported(e, value);
+    if (provider_error_reported(value))
+        return provider_error_set_reported(e, value);
     content = json_get(value, "content");
     if (json_type(content) != JSON_ARRAY && json_type(content) != JSON_STRING)
         return wire_unusable(e, ERR_BUSY, "the server's answer is none", str_trim(body));
     wire_take_model(a, json_get(value, "model"));
     take_usage(a, json_get(value, "usage"));
-    if (answer_add_text(a, content, e) != 0)
+    if (response_add_text(a, content, e) != 0)
         return -1;
     for (struct json_iter it = json_iter(content); json_next(&it); index++) {
         if (take_block(a, index, it.value, e) != 0)
             return -1;
-        replay_end(&a->replay, index);
+        opaque_end(&a->opaque, index);
     }
     take_stop(a, value);
     a->finished = true;
     return 0;
-}
-
-static int failure(int status, struct str body, struct err *e)
-{
-    return fault_set_answer(e, status, body);
 }
 
 const struct provider provider_anthropic = {
@@ -386,5 +381,4 @@ const struct provider provider_anthropic = {
     .models = models,
     .event = take_event,
     .whole = take_whole,
-    .failure = failure,
 };

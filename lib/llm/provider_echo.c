@@ -6,8 +6,8 @@
 #include "chathist/base/json.h"
 #include "chathist/base/cjson.h"
 #include "chathist/base/utf8.h"
-#include "llm/http_wait.h"
-#include "chathist/llm/provider_fault.h"
+#include "chathist/llm/http_request.h"
+#include "chathist/llm/provider_error.h"
 
 /* A long answer comes in this many deltas at most, however many words it has. */
 #define DELTAS_MAX 4096
@@ -316,7 +316,7 @@ static int exchange(const struct ask *ask, const struct http_request *r,
 
 /* ---- the answer, read ---- */
 
-static int take_object(struct answer *a, struct str json, struct err *e)
+static int take_object(struct response *a, struct str json, struct err *e)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str value;
@@ -324,27 +324,22 @@ static int take_object(struct answer *a, struct str json, struct err *e)
 
     if (!json_check(json, &value, NULL))
         return err_set(e, ERR_INCOMPLETE, "answer is incomplete: an event is not JSON");
-    rc = answer_add_text(a, json_get(value, "text"), e);
+    rc = response_add_text(a, json_get(value, "text"), e);
     usage_read(&a->usage, USAGE_INPUT, json_get(value, "input"));
     usage_read(&a->usage, USAGE_OUTPUT, json_get(value, "output"));
     if (json_get(value, "finish").n > 0) {
-        answer_set_model(a, STR("echo"));
-        answer_set_finish(a, json_text(json_get(value, "finish"), &scratch));
+        response_set_model(a, STR("echo"));
+        response_set_finish(a, json_text(json_get(value, "finish"), &scratch));
         a->finished = true;
     }
     buf_release(&scratch);
     return rc;
 }
 
-static int take_event(struct answer *a, struct str event, struct str data, struct err *e)
+static int take_event(struct response *a, struct str event, struct str data, struct err *e)
 {
     (void)event;
     return str_eq_c(data, "[DONE]") ? 1 : take_object(a, data, e);
-}
-
-static int failure(int status, struct str body, struct err *e)
-{
-    return fault_set_answer(e, status, body);
 }
 
 const struct provider provider_echo = {
@@ -353,5 +348,4 @@ const struct provider provider_echo = {
     .exchange = exchange,
     .event = take_event,
     .whole = take_object,
-    .failure = failure,
 };

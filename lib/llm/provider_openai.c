@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "chathist/base/json.h"
-#include "chathist/llm/provider_fault.h"
+#include "chathist/llm/provider_error.h"
 #include "llm/provider_openai_body.h"
 #include "llm/provider_wire.h"
 
@@ -41,11 +41,11 @@ static int models(const struct provider *p, const struct ask *ask, struct http_r
 /* ---- the answer: what a stream's chunks and a whole answer have in common ---- */
 
 /* Reasoning: a text, or an array of parts (OpenRouter's reasoning_details, Mistral's thinking). */
-static int take_thought(struct answer *a, struct str thought, bool *any)
+static int take_thought(struct response *a, struct str thought, bool *any)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str text = json_text(thought, &scratch);
-    int rc = answer_add_reasoning(a, text);
+    int rc = response_add_reasoning(a, text);
 
     *any = text.n > 0;
     for (struct json_iter it = json_iter(thought); rc == 0 && !it.object && json_next(&it);) {
@@ -53,14 +53,14 @@ static int take_thought(struct answer *a, struct str thought, bool *any)
         if (text.n == 0)
             text = json_text(json_get(it.value, "summary"), &scratch);
         *any = *any || text.n > 0;
-        rc = answer_add_reasoning(a, text);
+        rc = response_add_reasoning(a, text);
     }
     buf_release(&scratch);
     return rc;
 }
 
 /* The first that holds any of it: the same text can stand in several members. */
-static int take_reasoning(struct answer *a, const struct str *thoughts, size_t count)
+static int take_reasoning(struct response *a, const struct str *thoughts, size_t count)
 {
     bool any = false;
 
@@ -71,21 +71,21 @@ static int take_reasoning(struct answer *a, const struct str *thoughts, size_t c
 }
 
 /* Text, or the text parts of an array of content parts; Mistral's thinking is another one. */
-static int take_content(struct answer *a, struct str content, struct err *e)
+static int take_content(struct response *a, struct str content, struct err *e)
 {
-    int rc = answer_add_text(a, content, e);
+    int rc = response_add_text(a, content, e);
     bool any;
 
     for (struct json_iter it = json_iter(content); rc == 0 && !it.object && json_next(&it);) {
         rc = take_thought(a, json_get(it.value, "thinking"), &any);
         if (rc == 0)
-            rc = answer_add_text(a, json_get(it.value, "text"), e);
+            rc = response_add_text(a, json_get(it.value, "text"), e);
     }
     return rc;
 }
 
 /* A refusal is shown like an answer, and its finish says what it is. */
-static int take_refusal(struct answer *a, struct str refusal, struct err *e)
+static int take_refusal(struct response *a, struct str refusal, struct err *e)
 {
     if (json_type(refusal) != JSON_STRING || refusal.n <= 2)
         return 0;
@@ -94,7 +94,7 @@ static int take_refusal(struct answer *a, struct str refusal, struct err *e)
 }
 
 /* A piece of a call. The arguments are a string, or from some servers the object itself. */
-static int take_function(struct answer *a, int64_t index, struct str id, struct str function,
+static int take_function(struct response *a, int64_t index, struct str id, struct str function,
                          struct err *e)
 {
     struct buf id_text = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
@@ -102,15 +102,15 @@ static int take_function(struct answer *a, int64_t index, struct str id, struct 
 
     json_decode(id, &id_text);
     json_decode(json_get(function, "name"), &name);
-    rc = answer_add_call(a, index, buf_str(&id_text), buf_str(&name),
-                         json_get(function, "arguments"), e);
+    rc = response_add_call(a, index, buf_str(&id_text), buf_str(&name),
+                           json_get(function, "arguments"), e);
     buf_release(&id_text);
     buf_release(&name);
     return rc;
 }
 
 /* Without an index, the place in the array stands for it. */
-static int take_calls(struct answer *a, struct str calls, struct err *e)
+static int take_calls(struct response *a, struct str calls, struct err *e)
 {
     int64_t place = 0;
     int rc = 0;
@@ -123,29 +123,29 @@ static int take_calls(struct answer *a, struct str calls, struct err *e)
         json_int(json_get(it.value, "index"), &index);
         rc = take_function(a, index, json_get(it.value, "id"), json_get(it.value, "function"), e);
         if (rc == 0)
-            rc = answer_add_call_extra(a, index, json_get(it.value, "extra_content"), e);
+            rc = response_add_call_extra(a, index, json_get(it.value, "extra_content"), e);
     }
     return rc;
 }
 
-static void keep_details(struct answer *a, struct str details, bool piece)
+static void keep_details(struct response *a, struct str details, bool piece)
 {
     for (struct json_iter it = json_iter(details); !it.object && json_next(&it);)
-        replay_add_detail(&a->replay, it.value, piece);
+        opaque_add_detail(&a->opaque, it.value, piece);
 }
 
-static int take_annotations(struct answer *a, struct str annotations)
+static int take_annotations(struct response *a, struct str annotations)
 {
     int rc = 0;
 
     for (struct json_iter it = json_iter(annotations); rc == 0 && !it.object && json_next(&it);)
         if (json_type(it.value) == JSON_OBJECT)
-            rc = answer_add_citation(a, it.value);
+            rc = response_add_citation(a, it.value);
     return rc;
 }
 
 /* A delta, or the message of a whole answer. */
-static int take_message(struct answer *a, struct str message, bool delta, struct err *e)
+static int take_message(struct response *a, struct str message, bool delta, struct err *e)
 {
     enum { CONTENT, REFUSAL, CALLS, FUNCTION, NOTES, IMAGES, AUDIO, THOUGHT, COUNT = THOUGHT + 3 };
     static const char *const keys[COUNT] = {
@@ -169,9 +169,9 @@ static int take_message(struct answer *a, struct str message, bool delta, struct
         take_annotations(a, got[NOTES]) != 0 || take_calls(a, got[CALLS], e) != 0)
         return -1;
     if (json_type(json_at(got[IMAGES], 0)) == JSON_OBJECT)
-        answer_drop_media(a, ANSWER_IMAGE);
+        response_drop_media(a, RESPONSE_IMAGE);
     if (json_type(got[AUDIO]) == JSON_OBJECT)
-        answer_drop_media(a, ANSWER_AUDIO);
+        response_drop_media(a, RESPONSE_AUDIO);
     /* llama-cpp-python sends both for one call. */
     a->any_tool_calls = a->any_tool_calls || json_type(json_at(got[CALLS], 0)) == JSON_OBJECT;
     if (json_type(got[FUNCTION]) == JSON_OBJECT && !a->any_tool_calls)
@@ -192,20 +192,20 @@ static const struct wire_name finish_names[] = {
 };
 
 /* An empty reason, which some gateways send until the end, is none. */
-static void take_finish(struct answer *a, struct str finish)
+static void take_finish(struct response *a, struct str finish)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str reason = json_text(finish, &scratch);
 
     if (reason.n > 0) {
-        answer_set_finish(a,
-                          a->refused ? STR("content_filter") : wire_finish(reason, finish_names));
+        response_set_finish(a,
+                            a->refused ? STR("content_filter") : wire_finish(reason, finish_names));
         a->finished = true;
     }
     buf_release(&scratch);
 }
 
-static void take_usage(struct answer *a, struct str usage)
+static void take_usage(struct response *a, struct str usage)
 {
     static const struct {
         enum usage_kind kind;
@@ -252,7 +252,7 @@ static struct str first_choice(struct str choices, struct str got[CHOICE_MEMBERS
 }
 
 /* A chunk or a whole answer. OpenRouter reports errors in a choice too. *any: it has a choice. */
-static int take_object(struct answer *a, struct str object, bool *any, struct err *e)
+static int take_object(struct response *a, struct str object, bool *any, struct err *e)
 {
     enum { ERROR, OBJECT, CHOICES, MODEL, USAGE, COUNT };
     static const char *const keys[COUNT] = {"error", "object", "choices", "model", "usage"};
@@ -260,8 +260,8 @@ static int take_object(struct answer *a, struct str object, bool *any, struct er
     bool delta;
 
     json_pick(object, keys, outer, COUNT);
-    if (fault_in(outer[ERROR], outer[OBJECT]))
-        return fault_set_reported(e, object);
+    if (provider_error_in(outer[ERROR], outer[OBJECT]))
+        return provider_error_set_reported(e, object);
     choice = first_choice(outer[CHOICES], inner);
     *any = choice.n > 0;
     wire_take_model(a, outer[MODEL]);
@@ -269,13 +269,13 @@ static int take_object(struct answer *a, struct str object, bool *any, struct er
     delta = json_type(inner[DELTA]) == JSON_OBJECT;
     if (take_message(a, inner[delta ? DELTA : MESSAGE], delta, e) != 0)
         return -1;
-    if (fault_in(inner[FAULT], inner[FAULT_OBJECT]))
-        return fault_set_reported(e, choice);
+    if (provider_error_in(inner[FAULT], inner[FAULT_OBJECT]))
+        return provider_error_set_reported(e, choice);
     take_finish(a, inner[FINISH]);
     return 0;
 }
 
-static int take_event(struct answer *a, struct str event, struct str data, struct err *e)
+static int take_event(struct response *a, struct str event, struct str data, struct err *e)
 {
     struct str value;
     bool any;
@@ -289,11 +289,11 @@ static int take_event(struct answer *a, struct str event, struct str data, struc
     if (wire_parse_event(data, &value, e) != 0)
         return -1;
     if (str_eq_c(event, "error"))
-        return fault_set_reported(e, value);
+        return provider_error_set_reported(e, value);
     return take_object(a, value, &any, e);
 }
 
-static int take_whole(struct answer *a, struct str body, struct err *e)
+static int take_whole(struct response *a, struct str body, struct err *e)
 {
     struct str value;
     bool any = false;
@@ -310,37 +310,6 @@ static int take_whole(struct answer *a, struct str body, struct err *e)
     return 0;
 }
 
-/* DeepSeek wants to see again what it thought before it called tools. */
-static int take_event_thinking(struct answer *a, struct str event, struct str data, struct err *e)
-{
-    a->replay.keep_reasoning = true;
-    return take_event(a, event, data, e);
-}
-
-static int take_whole_thinking(struct answer *a, struct str body, struct err *e)
-{
-    a->replay.keep_reasoning = true;
-    return take_whole(a, body, e);
-}
-
-/* OpenRouter wants its details back, whatever model they are of. */
-static int take_event_details(struct answer *a, struct str event, struct str data, struct err *e)
-{
-    a->replay.keep_details = true;
-    return take_event(a, event, data, e);
-}
-
-static int take_whole_details(struct answer *a, struct str body, struct err *e)
-{
-    a->replay.keep_details = true;
-    return take_whole(a, body, e);
-}
-
-static int failure(int status, struct str body, struct err *e)
-{
-    return fault_set_answer(e, status, body);
-}
-
 /* ---- the servers ---- */
 
 /* They differ in their place and their key alone. Of those with a key, the base URL and the
@@ -354,8 +323,8 @@ static int failure(int status, struct str body, struct err *e)
  *     gemini      ai.google.dev/gemini-api/docs/openai and …/docs/api-key
  */
 #define COMPATIBLE                                                                                 \
-    .request = request, .lessen = openai_body_lessen, .models = models, .event = take_event,       \
-    .whole = take_whole, .failure = failure
+    .request = request, .drop_unsupported = openai_body_drop_unsupported, .models = models,        \
+    .event = take_event, .whole = take_whole
 
 const struct provider provider_openai = {
     .name = "openai",
@@ -371,12 +340,8 @@ const struct provider provider_openrouter = {
     .base_url = "https://openrouter.ai/api/v1",
     .needs_key = true,
     .key_variable = "OPENROUTER_API_KEY",
-    .request = request,
-    .lessen = openai_body_lessen,
-    .models = models,
-    .event = take_event_details,
-    .whole = take_whole_details,
-    .failure = failure,
+    .keep_details = true,
+    COMPATIBLE,
 };
 
 const struct provider provider_groq = {
@@ -403,12 +368,8 @@ const struct provider provider_deepseek = {
     .base_url = "https://api.deepseek.com",
     .needs_key = true,
     .key_variable = "DEEPSEEK_API_KEY",
-    .request = request,
-    .lessen = openai_body_lessen,
-    .models = models,
-    .event = take_event_thinking,
-    .whole = take_whole_thinking,
-    .failure = failure,
+    .keep_reasoning = true,
+    COMPATIBLE,
 };
 
 const struct provider provider_gemini = {

@@ -84,8 +84,8 @@ static bool names_format(struct str body)
  * Azure, DeepSeek, Groq, gateways), 422 (pydantic), 500 (llama-cpp-python). What the user asked for
  * by an option is not taken away. A schema that the server cannot hold the answer to is told to the
  * model; chat checks the answer in any case. */
-bool openai_body_lessen(const struct provider *p, const struct ask *ask, int status,
-                        struct str body, unsigned *less, struct http_request *r)
+bool openai_body_drop_unsupported(const struct provider *p, const struct ask *ask, int status,
+                                  struct str body, unsigned *less, struct http_request *r)
 {
     unsigned before = *less;
 

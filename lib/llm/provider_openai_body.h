@@ -12,10 +12,10 @@
 /* Sets r->body; `less` is what is left out, 0: nothing. */
 void openai_body_set(const struct provider *p, const struct ask *ask, unsigned less,
                      struct http_request *r);
-/* As provider->lessen: the usage of a stream, then the schema of the answer in its present form, in
+/* As provider->drop_unsupported: the usage of a stream, then the schema of the answer in its present form, in
  * its older one, each when the error names it. A schema that the server cannot hold the answer to
  * is told to the model. */
-bool openai_body_lessen(const struct provider *p, const struct ask *ask, int status,
-                        struct str body, unsigned *less, struct http_request *r);
+bool openai_body_drop_unsupported(const struct provider *p, const struct ask *ask, int status,
+                                  struct str body, unsigned *less, struct http_request *r);
 
 #endif

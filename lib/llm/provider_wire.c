@@ -4,7 +4,7 @@
 
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
-#include "chathist/llm/provider_fault.h"
+#include "chathist/llm/provider_error.h"
 
 /* How much of an unusable event or answer a message shows, in code points. */
 #define EXCERPT_MAX 80
@@ -78,12 +78,12 @@ void wire_set_options(cJSON *body, const struct ask *ask)
         set_option(body, &ask->options[i]);
 }
 
-void wire_take_model(struct answer *a, struct str model)
+void wire_take_model(struct response *a, struct str model)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
 
     if (!a->model)
-        answer_set_model(a, json_text(model, &scratch));
+        response_set_model(a, json_text(model, &scratch));
     buf_release(&scratch);
 }
 
@@ -99,7 +99,7 @@ int wire_unusable(struct err *e, enum err_kind kind, const char *what, struct st
 {
     struct buf shown = BUF_INIT(BUF_SMALL);
 
-    fault_add_excerpt(&shown, data, EXCERPT_MAX);
+    provider_error_add_excerpt(&shown, data, EXCERPT_MAX);
     err_set(e, kind, "%s: '%s'", what, buf_c(&shown));
     buf_release(&shown);
     return -1;

@@ -7,7 +7,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
 #include "chathist/base/cjson.h"
-#include "chathist/llm/answer.h"
+#include "chathist/llm/response.h"
 #include "chathist/llm/provider.h"
 
 /* Begin a request: its URL and the headers that hold no key. The URL is the base URL, `version`
@@ -24,7 +24,7 @@ bool wire_has_option(const struct ask *ask, const char *key);
 void wire_set_options(cJSON *body, const struct ask *ask);
 
 /* Notes the model's name, a JSON string, unless there is one. */
-void wire_take_model(struct answer *a, struct str model);
+void wire_take_model(struct response *a, struct str model);
 /* A finish reason in the words of chathist(5). NULL ends a list; what is not in it stays as it
  * is. */
 struct wire_name {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "chathist/llm/messages.h"
+#include "chathist/llm/context.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,6 +13,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
 #include "chathist/llm/provider.h"
+#include "chathist/llm/provider_error.h"
 
 static inline void demand(bool held)
 {
@@ -46,18 +47,18 @@ static inline int take_citation(void *arg, struct str json)
     return 0;
 }
 
-static inline void check_answer(struct answer *a, size_t seen)
+static inline void check_answer(struct response *a, size_t seen)
 {
     struct buf calls = BUF_INIT(BUF_LINE);
     struct str value;
 
     demand(a->text.len == seen && utf8_valid(buf_str(&a->text)) == seen);
-    answer_settle_calls(a);
+    response_settle_calls(a);
     for (size_t i = 0; i < a->calls_count; i++)
         demand(a->calls[i].id.len > 0 && a->calls[i].args.len > 0);
-    answer_calls_json(a, &calls);
+    response_calls_json(a, &calls);
     demand(json_check(buf_str(&calls), &value, NULL) && json_type(value) == JSON_ARRAY);
-    demand(a->replay.thinking.len == 0 || (json_check(buf_str(&a->replay.thinking), &value, NULL) &&
+    demand(a->opaque.thinking.len == 0 || (json_check(buf_str(&a->opaque.thinking), &value, NULL) &&
                                            json_type(value) == JSON_ARRAY));
     demand(!a->finish_reason || *a->finish_reason);
     buf_release(&calls);
@@ -66,36 +67,36 @@ static inline void check_answer(struct answer *a, size_t seen)
 static inline void feed_events(const struct provider *p, struct str in)
 {
     size_t seen = 0;
-    struct answer_sink sink = {.text = take, .citation = take_citation, .arg = &seen};
-    struct answer a;
+    struct response_sink sink = {.text = take, .citation = take_citation, .arg = &seen};
+    struct response a;
     struct err e = ERR_INIT;
     int rc = 0;
 
-    answer_init(&a, &sink);
+    response_init(&a, &sink);
     while (rc == 0 && in.n > 0) {
         rc = p->event(&a, STR("message"), str_cut(&in, '\n'), &e);
         check_err(rc, &e);
         demand(rc <= 0 || a.finished);
     }
     check_answer(&a, seen);
-    answer_release(&a);
+    response_release(&a);
     err_release(&e);
 }
 
 static inline void feed_whole(const struct provider *p, struct str in)
 {
     size_t seen = 0;
-    struct answer_sink sink = {.text = take, .citation = take_citation, .arg = &seen};
-    struct answer a;
+    struct response_sink sink = {.text = take, .citation = take_citation, .arg = &seen};
+    struct response a;
     struct err e = ERR_INIT;
     int rc;
 
-    answer_init(&a, &sink);
+    response_init(&a, &sink);
     rc = p->whole(&a, in, &e);
     check_err(rc, &e);
     demand(rc < 0 || a.finished);
     check_answer(&a, seen);
-    answer_release(&a);
+    response_release(&a);
     err_release(&e);
 }
 
@@ -106,7 +107,7 @@ static inline int fuzz_provider(const struct provider *p, const uint8_t *data, s
 
     feed_events(p, in);
     feed_whole(p, in);
-    check_err(p->failure(200 + (int)(size % 400), in, &e), &e);
+    check_err(provider_error_set_http(&e, 200 + (int)(size % 400), in), &e);
     err_release(&e);
     return 0;
 }

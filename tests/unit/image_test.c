@@ -1,4 +1,4 @@
-#include "chathist/llm/image.h"
+#include "chathist/llm/context.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "chathist/llm/messages.h"
+#include "chathist/llm/context.h"
 
 #include "test.h"
 

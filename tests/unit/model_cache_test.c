@@ -1,4 +1,4 @@
-#include "chathist/llm/model_cache.h"
+#include "chathist/llm/models.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -347,8 +347,8 @@ TEST(the_list_of_models)
 /* ---- events ---- */
 
 struct read {
-    struct answer a;
-    struct answer_sink sink;
+    struct response a;
+    struct response_sink sink;
     struct buf citations;
     struct err e;
     int sink_result;
@@ -373,13 +373,13 @@ static void read_init(struct read *r)
 {
     memset(r, 0, sizeof *r);
     buf_init(&r->citations, BUF_SMALL);
-    r->sink = (struct answer_sink){.text = take_text, .citation = take_citation, .arg = r};
-    answer_init(&r->a, &r->sink);
+    r->sink = (struct response_sink){.text = take_text, .citation = take_citation, .arg = r};
+    response_init(&r->a, &r->sink);
 }
 
 static void read_release(struct read *r)
 {
-    answer_release(&r->a);
+    response_release(&r->a);
     buf_release(&r->citations);
     err_release(&r->e);
 }
@@ -505,8 +505,8 @@ static void check_calls(struct read *r, const char *want, int line)
 {
     struct buf json = BUF_INIT(BUF_SMALL);
 
-    answer_settle_calls(&r->a);
-    answer_calls_json(&r->a, &json);
+    response_settle_calls(&r->a);
+    response_calls_json(&r->a, &json);
     test_check_str(buf_c(&json), want, "calls", __FILE__, line);
     buf_release(&json);
 }
@@ -561,11 +561,11 @@ TEST(signed_thinking_is_collected)
                    THOUGHT_DELTA("9", "other"), THOUGHT_DELTA("0", "b"), SIGNATURE("0", "s1"),
                    SIGNATURE("0", "s2"), STOP("9")),
               0);
-    CHECK_STR(buf_c(&r.a.replay.thinking), "");
+    CHECK_STR(buf_c(&r.a.opaque.thinking), "");
     CHECK_INT(FEED(&r, STOP("0"), STOP("0"),
                    START("1", "\"type\":\"redacted_thinking\",\"data\":\"d\\u0065\""), STOP("1")),
               0);
-    CHECK_STR(buf_c(&r.a.replay.thinking),
+    CHECK_STR(buf_c(&r.a.opaque.thinking),
               "[{\"type\":\"thinking\",\"n\":[1,2],\"thinking\":\"a\\nb\",\"signature\":\"s1s2\"},"
               "{\"type\":\"redacted_thinking\",\"data\":\"d\\u0065\"}]");
     CHECK_INT(r.a.text.len, 0);
@@ -580,7 +580,7 @@ TEST(thinking_without_signature_or_end_is_not)
     CHECK_INT(FEED(&r, THINKING("0", ""), THOUGHT_DELTA("0", "a"), STOP("0"), THINKING("1", ""),
                    SIGNATURE("1", "s"), THINKING("2", ""), STOP("1")),
               0);
-    CHECK_INT(r.a.replay.thinking.len, 0);
+    CHECK_INT(r.a.opaque.thinking.len, 0);
     read_release(&r);
 }
 
@@ -696,7 +696,7 @@ TEST(a_whole_answer)
     CHECK_INT(r.a.usage.at[USAGE_OUTPUT], 2);
     CHECK(r.a.finished);
     CHECK_STR(buf_c(&r.citations), CITATION);
-    CHECK_STR(buf_c(&r.a.replay.thinking),
+    CHECK_STR(buf_c(&r.a.opaque.thinking),
               "[{\"type\":\"thinking\",\"thinking\":\"\\u00e9\",\"signature\":\"s\"}]");
     CHECK_CALLS(&r, "[{\"id\":\"a\",\"name\":\"f\",\"args\":{\"x\":1}},"
                     "{\"id\":\"b\",\"name\":\"f\",\"args\":{}}]");
@@ -722,14 +722,4 @@ TEST(a_whole_answer_that_is_none)
     WHOLE_ERROR("{\"content\":null}", ERR_BUSY,
                 "the server's answer is none: '{\"content\":null}'");
     WHOLE_ERROR("[]", ERR_BUSY, "the server's answer is none: '[]'");
-}
-
-TEST(an_error_answer)
-{
-    struct err e = ERR_INIT;
-
-    CHECK_INT(provider_anthropic.failure(529, STR(ERROR("overloaded_error")), &e), -1);
-    CHECK_INT(e.kind, ERR_BUSY);
-    CHECK_STR(err_text(&e), "HTTP 529: a");
-    err_release(&e);
 }

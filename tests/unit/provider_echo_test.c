@@ -8,15 +8,15 @@
 
 #include "chathist/base/clock.h"
 #include "llm/provider_echo.h"
-#include "llm/stream.h"
+#include "chathist/llm/exchange.h"
 
 struct asked {
     struct context context;
     struct ask ask;
-    struct answer answer;
+    struct response answer;
     struct err e;
     struct buf deltas; /* each ended by | */
-    struct answer_sink sink;
+    struct response_sink sink;
     int rc;
 };
 
@@ -34,8 +34,8 @@ static void asked_init(struct asked *a)
     memset(a, 0, sizeof *a);
     context_init(&a->context);
     buf_init(&a->deltas, BUF_LINE);
-    a->sink = (struct answer_sink){.text = note, .arg = &a->deltas};
-    answer_init(&a->answer, &a->sink);
+    a->sink = (struct response_sink){.text = note, .arg = &a->deltas};
+    response_init(&a->answer, &a->sink);
     a->ask = (struct ask){
         .context = &a->context, .model = "echo", .stream = true, .limits.cancel_fd = -1};
 }
@@ -43,7 +43,7 @@ static void asked_init(struct asked *a)
 static void asked_release(struct asked *a)
 {
     context_release(&a->context);
-    answer_release(&a->answer);
+    response_release(&a->answer);
     buf_release(&a->deltas);
     err_release(&a->e);
 }
@@ -53,7 +53,7 @@ static void ask(struct asked *a, const char *prompt, const struct ask_option *op
     context_add_text(&a->context, ROLE_USER, str_of(prompt));
     a->ask.options = options;
     a->ask.options_count = count;
-    a->rc = stream_ask(&provider_echo, &a->ask, &a->answer, &a->e);
+    a->rc = exchange_once(&provider_echo, &a->ask, &a->answer, &a->e);
 }
 
 TEST(the_first_message)
@@ -96,7 +96,7 @@ TEST(the_last_user_message_is_the_prompt)
     asked_init(&a);
     context_add_text(&a.context, ROLE_USER, STR("p"));
     context_add_text(&a.context, ROLE_ASSISTANT, STR("a"));
-    a.rc = stream_ask(&provider_echo, &a.ask, &a.answer, &a.e);
+    a.rc = exchange_once(&provider_echo, &a.ask, &a.answer, &a.e);
     CHECK_STR(buf_c(&a.answer.text), "p\n[2 messages]");
     asked_release(&a);
 }
@@ -111,7 +111,7 @@ TEST(images_are_counted)
         asked_init(&a);
         context_add_text(&a.context, ROLE_USER, STR("p"));
         context_set_images(&a.context, images, n);
-        a.rc = stream_ask(&provider_echo, &a.ask, &a.answer, &a.e);
+        a.rc = exchange_once(&provider_echo, &a.ask, &a.answer, &a.e);
         CHECK_STR(buf_c(&a.answer.text),
                   n == 1 ? "p\n[1 message, 1 image]" : "p\n[1 message, 2 images]");
         asked_release(&a);
@@ -124,7 +124,7 @@ TEST(any_bytes_come_back)
 
     asked_init(&a);
     context_add_text(&a.context, ROLE_USER, STR("a\0\"\\\x1b\xe4\xbd\xa0 \xff"));
-    a.rc = stream_ask(&provider_echo, &a.ask, &a.answer, &a.e);
+    a.rc = exchange_once(&provider_echo, &a.ask, &a.answer, &a.e);
     CHECK_INT(a.rc, 0);
     CHECK_MEM(a.answer.text.data, a.answer.text.len,
               "a\0\"\\\x1b\xe4\xbd\xa0 \xef\xbf\xbd\n[1 message]", 24);

@@ -251,7 +251,7 @@ TEST(the_list_of_models)
 /* ---- events ---- */
 
 /* Feeds events (NULL ends) and gives the last one's result. */
-static int feed(struct answer *a, struct err *e, const char *const *events)
+static int feed(struct response *a, struct err *e, const char *const *events)
 {
     int rc = 0;
 
@@ -265,19 +265,19 @@ static int feed(struct answer *a, struct err *e, const char *const *events)
 #define FINISH(reason) "{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"" reason "\"}]}"
 
 struct read {
-    struct answer a;
+    struct response a;
     struct err e;
 };
 
 static void read_init(struct read *r)
 {
     memset(r, 0, sizeof *r);
-    answer_init(&r->a, NULL);
+    response_init(&r->a, NULL);
 }
 
 static void read_release(struct read *r)
 {
-    answer_release(&r->a);
+    response_release(&r->a);
     err_release(&r->e);
 }
 
@@ -404,8 +404,8 @@ static void check_calls(struct read *r, const char *want, int line)
 {
     struct buf json = BUF_INIT(BUF_SMALL);
 
-    answer_settle_calls(&r->a);
-    answer_calls_json(&r->a, &json);
+    response_settle_calls(&r->a);
+    response_calls_json(&r->a, &json);
     test_check_str(buf_c(&json), want, "calls", __FILE__, line);
     buf_release(&json);
 }
@@ -605,14 +605,4 @@ TEST(a_whole_answer_that_is_none)
     WHOLE_ERROR("{\"choices\":[", ERR_BUSY, "the server's answer is not JSON: '{\"choices\":['");
     WHOLE_ERROR("{\"choices\":[]}", ERR_BUSY, "the server's answer is none: '{\"choices\":[]}'");
     WHOLE_ERROR("{}", ERR_BUSY, "the server's answer is none: '{}'");
-}
-
-TEST(an_error_answer)
-{
-    struct err e = ERR_INIT;
-
-    CHECK_INT(provider_openai.failure(401, STR("{\"error\":{\"message\":\"no\"}}"), &e), -1);
-    CHECK_INT(e.kind, ERR_AUTH);
-    CHECK_STR(err_text(&e), "HTTP 401: no");
-    err_release(&e);
 }

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "chathist/llm/provider.h"
+#include "chathist/llm/provider_error.h"
 
 TEST(providers_are_found_by_name)
 {
@@ -9,7 +10,7 @@ TEST(providers_are_found_by_name)
 
     for (const struct provider *const *p = provider_all(); *p; p++, count++) {
         CHECK(provider_find(str_of((*p)->name)) == *p);
-        CHECK((*p)->request && (*p)->event && (*p)->whole && (*p)->failure);
+        CHECK((*p)->request && (*p)->event && (*p)->whole);
         /* Who asks no server does the exchange itself, and is not looked for. */
         CHECK(((*p)->base_url == NULL) == ((*p)->exchange != NULL));
         CHECK((*p)->base_url || !(*p)->probe.path);
@@ -47,13 +48,13 @@ TEST(a_model_name_may_begin_with_its_provider)
 
 TEST(a_status_means_a_kind)
 {
-    CHECK_INT(provider_status_kind(401), ERR_AUTH);
-    CHECK_INT(provider_status_kind(403), ERR_AUTH);
-    CHECK_INT(provider_status_kind(400), ERR_REQUEST);
-    CHECK_INT(provider_status_kind(404), ERR_REQUEST);
-    CHECK_INT(provider_status_kind(408), ERR_REQUEST);
-    CHECK_INT(provider_status_kind(302), ERR_REQUEST);
-    CHECK_INT(provider_status_kind(429), ERR_BUSY);
-    CHECK_INT(provider_status_kind(500), ERR_BUSY);
-    CHECK_INT(provider_status_kind(529), ERR_BUSY);
+    CHECK_INT(provider_error_kind(401), ERR_AUTH);
+    CHECK_INT(provider_error_kind(403), ERR_AUTH);
+    CHECK_INT(provider_error_kind(400), ERR_REQUEST);
+    CHECK_INT(provider_error_kind(404), ERR_REQUEST);
+    CHECK_INT(provider_error_kind(408), ERR_REQUEST);
+    CHECK_INT(provider_error_kind(302), ERR_REQUEST);
+    CHECK_INT(provider_error_kind(429), ERR_BUSY);
+    CHECK_INT(provider_error_kind(500), ERR_BUSY);
+    CHECK_INT(provider_error_kind(529), ERR_BUSY);
 }

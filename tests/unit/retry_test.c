@@ -1,4 +1,4 @@
-#include "chathist/llm/retry.h"
+#include "chathist/llm/exchange.h"
 
 #include "test.h"
 

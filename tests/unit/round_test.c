@@ -65,15 +65,15 @@ static void leave(struct turn *t)
 
 static void answer_calls(struct turn *t, const char *const calls[][2])
 {
-    answer_add_text(&t->answer, STR("\"let me\""), NULL);
+    response_add_text(&t->answer, STR("\"let me\""), NULL);
     for (int64_t i = 0; calls[i][0]; i++) {
         struct buf args = BUF_INIT(BUF_SMALL);
 
         json_add_string(&args, str_of(calls[i][1]));
-        answer_add_call(&t->answer, i, STR_NONE, str_of(calls[i][0]), buf_str(&args), NULL);
+        response_add_call(&t->answer, i, STR_NONE, str_of(calls[i][0]), buf_str(&args), NULL);
         buf_release(&args);
     }
-    answer_settle_calls(&t->answer);
+    response_settle_calls(&t->answer);
 }
 
 TEST(results_are_in_the_order_of_the_calls)

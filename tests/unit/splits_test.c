@@ -9,7 +9,7 @@
 
 #include "llm/provider_anthropic.h"
 #include "llm/provider_openai.h"
-#include "llm/stream.h"
+#include "chathist/llm/exchange.h"
 
 /* A larger fixture is cut at every byte of its ends, and at this many places between them. */
 #define EACH ((size_t)4 << 10)
@@ -25,23 +25,30 @@ struct frame {
 static const struct frame *playing;
 static size_t cut;
 
+/* The media type in the header line, as llm/http gives it. */
+static const char *media_type(const char *line, char *out)
+{
+    struct str value = str_of(line);
+
+    (void)str_cut(&value, ':');
+    value = str_trim(str_cut(&value, ';'));
+    for (size_t i = 0; i < value.n; i++)
+        out[i] = value.p[i] >= 'A' && value.p[i] <= 'Z' ? (char)(value.p[i] + 32) : value.p[i];
+    out[value.n] = '\0';
+    return out;
+}
+
 static int play(const struct ask *ask, const struct http_request *r, const struct http_sink *sink,
                 struct err *e)
 {
     struct str body = playing->body;
-    struct http_head_reader reader;
-    struct http_head head;
+    char type[sizeof playing->type];
+    struct http_head head = {playing->status, media_type(playing->type, type), "", "", "", ""};
 
     (void)ask;
     (void)r;
-    http_head_init(&reader);
-    http_head_take(&reader, str_of(playing->type));
-    http_head_get(&reader, playing->status, &head);
 
-    int rc = sink->head(sink->arg, &head, e);
-
-    http_head_release(&reader);
-    if (rc != 0)
+    if (sink->head(sink->arg, &head, e) != 0)
         return -1;
     if (cut > 0 && sink->body(sink->arg, (struct str){body.p, cut}, e) != 0)
         return -1;
@@ -70,15 +77,15 @@ static bool is_made(const struct buf *id)
 }
 
 /* All that came of it, as a text. */
-static void add_outcome(struct buf *out, struct answer *a, int rc, const struct err *e)
+static void add_outcome(struct buf *out, struct response *a, int rc, const struct err *e)
 {
     buf_addf(out, "\n<end> %d %d %s\n%s %s %lld %lld %d %d\n", rc, (int)e->kind, err_text(e),
              a->finish_reason ? a->finish_reason : "-", a->model ? a->model : "-",
              (long long)a->usage.at[USAGE_INPUT], (long long)a->usage.at[USAGE_OUTPUT], a->finished,
              a->refused);
-    buf_add_str(out, buf_str(&a->replay.thinking));
+    buf_add_str(out, buf_str(&a->opaque.thinking));
     buf_add_c(out, "\n<blocks>");
-    buf_add_str(out, buf_str(&a->replay.turn));
+    buf_add_str(out, buf_str(&a->opaque.turn));
     buf_addf(out, "\n<refusal> %s", a->refusal ? a->refusal : "-");
     for (size_t i = 0; i < a->calls_count; i++) {
         buf_addf(out, "\n<call> %s %s ", is_made(&a->calls[i].id) ? "?" : buf_c(&a->calls[i].id),
@@ -93,9 +100,9 @@ static void add_outcome(struct buf *out, struct answer *a, int rc, const struct 
 static void outcome(const struct frame *f, size_t at, struct buf *out)
 {
     struct provider p = strstr(f->name, "/anthropic/") ? provider_anthropic : provider_openai;
-    struct answer_sink sink = {.text = take_text, .citation = take_citation, .arg = out};
+    struct response_sink sink = {.text = take_text, .citation = take_citation, .arg = out};
     struct context context;
-    struct answer answer;
+    struct response answer;
     struct err e = ERR_INIT;
     struct ask ask = {.context = &context, .model = "m", .stream = true, .limits.cancel_fd = -1};
 
@@ -104,14 +111,14 @@ static void outcome(const struct frame *f, size_t at, struct buf *out)
     cut = at;
     context_init(&context);
     context_add_text(&context, ROLE_USER, STR("q"));
-    answer_init(&answer, &sink);
-    answer.replay.keep_reasoning = answer.replay.keep_details = true;
+    response_init(&answer, &sink);
+    answer.opaque.keep_reasoning = answer.opaque.keep_details = true;
     buf_clear(out);
 
-    int rc = stream_ask(&p, &ask, &answer, &e);
+    int rc = exchange_once(&p, &ask, &answer, &e);
 
     add_outcome(out, &answer, rc, &e);
-    answer_release(&answer);
+    response_release(&answer);
     context_release(&context);
     err_release(&e);
 }

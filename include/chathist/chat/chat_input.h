@@ -12,7 +12,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/chat/chat_args.h"
 #include "chathist/history/locate.h"
-#include "chathist/llm/image.h"
+#include "chathist/llm/context.h"
 
 /* The most that a file of --messages may hold. */
 #define MESSAGES_MAX ((size_t)256 << 20)

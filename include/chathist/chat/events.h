@@ -11,7 +11,7 @@
 #include "chathist/chat/aside.h"
 #include "chathist/cli/term.h"
 #include "chathist/chat/markdown.h"
-#include "chathist/llm/answer.h"
+#include "chathist/llm/response.h"
 #include "chathist/chat/round.h"
 #include "chathist/chat/turn.h"
 
@@ -27,7 +27,7 @@ struct events {
     bool cut;    /* it was said that messages are left out */
     bool marked; /* Markdown is shown */
     struct markdown markdown;
-    struct answer_sink sink; /* hand this to turn_ask */
+    struct response_sink sink; /* hand this to turn_ask */
     struct ask_watch watch;  /* and this to the ask */
 };
 
@@ -53,7 +53,7 @@ void events_spent(struct events *ev, const struct turn *t);
 void events_done(struct events *ev, const struct turn *t);
 /* Prints the answer's first code block, for a turn whose text was not handed on. -1: it has
  * none. */
-int events_code(struct events *ev, const struct answer *a, struct err *e);
+int events_code(struct events *ev, const struct response *a, struct err *e);
 /* Something that the user should know and that is no failure: a line on stderr, unless quiet, and a
  * `notice` event. */
 void events_notice(struct events *ev, const char *text);

@@ -24,7 +24,7 @@
 #include "chathist/history/locate.h"
 #include "chathist/history/message.h"
 #include "chathist/history/partial.h"
-#include "chathist/llm/answer.h"
+#include "chathist/llm/response.h"
 #include "chathist/llm/context.h"
 #include "chathist/llm/provider.h"
 
@@ -59,7 +59,7 @@ struct turn {
 
     /* What came of it. */
     struct context context;
-    struct answer answer;   /* the last one */
+    struct response answer;   /* the last one */
     bool calling;           /* it ends with calls that are to be carried out */
     unsigned rounds;        /* how often that happened */
     struct usage usage;     /* of all answers together */
@@ -80,8 +80,8 @@ struct turn {
     struct draft *unstored; /* lines that are to be stored, or could not be */
     size_t unstored_count, unstored_cap;
     struct partial partial;          /* of the answer that is coming */
-    const struct answer_sink *outer; /* private: the caller's sink */
-    struct answer_sink sink;
+    const struct response_sink *outer; /* private: the caller's sink */
+    struct response_sink sink;
     struct round_call *calls; /* of the present round (turn/round) */
     size_t calls_count;
 };
@@ -99,7 +99,7 @@ int turn_store_prompt(struct turn *t, struct err *e);
  * for: cut at the length limit or by a full context, or paused and not to be gone on with
  * (ERR_INCOMPLETE); refused, filtered, or a conversation that is too long (ERR_REFUSED); tool calls
  * where there are no tools, calls or a pause when there are no more rounds (ERR_LIMIT). */
-int turn_ask(struct turn *t, const struct answer_sink *sink, struct err *e);
+int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e);
 /* Stores the answer, and before it what could not be stored earlier. If no text came, the line has
  * the content "" and a finish_reason (`error`, `interrupted`) that keeps it and its prompt out of
  * every later request (llm/context). */

@@ -1,12 +1,14 @@
 /*
- * context - what a model is sent of a conversation.
+ * context - the part of a conversation that is sent to a model.
  *
- * Built from history messages, then cut to the newest that fit, then put into the shape that every
- * provider accepts: calls with their results, turns that alternate, no empty text. Only role,
- * content, tool fields and the images of this turn travel; inside a loop of calls and results
- * thinking does, too.
+ * A context is built from history messages, then cut to the newest ones that fit, then put into a
+ * form that every provider accepts: each call followed by its result, alternating turns, no empty
+ * text. Only the role, the content, the tool fields and the images of this turn are sent; inside a
+ * loop of calls and results, signed thinking is sent too.
  *
- *     context_add… -> context_begin_turn -> context_add_text… -> context_cut -> context_settle
+ *     context_add... -> context_begin_turn -> context_add_text... -> context_cut -> context_settle
+ *
+ * messages_add builds a context from a text (chat --messages) instead of from a history.
  */
 #ifndef CHATHIST_LLM_CONTEXT_H
 #define CHATHIST_LLM_CONTEXT_H
@@ -15,31 +17,59 @@
 #include <stddef.h>
 
 #include "chathist/base/buf.h"
+#include "chathist/base/err.h"
 #include "chathist/history/message.h"
-#include "chathist/llm/image.h"
+
+/* ---- images: sent with the prompt of a turn, and not stored ---- */
+
+/* The largest size of one image, and of all images of a turn. Servers have limits of their own,
+ * most of them lower (Anthropic: 5 MB each). */
+#define IMAGE_MAX ((size_t)20 << 20)
+#define IMAGES_MAX ((size_t)64 << 20)
+
+struct image {
+    const char *type; /* the media type */
+    char *base64;     /* owned */
+};
+
+struct image_list {
+    struct image *at;
+    size_t count, cap;
+    size_t bytes; /* the size of all images before base64 */
+};
+
+/* Returns the media type that the first bytes indicate, for the formats that every provider takes:
+ * PNG, JPEG, GIF and WebP. Returns NULL for anything else. */
+const char *image_type(struct str bytes);
+/* Adds an image of that type. Returns 0, or -1 (ERR_USAGE) if it is over IMAGE_MAX or all images
+ * together are over IMAGES_MAX. */
+int image_list_add(struct image_list *l, const char *type, struct str bytes, struct err *e);
+void image_list_release(struct image_list *l);
+
+/* ---- the context ---- */
 
 /* How an answer ended, as far as it decides whether the answer is sent again. */
 enum context_end {
-    CONTEXT_FINISHED, /* or not known */
-    CONTEXT_CUT,      /* text came, but not all of it */
+    CONTEXT_FINISHED, /* or unknown */
+    CONTEXT_CUT,      /* part of the text came */
     CONTEXT_FAILED,   /* nothing came: the turn failed */
 };
 
 struct context_message {
-    enum role role; /* ROLE_USER, ROLE_ASSISTANT or ROLE_TOOL; the system prompt is apart */
+    enum role role; /* ROLE_USER, ROLE_ASSISTANT or ROLE_TOOL; the system prompt is separate */
     char *content;  /* owned, n bytes, may hold NUL */
     size_t n;
-    char *tool_calls;   /* JSON array of {"id","name","args"}, never empty, or NULL (assistant) */
-    char *tool_call_id; /* or NULL (tool) */
-    /* Of an assistant message with calls: its signed thinking or all of its blocks, a JSON array,
-     * and the provider that wrote it. They go back to that provider as long as the loop of calls
-     * and results goes on, and count as nothing. NULL: none. */
+    char *tool_calls;   /* assistant: a non-empty JSON array of {"id","name","args"}, or NULL */
+    char *tool_call_id; /* tool: the call that this answers, or NULL */
+    /* For an assistant message with calls: its signed thinking or all of its blocks, as a JSON
+     * array, and the provider that wrote it. They go back to that provider while the loop of calls
+     * and results lasts. They do not count against max_bytes. May be NULL. */
     char *thinking;
     char *provider;
-    /* Images of this turn's prompt, borrowed; they count as nothing. Earlier ones are not there. */
+    /* Images of this turn's prompt, borrowed. They do not count against max_bytes. */
     const struct image *images;
     size_t images_count;
-    /* private, until context_cut or context_settle: what context_drop_unsent needs */
+    /* private, for context_drop_unsent */
     char *id;       /* of a prompt */
     char *reply_to; /* of an answer that did not finish */
     enum context_end end;
@@ -49,40 +79,40 @@ struct context_message {
 struct context {
     struct context_message *at;
     size_t count, cap;
-    char *system; /* the newest system prompt, NULL when none */
+    char *system; /* the newest system prompt, or NULL */
     size_t system_len;
-    size_t turn;    /* at[turn…] is this turn: always whole */
-    size_t dropped; /* earlier messages left out by the cut */
+    size_t turn;    /* at[turn] and the following messages are this turn, which is never cut */
+    size_t dropped; /* how many earlier messages context_cut left out */
 };
 
 #define CONTEXT_ALL ((size_t)-1)
-/* From this many earlier messages on, a hint is due. */
+/* From this many earlier messages on, chat shows a hint. */
 #define CONTEXT_HINT 15
 
 void context_init(struct context *c);
 void context_release(struct context *c);
 
-/* Adds a message of the thread. A system line becomes the system prompt (an empty one takes it
- * away); a role that is not known is passed over: false. Tool calls without an id or a name are
- * left out: no result could be told to be theirs. */
+/* Adds a message of the thread. A system line becomes the system prompt, and an empty one removes
+ * it. Returns false, and adds nothing, if the role is unknown. Tool calls without an id or a name
+ * are left out, because no result could refer to them. */
 bool context_add(struct context *c, const struct message *m);
-/* Replaces the system prompt; an empty text takes it away. */
+/* Replaces the system prompt; an empty text removes it. */
 void context_set_system(struct context *c, struct str text);
-/* What is added from here on belongs to this turn. Without this call there is no turn. */
+/* The messages added from here on belong to this turn. Without this call no message does. */
 void context_begin_turn(struct context *c);
 /* Adds a text message of the role; ROLE_SYSTEM sets the system prompt, ROLE_OTHER adds nothing. */
 void context_add_text(struct context *c, enum role role, struct str content);
-/* The message that was added last, a user's, comes with these; one message of a context can. */
+/* Attaches images to the user message that was added last. Only one message can have images. */
 void context_set_images(struct context *c, const struct image *images, size_t count);
 
-/* Adds what a loop of calls and results brings, when everything before it is settled: an assistant
- * message with its calls as in `tool_calls`, its signed thinking or all of its blocks (empty: none)
- * and the provider that wrote it; then a result for each call, in their order. */
+/* Adds the messages of a loop of calls and results, after everything before it is settled: an
+ * assistant message with its calls, as in `tool_calls`, its signed thinking or all of its blocks
+ * (may be empty) and the provider that wrote it; then one result for each call, in their order. */
 void context_add_calls(struct context *c, struct str content, struct str calls, struct str thinking,
                        const char *provider);
 void context_add_result(struct context *c, struct str call_id, struct str content);
 
-/* Drops earlier messages that are never sent again; the next two functions begin with it.
+/* Drops earlier messages that are never sent again; context_cut and context_settle call this first.
  * An answer that did not finish (its finish_reason is `interrupted`, `error`, `length` or
  * `content_filter`) is dropped
  *  - without text: always, and with it the prompt that it names in `reply_to`, unless that prompt
@@ -90,20 +120,38 @@ void context_add_result(struct context *c, struct str call_id, struct str conten
  *  - with text: if the prompt that it names has a finished answer before it, or another answer or
  *    calls after it. */
 void context_drop_unsent(struct context *c);
-/* Drops the oldest messages before this turn until at most max_messages of them, with at most
- * max_bytes of content and tool fields, are left; then those before the next user message, since
- * servers want the user to begin. CONTEXT_ALL: no bound. */
+/* Drops the oldest messages before this turn until at most max_messages of them remain, with at
+ * most max_bytes of content and tool fields. Then drops up to the next user message, because
+ * servers want the user to begin. CONTEXT_ALL means no limit. */
 void context_cut(struct context *c, size_t max_messages, size_t max_bytes);
-/* Makes the sequence sendable: results stand right behind their call, in its order; a call without
- * result gets one that says so, a result without call is dropped; blank text before this turn is
- * dropped; neighbouring text turns of one role are merged with a blank line between them, an
- * unanswered prompt also with this turn's, and the model's text with the calls behind it. Call
- * once, after context_cut. */
+/* Makes the sequence acceptable to every provider. Each result is moved to directly after its call,
+ * in the order of the calls. A call without a result gets one that says so; a result without a call
+ * is dropped. Blank text before this turn is dropped. Neighbouring text messages of one role are
+ * merged with a blank line between them; this includes an unanswered prompt and this turn's, and
+ * the model's text and the calls that follow it. Call this once, after context_cut. */
 void context_settle(struct context *c);
-/* Does message i belong to a loop of calls and results that is still going on: is there no user
- * message behind it? */
+/* Returns true if message i belongs to a loop of calls and results that has not ended, that is, if
+ * no user message follows it. */
 bool context_in_loop(const struct context *c, size_t i);
-/* The bytes of one message that count against max_bytes. */
+/* Returns the bytes of one message that count against max_bytes. */
 size_t context_weight(const struct context_message *m);
+
+/* ---- a conversation given as text ---- */
+
+/* Adds the entries of `text` to c in their order. The text is a JSON array of {role, content}, an
+ * object with such an array as `messages` (as requests and exports have; Anthropic's with the
+ * system prompt beside it), or JSON lines of either or of such entries, for example history lines
+ * (chathist(5)).
+ *
+ * Of each entry these members count: role, content (a string, or an array of text parts),
+ * tool_calls (as in the history, or in OpenAI's form) and tool_call_id. id, reply_to and
+ * finish_reason identify turns that failed, which are not sent.
+ *
+ * Returns the number of bad entries, which are left out: not an object, a role other than user,
+ * assistant, system and tool, or content that is not text (an assistant message with calls needs
+ * none). Blank lines do not count. Invalid UTF-8 is read as U+FFFD. */
+size_t messages_add(struct context *c, struct str text);
+/* Returns true if the text, or an entry of it, is bad because it is nested too deeply. */
+bool messages_too_deep(struct str text);
 
 #endif

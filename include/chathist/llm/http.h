@@ -1,59 +1,63 @@
 /*
- * http - one POST or GET over libcurl, its answer handed on as it comes.
+ * http - sends one HTTP request with libcurl and passes the response on as it arrives.
  *
- * Time-outs by llm/http_timer, no deadline on the whole. Proxies by libcurl's conventions.
- * Redirects are not followed: a key never goes to another host.
+ * An exchange has time-outs for connecting and for silence (struct http_limits), but no limit on
+ * its whole duration. libcurl's own conventions decide about proxies. Redirects are not followed,
+ * because a key must not reach another host.
  *
- * Messages name the server as host:port alone, with the address of the proxy that stands before it;
- * no part of a URL, header or body is in them.
+ * Messages name the server only as host:port, followed by the address of the proxy if one was used.
+ * They never contain another part of a URL, a header or a body.
  *
- * A write to a server that has gone can raise SIGPIPE under TLS: who asks over the network ignores
- * that signal meanwhile (turn/interrupt).
+ * Writing to a server that has closed the connection can raise SIGPIPE under TLS. The caller
+ * ignores that signal during an exchange (chat/interrupt).
  */
 #ifndef CHATHIST_LLM_HTTP_H
 #define CHATHIST_LLM_HTTP_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "chathist/llm/http_head.h"
-#include "chathist/llm/http_timer.h"
+#include "chathist/llm/http_request.h"
 
-struct http_request {
-    struct buf url;
-    struct buf headers; /* lines `Name: value\n`; may hold a key, never shown */
-    struct buf body;    /* empty: GET */
+/* The status and the header fields that matter here. An absent field is "". The strings are
+ * borrowed: they are valid during the call only. */
+struct http_head {
+    int status;
+    const char *media_type;     /* in lower case, without parameters */
+    const char *location;       /* the target of a redirect */
+    const char *retry_after;    /* as sent: seconds or an HTTP date */
+    const char *retry_after_ms; /* OpenAI's own field, like x-should-retry */
+    const char *should_retry;
 };
-void http_request_init(struct http_request *r);
-void http_request_release(struct http_request *r);
-/* Adds a header line. -1 (ERR_USAGE, without the value) when the value holds a line break or
- * another control character. */
-int http_add_header(struct http_request *r, const char *name, struct str value, struct err *e);
 
-/* What the answer is handed to. -1 from either ends the exchange: http_exchange returns -1 and *e
- * is what they made of it, perhaps nothing. */
+/* Receives the response. If head or body returns -1, the exchange ends and http_exchange returns
+ * -1 with *e as that function left it, which may be unset. */
 struct http_sink {
     int (*head)(void *arg, const struct http_head *head, struct err *e); /* once, before the body */
     int (*body)(void *arg, struct str piece, struct err *e);
     void *arg;
-    /* After each piece: does no more than an afterword follow, for which nobody waits long
-     * (http_timer_ending)? NULL: nobody knows. */
+    /* Called after each piece of the body; may be NULL. Returns true if the response is complete
+     * except for trailing information, for which http_exchange waits HTTP_ENDING_MS at most. */
     bool (*ending)(void *arg);
 };
+#define HTTP_ENDING_MS 2000
 
-/* 0 when the answer came whole (whatever its status). -1: ERR_USAGE (not a URL of http or https),
- * ERR_UNTRUSTED (the certificate), ERR_NETWORK (could not connect, TLS, no answer, an answer other than 2xx broke off), ERR_TIMEOUT
- * (connected, and idle for too long before an answer or in one of 2xx), ERR_INCOMPLETE when it
- * broke off otherwise after the head of a 2xx answer, ERR_SIGNAL when cancelled. */
+/* Returns 0 if the whole response arrived, whatever its status. Returns -1 with *e set:
+ *  - ERR_USAGE: the URL is not an http or https URL;
+ *  - ERR_UNTRUSTED: the certificate was refused;
+ *  - ERR_NETWORK: no connection, a TLS error, no response, or a response with a status other than
+ *    2xx that broke off;
+ *  - ERR_TIMEOUT: connected, but the server was silent for too long before a response or during a
+ *    2xx response;
+ *  - ERR_INCOMPLETE: a 2xx response broke off after its head for another reason;
+ *  - ERR_SIGNAL: limits->cancel_fd became readable. */
 int http_exchange(const struct http_request *r, const struct http_limits *limits,
                   const struct http_sink *sink, struct err *e);
 
-/* Adds `host:port` of an http(s) URL. false when it is none. */
+/* Adds `host:port` of an http or https URL. Returns false if the URL is not one. */
 bool http_origin(const char *url, struct buf *out);
-/* Is the host of this http(s) URL a loopback name or address? */
+/* Returns true if the host of this http or https URL is a loopback name or address. */
 bool http_is_loopback(const char *url);
 
 #endif

@@ -1,10 +1,16 @@
 /*
- * models - what a server offers, and whether one is there at all.
+ * models - the models that a server offers, and whether a server is there at all.
+ *
+ * Lists are also kept in a cache, because a shell that completes a model name must not wait for a
+ * server. The cache directory has a file for each provider and server (host, port and path), with a
+ * model on each line. The file's time is the age of the list. A file can be deleted at any time.
  */
 #ifndef CHATHIST_LLM_MODELS_H
 #define CHATHIST_LLM_MODELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "chathist/base/err.h"
 #include "chathist/llm/provider.h"
@@ -14,16 +20,25 @@ struct model_list {
     size_t count, cap;
 };
 
-/* The models of the server that `ask` addresses (base_url, key, limits). -1: as a turn would
- * fail. */
+/* Gets the models of the server that `ask` addresses (base_url, key, limits). Returns 0, or -1 with
+ * *e set as a turn would fail. */
 int model_list_load(struct model_list *l, const struct provider *p, const struct ask *ask,
                     struct err *e);
-/* Adds an id; an empty one is none. */
+/* Adds an id. An empty id, or one with a line break, is ignored. */
 void model_list_add(struct model_list *l, struct str id);
 void model_list_release(struct model_list *l);
 
-/* Does the provider's server list its models at `base_url` within a few tenths of a second? One
- * GET, sent without a key. */
+/* Returns true if the provider's server lists its models at `base_url` within a few tenths of a
+ * second. The single GET carries no key. */
 bool models_probe(const struct provider *p, const char *base_url);
+
+/* Reads the cached list of the provider's server at base_url. Returns false if there is none or it
+ * is older than max_age microseconds. The caller releases the list in either case. */
+bool model_cache_load(const char *dir, const struct provider *p, const char *base_url,
+                      int64_t max_age, struct model_list *l);
+/* Writes the list into the cache, readable by the user only. Names with control characters are left
+ * out. Returns 0, or -1 with *e set. */
+int model_cache_store(const char *dir, const struct provider *p, const char *base_url,
+                      const struct model_list *l, struct err *e);
 
 #endif

@@ -2,14 +2,14 @@
 #include "test.h"
 
 #include "chathist/base/json_check.h"
-#include "chathist/llm/provider_fault.h"
+#include "chathist/llm/provider_error.h"
 
 static void check_answer(int status, const char *body, enum err_kind kind, const char *text,
                          int line)
 {
     struct err e = ERR_INIT;
 
-    test_check_int(fault_set_answer(&e, status, str_of(body)), -1, body, __FILE__, line);
+    test_check_int(provider_error_set_http(&e, status, str_of(body)), -1, body, __FILE__, line);
     test_check_int((long long)e.kind, (long long)kind, body, __FILE__, line);
     test_check_str(err_text(&e), text, body, __FILE__, line);
     err_release(&e);
@@ -113,9 +113,9 @@ static void check_reported(const char *json, enum err_kind kind, const char *tex
 
     if (!test_check(json_check(str_of(json), &value, NULL), json, __FILE__, line))
         return;
-    test_check(fault_reported(value) == (text != NULL), json, __FILE__, line);
+    test_check(provider_error_reported(value) == (text != NULL), json, __FILE__, line);
     if (text) {
-        test_check_int(fault_set_reported(&e, value), -1, json, __FILE__, line);
+        test_check_int(provider_error_set_reported(&e, value), -1, json, __FILE__, line);
         test_check_int((long long)e.kind, (long long)kind, json, __FILE__, line);
         test_check_str(err_text(&e), text, json, __FILE__, line);
     }

@@ -1,4 +1,4 @@
-#include "chathist/llm/replay.h"
+#include "chathist/llm/opaque_blocks.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -6,23 +6,23 @@
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
 
-static const char *const member_names[REPLAY_MEMBERS] = {
-    [REPLAY_TEXT] = "text",   [REPLAY_THINKING] = "thinking",   [REPLAY_SIGNATURE] = "signature",
-    [REPLAY_INPUT] = "input", [REPLAY_CITATIONS] = "citations",
+static const char *const member_names[OPAQUE_MEMBERS] = {
+    [OPAQUE_TEXT] = "text",   [OPAQUE_THINKING] = "thinking",   [OPAQUE_SIGNATURE] = "signature",
+    [OPAQUE_INPUT] = "input", [OPAQUE_CITATIONS] = "citations",
 };
 
-static void detail_init(struct replay_detail *d)
+static void detail_init(struct opaque_detail *d)
 {
-    buf_init(&d->first, REPLAY_THINKING_MAX);
-    buf_init(&d->text, REPLAY_THINKING_MAX);
-    buf_init(&d->summary, REPLAY_THINKING_MAX);
-    buf_init(&d->data, REPLAY_THINKING_MAX);
-    buf_init(&d->signature, REPLAY_THINKING_MAX);
-    buf_init(&d->others, REPLAY_THINKING_MAX);
+    buf_init(&d->first, OPAQUE_THINKING_MAX);
+    buf_init(&d->text, OPAQUE_THINKING_MAX);
+    buf_init(&d->summary, OPAQUE_THINKING_MAX);
+    buf_init(&d->data, OPAQUE_THINKING_MAX);
+    buf_init(&d->signature, OPAQUE_THINKING_MAX);
+    buf_init(&d->others, OPAQUE_THINKING_MAX);
     d->pieced = false;
 }
 
-static void detail_release(struct replay_detail *d)
+static void detail_release(struct opaque_detail *d)
 {
     buf_release(&d->first);
     buf_release(&d->text);
@@ -32,25 +32,25 @@ static void detail_release(struct replay_detail *d)
     buf_release(&d->others);
 }
 
-void replay_init(struct replay *r)
+void opaque_init(struct opaque_blocks *r)
 {
     memset(r, 0, sizeof *r);
-    buf_init(&r->thinking, REPLAY_THINKING_MAX);
-    buf_init(&r->turn, REPLAY_TURN_MAX);
-    buf_init(&r->start, REPLAY_TURN_MAX);
-    for (size_t i = 0; i < REPLAY_MEMBERS; i++)
-        buf_init(&r->grown[i], REPLAY_TURN_MAX);
-    buf_init(&r->reasoning, REPLAY_THINKING_MAX);
-    buf_init(&r->details, REPLAY_THINKING_MAX);
+    buf_init(&r->thinking, OPAQUE_THINKING_MAX);
+    buf_init(&r->turn, OPAQUE_TURN_MAX);
+    buf_init(&r->start, OPAQUE_TURN_MAX);
+    for (size_t i = 0; i < OPAQUE_MEMBERS; i++)
+        buf_init(&r->grown[i], OPAQUE_TURN_MAX);
+    buf_init(&r->reasoning, OPAQUE_THINKING_MAX);
+    buf_init(&r->details, OPAQUE_THINKING_MAX);
     detail_init(&r->detail);
 }
 
-void replay_release(struct replay *r)
+void opaque_release(struct opaque_blocks *r)
 {
     buf_release(&r->thinking);
     buf_release(&r->turn);
     buf_release(&r->start);
-    for (size_t i = 0; i < REPLAY_MEMBERS; i++)
+    for (size_t i = 0; i < OPAQUE_MEMBERS; i++)
         buf_release(&r->grown[i]);
     buf_release(&r->reasoning);
     buf_release(&r->details);
@@ -93,7 +93,7 @@ static void add_raw_member(struct buf *out, struct str raw_key, struct str value
 /* Adds a text member with what came for it behind its first value. */
 static void add_grown(struct buf *out, const char *key, struct str first, struct str more)
 {
-    struct buf whole = BUF_INIT(2 * REPLAY_TURN_MAX);
+    struct buf whole = BUF_INIT(2 * OPAQUE_TURN_MAX);
 
     json_decode(first, &whole);
     buf_add_str(&whole, more);
@@ -103,17 +103,17 @@ static void add_grown(struct buf *out, const char *key, struct str first, struct
 
 /* ---- blocks ---- */
 
-static void close_block(struct replay *r)
+static void close_block(struct opaque_blocks *r)
 {
     r->open = false;
     buf_clear(&r->start);
-    for (size_t i = 0; i < REPLAY_MEMBERS; i++) {
+    for (size_t i = 0; i < OPAQUE_MEMBERS; i++) {
         buf_clear(&r->grown[i]);
         r->pieces[i] = (struct json_pieces){0};
     }
 }
 
-void replay_begin(struct replay *r, int64_t index, struct str block)
+void opaque_begin(struct opaque_blocks *r, int64_t index, struct str block)
 {
     r->turn_cut = r->turn_cut || r->open;
     close_block(r);
@@ -122,13 +122,14 @@ void replay_begin(struct replay *r, int64_t index, struct str block)
     json_add_compact(&r->start, block);
 }
 
-void replay_grow(struct replay *r, int64_t index, enum replay_member member, struct str piece)
+void opaque_grow(struct opaque_blocks *r, int64_t index, enum opaque_member member,
+                 struct str piece)
 {
     struct buf *b = &r->grown[member];
 
     if (!r->open || r->index != index)
         return;
-    if (member != REPLAY_CITATIONS) {
+    if (member != OPAQUE_CITATIONS) {
         json_pieces_add(&r->pieces[member], piece, b);
         return;
     }
@@ -160,16 +161,16 @@ static void add_citations(struct buf *out, struct str first, struct str more)
     buf_add_byte(out, ']');
 }
 
-static bool has_grown(const struct replay *r, struct str raw_key)
+static bool has_grown(const struct opaque_blocks *r, struct str raw_key)
 {
-    for (size_t i = 0; i < REPLAY_MEMBERS; i++)
+    for (size_t i = 0; i < OPAQUE_MEMBERS; i++)
         if (r->grown[i].len > 0 && json_key_is(raw_key, member_names[i]))
             return true;
     return false;
 }
 
 /* Adds the block as it is now; what did not grow stays byte for byte. */
-static void add_block(const struct replay *r, struct buf *out)
+static void add_block(const struct opaque_blocks *r, struct buf *out)
 {
     struct str start = buf_str(&r->start);
 
@@ -177,14 +178,14 @@ static void add_block(const struct replay *r, struct buf *out)
     for (struct json_iter it = json_iter(start); json_next(&it);)
         if (!has_grown(r, it.key))
             add_raw_member(out, it.key, it.value);
-    for (int i = 0; i < REPLAY_MEMBERS; i++) {
+    for (int i = 0; i < OPAQUE_MEMBERS; i++) {
         struct str more = buf_str(&r->grown[i]), first = json_get(start, member_names[i]);
 
         if (more.n == 0)
             continue;
-        if (i == REPLAY_INPUT)
+        if (i == OPAQUE_INPUT)
             add_input(out, more);
-        else if (i == REPLAY_CITATIONS)
+        else if (i == OPAQUE_CITATIONS)
             add_citations(out, first, more);
         else
             add_grown(out, member_names[i], first, more);
@@ -192,11 +193,11 @@ static void add_block(const struct replay *r, struct buf *out)
     buf_add_byte(out, '}');
 }
 
-static bool is_cut(const struct replay *r)
+static bool is_cut(const struct opaque_blocks *r)
 {
     bool cut = r->start.overflow;
 
-    for (size_t i = 0; i < REPLAY_MEMBERS; i++)
+    for (size_t i = 0; i < OPAQUE_MEMBERS; i++)
         cut = cut || r->grown[i].overflow;
     return cut;
 }
@@ -216,9 +217,9 @@ static bool is_useless(struct str block, bool thinking)
     return useless;
 }
 
-void replay_end(struct replay *r, int64_t index)
+void opaque_end(struct opaque_blocks *r, int64_t index)
 {
-    struct buf block = BUF_INIT(2 * REPLAY_TURN_MAX);
+    struct buf block = BUF_INIT(2 * OPAQUE_TURN_MAX);
     bool thinking;
 
     if (!r->open || r->index != index)
@@ -239,13 +240,13 @@ void replay_end(struct replay *r, int64_t index)
 
 /* ---- reasoning ---- */
 
-void replay_add_reasoning(struct replay *r, struct str text)
+void opaque_add_reasoning(struct opaque_blocks *r, struct str text)
 {
     if (r->keep_reasoning)
         utf8_add_repaired(&r->reasoning, text);
 }
 
-static struct buf *detail_text(struct replay_detail *d, struct str raw_key)
+static struct buf *detail_text(struct opaque_detail *d, struct str raw_key)
 {
     if (json_key_is(raw_key, "text"))
         return &d->text;
@@ -255,7 +256,7 @@ static struct buf *detail_text(struct replay_detail *d, struct str raw_key)
 }
 
 /* Does the piece belong to the detail that is coming? Encrypted ones of one index can be many. */
-static bool continues(const struct replay_detail *d, struct str piece)
+static bool continues(const struct opaque_detail *d, struct str piece)
 {
     static const char *const keys[] = {"type", "index", "id"};
     struct str had[3], has[3];
@@ -276,7 +277,7 @@ static bool has_member(struct str object, struct str raw_key)
     return false;
 }
 
-static void take_other(struct replay_detail *d, struct str raw_key, struct str value)
+static void take_other(struct opaque_detail *d, struct str raw_key, struct str value)
 {
     if (has_member(buf_str(&d->first), raw_key) || has_member(buf_str(&d->others), raw_key))
         return;
@@ -288,7 +289,7 @@ static void take_other(struct replay_detail *d, struct str raw_key, struct str v
     buf_add_byte(&d->others, '}');
 }
 
-static void take_piece(struct replay_detail *d, struct str piece)
+static void take_piece(struct opaque_detail *d, struct str piece)
 {
     d->pieced = true;
     for (struct json_iter it = json_iter(piece); json_next(&it);) {
@@ -308,7 +309,7 @@ static void take_piece(struct replay_detail *d, struct str piece)
 }
 
 /* Did later pieces bring more of the member, or its value? */
-static bool is_grown(struct replay_detail *d, struct str raw_key)
+static bool is_grown(struct opaque_detail *d, struct str raw_key)
 {
     const struct buf *text = detail_text(d, raw_key);
 
@@ -316,7 +317,7 @@ static bool is_grown(struct replay_detail *d, struct str raw_key)
            has_member(buf_str(&d->others), raw_key);
 }
 
-static void add_detail(struct replay_detail *d, struct buf *out)
+static void add_detail(struct opaque_detail *d, struct buf *out)
 {
     const struct buf *const texts[] = {&d->text, &d->summary, &d->data};
     static const char *const keys[] = {"text", "summary", "data"};
@@ -336,16 +337,16 @@ static void add_detail(struct replay_detail *d, struct buf *out)
     buf_add_byte(out, '}');
 }
 
-static bool detail_is_cut(const struct replay_detail *d)
+static bool detail_is_cut(const struct opaque_detail *d)
 {
     return d->first.overflow || d->text.overflow || d->summary.overflow || d->data.overflow ||
            d->signature.overflow || d->others.overflow;
 }
 
-static void end_detail(struct replay *r)
+static void end_detail(struct opaque_blocks *r)
 {
-    struct replay_detail *d = &r->detail;
-    struct buf whole = BUF_INIT(8 * REPLAY_THINKING_MAX);
+    struct opaque_detail *d = &r->detail;
+    struct buf whole = BUF_INIT(8 * OPAQUE_THINKING_MAX);
 
     if (detail_is_cut(d))
         r->details_cut = true;
@@ -360,7 +361,7 @@ static void end_detail(struct replay *r)
     detail_init(d);
 }
 
-void replay_add_detail(struct replay *r, struct str detail, bool piece)
+void opaque_add_detail(struct opaque_blocks *r, struct str detail, bool piece)
 {
     if (!r->keep_details || json_type(detail) != JSON_OBJECT)
         return;
@@ -372,14 +373,14 @@ void replay_add_detail(struct replay *r, struct str detail, bool piece)
     json_add_compact(&r->detail.first, detail);
 }
 
-void replay_push(struct replay *r, struct str block)
+void opaque_push(struct opaque_blocks *r, struct str block)
 {
     push(&r->thinking, block);
 }
 
-void replay_settle(struct replay *r, bool calls)
+void opaque_settle(struct opaque_blocks *r, bool calls)
 {
-    struct buf block = BUF_INIT(8 * REPLAY_THINKING_MAX);
+    struct buf block = BUF_INIT(8 * OPAQUE_THINKING_MAX);
 
     if (calls && r->reasoning.len > 0 && !r->reasoning.overflow) {
         buf_add_c(&block, "{");
@@ -402,12 +403,12 @@ void replay_settle(struct replay *r, bool calls)
     buf_release(&block);
 }
 
-bool replay_is_whole(const struct replay *r)
+bool opaque_is_whole(const struct opaque_blocks *r)
 {
     return r->turn.len > 0 && !r->turn_cut && !r->open;
 }
 
-void replay_join(struct replay *r, const struct replay *next)
+void opaque_join(struct opaque_blocks *r, const struct opaque_blocks *next)
 {
     if (next->thinking.len > 0)
         push(&r->thinking, values_of(&next->thinking));

@@ -1,4 +1,4 @@
-#include "chathist/llm/replay.h"
+#include "chathist/llm/opaque_blocks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,89 +6,89 @@
 #include "test.h"
 #include "chathist/base/json.h"
 
-static void grow(struct replay *r, enum replay_member member, const char *piece)
+static void grow(struct opaque_blocks *r, enum opaque_member member, const char *piece)
 {
     struct buf string = BUF_INIT(BUF_SMALL);
 
-    if (member == REPLAY_CITATIONS)
+    if (member == OPAQUE_CITATIONS)
         buf_add_c(&string, piece);
     else
         json_add_string(&string, str_of(piece));
-    replay_grow(r, 1, member, buf_str(&string));
+    opaque_grow(r, 1, member, buf_str(&string));
     buf_release(&string);
 }
 
 /* A signature holds for the thinking as it was. */
 TEST(a_character_that_comes_in_halves_is_one)
 {
-    struct replay r;
+    struct opaque_blocks r;
 
-    replay_init(&r);
-    replay_begin(&r, 1, STR("{\"type\":\"thinking\",\"thinking\":\"\"}"));
-    replay_grow(&r, 1, REPLAY_THINKING, STR("\"a\\ud83d\""));
-    replay_grow(&r, 1, REPLAY_THINKING, STR("\"\\ude00\""));
-    grow(&r, REPLAY_SIGNATURE, "s");
-    replay_end(&r, 1);
+    opaque_init(&r);
+    opaque_begin(&r, 1, STR("{\"type\":\"thinking\",\"thinking\":\"\"}"));
+    opaque_grow(&r, 1, OPAQUE_THINKING, STR("\"a\\ud83d\""));
+    opaque_grow(&r, 1, OPAQUE_THINKING, STR("\"\\ude00\""));
+    grow(&r, OPAQUE_SIGNATURE, "s");
+    opaque_end(&r, 1);
     CHECK_STR(buf_c(&r.thinking), "[{\"type\":\"thinking\",\"thinking\":\"a\xf0\x9f\x98\x80\","
                                   "\"signature\":\"s\"}]");
-    replay_release(&r);
+    opaque_release(&r);
 }
 
 TEST(blocks_are_kept_as_they_came)
 {
-    struct replay r;
+    struct opaque_blocks r;
 
-    replay_init(&r);
-    CHECK(!replay_is_whole(&r));
-    replay_begin(&r, 1, STR("{\"type\":\"text\",\"text\":\"\"}"));
-    grow(&r, REPLAY_TEXT, "a\"");
-    grow(&r, REPLAY_TEXT, "b");
-    grow(&r, REPLAY_CITATIONS, "{\"n\":1}");
-    grow(&r, REPLAY_CITATIONS, "{\"n\":2}");
-    CHECK(!replay_is_whole(&r));
-    replay_end(&r, 2); /* not that one */
-    replay_end(&r, 1);
-    replay_begin(&r, 1,
+    opaque_init(&r);
+    CHECK(!opaque_is_whole(&r));
+    opaque_begin(&r, 1, STR("{\"type\":\"text\",\"text\":\"\"}"));
+    grow(&r, OPAQUE_TEXT, "a\"");
+    grow(&r, OPAQUE_TEXT, "b");
+    grow(&r, OPAQUE_CITATIONS, "{\"n\":1}");
+    grow(&r, OPAQUE_CITATIONS, "{\"n\":2}");
+    CHECK(!opaque_is_whole(&r));
+    opaque_end(&r, 2); /* not that one */
+    opaque_end(&r, 1);
+    opaque_begin(&r, 1,
                  STR("{\"type\":\"server_tool_use\",\"id\":\"s\",\"input\":{}, \"n\":1.50}"));
-    grow(&r, REPLAY_INPUT, "{\"q\":");
-    grow(&r, REPLAY_INPUT, " \"w\"}");
-    replay_end(&r, 1);
-    replay_begin(&r, 1, STR("{\"type\":\"server_tool_use\",\"input\":{}}"));
-    replay_end(&r, 1);
-    replay_begin(&r, 1, STR("{\"type\":\"result\",\"content\":[{\"text\":\"\"}]}"));
-    replay_end(&r, 1);
-    replay_begin(&r, 1, STR("{\"type\":\"text\",\"text\":\" \"}"));
-    replay_end(&r, 1);
-    replay_begin(&r, 1, STR("{\"type\":\"text\",\"citations\":[7],\"text\":\"c\"}"));
-    grow(&r, REPLAY_CITATIONS, "8");
-    replay_end(&r, 1);
+    grow(&r, OPAQUE_INPUT, "{\"q\":");
+    grow(&r, OPAQUE_INPUT, " \"w\"}");
+    opaque_end(&r, 1);
+    opaque_begin(&r, 1, STR("{\"type\":\"server_tool_use\",\"input\":{}}"));
+    opaque_end(&r, 1);
+    opaque_begin(&r, 1, STR("{\"type\":\"result\",\"content\":[{\"text\":\"\"}]}"));
+    opaque_end(&r, 1);
+    opaque_begin(&r, 1, STR("{\"type\":\"text\",\"text\":\" \"}"));
+    opaque_end(&r, 1);
+    opaque_begin(&r, 1, STR("{\"type\":\"text\",\"citations\":[7],\"text\":\"c\"}"));
+    grow(&r, OPAQUE_CITATIONS, "8");
+    opaque_end(&r, 1);
     CHECK_STR(buf_c(&r.turn),
               "[{\"type\":\"text\",\"text\":\"a\\\"b\",\"citations\":[{\"n\":1},{\"n\":2}]},"
               "{\"type\":\"server_tool_use\",\"id\":\"s\",\"n\":1.50,\"input\":{\"q\":\"w\"}},"
               "{\"type\":\"server_tool_use\",\"input\":{}},"
               "{\"type\":\"result\",\"content\":[{\"text\":\"\"}]},"
               "{\"type\":\"text\",\"text\":\"c\",\"citations\":[7,8]}]");
-    CHECK(replay_is_whole(&r));
+    CHECK(opaque_is_whole(&r));
     CHECK_INT(r.thinking.len, 0);
     /* One that never ended is missing. */
-    replay_begin(&r, 1, STR("{\"type\":\"x\"}"));
-    CHECK(!replay_is_whole(&r));
-    replay_begin(&r, 2, STR("{\"type\":\"y\"}"));
-    replay_end(&r, 2);
-    CHECK(!replay_is_whole(&r));
-    replay_release(&r);
+    opaque_begin(&r, 1, STR("{\"type\":\"x\"}"));
+    CHECK(!opaque_is_whole(&r));
+    opaque_begin(&r, 2, STR("{\"type\":\"y\"}"));
+    opaque_end(&r, 2);
+    CHECK(!opaque_is_whole(&r));
+    opaque_release(&r);
 }
 
 TEST(an_input_that_is_none)
 {
-    struct replay r;
+    struct opaque_blocks r;
 
-    replay_init(&r);
-    replay_begin(&r, 1, STR("{\"type\":\"tool_use\",\"input\":{}}"));
-    grow(&r, REPLAY_INPUT, "{\"q\":");
-    replay_end(&r, 1);
+    opaque_init(&r);
+    opaque_begin(&r, 1, STR("{\"type\":\"tool_use\",\"input\":{}}"));
+    grow(&r, OPAQUE_INPUT, "{\"q\":");
+    opaque_end(&r, 1);
     CHECK_STR(buf_c(&r.turn), "[{\"type\":\"tool_use\",\"input\":{}}]");
-    replay_release(&r);
+    opaque_release(&r);
 }
 
 /* What does not fit is not kept, and what comes after it is. */
@@ -96,38 +96,38 @@ TEST(blocks_that_do_not_fit)
 {
     size_t n = (size_t)1 << 20;
     char *text = malloc(n);
-    struct replay r;
+    struct opaque_blocks r;
 
     if (!CHECK(text))
         return;
     memset(text, 'x', n);
     text[0] = text[n - 1] = '"';
-    replay_init(&r);
-    replay_begin(&r, 1, STR("{\"type\":\"thinking\",\"signature\":\"s\"}"));
-    for (size_t i = 0; i < 2 * REPLAY_TURN_MAX / n; i++)
-        replay_grow(&r, 1, REPLAY_THINKING, (struct str){text, n});
-    replay_end(&r, 1);
+    opaque_init(&r);
+    opaque_begin(&r, 1, STR("{\"type\":\"thinking\",\"signature\":\"s\"}"));
+    for (size_t i = 0; i < 2 * OPAQUE_TURN_MAX / n; i++)
+        opaque_grow(&r, 1, OPAQUE_THINKING, (struct str){text, n});
+    opaque_end(&r, 1);
     CHECK_INT(r.thinking.len, 0);
-    CHECK(!replay_is_whole(&r));
-    replay_begin(&r, 1, STR("{\"type\":\"thinking\",\"signature\":\"s\"}"));
-    replay_end(&r, 1);
+    CHECK(!opaque_is_whole(&r));
+    opaque_begin(&r, 1, STR("{\"type\":\"thinking\",\"signature\":\"s\"}"));
+    opaque_end(&r, 1);
     CHECK_STR(buf_c(&r.thinking), "[{\"type\":\"thinking\",\"signature\":\"s\"}]");
-    CHECK(!replay_is_whole(&r));
-    replay_release(&r);
+    CHECK(!opaque_is_whole(&r));
+    opaque_release(&r);
     free(text);
 }
 
 static void details_are(const char *const *details, bool piece, const char *wanted)
 {
-    struct replay r;
+    struct opaque_blocks r;
 
-    replay_init(&r);
+    opaque_init(&r);
     r.keep_details = true;
     for (; *details; details++)
-        replay_add_detail(&r, str_of(*details), piece);
-    replay_settle(&r, true);
+        opaque_add_detail(&r, str_of(*details), piece);
+    opaque_settle(&r, true);
     CHECK_STR(buf_c(&r.thinking), wanted);
-    replay_release(&r);
+    opaque_release(&r);
 }
 
 #define BLOCK(details) "[{\"type\":\"reasoning_details\",\"reasoning_details\":[" details "]}]"
@@ -179,41 +179,41 @@ TEST(details_of_a_whole_answer_stay_as_they_are)
 /* In pieces or in another sequence they would be refused; cut reasoning is another's. */
 TEST(reasoning_that_does_not_fit_goes_back_not_at_all)
 {
-    struct replay r;
-    struct buf large = BUF_INIT(4 * REPLAY_THINKING_MAX);
+    struct opaque_blocks r;
+    struct buf large = BUF_INIT(4 * OPAQUE_THINKING_MAX);
 
     buf_add_c(&large, "{\"type\":\"reasoning.text\",\"text\":\"");
-    memset(buf_room(&large, 2 * REPLAY_THINKING_MAX), 'x', 2 * REPLAY_THINKING_MAX);
-    buf_grew(&large, 2 * REPLAY_THINKING_MAX);
+    memset(buf_room(&large, 2 * OPAQUE_THINKING_MAX), 'x', 2 * OPAQUE_THINKING_MAX);
+    buf_grew(&large, 2 * OPAQUE_THINKING_MAX);
     buf_add_c(&large, "\"}");
-    replay_init(&r);
+    opaque_init(&r);
     r.keep_details = r.keep_reasoning = true;
-    replay_add_detail(&r, STR("{\"type\":\"reasoning.text\",\"text\":\"a\"}"), false);
-    replay_add_detail(&r, buf_str(&large), false);
-    replay_add_reasoning(&r, buf_str(&large));
-    replay_settle(&r, true);
+    opaque_add_detail(&r, STR("{\"type\":\"reasoning.text\",\"text\":\"a\"}"), false);
+    opaque_add_detail(&r, buf_str(&large), false);
+    opaque_add_reasoning(&r, buf_str(&large));
+    opaque_settle(&r, true);
     CHECK_INT(r.thinking.len, 0);
     /* The next answer's are not affected. */
-    replay_add_detail(&r, STR("{\"type\":\"reasoning.text\",\"text\":\"a\"}"), false);
-    replay_add_reasoning(&r, STR("b"));
-    replay_settle(&r, true);
+    opaque_add_detail(&r, STR("{\"type\":\"reasoning.text\",\"text\":\"a\"}"), false);
+    opaque_add_reasoning(&r, STR("b"));
+    opaque_settle(&r, true);
     CHECK(r.thinking.len > 0);
-    replay_release(&r);
+    opaque_release(&r);
     buf_release(&large);
 }
 
 TEST(details_that_nobody_wants)
 {
-    struct replay r;
+    struct opaque_blocks r;
 
-    replay_init(&r);
-    replay_add_detail(&r, STR("{\"type\":\"reasoning.text\"}"), true);
-    replay_settle(&r, true);
+    opaque_init(&r);
+    opaque_add_detail(&r, STR("{\"type\":\"reasoning.text\"}"), true);
+    opaque_settle(&r, true);
     CHECK_INT(r.thinking.len, 0);
     r.keep_details = true;
-    replay_add_detail(&r, STR("{\"type\":\"reasoning.text\"}"), true);
-    replay_settle(&r, false);
-    replay_settle(&r, true);
+    opaque_add_detail(&r, STR("{\"type\":\"reasoning.text\"}"), true);
+    opaque_settle(&r, false);
+    opaque_settle(&r, true);
     CHECK_INT(r.thinking.len, 0);
-    replay_release(&r);
+    opaque_release(&r);
 }

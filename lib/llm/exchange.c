@@ -1,19 +1,102 @@
-#include "llm/stream.h"
+#include "chathist/llm/exchange.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "chathist/base/buf.h"
 #include "chathist/base/clock.h"
-#include "chathist/llm/http.h"
-#include "llm/http_wait.h"
-#include "chathist/llm/provider_fault.h"
-#include "chathist/llm/retry.h"
+#include "chathist/llm/http_request.h"
+#include "chathist/llm/provider_error.h"
 #include "llm/sse.h"
+
+/* ---- whether and when to try again ---- */
+
+/* Seconds of some thousand years. */
+#define NUMBER_MAX 100000000000
+
+/* ---- whether ---- */
+
+static bool retry_is_worthwhile(enum err_kind kind, const struct http_head *head)
+{
+    if (!head)
+        return kind == ERR_NETWORK;
+    if (head->status < 400)
+        return false;
+    if (strcmp(head->should_retry, "true") == 0)
+        return true;
+    if (strcmp(head->should_retry, "false") == 0)
+        return false;
+    /* A conversation that is too long stays so, whatever the status: llama.cpp says 500. */
+    if (kind == ERR_REFUSED || kind == ERR_QUOTA)
+        return false;
+    return head->status == 408 || head->status == 409 || head->status == 429 || head->status >= 500;
+}
+
+/* ---- when ---- */
+
+/* Reads a plain decimal number in units of `scale` milliseconds; digits past NUMBER_MAX are passed
+ * over. */
+static bool retry_number(const char *text, int64_t scale, int64_t *ms)
+{
+    int64_t whole = 0, part = 0, unit = scale;
+    bool any = false;
+
+    for (; *text >= '0' && *text <= '9'; text++) {
+        any = true;
+        if (whole <= NUMBER_MAX)
+            whole = whole * 10 + (*text - '0');
+    }
+    if (*text == '.')
+        for (text++; *text >= '0' && *text <= '9'; text++) {
+            any = true;
+            unit /= 10;
+            part += unit * (*text - '0');
+        }
+    if (!any || *text != '\0')
+        return false;
+    *ms = whole * scale + part;
+    return true;
+}
+
+int64_t retry_wish(const struct http_head *head, int64_t now)
+{
+    int64_t date, ms;
+
+    if (retry_number(head->retry_after_ms, 1, &ms) || retry_number(head->retry_after, 1000, &ms))
+        return ms;
+    if (!clock_parse_http(str_of(head->retry_after), &date) || date < now)
+        return -1;
+    return (date - now) / 1000;
+}
+
+static int64_t retry_backoff(unsigned repeated, unsigned random)
+{
+    int64_t ms = RETRY_FIRST;
+
+    while (repeated-- > 0 && ms < RETRY_MOST)
+        ms *= 2;
+    if (ms > RETRY_MOST)
+        ms = RETRY_MOST;
+    return ms - (int64_t)(random % 1001) * ms / 4000;
+}
+
+int64_t retry_wait(unsigned repeated, enum err_kind kind, const struct http_head *head,
+                   const struct retry_moment *at)
+{
+    int64_t ms;
+
+    if (!retry_is_worthwhile(kind, head))
+        return -1;
+    ms = head ? retry_wish(head, at->now) : -1;
+    if (ms >= 0)
+        return ms <= at->most ? ms : -1;
+    return retry_backoff(repeated, at->random);
+}
 
 /* The most that is kept of a whole answer, of an error's body, and of an answer of no known
  * form. */
-#define WHOLE_MAX (ANSWER_MAX * 2)
+#define WHOLE_MAX (RESPONSE_MAX * 2)
 #define ERROR_MAX ((size_t)1 << 20)
 /* How many blank bytes an answer may begin with before it is taken for an event stream. */
 #define BLANK_MAX ((size_t)64 << 10)
@@ -35,7 +118,7 @@ enum form {
 struct exchange {
     const struct provider *provider;
     const struct ask *ask;
-    struct answer *answer;
+    struct response *answer;
     struct sse sse;
     enum form form;
     int status; /* 0: no head came */
@@ -53,7 +136,7 @@ struct exchange {
 
 /* ---- as it comes ---- */
 
-static size_t size_of(const struct answer *a)
+static size_t size_of(const struct response *a)
 {
     return a->text.len + a->calls_bytes;
 }
@@ -109,7 +192,7 @@ static enum form form_of_field(struct str text)
 }
 
 /* Without a byte order mark, and blanks at the ends. */
-static struct str core(struct str body)
+static struct str without_bom_and_blanks(struct str body)
 {
     if (str_starts(body, STR(BOM))) {
         body.p += strlen(BOM);
@@ -121,7 +204,7 @@ static struct str core(struct str body)
 /* What the beginning of an answer tells about its form. */
 static enum form form_of(const struct exchange *x, struct str body)
 {
-    struct str text = core(body);
+    struct str text = without_bom_and_blanks(body);
 
     if (text.n == 0)
         return body.n > BLANK_MAX ? FORM_EVENTS : FORM_OPEN;
@@ -143,7 +226,7 @@ static int keep_beginning(struct exchange *x, struct str piece)
     return -1;
 }
 
-static int keep(struct exchange *x, struct str piece, struct err *e)
+static int keep_body(struct exchange *x, struct str piece, struct err *e)
 {
     buf_add_str(&x->body, piece);
     if (!x->body.overflow)
@@ -153,7 +236,7 @@ static int keep(struct exchange *x, struct str piece, struct err *e)
                    WHOLE_MAX >> 20);
 }
 
-static int feed(struct exchange *x, struct str piece, struct err *e)
+static int feed_sse(struct exchange *x, struct str piece, struct err *e)
 {
     if (sse_feed(&x->sse, piece, e) != 0) {
         x->failed = !x->answer->sink_failed;
@@ -168,15 +251,15 @@ static int on_body(void *arg, struct str piece, struct err *e)
     struct exchange *x = arg;
 
     if (x->form == FORM_EVENTS)
-        return feed(x, piece, e);
+        return feed_sse(x, piece, e);
     if (x->form == FORM_ERROR || x->form == FORM_OTHER)
         return keep_beginning(x, piece);
-    if (keep(x, piece, e) != 0)
+    if (keep_body(x, piece, e) != 0)
         return -1;
     if (x->form == FORM_OPEN)
         x->form = form_of(x, buf_str(&x->body));
     if (x->form == FORM_EVENTS)
-        return feed(x, buf_str(&x->body), e);
+        return feed_sse(x, buf_str(&x->body), e);
     return x->form == FORM_OTHER ? keep_beginning(x, STR_NONE) : 0;
 }
 
@@ -197,8 +280,8 @@ static int fail_status(struct exchange *x, struct err *e)
     struct buf origin = BUF_INIT(BUF_SMALL);
 
     if (x->status < 300 || x->status >= 400) {
-        x->provider->failure(x->status, buf_str(&x->body), e);
-        fault_explain(e, x->status, buf_str(&x->body), x->ask);
+        provider_error_set_http(e, x->status, buf_str(&x->body));
+        provider_error_explain(e, x->status, buf_str(&x->body), x->ask);
         return -1;
     }
     if (http_origin(buf_c(&x->location), &origin))
@@ -214,10 +297,10 @@ static int no_answer(struct exchange *x, struct err *e)
 {
     struct buf shown = BUF_INIT(BUF_SMALL), page = BUF_INIT(BUF_LINE);
 
-    if (str_trim(buf_str(&x->body)).n > 0 && !fault_add_page(&page, buf_str(&x->body)))
-        fault_add_excerpt(&shown, str_trim(buf_str(&x->body)), EXCERPT_MAX);
+    if (str_trim(buf_str(&x->body)).n > 0 && !provider_error_add_page(&page, buf_str(&x->body)))
+        provider_error_add_excerpt(&shown, str_trim(buf_str(&x->body)), EXCERPT_MAX);
     if (page.len > 0) {
-        fault_add_excerpt(&shown, buf_str(&page), EXCERPT_MAX);
+        provider_error_add_excerpt(&shown, buf_str(&page), EXCERPT_MAX);
         err_set(e, ERR_BUSY, "the server's answer is neither an event stream nor JSON: %s",
                 buf_c(&shown));
     } else if (shown.len == 0)
@@ -234,7 +317,7 @@ static int no_answer(struct exchange *x, struct err *e)
 static int conclude(struct exchange *x, struct err *e)
 {
     if (x->form == FORM_JSON) {
-        int rc = x->provider->whole(x->answer, core(buf_str(&x->body)), e);
+        int rc = x->provider->whole(x->answer, without_bom_and_blanks(buf_str(&x->body)), e);
 
         x->failed = rc < 0 && !x->answer->sink_failed;
         return rc;
@@ -261,9 +344,9 @@ static void make_incomplete(struct err *e)
 }
 
 /* What the exchange came to, `rc` being the transfer's. */
-static int judge(struct exchange *x, int rc, struct err *e)
+static int exchange_result(struct exchange *x, int rc, struct err *e)
 {
-    struct answer *a = x->answer;
+    struct response *a = x->answer;
 
     x->broke = rc != 0 && !x->over;
     x->silent = x->broke && e->kind == ERR_TIMEOUT;
@@ -293,9 +376,9 @@ static int judge(struct exchange *x, int rc, struct err *e)
     return rc;
 }
 
-static int settle(struct answer *a, int rc, struct err *e)
+static int settle_response(struct response *a, int rc, struct err *e)
 {
-    if (!a->sink_failed && answer_end_text(a, rc == 0 ? e : NULL) != 0) {
+    if (!a->sink_failed && response_end_text(a, rc == 0 ? e : NULL) != 0) {
         if (rc == 0 && a->sink_failed)
             e->kind = ERR_SIGNAL;
         rc = -1;
@@ -305,9 +388,9 @@ static int settle(struct answer *a, int rc, struct err *e)
 
         if (rc == 0)
             reason = a->refused ? "content_filter" : "stop";
-        answer_set_finish(a, str_of(reason));
+        response_set_finish(a, str_of(reason));
     }
-    answer_settle_calls(a);
+    response_settle_calls(a);
     return rc;
 }
 
@@ -335,9 +418,9 @@ static void exchange_release(struct exchange *x)
     buf_release(&x->body);
 }
 
-static bool nothing_came(const struct answer *a)
+static bool nothing_came(const struct response *a)
 {
-    return a->text.len + a->calls_count + a->replay.thinking.len == 0 && !a->reasoned;
+    return a->text.len + a->calls_count + a->opaque.thinking.len == 0 && !a->reasoned;
 }
 
 /* Did the server, in a stream with status 200, report that it is busy before anything of an answer
@@ -358,7 +441,7 @@ static bool lost_early(const struct exchange *x, const struct err *e)
 }
 
 /* Says that the server wants to be left alone for longer than is waited. */
-static void tell_wish(struct err *e, const struct http_head *head, const struct retry_moment *at)
+static void add_wish(struct err *e, const struct http_head *head, const struct retry_moment *at)
 {
     int64_t ms = retry_wish(head, at->now);
 
@@ -385,7 +468,7 @@ static int64_t time_to_wait(const struct exchange *x, const struct ask *ask, uns
                               .most = x->provider->retry_after_max ? x->provider->retry_after_max
                                                                    : RETRY_AFTER_MAX};
 
-    tell_wish(e, &head, &at);
+    add_wish(e, &head, &at);
     if (repeated >= ask->retries)
         return -1;
     if (lost || x->status == 0)
@@ -394,18 +477,19 @@ static int64_t time_to_wait(const struct exchange *x, const struct ask *ask, uns
 }
 
 /* Is it to be tried once more? Waits until then. A signal meanwhile ends it all. */
-static bool again(const struct exchange *x, const struct ask *ask, unsigned repeated, struct err *e)
+static bool wait_to_repeat(const struct exchange *x, const struct ask *ask, unsigned repeated,
+                           struct err *e)
 {
     int64_t ms = time_to_wait(x, ask, repeated, e);
 
     if (ms < 0)
         return false;
-    fault_mask(e, ask->key);
+    provider_error_mask(e, ask->key);
     if (ask->watch)
         ask->watch->again(ask->watch->arg, e, ms, repeated + 1);
     if (http_wait(&ask->limits, ms) == 0) {
         err_release(e);
-        answer_release(x->answer); /* what a stream told before it failed: the model, the usage */
+        response_release(x->answer); /* what a stream told before it failed: the model, the usage */
         return true;
     }
     err_set(e, ERR_SIGNAL, "interrupted");
@@ -413,11 +497,11 @@ static bool again(const struct exchange *x, const struct ask *ask, unsigned repe
 }
 
 /* Is it to be asked for less? */
-static bool lessened(const struct exchange *x, const struct ask *ask, unsigned *less,
-                     struct http_request *r, struct err *e)
+static bool dropped_unsupported(const struct exchange *x, const struct ask *ask, unsigned *less,
+                                struct http_request *r, struct err *e)
 {
-    if (x->form != FORM_ERROR || !x->provider->lessen ||
-        !x->provider->lessen(x->provider, ask, x->status, buf_str(&x->body), less, r))
+    if (x->form != FORM_ERROR || !x->provider->drop_unsupported ||
+        !x->provider->drop_unsupported(x->provider, ask, x->status, buf_str(&x->body), less, r))
         return false;
     err_release(e);
     return true;
@@ -426,28 +510,31 @@ static bool lessened(const struct exchange *x, const struct ask *ask, unsigned *
 /* How often it was asked again. */
 struct repeats {
     unsigned same; /* because it failed */
-    unsigned less; /* what it was no longer asked for (provider->lessen) */
+    unsigned less; /* what it was no longer asked for (provider->drop_unsupported) */
 };
 
 /* One exchange, from its beginning. *more: it failed and is to be repeated. */
 static int try_once(const struct provider *p, const struct ask *ask, struct http_request *r,
-                    struct answer *a, struct repeats *done, bool *more, struct err *e)
+                    struct response *a, struct repeats *done, bool *more, struct err *e)
 {
     struct exchange x = {.provider = p, .ask = ask, .answer = a};
     struct http_sink sink = {.head = on_head, .body = on_body, .arg = &x, .ending = is_ending};
     int rc;
 
     exchange_init(&x);
+    a->opaque.keep_reasoning = p->keep_reasoning;
+    a->opaque.keep_details = p->keep_details;
     rc = p->exchange ? p->exchange(ask, r, &sink, e) : http_exchange(r, &ask->limits, &sink, e);
-    rc = judge(&x, rc, e);
-    *more = rc != 0 && lessened(&x, ask, &done->less, r, e);
+    rc = exchange_result(&x, rc, e);
+    *more = rc != 0 && dropped_unsupported(&x, ask, &done->less, r, e);
     if (rc != 0 && !*more)
-        *more = again(&x, ask, done->same++, e);
+        *more = wait_to_repeat(&x, ask, done->same++, e);
     exchange_release(&x);
     return rc;
 }
 
-int stream_ask(const struct provider *p, const struct ask *ask, struct answer *a, struct err *e)
+int exchange_once(const struct provider *p, const struct ask *ask, struct response *a,
+                  struct err *e)
 {
     struct http_request r;
     struct err own = ERR_INIT;
@@ -464,13 +551,55 @@ int stream_ask(const struct provider *p, const struct ask *ask, struct answer *a
         while (more);
     }
     http_request_release(&r);
-    rc = settle(a, rc, &own);
-    fault_mask(&own, ask->key);
+    rc = settle_response(a, rc, &own);
+    provider_error_mask(&own, ask->key);
     if (rc != 0 && e) {
         err_release(e);
         *e = own;
     } else {
         err_release(&own);
+    }
+    return rc;
+}
+
+/* ---- answers that the server paused ---- */
+
+static bool is_paused(const struct response *a)
+{
+    return a->finish_reason && strcmp(a->finish_reason, "pause_turn") == 0 && a->calls_count == 0;
+}
+
+/* Asks for the next part. */
+static int ask_next_part(const struct provider *p, const struct ask *ask, struct response *a,
+                         struct err *e)
+{
+    struct ask next = *ask;
+    struct response part;
+    struct err own = ERR_INIT;
+    int rc;
+
+    response_init(&part, a->sink);
+    next.paused = buf_str(&a->opaque.turn);
+    rc = exchange_once(p, &next, &part, &own);
+    if (response_join(a, &part, rc == 0 ? &own : NULL) != 0)
+        rc = -1;
+    response_release(&part);
+    if (rc != 0 && a->text.len > 0 && own.kind != ERR_SIGNAL && own.kind != ERR_INCOMPLETE)
+        err_set(e, ERR_INCOMPLETE, "answer is incomplete: %s", err_text(&own));
+    else if (rc != 0)
+        err_set(e, own.kind, "%s", err_text(&own));
+    err_release(&own);
+    return rc;
+}
+
+int exchange_run(const struct provider *p, const struct ask *ask, struct response *a,
+                 unsigned max_rounds, unsigned *rounds, struct err *e)
+{
+    int rc = exchange_once(p, ask, a, e);
+
+    while (rc == 0 && is_paused(a) && *rounds < max_rounds && opaque_is_whole(&a->opaque)) {
+        ++*rounds;
+        rc = ask_next_part(p, ask, a, e);
     }
     return rc;
 }

@@ -10,7 +10,7 @@
 
 #include "chathist/base/clock.h"
 #include "llm/provider_openai.h"
-#include "llm/stream.h"
+#include "chathist/llm/exchange.h"
 
 /* What the transport plays. One at a time: a provider has no place for it. */
 static struct {
@@ -88,8 +88,8 @@ static const struct ask_watch watch = {on_again, NULL};
 
 struct asked {
     struct context context;
-    struct answer answer;
-    struct answer_sink sink;
+    struct response answer;
+    struct response_sink sink;
     size_t seen; /* bytes that the sink was given */
     size_t most; /* it fails above this */
     struct err e;
@@ -112,12 +112,12 @@ static void ask(struct asked *a, size_t most)
 
     memset(a, 0, sizeof *a);
     a->most = most;
-    a->sink = (struct answer_sink){.text = take_text, .arg = a};
+    a->sink = (struct response_sink){.text = take_text, .arg = a};
     p = provider_openai;
     p.exchange = play;
     context_init(&a->context);
     context_add_text(&a->context, ROLE_USER, STR("q"));
-    answer_init(&a->answer, &a->sink);
+    response_init(&a->answer, &a->sink);
     wire.stopped = false;
     wire.played = 0;
     ask = (struct ask){.context = &a->context,
@@ -128,13 +128,13 @@ static void ask(struct asked *a, size_t most)
                        .watch = &watch,
                        .limits.cancel_fd = repeat.cancel_fd};
     repeat.told = 0;
-    a->rc = stream_ask(&p, &ask, &a->answer, &a->e);
+    a->rc = exchange_once(&p, &ask, &a->answer, &a->e);
 }
 
 static void asked_release(struct asked *a)
 {
     context_release(&a->context);
-    answer_release(&a->answer);
+    response_release(&a->answer);
     err_release(&a->e);
 }
 
@@ -632,15 +632,15 @@ TEST(nobody_asks_for_the_error)
 {
     static struct provider p;
     struct context c;
-    struct answer answer;
+    struct response answer;
     struct ask ask = {.context = &c, .model = "m", .stream = true};
 
     p = provider_openai;
     p.exchange = play;
     WIRE(500, JSON, "x", ERR_NONE);
     context_init(&c);
-    answer_init(&answer, NULL);
-    CHECK_INT(stream_ask(&p, &ask, &answer, NULL), -1);
-    answer_release(&answer);
+    response_init(&answer, NULL);
+    CHECK_INT(exchange_once(&p, &ask, &answer, NULL), -1);
+    response_release(&answer);
     context_release(&c);
 }

@@ -1,4 +1,4 @@
-#include "chathist/llm/provider_fault.h"
+#include "chathist/llm/provider_error.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -17,6 +17,15 @@ struct fault {
     int64_t number; /* a numeric code; 0: none */
     struct buf message, code, type;
 };
+
+enum err_kind provider_error_kind(int status)
+{
+    if (status == 401 || status == 403)
+        return ERR_AUTH;
+    if (status == 429 || status >= 500)
+        return ERR_BUSY;
+    return ERR_REQUEST;
+}
 
 /* ---- reading ---- */
 
@@ -51,18 +60,18 @@ static bool text_is(struct str value, const char *text)
     return is;
 }
 
-bool fault_in(struct str error, struct str object)
+bool provider_error_in(struct str error, struct str object)
 {
     return is_truthy(error) || text_is(object, "error");
 }
 
-bool fault_reported(struct str value)
+bool provider_error_reported(struct str value)
 {
     static const char *const keys[] = {"error", "object"};
     struct str found[2];
 
     json_pick(value, keys, found, 2);
-    return fault_in(found[0], found[1]);
+    return provider_error_in(found[0], found[1]);
 }
 
 /* A code is a number, or a text that may be one. */
@@ -163,7 +172,7 @@ static const char *find_word(struct str text, const char *needle)
     return NULL;
 }
 
-bool fault_add_page(struct buf *out, struct str body)
+bool provider_error_add_page(struct buf *out, struct str body)
 {
     struct str text = str_trim(body), title;
     const char *begin = find_word(text, "<title"), *end;
@@ -187,7 +196,7 @@ static void read_text(struct fault *f, struct str body)
 {
     struct str rest = str_trim(body);
 
-    if (!fault_add_page(&f->message, body))
+    if (!provider_error_add_page(&f->message, body))
         buf_add_str(&f->message, str_starts(rest, STR("<")) ? rest : str_cut(&rest, '\n'));
 }
 
@@ -266,18 +275,18 @@ static enum err_kind kind_of(const struct fault *f)
 {
     if (is_refusal(f))
         return ERR_REFUSED;
-    if (is_quota(f) && (f->status == 200 || provider_status_kind(f->status) == ERR_BUSY))
+    if (is_quota(f) && (f->status == 200 || provider_error_kind(f->status) == ERR_BUSY))
         return ERR_QUOTA;
     if (f->status != 200)
-        return provider_status_kind(f->status);
+        return provider_error_kind(f->status);
     if (f->number >= 400 && f->number < 600)
-        return provider_status_kind((int)f->number);
+        return provider_error_kind((int)f->number);
     return kind_of_type(f);
 }
 
 /* ---- the message ---- */
 
-void fault_add_excerpt(struct buf *out, struct str text, size_t max)
+void provider_error_add_excerpt(struct buf *out, struct str text, size_t max)
 {
     struct str first = utf8_first(text, max);
 
@@ -290,7 +299,7 @@ static int set(struct err *e, const struct fault *f)
 {
     struct buf shown = BUF_INIT(BUF_SMALL);
 
-    fault_add_excerpt(&shown, str_trim(buf_str(&f->message)), MESSAGE_MAX);
+    provider_error_add_excerpt(&shown, str_trim(buf_str(&f->message)), MESSAGE_MAX);
     if (shown.len == 0)
         buf_add_c(&shown, "no message");
     if (kind_of(f) == ERR_QUOTA)
@@ -321,7 +330,7 @@ static void fault_release(struct fault *f)
     buf_release(&f->type);
 }
 
-int fault_set_reported(struct err *e, struct str value)
+int provider_error_set_reported(struct err *e, struct str value)
 {
     struct fault f;
 
@@ -332,7 +341,7 @@ int fault_set_reported(struct err *e, struct str value)
     return -1;
 }
 
-int fault_set_answer(struct err *e, int status, struct str body)
+int provider_error_set_http(struct err *e, int status, struct str body)
 {
     struct fault f;
     struct str value;
@@ -348,7 +357,7 @@ int fault_set_answer(struct err *e, int status, struct str body)
     return -1;
 }
 
-void fault_explain(struct err *e, int status, struct str body, const struct ask *ask)
+void provider_error_explain(struct err *e, int status, struct str body, const struct ask *ask)
 {
     bool key = ask->key && *ask->key;
 
@@ -364,7 +373,7 @@ void fault_explain(struct err *e, int status, struct str body, const struct ask 
         err_set(e, e->kind, "%s (is the base URL right? most end in /v1)", err_text(e));
 }
 
-void fault_mask(struct err *e, const char *key)
+void provider_error_mask(struct err *e, const char *key)
 {
     struct buf shown = BUF_INIT(BUF_SMALL);
     enum err_kind kind = e->kind;

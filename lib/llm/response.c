@@ -1,4 +1,4 @@
-#include "chathist/llm/answer.h"
+#include "chathist/llm/response.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +13,16 @@
 /* How much of a refusal's reason is told, in code points. */
 #define REFUSAL_MAX 300
 
-void answer_init(struct answer *a, const struct answer_sink *sink)
+void response_init(struct response *a, const struct response_sink *sink)
 {
     memset(a, 0, sizeof *a);
-    buf_init(&a->text, ANSWER_MAX);
-    replay_init(&a->replay);
+    buf_init(&a->text, RESPONSE_MAX);
+    opaque_init(&a->opaque);
     usage_init(&a->usage);
     a->sink = sink;
 }
 
-void answer_release(struct answer *a)
+void response_release(struct response *a)
 {
     for (size_t i = 0; i < a->calls_count; i++) {
         buf_release(&a->calls[i].id);
@@ -35,23 +35,23 @@ void answer_release(struct answer *a)
     free(a->finish_reason);
     free(a->refusal);
     buf_release(&a->text);
-    replay_release(&a->replay);
-    answer_init(a, a->sink);
+    opaque_release(&a->opaque);
+    response_init(a, a->sink);
 }
 
-static bool is_too_long(const struct answer *a)
+static bool is_too_long(const struct response *a)
 {
-    return a->text.len + a->calls_bytes > ANSWER_MAX;
+    return a->text.len + a->calls_bytes > RESPONSE_MAX;
 }
 
 static int too_long(struct err *e)
 {
     return err_set(e, ERR_INCOMPLETE, "answer is incomplete: it is longer than %zu MiB",
-                   ANSWER_MAX >> 20);
+                   RESPONSE_MAX >> 20);
 }
 
 /* Hands on what of the text is behind so many bytes. */
-static int hand_on(struct answer *a, size_t before, struct err *e)
+static int hand_on(struct response *a, size_t before, struct err *e)
 {
     if (a->text.overflow || is_too_long(a))
         return too_long(e);
@@ -66,7 +66,7 @@ static int hand_on(struct answer *a, size_t before, struct err *e)
     return 0;
 }
 
-int answer_add_text(struct answer *a, struct str string, struct err *e)
+int response_add_text(struct response *a, struct str string, struct err *e)
 {
     size_t before = a->text.len;
 
@@ -74,7 +74,7 @@ int answer_add_text(struct answer *a, struct str string, struct err *e)
     return hand_on(a, before, e);
 }
 
-int answer_end_text(struct answer *a, struct err *e)
+int response_end_text(struct response *a, struct err *e)
 {
     size_t before = a->text.len;
 
@@ -82,12 +82,12 @@ int answer_end_text(struct answer *a, struct err *e)
     return hand_on(a, before, e);
 }
 
-int answer_add_reasoning(struct answer *a, struct str text)
+int response_add_reasoning(struct response *a, struct str text)
 {
     struct buf whole = BUF_INIT(SIZE_MAX);
 
     a->reasoned |= text.n > 0;
-    replay_add_reasoning(&a->replay, text);
+    opaque_add_reasoning(&a->opaque, text);
     if (text.n == 0 || !a->sink || !a->sink->reasoning)
         return 0;
     utf8_add_repaired(&whole, text);
@@ -96,18 +96,18 @@ int answer_add_reasoning(struct answer *a, struct str text)
     return a->sink_failed ? -1 : 0;
 }
 
-void answer_drop_media(struct answer *a, enum answer_media media)
+void response_drop_media(struct response *a, enum response_media media)
 {
     if (a->unkept & media)
         return;
     a->unkept |= media;
     if (a->sink && a->sink->notice)
-        a->sink->notice(a->sink->arg, media == ANSWER_IMAGE
+        a->sink->notice(a->sink->arg, media == RESPONSE_IMAGE
                                           ? "the answer has an image, which is not kept"
                                           : "the answer has sound, which is not kept");
 }
 
-int answer_add_citation(struct answer *a, struct str json)
+int response_add_citation(struct response *a, struct str json)
 {
     if (!a->sink || !a->sink->citation || a->sink->citation(a->sink->arg, json) == 0)
         return 0;
@@ -134,7 +134,7 @@ static bool same_call(const struct tool_call *c, struct str id, struct str name)
 }
 
 /* The newest call at that index: only it can still grow. */
-static struct tool_call *newest_at(const struct answer *a, int64_t index)
+static struct tool_call *newest_at(const struct response *a, int64_t index)
 {
     for (size_t i = a->calls_count; i-- > 0;)
         if (a->calls[i].index == index)
@@ -142,25 +142,25 @@ static struct tool_call *newest_at(const struct answer *a, int64_t index)
     return NULL;
 }
 
-int answer_add_call(struct answer *a, int64_t index, struct str id, struct str name,
-                    struct str args, struct err *e)
+int response_add_call(struct response *a, int64_t index, struct str id, struct str name,
+                      struct str args, struct err *e)
 {
     struct tool_call *c = newest_at(a, index);
     size_t before;
 
     if (!c || !same_call(c, id, name)) {
-        if (a->calls_count == ANSWER_CALLS_MAX)
+        if (a->calls_count == RESPONSE_CALLS_MAX)
             return err_set(e, ERR_INCOMPLETE,
                            "answer is incomplete: it has more than %d tool calls",
-                           ANSWER_CALLS_MAX);
+                           RESPONSE_CALLS_MAX);
         a->calls = mem_grow(a->calls, &a->calls_cap, a->calls_count + 1, sizeof *a->calls);
         c = &a->calls[a->calls_count++];
         c->index = index;
         c->pieces = (struct json_pieces){0};
         buf_init(&c->id, BUF_SMALL);
         buf_init(&c->name, BUF_SMALL);
-        buf_init(&c->args, ANSWER_MAX);
-        buf_init(&c->extra, ANSWER_MAX);
+        buf_init(&c->args, RESPONSE_MAX);
+        buf_init(&c->extra, RESPONSE_MAX);
     }
     if (c->id.len == 0)
         utf8_add_repaired(&c->id, id);
@@ -178,7 +178,7 @@ int answer_add_call(struct answer *a, int64_t index, struct str id, struct str n
     return 0;
 }
 
-int answer_add_call_extra(struct answer *a, int64_t index, struct str json, struct err *e)
+int response_add_call_extra(struct response *a, int64_t index, struct str json, struct err *e)
 {
     struct tool_call *c = newest_at(a, index);
 
@@ -191,9 +191,9 @@ int answer_add_call_extra(struct answer *a, int64_t index, struct str json, stru
 }
 
 /* What came with the calls goes back with them. Once: it is gone then. */
-static void settle_extras(struct answer *a)
+static void settle_extras(struct response *a)
 {
-    struct buf block = BUF_INIT(8 * ANSWER_MAX);
+    struct buf block = BUF_INIT(8 * RESPONSE_MAX);
 
     for (size_t i = 0; i < a->calls_count; i++) {
         struct tool_call *c = &a->calls[i];
@@ -207,13 +207,13 @@ static void settle_extras(struct answer *a)
         json_add_key(&block, "extra_content");
         buf_add_str(&block, buf_str(&c->extra));
         buf_add_c(&block, "}");
-        replay_push(&a->replay, buf_str(&block));
+        opaque_push(&a->opaque, buf_str(&block));
         buf_clear(&c->extra);
     }
     buf_release(&block);
 }
 
-void answer_settle_calls(struct answer *a)
+void response_settle_calls(struct response *a)
 {
     for (size_t i = 0; i < a->calls_count; i++) {
         struct tool_call *c = &a->calls[i];
@@ -230,10 +230,10 @@ void answer_settle_calls(struct answer *a)
             buf_add_c(&c->args, "{}");
         }
     }
-    replay_settle(&a->replay, a->calls_count > 0);
+    opaque_settle(&a->opaque, a->calls_count > 0);
     settle_extras(a);
     if (a->finish_reason && strcmp(a->finish_reason, a->calls_count ? "stop" : "tool_calls") == 0)
-        answer_set_finish(a, str_of(a->calls_count ? "tool_calls" : "stop"));
+        response_set_finish(a, str_of(a->calls_count ? "tool_calls" : "stop"));
 }
 
 static void replace(char **field, struct str value)
@@ -244,17 +244,17 @@ static void replace(char **field, struct str value)
     *field = mem_copy(value.p, value.n);
 }
 
-void answer_set_model(struct answer *a, struct str model)
+void response_set_model(struct response *a, struct str model)
 {
     replace(&a->model, model);
 }
 
-void answer_set_finish(struct answer *a, struct str reason)
+void response_set_finish(struct response *a, struct str reason)
 {
     replace(&a->finish_reason, reason);
 }
 
-void answer_set_refusal(struct answer *a, struct str category, struct str explanation)
+void response_set_refusal(struct response *a, struct str category, struct str explanation)
 {
     struct buf shown = BUF_INIT(BUF_SMALL);
     struct str why = str_trim(explanation), kind = str_trim(category);
@@ -269,10 +269,10 @@ void answer_set_refusal(struct answer *a, struct str category, struct str explan
     buf_release(&shown);
 }
 
-int answer_join(struct answer *a, struct answer *next, struct err *e)
+int response_join(struct response *a, struct response *next, struct err *e)
 {
     buf_add_str(&a->text, buf_str(&next->text));
-    replay_join(&a->replay, &next->replay);
+    opaque_join(&a->opaque, &next->opaque);
     free(a->calls);
     a->calls = next->calls;
     a->calls_count = next->calls_count;
@@ -281,8 +281,8 @@ int answer_join(struct answer *a, struct answer *next, struct err *e)
     next->calls = NULL;
     next->calls_count = next->calls_cap = 0;
     usage_sum(&a->usage, &next->usage);
-    answer_set_model(a, str_of(next->model));
-    answer_set_finish(a, str_of(next->finish_reason));
+    response_set_model(a, str_of(next->model));
+    response_set_finish(a, str_of(next->finish_reason));
     replace(&a->refusal, str_of(next->refusal));
     a->finished = next->finished;
     a->refused = next->refused;
@@ -291,7 +291,7 @@ int answer_join(struct answer *a, struct answer *next, struct err *e)
     return a->text.overflow || is_too_long(a) ? too_long(e) : 0;
 }
 
-void answer_add_members(const struct tool_call *c, struct buf *out)
+void response_add_members(const struct tool_call *c, struct buf *out)
 {
     struct str value;
 
@@ -304,12 +304,12 @@ void answer_add_members(const struct tool_call *c, struct buf *out)
         json_add_string(out, buf_str(&c->args));
 }
 
-void answer_calls_json(const struct answer *a, struct buf *out)
+void response_calls_json(const struct response *a, struct buf *out)
 {
     buf_add_byte(out, '[');
     for (size_t i = 0; i < a->calls_count; i++) {
         buf_add_c(out, i > 0 ? ",{" : "{");
-        answer_add_members(&a->calls[i], out);
+        response_add_members(&a->calls[i], out);
         buf_add_byte(out, '}');
     }
     buf_add_byte(out, ']');

@@ -4,25 +4,26 @@
 #include <stdlib.h>
 
 #include "chathist/base/json.h"
-#include "chathist/llm/answer.h"
+#include "chathist/llm/response.h"
 
-static void check_calls(const struct answer *a, const char *want, int line)
+static void check_calls(const struct response *a, const char *want, int line)
 {
     struct buf json = BUF_INIT(BUF_LINE);
 
-    answer_calls_json(a, &json);
+    response_calls_json(a, &json);
     test_check_str(buf_c(&json), want, "calls", __FILE__, line);
     buf_release(&json);
 }
 #define CHECK_CALLS(a, want) check_calls(a, want, __LINE__)
 
-static int add(struct answer *a, int64_t index, const char *id, const char *name, const char *args)
+static int add(struct response *a, int64_t index, const char *id, const char *name,
+               const char *args)
 {
     struct buf string = BUF_INIT(BUF_SMALL);
     int result;
 
     json_add_string(&string, str_of(args));
-    result = answer_add_call(a, index, str_of(id), str_of(name), buf_str(&string), NULL);
+    result = response_add_call(a, index, str_of(id), str_of(name), buf_str(&string), NULL);
     buf_release(&string);
     return result;
 }
@@ -40,42 +41,42 @@ static int collect(void *arg, struct str delta)
 TEST(text_is_kept_and_handed_on)
 {
     struct buf seen = BUF_INIT(BUF_SMALL);
-    struct answer_sink sink = {.text = collect, .arg = &seen};
-    struct answer a;
+    struct response_sink sink = {.text = collect, .arg = &seen};
+    struct response a;
     struct err e = ERR_INIT;
 
-    answer_init(&a, &sink);
-    CHECK_INT(answer_add_text(&a, STR("\"Hello\""), &e), 0);
-    CHECK_INT(answer_add_text(&a, STR("\"\""), &e), 0);
-    CHECK_INT(answer_add_text(&a, STR_NONE, &e), 0);
-    CHECK_INT(answer_add_text(&a, STR("\"\\u0000, w\\ud800!\""), &e), 0);
+    response_init(&a, &sink);
+    CHECK_INT(response_add_text(&a, STR("\"Hello\""), &e), 0);
+    CHECK_INT(response_add_text(&a, STR("\"\""), &e), 0);
+    CHECK_INT(response_add_text(&a, STR_NONE, &e), 0);
+    CHECK_INT(response_add_text(&a, STR("\"\\u0000, w\\ud800!\""), &e), 0);
     CHECK_MEM(a.text.data, a.text.len, "Hello\0, w\xef\xbf\xbd!", 13);
     CHECK_MEM(seen.data, seen.len, "<Hello><\0, w\xef\xbf\xbd!>", 17);
     CHECK(!a.sink_failed);
-    CHECK_INT(answer_add_text(&a, STR("\"long enough to fail\""), &e), -1);
+    CHECK_INT(response_add_text(&a, STR("\"long enough to fail\""), &e), -1);
     CHECK(a.sink_failed);
     CHECK_STR(err_text(&e), "");
     CHECK_INT(a.text.len, 13 + strlen("long enough to fail"));
-    answer_release(&a);
+    response_release(&a);
     buf_release(&seen);
 }
 
 TEST(a_character_that_ends_the_text_in_halves)
 {
     struct buf seen = BUF_INIT(BUF_SMALL);
-    struct answer_sink sink = {.text = collect, .arg = &seen};
-    struct answer a;
+    struct response_sink sink = {.text = collect, .arg = &seen};
+    struct response a;
 
-    answer_init(&a, &sink);
-    CHECK_INT(answer_add_text(&a, STR("\"a\\ud83d\""), NULL), 0);
-    CHECK_INT(answer_add_text(&a, STR("\"\\ude00\""), NULL), 0);
-    CHECK_INT(answer_add_text(&a, STR("\"\\ud83d\""), NULL), 0);
+    response_init(&a, &sink);
+    CHECK_INT(response_add_text(&a, STR("\"a\\ud83d\""), NULL), 0);
+    CHECK_INT(response_add_text(&a, STR("\"\\ude00\""), NULL), 0);
+    CHECK_INT(response_add_text(&a, STR("\"\\ud83d\""), NULL), 0);
     CHECK_STR(buf_c(&seen), "<a><\xf0\x9f\x98\x80>");
-    CHECK_INT(answer_end_text(&a, NULL), 0);
-    CHECK_INT(answer_end_text(&a, NULL), 0);
+    CHECK_INT(response_end_text(&a, NULL), 0);
+    CHECK_INT(response_end_text(&a, NULL), 0);
     CHECK_STR(buf_c(&seen), "<a><\xf0\x9f\x98\x80><\xef\xbf\xbd>");
     CHECK_STR(buf_c(&a.text), "a\xf0\x9f\x98\x80\xef\xbf\xbd");
-    answer_release(&a);
+    response_release(&a);
     buf_release(&seen);
 }
 
@@ -83,76 +84,76 @@ TEST(arguments_that_are_cut_in_halves)
 {
     static const char *const pieces[] = {"\"{\\\"a\\\":\\\"\\ud83d\"", "\"\\ude00\\ud83d\"",
                                          "\"\\ude01\\\"}\""};
-    struct answer a;
+    struct response a;
 
-    answer_init(&a, NULL);
+    response_init(&a, NULL);
     for (size_t i = 0; i < 3; i++)
-        CHECK_INT(
-            answer_add_call(&a, 5, STR_NONE, i == 0 ? STR("f") : STR_NONE, str_of(pieces[i]), NULL),
-            0);
-    answer_settle_calls(&a);
+        CHECK_INT(response_add_call(&a, 5, STR_NONE, i == 0 ? STR("f") : STR_NONE,
+                                    str_of(pieces[i]), NULL),
+                  0);
+    response_settle_calls(&a);
     CHECK_STR(buf_c(&a.calls[0].args), "{\"a\":\"\xf0\x9f\x98\x80\xf0\x9f\x98\x81\"}");
-    answer_release(&a);
+    response_release(&a);
 }
 
 /* Two calls of one index, of which each holds its own half. */
 TEST(halves_belong_to_their_call)
 {
-    struct answer a;
+    struct response a;
 
-    answer_init(&a, NULL);
-    CHECK_INT(answer_add_call(&a, 0, STR("a"), STR("f"), STR("\"{}\""), NULL), 0);
-    CHECK_INT(answer_add_call(&a, 0, STR("b"), STR("g"), STR("\"[\\ud83d\""), NULL), 0);
-    CHECK_INT(answer_add_call(&a, 0, STR_NONE, STR_NONE, STR("\"\\ude00\""), NULL), 0);
-    answer_settle_calls(&a);
+    response_init(&a, NULL);
+    CHECK_INT(response_add_call(&a, 0, STR("a"), STR("f"), STR("\"{}\""), NULL), 0);
+    CHECK_INT(response_add_call(&a, 0, STR("b"), STR("g"), STR("\"[\\ud83d\""), NULL), 0);
+    CHECK_INT(response_add_call(&a, 0, STR_NONE, STR_NONE, STR("\"\\ude00\""), NULL), 0);
+    response_settle_calls(&a);
     CHECK_STR(buf_c(&a.calls[0].args), "{}");
     CHECK_STR(buf_c(&a.calls[1].args), "[\xf0\x9f\x98\x80");
-    answer_release(&a);
+    response_release(&a);
 }
 
 TEST(text_is_bounded)
 {
     size_t n = ((size_t)1 << 20) + 2;
     char *block = malloc(n);
-    struct answer a;
+    struct response a;
     struct err e = ERR_INIT;
     size_t count = 0;
 
     memset(block, 'x', n);
     block[0] = block[n - 1] = '"';
-    answer_init(&a, NULL);
-    while (count < 100 && answer_add_text(&a, (struct str){block, n}, &e) == 0)
+    response_init(&a, NULL);
+    while (count < 100 && response_add_text(&a, (struct str){block, n}, &e) == 0)
         count++;
-    CHECK_INT(count, ANSWER_MAX >> 20);
+    CHECK_INT(count, RESPONSE_MAX >> 20);
     CHECK_INT(e.kind, ERR_INCOMPLETE);
     CHECK_STR(err_text(&e), "answer is incomplete: it is longer than 32 MiB");
-    CHECK_INT(answer_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e), -1);
-    answer_release(&a);
+    CHECK_INT(response_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e), -1);
+    response_release(&a);
     err_release(&e);
     free(block);
 }
 
 TEST(calls_are_bounded)
 {
-    struct answer a;
+    struct response a;
     struct err e = ERR_INIT;
     int64_t i = 0;
 
-    answer_init(&a, NULL);
-    while (i < 5000 && answer_add_call(&a, i, STR("a"), STR("f"), STR("{}"), &e) == 0)
+    response_init(&a, NULL);
+    while (i < 5000 && response_add_call(&a, i, STR("a"), STR("f"), STR("{}"), &e) == 0)
         i++;
-    CHECK_INT(i, ANSWER_CALLS_MAX);
+    CHECK_INT(i, RESPONSE_CALLS_MAX);
     CHECK_INT(e.kind, ERR_INCOMPLETE);
     CHECK_STR(err_text(&e), "answer is incomplete: it has more than 1024 tool calls");
-    answer_release(&a);
+    response_release(&a);
     err_release(&e);
 }
 
 TEST(a_call_comes_in_pieces)
 {
-    struct answer a;
+    struct response a;
 
-    answer_init(&a, NULL);
+    response_init(&a, NULL);
     CHECK_CALLS(&a, "[]");
     add(&a, 0, "call_1", "get_weather", "");
     add(&a, 0, "", "", "{\"ci");
@@ -161,45 +162,45 @@ TEST(a_call_comes_in_pieces)
     add(&a, 1, "call_2", "get_time", "{}");
     CHECK_CALLS(&a, "[{\"id\":\"call_1\",\"name\":\"get_weather\",\"args\":{\"city\":\"Paris\"}},"
                     "{\"id\":\"call_2\",\"name\":\"get_time\",\"args\":{}}]");
-    answer_release(&a);
+    response_release(&a);
 }
 
 TEST(the_name_may_be_repeated_or_cut)
 {
-    struct answer a;
+    struct response a;
 
-    answer_init(&a, NULL);
+    response_init(&a, NULL);
     add(&a, 0, "1", "get_", "");
     add(&a, 0, "1", "time", "{");
     add(&a, 0, "1", "get_time", "}");
     CHECK_CALLS(&a, "[{\"id\":\"1\",\"name\":\"get_time\",\"args\":{}}]");
-    answer_release(&a);
+    response_release(&a);
 }
 
 TEST(another_id_at_an_index_opens_another_call)
 {
-    struct answer a;
+    struct response a;
 
-    answer_init(&a, NULL);
+    response_init(&a, NULL);
     add(&a, 0, "a", "f", "{}");
     add(&a, 0, "b", "g", "{");
     add(&a, 0, "", "", "}");
     CHECK_CALLS(
         &a,
         "[{\"id\":\"a\",\"name\":\"f\",\"args\":{}},{\"id\":\"b\",\"name\":\"g\",\"args\":{}}]");
-    answer_release(&a);
+    response_release(&a);
 }
 
 TEST(without_ids_a_name_after_complete_arguments_does_too)
 {
-    struct answer a;
+    struct response a;
 
-    answer_init(&a, NULL);
+    response_init(&a, NULL);
     add(&a, 0, "", "f", "{\"n\":1}");
     add(&a, 0, "", "f", "{\"n\":2}");
     add(&a, 0, "", "f", "{\"n\":");
     add(&a, 0, "", "f", "{}}");
-    answer_settle_calls(&a);
+    response_settle_calls(&a);
     CHECK_INT(a.calls_count, 3);
     for (size_t i = 0; i < a.calls_count; i++) {
         CHECK(strncmp(buf_c(&a.calls[i].id), "call_", 5) == 0);
@@ -208,64 +209,64 @@ TEST(without_ids_a_name_after_complete_arguments_does_too)
     }
     CHECK_STR(buf_c(&a.calls[1].args), "{\"n\":2}");
     CHECK_STR(buf_c(&a.calls[2].args), "{\"n\":{}}");
-    answer_release(&a);
+    response_release(&a);
 }
 
 TEST(arguments_that_are_no_object_are_a_string)
 {
-    struct answer a;
+    struct response a;
 
-    answer_init(&a, NULL);
+    response_init(&a, NULL);
     add(&a, 0, "a", "f", "{\"x\": Paris");
     add(&a, 1, "b", "f", "[1]");
     add(&a, 2, "c", "f", " {\"n\" : 12345678901234567890} ");
     add(&a, 3, "d", "f", "  ");
-    answer_settle_calls(&a);
+    response_settle_calls(&a);
     CHECK_CALLS(&a, "[{\"id\":\"a\",\"name\":\"f\",\"args\":\"{\\\"x\\\": Paris\"},"
                     "{\"id\":\"b\",\"name\":\"f\",\"args\":\"[1]\"},"
                     "{\"id\":\"c\",\"name\":\"f\",\"args\":{\"n\":12345678901234567890}},"
                     "{\"id\":\"d\",\"name\":\"f\",\"args\":{}}]");
-    answer_release(&a);
+    response_release(&a);
 }
 
 TEST(a_stop_with_calls_means_tool_calls)
 {
-    struct answer a;
+    struct response a;
 
-    answer_init(&a, NULL);
-    answer_set_finish(&a, STR("stop"));
-    answer_settle_calls(&a);
+    response_init(&a, NULL);
+    response_set_finish(&a, STR("stop"));
+    response_settle_calls(&a);
     CHECK_STR(a.finish_reason, "stop");
     add(&a, 0, "a", "f", "{}");
-    answer_settle_calls(&a);
+    response_settle_calls(&a);
     CHECK_STR(a.finish_reason, "tool_calls");
-    answer_set_finish(&a, STR("length"));
-    answer_settle_calls(&a);
+    response_set_finish(&a, STR("length"));
+    response_settle_calls(&a);
     CHECK_STR(a.finish_reason, "length");
-    answer_release(&a);
-    answer_set_finish(&a, STR("tool_calls"));
-    answer_settle_calls(&a);
+    response_release(&a);
+    response_set_finish(&a, STR("tool_calls"));
+    response_settle_calls(&a);
     CHECK_STR(a.finish_reason, "stop");
-    answer_release(&a);
+    response_release(&a);
 }
 
 TEST(what_is_not_told_changes_nothing)
 {
-    struct answer a;
+    struct response a;
 
-    answer_init(&a, NULL);
+    response_init(&a, NULL);
     CHECK_INT(a.usage.at[USAGE_INPUT], -1);
     a.usage.at[USAGE_INPUT] = 5;
     a.usage.at[USAGE_OUTPUT] = 7;
     CHECK_INT(a.usage.at[USAGE_INPUT], 5);
     CHECK_INT(a.usage.at[USAGE_OUTPUT], 7);
-    answer_set_model(&a, STR("m"));
-    answer_set_model(&a, STR_NONE);
+    response_set_model(&a, STR("m"));
+    response_set_model(&a, STR_NONE);
     CHECK_STR(a.model, "m");
-    answer_set_finish(&a, STR("stop"));
-    answer_set_finish(&a, STR(""));
+    response_set_finish(&a, STR("stop"));
+    response_set_finish(&a, STR(""));
     CHECK_STR(a.finish_reason, "stop");
-    answer_release(&a);
+    response_release(&a);
     CHECK(a.model == NULL && a.finish_reason == NULL && a.usage.at[USAGE_INPUT] == -1);
 }
 
@@ -273,52 +274,52 @@ TEST(thinking_has_a_bound_of_its_own)
 {
     size_t n = (size_t)1 << 20;
     char *block = malloc(n);
-    struct answer a;
+    struct response a;
     struct err e = ERR_INIT;
 
     if (!CHECK(block))
         return;
     memset(block, 'x', n);
-    answer_init(&a, NULL);
-    a.replay.keep_reasoning = true;
-    for (size_t i = 0; i < 2 * ANSWER_MAX / n; i++)
-        CHECK_INT(answer_add_reasoning(&a, (struct str){block, n}), 0);
-    CHECK(a.replay.reasoning.len <= REPLAY_THINKING_MAX && a.replay.reasoning.len > n);
-    CHECK_INT(answer_add_text(&a, STR("\"The answer.\""), &e), 0);
-    CHECK_INT(answer_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e), 0);
-    answer_settle_calls(&a);
-    CHECK(a.replay.thinking.len <= REPLAY_THINKING_MAX);
+    response_init(&a, NULL);
+    a.opaque.keep_reasoning = true;
+    for (size_t i = 0; i < 2 * RESPONSE_MAX / n; i++)
+        CHECK_INT(response_add_reasoning(&a, (struct str){block, n}), 0);
+    CHECK(a.opaque.reasoning.len <= OPAQUE_THINKING_MAX && a.opaque.reasoning.len > n);
+    CHECK_INT(response_add_text(&a, STR("\"The answer.\""), &e), 0);
+    CHECK_INT(response_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e), 0);
+    response_settle_calls(&a);
+    CHECK(a.opaque.thinking.len <= OPAQUE_THINKING_MAX);
     CHECK_STR(buf_c(&a.text), "The answer.");
     err_release(&e);
-    answer_release(&a);
-    CHECK_INT(a.replay.thinking.len, 0);
+    response_release(&a);
+    CHECK_INT(a.opaque.thinking.len, 0);
     free(block);
 }
 
 TEST(parts_become_one)
 {
-    struct answer a, b;
+    struct response a, b;
     struct err e = ERR_INIT;
 
-    answer_init(&a, NULL);
-    answer_init(&b, NULL);
-    answer_add_text(&a, STR("\"one \""), &e);
+    response_init(&a, NULL);
+    response_init(&b, NULL);
+    response_add_text(&a, STR("\"one \""), &e);
     a.usage.at[USAGE_INPUT] = 5;
     a.usage.at[USAGE_OUTPUT] = 6;
-    answer_set_finish(&a, STR("pause_turn"));
-    replay_begin(&a.replay, 0, STR("{\"type\":\"x\"}"));
-    replay_end(&a.replay, 0);
-    answer_add_text(&b, STR("\"two\""), &e);
-    answer_add_call(&b, 0, STR("a"), STR("f"), STR("{}"), &e);
+    response_set_finish(&a, STR("pause_turn"));
+    opaque_begin(&a.opaque, 0, STR("{\"type\":\"x\"}"));
+    opaque_end(&a.opaque, 0);
+    response_add_text(&b, STR("\"two\""), &e);
+    response_add_call(&b, 0, STR("a"), STR("f"), STR("{}"), &e);
     b.usage.at[USAGE_INPUT] = 7;
-    answer_set_finish(&b, STR("tool_calls"));
-    answer_set_model(&b, STR("m"));
-    answer_set_refusal(&b, STR("k\nind"), STR(" why\x1b"));
-    replay_begin(&b.replay, 0, STR("{\"type\":\"y\"}"));
-    replay_end(&b.replay, 0);
+    response_set_finish(&b, STR("tool_calls"));
+    response_set_model(&b, STR("m"));
+    response_set_refusal(&b, STR("k\nind"), STR(" why\x1b"));
+    opaque_begin(&b.opaque, 0, STR("{\"type\":\"y\"}"));
+    opaque_end(&b.opaque, 0);
     b.finished = true;
-    CHECK_INT(answer_join(&a, &b, &e), 0);
-    answer_release(&b);
+    CHECK_INT(response_join(&a, &b, &e), 0);
+    response_release(&b);
     CHECK_STR(buf_c(&a.text), "one two");
     CHECK_INT(a.calls_count, 1);
     CHECK_INT(a.usage.at[USAGE_INPUT], 12);
@@ -326,65 +327,65 @@ TEST(parts_become_one)
     CHECK_STR(a.finish_reason, "tool_calls");
     CHECK_STR(a.model, "m");
     CHECK_STR(a.refusal, "why^[ (k ind)");
-    CHECK_STR(buf_c(&a.replay.turn), "[{\"type\":\"x\"},{\"type\":\"y\"}]");
+    CHECK_STR(buf_c(&a.opaque.turn), "[{\"type\":\"x\"},{\"type\":\"y\"}]");
     CHECK(a.finished);
-    answer_release(&a);
+    response_release(&a);
 }
 
 TEST(parts_that_are_too_long_together)
 {
-    size_t n = ANSWER_MAX / 2 + 3;
+    size_t n = RESPONSE_MAX / 2 + 3;
     char *block = malloc(n);
-    struct answer a, b;
+    struct response a, b;
     struct err e = ERR_INIT;
 
     if (!CHECK(block))
         return;
     memset(block, 'x', n);
     block[0] = block[n - 1] = '"';
-    answer_init(&a, NULL);
-    answer_init(&b, NULL);
-    CHECK_INT(answer_add_text(&a, (struct str){block, n}, &e), 0);
-    CHECK_INT(answer_add_text(&b, (struct str){block, n}, &e), 0);
-    CHECK_INT(answer_join(&a, &b, &e), -1);
+    response_init(&a, NULL);
+    response_init(&b, NULL);
+    CHECK_INT(response_add_text(&a, (struct str){block, n}, &e), 0);
+    CHECK_INT(response_add_text(&b, (struct str){block, n}, &e), 0);
+    CHECK_INT(response_join(&a, &b, &e), -1);
     CHECK_INT(e.kind, ERR_INCOMPLETE);
     err_release(&e);
-    answer_release(&a);
-    answer_release(&b);
+    response_release(&a);
+    response_release(&b);
     free(block);
 }
 
 TEST(what_goes_back_with_calls_is_kept)
 {
-    struct answer a;
+    struct response a;
     struct err e = ERR_INIT;
 
-    answer_init(&a, NULL);
-    a.replay.keep_reasoning = true;
-    CHECK_INT(answer_add_reasoning(&a, STR("say \"h")), 0);
-    CHECK_INT(answer_add_reasoning(&a, STR("i\"\xff")), 0);
-    CHECK_INT(answer_add_call_extra(&a, 0, STR("{\"x\":1}"), &e), 0); /* there is no call yet */
-    CHECK_INT(answer_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e), 0);
-    CHECK_INT(answer_add_call_extra(&a, 0, STR("{ \"x\" : 1 }"), &e), 0);
-    CHECK_INT(answer_add_call_extra(&a, 0, STR("null"), &e), 0);
-    CHECK_INT(answer_add_call(&a, 1, STR("b"), STR("g"), STR("{}"), &e), 0);
-    CHECK_INT(answer_add_call_extra(&a, 1, STR_NONE, &e), 0);
+    response_init(&a, NULL);
+    a.opaque.keep_reasoning = true;
+    CHECK_INT(response_add_reasoning(&a, STR("say \"h")), 0);
+    CHECK_INT(response_add_reasoning(&a, STR("i\"\xff")), 0);
+    CHECK_INT(response_add_call_extra(&a, 0, STR("{\"x\":1}"), &e), 0); /* there is no call yet */
+    CHECK_INT(response_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e), 0);
+    CHECK_INT(response_add_call_extra(&a, 0, STR("{ \"x\" : 1 }"), &e), 0);
+    CHECK_INT(response_add_call_extra(&a, 0, STR("null"), &e), 0);
+    CHECK_INT(response_add_call(&a, 1, STR("b"), STR("g"), STR("{}"), &e), 0);
+    CHECK_INT(response_add_call_extra(&a, 1, STR_NONE, &e), 0);
     for (int i = 0; i < 2; i++) {
-        answer_settle_calls(&a);
-        CHECK_STR(buf_c(&a.replay.thinking),
+        response_settle_calls(&a);
+        CHECK_STR(buf_c(&a.opaque.thinking),
                   "[{\"type\":\"reasoning_content\",\"text\":\"say \\\"hi\\\"\xef\xbf\xbd\"},"
                   "{\"type\":\"extra_content\",\"id\":\"a\",\"extra_content\":{\"x\":1}}]");
     }
-    answer_release(&a);
+    response_release(&a);
     /* Without calls, or when it is not wanted, it is not. */
     for (int i = 0; i < 2; i++) {
-        answer_init(&a, NULL);
-        a.replay.keep_reasoning = i == 0;
-        answer_add_reasoning(&a, STR("hm"));
+        response_init(&a, NULL);
+        a.opaque.keep_reasoning = i == 0;
+        response_add_reasoning(&a, STR("hm"));
         if (i > 0)
-            answer_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e);
-        answer_settle_calls(&a);
-        CHECK_INT(a.replay.thinking.len, 0);
-        answer_release(&a);
+            response_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e);
+        response_settle_calls(&a);
+        CHECK_INT(a.opaque.thinking.len, 0);
+        response_release(&a);
     }
 }

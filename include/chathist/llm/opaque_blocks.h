@@ -1,0 +1,96 @@
+/*
+ * opaque_blocks - the parts of a response that go back to their server unchanged: reasoning, and
+ * whole content blocks.
+ *
+ * None of these functions reports an error. A part that exceeds its limit is not kept, and the
+ * response continues.
+ *
+ *  - Blocks (Anthropic; platform documentation, "Extended thinking with tool use" and "Server
+ *    tools: the server-side loop and pause_turn"). Signed or encrypted thinking is added to
+ *    `thinking`, and every block to `turn`, in the order in which they came. A paused response
+ *    continues from `turn`, and so does a loop of tool calls and results.
+ *  - Reasoning as plain text (DeepSeek, api-docs.deepseek.com/guides/thinking_mode).
+ *  - Reasoning details (OpenRouter, openrouter.ai/docs/guides/best-practices/reasoning-tokens,
+ *    "Preserving reasoning": unmodified, in their sequence). A stream splits a detail into pieces
+ *    of the same type and index, with the signature in the last. OpenRouter refuses details that
+ *    are sent back in pieces (github.com/langchain-ai/langchain/pull/36401,
+ *    github.com/agno-agi/agno/issues/8794), so the pieces are joined here.
+ */
+#ifndef CHATHIST_LLM_OPAQUE_BLOCKS_H
+#define CHATHIST_LLM_OPAQUE_BLOCKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "chathist/base/buf.h"
+#include "chathist/base/json_pieces.h"
+
+/* The limits in bytes: of thinking, which becomes a part of a history line, and of all blocks of a
+ * response. */
+#define OPAQUE_THINKING_MAX (BUF_LINE / 8)
+#define OPAQUE_TURN_MAX (BUF_LINE / 2)
+
+/* The members of a block that grow while it streams. */
+enum opaque_member {
+    OPAQUE_TEXT,
+    OPAQUE_THINKING,
+    OPAQUE_SIGNATURE,
+    OPAQUE_INPUT,     /* JSON text */
+    OPAQUE_CITATIONS, /* values, separated by commas */
+    OPAQUE_MEMBERS
+};
+
+/* A reasoning detail while it streams: its first piece, and what the later pieces added. */
+struct opaque_detail {
+    struct buf first;
+    bool pieced; /* there are later pieces */
+    struct buf text, summary, data, signature;
+    struct buf others; /* an object of members that no earlier piece has; may be empty */
+};
+
+struct opaque_blocks {
+    struct buf thinking; /* a JSON array of blocks that go back with tool calls; may be empty */
+    struct buf turn;     /* a JSON array of all blocks; may be empty */
+    bool turn_cut;       /* a block is missing in `turn` */
+
+    bool open;     /* a block is streaming */
+    int64_t index; /* its index on the wire */
+    struct buf start, grown[OPAQUE_MEMBERS];
+    struct json_pieces pieces[OPAQUE_MEMBERS]; /* of grown */
+
+    bool keep_reasoning; /* set for a provider that wants its reasoning text back */
+    struct buf reasoning;
+    bool keep_details; /* set for a provider that wants its reasoning details back */
+    struct buf details;
+    bool details_cut; /* a detail was too long; the rest is useless without it */
+    struct opaque_detail detail;
+};
+
+void opaque_init(struct opaque_blocks *r);
+void opaque_release(struct opaque_blocks *r);
+
+/* A block begins at `index` on the wire; `block` is a JSON object with its first members. */
+void opaque_begin(struct opaque_blocks *r, int64_t index, struct str block);
+/* Adds a piece, a JSON value, to a member of the block at `index`. Does nothing if that block is
+ * not open. */
+void opaque_grow(struct opaque_blocks *r, int64_t index, enum opaque_member member,
+                 struct str piece);
+/* The block at `index` is complete. Thinking that is neither signed nor encrypted, and blank text,
+ * are not kept, because no server takes them back. */
+void opaque_end(struct opaque_blocks *r, int64_t index);
+
+/* Adds reasoning text, if keep_reasoning is set. */
+void opaque_add_reasoning(struct opaque_blocks *r, struct str text);
+/* Adds an entry of `reasoning_details`, if keep_details is set. `piece`: it comes from a stream. */
+void opaque_add_detail(struct opaque_blocks *r, struct str detail, bool piece);
+/* Adds a block of another type to `thinking`. */
+void opaque_push(struct opaque_blocks *r, struct str block);
+/* The response has ended. If it `calls` tools, its reasoning and details are added to `thinking` as
+ * blocks of the types `reasoning_content` and `reasoning_details`. Both are empty afterwards. */
+void opaque_settle(struct opaque_blocks *r, bool calls);
+/* Returns true if `turn` holds every block of the response. */
+bool opaque_is_whole(const struct opaque_blocks *r);
+/* Appends the blocks of the next part of a response. */
+void opaque_join(struct opaque_blocks *r, const struct opaque_blocks *next);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * provider_error - turns the error of a server, in whatever form it comes, into one message and
+ * kind.
+ *
+ * The forms that are understood: {"error":{"message","type","code"}}, {"error":"text"},
+ * {"message"}, {"detail"}, {"object":"error","message"}, each also as the first element of an
+ * array; otherwise text, of which the first line is shown, or HTML, of which the title is shown.
+ * Sources: openai-openapi, Anthropic's error page, llama.cpp server, vLLM, FastAPI, Ollama,
+ * OpenRouter.
+ */
+#ifndef CHATHIST_LLM_PROVIDER_ERROR_H
+#define CHATHIST_LLM_PROVIDER_ERROR_H
+
+#include <stdbool.h>
+
+#include "chathist/base/buf.h"
+#include "chathist/base/err.h"
+
+/* Returns the kind of error that an HTTP status stands for. */
+enum err_kind provider_error_kind(int status);
+
+/* Returns true if this JSON value reports an error: it has an `error` that is not null, false, 0 or
+ * empty, or its `object` is "error". */
+bool provider_error_reported(struct str value);
+/* The same, given the values of these two members. */
+bool provider_error_in(struct str error, struct str object);
+/* Sets the error that a JSON value inside a response of status 200 reports. The kind follows from
+ * its numeric code, or else from its type. Returns -1. */
+int provider_error_set_reported(struct err *e, struct str value);
+/* Sets the error of an HTTP response: `HTTP 429: MESSAGE`. The kind follows from the status, but is
+ * ERR_REFUSED if the body is about the content policy or a context that is too long. Returns -1. */
+int provider_error_set_http(struct err *e, int status, struct str body);
+
+/* Adds advice to the error of an HTTP response: where the key came from (401, 403), how to list the
+ * models, or that the base URL may be wrong (404). */
+struct ask;
+void provider_error_explain(struct err *e, int status, struct str body, const struct ask *ask);
+
+/* Only a key of this many bytes or more is masked. A server that needs no key is often given one
+ * such as `x` or `ollama`, which also occurs in ordinary words. */
+#define SECRET_MIN 8
+/* Replaces the key in e's message with `***`, because a server may repeat it. `key` may be NULL. */
+void provider_error_mask(struct err *e, const char *key);
+
+/* If body is an HTML page, adds its title and the fact that it is a page. Returns false, and adds
+ * nothing, if it is not. */
+bool provider_error_add_page(struct buf *out, struct str body);
+/* Adds the first `max` code points of text as one line that is safe to show, with `…` if there is
+ * more. */
+void provider_error_add_excerpt(struct buf *out, struct str text, size_t max);
+
+#endif

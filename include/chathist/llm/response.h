@@ -1,0 +1,115 @@
+/*
+ * response - the response of a model so far: the deltas of a stream, collected.
+ *
+ * A provider calls the response_... functions for each delta on its wire, and text is passed to
+ * the sink at once. Every part has a limit, so that a server cannot fill the memory.
+ */
+#ifndef CHATHIST_LLM_RESPONSE_H
+#define CHATHIST_LLM_RESPONSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chathist/base/buf.h"
+#include "chathist/base/err.h"
+#include "chathist/base/json_pieces.h"
+#include "chathist/base/usage.h"
+#include "chathist/llm/opaque_blocks.h"
+
+struct tool_call {
+    struct buf id;
+    struct buf name;
+    struct buf args;  /* JSON text as it came; may be invalid */
+    struct buf extra; /* a JSON object to send back with the call; may be empty */
+    int64_t index;    /* the index on the wire */
+    /* private */
+    struct json_pieces pieces; /* of args */
+};
+
+/* Receives deltas as they arrive. If a function returns -1 (for example because of a broken pipe),
+ * the exchange ends. Each may be NULL. */
+struct response_sink {
+    /* Text is never empty and ends at a code point's end. */
+    int (*text)(void *arg, struct str delta);
+    void *arg;
+    int (*citation)(void *arg, struct str json); /* an object as the server sent it */
+    int (*reasoning)(void *arg, struct str delta);
+    void (*notice)(void *arg, const char *text); /* one line for the user */
+};
+
+struct response {
+    struct buf text; /* valid UTF-8; may hold U+0000 */
+    struct tool_call *calls;
+    size_t calls_count, calls_cap;
+    size_t calls_bytes; /* the size of all calls together */
+    struct opaque_blocks opaque;
+    bool reasoned; /* some reasoning arrived, kept or not */
+    struct usage usage;
+    char *model;                      /* as the server names it; NULL if it does not */
+    char *finish_reason;              /* in the words of chathist(5); NULL if there is none yet */
+    bool begun;                       /* Anthropic's wire: a first event arrived */
+    bool finished;                    /* the wire said that the response is complete */
+    bool refused;                     /* the text is a refusal */
+    char *refusal;                    /* the reason, one line that is safe to show; may be NULL */
+    const struct response_sink *sink; /* may be NULL */
+    bool sink_failed;
+    unsigned unkept;     /* bits of enum response_media: the kinds already reported */
+    bool any_tool_calls; /* OpenAI's wire: `function_call` is ignored from here on */
+    /* private */
+    struct json_pieces pieces; /* of text */
+};
+
+/* The limits of a response: the bytes of text and calls together, and the number of calls.
+ * Reasoning has a limit of its own (OPAQUE_THINKING_MAX) and is not kept beyond it. */
+#define RESPONSE_MAX (BUF_LINE / 2)
+#define RESPONSE_CALLS_MAX 1024
+
+void response_init(struct response *a, const struct response_sink *sink);
+void response_release(struct response *a);
+
+/* Adds a piece of text, a string of checked JSON; any other value adds nothing. Returns 0, or -1:
+ * either the sink failed (*e is untouched, a->sink_failed is set), or the response is over
+ * RESPONSE_MAX (ERR_INCOMPLETE). */
+int response_add_text(struct response *a, struct str string, struct err *e);
+/* Ends the text. A surrogate pair that was cut in two becomes U+FFFD. Returns 0, or -1 as above. */
+int response_end_text(struct response *a, struct err *e);
+/* Adds reasoning, which is not part of the text. Returns 0, or -1 if the sink failed. */
+int response_add_reasoning(struct response *a, struct str text);
+/* Reports to the user, once for each kind, that the server sent something that is not kept. */
+enum response_media { RESPONSE_IMAGE = 1 << 0, RESPONSE_AUDIO = 1 << 1 };
+void response_drop_media(struct response *a, enum response_media media);
+/* Passes on a citation, a JSON object. Returns 0, or -1 if the sink failed. */
+int response_add_citation(struct response *a, struct str json);
+/* Adds a piece of the call at `index` on the wire; empty parts add nothing. `args` is a piece of
+ * the arguments' text, as a string of checked JSON, or the object itself; any other value adds
+ * nothing. A different non-empty id begins a new call at the same index, and so does a name after
+ * complete arguments if ids are missing. Returns 0, or -1 if a limit is exceeded
+ * (ERR_INCOMPLETE). */
+int response_add_call(struct response *a, int64_t index, struct str id, struct str name,
+                      struct str args, struct err *e);
+/* Notes an object that goes back with the newest call at `index`; any other value is ignored.
+ * Returns 0, or -1 if a limit is exceeded (ERR_INCOMPLETE). */
+int response_add_call_extra(struct response *a, int64_t index, struct str json, struct err *e);
+/* Completes the calls: a call without an id gets one, a missing name becomes `unnamed`, and missing
+ * arguments become `{}`. The objects that go back with them are added to a->opaque.thinking as
+ * blocks of the type `extra_content`, after opaque_settle. A finish reason of `stop` becomes
+ * `tool_calls` if there are calls, and the other way round. */
+void response_settle_calls(struct response *a);
+/* An empty name or reason leaves the earlier one. */
+void response_set_model(struct response *a, struct str model);
+void response_set_finish(struct response *a, struct str reason);
+/* Sets why the model refused: the server's category and explanation; either may be empty. */
+void response_set_refusal(struct response *a, struct str category, struct str explanation);
+/* Appends the continuation of a paused response `a`, which has no calls. Text and usage are added,
+ * calls are moved, and the end of `next` becomes the end of both. Returns 0, or -1 if a limit is
+ * exceeded (ERR_INCOMPLETE). */
+int response_join(struct response *a, struct response *next, struct err *e);
+
+/* Adds the members of a call, `"id":…,"name":…,"args":…`. Args that are not a valid object are
+ * written as a string. */
+void response_add_members(const struct tool_call *c, struct buf *out);
+/* Adds the calls as the history's `tool_calls`: [{"id","name","args"}]. */
+void response_calls_json(const struct response *a, struct buf *out);
+
+#endif

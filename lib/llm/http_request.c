@@ -1,0 +1,52 @@
+#include "chathist/llm/http_request.h"
+
+#include "chathist/base/clock.h"
+#include "chathist/base/io.h"
+
+void http_request_init(struct http_request *r)
+{
+    buf_init(&r->url, BUF_SMALL);
+    buf_init(&r->headers, BUF_SMALL);
+    buf_init(&r->body, SIZE_MAX);
+}
+
+void http_request_release(struct http_request *r)
+{
+    buf_release(&r->url);
+    buf_release(&r->headers);
+    buf_release(&r->body);
+}
+
+int http_add_header(struct http_request *r, const char *name, struct str value, struct err *e)
+{
+    for (size_t i = 0; i < value.n; i++)
+        if ((unsigned char)value.p[i] < 0x20 || value.p[i] == 0x7f)
+            return err_set(e, ERR_USAGE, "bad header '%s': a control character in its value", name);
+    buf_add_c(&r->headers, name);
+    buf_add_c(&r->headers, ": ");
+    buf_add_str(&r->headers, value);
+    buf_add_byte(&r->headers, '\n');
+    if (r->headers.overflow)
+        return err_set(e, ERR_USAGE, "bad header '%s': too long", name);
+    return 0;
+}
+
+int64_t http_tick(const struct http_limits *limits, int64_t ms)
+{
+    if (!limits->tick)
+        return ms;
+    limits->tick(limits->tick_arg);
+    return ms < HTTP_TICK_MS ? ms : HTTP_TICK_MS;
+}
+
+int http_wait(const struct http_limits *limits, int64_t ms)
+{
+    int64_t end = clock_ticks() + ms;
+    int cancelled;
+
+    do {
+        cancelled = io_wait(limits->cancel_fd, http_tick(limits, ms));
+        ms = end - clock_ticks();
+    } while (cancelled == 0 && ms > 0);
+    return cancelled;
+}
