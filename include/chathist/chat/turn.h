@@ -7,7 +7,7 @@
  *     turn_store_answer   what came, however it ended
  *
  * When the answer calls tools (`calling`), turn/round has them carried out, and the turn goes on
- * with turn_ask. A server that pauses an answer is asked on within turn_ask (llm/paused); that is a
+ * with turn_ask. A server that pauses an answer is asked on within turn_ask (llm/exchange); that is a
  * round, too.
  *
  * The caller decides what to do when one of them fails; none prints. Signals are the caller's to
