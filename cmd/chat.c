@@ -1,7 +1,6 @@
 /* chat - send a prompt to a language model, print the answer, keep both. */
 #include <signal.h>
 
-#include "chathist/base/proc.h"
 #include "chathist/cli/die.h"
 #include "chathist/chat/chat_args.h"
 #include "chathist/chat/chat_input.h"
@@ -58,8 +57,6 @@ int main(int argc, char **argv)
     bool interactive;
     int status;
 
-    /* Tools run as the same user, and must not read keys from this process. */
-    proc_hide();
     /* A wrong command line is told by an event, too. */
     die_start("chat");
     events_start(&talk.events, &(struct opt_common){.json = chat_args_want_json(argc, argv)},

@@ -573,14 +573,16 @@ static int make_place(int parent, const char *name, const char *path, int *fd, s
 
     if (!made && errno != EEXIST)
         return err_sys(e, errno, "cannot make directory '%s'", path);
+    /* The umask may have removed the permission to open it. */
+    if (made)
+        (void)fchmodat(parent, name, 0700, 0);
     found = open_place(parent, name, path, fd, &fault, e);
     if (found < 0)
         return -1;
     if (found == 0)
         return err_set(e, ERR_FAILURE, "cannot use '%s': %s", path,
                        fault ? fault : strerror(ENOENT));
-    /* The umask may have taken bits away; a file system without modes refuses to set them. */
-    if (made && ((fchmod(*fd, 0700) < 0 && errno != EPERM) || io_sync_dir(parent, path) < 0))
+    if (made && io_sync_dir(parent, path) < 0)
         return err_sys(e, errno, "cannot make directory '%s'", path);
     return 0;
 }

@@ -5,6 +5,7 @@
 
 #include "chathist/base/clock.h"
 #include "chathist/base/io.h"
+#include "chathist/base/proc.h"
 #include "chathist/base/utf8.h"
 #include "chathist/base/vis.h"
 
@@ -130,6 +131,8 @@ int mcp_link_start(struct mcp_link *l, const char *name, char *const argv[], cha
     jsonrpc_init(&l->in, fn, arg);
     buf_init(&l->out, MCP_LINK_OUT_MAX);
     buf_init(&l->log, LOG_KEPT + READ_SIZE);
+    /* The server runs as the same user and must not read keys from this process. */
+    proc_hide();
     return child_start(&l->child, argv, env, cwd, e);
 }
 

@@ -9,6 +9,7 @@
 #include "chathist/base/clock.h"
 #include "chathist/base/json.h"
 #include "chathist/base/mem.h"
+#include "chathist/base/proc.h"
 #include "chathist/base/utf8.h"
 
 /* So often a stream is read before the other calls have their turn. */
@@ -104,6 +105,8 @@ static void start(struct tool_job *job, char *argument)
     buf_init(&r->out, OUT_MAX);
     buf_init(&r->err, BUF_SMALL);
     buf_init(&r->chunk, BUF_SMALL);
+    /* The tool runs as the same user and must not read keys from this process. */
+    proc_hide();
     if (child_start(&r->child, argv, t->env, NULL, &e) < 0) {
         tool_fail(job, "%s", err_text(&e));
         err_release(&e);

@@ -870,7 +870,7 @@ codex_says() {
     own s 1 one >"$HISTORY"
     own s 2 two >>"$HISTORY"
     # Neither a reset nor a replacement of what only the history has.
-    own s 3 three | sed 's/"user"/"system"/; s/}$/,"reset":true,"x":1.50}/' >a.jsonl
+    own s 3 three | sed 's/"user"/"system"/; s/}$/,"reset":true,"x":"\\u0031"}/' >a.jsonl
     own s 4 four | sed 's/}$/,"replaces":["2","3"]}/' >>a.jsonl
     own s 5 five | sed 's/}$/,"replaces":["1"]}/' >>a.jsonl
     run_expect 1 hist-import a.jsonl
@@ -880,8 +880,8 @@ codex_says() {
         "hist-import: 'a.jsonl:3' is imported without 'replaces': it would act on lines that only the history has" \
         "hist-import: added 3 lines to the existing session 's'"
     contents '"\(.content) \(.reset) \(.replaces) \(.x)"' 'one null null null' 'two null null null' \
-        'three null null 1.5' 'four null ["3"] null' 'five null null null'
-    grep -qF '"x":1.50' "$HISTORY"
+        'three null null 1' 'four null ["3"] null' 'five null null null'
+    grep -qF '"x":"\u0031"' "$HISTORY"
     again a.jsonl
     # A line that takes the id of one in the history does not open the way to it.
     own s 1 another >b.jsonl
