@@ -20,6 +20,7 @@ WERROR ?=#                1: warnings are errors
 TEST_JOBS ?= 2#           test files run at once
 FUZZ_SECONDS ?= 30#       for each fuzz target
 DEBIAN ?= trixie#         the release that check-debian uses
+DEBIAN_USER ?= dev#       its user: dev, who has sudo, or root
 DESTDIR ?=
 PREFIX ?= /usr/local
 
@@ -120,7 +121,7 @@ check-servers: ## send a long conversation to llama.cpp and llama-cpp-python, fr
 	@$(test_env) tests/tools/check-servers build/servers
 
 check-debian: ## `make deps check` in a fresh Debian 13, as a plain user with sudo; needs root and debootstrap
-	@mk/check-debian $(DEBIAN)
+	@mk/check-debian $(DEBIAN) $(DEBIAN_USER)
 
 check-install: ## install into an empty folder, run, uninstall, and find nothing left
 	$(call build,$(VARIANT),all)
