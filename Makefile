@@ -151,6 +151,7 @@ doc := $(share)/doc/chathist
 to_bin = $(addprefix $(here)/,$(programs))
 to_man1 := $(wildcard man/*.1)
 to_man5 := $(wildcard man/*.5)
+to_man7 := $(wildcard man/*.7)
 to_bash := $(wildcard completions/bash/*)
 to_zsh := $(wildcard completions/zsh/*)
 to_fish := $(wildcard completions/fish/*)
@@ -160,13 +161,14 @@ to_examples := $(filter-out $(to_scripts),$(sort $(shell find examples -type f 2
 in_bin := $(PREFIX)/bin
 in_man1 := $(share)/man/man1
 in_man5 := $(share)/man/man5
+in_man7 := $(share)/man/man7
 in_bash := $(share)/bash-completion/completions
 in_zsh := $(share)/zsh/site-functions
 in_fish := $(share)/fish/vendor_completions.d
 in_doc := $(doc)
 in_scripts := $(doc)/examples
 in_examples := $(doc)/examples
-kinds := bin man1 man5 bash zsh fish doc scripts examples
+kinds := bin man1 man5 man7 bash zsh fish doc scripts examples
 
 define install_kind
 @$(if $(to_$1),install -d '$(DESTDIR)$(in_$1)' && \

@@ -21,6 +21,7 @@ PKG_CONFIG ?= pkg-config
 # are offered to them alone, so that another that comes to need them does not link.
 common_libs := uuid libcjson libutf8proc
 chat_libs := libcurl libedit libpcre2-8
+chathist_libs := libcurl
 hist-search_libs := libpcre2-8
 hist-delete_libs := libpcre2-8
 hist-export_libs := libpcre2-8

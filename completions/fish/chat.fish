@@ -184,7 +184,7 @@ function __chathist_options -a name
                 set -a spec -x
         end
         # Operands have no name, and may be nothing.
-        test -n "$fields[2]" -o "$fields[3]" = session -o "$fields[3]" = file; and complete $spec
+        test -n "$fields[2]" -o "$fields[3]" = session -o "$fields[3]" = file -o "$fields[3]" = choice; and complete $spec
     end
 end
 

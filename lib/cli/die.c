@@ -114,7 +114,7 @@ void hintf(bool wanted, const char *fmt, ...)
 
 int exit_code(enum err_kind kind)
 {
-    bool hist = strncmp(tool, "hist-", 5) == 0;
+    bool hist = strcmp(tool, "chat") != 0;
 
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
         if (codes[i].kind == kind)

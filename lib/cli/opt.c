@@ -91,7 +91,14 @@ static void print_help(const struct program *program)
     printf("usage: %s [OPTION]...%s%s\n%s - %s\n\n", program->name, *program->operands ? " " : "",
            program->operands, program->name, program->purpose);
     each_option(program, print_option, NULL);
-    printf("\nThe manual is %s(1); files and formats are in chathist(5).\n", program->name);
+    printf("\nThe manual is %s(%d); files and formats are in chathist(5).\n"
+           "'chathist' lists all programs, 'chathist info' prints where everything is.\n",
+           program->name, strcmp(program->name, "chathist") == 0 ? 7 : 1);
+}
+
+const char *opt_version(void)
+{
+    return CHATHIST_VERSION;
 }
 
 /* For the shells' completion scripts and the check of the manual: letter, name, kind, meta, help by
@@ -102,6 +109,16 @@ static void print_completion(void *arg, const struct opt *o)
     if (o->key < OPT_LONG)
         printf("-%c", o->key);
     printf("\t--%s\t%s\t%s\t%s\n", o->name, kind_names[o->kind], o->meta ? o->meta : "", o->help);
+}
+
+/* Of a choice only the words, without the brackets of the synopsis. */
+static void print_operands(const struct program *program)
+{
+    struct str shown = str_of(program->operands);
+
+    if (program->operand_kind == OPT_CHOICE)
+        shown = (struct str){shown.p + 1, shown.n - 2};
+    printf("\t\t%s\t%.*s\t\n", kind_names[program->operand_kind], (int)shown.n, shown.p);
 }
 
 static void finish_printing(void)
@@ -180,7 +197,7 @@ static bool take_common(struct opt_parser *p, int key)
         break;
     case COMPLETION_TABLE:
         each_option(p->program, print_completion, NULL);
-        printf("\t\t%s\t%s\t\n", kind_names[p->program->operand_kind], p->program->operands);
+        print_operands(p->program);
         finish_printing();
         break;
     case OPT_HISTORY:

@@ -309,6 +309,11 @@ static CURLU *parse_url(const char *url)
     return NULL;
 }
 
+const char *http_library(void)
+{
+    return curl_version();
+}
+
 bool http_origin(const char *url, struct buf *out)
 {
     CURLU *u = parse_url(url);

@@ -112,6 +112,14 @@ options() {
     done
 }
 
+@test "completions: the command of chathist" {
+    completed bash 'chathist in' 'chathist info '
+    completed zsh 'chathist in' 'chathist info '
+    need fish
+    in_fish 'chathist in'
+    stdout_is info
+}
+
 @test "completions: bash: options" {
     completed bash 'chat --dr' 'chat --dry-run '
     completed bash 'hist-show --ra' 'hist-show --raw '

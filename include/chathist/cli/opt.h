@@ -56,7 +56,7 @@ enum {
 struct program {
     const char *name;
     const char *purpose;  /* completes "NAME - " */
-    const char *operands; /* as in the synopsis: "[PROMPT…]" */
+    const char *operands; /* as in the synopsis: "[PROMPT…]"; of OPT_CHOICE "[THIS|THAT]" */
     enum opt_kind operand_kind;
     const struct opt *options;
 };
@@ -78,6 +78,9 @@ struct opt_parser {
     void *table; /* private */
     char *letters;
 };
+
+/* The version of the suite, `0.1.0`. */
+const char *opt_version(void);
 
 /* Names the tool in messages (die_start), too: the first call of every main. */
 void opt_start(struct opt_parser *p, const struct program *program, int argc, char **argv);

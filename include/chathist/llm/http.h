@@ -55,6 +55,8 @@ struct http_sink {
 int http_exchange(const struct http_request *r, const struct http_limits *limits,
                   const struct http_sink *sink, struct err *e);
 
+/* Returns the name and version of the library that makes the requests, for bug reports. */
+const char *http_library(void);
 /* Adds `host:port` of an http or https URL. Returns false if the URL is not one. */
 bool http_origin(const char *url, struct buf *out);
 /* Returns true if the host of this http or https URL is a loopback name or address. */
