@@ -2,7 +2,7 @@
 
 #include "chathist/base/cjson.h"
 #include "chathist/llm/context.h"
-#include "chathist/llm/provider_openai_messages.h"
+#include "chathist/llm/provider_openai.h"
 
 static void session(struct export *x, const struct export_session *s)
 {

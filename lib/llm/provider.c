@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "llm/provider_anthropic.h"
+#include "chathist/llm/provider_anthropic.h"
 #include "llm/provider_echo.h"
-#include "llm/provider_openai.h"
+#include "chathist/llm/provider_openai.h"
 
 static const struct provider *const providers[] = {
     &provider_openai,

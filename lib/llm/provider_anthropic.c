@@ -1,13 +1,300 @@
-#include "llm/provider_anthropic.h"
+#include "chathist/llm/provider_anthropic.h"
 
 #include <string.h>
 
-#include "chathist/base/json.h"
 #include "chathist/base/cjson.h"
-#include "chathist/llm/provider_anthropic_messages.h"
+#include "chathist/base/json.h"
 #include "chathist/llm/provider_error.h"
 #include "llm/provider_wire.h"
 #include "llm/structured.h"
+
+/* ---- the messages of a request ---- */
+
+/* What stands in for the user where a conversation begins with the model. */
+#define OPENING "…"
+
+/* The messages of a anthropic_request, composed block by block. */
+struct composer {
+    const char *provider;
+    const struct context *context;
+    cJSON *messages;
+    const char *role; /* of the message that is being composed; NULL: none yet */
+    struct str text;  /* its only block so far, a text: that is sent as a string */
+    cJSON *blocks;    /* its blocks; NULL: none yet */
+    struct call_ids ids;
+    struct buf names; /* of the tools in `tools`, each between line feeds */
+    cJSON *tools;     /* a declaration of each tool that was called */
+    size_t calls;
+};
+
+static void compose_init(struct composer *c, const char *provider, const struct context *context)
+{
+    *c = (struct composer){.provider = provider,
+                           .context = context,
+                           .messages = cjson_array(),
+                           .names = BUF_INIT(BUF_LINE),
+                           .tools = cjson_array()};
+    wire_call_ids_init(&c->ids, false);
+    buf_add_byte(&c->names, '\n');
+}
+
+static void compose_release(struct composer *c)
+{
+    cJSON_Delete(c->messages);
+    cJSON_Delete(c->tools);
+    wire_call_ids_release(&c->ids);
+    buf_release(&c->names);
+}
+
+static cJSON *block_of(const char *type)
+{
+    cJSON *block = cjson_object();
+
+    cjson_set_text(block, "type", str_of(type));
+    return block;
+}
+
+/* Makes the only text a block like others, so that more can follow. */
+static cJSON *compose_open_blocks(struct composer *c)
+{
+    if (!c->blocks)
+        c->blocks = cjson_array();
+    if (c->text.p) {
+        cJSON *block = block_of("text");
+
+        cjson_set_text(block, "text", c->text);
+        cjson_push(c->blocks, block);
+        c->text = STR_NONE;
+    }
+    return c->blocks;
+}
+
+static void compose_end_message(struct composer *c)
+{
+    cJSON *message;
+
+    if (!c->role)
+        return;
+    message = cjson_object();
+    cjson_set_text(message, "role", str_of(c->role));
+    if (c->blocks)
+        cjson_set(message, "content", compose_open_blocks(c));
+    else
+        cjson_set_text(message, "content", c->text);
+    cjson_push(c->messages, message);
+    c->blocks = NULL;
+    c->text = STR_NONE;
+}
+
+/* What comes next is that role's: goes on with the message or begins one. */
+static void compose_turn(struct composer *c, enum role role)
+{
+    const char *name = role == ROLE_ASSISTANT ? "assistant" : "user";
+
+    if (c->role && strcmp(c->role, name) == 0)
+        return;
+    if (!c->role && role == ROLE_ASSISTANT) {
+        c->role = "user";
+        c->text = STR(OPENING);
+    }
+    compose_end_message(c);
+    c->role = name;
+}
+
+static void compose_text(struct composer *c, enum role role, struct str text)
+{
+    if (str_trim(text).n == 0)
+        return;
+    compose_turn(c, role);
+    if (c->blocks || c->text.p)
+        compose_open_blocks(c);
+    c->text = text;
+    if (c->blocks)
+        compose_open_blocks(c);
+}
+
+/* Images stand before the text that is about them ("Vision": image-then-text works best). */
+static void compose_images(struct composer *c, const struct context_message *m)
+{
+    if (m->images_count > 0)
+        compose_turn(c, m->role);
+    for (size_t i = 0; i < m->images_count; i++) {
+        cJSON *block = block_of("image"), *source = block_of("base64");
+
+        cjson_set_text(source, "media_type", str_of(m->images[i].type));
+        cjson_set_text(source, "data", str_of(m->images[i].base64));
+        cjson_set(block, "source", source);
+        cjson_push(compose_open_blocks(c), block);
+    }
+}
+
+/* The arguments as the object that they must be. */
+static void add_input(struct buf *out, struct str args)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct str value = args;
+
+    if (json_decode(args, &text) &&
+        (!json_check(buf_str(&text), &value, NULL) || json_type(value) != JSON_OBJECT)) {
+        buf_add_byte(out, '{');
+        json_add_member(out, "INVALID_JSON", buf_str(&text));
+        buf_add_byte(out, '}');
+    } else {
+        json_add_compact(out, value);
+    }
+    buf_release(&text);
+}
+
+static void declare_tool(struct composer *c, struct str name)
+{
+    struct buf entry = BUF_INIT(BUF_SMALL);
+    cJSON *tool;
+
+    buf_add_byte(&entry, '\n');
+    buf_add_str(&entry, name);
+    buf_add_byte(&entry, '\n');
+    if (!str_find(buf_str(&c->names), buf_str(&entry))) {
+        buf_add(&c->names, entry.data + 1, entry.len - 1);
+        tool = cjson_object();
+        cjson_set_text(tool, "name", name);
+        cjson_set_raw(tool, "input_schema", STR("{\"type\":\"object\"}"));
+        cjson_push(c->tools, tool);
+    }
+    buf_release(&entry);
+}
+
+static void compose_call(struct composer *c, struct str call)
+{
+    struct buf text = BUF_INIT(BUF_LINE), out = BUF_INIT(BUF_LINE);
+    cJSON *block = block_of("tool_use");
+
+    c->calls++;
+    wire_add_call_id(&c->ids, json_text(json_get(call, "id"), &text), &out);
+    cjson_set_text(block, "id", buf_str(&out));
+    buf_clear(&out);
+    wire_add_call_name(&out, json_text(json_get(call, "name"), &text));
+    declare_tool(c, buf_str(&out));
+    cjson_set_text(block, "name", buf_str(&out));
+    buf_clear(&out);
+    add_input(&out, json_get(call, "args"));
+    cjson_set_raw(block, "input", buf_str(&out));
+    cjson_push(compose_open_blocks(c), block);
+    buf_release(&text);
+    buf_release(&out);
+}
+
+/* Adds the blocks of an answer in the order in which they came, signed ones byte for byte: a
+ * thinking block that was moved is refused ("… cannot be modified"). A call is taken from `calls`,
+ * which has the id that its result goes out with. */
+static void compose_blocks(struct composer *c, struct str blocks, struct json_iter *calls)
+{
+    for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);) {
+        if (json_type(it.value) != JSON_OBJECT)
+            continue;
+        if (!json_has_type(it.value, "tool_use"))
+            cjson_push(compose_open_blocks(c), cjson_raw(it.value));
+        else if (json_next(calls))
+            compose_call(c, calls->value);
+    }
+}
+
+/* Are these all blocks of an answer, and not its thinking alone? */
+static bool has_calls(struct str blocks)
+{
+    for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);)
+        if (json_has_type(it.value, "tool_use"))
+            return true;
+    return false;
+}
+
+static void compose_calls(struct composer *c, size_t at)
+{
+    const struct context_message *m = &c->context->at[at];
+    bool own =
+        m->thinking && strcmp(m->provider, c->provider) == 0 && context_in_loop(c->context, at);
+    struct str blocks = own ? str_of(m->thinking) : STR_NONE;
+    struct json_iter calls = json_iter(str_of(m->tool_calls));
+
+    compose_turn(c, ROLE_ASSISTANT);
+    wire_call_ids_begin(&c->ids);
+    compose_blocks(c, blocks, &calls);
+    if (!has_calls(blocks))
+        compose_text(c, ROLE_ASSISTANT, (struct str){m->content, m->n});
+    while (json_next(&calls))
+        compose_call(c, calls.value);
+}
+
+/* The result of the next call: they stand behind it in its order (context_settle). */
+static void compose_result(struct composer *c, const struct context_message *m)
+{
+    struct str text = {m->content, m->n};
+    struct buf id = BUF_INIT(BUF_SMALL);
+    cJSON *block;
+
+    if (wire_add_result_id(&c->ids, &id)) {
+        compose_turn(c, ROLE_TOOL);
+        block = block_of("tool_result");
+        cjson_set_text(block, "tool_use_id", buf_str(&id));
+        if (str_trim(text).n > 0)
+            cjson_set_text(block, "content", text);
+        cjson_push(compose_open_blocks(c), block);
+    }
+    buf_release(&id);
+}
+
+static void compose_messages(struct composer *c)
+{
+    for (size_t i = 0; i < c->context->count; i++) {
+        const struct context_message *m = &c->context->at[i];
+
+        if (m->role == ROLE_TOOL)
+            compose_result(c, m);
+        else if (m->tool_calls)
+            compose_calls(c, i);
+        else {
+            compose_images(c, m);
+            compose_text(c, m->role, (struct str){m->content, m->n});
+        }
+    }
+    compose_end_message(c);
+}
+
+/* Gives the arrays away. */
+static void compose_detach(struct composer *c, cJSON **messages, cJSON **tools)
+{
+    *messages = c->messages;
+    c->messages = NULL;
+    *tools = c->calls > 0 ? c->tools : NULL;
+    if (*tools)
+        c->tools = NULL;
+}
+
+int anthropic_messages(const struct context *context, const char *provider, cJSON **messages,
+                       cJSON **tools, struct err *e)
+{
+    struct composer c;
+    int rc = 0;
+
+    compose_init(&c, provider, context);
+    compose_messages(&c);
+    if (c.role && strcmp(c.role, "user") == 0)
+        compose_detach(&c, messages, tools);
+    else
+        rc = err_set(e, ERR_USAGE, "the conversation does not end with a prompt");
+    compose_release(&c);
+    return rc;
+}
+
+void anthropic_conversation(const struct context *context, const char *provider, cJSON **messages,
+                            cJSON **tools)
+{
+    struct composer c;
+
+    compose_init(&c, provider, context);
+    compose_messages(&c);
+    compose_detach(&c, messages, tools);
+    compose_release(&c);
+}
 
 #define API_VERSION "2023-06-01"
 
@@ -32,7 +319,7 @@ static int64_t max_tokens(const char *model)
     return 4096;
 }
 
-static cJSON *tools_tree(const struct ask *ask)
+static cJSON *anthropic_tools_tree(const struct ask *ask)
 {
     cJSON *array = cjson_array();
 
@@ -52,10 +339,10 @@ static cJSON *tools_tree(const struct ask *ask)
 /* The tools that the model may call. Where there are none, those that it called before are declared
  * all the same, and not to be called: a request whose messages hold calls or results, and that has
  * no `tools`, is refused. Takes `called` over. */
-static void set_tools(cJSON *t, const struct ask *ask, cJSON *called)
+static void anthropic_set_tools(cJSON *t, const struct ask *ask, cJSON *called)
 {
     if (ask->tools_count > 0) {
-        cjson_set(t, "tools", tools_tree(ask));
+        cjson_set(t, "tools", anthropic_tools_tree(ask));
     } else if (called && !wire_has_option(ask, "tools")) {
         cjson_set(t, "tools", called);
         cjson_set_raw(t, "tool_choice", STR("{\"type\":\"none\"}"));
@@ -66,7 +353,7 @@ static void set_tools(cJSON *t, const struct ask *ask, cJSON *called)
 
 /* The system prompt, and the schema of the answer where its own field or, if need be, the system
  * prompt has it. */
-static void set_system(cJSON *body, const struct ask *ask)
+static void anthropic_set_system(cJSON *body, const struct ask *ask)
 {
     struct buf system = BUF_INIT(2 * BUF_LINE);
 
@@ -89,8 +376,8 @@ static void add_paused(cJSON *messages, struct str blocks)
     cjson_push(messages, message);
 }
 
-static int set_body(const struct provider *p, const struct ask *ask, struct http_request *r,
-                    struct err *e)
+static int anthropic_set_body(const struct provider *p, const struct ask *ask,
+                              struct http_request *r, struct err *e)
 {
     cJSON *t, *messages, *called;
 
@@ -99,11 +386,11 @@ static int set_body(const struct provider *p, const struct ask *ask, struct http
     t = cjson_object();
     cjson_set_text(t, "model", str_of(ask->model));
     cjson_set(t, "max_tokens", cJSON_CreateNumber((double)max_tokens(ask->model)));
-    set_system(t, ask);
+    anthropic_set_system(t, ask);
     if (ask->paused.n > 0)
         add_paused(messages, ask->paused);
     cjson_set(t, "messages", messages);
-    set_tools(t, ask, called);
+    anthropic_set_tools(t, ask, called);
     cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
     wire_set_options(t, ask);
     cjson_print(t, &r->body);
@@ -120,17 +407,17 @@ static int add_own_headers(const struct ask *ask, struct http_request *r, struct
     return http_add_header(r, "x-api-key", str_trim(str_of(ask->key)), e);
 }
 
-static int request(const struct provider *p, const struct ask *ask, struct http_request *r,
-                   struct err *e)
+static int anthropic_request(const struct provider *p, const struct ask *ask,
+                             struct http_request *r, struct err *e)
 {
     if (wire_begin_post(r, p, ask, "/v1", "/messages", e) != 0 || add_own_headers(ask, r, e) != 0)
         return -1;
-    return set_body(p, ask, r, e);
+    return anthropic_set_body(p, ask, r, e);
 }
 
 /* A page holds 20 of them unless more are asked for. */
-static int models(const struct provider *p, const struct ask *ask, struct http_request *r,
-                  struct err *e)
+static int anthropic_models(const struct provider *p, const struct ask *ask, struct http_request *r,
+                            struct err *e)
 {
     return wire_begin_get(r, p, ask, "/v1", "/models?limit=1000", e) != 0
                ? -1
@@ -141,7 +428,7 @@ static int models(const struct provider *p, const struct ask *ask, struct http_r
 
 /* A block that begins, or a whole one. Of tools only the user's are called by us; blocks of any
  * other type are only kept, for an answer that is paused. */
-static int take_block(struct response *a, int64_t index, struct str block, struct err *e)
+static int anthropic_read_block(struct response *a, int64_t index, struct str block, struct err *e)
 {
     struct buf type = BUF_INIT(BUF_LINE), id = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
     struct buf args = BUF_INIT(BUF_LINE);
@@ -177,7 +464,7 @@ static int take_block(struct response *a, int64_t index, struct str block, struc
 }
 
 /* A piece of a call's arguments; those of tools that the server itself runs are passed over. */
-static int take_input(struct response *a, int64_t index, struct str json, struct err *e)
+static int anthropic_read_input(struct response *a, int64_t index, struct str json, struct err *e)
 {
     for (size_t i = 0; i < a->calls_count; i++)
         if (a->calls[i].index == index)
@@ -185,7 +472,7 @@ static int take_input(struct response *a, int64_t index, struct str json, struct
     return 0;
 }
 
-static int take_thinking(struct response *a, int64_t index, struct str delta)
+static int anthropic_read_thinking(struct response *a, int64_t index, struct str delta)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str thinking = json_get(delta, "thinking");
@@ -198,7 +485,7 @@ static int take_thinking(struct response *a, int64_t index, struct str delta)
     return rc;
 }
 
-static int take_delta(struct response *a, int64_t index, struct str delta, struct err *e)
+static int anthropic_read_delta(struct response *a, int64_t index, struct str delta, struct err *e)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str type = json_text(json_get(delta, "type"), &scratch);
@@ -210,9 +497,9 @@ static int take_delta(struct response *a, int64_t index, struct str delta, struc
         rc = response_add_text(a, json_get(delta, "text"), e);
     } else if (str_eq_c(type, "input_json_delta")) {
         opaque_grow(&a->opaque, index, OPAQUE_INPUT, json_get(delta, "partial_json"));
-        rc = take_input(a, index, json_get(delta, "partial_json"), e);
+        rc = anthropic_read_input(a, index, json_get(delta, "partial_json"), e);
     } else if (str_eq_c(type, "thinking_delta") || str_eq_c(type, "signature_delta")) {
-        rc = take_thinking(a, index, delta);
+        rc = anthropic_read_thinking(a, index, delta);
     } else if (str_eq_c(type, "citations_delta") && json_type(citation) == JSON_OBJECT) {
         opaque_grow(&a->opaque, index, OPAQUE_CITATIONS, citation);
         rc = response_add_citation(a, citation);
@@ -223,7 +510,7 @@ static int take_delta(struct response *a, int64_t index, struct str delta, struc
 
 /* The counts are running totals. Tokens of the cache are told beside those of the input, and are
  * part of it here. Some servers repeat the input as 0 at the end: that leaves it as it was. */
-static void take_usage(struct response *a, struct str usage)
+static void anthropic_read_usage(struct response *a, struct str usage)
 {
     static const struct {
         enum usage_kind kind;
@@ -252,12 +539,12 @@ static void take_usage(struct response *a, struct str usage)
     usage_replace(&a->usage, &told);
 }
 
-static const struct wire_name finish_names[] = {
+static const struct wire_name anthropic_finish_names[] = {
     {"end_turn", "stop"},       {"stop_sequence", "stop"},     {"max_tokens", "length"},
     {"tool_use", "tool_calls"}, {"refusal", "content_filter"}, {NULL, NULL},
 };
 
-static void take_refusal(struct response *a, struct str details)
+static void anthropic_read_refusal(struct response *a, struct str details)
 {
     struct buf category = BUF_INIT(BUF_LINE), explanation = BUF_INIT(BUF_LINE);
 
@@ -269,22 +556,23 @@ static void take_refusal(struct response *a, struct str details)
 }
 
 /* `stop` is what holds the reason for which the model stopped. */
-static void take_stop(struct response *a, struct str stop)
+static void anthropic_read_stop(struct response *a, struct str stop)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str reason = json_text(json_get(stop, "stop_reason"), &scratch);
 
     if (reason.n > 0) {
         if (str_eq_c(reason, "refusal"))
-            take_refusal(a, json_get(stop, "stop_details"));
+            anthropic_read_refusal(a, json_get(stop, "stop_details"));
         a->refused = a->refused || str_eq_c(reason, "refusal");
-        response_set_finish(a, wire_finish(reason, finish_names));
+        response_set_finish(a, wire_finish(reason, anthropic_finish_names));
         a->finished = true;
     }
     buf_release(&scratch);
 }
 
-static int take_object(struct response *a, struct str type, struct str object, struct err *e)
+static int anthropic_read_object(struct response *a, struct str type, struct str object,
+                                 struct err *e)
 {
     int64_t index = 0;
 
@@ -292,18 +580,18 @@ static int take_object(struct response *a, struct str type, struct str object, s
         a->begun || str_eq_c(type, "message_start") || str_starts(type, STR("content_block_"));
     json_int(json_get(object, "index"), &index);
     if (str_eq_c(type, "content_block_delta"))
-        return take_delta(a, index, json_get(object, "delta"), e);
+        return anthropic_read_delta(a, index, json_get(object, "delta"), e);
     if (str_eq_c(type, "content_block_start"))
-        return take_block(a, index, json_get(object, "content_block"), e);
+        return anthropic_read_block(a, index, json_get(object, "content_block"), e);
     if (str_eq_c(type, "content_block_stop"))
         opaque_end(&a->opaque, index);
     if (str_eq_c(type, "message_start")) {
         wire_take_model(a, json_get(json_get(object, "message"), "model"));
-        take_usage(a, json_get(json_get(object, "message"), "usage"));
+        anthropic_read_usage(a, json_get(json_get(object, "message"), "usage"));
     }
     if (str_eq_c(type, "message_delta")) {
-        take_usage(a, json_get(object, "usage"));
-        take_stop(a, json_get(object, "delta"));
+        anthropic_read_usage(a, json_get(object, "usage"));
+        anthropic_read_stop(a, json_get(object, "delta"));
     }
     if (!str_eq_c(type, "message_stop"))
         return 0;
@@ -312,7 +600,7 @@ static int take_object(struct response *a, struct str type, struct str object, s
 }
 
 /* Gateways end their streams with [DONE], and servers of another kind do, too. */
-static int take_done(struct response *a, struct err *e)
+static int anthropic_read_done(struct response *a, struct err *e)
 {
     if (!a->begun)
         return err_set(e, ERR_INCOMPLETE,
@@ -321,14 +609,15 @@ static int take_done(struct response *a, struct err *e)
     return 1;
 }
 
-static int take_event(struct response *a, struct str event, struct str data, struct err *e)
+static int anthropic_read_event(struct response *a, struct str event, struct str data,
+                                struct err *e)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str value, type;
     int rc;
 
     if (str_starts(data, STR("[DONE]")))
-        return take_done(a, e);
+        return anthropic_read_done(a, e);
     if (str_trim(data).n == 0)
         return 0;
     if (wire_parse_event(data, &value, e) != 0)
@@ -339,12 +628,12 @@ static int take_event(struct response *a, struct str event, struct str data, str
     if (provider_error_reported(value) || str_eq_c(type, "error"))
         rc = provider_error_set_reported(e, value);
     else
-        rc = take_object(a, type, value, e);
+        rc = anthropic_read_object(a, type, value, e);
     buf_release(&scratch);
     return rc;
 }
 
-static int take_whole(struct response *a, struct str body, struct err *e)
+static int anthropic_read_whole(struct response *a, struct str body, struct err *e)
 {
     struct str value, content;
     int64_t index = 0;
@@ -357,15 +646,15 @@ static int take_whole(struct response *a, struct str body, struct err *e)
     if (json_type(content) != JSON_ARRAY && json_type(content) != JSON_STRING)
         return wire_unusable(e, ERR_BUSY, "the server's answer is none", str_trim(body));
     wire_take_model(a, json_get(value, "model"));
-    take_usage(a, json_get(value, "usage"));
+    anthropic_read_usage(a, json_get(value, "usage"));
     if (response_add_text(a, content, e) != 0)
         return -1;
     for (struct json_iter it = json_iter(content); json_next(&it); index++) {
-        if (take_block(a, index, it.value, e) != 0)
+        if (anthropic_read_block(a, index, it.value, e) != 0)
             return -1;
         opaque_end(&a->opaque, index);
     }
-    take_stop(a, value);
+    anthropic_read_stop(a, value);
     a->finished = true;
     return 0;
 }
@@ -377,8 +666,8 @@ const struct provider provider_anthropic = {
     .key_variable = "ANTHROPIC_API_KEY",
     .retry_after_max = 60000,
     .base_variable = "ANTHROPIC_BASE_URL",
-    .request = request,
-    .models = models,
-    .event = take_event,
-    .whole = take_whole,
+    .request = anthropic_request,
+    .models = anthropic_models,
+    .event = anthropic_read_event,
+    .whole = anthropic_read_whole,
 };

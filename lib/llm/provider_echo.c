@@ -31,7 +31,7 @@ struct faults {
 
 /* ---- the request ---- */
 
-static bool take_number(struct str text, int64_t least, int64_t most, int64_t *out)
+static bool echo_number(struct str text, int64_t least, int64_t most, int64_t *out)
 {
     struct str value;
     int64_t n;
@@ -50,11 +50,11 @@ static int read_faults(const struct ask *ask, struct faults *f, struct err *e)
         bool ok;
 
         if (str_eq_c(key, "delay_ms"))
-            ok = take_number(value, 0, DELAY_MAX, &f->delay_ms);
+            ok = echo_number(value, 0, DELAY_MAX, &f->delay_ms);
         else if (str_eq_c(key, "status"))
-            ok = take_number(value, 200, 599, &f->status);
+            ok = echo_number(value, 200, 599, &f->status);
         else if (str_eq_c(key, "cut"))
-            ok = take_number(value, 0, INT64_MAX, &f->cut);
+            ok = echo_number(value, 0, INT64_MAX, &f->cut);
         else
             return err_set(e, ERR_USAGE,
                            "unknown option '%s' of 'echo': known are delay_ms, status, cut", key.p);
@@ -65,7 +65,7 @@ static int read_faults(const struct ask *ask, struct faults *f, struct err *e)
     return 0;
 }
 
-static cJSON *message_tree(const struct context_message *m)
+static cJSON *echo_message_tree(const struct context_message *m)
 {
     cJSON *t = cjson_object();
 
@@ -81,7 +81,7 @@ static cJSON *message_tree(const struct context_message *m)
 }
 
 /* The names of the tools that it could call, which it never does. */
-static cJSON *tools_tree(const struct ask *ask)
+static cJSON *echo_tools_tree(const struct ask *ask)
 {
     cJSON *array = cjson_array();
 
@@ -95,8 +95,8 @@ static cJSON *tools_tree(const struct ask *ask)
 }
 
 /* What a dry run shows; nobody reads it. */
-static int request(const struct provider *p, const struct ask *ask, struct http_request *r,
-                   struct err *e)
+static int echo_request(const struct provider *p, const struct ask *ask, struct http_request *r,
+                        struct err *e)
 {
     const struct context *c = ask->context;
     cJSON *t, *messages;
@@ -111,10 +111,10 @@ static int request(const struct provider *p, const struct ask *ask, struct http_
     if (c->system)
         cjson_set_text(t, "system", (struct str){c->system, c->system_len});
     for (size_t i = 0; i < c->count; i++)
-        cjson_push(messages, message_tree(&c->at[i]));
+        cjson_push(messages, echo_message_tree(&c->at[i]));
     cjson_set(t, "messages", messages);
     if (ask->tools_count > 0)
-        cjson_set(t, "tools", tools_tree(ask));
+        cjson_set(t, "tools", echo_tools_tree(ask));
     cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
     for (size_t i = 0; i < ask->options_count; i++)
         cjson_set_raw(t, ask->options[i].key, str_trim(ask->options[i].value));
@@ -139,7 +139,7 @@ static int64_t count_words(struct str s)
     return words;
 }
 
-static void add_text(struct buf *out, const struct context *c)
+static void echo_add_text(struct buf *out, const struct context *c)
 {
     size_t images = 0;
 
@@ -157,7 +157,7 @@ static void add_text(struct buf *out, const struct context *c)
 }
 
 /* The end of the object that is open in out: finish reason and usage. */
-static void add_finish(struct buf *out, const struct context *c, struct str text)
+static void echo_add_finish(struct buf *out, const struct context *c, struct str text)
 {
     int64_t input = count_words((struct str){c->system, c->system ? c->system_len : 0});
 
@@ -225,7 +225,7 @@ static int send_stream(const struct ask *ask, const struct faults *f, struct str
     }
     if (rc == 0 && !cut) {
         buf_add_byte(&json, '{');
-        add_finish(&json, ask->context, text);
+        echo_add_finish(&json, ask->context, text);
         rc = send_event(sink, &json, e);
     }
     if (rc == 0 && !cut) {
@@ -247,7 +247,7 @@ static int send_whole(const struct ask *ask, const struct faults *f, struct str 
     if (cut)
         buf_truncate(&json, json.len - 1);
     else
-        add_finish(&json, ask->context, text);
+        echo_add_finish(&json, ask->context, text);
     if (rc == 0)
         rc = sink->body(sink->arg, buf_str(&json), e);
     buf_release(&json);
@@ -296,8 +296,8 @@ static int send_answer(const struct ask *ask, const struct faults *f, struct str
     return rc;
 }
 
-static int exchange(const struct ask *ask, const struct http_request *r,
-                    const struct http_sink *sink, struct err *e)
+static int echo_exchange(const struct ask *ask, const struct http_request *r,
+                         const struct http_sink *sink, struct err *e)
 {
     struct buf text = BUF_INIT(BUF_LINE);
     struct faults faults;
@@ -308,7 +308,7 @@ static int exchange(const struct ask *ask, const struct http_request *r,
         return -1;
     if (faults.status >= 300)
         return send_error(ask, &faults, sink, e);
-    add_text(&text, ask->context);
+    echo_add_text(&text, ask->context);
     rc = send_answer(ask, &faults, buf_str(&text), sink, e);
     buf_release(&text);
     return rc;
@@ -316,7 +316,7 @@ static int exchange(const struct ask *ask, const struct http_request *r,
 
 /* ---- the answer, read ---- */
 
-static int take_object(struct response *a, struct str json, struct err *e)
+static int echo_read_object(struct response *a, struct str json, struct err *e)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str value;
@@ -336,16 +336,16 @@ static int take_object(struct response *a, struct str json, struct err *e)
     return rc;
 }
 
-static int take_event(struct response *a, struct str event, struct str data, struct err *e)
+static int echo_read_event(struct response *a, struct str event, struct str data, struct err *e)
 {
     (void)event;
-    return str_eq_c(data, "[DONE]") ? 1 : take_object(a, data, e);
+    return str_eq_c(data, "[DONE]") ? 1 : echo_read_object(a, data, e);
 }
 
 const struct provider provider_echo = {
     .name = "echo",
-    .request = request,
-    .exchange = exchange,
-    .event = take_event,
-    .whole = take_object,
+    .request = echo_request,
+    .exchange = echo_exchange,
+    .event = echo_read_event,
+    .whole = echo_read_object,
 };

@@ -1,15 +1,298 @@
-#include "llm/provider_openai.h"
+#include "chathist/llm/provider_openai.h"
 
 #include <string.h>
 
+#include "chathist/base/cjson.h"
 #include "chathist/base/json.h"
 #include "chathist/llm/provider_error.h"
-#include "llm/provider_openai_body.h"
 #include "llm/provider_wire.h"
+#include "llm/structured.h"
+
+/* ---- the messages of a request ---- */
+
+/* The content of a message that has to be there for the order of the roles alone. */
+#define STAND_IN "…"
+
+/* ---- what goes back as it came ---- */
+
+static bool same_text(struct str a, struct str b)
+{
+    struct buf x = BUF_INIT(BUF_LINE), y = BUF_INIT(BUF_LINE);
+    bool same = str_eq(json_text(a, &x), json_text(b, &y));
+
+    buf_release(&x);
+    buf_release(&y);
+    return same;
+}
+
+/* What came with the call of that id. */
+static void set_extra(cJSON *call, struct str id, struct str thinking)
+{
+    for (struct json_iter it = json_iter(thinking); json_next(&it);)
+        if (json_has_type(it.value, "extra_content") && same_text(json_get(it.value, "id"), id) &&
+            json_type(json_get(it.value, "extra_content")) == JSON_OBJECT)
+            cjson_set_raw(call, "extra_content", json_get(it.value, "extra_content"));
+}
+
+static void set_reasoning(cJSON *message, struct str thinking)
+{
+    for (struct json_iter it = json_iter(thinking); json_next(&it);)
+        if (json_has_type(it.value, "reasoning_content") &&
+            json_type(json_get(it.value, "text")) == JSON_STRING)
+            cjson_set_raw(message, "reasoning_content", json_get(it.value, "text"));
+        else if (json_has_type(it.value, "reasoning_details") &&
+                 json_type(json_get(it.value, "reasoning_details")) == JSON_ARRAY)
+            cjson_set_raw(message, "reasoning_details", json_get(it.value, "reasoning_details"));
+}
+
+/* ---- the messages ---- */
+
+/* The arguments as the text of an object. Some servers answer HTTP 500 to any other text (llama.cpp,
+ * vLLM before its PR 48922), and do so for the rest of the session: what the model wrote as invalid
+ * JSON becomes `{}`, and the result of the call says what was wrong with it. */
+static void add_arguments(struct buf *out, struct str args)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct str value = args;
+
+    if (json_decode(args, &text) && !json_check(buf_str(&text), &value, NULL))
+        value = STR_NONE;
+    if (json_type(value) == JSON_OBJECT)
+        json_add_compact(out, value);
+    else
+        buf_add_c(out, "{}");
+    buf_release(&text);
+}
+
+/* A call in OpenAI's form: {"id","type":"function","function":{"name","arguments"}}. */
+static cJSON *call_tree(struct str raw, struct str thinking, struct call_ids *ids)
+{
+    cJSON *call = cjson_object(), *function = cjson_object();
+    struct buf text = BUF_INIT(BUF_LINE), out = BUF_INIT(BUF_LINE);
+
+    wire_add_call_name(&out, json_text(json_get(raw, "name"), &text));
+    cjson_set_text(function, "name", buf_str(&out));
+    buf_clear(&out);
+    add_arguments(&out, json_get(raw, "args"));
+    cjson_set_text(function, "arguments", buf_str(&out));
+    buf_clear(&out);
+    wire_add_call_id(ids, json_text(json_get(raw, "id"), &text), &out);
+    cjson_set_text(call, "id", buf_str(&out));
+    cjson_set_text(call, "type", STR("function"));
+    cjson_set(call, "function", function);
+    set_extra(call, json_get(raw, "id"), thinking);
+    buf_release(&text);
+    buf_release(&out);
+    return call;
+}
+
+static cJSON *calls_tree(struct str calls, struct str thinking, struct call_ids *ids)
+{
+    cJSON *array = cjson_array();
+
+    wire_call_ids_begin(ids);
+    for (struct json_iter it = json_iter(calls); json_next(&it);)
+        cjson_push(array, call_tree(it.value, thinking, ids));
+    return array;
+}
+
+/* Text, if there is any, and images as data URLs. */
+static cJSON *parts_tree(const struct context_message *m)
+{
+    cJSON *array = cjson_array();
+
+    if (str_trim((struct str){m->content, m->n}).n > 0) {
+        cJSON *part = cjson_object();
+
+        cjson_set_text(part, "type", STR("text"));
+        cjson_set_text(part, "text", (struct str){m->content, m->n});
+        cjson_push(array, part);
+    }
+    for (size_t i = 0; i < m->images_count; i++) {
+        cJSON *part = cjson_object(), *url = cjson_object();
+        struct buf data = BUF_INIT(SIZE_MAX);
+
+        buf_addf(&data, "data:%s;base64,", m->images[i].type);
+        buf_add_c(&data, m->images[i].base64);
+        cjson_set_text(part, "type", STR("image_url"));
+        cjson_set_text(url, "url", buf_str(&data));
+        cjson_set(part, "image_url", url);
+        cjson_push(array, part);
+        buf_release(&data);
+    }
+    return array;
+}
+
+static cJSON *text_tree(enum role role, struct str text)
+{
+    cJSON *t = cjson_object();
+
+    cjson_set_text(t, "role", str_of(role_name(role)));
+    cjson_set_text(t, "content", text);
+    return t;
+}
+
+static void set_result_id(cJSON *t, struct call_ids *ids)
+{
+    struct buf id = BUF_INIT(BUF_SMALL);
+
+    wire_add_result_id(ids, &id);
+    cjson_set_text(t, "tool_call_id", buf_str(&id));
+    buf_release(&id);
+}
+
+/* The content is "" where there is no text: llama-cpp-python refuses null. */
+static cJSON *message_tree(const struct context_message *m, const char *provider,
+                           struct call_ids *ids)
+{
+    bool own = m->thinking && strcmp(m->provider, provider) == 0;
+    struct str thinking = own ? str_of(m->thinking) : STR_NONE;
+    cJSON *t = cjson_object();
+
+    cjson_set_text(t, "role", str_of(role_name(m->role)));
+    if (m->tool_call_id)
+        set_result_id(t, ids);
+    if (m->images_count > 0)
+        cjson_set(t, "content", parts_tree(m));
+    else
+        cjson_set_text(t, "content", (struct str){m->content, m->n});
+    if (m->tool_calls) {
+        set_reasoning(t, thinking);
+        cjson_set(t, "tool_calls", calls_tree(str_of(m->tool_calls), thinking, ids));
+    }
+    return t;
+}
+
+/* Chat templates raise an exception unless the user begins, and unless user and model take turns
+ * (Gemma, Mistral, Llama 2): a stand-in takes the place of the message that is missing. */
+static void fill_gap(cJSON *array, const struct context *c, size_t i)
+{
+    if (i == 0 && c->at[i].role != ROLE_USER)
+        cjson_push(array, text_tree(ROLE_USER, STR(STAND_IN)));
+    if (i > 0 && c->at[i].role == ROLE_USER && c->at[i - 1].role == ROLE_TOOL)
+        cjson_push(array, text_tree(ROLE_ASSISTANT, STR(STAND_IN)));
+}
+
+cJSON *openai_messages(const struct context *c, struct str system, const char *provider,
+                       bool short_ids)
+{
+    cJSON *array = cjson_array();
+    struct call_ids ids;
+
+    wire_call_ids_init(&ids, short_ids);
+    if (str_trim(system).n > 0)
+        cjson_push(array, text_tree(ROLE_SYSTEM, system));
+    for (size_t i = 0; i < c->count; i++) {
+        fill_gap(array, c, i);
+        cjson_push(array, message_tree(&c->at[i], provider, &ids));
+    }
+    wire_call_ids_release(&ids);
+    return array;
+}
+
+/* ---- the body of a request ---- */
+
+/* A tool without parameters still names their schema: Gemini and Mistral want the member. */
+static cJSON *openai_tools_tree(const struct ask *ask)
+{
+    cJSON *array = cjson_array();
+
+    for (size_t i = 0; i < ask->tools_count; i++) {
+        const struct tool *tool = ask->tools[i];
+        cJSON *function = cjson_object();
+        cJSON *t = cjson_object();
+
+        cjson_set_text(function, "name", str_of(tool->name));
+        if (*tool->description)
+            cjson_set_text(function, "description", str_of(tool->description));
+        cjson_set_raw(function, "parameters", str_of(tool->parameters));
+        cjson_set_text(t, "type", STR("function"));
+        cjson_set(t, "function", function);
+        cjson_push(array, t);
+    }
+    return array;
+}
+
+/* What a server is no longer asked for. */
+enum dropped {
+    DROP_USAGE = 1 << 0,  /* of a stream */
+    DROP_SCHEMA = 1 << 1, /* in its present form */
+    DROP_FORMAT = 1 << 2, /* of the answer, in any form */
+};
+
+static cJSON *openai_messages_tree(const struct provider *p, const struct ask *ask,
+                                   unsigned dropped)
+{
+    const struct context *c = ask->context;
+    struct buf system = BUF_INIT(2 * BUF_LINE);
+    struct str text = {c->system, c->system_len};
+    cJSON *array;
+
+    if (dropped & (DROP_SCHEMA | DROP_FORMAT)) {
+        buf_add_str(&system, text);
+        structured_add_instruction(&system, ask->schema);
+        text = buf_str(&system);
+    }
+    array = openai_messages(c, text, p->name, p->short_call_ids);
+    buf_release(&system);
+    return array;
+}
+
+static void openai_body_set(const struct provider *p, const struct ask *ask, unsigned dropped,
+                            struct http_request *r)
+{
+    bool usage = ask->stream && !wire_has_option(ask, "stream") && !p->usage_unasked &&
+                 !(dropped & DROP_USAGE);
+    cJSON *t = cjson_object();
+
+    cjson_set_text(t, "model", str_of(ask->model));
+    cjson_set(t, "messages", openai_messages_tree(p, ask, dropped));
+    if (ask->tools_count > 0)
+        cjson_set(t, "tools", openai_tools_tree(ask));
+    cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
+    if (usage)
+        cjson_set_raw(t, "stream_options", STR("{\"include_usage\":true}"));
+    if (ask->schema.p && !(dropped & (DROP_SCHEMA | DROP_FORMAT)))
+        structured_set_response_format(t, ask->schema);
+    else if (ask->schema.p && !(dropped & DROP_FORMAT))
+        structured_set_json_object(t, ask->schema);
+    wire_set_options(t, ask);
+    buf_clear(&r->body);
+    cjson_print(t, &r->body);
+    cJSON_Delete(t);
+}
+
+static bool names_format(struct str body)
+{
+    return str_find(body, STR("response_format")) || str_find(body, STR("response format")) ||
+           str_find(body, STR("json_schema"));
+}
+
+/* Servers name the field that they do not know when they refuse it: HTTP 400 (OpenAI's own wording,
+ * Azure, DeepSeek, Groq, gateways), 422 (pydantic), 500 (llama-cpp-python). What the user asked for
+ * by an option is not taken away. A schema that the server cannot hold the answer to is told to the
+ * model; chat checks the answer in any case. */
+static bool openai_body_drop_unsupported(const struct provider *p, const struct ask *ask,
+                                         int status, struct str body, unsigned *dropped,
+                                         struct http_request *r)
+{
+    unsigned before = *dropped;
+
+    if (status != 400 && status != 422 && status != 500)
+        return false;
+    if (ask->stream && !p->usage_unasked && !wire_has_option(ask, "stream_options") &&
+        str_find(body, STR("stream_options")))
+        *dropped |= DROP_USAGE;
+    else if (ask->schema.p && !wire_has_option(ask, "response_format") && names_format(body))
+        *dropped |= *dropped & DROP_SCHEMA ? DROP_FORMAT : DROP_SCHEMA;
+    if (*dropped != before)
+        openai_body_set(p, ask, *dropped, r);
+    return *dropped != before;
+}
 
 /* ---- the request ---- */
 
-static int add_key(const struct ask *ask, struct http_request *r, struct err *e)
+static int openai_add_key(const struct ask *ask, struct http_request *r, struct err *e)
 {
     struct buf value = BUF_INIT(BUF_SMALL);
     int rc;
@@ -23,25 +306,26 @@ static int add_key(const struct ask *ask, struct http_request *r, struct err *e)
     return rc;
 }
 
-static int request(const struct provider *p, const struct ask *ask, struct http_request *r,
-                   struct err *e)
+static int openai_request(const struct provider *p, const struct ask *ask, struct http_request *r,
+                          struct err *e)
 {
-    if (wire_begin_post(r, p, ask, "", "/chat/completions", e) != 0 || add_key(ask, r, e) != 0)
+    if (wire_begin_post(r, p, ask, "", "/chat/completions", e) != 0 ||
+        openai_add_key(ask, r, e) != 0)
         return -1;
     openai_body_set(p, ask, 0, r);
     return 0;
 }
 
-static int models(const struct provider *p, const struct ask *ask, struct http_request *r,
-                  struct err *e)
+static int openai_models(const struct provider *p, const struct ask *ask, struct http_request *r,
+                         struct err *e)
 {
-    return wire_begin_get(r, p, ask, "", "/models", e) != 0 ? -1 : add_key(ask, r, e);
+    return wire_begin_get(r, p, ask, "", "/models", e) != 0 ? -1 : openai_add_key(ask, r, e);
 }
 
 /* ---- the answer: what a stream's chunks and a whole answer have in common ---- */
 
 /* Reasoning: a text, or an array of parts (OpenRouter's reasoning_details, Mistral's thinking). */
-static int take_thought(struct response *a, struct str thought, bool *any)
+static int openai_read_thought(struct response *a, struct str thought, bool *any)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str text = json_text(thought, &scratch);
@@ -60,24 +344,24 @@ static int take_thought(struct response *a, struct str thought, bool *any)
 }
 
 /* The first that holds any of it: the same text can stand in several members. */
-static int take_reasoning(struct response *a, const struct str *thoughts, size_t count)
+static int openai_read_reasoning(struct response *a, const struct str *thoughts, size_t count)
 {
     bool any = false;
 
     for (size_t i = 0; i < count && !any; i++)
-        if (take_thought(a, thoughts[i], &any) != 0)
+        if (openai_read_thought(a, thoughts[i], &any) != 0)
             return -1;
     return 0;
 }
 
 /* Text, or the text parts of an array of content parts; Mistral's thinking is another one. */
-static int take_content(struct response *a, struct str content, struct err *e)
+static int openai_read_content(struct response *a, struct str content, struct err *e)
 {
     int rc = response_add_text(a, content, e);
     bool any;
 
     for (struct json_iter it = json_iter(content); rc == 0 && !it.object && json_next(&it);) {
-        rc = take_thought(a, json_get(it.value, "thinking"), &any);
+        rc = openai_read_thought(a, json_get(it.value, "thinking"), &any);
         if (rc == 0)
             rc = response_add_text(a, json_get(it.value, "text"), e);
     }
@@ -85,17 +369,17 @@ static int take_content(struct response *a, struct str content, struct err *e)
 }
 
 /* A refusal is shown like an answer, and its finish says what it is. */
-static int take_refusal(struct response *a, struct str refusal, struct err *e)
+static int openai_read_refusal(struct response *a, struct str refusal, struct err *e)
 {
     if (json_type(refusal) != JSON_STRING || refusal.n <= 2)
         return 0;
     a->refused = true;
-    return take_content(a, refusal, e);
+    return openai_read_content(a, refusal, e);
 }
 
 /* A piece of a call. The arguments are a string, or from some servers the object itself. */
-static int take_function(struct response *a, int64_t index, struct str id, struct str function,
-                         struct err *e)
+static int openai_read_function(struct response *a, int64_t index, struct str id,
+                                struct str function, struct err *e)
 {
     struct buf id_text = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
     int rc;
@@ -110,7 +394,7 @@ static int take_function(struct response *a, int64_t index, struct str id, struc
 }
 
 /* Without an index, the place in the array stands for it. */
-static int take_calls(struct response *a, struct str calls, struct err *e)
+static int openai_read_calls(struct response *a, struct str calls, struct err *e)
 {
     int64_t place = 0;
     int rc = 0;
@@ -121,20 +405,21 @@ static int take_calls(struct response *a, struct str calls, struct err *e)
         if (json_type(it.value) != JSON_OBJECT)
             continue;
         json_int(json_get(it.value, "index"), &index);
-        rc = take_function(a, index, json_get(it.value, "id"), json_get(it.value, "function"), e);
+        rc = openai_read_function(a, index, json_get(it.value, "id"),
+                                  json_get(it.value, "function"), e);
         if (rc == 0)
             rc = response_add_call_extra(a, index, json_get(it.value, "extra_content"), e);
     }
     return rc;
 }
 
-static void keep_details(struct response *a, struct str details, bool piece)
+static void openai_keep_details(struct response *a, struct str details, bool piece)
 {
     for (struct json_iter it = json_iter(details); !it.object && json_next(&it);)
         opaque_add_detail(&a->opaque, it.value, piece);
 }
 
-static int take_annotations(struct response *a, struct str annotations)
+static int openai_read_annotations(struct response *a, struct str annotations)
 {
     int rc = 0;
 
@@ -145,7 +430,7 @@ static int take_annotations(struct response *a, struct str annotations)
 }
 
 /* A delta, or the message of a whole answer. */
-static int take_message(struct response *a, struct str message, bool delta, struct err *e)
+static int openai_read_message(struct response *a, struct str message, bool delta, struct err *e)
 {
     enum { CONTENT, REFUSAL, CALLS, FUNCTION, NOTES, IMAGES, AUDIO, THOUGHT, COUNT = THOUGHT + 3 };
     static const char *const keys[COUNT] = {
@@ -163,10 +448,11 @@ static int take_message(struct response *a, struct str message, bool delta, stru
     struct str got[COUNT];
 
     json_pick(message, keys, got, COUNT);
-    keep_details(a, got[COUNT - 1], delta);
-    if (take_reasoning(a, &got[THOUGHT], COUNT - THOUGHT) != 0 ||
-        take_content(a, got[CONTENT], e) != 0 || take_refusal(a, got[REFUSAL], e) != 0 ||
-        take_annotations(a, got[NOTES]) != 0 || take_calls(a, got[CALLS], e) != 0)
+    openai_keep_details(a, got[COUNT - 1], delta);
+    if (openai_read_reasoning(a, &got[THOUGHT], COUNT - THOUGHT) != 0 ||
+        openai_read_content(a, got[CONTENT], e) != 0 ||
+        openai_read_refusal(a, got[REFUSAL], e) != 0 ||
+        openai_read_annotations(a, got[NOTES]) != 0 || openai_read_calls(a, got[CALLS], e) != 0)
         return -1;
     if (json_type(json_at(got[IMAGES], 0)) == JSON_OBJECT)
         response_drop_media(a, RESPONSE_IMAGE);
@@ -175,11 +461,11 @@ static int take_message(struct response *a, struct str message, bool delta, stru
     /* llama-cpp-python sends both for one call. */
     a->any_tool_calls = a->any_tool_calls || json_type(json_at(got[CALLS], 0)) == JSON_OBJECT;
     if (json_type(got[FUNCTION]) == JSON_OBJECT && !a->any_tool_calls)
-        return take_function(a, 0, STR_NONE, got[FUNCTION], e);
+        return openai_read_function(a, 0, STR_NONE, got[FUNCTION], e);
     return 0;
 }
 
-static const struct wire_name finish_names[] = {
+static const struct wire_name openai_finish_names[] = {
     {"function_call", "tool_calls"},
     {"eos", "stop"},
     {"eos_token", "stop"},
@@ -192,20 +478,20 @@ static const struct wire_name finish_names[] = {
 };
 
 /* An empty reason, which some gateways send until the end, is none. */
-static void take_finish(struct response *a, struct str finish)
+static void openai_read_finish(struct response *a, struct str finish)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str reason = json_text(finish, &scratch);
 
     if (reason.n > 0) {
-        response_set_finish(a,
-                            a->refused ? STR("content_filter") : wire_finish(reason, finish_names));
+        response_set_finish(a, a->refused ? STR("content_filter")
+                                          : wire_finish(reason, openai_finish_names));
         a->finished = true;
     }
     buf_release(&scratch);
 }
 
-static void take_usage(struct response *a, struct str usage)
+static void openai_read_usage(struct response *a, struct str usage)
 {
     static const struct {
         enum usage_kind kind;
@@ -252,7 +538,7 @@ static struct str first_choice(struct str choices, struct str got[CHOICE_MEMBERS
 }
 
 /* A chunk or a whole answer. OpenRouter reports errors in a choice too. *any: it has a choice. */
-static int take_object(struct response *a, struct str object, bool *any, struct err *e)
+static int openai_read_object(struct response *a, struct str object, bool *any, struct err *e)
 {
     enum { ERROR, OBJECT, CHOICES, MODEL, USAGE, COUNT };
     static const char *const keys[COUNT] = {"error", "object", "choices", "model", "usage"};
@@ -265,17 +551,17 @@ static int take_object(struct response *a, struct str object, bool *any, struct 
     choice = first_choice(outer[CHOICES], inner);
     *any = choice.n > 0;
     wire_take_model(a, outer[MODEL]);
-    take_usage(a, outer[USAGE]);
+    openai_read_usage(a, outer[USAGE]);
     delta = json_type(inner[DELTA]) == JSON_OBJECT;
-    if (take_message(a, inner[delta ? DELTA : MESSAGE], delta, e) != 0)
+    if (openai_read_message(a, inner[delta ? DELTA : MESSAGE], delta, e) != 0)
         return -1;
     if (provider_error_in(inner[FAULT], inner[FAULT_OBJECT]))
         return provider_error_set_reported(e, choice);
-    take_finish(a, inner[FINISH]);
+    openai_read_finish(a, inner[FINISH]);
     return 0;
 }
 
-static int take_event(struct response *a, struct str event, struct str data, struct err *e)
+static int openai_read_event(struct response *a, struct str event, struct str data, struct err *e)
 {
     struct str value;
     bool any;
@@ -290,10 +576,10 @@ static int take_event(struct response *a, struct str event, struct str data, str
         return -1;
     if (str_eq_c(event, "error"))
         return provider_error_set_reported(e, value);
-    return take_object(a, value, &any, e);
+    return openai_read_object(a, value, &any, e);
 }
 
-static int take_whole(struct response *a, struct str body, struct err *e)
+static int openai_read_whole(struct response *a, struct str body, struct err *e)
 {
     struct str value;
     bool any = false;
@@ -302,7 +588,7 @@ static int take_whole(struct response *a, struct str body, struct err *e)
         return -1;
     if (json_type(value) == JSON_ARRAY)
         value = json_at(value, 0);
-    if (take_object(a, value, &any, e) != 0)
+    if (openai_read_object(a, value, &any, e) != 0)
         return -1;
     if (!any)
         return wire_unusable(e, ERR_BUSY, "the server's answer is none", str_trim(body));
@@ -323,8 +609,8 @@ static int take_whole(struct response *a, struct str body, struct err *e)
  *     gemini      ai.google.dev/gemini-api/docs/openai and …/docs/api-key
  */
 #define COMPATIBLE                                                                                 \
-    .request = request, .drop_unsupported = openai_body_drop_unsupported, .models = models,        \
-    .event = take_event, .whole = take_whole
+    .request = openai_request, .drop_unsupported = openai_body_drop_unsupported,                   \
+    .models = openai_models, .event = openai_read_event, .whole = openai_read_whole
 
 const struct provider provider_openai = {
     .name = "openai",

@@ -1,5 +1,7 @@
 #include "llm/provider_wire.h"
 
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "chathist/base/json.h"
@@ -124,4 +126,104 @@ int wire_parse_whole(struct str body, struct str *value, struct err *e)
         return err_set(e, ERR_INCOMPLETE,
                        "answer is incomplete: it is nested more than %d levels deep", JSON_DEPTH);
     return wire_unusable(e, ERR_BUSY, "the server's answer is not JSON", str_trim(body));
+}
+
+/* ---- ids and names of tool calls ---- */
+
+#define ALNUM "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+#define SHORT_ID 9
+
+static const struct str call_id_alnum = STR(ALNUM);
+static const struct str call_id_accepted = STR(ALNUM "_-");
+
+void wire_call_ids_init(struct call_ids *ids, bool nine)
+{
+    ids->nine = nine;
+    buf_init(&ids->taken, BUF_LINE);
+    buf_init(&ids->waiting, BUF_LINE);
+    buf_add_byte(&ids->taken, '\n');
+}
+
+void wire_call_ids_release(struct call_ids *ids)
+{
+    buf_release(&ids->taken);
+    buf_release(&ids->waiting);
+}
+
+void wire_call_ids_begin(struct call_ids *ids)
+{
+    buf_clear(&ids->waiting);
+}
+
+static bool call_id_fits(const struct call_ids *ids, struct str id)
+{
+    struct str allowed = ids->nine ? call_id_alnum : call_id_accepted;
+
+    if (ids->nine ? id.n != SHORT_ID : id.n == 0 || id.n > CALL_ID_MAX)
+        return false;
+    for (size_t i = 0; i < id.n; i++)
+        if (!memchr(allowed.p, id.p[i], allowed.n))
+            return false;
+    return true;
+}
+
+/* FNV-1a (RFC 9923). */
+static uint64_t call_id_hash(struct str text)
+{
+    uint64_t h = 14695981039346656037u;
+
+    for (size_t i = 0; i < text.n; i++)
+        h = (h ^ (unsigned char)text.p[i]) * 1099511628211u;
+    return h;
+}
+
+/* Makes `\nID\n`: as the list of the taken ids holds it. */
+static void call_id_make(const struct call_ids *ids, struct buf *entry, uint64_t number)
+{
+    buf_clear(entry);
+    buf_add_c(entry, ids->nine ? "\n" : "\ncall_");
+    for (size_t i = 0; i < SHORT_ID; i++, number /= call_id_alnum.n)
+        buf_add_byte(entry, call_id_alnum.p[number % call_id_alnum.n]);
+    buf_add_byte(entry, '\n');
+}
+
+void wire_add_call_id(struct call_ids *ids, struct str id, struct buf *out)
+{
+    struct buf entry = BUF_INIT(BUF_SMALL);
+    uint64_t number = call_id_hash(id);
+
+    if (call_id_fits(ids, id)) {
+        buf_add_byte(&entry, '\n');
+        buf_add_str(&entry, id);
+        buf_add_byte(&entry, '\n');
+    } else {
+        call_id_make(ids, &entry, number++);
+    }
+    while (str_find(buf_str(&ids->taken), buf_str(&entry)))
+        call_id_make(ids, &entry, number++);
+    buf_add(&ids->taken, entry.data + 1, entry.len - 1);
+    buf_add(&ids->waiting, entry.data + 1, entry.len - 1);
+    buf_add(out, entry.data + 1, entry.len - 2);
+    buf_release(&entry);
+}
+
+bool wire_add_result_id(struct call_ids *ids, struct buf *out)
+{
+    struct str rest = buf_str(&ids->waiting);
+    struct str id = str_cut(&rest, '\n');
+
+    if (id.n == 0)
+        return false;
+    buf_add_str(out, id);
+    buf_consume(&ids->waiting, id.n + 1);
+    return true;
+}
+
+void wire_add_call_name(struct buf *out, struct str name)
+{
+    if (name.n == 0)
+        buf_add_c(out, "unnamed");
+    for (size_t i = 0; i < name.n && i < CALL_NAME_MAX; i++)
+        buf_add_byte(out,
+                     memchr(call_id_accepted.p, name.p[i], call_id_accepted.n) ? name.p[i] : '_');
 }

@@ -1,40 +1,84 @@
 /*
- * provider_wire - what the wires of several providers have in common.
+ * provider_wire - the parts that the wires of several providers share.
  */
 #ifndef CHATHIST_LLM_PROVIDER_WIRE_H
 #define CHATHIST_LLM_PROVIDER_WIRE_H
 
-#include "chathist/base/buf.h"
-#include "chathist/base/err.h"
-#include "chathist/base/cjson.h"
-#include "chathist/llm/response.h"
-#include "chathist/llm/provider.h"
+#include <stdbool.h>
 
-/* Begin a request: its URL and the headers that hold no key. The URL is the base URL, `version`
- * ("/v1" or "") unless it ends so, and the path; a query of the base URL stays one, behind that of
- * the path. */
+#include "chathist/base/buf.h"
+#include "chathist/base/cjson.h"
+#include "chathist/base/err.h"
+#include "chathist/llm/provider.h"
+#include "chathist/llm/response.h"
+
+/* ---- requests ---- */
+
+/* Begin a request: the URL, and the headers that hold no key. The URL is the base URL, then
+ * `version` ("/v1" or "") unless the base URL ends in it, then the path. If the base URL has a
+ * query, it is appended to the path's. */
 int wire_begin_post(struct http_request *r, const struct provider *p, const struct ask *ask,
                     const char *version, const char *path, struct err *e);
 int wire_begin_get(struct http_request *r, const struct provider *p, const struct ask *ask,
                    const char *version, const char *path, struct err *e);
-/* Is there an option of that name? */
+/* Returns true if the user gave an option of that name. */
 bool wire_has_option(const struct ask *ask, const char *key);
-/* Puts the options into the body: valid JSON as it is, all else as a string. They come last, for
- * they count for more than what the provider makes of the rest. */
+/* Adds the options to the body: valid JSON unchanged, anything else as a string. This comes last, so
+ * that an option replaces a member that the provider set. */
 void wire_set_options(cJSON *body, const struct ask *ask);
 
-/* Notes the model's name, a JSON string, unless there is one. */
+/* ---- ids and names of tool calls ----
+ *
+ * A history holds calls from many servers. If one of them named a call `functions.f`, or gave it an
+ * id of 46 characters, another server refuses it, and with it every later request of the session:
+ *
+ *  - OpenAI takes names of `[a-zA-Z0-9_-]{1,64}` (platform.openai.com/docs/api-reference/chat) and
+ *    ids of at most 40 characters (github.com/BerriAI/litellm/issues/17343).
+ *  - Anthropic takes the same characters in both (platform documentation, "Tool use").
+ *  - Mistral takes ids of exactly nine letters and digits (mistralai.github.io/mistral-common,
+ *    "Tools"; github.com/anomalyco/opencode/issues/1680).
+ *
+ * An id that a server would refuse, or that an earlier call of the request has, is replaced in the
+ * request only. The replacement is computed from the id, so that it is the same in each request.
+ */
+
+#define CALL_ID_MAX 40
+#define CALL_NAME_MAX 64
+
+struct call_ids {
+    bool nine;          /* ids are nine letters and digits */
+    struct buf taken;   /* the ids in the request so far, each between line feeds */
+    struct buf waiting; /* the ids whose results come next, each followed by a line feed */
+};
+
+/* `nine`: every id has the form that Mistral takes. */
+void wire_call_ids_init(struct call_ids *ids, bool nine);
+void wire_call_ids_release(struct call_ids *ids);
+/* A message with calls begins. Results for an earlier message can no longer come. */
+void wire_call_ids_begin(struct call_ids *ids);
+/* Adds to `out` the id that replaces `id` for the next call of the message. */
+void wire_add_call_id(struct call_ids *ids, struct str id, struct buf *out);
+/* Adds to `out` the id for the next result. Results follow their calls, in the same order
+ * (context_settle). Returns false if no call waits for a result. */
+bool wire_add_result_id(struct call_ids *ids, struct buf *out);
+/* Adds a tool's name. Unsuitable characters become `_`, and an empty name becomes `unnamed`. */
+void wire_add_call_name(struct buf *out, struct str name);
+
+/* ---- responses ---- */
+
+/* Sets the model of the response, a JSON string, unless it is set. */
 void wire_take_model(struct response *a, struct str model);
-/* A finish reason in the words of chathist(5). NULL ends a list; what is not in it stays as it
- * is. */
+/* Translates a finish reason into the words of chathist(5), by a list that ends in NULL. A reason
+ * that is not in the list stays unchanged. */
 struct wire_name {
     const char *theirs, *ours;
 };
 struct str wire_finish(struct str reason, const struct wire_name *names);
-/* The error of an event or answer that cannot be used: `what: 'its beginning'`. Returns -1. */
+/* Sets the error of an event or response that cannot be used: `what: 'its beginning'`. Returns
+ * -1. */
 int wire_unusable(struct err *e, enum err_kind kind, const char *what, struct str data);
-/* The value of an event's data, of a whole answer. -1: it is not JSON, or nested too deeply
- * for us. */
+/* Parse the data of an event, or a whole response. Return 0, or -1 with *e set if it is not JSON or
+ * is nested too deeply. */
 int wire_parse_event(struct str data, struct str *value, struct err *e);
 int wire_parse_whole(struct str body, struct str *value, struct err *e);
 

@@ -1,7 +1,7 @@
 /* provider_openai: its events, whole answers and errors; what must hold is in provider.h. */
 #include "provider.h"
 
-#include "llm/provider_openai.h"
+#include "chathist/llm/provider_openai.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

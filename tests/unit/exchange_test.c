@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "chathist/base/clock.h"
-#include "llm/provider_openai.h"
+#include "chathist/llm/provider_openai.h"
 #include "chathist/llm/exchange.h"
 
 /* What the transport plays. One at a time: a provider has no place for it. */

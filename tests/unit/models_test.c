@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "llm/provider_openai.h"
+#include "chathist/llm/provider_openai.h"
 #include "test.h"
 
 /* Takes a connection, and answers what is on it if the request begins so. */

@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "chathist/base/json.h"
-#include "llm/provider_anthropic.h"
+#include "chathist/llm/provider_anthropic.h"
 
 /* ---- the request ---- */
 

@@ -1,7 +1,7 @@
 /* OpenAI's wire: the request that is built, and the events and answers that are read. */
 #include "test.h"
 
-#include "llm/provider_openai.h"
+#include "chathist/llm/provider_openai.h"
 
 /* ---- the request ---- */
 

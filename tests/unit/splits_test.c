@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-#include "llm/provider_anthropic.h"
-#include "llm/provider_openai.h"
+#include "chathist/llm/provider_anthropic.h"
+#include "chathist/llm/provider_openai.h"
 #include "chathist/llm/exchange.h"
 
 /* A larger fixture is cut at every byte of its ends, and at this many places between them. */

@@ -1,0 +1,50 @@
+/*
+ * provider_anthropic - Anthropic's Messages API and the servers that are compatible with it.
+ *
+ * Sources: the platform documentation (platform.claude.com/docs), and the types and fixtures of
+ * anthropic-sdk-python.
+ *
+ * The base URL may end in /v1 or before it. The system prompt is a field of its own. `max_tokens` is
+ * required, so it is chosen by the model's name; the option of that name takes precedence. Tool
+ * calls in a request need declared tools. If a request has none, the tools that were called are
+ * declared with `tool_choice` none, unless the option `tools` declares some.
+ *
+ * Responses: the input tokens of `usage` include the tokens read from and written to the cache. A
+ * response that stops with `pause_turn` continues if its blocks are sent back unchanged as the last
+ * message ("Stop reasons and fallback"; nothing may follow them,
+ * github.com/anthropics/anthropic-sdk-python/pull/1507). A refusal has `stop_details`,
+ * {"type":"refusal","category","explanation"}, of which the last two may be null ("Handle streaming
+ * refusals").
+ */
+#ifndef CHATHIST_LLM_PROVIDER_ANTHROPIC_H
+#define CHATHIST_LLM_PROVIDER_ANTHROPIC_H
+
+#include "chathist/base/cjson.h"
+#include "chathist/base/err.h"
+#include "chathist/llm/context.h"
+#include "chathist/llm/provider.h"
+
+extern const struct provider provider_anthropic;
+
+/*
+ * Makes two arrays, which the caller frees: the messages of a settled context, and a declaration of
+ * each tool that is called in them. *tools is NULL if no tool is called. Returns 0, or -1
+ * (ERR_USAGE) if the last message is not the user's or is blank.
+ *
+ *  - Turns alternate; the user begins and ends. If the conversation begins with the model, a user
+ *    message `…` is put before it. No text is empty or blank.
+ *  - Tool results are blocks at the start of the user message after the calls. Ids and names of
+ *    calls are rewritten (wire_add_call_id). Arguments that are not an object are sent as
+ *    {"INVALID_JSON":"…"}.
+ *  - Images are blocks before the text of their message.
+ *  - During a loop of calls and results (context_in_loop), the blocks of a response go back to the
+ *    provider that wrote them, in their order ("Extended thinking with tool use": thinking, call,
+ *    thinking, text, call). If only the thinking was kept, it comes first.
+ */
+int anthropic_messages(const struct context *context, const char *provider, cJSON **messages,
+                       cJSON **tools, struct err *e);
+/* The same for a conversation that is exported: it may end with the model, and it may be empty. */
+void anthropic_conversation(const struct context *context, const char *provider, cJSON **messages,
+                            cJSON **tools);
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * provider_openai - OpenAI's Chat Completions API and the servers that are compatible with it.
+ *
+ * Sources: the schema (github.com/openai/openai-openapi) and openai-python, `_streaming.py`.
+ *
+ * Ollama and llama.cpp speak the same API. They are separate providers because they need no key and
+ * have usual ports on loopback. Some services are separate providers too, each with its address and
+ * its key.
+ */
+#ifndef CHATHIST_LLM_PROVIDER_OPENAI_H
+#define CHATHIST_LLM_PROVIDER_OPENAI_H
+
+#include <stdbool.h>
+
+#include "chathist/base/cjson.h"
+#include "chathist/llm/context.h"
+#include "chathist/llm/provider.h"
+
+extern const struct provider provider_openai;
+extern const struct provider provider_openrouter;
+extern const struct provider provider_groq;
+extern const struct provider provider_mistral;
+extern const struct provider provider_deepseek;
+extern const struct provider provider_gemini;
+extern const struct provider provider_ollama;
+extern const struct provider provider_llamacpp;
+
+/*
+ * Makes the array `messages` of a settled context; the caller frees it. `system` is the system
+ * prompt, which is left out if it is blank. `short_ids`: the server only takes call ids of nine
+ * letters and digits. hist-export uses this function, too.
+ *
+ * Some servers want parts of their own responses back with the tool calls. These go back from the
+ * message's thinking, but only to the provider that wrote it: Gemini's thought signature, which is
+ * in a call's `extra_content` (ai.google.dev/gemini-api/docs/thought-signatures; Gemini 3 answers
+ * HTTP 400 without it), DeepSeek's `reasoning_content` (api-docs.deepseek.com/guides/thinking_mode;
+ * likewise), and OpenRouter's `reasoning_details`
+ * (openrouter.ai/docs/guides/best-practices/reasoning-tokens). They go with every call of the
+ * conversation, not only with those of the last turn.
+ *
+ * The messages avoid what servers of this API refuse:
+ *  - arguments of a call that are not a JSON object become `{}`;
+ *  - ids and names of calls are rewritten (wire_add_call_id), in the call and in its result;
+ *  - content is never null;
+ *  - the first message is the user's, and an assistant message is between the result of a tool and
+ *    the next prompt: if one is missing, `…` is sent.
+ * context_settle has merged neighbouring texts of one role and completed calls without a result
+ * before.
+ */
+cJSON *openai_messages(const struct context *c, struct str system, const char *provider,
+                       bool short_ids);
+
+#endif
