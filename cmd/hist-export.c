@@ -8,7 +8,6 @@
 #include "chathist/cli/term.h"
 #include "chathist/cli/export_run.h"
 #include "chathist/cli/start.h"
-#include "chathist/convert/formats.h"
 
 enum { KEY_SINCE = OPT_LONG, KEY_MESSAGES, KEY_INCREMENTAL, KEY_REDACT, KEY_RAW };
 

@@ -1,25 +1,24 @@
 #include "chathist/base/keymap.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "chathist/base/mem.h"
 
-/* FNV-1a over the bytes, then mixed, for only the low bits are used. */
-static size_t hash(struct str key)
+uint64_t keymap_hash(struct str key)
 {
-    uint64_t h = UINT64_C(14695981039346656037);
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
 
     for (size_t i = 0; i < key.n; i++)
-        h = (h ^ (unsigned char)key.p[i]) * UINT64_C(1099511628211);
-    h ^= h >> 32;
-    return (size_t)h;
+        h = (h ^ (unsigned char)key.p[i]) * UINT64_C(0x100000001b3);
+    /* So that the last byte changes all bits, too. */
+    h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
+    return h ^ h >> 33;
 }
 
 /* Where a key is, or would go. At least one slot is free. */
 static struct keymap_slot *slot_of(const struct keymap *m, struct str key)
 {
-    size_t i = hash(key) & (m->size - 1);
+    size_t i = (size_t)keymap_hash(key) & (m->size - 1);
 
     while (m->slots[i].key.p && !str_eq(m->slots[i].key, key))
         i = (i + 1) & (m->size - 1);

@@ -1,30 +1,260 @@
 #include "chathist/cli/export_run.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "chathist/base/clock.h"
 #include "chathist/base/dirs.h"
 #include "chathist/base/io.h"
+#include "chathist/base/keymap.h"
 #include "chathist/base/mem.h"
 #include "chathist/base/path.h"
 #include "chathist/cli/die.h"
-#include "chathist/cli/progress.h"
-#include "chathist/cli/export_out.h"
-#include "chathist/cli/sessions.h"
-#include "chathist/cli/start.h"
-#include "chathist/history/thread.h"
-#include "chathist/convert/redact.h"
-#include "chathist/convert/select.h"
 #include "chathist/cli/interrupt.h"
+#include "chathist/cli/progress.h"
+#include "chathist/cli/sessions.h"
+#include "chathist/cli/show.h"
+#include "chathist/cli/start.h"
+#include "chathist/convert/export_select.h"
+#include "chathist/convert/redact.h"
+#include "chathist/history/append.h"
+#include "chathist/history/thread.h"
+
+/* The longest part of a session id in a file name. */
+#define NAME_MAX_BYTES 120
+
+/* This much is written at once. */
+#define PENDING_MAX ((size_t)1 << 16)
+
+/* ---- output: a file that is replaced ---- */
+
+struct export_file {
+    struct io_replace replace;
+    struct buf pending;
+};
+
+static int file_flush(struct export_file *f, struct err *e)
+{
+    int rc = io_write_all(f->replace.fd, f->pending.data, f->pending.len);
+
+    if (rc < 0)
+        err_sys(e, errno, "cannot write '%s'", f->replace.path);
+    buf_clear(&f->pending);
+    return rc;
+}
+
+static int file_begin(struct export_file *f, const char *path, struct err *e)
+{
+    buf_init(&f->pending, SIZE_MAX);
+    return io_replace_begin(&f->replace, path, e);
+}
+
+static int write_to_file(void *arg, struct str bytes, struct err *e)
+{
+    struct export_file *f = arg;
+
+    buf_add_str(&f->pending, bytes);
+    return f->pending.len < PENDING_MAX ? 0 : file_flush(f, e);
+}
+
+/* Returns whether the files hold the same bytes; false on any error. */
+static bool same_content(int a, int b)
+{
+    char x[4096], y[4096];
+    off_t at = 0;
+    ssize_t n, m;
+
+    do {
+        n = io_pread_full(a, x, sizeof x, at);
+        m = io_pread_full(b, y, sizeof y, at);
+        if (n < 0 || n != m || memcmp(x, y, (size_t)n) != 0)
+            return false;
+        at += n;
+    } while (n > 0);
+    return true;
+}
+
+static bool is_unchanged(const struct export_file *f)
+{
+    int fd = io_open_regular(f->replace.path, O_RDONLY, 0, NULL, NULL, NULL);
+    bool same = fd >= 0 && same_content(fd, f->replace.fd);
+
+    if (fd >= 0)
+        close(fd);
+    return same;
+}
+
+/* Leaves the old file as it is. */
+static void file_drop(struct export_file *f)
+{
+    io_replace_drop(&f->replace);
+    buf_release(&f->pending);
+}
+
+/* Renames the new file over the old one; with `if_changed`, only if their contents differ. */
+static int file_end(struct export_file *f, bool if_changed, struct err *e)
+{
+    int rc = 0;
+
+    if (file_flush(f, e) < 0) {
+        file_drop(f);
+        return -1;
+    }
+    if (if_changed && is_unchanged(f))
+        io_replace_drop(&f->replace);
+    else
+        rc = io_replace_end(&f->replace, e);
+    buf_release(&f->pending);
+    return rc;
+}
+
+/* Appends the name of the file of a session: `DATE_SESSION.SUFFIX`, with the day of its first line.
+ * Each byte of an id that is no letter, digit, `.`, `_` or `-` becomes `%XX`; an id that is too long
+ * is cut, and ends with a hash of all of it. */
+static void add_file_name(struct buf *out, const struct export_format *format,
+                          const struct message *m)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    struct buf time = BUF_INIT(BUF_SMALL);
+    size_t start;
+    int64_t us;
+
+    if (clock_parse_iso(m->timestamp, &us)) {
+        clock_add_iso(&time, us);
+        buf_add(out, time.data, strlen("2024-06-27"));
+    } else {
+        buf_add_c(out, "undated");
+    }
+    buf_add_byte(out, '_');
+    start = out->len;
+    for (size_t i = 0; i < m->session_id.n; i++) {
+        unsigned char c = (unsigned char)m->session_id.p[i];
+
+        if (out->len - start > NAME_MAX_BYTES)
+            continue;
+        if (c != '\0' && strchr(plain, c))
+            buf_add_byte(out, (char)c);
+        else
+            buf_addf(out, "%%%02X", c);
+    }
+    if (out->len - start > NAME_MAX_BYTES) {
+        buf_truncate(out, start + NAME_MAX_BYTES - 20);
+        buf_addf(out, "~%016" PRIx64, keymap_hash(m->session_id));
+    }
+    buf_addf(out, ".%s", format->suffix);
+    buf_release(&time);
+}
+
+/* ---- output: a file that grows, together with a state ---- */
+
+struct export_growth {
+    struct append file; /* locked against other exports */
+    off_t before;       /* its length before this run */
+    struct buf pending;
+};
+
+static int growth_failed(const struct export_growth *g, struct err *e)
+{
+    return err_sys(e, errno, "cannot write '%s'", g->file.path);
+}
+
+/* Shortens the file, on disk too. */
+static int growth_cut(struct export_growth *g, off_t length)
+{
+    if (ftruncate(g->file.fd, length) < 0 || fsync(g->file.fd) < 0)
+        return -1;
+    g->file.end = length;
+    return 0;
+}
+
+static void growth_close(struct export_growth *g)
+{
+    append_close(&g->file);
+    buf_release(&g->pending);
+}
+
+/* Opens the file, and cuts off the bytes that a killed run has appended. */
+static int growth_open(struct export_growth *g, const char *path, const struct export_state *state,
+                       struct append_wait *wait, struct err *e)
+{
+    struct stat st;
+    int rc = 0;
+
+    buf_init(&g->pending, SIZE_MAX);
+    if (append_open(&g->file, IO_CWD, path, wait, e) < 0)
+        return -1;
+    if (fstat(g->file.fd, &st) < 0)
+        rc = growth_failed(g, e);
+    else if (state->growing && st.st_dev == state->device && st.st_ino == state->inode &&
+             st.st_size > state->grown_from && growth_cut(g, state->grown_from) < 0)
+        rc = growth_failed(g, e);
+    g->before = g->file.end;
+    if (rc < 0)
+        growth_close(g);
+    return rc;
+}
+
+/* Records in the state that the file is about to grow. */
+static int growth_begin(struct export_growth *g, struct export_state *state, struct err *e)
+{
+    struct stat st;
+    char last = '\n';
+
+    if (fstat(g->file.fd, &st) < 0 ||
+        (st.st_size > 0 && io_pread_full(g->file.fd, &last, 1, st.st_size - 1) < 0))
+        return growth_failed(g, e);
+    g->file.torn = last != '\n';
+    return export_state_begin(state, &st, e);
+}
+
+static int growth_flush(struct export_growth *g, struct err *e)
+{
+    int rc = 0;
+
+    if (g->pending.len > 0)
+        rc = append_write(&g->file, buf_str(&g->pending), false, e);
+    buf_clear(&g->pending);
+    return rc;
+}
+
+static int write_to_growth(void *arg, struct str bytes, struct err *e)
+{
+    struct export_growth *g = arg;
+
+    buf_add_str(&g->pending, bytes);
+    return g->pending.len < PENDING_MAX ? 0 : growth_flush(g, e);
+}
+
+/* Returns 0 once all bytes are on disk, or -1 with *e set. */
+static int growth_end(struct export_growth *g, struct err *e)
+{
+    if (growth_flush(g, e) < 0)
+        return -1;
+    if (fsync(g->file.fd) < 0 || io_sync_dir_of(g->file.path) < 0)
+        return growth_failed(g, e);
+    return 0;
+}
+
+/* Removes the bytes that this run appended. */
+static void growth_undo(struct export_growth *g)
+{
+    /* If this fails, the next run does it: the state has the length. */
+    (void)growth_cut(g, g->before);
+}
+
+/* ---- one run ---- */
 
 struct run {
     const struct export_job *job;
     const struct history *history;
     struct export_stdout to_stdout;
     struct export_state state;
-    struct select select;
+    struct selection select;
     size_t *order; /* the sessions that are exported, as they are written */
     size_t count;
     int status;
@@ -40,7 +270,7 @@ struct run {
 
 static void want(struct run *r, size_t session)
 {
-    struct select_session *s = &r->select.sessions[session];
+    struct selection_session *s = &r->select.sessions[session];
 
     if (s->used < r->job->since || (r->job->state && !s->grown))
         return;
@@ -81,10 +311,10 @@ static bool want_named(struct run *r, const struct session_args *args)
     bool any = args->count == 0;
 
     for (size_t i = 0; i < args->count; i++) {
-        size_t session = select_find(&r->select, args->ids[i]);
+        size_t session = selection_find(&r->select, args->ids[i]);
 
-        any = any || session != SELECT_NONE;
-        if (session == SELECT_NONE) {
+        any = any || session != SELECTION_NONE;
+        if (session == SELECTION_NONE) {
             warnf("session '%.*s' has no messages", (int)args->ids[i].n, args->ids[i].p);
             r->status = exit_code(ERR_ABSENT);
         } else if (!r->select.sessions[session].wanted) {
@@ -117,7 +347,7 @@ static int read_line(struct run *r, size_t i, struct err *e)
 {
     struct str line;
 
-    if (select_read(&r->select, i, &line, e) < 0)
+    if (selection_read(&r->select, i, &line, e) < 0)
         return -1;
     if (!message_parse(&r->line, cleaned(r, line)))
         return err_set(e, ERR_FAILURE, "cannot read '%s': it has changed", r->history->path);
@@ -137,7 +367,7 @@ static int write_thread(struct run *r, struct export *x, size_t session, struct 
     struct thread t = {0};
     int rc = 0;
 
-    for (size_t i = r->select.sessions[session].first; rc == 0 && i != SELECT_NONE;
+    for (size_t i = r->select.sessions[session].first; rc == 0 && i != SELECTION_NONE;
          i = r->select.lines[i].next) {
         rc = read_line(r, i, e);
         if (rc == 0)
@@ -155,7 +385,7 @@ static int write_session(struct run *r, struct export *x, size_t session, struct
 {
     if (!x->format->lines)
         return write_thread(r, x, session, e);
-    for (size_t i = r->select.sessions[session].first; i != SELECT_NONE;
+    for (size_t i = r->select.sessions[session].first; i != SELECTION_NONE;
          i = r->select.lines[i].next)
         if (read_line(r, i, e) < 0 || export_line(x, &r->line, e) < 0)
             return -1;
@@ -261,7 +491,7 @@ static int write_named(struct run *r, struct export *x, struct err *e)
 static int write_document(struct run *r, export_sink *sink, void *arg, bool follows, struct err *e)
 {
     struct export x;
-    int rc = export_begin(&x, r->job->format, r->count, sink, arg, e);
+    int rc = export_begin(&x, r->job->format, sink, arg, e);
 
     x.sessions = follows;
     if (rc == 0)
@@ -286,13 +516,13 @@ static int to_file(struct run *r, struct err *e)
 {
     struct export_file f;
 
-    if (export_file_begin(&f, r->job->output, e) < 0)
+    if (file_begin(&f, r->job->output, e) < 0)
         return -1;
-    if (write_document(r, export_to_file, &f, false, e) < 0) {
-        export_file_drop(&f);
+    if (write_document(r, write_to_file, &f, false, e) < 0) {
+        file_drop(&f);
         return -1;
     }
-    return export_file_end(&f, false, e);
+    return file_end(&f, false, e);
 }
 
 static int grow(struct run *r, struct err *e)
@@ -303,40 +533,40 @@ static int grow(struct run *r, struct err *e)
 
     if (r->count == 0 && !r->state.growing)
         return 0;
-    if (export_growth_open(&g, r->job->output, &r->state, &wait, e) < 0)
+    if (growth_open(&g, r->job->output, &r->state, &wait, e) < 0)
         return -1;
     rc = 0;
     if (r->count > 0)
-        rc = export_growth_begin(&g, &r->state, e);
+        rc = growth_begin(&g, &r->state, e);
     if (rc == 0 && r->count > 0) {
-        rc = write_document(r, export_to_growth, &g, g.before > 0, e);
+        rc = write_document(r, write_to_growth, &g, g.before > 0, e);
         if (rc == 0)
-            rc = export_growth_end(&g, e);
+            rc = growth_end(&g, e);
         if (rc < 0)
-            export_growth_undo(&g);
+            growth_undo(&g);
     }
     r->state.moved = r->state.moved || r->state.growing;
-    export_growth_close(&g);
+    growth_close(&g);
     return rc;
 }
 
-static int write_one(struct run *r, const char *path, size_t session, struct err *e)
+static int write_session_file(struct run *r, const char *path, size_t session, struct err *e)
 {
     struct export_file f;
     struct export x;
     int rc;
 
-    if (export_file_begin(&f, path, e) < 0)
+    if (file_begin(&f, path, e) < 0)
         return -1;
-    rc = export_begin(&x, r->job->format, 1, export_to_file, &f, e);
+    rc = export_begin(&x, r->job->format, write_to_file, &f, e);
     if (rc == 0)
         rc = write_session(r, &x, session, e);
     if (rc == 0)
         rc = export_end(&x, e);
     export_release(&x);
     if (rc == 0)
-        return export_file_end(&f, true, e);
-    export_file_drop(&f);
+        return file_end(&f, true, e);
+    file_drop(&f);
     return rc;
 }
 
@@ -355,9 +585,9 @@ static int to_directory(struct run *r, struct err *e)
             break;
         r->redacted = redacted;
         buf_clear(&name);
-        export_file_name(&name, r->job->format, &r->line);
+        add_file_name(&name, r->job->format, &r->line);
         path = path_join(r->job->output, buf_c(&name));
-        rc = write_one(r, path, r->order[i], e);
+        rc = write_session_file(r, path, r->order[i], e);
         free(path);
     }
     buf_release(&name);
@@ -419,8 +649,8 @@ static int choose(struct run *r, struct err *e)
     r->status = args.status;
     if (args.count == 0 && args.status != 0)
         rc = 0;
-    else if (select_load(&r->select, r->history->dir_fd, r->history->path,
-                         job->state ? &r->state : NULL, job->directory, r->tick, e) < 0)
+    else if (selection_load(&r->select, r->history->dir_fd, r->history->path,
+                            job->state ? &r->state : NULL, job->directory, r->tick, e) < 0)
         rc = -1;
     if (rc > 0) {
         size_t most = job->all ? r->select.sessions_count : args.count;
@@ -429,7 +659,7 @@ static int choose(struct run *r, struct err *e)
         if (job->all)
             want_all(r);
         else if (!want_named(r, &args)) {
-            select_release(&r->select);
+            selection_release(&r->select);
             rc = 0;
         }
     }
@@ -451,7 +681,7 @@ static int from_history(struct run *r, struct err *e)
             rc = export_state_save(&r->state, e);
         progress_end();
         start_report_bad(r->history, r->select.bad_lines, r->job->quiet);
-        select_release(&r->select);
+        selection_release(&r->select);
     }
     if (r->job->state)
         export_state_close(&r->state);

@@ -9,8 +9,6 @@
 #include "chathist/cli/die.h"
 #include "chathist/history/message.h"
 #include "chathist/history/tail.h"
-#include "chathist/convert/export_json.h"
-#include "chathist/convert/export_md.h"
 
 /* How much is read at the least. */
 #define READ_LEAST 64
@@ -193,6 +191,23 @@ size_t show_session(struct out *o, const struct history *h, struct str id, struc
 
 /* ---- documents ---- */
 
+int export_to_stdout(void *arg, struct str bytes, struct err *e)
+{
+    struct export_stdout *s = arg;
+    struct buf visible = BUF_INIT(SIZE_MAX);
+
+    (void)e;
+    if (s->json && s->out->terminal) {
+        json_add_visible(&visible, bytes);
+        out_raw(s->out, buf_str(&visible));
+    } else {
+        out_text(s->out, bytes);
+        out_text_end(s->out);
+    }
+    buf_release(&visible);
+    return 0;
+}
+
 void show_set_format(struct show *s, const char *name)
 {
     s->format = name;
@@ -220,7 +235,7 @@ void show_begin(struct out *o, struct show *s)
     if (!s->document)
         return;
     s->sink = (struct export_stdout){o, s->document->json};
-    if (export_begin(&s->export, s->document, 0, export_to_stdout, &s->sink, &e) < 0)
+    if (export_begin(&s->export, s->document, export_to_stdout, &s->sink, &e) < 0)
         die_err(&e);
 }
 

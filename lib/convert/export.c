@@ -5,7 +5,8 @@
 #include "chathist/base/utf8.h"
 #include "chathist/base/vis.h"
 
-/* A title is looked for in so many code points of its message. */
+/* A title has at most this many code points; it is made of the first TITLE_LOOK of its message. */
+#define TITLE_MAX 80
 #define TITLE_LOOK 2000
 
 /* ---- the traversal ---- */
@@ -23,10 +24,10 @@ static int deliver(struct export *x, struct err *e)
     return rc;
 }
 
-int export_begin(struct export *x, const struct export_format *format, size_t expected,
-                 export_sink *sink, void *arg, struct err *e)
+int export_begin(struct export *x, const struct export_format *format, export_sink *sink, void *arg,
+                 struct err *e)
 {
-    *x = (struct export){.format = format, .expected = expected, .sink = sink, .arg = arg};
+    *x = (struct export){.format = format, .sink = sink, .arg = arg};
     buf_init(&x->out, 8 * BUF_LINE);
     if (format->begin)
         format->begin(x);
@@ -53,10 +54,11 @@ void export_release(struct export *x)
     buf_release(&x->out);
 }
 
-/* ---- what is known of a session ---- */
+/* ---- the facts of a session ---- */
 
-/* The first prompt that is not blank, or else the first message. */
-static const struct message *titled(const struct message *at, size_t count, struct buf *scratch)
+/* Returns the first prompt with text, or the first message if no prompt has any. */
+static const struct message *find_titled(const struct message *at, size_t count,
+                                         struct buf *scratch)
 {
     for (size_t i = 0; i < count; i++)
         if (at[i].role == ROLE_USER && str_trim(message_content(&at[i], scratch)).n > 0)
@@ -69,9 +71,9 @@ static void add_title(struct buf *out, const struct message *at, size_t count)
     struct buf scratch = BUF_INIT(BUF_LINE), line = BUF_INIT(BUF_LINE);
     struct str text, cut;
 
-    text = str_trim(message_content(titled(at, count, &scratch), &scratch));
+    text = str_trim(message_content(find_titled(at, count, &scratch), &scratch));
     export_add_label(&line, utf8_first(text, TITLE_LOOK));
-    cut = utf8_first(buf_str(&line), EXPORT_TITLE);
+    cut = utf8_first(buf_str(&line), TITLE_MAX);
     buf_add_str(out, cut);
     if (cut.n < line.len)
         buf_add_c(out, "…");
@@ -107,17 +109,13 @@ int export_session(struct export *x, const struct message *at, size_t count, str
     rc = deliver(x, e);
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = export_line(x, &at[i], e);
-    if (rc == 0 && x->format->session_end)
-        x->format->session_end(x, &s);
-    if (rc == 0)
-        rc = deliver(x, e);
     x->sessions++;
     buf_release(&title);
     buf_release(&model);
     return rc;
 }
 
-/* ---- for formats ---- */
+/* ---- helpers for formats ---- */
 
 void export_add_time(struct buf *out, struct str timestamp)
 {
@@ -154,25 +152,6 @@ void export_add_label(struct buf *out, struct str text)
     vis_add_line(out, text, false);
 }
 
-void export_add_list(struct buf *out, const struct message *m, enum field f)
-{
-    struct json_iter it = json_iter(m->field[f]);
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    bool first = true;
-
-    while (!it.object && json_next(&it)) {
-        struct str text = json_text(it.value, &scratch);
-
-        if (text.n == 0)
-            continue;
-        if (!first)
-            buf_add_c(out, ", ");
-        export_add_label(out, text);
-        first = false;
-    }
-    buf_release(&scratch);
-}
-
 struct str export_finish(const struct message *m, struct buf *scratch)
 {
     struct str finish = message_text(m, FIELD_FINISH_REASON, scratch);
@@ -181,3 +160,125 @@ struct str export_finish(const struct message *m, struct buf *scratch)
         return STR_NONE;
     return finish;
 }
+
+/* ---- json: `{"messages":[...]}` ---- */
+
+static void json_begin(struct export *x)
+{
+    buf_add_c(&x->out, "{\"messages\":[");
+}
+
+/* Appends the stored line. Every message has `tool_calls` and `tool_call_id`: null if the line has
+ * none. */
+static void json_message(struct export *x, const struct message *m)
+{
+    static const enum field always[] = {FIELD_TOOL_CALLS, FIELD_TOOL_CALL_ID};
+
+    buf_add_c(&x->out, x->messages > 0 ? ",\n" : "\n");
+    json_add_compact(&x->out, m->line);
+    buf_truncate(&x->out, x->out.len - 1); /* the brace */
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
+        if (m->field[always[i]].n == 0) {
+            json_add_key(&x->out, field_name(always[i]));
+            buf_add_c(&x->out, "null");
+        }
+    }
+    buf_add_byte(&x->out, '}');
+}
+
+static void json_end(struct export *x)
+{
+    buf_add_c(&x->out, x->messages > 0 ? "\n]}\n" : "]}\n");
+}
+
+const struct export_format export_json = {
+    .name = "json",
+    .suffix = "json",
+    .json = true,
+    .begin = json_begin,
+    .message = json_message,
+    .end = json_end,
+};
+
+/* ---- jsonl: the stored lines, byte for byte ---- */
+
+static void jsonl_message(struct export *x, const struct message *m)
+{
+    buf_add_str(&x->out, m->line);
+    buf_add_byte(&x->out, '\n');
+}
+
+const struct export_format export_jsonl = {
+    .name = "jsonl",
+    .suffix = "jsonl",
+    .json = true,
+    .lines = true,
+    .grows = true,
+    .message = jsonl_message,
+};
+
+/* ---- txt: text as hist-show prints it, with a title for each session ---- */
+
+static void txt_session(struct export *x, const struct export_session *s)
+{
+    buf_add_c(&x->out, "=== ");
+    buf_add_str(&x->out, s->title);
+    buf_add_c(&x->out, "\n=== session ");
+    export_add_label(&x->out, s->id);
+    buf_add_c(&x->out, ", ");
+    export_add_times(&x->out, s);
+    if (s->model.n > 0) {
+        buf_add_c(&x->out, ", ");
+        export_add_label(&x->out, s->model);
+    }
+    buf_add_c(&x->out, "\n\n");
+}
+
+static void txt_add_calls(struct buf *out, const struct message *m)
+{
+    struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
+    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
+    struct message_call call;
+
+    while (message_next_call(&it, &call, &args)) {
+        buf_add_c(out, "[tool call] ");
+        export_add_label(out, json_text(call.name, &scratch));
+        buf_add_byte(out, ' ');
+        export_add_label(out, call.args);
+        buf_add_byte(out, '\n');
+    }
+    buf_release(&scratch);
+    buf_release(&args);
+}
+
+static void txt_message(struct export *x, const struct message *m)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str content = message_content(m, &scratch), finish;
+
+    buf_add_byte(&x->out, '[');
+    export_add_label(&x->out, m->role_text);
+    buf_add_c(&x->out, "] ");
+    export_add_time(&x->out, m->timestamp);
+    buf_add_byte(&x->out, '\n');
+    buf_add_str(&x->out, content);
+    if (content.n > 0 && content.p[content.n - 1] != '\n')
+        buf_add_byte(&x->out, '\n');
+    txt_add_calls(&x->out, m);
+    finish = export_finish(m, &scratch);
+    if (finish.n > 0) {
+        buf_add_c(&x->out, "[ended] ");
+        export_add_label(&x->out, finish);
+        buf_add_byte(&x->out, '\n');
+    }
+    buf_add_byte(&x->out, '\n');
+    buf_release(&scratch);
+}
+
+const struct export_format export_txt = {
+    .name = "txt",
+    .suffix = "txt",
+    .grows = true,
+    .session = txt_session,
+    .message = txt_message,
+};

@@ -1,16 +1,23 @@
-#include "convert/export_html.h"
+/*
+ * export_html - a conversation as one HTML page that needs nothing else: neither the network nor
+ * another file.
+ *
+ * The page (lib/convert/page/) carries its messages as lines of JSON, and its script renders and
+ * searches them. The build makes two byte arrays of it, the text before and after the messages.
+ */
 
 #include <string.h>
 
 #include "chathist/base/json_write.h"
+#include "chathist/convert/export.h"
 
-/* The page before and behind its messages; mk/page makes them of lib/port/page/. */
+/* The page before and after the messages; mk/page generates them from lib/convert/page/. */
 extern const char export_page_head[];
 extern const unsigned long export_page_head_len;
 extern const char export_page_tail[];
 extern const unsigned long export_page_tail_len;
 
-/* What the page shows of a message. */
+/* The fields that the page shows. */
 static const enum field shown[] = {
     FIELD_ID,           FIELD_SESSION_ID,    FIELD_TIMESTAMP,    FIELD_ROLE,
     FIELD_CONTENT,      FIELD_IMAGES,        FIELD_FILES,        FIELD_FILES_MODIFIED,
@@ -18,7 +25,8 @@ static const enum field shown[] = {
     FIELD_USAGE,        FIELD_FINISH_REASON,
 };
 
-/* Adds a value without white space, for a browser makes a newline of each CR, and without `<`. */
+/* Appends a value without white space, because a browser turns each CR into a newline, and without
+ * `<`, which could end the script element. */
 static void add_value(struct buf *out, struct str value, struct buf *scratch)
 {
     buf_clear(scratch);

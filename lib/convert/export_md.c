@@ -1,9 +1,18 @@
-#include "chathist/convert/export_md.h"
-
+/*
+ * export_md - a conversation as Markdown (CommonMark 0.31 with fenced code).
+ *
+ * Each session has a heading of level 1, each message a heading of level 2. Content stays as it was
+ * written, so that its lists, tables and code are rendered, except for text that would break the
+ * structure of the document: headings become two levels lower (`#` gets two more, up to six), the
+ * line below a heading that is underlined is escaped, a code fence that is left open is closed, and
+ * the `<` of an HTML block that nothing ends is escaped. Arguments and results of tools are code,
+ * in a fence longer than any inside.
+ */
 #include <string.h>
 #include <strings.h>
 
 #include "chathist/base/json.h"
+#include "chathist/convert/export.h"
 
 /* ---- content ---- */
 
@@ -292,13 +301,22 @@ static void add_note(struct buf *out, const char *what, struct str list)
     buf_add_c(out, "*\n");
 }
 
+/* Appends the strings of a field that is an array of strings, on one line. */
 static void add_files(struct buf *out, const char *what, const struct message *m, enum field f)
 {
-    struct buf list = BUF_INIT(BUF_LINE);
+    struct json_iter it = json_iter(m->field[f]);
+    struct buf list = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
 
-    export_add_list(&list, m, f);
+    while (!it.object && json_next(&it)) {
+        struct str text = json_text(it.value, &scratch);
+
+        if (text.n > 0 && list.len > 0)
+            buf_add_c(&list, ", ");
+        export_add_label(&list, text);
+    }
     add_note(out, what, buf_str(&list));
     buf_release(&list);
+    buf_release(&scratch);
 }
 
 static void add_calls(struct buf *out, const struct message *m)

@@ -1,15 +1,83 @@
-#include "chathist/convert/formats.h"
-
+/*
+ * formats - the table of export formats, and the two that need the conversion of messages for
+ * servers: what the interfaces of OpenAI and Anthropic take.
+ */
 #include <stddef.h>
 #include <string.h>
 
-#include "convert/export_anthropic.h"
-#include "convert/export_html.h"
-#include "chathist/convert/export_json.h"
-#include "convert/export_jsonl.h"
-#include "chathist/convert/export_md.h"
-#include "convert/export_openai.h"
-#include "convert/export_txt.h"
+#include "chathist/base/cjson.h"
+#include "chathist/convert/export.h"
+#include "chathist/llm/context.h"
+#include "chathist/llm/provider_anthropic.h"
+#include "chathist/llm/provider_openai.h"
+
+/* ---- openai, anthropic: the messages of a request, one session a line ---- */
+
+/* Adds a session to c as chat would send it. Returns whether it has anything to send. */
+static bool load_context(struct context *c, const struct export_session *s)
+{
+    context_init(c);
+    for (size_t i = 0; i < s->count; i++)
+        context_add(c, &s->at[i]);
+    context_settle(c);
+    return c->system || c->count > 0;
+}
+
+/* Appends a document unless it is empty, and frees it. */
+static void add_document(struct export *x, cJSON *t, bool some)
+{
+    if (some) {
+        cjson_print(t, &x->out);
+        buf_add_byte(&x->out, '\n');
+    }
+    cJSON_Delete(t);
+}
+
+static void openai_session(struct export *x, const struct export_session *s)
+{
+    cJSON *t = cjson_object();
+    struct context c;
+    bool some = load_context(&c, s);
+
+    cjson_set(t, "messages",
+              openai_messages(&c, (struct str){c.system, c.system_len}, "openai", false));
+    add_document(x, t, some);
+    context_release(&c);
+}
+
+static const struct export_format export_openai = {
+    .name = "openai",
+    .suffix = "openai.jsonl",
+    .json = true,
+    .grows = true,
+    .session = openai_session,
+};
+
+static void anthropic_session(struct export *x, const struct export_session *s)
+{
+    cJSON *t = cjson_object(), *messages, *tools;
+    struct context c;
+    bool some = load_context(&c, s);
+
+    anthropic_conversation(&c, "anthropic", &messages, &tools);
+    if (c.system)
+        cjson_set_text(t, "system", (struct str){c.system, c.system_len});
+    cjson_set(t, "messages", messages);
+    if (tools)
+        cjson_set(t, "tools", tools);
+    add_document(x, t, some);
+    context_release(&c);
+}
+
+static const struct export_format export_anthropic = {
+    .name = "anthropic",
+    .suffix = "anthropic.jsonl",
+    .json = true,
+    .grows = true,
+    .session = anthropic_session,
+};
+
+/* ---- the table ---- */
 
 const struct export_format *const export_formats[] = {
     &export_md,  &export_html,   &export_json,      &export_jsonl,

@@ -63,13 +63,7 @@ void import_message_rewind(struct import_message *m)
 
 uint64_t import_hash(struct str text)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-    for (size_t i = 0; i < text.n; i++)
-        hash = (hash ^ (unsigned char)text.p[i]) * UINT64_C(0x100000001b3);
-    /* So that also the last byte changes all of them. */
-    hash = (hash ^ hash >> 33) * UINT64_C(0xff51afd7ed558ccd);
-    return hash ^ hash >> 33;
+    return keymap_hash(text);
 }
 
 /* ---- names ---- */

@@ -7,7 +7,7 @@
 
 #include "chathist/base/io.h"
 #include "chathist/history/message.h"
-#include "convert/export_html.h"
+#include "chathist/convert/export.h"
 
 /* Writes what the format added. */
 static void flush(struct export *x)

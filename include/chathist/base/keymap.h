@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "chathist/base/buf.h"
 
@@ -28,5 +29,7 @@ size_t *keymap_find(const struct keymap *m, struct str key);
 /* Sets the number of a key, new or not. */
 void keymap_set(struct keymap *m, struct str key, size_t value);
 void keymap_release(struct keymap *m);
+/* Returns the hash that the map uses: FNV-1a over the bytes, then mixed. It is stored in files. */
+uint64_t keymap_hash(struct str key);
 
 #endif

@@ -12,7 +12,6 @@
 
 #include "chathist/cli/opt.h"
 #include "chathist/cli/term.h"
-#include "chathist/cli/export_out.h"
 #include "chathist/history/filter.h"
 #include "chathist/history/locate.h"
 #include "chathist/history/thread.h"
@@ -23,6 +22,13 @@
     {                                                                                              \
         'f', "format", OPT_CHOICE, "text|md|json", "print text, the default, Markdown or JSON"     \
     }
+
+/* A sink for convert/export: standard output. */
+struct export_stdout {
+    struct out *out;
+    bool json; /* on a terminal, control characters become \uXXXX instead of `^X` */
+};
+int export_to_stdout(void *arg, struct str bytes, struct err *e);
 
 /* How much is shown. */
 struct show {

@@ -1,5 +1,5 @@
 /*
- * export_state, select: what `hist-export --incremental` exports of a history that lives. The bytes
+ * export_select: what `hist-export --incremental` exports of a history that lives. The bytes
  * are what happens to it, one step each: a message comes, half of one, what is no message, a
  * session is deleted, an export runs, as a whole or dies before it has saved its state. However
  * that goes, each message that is left at the end has been exported exactly once, in the order of
@@ -12,7 +12,7 @@
 
 #include "chathist/base/mem.h"
 #include "chathist/cli/erase.h"
-#include "chathist/convert/select.h"
+#include "chathist/convert/export_select.h"
 #include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -120,7 +120,7 @@ static unsigned number_of(struct str id)
     return n;
 }
 
-static void note(struct world *w, struct select *s, const struct export_state *state)
+static void note(struct world *w, struct selection *s, const struct export_state *state)
 {
     struct message m = MESSAGE_INIT;
     struct str line;
@@ -128,7 +128,7 @@ static void note(struct world *w, struct select *s, const struct export_state *s
     for (size_t i = 0; i < s->lines_count; i++) {
         unsigned n;
 
-        demand(select_read(s, i, &line, NULL) == 0 && message_parse(&m, line));
+        demand(selection_read(s, i, &line, NULL) == 0 && message_parse(&m, line));
         n = number_of(m.id);
         demand(n > 0 && n <= w->made && w->there[n]);
         demand(str_eq(m.session_id, s->sessions[s->lines[i].session].id));
@@ -147,10 +147,10 @@ static void export(struct world *w, bool whole, bool dies)
 {
     struct append_wait wait = no_wait();
     struct export_state state;
-    struct select s;
+    struct selection s;
 
     demand(export_state_open(&state, w->state, &wait, NULL) == 0);
-    demand(select_load(&s, IO_CWD, w->history, &state, whole, NULL, NULL) == 0);
+    demand(selection_load(&s, IO_CWD, w->history, &state, whole, NULL, NULL) == 0);
     if (!whole && !dies) {
         note(w, &s, &state);
         if (state.moved)
@@ -158,7 +158,7 @@ static void export(struct world *w, bool whole, bool dies)
     } else {
         note(w, &s, NULL);
     }
-    select_release(&s);
+    selection_release(&s);
     export_state_close(&state);
 }
 
@@ -202,7 +202,7 @@ static void any_bytes(const char *history, const char *path, struct str state_te
 {
     struct append_wait wait = no_wait();
     struct export_state state;
-    struct select s;
+    struct selection s;
 
     scratch_write(path, state_text);
     scratch_write(history, text);
@@ -211,10 +211,10 @@ static void any_bytes(const char *history, const char *path, struct str state_te
             demand(round == 0);
             return;
         }
-        demand(select_load(&s, IO_CWD, history, &state, false, NULL, NULL) == 0);
+        demand(selection_load(&s, IO_CWD, history, &state, false, NULL, NULL) == 0);
         demand(round == 0 || s.lines_count == 0);
         demand(export_state_save(&state, NULL) == 0);
-        select_release(&s);
+        selection_release(&s);
         export_state_close(&state);
     }
 }

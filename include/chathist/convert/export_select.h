@@ -1,0 +1,130 @@
+/*
+ * export_select - which lines of a history are exported, and which ones earlier runs exported.
+ *
+ * selection_load reads the history once and notes where its lines are, not the lines themselves;
+ * they are read again when they are written. So a history of any size can be exported session by
+ * session. Lines that are appended meanwhile are not seen; a file that is replaced meanwhile stays
+ * readable, because it is still open.
+ *
+ * struct export_state is the file of `hist-export --incremental`, one JSON object:
+ *
+ *     {"format":1,"offset":N,"line":N,"length":N,"sessions":{"ID":"16 hex digits",...},
+ *      "growing":{"device":N,"inode":N,"length":N}}
+ *
+ * `offset` is where the first line that is not exported begins; `line` and `length` are the place
+ * of the last exported line; `sessions` has a hash of the last exported line of each session. If
+ * the line at `line` still has the hash of its session, the history has only grown, and lines from
+ * `offset` on are new. Otherwise the history was rewritten: its lines are in the same order, but
+ * some may be gone. Then the lines of a session after its last exported line are new, and all lines
+ * of a session whose last exported line is gone, or which has none. A message that hist-check
+ * recovers from a bad line before that is not new.
+ *
+ * `growing` exists while bytes are appended to an output file: `length` is the size that the file
+ * had before. If a run finds it, the run before was killed, and the bytes after that length are not
+ * exported.
+ *
+ * The state file is replaced as a whole, and it is locked from export_state_open to
+ * export_state_close, because two runs with one state would export lines twice.
+ */
+#ifndef CHATHIST_CONVERT_EXPORT_SELECT_H
+#define CHATHIST_CONVERT_EXPORT_SELECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "chathist/base/buf.h"
+#include "chathist/base/err.h"
+#include "chathist/base/keymap.h"
+#include "chathist/history/append.h"
+#include "chathist/history/message.h"
+#include "chathist/history/scan.h"
+
+/* ---- what earlier runs exported ---- */
+
+struct export_state_session {
+    struct str id; /* points to name */
+    char *name;    /* owned */
+    uint64_t last; /* hash of its last exported line */
+    off_t after;   /* if the history was rewritten: where that line is, or -1 if it is gone */
+};
+
+struct export_state {
+    bool moved;   /* there are new lines: the state must be saved */
+    bool growing; /* the run before was killed while this file grew from this length */
+    dev_t device;
+    ino_t inode;
+    off_t grown_from;
+    /* private */
+    bool rewritten;
+    const char *path; /* borrowed */
+    struct append file;
+    off_t offset, line;
+    size_t length;
+    struct export_state_session *sessions;
+    size_t sessions_count, sessions_cap;
+    struct keymap places;
+    struct buf saved; /* the members as they were read */
+};
+
+/* Locks and reads the state in `path`, and creates it (0600) if it does not exist. An empty file is
+ * the state before the first run. Returns 0; -1 with *e set if the file is no state, or if another
+ * process holds the lock for longer than `wait` says. */
+int export_state_open(struct export_state *s, const char *path, struct append_wait *wait,
+                      struct err *e);
+/* Records that a file with this fstat is about to grow, without the lines that are new in this run.
+ * Returns 0 once that is on disk, or -1 with *e set. */
+int export_state_begin(struct export_state *s, const struct stat *file, struct err *e);
+/* Records that all lines up to the last one that selection_load saw are exported. Returns 0 once
+ * that is on disk, or -1 with *e set. */
+int export_state_save(struct export_state *s, struct err *e);
+void export_state_close(struct export_state *s);
+
+/* ---- the lines of this run ---- */
+
+#define SELECTION_NONE ((size_t)-1)
+
+struct selection_line {
+    off_t at;
+    size_t n;
+    size_t session; /* index in selection.sessions */
+    size_t next;    /* index of the next line of this session, or SELECTION_NONE */
+};
+
+struct selection_session {
+    struct str id;      /* points to name */
+    char *name;         /* owned */
+    size_t first, last; /* indexes in selection.lines */
+    int64_t used;       /* time of its last line that has one, or INT64_MIN */
+    bool grown;         /* it has a new line */
+    bool wanted;        /* for the caller */
+};
+
+struct selection {
+    struct selection_line *lines; /* in the order of the file */
+    size_t lines_count;
+    struct selection_session *sessions; /* in the order of their first lines */
+    size_t sessions_count;
+    uint64_t bad_lines;
+    /* private */
+    size_t lines_cap, sessions_cap;
+    struct keymap places;
+    struct scan scan;
+    struct buf line;
+};
+
+/* Reads the history. With a state, only lines that are new for it are noted, and all of them count
+ * as exported once the state is saved; with `whole`, all lines are noted, and `grown` marks the
+ * sessions with new lines. Calls `tick`, which may be NULL, from time to time. Returns 0, or -1
+ * with *e set and nothing to release. */
+int selection_load(struct selection *s, int dir, const char *history_path,
+                   struct export_state *state, bool whole, void (*tick)(void), struct err *e);
+/* Returns the index of a session, or SELECTION_NONE if it has no line. */
+size_t selection_find(const struct selection *s, struct str id);
+/* Reads line i. *line is valid until the next call. Returns 0, or -1 with *e set. */
+int selection_read(struct selection *s, size_t i, struct str *line, struct err *e);
+void selection_release(struct selection *s);
+
+#endif

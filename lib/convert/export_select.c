@@ -1,0 +1,400 @@
+#include "chathist/convert/export_select.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "chathist/base/clock.h"
+#include "chathist/base/io.h"
+#include "chathist/base/json.h"
+#include "chathist/base/mem.h"
+
+#define STATE_FORMAT 1
+#define HASH_DIGITS ((size_t)16)
+/* selection_load calls `tick` once for this many lines. */
+#define TICK_LINES 256
+
+/* ---- the state file ---- */
+
+/* Returns the entry of a session, which is created if there is none. */
+static struct export_state_session *state_session(struct export_state *s, struct str id)
+{
+    const size_t *place = keymap_find(&s->places, id);
+    struct export_state_session *new;
+
+    if (place)
+        return &s->sessions[*place];
+    s->sessions =
+        mem_grow(s->sessions, &s->sessions_cap, s->sessions_count + 1, sizeof *s->sessions);
+    new = &s->sessions[s->sessions_count];
+    *new = (struct export_state_session){.name = mem_copy(id.p, id.n), .after = -1};
+    new->id = (struct str){new->name, id.n};
+    keymap_set(&s->places, new->id, s->sessions_count++);
+    return new;
+}
+
+static void add_members(const struct export_state *s, struct buf *out)
+{
+    json_add_member_int(out, "format", STATE_FORMAT);
+    if (s->offset == 0)
+        return;
+    json_add_member_int(out, "offset", s->offset);
+    json_add_member_int(out, "line", s->line);
+    json_add_member_int(out, "length", (int64_t)s->length);
+    json_add_key(out, "sessions");
+    buf_add_byte(out, '{');
+    for (size_t i = 0; i < s->sessions_count; i++) {
+        const struct export_state_session *session = &s->sessions[i];
+
+        if (i > 0)
+            buf_add_byte(out, ',');
+        json_add_string(out, session->id);
+        buf_add_byte(out, ':');
+        buf_addf(out, "\"%016" PRIx64 "\"", session->last);
+    }
+    buf_add_byte(out, '}');
+}
+
+/* Replaces the file by one with this text. The new file is locked before it is renamed, so that no
+ * other run comes between. */
+static int replace_state(struct export_state *s, struct str text, struct err *e)
+{
+    struct io_replace r;
+    int fd;
+
+    (void)io_sweep(IO_CWD, s->path, true, true, NULL);
+    if (io_replace_begin(&r, s->path, e) < 0)
+        return -1;
+    fd = fcntl(r.fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || io_write_all(r.fd, text.p, text.n) < 0) {
+        err_sys(e, errno, "cannot write '%s'", s->path);
+        io_replace_drop(&r);
+    } else if (io_replace_end(&r, e) == 0) {
+        append_close(&s->file);
+        s->file.fd = fd;
+        return 0;
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static bool read_off(struct str object, const char *key, off_t *out)
+{
+    int64_t n;
+
+    if (!json_int(json_get(object, key), &n) || n < 0)
+        return false;
+    *out = (off_t)n;
+    return true;
+}
+
+/* Reads a hash as add_members writes it. Returns false for any other value. */
+static bool read_hash(struct str value, uint64_t *hash)
+{
+    if (json_type(value) != JSON_STRING || value.n != HASH_DIGITS + 2 ||
+        strspn(value.p + 1, "0123456789abcdef") != HASH_DIGITS)
+        return false;
+    *hash = strtoull(value.p + 1, NULL, 16);
+    return true;
+}
+
+static bool read_sessions(struct export_state *s, struct str sessions)
+{
+    struct buf id = BUF_INIT(BUF_LINE);
+    bool ok = true;
+
+    for (struct json_iter it = json_iter(sessions); ok && it.object && json_next(&it);) {
+        struct str key = {it.key.p - 1, it.key.n + 2}; /* with its quotes: a string */
+        uint64_t last;
+
+        ok = read_hash(it.value, &last);
+        if (ok)
+            state_session(s, json_text(key, &id))->last = last;
+    }
+    buf_release(&id);
+    return ok;
+}
+
+static bool read_members(struct export_state *s, struct str text)
+{
+    struct str object, growing;
+    int64_t n, device, inode;
+    off_t length;
+
+    if (!json_check(text, &object, NULL) || json_type(object) != JSON_OBJECT ||
+        !json_int(json_get(object, "format"), &n) || n != STATE_FORMAT)
+        return false;
+    if (read_off(object, "offset", &s->offset)) {
+        if (!read_off(object, "line", &s->line) || !read_off(object, "length", &length) ||
+            s->line + length > s->offset)
+            return false;
+        s->length = (size_t)length;
+        if (!read_sessions(s, json_get(object, "sessions")))
+            return false;
+    }
+    growing = json_get(object, "growing");
+    s->growing = json_type(growing) == JSON_OBJECT;
+    if (!s->growing)
+        return true;
+    if (!json_int(json_get(growing, "device"), &device) ||
+        !json_int(json_get(growing, "inode"), &inode) ||
+        !read_off(growing, "length", &s->grown_from))
+        return false;
+    s->device = (dev_t)device;
+    s->inode = (ino_t)inode;
+    return true;
+}
+
+int export_state_open(struct export_state *s, const char *path, struct append_wait *wait,
+                      struct err *e)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    int result = 0;
+
+    *s = (struct export_state){.path = path, .saved = BUF_INIT(SIZE_MAX)};
+    if (append_open(&s->file, IO_CWD, path, wait, e) < 0)
+        return -1;
+    if (io_read_all(s->file.fd, &text) < 0)
+        result = err_sys(e, errno, "cannot read '%s'", path);
+    else if (str_trim(buf_str(&text)).n > 0 && !read_members(s, buf_str(&text)))
+        result = err_set(e, ERR_FAILURE, "cannot use '%s': it is no state of an export", path);
+    add_members(s, &s->saved);
+    buf_release(&text);
+    if (result < 0)
+        export_state_close(s);
+    return result;
+}
+
+int export_state_begin(struct export_state *s, const struct stat *file, struct err *e)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    int result;
+
+    buf_add_byte(&text, '{');
+    buf_add_str(&text, buf_str(&s->saved));
+    json_add_key(&text, "growing");
+    buf_add_byte(&text, '{');
+    json_add_member_int(&text, "device", (int64_t)file->st_dev);
+    json_add_member_int(&text, "inode", (int64_t)file->st_ino);
+    json_add_member_int(&text, "length", file->st_size);
+    buf_add_c(&text, "}}\n");
+    result = replace_state(s, buf_str(&text), e);
+    buf_release(&text);
+    return result;
+}
+
+int export_state_save(struct export_state *s, struct err *e)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    int result;
+
+    buf_add_byte(&text, '{');
+    add_members(s, &text);
+    buf_add_c(&text, "}\n");
+    result = replace_state(s, buf_str(&text), e);
+    buf_release(&text);
+    return result;
+}
+
+void export_state_close(struct export_state *s)
+{
+    for (size_t i = 0; i < s->sessions_count; i++)
+        free(s->sessions[i].name);
+    free(s->sessions);
+    keymap_release(&s->places);
+    buf_release(&s->saved);
+    append_close(&s->file);
+}
+
+/* ---- new lines ---- */
+
+/* Returns whether the line is the last one of its session that was exported. */
+static bool is_last_exported(const struct export_state *s, const struct message *m)
+{
+    const size_t *place = keymap_find(&s->places, m->session_id);
+
+    return place && s->sessions[*place].last == keymap_hash(m->line);
+}
+
+/* Returns 1 if the last exported line is still where it was, 0 if not, -1 with *e set. */
+static int last_line_stands(const struct export_state *s, const struct scan *history, struct err *e)
+{
+    struct message m = MESSAGE_INIT;
+    struct buf line = BUF_INIT(BUF_LINE + 1);
+    size_t n = s->length + 1; /* with its newline */
+    int result = 0;
+
+    if (s->line + (off_t)n <= history->size) {
+        result = scan_again(history, s->line, n, &line, e);
+        if (result == 0)
+            result = line.data[n - 1] == '\n' &&
+                     message_parse(&m, (struct str){line.data, s->length}) &&
+                     is_last_exported(s, &m);
+    }
+    message_release(&m);
+    buf_release(&line);
+    return result;
+}
+
+/* Finds the last exported line of each session in a history that was rewritten. */
+static int find_last_lines(struct export_state *s, struct scan *history, struct err *e)
+{
+    struct message m = MESSAGE_INIT;
+    struct line l;
+    int result;
+
+    while ((result = scan_message(history, &m, &l, e)) > 0) {
+        const size_t *place = keymap_find(&s->places, m.session_id);
+
+        if (place && s->sessions[*place].after < 0 && is_last_exported(s, &m))
+            s->sessions[*place].after = l.at;
+    }
+    message_release(&m);
+    return result;
+}
+
+/* Compares the state with the history, and lets the scan begin where new lines can be, or with
+ * `whole` at the first line. Returns 0, or -1 with *e set. */
+static int state_compare(struct export_state *s, struct scan *history, bool whole, struct err *e)
+{
+    int stands;
+
+    if (s->offset == 0)
+        return 0;
+    stands = last_line_stands(s, history, e);
+    if (stands < 0)
+        return -1;
+    if (stands) {
+        scan_from(history, whole ? 0 : s->offset);
+        return 0;
+    }
+    if (find_last_lines(s, history, e) < 0)
+        return -1;
+    s->rewritten = true;
+    s->offset = 0;
+    scan_from(history, 0);
+    return 0;
+}
+
+/* Returns whether a line is new, and if so makes it the last exported one of its session. */
+static bool state_pass(struct export_state *s, const struct message *m, const struct line *l)
+{
+    off_t end = l->at + (off_t)l->text.n + 1;
+    const size_t *place = s->rewritten ? keymap_find(&s->places, m->session_id) : NULL;
+    bool is_new = s->rewritten ? !place || l->at > s->sessions[*place].after : l->at >= s->offset;
+
+    if (is_new)
+        state_session(s, m->session_id)->last = keymap_hash(m->line);
+    if (end > s->offset) {
+        s->offset = end;
+        s->line = l->at;
+        s->length = l->text.n;
+        s->moved = true;
+    }
+    return is_new;
+}
+
+/* ---- the selection ---- */
+
+/* Returns the index of a session, which is added if it has no entry. */
+static size_t selection_session(struct selection *s, struct str id)
+{
+    const size_t *place = keymap_find(&s->places, id);
+    struct selection_session *new;
+
+    if (place)
+        return *place;
+    s->sessions =
+        mem_grow(s->sessions, &s->sessions_cap, s->sessions_count + 1, sizeof *s->sessions);
+    new = &s->sessions[s->sessions_count];
+    *new = (struct selection_session){.name = mem_copy(id.p, id.n),
+                                      .first = SELECTION_NONE,
+                                      .last = SELECTION_NONE,
+                                      .used = INT64_MIN};
+    new->id = (struct str){new->name, id.n};
+    keymap_set(&s->places, new->id, s->sessions_count);
+    return s->sessions_count++;
+}
+
+static void add_line(struct selection *s, const struct message *m, const struct line *l, bool grown)
+{
+    size_t index = selection_session(s, m->session_id), i = s->lines_count;
+    struct selection_session *session = &s->sessions[index];
+    int64_t time;
+
+    s->lines = mem_grow(s->lines, &s->lines_cap, i + 1, sizeof *s->lines);
+    s->lines[i] = (struct selection_line){l->at, l->text.n, index, SELECTION_NONE};
+    s->lines_count++;
+    if (session->last == SELECTION_NONE)
+        session->first = i;
+    else
+        s->lines[session->last].next = i;
+    session->last = i;
+    session->grown = session->grown || grown;
+    if (clock_parse_iso(m->timestamp, &time))
+        session->used = time;
+}
+
+int selection_load(struct selection *s, int dir, const char *history_path,
+                   struct export_state *state, bool whole, void (*tick)(void), struct err *e)
+{
+    struct message m = MESSAGE_INIT;
+    struct line l;
+    uint64_t count = 0;
+    int result;
+
+    *s = (struct selection){.line = BUF_INIT(BUF_LINE)};
+    if (scan_open(&s->scan, dir, history_path, SCAN_FORWARD, e) < 0)
+        return -1;
+    result = state ? state_compare(state, &s->scan, whole, e) : 0;
+    while (result >= 0 && (result = scan_message(&s->scan, &m, &l, e)) > 0) {
+        bool is_new = true;
+
+        if (tick && ++count % TICK_LINES == 0)
+            tick();
+        /* A line without an end may still be written: it is left to the next run. */
+        if (state && !l.terminated)
+            continue;
+        if (state)
+            is_new = state_pass(state, &m, &l);
+        if (is_new || whole)
+            add_line(s, &m, &l, is_new);
+    }
+    s->bad_lines = s->scan.bad;
+    message_release(&m);
+    if (result < 0)
+        selection_release(s);
+    return result;
+}
+
+size_t selection_find(const struct selection *s, struct str id)
+{
+    const size_t *place = keymap_find(&s->places, id);
+
+    return place ? *place : SELECTION_NONE;
+}
+
+int selection_read(struct selection *s, size_t i, struct str *line, struct err *e)
+{
+    if (scan_again(&s->scan, s->lines[i].at, s->lines[i].n, &s->line, e) < 0)
+        return -1;
+    *line = buf_str(&s->line);
+    return 0;
+}
+
+void selection_release(struct selection *s)
+{
+    for (size_t i = 0; i < s->sessions_count; i++)
+        free(s->sessions[i].name);
+    free(s->sessions);
+    free(s->lines);
+    keymap_release(&s->places);
+    buf_release(&s->line);
+    scan_close(&s->scan);
+    *s = (struct selection){.scan = {.fd = -1}};
+}
