@@ -82,7 +82,7 @@ void context_set_images(struct context *c, const struct image *images, size_t co
     c->at[c->count - 1].images_count = count;
 }
 
-/* The calls of an assistant line in the strict form; NULL when none is usable. */
+/* Returns the calls of an assistant line in their strict form, or NULL if none is usable. */
 static char *strict_calls(struct str calls)
 {
     struct buf out = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
@@ -146,7 +146,7 @@ static bool is_unfinished(struct str reason)
     return false;
 }
 
-/* A copy of a text field, NULL if the line lacks it. */
+/* Returns a copy of a text field, or NULL if the line lacks it. */
 static char *copy_field(const struct message *m, enum field f)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -157,8 +157,8 @@ static char *copy_field(const struct message *m, enum field f)
     return copy;
 }
 
-/* Notes what context_drop_unsent needs. Calls are sent with their results whatever came of the
- * turn: what they did was done. */
+/* Notes the fields that context_drop_unsent needs. Calls are always sent with their results,
+ * because the tools have run, however the turn ended. */
 static void take_end(struct context_message *to, const struct message *m)
 {
     char *reason;
@@ -235,7 +235,7 @@ static bool is_reply_to(const struct context_message *m, const char *prompt)
     return prompt && m->reply_to && strcmp(m->reply_to, prompt) == 0;
 }
 
-/* Marks the messages of the turn at[from…end) that are not sent again. */
+/* Marks the messages of the turn from at[from] to at[end - 1] that are not sent again. */
 static void mark_unsent(struct context_message *at, size_t from, size_t end)
 {
     const char *prompt = at[from].role == ROLE_USER ? at[from].id : NULL;
@@ -322,7 +322,7 @@ bool context_in_loop(const struct context *c, size_t i)
 
 /* ---- settling ---- */
 
-/* Where the tool results are, by the call they answer and then by place. */
+/* The tool results, ordered by the call that they answer and then by their place. */
 struct result {
     const char *id;
     size_t at;
@@ -357,8 +357,7 @@ static void results_of(const struct context *c, struct results *r)
         qsort(r->at, r->count, sizeof *r->at, result_order);
 }
 
-/* The first result of that id behind `call` which no later call has taken; NULL when there is
- * none. */
+/* Returns the first result of that id after `call` which no later call has taken, or NULL. */
 static struct result *results_find(const struct results *r, const char *id, size_t call)
 {
     struct result key = {id, call, false};
@@ -377,7 +376,7 @@ static struct result *results_find(const struct results *r, const char *id, size
     return low < r->count && strcmp(r->at[low].id, id) == 0 ? &r->at[low] : NULL;
 }
 
-/* Turns round the order of the messages from `first` on. */
+/* Reverses the order of the messages from `first` on. */
 static void reverse_messages(struct context *c, size_t first)
 {
     for (size_t i = first, j = c->count; i + 1 < j; i++) {
@@ -388,7 +387,7 @@ static void reverse_messages(struct context *c, size_t first)
     }
 }
 
-/* Moves a message out of its place, which keeps its role. */
+/* Moves a message. The old entry keeps only its role. */
 static void move_message(struct context *to, struct context_message *m)
 {
     to->at = mem_grow(to->at, &to->cap, to->count + 1, sizeof *to->at);
@@ -396,7 +395,7 @@ static void move_message(struct context *to, struct context_message *m)
     m->content = m->tool_calls = m->tool_call_id = m->thinking = m->provider = NULL;
 }
 
-/* Adds the results of the assistant message at `call` to `to`, last call first. */
+/* Adds the results of the assistant message at `call` to `to`, in reverse order. */
 static void take_results(struct context *to, struct context *from, size_t call, struct results *r)
 {
     struct buf id = BUF_INIT(BUF_LINE);
@@ -412,7 +411,7 @@ static void take_results(struct context *to, struct context *from, size_t call, 
             char *key = from->at[found->at].tool_call_id;
 
             move_message(to, &from->at[found->at]);
-            from->at[found->at].tool_call_id = key; /* r is still ordered by it */
+            from->at[found->at].tool_call_id = key; /* r is still sorted by it */
             found->taken = true;
         } else {
             push_message(to, ROLE_TOOL,
@@ -425,8 +424,9 @@ static void take_results(struct context *to, struct context *from, size_t call, 
     reverse_messages(to, first);
 }
 
-/* Gathers each call's results behind it. It goes from the newest message to the oldest, so that a
- * call takes the nearest result of its id: some servers number their calls anew in every answer. */
+/* Moves each result directly after its call. This goes from the newest message to the oldest, so
+ * that a call takes the nearest result of its id: some servers use the same ids in every response.
+ */
 static void pair_results(struct context *c)
 {
     struct results results;
@@ -455,7 +455,7 @@ static void pair_results(struct context *c)
     c->turn = c->count - in_turn;
 }
 
-/* Blank text is refused by some servers. A blank prompt of this turn is the user's own doing. */
+/* Some servers refuse blank text. A blank prompt of this turn was the user's choice and is kept. */
 static bool is_droppable(const struct context_message *m, bool in_turn)
 {
     return is_text(m) && str_trim((struct str){m->content, m->n}).n == 0 &&
@@ -470,7 +470,8 @@ static void add_to_text(struct context_message *to, const struct context_message
     to->n += 2 + m->n;
 }
 
-/* Puts the text of `text` before that of a message with calls, and the message in its place. */
+/* Puts the text of `text` before the text of m, a message with calls, and moves m into its place.
+ */
 static void merge_into_calls(struct context_message *text, struct context_message *m)
 {
     if (m->n > 0)
@@ -481,8 +482,8 @@ static void merge_into_calls(struct context_message *text, struct context_messag
     *text = *m;
 }
 
-/* Adds m's text to `to`, with a blank line between, and its images, which may be all there is; m is
- * released. */
+/* Adds m's text to `to`, after a blank line, and its images (it may have only images). Releases m.
+ */
 static void merge_texts(struct context_message *to, struct context_message *m)
 {
     if (m->images_count > 0) {
@@ -514,7 +515,8 @@ void context_settle(struct context *c)
             merge_into_calls(last, m);
         else
             c->at[kept++] = *m;
-        /* What this turn's first message was merged into belongs to the turn. */
+        /* If this turn's first message was merged into an earlier one, that one belongs to the
+         * turn. */
         if (i >= c->turn && turn == CONTEXT_ALL)
             turn = kept - 1;
     }
@@ -526,7 +528,7 @@ void context_settle(struct context *c)
 
 #define BOM "\xef\xbb\xbf"
 
-/* The members that count, as of a history line. The last of a repeated key does. */
+/* Reads the members that count. If a key is repeated, the last one counts, as in a history line. */
 static void read_entry(struct message *m, struct str object)
 {
     static const enum field wanted[] = {FIELD_ROLE,         FIELD_CONTENT, FIELD_TOOL_CALLS,
@@ -540,7 +542,7 @@ static void read_entry(struct message *m, struct str object)
                 m->field[wanted[i]] = it.value;
 }
 
-/* Content in parts, all of them text, becomes one string in `out`, blank lines between them. */
+/* Joins content parts, which must all be text, into one string with blank lines between them. */
 static bool join_parts(struct str parts, struct buf *out)
 {
     struct buf text = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
@@ -595,7 +597,8 @@ static size_t add_entries(struct context *c, struct str array)
     return bad;
 }
 
-/* An entry, or what holds them: an array, or an object with one, as requests and exports are. */
+/* Adds an entry, an array of entries, or an object that holds such an array, as requests and
+ * exports do. Returns the number of bad entries. */
 static size_t add_json_value(struct context *c, struct str value)
 {
     struct str inner = json_get(value, "messages"), system = json_get(value, "system");

@@ -12,7 +12,7 @@
 
 /* ---- whether and when to try again ---- */
 
-/* Seconds of some thousand years. */
+/* In seconds: more than three thousand years. */
 #define NUMBER_MAX 100000000000
 
 /* ---- whether ---- */
@@ -27,7 +27,8 @@ static bool retry_is_worthwhile(enum err_kind kind, const struct http_head *head
         return true;
     if (strcmp(head->should_retry, "false") == 0)
         return false;
-    /* A conversation that is too long stays so, whatever the status: llama.cpp says 500. */
+    /* A conversation that is too long does not become shorter, whatever the status: llama.cpp sends
+     * 500. */
     if (kind == ERR_REFUSED || kind == ERR_QUOTA)
         return false;
     return head->status == 408 || head->status == 409 || head->status == 429 || head->status >= 500;
@@ -35,8 +36,8 @@ static bool retry_is_worthwhile(enum err_kind kind, const struct http_head *head
 
 /* ---- when ---- */
 
-/* Reads a plain decimal number in units of `scale` milliseconds; digits past NUMBER_MAX are passed
- * over. */
+/* Reads a plain decimal number in units of `scale` milliseconds. Digits after NUMBER_MAX are
+ * ignored. */
 static bool retry_number(const char *text, int64_t scale, int64_t *ms)
 {
     int64_t whole = 0, part = 0, unit = scale;
@@ -94,21 +95,21 @@ int64_t retry_wait(unsigned repeated, enum err_kind kind, const struct http_head
     return retry_backoff(repeated, at->random);
 }
 
-/* The most that is kept of a whole answer, of an error's body, and of an answer of no known
- * form. */
+/* The limits of a response body, and of the body of an error or of a response in an unknown form.
+ */
 #define WHOLE_MAX (RESPONSE_MAX * 2)
 #define ERROR_MAX ((size_t)1 << 20)
-/* How many blank bytes an answer may begin with before it is taken for an event stream. */
+/* A response that begins with more blank bytes than this counts as an event stream. */
 #define BLANK_MAX ((size_t)64 << 10)
 #define EXCERPT_MAX 80
-/* As which status an error counts that a stream of status 200 begins with. */
+/* The status that stands for an error at the start of a stream of status 200. */
 #define EARLY_STATUS 503
 
 #define BOM "\xef\xbb\xbf"
 
-/* What the bytes of the answer are. */
+/* The form of the response body. */
 enum form {
-    FORM_OPEN, /* not known yet */
+    FORM_OPEN, /* not yet known */
     FORM_EVENTS,
     FORM_JSON,
     FORM_OTHER,
@@ -121,17 +122,17 @@ struct exchange {
     struct response *answer;
     struct sse sse;
     enum form form;
-    int status; /* 0: no head came */
+    int status; /* 0 if no head arrived */
     struct buf media_type;
     struct buf location;
     struct buf retry_after, retry_after_ms, should_retry;
-    struct buf body; /* what is not an event stream, or not known to be one */
-    bool over;       /* the answer has ended, the rest need not be read */
-    bool failed;     /* the provider said so, *e is its message */
+    struct buf body; /* everything but an event stream */
+    bool over;       /* the response has ended and the rest need not be read */
+    bool failed;     /* the provider reported an error and set *e */
     bool any_event;
-    bool broke;   /* it did not come to its end */
-    bool silent;  /* because of a time-out */
-    bool goes_on; /* more of the answer came when it was finished */
+    bool broke;   /* the transfer did not reach its end */
+    bool silent;  /* the transfer ended by a time-out */
+    bool goes_on; /* more of the response came after its end */
 };
 
 /* ---- as it comes ---- */
@@ -177,7 +178,7 @@ static bool is_event_stream(const struct exchange *x)
     return str_eq_c(buf_str(&x->media_type), "text/event-stream");
 }
 
-/* Does the text begin with a field of an event stream, or could it once more of it is there? */
+/* Recognises the first field of an event stream. Returns FORM_OPEN if more text is needed. */
 static enum form form_of_field(struct str text)
 {
     static const char *const fields[] = {"data:", "event:", ":", "id:", "retry:"};
@@ -191,7 +192,7 @@ static enum form form_of_field(struct str text)
     return FORM_OTHER;
 }
 
-/* Without a byte order mark, and blanks at the ends. */
+/* Returns the body without a byte order mark and without blanks at its ends. */
 static struct str without_bom_and_blanks(struct str body)
 {
     if (str_starts(body, STR(BOM))) {
@@ -201,7 +202,7 @@ static struct str without_bom_and_blanks(struct str body)
     return str_trim(body);
 }
 
-/* What the beginning of an answer tells about its form. */
+/* Decides about the form by the beginning of the body. */
 static enum form form_of(const struct exchange *x, struct str body)
 {
     struct str text = without_bom_and_blanks(body);
@@ -215,7 +216,7 @@ static enum form form_of(const struct exchange *x, struct str body)
     return is_event_stream(x) ? FORM_EVENTS : form_of_field(text);
 }
 
-/* Of an error, and of what nobody can read, the beginning is enough. */
+/* Keeps the beginning of an error, or of a response in an unknown form, up to a limit. */
 static int keep_beginning(struct exchange *x, struct str piece)
 {
     buf_add(&x->body, piece.p, piece.n < ERROR_MAX ? piece.n : ERROR_MAX);
@@ -263,8 +264,8 @@ static int on_body(void *arg, struct str piece, struct err *e)
     return x->form == FORM_OTHER ? keep_beginning(x, STR_NONE) : 0;
 }
 
-/* Behind its finish reason a stream has the usage and the sign of its end, if any; but there are
- * servers that send the reason all along. */
+/* After its finish reason a stream only sends the usage and the end mark. But some servers send the
+ * reason in every chunk, so this is false if text follows it. */
 static bool is_ending(void *arg)
 {
     const struct exchange *x = arg;
@@ -274,7 +275,7 @@ static bool is_ending(void *arg)
 
 /* ---- at the end ---- */
 
-/* An answer of another status than 2xx. */
+/* Sets the error of a response with a status other than 2xx. */
 static int fail_status(struct exchange *x, struct err *e)
 {
     struct buf origin = BUF_INIT(BUF_SMALL);
@@ -313,7 +314,7 @@ static int no_answer(struct exchange *x, struct err *e)
     return -1;
 }
 
-/* The transfer came to its end, or needs none. */
+/* Returns the result of a response whose transfer is complete, or need not be completed. */
 static int conclude(struct exchange *x, struct err *e)
 {
     if (x->form == FORM_JSON) {
@@ -331,7 +332,7 @@ static int conclude(struct exchange *x, struct err *e)
     return err_set(e, ERR_INCOMPLETE, "answer is incomplete: the stream ended early");
 }
 
-/* A failure that comes after text has an answer to save. */
+/* Turns an error that came after text into ERR_INCOMPLETE, so that the caller saves the text. */
 static void make_incomplete(struct err *e)
 {
     char *text = e->text;
@@ -343,7 +344,7 @@ static void make_incomplete(struct err *e)
     free(text);
 }
 
-/* What the exchange came to, `rc` being the transfer's. */
+/* Returns the result of the exchange, given the result `rc` of the transfer. */
 static int exchange_result(struct exchange *x, int rc, struct err *e)
 {
     struct response *a = x->answer;
@@ -368,7 +369,7 @@ static int exchange_result(struct exchange *x, int rc, struct err *e)
         return -1;
     if (x->form == FORM_ERROR)
         return fail_status(x, e);
-    /* Once the server has said that this is all, it does not matter how the connection ended. */
+    /* After the end of the response it does not matter how the connection ended. */
     if (a->finished) {
         err_release(e);
         return 0;
@@ -423,15 +424,16 @@ static bool nothing_came(const struct response *a)
     return a->text.len + a->calls_count + a->opaque.thinking.len == 0 && !a->reasoned;
 }
 
-/* Did the server, in a stream with status 200, report that it is busy before anything of an answer
- * came? vLLM, OpenRouter and Anthropic do. That is worth as much as the status that says so. */
+/* Returns true if the first event of a stream with status 200 said that the server is busy. vLLM,
+ * OpenRouter and Anthropic do this. It counts like the corresponding status. */
 static bool failed_early(const struct exchange *x, const struct err *e)
 {
     return x->failed && x->form == FORM_EVENTS && e->kind == ERR_BUSY && nothing_came(x->answer);
 }
 
-/* Was the stream lost before anything of an answer came? That is worth as much as no head. One that
- * comes to its end and has events is another server's. */
+/* Returns true if the stream was lost before the response began. This counts like a missing head. A
+ * complete stream with events that are not understood comes from another kind of server and is not
+ * repeated. */
 static bool lost_early(const struct exchange *x, const struct err *e)
 {
     bool stream = x->form == FORM_OPEN || x->form == FORM_EVENTS;
@@ -440,7 +442,7 @@ static bool lost_early(const struct exchange *x, const struct err *e)
            e->kind == ERR_INCOMPLETE && nothing_came(x->answer);
 }
 
-/* Says that the server wants to be left alone for longer than is waited. */
+/* Adds to the message that the server asks for a longer wait than the exchange allows. */
 static void add_wish(struct err *e, const struct http_head *head, const struct retry_moment *at)
 {
     int64_t ms = retry_wish(head, at->now);
@@ -450,7 +452,7 @@ static void add_wish(struct err *e, const struct http_head *head, const struct r
                 (ms + 999) / 1000);
 }
 
-/* How long to wait before the exchange is repeated; -1: not at all, and *e may say why. */
+/* Returns the milliseconds to wait before the exchange is repeated, or -1 if it is not repeated. */
 static int64_t time_to_wait(const struct exchange *x, const struct ask *ask, unsigned repeated,
                             struct err *e)
 {
@@ -462,7 +464,7 @@ static int64_t time_to_wait(const struct exchange *x, const struct ask *ask, uns
         .should_retry = buf_c(&x->should_retry),
     };
     int64_t now = clock_now();
-    /* Programs that were turned away together differ in their microseconds. */
+    /* Clients that are refused at the same moment differ in the microseconds. */
     struct retry_moment at = {.now = now,
                               .random = (unsigned)(now % CLOCK_SECOND),
                               .most = x->provider->retry_after_max ? x->provider->retry_after_max
@@ -476,7 +478,8 @@ static int64_t time_to_wait(const struct exchange *x, const struct ask *ask, uns
     return retry_wait(repeated, e->kind, &head, &at);
 }
 
-/* Is it to be tried once more? Waits until then. A signal meanwhile ends it all. */
+/* Waits if the exchange is to be repeated. Returns false if it is not, or if a signal ended the
+ * wait. */
 static bool wait_to_repeat(const struct exchange *x, const struct ask *ask, unsigned repeated,
                            struct err *e)
 {
@@ -489,14 +492,15 @@ static bool wait_to_repeat(const struct exchange *x, const struct ask *ask, unsi
         ask->watch->again(ask->watch->arg, e, ms, repeated + 1);
     if (http_wait(&ask->limits, ms) == 0) {
         err_release(e);
-        response_release(x->answer); /* what a stream told before it failed: the model, the usage */
+        response_release(x->answer); /* forget the model and usage from before the failure */
         return true;
     }
     err_set(e, ERR_SIGNAL, "interrupted");
     return false;
 }
 
-/* Is it to be asked for less? */
+/* Removes the optional field that the server refused. Returns false if it refused something else.
+ */
 static bool dropped_unsupported(const struct exchange *x, const struct ask *ask, unsigned *less,
                                 struct http_request *r, struct err *e)
 {
@@ -507,13 +511,13 @@ static bool dropped_unsupported(const struct exchange *x, const struct ask *ask,
     return true;
 }
 
-/* How often it was asked again. */
+/* How often the request was sent again. */
 struct repeats {
-    unsigned same; /* because it failed */
-    unsigned less; /* what it was no longer asked for (provider->drop_unsupported) */
+    unsigned same; /* after a failure */
+    unsigned less; /* the provider's bits (drop_unsupported) */
 };
 
-/* One exchange, from its beginning. *more: it failed and is to be repeated. */
+/* Carries out one exchange. *more is set if it failed and is to be repeated. */
 static int try_once(const struct provider *p, const struct ask *ask, struct http_request *r,
                     struct response *a, struct repeats *done, bool *more, struct err *e)
 {
@@ -569,7 +573,7 @@ static bool is_paused(const struct response *a)
     return a->finish_reason && strcmp(a->finish_reason, "pause_turn") == 0 && a->calls_count == 0;
 }
 
-/* Asks for the next part. */
+/* Asks for the next part of a paused response and appends it to `a`. */
 static int ask_next_part(const struct provider *p, const struct ask *ask, struct response *a,
                          struct err *e)
 {

@@ -138,7 +138,7 @@ static bool head_get(struct head_reader *r, int status, struct http_head *head)
 /* ---- the timer: how long the server may still be silent ----
  *
  * The timer is given the time (clock_ticks, in milliseconds) and never waits itself. libcurl's own
- * timers do not fit: LOW_SPEED_TIME averages over seconds, and there is none for the first byte.
+ * timers do not fit: LOW_SPEED_TIME averages over seconds, and the first byte has none.
  * Every byte counts as activity, so a server that sends comments or blanks stays connected. */
 
 enum phase { PHASE_CONNECTING, PHASE_SENDING, PHASE_WAITING, PHASE_COMING };
@@ -437,9 +437,9 @@ static bool add_address(struct buf *out, const struct curl_sockaddr *a, unsigned
     return host[0] != '\0';
 }
 
-/* Opens a socket and notes a proxy. Before libcurl 8.7 there is no way to ask whether a proxy is
- * used, and none to ask which one, so a connection to another port than the server's counts as one
- * to a proxy. */
+/* Opens a socket and notes a proxy. libcurl cannot say which proxy it uses, and before version 8.7
+ * not even whether it uses one. So a connection to another port than the server's counts as one to
+ * a proxy. */
 static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
     struct transfer *x = arg;

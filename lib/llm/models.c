@@ -14,7 +14,7 @@
 #include "chathist/base/path.h"
 #include "chathist/llm/provider_error.h"
 
-/* The most that a list of models may be. */
+/* The largest list of models that is read. */
 #define LIST_MAX ((size_t)16 << 20)
 #define PROBE_MS 300
 
@@ -52,7 +52,7 @@ static int fetch(const struct http_request *r, const struct http_limits *limits,
 
 void model_list_add(struct model_list *l, struct str id)
 {
-    /* A list has a name on each line. */
+    /* The cache has one name on each line. */
     if (id.n == 0 || memchr(id.p, '\n', id.n) || memchr(id.p, '\r', id.n))
         return;
     l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
@@ -67,7 +67,7 @@ static int read_list(struct model_list *l, struct str body, struct err *e)
 
     if (!json_check(body, &value, NULL))
         return err_set(e, ERR_BUSY, "the server's list of models is not JSON");
-    if (json_type(value) == JSON_OBJECT) /* Together sends the array alone */
+    if (json_type(value) == JSON_OBJECT) /* Together AI sends only the array */
         value = json_get(value, "data");
     if (json_type(value) != JSON_ARRAY)
         return err_set(e, ERR_BUSY, "the server's list of models is none");
@@ -123,7 +123,7 @@ void model_list_release(struct model_list *l)
     free(l->at);
 }
 
-/* Up to the path: `http://127.0.0.1:8080/v1` -> `http://127.0.0.1:8080`. */
+/* The length up to the path: `http://127.0.0.1:8080/v1` -> `http://127.0.0.1:8080`. */
 static size_t origin_length(const char *url)
 {
     const char *host = strstr(url, "://");
@@ -160,11 +160,12 @@ bool models_probe(const struct provider *p, const char *base_url)
 
 /* ---- the cache ---- */
 
-/* The path of the URL, for there may be several servers at one address; in a name of a file. */
+/* Adds the path of the URL in a form that fits a file name, because one address may have several
+ * servers. */
 static void add_url_path(struct buf *name, const char *base_url)
 {
     const char *host = strstr(base_url, "://"), *p = host ? strchr(host + 3, '/') : NULL;
-    /* A query may be a key. */
+    /* The name omits the query, because it may hold a key. */
     struct str place = p ? (struct str){p, strcspn(p, "?#")} : STR("");
 
     while (str_ends(place, STR("/")))
@@ -173,7 +174,7 @@ static void add_url_path(struct buf *name, const char *base_url)
         buf_add_byte(name, place.p[i] == '/' ? '%' : place.p[i]);
 }
 
-/* `provider@host:port%path`; NULL when the URL is none. */
+/* Returns the path of the cache file, `provider@host:port%path`, or NULL if the URL is invalid. */
 static char *cache_path(const char *dir, const struct provider *p, const char *base_url)
 {
     struct buf name = BUF_INIT(BUF_SMALL), origin = BUF_INIT(BUF_SMALL);

@@ -57,7 +57,8 @@ void opaque_release(struct opaque_blocks *r)
     detail_release(&r->detail);
 }
 
-/* Adds values, separated by commas, to an array; false: it would grow over its bound. */
+/* Adds values, separated by commas, to an array. Returns false if the array would exceed its limit.
+ */
 static bool push(struct buf *array, struct str values)
 {
     if (values.n + 2 > array->max - array->len)
@@ -70,13 +71,13 @@ static bool push(struct buf *array, struct str values)
     return true;
 }
 
-/* The values of an array that push made. */
+/* Returns the values of an array made by push, without its brackets. */
 static struct str values_of(const struct buf *array)
 {
     return array->len > 2 ? (struct str){array->data + 1, array->len - 2} : STR_NONE;
 }
 
-/* Is it a string that is not empty? */
+/* Returns true if the value is a string that is not empty. */
 static bool has_text(struct str value)
 {
     return json_type(value) == JSON_STRING && value.n > 2;
@@ -90,7 +91,7 @@ static void add_raw_member(struct buf *out, struct str raw_key, struct str value
     buf_add_str(out, value);
 }
 
-/* Adds a text member with what came for it behind its first value. */
+/* Adds a text member: its first value, followed by the text that came later. */
 static void add_grown(struct buf *out, const char *key, struct str first, struct str more)
 {
     struct buf whole = BUF_INIT(2 * OPAQUE_TURN_MAX);
@@ -169,7 +170,7 @@ static bool has_grown(const struct opaque_blocks *r, struct str raw_key)
     return false;
 }
 
-/* Adds the block as it is now; what did not grow stays byte for byte. */
+/* Adds the open block. Members that did not grow are copied byte for byte. */
 static void add_block(const struct opaque_blocks *r, struct buf *out)
 {
     struct str start = buf_str(&r->start);
@@ -202,7 +203,7 @@ static bool is_cut(const struct opaque_blocks *r)
     return cut;
 }
 
-/* Can it not go back, so that the answer is complete without it? */
+/* Returns true if no server takes the block back, so that the response is complete without it. */
 static bool is_useless(struct str block, bool thinking)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -255,7 +256,8 @@ static struct buf *detail_text(struct opaque_detail *d, struct str raw_key)
     return json_key_is(raw_key, "data") ? &d->data : NULL;
 }
 
-/* Does the piece belong to the detail that is coming? Encrypted ones of one index can be many. */
+/* Returns true if the piece belongs to the current detail: it has the same type and index, and no
+ * other id. The id counts because several encrypted details can share one index. */
 static bool continues(const struct opaque_detail *d, struct str piece)
 {
     static const char *const keys[] = {"type", "index", "id"};
@@ -268,7 +270,7 @@ static bool continues(const struct opaque_detail *d, struct str piece)
            (json_is_null(had[2]) || json_is_null(has[2]) || str_eq(had[2], has[2]));
 }
 
-/* Has the object that member, and not as null? */
+/* Returns true if the object has that member with a value other than null. */
 static bool has_member(struct str object, struct str raw_key)
 {
     for (struct json_iter it = json_iter(object); json_next(&it);)
@@ -308,7 +310,7 @@ static void take_piece(struct opaque_detail *d, struct str piece)
     }
 }
 
-/* Did later pieces bring more of the member, or its value? */
+/* Returns true if later pieces added to the member or brought its value. */
 static bool is_grown(struct opaque_detail *d, struct str raw_key)
 {
     const struct buf *text = detail_text(d, raw_key);

@@ -10,19 +10,19 @@
 
 /* ---- the messages of a request ---- */
 
-/* What stands in for the user where a conversation begins with the model. */
+/* The text of a user message before a conversation that begins with the model. */
 #define OPENING "…"
 
-/* The messages of a anthropic_request, composed block by block. */
+/* The messages of a request, built block by block. */
 struct composer {
     const char *provider;
     const struct context *context;
     cJSON *messages;
-    const char *role; /* of the message that is being composed; NULL: none yet */
-    struct str text;  /* its only block so far, a text: that is sent as a string */
-    cJSON *blocks;    /* its blocks; NULL: none yet */
+    const char *role; /* of the current message, or NULL */
+    struct str text;  /* the only block so far, a text; it is sent as a string */
+    cJSON *blocks;    /* the blocks so far, or NULL */
     struct call_ids ids;
-    struct buf names; /* of the tools in `tools`, each between line feeds */
+    struct buf names; /* the tools in `tools`, each between line feeds */
     cJSON *tools;     /* a declaration of each tool that was called */
     size_t calls;
 };
@@ -54,7 +54,7 @@ static cJSON *block_of(const char *type)
     return block;
 }
 
-/* Makes the only text a block like others, so that more can follow. */
+/* Turns the only text into a block, so that other blocks can follow. */
 static cJSON *compose_open_blocks(struct composer *c)
 {
     if (!c->blocks)
@@ -86,7 +86,7 @@ static void compose_end_message(struct composer *c)
     c->text = STR_NONE;
 }
 
-/* What comes next is that role's: goes on with the message or begins one. */
+/* Continues the message of that role, or begins one. */
 static void compose_turn(struct composer *c, enum role role)
 {
     const char *name = role == ROLE_ASSISTANT ? "assistant" : "user";
@@ -113,7 +113,7 @@ static void compose_text(struct composer *c, enum role role, struct str text)
         compose_open_blocks(c);
 }
 
-/* Images stand before the text that is about them ("Vision": image-then-text works best). */
+/* Images come before the text that is about them ("Vision": image-then-text works best). */
 static void compose_images(struct composer *c, const struct context_message *m)
 {
     if (m->images_count > 0)
@@ -128,7 +128,7 @@ static void compose_images(struct composer *c, const struct context_message *m)
     }
 }
 
-/* The arguments as the object that they must be. */
+/* Adds the arguments as an object, which the API requires. */
 static void add_input(struct buf *out, struct str args)
 {
     struct buf text = BUF_INIT(BUF_LINE);
@@ -183,9 +183,9 @@ static void compose_call(struct composer *c, struct str call)
     buf_release(&out);
 }
 
-/* Adds the blocks of an answer in the order in which they came, signed ones byte for byte: a
- * thinking block that was moved is refused ("… cannot be modified"). A call is taken from `calls`,
- * which has the id that its result goes out with. */
+/* Adds the blocks of a response in their order, signed ones byte for byte, because the API refuses
+ * a thinking block that was moved ("... cannot be modified"). A call is taken from `calls` instead,
+ * where its id is the same as in its result. */
 static void compose_blocks(struct composer *c, struct str blocks, struct json_iter *calls)
 {
     for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);) {
@@ -198,7 +198,7 @@ static void compose_blocks(struct composer *c, struct str blocks, struct json_it
     }
 }
 
-/* Are these all blocks of an answer, and not its thinking alone? */
+/* Returns true if these are all blocks of a response, false if they are its thinking only. */
 static bool has_calls(struct str blocks)
 {
     for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);)
@@ -224,7 +224,8 @@ static void compose_calls(struct composer *c, size_t at)
         compose_call(c, calls.value);
 }
 
-/* The result of the next call: they stand behind it in its order (context_settle). */
+/* Adds the result of the next call. Results follow their calls in the same order (context_settle).
+ */
 static void compose_result(struct composer *c, const struct context_message *m)
 {
     struct str text = {m->content, m->n};
@@ -259,7 +260,7 @@ static void compose_messages(struct composer *c)
     compose_end_message(c);
 }
 
-/* Gives the arrays away. */
+/* Gives the arrays to the caller. */
 static void compose_detach(struct composer *c, cJSON **messages, cJSON **tools)
 {
     *messages = c->messages;
@@ -300,8 +301,8 @@ void anthropic_conversation(const struct context *context, const char *provider,
 
 /* ---- the request ---- */
 
-/* The most that the model may answer with. Of Anthropic's own models it is what each of a family
- * can; other servers refuse what their context cannot hold. */
+/* Returns the default for `max_tokens`: for Anthropic's models the maximum of their family, and for
+ * others a small number, because a server refuses more than its context can hold. */
 static int64_t max_tokens(const char *model)
 {
     static const struct {
@@ -336,9 +337,9 @@ static cJSON *anthropic_tools_tree(const struct ask *ask)
     return array;
 }
 
-/* The tools that the model may call. Where there are none, those that it called before are declared
- * all the same, and not to be called: a request whose messages hold calls or results, and that has
- * no `tools`, is refused. Takes `called` over. */
+/* Declares the tools that the model may call. Without any, the tools that were called earlier
+ * are declared with `tool_choice` none, because the API refuses a request with calls or results and
+ * without `tools`. Frees `called` or adds it to t. */
 static void anthropic_set_tools(cJSON *t, const struct ask *ask, cJSON *called)
 {
     if (ask->tools_count > 0) {
@@ -351,8 +352,8 @@ static void anthropic_set_tools(cJSON *t, const struct ask *ask, cJSON *called)
     cJSON_Delete(called);
 }
 
-/* The system prompt, and the schema of the answer where its own field or, if need be, the system
- * prompt has it. */
+/* Sets the system prompt. A schema for the answer is sent in its own field, or, if that is not
+ * possible, in the system prompt. */
 static void anthropic_set_system(cJSON *body, const struct ask *ask)
 {
     struct buf system = BUF_INIT(2 * BUF_LINE);
@@ -366,7 +367,7 @@ static void anthropic_set_system(cJSON *body, const struct ask *ask)
     buf_release(&system);
 }
 
-/* The paused answer is the last message: that is what the model goes on from. */
+/* The paused response is the last message, and the model continues it. */
 static void add_paused(cJSON *messages, struct str blocks)
 {
     cJSON *message = cjson_object();
@@ -415,7 +416,7 @@ static int anthropic_request(const struct provider *p, const struct ask *ask,
     return anthropic_set_body(p, ask, r, e);
 }
 
-/* A page holds 20 of them unless more are asked for. */
+/* A page has 20 models by default. */
 static int anthropic_models(const struct provider *p, const struct ask *ask, struct http_request *r,
                             struct err *e)
 {
@@ -426,8 +427,8 @@ static int anthropic_models(const struct provider *p, const struct ask *ask, str
 
 /* ---- the answer ---- */
 
-/* A block that begins, or a whole one. Of tools only the user's are called by us; blocks of any
- * other type are only kept, for an answer that is paused. */
+/* Reads the start of a block, or a whole block. Only calls of the user's own tools are carried out
+ * here. Blocks of other types are only kept, in case the response is paused. */
 static int anthropic_read_block(struct response *a, int64_t index, struct str block, struct err *e)
 {
     struct buf type = BUF_INIT(BUF_LINE), id = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
@@ -449,7 +450,7 @@ static int anthropic_read_block(struct response *a, int64_t index, struct str bl
 
         json_decode(json_get(block, "id"), &id);
         json_decode(json_get(block, "name"), &name);
-        /* The empty object at the beginning of a stream is not its first piece. */
+        /* The empty object at the start of a streamed call is not a piece of its arguments. */
         rc = response_add_call(a, index, buf_str(&id), buf_str(&name),
                                json_next(&it) ? input : STR_NONE, e);
     } else if (str_eq_c(buf_str(&type), "thinking") ||
@@ -463,7 +464,7 @@ static int anthropic_read_block(struct response *a, int64_t index, struct str bl
     return rc;
 }
 
-/* A piece of a call's arguments; those of tools that the server itself runs are passed over. */
+/* Reads a piece of a call's arguments. Pieces for tools that the server runs itself are ignored. */
 static int anthropic_read_input(struct response *a, int64_t index, struct str json, struct err *e)
 {
     for (size_t i = 0; i < a->calls_count; i++)
@@ -508,8 +509,9 @@ static int anthropic_read_delta(struct response *a, int64_t index, struct str de
     return rc;
 }
 
-/* The counts are running totals. Tokens of the cache are told beside those of the input, and are
- * part of it here. Some servers repeat the input as 0 at the end: that leaves it as it was. */
+/* Reads the counts. They are running totals. The tokens of the cache are sent beside those of the
+ * input, but are included in the input here. Some servers send 0 for the input at the end; this
+ * does not replace an earlier count. */
 static void anthropic_read_usage(struct response *a, struct str usage)
 {
     static const struct {
@@ -555,7 +557,7 @@ static void anthropic_read_refusal(struct response *a, struct str details)
     buf_release(&explanation);
 }
 
-/* `stop` is what holds the reason for which the model stopped. */
+/* `stop` is the object with the stop reason. */
 static void anthropic_read_stop(struct response *a, struct str stop)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -599,7 +601,7 @@ static int anthropic_read_object(struct response *a, struct str type, struct str
     return 1;
 }
 
-/* Gateways end their streams with [DONE], and servers of another kind do, too. */
+/* Gateways send [DONE] at the end, but so do servers that speak OpenAI's API. */
 static int anthropic_read_done(struct response *a, struct err *e)
 {
     if (!a->begun)

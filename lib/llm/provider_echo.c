@@ -9,24 +9,22 @@
 #include "chathist/llm/http_request.h"
 #include "chathist/llm/provider_error.h"
 
-/* A long answer comes in this many deltas at most, however many words it has. */
+/* The largest number of deltas of a long answer. */
 #define DELTAS_MAX 4096
 #define DELAY_MAX ((int64_t)24 * 60 * 60 * 1000)
 
-/*
- * The wire, made and read in this file alone. Streamed:
+/* The wire format of this provider, which only this file writes and reads. As a stream:
  *
  *     data: {"text":"word "}
  *     data: {"finish":"stop","input":4,"output":3}
  *     data: [DONE]
  *
- * and whole: {"text":"…","finish":"stop","input":4,"output":3}
- */
+ * As a whole: {"text":"...","finish":"stop","input":4,"output":3} */
 
 struct faults {
     int64_t delay_ms;
     int64_t status;
-    int64_t cut; /* -1: none */
+    int64_t cut; /* -1: the connection is not cut */
 };
 
 /* ---- the request ---- */
@@ -80,7 +78,7 @@ static cJSON *echo_message_tree(const struct context_message *m)
     return t;
 }
 
-/* The names of the tools that it could call, which it never does. */
+/* Lists the names of the tools. This provider never calls one. */
 static cJSON *echo_tools_tree(const struct ask *ask)
 {
     cJSON *array = cjson_array();
@@ -94,7 +92,7 @@ static cJSON *echo_tools_tree(const struct ask *ask)
     return array;
 }
 
-/* What a dry run shows; nobody reads it. */
+/* Builds the body, which only a dry run shows. */
 static int echo_request(const struct provider *p, const struct ask *ask, struct http_request *r,
                         struct err *e)
 {
@@ -156,7 +154,7 @@ static void echo_add_text(struct buf *out, const struct context *c)
     buf_add_byte(out, ']');
 }
 
-/* The end of the object that is open in out: finish reason and usage. */
+/* Ends the open object in out with the finish reason and the usage. */
 static void echo_add_finish(struct buf *out, const struct context *c, struct str text)
 {
     int64_t input = count_words((struct str){c->system, c->system ? c->system_len : 0});
@@ -169,7 +167,8 @@ static void echo_add_finish(struct buf *out, const struct context *c, struct str
     buf_add_c(out, "}");
 }
 
-/* The next delta: up to the end of a word and the white space behind it, `least` bytes or more. */
+/* Returns the next delta, of at least `least` bytes: up to the end of a word and the white space
+ * after it. */
 static struct str next_delta(struct str *rest, size_t least)
 {
     size_t n = 0;
@@ -184,7 +183,7 @@ static struct str next_delta(struct str *rest, size_t least)
     return delta;
 }
 
-/* Waits, but not longer than until the user has had enough. */
+/* Waits, unless the user interrupts. */
 static int pause_ms(const struct ask *ask, int64_t ms, struct err *e)
 {
     int cancelled = http_wait(&ask->limits, ms);
@@ -257,7 +256,7 @@ static int send_whole(const struct ask *ask, const struct faults *f, struct str 
 static int send_error(const struct ask *ask, const struct faults *f, const struct http_sink *sink,
                       struct err *e)
 {
-    /* Asked for again, it would come again. */
+    /* The same error would come again, so the head forbids a retry. */
     struct http_head head = {(int)f->status, "application/json", "", "", "", "false"};
     struct buf json = BUF_INIT(BUF_SMALL);
     int rc = pause_ms(ask, f->delay_ms, e);

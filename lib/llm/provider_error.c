@@ -11,10 +11,10 @@
 /* How much of a server's message is shown, in code points. */
 #define MESSAGE_MAX 300
 
-/* What a server said of its error, decoded. */
-struct fault {
-    int status;     /* 200: reported inside an answer */
-    int64_t number; /* a numeric code; 0: none */
+/* The error as the server described it, decoded. */
+struct server_error {
+    int status;     /* 200: reported inside a response */
+    int64_t number; /* a numeric code, or 0 */
     struct buf message, code, type;
 };
 
@@ -74,8 +74,8 @@ bool provider_error_reported(struct str value)
     return provider_error_in(found[0], found[1]);
 }
 
-/* A code is a number, or a text that may be one. */
-static void take_code(struct fault *f, struct str value)
+/* A code is a number, or a string that may hold a number. */
+static void take_code(struct server_error *f, struct str value)
 {
     if (json_int(value, &f->number))
         return;
@@ -84,8 +84,9 @@ static void take_code(struct fault *f, struct str value)
         json_int(value, &f->number);
 }
 
-/* FastAPI and Mistral say apart which member is wrong: `"loc":["body","messages",0,"role"]`. */
-static void add_place(struct fault *f, struct str loc)
+/* Adds the place of the wrong member, which FastAPI and Mistral send separately:
+ * `"loc":["body","messages",0,"role"]`. */
+static void add_place(struct server_error *f, struct str loc)
 {
     struct buf text = BUF_INIT(BUF_LINE);
     size_t before = f->message.len;
@@ -101,9 +102,9 @@ static void add_place(struct fault *f, struct str loc)
     buf_release(&text);
 }
 
-/* Takes the first of the usual members that holds a message. FastAPI's `detail` can be a list of
- * objects. */
-static void take_message(struct fault *f, struct str error)
+/* Takes the message from the first of the usual members that has one. FastAPI's `detail` can be a
+ * list of objects. */
+static void take_message(struct server_error *f, struct str error)
 {
     static const char *const keys[] = {"message", "detail", "error", "msg", "error_description"};
 
@@ -124,7 +125,7 @@ static void take_message(struct fault *f, struct str error)
     }
 }
 
-static void read_json(struct fault *f, struct str value)
+static void read_json(struct server_error *f, struct str value)
 {
     if (json_type(value) == JSON_ARRAY)
         value = json_at(value, 0);
@@ -148,8 +149,8 @@ static void read_json(struct fault *f, struct str value)
         json_add_compact(&f->message, error);
 }
 
-/* The place of `needle` (lower case) in text, whatever the case of its ASCII letters; NULL: it is
- * not there. */
+/* Finds `needle` (in lower case) in text without regard to the case of ASCII letters. Returns
+ * its place, or NULL. */
 static const char *find_word(struct str text, const char *needle)
 {
     size_t n = strlen(needle);
@@ -191,8 +192,8 @@ bool provider_error_add_page(struct buf *out, struct str body)
     return true;
 }
 
-/* Of a page its title, of other text the first line. */
-static void read_text(struct fault *f, struct str body)
+/* Takes the title of a page, or the first line of other text. */
+static void read_text(struct server_error *f, struct str body)
 {
     struct str rest = str_trim(body);
 
@@ -215,7 +216,7 @@ static bool mentions_any(const struct buf *text, const char *const *needles)
     return false;
 }
 
-static bool is_refusal(const struct fault *f)
+static bool is_refusal(const struct server_error *f)
 {
     static const char *const names[] = {"context_length", "exceed_context_size", "content_policy",
                                         "content_filter", "context_window",      NULL};
@@ -234,14 +235,14 @@ static bool is_refusal(const struct fault *f)
 
     if (f->status == 413 || mentions_any(&f->code, names) || mentions_any(&f->type, names))
         return true;
-    /* `too many tokens` of a rate limit is worth another try. */
+    /* `too many tokens` of a rate limit may succeed later. */
     return f->status != 401 && f->status != 403 && f->status != 429 &&
            mentions_any(&f->message, phrases);
 }
 
-/* Has the account nothing left, by the server's own words? OpenAI and Azure, OpenAI's billing,
- * Moonshot, DeepSeek and Zhipu, OpenRouter. */
-static bool is_quota(const struct fault *f)
+/* Returns true if the server says that the account has no quota left, in the words of OpenAI and
+ * Azure, OpenAI's billing, Moonshot, DeepSeek and Zhipu, or OpenRouter. */
+static bool is_quota(const struct server_error *f)
 {
     static const char *const names[] = {
         "insufficient_quota",
@@ -256,7 +257,7 @@ static bool is_quota(const struct fault *f)
     return mentions_any(&f->code, names) || mentions_any(&f->type, names);
 }
 
-static enum err_kind kind_of_type(const struct fault *f)
+static enum err_kind kind_of_type(const struct server_error *f)
 {
     static const char *const auth[] = {"authentication", "permission", "api_key", "unauthorized",
                                        NULL};
@@ -271,7 +272,7 @@ static enum err_kind kind_of_type(const struct fault *f)
     return ERR_BUSY;
 }
 
-static enum err_kind kind_of(const struct fault *f)
+static enum err_kind kind_of(const struct server_error *f)
 {
     if (is_refusal(f))
         return ERR_REFUSED;
@@ -295,7 +296,7 @@ void provider_error_add_excerpt(struct buf *out, struct str text, size_t max)
         buf_add_c(out, "…");
 }
 
-static int set(struct err *e, const struct fault *f)
+static int set(struct err *e, const struct server_error *f)
 {
     struct buf shown = BUF_INIT(BUF_SMALL);
 
@@ -314,7 +315,7 @@ static int set(struct err *e, const struct fault *f)
     return -1;
 }
 
-static void fault_init(struct fault *f, int status)
+static void server_error_init(struct server_error *f, int status)
 {
     memset(f, 0, sizeof *f);
     f->status = status;
@@ -323,7 +324,7 @@ static void fault_init(struct fault *f, int status)
     buf_init(&f->type, BUF_LINE);
 }
 
-static void fault_release(struct fault *f)
+static void server_error_release(struct server_error *f)
 {
     buf_release(&f->message);
     buf_release(&f->code);
@@ -332,28 +333,28 @@ static void fault_release(struct fault *f)
 
 int provider_error_set_reported(struct err *e, struct str value)
 {
-    struct fault f;
+    struct server_error f;
 
-    fault_init(&f, 200);
+    server_error_init(&f, 200);
     read_json(&f, value);
     set(e, &f);
-    fault_release(&f);
+    server_error_release(&f);
     return -1;
 }
 
 int provider_error_set_http(struct err *e, int status, struct str body)
 {
-    struct fault f;
+    struct server_error f;
     struct str value;
 
-    fault_init(&f, status);
+    server_error_init(&f, status);
     if (json_check(body, &value, NULL) &&
         (json_type(value) == JSON_OBJECT || json_type(value) == JSON_ARRAY))
         read_json(&f, value);
     else
         read_text(&f, body);
     set(e, &f);
-    fault_release(&f);
+    server_error_release(&f);
     return -1;
 }
 
@@ -361,7 +362,7 @@ void provider_error_explain(struct err *e, int status, struct str body, const st
 {
     bool key = ask->key && *ask->key;
 
-    if (!ask->base_url) /* no server was asked (echo) */
+    if (!ask->base_url) /* the echo provider has no server */
         return;
     if (e->kind == ERR_AUTH && key && ask->key_from)
         err_set(e, e->kind, "%s (key from %s)", err_text(e), ask->key_from);

@@ -10,10 +10,10 @@
 
 /* ---- the messages of a request ---- */
 
-/* The content of a message that has to be there for the order of the roles alone. */
+/* The content of a message that is only sent to keep the order of roles. */
 #define STAND_IN "…"
 
-/* ---- what goes back as it came ---- */
+/* ---- reasoning that goes back to its server ---- */
 
 static bool same_text(struct str a, struct str b)
 {
@@ -25,7 +25,7 @@ static bool same_text(struct str a, struct str b)
     return same;
 }
 
-/* What came with the call of that id. */
+/* Adds the member `extra_content` that came with the call of that id. */
 static void set_extra(cJSON *call, struct str id, struct str thinking)
 {
     for (struct json_iter it = json_iter(thinking); json_next(&it);)
@@ -47,9 +47,9 @@ static void set_reasoning(cJSON *message, struct str thinking)
 
 /* ---- the messages ---- */
 
-/* The arguments as the text of an object. Some servers answer HTTP 500 to any other text (llama.cpp,
- * vLLM before its PR 48922), and do so for the rest of the session: what the model wrote as invalid
- * JSON becomes `{}`, and the result of the call says what was wrong with it. */
+/* Adds the arguments as the text of an object. If the model wrote invalid JSON, this is `{}`, and
+ * the result of the call explains the error. Some servers (llama.cpp, vLLM before its PR 48922)
+ * answer HTTP 500 to any other text, in every later request of the session. */
 static void add_arguments(struct buf *out, struct str args)
 {
     struct buf text = BUF_INIT(BUF_LINE);
@@ -64,7 +64,7 @@ static void add_arguments(struct buf *out, struct str args)
     buf_release(&text);
 }
 
-/* A call in OpenAI's form: {"id","type":"function","function":{"name","arguments"}}. */
+/* Makes a call in OpenAI's form: {"id","type":"function","function":{"name","arguments"}}. */
 static cJSON *call_tree(struct str raw, struct str thinking, struct call_ids *ids)
 {
     cJSON *call = cjson_object(), *function = cjson_object();
@@ -96,7 +96,7 @@ static cJSON *calls_tree(struct str calls, struct str thinking, struct call_ids 
     return array;
 }
 
-/* Text, if there is any, and images as data URLs. */
+/* Makes the content parts of a message: its text, if there is any, and its images as data URLs. */
 static cJSON *parts_tree(const struct context_message *m)
 {
     cJSON *array = cjson_array();
@@ -141,7 +141,7 @@ static void set_result_id(cJSON *t, struct call_ids *ids)
     buf_release(&id);
 }
 
-/* The content is "" where there is no text: llama-cpp-python refuses null. */
+/* An empty content is "", because llama-cpp-python refuses null. */
 static cJSON *message_tree(const struct context_message *m, const char *provider,
                            struct call_ids *ids)
 {
@@ -163,8 +163,8 @@ static cJSON *message_tree(const struct context_message *m, const char *provider
     return t;
 }
 
-/* Chat templates raise an exception unless the user begins, and unless user and model take turns
- * (Gemma, Mistral, Llama 2): a stand-in takes the place of the message that is missing. */
+/* Adds a stand-in for a missing message. Chat templates (Gemma, Mistral, Llama 2) raise an
+ * exception unless the user begins and user and model alternate. */
 static void fill_gap(cJSON *array, const struct context *c, size_t i)
 {
     if (i == 0 && c->at[i].role != ROLE_USER)
@@ -192,7 +192,8 @@ cJSON *openai_messages(const struct context *c, struct str system, const char *p
 
 /* ---- the body of a request ---- */
 
-/* A tool without parameters still names their schema: Gemini and Mistral want the member. */
+/* A tool without parameters still has the member `parameters`, because Gemini and Mistral require
+ * it. */
 static cJSON *openai_tools_tree(const struct ask *ask)
 {
     cJSON *array = cjson_array();
@@ -213,11 +214,11 @@ static cJSON *openai_tools_tree(const struct ask *ask)
     return array;
 }
 
-/* What a server is no longer asked for. */
+/* The optional parts that a request omits. */
 enum dropped {
-    DROP_USAGE = 1 << 0,  /* of a stream */
-    DROP_SCHEMA = 1 << 1, /* in its present form */
-    DROP_FORMAT = 1 << 2, /* of the answer, in any form */
+    DROP_USAGE = 1 << 0,  /* the usage of a stream */
+    DROP_SCHEMA = 1 << 1, /* the schema in its present form */
+    DROP_FORMAT = 1 << 2, /* the format of the answer in any form */
 };
 
 static cJSON *openai_messages_tree(const struct provider *p, const struct ask *ask,
@@ -268,10 +269,10 @@ static bool names_format(struct str body)
            str_find(body, STR("json_schema"));
 }
 
-/* Servers name the field that they do not know when they refuse it: HTTP 400 (OpenAI's own wording,
- * Azure, DeepSeek, Groq, gateways), 422 (pydantic), 500 (llama-cpp-python). What the user asked for
- * by an option is not taken away. A schema that the server cannot hold the answer to is told to the
- * model; chat checks the answer in any case. */
+/* A server that refuses an unknown field names it: HTTP 400 (OpenAI's wording, Azure, DeepSeek,
+ * Groq, gateways), 422 (pydantic) or 500 (llama-cpp-python). A field that the user set with an
+ * option is not left out. If the server cannot enforce a schema, the system prompt describes it;
+ * chat checks the answer in any case. */
 static bool openai_body_drop_unsupported(const struct provider *p, const struct ask *ask,
                                          int status, struct str body, unsigned *dropped,
                                          struct http_request *r)
@@ -324,7 +325,8 @@ static int openai_models(const struct provider *p, const struct ask *ask, struct
 
 /* ---- the answer: what a stream's chunks and a whole answer have in common ---- */
 
-/* Reasoning: a text, or an array of parts (OpenRouter's reasoning_details, Mistral's thinking). */
+/* Reads reasoning: a text, or an array of parts (OpenRouter's reasoning_details, Mistral's
+ * thinking). *any is set if it holds text. */
 static int openai_read_thought(struct response *a, struct str thought, bool *any)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -343,7 +345,7 @@ static int openai_read_thought(struct response *a, struct str thought, bool *any
     return rc;
 }
 
-/* The first that holds any of it: the same text can stand in several members. */
+/* Reads the first member that holds reasoning, because the same text can be in several members. */
 static int openai_read_reasoning(struct response *a, const struct str *thoughts, size_t count)
 {
     bool any = false;
@@ -354,7 +356,7 @@ static int openai_read_reasoning(struct response *a, const struct str *thoughts,
     return 0;
 }
 
-/* Text, or the text parts of an array of content parts; Mistral's thinking is another one. */
+/* Reads text, or an array of content parts. Mistral's thinking is such a part. */
 static int openai_read_content(struct response *a, struct str content, struct err *e)
 {
     int rc = response_add_text(a, content, e);
@@ -368,7 +370,7 @@ static int openai_read_content(struct response *a, struct str content, struct er
     return rc;
 }
 
-/* A refusal is shown like an answer, and its finish says what it is. */
+/* A refusal is shown like an answer. Its finish reason becomes `content_filter`. */
 static int openai_read_refusal(struct response *a, struct str refusal, struct err *e)
 {
     if (json_type(refusal) != JSON_STRING || refusal.n <= 2)
@@ -377,7 +379,7 @@ static int openai_read_refusal(struct response *a, struct str refusal, struct er
     return openai_read_content(a, refusal, e);
 }
 
-/* A piece of a call. The arguments are a string, or from some servers the object itself. */
+/* Reads a piece of a call. The arguments are a string; some servers send the object itself. */
 static int openai_read_function(struct response *a, int64_t index, struct str id,
                                 struct str function, struct err *e)
 {
@@ -393,7 +395,7 @@ static int openai_read_function(struct response *a, int64_t index, struct str id
     return rc;
 }
 
-/* Without an index, the place in the array stands for it. */
+/* If a call has no index, its place in the array is used. */
 static int openai_read_calls(struct response *a, struct str calls, struct err *e)
 {
     int64_t place = 0;
@@ -429,7 +431,7 @@ static int openai_read_annotations(struct response *a, struct str annotations)
     return rc;
 }
 
-/* A delta, or the message of a whole answer. */
+/* Reads a delta, or the message of a whole response. */
 static int openai_read_message(struct response *a, struct str message, bool delta, struct err *e)
 {
     enum { CONTENT, REFUSAL, CALLS, FUNCTION, NOTES, IMAGES, AUDIO, THOUGHT, COUNT = THOUGHT + 3 };
@@ -437,8 +439,8 @@ static int openai_read_message(struct response *a, struct str message, bool delt
         "content",
         "refusal",
         "tool_calls",
-        "function_call", /* the last: before tool_calls, 2023 */
-        "annotations",   /* OpenAI, OpenRouter: of a web search */
+        "function_call", /* the predecessor of tool_calls, until 2023 */
+        "annotations",   /* OpenAI, OpenRouter: from a web search */
         "images",
         "audio",             /* OpenRouter, Gemini; OpenAI */
         "reasoning_content", /* llama.cpp, vLLM, DeepSeek */
@@ -458,7 +460,7 @@ static int openai_read_message(struct response *a, struct str message, bool delt
         response_drop_media(a, RESPONSE_IMAGE);
     if (json_type(got[AUDIO]) == JSON_OBJECT)
         response_drop_media(a, RESPONSE_AUDIO);
-    /* llama-cpp-python sends both for one call. */
+    /* llama-cpp-python sends both members for one call. */
     a->any_tool_calls = a->any_tool_calls || json_type(json_at(got[CALLS], 0)) == JSON_OBJECT;
     if (json_type(got[FUNCTION]) == JSON_OBJECT && !a->any_tool_calls)
         return openai_read_function(a, 0, STR_NONE, got[FUNCTION], e);
@@ -477,7 +479,7 @@ static const struct wire_name openai_finish_names[] = {
     {NULL, NULL},
 };
 
-/* An empty reason, which some gateways send until the end, is none. */
+/* Some gateways send an empty reason until the end; it is ignored. */
 static void openai_read_finish(struct response *a, struct str finish)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -495,7 +497,7 @@ static void openai_read_usage(struct response *a, struct str usage)
 {
     static const struct {
         enum usage_kind kind;
-        const char *outer, *inner; /* outer NULL: a member of `usage` itself */
+        const char *outer, *inner; /* if outer is NULL, a member of `usage` itself */
     } members[] = {
         {USAGE_INPUT, NULL, "prompt_tokens"},
         {USAGE_OUTPUT, NULL, "completion_tokens"},
@@ -514,10 +516,10 @@ static void openai_read_usage(struct response *a, struct str usage)
                             members[i].inner));
 }
 
-/* The members of a choice that are read, in one pass: each token comes through here. */
+/* The members of a choice. One pass reads them all, because this runs for every token. */
 enum choice_member { DELTA, MESSAGE, FINISH, INDEX, FAULT, FAULT_OBJECT, CHOICE_MEMBERS };
 
-/* The choice of index 0, or the first one that does not tell; STR_NONE when there is none. */
+/* Returns the choice of index 0, or the first one without an index, or STR_NONE. */
 static struct str first_choice(struct str choices, struct str got[CHOICE_MEMBERS])
 {
     static const char *const keys[CHOICE_MEMBERS] = {
@@ -537,7 +539,8 @@ static struct str first_choice(struct str choices, struct str got[CHOICE_MEMBERS
     return STR_NONE;
 }
 
-/* A chunk or a whole answer. OpenRouter reports errors in a choice too. *any: it has a choice. */
+/* Reads a chunk or a whole response. *any is set if it has a choice. OpenRouter also reports errors
+ * inside a choice. */
 static int openai_read_object(struct response *a, struct str object, bool *any, struct err *e)
 {
     enum { ERROR, OBJECT, CHOICES, MODEL, USAGE, COUNT };
@@ -598,16 +601,15 @@ static int openai_read_whole(struct response *a, struct str body, struct err *e)
 
 /* ---- the servers ---- */
 
-/* They differ in their place and their key alone. Of those with a key, the base URL and the
- * variable are what the service documents (November 2026):
+/* These servers differ only in address and key, and in the flags set here. The base URL and the
+ * variable of each service are documented there (November 2026):
  *
  *     openai      platform.openai.com/docs/api-reference
  *     openrouter  openrouter.ai/docs/quickstart
  *     groq        console.groq.com/docs/openai
  *     mistral     docs.mistral.ai/api; the variable is that of its client
  *     deepseek    api-docs.deepseek.com
- *     gemini      ai.google.dev/gemini-api/docs/openai and …/docs/api-key
- */
+ *     gemini      ai.google.dev/gemini-api/docs/openai and .../docs/api-key */
 #define COMPATIBLE                                                                                 \
     .request = openai_request, .drop_unsupported = openai_body_drop_unsupported,                   \
     .models = openai_models, .event = openai_read_event, .whole = openai_read_whole
@@ -643,9 +645,9 @@ const struct provider provider_mistral = {
     .base_url = "https://api.mistral.ai/v1",
     .needs_key = true,
     .key_variable = "MISTRAL_API_KEY",
-    .usage_unasked = true, /* HTTP 422 "Extra inputs are not permitted" otherwise */
-    .short_call_ids = true, /* HTTP 400 "Tool call id was … but must be a-z, A-Z, 0-9, with a length
-                             * of 9" otherwise */
+    .usage_unasked = true, /* otherwise HTTP 422 "Extra inputs are not permitted" */
+    /* Otherwise HTTP 400 "Tool call id was ... but must be a-z, A-Z, 0-9, with a length of 9". */
+    .short_call_ids = true,
     COMPATIBLE,
 };
 

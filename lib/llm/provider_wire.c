@@ -8,7 +8,7 @@
 #include "chathist/base/utf8.h"
 #include "chathist/llm/provider_error.h"
 
-/* How much of an unusable event or answer a message shows, in code points. */
+/* How much of an unusable event or response a message shows, in code points. */
 #define EXCERPT_MAX 80
 
 static void add_url(struct http_request *r, const struct provider *p, const struct ask *ask,
@@ -20,7 +20,7 @@ static void add_url(struct http_request *r, const struct provider *p, const stru
 
     while (str_ends(base, STR("/")))
         base.n--;
-    /* Many services print the whole address of their endpoint. */
+    /* Many services document the whole address of their endpoint. */
     for (size_t i = 0; i < sizeof endpoints / sizeof *endpoints; i++)
         if (str_ends(base, str_of(endpoints[i])))
             base.n -= strlen(endpoints[i]);
@@ -177,7 +177,9 @@ static uint64_t call_id_hash(struct str text)
     return h;
 }
 
-/* Makes `\nID\n`: as the list of the taken ids holds it. */
+/* Makes an id in the form `
+ * ID
+ * `, as the list of taken ids holds it. */
 static void call_id_make(const struct call_ids *ids, struct buf *entry, uint64_t number)
 {
     buf_clear(entry);

@@ -23,8 +23,8 @@ int wire_begin_get(struct http_request *r, const struct provider *p, const struc
                    const char *version, const char *path, struct err *e);
 /* Returns true if the user gave an option of that name. */
 bool wire_has_option(const struct ask *ask, const char *key);
-/* Adds the options to the body: valid JSON unchanged, anything else as a string. This comes last, so
- * that an option replaces a member that the provider set. */
+/* Adds the options to the body: valid JSON unchanged, anything else as a string. This comes last,
+ * so that an option replaces a member that the provider set. */
 void wire_set_options(cJSON *body, const struct ask *ask);
 
 /* ---- ids and names of tool calls ----

@@ -10,7 +10,7 @@
 #include "chathist/base/utf8.h"
 #include "chathist/base/vis.h"
 
-/* How much of a refusal's reason is told, in code points. */
+/* The longest reason for a refusal that is kept, in code points. */
 #define REFUSAL_MAX 300
 
 void response_init(struct response *a, const struct response_sink *sink)
@@ -50,7 +50,7 @@ static int too_long(struct err *e)
                    RESPONSE_MAX >> 20);
 }
 
-/* Hands on what of the text is behind so many bytes. */
+/* Passes the text after the first `before` bytes to the sink. */
 static int hand_on(struct response *a, size_t before, struct err *e)
 {
     if (a->text.overflow || is_too_long(a))
@@ -117,7 +117,8 @@ int response_add_citation(struct response *a, struct str json)
 
 /* ---- calls ---- */
 
-/* Is this the complete text of an object, so that what follows belongs to another call? */
+/* Returns true if this is the complete text of an object, so that more text belongs to another
+ * call. */
 static bool is_object(struct str json)
 {
     struct str value;
@@ -133,7 +134,7 @@ static bool same_call(const struct tool_call *c, struct str id, struct str name)
     return !(name.n > 0 && is_object(buf_str(&c->args)));
 }
 
-/* The newest call at that index: only it can still grow. */
+/* Returns the newest call at that index, or NULL. Only this one can still grow. */
 static struct tool_call *newest_at(const struct response *a, int64_t index)
 {
     for (size_t i = a->calls_count; i-- > 0;)
@@ -164,7 +165,7 @@ int response_add_call(struct response *a, int64_t index, struct str id, struct s
     }
     if (c->id.len == 0)
         utf8_add_repaired(&c->id, id);
-    /* Servers either send the name once, or repeat it, or cut it in pieces. */
+    /* Servers send the name once, or in every delta, or in pieces. */
     if (!str_eq(name, buf_str(&c->name)))
         utf8_add_repaired(&c->name, name);
     before = c->args.len;
@@ -190,7 +191,7 @@ int response_add_call_extra(struct response *a, int64_t index, struct str json, 
     return c->extra.overflow || is_too_long(a) ? too_long(e) : 0;
 }
 
-/* What came with the calls goes back with them. Once: it is gone then. */
+/* Moves the objects that go back with calls to a->opaque.thinking. */
 static void settle_extras(struct response *a)
 {
     struct buf block = BUF_INIT(8 * RESPONSE_MAX);

@@ -13,7 +13,7 @@ void sse_init(struct sse *s, sse_fn *fn, void *arg)
     s->arg = arg;
     buf_init(&s->line, SSE_EVENT_MAX);
     buf_init(&s->event, SSE_EVENT_MAX);
-    buf_init(&s->data, SSE_EVENT_MAX + 1); /* the LF behind the last line does not count */
+    buf_init(&s->data, SSE_EVENT_MAX + 1); /* one more for the last LF, which does not count */
 }
 
 void sse_release(struct sse *s)
@@ -30,7 +30,8 @@ static int too_long(struct err *e)
                    SSE_EVENT_MAX >> 20);
 }
 
-/* A blank line: data that came (each line of it ended by an LF) is an event. */
+/* A blank line ends the event. Each line of its data ends in an LF. An event without data is
+ * ignored. */
 static int dispatch(struct sse *s, struct err *e)
 {
     int rc = 0;
@@ -58,7 +59,7 @@ static int take_field(struct sse *s, struct str name, struct str value, struct e
     return s->data.overflow || s->event.overflow ? too_long(e) : 0;
 }
 
-/* A complete line, without its end. */
+/* Reads a complete line, given without its line end. */
 static int take_line(struct sse *s, struct str line, struct err *e)
 {
     if (!s->started && str_starts(line, STR(BOM))) {
@@ -70,7 +71,7 @@ static int take_line(struct sse *s, struct str line, struct err *e)
         return dispatch(s, e);
 
     struct str value = line;
-    struct str name = str_cut(&value, ':'); /* empty for a comment, which is no field's name */
+    struct str name = str_cut(&value, ':'); /* empty for a comment line */
 
     if (value.n > 0 && value.p[0] == ' ') {
         value.p++;
@@ -79,7 +80,7 @@ static int take_line(struct sse *s, struct str line, struct err *e)
     return take_field(s, name, value, e);
 }
 
-/* Adds the end of a line to what was kept of it, and takes it. */
+/* Completes the buffered start of a line with `rest`, and reads the line. */
 static int end_line(struct sse *s, struct str rest, struct err *e)
 {
     if (s->line.len == 0)
@@ -94,8 +95,8 @@ static int end_line(struct sse *s, struct str rest, struct err *e)
     return rc;
 }
 
-/* The first c at or after *at, which is kept as long as it lies ahead: each byte is searched
- * once. */
+/* Returns the first c at or after `at`, or `end`. `found` is the previous result, valid unless it
+ * is before `at`, so that each byte is searched once. */
 static const char *find_next(const char *found, const char *at, const char *end, char c)
 {
     if (found == NULL || (found < at && found != end)) {

@@ -1,9 +1,9 @@
 /*
- * sse - server-sent events, pushed in as bytes come (WHATWG HTML, "event stream interpretation").
+ * sse - a push parser for server-sent events (WHATWG HTML, "event stream interpretation").
  *
- * UTF-8 always; one BOM at the start is dropped; lines end at LF, CR or CRLF; a code point or a
- * CRLF may be split between pieces. Data is handed on as the bytes of complete lines, ill-formed
- * UTF-8 as U+FFFD. The fields `id` and `retry` serve a reconnection, which there is none of here.
+ * The stream is UTF-8; a byte order mark at its start is dropped. A line ends in LF, CR or CRLF. A
+ * code point or a CRLF may be split between two pieces. Ill-formed UTF-8 in data becomes U+FFFD.
+ * The fields `id` and `retry` are ignored, because this client does not reconnect.
  */
 #ifndef CHATHIST_LLM_SSE_H
 #define CHATHIST_LLM_SSE_H
@@ -13,29 +13,31 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
 
-/* The most that one line, and one event's data, may hold. */
+/* The longest line, and the longest data of one event, in bytes. */
 #define SSE_EVENT_MAX ((size_t)64 << 20)
 
-/* One event: its type ("message" when none was given) and its data, borrowed for the call. 0: go
- * on; 1: this was the last one, ignore what follows; -1 with *e. */
+/* Receives one event: its type ("message" by default) and its data, both borrowed for the call.
+ * Returns 0 to continue, 1 if this was the last event and the rest is to be ignored, or -1 with *e
+ * set. */
 typedef int sse_fn(void *arg, struct str event, struct str data, struct err *e);
 
 struct sse {
     sse_fn *fn;
     void *arg;
-    struct buf line; /* the beginning of a line whose end has not come */
+    struct buf line; /* the beginning of an incomplete line */
     struct buf event, data;
-    bool started;  /* the place for a BOM is past */
-    bool after_cr; /* an LF that comes now belongs to that CR */
-    bool done;     /* fn said so */
+    bool started;  /* the first line has been read; a byte order mark can only be before it */
+    bool after_cr; /* if the next byte is an LF, it belongs to the CR before it */
+    bool done;     /* fn returned 1 */
 };
 
 void sse_init(struct sse *s, sse_fn *fn, void *arg);
 void sse_release(struct sse *s);
-/* 0, or -1: fn failed, or a line or an event is over SSE_EVENT_MAX (ERR_INCOMPLETE). */
+/* Parses the next piece of the stream. Returns 0, or -1 with *e set if fn failed, or if a line or
+ * an event is longer than SSE_EVENT_MAX (ERR_INCOMPLETE). */
 int sse_feed(struct sse *s, struct str piece, struct err *e);
-/* The end of the stream: an event that was not ended by a blank line is dropped, except `[DONE]`
- * (some llama-server builds end so), with or without its line end. */
+/* Ends the stream. An event without a blank line after it is dropped, except `[DONE]`, which some
+ * builds of llama-server send so. Returns 0, or -1 with *e set if fn failed. */
 int sse_end(struct sse *s, struct err *e);
 
 #endif

@@ -81,7 +81,7 @@ struct context {
     size_t count, cap;
     char *system; /* the newest system prompt, or NULL */
     size_t system_len;
-    size_t turn;    /* at[turn] and the following messages are this turn, which is never cut */
+    size_t turn;    /* at[turn] and the following messages are this turn; it is never cut */
     size_t dropped; /* how many earlier messages context_cut left out */
 };
 
@@ -94,7 +94,7 @@ void context_release(struct context *c);
 
 /* Adds a message of the thread. A system line becomes the system prompt, and an empty one removes
  * it. Returns false, and adds nothing, if the role is unknown. Tool calls without an id or a name
- * are left out, because no result could refer to them. */
+ * are dropped, because no result could refer to them. */
 bool context_add(struct context *c, const struct message *m);
 /* Replaces the system prompt; an empty text removes it. */
 void context_set_system(struct context *c, struct str text);
@@ -145,9 +145,9 @@ size_t context_weight(const struct context_message *m);
  *
  * Of each entry these members count: role, content (a string, or an array of text parts),
  * tool_calls (as in the history, or in OpenAI's form) and tool_call_id. id, reply_to and
- * finish_reason identify turns that failed, which are not sent.
+ * finish_reason identify turns that failed; these are not sent.
  *
- * Returns the number of bad entries, which are left out: not an object, a role other than user,
+ * Returns the number of bad entries, all of them ignored: not an object, a role other than user,
  * assistant, system and tool, or content that is not text (an assistant message with calls needs
  * none). Blank lines do not count. Invalid UTF-8 is read as U+FFFD. */
 size_t messages_add(struct context *c, struct str text);

@@ -32,7 +32,7 @@ void model_list_release(struct model_list *l);
  * second. The single GET carries no key. */
 bool models_probe(const struct provider *p, const char *base_url);
 
-/* Reads the cached list of the provider's server at base_url. Returns false if there is none or it
+/* Reads the cached list of the provider's server at base_url. Returns false if it does not exist or
  * is older than max_age microseconds. The caller releases the list in either case. */
 bool model_cache_load(const char *dir, const struct provider *p, const char *base_url,
                       int64_t max_age, struct model_list *l);

@@ -54,7 +54,7 @@ struct ask {
 
 struct provider {
     const char *name;
-    const char *base_url; /* NULL: there is no server (echo) */
+    const char *base_url; /* NULL: the provider works offline (echo) */
     bool needs_key;       /* at its own base URL */
     /* The usual environment variables, or NULL. These are names; cli/config reads the values. */
     const char *key_variable;
@@ -79,20 +79,20 @@ struct provider {
                    struct err *e);
     /* Builds the body again without the optional field that an HTTP error refuses. Returns false if
      * the error refuses no such field. *dropped is 0 at first and then holds the provider's own
-     * bits for the fields that are left out. May be NULL. */
+     * bits for the fields it has left out. May be NULL. */
     bool (*drop_unsupported)(const struct provider *p, const struct ask *ask, int status,
                              struct str body, unsigned *dropped, struct http_request *r);
     /* Carries r out and passes the response to sink. NULL: http_exchange does. */
     int (*exchange)(const struct ask *ask, const struct http_request *r,
                     const struct http_sink *sink, struct err *e);
     /* Builds the request for the list of models (`{"data":[{"id"}, ...]}`), without using
-     * ask->context. NULL: the provider has one model, which has its name. */
+     * ask->context. NULL: the provider has one model of the same name. */
     int (*models)(const struct provider *p, const struct ask *ask, struct http_request *r,
                   struct err *e);
     /* Reads one event of a stream. Returns 0; 1 if the stream is complete; or -1 with *e set if the
      * event reports an error or cannot be used. */
     int (*event)(struct response *a, struct str event, struct str data, struct err *e);
-    /* Reads a whole JSON response, which came because no stream was requested or the server cannot
+    /* Reads a whole JSON response. It came because no stream was requested or the server cannot
      * stream. Returns 0, or -1 with *e set. */
     int (*whole)(struct response *a, struct str body, struct err *e);
 };

@@ -4,7 +4,7 @@
  * Sources: the platform documentation (platform.claude.com/docs), and the types and fixtures of
  * anthropic-sdk-python.
  *
- * The base URL may end in /v1 or before it. The system prompt is a field of its own. `max_tokens` is
+ * The base URL may end in /v1 or before it. The system prompt is a separate field. `max_tokens` is
  * required, so it is chosen by the model's name; the option of that name takes precedence. Tool
  * calls in a request need declared tools. If a request has none, the tools that were called are
  * declared with `tool_choice` none, unless the option `tools` declares some.

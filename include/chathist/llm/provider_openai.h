@@ -27,13 +27,13 @@ extern const struct provider provider_llamacpp;
 
 /*
  * Makes the array `messages` of a settled context; the caller frees it. `system` is the system
- * prompt, which is left out if it is blank. `short_ids`: the server only takes call ids of nine
+ * prompt, omitted if it is blank. `short_ids`: the server only takes call ids of nine
  * letters and digits. hist-export uses this function, too.
  *
  * Some servers want parts of their own responses back with the tool calls. These go back from the
- * message's thinking, but only to the provider that wrote it: Gemini's thought signature, which is
- * in a call's `extra_content` (ai.google.dev/gemini-api/docs/thought-signatures; Gemini 3 answers
- * HTTP 400 without it), DeepSeek's `reasoning_content` (api-docs.deepseek.com/guides/thinking_mode;
+ * message's thinking, but only to the provider that wrote it: Gemini's thought signature in a
+ * call's `extra_content` (ai.google.dev/gemini-api/docs/thought-signatures; Gemini 3 answers HTTP
+ * 400 without it), DeepSeek's `reasoning_content` (api-docs.deepseek.com/guides/thinking_mode;
  * likewise), and OpenRouter's `reasoning_details`
  * (openrouter.ai/docs/guides/best-practices/reasoning-tokens). They go with every call of the
  * conversation, not only with those of the last turn.

@@ -47,7 +47,7 @@ struct response {
     bool reasoned; /* some reasoning arrived, kept or not */
     struct usage usage;
     char *model;                      /* as the server names it; NULL if it does not */
-    char *finish_reason;              /* in the words of chathist(5); NULL if there is none yet */
+    char *finish_reason;              /* in the words of chathist(5); NULL until it is known */
     bool begun;                       /* Anthropic's wire: a first event arrived */
     bool finished;                    /* the wire said that the response is complete */
     bool refused;                     /* the text is a refusal */
@@ -61,7 +61,7 @@ struct response {
 };
 
 /* The limits of a response: the bytes of text and calls together, and the number of calls.
- * Reasoning has a limit of its own (OPAQUE_THINKING_MAX) and is not kept beyond it. */
+ * Reasoning has another limit (OPAQUE_THINKING_MAX) and is not kept beyond it. */
 #define RESPONSE_MAX (BUF_LINE / 2)
 #define RESPONSE_CALLS_MAX 1024
 
@@ -74,7 +74,7 @@ void response_release(struct response *a);
 int response_add_text(struct response *a, struct str string, struct err *e);
 /* Ends the text. A surrogate pair that was cut in two becomes U+FFFD. Returns 0, or -1 as above. */
 int response_end_text(struct response *a, struct err *e);
-/* Adds reasoning, which is not part of the text. Returns 0, or -1 if the sink failed. */
+/* Adds reasoning. It is not part of the text. Returns 0, or -1 if the sink failed. */
 int response_add_reasoning(struct response *a, struct str text);
 /* Reports to the user, once for each kind, that the server sent something that is not kept. */
 enum response_media { RESPONSE_IMAGE = 1 << 0, RESPONSE_AUDIO = 1 << 1 };
@@ -101,7 +101,7 @@ void response_set_model(struct response *a, struct str model);
 void response_set_finish(struct response *a, struct str reason);
 /* Sets why the model refused: the server's category and explanation; either may be empty. */
 void response_set_refusal(struct response *a, struct str category, struct str explanation);
-/* Appends the continuation of a paused response `a`, which has no calls. Text and usage are added,
+/* Appends the continuation of a paused response `a` without calls. Text and usage are added,
  * calls are moved, and the end of `next` becomes the end of both. Returns 0, or -1 if a limit is
  * exceeded (ERR_INCOMPLETE). */
 int response_join(struct response *a, struct response *next, struct err *e);
