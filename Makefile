@@ -155,7 +155,8 @@ to_man7 := $(wildcard man/*.7)
 to_bash := $(wildcard completions/bash/*)
 to_zsh := $(wildcard completions/zsh/*)
 to_fish := $(wildcard completions/fish/*)
-to_doc := $(wildcard README.md CHANGELOG.md LICENSE docs/*.json)
+to_doc := $(wildcard *.md LICENSE)
+to_docs := $(wildcard docs/*)
 to_scripts := $(sort $(shell find examples -type f -perm -u+x 2>/dev/null))
 to_examples := $(filter-out $(to_scripts),$(sort $(shell find examples -type f 2>/dev/null)))
 in_bin := $(PREFIX)/bin
@@ -166,9 +167,10 @@ in_bash := $(share)/bash-completion/completions
 in_zsh := $(share)/zsh/site-functions
 in_fish := $(share)/fish/vendor_completions.d
 in_doc := $(doc)
+in_docs := $(doc)/docs
 in_scripts := $(doc)/examples
 in_examples := $(doc)/examples
-kinds := bin man1 man5 man7 bash zsh fish doc scripts examples
+kinds := bin man1 man5 man7 bash zsh fish doc docs scripts examples
 
 define install_kind
 @$(if $(to_$1),install -d '$(DESTDIR)$(in_$1)' && \
@@ -186,7 +188,7 @@ install: ## copy programs, man pages, completions and examples to DESTDIR and PR
 
 uninstall: ## remove what install copied
 	$(foreach k,$(kinds),$(call uninstall_kind,$k))
-	@rmdir '$(DESTDIR)$(in_examples)' '$(DESTDIR)$(doc)' 2>/dev/null || :
+	@rmdir '$(DESTDIR)$(in_examples)' '$(DESTDIR)$(in_docs)' '$(DESTDIR)$(doc)' 2>/dev/null || :
 
 dist: ## chathist-VERSION.tar.gz of the last commit
 	git archive --prefix=chathist-$(VERSION)/ -o chathist-$(VERSION).tar.gz HEAD

@@ -1,20 +1,20 @@
 #!/usr/bin/env bats
 #
-# README.md says what is: its tour is run and compared, and what it names exists.
+# README.md and docs/: the tour is run and compared, and the options, settings, goals and files that they name exist.
 
 # shellcheck disable=SC2016
 
 load ../helper
 
-README=$ROOT/README.md
+README=$ROOT/README.md TOUR=$ROOT/docs/tour.md CONFIGURATION=$ROOT/docs/configuration.md
 
-# block LANGUAGE: the lines of the first fenced block of that language.
+# block LANGUAGE FILE: the lines of the first fenced block of that language.
 block() {
-    awk -v open="\`\`\`$1" '$0 == "```" && inside { exit } inside; $0 == open { inside = 1 }' "$README"
+    awk -v open="\`\`\`$1" '$0 == "```" && inside { exit } inside; $0 == open { inside = 1 }' "$2"
 }
 
-@test "readme: the tour prints what it shows" {
-    run_expect 0 "$TESTS/tools/tour" "$README"
+@test "tour: the commands print what it shows" {
+    run_expect 0 "$TESTS/tools/tour" "$TOUR"
     stdout_empty
     stderr_empty
     # It ran in a repository of its own and left no more than that and an empty state.
@@ -22,7 +22,7 @@ block() {
     stdout_is .aicoder .git a.c error name.json
 }
 
-@test "readme: the tour is compared, ids and order included" {
+@test "tour: output is compared, ids and order included" {
     printf '%s\n' 'text' '```console' '$ export CHAT_PROVIDER=echo CHAT_HISTORY=$PWD/h.jsonl' '$ chat one' one '[1 message]' \
         '$ hist-sessions' $'sess_1719500000000_a1b2c3\t2024-06-27T15:00:00.000000+00:00\t2\tone' \
         '$ hist-show --last 1 a1b2c3' '[assistant] 2024-06-27 15:00:00' one '[1 message]' '' \
@@ -53,22 +53,22 @@ block() {
     stdout_is 2
 }
 
-@test "readme: the configuration that it shows is understood" {
+@test "configuration: the file that it shows is accepted" {
     mkdir -p "$HOME/.config/chathist"
-    block ini >"$HOME/.config/chathist/config"
+    block ini "$CONFIGURATION" >"$HOME/.config/chathist/config"
     grep -q '^model = ' "$HOME/.config/chathist/config"
     run_expect 0 chat --dry-run hello
     stdout_json .model llama3.2
     stderr_empty
 }
 
-# named REGEX [FROM TO]: what matches in README.md, once each, in the file `named`; only between two lines.
+# named REGEX FILE...: writes the matches in these files, once each, to the file `named`.
 named() {
-    sed -n "/${2:-^}/,/${3:-not a line of it}/p" "$README" | grep -oE -e "$1" | sort -u >named
-    [[ -s named ]] || fail "nothing in README.md matches $1"
+    grep -ohE -e "$1" "${@:2}" | sort -u >named
+    [[ -s named ]] || fail "nothing in ${*:2} matches $1"
 }
 
-@test "readme: every setting of its table is one of chat" {
+@test "configuration: every setting of its table is one of chat" {
     local flag variable key count=0
     chat --help >help
     while IFS='|' read -r _ flag variable key _; do
@@ -77,24 +77,24 @@ named() {
         [[ -z $key ]] || grep -qF "\"$key\"" "$ROOT/lib/cli/config.c" || fail "no key $key"
         [[ -z $flag ]] || grep -qE -- "(^| )${flag}[ ,=]" help || fail "no flag $flag"
         count=$((count + 1))
-    done < <(grep '^| .*`CHAT_[A-Z_]*`' "$README")
+    done < <(grep '^| .*`CHAT_[A-Z_]*`' "$CONFIGURATION")
     [[ $count -eq $(grep -c '"CHAT_' "$ROOT/lib/cli/config.c") ]]
 }
 
-@test "readme: every program, option and variable that it names exists" {
+@test "documents: every program, option and variable that they name exists" {
     local name
-    named '\bhist-[a-z]+'
+    named '\bhist-[a-z]+' "$README" "$TOUR" "$CONFIGURATION"
     while read -r name; do
         [[ -x $BIN/$name ]] || fail "no program $name"
     done <named
     for name in "$BIN"/chat "$BIN"/hist-*; do "$name" --help; done >help
-    # git's own are in the tour, too.
-    named '(^|[ `(])--[a-z][a-z-]*' '^## A tour' '^## The code'
+    # Some are options of git and journalctl.
+    named '(^|[ `(])--[a-z][a-z-]*' "$README" "$TOUR" "$CONFIGURATION"
     tr -d ' `(' <named | grep -vx -e --cached -e --git >options
     while read -r name; do
         grep -qE -- "$name( |=|\$)" help || fail "no option $name"
     done <options
-    named '\b(CHAT|OPENAI|ANTHROPIC|OLLAMA)_[A-Z_]+'
+    named '\b(CHAT|OPENAI|ANTHROPIC|OLLAMA)_[A-Z_]+' "$README" "$TOUR" "$CONFIGURATION"
     while read -r name; do
         grep -rqF "\"$name\"" "$ROOT/lib" || fail "no variable $name"
     done <named
@@ -102,7 +102,7 @@ named() {
 
 @test "readme: every goal of make that it names exists" {
     local goal
-    named '(^|sudo |`)make( [A-Z]+="[^"]*")?( [a-z]+)+'
+    named '(^|sudo |`)make( [A-Z]+="[^"]*")?( [a-z-]+)+' "$README" "$ROOT/CONTRIBUTING.md"
     sed -E 's/.*make//; s/ [A-Z]+="[^"]*"//' named | tr ' ' '\n' | grep . | sort -u >goals
     [[ $(wc -l <goals) -ge 6 ]]
     while read -r goal; do
@@ -110,13 +110,15 @@ named() {
     done <goals
 }
 
-@test "readme: every file that it names is there" {
-    local name
-    named '\]\([^)#:]+\)'
-    tr -d ']()' <named >files
-    named '\(`[a-z/.-]+`\)' '^`examples.` has' '^cron'
-    tr -d '()`' <named | sed 's|^|examples/|' >>files
+@test "documents: every file that they link to exists" {
+    local page name
+    for page in "$ROOT"/*.md "$ROOT"/docs/*.md; do
+        while read -r name; do
+            [[ -e ${page%/*}/$name ]] || fail "${page##*/}: no $name"
+        done < <(grep -oE '\]\([^)#:]+(#[a-z-]+)?\)' "$page" | sed -E 's/^..//; s/(#.*)?\)$//')
+    done
+    named '\(`[a-z/.-]+`\)' <(awk '/^`examples.` has/ { on = 1 } /^$/ { on = 0 } on' "$TOUR")
     while read -r name; do
-        [[ -e $ROOT/$name ]] || fail "no $name"
-    done <files
+        [[ -e $ROOT/examples/$name ]] || fail "tour.md: no examples/$name"
+    done < <(tr -d '()`' <named)
 }
