@@ -3,12 +3,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "chathist/base/base64.h"
+#include "chathist/base/child.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/pipe.h"
+#include "chathist/base/spawn.h"
 #include "chathist/base/io.h"
 #include "chathist/base/json_write.h"
 #include "chathist/base/mem.h"
@@ -50,8 +58,8 @@ static void push_c(struct words *w, const char *text)
     push(w, text, strlen(text));
 }
 
-/* A program of ours, on that history as it was found here: one of the register is found from its
- * directory, so that what lies beside it is taken for what it is. */
+/* Adds the command for a program of the suite. It runs in the directory of a history that is not the
+ * user's current one, so that it finds that history by the same rules, with its pointer and index. */
 static void push_program(struct words *w, const struct browse_act *a, const char *name,
                          size_t history)
 {
@@ -78,7 +86,7 @@ static void push_program(struct words *w, const struct browse_act *a, const char
     free(path);
 }
 
-/* An id in quotes is exact: it is no `last`, and no beginning or end of another one. */
+/* Adds the id as a JSON string; readers never interpret that as a prefix, a suffix or `last`. */
 static void push_session(struct words *w, struct str id)
 {
     struct buf quoted = BUF_INIT(8 * BUF_LINE);
@@ -89,7 +97,7 @@ static void push_session(struct words *w, struct str id)
     buf_release(&quoted);
 }
 
-/* A relative name stays one of ours, wherever the program works. */
+/* Adds a file name, made absolute because the program may run in another directory. */
 static void push_file(struct words *w, struct str name)
 {
     char *given = mem_copy(name.p, name.n);
@@ -163,7 +171,7 @@ bool browse_act_command(const struct browse_act *a, const struct browse *b,
 
 /* ---- pager and editor ---- */
 
-/* Shells, for PAGER and EDITOR are commands of the shell. $1 is the file. */
+/* PAGER and EDITOR are shell commands, so a shell runs them. $1 is the file. */
 static const char pager_script[] = "exec </dev/tty >/dev/tty 2>&1\n"
                                    "case ${PAGER-} in '' | cat) PAGER='less -+F' ;; esac\n"
                                    "cat -- \"$1\" | eval \"$PAGER\"";
@@ -183,8 +191,8 @@ static int make_file(char **file, struct err *e)
     return fd;
 }
 
-/* Writes text as a terminal is shown it: some pagers (more, less -r) and editors obey what they
- * read. */
+/* Writes text with its control characters made visible, because some pagers (more, less -r) and
+ * editors pass them to the terminal. */
 static int put_visible(int fd, struct vis *vis, struct str text, bool last)
 {
     struct buf visible = BUF_INIT(SIZE_MAX);
@@ -211,7 +219,8 @@ static int put_message(int fd, const struct message *m)
     return result;
 }
 
-/* What hist-show prints, by way of another file. 0, hist-show's status, or -1. */
+/* Writes the output of hist-show, by means of another temporary file. Returns 0, the status of
+ * hist-show, or -1 with *e set. */
 static int put_session(int fd, const struct browse_act *a, size_t history, struct str id,
                        struct err *e)
 {
@@ -281,6 +290,115 @@ int browse_act_open(const struct browse_act *a, const struct browse *b, enum bro
     return status;
 }
 
+/* ---- other programs ---- */
+
+/* How often a program is checked for its end, and how long it may take to end, in milliseconds. */
+#define LOOK_MS 20
+#define GRACE_MS 2000
+
+int browse_child_run(char *const argv[], struct buf *out, struct buf *said,
+                     const atomic_bool *cancel, struct err *e)
+{
+    struct child c;
+
+    if (child_start(&c, argv, NULL, NULL, e) < 0)
+        return -1;
+    child_close(&c.in);
+    while (!atomic_load(cancel) && (!child_ended(&c) || c.out >= 0 || c.err >= 0)) {
+        struct pollfd fds[2] = {{.fd = c.out, .events = POLLIN}, {.fd = c.err, .events = POLLIN}};
+        bool ended = child_ended(&c);
+
+        if (poll(fds, 2, LOOK_MS) <= 0 && ended)
+            break;
+        if (fds[0].revents)
+            child_read(&c.out, out);
+        if (fds[1].revents)
+            child_read(&c.err, said);
+    }
+    child_term(&c);
+    child_end(&c, child_ended(&c) ? 0 : GRACE_MS);
+    return c.status;
+}
+
+/* Returns how many written bytes the reader has not read yet; 0 where the system cannot say. */
+static int unread(int fd)
+{
+    int count = 0;
+
+    return ioctl(fd, FIONREAD, &count) < 0 ? 0 : count;
+}
+
+/* Writes the text and closes the descriptor. Returns false if the reader did not read all of it. */
+static bool write_to_child(int fd, struct str text, const atomic_bool *cancel)
+{
+    int64_t until = clock_ticks() + BROWSE_CHILD_GIVE_MS;
+    int left = 0;
+
+    while (fd >= 0 && !atomic_load(cancel) && clock_ticks() < until) {
+        struct pollfd to = {.fd = fd, .events = text.n > 0 ? POLLOUT : 0};
+        int ready = poll(&to, 1, LOOK_MS), before = left;
+        size_t taken = 0;
+
+        if (ready > 0 && to.revents & POLLERR)
+            break; /* the reader has closed its end */
+        if (ready > 0)
+            taken = child_write(&fd, text);
+        text.p += taken;
+        text.n -= taken;
+        left = unread(fd);
+        if (text.n == 0 && left == 0)
+            break;
+        if (taken > 0 || left < before)
+            until = clock_ticks() + BROWSE_CHILD_GIVE_MS;
+    }
+    left = fd < 0 ? 0 : unread(fd);
+    child_close(&fd);
+    return text.n == 0 && left == 0;
+}
+
+/* Returns true if the program succeeded, or still runs, as programs that own the clipboard do. */
+static bool has_taken(pid_t pid, const atomic_bool *cancel)
+{
+    int64_t until = clock_ticks() + BROWSE_CHILD_GIVE_MS;
+    int status = 0;
+    pid_t ended;
+
+    while ((ended = waitpid(pid, &status, WNOHANG)) <= 0) {
+        if (ended < 0 && errno != EINTR)
+            return false;
+        if (clock_ticks() >= until || atomic_load(cancel))
+            return true;
+        io_wait(-1, LOOK_MS);
+    }
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+int browse_child_give(char *const argv[], struct str text, const atomic_bool *cancel)
+{
+    struct spawn s = {.argv = argv, .fd = {SPAWN_NULL, SPAWN_NULL, SPAWN_NULL}, .apart = true};
+    int ends[2], failed;
+    pid_t pid;
+
+    if (pipe_open(ends) < 0)
+        return -1;
+    s.fd[0] = ends[0];
+    sigfillset(&s.reset);
+    failed = fcntl(ends[1], F_SETFL, O_NONBLOCK) < 0 || spawn(&pid, &s) != 0;
+    close(ends[0]);
+    if (failed) {
+        close(ends[1]);
+        return -1;
+    }
+    if (write_to_child(ends[1], text, cancel))
+        return has_taken(pid, cancel) ? 0 : -1;
+    kill(-pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return -1;
+}
+
+/* ---- the clipboard ---- */
+
 /* GNU screen passes the content of a device control string on to the terminal, up to this size. */
 #define SCREEN_PIECE ((size_t)240)
 
@@ -320,7 +438,7 @@ int browse_clipboard_terminal(int fd, struct str text)
 int browse_clipboard_programs(struct str text, const atomic_bool *cancel)
 {
     const struct {
-        bool at_hand; /* a desktop for it */
+        bool at_hand; /* is its desktop or server present? */
         const char *command;
     } programs[] = {
         {config_env("TMUX"), "tmux load-buffer -w -"},
@@ -339,7 +457,7 @@ int browse_clipboard_programs(struct str text, const atomic_bool *cancel)
 
         words_release(&argv);
         result = kept ? 0 : result;
-        /* The desktop gets it as well as tmux. */
+        /* The text goes to tmux and to the desktop. */
         if (kept && i > 0)
             break;
     }

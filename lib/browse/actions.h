@@ -1,6 +1,6 @@
 /*
- * browse_act - the actions of hist-browse that others do: the programs beside it (export, fork,
- * delete, show), pager and editor.
+ * actions - what the browser does by means of other programs: export, fork, delete, show, the pager,
+ * the editor and the clipboard.
  */
 #ifndef CHATHIST_BROWSE_ACTIONS_H
 #define CHATHIST_BROWSE_ACTIONS_H
@@ -15,42 +15,52 @@
 #include "browse/model.h"
 
 struct browse_act {
-    const struct history *histories; /* the first is the one that was meant */
-    char *dir;                       /* of our own program; NULL: it was found in PATH */
+    const struct history *histories; /* borrowed; the first is the one the user meant */
+    char *dir; /* directory of hist-browse, where its sister programs are; NULL: they are in PATH */
 };
 
-/* `self` is how the program was started, argv[0]. */
+/* `self` is argv[0]. */
 void browse_act_init(struct browse_act *a, const struct history *histories, const char *self);
 void browse_act_release(struct browse_act *a);
 
-/* The command of an action: BROWSE_FORK, of what is chosen; BROWSE_EXPORT and BROWSE_DELETE, of
- * what was asked about. false: there is nothing to act on. argv is to be released. */
+/* Builds the command line for BROWSE_FORK (of the chosen session), BROWSE_EXPORT or BROWSE_DELETE (of
+ * b->subject). Returns false without a session. The caller releases argv. */
 bool browse_act_command(const struct browse_act *a, const struct browse *b,
                         enum browse_command command, struct words *argv);
-/* Makes the name that was asked for that of the file it means: `~/` is in the home directory, and
- * of a directory it is the file of the usual name in it. */
+/* Completes the file name that the user typed: expands `~/`, and appends the default file name to the
+ * name of a directory. */
 void browse_act_settle_name(struct browse *b);
-/* Is a file of the name that was asked for there, so that to export overwrites it? */
+/* Returns true if the file already exists, so that an export would overwrite it. */
 bool browse_act_overwrites(const struct browse *b);
-/* Shows what has the focus in a pager (BROWSE_PAGER) or an editor: the message, or the session. The
- * terminal is theirs meanwhile, and so is Ctrl-C: the threads of browse/worker take no signals,
- * and what they start has none ignored, so that nobody else misses it. 0; -1. */
+/* Shows the current message, or the chosen session if the list has the focus, in the pager
+ * (BROWSE_PAGER) or the editor. That program has the terminal until it ends, and gets Ctrl-C: the
+ * worker threads block all signals, and their programs inherit no ignored ones. Returns 0, or -1 with
+ * *e set. */
 int browse_act_open(const struct browse_act *a, const struct browse *b, enum browse_command command,
                     struct err *e);
 
-/*
- * browse_clipboard - puts a text on the clipboard, by the terminal (OSC 52) and by a program: many
- * terminals ignore the sequence, and none says so.
- */
+/* Runs a program without a terminal and waits for it. Appends its output to `out` and its standard
+ * error to `said`. Another thread stops it by setting *cancel. Returns the exit status, 128 + N if
+ * signal N ended it, or -1 with *e set if it could not be started. */
+int browse_child_run(char *const argv[], struct buf *out, struct buf *said,
+                     const atomic_bool *cancel, struct err *e);
+/* Writes a text to a program such as xclip, which may continue to run afterwards. Returns 0, or -1 if
+ * it cannot be started or does not read the whole text. A program that reads nothing for
+ * BROWSE_CHILD_GIVE_MS is stopped, also when *cancel becomes true. */
+#define BROWSE_CHILD_GIVE_MS ((int64_t)2000)
+int browse_child_give(char *const argv[], struct str text, const atomic_bool *cancel);
 
-/* What terminals take at once, most of them. */
+/* Most terminals accept at most this many bytes in one OSC 52 sequence. */
 #define BROWSE_CLIPBOARD_MAX ((size_t)74994)
 
-/* Sends it to the terminal, which does not answer: 0; -1 if it is known not to take such a text. In
- * tmux nothing is sent, for tmux drops the sequence by default and has a program instead. */
+/* A text is copied both by the terminal (the sequence OSC 52) and by a program, because many terminals
+ * ignore the sequence and none reports that. */
+
+/* Sends the text to the terminal, which does not answer. Returns 0, or -1 if the terminal is known to
+ * ignore it. Inside tmux nothing is sent: tmux drops the sequence by default, and has a program. */
 int browse_clipboard_terminal(int fd, struct str text);
-/* Gives it to tmux, where one runs, and to the first program of the desktop that takes it: 0; -1:
- * none did, or *cancel was set. */
+/* Gives the text to tmux, if it runs, and to the first program of the desktop that accepts it.
+ * Returns 0, or -1 if none did or *cancel was set. */
 int browse_clipboard_programs(struct str text, const atomic_bool *cancel);
 
 #endif

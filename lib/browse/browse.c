@@ -18,17 +18,17 @@
 #include "browse/view.h"
 #include "browse/browse_watch.h"
 
-/* The files are looked at so often, in milliseconds. */
+/* How often the files are checked for changes, in milliseconds. */
 #define WATCH_MS 250
-/* A search that is done again for a file that grows is not begun sooner. */
+/* A search is repeated for a growing file at most this often, in milliseconds. */
 #define AGAIN_MS 1000
-/* Two clicks on one place are a double click within so many milliseconds. */
+/* Two clicks on one row within this many milliseconds are a double click. */
 #define TWICE_MS 400
 
-/* A command that waits until the messages that it is for have been read. */
+/* A command that waits until its messages have been read. */
 struct wait {
-    enum browse_command command; /* BROWSE_NOTHING: none waits */
-    struct browse_target of;     /* the session that was chosen; without an id it was not known */
+    enum browse_command command; /* BROWSE_NOTHING: no command waits */
+    struct browse_target of;     /* the session chosen then; no id: not yet known */
 };
 
 struct loop {
@@ -40,14 +40,14 @@ struct loop {
     struct browse_act act;
     struct browse_watch *watches;
     const char **paths;
-    char **names;    /* of the histories, as people know them */
-    struct buf name; /* of the history, for what is remembered */
+    char **names;    /* of the histories, as shown */
+    struct buf name; /* of the history, the key in the state file */
     int64_t watched, searched, clicked;
     size_t click_row;
     struct wait waits;
-    bool busy; /* something goes on beside the keys */
+    bool busy; /* the model has work left to do between keys */
     bool spoilt, over;
-    bool hung_up; /* the terminal is gone: it is always ready, and has no key */
+    bool hung_up; /* the terminal is gone: poll always reports it, but no key comes */
 };
 
 /* ---- a command that waits ---- */
@@ -69,7 +69,7 @@ static void wait_end(struct wait *w)
     buf_clear(&w->of.id);
 }
 
-/* Notes the session as soon as it is known. */
+/* Returns true if another session has been chosen since; records the session once it is known. */
 static bool is_for_another(struct wait *w, const struct browse *b)
 {
     size_t history;
@@ -84,8 +84,8 @@ static bool is_for_another(struct wait *w, const struct browse *b)
     return false;
 }
 
-/* The command, to be tried again, which waits no longer. If another session is chosen meanwhile it
- * is given up, and the foot says so. */
+/* Returns the waiting command, to be tried again. If another session has been chosen since, the
+ * command is dropped and the foot says so. */
 static enum browse_command wait_next(struct wait *w, struct browse *b)
 {
     enum browse_command command = w->command;
@@ -179,7 +179,7 @@ static void suspend(struct loop *l)
     l->spoilt = true;
 }
 
-/* What is done with the session that is chosen, and the message that is shown of it. */
+/* Carries out a command on the chosen session and the current message. */
 static void obey(struct loop *l, enum browse_command command)
 {
     switch (command) {
@@ -242,7 +242,7 @@ static void perform(struct loop *l, enum browse_command command)
     }
 }
 
-/* ---- what comes in ---- */
+/* ---- input ---- */
 
 static void take_input(struct loop *l)
 {
@@ -275,7 +275,7 @@ static void take_results(struct loop *l)
     struct browse_result *r;
 
     while ((r = browse_work_next(l->work))) {
-        /* Then the histories are looked at. */
+        /* A program has changed a history: check the files at once. */
         if (browse_take(&l->b, r))
             l->watched = 0;
         browse_result_free(r);
@@ -303,7 +303,7 @@ static void take_signals(struct loop *l)
     }
 }
 
-/* Has a file changed? Then it is read again. */
+/* Checks whether a file has changed, and requests it again if so. */
 static void watch(struct loop *l, int64_t now)
 {
     size_t count = l->b.all ? l->setup->count : 1;
@@ -402,7 +402,7 @@ static void go(struct loop *l)
     }
 }
 
-/* The state before the first screen. */
+/* Sets up the state before the first screen. */
 static void begin(struct loop *l)
 {
     const struct browse_setup *s = l->setup;
@@ -440,7 +440,7 @@ static void begin(struct loop *l)
         (void)browse_watch_look(&l->watches[i], l->paths[i]);
 }
 
-/* Has the user asked for the end, by a signal that nobody has looked at? */
+/* Returns true if the user has sent a signal to end the program. */
 static bool is_in_a_hurry(const struct loop *l)
 {
     bool hurry = l->outcome->signal != 0;
@@ -451,8 +451,8 @@ static bool is_in_a_hurry(const struct loop *l)
     return hurry;
 }
 
-/* What was asked for is done before all is over; what of it cannot be is told. The terminal is the
- * user's by now. */
+/* Waits for the programs that were requested, and records what failed. The terminal has already been
+ * given back. */
 static void end_work(struct loop *l)
 {
     struct browse_outcome *o = l->outcome;
@@ -479,7 +479,7 @@ static void end_work(struct loop *l)
     browse_work_free(l->work);
 }
 
-/* `began`: there is something to remember. */
+/* `began`: the state is worth saving. */
 static void finish(struct loop *l, bool began)
 {
     if (began && l->setup->state_path)
@@ -507,10 +507,10 @@ int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome
     buf_init(&outcome->session, BUF_LINE);
     buf_init(&outcome->line, BUF_LINE);
     begin(&l);
-    /* A program that takes a text may leave early. */
+    /* A program that receives a text may end early. */
     sigemptyset(&ignore.sa_mask);
     sigaction(SIGPIPE, &ignore, &before);
-    /* Before curses, which leaves alone what somebody catches. */
+    /* This comes before curses, which keeps handlers that are installed already. */
     if (line_signals_begin(e) == 0) {
         line_signals_edit(true);
         l.view = browse_view_open(setup->color, e);

@@ -15,14 +15,14 @@
 #define KEYS_COLUMNS 18
 #define HINT_GAP 2
 
-/* The first row that fits counts. */
+/* The first row that matches applies. */
 static const struct binding {
     unsigned where;
     int32_t keys[4];
     enum browse_command command;
-    const char *shown; /* the keys, in help; NULL: told by another row, or by none */
+    const char *shown; /* the keys, in the help; NULL: not shown, or with another row */
     const char *help;
-    const char *hint; /* at the foot; NULL: none */
+    const char *hint; /* at the foot of the screen; NULL: not shown */
 } bindings[] = {
     {ANYWHERE,
      {BROWSE_KEY_ENTER},
@@ -182,7 +182,7 @@ enum browse_command browse_command(enum browse_focus focus, int32_t key)
     return BROWSE_NOTHING;
 }
 
-/* The part of a text that fits in so many columns, up to a blank; *rest is what follows it. */
+/* Returns the words at the start of a text that fit in `columns`; *rest is the remaining text. */
 static struct str first_words(struct str text, size_t columns, struct str *rest)
 {
     size_t n = text.n;
@@ -232,7 +232,7 @@ size_t browse_help_count(size_t columns)
     return count;
 }
 
-/* The hint of a row, where it has one; its columns. */
+/* Returns the width of the hint of row i, 0 without a hint. */
 static size_t hint_columns(size_t i, enum browse_focus focus)
 {
     return bindings[i].hint && bindings[i].where & (1U << focus) ? strlen(bindings[i].hint) : 0;
@@ -255,7 +255,7 @@ void browse_hints(struct buf *out, enum browse_focus focus, size_t columns)
     }
 }
 
-/* Of a text that somebody types. */
+/* Maximum size of a text that is typed, in bytes. */
 #define TEXT_MAX ((size_t)4096)
 
 void browse_edit_init(struct browse_edit *e)
@@ -284,7 +284,7 @@ void browse_edit_set(struct browse_edit *e, struct str text)
     buf_release(&repaired);
 }
 
-/* Where the character before a place begins, its combining marks with it. */
+/* Returns the start of the character before `at`, including its combining marks. */
 static size_t before(const struct browse_edit *e, size_t at)
 {
     struct str text = buf_str(&e->text);
@@ -423,7 +423,7 @@ struct str browse_edit_window(const struct browse_edit *e, size_t columns, size_
 {
     size_t from = 0;
 
-    /* The cursor itself takes one column. */
+    /* The cursor needs one column. */
     while (from < e->at && columns_between(e, from, e->at) + 1 > columns)
         from = behind(e, from);
     *column = columns_between(e, from, e->at);

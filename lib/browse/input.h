@@ -1,8 +1,8 @@
 /*
- * browse_keys - which key does what in hist-browse, and how that is told: one table feeds both.
+ * input - the meaning of keys in hist-browse, the help about them, and a line of text that is edited.
  *
- * A key is a code point (control keys are those below U+0020) or one of BROWSE_KEY_*, which no code
- * point is.
+ * One table yields both the meaning of a key and the help. A key is a code point (control keys are
+ * below U+0020) or one of BROWSE_KEY_*, all above U+10FFFF.
  */
 #ifndef CHATHIST_BROWSE_INPUT_H
 #define CHATHIST_BROWSE_INPUT_H
@@ -33,42 +33,39 @@ enum {
 };
 #define BROWSE_CTRL(letter) ((letter)&0x1f)
 
-/* What has the focus: the search box, the list of sessions or hits, the messages. */
+/* The part with the focus: the search box, the list of sessions or hits, the messages. */
 enum browse_focus { BROWSE_BOX, BROWSE_LIST, BROWSE_TEXT };
 
 enum browse_command browse_command(enum browse_focus focus, int32_t key);
-/* An arrow key, Home or End that a terminal sends in its other mode, in which what is typed before
- * a program has begun comes: ESC with `[` or `O`, and then the byte `end`, or `parameter` and
- * `end`. -1: none. */
+/* Decodes an arrow key, Home or End in the mode of the terminal that curses does not expect; keys typed
+ * before the program has started arrive in that mode. The sequence is ESC, `[` or `O`, and then the
+ * byte `end`, or `parameter` and `end`. Returns the key, or -1. */
 int32_t browse_escape_key(int32_t parameter, int32_t end);
 
-/* The help screen in so many columns: how many lines it has. */
+/* Returns the number of lines of the help screen at this width. */
 size_t browse_help_count(size_t columns);
-/* Adds one of them: the keys, blanks up to one column, what they do, or more of that. false: there
- * is none. */
+/* Appends one line of the help: keys, blanks up to a fixed column, and what the keys do, or the
+ * continuation of that. Returns false after the last line. */
 bool browse_help_line(struct buf *out, size_t line, size_t columns);
-/* Adds what stands at the foot of the screen: as many keys as fit, and what they do; how to leave
- * is the last. */
+/* Appends the hints for the foot of the screen: as many keys as fit, the key to leave last. */
 void browse_hints(struct buf *out, enum browse_focus focus, size_t columns);
 
-/*
- * browse_edit - a line of text that is edited: the search box of hist-browse, the name of a file.
- */
+/* ---- a line of text that is edited: the search box, or the name of a file ---- */
 
 struct browse_edit {
     struct buf text; /* UTF-8, one line without control characters */
-    size_t at;       /* the cursor stands before this byte */
-    bool chosen;     /* what is typed next replaces it all */
+    size_t at;       /* the cursor is before this byte */
+    bool chosen;     /* the next character replaces the whole text */
 };
 
 void browse_edit_init(struct browse_edit *e);
 void browse_edit_release(struct browse_edit *e);
-/* Replaces the text, made one line; the cursor stands behind it. */
+/* Replaces the text, converted to one line, and puts the cursor at its end. */
 void browse_edit_set(struct browse_edit *e, struct str text);
-/* A key (browse/input): has the text changed? A key that edits nothing changes nothing. */
+/* Applies a key. Returns true if the text has changed. */
 bool browse_edit_key(struct browse_edit *e, int32_t key);
-/* What of the text to show in so many columns, so that the cursor is in it; *column is the
- * cursor's. */
+/* Returns the part of the text to show in `columns` columns, which contains the cursor; *column is
+ * the column of the cursor. */
 struct str browse_edit_window(const struct browse_edit *e, size_t columns, size_t *column);
 
 #endif

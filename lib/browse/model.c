@@ -6,9 +6,10 @@
 #include "browse/panel.h"
 #include "browse/view.h"
 
-/* So many lines of the list are read before and behind those that are seen. */
+/* How many lines of the list are read before and after the visible ones. */
 #define AROUND(rows) ((rows)*4 + 64)
-/* Keys ahead of a list of hits that grows follow it so far: End must not read them all. */
+/* Keys typed ahead of a growing list of hits follow it for at most this many hits, so that End does
+ * not read them all. */
 #define FOLLOW_MAX ((size_t)1000)
 
 /* ---- the screen ---- */
@@ -18,7 +19,7 @@ static size_t less(size_t a, size_t b)
     return a > b ? a - b : 0;
 }
 
-/* Side by side from so many columns on. */
+/* From this many columns on, the list and the messages stand side by side. */
 #define BESIDE 80
 #define LIST_MIN 32
 #define LIST_MAX 64
@@ -65,7 +66,7 @@ bool browse_target_is(const struct browse_target *t, size_t history, struct str 
     return t->history == history && str_eq(buf_str(&t->id), id);
 }
 
-/* Where a session is, as far as the list tells. The id is left out, and nothing is to be
+/* Returns what the list knows about where a session is, without its id. Nothing needs to be
  * released. */
 static struct browse_target target_known(const struct browse_sessions *sessions, size_t history,
                                          struct str id)
@@ -90,8 +91,8 @@ static struct browse_target target_known(const struct browse_sessions *sessions,
     return t;
 }
 
-/* Have lines come to the session, or gone, since its messages were read? `lines` is how many were
- * read, NULL if none were. */
+/* Returns true if the session has changed since its messages were read. `lines` is the number of
+ * lines read, NULL if none were. */
 static bool target_changed(const struct browse_target *t, const struct browse_target *now,
                            const uint64_t *lines)
 {
@@ -116,8 +117,8 @@ void browse_ahead_move(struct browse_ahead *a, long lines, bool first)
         a->lines = 0;
 }
 
-/* Which line of a list of `count` is to be chosen, seen from line `at`. A move beyond a list that
- * is not `whole` yet is kept for the lines to come. */
+/* Applies the moves typed ahead to line `at` of a list of `count` lines and returns the line to
+ * choose. If the list is not `whole` yet, a move beyond its end is kept for later lines. */
 static size_t ahead_place(struct browse_ahead *a, size_t at, size_t count, bool whole)
 {
     size_t end = count > 0 ? count - 1 : 0, from = a->last || at > end ? end : at;
@@ -208,7 +209,7 @@ const struct browse_list *browse_list(const struct browse *b)
     return b->searching ? &b->hit_list : &b->session_list;
 }
 
-/* The lines that are seen, and a page more on both sides, are there or asked for. */
+/* Requests the visible lines, and a page before and after them, if they have not been read. */
 static void want_lines(struct browse *b, size_t rows)
 {
     const struct browse_sessions *s = &b->sessions;
@@ -319,14 +320,14 @@ static void show_hit(struct browse *b)
         (void)browse_pane_show(&b->pane, browse_chosen_hit(b), b->hits.at[b->hit_list.at].at);
 }
 
-/* Are other lines of the session in the panel than are to be? */
+/* Returns true if the panel shows the thread but the hit is only among all lines, or the reverse. */
 static bool shows_others(const struct browse *b, struct str hit)
 {
     return browse_target_is(&b->shown, b->target.history, buf_str(&b->target.id)) &&
            !str_eq(buf_str(&b->target.hit), hit) && (b->every || misses(b, hit));
 }
 
-/* The chosen session is in the panel, or to be read for it. */
+/* Shows the chosen session in the panel, or requests its messages. */
 static void show_chosen(struct browse *b)
 {
     struct browse_target *t = &b->target, now;
@@ -356,12 +357,12 @@ static void show_chosen(struct browse *b)
         t->last_line = now.last_line;
         t->count = now.count;
     }
-    /* What is there already need not wait for what is read again. */
+    /* Messages that are already shown do not wait until they have been read again. */
     if (browse_target_is(&b->shown, history, id))
         show_hit(b);
 }
 
-/* The list has changed, not by keys: what was chosen stays on its line. */
+/* Keeps the chosen line on its row after the list itself has changed. */
 static void keep_line(struct browse *b, size_t place, size_t row)
 {
     struct browse_list *l = list_of(b);
@@ -386,7 +387,7 @@ void browse_go_ahead(struct browse *b)
     bool whole = b->searching ? b->hits_done || count >= FOLLOW_MAX : !b->sessions.partial;
     struct browse_ahead rest = b->ahead;
 
-    /* What is found again comes first. */
+    /* Restoring the position of the last visit comes first. */
     if (!browse_ahead_any(&rest) || browse_awaits_list(b) || b->back.list)
         return;
     place = ahead_place(&rest, at, count, whole);
@@ -414,8 +415,8 @@ void browse_wish(const struct browse *b, struct browse_wish *w)
         browse_sought_set(&w->shown, b->target.history, buf_str(&b->target.id));
 }
 
-/* Where in a list with other places is the line that is to stay chosen? SIZE_MAX: it is gone.
- * false: that is to be asked for. */
+/* Finds the line that stays chosen in a list read again. *place is SIZE_MAX if it is gone. Returns
+ * false if this part of the list cannot say, so that it has to be requested. */
 static bool find_line(const struct browse *b, const struct browse_sessions *s, size_t *place)
 {
     const struct browse_session *had = browse_sessions_at(&b->sessions, b->session_list.at);
@@ -459,7 +460,7 @@ void browse_take_sessions(struct browse *b, struct browse_sessions *s)
     if (place != SIZE_MAX)
         keep_line(b, place, l->top == 0 && !back ? place : row);
     clamp_list(b);
-    /* What is looked for may be further back in the file. */
+    /* The session to restore may be further back in the file. */
     if (!b->back.list)
         show_chosen(b);
     browse_go_ahead(b);
@@ -476,7 +477,7 @@ void browse_take_thread(struct browse *b, unsigned number, struct thread *t,
         thread_release(t);
         return;
     }
-    /* The beginning of a part of the file is none to stay at. */
+    /* The start of a part of the file is not a position worth keeping. */
     if (b->shown.end >= 0 && b->pane.top == 0 && b->pane.top_line == 0 && b->pane.at == 0)
         same = false;
     browse_pane_take(&b->pane, t, parts, same);
@@ -506,7 +507,7 @@ void browse_search(struct browse *b, bool again)
     struct str text = buf_str(&b->query.text);
 
     b->search_due = 0;
-    /* What has not been answered yet has nothing to be kept until it is again. */
+    /* Old hits are kept while the same search runs again, but only if it had given hits. */
     b->refreshing = again && b->searching && (b->refreshing || b->fresh_number == b->search_number);
     b->search_number++;
     b->wants.more = false;
@@ -525,7 +526,7 @@ void browse_search(struct browse *b, bool again)
     }
 }
 
-/* For another list: keys that were ahead of the last one are not for it. */
+/* Starts another list; keys typed ahead of the previous list do not apply to it. */
 static void search_other(struct browse *b)
 {
     if (b->query.text.len == 0)
@@ -555,7 +556,7 @@ void browse_tick(struct browse *b, int64_t now)
         browse_search(b, false);
 }
 
-/* The hits of the same search, read again, have caught up with what was there. */
+/* Replaces the old hits with those of the repeated search once it has reached as far. */
 static void swap_fresh(struct browse *b)
 {
     struct browse_list *l = &b->hit_list;
@@ -606,7 +607,7 @@ void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, 
 
         if (place != SIZE_MAX)
             keep_line(b, place, b->back.row);
-        /* A search that was left before its hits came has none to be found. */
+        /* If the browser was closed before the first hit came, no hit can be restored. */
         b->back.list = place == SIZE_MAX && !done && b->back.message.len > 0;
         b->wants.more = b->wants.more || b->back.list;
     }
@@ -618,14 +619,14 @@ void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, 
 
 /* ---- moving ---- */
 
-/* Of the list that is waited for: it will be of new hits, or is that of the sessions as it was. */
+/* Returns true if the expected list begins at its first line, as new hits do and unscrolled sessions. */
 static bool begins_at_first(const struct browse *b)
 {
     return !b->back.list && (b->query.text.len > 0 || b->session_list.at == 0);
 }
 
-/* Is a move to wait for the list, or for those that wait already? What is seen is moved in at
- * once. */
+/* Returns true if a move has to wait for the list, or for moves that wait already. A move within
+ * the visible lines is done at once. */
 static bool is_ahead(const struct browse *b, long lines)
 {
     return browse_awaits_list(b) || (lines > 0 && browse_ahead_any(&b->ahead) && !b->back.list);
@@ -669,7 +670,7 @@ static void move_pages(struct browse *b, long halves)
     move(b, halves % 2 == 0 ? halves / 2 * page : halves * (page + 1) / 2);
 }
 
-/* Where the list is found again, or was left, is no matter then. */
+/* The position to restore does not matter then. */
 static void move_list_end(struct browse *b, bool last)
 {
     size_t count = browse_list_count(b);
@@ -727,7 +728,7 @@ static void next_hit(struct browse *b, bool on)
         browse_say(b, "no hit in these messages");
 }
 
-/* Enter, when it is no choice. */
+/* Enter, when it does not choose: goes to the next panel, or unfolds. */
 static void go_on(struct browse *b)
 {
     if (b->focus == BROWSE_BOX)
@@ -738,7 +739,7 @@ static void go_on(struct browse *b)
         browse_pane_fold(&b->pane);
 }
 
-/* What is asked from here on is about the chosen session. false: there is none. */
+/* Makes the chosen session the subject of the following question. Returns false without a session. */
 static bool take_subject(struct browse *b)
 {
     struct str id;
@@ -767,7 +768,7 @@ static void turn_focus(struct browse *b, int by)
     b->focus = (enum browse_focus)(((int)b->focus + by + 3) % 3);
 }
 
-/* Moves: has it been one? */
+/* Carries out a command that moves; returns false for other commands. */
 static bool do_move(struct browse *b, enum browse_command command)
 {
     switch (command) {
@@ -835,7 +836,7 @@ static bool do_focus(struct browse *b, enum browse_command command)
     }
 }
 
-/* The rest: what it leaves to the caller. */
+/* Carries out the other commands and returns what the caller has to do. */
 static enum browse_command do_other(struct browse *b, enum browse_command command)
 {
     switch (command) {
@@ -917,7 +918,7 @@ static enum browse_command press_name(struct browse *b, int32_t key)
     return BROWSE_NOTHING;
 }
 
-/* ---- what is not there yet ---- */
+/* ---- waiting for data ---- */
 
 static void push_ahead(struct browse_ahead_text *a, enum browse_command command)
 {
@@ -925,7 +926,7 @@ static void push_ahead(struct browse_ahead_text *a, enum browse_command command)
         a->at[a->count++] = command;
 }
 
-/* Takes the first command out; there is one. */
+/* Removes and returns the first command; the queue is not empty. */
 static enum browse_command pop_ahead(struct browse_ahead_text *a)
 {
     enum browse_command command = a->at[0];
@@ -934,7 +935,7 @@ static enum browse_command pop_ahead(struct browse_ahead_text *a)
     return command;
 }
 
-/* Is the list there, and keys that were ahead of it are done? */
+/* Returns true if the list has been read and the keys typed ahead of it have been applied. */
 static bool has_list(const struct browse *b)
 {
     return !browse_awaits_list(b) && !b->back.list && !browse_ahead_any(&b->ahead);
@@ -949,8 +950,8 @@ bool browse_knows_chosen(const struct browse *b)
            (browse_chosen(b, &history, &id) || browse_list(b)->at >= browse_list_count(b));
 }
 
-/* Are the messages in the panel those of what is chosen, the chosen hit among them? One that is
- * gone by now is not waited for. */
+/* Returns true if the panel shows the messages of the chosen line, with the chosen hit among them
+ * unless that has disappeared from the file. */
 static bool has_messages(const struct browse *b)
 {
     size_t history;
@@ -980,7 +981,7 @@ static bool question_waits(const struct browse *b)
     return b->text_ahead.count > 0 && asks(b->text_ahead.at[b->text_ahead.count - 1]);
 }
 
-/* Can a command be done now? One for the messages, or the session, waits for them. */
+/* Returns true if a command can be carried out now. A command for messages waits until they are read. */
 static bool is_ready(const struct browse *b, enum browse_command command)
 {
     switch (command) {
@@ -1042,7 +1043,7 @@ enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
         return press_answer(b, key);
     if (b->mode == BROWSE_NAMING)
         return press_name(b, key);
-    /* What is pressed behind a question that waits is the answer to it, and no command. */
+    /* A key typed after a question that waits is its answer, not a command. */
     if (question_waits(b)) {
         if (command == BROWSE_CANCEL || command == BROWSE_SUSPEND || command == BROWSE_REDRAW)
             return command;
@@ -1055,7 +1056,7 @@ enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
         return BROWSE_NOTHING;
     }
     if (!is_ready(b, command)) {
-        /* By the time that it is done the focus can be elsewhere, and Enter would choose. */
+        /* The focus may have moved when it is carried out, and Enter would then choose. */
         push_ahead(&b->text_ahead, command == BROWSE_ENTER ? BROWSE_FOLD : command);
         return BROWSE_NOTHING;
     }
@@ -1074,7 +1075,7 @@ bool browse_go_on(struct browse *b)
            (has_messages(b) || (browse_knows_chosen(b) && asks(b->text_ahead.at[0])))) {
         enum browse_command command = pop_ahead(&b->text_ahead);
 
-        /* As when it was pressed. */
+        /* The focus is where it was when the key was pressed. */
         b->focus = BROWSE_TEXT;
         if (!do_move(b, command))
             (void)do_other(b, command);

@@ -15,7 +15,7 @@ static bool has_role(const struct browse_pane *p, size_t message)
     return str_eq_c(p->thread.at[message].role_text, p->role);
 }
 
-/* The role, or what is in the panel, has changed. */
+/* Finds the messages that have the role, after the role or the thread has changed. */
 static void filter_role(struct browse_pane *p)
 {
     size_t count = p->thread.count, last = SIZE_MAX, next = SIZE_MAX;
@@ -35,7 +35,7 @@ static void filter_role(struct browse_pane *p)
     }
 }
 
-/* Is the message let through by the role? */
+/* Returns true if the message has the wanted role. */
 static bool shows(const struct browse_pane *p, size_t message)
 {
     return !p->shown || p->shown[message].from == message;
@@ -46,7 +46,7 @@ bool browse_pane_has(const struct browse_pane *p)
     return p->at < p->thread.count && shows(p, p->at);
 }
 
-/* Has the part nothing to show, for a result is folded? */
+/* Returns true if the part is empty because it continues a folded result. */
 static bool is_folded(const struct browse_pane *p, size_t part)
 {
     size_t message = p->parts.at[part].message;
@@ -55,13 +55,13 @@ static bool is_folded(const struct browse_pane *p, size_t part)
            part != p->parts.first[message] && part != browse_parts_last(&p->parts, message);
 }
 
-/* Is there such a part, and is it shown? */
+/* Returns true if the part exists and is shown. */
 static bool has_part(const struct browse_pane *p, size_t part)
 {
     return part < p->parts.count && shows(p, p->parts.at[part].message) && !is_folded(p, part);
 }
 
-/* The next part that is shown, itself included, and the one before it; SIZE_MAX: none. */
+/* Return the first shown part from `part` on, and the last one before it, or SIZE_MAX. */
 static size_t part_from(const struct browse_pane *p, size_t part)
 {
     size_t message;
@@ -90,7 +90,7 @@ static size_t part_before(const struct browse_pane *p, size_t part)
     return is_folded(p, part) ? p->parts.first[message] : part;
 }
 
-/* So many messages stay laid out. */
+/* At most this many parts stay laid out. */
 #define LAID_MAX 64
 
 void browse_pane_init(struct browse_pane *p)
@@ -104,7 +104,7 @@ static size_t message_of(const struct browse_pane *p, size_t part)
     return p->parts.at[part].message;
 }
 
-/* ---- what is laid out ---- */
+/* ---- layout ---- */
 
 static void unlay(struct browse_pane *p, size_t i)
 {
@@ -138,7 +138,7 @@ void browse_pane_release(struct browse_pane *p)
     pattern_release(&p->pattern);
 }
 
-/* Forgets what is far from what is seen. */
+/* Frees the layout of parts that are far from the visible ones. */
 static void tidy(struct browse_pane *p)
 {
     for (size_t i = 0; p->laid > LAID_MAX && i < p->parts.count; i++)
@@ -176,7 +176,7 @@ static size_t line_count(struct browse_pane *p, size_t i)
 
 /* ---- moving ---- */
 
-/* The part that stands so many lines below the top; *line of it. SIZE_MAX: below the last. */
+/* Returns the part, and its line *line, that is `lines` lines below the top, or SIZE_MAX. */
 static size_t below(struct browse_pane *p, size_t lines, size_t *line)
 {
     size_t i = p->top, passed = p->top_line;
@@ -208,7 +208,7 @@ static void move_up(struct browse_pane *p, size_t lines)
     p->top_line -= lines;
 }
 
-/* The last line does not leave the bottom of the panel. */
+/* Keeps the panel filled: the last line of the thread never rises above the bottom row. */
 static void clamp(struct browse_pane *p)
 {
     size_t line, here = 0;
@@ -231,7 +231,7 @@ static void clamp(struct browse_pane *p)
         move_up(p, p->height - here);
 }
 
-/* What is acted on is seen. */
+/* If the current message is out of view, makes the nearest visible one current. */
 static void follow(struct browse_pane *p)
 {
     size_t line, last = below(p, p->height > 0 ? p->height - 1 : 0, &line);
@@ -296,8 +296,8 @@ void browse_pane_last(struct browse_pane *p)
     p->at = message_of(p, last);
 }
 
-/* Brings a byte of a message into view, so many lines below the top unless it is there; its
- * beginning is that of its header. The message is to be laid out anew. */
+/* Scrolls so that byte `at` of a message is visible, `above` lines below the top if it was not visible
+ * before. Offset 0 means the header. The message is laid out again. */
 static void bring(struct browse_pane *p, size_t message, size_t at, size_t above)
 {
     size_t at_line = 0, i = browse_parts_find(&p->parts, message, at), line = 0;
@@ -374,7 +374,7 @@ size_t browse_pane_top_part(const struct browse_pane *p)
     return p->parts.count > 0 ? p->top - p->parts.first[message_of(p, p->top)] : 0;
 }
 
-/* That part of a message, or its last one. */
+/* Returns the part with this number in its message, or the last one if there are fewer. */
 static size_t part_number(const struct browse_pane *p, size_t message, size_t part)
 {
     size_t last = browse_parts_last(&p->parts, message);
@@ -426,10 +426,9 @@ void browse_pane_fold_all(struct browse_pane *p)
     }
 }
 
-/* ---- what is shown changes ---- */
+/* ---- changes of the contents ---- */
 
-/* The place by the byte of the text that stands at the top, unless what is acted on would no longer
- * be seen. */
+/* Keeps the text at the top of the panel in place, unless that would hide the current message. */
 void browse_pane_resize(struct browse_pane *p, size_t width, size_t height)
 {
     size_t from = 0, at = p->at;
@@ -474,7 +473,7 @@ void browse_pane_set_role(struct browse_pane *p, const char *role)
     settle(p);
 }
 
-/* Takes over what was unfolded, and where we are. */
+/* Copies the folding and the position from the panel's former contents. */
 static void keep_place(struct browse_pane *p, const struct browse_pane *old)
 {
     size_t top = message_of(old, old->top), part = browse_pane_top_part(old), place;
@@ -532,7 +531,7 @@ void browse_pane_take(struct browse_pane *p, struct thread *t, struct browse_par
 
 /* ---- from hit to hit ---- */
 
-/* A hit is shown below so much of the panel. */
+/* A hit is shown a third of the height of the panel below its top. */
 #define ABOVE_HIT 3
 
 static void look_at(struct browse_pane *p, size_t message, struct browse_place hit)
@@ -549,7 +548,7 @@ static void look_at(struct browse_pane *p, size_t message, struct browse_place h
 
 /* ---- in a text ---- */
 
-/* The first hit that begins from `from` on and before `to`, or the last one. */
+/* Finds the first match, or with `last` the last one, that begins in [from, to). */
 static bool find(struct pattern *pattern, struct str text, size_t from, size_t to, bool last,
                  struct browse_place *hit)
 {
@@ -568,7 +567,8 @@ static bool find(struct pattern *pattern, struct str text, size_t from, size_t t
 
 /* ---- in slices ---- */
 
-/* In the message that it is at, up to `budget` bytes: how many that were. *found: there it is. */
+/* Searches up to `budget` bytes of the message at p->seek. Returns how many it has searched; sets
+ * *found if there is a hit. */
 static size_t look_through(struct browse_pane *p, size_t budget, bool *found)
 {
     struct browse_seek *s = &p->seek;
@@ -600,7 +600,7 @@ static size_t look_through(struct browse_pane *p, size_t budget, bool *found)
     return to - from;
 }
 
-/* To the next message. false: that were all. */
+/* Moves the search to the next message. Returns false after the last one. */
 static bool next_message(struct browse_pane *p)
 {
     struct browse_seek *s = &p->seek;

@@ -1,9 +1,9 @@
 /*
- * browse_state - what hist-browse finds again when it is opened: the search and its role and scope,
- * what was chosen, both scroll positions. For each history, in `${state_home}/chathist/browse`.
+ * state - saves the position of the browser for each history in `${state_home}/chathist/browse`: the
+ * search with its role and scope, the chosen line, and both scroll positions.
  *
- * One JSON object a line, the history that was closed last at the end, BROWSE_KEPT at most. Of two
- * browsers that close at the same moment one may be forgotten.
+ * The file has one JSON object on each line, the most recent one last, and at most BROWSE_KEPT lines.
+ * If two browsers close at the same moment, the position of one of them may be lost.
  */
 #ifndef CHATHIST_BROWSE_STATE_H
 #define CHATHIST_BROWSE_STATE_H
@@ -16,13 +16,12 @@
 
 #define BROWSE_KEPT 100
 
-/* Adds the line, with its newline. */
+/* Appends the line for a history, with its newline. */
 void browse_state_add(struct buf *out, const struct browse *b, struct str history);
-/* Has a state that was just begun be as a line says: false when it is of another history, or
- * none. */
+/* Applies a line to a new state. Returns false if the line is malformed or for another history. */
 bool browse_state_take(struct browse *b, struct str line, struct str history);
 
-/* The same with the file. 0, also when there is nothing to be found; -1. */
+/* Do the same with the file. Return 0, also if the file has no such line, or -1 with *e set. */
 int browse_state_load(struct browse *b, const char *path, struct str history, struct err *e);
 int browse_state_save(const struct browse *b, const char *path, struct str history, struct err *e);
 

@@ -14,27 +14,27 @@
 #include "chathist/cli/wide.h"
 
 #define TAB_COLUMNS 8
-/* The bytes of a cell: more combining marks than fit are left out. */
+/* Maximum size of a cell in bytes; further combining marks are dropped. */
 #define CELL_MAX 24
 #define ELLIPSIS "\xe2\x80\xa6"
 
 struct cell {
-    size_t at, from; /* in the bytes of the line; in the text */
+    size_t at, from; /* offset in `bytes`; offset in the source text */
     unsigned char n, width, styles;
     bool blank;
 };
 
-/* A line of the text, before it is wrapped. */
+/* A line of the source text before it is wrapped. */
 struct laying {
     struct browse_lines *lines;
     const struct browse_layout *how;
-    bool one; /* all of the text on one line */
+    bool one; /* the whole text becomes one line */
     struct cell *cells;
     size_t count, cap;
     struct buf bytes, scratch;
     size_t column;
-    size_t offset; /* of the text, so far */
-    size_t hit;    /* the first that does not end before it */
+    size_t offset; /* bytes of the source text read so far */
+    size_t hit;    /* first hit that does not end before `offset` */
 };
 
 void browse_lines_init(struct browse_lines *l)
@@ -72,7 +72,7 @@ static void add_blanks(struct laying *l, size_t n, unsigned styles)
         add_cell(l, STR(" "), 1, styles, true);
 }
 
-/* A character that takes no column belongs to the one before it. */
+/* Adds a character without width to the cell before it. */
 static void add_mark(struct laying *l, struct str bytes, unsigned styles)
 {
     if (l->count == 0)
@@ -95,7 +95,7 @@ static void add_visible(struct laying *l, struct str bytes, unsigned styles)
         add_cell(l, (struct str){l->scratch.data + i, 1}, 1, styles ^ BROWSE_DIM, false);
 }
 
-/* What changes the width of its neighbours on some terminals. */
+/* Returns true for characters that change the width of their neighbours on some terminals. */
 static bool joins(const struct laying *l, int32_t cp)
 {
     if (cp == 0x200d || (cp >= 0xfe00 && cp <= 0xfe0f) || (cp >= 0xe0100 && cp <= 0xe01ef))
@@ -160,7 +160,7 @@ static struct browse_line *new_line(struct browse_lines *l, size_t from)
     return &l->at[l->count++];
 }
 
-/* Where a line that begins with cell `from` ends; *next is the first cell of the line behind it. */
+/* Returns the end of a line that begins with cell `from`. *next is the first cell of the next line. */
 static size_t wrap(const struct laying *l, size_t from, size_t *next)
 {
     size_t column = 0, blank = 0, i = from;
@@ -172,7 +172,7 @@ static size_t wrap(const struct laying *l, size_t from, size_t *next)
         word = word || !l->cells[i].blank;
         column += l->cells[i++].width;
     }
-    /* A cell that is wider than the panel is put there all the same. */
+    /* A cell wider than the panel gets a separate line. */
     if (i == from)
         i++;
     *next = i;
@@ -280,8 +280,8 @@ void browse_lines_add(struct browse_lines *lines, struct str text, const struct 
 
 /* ---- one line ---- */
 
-/* So much of a text is looked at for a line of that width: enough, were each character of four
- * bytes and had two marks. */
+/* Returns the beginning of a text that is enough for one line of this width, even if each character
+ * has four bytes and two combining marks. */
 static struct str first_of(struct str text, size_t width)
 {
     size_t most = width * 12 + 64;
@@ -387,7 +387,7 @@ static void add_header(struct browse_item *item, const struct message *m, size_t
 
 /* ---- the text ---- */
 
-/* The hits that a part has a piece of, by their places in it. The caller frees them. */
+/* Returns the matches that overlap a part, as ranges of the part. The caller frees them. */
 static struct browse_place *find_hits(struct pattern *pattern, struct str text, struct str part,
                                       size_t *count)
 {
@@ -453,7 +453,7 @@ static void add_folded(struct browse_item *item, struct str name, struct str tex
     browse_lines_append(&item->lines, text, &how);
 }
 
-/* The arguments of a call, a member after the other; what is a string decoded. */
+/* Adds the arguments of a call, one member to a line, with strings decoded. */
 static void add_arguments(struct browse_item *item, struct str args, size_t width)
 {
     struct browse_layout how = {.width = width, .styles = BROWSE_CODE};
@@ -516,7 +516,7 @@ void browse_item_lay(struct browse_item *item, const struct message *m, struct s
     item->laid = true;
 }
 
-/* A line of a message that is no longer than this is cheap to decode. */
+/* A message whose line is not longer than this is decoded whenever it is needed. */
 #define SHORT BROWSE_PART
 
 static void add_part(struct browse_parts *p, size_t message, size_t at, size_t n)
@@ -525,7 +525,7 @@ static void add_part(struct browse_parts *p, size_t message, size_t at, size_t n
     p->at[p->count++] = (struct browse_part){.message = message, .at = at, .n = n};
 }
 
-/* Where in a text that is longer than a part the first one ends: behind a line, a blank, a
+/* Returns the end of the first part of a text: after a line, else after a blank, else after a
  * character. */
 static size_t part_end(struct str text)
 {
@@ -590,7 +590,7 @@ void browse_parts_make(struct browse_parts *p, const struct thread *t)
         }
         p->contents[i] = message_content(m, &scratch);
         cut(p, i, p->contents[i]);
-        /* What lies as it is in the line is not decoded, and not held twice. */
+        /* Content without escapes is used directly from the line; only decoded content is kept. */
         if (scratch.len > 0) {
             p->texts[i] = scratch;
             buf_init(&scratch, BUF_LINE);

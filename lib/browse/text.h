@@ -1,12 +1,12 @@
 /*
- * browse_text - text laid out in the lines of a panel: wrapped at words, shown as light Markdown,
- * its hits marked.
+ * text - lays out the text of messages in lines: wraps it at words, shows light Markdown and marks
+ * the hits of a search.
  *
- * A line is a row of cells: a character with its combining marks, 1 or 2 columns wide, nothing that
- * a terminal obeys or joins. What vis_unsafe knows, and bytes that are no UTF-8, become their
- * visible form (base/vis). U+200D, variation selectors and skin tones are left out, for terminals
- * differ in how many columns the sequences take that they form; a mark with nothing before it
- * stands on a blank.
+ * A line is a row of cells. A cell is a character with its combining marks, 1 or 2 columns wide, and
+ * contains nothing that a terminal obeys or joins. Characters for which vis_unsafe is true, and bytes
+ * that are not valid UTF-8, are shown in their visible form (base/vis). U+200D, variation selectors
+ * and skin tones are dropped because terminals disagree about the width of the sequences that they
+ * form. A combining mark without a character before it is put on a blank.
  */
 #ifndef CHATHIST_BROWSE_TEXT_H
 #define CHATHIST_BROWSE_TEXT_H
@@ -20,7 +20,7 @@
 #include "chathist/history/thread.h"
 #include "chathist/search/pattern.h"
 
-/* Styles, together. */
+/* Styles; a set of bits. */
 enum {
     BROWSE_BOLD = 1,
     BROWSE_ITALIC = 2,
@@ -29,10 +29,10 @@ enum {
     BROWSE_HIT = 16,
     BROWSE_HEAD = 32,  /* a message's header */
     BROWSE_TOOL = 64,  /* a tool call or result */
-    BROWSE_HERE = 128, /* the hit that is looked at */
+    BROWSE_HERE = 128, /* the current hit */
 };
 
-/* So much of a line in one style. */
+/* Consecutive bytes of a line in one style. */
 struct browse_run {
     size_t n; /* bytes */
     unsigned styles;
@@ -41,10 +41,10 @@ struct browse_run {
 struct browse_line {
     size_t at; /* in `text` */
     size_t run, run_count;
-    size_t from; /* the byte of what was laid out with which it begins */
+    size_t from; /* offset in the source text of the first byte of the line */
 };
 
-/* Zero-initialise, but for `text`. */
+/* Laid out lines. browse_lines_init sets it up, browse_lines_release frees it. */
 struct browse_lines {
     struct buf text;
     struct browse_run *runs;
@@ -53,7 +53,7 @@ struct browse_lines {
     size_t count, cap;
 };
 
-/* A place in a text, in bytes. */
+/* A range of a text, in bytes. */
 struct browse_place {
     size_t at, n;
 };
@@ -61,96 +61,93 @@ struct browse_place {
 struct browse_layout {
     size_t width; /* columns; at least 2 */
     bool markdown;
-    const struct markdown *state;    /* in which it begins; NULL: at the start of a text */
-    const struct browse_place *hits; /* ascending, none overlapping */
+    const struct markdown *state;    /* state at the start of the text; NULL: the initial state */
+    const struct browse_place *hits; /* ascending, not overlapping */
     size_t hit_count;
-    bool has_here; /* the hit that begins at `here` is marked as the one that is looked at */
+    bool has_here; /* the hit that begins at `here` is shown as the current one */
     size_t here;
-    unsigned styles; /* of all of it */
+    unsigned styles; /* added to every run */
 };
 
 void browse_lines_init(struct browse_lines *l);
 void browse_lines_release(struct browse_lines *l);
-/* Adds the lines of a text; an empty one has none. A newline at its end begins no other line. */
+/* Adds the lines of a text. An empty text adds no line; a newline at the end adds no empty line. */
 void browse_lines_add(struct browse_lines *l, struct str text, const struct browse_layout *how);
-/* Adds one line, white space made blanks, cut with `…` at the width. */
+/* Adds the text as one line: white space becomes blanks, and a text that is too wide ends with `…`. */
 void browse_lines_add_one(struct browse_lines *l, struct str text, const struct browse_layout *how);
-/* Adds to the last line, if it fits; cut the same way. */
+/* Appends the text to the last line, shortened in the same way. */
 void browse_lines_append(struct browse_lines *l, struct str text, const struct browse_layout *how);
-/* The last n bytes of the text, which the caller has added, belong to the last line. */
+/* Gives the last n bytes of l->text, which the caller has appended to the last line, these styles. */
 void browse_lines_styled(struct browse_lines *l, size_t n, unsigned styles);
-/* Columns that a line takes. */
+/* Returns the width of line i in columns. */
 size_t browse_line_columns(const struct browse_lines *l, size_t i);
 
-/*
- * browse_parts - the messages of a thread cut into parts, so that the panel lays out no more than
- * it shows, however long a message is.
+/* ---- parts: messages divided, so that the panel lays out only what it shows ----
  *
- * A part is as a text of its own: it ends with a line where there is one, and knows in which state
- * of its Markdown it begins. Made beside the keyboard, for a long message is decoded for it.
- */
+ * A part is laid out like a complete text. It ends at a line end if possible, and records the
+ * Markdown state at its start. The worker thread makes the parts because that decodes long
+ * messages. */
 
-/* So many bytes at the most, but for what would be left over. */
+/* Maximum size of a part in bytes; a short remainder is added to the last one. */
 #define BROWSE_PART ((size_t)16 << 10)
 
 struct browse_part {
     size_t message;
-    size_t at, n;          /* of its content; SIZE_MAX: all of it */
-    struct markdown state; /* without fn and arg */
+    size_t at, n;          /* range of its content; n SIZE_MAX: all of it */
+    struct markdown state; /* at the start of the part; fn and arg are not set */
 };
 
-/* Zero-initialise. */
+/* Initialise with zeros. */
 struct browse_parts {
     struct browse_part *at;
     size_t count, cap;
-    size_t *first; /* for each message, and behind the last one: its first part */
-    /* private: for each message that is long, its content, and the memory behind it unless that is
-     * its line */
+    size_t *first; /* index of the first part of each message; first[messages] is `count` */
+    /* private: the content of each long message, and its memory unless it points into the line */
     struct str *contents;
     struct buf *texts;
     size_t messages;
 };
 
-/* Of a thread, which is to stay while they are used. */
+/* Divides the messages of a thread, which must outlive the parts. */
 void browse_parts_make(struct browse_parts *p, const struct thread *t);
 void browse_parts_release(struct browse_parts *p);
-/* The part of a message that has a byte of its content, and the last one. */
+/* Return the index of the part that contains byte `at` of a message, and of its last part. */
 size_t browse_parts_find(const struct browse_parts *p, size_t message, size_t at);
 size_t browse_parts_last(const struct browse_parts *p, size_t message);
-/* The content of a message, borrowed from the parts, from the line or from scratch (BUF_LINE). What
- * is decoded into scratch is short. */
+/* Returns the content of a message, borrowed from the parts, from the line, or from scratch (set up
+ * with BUF_LINE). Only short messages are decoded into scratch. */
 struct str browse_parts_text(const struct browse_parts *p, const struct thread *t, size_t message,
                              struct buf *scratch);
 
-/*
- * browse_item - a part of a message laid out for the panel: the first one has a header, the last
- * one the tool calls. What a tool was asked for and what it said is one line each unless it is
- * unfolded.
- */
+/* ---- items: one part laid out ----
+ *
+ * The item of the first part of a message also holds its header, that of the last part its tool
+ * calls. The arguments and the result of a tool take one line each unless they are unfolded. */
 
-/* So many bytes of the arguments of a call are laid out. */
+/* At most this many bytes of the arguments of a call are laid out. */
 #define BROWSE_SHOWN ((size_t)32 << 10)
-/* A hit begins in one part and may end in the next one, so many bytes behind. */
+/* A hit may extend over the end of its part by at most this many bytes. */
 #define BROWSE_OVERLAP ((size_t)512)
 
 struct browse_item {
-    bool laid; /* `lines` is right */
+    bool laid; /* `lines` is up to date */
     struct browse_lines lines;
     size_t body; /* the first line of the content */
 };
 
 struct browse_item_view {
     size_t width;
-    bool first, last; /* of the message's parts */
+    bool first, last; /* is it the first or last part of its message? */
     bool unfolded;
-    struct pattern *pattern;  /* whose matches are marked; NULL: none */
-    struct browse_place here; /* of the content, the hit that is looked at; n 0: none */
+    struct pattern *pattern;  /* its matches are marked; NULL: none */
+    struct browse_place here; /* the current hit, a range of the content; n 0: none */
 };
 
-/* Fills item->lines, which was released, with a part of a message. `text` is its whole content. */
+/* Lays out a part of a message in item->lines, which must be released or new. `text` is the whole
+ * content of the message. */
 void browse_item_lay(struct browse_item *item, const struct message *m, struct str text,
                      const struct browse_part *part, const struct browse_item_view *view);
-/* The line that shows a byte of the part. */
+/* Returns the line that shows byte `at` of the part. */
 size_t browse_item_line(const struct browse_item *item, size_t at);
 
 #endif

@@ -19,15 +19,15 @@
 #include "chathist/cli/config.h"
 #include "chathist/cli/wide.h"
 
-/* The wide functions of curses. */
+/* Makes curses declare its wide-character functions. */
 #define NCURSES_WIDECHAR 1
 
-/* A key that begins with ESC comes within so many milliseconds. */
+/* The bytes of a key that begins with ESC arrive within this many milliseconds. */
 #define ESCAPE_MS 25
 #define WHEEL_LINES 3
-/* How long the rest of a sequence that curses does not know may take. */
+/* The same for the rest of a sequence that curses does not know. */
 #define SEQUENCE_MS 200
-/* Codes for the marks round a paste (xterm's mode 2004), beyond those of curses. */
+/* Key codes for the start and end of a paste (xterm's mode 2004). */
 enum { KEY_PASTE = KEY_MAX + 1, KEY_PASTE_END };
 
 enum { PAIR_HEAD = 1, PAIR_TOOL, PAIR_CODE, PAIR_HIT, PAIR_DIM };
@@ -38,7 +38,7 @@ struct browse_view {
     SCREEN *screen;
     bool color, utf8;
     bool away;                 /* another program has the terminal */
-    bool pasting, pasted, gap; /* something of the paste has come; a blank is due before the rest */
+    bool pasting, pasted, gap; /* inside a paste; some of it has arrived; a blank is due */
 };
 
 /* ---- the terminal ---- */
@@ -229,8 +229,9 @@ static bool read_mouse(struct browse_input *input)
     return true;
 }
 
-/* After ESC: the Escape key, pressed once or twice, or the rest of a sequence that curses does not
- * know, which is read to its end. Returns -1 for one without a meaning, 0 for a mark of a paste. */
+/* Reads on after ESC: it was the Escape key, pressed once or twice, or a sequence that curses does not
+ * know and that is read to its end. Returns the key, -1 if it has no meaning, 0 for the mark of a
+ * paste. */
 static int32_t escape(struct browse_view *v)
 {
     wint_t key, before = 0;
@@ -238,7 +239,7 @@ static int32_t escape(struct browse_view *v)
     int kind;
 
     if (v->pasting)
-        timeout(SEQUENCE_MS); /* it is no Escape key */
+        timeout(SEQUENCE_MS); /* a sequence, not the Escape key */
     kind = get_wch(&key);
     nodelay(stdscr, TRUE);
     if (kind == ERR || key == 033)
@@ -259,7 +260,7 @@ static int32_t escape(struct browse_view *v)
     return browse_escape_key((int32_t)before, (int32_t)key);
 }
 
-/* Takes a character of a paste. Newlines and tabs between its words become one blank, those at its
+/* Processes a character of a paste. Newlines and tabs between words become one blank, those at the
  * ends are dropped. Returns false for a character that is dropped. */
 static bool paste(struct browse_view *v, struct browse_input *input, wint_t key)
 {
@@ -278,7 +279,7 @@ static bool paste(struct browse_view *v, struct browse_input *input, wint_t key)
     return true;
 }
 
-/* A key outside of a paste; 0 or less if it means nothing. */
+/* Returns a key outside of a paste; 0 or less if it has no meaning. */
 static int32_t pressed(struct browse_view *v, int kind, wint_t key)
 {
     if (kind == KEY_CODE_YES)
@@ -335,10 +336,10 @@ static attr_t attributes(const struct browse_view *v, unsigned styles, short *pa
     return a;
 }
 
-/* The wide characters of a cell, with their end. */
+/* Maximum number of wide characters in a cell, with the terminating zero. */
 #define CELL 6
 
-/* What a terminal without UTF-8 shows of a character. */
+/* Returns what a terminal without UTF-8 shows instead of a character. */
 static wchar_t plain_of(int32_t cp)
 {
     switch (cp) {
@@ -357,10 +358,10 @@ static wchar_t plain_of(int32_t cp)
     }
 }
 
-/* Takes the next cell off *text, which is not empty: a character with the marks on it, as the wide
- * characters that curses wants. Returns its columns. A character that the C library takes for wider
- * than utf8_width does would move everything after it, and becomes U+FFFD; without `utf8`
- * everything beyond ASCII becomes `?`, or something like it. */
+/* Removes the next cell from *text (not empty): a character with its combining marks,
+ * converted for curses. Returns its width. If the C library and utf8_width disagree about the width
+ * of a character, it becomes U+FFFD, because it would move everything after it. Without `utf8`,
+ * characters beyond ASCII become `?` or a similar one. */
 static size_t next_cell(struct str *text, bool utf8, wchar_t cell[CELL])
 {
     size_t width = 0, count = 0;
@@ -383,7 +384,7 @@ static size_t next_cell(struct str *text, bool utf8, wchar_t cell[CELL])
     }
     if (!utf8 && cell[0] > L'~')
         cell[0] = plain_of((int32_t)cell[0]);
-    /* One that the C library takes for wider or for none would move what stands behind it. */
+    /* The C library disagrees about its width. */
     else if (wcwidth(cell[0]) != (int)width)
         cell[0] = wcwidth(cell[0]) == 1 && width == 2 ? cell[0] : utf8 ? L'\xfffd' : L'?';
     cell[count] = L'\0';
@@ -392,8 +393,8 @@ static size_t next_cell(struct str *text, bool utf8, wchar_t cell[CELL])
 
 struct pen {
     const struct browse_view *view;
-    size_t row, column, end; /* nothing is drawn from column `end` on */
-    attr_t also;             /* to every attribute */
+    size_t row, column, end; /* drawing stops before column `end` */
+    attr_t also;             /* added to every attribute */
 };
 
 static void draw_text(struct pen *p, struct str text, unsigned styles)
@@ -530,7 +531,7 @@ static void draw_frame(const struct browse_view *v, const struct browse *b,
     buf_release(&text);
 }
 
-/* A prompt and what is typed behind it; the cursor is left there. */
+/* Draws a prompt and the text typed after it, and leaves the cursor there. */
 static void draw_edit(const struct browse_view *v, const struct browse_edit *e, struct pen p,
                       struct str prompt, bool focused)
 {
@@ -621,7 +622,7 @@ void browse_view_draw(struct browse_view *v, struct browse *b, int64_t now)
 #define TITLE 60
 #define NAME_MAX_BYTES ((size_t)100)
 
-/* Which history it is, where more than one is listed. */
+/* Adds the name of the history if several are listed. */
 static void add_history(struct buf *out, const struct browse *b, size_t history, const char *before)
 {
     if (!b->all || !b->names)
@@ -703,7 +704,7 @@ static void add_deletion(struct buf *out, const struct browse *b)
     vis_add_line(out, utf8_first(id, TITLE), true);
     buf_add_byte(out, '\'');
     add_history(out, b, b->subject.history, " of ");
-    /* Of a part of the file it would be too few. */
+    /* A part of the file does not have all of them. */
     if (chosen && b->target.end < 0 && (read || b->target.last_line >= 0))
         buf_addf(out, ", %" PRIu64 " message%s", count, count == 1 ? "" : "s");
     buf_add_c(out, ", for ever? y or n");

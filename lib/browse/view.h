@@ -1,8 +1,7 @@
 /*
- * browse_view - hist-browse on the terminal, /dev/tty: draws the state, reads keys and the mouse.
- * The only user of ncurses.
+ * view - draws the state on the terminal (/dev/tty) and reads keys and the mouse, with ncurses.
  *
- * Standard output stays free for what is chosen.
+ * Standard output is not used, so that it can carry the user's choice.
  */
 #ifndef CHATHIST_BROWSE_VIEW_H
 #define CHATHIST_BROWSE_VIEW_H
@@ -20,41 +19,37 @@ struct browse_view;
 enum browse_input_kind { BROWSE_KEY, BROWSE_PASTED, BROWSE_CLICK, BROWSE_WHEEL };
 struct browse_input {
     enum browse_input_kind kind;
-    int32_t key;        /* of BROWSE_PASTED a character of a paste */
+    int32_t key;        /* for BROWSE_PASTED: a character of the paste */
     size_t row, column; /* of the mouse */
-    long lines;         /* that the wheel was turned by */
+    long lines;         /* by which the wheel was turned */
 };
 
-/* Takes the terminal over. NULL: there is none, or it cannot move its cursor: ERR_USAGE. */
+/* Sets the terminal up. Returns NULL with *e (ERR_USAGE) if no terminal exists or it is too simple. */
 struct browse_view *browse_view_open(bool color, struct err *e);
-/* Gives it back as it was. */
+/* Restores the terminal and frees the view. */
 void browse_view_close(struct browse_view *v);
-/* The same for another program, and back again. */
+/* Restore the terminal for another program, and set it up again afterwards. */
 void browse_view_leave(struct browse_view *v);
 void browse_view_return(struct browse_view *v);
 
-/* To be polled for keys. */
+/* Returns the descriptor to poll for keys. */
 int browse_view_fd(const struct browse_view *v);
-/* The next key or click: false when there is none now. */
+/* Gets the next key or click. Returns false if none has arrived. */
 bool browse_view_input(struct browse_view *v, struct browse_input *input);
-/* The size of the terminal has changed, or the screen was spoiled. */
+/* Measures the terminal; makes the next drawing repaint the whole screen. */
 void browse_view_measure(struct browse_view *v, size_t *rows, size_t *columns);
 void browse_view_spoilt(struct browse_view *v);
-/* `now` (µs) is the time of day. */
+/* Draws the state. `now` is the time in microseconds since 1970. */
 void browse_view_draw(struct browse_view *v, struct browse *b, int64_t now);
 
-/*
- * browse_words - what hist-browse says round its panels: titles, counts, the foot; names of files.
- */
-
-/* Each adds a line made safe to show. Beside the box: which line of how many is chosen, the role
- * and the scope, when they are not the usual ones. Above the list, above the messages. At the foot:
- * a question, what there is to say, or the hints. */
+/* Each of these appends one line that is safe to show: beside the search box (chosen line, number of
+ * lines, role and scope unless they are the defaults), above the list, above the messages, and at the
+ * foot (a question, a report, or hints). */
 void browse_title_box(struct buf *out, const struct browse *b);
 void browse_title_list(struct buf *out, const struct browse *b);
 void browse_title_text(struct buf *out, const struct browse *b);
 void browse_foot(struct buf *out, const struct browse *b);
-/* Adds the usual name of a file to which the session that was asked about is exported. */
+/* Appends the default name of the file to which b->subject is exported. */
 void browse_add_file_name(struct buf *out, const struct browse *b);
 
 #endif

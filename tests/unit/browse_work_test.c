@@ -1,4 +1,5 @@
 #include "browse/worker.h"
+#include "browse/actions.h"
 
 #include <fcntl.h>
 #include <poll.h>

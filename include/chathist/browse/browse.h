@@ -1,6 +1,6 @@
 /*
- * browse_loop - hist-browse from the first screen to the choice: keys, signals and results come in,
- * the state changes, the screen is drawn.
+ * browse - runs the full-screen browser until the user leaves it: keys, signals and results of the
+ * worker change the state (browse/model), and the screen is drawn from it (browse/view).
  */
 #ifndef CHATHIST_BROWSE_BROWSE_H
 #define CHATHIST_BROWSE_BROWSE_H
@@ -55,14 +55,14 @@ enum browse_command {
 };
 
 struct browse_setup {
-    const struct history *histories; /* the first is the one that is meant */
+    const struct history *histories; /* the first is the one the user means */
     size_t count;
     const char *self;       /* argv[0] */
-    const char *state_path; /* NULL: nothing is remembered */
-    struct str query;       /* to begin with; absent: as it was left */
+    const char *state_path; /* file of positions to restore; NULL: none is kept */
+    struct str query;       /* first search; absent: that of the last visit */
     bool choosing;          /* Enter chooses */
     bool color;
-    /* Called at the end when what was to be done takes long; NULL: nobody is told. */
+    /* Called at the end when requested programs take long; may be NULL. */
     void (*tell_wait)(void);
 };
 
@@ -70,17 +70,17 @@ struct browse_setup {
 struct browse_outcome {
     enum browse_command
         command;  /* BROWSE_ENTER, BROWSE_LOAD, BROWSE_PROMPT; BROWSE_CLOSE: cancelled */
-    bool nothing; /* there was nothing to choose */
-    int signal;   /* that is to end the program; 0: none */
+    bool nothing; /* the list was empty */
+    int signal;   /* signal that ends the program, or 0 */
     size_t history;
-    struct buf session; /* the session's id; */
-    struct buf line;    /* the message acted on, as it is stored; empty: none */
-    uint64_t bad_lines; /* of the first history */
-    struct err forgot;  /* why nothing could be remembered */
-    struct err failed;  /* why something was not done that had been begun */
+    struct buf session; /* id of the chosen session */
+    struct buf line;    /* current message as stored; empty: none */
+    uint64_t bad_lines; /* in the first history */
+    struct err forgot;  /* why the state could not be saved */
+    struct err failed;  /* why a requested program failed */
 };
 
-/* Returns when the user leaves, with the terminal as it was. 0; -1: it could not begin. */
+/* Returns 0 when the user leaves, with the terminal restored, or -1 with *e set if it cannot start. */
 int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome, struct err *e);
 void browse_outcome_release(struct browse_outcome *o);
 
