@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/ecma.h"
 #include "chathist/base/mem.h"
 #include "chathist/base/utf8.h"
 
@@ -178,16 +177,14 @@ static pcre2_code *compile_ecma(struct str pattern, int *code, size_t *offset)
     uint32_t options = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX |
                        PCRE2_MATCH_UNSET_BACKREF | PCRE2_ALLOW_EMPTY_CLASS;
     pcre2_compile_context *context = pcre2_compile_context_create(NULL);
-    struct buf perl = BUF_INIT(SIZE_MAX);
     pcre2_code *compiled;
 
     if (!context)
         mem_exhausted();
     pcre2_set_compile_extra_options(context, PCRE2_EXTRA_ALT_BSUX);
-    ecma_add_perl(&perl, pattern);
-    compiled = pcre2_compile((PCRE2_SPTR)buf_c(&perl), perl.len, options, code, offset, context);
+    compiled = pcre2_compile((PCRE2_SPTR)(pattern.n ? pattern.p : ""), pattern.n, options, code,
+                             offset, context);
     pcre2_compile_context_free(context);
-    buf_release(&perl);
     return compiled;
 }
 

@@ -1,13 +1,14 @@
 #include "chathist/base/usage.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
-#include "chathist/base/decimal.h"
 #include "chathist/base/json.h"
 
 /* JSON numbers are exact up to here for every reader. */
 #define COUNT_MAX ((int64_t)1 << 53)
 #define COST_DECIMALS 12
+#define COST_MAX ((int64_t)1000000 * USAGE_COST_UNIT)
 
 static const char *const names[USAGE_KINDS] = {
     [USAGE_INPUT] = "input_tokens",           [USAGE_OUTPUT] = "output_tokens",
@@ -26,24 +27,14 @@ bool usage_known(const struct usage *u)
     return u->at[USAGE_INPUT] >= 0 || u->at[USAGE_OUTPUT] >= 0;
 }
 
-/* Reads a decimal number in units of 10^-COST_DECIMALS; digits below that are cut off. */
+/* Reads a cost in units of 1 / USAGE_COST_UNIT, to which it is rounded. */
 static bool read_cost(struct str number, int64_t *cost)
 {
-    struct decimal d = decimal_of(number);
-    const char *p = d.first;
-    int64_t left = d.magnitude + COST_DECIMALS, value = 0;
+    double units = strtod(number.p, NULL) * (double)USAGE_COST_UNIT;
 
-    if (d.negative || left > 18)
+    if (units < 0 || units >= (double)COST_MAX)
         return false;
-    for (size_t i = 0; left > 0; i++, left--) {
-        value *= 10;
-        if (i >= d.digits)
-            continue;
-        if (*p == '.')
-            p++;
-        value += *p++ - '0';
-    }
-    *cost = value;
+    *cost = (int64_t)(units + 0.5);
     return true;
 }
 

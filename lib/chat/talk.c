@@ -31,17 +31,28 @@ static void choose_server(struct talk *t)
         server_report(&t->server);
 }
 
-void talk_open(struct talk *t, const struct chat_args *args)
+static void read_schema(struct talk *t)
 {
     struct err e = ERR_INIT;
 
+    if (!t->args->schema)
+        return;
+    t->schema = schema_read(t->args->schema, &e);
+    if (!t->schema)
+        die_err(&e);
+    if (*schema_unchecked(t->schema) && !t->args->common.quiet)
+        warnf("schema '%s': sent to the server, but not checked here: %s", t->args->schema,
+              schema_unchecked(t->schema));
+}
+
+void talk_open(struct talk *t, const struct chat_args *args)
+{
     t->args = args;
     if (args->reasoning)
         events_want_reasoning(&t->events);
     if (args->extract)
         events_hold_text(&t->events);
-    if (answer_check_load(&t->check, args->schema, &e) < 0)
-        die_err(&e);
+    read_schema(t);
     start_history_if_any(&t->config, &t->history, &args->common);
     choose_server(t);
     t->consent.all = args->yes;
@@ -57,7 +68,7 @@ void talk_close(struct talk *t)
     server_release(&t->server);
     history_release(&t->history);
     config_release(&t->config);
-    answer_check_release(&t->check);
+    schema_free(t->schema);
     err_release(&t->unasked);
     err_release(&t->unsaved);
 }
@@ -67,7 +78,7 @@ static void set_ask(struct talk *t, struct ask *ask)
 {
     *ask = (struct ask){.options = t->args->options,
                         .options_count = t->args->options_count,
-                        .schema = answer_check_schema(&t->check),
+                        .schema = schema_text(t->schema),
                         .stream = t->args->stream,
                         .limits = t->args->limits,
                         .retries = t->args->retries,
@@ -289,8 +300,8 @@ static int conclude(struct talk *t, struct turn *turn, struct err *e)
                                       : "the answer is empty");
     if (t->args->extract && turn->finished)
         events_code(&t->events, &turn->answer, e);
-    if (turn->finished)
-        answer_check_text(&t->check, buf_str(&turn->answer.text), e);
+    if (turn->finished && t->schema)
+        schema_check(t->schema, buf_str(&turn->answer.text), e);
     if (e->kind == ERR_NONE)
         events_done(&t->events, turn);
     else

@@ -7,7 +7,7 @@
 #include "chathist/base/clock.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
-#include "chathist/base/json_same.h"
+#include "convert/json_same.h"
 #include "chathist/base/mem.h"
 #include "chathist/history/scan.h"
 #include "chathist/history/store.h"

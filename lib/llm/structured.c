@@ -34,120 +34,114 @@ static const struct dialect anthropic = {anthropic_keywords, anthropic_lists, fa
 
 struct walk {
     const struct dialect *dialect;
-    struct str root;
+    const cJSON *root;
     size_t count, depth;
 };
 
-static bool fits(struct walk *w, struct str schema);
+static bool fits(struct walk *w, const cJSON *schema);
 
-static bool is_among(struct str key, const char *const *names)
+static bool is_among(const char *name, const char *const *names)
 {
-    while (*names && !json_key_is(key, *names))
+    while (*names && strcmp(*names, name) != 0)
         names++;
     return *names != NULL;
 }
 
-static bool all_fit(struct walk *w, struct str schemas)
+static bool all_fit(struct walk *w, const cJSON *schemas)
 {
-    for (struct json_iter it = json_iter(schemas); json_next(&it);)
-        if (!fits(w, it.value))
+    for (const cJSON *schema = schemas->child; schema; schema = schema->next)
+        if (!fits(w, schema))
             return false;
     return true;
 }
 
-/* References of the form that all services know: to a definition of the whole. */
-static bool ref_fits(struct walk *w, struct str ref)
+static const cJSON *member(const cJSON *object, const char *name)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str rest = json_text(ref, &scratch), target;
-    bool known = str_eq_c(rest, "#");
+    return cJSON_GetObjectItemCaseSensitive(object, name);
+}
 
-    if (str_starts(rest, STR("#/$defs/")) || str_starts(rest, STR("#/definitions/"))) {
-        struct str name;
+/* All services know references to the whole schema and to its definitions. A definition is examined
+ * where it stands; where it is referred to only to find out whether the schema is recursive. */
+static bool ref_fits(struct walk *w, const char *ref)
+{
+    const char *container = strncmp(ref, "#/$defs/", 8) == 0 ? "$defs" : "definitions";
+    const cJSON *target = w->root;
 
-        str_cut(&rest, '/');
-        target =
-            json_get(w->root, str_eq_c(str_cut(&rest, '/'), "$defs") ? "$defs" : "definitions");
-        name = rest;
-        known = !memchr(name.p, '/', name.n) && !memchr(name.p, '~', name.n) &&
-                !memchr(name.p, '%', name.n);
-        rest = STR_NONE;
-        for (struct json_iter it = json_iter(target); known && json_next(&it);)
-            if (str_eq(it.key, name))
-                rest = it.value;
-        known = rest.p != NULL;
+    if (strcmp(ref, "#") != 0) {
+        if (strncmp(ref, "#/", 2) != 0 || strncmp(ref + 2, container, strlen(container)) != 0 ||
+            ref[2 + strlen(container)] != '/' || strpbrk(ref + 3 + strlen(container), "/~%"))
+            return false;
+        target = member(member(w->root, container), ref + 3 + strlen(container));
     }
-    /* A definition is looked at where it stands; in its other places only for what is recursive. */
-    if (known && !w->dialect->recursive)
-        known = rest.p && json_type(rest) == JSON_OBJECT && fits(w, rest);
-    buf_release(&scratch);
-    return known;
+    return target && (w->dialect->recursive || (target != w->root && fits(w, target)));
 }
 
-static bool keyword_fits(struct walk *w, struct str key, struct str value)
+static bool keyword_fits(struct walk *w, const cJSON *keyword)
 {
-    int64_t n;
+    static const char *const maps[] = {"properties", "$defs", "definitions", NULL};
+    const char *name = keyword->string;
 
-    if (json_key_is(key, "properties") || json_key_is(key, "$defs") ||
-        json_key_is(key, "definitions"))
-        return all_fit(w, value);
-    if (json_key_is(key, "items"))
-        return fits(w, value);
-    if (is_among(key, w->dialect->one_of))
-        return all_fit(w, value);
-    if (json_key_is(key, "$ref") && !ref_fits(w, value))
+    if (is_among(name, maps) || is_among(name, w->dialect->one_of))
+        return all_fit(w, keyword);
+    if (strcmp(name, "items") == 0)
+        return fits(w, keyword);
+    if (strcmp(name, "$ref") == 0 &&
+        !(cJSON_IsString(keyword) && ref_fits(w, keyword->valuestring)))
         return false;
-    if (json_key_is(key, "minItems") && w->dialect->few_items)
-        return json_int(value, &n) && n <= 1;
-    return is_among(key, w->dialect->keywords);
+    if (strcmp(name, "minItems") == 0 && w->dialect->few_items)
+        return keyword->valuedouble <= 1;
+    return is_among(name, w->dialect->keywords);
 }
 
-static bool requires(struct str schema, struct str raw_key)
+static bool has_text(const cJSON *array, const char *text)
 {
-    for (struct json_iter it = json_iter(json_get(schema, "required")); json_next(&it);)
-        if (it.value.n >= 2 && str_eq((struct str){it.value.p + 1, it.value.n - 2}, raw_key))
+    for (const cJSON *one = array ? array->child : NULL; one; one = one->next)
+        if (cJSON_IsString(one) && strcmp(one->valuestring, text) == 0)
             return true;
     return false;
 }
 
-/* An object says that there is nothing else in it. */
-static bool is_closed(const struct walk *w, struct str schema)
+/* Does an object say that it has no other members? Other values need not say so. */
+static bool is_closed(const struct walk *w, const cJSON *schema)
 {
-    struct str type = json_get(schema, "type"), properties = json_get(schema, "properties");
-    bool object = properties.p || str_eq_c(type, "\"object\"");
+    const cJSON *type = member(schema, "type"), *properties = member(schema, "properties");
+    const cJSON *additional = member(schema, "additionalProperties");
 
-    for (struct json_iter it = json_iter(type); json_next(&it);)
-        object = object || str_eq_c(it.value, "\"object\"");
-    if (!object)
-        return !json_get(schema, "additionalProperties").p;
-    if (!str_eq_c(json_get(schema, "additionalProperties"), "false"))
+    if (!properties && !has_text(type, "object") &&
+        !(cJSON_IsString(type) && strcmp(type->valuestring, "object") == 0))
+        return !additional;
+    if (!cJSON_IsFalse(additional))
         return false;
-    for (struct json_iter it = json_iter(properties); w->dialect->all_required && json_next(&it);)
-        if (!requires(schema, it.key))
+    for (const cJSON *p = properties ? properties->child : NULL; p && w->dialect->all_required;
+         p = p->next)
+        if (!has_text(member(schema, "required"), p->string))
             return false;
     return true;
 }
 
-static bool fits(struct walk *w, struct str schema)
+static bool fits(struct walk *w, const cJSON *schema)
 {
     bool held;
 
-    if (json_type(schema) != JSON_OBJECT || !is_closed(w, schema) || w->count++ > SCHEMAS_MAX ||
+    if (!cJSON_IsObject(schema) || !is_closed(w, schema) || w->count++ > SCHEMAS_MAX ||
         w->depth > DEPTH_MAX)
         return false;
     w->depth++;
     held = true;
-    for (struct json_iter it = json_iter(schema); held && json_next(&it);)
-        held = keyword_fits(w, it.key, it.value);
+    for (const cJSON *keyword = schema->child; held && keyword; keyword = keyword->next)
+        held = keyword_fits(w, keyword);
     w->depth--;
     return held;
 }
 
 static bool schema_fits(const struct dialect *dialect, struct str schema)
 {
-    struct walk w = {dialect, schema, 0, 0};
+    cJSON *root = cJSON_ParseWithLength(schema.p, schema.n);
+    struct walk w = {dialect, root, 0, 0};
+    bool held = fits(&w, root);
 
-    return fits(&w, schema);
+    cJSON_Delete(root);
+    return held;
 }
 
 /* The schema without `$schema`. */

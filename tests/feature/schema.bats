@@ -247,15 +247,35 @@ END
     use_echo
     refused '' 'is not JSON at byte 0'
     refused '{"type":' 'is not JSON at byte 8'
-    refused '[]' 'is no schema: neither an object nor a boolean'
+    refused '[]' 'is not a schema: neither an object nor a boolean'
     refused 'true' 'is not an object'
     refused '{"properties":{"a":{"type":"numbr"}}}' '/properties/a/type: names no type'
     refused '{"items":{"pattern":"("}}' \
         "/items/pattern: bad regular expression '(': missing closing parenthesis (offset 1)"
-    refused '{"$ref":"#/$defs/a"}' "/\$ref: '#/\$defs/a' leads nowhere"
+    refused '{"$ref":"#/$defs/a"}' "/\$ref: there is no '#/\$defs/a'"
     refused '{"$ref":"http://example.com/s.json"}' \
-        "/\$ref: 'http://example.com/s.json' is not in this file, and nothing else is read"
-    refused '{"allOf":[{"$ref":"#"}]}' 'refers to itself for ever'
+        "/\$ref: 'http://example.com/s.json' is another file, and only this one is read"
+}
+
+@test "schema: keywords that are not checked are sent, and named once" {
+    use_history
+    printf '{"type":"object","allOf":[{"required":["b"]}],"properties":{"a":{"not":{}},"c":{"not":{}}}}' >s.json
+    start_llm --reply '{}' --reply '[]'
+    run_expect 0 chat --schema s.json ask
+    stdout_is '{}'
+    stderr_is "chat: schema 's.json': sent to the server, but not checked here: 'allOf', 'not'"
+    request 1 | jq -c .response_format.json_schema.schema.allOf >"$OUT"
+    stdout_is '[{"required":["b"]}]'
+    run_expect 1 chat -q --schema s.json again
+    stderr_is "chat: answer does not match 's.json': is not an object"
+}
+
+@test "schema: annotations are accepted without a word" {
+    printf '{"$schema":"x","$id":"y","$comment":"z","title":"t","description":"d","default":{},"examples":[1],"deprecated":false,"readOnly":true,"writeOnly":false,"format":"date","type":"string"}' >s.json
+    start_llm --reply '"today"'
+    run_expect 0 chat -n --schema s.json ask
+    stdout_is '"today"'
+    stderr_empty
 }
 
 @test "schema: a file that cannot be read" {

@@ -1,13 +1,13 @@
 /*
- * check-schema SCHEMA [FILE]: is each line of a file, or of standard input, what a JSON Schema
- * says? Prints `line N: what is wrong` for those that are not. 0: all are; 1: some are not, or
- * there are no lines; 2: a file cannot be used.
+ * check-schema SCHEMA [FILE]: checks each line of a file, or of standard input, against a JSON
+ * Schema, and prints `line N: MISTAKE` for each that is not valid. Exit status: 0 all lines are
+ * valid, 1 some are not or there are no lines, 2 a file cannot be used or the schema has keywords
+ * that are not checked.
  */
 #include <stdio.h>
 #include <unistd.h>
 
 #include "chathist/base/io.h"
-#include "chathist/base/json.h"
 #include "chathist/llm/schema.h"
 
 static int fail(const struct err *e, const char *file)
@@ -16,21 +16,17 @@ static int fail(const struct err *e, const char *file)
     return 2;
 }
 
-/* How many lines are wrong; one when there are none. */
-static size_t check_lines(const struct schema *s, struct str lines)
+/* Returns how many lines are wrong; 1 if there are no lines. */
+static size_t check_lines(struct schema *s, struct str lines)
 {
     size_t number = 0, wrong = 0;
 
     for (struct str rest = lines; rest.n > 0;) {
-        struct str line = str_cut(&rest, '\n'), value;
+        struct str line = str_cut(&rest, '\n');
         struct err e = ERR_INIT;
 
         number++;
-        if (!json_check(line, &value, NULL))
-            err_set(&e, ERR_FAILURE, "is not JSON");
-        else
-            schema_check(s, value, &e);
-        if (e.kind != ERR_NONE) {
+        if (schema_check(s, line, &e) < 0) {
             printf("line %zu: %s\n", number, err_text(&e));
             wrong++;
         }
@@ -59,6 +55,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: check-schema SCHEMA [FILE]\n");
     else if (load(argv[1], &text, &e) < 0 || !(s = schema_new(buf_str(&text), &e)))
         status = fail(&e, argv[1]);
+    else if (*schema_unchecked(s))
+        fprintf(stderr, "check-schema: %s: not checked: %s\n", argv[1], schema_unchecked(s));
     else if (load(argv[2], &lines, &e) < 0)
         status = fail(&e, argv[2] ? argv[2] : "standard input");
     else

@@ -4,8 +4,8 @@
 #include "test.h"
 
 /*
- * A schema and a value; `want` is NULL when the value is valid, else what is wrong with it. For a
- * schema that is none the value is NULL.
+ * A schema and a value. `want` is the message, or NULL if the value is valid. The value is NULL if
+ * the message is about the schema.
  */
 struct row {
     const char *schema, *value, *want;
@@ -15,11 +15,9 @@ static void check_row(const struct row *row)
 {
     struct err e = ERR_INIT;
     struct schema *s = schema_new(str_of(row->schema), &e);
-    struct str value = STR_NONE;
 
     if (s && row->value) {
-        CHECK(json_check(str_of(row->value), &value, NULL));
-        CHECK_INT(schema_check(s, value, &e), row->want ? -1 : 0);
+        CHECK_INT(schema_check(s, str_of(row->value), &e), row->want ? -1 : 0);
         CHECK_INT(e.kind, row->want ? ERR_FAILURE : ERR_NONE);
     } else {
         CHECK(!s && !row->value);
@@ -41,7 +39,7 @@ static void check_rows(const struct row *rows)
 
 TEST(booleans_are_schemas)
 {
-    ROWS({"true", "1", NULL}, {"false", "1", "is not allowed"}, {" {} ", "null", NULL});
+    ROWS({"true", "1", NULL}, {"false", "1", "is not allowed"}, {" {} ", " null\n", NULL});
 }
 
 TEST(types)
@@ -50,9 +48,11 @@ TEST(types)
          {"{\"type\":\"integer\"}", "1.0", NULL},
          {"{\"type\":\"integer\"}", "12e-1", "is not an integer"},
          {"{\"type\":\"integer\"}", "123456789012345678901234567890", NULL},
+         {"{\"type\":\"integer\"}", "\"1\"", "is not an integer"},
          {"{\"type\":\"number\"}", "1", NULL}, {"{\"type\":\"boolean\"}", "0", "is not a boolean"},
+         {"{\"type\":\"boolean\"}", "false", NULL}, {"{\"type\":\"boolean\"}", "true", NULL},
          {"{\"type\":[\"null\",\"string\"]}", "null", NULL},
-         {"{\"type\":[\"null\",\"string\"]}", "1", "is not a string or null"},
+         {"{\"type\":[\"null\",\"string\"]}", "1", "is not null or a string"},
          {"{\"type\":\"object\"}", "[]", "is not an object"},
          {"{\"type\":\"array\"}", "{}", "is not an array"});
 }
@@ -61,31 +61,69 @@ TEST(values_are_compared_by_what_they_mean)
 {
     ROWS({"{\"const\":1}", "1.0", NULL},
          {"{\"const\":{\"a\":1,\"b\":[2]}}", "{\"b\":[2e0],\"a\":1}", NULL},
+         {"{\"const\":{\"a\":1,\"b\":[2]}}", "{\"b\":[2,3],\"a\":1}", "is not {\"a\":1,\"b\":[2]}"},
+         {"{\"const\":{\"a\":1}}", "{\"A\":1}", "is not {\"a\":1}"},
          {"{\"const\":\"\\u0061\"}", "\"a\"", NULL}, {"{\"const\":false}", "0", "is not false"},
+         {"{\"const\":[]}", "{}", "is not []"},
+         {"{\"const\":4503599627370497}", "4503599627370496", "is not 4503599627370497"},
          {"{\"enum\":[\"red\",\"green\"]}", "\"blue\"", "is none of [\"red\",\"green\"]"},
-         {"{\"enum\":[]}", "1", "is none of []"},
-         {"{\"const\":9007199254740993}", "9007199254740992", "is not 9007199254740993"});
+         {"{\"enum\":[\"red\",\"green\"]}", "\"green\"", NULL},
+         {"{\"enum\":[]}", "1", "is none of []"});
 }
 
 TEST(numbers)
 {
     ROWS({"{\"minimum\":1.5}", "1.5", NULL}, {"{\"minimum\":1.5}", "1.49", "is less than 1.5"},
-         {"{\"maximum\":3}", "3.0001", "is more than 3"},
+         {"{\"maximum\":3}", "3.0001", "is more than 3"}, {"{\"maximum\":3}", "3", NULL},
          {"{\"exclusiveMinimum\":0}", "0", "is not more than 0"},
+         {"{\"exclusiveMinimum\":0}", "0.1", NULL},
          {"{\"exclusiveMaximum\":10}", "1e1", "is not less than 10"},
-         {"{\"multipleOf\":0.01}", "19.99", NULL},
-         {"{\"multipleOf\":0.01}", "19.999", "is no multiple of 0.01"},
-         {"{\"multipleOf\":2}", "\"text\"", NULL});
+         {"{\"exclusiveMaximum\":10}", "-9", NULL}, {"{\"multipleOf\":0.01}", "19.99", NULL},
+         {"{\"multipleOf\":0.01}", "19.999", "is not a multiple of 0.01"},
+         {"{\"multipleOf\":5}", "-15", NULL}, {"{\"multipleOf\":5}", "0", NULL},
+         {"{\"multipleOf\":5}", "7", "is not a multiple of 5"},
+         {"{\"multipleOf\":2}", "\"text\"", NULL}, {"{\"maximum\":1}", "[2]", NULL});
 }
 
 TEST(strings)
 {
-    ROWS({"{\"maxLength\":2}", "\"\xf0\x9f\x98\x80\\ud83d\\ude00\"", NULL},
-         {"{\"maxLength\":2.0}", "\"abc\"", "has 3 characters, not at most 2"},
-         {"{\"minLength\":2}", "\"a\"", "has 1 character, not at least 2"},
-         {"{\"pattern\":\"^[a-z]+$\"}", "\"abc\"", NULL},
-         {"{\"pattern\":\"^[a-z]+$\"}", "\"abc\\n\"", "does not match the pattern \"^[a-z]+$\""},
-         {"{\"format\":\"date\"}", "\"never\"", NULL});
+    ROWS(
+        {"{\"maxLength\":2}", "\"\xf0\x9f\x98\x80\\ud83d\\ude00\"", NULL},
+        {"{\"maxLength\":2.0}", "\"abc\"", "has 3 characters, not at most 2"},
+        {"{\"minLength\":2}", "\"a\"", "has 1 character, not at least 2"},
+        {"{\"pattern\":\"^[a-z]+$\"}", "\"abc\"", NULL},
+        {"{\"pattern\":\"^[a-z]+$\"}", "\"abc\\n\"", "does not match the pattern \"^[a-z]+$\""},
+        {"{\"pattern\":\"^\\\\d$\"}", "\"\xe0\xa5\xaa\"", "does not match the pattern \"^\\\\d$\""},
+        {"{\"pattern\":\"^\\\\u00e9$\"}", "\"\xc3\xa9\"", NULL},
+        {"{\"pattern\":\"\"}", "\"\"", NULL}, {"{\"format\":\"date\"}", "\"never\"", NULL});
+}
+
+/* cJSON would cut the first string at U+0000, and refuse the others. */
+TEST(escapes_that_cjson_cannot_represent)
+{
+    ROWS({"{\"minLength\":3}", "\"a\\u0000b\"", NULL}, {"{\"minLength\":3}", "\"\\ud83dab\"", NULL},
+         {"{\"maxLength\":3}", "\"\\ude00\\ud83d\\u0041\"", NULL},
+         {"{\"maxLength\":1}", "\"\\ud83d\\ude00\"", NULL},
+         {"{\"maxLength\":2}", "\"\\\\u0000\"", "has 6 characters, not at most 2"},
+         {"{\"additionalProperties\":false,\"properties\":{\"a\":true}}", "{\"a\\u0000b\":1}",
+          "/a\xef\xbf\xbd"
+          "b: is not allowed"});
+}
+
+/* Some versions of cJSON refuse numbers of more than 63 characters. */
+TEST(long_numbers)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+    struct schema *s = schema_new(STR("{\"type\":\"integer\"}"), &e);
+
+    for (int i = 0; i < 80; i++)
+        buf_add_byte(&text, '1');
+    if (schema_check(s, buf_str(&text), &e) < 0)
+        CHECK_STR(err_text(&e), "has a number that is too long");
+    schema_free(s);
+    buf_release(&text);
+    err_release(&e);
 }
 
 TEST(patterns_are_bounded)
@@ -97,8 +135,8 @@ TEST(patterns_are_bounded)
         buf_add_byte(&text, 'a');
     buf_add_c(&text, "!\"");
     check_row(&(struct row){"{\"pattern\":\"^(a+)+$\"}", buf_c(&text), "match limit exceeded"});
-    check_row(
-        &(struct row){"{\"not\":{\"pattern\":\"^(a+)+$\"}}", buf_c(&text), "match limit exceeded"});
+    check_row(&(struct row){"{\"anyOf\":[{\"pattern\":\"^(a+)+$\"},{}]}", buf_c(&text),
+                            "match limit exceeded"});
     buf_release(&text);
 }
 
@@ -106,141 +144,115 @@ TEST(objects)
 {
     ROWS({"{\"required\":[\"a\",\"b\"]}", "{\"a\":1}", "has no \"b\""},
          {"{\"required\":[\"a\"]}", "{\"\\u0061\":1}", NULL},
-         {"{\"minProperties\":1}", "{}", "has 0 members, not at least 1"},
-         {"{\"maxProperties\":0}", "{\"a\":1}", "has 1 member, not at most 0"},
-         {"{\"dependentRequired\":{\"a\":[\"b\"]}}", "{\"a\":1}", "has no \"b\""},
+         {"{\"required\":[\"a\"]}", "[]", NULL},
          {"{\"properties\":{\"a\":{\"type\":\"string\"}}}", "{\"a\":1}", "/a: is not a string"},
+         {"{\"properties\":{\"a\":{\"type\":\"string\"}}}", "{\"A\":1}", NULL},
          {"{\"properties\":{\"a\":{\"type\":\"string\"}}}", "{\"a\":1,\"a\":\"\"}",
           "/a: is not a string"},
-         {"{\"properties\":{\"a\":true},\"patternProperties\":{\"^x-\":{\"type\":\"null\"}},"
-          "\"additionalProperties\":false}",
-          "{\"a\":1,\"x-b\":null}", NULL},
+         {"{\"properties\":{\"a\":{\"type\":\"string\"}}}", "{\"a\":\"\",\"a\":1}",
+          "/a: is not a string"},
          {"{\"properties\":{\"a\":true},\"additionalProperties\":false}", "{\"a\":1,\"b~/\":2}",
           "/b~0~1: is not allowed"},
-         {"{\"patternProperties\":{\"^x-\":{\"type\":\"null\"}}}", "{\"x-b\":1}",
-          "/x-b: is not null"},
-         {"{\"propertyNames\":{\"maxLength\":1}}", "{\"a\":1,\"bc\":2}",
-          "/bc: has a name that is not allowed"},
-         {"{\"dependentSchemas\":{\"a\":{\"required\":[\"c\"]}}}", "{\"a\":1}", "has no \"c\""});
+         {"{\"additionalProperties\":{\"type\":\"null\"}}", "{\"a\":null,\"b\":1}",
+          "/b: is not null"});
 }
 
 TEST(arrays)
 {
     ROWS({"{\"items\":{\"type\":\"number\"}}", "[1,\"2\"]", "/1: is not a number"},
-         {"{\"prefixItems\":[{\"type\":\"string\"}],\"items\":false}", "[\"a\"]", NULL},
-         {"{\"prefixItems\":[{\"type\":\"string\"}],\"items\":false}", "[\"a\",1]",
-          "/1: is not allowed"},
+         {"{\"items\":{\"items\":{\"type\":\"number\"}}}", "[[1],[2,\"\"]]",
+          "/1/1: is not a number"},
          {"{\"minItems\":2}", "[1]", "has 1 item, not at least 2"},
          {"{\"maxItems\":1}", "[1,2]", "has 2 items, not at most 1"},
          {"{\"uniqueItems\":true}", "[1,{\"a\":1,\"b\":2},{\"b\":2,\"a\":1.0}]",
-          "items 1 and 2 are the same"},
+          "has two items {\"a\":1,\"b\":2}"},
          {"{\"uniqueItems\":true}", "[1,true,\"1\",[1]]", NULL},
-         {"{\"contains\":{\"type\":\"number\"}}", "[\"a\"]",
-          "has 0 items as 'contains' asks for, not at least 1"},
-         {"{\"contains\":true,\"maxContains\":1}", "[1,2]",
-          "has 2 items as 'contains' asks for, not at most 1"},
-         {"{\"contains\":{\"type\":\"number\"},\"minContains\":0}", "[]", NULL});
+         {"{\"uniqueItems\":false}", "[1,1]", NULL});
 }
 
-TEST(schemas_together)
+TEST(any_of_several_schemas)
 {
     ROWS(
-        {"{\"allOf\":[{\"minimum\":1},{\"maximum\":2}]}", "3", "is more than 2"},
         {"{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"string\"}]}", "1", "matches none of 'anyOf'"},
+        {"{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"string\"}]}", "\"\"", NULL},
         {"{\"anyOf\":[{\"type\":\"null\"},{\"properties\":{\"a\":{\"type\":\"string\"}}}]}",
          "{\"a\":1}", "/a: is not a string"},
-        {"{\"oneOf\":[{\"minimum\":1},{\"type\":\"string\"},{\"maximum\":2}]}", "1",
-         "matches two of 'oneOf', 0 and 2"},
-        {"{\"oneOf\":[{\"minimum\":5},{\"type\":\"string\"}]}", "1", "matches none of 'oneOf'"},
-        {"{\"not\":{\"type\":\"null\"}}", "null", "is what 'not' rules out"},
-        {"{\"if\":{\"minimum\":10},\"then\":{\"multipleOf\":10},\"else\":{\"maximum\":5}}", "20",
-         NULL},
-        {"{\"if\":{\"minimum\":10},\"then\":{\"multipleOf\":10},\"else\":{\"maximum\":5}}", "15",
-         "is no multiple of 10"},
-        {"{\"if\":{\"minimum\":10},\"then\":{\"multipleOf\":10},\"else\":{\"maximum\":5}}", "7",
-         "is more than 5"});
-}
-
-TEST(what_nobody_has_looked_at)
-{
-    const char *object =
-        "{\"allOf\":[{\"properties\":{\"a\":true}}],\"anyOf\":[{\"required\":[\"b\"],"
-        "\"properties\":{\"b\":true}},{\"required\":[\"c\"],\"properties\":{\"c\":true}}],"
-        "\"unevaluatedProperties\":false}";
-
-    ROWS({object, "{\"a\":1,\"b\":2,\"c\":3}", NULL},
-         {object, "{\"a\":1,\"c\":3,\"d\":4}", "/d: is not allowed"},
-         {object, "{\"a\":1,\"b\":3,\"c\":4,\"e\":5}", "/e: is not allowed"},
-         {"{\"prefixItems\":[true],\"contains\":{\"type\":\"null\"},\"unevaluatedItems\":false}",
-          "[1,null]", NULL},
-         {"{\"prefixItems\":[true],\"contains\":{\"type\":\"null\"},\"unevaluatedItems\":false}",
-          "[1,null,2]", "/2: is not allowed"});
+        {"{\"anyOf\":[{\"properties\":{\"a\":{\"items\":{\"type\":\"null\"}}}},{\"type\":\"null\"},"
+         "{\"required\":[\"b\"]}]}",
+         "{\"a\":[1]}", "/a/0: is not null"});
 }
 
 TEST(references)
 {
-    ROWS({"{\"$defs\":{\"p/q\":{\"type\":\"null\"}},\"items\":{\"$ref\":\"#/$defs/p~1q\"}}", "[1]",
+    ROWS({"{\"$defs\":{\"n\":{\"type\":\"null\"}},\"items\":{\"$ref\":\"#/$defs/n\"}}", "[1]",
           "/0: is not null"},
-         {"{\"$defs\":{\"a\":{\"$anchor\":\"here\",\"type\":\"null\"}},\"$ref\":\"#here\"}", "1",
-          "is not null"},
-         {"{\"$id\":\"http://x/y/z\",\"$defs\":{\"a\":{\"$id\":\"../w\",\"type\":\"null\"}},"
-          "\"$ref\":\"http://x/w\"}",
-          "1", "is not null"},
+         {"{\"definitions\":{\"n\":{\"type\":\"null\"}},\"items\":{\"$ref\":\"#/definitions/n\"}}",
+          "[1]", "/0: is not null"},
+         {"{\"$defs\":{\"n\":{\"minimum\":1}},\"$ref\":\"#/$defs/n\",\"maximum\":2}", "3",
+          "is more than 2"},
          {"{\"properties\":{\"next\":{\"$ref\":\"#\"}},\"additionalProperties\":false}",
-          "{\"next\":{\"next\":{\"nxt\":1}}}", "/next/next/nxt: is not allowed"},
-         {"{\"unknown\":{\"items\":{\"type\":\"null\"}},\"$ref\":\"#/unknown\"}", "[1]",
-          "/0: is not null"},
-         {"{\"$id\":\"http://x/tree\",\"$dynamicAnchor\":\"node\",\"properties\":{\"c\":{\"items\":"
-          "{\"$dynamicRef\":\"#node\"}}},\"$defs\":{}}",
-          "{\"c\":[{\"c\":1}]}", NULL});
+          "{\"next\":{\"next\":{\"nxt\":1}}}", "/next/next/nxt: is not allowed"});
 }
 
-TEST(schemas_that_are_none)
+TEST(schemas_that_are_wrong)
 {
     ROWS({"", NULL, "is not JSON at byte 0"}, {"{\"a\":1", NULL, "is not JSON at byte 6"},
-         {"[]", NULL, "is no schema: neither an object nor a boolean"},
+         {"{} {}", NULL, "is not JSON at byte 3"},
+         {"[]", NULL, "is not a schema: neither an object nor a boolean"},
          {"{\"type\":\"numbr\"}", NULL, "/type: names no type"},
+         {"{\"type\":[\"null\",1]}", NULL, "/type: names no type"},
          {"{\"type\":1}", NULL, "/type: is neither a type nor an array of types"},
+         {"{\"type\":[]}", NULL, "/type: is neither a type nor an array of types"},
          {"{\"properties\":{\"a\":{\"minimum\":\"1\"}}}", NULL,
           "/properties/a/minimum: is not a number"},
          {"{\"properties\":{\"a\":1}}", NULL,
-          "/properties/a: is no schema: neither an object nor a boolean"},
-         {"{\"items\":[true]}", NULL, "/items: is no schema: neither an object nor a boolean"},
-         {"{\"minLength\":-1}", NULL, "/minLength: is not an integer from 0 on"},
-         {"{\"multipleOf\":0}", NULL, "/multipleOf: is not above 0"},
-         {"{\"multipleOf\":1234567890123456789}", NULL, "/multipleOf: has more than 18 digits"},
+          "/properties/a: is not a schema: neither an object nor a boolean"},
+         {"{\"items\":[true]}", NULL, "/items: is not a schema: neither an object nor a boolean"},
+         {"{\"minLength\":-1}", NULL, "/minLength: is not a non-negative integer"},
+         {"{\"maxItems\":1.5}", NULL, "/maxItems: is not a non-negative integer"},
+         {"{\"multipleOf\":0}", NULL, "/multipleOf: is not a number above 0"},
          {"{\"required\":[1]}", NULL, "/required: is not an array of strings"},
          {"{\"required\":\"a\"}", NULL, "/required: is not an array of strings"},
-         {"{\"dependentRequired\":{\"a\":1}}", NULL,
-          "/dependentRequired: is not an array of strings"},
          {"{\"enum\":1}", NULL, "/enum: is not an array"},
          {"{\"uniqueItems\":1}", NULL, "/uniqueItems: is not a boolean"},
-         {"{\"allOf\":[]}", NULL, "/allOf: is empty"},
+         {"{\"anyOf\":[]}", NULL, "/anyOf: is not an array of schemas"},
+         {"{\"anyOf\":[true,{\"type\":1}]}", NULL,
+          "/anyOf/1/type: is neither a type nor an array of types"},
          {"{\"properties\":[]}", NULL, "/properties: is not an object"},
-         {"{\"$anchor\":\"1\"}", NULL, "/$anchor: is no name of an anchor"},
+         {"{\"pattern\":1}", NULL, "/pattern: is not a string"},
          {"{\"pattern\":\"(\"}", NULL,
           "/pattern: bad regular expression '(': missing closing parenthesis (offset 1)"},
-         {"{\"patternProperties\":{\"[\":true}}", NULL,
-          "/patternProperties/[: bad regular expression '[': missing terminating ] for character "
-          "class "
-          "(offset 1)"},
-         {"{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"dependencies\":{}}", NULL,
-          "has a keyword of an older draft that 2020-12 has no more"});
+         {"{\"$ref\":\"#/$defs/a\"}", NULL, "/$ref: there is no '#/$defs/a'"},
+         {"{\"items\":{\"$ref\":\"other.json\"}}", NULL,
+          "/items/$ref: 'other.json' is another file, and only this one is read"});
 }
 
-TEST(references_that_lead_nowhere)
+static void check_unchecked(const char *schema, const char *want)
 {
-    ROWS({"{\"$ref\":\"#/$defs/a\"}", NULL, "/$ref: '#/$defs/a' leads nowhere"},
-         {"{\"$ref\":\"#a\"}", NULL, "/$ref: '#a' leads nowhere"},
-         {"{\"items\":{\"$ref\":\"other.json\"}}", NULL,
-          "/items/$ref: 'other.json' is not in this file, and nothing else is read"},
-         {"{\"enum\":[1],\"$ref\":\"#/enum/0\"}", NULL,
-          "/$ref: is no schema: neither an object nor a boolean"},
-         {"{\"$ref\":\"#\"}", NULL, "refers to itself for ever"},
-         {"{\"$defs\":{\"a\":{\"$ref\":\"#/$defs/b\"},\"b\":{\"anyOf\":[{\"$ref\":\"#/$defs/"
-          "a\"}]}}}",
-          NULL, "/$defs/a: refers to itself for ever"},
-         {"{\"if\":true,\"then\":{\"$ref\":\"#\"}}", NULL, "refers to itself for ever"});
+    struct err e = ERR_INIT;
+    struct schema *s = schema_new(str_of(schema), &e);
+
+    CHECK_STR(err_text(&e), "");
+    if (CHECK(s != NULL))
+        CHECK_STR(schema_unchecked(s), want);
+    schema_free(s);
+    err_release(&e);
+}
+
+TEST(keywords_that_are_not_checked)
+{
+    check_unchecked("{\"type\":\"object\",\"title\":\"t\",\"description\":1,\"examples\":[]}", "");
+    check_unchecked(
+        "{\"allOf\":[{\"type\":1}],\"properties\":{\"a\":{\"not\":0},\"b\":{\"not\":0}}}",
+        "'allOf', 'not'");
+    check_unchecked("{\"properties\":{\"allOf\":true}}", "");
+    check_unchecked("{\"$ref\":\"#/properties/a\"}", "'$ref'");
+    check_unchecked("{\"$ref\":\"#/$defs/a~1b\"}", "'$ref'");
+    check_unchecked("{\"$ref\":\"#anchor\"}", "'$ref'");
+    /* Without them it is not known which members and items these are about. */
+    ROWS(
+        {"{\"patternProperties\":{\"^x\":true},\"additionalProperties\":false}", "{\"x\":1}", NULL},
+        {"{\"prefixItems\":[true],\"items\":false}", "[1]", NULL});
 }
 
 TEST(a_check_is_bounded_in_depth)
@@ -252,10 +264,7 @@ TEST(a_check_is_bounded_in_depth)
     for (int i = 0; i < JSON_DEPTH; i++)
         buf_add_byte(&value, ']');
     check_row(&(struct row){"{\"items\":{\"$ref\":\"#\"}}", buf_c(&value), NULL});
-    check_row(
-        &(struct row){"{\"$ref\":\"#/$defs/a\",\"$defs\":{\"a\":{\"anyOf\":[{\"allOf\":[{\"items\":"
-                      "{\"$ref\":\"#\"}}]}]}}}",
-                      buf_c(&value), "is nested too deeply for the schema"});
+    check_row(&(struct row){"{\"$ref\":\"#\"}", "1", "is nested too deeply for the schema"});
     buf_release(&value);
 }
 
@@ -289,5 +298,6 @@ TEST(a_schema_is_given_back_as_it_was)
     struct str text = schema_text(s);
 
     CHECK(str_eq_c(text, "{ \"type\" : \"null\" }"));
+    CHECK(!schema_text(NULL).p);
     schema_free(s);
 }

@@ -21,8 +21,9 @@ struct regex;
  * character of a word (utf8_is_word) right before and behind it matches. NULL: ERR_USAGE, with
  * PCRE2's reason and the offset in bytes. */
 struct regex *regex_new(struct str pattern, bool caseless, bool words, struct err *e);
-/* The same of a pattern as ECMA-262 reads it (base/ecma): `^` and `$` are the text's own ends,
- * classes go by ASCII. */
+/* Compiles a pattern of a JSON Schema, which is written for ECMA-262: `^` and `$` match only at the
+ * ends of the text, \d, \w and \s match only ASCII, and escapes such as \u00e9 are known.
+ * Otherwise like regex_new. */
 struct regex *regex_new_ecma(struct str pattern, struct err *e);
 /* The same for a pattern and text of bytes that need not be UTF-8: classes go by ASCII, and no
  * option is set. */

@@ -13,7 +13,6 @@
 
 #include "chathist/base/err.h"
 #include "chathist/cli/config.h"
-#include "chathist/chat/answer_check.h"
 #include "chathist/chat/chat_args.h"
 #include "chathist/chat/consent.h"
 #include "chathist/chat/events.h"
@@ -22,6 +21,7 @@
 #include "chathist/chat/toolbox.h"
 #include "chathist/history/locate.h"
 #include "chathist/history/resume.h"
+#include "chathist/llm/schema.h"
 #include "chathist/chat/turn.h"
 
 struct talk {
@@ -35,7 +35,7 @@ struct talk {
     struct mcp_servers mcp;
     struct consent consent;
     struct events events;
-    struct answer_check check;
+    struct schema *schema; /* of --schema; NULL if there is none */
     struct err unasked; /* why no question can be asked */
     struct err unsaved; /* why the history lacks something of this turn */
     bool settled;       /* the session's pointer is where it belongs */

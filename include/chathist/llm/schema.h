@@ -1,23 +1,19 @@
 /*
- * schema - is a JSON value what a JSON Schema (2020-12) says?
+ * schema - checks an answer against a JSON Schema (chat --schema).
  *
- *     base/schema_keyword   the keywords and their values
- *     base/schema_index     where the schemas lie in the text     text -> nodes
- *     base/schema_link      what references mean                   nodes -> nodes
- *     base/schema_apply     schemas in schemas                     nodes, value -> yes or no
- *     base/schema_assert    types, bounds, patterns
- *     base/schema_run       bounds, what was found wrong
+ * The part of JSON Schema 2020-12 that model providers accept is checked:
  *
- * All of the core, applicator, unevaluated and validation vocabularies; `format` and all that is
- * not known are annotations (format-annotation), `$schema` is not followed: every schema is read as
- * one of 2020-12, and what an older draft had instead is refused where it says that it is one.
+ *     any value   type, enum, const, anyOf, $ref to `#` or to a definition of the whole schema
+ *     numbers     minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf
+ *     strings     minLength, maxLength (in code points), pattern
+ *     objects     properties, required, additionalProperties
+ *     arrays      items, minItems, maxItems, uniqueItems
  *
- * Of json-schema-org/JSON-Schema-Test-Suite (44401e0, tests/draft2020-12, without optional/) all
- * hold but those that need another document: the meta-schema, `http://localhost:1234/…`, a
- * vocabulary of its own. Such a reference is an error, nothing is fetched.
+ * Annotations such as title, description and format change nothing. Every other keyword is only
+ * sent to the server; schema_unchecked names them, so that the user can be told.
  *
- * Numbers are compared exactly (base/decimal); `pattern` is ECMA-262's (base/ecma). Of a name that
- * an object has twice each value must hold. A check is bounded in depth and in steps.
+ * Numbers are compared in double precision, as JavaScript does. If an object has a name twice, each
+ * of the values must be valid. A check is bounded in depth and in steps.
  */
 #ifndef CHATHIST_LLM_SCHEMA_H
 #define CHATHIST_LLM_SCHEMA_H
@@ -27,14 +23,23 @@
 
 struct schema;
 
-/* From JSON text, which is copied. NULL: it is no valid schema (ERR_USAGE); the message begins with
- * a JSON pointer into it, unless the whole is meant: `/properties/a/type: names no type`. */
+/* Makes a schema from JSON text, which is copied. Returns NULL and sets *err (ERR_USAGE) if it is
+ * not a valid schema. The message begins with a JSON pointer to the mistake, unless it is at the
+ * root: `/properties/a/type: names no type`. The caller frees the schema with schema_free. */
 struct schema *schema_new(struct str text, struct err *e);
-void schema_free(struct schema *s);
-/* The schema as it was given, one JSON value; borrowed. */
+/* Reads a schema from a file. It must be an object, as servers demand. The messages of schema_check
+ * then name the file. Returns NULL and sets *err (ERR_USAGE) if the file is unusable. */
+struct schema *schema_read(const char *file, struct err *e);
+void schema_free(struct schema *s); /* NULL is fine */
+
+/* The schema as it was given, one JSON value; STR_NONE if s is NULL. Borrowed from s. */
 struct str schema_text(const struct schema *s);
-/* Is a value that json_check accepted valid? -1: it is not, or cannot be told within the bounds
- * (ERR_FAILURE); the message begins with a JSON pointer into it: `/items/3: is not a number`. */
-int schema_check(const struct schema *s, struct str value, struct err *e);
+/* The keywords in the schema that are not checked here: `'allOf', 'not'`. Empty if there are none.
+ * Borrowed from s. */
+const char *schema_unchecked(const struct schema *s);
+/* Checks a whole answer. Returns 0 if it is a single JSON value that is valid, else -1 and sets
+ * *err (ERR_FAILURE). The message has a JSON pointer to the first mistake: `/items/3: is not a
+ * number`. White space around the value is allowed, a code fence is not. */
+int schema_check(struct schema *s, struct str answer, struct err *e);
 
 #endif

@@ -1,9 +1,9 @@
-#include "chathist/base/json_same.h"
+#include "convert/json_same.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/decimal.h"
 #include "chathist/base/json.h"
 #include "chathist/base/mem.h"
 
@@ -27,7 +27,7 @@ static int compare_members(const void *a, const void *b)
     return x->place < y->place ? -1 : 1;
 }
 
-/* The string that a raw key is the body of: its quotes stand round it. */
+/* The string of which the raw key is the part between the quotes. */
 static struct str key_string(struct str raw_key)
 {
     return (struct str){raw_key.p - 1, raw_key.n + 2};
@@ -72,10 +72,22 @@ static void add_string(struct buf *out, struct str string)
     buf_release(&scratch);
 }
 
+/* Numbers with more digits than a double holds are the same only if their texts are. */
+static void add_number(struct buf *out, struct str number)
+{
+    int64_t n;
+
+    if (json_int(number, &n))
+        buf_addf(out, "%lld", (long long)n);
+    else if (number.n <= DBL_DECIMAL_DIG)
+        buf_addf(out, "%.17g", strtod(number.p, NULL));
+    else
+        buf_add_str(out, number);
+}
+
 void json_add_same(struct buf *out, struct str value)
 {
     struct json_iter it = json_iter(value);
-    struct decimal d;
 
     switch (json_type(value)) {
     case JSON_OBJECT:
@@ -93,51 +105,9 @@ void json_add_same(struct buf *out, struct str value)
         add_string(out, value);
         break;
     case JSON_NUMBER:
-        d = decimal_of(value);
-        decimal_add(out, &d);
+        add_number(out, value);
         break;
     default:
         buf_add_str(out, value);
     }
-}
-
-bool json_same(struct str a, struct str b)
-{
-    struct buf x = BUF_INIT(JSON_SAME_MAX), y = BUF_INIT(JSON_SAME_MAX);
-    bool same = json_type(a) == json_type(b);
-
-    if (same) {
-        json_add_same(&x, a);
-        json_add_same(&y, b);
-        same = !x.overflow && !y.overflow && str_eq(buf_str(&x), buf_str(&y));
-    }
-    buf_release(&x);
-    buf_release(&y);
-    return same;
-}
-
-static bool has_escape(struct str raw_key)
-{
-    return raw_key.n && memchr(raw_key.p, '\\', raw_key.n);
-}
-
-/* Do two raw keys of members, as json_next gives them, stand for the same name? */
-static bool same_key(struct str a, struct str b)
-{
-    if (!has_escape(a) && !has_escape(b))
-        return str_eq(a, b);
-    return json_same(key_string(a), key_string(b));
-}
-
-struct str json_get_same(struct str object, struct str raw_key)
-{
-    struct str found = STR_NONE;
-    struct json_iter it = json_iter(object);
-
-    if (!it.object)
-        return STR_NONE;
-    while (json_next(&it))
-        if (same_key(it.key, raw_key))
-            found = it.value;
-    return found;
 }
