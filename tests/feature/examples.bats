@@ -33,26 +33,24 @@ steady() {
 
 # ---- demo.sh
 
-@test "demo: holds, lists, searches and loads a conversation with the echo model" {
-    export CHAT_PROVIDER=echo
+@test "demo: holds, lists, searches and loads a conversation" {
+    start_llm --reply 'Hello Ada.' --reply 'Ada, five.' --reply Grape. --reply 'One pear.'
     remember_home
     run_expect 0 "$EXAMPLES/demo.sh"
     stderr_empty
     steady
-    stdout_is 'demo: found a model server: asking echo:echo' \
+    stdout_is 'demo: asking openai:test-model' \
         '' \
         "\$ chat 'My name is Ada, and I have three apples and two pears. Reply in one short sentence.'" \
-        'My name is Ada, and I have three apples and two pears. Reply in one short sentence.' \
-        '[1 message]' \
+        'Hello Ada.' \
         '' \
         'demo: the next command is another process; it continues the conversation' \
         "\$ chat 'What is my name, and how many fruits do I have? Reply in one short sentence.'" \
-        'What is my name, and how many fruits do I have? Reply in one short sentence.' \
-        '[3 messages]' \
+        'Ada, five.' \
         '' \
         'demo: standard input and arguments together, in a new session' \
         "\$ printf 'apple\\npear\\ngrape\\n' | chat --new 'Which of these grows on a vine? One word.'" \
-        apple pear grape '' 'Which of these grows on a vine? One word.' '[1 message]' \
+        Grape. \
         '' \
         'demo: every message is kept: sessions can be listed, searched and loaded again' \
         '$ hist-sessions' \
@@ -64,11 +62,11 @@ steady() {
         '' \
         "\$ hist-search --sessions 'my name' | hist-load -" \
         '[user] TIME' 'My name is Ada, and I have three apples and two pears. Reply in one short sentence.' '' \
-        '[assistant] TIME' 'My name is Ada, and I have three apples and two pears. Reply in one short sentence.' '[1 message]' '' \
+        '[assistant] TIME' 'Hello Ada.' '' \
         '[user] TIME' 'What is my name, and how many fruits do I have? Reply in one short sentence.' '' \
-        '[assistant] TIME' 'What is my name, and how many fruits do I have? Reply in one short sentence.' '[3 messages]' '' \
+        '[assistant] TIME' 'Ada, five.' '' \
         "\$ chat 'I eat one pear. How many are left? Reply in one short sentence.'" \
-        'I eat one pear. How many are left? Reply in one short sentence.' '[5 messages]' \
+        'One pear.' \
         '' \
         'demo: done; your own history was not touched'
     home_unchanged
@@ -85,16 +83,29 @@ home_unchanged() {
     same 'files left' "$BATS_TEST_TMPDIR/before" "$BATS_TEST_TMPDIR/after"
 }
 
-@test "demo: without a server it says that it asks the echo model" {
-    # Whatever listens on the ports of this machine: the look for a server finds none.
+@test "demo: without a server it shows recorded conversations, found again and continued" {
+    # Servers that listen on the ports of this machine are not seen.
     mkdir bin
     printf '#!/bin/sh\n[ "$1" != --models ] || exit 2\nexec "$BIN/chat" "$@"\n' >bin/chat
     chmod +x bin/chat
+    remember_home
     PATH=$PWD/bin:$PATH run_expect 0 "$EXAMPLES/demo.sh"
     stderr_empty
-    stdout_line 1 'demo: found no model server: asking the built-in echo model, which answers with the prompt'
-    stdout_line 2 'demo: and the number of messages that it was sent'
-    stdout_has '[3 messages]' 'your own history was not touched'
+    stdout_line 1 'demo: found no model server: showing recorded conversations'
+    [[ $(grep -c '^sess_1764.*git bisect' "$OUT") -eq 1 ]]
+    stdout_has $'user\tWhy does the connection pool hang under load?' 'pthread_cond_signal(&p->changed);' \
+        'How do I test that?' '[5 messages]' 'your own history was not touched'
+    home_unchanged
+    for provider in echo none; do
+        CHAT_PROVIDER=$provider run_expect 0 "$EXAMPLES/demo.sh"
+        stdout_line 1 'demo: no model was chosen: showing recorded conversations'
+        stdout_has "\$ hist-search 'connection pool'" '[5 messages]'
+    done
+}
+
+@test "demo: on a terminal the history is browsed" {
+    export CHAT_PROVIDER=echo
+    run_expect 0 on_tty --wait 'Esc closes' --type '\r' --wait 'F1 help' --type '\x1b' --wait 'not touched' "$EXAMPLES/demo.sh"
 }
 
 @test "demo: finds a server on a loopback port and asks the first of its models" {
