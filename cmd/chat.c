@@ -3,12 +3,11 @@
 
 #include "chathist/cli/die.h"
 #include "chathist/chat/chat_args.h"
-#include "chathist/chat/chat_input.h"
-#include "chathist/chat/preset.h"
+#include "chathist/chat/input.h"
+#include "chathist/chat/template.h"
 #include "chathist/chat/prompt.h"
 #include "chathist/chat/repl.h"
-#include "chathist/chat/talk.h"
-#include "chathist/chat/talk_models.h"
+#include "chathist/chat/chat_session.h"
 
 static enum turn_kind kind_of(const struct chat_args *a)
 {
@@ -16,17 +15,17 @@ static enum turn_kind kind_of(const struct chat_args *a)
 }
 
 /* One turn with what was given. Gives the exit code. */
-static int turn_once(struct talk *talk, struct buf *prompt, const struct image_list *images,
+static int turn_once(struct chat_session *chat, struct buf *prompt, const struct image_list *images,
                      const struct buf *messages)
 {
-    const struct chat_args *args = talk->args;
+    const struct chat_args *args = chat->args;
     struct err e = ERR_INIT;
     int status = 0;
 
-    talk_look_at_history(talk);
-    talk_choose_session(talk);
+    chat_session_look_at_history(chat);
+    chat_session_choose(chat);
     if (args->edit && prompt->len == 0)
-        chat_input_edit(prompt, &talk->history, buf_str(&talk->session.id));
+        input_edit(prompt, &chat->history, buf_str(&chat->session.id));
 
     struct turn turn = {
         .kind = kind_of(args),
@@ -37,19 +36,20 @@ static int turn_once(struct talk *talk, struct buf *prompt, const struct image_l
         .images = images,
     };
 
-    if (talk_prepare(talk, &turn, &e) < 0 || talk_check(talk, &turn, args->dry_run, &e) < 0) {
-        mcp_servers_close(&talk->mcp, false);
+    if (chat_session_prepare(chat, &turn, &e) < 0 ||
+        chat_session_check(chat, &turn, args->dry_run, &e) < 0) {
+        mcp_servers_close(&chat->mcp, false);
         die_err(&e);
     }
     if (!args->dry_run)
-        status = talk_run(talk, &turn);
+        status = chat_session_run(chat, &turn);
     turn_release(&turn);
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    struct talk talk = TALK_INIT;
+    struct chat_session chat = CHAT_SESSION_INIT;
     struct presets presets = PRESETS_INIT;
     struct buf prompt = BUF_INIT(PROMPT_MAX), messages = BUF_INIT(MESSAGES_MAX);
     struct image_list images = {0};
@@ -59,37 +59,37 @@ int main(int argc, char **argv)
 
     /* A wrong command line is told by an event, too. */
     die_start("chat");
-    events_start(&talk.events, &(struct opt_common){.json = chat_args_want_json(argc, argv)},
+    events_start(&chat.events, &(struct opt_common){.json = chat_args_want_json(argc, argv)},
                  false);
     chat_args_parse(&args, argc, argv);
-    events_start(&talk.events, &args.common, args.verbose);
+    events_start(&chat.events, &args.common, args.verbose);
     if (!args.raw)
-        events_show_markdown(&talk.events);
+        events_show_markdown(&chat.events);
     signal(SIGPIPE, SIG_IGN);
     if (args.list) {
-        presets_list(args.list, &talk.events.out);
+        presets_list(args.list, &chat.events.out);
         chat_args_release(&args);
-        return out_close(&talk.events.out, 0, exit_code(ERR_FAILURE));
+        return out_close(&chat.events.out, 0, exit_code(ERR_FAILURE));
     }
     presets_load(&presets, &args);
-    interactive = chat_input_interactive(&args);
+    interactive = input_interactive(&args);
     if (!args.models && !interactive)
-        chat_input_prompt(&prompt, &images, &args);
+        input_prompt(&prompt, &images, &args);
     presets_expand(&presets, &args, &prompt);
     if (args.messages)
-        chat_input_messages(&messages, &args);
-    talk_open(&talk, &args);
+        input_messages(&messages, &args);
+    chat_session_open(&chat, &args);
     if (interactive)
-        status = repl_run(&talk);
+        status = repl_run(&chat);
     else
-        status =
-            args.models ? talk_list_models(&talk) : turn_once(&talk, &prompt, &images, &messages);
+        status = args.models ? chat_session_list_models(&chat)
+                             : turn_once(&chat, &prompt, &images, &messages);
     /* What came is printed and stored; now the signal takes its course. */
-    mcp_servers_close(&talk.mcp, status > 128);
+    mcp_servers_close(&chat.mcp, status > 128);
     if (status > 128)
         die_signal(status - 128);
-    status = out_close(&talk.events.out, status, status ? status : exit_code(ERR_FAILURE));
-    talk_close(&talk);
+    status = out_close(&chat.events.out, status, status ? status : exit_code(ERR_FAILURE));
+    chat_session_close(&chat);
     buf_release(&prompt);
     image_list_release(&images);
     buf_release(&messages);

@@ -6,7 +6,7 @@
 #include "chathist/base/clock.h"
 #include "chathist/cli/die.h"
 #include "chathist/cli/term.h"
-#include "chathist/chat/ask.h"
+#include "chathist/cli/confirm.h"
 #include "chathist/cli/listing.h"
 #include "chathist/cli/sessions.h"
 #include "chathist/cli/start.h"
@@ -88,7 +88,7 @@ static bool confirmed(const struct erase *x)
     buf_addf(&question, "delete %zu session%s (%" PRIu64 " message%s, %" PRIu64 " KiB)? [y/N] ",
              sessions, sessions == 1 ? "" : "s", x->messages, x->messages == 1 ? "" : "s",
              (x->bytes + 1023) / 1024);
-    yes = ask_yes(buf_c(&question));
+    yes = confirm_yes(buf_c(&question));
     buf_release(&question);
     if (yes < 0)
         die_usage("there is no terminal to ask on: nothing is deleted without --force");

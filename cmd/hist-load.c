@@ -5,7 +5,7 @@
 #include "chathist/cli/die.h"
 #include "chathist/cli/pager.h"
 #include "chathist/cli/term.h"
-#include "chathist/chat/forecast.h"
+#include "chathist/chat/context_window.h"
 #include "chathist/cli/sessions.h"
 #include "chathist/cli/show.h"
 #include "chathist/cli/start.h"
@@ -57,7 +57,7 @@ static void take(struct wish *w, int key, const char *value)
 static void tell(const struct config *c, const struct history *h, struct str id, size_t messages,
                  bool verbose)
 {
-    struct forecast f;
+    struct context_estimate f;
     struct err e = ERR_INIT;
 
     if (messages == SHOW_NOT_COUNTED)
@@ -65,7 +65,7 @@ static void tell(const struct config *c, const struct history *h, struct str id,
     else
         hintf(verbose, "session '%.*s' is current: %zu message%s", (int)id.n, id.p, messages,
               messages == 1 ? "" : "s");
-    if (forecast_session(&f, c, h, id, &e) < 0)
+    if (context_estimate(&f, c, h, id, &e) < 0)
         hintf(verbose, "cannot tell what will be sent: %s", err_text(&e));
     else
         hintf(verbose, "%zu message%s, about %zu token%s, will be sent with the next prompt",

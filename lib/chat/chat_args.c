@@ -5,7 +5,7 @@
 
 #include "chathist/base/mem.h"
 #include "chathist/cli/die.h"
-#include "chat/attach.h"
+#include "chathist/chat/input.h"
 #include "chathist/chat/prompt.h"
 #include "chathist/llm/exchange.h"
 #include "chathist/llm/tool.h"

@@ -6,7 +6,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/config.h"
-#include "chathist/chat/ask.h"
+#include "chathist/cli/confirm.h"
 
 /* So many characters of the arguments are shown at first. */
 #define SHOWN 1500
@@ -68,7 +68,7 @@ static void add_question(struct buf *out, struct str name)
 
 static enum consent_answer ask_on(struct consent *c, int tty, struct str name, struct str args)
 {
-    struct buf text = BUF_INIT(9 * BUF_LINE), line = BUF_INIT(ASK_MAX_BYTES);
+    struct buf text = BUF_INIT(9 * BUF_LINE), line = BUF_INIT(CONFIRM_MAX_BYTES);
     enum consent_answer answer = CONSENT_NOBODY;
     bool call = true, whole = false;
 
@@ -80,19 +80,19 @@ static enum consent_answer ask_on(struct consent *c, int tty, struct str name, s
             add_call(&text, name, args, whole);
         buf_add_c(&text, call ? "\n" : "");
         add_question(&text, name);
-        ask_say(tty, buf_str(&text));
-        came = ask_line(tty, c->cancel_fd, &line);
-        call = whole = came > 0 && ask_letter(&line) == 's';
+        confirm_say(tty, buf_str(&text));
+        came = confirm_line(tty, c->cancel_fd, &line);
+        call = whole = came > 0 && confirm_letter(&line) == 's';
         if (came < 0)
             answer = CONSENT_CANCELLED;
-        else if (came == 0 || ask_letter(&line) == 'n')
+        else if (came == 0 || confirm_letter(&line) == 'n')
             answer = CONSENT_NO;
-        else if (ask_letter(&line) == 'y' || ask_letter(&line) == 'a')
+        else if (confirm_letter(&line) == 'y' || confirm_letter(&line) == 'a')
             answer = CONSENT_YES;
         if (came <= 0)
-            ask_say(tty, STR("\n"));
+            confirm_say(tty, STR("\n"));
     }
-    if (answer == CONSENT_YES && ask_letter(&line) == 'a') {
+    if (answer == CONSENT_YES && confirm_letter(&line) == 'a') {
         buf_add_str(&c->always, name);
         buf_add_byte(&c->always, '\n');
     }
@@ -108,7 +108,7 @@ enum consent_answer consent_ask(struct consent *c, struct str name, struct str a
 
     if (c->all || consent_matches(c->allowed, name) || is_always(c, name))
         return CONSENT_GIVEN;
-    tty = ask_open();
+    tty = confirm_open();
     if (tty < 0)
         return CONSENT_NOBODY;
     if (c->lend)

@@ -2,11 +2,83 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <unistd.h>
 
+#include "chathist/chat/markdown.h"
+#include "chathist/base/io.h"
 #include "chathist/base/json_write.h"
+#include "chathist/base/utf8.h"
 #include "chathist/cli/die.h"
 #include "chathist/cli/progress.h"
-#include "chat/code_block.h"
+#include "chathist/cli/term.h"
+
+/* How much of a line fits where there is no terminal. */
+#define LINE_COLUMNS 200
+
+static void stderr_text_start(struct stderr_text *a, enum color_when color)
+{
+    *a = (struct stderr_text){.terminal = isatty(STDERR_FILENO)};
+    a->color = term_wants_color(a->terminal, color);
+}
+
+/* One write, so that a style is never left open by another program's output. */
+static void put(const struct buf *b)
+{
+    if (io_write_all(STDERR_FILENO, buf_c(b), b->len) < 0)
+        errno = 0; /* there is nobody to tell */
+}
+
+static void stderr_text_text(struct stderr_text *a, struct str text)
+{
+    struct buf b = BUF_INIT(8 * BUF_LINE);
+
+    buf_add_c(&b, a->color ? term_style(STYLE_DIM) : "");
+    if (a->terminal)
+        vis_feed(&a->vis, text, &b);
+    else
+        buf_add_str(&b, text);
+    buf_add_c(&b, a->color ? term_style(STYLE_NONE) : "");
+    put(&b);
+    a->open = true;
+    a->ends_line = text.p[text.n - 1] == '\n';
+    buf_release(&b);
+}
+
+static void stderr_text_end(struct stderr_text *a)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    if (!a->open)
+        return;
+    vis_end(&a->vis, &b);
+    if (!a->ends_line)
+        buf_add_byte(&b, '\n');
+    put(&b);
+    a->open = false;
+    buf_release(&b);
+}
+
+static void stderr_text_line(struct stderr_text *a, bool wanted, struct str text)
+{
+    size_t columns = a->terminal ? term_columns(STDERR_FILENO) : LINE_COLUMNS;
+    struct buf visible = BUF_INIT(8 * BUF_LINE), line = BUF_INIT(8 * BUF_LINE);
+    struct str shown;
+
+    if (!a->terminal && !wanted)
+        return;
+    vis_add_line(&visible, text, true);
+    shown = utf8_fit(buf_str(&visible), columns);
+    if (shown.n < visible.len)
+        shown = utf8_fit(shown, columns - 1);
+    buf_add_c(&line, a->color ? term_style(STYLE_DIM) : "");
+    buf_add_str(&line, shown);
+    buf_add_c(&line, shown.n < visible.len ? "\xe2\x80\xa6" : "");
+    buf_add_c(&line, a->color ? term_style(STYLE_NONE) : "");
+    buf_add_byte(&line, '\n');
+    put(&line);
+    buf_release(&visible);
+    buf_release(&line);
+}
 
 /* ---- events ---- */
 
@@ -162,10 +234,10 @@ static int add_reasoning(void *arg, struct str delta)
 
     if (!ev->json) {
         progress_end();
-        if (ev->out.terminal && ev->aside.terminal && ev->any_text && !ev->ends_line &&
-            !ev->aside.open)
-            aside_text(&ev->aside, STR("\n"));
-        aside_text(&ev->aside, delta);
+        if (ev->out.terminal && ev->reasoning.terminal && ev->any_text && !ev->ends_line &&
+            !ev->reasoning.open)
+            stderr_text_text(&ev->reasoning, STR("\n"));
+        stderr_text_text(&ev->reasoning, delta);
         return 0;
     }
     begin(&b, "reasoning");
@@ -180,7 +252,7 @@ static int add_text(void *arg, struct str delta)
     struct buf b = BUF_INIT(8 * BUF_LINE);
 
     progress_end();
-    aside_end(&ev->aside);
+    stderr_text_end(&ev->reasoning);
     if (ev->marked) {
         markdown_feed(&ev->markdown, delta);
     } else if (ev->json) {
@@ -214,7 +286,7 @@ static int add_citation(void *arg, struct str json)
 void events_pause(struct events *ev)
 {
     progress_end();
-    aside_end(&ev->aside);
+    stderr_text_end(&ev->reasoning);
     if (ev->json || !ev->any_text)
         return;
     markdown_end(&ev->markdown);
@@ -247,7 +319,7 @@ void events_call_line(struct events *ev, const struct round_call *c, bool seen)
         return;
     buf_addf(&line, "tool_call %s ", buf_c(&c->call->name));
     buf_add_str(&line, buf_str(&c->call->args));
-    aside_line(&ev->aside, ev->verbose, buf_str(&line));
+    stderr_text_line(&ev->reasoning, ev->verbose, buf_str(&line));
     buf_release(&line);
 }
 
@@ -266,7 +338,7 @@ void events_result(struct events *ev, const struct round_call *c)
     if (!ev->quiet) {
         buf_addf(&line, "tool_result %s ", buf_c(&c->call->name));
         buf_add_str(&line, buf_str(&c->job.result));
-        aside_line(&ev->aside, ev->verbose, buf_str(&line));
+        stderr_text_line(&ev->reasoning, ev->verbose, buf_str(&line));
     }
     buf_release(&line);
 }
@@ -314,7 +386,7 @@ static void turn_sign(void *arg)
 {
     struct events *ev = arg;
 
-    if (!ev->any_text && !ev->aside.open)
+    if (!ev->any_text && !ev->reasoning.open)
         progress_turn();
 }
 
@@ -343,7 +415,7 @@ void events_start(struct events *ev, const struct opt_common *o, bool verbose)
     ev->watch = (struct ask_watch){note_again, ev};
     out_start(&ev->out, o->color);
     ev->markdown = (struct markdown){.fn = add_styled, .arg = ev};
-    aside_start(&ev->aside, o->color);
+    stderr_text_start(&ev->reasoning, o->color);
     die_before(end_early, ev);
 }
 
@@ -385,7 +457,7 @@ int events_code(struct events *ev, const struct response *a, struct err *e)
     bool found = code_block_first(buf_str(&a->text), &code);
 
     progress_end();
-    aside_end(&ev->aside);
+    stderr_text_end(&ev->reasoning);
     out_text(&ev->out, buf_str(&code));
     out_text_end(&ev->out);
     buf_release(&code);

@@ -1,5 +1,21 @@
 #include "chathist/chat/template.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "chathist/base/io.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/path.h"
+#include "chathist/base/utf8.h"
+#include "chathist/base/vis.h"
+#include "chathist/chat/prompt.h"
+#include "chathist/cli/config.h"
+#include "chathist/cli/die.h"
+
 /* ---- the head ---- */
 
 static const struct str fence = STR("---");
@@ -140,4 +156,350 @@ int template_expand(struct str text, size_t line, struct template_var *vars, siz
         line += lines_in((struct str){rest.p, (size_t)(end - rest.p)});
         text = (struct str){end + close.n, rest.n - (size_t)(end - rest.p) - close.n};
     }
+}
+
+/* ==== preset ==== */
+
+/* How much of a text a list shows, in characters. */
+#define BEGINNING 60
+
+/* ---- one file ---- */
+
+/* `chathist/templates/NAME`, or the path that it is; the caller frees it. */
+static char *file_of(const struct preset *p)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    char *file;
+
+    if (strchr(p->name, '/'))
+        return mem_copy(p->name, strlen(p->name));
+    /* A name that begins with a dot is no entry: `..` is not, and what editors leave. */
+    if (p->name[0] == '.' || p->name[0] == '\0')
+        die_usage("bad name '%s' for a %s", p->name, p->kind);
+    buf_addf(&name, "%ss/%s", p->kind, p->name);
+    file = config_user_file(buf_c(&name));
+    buf_release(&name);
+    if (!file)
+        die_usage("no %s '%s': there is no home directory", p->kind, p->name);
+    return file;
+}
+
+/* A path on the command line is the user's own choice; a file that a name stands for must be
+ * trusted. Returns the descriptor, or -1. */
+static int open_file(const struct preset *p, const char *file, struct err *e)
+{
+    struct stat st;
+
+    if (strchr(p->name, '/'))
+        return io_open_input(file, e);
+    if (stat(file, &st) < 0 && errno == ENOENT)
+        return err_set(e, ERR_USAGE, "no %s '%s': there is no '%s'", p->kind, p->name, file);
+    return config_open(file, e);
+}
+
+static void read_text(struct preset *p, struct err *e)
+{
+    char *file = file_of(p);
+    int fd = open_file(p, file, e);
+
+    if (fd >= 0 && io_read_all(fd, &p->text) < 0)
+        err_sys(e, errno, "cannot read '%s'", file);
+    else if (fd >= 0 && memchr(buf_c(&p->text), '\0', p->text.len))
+        err_set(e, ERR_USAGE, "cannot read '%s': it is a binary file", file);
+    if (fd >= 0)
+        close(fd);
+    free(file);
+}
+
+/* ---- its settings ---- */
+
+static void set(char **to, struct str value)
+{
+    free(*to);
+    *to = mem_copy(value.p, value.n);
+}
+
+static int take_setting(struct preset *p, struct str key, struct str value, size_t line,
+                        struct err *e)
+{
+    static const struct str option = STR("option.");
+
+    if (str_eq_c(key, "model")) {
+        set(&p->model, value);
+    } else if (str_eq_c(key, "provider")) {
+        set(&p->provider, value);
+    } else if (str_eq_c(key, "system") && strcmp(p->kind, "template") == 0) {
+        set(&p->system, value);
+    } else if (str_starts(key, option) && key.n > option.n) {
+        p->options =
+            mem_grow(p->options, &p->options_cap, p->options_count + 1, sizeof *p->options);
+        p->options[p->options_count++] =
+            (struct preset_option){mem_copy(key.p + option.n, key.n - option.n), value};
+    } else {
+        return err_set(e, ERR_USAGE, "line %zu: unknown key '%.*s'", line, (int)key.n, key.p);
+    }
+    return 0;
+}
+
+/* A head with nothing between it and the text but blank lines; the final newline is the file's. */
+static void trim_body(struct preset *p, bool has_head)
+{
+    while (has_head && p->body.n > 0 && (p->body.p[0] == '\n' || p->body.p[0] == '\r')) {
+        p->line += p->body.p[0] == '\n';
+        p->body = (struct str){p->body.p + 1, p->body.n - 1};
+    }
+    if (str_ends(p->body, STR("\n")))
+        p->body.n--;
+    if (str_ends(p->body, STR("\r")))
+        p->body.n--;
+}
+
+static void read_head(struct preset *p, struct err *e)
+{
+    static const struct str bom = STR("\xef\xbb\xbf");
+    struct template_head head = {.rest = buf_str(&p->text)};
+
+    if (str_starts(head.rest, bom))
+        head.rest = (struct str){head.rest.p + bom.n, head.rest.n - bom.n};
+    while (template_head_next(&head, e) > 0)
+        if (take_setting(p, head.key, head.value, head.line, e) < 0)
+            return;
+    p->body = head.rest;
+    p->line = head.line + 1;
+    trim_body(p, head.line > 0);
+}
+
+/* What is wrong is in *e, with the file's name. */
+static void preset_read(struct preset *p, struct err *e)
+{
+    read_text(p, e);
+    if (e->kind != ERR_NONE)
+        return;
+    read_head(p, e);
+    if (e->kind != ERR_NONE)
+        err_set(e, ERR_USAGE, "cannot use %s '%s': %s", p->kind, p->name, err_text(e));
+}
+
+static void preset_release(struct preset *p)
+{
+    for (size_t i = 0; i < p->options_count; i++)
+        free(p->options[i].key);
+    free(p->options);
+    free(p->model);
+    free(p->provider);
+    free(p->system);
+    buf_release(&p->text);
+}
+
+/* ---- variables ---- */
+
+static void take_vars(struct presets *p, const struct chat_args *a)
+{
+    p->vars_count = a->vars_count + 1;
+    p->vars = mem_zalloc(p->vars_count * sizeof *p->vars);
+    p->vars[0].name = STR("input");
+    for (size_t i = 0; i < a->vars_count; i++) {
+        struct template_var *var = &p->vars[i + 1];
+
+        var->value = str_of(a->vars[i]);
+        var->name = str_cut(&var->value, '=');
+        if (!template_name_valid(var->name))
+            die_usage("bad name '%.*s' for --var: letters, digits, '_' and '-' are expected",
+                      (int)var->name.n, var->name.p);
+        if (str_eq(var->name, p->vars[0].name))
+            die_usage("bad name 'input' for --var: it is the prompt");
+    }
+}
+
+/* Adds the body with its variables, made UTF-8. */
+static void expand(const struct preset *p, struct template_var *vars, size_t count, struct buf *out)
+{
+    struct buf bytes = BUF_INIT(PROMPT_MAX);
+    struct err e = ERR_INIT;
+
+    if (template_expand(p->body, p->line, vars, count, &bytes, &e) < 0) {
+        if (count > 0 && vars[0].missing && str_eq_c(vars[0].name, "input"))
+            die_usage("no prompt: %s '%s' is for one, give it as arguments or on standard input",
+                      p->kind, p->name);
+        err_set(&e, ERR_USAGE, "cannot use %s '%s': %s", p->kind, p->name, err_text(&e));
+        die_err(&e);
+    }
+    utf8_add_repaired(out, buf_str(&bytes));
+    if (bytes.overflow || out->overflow)
+        die_usage("%s '%s' becomes too long", p->kind, p->name);
+    buf_release(&bytes);
+}
+
+static void check_used(const struct presets *p)
+{
+    for (size_t i = 1; i < p->vars_count; i++)
+        if (!p->vars[i].used)
+            die_usage("unused variable '%.*s': no template or role has it", (int)p->vars[i].name.n,
+                      p->vars[i].name.p);
+}
+
+/* ---- what chat makes of them ---- */
+
+static void load(struct preset *p, const char *name, struct chat_args *a)
+{
+    struct err e = ERR_INIT;
+
+    p->name = name;
+    if (!name)
+        return;
+    preset_read(p, &e);
+    if (e.kind != ERR_NONE) {
+        e.kind = ERR_USAGE;
+        die_err(&e);
+    }
+    if (p->model)
+        a->preset[SETTING_MODEL] = p->model;
+    if (p->provider)
+        a->preset[SETTING_PROVIDER] = p->provider;
+}
+
+/* Those of the role first, then the template's, then what was given by flag: the last counts. */
+static void join_options(const struct presets *p, struct chat_args *a)
+{
+    size_t role = p->role.options_count, before = role + p->template.options_count;
+
+    if (before == 0)
+        return;
+    a->options =
+        mem_grow(a->options, &a->options_cap, a->options_count + before, sizeof *a->options);
+    memmove(a->options + before, a->options, a->options_count * sizeof *a->options);
+    for (size_t i = 0; i < before; i++) {
+        const struct preset_option *o =
+            i < role ? &p->role.options[i] : &p->template.options[i - role];
+
+        a->options[i] = (struct ask_option){o->key, o->value};
+    }
+    a->options_count += before;
+}
+
+void presets_load(struct presets *p, struct chat_args *a)
+{
+    take_vars(p, a);
+    load(&p->role, a->role, a);
+    load(&p->template, a->template_name, a);
+    join_options(p, a);
+    if (a->role && p->template.system)
+        die_usage("template '%s' has a system prompt of its own: --role does not go with it",
+                  a->template_name);
+    if (a->role)
+        expand(&p->role, p->vars + 1, p->vars_count - 1, &p->system);
+    if (p->system.len > 0)
+        a->system = buf_c(&p->system);
+    if (!a->system)
+        a->system = p->template.system;
+}
+
+void presets_expand(struct presets *p, const struct chat_args *a, struct buf *prompt)
+{
+    struct buf text = BUF_INIT(PROMPT_MAX);
+
+    if (a->template_name) {
+        if (prompt->len > 0)
+            p->vars[0].value = buf_str(prompt);
+        expand(&p->template, p->vars, p->vars_count, &text);
+        if (prompt->len > 0 && !p->vars[0].used) {
+            if (text.len > 0)
+                buf_add_c(&text, "\n\n");
+            buf_add_str(&text, buf_str(prompt));
+        }
+        buf_clear(prompt);
+        buf_add_str(prompt, buf_str(&text));
+        if (text.overflow)
+            die_usage("prompt is too long: over %zu MiB", PROMPT_MAX >> 20);
+        if (prompt->len == 0)
+            die_usage("no prompt: template '%s' is empty", a->template_name);
+    }
+    check_used(p);
+    buf_release(&text);
+}
+
+void presets_release(struct presets *p)
+{
+    preset_release(&p->template);
+    preset_release(&p->role);
+    free(p->vars);
+    buf_release(&p->system);
+}
+
+/* ---- the list ---- */
+
+/* One that `-t` takes, and that a line of the list can hold. */
+static bool is_listed(const char *name)
+{
+    struct str rest = str_of(name);
+
+    for (const char *c = name; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == '\x7f')
+            return false;
+    return name[0] != '.' && !str_ends(rest, STR("~"));
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static size_t names_in(const char *dir, char ***names)
+{
+    DIR *d = opendir(dir);
+    struct dirent *entry;
+    size_t count = 0, cap = 0;
+
+    if (!d && errno != ENOENT && errno != ENOTDIR)
+        warnf("cannot open '%s': %s", dir, strerror(errno));
+    while (d && (entry = readdir(d)) != NULL) {
+        char *file = path_join(dir, entry->d_name);
+        struct stat st;
+
+        if (is_listed(entry->d_name) && stat(file, &st) == 0 && S_ISREG(st.st_mode)) {
+            *names = mem_grow(*names, &cap, count + 1, sizeof **names);
+            (*names)[count++] = mem_copy(entry->d_name, strlen(entry->d_name));
+        }
+        free(file);
+    }
+    if (d)
+        closedir(d);
+    if (count > 0)
+        qsort(*names, count, sizeof **names, by_name);
+    return count;
+}
+
+static void list_one(const char *kind, const char *name, struct out *out)
+{
+    struct preset p = {.kind = kind, .name = name, .text = BUF_INIT(PRESET_MAX)};
+    struct buf line = BUF_INIT(PRESET_MAX);
+    struct err e = ERR_INIT;
+
+    preset_read(&p, &e);
+    if (e.kind != ERR_NONE)
+        warn_err(&e);
+    out_text(out, str_of(name));
+    out_text_end(out);
+    out_byte(out, '\t');
+    vis_add_line(&line, utf8_first(str_trim(p.body), BEGINNING), false);
+    out_text(out, buf_str(&line));
+    out_text_end(out);
+    out_byte(out, '\n');
+    err_release(&e);
+    buf_release(&line);
+    preset_release(&p);
+}
+
+void presets_list(const char *what, struct out *out)
+{
+    char *kind = mem_copy(what, strlen(what) - 1), *dir = config_user_file(what), **names = NULL;
+    size_t count = dir ? names_in(dir, &names) : 0;
+
+    for (size_t i = 0; i < count; i++) {
+        list_one(kind, names[i], out);
+        free(names[i]);
+    }
+    free(names);
+    free(dir);
+    free(kind);
 }

@@ -1,4 +1,4 @@
-#include "chat/code_block.h"
+#include "chathist/chat/markdown.h"
 
 #include "test.h"
 

@@ -1,4 +1,4 @@
-#include "chat/line_words.h"
+#include "chat/line_editor.h"
 
 #include "test.h"
 

@@ -1,4 +1,4 @@
-#include "chathist/chat/round.h"
+#include "chathist/chat/turn.h"
 
 #include <stdlib.h>
 

@@ -1,73 +1,88 @@
 /*
- * events - what `chat` tells while a turn goes on: the answer's text, or NDJSON events with --json.
+ * events - what `chat` prints during a turn: the text of the answer, or NDJSON events with --json,
+ * and lines on standard error.
  *
- * Every piece is passed on at once.
+ * Every piece is written at once.
  */
 #ifndef CHATHIST_CHAT_EVENTS_H
 #define CHATHIST_CHAT_EVENTS_H
 
 #include <stdbool.h>
 
-#include "chathist/chat/aside.h"
-#include "chathist/cli/term.h"
+#include "chathist/base/buf.h"
+#include "chathist/base/vis.h"
 #include "chathist/chat/markdown.h"
-#include "chathist/llm/response.h"
-#include "chathist/chat/round.h"
 #include "chathist/chat/turn.h"
+#include "chathist/cli/opt.h"
+#include "chathist/cli/term.h"
+#include "chathist/llm/response.h"
+
+/* Text on standard error as it arrives: dim and made visible on a terminal, exact bytes in a pipe
+ * or a file. An error of standard error is ignored. */
+struct stderr_text {
+    bool terminal; /* standard error is a terminal */
+    bool color;
+    bool open; /* text was written, and stderr_text_end was not called */
+    bool ends_line;
+    struct vis vis; /* text split between two calls */
+};
 
 struct events {
     struct out out;
-    struct aside aside; /* what the model thinks */
+    struct stderr_text reasoning;
     bool json;
     bool any_text;
     bool ends_line; /* the text so far ends with a newline */
     bool quiet, verbose;
-    bool interactive; /* hints come once, and name commands */
-    bool hinted;
-    bool cut;    /* it was said that messages are left out */
-    bool marked; /* Markdown is shown */
+    bool interactive; /* each hint is printed once, and names commands instead of options */
+    bool hinted;      /* the hint at a long conversation was printed */
+    bool cut;         /* the hint that messages are left out was printed */
+    bool marked;      /* Markdown is shown */
     struct markdown markdown;
-    struct response_sink sink; /* hand this to turn_ask */
-    struct ask_watch watch;  /* and this to the ask */
+    struct response_sink sink; /* for turn_ask */
+    struct ask_watch watch;    /* for struct ask */
 };
 
-/* From then on die_err and die_usage end with an `error` event, too. */
+/* After this call die_err and die_usage also end with an `error` event. */
 void events_start(struct events *ev, const struct opt_common *o, bool verbose);
-/* Shows Markdown where it can be: on a terminal with colours. */
+/* Shows Markdown if standard output is a terminal with colours. */
 void events_show_markdown(struct events *ev);
-/* Has a sign turn on a terminal while nothing comes. */
+/* Shows a spinner on a terminal while nothing arrives. */
 void events_show_waiting(struct events *ev, struct http_limits *limits);
-/* Tells what the model thinks, too: beside the answer, or as events. */
+/* Also prints the reasoning of the model: on standard error, or as events. */
 void events_want_reasoning(struct events *ev);
-/* Keeps the text for itself, for events_code. */
+/* Does not print the text of the answer, for events_code. */
 void events_hold_text(struct events *ev);
-/* `{"type":"session_id",…}`, first of all. */
+/* Prints `{"type":"session_id",...}`, the first event. */
 void events_session(struct events *ev, struct str id);
-/* With --verbose the session and each message of the context on stderr; hints on a long context. */
+/* With --verbose prints the session and each message of the context on stderr. Hints at a long
+ * context. */
 void events_context(struct events *ev, const struct turn *t);
-/* A model that a server offers: `provider:model`, or `{"type":"model",…}`. */
+/* Prints a model that a server offers: `provider:model`, or `{"type":"model",...}`. */
 void events_model(struct events *ev, const char *provider, const char *model);
-/* What the server counted, if it told: `usage`, also of a turn that failed. */
+/* Prints a `usage` event if the server reported tokens; also called for a turn that failed. */
 void events_spent(struct events *ev, const struct turn *t);
-/* After the answer: its last newline, or usage and `done`. */
+/* Ends a complete answer: adds the missing last newline, or prints `usage` and `done`. */
 void events_done(struct events *ev, const struct turn *t);
-/* Prints the answer's first code block, for a turn whose text was not handed on. -1: it has
- * none. */
+/* Prints the first code block of the answer, after events_hold_text. Returns 0, or -1 with *e set
+ * if there is none. */
 int events_code(struct events *ev, const struct response *a, struct err *e);
-/* Something that the user should know and that is no failure: a line on stderr, unless quiet, and a
- * `notice` event. */
+/* Prints something that the user should know, and that is no failure: a line on stderr unless
+ * quiet, and a `notice` event. */
 void events_notice(struct events *ev, const char *text);
-/* The tokens of the whole turn on stderr: `input_tokens=12 output_tokens=unknown`. */
+/* Prints the tokens of the whole turn on stderr: `input_tokens=12 output_tokens=unknown`. */
 void events_usage(const struct turn *t);
-/* A call of a tool, before it is run: `tool_call`; a line on stderr when that is a terminal or with
- * --verbose, but not when the user has `seen` it there. */
+/* Prints a `tool_call` event before the tool is run. */
 void events_call(struct events *ev, const struct round_call *c);
+/* Prints the call as a line on stderr, if stderr is a terminal or with --verbose. With `seen` the
+ * user saw the call in a question, and only --verbose prints it. */
 void events_call_line(struct events *ev, const struct round_call *c, bool seen);
-/* And its result: `tool_result`, and a line likewise. */
+/* Prints the result of a call: a `tool_result` event, and a line on stderr like the call. */
 void events_result(struct events *ev, const struct round_call *c);
-/* The end of a text that more will follow: its last newline. */
+/* Ends a text after which more follows, with its missing last newline. */
 void events_pause(struct events *ev);
-/* After a failure: the last newline, or the `error` event with the exit code. */
+/* Ends a turn that failed: adds the missing last newline, or prints an `error` event with the exit
+ * code. */
 void events_error(struct events *ev, const struct err *e, int code);
 
 #endif

@@ -1,15 +1,15 @@
 /*
- * repl - the interactive chat (chat(1)): prompts and commands are read on the terminal, one after
- * the other, until the user leaves.
+ * repl - the interactive chat (chat(1)): reads prompts and commands on the terminal, one after the
+ * other, until the user leaves.
  */
 #ifndef CHATHIST_CHAT_REPL_H
 #define CHATHIST_CHAT_REPL_H
 
-#include "chathist/chat/talk.h"
+#include "chathist/chat/chat_session.h"
 
-/* Holds the conversation; talk was opened. Gives the exit code: 0, 128 + N when signal N ended it,
- * or that of ERR_UNSAVED when the history could not take it. A turn that fails is told, and does
- * not end it. */
-int repl_run(struct talk *talk);
+/* Holds the conversation in a chat session that is open. Returns the exit code: 0, 128 + N if signal
+ * N ended it, or the code of ERR_UNSAVED if the history could not be written. A turn that fails is
+ * reported and does not end the conversation. */
+int repl_run(struct chat_session *chat);
 
 #endif

@@ -1,42 +1,62 @@
 /*
- * server - which model at which server is asked, and with which key (chat(1)).
+ * server - the model server that is used, the model, and the key (chat(1)).
+ *
+ * The key is the first that is set of: CHAT_API_KEY; the provider's own variable; the command in
+ * CHAT_API_KEY_COMMAND; the command in `api_key_command.PROVIDER` of the user configuration; the
+ * file `keys/PROVIDER` beside the configuration; the command in `api_key_command`. server_choose
+ * only finds out which one it is; it reads no file and runs no command. No message contains a key,
+ * or a command, which may contain one.
  */
 #ifndef CHATHIST_CHAT_SERVER_H
 #define CHATHIST_CHAT_SERVER_H
 
+#include <stdbool.h>
+
 #include "chathist/base/err.h"
 #include "chathist/cli/config.h"
-#include "chathist/chat/key.h"
 #include "chathist/llm/provider.h"
+
+enum key_kind { KEY_NONE, KEY_VARIABLE, KEY_COMMAND, KEY_FILE };
+
+/* Where the key comes from. All strings are owned. */
+struct key_source {
+    enum key_kind kind;
+    char *value; /* the key, the command, or the name of the file; NULL for KEY_NONE */
+    char *dir;   /* for KEY_COMMAND: where it runs (config_command_dir); else NULL */
+    char *name;  /* the variable, or the key of the configuration; NULL for KEY_NONE */
+};
 
 struct server {
     const struct provider *provider;
-    char *model;    /* owned */
-    char *base_url; /* owned; NULL: none is asked (echo) */
-    char *key;      /* owned; NULL: none, or not loaded yet */
+    char *model;    /* owned; NULL: not chosen yet */
+    char *base_url; /* owned; NULL: the provider has no server (echo) */
+    char *key;      /* owned; NULL: no key, or not loaded yet */
     struct key_source key_source;
     bool found; /* by a probe of the loopback ports */
 };
 
-/* Chooses provider, base URL and where the key comes from; when nothing is configured a local
- * server that answers a short probe. -1: ERR_USAGE, says what to set. */
+/* Chooses the provider, the base URL and the source of the key. If nothing is configured, looks for
+ * a local server with one short probe. Returns 0, or -1 with ERR_USAGE, which says what to set. */
 int server_choose(struct server *s, const struct config *c, struct err *e);
-/* Would a key go over the network in the clear, to a host that is not this one? -1: ERR_USAGE.
- * Names are not looked up: what another machine says about a name proves nothing. */
+/* Returns -1 with ERR_USAGE if a key would be sent unencrypted to another machine. The name of the
+ * host is not resolved, because the answer of a name server proves nothing. */
 int server_check_key(const struct server *s, struct err *e);
-/* Gets the key, if there is one and it is not loaded: due before a request leaves. It may run the
- * user's command; see key_fetch. */
+/* Loads the key before the first request, if there is one and it is not loaded. A command runs in
+ * the home directory on the terminal of the program, and its first line is the key. Returns 0, or
+ * -1: ERR_USAGE if the command fails or prints no key, or the file is unreadable, not the user's or
+ * accessible to others; ERR_SIGNAL if a signal arrived. Signals must not be caught by the caller
+ * (cli/interrupt) at the same time. */
 int server_try_key(struct server *s, struct err *e);
-/* The same, but a signal ends the program: for as long as there is nothing to clean up. */
+/* Like server_try_key, but a signal ends the program. */
 int server_load_key(struct server *s, struct err *e);
-/* The model that was named, else the only one that the server offers (or the first, of a server
- * that was found by a probe). */
+/* Chooses the model: the one that was named, else the only one that the server offers, or the first
+ * if the server was found by a probe. Returns 0, or -1 with *e set. */
 int server_choose_model(struct server *s, struct err *e);
 /* Prints on stderr which server a probe found, with its model, and a warning if the model's name
  * begins with what looks like a mistyped provider (`opneai:gpt-4o`). */
 void server_report(const struct server *s);
-/* Fills in model, base URL and key, and which certificates are trusted ($CURL_CA_BUNDLE, else
- * $SSL_CERT_DIR and $SSL_CERT_FILE). */
+/* Fills in model, base URL, key, and the trusted certificates ($CURL_CA_BUNDLE, else $SSL_CERT_DIR
+ * and $SSL_CERT_FILE). */
 void server_address(const struct server *s, struct ask *ask);
 void server_release(struct server *s);
 

@@ -1,17 +1,24 @@
 /*
  * turn - one turn of a conversation (chat(1)), in the order in which things happen:
  *
- *     turn_prepare        the session's thread -> context
- *     turn_store_prompt   the question is on disk before it is asked
- *     turn_ask            request -> answer, its text handed on as it comes
- *     turn_store_answer   what came, however it ended
+ *     turn_prepare        loads the session's thread into the context
+ *     turn_store_prompt   stores the prompt before the request is sent
+ *     turn_ask            sends the request and hands on the text of the answer as it arrives
+ *     turn_store_answer   stores the answer, complete or not
  *
- * When the answer calls tools (`calling`), turn/round has them carried out, and the turn goes on
- * with turn_ask. A server that pauses an answer is asked on within turn_ask (llm/exchange); that is a
- * round, too.
+ * While the answer calls tools (`calling`), the caller runs a round and calls turn_ask again:
  *
- * The caller decides what to do when one of them fails; none prints. Signals are the caller's to
- * catch (turn/interrupt) from before turn_store_prompt until after turn_store_answer.
+ *     round_begin         looks up the tool of each call; calls that cannot run get a result
+ *     round_refuse        gives a result to a call that the user does not allow
+ *     round_run           runs the other calls in parallel
+ *     round_store         stores a line for each result, in the order of the calls
+ *     round_end           adds calls and results to the context, and empties the answer
+ *
+ * An error of a call is not an error of the turn: it is the result that the model gets. If a server
+ * pauses its turn, turn_ask continues it (llm/exchange), which also counts as a round.
+ *
+ * Nothing here prints. The caller catches signals (cli/interrupt) from before turn_store_prompt
+ * until after turn_store_answer.
  */
 #ifndef CHATHIST_CHAT_TURN_H
 #define CHATHIST_CHAT_TURN_H
@@ -24,20 +31,23 @@
 #include "chathist/history/locate.h"
 #include "chathist/history/message.h"
 #include "chathist/history/partial.h"
-#include "chathist/llm/response.h"
 #include "chathist/llm/context.h"
 #include "chathist/llm/provider.h"
+#include "chathist/llm/response.h"
+#include "chathist/llm/tool.h"
 
-struct round_call;
-
-/* Rounds in a turn, unless somebody says otherwise. */
+/* The default of --max-iterations. */
 #define TURN_ROUNDS 10
 
 enum turn_kind {
     TURN_NEXT,
-    TURN_AGAIN, /* the last prompt is answered once more; when that is finished, the answer replaces
-                 * what came of it before */
-    TURN_EDIT,  /* the prompt replaces the last one and what came of it */
+    TURN_AGAIN, /* answers the last prompt again; a complete answer replaces the earlier ones */
+    TURN_EDIT,  /* the prompt replaces the last prompt and its answers */
+};
+
+struct round_call {
+    const struct tool_call *call; /* borrowed from the answer */
+    struct tool_job job;          /* job.done: the call has its result */
 };
 
 struct turn {
@@ -45,71 +55,78 @@ struct turn {
     enum turn_kind kind;
     struct history *history;
     const struct provider *provider;
-    struct ask ask; /* all but the context */
+    struct ask ask; /* everything but the context */
     struct str session;
-    struct str prompt;   /* TURN_AGAIN: set by turn_prepare */
-    struct str system;   /* a system prompt for the session from now on; STR_NONE: what it has */
-    struct str messages; /* the conversation so far as a text; STR_NONE: the session's thread */
-    const char *const *files;        /* names of attached files, NULL at the end; NULL: none */
-    const struct image_list *images; /* that go with the prompt; NULL: none */
-    size_t max_messages, max_bytes;  /* of earlier messages; CONTEXT_ALL */
-    unsigned max_rounds;     /* how often calls may be carried out, and a pause be gone on from */
-    int64_t tool_timeout_ms; /* for each call; 0: none */
-    bool keeps_partial;      /* the answer is written to a file while it streams (hist/partial) */
+    struct str prompt; /* for TURN_AGAIN it is set by turn_prepare */
+    struct str system; /* a new system prompt of the session; STR_NONE: the session keeps its own */
+    struct str
+        messages; /* a text with the context; STR_NONE: the session's thread is the context */
+    const char *const *files;        /* names of attached files, ends with NULL; NULL: none */
+    const struct image_list *images; /* images of the prompt; NULL: none */
+    size_t max_messages, max_bytes;  /* bounds of the context; CONTEXT_ALL */
+    unsigned max_rounds;             /* rounds of tool calls and continued pauses */
+    int64_t tool_timeout_ms;         /* for each call; 0: none */
+    bool keeps_partial; /* the answer is also written to a file as it arrives (history/partial) */
 
-    /* What came of it. */
+    /* The outcome. */
     struct context context;
-    struct response answer;   /* the last one */
-    bool calling;           /* it ends with calls that are to be carried out */
-    unsigned rounds;        /* how often that happened */
-    struct usage usage;     /* of all answers together */
+    struct response answer; /* the last one */
+    bool calling;           /* the answer ends with calls that are to be run */
+    unsigned rounds;        /* rounds so far */
+    struct usage usage;     /* of all answers of the turn */
     bool is_new;            /* the session had no line before */
-    bool was_cut;           /* the turn before this one did not send all earlier messages, either */
-    uint64_t images_before; /* that the last prompt came with (TURN_AGAIN, TURN_EDIT) */
-    size_t before; /* messages of the context that come before the prompt, as they are stored */
-    uint64_t bad_lines; /* bad lines met while reading it */
-    size_t bad_entries; /* bad entries of `messages` */
-    bool new_system;    /* the system prompt differs from what the session had */
+    bool was_cut;           /* the turn before this one did not send all messages either */
+    uint64_t images_before; /* images of the last prompt (TURN_AGAIN, TURN_EDIT) */
+    size_t before;          /* messages of the context before the prompt, as they are stored */
+    uint64_t bad_lines;     /* bad lines that were read */
+    size_t bad_entries;     /* bad entries of `messages` */
+    bool new_system;        /* the system prompt differs from the session's */
     bool prompt_stored;
-    bool finished;        /* the answer is what was asked for, and the last one */
+    bool finished;        /* the answer is complete and calls no tools */
     struct buf last;      /* the last prompt, for TURN_AGAIN */
     struct buf *replaces; /* ids of the lines that this turn supersedes */
     size_t replaces_count, replaces_cap;
     struct buf prompt_id; /* ids of the stored lines */
     struct buf answer_id;
-    struct draft *unstored; /* lines that are to be stored, or could not be */
+    struct draft *unstored; /* lines that are not stored yet, or could not be stored */
     size_t unstored_count, unstored_cap;
-    struct partial partial;          /* of the answer that is coming */
+    struct partial partial;            /* the answer that is arriving */
     const struct response_sink *outer; /* private: the caller's sink */
     struct response_sink sink;
-    struct round_call *calls; /* of the present round (turn/round) */
+    struct round_call *calls; /* of the present round */
     size_t calls_count;
 };
 
-/* Gives the text of a session's last prompt: 1, 0 when it has none, -1. */
+/* Adds the text of the session's last prompt. Returns 1, 0 if there is none, or -1 with *e set. */
 int turn_last_prompt(const struct history *h, struct str session, struct buf *out, struct err *e);
-/* Loads the context: the thread, or the messages given, cut to size, the system prompt, then the
- * prompt. TURN_AGAIN, TURN_EDIT: the turn of the last prompt is left out of it; ERR_USAGE when
- * there is none. */
+/* Loads the context: the system prompt, the thread or `messages` within the bounds, then the
+ * prompt. TURN_AGAIN and TURN_EDIT leave the turn of the last prompt out. Returns 0, or -1 with *e
+ * set: ERR_USAGE if there is no last prompt. */
 int turn_prepare(struct turn *t, struct err *e);
-/* Stores the prompt unless it is there (TURN_AGAIN), and before it the system prompt when it is
- * new. */
+/* Stores the system prompt if it is new, and the prompt unless it is stored (TURN_AGAIN). Returns 0,
+ * or -1 with *e set. */
 int turn_store_prompt(struct turn *t, struct err *e);
-/* Asks, or asks on after a round of calls. -1 also when an answer came that is not what was asked
- * for: cut at the length limit or by a full context, or paused and not to be gone on with
- * (ERR_INCOMPLETE); refused, filtered, or a conversation that is too long (ERR_REFUSED); tool calls
- * where there are no tools, calls or a pause when there are no more rounds (ERR_LIMIT). */
+/* Sends the request, or the next one after a round. Returns 0, or -1 with *e set. Some answers are
+ * errors: ERR_INCOMPLETE if the answer was cut at the length limit or by a full context, or was
+ * paused for good; ERR_REFUSED if it was refused or filtered, or the conversation is too long;
+ * ERR_LIMIT for calls without tools, and for calls or a pause when no round is left. */
 int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e);
-/* Stores the answer, and before it what could not be stored earlier. If no text came, the line has
- * the content "" and a finish_reason (`error`, `interrupted`) that keeps it and its prompt out of
- * every later request (llm/context). */
+/* Stores the answer, and before it lines that could not be stored earlier. If no text arrived, the
+ * line has the content "" and a finish_reason (`error`, `interrupted`) that keeps the answer and its
+ * prompt out of every later request (llm/context). Returns 0, or -1 with *e set. */
 int turn_store_answer(struct turn *t, struct err *e);
-/* A line of this turn that answers its prompt, to be stored by the next turn_store; draft_… fills
- * it in. Valid until the next call. */
-struct draft *turn_add_line(struct turn *t, enum role role, struct str content);
-/* Stores the lines that are waiting, all or none: what could not be stored is tried again with the
- * next ones. */
-int turn_store(struct turn *t, struct err *e);
 void turn_release(struct turn *t);
+
+/* Fills t->calls from t->answer, which does not change until round_end. */
+void round_begin(struct turn *t);
+/* The call is not run; the model gets `why` as its result. */
+void round_refuse(struct round_call *c, const char *why);
+/* Runs the calls without a result. Returns 0, or -1 with ERR_SIGNAL if it was interrupted; every
+ * call has a result in either case. */
+int round_run(struct turn *t, struct err *e);
+/* Stores the results. Returns 0, or -1 with *e set. */
+int round_store(struct turn *t, struct err *e);
+/* Does nothing if no round was begun. */
+void round_end(struct turn *t);
 
 #endif

@@ -1,33 +1,37 @@
-#include "chat/dialogue.h"
+#include "chat/conversation.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "chathist/chat/input.h"
 #include "chathist/base/io.h"
 #include "chathist/base/json.h"
 #include "chathist/base/json_write.h"
 #include "chathist/base/mem.h"
-#include "chathist/cli/die.h"
-#include "chat/attach.h"
+#include "chathist/chat/chat_session.h"
 #include "chathist/chat/prompt.h"
+#include "chathist/cli/die.h"
 #include "chathist/cli/start.h"
-#include "chathist/chat/talk_models.h"
+#include "chathist/history/message.h"
 #include "chathist/history/scan.h"
 #include "chathist/history/thread.h"
 
-static bool stores(const struct dialogue *d)
+static bool stores(const struct conversation *d)
 {
-    return d->talk->args->store && !d->talk->in_memory;
+    return d->chat->args->store && !d->chat->in_memory;
 }
 
-struct str dialogue_session(const struct dialogue *d)
+struct str conversation_session(const struct conversation *d)
 {
-    return buf_str(&d->talk->session.id);
+    return buf_str(&d->chat->session.id);
 }
 
 /* ---- in memory ---- */
 
-static void remember_line(struct dialogue *d, enum role role, struct str line)
+static void remember_line(struct conversation *d, enum role role, struct str line)
 {
     if (role == ROLE_USER) {
         d->last = d->memory.len;
@@ -38,7 +42,7 @@ static void remember_line(struct dialogue *d, enum role role, struct str line)
 }
 
 /* Adds a message of the turn whose prompt has that id; the other members may be NULL. */
-static void remember(struct dialogue *d, enum role role, struct str text, struct str prompt_id,
+static void remember(struct conversation *d, enum role role, struct str text, struct str prompt_id,
                      const char *tool_calls, const char *tool_call_id, const char *finish_reason)
 {
     struct buf line = BUF_INIT((size_t)-1);
@@ -61,7 +65,7 @@ static void remember(struct dialogue *d, enum role role, struct str text, struct
 }
 
 /* The prompt, the calls with their results, the answer. */
-static void remember_turn(struct dialogue *d, const struct turn *turn)
+static void remember_turn(struct conversation *d, const struct turn *turn)
 {
     const struct context *c = &turn->context;
     const char *reason = turn->answer.finish_reason;
@@ -97,13 +101,13 @@ static bool is_of(const struct turn *turn, const struct message *m)
 }
 
 /* What the session holds in the history; `but` what belongs to that turn (NULL: all of it). */
-static int recall_session(struct dialogue *d, const struct turn *but, struct err *e)
+static int recall_session(struct conversation *d, const struct turn *but, struct err *e)
 {
     struct thread t;
 
     buf_clear(&d->memory);
     d->any = false;
-    if (thread_find(&t, &d->talk->history, dialogue_session(d), false, e) < 0)
+    if (thread_find(&t, &d->chat->history, conversation_session(d), false, e) < 0)
         return -1;
     for (size_t i = 0; i < t.count; i++)
         if (t.at[i].role != ROLE_OTHER && !(but && is_of(but, &t.at[i])))
@@ -113,12 +117,12 @@ static int recall_session(struct dialogue *d, const struct turn *but, struct err
 }
 
 /* The history could not take all of the turn: from now on the conversation is here. */
-static void go_on_in_memory(struct dialogue *d, const struct turn *turn)
+static void go_on_in_memory(struct conversation *d, const struct turn *turn)
 {
     bool given_up = turn->kind == TURN_AGAIN && !turn->finished;
     struct err e = ERR_INIT;
 
-    d->talk->in_memory = true;
+    d->chat->in_memory = true;
     if (recall_session(d, given_up ? NULL : turn, &e) < 0) {
         warn_err(&e);
         err_release(&e);
@@ -129,7 +133,7 @@ static void go_on_in_memory(struct dialogue *d, const struct turn *turn)
 }
 
 /* The session, where it is not read from the history each time. */
-static int remember_session(struct dialogue *d, struct err *e)
+static int remember_session(struct conversation *d, struct err *e)
 {
     if (!stores(d))
         return recall_session(d, NULL, e);
@@ -138,7 +142,7 @@ static int remember_session(struct dialogue *d, struct err *e)
     return 0;
 }
 
-static void last_line(const struct dialogue *d, struct buf *out)
+static void last_line(const struct conversation *d, struct buf *out)
 {
     struct str rest = {d->memory.data + d->last, d->memory.len - d->last};
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -147,57 +151,78 @@ static void last_line(const struct dialogue *d, struct buf *out)
     buf_release(&scratch);
 }
 
+/* Calls fn for each message, as a JSON object with role and content at least. Returns 0, or -1 with
+ * *e set. */
+static int each_message(const struct conversation *d, void (*fn)(void *arg, struct str json),
+                        void *arg, struct err *e)
+{
+    struct str rest = buf_str(&d->memory);
+    struct thread t;
+
+    if (!stores(d)) {
+        while (rest.n > 0)
+            fn(arg, str_cut(&rest, '\n'));
+        return 0;
+    }
+    if (thread_find(&t, &d->chat->history, conversation_session(d), false, e) < 0)
+        return -1;
+    for (size_t i = 0; i < t.count; i++)
+        fn(arg, t.at[i].line);
+    thread_release(&t);
+    return 0;
+}
+
 /* ---- the session ---- */
 
 /* What can never be a history is found now, not at each turn. */
-static void check_history(struct talk *talk)
+static void check_history(struct chat_session *chat)
 {
     struct err e = ERR_INIT;
     struct scan scan;
 
-    talk_look_at_history(talk);
-    if (!talk->args->store || talk->history.unreadable)
+    chat_session_look_at_history(chat);
+    if (!chat->args->store || chat->history.unreadable)
         return;
-    if (scan_open(&scan, talk->history.dir_fd, talk->history.path, SCAN_FORWARD, &e) < 0)
+    if (scan_open(&scan, chat->history.dir_fd, chat->history.path, SCAN_FORWARD, &e) < 0)
         die_err(&e);
     scan_close(&scan);
 }
 
-void dialogue_open(struct dialogue *d, struct talk *talk)
+void conversation_open(struct conversation *d, struct chat_session *chat)
 {
     struct err e = ERR_INIT;
 
-    *d = (struct dialogue){.talk = talk};
+    *d = (struct conversation){.chat = chat};
     buf_init(&d->system, BUF_LINE);
     buf_init(&d->memory, (size_t)-1);
-    check_history(talk);
-    talk_choose_session(talk);
+    check_history(chat);
+    chat_session_choose(chat);
     if (remember_session(d, &e) < 0)
         die_err(&e);
-    if (talk->args->system)
-        dialogue_set_system(d, str_of(talk->args->system));
-    for (size_t i = 0; i < talk->args->files_count; i++)
-        if (dialogue_attach(d, talk->args->files[i], &e) < 0)
+    if (chat->args->system)
+        conversation_set_system(d, str_of(chat->args->system));
+    for (size_t i = 0; i < chat->args->files_count; i++)
+        if (conversation_attach(d, chat->args->files[i], &e) < 0)
             die_err(&e);
 }
 
-void dialogue_close(struct dialogue *d)
+void conversation_close(struct conversation *d)
 {
-    dialogue_detach_files(d);
+    conversation_detach_files(d);
     free(d->files);
     buf_release(&d->system);
     buf_release(&d->memory);
 }
 
-static void forget_system(struct dialogue *d)
+static void forget_system(struct conversation *d)
 {
     buf_clear(&d->system);
     d->has_system = false;
 }
 
-void dialogue_begin(struct dialogue *d, const char *system)
+void conversation_begin(struct conversation *d, const char *system)
 {
-    struct talk *t = d->talk;
+    struct chat_session *t = d->chat;
     struct resume_wish wish = {.fresh = true};
 
     start_session(&t->session, &wish, &t->config, &t->history, false, true);
@@ -208,12 +233,12 @@ void dialogue_begin(struct dialogue *d, const char *system)
     if (!system)
         system = t->args->system;
     if (system)
-        dialogue_set_system(d, str_of(system));
+        conversation_set_system(d, str_of(system));
 }
 
-int dialogue_continue(struct dialogue *d, struct str id, struct err *e)
+int conversation_continue(struct conversation *d, struct str id, struct err *e)
 {
-    struct talk *t = d->talk;
+    struct chat_session *t = d->chat;
     struct buf copy = BUF_INIT(BUF_SMALL);
     int result = 0;
 
@@ -234,7 +259,7 @@ int dialogue_continue(struct dialogue *d, struct str id, struct err *e)
 
 /* ---- the next prompt ---- */
 
-void dialogue_set_system(struct dialogue *d, struct str text)
+void conversation_set_system(struct conversation *d, struct str text)
 {
     buf_clear(&d->system);
     buf_add_str(&d->system, text);
@@ -253,16 +278,16 @@ static void take_system(void *arg, struct str json)
     buf_release(&scratch);
 }
 
-int dialogue_system(const struct dialogue *d, struct buf *out, struct err *e)
+int conversation_system(const struct conversation *d, struct buf *out, struct err *e)
 {
     if (d->has_system)
         buf_add_str(out, buf_str(&d->system));
-    else if (dialogue_each(d, take_system, out, e) < 0)
+    else if (each_message(d, take_system, out, e) < 0)
         return -1;
     return out->len > 0;
 }
 
-int dialogue_attach(struct dialogue *d, const char *file, struct err *e)
+int conversation_attach(struct conversation *d, const char *file, struct err *e)
 {
     struct buf tried = BUF_INIT(PROMPT_MAX);
     struct image_list images = {0};
@@ -284,7 +309,7 @@ int dialogue_attach(struct dialogue *d, const char *file, struct err *e)
     return 0;
 }
 
-void dialogue_detach_files(struct dialogue *d)
+void conversation_detach_files(struct conversation *d)
 {
     while (d->files_count > 0) {
         free(d->files[--d->files_count]);
@@ -294,7 +319,17 @@ void dialogue_detach_files(struct dialogue *d)
 
 /* ---- a turn ---- */
 
-static int add_files(const struct dialogue *d, struct buf *prompt, struct image_list *images,
+/* Returns the exit code of the error. */
+static int report(struct err *e)
+{
+    int status = exit_code(e->kind);
+
+    warn_err(e);
+    err_release(e);
+    return status;
+}
+
+static int add_files(const struct conversation *d, struct buf *prompt, struct image_list *images,
                      struct err *e)
 {
     for (size_t i = 0; i < d->files_count; i++)
@@ -306,12 +341,12 @@ static int add_files(const struct dialogue *d, struct buf *prompt, struct image_
 }
 
 /* A turn in memory is always the next one, once what it replaces is gone. */
-static int leave_last(struct dialogue *d, struct turn *turn, struct buf *prompt, struct err *e)
+static int leave_last(struct conversation *d, struct turn *turn, struct buf *prompt, struct err *e)
 {
     if (turn->kind == TURN_NEXT)
         return 0;
     if (!d->any)
-        return err_set(e, ERR_USAGE, "session '%s' has no prompt yet", buf_c(&d->talk->session.id));
+        return err_set(e, ERR_USAGE, "session '%s' has no prompt yet", buf_c(&d->chat->session.id));
     if (turn->kind == TURN_AGAIN)
         last_line(d, prompt);
     buf_truncate(&d->memory, d->last);
@@ -320,30 +355,27 @@ static int leave_last(struct dialogue *d, struct turn *turn, struct buf *prompt,
 }
 
 /* *asked: the turn began. */
-static int ask(struct dialogue *d, struct turn *turn, bool *asked)
+static int ask(struct conversation *d, struct turn *turn, bool *asked)
 {
     struct err e = ERR_INIT;
     int status;
 
     *asked = false;
-    talk_seek_model(d->talk);
-    if (talk_prepare(d->talk, turn, &e) < 0 || talk_check(d->talk, turn, false, &e) < 0) {
-        status = exit_code(e.kind);
-        warn_err(&e);
-        err_release(&e);
-        return status;
-    }
+    chat_session_seek_model(d->chat);
+    if (chat_session_prepare(d->chat, turn, &e) < 0 ||
+        chat_session_check(d->chat, turn, false, &e) < 0)
+        return report(&e);
     *asked = true;
-    status = talk_run(d->talk, turn);
+    status = chat_session_run(d->chat, turn);
     if (turn->files)
-        dialogue_detach_files(d);
+        conversation_detach_files(d);
     if (turn->prompt_stored)
         forget_system(d);
     return status;
 }
 
 /* The same without the history. What a failed attempt was to replace stays. */
-static int ask_in_memory(struct dialogue *d, struct turn *turn, struct buf *prompt)
+static int ask_in_memory(struct conversation *d, struct turn *turn, struct buf *prompt)
 {
     enum turn_kind kind = turn->kind;
     struct buf before = BUF_INIT((size_t)-1);
@@ -354,9 +386,7 @@ static int ask_in_memory(struct dialogue *d, struct turn *turn, struct buf *prom
 
     buf_add_str(&before, buf_str(&d->memory));
     if (leave_last(d, turn, prompt, &e) < 0) {
-        status = exit_code(e.kind);
-        warn_err(&e);
-        err_release(&e);
+        status = report(&e);
         goto out;
     }
     turn->prompt = buf_str(prompt);
@@ -374,7 +404,7 @@ out:
     return status;
 }
 
-int dialogue_ask(struct dialogue *d, enum turn_kind kind, struct str text)
+int conversation_ask(struct conversation *d, enum turn_kind kind, struct str text)
 {
     struct buf prompt = BUF_INIT(PROMPT_MAX);
     struct image_list images = {0};
@@ -390,9 +420,7 @@ int dialogue_ask(struct dialogue *d, enum turn_kind kind, struct str text)
         buf_add_str(&prompt, text);
         turn.files = (const char *const *)d->files;
         if (add_files(d, &prompt, &images, &e) < 0) {
-            status = exit_code(e.kind);
-            warn_err(&e);
-            err_release(&e);
+            status = report(&e);
             goto out;
         }
     }
@@ -411,30 +439,109 @@ out:
     return status;
 }
 
-int dialogue_last_prompt(const struct dialogue *d, struct buf *out, struct err *e)
+int conversation_last_prompt(const struct conversation *d, struct buf *out, struct err *e)
 {
     if (stores(d))
-        return turn_last_prompt(&d->talk->history, dialogue_session(d), out, e);
+        return turn_last_prompt(&d->chat->history, conversation_session(d), out, e);
     if (d->any)
         last_line(d, out);
     return d->any;
 }
 
-int dialogue_each(const struct dialogue *d, void (*fn)(void *arg, struct str json), void *arg,
-                  struct err *e)
-{
-    struct str rest = buf_str(&d->memory);
-    struct thread t;
+/* ==== save ==== */
 
-    if (!stores(d)) {
-        while (rest.n > 0)
-            fn(arg, str_cut(&rest, '\n'));
-        return 0;
+static struct str member(struct str json, const char *key, struct buf *scratch)
+{
+    return json_text(json_get(json, key), scratch);
+}
+
+static void add_text(struct buf *out, struct str text)
+{
+    if (text.n == 0)
+        return;
+    buf_add_byte(out, '\n');
+    buf_add_str(out, text);
+    if (text.p[text.n - 1] != '\n')
+        buf_add_byte(out, '\n');
+}
+
+/* Each call as a line of an indented block. */
+static void add_calls(struct buf *out, struct str calls, struct buf *scratch)
+{
+    struct json_iter it = json_iter(calls);
+    struct buf args = BUF_INIT(BUF_LINE);
+    struct message_call call;
+    bool any = false;
+
+    while (message_next_call(&it, &call, &args)) {
+        buf_add_c(out, any ? "    " : "\n    ");
+        buf_add_str(out, json_text(call.name, scratch));
+        buf_add_byte(out, ' ');
+        buf_add_str(out, call.args);
+        buf_add_byte(out, '\n');
+        any = true;
     }
-    if (thread_find(&t, &d->talk->history, dialogue_session(d), false, e) < 0)
+    buf_release(&args);
+}
+
+static void add_message(void *arg, struct str json)
+{
+    struct buf *out = arg;
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str model;
+
+    buf_add_c(out, out->len > 0 ? "\n## " : "## ");
+    buf_add_str(out, member(json, "role", &scratch));
+    model = member(json, "model", &scratch);
+    if (model.n > 0) {
+        buf_add_c(out, " (");
+        buf_add_str(out, model);
+        buf_add_byte(out, ')');
+    }
+    buf_add_byte(out, '\n');
+    add_text(out, member(json, "content", &scratch));
+    add_calls(out, json_get(json, "tool_calls"), &scratch);
+    buf_release(&scratch);
+}
+
+static void take_answer(void *arg, struct str json)
+{
+    struct buf *out = arg;
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str text;
+
+    if (str_eq_c(member(json, "role", &scratch), "assistant")) {
+        text = member(json, "content", &scratch);
+        if (text.n > 0) {
+            buf_clear(out);
+            buf_add_str(out, text);
+            if (text.p[text.n - 1] != '\n')
+                buf_add_byte(out, '\n');
+        }
+    }
+    buf_release(&scratch);
+}
+
+int conversation_format(const struct conversation *d, bool answer, struct buf *out, struct err *e)
+{
+    if (each_message(d, answer ? take_answer : add_message, out, e) < 0)
         return -1;
-    for (size_t i = 0; i < t.count; i++)
-        fn(arg, t.at[i].line);
-    thread_release(&t);
-    return 0;
+    return out->len > 0;
+}
+
+int conversation_write_file(const char *path, struct str text, bool over, struct err *e)
+{
+    int fd, result;
+
+    if (over)
+        return io_replace_file(path, text, e) < 0 ? -1 : 1;
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 && errno == EEXIST)
+        return io_check_regular(path, e);
+    if (fd < 0)
+        return err_sys(e, errno, "cannot open '%s'", path);
+    result = io_write_all(fd, text.p, text.n);
+    if (close(fd) < 0 || result < 0)
+        return err_sys(e, errno, "cannot write '%s'", path);
+    return 1;
 }

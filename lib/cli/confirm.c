@@ -1,4 +1,4 @@
-#include "chathist/chat/ask.h"
+#include "chathist/cli/confirm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #include "chathist/base/io.h"
 
-int ask_open(void)
+int confirm_open(void)
 {
     int tty = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 
@@ -18,14 +18,14 @@ int ask_open(void)
     return tty;
 }
 
-void ask_say(int tty, struct str text)
+void confirm_say(int tty, struct str text)
 {
     /* Nobody who cannot be told can answer. */
     if (io_write_all(tty, text.p, text.n) < 0)
         errno = 0;
 }
 
-int ask_line(int tty, int cancel_fd, struct buf *line)
+int confirm_line(int tty, int cancel_fd, struct buf *line)
 {
     struct pollfd fds[2] = {{.fd = tty, .events = POLLIN}, {.fd = cancel_fd, .events = POLLIN}};
 
@@ -44,7 +44,7 @@ int ask_line(int tty, int cancel_fd, struct buf *line)
     return 1;
 }
 
-char ask_letter(const struct buf *line)
+char confirm_letter(const struct buf *line)
 {
     struct str text = str_trim(buf_str(line));
     char c = text.n > 0 ? text.p[0] : '\0';
@@ -52,20 +52,20 @@ char ask_letter(const struct buf *line)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-int ask_yes(const char *question)
+int confirm_yes(const char *question)
 {
-    struct buf line = BUF_INIT(ASK_MAX_BYTES);
-    int tty = ask_open();
+    struct buf line = BUF_INIT(CONFIRM_MAX_BYTES);
+    int tty = confirm_open();
     int yes = -1;
 
     if (tty >= 0) {
         int came;
 
-        ask_say(tty, str_of(question));
-        came = ask_line(tty, -1, &line);
+        confirm_say(tty, str_of(question));
+        came = confirm_line(tty, -1, &line);
         if (came == 0)
-            ask_say(tty, STR("\n"));
-        yes = came > 0 && ask_letter(&line) == 'y';
+            confirm_say(tty, STR("\n"));
+        yes = came > 0 && confirm_letter(&line) == 'y';
         close(tty);
     }
     buf_release(&line);

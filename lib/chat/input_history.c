@@ -1,4 +1,4 @@
-#include "chat/recall.h"
+#include "chat/input_history.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,8 @@ static struct str newest(struct str all)
     return rest.p ? rest : (struct str){all.p + all.n, 0};
 }
 
-int recall_load(const char *path, void (*fn)(void *arg, struct str text), void *arg, struct err *e)
+int input_history_load(const char *path, void (*fn)(void *arg, struct str text), void *arg,
+                       struct err *e)
 {
     struct buf all = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_SMALL);
     struct str rest, value;
@@ -50,13 +51,13 @@ int recall_load(const char *path, void (*fn)(void *arg, struct str text), void *
     return result;
 }
 
-int recall_add(const char *path, struct str text, struct err *e)
+int input_history_add(const char *path, struct str text, struct err *e)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
     char *dir;
     int fd, result;
 
-    if (text.n > RECALL_TEXT_MAX)
+    if (text.n > INPUT_HISTORY_TEXT_MAX)
         return 0;
     dir = path_parent(path);
     result = dirs_make(dir, e);

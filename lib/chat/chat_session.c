@@ -1,17 +1,22 @@
-#include "chathist/chat/talk.h"
+#include "chathist/chat/chat_session.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "chat/clean_env.h"
+#include "chathist/base/clock.h"
+#include "chathist/base/path.h"
 #include "chathist/cli/die.h"
+#include "chathist/cli/interrupt.h"
 #include "chathist/cli/line_signals.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/store.h"
-#include "chathist/llm/http.h"
 #include "chathist/llm/context.h"
-#include "chathist/cli/interrupt.h"
+#include "chathist/llm/http.h"
+#include "chathist/llm/models.h"
 
-static void choose_server(struct talk *t)
+static void choose_server(struct chat_session *t)
 {
     struct err e = ERR_INIT;
 
@@ -31,7 +36,7 @@ static void choose_server(struct talk *t)
         server_report(&t->server);
 }
 
-static void read_schema(struct talk *t)
+static void read_schema(struct chat_session *t)
 {
     struct err e = ERR_INIT;
 
@@ -45,7 +50,7 @@ static void read_schema(struct talk *t)
               schema_unchecked(t->schema));
 }
 
-void talk_open(struct talk *t, const struct chat_args *args)
+void chat_session_open(struct chat_session *t, const struct chat_args *args)
 {
     t->args = args;
     if (args->reasoning)
@@ -59,7 +64,7 @@ void talk_open(struct talk *t, const struct chat_args *args)
     t->consent.allowed = t->config.value[SETTING_ALLOW_TOOLS];
 }
 
-void talk_close(struct talk *t)
+void chat_session_close(struct chat_session *t)
 {
     resume_release(&t->session);
     consent_release(&t->consent);
@@ -74,7 +79,7 @@ void talk_close(struct talk *t)
 }
 
 /* All but the context and the tools. */
-static void set_ask(struct talk *t, struct ask *ask)
+static void set_ask(struct chat_session *t, struct ask *ask)
 {
     *ask = (struct ask){.options = t->args->options,
                         .options_count = t->args->options_count,
@@ -87,7 +92,7 @@ static void set_ask(struct talk *t, struct ask *ask)
     events_show_waiting(&t->events, &ask->limits);
 }
 
-void talk_choose_session(struct talk *t)
+void chat_session_choose(struct chat_session *t)
 {
     const struct chat_args *a = t->args;
     struct resume_wish wish = a->wish;
@@ -96,7 +101,7 @@ void talk_choose_session(struct talk *t)
                   a->common.quiet || !a->store);
 }
 
-int talk_open_tools(struct talk *t, struct err *e)
+int chat_session_open_tools(struct chat_session *t, struct err *e)
 {
     bool wanted = t->args->tools || t->args->mcp || t->config.value[SETTING_TOOLS] ||
                   t->config.value[SETTING_MCP];
@@ -113,7 +118,7 @@ int talk_open_tools(struct talk *t, struct err *e)
 
 /* The session is to be read with what a turn of it that was killed has left. That this cannot be
  * stored now is said when the prompt cannot be, either. */
-static void recover(struct talk *t)
+static void recover(struct chat_session *t)
 {
     struct err e = ERR_INIT;
 
@@ -122,7 +127,7 @@ static void recover(struct talk *t)
     err_release(&e);
 }
 
-int talk_prepare(struct talk *t, struct turn *turn, struct err *e)
+int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *e)
 {
     if (!t->args->dry_run && server_load_key(&t->server, e) < 0)
         return -1;
@@ -135,7 +140,7 @@ int talk_prepare(struct talk *t, struct turn *turn, struct err *e)
     recover(t);
     if (config_max_messages(&t->config, &turn->max_messages, e) < 0 ||
         config_max_bytes(&t->config, &turn->max_bytes, e) < 0 || turn_prepare(turn, e) < 0 ||
-        talk_open_tools(t, e) < 0)
+        chat_session_open_tools(t, e) < 0)
         return -1;
     turn->ask.tools = t->toolbox.at;
     turn->ask.tools_count = t->toolbox.count;
@@ -159,7 +164,7 @@ int talk_prepare(struct talk *t, struct turn *turn, struct err *e)
     return 0;
 }
 
-int talk_check(struct talk *t, const struct turn *turn, bool print, struct err *e)
+int chat_session_check(struct chat_session *t, const struct turn *turn, bool print, struct err *e)
 {
     struct http_request request;
     int result;
@@ -183,7 +188,7 @@ static bool same_reason(const struct err *a, const struct err *b)
 }
 
 /* Reports a failure of the history, once for each reason. The question is asked all the same. */
-static bool kept(struct talk *t, int result, struct err *e)
+static bool kept(struct chat_session *t, int result, struct err *e)
 {
     struct err unsaved = ERR_INIT;
 
@@ -202,7 +207,8 @@ static bool kept(struct talk *t, int result, struct err *e)
 }
 
 /* Stores the prompt or the answer; with the first lines a session becomes current. */
-static void keep(struct talk *t, struct turn *turn, int (*store)(struct turn *turn, struct err *e))
+static void keep(struct chat_session *t, struct turn *turn,
+                 int (*store)(struct turn *turn, struct err *e))
 {
     struct err e = ERR_INIT;
 
@@ -211,7 +217,7 @@ static void keep(struct talk *t, struct turn *turn, int (*store)(struct turn *tu
 }
 
 /* Shows the call and asks whether it may be run. false: nothing more is to be asked. */
-static bool ask_consent(struct talk *t, struct round_call *c)
+static bool ask_consent(struct chat_session *t, struct round_call *c)
 {
     enum consent_answer answer;
 
@@ -228,16 +234,16 @@ static bool ask_consent(struct talk *t, struct round_call *c)
         return answer != CONSENT_CANCELLED;
     round_refuse(c, "the tool was not run: it is not allowed, and there is no terminal to ask the "
                     "user on");
-    if (!t->told_refusal && !t->args->common.quiet)
+    if (!t->refusal_warned && !t->args->common.quiet)
         warnf(
             "tool calls are refused: there is no terminal to ask on (--yes, or allow_tools in the "
             "user configuration)");
-    t->told_refusal = true;
+    t->refusal_warned = true;
     return true;
 }
 
 /* A round of calls, asked for one after the other before any is run. -1: it was interrupted. */
-static int carry_out(struct talk *t, struct turn *turn, struct err *e)
+static int carry_out(struct chat_session *t, struct turn *turn, struct err *e)
 {
     bool going = true;
     int result;
@@ -258,7 +264,7 @@ static int carry_out(struct talk *t, struct turn *turn, struct err *e)
 }
 
 /* The next request has the tools that there are now. */
-static int renew_tools(struct talk *t, struct turn *turn, struct err *e)
+static int renew_tools(struct chat_session *t, struct turn *turn, struct err *e)
 {
     int result;
 
@@ -276,7 +282,7 @@ static int renew_tools(struct talk *t, struct turn *turn, struct err *e)
 
 /* Stores, asks, stores, as long as the model calls tools. What went wrong with the asking is in
  * *e. */
-static void exchange(struct talk *t, struct turn *turn, struct err *e)
+static void exchange(struct chat_session *t, struct turn *turn, struct err *e)
 {
     keep(t, turn, turn_store_prompt);
     do {
@@ -290,7 +296,7 @@ static void exchange(struct talk *t, struct turn *turn, struct err *e)
 }
 
 /* Tells how it ended; gives the exit code. */
-static int conclude(struct talk *t, struct turn *turn, struct err *e)
+static int conclude(struct chat_session *t, struct turn *turn, struct err *e)
 {
     int status = 0;
 
@@ -317,7 +323,7 @@ static int conclude(struct talk *t, struct turn *turn, struct err *e)
     return status;
 }
 
-void talk_look_at_history(struct talk *t)
+void chat_session_look_at_history(struct chat_session *t)
 {
     const struct chat_args *a = t->args;
     bool needed = a->regenerate || a->edit || a->wish.last || a->dry_run;
@@ -328,7 +334,7 @@ void talk_look_at_history(struct talk *t)
 
 /* If several programs begin a session at the same time, only one does; the others join it. A failure
  * is reported by keep(), which tries again to make the session current. */
-static void claim(struct talk *t, struct turn *turn)
+static void claim(struct chat_session *t, struct turn *turn)
 {
     struct err e = ERR_INIT;
     bool fresh = t->session.fresh;
@@ -349,7 +355,7 @@ static void claim(struct talk *t, struct turn *turn)
     turn->session = buf_str(&t->session.id);
 }
 
-int talk_run(struct talk *t, struct turn *turn)
+int chat_session_run(struct chat_session *t, struct turn *turn)
 {
     struct err e = ERR_INIT;
     int status;
@@ -375,4 +381,109 @@ int talk_run(struct talk *t, struct turn *turn)
     interrupt_end();
     t->history.cancel_fd = t->events.out.cancel_fd = t->consent.cancel_fd = -1;
     return status;
+}
+
+/* ==== chat_session_models ==== */
+
+/* How old a list of models may be for --cached, and how long it takes to get a new one at most. */
+#define CACHED_AGE (24 * 60 * 60 * CLOCK_SECOND)
+#define CACHED_SECONDS 4
+#define CACHE_DIR "chathist/models"
+
+void chat_session_seek_model(struct chat_session *t)
+{
+    if (t->unasked.kind == ERR_NONE)
+        return;
+    err_release(&t->unasked);
+    server_choose_model(&t->server, &t->unasked);
+}
+
+int chat_session_change_model(struct chat_session *t, const char *name, struct err *e)
+{
+    struct config tried = t->config;
+    struct server server = {0};
+    struct buf full = BUF_INIT(BUF_SMALL);
+    const struct provider *provider;
+    const char *model;
+    int result;
+
+    provider_split(name, &provider, &model);
+    if (!provider)
+        provider = t->server.provider;
+    buf_addf(&full, "%s:%s", provider->name, model);
+    tried.value[SETTING_MODEL] = full.data;
+    tried.from[SETTING_MODEL] = CONFIG_FLAG;
+    tried.value[SETTING_PROVIDER] = NULL;
+    /* --base-url was meant for the server that was asked at first. */
+    if (provider != t->first && tried.from[SETTING_BASE_URL] == CONFIG_FLAG) {
+        tried.value[SETTING_BASE_URL] = NULL;
+        tried.from[SETTING_BASE_URL] = CONFIG_DEFAULT;
+    }
+    result = server_choose(&server, &tried, e);
+    if (result == 0 && !t->args->insecure)
+        result = server_check_key(&server, e);
+    if (result == 0)
+        result = server_try_key(&server, e);
+    if (result == 0)
+        result = server_choose_model(&server, e);
+    if (result == 0) {
+        server_release(&t->server);
+        t->server = server;
+        if (t->toolbox.env)
+            clean_env_more(t->toolbox.env, server.key);
+        err_release(&t->unasked);
+    } else {
+        server_release(&server);
+    }
+    buf_release(&full);
+    return result;
+}
+
+/* ---- what there is ---- */
+
+int chat_session_load_models(struct chat_session *t, const struct http_limits *limits,
+                             struct model_list *list, struct err *e)
+{
+    struct ask ask = {.limits = *limits};
+
+    *list = (struct model_list){0};
+    if (server_load_key(&t->server, e) < 0)
+        return -1;
+    server_address(&t->server, &ask);
+    return model_list_load(list, t->server.provider, &ask, e);
+}
+
+/* Asks the server, and keeps what it said; that it cannot be kept is no reason not to tell it. */
+static void ask_models(struct chat_session *t, const char *cache, struct model_list *list)
+{
+    struct err e = ERR_INIT;
+
+    if (chat_session_load_models(t, &t->args->limits, list, &e) < 0)
+        die_err(&e);
+    if (cache && t->server.base_url &&
+        model_cache_store(cache, t->server.provider, t->server.base_url, list, &e) < 0)
+        hintf(t->args->verbose, "%s", err_text(&e));
+    err_release(&e);
+}
+
+int chat_session_list_models(struct chat_session *t)
+{
+    const struct server *s = &t->server;
+    char *cache = t->config.cache_home ? path_join(t->config.cache_home, CACHE_DIR) : NULL;
+    struct model_list list = {0};
+
+    if (!t->args->cached || !cache || !s->base_url ||
+        !model_cache_load(cache, s->provider, s->base_url, CACHED_AGE, &list)) {
+        /* A shell that completes a name waits for us: at its time there is no list. */
+        if (t->args->cached)
+            die_after(CACHED_SECONDS);
+        ask_models(t, cache, &list);
+    }
+    free(cache);
+    for (size_t i = 0; i < list.count; i++)
+        events_model(&t->events, t->server.provider->name, list.at[i]);
+    if (list.count == 0 && !t->args->cached)
+        warnf("the server lists no models");
+    model_list_release(&list);
+    return 0;
 }

@@ -1,0 +1,273 @@
+#include "chathist/chat/input.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "chathist/base/io.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/path.h"
+#include "chathist/base/proc.h"
+#include "chathist/base/utf8.h"
+#include "chathist/base/vis.h"
+#include "chathist/chat/prompt.h"
+#include "chathist/chat/turn.h"
+#include "chathist/cli/config.h"
+#include "chathist/cli/die.h"
+
+bool input_interactive(const struct chat_args *a)
+{
+    bool asked = a->once || a->words_count > 0 || a->messages || a->regenerate || a->edit ||
+                 a->models || a->template_name || a->schema || a->dry_run || a->extract ||
+                 a->common.json;
+
+    return !asked && a->read_stdin && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+}
+
+/* The files of -f. A prompt that is asked again takes no more text. */
+static void attach(struct buf *prompt, struct image_list *images, const struct chat_args *a)
+{
+    struct err e = ERR_INIT;
+
+    for (size_t i = 0; i < a->files_count; i++) {
+        size_t before = images->count;
+
+        if (attach_file(prompt, images, a->files[i], &e) < 0 && a->regenerate)
+            die_usage("--regenerate takes no prompt: %s", err_text(&e));
+        if (e.kind != ERR_NONE)
+            die_err(&e);
+        if (a->regenerate && images->count == before)
+            die_usage("--regenerate takes no prompt, and '%s' is no image", a->files[i]);
+    }
+}
+
+void input_prompt(struct buf *prompt, struct image_list *images, const struct chat_args *a)
+{
+    const char *waiting =
+        a->common.quiet ? NULL : "waiting for standard input (--no-stdin leaves it alone)";
+    bool read = (a->read_stdin && prompt_has_stdin()) || prompt_is_dash(a->words, a->words_count);
+    struct err e = ERR_INIT;
+
+    if (read && prompt_add_stdin(prompt, waiting, &e) < 0)
+        die_err(&e);
+    if (read && prompt->len == 0 && a->words_count > 0 && !a->common.quiet)
+        hintf(a->verbose, "standard input is empty");
+    prompt_add_words(prompt, a->words, a->words_count);
+    attach(prompt, images, a);
+    if (prompt->overflow)
+        die_usage("prompt is too long: over %zu MiB", PROMPT_MAX >> 20);
+    if (str_trim(buf_str(prompt)).n > 0 || images->count > 0 || a->regenerate || a->template_name ||
+        (a->edit && editor_possible()))
+        return;
+    if (chat_args_messages_stdin(a))
+        die_usage("no prompt: '--messages -' takes standard input, give it as arguments");
+    die_usage("no prompt: give it as arguments or on standard input");
+}
+
+void input_edit(struct buf *prompt, const struct history *h, struct str session)
+{
+    struct err e = ERR_INIT;
+    int result = editor_possible() ? turn_last_prompt(h, session, prompt, &e) : 0;
+
+    if (result == 0)
+        return;
+    if (result < 0 || editor_edit(prompt, &e) < 0)
+        die_err(&e);
+    if (prompt->len == 0)
+        die_usage("no prompt: the editor left none");
+}
+
+void input_messages(struct buf *text, const struct chat_args *a)
+{
+    struct err e = ERR_INIT;
+    int result = 0;
+
+    if (!chat_args_messages_stdin(a))
+        result = io_read_file(a->messages, text, &e);
+    else if (io_read_all(STDIN_FILENO, text) < 0)
+        result = err_sys(&e, errno, "cannot read standard input");
+    if (result == 0)
+        return;
+    e.kind = ERR_USAGE;
+    die_err(&e);
+}
+
+/* ==== attach ==== */
+
+/* The length of the longest run of backticks: a fence must be longer. */
+static size_t longest_run(struct str text)
+{
+    size_t longest = 0, run = 0;
+
+    for (size_t i = 0; i < text.n; i++) {
+        run = text.p[i] == '`' ? run + 1 : 0;
+        if (run > longest)
+            longest = run;
+    }
+    return longest;
+}
+
+static void add_fence(struct buf *prompt, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        buf_add_byte(prompt, '`');
+}
+
+static void add_text(struct buf *prompt, const char *file, struct str text)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    size_t fence = 2;
+
+    /* Neither the text nor a name with odd characters ends the fence. */
+    vis_add_line(&name, str_of(file), true);
+    if (longest_run(text) > fence)
+        fence = longest_run(text);
+    if (longest_run(buf_str(&name)) > fence)
+        fence = longest_run(buf_str(&name));
+    fence++;
+    prompt_part(prompt);
+    add_fence(prompt, fence);
+    buf_add_str(prompt, buf_str(&name));
+    buf_add_byte(prompt, '\n');
+    utf8_add_repaired(prompt, text);
+    if (text.n > 0 && text.p[text.n - 1] != '\n')
+        buf_add_byte(prompt, '\n');
+    add_fence(prompt, fence);
+    buf_release(&name);
+}
+
+static int add(struct buf *prompt, struct image_list *images, const char *file, struct str bytes,
+               struct err *e)
+{
+    const char *type = image_type(bytes);
+    size_t before = prompt->len;
+
+    if (type)
+        return image_list_add(images, type, bytes, e);
+    if (bytes.n > 0 && memchr(bytes.p, '\0', bytes.n))
+        return err_set(e, ERR_USAGE, "it is a binary file");
+    add_text(prompt, file, bytes);
+    if (!prompt->overflow)
+        return 0;
+    buf_truncate(prompt, before);
+    prompt->overflow = false;
+    return err_set(e, ERR_USAGE, "the prompt would be over %zu MiB", PROMPT_MAX >> 20);
+}
+
+static int read_bytes(const char *file, struct buf *bytes, struct err *e)
+{
+    if (strcmp(file, ATTACH_STDIN) != 0)
+        return io_read_file(file, bytes, e);
+    if (io_read_all(STDIN_FILENO, bytes) < 0)
+        return err_sys(e, errno, "cannot read standard input");
+    if (bytes->len == 0)
+        return err_set(e, ERR_USAGE, "standard input is empty");
+    return 0;
+}
+
+int attach_file(struct buf *prompt, struct image_list *images, const char *file, struct err *e)
+{
+    struct buf bytes = BUF_INIT(PROMPT_MAX);
+    int result = read_bytes(file, &bytes, e);
+
+    if (result < 0) {
+        if (e)
+            e->kind = ERR_USAGE;
+    } else {
+        result = add(prompt, images, file, buf_str(&bytes), e);
+        if (result < 0)
+            err_set(e, ERR_USAGE, "cannot attach '%s': %s", file, err_text(e));
+    }
+    buf_release(&bytes);
+    return result;
+}
+
+/* ==== editor ==== */
+
+bool editor_possible(void)
+{
+    return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
+static const char *editor_name(void)
+{
+    const char *name = config_env("VISUAL");
+
+    if (!name)
+        name = config_env("EDITOR");
+    return name ? name : "vi";
+}
+
+/* The shell splits what EDITOR holds (`code --wait`), and sees nothing of the file's name. */
+static int run(const char *file, struct err *e)
+{
+    const char *name = editor_name();
+    struct buf script = BUF_INIT(BUF_SMALL);
+    char *argv[6] = {NULL};
+    int status;
+
+    buf_addf(&script, "%s \"$@\"", name);
+    argv[0] = mem_copy("sh", 2);
+    argv[1] = mem_copy("-c", 2);
+    argv[2] = buf_detach(&script);
+    argv[3] = mem_copy(name, strlen(name));
+    argv[4] = mem_copy(file, strlen(file));
+    status = proc_run(argv, isatty(STDOUT_FILENO) ? -1 : STDERR_FILENO, e);
+    for (size_t i = 0; argv[i]; i++)
+        free(argv[i]);
+    if (status > 0)
+        return err_set(e, ERR_FAILURE, "editor '%s' failed with status %d", name, status);
+    return status;
+}
+
+static int put(int fd, struct str text)
+{
+    bool ended = str_ends(text, STR("\n"));
+
+    return io_write_all(fd, text.p, text.n) < 0 || (!ended && io_write_all(fd, "\n", 1) < 0) ? -1
+                                                                                             : 0;
+}
+
+/* What the editor left. */
+static int take(struct buf *text, const char *file, struct err *e)
+{
+    struct buf bytes = BUF_INIT(text->max - 1);
+    struct str rest;
+    int result = io_read_file(file, &bytes, e);
+
+    if (result == 0) {
+        rest = buf_str(&bytes);
+        if (str_ends(rest, STR("\n")))
+            rest.n--;
+        buf_clear(text);
+        utf8_add_repaired(text, rest);
+        if (text->overflow)
+            result = err_set(e, ERR_USAGE, "prompt is too long");
+    }
+    buf_release(&bytes);
+    return result;
+}
+
+int editor_edit(struct buf *text, struct err *e)
+{
+    const char *dir = config_env("TMPDIR");
+    char *file = path_join(dir ? dir : "/tmp", "chat-prompt.XXXXXX");
+    int fd = mkstemp(file), result;
+
+    if (fd < 0) {
+        result = err_sys(e, errno, "cannot make '%s'", file);
+        free(file);
+        return result;
+    }
+    result = put(fd, buf_str(text)) < 0 ? err_sys(e, errno, "cannot write '%s'", file) : 0;
+    close(fd);
+    if (result == 0)
+        result = run(file, e);
+    if (result == 0)
+        result = take(text, file, e);
+    unlink(file);
+    free(file);
+    return result;
+}

@@ -1,0 +1,73 @@
+/*
+ * line_editor - reads a text from the terminal, with editing, a history and completion. It is the
+ * only user of libedit.
+ *
+ * A text may have several lines: Ctrl-J and Alt-Enter insert a newline, and pasted text keeps its
+ * newlines if the terminal marks it (bracketed paste). ~/.editrc is obeyed. Text is UTF-8 in every
+ * locale.
+ *
+ * libedit alone is not enough. It types escape sequences that it does not know, knows no bracketed
+ * paste, decodes characters as the locale says, and restarts reads after signals. So the bytes of
+ * the terminal are read here (chat/line_keys) and handed to libedit as characters.
+ *
+ * Between line_open and line_close SIGINT, SIGTERM, SIGHUP and SIGQUIT are caught, unless the
+ * program was started with them ignored. Between two calls of line_read the terminal does not echo;
+ * characters typed then are kept. A process can have one editor.
+ */
+#ifndef CHATHIST_CHAT_LINE_EDITOR_H
+#define CHATHIST_CHAT_LINE_EDITOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "chathist/base/buf.h"
+#include "chathist/base/err.h"
+
+/* Words that could complete the text before the cursor. Zero-initialise. */
+struct line_words {
+    size_t from; /* where in that text the words begin, in bytes */
+    char **at;
+    size_t count, cap;
+};
+
+/* Adds a copy of a word. */
+void line_offer(struct line_words *w, struct str word);
+/* Returns the longest common beginning of the words in whole code points, borrowed from them. There
+ * is at least one word. */
+struct str line_words_common(const struct line_words *w);
+/* Adds the words as a table: made visible, in lines of at most `columns` columns unless a word is
+ * longer, each line ended by CR LF. */
+void line_words_add_table(struct buf *out, const struct line_words *w, size_t columns);
+void line_words_release(struct line_words *w);
+
+struct line_setup {
+    /* Offers words for the text before the cursor. It must not print or end the program, because
+     * libedit has changed the modes of the terminal. */
+    void (*complete)(void *arg, struct str before, struct line_words *words);
+    void *arg;
+    bool color; /* the prompt may be bold */
+};
+
+enum line_came {
+    LINE_TEXT,
+    LINE_END,     /* Ctrl-D, or the terminal was closed */
+    LINE_CLEARED, /* Ctrl-C: the text is dropped */
+    LINE_SIGNAL,  /* a signal that ends the program: line_signals_fatal */
+};
+
+struct line;
+
+/* Standard input and standard output are a terminal. Returns 0, or -1 with *e set; the caller calls
+ * line_close in either case. */
+int line_open(struct line **l, const struct line_setup *setup, struct err *e);
+/* Prints `prompt` and reads a text, without its last newline. *text is cleared first; after
+ * LINE_CLEARED it holds the dropped text. */
+enum line_came line_read(struct line *l, struct str prompt, struct buf *text);
+/* Adds a text to the history. Returns false if it is empty or equal to the newest one. */
+bool line_remember(struct line *l, struct str text);
+/* Restores the modes of the terminal for another program (`lent`), or sets ours again. */
+void line_lend(struct line *l, bool lent);
+/* Restores the terminal. NULL is allowed. */
+void line_close(struct line *l);
+
+#endif
