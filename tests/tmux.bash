@@ -111,3 +111,10 @@ screen_count_now() {
 screen_counts() {
     soon screen_count_now "$@" || { cat "$BATS_TEST_TMPDIR/screen"; return 1; }
 }
+
+# paste_buffer [OPTION...]: pastes the buffer as it is; newer versions of tmux escape control characters unless
+# told -S.
+paste_buffer() {
+    if tmux list-commands paste-buffer | grep -q 'S'; then set -- -S "$@"; fi
+    tmux paste-buffer "$@"
+}

@@ -460,6 +460,20 @@ static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sock
     return fd;
 }
 
+/* libcurl calls this when it is connected, including TLS and the proxy, before it sends the request. */
+static int on_connected(void *arg, char *address, char *own_address, int port, int own_port)
+{
+    struct transfer *x = arg;
+
+    (void)address;
+    (void)own_address;
+    (void)port;
+    (void)own_port;
+    x->connected = true;
+    timer_connected(&x->timer, clock_ticks());
+    return CURL_PREREQFUNC_OK;
+}
+
 /* ---- the exchange ---- */
 
 static void set_protocols(CURL *h)
@@ -516,6 +530,8 @@ static void configure(struct transfer *x, const struct http_request *r, struct c
     curl_easy_setopt(h, CURLOPT_OPENSOCKETDATA, x);
     curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(h, CURLOPT_HEADERDATA, x);
+    curl_easy_setopt(h, CURLOPT_PREREQFUNCTION, on_connected);
+    curl_easy_setopt(h, CURLOPT_PREREQDATA, x);
     curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(h, CURLOPT_WRITEDATA, x);
 }
@@ -570,17 +586,11 @@ static int timed_out(struct transfer *x)
     return -1;
 }
 
-/* Updates the timer with events for which libcurl has no callback: the connection was made, and
- * how much of the request was sent. */
+/* Updates the timer with how much of the request was sent, for which libcurl has no callback. */
 static void note_progress(struct transfer *x)
 {
-    curl_off_t us = 0, sent = 0;
+    curl_off_t sent = 0;
 
-    if (!x->connected && curl_easy_getinfo(x->easy, CURLINFO_PRETRANSFER_TIME_T, &us) == CURLE_OK &&
-        us > 0) {
-        x->connected = true;
-        timer_connected(&x->timer, clock_ticks());
-    }
     if (x->timer.phase == PHASE_SENDING &&
         curl_easy_getinfo(x->easy, CURLINFO_SIZE_UPLOAD_T, &sent) == CURLE_OK)
         timer_sent(&x->timer, (uint64_t)sent, clock_ticks());

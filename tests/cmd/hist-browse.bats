@@ -446,7 +446,7 @@ screen_lacks_now() {
     browse
     # Enter, d and y: the question whether to delete, and yes.
     tmux set-buffer $'write\n tests\r\nd\ny\e[A\x03\n'
-    tmux paste-buffer -p
+    paste_buffer -p
     screen_has '> write  tests d y'
     screen_lacks 'for ever' 'deleting'
     keys C-u
@@ -454,13 +454,13 @@ screen_lacks_now() {
     # From the list, too.
     keys Tab
     tmux set-buffer $'\nlexer\n'
-    tmux paste-buffer -p
+    paste_buffer -p
     screen_has '> lexer' '1/1'
     # Neither the answer to a question nor its commands.
     keys Enter d
     screen_has 'for ever? y or n'
     tmux set-buffer y
-    tmux paste-buffer -p
+    paste_buffer -p
     sleep 0.3
     screen_has 'for ever? y or n'
     keys n
@@ -469,7 +469,7 @@ screen_lacks_now() {
     screen_has 'export to: plan.md'
     keys C-u
     tmux set-buffer $'out\n.md\n'
-    tmux paste-buffer -p
+    paste_buffer -p
     screen_has 'export to: out .md'
     [[ ! -e 'out .md' ]]
     keys Enter

@@ -411,7 +411,7 @@ options_of() {
         else
             [[ $TOOL != chat ]] || FAILURE=8
             run_expect "$FAILURE" without_rights "$TOOL" "${ARGS[@]}"
-            stderr_has "$TOOL: cannot open '$HISTORY': Permission denied"
+            stderr_has "cannot open '$HISTORY': Permission denied"
         fi
     done
     same history "$GARBAGE/nothing/between" "$HISTORY"

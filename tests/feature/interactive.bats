@@ -421,7 +421,7 @@ END
     terminal
     converse
     tmux set-buffer $'one\n\ttwo  \nthree\n'
-    tmux paste-buffer -p
+    paste_buffer -p
     screen_has three
     said_nothing
     keys Enter
@@ -429,14 +429,14 @@ END
     said 2 $'one\n\ttwo  \nthree' $'one\n\ttwo  \nthree\n[1 message]'
     tmux set-buffer $'a\r\nb\nc\rd'
     keys -l 'x '
-    tmux paste-buffer -p -r
+    paste_buffer -p -r
     keys -l ' y'
     keys Enter
     screen_has '[3 messages]'
     said 4 $'x a\nb\nc\nd y' $'x a\nb\nc\nd y\n[3 messages]'
     # Nothing in it is a key; what a terminal would obey is shown.
     tmux set-buffer $'tab\there \x01 \x03 \x04 \e[2J end'
-    tmux paste-buffer -p
+    paste_buffer -p
     screen_has '^A ^C ^D ^[[2J end'
     keys Enter
     screen_has '[5 messages]'
@@ -452,7 +452,7 @@ said_nothing() {
     converse
     seq -f 'line %g of a large paste' 1 3000 >large
     tmux load-buffer large
-    tmux paste-buffer -p
+    paste_buffer -p
     screen_has 'line 3000 of'
     keys Enter
     soon history_is 2
@@ -544,7 +544,7 @@ said_nothing() {
     terminal
     converse
     tmux set-buffer $'pasted\nlines'
-    tmux paste-buffer -p
+    paste_buffer -p
     screen_has lines
     keys Escape
     sleep 0.2

@@ -317,6 +317,7 @@ TEST(words_of_odd_expressions)
     check_all("Ew", "(?-i)A", "a A", "2+1 ");
 }
 
+/* `want` is the beginning of the error; versions of PCRE2 report different offsets. */
 static void check_bad(bool words, const char *expression, const char *want)
 {
     struct pattern p;
@@ -327,7 +328,8 @@ static void check_bad(bool words, const char *expression, const char *want)
     p.words = words;
     CHECK_INT(pattern_add(&p, str_of(expression), &e), -1);
     CHECK_INT(e.kind, ERR_USAGE);
-    CHECK_STR(err_text(&e), want);
+    if (!CHECK(strncmp(err_text(&e), want, strlen(want)) == 0))
+        CHECK_STR(err_text(&e), want);
     pattern_release(&p);
     err_release(&e);
 }
@@ -338,10 +340,10 @@ TEST(what_is_no_expression_is_said_with_its_place)
         check_bad(words, "a(b",
                   "bad regular expression 'a(b': missing closing parenthesis (offset 3)");
         check_bad(words, "a)(b",
-                  "bad regular expression 'a)(b': unmatched closing parenthesis (offset 1)");
+                  "bad regular expression 'a)(b': unmatched closing parenthesis (offset ");
         check_bad(words, "[z-a]",
                   "bad regular expression '[z-a]': range out of order in character class "
-                  "(offset 3)");
+                  "(offset ");
     }
 }
 
