@@ -2,7 +2,6 @@
 #include <signal.h>
 
 #include "chathist/base/json.h"
-#include "chathist/base/json_check.h"
 #include "chathist/cli/die.h"
 #include "chathist/cli/term.h"
 #include "chathist/cli/feed.h"

@@ -137,7 +137,7 @@ char *buf_room(struct buf *b, size_t n)
     if (n == SIZE_MAX - b->len)
         mem_exhausted();
 
-    /* cap counts the NUL byte. */
+    /* cap includes the NUL byte. */
     size_t need = b->len + n + 1;
 
     if (need > b->cap || !b->data) {
@@ -162,7 +162,8 @@ void buf_grew(struct buf *b, size_t n)
     b->data[b->len] = '\0';
 }
 
-/* What buf_room gives, in the most frequent case at once: there is room already. */
+/* Does the same as buf_room, and returns at once in the most frequent case: there is room already.
+ */
 static inline char *room(struct buf *b, size_t n)
 {
     return n < b->cap - b->len && !b->overflow ? b->data + b->len : buf_room(b, n);
@@ -224,7 +225,7 @@ void buf_vaddf(struct buf *b, const char *fmt, va_list ap)
 
     va_copy(again, ap);
 
-    /* In most cases there is room for it. */
+    /* Usually the text fits. */
     size_t room = b->data && !b->overflow ? b->cap - b->len : 0;
     int n = vsnprintf(room ? b->data + b->len : NULL, room, fmt, again);
 
@@ -235,12 +236,12 @@ void buf_vaddf(struct buf *b, const char *fmt, va_list ap)
     }
     if (room)
         b->data[b->len] = '\0';
-    if (n < 0) { /* longer than INT_MAX */
+    if (n < 0) { /* the text is longer than INT_MAX */
         b->overflow = true;
         return;
     }
 
-    /* vsnprintf's own NUL byte falls on the one that follows every buf. */
+    /* vsnprintf writes its NUL byte where every buf has one anyway. */
     char *to = buf_room(b, (size_t)n);
 
     if (!to)

@@ -20,11 +20,9 @@ int64_t clock_ticks(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/*
- * The calendar is counted in years that begin on 1 March, so that the leap day is the last one and
- * the months' lengths follow (153 m + 2) / 5; 400 years have 146097 days, and 719468 of them lie
- * between 0000-03-01 and 1970-01-01.
- */
+/* Years are counted from 1 March, so that the leap day is the last day of a year, and the lengths
+ * of the months follow (153 m + 2) / 5. There are 146097 days in 400 years, and 719468 days from
+ * 0000-03-01 to 1970-01-01. */
 static int64_t days_of(int year, int month, int day)
 {
     int64_t y = month > 2 ? year : year - 1;
@@ -49,7 +47,7 @@ static void date_of(int64_t days, int64_t *year, int *month, int *day)
     *year = y + cycle * 400 + (*month <= 2);
 }
 
-/* Division that rounds down, for times before 1970. */
+/* Divides and rounds down, for times before 1970. */
 static int64_t floor_div(int64_t a, int64_t b)
 {
     return a / b - (a % b < 0);
@@ -107,7 +105,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Takes exactly `digits` digits off the front. */
+/* Removes exactly `digits` digits from the front. */
 static bool take_number(struct str *s, size_t digits, int *out)
 {
     int value = 0;
@@ -139,7 +137,7 @@ static bool take(struct str *s, char c)
     return take_any(s, c, c);
 }
 
-/* The day of a date, when there is such a day. */
+/* Counts the days of a date. Returns false if the date does not exist. */
 static bool count_days(int year, int month, int day, int64_t *days)
 {
     static const int month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -163,7 +161,7 @@ static bool take_date(struct str *s, int64_t *days)
            take_number(s, 2, &day) && count_days(year, month, day, days);
 }
 
-/* Digits beyond the microsecond are read and dropped. */
+/* Reads a fraction. Digits below the microsecond are dropped. */
 static bool take_fraction(struct str *s, int *micros)
 {
     int unit = 100000;
@@ -220,7 +218,7 @@ static bool take_zone(struct str *s, int64_t *us)
 
 /* ---- durations ---- */
 
-/* As systemd.time(7) has them: a month is 30.44 days, a year 365.25. */
+/* The units of systemd.time(7): a month is 30.44 days, and a year is 365.25. */
 static const struct {
     const char *names;
     int64_t ms;
@@ -245,7 +243,8 @@ static bool is_letter(char c)
     return to_lower(c) >= 'a' && to_lower(c) <= 'z';
 }
 
-/* Compares without regard to case, but one letter exactly: m is a minute and M a month. */
+/* Compares without regard to case. But for a single letter case matters: m is a minute and M a
+ * month. */
 static bool same_word(struct str a, struct str b)
 {
     if (a.n != b.n || (a.n == 1 && a.p[0] != b.p[0]))
@@ -256,7 +255,8 @@ static bool same_word(struct str a, struct str b)
     return true;
 }
 
-/* The place of a word in a list with a blank between its words, counted from 1; 0 if it is not there. */
+/* Returns the place of a word, from 1, in a list that blanks separate, or 0 if it is not in the
+ * list. */
 static int find_word(const char *list, struct str word)
 {
     struct str rest = str_of(list);
@@ -307,7 +307,8 @@ static bool take_integer(struct str *s, int64_t *value)
     return true;
 }
 
-/* A number with its unit, into milliseconds; without a unit if `bare`, and nothing else is left. */
+/* Reads a number and its unit, in milliseconds. The unit may be missing if `bare` is set and
+ * nothing else is left. */
 static bool take_quantity(struct str *s, bool bare, int64_t *ms)
 {
     int64_t whole, unit = 0;
@@ -331,7 +332,7 @@ static bool take_quantity(struct str *s, bool bare, int64_t *ms)
     return true;
 }
 
-/* One quantity or several, `1h 30min`, off the front. */
+/* Reads one or more quantities, such as `1h 30min`, from the front. */
 static bool take_span(struct str *s, bool bare, int64_t *ms)
 {
     int64_t sum = 0, one;
@@ -359,8 +360,8 @@ bool clock_parse_span(struct str text, int64_t *ms)
 
 /* ---- times ---- */
 
-/* A time that was read: as it stands there, the zone's distance if there was one, and how much the
- * smallest part that was written counts for. */
+/* A time that was read: the local or zoned time as written, the offset of the zone if there was
+ * one, and the length of the smallest part that was written. */
 struct written {
     int64_t wall, zone, unit;
     bool zoned;
@@ -401,7 +402,7 @@ bool clock_parse_iso(struct str text, int64_t *us)
     return true;
 }
 
-/* When the clock on the wall shows this. */
+/* Returns the time at which a local clock shows `wall`. */
 static int64_t of_local(int64_t wall)
 {
     int64_t seconds = floor_div(wall, CLOCK_SECOND);
@@ -422,13 +423,13 @@ static int64_t of_local(int64_t wall)
                     .tm_wday = -1};
     time_t at = mktime(&tm);
 
-    /* -1 is a time, too; a failure leaves the day of the week alone. */
+    /* -1 is a valid time, too. A failure leaves the day of the week unset. */
     if (at == -1 && tm.tm_wday < 0)
         return wall;
     return (int64_t)at * CLOCK_SECOND + (wall - seconds * CLOCK_SECOND);
 }
 
-/* What the wall shows at midnight, this many days before the one of `now`. */
+/* Sets *wall to local midnight, `before` days before the day of `now`. */
 static bool wall_midnight(int64_t now, int before, int64_t *wall)
 {
     int64_t day;
@@ -439,7 +440,7 @@ static bool wall_midnight(int64_t now, int before, int64_t *wall)
     return true;
 }
 
-/* `7d`, `1h30m ago`. A bare number could as well be a year. */
+/* Reads `7d` or `1h30m ago`. A bare number is refused, because it could be a year. */
 static bool read_ago(struct str text, int64_t now, int64_t *us)
 {
     int64_t ms;
@@ -452,7 +453,8 @@ static bool read_ago(struct str text, int64_t now, int64_t *us)
     return true;
 }
 
-/* `today`, `yesterday`, `monday`, `last monday`: how many days ago that was. `last` is not today. */
+/* Reads `today`, `yesterday`, `monday` or `last monday` as a number of days before today. `last`
+ * never means today. */
 static bool read_day(struct str text, int64_t now, int *before)
 {
     struct str word = take_word(&text);
@@ -498,12 +500,12 @@ bool clock_parse_when(struct str text, int64_t now, int64_t *first, int64_t *las
         return false;
     }
     *first = w.zoned ? w.wall - w.zone : of_local(w.wall);
-    /* A day may have 23 hours, or 25. */
+    /* A day can have 23 or 25 hours. */
     *last = (w.zoned ? *first + w.unit : of_local(w.wall + w.unit)) - 1;
     return true;
 }
 
-/* The place of a three-letter name in a row of them, counted from 1; 0: it is none. */
+/* Returns the place of a three-letter name, from 1, in a list without separators, or 0. */
 static int take_name(struct str *s, const char *names)
 {
     const char *at = NULL;

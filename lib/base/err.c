@@ -12,7 +12,7 @@ void err_release(struct err *e)
     *e = (struct err)ERR_INIT;
 }
 
-/* The new message may be made of the old one: it is complete before the old one goes. */
+/* The new message may be made from the old one, so it is complete before the old one is freed. */
 static void replace(struct err *e, enum err_kind kind, struct buf *text)
 {
     char *old = e->text;

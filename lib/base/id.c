@@ -7,7 +7,7 @@ void id_add_message(struct buf *out, int64_t epoch_ms)
 {
     uuid_t u;
 
-    /* The first bytes of a version 4 UUID are random; version and variant stand further on. */
+    /* The first bytes of a version 4 UUID are random. Its version and variant come later. */
     uuid_generate_random(u);
     buf_addf(out, "%lld-%02x%02x%02x%02x", (long long)epoch_ms, u[0], u[1], u[2], u[3]);
 }

@@ -2,12 +2,8 @@
 
 #include <string.h>
 
+#include "chathist/base/simd_text.h"
 #include "chathist/base/utf8.h"
-
-/*
- * What json_check has accepted is not validated again, but nothing is read beyond the end of the
- * value, so that a caller who forgot to check gets wrong values, not foreign memory.
- */
 
 static bool is_space(char c)
 {
@@ -26,7 +22,312 @@ static const char *skip_space(const char *p, const char *end)
     return p;
 }
 
-/* ---- walking ---- */
+/* ---- checking ----
+ *
+ * This scanner reads every byte of a history, so its common case, plain text inside strings, is a
+ * tight loop. It builds nothing and does not recurse: the open brackets are on a stack of
+ * JSON_DEPTH bytes. */
+
+static bool is_hex_digit(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* The functions below move *at past the text that they accept. On failure *at stays at the
+ * offending byte. */
+
+static bool check_escape(const char **at, const char *end)
+{
+    const char *p = *at + 1;
+    int digits = 0;
+
+    *at = p;
+    if (p == end)
+        return false;
+    switch (*p) {
+    case 'u':
+        digits = 4;
+        break;
+    case '"':
+    case '\\':
+    case '/':
+    case 'b':
+    case 'f':
+    case 'n':
+    case 'r':
+    case 't':
+        break;
+    default:
+        return false;
+    }
+    for (p++; digits; digits--, p++) {
+        *at = p;
+        if (p == end || !is_hex_digit(*p))
+            return false;
+    }
+    *at = p;
+    return true;
+}
+
+/* Accepts a run of text beyond ASCII, including single blanks between its words. */
+static bool check_utf8(const char **at, const char *end)
+{
+    do {
+        *at += utf8_valid_beyond_ascii((struct str){*at, (size_t)(end - *at)});
+    } while (end - *at > 1 && (*at)[0] == ' ' && (unsigned char)(*at)[1] >= 0x80 && ++*at);
+    return *at == end || (unsigned char)**at < 0x80;
+}
+
+static bool check_string(const char **at, const char *end)
+{
+    const char *p = *at;
+
+    if (p == end || *p != '"')
+        return false;
+    for (p++;;) {
+        p = simd_special(p, end);
+        *at = p;
+        if (p == end || (unsigned char)*p < 0x20)
+            return false;
+        if (*p == '"') {
+            *at = p + 1;
+            return true;
+        }
+        if (!(*p == '\\' ? check_escape(&p, end) : check_utf8(&p, end))) {
+            *at = p;
+            return false;
+        }
+    }
+}
+
+static bool check_digits(const char **at, const char *end)
+{
+    const char *p = *at;
+
+    while (p < end && is_digit(*p))
+        p++;
+
+    bool some = p > *at;
+
+    *at = p;
+    return some;
+}
+
+static bool check_number(const char **at, const char *end)
+{
+    if (*at < end && **at == '-')
+        (*at)++;
+    if (*at < end && **at == '0')
+        (*at)++;
+    else if (!check_digits(at, end))
+        return false;
+    if (*at < end && **at == '.') {
+        (*at)++;
+        if (!check_digits(at, end))
+            return false;
+    }
+    if (*at < end && (**at == 'e' || **at == 'E')) {
+        (*at)++;
+        if (*at < end && (**at == '+' || **at == '-'))
+            (*at)++;
+        if (!check_digits(at, end))
+            return false;
+    }
+    return true;
+}
+
+static bool check_word(const char **at, const char *end, const char *word)
+{
+    size_t n = strlen(word);
+
+    if ((size_t)(end - *at) < n || memcmp(*at, word, n) != 0)
+        return false;
+    *at += n;
+    return true;
+}
+
+/* Accepts `"key" :` with white space around it. */
+static bool check_key(const char **at, const char *end, struct str *key)
+{
+    *at = skip_space(*at, end);
+    key->p = *at + 1;
+    if (!check_string(at, end))
+        return false;
+    key->n = (size_t)(*at - 1 - key->p);
+    *at = skip_space(*at, end);
+    return check_word(at, end, ":");
+}
+
+static bool check_scalar(const char **at, const char *end)
+{
+    switch (**at) {
+    case '"':
+        return check_string(at, end);
+    case 't':
+        return check_word(at, end, "true");
+    case 'f':
+        return check_word(at, end, "false");
+    case 'n':
+        return check_word(at, end, "null");
+    default:
+        return check_number(at, end);
+    }
+}
+
+/* The open brackets, each stored as the bracket that closes it. */
+struct nest {
+    json_member *member; /* called for each member of the outermost object; may be NULL */
+    void *ctx;
+    struct str key;       /* the last key */
+    struct str outer_key; /* the last key of the outermost object, and where its value begins */
+    const char *value;
+    size_t depth;
+    bool too_deep;
+    char close[JSON_DEPTH];
+};
+
+/* Leaves most fields unset, because the stack is large and this runs for every text. */
+static void nest_begin(struct nest *nest, json_member *member, void *ctx)
+{
+    nest->member = member;
+    nest->ctx = ctx;
+    nest->depth = 0;
+    nest->too_deep = false;
+}
+
+/* Accepts `[` or `{`, and the first key. *empty is set if the bracket is closed at once. */
+static bool check_open(const char **at, const char *end, struct nest *nest, bool *empty)
+{
+    char close = **at == '{' ? '}' : ']';
+
+    if (nest->depth == JSON_DEPTH) {
+        nest->too_deep = true;
+        return false;
+    }
+    *at = skip_space(*at + 1, end);
+    *empty = *at < end && **at == close;
+    if (*empty) {
+        (*at)++;
+        return true;
+    }
+    nest->close[nest->depth++] = close;
+    return close == ']' || check_key(at, end, &nest->key);
+}
+
+/* Accepts the text after a value: closing brackets, or a comma and the next key. At depth 0 there
+ * may be nothing. */
+static bool check_after(const char **at, const char *end, struct nest *nest)
+{
+    while (nest->depth) {
+        char close = nest->close[nest->depth - 1];
+
+        if (nest->depth == 1 && close == '}' && nest->member)
+            nest->member(nest->ctx, nest->outer_key,
+                         (struct str){nest->value, (size_t)(*at - nest->value)});
+        *at = skip_space(*at, end);
+        if (*at == end)
+            return false;
+        if (**at == close) {
+            (*at)++;
+            nest->depth--;
+            continue;
+        }
+        return check_word(at, end, ",") && (close == ']' || check_key(at, end, &nest->key));
+    }
+    return true;
+}
+
+static bool check_value(const char **at, const char *end, struct nest *nest)
+{
+    do {
+        bool taken;
+
+        *at = skip_space(*at, end);
+        if (*at == end)
+            return false;
+        if (nest->depth == 1) {
+            nest->outer_key = nest->key;
+            nest->value = *at;
+        }
+        if (**at == '{' || **at == '[') {
+            bool empty;
+
+            if (!check_open(at, end, nest, &empty))
+                return false;
+            taken = empty;
+        } else {
+            if (!check_scalar(at, end))
+                return false;
+            taken = true;
+        }
+        if (taken && !check_after(at, end, nest))
+            return false;
+    } while (nest->depth);
+    return true;
+}
+
+static bool check_text(struct str text, struct str *value, size_t *at, json_member *member,
+                       void *ctx)
+{
+    const char *start = text.n ? text.p : "";
+    const char *end = start + text.n;
+    const char *first = skip_space(start, end);
+    const char *p = first;
+    struct nest nest;
+
+    nest_begin(&nest, member, ctx);
+
+    bool valid = check_value(&p, end, &nest);
+
+    if (valid) {
+        *value = (struct str){first, (size_t)(p - first)};
+        p = skip_space(p, end);
+        valid = p == end;
+    }
+    if (!valid && at)
+        *at = (size_t)(p - start);
+    return valid;
+}
+
+bool json_check_from(struct str object, size_t at, struct str *value, json_member *member,
+                     void *ctx)
+{
+    const char *end = object.p + object.n;
+    const char *p = object.p + at;
+    struct nest nest;
+
+    nest_begin(&nest, member, ctx);
+    nest.close[nest.depth++] = '}';
+    if (!check_key(&p, end, &nest.key) || !check_value(&p, end, &nest))
+        return false;
+    *value = (struct str){object.p, (size_t)(p - object.p)};
+    return skip_space(p, end) == end;
+}
+
+bool json_check(struct str text, struct str *value, size_t *at)
+{
+    return check_text(text, value, at, NULL, NULL);
+}
+
+bool json_check_members(struct str text, struct str *value, json_member *member, void *ctx)
+{
+    return check_text(text, value, NULL, member, ctx);
+}
+
+bool json_too_deep(struct str text)
+{
+    const char *p = text.n ? text.p : "";
+    const char *end = p + text.n;
+    struct nest nest;
+
+    nest_begin(&nest, NULL, NULL);
+    return !check_value(&p, end, &nest) && nest.too_deep;
+}
+
+/* ---- walking ----
+ *
+ * These functions do not validate again. But they never read beyond the end of the value, so that a
+ * caller who forgot json_check gets wrong values, not foreign memory. */
 
 enum json_type json_type(struct str value)
 {
@@ -49,7 +350,7 @@ enum json_type json_type(struct str value)
     }
 }
 
-/* From the opening quote to behind the closing one. */
+/* Returns the place after the closing quote, given the opening quote. */
 static const char *skip_string(const char *p, const char *end)
 {
     for (p++; p < end;) {
@@ -58,7 +359,7 @@ static const char *skip_string(const char *p, const char *end)
         if (!quote)
             return end;
 
-        /* The quote is text when an odd number of backslashes stands before it. */
+        /* The quote is part of the text if an odd number of backslashes precedes it. */
         const char *back = quote;
 
         while (back > p && back[-1] == '\\')
@@ -87,7 +388,7 @@ static const char *skip_value(const char *p, const char *end)
             depth++;
         } else if (c == '}' || c == ']') {
             if (!depth)
-                return p; /* the end of what holds a number or a word */
+                return p; /* a number or a word ends where its container does */
             if (--depth == 0)
                 return p + 1;
         } else if (!depth && (c == ',' || is_space(c))) {
@@ -219,8 +520,8 @@ int32_t json_pair(int32_t first, int32_t second)
     return 0x10000 + ((first - 0xd800) << 10 | (second - 0xdc00));
 }
 
-/* Puts what the escape at *at (a backslash) stands for into out as UTF-8; returns its length and
- * moves *at behind the escape. */
+/* Writes the character that the escape at *at (a backslash) stands for to out as UTF-8. Returns its
+ * length and moves *at past the escape. */
 static size_t decode_escape(const char **at, const char *end, char out[4])
 {
     static const char names[] = "bfnrt", values[] = "\b\f\n\r\t";
@@ -260,7 +561,7 @@ static bool has_escape(struct str body)
 
 bool json_key_is(struct str raw_key, const char *name)
 {
-    /* Most keys are told apart by their first byte. */
+    /* Most keys differ in their first byte. */
     if (raw_key.n > 0 && raw_key.p[0] != name[0] && raw_key.p[0] != '\\')
         return false;
 
@@ -324,7 +625,7 @@ void json_decode_body(struct str body, struct buf *out)
     const char *p = body.p;
     const char *end = p + body.n;
 
-    /* It becomes no longer. */
+    /* The decoded text is never longer. */
     if (!out->overflow && body.n <= out->max - out->len)
         buf_room(out, body.n);
     while (p < end) {
@@ -352,9 +653,79 @@ bool json_decode(struct str string, struct buf *out)
     return body.p != NULL;
 }
 
+/* ---- strings in pieces ---- */
+
+/* the length of \uXXXX */
+#define ESCAPE ((size_t)6)
+
+static struct str skip_bytes(struct str s, size_t n)
+{
+    return (struct str){s.p + n, s.n - n};
+}
+
+/* Returns the UTF-16 unit of the escape at the start of s, or -1 without one. */
+static int32_t escape_at(struct str s)
+{
+    if (s.n < ESCAPE || s.p[0] != '\\' || s.p[1] != 'u')
+        return -1;
+    return json_hex4(s.p + 2, s.p + s.n);
+}
+
+/* Adds the held half, joined with the second half if the piece begins with it. Returns the rest of
+ * the piece. */
+static struct str add_held(struct json_pieces *p, struct str body, struct buf *out)
+{
+    int32_t pair = json_pair(p->half, escape_at(body));
+    char bytes[4];
+
+    if (pair < 0) {
+        json_pieces_end(p, out);
+        return body;
+    }
+    p->half = 0;
+    buf_add(out, bytes, utf8_encode(pair, bytes));
+    return skip_bytes(body, ESCAPE);
+}
+
+/* Removes a first half from the end of the piece and holds it. A backslash that follows another one
+ * does not begin an escape. */
+static struct str hold_half(struct json_pieces *p, struct str body)
+{
+    size_t slashes = 0, start;
+    int32_t unit;
+
+    if (body.n < ESCAPE)
+        return body;
+    start = body.n - ESCAPE;
+    unit = escape_at(skip_bytes(body, start));
+    while (slashes < start && body.p[start - slashes - 1] == '\\')
+        slashes++;
+    if (!json_is_surrogate(unit) || unit > 0xdbff || slashes % 2 != 0)
+        return body;
+    p->half = unit;
+    return (struct str){body.p, start};
+}
+
+void json_pieces_add(struct json_pieces *p, struct str string, struct buf *out)
+{
+    struct str body = json_body(string);
+
+    if (body.n == 0)
+        return;
+    body = hold_half(p, add_held(p, body, out));
+    json_decode_body(body, out);
+}
+
+void json_pieces_end(struct json_pieces *p, struct buf *out)
+{
+    if (p->half != 0)
+        buf_add_c(out, UTF8_REPLACEMENT);
+    p->half = 0;
+}
+
 /* ---- numbers ---- */
 
-/* The exponent behind `e`, held far beyond what any mantissa can make up for. */
+/* Reads the exponent after `e`. A huge one is limited to a value that no mantissa can offset. */
 static int64_t read_exponent(const char *p, const char *end)
 {
     bool negative = p < end && *p == '-';
@@ -369,7 +740,7 @@ static int64_t read_exponent(const char *p, const char *end)
     return negative ? -value : value;
 }
 
-/* m * 10^power + digit; false beyond 64 bits. */
+/* Computes m * 10^power + digit. Returns false if the result needs more than 64 bits. */
 static bool append_digit(uint64_t *m, int64_t power, unsigned digit)
 {
     for (; power && *m; power--) {
@@ -392,12 +763,12 @@ bool json_int(struct str number, int64_t *out)
     const char *end = p + number.n;
     bool negative = *p == '-';
     bool fraction = false;
-    uint64_t m = 0;    /* the digits as far as the last that is not 0 */
-    int64_t zeros = 0; /* how many 0 follow it */
-    int64_t power = 0; /* minus the digits behind the point */
+    uint64_t m = 0;    /* the digits up to the last that is not 0 */
+    int64_t zeros = 0; /* how many zeros follow it */
+    int64_t power = 0; /* minus the number of digits after the point */
 
-    /* A value that needs more than 64 bits from its first to its last digit that is not 0 is out
-     * of range or no integer, whatever its exponent. */
+    /* If there are more than 64 bits from the first to the last digit that is not 0, the number is
+     * out of range or not an integer, whatever its exponent. */
     for (p += negative; p < end && (is_digit(*p) || *p == '.'); p++) {
         if (*p == '.') {
             fraction = true;

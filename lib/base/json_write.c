@@ -9,8 +9,8 @@ static struct str skip(struct str s, size_t n)
     return (struct str){s.p + n, s.n - n};
 }
 
-/* Length of the text at the start of s that stands for itself in a JSON string and in a
- * terminal alike. */
+/* Returns the length of the text at the start of s that needs no escape, neither in a JSON string
+ * nor on a terminal. */
 static size_t plain_length(struct str s)
 {
     size_t i = 0;
@@ -72,7 +72,7 @@ void json_add_string(struct buf *out, struct str text)
             add_escape(out, cp);
         else
             buf_add(out, text.p, n);
-        /* 0: cut off by the end of the text. */
+        /* 0: the character is cut off by the end of the text */
         text = skip(text, n ? n : text.n);
     }
     buf_add_byte(out, '"');
@@ -93,7 +93,7 @@ static void add_visible(struct buf *out, struct str json, bool (*hidden)(int32_t
         n = utf8_decode(json, &cp);
         if (cp < 0)
             buf_add_c(out, UTF8_REPLACEMENT);
-        else if (cp == '\r') /* stands between tokens: strings hold none */
+        else if (cp == '\r') /* only between tokens, because strings cannot hold one */
             buf_add_byte(out, ' ');
         else if (hidden(cp))
             add_escape(out, cp);
@@ -138,13 +138,13 @@ void json_add_member_int(struct buf *out, const char *key, int64_t n)
 void json_add_compact(struct buf *out, struct str value)
 {
     bool in_string = false;
-    size_t from = 0; /* where what has not been added begins */
+    size_t from = 0; /* where the text that is not yet copied begins */
 
     for (size_t i = 0; i < value.n; i++) {
         char c = value.p[i];
 
         if (in_string && c == '\\') {
-            i++; /* the byte behind it is no closing quote */
+            i++; /* the byte after it is not a closing quote */
         } else if (c == '"') {
             in_string = !in_string;
         } else if (!in_string && (c == ' ' || c == '\t' || c == '\n' || c == '\r')) {

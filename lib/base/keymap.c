@@ -10,12 +10,12 @@ uint64_t keymap_hash(struct str key)
 
     for (size_t i = 0; i < key.n; i++)
         h = (h ^ (unsigned char)key.p[i]) * UINT64_C(0x100000001b3);
-    /* So that the last byte changes all bits, too. */
+    /* This makes the last byte change all bits. */
     h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
     return h ^ h >> 33;
 }
 
-/* Where a key is, or would go. At least one slot is free. */
+/* Returns the slot of a key, or the free slot for it. At least one slot is free. */
 static struct keymap_slot *slot_of(const struct keymap *m, struct str key)
 {
     size_t i = (size_t)keymap_hash(key) & (m->size - 1);

@@ -8,8 +8,8 @@
 #include <malloc.h>
 #endif
 
-/* A writable global, because a program has one way to end, and no caller of an allocation a place
- * to hand it through. */
+/* This is a writable global variable because a program has only one way to end, and allocating
+ * functions take no context through which to pass the handler. */
 static void (*exhaustion_handler)(void);
 
 void mem_return_large(void)
@@ -52,7 +52,7 @@ void *mem_resize(void *p, size_t count, size_t size)
     if (size && count > SIZE_MAX / size)
         mem_exhausted();
 
-    /* realloc to 0 bytes may free and return NULL. */
+    /* realloc to 0 bytes may free the block and return NULL. */
     size_t n = count * size;
     void *q = realloc(p, n ? n : 1);
 
@@ -94,7 +94,8 @@ void *mem_grow(void *p, size_t *cap, size_t need, size_t size)
 
 void mem_wipe(void *p, size_t n)
 {
-    /* explicit_bzero(3) is not everywhere; what is volatile is not left out. */
+    /* explicit_bzero(3) is not available everywhere. The compiler does not remove volatile
+     * accesses. */
     volatile char *at = p;
 
     while (n-- > 0)

@@ -5,7 +5,7 @@
 
 #include "chathist/base/json.h"
 
-/* JSON numbers are exact up to here for every reader. */
+/* Every JSON reader handles numbers up to this one exactly. */
 #define COUNT_MAX ((int64_t)1 << 53)
 #define COST_DECIMALS 12
 #define COST_MAX ((int64_t)1000000 * USAGE_COST_UNIT)
@@ -27,7 +27,7 @@ bool usage_known(const struct usage *u)
     return u->at[USAGE_INPUT] >= 0 || u->at[USAGE_OUTPUT] >= 0;
 }
 
-/* Reads a cost in units of 1 / USAGE_COST_UNIT, to which it is rounded. */
+/* Reads a cost and rounds it to units of 1 / USAGE_COST_UNIT. */
 static bool read_cost(struct str number, int64_t *cost)
 {
     double units = strtod(number.p, NULL) * (double)USAGE_COST_UNIT;

@@ -10,11 +10,9 @@ static unsigned char byte_at(struct str s, size_t i)
     return (unsigned char)s.p[i];
 }
 
-/*
- * What a lead byte asks for (Unicode table 3-7): the length of the sequence, 0 when it leads none,
- * and the range of its second byte, which keeps out overlong forms, surrogates and what lies above
- * U+10FFFF. Bytes after the second are 80 to BF.
- */
+/* Returns the length of the sequence that a lead byte begins (Unicode table 3-7), or 0 if it begins
+ * none, and the range of its second byte. The range excludes overlong forms, surrogates and values
+ * above U+10FFFF. Further bytes are 80 to BF. */
 static size_t lead_of(unsigned char c, unsigned char *low, unsigned char *high)
 {
     *low = 0x80;
@@ -96,7 +94,8 @@ size_t utf8_encode(int32_t cp, char out[4])
     return 4;
 }
 
-/* Length of the ASCII at the start of s from offset i, eight bytes at a time while they last. */
+/* Returns the offset after the ASCII text that begins at offset i. It tests eight bytes at a time.
+ */
 static size_t skip_ascii(struct str s, size_t i)
 {
     uint64_t eight;
@@ -121,8 +120,8 @@ bool utf8_inside(struct str s, size_t at)
     return at > 0 && at < s.n && continues(s, at);
 }
 
-/* The length of a code point of two or three bytes whose second byte may be any continuation, which
- * are most of those beyond ASCII; else 0. */
+/* Returns the length of a code point of two or three bytes whose second byte can be any
+ * continuation byte. Most code points beyond ASCII are of this kind. Returns 0 for any other. */
 static size_t common_length(struct str s, size_t i)
 {
     unsigned char c = byte_at(s, i);
@@ -132,20 +131,20 @@ static size_t common_length(struct str s, size_t i)
     return c >= 0xc2 && c <= 0xdf && s.n - i >= 2 && continues(s, i + 1) ? 2 : 0;
 }
 
-/* How many of the eight bytes at offset i are code points of two bytes alone, or begin with two
- * of three bytes: 8, 6, or 0 when neither is seen. */
+/* Tests the eight bytes at offset i. Returns 8 if they are four code points of two bytes, 6 if they
+ * begin with two of three bytes, otherwise 0. */
 static size_t common_eight(struct str s, size_t i)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     uint64_t eight;
 
     memcpy(&eight, s.p + i, sizeof(eight));
-    /* 110xxxxx 10xxxxxx, four times, and of xxxxx not only the last bit. */
+    /* 110xxxxx 10xxxxxx, four times, where xxxxx has a bit other than the last. */
     if ((eight & UINT64_C(0xc0e0c0e0c0e0c0e0)) == UINT64_C(0x80c080c080c080c0) &&
         !(~((eight & UINT64_C(0x001e001e001e001e)) + UINT64_C(0x7fff7fff7fff7fff)) &
           UINT64_C(0x8000800080008000)))
         return 8;
-    /* 1110xxxx 10xxxxxx 10xxxxxx, twice; of xxxx neither 0000 nor 1101. */
+    /* 1110xxxx 10xxxxxx 10xxxxxx, twice, where xxxx is neither 0000 nor 1101. */
     if ((eight & UINT64_C(0x0000c0c0f0c0c0f0)) == UINT64_C(0x00008080e08080e0) &&
         byte_at(s, i) != 0xe0 && byte_at(s, i) != 0xed && byte_at(s, i + 3) != 0xe0 &&
         byte_at(s, i + 3) != 0xed)
@@ -192,8 +191,8 @@ size_t utf8_valid(struct str s)
     return i;
 }
 
-/* The step of every loop over text that may be ill-formed: a sequence cut off by the end of s
- * counts as ill-formed to that end. */
+/* The step of every loop over text that may be ill-formed. A sequence that the end of s cuts off
+ * counts as ill-formed. */
 static size_t decode_whole(struct str s, int32_t *cp)
 {
     size_t length = utf8_decode(s, cp);
@@ -246,7 +245,7 @@ size_t utf8_count(struct str s)
     return count;
 }
 
-/* The ASCII at the start of s; returns the rest. */
+/* Adds the ASCII text at the start of s, folded. Returns the rest. */
 static struct str add_ascii_folded(struct buf *out, struct str s)
 {
     size_t n = skip_ascii(s, 0);
@@ -266,7 +265,7 @@ static struct str add_ascii_folded(struct buf *out, struct str s)
 void utf8_add_folded(struct buf *out, struct str s)
 {
     while (s.n) {
-        size_t same = 0; /* length of what stands at the start of s and is its own folding */
+        size_t same = 0; /* the length of the start of s that is its own folding */
 
         s = add_ascii_folded(out, s);
         while (same < s.n && byte_at(s, same) >= 0x80) {
@@ -291,7 +290,7 @@ void utf8_add_folded(struct buf *out, struct str s)
     }
 }
 
-/* Letters in circles and squares are symbols by their category and alphabetic all the same. */
+/* Circled and squared letters are symbols by their category, but are alphabetic, too. */
 static bool is_enclosed_letter(int32_t cp)
 {
     return (cp >= 0x24b6 && cp <= 0x24e9) || (cp >= 0x1f130 && cp <= 0x1f149) ||

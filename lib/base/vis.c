@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Above ASCII, in order. */
+/* The unsafe code points above ASCII, in order. */
 static const struct {
     int32_t first, last;
 } unsafe_ranges[] = {
@@ -46,7 +46,7 @@ static void show_bytes(struct buf *out, const char *p, size_t n)
         buf_addf(out, "<%02X>", (unsigned)(unsigned char)p[i]);
 }
 
-/* Length of what needs no look beyond the single byte. */
+/* Returns the length of the text at the start of s that is safe byte by byte. */
 static size_t plain_length(struct str s)
 {
     size_t i = 0;
@@ -61,8 +61,8 @@ static struct str skip(struct str s, size_t n)
     return (struct str){s.p + n, s.n - n};
 }
 
-/* Adds the first character of s (s.n > 0) made safe and returns its length; 0 when the bytes that
- * follow s decide what it is. */
+/* Adds the first character of s (s.n > 0) in its safe form and returns its length. Returns 0 if the
+ * following bytes decide about it. */
 static size_t add_one(struct buf *out, struct str s)
 {
     int32_t cp;
@@ -79,7 +79,7 @@ static size_t add_one(struct buf *out, struct str s)
     return n;
 }
 
-/* Adds what of s is decided; returns how many bytes at its end are not. */
+/* Adds the decided part of s. Returns the number of undecided bytes at its end. */
 static size_t add_decided(struct buf *out, struct str s)
 {
     for (;;) {
@@ -96,7 +96,7 @@ static size_t add_decided(struct buf *out, struct str s)
     }
 }
 
-/* The bytes at the end of a text that waited for more. */
+/* Adds the undecided bytes at the end of a text. */
 static void add_rest(struct buf *out, const char *p, size_t n)
 {
     if (n && p[0] == '\r')
@@ -107,8 +107,8 @@ static void add_rest(struct buf *out, const char *p, size_t n)
 
 void vis_feed(struct vis *v, struct str piece, struct buf *out)
 {
-    /* Byte by byte until what is held is decided. At most 4 bytes are together: a code point's 3
-     * and the one that completes or breaks it. */
+    /* Decides the held bytes one by one. At most 4 bytes are together: 3 of a code point, and the
+     * one that completes or breaks it. */
     while (v->held_len && piece.n) {
         v->held[v->held_len++] = piece.p[0];
         piece = skip(piece, 1);
@@ -118,7 +118,7 @@ void vis_feed(struct vis *v, struct str piece, struct buf *out)
         v->held_len -= n;
         memmove(v->held, v->held + n, v->held_len);
 
-        /* The byte that broke it off may be whole by itself. */
+        /* The byte that broke the sequence may be a whole character. */
         if (n && v->held_len) {
             n = add_one(out, (struct str){v->held, v->held_len});
             v->held_len -= n;
@@ -154,7 +154,8 @@ static bool is_ascii_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Length of the white space at the start of s, line and paragraph separators included. */
+/* Returns the length of the white space at the start of s, including line and paragraph separators.
+ */
 static size_t space_length(struct str s)
 {
     size_t i = 0;
@@ -175,8 +176,8 @@ static size_t space_length(struct str s)
     return i;
 }
 
-/* Length of what stands before the next white space. Only bytes that can begin white space are
- * looked at closely: no continuation byte is among them. */
+/* Returns the length of the text before the next white space. Only bytes that can begin white space
+ * are tested closely; no continuation byte is one of them. */
 static size_t word_length(struct str s)
 {
     size_t i = 0;
@@ -193,8 +194,8 @@ static size_t word_length(struct str s)
 
 #define EVERY(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* The highest bit of each byte that is c. Of x, low7 carries into the highest bit of each byte that
- * is not 0, so that what is left of zero are these, exactly. */
+/* Sets the highest bit of each byte that equals c. With x = w ^ c, adding low7 carries into the
+ * highest bit of each byte of x that is not 0, so exactly the zero bytes remain. */
 static uint64_t bytes_that_are(uint64_t w, unsigned char c)
 {
     uint64_t x = w ^ EVERY(c), low7 = (x & EVERY(0x7f)) + EVERY(0x7f);
@@ -202,7 +203,7 @@ static uint64_t bytes_that_are(uint64_t w, unsigned char c)
     return ~(low7 | x | EVERY(0x7f));
 }
 
-/* Are eight bytes printable ASCII, no two blanks side by side? */
+/* Returns true if the eight bytes are printable ASCII without two adjacent blanks. */
 static bool is_tidy(uint64_t w)
 {
     uint64_t blanks = bytes_that_are(w, ' '), del = w ^ EVERY(0x7f);
@@ -216,11 +217,11 @@ static uint64_t newlines_as_blanks(uint64_t w)
     return w ^ (bytes_that_are(w, '\n') >> 7) * ('\n' ^ ' ');
 }
 
-/* Adds the whole ASCII words at the start of s that a blank or a newline parts, and returns their
- * length: more than that newlines become blanks is not done to them. */
+/* Adds the ASCII words at the start of s that single blanks or newlines separate, with blanks for
+ * newlines. Returns their length. */
 static size_t add_tidy(struct buf *out, struct str s)
 {
-    /* What has not got room for all of it gets the words one by one. */
+    /* If there is no room for all of it, words are added one by one. */
     char *to = s.n <= out->max - out->len ? buf_room(out, s.n) : NULL;
     size_t i = 0;
     uint64_t w;
@@ -239,7 +240,7 @@ static size_t add_tidy(struct buf *out, struct str s)
         if (to[i] < ' ' || to[i] >= 0x7f || (to[i] == ' ' && i > 0 && to[i - 1] == ' '))
             break;
     }
-    /* Unless it is white space, what follows may belong to the last word. */
+    /* Unless white space follows, the next bytes may belong to the last word. */
     if ((i < s.n && !is_ascii_space(s.p[i])) || (i > 0 && to[i - 1] == ' ')) {
         while (i > 0 && to[i - 1] != ' ')
             i--;

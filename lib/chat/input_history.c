@@ -9,7 +9,6 @@
 #include "chathist/base/dirs.h"
 #include "chathist/base/io.h"
 #include "chathist/base/json.h"
-#include "chathist/base/json_check.h"
 #include "chathist/base/json_write.h"
 #include "chathist/base/path.h"
 

@@ -152,7 +152,7 @@ static bool check_fields(struct str text, struct str *value, struct places *plac
     own = own_line_head(text, places->field);
     if (own) {
         places->next = places->plain = FIELD_CONTENT;
-        return json_check_behind(text, own, value, note, places);
+        return json_check_from(text, own, value, note, places);
     }
     for (size_t f = 0; f < REQUIRED_COUNT; f++)
         places->field[f] = STR_NONE;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "chathist/base/json_check.h"
+#include "chathist/base/json.h"
 #include "chathist/base/simd_text.h"
 
 /* Inlined, so that the text is compared as words. */
@@ -115,7 +115,7 @@ bool own_line_check(struct str line, struct str *content)
     struct str value;
     size_t at;
 
-    if (!content_of(line, &at) || !json_check_behind(line, at, &value, note, &m) || m.repeated)
+    if (!content_of(line, &at) || !json_check_from(line, at, &value, note, &m) || m.repeated)
         return false;
     *content = (struct str){m.content.p + 1, m.content.n - 2};
     return true;

@@ -9,7 +9,6 @@
 #include "chathist/base/dirs.h"
 #include "chathist/base/io.h"
 #include "chathist/base/json.h"
-#include "chathist/base/json_check.h"
 #include "chathist/base/mem.h"
 #include "chathist/base/path.h"
 #include "chathist/llm/provider_error.h"

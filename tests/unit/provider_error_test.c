@@ -1,7 +1,7 @@
 /* The errors of servers, in all their forms. */
 #include "test.h"
 
-#include "chathist/base/json_check.h"
+#include "chathist/base/json.h"
 #include "chathist/llm/provider_error.h"
 
 static void check_answer(int status, const char *body, enum err_kind kind, const char *text,

@@ -1,36 +1,37 @@
 /*
- * err - what went wrong: a finished message and its kind.
+ * err - an error: a finished message and its kind.
  *
- * A function that can fail returns -1 and fills the struct err it was given; on success it leaves
- * it untouched. Messages are what stands after "tool: ": `cannot open 'x': No such file or
- * directory`, lower case at the start, no full stop, no newline. The library never prints them.
+ * A function that can fail returns -1 and fills in the struct err that it was given. On success it
+ * does not change it. A message is the text after "tool: ": `cannot open 'x': No such file or
+ * directory`, with a lower-case first letter and without a full stop or newline. The library never
+ * prints messages.
  */
 #ifndef CHATHIST_BASE_ERR_H
 #define CHATHIST_BASE_ERR_H
 
-/* What a caller can do about it. cli/die maps a kind to an exit code. */
+/* The kind says what a caller can do about the error. cli/die maps it to an exit status. */
 enum err_kind {
     ERR_NONE = 0,
-    ERR_FAILURE,    /* anything without a kind of its own */
+    ERR_FAILURE,    /* anything without another kind */
     ERR_USAGE,      /* the arguments or the configuration are wrong */
-    ERR_ABSENT,     /* a session or message that was named is not there */
-    ERR_REQUEST,    /* the server refuses the request (other 4xx) */
-    ERR_AUTH,       /* 401, 403, no key */
-    ERR_NETWORK,    /* no connection, a connection lost before an answer, TLS */
-    ERR_UNTRUSTED,  /* the server's certificate is not accepted: another try fails, too */
-    ERR_TIMEOUT,    /* connected, but nothing was answered in time */
-    ERR_BUSY,       /* rate limit or server error: worth another try later */
-    ERR_QUOTA,      /* the account has nothing left: another try fails, too */
+    ERR_ABSENT,     /* the named session or message does not exist */
+    ERR_REQUEST,    /* the server refused the request (other 4xx) */
+    ERR_AUTH,       /* 401, 403, or no key */
+    ERR_NETWORK,    /* no connection, connection lost before a response, or TLS error */
+    ERR_UNTRUSTED,  /* the server's certificate was refused; another attempt fails, too */
+    ERR_TIMEOUT,    /* connected, but the server did not answer in time */
+    ERR_BUSY,       /* rate limit or server error; another attempt may succeed later */
+    ERR_QUOTA,      /* the account has no quota left; another attempt fails, too */
     ERR_REFUSED,    /* the model refused, or the context is too long for it */
-    ERR_INCOMPLETE, /* the answer broke off; what came is kept */
+    ERR_INCOMPLETE, /* the answer broke off; the received part is kept */
     ERR_UNSAVED,    /* answered, but the history could not be written */
     ERR_LIMIT,      /* tool or iteration limit */
-    ERR_SIGNAL,     /* a signal ended it */
+    ERR_SIGNAL,     /* a signal ended the operation */
 };
 
 struct err {
     enum err_kind kind;
-    char *text; /* owned; NULL while nothing is wrong */
+    char *text; /* owned; NULL without an error */
 };
 
 #define ERR_INIT                                                                                   \
@@ -38,17 +39,17 @@ struct err {
         .kind = ERR_NONE                                                                           \
     }
 
-/* Frees the message; e is then as after ERR_INIT. */
+/* Frees the message and resets e. */
 void err_release(struct err *e);
 
-/* Both return -1, so that `return err_set(…)` reads well. e may be NULL: nobody asks. A second
- * error replaces the first, and its arguments may contain the first one's text. */
+/* Both functions return -1, so that a caller can write `return err_set(...)`. e may be NULL. A
+ * second error replaces the first, and its arguments may contain the first one's text. */
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same with `: strerror(errnum)` behind it, kind ERR_FAILURE. */
+/* The same with `: strerror(errnum)` appended; the kind is ERR_FAILURE. */
 int err_sys(struct err *e, int errnum, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* The message, "" when nothing is wrong; borrowed until e changes. */
+/* Returns the message, or "" without an error; borrowed until e changes. */
 const char *err_text(const struct err *e);
 
 #endif

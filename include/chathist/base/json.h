@@ -1,16 +1,12 @@
 /*
- * json - reading JSON where it lies.
+ * json - reads JSON in place.
  *
- * A value is a struct str: its exact bytes inside the text that was parsed, borrowed from it. No
- * tree is built: json_check validates the text once, the functions below walk it. This is what
- * keeps fields that this version does not know byte for byte, large integers exact, and U+0000
- * inside strings.
+ * A value is a struct str: its exact bytes inside the text that was parsed, borrowed from it.
+ * json_check validates a text once, and the other functions walk it; no tree is built. So fields
+ * that this version does not know keep their bytes, large integers stay exact, and strings may hold
+ * U+0000.
  *
- *     base/json_check   is it JSON?                    struct str -> value
- *     base/json         walking and decoding values    value -> member, text, number
- *     base/json_write   writing                        text, number -> struct buf
- *
- * All of them come with this header.
+ * base/json_write, which this header includes, writes JSON. base/cjson builds whole documents.
  */
 #ifndef CHATHIST_BASE_JSON_H
 #define CHATHIST_BASE_JSON_H
@@ -20,10 +16,38 @@
 #include <stdint.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/json_check.h"
 #include "chathist/base/json_write.h"
 
-/* All functions below want a value that json_check accepted, or a part of one that they gave. */
+/* ---- checking ----
+ *
+ * The grammar is RFC 8259. An unpaired surrogate escape and a repeated key are accepted, as
+ * chathist(5) requires. Invalid UTF-8, text after the value, raw control characters in strings, and
+ * nesting deeper than JSON_DEPTH are refused. */
+
+#define JSON_DEPTH 512
+
+/* Returns true if `text` is exactly one JSON value, with optional white space around it. *value is
+ * then the value without that white space. Otherwise *value is unspecified, and *at (`at` may be
+ * NULL) is the offset of the offending byte, or text.n if the text ends too early. */
+bool json_check(struct str text, struct str *value, size_t *at);
+/* Returns true if the text is valid up to a point where it is nested deeper than JSON_DEPTH. This
+ * is for error messages. */
+bool json_too_deep(struct str text);
+
+/* Checks the text and, if it is an object, calls `member` for each member in order, with its raw
+ * key and its value as json_next gives them. If the text turns out to be invalid, ignore the
+ * earlier calls. */
+typedef void json_member(void *ctx, struct str raw_key, struct str value);
+bool json_check_members(struct str text, struct str *value, json_member *member, void *ctx);
+/* The same for an object whose first members the caller has already checked. `at` is the offset
+ * after the comma that follows them; `member` is called for the remaining members only. */
+bool json_check_from(struct str object, size_t at, struct str *value, json_member *member,
+                     void *ctx);
+
+/* ---- walking ----
+ *
+ * The functions below require a value that json_check accepted, or a part of it that they
+ * returned. */
 
 enum json_type {
     JSON_INVALID, /* absent: an empty struct str */
@@ -43,10 +67,10 @@ bool json_is_true(struct str value);
  *
  *     struct json_iter it = json_iter(value);
  *     while (json_next(&it))
- *         … it.key, it.value …
+ *         use(it.key, it.value);
  *
- * The key is the raw body of the string, escapes and all; in an array it is STR_NONE. A value that
- * is neither object nor array has no elements.
+ * The key is the raw body of the string, with its escapes; in an array it is STR_NONE. Any other
+ * value has no elements.
  */
 struct json_iter {
     struct str rest;
@@ -56,40 +80,59 @@ struct json_iter {
 };
 struct json_iter json_iter(struct str value);
 bool json_next(struct json_iter *it);
-/* Is the raw key of a member this name, whatever escapes it uses? */
+/* Returns true if the raw key of a member is this name, whatever escapes it uses. */
 bool json_key_is(struct str raw_key, const char *name);
 
-/* The last member of that name, STR_NONE when it is absent or the value is not an object. Upper and
- * lower case differ. Each call passes over the whole object. */
+/* Returns the last member of that name, or STR_NONE if it is absent or the value is not an object.
+ * Upper and lower case differ. Each call scans the whole object. */
 struct str json_get(struct str object, const char *key);
-/* The same for n names at once, in one pass. */
+/* Gets n members in one scan. */
 void json_pick(struct str object, const char *const *keys, struct str *values, size_t n);
-/* The i-th element of an array, counted from 0; STR_NONE beyond its end, or when it is no array. */
+/* Returns the element of an array at index i, from 0, or STR_NONE if it does not exist or
+ * the value is not an array. */
 struct str json_at(struct str array, size_t i);
 
-/* What stands between the quotes of a string, escapes and all; STR_NONE when it is none. */
+/* ---- strings ---- */
+
+/* Returns the text between the quotes of a string, with its escapes, or STR_NONE for any other
+ * value. */
 struct str json_body(struct str string);
-/* A string value decoded; an unpaired surrogate escape becomes U+FFFD. json_plain: it has no
- * escape, its bytes stand for themselves. json_text borrows from the value in that case; else it
- * decodes into `scratch` (cleared first) and borrows from there. STR_NONE when it is no string. */
+/* Returns true if the value is a string without escapes. */
 bool json_plain(struct str string);
+/* Returns the decoded text of a string; an unpaired surrogate escape becomes U+FFFD. The result
+ * borrows from the value if it is plain, otherwise from `scratch`, which is cleared first. Returns
+ * STR_NONE if the value is not a string. */
 struct str json_text(struct str string, struct buf *scratch);
-/* Adds the decoded string to out. false, and nothing added, when it is not a string. The same of
- * what stands between the quotes. A text that comes in pieces is decoded by base/json_pieces. */
+/* Adds the decoded string to out. Returns false, and adds nothing, if the value is not a string.
+ * json_decode_body does the same for the text between the quotes. */
 bool json_decode(struct str string, struct buf *out);
 void json_decode_body(struct str body, struct buf *out);
 
-/* Is the member `type` of an object this text? */
+/* Returns true if the member `type` of an object is this text. */
 bool json_has_type(struct str object, const char *type);
-/* The value of the four hexadecimal digits of a \uXXXX at p, -1 when they are not there; and is it
- * half of a pair? */
+/* Returns the value of the four hexadecimal digits of a \uXXXX at p, or -1 if they are missing. */
 int32_t json_hex4(const char *p, const char *end);
+/* Returns true if the value is half of a surrogate pair. */
 bool json_is_surrogate(int32_t unit);
-/* The code point of a pair of surrogates; -1: it is none. */
+/* Returns the code point of a surrogate pair, or -1 if the two are not a pair. */
 int32_t json_pair(int32_t first, int32_t second);
 
-/* A number that is an integer in the range of int64_t, however written (`5`, `5.0`, `50e-1`): true
- * and *out, exact to the last digit. */
+/* A text that arrives in pieces, each a JSON string. Some servers split the text between UTF-16
+ * units, which can be between the two escapes of a surrogate pair (JSON.stringify writes a lone
+ * surrogate as an escape since ECMAScript 2019). The halves are joined. Initialise with zeros. */
+struct json_pieces {
+    int32_t half; /* the first half of a pair that ended the last piece, or 0 */
+};
+/* Adds a decoded piece, except for the first half of a pair at its end, which is held until the
+ * next piece. A value that is not a string adds nothing. */
+void json_pieces_add(struct json_pieces *p, struct str string, struct buf *out);
+/* Ends the text: adds U+FFFD for a half that is still held. */
+void json_pieces_end(struct json_pieces *p, struct buf *out);
+
+/* ---- numbers ---- */
+
+/* If the number is an integer in the range of int64_t, in any notation (`5`, `5.0`, `50e-1`), sets
+ * *out exactly and returns true. */
 bool json_int(struct str number, int64_t *out);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * keymap - a number for each of many strings, found in constant time.
+ * keymap - a hash table from strings to numbers.
  *
  * Keys are borrowed: they must live as long as the map.
  */
@@ -13,20 +13,21 @@
 #include "chathist/base/buf.h"
 
 struct keymap_slot {
-    struct str key; /* p is NULL when free */
+    struct str key; /* p is NULL if the slot is free */
     size_t value;
 };
 
-/* Zero-initialise. */
+/* Initialise with zeros. */
 struct keymap {
     struct keymap_slot *slots;
     size_t size; /* a power of two, or 0 */
     size_t count;
 };
 
-/* The number of a key, NULL when it has none; changed by writing through it. */
+/* Returns the number of a key, or NULL if the key is absent. The caller can change the number
+ * through the pointer. */
 size_t *keymap_find(const struct keymap *m, struct str key);
-/* Sets the number of a key, new or not. */
+/* Sets the number of a key, which may be new. */
 void keymap_set(struct keymap *m, struct str key, size_t value);
 void keymap_release(struct keymap *m);
 /* Returns the hash that the map uses: FNV-1a over the bytes, then mixed. It is stored in files. */

@@ -1,39 +1,39 @@
 /*
- * mem - memory that is there or ends the program.
+ * mem - allocation that cannot fail, because running out of memory ends the program.
  *
- * Running out of memory is the one failure that the library does not return: the handler set by
- * the program (cli/die) prints `tool: out of memory` and exits; without one the process aborts.
+ * This is the only failure that the library does not return. The handler set by the program
+ * (cli/die) prints `tool: out of memory` and exits. Without a handler the process aborts.
  */
 #ifndef CHATHIST_BASE_MEM_H
 #define CHATHIST_BASE_MEM_H
 
 #include <stddef.h>
 
-/* Never NULL, zeroed. A size of 0 gives a pointer that can be freed. All that these functions give
- * is freed with free(3). */
+/* Returns n zeroed bytes, never NULL. For a size of 0 it returns a pointer that can be freed. The
+ * caller frees the results of all these functions with free(3). */
 void *mem_zalloc(size_t n) __attribute__((malloc, warn_unused_result));
-/* Grows or shrinks an array to `count` elements of `size` bytes; p may be NULL. What is added is
- * not zeroed. An overflow of the product counts as out of memory. */
+/* Resizes an array to `count` elements of `size` bytes; p may be NULL. New elements are not zeroed.
+ * If the product overflows, this counts as out of memory. */
 void *mem_resize(void *p, size_t count, size_t size) __attribute__((warn_unused_result));
-/* Copies n bytes and puts a NUL byte behind them. */
+/* Copies n bytes and appends a NUL byte. */
 char *mem_copy(const void *p, size_t n) __attribute__((malloc, warn_unused_result));
-/* Makes room in an array for `need` elements of `size` bytes, by doubling: *cap is the number of
- * elements there is room for, 0 while p is NULL. Returns the array, moved or not. */
+/* Makes room in an array for `need` elements of `size` bytes by doubling it. *cap is the number of
+ * elements that fit, 0 while p is NULL. Returns the array, which may have moved. */
 void *mem_grow(void *p, size_t *cap, size_t need, size_t size) __attribute__((warn_unused_result));
 
-/* Overwrites n bytes that hold a secret, also when nobody reads them any more; p may be NULL. */
+/* Overwrites n bytes that hold a secret, even if the memory is not read again; p may be NULL. */
 void mem_wipe(void *p, size_t n);
 
-/* From now on blocks of a megabyte or more are the system's again when they are freed: glibc would
- * keep them once it has seen one go, and take as much again where they do not fit what comes next.
- * Other C libraries do so anyway. */
+/* From here on, freed blocks of a megabyte or more are returned to the system. glibc would keep
+ * them after the first one was freed, and allocate as much again if they do not fit the next
+ * request. Other C libraries return them anyway. */
 void mem_return_large(void);
-/* Gives back what was freed by now, by all threads, where the C library has kept it. */
+/* Returns the memory that any thread has freed to the system, if the C library kept it. */
 void mem_give_back(void);
 
-/* What to do when there is none; must not return. */
+/* Sets the handler for running out of memory. It must not return. */
 void mem_on_exhaustion(void (*handler)(void));
-/* Memory ran out: for allocations that another library makes. */
+/* Runs out of memory. Callers use this after a failed allocation of another library. */
 _Noreturn void mem_exhausted(void);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * usage - what an answer cost, as its server counted it (chathist(5), `usage`).
+ * usage - the tokens and cost of a response, as its server counted them (chathist(5), `usage`).
  *
- * Tokens that were read from a cache or written to it are part of the input, and those of reasoning
- * are part of the output, whichever way the server counts: OpenAI's totals hold them, Anthropic's
- * do not. They are kept apart beside the totals because each has a price of its own.
+ * Tokens read from a cache or written to it are part of the input, and reasoning tokens are part of
+ * the output, however the server counts: OpenAI's totals include them, Anthropic's do not. They are
+ * also stored separately, because each kind has its own price.
  */
 #ifndef CHATHIST_BASE_USAGE_H
 #define CHATHIST_BASE_USAGE_H
@@ -26,23 +26,23 @@ enum usage_kind {
 #define USAGE_COST_UNIT 1000000000000 /* 12 decimals */
 
 struct usage {
-    int64_t at[USAGE_KINDS]; /* -1: the server did not tell */
+    int64_t at[USAGE_KINDS]; /* -1: unknown */
 };
 
 void usage_init(struct usage *u);
-/* Did the server tell how many tokens there were? */
+/* Returns true if the server reported a number of tokens. */
 bool usage_known(const struct usage *u);
-/* Reads a count, or for USAGE_COST an amount, from a JSON value. Another value, a negative one, and
- * one too large to count change nothing. */
+/* Reads a count, or an amount for USAGE_COST, from a JSON value. A value of another type, a
+ * negative one, and one that is too large change nothing. */
 void usage_read(struct usage *u, enum usage_kind kind, struct str value);
-/* Later counts of the same answer replace earlier ones. */
+/* Replaces earlier counts of the same response by later ones. */
 void usage_replace(struct usage *u, const struct usage *later);
-/* Adds the counts of another answer. */
+/* Adds the counts of another response. */
 void usage_sum(struct usage *u, const struct usage *more);
-/* Adds the members of a JSON object: the tokens of input and output always, 0 when the server did
- * not tell; of the rest what it told. */
+/* Adds the members of a JSON object: always the input and output tokens, as 0 if they are unknown,
+ * and the other counts if they are known. */
 void usage_add_members(const struct usage *u, struct buf *out);
-/* Adds `input_tokens=12 output_tokens=unknown`, and what else the server told. */
+/* Adds `input_tokens=12 output_tokens=unknown`, and the other counts if they are known. */
 void usage_add_text(const struct usage *u, struct buf *out);
 
 #endif

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/json_pieces.h"
+#include "chathist/base/json.h"
 
 /* The limits in bytes: of thinking, which becomes a part of a history line, and of all blocks of a
  * response. */

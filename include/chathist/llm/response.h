@@ -13,7 +13,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "chathist/base/json_pieces.h"
+#include "chathist/base/json.h"
 #include "chathist/base/usage.h"
 #include "chathist/llm/opaque_blocks.h"
 
