@@ -1,7 +1,7 @@
 /* chat - send a prompt to a language model, print the answer, keep both. */
 #include <signal.h>
 
-#include "chathist/cli/die.h"
+#include "chathist/cli/diagnostics.h"
 #include "chathist/chat/chat_args.h"
 #include "chathist/chat/input.h"
 #include "chathist/chat/template.h"

@@ -2,9 +2,8 @@
 #include <string.h>
 
 #include "chathist/chat/suite.h"
-#include "chathist/cli/die.h"
-#include "chathist/cli/nearest.h"
-#include "chathist/cli/opt.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/options.h"
 #include "chathist/cli/start.h"
 
 static const struct opt options[] = {

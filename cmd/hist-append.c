@@ -2,8 +2,8 @@
 #include <signal.h>
 
 #include "chathist/base/json.h"
-#include "chathist/cli/die.h"
-#include "chathist/cli/term.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/feed.h"
 #include "chathist/chat/prompt.h"
 #include "chathist/cli/start.h"

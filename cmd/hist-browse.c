@@ -3,12 +3,11 @@
 #include <string.h>
 
 #include "chathist/base/path.h"
-#include "chathist/cli/die.h"
-#include "chathist/cli/term.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/histories.h"
 #include "chathist/cli/history_name.h"
 #include "chathist/cli/listing.h"
-#include "chathist/cli/history_name.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/message.h"
 #include "chathist/browse/browse.h"

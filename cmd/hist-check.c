@@ -4,13 +4,13 @@
 #include <stdlib.h>
 
 #include "chathist/base/json_write.h"
-#include "chathist/cli/die.h"
-#include "chathist/cli/term.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/check.h"
 #include "chathist/history/mend.h"
 #include "chathist/history/rewrite.h"
-#include "chathist/cli/interrupt.h"
+#include "chathist/cli/signals.h"
 
 enum { KEY_REPAIR = OPT_LONG };
 

@@ -4,14 +4,14 @@
 #include <signal.h>
 
 #include "chathist/base/clock.h"
-#include "chathist/cli/die.h"
-#include "chathist/cli/term.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/confirm.h"
 #include "chathist/cli/listing.h"
 #include "chathist/cli/sessions.h"
 #include "chathist/cli/start.h"
 #include "chathist/cli/erase.h"
-#include "chathist/cli/interrupt.h"
+#include "chathist/cli/signals.h"
 
 enum { KEY_OLDER_THAN = OPT_LONG, KEY_KEEP, KEY_MAX_SIZE, KEY_MATCH };
 

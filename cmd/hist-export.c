@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 
 #include "chathist/base/clock.h"
-#include "chathist/cli/die.h"
-#include "chathist/cli/term.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/export_run.h"
 #include "chathist/cli/start.h"
 

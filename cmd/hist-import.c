@@ -3,9 +3,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "chathist/cli/die.h"
-#include "chathist/cli/progress.h"
-#include "chathist/cli/term.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/places.h"
 #include "chathist/cli/start.h"
 #include "chathist/convert/import.h"

@@ -2,9 +2,8 @@
 #include <stdint.h>
 #include <unistd.h>
 
-#include "chathist/cli/die.h"
-#include "chathist/cli/pager.h"
-#include "chathist/cli/term.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/output.h"
 #include "chathist/chat/context_window.h"
 #include "chathist/cli/sessions.h"
 #include "chathist/cli/show.h"

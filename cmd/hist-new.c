@@ -3,8 +3,8 @@
 
 #include "chathist/base/clock.h"
 #include "chathist/base/id.h"
-#include "chathist/cli/die.h"
-#include "chathist/cli/term.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/listing.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/store.h"

@@ -1,8 +1,8 @@
 /* hist-search - search the content of messages. */
 #include <stdint.h>
 
-#include "chathist/cli/die.h"
-#include "chathist/cli/term.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/histories.h"
 #include "chathist/cli/search_args.h"
 #include "chathist/cli/search_run.h"

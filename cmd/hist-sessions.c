@@ -1,8 +1,8 @@
 /* hist-sessions - list sessions, the last used first. */
 #include <stdint.h>
 
-#include "chathist/cli/die.h"
-#include "chathist/cli/term.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/listing.h"
 #include "chathist/cli/start.h"
 

@@ -1,9 +1,8 @@
 /* hist-show - print the messages of sessions. */
 #include <stdint.h>
 
-#include "chathist/cli/die.h"
-#include "chathist/cli/pager.h"
-#include "chathist/cli/term.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/sessions.h"
 #include "chathist/cli/show.h"
 #include "chathist/cli/start.h"

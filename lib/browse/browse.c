@@ -10,7 +10,7 @@
 #include "chathist/base/mem.h"
 #include "chathist/base/path.h"
 #include "chathist/cli/history_name.h"
-#include "chathist/cli/line_signals.h"
+#include "chathist/cli/signals.h"
 #include "browse/actions.h"
 #include "browse/model.h"
 #include "browse/worker.h"

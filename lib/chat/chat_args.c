@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "chathist/base/mem.h"
-#include "chathist/cli/die.h"
+#include "chathist/cli/diagnostics.h"
 #include "chathist/chat/input.h"
 #include "chathist/chat/prompt.h"
 #include "chathist/llm/exchange.h"

@@ -13,7 +13,7 @@
 #include "chathist/base/mem.h"
 #include "chathist/chat/chat_session.h"
 #include "chathist/chat/prompt.h"
-#include "chathist/cli/die.h"
+#include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/message.h"
 #include "chathist/history/scan.h"

@@ -8,9 +8,8 @@
 #include "chathist/base/io.h"
 #include "chathist/base/json_write.h"
 #include "chathist/base/utf8.h"
-#include "chathist/cli/die.h"
-#include "chathist/cli/progress.h"
-#include "chathist/cli/term.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/output.h"
 
 /* How much of a line fits where there is no terminal. */
 #define LINE_COLUMNS 200

@@ -15,7 +15,7 @@
 #include "chathist/chat/prompt.h"
 #include "chathist/chat/turn.h"
 #include "chathist/cli/config.h"
-#include "chathist/cli/die.h"
+#include "chathist/cli/diagnostics.h"
 
 bool input_interactive(const struct chat_args *a)
 {

@@ -19,7 +19,7 @@
 #include "chathist/base/utf8.h"
 #include "chathist/base/vis.h"
 #include "chathist/cli/config.h"
-#include "chathist/cli/line_signals.h"
+#include "chathist/cli/signals.h"
 #include "chathist/cli/wide.h"
 
 /* Of a table's columns. */

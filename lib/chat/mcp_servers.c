@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "chathist/base/mem.h"
-#include "chathist/cli/die.h"
+#include "chathist/cli/diagnostics.h"
 #include "chat/clean_env.h"
 #include "chat/mcp_wish.h"
 #include "chathist/llm/mcp_await.h"
-#include "chathist/cli/interrupt.h"
+#include "chathist/cli/signals.h"
 
 /* So much is shown of what a server logs, in bytes. */
 #define MESSAGE_MAX ((size_t)2000)

@@ -8,7 +8,7 @@
 
 #include "chathist/base/io.h"
 #include "chathist/base/utf8.h"
-#include "chathist/cli/die.h"
+#include "chathist/cli/diagnostics.h"
 
 #define SILENCE_MS 3000
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "chathist/cli/nearest.h"
+#include "chathist/cli/options.h"
 
 /* A longer word is like none of the names. */
 #define NAME_MAX_LEN 16

@@ -17,9 +17,9 @@
 #include "chathist/base/owner.h"
 #include "chathist/base/path.h"
 #include "chathist/base/proc.h"
-#include "chathist/cli/die.h"
-#include "chathist/cli/interrupt.h"
-#include "chathist/cli/nearest.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/signals.h"
+#include "chathist/cli/options.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/models.h"
 

@@ -12,7 +12,7 @@
 #include "chathist/base/json_write.h"
 #include "chathist/base/path.h"
 #include "chathist/chat/server.h"
-#include "chathist/cli/opt.h"
+#include "chathist/cli/options.h"
 #include "chathist/history/session.h"
 #include "chathist/llm/http.h"
 

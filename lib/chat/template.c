@@ -14,7 +14,7 @@
 #include "chathist/base/vis.h"
 #include "chathist/chat/prompt.h"
 #include "chathist/cli/config.h"
-#include "chathist/cli/die.h"
+#include "chathist/cli/diagnostics.h"
 
 /* ---- the head ---- */
 

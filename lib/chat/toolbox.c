@@ -7,9 +7,9 @@
 
 #include "chathist/base/mem.h"
 #include "chathist/base/path.h"
-#include "chathist/cli/die.h"
+#include "chathist/cli/diagnostics.h"
 #include "chat/clean_env.h"
-#include "chathist/cli/interrupt.h"
+#include "chathist/cli/signals.h"
 
 /* ---- one of them ---- */
 

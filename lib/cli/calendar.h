@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "chathist/cli/term.h"
+#include "chathist/cli/output.h"
 #include "chathist/history/stats.h"
 
 /* Prints the weeks up to that of `last` (counted in days from 1970-01-01), a year of them, or as

@@ -12,7 +12,7 @@
 #include "chathist/base/mem.h"
 #include "chathist/base/owner.h"
 #include "chathist/base/path.h"
-#include "chathist/cli/die.h"
+#include "chathist/cli/diagnostics.h"
 
 /* The key in the user configuration and the variable of each setting. The last two are where the
  * user says which history and session are meant here and now: no lasting setting. What may be run

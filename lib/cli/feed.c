@@ -8,7 +8,7 @@
 #include "chathist/base/io.h"
 #include "chathist/base/mem.h"
 #include "chathist/base/utf8.h"
-#include "chathist/cli/die.h"
+#include "chathist/cli/diagnostics.h"
 #include "chathist/history/store.h"
 
 /* What the store would refuse together with all the other lines of the batch. */

@@ -9,7 +9,7 @@
 #include "chathist/base/io.h"
 #include "chathist/base/mem.h"
 #include "chathist/base/path.h"
-#include "chathist/cli/die.h"
+#include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/register.h"
 

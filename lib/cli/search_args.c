@@ -6,8 +6,8 @@
 #include "chathist/base/clock.h"
 #include "chathist/base/crew.h"
 #include "chathist/base/mem.h"
-#include "chathist/cli/die.h"
-#include "chathist/cli/pager.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/output.h"
 
 enum {
     KEY_CASE = OPT_LONG,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "chathist/base/mem.h"
-#include "chathist/cli/die.h"
+#include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"
 #include "chathist/search/skip.h"
 #include "chathist/search/skip_build.h"

@@ -9,7 +9,7 @@
 #include "chathist/base/io.h"
 #include "chathist/base/json.h"
 #include "chathist/base/mem.h"
-#include "chathist/cli/die.h"
+#include "chathist/cli/diagnostics.h"
 #include "chathist/history/session.h"
 
 int sessions_resolve_named(const struct history *h, struct str name, struct buf *id, struct err *e)

@@ -6,7 +6,7 @@
 #include "chathist/base/clock.h"
 #include "chathist/base/json.h"
 #include "chathist/base/mem.h"
-#include "chathist/cli/die.h"
+#include "chathist/cli/diagnostics.h"
 #include "chathist/history/message.h"
 #include "chathist/history/tail.h"
 

@@ -8,8 +8,7 @@
 #include <unistd.h>
 
 #include "chathist/base/id.h"
-#include "chathist/cli/die.h"
-#include "chathist/cli/progress.h"
+#include "chathist/cli/diagnostics.h"
 #include "chathist/cli/sessions.h"
 #include "chathist/history/session.h"
 

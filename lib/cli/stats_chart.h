@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "chathist/cli/term.h"
+#include "chathist/cli/output.h"
 #include "chathist/history/stats.h"
 
 /* What a row is called for people; borrowed. */

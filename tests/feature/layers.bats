@@ -58,7 +58,7 @@ offence() {
 
 @test "cli does not know llm" {
     module cli/opt 'int opt_len(void) { return 1; }' '"chathist/llm/context.h"'
-    offence 'lib/cli/opt.c includes "chathist/llm/context.h"'
+    offence 'lib/cli/options.c includes "chathist/llm/context.h"'
 }
 
 @test "llm knows messages and nothing else of history" {

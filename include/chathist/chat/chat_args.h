@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "chathist/cli/config.h"
-#include "chathist/cli/opt.h"
+#include "chathist/cli/options.h"
 #include "chathist/history/resume.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/provider.h"

@@ -13,8 +13,8 @@
 #include "chathist/base/vis.h"
 #include "chathist/chat/markdown.h"
 #include "chathist/chat/turn.h"
-#include "chathist/cli/opt.h"
-#include "chathist/cli/term.h"
+#include "chathist/cli/options.h"
+#include "chathist/cli/output.h"
 #include "chathist/llm/response.h"
 
 /* Text on standard error as it arrives: dim and made visible on a terminal, exact bytes in a pipe

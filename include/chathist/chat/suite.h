@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "chathist/cli/config.h"
-#include "chathist/cli/term.h"
+#include "chathist/cli/output.h"
 #include "chathist/history/locate.h"
 
 /* Prints the programs with a line each, or as JSON lines. */

@@ -24,7 +24,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
 #include "chathist/chat/chat_args.h"
-#include "chathist/cli/term.h"
+#include "chathist/cli/output.h"
 
 /* A walk over the head. Zero-initialise but for `rest`, the whole text. */
 struct template_head {

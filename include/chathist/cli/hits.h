@@ -7,7 +7,7 @@
 #define CHATHIST_CLI_HITS_H
 
 #include "chathist/base/keymap.h"
-#include "chathist/cli/term.h"
+#include "chathist/cli/output.h"
 #include "chathist/search/around.h"
 #include "chathist/search/search.h"
 

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "chathist/cli/term.h"
+#include "chathist/cli/output.h"
 #include "chathist/history/session.h"
 
 /* `id TAB last-used TAB count TAB preview`; with `json` what session_add_json gives. */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "chathist/cli/opt.h"
+#include "chathist/cli/options.h"
 #include "chathist/history/filter.h"
 #include "chathist/search/pattern.h"
 

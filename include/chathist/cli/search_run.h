@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "chathist/cli/term.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/hits.h"
 #include "chathist/cli/search_args.h"
 #include "chathist/cli/sessions.h"

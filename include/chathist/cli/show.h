@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "chathist/cli/opt.h"
-#include "chathist/cli/term.h"
+#include "chathist/cli/options.h"
+#include "chathist/cli/output.h"
 #include "chathist/history/filter.h"
 #include "chathist/history/locate.h"
 #include "chathist/history/thread.h"

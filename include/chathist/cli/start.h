@@ -9,7 +9,7 @@
 #define CHATHIST_CLI_START_H
 
 #include "chathist/cli/config.h"
-#include "chathist/cli/opt.h"
+#include "chathist/cli/options.h"
 #include "chathist/history/locate.h"
 #include "chathist/history/resume.h"
 

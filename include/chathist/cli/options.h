@@ -5,8 +5,8 @@
  * while they are unique. Every program has the common options; they are handled here and left in
  * struct opt_common.
  */
-#ifndef CHATHIST_CLI_OPT_H
-#define CHATHIST_CLI_OPT_H
+#ifndef CHATHIST_CLI_OPTIONS_H
+#define CHATHIST_CLI_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -100,5 +100,22 @@ void opt_when(const char *option, const char *value, int64_t now, int64_t *first
 
 /* Bytes: `500000`, `500k`, `10M`, `2G`, powers of 1024; a `B` or `iB` behind the letter is fine. */
 uint64_t opt_size(const char *option, const char *value);
+
+/* ---- nearest ---- */
+
+/*
+ * nearest - the name that a mistyped word could mean, for "did you mean".
+ *
+ * The caller offers every possible name; the most similar one is kept.
+ */
+struct nearest {
+    const char *typed; /* set by the caller; borrowed */
+    const char *name;  /* the most similar name offered, borrowed; NULL if all differ too much */
+    size_t far;        /* private */
+};
+
+/* Offers one name. About a third of its letters may differ, or be swapped with their neighbour. A
+ * name that contains the typed word, or is contained in it, counts only if no other is similar. */
+void nearest_offer(struct nearest *n, const char *name);
 
 #endif

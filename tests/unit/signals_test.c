@@ -1,4 +1,4 @@
-#include "chathist/cli/interrupt.h"
+#include "chathist/cli/signals.h"
 
 #include <fcntl.h>
 #include <poll.h>
