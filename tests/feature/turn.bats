@@ -797,7 +797,7 @@ mortal() {
     done
     run_expect 8 mortal chat --history readable.jsonl hello
     stdout_is before '' hello '[1 message]'
-    stderr_is "chat: cannot open 'readable.jsonl': Permission denied"
+    stderr_is "chat: not stored: cannot open 'readable.jsonl': Permission denied"
     # What is about the history cannot do without it; and what is not to be stored is asked with all of it.
     for options in '-c hello' '-s s --regenerate' '-s s --edit hello' '-s s -n hello' '-s s --dry-run hello'; do
         # shellcheck disable=SC2086
@@ -925,7 +925,7 @@ mortal() {
     kill -INT "$BG"
     finish 130
     stdout_empty
-    stderr_is "chat: cannot lock '$HISTORY': another program holds it"
+    stderr_is "chat: not stored: cannot lock '$HISTORY': another program holds it"
     [[ ! -e released ]]
     lines_are_whole 2
 }
