@@ -83,7 +83,7 @@ link_flags = -pthread $(variant_ldflags) $(CFLAGS) $(LDFLAGS)
 # What is particular to a source: the banned functions, the version, what POSIX has not got, or not
 # in that edition.
 source_flags = $(if $(filter lib/% cmd/%,$1),-include lib/base/banned.h) \
-               $(if $(filter lib/base/io.c lib/base/pipe.c lib/base/spawn.c,$1),-D_GNU_SOURCE) \
+               $(if $(filter lib/base/io.c lib/base/process.c,$1),-D_GNU_SOURCE) \
                $(if $(filter lib/cli/% lib/llm/http.c lib/llm/mcp.c,$1),-DCHATHIST_VERSION='"$(VERSION)"')
 
 lib_sources := $(wildcard lib/*/*.c)

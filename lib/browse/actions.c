@@ -13,17 +13,13 @@
 #include <unistd.h>
 
 #include "chathist/base/base64.h"
-#include "chathist/base/child.h"
+#include "chathist/base/process.h"
 #include "chathist/base/clock.h"
-#include "chathist/base/pipe.h"
-#include "chathist/base/spawn.h"
 #include "chathist/base/io.h"
 #include "chathist/base/json_write.h"
 #include "chathist/base/mem.h"
 #include "chathist/base/path.h"
-#include "chathist/base/proc.h"
 #include "chathist/base/vis.h"
-#include "chathist/base/words.h"
 #include "chathist/cli/config.h"
 #include "browse/view.h"
 #include "browse/worker.h"
@@ -235,7 +231,7 @@ static int put_session(int fd, const struct browse_act *a, size_t history, struc
         push_program(&argv, a, "hist-show", history);
         push_c(&argv, "--no-pager");
         push_session(&argv, id);
-        status = proc_run(argv.at, raw, e);
+        status = process_run(argv.at, raw, e);
         if (status == 0 && lseek(raw, 0, SEEK_SET) < 0)
             n = -1;
         while (status == 0 && n >= 0 && (n = read(raw, bytes, sizeof bytes)) > 0)
@@ -277,7 +273,7 @@ int browse_act_open(const struct browse_act *a, const struct browse *b, enum bro
         push_c(&argv, command == BROWSE_PAGER ? pager_script : editor_script);
         push_c(&argv, "hist-browse");
         push_c(&argv, file);
-        status = proc_run(argv.at, -1, e);
+        status = process_run(argv.at, -1, e);
     }
     if (fd >= 0)
         unlink(file);

@@ -10,7 +10,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "chathist/base/words.h"
+#include "chathist/base/process.h"
 #include "chathist/history/locate.h"
 #include "browse/model.h"
 

@@ -11,7 +11,7 @@
 #include "chathist/base/clock.h"
 #include "chathist/base/crew.h"
 #include "chathist/base/mem.h"
-#include "chathist/base/pipe.h"
+#include "chathist/base/process.h"
 #include "chathist/history/filter.h"
 #include "chathist/history/session_list.h"
 #include "chathist/search/pattern.h"

@@ -16,7 +16,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "chathist/base/words.h"
+#include "chathist/base/process.h"
 #include "chathist/history/locate.h"
 #include "chathist/history/thread.h"
 #include "browse/model.h"

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "chathist/base/child.h"
+#include "chathist/base/process.h"
 #include "chathist/base/mem.h"
 #include "chathist/llm/provider.h"
 #include "chathist/llm/provider_error.h"

@@ -9,7 +9,7 @@
 #include "chathist/base/io.h"
 #include "chathist/base/mem.h"
 #include "chathist/base/path.h"
-#include "chathist/base/proc.h"
+#include "chathist/base/process.h"
 #include "chathist/base/utf8.h"
 #include "chathist/base/vis.h"
 #include "chathist/chat/prompt.h"
@@ -214,7 +214,7 @@ static int run(const char *file, struct err *e)
     argv[2] = buf_detach(&script);
     argv[3] = mem_copy(name, strlen(name));
     argv[4] = mem_copy(file, strlen(file));
-    status = proc_run(argv, isatty(STDOUT_FILENO) ? -1 : STDERR_FILENO, e);
+    status = process_run(argv, isatty(STDOUT_FILENO) ? -1 : STDERR_FILENO, e);
     for (size_t i = 0; argv[i]; i++)
         free(argv[i]);
     if (status > 0)

@@ -15,7 +15,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "chathist/base/words.h"
+#include "chathist/base/process.h"
 #include "chathist/cli/config.h"
 
 struct mcp_wish {

@@ -16,7 +16,7 @@
 #include "chathist/base/mem.h"
 #include "chathist/base/owner.h"
 #include "chathist/base/path.h"
-#include "chathist/base/proc.h"
+#include "chathist/base/process.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/signals.h"
 #include "chathist/cli/options.h"
@@ -178,7 +178,7 @@ static int run(char *const argv[], const char *dir, struct buf *printed, struct 
 
     if (cancel_fd < 0)
         return -1;
-    status = proc_read(argv, dir, printed, cancel_fd, e);
+    status = process_read(argv, dir, printed, cancel_fd, e);
     /* It was meant for us as well. */
     if (status == 128 + SIGINT && !interrupt_signal())
         raise(SIGINT);

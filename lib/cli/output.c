@@ -16,9 +16,7 @@
 #include "chathist/base/err.h"
 #include "chathist/base/io.h"
 #include "chathist/base/json.h"
-#include "chathist/base/pipe.h"
-#include "chathist/base/spawn.h"
-#include "chathist/base/words.h"
+#include "chathist/base/process.h"
 #include "chathist/cli/config.h"
 #include "chathist/cli/diagnostics.h"
 

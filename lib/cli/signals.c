@@ -6,7 +6,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "chathist/base/pipe.h"
+#include "chathist/base/process.h"
 
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static const int editing_only[] = {SIGTSTP, SIGCONT, SIGWINCH};

@@ -5,7 +5,7 @@
 
 #include "chathist/base/clock.h"
 #include "chathist/base/io.h"
-#include "chathist/base/proc.h"
+#include "chathist/base/process.h"
 #include "chathist/base/utf8.h"
 #include "chathist/base/vis.h"
 
@@ -132,7 +132,7 @@ int mcp_link_start(struct mcp_link *l, const char *name, char *const argv[], cha
     buf_init(&l->out, MCP_LINK_OUT_MAX);
     buf_init(&l->log, LOG_KEPT + READ_SIZE);
     /* The server runs as the same user and must not read keys from this process. */
-    proc_hide();
+    process_hide();
     return child_start(&l->child, argv, env, cwd, e);
 }
 

@@ -5,7 +5,7 @@
 
 #include "chathist/base/clock.h"
 #include "chathist/base/io.h"
-#include "chathist/base/orphan.h"
+#include "chathist/base/process.h"
 #include "chathist/base/utf8.h"
 
 /* How often a job that has nothing to wait for is looked after, and any other at least: a tool that

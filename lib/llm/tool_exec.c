@@ -5,11 +5,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "chathist/base/child.h"
+#include "chathist/base/process.h"
 #include "chathist/base/clock.h"
 #include "chathist/base/json.h"
 #include "chathist/base/mem.h"
-#include "chathist/base/proc.h"
 #include "chathist/base/utf8.h"
 
 /* So often a stream is read before the other calls have their turn. */
@@ -106,7 +105,7 @@ static void start(struct tool_job *job, char *argument)
     buf_init(&r->err, BUF_SMALL);
     buf_init(&r->chunk, BUF_SMALL);
     /* The tool runs as the same user and must not read keys from this process. */
-    proc_hide();
+    process_hide();
     if (child_start(&r->child, argv, t->env, NULL, &e) < 0) {
         tool_fail(job, "%s", err_text(&e));
         err_release(&e);

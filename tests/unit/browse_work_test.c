@@ -12,7 +12,7 @@
 
 #include "test.h"
 #include "chathist/base/io.h"
-#include "chathist/base/pipe.h"
+#include "chathist/base/process.h"
 #include "scratch.h"
 
 static void file_is(const char *file, const char *wanted)

@@ -1,4 +1,4 @@
-#include "chathist/base/child.h"
+#include "chathist/base/process.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -12,7 +12,7 @@
 #include "test.h"
 #include "scratch.h"
 
-#include "chathist/base/words.h"
+#include "chathist/base/process.h"
 
 #define PATIENCE_MS ((int64_t)5 * 60 * 1000)
 

@@ -10,7 +10,7 @@
 #include "test.h"
 #include "scratch.h"
 
-#include "chathist/base/words.h"
+#include "chathist/base/process.h"
 
 /* Far more than anything here takes, even on a slow machine under a sanitizer. */
 #define PATIENCE_MS 60000

@@ -1,4 +1,4 @@
-#include "chathist/base/proc.h"
+#include "chathist/base/process.h"
 
 #include <signal.h>
 #include <errno.h>
@@ -16,7 +16,7 @@ static int run_sh(const char *script, int out, struct err *e)
     char *argv[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t)script,
                     NULL};
 
-    return proc_run(argv, out, e);
+    return process_run(argv, out, e);
 }
 
 TEST(the_exit_status)
@@ -31,7 +31,7 @@ TEST(what_cannot_be_started)
     char *argv[] = {(char *)(uintptr_t) "no-such-program-anywhere", NULL};
     struct err e = ERR_INIT;
 
-    CHECK_INT(proc_run(argv, -1, &e), -1);
+    CHECK_INT(process_run(argv, -1, &e), -1);
     CHECK_INT(e.kind, ERR_FAILURE);
     CHECK_STR(err_text(&e), "cannot run 'no-such-program-anywhere': No such file or directory");
     err_release(&e);
@@ -78,7 +78,7 @@ static int read_sh(const char *script, struct buf *out, struct err *e)
     char *argv[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t)script,
                     NULL};
 
-    return proc_read(argv, NULL, out, -1, e);
+    return process_read(argv, NULL, out, -1, e);
 }
 
 TEST(what_it_prints_is_read)
@@ -127,7 +127,7 @@ TEST(reading_can_be_cancelled)
 
     CHECK_INT(pipe(ends), 0);
     CHECK_INT(write(ends[1], "x", 1), 1);
-    CHECK_INT(proc_read(argv, NULL, &out, ends[0], &e), -1);
+    CHECK_INT(process_read(argv, NULL, &out, ends[0], &e), -1);
     CHECK_INT(e.kind, ERR_SIGNAL);
     CHECK_INT(waitpid(-1, NULL, WNOHANG), -1);
     CHECK_INT(errno, ECHILD);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "test.h"
-#include "chathist/base/child.h"
+#include "chathist/base/process.h"
 #include "chathist/base/clock.h"
 #include "chathist/base/utf8.h"
 #include "scratch.h"

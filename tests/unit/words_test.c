@@ -1,4 +1,4 @@
-#include "chathist/base/words.h"
+#include "chathist/base/process.h"
 
 #include "test.h"
 

@@ -96,7 +96,7 @@ struct mcp_server {
 };
 
 /* Starts a server under a name that mcp_server_name_valid accepts, with the environment env and in
- * the directory cwd (base/child). `watch` is borrowed until mcp_end; NULL: nobody. -1 (ERR_LIMIT): there is no such
+ * the directory cwd (base/process). `watch` is borrowed until mcp_end; NULL: nobody. -1 (ERR_LIMIT): there is no such
  * program. mcp_end is due whatever comes of it. */
 int mcp_start(struct mcp_server *s, const char *name, char *const argv[], char *const env[],
               const char *cwd, const struct mcp_watch *watch, struct err *e);

@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/child.h"
+#include "chathist/base/process.h"
 #include "chathist/base/err.h"
 #include "chathist/llm/jsonrpc.h"
 

@@ -73,7 +73,7 @@ struct tool_job {
 /* Runs the calls side by side, begun in their order, until each is done; one whose time is up is
  * stopped, and its result says so. -1 (ERR_SIGNAL) when cancel_fd became readable: what is not done
  * then is stopped and failed, its result says that it was interrupted. Processes that the calls left
- * running, in whatever session, are killed (base/orphan). */
+ * running, in whatever session, are killed (base/process). */
 int tool_run(struct tool_job *jobs, size_t count, int cancel_fd, struct err *e);
 /* Ends a job for its kind: done, failed, with the message instead of what the result held. */
 void tool_fail(struct tool_job *job, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
