@@ -526,6 +526,7 @@ static int try_once(const struct provider *p, const struct ask *ask, struct http
     int rc;
 
     exchange_init(&x);
+    response_set_key(a, ask->key);
     a->opaque.keep_reasoning = p->keep_reasoning;
     a->opaque.keep_details = p->keep_details;
     rc = p->exchange ? p->exchange(ask, r, &sink, e) : http_exchange(r, &ask->limits, &sink, e);

@@ -377,17 +377,19 @@ void provider_error_explain(struct err *e, int status, struct str body, const st
 void provider_error_mask(struct err *e, const char *key)
 {
     struct buf shown = BUF_INIT(BUF_SMALL);
+    struct str secret = str_trim(str_of(key)), rest = str_of(err_text(e));
     enum err_kind kind = e->kind;
-    const char *at = e->text, *hit;
+    const char *hit;
 
-    if (!key || strlen(key) < SECRET_MIN || !at || !strstr(at, key))
+    if (secret.n < SECRET_MIN || !str_find(rest, secret))
         return;
-    while ((hit = strstr(at, key)) != NULL) {
-        buf_add(&shown, at, (size_t)(hit - at));
+    while ((hit = str_find(rest, secret)) != NULL) {
+        buf_add(&shown, rest.p, (size_t)(hit - rest.p));
         buf_add_c(&shown, "***");
-        at = hit + strlen(key);
+        rest.n -= (size_t)(hit - rest.p) + secret.n;
+        rest.p = hit + secret.n;
     }
-    buf_add_c(&shown, at);
+    buf_add_str(&shown, rest);
     err_set(e, kind, "%s", buf_c(&shown));
     buf_release(&shown);
 }

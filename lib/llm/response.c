@@ -9,6 +9,7 @@
 #include "chathist/base/mem.h"
 #include "chathist/base/utf8.h"
 #include "chathist/base/vis.h"
+#include "chathist/llm/provider_error.h"
 
 /* The longest reason for a refusal that is kept, in code points. */
 #define REFUSAL_MAX 300
@@ -50,36 +51,88 @@ static int too_long(struct err *e)
                    RESPONSE_MAX >> 20);
 }
 
-/* Passes the text after the first `before` bytes to the sink. */
-static int hand_on(struct response *a, size_t before, struct err *e)
+/* ---- the key ----
+ *
+ * A server may repeat the key that it was sent. It is replaced in the text and in the arguments of
+ * calls, also if it comes in pieces: the end of the text is not passed on while it may be the
+ * beginning of the key. Its first KEY_SHOWN bytes are passed on, so that ordinary text is not
+ * delayed by a letter that the key happens to begin with. */
+
+#define KEY_SHOWN 3
+
+void response_set_key(struct response *a, const char *key)
 {
+    struct str trimmed = str_trim(str_of(key));
+    bool masked = trimmed.n >= SECRET_MIN && utf8_valid(trimmed) == trimmed.n;
+
+    a->key = masked ? trimmed : STR_NONE;
+}
+
+/* Replaces each key in the bytes after `from` with `***`, but leaves the first `fixed` bytes. */
+static void mask_key(struct buf *b, struct str key, size_t from, size_t fixed)
+{
+    while (key.n > 0 && from < b->len) {
+        const char *hit = str_find((struct str){b->data + from, b->len - from}, key);
+        size_t start, end;
+
+        if (!hit)
+            return;
+        start = (size_t)(hit - b->data);
+        end = start + key.n;
+        if (start < fixed)
+            start = fixed;
+        memcpy(b->data + start, "***", 3);
+        memmove(b->data + start + 3, b->data + end, b->len - end);
+        from = start + 3;
+        buf_truncate(b, b->len - (end - from));
+    }
+}
+
+/* Returns how many bytes at the end of the text may be the beginning of the key. */
+static size_t partial_key(struct str text, struct str key)
+{
+    size_t n = key.n > 0 ? key.n - 1 : 0;
+
+    if (n > text.n)
+        n = text.n;
+    while (n > KEY_SHOWN && memcmp(text.p + text.n - n, key.p, n) != 0)
+        n--;
+    return n > KEY_SHOWN ? n : 0;
+}
+
+/* ---- text ---- */
+
+/* Passes new text to the sink, all of it if this is its end. */
+static int pass_text(struct response *a, bool ends, struct err *e)
+{
+    size_t held = 0;
+    struct str delta;
+
     if (a->text.overflow || is_too_long(a))
         return too_long(e);
-    if (a->text.len > before && a->sink && a->sink->text) {
-        struct str delta = {a->text.data + before, a->text.len - before};
-
-        if (a->sink->text(a->sink->arg, delta) != 0) {
-            a->sink_failed = true;
-            return -1;
-        }
-    }
-    return 0;
+    mask_key(&a->text, a->key, a->passed > KEY_SHOWN ? a->passed - KEY_SHOWN : 0, a->passed);
+    if (!ends)
+        held = partial_key(buf_str(&a->text), a->key);
+    if (a->text.len - held <= a->passed)
+        return 0;
+    delta = (struct str){a->text.data + a->passed, a->text.len - held - a->passed};
+    a->passed += delta.n;
+    if (!a->sink || !a->sink->text || a->sink->text(a->sink->arg, delta) == 0)
+        return 0;
+    a->sink_failed = true;
+    return -1;
 }
 
 int response_add_text(struct response *a, struct str string, struct err *e)
 {
-    size_t before = a->text.len;
-
     json_pieces_add(&a->pieces, string, &a->text);
-    return hand_on(a, before, e);
+    return pass_text(a, false, e);
 }
 
 int response_end_text(struct response *a, struct err *e)
 {
-    size_t before = a->text.len;
-
     json_pieces_end(&a->pieces, &a->text);
-    return hand_on(a, before, e);
+    return pass_text(a, true, e);
 }
 
 int response_add_reasoning(struct response *a, struct str text)
@@ -220,6 +273,7 @@ void response_settle_calls(struct response *a)
         struct tool_call *c = &a->calls[i];
 
         json_pieces_end(&c->pieces, &c->args);
+        mask_key(&c->args, a->key, 0, 0);
         if (c->id.len == 0) {
             buf_add_c(&c->id, "call_");
             id_add_message(&c->id, clock_now() / 1000);
@@ -273,6 +327,7 @@ void response_set_refusal(struct response *a, struct str category, struct str ex
 int response_join(struct response *a, struct response *next, struct err *e)
 {
     buf_add_str(&a->text, buf_str(&next->text));
+    a->passed = a->text.len;
     opaque_join(&a->opaque, &next->opaque);
     free(a->calls);
     a->calls = next->calls;

@@ -755,3 +755,17 @@ END
     run_expect 4 chat --models --base-url "http://127.0.0.1:$(unused_port)/v1"
     one_line_of_stderr
 }
+
+@test "wire: a server that repeats the key in its answer" {
+    printf '%s\n' '# The key comes in two pieces.' '' \
+        'data: {"choices":[{"index":0,"delta":{"content":"key sk-sec"},"finish_reason":null}]}' '' \
+        'data: {"choices":[{"index":0,"delta":{"content":"ret-1 it is"},"finish_reason":"stop"}]}' '' \
+        'data: [DONE]' '' >echoed.http
+    start_llm ./echoed.http ./echoed.http
+    OPENAI_API_KEY=sk-secret-1 run_expect 0 chat --history h.jsonl hello
+    stdout_is 'key *** it is'
+    run_expect 1 grep -F sk-secret-1 h.jsonl
+    OPENAI_API_KEY=sk-secret-1 run_expect 0 chat --history h.jsonl --json hello
+    stdout_has '*** it is'
+    stdout_lacks sk-sec
+}

@@ -389,3 +389,80 @@ TEST(what_goes_back_with_calls_is_kept)
         response_release(&a);
     }
 }
+
+static int add_delta(void *arg, struct str delta)
+{
+    buf_add_str(arg, delta);
+    return 0;
+}
+
+/* Adds the text in two pieces, of which the first has `at` bytes. */
+static void check_masked(const char *text, size_t at, const char *first, const char *all)
+{
+    struct buf out = BUF_INIT(BUF_SMALL), json = BUF_INIT(BUF_SMALL);
+    struct response_sink sink = {.text = add_delta, .arg = &out};
+    struct response a;
+    struct err e = ERR_INIT;
+
+    response_init(&a, &sink);
+    response_set_key(&a, " sk-abcdefgh\n");
+    json_add_string(&json, (struct str){text, at});
+    CHECK_INT(response_add_text(&a, buf_str(&json), &e), 0);
+    if (first)
+        CHECK_STR(buf_c(&out), first);
+    buf_clear(&json);
+    json_add_string(&json, str_of(text + at));
+    CHECK_INT(response_add_text(&a, buf_str(&json), &e), 0);
+    CHECK_INT(response_end_text(&a, &e), 0);
+    CHECK_STR(buf_c(&out), buf_c(&a.text));
+    if (all)
+        CHECK_STR(buf_c(&out), all);
+    CHECK(!str_find(buf_str(&out), STR("sk-abcdefgh")));
+    response_release(&a);
+    buf_release(&out);
+    buf_release(&json);
+}
+
+TEST(the_key_is_masked_in_text)
+{
+    const char *text = "a sk-abcdefgh and sk-abcdefgh.";
+
+    check_masked(text, 0, "", "a *** and ***.");
+    check_masked(text, strlen(text), "a *** and ***.", "a *** and ***.");
+    for (size_t at = 0; at <= strlen(text); at++)
+        check_masked(text, at, NULL, NULL);
+    check_masked(text, 5, "a sk-", "a sk-*** and ***.");
+    check_masked(text, 6, "a ", "a *** and ***.");
+    /* Text that only begins like the key comes out whole. */
+    check_masked("sk-abcd", 6, "", "sk-abcd");
+    check_masked("sk-absk-abcdefgh!", 8, "sk-absk-", "sk-absk-***!");
+}
+
+TEST(the_key_is_masked_in_arguments)
+{
+    struct response a;
+    struct err e = ERR_INIT;
+
+    response_init(&a, NULL);
+    response_set_key(&a, "sk-abcdefgh");
+    CHECK_INT(response_add_call(&a, 0, STR("1"), STR("f"), STR("\"{\\\"k\\\":\\\"sk-abc\""), &e),
+              0);
+    CHECK_INT(response_add_call(&a, 0, STR(""), STR(""), STR("\"defgh\\\"}\""), &e), 0);
+    response_settle_calls(&a);
+    CHECK_STR(buf_c(&a.calls[0].args), "{\"k\":\"***\"}");
+    response_release(&a);
+}
+
+TEST(a_short_key_is_not_masked)
+{
+    struct response a;
+    struct err e = ERR_INIT;
+
+    response_init(&a, NULL);
+    response_set_key(&a, "ollama");
+    CHECK_INT(response_add_text(&a, STR("\"run ollama\""), &e), 0);
+    CHECK_STR(buf_c(&a.text), "run ollama");
+    response_set_key(&a, NULL);
+    CHECK_INT(response_end_text(&a, &e), 0);
+    response_release(&a);
+}

@@ -58,6 +58,8 @@ struct response {
     bool any_tool_calls; /* OpenAI's wire: `function_call` is ignored from here on */
     /* private */
     struct json_pieces pieces; /* of text */
+    struct str key;            /* masked in text and arguments; may be absent */
+    size_t passed;             /* how much of the text the sink has received */
 };
 
 /* The limits of a response: the bytes of text and calls together, and the number of calls.
@@ -67,6 +69,9 @@ struct response {
 
 void response_init(struct response *a, const struct response_sink *sink);
 void response_release(struct response *a);
+/* From here on the key, if the server repeats it, becomes `***` in the text and in the arguments of
+ * calls. A key shorter than SECRET_MIN is not masked. `key` is borrowed and may be NULL. */
+void response_set_key(struct response *a, const char *key);
 
 /* Adds a piece of text, a string of checked JSON; any other value adds nothing. Returns 0, or -1:
  * either the sink failed (*e is untouched, a->sink_failed is set), or the response is over
