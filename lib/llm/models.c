@@ -69,7 +69,7 @@ static int read_list(struct model_list *l, struct str body, struct err *e)
     if (json_type(value) == JSON_OBJECT) /* Together AI sends only the array */
         value = json_get(value, "data");
     if (json_type(value) != JSON_ARRAY)
-        return err_set(e, ERR_BUSY, "the server's list of models is none");
+        return err_set(e, ERR_BUSY, "the server's answer is not a list of models");
     it = json_iter(value);
     while (json_next(&it))
         model_list_add(l, json_text(json_get(it.value, "id"), &scratch));

@@ -606,7 +606,7 @@ static int anthropic_read_done(struct response *a, struct err *e)
 {
     if (!a->begun)
         return err_set(e, ERR_INCOMPLETE,
-                       "answer is incomplete: no event of it is one of Anthropic's");
+                       "answer is incomplete: the server does not speak Anthropic's protocol");
     a->finished = true;
     return 1;
 }
@@ -646,7 +646,7 @@ static int anthropic_read_whole(struct response *a, struct str body, struct err 
         return provider_error_set_reported(e, value);
     content = json_get(value, "content");
     if (json_type(content) != JSON_ARRAY && json_type(content) != JSON_STRING)
-        return wire_unusable(e, ERR_BUSY, "the server's answer is none", str_trim(body));
+        return wire_unusable(e, ERR_BUSY, "the server's answer has no content", str_trim(body));
     wire_take_model(a, json_get(value, "model"));
     anthropic_read_usage(a, json_get(value, "usage"));
     if (response_add_text(a, content, e) != 0)

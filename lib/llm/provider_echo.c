@@ -261,7 +261,7 @@ static int send_error(const struct ask *ask, const struct faults *f, const struc
     struct buf json = BUF_INIT(BUF_SMALL);
     int rc = pause_ms(ask, f->delay_ms, e);
 
-    buf_addf(&json, "{\"error\":{\"message\":\"status %d as asked for\",\"type\":\"echo\"}}",
+    buf_addf(&json, "{\"error\":{\"message\":\"status %d as requested\",\"type\":\"echo\"}}",
              head.status);
     if (rc == 0)
         rc = sink->head(sink->arg, &head, e);
@@ -291,7 +291,7 @@ static int send_answer(const struct ask *ask, const struct faults *f, struct str
         rc = send_whole(ask, f, text, cut, sink, e);
     if (rc == 0 && cut)
         rc =
-            err_set(e, ERR_INCOMPLETE, "answer is incomplete: the connection was cut as asked for");
+            err_set(e, ERR_INCOMPLETE, "answer is incomplete: the connection was cut as requested");
     return rc;
 }
 

@@ -594,7 +594,7 @@ static int openai_read_whole(struct response *a, struct str body, struct err *e)
     if (openai_read_object(a, value, &any, e) != 0)
         return -1;
     if (!any)
-        return wire_unusable(e, ERR_BUSY, "the server's answer is none", str_trim(body));
+        return wire_unusable(e, ERR_BUSY, "the server's answer has no choices", str_trim(body));
     a->finished = true;
     return 0;
 }

@@ -1123,7 +1123,7 @@ END
     for case in '401 3' '403 3' '404 1' '429 5' '500 5' '503 5'; do
         run_expect "${case#* }" chat -N -o status="${case% *}" hello
         stdout_empty
-        stderr_is "chat: HTTP ${case% *}: status ${case% *} as asked for"
+        stderr_is "chat: HTTP ${case% *}: status ${case% *} as requested"
     done
     run_expect 7 chat -s cut -o cut=3 hello
     stdout_is hel

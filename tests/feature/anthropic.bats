@@ -252,7 +252,7 @@ more_expectations() {
     start_family openai/normal
     run_expect 7 chat hello
     stdout_empty
-    stderr_is "chat: answer is incomplete: no event of it is one of Anthropic's"
+    stderr_is "chat: answer is incomplete: the server does not speak Anthropic's protocol"
     requests_are 1
     # [DONE] is the end of what has begun, as before.
     printf '%s\n' 'end: clean' '' 'event: content_block_delta' \

@@ -298,7 +298,7 @@ TEST(an_answer_that_is_not_streamed)
     WIRE(200, EVENTS, "{\"choices\":[{\"message\":{\"content\":\"Hello\"}}]}\n", ERR_NONE);
     COMPLETE("Hello", "stop");
     WIRE(200, "", "\xef\xbb\xbf{\"choices\":[]}", ERR_NONE);
-    FAILS("", "error", ERR_BUSY, "the server's answer is none: '{\"choices\":[]}'");
+    FAILS("", "error", ERR_BUSY, "the server's answer has no choices: '{\"choices\":[]}'");
     WIRE(200, JSON, "{\"error\":{\"message\":\"a\",\"type\":\"authentication_error\"}}", ERR_NONE);
     FAILS("", "error", ERR_AUTH, "server error: a");
     WIRE(200, JSON, "{\"choices\":[{\"mess", ERR_NONE);

@@ -720,6 +720,6 @@ TEST(a_whole_answer_that_is_none)
     WHOLE_ERROR(ERROR("overloaded_error"), ERR_BUSY, "server error: a");
     WHOLE_ERROR("{\"content\":[", ERR_BUSY, "the server's answer is not JSON: '{\"content\":['");
     WHOLE_ERROR("{\"content\":null}", ERR_BUSY,
-                "the server's answer is none: '{\"content\":null}'");
-    WHOLE_ERROR("[]", ERR_BUSY, "the server's answer is none: '[]'");
+                "the server's answer has no content: '{\"content\":null}'");
+    WHOLE_ERROR("[]", ERR_BUSY, "the server's answer has no content: '[]'");
 }

@@ -171,10 +171,10 @@ TEST(a_status_on_demand)
         enum err_kind kind;
         const char *text;
     } cases[] = {
-        {"401", ERR_AUTH, "HTTP 401: status 401 as asked for"},
-        {"404", ERR_REQUEST, "HTTP 404: status 404 as asked for"},
-        {"429", ERR_BUSY, "HTTP 429: status 429 as asked for"},
-        {"500", ERR_BUSY, "HTTP 500: status 500 as asked for"},
+        {"401", ERR_AUTH, "HTTP 401: status 401 as requested"},
+        {"404", ERR_REQUEST, "HTTP 404: status 404 as requested"},
+        {"429", ERR_BUSY, "HTTP 429: status 429 as requested"},
+        {"500", ERR_BUSY, "HTTP 500: status 500 as requested"},
         {"302", ERR_REQUEST, "HTTP 302: redirect is not followed"},
     };
 
@@ -227,7 +227,7 @@ TEST(a_cut_on_demand)
         ask(&a, "h\xc3\xbc there", &option, 1);
         CHECK_INT(a.rc, -1);
         CHECK_INT(a.e.kind, ERR_INCOMPLETE);
-        CHECK_STR(err_text(&a.e), "answer is incomplete: the connection was cut as asked for");
+        CHECK_STR(err_text(&a.e), "answer is incomplete: the connection was cut as requested");
         CHECK_STR(buf_c(&a.answer.text), cases[i].text);
         CHECK_STR(a.answer.finish_reason, "error");
         asked_release(&a);

@@ -603,6 +603,6 @@ TEST(a_whole_answer_that_is_none)
     WHOLE_ERROR("[{\"error\":{\"message\":\"a\",\"code\":400}}]", ERR_REQUEST,
                 "server error 400: a");
     WHOLE_ERROR("{\"choices\":[", ERR_BUSY, "the server's answer is not JSON: '{\"choices\":['");
-    WHOLE_ERROR("{\"choices\":[]}", ERR_BUSY, "the server's answer is none: '{\"choices\":[]}'");
-    WHOLE_ERROR("{}", ERR_BUSY, "the server's answer is none: '{}'");
+    WHOLE_ERROR("{\"choices\":[]}", ERR_BUSY, "the server's answer has no choices: '{\"choices\":[]}'");
+    WHOLE_ERROR("{}", ERR_BUSY, "the server's answer has no choices: '{}'");
 }
