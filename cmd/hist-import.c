@@ -5,7 +5,7 @@
 
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
-#include "chathist/cli/places.h"
+#include "chathist/cli/import_files.h"
 #include "chathist/cli/start.h"
 #include "chathist/convert/import.h"
 
@@ -26,7 +26,7 @@ static const struct program program = {"hist-import",
                                        "bring conversations with other programs into the history",
                                        "[FILE|DIRECTORY]...", OPT_FILE, options};
 
-/* So many bad records of a file are named. */
+/* At most this many bad records of a file are reported one by one. */
 #define NAMED_MAX 10
 /* The exit status when records were left out, or imported without a field. */
 #define LEFT_OUT 1
@@ -34,7 +34,7 @@ static const struct program program = {"hist-import",
 struct run {
     struct config config;
     struct history history;
-    struct import import;
+    struct import *import;
     struct import_files files;
     struct out out;
     const struct import_format *format; /* NULL: to be found out */
@@ -44,36 +44,35 @@ struct run {
     int status;
 };
 
-/* ---- what is told on the way ---- */
+/* ---- reports ---- */
 
-static void tell_bad(void *arg, const struct source *s, size_t number, uint64_t nth,
-                     const char *reason)
+static void report_bad(void *arg, const char *name, size_t number, uint64_t nth, const char *reason)
 {
     const struct run *r = arg;
 
     if (!r->quiet && nth <= NAMED_MAX)
-        warnf("cannot import '%s:%zu': %s", s->name, number, reason);
+        warnf("cannot import '%s:%zu': %s", name, number, reason);
 }
 
-static void tell_altered(void *arg, const struct source *s, size_t number, uint64_t nth,
-                         const char *field)
+static void report_altered(void *arg, const char *name, size_t number, uint64_t nth,
+                           const char *field)
 {
     const struct run *r = arg;
 
     if (!r->quiet && nth <= NAMED_MAX)
         warnf("'%s:%zu' is imported without '%s': it would act on lines that only the history has",
-              s->name, number, field);
+              name, number, field);
 }
 
-static void tell_note(void *arg, const char *text)
+static void report_renamed(void *arg, const char *from, const char *to)
 {
     const struct run *r = arg;
 
     if (!r->quiet)
-        warnf("%s", text);
+        warnf("%s cannot be the name of a session: it is imported as '%s'", from, to);
 }
 
-static void tell_grown(void *arg, const char *session, size_t lines)
+static void report_grown(void *arg, const char *session, size_t lines)
 {
     const struct run *r = arg;
 
@@ -89,7 +88,7 @@ static void print_line(void *arg, struct str line)
     out_json_line(&r->out, line);
 }
 
-static void turn(void *arg)
+static void show_work(void *arg)
 {
     const struct run *r = arg;
 
@@ -106,17 +105,17 @@ static void fail(void *arg, struct err *e)
     err_release(e);
 }
 
-/* One line for each file with something to import: FORMAT, NEW, FILE. */
-static void list(struct run *r, const struct import_result *of)
+/* Prints a line for a file with something to import: FORMAT, NEW, FILE. */
+static void print_result(struct run *r, const struct import_result *of)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
 
-    buf_addf(&line, "%s\t%" PRIu64 "\t%s\n", of->format->name, of->count.imported, of->name);
+    buf_addf(&line, "%s\t%" PRIu64 "\t%s\n", of->format, of->count.imported, of->name);
     out_text(&r->out, buf_str(&line));
     buf_release(&line);
 }
 
-static void tell(void *arg, const struct import_result *of)
+static void report_done(void *arg, const struct import_result *of)
 {
     const struct import_count *c = &of->count;
     struct run *r = arg;
@@ -125,10 +124,10 @@ static void tell(void *arg, const struct import_result *of)
     if (c->bad > NAMED_MAX && !r->quiet)
         warnf("cannot import %" PRIu64 " more records of '%s'", c->bad - NAMED_MAX, of->name);
     if (r->dry_run && !r->json)
-        list(r, of);
+        print_result(r, of);
     if (r->verbose)
-        notef("%s: %s, %" PRIu64 " new, %" PRIu64 " known, %" PRIu64 " bad", of->name,
-              of->format->name, c->imported, c->known, c->bad);
+        notef("%s: %s, %" PRIu64 " new, %" PRIu64 " known, %" PRIu64 " bad", of->name, of->format,
+              c->imported, c->known, c->bad);
     r->imported += c->imported;
     if (r->status == 0 && (c->bad > 0 || c->altered > 0))
         r->status = LEFT_OUT;
@@ -136,8 +135,8 @@ static void tell(void *arg, const struct import_result *of)
 
 /* ---- the files ---- */
 
-/* A file that was found in a directory may be anything. */
-static void refuse(struct run *r, const struct import_file *file, struct err *e)
+/* Reports a file without a known format. A file that was found in a directory may be anything. */
+static void report_unknown(struct run *r, const struct import_file *file, struct err *e)
 {
     struct buf names = BUF_INIT(BUF_SMALL);
 
@@ -152,42 +151,28 @@ static void refuse(struct run *r, const struct import_file *file, struct err *e)
     buf_release(&names);
 }
 
-static void import_file(struct run *r, const struct import_file *file)
+static void import_one(struct run *r, const struct import_file *file)
 {
-    const struct import_format *format = r->format;
     struct err e = ERR_INIT;
-    struct source s;
-    struct str head;
+    int result = import_file(r->import, file->path, r->format, &e);
 
-    if (source_open(&s, file->path, &e) < 0) {
+    if (result < 0)
         fail(r, &e);
-        return;
-    }
-    if (source_head(&s, &head, &e) < 0)
-        fail(r, &e);
-    else if (!format && head.n > 0 && !(format = import_format_of(head)))
-        refuse(r, file, &e);
-    else if (format && import_read(&r->import, &s, format, &e) < 0)
-        fail(r, &e);
+    else if (result == 0)
+        report_unknown(r, file, &e);
     else
         r->some = true;
-    source_close(&s);
 }
 
-static void find(struct run *r, char **names, size_t count)
+static void find_files(struct run *r, char **names, size_t count)
 {
-    struct places places = {0};
-
     r->files.failed = fail;
     r->files.arg = r;
-    if (r->scan)
-        places_find(&places, &r->config);
-    for (size_t i = 0; i < places.count + count; i++)
-        import_files_add(&r->files, i < places.count ? places.at[i] : names[i - places.count]);
-    if (r->scan && places.count == 0 && !r->quiet)
+    if (r->scan && !import_files_scan(&r->files, &r->config) && !r->quiet)
         hintf(r->verbose, "nothing of another program is where it would be");
+    for (size_t i = 0; i < count; i++)
+        import_files_add(&r->files, names[i]);
     import_files_sort(&r->files);
-    places_release(&places);
 }
 
 static void parse(struct run *r, struct opt_parser *args)
@@ -216,7 +201,9 @@ int main(int argc, char **argv)
 {
     struct opt_parser args;
     struct run r = {0};
+    struct import_options import = {0};
     struct err e = ERR_INIT;
+    uint64_t bad_lines = 0;
     char **names;
     size_t count;
 
@@ -228,23 +215,26 @@ int main(int argc, char **argv)
         die_usage("a file or directory is expected, or --scan");
     start_history(&r.config, &r.history, &args.common);
     out_start(&r.out, args.common.color);
-    if (import_open(&r.import, &r.history, &e) < 0)
+    import.subagents = r.subagents;
+    import.dry_run = r.dry_run;
+    import.listener = (struct import_listener){report_bad,     report_altered,
+                                               report_renamed, report_grown,
+                                               report_done,    r.json ? print_line : NULL,
+                                               show_work,      &r};
+    r.import = import_new(&r.history, &import, &bad_lines, &e);
+    if (!r.import)
         die_err(&e);
-    r.import.subagents = r.subagents;
-    r.import.dry_run = r.dry_run;
-    r.import.listener = (struct import_listener){
-        tell_bad, tell_altered, tell_note, tell_grown, tell, r.json ? print_line : NULL, turn, &r};
-    start_report_bad(&r.history, r.import.bad_lines, r.quiet);
-    find(&r, names, count);
+    start_report_bad(&r.history, bad_lines, r.quiet);
+    find_files(&r, names, count);
     for (size_t i = 0; i < r.files.count; i++)
-        import_file(&r, &r.files.at[i]);
-    if (import_finish(&r.import, &e) < 0)
+        import_one(&r, &r.files.at[i]);
+    if (import_finish(r.import, &e) < 0)
         fail(&r, &e);
-    /* Where nothing could be read there is no number to print. */
+    /* If nothing could be read, there is no number to print. */
     if (!r.dry_run && !r.json && (r.some || r.imported > 0 || r.status == 0))
         out_number(&r.out, r.imported);
 
-    import_close(&r.import);
+    import_free(r.import);
     import_files_release(&r.files);
     history_release(&r.history);
     config_release(&r.config);

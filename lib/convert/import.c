@@ -7,50 +7,80 @@
 #include "chathist/base/clock.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
-#include "convert/json_same.h"
+#include "chathist/base/keymap.h"
 #include "chathist/base/mem.h"
+#include "convert/import_reader.h"
+#include "convert/json_same.h"
 #include "chathist/history/scan.h"
 #include "chathist/history/store.h"
 
-/* How much is written at once. */
+/* Lines are stored when this many bytes wait. */
 #define BATCH_BYTES ((size_t)4 << 20)
 
-/* A key that is known. */
-struct import_entry {
+/* Something that the history or a file has: the id of a line, SESSION/PART of an origin, or, once
+ * there is a tally, SESSION LF ID of a line. */
+struct entry {
     char *key;     /* owned */
-    size_t source; /* the number of the last source that had it; 0: the history */
-    struct str id; /* of the line with this part of an origin, borrowed from another key; or none */
+    size_t source; /* number of the last file that had it; 0: the history */
+    struct str id; /* of the line that has this part of an origin, borrowed from another key */
 };
 
-/* How often a line is where. */
-struct import_tally {
+/* Counts equal lines. */
+struct tally {
     char *hash;      /* owned: the key */
-    size_t stored;   /* in the history */
-    size_t promised; /* the same, with the lines that wait to be stored */
-    size_t source;   /* the number of the last source that had it */
-    size_t given;    /* by that source so far */
+    size_t stored;   /* lines in the history */
+    size_t promised; /* lines in the history and lines that wait */
+    size_t source;   /* number of the last file that had the line */
+    size_t given;    /* lines of that file so far */
 };
 
-struct import_session {
+/* A session with lines in our own form. */
+struct session {
     char *name;      /* owned, NUL-terminated */
-    size_t lines;    /* in the history, and waiting to be stored */
-    size_t promised; /* by this import */
-    size_t added;    /* by this import, stored */
-    size_t source;   /* the number of the last source that had lines of it */
-    size_t given;    /* by that source so far, that are among `lines` */
+    size_t lines;    /* lines in the history and lines that wait */
+    size_t promised; /* lines of this import */
+    size_t added;    /* lines of this import that are stored */
+    size_t source;   /* number of the last file that had lines of the session */
+    size_t given;    /* how many of `lines` that file has had so far */
     bool existed;    /* before this import */
-    bool renamed;    /* the user was told that it was called otherwise */
+    bool renamed;    /* and reported */
 };
 
 /* A line that waits to be stored. */
-struct import_pending {
+struct pending {
     char *line;     /* owned, with its newline */
-    size_t n;       /* 0: it has been brought by another import */
-    struct str key; /* of its origin, by which it is known; STR_NONE for one in our own form */
-    size_t tally;   /* its place in the tally, by which the others are known */
-    size_t nth;     /* of the equal lines in its source */
-    size_t session; /* its place in `sessions`, for a line in our own form */
-    size_t result;  /* that of its source */
+    size_t n;       /* 0 if another process has stored it */
+    struct str key; /* a new part of its origin; STR_NONE for a line in our own form */
+    size_t tally;   /* index of its tally */
+    size_t nth;     /* number among the equal lines of its file */
+    size_t session; /* index of its session, for a line in our own form */
+    size_t result;  /* index of the result of its file */
+};
+
+struct import {
+    struct history *history;
+    struct import_options options;
+    uint64_t bad_lines;
+    struct keymap known; /* -> entries */
+    struct entry *entries;
+    size_t entries_count, entries_cap;
+    struct str new_key, id; /* see enter_new and enter_old */
+    /* Set at the first line in our own form. From then on all lines and sessions are counted. */
+    bool has_tally;
+    struct keymap lines; /* hash of a line -> tallies */
+    struct tally *tallies;
+    size_t tallies_count, tallies_cap;
+    struct keymap session_names; /* -> sessions */
+    struct session *sessions;
+    size_t sessions_count, sessions_cap;
+    off_t seen; /* the history has been read up to this offset */
+    struct pending *pending;
+    size_t pending_count, pending_cap, pending_bytes;
+    struct import_result *results; /* not reported yet; the last one is that of `source` */
+    size_t results_count, results_cap;
+    const struct source *source; /* that is being read, or NULL */
+    size_t source_number;
+    int64_t time; /* of the message before */
 };
 
 /* ---- the formats ---- */
@@ -84,10 +114,10 @@ void import_format_names(struct buf *out)
     }
 }
 
-/* ---- how often there is a line ---- */
+/* ---- equal lines ---- */
 
-/* Adds what it says; null is what an export writes for what is absent. */
-static void add_said(struct buf *out, const struct message *m)
+/* Appends what identifies a line. A null counts as absent, because an export writes it. */
+static void add_identity(struct buf *out, const struct message *m)
 {
     struct buf content = BUF_INIT(BUF_LINE), call = BUF_INIT(BUF_LINE);
     const struct str texts[] = {m->session_id,
@@ -107,37 +137,39 @@ static void add_said(struct buf *out, const struct message *m)
     buf_release(&call);
 }
 
-static uint64_t hash_of(const struct message *m)
+static uint64_t line_hash(const struct message *m)
 {
     struct buf text = BUF_INIT(JSON_SAME_MAX);
     uint64_t hash;
 
     if (m->id.n > 0)
-        add_said(&text, m);
+        add_identity(&text, m);
     else
         json_add_same(&text, m->line);
-    hash = import_hash(text.overflow ? m->line : buf_str(&text));
+    hash = keymap_hash(text.overflow ? m->line : buf_str(&text));
     buf_release(&text);
     return hash;
 }
 
-/* Returns the place of a line in the tally, new or not. */
+/* Returns the index of the tally of a line, which is created if there is none. */
 static size_t tally_find(struct import *im, const struct message *m)
 {
-    uint64_t hash = hash_of(m);
+    uint64_t hash = line_hash(m);
     struct str key = {(const char *)&hash, sizeof hash};
     size_t *found = keymap_find(&im->lines, key);
 
     if (found)
         return *found;
-    im->tally = mem_grow(im->tally, &im->tally_cap, im->tally_count + 1, sizeof *im->tally);
-    im->tally[im->tally_count] = (struct import_tally){.hash = mem_copy(key.p, key.n)};
-    key.p = im->tally[im->tally_count].hash;
-    keymap_set(&im->lines, key, im->tally_count);
-    return im->tally_count++;
+    im->tallies =
+        mem_grow(im->tallies, &im->tallies_cap, im->tallies_count + 1, sizeof *im->tallies);
+    im->tallies[im->tallies_count] = (struct tally){.hash = mem_copy(key.p, key.n)};
+    key.p = im->tallies[im->tallies_count].hash;
+    keymap_set(&im->lines, key, im->tallies_count);
+    return im->tallies_count++;
 }
 
-static struct import_session *session_find(struct import *im, struct str name)
+/* Returns the entry of a session, which is created if there is none. */
+static struct session *session_find(struct import *im, struct str name)
 {
     size_t *found = keymap_find(&im->session_names, name);
 
@@ -145,15 +177,15 @@ static struct import_session *session_find(struct import *im, struct str name)
         return &im->sessions[*found];
     im->sessions =
         mem_grow(im->sessions, &im->sessions_cap, im->sessions_count + 1, sizeof *im->sessions);
-    im->sessions[im->sessions_count] = (struct import_session){.name = mem_copy(name.p, name.n)};
+    im->sessions[im->sessions_count] = (struct session){.name = mem_copy(name.p, name.n)};
     name.p = im->sessions[im->sessions_count].name;
     keymap_set(&im->session_names, name, im->sessions_count);
     return &im->sessions[im->sessions_count++];
 }
 
-/* ---- what is known ---- */
+/* ---- what the history has ---- */
 
-/* Enters a copy of the key, which is returned. A key that was there gets the new source, and
+/* Adds a copy of the key and returns it. If the key exists, its entry gets the new source, and
  * STR_NONE is returned. */
 static struct str enter(struct import *im, struct str key, size_t source, struct str id)
 {
@@ -165,21 +197,21 @@ static struct str enter(struct import *im, struct str key, size_t source, struct
     }
     im->entries =
         mem_grow(im->entries, &im->entries_cap, im->entries_count + 1, sizeof *im->entries);
-    im->entries[im->entries_count] = (struct import_entry){mem_copy(key.p, key.n), source, id};
+    im->entries[im->entries_count] = (struct entry){mem_copy(key.p, key.n), source, id};
     key.p = im->entries[im->entries_count].key;
     keymap_set(&im->known, key, im->entries_count++);
     return key;
 }
 
-static struct import_entry *find(const struct import *im, struct str key)
+static struct entry *entry_find(const struct import *im, struct str key)
 {
     size_t *found = keymap_find(&im->known, key);
 
     return found ? &im->entries[*found] : NULL;
 }
 
-/* Calls `take` with SESSION/PART for each part of an origin. An origin without parts is itself
- * one. Ends when it gives false. */
+/* Calls `take` with SESSION/PART for each part of an origin, or with an origin that has no part, until
+ * it returns false. Returns whether it never did. */
 static bool each_part(struct str origin, bool (*take)(struct import *im, struct str key),
                       struct import *im)
 {
@@ -202,14 +234,14 @@ static bool each_part(struct str origin, bool (*take)(struct import *im, struct 
     return go;
 }
 
-/* im->id is the id of the line that the part belongs to. */
+/* Adds a part of the line whose id is im->id. */
 static bool enter_old(struct import *im, struct str key)
 {
     enter(im, key, 0, im->id);
     return true;
 }
 
-/* The same; im->new_key becomes the first key that was not there. */
+/* Like enter_old, for a new message. im->new_key becomes the first key that is new. */
 static bool enter_new(struct import *im, struct str key)
 {
     struct str entered = enter(im, key, im->source_number, im->id);
@@ -221,11 +253,10 @@ static bool enter_new(struct import *im, struct str key)
 
 static bool is_known(struct import *im, struct str key)
 {
-    return find(im, key) != NULL;
+    return entry_find(im, key) != NULL;
 }
 
-/* Sets `key` to what the id of a line is known by within its session. A line feed is no part of an
- * origin. */
+/* Sets `key` to the key of a line id within its session. An origin contains no line feed. */
 static struct str line_key(struct buf *key, struct str session, struct str id)
 {
     buf_clear(key);
@@ -235,7 +266,7 @@ static struct str line_key(struct buf *key, struct str session, struct str id)
     return buf_str(key);
 }
 
-/* Enters a line of the history. */
+/* Adds a line of the history. */
 static void enter_line(struct import *im, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -247,15 +278,15 @@ static void enter_line(struct import *im, const struct message *m)
     if (im->has_tally) {
         size_t place = tally_find(im, m);
 
-        im->tally[place].stored++;
+        im->tallies[place].stored++;
         session_find(im, m->session_id)->lines++;
         enter(im, line_key(&scratch, m->session_id, m->id), 0, STR_NONE);
     }
     buf_release(&scratch);
 }
 
-/* Reads the lines of the history from im->seen on. */
-static int catch_up(struct import *im, struct err *e)
+/* Reads the lines of the history from im->seen on. Returns 0, or -1 with *e set. */
+static int read_history(struct import *im, struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct scan scan;
@@ -263,11 +294,11 @@ static int catch_up(struct import *im, struct err *e)
 
     if (scan_open(&scan, im->history->dir_fd, im->history->path, SCAN_FORWARD, e) < 0)
         return -1;
-    /* A history that is shorter now is another one. */
+    /* A history that became shorter was replaced. */
     if (im->seen > scan.size)
         im->seen = 0;
-    for (size_t i = 0; im->seen == 0 && i < im->tally_count; i++)
-        im->tally[i].stored = 0;
+    for (size_t i = 0; im->seen == 0 && i < im->tallies_count; i++)
+        im->tallies[i].stored = 0;
     for (size_t i = 0; im->seen == 0 && i < im->sessions_count; i++)
         im->sessions[i].lines = 0;
     scan_from(&scan, im->seen);
@@ -282,24 +313,24 @@ static int catch_up(struct import *im, struct err *e)
 
 /* ---- storing ---- */
 
-static void release_pending(struct import *im)
+static void pending_clear(struct import *im)
 {
     for (size_t i = 0; i < im->pending_count; i++)
         free(im->pending[i].line);
     im->pending_count = im->pending_bytes = 0;
 }
 
-/* Under the lock: another import may have brought some of it meanwhile. */
+/* Makes the bytes to append, under the lock: another import may have stored some of them. */
 static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
 {
     struct import *im = arg;
 
-    if (at != im->seen && catch_up(im, e) < 0)
+    if (at != im->seen && read_history(im, e) < 0)
         return -1;
     for (size_t i = 0; i < im->pending_count; i++) {
-        struct import_pending *p = &im->pending[i];
-        struct import_tally *tally = &im->tally[p->tally];
-        const struct import_entry *entry = p->key.p ? find(im, p->key) : NULL;
+        struct pending *p = &im->pending[i];
+        struct tally *tally = &im->tallies[p->tally];
+        const struct entry *entry = p->key.p ? entry_find(im, p->key) : NULL;
 
         if (p->key.p ? entry && entry->source == 0 : p->nth <= tally->stored) {
             im->results[p->result].count.known++;
@@ -313,97 +344,91 @@ static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
     return 0;
 }
 
-/* Tells of the sources whose lines are all done with: all but the one that is being read. */
-static void tell_results(struct import *im)
+/* Reports the results of all files but the one that is being read: none of their lines waits. */
+static void report_results(struct import *im)
 {
-    size_t told = im->results_count - (im->source ? 1 : 0);
+    size_t reported = im->results_count - (im->source ? 1 : 0);
 
-    for (size_t i = 0; i < told; i++)
-        if (im->listener.done)
-            im->listener.done(im->listener.arg, &im->results[i]);
-    if (im->source && told > 0)
-        im->results[0] = im->results[told];
-    im->results_count -= told;
+    for (size_t i = 0; i < reported; i++)
+        if (im->options.listener.done)
+            im->options.listener.done(im->options.listener.arg, &im->results[i]);
+    if (im->source && reported > 0)
+        im->results[0] = im->results[reported];
+    im->results_count -= reported;
 }
 
-static int flush(struct import *im, struct err *e)
+static int store_pending(struct import *im, struct err *e)
 {
     int result = 0;
 
-    if (im->pending_count > 0 && !im->dry_run)
+    if (im->pending_count > 0 && !im->options.dry_run)
         result = store_append_lines(im->history, make_lines, im, e);
     for (size_t i = 0; result == 0 && i < im->pending_count; i++) {
-        const struct import_pending *p = &im->pending[i];
+        const struct pending *p = &im->pending[i];
 
         if (p->n == 0)
             continue;
         im->results[p->result].count.imported++;
         if (!p->key.p)
             im->sessions[p->session].added++;
-        if (im->listener.line)
-            im->listener.line(im->listener.arg, (struct str){p->line, p->n - 1});
+        if (im->options.listener.line)
+            im->options.listener.line(im->options.listener.arg, (struct str){p->line, p->n - 1});
     }
-    release_pending(im);
-    tell_results(im);
+    pending_clear(im);
+    report_results(im);
     return result;
 }
 
-/* Lets a line wait; takes over the bytes of `line`. p says what is known of it. */
-static int add_pending(struct import *im, struct buf *line, struct import_pending p, struct err *e)
+/* Adds a line to those that wait, and takes the bytes of `line`. p describes it. */
+static int add_pending(struct import *im, struct buf *line, struct pending p, struct err *e)
 {
     p.n = line->len;
     p.line = buf_detach(line);
-    p.nth = im->tally[p.tally].given;
+    p.nth = im->tallies[p.tally].given;
     p.result = im->results_count - 1;
     im->pending =
         mem_grow(im->pending, &im->pending_cap, im->pending_count + 1, sizeof *im->pending);
     im->pending[im->pending_count++] = p;
     im->pending_bytes += p.n;
-    return im->pending_bytes < BATCH_BYTES ? 0 : flush(im, e);
+    return im->pending_bytes < BATCH_BYTES ? 0 : store_pending(im, e);
 }
 
-/* ---- the sink ---- */
+/* ---- reports ---- */
 
-/* Of the source that is being read. */
-static struct import_count *count(struct import *im)
+/* Returns the counts of the file that is being read. */
+static struct import_count *count_of(struct import *im)
 {
     return &im->results[im->results_count - 1].count;
 }
 
 static void tick(struct import *im)
 {
-    if (im->listener.tick)
-        im->listener.tick(im->listener.arg);
-}
-
-static void note(void *arg, const char *text)
-{
-    struct import *im = arg;
-
-    if (im->listener.note)
-        im->listener.note(im->listener.arg, text);
+    if (im->options.listener.tick)
+        im->options.listener.tick(im->options.listener.arg);
 }
 
 static void note_bad(void *arg, size_t number, const char *reason)
 {
     struct import *im = arg;
+    const struct import_listener *l = &im->options.listener;
 
-    count(im)->bad++;
-    if (im->listener.bad)
-        im->listener.bad(im->listener.arg, im->source, number, count(im)->bad, reason);
+    count_of(im)->bad++;
+    if (l->bad)
+        l->bad(l->arg, im->source->name, number, count_of(im)->bad, reason);
 }
 
 static void note_altered(struct import *im, const char *field)
 {
-    count(im)->altered++;
-    if (im->listener.altered)
-        im->listener.altered(im->listener.arg, im->source, im->source->number, count(im)->altered,
-                             field);
+    const struct import_listener *l = &im->options.listener;
+
+    count_of(im)->altered++;
+    if (l->altered)
+        l->altered(l->arg, im->source->name, im->source->number, count_of(im)->altered, field);
 }
 
 /* ---- lines in our own form ---- */
 
-/* Before the first line in our own form all lines of the history are counted. */
+/* Counts all lines of the history. Called before the first line in our own form. */
 static int begin_tally(struct import *im, struct err *e)
 {
     uint64_t bad = im->bad_lines;
@@ -413,15 +438,15 @@ static int begin_tally(struct import *im, struct err *e)
         return 0;
     im->has_tally = true;
     im->seen = 0;
-    result = catch_up(im, e);
+    result = read_history(im, e);
     im->bad_lines = bad;
     return result;
 }
 
-/* Counts a line of the source that is being read. Returns whether it is there, or waits to be. */
+/* Counts a line of the file that is being read. Returns whether the history has it, or will. */
 static bool tally_has(struct import *im, size_t place)
 {
-    struct import_tally *t = &im->tally[place];
+    struct tally *t = &im->tallies[place];
 
     if (t->source != im->source_number)
         t->given = 0;
@@ -433,10 +458,10 @@ static bool tally_has(struct import *im, size_t place)
     return false;
 }
 
-/* The session of a line of the source that is being read. */
-static struct import_session *session_of(struct import *im, struct str name)
+/* Returns the entry of a session that the file being read has. */
+static struct session *session_in_source(struct import *im, struct str name)
 {
-    struct import_session *s = session_find(im, name);
+    struct session *s = session_find(im, name);
 
     if (s->source != im->source_number)
         s->given = 0;
@@ -444,9 +469,9 @@ static struct import_session *session_of(struct import *im, struct str name)
     return s;
 }
 
-/* Removes from a list of ids those of lines that only the history has. Returns whether there were
- * any. */
-static bool keep_own(struct import *im, const struct message *m, struct buf *kept)
+/* Appends the ids in `replaces` to `kept`, without those of lines that only the history has. Returns
+ * whether there are any of those. */
+static bool keep_own_ids(struct import *im, const struct message *m, struct buf *kept)
 {
     struct json_iter it = json_iter(m->field[FIELD_REPLACES]);
     struct buf scratch = BUF_INIT(BUF_LINE), key = BUF_INIT(BUF_LINE);
@@ -454,7 +479,7 @@ static bool keep_own(struct import *im, const struct message *m, struct buf *kep
 
     while (!it.object && json_next(&it)) {
         struct str id = json_text(it.value, &scratch);
-        const struct import_entry *entry = find(im, line_key(&key, m->session_id, id));
+        const struct entry *entry = entry_find(im, line_key(&key, m->session_id, id));
 
         if (entry && entry->source != im->source_number)
             some = true;
@@ -466,7 +491,7 @@ static bool keep_own(struct import *im, const struct message *m, struct buf *kep
     return some;
 }
 
-/* A line that is not stored as it came. */
+/* A line that is stored with changes. */
 struct changed {
     struct buf line;
     struct message m; /* borrows from it */
@@ -477,7 +502,7 @@ static bool is_field(struct str raw_key, enum field f)
     return json_key_is(raw_key, field_name(f));
 }
 
-/* Adds a member of a line, whose key is as it stands there. */
+/* Appends a member unless it has no value. The key is raw: with its escapes. */
 static void add_member(struct buf *line, struct str raw_key, struct str value)
 {
     if (value.n == 0)
@@ -488,11 +513,12 @@ static void add_member(struct buf *line, struct str raw_key, struct str value)
     buf_add_str(line, value);
 }
 
-/* Makes the line of m one of this session, without `reset` if that is wanted, and unless `kept` is
- * NULL with these ids in `replaces`. All other members stay byte for byte. Returns c->m, or NULL
- * with *e set. */
-static const struct message *change(const struct message *m, const char *session, bool drop_reset,
-                                    const struct buf *kept, struct changed *c, struct err *e)
+/* Copies a line with another session, without `reset` if drop_reset, and with the ids `kept` in
+ * `replaces` unless that is NULL. All other members stay byte for byte. Returns &c->m, or NULL with
+ * *e set. */
+static const struct message *change_line(const struct message *m, const char *session,
+                                         bool drop_reset, const struct buf *kept, struct changed *c,
+                                         struct err *e)
 {
     struct buf name = BUF_INIT(BUF_SMALL), list = BUF_INIT(BUF_LINE);
 
@@ -520,15 +546,16 @@ static const struct message *change(const struct message *m, const char *session
     return NULL;
 }
 
-/* Removes from a new line what would act on lines that its source does not have. */
-static const struct message *alter(struct import *im, const struct message *m,
-                                   const struct import_session *s, struct changed *c, struct err *e)
+/* Removes the fields that would act on lines that the file does not have. Returns the line, or NULL
+ * with *e set. */
+static const struct message *alter_line(struct import *im, const struct message *m,
+                                        const struct session *s, struct changed *c, struct err *e)
 {
     struct buf kept = BUF_INIT(BUF_LINE);
-    bool reset = message_is_reset(m) && s->lines > s->given, others = keep_own(im, m, &kept);
+    bool reset = message_is_reset(m) && s->lines > s->given, others = keep_own_ids(im, m, &kept);
 
     if (reset || others)
-        m = change(m, s->name, reset, others ? &kept : NULL, c, e);
+        m = change_line(m, s->name, reset, others ? &kept : NULL, c, e);
     if (m && reset)
         note_altered(im, "reset");
     if (m && others)
@@ -537,20 +564,20 @@ static const struct message *alter(struct import *im, const struct message *m,
     return m;
 }
 
-/* Counts a line, and stores it unless the history has it. `place` is its place in the tally. */
-static int give_line(struct import *im, const struct message *m, struct import_session *s,
-                     size_t place, bool has, struct err *e)
+/* Counts a line, and stores it unless the history has it. `place` is the index of its tally. */
+static int give_line(struct import *im, const struct message *m, struct session *s, size_t place,
+                     bool has, struct err *e)
 {
     struct buf copy = BUF_INIT(BUF_LINE + 1), key = BUF_INIT(BUF_LINE);
     struct str id = line_key(&key, m->session_id, m->id);
     int result = 0;
 
     s->given++;
-    /* An equal id of another line does not make that line one of the source. */
-    if (has || !find(im, id))
+    /* If another line has the same id, that line does not belong to the file. */
+    if (has || !entry_find(im, id))
         enter(im, id, im->source_number, STR_NONE);
     if (has) {
-        count(im)->known++;
+        count_of(im)->known++;
     } else {
         s->existed = s->existed || (s->promised == 0 && s->lines > 0);
         s->promised++;
@@ -559,38 +586,37 @@ static int give_line(struct import *im, const struct message *m, struct import_s
         buf_add_str(&copy, m->line);
         buf_add_byte(&copy, '\n');
         result = add_pending(
-            im, &copy,
-            (struct import_pending){.tally = place, .session = (size_t)(s - im->sessions)}, e);
+            im, &copy, (struct pending){.tally = place, .session = (size_t)(s - im->sessions)}, e);
     }
     buf_release(&copy);
     buf_release(&key);
     return result;
 }
 
-/* Returns the session that a line goes to: its own, or one with a name that programs can use. */
-static struct import_session *choose_session(struct import *im, struct str name)
+/* Returns the session of a line: its own, or one whose id programs can use. */
+static struct session *choose_session(struct import *im, struct str name)
 {
-    struct buf own = BUF_INIT(BUF_SMALL), text = BUF_INIT(BUF_SMALL);
-    struct import_session *s;
+    struct buf own = BUF_INIT(BUF_SMALL), quoted = BUF_INIT(BUF_SMALL);
+    const struct import_listener *l = &im->options.listener;
+    struct session *s;
 
     if (id_session_valid(name))
-        return session_of(im, name);
+        return session_in_source(im, name);
     import_add_session(&own, import_lines.name, name);
-    s = session_of(im, buf_str(&own));
-    json_add_string(&text, name);
-    buf_addf(&text, " cannot be the name of a session: it is imported as '%s'", s->name);
-    if (!s->renamed)
-        note(im, buf_c(&text));
+    s = session_in_source(im, buf_str(&own));
+    json_add_string(&quoted, name);
+    if (!s->renamed && l->renamed)
+        l->renamed(l->arg, buf_c(&quoted), s->name);
     s->renamed = true;
     buf_release(&own);
-    buf_release(&text);
+    buf_release(&quoted);
     return s;
 }
 
 static int take_line(void *arg, const struct message *m, struct err *e)
 {
     struct import *im = arg;
-    struct import_session *s;
+    struct session *s;
     struct changed renamed = {BUF_INIT(BUF_LINE + 1), MESSAGE_INIT};
     struct changed altered = {BUF_INIT(BUF_LINE + 1), MESSAGE_INIT};
     struct err why = ERR_INIT;
@@ -603,12 +629,12 @@ static int take_line(void *arg, const struct message *m, struct err *e)
         return -1;
     s = choose_session(im, m->session_id);
     if (!str_eq_c(m->session_id, s->name))
-        m = change(m, s->name, false, NULL, &renamed, &why);
+        m = change_line(m, s->name, false, NULL, &renamed, &why);
     if (m) {
         place = tally_find(im, m);
         has = tally_has(im, place);
     }
-    if (m && !has && (m = alter(im, m, s, &altered, &why)) && tally_find(im, m) != place) {
+    if (m && !has && (m = alter_line(im, m, s, &altered, &why)) && tally_find(im, m) != place) {
         place = tally_find(im, m);
         has = tally_has(im, place);
     }
@@ -626,7 +652,7 @@ static int take_line(void *arg, const struct message *m, struct err *e)
 
 /* ---- messages of other programs ---- */
 
-/* Sets an id that no other message has, also as im->id. */
+/* Sets an id that no other message has, in the draft and as im->id. */
 static void set_id(struct import *im, struct draft *d, int64_t time, struct str origin)
 {
     struct buf id = BUF_INIT(BUF_SMALL), seed = BUF_INIT(BUF_LINE);
@@ -634,7 +660,7 @@ static void set_id(struct import *im, struct draft *d, int64_t time, struct str 
 
     buf_add_str(&seed, origin);
     do {
-        uint64_t hash = import_hash(buf_str(&seed));
+        uint64_t hash = keymap_hash(buf_str(&seed));
 
         buf_clear(&id);
         buf_addf(&id, "%" PRId64 "-%08" PRIx32, ms, (uint32_t)hash);
@@ -656,13 +682,10 @@ static void set_usage(struct draft *d, const struct import_message *m)
 {
     struct buf usage = BUF_INIT(BUF_SMALL);
 
-    if (m->input_tokens < 0 && m->output_tokens < 0)
+    if (!usage_known(&m->usage))
         return;
     buf_add_byte(&usage, '{');
-    if (m->input_tokens >= 0)
-        json_add_member_int(&usage, "input_tokens", m->input_tokens);
-    if (m->output_tokens >= 0)
-        json_add_member_int(&usage, "output_tokens", m->output_tokens);
+    usage_add_members(&m->usage, &usage);
     buf_add_byte(&usage, '}');
     draft_set(d, FIELD_USAGE, buf_str(&usage));
     buf_release(&usage);
@@ -700,17 +723,17 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
     buf_release(&text);
 }
 
-/* Counts a line that was made of a message, which is new by its origin. */
+/* Counts the line of a new message. Returns the index of its tally. */
 static size_t tally_new(struct import *im, struct str line)
 {
     struct message m = MESSAGE_INIT;
-    struct import_tally *t;
+    struct tally *t;
     size_t place;
 
     (void)message_parse(&m, line);
     place = tally_find(im, &m);
     message_release(&m);
-    t = &im->tally[place];
+    t = &im->tallies[place];
     t->promised = (t->promised > t->stored ? t->promised : t->stored) + 1;
     return place;
 }
@@ -726,7 +749,7 @@ static int take_message(void *arg, const struct import_message *m, struct err *e
 
     tick(im);
     if (each_part(buf_str(&m->origin), is_known, im)) {
-        count(im)->known++;
+        count_of(im)->known++;
         return 0;
     }
     if (m->time != IMPORT_NO_TIME)
@@ -739,8 +762,8 @@ static int take_message(void *arg, const struct import_message *m, struct err *e
         im->new_key = STR_NONE;
         each_part(buf_str(&m->origin), enter_new, im);
         result = add_pending(
-            im, &line,
-            (struct import_pending){.key = im->new_key, .tally = tally_new(im, buf_str(&line))}, e);
+            im, &line, (struct pending){.key = im->new_key, .tally = tally_new(im, buf_str(&line))},
+            e);
     }
     draft_release(&d);
     buf_release(&line);
@@ -748,79 +771,112 @@ static int take_message(void *arg, const struct import_message *m, struct err *e
     return result;
 }
 
-static bool has(void *arg, struct str session, struct str part, struct buf *id)
+static bool is_part_known(void *arg, struct str session, struct str part, struct buf *id)
 {
     struct buf key = BUF_INIT(BUF_SMALL);
-    const struct import_entry *entry;
+    const struct entry *entry;
 
     buf_add_str(&key, session);
     buf_add_byte(&key, '/');
     buf_add_str(&key, part);
-    entry = find(arg, buf_str(&key));
+    entry = entry_find(arg, buf_str(&key));
     if (entry && id)
         buf_add_str(id, entry->id);
     buf_release(&key);
     return entry != NULL;
 }
 
-/* ---- from the beginning to the end ---- */
+/* ---- the import ---- */
 
-int import_open(struct import *im, struct history *h, struct err *e)
+struct import *import_new(struct history *h, const struct import_options *o, uint64_t *bad_lines,
+                          struct err *e)
 {
-    *im = (struct import){.history = h};
-    return catch_up(im, e);
+    struct import *im = mem_zalloc(sizeof *im);
+
+    im->history = h;
+    im->options = *o;
+    if (read_history(im, e) < 0) {
+        import_free(im);
+        return NULL;
+    }
+    *bad_lines = im->bad_lines;
+    return im;
 }
 
-int import_read(struct import *im, struct source *s, const struct import_format *f, struct err *e)
+/* Imports a source. Returns 0, or -1 with *e set. */
+static int read_source(struct import *im, struct source *s, const struct import_format *f,
+                       struct err *e)
 {
     struct import_sink sink = {.message = take_message,
                                .line = take_line,
-                               .known = has,
+                               .known = is_part_known,
                                .bad = note_bad,
-                               .note = note,
                                .arg = im,
-                               .subagents = im->subagents};
+                               .subagents = im->options.subagents};
     int result;
 
     im->results =
         mem_grow(im->results, &im->results_cap, im->results_count + 1, sizeof *im->results);
-    im->results[im->results_count++] = (struct import_result){.name = s->name, .format = f};
+    im->results[im->results_count++] = (struct import_result){.name = s->name, .format = f->name};
     im->source = s;
     im->source_number++;
     im->time = s->time;
     result = f->read(s, &sink, e);
     im->source = NULL;
-    /* What came before a failure is good. Where nothing waits there is nothing to wait for. */
-    if (im->pending_count == 0 || im->dry_run)
-        (void)flush(im, NULL);
+    /* Without lines that wait, the result can be reported now. */
+    if (im->pending_count == 0 || im->options.dry_run)
+        (void)store_pending(im, NULL);
+    return result;
+}
+
+int import_file(struct import *im, const char *path, const struct import_format *f, struct err *e)
+{
+    struct source s;
+    struct str head;
+    int result;
+
+    if (source_open(&s, path, e) < 0)
+        return -1;
+    result = source_head(&s, &head, e);
+    if (result == 0 && !f && head.n > 0)
+        f = import_format_of(head);
+    if (result == 0 && f)
+        result = read_source(im, &s, f, e) < 0 ? -1 : 1;
+    else if (result == 0)
+        result = head.n == 0; /* an empty file has nothing to import */
+    source_close(&s);
     return result;
 }
 
 int import_finish(struct import *im, struct err *e)
 {
-    int result = flush(im, e);
+    const struct import_listener *l = &im->options.listener;
+    int result = store_pending(im, e);
 
-    for (size_t i = 0; im->listener.grown && i < im->sessions_count; i++)
+    for (size_t i = 0; l->grown && i < im->sessions_count; i++)
         if (im->sessions[i].existed && im->sessions[i].added > 0)
-            im->listener.grown(im->listener.arg, im->sessions[i].name, im->sessions[i].added);
+            l->grown(l->arg, im->sessions[i].name, im->sessions[i].added);
     return result;
 }
 
-void import_close(struct import *im)
+void import_free(struct import *im)
 {
-    release_pending(im);
+    if (!im)
+        return;
+    pending_clear(im);
     free(im->pending);
     free(im->results);
     for (size_t i = 0; i < im->entries_count; i++)
         free(im->entries[i].key);
     free(im->entries);
     keymap_release(&im->known);
-    for (size_t i = 0; i < im->tally_count; i++)
-        free(im->tally[i].hash);
-    free(im->tally);
+    for (size_t i = 0; i < im->tallies_count; i++)
+        free(im->tallies[i].hash);
+    free(im->tallies);
     keymap_release(&im->lines);
     for (size_t i = 0; i < im->sessions_count; i++)
         free(im->sessions[i].name);
     free(im->sessions);
     keymap_release(&im->session_names);
+    free(im);
 }

@@ -18,7 +18,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/mem.h"
 #include "chathist/base/utf8.h"
-#include "chathist/convert/import_message.h"
+#include "convert/import_reader.h"
 
 #define DEPTH_MAX 100
 

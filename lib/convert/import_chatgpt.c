@@ -21,7 +21,7 @@
 #include "chathist/base/keymap.h"
 #include "chathist/base/mem.h"
 #include "chathist/base/utf8.h"
-#include "chathist/convert/import_message.h"
+#include "convert/import_reader.h"
 
 #define FORMAT "chatgpt"
 
@@ -42,24 +42,7 @@ struct reader {
     int64_t time;       /* of the message before in the conversation, or of its beginning */
 };
 
-static bool is_text(struct str value, const char *text)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    bool is = str_eq_c(json_text(value, &scratch), text);
-
-    buf_release(&scratch);
-    return is;
-}
-
 /* ---- one message ---- */
-
-static bool is_one_of(struct str value, const char *const *texts)
-{
-    for (; *texts; texts++)
-        if (is_text(value, *texts))
-            return true;
-    return false;
-}
 
 /* Adds a part of the content. Returns whether it is of a kind that is known. */
 static bool add_part(struct import_message *m, struct str part)
@@ -71,12 +54,12 @@ static bool add_part(struct import_message *m, struct str part)
 
     if (json_type(part) == JSON_STRING)
         import_add_content(m, part);
-    else if (is_one_of(type, images))
+    else if (import_is_one_of(type, images))
         m->images++;
     else if (json_type(text) == JSON_STRING)
         import_add_content(m, text);
     else
-        return json_is_null(part) || is_one_of(type, sounds);
+        return json_is_null(part) || import_is_one_of(type, sounds);
     return true;
 }
 
@@ -92,7 +75,7 @@ static void add_content(struct reader *r, struct str content)
     struct json_iter parts = json_iter(json_get(content, "parts"));
     bool whole = true;
 
-    if (is_one_of(type, left_out))
+    if (import_is_one_of(type, left_out))
         return;
     while (json_next(&parts))
         whole = add_part(&r->m, parts.value) && whole;
@@ -100,7 +83,7 @@ static void add_content(struct reader *r, struct str content)
     import_add_content(&r->m, json_get(content, "result"));
     if (!whole)
         r->sink->bad(r->sink->arg, r->source->number, "a part of a message is of an unknown kind");
-    else if (!json_is_null(content) && !is_one_of(type, known) && import_is_empty(&r->m))
+    else if (!json_is_null(content) && !import_is_one_of(type, known) && import_is_empty(&r->m))
         r->sink->bad(r->sink->arg, r->source->number, "a message is of an unknown kind");
 }
 
@@ -132,8 +115,8 @@ static void add_answer(struct reader *r, struct str id, struct str message)
 {
     struct str recipient = json_get(message, "recipient"), meta = json_get(message, "metadata");
 
-    if (json_type(recipient) == JSON_STRING && !is_text(recipient, "all") && r->m.text.len > 0 &&
-        !r->m.text.overflow)
+    if (json_type(recipient) == JSON_STRING && !import_is_text(recipient, "all") &&
+        r->m.text.len > 0 && !r->m.text.overflow)
         make_call(r, id, recipient);
     import_set_text(&r->m.model, json_get(meta, "model_slug"));
     buf_add_c(&r->m.provider, "openai");

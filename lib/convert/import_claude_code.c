@@ -29,7 +29,7 @@
 #include "chathist/base/keymap.h"
 #include "chathist/base/mem.h"
 #include "chathist/base/path.h"
-#include "chathist/convert/import_message.h"
+#include "convert/import_reader.h"
 
 #define FORMAT "claude-code"
 
@@ -52,10 +52,10 @@ static const char *const keys[KEY_COUNT] = {
     "timestamp", "message",
 };
 
-/* The usage of an answer, every record of which tells all of it. */
-struct usage {
-    char *id; /* the answer's, owned */
-    int64_t input_tokens, output_tokens;
+/* The usage of a response that was given to the sink so far. Each record has the whole usage. */
+struct given {
+    char *id; /* of the response, owned */
+    struct usage usage;
 };
 
 struct reader {
@@ -66,50 +66,45 @@ struct reader {
     struct import_message other;
     struct buf uuid;
     struct keymap ids; /* message id -> its place in `given` */
-    struct usage *given;
+    struct given *given;
     size_t given_count, given_cap;
 };
 
 /* ---- usage ---- */
 
-static struct usage *usage_of(struct reader *r, struct str id)
+static struct usage *usage_given(struct reader *r, struct str id)
 {
     size_t *found = keymap_find(&r->ids, id);
+    struct given *new;
 
     if (found)
-        return &r->given[*found];
+        return &r->given[*found].usage;
     r->given = mem_grow(r->given, &r->given_cap, r->given_count + 1, sizeof *r->given);
-    r->given[r->given_count].id = mem_copy(id.p, id.n);
-    r->given[r->given_count].input_tokens = r->given[r->given_count].output_tokens = 0;
-    id.p = r->given[r->given_count].id;
-    keymap_set(&r->ids, id, r->given_count);
-    return &r->given[r->given_count++];
+    new = &r->given[r->given_count];
+    *new = (struct given){.id = mem_copy(id.p, id.n)};
+    id.p = new->id;
+    keymap_set(&r->ids, id, r->given_count++);
+    return &new->usage;
 }
 
-/* Returns how many tokens there are beyond *given, and adds them to it; -1 if there are none. */
-static int64_t more_than(int64_t *given, int64_t tokens)
-{
-    int64_t more = tokens - *given;
-
-    if (more <= 0)
-        return tokens == 0 && *given == 0 ? 0 : -1;
-    *given = tokens;
-    return more;
-}
-
-/* An answer whose records are parted, by the result of a tool or by an earlier import, is several
- * lines: what it used counts once. */
+/* The records of a response can be on several lines, if a tool result or an earlier import
+ * separates them. Subtracts from the usage of m what earlier lines have, so that tokens count
+ * once. */
 static void count_once(struct reader *r, struct str id, struct import_message *m)
 {
     struct usage *given;
 
     if (id.n == 0)
         return;
-    given = usage_of(r, id);
-    if (m->input_tokens >= 0)
-        m->input_tokens = more_than(&given->input_tokens, m->input_tokens);
-    if (m->output_tokens >= 0)
-        m->output_tokens = more_than(&given->output_tokens, m->output_tokens);
+    given = usage_given(r, id);
+    for (int i = 0; i < USAGE_KINDS; i++) {
+        int64_t *tokens = &m->usage.at[i], more = *tokens - given->at[i];
+
+        if (more > 0)
+            given->at[i] = *tokens;
+        if (*tokens >= 0)
+            *tokens = more > 0 ? more : *tokens == 0 && given->at[i] == 0 ? 0 : -1;
+    }
 }
 
 static int flush(struct reader *r, struct err *e)
@@ -146,23 +141,21 @@ static void set_session(struct import_message *m, const struct reader *r, const 
     buf_release(&agent);
 }
 
-static void set_usage(struct import_message *m, struct str usage)
+/* Anthropic does not count the tokens of the cache as input, chathist(5) does. */
+static void set_usage(struct import_message *m, struct str value)
 {
-    static const char *const names[] = {"input_tokens", "cache_creation_input_tokens",
-                                        "cache_read_input_tokens"};
-    int64_t n, input = 0;
-    bool some = false;
+    static const enum usage_kind parts[] = {USAGE_CACHE_READ, USAGE_CACHE_WRITE};
+    struct usage u;
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (json_int(json_get(usage, names[i]), &n) && n >= 0 && n < INT64_MAX / 4) {
-            input += n;
-            some = true;
-        }
-    }
-    if (some)
-        m->input_tokens = input;
-    if (json_int(json_get(usage, "output_tokens"), &n) && n >= 0)
-        m->output_tokens = n;
+    usage_init(&u);
+    usage_read(&u, USAGE_INPUT, json_get(value, "input_tokens"));
+    usage_read(&u, USAGE_OUTPUT, json_get(value, "output_tokens"));
+    usage_read(&u, USAGE_CACHE_READ, json_get(value, "cache_read_input_tokens"));
+    usage_read(&u, USAGE_CACHE_WRITE, json_get(value, "cache_creation_input_tokens"));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (u.at[parts[i]] >= 0)
+            u.at[USAGE_INPUT] = (u.at[USAGE_INPUT] > 0 ? u.at[USAGE_INPUT] : 0) + u.at[parts[i]];
+    usage_replace(&m->usage, &u);
 }
 
 static int take_answer(struct reader *r, const struct str *value, struct err *e)
@@ -202,7 +195,7 @@ static int take_answer(struct reader *r, const struct str *value, struct err *e)
     /* What the program itself put there in place of an answer. */
     if (str_eq_c(buf_str(&m->model), "<synthetic>")) {
         buf_clear(&m->model);
-        m->input_tokens = m->output_tokens = -1;
+        usage_init(&m->usage);
     }
     if (json_is_true(value[KEY_API_ERROR])) {
         buf_clear(&m->finish);

@@ -30,7 +30,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/mem.h"
 #include "chathist/base/path.h"
-#include "chathist/convert/import_message.h"
+#include "convert/import_reader.h"
 
 #define FORMAT "codex"
 
@@ -58,15 +58,6 @@ struct reader {
     size_t prompt_number;
     struct buf prompt_time; /* JSON */
 };
-
-static bool is_text(struct str value, const char *text)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    bool is = str_eq_c(json_text(value, &scratch), text);
-
-    buf_release(&scratch);
-    return is;
-}
 
 static int flush(struct reader *r, struct err *e)
 {
@@ -285,25 +276,33 @@ static int take_output(struct reader *r, struct str item, struct err *e)
 /* Returns whether items of this type are known and hold no message. */
 static bool is_left_out(struct str type)
 {
-    static const char *const types[] = {
-        "reasoning",          "web_search_call",       "tool_search_call", "tool_search_output",
-        "additional_tools",   "image_generation_call", "compaction",       "compaction_summary",
-        "compaction_trigger", "context_compaction",    "ghost_snapshot",   "agent_message"};
+    static const char *const types[] = {"reasoning",
+                                        "web_search_call",
+                                        "tool_search_call",
+                                        "tool_search_output",
+                                        "additional_tools",
+                                        "image_generation_call",
+                                        "compaction",
+                                        "compaction_summary",
+                                        "compaction_trigger",
+                                        "context_compaction",
+                                        "ghost_snapshot",
+                                        "agent_message",
+                                        NULL};
 
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (is_text(type, types[i]))
-            return true;
-    return false;
+    return import_is_one_of(type, types);
 }
 
 static int take_item(struct reader *r, struct str item, struct err *e)
 {
     struct str type = json_get(item, "type"), role = json_get(item, "role");
-    bool message = is_text(type, "message"), local = is_text(type, "local_shell_call");
+    bool message = import_is_text(type, "message"),
+         local = import_is_text(type, "local_shell_call");
 
-    if (is_left_out(type) || (message && !is_text(role, "user") && !is_text(role, "assistant")))
+    if (is_left_out(type) ||
+        (message && !import_is_text(role, "user") && !import_is_text(role, "assistant")))
         return 0;
-    if (message && is_text(role, "user"))
+    if (message && import_is_text(role, "user"))
         return take_prompt(r, json_get(item, "content"), e);
     if (give_prompt(r, e) < 0)
         return -1;
@@ -311,9 +310,10 @@ static int take_item(struct reader *r, struct str item, struct err *e)
         take_answer(r, json_get(item, "content"));
     else if (local)
         take_call(r, item, STR("local_shell"), json_get(item, "action"));
-    else if (is_text(type, "function_call") || is_text(type, "custom_tool_call"))
+    else if (import_is_text(type, "function_call") || import_is_text(type, "custom_tool_call"))
         take_call(r, item, STR_NONE, STR_NONE);
-    else if (is_text(type, "function_call_output") || is_text(type, "custom_tool_call_output"))
+    else if (import_is_text(type, "function_call_output") ||
+             import_is_text(type, "custom_tool_call_output"))
         return take_output(r, item, e);
     else
         r->sink->bad(r->sink->arg, r->source->number, "an item of an unknown type");
@@ -348,14 +348,14 @@ static int take_compacted(struct reader *r, struct str item, struct err *e)
 
 static void take_usage(struct reader *r, struct str usage)
 {
-    int64_t n;
+    struct usage *u = &r->answer.usage;
 
     if (r->answer.origin.len == 0)
         return;
-    if (json_int(json_get(usage, "input_tokens"), &n) && n >= 0)
-        r->answer.input_tokens = n;
-    if (json_int(json_get(usage, "output_tokens"), &n) && n >= 0)
-        r->answer.output_tokens = n;
+    usage_read(u, USAGE_INPUT, json_get(usage, "input_tokens"));
+    usage_read(u, USAGE_OUTPUT, json_get(usage, "output_tokens"));
+    usage_read(u, USAGE_CACHE_READ, json_get(usage, "cached_input_tokens"));
+    usage_read(u, USAGE_REASONING, json_get(usage, "reasoning_output_tokens"));
 }
 
 static int take_event(struct reader *r, struct str event, struct err *e)
@@ -364,14 +364,14 @@ static int take_event(struct reader *r, struct str event, struct err *e)
     struct buf text = BUF_INIT(BUF_LINE);
     int result = 0;
 
-    if (is_text(type, "token_count")) {
+    if (import_is_text(type, "token_count")) {
         take_usage(r, json_get(json_get(event, "info"), "last_token_usage"));
-    } else if (is_text(type, "thread_rolled_back")) {
+    } else if (import_is_text(type, "thread_rolled_back")) {
         result = give_prompt(r, e);
         if (result == 0)
             result = take_back(r, json_get(event, "num_turns"), e);
         r->asked = false;
-    } else if (is_text(type, "user_message") && !r->asked) {
+    } else if (import_is_text(type, "user_message") && !r->asked) {
         json_decode(json_get(event, "message"), &text);
         if (!is_context(buf_str(&text))) {
             result = give_prompt(r, e);
@@ -401,21 +401,21 @@ static int take(void *arg, struct str record, struct err *e)
             r->sink->bad(r->sink->arg, r->source->number, "no 'type'");
         return 0;
     }
-    if (is_text(value[TYPE], "session_meta"))
+    if (import_is_text(value[TYPE], "session_meta"))
         take_meta(r, value[PAYLOAD]);
     else if (r->subagent && !r->sink->subagents)
         return 0;
-    else if (is_text(value[TYPE], "response_item"))
+    else if (import_is_text(value[TYPE], "response_item"))
         return take_item(r, value[PAYLOAD], e);
-    else if (is_text(value[TYPE], "compacted"))
+    else if (import_is_text(value[TYPE], "compacted"))
         return take_compacted(r, value[PAYLOAD], e);
-    else if (is_text(value[TYPE], "turn_context"))
+    else if (import_is_text(value[TYPE], "turn_context"))
         import_set_text(&r->model, json_get(value[PAYLOAD], "model"));
-    else if (is_text(value[TYPE], "event_msg"))
+    else if (import_is_text(value[TYPE], "event_msg"))
         return take_event(r, value[PAYLOAD], e);
     else if (json_is_null(value[PAYLOAD]))
         return take_item(r, record, e);
-    else if (!is_text(value[TYPE], "world_state"))
+    else if (!import_is_text(value[TYPE], "world_state"))
         r->sink->bad(r->sink->arg, r->source->number, "a record of an unknown type");
     return 0;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "chathist/base/json.h"
-#include "chathist/convert/import_message.h"
+#include "convert/import_reader.h"
 
 /* What an export has in front of its lines. */
 #define DOCUMENT "{\"messages\":["

@@ -36,7 +36,7 @@
 #include "chathist/base/keymap.h"
 #include "chathist/base/mem.h"
 #include "chathist/base/path.h"
-#include "chathist/convert/import_message.h"
+#include "convert/import_reader.h"
 
 #define FORMAT "llm"
 /* How long a lock of llm, which may be writing, is waited for. */
@@ -46,8 +46,6 @@
 #define WORK_MIN INT64_C(100000000)
 #define WORK_PER_BYTE 300
 #define WORK_STEP 100000
-/* Ends the second part of the origin of a message that was stored anew, see give_thread. */
-#define RENEWED ".renewed"
 
 /* The statements. A statement whose tables are not there is NULL and gives no rows. Rows are sorted
  * by their keys alone and then read one by one, so that one that is too long spoils no other. */
@@ -87,8 +85,6 @@ static const char *const queries[QUERY_COUNT] = {
     [OLD_CONVERSATION] = "SELECT 1 FROM responses WHERE conversation_id = ?1 LIMIT 1",
     [TURNS] = "SELECT rowid, thread_id FROM turns ORDER BY"
               " max(datetime_utc) OVER (PARTITION BY thread_id), thread_id, datetime_utc, id",
-    [TURN] = "SELECT parent_message_hash, tip_message_hash, coalesce(resolved_model, model),"
-             " datetime_utc, input_tokens, output_tokens FROM turns WHERE rowid = ?1",
     [MESSAGE] = "SELECT parent_hash, role FROM messages WHERE hash = ?1",
     [PARTS] = "SELECT id, type, text, payload FROM parts WHERE message_hash = ?1 ORDER BY position",
     [FRAGMENT] = "SELECT content FROM fragments WHERE id = ?1",
@@ -131,9 +127,6 @@ struct reader {
     struct keymap seen; /* the hashes of `links` and `passed` */
     char **passed;      /* owned: hashes of messages that are not the thread's own */
     size_t passed_count, passed_cap;
-    /* See give_thread. */
-    bool probing, missing, renew;
-    struct buf replaced; /* ids of lines, JSON strings joined by commas */
 };
 
 static int fail(const struct reader *r, struct err *e)
@@ -152,11 +145,35 @@ static struct str column(sqlite3_stmt *q, int i)
     return text ? (struct str){text, (size_t)sqlite3_column_bytes(q, i)} : STR_NONE;
 }
 
-static int64_t column_count(sqlite3_stmt *q, int i)
+static void read_count(struct usage *u, enum usage_kind kind, sqlite3_stmt *q, int i)
 {
-    bool number = sqlite3_column_type(q, i) == SQLITE_INTEGER;
+    if (sqlite3_column_type(q, i) == SQLITE_INTEGER)
+        usage_read(u, kind, column(q, i));
+}
 
-    return number && sqlite3_column_int64(q, i) >= 0 ? sqlite3_column_int64(q, i) : -1;
+/* Reads the columns input_tokens, output_tokens and token_details, of which the first is column i.
+ * The details are what a provider sends beside the totals: OpenAI's totals include them, Anthropic's
+ * input does not (llm-anthropic passes on all but input_tokens and output_tokens). */
+static void set_usage(struct usage *u, sqlite3_stmt *q, int i)
+{
+    static const enum usage_kind cache[] = {USAGE_CACHE_READ, USAGE_CACHE_WRITE};
+    struct str details, prompt, completion;
+    bool apart;
+
+    read_count(u, USAGE_INPUT, q, i);
+    read_count(u, USAGE_OUTPUT, q, i + 1);
+    if (!json_check(column(q, i + 2), &details, NULL))
+        return;
+    prompt = json_get(details, "prompt_tokens_details");
+    completion = json_get(details, "completion_tokens_details");
+    usage_read(u, USAGE_CACHE_READ, json_get(prompt, "cached_tokens"));
+    usage_read(u, USAGE_REASONING, json_get(completion, "reasoning_tokens"));
+    apart = u->at[USAGE_CACHE_READ] < 0;
+    usage_read(u, USAGE_CACHE_READ, json_get(details, "cache_read_input_tokens"));
+    usage_read(u, USAGE_CACHE_WRITE, json_get(details, "cache_creation_input_tokens"));
+    for (size_t k = 0; apart && k < sizeof cache / sizeof *cache; k++)
+        if (u->at[cache[k]] > 0 && u->at[USAGE_INPUT] >= 0)
+            u->at[USAGE_INPUT] += u->at[cache[k]];
 }
 
 /* The next row: 1, 0, -1. A statement that is NULL has none. A row that is too long is noted in
@@ -211,47 +228,22 @@ static void set_time(struct import_message *m, struct str text)
     buf_release(&json);
 }
 
-/* Finds out whether the message is in the history, see give_thread. */
-static void probe(struct reader *r)
-{
-    struct str session = buf_str(&r->m.session), part = buf_str(&r->m.origin);
-    struct buf id = BUF_INIT(BUF_SMALL);
-
-    part = (struct str){part.p + session.n + 1, part.n - session.n - 1};
-    if (r->too_long || r->m.text.overflow || import_is_empty(&r->m))
-        return;
-    if (!r->sink->known(r->sink->arg, session, part, &id)) {
-        r->missing = true;
-    } else {
-        r->renew = r->renew || r->missing;
-        import_add_id(&r->replaced, buf_str(&id));
-    }
-    buf_release(&id);
-}
-
 /* Gives the message, unless there is nothing in it. */
 static int give(struct reader *r, struct err *e)
 {
     int result = 0;
 
-    if (r->probing) {
-        probe(r);
-    } else if (r->too_long) {
+    if (r->too_long)
         r->sink->bad(r->sink->arg, r->source->number, "longer than 64 MiB");
-    } else {
-        if (r->renew && !import_is_empty(&r->m)) {
-            buf_add_str(&r->m.replaces, buf_str(&r->replaced));
-            buf_clear(&r->replaced);
-        }
+    else
         result = import_give(r->sink, &r->m, e);
-    }
     r->too_long = false;
     return result;
 }
 
 /* ---- responses ---- */
 
-enum { R_ID, R_CONVERSATION, R_MODEL, R_PROMPT, R_SYSTEM, R_RESPONSE, R_TIME, R_IN, R_OUT };
+enum { R_ID, R_CONVERSATION, R_PROMPT, R_SYSTEM, R_RESPONSE, R_TIME, R_MODEL, R_USAGE };
 
 /* Begins a message of this response; its part is the response's id with `suffix`. */
 static void begin(struct reader *r, sqlite3_stmt *row, enum role role, const char *suffix)
@@ -371,8 +363,7 @@ static int give_response(struct reader *r, sqlite3_stmt *row, struct err *e)
     if (got < 0)
         return -1;
     buf_add_str(&r->m.model, column(row, R_MODEL));
-    r->m.input_tokens = column_count(row, R_IN);
-    r->m.output_tokens = column_count(row, R_OUT);
+    set_usage(&r->m.usage, row, R_USAGE);
     return give(r, e);
 }
 
@@ -400,7 +391,7 @@ static int read_responses(struct reader *r, struct err *e)
 
 /* ---- a message of a thread ---- */
 
-enum { T_PARENT, T_TIP, T_MODEL, T_TIME, T_IN, T_OUT };
+enum { T_PARENT, T_TIP, T_TIME, T_MODEL, T_USAGE };
 enum { M_PARENT, M_ROLE };
 enum { P_ID, P_TYPE, P_TEXT, P_PAYLOAD };
 
@@ -424,37 +415,24 @@ static int add_pieces(struct reader *r, struct str pieces, struct err *e)
     return result;
 }
 
-/* Sets the origin. The messages of a thread that is stored anew have a second part in it. */
-static void set_part(struct reader *r, struct str hash, const char *suffix)
-{
-    struct buf part = BUF_INIT(BUF_SMALL);
-
-    buf_add_str(&part, hash);
-    buf_add_c(&part, suffix);
-    import_set_part(&r->m, buf_str(&part));
-    buf_add_c(&part, RENEWED);
-    if (r->renew && !r->probing)
-        import_add_part(&r->m, buf_str(&part));
-    buf_release(&part);
-}
-
 /* A result of a tool is a message by itself, also when a message has several. */
 static int give_result(struct reader *r, struct str payload, struct str hash, size_t n,
                        struct err *e)
 {
     struct import_message *m = &r->m;
-    struct buf suffix = BUF_INIT(BUF_SMALL);
+    struct buf part = BUF_INIT(BUF_SMALL);
     int result;
 
-    buf_addf(&suffix, ".%zu", n);
+    buf_add_str(&part, hash);
+    buf_addf(&part, ".%zu", n);
     m->role = ROLE_TOOL;
-    set_part(r, hash, buf_c(&suffix));
+    import_set_part(m, buf_str(&part));
     import_set_text(&m->call_id, json_get(payload, "name"));
     import_set_text(&m->call_id, json_get(payload, "tool_call_id"));
     import_add_content(m, json_get(payload, "output"));
     result = give(r, e);
     import_message_rewind(m);
-    buf_release(&suffix);
+    buf_release(&part);
     return result;
 }
 
@@ -501,7 +479,7 @@ static int give_link(struct reader *r, const struct link *link, struct err *e)
             give_result(r, payload, hash, ++results, e) < 0)
             return -1;
     m->role = link->role;
-    set_part(r, hash, "");
+    import_set_part(m, hash);
     q = start(r, PARTS, hash);
     while (got == 0 && !m->text.overflow && !m->calls.overflow && (got = step(r, q, e)) > 0)
         got = add_part(r, q, e);
@@ -509,8 +487,7 @@ static int give_link(struct reader *r, const struct link *link, struct err *e)
         return -1;
     if (link->tip && link->role == ROLE_ASSISTANT) {
         buf_add_str(&m->model, column(turn, T_MODEL));
-        m->input_tokens = column_count(turn, T_IN);
-        m->output_tokens = column_count(turn, T_OUT);
+        set_usage(&m->usage, turn, T_USAGE);
     }
     /* A message of a tool that held nothing but results. */
     if (link->role == ROLE_TOOL && m->text.len == 0 && !r->too_long)
@@ -520,64 +497,14 @@ static int give_link(struct reader *r, const struct link *link, struct err *e)
 
 /* ---- threads ---- */
 
-static int give_links(struct reader *r, struct err *e)
-{
-    for (size_t i = 0; i < r->links_count; i++)
-        if (give_link(r, &r->links[i], e) < 0)
-            return -1;
-    return 0;
-}
-
-/* Is a message of the thread in the history, with this suffix to its part? */
-static bool is_known(struct reader *r, const char *suffix)
-{
-    struct buf part = BUF_INIT(BUF_SMALL);
-    bool known = false;
-
-    for (size_t i = 0; i < r->links_count && !known; i++) {
-        buf_clear(&part);
-        buf_add(&part, r->links[i].hash, r->links[i].n);
-        buf_add_c(&part, suffix);
-        known = r->sink->known(r->sink->arg, buf_str(&r->m.session), buf_str(&part), NULL);
-    }
-    buf_release(&part);
-    return known;
-}
-
-/*
- * Gives the messages of the thread.
- *
- * The first versions of this importer took a turn's parent for the response before it and left out
- * all prompts. A history only grows, so that they cannot be put before their responses. Where a
- * message is missing before one that is in the history, the thread is therefore stored anew, and
- * its first line replaces those that are there: each message is in the thread once and in its
- * place, and only a search finds the old lines, too.
- */
 static int give_thread(struct reader *r, struct err *e)
 {
     size_t number = r->source->number;
-    struct buf text = BUF_INIT(BUF_SMALL);
     int result = 0;
 
-    import_message_clear(&r->m, ROLE_USER);
-    import_set_session(&r->m, FORMAT, buf_str(&r->thread));
-    buf_addf(&text, "session '%s' was imported without its prompts before: it is stored again",
-             buf_c(&r->m.session));
-    buf_clear(&r->replaced);
-    r->renew = is_known(r, RENEWED);
-    if (!r->renew && is_known(r, "")) {
-        r->missing = false;
-        r->probing = true;
-        result = give_links(r, e);
-        r->probing = false;
-        if (r->renew)
-            r->sink->note(r->sink->arg, buf_c(&text));
-    }
-    if (result == 0)
-        result = give_links(r, e);
-    r->renew = false;
+    for (size_t i = 0; result == 0 && i < r->links_count; i++)
+        result = give_link(r, &r->links[i], e);
     r->source->number = number;
-    buf_release(&text);
     return result;
 }
 
@@ -702,27 +629,61 @@ static int read_turns(struct reader *r, struct err *e)
 
 /* ---- the database ---- */
 
-static bool has_column(const struct reader *r, const char *name)
+static bool has_column(const struct reader *r, const char *table, const char *name)
 {
     sqlite3_stmt *q;
     bool has = false;
 
-    if (sqlite3_prepare_v2(r->db, "SELECT 1 FROM pragma_table_info('responses') WHERE name = ?1",
-                           -1, &q, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(r->db, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2", -1, &q,
+                           NULL) != SQLITE_OK)
         return false;
-    sqlite3_bind_text(q, 1, name, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(q, 1, table, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(q, 2, name, -1, SQLITE_TRANSIENT);
     has = sqlite3_step(q) == SQLITE_ROW;
     sqlite3_finalize(q);
     return has;
 }
 
-/* Makes the statements: 0; -1 when it is no database of llm. */
-static int prepare(struct reader *r, struct err *e)
+/* Makes a statement, which stays NULL if its tables do not exist. Returns 0; -1 with *e set if the
+ * database cannot be read, or a table lacks a column: without the statement messages would be left
+ * out in silence. */
+static int prepare_one(struct reader *r, enum query n, const char *sql, struct err *e)
+{
+    const char *problem;
+
+    if (sqlite3_prepare_v2(r->db, sql, -1, &r->query[n], NULL) == SQLITE_OK)
+        return 0;
+    r->query[n] = NULL;
+    problem = sqlite3_errmsg(r->db);
+    if (sqlite3_errcode(r->db) != SQLITE_ERROR)
+        return fail(r, e);
+    if (str_starts(str_of(problem), STR("no such table")))
+        return 0;
+    return err_set(e, ERR_FAILURE, "cannot import '%s': %s", r->source->name, problem);
+}
+
+/* Makes a statement for a row, whose last columns depend on the version of llm: the model and the
+ * usage. Returns as prepare_one. */
+static int prepare_row(struct reader *r, enum query n, const char *table, const char *columns,
+                       struct err *e)
 {
     struct buf sql = BUF_INIT(BUF_SMALL);
-    bool resolved = has_column(r, "resolved_model"), usage = has_column(r, "input_tokens");
+    int result;
+
+    buf_addf(&sql, "SELECT %s, %s, %s, %s FROM %s WHERE rowid = ?1", columns,
+             has_column(r, table, "resolved_model") ? "coalesce(resolved_model, model)" : "model",
+             has_column(r, table, "input_tokens") ? "input_tokens, output_tokens" : "NULL, NULL",
+             has_column(r, table, "token_details") ? "token_details" : "NULL", table);
+    result = prepare_one(r, n, buf_c(&sql), e);
+    buf_release(&sql);
+    return result;
+}
+
+/* Refuses a database with tables that are not plain. Returns 0, or -1 with *e set. */
+static int check_tables(struct reader *r, struct err *e)
+{
     sqlite3_stmt *odd = NULL;
-    int result = 0, why = SQLITE_OK;
+    int result;
 
     if (sqlite3_prepare_v2(r->db, odd_table, -1, &odd, NULL) != SQLITE_OK)
         return fail(r, e);
@@ -731,26 +692,24 @@ static int prepare(struct reader *r, struct err *e)
         err_set(e, ERR_FAILURE, "cannot import '%s': '%s' in it is not a plain table",
                 r->source->name, (const char *)sqlite3_column_text(odd, 0));
     sqlite3_finalize(odd);
-    buf_addf(&sql,
-             "SELECT id, conversation_id, %s, prompt, system, response, datetime_utc, %s"
-             " FROM responses WHERE rowid = ?1",
-             resolved ? "coalesce(resolved_model, model)" : "model",
-             usage ? "input_tokens, output_tokens" : "NULL, NULL");
-    for (size_t i = 0; result == 0 && i < QUERY_COUNT; i++)
-        if (sqlite3_prepare_v2(r->db, i == RESPONSE ? buf_c(&sql) : queries[i], -1, &r->query[i],
-                               NULL) != SQLITE_OK) {
-            r->query[i] = NULL;
-            if (i == RESPONSES || i == TURNS)
-                why = sqlite3_errcode(r->db);
-        }
-    buf_release(&sql);
-    if (result != 0)
+    return result == 0 ? 0 : -1;
+}
+
+/* Makes the statements. Returns 0; -1 with *e set if it is no database of llm, or one of a version
+ * whose messages cannot be read. */
+static int prepare(struct reader *r, struct err *e)
+{
+    if (check_tables(r, e) < 0)
         return -1;
-    if (r->query[RESPONSES] || r->query[TURNS])
+    for (size_t i = 0; i < QUERY_COUNT; i++)
+        if (queries[i] && prepare_one(r, i, queries[i], e) < 0)
+            return -1;
+    if (prepare_row(r, RESPONSE, "responses",
+                    "id, conversation_id, prompt, system, response, datetime_utc", e) < 0 ||
+        prepare_row(r, TURN, "turns", "parent_message_hash, tip_message_hash, datetime_utc", e) < 0)
+        return -1;
+    if (r->query[RESPONSES] || (r->query[TURNS] && r->query[MESSAGE] && r->query[PARTS]))
         return 0;
-    if (why != SQLITE_ERROR)
-        return err_set(e, ERR_FAILURE, "cannot read '%s': %s", r->source->name,
-                       sqlite3_errstr(why));
     return err_set(e, ERR_FAILURE, "cannot import '%s': it is no database of llm", r->source->name);
 }
 
@@ -844,7 +803,6 @@ static int read_llm(struct source *s, struct import_sink *sink, struct err *e)
     buf_init(&r.session, BUF_SMALL);
     buf_init(&r.system, BUF_LINE);
     buf_init(&r.thread, BUF_SMALL);
-    buf_init(&r.replaced, BUF_LINE);
     if (stat(path, &before) < 0) {
         err_sys(e, errno, "cannot read '%s'", s->name);
         goto out;
@@ -869,7 +827,6 @@ out:
     buf_release(&r.session);
     buf_release(&r.system);
     buf_release(&r.thread);
-    buf_release(&r.replaced);
     free(path);
     return result;
 }

@@ -11,37 +11,11 @@
  * content. A `timestamp`, `created_at` or `create_time` of a message is its time.
  */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "chathist/base/json.h"
-#include "chathist/base/path.h"
+#include "chathist/base/keymap.h"
 #include "chathist/base/utf8.h"
-#include "chathist/convert/import_message.h"
-
-int import_set_file_session(struct import_message *m, const char *format, struct source *s,
-                            struct err *e)
-{
-    char *real = s->path ? path_real(s->path, e) : NULL;
-    struct str base = str_of(path_base(s->name)), head = STR_NONE;
-    struct buf id = BUF_INIT(BUF_SMALL);
-
-    /* Under another name everything would come again. */
-    if (s->path ? !real : source_head(s, &head, e) < 0)
-        return -1;
-    if (base.n > 60)
-        base = utf8_first(base, 60);
-    while (base.n > 0 && memchr(base.p, '.', base.n) && base.p[base.n - 1] != '.')
-        base.n--;
-    base.n -= base.n > 1 && base.p[base.n - 1] == '.';
-    if (real)
-        buf_addf(&id, "%.*s-", (int)base.n, base.p);
-    buf_addf(&id, "%016" PRIx64, import_hash(real ? str_of(real) : head));
-    import_set_session(m, format, buf_str(&id));
-    free(real);
-    buf_release(&id);
-    return 0;
-}
+#include "convert/import_reader.h"
 
 /* ---- a message ---- */
 
@@ -105,7 +79,7 @@ int import_give_message(struct source *s, struct import_sink *sink, struct impor
     buf_add_str(&provider, buf_str(&m->provider));
     import_message_clear(m, role);
     buf_add_str(&m->session, buf_str(&session));
-    buf_addf(&part, "%zu-%08" PRIx32, n, (uint32_t)import_hash(object));
+    buf_addf(&part, "%zu-%08" PRIx32, n, (uint32_t)keymap_hash(object));
     import_set_part(m, buf_str(&part));
     import_set_time(m, json_get(object, "create_time"));
     import_set_time(m, json_get(object, "created_at"));

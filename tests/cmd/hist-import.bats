@@ -180,34 +180,9 @@ print(sqlite3.connect("llm-upgraded.db").execute("SELECT thread_id FROM turns").
     again llm-upgraded.db
 }
 
-# thread SESSION [OPTION]...: what its thread says.
-thread() {
-    hist-show --json "$@" | jq -c '[.role, .content, .tool_calls, .tool_call_id, .timestamp]'
-}
-
-@test "import: llm, what an import without prompts left is stored anew, in order" {
-    local session
+@test "import: llm, a turn that comes later is added once" {
     database llm-turns
-    # What the importer stored that took a turn's parent for the answer before it.
-    grep '"role":"assistant"' "$WANTED/llm-turns.jsonl" >"$HISTORY"
-    cp "$HISTORY" before
     run_expect 0 hist-import llm-turns.db
-    stdout_is 17
-    [[ $(grep -c "^hist-import: session 'llm:.*' was imported without its prompts before: it is stored again$" "$ERR") == 4 ]]
-    head -n 7 "$HISTORY" | cmp - before
-    again llm-turns.db
-    # The threads are as if they had been imported today.
-    while read -r session; do
-        thread "$session" >got
-        thread "$session" --history "$WANTED/llm-turns.jsonl" >wanted
-        [[ -s wanted ]]
-        same "$session" wanted got
-    done < <(jq -r .session_id before | sort -u)
-    # Killed in it, and done again.
-    head -n 12 "$HISTORY" >killed.jsonl
-    run_expect 0 hist-import --history killed.jsonl llm-turns.db
-    same killed "$HISTORY" killed.jsonl
-    # A turn that comes later is added, once.
     python3 - <<'END'
 import sqlite3
 db = sqlite3.connect("llm-turns.db")
@@ -247,6 +222,51 @@ MESSAGES='CREATE TABLE messages(hash TEXT, parent_hash TEXT, role TEXT);
     CREATE TABLE parts(id INTEGER PRIMARY KEY, message_hash TEXT, position INTEGER, type TEXT, text TEXT, payload TEXT);
     CREATE TABLE turns(id TEXT, thread_id TEXT, parent_message_hash TEXT, tip_message_hash TEXT, model TEXT,
         resolved_model TEXT, input_tokens INTEGER, output_tokens INTEGER, datetime_utc TEXT);'
+
+@test "import: llm, tokens of the cache and of reasoning" {
+    hostile tokens "$RESPONSES$MESSAGES
+        ALTER TABLE responses ADD input_tokens INTEGER;
+        ALTER TABLE responses ADD output_tokens INTEGER;
+        ALTER TABLE responses ADD token_details TEXT;
+        ALTER TABLE turns ADD token_details TEXT;
+        INSERT INTO responses VALUES ('r1', 'gpt', 'a', NULL, 'one', 'c', '2025-01-01', 20, 10,
+            '{\"prompt_tokens_details\":{\"cached_tokens\":16},\"completion_tokens_details\":{\"reasoning_tokens\":4}}');
+        INSERT INTO responses VALUES ('r2', 'claude', 'b', NULL, 'two', 'c', '2025-01-02', 5, 3,
+            '{\"cache_read_input_tokens\":7,\"cache_creation_input_tokens\":2}');
+        INSERT INTO responses VALUES ('r3', 'm', 'c', NULL, 'three', 'c', '2025-01-03', 1, 2, 'no JSON');
+        INSERT INTO messages VALUES ('h', NULL, 'assistant');
+        INSERT INTO parts VALUES (1, 'h', 0, 'text', 'four', NULL);
+        INSERT INTO turns VALUES ('t', 'th', NULL, 'h', 'm', NULL, 9, 8, '2025-01-04',
+            '{\"prompt_tokens_details\":{\"cached_tokens\":0}}');"
+    run_expect 0 hist-import tokens.db
+    stderr_empty
+    contents 'select(.role == "assistant") | .content + " " + (.usage | tojson)' \
+        'one {"input_tokens":20,"output_tokens":10,"cache_read_tokens":16,"reasoning_tokens":4}' \
+        'two {"input_tokens":14,"output_tokens":3,"cache_read_tokens":7,"cache_write_tokens":2}' \
+        'three {"input_tokens":1,"output_tokens":2}' \
+        'four {"input_tokens":9,"output_tokens":8,"cache_read_tokens":0}'
+}
+
+@test "import: llm, tables whose messages cannot be read are an error, and not an empty database" {
+    local error="hist-import: cannot import 'new.db': no such column:"
+    hostile new "$MESSAGES ALTER TABLE turns RENAME COLUMN tip_message_hash TO tip;
+        INSERT INTO turns VALUES ('t', 'th', NULL, 'h', 'm', NULL, 1, 2, '2025-01-01');"
+    run_expect 2 hist-import new.db
+    stdout_empty
+    stderr_is "$error tip_message_hash"
+    rm new.db
+    hostile new "$RESPONSES ALTER TABLE responses RENAME COLUMN response TO answer;
+        INSERT INTO responses VALUES ('r', 'm', 'a', NULL, 'b', 'c', '2025-01-01');"
+    run_expect 2 hist-import new.db
+    stdout_empty
+    stderr_is "$error response"
+    rm new.db
+    hostile new "$RESPONSES CREATE TABLE tool_calls(id INTEGER, response_id TEXT, name TEXT, args TEXT);
+        INSERT INTO responses VALUES ('r', 'm', 'a', NULL, 'b', 'c', '2025-01-01');"
+    run_expect 2 hist-import new.db
+    stdout_empty
+    stderr_is "$error tool_call_id"
+}
 
 @test "import: a database of llm whose tables are views, generated or virtual is refused at once" {
     local columns="'m' AS model, NULL AS prompt, NULL AS system, NULL AS conversation_id, '' AS datetime_utc" name
@@ -464,7 +484,7 @@ claude_call() {
     { claude_call a2 m1 t2 9; claude_call a3 m1 t3 9; } >>t.jsonl
     run_expect 0 hist-import t.jsonl
     stdout_is 1
-    contents '"\(.usage.input_tokens) \(.usage.output_tokens)"' '5 1' 'null 8'
+    contents '"\(.usage.input_tokens) \(.usage.output_tokens)"' '5 1' '0 8'
     again t.jsonl
 }
 

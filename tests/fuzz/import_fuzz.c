@@ -7,7 +7,8 @@
 
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
-#include "chathist/convert/import.h"
+#include "chathist/base/keymap.h"
+#include "convert/import_reader.h"
 
 struct seen {
     uint64_t hash;
@@ -29,7 +30,7 @@ static int take(void *arg, const struct import_message *m, struct err *e)
     buf_add_byte(&calls, ']');
     if (!json_check(buf_str(&calls), &value, NULL))
         abort();
-    s->hash = s->hash * 31 + import_hash(buf_str(&m->text)) + import_hash(buf_str(&m->origin));
+    s->hash = s->hash * 31 + keymap_hash(buf_str(&m->text)) + keymap_hash(buf_str(&m->origin));
     s->count++;
     buf_release(&calls);
     return 0;
@@ -40,7 +41,7 @@ static int take_line(void *arg, const struct message *m, struct err *e)
     struct seen *s = arg;
 
     (void)e;
-    s->hash = s->hash * 31 + import_hash(m->line);
+    s->hash = s->hash * 31 + keymap_hash(m->line);
     s->count++;
     return 0;
 }
@@ -50,14 +51,7 @@ static bool known(void *arg, struct str session, struct str part, struct buf *id
     (void)arg;
     if (id)
         buf_add_str(id, part);
-    return import_hash(part) % 8 == 0 && session.n > 0;
-}
-
-static void note(void *arg, const char *text)
-{
-    (void)arg;
-    if (!text)
-        abort();
+    return keymap_hash(part) % 8 == 0 && session.n > 0;
 }
 
 static void bad(void *arg, size_t number, const char *reason)
@@ -70,7 +64,7 @@ static void bad(void *arg, size_t number, const char *reason)
 
 static void read_all(const struct import_format *f, struct str text, struct seen *seen)
 {
-    struct import_sink sink = {take, take_line, known, bad, note, seen, true};
+    struct import_sink sink = {take, take_line, known, bad, seen, true};
     struct source s;
 
     source_of_text(&s, "dir/name.jsonl", text);

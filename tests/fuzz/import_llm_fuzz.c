@@ -6,7 +6,8 @@
 
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
-#include "chathist/convert/import_message.h"
+#include "chathist/base/keymap.h"
+#include "convert/import_reader.h"
 #include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -30,7 +31,7 @@ static int take(void *arg, const struct import_message *m, struct err *e)
     buf_add_byte(&calls, ']');
     demand(json_check(buf_str(&calls), &value, NULL));
     buf_release(&calls);
-    s->hash = s->hash * 31 + import_hash(buf_str(&m->text)) + import_hash(buf_str(&m->origin));
+    s->hash = s->hash * 31 + keymap_hash(buf_str(&m->text)) + keymap_hash(buf_str(&m->origin));
     s->count++;
     return 0;
 }
@@ -40,13 +41,7 @@ static bool known(void *arg, struct str session, struct str part, struct buf *id
     (void)arg;
     if (id)
         buf_add_str(id, part);
-    return import_hash(part) % 8 == 0 && session.n > 0;
-}
-
-static void note(void *arg, const char *text)
-{
-    (void)arg;
-    demand(text != NULL);
+    return keymap_hash(part) % 8 == 0 && session.n > 0;
 }
 
 static void bad(void *arg, size_t number, const char *reason)
@@ -58,7 +53,7 @@ static void bad(void *arg, size_t number, const char *reason)
 
 static void read_all(const char *path, struct seen *seen)
 {
-    struct import_sink sink = {take, NULL, known, bad, note, seen, true};
+    struct import_sink sink = {take, NULL, known, bad, seen, true};
     struct err e = ERR_INIT;
     struct source s;
 

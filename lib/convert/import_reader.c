@@ -1,17 +1,305 @@
-#include "chathist/convert/import_message.h"
+#include "convert/import_reader.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "chathist/base/clock.h"
-#include "chathist/base/id.h"
+#include "chathist/base/io.h"
 #include "chathist/base/json.h"
+#include "chathist/base/keymap.h"
+#include "chathist/base/path.h"
 #include "chathist/base/utf8.h"
 
-/* As much of a foreign id as leaves room for the format and a hash in a session's 128 bytes. */
-#define ID_MAX 90
-/* How many lines at the beginning of a file may show its format. */
-#define LINES_LOOKED_AT 50
+/* A foreign id is cut after this many bytes, so that the format and a hash also fit into the 128
+ * bytes of a session id. */
+#define FOREIGN_ID_MAX 90
+/* import_some_line looks at this many lines. */
+#define HEAD_LINES 50
+
+/* ---- sources ---- */
+
+int source_open(struct source *s, const char *path, struct err *e)
+{
+    struct stat st;
+
+    *s = (struct source){.name = path, .fd = STDIN_FILENO, .time = clock_now()};
+    buf_init(&s->block, SOURCE_VALUE_MAX);
+    if (strcmp(path, "-") == 0)
+        return 0;
+    s->path = path;
+    s->fd = io_open_input(path, e);
+    if (s->fd < 0)
+        return -1;
+    if (fstat(s->fd, &st) == 0)
+        s->time = (int64_t)st.st_mtim.tv_sec * CLOCK_SECOND + st.st_mtim.tv_nsec / 1000;
+    return 0;
+}
+
+void source_of_text(struct source *s, const char *name, struct str text)
+{
+    *s = (struct source){.name = name, .fd = -1, .ended = true};
+    buf_init(&s->block, SOURCE_VALUE_MAX);
+    buf_add_str(&s->block, text);
+}
+
+void source_close(struct source *s)
+{
+    if (s->fd > STDIN_FILENO)
+        close(s->fd);
+    buf_release(&s->block);
+}
+
+/* Reads the next bytes into the block. Returns 1; 0 at the end; -1 with *e set. Text that was given
+ * before becomes invalid. */
+static int source_more(struct source *s, struct err *e)
+{
+    int got;
+
+    if (s->ended)
+        return 0;
+    buf_consume(&s->block, s->from);
+    s->seen = s->seen > s->from ? s->seen - s->from : 0;
+    s->from = 0;
+    got = io_read_some(s->fd, &s->block);
+    if (got < 0 && errno == EFBIG)
+        return err_set(e, ERR_FAILURE, "cannot read '%s': a value is longer than %zu MiB", s->name,
+                       SOURCE_VALUE_MAX >> 20);
+    if (got < 0)
+        return err_sys(e, errno, "cannot read '%s'", s->name);
+    s->ended = got == 0;
+    return got;
+}
+
+int source_head(struct source *s, struct str *head, struct err *e)
+{
+    int got = 1;
+
+    while (got > 0 && s->block.len - s->from < SOURCE_HEAD)
+        got = source_more(s, e);
+    if (got < 0)
+        return -1;
+    *head = (struct str){buf_c(&s->block) + s->from, s->block.len - s->from};
+    if (head->n > SOURCE_HEAD)
+        head->n = SOURCE_HEAD;
+    return 0;
+}
+
+void source_skip(struct source *s, size_t n)
+{
+    s->from += n;
+    s->seen = s->from;
+}
+
+/* ---- lines ---- */
+
+/* Skips the rest of a line that is too long. Returns 1, or -1 with *e set. */
+static int skip_line(struct source *s, struct str *line, struct err *e)
+{
+    *line = STR_NONE;
+    for (;;) {
+        const char *end = memchr(s->block.data + s->from, '\n', s->block.len - s->from);
+        int got;
+
+        s->terminated = end != NULL;
+        s->from = end ? (size_t)(end - s->block.data) + 1 : s->block.len;
+        s->seen = s->from;
+        if (end)
+            return 1;
+        got = source_more(s, e);
+        if (got <= 0)
+            return got < 0 ? -1 : 1;
+    }
+}
+
+int source_line(struct source *s, struct str *line, struct err *e)
+{
+    int got = 1;
+
+    while (got > 0) {
+        const char *data = buf_c(&s->block), *end = NULL;
+
+        if (s->seen < s->block.len)
+            end = memchr(data + s->seen, '\n', s->block.len - s->seen);
+        if (end || (s->ended && s->from < s->block.len)) {
+            size_t to = end ? (size_t)(end - data) : s->block.len;
+
+            *line = (struct str){data + s->from, to - s->from};
+            s->terminated = end != NULL;
+            s->from = s->seen = to + s->terminated;
+            s->number++;
+            if (line->n > BUF_LINE)
+                *line = STR_NONE;
+            return 1;
+        }
+        s->seen = s->block.len;
+        if (s->block.len - s->from > BUF_LINE) {
+            s->number++;
+            return skip_line(s, line, e);
+        }
+        got = source_more(s, e);
+        if (got == 0 && s->from < s->block.len)
+            got = 1;
+    }
+    return got;
+}
+
+/* ---- values ---- */
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Skips white space and bytes that are `besides`, and gives the byte that follows, which is not
+ * skipped. Returns 1; 0 at the end; -1 with *e set. */
+static int skip_space(struct source *s, char besides, char *c, struct err *e)
+{
+    for (;;) {
+        int got;
+
+        for (; s->from < s->block.len; s->from++) {
+            *c = s->block.data[s->from];
+            if (!is_space(*c) && *c != besides)
+                return 1;
+        }
+        s->seen = s->from;
+        got = source_more(s, e);
+        if (got <= 0)
+            return got;
+    }
+}
+
+/* The position in a value: how deep in brackets, and whether in a string. */
+struct follow {
+    size_t depth;
+    bool string, escape;
+};
+
+/* Advances by one byte. Returns whether the value ends before it. */
+static bool ends_before(struct follow *f, char c)
+{
+    if (f->string) {
+        if (f->escape)
+            f->escape = false;
+        else if (c == '\\')
+            f->escape = true;
+        else if (c == '"')
+            f->string = false;
+        return false;
+    }
+    if (f->depth == 0 && (c == ',' || c == ']'))
+        return true;
+    if (c == '"')
+        f->string = true;
+    else if (c == '{' || c == '[')
+        f->depth++;
+    else if ((c == '}' || c == ']') && f->depth > 0)
+        f->depth--;
+    return false;
+}
+
+/* Gives an element of an array. Returns 1, or -1 with *e set. */
+static int take_element(struct source *s, struct str *value, struct err *e)
+{
+    struct follow f = {0};
+    int got = 1;
+
+    s->seen = s->from;
+    while (got > 0) {
+        for (; s->seen < s->block.len; s->seen++)
+            if (ends_before(&f, s->block.data[s->seen]))
+                goto found;
+        got = source_more(s, e);
+    }
+    if (got < 0)
+        return -1;
+found:
+    *value = (struct str){buf_c(&s->block) + s->from, s->seen - s->from};
+    s->from = s->seen;
+    s->number++;
+    return 1;
+}
+
+/* Gives one of several values that follow each other; it ends with its last bracket. A value without
+ * brackets is the rest of the source. Returns 1, or -1 with *e set. */
+static int take_next(struct source *s, struct str *value, struct err *e)
+{
+    struct follow f = {0};
+    int got = 1;
+
+    s->number++;
+    s->seen = s->from;
+    while (got > 0) {
+        while (s->seen < s->block.len) {
+            (void)ends_before(&f, s->block.data[s->seen]);
+            if (f.depth == 0 && s->seen == s->from)
+                return source_rest(s, value, e) < 0 ? -1 : 1;
+            s->seen++;
+            if (f.depth == 0)
+                goto found;
+        }
+        got = source_more(s, e);
+    }
+    if (got < 0)
+        return -1;
+found:
+    *value = (struct str){buf_c(&s->block) + s->from, s->seen - s->from};
+    s->from = s->seen;
+    return 1;
+}
+
+int source_value(struct source *s, struct str *value, struct err *e)
+{
+    char c;
+    int got;
+
+    if (s->number == 0) {
+        struct str head, bom = STR("\xef\xbb\xbf");
+
+        if (source_head(s, &head, e) < 0)
+            return -1;
+        if (str_starts(head, bom))
+            s->from += bom.n;
+        got = skip_space(s, ' ', &c, e);
+        if (got <= 0)
+            return got;
+        s->in_array = c == '[';
+        s->in_row = !s->in_array;
+        s->from += s->in_array;
+    }
+    if (!s->in_array && !s->in_row)
+        return 0;
+    got = skip_space(s, s->in_array ? ',' : ' ', &c, e);
+    if (got <= 0)
+        return got;
+    if (s->in_row)
+        return take_next(s, value, e);
+    if (c == ']') {
+        s->in_array = false;
+        return 0;
+    }
+    return take_element(s, value, e);
+}
+
+int source_rest(struct source *s, struct str *text, struct err *e)
+{
+    int got;
+
+    do
+        got = source_more(s, e);
+    while (got > 0);
+    if (got < 0)
+        return -1;
+    *text = (struct str){buf_c(&s->block) + s->from, s->block.len - s->from};
+    s->from = s->seen = s->block.len;
+    return 0;
+}
+
+/* ---- messages ---- */
 
 void import_message_init(struct import_message *m)
 {
@@ -43,7 +331,7 @@ void import_message_clear(struct import_message *m, enum role role)
 {
     m->role = role;
     m->time = IMPORT_NO_TIME;
-    m->input_tokens = m->output_tokens = -1;
+    usage_init(&m->usage);
     import_message_rewind(m);
     buf_clear(&m->session);
     buf_clear(&m->origin);
@@ -61,12 +349,7 @@ void import_message_rewind(struct import_message *m)
     m->images = 0;
 }
 
-uint64_t import_hash(struct str text)
-{
-    return keymap_hash(text);
-}
-
-/* ---- names ---- */
+/* ---- sessions and origins ---- */
 
 static bool is_id_byte(char c)
 {
@@ -76,23 +359,47 @@ static bool is_id_byte(char c)
 
 void import_add_session(struct buf *out, const char *format, struct str id)
 {
-    bool changed = id.n == 0 || id.n > ID_MAX;
+    bool changed = id.n == 0 || id.n > FOREIGN_ID_MAX;
 
     buf_addf(out, "%s:", format);
-    for (size_t i = 0; i < id.n && i < ID_MAX; i++) {
+    for (size_t i = 0; i < id.n && i < FOREIGN_ID_MAX; i++) {
         bool good = is_id_byte(id.p[i]);
 
         buf_add_byte(out, good ? id.p[i] : '_');
         changed = changed || !good;
     }
     if (changed)
-        buf_addf(out, "-%016" PRIx64, import_hash(id));
+        buf_addf(out, "-%016" PRIx64, keymap_hash(id));
 }
 
 void import_set_session(struct import_message *m, const char *format, struct str id)
 {
     buf_clear(&m->session);
     import_add_session(&m->session, format, id);
+}
+
+int import_set_file_session(struct import_message *m, const char *format, struct source *s,
+                            struct err *e)
+{
+    char *real = s->path ? path_real(s->path, e) : NULL;
+    struct str base = str_of(path_base(s->name)), head = STR_NONE;
+    struct buf id = BUF_INIT(BUF_SMALL);
+
+    /* With another name, all messages would be imported again. */
+    if (s->path ? !real : source_head(s, &head, e) < 0)
+        return -1;
+    if (base.n > 60)
+        base = utf8_first(base, 60);
+    while (base.n > 0 && memchr(base.p, '.', base.n) && base.p[base.n - 1] != '.')
+        base.n--;
+    base.n -= base.n > 1 && base.p[base.n - 1] == '.';
+    if (real)
+        buf_addf(&id, "%.*s-", (int)base.n, base.p);
+    buf_addf(&id, "%016" PRIx64, keymap_hash(real ? str_of(real) : head));
+    import_set_session(m, format, buf_str(&id));
+    free(real);
+    buf_release(&id);
+    return 0;
 }
 
 static void add_part(struct import_message *m, char before, struct str part)
@@ -116,7 +423,8 @@ void import_add_part(struct import_message *m, struct str part)
 
 /* ---- fields ---- */
 
-/* Seconds since 1970, as JSON writes them, to the microsecond; exponents are for other numbers. */
+/* Reads seconds since 1970 to the microsecond. Returns false for a number with a sign or an exponent,
+ * which no program writes for a time. */
 static bool parse_seconds(struct str number, int64_t *us)
 {
     int64_t value = 0, unit = CLOCK_SECOND;
@@ -148,7 +456,7 @@ void import_set_time(struct import_message *m, struct str value)
     if (json_type(value) == JSON_STRING
             ? clock_parse_iso(json_text(value, &scratch), &us)
             : json_type(value) == JSON_NUMBER && parse_seconds(value, &us)) {
-        /* Only a time that can be written, too. */
+        /* Accept only a time that can be written, too. */
         clock_add_iso(&iso, us);
         if (clock_parse_iso(buf_str(&iso), &again))
             m->time = us;
@@ -222,15 +530,8 @@ void import_set_finish(struct import_message *m, struct str value)
 
 /* ---- content ---- */
 
-static bool is_one_of(struct str name, const char *const *names)
-{
-    for (; *names; names++)
-        if (str_eq_c(name, *names))
-            return true;
-    return false;
-}
-
-static void add_value(struct import_message *m, struct str string)
+/* Appends a JSON string to the text. */
+static void add_string(struct import_message *m, struct str string)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
 
@@ -243,7 +544,7 @@ void import_add_refusal(struct import_message *m, struct str refusal)
 {
     if (json_type(refusal) != JSON_STRING || refusal.n <= 2)
         return;
-    add_value(m, refusal);
+    add_string(m, refusal);
     buf_clear(&m->finish);
     buf_add_c(&m->finish, "content_filter");
 }
@@ -254,22 +555,20 @@ static void add_block(struct import_message *m, struct str block)
     static const char *const texts[] = {"text", "input_text", "output_text", NULL};
     static const char *const images[] = {"image", "image_url", "input_image", NULL};
     enum { TYPE, TEXT, ID, NAME, INPUT, REFUSAL, COUNT };
-    struct buf type = BUF_INIT(BUF_SMALL), id = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
-    struct str value[COUNT], kind;
+    struct buf id = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
+    struct str value[COUNT];
 
     if (json_type(block) == JSON_STRING)
-        add_value(m, block);
+        add_string(m, block);
     json_pick(block, keys, value, COUNT);
-    kind = json_text(value[TYPE], &type);
-    if (is_one_of(kind, texts))
-        add_value(m, value[TEXT]);
-    else if (str_eq_c(kind, "refusal"))
+    if (import_is_one_of(value[TYPE], texts))
+        add_string(m, value[TEXT]);
+    else if (import_is_text(value[TYPE], "refusal"))
         import_add_refusal(m, value[REFUSAL]);
-    else if (is_one_of(kind, images))
+    else if (import_is_one_of(value[TYPE], images))
         m->images++;
-    else if (str_eq_c(kind, "tool_use"))
+    else if (import_is_text(value[TYPE], "tool_use"))
         import_add_call(m, json_text(value[ID], &id), json_text(value[NAME], &name), value[INPUT]);
-    buf_release(&type);
     buf_release(&id);
     buf_release(&name);
 }
@@ -279,18 +578,18 @@ void import_add_content(struct import_message *m, struct str content)
     struct json_iter it = json_iter(content);
 
     if (json_type(content) == JSON_STRING)
-        add_value(m, content);
+        add_string(m, content);
     if (json_type(content) != JSON_ARRAY)
         return;
     while (json_next(&it))
         add_block(m, it.value);
 }
 
-/* ---- handing over ---- */
+/* ---- giving messages ---- */
 
 bool import_is_empty(const struct import_message *m)
 {
-    /* A message that is too long is not empty: it is reported. */
+    /* A message that is too long is given, too, so that it is reported. */
     return m->text.len == 0 && !m->text.overflow && m->calls.len == 0 && !m->calls.overflow &&
            m->images == 0 && m->role != ROLE_TOOL;
 }
@@ -302,7 +601,7 @@ int import_give(struct import_sink *sink, const struct import_message *m, struct
     return sink->message(sink->arg, m, e);
 }
 
-/* Gives m and clears it for the next message of the same record. */
+/* Gives m and clears it for the next message of the same record. *given counts the messages. */
 static int give_one(struct import_sink *sink, struct import_message *m, struct str part,
                     size_t *given, struct err *e)
 {
@@ -321,8 +620,8 @@ static int give_one(struct import_sink *sink, struct import_message *m, struct s
     return result;
 }
 
-/* A text that comes with a call is a message of its own, apart from the texts before it. Returns
- * whether such a text is next. */
+/* A text that belongs to a call begins a new message if there was text before. Returns whether such
+ * a text is at `at`. */
 static bool is_said_with_call(const struct import_message *m, const struct json_iter *at)
 {
     struct json_iter next = *at;
@@ -345,7 +644,7 @@ int import_give_content(struct import_sink *sink, struct import_message *m, stru
         part = (struct str){origin.p + m->session.len + 1, origin.n - m->session.len - 1};
     buf_add_str(&own, part);
     if (json_type(content) == JSON_STRING)
-        add_value(m, content);
+        add_string(m, content);
     while (result == 0 && json_type(content) == JSON_ARRAY && json_next(&it)) {
         bool is_result = json_has_type(it.value, "tool_result");
 
@@ -369,7 +668,8 @@ int import_give_content(struct import_sink *sink, struct import_message *m, stru
     return result;
 }
 
-/* The next one: 1, 0, -1. `scratch` holds it when it had to be repaired. */
+/* Gives the next line that is an object, in scratch if it had to be repaired. Returns 1; 0 at the
+ * end; -1 with *e set. */
 static int next_object(struct source *s, struct import_sink *sink, struct buf *scratch,
                        struct str *object, struct err *e)
 {
@@ -392,7 +692,7 @@ static int next_object(struct source *s, struct import_sink *sink, struct buf *s
             line = (struct str){line.p + 3, line.n - 3};
         if (json_check(line, object, NULL) && json_type(*object) == JSON_OBJECT)
             return 1;
-        /* Its writer may be at it. */
+        /* An unterminated line may still be written. */
         if (s->terminated)
             sink->bad(sink->arg, s->number, "not a JSON object");
     }
@@ -416,7 +716,24 @@ int import_each_object(struct source *s, struct import_sink *sink,
     return got;
 }
 
-/* ---- which format is it? ---- */
+/* ---- recognising values and formats ---- */
+
+bool import_is_text(struct str value, const char *text)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    bool is = str_eq_c(json_text(value, &scratch), text);
+
+    buf_release(&scratch);
+    return is;
+}
+
+bool import_is_one_of(struct str value, const char *const *texts)
+{
+    for (; *texts; texts++)
+        if (import_is_text(value, *texts))
+            return true;
+    return false;
+}
 
 bool import_has_string(struct str object, const char *key)
 {
@@ -427,7 +744,7 @@ bool import_some_line(struct str head, bool (*is)(struct str object))
 {
     if (str_starts(head, STR("\xef\xbb\xbf")))
         head = (struct str){head.p + 3, head.n - 3};
-    for (int i = 0; i < LINES_LOOKED_AT && head.n > 0; i++) {
+    for (int i = 0; i < HEAD_LINES && head.n > 0; i++) {
         struct str line = str_cut(&head, '\n'), value;
 
         if (json_check(line, &value, NULL) && json_type(value) == JSON_OBJECT && is(value))

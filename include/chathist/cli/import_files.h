@@ -1,0 +1,56 @@
+/*
+ * import_files - the files that hist-import reads: those that the user names, and those of other
+ * programs, on Linux and on macOS:
+ *
+ *     Claude Code  $CLAUDE_CONFIG_DIR/projects, ~/.claude/projects, ~/.config/claude/projects
+ *     Codex        sessions and archived_sessions in $CODEX_HOME, ~/.codex
+ *     llm          logs.db in $LLM_USER_PATH, else in io.datasette.llm in CONFIG
+ *     aichat       $AICHAT_SESSIONS_DIR; sessions and agents in $AICHAT_CONFIG_DIR, else in aichat
+ *                  in CONFIG
+ *
+ * CONFIG is ~/.config (XDG_CONFIG_HOME) and ~/Library/Application Support. If a variable is set, the
+ * default directories are not searched. Sources: Claude Code's and Codex's documentation of their
+ * settings; simonw/llm docs/setup.md and logging.md; sigoden/aichat src/config/mod.rs.
+ */
+#ifndef CHATHIST_CLI_IMPORT_FILES_H
+#define CHATHIST_CLI_IMPORT_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chathist/base/err.h"
+#include "chathist/base/keymap.h"
+#include "chathist/cli/config.h"
+
+struct import_file {
+    char *path;   /* owned */
+    bool named;   /* the user named the file: it must be something to import */
+    int64_t last; /* µs: the last `timestamp` in a file of JSON lines, else its modification time */
+};
+
+/* Zero-initialise all members but the first two. */
+struct import_files {
+    /* Called for each file and directory that cannot be read, with an error that it releases. The
+     * other files are still added. */
+    void (*failed)(void *arg, struct err *e);
+    void *arg;
+    struct import_file *at;
+    size_t count, cap;
+    /* private */
+    size_t places;      /* of other programs that exist */
+    struct keymap seen; /* device and inode of each directory that was searched */
+    char **keys;        /* its keys, owned */
+    size_t keys_count, keys_cap;
+};
+
+/* Adds a file; or all files in a directory and below that are named *.jsonl, *.json, *.yaml, *.yml
+ * or *.db. Links are followed, but no directory is searched twice. `-` is standard input. */
+void import_files_add(struct import_files *f, const char *path);
+/* Adds the files of other programs. Returns false if none of their places exists. */
+bool import_files_scan(struct import_files *f, const struct config *c);
+/* Sorts by the time of the last message, the oldest first, then by name. */
+void import_files_sort(struct import_files *f);
+void import_files_release(struct import_files *f);
+
+#endif

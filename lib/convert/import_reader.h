@@ -1,0 +1,189 @@
+/*
+ * import_reader - what the readers of all import formats share.
+ *
+ *     struct source -> reader (a file for each format) -> struct import_message -> import_sink
+ *
+ * A source is a file, or standard input, read by lines, by the elements of a JSON array, or as a
+ * whole. A reader fills a message from it and gives it to the sink, which is convert/import: it
+ * makes a history line unless the history has the message.
+ *
+ * The origin of a message is SESSION/PART. SESSION is the session id in the history, made of the
+ * name of the format and the id in the other program; PART identifies the message in that session.
+ * A message that was joined from several records has a part for each: `SESSION/A+B+C`.
+ */
+#ifndef CHATHIST_CONVERT_IMPORT_READER_H
+#define CHATHIST_CONVERT_IMPORT_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chathist/base/buf.h"
+#include "chathist/base/err.h"
+#include "chathist/base/usage.h"
+#include "chathist/history/message.h"
+
+/* ---- sources ---- */
+
+/* The longest element of an array, and the longest file that is read as a whole. */
+#define SOURCE_VALUE_MAX ((size_t)256 << 20)
+/* source_head gives at most this many bytes. */
+#define SOURCE_HEAD ((size_t)64 << 10)
+
+struct source {
+    const char *name; /* for messages, borrowed; `-` for standard input */
+    const char *path; /* NULL for standard input and text in memory */
+    int64_t time;     /* modification time in µs, for messages without a time */
+    size_t number;    /* of the last line or value, from 1 */
+    bool terminated;  /* the last line ended with a newline */
+    /* private */
+    int fd;           /* -1: all bytes are in block */
+    struct buf block; /* bytes from `from` on were not given yet */
+    size_t from, seen;
+    bool ended, in_array, in_row;
+};
+
+/* Opens a file; `-` is standard input. Returns 0, or -1 with *e set and nothing to close. */
+int source_open(struct source *s, const char *path, struct err *e);
+/* Makes a source of text in memory, which is copied. */
+void source_of_text(struct source *s, const char *name, struct str text);
+void source_close(struct source *s);
+
+/* The functions below return text that is valid until the next call on the source. */
+
+/* Gives the beginning of the source, without advancing. Returns 0, or -1 with *e set. */
+int source_head(struct source *s, struct str *head, struct err *e);
+/* Gives the next line without its newline, or STR_NONE for a line over BUF_LINE. Returns 1; 0 at
+ * the end; -1 with *e set. */
+int source_line(struct source *s, struct str *line, struct err *e);
+/* Gives the next element if the source is a JSON array, else the next of the values that follow
+ * each other. Values are separated by their brackets and strings alone, so that an invalid one does
+ * not affect the next. Returns 1; 0 at the end; -1 with *e set, also for a value over
+ * SOURCE_VALUE_MAX. */
+int source_value(struct source *s, struct str *value, struct err *e);
+/* Skips n bytes of those that source_head gives. */
+void source_skip(struct source *s, size_t n);
+/* Gives all remaining bytes. Returns 0, or -1 with *e set. */
+int source_rest(struct source *s, struct str *text, struct err *e);
+
+/* ---- messages ---- */
+
+/* The source has no time for the message. */
+#define IMPORT_NO_TIME INT64_MIN
+
+struct import_message {
+    enum role role;
+    int64_t time;       /* µs */
+    struct buf session; /* the session id in the history */
+    struct buf origin;
+    struct buf text;
+    struct buf calls; /* elements of tool_calls, JSON, separated by commas */
+    struct buf call_id;
+    struct buf model;
+    struct buf provider;
+    struct buf finish;
+    struct buf replaces; /* ids of lines in the history: JSON strings separated by commas */
+    int64_t images;
+    struct usage usage;
+};
+
+struct import_sink {
+    /* Receives a message. m is unchanged. Returns 0, or -1 with *e set to end the import. */
+    int (*message)(void *arg, const struct import_message *m, struct err *e);
+    /* Receives a line in the form of our histories. Returns as above. */
+    int (*line)(void *arg, const struct message *m, struct err *e);
+    /* Returns whether a message is in the history or was given before. `part` is one part of its
+     * origin. If id is not NULL, the id of its line is appended to it. */
+    bool (*known)(void *arg, struct str session, struct str part, struct buf *id);
+    /* Reports a record that is left out because it cannot be read. */
+    void (*bad)(void *arg, size_t number, const char *reason);
+    void *arg;
+    bool subagents; /* messages of subagents are wanted */
+};
+
+struct import_format {
+    const char *name;
+    /* Returns whether a file that begins like this has the format. */
+    bool (*is)(struct str head);
+    /* Gives all messages of the source to the sink; the session that was used last comes last.
+     * Returns 0, or -1 with *e set. */
+    int (*read)(struct source *s, struct import_sink *sink, struct err *e);
+};
+/* NULL ends the array. Each format is described at the beginning of its source file. */
+extern const struct import_format *const import_formats[];
+extern const struct import_format import_lines, import_claude_code, import_codex, import_llm,
+    import_chatgpt, import_messages, import_aichat;
+/* Returns the format of a file that begins like this, or NULL. */
+const struct import_format *import_format_of(struct str head);
+
+void import_message_init(struct import_message *m);
+void import_message_release(struct import_message *m);
+/* Empties all fields and sets the role. */
+void import_message_clear(struct import_message *m, enum role role);
+/* Empties the text, the calls, the call id and the images, for the next message of a record. */
+void import_message_rewind(struct import_message *m);
+
+/* Appends FORMAT:ID. Characters that a session id may not have are replaced, and a long id is cut;
+ * then a hash at the end keeps ids apart. */
+void import_add_session(struct buf *out, const char *format, struct str id);
+void import_set_session(struct import_message *m, const char *format, struct str id);
+/* Sets the session of a file that has no id to FORMAT:NAME-HASH. Returns 0, or -1 with *e set. */
+int import_set_file_session(struct import_message *m, const char *format, struct source *s,
+                            struct err *e);
+/* Sets the origin to SESSION/PART, or adds another part to it. A `+` in a part becomes `_`. */
+void import_set_part(struct import_message *m, struct str part);
+void import_add_part(struct import_message *m, struct str part);
+/* Sets the time from a JSON value: a string in ISO 8601, or a number of seconds since 1970. Other
+ * values are ignored. */
+void import_set_time(struct import_message *m, struct str value);
+/* Sets a field from a JSON string. Other values are ignored. */
+void import_set_text(struct buf *field, struct str value);
+/* Sets the finish reason from a JSON string, translated to the names of chathist(5). */
+void import_set_finish(struct import_message *m, struct str value);
+/* Appends a paragraph to the text. */
+void import_add_text(struct import_message *m, struct str text);
+/* Appends a tool call. `args` is JSON: an object, or a string that contains one, as the interfaces
+ * of OpenAI have it; another value is kept as a string. A call without an id gets its name as id. */
+void import_add_call(struct import_message *m, struct str id, struct str name, struct str args);
+/* Appends an id to a list such as m->replaces, unless it is the last one there. */
+void import_add_id(struct buf *list, struct str id);
+/* Appends the text of a refusal, a JSON string, and sets the finish reason to content_filter. Other
+ * values, and an empty string, are ignored. */
+void import_add_refusal(struct import_message *m, struct str refusal);
+/* Appends content: a JSON string, or an array of strings and content blocks as the interfaces of
+ * OpenAI and Anthropic have them. Texts, refusals and tool calls are added, images are counted,
+ * other blocks are ignored. */
+void import_add_content(struct import_message *m, struct str content);
+
+/* Returns whether the message has neither text, calls nor images. A tool result is never empty. */
+bool import_is_empty(const struct import_message *m);
+/* Gives the message to the sink unless it is empty. Returns 0, or -1 with *e set. */
+int import_give(struct import_sink *sink, const struct import_message *m, struct err *e);
+/* Adds content to the message and gives it. Each tool_result block becomes a message of its own;
+ * the second and following messages have `.1`, `.2`, ... after their part. m is cleared. */
+int import_give_content(struct import_sink *sink, struct import_message *m, struct str content,
+                        struct err *e);
+/* Gives message number n of a conversation, an object as the interfaces of OpenAI and Anthropic
+ * take it. The session, model and provider of m are used and kept (import_messages.c). */
+int import_give_message(struct source *s, struct import_sink *sink, struct import_message *m,
+                        struct str object, size_t n, struct err *e);
+
+/* Calls `take` for each line that is a JSON object. Other lines are reported as bad, except for an
+ * unterminated last line. Returns 0, or -1 with *e set if the source or `take` failed. */
+int import_each_object(struct source *s, struct import_sink *sink,
+                       int (*take)(void *arg, struct str object, struct err *e), void *arg,
+                       struct err *e);
+
+/* ---- recognising values and formats ---- */
+
+/* Returns whether a JSON string is this text. */
+bool import_is_text(struct str value, const char *text);
+/* Returns whether a JSON string is one of these texts; NULL ends the array. */
+bool import_is_one_of(struct str value, const char *const *texts);
+/* Returns whether a member of an object is a string. */
+bool import_has_string(struct str object, const char *key);
+/* Returns whether `is` accepts one of the first lines, because not every record shows the format of
+ * its file. */
+bool import_some_line(struct str head, bool (*is)(struct str object));
+
+#endif
