@@ -611,13 +611,14 @@ struct str json_text(struct str string, struct buf *scratch)
     return json_decode(string, scratch) ? buf_str(scratch) : STR_NONE;
 }
 
+bool json_is_text(struct str value, const char *text)
+{
+    return json_type(value) == JSON_STRING && json_key_is(json_body(value), text);
+}
+
 bool json_has_type(struct str object, const char *type)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    bool has = str_eq_c(json_text(json_get(object, "type"), &scratch), type);
-
-    buf_release(&scratch);
-    return has;
+    return json_is_text(json_get(object, "type"), type);
 }
 
 void json_decode_body(struct str body, struct buf *out)

@@ -11,25 +11,25 @@ static const char *const member_names[OPAQUE_MEMBERS] = {
     [OPAQUE_INPUT] = "input", [OPAQUE_CITATIONS] = "citations",
 };
 
+#define DETAIL_TEXTS 3
+static const char *const detail_names[DETAIL_TEXTS] = {"text", "summary", "data"};
+
 static void detail_init(struct opaque_detail *d)
 {
-    buf_init(&d->first, OPAQUE_THINKING_MAX);
-    buf_init(&d->text, OPAQUE_THINKING_MAX);
-    buf_init(&d->summary, OPAQUE_THINKING_MAX);
-    buf_init(&d->data, OPAQUE_THINKING_MAX);
-    buf_init(&d->signature, OPAQUE_THINKING_MAX);
-    buf_init(&d->others, OPAQUE_THINKING_MAX);
-    d->pieced = false;
+    *d = (struct opaque_detail){.first = BUF_INIT(OPAQUE_THINKING_MAX),
+                                .signature = BUF_INIT(OPAQUE_THINKING_MAX),
+                                .others = BUF_INIT(OPAQUE_THINKING_MAX)};
+    for (size_t i = 0; i < DETAIL_TEXTS; i++)
+        buf_init(&d->texts[i], OPAQUE_THINKING_MAX);
 }
 
 static void detail_release(struct opaque_detail *d)
 {
     buf_release(&d->first);
-    buf_release(&d->text);
-    buf_release(&d->summary);
-    buf_release(&d->data);
     buf_release(&d->signature);
     buf_release(&d->others);
+    for (size_t i = 0; i < DETAIL_TEXTS; i++)
+        buf_release(&d->texts[i]);
 }
 
 void opaque_init(struct opaque_blocks *r)
@@ -249,11 +249,10 @@ void opaque_add_reasoning(struct opaque_blocks *r, struct str text)
 
 static struct buf *detail_text(struct opaque_detail *d, struct str raw_key)
 {
-    if (json_key_is(raw_key, "text"))
-        return &d->text;
-    if (json_key_is(raw_key, "summary"))
-        return &d->summary;
-    return json_key_is(raw_key, "data") ? &d->data : NULL;
+    for (size_t i = 0; i < DETAIL_TEXTS; i++)
+        if (json_key_is(raw_key, detail_names[i]))
+            return &d->texts[i];
+    return NULL;
 }
 
 /* Returns true if the piece belongs to the current detail: it has the same type and index, and no
@@ -321,17 +320,16 @@ static bool is_grown(struct opaque_detail *d, struct str raw_key)
 
 static void add_detail(struct opaque_detail *d, struct buf *out)
 {
-    const struct buf *const texts[] = {&d->text, &d->summary, &d->data};
-    static const char *const keys[] = {"text", "summary", "data"};
     struct str first = buf_str(&d->first);
 
     buf_add_byte(out, '{');
     for (struct json_iter it = json_iter(first); json_next(&it);)
         if (!is_grown(d, it.key))
             add_raw_member(out, it.key, it.value);
-    for (size_t i = 0; i < 3; i++)
-        if (texts[i]->len > 0)
-            add_grown(out, keys[i], json_get(first, keys[i]), buf_str(texts[i]));
+    for (size_t i = 0; i < DETAIL_TEXTS; i++)
+        if (d->texts[i].len > 0)
+            add_grown(out, detail_names[i], json_get(first, detail_names[i]),
+                      buf_str(&d->texts[i]));
     if (d->signature.len > 0)
         add_raw_member(out, STR("signature"), buf_str(&d->signature));
     for (struct json_iter it = json_iter(buf_str(&d->others)); json_next(&it);)
@@ -341,8 +339,11 @@ static void add_detail(struct opaque_detail *d, struct buf *out)
 
 static bool detail_is_cut(const struct opaque_detail *d)
 {
-    return d->first.overflow || d->text.overflow || d->summary.overflow || d->data.overflow ||
-           d->signature.overflow || d->others.overflow;
+    bool cut = d->first.overflow || d->signature.overflow || d->others.overflow;
+
+    for (size_t i = 0; i < DETAIL_TEXTS; i++)
+        cut = cut || d->texts[i].overflow;
+    return cut;
 }
 
 static void end_detail(struct opaque_blocks *r)

@@ -431,36 +431,32 @@ static int anthropic_models(const struct provider *p, const struct ask *ask, str
  * here. Blocks of other types are only kept, in case the response is paused. */
 static int anthropic_read_block(struct response *a, int64_t index, struct str block, struct err *e)
 {
-    struct buf type = BUF_INIT(BUF_LINE), id = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
-    struct buf args = BUF_INIT(BUF_LINE);
+    struct buf id = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE);
+    struct str type = json_get(block, "type");
     int rc = 0;
 
-    json_decode(json_get(block, "type"), &type);
     if (json_type(block) == JSON_OBJECT)
         opaque_begin(&a->opaque, index, block);
-    if (str_eq_c(buf_str(&type), "text")) {
+    if (json_is_text(type, "text")) {
         struct json_iter it = json_iter(json_get(block, "citations"));
 
         rc = response_add_text(a, json_get(block, "text"), e);
         while (rc == 0 && json_next(&it))
             rc = response_add_citation(a, it.value);
-    } else if (str_eq_c(buf_str(&type), "tool_use")) {
+    } else if (json_is_text(type, "tool_use")) {
         struct str input = json_get(block, "input");
         struct json_iter it = json_iter(input);
 
-        json_decode(json_get(block, "id"), &id);
-        json_decode(json_get(block, "name"), &name);
         /* The empty object at the start of a streamed call is not a piece of its arguments. */
-        rc = response_add_call(a, index, buf_str(&id), buf_str(&name),
+        rc = response_add_call(a, index, json_text(json_get(block, "id"), &id),
+                               json_text(json_get(block, "name"), &name),
                                json_next(&it) ? input : STR_NONE, e);
-    } else if (str_eq_c(buf_str(&type), "thinking") ||
-               str_eq_c(buf_str(&type), "redacted_thinking")) {
-        rc = response_add_reasoning(a, json_text(json_get(block, "thinking"), &args));
+    } else if (json_is_text(type, "thinking") || json_is_text(type, "redacted_thinking")) {
+        rc = response_add_reasoning(a, json_text(json_get(block, "thinking"), &text));
     }
-    buf_release(&type);
     buf_release(&id);
     buf_release(&name);
-    buf_release(&args);
+    buf_release(&text);
     return rc;
 }
 
@@ -488,25 +484,23 @@ static int anthropic_read_thinking(struct response *a, int64_t index, struct str
 
 static int anthropic_read_delta(struct response *a, int64_t index, struct str delta, struct err *e)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str type = json_text(json_get(delta, "type"), &scratch);
-    struct str citation = json_get(delta, "citation");
-    int rc = 0;
+    struct str type = json_get(delta, "type"), citation = json_get(delta, "citation");
 
-    if (str_eq_c(type, "text_delta")) {
+    if (json_is_text(type, "text_delta")) {
         opaque_grow(&a->opaque, index, OPAQUE_TEXT, json_get(delta, "text"));
-        rc = response_add_text(a, json_get(delta, "text"), e);
-    } else if (str_eq_c(type, "input_json_delta")) {
-        opaque_grow(&a->opaque, index, OPAQUE_INPUT, json_get(delta, "partial_json"));
-        rc = anthropic_read_input(a, index, json_get(delta, "partial_json"), e);
-    } else if (str_eq_c(type, "thinking_delta") || str_eq_c(type, "signature_delta")) {
-        rc = anthropic_read_thinking(a, index, delta);
-    } else if (str_eq_c(type, "citations_delta") && json_type(citation) == JSON_OBJECT) {
-        opaque_grow(&a->opaque, index, OPAQUE_CITATIONS, citation);
-        rc = response_add_citation(a, citation);
+        return response_add_text(a, json_get(delta, "text"), e);
     }
-    buf_release(&scratch);
-    return rc;
+    if (json_is_text(type, "input_json_delta")) {
+        opaque_grow(&a->opaque, index, OPAQUE_INPUT, json_get(delta, "partial_json"));
+        return anthropic_read_input(a, index, json_get(delta, "partial_json"), e);
+    }
+    if (json_is_text(type, "thinking_delta") || json_is_text(type, "signature_delta"))
+        return anthropic_read_thinking(a, index, delta);
+    if (json_is_text(type, "citations_delta") && json_type(citation) == JSON_OBJECT) {
+        opaque_grow(&a->opaque, index, OPAQUE_CITATIONS, citation);
+        return response_add_citation(a, citation);
+    }
+    return 0;
 }
 
 /* Reads the counts. They are running totals. The tokens of the cache are sent beside those of the

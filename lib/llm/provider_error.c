@@ -51,18 +51,9 @@ static bool is_truthy(struct str value)
     }
 }
 
-static bool text_is(struct str value, const char *text)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    bool is = json_type(value) == JSON_STRING && str_eq_c(json_text(value, &scratch), text);
-
-    buf_release(&scratch);
-    return is;
-}
-
 bool provider_error_in(struct str error, struct str object)
 {
-    return is_truthy(error) || text_is(object, "error");
+    return is_truthy(error) || json_is_text(object, "error");
 }
 
 bool provider_error_reported(struct str value)

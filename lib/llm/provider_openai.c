@@ -386,9 +386,8 @@ static int openai_read_function(struct response *a, int64_t index, struct str id
     struct buf id_text = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
     int rc;
 
-    json_decode(id, &id_text);
-    json_decode(json_get(function, "name"), &name);
-    rc = response_add_call(a, index, buf_str(&id_text), buf_str(&name),
+    rc = response_add_call(a, index, json_text(id, &id_text),
+                           json_text(json_get(function, "name"), &name),
                            json_get(function, "arguments"), e);
     buf_release(&id_text);
     buf_release(&name);

@@ -108,6 +108,8 @@ struct str json_text(struct str string, struct buf *scratch);
 bool json_decode(struct str string, struct buf *out);
 void json_decode_body(struct str body, struct buf *out);
 
+/* Returns true if the value is a string with this text. */
+bool json_is_text(struct str value, const char *text);
 /* Returns true if the member `type` of an object is this text. */
 bool json_has_type(struct str object, const char *type);
 /* Returns the value of the four hexadecimal digits of a \uXXXX at p, or -1 if they are missing. */

@@ -40,11 +40,12 @@ enum opaque_member {
     OPAQUE_MEMBERS
 };
 
-/* A reasoning detail while it streams: its first piece, and what the later pieces added. */
+/* A reasoning detail while it streams: its first piece, and the additions of later pieces. */
 struct opaque_detail {
     struct buf first;
-    bool pieced; /* there are later pieces */
-    struct buf text, summary, data, signature;
+    bool pieced;         /* there are later pieces */
+    struct buf texts[3]; /* additions to the members text, summary and data */
+    struct buf signature;
     struct buf others; /* an object of members that no earlier piece has; may be empty */
 };
 
