@@ -21,7 +21,7 @@ over=0
 
 "$stream" latency "$rounds" "$tokens" "$BUILD/bench/recv" PORT \
     -- curl -sN --json '{}' URL \
-    -- "$BIN/chat" -n --no-stdin hello >"$tmp/latency"
+    -- "$BIN/chat" --no-store --no-stdin hello >"$tmp/latency"
 printf '%-16s %10s %7s\n' 'one token' us ratio
 awk -v bar="${BAR:-1.5}" 'NR == 1 { bare = $1 } {
     sub(".*/", "", $2)

@@ -63,7 +63,7 @@ int main(int argc, char **argv)
                  false);
     chat_args_parse(&args, argc, argv);
     events_start(&chat.events, &args.common, args.verbose);
-    if (!args.raw)
+    if (!args.no_markdown)
         events_show_markdown(&chat.events);
     signal(SIGPIPE, SIG_IGN);
     if (args.list) {

@@ -13,7 +13,7 @@
 #include "chathist/cli/erase.h"
 #include "chathist/cli/signals.h"
 
-enum { KEY_OLDER_THAN = OPT_LONG, KEY_KEEP, KEY_MAX_SIZE, KEY_MATCH };
+enum { KEY_OLDER_THAN = OPT_LONG, KEY_KEEP, KEY_MAX_SIZE, KEY_MATCH, KEY_DRY_RUN, KEY_FORCE };
 
 static const struct opt options[] = {
     {KEY_OLDER_THAN, "older-than", OPT_TEXT, "TIME",
@@ -22,8 +22,8 @@ static const struct opt options[] = {
     {KEY_MAX_SIZE, "max-size", OPT_TEXT, "SIZE",
      "the oldest, until the file has at most SIZE, as 10M"},
     {KEY_MATCH, "match", OPT_TEXT, "TEXT", "with a message that holds TEXT"},
-    {'n', "dry-run", OPT_FLAG, NULL, "list what would go, and delete nothing"},
-    {'f', "force", OPT_FLAG, NULL, "do not ask"},
+    {KEY_DRY_RUN, "dry-run", OPT_FLAG, NULL, "list what would go, and delete nothing"},
+    {KEY_FORCE, "force", OPT_FLAG, NULL, "do not ask"},
     {OPT_JSON, "json", OPT_FLAG, NULL, "print summaries as JSON lines"},
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
@@ -68,10 +68,10 @@ static void parse(struct opt_parser *args, struct wish *w)
                 die_usage("bad value '' for --match: a text is expected");
             w->what.match = str_of(value);
             break;
-        case 'n':
+        case KEY_DRY_RUN:
             w->dry_run = true;
             break;
-        case 'f':
+        case KEY_FORCE:
             w->force = true;
             break;
         }

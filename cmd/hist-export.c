@@ -9,14 +9,15 @@
 #include "chathist/cli/export_run.h"
 #include "chathist/cli/start.h"
 
-enum { KEY_SINCE = OPT_LONG, KEY_MESSAGES, KEY_INCREMENTAL, KEY_REDACT, KEY_RAW };
+enum { KEY_SINCE = OPT_LONG, KEY_UNTIL, KEY_MESSAGES, KEY_INCREMENTAL, KEY_REDACT, KEY_RAW };
 
 static const struct opt options[] = {
     {'f', "format", OPT_CHOICE, "md|html|json|jsonl|txt|openai|anthropic",
      "write this format; else what the name of the output says, or md"},
     {'o', "output", OPT_FILE, "FILE", "write to this file, or a file per session to a directory"},
     {'a', "all", OPT_FLAG, NULL, "every session"},
-    {KEY_SINCE, "since", OPT_TEXT, "TIME", "only sessions used since: a date, yesterday, 7d"},
+    {KEY_SINCE, "since", OPT_TIME, "TIME", "only sessions used then or later: a date, 7d, ..."},
+    {KEY_UNTIL, "until", OPT_TIME, "TIME", "only sessions used then or earlier"},
     {KEY_MESSAGES, "messages", OPT_FILE, "FILE", "exactly these history lines; - reads them"},
     {KEY_INCREMENTAL, "incremental", OPT_FILE, "STATE", "what came since the last run with STATE"},
     {KEY_REDACT, "redact", OPT_FLAG, NULL, "leave out keys, tokens and passwords"},
@@ -24,6 +25,12 @@ static const struct opt options[] = {
     {OPT_JSON, "json", OPT_FLAG, NULL, "the same as -f jsonl"},
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
+/* Is a time given by which sessions are chosen? */
+static bool has_bounds(const struct export_job *job)
+{
+    return job->since != INT64_MIN || job->until != INT64_MAX;
+}
+
 static const struct program program = {"hist-export", "write sessions in other formats",
                                        "[SESSION|-]...", OPT_SESSION, options};
 
@@ -39,16 +46,9 @@ static const struct export_format *format_named(const char *name)
     return format;
 }
 
-static int64_t time_since(const char *text)
-{
-    int64_t first, last;
-
-    opt_when("--since", text, clock_now(), &first, &last);
-    return first;
-}
-
 static void parse(struct export_job *job, struct opt_parser *args)
 {
+    int64_t now = clock_now(), other;
     char *value;
     int key;
 
@@ -64,7 +64,10 @@ static void parse(struct export_job *job, struct opt_parser *args)
             job->all = true;
             break;
         case KEY_SINCE:
-            job->since = time_since(value);
+            opt_when("--since", value, now, &job->since, &other);
+            break;
+        case KEY_UNTIL:
+            opt_when("--until", value, now, &other, &job->until);
             break;
         case KEY_MESSAGES:
             job->messages = value;
@@ -127,19 +130,19 @@ static void settle(struct export_job *job, bool json)
     if (job->all && job->names_count > 0)
         die_usage("--all goes with no session");
     if (job->messages &&
-        (job->all || job->names_count > 0 || job->since != INT64_MIN || job->state || job->raw))
+        (job->all || job->names_count > 0 || has_bounds(job) || job->state || job->raw))
         die_usage("--messages says what is exported: "
                   "it goes with no session, --all, --since, --raw or --incremental");
     if (job->messages && job->directory)
         die_usage("--messages goes with a file, not with a directory");
-    if (job->state && job->since != INT64_MIN)
+    if (job->state && has_bounds(job))
         die_usage("--incremental goes from the last run on: it does not go with --since");
     if (job->state && job->names_count > 0)
         die_usage("--incremental exports what is new of every session: it goes with none by name");
     if (job->state && job->output && !job->directory && !job->format->grows)
         die_usage("a file of format %s cannot grow: give --incremental a directory for --output",
                   job->format->name);
-    if (job->names_count == 0 && (job->state || job->since != INT64_MIN))
+    if (job->names_count == 0 && (job->state || has_bounds(job)))
         job->all = true;
 }
 
@@ -148,7 +151,7 @@ int main(int argc, char **argv)
     struct opt_parser args;
     struct config config;
     struct history history;
-    struct export_job job = {.since = INT64_MIN};
+    struct export_job job = {.since = INT64_MIN, .until = INT64_MAX};
     struct out out;
     int status;
 

@@ -9,7 +9,7 @@
 #include "chathist/cli/start.h"
 #include "chathist/convert/import.h"
 
-enum { KEY_SCAN = OPT_LONG, KEY_SUBAGENTS };
+enum { KEY_SCAN = OPT_LONG, KEY_SUBAGENTS, KEY_DRY_RUN };
 
 static const struct opt options[] = {
     {'f', "format", OPT_CHOICE, "lines|claude-code|codex|llm|chatgpt|messages|aichat",
@@ -17,7 +17,8 @@ static const struct opt options[] = {
     {KEY_SCAN, "scan", OPT_FLAG, NULL, "import what other programs have stored, where they do"},
     {KEY_SUBAGENTS, "subagents", OPT_FLAG, NULL,
      "what subagents said, too, in sessions of its own"},
-    {'n', "dry-run", OPT_FLAG, NULL, "store nothing, list the files and what is new in them"},
+    {KEY_DRY_RUN, "dry-run", OPT_FLAG, NULL,
+     "store nothing, list the files and what is new in them"},
     {'v', "verbose", OPT_FLAG, NULL, "tell what became of each file"},
     {OPT_JSON, "json", OPT_FLAG, NULL, "print the imported lines instead of their number"},
     {0, NULL, OPT_FLAG, NULL, NULL},
@@ -184,7 +185,7 @@ static void parse(struct run *r, struct opt_parser *args)
     while ((key = opt_next(args, &value)) != 0) {
         r->scan |= key == KEY_SCAN;
         r->subagents |= key == KEY_SUBAGENTS;
-        r->dry_run |= key == 'n';
+        r->dry_run |= key == KEY_DRY_RUN;
         r->verbose |= key == 'v';
         if (key == 'f' && !(r->format = import_format_named(value))) {
             import_format_names(&names);

@@ -12,7 +12,7 @@
 enum { KEY_RAW = OPT_LONG, KEY_NO_PAGER };
 
 static const struct opt options[] = {
-    {'n', "last", OPT_NUMBER, "N", "print only the last N messages"},
+    {'n', "limit", OPT_NUMBER, "N", "print only the last N messages"},
     SHOW_FORMAT_OPTION,
     {'r', "role", OPT_ROLE, "ROLE", "print only messages of this role; may be repeated"},
     {KEY_RAW, "raw", OPT_FLAG, NULL, "print every line, replaced and reset ones too"},
@@ -32,7 +32,7 @@ static void take(struct wish *w, int key, const char *value)
 {
     switch (key) {
     case 'n':
-        w->show.last = opt_count("--last", value);
+        w->show.last = opt_count("--limit", value);
         break;
     case 'r':
         filter_add(&w->show.filter.roles, str_of(value));

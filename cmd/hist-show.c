@@ -10,7 +10,7 @@
 enum { KEY_RAW = OPT_LONG, KEY_NO_PAGER };
 
 static const struct opt options[] = {
-    {'n', "last", OPT_NUMBER, "N", "print only the last N messages of each"},
+    {'n', "limit", OPT_NUMBER, "N", "print only the last N messages of each"},
     SHOW_FORMAT_OPTION,
     {'r', "role", OPT_ROLE, "ROLE", "print only messages of this role; may be repeated"},
     {KEY_RAW, "raw", OPT_FLAG, NULL, "print every line, replaced and reset ones too"},
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
     while ((key = opt_next(&args, &value)) != 0) {
         switch (key) {
         case 'n':
-            show.last = opt_count("--last", value);
+            show.last = opt_count("--limit", value);
             break;
         case 'r':
             filter_add(&show.filter.roles, str_of(value));

@@ -21,7 +21,7 @@ __chathist_choose() {
         printf '%s\n' "$2"
     else
         # Its last prompt.
-        printf '%s\n' "$2" | hist-show --json --role user --last 1 - | jq -r .content
+        printf '%s\n' "$2" | hist-show --json --role user --limit 1 - | jq -r .content
     fi
 }
 

@@ -90,7 +90,7 @@ show_recording() {
     then_say "the whole conversation, with the tool that the model called"
     run "hist-search --sessions 'pool hang' | hist-show -"
     then_say "continue it: the next chat sends these messages with the new prompt"
-    run "hist-search --sessions 'pool hang' | hist-load --last 1 - >/dev/null"
+    run "hist-search --sessions 'pool hang' | hist-load --limit 1 - >/dev/null"
     run "chat 'How do I test that?'"
     say "(the echo model answers with the prompt and the number of messages that it received)"
 }

@@ -19,6 +19,7 @@ enum {
     KEY_EDIT,
     KEY_NO_STREAM,
     KEY_NO_STDIN,
+    KEY_NO_STORE,
     KEY_DRY_RUN,
     KEY_CONNECT,
     KEY_FIRST_BYTE,
@@ -35,7 +36,7 @@ enum {
     KEY_ROLE,
     KEY_TEMPLATES,
     KEY_ROLES,
-    KEY_RAW,
+    KEY_NO_MARKDOWN,
     KEY_REASONING
 };
 
@@ -64,7 +65,7 @@ static const struct opt options[] = {
     {KEY_TOOL_TIMEOUT, "tool-timeout", OPT_TEXT, "TIME", "stop a tool after this time (2m)"},
     {KEY_NO_STREAM, "no-stream", OPT_FLAG, NULL, "ask for the answer in one piece"},
     {KEY_NO_STDIN, "no-stdin", OPT_FLAG, NULL, "leave standard input alone"},
-    {'n', "no-store", OPT_FLAG, NULL, "store nothing"},
+    {KEY_NO_STORE, "no-store", OPT_FLAG, NULL, "store nothing"},
     {KEY_DRY_RUN, "dry-run", OPT_FLAG, NULL, "print the request as JSON; send and store nothing"},
     {KEY_CONNECT, "connect-timeout", OPT_TEXT, "TIME", "give up connecting after this time (10s)"},
     {KEY_FIRST_BYTE, "first-byte-timeout", OPT_TEXT, "TIME",
@@ -77,7 +78,7 @@ static const struct opt options[] = {
     {KEY_ROLES, "roles", OPT_FLAG, NULL, "list the roles"},
     {KEY_SCHEMA, "schema", OPT_FILE, "FILE", "ask for JSON that this JSON Schema describes"},
     {'x', "extract", OPT_FLAG, NULL, "print the answer's first code block only"},
-    {KEY_RAW, "raw", OPT_FLAG, NULL, "show Markdown as it is on a terminal"},
+    {KEY_NO_MARKDOWN, "no-markdown", OPT_FLAG, NULL, "on a terminal, print Markdown unchanged"},
     {KEY_REASONING, "reasoning", OPT_FLAG, NULL, "show what the model thinks, on standard error"},
     {'u', "usage", OPT_FLAG, NULL, "tell how many tokens it took, on standard error"},
     {'v', "verbose", OPT_FLAG, NULL, "tell the session and each message that is sent"},
@@ -152,7 +153,7 @@ static void take_flag(struct chat_args *a, int key)
         {KEY_EDIT, &a->edit, true},
         {KEY_NO_STREAM, &a->stream, false},
         {KEY_NO_STDIN, &a->read_stdin, false},
-        {'n', &a->store, false},
+        {KEY_NO_STORE, &a->store, false},
         {'1', &a->once, true},
         {'1', &a->store, false},
         {'1', &a->wish.fresh, true},
@@ -163,7 +164,7 @@ static void take_flag(struct chat_args *a, int key)
         {KEY_REASONING, &a->reasoning, true},
         {KEY_CACHED, &a->cached, true},
         {'u', &a->usage, true},
-        {KEY_RAW, &a->raw, true},
+        {KEY_NO_MARKDOWN, &a->no_markdown, true},
         {'v', &a->verbose, true},
         {KEY_YES, &a->yes, true},
     };

@@ -189,7 +189,7 @@ void die_signal(int signo)
     _exit(128 + signo);
 }
 
-/* ==== progress ==== */
+/* ---- progress ---- */
 
 /* Milliseconds until it is shown, and until it has seconds. */
 #define SHOWN_AFTER 400

@@ -271,7 +271,7 @@ static void want(struct run *r, size_t session)
 {
     struct selection_session *s = &r->select.sessions[session];
 
-    if (s->used < r->job->since || (r->job->state && !s->grown))
+    if (s->used < r->job->since || s->used > r->job->until || (r->job->state && !s->grown))
         return;
     s->wanted = true;
     r->order[r->count++] = session;

@@ -96,9 +96,9 @@ END
     use_echo
     mkfifo fifo quiet
     exec 5<>fifo 6<>quiet
-    chat -n -q <quiet >quiet.out 2>quiet.err 3>&- 4>&- 5>&- 6>&- &
+    chat --no-store -q <quiet >quiet.out 2>quiet.err 3>&- 4>&- 5>&- 6>&- &
     quiet=$!
-    chat -n <fifo >out 2>err 3>&- 4>&- 5>&- 6>&- &
+    chat --no-store <fifo >out 2>err 3>&- 4>&- 5>&- 6>&- &
     loud=$!
     BACKGROUND+=("$quiet" "$loud")
     sleep 2
@@ -523,21 +523,21 @@ continues() {
 
 # ---- what is not stored
 
-@test "chat: -n stores nothing, and moves nothing, with the session's context" {
+@test "chat: --no-store stores nothing, and moves nothing, with the session's context" {
     use_history
     start_llm --echo-context
-    run_expect 0 chat -n hello
+    run_expect 0 chat --no-store hello
     stdout_is user:hello
     run_expect 0 find . -mindepth 1
     stdout_empty
     run_expect 0 chat hello
     remember "$HISTORY"
     remember "$HISTORY.session"
-    run_expect 0 chat -n -S system more
+    run_expect 0 chat --no-store -S system more
     stdout_is 'system:system|user:hello|assistant:user:hello|user:more'
-    run_expect 0 chat -n -N alone
+    run_expect 0 chat --no-store -N alone
     stdout_is 'user:alone'
-    run_expect 0 chat -n -c hello
+    run_expect 0 chat --no-store -c hello
     unchanged "$HISTORY"
     unchanged "$HISTORY.session"
 }
@@ -582,21 +582,21 @@ continues() {
     use_echo
     use_history
     hist_lines s 14 >"$HISTORY"
-    run_expect 0 chat -n -s s -v hello
+    run_expect 0 chat --no-store -s s -v hello
     stderr_lacks chat:
     hist_lines s 2 >>"$HISTORY"
-    run_expect 0 chat -n -s s -v hello
+    run_expect 0 chat --no-store -s s -v hello
     stderr_matches '^chat: .*16 messages'
-    run_expect 0 chat -n -s s hello
+    run_expect 0 chat --no-store -s s hello
     stderr_empty
-    run_expect 0 on_tty --fds 2 chat -n -s s hello
+    run_expect 0 on_tty --fds 2 chat --no-store -s s hello
     stdout_has 'chat: ' '16 messages'
-    run_expect 0 on_tty --fds 2 chat -q -n -s s hello
+    run_expect 0 on_tty --fds 2 chat -q --no-store -s s hello
     stdout_lacks chat:
     hist_lines s 10 >>"$HISTORY"
-    run_expect 0 chat -n -s s -v hello
+    run_expect 0 chat --no-store -s s -v hello
     stderr_matches '^chat: the oldest messages are not sent '
-    run_expect 0 chat -n -s s hello
+    run_expect 0 chat --no-store -s s hello
     stderr_empty
 }
 
@@ -614,7 +614,7 @@ continues() {
         stdout_is earlier '' hi '[1 message]'
         stderr_empty
         # shellcheck disable=SC2016
-        run_expect 0 env -u CHAT_HISTORY bash -c "$where"' && exec "$@"' - "$chat" -N -n -p echo hi </dev/null
+        run_expect 0 env -u CHAT_HISTORY bash -c "$where"' && exec "$@"' - "$chat" -N --no-store -p echo hi </dev/null
         stdout_is hi '[1 message]'
         stderr_empty
         # What is to be stored and is not is told, and the answer is there.
@@ -635,14 +635,14 @@ continues() {
     stdout_is '{"type":"session_id","session_id":"s1"}' '{"type":"text","text":"two"}' '{"type":"text","text":" words"}' \
         '{"type":"usage","input_tokens":1,"output_tokens":2}' \
         "{\"type\":\"done\",\"session_id\":\"s1\",\"message_id\":\"$id\",\"finish_reason\":\"stop\"}"
-    run_expect 0 chat -n -s s1 --json hello
+    run_expect 0 chat --no-store -s s1 --json hello
     tail -n 1 "$OUT" >last
     json_is last '.type, .message_id' 'done' null
 }
 
 @test "chat: --json tells the session before the model has said anything" {
     start_llm --accept-silent
-    background chat -n -s s1 --json hello
+    background chat --no-store -s s1 --json hello
     wait_for grep -q '"session_id":"s1"' "$OUT.bg"
     kill "$BG"
     finish 143
@@ -672,22 +672,22 @@ continues() {
     hist_lines s 25 >"$HISTORY"
     # The 25th is a user's: an assistant's answer for it, so that nothing is merged.
     hist_line s assistant 'message 26' >>"$HISTORY"
-    run_expect 0 chat -n -s s prompt
+    run_expect 0 chat --no-store -s s prompt
     request_messages 1 | sed 's/.*://' >got
     { printf 'message %d\n' {7..26} && echo prompt; } >wanted
     same 'messages' wanted got
-    CHAT_MAX_MESSAGES=3 run_expect 0 chat -n -s s prompt
+    CHAT_MAX_MESSAGES=3 run_expect 0 chat --no-store -s s prompt
     # The user begins: an odd number leaves out one more.
     request_messages_are 2 'user:message 25' 'assistant:message 26' user:prompt
-    CHAT_MAX_MESSAGES=all run_expect 0 chat -n -s s prompt
+    CHAT_MAX_MESSAGES=all run_expect 0 chat --no-store -s s prompt
     [[ $(request 3 | jq '.messages | length') == 27 ]]
-    CHAT_MAX_MESSAGES=0 run_expect 0 chat -n -s s prompt
+    CHAT_MAX_MESSAGES=0 run_expect 0 chat --no-store -s s prompt
     request_messages_are 4 user:prompt
     user_config 'max_messages = 2'
-    run_expect 0 chat -n -s s prompt
+    run_expect 0 chat --no-store -s s prompt
     [[ $(request 5 | jq '.messages | length') == 3 ]]
     for bad in x -1 1.5 99999999999999999999999; do
-        CHAT_MAX_MESSAGES=$bad run_expect 2 chat -n hello
+        CHAT_MAX_MESSAGES=$bad run_expect 2 chat --no-store hello
         stderr_has "'$bad'" CHAT_MAX_MESSAGES
     done
 }
@@ -699,14 +699,14 @@ continues() {
       hist_line s assistant "$(head -c 50000 /dev/zero | tr '\0' b)"
       hist_line s user "$(head -c 52400 /dev/zero | tr '\0' c)"
       hist_line s assistant ''; } >"$HISTORY"
-    run_expect 0 chat -n -s s prompt
+    run_expect 0 chat --no-store -s s prompt
     [[ $(request 1 | jq -c '[.messages[].content[:1]]') == '["c"]' ]]
-    CHAT_MAX_BYTES=52399 run_expect 0 chat -n -s s prompt
+    CHAT_MAX_BYTES=52399 run_expect 0 chat --no-store -s s prompt
     [[ $(request 2 | jq -c '[.messages[].content]') == '["prompt"]' ]]
-    CHAT_MAX_BYTES=all run_expect 0 chat -n -s s prompt
+    CHAT_MAX_BYTES=all run_expect 0 chat --no-store -s s prompt
     [[ $(request 3 | jq -c '[.messages[].content[:1]]') == '["a","b","c"]' ]]
     head -c 300000 /dev/zero | tr '\0' d >large
-    CHAT_MAX_BYTES=10 run_expect 0 chat -n -s s <large
+    CHAT_MAX_BYTES=10 run_expect 0 chat --no-store -s s <large
     [[ $(request 4 | jq -c '[.messages[].content | length]') == '[300000]' ]]
 }
 
@@ -718,17 +718,17 @@ continues() {
       hist_line s tool 'result 1' '' '{"tool_call_id":"c1"}'
       hist_line s tool 'result 2' '' '{"tool_call_id":"c2"}'
       hist_line s assistant answer; } >"$HISTORY"
-    run_expect 0 chat -n -s s prompt
+    run_expect 0 chat --no-store -s s prompt
     request_messages_are 1 user:question 'assistant:[f {}][g {"a":"b"}]' 'tool:result 1' 'tool:result 2' assistant:answer \
         user:prompt
     [[ $(request 1 | jq -c '[.messages[] | .tool_call_id // empty]') == '["c1","c2"]' ]]
     number=2
     for max in 2 3 4; do
-        CHAT_MAX_MESSAGES=$max run_expect 0 chat -n -s s prompt
+        CHAT_MAX_MESSAGES=$max run_expect 0 chat --no-store -s s prompt
         request_messages_are $number user:prompt
         number=$((number + 1))
     done
-    CHAT_MAX_MESSAGES=5 run_expect 0 chat -n -s s prompt
+    CHAT_MAX_MESSAGES=5 run_expect 0 chat --no-store -s s prompt
     request_messages_are 5 user:question 'assistant:[f {}][g {"a":"b"}]' 'tool:result 1' 'tool:result 2' assistant:answer user:prompt
 }
 
@@ -742,7 +742,7 @@ continues() {
       hist_line s assistant four
       hist_line other user elsewhere
       hist_line s user unanswered; } >"$HISTORY"
-    run_expect 0 chat -n -s s prompt
+    run_expect 0 chat --no-store -s s prompt
     run_expect 0 request 1
     stdout_json '.messages | tojson' '[{"role":"user","content":"one\n\ntwo"},{"role":"assistant","content":"three\n\nfour"},{"role":"user","content":"unanswered\n\nprompt"}]'
 }
@@ -756,7 +756,7 @@ continues() {
       hist_line s assistant answer; } >"$HISTORY"
     id=$(jq -r 'select(.content == "wrong") | .id' "$HISTORY")
     hist_line s user right '' "{\"replaces\":[\"$id\"]}" >>"$HISTORY"
-    run_expect 0 chat -n -s s prompt
+    run_expect 0 chat --no-store -s s prompt
     request_messages 1 >got
     [[ $(grep -c 'gone\|wrong' got) == 0 ]]
     [[ $(head -n 1 got) == system:kept ]]
@@ -1162,7 +1162,7 @@ END
     run_expect 0 chat --help
     stderr_empty
     stdout_line 1 'usage: chat [OPTION]... [PROMPT]...'
-    for option in -s -N -c -S -m -p -f -n -x -u -v -q -o --base-url --json --no-stream --dry-run --models --no-stdin \
+    for option in -s -N -c -S -m -p -f --no-store -x -u -v -q -o --base-url --json --no-stream --dry-run --models --no-stdin \
         --connect-timeout --idle-timeout --retries --messages --regenerate --edit --history --color; do
         stdout_matches "^ +(-., )?${option}[ ,=]"
     done
@@ -1203,6 +1203,6 @@ END
 
 @test "chat: a lone - is standard input" {
     use_echo
-    run_expect 0 chat -n - <<<'from a pipe'
+    run_expect 0 chat --no-store - <<<'from a pipe'
     stdout_is 'from a pipe' '[1 message]'
 }

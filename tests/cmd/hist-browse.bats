@@ -729,7 +729,7 @@ locked() {
     terminal
     browse
     screen_has '1/3'
-    hist-delete -q -f now
+    hist-delete -q --force now
     screen_has '1/2' ' fix  1/4 '
     soon screen_lacks_now 'write tests'
     # In its place, by one that is longer: nothing is left of what was there.

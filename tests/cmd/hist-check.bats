@@ -120,7 +120,7 @@ setup() {
 @test "hist-check: a line over 64 MiB is kept by hist-delete, byte for byte" {
     { printf '{"id":"'; head -c 70000000 /dev/zero | tr '\0' y; echo '"}'; } >long
     { hist_line s user one; cat long; hist_line t user two; printf '{"torn'; } >"$HISTORY"
-    run_expect 0 hist-delete -q -f s
+    run_expect 0 hist-delete -q --force s
     { cat long; hist_line t user two; } >wanted
     cmp -n 70000000 wanted "$HISTORY"
     tail -c 6 "$HISTORY" | grep -qx '{"torn'
@@ -210,7 +210,7 @@ setup() {
 @test "hist-check: a killed repair's lines come to the quarantine once, whatever rewrites next" {
     command -v strace >/dev/null || skip 'no strace'
     local next
-    for next in 'hist-check -q --repair' 'hist-delete -q -f gone'; do
+    for next in 'hist-check -q --repair' 'hist-delete -q --force gone'; do
         rm -f "$HISTORY"*
         { hist_line s user one; echo bad; hist_line gone user two; echo bad; } >"$HISTORY"
         run_expect 137 traced -o trace -e trace=rename -e inject=rename:signal=KILL:when=1 hist-check -q --repair
@@ -254,7 +254,7 @@ setup() {
             run_expect 0 hist-check --repair
             # An inode number may come again: every other file of the history's names the one that there was.
             sed -i "s/\"history\":[0-9]*/\"history\":$(stat -c %i "$HISTORY")/" "$HISTORY".*.undo 2>/dev/null || :
-            run_expect 0 hist-delete -q -f s1
+            run_expect 0 hist-delete -q --force s1
             is "quarantine after $call $n" "$HISTORY.quarantine" old 'BAD LINE'
         done
     done

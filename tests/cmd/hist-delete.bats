@@ -62,7 +62,7 @@ gone() {
 
 @test "hist-delete: named sessions go, all of their lines, and are printed" {
     three
-    run_expect 0 hist-delete -f old new
+    run_expect 0 hist-delete --force old new
     stderr_empty
     went new old
     stdout_line 2 $'old\t2024-01-02T00:00:00.000000+00:00\t2\told 1'
@@ -79,116 +79,116 @@ gone() {
 
 @test "hist-delete: by age" {
     three
-    run_expect 0 hist-delete -n --older-than 30d
+    run_expect 0 hist-delete --dry-run --older-than 30d
     went middle old
     same history before "$HISTORY"
-    run_expect 0 hist-delete -f --older-than 2024-02-01
+    run_expect 0 hist-delete --force --older-than 2024-02-01
     went old
     left middle new
-    run_expect 0 hist-delete -f --older-than 2024-02-02T00:00:00Z
+    run_expect 0 hist-delete --force --older-than 2024-02-02T00:00:00Z
     stdout_empty
-    run_expect 0 hist-delete -f --older-than 1h
+    run_expect 0 hist-delete --force --older-than 1h
     went middle
     # What is no time is not old.
     hist_line odd user x >line
     sed 's/"timestamp":"[^"]*"/"timestamp":"long ago"/' line >>"$HISTORY"
-    run_expect 0 hist-delete -f --older-than 1d
+    run_expect 0 hist-delete --force --older-than 1d
     stdout_empty
     tail -n 1 "$HISTORY" | grep -q 'long ago'
     # A day is a local one, as everywhere.
     hist_line late user x 2024-06-27T23:30:00.000000+00:00 >"$HISTORY"
-    run_expect 0 hist-delete -n --older-than 2024-06-28
+    run_expect 0 hist-delete --dry-run --older-than 2024-06-28
     went late
-    run_expect 0 env TZ=Asia/Tokyo hist-delete -n --older-than 2024-06-28
+    run_expect 0 env TZ=Asia/Tokyo hist-delete --dry-run --older-than 2024-06-28
     stdout_empty
-    run_expect 0 hist-delete -n --older-than yesterday
+    run_expect 0 hist-delete --dry-run --older-than yesterday
     went late
     local value
     for value in 30 '' x -1d 2024-13-01 99999999999999999999d; do
-        run_expect 2 hist-delete -f --older-than "$value"
+        run_expect 2 hist-delete --force --older-than "$value"
         stderr_is "hist-delete: bad value '$value' for --older-than: a time such as 2024-06-27, 7d, 'monday' or '2 weeks ago' is expected (see 'hist-delete --help')"
     done
 }
 
 @test "hist-delete: all but the newest" {
     three
-    run_expect 0 hist-delete -f --keep 3
+    run_expect 0 hist-delete --force --keep 3
     stdout_empty
     same history before "$HISTORY"
-    run_expect 0 hist-delete -f --keep 1
+    run_expect 0 hist-delete --force --keep 1
     went middle old
     left new
-    run_expect 0 hist-delete -f --keep 0
+    run_expect 0 hist-delete --force --keep 0
     went new
     [[ ! -s $HISTORY ]]
-    run_expect 2 hist-delete -f --keep all
+    run_expect 2 hist-delete --force --keep all
     stderr_has "bad value 'all' for --keep"
 }
 
 @test "hist-delete: by size, the oldest first" {
     three
     size=$(stat -c %s "$HISTORY")
-    run_expect 0 hist-delete -f --max-size "$size"
+    run_expect 0 hist-delete --force --max-size "$size"
     stdout_empty
-    run_expect 0 hist-delete -f --max-size $((size - 1))
+    run_expect 0 hist-delete --force --max-size $((size - 1))
     went old
     left middle new
-    run_expect 0 hist-delete -n --max-size 0
+    run_expect 0 hist-delete --dry-run --max-size 0
     went new middle
     echo bad >>"$HISTORY"
-    run_expect 0 hist-delete -f --max-size 1B
+    run_expect 0 hist-delete --force --max-size 1B
     went new middle
     stderr_is "hist-delete: skipped 1 bad line in '$HISTORY'" "hist-delete: '$HISTORY' keeps 4 bytes: nothing else may go"
     local value
     for value in '' x 1X -1 99999999999999999999 20000000T; do
-        run_expect 2 hist-delete -f --max-size "$value"
+        run_expect 2 hist-delete --force --max-size "$value"
         stderr_has "bad value '$value' for --max-size: a size such as 500k or 10M is expected"
     done
     three
     for value in 1k 1kB 1KiB 1M 1g; do
-        run_expect 0 hist-delete -n --max-size "$value"
+        run_expect 0 hist-delete --dry-run --max-size "$value"
     done
 }
 
 @test "hist-delete: by a text" {
     three
-    run_expect 0 hist-delete -f --match 'APPLE'
+    run_expect 0 hist-delete --force --match 'APPLE'
     went middle
     left old new
-    run_expect 0 hist-delete -f --match 'no such text'
+    run_expect 0 hist-delete --force --match 'no such text'
     stdout_empty
-    run_expect 2 hist-delete -f --match ''
+    run_expect 2 hist-delete --force --match ''
 }
 
 @test "hist-delete: what is given narrows" {
     three
-    run_expect 0 hist-delete -n --older-than 30d --keep 2
+    run_expect 0 hist-delete --dry-run --older-than 30d --keep 2
     went old
-    run_expect 0 hist-delete -n --older-than 30d --match apple
+    run_expect 0 hist-delete --dry-run --older-than 30d --match apple
     went middle
-    run_expect 0 hist-delete -n --keep 1 --max-size 1
+    run_expect 0 hist-delete --dry-run --keep 1 --max-size 1
     went middle old
-    run_expect 0 hist-delete -n old new --older-than 30d
+    run_expect 0 hist-delete --dry-run old new --older-than 30d
     went old
-    printf '' | run_expect 0 hist-delete -n - --older-than 30d
+    printf '' | run_expect 0 hist-delete --dry-run - --older-than 30d
     stdout_empty
-    hist-sessions | tail -n 1 | run_expect 0 hist-delete -f -
+    hist-sessions | tail -n 1 | run_expect 0 hist-delete --force -
     went old
 }
 
 @test "hist-delete: nothing is meant, an absent session, a name of several" {
     three
-    run_expect 2 hist-delete -f
+    run_expect 2 hist-delete --force
     stderr_is "hist-delete: no session is given, and none of --older-than, --keep, --max-size and --match (see 'hist-delete --help')"
-    run_expect 1 hist-delete -f nobody
+    run_expect 1 hist-delete --force nobody
     stdout_empty
     stderr_is "hist-delete: no session 'nobody'"
     same history before "$HISTORY"
-    run_expect 1 hist-delete -f nobody old
+    run_expect 1 hist-delete --force nobody old
     went old
     hist_line newer user x >>"$HISTORY"
     cp "$HISTORY" before
-    run_expect 2 hist-delete -f ne
+    run_expect 2 hist-delete --force ne
     stderr_has "session 'ne' is ambiguous"
     same history before "$HISTORY"
 }
@@ -224,9 +224,9 @@ gone() {
 @test "hist-delete: the current session goes with its pointer, also one without messages" {
     three
     run_expect 0 hist-load -q old
-    run_expect 0 hist-delete -f middle
+    run_expect 0 hist-delete --force middle
     is pointer "$HISTORY.session" old
-    run_expect 0 hist-delete -f current
+    run_expect 0 hist-delete --force current
     went old
     [[ ! -e $HISTORY.session ]]
     run_expect 0 hist-new
@@ -240,35 +240,35 @@ gone() {
 @test "hist-delete: age, number and size leave the current session" {
     three
     run_expect 0 hist-load -q old
-    run_expect 0 hist-delete -f --older-than 1d
+    run_expect 0 hist-delete --force --older-than 1d
     stderr_empty
     went middle
     left old new
     is pointer "$HISTORY.session" old
     three
-    run_expect 0 hist-delete -f --keep 1
+    run_expect 0 hist-delete --force --keep 1
     went middle
     three
-    run_expect 0 hist-delete -f --max-size 1
+    run_expect 0 hist-delete --force --max-size 1
     went new middle
     stderr_is "hist-delete: '$HISTORY' keeps $(stat -c %s "$HISTORY") bytes: nothing else may go"
     left old
-    run_expect 0 on_tty hist-delete -n --older-than 1d
+    run_expect 0 on_tty hist-delete --dry-run --older-than 1d
     stdout_has 'hist-delete: the current session stays: name it to erase it'
     # Where the session is what is meant, it goes.
     three
-    run_expect 0 hist-delete -n --older-than 1d old new
+    run_expect 0 hist-delete --dry-run --older-than 1d old new
     went old
-    run_expect 0 hist-delete -n --match 'OLD 2'
+    run_expect 0 hist-delete --dry-run --match 'OLD 2'
     went old
-    run_expect 0 hist-delete -f --keep 0
+    run_expect 0 hist-delete --force --keep 0
     went new middle old
     [[ ! -s $HISTORY && ! -e $HISTORY.session ]]
     # One that was loaded while the question was open.
     three
     flock "$HISTORY" sh -c 'echo locked >locked; sleep 1; hist-load -q --history "$1" middle' - "$HISTORY" 3>&- 4>&- &
     wait_for test -s locked
-    run_expect 0 hist-delete -f --older-than 1d
+    run_expect 0 hist-delete --force --older-than 1d
     wait
     went old
     left middle new
@@ -284,11 +284,11 @@ gone() {
     } >wanted
     { cat wanted; hist_line gone user two; printf '{"torn'; } >"$HISTORY"
     printf '{"torn' >>wanted
-    run_expect 0 hist-delete -q -f gone
+    run_expect 0 hist-delete -q --force gone
     same history wanted "$HISTORY"
     # The id written with escapes is the same session.
     sed 's/"keep"/"k\\u0065ep"/' wanted >"$HISTORY"
-    run_expect 0 hist-delete -q -f keep
+    run_expect 0 hist-delete -q --force keep
     gone keep "$HISTORY"
     run_expect 0 hist-check --repair -q
 }
@@ -300,20 +300,20 @@ gone() {
     chmod 640 "$HISTORY"
     chown 1234:2345 "$HISTORY" 2>/dev/null || :
     stat -c '%a %u %g' "$HISTORY" >rights
-    run_expect 0 hist-delete -f old
+    run_expect 0 hist-delete --force old
     stat -c '%a %u %g' "$HISTORY" | cmp - rights
 }
 
 @test "rewrite: a history with several names is refused, a link too, and a file that may not be written" {
     three
     ln "$HISTORY" other.jsonl
-    run_expect 2 hist-delete -f old
+    run_expect 2 hist-delete --force old
     stdout_empty
     stderr_is "hist-delete: cannot rewrite '$HISTORY': it has other names (hard links), which would stay"
     same history before "$HISTORY"
     rm other.jsonl
     ln -s "$HISTORY" link.jsonl
-    run_expect 2 hist-delete --history link.jsonl -f old
+    run_expect 2 hist-delete --history link.jsonl --force old
     stderr_is "hist-delete: cannot open 'link.jsonl': is a symbolic link"
     same history before "$HISTORY"
     alone
@@ -323,7 +323,7 @@ gone() {
     three
     echo secret >"$HISTORY.77.0.tmp"
     echo busy >"$HISTORY.78.0.tmp"
-    flock "$HISTORY.78.0.tmp" hist-delete -f old >"$OUT"
+    flock "$HISTORY.78.0.tmp" hist-delete --force old >"$OUT"
     went old
     [[ ! -e $HISTORY.77.0.tmp && -e $HISTORY.78.0.tmp ]]
 }
@@ -331,7 +331,7 @@ gone() {
 @test "rewrite: nothing to do writes nothing" {
     need_strace
     three
-    traced -f -o trace -e trace=openat,rename,write hist-delete -f --older-than 9999d
+    traced -f -o trace -e trace=openat,rename,write hist-delete --force --older-than 9999d
     if grep -q '\.tmp"' trace; then fail "$(cat trace)"; fi
     same history before "$HISTORY"
 }
@@ -373,7 +373,7 @@ quarantined() {
 @test "rewrite: a fault in any call of it leaves the history as it was, and nothing behind" {
     need_strace
     local command call n status outcomes
-    for command in 'hist-delete -f old' 'hist-check -q --repair'; do
+    for command in 'hist-delete --force old' 'hist-check -q --repair'; do
         bad_three "$command"
         # shellcheck disable=SC2086
         calls "$WORK" $command | grep -v '^close ' >calls
@@ -407,7 +407,7 @@ quarantined() {
     local size
     three
     for size in 0 1 100 $(($(stat -c %s "$HISTORY") * 2 / 3 - 1)); do
-        said=$(prlimit --fsize="$size" hist-delete -f old 2>&1) && fail "deleted with $size bytes"
+        said=$(prlimit --fsize="$size" hist-delete --force old 2>&1) && fail "deleted with $size bytes"
         [[ $said == "hist-delete: cannot rewrite '$HISTORY': File too large" ]] || fail "$size: $said"
         same history before "$HISTORY"
         alone
@@ -416,15 +416,15 @@ quarantined() {
 
 @test "hist-delete: what could not be printed or finished is said to be done" {
     three
-    run_expect 2 sh -c 'hist-delete -f old >/dev/full'
+    run_expect 2 sh -c 'hist-delete --force old >/dev/full'
     stderr_is 'hist-delete: 1 session is erased' 'hist-delete: cannot write to standard output: No space left on device'
     left middle new
-    run_expect 2 sh -c 'hist-delete -n -f middle >/dev/full'
+    run_expect 2 sh -c 'hist-delete --dry-run --force middle >/dev/full'
     stderr_is 'hist-delete: cannot write to standard output: No space left on device'
     need_strace
     echo middle >"$HISTORY.session"
     ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 2 strace -qq -o trace -P "$HISTORY.session" -e trace=unlink,unlinkat \
-        -e inject=unlink,unlinkat:error=EACCES hist-delete -q -f middle
+        -e inject=unlink,unlinkat:error=EACCES hist-delete -q --force middle
     stderr_is "hist-delete: the sessions are erased, but cannot remove '$HISTORY.session': Permission denied"
     left new
 }
@@ -438,7 +438,7 @@ quarantined() {
     for ((i = 0; i < 200; i++)); do hist_line more user "$(printf '%0100d' "$i")"; done >>small/h.jsonl
     head -c 20000 /dev/zero >small/fill
     cp small/h.jsonl full
-    run_expect 2 hist-delete --history small/h.jsonl -f old
+    run_expect 2 hist-delete --history small/h.jsonl --force old
     cmp full small/h.jsonl
     compgen -G 'small/*.tmp' && left=1
     umount small
@@ -450,7 +450,7 @@ quarantined() {
     need_strace
     three
     ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 2 strace -qq -o trace -e trace=fsync -e inject=fsync:error=EIO:when=3 \
-        hist-delete -f old
+        hist-delete --force old
     stderr_is "hist-delete: '$HISTORY' is rewritten, but a power cut may undo it: Input/output error"
     left middle new
 }
@@ -458,7 +458,7 @@ quarantined() {
 @test "rewrite: synced before it is renamed, the directory after, whatever CHAT_FSYNC" {
     need_strace
     three
-    CHAT_FSYNC=0 traced -f -y -o trace -e trace=fsync,rename,write hist-delete -f old
+    CHAT_FSYNC=0 traced -f -y -o trace -e trace=fsync,rename,write hist-delete --force old
     grep -E 'history.jsonl|work>' trace | sed -nE 's/^[0-9]+ +(write|rename|fsync)\([0-9]*(<.*\.tmp>|<[^>]*work>)?.*/\1\2/p' |
         sed -E 's/<.*tmp>/ new/; s/<.*work>/ directory/' | uniq >order
     is order order 'write new' 'fsync new' rename 'fsync directory'
@@ -467,7 +467,7 @@ quarantined() {
 @test "rewrite: killed at any system call, the history is the old one or the new one, and the next run goes through" {
     need_strace
     local command call n outcomes
-    for command in 'hist-delete -q -f old' 'hist-check -q --repair'; do
+    for command in 'hist-delete -q --force old' 'hist-check -q --repair'; do
         bad_three "$command"
         # shellcheck disable=SC2086
         calls '' $command >calls
@@ -503,7 +503,7 @@ quarantined() {
         flock "$HISTORY" sh -c 'echo locked >locked; read -r _ <go' 3>&- 4>&- &
         holder=$!
         wait_for test -s locked
-        background hist-delete -f old
+        background hist-delete --force old
         sleep 0.3
         kill "-$signal" "$BG"
         status=$((128 + $(kill -l "$signal")))
@@ -520,7 +520,7 @@ quarantined() {
     need_strace
     three
     # Comes with the sync of the copy, before the lock is taken again.
-    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 143 strace -qq -o trace -e trace=fsync -e inject=fsync:signal=TERM:when=1 hist-delete -f old
+    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 143 strace -qq -o trace -e trace=fsync -e inject=fsync:signal=TERM:when=1 hist-delete --force old
     stdout_empty
     same history before "$HISTORY"
     alone
@@ -538,8 +538,8 @@ quarantined() {
     done
     # By choice and by name, as long as they write.
     until [[ -e done1 && -e done2 && -e done3 && -e done4 ]] || ((++rounds > 500)); do
-        hist-delete -q -f --match 'message 7' >>deleted 2>>errors
-        hist-sessions -n all | grep -o '^gone[^	]*' | hist-delete -q -f - >>deleted 2>>errors || :
+        hist-delete -q --force --match 'message 7' >>deleted 2>>errors
+        hist-sessions -n all | grep -o '^gone[^	]*' | hist-delete -q --force - >>deleted 2>>errors || :
         hist_lines "gone$rounds" 50 | hist-append --json >ids0
     done
     for i in "${pids[@]}"; do wait "$i"; done
@@ -550,7 +550,7 @@ quarantined() {
     for i in 1 2 3 4; do
         jq -r "select(.session_id == \"w$i\") | .content" "$HISTORY" | cmp - <(seq 100)
     done
-    hist-sessions -n all | grep -o '^gone[^	]*' | hist-delete -q -f - >>deleted
+    hist-sessions -n all | grep -o '^gone[^	]*' | hist-delete -q --force - >>deleted
     jq -e '.session_id | startswith("w")' "$HISTORY" >"$OUT"
     lines_are 400
     alone
@@ -606,7 +606,7 @@ END
         hist-export -f jsonl --all | cksum; done'
     local i
     for ((i = 0; i < 20; i++)); do
-        hist-delete -q -f a >"$TMPDIR/deleted"
+        hist-delete -q --force a >"$TMPDIR/deleted"
         # Both are there for a while, and for a while is none.
         ((i % 2)) || sleep 0.1
         cp both new
@@ -629,7 +629,7 @@ END
     local reader=$!
     exec 5<pipe
     head -n 1 <&5 >/dev/null
-    run_expect 0 hist-delete -f a
+    run_expect 0 hist-delete --force a
     cat <&5 | tail -n 1 | jq -e '.content == "message 20000"' >"$OUT"
     exec 5<&-
     wait "$reader"
@@ -646,7 +646,7 @@ END
         BACKGROUND+=($!)
         wait_for test -s locked
         # shellcheck disable=SC2086
-        run_expect 0 hist-delete -f $how
+        run_expect 0 hist-delete --force $how
         rm locked
         if [[ $how == old ]]; then
             went old
@@ -668,7 +668,7 @@ END
     flock "$HISTORY" sh -c 'echo locked >locked; sleep 0.6; cat line >>history.jsonl; ls -i history.jsonl >inode' 3>&- 4>&- &
     BACKGROUND+=($!)
     wait_for test -s locked
-    run_expect 0 hist-delete -f --match 'OLD 1'
+    run_expect 0 hist-delete --force --match 'OLD 1'
     stdout_empty
     stderr_is 'hist-delete: 1 session stays: used since it was chosen'
     same history wanted "$HISTORY"
@@ -689,7 +689,7 @@ END
         BACKGROUND+=($!)
         wait_for test -s locked
         ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 2 strace -qq -y -o trace -e "trace=${fault%%:*}" -e "inject=$fault" \
-            hist-delete -f --older-than 30d
+            hist-delete --force --older-than 30d
         rm locked
         grep -q 'history.jsonl.*INJECTED' trace || fail "$fault was not met: $(cat trace)"
         stdout_empty
@@ -704,7 +704,7 @@ END
     flock "$HISTORY" sh -c 'echo locked >locked; sleep 0.5; tac before >new; mv new history.jsonl' 3>&- 4>&- &
     BACKGROUND+=($!)
     wait_for test -s locked
-    run_expect 0 hist-delete -f old
+    run_expect 0 hist-delete --force old
     tac before | jq -c 'select(.session_id != "old")' >wanted
     same history wanted "$HISTORY"
     alone
@@ -722,14 +722,14 @@ END
     current=$(cat .aicoder/session)
     id=$(head -n 1 "$HISTORY" | jq -r .id)
     grep -rq "$id" "$HOME/.local/share/aicoder/repositories"
-    run_expect 0 hist-delete -f first
+    run_expect 0 hist-delete --force first
     gone "$id" .git "$HOME"
     [[ $(stat -c %h "$HISTORY") -eq 2 ]]
     run_expect 0 chat three
     stderr_empty
     stdout_has '[3 messages]'
     # Emptied, too, and begun again.
-    run_expect 0 hist-delete -f --keep 0
+    run_expect 0 hist-delete --force --keep 0
     went "$current"
     [[ ! -s $HISTORY && ! -e .aicoder/session ]]
     run_expect 0 chat four
@@ -749,24 +749,24 @@ END
     for call in renameat linkat write fsync; do
         n=0
         for ((i = 0; i <= n; i++)); do
-            hist-delete -q -f --keep 0 >/dev/null
+            hist-delete -q --force --keep 0 >/dev/null
             chat -q -s first one >/dev/null
             chat -q two >/dev/null
             if ((i == 0)); then
-                traced -f -o trace -e "trace=$call" hist-delete -q -f first >/dev/null
+                traced -f -o trace -e "trace=$call" hist-delete -q --force first >/dev/null
                 n=$(grep -cE "^[0-9]+ +$call\(" trace)
                 [[ $n -gt 0 ]] || fail "no $call"
                 hist-append -q -s first again >/dev/null
                 continue
             fi
             ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 137 strace -f -qq -o trace -e "trace=$call" \
-                -e "inject=$call:signal=KILL:when=$i" hist-delete -q -f first || fail "$call $i"
+                -e "inject=$call:signal=KILL:when=$i" hist-delete -q --force first || fail "$call $i"
             run_expect 0 chat again || fail "$call $i"
             stderr_empty || fail "$call $i"
             stdout_has '[3 messages]' || fail "$call $i"
             # The next rewrite leaves nothing of it, in neither name.
             hist-append -q -s first again >/dev/null
-            run_expect 0 hist-delete -q -f first || fail "$call $i"
+            run_expect 0 hist-delete -q --force first || fail "$call $i"
             gone '"session_id":"first"' .git "$HOME" || fail "$call $i"
             [[ -z $(find "$HOME" .git -name '*.new' -o -name '*.tmp') ]] || fail "left by $call $i"
         done

@@ -216,6 +216,14 @@ PYTHON
     stdout_empty
     run_expect 0 hist-export --since 2024-06-27 -f jsonl
     json_is "$OUT" .content early late again
+    run_expect 0 hist-export --until 2024-06-27 -f jsonl
+    json_is "$OUT" .content before early late again
+    run_expect 0 hist-export --until 2024-06-26 -f jsonl
+    json_is "$OUT" .content before
+    run_expect 0 hist-export --since 2024-06-28 --until 2024-06-27 -f jsonl
+    stdout_empty
+    run_expect 2 hist-export --until nonsense
+    stderr_has "bad value 'nonsense' for --until"
     run_expect 2 hist-export --since nonsense
     stderr_is "hist-export: bad value 'nonsense' for --since: a time such as 2024-06-27, 7d, 'monday' or '2 weeks ago' is expected (see 'hist-export --help')"
 }
@@ -497,7 +505,7 @@ no_temporaries() {
     use_history
     { hist_line gone user bye; for k in 0 1 2 3; do hist_line twice user "e$k"; done; } | jq -c '.id = "same"' >"$HISTORY"
     run_expect 0 hist-export --incremental state -o archive.jsonl
-    run_expect 0 hist-delete -f gone
+    run_expect 0 hist-delete --force gone
     hist_line twice user e4 | jq -c '.id = "same"' >>"$HISTORY"
     run_expect 0 hist-export --incremental state -o archive.jsonl
     json_is archive.jsonl .content bye e0 e1 e2 e3 e4

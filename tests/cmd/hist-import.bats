@@ -1078,7 +1078,7 @@ for name, messages in ("first", [big, small]), ("second", [small, big]):
     run_expect 1 env CLAUDE_CONFIG_DIR=c CODEX_HOME=x LLM_USER_PATH=l AICHAT_CONFIG_DIR=a hist-import -q --scan
     stdout_is 38
     mv a/sessions/trip.yaml s
-    run_expect 1 env AICHAT_SESSIONS_DIR=s AICHAT_CONFIG_DIR=a hist-import -q --scan -n
+    run_expect 1 env AICHAT_SESSIONS_DIR=s AICHAT_CONFIG_DIR=a hist-import -q --scan --dry-run
     stdout_is $'aichat\t9\ts/trip.yaml'
 }
 

@@ -114,11 +114,11 @@ current() {
     stdout_is_file "$HISTORY"
     run_expect 0 hist-load --json -n 2 s
     stdout_json .content 'message 3' 'message 4'
-    run_expect 0 hist-load --last=1 s
+    run_expect 0 hist-load --limit=1 s
     stdout_has 'message 4'
     stdout_lacks 'message 3'
-    run_expect 2 hist-load --last x s
-    stderr_is "hist-load: bad value 'x' for --last: a number from 1 or 'all' is expected (see 'hist-load --help')"
+    run_expect 2 hist-load --limit x s
+    stderr_is "hist-load: bad value 'x' for --limit: a number from 1 or 'all' is expected (see 'hist-load --help')"
 }
 
 @test "hist-load: the thread is printed, without what was replaced" {
@@ -216,7 +216,7 @@ current() {
     put s developer odd
     run_expect 0 hist-load -v s
     stderr_has 'current: 6 messages' '5 messages, about'
-    run_expect 0 chat -v -n -c again
+    run_expect 0 chat -v --no-store -c again
     stderr_has 'session=s state=existing message_count=6'
     put s system '' '' '{"reset":true}'
     run_expect 0 hist-load -v s

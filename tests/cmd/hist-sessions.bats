@@ -91,6 +91,29 @@ times() {
     lines_are 1
 }
 
+@test "hist-sessions: --since and --until choose by the time of last use" {
+    put a user one 2024-06-01T10:00:00.000000+00:00
+    put b user two 2024-06-02T10:00:00.000000+00:00
+    put a user three 2024-06-03T10:00:00.000000+00:00
+    put odd user four '' '{"timestamp":"the day before yesterday"}'
+    put c user five 2024-06-04T10:00:00.000000+00:00
+    chosen() {
+        run_expect 0 hist-sessions "${@:2}" || return 1
+        stderr_empty || return 1
+        cut -f 1 "$OUT" | tr '\n' ' ' >got
+        [[ $(<got) == "$1" ]] || fail "${*:2}: wanted '$1', got '$(<got)'"
+    }
+    chosen 'c a ' --since 2024-06-03
+    chosen 'a b ' --until 2024-06-03
+    chosen 'a b ' --since 2024-06-02 --until 2024-06-03T10:00:00
+    chosen 'a ' --since 2024-06-02 --until 2024-06-03 -n 1
+    chosen 'a ' --until 2024-06-03 --id a
+    chosen '' --since '2 weeks ago'
+    chosen 'c odd a b '
+    run_expect 2 hist-sessions --since nonsense
+    stderr_is "hist-sessions: bad value 'nonsense' for --since: a time such as 2024-06-27, 7d, 'monday' or '2 weeks ago' is expected (see 'hist-sessions --help')"
+}
+
 @test "hist-sessions: a limit that is no number" {
     local value
     for value in 0 -1 1.5 '' x 5x ' 5' 99999999999999999999999999; do

@@ -89,14 +89,14 @@ END
     hist_lines t 3 >>"$HISTORY"
     run_expect 0 hist-show --json -n 1 s t
     stdout_json '.session_id, .content' s 'message 3' t 'message 3'
-    run_expect 0 hist-show --json --last=2 s
+    run_expect 0 hist-show --json --limit=2 s
     stdout_json .content 'message 2' 'message 3'
-    run_expect 0 hist-show --json --last all s
+    run_expect 0 hist-show --json --limit all s
     lines_are 3
-    run_expect 0 hist-show --json --last 9 s
+    run_expect 0 hist-show --json --limit 9 s
     lines_are 3
-    run_expect 2 hist-show --last 0 s
-    stderr_is "hist-show: bad value '0' for --last: a number from 1 or 'all' is expected (see 'hist-show --help')"
+    run_expect 2 hist-show --limit 0 s
+    stderr_is "hist-show: bad value '0' for --limit: a number from 1 or 'all' is expected (see 'hist-show --help')"
 }
 
 @test "hist-show: the thread leaves out what was replaced and what came before a reset; --raw does not" {
@@ -390,7 +390,7 @@ END
       hist_line s developer odd; } >"$HISTORY"
     run_expect 0 hist-show --json -r assistant s
     stdout_json .content 'message 2' 'message 4'
-    run_expect 0 hist-show --json --role=assistant --last 1 s
+    run_expect 0 hist-show --json --role=assistant --limit 1 s
     stdout_json .content 'message 4'
     run_expect 0 hist-show --json -n 2 -r user -r tool s
     stdout_json .content 'message 3' result

@@ -253,14 +253,14 @@ tracked() {
 
 @test "accident: what hist-delete erases is in neither name" {
     run_expect 0 chat -q -N 'keep this'
-    run_expect 0 hist-delete -q -f --match precious
+    run_expect 0 hist-delete -q --force --match precious
     run_expect 1 grep -r precious .git "$HOME/.local"
     run_expect 0 hist-search --all -o 'keep this'
     lines_are 2
     [[ $(stat -c %h .git/aicoder/history.jsonl) -eq 2 ]]
     # Another hard link would keep what goes.
     ln .git/aicoder/history.jsonl ../link
-    run_expect 2 hist-delete -q -f last
+    run_expect 2 hist-delete -q --force last
     stderr_has 'it has other names (hard links), which would stay'
 }
 
@@ -269,22 +269,22 @@ tracked() {
     mkdir -p "$HOME/.config/chathist"
     echo 'history_copy = off' >"$HOME/.config/chathist/config"
     run_expect 0 chat -q -N 'keep this'
-    run_expect 0 hist-delete -q -f --match 'precious one'
+    run_expect 0 hist-delete -q --force --match 'precious one'
     run_expect 1 grep -r 'precious one' .git "$HOME/.local"
     cd /
-    run_expect 0 hist-delete -q -f --history "$repository/.git/aicoder/history.jsonl" --match 'keep this'
+    run_expect 0 hist-delete -q --force --history "$repository/.git/aicoder/history.jsonl" --match 'keep this'
     run_expect 1 grep -r 'keep this' "$repository/.git" "$HOME/.local"
 }
 
 @test "accident: hist-delete by the second name" {
     local link=$HOME/.local/share/aicoder/repositories/${PWD//\//%}.jsonl
     # It would stay in the repository.
-    run_expect 2 hist-delete -q -f --history "$link" --match precious
+    run_expect 2 hist-delete -q --force --history "$link" --match precious
     stderr_has 'it has other names (hard links), which would stay'
     run_expect 0 hist-search -o precious
     cd ..
     rm -rf repo
-    run_expect 0 hist-delete -q -f --history "$link" --match precious
+    run_expect 0 hist-delete -q --force --history "$link" --match precious
     run_expect 1 grep -r precious "$HOME/.local"
     [[ $(stat -c %h "$link") -eq 1 ]]
 }

@@ -141,7 +141,7 @@ last_replaces() {
     start_llm --reply first --reply new
     run_expect 0 chat -s s question
     remember "$HISTORY"
-    run_expect 0 chat -s s --regenerate -n
+    run_expect 0 chat -s s --regenerate --no-store
     run_expect 0 chat -s s --regenerate --dry-run
     stdout_json '.messages | tojson' '[{"role":"user","content":"question"}]'
     unchanged "$HISTORY"

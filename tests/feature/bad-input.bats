@@ -239,6 +239,12 @@ options_of() {
     stderr_is "hist-search: unknown option '--ignorecase': did you mean --ignore-case? (see 'hist-search --help')"
     run_expect 2 hist-sessions --ilmit 3
     stderr_is "hist-sessions: unknown option '--ilmit': did you mean --limit? (see 'hist-sessions --help')"
+    # A letter means one thing in all programs, or nothing.
+    for command in 'chat -n hi' 'hist-delete -n s' 'hist-delete -f s' 'hist-import -n x'; do
+        run_expect 2 $command
+        stdout_empty
+        stderr_matches "^${command%% *}: unknown option '-[nf]'|option '-f' needs"
+    done
     run_expect 2 hist-sessions --xyzzy
     stderr_is "hist-sessions: unknown option '--xyzzy' (see 'hist-sessions --help')"
     run_expect 2 chat --mo x hi
@@ -610,7 +616,7 @@ said() {
         if [[ $KIND == writes ]]; then has_stored; fi
     done
     remember "$HISTORY"
-    for tool in 'hist-append -s s' 'hist-append --json' 'hist-delete -f -' 'hist-export -' 'hist-export --messages -' \
+    for tool in 'hist-append -s s' 'hist-append --json' 'hist-delete --force -' 'hist-export -' 'hist-export --messages -' \
         'hist-fork -' 'hist-show -' 'hist-load -' 'hist-search -s - x'; do
         TOOL=${tool%% *}
         # shellcheck disable=SC2086
@@ -628,7 +634,7 @@ said() {
     local tool
     good_history
     mkdir directory
-    for tool in 'hist-append -s s' 'hist-append --json' 'hist-delete -f -' 'hist-export -' 'hist-export --messages -' \
+    for tool in 'hist-append -s s' 'hist-append --json' 'hist-delete --force -' 'hist-export -' 'hist-export --messages -' \
         'hist-fork -' 'hist-show -' 'hist-load -' 'hist-search -s - x'; do
         TOOL=${tool%% *}
         # shellcheck disable=SC2086

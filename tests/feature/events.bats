@@ -35,7 +35,7 @@ events_are() {
     use_history
     run_expect 0 chat --json 'hello there'
     events_are session_id text usage 'done'
-    run_expect 0 chat --json -n 'hello there'
+    run_expect 0 chat --json --no-store 'hello there'
     events_are session_id text usage 'done'
     run_expect 0 chat --json --no-stream -s 'a:name' hello
     events_are session_id text usage 'done'
@@ -52,14 +52,14 @@ events_are() {
 
 @test "events: an answer without usage, one that is empty, one that is long" {
     start_llm openai/normal openai/nothing openai/empty-answer openai/many-deltas
-    run_expect 0 chat --json -n hello
+    run_expect 0 chat --json --no-store hello
     events_are session_id text 'done'
-    run_expect 4 chat --json -n --retries 0 hello
+    run_expect 4 chat --json --no-store --retries 0 hello
     events_are session_id error
-    run_expect 0 chat --json -n hello
+    run_expect 0 chat --json --no-store hello
     events_are session_id notice 'done'
     stderr_is 'chat: the answer is empty'
-    run_expect 0 chat --json -n hello
+    run_expect 0 chat --json --no-store hello
     events_are session_id text 'done'
 }
 
@@ -75,23 +75,23 @@ events_are() {
     events_are error
     for status in 400 401 429 500; do
         case $status in 400) code=1 ;; 401) code=3 ;; *) code=5 ;; esac
-        run_expect $code chat --json -n -o status=$status hello
+        run_expect $code chat --json --no-store -o status=$status hello
         events_are session_id error
     done
-    run_expect 7 chat --json -n -o cut=4 'hello there'
+    run_expect 7 chat --json --no-store -o cut=4 'hello there'
     events_are session_id text error
     echo '{"type":"object"}' >s.json
-    run_expect 1 chat --json -n --schema s.json hello
+    run_expect 1 chat --json --no-store --schema s.json hello
     events_are session_id text usage error
 }
 
 @test "events: a refusal, the length limit, a tool that nobody gave" {
     start_llm openai/refusal openai/length openai/calls
-    run_expect 6 chat --json -n hello
+    run_expect 6 chat --json --no-store hello
     events_are session_id text error
-    run_expect 7 chat --json -n hello
+    run_expect 7 chat --json --no-store hello
     events_are session_id text error
-    run_expect 9 chat --json -n hello
+    run_expect 9 chat --json --no-store hello
     grep -v '"tool_' "$OUT" >without
     mv without "$OUT"
     events_are session_id text error
@@ -105,12 +105,12 @@ events_are() {
 
 @test "events: a server that is busy" {
     start_llm openai/http-429-ms --reply yes
-    run_expect 0 chat --json -n hello
+    run_expect 0 chat --json --no-store hello
     events_are session_id notice text usage 'done'
 }
 
 @test "events: no server" {
-    run_expect 4 chat --json -n --retries 0 -m openai:m --base-url "http://127.0.0.1:$(unused_port)/v1" hello
+    run_expect 4 chat --json --no-store --retries 0 -m openai:m --base-url "http://127.0.0.1:$(unused_port)/v1" hello
     events_are session_id error
 }
 
@@ -129,7 +129,7 @@ events_are() {
     start_llm anthropic/citations
     unset CHAT_MODEL OPENAI_BASE_URL
     export ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=k
-    run_expect 0 chat --json -n -p anthropic -m m hello
+    run_expect 0 chat --json --no-store -p anthropic -m m hello
     events_are session_id text citation text usage 'done'
 }
 

@@ -468,7 +468,7 @@ cron_installed() {
     # The next night goes on with the session.
     run_expect 0 cron_runs
     json_is "$RECORD/2.json" '.messages[] | .role' user assistant user
-    run_expect 0 hist-show --last 1 nightly
+    run_expect 0 hist-show --limit 1 nightly
     stdout_has 'Another error.'
     # It is nobody's current session.
     run_expect 1 hist-show current
@@ -514,7 +514,7 @@ tool() {
         run_expect 0 "$file" --schema
         stdout_json '.name, .parameters.type' "$(basename "$file")" object
         stderr_empty
-        run_expect 0 chat -n -T "$file" hello
+        run_expect 0 chat --no-store -T "$file" hello
         stdout_is ok
         stderr_empty
     done
@@ -733,7 +733,7 @@ by_cron() {
     same archive "$HISTORY" "$HOME/archive.jsonl"
     [[ $(stat -c %a "$HOME/archive.jsonl") == 600 ]]
     # What is deleted stays in the archive; what is said then comes to it.
-    run_expect 0 hist-delete -f talk
+    run_expect 0 hist-delete --force talk
     hist_line next user 'What is a socket?' >>"$HISTORY"
     run_expect 0 by_cron "$EXAMPLES/archive/hist-export.crontab"
     stderr_empty

@@ -307,7 +307,7 @@ X
 @test "index: after hist-delete and hist-check --repair" {
     make_large
     agree
-    run_expect 0 hist-delete -f session-3 session-5
+    run_expect 0 hist-delete --force session-3 session-5
     no_index
     agree
     is_index "$HISTORY.idx"
@@ -326,7 +326,7 @@ X
     ln -s elsewhere "$HISTORY.idx"
     for question in "${QUESTIONS[@]}"; do answer "$question" got; done
     [[ -L $HISTORY.idx && $(<elsewhere) == 'not for us' ]] || fail 'the link is gone, or was followed'
-    run_expect 0 hist-delete -f session-3
+    run_expect 0 hist-delete --force session-3
     [[ -L $HISTORY.idx && $(<elsewhere) == 'not for us' ]] || fail 'the link is gone, or was followed'
     rm "$HISTORY.idx"
     mkfifo "$HISTORY.idx"
@@ -510,7 +510,7 @@ faulty() {
     (for _ in {1..10}; do hist-append -q -s "writer-4" 'text' >ids.4; done) 3>&- 4>&- &
     for i in 1 2 3; do
         (for _ in {1..10}; do hist-sessions >reads.$i; done) 3>&- 4>&- &
-        run_expect 0 hist-delete -q -f "writer-$i"
+        run_expect 0 hist-delete -q --force "writer-$i"
     done
     wait
     agree

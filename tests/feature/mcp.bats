@@ -196,13 +196,13 @@ gone() {
 
 @test "mcp: a server that is slow is named on a terminal or with -v, once" {
     start_llm --reply hi
-    run_expect 0 on_tty --fds 2 chat -n --mcp 'slow=./fake-mcp --many 1 --start-ms 1500' --mcp 'quick=./fake-mcp --many 1' hello
+    run_expect 0 on_tty --fds 2 chat --no-store --mcp 'slow=./fake-mcp --many 1 --start-ms 1500' --mcp 'quick=./fake-mcp --many 1' hello
     stdout_is hi $'chat: waiting for MCP server \'slow\'\r'
     run_expect 0 chat -v --dry-run --mcp 'slow=./fake-mcp --many 1 --start-ms 1500' hello
     [[ $(grep -c waiting "$ERR") == 1 ]]
     run_expect 0 chat --dry-run --mcp 'slow=./fake-mcp --many 1 --start-ms 1500' hello
     stderr_empty
-    run_expect 0 on_tty --fds 2 chat -q -n --mcp 'slow=./fake-mcp --many 1 --start-ms 1500' hello
+    run_expect 0 on_tty --fds 2 chat -q --no-store --mcp 'slow=./fake-mcp --many 1 --start-ms 1500' hello
     stdout_is hi
 }
 
@@ -222,7 +222,7 @@ told() {
     json_is "$RECORD/3.json" '.tools | length' 29
     # It is asked for once.
     start_llm --call 'fake__grow {}' --call 'fake__echo {"text":"x"}' --reply finished
-    run_expect 0 chat -n --yes --mcp 'fake=./fake-mcp --log log' hello
+    run_expect 0 chat --no-store --yes --mcp 'fake=./fake-mcp --log log' hello
     json_is log 'select(.method == "tools/list").method' tools/list tools/list
 }
 

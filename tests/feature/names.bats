@@ -91,7 +91,7 @@ mine_are_left() {
     hist_line sess_1719500000000_a1b2c3 user mine >"$HISTORY"
     hist-load -q sess_1719500000000_a1b2c3 >/dev/null
     for name in last current sess_ a1b2c3 'sess_1719500000000_a1b2c3 ' ' sess_1719500000000_a1b2c3'; do
-        printf '%s\n' "$name" | run_expect 1 hist-delete -f -
+        printf '%s\n' "$name" | run_expect 1 hist-delete --force -
         stdout_empty
         stderr_is "hist-delete: no session '$name'"
         printf '%s\tx\n' "$name" | run_expect 1 hist-show -
@@ -108,7 +108,7 @@ mine_are_left() {
 @test "names: an id in quotes must be a JSON string" {
     hist_line 'a"' user mine >"$HISTORY"
     for name in '"' '"a' '"a"b' '"\x"' '"a\"'; do
-        printf 'a"\n%s\n' "$name" | run_expect 2 hist-delete -f -
+        printf 'a"\n%s\n' "$name" | run_expect 2 hist-delete --force -
         stderr_is "hist-delete: bad session id $name: not a JSON string (see 'hist-delete --help')"
         run_expect 2 hist-show "$name"
     done

@@ -46,7 +46,7 @@ wrong() {
         wrong hist-search "$options"
     done
     wrong hist-sessions --limit 2
-    wrong hist-show --last 1
+    wrong hist-show --limit 1
     wrong hist-export --raw
     wrong hist-export --redact -f jsonl
 }

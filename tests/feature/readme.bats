@@ -25,7 +25,7 @@ block() {
 @test "tour: output is compared, ids and order included" {
     printf '%s\n' 'text' '```console' '$ export CHAT_PROVIDER=echo CHAT_HISTORY=$PWD/h.jsonl' '$ chat one' one '[1 message]' \
         '$ hist-sessions' $'sess_1719500000000_a1b2c3\t2024-06-27T15:00:00.000000+00:00\t2\tone' \
-        '$ hist-show --last 1 a1b2c3' '[assistant] 2024-06-27 15:00:00' one '[1 message]' '' \
+        '$ hist-show --limit 1 a1b2c3' '[assistant] 2024-06-27 15:00:00' one '[1 message]' '' \
         '$ false; true' '$ false' '$ echo $?' 1 '$ cat <<X' '> two' '> X' two '```' '```sh' '$ exit 9' '```' >doc.md
     cp doc.md good.md
     run_expect 0 "$TESTS/tools/tour" good.md

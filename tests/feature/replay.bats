@@ -17,7 +17,7 @@ tool() {
 
 # ask STATUS PROMPT: a turn with an odd window, another one each time.
 ask() {
-    CHAT_MAX_MESSAGES=$((3 + 2 * (turn % 9))) run_expect "$1" chat -q -n -s s --retries 0 --yes -T ./probe -T ./get_weather "$2"
+    CHAT_MAX_MESSAGES=$((3 + 2 * (turn % 9))) run_expect "$1" chat -q --no-store -s s --retries 0 --yes -T ./probe -T ./get_weather "$2"
 }
 
 # converse [mistral]: forty turns, with OpenAI or that provider.

@@ -310,7 +310,7 @@ alive() {
     finish 143
     if alive "$(cat one)"; then fail 'the process is alive'; fi
     printf '#!/bin/sh\nsetsid sleep 300 >/dev/null 2>&1 & echo $! >one\necho "{\\"name\\":\\"away\\"}"\n' >away
-    run_expect 0 chat -n -p echo -T ./away go
+    run_expect 0 chat --no-store -p echo -T ./away go
     if alive "$(cat one)"; then fail 'the process is alive'; fi
 }
 

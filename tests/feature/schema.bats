@@ -25,7 +25,7 @@ answers() {
     local status=$1 answer=$2
     shift 2
     start_llm --reply "$answer"
-    run_expect "$status" chat -n --schema item.json "$@" ask
+    run_expect "$status" chat --no-store --schema item.json "$@" ask
 }
 
 # refused SCHEMA MESSAGE: before anything is sent or stored.
@@ -109,16 +109,16 @@ refused() {
 
 @test "schema: an answer that broke off, was refused or failed keeps its own status" {
     start_llm openai/length
-    run_expect 7 chat -n --schema item.json ask
+    run_expect 7 chat --no-store --schema item.json ask
     stderr_is "chat: answer is incomplete: the model's length limit was reached"
     start_llm openai/cut
-    run_expect 7 chat -n --schema item.json ask
+    run_expect 7 chat --no-store --schema item.json ask
     stderr_lacks 'does not match'
     start_llm openai/refusal
-    run_expect 6 chat -n --schema item.json ask
+    run_expect 6 chat --no-store --schema item.json ask
     stderr_lacks 'does not match'
     start_llm openai/http-401
-    run_expect 3 chat -n --schema item.json ask
+    run_expect 3 chat --no-store --schema item.json ask
     stderr_lacks 'does not match'
 }
 
@@ -227,7 +227,7 @@ END
     start_llm anthropic/normal
     unset CHAT_MODEL OPENAI_BASE_URL
     export ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=k
-    run_expect 1 chat -n -p anthropic -m claude-sonnet-4-5 --schema item.json ask
+    run_expect 1 chat --no-store -p anthropic -m claude-sonnet-4-5 --schema item.json ask
     stderr_is "chat: answer does not match 'item.json': is not JSON at byte 0"
 }
 
@@ -235,7 +235,7 @@ END
     use_echo
     run_expect 0 chat --dry-run --schema item.json hello
     stdout_json 'keys | tojson' '["messages","model","stream"]'
-    run_expect 1 chat -n --schema item.json hello
+    run_expect 1 chat --no-store --schema item.json hello
     stdout_is 'hello' '[1 message]'
     stderr_is "chat: answer does not match 'item.json': is not JSON at byte 0"
 }
@@ -273,7 +273,7 @@ END
 @test "schema: annotations are accepted without a word" {
     printf '{"$schema":"x","$id":"y","$comment":"z","title":"t","description":"d","default":{},"examples":[1],"deprecated":false,"readOnly":true,"writeOnly":false,"format":"date","type":"string"}' >s.json
     start_llm --reply '"today"'
-    run_expect 0 chat -n --schema s.json ask
+    run_expect 0 chat --no-store --schema s.json ask
     stdout_is '"today"'
     stderr_empty
 }
@@ -292,7 +292,7 @@ END
 
 @test "schema: from a pipe" {
     start_llm --reply '1'
-    run_expect 0 chat -n --schema <(echo '{"type":"integer"}') ask
+    run_expect 0 chat --no-store --schema <(echo '{"type":"integer"}') ask
     stdout_is 1
 }
 

@@ -178,7 +178,7 @@ no_skip() {
 @test "skip: nothing of what was deleted stays in it" {
     make_large
     run_expect 1 hist-search -c nothing
-    run_expect 0 hist-delete -f sess_1719500000000_000007
+    run_expect 0 hist-delete --force sess_1719500000000_000007
     no_skip
     agree
     run_expect 0 hist-check -q --repair
@@ -213,7 +213,7 @@ no_skip() {
     rm "$HISTORY.skip"
     cp other "$HISTORY.skip"
     run_expect 0 hist-search -c zebra
-    run_expect 0 hist-delete -f sess_1719500000000_000049
+    run_expect 0 hist-delete --force sess_1719500000000_000049
     is mine "$HISTORY.skip" mine
     rm "$HISTORY.skip"
     mkfifo "$HISTORY.skip"
@@ -255,7 +255,7 @@ no_skip() {
         (for _ in 1 2 3 4 5; do hist-append -s sess_1719500000000_000001 "a zebra $i" || exit; done) >"append$i" &
         (for _ in 1 2 3 4; do hist-search -c zebra 2>&3 || exit; done) >"search$i" 3>/dev/null &
     done
-    run_expect 0 hist-delete -f sess_1719500000000_000049
+    run_expect 0 hist-delete --force sess_1719500000000_000049
     wait
     run_expect 0 hist-search -c zebra
     stdout_is 28

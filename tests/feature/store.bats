@@ -313,7 +313,7 @@ whole() {
             [[ -s $OUT ]] || fail "$program: nothing"
         done
         RUN_LIMIT=60 run_expect 1 hist-check -q
-        RUN_LIMIT=60 run_expect 2 hist-delete -q -f old
+        RUN_LIMIT=60 run_expect 2 hist-delete -q --force old
         stderr_is "hist-delete: cannot rewrite '$HISTORY': it has holes, as no program of ours makes them"
         # The next message stands after the hole.
         ((i == 1)) || RUN_LIMIT=60 run_expect 0 hist-append -s old 'message behind'
@@ -448,7 +448,7 @@ torn() {
         [[ $(tail -n 1 "$HISTORY" | jq -r .content) == alive ]] || return 1
     done
     # So does a program that rewrites the history, and one that copies or continues the session.
-    for command in 'hist-delete -f s' 'hist-check --repair' 'hist-fork -q --detached s' 'chat -q -s s x'; do
+    for command in 'hist-delete --force s' 'hist-check --repair' 'hist-fork -q --detached s' 'chat -q -s s x'; do
         cp good "$HISTORY"
         torn 300
         # shellcheck disable=SC2086 # a command with its arguments
@@ -530,8 +530,8 @@ torn() {
     need_strace
     killed 1 rename hist-load old
     left hist-new
-    killed 1 rename hist-delete -f old
-    left hist-delete -f old
+    killed 1 rename hist-delete --force old
+    left hist-delete --force old
     hist_lines old 3 >"$HISTORY"
     # In a directory of ours the next message does it.
     unset CHAT_HISTORY
@@ -539,7 +539,7 @@ torn() {
     mkdir outside
     cd outside
     run_expect 0 hist-append -s s one
-    killed 1 renameat hist-delete -f s
+    killed 1 renameat hist-delete --force s
     left hist-append -s s two
     killed 1 renameat hist-load s
     left hist-append -s s three

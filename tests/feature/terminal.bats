@@ -323,7 +323,7 @@ plain() {
         stdout_empty
     done
     use_echo
-    on_terminal chat -n --color=always hello
+    on_terminal chat --no-store --color=always hello
     stdout_is hello '[1 message]'
 }
 

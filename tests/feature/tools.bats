@@ -93,10 +93,10 @@ lines() {
     json_is "$RECORD/3.json" '.messages[].role' user assistant tool assistant tool
     # In the events, too.
     start_llm openai/usage --call 'step {}' openai/usage
-    run_expect 0 chat -n --json hello
+    run_expect 0 chat --no-store --json hello
     local once twice
     once=$(jq 'select(.type == "usage").output_tokens' "$OUT")
-    run_expect 0 chat -n --yes --json -T ./step hello
+    run_expect 0 chat --no-store --yes --json -T ./step hello
     twice=$(jq 'select(.type == "usage").output_tokens' "$OUT")
     [[ $twice -gt $once ]]
 }
@@ -141,7 +141,7 @@ lines() {
 @test "tools: nothing is stored with -n, and the loop works" {
     put_tool step 'echo ok'
     start_llm --call 'step {}' --reply fine
-    run_expect 0 chat -n --yes -T ./step go
+    run_expect 0 chat --no-store --yes -T ./step go
     stdout_is fine
     [[ ! -e $HISTORY ]]
     request_messages_are 2 user:go 'assistant:[step {}]' $'tool:ok\n'
@@ -302,7 +302,7 @@ gone() {
     same group pid group
     # Nor when it is asked for its declaration, and nor those that are not in use.
     printf '#!/bin/sh\nenv >schema.env; echo '\''{"name":"look"}'\''\n' >look
-    CHAT_API_KEY=third-key CHAT_API_KEY_COMMAND='echo key' PLAIN=seen run_expect 0 chat -n -p echo -T ./look hello
+    CHAT_API_KEY=third-key CHAT_API_KEY_COMMAND='echo key' PLAIN=seen run_expect 0 chat --no-store -p echo -T ./look hello
     grep -qx PLAIN=seen schema.env
     if grep -E 'KEY' schema.env; then fail 'a key came through'; fi
 }
@@ -324,7 +324,7 @@ gone() {
     mkdir -p config/chathist/tools
     put_tool config/chathist/tools/mine 'echo elsewhere'
     start_llm --call 'mine {}' --reply ok
-    run_expect 0 chat -n --yes -T mine go
+    run_expect 0 chat --no-store --yes -T mine go
     request_messages 2 | tail -n 2 >last
     is last last tool:elsewhere ''
 }
@@ -377,20 +377,20 @@ gone() {
     json_is "$HISTORY" 'select(.role == "tool").content' one '' two ''
     # -T takes their place; what is not allowed is asked for.
     start_llm --call 'remove {}' --call 'read_one {}' --reply ok
-    alone 0 chat -n -T ./remove go
+    alone 0 chat --no-store -T ./remove go
     [[ ! -e removed ]]
     request_messages 3 | tail -n 1 >last
     is last last "tool:there is no tool 'read_one'"
     start_llm --call 'read_one {}' --reply ok
-    alone 9 chat -n -T '' go
+    alone 9 chat --no-store -T '' go
     # A path in it that depends on the working directory is none.
     echo 'tools = ./remove' >"$HOME/.config/chathist/config"
-    run_expect 2 chat -n go
+    run_expect 2 chat --no-store go
     stderr_is "chat: cannot use the tool './remove': 'tools' takes names and paths that begin with a slash"
     # The environment allows nothing.
     rm "$HOME/.config/chathist/config"
     start_llm --call 'remove {}' --reply ok
-    CHAT_ALLOW_TOOLS='*' CHAT_TOOLS=read_one alone 0 chat -n -T ./remove go
+    CHAT_ALLOW_TOOLS='*' CHAT_TOOLS=read_one alone 0 chat --no-store -T ./remove go
     [[ ! -e removed ]]
 }
 
@@ -508,16 +508,16 @@ gone() {
 @test "tools: with -v a line for each call and result; nothing without a terminal or with -q" {
     put_tool step 'printf "ok\nand \033[2J more"'
     start_llm --call 'step {"n": 1}' --reply Done. --call 'step {"n": 1}' --reply Done.
-    run_expect 0 chat -v -n --yes -T ./step go
+    run_expect 0 chat -v --no-store --yes -T ./step go
     stderr_has $'tool_call step {"n": 1}\ntool_result step ok and ^[[2J more\n'
-    run_expect 0 chat -q -v -n --yes -T ./step go
+    run_expect 0 chat -q -v --no-store --yes -T ./step go
     stderr_lacks 'tool_call ' 'tool_result '
 }
 
 @test "tools: on a terminal calls and results are a dim line each that fits" {
     put_tool step 'seq 1000'
     start_llm --call 'step {"n": 1}' --reply Done.
-    run_expect 0 on_tty --size 40x10 --fds 2 chat -n --yes -T ./step go
+    run_expect 0 on_tty --size 40x10 --fds 2 chat --no-store --yes -T ./step go
     stdout_has $'\e[2mtool_call step {"n": 1}\e[0m\r\n' $'\e[2mtool_result step 1 2 3 4 5 6 7 8 9 10 1…\e[0m\r\n'
 }
 

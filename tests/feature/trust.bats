@@ -547,7 +547,7 @@ root_only() {
     run_expect 1 hist-show
     run_expect 1 hist-load
     run_expect 0 hist-new --detached
-    run_expect 0 chat -n -q hello
+    run_expect 0 chat --no-store -q hello
     run_expect 0 chat --dry-run hello
     [[ $(ls -A) == .git && -z $(ls -A "$HOME") ]]
 }
@@ -917,7 +917,7 @@ END
     rmdir "$HOME/.local/state/chathist/token"
     cp .git/aicoder/owner "$HOME/.local/state/chathist/token"
     chmod 600 "$HOME/.local/state/chathist/token"
-    run_expect 0 hist-delete -f s
+    run_expect 0 hist-delete --force s
     run_expect 0 hist-append three
     stderr_empty
 }

@@ -309,7 +309,7 @@ END
     stdout_matches "^$HISTORY: warning: 1 answer of a chat that was killed: the next program that writes stores it\$"
     cp "$(partials "$WORK")" kept
     name=$(basename "$(partials "$WORK")")
-    run_expect 0 hist-delete -f s
+    run_expect 0 hist-delete --force s
     [[ $(partials) == '' ]]
     if grep -q one "$HISTORY"; then fail 'it is still there'; fi
     # Nor does it come back.
@@ -494,7 +494,7 @@ for i in range(int(sys.argv[1])):
           % (1719500000000 + i, i, role, i, more))
 END
     # As much as the programs themselves need, and 40 MB; the session is 60 MB in the file.
-    for limited in 'chat -q -s s hello' 'hist-show -n 2 s' 'hist-load -n 1 s' 'hist-show --raw -n 2 s'; do
+    for limited in 'chat -q -s s hello' 'hist-show --no-store 2 s' 'hist-load --no-store 1 s' 'hist-show --no-markdown --no-store 2 s'; do
         # shellcheck disable=SC2086
         run_expect 0 bash -c 'ulimit -v 120000; exec "$@"' - $limited
         stderr_empty
@@ -591,7 +591,7 @@ piped() {
     use_history
     start_llm --set 'chunk: event' --set 'delay: 20ms' --reply $'line 1\nline 2\nline 3\nline 4\nline 5'
     status=0
-    piped 'chat -s s hello' 'head -n 1'
+    piped 'chat -s s hello' 'head --no-store 1'
     judge $status 141
     stderr_empty
     [[ $(cat out) == 'line 1' ]]

@@ -264,7 +264,7 @@ events_end() {
 @test "wire: a connection that cannot be made for want of descriptors says so" {
     start_llm --reply hi
     for limit in 5 6 7 8; do
-        bash -c 'ulimit -n "$0"; exec chat -n --retries 0 hello' "$limit" >>out 2>>err 3>&- 4>&- || :
+        bash -c 'ulimit -n "$0"; exec chat --no-store --retries 0 hello' "$limit" >>out 2>>err 3>&- 4>&- || :
     done
     ERR=err
     stderr_has "chat: cannot connect to '127.0.0.1:$LLM_PORT': Too many open files"

@@ -103,29 +103,29 @@ wanted() {
 
 @test "D: the number of messages can be set" {
     hist_lines s1 24 >"$HISTORY"
-    CHAT_MAX_MESSAGES=4 run_expect 0 chat -n -s s1 next
+    CHAT_MAX_MESSAGES=4 run_expect 0 chat --no-store -s s1 next
     mapfile -t lines < <(wanted 21 24)
     request_messages_are 1 "${lines[@]}" user:next
-    CHAT_MAX_MESSAGES=all run_expect 0 chat -n -s s1 next
+    CHAT_MAX_MESSAGES=all run_expect 0 chat --no-store -s s1 next
     mapfile -t lines < <(wanted 1 24)
     request_messages_are 2 "${lines[@]}" user:next
-    CHAT_MAX_MESSAGES=0 run_expect 0 chat -n -s s1 next
+    CHAT_MAX_MESSAGES=0 run_expect 0 chat --no-store -s s1 next
     request_messages_are 3 user:next
-    CHAT_MAX_MESSAGES=few run_expect 2 chat -n -s s1 next
+    CHAT_MAX_MESSAGES=few run_expect 2 chat --no-store -s s1 next
     stderr_has "bad value 'few' for CHAT_MAX_MESSAGES"
 }
 
 @test "D: a hint from 15 messages on, on a terminal or with -v" {
     hist_lines s1 14 >"$HISTORY"
-    run_expect 0 chat -n -v -s s1 next
+    run_expect 0 chat --no-store -v -s s1 next
     stderr_lacks 'the conversation has'
     hist_line s1 assistant 'message 0' | cat - "$HISTORY" >longer
     mv longer "$HISTORY"
-    run_expect 0 chat -n -v -s s1 next
+    run_expect 0 chat --no-store -v -s s1 next
     stderr_has 'chat: the conversation has 15 messages (-N starts a new session)'
-    run_expect 0 chat -n -s s1 next
+    run_expect 0 chat --no-store -s s1 next
     stderr_empty
-    run_expect 0 on_tty --fds 2 chat -n -s s1 next
+    run_expect 0 on_tty --fds 2 chat --no-store -s s1 next
     stdout_has 'chat: the conversation has 15 messages (-N starts a new session)'
 }
 
@@ -159,11 +159,11 @@ wanted() {
     [[ $(stat -c %s "$RECORD/1.json") -le 104448 ]]
     json_is "$RECORD/1.json" '.messages[] | "\(.role) \(.content[:2])"' 'user q4' 'assistant 4x' 'user q5' \
         'assistant 5x' 'user q6' 'assistant 6x' 'user ne'
-    CHAT_MAX_BYTES=40000 run_expect 0 chat -n -s s1 more
+    CHAT_MAX_BYTES=40000 run_expect 0 chat --no-store -s s1 more
     json_is "$RECORD/2.json" '.messages[] | "\(.role) \(.content[:2])"' 'user q6' 'assistant 6x' 'user ne' \
         'assistant ok' 'user mo'
     # This turn is always whole.
-    head -c 200000 /dev/zero | tr '\0' y | run_expect 0 chat -n -s s1
+    head -c 200000 /dev/zero | tr '\0' y | run_expect 0 chat --no-store -s s1
     json_is "$RECORD/3.json" '.messages[-1].content | length' 200000
     json_is "$RECORD/3.json" '.messages | length' 9
 }
@@ -176,10 +176,10 @@ wanted() {
     hist_line s1 assistant 'Two files.' >>"$HISTORY"
     local n
     for n in 2 3 4; do
-        CHAT_MAX_MESSAGES=$n run_expect 0 chat -n -s s1 next
+        CHAT_MAX_MESSAGES=$n run_expect 0 chat --no-store -s s1 next
         request_messages_are $((n - 1)) user:next
     done
-    CHAT_MAX_MESSAGES=5 run_expect 0 chat -n -s s1 next
+    CHAT_MAX_MESSAGES=5 run_expect 0 chat --no-store -s s1 next
     request_messages_are 4 user:list 'assistant:[ls {}][ls {}]' tool:one tool:two 'assistant:Two files.' user:next
 }
 
@@ -328,7 +328,7 @@ END
     run_expect 0 chat -s s1 -S brief --messages given.json more
     run_expect 0 chat -s s1 -S brief --messages given.json more
     [[ $(grep -c '"role":"system"' "$HISTORY") == 1 ]]
-    run_expect 0 chat -n -s s1 --messages given.json next
+    run_expect 0 chat --no-store -s s1 --messages given.json next
     [[ $(($(wc -l <"$HISTORY"))) == 9 ]]
 }
 

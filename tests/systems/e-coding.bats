@@ -291,7 +291,7 @@ JSON
     json_is "$HISTORY" 'select(.session_id == "other").content' two
     # In a directory below, too.
     mkdir -p sub/dir
-    (cd sub/dir && run_expect 0 hist-show --json --last 1 current)
+    (cd sub/dir && run_expect 0 hist-show --json --limit 1 current)
     stdout_json .content $'by chat\n[3 messages]'
 }
 
@@ -482,11 +482,11 @@ worked() {
     use_echo
     worked
     cp "$HISTORY" before
-    run_expect 0 hist-delete -n --older-than 2024-03-01 --keep 2
+    run_expect 0 hist-delete --dry-run --older-than 2024-03-01 --keep 2
     cut -f 1 "$OUT" >got
     is 'to go' got plan
     same history before "$HISTORY"
-    run_expect 0 hist-delete -f --older-than 2024-03-01
+    run_expect 0 hist-delete --force --older-than 2024-03-01
     cut -f 1 "$OUT" >got
     is gone got fix plan
     tail -n 1 before >wanted
@@ -560,7 +560,7 @@ browser() {
     screen_has '1/3'
     hist-append -q -s later -r user 'asked meanwhile' >/dev/null
     screen_has 'asked meanwhile'
-    hist-delete -q -f later
+    hist-delete -q --force later
     soon lacks_now 'asked meanwhile'
     keys Escape
     screen_has 'status 130'

@@ -44,7 +44,7 @@ struct chat_args {
     size_t words_count;
     bool stream, read_stdin, store, dry_run, models, verbose, regenerate, edit, extract, usage, yes;
     bool once; /* no context, nothing stored */
-    bool insecure, raw, reasoning, cached;
+    bool insecure, no_markdown, reasoning, cached;
 };
 
 /* Ends the program when something is wrong, or after --help and --version. */

@@ -1,24 +1,26 @@
 /*
- * ask - questions on the controlling terminal, whatever standard input and output are.
+ * confirm - questions on the controlling terminal, wherever standard input and output go.
  */
 #ifndef CHATHIST_CLI_CONFIRM_H
 #define CHATHIST_CLI_CONFIRM_H
 
 #include "chathist/base/buf.h"
 
-/* The longest answer that is looked at. */
+/* The maximum length of an answer; more is ignored. */
 #define CONFIRM_MAX_BYTES 4096
 
-/* The terminal, to be closed; what was typed before is thrown away. -1: there is none. */
+/* Opens the terminal and drops the characters that were typed before. Returns a descriptor that the
+ * caller closes, or -1 if there is no terminal. */
 int confirm_open(void);
-/* What cannot be written is lost: nobody who cannot be told can answer. */
+/* Prints text; an error is ignored, because no answer will come either. */
 void confirm_say(int tty, struct str text);
-/* The next line that is typed: 1, 0 when there is none to come, -1 when cancel_fd (-1: none) became
+/* Reads a line. Returns 1, 0 if the terminal was closed, or -1 if cancel_fd (-1: none) became
  * readable. */
 int confirm_line(int tty, int cancel_fd, struct buf *line);
-/* The first letter of it, small; 0 for none. */
+/* Returns the first letter of a line in lower case, or 0. */
 char confirm_letter(const struct buf *line);
-/* Asks: 1 for an answer that begins with y, 0 for any other, -1 when there is no terminal. */
+/* Asks a question. Returns 1 if the answer begins with y, 0 for any other answer, or -1 if there is
+ * no terminal. */
 int confirm_yes(const char *question);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * die - the only code that prints errors and ends a program.
+ * diagnostics - the only code that prints errors and ends a program, and the spinner that is shown
+ * while the program waits or works.
  *
- * Messages are `tool: problem 'subject': reason`; control characters in them are made visible. Exit
- * codes are those of chat(1) and hist-search(1): one table for hist-*, one for chat.
+ * Messages are `tool: problem 'subject': reason`, with control characters made visible. They erase
+ * the spinner first.
  */
 #ifndef CHATHIST_CLI_DIAGNOSTICS_H
 #define CHATHIST_CLI_DIAGNOSTICS_H
@@ -11,55 +12,48 @@
 
 #include "chathist/base/err.h"
 
-/* Done first: fds 0 to 2 filled, SIGXFSZ ignored and SIGCHLD not, the tool's name set, what to do
- * when memory runs out. The table of exit codes goes by the name: `hist-…` or another. */
+/* The first call of every program: sets the name of the tool, opens descriptors 0 to 2 if they are
+ * closed, ignores SIGXFSZ, restores SIGCHLD, and prepares for running out of memory. */
 void die_start(const char *tool);
 
-/* `tool: text` on stderr. */
+/* Print `tool: text` on stderr. */
 void warn_err(const struct err *e);
 void warnf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* A line for --verbose, without the tool's name. */
+/* Prints a line for --verbose, without the name of the tool. */
 void notef(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Like warnf for what is no problem: printed only when stderr is a terminal, or `wanted`. */
+/* Prints a hint like warnf, but only if stderr is a terminal or `wanted` is true. */
 void hintf(bool wanted, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Has fn called by die_err and die_usage before they print: for a tool whose standard output tells
- * of errors, too. */
+/* Makes die_err and die_usage call fn before they print, for a tool that also reports errors on
+ * standard output. */
 typedef void die_fn(void *arg, const struct err *e);
 void die_before(die_fn *fn, void *arg);
 /* Prints the error and exits with its code. */
 void die_err(const struct err *e) __attribute__((noreturn));
-/* A usage error: prints it with a pointer to --help, exits 2. */
+/* Prints a usage error with a pointer to --help, and exits with 2. */
 void die_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
-/* The exit code that a kind of error means for this tool; ERR_NONE is 0. */
+/* Returns the exit code of an error; chat has its own codes (chat(1)). ERR_NONE is 0. */
 int exit_code(enum err_kind kind);
-/* Ends the program silently, with the code of a time-out, when it is still there in so many
- * seconds. */
+/* Ends the program silently after this time, with the code of a time-out. */
 void die_after(unsigned seconds);
-/* Lets the signal end the program as if it had not been caught; does not return. */
+/* Ends the program by the signal, as if it had not been caught. */
 void die_signal(int signo) __attribute__((noreturn));
 
 /* ---- progress ---- */
 
-/*
- * progress - a sign on standard error that something is waited for: it turns, and tells after a
- * while for how long, or how much is done.
- *
- * Only where it is seen and can be erased: standard error is a terminal that can move its cursor,
- * and the program is in its foreground. It comes late, so that nothing flickers, and the messages
- * of cli/die erase it.
- */
-/* Is there a terminal for it? */
+/* Returns true if a spinner can be shown: stderr is a terminal with a movable cursor, and the
+ * program is in its foreground. */
 bool progress_possible(void);
-/* Waiting goes on: to be called every tenth of a second or so. The first call begins it. */
+/* Shows or turns the spinner while the program waits; called about ten times a second. It appears
+ * after a short delay, and later shows the time. */
 void progress_turn(void);
-/* The same for work of the program's own, which goes on by itself: shown after a second. */
+/* The same for work of the program; it appears after a second. */
 void progress_work(void);
-/* And so much of it is done, which is told in place of the time. */
+/* The same with the part of the work that is done instead of the time. */
 void progress_part(int percent);
-/* Takes the sign away, before something else is printed; the next progress_turn brings it back. */
+/* Removes the spinner until the next call, before something else is printed. */
 void progress_erase(void);
-/* What was waited for has come. */
+/* Ends the waiting or the work. */
 void progress_end(void);
 
 #endif

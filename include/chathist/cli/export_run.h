@@ -22,7 +22,8 @@ struct export_job {
     char **names;         /* of sessions */
     size_t names_count;
     bool all;      /* every session */
-    int64_t since; /* sessions that were used since, in microseconds; INT64_MIN: whenever */
+    int64_t since; /* only sessions used at this time or later, in microseconds; INT64_MIN: any */
+    int64_t until; /* only sessions used at this time or earlier; INT64_MAX: any */
     bool raw, redact, quiet;
 };
 

@@ -1,9 +1,9 @@
 /*
- * opt - the command line of a program: one table feeds parsing, --help and completion.
+ * options - the command line of a program: one table is used for parsing, --help and completion.
  *
- * Options may stand among the operands (GNU habit), `--` ends them, long names may be shortened
- * while they are unique. Every program has the common options; they are handled here and left in
- * struct opt_common.
+ * Options may stand between operands, `--` ends them, and long names may be shortened as long as
+ * they are unique. The common options of all programs are handled here and stored in struct
+ * opt_common.
  */
 #ifndef CHATHIST_CLI_OPTIONS_H
 #define CHATHIST_CLI_OPTIONS_H
@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What an option or an operand takes: tells the completion what to offer. */
+/* The argument of an option or an operand; completion offers values of this kind. */
 enum opt_kind {
-    OPT_FLAG, /* nothing */
+    OPT_FLAG, /* no argument */
     OPT_TEXT,
     OPT_NUMBER,
     OPT_FILE,
@@ -26,24 +26,24 @@ enum opt_kind {
     OPT_MCP,  /* a command, or a name in the user configuration */
     OPT_WHEN, /* auto, always, never */
     OPT_TEMPLATE,
-    OPT_PERSONA, /* a role that the model takes on; OPT_ROLE is that of a message */
-    OPT_TIME,    /* clock_parse_when */
-    OPT_GROUP,   /* what is counted by: stats_by_name */
+    OPT_PERSONA, /* a role that the model plays; OPT_ROLE is the role of a message */
+    OPT_TIME,    /* a time for clock_parse_when */
+    OPT_GROUP,   /* a name for stats_by_name */
     OPT_CHOICE,  /* one of the words in `meta`, `this|that` */
 };
 
 struct opt {
-    int key; /* the letter of the short form, or OPT_LONG + n when there is none; 0 ends a table */
+    int key; /* the letter of the short form, or OPT_LONG + n without one; 0 ends a table */
     const char *name; /* of the long form */
     enum opt_kind kind;
-    const char *meta; /* what the argument is called in help; NULL for flags */
+    const char *meta; /* the name of the argument in help; NULL for flags */
     const char *help;
 };
 
 #define OPT_LONG 256
-/* Keys of the common options. A program's own entry with one of them, and the common name, gives
- * the option other words in that program; its meaning stays. One that takes an argument is given by
- * opt_next, too, so that it can be repeated. */
+/* Keys of the common options. A row with one of these keys in a program's table changes the help text
+ * of the option in that program, not its meaning. If the option has an argument, opt_next also
+ * returns it, so that it can be repeated. */
 enum {
     OPT_HELP = 'h',
     OPT_VERSION = 'V',
@@ -82,32 +82,28 @@ struct opt_parser {
 /* The version of the suite, `0.1.0`. */
 const char *opt_version(void);
 
-/* Names the tool in messages (die_start), too: the first call of every main. */
+/* The first call of every main; it calls die_start. */
 void opt_start(struct opt_parser *p, const struct program *program, int argc, char **argv);
-/* The key of the next option of the program's own table, its argument (part of argv) in *value; 0
- * when there are no more. Prints --help and --version and exits; a wrong option ends the program
- * with exit code 2. */
+/* Returns the key of the next option of the program's own table, with its argument (part of argv) in
+ * *value, or 0 after the last one. --help and --version are printed and end the program. A wrong
+ * option ends it with exit code 2. */
 int opt_next(struct opt_parser *p, char **value);
-/* What is left once opt_next gave 0: operands[0 … *count-1], borrowed from argv. */
+/* Returns the *count operands, borrowed from argv, after opt_next returned 0. */
 char **opt_operands(struct opt_parser *p, size_t *count);
 
-/* Arguments with a meaning; a wrong one ends the program with exit code 2, naming the option. */
-size_t opt_count(const char *option, const char *value); /* `all` or 1, 2, … ; all is (size_t)-1 */
-unsigned opt_number(const char *option, const char *value);   /* 0, 1, 2, … */
+/* Each of these reads an argument. A bad one ends the program with exit code 2 and a message that
+ * names the option. */
+size_t opt_count(const char *option, const char *value);      /* `all` (SIZE_MAX) or 1, 2, ... */
+unsigned opt_number(const char *option, const char *value);   /* 0, 1, 2, ... */
 long opt_milliseconds(const char *option, const char *value); /* `90`, `30s`, `5m`; `0` for none */
-/* A time as clock_parse_when reads it, at `now` (µs): its first and its last microsecond. */
+/* Reads a time with clock_parse_when; `now` is in microseconds. */
 void opt_when(const char *option, const char *value, int64_t now, int64_t *first, int64_t *last);
 
-/* Bytes: `500000`, `500k`, `10M`, `2G`, powers of 1024; a `B` or `iB` behind the letter is fine. */
+/* Reads a number of bytes: `500000`, `500k`, `10M`, `2GiB`; the units are powers of 1024. */
 uint64_t opt_size(const char *option, const char *value);
 
-/* ---- nearest ---- */
-
-/*
- * nearest - the name that a mistyped word could mean, for "did you mean".
- *
- * The caller offers every possible name; the most similar one is kept.
- */
+/* For "did you mean": the caller offers every possible name, and the one that is most similar to a
+ * mistyped word is kept. */
 struct nearest {
     const char *typed; /* set by the caller; borrowed */
     const char *name;  /* the most similar name offered, borrowed; NULL if all differ too much */

@@ -1,9 +1,9 @@
 /*
- * term - standard output: exact bytes to a pipe or file; to a terminal, text made safe to show,
- * colours, and its width.
+ * output - standard output: exact bytes to a pipe or a file; on a terminal visible text, colours, a
+ * width, and a pager for long output.
  *
- * Buffered; a reader that is slow, or a descriptor that somebody made non-blocking, is waited for.
- * Any failure but a closed pipe is reported once, by out_close.
+ * Output is buffered. A slow reader is waited for, even if the descriptor is non-blocking. Every
+ * failure except a closed pipe is reported once, by out_close.
  */
 #ifndef CHATHIST_CLI_OUTPUT_H
 #define CHATHIST_CLI_OUTPUT_H
@@ -17,23 +17,24 @@
 #include "chathist/cli/options.h"
 
 struct out {
-    bool terminal; /* stdout is one: what is printed is made visible */
+    bool terminal; /* standard output is a terminal: text is made visible */
     bool color;
-    size_t columns; /* of the terminal; 0 for a pipe or file: do not fit anything */
-    /* Readable: a write that would have to wait fails with EINTR; -1 after out_start. */
+    size_t columns; /* the width of the terminal; 0 for a pipe or a file */
+    /* If this descriptor is readable, a write that would wait fails with EINTR; -1 after
+     * out_start. */
     int cancel_fd;
-    int error;  /* errno of the first write that failed, after which nothing is written; 0 */
-    bool paged; /* a pager has it */
+    int error;  /* errno of the first write that failed; nothing is written after it; 0: none */
+    bool paged; /* a pager reads the output */
     /* private */
-    bool asks;      /* whether a write would wait has to be asked before it */
-    bool unseen;    /* the pager could not show it */
-    size_t rows;    /* what fits so many is held back until more comes; 0: nothing is */
+    bool asks;      /* poll before a write, because the system has no non-blocking write */
+    bool unseen;    /* the pager could not show the output */
+    size_t rows;    /* output of fewer rows is held back until more comes; 0: nothing is held */
     struct vis vis; /* text split between two calls of out_text */
     struct buf scratch;
     struct buf pending;
 };
 
-/* Colours by meaning. */
+/* Styles by meaning. */
 enum out_style {
     STYLE_NONE,
     STYLE_DIM,
@@ -46,70 +47,51 @@ enum out_style {
     STYLE_PLOT,
 };
 
-/* Is a terminal, or what is none, to have colours: as the user says, else by TERM and NO_COLOR? And
- * what switches one on. */
+/* Returns true if a stream gets colours: as --color says, else by TERM and NO_COLOR for a
+ * terminal. */
 bool term_wants_color(bool terminal, enum color_when when);
+/* Returns the escape sequence of a style. */
 const char *term_style(enum out_style s);
-/* The width of the terminal behind fd as shells tell it: $COLUMNS, else what it says, else 80. */
+/* Returns the width of a terminal: $COLUMNS, else the terminal's answer, else 80. */
 size_t term_columns(int fd);
 
 void out_start(struct out *o, enum color_when color);
-/* Output that is longer than the terminal goes through a pager (cli/pager): to be called right
- * after out_start. Colours, width and what is made visible stay those of the terminal. What fits is
- * printed by out_page_end, without one. */
+/* Shows output that is longer than the terminal in the user's pager, $PAGER or else less, as git
+ * does. Call it right after out_start. Colours and width stay those of the terminal. Output that
+ * fits is printed by out_page_end without a pager. While the pager runs, standard error goes to it
+ * as well if it is the terminal, and signals end the program only after the pager has ended. */
 void out_page(struct out *o);
-/* Shows all that was printed, and waits for the pager: what is then said on standard error stands
- * below it. Nothing happens without out_page, or when standard output is no terminal. */
+/* Prints everything and waits for the pager, so that later messages stand below the output. Does
+ * nothing without out_page, or if standard output is no terminal. */
 void out_page_end(struct out *o);
-/* The terminal may have another width by now. */
+/* Asks for the width of the terminal again. */
 void out_measure(struct out *o);
-/* Text of messages: made visible on a terminal, else byte for byte. May be called with pieces. */
+/* Prints text of messages: made visible on a terminal, else byte for byte. A text may be printed in
+ * pieces. */
 void out_text(struct out *o, struct str text);
-/* The end of a text: what was held back for its next piece is printed. */
+/* Ends a text: prints an incomplete character at its end. */
 void out_text_end(struct out *o);
-/* Bytes of our own: ids, separators, JSON. */
+/* Prints bytes of our own: ids, separators, JSON. */
 void out_raw(struct out *o, struct str bytes);
 void out_byte(struct out *o, char c);
-/* A number on a line of its own. */
+/* Prints a number on its own line. */
 void out_number(struct out *o, uint64_t n);
-/* Adds a style to those in force, STYLE_NONE ends them; nothing without colour. */
+/* Adds a style to the present ones, or ends all (STYLE_NONE). Does nothing without colours. */
 void out_style(struct out *o, enum out_style s);
-/* A stored line, byte for byte; on a terminal unsafe characters as \uXXXX. */
+/* Prints a stored line: byte for byte, on a terminal with unsafe characters as \uXXXX. */
 void out_json_line(struct out *o, struct str line);
-/* Passes on what is buffered: 0, or -1 with errno. After out_page what fits the terminal stays. */
+/* Writes the buffered output, except output that out_page holds back. Returns 0, or -1 with
+ * errno. */
 int out_flush(struct out *o);
-/* Flushes and closes, out_page_end included. A failure is printed and gives `failure`, a closed
- * pipe ends the program by SIGPIPE, a pager that was left early is no failure; else `status`. For
- * the last line of main: return out_close(&out, 0). */
+/* Writes everything and closes. Returns `status`; if that fails, prints an error and returns
+ * `failure`. A closed pipe ends the program by SIGPIPE, but a pager that was left early is no
+ * failure. It is the last line of main: return out_close(&out, 0, 2). */
 int out_close(struct out *o, int status, int failure);
 
-/* ---- pager ---- */
-
-/*
- * pager - long output through the user's pager, as git's: $PAGER, else less.
- *
- * Nothing here decides what is long; out_page (cli/term) does, and is what programs call. While a
- * pager runs, standard output, and standard error where that is the terminal, too, lead into it.
- * There is one at most: the process has one terminal.
- */
-/* For the option tables of programs that page. */
+/* The row of an option table for programs that call out_page. */
 #define PAGER_OPTION(key)                                                                          \
     {                                                                                              \
         key, "no-pager", OPT_FLAG, NULL, "print long output on the terminal, without a pager"      \
     }
-
-/* Starts it: false when none is wanted (PAGER is `cat` or empty, or not set on a terminal that less
- * cannot use), or none can be started, which is said when the user has named it. LESS=FRX is in its
- * environment unless LESS is set.
- *
- * From here on a write fails with EPIPE when the reader has left, instead of ending the program by
- * SIGPIPE. SIGINT, SIGQUIT, SIGHUP and SIGTERM end the program, as ever, but not before the pager:
- * two programs would read the same terminal. The end of the program by exit(3) waits for it,
- * too. */
-bool pager_start(void);
-/* Gives the standard streams back and waits until the reader leaves; keys that send SIGINT and
- * SIGQUIT are the pager's meanwhile. -1: it could not show anything, which is said. Nothing happens
- * when none runs. */
-int pager_end(void);
 
 #endif

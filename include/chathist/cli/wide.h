@@ -1,5 +1,5 @@
 /*
- * wide - wide strings, which libedit and curses want, from UTF-8 and back; how wide a text is.
+ * wide - wide strings, as libedit and curses take them, from and to UTF-8, and the width of text.
  */
 #ifndef CHATHIST_CLI_WIDE_H
 #define CHATHIST_CLI_WIDE_H
@@ -10,8 +10,8 @@
 
 #include "chathist/base/buf.h"
 
-/* Makes the locale's characters those of UTF-8, the user's own locale if it has them: false when
- * the system knows none that does. */
+/* Sets the locale's characters to UTF-8, with the user's own locale if possible. Returns false if
+ * the system has no locale with UTF-8. */
 bool wide_locale(void);
 
 /* Zero-initialise. */
@@ -21,15 +21,15 @@ struct wide {
 };
 
 void wide_add(struct wide *w, const wchar_t *from, size_t n);
-/* NUL has no place in a wide string, and is left out; what is no UTF-8 becomes U+FFFD. */
+/* Adds UTF-8. NUL is left out, and invalid bytes become U+FFFD. */
 void wide_add_text(struct wide *w, struct str text);
 void wide_release(struct wide *w);
-/* Adds n wide characters as UTF-8. */
+/* Adds n wide characters to a buffer as UTF-8. */
 void wide_encode(struct buf *out, const wchar_t *from, size_t n);
-/* Columns that a text takes on a terminal. */
+/* Returns the columns that a text takes on a terminal. */
 size_t wide_columns(struct str text);
-/* How many rows below its first one the end of n wide characters stands, laid out as libedit does
- * behind `before` columns of a prompt. */
+/* Returns how many rows the end of n wide characters is below their first row, as libedit prints
+ * them after a prompt of `before` columns. */
 size_t wide_rows(const wchar_t *text, size_t n, size_t before, size_t columns);
 
 #endif
