@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A turn of chat around the model's own time, with a history of ten lines and one of SIZE (1G): from its start to the
-# first byte of the request, and from the last byte of the answer to its exit; with and without CHAT_FSYNC. Medians
-# of ROUNDS (41) rounds in microseconds; beside each turn a program that does nothing (linked to the same libraries)
-# is run, and a line of another file of the same file system is synced, which the ratios and differences are of.
-# Exit status 1 when something is over its bar:
+# Measures what chat adds to a turn, with a history of ten lines and one of SIZE (1G): from its start to the first byte
+# of the request, and from the last byte of the response to its exit, with and without CHAT_FSYNC. Prints medians of
+# ROUNDS (41) rounds in microseconds. Between the turns it runs a program that does nothing (linked to the same
+# libraries) and syncs a line of another file on the same file system; the ratios and differences compare with these.
+# Exit status 1 if a value exceeds its bar:
 #   start to request      BAR (1.3) x nothing + an fdatasync
-#   answer to exit        END_BAR (1500) us + an fdatasync
+#   response to exit      END_BAR (1500) us + an fdatasync
 set -euo pipefail
 cd "$(dirname "$0")/.."
 BUILD=${BUILD:-$PWD/build/release}
@@ -20,10 +20,10 @@ unset CHAT_PROVIDER CHAT_BASE_URL CHAT_API_KEY CHAT_SESSION CHAT_HISTORY
 "$BUILD/bench/corpus" "$size" "$tmp/large"
 head -n 10 "$tmp/large" >"$tmp/small"
 for history in small large; do "$BIN/hist-load" -q --history "$tmp/$history" last >/dev/null; done
-# What is being written to the disk meanwhile would be measured, too.
+# Pending writes to the disk would disturb the measurement.
 sync "$tmp/large"
 libraries=$(readelf -dW "$BIN/chat" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/-l:\1/p')
-# A list of options, and that of a compiler with options of its own.
+# Both variables are lists of options.
 # shellcheck disable=SC2086
 ${CC:-cc} -O2 -fPIE -pie -z relro -z now -o "$tmp/nothing" bench/nothing.c -Xlinker --no-as-needed $libraries
 

@@ -60,7 +60,7 @@ static bool retry_number(const char *text, int64_t scale, int64_t *ms)
     return true;
 }
 
-int64_t retry_wish(const struct http_head *head, int64_t now)
+int64_t retry_requested(const struct http_head *head, int64_t now)
 {
     int64_t date, ms;
 
@@ -89,7 +89,7 @@ int64_t retry_wait(unsigned repeated, enum err_kind kind, const struct http_head
 
     if (!retry_is_worthwhile(kind, head))
         return -1;
-    ms = head ? retry_wish(head, at->now) : -1;
+    ms = head ? retry_requested(head, at->now) : -1;
     if (ms >= 0)
         return ms <= at->most ? ms : -1;
     return retry_backoff(repeated, at->random);
@@ -127,12 +127,12 @@ struct exchange {
     struct buf location;
     struct buf retry_after, retry_after_ms, should_retry;
     struct buf body; /* everything but an event stream */
-    bool over;       /* the response has ended and the rest need not be read */
+    bool ended;      /* the response has ended and the rest need not be read */
     bool failed;     /* the provider reported an error and set *e */
     bool any_event;
-    bool broke;   /* the transfer did not reach its end */
-    bool silent;  /* the transfer ended by a time-out */
-    bool goes_on; /* more of the response came after its end */
+    bool broke;     /* the transfer did not reach its end */
+    bool silent;    /* the transfer ended by a time-out */
+    bool continues; /* more of the response came after its end */
 };
 
 /* ---- as it comes ---- */
@@ -150,7 +150,7 @@ static int on_event(void *arg, struct str event, struct str data, struct err *e)
     int rc = x->provider->event(x->answer, event, data, e);
 
     x->any_event = true;
-    x->goes_on = x->goes_on || (finished && size_of(x->answer) > before);
+    x->continues = x->continues || (finished && size_of(x->answer) > before);
 
     x->failed = rc < 0 && !x->answer->sink_failed;
     if (rc == 1)
@@ -223,7 +223,7 @@ static int keep_beginning(struct exchange *x, struct str piece)
     if (x->body.len < ERROR_MAX)
         return 0;
     buf_truncate(&x->body, ERROR_MAX);
-    x->over = true;
+    x->ended = true;
     return -1;
 }
 
@@ -243,8 +243,8 @@ static int feed_sse(struct exchange *x, struct str piece, struct err *e)
         x->failed = !x->answer->sink_failed;
         return -1;
     }
-    x->over = x->sse.done;
-    return x->over ? -1 : 0;
+    x->ended = x->sse.done;
+    return x->ended ? -1 : 0;
 }
 
 static int on_body(void *arg, struct str piece, struct err *e)
@@ -270,7 +270,7 @@ static bool is_ending(void *arg)
 {
     const struct exchange *x = arg;
 
-    return x->answer->finished && !x->goes_on;
+    return x->answer->finished && !x->continues;
 }
 
 /* ---- at the end ---- */
@@ -349,11 +349,11 @@ static int exchange_result(struct exchange *x, int rc, struct err *e)
 {
     struct response *a = x->answer;
 
-    x->broke = rc != 0 && !x->over;
+    x->broke = rc != 0 && !x->ended;
     x->silent = x->broke && e->kind == ERR_TIMEOUT;
     if (x->silent && (x->form != FORM_OPEN || x->body.len > 0))
         e->kind = ERR_INCOMPLETE;
-    if (!x->failed && x->form != FORM_ERROR && (rc == 0 || x->over))
+    if (!x->failed && x->form != FORM_ERROR && (rc == 0 || x->ended))
         rc = conclude(x, e);
     if (a->sink_failed) {
         err_release(e);
@@ -443,9 +443,10 @@ static bool lost_early(const struct exchange *x, const struct err *e)
 }
 
 /* Adds to the message that the server asks for a longer wait than the exchange allows. */
-static void add_wish(struct err *e, const struct http_head *head, const struct retry_moment *at)
+static void add_requested_wait(struct err *e, const struct http_head *head,
+                               const struct retry_moment *at)
 {
-    int64_t ms = retry_wish(head, at->now);
+    int64_t ms = retry_requested(head, at->now);
 
     if (e->kind == ERR_BUSY && ms > at->most)
         err_set(e, e->kind, "%s (the server asks to wait for %" PRId64 " s)", err_text(e),
@@ -470,7 +471,7 @@ static int64_t time_to_wait(const struct exchange *x, const struct ask *ask, uns
                               .most = x->provider->retry_after_max ? x->provider->retry_after_max
                                                                    : RETRY_AFTER_MAX};
 
-    add_wish(e, &head, &at);
+    add_requested_wait(e, &head, &at);
     if (repeated >= ask->retries)
         return -1;
     if (lost || x->status == 0)

@@ -53,7 +53,7 @@ static void head_release(struct head_reader *r)
         buf_release(&r->fields[i]);
 }
 
-static void head_forget(struct head_reader *r)
+static void head_clear(struct head_reader *r)
 {
     for (int i = 0; i < HEAD_FIELDS; i++)
         buf_clear(&r->fields[i]);
@@ -74,7 +74,7 @@ static bool head_is_field(struct str name, const char *wanted)
     return true;
 }
 
-static void head_keep(struct head_reader *r, struct str line)
+static void head_read_field(struct head_reader *r, struct str line)
 {
     struct str value = line;
     struct str name = str_cut(&value, ':');
@@ -87,7 +87,7 @@ static void head_keep(struct head_reader *r, struct str line)
 }
 
 /* Reads one line with its line end. Returns HEAD_ENDS at the blank line after any head. */
-static enum head_state head_take(struct head_reader *r, struct str line)
+static enum head_state head_read_line(struct head_reader *r, struct str line)
 {
     r->bytes += line.n;
     if (r->bytes > HEAD_MAX)
@@ -96,9 +96,9 @@ static enum head_state head_take(struct head_reader *r, struct str line)
     if (line.n == 0)
         return HEAD_ENDS;
     if (str_starts(line, STR("HTTP/")))
-        head_forget(r);
+        head_clear(r);
     else
-        head_keep(r, line);
+        head_read_field(r, line);
     return HEAD_MORE;
 }
 
@@ -120,7 +120,7 @@ static void reduce_media_type(struct buf *type)
 static bool head_get(struct head_reader *r, int status, struct http_head *head)
 {
     if (status >= 100 && status < 200) {
-        head_forget(r);
+        head_clear(r);
         return false;
     }
     reduce_media_type(&r->fields[HEAD_TYPE]);
@@ -387,7 +387,7 @@ static int end_of_head(struct transfer *x)
 static size_t on_header(char *p, size_t size, size_t n, void *arg)
 {
     struct transfer *x = arg;
-    enum head_state state = head_take(&x->head, (struct str){p, size * n});
+    enum head_state state = head_read_line(&x->head, (struct str){p, size * n});
 
     if (state == HEAD_TOO_LONG) {
         x->stopped = true;
@@ -460,7 +460,8 @@ static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sock
     return fd;
 }
 
-/* libcurl calls this when it is connected, including TLS and the proxy, before it sends the request. */
+/* libcurl calls this after it has connected, including TLS and a proxy, and before it sends the
+ * request. */
 static int on_connected(void *arg, char *address, char *own_address, int port, int own_port)
 {
     struct transfer *x = arg;

@@ -516,23 +516,23 @@ static void anthropic_read_usage(struct response *a, struct str usage)
         {USAGE_CACHE_READ, "cache_read_input_tokens"},
         {USAGE_CACHE_WRITE, "cache_creation_input_tokens"},
     };
-    struct usage told;
+    struct usage counts;
     int64_t input = -1;
 
-    usage_init(&told);
+    usage_init(&counts);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        usage_read(&told, parts[i].kind, json_get(usage, parts[i].name));
-        if (told.at[parts[i].kind] >= 0)
-            input = (input < 0 ? 0 : input) + told.at[parts[i].kind];
+        usage_read(&counts, parts[i].kind, json_get(usage, parts[i].name));
+        if (counts.at[parts[i].kind] >= 0)
+            input = (input < 0 ? 0 : input) + counts.at[parts[i].kind];
     }
-    told.at[USAGE_INPUT] = input;
+    counts.at[USAGE_INPUT] = input;
     for (int i = 0; i < USAGE_KINDS; i++)
-        if (told.at[i] == 0 && a->usage.at[i] > 0)
-            told.at[i] = -1;
-    usage_read(&told, USAGE_OUTPUT, json_get(usage, "output_tokens"));
-    usage_read(&told, USAGE_REASONING,
+        if (counts.at[i] == 0 && a->usage.at[i] > 0)
+            counts.at[i] = -1;
+    usage_read(&counts, USAGE_OUTPUT, json_get(usage, "output_tokens"));
+    usage_read(&counts, USAGE_REASONING,
                json_get(json_get(usage, "output_tokens_details"), "thinking_tokens"));
-    usage_replace(&a->usage, &told);
+    usage_replace(&a->usage, &counts);
 }
 
 static const struct wire_name anthropic_finish_names[] = {

@@ -696,7 +696,7 @@ TEST(a_wish_above_what_the_provider_allows)
     CHECK_INT(retry_wait(0, ERR_BUSY, &h, &strict), 60000);
     h.retry_after = "61";
     CHECK_INT(retry_wait(0, ERR_BUSY, &h, &strict), -1);
-    CHECK_INT(retry_wish(&h, NOW), 61000);
+    CHECK_INT(retry_requested(&h, NOW), 61000);
     CHECK_INT(retry_wait(0, ERR_BUSY, &h, &calm), 61000);
 }
 

@@ -106,7 +106,7 @@ TEST(tool_calls_and_results_in_a_request)
     context_release(&c);
 }
 
-/* What one server put into a history and another one refuses (llm/call_ids). */
+/* What one server put into a history and another one refuses (wire_add_call_id). */
 TEST(calls_get_the_form_that_servers_take)
 {
     struct context c;

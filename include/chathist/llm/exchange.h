@@ -85,6 +85,6 @@ int64_t retry_wait(unsigned repeated, enum err_kind kind, const struct http_head
                    const struct retry_moment *at);
 /* Returns how long the server asks to wait, in milliseconds, or -1 if it does not say or the time
  * has passed. */
-int64_t retry_wish(const struct http_head *head, int64_t now);
+int64_t retry_requested(const struct http_head *head, int64_t now);
 
 #endif
