@@ -2,13 +2,205 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "chathist/base/mem.h"
+#include "chathist/base/path.h"
 #include "chathist/cli/diagnostics.h"
-#include "chat/clean_env.h"
-#include "chat/mcp_wish.h"
-#include "chathist/llm/mcp_await.h"
 #include "chathist/cli/signals.h"
+#include "chat/clean_env.h"
+
+/* ---- which servers are wanted ---- */
+
+static char *copy(const char *s)
+{
+    return mem_copy(s, strlen(s));
+}
+
+/* A server at an address would be refused by the system with a message that does not help. */
+static int check_program(const char *program, struct err *e)
+{
+    if (strncmp(program, "http://", 7) != 0 && strncmp(program, "https://", 8) != 0)
+        return 0;
+    return err_set(
+        e, ERR_USAGE,
+        "cannot use '%s' as an MCP server: it is an address, and only programs can be run",
+        program);
+}
+
+static struct mcp_config *find_config(const struct mcp_configs *w, const char *name)
+{
+    for (size_t i = 0; i < w->count; i++)
+        if (strcmp(w->at[i].name, name) == 0)
+            return &w->at[i];
+    return NULL;
+}
+
+static int add_config(struct mcp_configs *w, const char *name, const char *command, struct err *e)
+{
+    struct mcp_config *same = find_config(w, name);
+    struct mcp_config *config;
+    struct err why = ERR_INIT;
+
+    if (same && strcmp(same->text, command) == 0)
+        return 0;
+    if (same)
+        return err_set(e, ERR_USAGE, "two MCP servers have the name '%s'", name);
+    w->at = mem_grow(w->at, &w->cap, w->count + 1, sizeof *w->at);
+    config = &w->at[w->count++];
+    *config = (struct mcp_config){.name = copy(name), .text = copy(command)};
+    if (words_split(&config->command, str_of(command), &why) == 0)
+        return check_program(config->command.at[0], e);
+    err_set(e, ERR_USAGE, "bad command '%s' of an MCP server: %s", command, err_text(&why));
+    err_release(&why);
+    return -1;
+}
+
+static int bad_name(const char *name, struct err *e)
+{
+    return err_set(e, ERR_USAGE,
+                   "bad name '%s' of an MCP server: 1 to %d letters, digits, '_' and '-' are "
+                   "expected",
+                   name, MCP_SERVER_NAME_MAX);
+}
+
+/* Sets where a server of the configuration runs: what `mcp.NAME.cwd` says, else the neutral
+ * directory. */
+static int set_cwd(struct mcp_config *config, const struct config *c, struct err *e)
+{
+    struct buf key = BUF_INIT(BUF_SMALL);
+    const char *value;
+
+    buf_addf(&key, "%s.cwd", config->name);
+    value = config_named(c, SETTING_MCP, buf_c(&key));
+    buf_release(&key);
+    if (!value)
+        config->cwd = copy(config_command_dir(c));
+    else if (*value == '/')
+        config->cwd = copy(value);
+    else if (strcmp(value, "~") == 0 || strncmp(value, "~/", 2) == 0)
+        config->cwd = path_join(config_command_dir(c), value[1] ? value + 2 : "");
+    else if (strcmp(value, ".") != 0)
+        return err_set(e, ERR_USAGE,
+                       "bad directory '%s' of 'mcp.%s.cwd': a path that begins with '/' or '~/' is "
+                       "expected, or '.' for the working directory",
+                       value, config->name);
+    return 0;
+}
+
+static int check_cwd(const struct mcp_config *config, struct err *e)
+{
+    struct stat st;
+
+    if (!config->cwd || (stat(config->cwd, &st) == 0 && S_ISDIR(st.st_mode)))
+        return 0;
+    return err_set(e, ERR_USAGE, "bad directory '%s' of 'mcp.%s.cwd': there is no such directory",
+                   config->cwd, config->name);
+}
+
+/* The configuration counts wherever the program is started, so its programs and directories must
+ * not depend on that. */
+static int add_configured(struct mcp_configs *w, const struct config *c, const char *name,
+                          const char *command, struct err *e)
+{
+    const char *program;
+    struct mcp_config *config;
+
+    if (!mcp_server_name_valid(str_of(name)))
+        return bad_name(name, e);
+    if (find_config(w, name) && strcmp(find_config(w, name)->text, command) == 0)
+        return 0;
+    if (add_config(w, name, command, e) < 0)
+        return -1;
+    config = find_config(w, name);
+    program = config->command.at[0];
+    if (strchr(program, '/') && *program != '/')
+        return err_set(e, ERR_USAGE,
+                       "bad command '%s' of 'mcp.%s': a path has to begin with a slash", program,
+                       name);
+    return set_cwd(config, c, e) < 0 ? -1 : check_cwd(config, e);
+}
+
+static int add_option(struct mcp_configs *w, const struct config *c, const char *option,
+                      struct err *e)
+{
+    const char *command = config_named(c, SETTING_MCP, option);
+    struct str rest = str_of(option), before = str_cut(&rest, '=');
+    char *name;
+    int result;
+
+    if (command)
+        return add_configured(w, c, option, command, e);
+    if (check_program(option, e) < 0)
+        return -1;
+    if (!rest.p && mcp_server_name_valid(before))
+        return err_set(e, ERR_USAGE,
+                       "no MCP server '%s': the user configuration has no 'mcp.%s', and a command "
+                       "is given as NAME=COMMAND",
+                       option, option);
+    if (!rest.p || !mcp_server_name_valid(before))
+        return err_set(e, ERR_USAGE,
+                       "bad MCP server '%s': NAME=COMMAND, or a name from the user configuration, "
+                       "is expected",
+                       option);
+    name = mem_copy(before.p, before.n);
+    result = add_config(w, name, rest.p, e);
+    free(name);
+    return result;
+}
+
+static int add_default(struct mcp_configs *w, const struct config *c, const char *name,
+                       struct err *e)
+{
+    const char *command = config_named(c, SETTING_MCP, name);
+
+    if (!command)
+        return err_set(e, ERR_USAGE, "no MCP server '%s': the user configuration has no 'mcp.%s'",
+                       name, name);
+    return add_configured(w, c, name, command, e);
+}
+
+static int add_defaults(struct mcp_configs *w, const struct config *c, struct err *e)
+{
+    const char *value = c->value[SETTING_MCP];
+    struct words names = {0};
+    int result = 0;
+
+    if (!value || !*value)
+        return 0;
+    if (words_split(&names, str_of(value), NULL) < 0)
+        result = bad_name(value, e);
+    for (size_t i = 0; result == 0 && i < names.count; i++)
+        result = add_default(w, c, names.at[i], e);
+    words_release(&names);
+    return result;
+}
+
+int mcp_configs_read(struct mcp_configs *w, const struct config *c, const char *const *options,
+                     struct err *e)
+{
+    int result = 0;
+
+    *w = (struct mcp_configs){0};
+    if (!options)
+        result = add_defaults(w, c, e);
+    for (; options && result == 0 && *options; options++)
+        if (**options)
+            result = add_option(w, c, *options, e);
+    return result;
+}
+
+void mcp_configs_release(struct mcp_configs *w)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        free(w->at[i].name);
+        free(w->at[i].text);
+        free(w->at[i].cwd);
+        words_release(&w->at[i].command);
+    }
+    free(w->at);
+    *w = (struct mcp_configs){0};
+}
 
 /* So much is shown of what a server logs, in bytes. */
 #define MESSAGE_MAX ((size_t)2000)
@@ -62,7 +254,7 @@ static void name_tools(struct mcp_servers *m, const struct tool *const *others, 
 
         if (is_named(s))
             continue;
-        mcp_list_name(&s->list, s->name, taken, count);
+        mcp_name_tools(s, taken, count);
         for (size_t j = 0; j < s->list.count; j++)
             add(&taken, &count, &cap, &s->list.tools[j]->tool);
     }
@@ -91,31 +283,18 @@ bool mcp_servers_renew(struct mcp_servers *m, const struct tool *const *others, 
 
 /* ---- from their start to their end ---- */
 
-/* A word alone was most likely meant as the name of a server in the configuration. */
-static int add_hint(const struct mcp_wish *w, struct err *e)
-{
-    struct buf text = BUF_INIT(BUF_SMALL);
-
-    if (w->command.at[1] || strchr(w->text, '/'))
-        return -1;
-    buf_addf(&text, "%s (and the configuration has no mcp.%s)", err_text(e), w->text);
-    err_set(e, e->kind, "%s", buf_c(&text));
-    buf_release(&text);
-    return -1;
-}
-
-static int start_all(struct mcp_servers *m, const struct mcp_wishes *wishes, char *const env[],
+static int start_all(struct mcp_servers *m, const struct mcp_configs *wanted, char *const env[],
                      struct err *e)
 {
     m->watch = (struct mcp_watch){tell, m};
-    for (size_t i = 0; i < wishes->count; i++) {
+    for (size_t i = 0; i < wanted->count; i++) {
         struct mcp_server *s = mem_zalloc(sizeof *s);
 
         m->at = mem_grow(m->at, &m->cap, m->count + 1, sizeof(struct mcp_server *));
         m->at[m->count++] = s;
-        if (mcp_start(s, wishes->at[i].name, wishes->at[i].command.at, env, wishes->at[i].cwd,
+        if (mcp_start(s, wanted->at[i].name, wanted->at[i].command.at, env, wanted->at[i].cwd,
                       &m->watch, e) < 0)
-            return add_hint(&wishes->at[i], e);
+            return -1;
     }
     return 0;
 }
@@ -132,7 +311,7 @@ static void end_all(struct mcp_servers *m, bool hurry, int cancel_fd)
 }
 
 /* Starts them and waits for them; a signal ends the program, and them before it. */
-static int get_ready(struct mcp_servers *m, const struct mcp_wishes *wishes, const char *key,
+static int get_ready(struct mcp_servers *m, const struct mcp_configs *wanted, const char *key,
                      struct err *e)
 {
     int cancel_fd = interrupt_begin(e), result, signo;
@@ -141,7 +320,7 @@ static int get_ready(struct mcp_servers *m, const struct mcp_wishes *wishes, con
     if (cancel_fd < 0)
         return -1;
     env = clean_env(key);
-    result = start_all(m, wishes, env, e);
+    result = start_all(m, wanted, env, e);
     if (result == 0)
         result = mcp_await(m->at, m->count, MCP_START_MS, cancel_fd, e);
     free(env);
@@ -157,14 +336,14 @@ static int get_ready(struct mcp_servers *m, const struct mcp_wishes *wishes, con
 void mcp_servers_open(struct mcp_servers *m, const char *const *options, const struct config *c,
                       const char *key, const struct tool *const *others, size_t others_count)
 {
-    struct mcp_wishes wishes;
+    struct mcp_configs wanted;
     struct err e = ERR_INIT;
 
     m->open = true;
-    if (mcp_wishes_read(&wishes, c, options, &e) < 0 ||
-        (wishes.count > 0 && get_ready(m, &wishes, key, &e) < 0))
+    if (mcp_configs_read(&wanted, c, options, &e) < 0 ||
+        (wanted.count > 0 && get_ready(m, &wanted, key, &e) < 0))
         die_err(&e);
-    mcp_wishes_release(&wishes);
+    mcp_configs_release(&wanted);
     gather_tools(m, others, others_count);
     for (size_t i = 0; i < m->count; i++)
         if (m->at[i]->list.count == 0 && !m->quiet)

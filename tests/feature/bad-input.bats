@@ -810,7 +810,7 @@ openai_api_key = sk-123|0|unknown key '\''openai_api_key'\'' in '\''CONFIG'\'', 
 MISTAKES='
 chat --schema {} hello | 2 | chat: bad value .\{\}. for --schema: a file is expected
 chat -T ./directory hello | 2 | chat: cannot use the tool .\./directory.: is a directory
-chat --mcp typo hello | 9 | chat: MCP server .mcp. cannot be started: cannot run .typo.: No such file or directory \(and the configuration has no mcp\.typo\)
+chat --mcp typo hello | 2 | chat: no MCP server .typo.: the user configuration has no .mcp\.typo., and a command is given as NAME=COMMAND
 chat -p openai --base-url notaurl hello | 2 | chat: bad base URL .notaurl.: not of the form http\[s\]://HOST\[:PORT\]/PATH
 chat -p openai --base-url http:/me:secret@host/v1?key=secret hello | 2 | chat: bad base URL .\*\*\*@host/v1.: not of the form http\[s\]://HOST\[:PORT\]/PATH
 chat -p none hello | 2 | chat: no model server is configured: set .*, or try .-p echo. \(it answers with your own prompt\)

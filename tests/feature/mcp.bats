@@ -40,13 +40,18 @@ gone() {
     json_is log .method initialize notifications/initialized tools/list
 }
 
-@test "mcp: names are given, defined in the configuration, or mcp" {
+@test "mcp: names are given or defined in the configuration" {
     configure "mcp.mine = $TESTS/tools/fake-mcp --many 1" "mcp.other = $TESTS/tools/fake-mcp"
     offers mine__tool0 mine
     offers 'a__tool0 a__tool1' 'a=./fake-mcp --many 2'
-    offers mcp__tool0 './fake-mcp --many 1'
-    offers 'mcp__echo mine__tool0 mcp_2__tool0' "$TESTS/tools/fake-mcp" mine './fake-mcp --many 1'
+    offers 'b__echo mine__tool0 a__tool0' "b=$TESTS/tools/fake-mcp" mine 'a=./fake-mcp --many 1'
     offers ''
+    run_expect 2 chat --mcp './fake-mcp --many 1' hello
+    stdout_empty
+    stderr_is "chat: bad MCP server './fake-mcp --many 1': NAME=COMMAND, or a name from the user configuration, is expected"
+    run_expect 2 chat --mcp yours hello
+    stderr_is "chat: no MCP server 'yours': the user configuration has no 'mcp.yours', and a command is given as NAME=COMMAND"
+    [[ ! -e $HISTORY ]]
 }
 
 @test "mcp: the configuration has defaults, which an option overrides" {
@@ -71,8 +76,8 @@ gone() {
     stdout_empty
     stderr_is "chat: MCP server 'b' ended with status 3: there is no configuration"
     gone pid
-    run_expect 9 chat --mcp no-such-program hello
-    stderr_is "chat: MCP server 'mcp' cannot be started: cannot run 'no-such-program': No such file or directory (and the configuration has no mcp.no-such-program)"
+    run_expect 9 chat --mcp a=no-such-program hello
+    stderr_is "chat: MCP server 'a' cannot be started: cannot run 'no-such-program': No such file or directory"
     run_expect 9 chat --json --mcp 'a=./fake-mcp --refuse' hello
     stdout_json .message "MCP server 'a' refuses to begin: not today (-32600)"
     stdout_json .code 9
@@ -85,7 +90,7 @@ gone() {
 @test "mcp: what babbles is an error, what has a banner is not" {
     run_expect 9 chat --dry-run --mcp 'fake=./fake-mcp --babble' hello
     stderr_is "chat: MCP server 'fake' cannot be used: it writes what is no message: 'babble'"
-    offers mcp__tool0 './fake-mcp --many 1 --banner'
+    offers a__tool0 'a=./fake-mcp --many 1 --banner'
 }
 
 @test "mcp: control characters of a server's last words are shown" {
@@ -107,9 +112,9 @@ gone() {
     configure "mcp.mine = $TESTS/tools/fake-mcp" 'mcp.two words = x' 'mcp.near = bin/server'
     run_expect 2 chat --mcp 'a=x' --mcp 'a=y' hello
     stderr_is "chat: two MCP servers have the name 'a'"
-    run_expect 2 chat --mcp "x 'y" hello
+    run_expect 2 chat --mcp "a=x 'y" hello
     stderr_is "chat: bad command 'x 'y' of an MCP server: a quote is not closed"
-    run_expect 2 chat --mcp ' ' hello
+    run_expect 2 chat --mcp 'a= ' hello
     stderr_is "chat: bad command ' ' of an MCP server: it is empty"
     run_expect 2 chat --mcp 'two words' hello
     stderr_is "chat: bad name 'two words' of an MCP server: 1 to 30 letters, digits, '_' and '-' are expected"

@@ -9,7 +9,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
 #include "chathist/llm/jsonrpc.h"
-#include "llm/mcp_content.h"
+#include "chathist/llm/mcp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -28,7 +28,7 @@ static int note(void *arg, const struct jsonrpc_message *m, struct err *e)
     buf_addf(log, "%d %zu %zu %zu\n", (int)m->kind, m->id.n, m->method.n, m->body.n);
     demand(m->body.n == 0 || json_check(m->body, &value, NULL));
     demand(utf8_valid(m->method) == m->method.n);
-    mcp_content_add(&text, m->body, &failed);
+    mcp_result_add(&text, m->body, &failed);
     demand(!text.overflow && utf8_valid(buf_str(&text)) == text.len);
     buf_release(&text);
     return str_eq_c(m->method, "stop") ? err_set(e, ERR_FAILURE, "stop") : 0;

@@ -1,4 +1,4 @@
-#include "llm/mcp_content.h"
+#include "chathist/llm/mcp.h"
 
 #include "test.h"
 
@@ -12,7 +12,7 @@ static void check(const char *result, const char *want, bool want_failed)
     bool failed = !want_failed;
 
     if (CHECK(json_check(str_of(result), &value, NULL))) {
-        mcp_content_add(&got, value, &failed);
+        mcp_result_add(&got, value, &failed);
         CHECK_STR(buf_c(&got), want);
         CHECK_INT(failed, want_failed);
     }
@@ -85,7 +85,7 @@ TEST(what_is_too_long_is_cut_and_says_so)
         buf_add_c(&json, "\xc3\xa9");
     buf_add_c(&json, "\"}]}");
     CHECK(json_check(buf_str(&json), &value, NULL));
-    mcp_content_add(&got, value, &failed);
+    mcp_result_add(&got, value, &failed);
     CHECK(!got.overflow && got.len < 1000);
     CHECK_INT(utf8_valid(buf_str(&got)), got.len);
     CHECK(str_ends(buf_str(&got), STR("\xa9\n[328 bytes are left out]")));

@@ -3,7 +3,7 @@
  * CHATHIST_NET_TESTS in the environment, else each test passes without doing anything. They are
  * what the protocol means in practice; tests/tools/fake-mcp is what can go wrong.
  */
-#include "chathist/llm/mcp_await.h"
+#include "chathist/llm/mcp.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static bool start(const char *command)
     words_release(&argv);
     err_release(&e);
     if (ready)
-        mcp_list_name(&server.list, "real", NULL, 0);
+        mcp_name_tools(&server, NULL, 0);
     else
         mcp_end(servers, 1, MCP_GRACE_MS, -1);
     return ready;

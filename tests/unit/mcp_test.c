@@ -1,5 +1,5 @@
 /* tests/tools/fake-mcp is the server. Its tools and faults are told there. */
-#include "chathist/llm/mcp_await.h"
+#include "chathist/llm/mcp.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ static int start_for(const char *options, int64_t ms)
     if (result == 0)
         result = mcp_await(servers, 1, ms, -1, &fault);
     if (result == 0)
-        mcp_list_name(&server.list, "fake", NULL, 0);
+        mcp_name_tools(&server, NULL, 0);
     words_release(&argv);
     buf_release(&command);
     return result;
@@ -218,7 +218,7 @@ TEST(a_name_that_another_tool_has)
         free(server.list.tools[i]->tool.name);
         server.list.tools[i]->tool.name = NULL;
     }
-    mcp_list_name(&server.list, "fake", others, 2);
+    mcp_name_tools(&server, others, 2);
     CHECK_STR(server.list.tools[0]->tool.name, "fake__echo_3");
     CHECK_STR(server.list.tools[1]->tool.name, "fake__slow");
     end();
@@ -282,7 +282,7 @@ TEST(tools_that_have_changed)
     CHECK(mcp_renew(servers, 1, PATIENCE_MS, -1));
     CHECK_INT(server.list.count, 28);
     CHECK(server.list.tools[0]->tool.name == NULL);
-    mcp_list_name(&server.list, "fake", NULL, 0);
+    mcp_name_tools(&server, NULL, 0);
     CHECK_STR(server.list.tools[27]->tool.name, "fake__grown");
     check_call("grown", "{}", "I am new", false);
     CHECK(!mcp_renew(servers, 1, PATIENCE_MS, -1));
@@ -390,8 +390,8 @@ TEST(results_and_errors)
                "b",
                false);
     check_call("batch", "{\"text\":\"b\"}", "b", false);
-    check_call("echo", "[]", "the arguments are no JSON object", true);
-    check_call("echo", "{\"text\":", "the arguments are no JSON object", true);
+    check_call("echo", "[]", "the arguments are not a JSON object", true);
+    check_call("echo", "{\"text\":", "the arguments are not a JSON object", true);
     end();
 }
 
@@ -492,7 +492,7 @@ TEST(a_late_answer_is_not_taken_for_another)
     CHECK(job.failed);
     buf_release(&job.result);
     check_call("slow", "{\"ms\":800,\"text\":\"right\"}", "right", false);
-    CHECK_INT(server.link.in.noise, 0);
+    CHECK_INT(server.in.noise, 0);
     end();
 }
 

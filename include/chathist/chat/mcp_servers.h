@@ -1,5 +1,11 @@
 /*
- * mcp_servers - the MCP servers of a conversation: started side by side, and ended with it.
+ * mcp_servers - the MCP servers of a conversation: which ones the user wants, their start, their
+ * tools and their end.
+ *
+ * A server is wanted by --mcp, as
+ *     NAME            the server that `mcp.NAME = COMMAND` in the user configuration defines
+ *     NAME=COMMAND    a command
+ * or, without --mcp, by its name in `mcp = NAME ...` in the user configuration.
  */
 #ifndef CHATHIST_CHAT_MCP_SERVERS_H
 #define CHATHIST_CHAT_MCP_SERVERS_H
@@ -7,36 +13,61 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "chathist/base/err.h"
+#include "chathist/base/process.h"
 #include "chathist/cli/config.h"
 #include "chathist/llm/mcp.h"
 #include "chathist/llm/tool.h"
 
+/* A server that is wanted. */
+struct mcp_config {
+    char *name; /* a valid name (mcp_server_name_valid) */
+    struct words command;
+    char *text; /* the command as the user wrote it */
+    char *cwd;  /* where it runs; NULL: in the working directory */
+};
+
+struct mcp_configs {
+    struct mcp_config *at;
+    size_t count, cap;
+};
+
+/* Finds out which servers are wanted. `options` ends with NULL; if it is NULL itself, the
+ * configuration decides; an empty option wants nothing. A server that is wanted twice by the same
+ * name and command counts once. A server of the configuration runs in the directory of
+ * `mcp.NAME.cwd`, or in config_command_dir. Returns 0, or -1 with *e set (ERR_USAGE). Call
+ * mcp_configs_release in both cases. */
+int mcp_configs_read(struct mcp_configs *w, const struct config *c, const char *const *options,
+                     struct err *e);
+void mcp_configs_release(struct mcp_configs *w);
+
 struct mcp_servers {
-    const struct tool **tools; /* of all of them, for struct ask */
+    const struct tool **tools; /* of all servers, for struct ask */
     size_t tools_count, tools_cap;
     bool open;
-    bool quiet, verbose; /* set by the caller before they are opened */
+    bool quiet, verbose; /* the caller sets these before mcp_servers_open */
     /* private */
     struct mcp_watch watch;
     struct mcp_server **at;
     size_t count, cap;
 };
 
-/* Starts those that `options` or the configuration want (front/mcp_wish), and waits until their
- * tools are known; these are named so that none has the name of one of the `others`. `key` (NULL:
- * none) is kept from them. Ends the program, and the servers before it, when one does not start or
- * a signal comes; nothing of the caller's may catch signals. Tells of a server that is slow or has
- * no tools, and when verbose what servers log, unless quiet. *m stays where
- * it is. */
+/* Starts the servers that are wanted and waits until their tools are known. The tools get names
+ * that differ from each other and from those of the `others`. `key` (NULL: none) is kept out of
+ * the servers' environment. If a server does not start, or a signal comes, this function ends the
+ * servers and the program; the caller must not catch signals. Unless m->quiet, it reports servers
+ * that are slow or have no tools, and if m->verbose what servers log. *m must not move
+ * afterwards. */
 void mcp_servers_open(struct mcp_servers *m, const char *const *options, const struct config *c,
                       const char *key, const struct tool *const *others, size_t others_count);
-/* Before a request: hears whether tools have changed, and asks for them; until cancel_fd becomes
- * readable. true: `tools` is another list, and what the old one held is gone. */
+/* Call this before a request: reads whether tools have changed and lists them again. Ends early
+ * when cancel_fd becomes readable. Returns true if m->tools was replaced; the tools of the old list
+ * are freed. */
 bool mcp_servers_renew(struct mcp_servers *m, const struct tool *const *others, size_t others_count,
                        int cancel_fd);
-/* Ends them, in a hurry when a signal has come already. One that comes meanwhile makes it hurry and
- * then ends the program, so that no server is left behind. May be called again, and for what was
- * never opened; nothing of the caller's may catch signals. */
+/* Ends the servers; `hurry` if a signal has come already. A signal that comes meanwhile makes it
+ * hurry, and ends the program when no server is left. May be called twice, and without
+ * mcp_servers_open. The caller must not catch signals. */
 void mcp_servers_close(struct mcp_servers *m, bool hurry);
 
 #endif

@@ -1,32 +1,33 @@
 /*
  * mcp - a client of MCP servers (Model Context Protocol) that are programs on this machine: starts
- * one, learns which tools it has, and calls them as llm/tool asks.
+ * them, lists their tools, and calls the tools as llm/tool does.
  *
- *     mcp_start -> mcp_await -> mcp_list_name -> (mcp_renew -> tool_run …) … -> mcp_end
+ *     mcp_start -> mcp_await -> mcp_name_tools -> (mcp_renew -> tool_run ...) ... -> mcp_end
  *
- * Protocol facts, all from modelcontextprotocol.io/specification:
- *   2025-11-25/basic/transports        stdio: a message a line, both ways; stderr is a log
- *   2025-11-25/basic/lifecycle         initialize, protocolVersion agreed upon, then the
- *                                      notification initialized; how a server is ended
- *   2025-11-25/server/tools            tools/list, tools/call; `tools` in the server's
- *                                      capabilities; notifications/tools/list_changed
+ * Sources, all at modelcontextprotocol.io/specification:
+ *   2025-11-25/basic/transports        stdio: one message a line in both directions; the server's
+ *                                      standard error is a log
+ *   2025-11-25/basic/lifecycle         initialize, the choice of protocolVersion, the notification
+ *                                      initialized; how a server is ended
+ *   2025-11-25/server/tools            tools/list, tools/call, `tools` in the server's
+ *                                      capabilities, notifications/tools/list_changed
  *   2025-11-25/server/utilities/logging      notifications/message: level, logger, data
- *   2025-11-25/basic/utilities/progress      notifications/progress, which nobody asked for
  *   2025-11-25/server/utilities/pagination   cursor, nextCursor
  *   2025-11-25/basic/utilities/cancellation  notifications/cancelled; late answers are ignored
  *   2025-11-25/basic/utilities/ping    is answered with an empty result
- *   2026-07-28/basic/versioning        from this revision on there is no initialize: a server that
- *                                      refuses it is asked with server/discover, and each request
- *                                      carries version and capabilities in `_meta`
- * Revisions 2024-11-05, 2025-03-26 and 2025-06-18 are spoken, too: what is used here is the same.
+ *   2026-07-28/basic/versioning        this revision has no initialize: a server that refuses
+ *                                      initialize is asked with server/discover, and each request
+ *                                      carries the version and the capabilities in `_meta`
+ * Revisions 2024-11-05, 2025-03-26 and 2025-06-18 are spoken, too; the parts that are used here are
+ * the same in them.
  *
- * A server is listened to while it gets ready, in mcp_renew, and while a call of one of its tools
- * is under way; in between, what it sends waits.
+ * Messages of a server are read while it gets ready, in mcp_renew, and while one of its tools is
+ * called. Between these they wait in the pipe.
  *
- * Nothing is offered to servers: requests for roots, sampling or elicitation are answered with
- * "method not found". Progress is ignored: it does not prolong a call. A server's `instructions`
- * are not passed on. Tools that can only be called as tasks (`taskSupport` of "required") are left
- * out.
+ * This client offers nothing to servers: it answers requests for roots, sampling and elicitation
+ * with "method not found". Progress notifications are ignored and do not prolong a call. A server's
+ * `instructions` are not passed on. Tools that can only be called as tasks (`taskSupport` is
+ * "required") are left out.
  */
 #ifndef CHATHIST_LLM_MCP_H
 #define CHATHIST_LLM_MCP_H
@@ -36,15 +37,29 @@
 #include <stdint.h>
 
 #include "chathist/base/err.h"
-#include "chathist/llm/mcp_link.h"
-#include "chathist/llm/mcp_list.h"
+#include "chathist/base/process.h"
+#include "chathist/llm/jsonrpc.h"
 #include "chathist/llm/tool.h"
 
-/* How long servers may take to go by themselves: who has the answer waits for that. */
+/* How long a server may take until its tools are known. npx and uvx download it first. */
+#define MCP_START_MS ((int64_t)60 * 1000)
+/* How long a server may take to list tools that have changed. */
+#define MCP_RENEW_MS ((int64_t)10 * 1000)
+/* After this time the user is told that a server is waited for. */
+#define MCP_SLOW_MS ((int64_t)1000)
+/* How long servers may take to end by themselves. The user waits for this. */
 #define MCP_GRACE_MS ((int64_t)500)
 
-/* The most that the result of a call holds of what the server gave. */
+/* The most tools that a server may have, and bytes that their names, descriptions and schemas may
+ * have. */
+#define MCP_TOOLS_MAX 1000
+#define MCP_LIST_MAX ((size_t)8 << 20)
+/* The most bytes that the result of a call keeps of what the server sent. */
 #define MCP_RESULT_MAX ((size_t)100 << 10)
+/* The most bytes that may wait to be written: a server that does not read is given up. */
+#define MCP_OUT_MAX ((size_t)64 << 20)
+/* The longest name of a server, so that half of the name of a tool is the tool's own. */
+#define MCP_SERVER_NAME_MAX 30
 
 enum mcp_state {
     MCP_GREETING,    /* initialize was sent */
@@ -53,68 +68,101 @@ enum mcp_state {
     MCP_READY,
 };
 
-/* A call that is under way. */
+struct mcp_tool {
+    struct tool tool; /* its name is NULL before mcp_name_tools; `source` points to this struct */
+    struct mcp_server *server;
+    char *name; /* the name that the server knows; owned */
+};
+
+struct mcp_list {
+    struct mcp_tool **tools; /* each is owned */
+    size_t count, cap;
+    size_t bytes;
+};
+
+/* A call that has not been answered. */
 struct mcp_call {
     int64_t id; /* of the request */
     struct tool_job *job;
 };
 
 enum mcp_news {
-    MCP_SLOW,      /* it has been getting ready, or listing its tools, for MCP_SLOW_MS */
-    MCP_MESSAGE,   /* what it logs: `level logger text` */
-    MCP_LEFT_OUT,  /* the name of a tool whose arguments are no object: providers refuse it */
-    MCP_LIST_LOST, /* its tools have changed, but cannot be listed: why; the old list stays */
+    MCP_SLOW,      /* the server has been getting ready, or listing its tools, for MCP_SLOW_MS */
+    MCP_MESSAGE,   /* the server logs `level logger text` */
+    MCP_LEFT_OUT,  /* the tool of this name is left out: its inputSchema is not for an object, and
+                    * providers would refuse the whole request */
+    MCP_LIST_LOST, /* the tools have changed, but cannot be listed for this reason; the old list
+                    * stays */
 };
 
-/* Is told what happens beside what was asked for. `text` is UTF-8 with anything in it, and valid
- * during the call. */
+/* Receives news that nobody asked for. `text` is valid UTF-8 but may hold control characters. It is
+ * valid during the call. */
 struct mcp_watch {
     void (*tell)(void *arg, const char *server, enum mcp_news news, struct str text);
     void *arg;
 };
 
-/* A server. Does not move while it is at work. */
+/* A server. The struct must not move after mcp_start. */
 struct mcp_server {
     char *name; /* owned */
     struct mcp_list list;
-    /* private */
+    /* private: the process */
+    struct child child;
+    struct jsonrpc in;
+    struct buf out;   /* messages that are not written yet */
+    struct buf log;   /* the end of its standard error */
+    struct err fault; /* why the server cannot be used any more, for good */
+    /* private: the protocol */
     const struct mcp_watch *watch;
-    struct mcp_list coming; /* the pages of the list so far */
-    bool listed;            /* `list` is one that it gave */
-    bool changed;           /* it says that there is another one */
-    bool renewed;           /* `list` is another one */
+    struct mcp_list coming; /* the pages of a list that is not complete */
+    bool listed;            /* `list` came from the server */
+    bool changed;           /* the server says that its tools have changed */
+    bool renewed;           /* `list` was replaced */
     bool told_slow;
-    struct mcp_link link;
     enum mcp_state state;
-    bool stateless;         /* it has no initialize: each request carries what it needs */
-    int64_t last_id;        /* of our requests: 1, 2, … */
-    int64_t awaited;        /* the request that getting ready waits for; 0: none */
-    struct mcp_call *calls; /* whose answers have not come */
+    bool stateless;  /* it has no initialize: each request carries version and capabilities */
+    int64_t last_id; /* of our requests: 1, 2, ... */
+    int64_t awaited; /* the request whose answer getting ready depends on; 0: none */
+    struct mcp_call *calls; /* that have not been answered */
     size_t calls_count, calls_cap;
-    struct buf refused; /* what it said to initialize */
+    struct buf refused; /* its answer to initialize, if that was an error */
     size_t pages;
 };
 
-/* Starts a server under a name that mcp_server_name_valid accepts, with the environment env and in
- * the directory cwd (base/process). `watch` is borrowed until mcp_end; NULL: nobody. -1 (ERR_LIMIT): there is no such
- * program. mcp_end is due whatever comes of it. */
+/* Is this 1 to MCP_SERVER_NAME_MAX of the characters [A-Za-z0-9_-]? */
+bool mcp_server_name_valid(struct str name);
+
+/* Starts a server under a valid name. env is its environment and cwd its working directory
+ * (base/process). `watch` is borrowed until mcp_end; NULL: nothing is told. The caller ignores
+ * SIGPIPE. Returns 0, or -1 with *e set (ERR_LIMIT). Call mcp_end in both cases. */
 int mcp_start(struct mcp_server *s, const char *name, char *const argv[], char *const env[],
               const char *cwd, const struct mcp_watch *watch, struct err *e);
-/* Ends them: all are asked to go at once, and get `grace_ms` together to go by themselves, then as
- * much after SIGTERM; CHILD_HURRY_MS once `hurry_fd` (-1: none) can be read. Their tools are
- * freed. */
+/* Waits until the tools of all servers are known. Returns 0, or -1 with *e set: ERR_LIMIT if one
+ * failed or was not ready within `ms` milliseconds, ERR_SIGNAL if cancel_fd (-1: none) became
+ * readable. */
+int mcp_await(struct mcp_server *const *servers, size_t count, int64_t ms, int cancel_fd,
+              struct err *e);
+/* Reads what the servers have sent, without waiting, and then asks those whose tools have changed
+ * for a new list. That takes `ms` milliseconds at most, and ends when cancel_fd becomes readable.
+ * No call may be under way. Returns true if some list was replaced; its tools have no names yet,
+ * and the tools of the old list are freed. Errors leave the old list and are told to the watch. */
+bool mcp_renew(struct mcp_server *const *servers, size_t count, int64_t ms, int cancel_fd);
+/* Names the tools of a server `server__tool`. A character that is not in [A-Za-z0-9_-] becomes `_`,
+ * and a name of more than 64 characters is cut. A name that one of the `others` or a tool of this
+ * server has already gets `_2`, `_3` and so on at its end. */
+void mcp_name_tools(struct mcp_server *s, const struct tool *const *others, size_t others_count);
+/* Ends all servers side by side: closes their input, waits up to `grace_ms`, sends SIGTERM, waits
+ * up to `grace_ms` again, and kills them. Each wait is cut to CHILD_HURRY_MS once hurry_fd (-1:
+ * none) becomes readable. Frees their tools. */
 void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms, int hurry_fd);
 
-/* For llm/mcp_await: all that can be done without waiting, calls of a server that broke fail; asks
- * for the list of its tools; ready, with the list that it had, if any; the same, and why there is
- * no other one. */
-void mcp_step(struct mcp_server *s);
-void mcp_list_again(struct mcp_server *s);
-void mcp_settle(struct mcp_server *s);
-void mcp_lose_list(struct mcp_server *s, const char *why);
-void mcp_tell(const struct mcp_server *s, enum mcp_news news, struct str text);
-
-/* How the tools are called; in llm/tool's terms. */
-extern const struct tool_kind mcp_kind;
+/*
+ * Adds the text of a CallToolResult to out. Blocks of text and resources with a text are added as
+ * they are, with a newline between blocks. Any other block becomes a line in brackets that
+ * describes it. Without any text the structured content is added as JSON. *failed is set if the
+ * tool reports an error or did not finish. Text beyond the maximum of out is left out, and a last
+ * line says how much.
+ */
+void mcp_result_add(struct buf *out, struct str result, bool *failed);
 
 #endif

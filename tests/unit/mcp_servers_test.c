@@ -1,4 +1,4 @@
-#include "chat/mcp_wish.h"
+#include "chathist/chat/mcp_servers.h"
 
 #include <stdlib.h>
 
@@ -6,7 +6,7 @@
 
 #include "chathist/base/mem.h"
 
-/* `name: word word @directory|…` for all wishes, or `! message`. */
+/* `name: word word @directory|…` for all servers that are wanted, or `! message`. */
 static void check(const char *file, const char *const *options, const char *want)
 {
     char home[] = "/tmp";
@@ -15,7 +15,7 @@ static void check(const char *file, const char *const *options, const char *want
     struct str rest = str_of(file);
     struct buf got = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
-    struct mcp_wishes w;
+    struct mcp_configs w;
 
     c.named = named;
     while (rest.p && rest.n > 0) {
@@ -27,7 +27,7 @@ static void check(const char *file, const char *const *options, const char *want
             named[c.named_count++] = (struct config_named){SETTING_MCP, mem_copy(key.p, key.n),
                                                            mem_copy(value.p, value.n)};
     }
-    if (mcp_wishes_read(&w, &c, options, &e) < 0) {
+    if (mcp_configs_read(&w, &c, options, &e) < 0) {
         CHECK_INT(e.kind, ERR_USAGE);
         buf_addf(&got, "! %s", err_text(&e));
     } else {
@@ -41,7 +41,7 @@ static void check(const char *file, const char *const *options, const char *want
         }
     }
     CHECK_STR(buf_c(&got), want);
-    mcp_wishes_release(&w);
+    mcp_configs_release(&w);
     err_release(&e);
     buf_release(&got);
     for (size_t i = 0; i < c.named_count; i++) {
@@ -65,13 +65,22 @@ TEST(nothing_is_wanted_by_default)
     check("mcp=a\na=x", OPTIONS(""), "");
 }
 
-TEST(options_name_servers_three_ways)
+TEST(options_name_servers_two_ways)
 {
     check("fs=srv 'a b'\nother=x", OPTIONS("fs"), "fs: srv a b @/tmp|");
     check("", OPTIONS("fs=srv a=b"), "fs: srv a=b|");
-    check("", OPTIONS("srv a=b"), "mcp: srv a=b|");
-    check("", OPTIONS("./srv.py a"), "mcp: ./srv.py a|");
-    check("", OPTIONS("a b=c"), "mcp: a b=c|");
+}
+
+#define EXPECTED ": NAME=COMMAND, or a name from the user configuration, is expected"
+
+TEST(a_command_needs_a_name)
+{
+    check("", OPTIONS("srv a=b"), "! bad MCP server 'srv a=b'" EXPECTED);
+    check("", OPTIONS("./srv.py a"), "! bad MCP server './srv.py a'" EXPECTED);
+    check("", OPTIONS("=srv"), "! bad MCP server '=srv'" EXPECTED);
+    check("b=x", OPTIONS("srv"),
+          "! no MCP server 'srv': the user configuration has no 'mcp.srv', and a command is given "
+          "as NAME=COMMAND");
 }
 
 TEST(the_configuration_names_defaults)
@@ -82,7 +91,7 @@ TEST(the_configuration_names_defaults)
 
 TEST(servers_have_different_names)
 {
-    check("", OPTIONS("srv a", "srv b", "srv_2=x"), "mcp: srv a|mcp_2: srv b|srv_2: x|");
+    check("", OPTIONS("srv=a", "srv_2=x"), "srv: a|srv_2: x|");
     check("", OPTIONS("a=x", "a=x"), "a: x|");
     check("mcp=a a\na=x", NULL, "a: x @/tmp|");
     check("", OPTIONS("a=x", "a=y"), "! two MCP servers have the name 'a'");
@@ -101,7 +110,7 @@ TEST(what_is_wrong_is_told)
           "! bad command 'bin/x' of 'mcp.a': a path has to begin with a slash");
     check("a=/bin/x", OPTIONS("a"), "a: /bin/x @/tmp|");
     check(
-        "", OPTIONS("https://host/mcp"),
+        "", OPTIONS("a=https://host/mcp"),
         "! cannot use 'https://host/mcp' as an MCP server: it is an address, and only programs can "
         "be run");
     check(
