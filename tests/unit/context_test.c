@@ -1,10 +1,12 @@
-/* What a model is sent: built, cut, put into shape. */
+/*
+ * The context of a request: built, cut and settled.
+ */
 #include "test.h"
 
 #include "chathist/llm/context.h"
 #include <stdlib.h>
 
-/* Adds a history line with these members behind the five that are always there. */
+/* Adds a history line with these members after the five that every line has. */
 static bool add(struct context *c, const char *role, const char *content, const char *more)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
@@ -20,7 +22,7 @@ static bool add(struct context *c, const char *role, const char *content, const 
         fprintf(stderr, "    %s\n", buf_c(&line));
     added = context_add(c, &m);
     message_release(&m);
-    buf_release(&line); /* nothing is borrowed from it */
+    buf_release(&line); /* nothing may be borrowed from it */
     return added;
 }
 
@@ -45,7 +47,7 @@ static void result(struct context *c, const char *content, char id)
     buf_release(&more);
 }
 
-/* `u:content` for each message, `a*:` with calls, `t=id:`, and `/` before this turn. */
+/* Checks the messages: `u:content` each, `a*:` with calls, `t=id:`, and `/` before this turn. */
 static void check(const struct context *c, const char *want, int line)
 {
     struct buf got = BUF_INIT(BUF_SMALL);
@@ -106,9 +108,9 @@ TEST(the_newest_system_line_is_the_prompt)
     context_release(&c);
 }
 
-/* A line by its letter: u, v prompts of these ids; then what answers u: f failed, i cut, l at its
- * limit, d done, e done without text, c a call, r its result; F, I the same for v; x failed without
- * a prompt, s a system prompt. */
+/* Adds a line by its letter: u and v are prompts with these ids. These answer u: f failed, i cut, l
+ * at the length limit, d done, e done without text, c a call, r its result. F and I do the same for
+ * v. x failed without a prompt, s is a system prompt. */
 static void add_letter(struct context *c, char letter)
 {
     static const struct {
@@ -141,7 +143,8 @@ TEST(what_failed_is_not_sent_again)
     static const struct {
         const char *lines, *want;
     } cases[] = {
-        /* A prompt that failed goes with its mark, however often; one without a mark stays. */
+        /* A prompt that failed is dropped with its mark, however often it failed. One without a
+         * mark is kept. */
         {"uf", "/u:n"},
         {"uff", "/u:n"},
         {"ufv", "u:v /u:n"},
@@ -153,7 +156,7 @@ TEST(what_failed_is_not_sent_again)
         {"ux", "u:u /u:n"},
         {"uF", "u:u /u:n"},
         {"vuF", "u:v u:u /u:n"},
-        /* It stays when another attempt gave something, or its calls were carried out. */
+        /* It is kept if another attempt had a result, or if its calls were carried out. */
         {"ufd", "u:u a:d /u:n"},
         {"udf", "u:u a:d /u:n"},
         {"ufi", "u:u a:i /u:n"},
@@ -161,7 +164,7 @@ TEST(what_failed_is_not_sent_again)
         {"ue", "u:u a: /u:n"},
         {"uef", "u:u a: /u:n"},
         {"ucrf", "u:u a*: t=k:r /u:n"},
-        /* Of several attempts that were cut the last one is sent, and none beside a whole answer. */
+        /* Of several answers that were cut, the last is sent, unless there is a whole one. */
         {"ui", "u:u a:i /u:n"},
         {"uil", "u:u a:l /u:n"},
         {"uili", "u:u a:i /u:n"},
@@ -183,7 +186,7 @@ TEST(what_failed_is_not_sent_again)
         context_begin_turn(&c);
         context_add_text(&c, ROLE_USER, STR("n"));
         context_cut(&c, CONTEXT_ALL, CONTEXT_ALL);
-        /* The space before this turn is the mark's. */
+        /* The space before this turn is the separator. */
         for (const char *at = cases[i].want; *at; at++)
             if (*at != ' ' || at[1] != '/')
                 buf_add_byte(&want, *at);
@@ -273,7 +276,7 @@ TEST(the_cut_keeps_the_newest_messages)
     context_cut(&c, 20, CONTEXT_ALL);
     CHECK_INT(c.count, 20);
     CHECK_INT(c.turn, 19);
-    CHECK_INT(c.dropped, 6); /* the twentieth is the model's: the user begins */
+    CHECK_INT(c.dropped, 6); /* the twentieth message is the model's, but the user must begin */
     CHECK_INT(c.at[0].role, ROLE_USER);
     context_cut(&c, CONTEXT_ALL, CONTEXT_ALL);
     CHECK_INT(c.count, 20);
@@ -300,7 +303,7 @@ TEST(the_cut_counts_bytes)
     context_release(&c);
 }
 
-/* A message that does not fit ends the choice: no older one is taken in its stead. */
+/* If a message does not fit, no older one takes its place. */
 TEST(the_cut_leaves_no_gap)
 {
     struct context c;
@@ -392,7 +395,7 @@ TEST(results_follow_their_calls_in_order)
     context_release(&c);
 }
 
-/* A call that was cut off has arguments that are no JSON: the model is told why nothing came. */
+/* A call that was cut has arguments that are not JSON. The model is told why there is no result. */
 TEST(a_call_with_bad_arguments_is_completed)
 {
     struct context c;
@@ -408,7 +411,7 @@ TEST(a_call_with_bad_arguments_is_completed)
     context_release(&c);
 }
 
-/* Servers that number their calls anew in every answer: each takes its own result. */
+/* Some servers use the same ids in every response. Each call gets its own result. */
 TEST(ids_may_come_again)
 {
     struct context c;
@@ -562,7 +565,7 @@ TEST(images_stay_with_their_prompt)
     const struct image images[] = {{"image/png", (char[]){"iVBO"}}};
     struct context c;
 
-    /* Alone, behind a prompt without an answer. */
+    /* An image alone, after a prompt without an answer. */
     context_init(&c);
     context_add_text(&c, ROLE_USER, STR("first"));
     context_begin_turn(&c);
@@ -587,8 +590,8 @@ TEST(images_stay_with_their_prompt)
 
 /* ---- messages ---- */
 
-/* Reads a text and wants these messages, `r:content` each, r being the first letter of the role,
- * with `|` behind each; the system prompt first as `s:`. */
+/* Reads a text and checks the messages: `r:content` each, where r is the first letter of the role,
+ * with `|` after each. The system prompt comes first as `s:`. */
 static void text_check(struct str text, const char *want, size_t bad, int line)
 {
     struct buf got = BUF_INIT(BUF_SMALL);

@@ -1,5 +1,5 @@
 /*
- * An exchange, from request to answer, over a transport of this file: OpenAI's wire in pieces of
+ * An exchange from request to response over a transport in this file: OpenAI's wire in pieces of
  * any size. Every streamed case is played whole, byte by byte, and in two pieces cut at each
  * offset.
  */
@@ -12,17 +12,18 @@
 #include "chathist/llm/provider_openai.h"
 #include "chathist/llm/exchange.h"
 
-/* What the transport plays. One at a time: a provider has no place for it. */
+/* The response that the transport plays. It is global, because a provider has no context pointer.
+ */
 static struct {
     int status;
     const char *type, *location;
     struct str body;
-    size_t cut;        /* behind the end: byte by byte */
-    enum err_kind end; /* how the transfer ends; ERR_NONE: as it should */
-    bool stopped;      /* the sink wanted no more */
+    size_t cut;        /* after the end: byte by byte */
+    enum err_kind end; /* how the transfer ends; ERR_NONE: normally */
+    bool stopped;      /* the sink ended the transfer */
     const char *retry_after, *should_retry;
-    unsigned fails;  /* after so many times the answer is a good one */
-    unsigned played; /* how often it was asked */
+    unsigned fails;  /* the response is a good one after this many failures */
+    unsigned played; /* the number of requests */
     bool no_head;
 } wire;
 
@@ -51,7 +52,8 @@ static int play(const struct ask *ask, const struct http_request *r, const struc
         return -1;
     for (size_t at = 0; at < n;) {
         size_t size = wire.cut > n ? 1 : at < wire.cut ? wire.cut : n - at;
-        char *copy = malloc(size); /* a read past a piece is seen by the sanitizer */
+        char *copy =
+            malloc(size); /* an own copy, so that the sanitizer sees a read beyond a piece */
         int rc;
 
         memcpy(copy, wire.body.p + at, size);
@@ -66,7 +68,7 @@ static int play(const struct ask *ask, const struct http_request *r, const struc
     return wire.end ? err_set(e, wire.end, "transport") : 0;
 }
 
-/* What the ask is told of repetitions. */
+/* The repetitions that were reported to the ask's watch. */
 static struct {
     unsigned retries;
     int cancel_fd;
@@ -90,8 +92,8 @@ struct asked {
     struct context context;
     struct response answer;
     struct response_sink sink;
-    size_t seen; /* bytes that the sink was given */
-    size_t most; /* it fails above this */
+    size_t seen; /* bytes passed to the sink */
+    size_t most; /* the sink fails above this */
     struct err e;
     int rc;
 };
@@ -138,7 +140,7 @@ static void asked_release(struct asked *a)
     err_release(&a->e);
 }
 
-/* Plays the wire in every way and wants the same: text, finish reason, kind and message. */
+/* Plays the wire in every way and expects the same text, finish reason, kind and message. */
 static void check(const char *text, const char *finish, enum err_kind kind, const char *message,
                   int line)
 {
@@ -215,7 +217,7 @@ TEST(the_end_of_a_stream)
     FAILS("", "error", ERR_INCOMPLETE, "answer is incomplete: the stream ended early");
 }
 
-/* A server that does not close must not hold us up. */
+/* A server that does not close the connection does not delay the result. */
 TEST(behind_the_end_mark_nothing_is_read)
 {
     struct asked a;
@@ -331,7 +333,7 @@ TEST(what_is_neither)
     FAILS("", "error", ERR_BUSY, "the server's answer is empty");
 }
 
-/* `count` times a mebibyte of text. */
+/* Makes this many mebibytes of text. */
 static struct str long_text(size_t mebibytes, const char *head)
 {
     size_t n = mebibytes << 20;
@@ -445,7 +447,7 @@ TEST(calls_are_settled)
 
 /* ---- again ---- */
 
-/* Asks a server that fails `fails` times first; gives how often it was asked. */
+/* Sends a request to a server that fails `fails` times first. Returns the number of requests. */
 static unsigned asked_again(unsigned retries, unsigned fails, struct asked *a)
 {
     wire.fails = fails;
@@ -525,7 +527,7 @@ TEST(what_is_not_asked_again)
     CHECK_INT(asked_again(2, 1, &a), 1);
     asked_release(&a);
 
-    /* Text has come, or a call. */
+    /* Text or a call has arrived. */
     WIRE(200, EVENTS, DELTA("x"), ERR_INCOMPLETE);
     CHECK_INT(asked_again(2, 1, &a), 1);
     CHECK_STR(buf_c(&a.answer.text), "x");
@@ -542,7 +544,8 @@ TEST(what_is_not_asked_again)
     CHECK_INT(asked_again(2, 1, &a), 1);
     asked_release(&a);
 
-    /* What is no business of the next try, inside a stream or not; an answer that is none. */
+    /* Errors that another attempt would not solve, inside a stream or not, and a response in an
+     * unknown form. */
     WIRE(200, EVENTS, "data: {\"error\":{\"message\":\"a\",\"code\":401}}\n\n", ERR_NONE);
     CHECK_INT(asked_again(2, 1, &a), 1);
     CHECK_INT(a.e.kind, ERR_AUTH);
@@ -588,7 +591,7 @@ TEST(an_error_that_a_stream_begins_with_is_worth_another_try)
     CHECK_INT(repeat.ms, 10);
     asked_release(&a);
 
-    /* What came of the model, the usage and the end is forgotten. */
+    /* The model, the usage and the end from before the failure are forgotten. */
     WIRE(200, EVENTS, "data: {\"model\":\"old\",\"usage\":{\"prompt_tokens\":7}}\n\n" BUSY,
          ERR_NONE);
     wire.retry_after = "0.01";
@@ -657,7 +660,7 @@ static struct http_head head_of(int status)
     return (struct http_head){status, "", "", "", "", ""};
 }
 
-/* Without a wish of the server, and without jitter. */
+/* The wait if the server does not ask for one, without jitter. */
 static int64_t after_status(int status)
 {
     struct http_head h = head_of(status);
@@ -720,7 +723,7 @@ TEST(x_should_retry_overrules)
     h = head_of(401);
     h.should_retry = "true";
     CHECK_INT(retry_wait(0, ERR_AUTH, &h, &calm), 500);
-    /* Of an answer that came there is nothing to repeat. */
+    /* A complete response needs no repetition. */
     h.status = 200;
     CHECK_INT(retry_wait(0, ERR_INCOMPLETE, &h, &calm), -1);
 }
@@ -782,7 +785,7 @@ TEST(a_date)
     CHECK_INT(after_wish("Sun, 06 Nov 1994 08:49:40 GMT", ""), 3000);
     CHECK_INT(after_wish("Sun, 06 Nov 1994 08:49:37 GMT", ""), 0);
     CHECK_INT(after_wish("Sun, 06 Nov 1994 08:51:37 GMT", ""), 120000);
-    /* Past, and too far. */
+    /* In the past, and too far in the future. */
     CHECK_INT(after_wish("Sun, 06 Nov 1994 08:49:36 GMT", ""), 500);
     CHECK_INT(after_wish("Sun, 06 Nov 1994 08:51:38 GMT", ""), -1);
 }

@@ -1,6 +1,6 @@
 /*
- * One exchange over HTTP, against a server of this file: a child process that plays a script to one
- * client and hands back the request that it read.
+ * One exchange over HTTP with a server in this file: a child process that plays a script to one
+ * client and returns the request that it read.
  */
 #include "test.h"
 
@@ -18,8 +18,8 @@
 
 /* ---- the server ---- */
 
-/* One step: bytes to send (NULL: none), then a pause. A negative pause waits for the client to
- * go. */
+/* One step: bytes to send (may be NULL), then a pause. A negative pause waits until the client
+ * closes the connection. */
 struct step {
     const char *bytes;
     int pause_ms;
@@ -27,13 +27,13 @@ struct step {
 
 struct server {
     struct buf url;
-    struct buf request; /* what the client sent; after server_stop */
+    struct buf request; /* the client's request; valid after server_stop */
     int listener, pipe[2];
     int port;
     pid_t pid;
 };
 
-/* Reads a request with its body. */
+/* Reads a request and its body. */
 static void read_request(int fd, struct buf *b)
 {
     for (;;) {
@@ -142,7 +142,7 @@ static void server_release(struct server *s)
 struct got {
     int heads, status;
     struct buf head, body;
-    int stop_at; /* the head (1) or the body (2) ends the exchange; 0: neither */
+    int stop_at; /* the head (1), the body (2) or neither (0) ends the exchange */
     struct err e;
     int rc;
     int64_t ms;
@@ -203,7 +203,7 @@ static void got_release(struct got *got)
     err_release(&got->e);
 }
 
-/* Asks a server that plays the steps; the caller releases both. */
+/* Sends a request to a server that plays the steps. The caller releases both. */
 static void play(struct server *s, struct got *got, const struct step *steps, size_t count,
                  const struct http_limits *limits)
 {
@@ -222,7 +222,7 @@ static void play(struct server *s, struct got *got, const struct step *steps, si
     server_release(&s);                                                                            \
     got_release(&got)
 
-/* The message with the server's port, which differs, as PORT. */
+/* Checks the message, in which PORT stands for the server's port. */
 static void check_message(const struct server *s, const struct got *got, const char *want)
 {
     struct buf shown = BUF_INIT(BUF_SMALL), port = BUF_INIT(BUF_SMALL);
@@ -472,7 +472,8 @@ TEST(a_tls_server_that_is_none)
     got_init(&got);
     server_start(&s, steps, 1);
     buf_addf(&url, "https://127.0.0.1:%d/v1", s.port);
-    /* The child waits for a request that never comes whole; the client's going ends it. */
+    /* The child waits for a request that never completes, until the client closes the connection.
+     */
     ask(&got, buf_c(&url), STR("x"),
         &(struct http_limits){.connect_ms = 300, .idle_ms = 300, .cancel_fd = -1});
     server_stop(&s);
@@ -520,7 +521,7 @@ TEST(a_body_that_is_enough)
 
 /* ---- time ---- */
 
-/* A listener whose queue is full does not answer: the connection never stands. */
+/* A listener whose queue is full does not answer, so the client never connects. */
 TEST(connect_time_out)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -581,7 +582,7 @@ TEST(idle_time_out_inside_the_answer)
     DONE();
 }
 
-/* Each piece starts the idle timer anew: there is no deadline on the whole. */
+/* Each piece restarts the idle timer; there is no limit on the whole duration. */
 TEST(a_slow_answer_is_no_idle_one)
 {
     PLAY((&(struct http_limits){.connect_ms = 5000, .idle_ms = 400, .cancel_fd = -1}),
@@ -602,7 +603,7 @@ TEST(no_limits)
     DONE();
 }
 
-/* A process that writes to fd after ms. */
+/* Starts a process that writes to fd after ms. */
 static pid_t signal_later(int fd, int ms)
 {
     pid_t pid;

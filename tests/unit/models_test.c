@@ -18,7 +18,7 @@
 #include "chathist/base/io.h"
 #include "scratch.h"
 
-/* Takes a connection, and answers what is on it if the request begins so. */
+/* Accepts a connection, and sends the answer if the request begins with `wanted`. */
 static void serve(int listener, const char *wanted, const char *answer)
 {
     char request[4096] = "";
@@ -36,7 +36,7 @@ static void serve(int listener, const char *wanted, const char *answer)
     close(fd);
 }
 
-/* What a probe says of a server that answers so to the request for that path. */
+/* Probes a server that gives this answer to the request for that path. */
 static bool probe(const struct provider *p, const char *wanted, const char *status,
                   const char *body)
 {
@@ -75,7 +75,7 @@ TEST(a_server_is_known_by_its_list_of_models)
     CHECK(!probe(&provider_llamacpp, llamacpp, "503 Service Unavailable", "{\"data\":[]}"));
 }
 
-/* Many a program on such a port answers 200 to every path. */
+/* Many programs on such a port answer 200 to every path. */
 TEST(what_has_no_such_list_is_none)
 {
     static const char *const pages[] = {"<!DOCTYPE html>", "{\"status\":\"ok\"}",
@@ -122,7 +122,7 @@ TEST(a_list_is_kept_for_its_server)
     CHECK_INT(st.st_mode & 0777, 0600);
     CHECK_INT(stat(dir, &st), 0);
     CHECK_INT(st.st_mode & 0777, 0700);
-    /* Too old, and from the future. */
+    /* Too old, and in the future. */
     for (int days = -2; days <= 2; days += 4) {
         time_t at = time(NULL) + days * 24 * 60 * 60;
 

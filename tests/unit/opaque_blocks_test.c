@@ -18,7 +18,7 @@ static void grow(struct opaque_blocks *r, enum opaque_member member, const char 
     buf_release(&string);
 }
 
-/* A signature holds for the thinking as it was. */
+/* A signature is only valid for the exact thinking. */
 TEST(a_character_that_comes_in_halves_is_one)
 {
     struct opaque_blocks r;
@@ -46,7 +46,7 @@ TEST(blocks_are_kept_as_they_came)
     grow(&r, OPAQUE_CITATIONS, "{\"n\":1}");
     grow(&r, OPAQUE_CITATIONS, "{\"n\":2}");
     CHECK(!opaque_is_whole(&r));
-    opaque_end(&r, 2); /* not that one */
+    opaque_end(&r, 2); /* not the open block */
     opaque_end(&r, 1);
     opaque_begin(&r, 1,
                  STR("{\"type\":\"server_tool_use\",\"id\":\"s\",\"input\":{}, \"n\":1.50}"));
@@ -70,7 +70,7 @@ TEST(blocks_are_kept_as_they_came)
               "{\"type\":\"text\",\"text\":\"c\",\"citations\":[7,8]}]");
     CHECK(opaque_is_whole(&r));
     CHECK_INT(r.thinking.len, 0);
-    /* One that never ended is missing. */
+    /* A block that does not end is missing. */
     opaque_begin(&r, 1, STR("{\"type\":\"x\"}"));
     CHECK(!opaque_is_whole(&r));
     opaque_begin(&r, 2, STR("{\"type\":\"y\"}"));
@@ -91,7 +91,7 @@ TEST(an_input_that_is_none)
     opaque_release(&r);
 }
 
-/* What does not fit is not kept, and what comes after it is. */
+/* A block that is too long is dropped, and the following ones are kept. */
 TEST(blocks_that_do_not_fit)
 {
     size_t n = (size_t)1 << 20;
@@ -176,7 +176,7 @@ TEST(details_of_a_whole_answer_stay_as_they_are)
                       "{\"type\":\"reasoning.text\",\"text\":\"b\",\"index\":0}"));
 }
 
-/* In pieces or in another sequence they would be refused; cut reasoning is another's. */
+/* Servers refuse details in pieces or in another sequence, and reasoning that was cut. */
 TEST(reasoning_that_does_not_fit_goes_back_not_at_all)
 {
     struct opaque_blocks r;
@@ -193,7 +193,7 @@ TEST(reasoning_that_does_not_fit_goes_back_not_at_all)
     opaque_add_reasoning(&r, buf_str(&large));
     opaque_settle(&r, true);
     CHECK_INT(r.thinking.len, 0);
-    /* The next answer's are not affected. */
+    /* The next response is not affected. */
     opaque_add_detail(&r, STR("{\"type\":\"reasoning.text\",\"text\":\"a\"}"), false);
     opaque_add_reasoning(&r, STR("b"));
     opaque_settle(&r, true);

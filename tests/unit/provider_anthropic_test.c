@@ -1,4 +1,6 @@
-/* Anthropic's wire: the request that is built, and the events and answers that are read. */
+/*
+ * Anthropic's wire: building requests, and reading events and responses.
+ */
 #include "test.h"
 
 #include "chathist/base/json.h"
@@ -86,7 +88,7 @@ static void add_line(struct context *c, const char *line)
 #define CALL(id, name, args) "{\"id\":\"" id "\",\"name\":\"" name "\",\"args\":" args "}"
 #define RESULT(id, text) LINE("tool", "\"content\":\"" text "\",\"tool_call_id\":\"" id "\"")
 
-/* The messages of the request that a conversation, its lines NULL-terminated, becomes. */
+/* Checks the messages of the request for a conversation, given as lines ended by NULL. */
 static void check_messages(const char *const *lines, const char *want, int line)
 {
     struct context c;
@@ -216,7 +218,7 @@ TEST(thinking_goes_back_in_a_loop)
 #define SIGNED(n)                                                                                  \
     "{\"signature\":\"c2ln" n "\",\"thinking\":\"t\\u00e4" n "\",\"type\":\"thinking\"}"
 
-/* The order of an answer is part of what its signatures cover. */
+/* The signatures cover the order of the blocks. */
 TEST(blocks_go_back_in_the_order_in_which_they_came)
 {
 #define BLOCKS(a, b) SIGNED("1") "," a "," SIGNED("2") "," TEXT("so") "," b
@@ -267,7 +269,7 @@ TEST(images_of_the_prompt)
                   IMAGES_START IMAGE("image/png", "iVBO") "," IMAGE("image/jpeg", "/9j/") "," TEXT(
                       "w") "]}],\"stream\":true}");
     context_release(&c);
-    /* Alone: no empty text. */
+    /* An image alone, without empty text. */
     context_add_text(&c, ROLE_USER, STR(""));
     context_set_images(&c, images, 1);
     CHECK_REQUEST(&ask, URL, HEADERS,
@@ -299,7 +301,7 @@ TEST(tools_that_may_be_called)
     add_line(&c, USER("q"));
     add_line(&c, CALLS("", CALL("a", "old", "{}"), ""));
     add_line(&c, RESULT("a", "r"));
-    /* None now: what was called before is declared, and not to be called. */
+    /* Without tools, the earlier calls' tools are declared with tool_choice none. */
     CHECK_REQUEST(&ask, URL, HEADERS,
                   TOOLS_START "{\"name\":\"old\",\"input_schema\":{\"type\":\"object\"}}],"
                               "\"tool_choice\":{\"type\":\"none\"}" TOOLS_END);
@@ -384,7 +386,7 @@ static void read_release(struct read *r)
     err_release(&r->e);
 }
 
-/* Feeds events, each the data alone (NULL ends), and gives the last one's result. */
+/* Feeds events, given as their data and ended by NULL. Returns the result of the last one. */
 static int feed(struct read *r, const char *const *events)
 {
     int rc = 0;
@@ -439,7 +441,7 @@ TEST(either_end_finishes)
     }
 }
 
-/* A stream of OpenAI's ends like that, too. */
+/* A stream of OpenAI's API ends like this, too. */
 TEST(a_gateways_end_alone_is_no_answer)
 {
     struct read r;
@@ -500,7 +502,7 @@ TEST(usage_and_model_are_noted)
     read_release(&r);
 }
 
-/* The settled calls as the history has them. */
+/* Checks the settled calls in the history's form. */
 static void check_calls(struct read *r, const char *want, int line)
 {
     struct buf json = BUF_INIT(BUF_SMALL);

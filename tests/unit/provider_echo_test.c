@@ -1,4 +1,6 @@
-/* The model without a server, and its faults. */
+/*
+ * The provider that works offline, and its faults.
+ */
 #include "test.h"
 
 #include <poll.h>

@@ -1,4 +1,6 @@
-/* The errors of servers, in all their forms. */
+/*
+ * The errors of servers in all their forms.
+ */
 #include "test.h"
 
 #include "chathist/base/json.h"

@@ -1,4 +1,6 @@
-/* OpenAI's wire: the request that is built, and the events and answers that are read. */
+/*
+ * OpenAI's wire: building requests, and reading events and responses.
+ */
 #include "test.h"
 
 #include "chathist/llm/provider_openai.h"
@@ -106,7 +108,7 @@ TEST(tool_calls_and_results_in_a_request)
     context_release(&c);
 }
 
-/* What one server put into a history and another one refuses (wire_add_call_id). */
+/* Ids and names that one server wrote into a history and another refuses (wire_add_call_id). */
 TEST(calls_get_the_form_that_servers_take)
 {
     struct context c;
@@ -157,7 +159,7 @@ TEST(images_of_the_prompt)
                   "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"w\"}," PNG "," JPEG
                   "]}]" STREAM "}");
     context_release(&c);
-    /* Alone. */
+    /* An image alone. */
     context_add_text(&c, ROLE_USER, STR(""));
     context_set_images(&c, images, 1);
     CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions", HEADERS,
@@ -250,7 +252,7 @@ TEST(the_list_of_models)
 
 /* ---- events ---- */
 
-/* Feeds events (NULL ends) and gives the last one's result. */
+/* Feeds events, ended by NULL. Returns the result of the last one. */
 static int feed(struct response *a, struct err *e, const char *const *events)
 {
     int rc = 0;
@@ -399,7 +401,7 @@ TEST(finish_reasons_get_their_usual_names)
     }
 }
 
-/* The settled calls as the history has them. */
+/* Checks the settled calls in the history's form. */
 static void check_calls(struct read *r, const char *want, int line)
 {
     struct buf json = BUF_INIT(BUF_SMALL);
@@ -603,6 +605,7 @@ TEST(a_whole_answer_that_is_none)
     WHOLE_ERROR("[{\"error\":{\"message\":\"a\",\"code\":400}}]", ERR_REQUEST,
                 "server error 400: a");
     WHOLE_ERROR("{\"choices\":[", ERR_BUSY, "the server's answer is not JSON: '{\"choices\":['");
-    WHOLE_ERROR("{\"choices\":[]}", ERR_BUSY, "the server's answer has no choices: '{\"choices\":[]}'");
+    WHOLE_ERROR("{\"choices\":[]}", ERR_BUSY,
+                "the server's answer has no choices: '{\"choices\":[]}'");
     WHOLE_ERROR("{}", ERR_BUSY, "the server's answer has no choices: '{}'");
 }

@@ -1,4 +1,6 @@
-/* The table of providers, and what an HTTP status means. */
+/*
+ * The table of providers, and the meaning of an HTTP status.
+ */
 #include "test.h"
 
 #include "chathist/llm/provider.h"
@@ -11,7 +13,7 @@ TEST(providers_are_found_by_name)
     for (const struct provider *const *p = provider_all(); *p; p++, count++) {
         CHECK(provider_find(str_of((*p)->name)) == *p);
         CHECK((*p)->request && (*p)->event && (*p)->whole);
-        /* Who asks no server does the exchange itself, and is not looked for. */
+        /* A provider without a server carries out the exchange itself and is never probed. */
         CHECK(((*p)->base_url == NULL) == ((*p)->exchange != NULL));
         CHECK((*p)->base_url || !(*p)->probe.path);
         if ((*p)->probe.path)

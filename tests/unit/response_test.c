@@ -1,4 +1,6 @@
-/* What a model has answered: text, calls, their bounds. */
+/*
+ * The response of a model: text, calls and their limits.
+ */
 #include "test.h"
 
 #include <stdlib.h>
@@ -96,7 +98,7 @@ TEST(arguments_that_are_cut_in_halves)
     response_release(&a);
 }
 
-/* Two calls of one index, of which each holds its own half. */
+/* Two calls of one index, each with its own half of a pair. */
 TEST(halves_belong_to_their_call)
 {
     struct response a;
@@ -364,7 +366,7 @@ TEST(what_goes_back_with_calls_is_kept)
     a.opaque.keep_reasoning = true;
     CHECK_INT(response_add_reasoning(&a, STR("say \"h")), 0);
     CHECK_INT(response_add_reasoning(&a, STR("i\"\xff")), 0);
-    CHECK_INT(response_add_call_extra(&a, 0, STR("{\"x\":1}"), &e), 0); /* there is no call yet */
+    CHECK_INT(response_add_call_extra(&a, 0, STR("{\"x\":1}"), &e), 0); /* no such call yet */
     CHECK_INT(response_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e), 0);
     CHECK_INT(response_add_call_extra(&a, 0, STR("{ \"x\" : 1 }"), &e), 0);
     CHECK_INT(response_add_call_extra(&a, 0, STR("null"), &e), 0);
@@ -377,7 +379,7 @@ TEST(what_goes_back_with_calls_is_kept)
                   "{\"type\":\"extra_content\",\"id\":\"a\",\"extra_content\":{\"x\":1}}]");
     }
     response_release(&a);
-    /* Without calls, or when it is not wanted, it is not. */
+    /* It is dropped if there are no calls, or if the server does not want it back. */
     for (int i = 0; i < 2; i++) {
         response_init(&a, NULL);
         a.opaque.keep_reasoning = i == 0;
@@ -433,7 +435,7 @@ TEST(the_key_is_masked_in_text)
         check_masked(text, at, NULL, NULL);
     check_masked(text, 5, "a sk-", "a sk-*** and ***.");
     check_masked(text, 6, "a ", "a *** and ***.");
-    /* Text that only begins like the key comes out whole. */
+    /* Text that only begins like the key is passed on in full. */
     check_masked("sk-abcd", 6, "", "sk-abcd");
     check_masked("sk-absk-abcdefgh!", 8, "sk-absk-", "sk-absk-***!");
 }

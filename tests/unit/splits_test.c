@@ -1,7 +1,7 @@
 /*
- * Every fixture of every wire, whole and cut in two at every byte: the same answer, the same error.
- * The bytes come from `tests/tools/fake-llm --frames`, so that they are those that it serves; fixtures
- * that are there for their size alone are left to tests/feature/wire.bats.
+ * Every fixture of every wire, whole and cut in two at every byte, must give the same response or
+ * error. The bytes come from `tests/tools/fake-llm --frames`, so they are those that it serves.
+ * tests/feature/wire.bats covers the fixtures that only differ in their size.
  */
 #include "test.h"
 
@@ -11,7 +11,7 @@
 #include "chathist/llm/provider_openai.h"
 #include "chathist/llm/exchange.h"
 
-/* A larger fixture is cut at every byte of its ends, and at this many places between them. */
+/* A larger fixture is cut at every byte near its ends, and at this many places between them. */
 #define EACH ((size_t)4 << 10)
 #define PLACES 64
 
@@ -21,7 +21,7 @@ struct frame {
     struct str body;
 };
 
-/* What the transport plays: a provider has no place for it. */
+/* The frame that the transport plays. It is global, because a provider has no context pointer. */
 static const struct frame *playing;
 static size_t cut;
 
@@ -70,13 +70,14 @@ static int take_citation(void *arg, struct str json)
     return 0;
 }
 
-/* An id that is made here differs each time: `call_`, then digits and a dash. */
+/* Returns true for an id that was generated here, `call_` with digits and a dash. It differs each
+ * time. */
 static bool is_made(const struct buf *id)
 {
     return str_starts(buf_str(id), STR("call_")) && str_find(buf_str(id), STR("-"));
 }
 
-/* All that came of it, as a text. */
+/* Adds the result of an exchange as text. */
 static void add_outcome(struct buf *out, struct response *a, int rc, const struct err *e)
 {
     buf_addf(out, "\n<end> %d %d %s\n%s %s %lld %lld %d %d\n", rc, (int)e->kind, err_text(e),
@@ -96,7 +97,7 @@ static void add_outcome(struct buf *out, struct response *a, int rc, const struc
     buf_add_str(out, buf_str(&a->text));
 }
 
-/* What comes of the frame when it is cut at that byte. */
+/* Adds the result for the frame when it is cut at that byte. */
 static void outcome(const struct frame *f, size_t at, struct buf *out)
 {
     struct provider p = strstr(f->name, "/anthropic/") ? provider_anthropic : provider_openai;
@@ -123,7 +124,7 @@ static void outcome(const struct frame *f, size_t at, struct buf *out)
     err_release(&e);
 }
 
-/* The next place to cut at. */
+/* Returns the next place to cut. */
 static size_t next_cut(size_t at, size_t n)
 {
     if (n <= 2 * EACH || at + 1 < EACH || at + EACH >= n)
@@ -153,7 +154,7 @@ static void same_everywhere(const struct frame *f)
     buf_release(&parted);
 }
 
-/* Takes one frame off the stream; false at its end. */
+/* Reads one frame from the stream. Returns false at its end. */
 static bool read_frame(FILE *in, struct frame *f, struct buf *body)
 {
     char line[600], type[100];

@@ -1,7 +1,7 @@
 /*
- * The event stream parser. Every case is fed whole, byte by byte, and in two pieces cut at each
- * offset; the events must be the same. The rules are those of WHATWG HTML, "event stream
- * interpretation"; the situations those of web-platform-tests `eventsource/`.
+ * The parser of event streams. Every case is fed whole, byte by byte, and in two pieces cut at each
+ * offset, and must give the same events. The rules are those of WHATWG HTML, "event stream
+ * interpretation"; the cases are those of web-platform-tests `eventsource/`.
  */
 #include "test.h"
 
@@ -10,10 +10,10 @@
 #include "chathist/base/clock.h"
 #include "llm/sse.h"
 
-/* Events as `type=data;`, with the bytes as they are. */
+/* Events as `type=data;`, byte for byte. */
 struct log {
     struct buf text;
-    int stop_after; /* events; 0: none */
+    int stop_after; /* the number of events after which the callback stops; 0: never */
     int count;
 };
 
@@ -31,7 +31,7 @@ static int note(void *arg, struct str event, struct str data, struct err *e)
     return log->count == log->stop_after;
 }
 
-/* Feeds `in` as pieces [0,cut) and [cut,n), or byte by byte when cut is past the end. */
+/* Feeds `in` as pieces [0,cut) and [cut,n), or byte by byte if cut is beyond the end. */
 static int feed(struct log *log, struct str in, size_t cut, struct err *e)
 {
     struct sse s;
@@ -55,7 +55,7 @@ static int feed(struct log *log, struct str in, size_t cut, struct err *e)
 static void check(struct str in, struct str want, int line)
 {
     for (size_t cut = 0; cut <= in.n + 1; cut++) {
-        /* The pieces are copies of their own size: a read past one is seen by the sanitizer. */
+        /* The pieces are exact copies, so that the sanitizer sees a read beyond one. */
         char *copy = malloc(in.n + 1);
         struct log log = {BUF_INIT(BUF_LINE), 0, 0};
         struct err e = ERR_INIT;
@@ -225,7 +225,7 @@ TEST(a_failure_of_the_receiver_is_handed_on)
     err_release(&e);
 }
 
-/* Feeds `count` times a mebibyte of one byte behind `head`. */
+/* Feeds this many mebibytes of one byte after `head`. */
 static int feed_long(struct log *log, struct str head, char fill, size_t count, struct str tail,
                      struct err *e)
 {
@@ -284,7 +284,7 @@ TEST(an_event_of_many_lines_is_bounded_too)
     err_release(&e);
 }
 
-/* A search for a CR that does not come must not begin anew with each line. */
+/* The search for a CR must not start again for each line. */
 TEST(time_is_linear_in_the_size_of_a_piece)
 {
     size_t lines = 1 << 20;
