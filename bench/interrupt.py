@@ -81,7 +81,7 @@ class State:
         return {name: value for name, value in env.items() if value}
 
     def one_shot(self, port):
-        chat = Chat(['-n', *self.options, 'hello'], self.environment(port, False))
+        chat = Chat(['--no-store', *self.options, 'hello'], self.environment(port, False))
         begun = self.begun(chat)
         chat.until(begun)
         took = interrupt(chat, chat.ended)
@@ -89,7 +89,7 @@ class State:
         return took
 
     def interactive(self, port):
-        chat = Chat(['-n', '-s', 'bench', *self.options], self.environment(port, True))
+        chat = Chat(['--no-store', '-s', 'bench', *self.options], self.environment(port, True))
         chat.until(lambda: PROMPT.search(chat.output))
         times = []
         for _ in range(ROUNDS):

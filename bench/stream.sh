@@ -40,14 +40,14 @@ flood() {
 }
 
 printf '\n%-16s %10s %10s %10s %10s\n' answer us/token KiB 'growth' ratio
-for how in '-n' "--history $tmp/history -s bench"; do
+for how in '--no-store' "--history $tmp/history -s bench"; do
     # Options, several of them.
     # shellcheck disable=SC2086
     { flood 10000 $how && flood 100000 $how; } >"$tmp/flood"
     awk -v how="${how%% *}" -v cpu_bar="${CPU_BAR:-1.25}" -v memory_bar="${MEMORY_BAR:-8}" '
         { bytes[NR] = $1; us[NR] = $2 / ($1 / 6); kb[NR] = $3 }
         END {
-            name = how == "-n" ? "not stored" : "stored"
+            name = how == "--no-store" ? "not stored" : "stored"
             growth = (kb[2] - kb[1]) * 1024 / (bytes[2] - bytes[1])
             ratio = us[2] / us[1]
             printf "%-16s %10.2f %10d\n", "10k, " name, us[1], kb[1]

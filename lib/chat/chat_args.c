@@ -174,7 +174,7 @@ static void take_flag(struct chat_args *a, int key)
             *flags[i].flag = flags[i].to;
 }
 
-/* Options whose argument is kept as it is: was it one? */
+/* Stores the argument of an option with a plain text. Returns false if the option is not one. */
 static bool take_text(struct chat_args *a, int key, const char *value)
 {
     const struct {
@@ -253,8 +253,8 @@ static void take(struct chat_args *a, int key, char *value)
     }
 }
 
-/* Ends the program when there is a prompt, or an option that a list does not go by: all but `by`,
- * which ends with 0. */
+/* Ends the program if there is a prompt, or an option that has no effect on a list. `by` names the
+ * allowed options and ends with 0. */
 static void combine_list(const struct chat_args *a, const char *list, const int *by)
 {
     if (a->words_count > 0)
@@ -294,7 +294,7 @@ static void combine_lists(const struct chat_args *a)
         combine_list(a, "models", server);
 }
 
-/* A turn that takes the place of the last one. */
+/* Checks --regenerate and --edit. */
 static void combine_again(struct chat_args *a)
 {
     const char *name = a->regenerate ? "--regenerate" : "--edit";
@@ -310,7 +310,7 @@ static void combine_again(struct chat_args *a)
     a->read_stdin = false;
 }
 
-/* A question without a session goes with nothing that is about one. */
+/* --once excludes all options about sessions. */
 static void combine_once(const struct chat_args *a)
 {
     static const int about_sessions[] = {'s', 'N', 'c', KEY_MESSAGES, KEY_REGENERATE, KEY_EDIT};
@@ -330,7 +330,7 @@ static void combine_presets(const struct chat_args *a)
         die_usage("--var goes with --template or --role");
 }
 
-/* Standard input is read once: as --messages, as a file, or as the prompt. */
+/* Standard input can be read only once: as --messages, as a file, or as the prompt. */
 static void combine_stdin(struct chat_args *a)
 {
     size_t uses = chat_args_messages_stdin(a);
@@ -343,7 +343,7 @@ static void combine_stdin(struct chat_args *a)
         a->read_stdin = false;
 }
 
-/* What the options mean together. */
+/* Checks which options go together. */
 static void combine(struct chat_args *a)
 {
     combine_lists(a);

@@ -27,7 +27,7 @@ static void choose_server(struct chat_session *t)
         (!t->args->insecure && server_check_key(&t->server, &e) < 0))
         die_err(&e);
     t->first = t->server.provider;
-    /* A server that cannot be reached is no reason to lose the prompt. */
+    /* If the server cannot be reached, the prompt is still stored. */
     if (!t->args->models && server_choose_model(&t->server, &t->unasked) < 0 &&
         (t->unasked.kind == ERR_USAGE || t->args->dry_run))
         die_err(&t->unasked);
@@ -77,7 +77,7 @@ void chat_session_close(struct chat_session *t)
     err_release(&t->unsaved);
 }
 
-/* All but the context and the tools. */
+/* Fills in everything but the context and the tools. */
 static void set_ask(struct chat_session *t, struct ask *ask)
 {
     *ask = (struct ask){.options = t->args->options,
@@ -115,8 +115,8 @@ int chat_session_open_tools(struct chat_session *t, struct err *e)
     return toolbox_add_all(&t->toolbox, t->mcp.tools, t->mcp.tools_count, e);
 }
 
-/* The session is to be read with what a turn of it that was killed has left. That this cannot be
- * stored now is said when the prompt cannot be, either. */
+/* Stores what a killed turn of the session has left, so that it is part of the context. A failure
+ * is reported when the prompt cannot be stored either. */
 static void recover(struct chat_session *t)
 {
     struct err e = ERR_INIT;
@@ -205,7 +205,7 @@ static bool kept(struct chat_session *t, int result, struct err *e)
     return false;
 }
 
-/* Stores the prompt or the answer; with the first lines a session becomes current. */
+/* Stores the prompt or the answer. After the first lines the session becomes current. */
 static void keep(struct chat_session *t, struct turn *turn,
                  int (*store)(struct turn *turn, struct err *e))
 {
@@ -215,7 +215,8 @@ static void keep(struct chat_session *t, struct turn *turn,
         t->settled = kept(t, start_settle(&t->session, &t->history, t->args->common.quiet, &e), &e);
 }
 
-/* Shows the call and asks whether it may be run. false: nothing more is to be asked. */
+/* Prints the call and asks whether it may be run. Returns false if no more questions should
+ * follow. */
 static bool ask_consent(struct chat_session *t, struct round_call *c)
 {
     enum consent_answer answer;
@@ -241,7 +242,8 @@ static bool ask_consent(struct chat_session *t, struct round_call *c)
     return true;
 }
 
-/* A round of calls, asked for one after the other before any is run. -1: it was interrupted. */
+/* Runs a round of calls. All questions are asked before any call is run. Returns 0, or -1 if it was
+ * interrupted. */
 static int carry_out(struct chat_session *t, struct turn *turn, struct err *e)
 {
     bool going = true;
@@ -262,14 +264,14 @@ static int carry_out(struct chat_session *t, struct turn *turn, struct err *e)
     return result;
 }
 
-/* The next request has the tools that there are now. */
+/* Updates the tools of the next request. */
 static int renew_tools(struct chat_session *t, struct turn *turn, struct err *e)
 {
     int result;
 
     if (!mcp_servers_renew(&t->mcp, t->toolbox.at, t->toolbox.execs_count, t->history.cancel_fd))
         return 0;
-    /* A name may stand for another tool now. */
+    /* A name may now mean another tool. */
     consent_forget(&t->consent);
     result = toolbox_add_all(&t->toolbox, t->mcp.tools, t->mcp.tools_count, e);
     turn->ask.tools = t->toolbox.at;
@@ -279,8 +281,8 @@ static int renew_tools(struct chat_session *t, struct turn *turn, struct err *e)
     return result;
 }
 
-/* Stores, asks, stores, as long as the model calls tools. What went wrong with the asking is in
- * *e. */
+/* Stores the prompt, sends requests and stores answers as long as the model calls tools. *e is set
+ * by a failed request. */
 static void exchange(struct chat_session *t, struct turn *turn, struct err *e)
 {
     keep(t, turn, turn_store_prompt);
@@ -294,7 +296,7 @@ static void exchange(struct chat_session *t, struct turn *turn, struct err *e)
     } while (turn->calling && carry_out(t, turn, e) == 0);
 }
 
-/* Tells how it ended; gives the exit code. */
+/* Prints how the turn ended. Returns the exit code. */
 static int conclude(struct chat_session *t, struct turn *turn, struct err *e)
 {
     int status = 0;
@@ -382,9 +384,10 @@ int chat_session_run(struct chat_session *t, struct turn *turn)
     return status;
 }
 
-/* ==== chat_session_models ==== */
+/* ---- models ---- */
 
-/* How old a list of models may be for --cached, and how long it takes to get a new one at most. */
+/* The maximum age of a list of models for --cached, and the maximum time for requesting a new
+ * one. */
 #define CACHED_AGE (24 * 60 * 60 * CLOCK_SECOND)
 #define CACHED_SECONDS 4
 #define CACHE_DIR "chathist/models"
@@ -413,7 +416,7 @@ int chat_session_change_model(struct chat_session *t, const char *name, struct e
     tried.value[SETTING_MODEL] = full.data;
     tried.from[SETTING_MODEL] = CONFIG_FLAG;
     tried.value[SETTING_PROVIDER] = NULL;
-    /* --base-url was meant for the server that was asked at first. */
+    /* --base-url was given for the first server. */
     if (provider != t->first && tried.from[SETTING_BASE_URL] == CONFIG_FLAG) {
         tried.value[SETTING_BASE_URL] = NULL;
         tried.from[SETTING_BASE_URL] = CONFIG_DEFAULT;
@@ -452,7 +455,7 @@ int chat_session_load_models(struct chat_session *t, const struct http_limits *l
     return model_list_load(list, t->server.provider, &ask, e);
 }
 
-/* Asks the server, and keeps what it said; that it cannot be kept is no reason not to tell it. */
+/* Requests the list and stores it in the cache. A failure of the cache is only a hint. */
 static void ask_models(struct chat_session *t, const char *cache, struct model_list *list)
 {
     struct err e = ERR_INIT;
@@ -473,7 +476,7 @@ int chat_session_list_models(struct chat_session *t)
 
     if (!t->args->cached || !cache || !s->base_url ||
         !model_cache_load(cache, s->provider, s->base_url, CACHED_AGE, &list)) {
-        /* A shell that completes a name waits for us: at its time there is no list. */
+        /* A shell waits for the list while it completes a name; it must not wait long. */
         if (t->args->cached)
             die_after(CACHED_SECONDS);
         ask_models(t, cache, &list);

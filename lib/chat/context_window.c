@@ -2,7 +2,7 @@
 
 #include "chathist/llm/context.h"
 
-/* How much of a thread is loaded at the least. */
+/* The number of messages that are loaded first. */
 #define LOAD_LEAST 16
 #define LOAD_LEAST_BYTES ((size_t)64 << 10)
 
@@ -15,8 +15,8 @@ size_t context_window_last_turn(const struct thread *thread)
     return i;
 }
 
-/* Does a context with these bounds leave out some of the first `count` messages? Then it takes none
- * of those before them. */
+/* Does a context within these bounds leave out some of the first `count` messages? Then it has no
+ * earlier ones either. */
 static bool is_cut(const struct thread *thread, size_t count, size_t max_messages, size_t max_bytes)
 {
     struct context c;
@@ -61,7 +61,7 @@ int context_window_load(struct tail *tail, const struct history *h, struct str s
     }
 }
 
-/* Bytes for each token. */
+/* Estimated bytes of a token. */
 #define TOKEN_BYTES 4
 
 int context_estimate(struct context_estimate *f, const struct config *c, const struct history *h,

@@ -41,7 +41,7 @@ static void remember_line(struct conversation *d, enum role role, struct str lin
     buf_add_byte(&d->memory, '\n');
 }
 
-/* Adds a message of the turn whose prompt has that id; the other members may be NULL. */
+/* Adds a message of the turn whose prompt has this id. The last three arguments may be NULL. */
 static void remember(struct conversation *d, enum role role, struct str text, struct str prompt_id,
                      const char *tool_calls, const char *tool_call_id, const char *finish_reason)
 {
@@ -64,7 +64,7 @@ static void remember(struct conversation *d, enum role role, struct str text, st
     buf_release(&line);
 }
 
-/* The prompt, the calls with their results, the answer. */
+/* Adds the prompt, the calls with their results, and the answer. */
 static void remember_turn(struct conversation *d, const struct turn *turn)
 {
     const struct context *c = &turn->context;
@@ -85,7 +85,7 @@ static void remember_turn(struct conversation *d, const struct turn *turn)
     buf_release(&id);
 }
 
-/* Is it of the turn, or does the turn take its place? */
+/* Is the message part of the turn, or replaced by it? */
 static bool is_of(const struct turn *turn, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_SMALL);
@@ -100,7 +100,8 @@ static bool is_of(const struct turn *turn, const struct message *m)
     return is;
 }
 
-/* What the session holds in the history; `but` what belongs to that turn (NULL: all of it). */
+/* Loads the messages of the session from the history, except those of the turn `but` (NULL:
+ * all). */
 static int recall_session(struct conversation *d, const struct turn *but, struct err *e)
 {
     struct thread t;
@@ -116,7 +117,7 @@ static int recall_session(struct conversation *d, const struct turn *but, struct
     return 0;
 }
 
-/* The history could not take all of the turn: from now on the conversation is here. */
+/* The history could not be written, so the conversation is kept in memory from now on. */
 static void go_on_in_memory(struct conversation *d, const struct turn *turn)
 {
     bool given_up = turn->kind == TURN_AGAIN && !turn->finished;
@@ -132,7 +133,7 @@ static void go_on_in_memory(struct conversation *d, const struct turn *turn)
     warnf("nothing is stored from now on: the conversation goes on in memory");
 }
 
-/* The session, where it is not read from the history each time. */
+/* Loads the session, if it is not read from the history for each turn. */
 static int remember_session(struct conversation *d, struct err *e)
 {
     if (!stores(d))
@@ -174,7 +175,7 @@ static int each_message(const struct conversation *d, void (*fn)(void *arg, stru
 
 /* ---- the session ---- */
 
-/* What can never be a history is found now, not at each turn. */
+/* Ends the program if the file cannot be a history, before the first prompt. */
 static void check_history(struct chat_session *chat)
 {
     struct err e = ERR_INIT;
@@ -293,7 +294,7 @@ int conversation_attach(struct conversation *d, const char *file, struct err *e)
     struct image_list images = {0};
     int result;
 
-    /* It is read now and again with its prompt; a FIFO would give nothing the second time. */
+    /* The file is read now and with its prompt; a FIFO would be empty the second time. */
     if (io_check_regular(file, e) < 0) {
         e->kind = ERR_USAGE;
         return -1;
@@ -319,7 +320,7 @@ void conversation_detach_files(struct conversation *d)
 
 /* ---- a turn ---- */
 
-/* Returns the exit code of the error. */
+/* Reports an error. Returns its exit code. */
 static int report(struct err *e)
 {
     int status = exit_code(e->kind);
@@ -340,7 +341,7 @@ static int add_files(const struct conversation *d, struct buf *prompt, struct im
                : 0;
 }
 
-/* A turn in memory is always the next one, once what it replaces is gone. */
+/* Removes the turn that this one replaces; without the history every turn is a TURN_NEXT. */
 static int leave_last(struct conversation *d, struct turn *turn, struct buf *prompt, struct err *e)
 {
     if (turn->kind == TURN_NEXT)
@@ -354,7 +355,7 @@ static int leave_last(struct conversation *d, struct turn *turn, struct buf *pro
     return 0;
 }
 
-/* *asked: the turn began. */
+/* Runs the turn. *asked is set if it began. Returns the exit code. */
 static int ask(struct conversation *d, struct turn *turn, bool *asked)
 {
     struct err e = ERR_INIT;
@@ -374,7 +375,7 @@ static int ask(struct conversation *d, struct turn *turn, bool *asked)
     return status;
 }
 
-/* The same without the history. What a failed attempt was to replace stays. */
+/* Runs a turn without the history. If it fails, the turn that it should replace is kept. */
 static int ask_in_memory(struct conversation *d, struct turn *turn, struct buf *prompt)
 {
     enum turn_kind kind = turn->kind;
@@ -448,7 +449,7 @@ int conversation_last_prompt(const struct conversation *d, struct buf *out, stru
     return d->any;
 }
 
-/* ==== save ==== */
+/* ---- Markdown and files ---- */
 
 static struct str member(struct str json, const char *key, struct buf *scratch)
 {
@@ -465,7 +466,7 @@ static void add_text(struct buf *out, struct str text)
         buf_add_byte(out, '\n');
 }
 
-/* Each call as a line of an indented block. */
+/* Adds each call as a line of an indented block. */
 static void add_calls(struct buf *out, struct str calls, struct buf *scratch)
 {
     struct json_iter it = json_iter(calls);

@@ -11,7 +11,7 @@
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
 
-/* How much of a line fits where there is no terminal. */
+/* The maximum width of a line without a terminal. */
 #define LINE_COLUMNS 200
 
 static void stderr_text_start(struct stderr_text *a, enum color_when color)
@@ -20,11 +20,11 @@ static void stderr_text_start(struct stderr_text *a, enum color_when color)
     a->color = term_wants_color(a->terminal, color);
 }
 
-/* One write, so that a style is never left open by another program's output. */
+/* One write, so that the output of another program never gets our style. */
 static void put(const struct buf *b)
 {
     if (io_write_all(STDERR_FILENO, buf_c(b), b->len) < 0)
-        errno = 0; /* there is nobody to tell */
+        errno = 0; /* an error of stderr is ignored */
 }
 
 static void stderr_text_text(struct stderr_text *a, struct str text)
@@ -167,8 +167,8 @@ static void add_limit(struct buf *b, const char *name, size_t limit)
     buf_addf(b, "%s%s=%zu", b->len > 0 ? ", " : "", name, limit);
 }
 
-/* That a session outgrows what is sent is said once, wherever the program runs: the model does not
- * know the beginning from now on. */
+/* Warns once that a session exceeds the limits, on a terminal or not, because the model no longer
+ * knows its beginning. */
 static void note_cut(struct events *ev, const struct turn *t)
 {
     bool first = t->kind == TURN_NEXT && !t->messages.p && !t->was_cut;
@@ -207,7 +207,7 @@ void events_context(struct events *ev, const struct turn *t)
 
 /* ---- the text ---- */
 
-/* A piece of Markdown with its styles. */
+/* Prints a piece of Markdown with its styles. */
 static void add_styled(void *arg, unsigned styles, struct str text)
 {
     struct events *ev = arg;
@@ -225,7 +225,7 @@ static void add_styled(void *arg, unsigned styles, struct str text)
         out_style(&ev->out, STYLE_NONE);
 }
 
-/* The answer goes on in a line of its own. */
+/* Reasoning and answer are on separate lines. */
 static int add_reasoning(void *arg, struct str delta)
 {
     struct events *ev = arg;
@@ -263,8 +263,8 @@ static int add_text(void *arg, struct str delta)
     }
     ev->any_text = true;
     ev->ends_line = delta.p[delta.n - 1] == '\n';
-    /* With nobody left to read it, or when a signal came while a slow reader was waited for, the
-     * turn ends; on a full disk the answer still goes to the history. */
+    /* If the reader is gone, or a signal arrived while a slow reader was waited for, the turn ends.
+     * If the disk is full, the answer still goes to the history. */
     return out_flush(&ev->out) < 0 && (ev->out.error == EPIPE || ev->out.error == EINTR) ? -1 : 0;
 }
 
@@ -293,7 +293,7 @@ void events_pause(struct events *ev)
     if (!ev->ends_line)
         out_byte(&ev->out, '\n');
     ev->any_text = false;
-    /* Before a message about what went wrong. */
+    /* A message about the failure comes next. */
     out_flush(&ev->out);
 }
 
@@ -397,7 +397,7 @@ void events_show_waiting(struct events *ev, struct http_limits *limits)
     limits->tick_arg = ev;
 }
 
-/* The program ends before the turn began. */
+/* The program ends before the turn. */
 static void end_early(void *arg, const struct err *e)
 {
     struct events *ev = arg;

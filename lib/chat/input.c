@@ -26,7 +26,7 @@ bool input_interactive(const struct chat_args *a)
     return !asked && a->read_stdin && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 }
 
-/* The files of -f. A prompt that is asked again takes no more text. */
+/* Attaches the files of -f. With --regenerate only images are allowed. */
 static void attach(struct buf *prompt, struct image_list *images, const struct chat_args *a)
 {
     struct err e = ERR_INIT;
@@ -94,9 +94,9 @@ void input_messages(struct buf *text, const struct chat_args *a)
     die_err(&e);
 }
 
-/* ==== attach ==== */
+/* ---- attached files ---- */
 
-/* The length of the longest run of backticks: a fence must be longer. */
+/* Returns the length of the longest run of backticks. A fence must be longer. */
 static size_t longest_run(struct str text)
 {
     size_t longest = 0, run = 0;
@@ -120,7 +120,7 @@ static void add_text(struct buf *prompt, const char *file, struct str text)
     struct buf name = BUF_INIT(BUF_SMALL);
     size_t fence = 2;
 
-    /* Neither the text nor a name with odd characters ends the fence. */
+    /* Neither the text nor an odd file name can end the fence. */
     vis_add_line(&name, str_of(file), true);
     if (longest_run(text) > fence)
         fence = longest_run(text);
@@ -184,7 +184,7 @@ int attach_file(struct buf *prompt, struct image_list *images, const char *file,
     return result;
 }
 
-/* ==== editor ==== */
+/* ---- the editor ---- */
 
 bool editor_possible(void)
 {
@@ -200,7 +200,8 @@ static const char *editor_name(void)
     return name ? name : "vi";
 }
 
-/* The shell splits what EDITOR holds (`code --wait`), and sees nothing of the file's name. */
+/* The shell splits the value of EDITOR (`code --wait`). The name of the file is an argument, so the
+ * shell does not expand it. */
 static int run(const char *file, struct err *e)
 {
     const char *name = editor_name();
@@ -230,7 +231,7 @@ static int put(int fd, struct str text)
                                                                                              : 0;
 }
 
-/* What the editor left. */
+/* Reads the result of the editor. */
 static int take(struct buf *text, const char *file, struct err *e)
 {
     struct buf bytes = BUF_INIT(text->max - 1);

@@ -12,10 +12,10 @@
 #include "chathist/base/json_write.h"
 #include "chathist/base/path.h"
 
-/* A file that is larger than this is cut to its newest lines, together about half of it. */
+/* A larger file is cut to its newest lines, about half of this size. */
 #define FILE_MOST ((size_t)1 << 20)
 
-/* The newest lines of it, whole ones. */
+/* Returns the newest lines, beginning with a complete one. */
 static struct str newest(struct str all)
 {
     struct str rest = all;
@@ -68,7 +68,7 @@ int input_history_add(const char *path, struct str text, struct err *e)
         return -1;
     json_add_string(&line, text);
     buf_add_byte(&line, '\n');
-    /* One write: programs that add at once do not mix their lines. */
+    /* One write, so that programs that add at the same time do not mix their lines. */
     result = io_write_all(fd, line.data, line.len) < 0
                  ? err_sys(e, errno, "cannot write '%s'", path)
                  : 0;

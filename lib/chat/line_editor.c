@@ -22,7 +22,7 @@
 #include "chathist/cli/signals.h"
 #include "chathist/cli/wide.h"
 
-/* Of a table's columns. */
+/* The minimum width of a column. */
 #define WIDTH_LEAST 20
 
 void line_offer(struct line_words *w, struct str word)
@@ -82,31 +82,32 @@ void line_words_add_table(struct buf *out, const struct line_words *w, size_t co
 }
 
 #define HISTORY_MAX 1000
-/* Keys without a character reach libedit as C1 control characters, which are bound to commands. */
+/* Keys that are not characters are handed to libedit as C1 control characters, which are bound to
+ * commands. */
 #define FIRST_KEY 0x80
 #define PASTE_KEY (FIRST_KEY + LINE_EDITS)
-/* With the keys of vi, ESC is the Escape key when nothing follows it for so long. */
+/* With vi keys, ESC is the Escape key if no byte follows within this time. */
 #define ESCAPE_MS 50
-/* How many states of a line Ctrl-_ can bring back, and how long a text may be to be kept. */
+/* The number of states that Ctrl-_ can restore, and the maximum length of a text that is kept. */
 #define UNDO_MAX 100
 #define UNDO_TEXT_MAX 65536
-/* Hides the styles of the prompt from the count of its columns. */
+/* Marks escape sequences in the prompt, which libedit does not count as columns. */
 #define PROMPT_STYLE L'\001'
 
 struct line {
     struct line_setup setup;
     EditLine *el;
     HistoryW *history;
-    struct termios found; /* the terminal's modes before */
-    bool dumb;            /* knows no escape sequences */
+    struct termios found; /* the terminal's modes before line_open */
+    bool dumb;            /* the terminal knows no escape sequences */
     bool vi;              /* ~/.editrc chose the keys of vi */
     struct wide prompt;
     size_t prompt_columns;
-    struct buf newest; /* of the history */
+    struct buf newest; /* the newest text of the history */
     struct line_keys keys;
-    struct wide undo[UNDO_MAX]; /* earlier states of the line; the last one is what it holds */
+    struct wide undo[UNDO_MAX]; /* earlier states of the line, and its present state last */
     size_t undo_count;
-    int ahead; /* bytes still to be read that were typed before take_over() */
+    int ahead; /* unread bytes that were typed before take_over() */
     enum line_came came;
 };
 
@@ -142,9 +143,8 @@ static void set_pasting(const struct line *l, bool on)
         put(on ? STR("\033[?2004h") : STR("\033[?2004l"));
 }
 
-/* Between two lines what is typed is not shown. It waits for the next line, each key as it was
- * typed: Enter a CR, Ctrl-D a byte. libedit takes over no mode that is not a line's (ICANON), so
- * these do not become its own. */
+/* Between two lines, typed characters are not echoed; they wait for the next line, Enter as CR and
+ * Ctrl-D as a byte. ICANON is off, so libedit does not take these modes for the user's own. */
 static void set_quiet(const struct line *l)
 {
     struct termios quiet = l->found;
@@ -156,7 +156,7 @@ static void set_quiet(const struct line *l)
     tcsetattr(STDIN_FILENO, TCSADRAIN, &quiet);
 }
 
-/* For a program that ends in the middle. */
+/* The editor whose modes are restored if the program exits during a line. */
 static const struct line *at_exit;
 
 static void restore_at_exit(void)
@@ -165,7 +165,7 @@ static void restore_at_exit(void)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &at_exit->found);
 }
 
-/* From now on the terminal is the line's; what was typed before is not lost. */
+/* Sets our modes and counts the bytes that were typed before. */
 static void take_over(struct line *l)
 {
     set_quiet(l);
@@ -189,7 +189,7 @@ static size_t terminal_columns(const struct line *l)
     return columns > 0 ? (size_t)columns : 80;
 }
 
-/* How many rows above the cursor's the line begins. */
+/* Returns how many rows the line begins above the cursor. */
 static size_t rows_above(const struct line *l)
 {
     const LineInfoW *info = el_wline(l->el);
@@ -198,7 +198,7 @@ static size_t rows_above(const struct line *l)
                      terminal_columns(l));
 }
 
-/* Draws the line again where the cursor is, or `above` rows higher. */
+/* Redraws the line, beginning `above` rows above the cursor. */
 static void draw_again(const struct line *l, size_t above)
 {
     struct buf out = BUF_INIT(BUF_SMALL);
@@ -213,8 +213,8 @@ static void draw_again(const struct line *l, size_t above)
     buf_release(&out);
 }
 
-/* Some terminals lay their rows out anew for another width, others do not: at most what is the
- * line's in both cases is drawn over. */
+/* Some terminals wrap their rows again for a new width, others do not. Only rows that belong to the
+ * line in both cases are overwritten. */
 static void resize(const struct line *l)
 {
     size_t before = rows_above(l), after;
@@ -224,7 +224,7 @@ static void resize(const struct line *l)
     draw_again(l, after < before ? after : before);
 }
 
-/* Stops like a program that does not catch the signal. */
+/* Stops the program as an uncaught SIGTSTP does. */
 static void suspend(struct line *l)
 {
     set_pasting(l, false);
@@ -232,7 +232,7 @@ static void suspend(struct line *l)
     line_signals_stop();
 }
 
-/* true: the line is over. */
+/* Handles the next signal. Returns true if it ends the line. */
 static bool take_signal(struct line *l)
 {
     int signo = line_signals_next();
@@ -257,7 +257,7 @@ static bool take_signal(struct line *l)
 
 /* ---- the keyboard ---- */
 
-/* Waits for a byte. 1, 0 at the end, -1 when a signal ended the line. */
+/* Waits for a byte. Returns 1, 0 at the end, or -1 if a signal ended the line. */
 static int next_byte(struct line *l, char *c)
 {
     struct pollfd fds[2] = {{.fd = line_signals_fd(), .events = POLLIN},
@@ -273,7 +273,7 @@ static int next_byte(struct line *l, char *c)
         if (!fds[1].revents)
             continue;
         n = read(STDIN_FILENO, c, 1);
-        /* The terminal made a LF of Enter then. */
+        /* The terminal had turned Enter into LF. */
         if (n > 0 && l->ahead > 0 && l->ahead-- > 0 && *c == '\n')
             *c = '\r';
         if (n > 0)
@@ -285,8 +285,8 @@ static int next_byte(struct line *l, char *c)
 
 /* ---- keys ---- */
 
-/* The terminal's keys for signals send none while a line is edited, for they could be part of a
- * paste. true: it was one of them; the line may be over. */
+/* While a line is edited the terminal sends no signals for Ctrl-C and the like, because these bytes
+ * may be part of a paste. Returns true if the character is such a key; it may end the line. */
 static bool take_signal_key(struct line *l, int32_t c)
 {
     const cc_t *keys = l->found.c_cc;
@@ -304,9 +304,9 @@ static bool take_signal_key(struct line *l, int32_t c)
     return true;
 }
 
-/* Has libedit a command for a sequence: one of its own, or of ~/.editrc? It has no function that
- * tells; so it is asked to print the binding, and complains on its error stream when there is
- * none. */
+/* Has libedit a command for the sequence, its own or one of ~/.editrc? libedit has no function for
+ * that question, so it is asked to print the binding. If there is none, it prints an error without
+ * "->". */
 static bool is_bound(const struct line *l)
 {
     char *said = NULL;
@@ -333,7 +333,7 @@ static bool is_bound(const struct line *l)
     return n > 0;
 }
 
-/* What libedit gets for a key. 0: nothing, it gets the bytes themselves, or the key means
+/* Returns the character that libedit gets for a key, or 0 if it gets the bytes of the key or
  * nothing. */
 static wchar_t translate(struct line *l, enum line_key key, int32_t cp)
 {
@@ -343,7 +343,7 @@ static wchar_t translate(struct line *l, enum line_key key, int32_t cp)
         return cp < 0 ? L'\xfffd' : (wchar_t)cp;
     if (key == LINE_KEY_CHAR)
         return 0;
-    /* In the keys of vi, libedit takes the ESC of its own arrow keys for the Escape key. */
+    /* With vi keys, libedit takes the ESC of its own arrow keys for the Escape key. */
     if ((!l->vi || l->keys.means == LINE_IGNORE) && is_bound(l)) {
         line_keys_put_back(&l->keys);
         return 0;
@@ -377,14 +377,14 @@ static void forget_states(struct line *l)
         wide_release(&l->undo[--l->undo_count]);
 }
 
-/* While libedit searches its history, the line ends with the search. */
+/* While libedit searches its history, the text of the search is part of the line. */
 static bool is_search(const struct wide *text)
 {
     return wcsstr(text->at, L"\nbck") || wcsstr(text->at, L"\nfwd");
 }
 
-/* Called before each key: keeps the line as it is, if the last key changed it. What is typed in one
- * word is one change. (libedit records changes for the keys of vi only.) */
+/* Called before each key: keeps the present state of the line if the last key changed it.
+ * Characters of one word are one change. (libedit records changes only for vi keys.) */
 static void keep_state(struct line *l)
 {
     const LineInfoW *info = el_wline(l->el);
@@ -425,7 +425,7 @@ static unsigned char undo(EditLine *el, int c)
     return CC_REFRESH;
 }
 
-/* libedit's own reader goes by the locale. */
+/* Replaces libedit's reader, which decodes characters as the locale says. */
 static int next_char(EditLine *el, wchar_t *out)
 {
     struct line *l = line_of(el);
@@ -477,7 +477,7 @@ static unsigned char put_newline(EditLine *el, int c)
     return el_winsertstr(el, L"\n") < 0 ? CC_ERROR : CC_REFRESH;
 }
 
-/* The words below the line, in columns. */
+/* Prints the words below the line, in columns. */
 static void list(const struct line *l, const struct line_words *words)
 {
     struct buf out = BUF_INIT(BUF_LINE);
@@ -488,7 +488,7 @@ static void list(const struct line *l, const struct line_words *words)
     buf_release(&out);
 }
 
-/* Puts in what is certain; when that is nothing, lists what there is. */
+/* Inserts the common beginning of the words, or prints them if that adds nothing. */
 static unsigned char offer(struct line *l, struct str before, const struct line_words *words)
 {
     struct str typed = {before.p + words->from, before.n - words->from};
@@ -542,7 +542,7 @@ static void bind_key(EditLine *el, wchar_t key, const wchar_t *command)
     el_wset(el, EL_BIND, L"-a", keys, command, NULL);
 }
 
-/* ~/.editrc may choose the keys of vi, which drops everything that was bound before it. */
+/* ~/.editrc may choose vi keys, which removes all earlier bindings. */
 static void set_keys(struct line *l)
 {
     static const wchar_t *const commands[LINE_EDITS] = {
@@ -570,7 +570,7 @@ static void set_keys(struct line *l)
             bind_key(el, FIRST_KEY + i, commands[i]);
     bind_key(el, PASTE_KEY, L"chat-paste");
     l->vi = el_wget(el, EL_EDITOR, &editor) == 0 && wcscmp(editor, L"emacs") != 0;
-    /* In the keys of vi ESC has a meaning by itself. */
+    /* With vi keys, ESC is a key. */
     if (!l->vi)
         el_wset(el, EL_BIND, L"\\e\\r", L"chat-newline", NULL);
     el_wset(el, EL_BIND, L"^J", L"chat-newline", NULL);
@@ -681,7 +681,7 @@ enum line_came line_read(struct line *l, struct str prompt, struct buf *text)
     set_pasting(l, false);
     line_signals_edit(false);
     if (l->came == LINE_TEXT && (!got || count <= 0)) {
-        /* A terminal that goes away sends SIGHUP as well. */
+        /* A terminal that is closed also sends SIGHUP. */
         l->came = line_signals_fatal() ? LINE_SIGNAL : LINE_END;
         put(STR("\r\n"));
     }

@@ -8,7 +8,7 @@
 #define BEGINS STR("\033[200~")
 #define ENDS STR("\033[201~")
 
-/* Modifiers as terminals send them, less 1. */
+/* Modifiers as terminals send them, minus 1. */
 enum { SHIFT = 1, ALT = 2, CTRL = 4, META = 8 };
 
 /* ---- where a sequence ends ---- */
@@ -17,7 +17,7 @@ enum extent {
     UNFINISHED,
     CHARACTERS, /* no sequence begins here */
     COMPLETE,
-    BROKEN, /* a byte that belongs to no sequence is in it, at *end */
+    BROKEN, /* the byte at *end belongs to no sequence */
 };
 
 static struct str held(const struct line_keys *k)
@@ -30,9 +30,9 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Parameters and intermediate bytes from `i` on, and the byte that ends them (ECMA-48, 5.4). rxvt
- * ends a key with Shift by `$`, which is an intermediate byte elsewhere, but never there without a
- * private parameter (`?`) before it. */
+/* Finds the end of a sequence: after parameters and intermediate bytes from `i` on comes a final
+ * byte (ECMA-48, section 5.4). rxvt ends a key with Shift by `$`, which is an intermediate byte
+ * elsewhere, but never without a private parameter (`?`) before it. */
 static enum extent find_end(struct str s, size_t i, size_t *end)
 {
     bool private = i < s.n && s.p[i] >= '<' && s.p[i] <= '?';
@@ -49,7 +49,8 @@ static enum extent find_end(struct str s, size_t i, size_t *end)
 
 static enum extent extent_of(struct str s, size_t *end)
 {
-    size_t i = s.n > 1 && s.p[1] == ESC ? 2 : 1; /* rxvt and linux: ESC before it is Alt */
+    size_t i =
+        s.n > 1 && s.p[1] == ESC ? 2 : 1; /* rxvt and linux send ESC before the sequence for Alt */
     enum extent extent;
 
     if (s.p[0] != ESC)
@@ -58,10 +59,10 @@ static enum extent extent_of(struct str s, size_t *end)
         return UNFINISHED;
     if (s.p[i] != '[' && s.p[i] != 'O')
         return CHARACTERS;
-    /* F1 to F5 of linux have a byte more: ESC [ [ A. */
+    /* F1 to F5 of the Linux console have one more byte: ESC [ [ A. */
     i += s.n > i + 1 && s.p[i] == '[' && s.p[i + 1] == '[' ? 2 : 1;
     extent = find_end(s, i, end);
-    /* A report of the mouse, which a program may have left on, has three bytes more. */
+    /* A mouse report has three more bytes. A program may have left such reports on. */
     if (extent == COMPLETE && *end == i && s.p[i] == 'M' && s.p[i - 1] == '[' && s.n < i + 4)
         return UNFINISHED;
     return extent;
@@ -71,13 +72,13 @@ static enum extent extent_of(struct str s, size_t *end)
 
 struct parsed {
     size_t param[3];
-    size_t count; /* of the parameters */
+    size_t count; /* number of parameters */
     unsigned modifiers;
     bool ss3;
     char end;
 };
 
-/* false: it is no key. */
+/* Returns false if the sequence is no key. */
 static bool parse(struct parsed *p, struct str s)
 {
     size_t i = s.p[1] == ESC ? 2 : 1;
@@ -105,8 +106,8 @@ static unsigned modifiers_of(size_t param)
     return bits & META ? bits | ALT : bits;
 }
 
-/* Old terminals send ESC O 5 D or ESC [ 5 D for ESC [ 1 ; 5 D; rxvt has small letters for Shift,
- * after ESC O for Ctrl. */
+/* Old terminals send ESC O 5 D or ESC [ 5 D for ESC [ 1 ; 5 D. rxvt sends small letters for Shift,
+ * and after ESC O for Ctrl. */
 static enum line_edit arrow(const struct parsed *p)
 {
     bool small = p->end >= 'a' && p->end <= 'd';
@@ -131,7 +132,7 @@ static enum line_edit enter(unsigned modifiers)
     return modifiers & (SHIFT | ALT | CTRL) ? LINE_NEWLINE : LINE_ENTER;
 }
 
-/* A key with a number. */
+/* Returns the meaning of a key with a number. */
 static enum line_edit numbered(const struct parsed *p)
 {
     unsigned modifiers =
@@ -174,7 +175,7 @@ static enum line_edit meaning_of(struct str s)
     case 'F':
         return LINE_END_OF_LINE;
     case 'M':
-        return p.ss3 ? LINE_ENTER : LINE_IGNORE; /* of the keypad */
+        return p.ss3 ? LINE_ENTER : LINE_IGNORE; /* Enter of the keypad */
     case 'u':
         return p.param[0] == '\r' ? enter(modifiers_of(p.param[1])) : LINE_IGNORE;
     case '~':
@@ -225,7 +226,7 @@ static void settle_newlines(struct buf *text)
 static void feed_paste(struct line_keys *k, char c)
 {
     k->matched = c == ENDS.p[k->matched] ? k->matched + 1 : c == ENDS.p[0] ? 1 : 0;
-    /* A paste that is too long loses its end. */
+    /* If the paste is too long, its end is dropped. */
     buf_add_byte(&k->pasted, c);
     if (k->matched < ENDS.n)
         return;
@@ -256,7 +257,7 @@ static void take_off(struct line_keys *k, size_t n)
 
 static enum line_key take_sequence(struct line_keys *k)
 {
-    /* An Escape key before a paste is nothing. */
+    /* The Escape key before a paste is ignored. */
     if (str_ends(held(k), BEGINS)) {
         k->pasting = true;
         buf_clear(&k->pasted);

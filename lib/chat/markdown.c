@@ -4,7 +4,7 @@
 
 #define FENCE_MIN 3
 #define HEADING_MAX 6
-/* Behind more blanks than these, a # is part of an indented block. */
+/* After more blanks than these, a # is part of an indented block. */
 #define INDENT_MAX 3
 
 static bool is_blank(char c)
@@ -22,7 +22,7 @@ static bool is_beyond_ascii(char c)
     return (unsigned char)c >= 0x80;
 }
 
-/* The styles of text here. */
+/* Returns the present styles. */
 static unsigned present(const struct markdown *m)
 {
     if (m->info)
@@ -41,8 +41,8 @@ static void emit(const struct markdown *m, unsigned styles, struct str text)
 
 /* ---- a row of marks, once it is known what follows ---- */
 
-/* May emphasis begin behind this byte? Behind a letter of a script without blanks between its words
- * it does. */
+/* May emphasis begin after this byte? It may after a letter of a script without blanks between
+ * words. */
 static bool may_precede(char c, char mark)
 {
     return is_blank(c) || (mark == '*' && is_beyond_ascii(c)) ||
@@ -58,7 +58,7 @@ static bool may_close(const struct markdown *m, char next)
     return m->run > 1 || !is_ascii_word(next);
 }
 
-/* Turns bold, italic or both on or off; gives the styles of the row. */
+/* Switches bold, italic or both on or off. Returns the styles of the marks. */
 static unsigned emphasise(struct markdown *m, char next)
 {
     bool italic = m->run != 2, bold = m->run != 1;
@@ -83,7 +83,7 @@ static unsigned emphasise(struct markdown *m, char next)
 
 static unsigned backticks(struct markdown *m)
 {
-    /* Code in a line that began like a block: what opened it was no fence. */
+    /* The line began like a block, but is a line with code in it. */
     if (m->info) {
         m->code = m->fence;
         m->fence = 0;
@@ -139,7 +139,7 @@ static void end_run(struct markdown *m, char next)
 
 /* ---- the bytes ---- */
 
-/* Does a row of marks begin with this byte? */
+/* Does a run of marks begin with this byte? */
 static bool is_mark(const struct markdown *m, char c)
 {
     if (m->info)
@@ -164,7 +164,7 @@ static void end_line(struct markdown *m)
     m->before = '\n';
 }
 
-/* What a byte that is no mark changes. */
+/* Updates the state after a byte that is no mark. */
 static void pass(struct markdown *m, char c)
 {
     bool inside = m->fence > 0 || m->code > 0;
@@ -184,7 +184,7 @@ void markdown_feed(struct markdown *m, struct str piece)
     size_t from = 0;
     unsigned styles = 0;
 
-    /* A text begins like a line. */
+    /* The text begins at the start of a line. */
     if (!m->started)
         m->before = '\n';
     m->started = true;
@@ -225,7 +225,7 @@ void markdown_end(struct markdown *m)
     *m = fresh;
 }
 
-/* ==== code_block ==== */
+/* ---- code blocks ---- */
 
 #define FENCE_MIN 3
 
@@ -235,7 +235,8 @@ struct fence {
     size_t indent;
 };
 
-/* A line without its end, and what follows its fence, if it begins with one. */
+/* Parses a line without its newline. Returns false if it does not begin with a fence; *rest is the
+ * text after the fence. */
 static bool take_fence(struct str line, struct fence *f, struct str *rest)
 {
     size_t i = 0;
@@ -253,7 +254,7 @@ static bool take_fence(struct str line, struct fence *f, struct str *rest)
     return f->length >= FENCE_MIN;
 }
 
-/* In the words behind an opening fence of backticks there is none: it would be code in a line. */
+/* An opening fence of backticks has no backtick in its info string; that would be inline code. */
 static bool opens(struct str line, struct fence *f)
 {
     struct str info;
@@ -293,7 +294,7 @@ bool code_block_first(struct str text, struct buf *out)
             inside = opens(line, &f);
         else if (closes(line, &f))
             return true;
-        else if (line.n > 0 || text.p) /* not what is behind the last newline */
+        else if (line.n > 0 || text.p) /* there is no line after the last newline */
             add_line(out, line, f.indent);
     }
     return inside;

@@ -51,11 +51,11 @@ struct repl {
 
 /* ---- completion ---- */
 
-/* So many sessions are offered at the most, the newest. */
+/* The maximum number of sessions that are offered, the newest. */
 #define SESSIONS_MAX 40
-/* An id's end that names it (hist/session). */
+/* The minimum length of an end of an id that names it (history/session). */
 #define SUFFIX_LEAST 4
-/* A server that is slow is no reason to hold up the line. */
+/* Completion does not wait longer for a slow server. */
 #define MODELS_MS 2000
 
 static void offer_if(struct line_words *words, struct str typed, struct str word)
@@ -193,7 +193,7 @@ static void offer_files(const struct conversation *d, struct line_words *words, 
     while (stream && (entry = readdir(stream))) {
         bool hidden = entry->d_name[0] == '.';
 
-        /* Hidden ones when they are asked for. */
+        /* Hidden files are offered after a typed dot. */
         if (str_starts(str_of(entry->d_name), start) && (!hidden || start.n > 0) &&
             strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             offer_entry(words, dir, shown, entry->d_name);
@@ -257,11 +257,11 @@ static void repl_complete(void *arg, struct str before, struct line_words *words
 
 /* ---- commands ---- */
 
-/* Of a session that is loaded so many messages are shown. */
+/* The number of messages that /load shows. */
 #define SHOWN_LAST 4
-/* Where in /help a command is explained. */
+/* The column of explanations in /help. */
 #define HELP_COLUMN 18
-/* How long lists are unless told otherwise. */
+/* The default length of lists. */
 #define LIST_MAX 20
 
 static void tell(struct err *e)
@@ -291,7 +291,7 @@ static void repl_say(struct repl *r, const char *fmt, ...)
 
 /* ---- turns ---- */
 
-/* Ctrl-C ends what was going on, another signal the conversation. */
+/* Ctrl-C ends only the turn, another signal ends the conversation. */
 static void interrupted(struct repl *r, int signo)
 {
     if (signo == SIGINT)
@@ -346,7 +346,8 @@ static void repl_forget_list(struct repl *r)
     r->listed_cap = 0;
 }
 
-/* Begins a line of a numbered list. The caller gives the columns back. */
+/* Prints the number of a line in a list, and reduces the width that is left. The caller calls
+ * out_measure after the line. */
 static void number(struct repl *r, struct str id)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
@@ -359,7 +360,7 @@ static void number(struct repl *r, struct str id)
     buf_release(&text);
 }
 
-/* 1, 2, … or `all`; 0 for anything else. */
+/* Reads 1, 2, ... or `all`. Returns 0 for any other text. */
 static size_t read_count(struct str text)
 {
     size_t n = 0;
@@ -445,7 +446,7 @@ static void search(struct repl *r, struct str text)
     pattern_release(&pattern);
 }
 
-/* What /load names: a number of the last list, or a session. */
+/* Finds the session of /load: a number of the last list, or a name. */
 static int resolve(struct repl *r, struct str name, struct buf *id, struct err *e)
 {
     size_t n = read_count(name);
@@ -528,7 +529,7 @@ static void change_model(struct repl *r, struct str name)
         return;
     }
     copy = mem_copy(name.p, name.n);
-    /* A command for its key may ask for something. */
+    /* The command that prints the key may use the terminal. */
     line_lend(r->line, true);
     result = chat_session_change_model(chat, copy, &e);
     line_lend(r->line, false);
@@ -741,9 +742,9 @@ static void repl_act(struct repl *r, const struct repl_command *command, struct 
 
 /* ---- the conversation ---- */
 
-/* Columns of a model's and a session's name in the prompt. */
+/* The maximum width of the names of model and session in the prompt. */
 #define NAME_COLUMNS 20
-/* The end of a session's id that we made: enough to name it. */
+/* The length of the end of a generated id, which is enough to name the session. */
 #define ID_END 6
 
 #define BLOCK STR("\"\"\"")
@@ -763,7 +764,7 @@ static void add_name(struct buf *out, struct str name)
     buf_release(&safe);
 }
 
-/* `model session> `: of an id that was made here only its random end. */
+/* Adds the prompt, `model session> `, with only the end of a generated id. */
 static void add_prompt(struct buf *out, const struct repl *r)
 {
     const struct server *server = &r->conversation.chat->server;
@@ -779,7 +780,7 @@ static void add_prompt(struct buf *out, const struct repl *r)
 
 /* ---- what is typed ---- */
 
-/* A backslash at the end, itself not behind another one, continues the line. */
+/* A backslash at the end continues the line, unless another backslash precedes it. */
 static bool is_continued(const struct buf *text)
 {
     size_t n = 0;
@@ -789,7 +790,7 @@ static bool is_continued(const struct buf *text)
     return n % 2 == 1;
 }
 
-/* Reads what follows the first line: up to the quotes that end a block, or while lines are
+/* Reads the lines after the first one: up to the quotes that end a block, or while lines are
  * continued. */
 static enum line_came read_rest(struct repl *r, struct buf *text, bool block)
 {
@@ -812,7 +813,7 @@ static enum line_came read_rest(struct repl *r, struct buf *text, bool block)
     return came == LINE_END ? LINE_TEXT : came;
 }
 
-/* A text of one line or several. */
+/* Reads a text of one or several lines. */
 static enum line_came read_text(struct repl *r, struct buf *text)
 {
     struct buf prompt = BUF_INIT(BUF_SMALL);
@@ -835,7 +836,7 @@ static enum line_came read_text(struct repl *r, struct buf *text)
     return came;
 }
 
-/* What stands round a block's text is no part of it. */
+/* Removes newlines at both ends of a block. */
 static struct str trim_lines(struct str text)
 {
     while (text.n > 0 && text.p[0] == '\n')
@@ -852,7 +853,8 @@ static void recall(void *arg, struct str text)
     line_remember(arg, text);
 }
 
-/* NULL when there is no place for it, or nothing is to be stored. */
+/* Returns the file with earlier prompts, or NULL if there is no place for it or nothing is
+ * stored. */
 static char *recall_path(const struct chat_session *chat)
 {
     if (!chat->args->store || !chat->config.state_home)
@@ -866,7 +868,7 @@ static void keep(struct repl *r, char **path, struct str text)
 
     if (!line_remember(r->line, text) || !*path || input_history_add(*path, text, &e) == 0)
         return;
-    /* Told once. */
+    /* The error is reported only once. */
     warn_err(&e);
     err_release(&e);
     free(*path);
@@ -929,7 +931,7 @@ static void lend(void *arg, bool lent)
     line_lend(arg, lent);
 }
 
-/* Before the terminal is the line's: a command for the key may ask for something on it. */
+/* The key is loaded before the editor takes the terminal, because its command may use it. */
 static void get_ready(struct repl *r, struct chat_session *chat)
 {
     struct line_setup setup = {repl_complete, &r->complete, chat->events.out.color};

@@ -6,7 +6,7 @@
 
 #include "chathist/cli/options.h"
 
-/* A longer word is like none of the names. */
+/* A longer word is similar to none of the names. */
 #define NAME_MAX_LEN 16
 
 static const struct repl_command commands[] = {
@@ -68,7 +68,8 @@ static bool ends_word(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '/';
 }
 
-/* A word alone that other programs with a prompt obey. A blank before it makes it a prompt. */
+/* Finds the command for a word that leaves other interactive programs. A blank before the word
+ * makes it a prompt. */
 static const struct repl_command *find_bare(struct str text)
 {
     static const struct {

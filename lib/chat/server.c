@@ -23,14 +23,14 @@
 #include "chathist/llm/http.h"
 #include "chathist/llm/models.h"
 
-/* How many of a server's models a message names. */
+/* The maximum number of models that a message names. */
 #define NAMED_MODELS 5
 /* The maximum size of a key file and of a command's output, in bytes. */
 #define KEY_MAX ((size_t)1 << 16)
 
 /* ---- where a key comes from ---- */
 
-/* What a key is for. */
+/* The server that a key is for. */
 struct key_owner {
     const char *name;     /* the provider's name in the configuration */
     const char *variable; /* the provider's own variable; NULL: none */
@@ -50,7 +50,7 @@ static void key_wipe(char *key)
     free(key);
 }
 
-/* Takes `value` for the source unless there is one already, or no value. */
+/* Sets the source, unless it is set already or the value is empty. */
 static void offer(struct key_source *s, enum key_kind kind, const char *value, const char *name)
 {
     if (s->kind != KEY_NONE || !value || !*value)
@@ -58,7 +58,7 @@ static void offer(struct key_source *s, enum key_kind kind, const char *value, c
     *s = (struct key_source){.kind = kind, .value = copy(value), .name = copy(name)};
 }
 
-/* The name of the provider's key file when there is one; the caller frees it. */
+/* Returns the name of the provider's key file if it exists, else NULL. The caller frees it. */
 static char *file_of(const struct config *c, const char *provider)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
@@ -128,7 +128,8 @@ static void key_check_names(const struct config *c, bool (*known)(const char *na
 
 /* ---- getting it ---- */
 
-/* Room for all of it at once: a buf that moved would leave a copy behind. */
+/* The buffer gets its full size at once, because growing would leave a copy of the key in freed
+ * memory. */
 static void buf_init_secret(struct buf *b)
 {
     buf_init(b, KEY_MAX);
@@ -141,7 +142,8 @@ static void release_secret(struct buf *b)
     buf_release(b);
 }
 
-/* A header holds it: nothing that would end the header or part it. */
+/* The key is sent in a header, so it must not contain characters that would end or split the
+ * header. */
 static bool is_key(struct str s)
 {
     for (size_t i = 0; i < s.n; i++)
@@ -170,8 +172,8 @@ static int judge(const struct key_source *s, int status, struct str line, struct
     return 0;
 }
 
-/* Catches signals meanwhile: who asks for the key may have something to clean up. -1: ERR_SIGNAL,
- * or it could not be run. */
+/* Runs the command while signals are caught, because the caller may have to clean up. Returns its
+ * status, or -1 with *e set (ERR_SIGNAL). */
 static int run(char *const argv[], const char *dir, struct buf *printed, struct err *e)
 {
     int cancel_fd = interrupt_begin(e), status;
@@ -179,7 +181,7 @@ static int run(char *const argv[], const char *dir, struct buf *printed, struct 
     if (cancel_fd < 0)
         return -1;
     status = process_read(argv, dir, printed, cancel_fd, e);
-    /* It was meant for us as well. */
+    /* The signal was meant for this program as well. */
     if (status == 128 + SIGINT && !interrupt_signal())
         raise(SIGINT);
     if (interrupt_signal())
@@ -220,7 +222,7 @@ static int refuse(const char *file, const char *reason, struct err *e)
     return err_set(e, ERR_USAGE, "cannot use the key in '%s': %s", file, reason);
 }
 
-/* Only the user has access to it, whoever may have put it, or the link to it, there. */
+/* Returns 0 if the file belongs to the user and no other user has access to it. */
 static int check_file(const char *file, const struct stat *st, struct err *e)
 {
     if (!S_ISREG(st->st_mode))
@@ -251,7 +253,7 @@ static int read_key(const char *file, struct buf *text, struct err *e)
     return result;
 }
 
-/* Its one line end goes, be it LF or CR LF. */
+/* Removes one LF or CR LF at the end. */
 static struct str without_line_end(struct str s)
 {
     if (str_ends(s, STR("\n")))
@@ -319,8 +321,8 @@ static int unknown_provider(const char *name, struct err *e)
     return result;
 }
 
-/* A base URL by flag is not for a provider without a server: one that is set otherwise (`weak`)
- * gives way, with its model. */
+/* Checks --base-url for a provider without a server. If the provider was set with less priority
+ * (`weak`), it is dropped together with its model. */
 static int check_flags(struct server *s, const struct config *c, bool weak, struct err *e)
 {
     if (!s->provider || s->provider->base_url || c->from[SETTING_BASE_URL] != CONFIG_FLAG)
@@ -336,9 +338,9 @@ static int check_flags(struct server *s, const struct config *c, bool weak, stru
     return 0;
 }
 
-/* The provider that the settings name: -p and a model's prefix given beside it by flag must agree,
- * as must those of a template; else the more explicit of the two counts. Leaves s->provider NULL
- * when neither names one. */
+/* Chooses the provider that the settings name. -p and the prefix of -m must agree, as must those of
+ * a template; otherwise the one with more priority counts. s->provider stays NULL if no setting
+ * names one. */
 static int choose_named(struct server *s, const struct config *c, struct err *e)
 {
     const char *name = c->value[SETTING_PROVIDER], *model = c->value[SETTING_MODEL];
@@ -359,7 +361,7 @@ static int choose_named(struct server *s, const struct config *c, struct err *e)
         if (c->from[SETTING_MODEL] == c->from[SETTING_PROVIDER])
             return err_set(e, ERR_USAGE, "model '%s' is not one of provider '%s'",
                            c->value[SETTING_MODEL], name);
-        /* The model that is set otherwise belongs to another provider. */
+        /* The other model belongs to another provider. */
         s->provider = named;
         model = NULL;
     }
@@ -371,7 +373,7 @@ static int choose_named(struct server *s, const struct config *c, struct err *e)
 
 /* ---- the base URL ---- */
 
-/* `host:port`, and not an IPv6 address. */
+/* Is it `host:port`, and no IPv6 address? */
 static bool has_port(struct str host)
 {
     struct str rest = host;
@@ -380,8 +382,7 @@ static bool has_port(struct str host)
     return rest.p && !str_find(rest, STR(":")) && !str_starts(host, STR("["));
 }
 
-/* A port alone is one of this machine; `::1` is its other address, for which a URL wants
- * brackets. */
+/* Adds the loopback address for a port without a host. `::1` is written with brackets in a URL. */
 static void add_loopback(struct buf *url, struct str *host)
 {
     if (str_starts(*host, STR("::"))) {
@@ -392,9 +393,8 @@ static void add_loopback(struct buf *url, struct str *host)
     }
 }
 
-/* OLLAMA_HOST as Ollama itself reads it (its envconfig): without a scheme it is http on port 11434,
- * with one the scheme's own port; 0.0.0.0 is what it listens on. Other base variables hold the URL
- * as it is. */
+/* Reads OLLAMA_HOST as Ollama does (its envconfig): without a scheme it is http on port 11434, with
+ * one the port of the scheme. 0.0.0.0 is an address to listen on. Other variables contain a URL. */
 static char *url_of_host(const char *value)
 {
     static const struct str everywhere = STR("0.0.0.0");
@@ -426,7 +426,7 @@ static char *url_of_variable(const struct provider *p)
     return strcmp(p->base_variable, "OLLAMA_HOST") == 0 ? url_of_host(value) : copy(value);
 }
 
-/* The message leaves out what may be secret: a name and password, and a query. */
+/* The message leaves out the parts that may be secret: user, password and query. */
 static int bad_url(const char *url, struct err *e)
 {
     const char *at = strrchr(url, '@');
@@ -437,8 +437,8 @@ static int bad_url(const char *url, struct err *e)
                    at ? "***@" : "", (int)strcspn(shown, "?#"), shown);
 }
 
-/* Refuses what libcurl would make the best of: in `http://` and a path, it takes the path for a
- * host. */
+/* Refuses URLs that libcurl would accept with another meaning: after `http://` it takes a path for
+ * a host. */
 static int check_url(const char *url, struct err *e)
 {
     struct buf origin = BUF_INIT(BUF_SMALL);
@@ -449,8 +449,8 @@ static int check_url(const char *url, struct err *e)
     return ok ? 0 : bad_url(url, e);
 }
 
-/* Flag and CHAT_BASE_URL, the provider's own variable, the user configuration, the provider's
- * default. */
+/* Chooses the base URL: flag and CHAT_BASE_URL, then the provider's own variable, the user
+ * configuration, the provider's default. */
 static int choose_url(struct server *s, const struct config *c, struct err *e)
 {
     const char *set = c->value[SETTING_BASE_URL];
@@ -468,13 +468,13 @@ static int choose_url(struct server *s, const struct config *c, struct err *e)
 
 /* ---- the key ---- */
 
-/* Where the server is, without what its URL may hold of names and passwords. */
+/* Returns host and port of the server, without a user and password. */
 static const char *place(const struct server *s, struct buf *origin)
 {
     return http_origin(s->base_url, origin) ? buf_c(origin) : s->provider->name;
 }
 
-/* A key for any server is for whichever is asked, except one that needs none and was not named. */
+/* A key without a provider is used for every server, except a keyless one that was not named. */
 static int choose_key(struct server *s, const struct config *c, struct err *e)
 {
     const struct provider *p = s->provider;
@@ -524,8 +524,8 @@ int server_check_key(const struct server *s, struct err *e)
 
 /* ---- all together ---- */
 
-/* May a server be used that was not named, but found at a usual port? Whoever came first listens
- * there, so it has to be the user or the system. */
+/* May a server be used that a probe found at its usual port? Any user can listen there, so it must
+ * belong to this user or the system. */
 static bool is_ours(const struct provider *p, const char *url)
 {
     struct buf origin = BUF_INIT(BUF_SMALL);
@@ -545,7 +545,7 @@ static bool is_ours(const struct provider *p, const char *url)
     return !foreign;
 }
 
-/* One short look for a server on loopback. */
+/* Looks for a server on the loopback ports. Returns false if there is none. */
 static bool probe(struct server *s)
 {
     for (const struct provider *const *p = provider_all(); *p; p++) {
@@ -584,7 +584,7 @@ static bool by_configuration(const struct config *c, const struct provider *p)
     return key_in_configuration(c, p->name);
 }
 
-/* The first with a key at its own place that something is set for. */
+/* Returns the first provider with a key of its own that is set up. */
 static const struct provider *
 first(const struct config *c, bool (*is_set_up)(const struct config *c, const struct provider *p))
 {
@@ -594,8 +594,8 @@ first(const struct config *c, bool (*is_set_up)(const struct config *c, const st
     return NULL;
 }
 
-/* The provider that settings without a name mean: a base URL or a key for any server, OpenAI's
- * kind; else the first that something of its own is set for, in the environment before the
+/* Returns the provider that other settings imply: openai for a base URL or a key without a
+ * provider, else the first provider that is set up in the environment, then in the
  * configuration. */
 static const struct provider *implied(const struct config *c)
 {
@@ -627,7 +627,8 @@ int server_choose(struct server *s, const struct config *c, struct err *e)
     if (!s->provider)
         s->provider = implied(c);
     if (!s->provider && !name && !probe(s) && config_env("OLLAMA_HOST"))
-        s->provider = provider_find(STR("ollama")); /* that it does not answer is worth telling */
+        s->provider =
+            provider_find(STR("ollama")); /* the message is then that Ollama does not answer */
     if (!s->provider)
         return err_set(e, ERR_USAGE,
                        "no model server is configured%s: set OPENAI_API_KEY, ANTHROPIC_API_KEY, "
@@ -637,8 +638,8 @@ int server_choose(struct server *s, const struct config *c, struct err *e)
     return choose_url(s, c, e) < 0 ? -1 : choose_key(s, c, e);
 }
 
-/* The names of local models have a colon of their own (`llama3:8b`), so such a server is not
- * warned about. */
+/* Warns if the model's name begins with a mistyped provider. Names of local models contain a colon
+ * (`llama3:8b`), so local servers are excepted. */
 static void warn_of_prefix(const struct server *s)
 {
     const char *colon = s->model ? strchr(s->model, ':') : NULL;
@@ -705,7 +706,8 @@ int server_choose_model(struct server *s, struct err *e)
     return result;
 }
 
-/* Where the certificates are, in curl(1)'s order; libcurl itself reads none of these variables. */
+/* Chooses the trusted certificates in the order of curl(1); libcurl does not read these
+ * variables. */
 static void take_trust(struct http_limits *limits)
 {
     limits->ca_file = config_env("CURL_CA_BUNDLE");

@@ -26,7 +26,7 @@ static struct str next_line(struct template_head *h)
     return str_trim(str_cut(&h->rest, '\n'));
 }
 
-/* The opening line must be the first, and alone on it. */
+/* The opening mark must be the whole first line. */
 static bool opens(struct template_head *h)
 {
     struct template_head ahead = *h;
@@ -89,7 +89,7 @@ static struct template_var *find(struct template_var *vars, size_t count, struct
     return found;
 }
 
-/* What stands between the braces. */
+/* Adds the value of the text between the braces. */
 static int add_value(struct str inside, size_t line, struct template_var *vars, size_t count,
                      struct buf *out, struct err *e)
 {
@@ -142,7 +142,7 @@ int template_expand(struct str text, size_t line, struct template_var *vars, siz
             text = (struct str){rest.p + escape.n, rest.n - escape.n};
             continue;
         }
-        /* Of three braces the first stands for itself. */
+        /* The first of three braces is text. */
         if (str_starts(rest, STR("{{{"))) {
             buf_add_byte(out, '{');
             text = (struct str){rest.p + 1, rest.n - 1};
@@ -158,14 +158,14 @@ int template_expand(struct str text, size_t line, struct template_var *vars, siz
     }
 }
 
-/* ==== preset ==== */
+/* ---- files ---- */
 
-/* How much of a text a list shows, in characters. */
+/* The length of the beginning that a list shows, in characters. */
 #define BEGINNING 60
 
 /* ---- one file ---- */
 
-/* `chathist/templates/NAME`, or the path that it is; the caller frees it. */
+/* Returns `chathist/templates/NAME`, or the name itself if it is a path. The caller frees it. */
 static char *file_of(const struct preset *p)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
@@ -173,7 +173,7 @@ static char *file_of(const struct preset *p)
 
     if (strchr(p->name, '/'))
         return mem_copy(p->name, strlen(p->name));
-    /* A name that begins with a dot is no entry: `..` is not, and what editors leave. */
+    /* Names that begin with a dot are refused: `..`, and files that editors leave. */
     if (p->name[0] == '.' || p->name[0] == '\0')
         die_usage("bad name '%s' for a %s", p->name, p->kind);
     buf_addf(&name, "%ss/%s", p->kind, p->name);
@@ -184,8 +184,8 @@ static char *file_of(const struct preset *p)
     return file;
 }
 
-/* A path on the command line is the user's own choice; a file that a name stands for must be
- * trusted. Returns the descriptor, or -1. */
+/* A path on the command line is the user's own choice; a file named by a NAME must be trusted.
+ * Returns the descriptor, or -1 with *e set. */
 static int open_file(const struct preset *p, const char *file, struct err *e)
 {
     struct stat st;
@@ -241,7 +241,7 @@ static int take_setting(struct preset *p, struct str key, struct str value, size
     return 0;
 }
 
-/* A head with nothing between it and the text but blank lines; the final newline is the file's. */
+/* Removes blank lines between the head and the text, and the final newline. */
 static void trim_body(struct preset *p, bool has_head)
 {
     while (has_head && p->body.n > 0 && (p->body.p[0] == '\n' || p->body.p[0] == '\r')) {
@@ -269,7 +269,7 @@ static void read_head(struct preset *p, struct err *e)
     trim_body(p, head.line > 0);
 }
 
-/* What is wrong is in *e, with the file's name. */
+/* Sets *e to an error with the name of the file. */
 static void preset_read(struct preset *p, struct err *e)
 {
     read_text(p, e);
@@ -311,7 +311,7 @@ static void take_vars(struct presets *p, const struct chat_args *a)
     }
 }
 
-/* Adds the body with its variables, made UTF-8. */
+/* Adds the body with its variables expanded, as valid UTF-8. */
 static void expand(const struct preset *p, struct template_var *vars, size_t count, struct buf *out)
 {
     struct buf bytes = BUF_INIT(PROMPT_MAX);
@@ -358,7 +358,8 @@ static void load(struct preset *p, const char *name, struct chat_args *a)
         a->preset[SETTING_PROVIDER] = p->provider;
 }
 
-/* Those of the role first, then the template's, then what was given by flag: the last counts. */
+/* Joins the options of the role, the template and the command line in this order; the last one
+ * counts. */
 static void join_options(const struct presets *p, struct chat_args *a)
 {
     size_t role = p->role.options_count, before = role + p->template.options_count;
@@ -428,7 +429,7 @@ void presets_release(struct presets *p)
 
 /* ---- the list ---- */
 
-/* One that `-t` takes, and that a line of the list can hold. */
+/* Is it a name that `-t` accepts and one line of the list can hold? */
 static bool is_listed(const char *name)
 {
     struct str rest = str_of(name);

@@ -14,7 +14,7 @@
 
 /* ---- the context ---- */
 
-/* Is the system prompt another one than the session's? */
+/* Does the system prompt differ from the session's? */
 static bool is_new_system(const struct turn *t)
 {
     struct str had = {t->context.system, t->context.system_len};
@@ -22,7 +22,7 @@ static bool is_new_system(const struct turn *t)
     return t->system.p && !str_eq(had, t->system);
 }
 
-/* What is given takes the place of the thread. */
+/* Replaces the thread by the given messages. */
 static void take_messages(struct turn *t)
 {
     context_release(&t->context);
@@ -54,7 +54,7 @@ static void supersede(struct turn *t, const struct message *m)
     buf_add_str(&t->replaces[t->replaces_count++], m->id);
 }
 
-/* How many images the prompt came with. */
+/* Returns the number of images of a prompt. */
 static uint64_t images_of(const struct message *m)
 {
     int64_t n;
@@ -62,13 +62,13 @@ static uint64_t images_of(const struct message *m)
     return json_int(m->field[FIELD_IMAGES], &n) && n > 0 ? (uint64_t)n : 0;
 }
 
-/* Does the line come of the prompt before it? A system prompt does not. */
+/* Is the line a result of the prompt before it? A system prompt is not. */
 static bool is_outcome(const struct message *m)
 {
     return m->role == ROLE_ASSISTANT || m->role == ROLE_TOOL;
 }
 
-/* Adds the thread to the context, all but the turn that this one takes the place of. */
+/* Adds the thread to the context, except the turn that this one replaces. */
 static int take_thread(struct turn *t, const struct thread *thread, struct err *e)
 {
     size_t behind = t->kind == TURN_NEXT ? CONTEXT_ALL : context_window_last_turn(thread);
@@ -138,7 +138,7 @@ int turn_prepare(struct turn *t, struct err *e)
 
 /* ---- storing ---- */
 
-/* A line of this session, to be stored. */
+/* Adds a line of this session. The pointer is valid until the next call. */
 static struct draft *add_line(struct turn *t, enum role role, struct str content)
 {
     struct draft *d;
@@ -176,7 +176,7 @@ static void push_replaces(const struct turn *t, struct draft *d)
         draft_push_text(d, FIELD_REPLACES, buf_str(&t->replaces[i]));
 }
 
-/* The prompt's lines: the system prompt when it is new, then the question, when it is new. */
+/* Adds the system prompt and the prompt, each if it is new. */
 static void add_prompt(struct turn *t)
 {
     struct draft *d;
@@ -209,7 +209,7 @@ static void set_usage(struct draft *d, const struct response *a)
 
 static void set_server(const struct turn *t, struct draft *d)
 {
-    /* An alias or a router was asked for: what answered has another name. */
+    /* The requested model may be an alias or a router; the answer names the real one. */
     const char *model = t->answer.model ? t->answer.model : t->ask.model;
 
     if (model)
@@ -217,8 +217,8 @@ static void set_server(const struct turn *t, struct draft *d)
     draft_set_text(d, FIELD_PROVIDER, str_of(t->provider->name));
 }
 
-/* An answer of which nothing came is a line, too: it says that its prompt is not to be sent
- * again. */
+/* Adds the answer. An answer without text is also a line; it keeps its prompt out of later
+ * requests. */
 static void add_answer(struct turn *t)
 {
     const struct response *a = &t->answer;
@@ -287,7 +287,7 @@ int turn_store_answer(struct turn *t, struct err *e)
 
 /* ---- asking ---- */
 
-/* May the calls that the answer ends with be carried out? */
+/* Returns 0 if the calls of the answer can be run, else -1 with *e set. */
 static int judge_calls(const struct turn *t, struct err *e)
 {
     if (t->ask.tools_count == 0)
@@ -310,7 +310,7 @@ static int judge_refusal(const struct response *a, struct err *e)
                               : "the server's content filter stopped the answer");
 }
 
-/* Is a finished answer what was asked for, or does it call tools that can be run? */
+/* Returns 0 if the answer is complete, or calls tools that can be run, else -1 with *e set. */
 static int judge(const struct turn *t, struct err *e)
 {
     const struct response *a = &t->answer;
@@ -363,7 +363,7 @@ static void take_notice(void *arg, const char *text)
     t->outer->notice(t->outer->arg, text);
 }
 
-/* From here on each piece of the answer is in a file before it is handed on. */
+/* From now on each piece of the answer is written to a file before it is printed. */
 static void begin_partial(struct turn *t, const struct response_sink *sink)
 {
     struct draft d;
@@ -407,7 +407,7 @@ int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e)
 void turn_release(struct turn *t)
 {
     round_end(t);
-    /* An answer that could not be stored is left to the next program. */
+    /* If the answer could not be stored, the file is kept for the next program. */
     partial_end(&t->partial, t->unstored_count == 0);
     buf_release(&t->partial.id);
     drop_lines(t);
@@ -424,9 +424,9 @@ void turn_release(struct turn *t)
     t->replaces = NULL;
 }
 
-/* ==== round ==== */
+/* ---- a round of calls ---- */
 
-/* How much of invalid arguments the model is shown, in code points. */
+/* The maximum length of invalid arguments in an error message, in code points. */
 #define EXCERPT_MAX 200
 
 static const struct tool *find_tool(const struct ask *ask, struct str name)
@@ -437,7 +437,8 @@ static const struct tool *find_tool(const struct ask *ask, struct str name)
     return NULL;
 }
 
-/* The model sees its call again with `{}` for arguments, so it is shown what it wrote. */
+/* The next request repeats the call with `{}` for its arguments, so the result quotes what the
+ * model wrote. */
 static void refuse_arguments(struct round_call *c)
 {
     struct buf shown = BUF_INIT(BUF_SMALL);

@@ -14,9 +14,9 @@
 #include "chathist/base/path.h"
 #include "chathist/cli/diagnostics.h"
 
-/* The key in the user configuration and the variable of each setting. The last two are where the
- * user says which history and session are meant here and now: no lasting setting. What may be run
- * is nothing for the environment, which a directory's tools often set. */
+/* The configuration key and the environment variable of each setting. History and session have no
+ * key, because they are chosen for the moment. Programs that may be run have no variable, because
+ * tools of a directory often set variables. */
 static const struct {
     const char *key;
     const char *variable;
@@ -123,7 +123,7 @@ const char *config_named(const struct config *c, enum setting s, const char *nam
     return value;
 }
 
-/* `KEY.NAME` of a setting that can be told apart by a name: was it one? */
+/* Stores a value with the key `KEY.NAME`. Returns false if no setting has such keys. */
 static bool take_named(struct config *c, struct str key, struct str value)
 {
     static const enum setting named[] = {SETTING_API_KEY_COMMAND, SETTING_MCP};
@@ -132,7 +132,7 @@ static bool take_named(struct config *c, struct str key, struct str value)
     for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
         if (!str_eq_c(own, settings[named[i]].key) || name.n == 0)
             continue;
-        /* The name of a server has no dot: `mcp.NAME.cwd` is the only key with two. */
+        /* The name of a server has no dot, so `mcp.NAME.cwd` is the only key with two dots. */
         if (named[i] == SETTING_MCP && str_find(name, STR(".")) && !str_ends(name, STR(".cwd")))
             return false;
         if (value.n == 0)
@@ -145,7 +145,7 @@ static bool take_named(struct config *c, struct str key, struct str value)
     return false;
 }
 
-/* Warns about a key that no setting has. People look for the one of the API key first. */
+/* Warns about an unknown key. `api_key` is the most likely one, so it gets an explanation. */
 static void warn_unknown(struct str key, const char *file, size_t number)
 {
     struct str rest = key;
@@ -156,7 +156,7 @@ static void warn_unknown(struct str key, const char *file, size_t number)
                  : "");
 }
 
-/* Is the whole value in quotes, as in TOML or in a shell? A command may begin with one. */
+/* Is the whole value in quotes, as in TOML or a shell? A command may begin with a quote. */
 static bool is_quoted(enum setting s, struct str value)
 {
     return s != SETTING_API_KEY_COMMAND && s != SETTING_MCP && value.n >= 2 &&
@@ -202,7 +202,7 @@ static int read_text(const char *file, struct buf *text, struct err *e)
 
     if (stat(file, &st) < 0 && (errno == ENOENT || errno == ENOTDIR))
         return 0;
-    /* Opening a FIFO would wait for its other end. */
+    /* Opening a FIFO would wait for a writer. */
     if (S_ISFIFO(st.st_mode))
         return err_set(e, ERR_USAGE, "cannot read '%s': is a FIFO", file);
     fd = config_open(file, e);
@@ -250,8 +250,8 @@ static char *home_dir(void)
     return home && *home == '/' ? mem_copy(home, strlen(home)) : NULL;
 }
 
-/* An XDG base directory; a relative value is to be ignored (XDG Base Directory Specification). NULL
- * when there is no home to fall back to: it is missed by those that need it. */
+/* Returns an XDG base directory. The specification says that a relative value is ignored. Returns
+ * NULL if it is not set and there is no home directory. */
 static char *xdg_dir(const struct config *c, const char *variable, const char *fallback)
 {
     const char *dir = config_env(variable);
@@ -261,7 +261,7 @@ static char *xdg_dir(const struct config *c, const char *variable, const char *f
     return c->home ? path_join(c->home, fallback) : NULL;
 }
 
-/* NULL when it is gone: only those that look for a repository miss it. */
+/* Returns the working directory, or NULL if it was removed. */
 static char *working_dir(void)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
@@ -388,7 +388,7 @@ int config_max_bytes(const struct config *c, size_t *n, struct err *e)
     return number(c, SETTING_MAX_BYTES, MAX_BYTES, n, e);
 }
 
-/* A switch that is on unless it is set otherwise. */
+/* Reads a switch whose default is on. */
 static int get_switch(const struct config *c, enum setting s, bool *on, struct err *e)
 {
     const char *text = c->value[s];

@@ -20,7 +20,7 @@ int confirm_open(void)
 
 void confirm_say(int tty, struct str text)
 {
-    /* Nobody who cannot be told can answer. */
+    /* If the question cannot be printed, no answer comes either. */
     if (io_write_all(tty, text.p, text.n) < 0)
         errno = 0;
 }

@@ -21,7 +21,7 @@ static const char *tool = "chathist";
 static die_fn *last_words;
 static void *last_words_arg;
 
-/* Exit codes by kind of error: hist-* tell "not there" from the rest, chat tells much more. */
+/* Exit codes by kind of error: chat has more of them than the other programs. */
 static const struct {
     enum err_kind kind;
     int hist, chat;
@@ -32,7 +32,7 @@ static const struct {
     {ERR_SIGNAL, 2, 1},  {ERR_TIMEOUT, 2, 4},    {ERR_QUOTA, 2, 5},   {ERR_UNTRUSTED, 2, 4},
 };
 
-/* One write: a message is not mixed with those of programs that share the terminal. */
+/* One write, so that messages of several programs on one terminal are not mixed. */
 static void say(const char *before, struct str text)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
@@ -41,7 +41,7 @@ static void say(const char *before, struct str text)
     vis_add_line(&line, text, true);
     buf_add_byte(&line, '\n');
     progress_erase();
-    /* There is nobody left to tell when stderr itself fails. */
+    /* An error of stderr cannot be reported. */
     if (io_write_all(STDERR_FILENO, line.data, line.len) < 0)
         errno = 0;
     buf_release(&line);
@@ -75,9 +75,10 @@ void die_start(const char *name)
     mem_return_large();
     if (io_fill_std_fds() < 0)
         _exit(2);
-    /* A write past the file size limit fails with EFBIG and is handled, instead of killing. */
+    /* A write beyond the file size limit then fails with EFBIG, which is handled, instead of
+     * killing the program. */
     signal(SIGXFSZ, SIG_IGN);
-    /* Where it was ignored for us, nobody would hear how a child ended. */
+    /* If SIGCHLD were ignored, the status of child processes would be lost. */
     signal(SIGCHLD, SIG_DFL);
 }
 
@@ -191,15 +192,15 @@ void die_signal(int signo)
 
 /* ---- progress ---- */
 
-/* Milliseconds until it is shown, and until it has seconds. */
+/* Milliseconds until the spinner appears, and until it shows seconds. */
 #define SHOWN_AFTER 400
 #define WORK_SHOWN_AFTER 1000
 #define SECONDS_AFTER 3000
-/* It changes no oftener than this. */
+/* Milliseconds between two changes. */
 #define STEP 100
 
-static int64_t since; /* clock_ticks of the beginning; 0: nothing is waited for */
-static int64_t drawn; /* of the last change */
+static int64_t since; /* clock_ticks of the beginning; 0: no spinner is needed */
+static int64_t drawn; /* clock_ticks of the last change */
 static unsigned turns;
 static bool visible;
 
@@ -213,12 +214,12 @@ bool progress_possible(void)
 
 static void put(struct str text)
 {
-    /* There is nobody left to tell when stderr itself fails. */
+    /* An error of stderr cannot be reported. */
     if (io_write_all(STDERR_FILENO, text.p, text.n) < 0)
         errno = 0;
 }
 
-/* `percent` is -1 when it is not known how much is done. */
+/* `percent` is -1 if the part that is done is unknown. */
 static void turn(int64_t shown_after, int percent)
 {
     int64_t now = clock_ticks();

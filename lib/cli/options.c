@@ -81,7 +81,7 @@ static const char *const kind_names[] = {
     [OPT_CHOICE] = "choice",
 };
 
-/* The entry of that name; NULL when the table has none. */
+/* Returns the row with this name, or NULL. */
 static const struct opt *find(const struct opt *table, const char *name)
 {
     for (; table->key; table++)
@@ -90,8 +90,8 @@ static const struct opt *find(const struct opt *table, const char *name)
     return NULL;
 }
 
-/* Calls fn for each option: the program's own, then the common ones, in the program's words where
- * it has them. */
+/* Calls fn for each option: the program's own, then the common ones. If the program has a row of
+ * its own for a common option, fn gets that row. */
 static void each_option(const struct program *program, void (*fn)(void *arg, const struct opt *o),
                         void *arg)
 {
@@ -107,7 +107,7 @@ static void each_option(const struct program *program, void (*fn)(void *arg, con
 
 /* ---- help and completion ---- */
 
-/* Where the text of an option begins, after a longer name on a line of its own. */
+/* The column in which help texts begin; after a longer name they begin on the next line. */
 #define HELP_COLUMN 32
 #define HELP_NEXT_LINE "\n                                "
 
@@ -142,8 +142,8 @@ const char *opt_version(void)
     return CHATHIST_VERSION;
 }
 
-/* For the shells' completion scripts and the check of the manual: letter, name, kind, meta, help by
- * tabs; the last line tells what operands are. */
+/* Prints letter, name, kind, meta and help of an option, separated by tabs, for completion scripts
+ * and tests. The last line of the table describes the operands. */
 static void print_completion(void *arg, const struct opt *o)
 {
     (void)arg;
@@ -152,7 +152,7 @@ static void print_completion(void *arg, const struct opt *o)
     printf("\t--%s\t%s\t%s\t%s\n", o->name, kind_names[o->kind], o->meta ? o->meta : "", o->help);
 }
 
-/* Of a choice only the words, without the brackets of the synopsis. */
+/* Prints the words of a choice without the brackets of the synopsis. */
 static void print_operands(const struct program *program)
 {
     struct str shown = str_of(program->operands);
@@ -201,7 +201,7 @@ void opt_start(struct opt_parser *p, const struct program *program, int argc, ch
 
     die_start(program->name);
     *p = (struct opt_parser){.program = program, .argc = argc, .argv = argv};
-    /* The leading colon tells a missing argument from an unknown option. */
+    /* With a leading colon getopt reports a missing argument and an unknown option differently. */
     buf_add_byte(&t.letters, ':');
     each_option(program, add_option, &t);
     add_option(&t, &helper);
@@ -224,7 +224,7 @@ static enum color_when parse_when(const char *value)
     die_usage("bad value '%s' for --color: auto, always or never is expected", value);
 }
 
-/* true: it was one of the common options. */
+/* Handles a common option. Returns false if the key is not one. */
 static bool take_common(struct opt_parser *p, int key)
 {
     switch (key) {
@@ -289,7 +289,7 @@ static _Noreturn void die_long(const struct opt_parser *p, const char *word)
     die_usage("unknown option '--%s'", typed);
 }
 
-/* A word of several is no option but a text. */
+/* If the argument has blanks, it was meant as text. */
 static _Noreturn void die_short(const char *word)
 {
     if (strpbrk(word, " \t\n"))
@@ -307,10 +307,10 @@ static void die_option(struct opt_parser *p, int key)
         die_usage("option '%s' needs an argument", word);
     if (key == ':')
         die_usage("option '-%c' needs an argument", optopt);
-    /* optopt is 0 for an unknown long option, a letter for an unknown short one, the option's key
-     * for a flag that was given an argument. */
+    /* optopt is 0 for an unknown long option, a letter for an unknown short one, and the key of the
+     * option for a flag with an argument. */
     if (is_letter && (optopt == ':' || !strchr(p->letters, optopt))) {
-        /* getopt stays at a word of which letters are left. */
+        /* getopt does not advance while letters of a word are left. */
         bool is_last = word[0] == '-' && word[1] != '-' && word[strlen(word) - 1] == optopt;
 
         die_short(is_last || optind >= p->argc ? word : p->argv[optind]);
@@ -320,7 +320,7 @@ static void die_option(struct opt_parser *p, int key)
     die_long(p, word);
 }
 
-/* Is it a common option with an argument that the program has words of its own for? */
+/* Does the program's own table have this common option, with an argument? */
 static bool wants_common(const struct opt *table, int key)
 {
     for (; table->key; table++)

@@ -20,7 +20,7 @@
 #include "chathist/cli/config.h"
 #include "chathist/cli/diagnostics.h"
 
-/* What a shell says of a command that it cannot run, or not find. */
+/* Exit statuses of a shell whose command cannot be run, or is not found. */
 #define NOT_RUN 126
 #define NOT_FOUND 127
 
@@ -29,9 +29,9 @@ static const int deadly[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM};
 
 /* The pager that runs. */
 static struct {
-    volatile pid_t pid; /* 0: none */
+    volatile pid_t pid; /* 0: no pager runs */
     const char *name;
-    int out, err; /* the standard streams as they were; -1: not changed */
+    int out, err; /* copies of the former standard streams; -1: not changed */
     struct sigaction before[DEADLY], pipe;
 } pager = {.out = -1, .err = -1};
 
@@ -44,7 +44,7 @@ static bool is_dumb(void)
     return !term || strcmp(term, "dumb") == 0;
 }
 
-/* NULL: none is wanted. */
+/* Returns the pager, or NULL if the user wants none. */
 static const char *wanted(void)
 {
     const char *name = getenv("PAGER");
@@ -54,8 +54,8 @@ static const char *wanted(void)
     return *name == '\0' || strcmp(name, "cat") == 0 ? NULL : name;
 }
 
-/* PAGER is a command of the shell, by POSIX. One that needs no shell is run without, for then it is
- * known at once when there is no such program. */
+/* POSIX says that PAGER is a shell command. A simple command is run without a shell, so that a
+ * missing program is noticed at once. */
 static int take_apart(struct words *w, const char *name, struct err *e)
 {
     if (!strpbrk(name, "|&;<>()$`*?[#~=%\n"))
@@ -67,7 +67,7 @@ static int take_apart(struct words *w, const char *name, struct err *e)
     return w->at[2] ? 0 : err_sys(e, ENOMEM, "cannot run '%s'", name);
 }
 
-/* Starts it; gives the end of the pipe that it reads from, or -1. */
+/* Starts the pager. Returns the writing end of its input, or -1 with *e set. */
 static int run(pid_t *pid, char *const argv[], struct err *e)
 {
     struct spawn s = {.argv = argv, .fd = {SPAWN_OURS, SPAWN_OURS, SPAWN_OURS}};
@@ -90,8 +90,8 @@ static int run(pid_t *pid, char *const argv[], struct err *e)
 
 /* ---- signals ---- */
 
-/* The end of its input is what it waits for, and its end is what we wait for: everything here may
- * be called at any moment (POSIX, async-signal-safe). */
+/* Closes the input of the pager, which ends it, waits for it, and then takes the signal. Every call
+ * here is async-signal-safe. */
 static void leave(int signo)
 {
     struct sigaction act = {.sa_handler = SIG_DFL};
@@ -103,7 +103,7 @@ static void leave(int signo)
         continue;
     sigemptyset(&act.sa_mask);
     sigaction(signo, &act, NULL);
-    /* It is blocked here, and comes when this returns. */
+    /* The signal is blocked in its handler; it arrives when the handler returns. */
     raise(signo);
 }
 
@@ -132,7 +132,7 @@ static void release_signals(void)
 
 /* ---- the standard streams ---- */
 
-/* Has a standard stream lead elsewhere; gives what keeps the old one. */
+/* Redirects a standard stream. Returns a copy of the former one. */
 static int divert(int fd, int to)
 {
     int kept = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -170,7 +170,7 @@ static bool pager_start(void)
         setenv("LESS", "FRX", 1);
     if (take_apart(&argv, name, &e) == 0)
         to = run(&pid, argv.at, &e);
-    /* A machine without less is no fault of the user's. */
+    /* If less is missing, the user did not ask for it. */
     if (to < 0 && getenv("PAGER"))
         warn_err(&e);
     words_release(&argv);
@@ -212,11 +212,11 @@ static int pager_end(void)
 
 /* ---- the output ---- */
 
-/* So much is written at once. */
+/* The maximum size of one write. */
 #define PENDING_MAX ((size_t)1 << 16)
-/* Of a terminal that does not tell. */
+/* The height of a terminal that does not report it. */
 #define ROWS 24
-/* As far as a tab can lead. */
+/* The maximum width of a tab. */
 #define TAB_COLUMNS 8
 
 static const char *const styles[] = {
@@ -225,7 +225,6 @@ static const char *const styles[] = {
     [STYLE_ITALIC] = "\033[3m", [STYLE_CODE] = "\033[36m",  [STYLE_PLOT] = "\033[32m",
 };
 
-/* The width as shells tell it: $COLUMNS, else what the terminal says, else 80. */
 size_t term_columns(int fd)
 {
     const char *set = config_env("COLUMNS");
@@ -275,7 +274,8 @@ void out_measure(struct out *o)
     o->columns = o->terminal ? term_columns(STDOUT_FILENO) : 0;
 }
 
-/* Waits until standard output takes something. -1: not before the caller wants to be gone. */
+/* Waits until standard output can be written. Returns -1 with EINTR if cancel_fd becomes readable
+ * first. */
 static int wait_writable(const struct out *o)
 {
     struct pollfd fds[2] = {{.fd = STDOUT_FILENO, .events = POLLOUT},
@@ -283,14 +283,15 @@ static int wait_writable(const struct out *o)
 
     while (poll(fds, 2, -1) < 0)
         if (errno != EINTR && errno != EAGAIN)
-            return 0; /* the write will tell */
+            return 0; /* the write will report the error */
     if (fds[0].revents != 0)
         return 0;
     errno = EINTR;
     return -1;
 }
 
-/* What goes without waiting, most often all of it: how much; 0 when that cannot be had. */
+/* Writes what can be written without waiting, which is usually everything. Returns the number of
+ * bytes; 0 if the system has no such write. */
 static size_t write_now(struct out *o, struct str bytes)
 {
     ssize_t n = o->asks ? 0 : io_write_now(STDOUT_FILENO, bytes.p, bytes.n);
@@ -300,8 +301,8 @@ static size_t write_now(struct out *o, struct str bytes)
     return n > 0 ? (size_t)n : 0;
 }
 
-/* When a wait can be cut short, no more at once than what a pipe that is writable takes without
- * one. */
+/* If a wait must be interruptible, one write has at most the size that a writable pipe accepts
+ * without waiting. */
 static ssize_t write_some(struct out *o, struct str bytes)
 {
     size_t most = bytes.n;
@@ -333,7 +334,7 @@ void out_page(struct out *o)
         o->rows = terminal_rows(STDOUT_FILENO);
 }
 
-/* The columns that a line takes; its escape sequences are our own styles. Rather one too many. */
+/* Returns the width of a line, at least. Escape sequences in it are styles. */
 static size_t columns_of(struct str line)
 {
     size_t columns = 0;
@@ -354,7 +355,7 @@ static size_t columns_of(struct str line)
     return columns;
 }
 
-/* Does it fill the terminal, and leave no row for the prompt that comes next? */
+/* Does the output fill the terminal and leave no row for the next shell prompt? */
 static bool is_long(const struct out *o)
 {
     struct str rest = buf_str(&o->pending);
@@ -370,7 +371,7 @@ static bool is_long(const struct out *o)
     return rows >= o->rows;
 }
 
-/* Is there something to write by now? */
+/* Should the output be written now? Starts the pager if the output is long. */
 static bool is_due(struct out *o)
 {
     if (o->rows > 0 && is_long(o)) {
@@ -476,7 +477,7 @@ void out_json_line(struct out *o, struct str line)
 
 void out_page_end(struct out *o)
 {
-    /* Whatever is held back by now fits. */
+    /* All output fits the terminal. */
     if (!is_due(o))
         o->rows = 0;
     if (o->terminal)

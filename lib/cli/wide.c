@@ -19,7 +19,7 @@ bool wide_locale(void)
            setlocale(LC_CTYPE, "en_US.UTF-8");
 }
 
-/* The next code point, -1 for bytes that are none. */
+/* Returns the next code point, or -1 for invalid bytes. */
 static int32_t next(struct str *text)
 {
     int32_t cp;
