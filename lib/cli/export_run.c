@@ -113,8 +113,8 @@ static int file_end(struct export_file *f, bool if_changed, struct err *e)
 }
 
 /* Appends the name of the file of a session: `DATE_SESSION.SUFFIX`, with the day of its first line.
- * Each byte of an id that is no letter, digit, `.`, `_` or `-` becomes `%XX`; an id that is too long
- * is cut, and ends with a hash of all of it. */
+ * Each byte of an id that is no letter, digit, `.`, `_` or `-` becomes `%XX`; an id that is too
+ * long is cut, and ends with a hash of all of it. */
 static void add_file_name(struct buf *out, const struct export_format *format,
                           const struct message *m)
 {
@@ -303,8 +303,8 @@ static void want_all(struct run *r)
     free(sorted);
 }
 
-/* Those that have lines. Reports the others, such as a current session without a message. false: none
- * has. */
+/* Those that have lines. Reports the others, such as a current session without a message. false:
+ * none has. */
 static bool want_named(struct run *r, const struct session_args *args)
 {
     bool any = args->count == 0;

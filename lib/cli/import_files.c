@@ -185,8 +185,8 @@ static void add_place(struct import_files *f, const char *dir, const char *name)
     free(path);
 }
 
-/* Adds names in the directory of a program: `own`, which a variable has set, else `directory` in the
- * two `homes`. */
+/* Adds names in the directory of a program: `own`, which a variable has set, else `directory` in
+ * the two `homes`. */
 static void add_program(struct import_files *f, const char *own, const char *const *homes,
                         const char *directory, const char *const *names)
 {

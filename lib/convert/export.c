@@ -5,7 +5,7 @@
 #include "chathist/base/utf8.h"
 #include "chathist/base/vis.h"
 
-/* A title has at most this many code points; it is made of the first TITLE_LOOK of its message. */
+/* A title has at most this many code points, from the first TITLE_LOOK of its message. */
 #define TITLE_MAX 80
 #define TITLE_LOOK 2000
 

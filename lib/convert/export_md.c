@@ -16,16 +16,16 @@
 
 /* ---- content ---- */
 
-/* What goes on from line to line of a content. */
+/* The state between two lines of content. */
 struct content {
     struct str rest;
-    char fence; /* of the code block that is open; 0: none is */
+    char fence; /* of the open code block; 0: no block is open */
     size_t fence_n;
-    const char *html_end; /* what ends the HTML block that is open; NULL: none is */
-    bool paragraph;       /* the line before could be underlined to a heading */
+    const char *html_end; /* ends the open HTML block; NULL: no block is open */
+    bool paragraph;       /* an underline would make the last line a heading */
 };
 
-/* Takes a line with its end: LF, CR, both, or none at the end of the text. */
+/* Removes and returns a line with its end: LF, CR or CRLF, or nothing at the end of the text. */
 static struct str take_line(struct content *c)
 {
     struct str line = {c->rest.p, 0};
@@ -53,7 +53,7 @@ static size_t run(struct str s, char c)
     return n;
 }
 
-/* The fence that a line begins with, without its indentation: how long it is; 0: none. */
+/* Returns the length of the fence at the start of a line without indentation, or 0. */
 static size_t fence_of(struct str line, char *c)
 {
     size_t n;
@@ -67,7 +67,7 @@ static size_t fence_of(struct str line, char *c)
     return n;
 }
 
-/* The `#`s of a heading; 0: it is none. */
+/* Returns how many `#` begin a heading, or 0 if the line is no heading. */
 static size_t heading_of(struct str line)
 {
     size_t n = run(line, '#');
@@ -84,8 +84,8 @@ static bool is_underline(struct str line)
     return text.n > 0 && (text.p[0] == '=' || text.p[0] == '-') && run(text, text.p[0]) == text.n;
 }
 
-/* What ends an HTML block of the kinds that a blank line does not end; NULL when the line begins
- * none. CommonMark 0.31, section 4.6. */
+/* If the line begins an HTML block that a blank line does not end, returns the text that ends it,
+ * else NULL. CommonMark 0.31, section 4.6. */
 static const char *html_end_of(struct str line)
 {
     static const char *const ends[][2] = {
@@ -104,7 +104,8 @@ static const char *html_end_of(struct str line)
     return NULL;
 }
 
-/* A line that stands in no code and no HTML, `text` without the up to three blanks before it. */
+/* Appends a line outside of code and HTML. `text` is the line without up to three leading blanks.
+ * */
 static void add_plain(struct content *c, struct str line, struct str text, struct buf *out)
 {
     const char *end = html_end_of(text);
@@ -150,7 +151,7 @@ static void add_line(struct content *c, struct str line, struct buf *out)
     } else if (indent <= 3) {
         add_plain(c, line, text, out);
     } else {
-        buf_add_str(out, line); /* code, or a paragraph that goes on */
+        buf_add_str(out, line); /* code, or the next line of a paragraph */
     }
 }
 
@@ -182,7 +183,7 @@ static void add_content(struct buf *out, struct str text)
     }
 }
 
-/* Text as code, in a fence longer than any inside. */
+/* Appends text as code, in a fence longer than any inside. */
 static void add_code(struct buf *out, const char *language, struct str text)
 {
     size_t longest = 2;
@@ -205,9 +206,9 @@ static void add_code(struct buf *out, const char *language, struct str text)
     buf_add_byte(out, '\n');
 }
 
-/* ---- heads ---- */
+/* ---- headings and notes ---- */
 
-/* A label that is seen as it is, whatever is in it. */
+/* Appends a label with all markup escaped. */
 static void add_label(struct buf *out, struct str text)
 {
     struct buf label = BUF_INIT(BUF_LINE);
@@ -221,7 +222,7 @@ static void add_label(struct buf *out, struct str text)
     buf_release(&label);
 }
 
-/* An id or a name as a piece of code; a label when it holds what would end that. */
+/* Appends an id or a name as inline code, or as a label if it contains a backtick. */
 static void add_name(struct buf *out, struct str text)
 {
     struct str name = str_trim(text);

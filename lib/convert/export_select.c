@@ -20,7 +20,7 @@
 
 /* ---- the state file ---- */
 
-/* Returns the entry of a session, which is created if there is none. */
+/* Returns the entry of a session, and creates it if necessary. */
 static struct export_state_session *state_session(struct export_state *s, struct str id)
 {
     const size_t *place = keymap_find(&s->places, id);
@@ -301,7 +301,7 @@ static bool state_pass(struct export_state *s, const struct message *m, const st
 
 /* ---- the selection ---- */
 
-/* Returns the index of a session, which is added if it has no entry. */
+/* Returns the index of a session, and adds the session if necessary. */
 static size_t selection_session(struct selection *s, struct str id)
 {
     const size_t *place = keymap_find(&s->places, id);

@@ -151,7 +151,7 @@ static uint64_t line_hash(const struct message *m)
     return hash;
 }
 
-/* Returns the index of the tally of a line, which is created if there is none. */
+/* Returns the index of the tally of a line, and creates it if necessary. */
 static size_t tally_find(struct import *im, const struct message *m)
 {
     uint64_t hash = line_hash(m);
@@ -168,7 +168,7 @@ static size_t tally_find(struct import *im, const struct message *m)
     return im->tallies_count++;
 }
 
-/* Returns the entry of a session, which is created if there is none. */
+/* Returns the entry of a session, and creates it if necessary. */
 static struct session *session_find(struct import *im, struct str name)
 {
     size_t *found = keymap_find(&im->session_names, name);
@@ -210,8 +210,8 @@ static struct entry *entry_find(const struct import *im, struct str key)
     return found ? &im->entries[*found] : NULL;
 }
 
-/* Calls `take` with SESSION/PART for each part of an origin, or with an origin that has no part, until
- * it returns false. Returns whether it never did. */
+/* Calls `take` with SESSION/PART for each part of an origin, or with an origin that has no part,
+ * until it returns false. Returns whether it never did. */
 static bool each_part(struct str origin, bool (*take)(struct import *im, struct str key),
                       struct import *im)
 {
@@ -469,8 +469,8 @@ static struct session *session_in_source(struct import *im, struct str name)
     return s;
 }
 
-/* Appends the ids in `replaces` to `kept`, without those of lines that only the history has. Returns
- * whether there are any of those. */
+/* Appends the ids in `replaces` to `kept`, without those of lines that only the history has.
+ * Returns whether there are any of those. */
 static bool keep_own_ids(struct import *im, const struct message *m, struct buf *kept)
 {
     struct json_iter it = json_iter(m->field[FIELD_REPLACES]);

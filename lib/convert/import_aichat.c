@@ -2,13 +2,14 @@
  * import_aichat - sessions of aichat: NAME.yaml in the directory `sessions` of its configuration.
  *
  * Source: sigoden/aichat, src/config/session.rs (Session), src/client/message.rs (Message,
- * MessageContent, MessageContentToolCalls) and src/function.rs (ToolCall). A mapping with `model`,
- * `messages` and, when the session was compressed, `compressed_messages`, which come first. A tool
- * message holds calls and results together: it becomes an answer and a message for each result.
+ * MessageContent, MessageContentToolCalls) and src/function.rs (ToolCall). A file is a mapping with
+ * `model` and `messages`; a session that was compressed also has `compressed_messages`, which come
+ * first. A tool message has calls and results together: it becomes a response, and a message for
+ * each result.
  *
- * There are no ids and no times: see import_messages. `model` is CLIENT:MODEL, of which the client
- * is the provider. YAML is read with libyaml, which is used here alone; anchors are not followed,
- * as aichat writes none.
+ * Messages have no ids and no times: see import_messages. `model` is CLIENT:MODEL, and the client
+ * is stored as the provider. Only this file uses libyaml. Anchors are not resolved, because aichat
+ * does not write any.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,13 +25,13 @@
 
 /* ---- YAML as JSON ---- */
 
-/* What the next value stands in: an object's keys and values come by turns. */
+/* An object or array around the next value. In an object, keys and values alternate. */
 struct level {
     bool object;
-    size_t count; /* of keys and values so far */
+    size_t count; /* keys and values so far */
 };
 
-/* Where a message begins, in the YAML and in the JSON. */
+/* The beginning of a message in the YAML and in the JSON. */
 struct place {
     size_t line; /* from 1 */
     size_t at;
@@ -43,13 +44,13 @@ struct places {
 
 struct converter {
     struct buf *out;
-    struct places *messages; /* in their order */
+    struct places *messages; /* in file order */
     struct level level[DEPTH_MAX];
     size_t depth;
-    const char *wrong; /* why it ended */
+    const char *wrong; /* why the conversion failed */
 };
 
-/* What has to stand before the next key or value. false: a key that is no scalar. */
+/* Appends the separator before the next key or value. Returns false if a key is no scalar. */
 static bool separate(struct converter *c, bool scalar)
 {
     struct level *l = c->depth > 0 ? &c->level[c->depth - 1] : NULL;
@@ -69,7 +70,7 @@ static bool is_key(const struct converter *c)
     return c->depth > 0 && c->level[c->depth - 1].object && c->level[c->depth - 1].count % 2 == 1;
 }
 
-/* A plain scalar may be a number, a truth value or nothing; all others are text. */
+/* Appends a scalar. A plain one can be a number, a boolean or null; others are strings. */
 static void add_scalar(struct converter *c, const yaml_event_t *event)
 {
     struct str text = {(const char *)event->data.scalar.value, event->data.scalar.length}, value;
@@ -98,7 +99,7 @@ static void open_level(struct converter *c, bool object)
     }
 }
 
-/* Messages are the elements of an array in the object that is the whole. */
+/* Notes the place of a message: an element of an array in the outermost object. */
 static void note_place(struct converter *c, const yaml_event_t *event)
 {
     struct places *p = c->messages;
@@ -106,7 +107,7 @@ static void note_place(struct converter *c, const yaml_event_t *event)
     if (c->depth != 2 || c->level[1].object)
         return;
     p->at = mem_grow(p->at, &p->cap, p->count + 1, sizeof *p->at);
-    /* The comma before it is not there yet. */
+    /* The comma before the message is not appended yet. */
     p->at[p->count++] = (struct place){event->start_mark.line + 1, c->out->len};
 }
 
@@ -134,7 +135,7 @@ static void take_event(struct converter *c, const yaml_event_t *event)
     }
 }
 
-/* The first document as JSON; NULL, or what is wrong with it. */
+/* Appends the first document as JSON. Returns NULL, or the reason of a failure in line *line. */
 static const char *convert(struct str yaml, struct buf *out, struct places *messages, size_t *line)
 {
     struct converter c = {.out = out, .messages = messages};
@@ -168,17 +169,17 @@ struct reader {
     struct source *source;
     struct import_sink *sink;
     struct import_message m;
-    size_t number; /* of the message */
+    size_t number; /* of the current message */
     struct places places;
-    const char *json; /* in which they are */
+    const char *json; /* that the places refer to */
 };
 
-/* The line that a value of the JSON stands in. */
+/* Returns the YAML line of the message that contains a value of the JSON. */
 static size_t line_of(const struct reader *r, struct str value)
 {
     size_t at = (size_t)(value.p - r->json), from = 0, to = r->places.count;
 
-    /* The last that begins at or before it. */
+    /* Find the last message that begins at or before the value. */
     while (to - from > 1) {
         size_t middle = from + (to - from) / 2;
 
@@ -201,7 +202,7 @@ static void set_model(struct import_message *m, struct str model)
     buf_release(&scratch);
 }
 
-/* Adds a message of chat completions for the calls, and one for each result. */
+/* Gives a message with the calls, and one for each result. */
 static int give_calls(struct reader *r, struct str content, struct err *e)
 {
     struct json_iter it = json_iter(json_get(content, "tool_results"));

@@ -1,19 +1,20 @@
 /*
  * import_chatgpt - the export of ChatGPT: conversations.json.
  *
- * The format is not documented by its maker. As others have found it
- * (mitkury/chatgpt-export-parser, docs/chatgpt-data-export-format.md): an array of conversations,
- * each with `mapping`, a tree of nodes (`message`, `parent`, `children`), and `current_node`, its
- * tip. Edited prompts and answers that were asked for again are branches: the messages from the
- * root to current_node are imported.
+ * Its maker does not document the format. Others describe it (mitkury/chatgpt-export-parser,
+ * docs/chatgpt-data-export-format.md): an array of conversations, each with `mapping`, a tree of
+ * nodes (`message`, `parent`, `children`), and `current_node`, its tip. Edited prompts and
+ * regenerated responses are branches; the messages from the root to current_node are imported.
  *
- *   - What an assistant sends to another recipient than `all` is a call of the tool of that name;
- *     the tool's messages that follow are its results.
- *   - Of parts that are objects the `text` is taken, images are counted, and sounds left out. Other
+ *   - A message of the assistant whose recipient is not `all` is a call of the tool with that name;
+ *     the tool's messages after it are its results.
+ *   - Parts that are objects contribute their `text`; images are counted, sounds are ignored. Other
  *     parts, and messages of an unknown content_type without text, are reported. Thoughts, the
- *     user's own instructions (user_editable_context) and what is hidden in the conversation are
- *     left out.
- *   - Conversations come in the order of their update_time.
+ *     user's own instructions (user_editable_context) and hidden messages are not imported.
+ *   - Conversations are imported in the order of update_time.
+ *
+ * The file is read with the zero-copy reader of base/json instead of cJSON, because texts may
+ * contain U+0000 and lone surrogates.
  */
 #include <stdlib.h>
 
@@ -28,7 +29,7 @@
 struct conversation {
     char *text; /* owned; JSON */
     size_t n;
-    int64_t time; /* of its last change, µs */
+    int64_t time; /* of the last change, µs */
     size_t number;
 };
 
@@ -38,13 +39,13 @@ struct reader {
     struct conversation *all;
     size_t count, cap;
     struct import_message m;
-    struct buf call_id; /* of the call whose result may come next */
-    int64_t time;       /* of the message before in the conversation, or of its beginning */
+    struct buf call_id; /* of the last call, for its results */
+    int64_t time;       /* of the message before, or of the beginning of the conversation */
 };
 
 /* ---- one message ---- */
 
-/* Adds a part of the content. Returns whether it is of a kind that is known. */
+/* Adds a part of the content. Returns false if its kind is unknown. */
 static bool add_part(struct import_message *m, struct str part)
 {
     static const char *const images[] = {"image_asset_pointer", NULL};
@@ -63,7 +64,7 @@ static bool add_part(struct import_message *m, struct str part)
     return true;
 }
 
-/* Adds the content of a message; what is of an unknown kind is reported. */
+/* Adds the content of a message, and reports parts of an unknown kind. */
 static void add_content(struct reader *r, struct str content)
 {
     static const char *const left_out[] = {"thoughts", "reasoning_recap", "user_editable_context",
@@ -96,7 +97,7 @@ static enum role role_in(struct str message)
     return role;
 }
 
-/* Makes a call of what was written to a tool. */
+/* Turns the text, which the assistant sent to a tool, into a call. */
 static void make_call(struct reader *r, struct str id, struct str recipient)
 {
     struct buf name = BUF_INIT(BUF_SMALL), args = BUF_INIT(BUF_LINE);
@@ -151,7 +152,7 @@ static int give_node(struct reader *r, struct str session, struct str id, struct
 
 /* ---- one conversation ---- */
 
-/* The nodes of a mapping, by their names. */
+/* The nodes of a mapping by their ids. */
 struct tree {
     struct keymap numbers;
     struct str *id, *node;
@@ -179,7 +180,7 @@ static void tree_release(struct tree *t)
     free(t->node);
 }
 
-/* The number of the node that a string names: true when there is one. */
+/* Finds the number of the node with this id. Returns false if no node has it. */
 static bool tree_find(const struct tree *t, struct str name, size_t *number)
 {
     struct buf scratch = BUF_INIT(BUF_SMALL);
@@ -192,7 +193,8 @@ static bool tree_find(const struct tree *t, struct str name, size_t *number)
     return found != NULL;
 }
 
-/* The way from the tip to the root; a circle ends it. Without a tip it begins at the last node. */
+/* Lists the nodes from the tip to the root in `way`; a cycle ends the list. If the tip is unknown,
+ * the list begins at the last node. Returns their number. */
 static size_t way_up(const struct tree *t, struct str tip, size_t *way)
 {
     size_t n = 0, at = t->count - 1;
@@ -236,9 +238,9 @@ static int give_conversation(struct reader *r, struct str value, struct err *e)
     return result;
 }
 
-/* ---- all of them ---- */
+/* ---- all conversations ---- */
 
-static int compare(const void *a, const void *b)
+static int compare_conversations(const void *a, const void *b)
 {
     const struct conversation *x = a, *y = b;
 
@@ -247,8 +249,8 @@ static int compare(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Keeps a valid conversation until all are there. */
-static void keep(struct reader *r, struct str value)
+/* Stores a valid conversation until all are read. */
+static void keep_conversation(struct reader *r, struct str value)
 {
     struct buf text = BUF_INIT(4 * SOURCE_VALUE_MAX);
     struct str object;
@@ -278,9 +280,9 @@ static int read_chatgpt(struct source *s, struct import_sink *sink, struct err *
     import_message_init(&r.m);
     buf_init(&r.call_id, BUF_SMALL);
     while ((got = source_value(s, &value, e)) > 0)
-        keep(&r, value);
+        keep_conversation(&r, value);
     if (r.count > 1)
-        qsort(r.all, r.count, sizeof *r.all, compare);
+        qsort(r.all, r.count, sizeof *r.all, compare_conversations);
     for (size_t i = 0; i < r.count; i++) {
         struct str object;
 
@@ -297,7 +299,7 @@ static int read_chatgpt(struct source *s, struct import_sink *sink, struct err *
 
 /* ---- the format ---- */
 
-/* A quotation mark in a string has a backslash before it, so that these are keys. */
+/* In a string, a quotation mark has a backslash before it, so these matches are keys. */
 static bool is_chatgpt(struct str head)
 {
     struct str text = str_trim(head);

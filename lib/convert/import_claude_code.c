@@ -1,26 +1,24 @@
 /*
  * import_claude_code - transcripts of Claude Code: ~/.claude/projects/PROJECT/SESSION.jsonl.
  *
- * The format is not documented by its maker. As others have found it (the documents in
- * ticpu/claude-conversation-search-mcp, docs/jsonl-format.md, and alicoding/claude-parser,
- * docs/JSONL-STRUCTURE.md; simonw/claude-code-transcripts): a record a line with `type`, `uuid`,
- * `sessionId`, `timestamp`, and for `user` and `assistant` a `message` of Anthropic's Messages
- * interface.
+ * Its maker does not document the format. Others describe it (ticpu/claude-conversation-search-mcp,
+ * docs/jsonl-format.md; alicoding/claude-parser, docs/JSONL-STRUCTURE.md;
+ * simonw/claude-code-transcripts): each line is a record with `type`, `uuid`, `sessionId` and
+ * `timestamp`; records of type `user` and `assistant` have a `message` of Anthropic's Messages API.
  *
- *   - An answer is one record for each block of content, all with the same message id: they are
- *     joined, and the usage of the last one counts. Where they are parted the tokens stand in the
- *     first line, and what a later record has more in its own.
+ *   - A response has one record for each content block, all with the same message id. They are
+ *     joined, and the usage of the last record counts. If other records separate them, they become
+ *     several lines, and each line has only the tokens that the lines before do not have.
  *   - Results of tools are user records: each becomes a tool message.
- *   - The summary that takes the place of a conversation that grew too long (isCompactSummary) is a
- *     user record: it becomes a system message, so that whoever goes on with the session has it.
- *   - isSidechain records are what subagents said, in files of their own or in between: sessions of
- *     their own, SESSION:AGENT, and only when they are wanted.
- *   - A record of a type that is not known is reported when it has a `message`. Most such records
- *     are notes of the program (titles, queues, snapshots), of which each version brings others.
- *   - isMeta records were written by the program, not by the user, and so were the names of
- *     commands to it, what those printed, and that the user interrupted an answer; titles,
- *     snapshots of files, queues and the like are no messages: left out. So is reasoning.
- *   - The order is that of the file, not of the links between records, which break.
+ *   - The summary that replaces a conversation that grew too long (isCompactSummary) is a user
+ *     record. It becomes a system message, so that the session can be continued with it.
+ *   - isSidechain records are messages of subagents, in separate files or between other records.
+ *     They become sessions called SESSION:AGENT, if messages of subagents are wanted.
+ *   - A record of an unknown type is reported if it has a `message`. Other unknown records are
+ *     notes of the program (titles, queues, snapshots), which change with each version.
+ *   - isMeta records, names and output of commands, and notes that the user interrupted a response
+ *     were written by the program in the user's name. They are not imported, nor is reasoning.
+ *   - Messages keep the order of the file, because the links between records are unreliable.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -61,11 +59,11 @@ struct given {
 struct reader {
     struct source *source;
     struct import_sink *sink;
-    struct import_message answer; /* whose records are being joined, when message_id is not empty */
+    struct import_message answer; /* its records are being joined */
     struct buf message_id;
     struct import_message other;
     struct buf uuid;
-    struct keymap ids; /* message id -> its place in `given` */
+    struct keymap ids; /* message id -> index in `given` */
     struct given *given;
     size_t given_count, given_cap;
 };
@@ -107,7 +105,8 @@ static void count_once(struct reader *r, struct str id, struct import_message *m
     }
 }
 
-static int flush(struct reader *r, struct err *e)
+/* Gives the response whose records were joined. */
+static int give_answer(struct reader *r, struct err *e)
 {
     int result = 0;
 
@@ -120,7 +119,7 @@ static int flush(struct reader *r, struct err *e)
     return result;
 }
 
-/* The session that a record belongs to; a record without one belongs to that of its file's name. */
+/* Sets the session of a record, or the name of the file if the record has none. */
 static void set_session(struct import_message *m, const struct reader *r, const struct str *value)
 {
     struct buf id = BUF_INIT(BUF_SMALL), agent = BUF_INIT(BUF_SMALL);
@@ -168,7 +167,7 @@ static int take_answer(struct reader *r, const struct str *value, struct err *e)
 
     import_message_clear(&r->other, ROLE_ASSISTANT);
     set_session(&r->other, r, value);
-    /* Some of its records may be there from a time when the others had not been written. */
+    /* An earlier import may have stored some records of a response before others were written. */
     if (r->sink->known(r->sink->arg, buf_str(&r->other.session), uuid, NULL)) {
         set_usage(&r->other, json_get(message, "usage"));
         count_once(r, id, &r->other);
@@ -178,7 +177,7 @@ static int take_answer(struct reader *r, const struct str *value, struct err *e)
         str_eq(buf_str(&m->session), buf_str(&r->other.session))) {
         import_add_part(m, uuid);
     } else {
-        if (flush(r, e) < 0) {
+        if (give_answer(r, e) < 0) {
             result = -1;
             goto out;
         }
@@ -192,7 +191,7 @@ static int take_answer(struct reader *r, const struct str *value, struct err *e)
     import_add_content(m, json_get(message, "content"));
     set_usage(m, json_get(message, "usage"));
     import_set_finish(m, json_get(message, "stop_reason"));
-    /* What the program itself put there in place of an answer. */
+    /* The program itself wrote this message instead of a response. */
     if (str_eq_c(buf_str(&m->model), "<synthetic>")) {
         buf_clear(&m->model);
         usage_init(&m->usage);
@@ -206,10 +205,10 @@ out:
     return result;
 }
 
-/* ---- what the user said ---- */
+/* ---- messages of the user ---- */
 
-/* Text that the program itself puts there in the user's name. A command that is a prompt begins
- * with <command-message>: the user says it to the model. */
+/* Returns whether the program wrote this text in the user's name. A command that the user sends as
+ * a prompt begins with <command-message>, and is imported. */
 static bool is_context(struct str string)
 {
     static const char *const beginnings[] = {"<command-name>", "<local-command-",
@@ -225,7 +224,7 @@ static bool is_context(struct str string)
     return is;
 }
 
-/* Adds the content, JSON, without the program's texts. */
+/* Appends content, which is JSON, without the texts of the program. */
 static void add_said(struct buf *out, struct str content)
 {
     struct json_iter it = json_iter(content);
@@ -251,7 +250,7 @@ static int take_user(struct reader *r, const struct str *value, struct err *e)
     struct buf said = BUF_INIT(BUF_LINE);
     int result;
 
-    if (flush(r, e) < 0)
+    if (give_answer(r, e) < 0)
         return -1;
     import_message_clear(m, json_is_true(value[KEY_COMPACT]) ? ROLE_SYSTEM : ROLE_USER);
     set_session(m, r, value);
@@ -263,7 +262,7 @@ static int take_user(struct reader *r, const struct str *value, struct err *e)
     return result;
 }
 
-/* Returns whether records of this type are known to hold nothing that was said. */
+/* Returns whether records of this type are known to have no message of the conversation. */
 static bool is_other(struct str type)
 {
     static const char *const types[] = {"system", "attachment", "progress", "summary"};
@@ -321,7 +320,7 @@ static int read_claude_code(struct source *s, struct import_sink *sink, struct e
     import_message_clear(&r.answer, ROLE_ASSISTANT);
     got = import_each_object(s, sink, take, &r, e);
     if (got == 0)
-        got = flush(&r, e);
+        got = give_answer(&r, e);
     import_message_release(&r.answer);
     import_message_release(&r.other);
     for (size_t i = 0; i < r.given_count; i++)

@@ -3,27 +3,26 @@
  *
  * Source: openai/codex, codex-rs/protocol/src/protocol.rs (RolloutLine, RolloutItem, SessionMeta,
  * CompactedItem, TurnContextItem) and codex-rs/protocol/src/models.rs (ResponseItem). A line is
- * `{"timestamp","type","payload"}`; until September 2025 it was the payload of a response item
- * alone, after a first line with `id` and `timestamp`, and `{"record_type":"state"}` in between.
+ * `{"timestamp","type","payload"}`. Until September 2025 a line was only the payload of a response
+ * item, after a first line with `id` and `timestamp`, and between lines `{"record_type":"state"}`.
  *
- *   - session_meta names the session; in a fork that of the parent follows, and the first one
- *     counts.
+ *   - session_meta names the session. In a fork, that of the parent follows; the first one counts.
  *   - response_item: messages of the user and the assistant, calls of tools (function_call,
- *     custom_tool_call, local_shell_call) and their outputs. An answer's text and calls that follow
- *     each other are one message. Messages that Codex itself sends are not imported: those of the
- *     roles developer and system, and those of the user that are the environment or the
- *     instructions of a project.
+ *     custom_tool_call, local_shell_call) and their outputs. Consecutive text and calls of a
+ *     response are one message. Messages that Codex itself sends are not imported: those of the
+ *     roles developer and system, and user messages with the environment or the instructions of a
+ *     project.
  *   - compacted: a summary that replaces earlier messages becomes a system message.
  *   - turn_context has the model.
- *   - event_msg: token_count has the usage of the answer before it. user_message repeats a prompt;
- *     it is taken where no response item has the prompt. thread_rolled_back takes back the last
- *     `num_turns` prompts with all that followed: the next message of the rollout then `replaces`
- *     them. Other events repeat what response items say.
+ *   - event_msg: token_count has the usage of the response before it. user_message repeats a
+ *     prompt; it is imported if no response item has the prompt. thread_rolled_back removes the
+ *     last `num_turns` prompts and everything after them: the next message of the rollout then has
+ *     `replaces` with their ids. Other events repeat response items.
  *   - Reasoning, searches, generated images, encrypted summaries, lists of tools and messages
- *     between agents are not imported. Records and items of a type that is not known are reported.
+ *     between agents are not imported. Records and items of an unknown type are reported.
  *
- * Records have no ids: a part of an origin is the number of the line, which stays what it is
- * because rollouts only grow. The rollouts of subagents are read only when they are wanted.
+ * Records have no ids, so a part of an origin is the number of the line, which does not change
+ * because rollouts only grow. Rollouts of subagents are imported only if they are wanted.
  */
 #include <stdlib.h>
 
@@ -43,23 +42,24 @@ struct said {
 struct reader {
     struct source *source;
     struct import_sink *sink;
-    struct import_message answer; /* being joined, when its origin is not empty */
+    struct import_message answer; /* its lines are being joined if its origin is not empty */
     struct import_message other;
-    struct buf session; /* as Codex calls it; empty until it is known */
+    struct buf session; /* its id in Codex; empty until it is known */
     struct buf model;
     struct buf provider;
-    struct buf began; /* when the session began, JSON */
+    struct buf began; /* beginning of the session, JSON */
     struct str time;  /* of the record, JSON */
     bool subagent;
-    struct said *said; /* in their order; from said_count on those that were taken back */
+    struct said *said; /* in file order; from said_count on those that were rolled back */
     size_t said_count, said_end, said_cap;
-    bool asked, ever_asked; /* a response item had a prompt, since the last answer or ever */
-    struct buf prompt;      /* of an event, until it is clear that no response item has it */
+    bool asked, ever_asked; /* a response item had a prompt: since the last response, or ever */
+    struct buf prompt;      /* of an event, while a response item may still repeat it */
     size_t prompt_number;
     struct buf prompt_time; /* JSON */
 };
 
-static int flush(struct reader *r, struct err *e)
+/* Gives the response whose lines were joined. */
+static int give_answer(struct reader *r, struct err *e)
 {
     int result = 0;
 
@@ -83,8 +83,8 @@ static bool is_known(const struct reader *r, const struct import_message *m, siz
     return known;
 }
 
-/* Notes that the current line belongs to m, a message that is new or not. The first new one
- * replaces the messages that were rolled back. */
+/* Notes that the current line belongs to m. The first new message after a rollback gets the ids of
+ * the messages that were rolled back. */
 static void note_said(struct reader *r, struct import_message *m)
 {
     size_t number = r->source->number;
@@ -101,12 +101,12 @@ static void note_said(struct reader *r, struct import_message *m)
     r->said_end = r->said_count;
 }
 
-static int take_back(struct reader *r, struct str number, struct err *e)
+static int roll_back(struct reader *r, struct str number, struct err *e)
 {
     size_t at = r->said_count;
     int64_t turns;
 
-    if (flush(r, e) < 0)
+    if (give_answer(r, e) < 0)
         return -1;
     if (!json_int(number, &turns))
         turns = 0;
@@ -116,7 +116,7 @@ static int take_back(struct reader *r, struct str number, struct err *e)
     return 0;
 }
 
-/* Gives r->other, unless there is nothing in it. */
+/* Gives r->other, unless it is empty. */
 static int give(struct reader *r, struct err *e)
 {
     if (import_is_empty(&r->other))
@@ -125,8 +125,8 @@ static int give(struct reader *r, struct err *e)
     return import_give(r->sink, &r->other, e);
 }
 
-/* What every message of this line has; `part` gets the line's number. A rollout without a session
- * has the name of its file. */
+/* Begins a message of the current line, whose number is appended to `part`. A rollout without an id
+ * gets the name of its file. */
 static void begin(struct reader *r, struct import_message *m, enum role role, struct buf *part)
 {
     struct str name = str_of(path_base(r->source->name));
@@ -142,8 +142,8 @@ static void begin(struct reader *r, struct import_message *m, enum role role, st
     import_set_time(m, r->time);
 }
 
-/* The answer that this line belongs to, begun if need be; NULL when the line is in the history. */
-static struct import_message *answer(struct reader *r)
+/* Returns the response that the current line belongs to, or NULL if the history has the line. */
+static struct import_message *answer_of_line(struct reader *r)
 {
     struct buf part = BUF_INIT(BUF_SMALL);
     struct import_message *m = &r->answer;
@@ -169,7 +169,7 @@ static struct import_message *answer(struct reader *r)
 
 /* ---- response items ---- */
 
-/* Text that Codex puts there in the user's name. */
+/* Returns whether Codex wrote this text in the user's name. */
 static bool is_context(struct str text)
 {
     static const char *const beginnings[] = {"<environment_context>", "<user_instructions>",
@@ -181,7 +181,7 @@ static bool is_context(struct str text)
     return false;
 }
 
-/* Gives the prompt of an event. */
+/* Gives the prompt of an event if one waits. */
 static int give_prompt(struct reader *r, struct err *e)
 {
     size_t number = r->source->number;
@@ -189,7 +189,7 @@ static int give_prompt(struct reader *r, struct err *e)
     struct buf part = BUF_INIT(BUF_SMALL);
     int result = 0;
 
-    if (r->prompt.len > 0 && flush(r, e) < 0)
+    if (r->prompt.len > 0 && give_answer(r, e) < 0)
         result = -1;
     if (r->prompt.len > 0 && result == 0) {
         r->source->number = r->prompt_number;
@@ -208,7 +208,7 @@ static int give_prompt(struct reader *r, struct err *e)
 static int take_prompt(struct reader *r, struct str content, struct err *e)
 {
     struct buf part = BUF_INIT(BUF_SMALL);
-    int result = flush(r, e);
+    int result = give_answer(r, e);
 
     begin(r, &r->other, ROLE_USER, &part);
     import_add_content(&r->other, content);
@@ -223,7 +223,7 @@ static int take_prompt(struct reader *r, struct str content, struct err *e)
 
 static void take_answer(struct reader *r, struct str content)
 {
-    struct import_message *m = answer(r);
+    struct import_message *m = answer_of_line(r);
 
     if (m)
         import_add_content(m, content);
@@ -234,10 +234,10 @@ static void take_call(struct reader *r, struct str item, struct str name, struct
     struct buf id = BUF_INIT(BUF_SMALL), own_name = BUF_INIT(BUF_SMALL),
                wrapped = BUF_INIT(BUF_LINE);
     struct str call_id = json_text(json_get(item, "call_id"), &id);
-    struct import_message *m = answer(r);
+    struct import_message *m = answer_of_line(r);
 
     if (m && !name.p) {
-        /* A custom tool takes a text, not an object. */
+        /* The input of a custom tool is text instead of an object. */
         name = json_text(json_get(item, "name"), &own_name);
         args = json_get(item, "input");
         if (!json_is_null(args)) {
@@ -260,11 +260,11 @@ static int take_output(struct reader *r, struct str item, struct err *e)
 {
     struct str output = json_get(item, "output");
     struct buf part = BUF_INIT(BUF_SMALL);
-    int result = flush(r, e);
+    int result = give_answer(r, e);
 
     begin(r, &r->other, ROLE_TOOL, &part);
     import_set_text(&r->other.call_id, json_get(item, "call_id"));
-    /* It was an object, `{"content","success"}`, for some time. */
+    /* Some versions wrote an object: `{"content","success"}`. */
     import_add_content(&r->other,
                        json_type(output) == JSON_OBJECT ? json_get(output, "content") : output);
     if (result == 0)
@@ -273,7 +273,7 @@ static int take_output(struct reader *r, struct str item, struct err *e)
     return result;
 }
 
-/* Returns whether items of this type are known and hold no message. */
+/* Returns whether items of this type are known to have no message. */
 static bool is_left_out(struct str type)
 {
     static const char *const types[] = {"reasoning",
@@ -336,7 +336,7 @@ static void take_meta(struct reader *r, struct str meta)
 static int take_compacted(struct reader *r, struct str item, struct err *e)
 {
     struct buf part = BUF_INIT(BUF_SMALL);
-    int result = give_prompt(r, e) < 0 ? -1 : flush(r, e);
+    int result = give_prompt(r, e) < 0 ? -1 : give_answer(r, e);
 
     begin(r, &r->other, ROLE_SYSTEM, &part);
     import_add_content(&r->other, json_get(item, "message"));
@@ -369,7 +369,7 @@ static int take_event(struct reader *r, struct str event, struct err *e)
     } else if (import_is_text(type, "thread_rolled_back")) {
         result = give_prompt(r, e);
         if (result == 0)
-            result = take_back(r, json_get(event, "num_turns"), e);
+            result = roll_back(r, json_get(event, "num_turns"), e);
         r->asked = false;
     } else if (import_is_text(type, "user_message") && !r->asked) {
         json_decode(json_get(event, "message"), &text);
@@ -434,11 +434,11 @@ static int read_codex(struct source *s, struct import_sink *sink, struct err *e)
     buf_init(&r.prompt, BUF_LINE);
     buf_init(&r.prompt_time, BUF_SMALL);
     got = import_each_object(s, sink, take, &r, e);
-    /* Where response items have the prompts, the one that has the last may not be written yet. */
+    /* If response items have the prompts, the one with the last prompt may not be written yet. */
     if (got == 0 && !r.ever_asked)
         got = give_prompt(&r, e);
     if (got == 0)
-        got = flush(&r, e);
+        got = give_answer(&r, e);
     import_message_release(&r.answer);
     import_message_release(&r.other);
     buf_release(&r.session);
@@ -462,7 +462,7 @@ static bool is_codex_record(struct str object)
             json_get(object, "instructions").p);
 }
 
-/* The first record may hold long instructions. */
+/* The first record may contain long instructions. */
 static bool is_codex(struct str head)
 {
     return import_some_line(head, is_codex_record) ||

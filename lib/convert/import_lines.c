@@ -1,16 +1,16 @@
 /*
  * import_lines - histories in our own form (chathist(5)), such as hist-export writes.
  *
- * Lines are kept byte for byte, with their ids, sessions, times and unknown members. They
- * stand one on a line, or in a document `{"messages":[…]}` (port/export_json), with white space or
- * without; what that adds to them goes again.
+ * Lines are stored byte for byte, with their ids, sessions, times and unknown members. A file has
+ * one on each line, or is a document `{"messages":[...]}` of export_json, with any white space. The
+ * members that the export added are removed.
  */
 #include <string.h>
 
 #include "chathist/base/json.h"
 #include "convert/import_reader.h"
 
-/* What an export has in front of its lines. */
+/* The beginning of a document. */
 #define DOCUMENT "{\"messages\":["
 
 static bool is_space(char c)
@@ -18,8 +18,8 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Where the array of such a document begins; 0 if it is not such a document. Its elements are not
- * examined. */
+/* Returns the offset of the array of a document, or 0 if the file is no document. The elements are
+ * not examined. */
 static size_t document_begin(struct str head)
 {
     struct str rest = head, begin = STR(DOCUMENT), bom = STR("\xef\xbb\xbf");
@@ -28,7 +28,7 @@ static size_t document_begin(struct str head)
     if (str_starts(rest, bom))
         rest = (struct str){rest.p + bom.n, rest.n - bom.n};
     rest = str_trim(rest);
-    /* Other programs set white space between its tokens. */
+    /* Other programs write white space between the tokens. */
     for (size_t i = 0; i < rest.n && matched < begin.n; i++) {
         if (rest.p[i] == begin.p[matched])
             matched++;
@@ -51,8 +51,8 @@ static int give(struct source *s, struct import_sink *sink, struct message *m, s
 
 /* ---- a document of lines ---- */
 
-/* Takes away what export_json has added to a line. A null that is there beside an earlier member of
- * its name is the line's own. */
+/* Removes the members that export_json added to a line. A null that follows another member of the
+ * same name belongs to the line. */
 static void cut_added(struct buf *line)
 {
     static const struct str added[] = {STR(",\"tool_call_id\":null"), STR(",\"tool_calls\":null")};
@@ -134,16 +134,15 @@ static int read_lines(struct source *s, struct import_sink *sink, struct err *e)
 
 /* ---- the format ---- */
 
-/* The first line may be longer than the head of the file. Its keys then show the format; they stand
- * before the long texts. */
+/* Returns whether an object is a line. */
 static bool is_line(struct str object)
 {
     return import_has_string(object, "id") && import_has_string(object, "session_id") &&
            import_has_string(object, "timestamp") && import_has_string(object, "role");
 }
 
-/* A document of lines, as hist-export writes it: shown by the first of them, which may be longer
- * than the head of the file. */
+/* Returns whether the first element of a document is a line. If it is longer than the head of the
+ * file, its keys show that; they come before long texts. */
 static bool is_document(struct str head)
 {
     size_t begin = document_begin(head);

@@ -6,25 +6,25 @@
  * may have both:
  *
  *   - conversations, responses (up to 0.31): a row is a prompt and its response, with the id of the
- *     conversation; a response without one is a session. tool_calls belong to the
- *     response, tool_results to the prompt that brought them; fragments stand before the prompt or
- *     the system prompt.
- *   - threads, turns, messages, parts (from 0.32): each message names the one before it. A turn's
- *     parent_message_hash is the last message that was sent (the prompt, or the last result of a
- *     tool), and its tip_message_hash the last message of the response. So the messages of a
+ *     conversation; a response without one is a session. tool_calls belong to the response,
+ *     tool_results to the prompt that contained them; fragments come before the prompt or the
+ *     system prompt.
+ *   - threads, turns, messages, parts (from 0.32): each message names the message before it. A
+ *     turn's parent_message_hash is the last message that was sent (the prompt, or the last result
+ *     of a tool), and its tip_message_hash the last message of the response. So the messages of a
  *     turn are those from its tip back to the first one that an earlier turn of the thread has.
  *
- * A thread that continues a conversation of the older tables has its id, and the chain of its first
- * turn begins with messages that stand in those tables, too. Of such a turn, and of one whose chain
- * has nothing in common with the turns before it, the messages after the last response are taken,
- * as llm itself does when it shows a turn.
+ * A thread that continues a conversation of the older tables has the same id, and the chain of its
+ * first turn begins with messages that the older tables have, too. Of such a turn, and of a turn
+ * whose chain has no message of the turns before it, only the messages after the last response are
+ * imported; llm itself shows such a turn in the same way.
  *
- * In the older tables the system prompt is a message where it changes. Attachments that are images
- * are counted; reasoning is not imported. This is the one file that uses sqlite3.
+ * In the older tables, a system prompt becomes a message where it changes. Images are counted,
+ * reasoning is not imported. Only this file uses sqlite3.
  *
- * A database may come from anybody. Only plain tables are read, no value is longer than a line of
- * the history may be, and the work is bounded by the size of the file. The database is only read,
- * and no file is left beside it that was not there.
+ * A database may be hostile. Only plain tables are read, no value may be longer than a line of the
+ * history, and the work is bounded by the size of the file. Nothing is written, and no new file is
+ * left beside the database.
  */
 #include <errno.h>
 #include <sqlite3.h>
@@ -39,16 +39,16 @@
 #include "convert/import_reader.h"
 
 #define FORMAT "llm"
-/* How long a lock of llm, which may be writing, is waited for. */
+/* How long to wait for a lock, because llm may be writing. */
 #define BUSY_MS 5000
-/* How many instructions SQLite's virtual machine may execute: a constant, and more for each byte of
- * the file. Real databases need less than a hundredth of it. */
+/* SQLite's virtual machine may execute WORK_MIN instructions, and WORK_PER_BYTE more for each byte
+ * of the file. Real databases need less than a hundredth of that. */
 #define WORK_MIN INT64_C(100000000)
 #define WORK_PER_BYTE 300
 #define WORK_STEP 100000
 
-/* The statements. A statement whose tables are not there is NULL and gives no rows. Rows are sorted
- * by their keys alone and then read one by one, so that one that is too long spoils no other. */
+/* The statements. A statement whose tables do not exist is NULL and has no rows. Keys are sorted,
+ * and then the rows are read one by one, so that a row that is too long does not affect others. */
 enum query {
     RESPONSES,
     RESPONSE,
@@ -91,7 +91,8 @@ static const char *const queries[QUERY_COUNT] = {
     [PART_IMAGES] = "SELECT count(*) FROM part_attachments p JOIN attachments a"
                     " ON a.id = p.attachment_id WHERE p.part_id = ?1 AND a.type LIKE 'image/%'",
 };
-/* The tables above. Whatever else has their names runs what the file says instead of being read. */
+/* Finds an object that has the name of a table above, but is a view, virtual or has generated
+ * columns: reading it would execute code of the file. */
 static const char odd_table[] =
     "SELECT name FROM pragma_table_list AS l WHERE schema = 'main' AND lower(name) IN ('responses',"
     " 'prompt_fragments', 'system_fragments', 'fragments', 'prompt_attachments', 'attachments',"
@@ -103,10 +104,10 @@ static const char odd_table[] =
 struct link {
     char *hash; /* owned */
     size_t n;
-    int64_t turn;  /* the row of the turn that brought it */
-    size_t number; /* of that turn, for reports */
+    int64_t turn;  /* row of the turn that added it */
+    size_t number; /* number of that turn, for reports */
     enum role role;
-    bool tip; /* the last message of the turn, which its model and tokens belong to */
+    bool tip; /* the last message of the turn, which gets the model and the tokens */
 };
 
 struct reader {
@@ -115,17 +116,17 @@ struct reader {
     sqlite3 *db;
     sqlite3_stmt *query[QUERY_COUNT];
     int64_t work, work_max;
-    bool unlocked; /* other programs are not kept from writing while it is read */
-    bool too_long; /* a value of the message that is being made is over BUF_LINE */
+    bool unlocked; /* other programs can write while the database is read */
+    bool too_long; /* a value of the current message is over BUF_LINE */
     struct import_message m;
-    struct buf session; /* of the response before */
+    struct buf session; /* of the last response */
     struct buf system;  /* its system prompt */
-    /* The thread that is being read. */
+    /* The current thread. */
     struct buf thread;
-    struct link *links; /* its messages, in their order */
+    struct link *links; /* its messages in order */
     size_t links_count, links_cap;
     struct keymap seen; /* the hashes of `links` and `passed` */
-    char **passed;      /* owned: hashes of messages that are not the thread's own */
+    char **passed;      /* owned: hashes of messages that belong to earlier tables or threads */
     size_t passed_count, passed_cap;
 };
 
@@ -137,7 +138,7 @@ static int fail(const struct reader *r, struct err *e)
     return err_set(e, ERR_FAILURE, "cannot read '%s': %s", r->source->name, sqlite3_errmsg(r->db));
 }
 
-/* A column's bytes, borrowed until the statement moves; STR_NONE for NULL. */
+/* Returns the bytes of a column, valid until the next step; STR_NONE for NULL. */
 static struct str column(sqlite3_stmt *q, int i)
 {
     const void *text = sqlite3_column_text(q, i);
@@ -152,8 +153,8 @@ static void read_count(struct usage *u, enum usage_kind kind, sqlite3_stmt *q, i
 }
 
 /* Reads the columns input_tokens, output_tokens and token_details, of which the first is column i.
- * The details are what a provider sends beside the totals: OpenAI's totals include them, Anthropic's
- * input does not (llm-anthropic passes on all but input_tokens and output_tokens). */
+ * The details are those of the provider. OpenAI's totals include them; Anthropic's input does not
+ * include the tokens of the cache. */
 static void set_usage(struct usage *u, sqlite3_stmt *q, int i)
 {
     static const enum usage_kind cache[] = {USAGE_CACHE_READ, USAGE_CACHE_WRITE};
@@ -176,8 +177,8 @@ static void set_usage(struct usage *u, sqlite3_stmt *q, int i)
             u->at[USAGE_INPUT] += u->at[cache[k]];
 }
 
-/* The next row: 1, 0, -1. A statement that is NULL has none. A row that is too long is noted in
- * r->too_long and is the last one. */
+/* Advances to the next row. Returns 1; 0 after the last row, or if the statement is NULL; -1 with
+ * *e set. A row that is too long sets r->too_long and is the last one. */
 static int step(struct reader *r, sqlite3_stmt *q, struct err *e)
 {
     int got = q ? sqlite3_step(q) : SQLITE_DONE;
@@ -199,7 +200,7 @@ static sqlite3_stmt *start(const struct reader *r, enum query n, struct str key)
     return q;
 }
 
-/* The first row for a number: 1, 0, -1. */
+/* Advances to the first row for a number. Returns as step. */
 static int step_first(struct reader *r, enum query n, int64_t key, struct err *e)
 {
     if (r->query[n]) {
@@ -209,7 +210,7 @@ static int step_first(struct reader *r, enum query n, int64_t key, struct err *e
     return step(r, r->query[n], e);
 }
 
-/* How many images there are: adds them to the message. 0, -1. */
+/* Adds the number of images to the message. Returns 0, or -1 with *e set. */
 static int add_images(struct reader *r, sqlite3_stmt *q, struct err *e)
 {
     int got = step(r, q, e);
@@ -218,7 +219,7 @@ static int add_images(struct reader *r, sqlite3_stmt *q, struct err *e)
     return got < 0 ? -1 : 0;
 }
 
-/* Sets a time of llm's: it is UTC, even if it does not say so. */
+/* Sets the time. Times without a zone are UTC. */
 static void set_time(struct import_message *m, struct str text)
 {
     struct buf json = BUF_INIT(BUF_SMALL);
@@ -228,7 +229,7 @@ static void set_time(struct import_message *m, struct str text)
     buf_release(&json);
 }
 
-/* Gives the message, unless there is nothing in it. */
+/* Gives the message unless it is empty, or reports that it is too long. */
 static int give(struct reader *r, struct err *e)
 {
     int result = 0;
@@ -245,7 +246,7 @@ static int give(struct reader *r, struct err *e)
 
 enum { R_ID, R_CONVERSATION, R_PROMPT, R_SYSTEM, R_RESPONSE, R_TIME, R_MODEL, R_USAGE };
 
-/* Begins a message of this response; its part is the response's id with `suffix`. */
+/* Begins a message of this response. Its part is the id of the response and `suffix`. */
 static void begin(struct reader *r, sqlite3_stmt *row, enum role role, const char *suffix)
 {
     struct str id = column(row, R_ID), conversation = column(row, R_CONVERSATION);
@@ -260,7 +261,7 @@ static void begin(struct reader *r, sqlite3_stmt *row, enum role role, const cha
     buf_release(&part);
 }
 
-/* Adds the text of a fragment to `text`. */
+/* Appends the text of a fragment. */
 static int add_fragment(struct reader *r, struct buf *text, int64_t id, struct err *e)
 {
     int got = step_first(r, FRAGMENT, id, e);
@@ -271,7 +272,7 @@ static int add_fragment(struct reader *r, struct buf *text, int64_t id, struct e
     return got < 0 ? -1 : 0;
 }
 
-/* Adds fragments, a paragraph each, until they are too long. */
+/* Adds each fragment as a paragraph, until the text is too long. */
 static int add_fragments(struct reader *r, enum query n, struct str id, struct err *e)
 {
     sqlite3_stmt *q = start(r, n, id);
@@ -289,7 +290,7 @@ static int add_fragments(struct reader *r, enum query n, struct str id, struct e
     return got < 0 ? -1 : 0;
 }
 
-/* The system prompt, when it is another than before. */
+/* Gives the system prompt if it changed. */
 static int give_system(struct reader *r, sqlite3_stmt *row, struct err *e)
 {
     begin(r, row, ROLE_SYSTEM, "-system");
@@ -339,7 +340,7 @@ static int give_prompt(struct reader *r, sqlite3_stmt *row, struct err *e)
     return give(r, e);
 }
 
-/* `args` is JSON in a column of text. */
+/* Adds a call. `args` is JSON in a text column. */
 static void add_call(struct import_message *m, struct str id, struct str name, struct str args)
 {
     struct buf json = BUF_INIT(BUF_LINE);
@@ -395,7 +396,7 @@ enum { T_PARENT, T_TIP, T_TIME, T_MODEL, T_USAGE };
 enum { M_PARENT, M_ROLE };
 enum { P_ID, P_TYPE, P_TEXT, P_PAYLOAD };
 
-/* Text that is kept in pieces: `[{"fragment":ID},{"literal":TEXT}]`. */
+/* Adds text that is stored in pieces: `[{"fragment":ID},{"literal":TEXT}]`. */
 static int add_pieces(struct reader *r, struct str pieces, struct err *e)
 {
     struct json_iter it = json_iter(pieces);
@@ -415,7 +416,7 @@ static int add_pieces(struct reader *r, struct str pieces, struct err *e)
     return result;
 }
 
-/* A result of a tool is a message by itself, also when a message has several. */
+/* Gives the nth result of a message as a separate message. */
 static int give_result(struct reader *r, struct str payload, struct str hash, size_t n,
                        struct err *e)
 {
@@ -459,7 +460,7 @@ static int add_part(struct reader *r, sqlite3_stmt *q, struct err *e)
     return result;
 }
 
-/* Gives one message; the results of tools in it come first. */
+/* Gives a message; the results of tools in it come first. */
 static int give_link(struct reader *r, const struct link *link, struct err *e)
 {
     struct import_message *m = &r->m;
@@ -489,7 +490,7 @@ static int give_link(struct reader *r, const struct link *link, struct err *e)
         buf_add_str(&m->model, column(turn, T_MODEL));
         set_usage(&m->usage, turn, T_USAGE);
     }
-    /* A message of a tool that held nothing but results. */
+    /* A tool message that had only results. */
     if (link->role == ROLE_TOOL && m->text.len == 0 && !r->too_long)
         return 0;
     return give(r, e);
@@ -497,6 +498,7 @@ static int give_link(struct reader *r, const struct link *link, struct err *e)
 
 /* ---- threads ---- */
 
+/* Gives the messages of the current thread. */
 static int give_thread(struct reader *r, struct err *e)
 {
     size_t number = r->source->number;
@@ -517,9 +519,9 @@ static void end_thread(struct reader *r)
     keymap_release(&r->seen);
 }
 
-/* Adds the messages from `hash` back to one that the thread has, or to the first of all, to the
- * links, the last message first. `like` says what they have in common. 1 when it was the first of
- * all, 0, -1. */
+/* Adds the messages from `hash` back to one that the thread has, or to the first one, to the links,
+ * the last message first. `like` has their common fields. Returns 1 if it came to the first one, 0
+ * if not, -1 with *e set. */
 static int follow(struct reader *r, struct str hash, struct link like, struct err *e)
 {
     struct buf at = BUF_INIT(BUF_SMALL);
@@ -553,14 +555,15 @@ static int follow(struct reader *r, struct str hash, struct link like, struct er
     return got;
 }
 
-/* Does the thread continue a conversation of the older tables? 1, 0, -1. */
+/* Returns 1 if the thread continues a conversation of the older tables, 0 if not, -1 with *e set.
+ * */
 static int is_continued(struct reader *r, struct err *e)
 {
     return step(r, start(r, OLD_CONVERSATION, buf_str(&r->thread)), e);
 }
 
-/* Drops from the links those before the last response that was sent; `sent` is the place of the
- * last message that was. */
+/* Removes the links before the last response that was sent. `sent` is the index of the last message
+ * that was sent. */
 static void drop_earlier(struct reader *r, size_t sent)
 {
     size_t end = sent;
@@ -713,7 +716,7 @@ static int prepare(struct reader *r, struct err *e)
     return err_set(e, ERR_FAILURE, "cannot import '%s': it is no database of llm", r->source->name);
 }
 
-/* Called every WORK_STEP instructions. Ends a statement by giving 1. */
+/* Called every WORK_STEP instructions. Returning 1 ends the statement. */
 static int count_work(void *arg)
 {
     struct reader *r = arg;
@@ -722,7 +725,7 @@ static int count_work(void *arg)
     return r->work > r->work_max;
 }
 
-/* Adds a path as a URI of SQLite's. */
+/* Appends a path as a URI for SQLite. */
 static void add_uri(struct buf *uri, const char *path)
 {
     buf_add_c(uri, "file:");
@@ -747,14 +750,14 @@ static bool exists(const char *path, const char *suffix, bool empty_too)
 }
 
 /*
- * Opens the database for reading: 0, -1. `path` is absolute.
+ * Opens the database for reading. `path` is absolute. Returns 0, or -1 with *e set.
  *
- * SQLite makes the files -wal and -shm beside a database in WAL mode, and one that only reads does
- * not remove them again (https://sqlite.org/wal.html#readonly). Where both are there, a program may
- * be writing, and they are used. Without a -wal file everything is in the database, no program
- * has it open, and it is opened as `immutable`. With a -wal file alone, which a crash or a copy
- * has left, its index is made in memory: that takes the exclusive mode, for which a descriptor that
- * can only read gets no lock, so that none is taken.
+ * SQLite creates the files -wal and -shm beside a database in WAL mode, and a connection that only
+ * reads does not remove them (https://sqlite.org/wal.html#readonly). If both exist, another program
+ * may be writing, and they are used. If there is no -wal file, the database is complete and no
+ * program has it open; it is opened as `immutable`. If there is only a -wal file, left by a crash
+ * or a copy, its index must be in memory. That needs the exclusive mode, but a descriptor that can
+ * only read cannot get its lock, so the database is opened without locks.
  */
 static int open_database(struct reader *r, const char *path, struct err *e)
 {

@@ -1,14 +1,14 @@
 /*
- * import_messages - a conversation in the form in which models receive it: the messages of OpenAI's
- * chat completions or Anthropic's Messages interface.
+ * import_messages - messages as OpenAI's chat completions and Anthropic's Messages API take them.
  *
  * Sources: OpenAI, "Create chat completion", messages; Anthropic, "Create a Message", messages.
- * They may be an array, an object with `messages` (a whole request; its `model` and `system` count,
- * too), or objects one a line. Calls of tools and their results are in both forms.
+ * A file is an array of messages, an object with `messages` (a whole request, of which `model` and
+ * `system` are used, too), or has an object on each line. Calls of tools and their results may have
+ * the form of either API.
  *
- * Such a file has neither ids nor, mostly, times. Its session is named after the file and its
- * place, or after what it begins with when it has none; a message is known by its number and its
- * content. A `timestamp`, `created_at` or `create_time` of a message is its time.
+ * Such a file has no ids, and mostly no times. Its session is named after its name and directory;
+ * standard input, which has none, after its first bytes. A message is identified by its number and
+ * a hash of its content. Its time is its `timestamp`, `created_at` or `create_time`.
  */
 #include <inttypes.h>
 
@@ -33,7 +33,7 @@ static enum role role_in(struct str object)
     return role;
 }
 
-/* A call as chat completions have it: `{"id","function":{"name","arguments"}}`. */
+/* Adds a call of chat completions: `{"id","function":{"name","arguments"}}`. */
 static void add_call(struct import_message *m, struct str id, struct str function)
 {
     struct buf one = BUF_INIT(BUF_SMALL), other = BUF_INIT(BUF_SMALL);
@@ -108,7 +108,8 @@ int import_give_message(struct source *s, struct import_sink *sink, struct impor
 
 /* ---- a file ---- */
 
-/* A whole request. Each is a session; the first one has that of the file. */
+/* Gives the messages of a request. Each request is a session; the first has the session of the
+ * file. */
 static int give_request(struct source *s, struct import_sink *sink, struct import_message *m,
                         struct str request, struct err *e)
 {
@@ -183,7 +184,7 @@ static int read_lines(struct source *s, struct import_sink *sink, struct import_
     return import_each_object(s, sink, take_line, &l, e);
 }
 
-/* Is the first line an object by itself, and not a whole request? */
+/* Returns whether the first line is an object that is no request. */
 static bool has_lines(struct str head)
 {
     struct str line = str_cut(&head, '\n'), value;
@@ -215,7 +216,7 @@ static bool is_messages(struct str head)
         return false;
     if (str_find(text, STR("\"role\"")))
         return str_find(text, STR("\"content\"")) || str_find(text, STR("\"tool_calls\""));
-    /* A request that has a prompt for the system, and nothing else yet. */
+    /* A request that has a system prompt but no message. */
     return str_find(text, STR("\"system\":")) && str_find(text, STR("\"messages\":"));
 }
 

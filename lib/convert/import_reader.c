@@ -154,8 +154,8 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Skips white space and bytes that are `besides`, and gives the byte that follows, which is not
- * skipped. Returns 1; 0 at the end; -1 with *e set. */
+/* Skips white space and bytes that are `besides`, and gives the next byte, without
+ * skipping it. Returns 1; 0 at the end; -1 with *e set. */
 static int skip_space(struct source *s, char besides, char *c, struct err *e)
 {
     for (;;) {
@@ -224,8 +224,8 @@ found:
     return 1;
 }
 
-/* Gives one of several values that follow each other; it ends with its last bracket. A value without
- * brackets is the rest of the source. Returns 1, or -1 with *e set. */
+/* Gives one of several values that follow each other; it ends with its last bracket. A value
+ * without brackets is the rest of the source. Returns 1, or -1 with *e set. */
 static int take_next(struct source *s, struct str *value, struct err *e)
 {
     struct follow f = {0};
@@ -423,8 +423,8 @@ void import_add_part(struct import_message *m, struct str part)
 
 /* ---- fields ---- */
 
-/* Reads seconds since 1970 to the microsecond. Returns false for a number with a sign or an exponent,
- * which no program writes for a time. */
+/* Reads seconds since 1970 to the microsecond. Returns false for a number with a sign or an
+ * exponent, which no program writes for a time. */
 static bool parse_seconds(struct str number, int64_t *us)
 {
     int64_t value = 0, unit = CLOCK_SECOND;

@@ -4,8 +4,8 @@
  *     struct source -> reader (a file for each format) -> struct import_message -> import_sink
  *
  * A source is a file, or standard input, read by lines, by the elements of a JSON array, or as a
- * whole. A reader fills a message from it and gives it to the sink, which is convert/import: it
- * makes a history line unless the history has the message.
+ * whole. A reader fills a message from it and gives it to the sink,
+ * convert/import, that makes a history line unless the history has the message.
  *
  * The origin of a message is SESSION/PART. SESSION is the session id in the history, made of the
  * name of the format and the id in the other program; PART identifies the message in that session.
@@ -45,7 +45,7 @@ struct source {
 
 /* Opens a file; `-` is standard input. Returns 0, or -1 with *e set and nothing to close. */
 int source_open(struct source *s, const char *path, struct err *e);
-/* Makes a source of text in memory, which is copied. */
+/* Makes a source of a copy of text in memory. */
 void source_of_text(struct source *s, const char *name, struct str text);
 void source_close(struct source *s);
 
@@ -95,7 +95,7 @@ struct import_sink {
     /* Returns whether a message is in the history or was given before. `part` is one part of its
      * origin. If id is not NULL, the id of its line is appended to it. */
     bool (*known)(void *arg, struct str session, struct str part, struct buf *id);
-    /* Reports a record that is left out because it cannot be read. */
+    /* Reports a record that is skipped because it cannot be read. */
     void (*bad)(void *arg, size_t number, const char *reason);
     void *arg;
     bool subagents; /* messages of subagents are wanted */
@@ -143,7 +143,8 @@ void import_set_finish(struct import_message *m, struct str value);
 /* Appends a paragraph to the text. */
 void import_add_text(struct import_message *m, struct str text);
 /* Appends a tool call. `args` is JSON: an object, or a string that contains one, as the interfaces
- * of OpenAI have it; another value is kept as a string. A call without an id gets its name as id. */
+ * of OpenAI have it; another value is kept as a string. A call without an id gets its name as id.
+ * */
 void import_add_call(struct import_message *m, struct str id, struct str name, struct str args);
 /* Appends an id to a list such as m->replaces, unless it is the last one there. */
 void import_add_id(struct buf *list, struct str id);
@@ -160,7 +161,7 @@ bool import_is_empty(const struct import_message *m);
 /* Gives the message to the sink unless it is empty. Returns 0, or -1 with *e set. */
 int import_give(struct import_sink *sink, const struct import_message *m, struct err *e);
 /* Adds content to the message and gives it. Each tool_result block becomes a message of its own;
- * the second and following messages have `.1`, `.2`, ... after their part. m is cleared. */
+ * the messages after the first have `.1`, `.2`, ... after their part. m is cleared. */
 int import_give_content(struct import_sink *sink, struct import_message *m, struct str content,
                         struct err *e);
 /* Gives message number n of a conversation, an object as the interfaces of OpenAI and Anthropic

@@ -7,7 +7,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/mem.h"
 
-/* A member of an object whose members are put into order. */
+/* A member of an object, to be sorted. */
 struct member {
     struct str name; /* decoded; its bytes are in a buf of all names */
     struct str value;
@@ -27,7 +27,7 @@ static int compare_members(const void *a, const void *b)
     return x->place < y->place ? -1 : 1;
 }
 
-/* The string of which the raw key is the part between the quotes. */
+/* Returns the JSON string whose text between the quotes is the raw key. */
 static struct str key_string(struct str raw_key)
 {
     return (struct str){raw_key.p - 1, raw_key.n + 2};
@@ -72,7 +72,7 @@ static void add_string(struct buf *out, struct str string)
     buf_release(&scratch);
 }
 
-/* Numbers with more digits than a double holds are the same only if their texts are. */
+/* Numbers with more digits than a double has are the same only if their texts are. */
 static void add_number(struct buf *out, struct str number)
 {
     int64_t n;

@@ -8,27 +8,26 @@
 #include "chathist/base/regex.h"
 
 /*
- * The expressions work on bytes. What they match is the secret: what must stand before it ends in
- * \K, what must follow it is a lookahead. So that hostile text takes no more than linear time,
- * repetitions are possessive or have a bound, and prefixes that can repeat inside a token are
- * consumed with it.
+ * The expressions match bytes, and the match is the secret: the text before it ends in \K, the text
+ * after it is a lookahead. Repetitions are possessive or bounded, and a prefix that can repeat
+ * inside a token is consumed with it, so that hostile text takes linear time.
  */
 
 /* ---- parts of expressions ---- */
 
 #define HEX "[0-9a-fA-F]"
-/* Behind an escape of JSON, of URLs (also escaped twice) or of terminals a word begins, although
- * the escape ends in a letter or digit. */
+/* A word can begin after an escape of JSON, of a URL (also escaped twice) or of a terminal,
+ * although the escape ends in a letter or digit. */
 #define ESCAPES                                                                                    \
     "\\\\[nrtbfvae0]|\\\\x" HEX "{2}|\\\\[0-7]{3}|\\\\u" HEX "{4}|%" HEX "{2}|%25" HEX "{2}|"      \
     "\\[[A-Za-z]|\\[[0-9;][A-Za-z]|\\[[0-9;]{2}[A-Za-z]|\\[[0-9;]{3}[A-Za-z]|"                     \
     "\\[[0-9;]{4}[A-Za-z]|\\[[0-9;]{5}[A-Za-z]|\\[[0-9;]{6}[A-Za-z]|\\[[0-9;]{8}[A-Za-z]"
-/* A word begins here; WORD_PART also after `_` and `-`, as in `token_…`. */
+/* The beginning of a word; with WORD_PART also after `_` and `-`, as in `token_…`. */
 #define WORD "(?<=\\A|[^\\w-]|" ESCAPES ")"
 #define WORD_PART "(?<=\\A|[^A-Za-z0-9]|" ESCAPES ")"
 
-/* Soon there is a run of n letters and digits, MIXED: with at least one of each. Words joined by
- * hyphens have none that is long. */
+/* A run of n letters and digits follows soon; for MIXED it has at least one of each. Words joined
+ * by hyphens have no long run. */
 #define RUNS "(?:[^\\W_]*+[-_.+/=%~]){0,32}?"
 #define RUN(n) "(?=" RUNS "[^\\W_]{" #n "})"
 #define MIXED(n) "(?=" RUNS "(?=[a-zA-Z]*+[0-9])(?=[0-9]*+[a-zA-Z])[^\\W_]{" #n "})"
@@ -43,19 +42,18 @@
 #define BLANKS "(?:[ \\t]|%20|\\\\t)++"
 #define BASE64 "[A-Za-z0-9+/=]"
 
-/* A line of a private key: the names of functions in a program that reads such keys do not look
- * like it. */
+/* A line of a private key, unlike the names of functions in a program that reads such keys. */
 #define KEY_RUN                                                                                    \
     "(?=" BASE64 "{20})(?=[A-Za-z+/=]*+[0-9])(?=[a-z0-9+/=]*+[A-Z])(?=[A-Z0-9+/=]*+[a-z])"
 #define KEY_BEGIN "-----BEGIN (?=[A-Z0-9 ]{0,40}?PRIVATE KEY)[A-Z0-9 ]{11,60}+-----"
 #define KEY_END "-----END (?=[A-Z0-9 ]{0,40}?PRIVATE KEY)[A-Z0-9 ]{11,60}+-----"
 #define KEY_DASH "-(?!----(?:BEGIN|END) )"
-/* Line numbers, quotes and the name of a file may stand before a line of a key; words may not. */
+/* Line numbers, quotes and a file name may precede a line of a key; words may not. */
 #define KEY_LINE                                                                                   \
     "[\\r\\n\\\\][^A-Za-z\\r\\n\\\\]{0,24}+"                                                       \
     "(?:[^ \\r\\n\\\\]{0,60}?[^ \\r\\n\\\\A-Za-z0-9+/=])??" KEY_RUN BASE64 "++"
 
-/* What may stand between a name and its value: `=`, `: `, `": "`, `'] = '`, `%3D`. */
+/* Between a name and its value: `=`, `: `, `": "`, `'] = '`, `%3D`. */
 #define SEP                                                                                        \
     "[\"'\\\\\\])]{0,4}+[ \\t]{0,8}+(?::=|=>|[:=]|%3d|\\\\u003d)[ \\t]{0,8}+(?:\\\\{0,3}[\"'`])?+"
 
@@ -76,18 +74,18 @@
     "bearer|basic)(?![\\w!$%&*+/.~^-]))"
 
 #define ONE_OF_BOTH "(?:" MIXED8 "|" RUN32 ")"
-/* The value of a key or token: long enough, and no word. */
+/* The value of a key or token: long enough, and not a word. */
 #define RANDOM                                                                                     \
     "(?!" PLACEHOLDER ")[#@*]?+(?:" MIXED8 "|" RUN32 "|(?-i:(?=[\\w+/=~.%-]{16})"                  \
     "(?=[A-Za-z_+/=~.%-]*+[0-9])(?=[a-z0-9_+/=~.%-]*+[A-Z])(?=[A-Z0-9_+/=~.%-]*+[a-z])))"          \
     "[\\w+/=~.%-]{8,}+(?![(\\[])"
-/* A name that is in another name's place: `public_key`, `cache-key`. */
+/* The word `key` at the end of a name, but not in names such as `public_key` and `cache-key`. */
 #define KEY_NAME                                                                                   \
     "(?<![?&])(?<=[-_?&]|api|access|secret|account|auth|private|shared|master|signing|"            \
     "encryption)(?<!public[-_]|primary[-_]|foreign[-_]|cache[-_]|sort[-_]|partition[-_]|"          \
     "idempotency[-_])key|(?<=[?&])key"
 
-/* User and password of a URL end at these. */
+/* The bytes that end the user and password of a URL. */
 #define URL_END " \\t\\r\\n\\\\\"'`<>/\\x00"
 #define URL_PLACEHOLDER                                                                            \
     "(?:\\*++|\\$(?:[A-Z0-9_]++|\\{[^}@]*+\\}|\\([^)@]*+\\))|[#@]?\\{[^}]*+\\}|&lt;[^@]*+|"        \
@@ -96,7 +94,7 @@
 
 /* ---- the table ---- */
 
-/* Of two that begin at the same byte the first names the kind. */
+/* If two rules match at the same byte, the first one names the kind. */
 static const struct rule {
     const char *kind, *pattern;
 } rules[] = {
@@ -107,7 +105,7 @@ static const struct rule {
      KEY_BEGIN "(?=(?:[^-]++|" KEY_DASH ")*+-----END )(?=[\\s\\S]{0,32768}?-----END )"
                "(?:[^-A-Za-z0-9+/=]++|" KEY_DASH "|(?!" KEY_RUN ")[A-Za-z0-9+/=]++)*+" KEY_RUN
                "(?:[^-]++|" KEY_DASH ")*+" KEY_END},
-    {"private-key", /* without an END: as far as the lines look like it */
+    {"private-key", /* without an END: as long as the lines look like a key */
      KEY_BEGIN "[^\\r\\n\\\\]{0,200}+(?:[\\r\\n\\\\](?![^\\r\\n\\\\]{0,80}-----)"
                "[^\\r\\n\\\\]{0,200}+){0,12}?" KEY_LINE
                "(?:[^\\r\\n\\\\]{0,12}(?:\\\\n[^\\r\\n\\\\]{0,8})?" KEY_LINE ")*+"
@@ -182,7 +180,7 @@ static const struct rule {
      "|[ \\t]{1,4}+\\K" MIXED16 RANDOM ")"},
     {"secret",
      /* a signature of Azure */ "(?i)" WORD "sig=\\K(?!" PLACEHOLDER ")[a-z0-9%+/=_-]{20,}+"},
-    {"password", /* in quotes anything, else not words of prose and programs */
+    {"password", /* in quotes any text, else no words of prose and programs */
      "(?i)(?:password|passwd|passphrase|pwd)(?:" SEP "(?<=[\"'`])\\K(?!" PLACEHOLDER
      ")[^\\s\"'`\\\\<>]{4,200}+(?=[\"'`\\\\])|" SEP "(?<![\"'`])\\K(?!" PLACEHOLDER "|@?[~.]{0,2}/"
      "|[a-z_]\\w*+(?:(?:\\.|::|->)[a-z_]\\w*+)++(?![^\\s]))[#@*(\\[]{0,2}+"
@@ -195,7 +193,7 @@ static const struct rule {
      "|\\bsshpass[ \\t]{1,4}+-p[ \\t\"']{0,3}+|--password[ \\t]{1,4}+[\"']?"
      "|\\blogin(?:\\s|\\\\n){1,8}+[^\\s\\\\]{1,128}+(?:\\s|\\\\n){1,8}+password(?:\\s|\\\\n){1,8}+)"
      "\\K(?!(?i:" PLACEHOLDER "))[^\\s\"'\\\\]{3,}+"},
-    {"password", /* a token in place of a user */
+    {"password", /* a token as the user of a URL */
      ":(?://|\\\\/\\\\/)\\K(?=[^@:?#,()" URL_END "]{20})" MIXED16 "[^" URL_END "]+(?=@)"},
 };
 
@@ -231,8 +229,8 @@ void redactor_free(struct redactor *r)
 
 /* ---- characters without a width ---- */
 
-/* The length of the character at the start of s if it has no width: U+00AD, U+200B to U+200F,
- * U+202A to U+202E, U+2060 to U+2064, U+FEFF. Returns 0 for another. */
+/* Returns the length of the character at the start of s if it has no width (U+00AD, U+200B to
+ * U+200F, U+202A to U+202E, U+2060 to U+2064, U+FEFF), else 0. */
 static size_t invisible(struct str s)
 {
     const unsigned char *p = (const unsigned char *)s.p;
@@ -273,7 +271,8 @@ static size_t *make_plain(struct str text, struct buf *plain)
 
 /* ---- text ---- */
 
-/* Finds the match of each rule that comes next after `from`. Returns -1 if that is too expensive. */
+/* Finds the match of each rule that comes next after `from`. Returns -1 if that is too expensive.
+ * */
 static int advance(struct redactor *r, struct str text, size_t from)
 {
     for (size_t i = 0; i < RULES; i++) {
@@ -293,8 +292,8 @@ static int advance(struct redactor *r, struct str text, size_t from)
     return 0;
 }
 
-/* Returns the rule whose match comes first, or RULES if no rule matches. *end is where that match
- * ends, or another one that begins in it. */
+/* Returns the rule whose match comes first, or RULES if no rule matches. *end is the end of that
+ * match and of matches that begin in it. */
 static size_t first_match(const struct redactor *r, size_t *end)
 {
     size_t first = RULES;
@@ -342,7 +341,7 @@ size_t redact_text(struct redactor *r, struct str text, struct buf *out)
     return count;
 }
 
-/* The length of the JSON string at the start of s, quotes included. */
+/* Returns the length of the JSON string at the start of s, with its quotes. */
 static size_t string_length(struct str s)
 {
     size_t n = 1;

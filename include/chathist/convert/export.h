@@ -34,7 +34,7 @@ struct export_session {
     size_t count; /* may be 0 */
 };
 
-/* Receives the exported bytes, which are borrowed for the call. Returns 0, or -1 with *e set. */
+/* Receives the exported bytes, valid during the call. Returns 0, or -1 with *e set. */
 typedef int export_sink(void *arg, struct str bytes, struct err *e);
 
 struct export

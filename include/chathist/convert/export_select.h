@@ -16,7 +16,7 @@
  * the line at `line` still has the hash of its session, the history has only grown, and lines from
  * `offset` on are new. Otherwise the history was rewritten: its lines are in the same order, but
  * some may be gone. Then the lines of a session after its last exported line are new, and all lines
- * of a session whose last exported line is gone, or which has none. A message that hist-check
+ * of a session whose last exported line is gone or unknown. A message that hist-check
  * recovers from a bad line before that is not new.
  *
  * `growing` exists while bytes are appended to an output file: `length` is the size that the file
@@ -66,7 +66,7 @@ struct export_state {
     struct export_state_session *sessions;
     size_t sessions_count, sessions_cap;
     struct keymap places;
-    struct buf saved; /* the members as they were read */
+    struct buf saved; /* the members that were read */
 };
 
 /* Locks and reads the state in `path`, and creates it (0600) if it does not exist. An empty file is

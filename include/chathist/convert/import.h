@@ -49,7 +49,7 @@ struct import_result {
 /* Receives reports during an import. Each function may be NULL. `number` is the number of a line or
  * record in the file `name`, and `nth` counts the reports of this kind for the file from 1. */
 struct import_listener {
-    /* A record is left out. */
+    /* A record is skipped. */
     void (*bad)(void *arg, const char *name, size_t number, uint64_t nth, const char *reason);
     /* A line is stored without `field`. */
     void (*altered)(void *arg, const char *name, size_t number, uint64_t nth, const char *field);

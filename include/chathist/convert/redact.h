@@ -1,12 +1,12 @@
 /*
  * redact - replaces keys, tokens and passwords in text by `[redacted KIND]`.
  *
- * A table of regular expressions (base/regex) in lib/convert/redact.c says what a secret looks like:
- * prefixes that services give to their secrets, JSON Web Tokens (RFC 7515, RFC 7516), private keys
- * in PEM (RFC 7468), credentials in headers (RFC 6750, RFC 7617) and in URLs (RFC 3986), and values
- * whose name says that they are secret, such as `AWS_SECRET_ACCESS_KEY=…` or `"password":"…"`. A
- * secret that has neither such a form nor such a name is not found. Placeholders such as `$VAR`,
- * `<your key>` and `AKIA…EXAMPLE` stay.
+ * A table of regular expressions (base/regex) in lib/convert/redact.c says what a secret looks
+ * like: prefixes that services give to their secrets, JSON Web Tokens (RFC 7515, RFC 7516), private
+ * keys in PEM (RFC 7468), credentials in headers (RFC 6750, RFC 7617) and in URLs (RFC 3986), and
+ * values whose name says that they are secret, such as `AWS_SECRET_ACCESS_KEY=…` or
+ * `"password":"…"`. A secret that has neither such a form nor such a name is not found.
+ * Placeholders such as `$VAR`, `<your key>` and `AKIA…EXAMPLE` stay.
  *
  * Characters without a width, such as U+200B and U+00AD, are ignored when text is compared with the
  * table, and are removed with the secret that they stand in.
