@@ -1,8 +1,7 @@
 /*
- * conversation - a conversation of many turns: its session, and what goes with the next prompt.
- *
- * If nothing is stored (--no-store, or the history could not be written), the messages are kept in
- * memory, so that the model still gets them.
+ * conversation - a conversation of many turns: its session, and the files and system prompt of the
+ * next turn. If nothing is stored (--no-store, or the history could not be written), the messages
+ * are kept in memory, so that the model still gets them.
  */
 #ifndef CHATHIST_CHAT_CONVERSATION_H
 #define CHATHIST_CHAT_CONVERSATION_H

@@ -343,7 +343,7 @@ static wchar_t translate(struct line *l, enum line_key key, int32_t cp)
         return cp < 0 ? L'\xfffd' : (wchar_t)cp;
     if (key == LINE_KEY_CHAR)
         return 0;
-    /* With vi keys, libedit takes the ESC of its own arrow keys for the Escape key. */
+    /* With vi keys, libedit takes the ESC of an arrow key for the Escape key. */
     if ((!l->vi || l->keys.means == LINE_IGNORE) && is_bound(l)) {
         line_keys_put_back(&l->keys);
         return 0;

@@ -39,7 +39,7 @@ static void emit(const struct markdown *m, unsigned styles, struct str text)
         m->fn(m->arg, styles, text);
 }
 
-/* ---- a row of marks, once it is known what follows ---- */
+/* ---- a run of marks and the next character ---- */
 
 /* May emphasis begin after this byte? It may after a letter of a script without blanks between
  * words. */

@@ -778,7 +778,7 @@ static void add_prompt(struct buf *out, const struct repl *r)
     buf_add_c(out, "> ");
 }
 
-/* ---- what is typed ---- */
+/* ---- typed text ---- */
 
 /* A backslash at the end continues the line, unless another backslash precedes it. */
 static bool is_continued(const struct buf *text)
@@ -846,7 +846,7 @@ static struct str trim_lines(struct str text)
     return text;
 }
 
-/* ---- what was typed before ---- */
+/* ---- earlier prompts ---- */
 
 static void recall(void *arg, struct str text)
 {

@@ -1,13 +1,13 @@
 /*
- * repl_commands - the commands of the interactive chat (chat(1)): one table that feeds reading what
- * was typed, /help and completion.
+ * repl_commands - the commands of the interactive chat (chat(1)): one table for parsing, /help and
+ * completion.
  */
 #ifndef CHATHIST_CHAT_REPL_COMMANDS_H
 #define CHATHIST_CHAT_REPL_COMMANDS_H
 
 #include "chathist/base/buf.h"
 
-/* What stands behind a command's name: tells the completion what to offer. */
+/* The argument of a command; completion offers values of this kind. */
 enum repl_takes {
     REPL_TAKES_NOTHING,
     REPL_TAKES_TEXT,
@@ -36,26 +36,26 @@ enum repl_does {
 struct repl_command {
     enum repl_does does;
     const char *name; /* without its slash; NULL ends the table */
-    const char *args; /* as help shows them, "" for none */
+    const char *args; /* as help shows them; "" for no argument */
     enum repl_takes takes;
     const char *help;
 };
 
 const struct repl_command *repl_commands(void);
-/* NULL: there is none of that name. */
+/* Returns the command with this name, or NULL. */
 const struct repl_command *repl_command_find(struct str name);
-/* The one that was probably meant; NULL when none is like it. */
+/* Returns the command that was probably meant, or NULL. */
 const struct repl_command *repl_command_nearest(struct str name);
 
 enum repl_input {
-    REPL_PROMPT,  /* *rest is to be said */
-    REPL_COMMAND, /* *command with *rest behind it, without blanks round it */
+    REPL_PROMPT,  /* *rest is the prompt */
+    REPL_COMMAND, /* *rest is the argument of *command, without blanks around it */
     REPL_UNKNOWN, /* *rest is the name, without its slash */
 };
 
-/* What was typed: `/word …` is a command, `//…` the prompt `/…`. A word with another slash in it,
- * such as a path, and a slash alone begin a prompt, too. `exit`, `quit`, `:q`, `help` and `?` alone
- * are commands, too, unless a blank is before them. */
+/* Interprets a typed text: `/word ...` is a command, `//...` the prompt `/...`. A word with another
+ * slash in it, such as a path, and a slash alone begin a prompt. `exit`, `quit`, `:q`, `help` and
+ * `?` alone are commands, unless a blank precedes them. */
 enum repl_input repl_read_input(struct str text, const struct repl_command **command,
                                 struct str *rest);
 

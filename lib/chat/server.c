@@ -584,7 +584,7 @@ static bool by_configuration(const struct config *c, const struct provider *p)
     return key_in_configuration(c, p->name);
 }
 
-/* Returns the first provider with a key of its own that is set up. */
+/* Returns the first provider that needs a key and is set up. */
 static const struct provider *
 first(const struct config *c, bool (*is_set_up)(const struct config *c, const struct provider *p))
 {

@@ -36,7 +36,7 @@ struct events {
     bool quiet, verbose;
     bool interactive; /* each hint is printed once, and names commands instead of options */
     bool hinted;      /* the hint at a long conversation was printed */
-    bool cut;         /* the hint that messages are left out was printed */
+    bool cut;         /* the hint that messages are omitted was printed */
     bool marked;      /* Markdown is shown */
     struct markdown markdown;
     struct response_sink sink; /* for turn_ask */

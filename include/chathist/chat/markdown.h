@@ -1,15 +1,13 @@
 /*
- * markdown - how a text in Markdown is to be shown lightly: which of its characters are bold, code,
- * and so on.
+ * markdown - shows Markdown lightly on a terminal: styles for bold, italic, code and headings.
  *
- * Every character comes out, in its order and once, the marks too, so that what is copied from a
- * terminal is the text itself; only styles are told. It is no CommonMark: what is bold is decided
- * when it begins, for the text is shown while it comes, and ends with its line at the latest.
- * Emphasis begins behind a blank or what opens something (snake_case, 2*3, x**2 are none). Code
- * blocks are recognised as by front/code_block.
+ * Every character of the text is printed once and in order, including the marks, so that text
+ * copied from the terminal is the original. This is a subset of CommonMark. The text is shown while
+ * it arrives, so bold text is recognised at its opening mark, and ends with its line at the latest.
+ * Emphasis begins after a blank or an opening bracket, not within snake_case, 2*3 or x**2.
  *
- * A push parser, the same for every way in which the text is cut. Nothing is held back but a row of
- * equal marks until what follows it has come.
+ * It is a push parser whose output does not depend on how the text is split. It holds back only a
+ * run of equal marks until the next character is known.
  */
 #ifndef CHATHIST_CHAT_MARKDOWN_H
 #define CHATHIST_CHAT_MARKDOWN_H
@@ -18,52 +16,46 @@
 
 #include "chathist/base/buf.h"
 
-/* Styles, together. */
+/* Styles, combined by |. */
 enum {
-    MARKDOWN_BOLD = 1, /* headings, too */
+    MARKDOWN_BOLD = 1, /* also headings */
     MARKDOWN_ITALIC = 2,
     MARKDOWN_CODE = 4,
-    MARKDOWN_MARK = 8, /* a mark itself, to be shown faintly */
+    MARKDOWN_MARK = 8, /* a mark, shown dimmed */
 };
 
-/* Is handed each piece of the text with its styles; a newline has none. */
+/* Gets each piece of the text with its styles; a newline has no style. */
 typedef void markdown_fn(void *arg, unsigned styles, struct str text);
 
-/* Zero-initialise, all but fn and arg. */
+/* Zero-initialise everything but fn and arg. */
 struct markdown {
     markdown_fn *fn;
     void *arg;
     /* private */
-    size_t run;      /* marks that wait for what follows them */
-    size_t fence;    /* of how many marks the fence of this block is; 0: no block */
-    size_t code;     /* of how many backticks the code in this line is; 0: none */
+    size_t run;      /* the number of marks that are held back */
+    size_t fence;    /* the length of the fence of this block; 0: no block */
+    size_t code;     /* the number of backticks around the inline code; 0: no code */
     size_t indent;   /* blanks at the start of this line */
-    char run_mark;   /* which mark they are */
+    char run_mark;   /* the marks that are held back */
     char fence_mark; /* ` or ~ */
-    char emphasis;   /* which mark the italics began with */
+    char emphasis;   /* the mark that the italics began with */
     char before;     /* the last byte; a newline at the start of a line */
     bool started;    /* the text has begun */
     bool begun;      /* this line has more than blanks */
     bool info;       /* this line opened the block */
-    bool closing;    /* it closes it, unless more follows */
-    bool escaped;    /* by a backslash */
+    bool closing;    /* this line closes the block, unless more follows */
+    bool escaped;    /* the next character follows a backslash */
     bool heading, bold, italic;
 };
 
 void markdown_feed(struct markdown *m, struct str piece);
-/* The end of the text; m may then be fed another one. */
+/* Ends the text; m can then be used for another one. */
 void markdown_end(struct markdown *m);
 
-/* ---- code_block ---- */
-
-/*
- * code_block - the fenced code blocks of an answer in Markdown (CommonMark 0.31, section 4.5).
- *
- * One deviation: a fence may be indented by any number of blanks, because models put code into
- * lists, whose nesting is not followed here.
- */
-/* Adds the lines of the first block to out, without its fences and without the indentation of the
- * first fence. A block without end goes to the end of the text. false: there is none. */
+/* Adds the lines of the first fenced code block (CommonMark 0.31, section 4.5) without its fences
+ * and without the indentation of the first fence. A block without an end extends to the end of the
+ * text. Unlike CommonMark, a fence may be indented by any number of blanks, because models put code
+ * into lists. Returns false if the text has no block. */
 bool code_block_first(struct str text, struct buf *out);
 
 #endif

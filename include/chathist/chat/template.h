@@ -1,5 +1,6 @@
 /*
- * template - text with variables in it, and the settings that may stand at its head (chat(1)).
+ * template - templates and roles: files with a prompt or a system prompt, and the settings that go
+ * with it (chat(1)).
  *
  *     ---
  *     model = ollama:llama3.2
@@ -8,12 +9,13 @@
  *
  *     {{input}}
  *
- * A variable is `{{name}}`, or `{{name:default}}`; blanks round name and default do not count. A
- * name begins with a letter or `_` and goes on with these, digits and `-`. `{{{{` stands for `{{`;
- * any other `{{` is an error, `}}` is nothing special. Values and defaults are not looked through
- * again, so nothing in them is a variable.
+ * A variable is `{{name}}`, or `{{name:default}}`; blanks around name and default do not count. A
+ * name begins with a letter or `_`, followed by letters, digits, `_` and `-`. `{{{{` stands for
+ * `{{`; any other `{{` is an error, and `}}` alone is text. Values and defaults are not expanded
+ * again.
  *
- * No files, no output: front/preset has those.
+ * A NAME is a file in `chathist/templates` or `chathist/roles` beside the user configuration; a name
+ * with a slash is a path. Repositories have no templates.
  */
 #ifndef CHATHIST_CHAT_TEMPLATE_H
 #define CHATHIST_CHAT_TEMPLATE_H
@@ -26,45 +28,36 @@
 #include "chathist/chat/chat_args.h"
 #include "chathist/cli/output.h"
 
-/* A walk over the head. Zero-initialise but for `rest`, the whole text. */
+/* Reads the settings at the head of a file. Zero-initialise everything but `rest`, which is the whole
+ * text. */
 struct template_head {
-    struct str rest; /* what was not read yet; at the end the body */
-    size_t line;     /* number of the last line read, 0 before the first */
+    struct str rest; /* the unread text; at the end of the head the body */
+    size_t line;     /* number of the last line that was read, 0 before the first */
     bool inside;
     struct str key, value; /* of that line */
 };
-/* The next setting: 1; 0 when the head is over, or there is none; -1 (ERR_USAGE): a line that is no
- * `key = value`, a head without an end. Blank lines and lines that begin with `#` are passed
- * over. */
+/* Reads the next setting. Returns 1, 0 at the end of the head or if there is none, or -1 with
+ * ERR_USAGE for a line that is not `key = value`, and for a head without an end. Blank lines and
+ * lines that begin with `#` are skipped. */
 int template_head_next(struct template_head *h, struct err *e);
 
 struct template_var {
-    struct str name, value; /* value.p NULL: it has none, and a default counts */
-    bool used;              /* set when the text has it */
-    bool missing;           /* set when the text wants its value, and there is none */
+    struct str name, value; /* value.p NULL: no value, the default applies */
+    bool used;              /* set if the text contains the variable */
+    bool missing;           /* set if the text needs the value and it has none */
 };
 
-/* Is this a name? */
+/* Is this the name of a variable? */
 bool template_name_valid(struct str name);
-/* Adds the text with the variables' values. Of several variables of one name the last counts.
- * `line` is the number of the text's first line, for messages. -1 (ERR_USAGE): a variable without a
- * value, or what is no variable. */
+/* Adds the text with its variables expanded. Of several variables of one name the last one counts.
+ * `line` is the number of the text's first line, for messages. Returns 0, or -1 with ERR_USAGE for a
+ * variable without a value and for a bad variable. */
 int template_expand(struct str text, size_t line, struct template_var *vars, size_t count,
                     struct buf *out, struct err *e);
 
-/* ---- preset ---- */
+/* ---- files ---- */
 
-/*
- * preset - templates and roles: files in which the user keeps a prompt, or a system prompt, and the
- * settings that go with it (chat(1)).
- *
- * A NAME is the file of that name in `chathist/templates` or `chathist/roles` beside the user
- * configuration; with a slash in it, it is a path. Nothing else is looked at: a repository has
- * none.
- *
- * All of it ends the program when something is wrong.
- */
-/* The most that a file may hold, in bytes. */
+/* The maximum size of a file, in bytes. */
 #define PRESET_MAX ((size_t)1 << 24)
 
 struct preset_option {
@@ -86,7 +79,7 @@ struct preset {
 
 struct presets {
     struct preset template, role;
-    struct template_var *vars; /* the first is the prompt, `input` */
+    struct template_var *vars; /* the first one is the prompt, `input` */
     size_t vars_count;
     struct buf system; /* the role's text */
 };
@@ -97,15 +90,16 @@ struct presets {
         .role = {.kind = "role", .text = BUF_INIT(PRESET_MAX)}, .system = BUF_INIT(PRESET_MAX)     \
     }
 
-/* Reads what -t and --role name and puts its settings into the arguments, behind what was given
- * there; they borrow from p. */
+/* Reads the files of -t and --role and adds their settings to the arguments, after those that were
+ * given; they borrow from p. An error ends the program. */
 void presets_load(struct presets *p, struct chat_args *a);
-/* Puts the prompt into the template, if there is one. A variable that neither of the files has is
- * an error. */
+/* Expands the template, if there is one, with the prompt. A --var that neither file contains is an
+ * error, which ends the program. */
 void presets_expand(struct presets *p, const struct chat_args *a, struct buf *prompt);
 void presets_release(struct presets *p);
 
-/* chat --templates, --roles: `NAME TAB beginning`, sorted. */
+/* Prints the names for --templates or --roles with the beginning of each text, sorted and separated
+ * by a tab. */
 void presets_list(const char *what, struct out *out);
 
 #endif

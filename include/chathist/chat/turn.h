@@ -77,7 +77,7 @@ struct turn {
     bool is_new;            /* the session had no line before */
     bool was_cut;           /* the turn before this one did not send all messages either */
     uint64_t images_before; /* images of the last prompt (TURN_AGAIN, TURN_EDIT) */
-    size_t before;          /* messages of the context before the prompt, as they are stored */
+    size_t before;          /* messages of the context before the prompt, before they are merged */
     uint64_t bad_lines;     /* bad lines that were read */
     size_t bad_entries;     /* bad entries of `messages` */
     bool new_system;        /* the system prompt differs from the session's */

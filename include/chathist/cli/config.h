@@ -1,8 +1,7 @@
 /*
- * config - what the user has set: flag > environment > user configuration > default (chathist(5)).
- *
- * The user configuration is `${XDG_CONFIG_HOME:-~/.config}/chathist/config`: lines `key = value`,
- * `#` begins a comment line. A repository has no configuration that is read.
+ * config - the settings of the user: flag > environment > user configuration > default
+ * (chathist(5)). The user configuration is `${XDG_CONFIG_HOME:-~/.config}/chathist/config`: lines
+ * `key = value`; `#` begins a comment line. Repositories have no configuration.
  */
 #ifndef CHATHIST_CLI_CONFIG_H
 #define CHATHIST_CLI_CONFIG_H
@@ -49,7 +48,7 @@ struct config {
     struct config_named *named; /* see config_named */
     size_t named_count, named_cap;
     char *home;
-    char *cwd; /* NULL when it cannot be told, as after it was removed */
+    char *cwd; /* NULL if it is unknown, for example because it was removed */
     char *data_home;
     char *state_home;
     char *config_home;

@@ -21,7 +21,7 @@ struct wide {
 };
 
 void wide_add(struct wide *w, const wchar_t *from, size_t n);
-/* Adds UTF-8. NUL is left out, and invalid bytes become U+FFFD. */
+/* Adds UTF-8 without NUL; invalid bytes become U+FFFD. */
 void wide_add_text(struct wide *w, struct str text);
 void wide_release(struct wide *w);
 /* Adds n wide characters to a buffer as UTF-8. */
