@@ -15,8 +15,6 @@
 /* In seconds: more than three thousand years. */
 #define NUMBER_MAX 100000000000
 
-/* ---- whether ---- */
-
 static bool retry_is_worthwhile(enum err_kind kind, const struct http_head *head)
 {
     if (!head)
@@ -33,8 +31,6 @@ static bool retry_is_worthwhile(enum err_kind kind, const struct http_head *head
         return false;
     return head->status == 408 || head->status == 409 || head->status == 429 || head->status >= 500;
 }
-
-/* ---- when ---- */
 
 /* Reads a plain decimal number in units of `scale` milliseconds. Digits after NUMBER_MAX are
  * ignored. */
@@ -119,7 +115,7 @@ enum form {
 struct exchange {
     const struct provider *provider;
     const struct ask *ask;
-    struct response *answer;
+    struct response *response;
     struct sse sse;
     enum form form;
     int status; /* 0 if no head arrived */
@@ -135,7 +131,7 @@ struct exchange {
     bool continues; /* more of the response came after its end */
 };
 
-/* ---- as it comes ---- */
+/* ---- receiving ---- */
 
 static size_t size_of(const struct response *a)
 {
@@ -145,16 +141,16 @@ static size_t size_of(const struct response *a)
 static int on_event(void *arg, struct str event, struct str data, struct err *e)
 {
     struct exchange *x = arg;
-    bool finished = x->answer->finished;
-    size_t before = size_of(x->answer);
-    int rc = x->provider->event(x->answer, event, data, e);
+    bool finished = x->response->finished;
+    size_t before = size_of(x->response);
+    int rc = x->provider->event(x->response, event, data, e);
 
     x->any_event = true;
-    x->continues = x->continues || (finished && size_of(x->answer) > before);
+    x->continues = x->continues || (finished && size_of(x->response) > before);
 
-    x->failed = rc < 0 && !x->answer->sink_failed;
+    x->failed = rc < 0 && !x->response->sink_failed;
     if (rc == 1)
-        x->answer->finished = true;
+        x->response->finished = true;
     return rc;
 }
 
@@ -240,7 +236,7 @@ static int keep_body(struct exchange *x, struct str piece, struct err *e)
 static int feed_sse(struct exchange *x, struct str piece, struct err *e)
 {
     if (sse_feed(&x->sse, piece, e) != 0) {
-        x->failed = !x->answer->sink_failed;
+        x->failed = !x->response->sink_failed;
         return -1;
     }
     x->ended = x->sse.done;
@@ -270,10 +266,10 @@ static bool is_ending(void *arg)
 {
     const struct exchange *x = arg;
 
-    return x->answer->finished && !x->continues;
+    return x->response->finished && !x->continues;
 }
 
-/* ---- at the end ---- */
+/* ---- the result ---- */
 
 /* Sets the error of a response with a status other than 2xx. */
 static int fail_status(struct exchange *x, struct err *e)
@@ -318,16 +314,16 @@ static int no_answer(struct exchange *x, struct err *e)
 static int conclude(struct exchange *x, struct err *e)
 {
     if (x->form == FORM_JSON) {
-        int rc = x->provider->whole(x->answer, without_bom_and_blanks(buf_str(&x->body)), e);
+        int rc = x->provider->whole(x->response, without_bom_and_blanks(buf_str(&x->body)), e);
 
-        x->failed = rc < 0 && !x->answer->sink_failed;
+        x->failed = rc < 0 && !x->response->sink_failed;
         return rc;
     }
     if (x->form == FORM_OTHER || (x->form == FORM_OPEN && !is_event_stream(x)))
         return no_answer(x, e);
     if (x->form == FORM_EVENTS && sse_end(&x->sse, e) != 0)
         return -1;
-    if (x->answer->finished)
+    if (x->response->finished)
         return 0;
     return err_set(e, ERR_INCOMPLETE, "answer is incomplete: the stream ended early");
 }
@@ -347,7 +343,7 @@ static void make_incomplete(struct err *e)
 /* Returns the result of the exchange, given the result `rc` of the transfer. */
 static int exchange_result(struct exchange *x, int rc, struct err *e)
 {
-    struct response *a = x->answer;
+    struct response *a = x->response;
 
     x->broke = rc != 0 && !x->ended;
     x->silent = x->broke && e->kind == ERR_TIMEOUT;
@@ -395,7 +391,7 @@ static int settle_response(struct response *a, int rc, struct err *e)
     return rc;
 }
 
-/* ---- again ---- */
+/* ---- repeating ---- */
 
 static void exchange_init(struct exchange *x)
 {
@@ -428,7 +424,7 @@ static bool nothing_came(const struct response *a)
  * OpenRouter and Anthropic do this. It counts like the corresponding status. */
 static bool failed_early(const struct exchange *x, const struct err *e)
 {
-    return x->failed && x->form == FORM_EVENTS && e->kind == ERR_BUSY && nothing_came(x->answer);
+    return x->failed && x->form == FORM_EVENTS && e->kind == ERR_BUSY && nothing_came(x->response);
 }
 
 /* Returns true if the stream was lost before the response began. This counts like a missing head. A
@@ -439,7 +435,7 @@ static bool lost_early(const struct exchange *x, const struct err *e)
     bool stream = x->form == FORM_OPEN || x->form == FORM_EVENTS;
 
     return stream && !x->failed && !x->silent && (x->broke || !x->any_event) &&
-           e->kind == ERR_INCOMPLETE && nothing_came(x->answer);
+           e->kind == ERR_INCOMPLETE && nothing_came(x->response);
 }
 
 /* Adds to the message that the server asks for a longer wait than the exchange allows. */
@@ -493,7 +489,7 @@ static bool wait_to_repeat(const struct exchange *x, const struct ask *ask, unsi
         ask->watch->again(ask->watch->arg, e, ms, repeated + 1);
     if (http_wait(&ask->limits, ms) == 0) {
         err_release(e);
-        response_release(x->answer); /* forget the model and usage from before the failure */
+        response_release(x->response); /* forget the model and usage from before the failure */
         return true;
     }
     err_set(e, ERR_SIGNAL, "interrupted");
@@ -522,7 +518,7 @@ struct repeats {
 static int try_once(const struct provider *p, const struct ask *ask, struct http_request *r,
                     struct response *a, struct repeats *done, bool *more, struct err *e)
 {
-    struct exchange x = {.provider = p, .ask = ask, .answer = a};
+    struct exchange x = {.provider = p, .ask = ask, .response = a};
     struct http_sink sink = {.head = on_head, .body = on_body, .arg = &x, .ending = is_ending};
     int rc;
 

@@ -425,7 +425,7 @@ static int anthropic_models(const struct provider *p, const struct ask *ask, str
                : add_own_headers(ask, r, e);
 }
 
-/* ---- the answer ---- */
+/* ---- the response ---- */
 
 /* Reads the start of a block, or a whole block. Only calls of the user's own tools are carried out
  * here. Blocks of other types are only kept, in case the response is paused. */

@@ -121,7 +121,7 @@ static int echo_request(const struct provider *p, const struct ask *ask, struct 
     return 0;
 }
 
-/* ---- the answer, made ---- */
+/* ---- making the response ---- */
 
 static bool is_blank(char c)
 {
@@ -313,7 +313,7 @@ static int echo_exchange(const struct ask *ask, const struct http_request *r,
     return rc;
 }
 
-/* ---- the answer, read ---- */
+/* ---- reading the response ---- */
 
 static int echo_read_object(struct response *a, struct str json, struct err *e)
 {

@@ -192,7 +192,7 @@ static void read_text(struct server_error *f, struct str body)
         buf_add_str(&f->message, str_starts(rest, STR("<")) ? rest : str_cut(&rest, '\n'));
 }
 
-/* ---- judging ---- */
+/* ---- the kind of the error ---- */
 
 static bool mentions(const struct buf *text, const char *needle)
 {

@@ -45,8 +45,6 @@ static void set_reasoning(cJSON *message, struct str thinking)
             cjson_set_raw(message, "reasoning_details", json_get(it.value, "reasoning_details"));
 }
 
-/* ---- the messages ---- */
-
 /* Adds the arguments as the text of an object. If the model wrote invalid JSON, this is `{}`, and
  * the result of the call explains the error. Some servers (llama.cpp, vLLM before its PR 48922)
  * answer HTTP 500 to any other text, in every later request of the session. */
@@ -323,7 +321,7 @@ static int openai_models(const struct provider *p, const struct ask *ask, struct
     return wire_begin_get(r, p, ask, "", "/models", e) != 0 ? -1 : openai_add_key(ask, r, e);
 }
 
-/* ---- the answer: what a stream's chunks and a whole answer have in common ---- */
+/* ---- the response: chunks of a stream, and whole responses ---- */
 
 /* Reads reasoning: a text, or an array of parts (OpenRouter's reasoning_details, Mistral's
  * thinking). *any is set if it holds text. */
