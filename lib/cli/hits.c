@@ -151,10 +151,10 @@ void hits_print_session(struct out *o, struct str id, struct hits_form *form)
 void hits_keep(struct hits *h, const struct hit *hit)
 {
     h->at = mem_grow(h->at, &h->cap, h->count + 1, sizeof *h->at);
-    h->at[h->count++] = (struct around_item){hit->line.at, hit->line.text.n, hit->found};
+    h->at[h->count++] = (struct context_item){hit->line.at, hit->line.text.n, hit->found};
 }
 
-int hits_again(struct around_item place, struct search *s, struct buf *line, struct hit *hit,
+int hits_again(struct context_item place, struct search *s, struct buf *line, struct hit *hit,
                struct err *e)
 {
     if (scan_again(&s->scan, place.at, place.n, line, e) < 0 ||

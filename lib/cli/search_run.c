@@ -6,8 +6,6 @@
 #include "chathist/base/mem.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"
-#include "chathist/search/skip.h"
-#include "chathist/search/skip_build.h"
 
 static void failed(struct search_run *r, struct err *e)
 {
@@ -70,7 +68,7 @@ static void print(struct search_run *r, const struct hit *hit)
 }
 
 /* Prints messages that this search has given before, the last of them first. */
-static void print_again(struct search_run *r, struct search *s, const struct around_item *items,
+static void print_again(struct search_run *r, struct search *s, const struct context_item *items,
                         size_t count)
 {
     struct buf line = BUF_INIT(BUF_LINE);
@@ -116,18 +114,18 @@ static void run_messages(struct search_run *r, struct search *s)
 /* Hits with the messages round them. Once there are enough, one more is at most context. */
 static void run_context(struct search_run *r, struct search *s)
 {
-    struct around around;
+    struct match_context around;
     struct hit hit;
 
-    around_init(&around, r->args->before, r->args->after);
-    while ((!r->done || around_wants_more(&around)) && next(r, s, &hit, true) > 0) {
+    match_context_init(&around, r->args->before, r->args->after);
+    while ((!r->done || match_context_wants_more(&around)) && next(r, s, &hit, true) > 0) {
         bool counts = hit.found && within_limit(r);
 
-        around_add(&around, hit.message->session_id,
-                   (struct around_item){hit.line.at, hit.line.text.n, counts});
+        match_context_add(&around, hit.message->session_id,
+                          (struct context_item){hit.line.at, hit.line.text.n, counts});
     }
     for (size_t i = 0; i < around.count; i++) {
-        const struct around_items *group =
+        const struct context_group *group =
             &around.groups[r->args->reverse ? around.count - 1 - i : i];
 
         if (r->listed && !r->args->common.json)
@@ -135,7 +133,7 @@ static void run_context(struct search_run *r, struct search *s)
         r->listed = true;
         print_again(r, s, group->at, group->count);
     }
-    around_release(&around);
+    match_context_release(&around);
 }
 
 static void run_sessions(struct search_run *r, struct search *s)
@@ -181,11 +179,11 @@ static void run_count(struct search_run *r, struct search *s)
     r->done = any && count > 0;
 }
 
-static void note_searched(struct search_run *r, const struct history *h, const struct search *s)
+static void note_searched(struct search_run *r, const struct history *h, struct search *s)
 {
     r->searched =
         mem_grow(r->searched, &r->searched_cap, r->searched_count + 1, sizeof *r->searched);
-    r->searched[r->searched_count++] = (struct searched){h, s->scan.bad, search_was_long(s)};
+    r->searched[r->searched_count++] = (struct searched){h, s->scan.bad, search_learned(s)};
 }
 
 void search_run_history(struct search_run *r, const struct history *h)
@@ -229,14 +227,15 @@ out:
     session_args_release(&sessions);
 }
 
-/* Who waits for the hits has them by then; who waits for the end of a pipe waits for this once. */
-static void prepare_next(struct search_run *r)
+/* Writes to the skip indexes what the searches learned. The hits are flushed first, so that only a
+ * reader that waits for the end of a pipe waits for this. */
+static void update_indexes(struct search_run *r)
 {
     for (size_t i = 0; i < r->searched_count; i++) {
         const struct searched *one = &r->searched[i];
+        bool flushed = one->learned && out_flush(&r->out) == 0;
 
-        if (one->was_long && out_flush(&r->out) == 0)
-            skip_build(one->history, SKIP_BLOCK);
+        search_learned_free(one->learned, flushed ? one->history : NULL);
     }
 }
 
@@ -298,7 +297,7 @@ int search_run_finish(struct search_run *r)
     absent = session_names_report(&r->names);
     if (!found && !r->failed && r->searched_count > 0 && !r->args->common.quiet)
         report_unused(r);
-    prepare_next(r);
+    update_indexes(r);
     free(r->searched);
     /* As in grep an error counts more than a hit, unless only that was asked for. */
     if (r->failed && !(r->args->what == SEARCH_NOTHING && found))

@@ -8,23 +8,25 @@
 #include "chathist/base/mem.h"
 #include "chathist/base/regex.h"
 #include "chathist/base/utf8.h"
+#include "chathist/search/skip_index.h"
+#include "search/literal_scan.h"
 
-/* U+017F and U+212A: the two characters beyond ASCII whose folding is ASCII (`s` and `k`). */
+/* U+017F and U+212A, the two characters outside ASCII that fold to ASCII (`s` and `k`). */
 #define LONG_S "\xc5\xbf"
 #define KELVIN "\xe2\x84\xaa"
 
-/* What a needle is looked for in. */
+/* Which form of the text is searched for a needle. */
 enum where { WHERE_UNKNOWN, WHERE_TEXT, WHERE_FOLDED, WHERE_NOWHERE };
 
 struct pattern_needle {
     struct regex *regex; /* NULL: a fixed string */
     struct buf bytes;    /* folded unless the case counts */
     bool ascii;
-    bool has_s, has_k;       /* an ASCII one can match LONG_S, KELVIN */
-    unsigned char step[256]; /* how far the byte under the needle's end lets it move on */
-    /* In the text that is searched: */
+    bool has_s, has_k;       /* it can match LONG_S or KELVIN */
+    unsigned char step[256]; /* how far the search moves on, by the byte at the needle's end */
+    /* for the current text: */
     enum where where;
-    size_t text_at, folded_at; /* two offsets that belong together */
+    size_t text_at, folded_at; /* two offsets of the same place */
     bool known;                /* `result`, `at` and `len` are those of the next match */
     int result;
     size_t at, len;
@@ -33,7 +35,7 @@ struct pattern_needle {
 void pattern_init(struct pattern *p)
 {
     *p = (struct pattern){0};
-    /* Folding makes text longer: by a half at the most, from two bytes to three. */
+    /* Folding makes text longer by at most a half, from two bytes to three. */
     buf_init(&p->folded, BUF_LINE * 2);
 }
 
@@ -65,8 +67,8 @@ static bool is_ascii(struct str s)
 
 /* ---- patterns ---- */
 
-/* Horspool's table. A byte that is an ASCII letter stands for both cases, when the case does not
- * count: a smaller step than possible is always right. */
+/* Fills Horspool's table. A small ASCII letter counts for its capital too unless case matters; a
+ * step that is smaller than necessary is always right. */
 static void fill_steps(struct pattern_needle *n, bool case_sensitive)
 {
     struct str bytes = buf_str(&n->bytes);
@@ -87,7 +89,7 @@ static void add_fixed(struct pattern *p, struct pattern_needle *n, struct str te
 {
     struct buf repaired = BUF_INIT(SIZE_MAX);
 
-    /* Bytes that are not UTF-8 became U+FFFD when they were stored. */
+    /* Bytes that are not UTF-8 were stored as U+FFFD. */
     utf8_add_repaired(&repaired, text);
     if (p->case_sensitive)
         buf_add_str(&n->bytes, buf_str(&repaired));
@@ -133,17 +135,17 @@ void pattern_copy(struct pattern *to, const struct pattern *from)
     }
 }
 
-bool pattern_needles(const struct pattern *p, struct needles *n, struct skip_query *q)
+bool pattern_add_literals(const struct pattern *p, struct literal_scan *s, struct skip_query *q)
 {
     for (size_t i = 0; i < p->count; i++) {
         struct str text = buf_str(&p->needles[i].bytes);
 
         if (p->needles[i].regex || text.n == 0 || i == SIMD_PROBES)
             return false;
-        needles_add(n, text, p->case_sensitive);
+        literal_scan_add(s, text, p->case_sensitive);
         skip_query_add(q, text);
     }
-    return p->count > 0 && needles_ready(n);
+    return p->count > 0 && literal_scan_ready(s);
 }
 
 /* ---- fixed strings ---- */
@@ -162,9 +164,9 @@ static bool same_lowered(const char *text, struct str needle)
     return true;
 }
 
-/* The first place of a needle, which is not empty, in text from `from` on; text.n when there is
- * none. Unless `exact`, an ASCII capital in text is its small letter. */
-static size_t find(const struct pattern_needle *n, struct str text, size_t from, bool exact)
+/* Returns the first place at or after `from` of a needle that is not empty, or text.n. Unless
+ * `exact`, an ASCII capital in the text counts as its small letter. */
+static size_t find_bytes(const struct pattern_needle *n, struct str text, size_t from, bool exact)
 {
     struct str needle = buf_str(&n->bytes);
     unsigned char end = (unsigned char)needle.p[needle.n - 1];
@@ -182,8 +184,8 @@ static size_t find(const struct pattern_needle *n, struct str text, size_t from,
     return text.n;
 }
 
-/* An ASCII needle can mostly be found by looking at the text itself, byte by byte. */
-static enum where choose(const struct pattern *p, const struct pattern_needle *n)
+/* An ASCII needle can usually be found in the text itself, byte by byte. */
+static enum where choose_form(const struct pattern *p, const struct pattern_needle *n)
 {
     if (p->case_sensitive)
         return WHERE_TEXT;
@@ -195,7 +197,7 @@ static enum where choose(const struct pattern *p, const struct pattern_needle *n
                : WHERE_TEXT;
 }
 
-/* The length of the code point at an offset before the end; *cp is -1 for bytes that are none. */
+/* Returns the length of the code point at an offset before the end. *cp is -1 for invalid bytes. */
 static size_t step_at(struct str text, size_t at, int32_t *cp)
 {
     size_t n = utf8_decode((struct str){text.p + at, text.n - at}, cp);
@@ -203,7 +205,7 @@ static size_t step_at(struct str text, size_t at, int32_t *cp)
     return n ? n : text.n - at;
 }
 
-/* Moves the two offsets on, code point by code point, until one of them is where it should be. */
+/* Moves both offsets on, code point by code point, until one of them reaches its limit. */
 static void advance(struct str text, size_t *at, size_t *folded_at, size_t until, size_t folded)
 {
     while (*at < text.n && *at < until && *folded_at < folded) {
@@ -216,7 +218,7 @@ static void advance(struct str text, size_t *at, size_t *folded_at, size_t until
     }
 }
 
-/* Does a character of a word stand right before the offset, or right behind it? */
+/* word_before and word_after return whether a word character is next to the offset. */
 static bool word_before(struct str text, size_t at)
 {
     size_t begin = at;
@@ -231,7 +233,7 @@ static bool word_before(struct str text, size_t at)
            utf8_is_word(cp);
 }
 
-static bool word_behind(struct str text, size_t at)
+static bool word_after(struct str text, size_t at)
 {
     int32_t cp;
 
@@ -241,12 +243,12 @@ static bool word_behind(struct str text, size_t at)
     return cp >= 0 && utf8_is_word(cp);
 }
 
-/* An empty needle is found everywhere, as a word where no other begins or ends. */
+/* An empty needle matches everywhere; as a word, wherever no word character is next to it. */
 static int find_empty(const struct pattern *p, struct pattern_needle *n, size_t from)
 {
     int32_t cp;
 
-    while (p->words && (word_before(p->text, from) || word_behind(p->text, from))) {
+    while (p->words && (word_before(p->text, from) || word_after(p->text, from))) {
         if (from == p->text.n)
             return 0;
         from += step_at(p->text, from, &cp);
@@ -256,11 +258,11 @@ static int find_empty(const struct pattern *p, struct pattern_needle *n, size_t 
     return 1;
 }
 
-/* The text in the form in which a needle is looked for. */
-static struct str form(struct pattern *p, struct pattern_needle *n)
+/* Returns the text in the form that is searched for a needle. */
+static struct str form_of_text(struct pattern *p, struct pattern_needle *n)
 {
     if (n->where == WHERE_UNKNOWN) {
-        n->where = choose(p, n);
+        n->where = choose_form(p, n);
         n->text_at = n->folded_at = 0;
     }
     if (n->where == WHERE_NOWHERE)
@@ -283,14 +285,14 @@ static int find_fixed(struct pattern *p, struct pattern_needle *n, size_t from, 
 
     if (length == 0)
         return empty_too ? find_empty(p, n, from) : 0;
-    text = form(p, n);
+    text = form_of_text(p, n);
     if (n->where == WHERE_FOLDED) {
         advance(p->text, &n->text_at, &n->folded_at, from, SIZE_MAX);
         from = n->folded_at;
     }
-    /* Folding leaves the characters of words what they are. */
-    while ((at = find(n, text, from, p->case_sensitive)) < text.n && p->words &&
-           (word_before(text, at) || word_behind(text, at + length)))
+    /* Folding turns word characters into word characters. */
+    while ((at = find_bytes(n, text, from, p->case_sensitive)) < text.n && p->words &&
+           (word_before(text, at) || word_after(text, at + length)))
         from = at + step_at(text, at, &cp);
     if (at >= text.n)
         return 0;
@@ -300,7 +302,7 @@ static int find_fixed(struct pattern *p, struct pattern_needle *n, size_t from, 
     if (n->where == WHERE_FOLDED) {
         advance(p->text, &n->text_at, &n->folded_at, SIZE_MAX, at);
 
-        /* The next search may begin inside this match, so the two offsets stay where it begins. */
+        /* The next search may begin inside this match, so the two offsets stay at its beginning. */
         size_t end = n->text_at, folded_end = n->folded_at;
 
         advance(p->text, &end, &folded_end, SIZE_MAX, at + length);
@@ -324,8 +326,8 @@ void pattern_start(struct pattern *p, struct str text)
     }
 }
 
-/* Sees to it that what is known of a needle is its next match. -1: as in the header. */
-static int look(struct pattern *p, struct pattern_needle *n, bool empty_too, struct err *e)
+/* Finds the next match of a needle if it is not known. Returns as pattern_find does. */
+static int find_needle(struct pattern *p, struct pattern_needle *n, bool empty_too, struct err *e)
 {
     if (n->known && (n->result == 0 || n->at >= p->from))
         return n->result;
@@ -335,7 +337,7 @@ static int look(struct pattern *p, struct pattern_needle *n, bool empty_too, str
     return n->result;
 }
 
-static int next(struct pattern *p, bool empty_too, size_t *at, size_t *len, struct err *e)
+static int next_match(struct pattern *p, bool empty_too, size_t *at, size_t *len, struct err *e)
 {
     const struct pattern_needle *best = NULL;
 
@@ -343,7 +345,7 @@ static int next(struct pattern *p, bool empty_too, size_t *at, size_t *len, stru
         return 0;
     for (size_t i = 0; i < p->count; i++) {
         struct pattern_needle *n = &p->needles[i];
-        int found = look(p, n, empty_too, e);
+        int found = find_needle(p, n, empty_too, e);
 
         if (found < 0)
             return -1;
@@ -364,10 +366,10 @@ int pattern_find(struct pattern *p, struct str text, size_t *at, size_t *len, st
     *at = 0;
     *len = 0;
     pattern_start(p, text);
-    return next(p, true, at, len, e);
+    return next_match(p, true, at, len, e);
 }
 
 int pattern_next(struct pattern *p, size_t *at, size_t *len, struct err *e)
 {
-    return next(p, false, at, len, e);
+    return next_match(p, false, at, len, e);
 }

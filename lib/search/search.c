@@ -1,7 +1,6 @@
 #include "chathist/search/search.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "chathist/base/crew.h"
@@ -9,48 +8,36 @@
 #include "chathist/base/mem.h"
 #include "chathist/base/utf8.h"
 #include "chathist/base/vis.h"
-#include "chathist/history/index_file.h"
-#include "search/judge.h"
+#include "search/literal_scan.h"
+#include "search/parallel_scan.h"
 
-/* ---- many lines at once ---- */
+/* ---- the fast path for literals ---- */
 
-struct search_sweep {
-    struct needles needles;
+struct search_fast {
+    struct literal_scan literals;
     struct skip_query query;
-    struct judge judges[CREW_MAX];
-    void *ctx[CREW_MAX];
-    size_t threads;
-    struct sweep *sweep;
+    struct skip_map map;
+    struct parallel_scan *scan;
 };
 
-/* Parts of a block of the scan: a file of less is parsed line by line, one with less left to be
- * read is read by one thread. And the largest piece. */
+/* In sizes of a block of the scan: a smaller file is parsed line by line; a file of which less is
+ * left to be read is read by one thread; the largest chunk. */
 #define SMALL(block) ((off_t)(block) / 4)
 #define HELPED(block) ((off_t)(block)*32)
-#define PIECE(block) ((block)*16)
+#define CHUNK(block) ((block)*16)
 
-static void sweep_release(struct search_sweep *w)
+static void fast_free(struct search_fast *f)
 {
-    sweep_free(w->sweep);
-    for (size_t i = 0; i < w->threads; i++)
-        judge_release(&w->judges[i]);
-    needles_release(&w->needles);
-    skip_query_release(&w->query);
-    free(w);
+    if (!f)
+        return;
+    parallel_scan_free(f->scan);
+    literal_scan_release(&f->literals);
+    skip_query_release(&f->query);
+    skip_map_release(&f->map);
+    free(f);
 }
 
-/* What of a large history is to be read, as far as its skip index tells. */
-static void narrow(void *arg, struct skip_map *map)
-{
-    const struct search *s = arg;
-    const char *index = history_index(s->history);
-
-    skip_map_make(map, s->history->dir_fd, s->history->skip,
-                  index ? index_file_generation(s->history->dir_fd, index, s->scan.fd) : 0,
-                  s->skip_block, s->scan.size, &s->sweep->query);
-}
-
-/* Has the search done by a sweep, if it can be. */
+/* Starts the fast path if the search can be done by it; `list`: its hits will be listed. */
 static void start(struct search *s, bool list)
 {
     size_t block = s->scan.block_size;
@@ -59,38 +46,51 @@ static void start(struct search *s, bool list)
     if (s->invert || s->scan.sparse || s->scan.way != SCAN_BACKWARD || s->scan.size <= SMALL(block))
         return;
 
-    struct search_sweep *w = mem_zalloc(sizeof *w);
+    struct search_fast *f = mem_zalloc(sizeof *f);
 
-    needles_init(&w->needles, s->with);
-    if (!pattern_needles(s->pattern, &w->needles, &w->query)) {
-        sweep_release(w);
+    literal_scan_init(&f->literals, s->with);
+    if (!pattern_add_literals(s->pattern, &f->literals, &f->query)) {
+        fast_free(f);
         return;
     }
-    w->threads = s->threads ? s->threads : s->scan.size < HELPED(block) ? 1 : crew_size();
-    for (size_t i = 0; i < w->threads; i++) {
-        judge_init(&w->judges[i], &s->scan, s->filter, s->pattern);
-        w->ctx[i] = &w->judges[i];
-    }
-    w->sweep = sweep_new(&(struct sweep_job){
-        .piece = {.needles = &w->needles,
-                  .fd = s->scan.fd,
-                  .size = s->scan.size,
-                  .block_size = block,
-                  .line_max = s->scan.line_max,
-                  .read = judge_read,
-                  .ask = judge_ask,
-                  .list = list},
-        .path = s->scan.path,
-        .threads = w->threads,
-        .ctx = w->ctx,
-        .piece_max = PIECE(block),
+    if (s->history && !f->query.useless)
+        skip_map_open(&f->map, s->scan.fd, s->scan.size, s->skip_block);
+    f->scan = parallel_scan_new(&(struct parallel_scan_job){
+        .scan = &s->scan,
+        .filter = s->filter,
+        .pattern = s->pattern,
+        .literals = &f->literals,
+        .threads = s->threads                     ? s->threads
+                   : s->scan.size < HELPED(block) ? 1
+                                                  : crew_size(),
+        .chunk_max = CHUNK(block),
         .helped = HELPED(block),
-        .narrow = s->history && !w->query.useless ? narrow : NULL,
-        .narrow_arg = s,
+        .list = list,
+        .history = f->map.count > 0 ? s->history : NULL,
+        .query = &f->query,
+        .map = &f->map,
         .cancel = s->cancel,
     });
-    s->sweep = w;
+    s->fast = f;
 }
+
+/* Reads the next line that the scan has found. */
+static int read_item(struct search *s, const struct scan_item *item, struct hit *h, struct err *e)
+{
+    ssize_t got;
+
+    buf_clear(&s->line);
+    got = io_pread_full(s->scan.fd, buf_room(&s->line, item->n), item->n, item->at);
+    if (got < 0)
+        return err_sys(e, errno, "cannot read '%s'", s->scan.path);
+    buf_grew(&s->line, (size_t)got);
+    h->line = (struct line){.text = buf_str(&s->line),
+                            .at = item->at,
+                            .terminated = item->at + (off_t)item->n < s->scan.size};
+    return 0;
+}
+
+/* ---- the loop ---- */
 
 int search_open(struct search *s, int dir, const char *history_path, struct pattern *pattern,
                 const struct filter *filter, enum scan_way way, struct err *e)
@@ -104,7 +104,7 @@ int search_open(struct search *s, int dir, const char *history_path, struct patt
         return -1;
     buf_init(&s->decoded, BUF_LINE);
     buf_init(&s->line, SIZE_MAX);
-    /* Of one session alone the lines are found fast. */
+    /* The scan passes over the lines of other sessions fast. */
     if (filter && filter->sessions.count == 1)
         scan_only(&s->scan, filter->sessions.at[0]);
     return 0;
@@ -112,15 +112,14 @@ int search_open(struct search *s, int dir, const char *history_path, struct patt
 
 void search_close(struct search *s)
 {
-    if (s->sweep)
-        sweep_release(s->sweep);
+    fast_free(s->fast);
     scan_close(&s->scan);
     buf_release(&s->decoded);
     buf_release(&s->line);
     message_release(&s->message);
 }
 
-/* Looks at the message that was read: 1, or SEARCH_FAILED. */
+/* Decides about the message that was read. Returns 1, or SEARCH_FAILED with *e set. */
 static int match(struct search *s, struct hit *h, struct err *e)
 {
     int found;
@@ -145,30 +144,19 @@ int search_each(struct search *s, struct hit *h, struct err *e)
     return result > 0 ? match(s, h, e) : result;
 }
 
-/* The next line that the sweep has found, read again. What a writer took back meanwhile is no
- * hit. */
-static int next_swept(struct search *s, struct hit *h, struct err *e)
+/* The scan has decided that the line is a hit; it is parsed here for the place of the match. A
+ * line that a writer took back meanwhile is passed over. */
+static int next_fast(struct search *s, struct hit *h, struct err *e)
 {
-    struct piece_item item;
-    int more;
+    struct scan_item item;
+    int more = parallel_scan_next(s->fast->scan, &item, &s->scan.bad, e);
 
-    while ((more = sweep_next(s->sweep->sweep, &item, &s->scan.bad, e)) > 0) {
-        buf_clear(&s->line);
-
-        char *to = buf_room(&s->line, item.n);
-        ssize_t got = io_pread_full(s->scan.fd, to, item.n, item.at);
-
-        if (got < 0)
-            return err_sys(e, errno, "cannot read '%s'", s->scan.path);
-        buf_grew(&s->line, (size_t)got);
-        h->line = (struct line){.text = buf_str(&s->line),
-                                .at = item.at,
-                                .terminated = item.at + (off_t)item.n < s->scan.size};
-        if ((size_t)got == item.n && message_parse(&s->message, h->line.text) &&
-            match(s, h, e) == 1 && h->found)
-            return 1;
-    }
-    return more;
+    h->found = false;
+    if (more <= 0)
+        return more;
+    if (read_item(s, &item, h, e) < 0)
+        return -1;
+    return message_parse(&s->message, h->line.text) ? match(s, h, e) : 1;
 }
 
 int search_next(struct search *s, struct hit *h, struct err *e)
@@ -178,48 +166,75 @@ int search_next(struct search *s, struct hit *h, struct err *e)
     if (!s->started)
         start(s, true);
     do {
-        /* What was found ahead is not given either. */
+        /* Hits that were found ahead are not returned either. */
         if (crew_cancelled(s->cancel))
             return 0;
-        result = s->sweep ? next_swept(s, h, e) : search_each(s, h, e);
+        result = s->fast ? next_fast(s, h, e) : search_each(s, h, e);
     } while (result == 1 && !h->found);
     return result;
 }
 
 int search_count(struct search *s, bool any, uint64_t *count, struct err *e)
 {
-    struct piece_item item;
+    struct scan_item item;
     int result;
 
     if (!s->started)
         start(s, any);
-    if (!s->sweep)
+    if (!s->fast)
         return 0;
     if (!any)
-        return sweep_count(s->sweep->sweep, count, &s->scan.bad, e) < 0 ? -1 : 1;
-    result = sweep_next(s->sweep->sweep, &item, &s->scan.bad, e);
+        return parallel_scan_count(s->fast->scan, count, &s->scan.bad, e) < 0 ? -1 : 1;
+    result = parallel_scan_next(s->fast->scan, &item, &s->scan.bad, e);
     *count = result > 0;
     return result < 0 ? -1 : 1;
-}
-
-bool search_was_long(const struct search *s)
-{
-    return s->sweep && sweep_missed(s->sweep->sweep) > 0;
 }
 
 int search_again(struct search *s, struct str line, struct hit *h, struct err *e)
 {
     if (!message_parse(&s->message, line))
         return err_set(e, ERR_FAILURE, "a line changed meanwhile");
-    /* One that could not be matched may be there as context. */
+    /* A message that could not be matched may be there as context. */
     match(s, h, NULL);
     return 0;
 }
 
+/* ---- the skip index ---- */
+
+struct search_learned {
+    struct skip_map map;
+    bool grow;
+};
+
+struct search_learned *search_learned(struct search *s)
+{
+    struct search_learned *l;
+    uint64_t hits;
+
+    if (!s->fast || s->fast->map.count == 0 || !parallel_scan_ended(s->fast->scan, &hits))
+        return NULL;
+    l = mem_zalloc(sizeof *l);
+    l->map = s->fast->map;
+    /* An index does not help to find a text that is in most blocks, and the hits took time. */
+    l->grow = hits < l->map.count;
+    s->fast->map = (struct skip_map){0};
+    return l;
+}
+
+void search_learned_free(struct search_learned *l, const struct history *update)
+{
+    if (!l)
+        return;
+    if (update)
+        skip_index_update(update, &l->map, l->grow);
+    skip_map_release(&l->map);
+    free(l);
+}
+
 /* ---- snippets ---- */
 
-/* The offset of up to `count` code points before `at`. Continuation bytes that continue nothing are
- * passed together with what stands before them. */
+/* Returns the offset of up to `count` code points before `at`. Stray continuation bytes count
+ * together with the character before them. */
 static size_t step_back(struct str s, size_t at, size_t count)
 {
     while (count-- && at) {
@@ -230,7 +245,7 @@ static size_t step_back(struct str s, size_t at, size_t count)
     return at;
 }
 
-static size_t step_on(struct str s, size_t at, size_t count)
+static size_t step_forward(struct str s, size_t at, size_t count)
 {
     return at + utf8_first((struct str){s.p + at, s.n - at}, count).n;
 }
@@ -240,17 +255,17 @@ static size_t step_on(struct str s, size_t at, size_t count)
 void search_snippet(struct buf *out, struct str content, size_t at, size_t len, size_t width,
                     bool safe, size_t *mark, size_t *mark_len)
 {
-    /* A match that is wider than the snippet fills it. */
+    /* A match that is wider than the snippet fills the whole snippet. */
     struct str match = utf8_first((struct str){content.p + at, len}, width);
     size_t left = width - utf8_count(match);
     size_t begin = step_back(content, at, left / 2);
     size_t before = utf8_count((struct str){content.p + begin, at - begin});
-    size_t end = step_on(content, at + match.n, left - before);
+    size_t end = step_forward(content, at + match.n, left - before);
 
-    /* What is not used behind the match goes before it. */
-    size_t behind = utf8_count((struct str){content.p + at + match.n, end - at - match.n});
+    /* Space that is not used after the match is used before it. */
+    size_t after = utf8_count((struct str){content.p + at + match.n, end - at - match.n});
 
-    begin = step_back(content, begin, left - before - behind);
+    begin = step_back(content, begin, left - before - after);
 
     struct buf line = BUF_INIT(SIZE_MAX);
     size_t from, to;
@@ -259,8 +274,8 @@ void search_snippet(struct buf *out, struct str content, size_t at, size_t len, 
         buf_add_c(out, ELLIPSIS);
     from = out->len;
 
-    /* The line is made three times, each with one more part, to see where in it the match is. White
-     * space that ends a part is one blank when something follows. */
+    /* The line is made three times, each time with one more part, to see where the match is in it.
+     * White space at the end of a part becomes one blank if something follows. */
     vis_add_line(&line, (struct str){content.p + begin, at - begin}, safe);
     from += line.len;
     buf_clear(&line);

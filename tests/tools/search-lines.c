@@ -16,7 +16,6 @@
 #include "chathist/base/io.h"
 #include "chathist/base/json.h"
 #include "chathist/search/search.h"
-#include "chathist/search/skip_build.h"
 
 static int fail(const struct err *e)
 {
@@ -88,12 +87,11 @@ static int run(const struct history *h, struct str query)
         s.scan.block_size = number(query, 3);
         s.scan.line_max = number(query, 4);
         s.skip_block = (off_t)number(query, 8);
-        if (s.skip_block > 0) {
-            skip_build(h, s.skip_block);
+        if (s.skip_block > 0)
             s.history = h;
-        }
         result = print_hits(&s, json_is_true(json_at(query, 7)), &e);
         printf("bad %" PRIu64 "\n", s.scan.bad);
+        search_learned_free(search_learned(&s), h);
         search_close(&s);
     }
     if (result < 0)

@@ -8,7 +8,7 @@
 
 #include "chathist/base/keymap.h"
 #include "chathist/cli/output.h"
-#include "chathist/search/around.h"
+#include "chathist/search/match_context.h"
 #include "chathist/search/search.h"
 
 /* What a row has beside the five fields. On a terminal the history is a line above its rows. */
@@ -29,12 +29,12 @@ void hits_print_session(struct out *o, struct str id, struct hits_form *form);
 
 /* Hits kept as places in the file, for printing them in another order. Zero-initialise. */
 struct hits {
-    struct around_item *at;
+    struct context_item *at;
     size_t count, cap;
 };
 void hits_keep(struct hits *h, const struct hit *hit);
 /* Reads a message again that this search has given before. 0; -1: unreadable. */
-int hits_again(struct around_item place, struct search *s, struct buf *line, struct hit *hit,
+int hits_again(struct context_item place, struct search *s, struct buf *line, struct hit *hit,
                struct err *e);
 void hits_release(struct hits *h);
 

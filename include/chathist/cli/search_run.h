@@ -31,7 +31,7 @@ struct search_run {
     struct searched {
         const struct history *history;
         uint64_t bad; /* lines that are none */
-        bool was_long;
+        struct search_learned *learned;
     } * searched;
     size_t searched_count, searched_cap;
 };

@@ -1,10 +1,10 @@
 /*
- * pattern - what is looked for in a text: one or more fixed strings or regular expressions.
+ * pattern - what a search looks for in a text: one or more fixed strings or regular expressions.
  *
- * Case does not count, by Unicode simple case folding (base/fold), unless `case_sensitive`. Places
- * are offsets in the text itself, although folding changes lengths. Of the matches that several
- * patterns have, the first in the text counts, of those the longest, as in grep. Texts are UTF-8;
- * a pattern is repaired to be.
+ * Case is ignored by Unicode simple case folding (base/fold) unless `case_sensitive` is set.
+ * Offsets count bytes of the text itself, although folding changes lengths. If several patterns
+ * match, the first match in the text counts, and of those the longest, as in grep. Texts are UTF-8;
+ * a pattern that is not is repaired.
  */
 #ifndef CHATHIST_SEARCH_PATTERN_H
 #define CHATHIST_SEARCH_PATTERN_H
@@ -14,43 +14,45 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "chathist/search/needle.h"
-#include "chathist/search/skip.h"
 
+struct literal_scan;
+struct skip_query;
 struct pattern_needle;
 
 struct pattern {
-    bool case_sensitive; /* set before the first pattern_add, as are these two */
-    bool words;          /* only what has no character of a word right before and behind it */
-    bool regex;          /* regular expressions (base/regex) */
+    bool case_sensitive; /* set these three before the first pattern_add */
+    bool words;          /* no word character may stand directly before or after a match */
+    bool regex;          /* the patterns are regular expressions (base/regex) */
     /* private */
     struct pattern_needle *needles;
     size_t count, cap;
     struct str text;
-    struct buf folded; /* the text, once a needle has asked for it */
+    struct buf folded; /* the text folded, if a needle needed it */
     bool is_folded;
-    size_t from; /* where the next match begins, or later */
+    size_t from; /* the next match begins here or later */
     bool ended;
 };
 
-/* Then the first three may be set. */
+/* Makes an empty pattern, which matches nothing. */
 void pattern_init(struct pattern *p);
 void pattern_release(struct pattern *p);
-/* One more. -1: ERR_USAGE, it is no regular expression. */
+/* Adds one more alternative. Returns 0, or -1 with *e set (ERR_USAGE) if it is not a valid regular
+ * expression. */
 int pattern_add(struct pattern *p, struct str text, struct err *e);
 
-/* The same fixed strings once more, for another thread. `to` is to be released, not initialised. */
+/* Makes `to`, which is not initialised, a copy for another thread; the caller releases it. Only for
+ * fixed strings. */
 void pattern_copy(struct pattern *to, const struct pattern *from);
-/* Adds its texts to n, so that their places are found fast, and to q, so that what cannot hold them
- * is not read. false: that cannot be done, for there is a regular expression, an empty text or none
- * among them, or there are too many. */
-bool pattern_needles(const struct pattern *p, struct needles *n, struct skip_query *q);
+/* Adds the texts to a literal scan, so that their places are found fast, and to a query of the skip
+ * index, so that blocks without them are not read. Returns false if that cannot be done: there is a
+ * regular expression, an empty text or no text, or there are too many. */
+bool pattern_add_literals(const struct pattern *p, struct literal_scan *s, struct skip_query *q);
 
-/* The first match in a text, which may be empty: 1 and where, in bytes; 0; -1: ERR_FAILURE, a
- * regular expression took too many steps in this text. Without any pattern there is none. */
+/* Finds the first match in a text; it may be empty. Returns 1 and where it is, in bytes; 0 if there
+ * is no match; -1 with *e set (ERR_FAILURE) if a regular expression took too many steps. */
 int pattern_find(struct pattern *p, struct str text, size_t *at, size_t *len, struct err *e);
-/* One match after the other, none of them empty, none overlapping: pattern_start, then pattern_next
- * until it gives 0 or -1. The text is borrowed until then. */
+/* Find one match after the other; none is empty, none overlap. Call pattern_start, then
+ * pattern_next until it returns 0 or -1. The text is borrowed until then. */
 void pattern_start(struct pattern *p, struct str text);
 int pattern_next(struct pattern *p, size_t *at, size_t *len, struct err *e);
 

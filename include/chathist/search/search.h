@@ -1,37 +1,38 @@
 /*
- * search - messages whose decoded content matches a pattern.
+ * search - finds the messages of a history whose decoded content matches a pattern.
  *
- * Nothing but the decoded content is looked at, whatever escapes the line uses.
- *
- * Fixed strings are looked for in a large file, backward, by hist/sweep: lines that cannot hold
- * them are passed over, and not counted when they are bad.
+ * Only the decoded content counts, whatever escapes the line uses. Fixed strings in a large history
+ * are searched backward by a fast path (search/parallel_scan): it passes over lines that cannot
+ * hold them, and does not count such lines as bad. All else is parsed line by line.
  */
 #ifndef CHATHIST_SEARCH_SEARCH_H
 #define CHATHIST_SEARCH_SEARCH_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
+#include "chathist/base/simd.h"
 #include "chathist/history/filter.h"
 #include "chathist/history/locate.h"
 #include "chathist/history/message.h"
-#include "chathist/search/pattern.h"
 #include "chathist/history/scan.h"
-#include "chathist/search/sweep.h"
+#include "chathist/search/pattern.h"
 
 struct search {
     struct scan scan;
-    /* To be set before the first message, or left as search_open makes them: */
+    /* Set by search_open; the caller may change these before the first message: */
     bool invert;                   /* messages that do not match are the hits; false */
-    size_t threads;                /* CREW_MAX at most; 0: as many as are of use */
+    size_t threads;                /* CREW_MAX at most; 0: as many as help */
     enum simd with;                /* simd_best() */
-    const struct history *history; /* it has a skip index (hist/skip), which is used; NULL */
+    const struct history *history; /* its skip index is used; NULL: none is */
     off_t skip_block;              /* SKIP_BLOCK */
-    const atomic_bool *cancel; /* another thread ends the search: there are no more hits; NULL */
+    const atomic_bool *cancel;     /* the search ends when another thread sets it; NULL: never */
     /* private */
-    struct search_sweep *sweep;
+    struct search_fast *fast; /* NULL: lines are parsed one by one */
     bool started;
     struct buf line;
     struct pattern *pattern;
@@ -45,34 +46,42 @@ struct hit {
     const struct message *message;
     struct line line;
     struct str content; /* decoded */
-    bool asked;         /* the filter wants it */
-    bool found;         /* and it is a hit */
-    size_t at, len;     /* the first match, in bytes of content; 0, 0 when there is none */
+    bool asked;         /* the filter lets it through */
+    bool found;         /* it does, and the message is a hit */
+    size_t at, len;     /* the first match, in bytes of content; 0, 0 if there is none */
 };
 
-/* The pattern and the filter (may be NULL: every message) are borrowed. On failure there is nothing
- * to close. */
+/* Opens a search of the history at `history_path` below the directory `dir`. The pattern and the
+ * filter (NULL: every message) are borrowed. Returns 0, or -1 with *e set and nothing to close. */
 int search_open(struct search *s, int dir, const char *history_path, struct pattern *pattern,
                 const struct filter *filter, enum scan_way way, struct err *e);
 void search_close(struct search *s);
-/* This one message could not be matched, *e says why (see pattern_find): it is no hit, and the
- * search goes on with the next call. */
+/* This message could not be matched and *e says why (see pattern_find). It is not a hit, and the
+ * search continues with the next call. */
 #define SEARCH_FAILED 2
-/* The next hit: 1, 0, -1, SEARCH_FAILED. */
+/* Returns 1 and the next hit, 0 at the end, -1 with *e set, or SEARCH_FAILED. */
 int search_next(struct search *s, struct hit *h, struct err *e);
-/* The next message, a hit or not: the same. */
+/* Like search_next, but returns every message, a hit or not. */
 int search_each(struct search *s, struct hit *h, struct err *e);
-/* How many hits there are, in place of search_next; with `any`, 0 or 1 of them. 1; 0 when
- * search_next must be asked all the same; -1. */
+/* Counts the hits, instead of search_next; with `any`, at most one. Returns 1; 0 if the caller must
+ * use search_next after all; -1 with *e set. */
 int search_count(struct search *s, bool any, uint64_t *count, struct err *e);
-/* Did it look through so much of the history that the next one is worth having a skip index made
- * for? See skip_build. */
-bool search_was_long(const struct search *s);
-/* Looks again at a line that this search gave before; h->line stays as it was. 0, -1. */
+/* Decides again about a line that this search returned before. h->line is not changed. Returns 0,
+ * or -1 with *e set. */
 int search_again(struct search *s, struct str line, struct hit *h, struct err *e);
-/* Adds one line of at most `width` code points of content round the match, with `…` where it was
- * cut; white space and `safe` as vis_add_line. *mark, *mark_len (may be NULL): where the match
- * is in `out`. */
+
+/* What a search learned about the skip index of its history. */
+struct search_learned;
+/* Takes it from a search that has ended, before search_close. Returns NULL if the search did not
+ * look at the whole history or does not use an index. */
+struct search_learned *search_learned(struct search *s);
+/* Frees it (NULL is allowed). With `update`, the history that was searched, first writes it to the
+ * index and makes the index a bounded part larger: to be called when the hits are printed. */
+void search_learned_free(struct search_learned *l, const struct history *update);
+
+/* Adds one line of at most `width` code points of content around the match, with `…` where it was
+ * cut; white space and `safe` as in vis_add_line. *mark and *mark_len (may be NULL) are set to
+ * where the match is in `out`. */
 void search_snippet(struct buf *out, struct str content, size_t at, size_t len, size_t width,
                     bool safe, size_t *mark, size_t *mark_len);
 

@@ -1,4 +1,4 @@
-#include "chathist/search/around.h"
+#include "chathist/search/match_context.h"
 
 #include "test.h"
 
@@ -7,14 +7,15 @@
 static void check(size_t before, size_t after, const char *messages, const char *want)
 {
     struct buf got = BUF_INIT(BUF_SMALL);
-    struct around a;
+    struct match_context a;
 
-    around_init(&a, before, after);
+    match_context_init(&a, before, after);
     for (size_t i = 0; messages[i]; i++) {
         bool hit = messages[i] >= 'A' && messages[i] <= 'Z';
         char session = (char)(messages[i] | 0x20);
 
-        around_add(&a, (struct str){&session, 1}, (struct around_item){(off_t)i + 1, 1, hit});
+        match_context_add(&a, (struct str){&session, 1},
+                          (struct context_item){(off_t)i + 1, 1, hit});
     }
     for (size_t i = 0; i < a.count; i++) {
         buf_add_c(&got, i > 0 ? "/" : "");
@@ -24,7 +25,7 @@ static void check(size_t before, size_t after, const char *messages, const char 
     }
     if (!CHECK_STR(buf_c(&got), want))
         fprintf(stderr, "    of   %s\n", messages);
-    around_release(&a);
+    match_context_release(&a);
     buf_release(&got);
 }
 
@@ -61,25 +62,25 @@ TEST(each_session_by_itself)
 
 TEST(it_knows_when_it_has_all)
 {
-    struct around a;
+    struct match_context a;
 
-    around_init(&a, 2, 0);
-    CHECK(!around_wants_more(&a));
-    around_add(&a, STR("a"), (struct around_item){1, 1, true});
-    around_add(&a, STR("b"), (struct around_item){2, 1, true});
-    around_add(&a, STR("a"), (struct around_item){3, 1, true});
-    around_add(&a, STR("a"), (struct around_item){4, 1, false});
-    around_add(&a, STR("a"), (struct around_item){5, 1, false});
-    CHECK(around_wants_more(&a));
-    around_add(&a, STR("b"), (struct around_item){6, 1, false});
-    around_add(&a, STR("c"), (struct around_item){7, 1, false});
-    CHECK(around_wants_more(&a));
-    around_add(&a, STR("b"), (struct around_item){8, 1, false});
-    CHECK(!around_wants_more(&a));
-    around_release(&a);
+    match_context_init(&a, 2, 0);
+    CHECK(!match_context_wants_more(&a));
+    match_context_add(&a, STR("a"), (struct context_item){1, 1, true});
+    match_context_add(&a, STR("b"), (struct context_item){2, 1, true});
+    match_context_add(&a, STR("a"), (struct context_item){3, 1, true});
+    match_context_add(&a, STR("a"), (struct context_item){4, 1, false});
+    match_context_add(&a, STR("a"), (struct context_item){5, 1, false});
+    CHECK(match_context_wants_more(&a));
+    match_context_add(&a, STR("b"), (struct context_item){6, 1, false});
+    match_context_add(&a, STR("c"), (struct context_item){7, 1, false});
+    CHECK(match_context_wants_more(&a));
+    match_context_add(&a, STR("b"), (struct context_item){8, 1, false});
+    CHECK(!match_context_wants_more(&a));
+    match_context_release(&a);
 
-    around_init(&a, 0, 5);
-    around_add(&a, STR("a"), (struct around_item){1, 1, true});
-    CHECK(!around_wants_more(&a));
-    around_release(&a);
+    match_context_init(&a, 0, 5);
+    match_context_add(&a, STR("a"), (struct context_item){1, 1, true});
+    CHECK(!match_context_wants_more(&a));
+    match_context_release(&a);
 }

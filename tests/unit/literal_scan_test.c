@@ -1,5 +1,6 @@
-#include "chathist/search/find.h"
+#include "search/literal_scan.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 #include "test.h"
@@ -7,7 +8,9 @@
 
 #define TEXT ((size_t)700)
 
-/* A text that ends where its memory does, so that a sanitizer sees a byte too many. */
+/* ---- places ---- */
+
+/* Makes a text that ends where its memory does, so that a sanitizer notices a byte too many. */
 static char *text_of(size_t n, uint32_t letters)
 {
     char *text = malloc(n ? n : 1);
@@ -44,8 +47,8 @@ static bool test_passes(const struct simd_test *t, const char *text, size_t n, s
 }
 
 /* What the header says, word for word. */
-static size_t expected(const struct find *f, const char *text, size_t n, const struct seen *like,
-                       size_t from, size_t *at)
+static size_t expected(const struct literal_scan *f, const char *text, size_t n,
+                       const struct seen *like, size_t from, size_t *at)
 {
     size_t count = 0;
 
@@ -83,33 +86,33 @@ static struct simd_test draw_test(bool rare)
                               .byte = (unsigned char)(byte & mask)};
 }
 
-static void add_probes(struct find *f, size_t count, bool rare)
+static void add_probes(struct literal_scan *f, size_t count, bool rare)
 {
     for (size_t k = 0; k < count; k++) {
         struct simd_triple t = {{draw_test(rare), draw_test(rare), draw_test(rare)}};
 
         if (draw(2))
-            find_add_pair(f, (struct simd_pair){usual[draw(4)], t.test[0]});
+            literal_scan_add_pair(f, (struct simd_pair){usual[draw(4)], t.test[0]});
         else
-            find_add_triple(f, t);
+            literal_scan_add_triple(f, t);
     }
 }
 
-static void compare(enum simd with, const struct find *like, const char *text, size_t n,
+static void compare(enum simd with, const struct literal_scan *like, const char *text, size_t n,
                     size_t from, struct seen *s)
 {
     static size_t at[TEXT];
-    struct find f;
+    struct literal_scan f;
     size_t count = expected(like, text, n, s, from, at);
 
-    find_init(&f, with);
+    literal_scan_init(&f, with);
     for (size_t k = 0; k < like->probes.pair_count; k++)
-        find_add_pair(&f, like->probes.pairs[k]);
+        literal_scan_add_pair(&f, like->probes.pairs[k]);
     for (size_t k = 0; k < like->probes.triple_count; k++)
-        find_add_triple(&f, like->probes.triples[k]);
+        literal_scan_add_triple(&f, like->probes.triples[k]);
     s->text = text;
     s->count = 0;
-    find_each(&f, text + from, text + n, see, s);
+    literal_scan_each(&f, text + from, text + n, see, s);
     if (CHECK_INT(s->count, count) && count > 0)
         CHECK_MEM(s->at, count * sizeof *at, at, count * sizeof *at);
 }
@@ -122,9 +125,9 @@ TEST(every_variant_gives_the_places_that_the_header_says)
         size_t n = draw(3) ? draw(300) : draw(TEXT);
         char *text = text_of(n, draw(2) ? 256 : 8);
         size_t from = n ? draw(4) ? 0 : draw((uint32_t)n) : 0;
-        struct find like;
+        struct literal_scan like;
 
-        find_init(&like, SIMD_PORTABLE);
+        literal_scan_init(&like, SIMD_PORTABLE);
         add_probes(&like, draw(4) ? 1 + draw(3) : draw(SIMD_PROBES + 1), draw(2));
         s.step = draw(2) ? 1 : 1 + draw(200);
         s.most = draw(2) ? TEXT : 1 + draw(5);
@@ -144,12 +147,14 @@ TEST(a_place_is_found_at_every_offset_and_at_both_ends)
         char *text = calloc(n, 1);
 
         for (size_t i = 0; i < n && !test_failed; i++) {
-            struct find like;
+            struct literal_scan like;
 
-            find_init(&like, SIMD_PORTABLE);
-            find_add_triple(&like, (struct simd_triple){{{0, 0xdf, 'A'}, {i % 64, 0xff, 0}}});
-            find_add_pair(&like, (struct simd_pair){'\\', {0}});
-            find_add_triple(&like, (struct simd_triple){{{0, 0xdf, 'B'}, {0}, {i % 64, 0xff, 0}}});
+            literal_scan_init(&like, SIMD_PORTABLE);
+            literal_scan_add_triple(&like,
+                                    (struct simd_triple){{{0, 0xdf, 'A'}, {i % 64, 0xff, 0}}});
+            literal_scan_add_pair(&like, (struct simd_pair){'\\', {0}});
+            literal_scan_add_triple(&like,
+                                    (struct simd_triple){{{0, 0xdf, 'B'}, {0}, {i % 64, 0xff, 0}}});
             text[i] = "a\\b"[i % 3];
             for (int with = 0; with < SIMD_COUNT; with++) {
                 if (simd_can((enum simd)with))
@@ -176,13 +181,81 @@ TEST(no_probes_pass_nothing_and_too_many_are_refused)
     struct seen s = {.step = 1, .most = TEXT};
     struct simd_pair pair = {'x', {0, 0xff, 'x'}};
     struct simd_triple triple = {{pair.second}};
-    struct find f;
+    struct literal_scan f;
 
-    find_init(&f, simd_best());
-    find_each(&f, "abc", "abc" + 3, see, &s);
+    literal_scan_init(&f, simd_best());
+    literal_scan_each(&f, "abc", "abc" + 3, see, &s);
     CHECK_INT(s.count, 0);
     for (size_t k = 0; k < SIMD_PROBES; k += 2)
-        CHECK(find_add_pair(&f, pair) && find_add_triple(&f, triple));
-    CHECK(!find_add_pair(&f, pair));
-    CHECK(!find_add_triple(&f, triple));
+        CHECK(literal_scan_add_pair(&f, pair) && literal_scan_add_triple(&f, triple));
+    CHECK(!literal_scan_add_pair(&f, pair));
+    CHECK(!literal_scan_add_triple(&f, triple));
+}
+
+/* ---- literals ---- */
+
+/* Letters of which each has two forms of one byte. */
+static void fill(char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        text[i] = "tThHeEx"[draw(7)];
+}
+
+static bool stands(struct str needle, const char *p, const char *end)
+{
+    if ((size_t)(end - p) < needle.n)
+        return false;
+    for (size_t i = 0; i < needle.n; i++) {
+        if (tolower((unsigned char)p[i]) != tolower((unsigned char)needle.p[i]))
+            return false;
+    }
+    return true;
+}
+
+struct hits {
+    const struct literal_scan *scan;
+    struct str text;
+    size_t at[64];
+    size_t count;
+};
+
+static const char *see_match(void *ctx, const char *place)
+{
+    struct hits *h = ctx;
+    const char *at;
+
+    if (literal_scan_may_match(h->scan, place, h->text.p, h->text.p + h->text.n, &at))
+        h->at[h->count++] = at ? (size_t)(at - h->text.p) : SIZE_MAX;
+    return place + 1;
+}
+
+/* The text ends where its memory does, so that a sanitizer sees a byte too many. */
+TEST(a_literal_is_found_everywhere_it_is_and_nowhere_else)
+{
+    for (int round = 0; round < 20000 && !test_failed; round++) {
+        char word[12];
+        struct str needle = {word, 1 + draw(sizeof(word))};
+        size_t n = draw(60), from = 0, count = 0;
+        char *text = malloc(n ? n : 1);
+        struct literal_scan scan;
+        struct hits hits = {.scan = &scan, .text = {text, n}};
+
+        fill(word, needle.n);
+        fill(text, n);
+        if (n > needle.n && draw(2)) {
+            from = draw(2) ? n - needle.n : draw((uint32_t)(n - needle.n));
+            memcpy(text + from, word, needle.n);
+        }
+        literal_scan_init(&scan, simd_best());
+        literal_scan_add(&scan, needle, false);
+        CHECK(literal_scan_ready(&scan));
+        literal_scan_each(&scan, text, text + n, see_match, &hits);
+        for (size_t i = 0; i < n; i++) {
+            if (stands(needle, text + i, text + n) && CHECK(count < hits.count))
+                CHECK_INT(hits.at[count++], i);
+        }
+        CHECK_INT(hits.count, count);
+        literal_scan_release(&scan);
+        free(text);
+    }
 }

@@ -1,0 +1,639 @@
+#include "search/literal_scan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/fold.h"
+#include "chathist/base/json.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/utf8.h"
+
+/* ---- tests of bytes ---- */
+
+/* A byte b passes if (b & mask) == byte. */
+struct byte_test {
+    unsigned char mask, byte;
+    uint64_t frequency; /* how many of 100,000 bytes of a history pass */
+};
+
+/* Every byte passes. */
+#define BYTE_TEST_ANY                                                                              \
+    {                                                                                              \
+        .frequency = 100000                                                                        \
+    }
+
+/* How many of 100,000 bytes have each value, in histories of English, code and some other
+ * languages. */
+static const uint16_t frequency[256] = {
+    1,     1,    1,    1,    1,    1,    1,    1,    1,    1,    99,  1,   1,    1,    1,    1,
+    1,     1,    1,    1,    1,    1,    1,    1,    1,    1,    1,   1,   1,    1,    1,    1,
+    14543, 22,   2493, 22,   22,   22,   22,   59,   138,  138,  22,  128, 1323, 406,  1074, 133,
+    1415,  880,  848,  747,  599,  466,  621,  625,  440,  409,  992, 44,  66,   102,  81,   120,
+    22,    149,  55,   81,   59,   110,  75,   25,   32,   110,  27,  12,  50,   38,   65,   134,
+    38,    7,    86,   89,   284,  35,   35,   63,   7,    39,   8,   51,  1370, 51,   14,   577,
+    90,    4911, 948,  2195, 2139, 7334, 1914, 860,  2916, 4233, 214, 509, 2266, 1586, 5006, 5061,
+    1301,  251,  3843, 3827, 6069, 2280, 567,  1040, 349,  1190, 190, 182, 15,   182,  7,    1,
+    63,    102,  117,  59,   27,   12,   12,   43,   20,   16,   9,   32,  22,   20,   10,   35,
+    11,    8,    7,    12,   24,   19,   17,   7,    21,   28,   21,  12,  36,   7,    13,   48,
+    9,     15,   11,   7,    24,   15,   7,    10,   20,   7,    8,   7,   7,    11,   8,    40,
+    101,   25,   52,   15,   24,   97,   52,   19,   94,   10,   67,  59,  90,   107,  147,  41,
+    1,     1,    14,   125,  10,   10,   1,    1,    1,    1,    1,   1,   1,    1,    20,   20,
+    761,   283,  10,   1,    1,    1,    1,    10,   10,   10,   1,   1,   1,    1,    1,    1,
+    30,    10,   66,   129,  34,   85,   83,   37,   36,   16,   10,  10,  10,   10,   10,   10,
+    19,    1,    1,    1,    1,    1,    1,    1,    1,    1,    1,   1,   1,    1,    1,    1,
+};
+
+/* Returns the tightest test that every byte of `bytes`, which is not empty, passes. */
+static struct byte_test byte_test_of(struct str bytes)
+{
+    unsigned char all = 0xff, any = 0;
+    struct byte_test t = {0};
+
+    for (size_t i = 0; i < bytes.n; i++) {
+        all &= (unsigned char)bytes.p[i];
+        any |= (unsigned char)bytes.p[i];
+    }
+    t.mask = (unsigned char)~(any & ~all);
+    t.byte = all;
+    for (size_t b = 0; b < 256; b++) {
+        if ((b & t.mask) == t.byte)
+            t.frequency += frequency[b];
+    }
+    return t;
+}
+
+/* ---- probes ---- */
+
+void literal_scan_init(struct literal_scan *s, enum simd with)
+{
+    *s = (struct literal_scan){.block = simd_block_of(with)};
+}
+
+static bool is_full(const struct literal_scan *s)
+{
+    return s->probes.pair_count + s->probes.triple_count == SIMD_PROBES;
+}
+
+static void widen_reach(struct literal_scan *s, const struct simd_test *t)
+{
+    if (t->distance > s->reach)
+        s->reach = t->distance;
+}
+
+bool literal_scan_add_pair(struct literal_scan *s, struct simd_pair pair)
+{
+    if (is_full(s))
+        return false;
+    s->probes.pairs[s->probes.pair_count++] = pair;
+    widen_reach(s, &pair.second);
+    return true;
+}
+
+bool literal_scan_add_triple(struct literal_scan *s, struct simd_triple triple)
+{
+    if (is_full(s))
+        return false;
+    s->probes.triples[s->probes.triple_count++] = triple;
+    for (size_t i = 0; i < 3; i++)
+        widen_reach(s, &triple.test[i]);
+    return true;
+}
+
+/* Reports the places of one block that are at or after *from and before `end`, and moves *from.
+ * Returns false when the scan ends. */
+static bool report_block(const char *block, const uint64_t bits[2], const char **from,
+                         const char *end, literal_seen *seen, void *ctx)
+{
+    for (size_t half = 0; half < 2; half++) {
+        const char *start = block + half * 64;
+
+        while (*from < start + 64) {
+            uint64_t left = bits[half] & ~UINT64_C(0) << (*from > start ? *from - start : 0);
+
+            if (!left)
+                break;
+
+            const char *place = start + simd_lowest(left);
+
+            if (place >= end)
+                return false;
+            *from = seen(ctx, place);
+            if (!*from)
+                return false;
+        }
+    }
+    if (*from < block + SIMD_BLOCK)
+        *from = block + SIMD_BLOCK;
+    return true;
+}
+
+void literal_scan_each(const struct literal_scan *s, const char *from, const char *end,
+                       literal_seen *seen, void *ctx)
+{
+    size_t whole = SIMD_BLOCK + s->reach; /* the bytes that are read for one block */
+    uint64_t bits[2];
+
+    if (s->probes.pair_count + s->probes.triple_count == 0)
+        return;
+    while (from < end && (size_t)(end - from) >= whole) {
+        const char *last = end - whole;
+        const char *block = s->block(&s->probes, from, last, bits);
+
+        if (block > last) {
+            from = block;
+            break;
+        }
+        from = block;
+        if (!report_block(block, bits, &from, end, seen, ctx))
+            return;
+    }
+
+    /* The rest is shorter than a block and its reach, so it is copied and zeros follow it. */
+    while (from < end) {
+        char rest[SIMD_BLOCK + SIMD_DISTANCE + 1] = {0};
+        size_t n = (size_t)(end - from);
+
+        memcpy(rest, from, n < sizeof(rest) ? n : sizeof(rest));
+
+        const char *block = from;
+
+        if (s->block(&s->probes, rest, rest, bits) > rest)
+            from += SIMD_BLOCK;
+        else if (!report_block(block, bits, &from, end, seen, ctx))
+            return;
+    }
+}
+
+/* ---- literals ---- */
+
+#define FORMS (FOLD_SAME + 1)
+
+/* How many bytes are compared as one word. */
+#define WORD sizeof(uint64_t)
+
+/* The ways to write one character, without \uXXXX. */
+struct unit {
+    size_t count; /* 0: it can only be written \uXXXX */
+    struct form {
+        size_t n;
+        char bytes[4];
+    } form[FORMS];
+    struct byte_test test[4]; /* for each byte of the forms as long as the first one */
+};
+
+struct literal {
+    struct unit *units;
+    size_t count, cap;
+    /* Where the first byte of the triple is. A literal with a character that has no form but
+     * \uXXXX has no triple: it is found by that escape alone. */
+    bool has_triple;
+    size_t unit, offset;
+    struct simd_triple triple;
+    struct simd_pair odd[2]; /* the first bytes of forms that change the distances */
+    size_t odd_count;
+    /* What the bytes around the triple have in common in all forms. */
+    size_t before; /* how far before the triple's first byte they begin */
+    unsigned char mask[WORD], bytes[WORD];
+    bool whole; /* the word decides: there is no more to the literal */
+};
+
+static bool is_pair(const struct simd_pair *pair, const char *p)
+{
+    return (unsigned char)p[0] == pair->first && (unsigned char)p[1] == pair->second.byte;
+}
+
+void literal_scan_release(struct literal_scan *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        free(s->literals[i].units);
+    free(s->literals);
+    free(s->characters);
+    *s = (struct literal_scan){0};
+}
+
+/* ---- characters ---- */
+
+static void add_form(struct unit *u, const char *bytes, size_t n)
+{
+    struct form *f = &u->form[u->count++];
+
+    f->n = n;
+    memcpy(f->bytes, bytes, n);
+}
+
+static void add_character(struct literal_scan *s, struct unit *u, int32_t cp)
+{
+    static const char special[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
+    const char *short_name = cp < 0x80 ? memchr(special, cp, sizeof(special) - 1) : NULL;
+    char bytes[4];
+
+    s->characters =
+        mem_grow(s->characters, &s->character_cap, s->character_count + 1, sizeof *s->characters);
+    s->characters[s->character_count++] = cp;
+    if (short_name) {
+        bytes[0] = '\\';
+        bytes[1] = names[short_name - special];
+        add_form(u, bytes, 2);
+    } else if (cp >= 0x20) {
+        add_form(u, bytes, utf8_encode(cp, bytes));
+    }
+    if (cp == '/')
+        add_form(u, "\\/", 2);
+}
+
+void literal_scan_add(struct literal_scan *s, struct str text, bool exact)
+{
+    struct literal literal = {0};
+
+    while (text.n > 0) {
+        struct unit u = {0};
+        int32_t same[FOLD_SAME], cp;
+        size_t bytes = utf8_decode(text, &cp);
+        size_t count = 1;
+
+        same[0] = cp;
+        if (!exact)
+            count = fold_same(cp, same);
+        for (size_t i = 0; i < count; i++)
+            add_character(s, &u, same[i]);
+        literal.units = mem_grow(literal.units, &literal.cap, literal.count + 1, sizeof u);
+        literal.units[literal.count++] = u;
+        text.p += bytes;
+        text.n -= bytes;
+    }
+    s->literals = mem_grow(s->literals, &s->cap, s->count + 1, sizeof *s->literals);
+    s->literals[s->count++] = literal;
+}
+
+/* ---- the triple ---- */
+
+/* The cost of one more pair of probes, in candidates per million bytes that take as long. */
+#define PAIR_COST ((uint64_t)800)
+
+static struct byte_test test_of(const struct unit *u, size_t offset)
+{
+    char bytes[FORMS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < u->count; i++) {
+        if (u->form[i].n == u->form[0].n)
+            bytes[n++] = u->form[i].bytes[offset];
+    }
+    return byte_test_of((struct str){bytes, n});
+}
+
+/* Adds the first bytes of the forms whose length differs. Returns false if there are too many. */
+static bool add_odd(struct simd_pair odd[2], size_t *count, const struct unit *u)
+{
+    for (size_t i = 1; i < u->count; i++) {
+        const struct form *f = &u->form[i];
+        struct simd_pair p = {(unsigned char)f->bytes[0], {1, 0xff, (unsigned char)f->bytes[1]}};
+        size_t k = 0;
+
+        if (f->n == u->form[0].n)
+            continue;
+        while (k < *count && !is_pair(&odd[k], f->bytes))
+            k++;
+        if (k == 2)
+            return false;
+        if (k == *count)
+            odd[(*count)++] = p;
+    }
+    return true;
+}
+
+/* The two rarest bytes found so far after the first one. */
+struct rarest {
+    struct byte_test test[2];
+    size_t distance[2];
+};
+
+static void add_rare(struct rarest *r, const struct byte_test *t, size_t distance)
+{
+    size_t at = t->frequency < r->test[0].frequency ? 0 : 1;
+
+    if (t->frequency >= r->test[1].frequency)
+        return;
+    r->test[1] = r->test[0];
+    r->distance[1] = r->distance[0];
+    r->test[at] = *t;
+    r->distance[at] = distance;
+}
+
+static struct simd_test simd_test_of(const struct byte_test *t, size_t distance)
+{
+    return (struct simd_test){distance, t->mask, t->byte};
+}
+
+/* Takes the best triple whose first byte is in this unit if it costs less than *best. */
+static void choose_from(struct literal *l, size_t unit, size_t offset, uint64_t *best)
+{
+    const struct byte_test *first = &l->units[unit].test[offset];
+    struct rarest r = {.test = {BYTE_TEST_ANY, BYTE_TEST_ANY}};
+    struct simd_pair odd[2];
+    size_t odd_count = 0;
+    size_t distance = 0; /* of unit i from the first one */
+
+    for (size_t i = unit; i < l->count && distance <= offset + SIMD_DISTANCE; i++) {
+        const struct unit *u = &l->units[i];
+        uint64_t cost;
+
+        if (u->count == 0 || !add_odd(odd, &odd_count, u))
+            return;
+        for (size_t k = 0; k < u->form[0].n; k++) {
+            if (distance + k > offset && distance + k - offset <= SIMD_DISTANCE)
+                add_rare(&r, &u->test[k], distance + k - offset);
+        }
+        distance += u->form[0].n;
+        cost = first->frequency * r.test[0].frequency * r.test[1].frequency / 1000000000 +
+               odd_count * PAIR_COST;
+        if (cost >= *best)
+            continue;
+        *best = cost;
+        l->has_triple = true;
+        l->unit = unit;
+        l->offset = offset;
+        l->triple =
+            (struct simd_triple){{simd_test_of(first, 0), simd_test_of(&r.test[0], r.distance[0]),
+                                  simd_test_of(&r.test[1], r.distance[1])}};
+        l->odd_count = odd_count;
+        memcpy(l->odd, odd, sizeof(odd));
+    }
+}
+
+/* The triple is chosen from this many characters of a long literal. */
+#define ENOUGH ((size_t)256)
+
+static void choose(struct literal *l)
+{
+    uint64_t best = UINT64_MAX;
+
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->units[i].count == 0)
+            return;
+        for (size_t k = 0; k < l->units[i].form[0].n; k++)
+            l->units[i].test[k] = test_of(&l->units[i], k);
+    }
+    for (size_t i = 0; i < l->count && i < ENOUGH; i++) {
+        for (size_t k = 0; k < l->units[i].form[0].n; k++)
+            choose_from(l, i, k, &best);
+    }
+}
+
+/* ---- comparing as one word ---- */
+
+/* Returns the length of all forms of a character, or 0 if they differ. */
+static size_t length_of(const struct unit *u)
+{
+    for (size_t i = 1; i < u->count; i++) {
+        if (u->form[i].n != u->form[0].n)
+            return 0;
+    }
+    return u->count ? u->form[0].n : 0;
+}
+
+/* The word begins at the literal's beginning if that is near the triple, else as far before the
+ * triple as it can. It ends before a character whose length varies or that does not fit. */
+static void make_word(struct literal *l)
+{
+    size_t first = l->unit, at = 0, i;
+
+    l->before = l->offset;
+    while (first > 0 && length_of(&l->units[first - 1]) &&
+           l->before + length_of(&l->units[first - 1]) < WORD)
+        l->before += length_of(&l->units[--first]);
+    l->whole = first == 0;
+    for (i = first; i < l->count; i++) {
+        const struct unit *u = &l->units[i];
+        size_t passing = 1; /* how many texts pass the tests */
+
+        if (!length_of(u) || at + length_of(u) > WORD)
+            break;
+        for (size_t k = 0; k < length_of(u); k++, at++) {
+            l->mask[at] = u->test[k].mask;
+            l->bytes[at] = u->test[k].byte;
+            passing <<= __builtin_popcount((unsigned char)~u->test[k].mask);
+        }
+        l->whole = l->whole && passing == u->count;
+    }
+    l->whole = l->whole && i == l->count;
+}
+
+/* ---- escapes ---- */
+
+#define REPLACEMENT 0xfffd
+
+static int by_value(const void *a, const void *b)
+{
+    const int32_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* Returns the number in the first \uXXXX of a character. */
+static int32_t first_unit(int32_t cp)
+{
+    return cp < 0x10000 ? cp : 0xd800 + ((cp - 0x10000) >> 10);
+}
+
+/*
+ * Returns the probe for an escape of any of the characters: a backslash, and that one of the four
+ * digits that excludes most other characters, or the `u`.
+ */
+static struct simd_pair escape_pair(const struct literal_scan *s)
+{
+    /* The second digit separates ASCII from most scripts. */
+    static const unsigned order[] = {1, 0, 2, 3};
+    static const char digits[] = "0123456789abcdef";
+    struct simd_pair best = {'\\', {1, 0xff, 'u'}};
+    int fewest = 3; /* bits that the test leaves open */
+
+    /* An unpaired surrogate stands for U+FFFD. */
+    for (size_t i = 0; i < s->character_count; i++) {
+        if (s->characters[i] == REPLACEMENT)
+            return best;
+    }
+    for (size_t i = 0; i < 4; i++) {
+        unsigned k = order[i];
+        unsigned char all = 0xff, any = 0;
+
+        for (size_t c = 0; c < s->character_count; c++) {
+            char digit = digits[first_unit(s->characters[c]) >> (12 - 4 * k) & 15];
+            unsigned char either = digit >= 'a' ? 0x20 : 0; /* it may be a capital letter */
+
+            all &= (unsigned char)(digit & ~either);
+            any |= (unsigned char)digit;
+        }
+
+        unsigned char mask = (unsigned char)~(any & ~all);
+        int bits = __builtin_popcount((unsigned char)~mask);
+
+        if (bits < fewest) {
+            fewest = bits;
+            best.second = (struct simd_test){k + 2, mask, (unsigned char)(all & mask)};
+        }
+    }
+    return best;
+}
+
+static bool has(const struct literal_scan *s, int32_t cp)
+{
+    return bsearch(&cp, s->characters, s->character_count, sizeof *s->characters, by_value);
+}
+
+/* Returns whether a \uXXXX at p stands for one of the characters. Only the first half of a pair of
+ * surrogates is compared. */
+static bool escape_matters(const struct literal_scan *s, const char *p, const char *end)
+{
+    int32_t unit = json_hex4(p + 2, end);
+
+    if (!json_is_surrogate(unit))
+        return has(s, unit);
+    if (has(s, REPLACEMENT))
+        return true;
+    for (size_t i = s->character_count; i-- > 0 && s->characters[i] >= 0x10000;) {
+        if (first_unit(s->characters[i]) == unit)
+            return true;
+    }
+    return false;
+}
+
+bool literal_scan_ready(struct literal_scan *s)
+{
+    bool fits = true;
+
+    qsort(s->characters, s->character_count, sizeof *s->characters, by_value);
+    fits = literal_scan_add_pair(s, escape_pair(s));
+    for (size_t i = 0; i < s->count && fits; i++) {
+        struct literal *one = &s->literals[i];
+
+        choose(one);
+        if (one->has_triple) {
+            make_word(one);
+            fits = literal_scan_add_triple(s, one->triple);
+        }
+        for (size_t k = 0; k < one->odd_count; k++)
+            fits = fits && literal_scan_add_pair(s, one->odd[k]);
+    }
+    return fits;
+}
+
+/* ---- comparing ---- */
+
+/* Compares one form; it is too short for a call of memcmp. */
+static bool same(const char *p, const struct form *f)
+{
+    size_t i = 0;
+
+    while (i < f->n && p[i] == f->bytes[i])
+        i++;
+    return i == f->n;
+}
+
+/* Returns the length of the form that begins at p, or 0. */
+static size_t form_at(const struct unit *u, const char *p, const char *end)
+{
+    for (size_t i = 0; i < u->count; i++) {
+        const struct form *f = &u->form[i];
+
+        if ((size_t)(end - p) >= f->n && same(p, f))
+            return f->n;
+    }
+    return 0;
+}
+
+/* At most this many backslashes are counted. */
+#define BACKSLASHES ((size_t)64)
+#define UNKNOWN SIZE_MAX
+
+/* Returns the length of the form that ends at p, or 0. A backslash before `/` belongs to it unless
+ * that backslash is itself escaped; UNKNOWN if there are too many backslashes to decide. */
+static size_t form_before(const struct unit *u, const char *begin, const char *p)
+{
+    size_t count = 0;
+
+    if (u->form[0].bytes[0] == '/' && p > begin && p[-1] == '/') {
+        const char *slash = p - 1;
+
+        while (count < BACKSLASHES && slash - count > begin && *(slash - count - 1) == '\\')
+            count++;
+        return count == BACKSLASHES ? UNKNOWN : 1 + count % 2;
+    }
+    for (size_t i = 0; i < u->count; i++) {
+        const struct form *f = &u->form[i];
+
+        if ((size_t)(p - begin) >= f->n && same(p - f->n, f))
+            return f->n;
+    }
+    return 0;
+}
+
+/* Returns whether the literal is there. *at is set as in the header. */
+static bool stands_at(const struct literal *l, const char *place, const char *begin,
+                      const char *end, const char **at)
+{
+    const char *p = place - l->offset;
+
+    if ((size_t)(place - begin) < l->offset)
+        return false;
+    for (size_t i = l->unit; i < l->count; i++) {
+        size_t length = form_at(&l->units[i], p, end);
+
+        if (length == 0)
+            return false;
+        p += length;
+    }
+    p = place - l->offset;
+    for (size_t i = l->unit; i-- > 0;) {
+        size_t length = form_before(&l->units[i], begin, p);
+
+        if (length == 0 || length == UNKNOWN)
+            return length == UNKNOWN;
+        p -= length;
+    }
+    *at = p;
+    return true;
+}
+
+/* Like stands_at, but compares one word first. */
+static bool is_at(const struct literal *l, const char *place, const char *begin, const char *end,
+                  const char **at)
+{
+    uint64_t w, mask, bytes;
+
+    if ((size_t)(place - begin) < l->before || (size_t)(end - place) + l->before < WORD)
+        return stands_at(l, place, begin, end, at);
+    memcpy(&w, place - l->before, WORD);
+    memcpy(&mask, l->mask, WORD);
+    memcpy(&bytes, l->bytes, WORD);
+    if ((w & mask) != bytes)
+        return false;
+    if (!l->whole)
+        return stands_at(l, place, begin, end, at);
+    *at = place - l->before;
+    return true;
+}
+
+static bool is_odd(const struct literal *l, const char *place, const char *end)
+{
+    for (size_t i = 0; i < l->odd_count && end - place > 1; i++) {
+        if (is_pair(&l->odd[i], place))
+            return true;
+    }
+    return false;
+}
+
+bool literal_scan_may_match(const struct literal_scan *s, const char *place, const char *begin,
+                            const char *end, const char **at)
+{
+    *at = NULL;
+    if (end - place > 1 && place[0] == '\\' && place[1] == 'u' && escape_matters(s, place, end))
+        return true;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct literal *one = &s->literals[i];
+
+        if (one->has_triple && (is_odd(one, place, end) || is_at(one, place, begin, end, at)))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,581 @@
+#include "search/parallel_scan.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/crew.h"
+#include "chathist/base/io.h"
+#include "chathist/base/json.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/simd_text.h"
+#include "chathist/history/own_line.h"
+
+#define PAGE ((size_t)4096)
+/* The room in front of the window for an unfinished line. A longer one gets a larger room, so that
+ * it is not moved again. */
+#define HEAD ((size_t)64 << 10)
+/* A reader keeps memory up to this size after a long line. */
+#define KEPT ((size_t)2 << 20)
+/* How much is read at once of a line that ends after the chunk. */
+#define TAIL ((size_t)16 << 10)
+/* A worker keeps the buffer of a decoded content up to this size. */
+#define DECODED_KEPT ((size_t)1 << 20)
+/* The number of chunks that each thread may have under way or waiting for the caller. */
+#define AHEAD ((size_t)2)
+
+struct chunk {
+    off_t begin, end;
+    uint64_t hits, bad;
+    struct scan_item *items; /* in file order; owned */
+    size_t count, cap;
+    bool done;
+    int errnum; /* why it could not be read, or 0 */
+};
+
+/* Reads chunks, on a thread of its own or on the caller's. */
+struct worker {
+    struct parallel_scan *scan;
+    const struct parallel_scan_job *job;
+    pthread_t thread;
+    struct chunk *chunk;
+    /* windows: */
+    char *memory;
+    size_t head; /* the window begins at this offset in memory */
+    size_t size; /* of memory */
+    /* the whole lines that are scanned: */
+    char *text, *text_end;
+    off_t text_at; /* where text is in the file */
+    /* the line that was looked at last: */
+    struct str line;    /* without its newline */
+    bool terminated;    /* it has one */
+    struct str content; /* the raw bytes in which a literal counts */
+    const char *next;   /* where the next line begins */
+    bool parsed;        /* `message` is the line */
+    struct pattern pattern;
+    struct message message;
+    struct buf decoded;
+};
+
+struct parallel_scan {
+    struct parallel_scan_job job;
+    struct worker own; /* the caller's */
+    struct worker helpers[CREW_MAX];
+    size_t helper_count;
+    bool asked_for_help;
+
+    pthread_mutex_t lock; /* over everything below */
+    pthread_cond_t changed;
+    bool stop;
+    off_t next_end; /* the next chunk to be read ends here */
+    size_t next_size;
+    size_t taken, given; /* numbers of chunks */
+    struct chunk chunks[CREW_MAX * AHEAD];
+    size_t chunk_count;
+
+    size_t left; /* items of the current chunk that were not returned yet, while `open` */
+    bool open;
+    uint64_t hits; /* in the chunks that were given */
+};
+
+/* ---- is a line a hit? ---- */
+
+enum verdict {
+    MISS,
+    HIT,
+    BAD,   /* the line is no valid message */
+    UNSURE /* it is a message; its content decides */
+};
+
+static void worker_init(struct worker *w, struct parallel_scan *s)
+{
+    *w = (struct worker){.scan = s, .job = &s->job, .message = MESSAGE_INIT};
+    buf_init(&w->decoded, BUF_LINE);
+    pattern_copy(&w->pattern, s->job.pattern);
+}
+
+static void worker_release(struct worker *w)
+{
+    free(w->memory);
+    message_release(&w->message);
+    buf_release(&w->decoded);
+    pattern_release(&w->pattern);
+}
+
+/* Returns whether a character begins at `at` in the raw text of a JSON string, rather than inside
+ * an escape. */
+static bool begins_character(const char *body, const char *at)
+{
+    for (ptrdiff_t k = 1; k <= 5 && at - body >= k; k++) {
+        const char *escape = at - k, *p = escape;
+
+        if (*escape != '\\' || (k > 1 && escape[1] != 'u'))
+            continue;
+        while (p > body && p[-1] == '\\')
+            p--;
+        if ((escape - p) % 2 == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Checks the line and finds its content. A line as our own programs write it is checked without a
+ * parse if no field but the content matters. */
+static enum verdict begin_line(struct worker *w)
+{
+    w->parsed = false;
+    if (!w->job->filter && !w->pattern.words && own_line_check(w->line, &w->content))
+        return UNSURE;
+    if (!scan_may_give(w->job->scan, w->line) || str_trim(w->line).n == 0)
+        return MISS;
+    if (!message_parse(&w->message, w->line))
+        return BAD;
+    w->parsed = true;
+    if (json_is_null(w->message.field[FIELD_CONTENT]) ||
+        (w->job->filter && !filter_match(w->job->filter, &w->message)))
+        return MISS;
+    w->content = json_body(w->message.field[FIELD_CONTENT]);
+    return UNSURE;
+}
+
+/* Decides about a line with a place in its content where a literal may be. If all bytes of the
+ * literal are known to be at `at`, nothing has to be decoded. */
+static enum verdict verify_match(struct worker *w, const char *at)
+{
+    size_t place, len;
+    bool found;
+
+    if (at && !w->pattern.words && begins_character(w->content.p, at))
+        return HIT;
+    if (!w->parsed && !message_parse(&w->message, w->line))
+        return BAD;
+    w->parsed = true;
+    found = pattern_find(&w->pattern, message_content(&w->message, &w->decoded), &place, &len,
+                         NULL) > 0;
+    if (w->decoded.cap > DECODED_KEPT)
+        buf_release(&w->decoded);
+    return found ? HIT : MISS;
+}
+
+/* ---- the lines of a window ---- */
+
+static void add_item(struct worker *w, off_t at, size_t n, bool bad)
+{
+    struct chunk *c = w->chunk;
+
+    if (bad)
+        c->bad++;
+    else
+        c->hits++;
+    if (!w->job->list)
+        return;
+    c->items = mem_grow(c->items, &c->cap, c->count + 1, sizeof *c->items);
+    c->items[c->count++] = (struct scan_item){at, n, bad};
+}
+
+/* Makes the line that begins at `begin` the current one. It has no newline before `from`. */
+static void set_line(struct worker *w, const char *begin, const char *from)
+{
+    const char *newline = memchr(from, '\n', (size_t)(w->text_end - from));
+
+    w->terminated = newline != NULL;
+    w->line = (struct str){begin, (size_t)((newline ? newline : w->text_end) - begin)};
+    w->content = (struct str){begin, 0};
+    w->next = newline ? newline + 1 : w->text_end;
+}
+
+static bool is_too_long(const struct worker *w)
+{
+    return w->line.n > w->job->scan->line_max;
+}
+
+/* A bad line without a newline is not counted: a writer may be at it. */
+static void note_line(struct worker *w, enum verdict verdict)
+{
+    if (verdict == HIT || (verdict == BAD && w->terminated))
+        add_item(w, w->text_at + (w->line.p - w->text), w->line.n, verdict == BAD);
+}
+
+/* Called for each place that passes the probes. Returns where to go on. */
+static const char *look_at_place(void *ctx, const char *place)
+{
+    struct worker *w = ctx;
+    enum verdict verdict = UNSURE;
+    const char *at;
+
+    if (!literal_scan_may_match(w->job->literals, place, w->content.p, w->text_end, &at))
+        return place + 1;
+    if (place >= w->next) {
+        set_line(w, w->next + simd_behind_newline(w->next, (size_t)(place - w->next)), place);
+        verdict = is_too_long(w) ? BAD : begin_line(w);
+    }
+    if (verdict == UNSURE && place < w->content.p)
+        return w->content.p;
+    if (verdict == UNSURE && place < w->content.p + w->content.n)
+        verdict = verify_match(w, at);
+    note_line(w, verdict);
+    return w->next;
+}
+
+/* Scans the lines from `from` up to `to`; `at` is the offset of `from` in the file. */
+static void scan_text(struct worker *w, char *from, char *to, off_t at)
+{
+    w->text = from;
+    w->next = from;
+    w->text_end = to;
+    w->text_at = at;
+    w->content = (struct str){from, 0};
+    /* The first line may be too long, whatever it holds. */
+    if ((size_t)(to - from) > w->job->scan->line_max) {
+        set_line(w, from, from);
+        if (is_too_long(w))
+            note_line(w, BAD);
+        else
+            w->next = from;
+    }
+    literal_scan_each(w->job->literals, w->next, to, look_at_place, w);
+}
+
+/* ---- windows ---- */
+
+static char *window(const struct worker *w)
+{
+    return w->memory + w->head;
+}
+
+static size_t window_size(const struct worker *w)
+{
+    size_t size = w->job->scan->block_size;
+
+    return size > TAIL ? size : TAIL;
+}
+
+static void make_memory(struct worker *w)
+{
+    w->size = (HEAD + window_size(w) + PAGE - 1) / PAGE * PAGE;
+    w->memory = aligned_alloc(PAGE, w->size);
+    if (!w->memory)
+        mem_exhausted();
+}
+
+/* Moves the n bytes at `rest`, which are in the window or before it, right before the window. */
+static void carry(struct worker *w, const char *rest, size_t n)
+{
+    w->head = n > HEAD ? n : HEAD;
+    if (rest != window(w) - n)
+        memmove(window(w) - n, rest, n);
+    if (w->head + window_size(w) > w->size) {
+        w->size = w->head + window_size(w) + w->head / 4;
+        w->memory = mem_resize(w->memory, w->size, 1);
+    }
+}
+
+struct reading {
+    off_t next;     /* the offset of the next window */
+    size_t held;    /* length of the unfinished line right before the window */
+    bool passing;   /* the rest of a line is passed over: another chunk's, or one too long */
+    off_t too_long; /* where the line begins that is too long, else -1 */
+};
+
+/* Passes over the rest of a line. Returns where the next line begins, or NULL if the window ends
+ * before. */
+static char *pass_over(struct worker *w, struct reading *g, char *from, size_t n)
+{
+    char *newline = memchr(from, '\n', n);
+
+    if (!newline)
+        return NULL;
+    if (g->too_long >= 0)
+        add_item(w, g->too_long, (size_t)(g->next + (newline - from) - g->too_long), true);
+    g->passing = false;
+    g->too_long = -1;
+    return newline + 1;
+}
+
+/* Returns the end of the last line that is complete in the window, from `from` (where an unfinished
+ * line may begin) to `to`. After the chunk (`after`) only the unfinished line counts, and *last is
+ * set at its end. */
+static char *end_of_lines(const struct worker *w, char *from, char *to, bool after, bool *last)
+{
+    /* The unfinished line has no newline before the window. */
+    char *fresh = from > window(w) ? from : window(w), *newline;
+    size_t n;
+
+    if (!after) {
+        n = simd_behind_newline(fresh, (size_t)(to - fresh));
+        return *last ? to : n ? fresh + n : from;
+    }
+    newline = memchr(fresh, '\n', (size_t)(to - fresh));
+    if (!newline)
+        return *last ? to : from;
+    *last = true;
+    return newline + 1;
+}
+
+/* Scans a window of `got` bytes; `last` if the file ends with it. Returns false if the chunk has
+ * been read. */
+static bool scan_window(struct worker *w, struct reading *g, size_t got, bool last)
+{
+    bool after = g->next >= w->chunk->end;
+    char *from = window(w) - g->held, *to = window(w) + got, *stop;
+
+    if (!after)
+        skip_map_note(w->job->map, g->next, window(w), got);
+    if (g->passing) {
+        char *start = pass_over(w, g, from, got);
+
+        g->next += (off_t)got;
+        if (!start)
+            return !last && (g->too_long >= 0 || g->next < w->chunk->end);
+        from = start;
+        if (g->next - (to - from) > w->chunk->end)
+            return false;
+    } else {
+        g->next += (off_t)got;
+    }
+    stop = end_of_lines(w, from, to, after, &last);
+    scan_text(w, from, stop, g->next - (to - from));
+    if (last)
+        return false;
+
+    g->held = (size_t)(to - stop);
+    if (g->held > w->job->scan->line_max) {
+        g->passing = true;
+        g->too_long = g->next - (off_t)g->held;
+        g->held = 0;
+    }
+    carry(w, stop, g->held);
+    return true;
+}
+
+/* Fills in the hits of a chunk, of which begin and end are set. Returns 0, or -1 with errno set. If
+ * the file has become shorter, it ends there. */
+static int read_chunk(struct worker *w, struct chunk *c)
+{
+    struct reading g = {.next = c->begin, .passing = c->begin > 0, .too_long = -1};
+    off_t size = w->job->scan->size;
+    bool more = c->begin < size;
+
+    w->chunk = c;
+    if (!w->memory)
+        make_memory(w);
+    w->head = HEAD;
+    while (more) {
+        off_t stop = g.next < c->end ? c->end : size;
+        size_t most = g.next < c->end || g.held > TAIL ? w->job->scan->block_size : TAIL;
+        size_t want = stop - g.next < (off_t)most ? (size_t)(stop - g.next) : most;
+        ssize_t got = io_pread_full(w->job->scan->fd, window(w), want, g.next);
+
+        if (got < 0)
+            return -1;
+        more = scan_window(w, &g, (size_t)got, (size_t)got < want || g.next + (off_t)got >= size);
+    }
+    if (w->size > KEPT) {
+        free(w->memory);
+        w->memory = NULL;
+    }
+    return 0;
+}
+
+/* ---- chunks; the lock is held ---- */
+
+static struct chunk *chunk_of(struct parallel_scan *s, size_t number)
+{
+    return &s->chunks[number % s->chunk_count];
+}
+
+static void check_cancel(struct parallel_scan *s)
+{
+    if (crew_cancelled(s->job.cancel))
+        s->next_end = 0;
+}
+
+static bool can_take(const struct parallel_scan *s)
+{
+    return s->next_end > 0 && s->taken - s->given < s->chunk_count;
+}
+
+/* Cuts the next chunk off the part that is left. */
+static struct chunk *take_chunk(struct parallel_scan *s)
+{
+    struct chunk *c = chunk_of(s, s->taken++);
+    off_t block = (off_t)s->job.scan->block_size, size = (off_t)s->next_size;
+    off_t least = s->next_end > size ? (s->next_end - 1 - (size - block)) / block * block : 0;
+
+    *c = (struct chunk){.begin = skip_map_begin(s->job.map, s->next_end, least),
+                        .end = s->next_end,
+                        .items = c->items,
+                        .cap = c->cap};
+    s->next_end = skip_map_end(s->job.map, c->begin);
+    if (s->next_size * 2 <= s->job.chunk_max)
+        s->next_size *= 2;
+    return c;
+}
+
+/* Reads a chunk that was taken; the lock is released meanwhile. */
+static void work_on(struct worker *w, struct chunk *c)
+{
+    struct parallel_scan *s = w->scan;
+    int errnum;
+
+    pthread_mutex_unlock(&s->lock);
+    errnum = read_chunk(w, c) < 0 ? errno : 0;
+    pthread_mutex_lock(&s->lock);
+    c->errnum = errnum;
+    c->done = true;
+    pthread_cond_broadcast(&s->changed);
+}
+
+static void *run_helper(void *arg)
+{
+    struct worker *w = arg;
+    struct parallel_scan *s = w->scan;
+
+    pthread_mutex_lock(&s->lock);
+    while (!s->stop && s->next_end > 0) {
+        if (can_take(s))
+            work_on(w, take_chunk(s));
+        else
+            pthread_cond_wait(&s->changed, &s->lock);
+        check_cancel(s);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* Much is left after the first chunk: loads the skip index, and starts helpers if much must still
+ * be read. If no thread can be started, the caller does all the work. */
+static void get_help(struct parallel_scan *s)
+{
+    s->asked_for_help = true;
+    if (s->job.history) {
+        skip_map_load(s->job.map, s->job.history, s->job.query);
+        s->next_end = skip_map_end(s->job.map, s->next_end);
+        if (skip_map_left(s->job.map, s->next_end) < s->job.helped)
+            return;
+    }
+    while (s->helper_count + 1 < s->job.threads) {
+        struct worker *w = &s->helpers[s->helper_count];
+
+        worker_init(w, s);
+        if (!crew_start(&w->thread, run_helper, w)) {
+            worker_release(w);
+            break;
+        }
+        s->helper_count++;
+    }
+}
+
+/* ---- the caller ---- */
+
+struct parallel_scan *parallel_scan_new(const struct parallel_scan_job *job)
+{
+    struct parallel_scan *s = mem_zalloc(sizeof *s);
+
+    s->job = *job;
+    worker_init(&s->own, s);
+    s->next_end = job->scan->size;
+    s->next_size = job->scan->block_size;
+    s->chunk_count = job->threads * AHEAD;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->changed, NULL);
+    return s;
+}
+
+void parallel_scan_free(struct parallel_scan *s)
+{
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->stop = true;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    for (size_t i = 0; i < s->helper_count; i++) {
+        pthread_join(s->helpers[i].thread, NULL);
+        worker_release(&s->helpers[i]);
+    }
+    for (size_t i = 0; i < s->chunk_count; i++)
+        free(s->chunks[i].items);
+    worker_release(&s->own);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+/* Returns 1 and the next chunk, read; 0 if there is none; -1 with *e set. */
+static int next_chunk(struct parallel_scan *s, struct chunk **c, struct err *e)
+{
+    int result = 0;
+
+    pthread_mutex_lock(&s->lock);
+    if (s->open) {
+        s->given++;
+        s->open = false;
+        pthread_cond_broadcast(&s->changed);
+    }
+    if (!s->asked_for_help && s->given > 0 && s->next_end >= s->job.helped)
+        get_help(s);
+    *c = chunk_of(s, s->given);
+    check_cancel(s);
+    while (s->given < s->taken ? !(*c)->done : s->next_end > 0) {
+        if (can_take(s))
+            work_on(&s->own, take_chunk(s));
+        else
+            pthread_cond_wait(&s->changed, &s->lock);
+    }
+    if (s->given < s->taken) {
+        s->open = true;
+        s->hits += (*c)->hits;
+        result = 1;
+        if ((*c)->errnum)
+            result = err_sys(e, (*c)->errnum, "cannot read '%s'", s->job.scan->path);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return result;
+}
+
+int parallel_scan_next(struct parallel_scan *s, struct scan_item *hit, uint64_t *bad, struct err *e)
+{
+    struct chunk *c = chunk_of(s, s->given);
+
+    for (;;) {
+        while (s->open && s->left > 0) {
+            *hit = c->items[--s->left];
+            if (!hit->bad)
+                return 1;
+            (*bad)++;
+        }
+
+        int more = next_chunk(s, &c, e);
+
+        if (more <= 0)
+            return more;
+        s->left = c->count;
+    }
+}
+
+int parallel_scan_count(struct parallel_scan *s, uint64_t *hits, uint64_t *bad, struct err *e)
+{
+    struct chunk *c;
+    int more;
+
+    *bad = 0;
+    while ((more = next_chunk(s, &c, e)) > 0)
+        *bad += c->bad;
+    *hits = s->hits;
+    return more;
+}
+
+bool parallel_scan_ended(struct parallel_scan *s, uint64_t *hits)
+{
+    bool ended;
+
+    /* If the caller has enough, helpers may still be at work. */
+    pthread_mutex_lock(&s->lock);
+    ended = s->next_end == 0 && s->given == s->taken && !crew_cancelled(s->job.cancel);
+    *hits = s->hits;
+    pthread_mutex_unlock(&s->lock);
+    return ended;
+}

@@ -1,0 +1,70 @@
+/*
+ * parallel_scan - searches a large history for literals, the newest lines first, on one or several
+ * threads.
+ *
+ * The file is cut into chunks from its end, small ones first, so that a search for the newest hits
+ * reads little. The cuts do not depend on the number of threads and hits are returned in file
+ * order, so every number of threads gives the same result. The caller's thread works too. Helper
+ * threads start when enough is left to be read, and stay a few chunks ahead of the caller.
+ *
+ * A chunk is read in windows at fixed offsets into memory that begins at a page (pread; a mapping
+ * is slower for a file that grew line by line, and ends the program with SIGBUS if the file becomes
+ * shorter). The part of a line that a window ends with is put in front of the next window. A line
+ * belongs to the chunk after whose first byte it begins; the line at offset 0 belongs to the first.
+ */
+#ifndef CHATHIST_SEARCH_PARALLEL_SCAN_H
+#define CHATHIST_SEARCH_PARALLEL_SCAN_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chathist/base/err.h"
+#include "chathist/history/filter.h"
+#include "chathist/history/scan.h"
+#include "chathist/search/pattern.h"
+#include "chathist/search/skip_index.h"
+#include "search/literal_scan.h"
+
+struct parallel_scan;
+
+/* What to search and how; everything is borrowed. */
+struct parallel_scan_job {
+    const struct scan *scan;     /* the open history, and which of its sessions are wanted */
+    const struct filter *filter; /* NULL: every message */
+    const struct pattern *pattern;
+    const struct literal_scan *literals; /* those of the pattern */
+    size_t threads;                      /* 1 to CREW_MAX */
+    size_t chunk_max;                    /* in bytes; the first chunk has one window */
+    off_t helped;                        /* helpers start if at least this much is left */
+    bool list;                           /* hits are listed; false: only counted */
+    /* If as much is left after the first chunk, `map` is loaded from the skip index. */
+    const struct history *history; /* NULL: the index is not used */
+    const struct skip_query *query;
+    struct skip_map *map;
+    const atomic_bool *cancel; /* the search ends when another thread sets it; NULL: never */
+};
+
+/* A line to report: a hit, or a line that is no valid message. */
+struct scan_item {
+    off_t at;
+    size_t n; /* without its newline */
+    bool bad;
+};
+
+/* Reads nothing yet. Copies the job. */
+struct parallel_scan *parallel_scan_new(const struct parallel_scan_job *job);
+void parallel_scan_free(struct parallel_scan *s);
+/* Returns 1 and the next older hit of a job that lists, 0 at the beginning of the file, or -1 with
+ * *e set. Adds the bad lines that were met on the way to *bad. */
+int parallel_scan_next(struct parallel_scan *s, struct scan_item *hit, uint64_t *bad,
+                       struct err *e);
+/* Counts all hits and bad lines, of a job that does not list. Returns 0, or -1 with *e set. */
+int parallel_scan_count(struct parallel_scan *s, uint64_t *hits, uint64_t *bad, struct err *e);
+
+/* Returns whether every part of the history was looked at that had to be. *hits is set to the
+ * number of hits so far. */
+bool parallel_scan_ended(struct parallel_scan *s, uint64_t *hits);
+
+#endif
