@@ -9,7 +9,7 @@
 #include "chathist/cli/histories.h"
 #include "chathist/cli/sessions.h"
 #include "chathist/cli/start.h"
-#include "chathist/cli/stats_print.h"
+#include "chathist/cli/stats_output.h"
 
 enum { KEY_BY = OPT_LONG, KEY_SINCE, KEY_UNTIL, KEY_NEWEST, KEY_ALL, KEY_NO_PAGER };
 
@@ -36,7 +36,7 @@ struct list {
 };
 
 struct wish {
-    struct stats_wish print;
+    struct stats_form print;
     struct filter filter;
     struct list names, files;
     enum stats_by by;

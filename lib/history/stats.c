@@ -30,7 +30,7 @@ bool stats_is_time(enum stats_by by)
 
 /* ---- keys ---- */
 
-/* Adds what the day, or its week or month, is called. */
+/* Adds the name of the day, or of its week or month. */
 static void add_time_key(struct buf *out, enum stats_by by, int64_t day)
 {
     time_t at = (time_t)(day * SECONDS_A_DAY);
@@ -62,7 +62,8 @@ static struct stats_row *new_row(struct stats_table *t, struct str key)
     return row;
 }
 
-/* The place of the row with that key, made when there is none; an absent key is one, too. */
+/* Returns the place of the row with that key, made if it is missing. Messages without a key share a
+ * row. */
 static size_t place_of(struct stats_table *t, struct str key, int64_t day)
 {
     const size_t *place = key.p ? keymap_find(&t->places, key) : NULL;
@@ -96,7 +97,7 @@ static bool add_once(struct stats *s, struct keymap *map, struct str key, size_t
 
 /* ---- counting ---- */
 
-/* What a message adds, wherever it is counted. */
+/* The counts of one message. */
 struct facts {
     struct stats_count count;
     size_t session;
@@ -198,8 +199,6 @@ static void count_by_key(struct stats *s, const struct message *m, const struct 
 
 static void take_time(struct stats *s, const struct message *m, struct facts *f)
 {
-    struct buf key = BUF_INIT(BUF_SMALL);
-    size_t place;
     int64_t us;
 
     if (!clock_parse_iso(m->timestamp, &us))
@@ -210,12 +209,6 @@ static void take_time(struct stats *s, const struct message *m, struct facts *f)
         s->last = us;
     s->timed = true;
     f->timed = clock_local_day(us, &f->day);
-    if (!f->timed)
-        return;
-    add_time_key(&key, STATS_DAY, f->day);
-    place = place_of(&s->days, buf_str(&key), f->day);
-    s->days.at[place].count.messages++;
-    buf_release(&key);
 }
 
 void stats_add(struct stats *s, const struct message *m)
@@ -298,8 +291,7 @@ void stats_sort(struct stats *s)
 
 void stats_init(struct stats *s, enum stats_by by)
 {
-    *s = (struct stats){.rows = {.by = by, .unknown = NONE},
-                        .days = {.by = STATS_DAY, .unknown = NONE}};
+    *s = (struct stats){.rows = {.by = by, .unknown = NONE}};
 }
 
 static void table_release(struct stats_table *t)
@@ -313,7 +305,6 @@ static void table_release(struct stats_table *t)
 void stats_release(struct stats *s)
 {
     table_release(&s->rows);
-    table_release(&s->days);
     keymap_release(&s->sessions);
     keymap_release(&s->pairs);
     for (size_t i = 0; i < s->owned_count; i++)

@@ -1,12 +1,13 @@
 /*
- * stats - messages counted: all together, by day, and by one more thing that they have.
+ * stats - counts messages: in total, and by one more property that they have.
  *
- * Every line of a history counts, replaced and reset ones too: their tokens were used. The tokens
- * of a line that copies another one (`forked_from`) were used once, with that. What an answer does
- * not tell of its tokens is unknown, and counted as such; nothing is estimated.
+ * Every line of a history counts, also replaced ones and those before a reset, because their tokens
+ * were used. The tokens of a line that copies another one (`forked_from`) count only with that one.
+ * If an answer does not say how many tokens it used, they are unknown and counted as such; nothing
+ * is estimated.
  *
  * Days, weeks and months are those of the local calendar; weeks begin on Monday (ISO 8601). Memory
- * goes by the number of different keys, and of pairs of a key and a session, not of messages.
+ * grows with the number of different keys, and of pairs of a key and a session, not of messages.
  */
 #ifndef CHATHIST_HISTORY_STATS_H
 #define CHATHIST_HISTORY_STATS_H
@@ -28,28 +29,29 @@ enum stats_by {
     STATS_MODEL,    /* answers only */
     STATS_PROVIDER, /* answers only */
     STATS_ROLE,
-    STATS_TOOL, /* calls, not messages */
+    STATS_TOOL, /* calls instead of messages */
     STATS_SESSION,
     STATS_BY_COUNT,
 };
 
-/* `day`, `week`, … */
+/* Returns `day`, `week`, and so on. */
 const char *stats_by_name(enum stats_by by);
+/* Returns whether it is a day, a week or a month. */
 bool stats_is_time(enum stats_by by);
 
 struct stats_count {
     uint64_t messages;
     uint64_t calls; /* of tools */
     uint64_t sessions;
-    uint64_t answers;       /* of a model, copies left out: those that have used tokens */
-    uint64_t unknown;       /* answers that tell no tokens */
-    uint64_t input, output; /* tokens of the others */
+    uint64_t answers;       /* of a model, without copies */
+    uint64_t unknown;       /* answers that do not say how many tokens they used */
+    uint64_t input, output; /* tokens of the other answers */
 };
 
 struct stats_row {
-    char *key; /* `2024-06-27`, `2024-W26`, `2024-06`, a name; NULL: the line does not tell */
+    char *key; /* `2024-06-27`, `2024-W26`, `2024-06`, a name; NULL: the lines do not have it */
     size_t len;
-    int64_t day; /* of time: a day in it, counted from 1970-01-01 */
+    int64_t day; /* for times: a day in it, counted from 1970-01-01 */
     struct stats_count count;
 };
 
@@ -59,15 +61,14 @@ struct stats_table {
     size_t count, cap;
     /* private */
     struct keymap places;
-    size_t unknown; /* the row without a key; (size_t)-1: none */
+    size_t unknown; /* the row without a key; (size_t)-1: it does not exist */
 };
 
 struct stats {
     struct stats_count total;
     struct stats_table rows;
-    struct stats_table days; /* messages alone; in no order */
-    bool timed;              /* some message has a time: */
-    int64_t first, last;     /* µs */
+    bool timed;          /* some message has a time, and these are set: */
+    int64_t first, last; /* microseconds */
     /* private */
     struct keymap sessions, pairs;
     char **owned; /* keys of the two */
@@ -77,13 +78,13 @@ struct stats {
 void stats_init(struct stats *s, enum stats_by by);
 void stats_release(struct stats *s);
 void stats_add(struct stats *s, const struct message *m);
-/* Counts what the filter lets through of a history, at the most the `newest` messages of that,
- * beyond which nothing is read; a missing file has nothing. *bad (may be NULL) is increased by the
- * bad lines met. 0, -1. */
+/* Counts the messages of a history that the filter lets through, at most the `newest` of them;
+ * older ones are not read. A missing file has no messages. Adds the bad lines that were met to *bad
+ * (may be NULL). Returns 0, or -1 with *e set. */
 int stats_scan(struct stats *s, int dir, const char *history_path, const struct filter *f,
                size_t newest, uint64_t *bad, struct err *e);
-/* Puts the rows into order: times by time, all else the largest first; what is unknown last. No
- * message can be added after that. */
+/* Sorts the rows: times by time, everything else with the largest first; the unknown row is last.
+ * No message can be added afterwards. */
 void stats_sort(struct stats *s);
 
 #endif

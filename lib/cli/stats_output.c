@@ -1,17 +1,125 @@
-#include "cli/stats_chart.h"
+#include "chathist/cli/stats_output.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 
 #include "chathist/base/clock.h"
+#include "chathist/base/json_write.h"
 #include "chathist/base/utf8.h"
 #include "chathist/base/vis.h"
+#include "chathist/cli/listing.h"
 #include "chathist/cli/wide.h"
-#include "cli/calendar.h"
 
-/* Between two columns. */
+/* Returns the name of a row; borrowed. */
+static struct str key_text(const struct stats_row *row)
+{
+    return row->key ? (struct str){row->key, row->len} : STR("unknown");
+}
+
+/* ---- records ---- */
+
+/* `key TAB messages TAB sessions TAB input TAB output TAB unknown`; of tools `key TAB calls TAB
+ * sessions`. */
+static void print_record(struct out *o, enum stats_by by, struct str key,
+                         const struct stats_count *n)
+{
+    struct buf line = BUF_INIT(8 * BUF_LINE);
+
+    if (by == STATS_SESSION)
+        list_add_id(&line, key);
+    else
+        vis_add_line(&line, key, o->terminal);
+    if (by == STATS_TOOL)
+        buf_addf(&line, "\t%" PRIu64 "\t%" PRIu64 "\n", n->calls, n->sessions);
+    else
+        buf_addf(&line, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
+                 n->messages, n->sessions, n->input, n->output, n->unknown);
+    out_raw(o, buf_str(&line));
+    buf_release(&line);
+}
+
+static void print_records(struct out *o, const struct stats *s, const struct stats_row *at,
+                          size_t count)
+{
+    print_record(o, s->rows.by, STR("total"), &s->total);
+    for (size_t i = 0; i < count; i++)
+        print_record(o, s->rows.by, key_text(&at[i]), &at[i].count);
+}
+
+/* ---- JSON ---- */
+
+/* A count that JSON readers could not hold is cut to the largest one. */
+static void add_number(struct buf *out, const char *key, uint64_t n)
+{
+    json_add_member_int(out, key, n > INT64_MAX ? INT64_MAX : (int64_t)n);
+}
+
+static void add_tokens(struct buf *out, const struct stats_count *n)
+{
+    add_number(out, "input_tokens", n->input);
+    add_number(out, "output_tokens", n->output);
+    add_number(out, "answers_without_usage", n->unknown);
+}
+
+static void add_time(struct buf *out, const char *key, int64_t us)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    clock_add_iso(&text, us);
+    json_add_member(out, key, buf_str(&text));
+    buf_release(&text);
+}
+
+static void add_row(struct buf *out, enum stats_by by, const struct stats_row *row)
+{
+    if (!str_ends(buf_str(out), STR("[")))
+        buf_add_byte(out, ',');
+    buf_add_byte(out, '{');
+    if (row->key) {
+        json_add_member(out, "key", key_text(row));
+    } else {
+        json_add_key(out, "key");
+        buf_add_c(out, "null");
+    }
+    add_number(out, by == STATS_TOOL ? "calls" : "messages",
+               by == STATS_TOOL ? row->count.calls : row->count.messages);
+    add_number(out, "sessions", row->count.sessions);
+    if (by != STATS_TOOL)
+        add_tokens(out, &row->count);
+    buf_add_byte(out, '}');
+}
+
+static void print_json(struct out *o, const struct stats *s, const struct stats_row *at,
+                       size_t count, int64_t now)
+{
+    struct buf line = BUF_INIT(SIZE_MAX), zone = BUF_INIT(BUF_SMALL);
+
+    clock_add_zone(&zone, now);
+    buf_add_byte(&line, '{');
+    add_number(&line, "messages", s->total.messages);
+    add_number(&line, "sessions", s->total.sessions);
+    add_number(&line, "answers", s->total.answers);
+    add_number(&line, "tool_calls", s->total.calls);
+    add_tokens(&line, &s->total);
+    if (s->timed) {
+        add_time(&line, "first", s->first);
+        add_time(&line, "last", s->last);
+    }
+    json_add_member(&line, "time_zone", buf_str(&zone));
+    json_add_member(&line, "by", str_of(stats_by_name(s->rows.by)));
+    json_add_key(&line, "rows");
+    buf_add_byte(&line, '[');
+    for (size_t i = 0; i < count; i++)
+        add_row(&line, s->rows.by, &at[i]);
+    buf_add_c(&line, "]}");
+    out_json_line(o, buf_str(&line));
+    buf_release(&zone);
+    buf_release(&line);
+}
+
+/* Blanks between two columns. */
 #define GAP 2
-/* A narrower bar tells nothing. */
+/* The narrowest bar that is drawn. */
 #define BAR_MIN 4
 #define EIGHTHS 8
 
@@ -19,14 +127,9 @@ struct chart {
     struct out *out;
     enum stats_by by;
     size_t label, messages, input, output; /* widths of the columns */
-    bool tokens;                           /* any are known */
+    bool tokens;                           /* some tokens are known */
     uint64_t most;
 };
-
-struct str stats_key(const struct stats_row *row)
-{
-    return row->key ? (struct str){row->key, row->len} : STR("unknown");
-}
 
 static uint64_t size_of(const struct chart *c, const struct stats_row *row)
 {
@@ -48,14 +151,14 @@ static void grow(size_t *width, size_t wanted)
         *width = wanted;
 }
 
-/* ---- what there is ---- */
+/* ---- charts ---- */
 
 static void add_plural(struct buf *out, uint64_t n, const char *what)
 {
     buf_addf(out, "%" PRIu64 " %s%s", n, what, n == 1 ? "" : "s");
 }
 
-/* As much of a line of our own as fits. */
+/* Prints as much of the line as fits. */
 static void print_fitted(struct out *o, const struct buf *line)
 {
     struct buf safe = BUF_INIT(8 * BUF_LINE);
@@ -108,8 +211,6 @@ static void print_totals(struct out *o, const struct stats *s, int64_t now)
     buf_release(&line);
 }
 
-/* ---- rows ---- */
-
 static void measure(struct chart *c, const struct stats_row *at, size_t count)
 {
     size_t most_label = c->out->columns / 3;
@@ -120,7 +221,7 @@ static void measure(struct chart *c, const struct stats_row *at, size_t count)
         const struct stats_row *row = &at[i];
         struct buf label = BUF_INIT(8 * BUF_LINE);
 
-        vis_add_line(&label, stats_key(row), true);
+        vis_add_line(&label, key_text(row), true);
         grow(&c->label, wide_columns(buf_str(&label)));
         buf_release(&label);
         grow(&c->messages, digits(size_of(c, row)));
@@ -154,8 +255,8 @@ static void add_label(struct buf *line, const struct chart *c, struct str text)
     buf_release(&safe);
 }
 
-/* Tokens, `-` where no answer tells them. */
-static void add_tokens(struct buf *line, const struct chart *c, const struct stats_count *n)
+/* Adds the tokens, `-` if no answer reported any. */
+static void add_token_columns(struct buf *line, const struct chart *c, const struct stats_count *n)
 {
     if (n->answers > n->unknown)
         buf_addf(line, "%*s%*" PRIu64 "%*s%*" PRIu64, GAP, "", (int)c->input, n->input, GAP, "",
@@ -164,7 +265,7 @@ static void add_tokens(struct buf *line, const struct chart *c, const struct sta
         buf_addf(line, "%*s%*s%*s%*s", GAP, "", (int)c->input, "-", GAP, "", (int)c->output, "-");
 }
 
-/* A bar in eighths of a column; what is there at all can be seen. */
+/* Prints a bar in eighths of a column, at least one eighth. */
 static void print_bar(const struct chart *c, uint64_t size, size_t room)
 {
     static const char *const parts[EIGHTHS] = {
@@ -193,10 +294,10 @@ static void print_row(const struct chart *c, const struct stats_row *row)
     struct buf line = BUF_INIT(BUF_SMALL);
     size_t columns = c->out->columns, used;
 
-    add_label(&line, c, stats_key(row));
+    add_label(&line, c, key_text(row));
     buf_addf(&line, "%*s%*" PRIu64, GAP, "", (int)c->messages, size_of(c, row));
     if (c->tokens)
-        add_tokens(&line, c, &row->count);
+        add_token_columns(&line, c, &row->count);
     used = wide_columns(buf_str(&line)) + GAP;
     out_raw(c->out, utf8_fit(buf_str(&line), columns));
     if (columns >= used + BAR_MIN && size_of(c, row) > 0) {
@@ -224,19 +325,31 @@ static void print_head(const struct chart *c)
     buf_release(&line);
 }
 
-void stats_chart_print(struct out *o, const struct stats *s, const struct stats_row *at,
-                       size_t count, int64_t now)
+static void print_chart(struct out *o, const struct stats *s, const struct stats_row *at,
+                        size_t count, int64_t now)
 {
     struct chart c = {.out = o, .by = s->rows.by};
-    int64_t today;
 
     print_totals(o, s, now);
-    if (stats_is_time(c.by) && clock_local_day(now, &today))
-        calendar_print(o, &s->days, today);
     if (count == 0)
         return;
     measure(&c, at, count);
     print_head(&c);
     for (size_t i = 0; i < count; i++)
         print_row(&c, &at[i]);
+}
+
+void stats_print(struct out *o, const struct stats *s, const struct stats_form *f)
+{
+    size_t count = s->rows.count < f->limit ? s->rows.count : f->limit;
+    const struct stats_row *at = s->rows.at;
+
+    if (count > 0 && stats_is_time(s->rows.by))
+        at += s->rows.count - count;
+    if (f->json)
+        print_json(o, s, at, count, f->now);
+    else if (o->terminal)
+        print_chart(o, s, at, count, f->now);
+    else
+        print_records(o, s, at, count);
 }
