@@ -1,6 +1,6 @@
 #include "chathist/base/fold.h"
 
-/* Code points that fold the same distance away: every one from first to last, or every second. */
+/* Code points that fold by the same distance: all from first to last, or every second one. */
 struct range {
     int32_t first, last;
     int32_t step, distance;
@@ -87,11 +87,11 @@ int32_t fold(int32_t cp)
     if (cp < 0x80)
         return cp >= 'A' && cp <= 'Z' ? cp + ('a' - 'A') : cp;
 
-    /* Most of what is written beyond ASCII and these is of scripts that have no case. */
+    /* Most other characters belong to scripts without case. */
     if ((cp >= 0x2d2e && cp < 0xa640) || cp > 0x1e921)
         return cp;
 
-    /* The last range that begins at cp or before it. */
+    /* Finds the last range that begins at or before cp. */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 

@@ -9,9 +9,9 @@
 #include "chathist/base/mem.h"
 #include "chathist/base/utf8.h"
 
-/* So often may a match at one place be tried another way; PCRE2's own default. */
+/* The limit of steps for one match, PCRE2's own default. */
 #define MATCH_LIMIT 10000000
-/* KiB that one match may take beside its stack. */
+/* The limit of memory for one match, in KiB, besides its stack. */
 #define HEAP_LIMIT (256 << 10)
 #define JIT_STACK_START ((size_t)32 << 10)
 #define JIT_STACK_MOST ((size_t)8 << 20)
@@ -20,10 +20,10 @@ struct regex {
     pcre2_code *code;
     pcre2_match_data *data;
     pcre2_match_context *limits;
-    pcre2_jit_stack *stack; /* NULL: not compiled to machine code */
+    pcre2_jit_stack *stack; /* NULL: it is not compiled to machine code */
 };
 
-/* What utf8_is_word says, as a class. */
+/* The characters of utf8_is_word as a class. */
 #define WORD                                                                                       \
     "[\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200c}\\x{200d}\\x{24b6}-\\x{24e9}"                      \
     "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}]"
@@ -36,7 +36,7 @@ static pcre2_code *compile(struct str pattern, bool caseless, int *code, size_t 
 
     if (!context)
         mem_exhausted();
-    /* Not what the library happens to be built with. */
+    /* The default depends on how the library was built. */
     pcre2_set_newline(context, PCRE2_NEWLINE_LF);
     pcre2_set_bsr(context, PCRE2_BSR_UNICODE);
     compiled = pcre2_compile((PCRE2_SPTR)(pattern.n ? pattern.p : ""), pattern.n,
@@ -50,8 +50,8 @@ static bool is_setting_char(char c)
     return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '=';
 }
 
-/* The settings like (*NO_JIT) that may stand at the very start of a pattern alone. A verb such as
- * (*COMMIT) is taken along: at the start it means the same before a look behind. */
+/* Returns the settings, such as (*NO_JIT), that are allowed only at the very start of a pattern. A
+ * verb such as (*COMMIT) is included: there it means the same before a lookbehind. */
 static struct str settings(struct str pattern)
 {
     size_t end = 0;
@@ -69,9 +69,10 @@ static struct str settings(struct str pattern)
 }
 
 /*
- * The pattern between two places that are not inside a word. It is a valid one, so it can only keep
- * what is put behind it from being seen: by a \Q without \E, or a comment that runs to the end of
- * its line in (?x). Then the parenthesis is missing, and the next ending is tried.
+ * Compiles the pattern between two assertions that it does not begin or end inside a word. The
+ * pattern alone is valid, but it can hide the text that follows it: by a \Q without \E, or by a
+ * comment that runs to the end of its line in (?x). Then the closing parenthesis is missing, and the
+ * next ending is tried.
  */
 static pcre2_code *compile_words(struct str pattern, bool caseless)
 {
@@ -109,7 +110,7 @@ static int refuse(struct err *e, struct str pattern, int code, size_t offset)
     return -1;
 }
 
-/* What the matching needs beside the code. */
+/* Makes everything that matching needs besides the code. */
 static struct regex *complete(pcre2_code *code)
 {
     struct regex *r = mem_zalloc(sizeof *r);
@@ -121,7 +122,7 @@ static struct regex *complete(pcre2_code *code)
         mem_exhausted();
     pcre2_set_match_limit(r->limits, MATCH_LIMIT);
     pcre2_set_heap_limit(r->limits, HEAP_LIMIT);
-    /* Where machine code cannot be made or run, the pattern is interpreted. */
+    /* If machine code cannot be made or run, the pattern is interpreted. */
     if (pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0) {
         r->stack = pcre2_jit_stack_create(JIT_STACK_START, JIT_STACK_MOST, NULL);
         pcre2_jit_stack_assign(r->limits, NULL, r->stack);
@@ -235,7 +236,7 @@ int regex_find(struct regex *r, struct str text, size_t from, bool empty_too, si
 
     const size_t *place = pcre2_get_ovector_pointer(r->data);
 
-    /* \K in a lookahead can put the start behind the end. */
+    /* \K in a lookahead can put the start after the end. */
     *at = place[0] < place[1] ? place[0] : place[1];
     *len = place[1] - *at;
     return 1;

@@ -1,8 +1,8 @@
 /*
- * A variant is one function that passes over blocks of 128 bytes as fast as it can, with a single
- * branch for each, up to the first in which some place passes, and gives the bits of that block's
- * places. All else is common to them; and but for the two questions that no operator asks of a
- * vector, so are the variants.
+ * A variant is one function. It passes over blocks of 128 bytes as fast as it can, with a single
+ * branch for each block, up to the first block in which a place passes, and returns the bits of that
+ * block's places. The variants share one text, except for two operations on vectors for which C has
+ * no operator.
  */
 #include "chathist/base/simd.h"
 
@@ -50,10 +50,10 @@ static const char *block_portable(const struct simd_probes *f, const char *p, co
 
 /* ---- vectors ---- */
 
-/* Inlined with a constant number of probes, whose bytes then stay in registers. */
+/* The number of probes is then a constant, and their bytes stay in registers. */
 #define INLINE static inline __attribute__((always_inline))
 
-/* Before a loop: gcc unrolls not even one of two rounds of itself. */
+/* Goes before a loop: by itself gcc does not unroll even one of two rounds. */
 #if defined(__clang__)
 #define UNROLL
 #else
@@ -65,11 +65,11 @@ static const char *block_portable(const struct simd_probes *f, const char *p, co
         return pass_over_##kind(f, p, last, bits, pairs, triples)
 
 /*
- * The variant of a kind of vectors, of which these are there:
- *     kind##_any(v)   is any byte of v set?
- *     kind##_bits(v)  one bit for each byte of the vectors that make up 64 bytes, each 0 or 255
- * pass_##kind gives the places of one vector that pass; up to the largest distance behind it is
- * read. One needle is a pair and a triple.
+ * Defines the variant for a kind of vectors. It needs two functions:
+ *     kind##_any(v)   returns whether any byte of v is set
+ *     kind##_bits(v)  returns one bit for each byte of the vectors that make up 64 bytes, each 0 or 255
+ * pass_##kind returns the places of one vector that pass; it reads up to the largest distance after
+ * the vector. One literal is a pair and a triple.
  */
 #define VARIANT(kind, attributes)                                                                  \
     attributes INLINE kind test_##kind(const struct simd_test *t, const char *p)                   \

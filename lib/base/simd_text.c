@@ -12,8 +12,8 @@
 #define EVERY(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /*
- * Is any of eight bytes a quote, a backslash, a control character or not ASCII? With h = 80 in each
- * byte, (w - n) & ~w & h is non-zero just when some byte of w is below n.
+ * Returns whether any of eight bytes is a quote, a backslash, a control character or not ASCII. With
+ * h = 80 in each byte, (w - n) & ~w & h is non-zero exactly if some byte of w is below n.
  */
 static bool has_special(uint64_t w)
 {
@@ -31,7 +31,7 @@ static bool is_plain(char c)
     return (unsigned char)c >= 0x20 && (unsigned char)c < 0x80 && c != '"' && c != '\\';
 }
 
-/* What may stand behind a backslash, but for \uXXXX. */
+/* Returns whether the byte may follow a backslash, except for \uXXXX. */
 static const bool is_short_escape[256] = {
     ['"'] = true, ['\\'] = true, ['/'] = true, ['b'] = true,
     ['f'] = true, ['n'] = true,  ['r'] = true, ['t'] = true,
@@ -44,9 +44,9 @@ static bool stops(const char *p, const char *end)
 
 #if defined(__x86_64__)
 
-/* One bit for each of 16 bytes that is neither plain nor the backslash of \n, by far the most
- * frequent escape. Compared as signed numbers, bytes beyond ASCII are below the blank, too. 17 are
- * read. */
+/* Returns one bit for each of 16 bytes that is neither plain nor the backslash of \n, by far the
+ * most frequent escape. As signed numbers, bytes beyond ASCII are less than a blank too. Reads 17
+ * bytes. */
 INLINE uint64_t special_bits(const char *p)
 {
     __m128i x = _mm_loadu_si128((const __m128i_u *)p);
@@ -59,8 +59,8 @@ INLINE uint64_t special_bits(const char *p)
     return (uint32_t)_mm_movemask_epi8(special);
 }
 
-/* Passes over what is plain, by blocks while they last; *stop at a special byte. The n of an escape
- * can begin the next block, where it is as plain as any. */
+/* Passes over plain bytes, block by block. *stop is set at a special byte. The n of an escape can
+ * begin the next block, where it counts as plain. */
 static const char *pass_plain_sse2(const char *p, const char *end, bool *stop)
 {
     while (end - p > 16) {
@@ -83,24 +83,24 @@ static const char *pass_plain_sse2(const char *p, const char *end, bool *stop)
     return p;
 }
 
-/* What the 64 bytes of a block are, one bit each. */
+/* The kinds of the 64 bytes of a block, one bit each. */
 struct plain_bits {
     uint64_t backslash;
     uint64_t other;  /* a quote, a control character */
-    uint64_t named;  /* it has a meaning behind a backslash */
+    uint64_t named;  /* it has a meaning after a backslash */
     uint64_t beyond; /* not ASCII */
 };
 
-/* The sixteen bytes twice. */
+/* Returns the sixteen bytes twice. */
 #define TWICE(...) _mm256_setr_epi8(__VA_ARGS__, __VA_ARGS__)
 
-/* The upper half of each byte. */
+/* Returns the upper half of each byte. */
 AVX2 INLINE __m256i high_halves(__m256i x)
 {
     return _mm256_and_si256(_mm256_srli_epi16(x, 4), _mm256_set1_epi8(15));
 }
 
-/* One bit for each of 64 bytes that are 0 or 255. */
+/* Returns one bit for each of 64 bytes, which are 0 or 255. */
 AVX2 INLINE uint64_t bits_avx2(__m256i low, __m256i high)
 {
     return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high)
@@ -109,8 +109,8 @@ AVX2 INLINE uint64_t bits_avx2(__m256i low, __m256i high)
 
 AVX2 INLINE void plain_half_avx2(__m256i x, struct plain_bits *b, unsigned shift)
 {
-    /* The characters of is_short_escape are those whose two halves have a class in common: 2x is
-     * class 1, 5x 2, 6x 4 and 7x 8. */
+    /* The characters of is_short_escape are those whose two halves share a class: 2x is class 1,
+     * 5x is 2, 6x is 4 and 7x is 8. */
     const __m256i low = TWICE(0, 0, 1 | 4 | 8, 0, 8, 0, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1);
     const __m256i high = TWICE(0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0);
     const __m256i controls = _mm256_set1_epi8(0x1f);
@@ -136,10 +136,10 @@ AVX2 INLINE struct plain_bits plain_bits_avx2(const char *block)
     return b;
 }
 
-/* The bytes that a backslash is before which is none of these itself. *first: is the first one, and
- * then, is that of the next block? A run of backslashes that begins at an odd bit is told by adding
- * the beginning to the run: the carry goes as far as the run (simdjson's way,
- * arxiv.org/abs/1902.08318). */
+/* Returns the bytes that an unescaped backslash escapes. *first says whether the first byte of the
+ * block is one; it is set for the next block. Adding the beginning of a run of backslashes to the
+ * run carries as far as the run goes, which separates runs that begin at odd bits from those at even
+ * ones (the method of simdjson, arxiv.org/abs/1902.08318). */
 INLINE uint64_t escaped_bits(uint64_t backslash, uint64_t *first)
 {
     const uint64_t even = EVERY(0x55);
@@ -151,8 +151,8 @@ INLINE uint64_t escaped_bits(uint64_t backslash, uint64_t *first)
     return (even ^ sum << 1) & follows;
 }
 
-/* What two bytes that follow each other can be that is not UTF-8. */
-#define BAD_SHORT (1 << 0)      /* a lead, and no continuation */
+/* The ways in which two neighbouring bytes are not UTF-8. */
+#define BAD_SHORT (1 << 0)      /* a lead without a continuation */
 #define BAD_LONG (1 << 1)       /* ASCII, and a continuation */
 #define BAD_PAIR (char)(1 << 7) /* two continuations: the second of three or four bytes, or wrong */
 #define BAD_OVERLONG_2 (1 << 5) /* c0, c1 */
@@ -163,11 +163,11 @@ INLINE uint64_t escaped_bits(uint64_t backslash, uint64_t *first)
 #define BAD_ANY (BAD_SHORT | BAD_LONG | BAD_PAIR)
 #define BAD_BIG (BAD_ANY | BAD_LARGE | BAD_OVERLONG_4)
 
-/* The bytes at which it shows that 32 are not UTF-8, those before them known: three tables, by the
- * halves of the byte before and the upper one of the byte itself, give what it may be, and what all
- * three give is wrong; but two continuations are right just where a lead of three or four bytes
- * stands two, or one of four stands three bytes before (Keiser and Lemire,
- * arxiv.org/abs/2010.03090). */
+/* Returns the bytes of 32 at which an error in UTF-8 shows; the bytes before them are known. Three
+ * tables, indexed by the two halves of the previous byte and the upper half of the byte itself, give
+ * the possible errors, and an error that all three give is one. Two continuations, however, are
+ * right exactly where a lead of three or four bytes is two bytes before, or a lead of four is three
+ * bytes before (Keiser and Lemire, arxiv.org/abs/2010.03090). */
 AVX2 INLINE uint32_t wrong_avx2(__m256i x, __m256i before)
 {
     const __m256i lead_high =
@@ -201,7 +201,7 @@ AVX2 INLINE uint32_t wrong_avx2(__m256i x, __m256i before)
     return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(wrong, _mm256_setzero_si256()));
 }
 
-/* The lead of the last code point before p, which is not ASCII. */
+/* Returns the lead byte of the last code point before p; that code point is not ASCII. */
 static const char *last_lead(const char *begin, const char *p)
 {
     p--;
@@ -210,21 +210,22 @@ static const char *last_lead(const char *begin, const char *p)
     return p;
 }
 
-/* Text that is passed over block by block. */
+/* The state of passing over text block by block. */
 struct passing {
     const char *begin;
     uint64_t first;  /* of escaped_bits */
     uint64_t beyond; /* of the block before */
-    __m256i before;  /* the second half of the last one with any: what is behind it is ASCII */
+    __m256i
+        before; /* the second half of the last block that is not ASCII; all bytes after it are ASCII */
 };
 
-/* Where plain text ends in a block of 64 bytes of which those before `from` are passed; NULL:
- * nowhere. When it ends because something may be no UTF-8, that is the beginning of a code point
- * there or before: of the one that reaches up to `from`, else of the first one behind it. */
+/* Returns where plain text ends in a block of 64 bytes, of which those before `from` were passed,
+ * or NULL. If it ends because of a possible error in UTF-8, the result is where a code point begins:
+ * the one that reaches up to `from`, else the first one after it. */
 AVX2 INLINE const char *stop_in(struct passing *s, const char *block, unsigned from)
 {
     struct plain_bits b = plain_bits_avx2(block);
-    uint64_t wrong = 0, behind = s->beyond >> 63; /* right behind what is not ASCII */
+    uint64_t wrong = 0, behind = s->beyond >> 63; /* directly after a byte that is not ASCII */
     uint64_t escaped = escaped_bits(b.backslash >> from, &s->first);
     uint64_t stopping = (b.other >> from & ~escaped) | (escaped & ~(b.named >> from));
     ptrdiff_t stop = 64; /* counted from `from`, -1 for a backslash right before it */
@@ -240,7 +241,8 @@ AVX2 INLINE const char *stop_in(struct passing *s, const char *block, unsigned f
         wrong = wrong_avx2(x, s->before) | (uint64_t)wrong_avx2(y, x) << 32;
         s->before = y;
     }
-    /* Of the last block the bytes before it are not known, and three may belong to what follows. */
+    /* The bytes before the last block are not known, and three of its bytes may belong to a code point
+ * that ends after it. */
     if (from > 2)
         wrong = wrong >> from << from;
     else if (from > 0)
@@ -252,12 +254,12 @@ AVX2 INLINE const char *stop_in(struct passing *s, const char *block, unsigned f
     return stopping ? block + from + stop : NULL;
 }
 
-/* The same for the usual block, behind nothing but ASCII. *known: that is seen; if not, nothing is
- * changed. */
+/* Does the same for the usual block, after ASCII only. *known is set to whether the block is such a
+ * block; if it is not, nothing is changed. */
 AVX2 INLINE const char *stop_in_usual(struct passing *s, const char *block, unsigned from,
                                       bool *known)
 {
-    /* By its lower half, each character of is_short_escape but for two whose half is another's. */
+    /* Each character of is_short_escape by its lower half, except two that share their half. */
     const __m256i named = TWICE(-1, 0, '"', 0, 't', 0, 'f', 0, 0, 0, 0, 0, '\\', 0, 'n', '/');
     const __m256i slash = _mm256_set1_epi8('\\'), quote = _mm256_set1_epi8('"');
     const __m256i blank = _mm256_set1_epi8(' ');
@@ -266,7 +268,7 @@ AVX2 INLINE const char *stop_in_usual(struct passing *s, const char *block, unsi
     uint64_t slashes = bits_avx2(_mm256_cmpeq_epi8(x, slash), _mm256_cmpeq_epi8(y, slash));
     uint64_t names = bits_avx2(_mm256_cmpeq_epi8(_mm256_shuffle_epi8(named, x), x),
                                _mm256_cmpeq_epi8(_mm256_shuffle_epi8(named, y), y));
-    /* Compared as signed numbers, bytes beyond ASCII are below the blank, too. */
+    /* As signed numbers, bytes beyond ASCII are less than a blank too. */
     uint64_t others =
         bits_avx2(_mm256_or_si256(_mm256_cmpeq_epi8(x, quote), _mm256_cmpgt_epi8(blank, x)),
                   _mm256_or_si256(_mm256_cmpeq_epi8(y, quote), _mm256_cmpgt_epi8(blank, y)));
@@ -275,7 +277,7 @@ AVX2 INLINE const char *stop_in_usual(struct passing *s, const char *block, unsi
     uint64_t stopping = (others >> from & ~escaped) | (escaped & ~(names >> from));
     const char *stop = stopping ? block + from + simd_lowest(stopping) : NULL;
 
-    /* Behind a backslash at the end of the text it can be the end. */
+    /* After a backslash at the end of the text it can be the end. */
     *known = !stop || (stop < block + 64 && *stop == '"');
     if (!stop)
         s->first = first;
@@ -292,9 +294,9 @@ AVX2 INLINE const char *stop_in_any(struct passing *s, const char *block, unsign
     return known ? stop : stop_in(s, block, from);
 }
 
-/* The same as pass_plain_sse2 with one branch for a block that has escapes, however many, and
- * without a stop at what is beyond ASCII. 64 bytes before the end can be read, and are the last
- * block, whatever was passed of them. */
+/* Like pass_plain_sse2, but with one branch for a block that has escapes and without a stop at
+ * characters beyond ASCII. The last block is the 64 bytes before the end, which can be read, even if
+ * some of them were passed already. */
 AVX2 static const char *pass_plain_avx2(const char *p, const char *end)
 {
     struct passing s = {.begin = p, .before = _mm256_setzero_si256()};
@@ -365,7 +367,7 @@ bool simd_all_plain(const char *p, size_t n)
     uint64_t w;
 
 #if defined(__x86_64__)
-    /* The last 16 bytes may be looked at twice. */
+    /* The last 16 bytes may be checked twice. */
     for (size_t i = 0; n >= 16 && i < n; i += 16) {
         const char *at = p + (n - i < 16 ? n - 16 : i);
         __m128i x = _mm_loadu_si128((const __m128i_u *)at);
@@ -403,7 +405,7 @@ INLINE bool some_newline(const char *p)
     return _mm_movemask_epi8(_mm_or_si128(low, high));
 }
 
-/* Behind the last newline of 64 bytes. */
+/* Returns the offset after the last newline of 64 bytes. */
 INLINE size_t behind_newline_64(const char *p)
 {
     uint64_t bits = 0;
@@ -415,7 +417,7 @@ INLINE size_t behind_newline_64(const char *p)
 
 #endif
 
-size_t simd_behind_newline(const char *p, size_t n)
+size_t simd_after_newline(const char *p, size_t n)
 {
     uint64_t w;
 
@@ -423,7 +425,7 @@ size_t simd_behind_newline(const char *p, size_t n)
     if (n >= 64) {
         while (n > 64 && !some_newline(p + n - 64))
             n -= 64;
-        /* The first 64 bytes are looked at whole: what was passed of them has none. */
+        /* The first 64 bytes are checked whole; those that were passed have no newline. */
         n = n > 64 ? n - 64 : 0;
         return n + behind_newline_64(p + n);
     }

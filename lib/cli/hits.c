@@ -9,12 +9,12 @@
 #include "chathist/base/vis.h"
 #include "chathist/cli/listing.h"
 
-/* Code points of a snippet in a pipe; its columns at least on a terminal. */
+/* The code points of a snippet in a pipe, and its fewest columns on a terminal. */
 #define SNIPPET 160
 #define SNIPPET_LEAST 20
 
-/* Code points are counted, and on a terminal they take up to two columns, or are shown as several
- * characters: fewer of them, then, until they fit. */
+/* A code point can take two columns on a terminal, or be shown as several characters, so the snippet
+ * is made again with fewer of them until it fits. */
 static void make_snippet(struct buf *text, const struct out *o, const struct hit *hit, size_t width,
                          size_t *at, size_t *n)
 {
@@ -29,7 +29,7 @@ static void make_snippet(struct buf *text, const struct out *o, const struct hit
     }
 }
 
-/* A line of text with a part of it in colour. */
+/* Prints a line of text with a part of it in colour. */
 static void print_marked(struct out *o, struct str line, size_t at, size_t n)
 {
     out_raw(o, (struct str){line.p, at});
@@ -41,7 +41,7 @@ static void print_marked(struct out *o, struct str line, size_t at, size_t n)
     out_raw(o, (struct str){line.p + at + n, line.n - at - n});
 }
 
-/* The history's name above its first row. */
+/* Prints the history's name above its first row. */
 static void print_heading(struct out *o, struct hits_form *form)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
@@ -57,7 +57,7 @@ static void print_heading(struct out *o, struct hits_form *form)
     buf_release(&line);
 }
 
-/* The fields in front of the text. Gives how many columns are left for it. */
+/* Prints the fields before the text. Returns how many columns are left for the text. */
 static size_t print_fields(struct out *o, const struct hit *hit, const struct hits_form *form)
 {
     const struct message *m = hit->message;
@@ -89,7 +89,7 @@ static size_t print_fields(struct out *o, const struct hit *hit, const struct hi
     return width;
 }
 
-/* The fields behind the text, and the end of the line. */
+/* Prints the fields after the text, and the end of the line. */
 static void print_rest(struct out *o, const struct hit *hit, const struct hits_form *form)
 {
     struct buf line = BUF_INIT(BUF_SMALL);

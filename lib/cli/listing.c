@@ -36,7 +36,7 @@ void list_add_id(struct buf *line, struct str id)
     buf_release(&json);
 }
 
-/* The id in its colour. Gives how long it is. */
+/* Prints the id in its colour. Returns its length. */
 static size_t print_id(struct out *out, const struct session *s, struct buf *scratch)
 {
     buf_clear(scratch);
@@ -47,7 +47,7 @@ static size_t print_id(struct out *out, const struct session *s, struct buf *scr
     return scratch->len;
 }
 
-/* `id TAB last-used TAB count TAB preview`, whatever the text holds. */
+/* Prints `id TAB last-used TAB count TAB preview`. */
 static void print_record(struct out *out, const struct session *s)
 {
     struct buf line = BUF_INIT(8 * BUF_LINE);
@@ -66,7 +66,7 @@ static void print_record(struct out *out, const struct session *s)
     buf_release(&line);
 }
 
-/* The same for a terminal: local time, columns, a preview that fits. */
+/* Prints the same for a terminal: local time, columns, a preview that fits. */
 static void print_columns(struct out *out, const struct session *s)
 {
     struct buf middle = BUF_INIT(8 * BUF_LINE), preview = BUF_INIT(BUF_SMALL);

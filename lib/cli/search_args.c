@@ -58,7 +58,7 @@ static const struct program program = {
 
 #define NOT_GIVEN SIZE_MAX
 
-/* What is put together once all options were seen. */
+/* Values that are combined after the last option. */
 struct raw {
     struct search_list texts;
     size_t around; /* -C */
@@ -107,7 +107,7 @@ static void take_flag(struct search_args *a, int key)
         set_what(a, SEARCH_COUNT);
 }
 
-/* The last of several --since counts, and of several --until. */
+/* The last --since counts, and the last --until. */
 static void take_time(struct search_args *a, const struct raw *raw, int key, const char *value)
 {
     int64_t first, last;
@@ -123,7 +123,7 @@ static void take_time(struct search_args *a, const struct raw *raw, int key, con
     }
 }
 
-/* More than are of use are as many as are of use. */
+/* Numbers above CREW_MAX mean CREW_MAX. */
 static size_t take_threads(const char *value)
 {
     size_t n = opt_number("--threads", value);
@@ -179,7 +179,7 @@ static void take(struct search_args *a, struct raw *raw, int key, char *value)
     }
 }
 
-/* What the options mean together. */
+/* Checks which options can be combined, and sets defaults. */
 static void combine(struct search_args *a, const struct raw *raw)
 {
     bool context = raw->around != NOT_GIVEN || a->before != NOT_GIVEN || a->after != NOT_GIVEN;
@@ -210,7 +210,7 @@ static void add_text(struct search_args *a, const char *text)
         die_usage("%s", err_text(&e));
 }
 
-/* Ends the program because not exactly one text was given. */
+/* Ends the program with an error: there is not exactly one TEXT. */
 static void expect_text(char **words, size_t count)
 {
     struct buf joined = BUF_INIT(BUF_SMALL);
@@ -239,7 +239,7 @@ void search_args_parse(struct search_args *a, int argc, char **argv)
     a->common = args.common;
     combine(a, &raw);
     if (raw.texts.count > 0 && count > 0)
-        die_usage("a text beside --regexp is one too many");
+        die_usage("TEXT cannot be combined with --regexp");
     if (raw.texts.count == 0 && count != 1)
         expect_text(words, count);
     if (raw.texts.count == 0)

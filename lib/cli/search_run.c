@@ -14,10 +14,10 @@ static void failed(struct search_run *r, struct err *e)
     err_release(e);
 }
 
-/* So many messages that cannot be matched are named, the others counted. */
+/* This many messages that cannot be matched are named; the others are counted. */
 #define NAMED_MAX 3
 
-static void tell_unmatched(struct search_run *r, const struct hit *hit, const struct err *e)
+static void report_unmatched(struct search_run *r, const struct hit *hit, const struct err *e)
 {
     r->failed = true;
     if (r->unmatched++ < NAMED_MAX)
@@ -25,15 +25,14 @@ static void tell_unmatched(struct search_run *r, const struct hit *hit, const st
               err_text(e));
 }
 
-/* search_next, or search_each: a message that cannot be matched is reported, and the next one
- * given. */
+/* Calls search_next or search_each. A message that cannot be matched is reported. */
 static int next(struct search_run *r, struct search *s, struct hit *hit, bool each)
 {
     struct err e = ERR_INIT;
     int found;
 
     while ((found = each ? search_each(s, hit, &e) : search_next(s, hit, &e)) == SEARCH_FAILED) {
-        tell_unmatched(r, hit, &e);
+        report_unmatched(r, hit, &e);
         err_release(&e);
         if (each)
             return 1;
@@ -67,7 +66,7 @@ static void print(struct search_run *r, const struct hit *hit)
         print_matches(r, hit);
 }
 
-/* Prints messages that this search has given before, the last of them first. */
+/* Prints messages that this search has returned before, the last one first. */
 static void print_again(struct search_run *r, struct search *s, const struct context_item *items,
                         size_t count)
 {
@@ -85,7 +84,7 @@ static void print_again(struct search_run *r, struct search *s, const struct con
     buf_release(&line);
 }
 
-/* Counts a hit; false when it is one more than is to be printed. */
+/* Counts a hit. Returns false if it is beyond the limit. */
 static bool within_limit(struct search_run *r)
 {
     if (r->count < r->args->limit) {
@@ -111,7 +110,8 @@ static void run_messages(struct search_run *r, struct search *s)
     hits_release(&kept);
 }
 
-/* Hits with the messages round them. Once there are enough, one more is at most context. */
+/* Prints hits with the messages around them. After the last hit within the limit, further hits count
+ * only as context. */
 static void run_context(struct search_run *r, struct search *s)
 {
     struct match_context around;
@@ -239,7 +239,7 @@ static void update_indexes(struct search_run *r)
     }
 }
 
-/* Does any message that was searched pass this filter? Returns true on an error, too. */
+/* Returns whether any message that was searched passes this filter, or an error prevents an answer. */
 static bool any_passes(const struct search_run *r, const struct filter *f)
 {
     int found = 0;
@@ -260,7 +260,7 @@ static bool any_passes(const struct search_run *r, const struct filter *f)
     return found != 0;
 }
 
-/* After a search without a hit: names the roles and models that no message has, for they were most
+/* After a search without a hit, names the roles and models that no message has: they were most
  * likely mistyped. */
 static void report_unused(const struct search_run *r)
 {
@@ -299,7 +299,7 @@ int search_run_finish(struct search_run *r)
         report_unused(r);
     update_indexes(r);
     free(r->searched);
-    /* As in grep an error counts more than a hit, unless only that was asked for. */
+    /* As in grep, an error counts more than a hit, except with --quiet. */
     if (r->failed && !(r->args->what == SEARCH_NOTHING && found))
         return exit_code(ERR_FAILURE);
     return found ? absent : exit_code(ERR_ABSENT);

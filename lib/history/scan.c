@@ -263,7 +263,7 @@ static int line_from_afar(struct scan *s, struct line *l, off_t end, struct err 
         more = read_in_front(s, e);
         if (more < 0 || more == CUT)
             return more;
-        begin = simd_behind_newline(s->block.data + s->from, s->to - s->from);
+        begin = simd_after_newline(s->block.data + s->from, s->to - s->from);
     }
     l->at = s->next + (off_t)begin;
     n = (size_t)(end - l->at);
@@ -306,7 +306,7 @@ static int try_backward(struct scan *s, struct line *l, struct err *e)
     *l = (struct line){.terminated = tail};
     for (;;) {
         n = s->to - s->from - tail;
-        begin = simd_behind_newline(s->block.data + s->from, n - seen);
+        begin = simd_after_newline(s->block.data + s->from, n - seen);
         if (begin)
             break;
         end = s->next + (off_t)n;

@@ -43,7 +43,7 @@ static const uint16_t frequency[256] = {
     19,    1,    1,    1,    1,    1,    1,    1,    1,    1,    1,   1,   1,    1,    1,    1,
 };
 
-/* Returns the tightest test that every byte of `bytes`, which is not empty, passes. */
+/* Returns the tightest test that every byte of `bytes` passes; there is at least one. */
 static struct byte_test byte_test_of(struct str bytes)
 {
     unsigned char all = 0xff, any = 0;
@@ -194,7 +194,7 @@ struct literal {
     /* What the bytes around the triple have in common in all forms. */
     size_t before; /* how far before the triple's first byte they begin */
     unsigned char mask[WORD], bytes[WORD];
-    bool whole; /* the word decides: there is no more to the literal */
+    bool whole; /* the word covers the whole literal and decides */
 };
 
 static bool is_pair(const struct simd_pair *pair, const char *p)
@@ -476,7 +476,7 @@ static struct simd_pair escape_pair(const struct literal_scan *s)
     return best;
 }
 
-static bool has(const struct literal_scan *s, int32_t cp)
+static bool has_character(const struct literal_scan *s, int32_t cp)
 {
     return bsearch(&cp, s->characters, s->character_count, sizeof *s->characters, by_value);
 }
@@ -488,8 +488,8 @@ static bool escape_matters(const struct literal_scan *s, const char *p, const ch
     int32_t unit = json_hex4(p + 2, end);
 
     if (!json_is_surrogate(unit))
-        return has(s, unit);
-    if (has(s, REPLACEMENT))
+        return has_character(s, unit);
+    if (has_character(s, REPLACEMENT))
         return true;
     for (size_t i = s->character_count; i-- > 0 && s->characters[i] >= 0x10000;) {
         if (first_unit(s->characters[i]) == unit)
@@ -521,7 +521,7 @@ bool literal_scan_ready(struct literal_scan *s)
 /* ---- comparing ---- */
 
 /* Compares one form; it is too short for a call of memcmp. */
-static bool same(const char *p, const struct form *f)
+static bool is_form(const char *p, const struct form *f)
 {
     size_t i = 0;
 
@@ -536,7 +536,7 @@ static size_t form_at(const struct unit *u, const char *p, const char *end)
     for (size_t i = 0; i < u->count; i++) {
         const struct form *f = &u->form[i];
 
-        if ((size_t)(end - p) >= f->n && same(p, f))
+        if ((size_t)(end - p) >= f->n && is_form(p, f))
             return f->n;
     }
     return 0;
@@ -562,7 +562,7 @@ static size_t form_before(const struct unit *u, const char *begin, const char *p
     for (size_t i = 0; i < u->count; i++) {
         const struct form *f = &u->form[i];
 
-        if ((size_t)(p - begin) >= f->n && same(p - f->n, f))
+        if ((size_t)(p - begin) >= f->n && is_form(p - f->n, f))
             return f->n;
     }
     return 0;

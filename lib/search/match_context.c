@@ -9,7 +9,7 @@ struct context_session {
     char *id;
     struct context_group later; /* messages in no group; the last `after` of them count */
     bool gap;                   /* messages between the group and `later` were dropped */
-    size_t group;               /* SIZE_MAX: there is no group yet */
+    size_t group;               /* SIZE_MAX: it has no group yet */
     size_t left;                /* how many more messages belong to the group */
 };
 

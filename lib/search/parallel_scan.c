@@ -35,7 +35,7 @@ struct chunk {
     int errnum; /* why it could not be read, or 0 */
 };
 
-/* Reads chunks, on a thread of its own or on the caller's. */
+/* Reads chunks, on a helper's thread or on the caller's. */
 struct worker {
     struct parallel_scan *scan;
     const struct parallel_scan_job *job;
@@ -208,7 +208,7 @@ static const char *look_at_place(void *ctx, const char *place)
     if (!literal_scan_may_match(w->job->literals, place, w->content.p, w->text_end, &at))
         return place + 1;
     if (place >= w->next) {
-        set_line(w, w->next + simd_behind_newline(w->next, (size_t)(place - w->next)), place);
+        set_line(w, w->next + simd_after_newline(w->next, (size_t)(place - w->next)), place);
         verdict = is_too_long(w) ? BAD : begin_line(w);
     }
     if (verdict == UNSURE && place < w->content.p)
@@ -260,7 +260,7 @@ static void make_memory(struct worker *w)
         mem_exhausted();
 }
 
-/* Moves the n bytes at `rest`, which are in the window or before it, right before the window. */
+/* Moves n bytes from the window, or from before it, directly before the window. */
 static void carry(struct worker *w, const char *rest, size_t n)
 {
     w->head = n > HEAD ? n : HEAD;
@@ -304,7 +304,7 @@ static char *end_of_lines(const struct worker *w, char *from, char *to, bool aft
     size_t n;
 
     if (!after) {
-        n = simd_behind_newline(fresh, (size_t)(to - fresh));
+        n = simd_after_newline(fresh, (size_t)(to - fresh));
         return *last ? to : n ? fresh + n : from;
     }
     newline = memchr(fresh, '\n', (size_t)(to - fresh));
@@ -504,7 +504,7 @@ void parallel_scan_free(struct parallel_scan *s)
     free(s);
 }
 
-/* Returns 1 and the next chunk, read; 0 if there is none; -1 with *e set. */
+/* Returns 1 and the next chunk, read; 0 after the last one; -1 with *e set. */
 static int next_chunk(struct parallel_scan *s, struct chunk **c, struct err *e)
 {
     int result = 0;

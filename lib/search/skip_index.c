@@ -58,8 +58,8 @@ static int64_t nanoseconds(struct timespec t)
     return (int64_t)t.tv_sec * INT64_C(1000000000) + (int64_t)t.tv_nsec;
 }
 
-/* Returns a checksum of what the file system says about a history, or 0 if a later change could
- * leave all of it as it is now. */
+/* Returns a checksum of what the file system says about a history, or 0 if a later change might
+ * not alter any of it. */
 static uint64_t state_of(int history_fd)
 {
     struct timespec now;
@@ -248,7 +248,7 @@ static const char *mark_ascii(struct marking *m, const char *p, const char *end)
     return p;
 }
 
-/* Marks the character at p, which is not ASCII. Returns where it ends. */
+/* Marks the character at p, one outside ASCII. Returns where it ends. */
 static const char *mark_other(struct marking *m, const char *p, const char *end)
 {
     char bytes[4];
@@ -643,7 +643,7 @@ static void update_file(struct growth *g)
     buf_init(&g->block, SIZE_MAX);
     for (size_t i = 0; i * SKIP_SECTION_BLOCKS < g->map->count && result == DONE; i++)
         result = update_section(g, i);
-    /* A cache must not take the last of a disk, nor keep what was erased meanwhile. */
+    /* A cache must not take the last of a disk, nor keep text that was erased meanwhile. */
     if (result == UNWRITABLE || !is_named(g->history->dir_fd, g->history->path, g->scan.fd))
         io_unlink(g->history->dir_fd, g->history->skip);
     buf_release(&g->block);

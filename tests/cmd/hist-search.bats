@@ -436,7 +436,7 @@ some() {
     run_expect 0 hist-search -c -e -- -e hit
     stdout_is 6
     run_expect 2 hist-search -e hit text
-    stderr_is "hist-search: a text beside --regexp is one too many (see 'hist-search --help')"
+    stderr_is "hist-search: TEXT cannot be combined with --regexp (see 'hist-search --help')"
 }
 
 @test "hist-search: -v, what does not match" {

@@ -64,12 +64,12 @@ TEST(special_bytes_and_newlines_are_found_at_every_offset)
 
         memset(text, 'x', n);
         check_special(text, text + n);
-        CHECK_INT(simd_behind_newline(text, n), 0);
+        CHECK_INT(simd_after_newline(text, n), 0);
         for (size_t i = 0; i < n; i++) {
             for (int c = 0; c < 256; c++) {
                 text[i] = (char)c;
                 check_special(text, text + n);
-                CHECK_INT(simd_behind_newline(text, n), c == '\n' ? i + 1 : 0);
+                CHECK_INT(simd_after_newline(text, n), c == '\n' ? i + 1 : 0);
             }
             text[i] = 'x';
         }

@@ -2,9 +2,9 @@
  * regex - Perl-compatible regular expressions in UTF-8, by PCRE2 (pcre2pattern(3)), the same in
  * every locale.
  *
- * `^` and `$` match at every line, `.` matches no newline; \w, \d, \b and the like go by Unicode.
- * What a match may cost is bounded: PCRE2's own limit of steps, 256 MiB. The only file that knows
- * PCRE2.
+ * `^` and `$` match at every line, `.` does not match a newline; \w, \d, \b and the like follow
+ * Unicode. A match is limited to PCRE2's default number of steps and to 256 MiB of memory. No other
+ * module uses PCRE2.
  */
 #ifndef CHATHIST_BASE_REGEX_H
 #define CHATHIST_BASE_REGEX_H
@@ -17,8 +17,8 @@
 
 struct regex;
 
-/* Compiles a pattern; its bytes that are not UTF-8 become U+FFFD. With `words` only what has no
- * character of a word (utf8_is_word) right before and behind it matches. NULL: ERR_USAGE, with
+/* Compiles a pattern; bytes that are not UTF-8 become U+FFFD. With `words`, no word character
+ * (utf8_is_word) may be directly before or after a match. Returns NULL with *e set (ERR_USAGE) to
  * PCRE2's reason and the offset in bytes. */
 struct regex *regex_new(struct str pattern, bool caseless, bool words, struct err *e);
 /* Compiles a pattern of a JSON Schema, which is written for ECMA-262: `^` and `$` match only at the

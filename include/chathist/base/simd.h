@@ -1,9 +1,9 @@
 /*
- * simd - two or three bytes at fixed distances looked for at many places at a time.
+ * simd - looks for two or three bytes at fixed distances at many places of a text at a time.
  *
- * This and base/simd_text alone have instructions of a processor's own. What reads whole histories
- * has a variant for each kind of processor, chosen at run time; all give the same, the portable one
- * too.
+ * Only this module and base/simd_text use instructions of particular processors. The code that
+ * reads whole histories has a variant for each kind of processor, chosen at run time; all variants
+ * give the same results, and the portable one runs everywhere.
  */
 #ifndef CHATHIST_BASE_SIMD_H
 #define CHATHIST_BASE_SIMD_H
@@ -14,12 +14,12 @@
 
 enum simd { SIMD_PORTABLE, SIMD_SSE2, SIMD_AVX2, SIMD_NEON, SIMD_COUNT };
 
-/* Can this build on this processor use it? SIMD_PORTABLE always. */
+/* Returns whether this build on this processor can use the variant; SIMD_PORTABLE always can. */
 bool simd_can(enum simd with);
-/* The fastest that it can use. */
+/* Returns the fastest variant that can be used. */
 enum simd simd_best(void);
 
-/* The number of the lowest bit that is set; some is. */
+/* Returns the number of the lowest bit that is set; at least one must be. */
 static inline size_t simd_lowest(uint64_t bits)
 {
     return (size_t)__builtin_ctzll(bits);
@@ -27,28 +27,28 @@ static inline size_t simd_lowest(uint64_t bits)
 
 /* ---- probes ---- */
 
-/* A byte passes when (x[distance] & mask) == byte. */
+/* A place x passes if (x[distance] & mask) == byte. */
 struct simd_test {
     size_t distance; /* SIMD_DISTANCE at most */
     unsigned char mask, byte;
 };
 
-/* A place x passes when x[0] == first, and the second test. */
+/* A place x passes if x[0] == first and it passes the second test. */
 struct simd_pair {
     unsigned char first;
     struct simd_test second;
 };
 
-/* A place passes when all three tests do. One that is not needed is all zeros. */
+/* A place passes if it passes all three tests. A test of zeros always passes. */
 struct simd_triple {
     struct simd_test test[3];
 };
 
-#define SIMD_PROBES ((size_t)8) /* of both kinds */
+#define SIMD_PROBES ((size_t)8) /* the most pairs and triples together */
 #define SIMD_DISTANCE ((size_t)63)
 #define SIMD_BLOCK ((size_t)128)
 
-/* Any of them will do. */
+/* A place passes the probes if it passes any of them. */
 struct simd_probes {
     struct simd_pair pairs[SIMD_PROBES];
     size_t pair_count;
@@ -56,12 +56,12 @@ struct simd_probes {
     size_t triple_count;
 };
 
-/* Passes over blocks from p on, as long as one begins at `last` at the latest, up to the first in
- * which some place passes. Gives that block and the bits of its places, or a place behind `last`.
- * Behind a block, as many bytes are read as the largest distance is. */
+/* Passes over blocks from p on, as long as they begin at or before `last`, up to the first block in
+ * which a place passes. Returns that block and the bits of its places, or a pointer after `last`.
+ * Reads as many bytes after a block as the largest distance of a probe. */
 typedef const char *simd_block(const struct simd_probes *probes, const char *p, const char *last,
                                uint64_t bits[2]);
-/* One that simd_can use. */
+/* Returns the function of a variant that simd_can accepts. */
 simd_block *simd_block_of(enum simd with);
 
 #endif

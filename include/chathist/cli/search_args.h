@@ -1,5 +1,5 @@
 /*
- * search_args - the command line of hist-search: its option table, and what it asks for.
+ * search_args - parses the command line of hist-search.
  */
 #ifndef CHATHIST_CLI_SEARCH_ARGS_H
 #define CHATHIST_CLI_SEARCH_ARGS_H
@@ -24,23 +24,23 @@ struct search_list {
     size_t count, cap;
 };
 
-/* Everything borrowed from argv but the arrays and the pattern. */
+/* Texts are borrowed from argv; the arrays and the pattern are owned. */
 struct search_args {
     struct opt_common common;
     struct pattern pattern;
-    struct filter filter;     /* but for the sessions */
+    struct filter filter;     /* without the sessions */
     struct search_list names; /* of sessions, as given */
     struct search_list files; /* histories */
     bool all;                 /* every history in the register */
     enum search_what what;
     bool invert, only, reverse;
     bool unpaged;
-    size_t limit;         /* 0: none was given */
+    size_t limit;         /* 0: not given */
     size_t before, after; /* messages of context */
-    size_t threads;       /* 0: chosen by itself */
+    size_t threads;       /* 0: not given */
 };
 
-/* Ends the program when something is wrong, or after --help and --version. */
+/* Ends the program on an error, and after --help and --version. */
 void search_args_parse(struct search_args *a, int argc, char **argv);
 void search_args_release(struct search_args *a);
 

@@ -40,7 +40,7 @@ void pattern_release(struct pattern *p);
  * expression. */
 int pattern_add(struct pattern *p, struct str text, struct err *e);
 
-/* Makes `to`, which is not initialised, a copy for another thread; the caller releases it. Only for
+/* Makes `to`, an uninitialised pattern, a copy for another thread; the caller releases it. Only for
  * fixed strings. */
 void pattern_copy(struct pattern *to, const struct pattern *from);
 /* Adds the texts to a literal scan, so that their places are found fast, and to a query of the skip

@@ -48,7 +48,7 @@ struct hit {
     struct str content; /* decoded */
     bool asked;         /* the filter lets it through */
     bool found;         /* it does, and the message is a hit */
-    size_t at, len;     /* the first match, in bytes of content; 0, 0 if there is none */
+    size_t at, len;     /* the first match, in bytes of content; 0, 0 without one */
 };
 
 /* Opens a search of the history at `history_path` below the directory `dir`. The pattern and the

@@ -1,6 +1,6 @@
 /*
- * skip_index - a cache file beside a large history that tells a search which parts of the history
- * cannot hold its text (chathist(5)).
+ * skip_index - a cache file beside a large history by which a search knows which parts of the
+ * history cannot hold its text (chathist(5)).
  *
  * The history is divided into blocks of SKIP_BLOCK bytes. A line belongs to the block after whose
  * first byte it begins; the line at offset 0 belongs to the first block. For each block the index
@@ -52,7 +52,7 @@ struct skip_section {
     uint64_t always[SKIP_WORDS]; /* a bit for each block that every search must read */
 };
 
-/* Sets `bit` in marks[row] for the row of each gram of a text, which is valid UTF-8. Public for the
+/* Sets `bit` in marks[row] for the row of each gram of a text in valid UTF-8. Public for the
  * tests. */
 void skip_mark(unsigned char marks[SKIP_ROWS], unsigned char bit, struct str text);
 
