@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chat/clean_env.h"
+#include "chathist/chat/tools.h"
 #include "chathist/base/clock.h"
 #include "chathist/base/path.h"
 #include "chathist/cli/diagnostics.h"

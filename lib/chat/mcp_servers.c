@@ -8,7 +8,7 @@
 #include "chathist/base/path.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/signals.h"
-#include "chat/clean_env.h"
+#include "chathist/chat/tools.h"
 
 /* ---- which servers are wanted ---- */
 

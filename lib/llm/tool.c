@@ -2,14 +2,19 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "chathist/base/clock.h"
 #include "chathist/base/io.h"
+#include "chathist/base/json.h"
+#include "chathist/base/mem.h"
 #include "chathist/base/process.h"
 #include "chathist/base/utf8.h"
 
-/* How often a job that has nothing to wait for is looked after, and any other at least: a tool that
- * has ended may have left its pipes to somebody else. Milliseconds. */
+/* How often a job is stepped that waits for no descriptor, and any other job at least, because a
+ * process that a tool started may keep its pipes open. In milliseconds. */
 #define SOON_MS 5
 #define TICK_MS 100
 
@@ -53,20 +58,20 @@ struct str tool_cut(struct str text, size_t most)
     return text;
 }
 
-static void begin(struct tool_job *job)
+static void begin_job(struct tool_job *job)
 {
     job->deadline = job->timeout_ms > 0 ? clock_ticks() + job->timeout_ms : INT64_MAX;
     job->tool->kind->begin(job);
 }
 
-/* Begins as many as there is room for. Returns how many are under way. */
+/* Begins as many jobs as may run at the same time. Returns how many are running. */
 static size_t begin_some(struct tool_job *jobs, size_t count)
 {
     size_t going = 0;
 
     for (size_t i = 0; i < count && going < TOOL_PARALLEL; i++) {
         if (!jobs[i].done && jobs[i].deadline == 0)
-            begin(&jobs[i]);
+            begin_job(&jobs[i]);
         going += !jobs[i].done;
     }
     return going;
@@ -80,15 +85,14 @@ static bool any_left(const struct tool_job *jobs, size_t count)
     return false;
 }
 
-/* Has a job that is to be ended been begun? Then it is asked to go. */
 static void ask_to_end(struct tool_job *job)
 {
     if (job->deadline != 0 && job->tool->kind->ask)
         job->tool->kind->ask(job);
 }
 
-/* Ends a job that is not done, by `until`; what it has so far stands behind the reason. */
-static void end(struct tool_job *job, const char *why, int64_t until)
+/* Ends a job that is not done, before `until`. Its output so far follows the reason. */
+static void end_job(struct tool_job *job, const char *why, int64_t until)
 {
     struct buf said = BUF_INIT(TOOL_RESULT_MAX);
 
@@ -112,12 +116,12 @@ static void end_late(struct tool_job *job)
     buf_addf(&why, "the tool was stopped: it took longer than %" PRId64 ".%" PRId64 " s",
              job->timeout_ms / 1000, job->timeout_ms % 1000 / 100);
     ask_to_end(job);
-    end(job, buf_c(&why), clock_ticks() + TOOL_GRACE_MS);
+    end_job(job, buf_c(&why), clock_ticks() + TOOL_GRACE_MS);
     buf_release(&why);
 }
 
-/* All that are not done, which have the time together. */
-static void end_all(struct tool_job *jobs, size_t count)
+/* Ends all jobs that are not done, side by side. */
+static void end_jobs(struct tool_job *jobs, size_t count)
 {
     int64_t until = clock_ticks() + TOOL_GRACE_MS;
 
@@ -126,15 +130,16 @@ static void end_all(struct tool_job *jobs, size_t count)
             ask_to_end(&jobs[i]);
     for (size_t i = 0; i < count; i++)
         if (!jobs[i].done)
-            end(&jobs[i],
-                jobs[i].deadline ? "the tool was interrupted"
-                                 : "the tool was not run: the turn was interrupted",
-                until);
+            end_job(&jobs[i],
+                    jobs[i].deadline ? "the tool was interrupted"
+                                     : "the tool was not run: the turn was interrupted",
+                    until);
 }
 
-/* What the jobs that are under way wait for, behind fds[0]; *wait becomes how long at the most.
- * Returns the number of descriptors. */
-static size_t gather(const struct tool_job *jobs, size_t count, struct pollfd *fds, int64_t *wait)
+/* Fills in the descriptors that running jobs wait for, from fds[1] on, and the longest time to wait
+ * for them. Returns the number of descriptors. */
+static size_t gather_fds(const struct tool_job *jobs, size_t count, struct pollfd *fds,
+                         int64_t *wait)
 {
     size_t n = 1;
 
@@ -154,9 +159,9 @@ static size_t gather(const struct tool_job *jobs, size_t count, struct pollfd *f
     return n;
 }
 
-/* One look at all of them: waits until there is something to do. 1 while one is not done, 0, or -1
- * when cancelled. */
-static int look(struct tool_job *jobs, size_t count, int cancel_fd)
+/* Waits until there is something to do, and steps all running jobs. Returns 1 while one is not done,
+ * 0 if all are, or -1 if cancel_fd is readable. */
+static int step_jobs(struct tool_job *jobs, size_t count, int cancel_fd)
 {
     struct pollfd fds[TOOL_PARALLEL * TOOL_FDS + 1];
     int64_t wait;
@@ -167,7 +172,7 @@ static int look(struct tool_job *jobs, size_t count, int cancel_fd)
     if (begin_some(jobs, count) == 0)
         return 0;
     fds[0] = (struct pollfd){.fd = cancel_fd, .events = POLLIN};
-    n = gather(jobs, count, fds, &wait);
+    n = gather_fds(jobs, count, fds, &wait);
     if (poll(fds, (nfds_t)n, wait > 0 ? (int)wait : 0) > 0 && fds[0].revents)
         return -1;
     for (size_t i = 0; i < count; i++) {
@@ -196,10 +201,338 @@ int tool_run(struct tool_job *jobs, size_t count, int cancel_fd, struct err *e)
     if (processes)
         orphans_begin(&orphans);
     while (going > 0)
-        going = look(jobs, count, cancel_fd);
+        going = step_jobs(jobs, count, cancel_fd);
     if (going < 0)
-        end_all(jobs, count);
+        end_jobs(jobs, count);
     if (processes)
         orphans_end(&orphans);
     return going == 0 ? 0 : err_set(e, ERR_SIGNAL, "interrupted");
+}
+
+/* ---- executables ---- */
+
+/* How many reads of a stream are done before other calls have their turn. */
+#define READS 4
+
+/* How much of standard output is kept: a few bytes more than a result shows, to know whether there
+ * was more and where a code point ends. */
+#define OUT_MAX (TOOL_OUTPUT_MAX + 4)
+
+/* A call that is running. */
+struct run {
+    struct child child;
+    size_t sent;                 /* of the arguments */
+    struct buf out;              /* the beginning of standard output */
+    struct buf err;              /* the end of standard error */
+    uint64_t out_left, err_left; /* bytes left out of them */
+    struct buf chunk;
+};
+
+/* ---- executables: the result of a call ---- */
+
+/* Drops the rest of a code point that was cut at the start of the text. */
+static struct str whole_start(struct str text)
+{
+    while (text.n > 0 && ((unsigned char)text.p[0] & 0xC0) == 0x80) {
+        text.p++;
+        text.n--;
+    }
+    return text;
+}
+
+static void end_line(struct buf *out)
+{
+    if (out->len > 0 && out->data[out->len - 1] != '\n')
+        buf_add_byte(out, '\n');
+}
+
+static void add_out(struct buf *to, const struct run *r)
+{
+    struct str text = tool_cut(buf_str(&r->out), TOOL_OUTPUT_MAX);
+    uint64_t left = r->out_left + (r->out.len - text.n);
+
+    utf8_add_repaired(to, text);
+    if (left == 0)
+        return;
+    end_line(to);
+    buf_addf(to, "[output cut: %" PRIu64 " more bytes]\n", left);
+}
+
+static void add_err(struct buf *to, const struct run *r)
+{
+    if (r->err_left > 0)
+        buf_addf(to, "[%" PRIu64 " bytes before this]\n", r->err_left);
+    utf8_add_repaired(to, r->err_left ? whole_start(buf_str(&r->err)) : buf_str(&r->err));
+}
+
+/* Adds both streams, for a call that failed. */
+static void add_streams(struct buf *to, const struct run *r)
+{
+    if (r->err.len > 0) {
+        end_line(to);
+        buf_add_c(to, "standard error:\n");
+        add_err(to, r);
+    }
+    if (r->out.len > 0) {
+        end_line(to);
+        buf_add_c(to, "standard output:\n");
+        add_out(to, r);
+    }
+}
+
+/* ---- executables: calls ---- */
+
+static void release_run(struct tool_job *job)
+{
+    struct run *r = job->state;
+
+    buf_release(&r->out);
+    buf_release(&r->err);
+    buf_release(&r->chunk);
+    free(r);
+    job->state = NULL;
+}
+
+static void start_run(struct tool_job *job, char *argument)
+{
+    const struct tool_exec *t = job->tool->source;
+    char *argv[] = {t->path, argument, NULL};
+    struct run *r = mem_zalloc(sizeof *r);
+    struct err e = ERR_INIT;
+
+    job->state = r;
+    buf_init(&r->out, OUT_MAX);
+    buf_init(&r->err, BUF_SMALL);
+    buf_init(&r->chunk, BUF_SMALL);
+    /* The tool runs as the same user and must not read keys from this process. */
+    process_hide();
+    if (child_start(&r->child, argv, t->env, NULL, &e) < 0) {
+        tool_fail(job, "%s", err_text(&e));
+        err_release(&e);
+        release_run(job);
+    }
+}
+
+static void begin_call(struct tool_job *job)
+{
+    start_run(job, NULL);
+}
+
+static void begin_schema(struct tool_job *job)
+{
+    char argument[] = "--schema";
+
+    start_run(job, argument);
+}
+
+static size_t fds_of_run(const struct tool_job *job, struct pollfd fds[TOOL_FDS])
+{
+    const struct child *c = &((const struct run *)job->state)->child;
+    size_t n = 0;
+
+    if (c->in >= 0)
+        fds[n++] = (struct pollfd){.fd = c->in, .events = POLLOUT};
+    if (c->out >= 0)
+        fds[n++] = (struct pollfd){.fd = c->out, .events = POLLIN};
+    if (c->err >= 0)
+        fds[n++] = (struct pollfd){.fd = c->err, .events = POLLIN};
+    return n;
+}
+
+static void send_args(struct tool_job *job, struct run *r)
+{
+    struct str rest = {job->args.p + r->sent, job->args.n - r->sent};
+
+    if (r->child.in >= 0 && rest.n > 0)
+        r->sent += child_write(&r->child.in, rest);
+    if (r->sent == job->args.n)
+        child_close(&r->child.in);
+}
+
+/* Keeps the beginning of standard output. */
+static void take_out(struct run *r)
+{
+    size_t room = OUT_MAX - r->out.len;
+    size_t n = r->chunk.len < room ? r->chunk.len : room;
+
+    buf_add(&r->out, r->chunk.data, n);
+    r->out_left += r->chunk.len - n;
+}
+
+/* Keeps the end of standard error. */
+static void take_err(struct run *r)
+{
+    size_t over;
+
+    buf_add_str(&r->err, buf_str(&r->chunk));
+    over = r->err.len > TOOL_STDERR_MAX ? r->err.len - TOOL_STDERR_MAX : 0;
+    buf_consume(&r->err, over);
+    r->err_left += over;
+}
+
+/* Reads without waiting. Returns true if there may be more to read. */
+static bool drain(struct run *r, int *fd, void (*take)(struct run *r))
+{
+    for (int i = 0; *fd >= 0 && i < READS; i++) {
+        buf_clear(&r->chunk);
+        if (!child_read(fd, &r->chunk))
+            return false;
+        take(r);
+    }
+    return *fd >= 0;
+}
+
+static void finish_run(struct tool_job *job, struct run *r)
+{
+    child_end(&r->child, 0);
+    job->failed = r->child.status != 0;
+    if (r->child.signal)
+        buf_addf(&job->result, "the tool failed: signal %d ended it\n", r->child.signal);
+    else if (job->failed)
+        buf_addf(&job->result, "the tool failed with exit status %d\n", r->child.status);
+    if (job->failed)
+        add_streams(&job->result, r);
+    else
+        add_out(&job->result, r);
+    release_run(job);
+    job->done = true;
+}
+
+static void step_run(struct tool_job *job)
+{
+    struct run *r = job->state;
+    /* This is checked before reading, because everything that the tool wrote is in the pipes once it
+     * has ended. A process that it started may keep them open and go on writing. */
+    bool ended = child_ended(&r->child);
+    bool more;
+
+    send_args(job, r);
+    more = drain(r, &r->child.out, take_out);
+    more = drain(r, &r->child.err, take_err) || more;
+    if (ended && (!more || r->out_left + r->err_left > 0))
+        finish_run(job, r);
+}
+
+static void ask_run(struct tool_job *job)
+{
+    struct run *r = job->state;
+
+    child_term(&r->child);
+}
+
+static void stop_run(struct tool_job *job, int64_t until)
+{
+    struct run *r = job->state;
+    int64_t left = until - clock_ticks();
+
+    drain(r, &r->child.out, take_out);
+    drain(r, &r->child.err, take_err);
+    child_end(&r->child, left > 0 ? left / 2 : 0);
+    add_streams(&job->result, r);
+    release_run(job);
+}
+
+static const struct tool_kind calls = {begin_call, fds_of_run, step_run, ask_run, stop_run, true};
+static const struct tool_kind schemas = {begin_schema, fds_of_run, step_run,
+                                         ask_run,      stop_run,   true};
+
+/* ---- executables: the declaration ---- */
+
+/* Sets the parameters: a JSON Schema for an object in a form that every provider accepts. */
+static int declare_parameters(struct tool *t, struct str object, struct err *e)
+{
+    static const char *const names[] = {"parameters", "input_schema", "inputSchema"};
+    struct buf out = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE);
+    struct str schema = STR_NONE, type;
+    int result = 0;
+
+    for (size_t i = 0; json_is_null(schema) && i < sizeof names / sizeof *names; i++)
+        schema = json_get(object, names[i]);
+    type = json_get(schema, "type");
+    if (json_is_null(schema))
+        buf_add_c(&out, "{\"type\":\"object\",\"properties\":{}}");
+    else if (json_type(schema) != JSON_OBJECT)
+        result = err_set(e, ERR_USAGE, "its parameters are not an object");
+    else if (type.p && !str_eq_c(json_text(type, &text), "object"))
+        result = err_set(e, ERR_USAGE, "its parameters are not of type 'object'");
+    else
+        json_add_compact(&out, schema);
+    if (result == 0 && schema.p && !type.p && !json_is_null(schema)) {
+        buf_clear(&text);
+        buf_add_c(&text, "{\"type\":\"object\"");
+        buf_add_c(&text, out.len > 2 ? "," : "");
+        buf_add(&text, out.data + 1, out.len - 1);
+        buf_clear(&out);
+        buf_add_str(&out, buf_str(&text));
+    }
+    t->parameters = buf_detach(&out);
+    buf_release(&text);
+    return result;
+}
+
+/* Returns the decoded string, which the caller frees, and whether it can be the name of a tool. */
+static char *copy_text(struct str string, bool *name)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+
+    json_decode(string, &text);
+    *name = tool_name_valid(buf_str(&text));
+    return buf_detach(&text);
+}
+
+int tool_exec_declare(struct tool *t, struct str text, struct err *e)
+{
+    struct str object, wrapped, description;
+    bool valid;
+
+    if (!json_check(text, &object, NULL) || json_type(object) != JSON_OBJECT)
+        return err_set(e, ERR_USAGE, "its declaration is not a JSON object");
+    wrapped = json_get(object, "function");
+    if (json_type(wrapped) == JSON_OBJECT)
+        object = wrapped;
+    if (json_type(json_get(object, "name")) != JSON_STRING)
+        return err_set(e, ERR_USAGE, "its declaration has no name");
+    t->name = copy_text(json_get(object, "name"), &valid);
+    if (!valid)
+        return err_set(e, ERR_USAGE, "its name '%s' is not 1 to 64 letters, digits, '_' and '-'",
+                       t->name);
+    description = json_get(object, "description");
+    if (!json_is_null(description) && json_type(description) != JSON_STRING)
+        return err_set(e, ERR_USAGE, "its description is not a text");
+    t->description = copy_text(description, &valid);
+    return declare_parameters(t, object, e);
+}
+
+int tool_exec_load(struct tool_exec *t, const char *path, char *const env[], int cancel_fd,
+                   struct err *e)
+{
+    struct tool probe = {.kind = &schemas, .source = t};
+    struct tool_job job = {.tool = &probe, .timeout_ms = TOOL_SCHEMA_MS};
+    struct err why = ERR_INIT;
+    struct stat st;
+    int result;
+
+    *t = (struct tool_exec){
+        .tool = {.kind = &calls, .source = t}, .path = mem_copy(path, strlen(path)), .env = env};
+    /* Running a directory fails with "permission denied", which would not help. */
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        result = err_set(e, ERR_USAGE, "cannot use the tool '%s': is a directory", path);
+    else
+        result = tool_run(&job, 1, cancel_fd, e);
+    if (result == 0 && job.failed)
+        result = err_set(e, ERR_USAGE, "cannot use the tool '%s': %s", path, buf_c(&job.result));
+    else if (result == 0 && tool_exec_declare(&t->tool, buf_str(&job.result), &why) < 0)
+        result = err_set(e, ERR_USAGE, "cannot use the tool '%s': %s", path, err_text(&why));
+    err_release(&why);
+    buf_release(&job.result);
+    return result;
+}
+
+void tool_exec_release(struct tool_exec *t)
+{
+    free(t->tool.name);
+    free(t->tool.description);
+    free(t->tool.parameters);
+    free(t->path);
+    *t = (struct tool_exec){0};
 }

@@ -1,4 +1,4 @@
-#include "chat/clean_env.h"
+#include "chathist/chat/tools.h"
 
 #include <stdlib.h>
 

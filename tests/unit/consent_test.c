@@ -1,4 +1,4 @@
-#include "chathist/chat/consent.h"
+#include "chathist/chat/tools.h"
 
 #include "test.h"
 

@@ -1,4 +1,4 @@
-#include "chathist/llm/tool_exec.h"
+#include "chathist/llm/tool.h"
 
 #include <signal.h>
 #include <stdlib.h>

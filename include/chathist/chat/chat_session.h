@@ -13,11 +13,10 @@
 
 #include "chathist/base/err.h"
 #include "chathist/chat/chat_args.h"
-#include "chathist/chat/consent.h"
+#include "chathist/chat/tools.h"
 #include "chathist/chat/events.h"
 #include "chathist/chat/mcp_servers.h"
 #include "chathist/chat/server.h"
-#include "chathist/chat/toolbox.h"
 #include "chathist/chat/turn.h"
 #include "chathist/cli/config.h"
 #include "chathist/history/locate.h"

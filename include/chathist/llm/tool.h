@@ -1,11 +1,11 @@
 /*
- * tool - what a model may call: the declarations that go into a request, and the running of calls
+ * tool - what a model may call: the declarations that go into a request, and the calls, which run
  * side by side.
  *
- * Where a tool comes from is its kind's business: an executable (llm/tool_exec), an MCP server
- * (llm/mcp). A kind is a vtable over descriptors for poll(2), so that calls of every kind run
- * beside each other in one loop. Nothing that a tool does is an error of the turn: it is told to
- * the model as the call's result.
+ * A tool is of some kind: an executable (tool_exec below) or a tool of an MCP server (llm/mcp). A
+ * kind is a table of functions over descriptors for poll(2), so that calls of all kinds run in one
+ * loop. A tool that fails is not an error of the turn: the result of the call describes the
+ * failure to the model.
  */
 #ifndef CHATHIST_LLM_TOOL_H
 #define CHATHIST_LLM_TOOL_H
@@ -22,64 +22,97 @@ struct tool_job;
 
 /* The most descriptors that one call waits for. */
 #define TOOL_FDS 3
-/* The most that a result holds; what comes beyond it is left out, and the result says so. */
+/* The most bytes of a result. The rest is left out, and the result says so. */
 #define TOOL_RESULT_MAX ((size_t)1 << 20)
-/* How long a call may take unless somebody says otherwise. */
+/* The default time limit of a call. */
 #define TOOL_TIMEOUT_MS 120000
-/* What a call that is to end gets to do so by itself. */
+/* How long a call that has to end may take to end by itself. */
 #define TOOL_GRACE_MS 100
-/* So many calls are under way at once; the others wait for their turn. */
+/* How many calls run at the same time; further calls wait. */
 #define TOOL_PARALLEL 16
 
 struct tool_kind {
-    /* Begins the call. One that cannot be begun is done at once, with a result that says why. */
+    /* Begins the call. If that fails, the job is done at once, with the reason as its result. */
     void (*begin)(struct tool_job *job);
-    /* What it waits for. Returns their number; none: the next step is due soon. */
+    /* Fills in the descriptors that the call waits for and returns their number. If there are none,
+     * the next step follows soon. */
     size_t (*fds)(const struct tool_job *job, struct pollfd fds[TOOL_FDS]);
-    /* Does what can be done without waiting; called whenever one of them is ready, and from time to
+    /* Does what is possible without waiting. Called when a descriptor is ready, and from time to
      * time. */
     void (*step)(struct tool_job *job);
-    /* Asks a call to end that is soon to be stopped, and does not wait for it; NULL: there is
-     * nobody to ask. */
+    /* Asks a call to end before it is stopped, without waiting. May be NULL. */
     void (*ask)(struct tool_job *job);
-    /* Ends a call that is not done, for good, at `until` (of clock_ticks) at the latest: its time
-     * is up or the turn was interrupted. What it leaves in the result is told to the model behind
-     * the reason. */
+    /* Ends a call for good that is late or was interrupted, not later than `until` (clock_ticks).
+     * Text that it leaves in job->result follows the reason in the result. */
     void (*stop)(struct tool_job *job, int64_t until);
-    bool processes; /* a call is a process of its own, with whatever it starts */
+    bool processes; /* calls start processes, which may leave others running */
 };
 
-/* A tool that the model is told of. Owned by where it comes from. */
+/* The declaration of a tool. Owned by its source. */
 struct tool {
     char *name;        /* as the model calls it: [A-Za-z0-9_-]{1,64} */
-    char *description; /* "": none */
-    char *parameters;  /* a JSON Schema object as text */
+    char *description; /* may be empty */
+    char *parameters;  /* the text of a JSON Schema for an object */
     const struct tool_kind *kind;
-    void *source; /* the kind's own */
+    void *source; /* belongs to the kind */
 };
 
-/* A call that is under way. The caller sets the first three. */
+/* A call. The caller sets the first three members. */
 struct tool_job {
     const struct tool *tool;
-    struct str args;    /* a JSON object; borrowed until it is done */
-    int64_t timeout_ms; /* 0: none */
-    struct buf result;  /* text for the model, made of valid UTF-8 when it is done */
-    bool failed;        /* the result tells of a failure */
+    struct str args;    /* a JSON object; borrowed until the job is done */
+    int64_t timeout_ms; /* 0: no limit */
+    struct buf result;  /* text for the model; valid UTF-8 once the job is done */
+    bool failed;        /* the result describes a failure */
     bool done;
-    int64_t deadline; /* of clock_ticks; 0: not begun. Set by tool_run */
-    void *state;      /* the kind's own while it is not done; NULL afterwards */
+    int64_t deadline; /* a time of clock_ticks, set by tool_run; 0: the call has not begun */
+    void *state;      /* belongs to the kind until the job is done, then NULL */
 };
 
-/* Runs the calls side by side, begun in their order, until each is done; one whose time is up is
- * stopped, and its result says so. -1 (ERR_SIGNAL) when cancel_fd became readable: what is not done
- * then is stopped and failed, its result says that it was interrupted. Processes that the calls left
- * running, in whatever session, are killed (base/process). */
+/*
+ * Runs calls side by side, begun in their order, until all are done. A call that exceeds its time
+ * limit is stopped, and its result says so. Returns 0, or -1 with *e set (ERR_SIGNAL) when
+ * cancel_fd (-1: none) became readable: calls that are not done then are stopped, and their results
+ * say that they were interrupted. Processes that the calls left running are killed, in whatever
+ * session they are (orphans_end in base/process).
+ */
 int tool_run(struct tool_job *jobs, size_t count, int cancel_fd, struct err *e);
-/* Ends a job for its kind: done, failed, with the message instead of what the result held. */
+/* For kinds: a job is done and has failed. The message replaces its result. */
 void tool_fail(struct tool_job *job, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The first `most` bytes of a text, less a code point that would be cut in two. */
+/* Returns the first `most` bytes of a text, without a code point that would be cut in two. */
 struct str tool_cut(struct str text, size_t most);
-/* Is it a name that every provider takes? */
+/* Is this a name that every provider accepts? */
 bool tool_name_valid(struct str name);
+
+/* ---- tools that are executables ---- */
+
+/* How long an executable may take to print its declaration. */
+#define TOOL_SCHEMA_MS 10000
+/* How many bytes of a tool's standard output and standard error a result has at most. */
+#define TOOL_OUTPUT_MAX ((size_t)100 << 10)
+#define TOOL_STDERR_MAX ((size_t)4 << 10)
+
+/*
+ * `TOOL --schema` prints the declaration: a JSON object with name, description and parameters. The
+ * object may be wrapped as OpenAI does, {"type":"function","function":{...}}, and the parameters
+ * may be called `input_schema` (Anthropic) or `inputSchema` (MCP).
+ *
+ * A call runs `TOOL` with the arguments on its standard input; the result is its standard output.
+ * It runs as a child (base/process), without a shell and without a terminal.
+ */
+struct tool_exec {
+    struct tool tool;
+    char *path;
+    char *const *env; /* its environment; borrowed */
+};
+
+/* Reads the declaration of the executable at `path`, which has a slash. The caller ignores SIGPIPE.
+ * Returns 0, or -1 with *e set: ERR_USAGE if it cannot be run or prints something else, ERR_SIGNAL
+ * if cancel_fd became readable. Call tool_exec_release in both cases. */
+int tool_exec_load(struct tool_exec *t, const char *path, char *const env[], int cancel_fd,
+                   struct err *e);
+/* Parses a declaration into t. Returns 0, or -1 with *e set. */
+int tool_exec_declare(struct tool *t, struct str text, struct err *e);
+void tool_exec_release(struct tool_exec *t);
 
 #endif

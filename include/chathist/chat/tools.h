@@ -1,0 +1,85 @@
+/*
+ * tools - the tools of a conversation: which executables the user offers to the model, the
+ * environment without keys that they get, and the question whether a call may run.
+ */
+#ifndef CHATHIST_CHAT_TOOLS_H
+#define CHATHIST_CHAT_TOOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "chathist/base/buf.h"
+#include "chathist/base/err.h"
+#include "chathist/cli/config.h"
+#include "chathist/llm/tool.h"
+
+/* ---- which tools ---- */
+
+struct toolbox {
+    const struct tool **at; /* for struct ask */
+    size_t count, cap;
+    /* private */
+    struct tool_exec **execs;
+    size_t execs_count, execs_cap;
+    char **env;
+};
+
+/* Loads the executables that `named` lists (it ends with NULL), or if `named` is NULL those of the
+ * user configuration. A name with a slash is a path; any other name is a file in
+ * `${XDG_CONFIG_HOME:-~/.config}/chathist/tools`. `key` (NULL: none) is kept out of their
+ * environment. Ends the program if a tool cannot be used. The caller must not catch signals. */
+void toolbox_load(struct toolbox *b, const char *const *named, const struct config *c,
+                  const char *key);
+/* Replaces the tools that an earlier call added by `tools`, which still belong to their owner.
+ * Returns 0, or -1 with *e set (ERR_USAGE) if two tools have the same name. */
+int toolbox_add_all(struct toolbox *b, const struct tool *const *tools, size_t count,
+                    struct err *e);
+void toolbox_release(struct toolbox *b);
+
+/* ---- their environment ---- */
+
+/* Returns the environment of this process without the variables that hold keys or say how to get
+ * one, and without those whose value contains `key` (NULL: none). A key of less than 8 characters
+ * is not searched, because it would be part of many values. The caller frees the array; the strings
+ * still belong to the environment. */
+char **clean_env(const char *key);
+/* Removes the variables whose value contains another key from such an array. */
+void clean_env_more(char **env, const char *key);
+
+/* ---- the user's consent ---- */
+
+struct consent {
+    bool all;            /* every call may run */
+    const char *allowed; /* names of tools that may run, separated by blanks; a `*` at the end of a
+                          * name stands for any text; NULL: none. Borrowed */
+    int cancel_fd;       /* -1: none */
+    /* Called with true before the terminal is read, and with false afterwards; may be NULL. */
+    void (*lend)(void *arg, bool lent);
+    void *lend_arg;
+    struct buf always; /* names that were answered with "always", each with a newline */
+};
+
+#define CONSENT_INIT                                                                               \
+    {                                                                                              \
+        .cancel_fd = -1, .always = BUF_INIT(BUF_SMALL)                                             \
+    }
+
+enum consent_answer {
+    CONSENT_GIVEN, /* without a question */
+    CONSENT_YES,
+    CONSENT_NO,
+    CONSENT_NOBODY,   /* there is no terminal to ask on */
+    CONSENT_CANCELLED /* cancel_fd became readable */
+};
+
+/* May this call run? Asks on the controlling terminal, whatever standard input and output are.
+ * Invisible characters of the call are shown, and what was typed before the question is dropped.
+ * `args` is valid JSON. */
+enum consent_answer consent_ask(struct consent *c, struct str name, struct str args);
+/* Does one of the patterns of consent.allowed match the name? */
+bool consent_matches(const char *patterns, struct str name);
+/* Forgets the tools that were answered with "always". */
+void consent_forget(struct consent *c);
+void consent_release(struct consent *c);
+
+#endif
