@@ -88,6 +88,17 @@ static void mask_key(struct buf *b, struct str key, size_t from, size_t fixed)
     }
 }
 
+/* Returns `text`, or a copy of it in scratch with the key masked. */
+static struct str without_key(const struct response *a, struct str text, struct buf *scratch)
+{
+    if (a->key.n == 0 || !str_find(text, a->key))
+        return text;
+    buf_clear(scratch);
+    buf_add_str(scratch, text);
+    mask_key(scratch, a->key, 0, 0);
+    return buf_str(scratch);
+}
+
 /* Returns how many bytes at the end of the text may be the beginning of the key. */
 static size_t partial_key(struct str text, struct str key)
 {
@@ -144,6 +155,7 @@ int response_add_reasoning(struct response *a, struct str text)
     if (text.n == 0 || !a->sink || !a->sink->reasoning)
         return 0;
     utf8_add_repaired(&whole, text);
+    mask_key(&whole, a->key, 0, 0);
     a->sink_failed = a->sink->reasoning(a->sink->arg, buf_str(&whole)) != 0;
     buf_release(&whole);
     return a->sink_failed ? -1 : 0;
@@ -162,10 +174,13 @@ void response_drop_media(struct response *a, enum response_media media)
 
 int response_add_citation(struct response *a, struct str json)
 {
-    if (!a->sink || !a->sink->citation || a->sink->citation(a->sink->arg, json) == 0)
+    struct buf scratch = BUF_INIT(SIZE_MAX);
+
+    if (!a->sink || !a->sink->citation)
         return 0;
-    a->sink_failed = true;
-    return -1;
+    a->sink_failed = a->sink->citation(a->sink->arg, without_key(a, json, &scratch)) != 0;
+    buf_release(&scratch);
+    return a->sink_failed ? -1 : 0;
 }
 
 /* ---- calls ---- */
@@ -267,6 +282,17 @@ static void settle_extras(struct response *a)
     buf_release(&block);
 }
 
+/* The blocks go back unchanged or not at all, so blocks that hold the key are not kept. */
+static void drop_blocks_with_key(struct response *a)
+{
+    if (a->key.n == 0 || (!str_find(buf_str(&a->opaque.thinking), a->key) &&
+                          !str_find(buf_str(&a->opaque.turn), a->key)))
+        return;
+    buf_clear(&a->opaque.thinking);
+    buf_clear(&a->opaque.turn);
+    a->opaque.turn_cut = true;
+}
+
 void response_settle_calls(struct response *a)
 {
     for (size_t i = 0; i < a->calls_count; i++) {
@@ -274,6 +300,8 @@ void response_settle_calls(struct response *a)
 
         json_pieces_end(&c->pieces, &c->args);
         mask_key(&c->args, a->key, 0, 0);
+        mask_key(&c->id, a->key, 0, 0);
+        mask_key(&c->name, a->key, 0, 0);
         if (c->id.len == 0) {
             buf_add_c(&c->id, "call_");
             id_add_message(&c->id, clock_now() / 1000);
@@ -287,26 +315,31 @@ void response_settle_calls(struct response *a)
     }
     opaque_settle(&a->opaque, a->calls_count > 0);
     settle_extras(a);
+    drop_blocks_with_key(a);
     if (a->finish_reason && strcmp(a->finish_reason, a->calls_count ? "stop" : "tool_calls") == 0)
         response_set_finish(a, str_of(a->calls_count ? "tool_calls" : "stop"));
 }
 
-static void replace(char **field, struct str value)
+static void replace(const struct response *a, char **field, struct str value)
 {
+    struct buf scratch = BUF_INIT(SIZE_MAX);
+
     if (value.n == 0)
         return;
+    value = without_key(a, value, &scratch);
     free(*field);
     *field = mem_copy(value.p, value.n);
+    buf_release(&scratch);
 }
 
 void response_set_model(struct response *a, struct str model)
 {
-    replace(&a->model, model);
+    replace(a, &a->model, model);
 }
 
 void response_set_finish(struct response *a, struct str reason)
 {
-    replace(&a->finish_reason, reason);
+    replace(a, &a->finish_reason, reason);
 }
 
 void response_set_refusal(struct response *a, struct str category, struct str explanation)
@@ -320,7 +353,7 @@ void response_set_refusal(struct response *a, struct str category, struct str ex
         vis_add_line(&shown, utf8_first(kind, REFUSAL_MAX), true);
         buf_add_c(&shown, why.n > 0 ? ")" : "");
     }
-    replace(&a->refusal, buf_str(&shown));
+    replace(a, &a->refusal, buf_str(&shown));
     buf_release(&shown);
 }
 
@@ -339,7 +372,7 @@ int response_join(struct response *a, struct response *next, struct err *e)
     usage_sum(&a->usage, &next->usage);
     response_set_model(a, str_of(next->model));
     response_set_finish(a, str_of(next->finish_reason));
-    replace(&a->refusal, str_of(next->refusal));
+    replace(a, &a->refusal, str_of(next->refusal));
     a->finished = next->finished;
     a->refused = next->refused;
     a->reasoned = a->reasoned || next->reasoned;

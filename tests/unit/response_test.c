@@ -468,3 +468,38 @@ TEST(a_short_key_is_not_masked)
     CHECK_INT(response_end_text(&a, &e), 0);
     response_release(&a);
 }
+
+static int add_json(void *arg, struct str json)
+{
+    buf_add_str(arg, json);
+    return 0;
+}
+
+TEST(the_key_is_masked_everywhere)
+{
+    struct buf out = BUF_INIT(BUF_SMALL);
+    struct response_sink sink = {.citation = add_json, .reasoning = add_delta, .arg = &out};
+    struct response a;
+    struct err e = ERR_INIT;
+
+    response_init(&a, &sink);
+    response_set_key(&a, "sk-abcdefgh");
+    CHECK_INT(response_add_citation(&a, STR("{\"url\":\"sk-abcdefgh\"}")), 0);
+    CHECK_INT(response_add_reasoning(&a, STR("sk-abcdefgh?")), 0);
+    CHECK_STR(buf_c(&out), "{\"url\":\"***\"}***?");
+    response_set_model(&a, STR("sk-abcdefgh"));
+    response_set_finish(&a, STR("sk-abcdefgh"));
+    response_set_refusal(&a, STR("sk-abcdefgh"), STR("no sk-abcdefgh"));
+    CHECK_STR(a.model, "***");
+    CHECK_STR(a.finish_reason, "***");
+    CHECK_STR(a.refusal, "no *** (***)");
+    CHECK_INT(response_add_call(&a, 0, STR("sk-abcdefgh"), STR("sk-abcdefgh"), STR("{}"), &e), 0);
+    opaque_push(&a.opaque, STR("{\"type\":\"x\",\"text\":\"sk-abcdefgh\"}"));
+    response_settle_calls(&a);
+    CHECK_STR(buf_c(&a.calls[0].id), "***");
+    CHECK_STR(buf_c(&a.calls[0].name), "***");
+    CHECK_STR(buf_c(&a.opaque.thinking), "");
+    CHECK(!opaque_is_whole(&a.opaque));
+    response_release(&a);
+    buf_release(&out);
+}

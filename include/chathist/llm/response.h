@@ -58,7 +58,7 @@ struct response {
     bool any_tool_calls; /* OpenAI's wire: `function_call` is ignored from here on */
     /* private */
     struct json_pieces pieces; /* of text */
-    struct str key;            /* masked in text and arguments; may be absent */
+    struct str key;            /* masked in every part; may be absent */
     size_t passed;             /* how much of the text the sink has received */
 };
 
@@ -69,8 +69,9 @@ struct response {
 
 void response_init(struct response *a, const struct response_sink *sink);
 void response_release(struct response *a);
-/* From here on the key, if the server repeats it, becomes `***` in the text and in the arguments of
- * calls. A key shorter than SECRET_MIN is not masked. `key` is borrowed and may be NULL. */
+/* From here on the key, if the server repeats it, becomes `***` in every part of the response, and
+ * opaque blocks that hold it are dropped. A key shorter than SECRET_MIN is not masked. `key` is
+ * borrowed and may be NULL. */
 void response_set_key(struct response *a, const char *key);
 
 /* Adds a piece of text, a string of checked JSON; any other value adds nothing. Returns 0, or -1:
