@@ -69,7 +69,7 @@ static void append(struct target *t, struct draft *drafts, size_t count)
     }
     buf_release(&id);
     /* They are stored, whatever becomes of the pointer. */
-    if (start_settle(&t->resume, &t->history, t->quiet, &e) < 0) {
+    if (resume_settle(&t->resume, &t->history, &e) < 0) {
         warn_err(&e);
         t->status = exit_code(e.kind);
         err_release(&e);

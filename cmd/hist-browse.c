@@ -6,7 +6,6 @@
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
 #include "chathist/cli/histories.h"
-#include "chathist/cli/history_name.h"
 #include "chathist/cli/listing.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/message.h"

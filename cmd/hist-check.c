@@ -8,7 +8,6 @@
 #include "chathist/cli/output.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/check.h"
-#include "chathist/history/mend.h"
 #include "chathist/history/rewrite.h"
 #include "chathist/cli/signals.h"
 
@@ -97,7 +96,7 @@ static void print_summary(struct report *r, const struct check *c)
     print_line(r, &line);
 }
 
-static void print_mended(struct report *r, const struct mend *m, const struct history *h)
+static void print_repaired(struct report *r, const struct repair *m, const struct history *h)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
     char *quarantine = rewrite_quarantine(h->path);
@@ -124,24 +123,24 @@ static void print_mended(struct report *r, const struct mend *m, const struct hi
     free(quarantine);
 }
 
-/* What was found first has been printed; it is gone when this returns. */
-static void repair(struct report *r, struct history *h)
+/* The findings were printed before. */
+static void repair_history(struct report *r, struct history *h)
 {
     struct err e = ERR_INIT;
-    struct mend m = {0};
+    struct repair m = {0};
     int result;
 
     (void)out_flush(&r->out);
     h->cancel_fd = interrupt_begin(&e);
     if (h->cancel_fd < 0)
         die_err(&e);
-    result = mend_run(&m, h, &e);
+    result = repair_run(&m, h, &e);
     if (result < 0 && interrupt_signal() != 0)
         die_signal(interrupt_signal());
     if (result < 0)
         die_err(&e);
     interrupt_end();
-    print_mended(r, &m, h);
+    print_repaired(r, &m, h);
 }
 
 int main(int argc, char **argv)
@@ -154,11 +153,11 @@ int main(int argc, char **argv)
     struct err e = ERR_INIT;
     char *value;
     size_t operands;
-    bool mends = false, problems;
+    bool repairs = false, problems;
 
     opt_start(&args, &program, argc, argv);
     while (opt_next(&args, &value) != 0)
-        mends = true;
+        repairs = true;
     if (opt_operands(&args, &operands) && operands > 0)
         die_usage("no argument is expected");
     start_history(&config, &history, &args.common);
@@ -171,9 +170,9 @@ int main(int argc, char **argv)
         die_err(&e);
     print_summary(&report, &check);
     problems = check.problems > 0;
-    if (problems && mends) {
+    if (problems && repairs) {
         signal(SIGPIPE, SIG_IGN);
-        repair(&report, &history);
+        repair_history(&report, &history);
         problems = false;
     }
 

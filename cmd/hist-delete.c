@@ -10,7 +10,7 @@
 #include "chathist/cli/listing.h"
 #include "chathist/cli/sessions.h"
 #include "chathist/cli/start.h"
-#include "chathist/cli/erase.h"
+#include "chathist/cli/delete.h"
 #include "chathist/cli/signals.h"
 
 enum { KEY_OLDER_THAN = OPT_LONG, KEY_KEEP, KEY_MAX_SIZE, KEY_MATCH, KEY_DRY_RUN, KEY_FORCE };
@@ -31,7 +31,7 @@ static const struct program program = {"hist-delete", "erase sessions", "[SESSIO
                                        OPT_SESSION, options};
 
 struct wish {
-    struct erase_wish what;
+    struct delete_criteria what;
     bool dry_run, force;
 };
 
@@ -79,7 +79,7 @@ static void parse(struct opt_parser *args, struct wish *w)
 }
 
 /* Does the user want it? Ends the program when nobody can be asked. */
-static bool confirmed(const struct erase *x)
+static bool confirmed(const struct deletion *x)
 {
     struct buf question = BUF_INIT(BUF_SMALL);
     size_t sessions = x->list.count;
@@ -96,7 +96,7 @@ static bool confirmed(const struct erase *x)
 }
 
 /* Erases, unless nothing is to be or the user does not want it. What went stays in the list. */
-static void erase(struct erase *x, struct history *h, bool force)
+static void erase(struct deletion *x, struct history *h, bool force)
 {
     struct err e = ERR_INIT;
     int result;
@@ -104,13 +104,13 @@ static void erase(struct erase *x, struct history *h, bool force)
     if (x->list.count == 0)
         return;
     if (!force && !confirmed(x)) {
-        erase_forget(x);
+        deletion_clear(x);
         return;
     }
     h->cancel_fd = interrupt_begin(&e);
     if (h->cancel_fd < 0)
         die_err(&e);
-    result = erase_run(x, h, &e);
+    result = deletion_run(x, h, &e);
     if (result < 0 && interrupt_signal() != 0)
         die_signal(interrupt_signal());
     if (result < 0)
@@ -118,7 +118,8 @@ static void erase(struct erase *x, struct history *h, bool force)
     interrupt_end();
 }
 
-static void say_rest(const struct erase *x, const struct erase_wish *w, const struct history *h)
+static void say_rest(const struct deletion *x, const struct delete_criteria *w,
+                     const struct history *h)
 {
     if (x->spared > 0)
         warnf("%zu session%s stay%s: used since %s chosen", x->spared, x->spared == 1 ? "" : "s",
@@ -136,7 +137,7 @@ int main(int argc, char **argv)
     struct history history;
     struct session_args sessions = {0};
     struct wish wish = {0};
-    struct erase x;
+    struct deletion x;
     struct err e = ERR_INIT;
     struct out out;
     char **names;
@@ -147,7 +148,7 @@ int main(int argc, char **argv)
     parse(&args, &wish);
     names = opt_operands(&args, &count);
     wish.what.named = count > 0;
-    if (count == 0 && !erase_is_narrow(&wish.what))
+    if (count == 0 && !delete_criteria_narrow(&wish.what))
         die_usage("no session is given, and none of --older-than, --keep, --max-size and --match");
     start_reader(&config, &history, &args.common);
     out_start(&out, args.common.color);
@@ -156,7 +157,7 @@ int main(int argc, char **argv)
         session_args_load(&sessions, &history, names, count, NULL);
     wish.what.ids = sessions.ids;
     wish.what.ids_count = sessions.count;
-    if (erase_choose(&x, &history, &wish.what, &e) < 0)
+    if (deletion_choose(&x, &history, &wish.what, &e) < 0)
         die_err(&e);
     start_report_bad(&history, x.list.bad_lines, args.common.quiet);
     if (!wish.dry_run)
@@ -170,7 +171,7 @@ int main(int argc, char **argv)
     if (out_flush(&out) < 0 && errno != EPIPE && !wish.dry_run && x.list.count > 0)
         warnf("%zu session%s erased", x.list.count, x.list.count == 1 ? " is" : "s are");
 
-    erase_release(&x);
+    deletion_release(&x);
     session_args_release(&sessions);
     history_release(&history);
     config_release(&config);

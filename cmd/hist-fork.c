@@ -73,7 +73,8 @@ int main(int argc, char **argv)
     from = source(&sessions, &history, names, count);
     if (from.p) {
         id_add_session(&id, clock_now() / 1000);
-        if (fork_session(&history, from, str_of(at), buf_str(&id), &copied, &bad_lines, &e) < 0)
+        if (history_accept(&history, &e) < 0 ||
+            fork_session(&history, from, str_of(at), buf_str(&id), &copied, &bad_lines, &e) < 0)
             die_err(&e);
         list_id(&out, buf_str(&id), args.common.json);
         if (out_flush(&out) == 0 && !detached)

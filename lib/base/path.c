@@ -22,6 +22,15 @@ char *path_join(const char *dir, const char *name)
     return buf_detach(&b);
 }
 
+char *path_with_suffix(const char *path, const char *suffix)
+{
+    struct buf b = BUF_INIT(SIZE_MAX);
+
+    buf_add_c(&b, path);
+    buf_add_c(&b, suffix);
+    return buf_detach(&b);
+}
+
 /* Without slashes at its end, but `/` stays. */
 static size_t length_without_slashes(const char *path, size_t n)
 {

@@ -11,7 +11,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
 #include "chathist/base/process.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 #include "browse/model.h"
 
 struct browse_act {

@@ -9,7 +9,7 @@
 #include "chathist/base/clock.h"
 #include "chathist/base/mem.h"
 #include "chathist/base/path.h"
-#include "chathist/cli/history_name.h"
+#include "chathist/cli/histories.h"
 #include "chathist/cli/signals.h"
 #include "browse/actions.h"
 #include "browse/model.h"

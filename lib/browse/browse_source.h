@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "chathist/base/err.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 #include "chathist/history/session_pages.h"
 #include "browse/browse_rows.h"
 #include "browse/browse_watch.h"

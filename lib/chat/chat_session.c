@@ -212,7 +212,7 @@ static void keep(struct chat_session *t, struct turn *turn,
     struct err e = ERR_INIT;
 
     if (t->args->store && !t->in_memory && kept(t, store(turn, &e), &e) && !t->settled)
-        t->settled = kept(t, start_settle(&t->session, &t->history, t->args->common.quiet, &e), &e);
+        t->settled = kept(t, resume_settle(&t->session, &t->history, &e), &e);
 }
 
 /* Prints the call and asks whether it may be run. Returns false if no more questions should

@@ -177,23 +177,6 @@ static void say_files(struct report *r, const struct history *h, const char *dir
     buf_release(&text);
 }
 
-/* The hard link that keeps a repository's history, in the directory of all such links. */
-static char *second_name(const struct history *h, const struct stat *st)
-{
-    DIR *dir = h->copies ? opendir(h->copies) : NULL;
-    struct dirent *entry;
-    struct stat link;
-    char *path = NULL;
-
-    while (dir && !path && (entry = readdir(dir)))
-        if (fstatat(dirfd(dir), entry->d_name, &link, AT_SYMLINK_NOFOLLOW) == 0 &&
-            link.st_ino == st->st_ino && link.st_dev == st->st_dev)
-            path = path_join(h->copies, entry->d_name);
-    if (dir)
-        closedir(dir);
-    return path;
-}
-
 static void say_session(struct report *r, const struct history *h)
 {
     struct buf id = BUF_INIT(BUF_SMALL), time = BUF_INIT(BUF_SMALL);
@@ -237,15 +220,15 @@ static void say_history(struct report *r, const struct history *h)
     if (exists) {
         say_number(r, "history_bytes", st.st_size);
         say_bool(r, "history_trusted", h->trusted);
-        second = second_name(h, &st);
+        second = history_second_name(h, &st);
         say(r, "second_name", second);
     }
     if (h->notice)
         say(r, "notice", h->notice);
     if (h->doubt)
         say(r, "trust_error", h->doubt);
-    if (h->foreign)
-        say(r, "foreign_history", h->foreign);
+    for (size_t i = 0; i < h->foreign_count; i++)
+        say(r, "foreign_history", h->foreign[i]);
     say_session(r, h);
     say_files(r, h, h->dir ? h->dir : parent && *parent ? parent : ".");
     free(parent);

@@ -200,8 +200,9 @@ static int read_text(const char *file, struct buf *text, struct err *e)
     struct stat st = {0};
     int fd, result;
 
-    if (stat(file, &st) < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return 0;
+    if (stat(file, &st) < 0)
+        return errno == ENOENT || errno == ENOTDIR ? 0
+                                                   : err_sys(e, errno, "cannot open '%s'", file);
     /* Opening a FIFO would wait for a writer. */
     if (S_ISFIFO(st.st_mode))
         return err_set(e, ERR_USAGE, "cannot read '%s': is a FIFO", file);

@@ -1,6 +1,5 @@
 #include "chathist/cli/histories.h"
 
-#include <dirent.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +7,8 @@
 
 #include "chathist/base/io.h"
 #include "chathist/base/mem.h"
-#include "chathist/base/path.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"
-#include "chathist/history/register.h"
 
 static void add(struct histories *h, struct history history)
 {
@@ -46,7 +43,7 @@ static bool same_file(const char *path, const struct stat *st)
     return stat(path, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
 }
 
-/* Is it a history, and none that was given already? */
+/* Is it a history that was not found before? */
 static bool is_new(const struct histories *h, const struct candidate *found, size_t count,
                    struct candidate *c)
 {
@@ -76,15 +73,18 @@ static int compare(const void *a, const void *b)
 }
 
 struct candidates {
+    const struct histories *given;
     struct candidate *at;
     size_t count, cap;
 };
 
-static void consider(struct candidates *found, const struct histories *h, struct history history)
+/* For locate_all: keeps a history unless it was found before. */
+static void consider(void *arg, struct history history)
 {
+    struct candidates *found = arg;
     struct candidate c = {.history = history};
 
-    if (is_new(h, found->at, found->count, &c)) {
+    if (is_new(found->given, found->at, found->count, &c)) {
         found->at = mem_grow(found->at, &found->cap, found->count + 1, sizeof *found->at);
         found->at[found->count++] = c;
     } else {
@@ -92,73 +92,14 @@ static void consider(struct candidates *found, const struct histories *h, struct
     }
 }
 
-/* The directories of the register. */
-static void consider_registered(struct candidates *found, const struct histories *h)
+static void add_all(struct histories *h)
 {
+    struct candidates found = {.given = h};
     struct locate_from from = start_from(&h->config);
     struct err e = ERR_INIT;
-    struct register_dirs dirs;
-    struct history history;
-    char *path;
 
-    if (!h->config.state_home) {
-        err_set(&e, ERR_FAILURE,
-                "no register is known: neither HOME nor XDG_STATE_HOME is an absolute path");
+    if (locate_all(&from, consider, &found, &e) < 0)
         die_err(&e);
-    }
-    path = path_join(h->config.state_home, "chathist/histories");
-    if (register_list(path, &dirs, &e) < 0)
-        die_err(&e);
-    for (size_t i = 0; i < dirs.count; i++)
-        if (locate_registered(&history, dirs.at[i], &from))
-            consider(found, h, history);
-    free(path);
-    register_dirs_release(&dirs);
-}
-
-/* The histories whose repositories are gone: only their second names are left (hist/copy). */
-static void consider_kept(struct candidates *found, const struct histories *h)
-{
-    struct locate_from from = start_from(&h->config);
-    struct err e = ERR_INIT;
-    struct history history;
-    char *dir = h->config.data_home ? path_join(h->config.data_home, "aicoder/repositories") : NULL;
-    DIR *list = dir ? opendir(dir) : NULL;
-    struct dirent *entry;
-
-    while (list && (entry = readdir(list))) {
-        char *file = path_join(dir, entry->d_name);
-
-        from.explicit_file = file;
-        if (str_ends(str_of(file), STR(".jsonl")) && locate(&history, &from, &e) == 0)
-            consider(found, h, history);
-        free(file);
-    }
-    if (list)
-        closedir(list);
-    err_release(&e);
-    free(dir);
-}
-
-/* The user's own history, which belongs to no repository. */
-static void consider_own(struct candidates *found, const struct histories *h)
-{
-    struct locate_from from = start_from(&h->config);
-    struct err e = ERR_INIT;
-    struct history history;
-
-    if (locate_own(&history, &from, &e) == 0)
-        consider(found, h, history);
-    err_release(&e);
-}
-
-static void add_registered(struct histories *h)
-{
-    struct candidates found = {0};
-
-    consider_own(&found, h);
-    consider_registered(&found, h);
-    consider_kept(&found, h);
     if (found.count > 0)
         qsort(found.at, found.count, sizeof *found.at, compare);
     for (size_t i = 0; i < found.count; i++)
@@ -175,8 +116,9 @@ void histories_open(struct histories *h, char **files, size_t count, bool all, b
 
         start_reader_of_several(&h->config, &history, &common);
         add(h, history);
-        if (history.foreign && strcmp(history.foreign, history.path) != 0)
-            add_file(h, history.foreign);
+        for (size_t i = 0; i < history.foreign_count; i++)
+            if (strcmp(history.foreign[i], history.path) != 0)
+                add_file(h, history.foreign[i]);
         return;
     }
 
@@ -187,19 +129,19 @@ void histories_open(struct histories *h, char **files, size_t count, bool all, b
     for (size_t i = 0; i < count; i++)
         add_file(h, files[i]);
     if (all)
-        add_registered(h);
+        add_all(h);
 }
 
-void histories_open_beside(struct histories *h, struct history meant, bool registered)
+void histories_open_beside(struct histories *h, struct history first, bool all)
 {
     struct err e = ERR_INIT;
 
     *h = (struct histories){0};
     if (config_load(&h->config, &e) < 0)
         die_err(&e);
-    add(h, meant);
-    if (registered)
-        add_registered(h);
+    add(h, first);
+    if (all)
+        add_all(h);
 }
 
 void histories_release(struct histories *h)
@@ -208,4 +150,30 @@ void histories_release(struct histories *h)
         history_release(&h->at[i]);
     free(h->at);
     config_release(&h->config);
+}
+
+/* ---- names ---- */
+
+static struct str without_end(struct str path, struct str end)
+{
+    if (path.n > end.n && str_ends(path, end))
+        path.n -= end.n;
+    return path;
+}
+
+void history_name_add(struct buf *out, const struct history *h)
+{
+    struct str home = str_of(config_env("HOME"));
+    struct str name = str_of(h->kind == HISTORY_EXPLICIT || !h->dir ? h->path : h->dir);
+
+    if (h->kind == HISTORY_REPOSITORY) {
+        name = without_end(name, STR("/.aicoder"));
+        name = without_end(name, STR("/aicoder"));
+        name = without_end(name, STR("/.git"));
+    }
+    if (home.n > 1 && str_starts(name, home) && (name.n == home.n || name.p[home.n] == '/')) {
+        buf_add_byte(out, '~');
+        name = (struct str){name.p + home.n, name.n - home.n};
+    }
+    buf_add_str(out, name);
 }

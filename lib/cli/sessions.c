@@ -32,7 +32,7 @@ static int resolve_exact(const struct history *h, struct str text, struct buf *i
     return found > 0 ? 0 : -1;
 }
 
-/* 0; -1: it is absent. Anything else that is wrong ends the program. */
+/* Returns 0, or -1 if the session is absent. Any other error ends the program. */
 static int add_name(struct session_args *a, const struct history *h,
                     const struct session_name *name, struct err *e)
 {
@@ -151,7 +151,7 @@ int session_names_report(const struct session_names *n)
 
 /* ---- the digits at the end of an id ---- */
 
-/* More of them are not listed. */
+/* The most sessions that an ambiguous name lists. */
 #define DIGITS_MOST 8
 
 static int take_generated(const struct session_list *l, struct str name, struct buf *id,

@@ -17,6 +17,16 @@ static void tell_wait(const char *path)
     warnf("waiting for another program that writes '%s'", path);
 }
 
+static void tell_trust(const char *path, const char *aside)
+{
+    if (aside)
+        warnf("'%s' is not one of your own histories: it is now '%s', which hist-search reads, and "
+              "hist-import brings here",
+              path, aside);
+    else
+        warnf("'%s' is one of your histories from now on", path);
+}
+
 static void show_work(int percent)
 {
     if (percent >= 0)
@@ -35,7 +45,8 @@ struct locate_from start_from(const struct config *c)
     return (struct locate_from){.cwd = c->cwd,
                                 .data_home = c->data_home,
                                 .state_home = c->state_home,
-                                .git = {config_env("GIT_DIR"), config_env("GIT_COMMON_DIR")},
+                                .git_dir = config_env("GIT_DIR"),
+                                .git_common_dir = config_env("GIT_COMMON_DIR"),
                                 .no_copies = !copies};
 }
 
@@ -59,6 +70,7 @@ static void start(struct config *c, struct history *h, const struct opt_common *
     if (config_fsync(c, &h->sync, &e) < 0)
         die_err(&e);
     h->tell = o->quiet ? NULL : tell_wait;
+    h->on_foreign = o->quiet ? NULL : tell_trust;
     h->work = !o->quiet && progress_possible() ? show_work : NULL;
 }
 
@@ -83,20 +95,22 @@ void start_expect(const struct history *h)
     die_err(&e);
 }
 
-/* Mentions a history in the work tree that is not ours. */
+/* Mentions the histories that are not the user's. */
 static void tell_foreign(const struct history *h, bool included)
 {
-    if (included || strcmp(h->foreign, h->path) == 0)
-        warnf("reading '%s', which another program or an older version made", h->foreign);
-    else
-        warnf("'%s' is not part of this history: '--history' reads it", h->foreign);
+    for (size_t i = 0; i < h->foreign_count; i++) {
+        if (included || strcmp(h->foreign[i], h->path) == 0)
+            warnf("reading '%s', which is not one of your own histories", h->foreign[i]);
+        else
+            warnf("'%s' is not part of this history: '--history' reads it", h->foreign[i]);
+    }
 }
 
 void start_reader_of_several(struct config *c, struct history *h, const struct opt_common *o)
 {
     start(c, h, o, TO_READ);
     start_expect(h);
-    if (h->foreign && !o->quiet)
+    if (!o->quiet)
         tell_foreign(h, true);
 }
 
@@ -104,7 +118,7 @@ void start_reader(struct config *c, struct history *h, const struct opt_common *
 {
     start(c, h, o, TO_READ);
     start_expect(h);
-    if (h->foreign && !o->quiet)
+    if (!o->quiet)
         tell_foreign(h, false);
 }
 
@@ -139,7 +153,7 @@ void start_session(struct resume *r, struct resume_wish *wish, const struct conf
 {
     struct buf found = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
-    bool named;
+    bool named, foreign;
 
     if (!wish->named && !wish->fresh && !wish->last) {
         wish->named = c->value[SETTING_SESSION];
@@ -171,21 +185,12 @@ void start_session(struct resume *r, struct resume_wish *wish, const struct conf
         hintf(false, "session '%s' begins", buf_c(&r->id));
     err_release(&e);
     buf_release(&found);
-    if (r->distrusted && !quiet)
+    /* A foreign history is mentioned when it is set aside. */
+    foreign = h->dir && h->kind != HISTORY_USER && !h->marked;
+    if (r->distrusted && !foreign && !quiet)
         warnf("'%s' is not one of your own histories: starting a session of its own", h->path);
     if (r->fresh)
         start_tell_place(h, quiet);
-}
-
-int start_settle(const struct resume *r, struct history *h, bool quiet, struct err *e)
-{
-    bool accepts = !r->fresh && h->dir && !h->trusted;
-
-    if (resume_settle(r, h, e) < 0)
-        return -1;
-    if (accepts && !quiet)
-        warnf("'%s' is one of your histories from now on", h->path);
-    return 0;
 }
 
 void start_make_current(const struct config *c, struct history *h, struct str id, bool quiet)
@@ -200,15 +205,10 @@ int start_try_current(const struct config *c, struct history *h, struct str id, 
                       struct err *e)
 {
     const char *pinned = c->value[SETTING_SESSION];
-    bool accepts = h->dir && h->dir_exists && !h->trusted;
 
-    if (session_make_current(h, id, e) < 0)
+    if (history_accept(h, e) < 0 || session_make_current(h, id, e) < 0)
         return -1;
-    if (quiet)
-        return 0;
-    if (accepts)
-        warnf("'%s' is one of your histories from now on", h->path);
-    if (pinned && !str_eq_c(id, pinned))
+    if (!quiet && pinned && !str_eq_c(id, pinned))
         warnf("CHAT_SESSION is set to '%s' and overrides the current session", pinned);
     return 0;
 }

@@ -1,21 +1,29 @@
 #include "chathist/history/check.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "chathist/base/json.h"
 #include "chathist/base/keymap.h"
 #include "chathist/base/io.h"
 #include "chathist/base/mem.h"
+#include "chathist/base/path.h"
 #include "chathist/base/vis.h"
 #include "chathist/history/index.h"
 #include "chathist/history/message.h"
 #include "chathist/history/partial.h"
+#include "chathist/history/rewrite.h"
 #include "chathist/history/scan.h"
 #include "chathist/history/session.h"
 
-/* A line names a message that was not there yet. */
+/* Whether a message begins there is tried at this many places of a line: each trial may read the rest
+ * of the line. */
+#define TRIALS_MAX 4096
+
+/* A line that names a message which has not come yet. */
 struct reference {
     uint64_t line;
     enum field field;
@@ -35,12 +43,12 @@ struct walk {
     struct buf scratch;
 };
 
-/* ---- telling ---- */
+/* ---- findings ---- */
 
-static void tell(struct walk *w, bool warning, const char *file, uint64_t line, const char *fmt,
-                 ...) __attribute__((format(printf, 5, 6)));
-static void tell(struct walk *w, bool warning, const char *file, uint64_t line, const char *fmt,
-                 ...)
+static void report(struct walk *w, bool warning, const char *file, uint64_t line, const char *fmt,
+                   ...) __attribute__((format(printf, 5, 6)));
+static void report(struct walk *w, bool warning, const char *file, uint64_t line, const char *fmt,
+                   ...)
 {
     struct buf text = BUF_INIT(BUF_SMALL), visible = BUF_INIT(8 * BUF_SMALL);
     struct finding f = {.warning = warning, .file = file, .line = line};
@@ -58,7 +66,7 @@ static void tell(struct walk *w, bool warning, const char *file, uint64_t line, 
     buf_release(&visible);
 }
 
-/* A name as it is told: not all of a very long one. */
+/* Arguments for "%.*s": a name, or the beginning of a very long one. */
 #define SHOWN(name) (int)((name).n > 200 ? 200 : (name).n), (name).n ? (name).p : ""
 
 /* ---- names ---- */
@@ -75,8 +83,8 @@ static void note_id(struct walk *w, struct str id, uint64_t line)
     const size_t *first = keymap_find(&w->ids, id);
 
     if (first)
-        tell(w, true, w->h->path, line, "the id '%.*s' is that of line %zu, too", SHOWN(id),
-             *first);
+        report(w, true, w->h->path, line, "the id '%.*s' is that of line %zu, too", SHOWN(id),
+               *first);
     else
         keymap_set(&w->ids, keep(w, id), (size_t)line);
 }
@@ -109,15 +117,15 @@ static void note_references(struct walk *w, const struct message *m, uint64_t li
         note_reference(w, FIELD_REPLACES, json_text(it.value, &w->scratch), line);
 }
 
-/* Names may also lead to later lines, as when histories were put together. */
-static void tell_references(struct walk *w)
+/* Lines may also name later lines, for example after histories were concatenated. */
+static void report_references(struct walk *w)
 {
     for (size_t i = 0; i < w->references_count; i++) {
         const struct reference *r = &w->references[i];
 
         if (!keymap_find(&w->ids, r->id))
-            tell(w, true, w->h->path, r->line, "'%s' names no message: '%.*s'",
-                 field_name(r->field), SHOWN(r->id));
+            report(w, true, w->h->path, r->line, "'%s' names no message: '%.*s'",
+                   field_name(r->field), SHOWN(r->id));
     }
 }
 
@@ -153,9 +161,9 @@ static void check_result(struct walk *w, const struct message *m, uint64_t line)
 
     set_call_key(&key, m->session_id, id);
     if (!id.p)
-        tell(w, true, w->h->path, line, "a tool result without the id of its call");
+        report(w, true, w->h->path, line, "a tool result without the id of its call");
     else if (!keymap_find(&w->calls, buf_str(&key)))
-        tell(w, true, w->h->path, line, "a tool result without its call '%.*s'", SHOWN(id));
+        report(w, true, w->h->path, line, "a tool result without its call '%.*s'", SHOWN(id));
     buf_release(&key);
 }
 
@@ -183,7 +191,7 @@ static const char *defect(const struct line *l)
     why = message_defect(l->text);
     if (!why)
         return "not a message";
-    /* What is right as far as it goes was cut off. */
+    /* Valid JSON up to the end of the line was cut off there. */
     if (str_eq_c(str_of(why), "not JSON") && !json_check(l->text, &value, &at) && at == l->text.n)
         return "torn: it ends within a message";
     return why;
@@ -198,11 +206,11 @@ static void check_line(struct walk *w, struct message *m, const struct line *l)
     if (!l->too_long && message_parse(m, l->text)) {
         check_message(w, m, line);
         if (!l->terminated)
-            tell(w, false, w->h->path, line, "the last line has no newline");
+            report(w, false, w->h->path, line, "the last line has no newline");
     } else if (l->terminated) {
-        tell(w, false, w->h->path, line, "%s", defect(l));
+        report(w, false, w->h->path, line, "%s", defect(l));
     } else {
-        tell(w, false, w->h->path, line, "%s, and has no newline", defect(l));
+        report(w, false, w->h->path, line, "%s, and has no newline", defect(l));
     }
 }
 
@@ -220,7 +228,7 @@ static int check_lines(struct walk *w, struct err *e)
     message_release(&m);
     scan_close(&s);
     if (result == 0)
-        tell_references(w);
+        report_references(w);
     return result;
 }
 
@@ -231,8 +239,8 @@ static void check_mode(struct walk *w, int dir, const char *path)
     struct stat st;
 
     if (io_stat(dir, path, &st) == 0 && (st.st_mode & 077) != 0)
-        tell(w, true, path, 0, "others have access to it: its mode is %04o",
-             (unsigned)(st.st_mode & 07777));
+        report(w, true, path, 0, "others have access to it: its mode is %04o",
+               (unsigned)(st.st_mode & 07777));
 }
 
 static void check_pointer(struct walk *w)
@@ -243,11 +251,11 @@ static void check_pointer(struct walk *w)
     int found = session_current(w->h, &id, NULL, &why);
 
     if (found < 0)
-        tell(w, true, w->h->pointer, 0, "%s", err_text(&why));
+        report(w, true, w->h->pointer, 0, "%s", err_text(&why));
     else if (found == 0 && w->h->trusted && io_stat(w->h->pointer_fd, w->h->pointer, &st) == 0)
-        tell(w, true, w->h->pointer, 0, "it names no session");
+        report(w, true, w->h->pointer, 0, "it names no session");
     else if (found > 0 && !keymap_find(&w->sessions, buf_str(&id)))
-        tell(w, true, w->h->pointer, 0, "session '%s' has no messages", buf_c(&id));
+        report(w, true, w->h->pointer, 0, "session '%s' has no messages", buf_c(&id));
     err_release(&why);
     buf_release(&id);
 }
@@ -258,7 +266,20 @@ static void check_index(struct walk *w)
     const char *defect = index_defect(w->h, &removable);
 
     if (defect)
-        tell(w, !removable, w->h->index, 0, "%s", defect);
+        report(w, !removable, w->h->index, 0, "%s", defect);
+}
+
+/* A group of lines whose writer was killed is a file of its own (chathist(5), FILE.group). */
+static void check_group(struct walk *w)
+{
+    char *group = path_with_suffix(w->h->path, ".group");
+    struct stat st;
+
+    if (io_stat(w->h->dir_fd, group, &st) == 0)
+        report(w, true, group, 0,
+               "copies of a hist-fork that was killed: the next program that writes stores all of "
+               "them, or none");
+    free(group);
 }
 
 static void check_partial(struct walk *w)
@@ -267,9 +288,9 @@ static void check_partial(struct walk *w)
 
     partial_find(&left, w->h);
     if (left.count > 0)
-        tell(w, true, w->h->path, 0,
-             "%zu answer%s of a chat that was killed: the next program that writes stores %s",
-             left.count, left.count == 1 ? "" : "s", left.count == 1 ? "it" : "them");
+        report(w, true, w->h->path, 0,
+               "%zu answer%s of a chat that was killed: the next program that writes stores %s",
+               left.count, left.count == 1 ? "" : "s", left.count == 1 ? "it" : "them");
     partial_release(&left);
 }
 
@@ -289,9 +310,10 @@ static int check_files(struct walk *w, struct err *e)
     if (left < 0)
         return -1;
     if (left > 0)
-        tell(w, false, w->h->path, 0, "killed programs left %d temporary file%s beside it", left,
-             left == 1 ? "" : "s");
+        report(w, false, w->h->path, 0, "killed programs left %d temporary file%s beside it", left,
+               left == 1 ? "" : "s");
     check_partial(w);
+    check_group(w);
     return 0;
 }
 
@@ -309,4 +331,134 @@ int check_run(struct check *c, const struct history *h, struct err *e)
     free(w.names);
     buf_release(&w.scratch);
     return result;
+}
+
+/* ---- repair ---- */
+
+static bool is_blank(struct str text)
+{
+    return str_trim(text).n == 0;
+}
+
+/* Does the text begin with a message, whatever follows it? */
+static bool starts_message(struct str text, struct str *message)
+{
+    struct str value;
+    size_t at = 0;
+
+    if (json_check(text, &value, &at))
+        at = text.n;
+    *message = str_trim((struct str){text.p, at});
+    return message->n > 0 && !message_defect(*message);
+}
+
+/* Is the text a sequence of whole messages? */
+static bool only_messages(struct str text)
+{
+    struct str message;
+
+    do {
+        if (!starts_message(text, &message))
+            return false;
+        text.n -= (size_t)(message.p - text.p) + message.n;
+        text.p = message.p + message.n;
+    } while (!is_blank(text));
+    return true;
+}
+
+static bool take_message(struct str *rest, struct str message)
+{
+    rest->n -= (size_t)(message.p - rest->p) + message.n;
+    rest->p = message.p + message.n;
+    return true;
+}
+
+/* Takes the next message off *rest. Returns true with the message, and in *garbage the bytes before
+ * it; false if there is none. A message at the beginning is taken whatever follows it. After other
+ * bytes only a sequence of whole messages up to the end is taken: an object inside of a value, such as
+ * the arguments of a call, is no message. */
+static bool next_message(struct str *rest, struct str *garbage, struct str *message)
+{
+    struct str from = *rest;
+
+    *garbage = (struct str){rest->p, 0};
+    if (starts_message(from, message))
+        return take_message(rest, *message);
+    for (size_t trials = 0; trials < TRIALS_MAX && from.n > 0; trials++) {
+        const char *brace = memchr(from.p, '{', from.n);
+
+        if (!brace)
+            return false;
+        from = (struct str){brace, from.n - (size_t)(brace - from.p)};
+        if (only_messages(from)) {
+            garbage->n = (size_t)(brace - rest->p);
+            return starts_message(from, message) && take_message(rest, *message);
+        }
+        from.p++;
+        from.n--;
+    }
+    return false;
+}
+
+static void quarantine_part(struct repair *m, struct rewrite *r, const struct line *l,
+                            struct str part)
+{
+    if (is_blank(part))
+        return;
+    rewrite_set_part_aside(r, l->at + (off_t)(part.p - l->text.p), part.n);
+    m->moved++;
+}
+
+/* Repairs a line that is no message. */
+static void salvage(struct repair *m, struct rewrite *r, const struct line *l)
+{
+    struct str rest = l->text;
+    struct str garbage, message;
+    uint64_t found = 0;
+
+    while (!l->too_long && next_message(&rest, &garbage, &message)) {
+        quarantine_part(m, r, l, garbage);
+        rewrite_add(r, message);
+        found++;
+    }
+    m->recovered += found;
+    if (found > 0) {
+        quarantine_part(m, r, l, rest);
+    } else {
+        rewrite_set_aside(r, l);
+        m->moved++;
+    }
+}
+
+static void begin_repair(void *arg)
+{
+    *(struct repair *)arg = (struct repair){0};
+}
+
+static void repair_line(void *arg, struct rewrite *r, const struct line *l)
+{
+    struct repair *m = arg;
+    bool good = !l->too_long && (is_blank(l->text) || !message_defect(l->text));
+
+    if (!good) {
+        salvage(m, r, l);
+    } else if (l->terminated || is_blank(l->text)) {
+        rewrite_keep(r, l);
+    } else {
+        rewrite_add(r, l->text);
+        m->ended++;
+    }
+}
+
+int repair_run(struct repair *m, struct history *h, struct err *e)
+{
+    struct rewriter by = {.arg = m, .begin = begin_repair, .line = repair_line};
+    bool removable;
+
+    /* rewrite_run removes temporary files in the directory of the history only. */
+    if (h->pointer_fd != h->dir_fd && io_sweep(h->pointer_fd, h->pointer, !h->dir, true, e) < 0)
+        return -1;
+    if (index_defect(h, &removable) && removable && io_unlink(h->dir_fd, h->index) < 0)
+        return err_sys(e, errno, "cannot remove '%s'", h->index);
+    return rewrite_run(h, &by, e);
 }

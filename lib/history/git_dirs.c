@@ -1,4 +1,4 @@
-#include "chathist/history/git_dirs.h"
+#include "history/git_dirs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 /* What a directory lacks that git would not accept, either. */
 static const char not_git[] = "is not a git directory";
 
-static char *reason(const char *path, const char *why)
+static char *sentence(const char *path, const char *why)
 {
     struct buf b = BUF_INIT(SIZE_MAX);
 
@@ -105,7 +105,7 @@ static int open_dir(int *fd, int at, const char *name, const char *path, const c
     if (found == 0)
         why = not_git;
     if (why)
-        *unusable = reason(path, why);
+        *unusable = sentence(path, why);
     return why ? 0 : found;
 }
 
@@ -123,7 +123,7 @@ static int open_common(struct git_dirs *g, const char *named, char **unusable, s
     int found = has(g->common, g->common_path, names, e);
 
     if (found == 0)
-        *unusable = reason(g->common_path, not_git);
+        *unusable = sentence(g->common_path, not_git);
     return found;
 }
 
@@ -149,12 +149,12 @@ static int look_in(struct git_dirs *g, int tree, const char *tree_path, const ch
         return errno == ENOENT ? 0 : err_sys(e, errno, "cannot examine '%s/.git'", tree_path);
     g->git_path = path_join(tree_path, ".git");
     if (st.st_uid != geteuid()) {
-        *unusable = reason(g->git_path, "belongs to another user");
+        *unusable = sentence(g->git_path, "belongs to another user");
     } else if (S_ISREG(st.st_mode)) {
         char *named = read_path(tree, ".git", "gitdir: ", tree_path);
 
         if (!named)
-            *unusable = reason(g->git_path, "names no git directory");
+            *unusable = sentence(g->git_path, "names no git directory");
         free(g->git_path);
         g->git_path = named;
         if (named)
@@ -167,8 +167,10 @@ static int look_in(struct git_dirs *g, int tree, const char *tree_path, const ch
             *unusable = NULL;
         }
     }
-    if (result > 0)
-        g->work_tree = mem_copy(tree_path, strlen(tree_path));
+    if (result > 0) {
+        g->tree = fcntl(tree, F_DUPFD_CLOEXEC, 0);
+        g->tree_path = mem_copy(tree_path, strlen(tree_path));
+    }
     return result;
 }
 
@@ -201,19 +203,19 @@ static void resolve(char **path)
     }
 }
 
-int git_dirs_open(struct git_dirs *g, const char *cwd, const struct git_env *env, char **unusable,
-                  struct err *e)
+int git_dirs_open(struct git_dirs *g, const char *cwd, const char *dir, const char *common,
+                  char **unusable, struct err *e)
 {
-    char *common = env->common_dir ? path_join(cwd, env->common_dir) : NULL;
+    char *common_path = common ? path_join(cwd, common) : NULL;
     int found;
 
-    *g = (struct git_dirs){.git = -1, .common = -1};
+    *g = (struct git_dirs){.git = -1, .common = -1, .tree = -1};
     *unusable = NULL;
-    if (env->dir) {
-        g->git_path = path_join(cwd, env->dir);
-        found = open_git(g, AT_FDCWD, g->git_path, common, unusable, e);
+    if (dir) {
+        g->git_path = path_join(cwd, dir);
+        found = open_git(g, AT_FDCWD, g->git_path, common_path, unusable, e);
     } else {
-        found = dirs_upwards(cwd, look, &(struct search){g, common, unusable, e}, e);
+        found = dirs_upwards(cwd, look, &(struct search){g, common_path, unusable, e}, e);
         if (*unusable)
             found = 0;
     }
@@ -221,7 +223,7 @@ int git_dirs_open(struct git_dirs *g, const char *cwd, const struct git_env *env
         git_dirs_close(g);
     else
         resolve(&g->common_path);
-    free(common);
+    free(common_path);
     return found;
 }
 
@@ -231,8 +233,10 @@ void git_dirs_close(struct git_dirs *g)
         close(g->common);
     if (g->git >= 0)
         close(g->git);
+    if (g->tree >= 0)
+        close(g->tree);
     free(g->git_path);
     free(g->common_path);
-    free(g->work_tree);
-    *g = (struct git_dirs){.git = -1, .common = -1};
+    free(g->tree_path);
+    *g = (struct git_dirs){.git = -1, .common = -1, .tree = -1};
 }

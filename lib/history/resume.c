@@ -50,9 +50,13 @@ int resume_choose(struct resume *r, const struct history *h, const struct resume
     if (h->doubt && !wish->named)
         return err_set(e, ERR_FAILURE, "%s", h->doubt);
     if (wish->named) {
+        if (choose_named(r, wish->named, e) < 0)
+            return -1;
+        /* Naming a session that the history has is consent to continue it. */
+        found = h->trusted || h->unreadable ? 0 : session_exists(h, buf_str(&r->id), e);
+        r->adopt = found > 0;
         r->distrusted = false;
-        r->adopt = !h->trusted;
-        return choose_named(r, wish->named, e);
+        return found < 0 ? -1 : 0;
     }
     if (!wish->fresh && (h->trusted || wish->last)) {
         if (wish->last)
@@ -62,7 +66,8 @@ int resume_choose(struct resume *r, const struct history *h, const struct resume
         if (found < 0)
             return -1;
         r->make_current = wish->last;
-        r->distrusted = r->distrusted && !(wish->last && found);
+        r->adopt = found && !h->trusted;
+        r->distrusted = r->distrusted && !r->adopt;
     }
     /* A foreign client's id that cannot be written again does not come back by itself either. */
     if (!found || !id_session_valid(buf_str(&r->id))) {
@@ -78,7 +83,6 @@ static int join_or_lead(struct resume *r, struct history *h, struct err *e)
     struct buf id = BUF_INIT(BUF_SMALL);
     int found;
 
-    history_look_again(h);
     found = choose_current(&id, h, r->timeout_ms, e);
     if (found > 0) {
         buf_clear(&r->id);
@@ -95,9 +99,11 @@ int resume_claim(struct resume *r, struct history *h, struct err *e)
     struct append a;
     int result;
 
+    if (r->adopt && history_accept(h, e) < 0)
+        return -1;
     if (!r->make_current || !r->may_join)
         return 0;
-    if (h->trusted && history_enter(h, NULL, e) < 0)
+    if (history_enter(h, e) < 0)
         return -1;
     if (append_open(&a, h->dir_fd, h->path, &wait, e) < 0) {
         h->impatient = h->impatient || wait.timed_out;
@@ -111,9 +117,7 @@ int resume_claim(struct resume *r, struct history *h, struct err *e)
 
 int resume_settle(const struct resume *r, struct history *h, struct err *e)
 {
-    if (r->make_current)
-        return session_make_current(h, buf_str(&r->id), e);
-    return r->adopt ? history_enter(h, NULL, e) : 0;
+    return r->make_current ? session_make_current(h, buf_str(&r->id), e) : 0;
 }
 
 void resume_release(struct resume *r)

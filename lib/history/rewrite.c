@@ -13,12 +13,13 @@
 #include "chathist/base/io.h"
 #include "chathist/base/mem.h"
 #include "chathist/history/append.h"
-#include "history/copy.h"
+#include "chathist/base/path.h"
+#include "history/links.h"
 #include "chathist/history/store.h"
 
-/* So much is written, or copied, at once. */
+/* The number of bytes that are written or copied at once. */
 #define CHUNK ((size_t)256 << 10)
-/* After so many lines it is asked whether to go on. */
+/* After this many lines, h->cancel_fd is examined. */
 #define LINES_BETWEEN_LOOKS 1024
 
 struct part {
@@ -29,12 +30,13 @@ struct part {
 struct rewrite {
     struct history *h;
     const struct rewriter *by;
-    struct buf name; /* of the new file; empty when there is none to remove */
+    struct buf name; /* of the new file; empty if no file has to be removed */
+    char *second;    /* the second name of the history (history/links.h); NULL if it has none */
     int fd;          /* the new file */
     int from;        /* the history, while lines of it are shown */
     struct stat old;
-    off_t done; /* behind the last line that was shown */
-    off_t next; /* where the line after the one that is shown begins */
+    off_t done; /* the end of the last line that was shown */
+    off_t next; /* the beginning of the line after the one that is being shown */
     struct buf pending;
     char *quarantine; /* its path */
     struct part *aside;
@@ -44,7 +46,7 @@ struct rewrite {
     int reason;   /* errno of the first write or read that failed */
 };
 
-/* ---- what a line becomes ---- */
+/* ---- the lines ---- */
 
 static void flush(struct rewrite *r)
 {
@@ -60,7 +62,8 @@ static void emit(struct rewrite *r, struct str bytes)
         flush(r);
 }
 
-/* Reads a part of the history again, piece by piece. 0, or -1 with errno set. */
+/* Reads a part of the history again and passes it to `take` in pieces. Returns 0, or -1 with errno
+ * set. */
 static int each_piece(int fd, struct part p, struct buf *piece,
                       int (*take)(void *arg, struct str bytes), void *arg)
 {
@@ -71,7 +74,7 @@ static int each_piece(int fd, struct part p, struct buf *piece,
         buf_clear(piece);
         got = io_pread_full(fd, buf_room(piece, want), want, p.at);
         if (got >= 0 && (size_t)got < want)
-            errno = EIO; /* it has become shorter */
+            errno = EIO; /* the file has become shorter */
         if (got < 0 || (size_t)got < want)
             return -1;
         buf_grew(piece, want);
@@ -133,7 +136,7 @@ static int failed(const struct rewrite *r, int reason, struct err *e)
     return err_sys(e, reason, "cannot rewrite '%s'", r->h->path);
 }
 
-/* The same mode, and the same owner: those who could read and write it still can, and no others. */
+/* Gives the new file the mode and the owner of the old one. */
 static int copy_rights(struct rewrite *r)
 {
     struct stat st;
@@ -150,13 +153,15 @@ static int look_at_old(struct rewrite *r, const struct append *a, struct err *e)
 {
     if (fstat(a->fd, &r->old) < 0)
         return failed(r, errno, e);
-    if (r->old.st_nlink > 1U + copy_exists(r->h->copies, &r->old, r->h->dir_fd, r->h->path))
+    free(r->second);
+    r->second = second_name_find(r->h->copies, &r->old, r->h->dir_fd, r->h->path);
+    if (r->old.st_nlink > (r->second ? 2U : 1U))
         return err_set(e, ERR_FAILURE,
                        "cannot rewrite '%s': it has other names (hard links), which would stay",
                        r->h->path);
     if (io_is_sparse(a->fd, &r->old))
         return err_set(e, ERR_FAILURE,
-                       "cannot rewrite '%s': it has holes, as no program of ours makes them",
+                       "cannot rewrite '%s': it has holes, which none of these programs makes",
                        r->h->path);
     return 0;
 }
@@ -168,8 +173,8 @@ static int lock(struct rewrite *r, struct append *a, struct err *e)
     return append_open_present(a, r->h->dir_fd, r->h->path, &wait, e);
 }
 
-/* Under the lock, so that of two programs none takes the other's new file for one that was left
- * behind. *end: so much of the history is finished. */
+/* Makes the new file under the lock, so that another program does not remove it as a leftover. *end is
+ * the end of the complete lines of the history. */
 static int begin(struct rewrite *r, off_t *end, struct err *e)
 {
     struct append a;
@@ -215,8 +220,8 @@ static void show(struct rewrite *r, const struct scan *s, const struct line *l)
     r->done = r->next;
 }
 
-/* Shows the lines from where the last pass has ended up to `end`; a last one without a newline only
- * when nobody can be writing it. */
+/* Shows the lines from the end of the last pass up to `end`. A last line without a newline is shown
+ * only under the lock: otherwise a writer may not have finished it. */
 static int pass(struct rewrite *r, off_t end, bool locked, struct err *e)
 {
     struct scan s;
@@ -230,7 +235,7 @@ static int pass(struct rewrite *r, off_t end, bool locked, struct err *e)
     if (s.fd < 0)
         errno = ENOENT;
     result = s.fd < 0 || fstat(s.fd, &st) < 0 ? failed(r, errno, e) : 0;
-    /* Replaced since it was looked at: what was finished of it is no news of this one. */
+    /* The file was replaced after `end` was determined. */
     if (result == 0 && (st.st_dev != r->old.st_dev || st.st_ino != r->old.st_ino))
         end = r->done;
     scan_between(&s, r->done, end);
@@ -262,7 +267,7 @@ static int start_again(struct rewrite *r, struct err *e)
     return 0;
 }
 
-/* The rest, under the lock; all of it when what was copied is not the history any more. */
+/* Copies the rest under the lock, or everything if the history was replaced meanwhile. */
 static int catch_up(struct rewrite *r, const struct append *a, struct err *e)
 {
     struct stat before = r->old;
@@ -284,10 +289,7 @@ static int catch_up(struct rewrite *r, const struct append *a, struct err *e)
 
 char *rewrite_quarantine(const char *history_path)
 {
-    struct buf name = BUF_INIT(BUF_SMALL);
-
-    buf_addf(&name, "%s.quarantine", history_path);
-    return buf_detach(&name);
+    return path_with_suffix(history_path, ".quarantine");
 }
 
 /* Passes the lines that go to the quarantine to `take`, piece by piece. Returns 0, or -1 with errno
@@ -407,21 +409,20 @@ static int fill_quarantine(const struct rewrite *r, int from, struct append *q, 
 
 /* ---- putting it in its place ---- */
 
-/* Puts the new file in the place of the history, and of the link that keeps it (hist/copy). */
+/* Puts the new file in the place of the history. The second name never names the old file
+ * afterwards: that file still holds the erased messages. */
 static int replace(struct rewrite *r, struct err *e)
 {
-    struct copy_renewal copy;
-    int linked = copy_renew_begin(&copy, r->h->copies, &r->old, r->h->dir_fd, buf_c(&r->name), e);
+    const struct history *h = r->h;
+    int result = r->second ? second_name_remove(h->copies, r->second, e) : 0;
 
-    if (linked < 0)
-        return -1;
-    if (io_rename(r->h->dir_fd, buf_c(&r->name), r->h->path) < 0) {
-        failed(r, errno, e);
-        copy_renew_drop(&copy);
-        return -1;
-    }
-    buf_clear(&r->name);
-    return linked ? copy_renew_end(&copy, e) : 0;
+    if (result == 0 && io_rename(h->dir_fd, buf_c(&r->name), h->path) < 0)
+        result = failed(r, errno, e);
+    if (result == 0)
+        buf_clear(&r->name);
+    if (r->second)
+        second_name_restore(h->copies, r->second, h->dir_fd, h->path);
+    return result;
 }
 
 static int put_in_place(struct rewrite *r, const struct append *a, struct err *e)
@@ -435,8 +436,8 @@ static int put_in_place(struct rewrite *r, const struct append *a, struct err *e
     }
     if (fill_quarantine(r, a->fd, &quarantine, e) < 0)
         goto out;
-    /* The index may hold lines that go: it is removed before, in case this is killed, and after, in
-     * case another program has made one meanwhile. */
+    /* The index may hold erased lines. It is removed before the rename, in case this program is
+     * killed, and after it, in case another program has made one meanwhile. */
     history_remove_index(r->h);
     if (replace(r, e) < 0)
         goto out;
@@ -453,7 +454,7 @@ out:
     return result;
 }
 
-/* 1, 0, -1 as rewrite_run. */
+/* Returns 1, 0 or -1 as rewrite_run. */
 static int finish(struct rewrite *r, struct err *e)
 {
     struct append a;
@@ -484,8 +485,8 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
         free(r.quarantine);
         return 0;
     }
-    /* What a turn that was killed has left is part of its session. If it cannot be stored now, it is
-     * dropped later: its prompt is gone. */
+    /* The answer of a turn that was killed is part of its session. If it cannot be stored now, it is
+     * dropped later, because its prompt is gone. */
     (void)store_recover(h, NULL);
     by->begin(by->arg);
     if (begin(&r, &end, e) == 0 && pass(&r, end, false, e) == 0) {
@@ -502,6 +503,7 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
     buf_release(&r.name);
     buf_release(&r.pending);
     free(r.quarantine);
+    free(r.second);
     free(r.aside);
     return result;
 }

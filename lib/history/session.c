@@ -78,7 +78,7 @@ int session_make_current(struct history *h, struct str id, struct err *e)
     if (!id_session_valid(id))
         return err_set(e, ERR_USAGE, "cannot continue session '%.*s': not an id that chat takes",
                        (int)(id.n > 200 ? 200 : id.n), id.p);
-    result = history_enter(h, NULL, e);
+    result = history_enter(h, e);
     if (result == 0) {
         buf_add_str(&line, id);
         buf_add_byte(&line, '\n');

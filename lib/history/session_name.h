@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 
 /* A name that is the end of an id is at least this long. */
 #define SESSION_SUFFIX_MIN 4

@@ -15,6 +15,7 @@
 #include "chathist/base/le.h"
 #include "chathist/base/mem.h"
 #include "chathist/base/owner.h"
+#include "chathist/base/path.h"
 #include "chathist/base/utf8.h"
 #include "chathist/base/vis.h"
 #include "chathist/history/append.h"
@@ -249,10 +250,7 @@ static int write_locked(struct history *h, struct append *a, struct str lines, s
 
 static char *group_path(const struct history *h)
 {
-    struct buf path = BUF_INIT(BUF_SMALL);
-
-    buf_addf(&path, "%s" GROUP_SUFFIX, h->path);
-    return buf_detach(&path);
+    return path_with_suffix(h->path, GROUP_SUFFIX);
 }
 
 /* Writes the file, then the lines, and removes the file. */
@@ -375,18 +373,12 @@ static int write_lines(struct history *h, store_lines_fn *fill, void *arg, bool 
     return result;
 }
 
-/* A directory that exists and is not trusted stays so: entering it is for callers who tell the user. */
-static int enter(struct history *h, struct err *e)
-{
-    return h->trusted ? history_enter(h, NULL, e) : 0;
-}
-
 int store_append_lines(struct history *h, store_lines_fn *make, void *arg, struct err *e)
 {
     struct buf tail = BUF_INIT(BUF_SMALL);
     int result = -1;
 
-    if (enter(h, e) == 0)
+    if (history_enter(h, e) == 0)
         result = write_lines(h, make, arg, false, &tail, e);
     buf_release(&tail);
     return result;
@@ -401,7 +393,7 @@ static int append_drafts(struct history *h, struct draft *drafts, size_t count, 
 
     if (count == 0)
         result = 0;
-    else if (prepare(drafts, missing, count, e) == 0 && enter(h, e) == 0)
+    else if (prepare(drafts, missing, count, e) == 0 && history_enter(h, e) == 0)
         result = write_lines(h, format_lines, &batch, together, &batch.tail, e);
 
     for (size_t i = 0; result < 0 && i < count; i++) {

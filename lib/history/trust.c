@@ -2,21 +2,39 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "chathist/base/buf.h"
 #include "chathist/base/dirs.h"
 #include "chathist/base/id.h"
 #include "chathist/base/io.h"
+#include "chathist/base/json.h"
+#include "chathist/base/keymap.h"
+#include "chathist/base/mem.h"
 #include "chathist/base/owner.h"
 #include "chathist/base/path.h"
-#include "chathist/history/append.h"
 
 /* Larger than any token. */
 #define TOKEN_MAX ((size_t)256)
+/* An older version listed this many bytes of a history. */
+#define BEGINS_MAX 64
 
-/* Reads a token from an open file that only the user can write: 1, 0 if the file is empty or not trusted, -1 with
- * errno set. */
+/* Opens a file of lines under its lock, and makes the directories above it. */
+static int open_state(struct append *a, const char *path, struct append_wait *wait, struct err *e)
+{
+    char *parent = path_parent(path);
+    int result = dirs_make(parent, e) < 0 ? -1 : append_open(a, IO_CWD, path, wait, e);
+
+    free(parent);
+    return result;
+}
+
+/* ---- the mark ---- */
+
+/* Reads a token from an open file. Returns 1; 0 if the file is empty, or if another user can write
+ * it; -1 with errno set. */
 static int read_token(int fd, struct buf *token)
 {
     struct str text;
@@ -48,65 +66,202 @@ static int open_and_read(int dir, const char *path, struct buf *token, struct er
     return result;
 }
 
-/* Two programs that make the token at once agree on one: the second finds it under the lock. */
-static int make_token(const char *path, struct buf *token, struct err *e)
+static bool has_token(int dir, struct str token)
 {
-    struct append_wait wait = APPEND_WAIT_INIT;
-    struct append a;
-    char *parent = path_parent(path);
-    int result = dirs_make(parent, e) < 0 ? -1 : append_open(&a, IO_CWD, path, &wait, e);
+    struct buf mark = BUF_INIT(TOKEN_MAX);
+    bool has = open_and_read(dir, TRUST_OWNER, &mark, NULL) > 0 && str_eq(buf_str(&mark), token);
 
-    free(parent);
-    if (result < 0)
-        return -1;
-    result = read_token(a.fd, token);
+    buf_release(&mark);
+    return has;
+}
+
+int trust_marked(int dir, const char *token_path, struct err *e)
+{
+    struct buf token = BUF_INIT(TOKEN_MAX);
+    struct stat st;
+    int result = 0;
+
+    if (token_path && io_stat(dir, TRUST_OWNER, &st) == 0)
+        result = open_and_read(IO_CWD, token_path, &token, e);
+    if (result > 0)
+        result = has_token(dir, buf_str(&token));
+    buf_release(&token);
+    return result;
+}
+
+/* Reads the token, or makes it, and keeps its lock in *a. Where nothing can be written, an existing
+ * token is used without a lock. */
+static int lock_token(struct append *a, const char *path, struct append_wait *wait,
+                      struct buf *token, struct err *e)
+{
+    int result;
+
+    if (open_state(a, path, wait, e) < 0) {
+        a->fd = -1;
+        result = open_and_read(IO_CWD, path, token, NULL);
+        if (result > 0 && e)
+            err_release(e);
+        return result > 0 ? 0 : -1;
+    }
+    result = read_token(a->fd, token);
     if (result < 0) {
         err_sys(e, errno, "cannot read '%s'", path);
     } else if (result == 0) {
         buf_clear(token);
         id_add_token(token);
         buf_add_byte(token, '\n');
-        result = append_write(&a, buf_str(token), true, e);
+        result = append_write(a, buf_str(token), true, e);
         buf_truncate(token, token->len - 1);
     }
-    append_close(&a);
     return result < 0 ? -1 : 0;
 }
 
-int trust_has(int dir, const char *token_path, struct err *e)
-{
-    struct buf token = BUF_INIT(TOKEN_MAX), mark = BUF_INIT(TOKEN_MAX);
-    int result = 0;
-
-    if (token_path && dir >= 0)
-        result = open_and_read(dir, TRUST_OWNER, &mark, NULL) > 0;
-    if (result > 0)
-        result = open_and_read(IO_CWD, token_path, &token, e);
-    if (result > 0)
-        result = str_eq(buf_str(&token), buf_str(&mark));
-    buf_release(&token);
-    buf_release(&mark);
-    return result;
-}
-
-int trust_put(int dir, const char *owner_path, const char *token_path, struct err *e)
+int trust_mark(int dir, const char *owner_path, const char *token_path, struct append_wait *wait,
+               int (*clear)(void *arg, struct err *e), void *arg, struct err *e)
 {
     struct buf token = BUF_INIT(TOKEN_MAX);
+    struct append a = {.fd = -1};
     int result;
 
     if (!token_path)
         return err_set(e, ERR_FAILURE,
                        "cannot write '%s': neither HOME nor XDG_STATE_HOME is an absolute path",
                        owner_path);
-    result = open_and_read(IO_CWD, token_path, &token, e);
-    if (result == 0) {
-        buf_clear(&token);
-        result = make_token(token_path, &token, e);
-    }
-    if (result >= 0) {
+    result = lock_token(&a, token_path, wait, &token, e);
+    if (result == 0 && !has_token(dir, buf_str(&token))) {
+        result = clear(arg, e);
         buf_add_byte(&token, '\n');
-        result = io_replace_file_at(dir, owner_path, buf_str(&token), true, e);
+        if (result == 0)
+            result = io_replace_file_at(dir, owner_path, buf_str(&token), true, e);
     }
+    append_close(&a);
     buf_release(&token);
     return result;
+}
+
+/* ---- the register ---- */
+
+/* Takes the next line that names a directory. Returns true with its path and the line itself. */
+static bool next_entry(struct str *rest, struct str *line, struct buf *path)
+{
+    while (rest->n > 0) {
+        buf_clear(path);
+        if (json_check(str_cut(rest, '\n'), line, NULL) &&
+            json_decode(json_get(*line, "path"), path) && path->len == strlen(buf_c(path)))
+            return true;
+    }
+    return false;
+}
+
+static bool is_listed(struct str text, const char *dir)
+{
+    struct buf path = BUF_INIT(BUF_LINE);
+    struct str line;
+    bool found = false;
+
+    while (!found && next_entry(&text, &line, &path))
+        found = str_eq_c(buf_str(&path), dir);
+    buf_release(&path);
+    return found;
+}
+
+int register_add(const char *register_path, const char *dir, struct append_wait *wait,
+                 struct err *e)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct append a;
+    int result = open_state(&a, register_path, wait, e);
+
+    if (result < 0)
+        return -1;
+    if (io_read_all(a.fd, &text) < 0) {
+        result = err_sys(e, errno, "cannot read '%s'", register_path);
+    } else if (!is_listed(buf_str(&text), dir)) {
+        buf_clear(&text);
+        buf_add_byte(&text, '{');
+        json_add_member(&text, "path", str_of(dir));
+        buf_add_c(&text, "}\n");
+        result = append_write(&a, buf_str(&text), true, e);
+    }
+    append_close(&a);
+    buf_release(&text);
+    return result;
+}
+
+/* Is this line of an older version about the open directory and its history? */
+static bool is_about(struct str line, ino_t inode, struct str beginning)
+{
+    struct buf number = BUF_INIT(BUF_SMALL), begins = BUF_INIT(BUF_LINE);
+    bool about;
+
+    buf_add_number(&number, inode);
+    about = str_eq(json_get(line, "inode"), buf_str(&number)) &&
+            json_decode(json_get(line, "begins"), &begins) && begins.len > 0 &&
+            str_starts(beginning, buf_str(&begins));
+    buf_release(&number);
+    buf_release(&begins);
+    return about;
+}
+
+bool register_lists_old(const char *register_path, const char *dir, int fd, const char *name)
+{
+    struct buf text = BUF_INIT(BUF_LINE), path = BUF_INIT(BUF_LINE);
+    char beginning[BEGINS_MAX];
+    ssize_t n = -1;
+    struct str rest, line;
+    struct stat st;
+    int file = io_open_regular_at(fd, name, O_RDONLY, 0, NULL, NULL, NULL);
+    bool found = false;
+
+    if (file >= 0)
+        n = io_pread_full(file, beginning, sizeof(beginning), 0);
+    if (n > 0 && fstat(fd, &st) == 0 && register_path &&
+        io_read_state(register_path, &text, NULL) > 0) {
+        rest = buf_str(&text);
+        while (!found && next_entry(&rest, &line, &path))
+            found = str_eq_c(buf_str(&path), dir) &&
+                    is_about(line, st.st_ino, (struct str){beginning, (size_t)n});
+    }
+    if (file >= 0)
+        close(file);
+    buf_release(&text);
+    buf_release(&path);
+    return found;
+}
+
+static void add_dir(struct register_dirs *dirs, struct keymap *seen, struct buf *path)
+{
+    struct stat st;
+
+    if ((seen->size > 0 && keymap_find(seen, buf_str(path))) || stat(buf_c(path), &st) < 0 ||
+        !S_ISDIR(st.st_mode))
+        return;
+    dirs->at = mem_grow(dirs->at, &dirs->cap, dirs->count + 1, sizeof *dirs->at);
+    dirs->at[dirs->count] = mem_copy(buf_c(path), path->len);
+    keymap_set(seen, str_of(dirs->at[dirs->count]), dirs->count);
+    dirs->count++;
+}
+
+int register_list(const char *register_path, struct register_dirs *dirs, struct err *e)
+{
+    struct buf text = BUF_INIT(BUF_LINE), path = BUF_INIT(BUF_LINE);
+    struct keymap seen = {0};
+    struct str rest, line;
+    int result = io_read_state(register_path, &text, e);
+
+    *dirs = (struct register_dirs){0};
+    rest = buf_str(&text);
+    while (result > 0 && next_entry(&rest, &line, &path))
+        add_dir(dirs, &seen, &path);
+    keymap_release(&seen);
+    buf_release(&path);
+    buf_release(&text);
+    return result < 0 ? -1 : 0;
+}
+
+void register_dirs_release(struct register_dirs *dirs)
+{
+    for (size_t i = 0; i < dirs->count; i++)
+        free(dirs->at[i]);
+    free(dirs->at);
 }

@@ -1,22 +1,53 @@
 /*
- * trust - tells a directory that this user's programs made, or that the user accepted, from one that
- * somebody else brought (chathist(5), "Trust").
+ * trust - which directories hold histories of this user.
  *
- * The mark is the file `owner` in the directory: it holds the user's token, a random text in
- * `${state_home}/chathist/token`, which an unpacked archive cannot know.
+ * A directory that the user's programs made, or that the user accepted, is marked: its file `owner`
+ * holds the user's token, a random text in `${state_home}/chathist/token`. An unpacked archive cannot
+ * know the token (chathist(5), "Trust").
+ *
+ * The register `${state_home}/chathist/histories` lists the marked directories, so that programs can
+ * look at all of them. It holds JSON lines `{"path":"/abs/.git/aicoder"}`, appended under a lock.
+ * Being listed does not make a directory trusted. Lines of an older version, which made no mark,
+ * also hold the inode of the directory and the first bytes of its history.
  */
 #ifndef CHATHIST_HISTORY_TRUST_H
 #define CHATHIST_HISTORY_TRUST_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "chathist/base/err.h"
+#include "chathist/history/append.h"
 
 /* The name of the mark. */
 #define TRUST_OWNER "owner"
 
-/* Does the directory `dir` hold the user's token? Returns 1; 0, also if the user has no token yet or
- * token_path is NULL; -1 if the token cannot be read. */
-int trust_has(int dir, const char *token_path, struct err *e);
-/* Writes the mark, and makes the token if there is none. `owner_path` is for messages. 0, -1. */
-int trust_put(int dir, const char *owner_path, const char *token_path, struct err *e);
+/* Does the directory hold the user's token? Returns 1; 0, also if the user has no token yet or
+ * token_path is NULL; -1 with *e set if the token cannot be read. */
+int trust_marked(int dir, const char *token_path, struct err *e);
+/* Marks a directory, and makes the token if there is none. If the directory has no mark yet, `clear`
+ * is called first, under the lock of the token: of several programs that start at once, one clears
+ * the directory and marks it, and the others find the mark. `owner_path` is for messages, `wait` for
+ * the lock. Returns 0, or -1 with *e set. */
+int trust_mark(int dir, const char *owner_path, const char *token_path, struct append_wait *wait,
+               int (*clear)(void *arg, struct err *e), void *arg, struct err *e);
+
+/* Lists a directory, unless it is listed. Makes the register, and the directories above it (0700),
+ * if they are missing. Returns 0, or -1 with *e set. */
+int register_add(const char *register_path, const char *dir, struct append_wait *wait,
+                 struct err *e);
+/* Reads the listed directories that exist, each once, in the order in which they were added. A
+ * missing register lists none. Returns 0, or -1 with *e set; the caller releases `dirs` in both
+ * cases. */
+struct register_dirs {
+    char **at;
+    size_t count, cap;
+};
+int register_list(const char *register_path, struct register_dirs *dirs, struct err *e);
+void register_dirs_release(struct register_dirs *dirs);
+/* Did an older version list the open directory `fd` under the path `dir`: is it the same inode, and
+ * does the file `name` in it begin with the bytes that are listed? An inode number alone is used
+ * again for another directory. Returns false on any error. */
+bool register_lists_old(const char *register_path, const char *dir, int fd, const char *name);
 
 #endif

@@ -187,6 +187,14 @@ setup() {
     [[ -e other.1.0.tmp ]]
 }
 
+@test "hist-check: the file of a hist-fork that was killed is reported" {
+    hist_line s user one >"$HISTORY"
+    echo chgroup1 >"$HISTORY.group"
+    run_expect 0 hist-check
+    stdout_is "$HISTORY.group: warning: copies of a hist-fork that was killed: the next program that writes stores all of them, or none" \
+        '1 line, 1 message, 1 session: 0 problems, 1 warning'
+}
+
 @test "hist-check: the quarantine is synced before the history is replaced, and a failure leaves both" {
     command -v strace >/dev/null || skip 'no strace'
     { hist_line s user one; echo bad; } >"$HISTORY"

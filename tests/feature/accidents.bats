@@ -239,6 +239,39 @@ tracked() {
     stdout_is 2
 }
 
+@test "accident: git init --separate-git-dir moves the history, and the link follows" {
+    git init -q --separate-git-dir="$WORK/place"
+    [[ -L .aicoder && ! -e .aicoder ]]
+    kept
+    goes_on
+    run_expect 0 hist-new -q
+    [[ $(readlink .aicoder) == ../place/aicoder ]]
+    # A link that leads nowhere and is not ours stays.
+    rm .aicoder
+    ln -s nowhere .aicoder
+    run_expect 0 hist-new -q
+    [[ $(readlink .aicoder) == nowhere ]]
+}
+
+@test "accident: repositories whose paths differ in a percent sign have second names of their own" {
+    local long name
+    long=$(printf 'x%.0s' {1..200})
+    for name in 'a%b' a/b 'a%25b' 'a=25b' 'repo~2' "$long/1" "$long/2"; do
+        git init -q "../names/$name"
+        (cd "../names/$name" && run_expect 0 hist-append -q "in $name")
+        [[ $(stat -c %h "../names/$name/.git/aicoder/history.jsonl") -eq 2 ]]
+    done
+    rm -rf ../names
+    for name in 'a%b' a/b 'a%25b' 'a=25b' 'repo~2' "$long/1" "$long/2"; do
+        git init -q "../names/$name"
+        cd "../names/$name"
+        run_expect 0 hist-new
+        stderr_matches 'an earlier history of this repository is kept in'
+        grep -qF "in $name\"" "$(sed "s/.*kept in '\(.*\)': hist-import.*/\1/" "$ERR")" || fail "$name" || return 1
+        cd "$WORK/repo"
+    done
+}
+
 @test "accident: without a second name nothing is kept, and nothing is asked" {
     mkdir -p "$HOME/.config/chathist"
     echo 'history_copy = off' >"$HOME/.config/chathist/config"
@@ -274,6 +307,36 @@ tracked() {
     cd /
     run_expect 0 hist-delete -q --force --history "$repository/.git/aicoder/history.jsonl" --match 'keep this'
     run_expect 1 grep -r 'keep this' "$repository/.git" "$HOME/.local"
+}
+
+@test "accident: a kill of hist-delete at any step leaves what it erased in no other name" {
+    strace -qq -o /dev/null true 2>/dev/null || skip 'strace cannot trace here'
+    run_expect 0 chat -q -N 'keep this'
+    cp -a . ../before
+    cp -a "$HOME" ../home
+    local call i=0 killed=0 status
+    for call in rename renameat linkat unlinkat unlink rename renameat linkat unlinkat unlink; do
+        rm -rf ../repo "$HOME"
+        cp -a ../before ../repo
+        cp -a ../home "$HOME"
+        cd ../repo
+        # The copy has no second name yet.
+        rm "$HOME"/.local/share/aicoder/repositories/*
+        hist-append -q -s other 'keep this too'
+        i=$((i + 1)) status=0
+        ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 strace -f -qq -o ../trace -e "trace=$call" \
+            -e "inject=$call:signal=KILL:when=$((i > 5 ? 2 : 1))" hist-delete -q -f --match precious || status=$?
+        ((status == 0)) || killed=$((killed + 1))
+        if ! grep -q precious .git/aicoder/history.jsonl; then
+            run_expect 1 grep -r precious "$HOME/.local"
+        fi
+        # The next append makes the second name again, and nothing else was lost.
+        run_expect 0 hist-append -q -s other 'and this'
+        [[ $(stat -c %h .git/aicoder/history.jsonl) -eq 2 ]] || fail "killed at call $i" || return 1
+        run_expect 0 hist-search -c 'keep this'
+        stdout_is 3
+    done
+    ((killed > 2)) || fail "only $killed kills"
 }
 
 @test "accident: hist-delete by the second name" {

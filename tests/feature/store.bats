@@ -314,7 +314,7 @@ whole() {
         done
         RUN_LIMIT=60 run_expect 1 hist-check -q
         RUN_LIMIT=60 run_expect 2 hist-delete -q --force old
-        stderr_is "hist-delete: cannot rewrite '$HISTORY': it has holes, as no program of ours makes them"
+        stderr_is "hist-delete: cannot rewrite '$HISTORY': it has holes, which none of these programs makes"
         # The next message stands after the hole.
         ((i == 1)) || RUN_LIMIT=60 run_expect 0 hist-append -s old 'message behind'
     done

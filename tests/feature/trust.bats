@@ -239,7 +239,7 @@ root_only() {
     mkdir -m 700 .aicoder
     hist_line s user old >.aicoder/history.jsonl
     mkdir -p "${REGISTER%/*}"
-    echo "{\"path\":\"$PWD/.aicoder\",\"inode\":$(stat -c %i .aicoder)}" >"$REGISTER"
+    echo "{\"path\":\"$PWD/.aicoder\",\"inode\":$(stat -c %i .aicoder),\"begins\":$(head -c 20 .aicoder/history.jsonl | jq -Rs .)}" >"$REGISTER"
     # They wait for the lock, and find the file moved when they have it.
     flock .aicoder/history.jsonl sleep 0.5 3>&- &
     for i in 1 2 3 4 5 6; do
@@ -401,7 +401,7 @@ root_only() {
     remember .aicoder/history.jsonl
     run_expect 0 hist-sessions
     stdout_matches $'^evil\t'
-    stderr_is "hist-sessions: reading '$WORK/.aicoder/history.jsonl', which another program or an older version made"
+    stderr_is "hist-sessions: reading '$WORK/.aicoder/history.jsonl', which is not one of your own histories"
     run_expect 2 hist-load evil
     stderr_has 'hist-import brings it here'
     use_echo
@@ -414,6 +414,39 @@ root_only() {
     stdout_json 'select(.role == "user") | .content' 'ours is a needle'
     unchanged .aicoder/history.jsonl
     stored_in .git/aicoder/history.jsonl 'ours is a needle' $'ours is a needle\n[1 message]'
+}
+
+@test "where: the files of an older version move with its history" {
+    make_repo
+    mkdir -m 700 .aicoder
+    hist_line s user old >.aicoder/history.jsonl
+    echo bad >.aicoder/history.jsonl.quarantine
+    echo text >.aicoder/history.jsonl.partial.1719500000000-a1b2c3d4
+    echo user-file >.aicoder/notes
+    mkdir -p "${REGISTER%/*}"
+    echo "{\"path\":\"$PWD/.aicoder\",\"inode\":$(stat -c %i .aicoder),\"begins\":\"{\"}" >"$REGISTER"
+    run_expect 0 hist-append -q -s s new
+    stored_in .git/aicoder/history.jsonl old new
+    is_file .git/aicoder/history.jsonl.quarantine
+    no_file .aicoder/history.jsonl .aicoder/history.jsonl.partial.1719500000000-a1b2c3d4
+    is_file .aicoder/notes
+}
+
+@test "where: a directory of an older version on another file system is read, and goes on being another history" {
+    root_only
+    unshare -m true 2>/dev/null || skip 'cannot mount here'
+    make_repo repo
+    mkdir repo/.aicoder
+    mkdir -p "${REGISTER%/*}"
+    cat >go.sh <<'END'
+mount -t tmpfs none repo/.aicoder && chmod 700 repo/.aicoder && cd repo && hist_line >.aicoder/history.jsonl || exit 99
+echo "{\"path\":\"$PWD/.aicoder\",\"inode\":$(stat -c %i .aicoder),\"begins\":\"{\"}" >"$1"
+chat -q one >/dev/null && chat two && hist-search -c old 2>/dev/null && ls .git/aicoder
+END
+    hist_line s user old >old.jsonl
+    sed -i "s|hist_line|cat ../old.jsonl|" go.sh
+    run_expect 0 unshare -m bash go.sh "$REGISTER"
+    stdout_is two '[3 messages]' 1 history.jsonl owner session
 }
 
 @test "where: on a file system without modes the owner alone counts" {
@@ -540,6 +573,14 @@ root_only() {
     no_file .aicoder
 }
 
+@test "made: the file of git's that names the link has the mode that git would give it" {
+    git_repo .
+    rm -f .git/info/exclude
+    umask 027
+    run_expect 0 hist-append one
+    mode_is 640 .git/info/exclude
+}
+
 @test "made: nothing, by what only reads or asks" {
     make_repo
     run_expect 0 hist-sessions
@@ -608,9 +649,46 @@ root_only() {
     asked 1
 }
 
+@test "trusted: the user's own history only if no other user can write it" {
+    run_expect 0 chat -q one
+    chmod 777 "$HOME/.local/share/aicoder"
+    run_expect 0 chat -v two
+    asked 1
+    stderr_has "chat: '$USER_HISTORY' is not one of your own histories: starting a session of its own"
+    CHAT_SESSION=work run_expect 2 chat three
+    stderr_has "'$USER_HISTORY' is not one of your own histories"
+    chmod 700 "$HOME/.local/share/aicoder"
+    run_expect 0 chat -v three
+    asked 5
+    chmod 666 "$USER_HISTORY"
+    run_expect 0 chat -v four
+    asked 1
+}
+
+@test "trusted: without a token, and where none can be made, a history is begun and not continued" {
+    root_only
+    unshare -m true 2>/dev/null || skip 'cannot mount here'
+    make_repo
+    run_expect 0 unshare -m sh -c 'mount --bind "$HOME" "$HOME" && mount -o remount,bind,ro "$HOME" && chat hello'
+    stdout_is hello '[1 message]'
+    stderr_empty
+    run_expect 8 unshare -m sh -c 'mount --bind "$HOME" "$HOME" && mount -o remount,bind,ro "$HOME" && chat hello'
+    stdout_is hello '[1 message]'
+    stderr_has "cannot make directory '$HOME/.local/state/chathist'"
+    json_is .git/aicoder/history.jsonl .content hello $'hello\n[1 message]'
+    # With a token that can be read, everything works.
+    run_expect 0 chat -q hello
+    is_file .git/aicoder/foreign.jsonl
+    make_repo "$WORK/other"
+    cd "$WORK/other"
+    run_expect 0 unshare -m sh -c 'mount --bind "$HOME" "$HOME" && mount -o remount,bind,ro "$HOME" && chat -q hello && chat again'
+    stdout_is hello '[1 message]' again '[3 messages]'
+}
+
 @test "trusted: a second user who swaps the directory all the time gets nothing" {
     root_only
     type -P setpriv >/dev/null || skip 'no setpriv'
+    python3 -c 'import ctypes; ctypes.CDLL(None).renameat2' 2>/dev/null || skip 'no renameat2'
     mkdir open spool
     chmod 777 open spool
     chmod 755 "$BATS_TEST_TMPDIR" "$WORK"
@@ -628,7 +706,7 @@ os.setgroups([]); os.setuid(65534)
 libc = ctypes.CDLL(None, use_errno=True)
 until = time.monotonic() + 60
 while time.monotonic() < until and not os.path.exists('stop'):
-    libc.syscall(316, -100, b'open/.git', -100, b'spool/git', 2)
+    libc.renameat2(-100, b'open/.git', -100, b'spool/git', 2)
 END
     python3 swap.py 3>&- 4>&- &
     BACKGROUND+=($!)
@@ -715,18 +793,105 @@ END
     [[ $(jq -r .session_id real/.git/aicoder/history.jsonl | sort -u | wc -l) -eq 1 ]]
 }
 
-@test "foreign: the first chat starts a session of its own, says so, and nothing old is sent" {
+# set_aside PROGRAM: what it says when it sets aside the history of the repository `repo`.
+set_aside() {
+    echo "$1: '$WORK/repo/.git/aicoder/history.jsonl' is not one of your own histories:" \
+        "it is now '$WORK/repo/.git/aicoder/foreign.jsonl', which hist-search reads, and hist-import brings here"
+}
+
+@test "foreign: the first chat sets the history aside, says so once, and nothing old is sent" {
     foreign repo
     cd repo
-    head -c 100000 .git/aicoder/history.jsonl >"$TMPDIR/before"
+    echo '{}' >.git/aicoder/history.jsonl.group
     run_expect 0 chat -v hello
     asked 1
-    stderr_has "chat: '$WORK/repo/.git/aicoder/history.jsonl' is not one of your own histories: starting a session of its own"
-    cmp -n "$(wc -c <"$TMPDIR/before")" "$TMPDIR/before" .git/aicoder/history.jsonl
+    stderr_has "$(set_aside chat)"
+    json_is .git/aicoder/foreign.jsonl '"\(.session_id) \(.role)"' 'evil system' 'evil user' 'evil assistant'
     session=$(cat .git/aicoder/session)
     [[ $session == sess_* ]]
-    json_is .git/aicoder/history.jsonl '"\(.session_id) \(.role)"' 'evil system' 'evil user' 'evil assistant' \
-        "$session user" "$session assistant"
+    json_is .git/aicoder/history.jsonl '"\(.session_id) \(.role)"' "$session user" "$session assistant"
+    no_file .git/aicoder/history.jsonl.group
+    run_expect 0 chat -v again
+    asked 3
+    stderr_lacks 'your own histories'
+}
+
+@test "foreign: a planted session is not continued later, whatever program wrote first" {
+    local program
+    for program in 'chat -q hello' 'hist-append -q hello' 'hist-append -q -s mine hello' 'hist-new -q' 'chat -q -s mine hello' \
+        'hist-new -q --detached -S prompt' 'hist-import -q in.json' 'hist-new -q --reset evil'; do
+        rm -rf repo
+        foreign repo
+        cd repo
+        echo '[{"role":"user","content":"imported"}]' >in.json
+        # shellcheck disable=SC2086
+        run_expect 0 $program
+        CHAT_SESSION=evil run_expect 0 chat -v hello
+        asked 1 || fail "$program" || return 1
+        CHAT_SESSION=evil run_expect 0 chat --dry-run -N hello
+        stdout_lacks obey planted || fail "$program" || return 1
+        run_expect 0 chat --dry-run -c hello
+        stdout_lacks obey planted || fail "$program" || return 1
+        cd ..
+    done
+}
+
+@test "foreign: hist-fork finds no planted session once the history was set aside" {
+    foreign repo
+    cd repo
+    run_expect 0 chat -q hello
+    run_expect 1 hist-fork evil
+    stderr_has "no session 'evil'"
+}
+
+@test "foreign: what was set aside is found, and hist-import brings it back" {
+    foreign repo
+    cd repo
+    run_expect 0 chat -q 'my question'
+    run_expect 0 hist-search -c planted
+    stdout_is 2
+    stderr_is "hist-search: reading '$WORK/repo/.git/aicoder/foreign.jsonl', which is not one of your own histories"
+    run_expect 0 hist-search --all -o planted
+    lines_are 2
+    (cd / && run_expect 0 hist-search --all -o planted)
+    lines_are 2
+    run_expect 0 hist-sessions -q
+    stdout_lacks evil
+    run_expect 0 hist-import -q .git/aicoder/foreign.jsonl
+    rm .git/aicoder/foreign.jsonl
+    run_expect 0 hist-search -c planted
+    stdout_is 2
+    stderr_empty
+    # The next one gets a name of its own.
+    touch .git/aicoder/foreign.jsonl
+    rm .git/aicoder/owner
+    run_expect 0 hist-append -q more
+    stored_in .git/aicoder/history.jsonl more
+    run_expect 0 hist-search -c planted
+    stdout_is 2
+    is_file .git/aicoder/foreign-2.jsonl
+}
+
+@test "foreign: hist-fork of a named session accepts the history, and that is said" {
+    foreign repo
+    cd repo
+    run_expect 2 hist-fork last
+    stderr_has 'name the session to load'
+    run_expect 0 hist-fork evil
+    stderr_is "hist-fork: '$WORK/repo/.git/aicoder/history.jsonl' is one of your histories from now on"
+    run_expect 0 chat -v hello
+    asked 4
+    no_file .git/aicoder/foreign.jsonl
+}
+
+@test "foreign: an index and a pointer without a history are removed by the first writer" {
+    make_repo
+    mkdir .git/aicoder
+    printf 'HISTIDX\001planted' >.git/aicoder/history.idx
+    printf 'SKIPIDX\001planted' >.git/aicoder/history.skip
+    run_expect 0 hist-append -q -s s hello
+    no_file .git/aicoder/history.idx .git/aicoder/history.skip
+    stored_in .git/aicoder/history.jsonl hello
 }
 
 @test "foreign: from then on it is one's own" {
@@ -756,7 +921,7 @@ END
     foreign repo
     cd repo
     run_expect 0 hist-append hello
-    stderr_is "hist-append: '$WORK/repo/.git/aicoder/history.jsonl' is not one of your own histories: starting a session of its own"
+    stderr_is "$(set_aside hist-append)"
     session=$(cat .git/aicoder/session)
     [[ $session == sess_* ]]
     tail -n 1 .git/aicoder/history.jsonl >last
@@ -987,6 +1152,8 @@ begin_at_once() {
         pids+=($!)
     done
     for i in "${pids[@]}"; do wait "$i"; done
-    json_is .git/aicoder/history.jsonl '[., inputs] | length, (map(.session_id) | unique | length)' 33 2
+    json_is .git/aicoder/history.jsonl '[., inputs] | length, (map(.session_id) | unique | length)' 32 1
+    json_is .git/aicoder/foreign.jsonl .content planted
+    no_file .git/aicoder/foreign-2.jsonl
     [[ $(cat .git/aicoder/session) == "$(tail -n 1 .git/aicoder/history.jsonl | jq -r .session_id)" ]]
 }

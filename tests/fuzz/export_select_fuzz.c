@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "chathist/base/mem.h"
-#include "chathist/cli/erase.h"
+#include "chathist/cli/delete.h"
 #include "chathist/convert/export_select.h"
 #include "scratch.h"
 
@@ -98,11 +98,11 @@ static void delete_session(struct world *w, unsigned session)
                         .cancel_fd = -1};
     char name[] = {'s', (char)('0' + session), '\0'};
     struct str ids[] = {str_of(name)};
-    struct erase_wish wish = {.named = true, .ids = ids, .ids_count = 1};
-    struct erase x;
+    struct delete_criteria wish = {.named = true, .ids = ids, .ids_count = 1};
+    struct deletion x;
 
-    demand(erase_choose(&x, &h, &wish, NULL) == 0 && erase_run(&x, &h, NULL) == 0);
-    erase_release(&x);
+    demand(deletion_choose(&x, &h, &wish, NULL) == 0 && deletion_run(&x, &h, NULL) == 0);
+    deletion_release(&x);
     for (unsigned n = 1; n <= w->made; n++)
         if (w->of[n] == session)
             w->there[n] = false;

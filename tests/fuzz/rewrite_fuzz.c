@@ -7,8 +7,7 @@
 #include <stdint.h>
 
 #include "chathist/history/check.h"
-#include "chathist/cli/erase.h"
-#include "chathist/history/mend.h"
+#include "chathist/cli/delete.h"
 #include "chathist/history/message.h"
 #include "chathist/history/rewrite.h"
 #include "chathist/history/session.h"
@@ -71,10 +70,10 @@ static void found(void *arg, const struct finding *f)
 
 static void try_delete(struct history *h, struct str text)
 {
-    struct erase_wish wish = {.named = true, .ids_count = 1};
+    struct delete_criteria wish = {.named = true, .ids_count = 1};
     struct buf id = BUF_INIT(SIZE_MAX);
     struct session_list list;
-    struct erase x;
+    struct deletion x;
 
     demand(session_list_load(&list, h->dir_fd, h->path, NULL) == 0);
     if (list.count > 0)
@@ -85,9 +84,9 @@ static void try_delete(struct history *h, struct str text)
         struct str ids[] = {buf_str(&id)};
 
         wish.ids = ids;
-        demand(erase_choose(&x, h, &wish, NULL) == 0 && x.list.count == 1);
-        demand(erase_run(&x, h, NULL) == 0 && x.list.count == 1);
-        erase_release(&x);
+        demand(deletion_choose(&x, h, &wish, NULL) == 0 && x.list.count == 1);
+        demand(deletion_run(&x, h, NULL) == 0 && x.list.count == 1);
+        deletion_release(&x);
         got = scratch_read(h->path);
         demand(str_eq(buf_str(&got), buf_str(&wanted)));
         buf_release(&got);
@@ -96,17 +95,17 @@ static void try_delete(struct history *h, struct str text)
     buf_release(&id);
 }
 
-static void try_mend(struct history *h, struct str text)
+static void try_repair(struct history *h, struct str text)
 {
     char *aside = rewrite_quarantine(h->path);
     struct check check = {.found = found};
     size_t before[256] = {0}, after[256] = {0};
     struct buf good, history, again, quarantine;
-    struct mend mend;
+    struct repair repair;
 
     unlink(aside);
     scratch_write(h->path, text);
-    demand(mend_run(&mend, h, NULL) >= 0);
+    demand(repair_run(&repair, h, NULL) >= 0);
     history = scratch_read(h->path);
     quarantine = scratch_read(aside);
     good = lines_of(text, NULL, false);
@@ -117,10 +116,10 @@ static void try_mend(struct history *h, struct str text)
     count_bytes(buf_str(&history), after);
     count_bytes(buf_str(&quarantine), after);
     demand(memcmp(before, after, sizeof before) == 0);
-    demand((mend.moved > 0) == (quarantine.len > 0));
+    demand((repair.moved > 0) == (quarantine.len > 0));
 
     demand(check_run(&check, h, NULL) == 0 && check.problems == 0);
-    demand(mend_run(&mend, h, NULL) == 0);
+    demand(repair_run(&repair, h, NULL) == 0);
     again = scratch_read(h->path);
     demand(str_eq(buf_str(&history), buf_str(&again)));
     buf_release(&good);
@@ -146,7 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     buf_add(&copy, (const char *)data, size);
     scratch_write(h.path, buf_str(&copy));
     try_delete(&h, buf_str(&copy));
-    try_mend(&h, buf_str(&copy));
+    try_repair(&h, buf_str(&copy));
     buf_release(&copy);
     history_release(&h);
     return 0;

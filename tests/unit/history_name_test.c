@@ -1,4 +1,4 @@
-#include "chathist/cli/history_name.h"
+#include "chathist/cli/histories.h"
 
 #include <stdlib.h>
 

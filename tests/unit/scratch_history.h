@@ -5,7 +5,7 @@
 #ifndef CHATHIST_TESTS_LIB_SCRATCH_HISTORY_H
 #define CHATHIST_TESTS_LIB_SCRATCH_HISTORY_H
 
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 #include "chathist/history/store.h"
 
 static char scratch_path[] = "h", scratch_index[] = "h.idx", scratch_skip[] = "h.skip",

@@ -590,7 +590,7 @@ TEST(a_new_repository_gets_a_directory_of_ours)
     scratch_leave();
 }
 
-TEST(storing_in_a_foreign_directory_does_not_make_it_trusted)
+TEST(storing_in_a_foreign_directory_sets_its_history_aside)
 {
     struct history h;
     struct locate_from from = {.cwd = scratch_dir, .data_home = "/nowhere", .no_copies = true};
@@ -602,14 +602,15 @@ TEST(storing_in_a_foreign_directory_does_not_make_it_trusted)
     make_repository(".");
     CHECK_INT(mkdir(".git/aicoder", 0755), 0);
     scratch_put(".git/aicoder/session", "theirs\n");
+    scratch_put(".git/aicoder/history.jsonl", "theirs\n");
     CHECK_INT(locate(&h, &from, NULL), 0);
     CHECK(!h.trusted);
     CHECK_INT(append_one(&h, "s", "x", NULL), 0);
-    CHECK(!h.trusted);
+    CHECK(h.trusted);
     CHECK_INT(scratch_mode(".git/aicoder"), 0755);
     CHECK_INT(scratch_mode(".git/aicoder/history.jsonl"), 0600);
-    scratch_check(".git/aicoder/session", "theirs\n");
-    CHECK_INT(scratch_mode("home"), -1);
+    scratch_check(".git/aicoder/foreign.jsonl", "theirs\n");
+    CHECK_INT(scratch_mode(".git/aicoder/session"), -1);
     history_release(&h);
     free(state);
     scratch_leave();

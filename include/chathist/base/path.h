@@ -11,6 +11,8 @@
 
 /* `dir/name`; an absolute name stays as it is, an empty dir adds nothing. The caller frees it. */
 char *path_join(const char *dir, const char *name);
+/* `path` and, right after it, `suffix`. The caller frees it. */
+char *path_with_suffix(const char *path, const char *suffix);
 /* The directory part: `/a/b` and `/a/b/` -> `/a`, `a` -> `.`, `/` -> `/`. The caller frees it. */
 char *path_parent(const char *path);
 /* The part after the last slash, borrowed from path. */

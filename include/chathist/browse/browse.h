@@ -11,7 +11,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 
 /* What a key, or an answer to a question, asks the browser to do. */
 enum browse_command {

@@ -19,7 +19,7 @@
 #include "chathist/chat/server.h"
 #include "chathist/chat/turn.h"
 #include "chathist/cli/config.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 #include "chathist/history/resume.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/models.h"

@@ -11,7 +11,7 @@
 
 #include "chathist/base/err.h"
 #include "chathist/cli/config.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 #include "chathist/history/tail.h"
 
 /* Loads the messages that a context within these bounds (llm/context) can hold, the last turn in

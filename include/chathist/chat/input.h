@@ -12,7 +12,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
 #include "chathist/chat/chat_args.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 #include "chathist/llm/context.h"
 
 /* The maximum size of a file of --messages. */

@@ -8,7 +8,7 @@
 
 #include "chathist/cli/config.h"
 #include "chathist/cli/output.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 
 /* Prints the programs with a line each, or as JSON lines. */
 void suite_list(struct out *out, bool json);

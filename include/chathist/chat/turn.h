@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #include "chathist/base/err.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 #include "chathist/history/message.h"
 #include "chathist/history/partial.h"
 #include "chathist/llm/context.h"

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "chathist/cli/output.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 #include "chathist/convert/export.h"
 
 /* What was asked for; strings are borrowed. */

@@ -13,7 +13,7 @@
 #include "chathist/cli/hits.h"
 #include "chathist/cli/search_args.h"
 #include "chathist/cli/sessions.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 
 struct search_run {
     struct search_args *args;   /* borrowed */

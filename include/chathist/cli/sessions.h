@@ -1,5 +1,5 @@
 /*
- * sessions - the SESSION arguments of a reader, `-` and its ids from standard input included.
+ * sessions - the SESSION arguments of a program; `-` reads ids from standard input.
  */
 #ifndef CHATHIST_CLI_SESSIONS_H
 #define CHATHIST_CLI_SESSIONS_H
@@ -9,16 +9,16 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 
-/* Names as they were given, with the lines of standard input for `-`. */
+/* The given names; `-` is replaced by the lines of standard input. */
 struct session_names {
     struct session_name {
         char *text;
         size_t len;
-        bool exact;        /* it is an id: no beginning or end of one, not `last` or `current` */
-        bool found;        /* by session_args_resolve, in some history */
-        struct err absent; /* what the last one that has it not says */
+        bool exact;        /* it is a whole id, not a part of one, nor `last` or `current` */
+        bool found;        /* session_args_resolve has found it in a history */
+        struct err absent; /* else why it was not found in the last history */
     } * at;
     size_t count, cap;
 };
@@ -26,7 +26,7 @@ struct session_names {
 struct session_args {
     struct str *ids;
     size_t count, cap;
-    int status; /* 0; 1 when a named session is absent (said on stderr) */
+    int status; /* 0, or 1 if a named session is absent, which was reported on stderr */
     /* private */
     bool must_name;
     struct buf *bytes; /* of the ids */
@@ -38,24 +38,23 @@ struct session_args {
  * program. */
 void session_names_read(struct session_names *n, char **names, size_t count);
 void session_names_release(struct session_names *n);
-/* Adds the ids that the names have in this history (`a` starts as {0}); may be done for several.
- * Ambiguous names end the program. */
+/* Adds the ids of the named sessions in this history. `a` starts as {0}; the function may be called
+ * for several histories. An ambiguous name ends the program. */
 void session_args_resolve(struct session_args *a, const struct history *h, struct session_names *n);
-/* Says of each name that was found in no history that it is absent. 0, or the exit code for
- * that. */
+/* Reports each name that was found in no history. Returns 0, or the exit code for an absent session. */
 int session_names_report(const struct session_names *n);
 
-/* Resolves each of `names`, as session_names_read takes them; without names the one called
- * `otherwise`. Ambiguous names end the program. */
+/* Resolves each of `names`, or without names the name `otherwise`. An ambiguous name ends the
+ * program. */
 void session_args_load(struct session_args *a, const struct history *h, char **names, size_t count,
                        const char *otherwise);
-/* The same for a program that makes the session current, with `last` for `otherwise`. What came
- * with a directory that is not trusted is not continued unless it is named: there `last`, wherever
- * it comes from, is a usage error that ends the program. */
+/* Like session_args_load with `last` for `otherwise`, for a program that makes the session current. A
+ * session of a history that is not trusted must be named: there `last` is a usage error that ends the
+ * program. */
 void session_args_load_named(struct session_args *a, const struct history *h, char **names,
                              size_t count);
-/* The session of that name for a program that makes it current. -1: as session_resolve; ERR_USAGE
- * for `last` in a directory that is not trusted. */
+/* Resolves the name of a session that is to be made current. Returns 0, or -1 with *e set as
+ * session_resolve, ERR_USAGE for `last` in a history that is not trusted. */
 int sessions_resolve_named(const struct history *h, struct str name, struct buf *id, struct err *e);
 /* Finds the session that chat -s names by the six digits at the end of its generated id, as prompts
  * show them. Returns 1 and *id; 0 if no such session exists, or if a session has the name itself as its

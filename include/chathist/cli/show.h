@@ -13,7 +13,7 @@
 #include "chathist/cli/options.h"
 #include "chathist/cli/output.h"
 #include "chathist/history/filter.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 #include "chathist/history/thread.h"
 #include "chathist/convert/export.h"
 

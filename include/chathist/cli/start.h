@@ -10,7 +10,7 @@
 
 #include "chathist/cli/config.h"
 #include "chathist/cli/options.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 #include "chathist/history/resume.h"
 
 /* Where the user's histories are, by configuration and environment; borrowed from c. */
@@ -36,10 +36,8 @@ void start_session(struct resume *r, struct resume_wish *wish, const struct conf
 /* Tells the user, when a session begins, why the history is not that of the enclosing repository,
  * and that an earlier history of the repository is kept. */
 void start_tell_place(const struct history *h, bool quiet);
-/* resume_settle; says so when that accepts a history that was not trusted. */
-int start_settle(const struct resume *r, struct history *h, bool quiet, struct err *e);
-/* Makes a session current. Says so when that accepts a directory that was not trusted, and when
- * $CHAT_SESSION overrides it all the same. */
+/* Makes a session current that the user has named, which accepts a history that is not trusted. Says
+ * so if $CHAT_SESSION overrides it all the same. */
 void start_make_current(const struct config *c, struct history *h, struct str id, bool quiet);
 /* The same for a program that goes on when it fails: 0, -1. */
 int start_try_current(const struct config *c, struct history *h, struct str id, bool quiet,

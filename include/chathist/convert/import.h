@@ -29,7 +29,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 
 struct import_format; /* see convert/import_reader.h */
 

@@ -1,10 +1,9 @@
 /*
- * check - is a history what chathist(5) says? Reads all of it, with the files beside it, and tells
- * what is wrong.
+ * check - verifies that a history is what chathist(5) describes, and repairs it.
  *
- * A problem is something that hist/mend or hist/rewrite can put right: bad lines, a last line
- * without its end, files that were left behind. A warning is something that only the user can
- * judge: names that lead nowhere, ids that come twice, rights. Changes nothing and takes no lock.
+ * A problem is something that repair_run can put right: bad lines, a last line without a newline,
+ * files that killed programs left. A warning is something that only the user can judge: names of
+ * messages that do not exist, ids that are used twice, permissions.
  */
 #ifndef CHATHIST_HISTORY_CHECK_H
 #define CHATHIST_HISTORY_CHECK_H
@@ -14,25 +13,40 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 
 struct finding {
     bool warning;
     const char *file;
     uint64_t line;     /* counted from 1; 0: the file as a whole */
-    struct str reason; /* made visible, on one line */
+    struct str reason; /* one line, with control characters made visible */
 };
 
 struct check {
-    void (*found)(void *arg, const struct finding *f); /* told of each; what is borrowed dies with
-                                                        * the call */
+    /* Called for each finding, which is valid during the call. */
+    void (*found)(void *arg, const struct finding *f);
     void *arg;
-    /* Counted. */
+    /* Counts. */
     uint64_t lines, messages, sessions, problems, warnings;
 };
 
-/* Checks. c has `found` and `arg`, all else zero. A history that does not exist has no lines. 0,
- * -1. */
+/* Reads the whole history and examines the files beside it. Changes nothing and takes no lock. The
+ * caller sets `found` and `arg`; everything else in *c is zero. A history that does not exist has no
+ * lines. Returns 0, or -1 with *e set if the history cannot be read. */
 int check_run(struct check *c, const struct history *h, struct err *e);
+
+/* What a repair has done. */
+struct repair {
+    uint64_t moved;     /* lines, or parts of lines, that were moved to the quarantine */
+    uint64_t recovered; /* messages that were found in bad lines */
+    uint64_t ended;     /* last lines that got a newline: 0 or 1 */
+};
+
+/* Takes the bad lines out of the history without losing a byte: they are moved to the quarantine
+ * (rewrite_quarantine) unchanged. If a bad line holds whole messages, as when the lines of two writers
+ * came onto one line, or after a torn line without a newline, these messages become lines and only the
+ * rest is moved. A valid last line without a newline gets one. Removes the files that killed programs
+ * left. Returns 1 if the history was rewritten, 0 if there was nothing to do, -1 as rewrite_run. */
+int repair_run(struct repair *r, struct history *h, struct err *e);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 
 /* Copies the thread of `session` (hist/thread) up to and with the message `at` (its id, else a
  * unique beginning of it, else a unique end of 4 characters or more; STR_NONE: all of it) into the

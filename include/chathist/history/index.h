@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 #include "chathist/history/scan.h"
 #include "chathist/history/segment.h"
 

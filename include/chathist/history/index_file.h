@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 
 #define INDEX_PREAMBLE 72
 

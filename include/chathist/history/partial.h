@@ -19,7 +19,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 #include "chathist/history/message.h"
 
 #define PARTIAL_SUFFIX ".partial."

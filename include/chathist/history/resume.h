@@ -9,7 +9,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 
 /* What the user asked for. Nothing: the current session, or a new one when there is none or it has
  * been idle for too long. */
@@ -26,7 +26,8 @@ struct resume {
     bool fresh;        /* the id was made just now */
     bool make_current; /* to be made current once something is stored in it: resume_settle */
     bool distrusted;   /* fresh because the directory's own pointer is not trusted */
-    bool adopt;        /* named in a history that is not trusted: resume_settle accepts it */
+    bool adopt;        /* the user has named it in a history that is not trusted: resume_claim
+                        * accepts that history */
     bool may_join;     /* fresh because there was no current session: any will do */
     int64_t timeout_ms;
 };
@@ -41,13 +42,11 @@ struct resume {
 int resume_choose(struct resume *r, const struct history *h, const struct resume_wish *wish,
                   struct err *e);
 /* Before the first line is stored: of several programs that begin a session at once, one makes its
- * own current, under the history's lock, and the others go on with that: r->id changes. Nothing
- * happens where a session was asked for. -1: *e, and all is as it was; resume_settle tries
+ * own current, under the history's lock, and the others go on with that: r->id changes. A history
+ * that is not trusted is accepted if one of its sessions was named, else set aside. -1: *e, and all is as it was; resume_settle tries
  * again. */
 int resume_claim(struct resume *r, struct history *h, struct err *e);
-/* After the first line was stored: makes the session current, and accepts the history, where that
- * is due.
- * -1: also when something else is in the pointer's place. */
+/* After the first line was stored: makes the session current, where that is due. -1: also when something else is in the pointer's place. */
 int resume_settle(const struct resume *r, struct history *h, struct err *e);
 void resume_release(struct resume *r);
 

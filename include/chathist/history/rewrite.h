@@ -1,15 +1,15 @@
 /*
- * rewrite - putting a new file in the place of a history, without some of its lines (chathist(5),
- * "Rewriting").
+ * rewrite - replaces a history by a new file that lacks some of its lines (chathist(5), "Rewriting").
  *
- * What writers have finished is copied without their lock, what came meanwhile under it; then the
- * new file is synced, renamed over the old one, and its directory synced. A reader has the old
- * history or the new one; a writer that waited for the lock finds the file replaced and opens it
- * anew (hist/append). Whatever fails before the rename, the history is what it was and the new file
- * is gone; what a process leaves that is killed is removed by the next one.
+ * The lines that are complete at the beginning are copied without the lock, and those that other
+ * programs append meanwhile under it. Then the new file is synced and renamed over the old one, and
+ * the directory is synced. A reader sees the old history or the new one. A writer that waited for the
+ * lock finds that the file was replaced and opens the new one (history/append.h). If anything fails
+ * before the rename, the history is unchanged and the new file is removed. The new file of a program
+ * that is killed is removed by the next rewrite.
  *
- * It knows nothing of messages: a line is kept as it is, bytes and missing newline included, unless
- * its caller says otherwise.
+ * This module does not parse messages. A line that is kept is copied byte for byte, also without a
+ * newline.
  */
 #ifndef CHATHIST_HISTORY_REWRITE_H
 #define CHATHIST_HISTORY_REWRITE_H
@@ -20,29 +20,29 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 #include "chathist/history/scan.h"
 
 struct rewrite;
 
-/* Who decides about the lines. */
+/* The callbacks that decide about the lines. */
 struct rewriter {
     void *arg;
-    /* A pass begins: all lines are shown, from the first one on. It may be repeated, once. */
+    /* Called before all lines are shown, from the first one on. This may happen twice. */
     void (*begin)(void *arg);
-    /* One line, the last one maybe without its newline. Each of the functions below may be called
-     * for it; when none is, the line goes. */
+    /* Called for each line; the last one may lack its newline. The callback calls any of the functions
+     * below for it. If it calls no function, the line is left out. */
     void (*line)(void *arg, struct rewrite *r, const struct line *l);
-    /* All lines were shown, and no others can come any more. false: once more from the beginning.
-     * NULL: always true. */
+    /* Called under the lock, after all lines were shown. If it returns false, all lines are shown once
+     * more. NULL: always true. */
     bool (*settled)(void *arg);
 };
 
-/* Keeps the line that is shown. */
+/* Keeps the line. */
 void rewrite_keep(struct rewrite *r, const struct line *l);
-/* Writes this text as a line. */
+/* Writes this text as a line of the new file. */
 void rewrite_add(struct rewrite *r, struct str text);
-/* Moves the line, or n bytes at `at` of the history, to the quarantine as a line. */
+/* Moves the line, or n bytes at the offset `at` of the history, to the quarantine as a line. */
 void rewrite_set_aside(struct rewrite *r, const struct line *l);
 void rewrite_set_part_aside(struct rewrite *r, off_t at, size_t n);
 
@@ -52,11 +52,11 @@ void rewrite_set_part_aside(struct rewrite *r, off_t at, size_t n);
  * not add them again. Bytes of earlier repairs are never removed. */
 char *rewrite_quarantine(const char *history_path);
 
-/* Rewrites. 1; 0: every line is kept, nothing is written; also for a history that does not exist;
- * -1: ERR_SIGNAL when h->cancel_fd became readable. The new file gets mode and owner of the old
- * one. The link that keeps a repository's history (hist/copy) is replaced, too; a file with other
- * hard links is refused, because they would keep what is erased. Everything is synced, whatever
- * h->sync. */
+/* Rewrites the history. Returns 1; 0 if every line is kept, also of a history that does not exist,
+ * and nothing was written; -1 with *e set, ERR_SIGNAL if h->cancel_fd became readable. The new file
+ * gets the mode and the owner of the old one. The second name of a repository's history is made again
+ * for it. A file with other hard links is refused: they would keep the erased lines. Everything is
+ * synced, whatever h->sync says. */
 int rewrite_run(struct history *h, const struct rewriter *by, struct err *e);
 
 #endif

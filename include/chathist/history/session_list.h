@@ -12,7 +12,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 
 struct session {
     /* NUL-terminated; each may hold NUL when another client wrote it */

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "chathist/base/err.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 #include "chathist/history/message.h"
 
 /* Can it be stored, as far as its fields are there: an id without white space and control
@@ -19,8 +19,8 @@ int draft_storable(const struct draft *d, struct err *e);
 /* Appends the drafts as consecutive lines, all or none. Fills in the missing ids (unique in the tail)
  * and timestamps: they are set on success and cleared again on failure; a timestamp that was given
  * gets the form of clock_add_iso. Role, content and session id must be set, and draft_storable must
- * accept each draft: ERR_USAGE. Creates the file (0600) and its missing directory; an existing
- * directory that is not trusted stays so. The steps: check the drafts; prepare the place
+ * accept each draft: ERR_USAGE. Creates the file (0600) and its missing directory. A history that is
+ * not trusted is set aside, unless history_accept was called before. The steps: check the drafts; prepare the place
  * (history_enter); open with O_APPEND; lock, waiting as history_wait says; compare the inode with
  * the path's, else open again; build the lines; end a torn last line by a newline; write; on failure
  * truncate to where the first line began; fdatasync; sync the directory of a new file; link a

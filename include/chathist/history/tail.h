@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "chathist/base/err.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 #include "chathist/history/thread.h"
 
 /* How much is read: at least this many messages or bytes of lines, whichever comes first. */

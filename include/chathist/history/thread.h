@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "chathist/base/err.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 #include "chathist/history/message.h"
 
 struct thread {

@@ -17,7 +17,7 @@
 #include "chathist/base/err.h"
 #include "chathist/base/simd.h"
 #include "chathist/history/filter.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 #include "chathist/history/message.h"
 #include "chathist/history/scan.h"
 #include "chathist/search/pattern.h"

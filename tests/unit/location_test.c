@@ -1,4 +1,4 @@
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -30,11 +30,8 @@ static int locate_from_dir(struct history *h, const char *dir, const char *git_d
                            struct err *e)
 {
     char *cwd = path_join(real_dir, dir);
-    struct locate_from from = {.cwd = cwd,
-                               .data_home = data,
-                               .state_home = state,
-                               .git = {.dir = git_dir},
-                               .reader = reader};
+    struct locate_from from = {
+        .cwd = cwd, .data_home = data, .state_home = state, .git_dir = git_dir, .reader = reader};
     int result = locate(h, &from, e);
 
     free(cwd);
@@ -85,7 +82,7 @@ static void begin(const char *dir)
     struct history h;
 
     CHECK_INT(locate_in(&h, dir, NULL), 0);
-    CHECK_INT(history_enter(&h, NULL, NULL), 0);
+    CHECK_INT(history_enter(&h, NULL), 0);
     scratch_put(h.path, "mine\n");
     history_release(&h);
 }
@@ -191,7 +188,7 @@ TEST(git_dir_is_obeyed_and_a_bare_repository_needs_it)
     CHECK_INT(locate_from_dir(&h, "r", "../bare", false, NULL), 0);
     CHECK_INT(h.kind, HISTORY_REPOSITORY);
     check_path(h.path, "bare/aicoder/history.jsonl");
-    CHECK_INT(history_enter(&h, NULL, NULL), 0);
+    CHECK_INT(history_enter(&h, NULL), 0);
     history_release(&h);
     CHECK_INT(scratch_mode("r/.aicoder"), -1); /* the work tree is not known */
     leave();
@@ -209,7 +206,7 @@ TEST(an_explicit_file_has_no_directory_of_ours)
     CHECK_STR(h.pointer, "x/f.jsonl.session");
     CHECK(h.dir == NULL);
     CHECK(h.trusted && h.sync && h.dir_exists);
-    CHECK_INT(history_enter(&h, NULL, NULL), 0);
+    CHECK_INT(history_enter(&h, NULL), 0);
     history_release(&h);
     CHECK_INT(scratch_mode("x"), -1);
     leave();
@@ -236,7 +233,6 @@ TEST(an_explicit_file_is_trusted_if_nobody_else_can_write_it)
 TEST(without_a_repository_the_history_is_the_users)
 {
     struct history h;
-    bool entered = true;
 
     enter();
     umask(077);
@@ -245,9 +241,9 @@ TEST(without_a_repository_the_history_is_the_users)
     CHECK(h.trusted && !h.dir_exists && !h.notice);
     CHECK_INT(scratch_mode("home"), -1); /* locate makes nothing */
     umask(0777);
-    CHECK_INT(history_enter(&h, &entered, NULL), 0);
+    CHECK_INT(history_enter(&h, NULL), 0);
     umask(022);
-    CHECK(!entered && h.trusted && h.dir_exists);
+    CHECK(h.trusted && h.dir_exists);
     CHECK_INT(scratch_mode("home"), 0700);
     CHECK_INT(scratch_mode("home/data/aicoder"), 0700);
     scratch_check("home/data/aicoder/.gitignore", "*\n");
@@ -289,7 +285,6 @@ TEST(without_a_working_directory_only_an_explicit_file_is_found)
 TEST(the_directory_is_made_marked_and_listed)
 {
     struct history h;
-    bool entered = true;
 
     enter();
     DIRS("r");
@@ -298,9 +293,9 @@ TEST(the_directory_is_made_marked_and_listed)
     CHECK_INT(locate_in(&h, "r", NULL), 0);
     CHECK(h.trusted && !h.dir_exists);
     umask(0777);
-    CHECK_INT(history_enter(&h, &entered, NULL), 0);
+    CHECK_INT(history_enter(&h, NULL), 0);
     umask(022);
-    CHECK(!entered && h.trusted && h.dir_exists);
+    CHECK(h.trusted && h.dir_exists);
     history_release(&h);
     CHECK_INT(scratch_mode("r/.git/aicoder"), 0700);
     CHECK_INT(scratch_mode("r/.git/aicoder/owner"), 0600);
@@ -314,7 +309,6 @@ TEST(the_directory_is_made_marked_and_listed)
 TEST(a_directory_without_the_mark_is_not_trusted)
 {
     struct history h;
-    bool entered = false;
 
     enter();
     DIRS("r", "q");
@@ -328,17 +322,40 @@ TEST(a_directory_without_the_mark_is_not_trusted)
     CHECK(!is_trusted("r"));
     scratch_put("r/.git/aicoder/session", "theirs\n");
     CHECK_INT(locate_in(&h, "r", NULL), 0);
-    CHECK_INT(history_enter(&h, &entered, NULL), 0);
-    CHECK(entered && h.trusted);
+    CHECK_INT(history_enter(&h, NULL), 0);
+    CHECK(h.trusted);
     history_release(&h);
     CHECK(is_trusted("r"));
     CHECK_INT(scratch_mode("r/.git/aicoder/session"), -1);
-    scratch_check("r/.git/aicoder/history.jsonl", "mine\n");
+    CHECK_INT(scratch_mode("r/.git/aicoder/history.jsonl"), -1);
+    scratch_check("r/.git/aicoder/foreign.jsonl", "mine\n");
     /* Nothing can be continued in an empty one. */
     DIRS("q/.git/aicoder");
     CHECK(is_trusted("q"));
     scratch_put("q/.git/aicoder/session", "theirs\n");
     CHECK(!is_trusted("q"));
+    leave();
+}
+
+TEST(a_history_that_the_user_accepts_stays_in_its_place)
+{
+    struct history h;
+
+    enter();
+    DIRS("r");
+    make_repository("r");
+    DIRS("r/.git/aicoder");
+    scratch_put("r/.git/aicoder/history.jsonl", "theirs\n");
+    scratch_put("r/.git/aicoder/session", "theirs\n");
+    CHECK_INT(locate_in(&h, "r", NULL), 0);
+    CHECK(!h.trusted);
+    CHECK_INT(history_accept(&h, NULL), 0);
+    CHECK_INT(history_enter(&h, NULL), 0);
+    CHECK(h.trusted && h.foreign_count == 0);
+    history_release(&h);
+    CHECK(is_trusted("r"));
+    scratch_check("r/.git/aicoder/history.jsonl", "theirs\n");
+    CHECK_INT(scratch_mode("r/.git/aicoder/session"), -1);
     leave();
 }
 
@@ -389,7 +406,6 @@ TEST(outside_git_a_history_is_made_for_a_directory)
     dir = path_join(real_dir, "d");
     CHECK_INT(locate_in(&h, "d", NULL), 0);
     CHECK_INT(history_make_here(&h, dir, NULL), 0);
-    CHECK_INT(history_enter(&h, NULL, NULL), 0);
     scratch_put(h.path, "mine\n");
     history_release(&h);
     check_found("d/sub", HISTORY_HERE, "d/.aicoder/history.jsonl", "d/.aicoder/session");
@@ -420,8 +436,8 @@ static void put_old(bool listed)
     scratch_put("r/.aicoder/session", "s\n");
     scratch_put("r/.aicoder/.gitignore", "*\n");
     if (listed && stat("r/.aicoder", &st) == 0) {
-        buf_addf(&line, "{\"path\":\"%s/r/.aicoder\",\"inode\":%llu,\"begins\":\"\"}\n", real_dir,
-                 (unsigned long long)st.st_ino);
+        buf_addf(&line, "{\"path\":\"%s/r/.aicoder\",\"inode\":%llu,\"begins\":\"old\"}\n",
+                 real_dir, (unsigned long long)st.st_ino);
         scratch_put("home/state/chathist/histories", buf_c(&line));
     }
     buf_release(&line);
@@ -437,8 +453,8 @@ TEST(the_history_of_an_older_version_is_moved_by_the_first_writer)
     put_old(true);
     check_found("r", HISTORY_REPOSITORY, "r/.aicoder/history.jsonl", "r/.aicoder/session");
     CHECK_INT(locate_in(&h, "r", NULL), 0);
-    CHECK(h.trusted && h.old_dir && h.pointer_fd == IO_ABSENT);
-    CHECK_INT(history_enter(&h, NULL, NULL), 0);
+    CHECK(h.trusted && h.is_old && h.pointer_fd == IO_ABSENT);
+    CHECK_INT(history_enter(&h, NULL), 0);
     check_path(h.path, "r/.git/aicoder/history.jsonl");
     history_release(&h);
     scratch_check("r/.git/aicoder/history.jsonl", "old\n");
@@ -460,9 +476,9 @@ TEST(a_history_of_another_program_is_read_and_never_written)
     put_old(false);
     CHECK_INT(locate_from_dir(&h, "r", NULL, true, NULL), 0);
     check_path(h.path, "r/.aicoder/history.jsonl");
-    check_path(h.foreign, "r/.aicoder/history.jsonl");
+    check_path(h.foreign[0], "r/.aicoder/history.jsonl");
     CHECK(!h.trusted);
-    CHECK_INT(history_enter(&h, NULL, &e), -1);
+    CHECK_INT(history_enter(&h, &e), -1);
     err_release(&e);
     history_release(&h);
     begin("r");
@@ -470,7 +486,7 @@ TEST(a_history_of_another_program_is_read_and_never_written)
     scratch_check("r/.git/aicoder/history.jsonl", "mine\n");
     CHECK_INT(locate_from_dir(&h, "r", NULL, true, NULL), 0);
     check_path(h.path, "r/.git/aicoder/history.jsonl");
-    check_path(h.foreign, "r/.aicoder/history.jsonl");
+    check_path(h.foreign[0], "r/.aicoder/history.jsonl");
     CHECK(h.trusted);
     history_release(&h);
     leave();

@@ -18,25 +18,21 @@
 
 #include "chathist/base/err.h"
 
-/* The environment of git, borrowed; NULL where a variable is unset or empty. */
-struct git_env {
-    const char *dir;        /* GIT_DIR */
-    const char *common_dir; /* GIT_COMMON_DIR */
-};
-
 struct git_dirs {
     int git, common;   /* descriptors; the same number in the main work tree */
+    int tree;          /* the directory that holds `.git`; -1 when $GIT_DIR was used */
     char *git_path;    /* absolute, as are those below; for messages */
-    char *common_path; /* */
-    char *work_tree;   /* the directory that holds `.git`; NULL when $GIT_DIR was used */
+    char *common_path; /* without links */
+    char *tree_path;   /* NULL when $GIT_DIR was used */
 };
 
-/* Finds the directories for `cwd`, an absolute path, and opens them. Returns 1; 0 if cwd is in no
- * repository; 0 with *unusable set (the caller frees it) to the end of a sentence if there is a
- * repository but its directories cannot be used: they are missing, damaged, or another user owns
- * them; -1 with *e if that could not be determined. */
-int git_dirs_open(struct git_dirs *g, const char *cwd, const struct git_env *env, char **unusable,
-                  struct err *e);
+/* Finds the directories for `cwd`, an absolute path, and opens them. `dir` and `common` are $GIT_DIR
+ * and $GIT_COMMON_DIR, NULL if unset. Returns 1; 0 if cwd is in no repository; 0 with *unusable set
+ * (the caller frees it) to the end of a sentence if there is a repository but its directories cannot
+ * be used: they are missing, damaged, or another user owns them; -1 with *e set if that could not be
+ * determined. */
+int git_dirs_open(struct git_dirs *g, const char *cwd, const char *dir, const char *common,
+                  char **unusable, struct err *e);
 void git_dirs_close(struct git_dirs *g);
 
 #endif

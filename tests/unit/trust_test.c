@@ -1,4 +1,4 @@
-#include "chathist/history/register.h"
+#include "history/trust.h"
 
 #include "chathist/base/path.h"
 #include "test.h"
@@ -52,13 +52,43 @@ TEST(lines_of_an_older_version_and_damaged_ones_are_read)
     scratch_put(REGISTER, "garbage\n{\"path\":5}\n{\"path\":\"a\",\"inode\":18446744073709551615,"
                           "\"begins\":\"x\"}\n{\"path\":\"a\\u0000b\"}\n{\"path\":\"torn");
     check_list("a", NULL);
-    CHECK_INT(register_lists_inode(REGISTER, "a", UINT64_MAX, NULL), 1);
-    CHECK_INT(register_lists_inode(REGISTER, "a", UINT64_MAX - 1, NULL), 0);
-    CHECK_INT(register_lists_inode(REGISTER, "b", UINT64_MAX, NULL), 0);
-    CHECK_INT(register_lists_inode(NULL, "a", 1, NULL), 0);
     /* A torn last line does not swallow the next one. */
     add("b");
     check_list("a", "b");
+    scratch_leave();
+}
+
+static bool lists_old(const char *line, ino_t inode)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+    int fd = open("a", O_RDONLY | O_DIRECTORY);
+    bool listed;
+
+    buf_addf(&text, line, (unsigned long long)inode);
+    scratch_put(REGISTER, buf_c(&text));
+    listed = register_lists_old(REGISTER, "/x/a", fd, "history.jsonl");
+    close(fd);
+    buf_release(&text);
+    return listed;
+}
+
+TEST(an_older_version_is_known_by_inode_and_first_bytes)
+{
+    struct stat st;
+
+    scratch_enter();
+    CHECK(mkdir("state", 0700) == 0 && mkdir("state/chathist", 0700) == 0 && mkdir("a", 0700) == 0);
+    CHECK(stat("a", &st) == 0);
+    scratch_put("a/history.jsonl", "{\"id\":\"1-2\"}\n");
+    CHECK(lists_old("{\"path\":\"/x/a\",\"inode\":%llu,\"begins\":\"{\\\"id\\\":\\\"1-\"}\n",
+                    st.st_ino));
+    CHECK(!lists_old("{\"path\":\"/x/a\",\"inode\":%llu,\"begins\":\"{\\\"id\\\":\\\"2-\"}\n",
+                     st.st_ino));
+    CHECK(!lists_old("{\"path\":\"/x/a\",\"inode\":%llu,\"begins\":\"\"}\n", st.st_ino));
+    CHECK(!lists_old("{\"path\":\"/x/a\",\"inode\":%llu}\n", st.st_ino));
+    CHECK(!lists_old("{\"path\":\"/x/a\",\"inode\":%llu,\"begins\":\"{\\\"id\"}\n", st.st_ino + 1));
+    CHECK(!lists_old("{\"path\":\"/x/b\",\"inode\":%llu,\"begins\":\"{\\\"id\"}\n", st.st_ino));
+    CHECK(!register_lists_old(NULL, "/x/a", -1, "history.jsonl"));
     scratch_leave();
 }
 

@@ -1,0 +1,162 @@
+/*
+ * location - which history is used, and whether it is trusted (chathist(5)).
+ *
+ * The first rule that applies decides:
+ *
+ *   1. An explicit FILE (`--history`, $CHAT_HISTORY).
+ *   2. In a git repository, `aicoder/history.jsonl` in git's common directory. All worktrees share it.
+ *      The pointer, the file with the id of the current session, is in the git directory of the
+ *      worktree.
+ *   3. Outside git, `.aicoder/history.jsonl` in the nearest parent directory with the user's mark
+ *      (history/trust.h), which `hist-new --here` makes.
+ *   4. The user's own history in the XDG data directory.
+ *
+ * A history in a directory without the mark is foreign: somebody else may have written it, in order to
+ * put words into a conversation. Programs can read it, and the user can accept it. A program that
+ * stores something sets it aside as `foreign.jsonl` and begins a new history.
+ *
+ * An older version kept the history of a repository in `.aicoder` of its work tree. If that directory
+ * is the user's, it is used until a program that stores something moves it below git's directory.
+ */
+#ifndef CHATHIST_HISTORY_LOCATION_H
+#define CHATHIST_HISTORY_LOCATION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "chathist/base/err.h"
+#include "chathist/history/append.h"
+
+/* Where the user's files are: borrowed strings, filled in from flags and the environment. */
+struct locate_from {
+    const char *explicit_file;  /* NULL: none */
+    const char *cwd;            /* absolute; NULL: it was removed, which matters without a FILE */
+    const char *data_home;      /* $XDG_DATA_HOME or ~/.local/share; NULL: unknown */
+    const char *state_home;     /* $XDG_STATE_HOME or ~/.local/state; NULL: unknown */
+    const char *git_dir;        /* $GIT_DIR; NULL if unset or empty */
+    const char *git_common_dir; /* $GIT_COMMON_DIR; NULL if unset or empty */
+    bool may_be_nowhere;        /* it is no error if there is no place for a history */
+    bool reader;                /* the caller stores nothing: see `foreign` */
+    bool no_copies;             /* make no second name for a repository's history */
+};
+
+enum history_kind { HISTORY_EXPLICIT, HISTORY_REPOSITORY, HISTORY_HERE, HISTORY_USER };
+
+struct git_dirs;
+
+/* All strings are owned. */
+struct history {
+    enum history_kind kind;
+    /* The directories of the history with its indexes, and of the pointer, as for
+     * io_open_regular_at: every file below them is opened through these. */
+    int dir_fd, pointer_fd;
+    char *path;           /* the history file, absolute unless explicit */
+    char *pointer;        /* the pointer file */
+    char *index;          /* the session index; see history_index */
+    char *skip;           /* the skip index, which is of no use without the session index */
+    char *dir;            /* the directory of the history; NULL when explicit */
+    char *register_path;  /* ${state_home}/chathist/histories; NULL if unknown */
+    char *token_path;     /* ${state_home}/chathist/token; NULL if unknown */
+    char *copies;         /* the directory of second names (history/links.h); NULL if unknown */
+    struct git_dirs *git; /* of a repository; NULL outside of git */
+    /* Foreign histories: what was set aside, and the file in `.aicoder` of the work tree, which
+     * belongs to another program. They are read beside this history; nothing is ever stored in them.
+     * For a reader without a history of its own, `path` is the one in the work tree. */
+    char **foreign;
+    size_t foreign_count, foreign_cap;
+    char *nowhere;   /* why there is no place for a history, and paths are empty; else NULL */
+    char *notice;    /* why this is not the history of the enclosing repository; else NULL */
+    char *doubt;     /* why it could not be determined whether the history is trusted; else NULL */
+    bool is_old;     /* this is `.aicoder` of an older version */
+    bool dir_exists; /* the directory need not be made; always true when explicit */
+    bool marked;     /* the directory has the user's mark */
+    bool trusted;    /* the pointer may be followed; true for a directory that is yet to be made */
+    bool keeps_copies; /* the history gets a second name; an existing one is renewed in any case */
+    bool entered;      /* history_enter or history_accept has succeeded */
+    bool announced;    /* history_announce was called */
+    bool sync;         /* fdatasync before success is reported (CHAT_FSYNC); true after locate */
+    int cancel_fd;     /* readable: do not wait for other writers any longer; -1 after locate */
+    /* Called if another program holds the lock of that file for long; NULL after locate. */
+    void (*tell)(const char *path);
+    /* Called after the user has accepted the foreign history `path` (`aside` is NULL), or after it
+     * was set aside under that name; NULL after locate. */
+    void (*on_foreign)(const char *path, const char *aside);
+    /* Called now and then during a long task with the part that is done, in percent, and with -1 at
+     * its end; NULL after locate. */
+    void (*work)(int percent);
+    /* Once it is true, making an index is given up, and so may be reading the whole history instead;
+     * NULL after locate. */
+    const atomic_bool *cancel;
+    bool unreadable; /* it is treated as empty (history_forbidden); false after locate */
+    bool impatient;  /* a lock of the history could not be had: the next wait is short */
+};
+
+/* The length of a short wait, in milliseconds. */
+#define HISTORY_IMPATIENT_MS 5000
+
+/* Returns how a lock of this history, or of its register, is waited for. */
+struct append_wait history_wait(const struct history *h);
+
+/* ---- finding ---- */
+
+/* Fills h. Makes nothing. Returns 0, or -1 with *e set: the directory of the history is a link or no
+ * directory; the search for a repository failed; or there is no place for a history, unless it may be
+ * nowhere. The caller releases h after success. */
+int locate(struct history *h, const struct locate_from *from, struct err *e);
+void history_release(struct history *h);
+/* Finds all histories of the user: the user's own, those in the register, what was set aside beside
+ * them, and second names, which may be the last names of their files. The same file may be found
+ * twice. `found` takes over each history. Returns 0, or -1 with *e set if there is no register, or it
+ * cannot be read. */
+int locate_all(const struct locate_from *from, void (*found)(void *arg, struct history h),
+               void *arg, struct err *e);
+
+/* Returns the path of an earlier history of this repository that its second name has kept, if the
+ * present history does not continue it: the repository was cloned again or restored from a backup.
+ * Returns NULL if there is none. The caller frees it. */
+char *history_earlier(const struct history *h);
+/* Returns the path of the second name of this history, or NULL if it has none. `st` is its fstat. The
+ * caller frees it. */
+char *history_second_name(const struct history *h, const struct stat *st);
+/* Does a history exist that the user has no permission to read? */
+bool history_forbidden(const struct history *h);
+/* Do several worktrees share this history? */
+bool history_has_worktrees(const struct history *h);
+
+/* ---- storing ---- */
+
+/* Prepares the place for a writer: makes the directory (0700) if it is missing, moves the history of
+ * an older version, sets aside a foreign one, writes the user's mark, lists the directory in the
+ * register, and makes the work link. Afterwards the history is trusted. Returns 0, or -1 with *e set.
+ * If a new directory cannot be marked, the history is stored all the same, and the next program will
+ * not trust it. */
+int history_enter(struct history *h, struct err *e);
+/* Marks the directory of a history that is not trusted as the user's, because the user has named a
+ * session of it. The pointer and the index that came with it are removed. Does nothing for a history
+ * that is trusted, or has no directory of its own. Returns 0, or -1 with *e set. */
+int history_accept(struct history *h, struct err *e);
+/* Lists the directory in the register, and makes the work link, where they are missing. Failures are
+ * not reported: the history can be used without them. */
+void history_announce(struct history *h);
+/* Makes `.aicoder` in `dir`, where the user wants a history, and enters it. `h` was filled by locate
+ * for that directory. Returns 0, or -1 with *e set: it is in a repository, or cannot be made. */
+int history_make_here(struct history *h, const char *dir, struct err *e);
+/* Links the history under its second name, if that is missing. `st` is its fstat. */
+void history_keep_copy(const struct history *h, const struct stat *st);
+
+/* ---- the index files ---- */
+
+/* Returns the path of the session index, or NULL if it must not be used: an index that came with an
+ * untrusted directory is not read. */
+const char *history_index(const struct history *h);
+/* An index has this ending while it is being made. */
+#define HISTORY_INDEX_MAKING ".tmp"
+/* Does a file begin as every version of the two indexes does, or is it empty? Any other file by that
+ * name belongs to the user and is left alone. */
+bool history_is_sidecar(int fd);
+/* Removes both indexes, and the rest of one that was being made, whoever made them. */
+void history_remove_index(const struct history *h);
+
+#endif

@@ -1,0 +1,269 @@
+#include "history/links.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "chathist/base/buf.h"
+#include "chathist/base/dirs.h"
+#include "chathist/base/io.h"
+#include "chathist/base/le.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/owner.h"
+#include "chathist/base/path.h"
+#include "chathist/history/append.h"
+
+#define ENDING ".jsonl"
+/* A name may have this many bytes before its number and ending; a file name has at most 255. */
+#define NAME_MAX_BYTES ((size_t)220)
+/* The most histories of one path that are kept. */
+#define NUMBERS 1000
+
+#define WORK_LINK ".aicoder"
+#define EXCLUDE "exclude"
+
+/* ---- the second name ---- */
+
+/* Opens the directory if it is the user's. Returns -1 if it cannot be used. */
+static int open_copies(const char *copies)
+{
+    int fd = copies ? open(copies, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+
+    if (fd >= 0 && owner_fault(fd, OWNER_USER)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static void add_escaped(struct buf *out, const char *repository)
+{
+    for (const char *p = repository; *p; p++) {
+        if (*p == '/')
+            buf_add_byte(out, '%');
+        else if (*p == '%' || *p == '=' || *p == '~')
+            buf_addf(out, "=%02X", (unsigned char)*p);
+        else
+            buf_add_byte(out, *p);
+    }
+}
+
+static void set_name(struct buf *out, const char *repository, int number)
+{
+    buf_clear(out);
+    add_escaped(out, repository);
+    if (out->len > NAME_MAX_BYTES) {
+        uint64_t sum = le_sum(buf_str(out), 0);
+        char *whole = buf_detach(out);
+
+        buf_init(out, BUF_SMALL);
+        buf_addf(out, "=%016" PRIx64, sum);
+        buf_add_c(out, whole + strlen(whole) - (NAME_MAX_BYTES - out->len));
+        free(whole);
+    }
+    if (number > 1)
+        buf_addf(out, "~%d", number);
+    buf_add_c(out, ENDING);
+}
+
+void second_name_keep(const char *copies, const char *repository, int dir, const char *path,
+                      const struct stat *st)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    int made = -1, fd;
+
+    if (!copies || st->st_nlink != 1 || dirs_make(copies, NULL) < 0)
+        return;
+    fd = open_copies(copies);
+    for (int number = 1; fd >= 0 && made < 0 && number < NUMBERS; number++) {
+        set_name(&name, repository, number);
+        made = linkat(dir, path_base(path), fd, buf_c(&name), 0);
+        if (made < 0 && errno != EEXIST)
+            break;
+    }
+    if (fd >= 0)
+        close(fd);
+    buf_release(&name);
+}
+
+char *second_name_of_earlier(const char *copies, const char *repository, ino_t now)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    char *earlier = NULL;
+    struct stat st;
+    int fd = open_copies(copies);
+
+    /* The newest one has the largest number. */
+    for (int number = 1; fd >= 0 && number < NUMBERS; number++) {
+        set_name(&name, repository, number);
+        if (fstatat(fd, buf_c(&name), &st, AT_SYMLINK_NOFOLLOW) < 0)
+            break;
+        if (st.st_ino != now && S_ISREG(st.st_mode)) {
+            free(earlier);
+            earlier = path_join(copies, buf_c(&name));
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    buf_release(&name);
+    return earlier;
+}
+
+static bool is_same_dir(int fd, int dir, const char *path)
+{
+    char *parent = path_parent(path);
+    struct stat a, b;
+    bool same = fstat(fd, &a) == 0 && (dir == IO_CWD ? stat(parent, &b) : fstat(dir, &b)) == 0 &&
+                a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+
+    free(parent);
+    return same;
+}
+
+char *second_name_find(const char *copies, const struct stat *st, int dir, const char *path)
+{
+    int fd = open_copies(copies);
+    DIR *list = fd < 0 || is_same_dir(fd, dir, path) ? NULL : io_open_dir(fd, copies);
+    char *name = NULL;
+    struct dirent *entry;
+    struct stat found;
+
+    while (list && !name && (entry = readdir(list)))
+        if (fstatat(fd, entry->d_name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+            found.st_ino == st->st_ino && found.st_dev == st->st_dev)
+            name = mem_copy(entry->d_name, strlen(entry->d_name));
+    if (list)
+        closedir(list);
+    if (fd >= 0)
+        close(fd);
+    return name;
+}
+
+int second_name_remove(const char *copies, const char *name, struct err *e)
+{
+    int fd = open_copies(copies), result = -1;
+
+    /* Otherwise a power cut could undo this, and not the rename of the history that follows. */
+    if (fd >= 0 && unlinkat(fd, name, 0) == 0)
+        result = fsync(fd);
+    if (result < 0)
+        err_sys(e, errno, "cannot remove '%s/%s', which keeps the erased messages", copies, name);
+    if (fd >= 0)
+        close(fd);
+    return result;
+}
+
+void second_name_restore(const char *copies, const char *name, int dir, const char *path)
+{
+    int fd = open_copies(copies);
+
+    if (fd < 0)
+        return;
+    if (linkat(dir, dir == IO_CWD ? path : path_base(path), fd, name, 0) == 0)
+        (void)fsync(fd);
+    close(fd);
+}
+
+/* ---- the work link ---- */
+
+static bool has_line(struct str text, const char *line)
+{
+    while (text.n > 0)
+        if (str_eq_c(str_trim(str_cut(&text, '\n')), line))
+            return true;
+    return false;
+}
+
+/* Adds the line to info/exclude unless it is there. A file that is made has the mode that git gives
+ * its files. Returns 0 or -1. */
+static int exclude(int common)
+{
+    struct append_wait wait = APPEND_WAIT_INIT;
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct append a;
+    int info, made, result;
+
+    if (mkdirat(common, "info", 0777) < 0 && errno != EEXIST)
+        return -1;
+    info = openat(common, "info", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (info < 0)
+        return -1;
+    made = openat(info, EXCLUDE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (made >= 0)
+        close(made);
+    result = append_open(&a, info, EXCLUDE, &wait, NULL);
+    if (result == 0) {
+        result = io_read_all(a.fd, &text);
+        if (result == 0 && !has_line(buf_str(&text), "/" WORK_LINK))
+            result = append_write(&a, STR("/" WORK_LINK "\n"), false, NULL);
+        append_close(&a);
+    }
+    close(info);
+    buf_release(&text);
+    return result;
+}
+
+/* Returns the relative path from one directory to a file. Both paths are absolute and without links.
+ * The caller frees it. */
+static char *relative(const char *from, const char *to)
+{
+    struct buf b = BUF_INIT(SIZE_MAX);
+    size_t same = 0;
+
+    for (size_t i = 0; from[i] == to[i]; i++) {
+        if (from[i] == '/')
+            same = i + 1;
+        if (!from[i])
+            break;
+    }
+    /* `from` is a parent directory of `to`. */
+    if (strncmp(from, to, strlen(from)) == 0 && to[strlen(from)] == '/')
+        same = strlen(from) + 1;
+    for (const char *p = from + (same < strlen(from) ? same : strlen(from)); *p;) {
+        buf_add_c(&b, "../");
+        p = strchr(p, '/');
+        p = p ? p + 1 : "";
+    }
+    buf_add_c(&b, to + same);
+    return buf_detach(&b);
+}
+
+/* Removes a link to a directory `name` that no longer exists. Any other link is the user's. */
+static void remove_dangling(int tree, const char *name)
+{
+    char target[4096];
+    ssize_t n = readlinkat(tree, WORK_LINK, target, sizeof(target) - 1);
+    struct stat st;
+
+    if (n <= 0)
+        return;
+    target[n] = '\0';
+    if (strcmp(path_base(target), name) == 0 && fstatat(tree, WORK_LINK, &st, 0) < 0 &&
+        (errno == ENOENT || errno == ENOTDIR))
+        (void)unlinkat(tree, WORK_LINK, 0);
+}
+
+void work_link_make(int common, int tree, const char *tree_path, const char *dir)
+{
+    char *from, *to, *target;
+    struct stat st;
+
+    remove_dangling(tree, path_base(dir));
+    if (fstatat(tree, WORK_LINK, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
+        return;
+    from = path_real(tree_path, NULL);
+    to = path_real(dir, NULL);
+    if (from && to && exclude(common) == 0) {
+        target = relative(from, to);
+        if (symlinkat(target, tree, WORK_LINK) < 0)
+            errno = 0; /* another program was faster, or the file system has no links */
+        free(target);
+    }
+    free(from);
+    free(to);
+}

@@ -1,0 +1,1014 @@
+#include "chathist/history/location.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "chathist/base/buf.h"
+#include "chathist/base/dirs.h"
+#include "chathist/base/io.h"
+#include "chathist/base/mem.h"
+#include "chathist/base/owner.h"
+#include "chathist/base/path.h"
+#include "history/git_dirs.h"
+#include "history/links.h"
+#include "history/trust.h"
+
+/* The names of the directories of histories: below git's common directory and the user's data
+ * directory, and elsewhere. */
+#define DIR_NAME "aicoder"
+#define HERE_NAME ".aicoder"
+#define FILE_NAME "history.jsonl"
+#define POINTER_NAME "session"
+#define INDEX_NAME "history.idx"
+#define SKIP_NAME "history.skip"
+/* The name of a history that was set aside. A second one is `foreign-2.jsonl`. */
+#define FOREIGN_NAME "foreign"
+#define COPIES_NAME DIR_NAME "/repositories"
+
+/* ---- names ---- */
+
+static char *copy_of(const char *text)
+{
+    return mem_copy(text, strlen(text));
+}
+
+static void free_paths(struct history *h)
+{
+    free(h->path);
+    free(h->pointer);
+    free(h->index);
+    free(h->skip);
+    free(h->dir);
+}
+
+/* The directory `name` in `parent` holds the history, and also the pointer if `pointer_parent` is
+ * NULL. */
+static void set_paths(struct history *h, const char *parent, const char *name,
+                      const char *pointer_parent)
+{
+    char *pointer_dir;
+
+    free_paths(h);
+    h->dir = path_join(parent, name);
+    h->path = path_join(h->dir, FILE_NAME);
+    h->index = path_join(h->dir, INDEX_NAME);
+    h->skip = path_join(h->dir, SKIP_NAME);
+    pointer_dir = path_join(pointer_parent ? pointer_parent : parent, name);
+    h->pointer = path_join(pointer_dir, POINTER_NAME);
+    free(pointer_dir);
+}
+
+static void close_dirs(struct history *h)
+{
+    if (h->pointer_fd >= 0 && h->pointer_fd != h->dir_fd)
+        close(h->pointer_fd);
+    if (h->dir_fd >= 0)
+        close(h->dir_fd);
+    h->dir_fd = h->pointer_fd = IO_ABSENT;
+}
+
+static void close_git(struct history *h)
+{
+    if (h->git)
+        git_dirs_close(h->git);
+    free(h->git);
+    h->git = NULL;
+}
+
+/* Is this a linked worktree? Its pointer is in its own git directory. */
+static bool is_linked(const struct history *h)
+{
+    return h->git && h->git->git != h->git->common;
+}
+
+/* The caller frees it. */
+static char *foreign_name(int number)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+
+    buf_add_c(&name, FOREIGN_NAME);
+    if (number > 1)
+        buf_addf(&name, "-%d", number);
+    buf_add_c(&name, ".jsonl");
+    return buf_detach(&name);
+}
+
+static void add_foreign(struct history *h, char *path)
+{
+    h->foreign = mem_grow(h->foreign, &h->foreign_cap, h->foreign_count + 1, sizeof *h->foreign);
+    h->foreign[h->foreign_count++] = path;
+}
+
+/* ---- trust ---- */
+
+/* Can only the user have written the file? A file that is absent, or cannot be opened, leads
+ * nothing. */
+static bool is_own_file(int dir, const char *path)
+{
+    int fd = io_open_regular_at(dir, path, O_RDONLY, 0, NULL, NULL, NULL);
+    bool own = fd < 0 || !owner_fault(fd, OWNER_USER);
+
+    if (fd >= 0)
+        close(fd);
+    return own;
+}
+
+/* Can only the user have written the directory, the history and the pointer in it? */
+static bool is_own_dir(const struct history *h)
+{
+    const char *fault =
+        h->dir_fd >= 0 ? owner_fault(h->dir_fd, OWNER_USER) : owner_fault_at(h->dir, OWNER_USER);
+    char *pointer = path_join(h->dir, POINTER_NAME);
+    bool own = !fault && is_own_file(h->dir_fd, h->path) && is_own_file(h->dir_fd, pointer);
+
+    free(pointer);
+    return own;
+}
+
+/* Does the directory hold something that could be continued? */
+static bool has_state(const struct history *h)
+{
+    struct stat st;
+
+    return io_stat(h->dir_fd, FILE_NAME, &st) == 0 || io_stat(h->dir_fd, POINTER_NAME, &st) == 0;
+}
+
+static void set_trust(struct history *h)
+{
+    struct err e = ERR_INIT;
+    bool state;
+    int marked;
+
+    h->trusted = !h->dir_exists || is_own_dir(h);
+    if (!h->dir_exists || h->kind == HISTORY_USER)
+        return;
+    /* Another program that makes the directory at this moment writes the mark first. */
+    state = has_state(h);
+    marked = trust_marked(h->dir_fd, h->token_path, &e);
+    h->marked = marked > 0;
+    if (marked < 0)
+        h->doubt = copy_of(err_text(&e));
+    h->trusted = h->trusted && (h->marked || (marked == 0 && !state));
+    err_release(&e);
+}
+
+/* Did an older version, or hist-new --here, make this directory the user's own? */
+static bool is_ours(const struct history *h, int fd, const char *path)
+{
+    bool ours = trust_marked(fd, h->token_path, NULL) > 0;
+    char *real = ours || owner_fault(fd, OWNER_USER) ? NULL : path_real(path, NULL);
+
+    ours = ours || (real && register_lists_old(h->register_path, real, fd, FILE_NAME));
+    free(real);
+    return ours;
+}
+
+/* ---- finding ---- */
+
+/* Opens the directory `name` in `parent`. Returns 1; 0 if it does not exist, or with *fault if it
+ * cannot be used; -1 with *e set for something that is no directory. */
+static int open_place(int parent, const char *name, const char *path, int *fd, const char **fault,
+                      struct err *e)
+{
+    struct stat st;
+    int failed = 0;
+
+    *fault = NULL;
+    *fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (*fd >= 0 && (failed = fstat(*fd, &st)) == 0 && st.st_uid == geteuid())
+        return 1;
+    if (*fd >= 0) {
+        if (failed < 0)
+            err_sys(e, errno, "cannot open '%s'", path);
+        close(*fd);
+        *fd = IO_ABSENT;
+        *fault = "belongs to another user";
+        return failed;
+    } else if (errno == EACCES) {
+        *fault = "cannot be opened";
+    } else if (errno == ELOOP || errno == ENOTDIR) {
+        bool link = fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+
+        return err_set(e, ERR_FAILURE, "cannot use '%s': is %s", path,
+                       link ? "a symbolic link" : "not a directory");
+    } else if (errno != ENOENT) {
+        return err_sys(e, errno, "cannot open '%s'", path);
+    }
+    return 0;
+}
+
+static bool is_on_one_device(int a, int b)
+{
+    struct stat x, y;
+
+    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev;
+}
+
+/* Looks for `.aicoder` in the work tree, which an older version made or another program uses. One on
+ * another file system than git's directory could not be moved, and counts as another program's. */
+static void look_in_work_tree(struct history *h, bool reader)
+{
+    const char *fault;
+    struct stat st;
+    char *dir;
+    int fd = IO_ABSENT;
+    bool ours;
+
+    if (h->git->tree < 0)
+        return;
+    dir = path_join(h->git->tree_path, HERE_NAME);
+    if (open_place(h->git->tree, HERE_NAME, dir, &fd, &fault, NULL) <= 0 ||
+        io_stat(fd, FILE_NAME, &st) < 0)
+        goto out;
+    ours = io_stat(h->dir_fd, FILE_NAME, &st) < 0 && is_on_one_device(fd, h->git->common) &&
+           is_ours(h, fd, dir);
+    if (!ours)
+        add_foreign(h, path_join(dir, FILE_NAME));
+    if (ours || (reader && io_stat(h->dir_fd, FILE_NAME, &st) < 0)) {
+        close_dirs(h);
+        h->dir_fd = fd;
+        fd = IO_ABSENT;
+        set_paths(h, h->git->tree_path, HERE_NAME, NULL);
+        h->dir_exists = true;
+        h->is_old = ours;
+    }
+
+out:
+    if (fd >= 0)
+        close(fd);
+    free(dir);
+}
+
+/* Finds what was set aside in the directory of the history. */
+static void look_for_foreign(struct history *h)
+{
+    struct stat st;
+
+    for (int number = 1;; number++) {
+        char *name = foreign_name(number);
+        bool found = io_stat(h->dir_fd, name, &st) == 0;
+
+        if (found)
+            add_foreign(h, path_join(h->dir, name));
+        free(name);
+        if (!found)
+            return;
+    }
+}
+
+/* Opens the directory of the pointer. That of a linked worktree counts as absent without the user's
+ * mark: whoever made the worktree, as part of an archive, may have named any repository as its own. */
+static int open_pointer_place(struct history *h, struct err *e)
+{
+    const char *fault;
+
+    h->pointer_fd = h->dir_fd;
+    if (!is_linked(h))
+        return 0;
+    if (open_place(h->git->git, DIR_NAME, h->pointer, &h->pointer_fd, &fault, e) < 0)
+        return -1;
+    if (h->pointer_fd >= 0 && (owner_fault(h->pointer_fd, OWNER_USER) ||
+                               trust_marked(h->pointer_fd, h->token_path, NULL) <= 0)) {
+        close(h->pointer_fd);
+        h->pointer_fd = IO_ABSENT;
+    }
+    return 0;
+}
+
+static char *sentence(const char *path, const char *fault)
+{
+    struct buf b = BUF_INIT(SIZE_MAX);
+
+    buf_addf(&b, "'%s' %s", path, fault);
+    return buf_detach(&b);
+}
+
+/* Returns 1; 0 with *unusable set to why the repository cannot have a history; -1 with *e set. */
+static int locate_in_repository(struct history *h, bool reader, char **unusable, struct err *e)
+{
+    const char *fault;
+
+    h->kind = HISTORY_REPOSITORY;
+    set_paths(h, h->git->common_path, DIR_NAME, h->git->git_path);
+    if (open_place(h->git->common, DIR_NAME, h->dir, &h->dir_fd, &fault, e) < 0)
+        return -1;
+    if (fault) {
+        *unusable = sentence(h->dir, fault);
+        return 0;
+    }
+    h->dir_exists = h->dir_fd >= 0;
+    look_for_foreign(h);
+    if (open_pointer_place(h, e) < 0)
+        return -1;
+    look_in_work_tree(h, reader);
+    if (!h->dir_exists && faccessat(h->git->common, ".", W_OK | X_OK, AT_EACCESS) < 0) {
+        *unusable = sentence(h->git->common_path, "cannot be written");
+        return 0;
+    }
+    /* A checkout may have put a pointer into the directory of an older version. */
+    if (h->is_old)
+        h->trusted = true;
+    else
+        set_trust(h);
+    return 1;
+}
+
+/* For dirs_upwards: is `.aicoder` in this directory a history of the user's? Returns 1 or 0. */
+static int look_here(void *arg, int parent, const char *path)
+{
+    struct history *h = arg;
+    const char *fault;
+    char *dir = path_join(path, HERE_NAME);
+    int fd, found = open_place(parent, HERE_NAME, dir, &fd, &fault, NULL);
+
+    if (found > 0 && is_ours(h, fd, dir)) {
+        h->kind = HISTORY_HERE;
+        h->dir_fd = h->pointer_fd = fd;
+        h->dir_exists = true;
+        set_paths(h, path, HERE_NAME, NULL);
+        set_trust(h);
+        look_for_foreign(h);
+    } else if (fd >= 0) {
+        close(fd);
+        found = 0;
+    }
+    free(dir);
+    return found > 0;
+}
+
+static int locate_nowhere(struct history *h, bool may_be_nowhere, enum err_kind kind,
+                          const char *why, struct err *e)
+{
+    if (!may_be_nowhere)
+        return err_set(e, kind, "%s", why);
+    h->kind = HISTORY_USER;
+    h->path = copy_of("");
+    h->pointer = copy_of("");
+    h->dir = copy_of("");
+    h->nowhere = copy_of(why);
+    h->trusted = true;
+    return 0;
+}
+
+static int locate_of_user(struct history *h, const struct locate_from *from, struct err *e)
+{
+    if (!from->data_home)
+        return locate_nowhere(
+            h, from->may_be_nowhere, ERR_USAGE,
+            "no place for a history: neither HOME nor XDG_DATA_HOME is an absolute path", e);
+    h->kind = HISTORY_USER;
+    set_paths(h, from->data_home, DIR_NAME, NULL);
+    h->dir_fd = open(h->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    h->dir_exists = h->dir_fd >= 0;
+    /* A directory that cannot be listed may still be used: its files are opened by their paths. */
+    if (h->dir_fd < 0 && errno != ENOENT && errno != ENOTDIR) {
+        h->dir_fd = IO_CWD;
+        h->dir_exists = true;
+    }
+    h->pointer_fd = h->dir_fd;
+    set_trust(h);
+    return 0;
+}
+
+static int locate_explicit(struct history *h, const char *file)
+{
+    h->kind = HISTORY_EXPLICIT;
+    h->dir_fd = h->pointer_fd = IO_CWD;
+    h->path = copy_of(file);
+    h->pointer = path_with_suffix(file, ".session");
+    h->index = path_with_suffix(file, ".idx");
+    h->skip = path_with_suffix(file, ".skip");
+    h->dir_exists = true;
+    h->trusted = is_own_file(IO_CWD, h->path);
+    return 0;
+}
+
+/* Applies rules 2 to 4. */
+static int locate_by_directory(struct history *h, const struct locate_from *from, struct err *e)
+{
+    char *unusable = NULL;
+    int found;
+
+    h->git = mem_zalloc(sizeof *h->git);
+    found = git_dirs_open(h->git, from->cwd, from->git_dir, from->git_common_dir, &unusable, e);
+    if (found > 0)
+        found = locate_in_repository(h, from->reader, &unusable, e);
+    if (found <= 0) {
+        close_dirs(h);
+        close_git(h);
+    }
+    if (unusable)
+        h->notice = unusable;
+    else if (found == 0)
+        found = dirs_upwards(from->cwd, look_here, h, e);
+    if (found == 0)
+        return locate_of_user(h, from, e);
+    return found < 0 ? -1 : 0;
+}
+
+static void init(struct history *h, const struct locate_from *from)
+{
+    *h = (struct history){
+        .dir_fd = IO_ABSENT, .pointer_fd = IO_ABSENT, .sync = true, .cancel_fd = -1};
+    if (from->state_home) {
+        h->register_path = path_join(from->state_home, "chathist/histories");
+        h->token_path = path_join(from->state_home, "chathist/token");
+    }
+    h->keeps_copies = !from->no_copies;
+    if (from->data_home)
+        h->copies = path_join(from->data_home, COPIES_NAME);
+}
+
+int locate(struct history *h, const struct locate_from *from, struct err *e)
+{
+    int result;
+
+    init(h, from);
+    if (from->explicit_file)
+        result = locate_explicit(h, from->explicit_file);
+    else if (!from->cwd)
+        result = locate_nowhere(h, from->may_be_nowhere, ERR_FAILURE,
+                                "cannot tell the working directory", e);
+    else
+        result = locate_by_directory(h, from, e);
+    if (result < 0)
+        history_release(h);
+    return result;
+}
+
+void history_release(struct history *h)
+{
+    close_dirs(h);
+    close_git(h);
+    free_paths(h);
+    free(h->register_path);
+    free(h->token_path);
+    free(h->copies);
+    while (h->foreign_count > 0)
+        free(h->foreign[--h->foreign_count]);
+    free(h->foreign);
+    free(h->nowhere);
+    free(h->notice);
+    free(h->doubt);
+    *h = (struct history){.dir_fd = IO_ABSENT, .pointer_fd = IO_ABSENT};
+}
+
+/* ---- all histories of the user ---- */
+
+/* A search for all histories. */
+struct all {
+    const struct locate_from *from;
+    void (*found)(void *arg, struct history h);
+    void *arg;
+};
+
+static void give_file(const struct all *a, const char *path)
+{
+    struct locate_from from = *a->from;
+    struct history h;
+
+    from.explicit_file = path;
+    if (locate(&h, &from, NULL) == 0)
+        a->found(a->arg, h);
+}
+
+/* Gives the history in a directory of the register, if the directory can be the user's. */
+static void give_registered(const struct all *a, const char *dir)
+{
+    struct history h;
+    const char *fault;
+    char *parent = path_parent(dir);
+
+    init(&h, a->from);
+    if (open_place(AT_FDCWD, dir, dir, &h.dir_fd, &fault, NULL) > 0) {
+        h.kind = strcmp(path_base(dir), HERE_NAME) == 0 ? HISTORY_HERE : HISTORY_REPOSITORY;
+        h.pointer_fd = h.dir_fd;
+        h.dir_exists = true;
+        set_paths(&h, parent, path_base(dir), NULL);
+        set_trust(&h);
+        look_for_foreign(&h);
+        for (size_t i = 0; i < h.foreign_count; i++)
+            give_file(a, h.foreign[i]);
+        a->found(a->arg, h);
+    } else {
+        history_release(&h);
+    }
+    free(parent);
+}
+
+/* Gives the second names. Those whose repositories exist name files that were given already. */
+static void give_copies(const struct all *a)
+{
+    char *dir = a->from->data_home ? path_join(a->from->data_home, COPIES_NAME) : NULL;
+    DIR *list = dir ? opendir(dir) : NULL;
+    struct dirent *entry;
+
+    while (list && (entry = readdir(list))) {
+        char *file = path_join(dir, entry->d_name);
+
+        if (str_ends(str_of(file), STR(".jsonl")))
+            give_file(a, file);
+        free(file);
+    }
+    if (list)
+        closedir(list);
+    free(dir);
+}
+
+int locate_all(const struct locate_from *from, void (*found)(void *arg, struct history h),
+               void *arg, struct err *e)
+{
+    struct all a = {from, found, arg};
+    struct register_dirs dirs;
+    struct history own;
+    int result;
+
+    init(&own, from);
+    if (!own.register_path) {
+        history_release(&own);
+        return err_set(e, ERR_FAILURE,
+                       "no register is known: neither HOME nor XDG_STATE_HOME is an absolute path");
+    }
+    result = register_list(own.register_path, &dirs, e);
+    if (result == 0 && locate_of_user(&own, from, NULL) == 0)
+        found(arg, own);
+    else
+        history_release(&own);
+    for (size_t i = 0; result == 0 && i < dirs.count; i++)
+        give_registered(&a, dirs.at[i]);
+    if (result == 0)
+        give_copies(&a);
+    register_dirs_release(&dirs);
+    return result;
+}
+
+/* ---- facts ---- */
+
+bool history_has_worktrees(const struct history *h)
+{
+    struct stat st;
+
+    /* git removes this directory with the last linked worktree. */
+    return h->git &&
+           (is_linked(h) || fstatat(h->git->common, "worktrees", &st, AT_SYMLINK_NOFOLLOW) == 0);
+}
+
+bool history_forbidden(const struct history *h)
+{
+    int reason = 0;
+    int fd = io_open_regular_at(h->dir_fd, h->path, O_RDONLY, 0, NULL, &reason, NULL);
+
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 && (reason == EACCES || reason == EPERM);
+}
+
+struct append_wait history_wait(const struct history *h)
+{
+    return (struct append_wait){.ms = h->impatient ? HISTORY_IMPATIENT_MS : APPEND_LOCK_MS,
+                                .cancel_fd = h->cancel_fd,
+                                .tell = h->tell};
+}
+
+/* Returns the path by which people know the repository, or NULL if no second name is made. The caller
+ * frees it. */
+static char *repository_path(const struct history *h)
+{
+    struct str path;
+
+    if (!h->git || h->is_old || !h->keeps_copies)
+        return NULL;
+    path = str_of(h->git->common_path);
+    if (str_ends(path, STR("/.git")))
+        path.n -= strlen("/.git");
+    return mem_copy(path.p, path.n);
+}
+
+char *history_earlier(const struct history *h)
+{
+    char *repository = repository_path(h), *earlier = NULL;
+    struct stat st = {0};
+
+    if (repository &&
+        ((io_stat(h->dir_fd, h->path, &st) < 0 && errno == ENOENT) || st.st_nlink == 1))
+        earlier = second_name_of_earlier(h->copies, repository, st.st_ino);
+    free(repository);
+    return earlier;
+}
+
+char *history_second_name(const struct history *h, const struct stat *st)
+{
+    char *name = second_name_find(h->copies, st, h->dir_fd, h->path);
+    char *path = name ? path_join(h->copies, name) : NULL;
+
+    free(name);
+    return path;
+}
+
+void history_keep_copy(const struct history *h, const struct stat *st)
+{
+    char *repository = repository_path(h);
+
+    if (repository)
+        second_name_keep(h->copies, repository, h->dir_fd, h->path, st);
+    free(repository);
+}
+
+/* ---- the index files ---- */
+
+const char *history_index(const struct history *h)
+{
+    return h->trusted && !h->unreadable ? h->index : NULL;
+}
+
+bool history_is_sidecar(int fd)
+{
+    static const char *const begins[] = {"\0\0\0\0\0\0\0", "HISTIDX", "SKIPIDX"};
+    char begin[7]; /* the next byte is the version */
+    ssize_t n = io_pread_full(fd, begin, sizeof(begin), 0);
+
+    /* A power cut may leave zeros, or a part. */
+    for (size_t i = 0; n >= 0 && i < sizeof(begins) / sizeof(*begins); i++)
+        if (memcmp(begin, begins[i], (size_t)n) == 0)
+            return true;
+    return false;
+}
+
+static void remove_sidecar(int dir, const char *path)
+{
+    int fd = io_open_regular_at(dir, path, O_RDONLY, 0, NULL, NULL, NULL);
+
+    if (fd < 0)
+        return;
+    if (history_is_sidecar(fd))
+        io_unlink(dir, path);
+    close(fd);
+}
+
+void history_remove_index(const struct history *h)
+{
+    char *temporary;
+
+    if (!h->index)
+        return;
+    temporary = path_with_suffix(h->index, HISTORY_INDEX_MAKING);
+    remove_sidecar(h->dir_fd, temporary);
+    remove_sidecar(h->dir_fd, h->index);
+    if (h->skip)
+        remove_sidecar(h->dir_fd, h->skip);
+    free(temporary);
+}
+
+/* ---- making the directories ---- */
+
+/* Makes the directory `name` in `parent`, or finds it made by another program, and opens it. */
+static int make_place(int parent, const char *name, const char *path, int *fd, struct err *e)
+{
+    const char *fault;
+    bool made = mkdirat(parent, name, 0700) == 0;
+    int found;
+
+    if (!made && errno != EEXIST)
+        return err_sys(e, errno, "cannot make directory '%s'", path);
+    /* The umask may have removed the permission to open it. */
+    if (made)
+        (void)fchmodat(parent, name, 0700, 0);
+    found = open_place(parent, name, path, fd, &fault, e);
+    if (found < 0)
+        return -1;
+    if (found == 0)
+        return err_set(e, ERR_FAILURE, "cannot use '%s': %s", path,
+                       fault ? fault : strerror(ENOENT));
+    if (made && io_sync_dir(parent, path) < 0)
+        return err_sys(e, errno, "cannot make directory '%s'", path);
+    return 0;
+}
+
+static int make_of_user(struct history *h, struct err *e)
+{
+    if (dirs_make(h->dir, e) < 0)
+        return -1;
+    h->dir_fd = open(h->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return h->dir_fd < 0 ? err_sys(e, errno, "cannot open '%s'", h->dir) : 0;
+}
+
+static int remove_pointer(int dir, const char *path, struct err *e)
+{
+    if (io_unlink(dir, path) < 0 && errno != ENOENT)
+        return err_sys(e, errno, "cannot remove '%s'", path);
+    return 0;
+}
+
+/* For trust_mark: a pointer that came with a worktree is removed. */
+static int clear_worktree(void *arg, struct err *e)
+{
+    const struct history *h = arg;
+
+    return remove_pointer(h->pointer_fd, h->pointer, e);
+}
+
+/* Makes the directory for the pointer of a linked worktree. Without a mark, which may fail, the next
+ * program does not follow the pointer. */
+static int make_pointer_place(struct history *h, struct err *e)
+{
+    struct append_wait wait = history_wait(h);
+
+    if (make_place(h->git->git, DIR_NAME, h->pointer, &h->pointer_fd, e) < 0)
+        return -1;
+    (void)trust_mark(h->pointer_fd, TRUST_OWNER, h->token_path, &wait, clear_worktree, h, NULL);
+    return 0;
+}
+
+/* Writes the file that keeps a directory outside of git out of commits, if a repository is made
+ * around it later. */
+static int ignore_in_git(const struct history *h, struct err *e)
+{
+    char *path = path_join(h->dir, ".gitignore");
+    struct stat st;
+    int result = 0;
+
+    if (h->dir_fd >= 0 && io_stat(h->dir_fd, path, &st) < 0 && errno == ENOENT)
+        result = io_replace_file_at(h->dir_fd, path, STR("*\n"), false, e);
+    free(path);
+    return result;
+}
+
+/* Makes the directories that are missing. */
+static int make(struct history *h, struct err *e)
+{
+    bool made = !h->dir_exists;
+
+    if (made) {
+        int result = h->kind == HISTORY_USER
+                         ? make_of_user(h, e)
+                         : make_place(h->git->common, DIR_NAME, h->dir, &h->dir_fd, e);
+
+        if (result < 0)
+            return -1;
+        h->dir_exists = true;
+    }
+    if (!is_linked(h))
+        h->pointer_fd = h->dir_fd;
+    if (h->kind != HISTORY_REPOSITORY && ignore_in_git(h, made ? e : NULL) < 0 && made)
+        return -1;
+    return is_linked(h) && h->pointer_fd < 0 ? make_pointer_place(h, e) : 0;
+}
+
+/* ---- moving the history of an older version ---- */
+
+/* Moves the files that belong to the history, and the history last, so that a program that is killed
+ * meanwhile leaves the rest to the next one. */
+static int move_companions(int from, int to)
+{
+    DIR *list = io_open_dir(from, ".");
+    struct dirent *entry;
+    int result = list ? 0 : -1;
+
+    while (list && result == 0 && (entry = readdir(list)))
+        if (str_starts(str_of(entry->d_name), STR(FILE_NAME ".")) &&
+            !str_ends(str_of(entry->d_name), STR(IO_TEMPORARY)))
+            result = renameat(from, entry->d_name, to, entry->d_name);
+    if (list)
+        closedir(list);
+    return result < 0 ? -1 : renameat(from, FILE_NAME, to, FILE_NAME);
+}
+
+static void remove_old(int old, int tree)
+{
+    static const char *const names[] = {POINTER_NAME, INDEX_NAME,   INDEX_NAME HISTORY_INDEX_MAKING,
+                                        SKIP_NAME,    ".gitignore", TRUST_OWNER};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        (void)unlinkat(old, names[i], 0);
+    (void)unlinkat(tree, HERE_NAME, AT_REMOVEDIR);
+}
+
+/* Moves the files from the directory `old`, under the lock of the history. */
+static int move_files(const struct history *h, int old, const char *path, struct err *e)
+{
+    struct append_wait wait = history_wait(h);
+    struct append a;
+    struct stat st;
+    int result;
+
+    if (append_open_present(&a, old, path, &wait, e) < 0) {
+        /* Another program has moved them, while this one waited for the lock or before. */
+        if (io_stat(old, path, &st) == 0 || errno != ENOENT || io_stat(h->dir_fd, h->path, &st) < 0)
+            return -1;
+        if (e)
+            err_release(e);
+        return 0;
+    }
+    /* A history that was begun meanwhile is not replaced. */
+    result = io_stat(h->dir_fd, h->path, &st) == 0 ? 0 : move_companions(old, h->dir_fd);
+    if (result == 0) {
+        remove_old(old, h->git->tree);
+        result = fsync(h->dir_fd) < 0 || fsync(old) < 0 ? -1 : 0;
+    }
+    if (result < 0)
+        err_sys(e, errno, "cannot move '%s'", path);
+    append_close(&a);
+    return result;
+}
+
+/* Turns to the new place of an old history. Returns the descriptor of the old one, and its history in
+ * *path; the caller closes and frees them. */
+static int leave_old(struct history *h, char **path)
+{
+    int old = h->dir_fd;
+
+    *path = copy_of(h->path);
+    set_paths(h, h->git->common_path, DIR_NAME, h->git->git_path);
+    h->dir_fd = h->pointer_fd = IO_ABSENT;
+    h->dir_exists = h->is_old = false;
+    return old;
+}
+
+/* ---- entering ---- */
+
+/* Removes what would lead the programs: the pointer, the indexes, and the file of a group of lines. */
+static int remove_leads(struct history *h, struct err *e)
+{
+    char *pointer = path_join(h->dir, POINTER_NAME);
+    int result = remove_pointer(h->dir_fd, pointer, e);
+
+    history_remove_index(h);
+    (void)io_unlink(h->dir_fd, FILE_NAME ".group");
+    free(pointer);
+    return result;
+}
+
+/* Renames a foreign history to a name that is free, under its lock. */
+static int set_aside(struct history *h, struct err *e)
+{
+    struct append_wait wait = history_wait(h);
+    struct append a;
+    struct stat st;
+    char *name = NULL;
+    int result;
+
+    if (io_stat(h->dir_fd, h->path, &st) < 0 && errno == ENOENT)
+        return 0;
+    if (append_open_present(&a, h->dir_fd, h->path, &wait, e) < 0)
+        return -1;
+    for (int number = 1; !name || io_stat(h->dir_fd, name, &st) == 0; number++) {
+        free(name);
+        name = foreign_name(number);
+    }
+    result = io_rename(h->dir_fd, h->path, name);
+    if (result == 0)
+        result = fsync(h->dir_fd);
+    append_close(&a);
+    if (result < 0) {
+        err_sys(e, errno, "cannot rename '%s'", h->path);
+    } else {
+        add_foreign(h, path_join(h->dir, name));
+        if (h->on_foreign)
+            h->on_foreign(h->path, h->foreign[h->foreign_count - 1]);
+    }
+    free(name);
+    return result;
+}
+
+/* For trust_mark: an unmarked directory becomes the user's, with its history. */
+static int clear_for_consent(void *arg, struct err *e)
+{
+    return remove_leads(arg, e);
+}
+
+/* For trust_mark: an unmarked directory becomes the user's, without its history. */
+static int clear_foreign(void *arg, struct err *e)
+{
+    struct history *h = arg;
+
+    return remove_leads(h, e) < 0 ? -1 : h->trusted ? 0 : set_aside(h, e);
+}
+
+/* Makes the directory the user's. Another user can write one that is marked and not trusted: it loses
+ * what would lead the programs each time. */
+static int mark(struct history *h, int (*clear)(void *arg, struct err *e), struct err *e)
+{
+    struct append_wait wait = history_wait(h);
+    struct err why = ERR_INIT;
+    char *owner;
+    int result;
+
+    if (h->marked)
+        return h->trusted ? 0 : remove_leads(h, e);
+    owner = path_join(h->dir, TRUST_OWNER);
+    result = trust_mark(h->dir_fd, owner, h->token_path, &wait, clear, h, &why);
+    if (result < 0 && !h->trusted)
+        err_set(e, why.kind, "%s", err_text(&why));
+    else
+        result = 0;
+    free(owner);
+    err_release(&why);
+    return result;
+}
+
+void history_announce(struct history *h)
+{
+    struct append_wait wait = history_wait(h);
+    char *real;
+
+    if (h->announced || (h->kind != HISTORY_REPOSITORY && h->kind != HISTORY_HERE))
+        return;
+    h->announced = true;
+    real = path_real(h->dir, NULL);
+    if (real && h->register_path)
+        (void)register_add(h->register_path, real, &wait, NULL);
+    free(real);
+    if (h->git && !is_linked(h) && h->git->tree >= 0)
+        work_link_make(h->git->common, h->git->tree, h->git->tree_path, h->dir);
+}
+
+static int enter(struct history *h, int (*clear)(void *arg, struct err *e), struct err *e)
+{
+    if (h->kind != HISTORY_USER && mark(h, clear, e) < 0)
+        return -1;
+    h->trusted = h->entered = true;
+    return 0;
+}
+
+/* Can anything be stored there? */
+static int check_place(const struct history *h, struct err *e)
+{
+    if (h->nowhere)
+        return err_set(e, ERR_FAILURE, "%s", h->nowhere);
+    if (h->git && !h->is_old && strcmp(path_base(h->dir), HERE_NAME) == 0)
+        return err_set(e, ERR_FAILURE,
+                       "cannot write '%s': another program or an older version made it, and "
+                       "hist-import brings it here",
+                       h->path);
+    return 0;
+}
+
+int history_enter(struct history *h, struct err *e)
+{
+    char *old_path = NULL;
+    bool known = h->marked && h->trusted;
+    int old = -1, result;
+
+    if (!h->dir || h->entered)
+        return 0;
+    if (check_place(h, e) < 0)
+        return -1;
+    if (h->is_old)
+        old = leave_old(h, &old_path);
+    result = make(h, e) < 0 ? -1 : enter(h, clear_foreign, e);
+    if (result == 0 && old >= 0)
+        result = move_files(h, old, old_path, e);
+    if (old >= 0)
+        close(old);
+    free(old_path);
+    if (result == 0 && !known)
+        history_announce(h);
+    return result;
+}
+
+int history_accept(struct history *h, struct err *e)
+{
+    if (h->trusted || !h->dir || h->kind == HISTORY_USER)
+        return 0;
+    if (check_place(h, e) < 0 || make(h, e) < 0 || enter(h, clear_for_consent, e) < 0)
+        return -1;
+    history_announce(h);
+    if (h->on_foreign)
+        h->on_foreign(h->path, NULL);
+    return 0;
+}
+
+int history_make_here(struct history *h, const char *dir, struct err *e)
+{
+    char *place;
+    int parent, fd = IO_ABSENT, result = -1;
+
+    if (h->git)
+        return err_set(e, ERR_USAGE, "'%s' is in a git repository, which has a history of its own",
+                       dir);
+    place = path_join(dir, HERE_NAME);
+    parent = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent < 0)
+        err_sys(e, errno, "cannot open '%s'", dir);
+    else
+        result = make_place(parent, HERE_NAME, place, &fd, e);
+    if (parent >= 0)
+        close(parent);
+    free(place);
+    if (result < 0)
+        return -1;
+    close_dirs(h);
+    h->kind = HISTORY_HERE;
+    h->dir_fd = h->pointer_fd = fd;
+    h->dir_exists = true;
+    set_paths(h, dir, HERE_NAME, NULL);
+    set_trust(h);
+    h->entered = false;
+    return history_enter(h, e);
+}
