@@ -222,6 +222,9 @@ int main(int argc, char **argv)
                                                report_renamed, report_grown,
                                                report_done,    r.json ? print_line : NULL,
                                                show_work,      &r};
+    /* A foreign history is set aside before it is read: its lines are not the user's. */
+    if (!r.dry_run && !r.json && !r.history.trusted && history_enter(&r.history, &e) < 0)
+        die_err(&e);
     r.import = import_new(&r.history, &import, &bad_lines, &e);
     if (!r.import)
         die_err(&e);

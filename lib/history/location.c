@@ -226,8 +226,7 @@ static void look_in_work_tree(struct history *h, bool reader)
     if (open_place(h->git->tree, HERE_NAME, dir, &fd, &fault, NULL) <= 0 ||
         io_stat(fd, FILE_NAME, &st) < 0)
         goto out;
-    ours = io_stat(h->dir_fd, FILE_NAME, &st) < 0 && is_on_one_device(fd, h->git->common) &&
-           is_ours(h, fd, dir);
+    ours = !h->dir_exists && is_on_one_device(fd, h->git->common) && is_ours(h, fd, dir);
     if (!ours)
         add_foreign(h, path_join(dir, FILE_NAME));
     if (ours || (reader && io_stat(h->dir_fd, FILE_NAME, &st) < 0)) {
@@ -760,76 +759,6 @@ static int make(struct history *h, struct err *e)
     return is_linked(h) && h->pointer_fd < 0 ? make_pointer_place(h, e) : 0;
 }
 
-/* ---- moving the history of an older version ---- */
-
-/* Moves the files that belong to the history, and the history last, so that a program that is killed
- * meanwhile leaves the rest to the next one. */
-static int move_companions(int from, int to)
-{
-    DIR *list = io_open_dir(from, ".");
-    struct dirent *entry;
-    int result = list ? 0 : -1;
-
-    while (list && result == 0 && (entry = readdir(list)))
-        if (str_starts(str_of(entry->d_name), STR(FILE_NAME ".")) &&
-            !str_ends(str_of(entry->d_name), STR(IO_TEMPORARY)))
-            result = renameat(from, entry->d_name, to, entry->d_name);
-    if (list)
-        closedir(list);
-    return result < 0 ? -1 : renameat(from, FILE_NAME, to, FILE_NAME);
-}
-
-static void remove_old(int old, int tree)
-{
-    static const char *const names[] = {POINTER_NAME, INDEX_NAME,   INDEX_NAME HISTORY_INDEX_MAKING,
-                                        SKIP_NAME,    ".gitignore", TRUST_OWNER};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        (void)unlinkat(old, names[i], 0);
-    (void)unlinkat(tree, HERE_NAME, AT_REMOVEDIR);
-}
-
-/* Moves the files from the directory `old`, under the lock of the history. */
-static int move_files(const struct history *h, int old, const char *path, struct err *e)
-{
-    struct append_wait wait = history_wait(h);
-    struct append a;
-    struct stat st;
-    int result;
-
-    if (append_open_present(&a, old, path, &wait, e) < 0) {
-        /* Another program has moved them, while this one waited for the lock or before. */
-        if (io_stat(old, path, &st) == 0 || errno != ENOENT || io_stat(h->dir_fd, h->path, &st) < 0)
-            return -1;
-        if (e)
-            err_release(e);
-        return 0;
-    }
-    /* A history that was begun meanwhile is not replaced. */
-    result = io_stat(h->dir_fd, h->path, &st) == 0 ? 0 : move_companions(old, h->dir_fd);
-    if (result == 0) {
-        remove_old(old, h->git->tree);
-        result = fsync(h->dir_fd) < 0 || fsync(old) < 0 ? -1 : 0;
-    }
-    if (result < 0)
-        err_sys(e, errno, "cannot move '%s'", path);
-    append_close(&a);
-    return result;
-}
-
-/* Turns to the new place of an old history. Returns the descriptor of the old one, and its history in
- * *path; the caller closes and frees them. */
-static int leave_old(struct history *h, char **path)
-{
-    int old = h->dir_fd;
-
-    *path = copy_of(h->path);
-    set_paths(h, h->git->common_path, DIR_NAME, h->git->git_path);
-    h->dir_fd = h->pointer_fd = IO_ABSENT;
-    h->dir_exists = h->is_old = false;
-    return old;
-}
-
 /* ---- entering ---- */
 
 /* Removes what would lead the programs: the pointer, the indexes, and the file of a group of lines. */
@@ -877,7 +806,7 @@ static int set_aside(struct history *h, struct err *e)
 }
 
 /* For trust_mark: an unmarked directory becomes the user's, with its history. */
-static int clear_for_consent(void *arg, struct err *e)
+static int clear_leads(void *arg, struct err *e)
 {
     return remove_leads(arg, e);
 }
@@ -903,7 +832,7 @@ static int mark(struct history *h, int (*clear)(void *arg, struct err *e), struc
         return h->trusted ? 0 : remove_leads(h, e);
     owner = path_join(h->dir, TRUST_OWNER);
     result = trust_mark(h->dir_fd, owner, h->token_path, &wait, clear, h, &why);
-    if (result < 0 && !h->trusted)
+    if (result < 0 && (!h->trusted || h->is_old))
         err_set(e, why.kind, "%s", err_text(&why));
     else
         result = 0;
@@ -949,34 +878,41 @@ static int check_place(const struct history *h, struct err *e)
     return 0;
 }
 
+/* Moves the directory of an older version, or one that hist-new --here made before there was a
+ * repository, to git's directory. Programs that have it open go on using the same files. Nothing is
+ * moved if another program has done so, or has made a new directory. */
+static int take_over(struct history *h, struct err *e)
+{
+    if (mark(h, clear_leads, e) < 0)
+        return -1;
+    if (renameat(h->git->tree, HERE_NAME, h->git->common, DIR_NAME) < 0 && errno != ENOENT &&
+        errno != EEXIST && errno != ENOTEMPTY && errno != EISDIR)
+        return err_sys(e, errno, "cannot move '%s'", h->dir);
+    close_dirs(h);
+    set_paths(h, h->git->common_path, DIR_NAME, h->git->git_path);
+    h->dir_exists = h->is_old = false;
+    return 0;
+}
+
 int history_enter(struct history *h, struct err *e)
 {
-    char *old_path = NULL;
     bool known = h->marked && h->trusted;
-    int old = -1, result;
 
     if (!h->dir || h->entered)
         return 0;
-    if (check_place(h, e) < 0)
+    if (check_place(h, e) < 0 || (h->is_old && take_over(h, e) < 0) || make(h, e) < 0 ||
+        enter(h, clear_foreign, e) < 0)
         return -1;
-    if (h->is_old)
-        old = leave_old(h, &old_path);
-    result = make(h, e) < 0 ? -1 : enter(h, clear_foreign, e);
-    if (result == 0 && old >= 0)
-        result = move_files(h, old, old_path, e);
-    if (old >= 0)
-        close(old);
-    free(old_path);
-    if (result == 0 && !known)
+    if (!known)
         history_announce(h);
-    return result;
+    return 0;
 }
 
 int history_accept(struct history *h, struct err *e)
 {
     if (h->trusted || !h->dir || h->kind == HISTORY_USER)
         return 0;
-    if (check_place(h, e) < 0 || make(h, e) < 0 || enter(h, clear_for_consent, e) < 0)
+    if (check_place(h, e) < 0 || make(h, e) < 0 || enter(h, clear_leads, e) < 0)
         return -1;
     history_announce(h);
     if (h->on_foreign)
@@ -986,29 +922,17 @@ int history_accept(struct history *h, struct err *e)
 
 int history_make_here(struct history *h, const char *dir, struct err *e)
 {
-    char *place;
-    int parent, fd = IO_ABSENT, result = -1;
-
     if (h->git)
         return err_set(e, ERR_USAGE, "'%s' is in a git repository, which has a history of its own",
                        dir);
-    place = path_join(dir, HERE_NAME);
-    parent = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (parent < 0)
-        err_sys(e, errno, "cannot open '%s'", dir);
-    else
-        result = make_place(parent, HERE_NAME, place, &fd, e);
-    if (parent >= 0)
-        close(parent);
-    free(place);
-    if (result < 0)
-        return -1;
     close_dirs(h);
     h->kind = HISTORY_HERE;
-    h->dir_fd = h->pointer_fd = fd;
-    h->dir_exists = true;
     set_paths(h, dir, HERE_NAME, NULL);
-    set_trust(h);
+    if (make_place(AT_FDCWD, h->dir, h->dir, &h->dir_fd, e) < 0)
+        return -1;
+    h->pointer_fd = h->dir_fd;
+    h->dir_exists = true;
     h->entered = false;
+    set_trust(h);
     return history_enter(h, e);
 }

@@ -31,7 +31,7 @@
 #include <sys/types.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/history/locate.h"
+#include "chathist/history/location.h"
 
 #define SKIP_BLOCK ((off_t)64 << 10)
 #define SKIP_WORDS ((size_t)3)
