@@ -4,7 +4,7 @@
 #include "chathist/base/json.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
-#include "chathist/cli/feed.h"
+#include "chathist/cli/jsonl_input.h"
 #include "chathist/chat/prompt.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/store.h"
@@ -26,7 +26,7 @@ static const struct opt options[] = {
 static const struct program program = {"hist-append", "store a message and print its id", "[TEXT]",
                                        OPT_TEXT, options};
 
-/* What one run stores into. */
+/* The history and session that a run stores into. */
 struct target {
     struct config config;
     struct history history;
@@ -37,15 +37,15 @@ struct target {
     int status;
 };
 
-/* Gives a message without a session the one that is meant; it is looked up when it is needed
- * first. */
+/* Sets the session of a message that has none. The session is looked up at the first such
+ * message. */
 static void fill_session(struct target *t, struct draft *d)
 {
     if (draft_has(d, FIELD_SESSION_ID))
         return;
     if (t->resume.id.len == 0) {
         start_session(&t->resume, &t->wish, &t->config, &t->history, false, t->quiet);
-        /* What goes wrong with it is told when it is stored, or by resume_settle. */
+        /* A failure is reported when the message is stored, or by resume_settle. */
         (void)resume_claim(&t->resume, &t->history, NULL);
     }
     draft_set_text(d, FIELD_SESSION_ID, buf_str(&t->resume.id));
@@ -68,7 +68,7 @@ static void append(struct target *t, struct draft *drafts, size_t count)
         out_text(&t->out, buf_str(&id));
     }
     buf_release(&id);
-    /* They are stored, whatever becomes of the pointer. */
+    /* The messages are stored even if the session cannot be made current. */
     if (resume_settle(&t->resume, &t->history, &e) < 0) {
         warn_err(&e);
         t->status = exit_code(e.kind);
@@ -125,23 +125,23 @@ static void append_text(struct target *t, struct draft *d, char **words, size_t 
 
 static int append_lines(struct target *t, const char *role)
 {
-    struct feed feed = FEED_INIT;
+    struct jsonl_input in = JSONL_INPUT_INIT;
     bool refused;
 
-    while (feed_next(&feed, role)) {
-        if (feed.count > 0)
-            append(t, feed.drafts, feed.count);
-        /* When nobody takes the ids the lines are stored all the same; out_close tells. */
+    while (jsonl_input_next(&in, role)) {
+        if (in.count > 0)
+            append(t, in.drafts, in.count);
+        /* If the ids cannot be printed, the lines are stored anyway; out_close reports it. */
         (void)out_flush(&t->out);
     }
-    refused = feed.refused;
-    feed_release(&feed);
+    refused = in.refused;
+    jsonl_input_release(&in);
     return refused ? exit_code(ERR_USAGE) : 0;
 }
 
 /* ---- the program ---- */
 
-/* Takes the options into a message without content. true when something but session and role was
+/* Sets the fields of a message from the options. Returns whether any but session and role is
  * set. */
 static bool parse(struct opt_parser *args, struct draft *d, struct resume_wish *wish,
                   const char **role)

@@ -94,7 +94,7 @@ static bool is_directory(const char *path)
     return str_ends(str_of(path), STR("/")) || (stat(path, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
-/* A name such as `report.pdf` asks for a format that there is not. */
+/* Ends the program for a name such as `report.pdf`, because no format has this suffix. */
 static void check_ending(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -118,7 +118,7 @@ static void settle_output(struct export_job *job)
         job->format = export_formats[0];
 }
 
-/* What follows from what was given, and what does not go together. */
+/* Completes the options, and ends the program if they contradict each other. */
 static void settle(struct export_job *job, bool json)
 {
     if (json && job->format && !job->format->lines)

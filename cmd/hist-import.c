@@ -1,4 +1,4 @@
-/* hist-import - conversations with other programs, into the history. */
+/* hist-import - stores conversations with other programs in the history. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static const struct program program = {"hist-import",
 
 /* At most this many bad records of a file are reported one by one. */
 #define NAMED_MAX 10
-/* The exit status when records were left out, or imported without a field. */
+/* The exit status if records were skipped or imported without a field. */
 #define LEFT_OUT 1
 
 struct run {
@@ -38,9 +38,9 @@ struct run {
     struct import *import;
     struct import_files files;
     struct out out;
-    const struct import_format *format; /* NULL: to be found out */
+    const struct import_format *format; /* NULL: recognise it */
     bool scan, subagents, dry_run, verbose, json, quiet, progress;
-    bool some; /* a source was read */
+    bool some; /* a file was read */
     uint64_t imported;
     int status;
 };
@@ -234,7 +234,7 @@ int main(int argc, char **argv)
         import_one(&r, &r.files.at[i]);
     if (import_finish(r.import, &e) < 0)
         fail(&r, &e);
-    /* If nothing could be read, there is no number to print. */
+    /* Print a number only if something could be read. */
     if (!r.dry_run && !r.json && (r.some || r.imported > 0 || r.status == 0))
         out_number(&r.out, r.imported);
 

@@ -88,7 +88,7 @@ static bool is_unchanged(const struct export_file *f)
     return same;
 }
 
-/* Leaves the old file as it is. */
+/* Discards the new file and leaves the old one unchanged. */
 static void file_drop(struct export_file *f)
 {
     io_replace_drop(&f->replace);
@@ -254,13 +254,13 @@ struct run {
     struct export_stdout to_stdout;
     struct export_state state;
     struct selection select;
-    size_t *order; /* the sessions that are exported, as they are written */
+    size_t *order; /* indexes of the exported sessions, in the order of the output */
     size_t count;
     int status;
     int cancel_fd;
-    void (*tick)(void);        /* shows that it goes on; NULL: nobody looks */
+    void (*tick)(void);        /* shows progress; NULL if standard error is no terminal */
     struct redactor *redactor; /* NULL without --redact */
-    size_t redacted;           /* how many secrets were replaced in what is written */
+    size_t redacted;           /* number of secrets that were replaced */
     struct buf clean;          /* a line without its secrets */
     struct message line;
 };
@@ -288,7 +288,7 @@ static int by_last_line(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* All of them, the last used last. */
+/* Selects all sessions; the one used last comes last. */
 static void want_all(struct run *r)
 {
     size_t count = r->select.sessions_count;
@@ -303,8 +303,8 @@ static void want_all(struct run *r)
     free(sorted);
 }
 
-/* Those that have lines. Reports the others, such as a current session without a message. false:
- * none has. */
+/* Selects the named sessions that have lines, and reports the others. Returns false if sessions
+ * were named and no session has lines. */
 static bool want_named(struct run *r, const struct session_args *args)
 {
     bool any = args->count == 0;
@@ -325,7 +325,7 @@ static bool want_named(struct run *r, const struct session_args *args)
 
 /* ---- messages ---- */
 
-/* A line as it is exported. What a history holds is valid; redacting keeps it so. */
+/* Returns the line without secrets. A valid line stays valid. */
 static struct str cleaned(struct run *r, struct str line)
 {
     if (!r->redactor || !message_parse(&r->line, line))
@@ -355,7 +355,7 @@ static int read_line(struct run *r, size_t i, struct err *e)
     return cancelled(r, e);
 }
 
-/* What came since the last run is exported as it came. */
+/* Returns whether all lines are exported, not only the thread. New lines always are. */
 static bool is_raw(const struct run *r)
 {
     return r->job->raw || (r->job->state && !r->job->directory);
@@ -407,10 +407,10 @@ static int write_selected(struct run *r, struct export *x, struct err *e)
     return rc;
 }
 
-/* ---- messages that were named ---- */
+/* ---- the messages of --messages ---- */
 
 struct named {
-    struct thread thread; /* messages of one session that stand together */
+    struct thread thread; /* consecutive messages of one session */
     size_t bad;
 };
 
@@ -443,7 +443,7 @@ static int take_named(struct run *r, struct export *x, struct named *n, struct s
     return 0;
 }
 
-/* The lines that are there, and at the end the last one. */
+/* Exports the complete lines of `text` and removes them; at the end also the last one. */
 static int take_lines(struct run *r, struct export *x, struct named *n, struct buf *text,
                       bool ended, struct err *e)
 {
@@ -484,9 +484,9 @@ static int write_named(struct run *r, struct export *x, struct err *e)
     return rc;
 }
 
-/* ---- where to ---- */
+/* ---- destinations ---- */
 
-/* A document of all that is wanted. `follows`: it stands behind others. */
+/* Writes a document of all selected messages. `follows`: the file already has a document. */
 static int write_document(struct run *r, export_sink *sink, void *arg, bool follows, struct err *e)
 {
     struct export x;
@@ -505,7 +505,7 @@ static int to_stdout(struct run *r, struct err *e)
 {
     if (write_document(r, export_to_stdout, &r->to_stdout, false, e) < 0)
         return -1;
-    /* With a failure, which out_close tells, nothing counts as exported. */
+    /* After a failure, which out_close reports, no line counts as exported. */
     if (r->job->state && out_flush(r->to_stdout.out) < 0)
         r->state.moved = false;
     return 0;
@@ -524,7 +524,7 @@ static int to_file(struct run *r, struct err *e)
     return file_end(&f, false, e);
 }
 
-static int grow(struct run *r, struct err *e)
+static int to_growing_file(struct run *r, struct err *e)
 {
     struct append_wait wait = history_wait(r->history);
     struct export_growth g;
@@ -578,7 +578,7 @@ static int to_directory(struct run *r, struct err *e)
         size_t redacted = r->redacted;
         char *path;
 
-        /* The line gives the name; it is read and counted again when it is written. */
+        /* The first line gives the name. Its secrets are counted when it is written. */
         rc = read_line(r, r->select.sessions[r->order[i]].first, e);
         if (rc < 0)
             break;
@@ -593,10 +593,9 @@ static int to_directory(struct run *r, struct err *e)
     return rc;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole run ---- */
 
-/* What is written is nothing that is read: not the history, nor what belongs to it, nor the
- * state. */
+/* Ends the program if an output would overwrite the history or one of its companions. */
 static void check_place(const struct run *r, const char *path, const char *option)
 {
     if (!path)
@@ -618,25 +617,25 @@ static void check_places(const struct run *r)
         die_usage("'%s' cannot be both, --output and the state of --incremental", output);
 }
 
-/* A signal ends it when nothing half-written is left. */
-static void end(const struct err *e)
+/* Ends the program with a failure, or with the signal that interrupted it. */
+static void die_interrupted(const struct err *e)
 {
     if (e->kind == ERR_SIGNAL)
         die_signal(interrupt_signal());
     die_err(e);
 }
 
-static int put(struct run *r, struct err *e)
+static int write_output(struct run *r, struct err *e)
 {
     if (!r->job->output)
         return to_stdout(r, e);
     if (r->job->directory)
         return to_directory(r, e);
-    return r->job->state ? grow(r, e) : to_file(r, e);
+    return r->job->state ? to_growing_file(r, e) : to_file(r, e);
 }
 
-/* The history's lines that are wanted. 0 when there is nothing to do: every session that was named
- * is absent. No names at all on standard input are no sessions, and a document of none. */
+/* Selects lines of the history. Returns 1; 0 if every named session is absent; -1 with *e set. If
+ * standard input has no name, the document has no session. */
 static int choose(struct run *r, struct err *e)
 {
     const struct export_job *job = r->job;
@@ -675,7 +674,7 @@ static int from_history(struct run *r, struct err *e)
         return -1;
     rc = choose(r, e);
     if (rc > 0) {
-        rc = put(r, e);
+        rc = write_output(r, e);
         if (rc == 0 && r->job->state && r->state.moved)
             rc = export_state_save(&r->state, e);
         progress_end();
@@ -708,10 +707,10 @@ int export_run(const struct export_job *job, const struct history *h, struct out
     }
     if (!job->quiet && !out->terminal && progress_possible())
         r.tick = progress_work;
-    rc = job->messages ? put(&r, &e) : from_history(&r, &e);
+    rc = job->messages ? write_output(&r, &e) : from_history(&r, &e);
     progress_end();
     if (rc < 0)
-        end(&e);
+        die_interrupted(&e);
     if (job->output)
         interrupt_end();
     if (r.redactor && !job->quiet)

@@ -18,7 +18,7 @@
 /* This many bytes at the end of a file are searched for its last time. */
 #define TAIL ((off_t)64 << 10)
 
-/* Finds the last member `timestamp` that is a time. Returns false if there is none. */
+/* Finds the last member `timestamp` that is a time. Returns false if no member is. */
 static bool last_time(struct str text, int64_t *us)
 {
     static const struct str key = {"\"timestamp\":", sizeof "\"timestamp\":" - 1};

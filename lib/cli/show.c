@@ -10,12 +10,12 @@
 #include "chathist/history/message.h"
 #include "chathist/history/tail.h"
 
-/* How much is read at the least. */
+/* The least that is read of a session. */
 #define READ_LEAST 64
 #define READ_LEAST_BYTES ((size_t)256 << 10)
 
-/* A line's time as people read it: `2024-06-27 15:00:00` in UTC, on a terminal their own, to the
- * minute; as stored when it is no time. */
+/* Prints a time: `2024-06-27 15:00:00` in UTC, or on a terminal in local time to the minute. A
+ * timestamp that is not a time is printed as stored. */
 static void show_time(struct out *o, struct str timestamp)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
@@ -34,7 +34,7 @@ static void show_time(struct out *o, struct str timestamp)
     buf_release(&text);
 }
 
-/* A short text of a message on one line. */
+/* Prints a short text on one line. */
 static void show_line(struct out *o, struct str text)
 {
     struct buf line = BUF_INIT(8 * BUF_LINE);
@@ -61,7 +61,7 @@ static void show_calls(struct out *o, const struct message *m)
     buf_release(&args);
 }
 
-/* How an answer ended that did not finish. */
+/* Prints why a response is incomplete. */
 static void show_end_of(struct out *o, const struct message *m, struct buf *scratch)
 {
     struct str reason = export_finish(m, scratch);
@@ -73,7 +73,7 @@ static void show_end_of(struct out *o, const struct message *m, struct buf *scra
     out_byte(o, '\n');
 }
 
-/* `[role] time`, the text, its calls, how it ended, a blank line. */
+/* Prints `[role] time`, the text, its calls, why it is incomplete, and a blank line. */
 static void show_message(struct out *o, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -101,7 +101,7 @@ static void show_message(struct out *o, const struct message *m)
     buf_release(&scratch);
 }
 
-/* Where the last `n` of the messages that are wanted begin. */
+/* Returns the index of the first message of the last s->last that the filter accepts. */
 static size_t first_of(const struct thread *t, const struct show *s)
 {
     size_t first = t->count;
@@ -111,7 +111,7 @@ static size_t first_of(const struct thread *t, const struct show *s)
     return first;
 }
 
-/* The messages that are wanted, n of them, borrowed from the thread; the array is the caller's. */
+/* Returns the *n messages to show, borrowed from the thread. The caller frees the array. */
 static struct message *wanted_of(const struct thread *t, const struct show *s, size_t *n)
 {
     struct message *wanted = mem_zalloc(t->count * sizeof *wanted);
@@ -149,14 +149,14 @@ static size_t count_wanted(const struct thread *t, const struct show *s)
     return n;
 }
 
-/* Loads as much of the end of a session as holds the messages that are wanted. */
+/* Loads the end of a session, as much of it as has the messages to show. */
 static void load_end(struct tail *tail, const struct history *h, struct str id,
                      const struct show *s)
 {
     struct tail_wish wish = {.messages = s->last, .bytes = SIZE_MAX, .raw = s->raw};
     struct err e = ERR_INIT;
 
-    /* A little more, so that the messages of a short session are counted. */
+    /* Read a little more, so that a short session is read whole and its messages are counted. */
     if (wish.messages < READ_LEAST) {
         wish.messages = READ_LEAST;
         wish.bytes = READ_LEAST_BYTES;

@@ -1,5 +1,6 @@
 /*
- * export_run - an export as it was asked for: what is exported, in which format, where to.
+ * export_run - performs one export of hist-export: selects messages, converts them, and writes the
+ * output. Files are created with mode 0600; only regular files are replaced or appended to.
  */
 #ifndef CHATHIST_CLI_EXPORT_RUN_H
 #define CHATHIST_CLI_EXPORT_RUN_H
@@ -12,14 +13,14 @@
 #include "chathist/history/location.h"
 #include "chathist/convert/export.h"
 
-/* What was asked for; strings are borrowed. */
+/* The options of an export; strings are borrowed. */
 struct export_job {
     const struct export_format *format;
     const char *output;   /* a file or a directory; NULL: standard output */
     bool directory;       /* a file for each session */
     const char *messages; /* a file of history lines, `-` for standard input; NULL: the history */
-    const char *state;    /* --incremental; NULL: not so */
-    char **names;         /* of sessions */
+    const char *state;    /* --incremental, or NULL */
+    char **names;         /* session ids */
     size_t names_count;
     bool all;      /* every session */
     int64_t since; /* only sessions used at this time or later, in microseconds; INT64_MIN: any */
@@ -27,8 +28,8 @@ struct export_job {
     bool raw, redact, quiet;
 };
 
-/* Does it. A failure is printed and ends the program; else what the program's exit status is to be.
- * What went to `out` is still to be flushed. */
+/* Performs the export. Returns the exit status of the program; the caller flushes `out`. Prints a
+ * failure and ends the program. */
 int export_run(const struct export_job *job, const struct history *h, struct out *out);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * show - the messages of sessions: for people, as stored lines, or as a document of another format;
- * the same bytes to a pipe and to a file, made safe on a terminal.
+ * show - prints the messages of sessions as text, as stored lines, or in another format. A pipe and
+ * a file get the same bytes; on a terminal, control characters are visible.
  *
  *     show_set_format, show_settle -> show_begin -> for each session: show_session -> show_end
  */
@@ -17,7 +17,7 @@
 #include "chathist/history/thread.h"
 #include "chathist/convert/export.h"
 
-/* For the option tables of programs that show sessions. */
+/* For the option tables of programs that print sessions. */
 #define SHOW_FORMAT_OPTION                                                                         \
     {                                                                                              \
         'f', "format", OPT_CHOICE, "text|md|json", "print text, the default, Markdown or JSON"     \
@@ -30,33 +30,30 @@ struct export_stdout {
 };
 int export_to_stdout(void *arg, struct str bytes, struct err *e);
 
-/* How much is shown. */
+/* The messages to print, and how. */
 struct show {
-    uint64_t
-        bad_lines; /* out: the bad lines met, to be reported once; the same ones for each session */
-    bool json;     /* stored lines */
-    bool raw;      /* every line, replaced and reset ones too */
-    size_t last;   /* of those the last N; (size_t)-1: all */
-    struct filter filter; /* only messages that it lets through; the caller releases it */
-    const char *format;   /* as it was asked for; NULL: it was not */
+    uint64_t bad_lines;   /* result: the number of damaged lines in the history */
+    bool json;            /* stored lines */
+    bool raw;             /* every line, replaced and reset ones too */
+    size_t last;          /* only the last N messages; (size_t)-1: all */
+    struct filter filter; /* only messages that it accepts; released by the caller */
+    const char *format;   /* the value of --format, or NULL */
     /* private */
     const struct export_format *document; /* NULL: text, or stored lines */
     struct export export;
     struct export_stdout sink;
 };
 
-/* Takes the value of --format; ends the program when there is no such format. */
+/* Sets the value of --format. Ends the program if no format has this name. */
 void show_set_format(struct show *s, const char *name);
-/* Once all options were seen, of which `json` is --json: ends the program when it asks for
- * something else than the format does. */
+/* Call after all options. `json` is --json; the program ends if the format contradicts it. */
 void show_settle(struct show *s, bool json);
-/* Before the first session and after the last, unless there is none. Without them sessions are text
- * or stored lines. */
+/* Begin and end the document around the sessions. They print nothing for text and stored lines. */
 void show_begin(struct out *o, struct show *s);
 void show_end(struct show *s);
 
-/* Prints a session's thread, of which only the end is read if that is enough. Ends the program when
- * it cannot be read. Returns how many messages the thread has, or SHOW_NOT_COUNTED. */
+/* Prints the thread of a session, and reads only its end if that is enough. Ends the program if it
+ * cannot be read. Returns the number of messages in the thread, or SHOW_NOT_COUNTED. */
 #define SHOW_NOT_COUNTED ((size_t)-1)
 size_t show_session(struct out *o, const struct history *h, struct str id, struct show *s);
 
