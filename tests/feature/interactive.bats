@@ -137,7 +137,7 @@ history_is() {
     keys C-d
     screen_has 'status 0'
     request_messages_are 2 user:again
-    converse -n
+    converse --no-store
     type_lines hello
     soon requested 3
     type_lines /regenerate
@@ -259,7 +259,7 @@ history_is() {
     hist_line talk user before >"$HISTORY"
     remember "$HISTORY"
     terminal
-    converse -n
+    converse --no-store
     type_lines first
     screen_has one
     type_lines second
@@ -1012,7 +1012,7 @@ gone() {
     chmod +x step
     start_llm --call 'step {"n":1}' --reply Done. --reply more --reply edited
     terminal
-    converse -n --yes -T ./step
+    converse --no-store --yes -T ./step
     type_lines go
     screen_has Done.
     mkdir "$HISTORY"
@@ -1140,7 +1140,7 @@ gone() {
     start_llm --reply "$(cat answer)"
     run_expect 0 on_tty --raw --fds 1 chat hello
     stdout_bytes_are '\e[2m#\e[0m\e[1m Title\e[0m\n\nA \e[2m**\e[0m\e[1mbold\e[0m\e[2m**\e[0m and \e[2m*\e[0m\e[3mlight\e[0m\e[2m*\e[0m \e[2m`\e[0m\e[36mcode\e[0m\e[2m`\e[0m in snake_case, 2*3.\n\n\e[2m```\e[0m\e[2mc\e[0m\n\e[36mint\e[0m\e[36m *a;\e[0m\n\e[2m```\e[0m\nend\n'
-    for args in --raw --color=never; do
+    for args in --no-markdown --color=never; do
         run_expect 0 on_tty --raw --fds 1 chat "$args" hello
         same answer <(cat answer && echo) "$OUT"
     done
