@@ -607,7 +607,7 @@ interrupted() {
 import os, signal, socket, subprocess, sys, time
 nobody = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 nobody.bind(('127.0.0.1', 53))
-p = subprocess.Popen(['chat', '-n', '-m', 'm', '--insecure', '--base-url', 'http://model.test/v1', 'hello'])
+p = subprocess.Popen(['chat', '--no-store', '-m', 'm', '--insecure', '--base-url', 'http://model.test/v1', 'hello'])
 nobody.recv(1)
 start = time.time()
 p.send_signal(signal.SIGINT)

@@ -386,7 +386,7 @@ interrupted() {
     cat >look.py <<'END'
 import signal, subprocess, sys, time
 for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
-    p = subprocess.Popen(['chat', '-n', '-o', 'delay_ms=200', 'a b c'], stdout=subprocess.PIPE)
+    p = subprocess.Popen(['chat', '--no-store', '-o', 'delay_ms=200', 'a b c'], stdout=subprocess.PIPE)
     p.stdout.read(1)
     p.send_signal(number)
     p.stdout.read()
@@ -614,7 +614,7 @@ piped() {
     run_expect 1 bash -c 'exec chat -s s hello >/dev/full'
     stderr_is 'chat: cannot write to standard output: No space left on device'
     ends_with user:hello: 'assistant:one two:stop'
-    for args in '-n --json hello' '--dry-run hello' --models --help --version; do
+    for args in '--no-store --json hello' '--dry-run hello' --models --help --version; do
         run_expect 1 bash -c "exec chat $args >/dev/full"
         stderr_matches '^chat: cannot write to standard output'
         [[ $(($(wc -l <"$ERR"))) == 1 ]]

@@ -334,7 +334,7 @@ END
 
 @test "D: --messages and what it cannot be given with" {
     given user:a
-    for args in -N -c '-N -n'; do
+    for args in -N -c '-N --no-store'; do
         # shellcheck disable=SC2086
         run_expect 2 chat $args --messages given.json next
         stderr_is "chat: --messages cannot be given with --new or --continue (see 'chat --help')"
