@@ -19,11 +19,11 @@ static bool is_dir(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* 1 made, 0 there already, -1 with errno set: ENOENT when the parent is missing. */
+/* Returns 1 if it was made, 0 if it existed, -1 with errno set, ENOENT if the parent is missing. */
 static int make_dir(const char *path)
 {
     if (mkdir(path, 0700) < 0) {
-        /* A read-only or automounted parent may say something else than EEXIST. */
+        /* With a read-only or automounted parent, errno may differ from EEXIST. */
         int saved = errno;
 
         if (saved != ENOENT && is_dir(path))
@@ -31,13 +31,14 @@ static int make_dir(const char *path)
         errno = saved;
         return -1;
     }
-    /* The umask may have taken bits away that we need. */
+    /* The umask may have removed bits. */
     if (chmod(path, 0700) < 0 || io_sync_dir_of(path) < 0)
         return -1;
     return 1;
 }
 
-/* Each level of recursion takes a component off; a path too deep for that is ENAMETOOLONG. */
+/* Each level of recursion removes a component. The system limits the length of a path, and so the
+ * depth. */
 static int make_dirs(const char *path)
 {
     int made = make_dir(path);
@@ -63,8 +64,8 @@ int dirs_make(const char *path, struct err *e)
     return made;
 }
 
-/* Opens one directory on the way up: 1; 0 if it is on another file system; -1 with *e. *fd is -1 if
- * nothing in it can be the user's. */
+/* Opens one directory on the way up. Returns 1; 0 if it is on another file system; -1 with *e set. *fd
+ * is -1 if the directory is skipped. */
 static int open_step(const char *path, dev_t device, int *fd, struct err *e)
 {
     struct stat st;

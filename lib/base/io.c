@@ -18,7 +18,7 @@
 #include "chathist/base/clock.h"
 #include "chathist/base/path.h"
 
-/* The most that one read asks for. */
+/* The most bytes that one read asks for. */
 #define READ_SIZE ((size_t)1 << 16)
 
 int io_fill_std_fds(void)
@@ -27,8 +27,8 @@ int io_fill_std_fds(void)
         if (fcntl(fd, F_GETFD) >= 0)
             continue;
 
-        /* open(2) gives the lowest free number, which is fd. It stays open over exec(2): a child
-         * must not find the hole again. */
+        /* open(2) returns the lowest free number, fd. It is inherited over exec(2), so that a child
+         * has three standard streams, too. */
         int got = open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_NOCTTY);
 
         if (got < 0)
@@ -42,7 +42,7 @@ int io_fill_std_fds(void)
     return 0;
 }
 
-/* What a thing that is no regular file is called in a message. */
+/* Returns the end of a message about a file that is not regular. */
 static const char *kind_name(mode_t mode)
 {
     if (S_ISDIR(mode))
@@ -119,7 +119,7 @@ static int open_exact(int dir, const char *path, int flags, mode_t mode)
     return fd;
 }
 
-/* O_CREAT taken apart, so that it is known whether the file is new and its mode may be set. */
+/* Opens the file, or creates it in a second call, so that the mode of a new file can be set. */
 static int open_or_create(int dir, const char *path, int flags, mode_t mode)
 {
     if (!(flags & O_CREAT) || (flags & O_EXCL))
@@ -139,7 +139,7 @@ static int open_or_create(int dir, const char *path, int flags, mode_t mode)
     return fd;
 }
 
-/* Says why `path` could not be opened, naming what it is when that is the reason. */
+/* Sets *e to why `path` could not be opened; if it is no regular file, to what it is. */
 static int open_failed(int dir, const char *path, int errnum, struct err *e)
 {
     struct stat st;
@@ -171,8 +171,8 @@ int io_open_regular_at(int dir, const char *path, int flags, mode_t mode, struct
     if (!st)
         st = &own;
 
-    /* O_NONBLOCK: opening a FIFO must not wait for its other end. It means nothing for the regular
-     * file that is left after the check. */
+    /* With O_NONBLOCK, opening a FIFO does not wait for its other end. For regular files, the only ones
+     * that pass the check below, it has no effect. */
     int fd =
         open_or_create(dir, path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode);
 
@@ -222,8 +222,8 @@ int io_open_input(const char *path, struct err *e)
     return -1;
 }
 
-/* After a failed read or write: is it worth repeating? A descriptor that somebody else made
- * non-blocking (a terminal shared with another program) is waited for. */
+/* Should a failed read or write be repeated? Waits for a descriptor that another program, with which a
+ * terminal is shared, has made non-blocking. */
 static bool try_again(int fd, short events)
 {
     if (errno == EINTR)
@@ -254,7 +254,7 @@ int io_wait(int fd, int64_t ms)
     }
 }
 
-/* offset: -1 where the descriptor stands. */
+/* An offset of -1 is the position of the descriptor. */
 static int write_all(int fd, const char *p, size_t n, off_t offset)
 {
     for (size_t done = 0; done < n;) {
@@ -280,11 +280,11 @@ int io_pwrite_all(int fd, const void *p, size_t n, off_t offset)
     return write_all(fd, p, n, offset);
 }
 
-/* Linux tells for pipes since 6.4 (pwritev2(2)). */
+/* Linux supports this for pipes since 6.4 (pwritev2(2)). */
 ssize_t io_write_now(int fd, const void *p, size_t n)
 {
 #ifdef RWF_NOWAIT
-    /* What is written is not changed, though an iovec does not say so. */
+    /* The bytes are not changed, although an iovec has no const. */
     union {
         const void *in;
         void *out;
@@ -347,8 +347,8 @@ ssize_t io_pread_full(int fd, void *p, size_t n, off_t offset)
 
 #define HOLE ((off_t)1 << 20)
 
-/* Returns where data begins that is at `at` or after it; `none` if there are only holes, and `at` if
- * the file system does not tell. */
+/* Returns the first offset with data at `at` or after it; `none` if only holes follow, and `at` if the
+ * file system does not support the question. */
 static off_t data_from(int fd, off_t at, off_t none)
 {
     off_t data = at;
@@ -405,7 +405,7 @@ int io_read_some(int fd, struct buf *b)
     size_t left = b->max - b->len;
     size_t want = left < READ_SIZE ? left : READ_SIZE;
     char beyond = '\0';
-    /* At the maximum one more byte tells the end from too much. */
+    /* At the maximum, reading one more byte shows whether the file ends there. */
     char *to = want ? buf_room(b, want) : &beyond;
     ssize_t got = to ? read_some(fd, to, want ? want : 1) : 1;
 
@@ -463,8 +463,8 @@ int io_read_state(const char *path, struct buf *b, struct err *e)
     return io_read_state_at(IO_CWD, path, b, e);
 }
 
-/* Locks a new temporary file, so that io_sweep leaves it alone. Returns false if io_sweep was faster;
- * where there are no locks it does nothing, and true is right. */
+/* Locks a new temporary file, so that io_sweep does not remove it. Returns false if io_sweep was
+ * faster. Returns true without a lock if the file system has no locks. */
 static bool lock_temporary(int fd)
 {
     struct stat st;
@@ -478,7 +478,7 @@ int io_open_temporary(int dir, const char *path, struct buf *name)
 {
     int fd = -1;
 
-    /* A name that is taken was left behind by a process of this number that was killed. */
+    /* If a file has the name, a killed process with the same number has left it. */
     for (int n = 0; n < 100 && fd < 0; n++) {
         buf_clear(name);
         buf_addf(name, "%s.%ld.%d" IO_TEMPORARY, path, (long)getpid(), n);
@@ -493,8 +493,8 @@ int io_open_temporary(int dir, const char *path, struct buf *name)
     return fd;
 }
 
-/* Returns whether it is BASE, or anything if that is empty, then two numbers with a dot before each,
- * and IO_TEMPORARY. */
+/* Is the name `base` (any text if that is empty), two numbers with a dot before each, and
+ * IO_TEMPORARY? */
 static bool is_temporary_name(struct str name, struct str base)
 {
     size_t n = name.n;
@@ -601,7 +601,7 @@ int io_replace_end(struct io_replace *r, struct err *e)
         io_replace_drop(r);
         return -1;
     }
-    /* It has reached the disk: a failure would come from fsync. */
+    /* fsync has reported any failure. */
     close(r->fd);
     buf_release(&r->name);
     return !r->unsynced && io_sync_dir(r->dir, r->path) < 0 ? write_failed(r->path, e) : 0;
@@ -637,7 +637,7 @@ int io_replace_file(const char *path, struct str content, struct err *e)
     return io_replace_file_at(IO_CWD, path, content, true, e);
 }
 
-/* fsync of a directory. Some network file systems cannot sync one and need not. */
+/* Syncs a directory. Some network file systems cannot sync directories and need not. */
 static int sync_dir(int fd)
 {
     return fsync(fd) == 0 || errno == EINVAL ? 0 : -1;

@@ -157,7 +157,7 @@ void start_session(struct resume *r, struct resume_wish *wish, const struct conf
 
     if (!wish->named && !wish->fresh && !wish->last) {
         wish->named = c->value[SETTING_SESSION];
-        /* A variable of a profile or a Makefile is no consent to continue what came with a clone. */
+        /* The variable may come from a profile or a Makefile: it does not show consent. */
         if (wish->named && !h->trusted)
             die_usage("CHAT_SESSION is set, but '%s' is not one of your own histories: name the "
                       "session with -s, or leave CHAT_SESSION out",

@@ -23,7 +23,7 @@
  * of the line. */
 #define TRIALS_MAX 4096
 
-/* A line that names a message which has not come yet. */
+/* A line that names a message, if no line before it has that message. */
 struct reference {
     uint64_t line;
     enum field field;
@@ -269,7 +269,8 @@ static void check_index(struct walk *w)
         report(w, !removable, w->h->index, 0, "%s", defect);
 }
 
-/* A group of lines whose writer was killed is a file of its own (chathist(5), FILE.group). */
+/* If the writer of a group of lines was killed, the group is in a file beside the history
+ * (chathist(5), FILE.group). */
 static void check_group(struct walk *w)
 {
     char *group = path_with_suffix(w->h->path, ".group");
@@ -374,7 +375,7 @@ static bool take_message(struct str *rest, struct str message)
 }
 
 /* Takes the next message off *rest. Returns true with the message, and in *garbage the bytes before
- * it; false if there is none. A message at the beginning is taken whatever follows it. After other
+ * it; false if it holds no message. A message at the beginning is taken whatever follows it. After other
  * bytes only a sequence of whole messages up to the end is taken: an object inside of a value, such as
  * the arguments of a call, is no message. */
 static bool next_message(struct str *rest, struct str *garbage, struct str *message)

@@ -20,7 +20,7 @@
 
 #include "chathist/base/err.h"
 
-/* In these functions `copies` is the directory of the second names, or NULL if there is none;
+/* In these functions `copies` is the directory of the second names, or NULL if it is unknown;
  * `repository` is the absolute path of the repository; `path` in `dir` is the history. */
 
 /* Links the history under a new second name. Makes the directory (0700) if it is missing. `st` is the
@@ -29,8 +29,8 @@
 void second_name_keep(const char *copies, const char *repository, int dir, const char *path,
                       const struct stat *st);
 /* Returns the path of a kept history of this repository that is another file than the one with the
- * inode `now` (0: there is none): the repository was cloned again, or restored from a backup. Returns
- * NULL if there is none. The caller frees it. */
+ * inode `now` (0: no history exists): the repository was cloned again, or restored from a backup. Else
+ * returns NULL. The caller frees it. */
 char *second_name_of_earlier(const char *copies, const char *repository, ino_t now);
 /* Returns the second name of the file that `st` describes, or NULL. The caller frees it. A history
  * that lies in `copies` itself has none: its other name is the one in the repository. */

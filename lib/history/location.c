@@ -244,7 +244,7 @@ out:
     free(dir);
 }
 
-/* Finds what was set aside in the directory of the history. */
+/* Finds the foreign histories that were set aside in the directory of the history. */
 static void look_for_foreign(struct history *h)
 {
     struct stat st;

@@ -25,7 +25,7 @@
 /* Does the directory hold the user's token? Returns 1; 0, also if the user has no token yet or
  * token_path is NULL; -1 with *e set if the token cannot be read. */
 int trust_marked(int dir, const char *token_path, struct err *e);
-/* Marks a directory, and makes the token if there is none. If the directory has no mark yet, `clear`
+/* Marks a directory, and makes the token if it is missing. If the directory has no mark yet, `clear`
  * is called first, under the lock of the token: of several programs that start at once, one clears
  * the directory and marks it, and the others find the mark. `owner_path` is for messages, `wait` for
  * the lock. Returns 0, or -1 with *e set. */

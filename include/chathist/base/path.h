@@ -9,19 +9,19 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
 
-/* `dir/name`; an absolute name stays as it is, an empty dir adds nothing. The caller frees it. */
+/* Returns `dir/name`, or `name` if that is absolute or dir is empty. The caller frees it. */
 char *path_join(const char *dir, const char *name);
-/* `path` and, right after it, `suffix`. The caller frees it. */
+/* Returns `path` with `suffix` right after it. The caller frees it. */
 char *path_with_suffix(const char *path, const char *suffix);
-/* The directory part: `/a/b` and `/a/b/` -> `/a`, `a` -> `.`, `/` -> `/`. The caller frees it. */
+/* Returns the directory part: `/a/b` and `/a/b/` -> `/a`, `a` -> `.`, `/` -> `/`. The caller frees it. */
 char *path_parent(const char *path);
-/* The part after the last slash, borrowed from path. */
+/* Returns the part after the last slash, borrowed from path. */
 const char *path_base(const char *path);
 
-/* The absolute name of what `path` names, without `.`, `..` or links in it. The caller frees it.
- * NULL with *e, also when it does not exist. */
+/* Returns the absolute path of the file, without `.`, `..` or links. The caller frees it. Returns NULL
+ * with *e set on failure, also if the file does not exist. */
 char *path_real(const char *path, struct err *e);
-/* Do both name one file, or will they, when it is made? */
+/* Do both paths name one file, or would they if it were created? */
 bool path_same(const char *a, const char *b);
 
 #endif

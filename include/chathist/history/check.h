@@ -23,7 +23,7 @@ struct finding {
 };
 
 struct check {
-    /* Called for each finding, which is valid during the call. */
+    /* Called for each finding; *f is valid during the call. */
     void (*found)(void *arg, const struct finding *f);
     void *arg;
     /* Counts. */

@@ -11,8 +11,8 @@
  *      (history/trust.h), which `hist-new --here` makes.
  *   4. The user's own history in the XDG data directory.
  *
- * A history in a directory without the mark is foreign: somebody else may have written it, in order to
- * put words into a conversation. Programs can read it, and the user can accept it. A program that
+ * A history in a directory without the mark is foreign: another person may have written it, in order
+ * to put words into a conversation. Programs can read it, and the user can accept it. A program that
  * stores something sets it aside as `foreign.jsonl` and begins a new history.
  *
  * An older version kept the history of a repository in `.aicoder` of its work tree. If that directory
@@ -37,7 +37,7 @@ struct locate_from {
     const char *state_home;     /* $XDG_STATE_HOME or ~/.local/state; NULL: unknown */
     const char *git_dir;        /* $GIT_DIR; NULL if unset or empty */
     const char *git_common_dir; /* $GIT_COMMON_DIR; NULL if unset or empty */
-    bool may_be_nowhere;        /* it is no error if there is no place for a history */
+    bool may_be_nowhere;        /* locate succeeds without a place for a history */
     bool reader;                /* the caller stores nothing: see `foreign` */
     bool no_copies;             /* make no second name for a repository's history */
 };
@@ -55,18 +55,18 @@ struct history {
     char *path;           /* the history file, absolute unless explicit */
     char *pointer;        /* the pointer file */
     char *index;          /* the session index; see history_index */
-    char *skip;           /* the skip index, which is of no use without the session index */
+    char *skip;           /* the skip index; used only together with the session index */
     char *dir;            /* the directory of the history; NULL when explicit */
     char *register_path;  /* ${state_home}/chathist/histories; NULL if unknown */
     char *token_path;     /* ${state_home}/chathist/token; NULL if unknown */
     char *copies;         /* the directory of second names (history/links.h); NULL if unknown */
     struct git_dirs *git; /* of a repository; NULL outside of git */
-    /* Foreign histories: what was set aside, and the file in `.aicoder` of the work tree, which
-     * belongs to another program. They are read beside this history; nothing is ever stored in them.
-     * For a reader without a history of its own, `path` is the one in the work tree. */
+    /* Foreign histories: the files that were set aside, and the file of another program in
+     * `.aicoder` of the work tree. They are read beside this history, and no program stores
+     * anything in them. If a reader finds no other history, `path` is the file in the work tree. */
     char **foreign;
     size_t foreign_count, foreign_cap;
-    char *nowhere;   /* why there is no place for a history, and paths are empty; else NULL */
+    char *nowhere;   /* why no place for a history was found; the paths are empty; else NULL */
     char *notice;    /* why this is not the history of the enclosing repository; else NULL */
     char *doubt;     /* why it could not be determined whether the history is trusted; else NULL */
     bool is_old;     /* this is `.aicoder` of an older version */
@@ -86,8 +86,8 @@ struct history {
     /* Called now and then during a long task with the part that is done, in percent, and with -1 at
      * its end; NULL after locate. */
     void (*work)(int percent);
-    /* Once it is true, making an index is given up, and so may be reading the whole history instead;
-     * NULL after locate. */
+    /* Becomes true to stop making an index, or reading a whole history instead of it; NULL after
+     * locate. */
     const atomic_bool *cancel;
     bool unreadable; /* it is treated as empty (history_forbidden); false after locate */
     bool impatient;  /* a lock of the history could not be had: the next wait is short */
@@ -102,20 +102,20 @@ struct append_wait history_wait(const struct history *h);
 /* ---- finding ---- */
 
 /* Fills h. Makes nothing. Returns 0, or -1 with *e set: the directory of the history is a link or no
- * directory; the search for a repository failed; or there is no place for a history, unless it may be
- * nowhere. The caller releases h after success. */
+ * directory; the search for a repository failed; or no place for a history was found, unless
+ * may_be_nowhere is set. The caller releases h after success. */
 int locate(struct history *h, const struct locate_from *from, struct err *e);
 void history_release(struct history *h);
-/* Finds all histories of the user: the user's own, those in the register, what was set aside beside
- * them, and second names, which may be the last names of their files. The same file may be found
- * twice. `found` takes over each history. Returns 0, or -1 with *e set if there is no register, or it
- * cannot be read. */
+/* Finds all histories of the user: the user's own, those in the register, the foreign ones that were
+ * set aside beside them, and second names, which may be the last names of their files. The same file
+ * may be found twice. `found` takes over each history. Returns 0, or -1 with *e set if the place of the
+ * register is unknown, or it cannot be read. */
 int locate_all(const struct locate_from *from, void (*found)(void *arg, struct history h),
                void *arg, struct err *e);
 
 /* Returns the path of an earlier history of this repository that its second name has kept, if the
  * present history does not continue it: the repository was cloned again or restored from a backup.
- * Returns NULL if there is none. The caller frees it. */
+ * Else returns NULL. The caller frees it. */
 char *history_earlier(const struct history *h);
 /* Returns the path of the second name of this history, or NULL if it has none. `st` is its fstat. The
  * caller frees it. */
@@ -135,7 +135,7 @@ bool history_has_worktrees(const struct history *h);
 int history_enter(struct history *h, struct err *e);
 /* Marks the directory of a history that is not trusted as the user's, because the user has named a
  * session of it. The pointer and the index that came with it are removed. Does nothing for a history
- * that is trusted, or has no directory of its own. Returns 0, or -1 with *e set. */
+ * that is trusted, or explicit, or the user's own. Returns 0, or -1 with *e set. */
 int history_accept(struct history *h, struct err *e);
 /* Lists the directory in the register, and makes the work link, where they are missing. Failures are
  * not reported: the history can be used without them. */
@@ -154,7 +154,7 @@ const char *history_index(const struct history *h);
 /* An index has this ending while it is being made. */
 #define HISTORY_INDEX_MAKING ".tmp"
 /* Does a file begin as every version of the two indexes does, or is it empty? Any other file by that
- * name belongs to the user and is left alone. */
+ * name belongs to the user and is not removed. */
 bool history_is_sidecar(int fd);
 /* Removes both indexes, and the rest of one that was being made, whoever made them. */
 void history_remove_index(const struct history *h);

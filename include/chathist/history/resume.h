@@ -11,8 +11,8 @@
 #include "chathist/base/err.h"
 #include "chathist/history/location.h"
 
-/* What the user asked for. Nothing: the current session, or a new one when there is none or it has
- * been idle for too long. */
+/* The options of the user. Without any, the current session is continued, or a new one is begun if no
+ * session is current or the current one has been idle for too long. */
 struct resume_wish {
     const char *named;  /* -s ID or $CHAT_SESSION, taken literally; NULL: none */
     bool by_digits;     /* -s may be the six digits at the end of one generated id */
@@ -28,7 +28,8 @@ struct resume {
     bool distrusted;   /* fresh because the directory's own pointer is not trusted */
     bool adopt;        /* the user has named it in a history that is not trusted: resume_claim
                         * accepts that history */
-    bool may_join;     /* fresh because there was no current session: any will do */
+    bool
+        may_join; /* fresh because no session was current: another program's new one is used, too */
     int64_t timeout_ms;
 };
 
@@ -37,16 +38,18 @@ struct resume {
         .id = BUF_INIT(BUF_SMALL)                                                                  \
     }
 
-/* Changes nothing on disk. A pointer that cannot be read counts as no current session. -1:
- * ERR_USAGE when `named` is no session id; a history that cannot be read. */
+/* Chooses a session. Changes nothing on disk. A pointer that cannot be read counts as no current
+ * session. Returns 0; or -1 with *e set: ERR_USAGE if `named` is no session id, or the history cannot
+ * be read. */
 int resume_choose(struct resume *r, const struct history *h, const struct resume_wish *wish,
                   struct err *e);
-/* Before the first line is stored: of several programs that begin a session at once, one makes its
- * own current, under the history's lock, and the others go on with that: r->id changes. A history
- * that is not trusted is accepted if one of its sessions was named, else set aside. -1: *e, and all is as it was; resume_settle tries
- * again. */
+/* Called before the first line is stored. If several programs begin a session at once, one of them
+ * makes its own session current, under the lock of the history, and the others use that session:
+ * r->id changes. A history that is not trusted is accepted if one of its sessions was named, else set
+ * aside. Returns 0; or -1 with *e set: nothing has changed, and resume_settle tries again. */
 int resume_claim(struct resume *r, struct history *h, struct err *e);
-/* After the first line was stored: makes the session current, where that is due. -1: also when something else is in the pointer's place. */
+/* Called after the first line was stored: makes the session current, if it should be. Returns 0; or -1
+ * with *e set, also if the pointer is no regular file. */
 int resume_settle(const struct resume *r, struct history *h, struct err *e);
 void resume_release(struct resume *r);
 

@@ -31,7 +31,7 @@ struct rewriter {
     /* Called before all lines are shown, from the first one on. This may happen twice. */
     void (*begin)(void *arg);
     /* Called for each line; the last one may lack its newline. The callback calls any of the functions
-     * below for it. If it calls no function, the line is left out. */
+     * below for it. If it calls no function, the new file lacks the line. */
     void (*line)(void *arg, struct rewrite *r, const struct line *l);
     /* Called under the lock, after all lines were shown. If it returns false, all lines are shown once
      * more. NULL: always true. */
