@@ -37,7 +37,7 @@ static void drop_first(struct str *s, size_t n)
     *s = (struct str){s->p + n, s->n - n};
 }
 
-/* Takes the character after a backslash. Returns false if there is none. */
+/* Takes the character after a backslash. Returns false at the end of the text. */
 static bool take_escaped(struct str *rest, bool quoted, struct buf *word)
 {
     char c;
@@ -53,7 +53,7 @@ static bool take_escaped(struct str *rest, bool quoted, struct buf *word)
     return true;
 }
 
-/* Takes the text after an opening quote, up to the closing one. Returns false if there is none. */
+/* Takes the text after an opening quote. Returns false if the closing quote is missing. */
 static bool take_quoted(struct str *rest, char quote, struct buf *word)
 {
     while (rest->n > 0) {
@@ -392,8 +392,8 @@ struct reader {
     bool apart; /* it leads a process group */
 };
 
-/* Without a terminal the program can have a group, and end with everything that it started. On a
- * terminal a group of its own would be in the background, and stopped when it asks something. */
+/* Without a terminal the program can have a group, and end with everything that it started. A
+ * separate group on a terminal would be in the background, and stopped when it asks something. */
 static bool has_terminal(void)
 {
     int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -415,8 +415,8 @@ static void end_reader(const struct reader *r)
         kill(whom, SIGKILL);
 }
 
-/* One read: returns 1, 0 at the end, or -1 with errno set. Bytes that there is no room for are
- * dropped and wiped; they may be as secret as the rest. */
+/* One read: returns 1, 0 at the end, or -1 with errno set. Bytes beyond the maximum of
+ * `printed` are dropped and wiped; they may be as secret as the rest. */
 static int read_more(int from, struct buf *printed, size_t *dropped)
 {
     struct buf rest = BUF_INIT(READ_MAX);
@@ -754,8 +754,8 @@ static bool is_known(const struct orphans *o, pid_t pid)
     return false;
 }
 
-/* Returns how many children that are not known have not ended. Their numbers cannot be taken by other
- * processes: a child that ended keeps its number until it is waited for, here. */
+/* Returns how many children that are not known have not ended. Their numbers cannot be taken by
+ * other processes: a child that ended keeps its number until it is waited for, here. */
 static size_t kill_unknown(const struct orphans *o)
 {
     struct pids now;

@@ -17,7 +17,7 @@ static char *copy(const char *s)
     return mem_copy(s, strlen(s));
 }
 
-/* A server at an address would be refused by the system with a message that does not help. */
+/* Refuses addresses, because the reason that the system would give does not help. */
 static int check_program(const char *program, struct err *e)
 {
     if (strncmp(program, "http://", 7) != 0 && strncmp(program, "https://", 8) != 0)
@@ -64,8 +64,8 @@ static int bad_name(const char *name, struct err *e)
                    name, MCP_SERVER_NAME_MAX);
 }
 
-/* Sets where a server of the configuration runs: what `mcp.NAME.cwd` says, else the neutral
- * directory. */
+/* Sets the directory in which a server of the configuration runs: `mcp.NAME.cwd`, or else
+ * config_command_dir. */
 static int set_cwd(struct mcp_config *config, const struct config *c, struct err *e)
 {
     struct buf key = BUF_INIT(BUF_SMALL);
@@ -98,8 +98,8 @@ static int check_cwd(const struct mcp_config *config, struct err *e)
                    config->cwd, config->name);
 }
 
-/* The configuration counts wherever the program is started, so its programs and directories must
- * not depend on that. */
+/* The configuration is the same in every working directory, so the programs and directories in it
+ * are not relative. */
 static int add_configured(struct mcp_configs *w, const struct config *c, const char *name,
                           const char *command, struct err *e)
 {
@@ -202,10 +202,10 @@ void mcp_configs_release(struct mcp_configs *w)
     *w = (struct mcp_configs){0};
 }
 
-/* So much is shown of what a server logs, in bytes. */
+/* How much of a message that a server logs is shown, in bytes. */
 #define MESSAGE_MAX ((size_t)2000)
 
-/* ---- what they tell beside ---- */
+/* ---- news of servers ---- */
 
 static void tell(void *arg, const char *server, enum mcp_news news, struct str text)
 {
@@ -238,7 +238,7 @@ static bool is_named(const struct mcp_server *s)
     return s->list.count > 0 && s->list.tools[0]->tool.name;
 }
 
-/* Names those that have no names yet, so that each has its own. */
+/* Gives names to tools that have none, so that all names differ. */
 static void name_tools(struct mcp_servers *m, const struct tool *const *others, size_t others_count)
 {
     const struct tool **taken = NULL;
@@ -281,7 +281,7 @@ bool mcp_servers_renew(struct mcp_servers *m, const struct tool *const *others, 
     return true;
 }
 
-/* ---- from their start to their end ---- */
+/* ---- start and end ---- */
 
 static int start_all(struct mcp_servers *m, const struct mcp_configs *wanted, char *const env[],
                      struct err *e)
@@ -299,7 +299,7 @@ static int start_all(struct mcp_servers *m, const struct mcp_configs *wanted, ch
     return 0;
 }
 
-/* Ends them; a signal that comes, or has come, is a reason to hurry. */
+/* Ends the servers, in a hurry after a signal. */
 static void end_all(struct mcp_servers *m, bool hurry, int cancel_fd)
 {
     mcp_end(m->at, m->count, hurry ? CHILD_HURRY_MS : MCP_GRACE_MS, cancel_fd);
@@ -310,7 +310,7 @@ static void end_all(struct mcp_servers *m, bool hurry, int cancel_fd)
     *m = (struct mcp_servers){0};
 }
 
-/* Starts them and waits for them; a signal ends the program, and them before it. */
+/* Starts the servers and waits until they are ready. A signal ends them and then the program. */
 static int get_ready(struct mcp_servers *m, const struct mcp_configs *wanted, const char *key,
                      struct err *e)
 {

@@ -7,10 +7,10 @@
 #include "chathist/base/utf8.h"
 #include "chathist/llm/provider_error.h"
 
-/* How much of a line that is no message an error shows, in code points. */
+/* How much of a line that is not a message an error shows, in code points. */
 #define EXCERPT_MAX 80
 
-/* How much of an error's message is told, in bytes. */
+/* How much of an error's message is shown, in bytes. */
 #define ERROR_TEXT_MAX ((size_t)4000)
 
 void jsonrpc_init(struct jsonrpc *r, jsonrpc_fn *fn, void *arg)
@@ -38,8 +38,8 @@ int jsonrpc_noise(struct jsonrpc *r, struct str what, struct err *e)
     return -1;
 }
 
-/* Frames with headers, as of the Language Server Protocol, are another transport: without a newline
- * at their ends they would be waited for in silence. */
+/* Frames with headers are the transport of the Language Server Protocol. They end without a newline,
+ * so the reader would wait for the rest of the line. */
 static int refuse_frame(struct jsonrpc *r, struct str line, struct err *e)
 {
     r->noise = JSONRPC_NOISE_MAX;
@@ -76,7 +76,7 @@ static bool is_id(struct str value)
     return json_type(value) == JSON_STRING || json_type(value) == JSON_NUMBER;
 }
 
-/* What message it is, by the members that it has. false: none. */
+/* Finds the kind of a message by its members. Returns false if it is not a message. */
 static bool classify(const struct members *parts, struct jsonrpc_message *m)
 {
     m->id = parts->id;

@@ -349,7 +349,7 @@ void mcp_name_tools(struct mcp_server *s, const struct tool *const *others, size
 
 /* ---- results and log messages as text ---- */
 
-/* How much room the line needs that says how much is left out. */
+/* How much room the line about dropped text needs. */
 #define CUT_NOTE_MAX 128
 
 /* Adds `, TEXT` for a member that is a text. */
@@ -743,7 +743,7 @@ static int take_message(void *arg, const struct jsonrpc_message *m, struct err *
     return 0;
 }
 
-/* Does what is possible without waiting. The calls of a server that broke fail. */
+/* Writes and reads without waiting. If the server has failed, its calls fail. */
 static void step_server(struct mcp_server *s)
 {
     exchange(s);
@@ -795,7 +795,7 @@ static void step_call(struct tool_job *job)
     step_server(tool_of(job)->server);
 }
 
-/* The server is told that the call was given up. The server itself goes on. */
+/* Notifies the server that the call was given up. The server continues to run. */
 static void stop_call(struct tool_job *job, int64_t until)
 {
     struct mcp_server *s = job->state;

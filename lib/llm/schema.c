@@ -347,7 +347,7 @@ static bool check_properties(struct walk *w, const struct target *t, const cJSON
     return true;
 }
 
-/* Which members are additional also depends on patternProperties, which is not checked. */
+/* patternProperties would decide which members are additional, but is not checked. */
 static bool check_additional(struct walk *w, const struct target *t, const cJSON *want)
 {
     const cJSON *named = member(t->schema, "properties");
@@ -360,7 +360,7 @@ static bool check_additional(struct walk *w, const struct target *t, const cJSON
     return true;
 }
 
-/* The first items belong to prefixItems, which is not checked. */
+/* The first items belong to prefixItems, and that is not checked. */
 static bool check_items(struct walk *w, const struct target *t, const cJSON *want)
 {
     size_t i = 0;
@@ -559,7 +559,8 @@ static const char *names_mistake(const cJSON *value)
     return strings ? NULL : "is not an array of strings";
 }
 
-/* Returns what is wrong with the value of a keyword, apart from the schemas inside it, or NULL. */
+/* Returns the mistake in the value of a keyword, or NULL. Schemas inside it are checked elsewhere.
+ * */
 static const char *form_mistake(enum form form, const cJSON *value)
 {
     switch (form) {

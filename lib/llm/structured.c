@@ -4,18 +4,18 @@
 
 #include "chathist/base/json.h"
 
-/* How many schemas are looked at, each as often as it is referred to: beyond it a schema counts as
+/* How many schemas are examined, each once for every reference to it. A schema with more counts as
  * recursive. */
 #define SCHEMAS_MAX 10000
 #define DEPTH_MAX 100
 
-/* What a service takes. */
+/* What a service accepts. */
 struct dialect {
-    const char *const *keywords; /* with any value; NULL ends */
+    const char *const *keywords; /* with any value; ends with NULL */
     const char *const *one_of;   /* with an array of schemas */
-    bool all_required;           /* of an object's properties */
+    bool all_required;           /* every object has to require all of its properties */
     bool recursive;
-    bool few_items; /* minItems is 0 or 1 */
+    bool few_items; /* minItems has to be 0 or 1 */
 };
 
 static const char *const strict_keywords[] = {
@@ -144,7 +144,7 @@ static bool schema_fits(const struct dialect *dialect, struct str schema)
     return held;
 }
 
-/* The schema without `$schema`. */
+/* Returns the schema without `$schema`. */
 static cJSON *sent(struct str schema)
 {
     cJSON *t = cjson_object();
@@ -183,9 +183,9 @@ void structured_set_json_object(cJSON *body, struct str schema)
     cjson_set(body, "response_format", format);
 }
 
-/* The models of Anthropic's before the first that can, by their names; another server's, too, can
- * not be expected to. */
-static bool model_can(const char *model)
+/* Does the model know output_config? The names are those of Anthropic's models before the field. The
+ * models of other servers are not expected to know it. */
+static bool knows_output_config(const char *model)
 {
     static const char *const older[] = {
         "claude-2",          "claude-instant",  "claude-3",        "claude-sonnet-4-0",
@@ -202,7 +202,7 @@ bool structured_set_output_config(cJSON *body, struct str schema, const char *mo
 {
     cJSON *config, *format;
 
-    if (!model_can(model) || !schema_fits(&anthropic, schema))
+    if (!knows_output_config(model) || !schema_fits(&anthropic, schema))
         return false;
     config = cjson_object();
     format = cjson_object();

@@ -159,8 +159,8 @@ static size_t gather_fds(const struct tool_job *jobs, size_t count, struct pollf
     return n;
 }
 
-/* Waits until there is something to do, and steps all running jobs. Returns 1 while one is not done,
- * 0 if all are, or -1 if cancel_fd is readable. */
+/* Waits until there is something to do, and steps all running jobs. Returns 1 while one is not
+ * done, 0 if all are, or -1 if cancel_fd is readable. */
 static int step_jobs(struct tool_job *jobs, size_t count, int cancel_fd)
 {
     struct pollfd fds[TOOL_PARALLEL * TOOL_FDS + 1];
@@ -230,7 +230,7 @@ struct run {
 
 /* ---- executables: the result of a call ---- */
 
-/* Drops the rest of a code point that was cut at the start of the text. */
+/* Drops the end of a code point that was cut in two at the start of the text. */
 static struct str whole_start(struct str text)
 {
     while (text.n > 0 && ((unsigned char)text.p[0] & 0xC0) == 0x80) {
@@ -349,7 +349,7 @@ static void send_args(struct tool_job *job, struct run *r)
         child_close(&r->child.in);
 }
 
-/* Keeps the beginning of standard output. */
+/* Keeps the first bytes of standard output. */
 static void take_out(struct run *r)
 {
     size_t room = OUT_MAX - r->out.len;
@@ -401,8 +401,8 @@ static void finish_run(struct tool_job *job, struct run *r)
 static void step_run(struct tool_job *job)
 {
     struct run *r = job->state;
-    /* This is checked before reading, because everything that the tool wrote is in the pipes once it
-     * has ended. A process that it started may keep them open and go on writing. */
+    /* This is checked before reading, because everything that the tool wrote is in the pipes once
+     * it has ended. A process that it started may keep them open and go on writing. */
     bool ended = child_ended(&r->child);
     bool more;
 

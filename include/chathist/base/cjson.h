@@ -39,8 +39,8 @@ static inline cJSON *cjson_array(void)
     return array;
 }
 
-/* Sets a member of an object: at the end, or in place of an older member of that name, which is
- * freed. The object owns `value` afterwards. */
+/* Sets a member of an object, at the end or in place of an older member of that name. Frees the
+ * older value. The object owns `value` afterwards. */
 static inline void cjson_set(cJSON *object, const char *key, cJSON *value)
 {
     cJSON_bool done = cJSON_GetObjectItemCaseSensitive(object, key)
@@ -58,7 +58,7 @@ static inline void cjson_push(cJSON *array, cJSON *value)
         mem_exhausted();
 }
 
-/* An item that is printed byte for byte as `json`, which is a value that json_check accepted. */
+/* Returns an item that prints `json`, a value that json_check accepted, byte for byte. */
 static inline cJSON *cjson_raw(struct str json)
 {
     char *copy = mem_copy(json.p, json.n);

@@ -65,13 +65,13 @@ struct spawn {
     const char *cwd;   /* its working directory; NULL: that of this process */
     int fd[3];         /* its standard streams */
     sigset_t reset;    /* the signals that get their default action */
-    bool apart; /* it leads a session and process group of its own, so it has no controlling
-                 * terminal, and no signal is blocked */
+    bool apart; /* it leads a new session and process group, so it has no controlling terminal,
+                 * and no signal is blocked */
 };
 
-/* Starts a program. Returns 0, or an errno if there is no such program or directory, or no process
- * can be made. With `cwd`, relative directories in PATH are below it, and PWD and OLDPWD are left
- * out of the environment. */
+/* Starts a program. Returns 0, or an errno if the program or the directory does not exist, or if
+ * the system has no process left. With `cwd`, relative directories in PATH are below it, and PWD
+ * and OLDPWD are left out of the environment. */
 int spawn(pid_t *pid, const struct spawn *s);
 
 /* Returns the environment of this process without the variables in `names` (which ends with NULL),
@@ -107,8 +107,8 @@ int process_run(char *const argv[], int out, struct err *e);
  * the pipe open. Output beyond the maximum of `out` is dropped.
  *
  * Signals keep their actions. A caller that catches them makes cancel_fd (-1: none) readable, which
- * ends the program: together with everything that it started if there is no terminal, else alone,
- * because the signals of the terminal reach the others anyway.
+ * ends the program. Without a terminal, everything that it started ends as well; with one only the
+ * program, because the signals of the terminal reach the others anyway.
  *
  * Returns like process_run. Also returns -1 after cancel_fd became readable (ERR_SIGNAL), and after
  * more than PROCESS_REST_MAX dropped bytes.
@@ -119,8 +119,8 @@ int process_read(char *const argv[], const char *cwd, struct buf *out, int cance
 /* ---- programs beside this process ---- */
 
 /*
- * A program whose standard streams are pipes to this process. It leads a session and process group
- * of its own, and everything in the group ends with it. It has no terminal: /dev/tty cannot be
+ * A program whose standard streams are pipes to this process. It leads a new session and process
+ * group, and everything in the group ends with it. It has no terminal: /dev/tty cannot be
  * opened (ENXIO), as under cron. In the background of our session it would be stopped as soon as it
  * reads from the terminal.
  *
@@ -153,15 +153,15 @@ bool child_ended(struct child *c);
  * At the end of the stream, or if b is full, the descriptor is closed and false is returned. */
 bool child_read(int *fd, struct buf *b);
 /* Writes as much as the pipe takes, without waiting. Returns the number of bytes. The descriptor is
- * closed if there is no reader any more. */
+ * closed if the reader has closed the pipe. */
 size_t child_write(int *fd, struct str bytes);
 /* Closes one of the three descriptors if it is open. */
 void child_close(int *fd);
 /* Sends SIGTERM to the group of a child that has not ended. */
 void child_term(struct child *c);
 /* Ends a child: closes its standard input, waits up to grace_ms, sends SIGTERM, waits up to
- * grace_ms again, and then kills its group. Whatever is left of the group is killed in any case.
- * Further output is read and dropped. May be called for a child that has ended or was not
+ * grace_ms again, and then kills its group. Processes that remain in the group are killed in any
+ * case. Further output is read and dropped. May be called for a child that has ended or was not
  * started. */
 void child_end(struct child *c, int64_t grace_ms);
 /* Ends several children side by side, in the same time as one. Once hurry_fd (-1: none) becomes
@@ -178,7 +178,7 @@ void child_end_all(struct child *const *all, size_t count, int64_t grace_ms, int
  */
 struct orphans {
     /* private */
-    pid_t *known; /* the children from before orphans_begin, which are left alone */
+    pid_t *known; /* the children from before orphans_begin, which are never killed */
     size_t count, cap;
     bool listed; /* whether `known` could be read */
     bool was_reaper;

@@ -68,12 +68,12 @@ enum consent_answer {
     CONSENT_GIVEN, /* without a question */
     CONSENT_YES,
     CONSENT_NO,
-    CONSENT_NOBODY,   /* there is no terminal to ask on */
+    CONSENT_NOBODY,   /* the process has no terminal to ask on */
     CONSENT_CANCELLED /* cancel_fd became readable */
 };
 
 /* May this call run? Asks on the controlling terminal, whatever standard input and output are.
- * Invisible characters of the call are shown, and what was typed before the question is dropped.
+ * Invisible characters of the call are shown, and text typed before the question is dropped.
  * `args` is valid JSON. */
 enum consent_answer consent_ask(struct consent *c, struct str name, struct str args);
 /* Does one of the patterns of consent.allowed match the name? */

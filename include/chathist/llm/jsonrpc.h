@@ -1,13 +1,13 @@
 /*
- * jsonrpc - JSON-RPC 2.0 messages, one a line: read from a stream of bytes, and written.
+ * jsonrpc - reads JSON-RPC 2.0 messages from a stream of bytes, and writes them, one a line.
  *
- * A pure push parser: it does no input itself, and pieces may be of any size. It knows no methods:
- * that is for llm/mcp.
+ * The reader is a push parser: it does no input itself, and accepts pieces of any size. It knows no
+ * methods; llm/mcp does.
  *
  * Sources: jsonrpc.org/specification;
  * modelcontextprotocol.io/specification/2025-11-25/basic/transports (stdio: messages are UTF-8,
  * "delimited by newlines, and MUST NOT contain embedded newlines") and
- * 2025-03-26/basic (a batch, an array of messages, which later revisions have not got).
+ * 2025-03-26/basic (a batch is an array of messages; later revisions have no batches).
  */
 #ifndef CHATHIST_LLM_JSONRPC_H
 #define CHATHIST_LLM_JSONRPC_H
@@ -18,51 +18,53 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
 
-/* The longest message, in bytes: a line that goes on makes the stream unusable. */
+/* The longest message, in bytes. A longer line makes the stream unusable. */
 #define JSONRPC_MESSAGE_MAX ((size_t)16 << 20)
-/* How many lines that are no message are passed over (banners, log lines), before the stream counts
- * as unusable. */
+/* How many lines that are not messages (banners, log lines) are skipped before the stream counts as
+ * unusable. */
 #define JSONRPC_NOISE_MAX 200
 
 #define JSONRPC_METHOD_NOT_FOUND (-32601)
 
 enum jsonrpc_kind { JSONRPC_REQUEST, JSONRPC_NOTIFICATION, JSONRPC_RESULT, JSONRPC_ERROR };
 
-/* A message, valid during the call that it is handed to. What it does not have is STR_NONE. */
+/* A message, valid during the call that receives it. Members that it does not have are STR_NONE. */
 struct jsonrpc_message {
     enum jsonrpc_kind kind;
-    struct str id;     /* JSON: a string or number; of an error also null */
-    int64_t number;    /* the id as a number; -1 when it is none, or negative */
-    struct str method; /* text; of a request and a notification */
+    struct str id;     /* JSON: a string or a number; in an error it may be null */
+    int64_t number;    /* the id as a number; -1 if it is not a number or negative */
+    struct str method; /* text; in requests and notifications */
     struct str body;   /* JSON: params, result or error */
 };
 
-/* Takes a message. 0, or -1 when it ends the reading. */
+/* Receives a message. Returns 0, or -1 with *e set to stop reading. */
 typedef int jsonrpc_fn(void *arg, const struct jsonrpc_message *m, struct err *e);
 
 struct jsonrpc {
     jsonrpc_fn *fn;
     void *arg;
-    struct buf line; /* the beginning of a line whose end has not come */
-    size_t noise;    /* lines that were no message */
+    struct buf line; /* the beginning of a line that is not complete */
+    size_t noise;    /* how many lines were not messages */
 };
 
 void jsonrpc_init(struct jsonrpc *r, jsonrpc_fn *fn, void *arg);
 void jsonrpc_release(struct jsonrpc *r);
-/* The next bytes. Bytes that are not UTF-8 become U+FFFD; a line that is no message then is passed
- * over. -1: fn failed, a message is too long, too many lines are none; nothing more may be fed. */
+/* Reads the next bytes. Bytes that are not UTF-8 become U+FFFD; then a line that is not a message
+ * is skipped. Returns 0, or -1 with *e set if fn failed, a message is too long, or too many lines
+ * were not messages. Nothing more may be fed then. */
 int jsonrpc_feed(struct jsonrpc *r, struct str bytes, struct err *e);
-/* Counts something as no message that was one by its form. -1: that were too many. */
+/* Counts a message that makes no sense to the caller as a line that is not a message. Returns 0, or
+ * -1 with *e set if there were too many. */
 int jsonrpc_noise(struct jsonrpc *r, struct str what, struct err *e);
 
-/* Each adds a message and its newline. params, result and id are JSON that json_check accepted,
- * with any white space; params may be STR_NONE. */
+/* These functions add a message and its newline to out. params, result and id are JSON values that
+ * json_check accepted; params may be STR_NONE. */
 void jsonrpc_add_request(struct buf *out, int64_t id, const char *method, struct str params);
 void jsonrpc_add_notification(struct buf *out, const char *method, struct str params);
 void jsonrpc_add_result(struct buf *out, struct str id, struct str result);
 void jsonrpc_add_error(struct buf *out, struct str id, int code, const char *message);
 
-/* Adds an error's body for a person: `message (-32601)`, of a long message the beginning. */
+/* Adds the body of an error in the form `message (-32601)`. A long message is cut. */
 void jsonrpc_describe_error(struct buf *out, struct str error);
 
 #endif

@@ -27,7 +27,7 @@
  * This client offers nothing to servers: it answers requests for roots, sampling and elicitation
  * with "method not found". Progress notifications are ignored and do not prolong a call. A server's
  * `instructions` are not passed on. Tools that can only be called as tasks (`taskSupport` is
- * "required") are left out.
+ * "required") are not offered.
  */
 #ifndef CHATHIST_LLM_MCP_H
 #define CHATHIST_LLM_MCP_H
@@ -45,7 +45,7 @@
 #define MCP_START_MS ((int64_t)60 * 1000)
 /* How long a server may take to list tools that have changed. */
 #define MCP_RENEW_MS ((int64_t)10 * 1000)
-/* After this time the user is told that a server is waited for. */
+/* After this time a notice says that the program waits for a server. */
 #define MCP_SLOW_MS ((int64_t)1000)
 /* How long servers may take to end by themselves. The user waits for this. */
 #define MCP_GRACE_MS ((int64_t)500)
@@ -56,7 +56,7 @@
 #define MCP_LIST_MAX ((size_t)8 << 20)
 /* The most bytes that the result of a call keeps of what the server sent. */
 #define MCP_RESULT_MAX ((size_t)100 << 10)
-/* The most bytes that may wait to be written: a server that does not read is given up. */
+/* The most bytes that may wait to be written: a server that does not read has failed. */
 #define MCP_OUT_MAX ((size_t)64 << 20)
 /* The longest name of a server, so that half of the name of a tool is the tool's own. */
 #define MCP_SERVER_NAME_MAX 30
@@ -89,13 +89,12 @@ struct mcp_call {
 enum mcp_news {
     MCP_SLOW,      /* the server has been getting ready, or listing its tools, for MCP_SLOW_MS */
     MCP_MESSAGE,   /* the server logs `level logger text` */
-    MCP_LEFT_OUT,  /* the tool of this name is left out: its inputSchema is not for an object, and
-                    * providers would refuse the whole request */
-    MCP_LIST_LOST, /* the tools have changed, but cannot be listed for this reason; the old list
-                    * stays */
+    MCP_LEFT_OUT,  /* a tool is not offered: its inputSchema is not for an object, and providers
+                   * would refuse the whole request; the text is its name */
+    MCP_LIST_LOST, /* changed tools cannot be listed for this reason; the old list stays */
 };
 
-/* Receives news that nobody asked for. `text` is valid UTF-8 but may hold control characters. It is
+/* Receives news of a server. `text` is valid UTF-8 but may hold control characters. It is
  * valid during the call. */
 struct mcp_watch {
     void (*tell)(void *arg, const char *server, enum mcp_news news, struct str text);
@@ -133,7 +132,7 @@ struct mcp_server {
 bool mcp_server_name_valid(struct str name);
 
 /* Starts a server under a valid name. env is its environment and cwd its working directory
- * (base/process). `watch` is borrowed until mcp_end; NULL: nothing is told. The caller ignores
+ * (base/process). `watch` is borrowed until mcp_end; NULL: no news. The caller ignores
  * SIGPIPE. Returns 0, or -1 with *e set (ERR_LIMIT). Call mcp_end in both cases. */
 int mcp_start(struct mcp_server *s, const char *name, char *const argv[], char *const env[],
               const char *cwd, const struct mcp_watch *watch, struct err *e);
@@ -145,7 +144,8 @@ int mcp_await(struct mcp_server *const *servers, size_t count, int64_t ms, int c
 /* Reads what the servers have sent, without waiting, and then asks those whose tools have changed
  * for a new list. That takes `ms` milliseconds at most, and ends when cancel_fd becomes readable.
  * No call may be under way. Returns true if some list was replaced; its tools have no names yet,
- * and the tools of the old list are freed. Errors leave the old list and are told to the watch. */
+ * and the tools of the old list are freed. After an error the old list stays, and the watch gets
+ * the reason. */
 bool mcp_renew(struct mcp_server *const *servers, size_t count, int64_t ms, int cancel_fd);
 /* Names the tools of a server `server__tool`. A character that is not in [A-Za-z0-9_-] becomes `_`,
  * and a name of more than 64 characters is cut. A name that one of the `others` or a tool of this
@@ -160,7 +160,7 @@ void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms, 
  * Adds the text of a CallToolResult to out. Blocks of text and resources with a text are added as
  * they are, with a newline between blocks. Any other block becomes a line in brackets that
  * describes it. Without any text the structured content is added as JSON. *failed is set if the
- * tool reports an error or did not finish. Text beyond the maximum of out is left out, and a last
+ * tool reports an error or did not finish. Text beyond the maximum of out is dropped, and a last
  * line says how much.
  */
 void mcp_result_add(struct buf *out, struct str result, bool *failed);

@@ -10,7 +10,7 @@
  *     arrays      items, minItems, maxItems, uniqueItems
  *
  * Annotations such as title, description and format change nothing. Every other keyword is only
- * sent to the server; schema_unchecked names them, so that the user can be told.
+ * sent to the server; schema_unchecked names them, so that the caller can warn the user.
  *
  * Numbers are compared in double precision, as JavaScript does. If an object has a name twice, each
  * of the values must be valid. A check is bounded in depth and in steps.
@@ -23,22 +23,23 @@
 
 struct schema;
 
-/* Makes a schema from JSON text, which is copied. Returns NULL and sets *err (ERR_USAGE) if it is
+/* Parses and copies JSON text. Returns a new schema, or NULL with *e set (ERR_USAGE) if the text is
  * not a valid schema. The message begins with a JSON pointer to the mistake, unless it is at the
  * root: `/properties/a/type: names no type`. The caller frees the schema with schema_free. */
 struct schema *schema_new(struct str text, struct err *e);
 /* Reads a schema from a file. It must be an object, as servers demand. The messages of schema_check
- * then name the file. Returns NULL and sets *err (ERR_USAGE) if the file is unusable. */
+ * then name the file. Returns NULL with *e set (ERR_USAGE) if the file is unusable. */
 struct schema *schema_read(const char *file, struct err *e);
 void schema_free(struct schema *s); /* NULL is fine */
 
-/* The schema as it was given, one JSON value; STR_NONE if s is NULL. Borrowed from s. */
+/* The JSON text of the schema, without white space around it; STR_NONE if s is NULL. Borrowed from
+ * s. */
 struct str schema_text(const struct schema *s);
-/* The keywords in the schema that are not checked here: `'allOf', 'not'`. Empty if there are none.
- * Borrowed from s. */
+/* The keywords in the schema that are not checked here: `'allOf', 'not'`. Empty if all are
+ * checked. Borrowed from s. */
 const char *schema_unchecked(const struct schema *s);
-/* Checks a whole answer. Returns 0 if it is a single JSON value that is valid, else -1 and sets
- * *err (ERR_FAILURE). The message has a JSON pointer to the first mistake: `/items/3: is not a
+/* Checks a whole answer. Returns 0 if it is a single JSON value that is valid, or -1 with
+ * *e set (ERR_FAILURE). The message has a JSON pointer to the first mistake: `/items/3: is not a
  * number`. White space around the value is allowed, a code fence is not. */
 int schema_check(struct schema *s, struct str answer, struct err *e);
 

@@ -22,7 +22,7 @@ struct tool_job;
 
 /* The most descriptors that one call waits for. */
 #define TOOL_FDS 3
-/* The most bytes of a result. The rest is left out, and the result says so. */
+/* The most bytes of a result. The rest is dropped, and the result says so. */
 #define TOOL_RESULT_MAX ((size_t)1 << 20)
 /* The default time limit of a call. */
 #define TOOL_TIMEOUT_MS 120000
@@ -34,10 +34,10 @@ struct tool_job;
 struct tool_kind {
     /* Begins the call. If that fails, the job is done at once, with the reason as its result. */
     void (*begin)(struct tool_job *job);
-    /* Fills in the descriptors that the call waits for and returns their number. If there are none,
+    /* Fills in the descriptors that the call waits for and returns their number. After 0,
      * the next step follows soon. */
     size_t (*fds)(const struct tool_job *job, struct pollfd fds[TOOL_FDS]);
-    /* Does what is possible without waiting. Called when a descriptor is ready, and from time to
+    /* Reads and writes without waiting. Called when a descriptor is ready, and from time to
      * time. */
     void (*step)(struct tool_job *job);
     /* Asks a call to end before it is stopped, without waiting. May be NULL. */
@@ -106,7 +106,7 @@ struct tool_exec {
     char *const *env; /* its environment; borrowed */
 };
 
-/* Reads the declaration of the executable at `path`, which has a slash. The caller ignores SIGPIPE.
+/* Reads the declaration of an executable. Its `path` has a slash. The caller ignores SIGPIPE.
  * Returns 0, or -1 with *e set: ERR_USAGE if it cannot be run or prints something else, ERR_SIGNAL
  * if cancel_fd became readable. Call tool_exec_release in both cases. */
 int tool_exec_load(struct tool_exec *t, const char *path, char *const env[], int cancel_fd,
