@@ -380,7 +380,7 @@ static void add_paused(cJSON *messages, struct str blocks)
 static int anthropic_set_body(const struct provider *p, const struct ask *ask,
                               struct http_request *r, struct err *e)
 {
-    cJSON *t, *messages, *called;
+    cJSON *t, *messages = NULL, *called = NULL;
 
     if (anthropic_messages(ask->context, p->name, &messages, &called, e) != 0)
         return -1;
