@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "chathist/base/json.h"
 #include "chathist/base/keymap.h"
@@ -269,6 +271,22 @@ static void check_index(struct walk *w)
         report(w, !removable, w->h->index, 0, "%s", defect);
 }
 
+/* Has a killed program left an index that it was making? Removes it with `remove`. */
+static bool is_half_made(const struct history *h, bool remove)
+{
+    char *making = path_with_suffix(h->index, HISTORY_INDEX_MAKING);
+    int fd = io_open_regular_at(h->dir_fd, making, O_RDONLY, 0, NULL, NULL, NULL);
+    /* The program that makes it holds the lock. */
+    bool left = fd >= 0 && history_is_sidecar(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0;
+
+    if (left && remove)
+        (void)io_unlink(h->dir_fd, making);
+    if (fd >= 0)
+        close(fd);
+    free(making);
+    return left;
+}
+
 /* If the writer of a group of lines was killed, the group is in a file beside the history
  * (chathist(5), FILE.group). */
 static void check_group(struct walk *w)
@@ -310,6 +328,7 @@ static int check_files(struct walk *w, struct err *e)
         left += io_sweep(w->h->pointer_fd, w->h->pointer, !w->h->dir, false, e);
     if (left < 0)
         return -1;
+    left += is_half_made(w->h, false);
     if (left > 0)
         report(w, false, w->h->path, 0, "killed programs left %d temporary file%s beside it", left,
                left == 1 ? "" : "s");
@@ -459,6 +478,7 @@ int repair_run(struct repair *m, struct history *h, struct err *e)
     /* rewrite_run removes temporary files in the directory of the history only. */
     if (h->pointer_fd != h->dir_fd && io_sweep(h->pointer_fd, h->pointer, !h->dir, true, e) < 0)
         return -1;
+    (void)is_half_made(h, true);
     if (index_defect(h, &removable) && removable && io_unlink(h->dir_fd, h->index) < 0)
         return err_sys(e, errno, "cannot remove '%s'", h->index);
     return rewrite_run(h, &by, e);

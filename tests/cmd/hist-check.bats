@@ -187,6 +187,22 @@ setup() {
     [[ -e other.1.0.tmp ]]
 }
 
+@test "hist-check: an index that a killed program was making is reported, and --repair removes it" {
+    hist_line s user one >"$HISTORY"
+    printf 'HISTIDX\001' >"$HISTORY.idx.tmp"
+    run_expect 1 hist-check
+    stdout_line 1 "$HISTORY: killed programs left 1 temporary file beside it"
+    # A program that holds its lock is still making it.
+    flock "$HISTORY.idx.tmp" hist-check >"$OUT"
+    stdout_is '1 line, 1 message, 1 session: 0 problems, 0 warnings'
+    run_expect 0 hist-check --repair
+    [[ ! -e $HISTORY.idx.tmp ]]
+    # A file of the user's by that name stays.
+    echo mine >"$HISTORY.idx.tmp"
+    run_expect 0 hist-check --repair
+    is mine "$HISTORY.idx.tmp" mine
+}
+
 @test "hist-check: the file of a hist-fork that was killed is reported" {
     hist_line s user one >"$HISTORY"
     echo chgroup1 >"$HISTORY.group"

@@ -463,6 +463,11 @@ END
     stdout_lacks .aicoder
 }
 
+@test "refused: a configuration that cannot be examined, and the reason is said" {
+    XDG_CONFIG_HOME=/$(printf 'x%.0s' {1..300}) run_expect 2 hist-sessions
+    stderr_matches "cannot open '/x.*/chathist/config': File name too long"
+}
+
 # ---- what is refused
 
 @test "refused: a directory of ours that is a link or a file" {
