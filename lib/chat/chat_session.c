@@ -333,8 +333,8 @@ void chat_session_look_at_history(struct chat_session *t)
         a->once || (!needed && (a->store || a->messages) && history_forbidden(&t->history));
 }
 
-/* If several programs begin a session at the same time, only one does; the others join it. A failure
- * is reported by keep(), which tries again to make the session current. */
+/* If several programs begin a session at the same time, only one does; the others join it. A
+ * failure is reported by keep(), which tries again to make the session current. */
 static void claim(struct chat_session *t, struct turn *turn)
 {
     struct err e = ERR_INIT;

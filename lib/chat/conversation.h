@@ -37,7 +37,7 @@ void conversation_begin(struct conversation *d, const char *system);
 int conversation_continue(struct conversation *d, struct str id, struct err *e);
 
 void conversation_set_system(struct conversation *d, struct str text);
-/* Adds the system prompt of the next turn. Returns 1, 0 if there is none, or -1 with *e set. */
+/* Adds the system prompt of the next turn. Returns 1, 0 without one, or -1 with *e set. */
 int conversation_system(const struct conversation *d, struct buf *out, struct err *e);
 /* Attaches a file to the next prompt. Returns 0, or -1 with *e set if it cannot be attached. */
 int conversation_attach(struct conversation *d, const char *file, struct err *e);
@@ -46,7 +46,7 @@ void conversation_detach_files(struct conversation *d);
 /* Runs one turn; TURN_AGAIN needs no text. Errors are reported. Returns the exit code of the
  * turn. */
 int conversation_ask(struct conversation *d, enum turn_kind kind, struct str text);
-/* Adds the text of the last prompt. Returns 1, 0 if there is none, or -1 with *e set. */
+/* Adds the text of the last prompt. Returns 1, 0 without one, or -1 with *e set. */
 int conversation_last_prompt(const struct conversation *d, struct buf *out, struct err *e);
 
 /* Adds the conversation as Markdown with a heading for each message, or only the text of the last

@@ -82,7 +82,7 @@ void line_words_add_table(struct buf *out, const struct line_words *w, size_t co
 }
 
 #define HISTORY_MAX 1000
-/* Keys that are not characters are handed to libedit as C1 control characters, which are bound to
+/* Keys that are not characters are handed to libedit as C1 control characters; these are bound to
  * commands. */
 #define FIRST_KEY 0x80
 #define PASTE_KEY (FIRST_KEY + LINE_EDITS)
@@ -305,8 +305,8 @@ static bool take_signal_key(struct line *l, int32_t c)
 }
 
 /* Has libedit a command for the sequence, its own or one of ~/.editrc? libedit has no function for
- * that question, so it is asked to print the binding. If there is none, it prints an error without
- * "->". */
+ * that question, so it is asked to print the binding. For an unknown sequence it prints an error
+ * without "->". */
 static bool is_bound(const struct line *l)
 {
     char *said = NULL;

@@ -1,11 +1,11 @@
 /*
- * line_keys - parses the bytes that a terminal sends while a line is edited: characters, pasted text,
- * and the escape sequences of keys. It is a push parser.
+ * line_keys - parses the bytes that a terminal sends while a line is edited: characters, pasted
+ * text, and the escape sequences of keys. It is a push parser.
  *
- * A sequence is always taken whole, whatever its parameters are and however its bytes are split over
- * reads, so that no part of it is inserted as text. It knows the keys of xterm and those that
- * terminfo has for screen, tmux, linux and rxvt, with modifiers, and Enter with Shift, Alt or Ctrl as
- * terminals with modifyOtherKeys or kitty's protocol send it.
+ * A sequence is always taken whole, whatever its parameters are and however its bytes are split
+ * over reads, so that no part of it is inserted as text. It knows the keys of xterm and those that
+ * terminfo has for screen, tmux, linux and rxvt, with modifiers, and Enter with Shift, Alt or Ctrl
+ * as terminals with modifyOtherKeys or kitty's protocol send it.
  *
  * https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
  * https://sw.kovidgoyal.net/kitty/keyboard-protocol/

@@ -294,7 +294,7 @@ bool code_block_first(struct str text, struct buf *out)
             inside = opens(line, &f);
         else if (closes(line, &f))
             return true;
-        else if (line.n > 0 || text.p) /* there is no line after the last newline */
+        else if (line.n > 0 || text.p) /* the text after the last newline is empty */
             add_line(out, line, f.indent);
     }
     return inside;

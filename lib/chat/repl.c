@@ -744,7 +744,7 @@ static void repl_act(struct repl *r, const struct repl_command *command, struct 
 
 /* The maximum width of the names of model and session in the prompt. */
 #define NAME_COLUMNS 20
-/* The length of the end of a generated id, which is enough to name the session. */
+/* The length of the end of a generated id; it is enough to name the session. */
 #define ID_END 6
 
 #define BLOCK STR("\"\"\"")

@@ -545,7 +545,7 @@ static bool is_ours(const struct provider *p, const char *url)
     return !foreign;
 }
 
-/* Looks for a server on the loopback ports. Returns false if there is none. */
+/* Looks for a server on the loopback ports. Returns false if none answers. */
 static bool probe(struct server *s)
 {
     for (const struct provider *const *p = provider_all(); *p; p++) {

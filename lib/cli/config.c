@@ -251,8 +251,8 @@ static char *home_dir(void)
     return home && *home == '/' ? mem_copy(home, strlen(home)) : NULL;
 }
 
-/* Returns an XDG base directory. The specification says that a relative value is ignored. Returns
- * NULL if it is not set and there is no home directory. */
+/* Returns an XDG base directory, or NULL if it is not set and the home directory is unknown. The
+ * specification says that a relative value is ignored. */
 static char *xdg_dir(const struct config *c, const char *variable, const char *fallback)
 {
     const char *dir = config_env(variable);

@@ -75,8 +75,7 @@ void die_start(const char *name)
     mem_return_large();
     if (io_fill_std_fds() < 0)
         _exit(2);
-    /* A write beyond the file size limit then fails with EFBIG, which is handled, instead of
-     * killing the program. */
+    /* A write beyond the file size limit then fails with EFBIG instead of killing the program. */
     signal(SIGXFSZ, SIG_IGN);
     /* If SIGCHLD were ignored, the status of child processes would be lost. */
     signal(SIGCHLD, SIG_DFL);

@@ -290,8 +290,8 @@ static int wait_writable(const struct out *o)
     return -1;
 }
 
-/* Writes what can be written without waiting, which is usually everything. Returns the number of
- * bytes; 0 if the system has no such write. */
+/* Writes as much as possible without waiting, usually everything. Returns the number of bytes; 0 if
+ * the system has no such write. */
 static size_t write_now(struct out *o, struct str bytes)
 {
     ssize_t n = o->asks ? 0 : io_write_now(STDOUT_FILENO, bytes.p, bytes.n);

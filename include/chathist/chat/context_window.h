@@ -19,7 +19,7 @@
  * bounds. Returns 0, or -1 with *e set and nothing to release. */
 int context_window_load(struct tail *tail, const struct history *h, struct str session,
                         size_t max_messages, size_t max_bytes, bool *cut, struct err *e);
-/* Returns the index of the first message after the last prompt of the thread, or 0 if there is no
+/* Returns the index of the first message after the last prompt of the thread, or 0 without a
  * prompt. */
 size_t context_window_last_turn(const struct thread *thread);
 

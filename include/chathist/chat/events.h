@@ -65,7 +65,7 @@ void events_spent(struct events *ev, const struct turn *t);
 /* Ends a complete answer: adds the missing last newline, or prints `usage` and `done`. */
 void events_done(struct events *ev, const struct turn *t);
 /* Prints the first code block of the answer, after events_hold_text. Returns 0, or -1 with *e set
- * if there is none. */
+ * if the answer has no code block. */
 int events_code(struct events *ev, const struct response *a, struct err *e);
 /* Prints something that the user should know, and that is no failure: a line on stderr unless
  * quiet, and a `notice` event. */

@@ -26,7 +26,7 @@ bool input_interactive(const struct chat_args *a);
 /* Adds standard input, arguments and files. No prompt at all is an error, unless --edit can open the
  * editor. With --regenerate only images are allowed. */
 void input_prompt(struct buf *prompt, struct image_list *images, const struct chat_args *a);
-/* Opens the session's last prompt in the editor. Does nothing if there is no prompt or no
+/* Opens the session's last prompt in the editor. Does nothing without a prompt or a
  * terminal. */
 void input_edit(struct buf *prompt, const struct history *h, struct str session);
 /* Adds the text of --messages. */

@@ -28,15 +28,14 @@
 #include "chathist/chat/chat_args.h"
 #include "chathist/cli/output.h"
 
-/* Reads the settings at the head of a file. Zero-initialise everything but `rest`, which is the whole
- * text. */
+/* Reads the settings at the head of a file. Zero-initialise everything but `rest`, the whole text. */
 struct template_head {
     struct str rest; /* the unread text; at the end of the head the body */
     size_t line;     /* number of the last line that was read, 0 before the first */
     bool inside;
     struct str key, value; /* of that line */
 };
-/* Reads the next setting. Returns 1, 0 at the end of the head or if there is none, or -1 with
+/* Reads the next setting. Returns 1, 0 at the end of the head or without a head, or -1 with
  * ERR_USAGE for a line that is not `key = value`, and for a head without an end. Blank lines and
  * lines that begin with `#` are skipped. */
 int template_head_next(struct template_head *h, struct err *e);

@@ -97,11 +97,11 @@ struct turn {
     size_t calls_count;
 };
 
-/* Adds the text of the session's last prompt. Returns 1, 0 if there is none, or -1 with *e set. */
+/* Adds the text of the session's last prompt. Returns 1, 0 without one, or -1 with *e set. */
 int turn_last_prompt(const struct history *h, struct str session, struct buf *out, struct err *e);
 /* Loads the context: the system prompt, the thread or `messages` within the bounds, then the
  * prompt. TURN_AGAIN and TURN_EDIT leave the turn of the last prompt out. Returns 0, or -1 with *e
- * set: ERR_USAGE if there is no last prompt. */
+ * set: ERR_USAGE without a last prompt. */
 int turn_prepare(struct turn *t, struct err *e);
 /* Stores the system prompt if it is new, and the prompt unless it is stored (TURN_AGAIN). Returns 0,
  * or -1 with *e set. */

@@ -70,11 +70,11 @@ void config_set_preset(struct config *c, enum setting s, const char *value);
 /* The value that the user configuration has for this setting and that name alone; NULL: none. */
 const char *config_named(const struct config *c, enum setting s, const char *name);
 /* `${XDG_CONFIG_HOME:-~/.config}/chathist/NAME`, whether it exists or not, for programs that have
- * not loaded the configuration. The caller frees it; NULL when there is no home. */
+ * not loaded the configuration. The caller frees it; NULL without a home directory. */
 char *config_user_file(const char *name);
 
-/* The directory in which commands of the configuration run: the home directory, or `/` where there
- * is none. In the working directory, which may be a repository of other people, launchers such as
+/* The directory in which commands of the configuration run: the home directory, or `/` without
+ * one. In the working directory, which may be a repository of other people, launchers such as
  * npx and `python3 -m` would run what the repository brings. */
 const char *config_command_dir(const struct config *c);
 
@@ -91,7 +91,7 @@ int config_session_timeout(const struct config *c, int64_t *ms, struct err *e); 
 int config_max_messages(const struct config *c, size_t *n, struct err *e);      /* all: SIZE_MAX */
 int config_max_bytes(const struct config *c, size_t *n, struct err *e);
 int config_fsync(const struct config *c, bool *on, struct err *e);
-/* Should a repository\'s history get a second name in the data directory? */
+/* Should a repository's history get a second name in the data directory? */
 int config_history_copy(const struct config *c, bool *on, struct err *e);
 
 /* An environment variable that belongs to one provider or to no setting (OPENAI_API_KEY,

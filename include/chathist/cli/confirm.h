@@ -10,7 +10,7 @@
 #define CONFIRM_MAX_BYTES 4096
 
 /* Opens the terminal and drops the characters that were typed before. Returns a descriptor that the
- * caller closes, or -1 if there is no terminal. */
+ * caller closes, or -1 without a terminal. */
 int confirm_open(void);
 /* Prints text; an error is ignored, because no answer will come either. */
 void confirm_say(int tty, struct str text);
