@@ -14,7 +14,7 @@ static enum turn_kind kind_of(const struct chat_args *a)
     return a->edit ? TURN_EDIT : a->regenerate ? TURN_AGAIN : TURN_NEXT;
 }
 
-/* One turn with what was given. Gives the exit code. */
+/* Runs one turn with the prompt from the command line. Returns the exit code. */
 static int turn_once(struct chat_session *chat, struct buf *prompt, const struct image_list *images,
                      const struct buf *messages)
 {
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
     bool interactive;
     int status;
 
-    /* A wrong command line is told by an event, too. */
+    /* With --json, an error in the command line is an event, too. */
     die_start("chat");
     events_start(&chat.events, &(struct opt_common){.json = chat_args_want_json(argc, argv)},
                  false);
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
     else
         status = args.models ? chat_session_list_models(&chat)
                              : turn_once(&chat, &prompt, &images, &messages);
-    /* What came is printed and stored; now the signal takes its course. */
+    /* The part that arrived is printed and stored. Now the signal may end the program. */
     mcp_servers_close(&chat.mcp, status > 128);
     if (status > 128)
         die_signal(status - 128);

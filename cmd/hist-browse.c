@@ -11,7 +11,7 @@
 #include "chathist/history/message.h"
 #include "chathist/browse/browse.h"
 
-/* As of fzf. */
+/* The exit status of fzf. */
 #define CANCELLED 130
 
 enum { KEY_PRINT = OPT_LONG };
@@ -30,7 +30,7 @@ static bool is_print(const char *name)
     return strcmp(name, "id") == 0 || strcmp(name, "text") == 0 || strcmp(name, "json") == 0;
 }
 
-/* The history that is meant, then those of the register. */
+/* Opens the selected history, then those in the register. */
 static void open_all(struct histories *all, struct config *config, const struct opt_common *common)
 {
     struct history meant;
@@ -40,7 +40,7 @@ static void open_all(struct histories *all, struct config *config, const struct 
     histories_open_beside(all, meant, config->state_home != NULL);
 }
 
-/* As a word of a shell. */
+/* Prints text as one word of a shell command. */
 static void add_quoted(struct buf *out, const char *word)
 {
     buf_add_byte(out, '\'');

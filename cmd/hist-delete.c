@@ -35,7 +35,7 @@ struct wish {
     bool dry_run, force;
 };
 
-/* The beginning of what is written: a day is over only with its last moment. */
+/* Returns the first moment of the given time: a session of that day is not older than the day. */
 static int64_t parse_age(const char *value)
 {
     int64_t first, last;
@@ -78,7 +78,7 @@ static void parse(struct opt_parser *args, struct wish *w)
     }
 }
 
-/* Does the user want it? Ends the program when nobody can be asked. */
+/* Asks the user. Ends the program if no terminal can be asked. */
 static bool confirmed(const struct deletion *x)
 {
     struct buf question = BUF_INIT(BUF_SMALL);
@@ -95,7 +95,8 @@ static bool confirmed(const struct deletion *x)
     return yes > 0;
 }
 
-/* Erases, unless nothing is to be or the user does not want it. What went stays in the list. */
+/* Erases the sessions in the list, unless the list is empty or the user says no. Afterwards the
+ * list holds the erased sessions. */
 static void erase(struct deletion *x, struct history *h, bool force)
 {
     struct err e = ERR_INIT;
@@ -167,7 +168,7 @@ int main(int argc, char **argv)
     if (!args.common.quiet)
         say_rest(&x, &wish.what, &history);
 
-    /* The message of out_close alone would sound as if nothing was done. */
+    /* The message of out_close alone would sound as if nothing had been erased. */
     if (out_flush(&out) < 0 && errno != EPIPE && !wish.dry_run && x.list.count > 0)
         warnf("%zu session%s erased", x.list.count, x.list.count == 1 ? " is" : "s are");
 

@@ -25,7 +25,7 @@ static const struct opt options[] = {
     {OPT_JSON, "json", OPT_FLAG, NULL, "the same as -f jsonl"},
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
-/* Is a time given by which sessions are chosen? */
+/* Returns true if sessions are selected by a time. */
 static bool has_bounds(const struct export_job *job)
 {
     return job->since != INT64_MIN || job->until != INT64_MAX;

@@ -1,4 +1,4 @@
-/* hist-fork - start a session that begins as another one did. */
+/* hist-fork - start a session as a copy of another one. */
 #include <signal.h>
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ static const struct program program = {"hist-fork",
                                        "start a session with the beginning of another one",
                                        "[SESSION|-]", OPT_SESSION, options};
 
-/* The one session that is meant. STR_NONE when there is none. */
+/* Returns the id of the session to copy, or STR_NONE if it does not exist. */
 static struct str source(struct session_args *sessions, const struct history *h, char **names,
                          size_t count)
 {

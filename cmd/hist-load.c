@@ -52,7 +52,7 @@ static void take(struct wish *w, int key, const char *value)
     }
 }
 
-/* The session is current, whatever is wrong with what would be sent: chat will say so, too. */
+/* A problem with the context does not change that the session is current; chat reports it, too. */
 static void tell(const struct config *c, const struct history *h, struct str id, size_t messages,
                  bool verbose)
 {

@@ -23,7 +23,7 @@ static const struct opt options[] = {
 static const struct program program = {"hist-new", "start a session and print its id", "", OPT_FLAG,
                                        options};
 
-/* The system prompt that a session has now. false when it has no lines at all. */
+/* Loads the present system prompt of a session. Returns false if the session has no lines. */
 static bool present_prompt(struct buf *out, const struct history *h, struct str id)
 {
     struct err e = ERR_INIT;
@@ -62,7 +62,7 @@ static void store_system(struct history *h, struct str id, struct str text, bool
     draft_release(&d);
 }
 
-/* Makes the working directory a place of histories. */
+/* Makes a history for the working directory. */
 static void begin_here(const struct config *c, struct history *h)
 {
     struct err e = ERR_INIT;

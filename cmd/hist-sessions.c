@@ -22,7 +22,7 @@ static const struct program program = {"hist-sessions", "list sessions, the last
 
 #define LIMIT_ON_TERMINAL 50
 
-/* Which sessions are listed. */
+/* Selects the sessions to list. */
 struct chosen {
     const char *id; /* NULL: any */
     int64_t since, until;

@@ -97,7 +97,7 @@ static void take(struct wish *w, int key, char *value)
     }
 }
 
-/* A session that is named is looked for in each history. */
+/* Each history is searched for a named session. */
 static void count_history(struct stats *s, struct wish *w, const struct history *h,
                           struct session_names *names, bool quiet)
 {

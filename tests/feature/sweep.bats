@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 #
-# The search of large histories (search/sweep): what it finds is what a search of a few lines of Python
+# The search of large histories (search/parallel_scan): what it finds is what a search of a few lines of Python
 # finds, in windows of any size, on any number of threads, with each variant of the SIMD.
 
 # shellcheck disable=SC2016

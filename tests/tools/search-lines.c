@@ -5,7 +5,7 @@
  *
  *     [["TEXT", ...], THREADS, "VARIANT", BLOCK, LINE_MAX, EXACT, WORDS, COUNT, SKIP]
  *
- * with a variant of base/find (portable, sse2, avx2, neon; `best` for one that cannot be used), the
+ * with a variant of search/literal_scan (portable, sse2, avx2, neon; `best` for one that cannot be used), the
  * size of a block and of the longest line in bytes, and that of a block of the skip index, which is
  * made if need be; 0: without one. Prints for each where the hits begin, the newest first, or with
  * COUNT how many they are; then, behind `bad`, how many bad lines were met.

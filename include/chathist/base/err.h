@@ -9,7 +9,7 @@
 #ifndef CHATHIST_BASE_ERR_H
 #define CHATHIST_BASE_ERR_H
 
-/* The kind says what a caller can do about the error. cli/die maps it to an exit status. */
+/* The kind says what a caller can do about the error. cli/diagnostics maps it to an exit status. */
 enum err_kind {
     ERR_NONE = 0,
     ERR_FAILURE,    /* anything without another kind */

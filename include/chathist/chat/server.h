@@ -45,7 +45,7 @@ int server_check_key(const struct server *s, struct err *e);
  * the home directory on the terminal of the program, and its first line is the key. Returns 0, or
  * -1: ERR_USAGE if the command fails or prints no key, or the file is unreadable, not the user's or
  * accessible to others; ERR_SIGNAL if a signal arrived. Signals must not be caught by the caller
- * (cli/interrupt) at the same time. */
+ * (cli/signals) at the same time. */
 int server_try_key(struct server *s, struct err *e);
 /* Like server_try_key, but a signal ends the program. */
 int server_load_key(struct server *s, struct err *e);

@@ -17,7 +17,7 @@
  * An error of a call is not an error of the turn: it is the result that the model gets. If a server
  * pauses its turn, turn_ask continues it (llm/exchange), which also counts as a round.
  *
- * Nothing here prints. The caller catches signals (cli/interrupt) from before turn_store_prompt
+ * Nothing here prints. The caller catches signals (cli/signals) from before turn_store_prompt
  * until after turn_store_answer.
  */
 #ifndef CHATHIST_CHAT_TURN_H

@@ -9,7 +9,7 @@
  * They never contain another part of a URL, a header or a body.
  *
  * Writing to a server that has closed the connection can raise SIGPIPE under TLS. The caller
- * ignores that signal during an exchange (chat/interrupt).
+ * ignores that signal during an exchange (cli/signals).
  */
 #ifndef CHATHIST_LLM_HTTP_H
 #define CHATHIST_LLM_HTTP_H
