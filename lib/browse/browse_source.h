@@ -1,10 +1,8 @@
 /*
- * browse_source - the sessions of one history or of several, in one list of which a part is read at
- * a time; what has changed is looked at again.
+ * browse_source - the sessions of one history or of several in one list, which is read again when a
+ * history has changed.
  *
- * Several histories are merged by when their sessions were used; those of one stay in its order.
- * What is held of a list does not grow with it, but for a place in each history for some hundreds
- * of sessions.
+ * Several histories are merged by when their sessions were used.
  */
 #ifndef CHATHIST_BROWSE_BROWSE_SOURCE_H
 #define CHATHIST_BROWSE_BROWSE_SOURCE_H
@@ -14,23 +12,27 @@
 
 #include "chathist/base/err.h"
 #include "chathist/history/location.h"
-#include "chathist/history/session_pages.h"
+#include "chathist/history/session_list.h"
 #include "browse/browse_rows.h"
 #include "browse/browse_watch.h"
+
+/* A session of the merged list. */
+struct browse_entry {
+    size_t history;
+    const struct session *session;
+};
 
 struct browse_source {
     const struct history *histories;
     size_t count;
     /* private */
-    struct session_pages *pages;
-    struct browse_watch *watches; /* of what the pages are of */
-    bool *open;
-    size_t scope; /* so many of the histories are in the list */
+    struct session_list *lists;   /* one for each history */
+    struct browse_watch *watches; /* the states in which the histories were read */
+    bool *open;                   /* which lists were read */
+    size_t scope;                 /* how many of the histories are in the merged list */
+    struct browse_entry *merged;
     size_t total;
     unsigned number;
-    /* Every so many sessions of a merged list: how many of each history come before. */
-    size_t *marks;
-    size_t mark_count, mark_cap;
 };
 
 /* The histories are borrowed. */

@@ -8,7 +8,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/io.h"
 #include "chathist/base/le.h"
-#include "chathist/history/index.h"
+#include "chathist/history/index_file.h"
 
 /* So much of the beginning is in the sample, and before the end all that is read without an
  * index. */

@@ -86,24 +86,17 @@ static void clear_below_limit(const struct session_list *l, bool *marked, uint64
 /* Removes the sessions without a mark from the list, and counts the rest. */
 static void keep_marked(struct deletion *d, const bool *marked)
 {
-    struct session_list rest = {0};
-    struct session_list kept = {0};
-    size_t kept_cap = 0, rest_cap = 0;
+    size_t kept = 0;
 
     d->messages = d->bytes = 0;
     for (size_t i = 0; i < d->list.count; i++) {
-        struct session_list *to = marked[i] ? &kept : &rest;
-
-        to->at =
-            mem_grow(to->at, marked[i] ? &kept_cap : &rest_cap, to->count + 1, sizeof(*to->at));
-        to->at[to->count++] = d->list.at[i];
-        d->messages += marked[i] ? d->list.at[i].count : 0;
-        d->bytes += marked[i] ? d->list.at[i].bytes : 0;
+        if (!marked[i])
+            continue;
+        d->messages += d->list.at[i].count;
+        d->bytes += d->list.at[i].bytes;
+        d->list.at[kept++] = d->list.at[i];
     }
-    kept.bad_lines = d->list.bad_lines;
-    free(d->list.at);
-    session_list_release(&rest);
-    d->list = kept;
+    d->list.count = kept;
 }
 
 bool delete_criteria_narrow(const struct delete_criteria *c)
@@ -116,7 +109,6 @@ static void add_empty(struct session_list *l, const struct history *h,
                       const struct delete_criteria *c)
 {
     struct buf id = BUF_INIT(BUF_SMALL);
-    size_t cap = l->count;
     bool wanted = false;
 
     if (session_current(h, &id, NULL, NULL) > 0) {
@@ -126,13 +118,11 @@ static void add_empty(struct session_list *l, const struct history *h,
             wanted = wanted && !str_eq(id_of(&l->at[i]), buf_str(&id));
     }
     if (wanted) {
-        l->at = mem_grow(l->at, &cap, l->count + 1, sizeof(*l->at));
-        l->at[l->count++] = (struct session){.id = mem_copy(buf_c(&id), id.len),
-                                             .id_len = id.len,
-                                             .preview = mem_copy("", 0),
-                                             .first_role = mem_copy("", 0),
-                                             .created_at = mem_copy("", 0),
-                                             .last_used = mem_copy("", 0)};
+        struct session *s = session_list_add(l);
+
+        s->id = session_list_keep(l, buf_str(&id));
+        s->id_len = id.len;
+        s->preview = s->first_role = s->created_at = s->last_used = session_list_keep(l, STR(""));
     }
     buf_release(&id);
 }

@@ -139,8 +139,6 @@ static int write_and_sync(struct append *a, struct str lines, bool sync)
 {
     if (io_write_all(a->fd, lines.p, lines.n) < 0)
         return -1;
-    if (a->written)
-        a->written(a->arg, a->fd);
     if (sync && (fdatasync(a->fd) < 0 || (a->fresh && io_sync_dir(a->dir, a->path) < 0)))
         return -1;
     return 0;

@@ -14,12 +14,12 @@
 #include "chathist/base/mem.h"
 #include "chathist/base/path.h"
 #include "chathist/base/vis.h"
-#include "chathist/history/index.h"
 #include "chathist/history/message.h"
 #include "chathist/history/partial.h"
 #include "chathist/history/rewrite.h"
 #include "chathist/history/scan.h"
 #include "chathist/history/session.h"
+#include "history/session_index.h"
 
 /* Whether a message begins there is tried at this many places of a line: each trial may read the rest
  * of the line. */
@@ -265,10 +265,10 @@ static void check_pointer(struct walk *w)
 static void check_index(struct walk *w)
 {
     bool removable;
-    const char *defect = index_defect(w->h, &removable);
 
-    if (defect)
-        report(w, !removable, w->h->index, 0, "%s", defect);
+    if (session_index_blocked(w->h, &removable))
+        report(w, !removable, w->h->index, 0,
+               "it cannot be used as an index, and keeps one from being made");
 }
 
 /* Has a killed program left an index that it was making? Removes it with `remove`. */
@@ -479,7 +479,9 @@ int repair_run(struct repair *m, struct history *h, struct err *e)
     if (h->pointer_fd != h->dir_fd && io_sweep(h->pointer_fd, h->pointer, !h->dir, true, e) < 0)
         return -1;
     (void)is_half_made(h, true);
-    if (index_defect(h, &removable) && removable && io_unlink(h->dir_fd, h->index) < 0)
+    /* Also when nothing is changed, so that a wrong index is never kept. */
+    history_remove_index(h);
+    if (session_index_blocked(h, &removable) && removable && io_unlink(h->dir_fd, h->index) < 0)
         return err_sys(e, errno, "cannot remove '%s'", h->index);
     return rewrite_run(h, &by, e);
 }

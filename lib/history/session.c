@@ -15,10 +15,9 @@
 #include "chathist/base/mem.h"
 #include "chathist/base/owner.h"
 #include "chathist/base/utf8.h"
-#include "chathist/history/index.h"
 #include "chathist/history/message.h"
 #include "chathist/history/scan.h"
-#include "history/session_name.h"
+#include "history/session_index.h"
 
 /* So many of the sessions that an ambiguous name could mean are shown. */
 #define CANDIDATES_SHOWN 3
@@ -122,27 +121,24 @@ static int newest(const struct history *h, struct str session_id, struct buf *id
 static int newest_by_index(const struct history *h, struct str session_id, int64_t *at)
 {
     struct message m = MESSAGE_INIT;
-    struct index x;
-    int found = 0;
+    struct session_index x;
+    struct line l;
+    off_t place;
+    int found;
 
-    if (!index_open(&x, h))
+    if (!session_index_open(&x, h))
         return -1;
-    for (size_t i = x.count; i-- > 0 && found == 0;) {
-        struct segment_session s;
-        struct line l;
-
-        found = segment_find(&x.segments[i], session_id, &s);
-        if (found > 0 && (scan_line_at(&x.scan, (off_t)s.last_line, &l, NULL) <= 0 ||
-                          scan_judge(&l, &m) != SCAN_MESSAGE || !str_eq(m.session_id, session_id)))
-            found = -1;
-    }
+    found = session_index_last_line(&x, session_id, &place);
+    if (found > 0 && (scan_line_at(&x.scan, place, &l, NULL) <= 0 ||
+                      scan_judge(&l, &m) != SCAN_MESSAGE || !str_eq(m.session_id, session_id)))
+        found = -1;
     if (found > 0 && at)
         clock_parse_iso(m.timestamp, at);
     message_release(&m);
     if (found < 0)
-        index_discard(&x);
+        session_index_discard(&x);
     else
-        index_close(&x);
+        session_index_close(&x);
     return found;
 }
 
@@ -184,28 +180,14 @@ static int absent(struct str name, struct err *e)
                    name.p ? name.p : "");
 }
 
-static int consider_all(struct session_name *n, const struct history *h, struct err *e)
-{
-    struct session_list l;
-
-    if (session_name_consider_all(n, h))
-        return 0;
-    if (session_list_newest(&l, h, SIZE_MAX, e) < 0)
-        return -1;
-    for (size_t i = 0; i < l.count; i++)
-        session_name_consider(n, (struct str){l.at[i].id, l.at[i].id_len});
-    session_list_release(&l);
-    return 0;
-}
-
-static int ambiguous(struct str name, const struct session_ids *ids, struct err *e)
+static int ambiguous(struct str name, const struct session_list *l, struct err *e)
 {
     struct buf shown = BUF_INIT(BUF_SMALL);
 
-    for (size_t i = 0; i < ids->count; i++)
-        buf_addf(&shown, "%s%s", i > 0 ? ", " : "", buf_c(&ids->at[i]));
+    for (size_t i = 0; i < l->count && i < CANDIDATES_SHOWN; i++)
+        buf_addf(&shown, "%s%s", i > 0 ? ", " : "", l->at[i].id);
     err_set(e, ERR_FAILURE, "session '%.*s' is ambiguous: %s%s", (int)name.n, name.p, buf_c(&shown),
-            ids->more ? ", …" : "");
+            l->count > CANDIDATES_SHOWN ? ", …" : "");
     buf_release(&shown);
     return -1;
 }
@@ -213,22 +195,20 @@ static int ambiguous(struct str name, const struct session_ids *ids, struct err 
 /* Takes the one session that the name begins, or else ends. 0, or -1. */
 static int pick(const struct history *h, struct str name, struct buf *id, struct err *e)
 {
-    struct session_name n;
-    const struct session_ids *meant;
-    int result;
+    struct session_list l;
+    int result = session_list_named(&l, h, name, CANDIDATES_SHOWN + 1, e);
 
-    session_name_init(&n, name, CANDIDATES_SHOWN);
-    result = consider_all(&n, h, e);
-    meant = session_name_meant(&n);
-    if (result == 0 && meant->count > 1) {
-        result = ambiguous(name, meant, e);
-    } else if (result == 0 && meant->count == 1) {
+    if (result < 0)
+        return -1;
+    if (l.count > 1) {
+        result = ambiguous(name, &l, e);
+    } else if (l.count == 1) {
         buf_clear(id);
-        buf_add_str(id, buf_str(&meant->at[0]));
-    } else if (result == 0) {
+        buf_add(id, l.at[0].id, l.at[0].id_len);
+    } else {
         result = absent(name, e);
     }
-    session_name_clear(&n);
+    session_list_release(&l);
     return result;
 }
 

@@ -3,312 +3,65 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/crew.h"
 #include "chathist/base/json.h"
-#include "chathist/base/keymap.h"
 #include "chathist/base/mem.h"
-#include "chathist/history/index.h"
-#include "chathist/history/message.h"
-#include "chathist/history/scan.h"
-#include "history/session_gather.h"
-#include "history/session_name.h"
+#include "history/session_index.h"
 
-/* ---- by reading all lines ---- */
+/* Memory for texts is asked for in blocks of this size. */
+#define TEXTS_BLOCK ((size_t)16 << 10)
+/* Records that are read at once. */
+#define RUN_MOST ((uint64_t)1024)
 
-/* Replaces an owned text. Most timestamps have one length, and then no memory is asked for. */
-static void set_text(char **text, size_t *len, struct str value)
+/* ---- a list ---- */
+
+struct session *session_list_add(struct session_list *l)
 {
-    if (*text && *len == value.n) {
-        memcpy(*text, value.p, value.n);
-        return;
+    l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof(*l->at));
+    l->at[l->count] = (struct session){0};
+    return &l->at[l->count++];
+}
+
+char *session_list_own(struct session_list *l, char *block)
+{
+    l->texts = mem_grow(l->texts, &l->texts_cap, l->texts_count + 1, sizeof(*l->texts));
+    l->texts[l->texts_count++] = block;
+    l->texts_left = 0;
+    return block;
+}
+
+char *session_list_keep(struct session_list *l, struct str text)
+{
+    char *to;
+
+    if (text.n >= TEXTS_BLOCK / 4)
+        return session_list_own(l, mem_copy(text.p, text.n));
+    if (text.n >= l->texts_left) {
+        session_list_own(l, mem_zalloc(TEXTS_BLOCK));
+        l->texts_left = TEXTS_BLOCK;
     }
-    free(*text);
-    *text = mem_copy(value.p, value.n);
-    *len = value.n;
-}
-
-static void session_init(struct session *s, const struct message *m, struct buf *scratch)
-{
-    struct str preview = message_preview(m, scratch);
-
-    *s = (struct session){
-        .id = mem_copy(m->session_id.p, m->session_id.n),
-        .id_len = m->session_id.n,
-        .preview = mem_copy(preview.p, preview.n),
-        .preview_len = preview.n,
-        .first_role = mem_copy(m->role_text.p, m->role_text.n),
-        .first_role_len = m->role_text.n,
-        .created_at = mem_copy(m->timestamp.p, m->timestamp.n),
-        .created_at_len = m->timestamp.n,
-    };
-}
-
-static int by_last_line(const void *a, const void *b)
-{
-    off_t x = ((const struct session *)a)->last_line;
-    off_t y = ((const struct session *)b)->last_line;
-
-    return (x < y) - (x > y);
-}
-
-/* The session that a message belongs to, made when it is the first of it. */
-static struct session *session_of(struct session_list *l, size_t *cap, struct keymap *places,
-                                  const struct message *m, struct buf *scratch)
-{
-    const size_t *place = keymap_find(places, m->session_id);
-
-    l->at = mem_grow(l->at, cap, l->count + 1, sizeof(*l->at));
-    if (place)
-        return &l->at[*place];
-
-    struct session *s = &l->at[l->count];
-
-    session_init(s, m, scratch);
-    keymap_set(places, (struct str){s->id, s->id_len}, l->count++);
-    return s;
-}
-
-/* Behind the last line that was taken, is there one without a newline at the end of the file? */
-static bool ends_torn(const struct scan *s, off_t taken)
-{
-    struct buf last = BUF_INIT(BUF_SMALL);
-    off_t end = scan_offset(s);
-    bool torn = end > taken && (scan_again(s, end - 1, 1, &last, NULL) < 0 || *last.data != '\n');
-
-    buf_release(&last);
-    return torn;
-}
-
-/* Takes in the lines that the scan gives. 0, -1. */
-static int take_lines(struct session_list *l, struct scan *s, struct err *e)
-{
-    struct message m = MESSAGE_INIT;
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct keymap places = {0};
-    struct line line;
-    size_t cap = l->count;
-    uint64_t bad = 0; /* before the last session's line */
-    off_t taken = l->end;
-    int result;
-
-    for (size_t i = 0; i < l->count; i++)
-        keymap_set(&places, (struct str){l->at[i].id, l->at[i].id_len}, i);
-    while ((result = scan_message(s, &m, &line, e)) > 0) {
-        struct session *session = session_of(l, &cap, &places, &m, &scratch);
-
-        set_text(&session->last_used, &session->last_used_len, m.timestamp);
-        if (session->count++ == 0)
-            session->first_line = line.at;
-        session->last_line = line.at;
-        session->bytes += line.text.n + line.terminated;
-        session->end = taken = line.at + (off_t)line.text.n + line.terminated;
-        bad = s->bad;
-        if (crew_cancelled(l->cancel)) {
-            result = err_set(e, ERR_SIGNAL, "interrupted");
-            break;
-        }
-    }
-    l->bad_lines += s->bad - l->bad_behind;
-    l->bad_behind = 0;
-    l->end = scan_offset(s);
-    /* A line that is being written is looked at again when it has its newline. */
-    if (result == 0 && ends_torn(s, taken)) {
-        l->bad_behind = s->bad - bad;
-        l->end = taken;
-    }
-    if (l->count)
-        qsort(l->at, l->count, sizeof(*l->at), by_last_line);
-    keymap_release(&places);
-    message_release(&m);
-    buf_release(&scratch);
-    return result;
-}
-
-int session_list_more(struct session_list *l, int dir, const char *history_path, struct err *e)
-{
-    const atomic_bool *cancel = l->cancel;
-    struct scan s;
-    int result = scan_open(&s, dir, history_path, SCAN_FORWARD, e);
-
-    if (result == 0) {
-        scan_from(&s, l->end);
-        result = take_lines(l, &s, e);
-        scan_close(&s);
-    }
-    if (result < 0) {
-        session_list_release(l);
-        l->cancel = cancel;
-    }
-    return result;
-}
-
-int session_list_load(struct session_list *l, int dir, const char *history_path, struct err *e)
-{
-    *l = (struct session_list){0};
-    return session_list_more(l, dir, history_path, e);
-}
-
-int session_list_recent(struct session_list *l, int dir, const char *history_path, off_t bytes,
-                        bool *whole, struct err *e)
-{
-    struct scan s;
-    struct line part;
-    int result = 1;
-
-    *l = (struct session_list){0};
-    if (scan_open(&s, dir, history_path, SCAN_FORWARD, e) < 0)
-        return -1;
-    *whole = s.size <= bytes;
-    if (!*whole) {
-        scan_from(&s, s.size - bytes);
-        result = scan_line(&s, &part, e);
-    }
-    if (result > 0)
-        result = take_lines(l, &s, e);
-    if (result < 0)
-        session_list_release(l);
-    scan_close(&s);
-    return result;
-}
-
-static void session_release(struct session *s)
-{
-    if (s->borrowed)
-        return;
-    free(s->id);
-    free(s->preview);
-    free(s->first_role);
-    free(s->created_at);
-    free(s->last_used);
+    to = l->texts[l->texts_count - 1] + (TEXTS_BLOCK - l->texts_left);
+    if (text.n > 0)
+        memcpy(to, text.p, text.n);
+    to[text.n] = '\0';
+    l->texts_left -= text.n + 1;
+    return to;
 }
 
 void session_list_release(struct session_list *l)
 {
-    for (size_t i = 0; i < l->count; i++)
-        session_release(&l->at[i]);
     while (l->texts_count > 0)
         free(l->texts[--l->texts_count]);
     free(l->texts);
     free(l->at);
-    memset(l, 0, sizeof(*l));
-}
-
-/* ---- by the index ---- */
-
-/* Is the list made? One of an index that turned out not to be true is none. */
-static bool finish(struct index *x, struct session_list *l, int result)
-{
-    if (result == 0) {
-        index_close(x);
-        return true;
-    }
-    index_discard(x);
-    session_list_release(l);
-    return false;
-}
-
-/* Where all is known of a session, in one segment, nothing is looked up and nothing sorted:
- * segments have them in the order of their last lines. */
-static bool list_by_index(struct session_list *l, const struct history *h, size_t limit)
-{
-    struct session_gather g = {.list = l, .limit = limit};
-    struct index x;
-    int result = 0;
-
-    if (!index_open(&x, h))
-        return false;
-    for (size_t i = x.count; i-- > 0 && result == 0;) {
-        result = session_gather_segment(&g, &x.segments[i], i == 0);
-        l->bad_lines += x.segments[i].bad;
-    }
-    session_gather_release(&g);
-    return finish(&x, l, result);
-}
-
-int session_list_newest(struct session_list *l, const struct history *h, size_t limit,
-                        struct err *e)
-{
     *l = (struct session_list){0};
-    if (list_by_index(l, h, limit))
-        return 0;
-    if (session_list_load(l, h->dir_fd, h->path, e) < 0)
-        return -1;
-    while (l->count > limit)
-        session_release(&l->at[--l->count]);
-    return 0;
 }
 
-/* ---- some by a part of their ids ---- */
-
-/* More than that are found as fast among all. */
-#define NAMED_MOST ((size_t)256)
-
-/* Those of each segment, the newest first; of some it has no more than `limit`. */
-static int gather_named(struct session_gather *g, const struct index *x, enum segment_side side,
-                        struct str text)
+/* Moves the texts to another list. */
+static void move_texts(struct session_list *from, struct session_list *to)
 {
-    int result = 0;
-
-    for (size_t i = x->count; i-- > 0 && result == 0;)
-        result = session_gather_named(g, &x->segments[i], side, text);
-    return result;
-}
-
-static bool named_by_index(struct session_list *l, const struct history *h, struct str text,
-                           size_t limit)
-{
-    struct session_gather g = {.list = l, .limit = limit};
-    struct index x;
-    int result;
-
-    if (!index_open(&x, h))
-        return false;
-    for (size_t i = 0; i < x.count; i++)
-        l->bad_lines += x.segments[i].bad;
-    result = gather_named(&g, &x, SEGMENT_BEGINNING, text);
-    if (result == 0 && l->count == 0 && text.n >= SESSION_SUFFIX_MIN)
-        result = gather_named(&g, &x, SEGMENT_END, text);
-    session_gather_release(&g);
-    return finish(&x, l, result);
-}
-
-/* Leaves those that the text begins, or else ends. */
-static void keep_named(struct session_list *l, struct str text, size_t limit)
-{
-    bool begun = false;
-    size_t kept = 0;
-
-    for (size_t i = 0; i < l->count; i++)
-        begun = begun || str_starts((struct str){l->at[i].id, l->at[i].id_len}, text);
-    for (size_t i = 0; i < l->count; i++) {
-        struct str id = {l->at[i].id, l->at[i].id_len};
-
-        if (kept < limit &&
-            (begun ? str_starts(id, text) : text.n >= SESSION_SUFFIX_MIN && str_ends(id, text)))
-            l->at[kept++] = l->at[i];
-        else
-            session_release(&l->at[i]);
-    }
-    l->count = kept;
-}
-
-int session_list_named(struct session_list *l, const struct history *h, struct str text,
-                       size_t limit, struct err *e)
-{
-    size_t most = limit < NAMED_MOST ? limit : NAMED_MOST;
-
-    if (text.n == 0)
-        return session_list_newest(l, h, limit, e);
-    *l = (struct session_list){0};
-    if (named_by_index(l, h, text, most)) {
-        if (l->count < most || most == limit)
-            return 0;
-        session_list_release(l);
-    }
-    if (session_list_newest(l, h, SIZE_MAX, e) < 0)
-        return -1;
-    keep_named(l, text, limit);
-    return 0;
+    for (size_t i = 0; i < from->texts_count; i++)
+        session_list_own(to, from->texts[i]);
+    from->texts_count = 0;
 }
 
 void session_add_json(struct buf *out, const struct session *s)
@@ -322,4 +75,169 @@ void session_add_json(struct buf *out, const struct session *s)
     json_add_member(out, "created_at", (struct str){s->created_at, s->created_at_len});
     json_add_member(out, "last_accessed", (struct str){s->last_used, s->last_used_len});
     buf_add_byte(out, '}');
+}
+
+/* ---- by reading all lines ---- */
+
+static int by_last_line(const void *a, const void *b)
+{
+    off_t x = ((const struct session *)a)->last_line;
+    off_t y = ((const struct session *)b)->last_line;
+
+    return (x < y) - (x > y);
+}
+
+int session_list_recent(struct session_list *l, int dir, const char *history_path, off_t bytes,
+                        bool *whole, struct err *e)
+{
+    struct session_table t;
+    int result;
+
+    session_table_init(&t);
+    result = session_table_load(&t, dir, history_path, bytes, whole, NULL, e);
+    *l = (struct session_list){0};
+    if (result == 0) {
+        *l = t.list;
+        t.list = (struct session_list){0};
+    }
+    if (l->count > 0)
+        qsort(l->at, l->count, sizeof(*l->at), by_last_line);
+    session_table_release(&t);
+    return result;
+}
+
+int session_list_load(struct session_list *l, int dir, const char *history_path, struct err *e)
+{
+    return session_list_recent(l, dir, history_path, 0, NULL, e);
+}
+
+/* ---- by the index ---- */
+
+/* A walk through the sessions of an index, last used first. */
+struct walk {
+    const struct session_index *x;
+    struct session_list *list;
+    size_t limit;
+    struct str text;
+    bool at_end;         /* the text is looked for at the ends of ids */
+    uint64_t first, end; /* records that are to be added next */
+    int result;
+};
+
+static bool is_named(const struct walk *w, struct str id)
+{
+    return w->at_end ? str_ends(id, w->text) : str_starts(id, w->text);
+}
+
+static void add_records(struct walk *w)
+{
+    if (w->first < w->end && w->result == 0)
+        w->result = session_index_sessions(w->x, w->first, w->end - w->first, w->list);
+    w->first = w->end;
+}
+
+/* Takes the next record. Those that follow each other are read together. */
+static bool take_record(void *arg, uint64_t number, struct str id)
+{
+    struct walk *w = arg;
+    size_t own;
+
+    if (is_named(w, id) && !session_table_find(&w->x->tail, id, &own)) {
+        if (number != w->end || w->end - w->first == RUN_MOST) {
+            add_records(w);
+            w->first = number;
+        }
+        w->end = number + 1;
+    }
+    return w->result == 0 && w->list->count + (w->end - w->first) < w->limit;
+}
+
+/* Adds a session that has lines after those in the index, with its beginning from there. */
+static int add_recent(struct walk *w, const struct session *recent)
+{
+    uint64_t number;
+    struct session *s;
+    int found = session_index_find(w->x, (struct str){recent->id, recent->id_len}, &number);
+
+    if (found > 0 && session_index_sessions(w->x, number, 1, w->list) < 0)
+        found = -1;
+    if (found < 0)
+        return -1;
+    s = found ? &w->list->at[w->list->count - 1] : session_list_add(w->list);
+    if (!found) {
+        *s = *recent;
+        return 0;
+    }
+    s->last_used = recent->last_used;
+    s->last_used_len = recent->last_used_len;
+    s->last_line = recent->last_line;
+    s->count += recent->count;
+    s->bytes += recent->bytes;
+    return 0;
+}
+
+/* Lists the sessions whose ids have the text on one side. Their recent texts are borrowed. */
+static int walk_index(struct walk *w)
+{
+    const struct session_list *tail = &w->x->tail.list;
+    struct session *recent = mem_zalloc(tail->count * sizeof(*recent));
+
+    if (tail->count > 0)
+        memcpy(recent, tail->at, tail->count * sizeof(*recent));
+    qsort(recent, tail->count, sizeof(*recent), by_last_line);
+    for (size_t i = 0; i < tail->count && w->list->count < w->limit && w->result == 0; i++)
+        if (is_named(w, (struct str){recent[i].id, recent[i].id_len}))
+            w->result = add_recent(w, &recent[i]);
+    free(recent);
+    if (w->list->count < w->limit && w->result == 0)
+        w->result = session_index_each_id(w->x, take_record, w);
+    add_records(w);
+    w->list->bad_lines = tail->bad_lines + w->x->header.bad;
+    return w->result;
+}
+
+static int list_index(struct session_list *l, struct session_index *x, struct str text,
+                      size_t limit)
+{
+    struct walk w = {.x = x, .list = l, .limit = limit, .text = text};
+    int result = walk_index(&w);
+
+    if (result == 0 && l->count == 0 && text.n >= SESSION_SUFFIX_MIN) {
+        w.at_end = true;
+        w.first = w.end = 0;
+        result = walk_index(&w);
+    }
+    move_texts(&x->tail.list, l);
+    return result;
+}
+
+int session_list_named(struct session_list *l, const struct history *h, struct str text,
+                       size_t limit, struct err *e)
+{
+    struct session_index x;
+
+    *l = (struct session_list){0};
+    if (session_index_open(&x, h)) {
+        if (list_index(l, &x, text, limit) == 0) {
+            session_index_close(&x);
+            return 0;
+        }
+        session_list_release(l);
+        session_index_discard(&x);
+    }
+    x = (struct session_index){.fd = -1, .scan = {.fd = -1}};
+    session_table_init(&x.tail);
+    if (session_table_load(&x.tail, h->dir_fd, h->path, 0, NULL, h->cancel, e) < 0) {
+        session_table_release(&x.tail);
+        return -1;
+    }
+    (void)list_index(l, &x, text, limit);
+    session_table_release(&x.tail);
+    return 0;
+}
+
+int session_list_newest(struct session_list *l, const struct history *h, size_t limit,
+                        struct err *e)
+{
+    return session_list_named(l, h, STR(""), limit, e);
 }

@@ -19,7 +19,6 @@
 #include "chathist/base/utf8.h"
 #include "chathist/base/vis.h"
 #include "chathist/history/append.h"
-#include "chathist/history/index_file.h"
 #include "chathist/history/partial.h"
 
 /* A new id is compared with those in this much of the file's end: it holds the millisecond. */
@@ -218,18 +217,11 @@ static void keep_copy(const struct history *h, const struct append *a)
 /* Writes the lines under the lock. */
 static int write_locked(struct history *h, struct append *a, struct str lines, struct err *e)
 {
-    struct index_watch watch;
     int result;
 
     if (lines.n == 0)
         return 0;
-    index_watch_begin(&watch, h, a->fd);
-    a->written = index_watch_note;
-    a->arg = &watch;
     result = append_write(a, lines, h->sync, e);
-    a->written = NULL;
-    a->arg = NULL;
-    index_watch_end(&watch);
     if (result == 0)
         keep_copy(h, a);
     /* The directory of an explicit history may be a large one of the user's. */

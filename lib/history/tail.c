@@ -7,37 +7,41 @@
 #include "chathist/base/json.h"
 #include "chathist/base/keymap.h"
 #include "chathist/base/mem.h"
-#include "chathist/history/index.h"
 #include "chathist/history/scan.h"
+#include "history/session_index.h"
 
 /* ---- the lines of a session, newest first ---- */
 
-/* Reading one line by the index costs about this many bytes. */
-#define LINE_COST 8192
-
 struct back {
     struct str session;
-    struct message m; /* the line that was given last; borrowed until the next */
-    off_t at;         /* where it begins */
+    struct message m; /* the line that was given last; borrowed until the next one */
+    off_t at;         /* its offset */
     bool indexed;
-    struct index x;
-    size_t segment; /* the segments from this one on were read */
-    struct segment_session found;
-    uint64_t left; /* lines of the segment that are still to be given */
-    struct scan scan;
-    bool scanning; /* scan is open */
-    bool quick;    /* only lines that find_rest can want are given */
+    struct session_index x;
+    struct session_lines lines;
+    size_t left;       /* ranges whose first line was not given */
+    uint64_t messages; /* lines that were read */
+    struct scan scan;  /* of a range, or of the whole history if there is no index */
+    bool scanning;     /* scan is open */
+    bool quick;        /* only lines that find_rest can want are given */
 };
+
+/* A range is read in blocks of this size. Most sessions are small. */
+#define RANGE_BLOCK ((size_t)16 << 10)
 
 static int back_open(struct back *b, const struct history *h, struct str session, bool by_index,
                      struct err *e)
 {
     *b = (struct back){.session = session, .m = MESSAGE_INIT};
-    b->indexed = by_index && index_open(&b->x, h);
+    b->indexed = by_index && session_index_open(&b->x, h);
     if (b->indexed) {
-        b->segment = b->x.count;
         b->at = b->x.scan.size;
-        return 0;
+        if (session_index_lines(&b->x, session, &b->lines) == 0) {
+            b->left = b->lines.count;
+            return 0;
+        }
+        session_index_discard(&b->x);
+        b->indexed = false;
     }
     if (scan_open(&b->scan, h->dir_fd, h->path, SCAN_BACKWARD, e) < 0)
         return -1;
@@ -52,8 +56,9 @@ static void back_close(struct back *b)
     message_release(&b->m);
     if (b->scanning)
         scan_close(&b->scan);
+    free(b->lines.at);
     if (b->indexed)
-        index_close(&b->x);
+        session_index_close(&b->x);
 }
 
 /* Can find_rest do without the line? A name or a role that is not there as it is could only be
@@ -91,101 +96,46 @@ static int next_by_scan(struct back *b, struct err *e)
 static int next_by_index(struct back *b)
 {
     struct line l;
-    uint64_t place;
-    off_t before = b->at;
 
-    do {
-        while (b->left == 0) {
-            int found;
+    while (b->left > 0) {
+        const struct line_range *range = &b->lines.at[b->left - 1];
 
-            if (b->segment == 0)
-                return 0;
-            found = segment_find(&b->x.segments[--b->segment], b->session, &b->found);
-            if (found < 0)
-                return BROKEN;
-            b->left = found > 0 ? b->found.count : 0;
+        if (b->scanning && b->at == range->from) {
+            scan_close(&b->scan);
+            b->scanning = false;
+            b->left--;
+            continue;
         }
-        if (segment_lines(&b->x.segments[b->segment], &b->found, --b->left, 1, &place) < 0 ||
-            (off_t)place < b->x.segments[b->segment].from || (off_t)place >= before ||
-            scan_line_at(&b->x.scan, (off_t)place, &l, NULL) <= 0 || l.too_long ||
-            scan_offset(&b->x.scan) > before)
+        if (!b->scanning) {
+            scan_share(&b->scan, &b->x.scan, range->to, range->to);
+            b->scan.way = SCAN_BACKWARD;
+            b->scan.block_size = RANGE_BLOCK;
+            b->scanning = true;
+        }
+        if (scan_line(&b->scan, &l, NULL) <= 0 || l.too_long || l.at < range->from)
             return BROKEN;
-        b->at = before = (off_t)place;
-    } while (is_dull(b, l.text));
-    return message_parse(&b->m, l.text) && str_eq(b->m.session_id, b->session) ? 1 : BROKEN;
+        b->at = l.at;
+        b->messages++;
+        if (is_dull(b, l.text))
+            continue;
+        return message_parse(&b->m, l.text) && str_eq(b->m.session_id, b->session) ? 1 : BROKEN;
+    }
+    return b->messages == b->lines.messages ? 0 : BROKEN;
 }
 
 /* The next older line of the session: 1, 0, -1, BROKEN. */
 static int back_next(struct back *b, struct err *e)
 {
-    return b->scanning ? next_by_scan(b, e) : next_by_index(b);
+    return b->indexed ? next_by_index(b) : next_by_scan(b, e);
 }
 
-/* The bad lines among those that were read, as a scan counts them. -1: BROKEN. */
+/* The bad lines among those that were read, as a scan counts them. 0, BROKEN. */
 static int count_bad(struct back *b, bool whole, uint64_t *bad)
 {
-    *bad = b->scan.bad;
-    if (!b->indexed)
+    *bad = b->indexed ? 0 : b->scan.bad;
+    if (!b->indexed || session_index_count_bad(&b->x, b->session, whole ? 0 : b->at, bad) == 0)
         return 0;
-    for (size_t i = b->x.count; i-- > 0;) {
-        const struct segment *s = &b->x.segments[i];
-        uint64_t *places;
-        int result;
-
-        if (!whole && s->to <= b->at)
-            break;
-        if (s->bad == 0)
-            continue;
-        places = mem_zalloc((size_t)s->bad * sizeof *places);
-        result = segment_bad(s, places);
-        scan_only(&b->x.scan, b->session);
-        for (uint64_t k = 0; k < s->bad && result == 0; k++) {
-            struct line l;
-
-            if (!whole && (off_t)places[k] < b->at)
-                continue;
-            if (scan_line_at(&b->x.scan, (off_t)places[k], &l, NULL) <= 0)
-                result = -1;
-            else
-                *bad += scan_may_give(&b->x.scan, l.text);
-        }
-        free(places);
-        if (result < 0)
-            return BROKEN;
-    }
-    return 0;
-}
-
-/* Many lines are to be read: in one go, unless those of other sessions between them are more. */
-static void hurry(struct back *b)
-{
-    uint64_t left = b->left;
-    off_t first = b->at;
-
-    b->quick = true;
-    if (!b->indexed)
-        return;
-    for (size_t i = b->segment; i-- > 0;) {
-        struct segment_session s;
-
-        if (segment_find(&b->x.segments[i], b->session, &s) > 0)
-            left += s.count;
-    }
-    for (size_t i = 0; i < b->x.count && first == b->at; i++) {
-        struct segment_session s;
-        uint64_t place;
-
-        if (segment_find(&b->x.segments[i], b->session, &s) > 0 &&
-            segment_lines(&b->x.segments[i], &s, 0, 1, &place) == 0)
-            first = (off_t)place;
-    }
-    if ((uint64_t)(b->at - first) > left * LINE_COST)
-        return;
-    scan_share(&b->scan, &b->x.scan, b->at, b->at);
-    b->scan.way = SCAN_BACKWARD;
-    b->scan.block_size = SCAN_BLOCK;
-    scan_only(&b->scan, b->session);
-    b->scanning = true;
+    return BROKEN;
 }
 
 /* ---- what later lines say of earlier ones ---- */
@@ -378,7 +328,7 @@ static int load(struct tail *t, struct back *b, struct state *s, const struct ta
         bool system = wish->system && !has_system(&t->thread);
 
         if (system || s->waiting_count > 0)
-            hurry(b);
+            b->quick = true;
         result = find_rest(t, b, s, system, out, e);
     }
     for (size_t i = 0; i < t->thread.count && result == 0; i++)

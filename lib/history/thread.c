@@ -7,8 +7,8 @@
 #include "chathist/base/json.h"
 #include "chathist/base/keymap.h"
 #include "chathist/base/mem.h"
-#include "chathist/history/index.h"
 #include "chathist/history/scan.h"
+#include "history/session_index.h"
 
 /* A copy: it was read from memory that the next line will overwrite. false: it is no message. */
 static bool add_copy(struct thread *t, struct str line)
@@ -54,78 +54,47 @@ static int load_all(struct thread *t, int dir, const char *path, struct str sess
 
 /* ---- by the index ---- */
 
-/* So many places of lines are asked for at once. */
-#define PLACES ((size_t)4096)
-
-/* The lines of the session that a segment tells of. That so many are there, one behind the
- * other, each of the session, says that they are all. */
-static int load_lines(struct thread *t, struct index *x, const struct segment *s,
-                      const struct segment_session *of, struct str session_id)
+/* Adds the lines of a range. Returns 0; -1 unless they are all messages of the session. */
+static int load_range(struct thread *t, struct scan *s, const struct line_range *range,
+                      struct str session_id)
 {
-    uint64_t *places = mem_zalloc((of->count < PLACES ? of->count : PLACES) * sizeof(*places));
-    off_t behind = s->from;
-    int result = 0;
+    struct line l;
 
-    for (uint64_t i = 0; i < of->count && result == 0; i++) {
-        size_t left = of->count - i < PLACES ? (size_t)(of->count - i) : PLACES;
-        struct line l;
-
-        if (i % PLACES == 0 && segment_lines(s, of, i, left, places) < 0)
-            result = -1;
-        else if ((off_t)places[i % PLACES] < behind || (off_t)places[i % PLACES] >= s->to ||
-                 scan_line_at(&x->scan, (off_t)places[i % PLACES], &l, NULL) <= 0 || l.too_long ||
-                 !add_copy(t, l.text) || !str_eq(t->at[t->count - 1].session_id, session_id))
-            result = -1;
-        else
-            behind = scan_offset(&x->scan);
+    s->size = range->to;
+    scan_from(s, range->from);
+    while (scan_offset(s) < range->to) {
+        if (scan_line(s, &l, NULL) <= 0 || l.too_long || !add_copy(t, l.text) ||
+            !str_eq(t->at[t->count - 1].session_id, session_id))
+            return -1;
     }
-    free(places);
-    return result;
-}
-
-/* Counts the bad lines that a scan for the session would have parsed. */
-static int count_bad(struct thread *t, struct index *x, const struct segment *s,
-                     struct str session_id)
-{
-    uint64_t *places = mem_zalloc((size_t)s->bad * sizeof(*places));
-    int result = segment_bad(s, places);
-
-    if (s->bad > 0)
-        scan_only(&x->scan, session_id);
-    for (uint64_t i = 0; i < s->bad && result == 0; i++) {
-        struct line l;
-
-        if (scan_line_at(&x->scan, (off_t)places[i], &l, NULL) <= 0)
-            result = -1;
-        else
-            t->bad_lines += scan_may_give(&x->scan, l.text);
-    }
-    free(places);
-    return result;
+    return 0;
 }
 
 static bool load_by_index(struct thread *t, const struct history *h, struct str session_id)
 {
-    struct index x;
-    int result = 0;
+    struct session_index x;
+    struct session_lines lines;
+    off_t size;
+    int result;
 
-    if (!index_open(&x, h))
+    if (!session_index_open(&x, h))
         return false;
-    for (size_t i = 0; i < x.count && result >= 0; i++) {
-        struct segment_session found;
-
-        result = segment_find(&x.segments[i], session_id, &found);
-        if (result > 0)
-            result = load_lines(t, &x, &x.segments[i], &found, session_id);
-        if (result >= 0)
-            result = count_bad(t, &x, &x.segments[i], session_id);
-    }
+    size = x.scan.size;
+    result = session_index_lines(&x, session_id, &lines);
+    for (size_t i = 0; i < lines.count && result == 0; i++)
+        result = load_range(t, &x.scan, &lines.at[i], session_id);
+    x.scan.size = size;
+    if (t->count != lines.messages)
+        result = -1;
+    if (result == 0)
+        result = session_index_count_bad(&x, session_id, 0, &t->bad_lines);
+    free(lines.at);
     t->all = t->count;
-    if (result >= 0) {
-        index_close(&x);
+    if (result == 0) {
+        session_index_close(&x);
         return true;
     }
-    index_discard(&x);
+    session_index_discard(&x);
     thread_release(t);
     return false;
 }

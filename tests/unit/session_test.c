@@ -380,60 +380,6 @@ TEST(names_mean_sessions)
 
 /* ---- a list that is kept */
 
-static void put_more(const struct buf *text, size_t from)
-{
-    int fd = open("f", O_WRONLY | O_APPEND | O_CREAT, 0600);
-
-    CHECK_INT(io_write_all(fd, text->data + from, text->len - from), 0);
-    close(fd);
-}
-
-/* The lists of both ways are one: `more` in steps of one line, or of part of one, and all at
- * once. */
-TEST(a_list_takes_in_what_is_appended)
-{
-    struct buf text = BUF_INIT(BUF_SMALL);
-    struct session_list l = {0}, all;
-
-    scratch_enter();
-    CHECK_INT(session_list_more(&l, IO_CWD, "f", NULL), 0);
-    CHECK_INT(l.count, 0);
-    for (int i = 0; i < 40; i++) {
-        size_t from = text.len, half;
-        char id[24];
-
-        snprintf(id, sizeof id, "s%d", i * 7 % 11);
-        if (i % 9 == 8)
-            buf_add_c(&text, "garbage\n\n");
-        if (i == 20)
-            buf_add_c(&text, "bad ");
-        add_line(&text, id, i % 2 ? "t1" : "time2", "user", "hello");
-        half = from + (text.len - from) / 2;
-
-        struct buf part = {.data = text.data, .len = half};
-
-        put_more(&part, from);
-        CHECK_INT(session_list_more(&l, IO_CWD, "f", NULL), 0);
-        put_more(&text, half);
-        CHECK_INT(session_list_more(&l, IO_CWD, "f", NULL), 0);
-        CHECK_INT(session_list_load(&all, IO_CWD, "f", NULL), 0);
-        CHECK_INT(l.count, all.count);
-        CHECK_INT(l.bad_lines, all.bad_lines);
-        CHECK_INT(l.end, all.end);
-        for (size_t k = 0; k < l.count && k < all.count; k++) {
-            CHECK_STR(l.at[k].id, all.at[k].id);
-            CHECK_STR(l.at[k].last_used, all.at[k].last_used);
-            CHECK_INT(l.at[k].count, all.at[k].count);
-            CHECK_INT(l.at[k].first_line, all.at[k].first_line);
-            CHECK_INT(l.at[k].end, all.at[k].end);
-        }
-        session_list_release(&all);
-    }
-    session_list_release(&l);
-    buf_release(&text);
-    scratch_leave();
-}
-
 TEST(the_end_of_a_file_tells_of_its_last_sessions)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
@@ -466,21 +412,25 @@ TEST(reading_a_list_can_be_given_up)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
     atomic_bool cancel = true;
-    struct session_list l = {.cancel = &cancel};
+    struct history h;
+    struct session_list l;
     struct err e = ERR_INIT;
 
     scratch_enter();
+    h = history_f();
+    h.cancel = &cancel;
     add_line(&text, "a", "t", "user", "hello");
     add_line(&text, "b", "t", "user", "hello");
     put_history(&text);
-    CHECK_INT(session_list_more(&l, IO_CWD, "f", &e), -1);
+    CHECK_INT(session_list_newest(&l, &h, SIZE_MAX, &e), -1);
     CHECK_INT(e.kind, ERR_SIGNAL);
     CHECK_INT(l.count, 0);
     cancel = false;
-    CHECK_INT(session_list_more(&l, IO_CWD, "f", &e), 0);
+    CHECK_INT(session_list_newest(&l, &h, SIZE_MAX, &e), 0);
     CHECK_INT(l.count, 2);
     session_list_release(&l);
     err_release(&e);
+    history_release(&h);
     buf_release(&text);
     scratch_leave();
 }

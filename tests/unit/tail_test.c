@@ -6,7 +6,7 @@
 
 #include "chathist/base/mem.h"
 #include "draw.h"
-#include "chathist/history/index.h"
+#include "history/session_index.h"
 #include "test.h"
 #include "scratch.h"
 #include "scratch_history.h"
@@ -127,13 +127,13 @@ TEST(the_end_of_a_thread_is_that_of_the_whole)
 
 TEST(an_index_makes_no_difference)
 {
-    struct index x;
+    struct session_index x;
 
     check_many(5, 1000, 400);
     scratch_enter();
     fill(1000, 400);
-    if (CHECK(index_open(&x, &history)))
-        index_close(&x);
+    if (CHECK(session_index_open(&x, &history)))
+        session_index_close(&x);
     scratch_leave();
 }
 

@@ -39,10 +39,6 @@ struct append {
     off_t end;        /* its size */
     bool fresh;       /* new, or nobody has finished writing to it: its directory needs a sync */
     bool torn;        /* the last line has no newline */
-    /* To be set before append_write: told when all is written, before it is on the disk, which can
-     * take long, and fail: then it is taken back. NULL: nobody. */
-    void (*written)(void *arg, int fd);
-    void *arg;
 };
 
 /* Opens `path`, made with mode 0600 when it is missing, and locks it. A link, FIFO, device or

@@ -1,10 +1,12 @@
 /*
- * session_list - what there is to tell of each session, the one used last first.
+ * session_list - the sessions of a history with their summaries, last used first.
+ *
+ * A large history has an index (history/session_index.h), and then only the sessions that were asked
+ * for are read. The result is the same without it.
  */
 #ifndef CHATHIST_HISTORY_SESSION_LIST_H
 #define CHATHIST_HISTORY_SESSION_LIST_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,53 +16,66 @@
 #include "chathist/base/err.h"
 #include "chathist/history/location.h"
 
+/* A name that stands for the end of an id has at least this many bytes. */
+#define SESSION_SUFFIX_MIN 4
+
 struct session {
-    /* NUL-terminated; each may hold NUL when another client wrote it */
+    /* These texts are NUL-terminated and belong to the list. They can also contain NUL, if another
+     * program wrote it. */
     char *id;
     size_t id_len;
-    char *preview; /* the first MESSAGE_PREVIEW code points of its first message, decoded */
+    char *preview; /* the first MESSAGE_PREVIEW code points of the first message, decoded */
     size_t preview_len;
     char *first_role;
     size_t first_role_len;
-    char *created_at; /* timestamp of its first line, as stored */
+    char *created_at; /* the timestamp of the first line, as stored */
     size_t created_at_len;
-    char *last_used; /* timestamp of its last line, as stored */
+    char *last_used; /* the timestamp of the last line, as stored */
     size_t last_used_len;
-    uint64_t count;   /* its lines */
-    uint64_t bytes;   /* that they take in the file */
-    off_t first_line; /* where the first of them begins; not by the index */
-    off_t last_line;  /* where the last of them begins: what sessions are sorted by */
-    off_t end;        /* behind that line; not by the index */
-    bool borrowed;    /* private: its texts are the list's */
+    uint64_t count;  /* lines */
+    uint64_t bytes;  /* size of these lines in the file */
+    off_t last_line; /* offset of the last line, by which lists are sorted */
+    /* The next two are only set by session_list_load and session_list_recent: */
+    off_t first_line; /* offset of the first line */
+    off_t end;        /* offset of the byte after the last line */
 };
 
 struct session_list {
-    struct session *at; /* newest first */
+    struct session *at;
     size_t count;
-    uint64_t bad_lines;        /* lines of the history that are no valid message */
-    off_t end;                 /* what begins before is in it; not by the index */
-    const atomic_bool *cancel; /* once it is true, reading ends with ERR_SIGNAL; NULL: never */
-    uint64_t bad_behind;       /* private: of the bad lines, those that begin later */
-    char **texts;              /* private */
-    size_t texts_count;
+    uint64_t bad_lines; /* lines of the history that are not valid messages */
+    /* private */
+    size_t cap;
+    char **texts; /* blocks of memory that hold the texts */
+    size_t texts_count, texts_cap;
+    size_t texts_left; /* free bytes at the end of the last block */
 };
 
-/* By reading the whole history. */
+/* Each function that fills a list overwrites it. They return 0, or -1 with *err set, and the list is
+ * then empty. */
+
+/* Lists all sessions by reading the whole history, without the index. */
 int session_list_load(struct session_list *l, int dir, const char *history_path, struct err *e);
-/* Takes in what was appended behind l->end; all of the file when the list is zero-initialised. 0;
- * -1: the list is then empty. */
-int session_list_more(struct session_list *l, int dir, const char *history_path, struct err *e);
-/* Only what the last `bytes` of the file tell, for a first look: previews and counts are those of
- * the lines there. *whole: that is all of the file. 0, -1. */
+/* Lists the sessions that have lines in the last `bytes` of the file, for a quick first view. Counts
+ * and previews are those of these lines. Sets *whole if that is the whole file. */
 int session_list_recent(struct session_list *l, int dir, const char *history_path, off_t bytes,
                         bool *whole, struct err *e);
-/* The `limit` that were used last, by the index where there is one. */
+/* Lists the `limit` sessions that were used last. */
 int session_list_newest(struct session_list *l, const struct history *h, size_t limit,
                         struct err *e);
-/* Of those that a text begins, or else ends (it has at least SESSION_SUFFIX_MIN bytes then). */
+/* Lists the `limit` last used sessions whose ids begin with `text`. If there are none, and the text
+ * has at least SESSION_SUFFIX_MIN bytes, lists those whose ids end with it. */
 int session_list_named(struct session_list *l, const struct history *h, struct str text,
                        size_t limit, struct err *e);
 void session_list_release(struct session_list *l);
+
+/* Appends a zeroed session and returns it. It is valid until the next call. */
+struct session *session_list_add(struct session_list *l);
+/* Returns a NUL-terminated copy of `text` that lives as long as the list. */
+char *session_list_keep(struct session_list *l, struct str text);
+/* Takes over a block of memory that malloc gave, so that it lives as long as the list. Returns it. */
+char *session_list_own(struct session_list *l, char *block);
+
 /* Adds the summary `{"session_id","timestamp","message_count","preview","first_role","created_at",
  * "last_accessed"}`. */
 void session_add_json(struct buf *out, const struct session *s);

@@ -1,0 +1,812 @@
+#include "history/session_index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "chathist/base/clock.h"
+#include "chathist/base/io.h"
+#include "chathist/base/le.h"
+#include "chathist/base/mem.h"
+
+#define WORD sizeof(uint64_t)
+#define PAYLOAD (INDEX_BLOCK - WORD)
+/* Blocks that are read or written at once. */
+#define BLOCKS ((size_t)16)
+#define HEADER_WORDS (sizeof(struct index_header) / WORD)
+
+/* The file is replaced when the lines that it does not cover are this many bytes: a part of the
+ * covered ones, within these bounds. */
+#define TAIL_PART 8
+#define TAIL_LEAST ((off_t)64 << 10)
+#define TAIL_MOST ((off_t)1 << 20)
+
+/* A larger file is not an index. */
+#define INDEX_MOST ((off_t)1 << 36)
+/* Sessions whose records are read at once. */
+#define RECORDS_AT_ONCE ((uint64_t)1024)
+#define IDS_AT_ONCE ((uint64_t)BLOCKS * PAYLOAD)
+
+enum record_word {
+    RECORD_COUNT,
+    RECORD_BYTES,
+    RECORD_LAST_LINE,
+    RECORD_FIRST_RANGE,
+    RECORD_RANGES,
+    RECORD_TEXT_AT,
+    RECORD_ID_LEN,
+    RECORD_ROLE_LEN,
+    RECORD_CREATED_LEN,
+    RECORD_LAST_USED_LEN,
+    RECORD_PREVIEW_LEN,
+    RECORD_WORDS,
+};
+#define RECORD_TEXTS 5 /* the words from RECORD_ID_LEN on */
+
+/* ---- layout ---- */
+
+/* Computes where each part begins, and returns where the last one ends. */
+static uint64_t lay_out(const struct index_header *h, uint64_t at[INDEX_PARTS])
+{
+    const uint64_t sizes[INDEX_PARTS] = {[INDEX_RECORDS] = h->sessions * RECORD_WORDS * WORD,
+                                         [INDEX_RANGES] = h->ranges * 2 * WORD,
+                                         [INDEX_BAD] = h->bad * WORD,
+                                         [INDEX_SLOTS] = h->slots * WORD,
+                                         [INDEX_IDS] = h->ids,
+                                         [INDEX_TEXTS] = h->texts};
+    uint64_t end = HEADER_WORDS * WORD;
+
+    for (size_t i = 0; i < INDEX_PARTS; i++) {
+        at[i] = end;
+        end += sizes[i];
+    }
+    return end;
+}
+
+static uint64_t block_sum(const char *block, uint64_t number, uint64_t salt)
+{
+    return le_sum((struct str){block, PAYLOAD}, salt ^ number);
+}
+
+static uint64_t id_hash(struct str id)
+{
+    return le_sum(id, 0);
+}
+
+/* ---- writing ---- */
+
+struct index_writer {
+    int fd;
+    uint64_t salt, number; /* of the first block in `bytes` */
+    size_t used;           /* blocks that are full */
+    size_t filled;         /* bytes of the next one */
+    bool failed;
+    char bytes[BLOCKS * INDEX_BLOCK];
+};
+
+static void write_blocks(struct index_writer *w)
+{
+    /* The preamble takes the place of a block. */
+    off_t at = (off_t)((w->number + 1) * INDEX_BLOCK);
+
+    w->failed = w->failed || io_pwrite_all(w->fd, w->bytes, w->used * INDEX_BLOCK, at) < 0;
+    w->number += w->used;
+    w->used = 0;
+}
+
+static void end_block(struct index_writer *w)
+{
+    char *block = w->bytes + w->used * INDEX_BLOCK;
+
+    memset(block + w->filled, 0, PAYLOAD - w->filled);
+    le_put(block + PAYLOAD, block_sum(block, w->number + w->used, w->salt));
+    w->filled = 0;
+    if (++w->used == BLOCKS)
+        write_blocks(w);
+}
+
+static void write_bytes(struct index_writer *w, const void *p, size_t n)
+{
+    const char *from = p;
+
+    while (n > 0) {
+        size_t part = PAYLOAD - w->filled < n ? PAYLOAD - w->filled : n;
+
+        memcpy(w->bytes + w->used * INDEX_BLOCK + w->filled, from, part);
+        w->filled += part;
+        from += part;
+        n -= part;
+        if (w->filled == PAYLOAD)
+            end_block(w);
+    }
+}
+
+static void write_words(struct index_writer *w, const uint64_t *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char bytes[WORD];
+
+        le_put(bytes, words[i]);
+        write_bytes(w, bytes, sizeof(bytes));
+    }
+}
+
+static void write_text(struct index_writer *w, const char *text, size_t n)
+{
+    write_bytes(w, text, n);
+    write_bytes(w, "", 1);
+}
+
+static uint64_t text_size(const struct session *s)
+{
+    return s->id_len + s->first_role_len + s->created_at_len + s->last_used_len + s->preview_len +
+           RECORD_TEXTS;
+}
+
+struct sorted_session {
+    const struct session *session;
+    struct str id;
+    size_t number; /* in the table */
+};
+
+static int by_last_line(const void *a, const void *b)
+{
+    off_t x = ((const struct sorted_session *)a)->session->last_line;
+    off_t y = ((const struct sorted_session *)b)->session->last_line;
+
+    return (x < y) - (x > y);
+}
+
+static struct sorted_session *sort_sessions(const struct session_table *t)
+{
+    struct sorted_session *sorted = mem_zalloc(t->list.count * sizeof(*sorted));
+
+    for (size_t i = 0; i < t->list.count; i++) {
+        const struct session *s = &t->list.at[i];
+
+        sorted[i] = (struct sorted_session){s, {s->id, s->id_len}, i};
+    }
+    qsort(sorted, t->list.count, sizeof(*sorted), by_last_line);
+    return sorted;
+}
+
+static void write_records(struct index_writer *w, const struct sorted_session *sorted, size_t count,
+                          const size_t *ranges)
+{
+    uint64_t range = 0, text = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct session *s = sorted[i].session;
+        uint64_t own = ranges[sorted[i].number];
+        uint64_t record[RECORD_WORDS] = {[RECORD_COUNT] = s->count,
+                                         [RECORD_BYTES] = s->bytes,
+                                         [RECORD_LAST_LINE] = (uint64_t)s->last_line,
+                                         [RECORD_FIRST_RANGE] = range,
+                                         [RECORD_RANGES] = own,
+                                         [RECORD_TEXT_AT] = text,
+                                         [RECORD_ID_LEN] = s->id_len,
+                                         [RECORD_ROLE_LEN] = s->first_role_len,
+                                         [RECORD_CREATED_LEN] = s->created_at_len,
+                                         [RECORD_LAST_USED_LEN] = s->last_used_len,
+                                         [RECORD_PREVIEW_LEN] = s->preview_len};
+
+        write_words(w, record, RECORD_WORDS);
+        range += own;
+        text += text_size(s);
+    }
+}
+
+/* Writes the ranges session by session: a counting sort. `counts` holds the number of ranges of each
+ * session. */
+static void write_ranges(struct index_writer *w, const struct session_table *t,
+                         const struct sorted_session *sorted, const size_t *counts)
+{
+    const struct line_range **ranges = mem_zalloc(t->range_count * sizeof(*ranges));
+    size_t *next = mem_zalloc(t->list.count * sizeof(*next));
+    size_t at = 0;
+
+    for (size_t i = 0; i < t->list.count; i++) {
+        next[sorted[i].number] = at;
+        at += counts[sorted[i].number];
+    }
+    for (size_t i = 0; i < t->range_count; i++)
+        ranges[next[t->ranges[i].owner]++] = &t->ranges[i];
+    for (size_t i = 0; i < t->range_count; i++)
+        write_words(w, (uint64_t[]){(uint64_t)ranges[i]->from, (uint64_t)ranges[i]->to}, 2);
+    free(next);
+    free(ranges);
+}
+
+static void write_slots(struct index_writer *w, const struct sorted_session *sorted, size_t count,
+                        uint64_t size)
+{
+    uint64_t *slots = mem_zalloc((size_t)size * sizeof(*slots));
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t hash = id_hash(sorted[i].id), slot = hash & (size - 1);
+
+        while (slots[slot])
+            slot = (slot + 1) & (size - 1);
+        slots[slot] = (hash & ~UINT64_C(0xffffffff)) | (i + 1);
+    }
+    write_words(w, slots, (size_t)size);
+    free(slots);
+}
+
+/* The ids are written a second time, each after its length, so that they can be searched without
+ * their records. */
+static void write_ids(struct index_writer *w, const struct sorted_session *sorted, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        write_words(w, (uint64_t[]){sorted[i].id.n}, 1);
+        write_bytes(w, sorted[i].id.p, sorted[i].id.n);
+    }
+}
+
+static void write_texts(struct index_writer *w, const struct sorted_session *sorted, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct session *s = sorted[i].session;
+
+        write_text(w, s->id, s->id_len);
+        write_text(w, s->first_role, s->first_role_len);
+        write_text(w, s->created_at, s->created_at_len);
+        write_text(w, s->last_used, s->last_used_len);
+        write_text(w, s->preview, s->preview_len);
+    }
+}
+
+static struct index_header header_of(const struct session_table *t)
+{
+    struct index_header h = {.covered = (uint64_t)t->end,
+                             .sessions = t->list.count,
+                             .ranges = t->range_count,
+                             .bad = t->list.bad_lines,
+                             .slots = 1};
+
+    while (h.slots < h.sessions * 2)
+        h.slots *= 2;
+    for (size_t i = 0; i < t->list.count; i++) {
+        h.ids += WORD + t->list.at[i].id_len;
+        h.texts += text_size(&t->list.at[i]);
+    }
+    return h;
+}
+
+/* Writes all blocks. Returns false if that failed. */
+static bool write_index(const struct session_table *t, int fd, uint64_t salt)
+{
+    struct index_writer *w = mem_zalloc(sizeof(*w));
+    struct sorted_session *sorted = sort_sessions(t);
+    size_t *ranges = mem_zalloc(t->list.count * sizeof(*ranges));
+    struct index_header h = header_of(t);
+    bool written;
+
+    for (size_t i = 0; i < t->range_count; i++)
+        ranges[t->ranges[i].owner]++;
+    w->fd = fd;
+    w->salt = salt;
+    write_words(w, (const uint64_t *)&h, HEADER_WORDS);
+    write_records(w, sorted, t->list.count, ranges);
+    write_ranges(w, t, sorted, ranges);
+    write_words(w, t->bad, (size_t)t->list.bad_lines);
+    write_slots(w, sorted, t->list.count, h.slots);
+    write_ids(w, sorted, t->list.count);
+    write_texts(w, sorted, t->list.count);
+    if (w->filled > 0)
+        end_block(w);
+    write_blocks(w);
+    written = !w->failed && h.sessions < UINT32_MAX;
+    free(ranges);
+    free(sorted);
+    free(w);
+    return written;
+}
+
+/* ---- reading ---- */
+
+static int read_blocks(const struct session_index *x, uint64_t first, size_t count, char *bytes)
+{
+    size_t n = count * INDEX_BLOCK;
+
+    if (io_pread_full(x->fd, bytes, n, (off_t)((first + 1) * INDEX_BLOCK)) != (ssize_t)n)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        const char *block = bytes + i * INDEX_BLOCK;
+
+        if (le_get(block + PAYLOAD) != block_sum(block, first + i, x->stamp.salt))
+            return -1;
+    }
+    return 0;
+}
+
+/* Reads n bytes of what the blocks hold. */
+static int read_bytes(const struct session_index *x, uint64_t at, uint64_t n, char *to)
+{
+    char bytes[BLOCKS * INDEX_BLOCK];
+
+    if (at > x->size || n > x->size - at)
+        return -1;
+    while (n > 0) {
+        uint64_t first = at / PAYLOAD, count = (at + n - 1) / PAYLOAD - first + 1;
+
+        if (count > BLOCKS)
+            count = BLOCKS;
+        if (read_blocks(x, first, (size_t)count, bytes) < 0)
+            return -1;
+        for (size_t i = 0; i < count; i++) {
+            size_t skip = (size_t)(at % PAYLOAD);
+            size_t part = n < PAYLOAD - skip ? (size_t)n : PAYLOAD - skip;
+
+            memcpy(to, bytes + i * INDEX_BLOCK + skip, part);
+            to += part;
+            at += part;
+            n -= part;
+        }
+    }
+    return 0;
+}
+
+/* Reads `count` words from number `first` of a part on. */
+static int read_words(const struct session_index *x, enum index_part part, uint64_t first,
+                      size_t count, uint64_t *words)
+{
+    char *bytes = (char *)words;
+
+    if (read_bytes(x, x->at[part] + first * WORD, count * WORD, bytes) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        words[i] = le_get(bytes + i * WORD);
+    return 0;
+}
+
+static int read_records(const struct session_index *x, uint64_t first, size_t count,
+                        uint64_t *records)
+{
+    return read_words(x, INDEX_RECORDS, first * RECORD_WORDS, count * RECORD_WORDS, records);
+}
+
+static bool read_header(struct session_index *x)
+{
+    struct index_header h;
+    struct stat st;
+    uint64_t end, blocks;
+
+    if (x->stamp.salt == 0 || fstat(x->fd, &st) < 0 || st.st_size < (off_t)INDEX_BLOCK ||
+        st.st_size > INDEX_MOST)
+        return false;
+    blocks = (uint64_t)st.st_size / INDEX_BLOCK - 1;
+    x->size = blocks * PAYLOAD;
+    if (read_words(x, INDEX_RECORDS, 0, HEADER_WORDS, (uint64_t *)&h) < 0)
+        return false;
+    /* Nothing can be larger than the file, so that the sum does not overflow. */
+    if (h.sessions > x->size || h.ranges > x->size || h.bad > x->size || h.slots > x->size ||
+        h.ids > x->size || h.texts > x->size || h.covered > (uint64_t)x->st.st_size ||
+        (h.slots & (h.slots - 1)) != 0)
+        return false;
+    end = lay_out(&h, x->at);
+    if (end > x->size)
+        return false;
+    x->header = h;
+    return true;
+}
+
+/* Returns the size of the texts of a record, or 0 if they are not all in the file. */
+static uint64_t record_text_size(const struct session_index *x, const uint64_t *record)
+{
+    uint64_t size = RECORD_TEXTS, left = x->header.texts;
+
+    for (size_t i = RECORD_ID_LEN; i < RECORD_ID_LEN + RECORD_TEXTS; i++) {
+        if (record[i] > left)
+            return 0;
+        size += record[i];
+    }
+    return record[RECORD_TEXT_AT] <= left && size <= left - record[RECORD_TEXT_AT] ? size : 0;
+}
+
+static int read_id(const struct session_index *x, const uint64_t *record, struct buf *id)
+{
+    uint64_t length = record[RECORD_ID_LEN];
+
+    if (record_text_size(x, record) == 0 ||
+        read_bytes(x, x->at[INDEX_TEXTS] + record[RECORD_TEXT_AT], length,
+                   buf_room(id, (size_t)length)) < 0)
+        return -1;
+    buf_grew(id, (size_t)length);
+    return 0;
+}
+
+/* Returns whether a record is that of an id: 1, 0 or -1. */
+static int is_record_of(const struct session_index *x, uint64_t number, struct str id)
+{
+    struct buf found = BUF_INIT(SIZE_MAX);
+    uint64_t record[RECORD_WORDS];
+    int result = -1;
+
+    if (number < x->header.sessions && read_records(x, number, 1, record) == 0) {
+        result = 0;
+        if (record[RECORD_ID_LEN] == id.n)
+            result = read_id(x, record, &found) < 0 ? -1 : str_eq(buf_str(&found), id);
+    }
+    buf_release(&found);
+    return result;
+}
+
+int session_index_find(const struct session_index *x, struct str id, uint64_t *number)
+{
+    uint64_t hash = id_hash(id), slot;
+    int found = 0;
+
+    for (uint64_t i = 0; i < x->header.slots && found == 0; i++) {
+        if (read_words(x, INDEX_SLOTS, (hash + i) & (x->header.slots - 1), 1, &slot) < 0)
+            return -1;
+        if (slot == 0)
+            break;
+        *number = (slot & UINT32_MAX) - 1;
+        if ((slot ^ hash) >> 32 == 0)
+            found = is_record_of(x, *number, id);
+    }
+    return found;
+}
+
+static char *take_text(char **at, uint64_t n, size_t *length)
+{
+    char *text = *at;
+
+    *length = (size_t)n;
+    *at += n + 1;
+    return text;
+}
+
+static void add_session(struct session_list *to, const uint64_t *record, char *texts)
+{
+    struct session *s = session_list_add(to);
+
+    s->id = take_text(&texts, record[RECORD_ID_LEN], &s->id_len);
+    s->first_role = take_text(&texts, record[RECORD_ROLE_LEN], &s->first_role_len);
+    s->created_at = take_text(&texts, record[RECORD_CREATED_LEN], &s->created_at_len);
+    s->last_used = take_text(&texts, record[RECORD_LAST_USED_LEN], &s->last_used_len);
+    s->preview = take_text(&texts, record[RECORD_PREVIEW_LEN], &s->preview_len);
+    s->count = record[RECORD_COUNT];
+    s->bytes = record[RECORD_BYTES];
+    s->last_line = (off_t)record[RECORD_LAST_LINE];
+}
+
+/* Adds sessions whose texts follow each other. */
+static int add_sessions(const struct session_index *x, const uint64_t *records, size_t count,
+                        struct session_list *to)
+{
+    uint64_t begin = records[RECORD_TEXT_AT], size = 0;
+    struct buf texts = BUF_INIT(SIZE_MAX);
+
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t *record = records + i * RECORD_WORDS;
+        uint64_t own = record_text_size(x, record);
+
+        if (own == 0 || record[RECORD_TEXT_AT] != begin + size)
+            return -1;
+        size += own;
+    }
+    if (read_bytes(x, x->at[INDEX_TEXTS] + begin, size, buf_room(&texts, (size_t)size)) < 0) {
+        buf_release(&texts);
+        return -1;
+    }
+    buf_grew(&texts, (size_t)size);
+
+    char *block = session_list_own(to, buf_detach(&texts));
+
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t *record = records + i * RECORD_WORDS;
+
+        add_session(to, record, block + (record[RECORD_TEXT_AT] - begin));
+    }
+    return 0;
+}
+
+int session_index_sessions(const struct session_index *x, uint64_t first, uint64_t count,
+                           struct session_list *to)
+{
+    size_t room = (size_t)(count < RECORDS_AT_ONCE ? count : RECORDS_AT_ONCE);
+    uint64_t *records = mem_zalloc(room * RECORD_WORDS * sizeof(*records));
+    int result = 0;
+
+    while (count > 0 && result == 0) {
+        size_t n = count < room ? (size_t)count : room;
+
+        result = read_records(x, first, n, records);
+        if (result == 0)
+            result = add_sessions(x, records, n, to);
+        first += n;
+        count -= n;
+    }
+    free(records);
+    return result;
+}
+
+/* ---- names ---- */
+
+int session_index_each_id(const struct session_index *x, session_index_id *take, void *arg)
+{
+    struct buf ids = BUF_INIT(SIZE_MAX);
+    uint64_t read = 0, number = 0;
+    bool more = true;
+
+    while (number < x->header.sessions && more) {
+        uint64_t length = ids.len >= WORD ? le_get(ids.data) : 0;
+
+        if (ids.len >= WORD && length > x->header.ids)
+            break;
+        if (ids.len >= WORD && ids.len - WORD >= length) {
+            more = take(arg, number++, (struct str){ids.data + WORD, (size_t)length});
+            buf_consume(&ids, WORD + (size_t)length);
+            continue;
+        }
+
+        uint64_t n = x->header.ids - read < IDS_AT_ONCE ? x->header.ids - read : IDS_AT_ONCE;
+
+        if (n == 0 || read_bytes(x, x->at[INDEX_IDS] + read, n, buf_room(&ids, (size_t)n)) < 0)
+            break;
+        buf_grew(&ids, (size_t)n);
+        read += n;
+    }
+    buf_release(&ids);
+    return more && number < x->header.sessions ? -1 : 0;
+}
+
+/* ---- lines ---- */
+
+int session_index_last_line(const struct session_index *x, struct str id, off_t *at)
+{
+    uint64_t number, record[RECORD_WORDS];
+    size_t own;
+    const struct session *recent = session_table_find(&x->tail, id, &own);
+    int found;
+
+    if (recent) {
+        *at = recent->last_line;
+        return 1;
+    }
+    found = session_index_find(x, id, &number);
+    if (found > 0 && read_records(x, number, 1, record) < 0)
+        found = -1;
+    if (found > 0)
+        *at = (off_t)record[RECORD_LAST_LINE];
+    return found;
+}
+
+/* Reads `count` ranges from number `first` on. Those of one session must be ascending, and all in the
+ * covered part. */
+static int read_ranges(const struct session_index *x, uint64_t first, uint64_t count,
+                       struct line_range **ranges)
+{
+    uint64_t *words;
+    int result;
+
+    if (first > x->header.ranges || count > x->header.ranges - first)
+        return -1;
+    words = mem_zalloc((size_t)count * 2 * sizeof(*words));
+    *ranges = mem_zalloc((size_t)count * sizeof(**ranges));
+    result = read_words(x, INDEX_RANGES, first * 2, (size_t)count * 2, words);
+    for (size_t i = 0; i < count && result == 0; i++) {
+        if (words[i * 2] >= words[i * 2 + 1] || words[i * 2 + 1] > x->header.covered)
+            result = -1;
+        (*ranges)[i] = (struct line_range){(off_t)words[i * 2], (off_t)words[i * 2 + 1], 0};
+    }
+    free(words);
+    return result;
+}
+
+static bool is_ascending(const struct line_range *ranges, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (ranges[i].from < ranges[i - 1].to)
+            return false;
+    return true;
+}
+
+/* Finds the lines of a session in the file. */
+static int find_lines(const struct session_index *x, struct str id, struct session_lines *lines)
+{
+    uint64_t number, record[RECORD_WORDS];
+    int found = session_index_find(x, id, &number);
+
+    if (found <= 0)
+        return found;
+    if (read_records(x, number, 1, record) < 0 ||
+        read_ranges(x, record[RECORD_FIRST_RANGE], record[RECORD_RANGES], &lines->at) < 0)
+        return -1;
+    lines->count = (size_t)record[RECORD_RANGES];
+    lines->messages = record[RECORD_COUNT];
+    return is_ascending(lines->at, lines->count) ? 1 : -1;
+}
+
+int session_index_lines(const struct session_index *x, struct str id, struct session_lines *lines)
+{
+    size_t own, cap;
+    const struct session *recent = session_table_find(&x->tail, id, &own);
+
+    *lines = (struct session_lines){0};
+    if (find_lines(x, id, lines) < 0) {
+        free(lines->at);
+        *lines = (struct session_lines){0};
+        return -1;
+    }
+    lines->messages += recent ? recent->count : 0;
+    cap = lines->count;
+    for (size_t i = 0; recent && i < x->tail.range_count; i++) {
+        if (x->tail.ranges[i].owner != own)
+            continue;
+        lines->at = mem_grow(lines->at, &cap, lines->count + 1, sizeof(*lines->at));
+        lines->at[lines->count++] = x->tail.ranges[i];
+    }
+    return 0;
+}
+
+static int count_bad_line(struct session_index *x, off_t at, off_t from, uint64_t *count)
+{
+    struct line l;
+
+    if (at < from)
+        return 0;
+    if (scan_line_at(&x->scan, at, &l, NULL) <= 0)
+        return -1;
+    *count += scan_may_give(&x->scan, l.text);
+    return 0;
+}
+
+int session_index_count_bad(struct session_index *x, struct str id, off_t from, uint64_t *count)
+{
+    int result = 0;
+
+    if (x->header.bad + x->tail.list.bad_lines == 0)
+        return 0;
+    scan_only(&x->scan, id);
+    for (uint64_t i = 0; i < x->header.bad && result == 0; i++) {
+        uint64_t at;
+
+        result = read_words(x, INDEX_BAD, i, 1, &at);
+        if (result == 0)
+            result = count_bad_line(x, (off_t)at, from, count);
+    }
+    for (uint64_t i = 0; i < x->tail.list.bad_lines && result == 0; i++)
+        result = count_bad_line(x, (off_t)x->tail.bad[i], from, count);
+    return result;
+}
+
+/* ---- making ---- */
+
+/* Stops using the file. */
+static void drop_file(struct session_index *x)
+{
+    if (x->fd >= 0)
+        close(x->fd);
+    x->fd = -1;
+    x->header = (struct index_header){0};
+}
+
+/* Returns whether the path still names the history that was read. It may have been replaced by one
+ * from which lines were deleted, and these must not stay in an index. */
+static bool is_current(const struct session_index *x)
+{
+    return index_file_named(x->h->dir_fd, x->h->path, &x->st);
+}
+
+/* Writes a new file of what the tail holds, which is all lines. It is not synced: what a power cut
+ * leaves of it has wrong checksums. */
+static bool write_file(const struct session_index *x, int fd)
+{
+    const uint64_t words[] = {(uint64_t)x->tail.end, (uint64_t)getpid(), (uint64_t)clock_now()};
+    struct index_stamp stamp = {.generation = x->stamp.generation};
+
+    stamp.salt = le_sum_words(words, sizeof(words) / WORD, 0) | 1;
+    return x->tail.end > 0 && write_index(&x->tail, fd, stamp.salt) &&
+           index_file_note(fd, x->scan.fd, &x->st, &stamp) == 0 && is_current(x);
+}
+
+/* Reads what the file does not cover. With `making`, makes a new file. */
+static int read_tail(struct session_index *x, struct index_making *making)
+{
+    struct table_read r;
+    int result;
+
+    if (making)
+        drop_file(x);
+    r = session_table_reading(&x->scan, (off_t)x->header.covered, x->scan.size);
+    r.work = x->h->work;
+    r.cancel = x->h->cancel;
+    r.exact = true;
+    result = session_table_read(&x->tail, &r);
+    if (making && index_making_end(making, result == 0 && write_file(x, making->fd)) &&
+        !is_current(x))
+        io_unlink(x->h->dir_fd, history_index(x->h));
+    return result == 0 ? session_table_read_torn(&x->tail, &x->scan, x->scan.size) : -1;
+}
+
+static bool is_due(const struct session_index *x)
+{
+    off_t covered = (off_t)x->header.covered, most = covered / TAIL_PART;
+
+    if (most > TAIL_MOST)
+        most = TAIL_MOST;
+    if (most < TAIL_LEAST)
+        most = TAIL_LEAST;
+    return x->fd < 0 || x->scan.size - covered > most;
+}
+
+/* ---- opening ---- */
+
+/* Opens the file, if it is valid for the history. Returns false if something is in its place that no
+ * index may replace. */
+static bool open_file(struct session_index *x)
+{
+    int reason = 0;
+    enum index_state state;
+
+    x->fd = index_file_open(x->h->dir_fd, history_index(x->h), &reason);
+    if (x->fd < 0)
+        return reason == ENOENT;
+    state = index_file_state(x->fd, x->scan.fd, &x->st, &x->stamp);
+    if (state != INDEX_SAME)
+        x->stamp.generation = 0;
+    if (state == INDEX_OTHER || !read_header(x))
+        drop_file(x);
+    else if (state == INDEX_GROWN)
+        (void)index_file_note(x->fd, x->scan.fd, &x->st, &x->stamp);
+    return true;
+}
+
+static bool open_history(struct session_index *x, const struct history *h)
+{
+    *x = (struct session_index){.h = h, .fd = -1};
+    session_table_init(&x->tail);
+    return scan_open(&x->scan, h->dir_fd, h->path, SCAN_FORWARD, NULL) == 0;
+}
+
+bool session_index_open(struct session_index *x, const struct history *h)
+{
+    struct index_making making;
+    bool due;
+
+    if (!history_index(h) || !open_history(x, h))
+        return false;
+    if (x->scan.fd < 0 || x->scan.sparse || x->scan.size < INDEX_LEAST ||
+        fstat(x->scan.fd, &x->st) < 0 || x->st.st_uid != geteuid() || !open_file(x))
+        goto none;
+    x->scan.size = x->st.st_size;
+    due = is_due(x) && index_making_begin(&making, h->dir_fd, history_index(h));
+    if ((x->fd >= 0 || due) && read_tail(x, due ? &making : NULL) == 0)
+        return true;
+none:
+    session_index_close(x);
+    return false;
+}
+
+void session_index_close(struct session_index *x)
+{
+    drop_file(x);
+    session_table_release(&x->tail);
+    scan_close(&x->scan);
+}
+
+void session_index_discard(struct session_index *x)
+{
+    history_remove_index(x->h);
+    session_index_close(x);
+}
+
+bool session_index_blocked(const struct history *h, bool *removable)
+{
+    const char *path = history_index(h);
+    struct stat st;
+    int reason = 0, fd = path ? index_file_open(h->dir_fd, path, &reason) : -1;
+
+    if (fd >= 0)
+        close(fd);
+    if (!path || fd >= 0 || reason == ENOENT)
+        return false;
+    *removable =
+        h->dir && reason == EPERM && io_stat(h->dir_fd, path, &st) == 0 && st.st_uid == geteuid();
+    return true;
+}

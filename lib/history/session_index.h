@@ -1,0 +1,107 @@
+/*
+ * session_index - the cache file beside a large history that says where the lines of each session
+ * are, and holds what lists show of it.
+ *
+ * The file covers the beginning of the history. Lines after that are read into memory each time, and
+ * when they are many, the file is replaced by one that covers them too. Writers of the history know
+ * nothing of it, and nothing that the programs print depends on it: if it is absent, damaged, or made
+ * from another history (history/index_file.h), it is not used, and made again if possible.
+ *
+ * After the preamble, the file consists of blocks of INDEX_BLOCK bytes, each with a checksum at its
+ * end. What they hold, in words of 64 bits, little-endian:
+ *
+ *     header   the struct index_header
+ *     records  RECORD_WORDS for each session, last used first
+ *     ranges   for each session, in the order of the records: the beginning and the end of each range
+ *              of consecutive lines
+ *     bad      the offsets of lines that are not valid messages
+ *     slots    a hash table of the ids: the upper half of the hash, and the number of the record + 1
+ *     ids      the ids in the order of the records, each after its length
+ *     texts    for each session: id, first role, first and last timestamp, preview, each with a NUL
+ *
+ * A change in place that keeps the size of the history, and that index_file does not notice, has its
+ * effect when the file is replaced.
+ */
+#ifndef CHATHIST_HISTORY_SESSION_INDEX_H
+#define CHATHIST_HISTORY_SESSION_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "chathist/history/index_file.h"
+#include "chathist/history/location.h"
+#include "chathist/history/scan.h"
+#include "history/session_table.h"
+
+#define INDEX_BLOCK ((size_t)1024)
+
+struct index_header {
+    uint64_t covered; /* the lines in the first `covered` bytes of the history are in the index */
+    uint64_t sessions, ranges, bad;
+    uint64_t slots;      /* a power of two, or 0 */
+    uint64_t ids, texts; /* size in bytes */
+};
+
+enum index_part {
+    INDEX_RECORDS,
+    INDEX_RANGES,
+    INDEX_BAD,
+    INDEX_SLOTS,
+    INDEX_IDS,
+    INDEX_TEXTS,
+    INDEX_PARTS,
+};
+
+struct session_index {
+    struct scan scan;           /* the history, for scan_line_at and the like */
+    struct session_table tail;  /* the lines that the file does not cover */
+    struct index_header header; /* all 0 if there is no usable file */
+    /* private */
+    const struct history *h;
+    struct stat st; /* of the history */
+    int fd;         /* the index, or -1 */
+    struct index_stamp stamp;
+    uint64_t size;            /* of what the blocks hold */
+    uint64_t at[INDEX_PARTS]; /* where each part begins */
+};
+
+/* Opens the index for the history as it is now. Makes or replaces the file if that is due and
+ * possible. Returns false if there is none: the caller then reads the history itself. */
+bool session_index_open(struct session_index *x, const struct history *h);
+void session_index_close(struct session_index *x);
+/* For a caller that found it to be wrong: closes it and removes the file. */
+void session_index_discard(struct session_index *x);
+/* Returns whether something in the place of the file keeps an index from being made. *removable: it is
+ * in a directory of ours. */
+bool session_index_blocked(const struct history *h, bool *removable);
+
+/* The functions below return -1 if the file is damaged, or does not match the history. */
+
+/* Finds the record of a session: 1 and *number, or 0. */
+int session_index_find(const struct session_index *x, struct str id, uint64_t *number);
+/* Adds `count` sessions to the list, from record `first` on. */
+int session_index_sessions(const struct session_index *x, uint64_t first, uint64_t count,
+                           struct session_list *to);
+
+/* Calls `take` for the id of each record, last used first, until it returns false. Returns 0 or -1. */
+typedef bool session_index_id(void *arg, uint64_t number, struct str id);
+int session_index_each_id(const struct session_index *x, session_index_id *take, void *arg);
+
+/* Finds the last line of a session in the file and the tail: 1 and *at, or 0. */
+int session_index_last_line(const struct session_index *x, struct str id, off_t *at);
+
+/* The lines of one session. */
+struct session_lines {
+    struct line_range *at; /* ascending; freed by the caller */
+    size_t count;
+    uint64_t messages; /* in all of them */
+};
+/* Finds them in the file and the tail. *lines is empty if there are none. Returns 0 or -1. */
+int session_index_lines(const struct session_index *x, struct str id, struct session_lines *lines);
+/* Counts the bad lines from offset `from` on that could be of the session: those that scan_message
+ * reports as bad if only this session's lines are wanted. Returns 0 or -1. */
+int session_index_count_bad(struct session_index *x, struct str id, off_t from, uint64_t *count);
+
+#endif

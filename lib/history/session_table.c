@@ -1,0 +1,332 @@
+#include "history/session_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/crew.h"
+#include "chathist/base/mem.h"
+#include "chathist/history/message.h"
+
+/* A part of at least HELPED bytes is read by several threads, in pieces of PIECE bytes. */
+#define HELPED ((off_t)4 << 20)
+#define PIECE ((size_t)1 << 20)
+#define BLOCK ((size_t)64 << 10)
+
+void session_table_init(struct session_table *t)
+{
+    *t = (struct session_table){0};
+    buf_init(&t->scratch, BUF_LINE);
+}
+
+void session_table_release(struct session_table *t)
+{
+    session_list_release(&t->list);
+    keymap_release(&t->numbers);
+    free(t->ranges);
+    free(t->bad);
+    buf_release(&t->scratch);
+    *t = (struct session_table){0};
+}
+
+/* ---- adding ---- */
+
+static struct str session_id(const struct session *s)
+{
+    return (struct str){s->id, s->id_len};
+}
+
+const struct session *session_table_find(const struct session_table *t, struct str id,
+                                         size_t *number)
+{
+    const size_t *found = keymap_find(&t->numbers, id);
+
+    if (!found)
+        return NULL;
+    *number = *found;
+    return &t->list.at[*found];
+}
+
+/* Returns the session of that id, which has no lines yet if it was added now. Lines of one session
+ * mostly follow each other. */
+static struct session *table_session(struct session_table *t, struct str id)
+{
+    size_t number = t->range_count ? t->ranges[t->range_count - 1].owner : SIZE_MAX;
+    const struct session *known = number < t->list.count ? &t->list.at[number] : NULL;
+    struct session *s;
+
+    if (!known || !str_eq(session_id(known), id))
+        known = session_table_find(t, id, &number);
+    if (known)
+        return &t->list.at[number];
+    s = session_list_add(&t->list);
+    s->id = session_list_keep(&t->list, id);
+    s->id_len = id.n;
+    keymap_set(&t->numbers, session_id(s), t->list.count - 1);
+    return s;
+}
+
+/* Most timestamps have the same length, and the new one can overwrite the old one. */
+static void set_last_used(struct session_table *t, struct session *s, struct str time)
+{
+    if (!s->last_used || s->last_used_len != time.n)
+        s->last_used = session_list_keep(&t->list, time);
+    else if (time.n > 0)
+        memcpy(s->last_used, time.p, time.n);
+    s->last_used_len = time.n;
+}
+
+static void set_first(struct session_table *t, struct session *s, struct str role, struct str time,
+                      struct str preview)
+{
+    s->first_role = session_list_keep(&t->list, role);
+    s->first_role_len = role.n;
+    s->created_at = session_list_keep(&t->list, time);
+    s->created_at_len = time.n;
+    s->preview = session_list_keep(&t->list, preview);
+    s->preview_len = preview.n;
+}
+
+static size_t add_session(struct session_table *t, const struct session *from)
+{
+    struct session *s = table_session(t, session_id(from));
+
+    if (s->count == 0) {
+        set_first(t, s, (struct str){from->first_role, from->first_role_len},
+                  (struct str){from->created_at, from->created_at_len},
+                  (struct str){from->preview, from->preview_len});
+        s->first_line = from->first_line;
+    }
+    set_last_used(t, s, (struct str){from->last_used, from->last_used_len});
+    s->count += from->count;
+    s->bytes += from->bytes;
+    s->last_line = from->last_line;
+    s->end = from->end;
+    return (size_t)(s - t->list.at);
+}
+
+static void add_range(struct session_table *t, size_t owner, off_t from, off_t to)
+{
+    struct line_range *last = t->range_count ? &t->ranges[t->range_count - 1] : NULL;
+
+    if (last && last->owner == owner && last->to == from) {
+        last->to = to;
+        return;
+    }
+    t->ranges = mem_grow(t->ranges, &t->range_cap, t->range_count + 1, sizeof(*t->ranges));
+    t->ranges[t->range_count++] = (struct line_range){from, to, owner};
+}
+
+static void add_bad(struct session_table *t, off_t at)
+{
+    size_t count = (size_t)t->list.bad_lines++;
+
+    t->bad = mem_grow(t->bad, &t->bad_cap, count + 1, sizeof(*t->bad));
+    t->bad[count] = (uint64_t)at;
+}
+
+static void add_message(struct session_table *t, const struct message *m, off_t at, off_t end)
+{
+    struct session *s = table_session(t, m->session_id);
+
+    if (s->count == 0) {
+        set_first(t, s, m->role_text, m->timestamp, message_preview(m, &t->scratch));
+        s->first_line = at;
+    }
+    set_last_used(t, s, m->timestamp);
+    s->count++;
+    s->bytes += (uint64_t)(end - at);
+    s->last_line = at;
+    s->end = end;
+    add_range(t, (size_t)(s - t->list.at), at, end);
+}
+
+static void add_line(struct session_table *t, struct message *m, const struct line *l, off_t end)
+{
+    enum scan_verdict verdict = scan_judge(l, m);
+
+    if (verdict == SCAN_MESSAGE)
+        add_message(t, m, l->at, end);
+    else if (verdict == SCAN_BAD)
+        add_bad(t, l->at);
+    t->end = end;
+}
+
+/* Adds all of `next`, whose lines come after those of `t`. */
+static void join_tables(struct session_table *t, const struct session_table *next)
+{
+    size_t *numbers = mem_zalloc(next->list.count * sizeof(*numbers));
+
+    for (size_t i = 0; i < next->list.count; i++)
+        numbers[i] = add_session(t, &next->list.at[i]);
+    for (size_t i = 0; i < next->range_count; i++)
+        add_range(t, numbers[next->ranges[i].owner], next->ranges[i].from, next->ranges[i].to);
+    for (size_t i = 0; i < next->list.bad_lines; i++)
+        add_bad(t, (off_t)next->bad[i]);
+    if (next->end > t->end)
+        t->end = next->end;
+    free(numbers);
+}
+
+/* ---- reading ---- */
+
+/* Moves to the first line that begins at `begin` or later. Returns 1; 0 if none begins before the end
+ * of what `s` reads; -1 on error. */
+static int find_first_line(struct scan *s, off_t begin, struct err *e)
+{
+    struct line l;
+    int more;
+
+    scan_from(s, begin - 1);
+    more = scan_line(s, &l, e);
+    return more > 0 ? l.terminated : more;
+}
+
+/* Adds the lines that begin from `begin` on and before `end`. */
+static int read_lines(struct session_table *t, const struct table_read *r, off_t begin, off_t end,
+                      struct err *e)
+{
+    struct message m = MESSAGE_INIT;
+    struct scan s;
+    struct line l;
+    int more = 1;
+
+    /* The end of a long line is looked for in this part alone, so that a line of many pieces is not
+     * read again for each of them. */
+    scan_share(&s, r->scan, begin, end);
+    if (s.block_size > BLOCK)
+        s.block_size = BLOCK;
+    if (begin > r->from)
+        more = find_first_line(&s, begin, e);
+    if (s.size == end)
+        s.size = r->to;
+    while (more > 0 && scan_offset(&s) < end && (more = scan_line(&s, &l, e)) > 0 && l.terminated)
+        add_line(t, &m, &l, scan_offset(&s));
+    if (r->exact && s.size < r->to)
+        more = -1;
+    message_release(&m);
+    scan_close(&s);
+    return more < 0 ? -1 : 0;
+}
+
+struct piece {
+    struct session_table table;
+    struct err err;
+    int result;
+};
+
+struct reading {
+    const struct table_read *r;
+    struct session_table *whole;
+    struct piece *pieces;
+    size_t count;
+    int result;
+};
+
+static off_t piece_begin(const struct table_read *r, size_t number)
+{
+    off_t begin = r->from + (off_t)(number * r->piece);
+
+    return begin < r->to ? begin : r->to;
+}
+
+static void read_piece(void *ctx, size_t number)
+{
+    struct reading *g = ctx;
+    struct piece *p = &g->pieces[number];
+
+    session_table_init(&p->table);
+    p->result = read_lines(&p->table, g->r, piece_begin(g->r, number),
+                           piece_begin(g->r, number + 1), &p->err);
+}
+
+static bool join_piece(void *ctx, size_t number)
+{
+    struct reading *g = ctx;
+    struct piece *p = &g->pieces[number];
+
+    g->result = crew_cancelled(g->r->cancel) ? -1 : p->result;
+    if (g->result == 0)
+        join_tables(g->whole, &p->table);
+    else if (g->r->e && p->result < 0)
+        err_set(g->r->e, p->err.kind, "%s", err_text(&p->err));
+    session_table_release(&p->table);
+    if (g->r->work)
+        g->r->work((int)((number + 1) * 100 / g->count));
+    return g->result == 0;
+}
+
+struct table_read session_table_reading(const struct scan *s, off_t from, off_t to)
+{
+    return (struct table_read){.scan = s,
+                               .from = from,
+                               .to = to,
+                               .piece = PIECE,
+                               .threads = to - from < HELPED ? 1 : crew_size()};
+}
+
+int session_table_read(struct session_table *t, const struct table_read *r)
+{
+    size_t count = (size_t)((r->to - r->from + (off_t)r->piece - 1) / (off_t)r->piece);
+    struct reading g = {.r = r, .whole = t, .count = count};
+
+    if (t->end < r->from)
+        t->end = r->from;
+    if (count <= 1)
+        return read_lines(t, r, r->from, r->to, r->e);
+    g.pieces = mem_zalloc(count * sizeof(*g.pieces));
+    crew_run(&(struct crew_job){
+        .count = count, .threads = r->threads, .ctx = &g, .work = read_piece, .take = join_piece});
+    for (size_t i = 0; i < count; i++) {
+        session_table_release(&g.pieces[i].table);
+        err_release(&g.pieces[i].err);
+    }
+    free(g.pieces);
+    if (r->work)
+        r->work(-1);
+    return g.result;
+}
+
+int session_table_read_torn(struct session_table *t, const struct scan *s, off_t size)
+{
+    struct message m = MESSAGE_INIT;
+    struct scan last;
+    struct line l;
+    int more;
+
+    if (t->end >= size)
+        return 0;
+    scan_share(&last, s, t->end, size);
+    more = scan_line(&last, &l, NULL);
+    if (more > 0)
+        add_line(t, &m, &l, size);
+    message_release(&m);
+    scan_close(&last);
+    return more < 0 ? -1 : 0;
+}
+
+int session_table_load(struct session_table *t, int dir, const char *path, off_t bytes, bool *whole,
+                       const atomic_bool *cancel, struct err *e)
+{
+    struct table_read r;
+    struct scan s;
+    int result = 1;
+
+    if (scan_open(&s, dir, path, SCAN_FORWARD, e) < 0)
+        return -1;
+    if (bytes > 0 && bytes < s.size)
+        result = find_first_line(&s, s.size - bytes, e);
+    if (whole)
+        *whole = bytes == 0 || bytes >= s.size;
+    if (result > 0) {
+        r = session_table_reading(&s, scan_offset(&s), s.size);
+        r.cancel = cancel;
+        r.e = e;
+        result = session_table_read(t, &r);
+        if (result == 0)
+            result = session_table_read_torn(t, &s, s.size);
+        if (crew_cancelled(cancel))
+            result = err_set(e, ERR_SIGNAL, "interrupted");
+    }
+    scan_close(&s);
+    return result;
+}

@@ -1,0 +1,68 @@
+/*
+ * session_table - the sessions of a part of a history in memory, with the places of their lines.
+ *
+ * It is filled by reading lines (by several threads if there are many), or from the index, and it is
+ * what the index is written from (history/session_index.h).
+ */
+#ifndef CHATHIST_HISTORY_SESSION_TABLE_H
+#define CHATHIST_HISTORY_SESSION_TABLE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "chathist/base/keymap.h"
+#include "chathist/history/scan.h"
+#include "chathist/history/session_list.h"
+
+/* Consecutive lines of one session: the bytes from `from` up to `to`. */
+struct line_range {
+    off_t from, to;
+    size_t owner; /* number of the session in the table */
+};
+
+struct session_table {
+    struct session_list list; /* in the order of the first lines */
+    struct line_range *ranges;
+    size_t range_count, range_cap;
+    uint64_t *bad; /* offsets of lines that are not valid messages; list.bad_lines of them */
+    size_t bad_cap;
+    off_t end; /* offset of the byte after the last line that was read */
+    /* private */
+    struct keymap numbers; /* id -> number of the session */
+    struct buf scratch;
+};
+
+void session_table_init(struct session_table *t);
+void session_table_release(struct session_table *t);
+
+/* What session_table_read reads. */
+struct table_read {
+    const struct scan *scan;   /* of the history */
+    off_t from, to;            /* `from` is the beginning of a line */
+    bool exact;                /* fail if the file becomes shorter than `to` */
+    void (*work)(int percent); /* reports progress, and -1 at the end; NULL: none */
+    const atomic_bool *cancel; /* stops the reading once it is true; NULL: never */
+    size_t piece;              /* bytes that a thread reads in one go */
+    size_t threads;
+    struct err *e; /* gets the reason of a failure, if there is one; NULL: nothing does */
+};
+/* Returns a table_read with default sizes. */
+struct table_read session_table_reading(const struct scan *s, off_t from, off_t to);
+/* Adds the lines that begin in that part. A last line without a newline is not added: t->end is then
+ * before r->to. Returns 0; -1 if the part could not be read, or the reading was cancelled. */
+int session_table_read(struct session_table *t, const struct table_read *r);
+/* Reads the whole history at `path`, or if `bytes` is not 0, the lines that begin in its last `bytes`.
+ * Sets *whole (may be NULL) if these are all. Returns 0, or -1 with *err set. */
+int session_table_load(struct session_table *t, int dir, const char *path, off_t bytes, bool *whole,
+                       const atomic_bool *cancel, struct err *e);
+/* Adds the last line of a file of `size` bytes, which has no newline, if it is a valid message. */
+int session_table_read_torn(struct session_table *t, const struct scan *s, off_t size);
+
+/* Finds a session by its id: returns it with its number in *number, or NULL. */
+const struct session *session_table_find(const struct session_table *t, struct str id,
+                                         size_t *number);
+
+#endif
