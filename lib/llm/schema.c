@@ -89,26 +89,6 @@ static bool is_integer(double d)
     return d >= EXACT_MAX || d <= -EXACT_MAX || d == (double)(int64_t)d;
 }
 
-/* Are two values the same? cJSON_Compare also accepts numbers that are only close. */
-static bool same_value(const cJSON *a, const cJSON *b)
-{
-    const cJSON *y = b->child;
-
-    if ((a->type & 0xff) != (b->type & 0xff) || cJSON_GetArraySize(a) != cJSON_GetArraySize(b))
-        return false;
-    if (cJSON_IsNumber(a))
-        return a->valuedouble == b->valuedouble;
-    if (cJSON_IsString(a))
-        return strcmp(a->valuestring, b->valuestring) == 0;
-    for (const cJSON *x = a->child; x; x = x->next, y = y->next) {
-        const cJSON *other = cJSON_IsObject(b) ? member(b, x->string) : y;
-
-        if (!other || !same_value(x, other))
-            return false;
-    }
-    return true;
-}
-
 static const struct type {
     const char *name, *shown;
     int mask; /* of cJSON's types */
@@ -238,17 +218,41 @@ static bool check_type(struct walk *w, const struct target *t, const cJSON *want
     return held;
 }
 
+/* Are two values the same? Counts the steps; the answer is wrong if they exceed STEPS_MAX.
+ * cJSON_Compare is no alternative: it accepts numbers that are only close. */
+static bool same_value(struct walk *w, const cJSON *a, const cJSON *b)
+{
+    const cJSON *y = b->child;
+    int size = cJSON_GetArraySize(a);
+
+    if (w->steps++ > STEPS_MAX || (a->type & 0xff) != (b->type & 0xff) ||
+        size != cJSON_GetArraySize(b))
+        return false;
+    if (cJSON_IsNumber(a))
+        return a->valuedouble == b->valuedouble;
+    if (cJSON_IsString(a))
+        return strcmp(a->valuestring, b->valuestring) == 0;
+    for (const cJSON *x = a->child; x; x = x->next, y = y->next) {
+        const cJSON *other = cJSON_IsObject(b) ? member(b, x->string) : y;
+
+        w->steps += cJSON_IsObject(b) ? (size_t)size : 1;
+        if (!other || !same_value(w, x, other))
+            return false;
+    }
+    return true;
+}
+
 static bool check_enum(struct walk *w, const struct target *t, const cJSON *want)
 {
     for (const cJSON *one = want->child; one; one = one->next)
-        if (same_value(one, t->value))
+        if (same_value(w, one, t->value))
             return true;
     return mismatch(w, "is none of ", want);
 }
 
 static bool check_const(struct walk *w, const struct target *t, const cJSON *want)
 {
-    return same_value(want, t->value) || mismatch(w, "is not ", want);
+    return same_value(w, want, t->value) || mismatch(w, "is not ", want);
 }
 
 static bool check_bound(struct walk *w, const struct target *t, const cJSON *want)
@@ -376,12 +380,9 @@ static bool check_items(struct walk *w, const struct target *t, const cJSON *wan
 static bool check_unique(struct walk *w, const struct target *t, const cJSON *want)
 {
     for (const cJSON *x = t->value->child; x && cJSON_IsTrue(want); x = x->next)
-        for (const cJSON *y = x->next; y; y = y->next) {
-            if (w->steps++ > STEPS_MAX)
-                return give_up(w, "takes too long to check");
-            if (same_value(x, y))
+        for (const cJSON *y = x->next; y && w->steps <= STEPS_MAX; y = y->next)
+            if (same_value(w, x, y))
                 return mismatch(w, "has two items ", x);
-        }
     return true;
 }
 
@@ -528,11 +529,11 @@ static bool apply(struct walk *w, const cJSON *schema, const cJSON *value)
         return cJSON_IsTrue(schema) || mistake(w, "is not allowed");
     if (w->depth > DEPTH_MAX)
         return give_up(w, "is nested too deeply for the schema");
-    if (w->steps++ > STEPS_MAX)
-        return give_up(w, "takes too long to check");
     w->depth++;
     held = apply_keywords(w, &t);
     w->depth--;
+    if (w->steps++ > STEPS_MAX && !w->stopped)
+        return give_up(w, "takes too long to check");
     return held;
 }
 

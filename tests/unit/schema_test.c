@@ -291,6 +291,20 @@ TEST(a_check_is_bounded_in_steps)
     buf_release(&schema);
 }
 
+/* Without a bound this takes as many steps as the square of the number of items. */
+TEST(a_comparison_is_bounded_in_steps)
+{
+    struct buf value = BUF_INIT(BUF_SMALL);
+
+    for (int i = 0; i < 10000; i++)
+        buf_addf(&value, "%c%d", i ? ',' : '[', i);
+    buf_add_byte(&value, ']');
+    check_row(&(struct row){"{\"uniqueItems\":true}", buf_c(&value), "takes too long to check"});
+    check_row(&(struct row){"{\"anyOf\":[{\"uniqueItems\":true},true]}", buf_c(&value),
+                            "takes too long to check"});
+    buf_release(&value);
+}
+
 TEST(a_schema_is_given_back_as_it_was)
 {
     struct err e = ERR_INIT;
