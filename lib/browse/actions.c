@@ -151,7 +151,7 @@ bool browse_act_command(const struct browse_act *a, const struct browse *b,
         push_file(argv, buf_str(&b->name.text));
     } else if (command == BROWSE_DELETE) {
         push_program(argv, a, "hist-delete", history);
-        push_c(argv, "-f");
+        push_c(argv, "--force");
     } else {
         push_program(argv, a, "hist-fork", history);
         push_c(argv, "-q");
