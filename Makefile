@@ -1,17 +1,17 @@
 # chathist: `make help` lists the goals.
 #
-# Every variant is built in its own folder by mk/build.mk, which this file runs; here are the goals,
-# the tests and the installation. Nothing here looks for a compiler or a library, so that `make deps`
-# runs on a machine that has neither.
+# This file has the goals, the tests and the installation. It runs mk/build.mk, which builds each
+# variant in a separate folder. Nothing here needs a compiler or a library, so that `make deps` runs
+# on a machine that has neither.
 
-# Older ones do not know $(file <...). macOS has 3.81; `gmake` is the newer one there and on the BSDs.
+# Older versions do not know $(file <...). On macOS (3.81) and the BSDs, use `gmake`.
 ifneq ($(filter 3.% 4.0 4.0.% 4.1 4.1.%,$(MAKE_VERSION)),)
 $(error GNU make 4.2 or later is needed; this is $(MAKE_VERSION))
 endif
 
 VERSION = 0.1.0
 
-# To be given on the command line or, but for BUILD, in the environment:
+# These can be set on the command line, and all except BUILD in the environment:
 BUILD = build#            root of the build folders
 VARIANT ?= release#       release, debug, asan or fuzz
 CC ?= cc
@@ -24,7 +24,7 @@ DEBIAN_USER ?= dev#       its user: dev, who has sudo, or root
 DESTDIR ?=
 PREFIX ?= /usr/local
 
-# The goals run one after the other in the order given; what each of them runs uses -j.
+# The goals run one after the other; the commands that they run use -j.
 .NOTPARALLEL:
 .DEFAULT_GOAL := all
 
@@ -47,7 +47,7 @@ endif
 
 else
 
-# gcc and clang do not share a folder; the fuzz variant is always clang's.
+# gcc and clang use different folders; the fuzz variant always uses clang.
 compiler := $(notdir $(firstword $(CC)))
 folder = $(BUILD)/$(if $(filter fuzz,$1),,$(addsuffix -,$(filter-out cc gcc,$(compiler))))$1
 here = $(call folder,$(VARIANT))
@@ -62,13 +62,13 @@ cmd_tests := $(wildcard tests/cmd/*.bats)
 system_tests := $(wildcard tests/systems/*.bats)
 # The file that takes longest comes first, so that nothing waits for it at the end.
 feature_tests := tests/feature/wire.bats $(filter-out tests/feature/wire.bats,$(wildcard tests/feature/*.bats))
-# These try the scripts of this folder, the script of a page, and what they compile themselves, not
-# our programs.
+# These test scripts, a page, or code that they compile themselves, not our programs, so check-asan
+# leaves them out.
 script_tests := $(addprefix tests/feature/,runner.bats layers.bats helper.bats fake-llm.bats page.bats \
     arm.bats deps.bats)
 
-# The tests see where the programs are and, in MAKEFLAGS, what was given to this make (BUILD, CC, …)
-# without its jobs.
+# The tests get the places of the programs and, in MAKEFLAGS, the variables of this make (BUILD, CC,
+# …) without its jobs.
 test_env = BIN='$(abspath $(here))' BUILD='$(abspath $(here))' CC='$(CC)' VARIANT=$(VARIANT) \
            TEST_JOBS=$(TEST_JOBS) MAKEFLAGS='$(if $(MAKEOVERRIDES),-- $(MAKEOVERRIDES))' MFLAGS=
 run = @$(test_env) tests/run
@@ -101,7 +101,7 @@ check-cmd: ## the tests of the programs alone
 	$(call build,$(VARIANT),all)
 	$(run) $(cmd_tests)
 
-check-systems: ## the walks through the systems we take after
+check-systems: ## step through the systems whose features we provide
 	$(call build,$(VARIANT),all)
 	$(run) $(system_tests)
 
@@ -147,7 +147,7 @@ demo: ## build, then hold and find a short conversation
 
 share := $(PREFIX)/share
 doc := $(share)/doc/chathist
-# What is installed where: "FOLDER FILES" for each kind. uninstall removes exactly these.
+# The files (to_KIND) and the folder (in_KIND) for each kind. uninstall removes exactly these files.
 to_bin = $(addprefix $(here)/,$(programs))
 to_man1 := $(wildcard man/*.1)
 to_man5 := $(wildcard man/*.5)
@@ -193,7 +193,7 @@ uninstall: ## remove what install copied
 dist: ## chathist-VERSION.tar.gz of the last commit
 	git archive --prefix=chathist-$(VERSION)/ -o chathist-$(VERSION).tar.gz HEAD
 
-# Only folders that mk/build.mk made, for BUILD may be a folder with other things in it.
+# Removes only folders that mk/build.mk made, because BUILD may contain other files.
 clean: ## remove the build folders
 	rm -rf $(patsubst %/flags,%,$(wildcard $(BUILD)/*/flags)) chathist-$(VERSION).tar.gz
 	@rmdir $(BUILD) 2>/dev/null || :

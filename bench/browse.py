@@ -125,7 +125,7 @@ def long_message(path):
     for letter in 'flummoxed':
         ask(t, 'key, long message', letter.encode(), letter.encode())
         time.sleep(0.07)
-    # What was found for the letters before the last one may be on the screen already.
+    # The matches of the letters before the last one may be on the screen already.
     t.quiet(1)
     t.key(b'\t')
     t.key(b'\t')

@@ -1,8 +1,8 @@
 /*
  * corpus SIZE FILE: makes a history of SIZE bytes (K, M, G: powers of 10), the same each time.
  *
- * Each line is appended by a write of its own, for that is how histories come to be, and a file
- * made so lies otherwise in the page cache than one that was written at once. Sessions of up to 40
+ * Each line is appended by a separate write, as in use, because such a file lies differently in
+ * the page cache than one that was written at once. Sessions of up to 40
  * messages, three at a time; contents of prose, of code with escapes, and one in ten in another
  * script; one line in fifty as Python's json.dumps writes it. `zanzibarquartz` is in one message of
  * 10,000, `flummoxed` in one of 200; what grep finds of these and of the words in a line it finds
@@ -69,7 +69,7 @@ static void add_text(struct buf *out)
         buf_add_c(out, " flummoxed ");
 }
 
-/* Everything beyond ASCII as \uXXXX, and blanks behind commas. */
+/* Everything beyond ASCII as \uXXXX, and blanks after commas. */
 static void add_escaped(struct buf *out, struct str text)
 {
     while (text.n > 0) {

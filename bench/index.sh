@@ -20,11 +20,11 @@ export LC_ALL=C.UTF-8 CHAT_PROVIDER=echo
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 "$BUILD/bench/corpus" "$size" "$tmp/large"
-# What is being written to the disk meanwhile would be measured, too.
+# Pending writes to the disk would disturb the measurement.
 sync "$tmp/large"
 head -n 10 "$tmp/large" >"$tmp/small"
 libraries=$(readelf -dW "$BIN/hist-sessions" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/-l:\1/p')
-# A list of options, and that of a compiler with options of its own.
+# Both variables are lists of options.
 # shellcheck disable=SC2086
 ${CC:-cc} -O2 -fPIE -pie -z relro -z now -o "$tmp/nothing" bench/nothing.c -Xlinker --no-as-needed $libraries
 over=0
@@ -82,7 +82,7 @@ reader 'the oldest session' 2.2 "$BIN/hist-show" "${h[@]}" --json "$oldest"
 reader 'some session' 2.2 "$BIN/hist-show" "${h[@]}" --json "$some"
 reader 'by the beginning of its id' 2.2 "$BIN/hist-show" "${h[@]}" "${some%???}"
 reader 'by the end of its id' 2.2 "$BIN/hist-show" "${h[@]}" "${some: -9}"
-# What the completions of an id run, where all begin with what was typed, and where a part does.
+# The commands that completions of an id run, if all ids begin with the typed text, and if some do.
 reader 'completion of all ids' 2.2 "$BIN/hist-sessions" "${h[@]}" --limit 51 --id "${some%%_*}"
 reader 'completion of some ids' 2.2 "$BIN/hist-sessions" "${h[@]}" --limit 51 --id "${some:0:8}"
 reader 'completion of models' - "$BIN/hist-stats" "${h[@]}" --by model --newest 500

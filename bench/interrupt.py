@@ -1,4 +1,4 @@
-"""For bench/interrupt.sh: CHAT TESTS ROUNDS BAR, in an empty working directory with a HOME of its own."""
+"""For bench/interrupt.sh: CHAT TESTS ROUNDS BAR, in an empty working directory with a separate HOME."""
 
 import json
 import os

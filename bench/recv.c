@@ -1,6 +1,6 @@
 /*
- * recv PORT: the least that a client can do. Asks 127.0.0.1 for a stream and copies what comes, as
- * it comes, to standard output. bench/stream.sh holds chat against it.
+ * recv PORT: the least that a client can do. Requests a stream from 127.0.0.1 and copies each piece
+ * to standard output when it arrives. bench/stream.sh compares chat with it.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

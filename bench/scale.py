@@ -41,7 +41,7 @@ class Place:
         os.mkdir(self.dir)
         self.history = self.path('history')
         subprocess.run([f'{BUILD}/bench/corpus', size, self.history], check=True)
-        # What writes has a copy of its own.
+        # Each program that writes gets a separate copy.
         self.grown = self.path('grown')
         shutil.copy(self.history, self.grown)
         # Searches of the first one read all of it, those of this one what its skip index leaves.

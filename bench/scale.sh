@@ -2,7 +2,7 @@
 # Cost over size: every program on histories of SIZES (10M 100M 1G) that were appended line by line, beside
 # rg, grep, jq, sqlite3 (LIKE and FTS5), the floor (every byte read and added up) and a program that does
 # nothing; medians of ROUNDS (21) rounds in turns of whole processes. Those that count must give the same
-# counts. A peer that is missing is left out.
+# counts. A peer that is not installed is skipped.
 # Writes a table and a plot to OUT (build/bench): scale.md, scale.svg. Exit status 2 when counts differ.
 set -euo pipefail
 cd "$(dirname "$0")/.."

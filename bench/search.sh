@@ -22,7 +22,7 @@ trap 'rm -rf "$tmp"' EXIT
 mkdir "$tmp/history.skip"
 over=0
 
-# count TEXT: the same from everybody, else the end.
+# count TEXT: prints the number, which must be the same for every program.
 count() {
     local ours=0 two=0 theirs=0 greps=0
     ours=$("$BIN/hist-search" --history "$tmp/history" -j 1 -c "$1") || :

@@ -17,7 +17,7 @@ for source in cmd/*.c; do
     name=$(basename "$source" .c)
     program=$BIN/$name
     libraries=$(readelf -dW "$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/-l:\1/p')
-    # A list of options, and that of a compiler with options of its own.
+    # Both variables are lists of options.
     # shellcheck disable=SC2086
     ${CC:-cc} -O2 -fPIE -pie -z relro -z now -o "$tmp/nothing" bench/nothing.c \
         -Xlinker --no-as-needed $libraries

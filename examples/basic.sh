@@ -1,9 +1,9 @@
 #!/bin/sh
-# basic: one question, one answer, in a session of its own.
+# basic: one question and one answer in a new session.
 #
 #   basic.sh [QUESTION]...
 #
-# chat's exit status tells what went wrong; `man chat` has all of them.
+# The exit status of chat gives the kind of failure; `man chat` lists them.
 set -u
 
 status=0

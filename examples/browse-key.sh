@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# browse-key: Ctrl-G puts what is chosen in hist-browse on the command line, in bash and zsh.
+# browse-key: Ctrl-G inserts a choice in hist-browse into the command line, in bash and zsh.
 #
 #     . examples/browse-key.sh       in ~/.bashrc or ~/.zshrc
 #
-# On an empty line it writes `hist-show -- ID`, for one to run or change; behind words the session's id alone, as
-# in `hist-export -f html `; behind a double quote the text of the message, quoted, as in `chat "`.
+# On an empty line it writes `hist-show -- ID`, to be run or changed; after words it inserts only the id of
+# the session, as in `hist-export -f html `; after a double quote the quoted text of the message, as in `chat "`.
 # With CHATHIST_BROWSE=fzf the choice is made in fzf.
 
 # __chathist_choose id|text
@@ -25,8 +25,8 @@ __chathist_choose() {
     fi
 }
 
-# Into `written` what is to stand left of the cursor in the place of $1. Single quotes, for in them no character
-# means anything to the shell.
+# Sets `written` to the text that replaces $1, left of the cursor. It uses single quotes, because no character in
+# them has a meaning for the shell.
 __chathist_write() {
     local chosen
     if [[ $1 == *\" ]]; then
@@ -47,7 +47,7 @@ if [ -n "${ZSH_VERSION:-}" ]; then
     __chathist_browse() {
         local written
         zle -I
-        # zsh reads the line from what is standard input here.
+        # zsh reads the line from standard input.
         __chathist_write "$LBUFFER" </dev/tty && LBUFFER=$written
         zle reset-prompt
     }

@@ -3,7 +3,7 @@
 # that goes on.
 #
 #   conversation.sh                  makes two sessions and prints their ids
-#   conversation.sh ID [PROMPT]...   goes on with one of them
+#   conversation.sh ID [PROMPT]...   continues one of them
 #
 # The ids are made here, not by chat: the same id is always the same conversation, so a program can keep
 # one for each of its users.

@@ -48,7 +48,7 @@ choose_model() {
         export CHAT_MODEL=openai:gpt-4o-mini
         say "there is a key in OPENAI_API_KEY: asking $CHAT_MODEL (CHAT_MODEL changes that)"
     else
-        # What is configured, or a server that answers on a loopback port.
+        # The configured server, or one that answers on a loopback port.
         CHAT_MODEL=$(chat --models 2>"$scratch/why" | head -n 1)
         export CHAT_MODEL
         if [ -n "$CHAT_MODEL" ]; then

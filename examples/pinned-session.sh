@@ -1,5 +1,5 @@
 #!/bin/sh
-# pinned-session: a script with a session of its own.
+# pinned-session: a script with a separate session.
 #
 #   pinned-session.sh FILE...
 #

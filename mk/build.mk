@@ -80,8 +80,8 @@ variant_ldflags += $(call links,-Xlinker --as-needed)
 
 compile_flags = $(standard) $(variant_cflags) $(warnings) $(CPPFLAGS) $(CFLAGS)
 link_flags = -pthread $(variant_ldflags) $(CFLAGS) $(LDFLAGS)
-# What is particular to a source: the banned functions, the version, what POSIX has not got, or not
-# in that edition.
+# Flags for single sources: the banned functions, the version, and functions that this edition of
+# POSIX does not have.
 source_flags = $(if $(filter lib/% cmd/%,$1),-include lib/base/banned.h) \
                $(if $(filter lib/base/io.c lib/base/process.c,$1),-D_GNU_SOURCE) \
                $(if $(filter lib/cli/% lib/llm/http.c lib/llm/mcp.c,$1),-DCHATHIST_VERSION='"$(VERSION)"')

@@ -1,5 +1,5 @@
 # What `make lint` checks; part of build.mk, for clang-tidy and cppcheck take the compiler's flags.
-# A source that passed is not read again until its object is made anew.
+# A source that passed is checked again only after its object was rebuilt.
 
 c_files := $(wildcard lib/*/*.c cmd/*.c tests/*/*.c bench/*.c)
 h_files := $(wildcard include/chathist/*/*.h lib/*/*.h tests/*/*.h)

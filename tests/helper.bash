@@ -14,7 +14,7 @@
 #   }
 #
 # Every function here returns 1 when it does not hold and says what it wanted and what it got, so that the
-# test ends there. For that to work: never behind `!`, `if`, `&&`, `||`, and never on the left of a pipe.
+# test ends there. Therefore never call it after `!`, `if`, `&&`, `||`, or on the left of a pipe.
 #
 # The programs are those in $BIN (build/release of this repository).
 
@@ -24,7 +24,7 @@ export FIXTURES=$TESTS/fixtures
 BIN=$(cd "${BIN:-$ROOT/build/release}" 2>/dev/null && pwd || printf '%s' "${BIN:-$ROOT/build/release}")
 export BIN
 
-# A test file with a setup or teardown of its own calls these two in it.
+# A test file that defines setup or teardown calls these two in it.
 setup() {
     sandbox
 }
@@ -197,7 +197,7 @@ wait_for() {
     fail "waited in vain for: $*"
 }
 
-# on_tty [OPTION]... COMMAND...: on a terminal of its own; LF comes out as CR LF. `on-tty --help` has the options.
+# on_tty [OPTION]... COMMAND...: runs it on a new terminal; LF comes out as CR LF. `on-tty --help` has the options.
 on_tty() {
     "$TESTS/tools/on-tty" "$@"
 }
@@ -307,7 +307,7 @@ stdout_line() {
     [[ $got == "$2"$'\n.' ]] || fail "stdout, line $1: wanted: $2"
 }
 
-# lines_are N: so many lines on stdout.
+# lines_are N: stdout has this many lines.
 lines_are() {
     local got
     got=$(($(wc -l <"$OUT")))
@@ -362,7 +362,7 @@ llm_ready() {
     [[ -s $1 ]] || ! kill -0 "$LLM_PID" 2>/dev/null
 }
 
-# A port of 127.0.0.1 where nobody listens.
+# A port of 127.0.0.1 where no process listens.
 unused_port() {
     python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
@@ -401,7 +401,7 @@ requested() {
     [[ -e $RECORD/$1.json ]] || fail "there was no request $1"
 }
 
-# requests_are N: so many came in so far.
+# requests_are N: this many have arrived.
 requests_are() {
     local got
     got=$(find "$RECORD" -name '*.json' | wc -l)
@@ -422,7 +422,7 @@ hist_line() {
            role: $role, content: $content} + ($more // {})'
 }
 
-# hist_lines SESSION COUNT: so many lines, user and assistant by turns, "message 1" and so on, a second apart.
+# hist_lines SESSION COUNT: this many lines, user and assistant by turns, "message 1" and so on, a second apart.
 hist_lines() {
     LINES_MADE=$((LINES_MADE + $2))
     jq -cn --arg session "$1" --argjson count "$2" --argjson from "$((1719500000 + LINES_MADE - $2))" \
