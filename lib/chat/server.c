@@ -22,6 +22,7 @@
 #include "chathist/cli/options.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/models.h"
+#include "chathist/llm/providers.h"
 
 /* The maximum number of models that a message names. */
 #define NAMED_MODELS 5

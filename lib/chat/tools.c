@@ -14,7 +14,7 @@
 #include "chathist/cli/confirm.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/signals.h"
-#include "chathist/llm/provider.h"
+#include "chathist/llm/providers.h"
 #include "chathist/llm/provider_error.h"
 
 /* ---- their environment ---- */

@@ -278,7 +278,8 @@ static int fail_status(struct exchange *x, struct err *e)
 
     if (x->status < 300 || x->status >= 400) {
         provider_error_set_http(e, x->status, buf_str(&x->body));
-        provider_error_explain(e, x->status, buf_str(&x->body), x->ask);
+        if (x->ask->base_url) /* NULL: the echo provider, which has no server */
+            provider_error_explain(e, x->status, buf_str(&x->body), x->ask->key, x->ask->key_from);
         return -1;
     }
     if (http_origin(buf_c(&x->location), &origin))

@@ -82,7 +82,8 @@ static int fail(const struct ask *ask, const struct reply *reply, struct err *e)
     struct err own = ERR_INIT;
 
     provider_error_set_http(&own, reply->status, buf_str(&reply->body));
-    provider_error_explain(&own, reply->status, buf_str(&reply->body), ask);
+    if (ask->base_url)
+        provider_error_explain(&own, reply->status, buf_str(&reply->body), ask->key, ask->key_from);
     err_set(e, own.kind, "%s", err_text(&own));
     err_release(&own);
     return -1;

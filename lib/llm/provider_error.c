@@ -6,7 +6,6 @@
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
 #include "chathist/base/vis.h"
-#include "chathist/llm/provider.h"
 
 /* How much of a server's message is shown, in code points. */
 #define MESSAGE_MAX 300
@@ -349,15 +348,14 @@ int provider_error_set_http(struct err *e, int status, struct str body)
     return -1;
 }
 
-void provider_error_explain(struct err *e, int status, struct str body, const struct ask *ask)
+void provider_error_explain(struct err *e, int status, struct str body, const char *key,
+                            const char *key_from)
 {
-    bool key = ask->key && *ask->key;
+    bool sent = key && *key;
 
-    if (!ask->base_url) /* the echo provider has no server */
-        return;
-    if (e->kind == ERR_AUTH && key && ask->key_from)
-        err_set(e, e->kind, "%s (key from %s)", err_text(e), ask->key_from);
-    else if (e->kind == ERR_AUTH && !key)
+    if (e->kind == ERR_AUTH && sent && key_from)
+        err_set(e, e->kind, "%s (key from %s)", err_text(e), key_from);
+    else if (e->kind == ERR_AUTH && !sent)
         err_set(e, e->kind, "%s (no key was sent)", err_text(e));
     else if (status == 404 && e->kind == ERR_REQUEST && find_word(body, "model"))
         err_set(e, e->kind, "%s (chat --models lists the models)", err_text(e));

@@ -3,7 +3,7 @@
  *
  * A provider owns its whole wire: the request body, and the meaning of events and responses. Each
  * has one file (llm/provider_NAME). A new provider needs that file and a line in the table of
- * provider.c. llm/provider_wire has the parts that several wires share, llm/provider_error the
+ * llm/providers. llm/provider_wire has the parts that several wires share, llm/provider_error the
  * errors of servers.
  */
 #ifndef CHATHIST_LLM_PROVIDER_H
@@ -96,13 +96,5 @@ struct provider {
      * stream. Returns 0, or -1 with *e set. */
     int (*whole)(struct response *a, struct str body, struct err *e);
 };
-
-/* Returns all providers, in the order in which --help lists them, ended by NULL. */
-const struct provider *const *provider_all(void);
-/* Finds a provider by name. Returns NULL if it is unknown. */
-const struct provider *provider_find(struct str name);
-/* Splits `provider:model`. If the part before the first colon is not a provider's name, *provider
- * is NULL and *model is the whole name. */
-void provider_split(const char *name, const struct provider **provider, const char **model);
 
 #endif

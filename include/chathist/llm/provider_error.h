@@ -32,9 +32,9 @@ int provider_error_set_reported(struct err *e, struct str value);
 int provider_error_set_http(struct err *e, int status, struct str body);
 
 /* Adds advice to the error of an HTTP response: where the key came from (401, 403), how to list the
- * models, or that the base URL may be wrong (404). */
-struct ask;
-void provider_error_explain(struct err *e, int status, struct str body, const struct ask *ask);
+ * models, or that the base URL may be wrong (404). `key` and `key_from` may be NULL. */
+void provider_error_explain(struct err *e, int status, struct str body, const char *key,
+                            const char *key_from);
 
 /* Only a key of this many bytes or more is masked. A server that needs no key is often given one
  * such as `x` or `ollama`, which also occurs in ordinary words. */

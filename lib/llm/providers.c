@@ -1,4 +1,4 @@
-#include "chathist/llm/provider.h"
+#include "chathist/llm/providers.h"
 
 #include <string.h>
 
