@@ -16,7 +16,7 @@
 #include "browse/worker.h"
 #include "browse/state.h"
 #include "browse/view.h"
-#include "browse/browse_watch.h"
+#include "browse/list.h"
 
 /* How often the files are checked for changes, in milliseconds. */
 #define WATCH_MS 250

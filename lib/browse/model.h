@@ -22,7 +22,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/history/thread.h"
 #include "browse/panel.h"
-#include "browse/browse_rows.h"
+#include "browse/list.h"
 #include "browse/input.h"
 
 /* A pause in typing of this many milliseconds starts a search. */

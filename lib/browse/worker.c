@@ -17,7 +17,7 @@
 #include "chathist/search/pattern.h"
 #include "chathist/search/search.h"
 #include "browse/actions.h"
-#include "browse/browse_source.h"
+#include "browse/list.h"
 
 /* A search pauses after this many hits until more are wanted. */
 #define ENOUGH 300

@@ -1,4 +1,4 @@
-#include "browse/browse_source.h"
+#include "browse/list.h"
 
 #include "chathist/base/io.h"
 

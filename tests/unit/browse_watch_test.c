@@ -1,4 +1,4 @@
-#include "browse/browse_watch.h"
+#include "browse/list.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,20 +1,28 @@
-#include "browse/browse_rows.h"
+#include "browse/list.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "chathist/base/buf.h"
 #include "chathist/base/clock.h"
+#include "chathist/base/io.h"
+#include "chathist/base/le.h"
 #include "chathist/base/mem.h"
 #include "chathist/base/utf8.h"
+#include "chathist/history/index_file.h"
 
-/* Code points of a snippet. */
+/* Maximum length of a snippet in code points. */
 #define SNIPPET 160
-/* A list of fewer columns shows years in two digits. */
+/* A list with fewer columns shows years with two digits. */
 #define NARROW 40
-/* So much of the end of an id tells sessions apart. */
+/* The last characters of an id, which distinguish sessions. */
 #define ID_END 6
-/* So many hits that came at once are read for the one that was chosen. */
+/* The chosen hit is sought among at most this many new ones. */
 #define NEWER_MAX ((size_t)10000)
 
 /* ---- sessions ---- */
@@ -164,7 +172,8 @@ bool browse_hits_caught_up(const struct browse_hits *again, const struct browse_
 
 /* ---- lines ---- */
 
-/* `17:00` of today, else `2024-06-27`, or `24-06-27` in 8 columns; with blanks before it. */
+/* Appends the time, such as `17:00`, if it is today, else the date: `2024-06-27`, or `24-06-27` in 8
+ * columns. Blanks before it fill the column. */
 static void add_when(struct buf *out, int64_t used, int64_t now, size_t columns)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
@@ -196,7 +205,7 @@ void browse_row_session(struct browse_lines *l, const struct browse_session *s, 
     else
         buf_addf(&text, " %4" PRIu64 "  ", s->count);
     browse_lines_add_one(l, STR_NONE, &how);
-    /* Its blanks are the columns. */
+    /* The text contains only blanks and digits, so bytes are columns. */
     buf_add_str(&l->text, buf_str(&text));
     browse_lines_styled(l, text.len, BROWSE_DIM);
     how.styles = 0;
@@ -220,7 +229,7 @@ static const char *short_role(struct str role)
     }
 }
 
-/* Leaves out the beginning of a snippet whose match would not be seen. */
+/* Drops the beginning of a snippet if the match would otherwise be cut off. */
 static struct str from_mark(const struct browse_hit *h, size_t columns, struct browse_place *mark)
 {
     struct str text = h->snippet;
@@ -233,7 +242,7 @@ static struct str from_mark(const struct browse_hit *h, size_t columns, struct b
         before++;
         at += one.n;
     }
-    /* The last column may have to tell that more follows. */
+    /* The last column may be needed for the sign that more follows. */
     if (before + utf8_count((struct str){text.p + mark->at, mark->n}) < columns)
         return text;
     for (size_t keep_columns = columns / 3; before > keep_columns; before--)
@@ -264,4 +273,219 @@ void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, size_t c
     }
     how = (struct browse_layout){.width = columns, .hits = &mark, .hit_count = 1};
     browse_lines_append(l, text, &how);
+}
+
+void browse_source_init(struct browse_source *s, const struct history *histories, size_t count)
+{
+    *s = (struct browse_source){.histories = histories, .count = count};
+    s->lists = mem_zalloc(count * sizeof *s->lists);
+    s->watches = mem_zalloc(count * sizeof *s->watches);
+    s->open = mem_zalloc(count * sizeof *s->open);
+}
+
+void browse_source_release(struct browse_source *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        session_list_release(&s->lists[i]);
+    free(s->lists);
+    free(s->watches);
+    free(s->open);
+    free(s->merged);
+}
+
+/* ---- reading the lists ---- */
+
+/* Reads the list of a history again if the history has changed. Returns 1 if it was read, 0, or
+ * -1. */
+static int update_list(struct browse_source *s, size_t i, struct err *e)
+{
+    enum browse_change change = browse_watch_look(&s->watches[i], s->histories[i].path);
+
+    if (s->open[i] && change == BROWSE_SAME)
+        return 0;
+    session_list_release(&s->lists[i]);
+    s->open[i] = session_list_newest(&s->lists[i], &s->histories[i], SIZE_MAX, e) == 0;
+    return s->open[i] ? 1 : -1;
+}
+
+static int64_t used_at(const struct session *s)
+{
+    int64_t at = 0;
+
+    (void)clock_parse_iso((struct str){s->last_used, s->last_used_len}, &at);
+    return at;
+}
+
+/* Merges the lists by the times of use. The sessions of one history keep their order. */
+static void merge_lists(struct browse_source *s)
+{
+    size_t *next = mem_zalloc(s->scope * sizeof *next);
+    int64_t *used = mem_zalloc(s->scope * sizeof *used);
+
+    s->merged = mem_resize(s->merged, s->total, sizeof *s->merged);
+    for (size_t i = 0; i < s->scope; i++)
+        used[i] = s->lists[i].count ? used_at(&s->lists[i].at[0]) : 0;
+    for (size_t place = 0; place < s->total; place++) {
+        size_t newest = SIZE_MAX;
+
+        for (size_t i = 0; i < s->scope; i++)
+            if (next[i] < s->lists[i].count && (newest == SIZE_MAX || used[i] > used[newest]))
+                newest = i;
+        s->merged[place] = (struct browse_entry){newest, &s->lists[newest].at[next[newest]]};
+        if (++next[newest] < s->lists[newest].count)
+            used[newest] = used_at(&s->lists[newest].at[next[newest]]);
+    }
+    free(next);
+    free(used);
+}
+
+static int update_lists(struct browse_source *s, size_t scope, struct err *e)
+{
+    bool changed = scope != s->scope || s->number == 0;
+
+    for (size_t i = 0; i < scope; i++) {
+        int result = update_list(s, i, e);
+
+        if (result < 0) {
+            s->scope = 0;
+            return -1;
+        }
+        changed = changed || result > 0;
+    }
+    if (!changed)
+        return 0;
+    s->scope = scope;
+    s->number++;
+    s->total = 0;
+    for (size_t i = 0; i < scope; i++)
+        s->total += s->lists[i].count;
+    merge_lists(s);
+    return 0;
+}
+
+/* ---- reading a part ---- */
+
+static void seek(const struct browse_source *s, const struct browse_sought *wish,
+                 struct browse_sought *sought)
+{
+    if (wish->id.len == 0)
+        return;
+    browse_sought_set(sought, wish->history, buf_str(&wish->id));
+    for (size_t i = 0; i < s->total; i++) {
+        const struct browse_entry *entry = &s->merged[i];
+        const struct session *session = entry->session;
+
+        /* If several histories have the session, the first one is used. */
+        if ((wish->history != entry->history && wish->history != BROWSE_ANY_HISTORY) ||
+            (sought->place != SIZE_MAX && s->merged[sought->place].history <= entry->history) ||
+            !str_eq((struct str){session->id, session->id_len}, buf_str(&wish->id)))
+            continue;
+        sought->place = i;
+        sought->count = session->count;
+        sought->last_line = session->last_line;
+    }
+}
+
+/* Returns the first place to read. The chosen session may have moved, and with it the places around
+ * it. */
+static size_t first_place(const struct browse_source *s, const struct browse_wish *wish,
+                          const struct browse_sessions *out)
+{
+    size_t first = wish->first, place = out->keep.place;
+
+    if (wish->number != s->number && out->keep.id.len > 0 && place != SIZE_MAX)
+        first = place > wish->count / 2 ? place - wish->count / 2 : 0;
+    if (first + wish->count > s->total)
+        first = s->total > wish->count ? s->total - wish->count : 0;
+    return first;
+}
+
+int browse_source_read(struct browse_source *s, const struct browse_wish *wish,
+                       struct browse_sessions *out, struct err *e)
+{
+    if (update_lists(s, wish->all ? s->count : 1, e) < 0)
+        return -1;
+    out->total = s->total;
+    out->number = s->number;
+    out->bad_lines = s->lists[0].bad_lines;
+    seek(s, &wish->keep, &out->keep);
+    seek(s, &wish->shown, &out->shown);
+    out->first = first_place(s, wish, out);
+    for (size_t i = out->first; i < s->total && i - out->first < wish->count; i++)
+        browse_sessions_add(out, s->merged[i].history, s->merged[i].session);
+    return 0;
+}
+
+/* The sample covers this much of the beginning and of the end of a history. */
+#define HEAD ((off_t)4 << 10)
+#define TAIL INDEX_LEAST
+
+static uint64_t sum_of(int fd, off_t from, off_t to, uint64_t before)
+{
+    struct buf bytes = BUF_INIT(SIZE_MAX);
+    size_t n = (size_t)(to - from);
+    char *room = buf_room(&bytes, n);
+    ssize_t got = io_pread_full(fd, room, n, from);
+    uint64_t sum = le_sum((struct str){room, got < 0 ? 0 : (size_t)got}, before);
+
+    buf_release(&bytes);
+    return sum;
+}
+
+/* Returns a checksum of samples of the first `size` bytes, or 0 if they cannot be read. */
+static uint64_t sample_of(const char *path, off_t size)
+{
+    struct stat st;
+    int reason, fd = io_open_regular(path, O_RDONLY, 0, &st, &reason, NULL);
+    off_t tail = size < TAIL ? 0 : size - TAIL;
+    uint64_t sum;
+
+    if (fd < 0)
+        return 0;
+    sum = sum_of(fd, 0, tail < HEAD ? tail : HEAD, (uint64_t)size);
+    sum = sum_of(fd, tail, size, sum) | 1;
+    close(fd);
+    return sum;
+}
+
+static struct browse_watch stamp_of(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return (struct browse_watch){.exists = false};
+    return (struct browse_watch){.exists = true,
+                                 .dev = st.st_dev,
+                                 .ino = st.st_ino,
+                                 .size = st.st_size,
+                                 .changed = st.st_ctim};
+}
+
+static bool is_same_file(const struct browse_watch *a, const struct browse_watch *b)
+{
+    return a->exists && b->exists && a->dev == b->dev && a->ino == b->ino;
+}
+
+static bool is_same(const struct browse_watch *a, const struct browse_watch *b)
+{
+    if (!a->exists && !b->exists)
+        return true;
+    return is_same_file(a, b) && a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
+           a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+enum browse_change browse_watch_look(struct browse_watch *w, const char *path)
+{
+    struct browse_watch before = *w, now = stamp_of(path);
+
+    if (is_same(&before, &now))
+        return BROWSE_SAME;
+    *w = now;
+    if (!now.exists)
+        return BROWSE_OTHER;
+    w->sample = sample_of(path, now.size);
+    if (is_same_file(&before, &now) && now.size > before.size && before.sample != 0 &&
+        before.sample == sample_of(path, before.size))
+        return BROWSE_GROWN;
+    return BROWSE_OTHER;
 }
