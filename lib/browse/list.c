@@ -14,7 +14,7 @@
 #include "chathist/base/le.h"
 #include "chathist/base/mem.h"
 #include "chathist/base/utf8.h"
-#include "chathist/history/index_file.h"
+#include "chathist/history/session_list.h"
 
 /* Maximum length of a snippet in code points. */
 #define SNIPPET 160
@@ -418,7 +418,7 @@ int browse_source_read(struct browse_source *s, const struct browse_wish *wish,
 
 /* The sample covers this much of the beginning and of the end of a history. */
 #define HEAD ((off_t)4 << 10)
-#define TAIL INDEX_LEAST
+#define TAIL SESSION_INDEX_LEAST
 
 static uint64_t sum_of(int fd, off_t from, off_t to, uint64_t before)
 {

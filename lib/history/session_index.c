@@ -4,15 +4,38 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "chathist/base/clock.h"
 #include "chathist/base/io.h"
 #include "chathist/base/le.h"
 #include "chathist/base/mem.h"
+#include "chathist/base/path.h"
 
 #define WORD sizeof(uint64_t)
 #define PAYLOAD (INDEX_BLOCK - WORD)
+/* The preamble consists of these 64-bit words, little-endian. */
+enum {
+    WORD_MAGIC,
+    WORD_DEV,
+    WORD_INO,
+    WORD_SIZE,
+    WORD_MTIME,
+    WORD_CTIME,
+    WORD_HEAD,
+    WORD_TAIL,
+    WORD_SALT,
+    WORD_SUM,
+};
+#define WORDS ((size_t)WORD_SUM + 1)
+#define PREAMBLE (WORDS * WORD)
+/* "HISTIDX3": the last character is the version. */
+#define MAGIC UINT64_C(0x3358444954534948)
+/* This many bytes of the history are in each of the two checksums. */
+#define SAMPLE ((size_t)4096)
+/* Another program may be writing the preamble while it is read. */
+#define READ_TRIES 5
 /* Blocks that are read or written at once. */
 #define BLOCKS ((size_t)16)
 #define HEADER_WORDS (sizeof(struct index_header) / WORD)
@@ -44,6 +67,173 @@ enum record_word {
     RECORD_WORDS,
 };
 #define RECORD_TEXTS 5 /* the words from RECORD_ID_LEN on */
+
+/* ---- the file ---- */
+
+static bool is_own(const struct stat *st)
+{
+    return st->st_uid == geteuid() && (st->st_mode & 022) == 0 && st->st_nlink == 1;
+}
+
+/* Opens the file for reading, and for writing if possible. Returns the descriptor; -1 if it does not
+ * exist (*errnum is ENOENT), or is not a regular file that only this user can write, with one name and
+ * the first bytes of an index. */
+static int open_index_file(int dir, const char *path, int *errnum)
+{
+    struct stat st;
+    int fd = io_open_regular_at(dir, path, O_RDWR, 0, &st, errnum, NULL);
+
+    if (fd < 0 && (*errnum == EACCES || *errnum == EROFS || *errnum == EPERM))
+        fd = io_open_regular_at(dir, path, O_RDONLY, 0, &st, errnum, NULL);
+    if (fd >= 0 && (!is_own(&st) || !history_is_sidecar(fd))) {
+        close(fd);
+        *errnum = EPERM;
+        return -1;
+    }
+    return fd;
+}
+
+/* Returns whether the path names that file. */
+static bool is_named(int dir, const char *path, const struct stat *st)
+{
+    struct stat named;
+
+    return io_stat(dir, path, &named) == 0 && named.st_dev == st->st_dev &&
+           named.st_ino == st->st_ino;
+}
+
+/* Opens the temporary file for a new index, FILE.idx.tmp, empty and locked. A file that a killed
+ * program left is reused. Returns -1 if another program makes an index, or the file cannot be made. */
+static int open_new(int dir, const char *name)
+{
+    struct stat st;
+    int fd = io_open_regular_at(dir, name, O_RDWR | O_CREAT, 0600, &st, NULL, NULL);
+
+    /* It may have been renamed or removed before it was locked. */
+    if (fd >= 0 && (!is_own(&st) || !history_is_sidecar(fd) || flock(fd, LOCK_EX | LOCK_NB) < 0 ||
+                    !is_named(dir, name, &st) || ftruncate(fd, 0) < 0)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* Renames the new index over the old one if it is `whole`, otherwise removes it. Returns whether it
+ * was renamed. */
+static bool close_new(const struct history *h, int fd, const char *name, bool whole)
+{
+    struct stat st;
+    /* If it was removed meanwhile, a file of that name belongs to another program. */
+    bool ours = fstat(fd, &st) == 0 && is_named(h->dir_fd, name, &st);
+    bool put = ours && whole && io_rename(h->dir_fd, name, h->index) == 0;
+
+    if (ours && !put)
+        io_unlink(h->dir_fd, name);
+    close(fd);
+    return put;
+}
+
+/* ---- the preamble ---- */
+
+static uint64_t nanoseconds(struct timespec t)
+{
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/* Returns a checksum of the last bytes before `end`, or of all if they are fewer; 0 on error. */
+static uint64_t sample(int history_fd, off_t end)
+{
+    char bytes[SAMPLE];
+    size_t n = end < (off_t)SAMPLE ? (size_t)end : SAMPLE;
+
+    if (io_pread_full(history_fd, bytes, n, end - (off_t)n) != (ssize_t)n)
+        return 0;
+    return le_sum((struct str){bytes, n}, 0) | 1;
+}
+
+static uint64_t sample_head(int history_fd, off_t size)
+{
+    return sample(history_fd, size < (off_t)SAMPLE ? size : (off_t)SAMPLE);
+}
+
+static void set_state(uint64_t words[WORDS], const struct stat *st)
+{
+    words[WORD_MAGIC] = MAGIC;
+    words[WORD_DEV] = (uint64_t)st->st_dev;
+    words[WORD_INO] = (uint64_t)st->st_ino;
+    words[WORD_SIZE] = (uint64_t)st->st_size;
+    words[WORD_MTIME] = nanoseconds(st->st_mtim);
+    words[WORD_CTIME] = nanoseconds(st->st_ctim);
+}
+
+static bool read_preamble(int fd, uint64_t words[WORDS])
+{
+    char bytes[PREAMBLE];
+
+    for (int i = 0; i < READ_TRIES; i++) {
+        if (io_pread_full(fd, bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+            return false;
+        le_get_all(words, bytes, WORDS);
+        if (words[WORD_SUM] == le_sum_words(words, WORD_SUM, 0))
+            return words[WORD_MAGIC] == MAGIC;
+    }
+    return false;
+}
+
+/* Writes the preamble: the state of the history, and the salt of the blocks. Returns 0 or -1. */
+static int write_preamble(int fd, int history_fd, const struct stat *st, uint64_t salt)
+{
+    uint64_t words[WORDS] = {[WORD_HEAD] = sample_head(history_fd, st->st_size),
+                             [WORD_TAIL] = sample(history_fd, st->st_size),
+                             [WORD_SALT] = salt};
+    char bytes[PREAMBLE];
+
+    set_state(words, st);
+    words[WORD_SUM] = le_sum_words(words, WORD_SUM, 0);
+    for (size_t i = 0; i < WORDS; i++)
+        le_put(bytes + i * sizeof(*words), words[i]);
+    return pwrite(fd, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes) ? 0 : -1;
+}
+
+enum index_state {
+    INDEX_SAME,
+    INDEX_GROWN, /* lines were appended */
+    INDEX_OTHER, /* another or a changed history, or no index */
+};
+
+static enum index_state compare_states(const uint64_t words[WORDS], const struct stat *st)
+{
+    uint64_t now[WORDS];
+
+    set_state(now, st);
+    if (words[WORD_DEV] != now[WORD_DEV] || words[WORD_INO] != now[WORD_INO] ||
+        words[WORD_SIZE] > now[WORD_SIZE])
+        return INDEX_OTHER;
+    if (words[WORD_SIZE] < now[WORD_SIZE])
+        return INDEX_GROWN;
+    return words[WORD_MTIME] == now[WORD_MTIME] && words[WORD_CTIME] == now[WORD_CTIME]
+               ? INDEX_SAME
+               : INDEX_OTHER;
+}
+
+/* Compares the history with the preamble. *st is the state of the history that was compared, *salt is
+ * set unless the result is INDEX_OTHER. */
+static enum index_state check_history(int fd, int history_fd, struct stat *st, uint64_t *salt)
+{
+    uint64_t words[WORDS];
+    enum index_state state;
+
+    /* The history is looked at last, so that it is never older than the preamble. */
+    if (!read_preamble(fd, words) || fstat(history_fd, st) < 0)
+        return INDEX_OTHER;
+    state = compare_states(words, st);
+    if (state == INDEX_OTHER ||
+        words[WORD_HEAD] != sample_head(history_fd, (off_t)words[WORD_SIZE]) ||
+        words[WORD_TAIL] != sample(history_fd, (off_t)words[WORD_SIZE]))
+        return INDEX_OTHER;
+    *salt = words[WORD_SALT];
+    return state;
+}
 
 /* ---- layout ---- */
 
@@ -316,7 +506,7 @@ static int read_blocks(const struct session_index *x, uint64_t first, size_t cou
     for (size_t i = 0; i < count; i++) {
         const char *block = bytes + i * INDEX_BLOCK;
 
-        if (le_get(block + PAYLOAD) != block_sum(block, first + i, x->stamp.salt))
+        if (le_get(block + PAYLOAD) != block_sum(block, first + i, x->salt))
             return -1;
     }
     return 0;
@@ -374,8 +564,7 @@ static bool read_header(struct session_index *x)
     struct stat st;
     uint64_t end, blocks;
 
-    if (x->stamp.salt == 0 || fstat(x->fd, &st) < 0 || st.st_size < (off_t)INDEX_BLOCK ||
-        st.st_size > INDEX_MOST)
+    if (fstat(x->fd, &st) < 0 || st.st_size < (off_t)INDEX_BLOCK || st.st_size > INDEX_MOST)
         return false;
     blocks = (uint64_t)st.st_size / INDEX_BLOCK - 1;
     x->size = blocks * PAYLOAD;
@@ -690,7 +879,7 @@ static void drop_file(struct session_index *x)
  * from which lines were deleted, and these must not stay in an index. */
 static bool is_current(const struct session_index *x)
 {
-    return index_file_named(x->h->dir_fd, x->h->path, &x->st);
+    return is_named(x->h->dir_fd, x->h->path, &x->st);
 }
 
 /* Writes a new file of what the tail holds, which is all lines. It is not synced: what a power cut
@@ -698,30 +887,38 @@ static bool is_current(const struct session_index *x)
 static bool write_file(const struct session_index *x, int fd)
 {
     const uint64_t words[] = {(uint64_t)x->tail.end, (uint64_t)getpid(), (uint64_t)clock_now()};
-    struct index_stamp stamp = {.generation = x->stamp.generation};
+    uint64_t salt = le_sum_words(words, sizeof(words) / WORD, 0);
 
-    stamp.salt = le_sum_words(words, sizeof(words) / WORD, 0) | 1;
-    return x->tail.end > 0 && write_index(&x->tail, fd, stamp.salt) &&
-           index_file_note(fd, x->scan.fd, &x->st, &stamp) == 0 && is_current(x);
+    return x->tail.end > 0 && write_index(&x->tail, fd, salt) &&
+           write_preamble(fd, x->scan.fd, &x->st, salt) == 0 && is_current(x);
 }
 
-/* Reads what the file does not cover. With `making`, makes a new file. */
-static int read_tail(struct session_index *x, struct index_making *making)
+/* Reads what the file does not cover. */
+static int read_tail(struct session_index *x)
 {
-    struct table_read r;
-    int result;
+    struct table_read r = session_table_reading(&x->scan, (off_t)x->header.covered, x->scan.size);
 
-    if (making)
-        drop_file(x);
-    r = session_table_reading(&x->scan, (off_t)x->header.covered, x->scan.size);
     r.work = x->h->work;
     r.cancel = x->h->cancel;
     r.exact = true;
-    result = session_table_read(&x->tail, &r);
-    if (making && index_making_end(making, result == 0 && write_file(x, making->fd)) &&
-        !is_current(x))
-        io_unlink(x->h->dir_fd, history_index(x->h));
-    return result == 0 ? session_table_read_torn(&x->tail, &x->scan, x->scan.size) : -1;
+    return session_table_read(&x->tail, &r);
+}
+
+/* Reads the whole history, and makes a new file of it. Returns 0; 1 if a new file cannot be made now,
+ * and nothing was read; -1. */
+static int make_file(struct session_index *x)
+{
+    char *name = path_with_suffix(x->h->index, HISTORY_INDEX_MAKING);
+    int fd = open_new(x->h->dir_fd, name), result = 1;
+
+    if (fd >= 0) {
+        drop_file(x);
+        result = read_tail(x);
+        if (close_new(x->h, fd, name, result == 0 && write_file(x, fd)) && !is_current(x))
+            io_unlink(x->h->dir_fd, x->h->index);
+    }
+    free(name);
+    return result;
 }
 
 static bool is_due(const struct session_index *x)
@@ -744,16 +941,14 @@ static bool open_file(struct session_index *x)
     int reason = 0;
     enum index_state state;
 
-    x->fd = index_file_open(x->h->dir_fd, history_index(x->h), &reason);
+    x->fd = open_index_file(x->h->dir_fd, history_index(x->h), &reason);
     if (x->fd < 0)
         return reason == ENOENT;
-    state = index_file_state(x->fd, x->scan.fd, &x->st, &x->stamp);
-    if (state != INDEX_SAME)
-        x->stamp.generation = 0;
+    state = check_history(x->fd, x->scan.fd, &x->st, &x->salt);
     if (state == INDEX_OTHER || !read_header(x))
         drop_file(x);
     else if (state == INDEX_GROWN)
-        (void)index_file_note(x->fd, x->scan.fd, &x->st, &x->stamp);
+        (void)write_preamble(x->fd, x->scan.fd, &x->st, x->salt);
     return true;
 }
 
@@ -766,17 +961,18 @@ static bool open_history(struct session_index *x, const struct history *h)
 
 bool session_index_open(struct session_index *x, const struct history *h)
 {
-    struct index_making making;
-    bool due;
+    int result;
 
     if (!history_index(h) || !open_history(x, h))
         return false;
-    if (x->scan.fd < 0 || x->scan.sparse || x->scan.size < INDEX_LEAST ||
+    if (x->scan.fd < 0 || x->scan.sparse || x->scan.size < SESSION_INDEX_LEAST ||
         fstat(x->scan.fd, &x->st) < 0 || x->st.st_uid != geteuid() || !open_file(x))
         goto none;
     x->scan.size = x->st.st_size;
-    due = is_due(x) && index_making_begin(&making, h->dir_fd, history_index(h));
-    if ((x->fd >= 0 || due) && read_tail(x, due ? &making : NULL) == 0)
+    result = is_due(x) ? make_file(x) : 1;
+    if (result > 0)
+        result = x->fd >= 0 ? read_tail(x) : -1;
+    if (result == 0 && session_table_read_torn(&x->tail, &x->scan, x->scan.size) == 0)
         return true;
 none:
     session_index_close(x);
@@ -800,7 +996,7 @@ bool session_index_blocked(const struct history *h, bool *removable)
 {
     const char *path = history_index(h);
     struct stat st;
-    int reason = 0, fd = path ? index_file_open(h->dir_fd, path, &reason) : -1;
+    int reason = 0, fd = path ? open_index_file(h->dir_fd, path, &reason) : -1;
 
     if (fd >= 0)
         close(fd);

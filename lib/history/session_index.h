@@ -5,10 +5,14 @@
  * The file covers the beginning of the history. Lines after that are read into memory each time, and
  * when they are many, the file is replaced by one that covers them too. Writers of the history know
  * nothing of it, and nothing that the programs print depends on it: if it is absent, damaged, or made
- * from another history (history/index_file.h), it is not used, and made again if possible.
+ * from another history, it is not used, and made again if possible.
  *
- * After the preamble, the file consists of blocks of INDEX_BLOCK bytes, each with a checksum at its
- * end. What they hold, in words of 64 bits, little-endian:
+ * The file begins with a preamble that identifies the history: device, inode, size, times of the last
+ * change, and checksums of the first bytes and of the last ones before that size. A history that is
+ * only longer, with the same bytes in both places, counts as the same one.
+ *
+ * It goes on with blocks of INDEX_BLOCK bytes, each with a checksum at its end. What they hold, in
+ * words of 64 bits, little-endian:
  *
  *     header   the struct index_header
  *     records  RECORD_WORDS for each session, last used first
@@ -19,8 +23,8 @@
  *     ids      the ids in the order of the records, each after its length
  *     texts    for each session: id, first role, first and last timestamp, preview, each with a NUL
  *
- * A change in place that keeps the size of the history, and that index_file does not notice, has its
- * effect when the file is replaced.
+ * A line that is edited in place without changing its length, before another one is appended, is not
+ * noticed until the file is made again.
  */
 #ifndef CHATHIST_HISTORY_SESSION_INDEX_H
 #define CHATHIST_HISTORY_SESSION_INDEX_H
@@ -30,7 +34,6 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "chathist/history/index_file.h"
 #include "chathist/history/location.h"
 #include "chathist/history/scan.h"
 #include "history/session_table.h"
@@ -60,9 +63,9 @@ struct session_index {
     struct index_header header; /* all 0 if there is no usable file */
     /* private */
     const struct history *h;
-    struct stat st; /* of the history */
-    int fd;         /* the index, or -1 */
-    struct index_stamp stamp;
+    struct stat st;           /* of the history */
+    int fd;                   /* the index, or -1 */
+    uint64_t salt;            /* part of the checksums of the blocks */
     uint64_t size;            /* of what the blocks hold */
     uint64_t at[INDEX_PARTS]; /* where each part begins */
 };

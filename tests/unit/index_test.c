@@ -128,11 +128,11 @@ static bool is_kept(void)
 TEST(a_large_history_gets_one_and_a_small_one_none)
 {
     begin(600);
-    CHECK(size_of("h") < INDEX_LEAST);
+    CHECK(size_of("h") < SESSION_INDEX_LEAST);
     CHECK(agrees());
     CHECK_INT(size_of("h.idx"), -1);
     grow(400);
-    CHECK(size_of("h") >= INDEX_LEAST);
+    CHECK(size_of("h") >= SESSION_INDEX_LEAST);
     CHECK(agrees());
     CHECK_INT(scratch_mode("h.idx"), 0600);
     CHECK_INT(size_of("h.idx.tmp"), -1);

@@ -16,6 +16,9 @@
 #include "chathist/base/err.h"
 #include "chathist/history/location.h"
 
+/* Smaller histories have no index: reading them is as fast without. */
+#define SESSION_INDEX_LEAST ((off_t)256 << 10)
+
 /* A name that stands for the end of an id has at least this many bytes. */
 #define SESSION_SUFFIX_MIN 4
 
