@@ -1,5 +1,5 @@
 /*
- * crew - work in numbered pieces, done by several threads and taken in its order.
+ * crew - does numbered pieces of work on several threads, and hands over the results in order.
  */
 #ifndef CHATHIST_BASE_CREW_H
 #define CHATHIST_BASE_CREW_H
@@ -9,29 +9,29 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The most that are of any use: the memory is then busy. */
+/* The largest number of threads: more would wait for memory. */
 #define CREW_MAX ((size_t)8)
 
 struct crew_job {
     size_t count;   /* of pieces: 0 to count - 1 */
-    size_t threads; /* 1 to CREW_MAX, the caller's own among them */
+    size_t threads; /* 1 to CREW_MAX, including the caller's thread */
     void *ctx;
     /* Does one piece, on any of the threads. */
     void (*work)(void *ctx, size_t number);
-    /* Called by the caller's thread for each piece, in their order. Until it is, no more are begun
-     * than one for each thread and one beside them. false: that is enough. What is being worked at
-     * is finished, and not taken. NULL: there is nothing to take. */
+    /* Called on the caller's thread for each finished piece, in order. At most threads + 1 pieces
+     * are started before it is called for the first of them. If it returns false, no other piece is
+     * started or handed over. May be NULL. */
     bool (*take)(void *ctx, size_t number);
 };
 
-/* Were all of them taken? */
+/* Returns true if all pieces were handed over. */
 bool crew_run(const struct crew_job *job);
 
-/* Has another thread asked to give up? NULL: nobody can. */
+/* Returns true if another thread has set *cancel, which may be NULL. */
 bool crew_cancelled(const atomic_bool *cancel);
-/* As many threads as there are processors, four at most. */
+/* Returns the number of processors, at most four. */
 size_t crew_size(void);
-/* Starts a thread that gets no signals: they are the caller's. false: it cannot be started. */
+/* Starts a thread that gets no signals, so that the caller gets them. Returns false on failure. */
 bool crew_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
 #endif

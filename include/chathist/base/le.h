@@ -1,6 +1,6 @@
 /*
- * le - numbers as they are stored in binary files, little-endian whatever the machine, and a
- * checksum over bytes.
+ * le - reads and writes little-endian numbers in binary files, and computes checksums. Both are the
+ * same on every machine.
  */
 #ifndef CHATHIST_BASE_LE_H
 #define CHATHIST_BASE_LE_H
@@ -10,19 +10,19 @@
 
 #include "chathist/base/buf.h"
 
-/* At any address. */
+/* The address need not be aligned. */
 uint64_t le_get(const char *p);
 void le_put(char *p, uint64_t n);
-/* n of them. */
+/* Reads n numbers. */
 void le_get_all(uint64_t *to, const char *p, size_t n);
 
-/* The same on every machine. Two texts of which only eight bytes in a row differ never have the
- * same one; it is no protection against somebody who wants them to. Several texts are summed up
- * by giving the sum of those before, 0 for the first one. */
+/* Returns a checksum. Two texts that differ only in eight adjacent bytes never have the same one.
+ * It does not protect against deliberate changes. For several texts, `before` is the checksum of
+ * the previous ones, and 0 for the first. */
 uint64_t le_sum(struct str bytes, uint64_t before);
-/* The same over numbers. */
+/* Returns the checksum of n numbers. */
 uint64_t le_sum_words(const uint64_t *words, size_t n, uint64_t before);
-/* The same of n of them that are not there at once. */
+/* These compute the same checksum of n numbers one by one. */
 uint64_t le_words_begin(size_t n, uint64_t before);
 uint64_t le_words_add(uint64_t sum, uint64_t word);
 uint64_t le_words_end(uint64_t sum);

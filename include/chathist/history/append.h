@@ -1,9 +1,9 @@
 /*
- * append - adding bytes to a file of lines that several processes write, all or nothing.
+ * append - appends lines to a file that several processes write, all of them or none.
  *
- * What store and register have in common (chathist(5), "Appending"): the
- * lock, the check that the path still names the locked file, the healing of a torn last line, the
- * way back after a failure, and getting it on the disk.
+ * Both the history and the list of histories use it (chathist(5), "Appending"). It takes the lock,
+ * checks that the path still names the locked file, ends a torn last line with a newline, truncates
+ * the file after a failure, and syncs it.
  */
 #ifndef CHATHIST_HISTORY_APPEND_H
 #define CHATHIST_HISTORY_APPEND_H
@@ -14,17 +14,17 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/err.h"
 
-/* How long to wait for other writers, and after how much of that somebody is told. Milliseconds. */
+/* How long to wait for other writers, and when to call `tell`, in milliseconds. */
 #define APPEND_LOCK_MS 60000
 #define APPEND_TELL_MS 3000
 
 /* A wait for other writers. */
 struct append_wait {
     long ms;
-    int cancel_fd; /* readable: only a moment longer; -1: none */
-    /* Told once when it takes long; NULL: nobody. */
+    int cancel_fd; /* once it is readable, the wait ends soon; -1: none */
+    /* Called once after APPEND_TELL_MS; may be NULL. */
     void (*tell)(const char *path);
-    bool timed_out; /* set when the lock was not to be had; the time has to be up for it */
+    bool timed_out; /* set if the lock was not free in time */
 };
 #define APPEND_WAIT_INIT                                                                           \
     {                                                                                              \
@@ -37,20 +37,21 @@ struct append {
     int dir;          /* of the file, as for io_open_regular_at; borrowed */
     const char *path; /* borrowed */
     off_t end;        /* its size */
-    bool fresh;       /* new, or nobody has finished writing to it: its directory needs a sync */
+    bool fresh;       /* no writer has finished yet, so the directory needs a sync */
     bool torn;        /* the last line has no newline */
 };
 
-/* Opens `path`, made with mode 0600 when it is missing, and locks it. A link, FIFO, device or
- * directory is refused. Nothing is written. */
+/* Opens and locks `path`. A missing file is created with mode 0600. A link, FIFO, device or
+ * directory is refused. Writes nothing. Returns 0, or -1 with *e set. */
 int append_open(struct append *a, int dir, const char *path, struct append_wait *wait,
                 struct err *e);
-/* The same of a file that must be there. Its beginning up to `end` is what writers have finished:
- * nothing of it changes any more, also when the lock is given up, as long as the path names it. */
+/* Like append_open, but fails if the file does not exist. Bytes before `end` are complete lines;
+ * they never change, even after the lock is released, until another file is renamed over the path.
+ * */
 int append_open_present(struct append *a, int dir, const char *path, struct append_wait *wait,
                         struct err *e);
-/* Writes whole lines at the end, with a newline before them when the last line is torn. With `sync`
- * they are on the disk on return. -1: the file is as long as it was. */
+/* Writes complete lines at the end, after a newline if the last line is torn. With `sync` they are
+ * on the disk on return. Returns 0, or -1 with *e set and the file truncated to its former size. */
 int append_write(struct append *a, struct str lines, bool sync, struct err *e);
 void append_close(struct append *a);
 

@@ -1,6 +1,6 @@
 /*
- * own_line - the beginning of a line as our programs write it (chathist(5)): known by comparing a
- * few words, and not parsed. Most lines of a history begin so.
+ * own_line - recognises the beginning of a line that our programs wrote (chathist(5)) by comparing
+ * fixed text, without a JSON parse. Most lines of a history begin like this.
  */
 #ifndef CHATHIST_HISTORY_OWN_LINE_H
 #define CHATHIST_HISTORY_OWN_LINE_H
@@ -10,14 +10,14 @@
 
 #include "chathist/history/message.h"
 
-/* Does a line begin so, with an id, a session's id, a time and a role that stand for themselves?
- * Notes these, as JSON, and gives where the next member begins, else 0. */
+/* Checks that a line begins with the id, the session id, the time and the role, all without
+ * escapes. Returns the offset of the next member, with these values in `field` as JSON, or 0. */
 size_t own_line_head(struct str line, struct str field[FIELD_CONTENT]);
-/* Is that a content that is a string? *rest is what stands behind the quote that opens it, with the
- * rest of the line. */
+/* Returns true if the next member is a content string. *rest is the rest of the line after its
+ * opening quote. */
 bool own_line_content(struct str line, struct str *rest);
-/* And is the line a message of which that is the content? *content is what stands between its
- * quotes. false: perhaps not. */
+/* Returns true if the whole line is a message with this content; *content is then the text between
+ * the quotes. False means that the line must be parsed to know. */
 bool own_line_check(struct str line, struct str *content);
 
 #endif

@@ -1,11 +1,11 @@
 /*
  * thread - the messages of one session as a conversation.
  *
- * Order is the file's. A line named in a later line's `replaces` is left out; a system line with
- * `reset` drops all before it and stays itself; a line that names an earlier prompt in `reply_to`
- * stands with that prompt's turn, before the next prompt (two turns that ran at once are told
- * apart), every other one with the prompt before it. All of this is honoured within the session
- * only, and a name that leads nowhere changes nothing.
+ * Lines are in the order of the file, with these exceptions. A line is dropped if a later line
+ * names it in `replaces`. A system line with `reset` drops all lines before it. A line that names
+ * an earlier prompt in `reply_to` is placed after that prompt, before the next one, so that two
+ * turns at the same time are separated. These rules apply within a session, and an id that no line
+ * has is ignored.
  */
 #ifndef CHATHIST_HISTORY_THREAD_H
 #define CHATHIST_HISTORY_THREAD_H
@@ -20,33 +20,34 @@
 #include "chathist/history/message.h"
 
 struct thread {
-    struct message *at; /* each with a line of its own */
+    struct message *at; /* each points to its own line */
     size_t count;
-    char **lines; /* private: the memory behind them */
+    char **lines; /* private: the memory of the lines */
     size_t lines_count;
     size_t cap, lines_cap;
-    uint64_t all;       /* lines of the session in the file, replaced and reset ones included */
-    uint64_t bad_lines; /* bad lines that were parsed on the way */
+    uint64_t all;       /* lines of the session in the file, including dropped ones */
+    uint64_t bad_lines; /* bad lines that were parsed */
 };
 
-/* Loads a session's thread by reading the whole history; `raw`: every line, in file order. A
- * session without lines gives an empty thread. On failure there is nothing to release. */
+/* Loads the thread of a session by reading the whole history. With `raw` it has every line, in file
+ * order. A session without lines has an empty thread. Returns 0, or -1 with *e set and nothing to
+ * release. */
 int thread_load(struct thread *t, int dir, const char *history_path, struct str session_id,
                 bool raw, struct err *e);
-/* The same for one whose lines are known to lie from `first`, the beginning of a line, to `end`,
- * behind one (hist/session). */
+/* Does the same for a session whose lines are between the offsets `first` (the beginning of a line)
+ * and `end` (after the end of one). */
 int thread_load_between(struct thread *t, int dir, const char *history_path, struct str session_id,
                         off_t first, off_t end, struct err *e);
-/* The same by the index, where there is one. */
+/* Does the same, with the index if it exists. */
 int thread_find(struct thread *t, const struct history *h, struct str session_id, bool raw,
                 struct err *e);
-/* The same from lines that the caller has read: adds a copy of a valid line to a thread, which was
- * zero-initialised; then, unless every line is wanted, leaves out and orders as above. */
+/* These two build a thread from lines that the caller has read. thread_add adds a copy of a valid
+ * line to a thread, which starts zeroed; thread_settle then drops and orders lines as above. */
 void thread_add(struct thread *t, struct str line);
 void thread_settle(struct thread *t);
-/* Drops the messages that are marked, one mark for each. */
+/* Drops message i if out[i] is true. */
 void thread_leave_out(struct thread *t, const bool *out);
-/* The other way to settle: the thread as it was until the line at that place was replaced or
+/* Replaces thread_settle: gives the thread as it was before the line at that place was replaced or
  * reset. */
 void thread_turn_back(struct thread *t, size_t place);
 void thread_release(struct thread *t);
