@@ -58,19 +58,22 @@ TEST(lines_of_an_older_version_and_damaged_ones_are_read)
     scratch_leave();
 }
 
-static bool lists_old(const char *line, ino_t inode)
+/* `before` and `after` surround the number of the inode in the line of the register. */
+static bool lists_old(const char *before, ino_t inode, const char *after)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
     int fd = open("a", O_RDONLY | O_DIRECTORY);
     bool listed;
 
-    buf_addf(&text, line, (unsigned long long)inode);
+    buf_addf(&text, "%s%llu%s\n", before, (unsigned long long)inode, after);
     scratch_put(REGISTER, buf_c(&text));
     listed = register_lists_old(REGISTER, "/x/a", fd, "history.jsonl");
     close(fd);
     buf_release(&text);
     return listed;
 }
+
+#define HERE "{\"path\":\"/x/a\",\"inode\":"
 
 TEST(an_older_version_is_known_by_inode_and_first_bytes)
 {
@@ -80,14 +83,12 @@ TEST(an_older_version_is_known_by_inode_and_first_bytes)
     CHECK(mkdir("state", 0700) == 0 && mkdir("state/chathist", 0700) == 0 && mkdir("a", 0700) == 0);
     CHECK(stat("a", &st) == 0);
     scratch_put("a/history.jsonl", "{\"id\":\"1-2\"}\n");
-    CHECK(lists_old("{\"path\":\"/x/a\",\"inode\":%llu,\"begins\":\"{\\\"id\\\":\\\"1-\"}\n",
-                    st.st_ino));
-    CHECK(!lists_old("{\"path\":\"/x/a\",\"inode\":%llu,\"begins\":\"{\\\"id\\\":\\\"2-\"}\n",
-                     st.st_ino));
-    CHECK(!lists_old("{\"path\":\"/x/a\",\"inode\":%llu,\"begins\":\"\"}\n", st.st_ino));
-    CHECK(!lists_old("{\"path\":\"/x/a\",\"inode\":%llu}\n", st.st_ino));
-    CHECK(!lists_old("{\"path\":\"/x/a\",\"inode\":%llu,\"begins\":\"{\\\"id\"}\n", st.st_ino + 1));
-    CHECK(!lists_old("{\"path\":\"/x/b\",\"inode\":%llu,\"begins\":\"{\\\"id\"}\n", st.st_ino));
+    CHECK(lists_old(HERE, st.st_ino, ",\"begins\":\"{\\\"id\\\":\\\"1-\"}"));
+    CHECK(!lists_old(HERE, st.st_ino, ",\"begins\":\"{\\\"id\\\":\\\"2-\"}"));
+    CHECK(!lists_old(HERE, st.st_ino, ",\"begins\":\"\"}"));
+    CHECK(!lists_old(HERE, st.st_ino, "}"));
+    CHECK(!lists_old(HERE, st.st_ino + 1, ",\"begins\":\"{\\\"id\"}"));
+    CHECK(!lists_old("{\"path\":\"/x/b\",\"inode\":", st.st_ino, ",\"begins\":\"{\\\"id\"}"));
     CHECK(!register_lists_old(NULL, "/x/a", -1, "history.jsonl"));
     scratch_leave();
 }
