@@ -270,7 +270,7 @@ static void tell(struct err *e)
     err_release(e);
 }
 
-static void repl_say(struct repl *r, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void repl_say(struct repl *r, const char *fmt, ...)
 {
     struct buf text = BUF_INIT(BUF_LINE), line = BUF_INIT(BUF_LINE);
     va_list ap;
