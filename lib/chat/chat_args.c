@@ -124,7 +124,7 @@ static void add_var(struct chat_args *a, const char *text)
     a->vars[a->vars_count++] = text;
 }
 
-static void list(struct chat_args *a, const char *what)
+static void set_list(struct chat_args *a, const char *what)
 {
     if (a->list && strcmp(a->list, what) != 0)
         die_usage("only one of --templates and --roles can be given");
@@ -203,7 +203,7 @@ static bool take_text(struct chat_args *a, int key, const char *value)
     return false;
 }
 
-static void take(struct chat_args *a, int key, char *value)
+static void take_option(struct chat_args *a, int key, char *value)
 {
     for (size_t i = 0; options[i].key; i++)
         if (options[i].key == key)
@@ -216,10 +216,10 @@ static void take(struct chat_args *a, int key, char *value)
         add_var(a, value);
         break;
     case KEY_TEMPLATES:
-        list(a, "templates");
+        set_list(a, "templates");
         break;
     case KEY_ROLES:
-        list(a, "roles");
+        set_list(a, "roles");
         break;
     case 'o':
         add_option(a, value);
@@ -347,7 +347,7 @@ static void combine_stdin(struct chat_args *a)
 }
 
 /* Checks which options go together. */
-static void combine(struct chat_args *a)
+static void check_combination(struct chat_args *a)
 {
     combine_lists(a);
     if (a->once)
@@ -395,10 +395,10 @@ void chat_args_parse(struct chat_args *a, int argc, char **argv)
     };
     opt_start(&args, &program, argc, argv);
     while ((key = opt_next(&args, &value)) != 0)
-        take(a, key, value);
+        take_option(a, key, value);
     a->words = opt_operands(&args, &a->words_count);
     a->common = args.common;
-    combine(a);
+    check_combination(a);
 }
 
 bool chat_args_want_json(int argc, char **argv)

@@ -118,7 +118,7 @@ int chat_session_open_tools(struct chat_session *t, struct err *e)
 
 /* Stores what a killed turn of the session has left, so that it is part of the context. A failure
  * is reported when the prompt cannot be stored either. */
-static void recover(struct chat_session *t)
+static void recover_partial(struct chat_session *t)
 {
     struct err e = ERR_INIT;
 
@@ -137,7 +137,7 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
     turn->max_rounds = t->args->max_iterations;
     turn->tool_timeout_ms = t->args->tool_timeout_ms;
     set_ask(t, &turn->ask);
-    recover(t);
+    recover_partial(t);
     if (config_max_messages(&t->config, &turn->max_messages, e) < 0 ||
         config_max_bytes(&t->config, &turn->max_bytes, e) < 0 || turn_prepare(turn, e) < 0 ||
         chat_session_open_tools(t, e) < 0)
@@ -188,7 +188,7 @@ static bool same_reason(const struct err *a, const struct err *b)
 }
 
 /* Reports a failure of the history, once for each reason. The question is asked all the same. */
-static bool kept(struct chat_session *t, int result, struct err *e)
+static bool report_unstored(struct chat_session *t, int result, struct err *e)
 {
     struct err unsaved = ERR_INIT;
 
@@ -207,13 +207,13 @@ static bool kept(struct chat_session *t, int result, struct err *e)
 }
 
 /* Stores the prompt or the answer. After the first lines the session becomes current. */
-static void keep(struct chat_session *t, struct turn *turn,
-                 int (*store)(struct turn *turn, struct err *e))
+static void keep_lines(struct chat_session *t, struct turn *turn,
+                       int (*store)(struct turn *turn, struct err *e))
 {
     struct err e = ERR_INIT;
 
-    if (t->args->store && !t->in_memory && kept(t, store(turn, &e), &e) && !t->settled)
-        t->settled = kept(t, resume_settle(&t->session, &t->history, &e), &e);
+    if (t->args->store && !t->in_memory && report_unstored(t, store(turn, &e), &e) && !t->settled)
+        t->settled = report_unstored(t, resume_settle(&t->session, &t->history, &e), &e);
 }
 
 /* Prints the call and asks whether it may be run. Returns false if no more questions should
@@ -245,7 +245,7 @@ static bool ask_consent(struct chat_session *t, struct round_call *c)
 
 /* Runs a round of calls. All questions are asked before any call is run. Returns 0, or -1 if it was
  * interrupted. */
-static int carry_out(struct chat_session *t, struct turn *turn, struct err *e)
+static int run_calls(struct chat_session *t, struct turn *turn, struct err *e)
 {
     bool going = true;
     int result;
@@ -260,7 +260,7 @@ static int carry_out(struct chat_session *t, struct turn *turn, struct err *e)
     result = round_run(turn, e);
     for (size_t i = 0; i < turn->calls_count; i++)
         events_result(&t->events, &turn->calls[i]);
-    keep(t, turn, round_store);
+    keep_lines(t, turn, round_store);
     round_end(turn);
     return result;
 }
@@ -284,21 +284,21 @@ static int renew_tools(struct chat_session *t, struct turn *turn, struct err *e)
 
 /* Stores the prompt, sends requests and stores answers as long as the model calls tools. *e is set
  * by a failed request. */
-static void exchange(struct chat_session *t, struct turn *turn, struct err *e)
+static void exchange_rounds(struct chat_session *t, struct turn *turn, struct err *e)
 {
-    keep(t, turn, turn_store_prompt);
+    keep_lines(t, turn, turn_store_prompt);
     do {
         turn->calling = false;
         if (t->unasked.kind != ERR_NONE)
             err_set(e, t->unasked.kind, "%s", err_text(&t->unasked));
         else if (renew_tools(t, turn, e) == 0)
             turn_ask(turn, &t->events.sink, e);
-        keep(t, turn, turn_store_answer);
-    } while (turn->calling && carry_out(t, turn, e) == 0);
+        keep_lines(t, turn, turn_store_answer);
+    } while (turn->calling && run_calls(t, turn, e) == 0);
 }
 
 /* Prints how the turn ended. Returns the exit code. */
-static int conclude(struct chat_session *t, struct turn *turn, struct err *e)
+static int conclude_turn(struct chat_session *t, struct turn *turn, struct err *e)
 {
     int status = 0;
 
@@ -335,8 +335,8 @@ void chat_session_look_at_history(struct chat_session *t)
 }
 
 /* If several programs begin a session at the same time, only one does; the others join it. A
- * failure is reported by keep(), which tries again to make the session current. */
-static void claim(struct chat_session *t, struct turn *turn)
+ * failure is reported by keep_lines(), which tries again to make the session current. */
+static void claim_session(struct chat_session *t, struct turn *turn)
 {
     struct err e = ERR_INIT;
     bool fresh = t->session.fresh;
@@ -369,11 +369,11 @@ int chat_session_run(struct chat_session *t, struct turn *turn)
     line_signals_raise();
     turn->ask.limits.cancel_fd = t->events.out.cancel_fd = t->history.cancel_fd;
     t->consent.cancel_fd = t->history.cancel_fd;
-    claim(t, turn);
+    claim_session(t, turn);
     turn->keeps_partial = t->args->store && !t->in_memory;
     events_session(&t->events, turn->session);
-    exchange(t, turn, &e);
-    status = conclude(t, turn, &e);
+    exchange_rounds(t, turn, &e);
+    status = conclude_turn(t, turn, &e);
     out_flush(&t->events.out);
     if (!interrupt_signal() && e.kind != ERR_NONE && !turn->answer.sink_failed)
         warn_err(&e);

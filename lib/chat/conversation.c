@@ -19,7 +19,7 @@
 #include "chathist/history/scan.h"
 #include "chathist/history/thread.h"
 
-static bool stores(const struct conversation *d)
+static bool stores_turns(const struct conversation *d)
 {
     return d->chat->args->store && !d->chat->in_memory;
 }
@@ -42,8 +42,9 @@ static void remember_line(struct conversation *d, enum role role, struct str lin
 }
 
 /* Adds a message of the turn whose prompt has this id. The last three arguments may be NULL. */
-static void remember(struct conversation *d, enum role role, struct str text, struct str prompt_id,
-                     const char *tool_calls, const char *tool_call_id, const char *finish_reason)
+static void remember_message(struct conversation *d, enum role role, struct str text,
+                             struct str prompt_id, const char *tool_calls, const char *tool_call_id,
+                             const char *finish_reason)
 {
     struct buf line = BUF_INIT((size_t)-1);
 
@@ -72,21 +73,22 @@ static void remember_turn(struct conversation *d, const struct turn *turn)
     struct buf id = BUF_INIT(BUF_SMALL);
 
     buf_addf(&id, "%zu", d->memory.len);
-    remember(d, ROLE_USER, turn->prompt, buf_str(&id), NULL, NULL, NULL);
+    remember_message(d, ROLE_USER, turn->prompt, buf_str(&id), NULL, NULL, NULL);
     for (size_t i = c->turn + 1; i < c->count; i++) {
         const struct context_message *m = &c->at[i];
 
-        remember(d, m->role, (struct str){m->content, m->n}, buf_str(&id), m->tool_calls,
-                 m->tool_call_id, NULL);
+        remember_message(d, m->role, (struct str){m->content, m->n}, buf_str(&id), m->tool_calls,
+                         m->tool_call_id, NULL);
     }
     if (!reason && !turn->answer.finished)
         reason = "error";
-    remember(d, ROLE_ASSISTANT, buf_str(&turn->answer.text), buf_str(&id), NULL, NULL, reason);
+    remember_message(d, ROLE_ASSISTANT, buf_str(&turn->answer.text), buf_str(&id), NULL, NULL,
+                     reason);
     buf_release(&id);
 }
 
 /* Is the message part of the turn, or replaced by it? */
-static bool is_of(const struct turn *turn, const struct message *m)
+static bool belongs_to_turn(const struct turn *turn, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_SMALL);
     struct str prompt = buf_str(&turn->prompt_id);
@@ -111,7 +113,7 @@ static int recall_session(struct conversation *d, const struct turn *but, struct
     if (thread_find(&t, &d->chat->history, conversation_session(d), false, e) < 0)
         return -1;
     for (size_t i = 0; i < t.count; i++)
-        if (t.at[i].role != ROLE_OTHER && !(but && is_of(but, &t.at[i])))
+        if (t.at[i].role != ROLE_OTHER && !(but && belongs_to_turn(but, &t.at[i])))
             remember_line(d, t.at[i].role, t.at[i].line);
     thread_release(&t);
     return 0;
@@ -136,7 +138,7 @@ static void go_on_in_memory(struct conversation *d, const struct turn *turn)
 /* Loads the session, if it is not read from the history for each turn. */
 static int remember_session(struct conversation *d, struct err *e)
 {
-    if (!stores(d))
+    if (!stores_turns(d))
         return recall_session(d, NULL, e);
     buf_clear(&d->memory);
     d->any = false;
@@ -160,7 +162,7 @@ static int each_message(const struct conversation *d, void (*fn)(void *arg, stru
     struct str rest = buf_str(&d->memory);
     struct thread t;
 
-    if (!stores(d)) {
+    if (!stores_turns(d)) {
         while (rest.n > 0)
             fn(arg, str_cut(&rest, '\n'));
         return 0;
@@ -244,7 +246,7 @@ int conversation_continue(struct conversation *d, struct str id, struct err *e)
     int result = 0;
 
     buf_add_str(&copy, id);
-    if (stores(d))
+    if (stores_turns(d))
         result =
             start_try_current(&t->config, &t->history, buf_str(&copy), t->args->common.quiet, e);
     if (result == 0) {
@@ -321,7 +323,7 @@ void conversation_detach_files(struct conversation *d)
 /* ---- a turn ---- */
 
 /* Reports an error. Returns its exit code. */
-static int report(struct err *e)
+static int report_turn_error(struct err *e)
 {
     int status = exit_code(e->kind);
 
@@ -356,7 +358,7 @@ static int leave_last(struct conversation *d, struct turn *turn, struct buf *pro
 }
 
 /* Runs the turn. *asked is set if it began. Returns the exit code. */
-static int ask(struct conversation *d, struct turn *turn, bool *asked)
+static int run_turn(struct conversation *d, struct turn *turn, bool *asked)
 {
     struct err e = ERR_INIT;
     int status;
@@ -365,7 +367,7 @@ static int ask(struct conversation *d, struct turn *turn, bool *asked)
     chat_session_seek_model(d->chat);
     if (chat_session_prepare(d->chat, turn, &e) < 0 ||
         chat_session_check(d->chat, turn, false, &e) < 0)
-        return report(&e);
+        return report_turn_error(&e);
     *asked = true;
     status = chat_session_run(d->chat, turn);
     if (turn->files)
@@ -387,12 +389,12 @@ static int ask_in_memory(struct conversation *d, struct turn *turn, struct buf *
 
     buf_add_str(&before, buf_str(&d->memory));
     if (leave_last(d, turn, prompt, &e) < 0) {
-        status = report(&e);
+        status = report_turn_error(&e);
         goto out;
     }
     turn->prompt = buf_str(prompt);
     turn->messages = d->memory.len > 0 ? buf_str(&d->memory) : STR("[]");
-    status = ask(d, turn, &asked);
+    status = run_turn(d, turn, &asked);
     if (!asked || (kind == TURN_AGAIN && !turn->finished)) {
         buf_clear(&d->memory);
         buf_add_str(&d->memory, buf_str(&before));
@@ -421,15 +423,15 @@ int conversation_ask(struct conversation *d, enum turn_kind kind, struct str tex
         buf_add_str(&prompt, text);
         turn.files = (const char *const *)d->files;
         if (add_files(d, &prompt, &images, &e) < 0) {
-            status = report(&e);
+            status = report_turn_error(&e);
             goto out;
         }
     }
     turn.prompt = buf_str(&prompt);
-    if (!stores(d)) {
+    if (!stores_turns(d)) {
         status = ask_in_memory(d, &turn, &prompt);
     } else {
-        status = ask(d, &turn, &asked);
+        status = run_turn(d, &turn, &asked);
         if (asked && turn.unstored_count > 0)
             go_on_in_memory(d, &turn);
     }
@@ -442,7 +444,7 @@ out:
 
 int conversation_last_prompt(const struct conversation *d, struct buf *out, struct err *e)
 {
-    if (stores(d))
+    if (stores_turns(d))
         return turn_last_prompt(&d->chat->history, conversation_session(d), out, e);
     if (d->any)
         last_line(d, out);
@@ -451,12 +453,12 @@ int conversation_last_prompt(const struct conversation *d, struct buf *out, stru
 
 /* ---- Markdown and files ---- */
 
-static struct str member(struct str json, const char *key, struct buf *scratch)
+static struct str text_member(struct str json, const char *key, struct buf *scratch)
 {
     return json_text(json_get(json, key), scratch);
 }
 
-static void add_text(struct buf *out, struct str text)
+static void add_markdown_text(struct buf *out, struct str text)
 {
     if (text.n == 0)
         return;
@@ -467,7 +469,7 @@ static void add_text(struct buf *out, struct str text)
 }
 
 /* Adds each call as a line of an indented block. */
-static void add_calls(struct buf *out, struct str calls, struct buf *scratch)
+static void add_markdown_calls(struct buf *out, struct str calls, struct buf *scratch)
 {
     struct json_iter it = json_iter(calls);
     struct buf args = BUF_INIT(BUF_LINE);
@@ -492,27 +494,27 @@ static void add_message(void *arg, struct str json)
     struct str model;
 
     buf_add_c(out, out->len > 0 ? "\n## " : "## ");
-    buf_add_str(out, member(json, "role", &scratch));
-    model = member(json, "model", &scratch);
+    buf_add_str(out, text_member(json, "role", &scratch));
+    model = text_member(json, "model", &scratch);
     if (model.n > 0) {
         buf_add_c(out, " (");
         buf_add_str(out, model);
         buf_add_byte(out, ')');
     }
     buf_add_byte(out, '\n');
-    add_text(out, member(json, "content", &scratch));
-    add_calls(out, json_get(json, "tool_calls"), &scratch);
+    add_markdown_text(out, text_member(json, "content", &scratch));
+    add_markdown_calls(out, json_get(json, "tool_calls"), &scratch);
     buf_release(&scratch);
 }
 
-static void take_answer(void *arg, struct str json)
+static void take_last_answer(void *arg, struct str json)
 {
     struct buf *out = arg;
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str text;
 
-    if (str_eq_c(member(json, "role", &scratch), "assistant")) {
-        text = member(json, "content", &scratch);
+    if (str_eq_c(text_member(json, "role", &scratch), "assistant")) {
+        text = text_member(json, "content", &scratch);
         if (text.n > 0) {
             buf_clear(out);
             buf_add_str(out, text);
@@ -525,7 +527,7 @@ static void take_answer(void *arg, struct str json)
 
 int conversation_format(const struct conversation *d, bool answer, struct buf *out, struct err *e)
 {
-    if (each_message(d, answer ? take_answer : add_message, out, e) < 0)
+    if (each_message(d, answer ? take_last_answer : add_message, out, e) < 0)
         return -1;
     return out->len > 0;
 }

@@ -21,7 +21,7 @@ static void stderr_text_start(struct stderr_text *a, enum color_when color)
 }
 
 /* One write, so that the output of another program never gets our style. */
-static void put(const struct buf *b)
+static void write_stderr(const struct buf *b)
 {
     if (io_write_all(STDERR_FILENO, buf_c(b), b->len) < 0)
         errno = 0; /* an error of stderr is ignored */
@@ -37,7 +37,7 @@ static void stderr_text_text(struct stderr_text *a, struct str text)
     else
         buf_add_str(&b, text);
     buf_add_c(&b, a->color ? term_style(STYLE_NONE) : "");
-    put(&b);
+    write_stderr(&b);
     a->open = true;
     a->ends_line = text.p[text.n - 1] == '\n';
     buf_release(&b);
@@ -52,7 +52,7 @@ static void stderr_text_end(struct stderr_text *a)
     vis_end(&a->vis, &b);
     if (!a->ends_line)
         buf_add_byte(&b, '\n');
-    put(&b);
+    write_stderr(&b);
     a->open = false;
     buf_release(&b);
 }
@@ -74,20 +74,20 @@ static void stderr_text_line(struct stderr_text *a, bool wanted, struct str text
     buf_add_c(&line, shown.n < visible.len ? "\xe2\x80\xa6" : "");
     buf_add_c(&line, a->color ? term_style(STYLE_NONE) : "");
     buf_add_byte(&line, '\n');
-    put(&line);
+    write_stderr(&line);
     buf_release(&visible);
     buf_release(&line);
 }
 
 /* ---- events ---- */
 
-static void begin(struct buf *b, const char *type)
+static void begin_event(struct buf *b, const char *type)
 {
     buf_add_byte(b, '{');
     json_add_member(b, "type", str_of(type));
 }
 
-static void end(struct events *ev, struct buf *b)
+static void end_event(struct events *ev, struct buf *b)
 {
     buf_add_byte(b, '}');
     out_json_line(&ev->out, buf_str(b));
@@ -101,9 +101,9 @@ void events_session(struct events *ev, struct str id)
 
     if (!ev->json)
         return;
-    begin(&b, "session_id");
+    begin_event(&b, "session_id");
     json_add_member(&b, "session_id", id);
-    end(ev, &b);
+    end_event(ev, &b);
 }
 
 void events_spent(struct events *ev, const struct turn *t)
@@ -112,9 +112,9 @@ void events_spent(struct events *ev, const struct turn *t)
 
     if (!ev->json || !usage_known(&t->usage))
         return;
-    begin(&b, "usage");
+    begin_event(&b, "usage");
     usage_add_members(&t->usage, &b);
-    end(ev, &b);
+    end_event(ev, &b);
 }
 
 void events_model(struct events *ev, const char *provider, const char *model)
@@ -123,9 +123,9 @@ void events_model(struct events *ev, const char *provider, const char *model)
 
     buf_addf(&name, "%s:%s", provider, model);
     if (ev->json) {
-        begin(&b, "model");
+        begin_event(&b, "model");
         json_add_member(&b, "model", buf_str(&name));
-        end(ev, &b);
+        end_event(ev, &b);
     } else {
         buf_add_byte(&name, '\n');
         out_text(&ev->out, buf_str(&name));
@@ -226,7 +226,7 @@ static void add_styled(void *arg, unsigned styles, struct str text)
 }
 
 /* Reasoning and answer are on separate lines. */
-static int add_reasoning(void *arg, struct str delta)
+static int print_reasoning(void *arg, struct str delta)
 {
     struct events *ev = arg;
     struct buf b = BUF_INIT(8 * BUF_LINE);
@@ -239,13 +239,13 @@ static int add_reasoning(void *arg, struct str delta)
         stderr_text_text(&ev->reasoning, delta);
         return 0;
     }
-    begin(&b, "reasoning");
+    begin_event(&b, "reasoning");
     json_add_member(&b, "text", delta);
-    end(ev, &b);
+    end_event(ev, &b);
     return ev->out.error == EPIPE || ev->out.error == EINTR ? -1 : 0;
 }
 
-static int add_text(void *arg, struct str delta)
+static int print_text(void *arg, struct str delta)
 {
     struct events *ev = arg;
     struct buf b = BUF_INIT(8 * BUF_LINE);
@@ -255,9 +255,9 @@ static int add_text(void *arg, struct str delta)
     if (ev->marked) {
         markdown_feed(&ev->markdown, delta);
     } else if (ev->json) {
-        begin(&b, "text");
+        begin_event(&b, "text");
         json_add_member(&b, "text", delta);
-        end(ev, &b);
+        end_event(ev, &b);
     } else {
         out_text(&ev->out, delta);
     }
@@ -275,10 +275,10 @@ static int add_citation(void *arg, struct str json)
 
     if (!ev->json)
         return 0;
-    begin(&b, "citation");
+    begin_event(&b, "citation");
     json_add_key(&b, "citation");
     json_add_compact(&b, json);
-    end(ev, &b);
+    end_event(ev, &b);
     return ev->out.error == EPIPE || ev->out.error == EINTR ? -1 : 0;
 }
 
@@ -305,9 +305,9 @@ void events_call(struct events *ev, const struct round_call *c)
 
     if (!ev->json)
         return;
-    begin(&b, "tool_call");
+    begin_event(&b, "tool_call");
     response_add_members(c->call, &b);
-    end(ev, &b);
+    end_event(ev, &b);
 }
 
 void events_call_line(struct events *ev, const struct round_call *c, bool seen)
@@ -327,12 +327,12 @@ void events_result(struct events *ev, const struct round_call *c)
     struct buf b = BUF_INIT(8 * BUF_LINE), line = BUF_INIT(BUF_LINE);
 
     if (ev->json) {
-        begin(&b, "tool_result");
+        begin_event(&b, "tool_result");
         json_add_member(&b, "tool_call_id", buf_str(&c->call->id));
         json_add_member(&b, "content", buf_str(&c->job.result));
         json_add_key(&b, "failed");
         buf_add_c(&b, c->job.failed ? "true" : "false");
-        end(ev, &b);
+        end_event(ev, &b);
     }
     if (!ev->quiet) {
         buf_addf(&line, "tool_result %s ", buf_c(&c->call->name));
@@ -344,15 +344,15 @@ void events_result(struct events *ev, const struct round_call *c)
 
 /* ---- while nothing comes ---- */
 
-static void note(struct events *ev, struct str text)
+static void add_notice_event(struct events *ev, struct str text)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
 
     if (!ev->json)
         return;
-    begin(&b, "notice");
+    begin_event(&b, "notice");
     json_add_member(&b, "message", text);
-    end(ev, &b);
+    end_event(ev, &b);
 }
 
 static void note_again(void *arg, const struct err *why, int64_t ms, unsigned repeated)
@@ -364,7 +364,7 @@ static void note_again(void *arg, const struct err *why, int64_t ms, unsigned re
              ms % 1000 / 100, repeated);
     if (!ev->quiet)
         hintf(ev->verbose, "%s", buf_c(&text));
-    note(ev, buf_str(&text));
+    add_notice_event(ev, buf_str(&text));
     buf_release(&text);
 }
 
@@ -373,7 +373,7 @@ void events_notice(struct events *ev, const char *text)
     progress_end();
     if (!ev->quiet)
         warnf("%s", text);
-    note(ev, str_of(text));
+    add_notice_event(ev, str_of(text));
 }
 
 static void add_notice(void *arg, const char *text)
@@ -410,7 +410,7 @@ void events_start(struct events *ev, const struct opt_common *o, bool verbose)
 {
     *ev = (struct events){.json = o->json, .quiet = o->quiet, .verbose = verbose};
     ev->sink = (struct response_sink){
-        .text = add_text, .citation = add_citation, .notice = add_notice, .arg = ev};
+        .text = print_text, .citation = add_citation, .notice = add_notice, .arg = ev};
     ev->watch = (struct ask_watch){note_again, ev};
     out_start(&ev->out, o->color);
     ev->markdown = (struct markdown){.fn = add_styled, .arg = ev};
@@ -425,7 +425,7 @@ void events_show_markdown(struct events *ev)
 
 void events_want_reasoning(struct events *ev)
 {
-    ev->sink.reasoning = add_reasoning;
+    ev->sink.reasoning = print_reasoning;
 }
 
 void events_hold_text(struct events *ev)
@@ -441,13 +441,13 @@ void events_done(struct events *ev, const struct turn *t)
     if (!ev->json)
         return;
     events_spent(ev, t);
-    begin(&b, "done");
+    begin_event(&b, "done");
     json_add_member(&b, "session_id", t->session);
     if (t->answer_id.len > 0)
         json_add_member(&b, "message_id", buf_str(&t->answer_id));
     if (t->answer.finish_reason)
         json_add_member(&b, "finish_reason", str_of(t->answer.finish_reason));
-    end(ev, &b);
+    end_event(ev, &b);
 }
 
 int events_code(struct events *ev, const struct response *a, struct err *e)
@@ -480,10 +480,10 @@ void events_error(struct events *ev, const struct err *e, int code)
     events_pause(ev);
     if (!ev->json)
         return;
-    begin(&b, "error");
+    begin_event(&b, "error");
     json_add_member_int(&b, "code", code);
     json_add_member(&b, "message", str_of(err_text(e)));
     json_add_key(&b, "retryable");
     buf_add_c(&b, again ? "true" : "false");
-    end(ev, &b);
+    end_event(ev, &b);
 }

@@ -27,7 +27,7 @@ bool input_interactive(const struct chat_args *a)
 }
 
 /* Attaches the files of -f. With --regenerate only images are allowed. */
-static void attach(struct buf *prompt, struct image_list *images, const struct chat_args *a)
+static void attach_all(struct buf *prompt, struct image_list *images, const struct chat_args *a)
 {
     struct err e = ERR_INIT;
 
@@ -55,7 +55,7 @@ void input_prompt(struct buf *prompt, struct image_list *images, const struct ch
     if (read && prompt->len == 0 && a->words_count > 0 && !a->common.quiet)
         hintf(a->verbose, "standard input is empty");
     prompt_add_words(prompt, a->words, a->words_count);
-    attach(prompt, images, a);
+    attach_all(prompt, images, a);
     if (prompt->overflow)
         die_usage("prompt is too long: over %zu MiB", PROMPT_MAX >> 20);
     if (str_trim(buf_str(prompt)).n > 0 || images->count > 0 || a->regenerate || a->template_name ||
@@ -115,7 +115,7 @@ static void add_fence(struct buf *prompt, size_t length)
         buf_add_byte(prompt, '`');
 }
 
-static void add_text(struct buf *prompt, const char *file, struct str text)
+static void add_fenced_text(struct buf *prompt, const char *file, struct str text)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
     size_t fence = 2;
@@ -138,8 +138,8 @@ static void add_text(struct buf *prompt, const char *file, struct str text)
     buf_release(&name);
 }
 
-static int add(struct buf *prompt, struct image_list *images, const char *file, struct str bytes,
-               struct err *e)
+static int attach_bytes(struct buf *prompt, struct image_list *images, const char *file,
+                        struct str bytes, struct err *e)
 {
     const char *type = image_type(bytes);
     size_t before = prompt->len;
@@ -148,7 +148,7 @@ static int add(struct buf *prompt, struct image_list *images, const char *file, 
         return image_list_add(images, type, bytes, e);
     if (bytes.n > 0 && memchr(bytes.p, '\0', bytes.n))
         return err_set(e, ERR_USAGE, "it is a binary file");
-    add_text(prompt, file, bytes);
+    add_fenced_text(prompt, file, bytes);
     if (!prompt->overflow)
         return 0;
     buf_truncate(prompt, before);
@@ -176,7 +176,7 @@ int attach_file(struct buf *prompt, struct image_list *images, const char *file,
         if (e)
             e->kind = ERR_USAGE;
     } else {
-        result = add(prompt, images, file, buf_str(&bytes), e);
+        result = attach_bytes(prompt, images, file, buf_str(&bytes), e);
         if (result < 0)
             err_set(e, ERR_USAGE, "cannot attach '%s': %s", file, err_text(e));
     }
@@ -202,7 +202,7 @@ static const char *editor_name(void)
 
 /* The shell splits the value of EDITOR (`code --wait`). The name of the file is an argument, so the
  * shell does not expand it. */
-static int run(const char *file, struct err *e)
+static int run_editor(const char *file, struct err *e)
 {
     const char *name = editor_name();
     struct buf script = BUF_INIT(BUF_SMALL);
@@ -223,7 +223,7 @@ static int run(const char *file, struct err *e)
     return status;
 }
 
-static int put(int fd, struct str text)
+static int write_for_editor(int fd, struct str text)
 {
     bool ended = str_ends(text, STR("\n"));
 
@@ -232,7 +232,7 @@ static int put(int fd, struct str text)
 }
 
 /* Reads the result of the editor. */
-static int take(struct buf *text, const char *file, struct err *e)
+static int read_edited(struct buf *text, const char *file, struct err *e)
 {
     struct buf bytes = BUF_INIT(text->max - 1);
     struct str rest;
@@ -262,12 +262,13 @@ int editor_edit(struct buf *text, struct err *e)
         free(file);
         return result;
     }
-    result = put(fd, buf_str(text)) < 0 ? err_sys(e, errno, "cannot write '%s'", file) : 0;
+    result =
+        write_for_editor(fd, buf_str(text)) < 0 ? err_sys(e, errno, "cannot write '%s'", file) : 0;
     close(fd);
     if (result == 0)
-        result = run(file, e);
+        result = run_editor(file, e);
     if (result == 0)
-        result = take(text, file, e);
+        result = read_edited(text, file, e);
     unlink(file);
     free(file);
     return result;

@@ -119,7 +119,7 @@ static struct line *line_of(EditLine *el)
     return l;
 }
 
-static void insert(EditLine *el, struct str text)
+static void insert_text(EditLine *el, struct str text)
 {
     struct wide w = {0};
 
@@ -131,7 +131,7 @@ static void insert(EditLine *el, struct str text)
 
 /* ---- the terminal ---- */
 
-static void put(struct str text)
+static void write_terminal(struct str text)
 {
     if (io_write_all(STDOUT_FILENO, text.p, text.n) < 0)
         errno = 0;
@@ -140,7 +140,7 @@ static void put(struct str text)
 static void set_pasting(const struct line *l, bool on)
 {
     if (!l->dumb)
-        put(on ? STR("\033[?2004h") : STR("\033[?2004l"));
+        write_terminal(on ? STR("\033[?2004h") : STR("\033[?2004l"));
 }
 
 /* Between two lines, typed characters are not echoed; they wait for the next line, Enter as CR and
@@ -208,7 +208,7 @@ static void draw_again(const struct line *l, size_t above)
         buf_addf(&out, "\033[%zuA", above);
     if (!l->dumb)
         buf_add_c(&out, "\033[J");
-    put(buf_str(&out));
+    write_terminal(buf_str(&out));
     el_wset(l->el, EL_REFRESH);
     buf_release(&out);
 }
@@ -225,7 +225,7 @@ static void resize(const struct line *l)
 }
 
 /* Stops the program as an uncaught SIGTSTP does. */
-static void suspend(struct line *l)
+static void suspend_editor(struct line *l)
 {
     set_pasting(l, false);
     el_wset(l->el, EL_PREP_TERM, 0);
@@ -240,7 +240,7 @@ static bool take_signal(struct line *l)
     if (signo == 0)
         return false;
     if (signo == SIGTSTP)
-        suspend(l);
+        suspend_editor(l);
     if (signo == SIGWINCH)
         resize(l);
     if (signo == SIGTSTP || signo == SIGCONT) {
@@ -408,7 +408,7 @@ static void keep_state(struct line *l)
     l->undo[l->undo_count++] = now;
 }
 
-static unsigned char undo(EditLine *el, int c)
+static unsigned char undo_change(EditLine *el, int c)
 {
     struct line *l = line_of(el);
     const struct wide *former;
@@ -461,12 +461,12 @@ static int next_char(EditLine *el, wchar_t *out)
 
 /* ---- what keys do ---- */
 
-static unsigned char paste(EditLine *el, int c)
+static unsigned char insert_pasted(EditLine *el, int c)
 {
     struct line *l = line_of(el);
 
     (void)c;
-    insert(el, buf_str(&l->keys.pasted));
+    insert_text(el, buf_str(&l->keys.pasted));
     buf_clear(&l->keys.pasted);
     return CC_REFRESH;
 }
@@ -478,18 +478,19 @@ static unsigned char put_newline(EditLine *el, int c)
 }
 
 /* Prints the words below the line, in columns. */
-static void list(const struct line *l, const struct line_words *words)
+static void print_words(const struct line *l, const struct line_words *words)
 {
     struct buf out = BUF_INIT(BUF_LINE);
 
     buf_add_c(&out, "\r\n");
     line_words_add_table(&out, words, terminal_columns(l));
-    put(buf_str(&out));
+    write_terminal(buf_str(&out));
     buf_release(&out);
 }
 
 /* Inserts the common beginning of the words, or prints them if that adds nothing. */
-static unsigned char offer(struct line *l, struct str before, const struct line_words *words)
+static unsigned char insert_or_print_words(struct line *l, struct str before,
+                                           const struct line_words *words)
 {
     struct str typed = {before.p + words->from, before.n - words->from};
     struct str all;
@@ -498,17 +499,17 @@ static unsigned char offer(struct line *l, struct str before, const struct line_
         return CC_ERROR;
     all = line_words_common(words);
     if (words->count > 1 && all.n <= typed.n) {
-        list(l, words);
+        print_words(l, words);
         return CC_REDISPLAY;
     }
     el_deletestr(l->el, (int)utf8_count(typed));
-    insert(l->el, all);
+    insert_text(l->el, all);
     if (words->count == 1 && !str_ends(all, STR("/")))
-        insert(l->el, STR(" "));
+        insert_text(l->el, STR(" "));
     return CC_REFRESH;
 }
 
-static unsigned char complete(EditLine *el, int c)
+static unsigned char complete_word(EditLine *el, int c)
 {
     const LineInfoW *info = el_wline(el);
     struct buf text = BUF_INIT(BUF_SMALL);
@@ -519,7 +520,7 @@ static unsigned char complete(EditLine *el, int c)
     (void)c;
     wide_encode(&text, info->buffer, (size_t)(info->cursor - info->buffer));
     l->setup.complete(l->setup.arg, buf_str(&text), &words);
-    result = offer(l, buf_str(&text), &words);
+    result = insert_or_print_words(l, buf_str(&text), &words);
     line_words_release(&words);
     buf_release(&text);
     return result;
@@ -560,10 +561,10 @@ static void set_keys(struct line *l)
     el_wset(el, EL_BIND, L"^R", L"em-inc-search-prev", NULL);
     el_wset(el, EL_BIND, L"^W", L"ed-delete-prev-word", NULL);
     el_wset(el, EL_ADDFN, L"chat-newline", L"puts in a newline", put_newline);
-    el_wset(el, EL_ADDFN, L"chat-paste", L"puts in what is pasted", paste);
-    el_wset(el, EL_ADDFN, L"chat-undo", L"takes back a change", undo);
+    el_wset(el, EL_ADDFN, L"chat-paste", L"puts in what is pasted", insert_pasted);
+    el_wset(el, EL_ADDFN, L"chat-undo", L"takes back a change", undo_change);
     el_wset(el, EL_BIND, L"^_", L"chat-undo", NULL);
-    el_wset(el, EL_ADDFN, L"chat-complete", L"completes a word", complete);
+    el_wset(el, EL_ADDFN, L"chat-complete", L"completes a word", complete_word);
     el_source(el, NULL);
     for (int i = 0; i < LINE_EDITS; i++)
         if (commands[i])
@@ -683,12 +684,12 @@ enum line_came line_read(struct line *l, struct str prompt, struct buf *text)
     if (l->came == LINE_TEXT && (!got || count <= 0)) {
         /* A terminal that is closed also sends SIGHUP. */
         l->came = line_signals_fatal() ? LINE_SIGNAL : LINE_END;
-        put(STR("\r\n"));
+        write_terminal(STR("\r\n"));
     }
     if (l->came == LINE_CLEARED) {
         const LineInfoW *info = el_wline(l->el);
 
-        put(l->dumb ? STR("^C\r\n") : STR("^C\r\n\033[J"));
+        write_terminal(l->dumb ? STR("^C\r\n") : STR("^C\r\n\033[J"));
         wide_encode(text, info->buffer, (size_t)(info->lastchar - info->buffer));
     } else if (l->came == LINE_TEXT) {
         wide_encode(text, got, (size_t)count);

@@ -79,7 +79,7 @@ struct parsed {
 };
 
 /* Returns false if the sequence is no key. */
-static bool parse(struct parsed *p, struct str s)
+static bool parse_sequence(struct parsed *p, struct str s)
 {
     size_t i = s.p[1] == ESC ? 2 : 1;
 
@@ -108,7 +108,7 @@ static unsigned modifiers_of(size_t param)
 
 /* Old terminals send ESC O 5 D or ESC [ 5 D for ESC [ 1 ; 5 D. rxvt sends small letters for Shift,
  * and after ESC O for Ctrl. */
-static enum line_edit arrow(const struct parsed *p)
+static enum line_edit arrow_key(const struct parsed *p)
 {
     bool small = p->end >= 'a' && p->end <= 'd';
     unsigned modifiers = p->modifiers | modifiers_of(p->count > 1 ? p->param[1] : p->param[0]) |
@@ -127,13 +127,13 @@ static enum line_edit arrow(const struct parsed *p)
     }
 }
 
-static enum line_edit enter(unsigned modifiers)
+static enum line_edit enter_key(unsigned modifiers)
 {
     return modifiers & (SHIFT | ALT | CTRL) ? LINE_NEWLINE : LINE_ENTER;
 }
 
 /* Returns the meaning of a key with a number. */
-static enum line_edit numbered(const struct parsed *p)
+static enum line_edit numbered_key(const struct parsed *p)
 {
     unsigned modifiers =
         p->modifiers | modifiers_of(p->param[1]) | (p->end == '^' || p->end == '@' ? CTRL : 0);
@@ -148,7 +148,7 @@ static enum line_edit numbered(const struct parsed *p)
     case 3:
         return modifiers & (ALT | CTRL) ? LINE_DELETE_WORD : LINE_DELETE;
     case 27:
-        return p->param[2] == '\r' && p->end == '~' ? enter(modifiers) : LINE_IGNORE;
+        return p->param[2] == '\r' && p->end == '~' ? enter_key(modifiers) : LINE_IGNORE;
     default:
         return LINE_IGNORE;
     }
@@ -158,7 +158,7 @@ static enum line_edit meaning_of(struct str s)
 {
     struct parsed p;
 
-    if (!parse(&p, s))
+    if (!parse_sequence(&p, s))
         return LINE_IGNORE;
     switch (p.end) {
     case 'A':
@@ -169,7 +169,7 @@ static enum line_edit meaning_of(struct str s)
     case 'b':
     case 'c':
     case 'd':
-        return arrow(&p);
+        return arrow_key(&p);
     case 'H':
         return LINE_HOME;
     case 'F':
@@ -177,12 +177,12 @@ static enum line_edit meaning_of(struct str s)
     case 'M':
         return p.ss3 ? LINE_ENTER : LINE_IGNORE; /* Enter of the keypad */
     case 'u':
-        return p.param[0] == '\r' ? enter(modifiers_of(p.param[1])) : LINE_IGNORE;
+        return p.param[0] == '\r' ? enter_key(modifiers_of(p.param[1])) : LINE_IGNORE;
     case '~':
     case '^':
     case '$':
     case '@':
-        return p.ss3 ? LINE_IGNORE : numbered(&p);
+        return p.ss3 ? LINE_IGNORE : numbered_key(&p);
     default:
         return LINE_IGNORE;
     }

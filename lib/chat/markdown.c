@@ -33,7 +33,7 @@ static unsigned present(const struct markdown *m)
            (m->italic ? MARKDOWN_ITALIC : 0U);
 }
 
-static void emit(const struct markdown *m, unsigned styles, struct str text)
+static void emit_piece(const struct markdown *m, unsigned styles, struct str text)
 {
     if (text.n > 0)
         m->fn(m->arg, styles, text);
@@ -100,7 +100,7 @@ static unsigned backticks(struct markdown *m)
     return present(m);
 }
 
-static unsigned judge(struct markdown *m, char next)
+static unsigned judge_marks(struct markdown *m, char next)
 {
     if (m->fence > 0 && !m->info) {
         m->closing = m->run >= m->fence && is_blank(next);
@@ -123,14 +123,14 @@ static unsigned judge(struct markdown *m, char next)
 
 static void end_run(struct markdown *m, char next)
 {
-    unsigned styles = judge(m, next);
+    unsigned styles = judge_marks(m, next);
     char marks[64];
 
     memset(marks, m->run_mark, sizeof marks);
     while (m->run > 0) {
         size_t n = m->run < sizeof marks ? m->run : sizeof marks;
 
-        emit(m, styles, (struct str){marks, n});
+        emit_piece(m, styles, (struct str){marks, n});
         m->run -= n;
     }
     m->before = m->run_mark;
@@ -165,7 +165,7 @@ static void end_line(struct markdown *m)
 }
 
 /* Updates the state after a byte that is no mark. */
-static void pass(struct markdown *m, char c)
+static void pass_byte(struct markdown *m, char c)
 {
     bool inside = m->fence > 0 || m->code > 0;
 
@@ -201,7 +201,7 @@ void markdown_feed(struct markdown *m, struct str piece)
         if (c == '\n')
             end_line(m);
         if (from == i || (c == '\n' ? 0 : present(m)) != styles || is_mark(m, c)) {
-            emit(m, styles, (struct str){piece.p + from, i - from});
+            emit_piece(m, styles, (struct str){piece.p + from, i - from});
             from = i;
             styles = c == '\n' ? 0 : present(m);
         }
@@ -210,10 +210,10 @@ void markdown_feed(struct markdown *m, struct str piece)
             m->run = 1;
             from = i + 1;
         } else if (c != '\n') {
-            pass(m, c);
+            pass_byte(m, c);
         }
     }
-    emit(m, styles, (struct str){piece.p + from, piece.n - from});
+    emit_piece(m, styles, (struct str){piece.p + from, piece.n - from});
 }
 
 void markdown_end(struct markdown *m)
@@ -255,7 +255,7 @@ static bool take_fence(struct str line, struct fence *f, struct str *rest)
 }
 
 /* An opening fence of backticks has no backtick in its info string; that would be inline code. */
-static bool opens(struct str line, struct fence *f)
+static bool opens_block(struct str line, struct fence *f)
 {
     struct str info;
 
@@ -272,7 +272,7 @@ static bool closes(struct str line, const struct fence *f)
            rest.n == 0;
 }
 
-static void add_line(struct buf *out, struct str line, size_t indent)
+static void add_code_line(struct buf *out, struct str line, size_t indent)
 {
     while (indent-- > 0 && line.n > 0 && (line.p[0] == ' ' || line.p[0] == '\t')) {
         line.p++;
@@ -291,11 +291,11 @@ bool code_block_first(struct str text, struct buf *out)
         struct str line = str_cut(&text, '\n');
 
         if (!inside)
-            inside = opens(line, &f);
+            inside = opens_block(line, &f);
         else if (closes(line, &f))
             return true;
         else if (line.n > 0 || text.p) /* the text after the last newline is empty */
-            add_line(out, line, f.indent);
+            add_code_line(out, line, f.indent);
     }
     return inside;
 }

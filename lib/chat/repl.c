@@ -264,7 +264,7 @@ static void repl_complete(void *arg, struct str before, struct line_words *words
 /* The default length of lists. */
 #define LIST_MAX 20
 
-static void tell(struct err *e)
+static void report_error(struct err *e)
 {
     warn_err(e);
     err_release(e);
@@ -292,7 +292,7 @@ __attribute__((format(printf, 2, 3))) static void repl_say(struct repl *r, const
 /* ---- turns ---- */
 
 /* Ctrl-C ends only the turn, another signal ends the conversation. */
-static void interrupted(struct repl *r, int signo)
+static void note_interrupt(struct repl *r, int signo)
 {
     if (signo == SIGINT)
         repl_say(r, "interrupted");
@@ -305,11 +305,11 @@ static void repl_ask(struct repl *r, enum turn_kind kind, struct str text)
     int status = conversation_ask(&r->conversation, kind, text);
 
     if (status > 128)
-        interrupted(r, status - 128);
+        note_interrupt(r, status - 128);
     out_byte(r->out, '\n');
 }
 
-static void edit(struct repl *r, struct str text)
+static void edit_last_prompt(struct repl *r, struct str text)
 {
     struct buf prompt = BUF_INIT(PROMPT_MAX);
     struct err e = ERR_INIT;
@@ -325,7 +325,7 @@ static void edit(struct repl *r, struct str text)
         text = buf_str(&prompt);
     }
     if (found < 0)
-        tell(&e);
+        report_error(&e);
     else if (found == 0)
         warnf("there is no prompt yet to be edited");
     else if (text.n == 0)
@@ -348,7 +348,7 @@ static void repl_forget_list(struct repl *r)
 
 /* Prints the number of a line in a list, and reduces the width that is left. The caller calls
  * out_measure after the line. */
-static void number(struct repl *r, struct str id)
+static void add_list_number(struct repl *r, struct str id)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
 
@@ -387,12 +387,12 @@ static void list_sessions(struct repl *r, struct str text)
         return;
     }
     if (session_list_newest(&list, h, most == SIZE_MAX ? most : most + 1, &e) < 0) {
-        tell(&e);
+        report_error(&e);
         return;
     }
     repl_forget_list(r);
     for (size_t i = 0; i < list.count && i < most; i++) {
-        number(r, (struct str){list.at[i].id, list.at[i].id_len});
+        add_list_number(r, (struct str){list.at[i].id, list.at[i].id_len});
         list_session(r->out, &list.at[i], false);
         out_measure(r->out);
     }
@@ -405,7 +405,7 @@ static void list_sessions(struct repl *r, struct str text)
     session_list_release(&list);
 }
 
-static void search(struct repl *r, struct str text)
+static void search_history(struct repl *r, struct str text)
 {
     struct history *h = &r->conversation.chat->history;
     struct hits_form form = {0};
@@ -423,7 +423,7 @@ static void search(struct repl *r, struct str text)
     if (pattern_add(&pattern, text, &e) < 0 ||
         search_open(&search, h->dir_fd, h->path, &pattern, NULL, SCAN_BACKWARD, &e) < 0) {
         pattern_release(&pattern);
-        tell(&e);
+        report_error(&e);
         return;
     }
     repl_forget_list(r);
@@ -431,12 +431,12 @@ static void search(struct repl *r, struct str text)
     while (!line_signals_interrupted() && (found = search_next(&search, &hit, &e)) > 0) {
         if (r->listed_count == LIST_MAX)
             break;
-        number(r, hit.message->session_id);
+        add_list_number(r, hit.message->session_id);
         hits_print(r->out, &hit, &form);
         out_measure(r->out);
     }
     if (found < 0)
-        tell(&e);
+        report_error(&e);
     else if (r->listed_count == 0)
         repl_say(r, "nothing was found");
     else
@@ -447,7 +447,7 @@ static void search(struct repl *r, struct str text)
 }
 
 /* Finds the session of /load: a number of the last list, or a name. */
-static int resolve(struct repl *r, struct str name, struct buf *id, struct err *e)
+static int resolve_listed(struct repl *r, struct str name, struct buf *id, struct err *e)
 {
     size_t n = read_count(name);
 
@@ -458,7 +458,7 @@ static int resolve(struct repl *r, struct str name, struct buf *id, struct err *
     return sessions_resolve_named(&r->conversation.chat->history, name, id, e);
 }
 
-static void load(struct repl *r, struct str name)
+static void load_session(struct repl *r, struct str name)
 {
     struct history *h = &r->conversation.chat->history;
     struct show show = {.last = SHOWN_LAST};
@@ -468,9 +468,9 @@ static void load(struct repl *r, struct str name)
 
     if (name.n == 0) {
         warnf("no session: try '/load ID', or '/load N' behind a list");
-    } else if (resolve(r, name, &id, &e) < 0 ||
+    } else if (resolve_listed(r, name, &id, &e) < 0 ||
                conversation_continue(&r->conversation, buf_str(&id), &e) < 0) {
-        tell(&e);
+        report_error(&e);
     } else {
         messages = show_session(r->out, h, buf_str(&id), &show);
         start_report_bad(h, show.bad_lines, r->conversation.chat->args->common.quiet);
@@ -483,7 +483,7 @@ static void load(struct repl *r, struct str name)
     buf_release(&id);
 }
 
-static void begin(struct repl *r, struct str system)
+static void begin_session(struct repl *r, struct str system)
 {
     char *text = mem_copy(system.p, system.n);
 
@@ -502,7 +502,7 @@ static void list_models(struct repl *r)
 
     line_signals_forget();
     if (repl_complete_models(&r->complete, &chat->args->limits, &e) < 0) {
-        tell(&e);
+        report_error(&e);
         return;
     }
     for (size_t i = 0; i < r->complete.models.count; i++) {
@@ -534,9 +534,9 @@ static void change_model(struct repl *r, struct str name)
     result = chat_session_change_model(chat, copy, &e);
     line_lend(r->line, false);
     if (result < 0 && e.kind == ERR_SIGNAL)
-        interrupted(r, interrupt_signal());
+        note_interrupt(r, interrupt_signal());
     else if (result < 0)
-        tell(&e);
+        report_error(&e);
     else
         repl_say(r, "model %s:%s", chat->server.provider->name, chat->server.model);
     err_release(&e);
@@ -556,7 +556,7 @@ static void set_system(struct repl *r, struct str text)
     }
     found = conversation_system(&r->conversation, &present, &e);
     if (found < 0) {
-        tell(&e);
+        report_error(&e);
     } else if (found == 0) {
         repl_say(r, "there is no system prompt");
     } else {
@@ -587,7 +587,7 @@ static void list_tools(struct repl *r)
 
 /* ---- files ---- */
 
-static void attach(struct repl *r, struct str name)
+static void attach_or_list(struct repl *r, struct str name)
 {
     struct conversation *d = &r->conversation;
     struct err e = ERR_INIT;
@@ -598,7 +598,7 @@ static void attach(struct repl *r, struct str name)
         char *file = repl_file_name(d, name);
 
         if (conversation_attach(d, file, &e) < 0)
-            tell(&e);
+            report_error(&e);
         free(file);
     }
     for (size_t i = 0; i < d->files_count; i++)
@@ -648,7 +648,7 @@ static void save(struct repl *r, struct str rest)
         repl_say(r, result > 0 ? "%s: saved" : "%s: not saved", file);
     }
     if (result < 0)
-        tell(&e);
+        report_error(&e);
     free(file);
     buf_release(&text);
 }
@@ -671,7 +671,7 @@ static void help_line(struct repl *r, const struct repl_command *c)
     buf_release(&line);
 }
 
-static void help(struct repl *r, struct str name)
+static void print_commands(struct repl *r, struct str name)
 {
     const struct repl_command *c = repl_commands();
 
@@ -699,13 +699,13 @@ static void repl_act(struct repl *r, const struct repl_command *command, struct 
 {
     switch (command->does) {
     case REPL_NEW:
-        begin(r, rest);
+        begin_session(r, rest);
         break;
     case REPL_LOAD:
-        load(r, rest);
+        load_session(r, rest);
         break;
     case REPL_SEARCH:
-        search(r, rest);
+        search_history(r, rest);
         break;
     case REPL_SESSIONS:
         list_sessions(r, rest);
@@ -714,7 +714,7 @@ static void repl_act(struct repl *r, const struct repl_command *command, struct 
         repl_ask(r, TURN_AGAIN, STR_NONE);
         break;
     case REPL_EDIT:
-        edit(r, rest);
+        edit_last_prompt(r, rest);
         break;
     case REPL_MODEL:
         change_model(r, rest);
@@ -726,13 +726,13 @@ static void repl_act(struct repl *r, const struct repl_command *command, struct 
         list_tools(r);
         break;
     case REPL_FILE:
-        attach(r, rest);
+        attach_or_list(r, rest);
         break;
     case REPL_SAVE:
         save(r, rest);
         break;
     case REPL_HELP:
-        help(r, rest);
+        print_commands(r, rest);
         break;
     case REPL_QUIT:
         r->leave = true;
@@ -765,7 +765,7 @@ static void add_name(struct buf *out, struct str name)
 }
 
 /* Adds the prompt, `model session> `, with only the end of a generated id. */
-static void add_prompt(struct buf *out, const struct repl *r)
+static void add_repl_prompt(struct buf *out, const struct repl *r)
 {
     const struct server *server = &r->conversation.chat->server;
     struct str id = conversation_session(&r->conversation);
@@ -814,13 +814,13 @@ static enum line_came read_rest(struct repl *r, struct buf *text, bool block)
 }
 
 /* Reads a text of one or several lines. */
-static enum line_came read_text(struct repl *r, struct buf *text)
+static enum line_came read_typed(struct repl *r, struct buf *text)
 {
     struct buf prompt = BUF_INIT(BUF_SMALL);
     enum line_came came;
     bool block;
 
-    add_prompt(&prompt, r);
+    add_repl_prompt(&prompt, r);
     came = line_read(r->line, buf_str(&prompt), text);
     buf_release(&prompt);
     if (came == LINE_CLEARED && text->len == 0)
@@ -862,7 +862,7 @@ static char *recall_path(const struct chat_session *chat)
     return path_join(chat->config.state_home, "chathist/prompts");
 }
 
-static void keep(struct repl *r, char **path, struct str text)
+static void keep_prompt(struct repl *r, char **path, struct str text)
 {
     struct err e = ERR_INIT;
 
@@ -877,7 +877,7 @@ static void keep(struct repl *r, char **path, struct str text)
 
 /* ---- the conversation ---- */
 
-static void take(struct repl *r, struct str text)
+static void take_typed(struct repl *r, struct str text)
 {
     const struct repl_command *command = NULL, *nearest;
     struct str rest;
@@ -901,7 +901,7 @@ static void take(struct repl *r, struct str text)
     }
 }
 
-static void converse(struct repl *r, char **path)
+static void hold_conversation(struct repl *r, char **path)
 {
     struct buf text = BUF_INIT(PROMPT_MAX);
     enum line_came came;
@@ -912,7 +912,7 @@ static void converse(struct repl *r, char **path)
         r->signal = line_signals_fatal();
         if (out_flush(r->out) < 0 || r->signal)
             break;
-        came = read_text(r, &text);
+        came = read_typed(r, &text);
         if (came == LINE_END)
             break;
         if (came == LINE_SIGNAL)
@@ -920,8 +920,8 @@ static void converse(struct repl *r, char **path)
         trimmed = trim_lines(buf_str(&text));
         if (came != LINE_TEXT || str_trim(trimmed).n == 0)
             continue;
-        keep(r, path, trimmed);
-        take(r, trimmed);
+        keep_prompt(r, path, trimmed);
+        take_typed(r, trimmed);
     }
     buf_release(&text);
 }
@@ -932,7 +932,7 @@ static void lend(void *arg, bool lent)
 }
 
 /* The key is loaded before the editor takes the terminal, because its command may use it. */
-static void get_ready(struct repl *r, struct chat_session *chat)
+static void prepare_terminal(struct repl *r, struct chat_session *chat)
 {
     struct line_setup setup = {repl_complete, &r->complete, chat->events.out.color};
     struct err e = ERR_INIT;
@@ -955,13 +955,13 @@ int repl_run(struct chat_session *chat)
     struct err e = ERR_INIT;
     char *path = recall_path(chat);
 
-    get_ready(&r, chat);
+    prepare_terminal(&r, chat);
     if (path && input_history_load(path, recall, r.line, &e) < 0) {
         warn_err(&e);
         err_release(&e);
     }
     repl_say(&r, "/help lists the commands, Ctrl-D leaves");
-    converse(&r, &path);
+    hold_conversation(&r, &path);
     chat->consent.lend = NULL;
     line_close(r.line);
     repl_forget_list(&r);

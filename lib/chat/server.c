@@ -38,7 +38,7 @@ struct key_owner {
     bool any;             /* keys that are not set for one provider also apply */
 };
 
-static char *copy(const char *s)
+static char *copy_or_null(const char *s)
 {
     return s ? mem_copy(s, strlen(s)) : NULL;
 }
@@ -52,15 +52,16 @@ static void key_wipe(char *key)
 }
 
 /* Sets the source, unless it is set already or the value is empty. */
-static void offer(struct key_source *s, enum key_kind kind, const char *value, const char *name)
+static void offer_key(struct key_source *s, enum key_kind kind, const char *value, const char *name)
 {
     if (s->kind != KEY_NONE || !value || !*value)
         return;
-    *s = (struct key_source){.kind = kind, .value = copy(value), .name = copy(name)};
+    *s =
+        (struct key_source){.kind = kind, .value = copy_or_null(value), .name = copy_or_null(name)};
 }
 
 /* Returns the name of the provider's key file if it exists, else NULL. The caller frees it. */
-static char *file_of(const struct config *c, const char *provider)
+static char *key_file(const struct config *c, const char *provider)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
     struct stat st;
@@ -82,22 +83,22 @@ static void key_find(struct key_source *s, const struct config *c, const struct 
     const char *command = c->value[SETTING_API_KEY_COMMAND];
     bool in_environment = c->from[SETTING_API_KEY_COMMAND] == CONFIG_ENVIRONMENT;
     struct buf own = BUF_INIT(BUF_SMALL);
-    char *file = file_of(c, o->name);
+    char *file = key_file(c, o->name);
 
     *s = (struct key_source){0};
     buf_addf(&own, "api_key_command.%s", o->name);
     if (o->any)
-        offer(s, KEY_VARIABLE, config_env("CHAT_API_KEY"), "CHAT_API_KEY");
+        offer_key(s, KEY_VARIABLE, config_env("CHAT_API_KEY"), "CHAT_API_KEY");
     if (o->variable)
-        offer(s, KEY_VARIABLE, config_env(o->variable), o->variable);
+        offer_key(s, KEY_VARIABLE, config_env(o->variable), o->variable);
     if (o->any && in_environment)
-        offer(s, KEY_COMMAND, command, "CHAT_API_KEY_COMMAND");
-    offer(s, KEY_COMMAND, config_named(c, SETTING_API_KEY_COMMAND, o->name), buf_c(&own));
-    offer(s, KEY_FILE, file, "");
+        offer_key(s, KEY_COMMAND, command, "CHAT_API_KEY_COMMAND");
+    offer_key(s, KEY_COMMAND, config_named(c, SETTING_API_KEY_COMMAND, o->name), buf_c(&own));
+    offer_key(s, KEY_FILE, file, "");
     if (o->any)
-        offer(s, KEY_COMMAND, command, "api_key_command");
+        offer_key(s, KEY_COMMAND, command, "api_key_command");
     if (s->kind == KEY_COMMAND)
-        s->dir = copy(config_command_dir(c));
+        s->dir = copy_or_null(config_command_dir(c));
     buf_release(&own);
     free(file);
 }
@@ -112,7 +113,7 @@ static void key_source_release(struct key_source *s)
 
 static bool key_in_configuration(const struct config *c, const char *provider)
 {
-    char *file = file_of(c, provider);
+    char *file = key_file(c, provider);
     bool there = file || config_named(c, SETTING_API_KEY_COMMAND, provider);
 
     free(file);
@@ -153,12 +154,12 @@ static bool is_key(struct str s)
     return s.n > 0;
 }
 
-static int no_key(const struct key_source *s, struct err *e, const char *reason)
+static int key_command_error(const struct key_source *s, struct err *e, const char *reason)
 {
     return err_set(e, ERR_USAGE, "no key from the command in '%s': %s", s->name, reason);
 }
 
-static int judge(const struct key_source *s, int status, struct str line, struct err *e)
+static int check_key_line(const struct key_source *s, int status, struct str line, struct err *e)
 {
     if (status > 128)
         return err_set(e, ERR_USAGE, "no key from the command in '%s': ended by signal %d", s->name,
@@ -167,15 +168,15 @@ static int judge(const struct key_source *s, int status, struct str line, struct
         return err_set(e, ERR_USAGE, "no key from the command in '%s': exit status %d", s->name,
                        status);
     if (line.n == 0)
-        return no_key(s, e, "nothing on its first line");
+        return key_command_error(s, e, "nothing on its first line");
     if (!is_key(line))
-        return no_key(s, e, "white space or a control character in it");
+        return key_command_error(s, e, "white space or a control character in it");
     return 0;
 }
 
 /* Runs the command while signals are caught, because the caller may have to clean up. Returns its
  * status, or -1 with *e set (ERR_SIGNAL). */
-static int run(char *const argv[], const char *dir, struct buf *printed, struct err *e)
+static int run_key_command(char *const argv[], const char *dir, struct buf *printed, struct err *e)
 {
     int cancel_fd = interrupt_begin(e), status;
 
@@ -202,23 +203,23 @@ static char *from_command(const struct key_source *s, struct err *e)
     int status;
 
     buf_init_secret(&printed);
-    status = run(argv, s->dir, &printed, &why);
+    status = run_key_command(argv, s->dir, &printed, &why);
     rest = buf_str(&printed);
     line = str_trim(str_cut(&rest, '\n'));
     if (why.kind == ERR_SIGNAL)
         err_set(e, ERR_SIGNAL, "%s", err_text(&why));
     else if (status < 0)
-        no_key(s, e, err_text(&why));
+        key_command_error(s, e, err_text(&why));
     else if (status == 0 && printed.len == KEY_MAX && rest.n == 0)
-        no_key(s, e, "its first line is too long");
-    else if (judge(s, status, line, e) == 0)
+        key_command_error(s, e, "its first line is too long");
+    else if (check_key_line(s, status, line, e) == 0)
         key = mem_copy(line.p, line.n);
     release_secret(&printed);
     err_release(&why);
     return key;
 }
 
-static int refuse(const char *file, const char *reason, struct err *e)
+static int refuse_key_file(const char *file, const char *reason, struct err *e)
 {
     return err_set(e, ERR_USAGE, "cannot use the key in '%s': %s", file, reason);
 }
@@ -227,9 +228,9 @@ static int refuse(const char *file, const char *reason, struct err *e)
 static int check_file(const char *file, const struct stat *st, struct err *e)
 {
     if (!S_ISREG(st->st_mode))
-        return refuse(file, "not a regular file", e);
+        return refuse_key_file(file, "not a regular file", e);
     if (st->st_uid != geteuid())
-        return refuse(file, "it belongs to another user", e);
+        return refuse_key_file(file, "it belongs to another user", e);
     if (st->st_mode & (S_IRWXG | S_IRWXO))
         return err_set(e, ERR_USAGE,
                        "cannot use the key in '%s': others have access to it (chmod 600 '%s')",
@@ -279,8 +280,8 @@ static char *from_file(const char *file, struct err *e)
         if (is_key(line))
             key = mem_copy(line.p, line.n);
         else
-            refuse(file, line.n == 0 ? "it is empty" : "white space or a control character in it",
-                   e);
+            refuse_key_file(
+                file, line.n == 0 ? "it is empty" : "white space or a control character in it", e);
     }
     release_secret(&text);
     return key;
@@ -290,7 +291,7 @@ static char *key_fetch(const struct key_source *s, struct err *e)
 {
     switch (s->kind) {
     case KEY_VARIABLE:
-        return copy(s->value);
+        return copy_or_null(s->value);
     case KEY_COMMAND:
         return from_command(s, e);
     case KEY_FILE:
@@ -366,7 +367,7 @@ static int choose_named(struct server *s, const struct config *c, struct err *e)
         s->provider = named;
         model = NULL;
     }
-    s->model = copy(model);
+    s->model = copy_or_null(model);
     return check_flags(
         s, c, c->from[s->provider == of_model ? SETTING_MODEL : SETTING_PROVIDER] != CONFIG_FLAG,
         e);
@@ -424,7 +425,7 @@ static char *url_of_variable(const struct provider *p)
 
     if (!value)
         return NULL;
-    return strcmp(p->base_variable, "OLLAMA_HOST") == 0 ? url_of_host(value) : copy(value);
+    return strcmp(p->base_variable, "OLLAMA_HOST") == 0 ? url_of_host(value) : copy_or_null(value);
 }
 
 /* The message leaves out the parts that may be secret: user, password and query. */
@@ -459,18 +460,18 @@ static int choose_url(struct server *s, const struct config *c, struct err *e)
     if (!s->provider->base_url)
         return 0;
     if (set && c->from[SETTING_BASE_URL] != CONFIG_FILE)
-        s->base_url = copy(set);
+        s->base_url = copy_or_null(set);
     if (!s->base_url)
         s->base_url = url_of_variable(s->provider);
     if (!s->base_url)
-        s->base_url = copy(set ? set : s->provider->base_url);
+        s->base_url = copy_or_null(set ? set : s->provider->base_url);
     return check_url(s->base_url, e);
 }
 
 /* ---- the key ---- */
 
 /* Returns host and port of the server, without a user and password. */
-static const char *place(const struct server *s, struct buf *origin)
+static const char *server_origin(const struct server *s, struct buf *origin)
 {
     return http_origin(s->base_url, origin) ? buf_c(origin) : s->provider->name;
 }
@@ -518,7 +519,7 @@ int server_check_key(const struct server *s, struct err *e)
         http_is_loopback(s->base_url))
         return 0;
     err_set(e, ERR_USAGE, "refusing to send a key to '%s' over plain http: use https or --insecure",
-            place(s, &origin));
+            server_origin(s, &origin));
     buf_release(&origin);
     return -1;
 }
@@ -547,7 +548,7 @@ static bool is_ours(const struct provider *p, const char *url)
 }
 
 /* Looks for a server on the loopback ports. Returns false if none answers. */
-static bool probe(struct server *s)
+static bool probe_loopback(struct server *s)
 {
     for (const struct provider *const *p = provider_all(); *p; p++) {
         char *url;
@@ -558,7 +559,7 @@ static bool probe(struct server *s)
         url = url_of_variable(*p);
         named = url != NULL;
         if (!url)
-            url = copy((*p)->base_url);
+            url = copy_or_null((*p)->base_url);
         s->found = models_probe(*p, url) && (named || is_ours(*p, url));
         free(url);
         if (s->found) {
@@ -598,7 +599,7 @@ first(const struct config *c, bool (*is_set_up)(const struct config *c, const st
 /* Returns the provider that other settings imply: openai for a base URL or a key without a
  * provider, else the first provider that is set up in the environment, then in the
  * configuration. */
-static const struct provider *implied(const struct config *c)
+static const struct provider *implied_provider(const struct config *c)
 {
     const char *command = c->value[SETTING_API_KEY_COMMAND];
     bool from_file = c->from[SETTING_API_KEY_COMMAND] == CONFIG_FILE;
@@ -626,8 +627,8 @@ int server_choose(struct server *s, const struct config *c, struct err *e)
     if (choose_named(s, c, e) < 0)
         return -1;
     if (!s->provider)
-        s->provider = implied(c);
-    if (!s->provider && !name && !probe(s) && config_env("OLLAMA_HOST"))
+        s->provider = implied_provider(c);
+    if (!s->provider && !name && !probe_loopback(s) && config_env("OLLAMA_HOST"))
         s->provider =
             provider_find(STR("ollama")); /* the message is then that Ollama does not answer */
     if (!s->provider)
@@ -665,7 +666,7 @@ void server_report(const struct server *s)
 
     warn_of_prefix(s);
     if (s->found)
-        warnf("using %s at %s%s%s", s->provider->name, place(s, &origin),
+        warnf("using %s at %s%s%s", s->provider->name, server_origin(s, &origin),
               s->model ? ", model " : "", s->model ? s->model : "");
     buf_release(&origin);
 }
@@ -678,7 +679,7 @@ static int too_many(const struct server *s, const struct model_list *l, struct e
     for (size_t i = 0; i < l->count && i < NAMED_MODELS; i++)
         buf_addf(&names, "%s%s", i ? ", " : "", l->at[i]);
     result = err_set(e, ERR_USAGE, "no model is chosen: set CHAT_MODEL or use -m; '%s' has %s%s",
-                     place(s, &origin), l->count ? buf_c(&names) : "none",
+                     server_origin(s, &origin), l->count ? buf_c(&names) : "none",
                      l->count > NAMED_MODELS ? ", …" : "");
     buf_release(&names);
     buf_release(&origin);
@@ -700,7 +701,7 @@ int server_choose_model(struct server *s, struct err *e)
     server_address(s, &ask);
     result = model_list_load(&list, s->provider, &ask, e);
     if (result == 0 && (list.count == 1 || (s->found && list.count > 0)))
-        s->model = copy(list.at[0]);
+        s->model = copy_or_null(list.at[0]);
     else if (result == 0)
         result = too_many(s, &list, e);
     model_list_release(&list);

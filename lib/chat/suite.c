@@ -85,7 +85,7 @@ static void say_line(struct report *r, const char *name, struct str value)
 }
 
 /* A value of NULL does not exist. */
-static void say(struct report *r, const char *name, const char *value)
+static void say_text(struct report *r, const char *name, const char *value)
 {
     if (!r->as_json) {
         say_line(r, name, str_of(value ? value : "none"));
@@ -112,7 +112,7 @@ static void say_number(struct report *r, const char *name, int64_t n)
 static void say_bool(struct report *r, const char *name, bool value)
 {
     if (!r->as_json) {
-        say(r, name, value ? "yes" : "no");
+        say_text(r, name, value ? "yes" : "no");
         return;
     }
     json_add_key(&r->json, name);
@@ -124,7 +124,7 @@ static void say_file(struct report *r, const char *name, const char *dir, const 
 {
     char *path = dir ? path_join(dir, file) : NULL;
 
-    say(r, name, path && access(path, F_OK) == 0 ? path : NULL);
+    say_text(r, name, path && access(path, F_OK) == 0 ? path : NULL);
     free(path);
 }
 
@@ -184,13 +184,13 @@ static void say_session(struct report *r, const struct history *h)
     int64_t since = 0;
     int found = session_current(h, &id, &since, &e);
 
-    say(r, "session", found > 0 ? buf_c(&id) : NULL);
+    say_text(r, "session", found > 0 ? buf_c(&id) : NULL);
     if (found > 0) {
         clock_add_iso(&time, since);
-        say(r, "session_since", buf_c(&time));
+        say_text(r, "session_since", buf_c(&time));
     }
     if (found < 0)
-        say(r, "session_error", err_text(&e));
+        say_text(r, "session_error", err_text(&e));
     err_release(&e);
     buf_release(&id);
     buf_release(&time);
@@ -209,26 +209,26 @@ static void say_history(struct report *r, const struct history *h)
     bool exists;
 
     if (h->nowhere) {
-        say(r, "history", NULL);
-        say(r, "history_error", h->nowhere);
+        say_text(r, "history", NULL);
+        say_text(r, "history_error", h->nowhere);
         return;
     }
     exists = lstat(h->path, &st) == 0;
-    say(r, "history", h->path);
-    say(r, "history_kind", kinds[h->kind]);
+    say_text(r, "history", h->path);
+    say_text(r, "history_kind", kinds[h->kind]);
     say_bool(r, "history_exists", exists);
     if (exists) {
         say_number(r, "history_bytes", st.st_size);
         say_bool(r, "history_trusted", h->trusted);
         second = history_second_name(h, &st);
-        say(r, "second_name", second);
+        say_text(r, "second_name", second);
     }
     if (h->notice)
-        say(r, "notice", h->notice);
+        say_text(r, "notice", h->notice);
     if (h->doubt)
-        say(r, "trust_error", h->doubt);
+        say_text(r, "trust_error", h->doubt);
     for (size_t i = 0; i < h->foreign_count; i++)
-        say(r, "foreign_history", h->foreign[i]);
+        say_text(r, "foreign_history", h->foreign[i]);
     say_session(r, h);
     say_files(r, h, h->dir ? h->dir : parent && *parent ? parent : ".");
     free(parent);
@@ -245,7 +245,7 @@ static void say_key(struct report *r, const struct key_source *key)
         buf_addf(&text, "the command in %s", key->name);
     else if (key->kind != KEY_NONE)
         buf_add_c(&text, key->kind == KEY_FILE ? key->value : key->name);
-    say(r, "key_from", key->kind == KEY_NONE ? NULL : buf_c(&text));
+    say_text(r, "key_from", key->kind == KEY_NONE ? NULL : buf_c(&text));
     buf_release(&text);
 }
 
@@ -256,13 +256,13 @@ static void say_server(struct report *r, const struct config *c)
     struct err e = ERR_INIT;
 
     if (server_choose(&server, c, &e) < 0) {
-        say(r, "provider", NULL);
-        say(r, "provider_error", err_text(&e));
+        say_text(r, "provider", NULL);
+        say_text(r, "provider_error", err_text(&e));
     } else {
-        say(r, "provider", server.provider->name);
-        say(r, "model", server.model);
+        say_text(r, "provider", server.provider->name);
+        say_text(r, "model", server.model);
         if (server.base_url && http_origin(server.base_url, &origin))
-            say(r, "server", buf_c(&origin));
+            say_text(r, "server", buf_c(&origin));
         say_key(r, &server.key_source);
     }
     err_release(&e);
@@ -277,11 +277,11 @@ static void say_versions(struct report *r)
     struct buf system = BUF_INIT(BUF_SMALL);
     struct utsname name;
 
-    say(r, "version", opt_version());
+    say_text(r, "version", opt_version());
     if (uname(&name) == 0)
         buf_addf(&system, "%s %s %s", name.sysname, name.release, name.machine);
-    say(r, "system", system.len > 0 ? buf_c(&system) : NULL);
-    say(r, "http_library", http_library());
+    say_text(r, "system", system.len > 0 ? buf_c(&system) : NULL);
+    say_text(r, "http_library", http_library());
     buf_release(&system);
 }
 
@@ -321,7 +321,7 @@ static void say_environment(struct report *r)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (config_env(names[i]))
             buf_addf(&set, "%s%s", set.len > 0 ? " " : "", names[i]);
-    say(r, "environment", set.len > 0 ? buf_c(&set) : NULL);
+    say_text(r, "environment", set.len > 0 ? buf_c(&set) : NULL);
     buf_release(&set);
 }
 

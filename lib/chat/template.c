@@ -27,7 +27,7 @@ static struct str next_line(struct template_head *h)
 }
 
 /* The opening mark must be the whole first line. */
-static bool opens(struct template_head *h)
+static bool opens_head(struct template_head *h)
 {
     struct template_head ahead = *h;
 
@@ -40,7 +40,7 @@ static bool opens(struct template_head *h)
 
 int template_head_next(struct template_head *h, struct err *e)
 {
-    if (!h->inside && (h->line > 0 || !opens(h)))
+    if (!h->inside && (h->line > 0 || !opens_head(h)))
         return 0;
     while (h->rest.p) {
         struct str line = next_line(h), value = line;
@@ -77,7 +77,7 @@ bool template_name_valid(struct str name)
     return true;
 }
 
-static struct template_var *find(struct template_var *vars, size_t count, struct str name)
+static struct template_var *find_var(struct template_var *vars, size_t count, struct str name)
 {
     struct template_var *found = NULL;
 
@@ -99,7 +99,7 @@ static int add_value(struct str inside, size_t line, struct template_var *vars, 
     if (!template_name_valid(name))
         return err_set(e, ERR_USAGE, "line %zu: '{{' begins no variable ('{{{{' stands for it)",
                        line);
-    var = find(vars, count, name);
+    var = find_var(vars, count, name);
     if (var && var->value.p)
         buf_add_str(out, var->value);
     else if (otherwise.p)
@@ -166,7 +166,7 @@ int template_expand(struct str text, size_t line, struct template_var *vars, siz
 /* ---- one file ---- */
 
 /* Returns `chathist/templates/NAME`, or the name itself if it is a path. The caller frees it. */
-static char *file_of(const struct preset *p)
+static char *preset_file(const struct preset *p)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
     char *file;
@@ -197,9 +197,9 @@ static int open_file(const struct preset *p, const char *file, struct err *e)
     return config_open(file, e);
 }
 
-static void read_text(struct preset *p, struct err *e)
+static void read_preset_text(struct preset *p, struct err *e)
 {
-    char *file = file_of(p);
+    char *file = preset_file(p);
     int fd = open_file(p, file, e);
 
     if (fd >= 0 && io_read_all(fd, &p->text) < 0)
@@ -213,7 +213,7 @@ static void read_text(struct preset *p, struct err *e)
 
 /* ---- its settings ---- */
 
-static void set(char **to, struct str value)
+static void set_preset_value(char **to, struct str value)
 {
     free(*to);
     *to = mem_copy(value.p, value.n);
@@ -225,11 +225,11 @@ static int take_setting(struct preset *p, struct str key, struct str value, size
     static const struct str option = STR("option.");
 
     if (str_eq_c(key, "model")) {
-        set(&p->model, value);
+        set_preset_value(&p->model, value);
     } else if (str_eq_c(key, "provider")) {
-        set(&p->provider, value);
+        set_preset_value(&p->provider, value);
     } else if (str_eq_c(key, "system") && strcmp(p->kind, "template") == 0) {
-        set(&p->system, value);
+        set_preset_value(&p->system, value);
     } else if (str_starts(key, option) && key.n > option.n) {
         p->options =
             mem_grow(p->options, &p->options_cap, p->options_count + 1, sizeof *p->options);
@@ -272,7 +272,7 @@ static void read_head(struct preset *p, struct err *e)
 /* Sets *e to an error with the name of the file. */
 static void preset_read(struct preset *p, struct err *e)
 {
-    read_text(p, e);
+    read_preset_text(p, e);
     if (e->kind != ERR_NONE)
         return;
     read_head(p, e);
@@ -312,7 +312,8 @@ static void take_vars(struct presets *p, const struct chat_args *a)
 }
 
 /* Adds the body with its variables expanded, as valid UTF-8. */
-static void expand(const struct preset *p, struct template_var *vars, size_t count, struct buf *out)
+static void expand_body(const struct preset *p, struct template_var *vars, size_t count,
+                        struct buf *out)
 {
     struct buf bytes = BUF_INIT(PROMPT_MAX);
     struct err e = ERR_INIT;
@@ -340,7 +341,7 @@ static void check_used(const struct presets *p)
 
 /* ---- what chat makes of them ---- */
 
-static void load(struct preset *p, const char *name, struct chat_args *a)
+static void load_preset(struct preset *p, const char *name, struct chat_args *a)
 {
     struct err e = ERR_INIT;
 
@@ -381,14 +382,14 @@ static void join_options(const struct presets *p, struct chat_args *a)
 void presets_load(struct presets *p, struct chat_args *a)
 {
     take_vars(p, a);
-    load(&p->role, a->role, a);
-    load(&p->template, a->template_name, a);
+    load_preset(&p->role, a->role, a);
+    load_preset(&p->template, a->template_name, a);
     join_options(p, a);
     if (a->role && p->template.system)
         die_usage("template '%s' has a system prompt of its own: --role does not go with it",
                   a->template_name);
     if (a->role)
-        expand(&p->role, p->vars + 1, p->vars_count - 1, &p->system);
+        expand_body(&p->role, p->vars + 1, p->vars_count - 1, &p->system);
     if (p->system.len > 0)
         a->system = buf_c(&p->system);
     if (!a->system)
@@ -402,7 +403,7 @@ void presets_expand(struct presets *p, const struct chat_args *a, struct buf *pr
     if (a->template_name) {
         if (prompt->len > 0)
             p->vars[0].value = buf_str(prompt);
-        expand(&p->template, p->vars, p->vars_count, &text);
+        expand_body(&p->template, p->vars, p->vars_count, &text);
         if (prompt->len > 0 && !p->vars[0].used) {
             if (text.len > 0)
                 buf_add_c(&text, "\n\n");

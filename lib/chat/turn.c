@@ -139,7 +139,7 @@ int turn_prepare(struct turn *t, struct err *e)
 /* ---- storing ---- */
 
 /* Adds a line of this session. The pointer is valid until the next call. */
-static struct draft *add_line(struct turn *t, enum role role, struct str content)
+static struct draft *add_draft(struct turn *t, enum role role, struct str content)
 {
     struct draft *d;
 
@@ -154,7 +154,7 @@ static struct draft *add_line(struct turn *t, enum role role, struct str content
 
 static struct draft *turn_add_line(struct turn *t, enum role role, struct str content)
 {
-    struct draft *d = add_line(t, role, content);
+    struct draft *d = add_draft(t, role, content);
 
     if (t->prompt_id.len > 0)
         draft_set_text(d, FIELD_REPLY_TO, buf_str(&t->prompt_id));
@@ -177,15 +177,15 @@ static void push_replaces(const struct turn *t, struct draft *d)
 }
 
 /* Adds the system prompt and the prompt, each if it is new. */
-static void add_prompt(struct turn *t)
+static void add_prompt_lines(struct turn *t)
 {
     struct draft *d;
 
     if (t->new_system)
-        add_line(t, ROLE_SYSTEM, t->system);
+        add_draft(t, ROLE_SYSTEM, t->system);
     if (t->kind == TURN_AGAIN)
         return;
-    d = add_line(t, ROLE_USER, t->prompt);
+    d = add_draft(t, ROLE_USER, t->prompt);
     if (t->kind == TURN_EDIT)
         push_replaces(t, d);
     if (t->images && t->images->count > 0)
@@ -194,7 +194,7 @@ static void add_prompt(struct turn *t)
         draft_push_text(d, FIELD_FILES, str_of(*f));
 }
 
-static void set_usage(struct draft *d, const struct response *a)
+static void set_usage_field(struct draft *d, const struct response *a)
 {
     struct buf usage = BUF_INIT(BUF_SMALL);
 
@@ -219,7 +219,7 @@ static void set_server(const struct turn *t, struct draft *d)
 
 /* Adds the answer. An answer without text is also a line; it keeps its prompt out of later
  * requests. */
-static void add_answer(struct turn *t)
+static void add_answer_line(struct turn *t)
 {
     const struct response *a = &t->answer;
     struct buf calls = BUF_INIT(BUF_LINE);
@@ -237,7 +237,7 @@ static void add_answer(struct turn *t)
     if (t->kind == TURN_AGAIN && t->finished)
         push_replaces(t, d);
     set_server(t, d);
-    set_usage(d, a);
+    set_usage_field(d, a);
     if (a->finish_reason)
         draft_set_text(d, FIELD_FINISH_REASON, str_of(a->finish_reason));
     else if (!a->finished)
@@ -275,20 +275,20 @@ static int turn_store(struct turn *t, struct err *e)
 
 int turn_store_prompt(struct turn *t, struct err *e)
 {
-    add_prompt(t);
+    add_prompt_lines(t);
     return turn_store(t, e);
 }
 
 int turn_store_answer(struct turn *t, struct err *e)
 {
-    add_answer(t);
+    add_answer_line(t);
     return turn_store(t, e);
 }
 
 /* ---- asking ---- */
 
 /* Returns 0 if the calls of the answer can be run, else -1 with *e set. */
-static int judge_calls(const struct turn *t, struct err *e)
+static int check_calls(const struct turn *t, struct err *e)
 {
     if (t->ask.tools_count == 0)
         return err_set(e, ERR_LIMIT, "the model called the tool '%s', which it was not given",
@@ -301,7 +301,7 @@ static int judge_calls(const struct turn *t, struct err *e)
     return 0;
 }
 
-static int judge_refusal(const struct response *a, struct err *e)
+static int refusal_error(const struct response *a, struct err *e)
 {
     if (a->refusal)
         return err_set(e, ERR_REFUSED, "the model refused to answer: %s", a->refusal);
@@ -311,7 +311,7 @@ static int judge_refusal(const struct response *a, struct err *e)
 }
 
 /* Returns 0 if the answer is complete, or calls tools that can be run, else -1 with *e set. */
-static int judge(const struct turn *t, struct err *e)
+static int check_answer(const struct turn *t, struct err *e)
 {
     const struct response *a = &t->answer;
     const char *reason = a->finish_reason ? a->finish_reason : "";
@@ -320,7 +320,7 @@ static int judge(const struct turn *t, struct err *e)
         return err_set(e, ERR_INCOMPLETE,
                        "answer is incomplete: the model's length limit was reached");
     if (strcmp(reason, "content_filter") == 0 || strcmp(reason, "refusal") == 0)
-        return judge_refusal(a, e);
+        return refusal_error(a, e);
     if (strcmp(reason, "model_context_window_exceeded") == 0)
         return a->text.len + a->calls_count == 0
                    ? err_set(e, ERR_REFUSED, "the conversation is too long for the model")
@@ -331,10 +331,10 @@ static int judge(const struct turn *t, struct err *e)
                    ? err_set(e, ERR_LIMIT, "the model goes on pausing its turn after %u rounds",
                              t->rounds)
                    : err_set(e, ERR_INCOMPLETE, "answer is incomplete: the model paused its turn");
-    return a->calls_count > 0 ? judge_calls(t, e) : 0;
+    return a->calls_count > 0 ? check_calls(t, e) : 0;
 }
 
-static int take_text(void *arg, struct str delta)
+static int pass_text(void *arg, struct str delta)
 {
     struct turn *t = arg;
 
@@ -369,7 +369,7 @@ static void begin_partial(struct turn *t, const struct response_sink *sink)
     struct draft d;
 
     t->outer = sink;
-    t->sink = (struct response_sink){.text = take_text, .arg = t};
+    t->sink = (struct response_sink){.text = pass_text, .arg = t};
     if (sink && sink->citation)
         t->sink.citation = take_citation;
     if (sink && sink->reasoning)
@@ -398,7 +398,7 @@ int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e)
     usage_sum(&t->usage, &t->answer.usage);
     if (result < 0)
         return -1;
-    result = judge(t, e);
+    result = check_answer(t, e);
     t->calling = result == 0 && t->answer.calls_count > 0;
     t->finished = result == 0 && !t->calling;
     return result;

@@ -48,7 +48,7 @@ const char *config_env(const char *name)
     return value && *value ? value : NULL;
 }
 
-static void set(struct config *c, enum setting s, const char *value, enum config_from from)
+static void set_value(struct config *c, enum setting s, const char *value, enum config_from from)
 {
     if (!value)
         return;
@@ -59,12 +59,12 @@ static void set(struct config *c, enum setting s, const char *value, enum config
 
 void config_set(struct config *c, enum setting s, const char *value)
 {
-    set(c, s, value, CONFIG_FLAG);
+    set_value(c, s, value, CONFIG_FLAG);
 }
 
 void config_set_preset(struct config *c, enum setting s, const char *value)
 {
-    set(c, s, value, CONFIG_PRESET);
+    set_value(c, s, value, CONFIG_PRESET);
 }
 
 /* ---- files that decide for the user ---- */
@@ -184,7 +184,7 @@ static int take_line(struct config *c, struct str line, const char *file, size_t
                            "cannot read '%s': line %zu: the value of %s takes no quotes", file,
                            number, settings[i].key);
         value = mem_copy(rest.p, rest.n);
-        set(c, (enum setting)i, value, CONFIG_FILE);
+        set_value(c, (enum setting)i, value, CONFIG_FILE);
         c->line[i] = number;
         free(value);
         return 0;
@@ -195,7 +195,7 @@ static int take_line(struct config *c, struct str line, const char *file, size_t
     return 0;
 }
 
-static int read_text(const char *file, struct buf *text, struct err *e)
+static int read_config_text(const char *file, struct buf *text, struct err *e)
 {
     struct stat st = {0};
     int fd, result;
@@ -226,7 +226,7 @@ static int read_file(struct config *c, struct err *e)
     if (!c->config_home)
         return 0;
     file = path_join(c->config_home, "chathist/config");
-    result = read_text(file, &text, e);
+    result = read_config_text(file, &text, e);
     if (result < 0)
         e->kind = ERR_USAGE;
     rest = buf_str(&text);
@@ -292,7 +292,7 @@ int config_load(struct config *c, struct err *e)
         return -1;
     for (size_t i = 0; i < SETTING_COUNT; i++)
         if (settings[i].variable)
-            set(c, (enum setting)i, config_env(settings[i].variable), CONFIG_ENVIRONMENT);
+            set_value(c, (enum setting)i, config_env(settings[i].variable), CONFIG_ENVIRONMENT);
     return 0;
 }
 
@@ -345,8 +345,8 @@ static int bad_value(const struct config *c, enum setting s, const char *wanted,
                    settings[s].variable, wanted);
 }
 
-static int number(const struct config *c, enum setting s, size_t otherwise, size_t *n,
-                  struct err *e)
+static int get_number(const struct config *c, enum setting s, size_t otherwise, size_t *n,
+                      struct err *e)
 {
     const char *text = c->value[s];
 
@@ -381,12 +381,12 @@ int config_session_timeout(const struct config *c, int64_t *ms, struct err *e)
 
 int config_max_messages(const struct config *c, size_t *n, struct err *e)
 {
-    return number(c, SETTING_MAX_MESSAGES, MAX_MESSAGES, n, e);
+    return get_number(c, SETTING_MAX_MESSAGES, MAX_MESSAGES, n, e);
 }
 
 int config_max_bytes(const struct config *c, size_t *n, struct err *e)
 {
-    return number(c, SETTING_MAX_BYTES, MAX_BYTES, n, e);
+    return get_number(c, SETTING_MAX_BYTES, MAX_BYTES, n, e);
 }
 
 /* Reads a switch whose default is on. */

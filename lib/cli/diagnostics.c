@@ -33,7 +33,7 @@ static const struct {
 };
 
 /* One write, so that messages of several programs on one terminal are not mixed. */
-static void say(const char *before, struct str text)
+static void print_line(const char *before, struct str text)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
 
@@ -47,18 +47,18 @@ static void say(const char *before, struct str text)
     buf_release(&line);
 }
 
-static void sayf(const char *before, const char *fmt, va_list ap)
+static void print_linef(const char *before, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
-static void sayf(const char *before, const char *fmt, va_list ap)
+static void print_linef(const char *before, const char *fmt, va_list ap)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
 
     buf_vaddf(&text, fmt, ap);
-    say(before, buf_str(&text));
+    print_line(before, buf_str(&text));
     buf_release(&text);
 }
 
-static void exhausted(void)
+static void die_of_memory(void)
 {
     static const char text[] = ": out of memory\n";
 
@@ -71,7 +71,7 @@ static void exhausted(void)
 void die_start(const char *name)
 {
     tool = name;
-    mem_on_exhaustion(exhausted);
+    mem_on_exhaustion(die_of_memory);
     mem_return_large();
     if (io_fill_std_fds() < 0)
         _exit(2);
@@ -83,7 +83,7 @@ void die_start(const char *name)
 
 void warn_err(const struct err *e)
 {
-    say(tool, str_of(err_text(e)));
+    print_line(tool, str_of(err_text(e)));
 }
 
 void warnf(const char *fmt, ...)
@@ -91,7 +91,7 @@ void warnf(const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    sayf(tool, fmt, ap);
+    print_linef(tool, fmt, ap);
     va_end(ap);
 }
 
@@ -100,7 +100,7 @@ void notef(const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    sayf("", fmt, ap);
+    print_linef("", fmt, ap);
     va_end(ap);
 }
 
@@ -111,7 +111,7 @@ void hintf(bool wanted, const char *fmt, ...)
     if (!wanted && !isatty(STDERR_FILENO))
         return;
     va_start(ap, fmt);
-    sayf(tool, fmt, ap);
+    print_linef(tool, fmt, ap);
     va_end(ap);
 }
 
@@ -161,7 +161,7 @@ void die_usage(const char *fmt, ...)
     exit(2);
 }
 
-static void give_up(int signo)
+static void die_of_timeout(int signo)
 {
     (void)signo;
     _exit(exit_code(ERR_TIMEOUT));
@@ -169,7 +169,7 @@ static void give_up(int signo)
 
 void die_after(unsigned seconds)
 {
-    struct sigaction action = {.sa_handler = give_up};
+    struct sigaction action = {.sa_handler = die_of_timeout};
 
     sigaction(SIGALRM, &action, NULL);
     alarm(seconds);
@@ -211,7 +211,7 @@ bool progress_possible(void)
            tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
-static void put(struct str text)
+static void write_spinner(struct str text)
 {
     /* An error of stderr cannot be reported. */
     if (io_write_all(STDERR_FILENO, text.p, text.n) < 0)
@@ -219,7 +219,7 @@ static void put(struct str text)
 }
 
 /* `percent` is -1 if the part that is done is unknown. */
-static void turn(int64_t shown_after, int percent)
+static void show_spinner(int64_t shown_after, int percent)
 {
     int64_t now = clock_ticks();
     struct buf text = BUF_INIT(BUF_SMALL);
@@ -234,30 +234,30 @@ static void turn(int64_t shown_after, int percent)
         buf_addf(&text, " %d %%", percent);
     else if (now - since >= SECONDS_AFTER)
         buf_addf(&text, " %" PRId64 " s", (now - since) / 1000);
-    put(buf_str(&text));
+    write_spinner(buf_str(&text));
     buf_release(&text);
     visible = true;
 }
 
 void progress_turn(void)
 {
-    turn(SHOWN_AFTER, -1);
+    show_spinner(SHOWN_AFTER, -1);
 }
 
 void progress_work(void)
 {
-    turn(WORK_SHOWN_AFTER, -1);
+    show_spinner(WORK_SHOWN_AFTER, -1);
 }
 
 void progress_part(int percent)
 {
-    turn(WORK_SHOWN_AFTER, percent);
+    show_spinner(WORK_SHOWN_AFTER, percent);
 }
 
 void progress_erase(void)
 {
     if (visible)
-        put(STR("\r\033[K"));
+        write_spinner(STR("\r\033[K"));
     visible = false;
 }
 

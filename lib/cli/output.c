@@ -45,7 +45,7 @@ static bool is_dumb(void)
 }
 
 /* Returns the pager, or NULL if the user wants none. */
-static const char *wanted(void)
+static const char *wanted_pager(void)
 {
     const char *name = getenv("PAGER");
 
@@ -56,7 +56,7 @@ static const char *wanted(void)
 
 /* POSIX says that PAGER is a shell command. A simple command is run without a shell, so that a
  * missing program is noticed at once. */
-static int take_apart(struct words *w, const char *name, struct err *e)
+static int split_pager_command(struct words *w, const char *name, struct err *e)
 {
     if (!strpbrk(name, "|&;<>()$`*?[#~=%\n"))
         return words_split(w, str_of(name), e);
@@ -68,7 +68,7 @@ static int take_apart(struct words *w, const char *name, struct err *e)
 }
 
 /* Starts the pager. Returns the writing end of its input, or -1 with *e set. */
-static int run(pid_t *pid, char *const argv[], struct err *e)
+static int run_pager(pid_t *pid, char *const argv[], struct err *e)
 {
     struct spawn s = {.argv = argv, .fd = {SPAWN_OURS, SPAWN_OURS, SPAWN_OURS}};
     int ends[2], failed;
@@ -92,7 +92,7 @@ static int run(pid_t *pid, char *const argv[], struct err *e)
 
 /* Closes the input of the pager, which ends it, waits for it, and then takes the signal. Every call
  * here is async-signal-safe. */
-static void leave(int signo)
+static void end_pager_and_die(int signo)
 {
     struct sigaction act = {.sa_handler = SIG_DFL};
 
@@ -107,9 +107,9 @@ static void leave(int signo)
     raise(signo);
 }
 
-static void catch_signals(void)
+static void catch_pager_signals(void)
 {
-    struct sigaction act = {.sa_handler = leave}, ignore = {.sa_handler = SIG_IGN};
+    struct sigaction act = {.sa_handler = end_pager_and_die}, ignore = {.sa_handler = SIG_IGN};
 
     sigemptyset(&ignore.sa_mask);
     sigemptyset(&act.sa_mask);
@@ -133,7 +133,7 @@ static void release_signals(void)
 /* ---- the standard streams ---- */
 
 /* Redirects a standard stream. Returns a copy of the former one. */
-static int divert(int fd, int to)
+static int redirect(int fd, int to)
 {
     int kept = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 
@@ -158,7 +158,7 @@ static void end_at_exit(void)
 
 static bool pager_start(void)
 {
-    const char *name = wanted();
+    const char *name = wanted_pager();
     struct words argv = {0};
     struct err e = ERR_INIT;
     pid_t pid = 0;
@@ -168,8 +168,8 @@ static bool pager_start(void)
         return false;
     if (!getenv("LESS"))
         setenv("LESS", "FRX", 1);
-    if (take_apart(&argv, name, &e) == 0)
-        to = run(&pid, argv.at, &e);
+    if (split_pager_command(&argv, name, &e) == 0)
+        to = run_pager(&pid, argv.at, &e);
     /* If less is missing, the user did not ask for it. */
     if (to < 0 && getenv("PAGER"))
         warn_err(&e);
@@ -179,10 +179,10 @@ static bool pager_start(void)
         return false;
     pager.pid = pid;
     pager.name = name;
-    catch_signals();
+    catch_pager_signals();
     if (isatty(STDERR_FILENO))
-        pager.err = divert(STDERR_FILENO, to);
-    pager.out = divert(STDOUT_FILENO, to);
+        pager.err = redirect(STDERR_FILENO, to);
+    pager.out = redirect(STDOUT_FILENO, to);
     close(to);
     atexit(end_at_exit);
     return true;
@@ -372,7 +372,7 @@ static bool is_long(const struct out *o)
 }
 
 /* Should the output be written now? Starts the pager if the output is long. */
-static bool is_due(struct out *o)
+static bool should_write(struct out *o)
 {
     if (o->rows > 0 && is_long(o)) {
         o->rows = 0;
@@ -385,7 +385,7 @@ int out_flush(struct out *o)
 {
     struct str rest = buf_str(&o->pending);
 
-    if (!is_due(o))
+    if (!should_write(o))
         return 0;
     while (rest.n > 0 && o->error == 0) {
         ssize_t n = write_some(o, rest);
@@ -478,7 +478,7 @@ void out_json_line(struct out *o, struct str line)
 void out_page_end(struct out *o)
 {
     /* All output fits the terminal. */
-    if (!is_due(o))
+    if (!should_write(o))
         o->rows = 0;
     if (o->terminal)
         out_flush(o);
