@@ -13,13 +13,13 @@ enum { KEY_SCAN = OPT_LONG, KEY_SUBAGENTS, KEY_DRY_RUN };
 
 static const struct opt options[] = {
     {'f', "format", OPT_CHOICE, "lines|claude-code|codex|llm|chatgpt|messages|aichat",
-     "the format of the files, instead of finding it out"},
-    {KEY_SCAN, "scan", OPT_FLAG, NULL, "import what other programs have stored, where they do"},
+     "the format of the files; default: recognise it"},
+    {KEY_SCAN, "scan", OPT_FLAG, NULL, "import the conversations that other programs stored"},
     {KEY_SUBAGENTS, "subagents", OPT_FLAG, NULL,
-     "what subagents said, too, in sessions of its own"},
+     "import messages of subagents, too, as separate sessions"},
     {KEY_DRY_RUN, "dry-run", OPT_FLAG, NULL,
-     "store nothing, list the files and what is new in them"},
-    {'v', "verbose", OPT_FLAG, NULL, "tell what became of each file"},
+     "store nothing, list the files and their new messages"},
+    {'v', "verbose", OPT_FLAG, NULL, "print the result for each file"},
     {OPT_JSON, "json", OPT_FLAG, NULL, "print the imported lines instead of their number"},
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
@@ -170,7 +170,7 @@ static void find_files(struct run *r, char **names, size_t count)
     r->files.failed = fail;
     r->files.arg = r;
     if (r->scan && !import_files_scan(&r->files, &r->config) && !r->quiet)
-        hintf(r->verbose, "nothing of another program is where it would be");
+        hintf(r->verbose, "no conversations of another program were found");
     for (size_t i = 0; i < count; i++)
         import_files_add(&r->files, names[i]);
     import_files_sort(&r->files);

@@ -1068,7 +1068,7 @@ for name, messages in ("first", [big, small]), ("second", [small, big]):
     stdout_is 0
     stderr_empty
     run_expect 0 hist-import --scan -v
-    stderr_is 'hist-import: nothing of another program is where it would be'
+    stderr_is 'hist-import: no conversations of another program were found'
     cp -r "$FORMATS/claude-code" c
     cp -r "$FORMATS/codex" x
     mkdir l a s

@@ -85,7 +85,7 @@ TEST(the_head_takes_nothing)
 /* Lines and values across the ends of what is read at once. */
 TEST(a_large_file)
 {
-    char path[] = "/tmp/import_source_test.XXXXXX";
+    char path[] = "/tmp/import_reader_test.XXXXXX";
     int fd = mkstemp(path);
     FILE *f = fdopen(fd, "w");
     struct source s;
@@ -113,7 +113,7 @@ TEST(a_large_file)
 
 TEST(a_line_that_is_too_long_is_none)
 {
-    char path[] = "/tmp/import_source_test.XXXXXX";
+    char path[] = "/tmp/import_reader_test.XXXXXX";
     int fd = mkstemp(path);
     struct source s;
     struct str line;
