@@ -673,17 +673,17 @@ END
 @test "trusted: without a token, and where none can be made, a history is begun and not continued" {
     root_only
     unshare -m true 2>/dev/null || skip 'cannot mount here'
-    # readonly COMMAND: runs it with a HOME that cannot be written.
-    cat >readonly <<'END'
+    # readonly.sh COMMAND: runs it with a HOME that cannot be written.
+    cat >readonly.sh <<'END'
 #!/bin/sh
 mount --bind "$HOME" "$HOME" && mount -o remount,bind,ro "$HOME" && eval "$1"
 END
-    chmod +x readonly
+    chmod +x readonly.sh
     make_repo
-    run_expect 0 unshare -m "$WORK/readonly" 'chat hello'
+    run_expect 0 unshare -m "$WORK/readonly.sh" 'chat hello'
     stdout_is hello '[1 message]'
     stderr_empty
-    run_expect 8 unshare -m "$WORK/readonly" 'chat hello'
+    run_expect 8 unshare -m "$WORK/readonly.sh" 'chat hello'
     stdout_is hello '[1 message]'
     stderr_has "cannot make directory '$HOME/.local/state/chathist'"
     json_is .git/aicoder/history.jsonl .content hello $'hello\n[1 message]'
@@ -692,7 +692,7 @@ END
     is_file .git/aicoder/foreign.jsonl
     make_repo "$WORK/other"
     cd "$WORK/other"
-    run_expect 0 unshare -m "$WORK/readonly" 'chat -q hello && chat again'
+    run_expect 0 unshare -m "$WORK/readonly.sh" 'chat -q hello && chat again'
     stdout_is hello '[1 message]' again '[3 messages]'
 }
 
