@@ -492,8 +492,10 @@ continues() {
     run_expect 0 chat again
     stdout_is again '[3 messages]'
     stderr_empty
+    # It was set aside, so that a session of its name begins anew.
     run_expect 0 chat -s evil named
-    stdout_is named '[5 messages]'
+    stdout_is named '[1 message]'
+    [[ $(grep -c '"session_id":"evil"' .git/aicoder/foreign.jsonl) == 4 ]] || fail 'lines are missing'
 }
 
 # ---- the system prompt
