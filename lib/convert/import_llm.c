@@ -705,7 +705,7 @@ static int prepare(struct reader *r, struct err *e)
     if (check_tables(r, e) < 0)
         return -1;
     for (size_t i = 0; i < QUERY_COUNT; i++)
-        if (queries[i] && prepare_one(r, i, queries[i], e) < 0)
+        if (queries[i] && prepare_one(r, (enum query)i, queries[i], e) < 0)
             return -1;
     if (prepare_row(r, RESPONSE, "responses",
                     "id, conversation_id, prompt, system, response, datetime_utc", e) < 0 ||
