@@ -90,7 +90,7 @@ TEST(a_large_file)
     FILE *f = fdopen(fd, "w");
     struct source s;
     struct str one;
-    size_t lines = 0, bytes = 0, values = 0;
+    size_t lines = 0, values = 0;
 
     if (!CHECK(f != NULL))
         return;
@@ -99,8 +99,8 @@ TEST(a_large_file)
     fputs("]\n", f);
     fclose(f);
     CHECK(source_open(&s, path, NULL) == 0);
-    for (; source_line(&s, &one, NULL) > 0; lines++)
-        bytes += one.n + 1;
+    while (source_line(&s, &one, NULL) > 0)
+        lines++;
     CHECK_INT(lines, 3000);
     source_close(&s);
     CHECK(source_open(&s, path, NULL) == 0);

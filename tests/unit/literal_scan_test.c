@@ -178,13 +178,14 @@ TEST(the_best_variant_is_one_that_can_be_used)
 
 TEST(no_probes_pass_nothing_and_too_many_are_refused)
 {
+    const char text[] = "abc";
     struct seen s = {.step = 1, .most = TEXT};
     struct simd_pair pair = {'x', {0, 0xff, 'x'}};
     struct simd_triple triple = {{pair.second}};
     struct literal_scan f;
 
     literal_scan_init(&f, simd_best());
-    literal_scan_each(&f, "abc", "abc" + 3, see, &s);
+    literal_scan_each(&f, text, text + 3, see, &s);
     CHECK_INT(s.count, 0);
     for (size_t k = 0; k < SIMD_PROBES; k += 2)
         CHECK(literal_scan_add_pair(&f, pair) && literal_scan_add_triple(&f, triple));
