@@ -688,7 +688,7 @@ END
     stderr_is "chat: --models takes no prompt (see 'chat --help')"
     # What only a turn goes by is not taken and ignored.
     for args in '-s x' -N -c '-S x' '--var a=b' '-f f' '--messages -' --regenerate --edit '-o a=b' '-T t' --yes \
-        '--max-iterations 1' '--tool-timeout 1s' --no-stream --no-store --dry-run '--retries 1' '--schema f' -x --raw --reasoning -u; do
+        '--max-iterations 1' '--tool-timeout 1s' --no-stream --no-store --dry-run '--retries 1' '--schema f' -x --no-markdown --reasoning -u; do
         # shellcheck disable=SC2086
         run_expect 2 chat --models $args
         stdout_empty
