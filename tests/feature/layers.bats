@@ -57,7 +57,7 @@ offence() {
 }
 
 @test "cli does not know llm" {
-    module cli/opt 'int opt_len(void) { return 1; }' '"chathist/llm/context.h"'
+    module cli/options 'int opt_len(void) { return 1; }' '"chathist/llm/context.h"'
     offence 'lib/cli/options.c includes "chathist/llm/context.h"'
 }
 
