@@ -13,14 +13,16 @@ enum { KEY_SINCE = OPT_LONG, KEY_UNTIL, KEY_MESSAGES, KEY_INCREMENTAL, KEY_REDAC
 
 static const struct opt options[] = {
     {'f', "format", OPT_CHOICE, "md|html|json|jsonl|txt|openai|anthropic",
-     "write this format; else what the name of the output says, or md"},
+     "write this format; default: by the name of the output, else md"},
     {'o', "output", OPT_FILE, "FILE", "write to this file, or a file per session to a directory"},
     {'a', "all", OPT_FLAG, NULL, "every session"},
     {KEY_SINCE, "since", OPT_TIME, "TIME", "only sessions used then or later: a date, 7d, ..."},
     {KEY_UNTIL, "until", OPT_TIME, "TIME", "only sessions used then or earlier"},
-    {KEY_MESSAGES, "messages", OPT_FILE, "FILE", "exactly these history lines; - reads them"},
-    {KEY_INCREMENTAL, "incremental", OPT_FILE, "STATE", "what came since the last run with STATE"},
-    {KEY_REDACT, "redact", OPT_FLAG, NULL, "leave out keys, tokens and passwords"},
+    {KEY_MESSAGES, "messages", OPT_FILE, "FILE",
+     "export exactly these history lines; - is standard input"},
+    {KEY_INCREMENTAL, "incremental", OPT_FILE, "STATE",
+     "export only what is new since the last run with STATE"},
+    {KEY_REDACT, "redact", OPT_FLAG, NULL, "replace keys, tokens and passwords"},
     {KEY_RAW, "raw", OPT_FLAG, NULL, "every line, replaced and reset ones too"},
     {OPT_JSON, "json", OPT_FLAG, NULL, "the same as -f jsonl"},
     {0, NULL, OPT_FLAG, NULL, NULL},
@@ -122,23 +124,23 @@ static void settle_output(struct export_job *job)
 static void settle(struct export_job *job, bool json)
 {
     if (json && job->format && !job->format->lines)
-        die_usage("--json is -f jsonl: it does not go with another format");
+        die_usage("--json is the same as -f jsonl: it cannot be combined with another format");
     if (json)
         job->format = export_format_named(STR("jsonl"));
     settle_output(job);
 
     if (job->all && job->names_count > 0)
-        die_usage("--all goes with no session");
+        die_usage("--all cannot be combined with a session");
     if (job->messages &&
         (job->all || job->names_count > 0 || has_bounds(job) || job->state || job->raw))
-        die_usage("--messages says what is exported: "
-                  "it goes with no session, --all, --since, --raw or --incremental");
+        die_usage("--messages cannot be combined with a session, --all, --since, --until, --raw "
+                  "or --incremental");
     if (job->messages && job->directory)
-        die_usage("--messages goes with a file, not with a directory");
+        die_usage("--messages cannot be exported to a directory: give a file");
     if (job->state && has_bounds(job))
-        die_usage("--incremental goes from the last run on: it does not go with --since");
+        die_usage("--incremental cannot be combined with --since or --until");
     if (job->state && job->names_count > 0)
-        die_usage("--incremental exports what is new of every session: it goes with none by name");
+        die_usage("--incremental exports new messages of all sessions: give no session");
     if (job->state && job->output && !job->directory && !job->format->grows)
         die_usage("a file of format %s cannot grow: give --incremental a directory for --output",
                   job->format->name);

@@ -614,7 +614,7 @@ static void check_places(const struct run *r)
     check_place(r, output, "--output");
     check_place(r, r->job->state, "--incremental");
     if (output && r->job->state && path_same(output, r->job->state))
-        die_usage("'%s' cannot be both, --output and the state of --incremental", output);
+        die_usage("'%s' cannot be both --output and the state of --incremental", output);
 }
 
 /* Ends the program with a failure, or with the signal that interrupted it. */
@@ -714,7 +714,7 @@ int export_run(const struct export_job *job, const struct history *h, struct out
     if (job->output)
         interrupt_end();
     if (r.redactor && !job->quiet)
-        warnf("%zu redacted; what has no such shape stays", r.redacted);
+        warnf("%zu redacted; secrets of another form remain", r.redacted);
     redactor_free(r.redactor);
     free(r.order);
     message_release(&r.line);

@@ -641,7 +641,7 @@ secrets() {
         hist_line s user "$GITHUB $OPENAI"
         hist_line s assistant 'DB_PASSWORD=hunter2'
     } >"$HISTORY"
-    local count='hist-export: 3 redacted; what has no such shape stays'
+    local count='hist-export: 3 redacted; secrets of another form remain'
     run_expect 0 hist-export --redact -f jsonl s
     stderr_is "$count"
     json_is "$OUT" .content '[redacted github-token] [redacted api-key]' 'DB_PASSWORD=[redacted password]'
@@ -655,7 +655,7 @@ secrets() {
     stderr_empty
     hist_line s user 'nothing' >"$HISTORY"
     run_expect 0 hist-export --redact s
-    stderr_is 'hist-export: 0 redacted; what has no such shape stays'
+    stderr_is 'hist-export: 0 redacted; secrets of another form remain'
 }
 
 @test "hist-export: takes no lock and writes nothing beside the history" {
