@@ -8,7 +8,7 @@
 #include "chathist/base/mem.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/history/message.h"
-#include "chathist/history/tail.h"
+#include "chathist/history/thread.h"
 
 /* The least that is read of a session. */
 #define READ_LEAST 64

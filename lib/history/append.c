@@ -24,7 +24,7 @@ struct patience {
     int cancel_fd; /* -1: nothing, or it has happened */
 };
 
-/* Sleeps. When it is cut short, what is left of the wait is short too. */
+/* Sleeps. If the sleep is interrupted by cancel_fd, the rest of the wait becomes short. */
 static void nap(struct patience *p, int ms)
 {
     struct pollfd cancel = {.fd = p->cancel_fd, .events = POLLIN};
@@ -50,7 +50,8 @@ static int take_lock(int fd, const char *path, struct patience *p, struct err *e
 {
     int ms = 1;
 
-    /* flock would wait for ever, and an alarm to end it would be seen by the whole program. */
+    /* flock would wait without a limit, and an alarm to end it would interrupt the whole
+     * program. */
     while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         if (errno == EINTR)
             continue;
@@ -67,8 +68,8 @@ static int take_lock(int fd, const char *path, struct patience *p, struct err *e
     return 0;
 }
 
-/* Does the path still name the open file? Another program may have renamed a new one over it
- * while we waited: what is appended to the old one would be lost. */
+/* Returns whether the path still names the open file. Another program may have renamed a new
+ * file over it during the wait, and lines appended to the old file would be lost. */
 static bool still_named(int dir, const char *path, const struct stat *open_file)
 {
     struct stat named;

@@ -55,7 +55,7 @@ static bool has_model(const struct filter *f, const struct message *m)
     return found;
 }
 
-/* A path as it is compared. */
+/* Returns a path in the form in which paths are compared. */
 static struct str plain_path(struct str path)
 {
     while (path.n > 2 && path.p[0] == '.' && path.p[1] == '/') {

@@ -4,8 +4,8 @@
 
 #include "chathist/base/json.h"
 #include "chathist/base/json_write.h"
+#include "chathist/base/simd_text.h"
 #include "chathist/base/utf8.h"
-#include "chathist/history/own_line.h"
 
 /* What a known field holds when it is there. */
 enum shape {
@@ -90,8 +90,8 @@ enum role role_of(struct str name)
     return ROLE_OTHER;
 }
 
-/* The field a raw key names, FIELD_COUNT when it is none; `first`, the one that is to be
- * expected, is asked first. */
+/* Returns the field that a raw key names, or FIELD_COUNT. `first` is the expected field, which
+ * is tried first. */
 static size_t field_of(struct str raw_key, size_t first)
 {
     for (size_t i = 0, f = first; i < FIELD_COUNT; i++, f++) {
@@ -124,7 +124,7 @@ static bool is_content_null(size_t f, struct str value)
 /* Where the fields of an object are; of a repeated key the last. */
 struct places {
     struct str *field;
-    size_t next;  /* the field behind the last one that was seen */
+    size_t next;  /* the field after the last one that was found */
     size_t plain; /* the fields before this one are strings known to have no escape */
 };
 
@@ -159,7 +159,7 @@ static bool check_fields(struct str text, struct str *value, struct places *plac
     return json_check_members(text, value, note, places);
 }
 
-/* What is wrong with the five fields from `f` on, NULL when nothing is. */
+/* Returns the defect of the five required fields from `f` on, or NULL if they are valid. */
 static const char *required_defect(const struct str field[FIELD_COUNT], size_t f)
 {
     for (; f < REQUIRED_COUNT; f++) {
@@ -482,4 +482,122 @@ int draft_format(const struct draft *d, struct buf *out, struct err *e)
     }
     buf_add_c(out, "}\n");
     return 0;
+}
+
+/* ---- lines that our programs wrote ---- */
+
+/* Inlined, so that the text is compared as words. */
+static inline bool take(const char **at, const char *end, struct str text)
+{
+    if ((size_t)(end - *at) < text.n || memcmp(*at, text.p, text.n) != 0)
+        return false;
+    *at += text.n;
+    return true;
+}
+
+/* Takes the rest of a string of n bytes that stand for themselves; notes all of it. Inlined, as n
+ * is known. */
+static inline bool take_string(const char **at, const char *end, size_t n, struct str *value)
+{
+    const char *p = *at;
+
+    if ((size_t)(end - p) <= n || p[n] != '"' || !simd_all_plain(p, n))
+        return false;
+    *value = (struct str){p - 1, n + 2};
+    *at = p + n + 1;
+    return true;
+}
+
+static bool take_id(const char **at, const char *end, struct str *value)
+{
+    return take_string(at, end, strlen("1719500000000-a1b2c3d4"), value);
+}
+
+/* One of our own, or a UUID. */
+static bool take_session_id(const char **at, const char *end, struct str *value)
+{
+    return take_string(at, end, strlen("sess_1719500000000_f0e1d2"), value) ||
+           take_string(at, end, strlen("6f2c1f4e-8d0b-4a57-9c3e-2b7d5a9e1f00"), value);
+}
+
+static bool take_timestamp(const char **at, const char *end, struct str *value)
+{
+    return take_string(at, end, strlen("2024-06-27T15:00:00.000000+00:00"), value);
+}
+
+static bool take_role(const char **at, const char *end, struct str *value)
+{
+    return take_string(at, end, strlen("user"), value) || /* or tool */
+           take_string(at, end, strlen("assistant"), value) ||
+           take_string(at, end, strlen("system"), value);
+}
+
+size_t own_line_head(struct str line, struct str field[FIELD_CONTENT])
+{
+    const char *p = line.p, *end = line.p + line.n;
+
+    if (!line.n || !take(&p, end, STR("{\"id\":\"")) || !take_id(&p, end, &field[FIELD_ID]) ||
+        !take(&p, end, STR(",\"session_id\":\"")) ||
+        !take_session_id(&p, end, &field[FIELD_SESSION_ID]) ||
+        !take(&p, end, STR(",\"timestamp\":\"")) ||
+        !take_timestamp(&p, end, &field[FIELD_TIMESTAMP]) || !take(&p, end, STR(",\"role\":\"")) ||
+        !take_role(&p, end, &field[FIELD_ROLE]) || !take(&p, end, STR(",")))
+        return 0;
+    return (size_t)(p - line.p);
+}
+
+/* Returns the first byte of the content string, and sets *at to the offset of its member.
+ * Returns NULL if the line does not have this form. */
+static const char *content_of(struct str line, size_t *at)
+{
+    struct str field[FIELD_CONTENT];
+    const char *p;
+
+    *at = own_line_head(line, field);
+    p = line.p + *at;
+    return *at && take(&p, line.p + line.n, STR("\"content\":\"")) ? p : NULL;
+}
+
+bool own_line_content(struct str line, struct str *rest)
+{
+    size_t at;
+    const char *content = content_of(line, &at);
+
+    if (!content)
+        return false;
+    *rest = (struct str){content, (size_t)(line.p + line.n - content)};
+    return true;
+}
+
+/* The members after the role. */
+struct members {
+    struct str content;
+    bool repeated; /* perhaps one of the five that every line has */
+};
+
+static void note_member(void *ctx, struct str raw_key, struct str value)
+{
+    static const struct str required[] = {STR("id"), STR("session_id"), STR("timestamp"),
+                                          STR("role"), STR("content")};
+    struct members *m = ctx;
+
+    if (!m->content.p) {
+        m->content = value;
+        return;
+    }
+    for (size_t i = 0; i < sizeof(required) / sizeof(required[0]); i++)
+        m->repeated = m->repeated || str_eq(raw_key, required[i]);
+    m->repeated = m->repeated || (raw_key.n && memchr(raw_key.p, '\\', raw_key.n));
+}
+
+bool own_line_check(struct str line, struct str *content)
+{
+    struct members m = {.content = STR_NONE};
+    struct str value;
+    size_t at;
+
+    if (!content_of(line, &at) || !json_check_from(line, at, &value, note_member, &m) || m.repeated)
+        return false;
+    *content = (struct str){m.content.p + 1, m.content.n - 2};
+    return true;
 }

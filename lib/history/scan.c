@@ -1,8 +1,9 @@
 /*
- * One window of the file is in memory, block.data[from…to): what was read and not given yet. Going
- * forward it grows behind, going backward in front. A line that is longer than a block makes the
- * buffer larger by a fraction of itself, so that each byte is moved a bounded number of times;
- * going backward, a very long one is read once it is known where it begins.
+ * One window of the file is in memory, block.data[from…to): the bytes that were read but not
+ * given to the caller. A forward scan extends it at its end, a backward scan at its beginning. A
+ * line that is longer than a block makes the buffer larger by a fraction of its size, so that
+ * each byte is moved a bounded number of times. Going backward, a very long line is read only
+ * after its beginning was found.
  */
 #include "chathist/history/scan.h"
 
@@ -20,7 +21,7 @@
 
 /* How much of a line that is too long is given. */
 #define BEGINNING ((size_t)4096)
-/* Each block that is read in front of a line moves what is held of it. */
+/* A block that is read before a line moves all bytes of the line that are in memory. */
 #define HELD ((size_t)4 << 20)
 /* A hole that is at least as large is not read. */
 #define HOLE ((off_t)1 << 20)
@@ -81,7 +82,7 @@ void scan_from(struct scan *s, off_t at)
 
 /* ---- the window ---- */
 
-/* Makes room for n bytes behind the window, or in front of it, moving it as far as needed. */
+/* Makes room for n bytes after the window, or before it, and moves the window if needed. */
 static void make_room(struct scan *s, size_t n, bool in_front)
 {
     size_t held = s->to - s->from;
@@ -215,7 +216,7 @@ static int pass_over(struct scan *s, struct line *l, struct err *e)
 static int line_forward(struct scan *s, struct line *l, struct err *e)
 {
     const char *newline = NULL;
-    size_t seen = 0; /* so much of the line is known to have no newline */
+    size_t seen = 0; /* the first bytes of the line that were already searched for a newline */
     size_t held;
 
     *l = (struct line){.at = s->next - (off_t)(s->to - s->from)};
@@ -271,7 +272,7 @@ static int line_from_afar(struct scan *s, struct line *l, off_t end, struct err 
     if (l->too_long)
         n = s->line_max < BEGINNING ? s->line_max : BEGINNING;
 
-    /* It goes behind what is still to be given. */
+    /* The line is put after the lines that were not given yet. */
     s->to = s->from + begin;
     make_room(s, n, false);
 
@@ -291,7 +292,7 @@ static int line_from_afar(struct scan *s, struct line *l, off_t end, struct err 
 static int try_backward(struct scan *s, struct line *l, struct err *e)
 {
     size_t begin = 0;
-    size_t seen = 0; /* so much of the line's end is known to have no newline */
+    size_t seen = 0; /* the last bytes of the line that were already searched for a newline */
     size_t n;
     off_t end;
     int more = 1;
@@ -354,7 +355,7 @@ int scan_line_at(struct scan *s, off_t at, struct line *l, struct err *e)
         s->from += (size_t)(at - here);
         begins = s->block.data[s->from - 1] == '\n';
     } else if (at != here || !begins) {
-        /* The byte before it tells. */
+        /* A line begins there if the byte before it is a newline. */
         scan_from(s, begins ? at : at - 1);
         result = begins ? 1 : read_behind(s, e);
         if (result > 0 && !begins)
@@ -413,7 +414,7 @@ static bool holds_session(const struct scan *s, struct str text)
     return false;
 }
 
-/* It could when the id stands there as it is, or when something is written in a way that could be
+/* A line can belong to the session if it contains the id, or an escape that could be a part of
  * it. */
 bool scan_may_give(const struct scan *s, struct str text)
 {

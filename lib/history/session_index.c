@@ -882,8 +882,8 @@ static bool is_current(const struct session_index *x)
     return is_named(x->h->dir_fd, x->h->path, &x->st);
 }
 
-/* Writes a new file of what the tail holds, which is all lines. It is not synced: what a power cut
- * leaves of it has wrong checksums. */
+/* Writes a new file from the tail, which holds all lines. It is not synced: after a power cut
+ * its checksums do not match. */
 static bool write_file(const struct session_index *x, int fd)
 {
     const uint64_t words[] = {(uint64_t)x->tail.end, (uint64_t)getpid(), (uint64_t)clock_now()};

@@ -60,7 +60,7 @@ enum index_part {
 struct session_index {
     struct scan scan;           /* the history, for scan_line_at and the like */
     struct session_table tail;  /* the lines that the file does not cover */
-    struct index_header header; /* all 0 if there is no usable file */
+    struct index_header header; /* all 0 without a usable file */
     /* private */
     const struct history *h;
     struct stat st;           /* of the history */
@@ -70,8 +70,8 @@ struct session_index {
     uint64_t at[INDEX_PARTS]; /* where each part begins */
 };
 
-/* Opens the index for the history as it is now. Makes or replaces the file if that is due and
- * possible. Returns false if there is none: the caller then reads the history itself. */
+/* Opens the index for the present state of the history. Makes or replaces the file if that is
+ * due and possible. Returns false if that fails: the caller then reads the history itself. */
 bool session_index_open(struct session_index *x, const struct history *h);
 void session_index_close(struct session_index *x);
 /* For a caller that found it to be wrong: closes it and removes the file. */
@@ -101,7 +101,7 @@ struct session_lines {
     size_t count;
     uint64_t messages; /* in all of them */
 };
-/* Finds them in the file and the tail. *lines is empty if there are none. Returns 0 or -1. */
+/* Finds them in the file and the tail. A session without lines has no ranges. Returns 0 or -1. */
 int session_index_lines(const struct session_index *x, struct str id, struct session_lines *lines);
 /* Counts the bad lines from offset `from` on that could be of the session: those that scan_message
  * reports as bad if only this session's lines are wanted. Returns 0 or -1. */

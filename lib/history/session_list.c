@@ -7,7 +7,7 @@
 #include "chathist/base/mem.h"
 #include "history/session_index.h"
 
-/* Memory for texts is asked for in blocks of this size. */
+/* Memory for texts is allocated in blocks of this size. */
 #define TEXTS_BLOCK ((size_t)16 << 10)
 /* Records that are read at once. */
 #define RUN_MOST ((uint64_t)1024)

@@ -46,8 +46,8 @@ const struct session *session_table_find(const struct session_table *t, struct s
     return &t->list.at[*found];
 }
 
-/* Returns the session of that id, which has no lines yet if it was added now. Lines of one session
- * mostly follow each other. */
+/* Returns the session of that id. A session that was added now has no lines. Lines of one
+ * session mostly follow each other. */
 static struct session *table_session(struct session_table *t, struct str id)
 {
     size_t number = t->range_count ? t->ranges[t->range_count - 1].owner : SIZE_MAX;

@@ -58,7 +58,7 @@ int session_table_read(struct session_table *t, const struct table_read *r);
  * Sets *whole (may be NULL) if these are all. Returns 0, or -1 with *err set. */
 int session_table_load(struct session_table *t, int dir, const char *path, off_t bytes, bool *whole,
                        const atomic_bool *cancel, struct err *e);
-/* Adds the last line of a file of `size` bytes, which has no newline, if it is a valid message. */
+/* Adds the last line of a file of `size` bytes if it is a valid message without a newline. */
 int session_table_read_torn(struct session_table *t, const struct scan *s, off_t size);
 
 /* Finds a session by its id: returns it with its number in *number, or NULL. */

@@ -99,7 +99,7 @@ static bool load_by_index(struct thread *t, const struct history *h, struct str 
     return false;
 }
 
-/* ---- what is left out ---- */
+/* ---- dropping lines ---- */
 
 /* Marks the lines that a later line names in its `replaces`. A line that names itself, a later one
  * or one that is not there changes nothing. */
@@ -116,7 +116,8 @@ static void mark_replaced(const struct thread *t, bool *out)
             texts = mem_grow(texts, &cap, count + 1, sizeof(*texts));
             buf_init(&texts[count], BUF_LINE);
 
-            /* The map borrows: from the line, or from what was decoded, which stays where it is. */
+            /* The keys of the map are borrowed from the line, or from the decoded text, which
+             * does not move. */
             struct str id = json_text(it.value, &texts[count]);
 
             if (id.p)
@@ -136,7 +137,7 @@ static void mark_replaced(const struct thread *t, bool *out)
     free(texts);
 }
 
-/* Marks what stands before the last reset, which itself stays. */
+/* Marks the lines before the last reset. */
 static void mark_reset(const struct thread *t, bool *out)
 {
     size_t reset = t->count;
@@ -301,4 +302,381 @@ void thread_release(struct thread *t)
     free(t->at);
     free(t->lines);
     *t = (struct thread){0};
+}
+
+/* ---- the end of a thread ---- */
+
+/* ---- the lines of a session, newest first ---- */
+
+struct back {
+    struct str session;
+    struct message m; /* the line that was given last; borrowed until the next one */
+    off_t at;         /* its offset */
+    bool indexed;
+    struct session_index x;
+    struct session_lines lines;
+    size_t left;       /* ranges whose first line was not given */
+    uint64_t messages; /* lines that were read */
+    struct scan scan;  /* of a range; without an index, of the whole history */
+    bool scanning;     /* scan is open */
+    bool quick;        /* only lines that find_rest can want are given */
+};
+
+/* A range is read in blocks of this size. Most sessions are small. */
+#define RANGE_BLOCK ((size_t)16 << 10)
+
+static int back_open(struct back *b, const struct history *h, struct str session, bool by_index,
+                     struct err *e)
+{
+    *b = (struct back){.session = session, .m = MESSAGE_INIT};
+    b->indexed = by_index && session_index_open(&b->x, h);
+    if (b->indexed) {
+        b->at = b->x.scan.size;
+        if (session_index_lines(&b->x, session, &b->lines) == 0) {
+            b->left = b->lines.count;
+            return 0;
+        }
+        session_index_discard(&b->x);
+        b->indexed = false;
+    }
+    if (scan_open(&b->scan, h->dir_fd, h->path, SCAN_BACKWARD, e) < 0)
+        return -1;
+    scan_only(&b->scan, session);
+    b->scanning = true;
+    b->at = b->scan.size;
+    return 0;
+}
+
+static void back_close(struct back *b)
+{
+    message_release(&b->m);
+    if (b->scanning)
+        scan_close(&b->scan);
+    free(b->lines.at);
+    if (b->indexed)
+        session_index_close(&b->x);
+}
+
+/* Returns whether find_rest can skip the line. A name or a role that does not appear literally
+ * could only be written with \u. */
+static bool is_dull(const struct back *b, struct str text)
+{
+    return b->quick && !str_find(text, STR("\"system\"")) && !str_find(text, STR("\"replaces\"")) &&
+           !str_find(text, STR("\\u"));
+}
+
+/* 1, 0, -1. */
+static int next_by_scan(struct back *b, struct err *e)
+{
+    struct line l;
+    int result;
+
+    while ((result = scan_line(&b->scan, &l, e)) > 0) {
+        if (!scan_may_give(&b->scan, l.text) || is_dull(b, l.text))
+            continue;
+        b->at = l.at;
+
+        enum scan_verdict verdict = scan_judge(&l, &b->m);
+
+        b->scan.bad += verdict == SCAN_BAD;
+        if (verdict == SCAN_MESSAGE && str_eq(b->m.session_id, b->session))
+            return 1;
+    }
+    return result;
+}
+
+/* The index does not say where the lines are. */
+#define BROKEN (-2)
+
+/* 1, 0, BROKEN. */
+static int next_by_index(struct back *b)
+{
+    struct line l;
+
+    while (b->left > 0) {
+        const struct line_range *range = &b->lines.at[b->left - 1];
+
+        if (b->scanning && b->at == range->from) {
+            scan_close(&b->scan);
+            b->scanning = false;
+            b->left--;
+            continue;
+        }
+        if (!b->scanning) {
+            scan_share(&b->scan, &b->x.scan, range->to, range->to);
+            b->scan.way = SCAN_BACKWARD;
+            b->scan.block_size = RANGE_BLOCK;
+            b->scanning = true;
+        }
+        if (scan_line(&b->scan, &l, NULL) <= 0 || l.too_long || l.at < range->from)
+            return BROKEN;
+        b->at = l.at;
+        b->messages++;
+        if (is_dull(b, l.text))
+            continue;
+        return message_parse(&b->m, l.text) && str_eq(b->m.session_id, b->session) ? 1 : BROKEN;
+    }
+    return b->messages == b->lines.messages ? 0 : BROKEN;
+}
+
+/* The next older line of the session: 1, 0, -1, BROKEN. */
+static int back_next(struct back *b, struct err *e)
+{
+    return b->indexed ? next_by_index(b) : next_by_scan(b, e);
+}
+
+/* The bad lines among those that were read, as a scan counts them. 0, BROKEN. */
+static int count_bad(struct back *b, bool whole, uint64_t *bad)
+{
+    *bad = b->indexed ? 0 : b->scan.bad;
+    if (!b->indexed || session_index_count_bad(&b->x, b->session, whole ? 0 : b->at, bad) == 0)
+        return 0;
+    return BROKEN;
+}
+
+/* ---- what later lines say of earlier ones ---- */
+
+/* A line among those that are kept which names a prompt that was not met yet. */
+struct waiting {
+    size_t at;
+    char *name;
+};
+
+struct state {
+    struct keymap replaced; /* ids in `replaces` of later lines; the keys are owned */
+    char **keys;
+    size_t keys_count, keys_cap;
+    struct waiting *waiting;
+    size_t waiting_count, waiting_cap;
+    bool reset; /* older lines do not belong to the thread */
+};
+
+static void state_release(struct state *s)
+{
+    keymap_release(&s->replaced);
+    for (size_t i = 0; i < s->keys_count; i++)
+        free(s->keys[i]);
+    for (size_t i = 0; i < s->waiting_count; i++)
+        free(s->waiting[i].name);
+    free(s->keys);
+    free(s->waiting);
+}
+
+/* Takes in what the next older line says. Is the line itself part of the thread? */
+static bool stands(struct state *s, const struct message *m)
+{
+    bool out = s->replaced.size > 0 && keymap_find(&s->replaced, m->id);
+    struct json_iter it = json_iter(m->field[FIELD_REPLACES]);
+    struct buf scratch = BUF_INIT(BUF_LINE);
+
+    while (!it.object && json_next(&it)) {
+        struct str id = json_text(it.value, &scratch);
+
+        if (!id.p || (s->replaced.size > 0 && keymap_find(&s->replaced, id)))
+            continue;
+        s->keys = mem_grow(s->keys, &s->keys_cap, s->keys_count + 1, sizeof *s->keys);
+        s->keys[s->keys_count] = mem_copy(id.p, id.n);
+        keymap_set(&s->replaced, (struct str){s->keys[s->keys_count++], id.n}, 1);
+    }
+    buf_release(&scratch);
+    s->reset = s->reset || (!out && message_is_reset(m));
+    return !out;
+}
+
+/* Notes that the line at that place answers a prompt that is further up. */
+static void wait_for_prompt(struct state *s, const struct message *m, size_t at)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str name = message_text(m, FIELD_REPLY_TO, &scratch);
+
+    if (m->role != ROLE_USER && name.p) {
+        s->waiting =
+            mem_grow(s->waiting, &s->waiting_cap, s->waiting_count + 1, sizeof *s->waiting);
+        s->waiting[s->waiting_count++] = (struct waiting){at, mem_copy(name.p, name.n)};
+    }
+    buf_release(&scratch);
+}
+
+/* A prompt was met: what waited for it waits no longer. `out` (may be NULL) marks these lines. */
+static void meet_prompt(struct state *s, struct str id, bool *out)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->waiting_count; i++) {
+        if (!str_eq_c(id, s->waiting[i].name)) {
+            s->waiting[kept++] = s->waiting[i];
+            continue;
+        }
+        if (out)
+            out[s->waiting[i].at] = true;
+        free(s->waiting[i].name);
+    }
+    s->waiting_count = kept;
+}
+
+/* ---- reading ---- */
+
+/* If a prompt that lines refer to is missing, this many times as many lines are kept before
+ * prompts are searched without keeping lines. */
+#define PATIENCE 4
+#define PATIENCE_LEAST 64
+
+/* Keeps the newest lines, the newest first. 1: there may be more, 0, -1, BROKEN. */
+static int keep_lines(struct tail *t, struct back *b, struct state *s, const struct tail_wish *wish,
+                      struct err *e)
+{
+    size_t bytes = 0;
+    int result;
+
+    while ((result = back_next(b, e)) > 0) {
+        const struct message *m = &b->m;
+        bool enough;
+
+        t->thread.all++;
+        if (!wish->raw && !stands(s, m))
+            continue;
+        if (!wish->raw && m->role == ROLE_USER)
+            meet_prompt(s, m->id, NULL);
+        if (!wish->raw)
+            wait_for_prompt(s, m, t->thread.count);
+        thread_add(&t->thread, m->line);
+        bytes += m->line.n;
+        if (s->reset)
+            return 0;
+        enough = t->thread.count >= wish->messages || bytes >= wish->bytes;
+        if (enough && s->waiting_count == 0)
+            return 1;
+        if (enough && m->role == ROLE_USER &&
+            (t->thread.count / PATIENCE >= wish->messages + PATIENCE_LEAST ||
+             bytes / PATIENCE >= wish->bytes))
+            return 1;
+    }
+    return result;
+}
+
+/* The thread has to be loaded as a whole: a system line names a prompt that comes before the lines
+ * that were read. */
+#define ODD (-3)
+
+static bool names_prompt(const struct message *m)
+{
+    return m->field[FIELD_REPLY_TO].p != NULL;
+}
+
+/* Reads on, without keeping lines, for the prompts that are waited for, whose answers stand further
+ * up (`out`), and for the newest system line. 0, -1, BROKEN, ODD. */
+static int find_rest(struct tail *t, struct back *b, struct state *s, bool system, bool *out,
+                     struct err *e)
+{
+    int result = 1;
+
+    while (!s->reset && (system || s->waiting_count > 0) && result > 0) {
+        b->quick = b->quick && s->waiting_count == 0;
+        result = back_next(b, e);
+        if (result <= 0 || !stands(s, &b->m))
+            continue;
+        if (b->m.role == ROLE_USER)
+            meet_prompt(s, b->m.id, out);
+        if (b->m.role == ROLE_SYSTEM && system) {
+            if (names_prompt(&b->m))
+                return ODD;
+            thread_add(&t->system, b->m.line);
+            system = false;
+        }
+    }
+    return result < 0 ? result : 0;
+}
+
+static bool has_system(const struct thread *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (t->at[i].role == ROLE_SYSTEM)
+            return true;
+    return false;
+}
+
+static void reverse(struct thread *t)
+{
+    for (size_t i = 0, j = t->count; i + 1 < j; i++) {
+        struct message m = t->at[i];
+        char *line = t->lines[i];
+
+        t->at[i] = t->at[--j];
+        t->at[j] = m;
+        t->lines[i] = t->lines[j];
+        t->lines[j] = line;
+    }
+}
+
+/* 0, -1, BROKEN, ODD. */
+static int load(struct tail *t, struct back *b, struct state *s, const struct tail_wish *wish,
+                struct err *e)
+{
+    bool *out;
+    int result = keep_lines(t, b, s, wish, e);
+
+    if (result < 0)
+        return result;
+    t->whole = result == 0;
+    result = count_bad(b, result == 0 && !s->reset, &t->thread.bad_lines);
+    out = mem_zalloc(t->thread.count + 1);
+    if (result == 0 && !t->whole && !wish->raw) {
+        bool system = wish->system && !has_system(&t->thread);
+
+        if (system || s->waiting_count > 0)
+            b->quick = true;
+        result = find_rest(t, b, s, system, out, e);
+    }
+    for (size_t i = 0; i < t->thread.count && result == 0; i++)
+        if (out[i] && t->thread.at[i].role == ROLE_SYSTEM)
+            result = ODD;
+    if (result == 0) {
+        thread_leave_out(&t->thread, out);
+        reverse(&t->thread);
+        if (!wish->raw)
+            thread_settle(&t->thread);
+    }
+    free(out);
+    return result;
+}
+
+static int try(struct tail *t, const struct history *h, struct str session_id,
+               const struct tail_wish *wish, bool by_index, struct err *e)
+{
+    struct state s = {0};
+    struct back b;
+    int result;
+
+    *t = (struct tail){0};
+    if (back_open(&b, h, session_id, by_index, e) < 0)
+        return -1;
+    result = load(t, &b, &s, wish, e);
+    if (result == BROKEN)
+        history_remove_index(h);
+    back_close(&b);
+    state_release(&s);
+    if (result < 0)
+        tail_release(t);
+    return result;
+}
+
+int tail_load(struct tail *t, const struct history *h, struct str session_id,
+              const struct tail_wish *wish, struct err *e)
+{
+    int result = ODD;
+
+    if (wish->messages < SIZE_MAX || wish->bytes < SIZE_MAX)
+        result = try(t, h, session_id, wish, true, e);
+    if (result == BROKEN)
+        result = try(t, h, session_id, wish, false, e);
+    if (result != ODD)
+        return result;
+    *t = (struct tail){.whole = true};
+    return thread_find(&t->thread, h, session_id, wish->raw, e);
+}
+
+void tail_release(struct tail *t)
+{
+    thread_release(&t->thread);
+    thread_release(&t->system);
 }

@@ -11,7 +11,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/mem.h"
 #include "chathist/base/simd_text.h"
-#include "chathist/history/own_line.h"
+#include "chathist/history/message.h"
 
 #define PAGE ((size_t)4096)
 /* The room in front of the window for an unfinished line. A longer one gets a larger room, so that

@@ -1,4 +1,4 @@
-#include "chathist/history/own_line.h"
+#include "chathist/history/message.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,3 @@
-#include "chathist/history/resume.h"
 
 #include <stdlib.h>
 

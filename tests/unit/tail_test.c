@@ -1,5 +1,5 @@
 /* The end of a thread, read backwards, is that of the thread that is read forward. */
-#include "chathist/history/tail.h"
+#include "chathist/history/thread.h"
 
 #include <stdlib.h>
 #include <unistd.h>

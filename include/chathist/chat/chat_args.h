@@ -10,7 +10,7 @@
 
 #include "chathist/cli/config.h"
 #include "chathist/cli/options.h"
-#include "chathist/history/resume.h"
+#include "chathist/history/session.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/provider.h"
 

@@ -20,7 +20,7 @@
 #include "chathist/chat/turn.h"
 #include "chathist/cli/config.h"
 #include "chathist/history/location.h"
-#include "chathist/history/resume.h"
+#include "chathist/history/session.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/models.h"
 #include "chathist/llm/schema.h"

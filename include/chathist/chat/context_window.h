@@ -12,7 +12,7 @@
 #include "chathist/base/err.h"
 #include "chathist/cli/config.h"
 #include "chathist/history/location.h"
-#include "chathist/history/tail.h"
+#include "chathist/history/thread.h"
 
 /* Loads the messages that a context within these bounds (llm/context) can hold, the last turn in
  * addition, and the newest system line. *cut is set if the messages before the last turn exceed the

@@ -8,7 +8,7 @@
 #include "chathist/cli/config.h"
 #include "chathist/cli/options.h"
 #include "chathist/history/location.h"
-#include "chathist/history/resume.h"
+#include "chathist/history/session.h"
 
 /* Returns where the user's histories are, from configuration and environment; borrowed from c. */
 struct locate_from start_from(const struct config *c);

@@ -30,7 +30,7 @@ struct filter {
 };
 
 void filter_add(struct filter_list *l, struct str value);
-/* Forgets what was added to one. */
+/* Removes all values of one kind. */
 void filter_clear(struct filter_list *l);
 void filter_release(struct filter *f);
 /* Is every message wanted? */

@@ -130,4 +130,22 @@ int draft_check(const struct draft *d, struct err *e);
 /* Adds the line with its newline, when draft_check lets it. */
 int draft_format(const struct draft *d, struct buf *out, struct err *e);
 
+/* ---- lines that our programs wrote ---- */
+
+/*
+ * The beginning of a line in the form in which our programs write it (chathist(5)) is recognised
+ * by comparing fixed text, without parsing. Most lines of a history have this form.
+ */
+
+/* Checks that a line begins as our programs write it, with an id, a session id, a time and a
+ * role without escapes. Sets these fields to their JSON values and returns the offset of the
+ * next member, or 0. */
+size_t own_line_head(struct str line, struct str field[FIELD_CONTENT]);
+/* Returns whether that member is a content that is a string. *rest is the text from the first
+ * byte of the string to the end of the line. */
+bool own_line_content(struct str line, struct str *rest);
+/* Returns whether the line is a valid message with that content, and sets *content to the text
+ * between its quotes. Returns false if that is not certain. */
+bool own_line_check(struct str line, struct str *content);
+
 #endif

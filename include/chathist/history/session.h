@@ -1,5 +1,6 @@
 /*
- * session - which session is meant: the current pointer, and names.
+ * session - the current session, the names of sessions, and the session that a new message
+ * belongs to (chat(1)).
  */
 #ifndef CHATHIST_HISTORY_SESSION_H
 #define CHATHIST_HISTORY_SESSION_H
@@ -17,29 +18,80 @@
 
 /* ---- the current session ---- */
 
-/* The id in the pointer file: 1 and *id; 0 when there is none, it is not trusted or not an id; -1.
- * *since (may be NULL) is when it was made current (µs): the pointer file's modification time. */
+/* Reads the id in the pointer file. Returns 1 and *id; 0 if the file does not exist, is not
+ * trusted, or does not hold an id; -1 with *err set. *since (may be NULL) is when the session
+ * was made current, in microseconds: the modification time of the file. */
 int session_current(const struct history *h, struct buf *id, int64_t *since, struct err *e);
 /* Writes the pointer, making the directory when needed (see history_enter). -1: ERR_USAGE for an id
  * that id_session_valid does not take, such as another client may have made. */
 int session_make_current(struct history *h, struct str id, struct err *e);
-/* Has a session been idle for longer than timeout_ms at `now` (µs), counted from the later of
- * its last line and `since`? 1, 0, -1. A last line whose time cannot be read does not count; a
- * clock that was set back makes nothing expire. */
+/* Returns 1 if a session has been idle for longer than timeout_ms at `now` (in microseconds),
+ * counted from the later of its last line and `since`; otherwise 0, or -1 with *err set. A last
+ * line whose time cannot be read does not count. A clock that was set back makes no session
+ * expire. */
 int session_expired(const struct history *h, struct str id, int64_t since, int64_t timeout_ms,
                     int64_t now, struct err *e);
-/* The session that was used last: the session of the last valid line. Where several worktrees share
- * the history, the current session of this worktree, if it has one. 1 and *id, 0 if there is none,
- * -1. */
+/* Finds the session that was used last: the session of the last valid line or, where several
+ * worktrees share the history, the current session of this worktree if it has one. Returns 1 and
+ * *id, 0 if the history has no session, or -1 with *err set. */
 int session_last(const struct history *h, struct buf *id, struct err *e);
 
-/* Is it the id of a session that has lines, or of the current session, which may have none yet? 1,
- * 0, -1. */
+/* Returns 1 if a session of that id has lines, or is the current session, which may have no
+ * lines yet; otherwise 0, or -1 with *err set. */
 int session_exists(const struct history *h, struct str id, struct err *e);
-/* A reader's session argument: `current`, `last` (both names are reserved), an id, else a unique
- * prefix, else a unique suffix of 4 characters or more. 0 and *id; -1: ERR_ABSENT when there is
- * none, ERR_FAILURE when it is ambiguous (the message names some candidates). The current
- * session is found even before its first message, by its whole id and as `current`. */
+/* Resolves the session argument of a reader: `current`, `last` (both names are reserved), an id,
+ * otherwise a unique prefix, otherwise a unique suffix of 4 characters or more. The current
+ * session is found even before its first message, by its whole id and as `current`. Returns 0
+ * and *id; -1 with ERR_ABSENT if no session matches, or ERR_FAILURE if several do (the message
+ * names some of them). */
 int session_resolve(const struct history *h, struct str name, struct buf *id, struct err *e);
+
+/* ---- which session a new message belongs to ---- */
+
+/*
+ * which session a new message belongs to (chat(1)).
+ */
+
+/* The options of the user. Without any, the current session is continued, or a new one is begun if no
+ * session is current or the current one has been idle for too long. */
+struct resume_wish {
+    const char *named;  /* -s ID or $CHAT_SESSION, taken literally; NULL: none */
+    bool by_digits;     /* -s may be the six digits at the end of one generated id */
+    bool fresh;         /* a new one in any case */
+    bool last;          /* the last used, however old */
+    int64_t timeout_ms; /* below 0: sessions never expire */
+};
+
+struct resume {
+    struct buf id;
+    bool fresh;        /* the id was made just now */
+    bool make_current; /* to be made current once something is stored in it: resume_settle */
+    bool distrusted;   /* fresh because the directory's own pointer is not trusted */
+    bool adopt;        /* the user has named it in a history that is not trusted: resume_claim
+                        * accepts that history */
+    bool
+        may_join; /* fresh because no session was current: another program's new one is used, too */
+    int64_t timeout_ms;
+};
+
+#define RESUME_INIT                                                                                \
+    {                                                                                              \
+        .id = BUF_INIT(BUF_SMALL)                                                                  \
+    }
+
+/* Chooses a session. Changes nothing on disk. A pointer that cannot be read counts as no current
+ * session. Returns 0; or -1 with *e set: ERR_USAGE if `named` is no session id, or the history cannot
+ * be read. */
+int resume_choose(struct resume *r, const struct history *h, const struct resume_wish *wish,
+                  struct err *e);
+/* Called before the first line is stored. If several programs begin a session at once, one of them
+ * makes its own session current, under the lock of the history, and the others use that session:
+ * r->id changes. A history that is not trusted is accepted if one of its sessions was named, else set
+ * aside. Returns 0; or -1 with *e set: nothing has changed, and resume_settle tries again. */
+int resume_claim(struct resume *r, struct history *h, struct err *e);
+/* Called after the first line was stored: makes the session current, if it should be. Returns 0; or -1
+ * with *e set, also if the pointer is no regular file. */
+int resume_settle(const struct resume *r, struct history *h, struct err *e);
+void resume_release(struct resume *r);
 
 #endif

@@ -66,8 +66,8 @@ int session_list_recent(struct session_list *l, int dir, const char *history_pat
 /* Lists the `limit` sessions that were used last. */
 int session_list_newest(struct session_list *l, const struct history *h, size_t limit,
                         struct err *e);
-/* Lists the `limit` last used sessions whose ids begin with `text`. If there are none, and the text
- * has at least SESSION_SUFFIX_MIN bytes, lists those whose ids end with it. */
+/* Lists the `limit` last used sessions whose ids begin with `text`, or if no id does, and the
+ * text has at least SESSION_SUFFIX_MIN bytes, those whose ids end with it. */
 int session_list_named(struct session_list *l, const struct history *h, struct str text,
                        size_t limit, struct err *e);
 void session_list_release(struct session_list *l);

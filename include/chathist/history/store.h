@@ -32,8 +32,8 @@ int store_append(struct history *h, struct draft *drafts, size_t count, struct e
  * This costs a second file and its sync. */
 int store_append_group(struct history *h, struct draft *drafts, size_t count, struct err *e);
 
-/* Makes whole lines with their newlines, every byte as it is to be stored; each must be a valid
- * message. Called under the lock; `at` is where the first of them will lie. None are fine. */
+/* Adds whole lines with their newlines, in their final form; each must be a valid message. It is
+ * called under the lock; `at` is the offset of the first line. It may add no line. */
 typedef int store_lines_fn(void *arg, off_t at, struct buf *lines, struct err *e);
 /* Appends them in the steps of store_append, which leaves nothing to be filled in. For lines that
  * were made elsewhere, and for those that depend on what others have stored meanwhile. */
