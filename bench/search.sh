@@ -78,8 +78,8 @@ rmdir "$tmp/history.skip"
     -- sh -c 'rm -f "$2"/history.skip; exec "$1" --history "$2/history" -j 1 -c retentively' sh "$BIN/hist-search" "$tmp" |
     awk '{ ms[NR] = $1 / 1000; kib[NR] = $2 }
         END { r = ms[2] / ms[1]
-            printf "the search that begins the skip index: %.1f ms, %.2f%s x rg, %d KiB of memory\n", ms[2], r, r > 1.2 ? "!" : "", kib[2]
-            exit r > 1.2 }' || over=1
+            printf "the search that begins the skip index: %.1f ms, %.2f%s x rg, %d KiB of memory\n", ms[2], r, (r > 1.2 ? "!" : ""), kib[2]
+            exit (r > 1.2) }' || over=1
 begun=$(stat -c %Y.%s "$tmp/history.skip") searches=1
 while "$BIN/hist-search" --history "$tmp/history" -q retentively || [[ $? == 1 ]]; do
     sum=$(cksum <"$tmp/history.skip")
