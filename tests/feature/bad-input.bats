@@ -241,6 +241,8 @@ options_of() {
     stderr_is "hist-sessions: unknown option '--ilmit': did you mean --limit? (see 'hist-sessions --help')"
     # A letter means one thing in all programs, or nothing.
     for command in 'chat -n hi' 'hist-delete -n s' 'hist-delete -f s' 'hist-import -n x'; do
+        # Words.
+        # shellcheck disable=SC2086
         run_expect 2 $command
         stdout_empty
         stderr_matches "^${command%% *}: unknown option '-[nf]'|option '-f' needs"
