@@ -77,7 +77,7 @@ row 'its memory, KiB' "${kib[2]}" 65536 1 -
 "$BIN/hist-sessions" "${h[@]}" --limit all >"$tmp/list"
 count=$(wc -l <"$tmp/list")
 oldest=$(tail -n 1 "$tmp/list" | cut -f 1) some=$(sed -n "$((count / 3))p" "$tmp/list" | cut -f 1)
-reader '50 sessions' 2.2 "$BIN/hist-sessions" "${h[@]}"
+reader '50 sessions' 2.2 "$BIN/hist-sessions" "${h[@]}" --limit 50
 reader 'the oldest session' 2.2 "$BIN/hist-show" "${h[@]}" --json "$oldest"
 reader 'some session' 2.2 "$BIN/hist-show" "${h[@]}" --json "$some"
 reader 'by the beginning of its id' 2.2 "$BIN/hist-show" "${h[@]}" "${some%???}"

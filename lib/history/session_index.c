@@ -716,32 +716,51 @@ int session_index_sessions(const struct session_index *x, uint64_t first, uint64
 
 /* ---- names ---- */
 
+/* Takes the first id of a text: 1; 0 if it is not all there; -1 if its length is impossible. */
+static int take_id(const struct session_index *x, struct str *text, struct str *id)
+{
+    uint64_t length;
+
+    if (text->n < WORD)
+        return 0;
+    length = le_get(text->p);
+    if (length > x->header.ids)
+        return -1;
+    if (text->n - WORD < length)
+        return 0;
+    *id = (struct str){text->p + WORD, (size_t)length};
+    *text = (struct str){id->p + id->n, text->n - WORD - id->n};
+    return 1;
+}
+
 int session_index_each_id(const struct session_index *x, session_index_id *take, void *arg)
 {
     struct buf ids = BUF_INIT(SIZE_MAX);
     uint64_t read = 0, number = 0;
-    bool more = true;
+    int result = 0;
 
-    while (number < x->header.sessions && more) {
-        uint64_t length = ids.len >= WORD ? le_get(ids.data) : 0;
+    while (number < x->header.sessions && result == 0) {
+        uint64_t left = x->header.ids - read, n = left < IDS_AT_ONCE ? left : IDS_AT_ONCE;
+        struct str text, id;
 
-        if (ids.len >= WORD && length > x->header.ids)
+        if (n == 0 || read_bytes(x, x->at[INDEX_IDS] + read, n, buf_room(&ids, (size_t)n)) < 0) {
+            result = -1;
             break;
-        if (ids.len >= WORD && ids.len - WORD >= length) {
-            more = take(arg, number++, (struct str){ids.data + WORD, (size_t)length});
-            buf_consume(&ids, WORD + (size_t)length);
-            continue;
         }
-
-        uint64_t n = x->header.ids - read < IDS_AT_ONCE ? x->header.ids - read : IDS_AT_ONCE;
-
-        if (n == 0 || read_bytes(x, x->at[INDEX_IDS] + read, n, buf_room(&ids, (size_t)n)) < 0)
-            break;
         buf_grew(&ids, (size_t)n);
         read += n;
+        text = buf_str(&ids);
+        while (number < x->header.sessions && (result = take_id(x, &text, &id)) > 0) {
+            if (!take(arg, number++, id)) {
+                buf_release(&ids);
+                return 0;
+            }
+            result = 0;
+        }
+        buf_consume(&ids, ids.len - text.n);
     }
     buf_release(&ids);
-    return more && number < x->header.sessions ? -1 : 0;
+    return result;
 }
 
 /* ---- lines ---- */
