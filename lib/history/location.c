@@ -675,9 +675,9 @@ static int make_place(int parent, const char *name, const char *path, int *fd, s
 
     if (!made && errno != EEXIST)
         return err_sys(e, errno, "cannot make directory '%s'", path);
-    /* The umask may have removed the permission to open it. */
-    if (made)
-        (void)fchmodat(parent, name, 0700, 0);
+    /* The umask may have removed the permission to open it. A file system without modes refuses. */
+    if (made && fchmodat(parent, name, 0700, 0) < 0 && errno != EPERM && errno != ENOTSUP)
+        return err_sys(e, errno, "cannot make directory '%s'", path);
     found = open_place(parent, name, path, fd, &fault, e);
     if (found < 0)
         return -1;
@@ -900,7 +900,7 @@ int history_enter(struct history *h, struct err *e)
 
     if (!h->dir || h->entered)
         return 0;
-    if (check_place(h, e) < 0 || (h->is_old && take_over(h, e) < 0) || make(h, e) < 0 ||
+    if (check_place(h, e) < 0 || (h->git && h->is_old && take_over(h, e) < 0) || make(h, e) < 0 ||
         enter(h, clear_foreign, e) < 0)
         return -1;
     if (!known)

@@ -273,7 +273,7 @@ static void choose_fresh(struct resume *r)
 static int choose_current(struct buf *id, const struct history *h, int64_t timeout_ms,
                           struct err *e)
 {
-    int64_t since;
+    int64_t since = 0;
     int found = session_current(h, id, &since, NULL);
     int expired;
 

@@ -393,6 +393,7 @@ static void write_records(struct index_writer *w, const struct sorted_session *s
 static void write_ranges(struct index_writer *w, const struct session_table *t,
                          const struct sorted_session *sorted, const size_t *counts)
 {
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
     const struct line_range **ranges = mem_zalloc(t->range_count * sizeof(*ranges));
     size_t *next = mem_zalloc(t->list.count * sizeof(*next));
     size_t at = 0;
