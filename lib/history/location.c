@@ -744,7 +744,7 @@ static int make(struct history *h, struct err *e)
     bool made = !h->dir_exists;
 
     if (made) {
-        int result = h->kind == HISTORY_USER
+        int result = h->kind == HISTORY_USER || !h->git
                          ? make_of_user(h, e)
                          : make_place(h->git->common, DIR_NAME, h->dir, &h->dir_fd, e);
 
