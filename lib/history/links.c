@@ -186,6 +186,7 @@ static int exclude(int common)
     struct append_wait wait = APPEND_WAIT_INIT;
     struct buf text = BUF_INIT(BUF_LINE);
     struct append a;
+    struct stat st;
     int info, made, result;
 
     if (mkdirat(common, "info", 0777) < 0 && errno != EEXIST)
@@ -194,8 +195,12 @@ static int exclude(int common)
     if (info < 0)
         return -1;
     made = openat(info, EXCLUDE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (made >= 0)
+    if (made >= 0) {
+        /* Whatever the umask is, git reads it as this user. */
+        if (fstat(made, &st) == 0 && (st.st_mode & 0600) != 0600)
+            (void)!fchmod(made, (st.st_mode & 0777) | 0600);
         close(made);
+    }
     result = append_open(&a, info, EXCLUDE, &wait, NULL);
     if (result == 0) {
         result = io_read_all(a.fd, &text);

@@ -934,5 +934,7 @@ int history_make_here(struct history *h, const char *dir, struct err *e)
     h->dir_exists = true;
     h->entered = false;
     set_trust(h);
+    if (!h->trusted && !is_ours(h, h->dir_fd, h->dir))
+        return err_set(e, ERR_FAILURE, "cannot use '%s': another program made it", h->dir);
     return history_enter(h, e);
 }

@@ -189,8 +189,10 @@ static int walk_index(struct walk *w)
         if (is_named(w, (struct str){recent[i].id, recent[i].id_len}))
             w->result = add_recent(w, &recent[i]);
     free(recent);
-    if (w->list->count < w->limit && w->result == 0)
-        w->result = session_index_each_id(w->x, take_record, w);
+    /* take_record sets w->result when it stops because a record is damaged. */
+    if (w->list->count < w->limit && w->result == 0 &&
+        session_index_each_id(w->x, take_record, w) < 0)
+        w->result = -1;
     add_records(w);
     w->list->bad_lines = tail->bad_lines + w->x->header.bad;
     return w->result;

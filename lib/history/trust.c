@@ -33,22 +33,30 @@ static int open_state(struct append *a, const char *path, struct append_wait *wa
 
 /* ---- the mark ---- */
 
-/* Reads a token from an open file. Returns 1; 0 if the file is empty, or if another user can write
- * it; -1 with errno set. */
-static int read_token(int fd, struct buf *token)
+/* Reads a token, the first line of an open file. Returns 1; 0 if the file is empty, or with *fault set
+ * if the token cannot be trusted; -1 with errno set. */
+static int read_token(int fd, struct buf *token, const char **fault)
 {
-    struct str text;
+    struct str text, line;
 
-    if (io_read_all(fd, token) < 0)
-        return errno == EFBIG ? 0 : -1;
+    *fault = owner_fault(fd, OWNER_USER);
+    if (io_read_all(fd, token) < 0) {
+        if (errno != EFBIG)
+            return -1;
+        *fault = "it is too large";
+    }
     text = str_trim(buf_str(token));
-    buf_truncate(token, text.n);
-    return text.n > 0 && !owner_fault(fd, OWNER_USER);
+    line = str_trim(str_cut(&text, '\n'));
+    if (line.n > 0)
+        memmove(token->data, line.p, line.n);
+    buf_truncate(token, line.n);
+    return line.n > 0 && !*fault;
 }
 
 static int open_and_read(int dir, const char *path, struct buf *token, struct err *e)
 {
     struct err why = ERR_INIT;
+    const char *fault;
     int missing = 0, result;
     int fd = io_open_regular_at(dir, path, O_RDONLY, 0, NULL, &missing, &why);
 
@@ -59,7 +67,7 @@ static int open_and_read(int dir, const char *path, struct buf *token, struct er
         err_release(&why);
         return result;
     }
-    result = read_token(fd, token);
+    result = read_token(fd, token, &fault);
     if (result < 0)
         err_sys(e, errno, "cannot read '%s'", path);
     close(fd);
@@ -89,11 +97,13 @@ int trust_marked(int dir, const char *token_path, struct err *e)
     return result;
 }
 
-/* Reads the token, or makes it, and keeps its lock in *a. Where nothing can be written, an existing
- * token is used without a lock. */
+/* Reads the token and keeps its lock in *a; makes the token if the file is empty or missing. If
+ * nothing can be written there, an existing token is used without a lock. A token that others could
+ * have written is an error: a second one would turn every history of the user into a foreign one. */
 static int lock_token(struct append *a, const char *path, struct append_wait *wait,
                       struct buf *token, struct err *e)
 {
+    const char *fault;
     int result;
 
     if (open_state(a, path, wait, e) < 0) {
@@ -103,9 +113,11 @@ static int lock_token(struct append *a, const char *path, struct append_wait *wa
             err_release(e);
         return result > 0 ? 0 : -1;
     }
-    result = read_token(a->fd, token);
+    result = read_token(a->fd, token, &fault);
     if (result < 0) {
         err_sys(e, errno, "cannot read '%s'", path);
+    } else if (fault) {
+        result = err_set(e, ERR_FAILURE, "cannot use '%s': %s", path, fault);
     } else if (result == 0) {
         buf_clear(token);
         id_add_token(token);

@@ -60,12 +60,28 @@ static int too_long(struct err *e)
 
 #define KEY_SHOWN 3
 
+/* Returns true for a key that ordinary text does not contain: at least SECRET_MIN printable ASCII
+ * characters, a letter and a digit among them. Placeholders such as `lm-studio` are words. */
+static bool looks_random(struct str key)
+{
+    bool letter = false, digit = false;
+
+    for (size_t i = 0; i < key.n; i++) {
+        unsigned char c = (unsigned char)key.p[i];
+
+        if (c <= ' ' || c >= 0x7f)
+            return false;
+        digit = digit || (c >= '0' && c <= '9');
+        letter = letter || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    }
+    return key.n >= SECRET_MIN && letter && digit;
+}
+
 void response_set_key(struct response *a, const char *key)
 {
     struct str trimmed = str_trim(str_of(key));
-    bool masked = trimmed.n >= SECRET_MIN && utf8_valid(trimmed) == trimmed.n;
 
-    a->key = masked ? trimmed : STR_NONE;
+    a->key = looks_random(trimmed) ? trimmed : STR_NONE;
 }
 
 /* Replaces each key in the bytes after `from` with `***`, but leaves the first `fixed` bytes. */

@@ -225,7 +225,8 @@ static bool same_value(struct walk *w, const cJSON *a, const cJSON *b)
     const cJSON *y = b->child;
     int size = cJSON_GetArraySize(a);
 
-    if (w->steps++ > STEPS_MAX || (a->type & 0xff) != (b->type & 0xff) ||
+    w->steps += (size_t)size + 1;
+    if (w->steps > STEPS_MAX || (a->type & 0xff) != (b->type & 0xff) ||
         size != cJSON_GetArraySize(b))
         return false;
     if (cJSON_IsNumber(a))
@@ -284,7 +285,8 @@ static bool check_multiple(struct walk *w, const struct target *t, const cJSON *
 
     if (quotient < 0)
         quotient = -quotient;
-    if (quotient >= EXACT_MAX)
+    /* Also true if the quotient is not a number. */
+    if (!(quotient < EXACT_MAX))
         return true;
     nearest = (double)(int64_t)(quotient + 0.5);
     distance = quotient < nearest ? nearest - quotient : quotient - nearest;

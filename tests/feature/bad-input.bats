@@ -311,7 +311,7 @@ options_of() {
         done
         run_expect 2 "$TOOL" --json --format md good
         stdout_empty
-        complains 'it does not go with '
+        complains 'cannot be combined with '
     done
     for tool in hist-show hist-load; do
         row "$tool"

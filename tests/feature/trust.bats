@@ -549,7 +549,7 @@ END
     hist_line s user hello >file.jsonl
     echo s >file.jsonl.session
     chmod 644 repo/.git/aicoder/history.jsonl file.jsonl file.jsonl.session
-    (cd repo && hist-append -q -s s one)
+    (cd repo && hist-load -q s >out && hist-append -q -s s one)
     hist-append two
     hist-append --history file.jsonl -s s three
     mode_is 755 "$HOME/.local" "$HOME/.local/share" repo repo/.git repo/.git/aicoder
@@ -1167,4 +1167,59 @@ begin_at_once() {
     json_is .git/aicoder/foreign.jsonl .content planted
     no_file .git/aicoder/foreign-2.jsonl
     [[ $(cat .git/aicoder/session) == "$(tail -n 1 .git/aicoder/history.jsonl | jq -r .session_id)" ]]
+}
+
+@test "token: one that others can write is an error, and makes no history foreign" {
+    make_repo repo
+    cd repo || return 1
+    use_echo
+    run_expect 0 chat one
+    run_expect 0 chat two
+    chmod 666 "$HOME/.local/state/chathist/token"
+    cp "$HOME/.local/state/chathist/token" before
+    for _ in 1 2; do
+        run_expect 8 chat three
+        stderr_has "cannot use '$HOME/.local/state/chathist/token': "
+    done
+    same token before "$HOME/.local/state/chathist/token"
+    [[ ! -e .git/aicoder/foreign.jsonl ]]
+    chmod 600 "$HOME/.local/state/chathist/token"
+    run_expect 0 chat -v four
+    stderr_has 'message_count=5'
+    [[ ! -e .git/aicoder/foreign.jsonl ]]
+}
+
+@test "token: only the first line of the file counts" {
+    make_repo repo
+    cd repo || return 1
+    use_echo
+    run_expect 0 chat one
+    echo more >>"$HOME/.local/state/chathist/token"
+    run_expect 0 chat -v two
+    stderr_has 'message_count=3'
+    [[ ! -e .git/aicoder/foreign.jsonl ]]
+}
+
+@test "foreign: hist-append -s is no consent to continue its sessions" {
+    make_repo repo
+    mkdir repo/.git/aicoder
+    hist_line work system planted >repo/.git/aicoder/history.jsonl
+    hist_line other system planted >>repo/.git/aicoder/history.jsonl
+    cd repo || return 1
+    use_echo
+    run_expect 0 hist-append -q -s work 'ci: build ok'
+    CHAT_SESSION=other run_expect 0 chat --dry-run hi
+    if grep -q planted "$OUT"; then fail 'a planted message would be sent'; fi
+    run_expect 0 hist-search planted
+}
+
+@test "here: the directory of another program is refused and left alone" {
+    mkdir -p other/.aicoder
+    hist_line s user theirs >other/.aicoder/history.jsonl
+    echo s >other/.aicoder/session
+    cp -r other/.aicoder before
+    cd other || return 1
+    run_expect 2 hist-new --here
+    stderr_has "cannot use '" 'another program made it'
+    diff -r ../before .aicoder
 }

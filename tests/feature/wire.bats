@@ -769,3 +769,9 @@ END
     stdout_has '*** it is'
     stdout_lacks sk-sec
 }
+
+@test "wire: a placeholder instead of a key is a word of the answer" {
+    start_llm --reply 'Start lm-studio, then |--------|'
+    OPENAI_API_KEY=lm-studio run_expect 0 chat --history h.jsonl hello
+    stdout_is 'Start lm-studio, then |--------|'
+}
