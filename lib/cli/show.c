@@ -224,7 +224,7 @@ void show_set_format(struct show *s, const char *name)
 void show_settle(struct show *s, bool json)
 {
     if (json && s->format)
-        die_usage("--json prints the stored lines: it does not go with --format");
+        die_usage("--json prints the stored lines: it cannot be combined with --format");
     s->json = json;
 }
 

@@ -55,6 +55,7 @@ void scan_share(struct scan *part, const struct scan *s, off_t at, off_t end)
                           .block_size = s->block_size,
                           .line_max = s->line_max,
                           .held_max = s->held_max,
+                          .sparse = s->sparse,
                           .size = end,
                           .next = at,
                           .path = mem_copy(s->path, strlen(s->path)),

@@ -316,7 +316,7 @@ options_of() {
     for tool in hist-show hist-load; do
         row "$tool"
         run_expect 2 "$TOOL" --format text --json good
-        complains '--json prints the stored lines: it does not go with --format'
+        complains '--json prints the stored lines: it cannot be combined with --format'
     done
     [[ ! -e $HISTORY.session ]]
 }

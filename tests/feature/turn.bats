@@ -228,7 +228,7 @@ END
 @test "turn: without a stored prompt there is no such file" {
     use_echo
     export CHAT_HISTORY=$WORK/h.jsonl
-    for options in -n '--messages messages.json'; do
+    for options in --no-store '--messages messages.json'; do
         echo '[]' >messages.json
         # shellcheck disable=SC2086
         run_expect 0 traced -o trace -e trace=openat,open chat $options hello
@@ -496,7 +496,7 @@ for i in range(int(sys.argv[1])):
           % (1719500000000 + i, i, role, i, more))
 END
     # As much as the programs themselves need, and 40 MB; the session is 60 MB in the file.
-    for limited in 'chat -q -s s hello' 'hist-show --no-store 2 s' 'hist-load --no-store 1 s' 'hist-show --no-markdown --no-store 2 s'; do
+    for limited in 'chat -q -s s hello' 'hist-show -n 2 s' 'hist-load -n 1 s' 'hist-show --raw -n 2 s'; do
         # shellcheck disable=SC2086
         run_expect 0 bash -c 'ulimit -v 120000; exec "$@"' - $limited
         stderr_empty
@@ -593,7 +593,7 @@ piped() {
     use_history
     start_llm --set 'chunk: event' --set 'delay: 20ms' --reply $'line 1\nline 2\nline 3\nline 4\nline 5'
     status=0
-    piped 'chat -s s hello' 'head --no-store 1'
+    piped 'chat -s s hello' 'head -n 1'
     judge $status 141
     stderr_empty
     [[ $(cat out) == 'line 1' ]]
@@ -735,6 +735,7 @@ mkdir -p "$2/.git/objects" "$2/.git/refs" 2>/dev/null && echo "ref: refs/heads/m
 [ "$3" = rw ] || mount -o remount,ro "$2" || exit 77
 cd "$2" && shift 4 && exec "$@"
 END
+    unshare -rm sh mounted size=64k small ro '' true 2>/dev/null || skip 'cannot mount here'
     # Where a history cannot be made the user's own is used, and that is said.
     run_expect 0 unshare -rm sh mounted size=64k repo ro '' chat hello
     stdout_is hello '[1 message]'
@@ -801,7 +802,7 @@ mortal() {
     stdout_is before '' hello '[1 message]'
     stderr_is "chat: not stored: cannot open 'readable.jsonl': Permission denied"
     # What is about the history cannot do without it; and what is not to be stored is asked with all of it.
-    for options in '-c hello' '-s s --regenerate' '-s s --edit hello' '-s s -n hello' '-s s --dry-run hello'; do
+    for options in '-c hello' '-s s --regenerate' '-s s --edit hello' '-s s --no-store hello' '-s s --dry-run hello'; do
         # shellcheck disable=SC2086
         run_expect 1 mortal chat --history closed.jsonl $options
         stdout_empty

@@ -407,7 +407,7 @@ static void check_masked(const char *text, size_t at, const char *first, const c
     struct err e = ERR_INIT;
 
     response_init(&a, &sink);
-    response_set_key(&a, " sk-abcdefgh\n");
+    response_set_key(&a, " sk-abcdefg1\n");
     json_add_string(&json, (struct str){text, at});
     CHECK_INT(response_add_text(&a, buf_str(&json), &e), 0);
     if (first)
@@ -419,7 +419,7 @@ static void check_masked(const char *text, size_t at, const char *first, const c
     CHECK_STR(buf_c(&out), buf_c(&a.text));
     if (all)
         CHECK_STR(buf_c(&out), all);
-    CHECK(!str_find(buf_str(&out), STR("sk-abcdefgh")));
+    CHECK(!str_find(buf_str(&out), STR("sk-abcdefg1")));
     response_release(&a);
     buf_release(&out);
     buf_release(&json);
@@ -427,7 +427,7 @@ static void check_masked(const char *text, size_t at, const char *first, const c
 
 TEST(the_key_is_masked_in_text)
 {
-    const char *text = "a sk-abcdefgh and sk-abcdefgh.";
+    const char *text = "a sk-abcdefg1 and sk-abcdefg1.";
 
     check_masked(text, 0, "", "a *** and ***.");
     check_masked(text, strlen(text), "a *** and ***.", "a *** and ***.");
@@ -437,7 +437,7 @@ TEST(the_key_is_masked_in_text)
     check_masked(text, 6, "a ", "a *** and ***.");
     /* Text that only begins like the key is passed on in full. */
     check_masked("sk-abcd", 6, "", "sk-abcd");
-    check_masked("sk-absk-abcdefgh!", 8, "sk-absk-", "sk-absk-***!");
+    check_masked("sk-absk-abcdefg1!", 8, "sk-absk-", "sk-absk-***!");
 }
 
 TEST(the_key_is_masked_in_arguments)
@@ -446,10 +446,10 @@ TEST(the_key_is_masked_in_arguments)
     struct err e = ERR_INIT;
 
     response_init(&a, NULL);
-    response_set_key(&a, "sk-abcdefgh");
+    response_set_key(&a, "sk-abcdefg1");
     CHECK_INT(response_add_call(&a, 0, STR("1"), STR("f"), STR("\"{\\\"k\\\":\\\"sk-abc\""), &e),
               0);
-    CHECK_INT(response_add_call(&a, 0, STR(""), STR(""), STR("\"defgh\\\"}\""), &e), 0);
+    CHECK_INT(response_add_call(&a, 0, STR(""), STR(""), STR("\"defg1\\\"}\""), &e), 0);
     response_settle_calls(&a);
     CHECK_STR(buf_c(&a.calls[0].args), "{\"k\":\"***\"}");
     response_release(&a);
@@ -483,18 +483,18 @@ TEST(the_key_is_masked_everywhere)
     struct err e = ERR_INIT;
 
     response_init(&a, &sink);
-    response_set_key(&a, "sk-abcdefgh");
-    CHECK_INT(response_add_citation(&a, STR("{\"url\":\"sk-abcdefgh\"}")), 0);
-    CHECK_INT(response_add_reasoning(&a, STR("sk-abcdefgh?")), 0);
+    response_set_key(&a, "sk-abcdefg1");
+    CHECK_INT(response_add_citation(&a, STR("{\"url\":\"sk-abcdefg1\"}")), 0);
+    CHECK_INT(response_add_reasoning(&a, STR("sk-abcdefg1?")), 0);
     CHECK_STR(buf_c(&out), "{\"url\":\"***\"}***?");
-    response_set_model(&a, STR("sk-abcdefgh"));
-    response_set_finish(&a, STR("sk-abcdefgh"));
-    response_set_refusal(&a, STR("sk-abcdefgh"), STR("no sk-abcdefgh"));
+    response_set_model(&a, STR("sk-abcdefg1"));
+    response_set_finish(&a, STR("sk-abcdefg1"));
+    response_set_refusal(&a, STR("sk-abcdefg1"), STR("no sk-abcdefg1"));
     CHECK_STR(a.model, "***");
     CHECK_STR(a.finish_reason, "***");
     CHECK_STR(a.refusal, "no *** (***)");
-    CHECK_INT(response_add_call(&a, 0, STR("sk-abcdefgh"), STR("sk-abcdefgh"), STR("{}"), &e), 0);
-    opaque_push(&a.opaque, STR("{\"type\":\"x\",\"text\":\"sk-abcdefgh\"}"));
+    CHECK_INT(response_add_call(&a, 0, STR("sk-abcdefg1"), STR("sk-abcdefg1"), STR("{}"), &e), 0);
+    opaque_push(&a.opaque, STR("{\"type\":\"x\",\"text\":\"sk-abcdefg1\"}"));
     response_settle_calls(&a);
     CHECK_STR(buf_c(&a.calls[0].id), "***");
     CHECK_STR(buf_c(&a.calls[0].name), "***");
