@@ -15,8 +15,8 @@
 /* Returns the folding of a code point, or the code point itself if it has none. */
 int32_t fold(int32_t cp);
 
-/* Sets `out` to all code points with the folding of cp, that folding first. Returns their number, at
- * most FOLD_SAME. */
+/* Sets `out` to all code points with the folding of cp, that folding first. Returns their number,
+ * at most FOLD_SAME. */
 #define FOLD_SAME ((size_t)8)
 size_t fold_same(int32_t cp, int32_t out[FOLD_SAME]);
 

@@ -1,9 +1,9 @@
 /*
  * io - file descriptors: opening files safely, and complete reads and writes.
  *
- * Nothing here buffers. Interrupted calls (EINTR) are repeated, and a descriptor that another program
- * made non-blocking is waited for. Every descriptor opened here is close-on-exec, except the standard
- * streams.
+ * Nothing here buffers. Interrupted calls (EINTR) are repeated, and a descriptor that another
+ * program made non-blocking is waited for. Every descriptor opened here is close-on-exec, except
+ * the standard streams.
  */
 #ifndef CHATHIST_BASE_IO_H
 #define CHATHIST_BASE_IO_H
@@ -20,14 +20,13 @@
 #include "chathist/base/err.h"
 
 /* Opens /dev/null on each of fds 0 to 2 that is closed, so that no file opened later gets the
- * number of a standard stream. A closed stdout or stderr is opened read-only,
- * a closed stdin write-only: using it fails, as if it were still closed. Returns 0, or -1 with errno
- * set. */
+ * number of a standard stream. A closed stdout or stderr is opened read-only, a closed stdin
+ * write-only: using it fails, as if it were still closed. Returns 0, or -1 with errno set. */
 int io_fill_std_fds(void);
 
-/* If a function takes `dir` and `path`, dir is a descriptor of the directory that holds the file: the
- * last part of path is opened, renamed or removed in that directory, even if another process puts
- * another directory at the path. Messages contain the whole path. */
+/* If a function takes `dir` and `path`, dir is a descriptor of the directory that holds the file:
+ * the last part of path is opened, renamed or removed in that directory, even if another process
+ * puts another directory at the path. Messages contain the whole path. */
 #define IO_CWD AT_FDCWD /* the whole path is used */
 #define IO_ABSENT (-1)  /* the directory does not exist: errno is ENOENT */
 
@@ -47,69 +46,71 @@ int io_open_regular(const char *path, int flags, mode_t mode, struct stat *st, i
 int io_open_regular_at(int dir, const char *path, int flags, mode_t mode, struct stat *st,
                        int *errnum, struct err *e);
 
-/* Waits for `ms` milliseconds, or until fd (-1: none) can be read. Returns 1 if it can be read, 0 after
- * that time, -1 with errno set. */
+/* Waits for `ms` milliseconds, or until fd (-1: none) can be read. Returns 1 if it can be read, 0
+ * after that time, -1 with errno set. */
 int io_wait(int fd, int64_t ms);
 
-/* Opens an input that a user named, for reading. Links, FIFOs and devices are accepted, and opening a
- * FIFO waits for its writer; a directory is refused. Returns the descriptor, or -1 with *e set. */
+/* Opens an input that a user named, for reading. Links, FIFOs and devices are accepted, and opening
+ * a FIFO waits for its writer; a directory is refused. Returns the descriptor, or -1 with *e
+ * set. */
 int io_open_input(const char *path, struct err *e);
-/* Returns 0 if the path names a regular file or a link to one, else -1 with *e set. For callers that
- * must not wait for the writer of a FIFO. */
+/* Returns 0 if the path names a regular file or a link to one, else -1 with *e set. For callers
+ * that must not wait for the writer of a FIFO. */
 int io_check_regular(const char *path, struct err *e);
 
 /* Writes all n bytes. Returns 0, or -1 with errno set; then a part may have been written. */
 int io_write_all(int fd, const void *p, size_t n);
 /* The same at an offset of 0 or more. The position of the descriptor does not change. */
 int io_pwrite_all(int fd, const void *p, size_t n, off_t offset);
-/* Writes as many bytes as are accepted without waiting, also to a blocking descriptor. Returns their
- * number; or -1 with errno set, EAGAIN if it would have to wait. Fails always if the system has no such
- * call. */
+/* Writes as many bytes as are accepted without waiting, also to a blocking descriptor. Returns
+ * their number; or -1 with errno set, EAGAIN if it would have to wait. Fails always if the system
+ * has no such call. */
 ssize_t io_write_now(int fd, const void *p, size_t n);
 /* Reads n bytes, or fewer if the file ends before. Returns their number, or -1 with errno set. */
 ssize_t io_read_full(int fd, void *p, size_t n);
 ssize_t io_pread_full(int fd, void *p, size_t n, off_t offset);
 /* Does the file, whose fstat is *st, have holes of 1 MiB or more in total, which read as zeros? */
 bool io_is_sparse(int fd, const struct stat *st);
-/* Returns where the hole ends that has the byte at `at`, or begins that ends at `at`; `at` if there is
- * none. */
+/* Returns where the hole ends that has the byte at `at`, or begins that ends at `at`; `at` if there
+ * is none. */
 off_t io_hole_end(int fd, off_t at, off_t size);
 off_t io_hole_begin(int fd, off_t at);
-/* Waits for data and adds the result of one read to b. Returns 1; 0 at the end; -1 with errno set, EFBIG
- * if b reaches its maximum, and then it has the beginning. */
+/* Waits for data and adds the result of one read to b. Returns 1; 0 at the end; -1 with errno set,
+ * EFBIG if b reaches its maximum, and then it has the beginning. */
 int io_read_some(int fd, struct buf *b);
 /* The same until the end. Returns 0 or -1. */
 int io_read_all(int fd, struct buf *b);
-/* Adds the content of a file that a user named to b. Returns 0, or -1 with *e set. `-` is a file name
- * like any other. */
+/* Adds the content of a file that a user named to b. Returns 0, or -1 with *e set. `-` is a file
+ * name like any other. */
 int io_read_file(const char *path, struct buf *b, struct err *e);
-/* The same for a small file of these programs. Returns 1; 0 if it does not exist; -1 with *e set, also
- * if it is no regular file. */
+/* The same for a small file of these programs. Returns 1; 0 if it does not exist; -1 with *e set,
+ * also if it is no regular file. */
 int io_read_state(const char *path, struct buf *b, struct err *e);
 int io_read_state_at(int dir, const char *path, struct buf *b, struct err *e);
 
-/* Makes a new file beside `path`, open for reading and writing, mode 0600, with an exclusive flock(2)
- * where the file system has locks. Its name, `path`, two numbers with a dot before each, and
- * IO_TEMPORARY, is put into *name; the caller renames or removes it. Returns the descriptor, or -1
- * with errno set. */
+/* Makes a new file beside `path`, open for reading and writing, mode 0600, with an exclusive
+ * flock(2) where the file system has locks. Its name, `path`, two numbers with a dot before each,
+ * and IO_TEMPORARY, is put into *name; the caller renames or removes it. Returns the descriptor, or
+ * -1 with errno set. */
 #define IO_TEMPORARY ".tmp"
 int io_open_temporary(int dir, const char *path, struct buf *name);
-/* Counts the files in the directory of `path` that io_open_temporary made and a killed program left:
- * regular files of this user, without a lock, whose names have that form. `beside`: only those whose
- * names begin with the name of `path` and a dot. With `remove` they are removed. Returns the number,
- * or -1 if one cannot be removed; a directory that cannot be listed has none. */
+/* Counts the files in the directory of `path` that io_open_temporary made and a killed program
+ * left: regular files of this user, without a lock, whose names have that form. `beside`: only
+ * those whose names begin with the name of `path` and a dot. With `remove` they are removed.
+ * Returns the number, or -1 if one cannot be removed; a directory that cannot be listed has
+ * none. */
 int io_sweep(int dir, const char *path, bool beside, bool remove, struct err *e);
-/* Replaces the content of `path`: writes a new file beside it (mode 0600), syncs it, renames it over
- * `path` and syncs the directory. For small state files: a reader finds the old content or the new one,
- * never a part. If something else than a regular file has the name, that is an error. Returns 0, or -1
- * with *e set. */
+/* Replaces the content of `path`: writes a new file beside it (mode 0600), syncs it, renames it
+ * over `path` and syncs the directory. For small state files: a reader finds the old content or the
+ * new one, never a part. If something else than a regular file has the name, that is an error.
+ * Returns 0, or -1 with *e set. */
 int io_replace_file(const char *path, struct str content, struct err *e);
 /* The same, but without `sync` nothing is synced, and a power cut may leave an empty file. */
 int io_replace_file_at(int dir, const char *path, struct str content, bool sync, struct err *e);
-/* The same for content that is not in memory as a whole: the caller writes it to `fd`, from which it can
- * also be read, and io_replace_end puts it in place. After io_replace_begin the caller calls
- * io_replace_end or io_replace_drop; both close fd and leave no other file. `path` is borrowed until
- * then. */
+/* The same for content that is not in memory as a whole: the caller writes it to `fd`, from which
+ * it can also be read, and io_replace_end puts it in place. After io_replace_begin the caller calls
+ * io_replace_end or io_replace_drop; both close fd and leave no other file. `path` is borrowed
+ * until then. */
 struct io_replace {
     int fd;
     int dir; /* the argument of io_replace_begin_at */
@@ -123,8 +124,8 @@ int io_replace_end(struct io_replace *r, struct err *e);
 /* Keeps the old content. Does not change errno. */
 void io_replace_drop(struct io_replace *r);
 
-/* Opens the directory `path` for reading, or the directory `dir` if that is a descriptor. Returns NULL
- * with errno set on failure. The caller closes it. */
+/* Opens the directory `path` for reading, or the directory `dir` if that is a descriptor. Returns
+ * NULL with errno set on failure. The caller closes it. */
 DIR *io_open_dir(int dir, const char *path);
 
 /* Syncs the directory that holds `path`. Returns 0, or -1 with errno set. */

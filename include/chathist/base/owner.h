@@ -1,7 +1,7 @@
 /*
  * owner - decides whether a file, or a server on this machine, is trusted. Some files act for the
- * user: configuration names commands, and a history is sent to a model. They are used only if no other
- * user can have written them.
+ * user: configuration names commands, and a history is sent to a model. They are used only if no
+ * other user can have written them.
  *
  * A file is trusted if it belongs to the user, or also to root where the caller allows that, and if
  * others cannot write it. A file that its group can write is trusted only if that group is the

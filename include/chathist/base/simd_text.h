@@ -10,13 +10,13 @@
 #include "chathist/base/simd.h"
 
 /* Passes over text inside a JSON string, from p, where a code point begins. Returns the first byte
- * that is neither plain nor part of an escape of two characters: the closing quote, the backslash of
- * \uXXXX or of an invalid escape, a control character; or `end`. It may stop earlier at the first
- * byte of a code point beyond ASCII, which the caller then checks. The text before the result is
- * valid UTF-8. */
+ * that is neither plain nor part of an escape of two characters: the closing quote, the backslash
+ * of \uXXXX or of an invalid escape, a control character; or `end`. It may stop earlier at the
+ * first byte of a code point beyond ASCII, which the caller then checks. The text before the result
+ * is valid UTF-8. */
 const char *simd_special(const char *p, const char *end);
-/* Does the same by a variant that simd_can accepts; some variants are the portable one. Variants may
- * differ in whether they stop at code points beyond ASCII. */
+/* Does the same by a variant that simd_can accepts; some variants are the portable one. Variants
+ * may differ in whether they stop at code points beyond ASCII. */
 const char *simd_special_with(enum simd with, const char *p, const char *end);
 /* Returns whether n bytes of a JSON string stand for themselves: ASCII without quotes, backslashes
  * and control characters. */

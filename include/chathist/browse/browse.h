@@ -80,7 +80,8 @@ struct browse_outcome {
     struct err failed;  /* why a requested program failed */
 };
 
-/* Returns 0 when the user leaves, with the terminal restored, or -1 with *e set if it cannot start. */
+/* Returns 0 when the user leaves, with the terminal restored, or -1 with *e set if it cannot
+ * start. */
 int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome, struct err *e);
 void browse_outcome_release(struct browse_outcome *o);
 

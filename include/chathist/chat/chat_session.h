@@ -1,7 +1,8 @@
 /*
  * chat_session - what `chat` works with: a history, a model server, tools, and turns between them.
  *
- *     chat_session_open, then for each turn chat_session_prepare, _check and _run, chat_session_close
+ *     chat_session_open, then for each turn chat_session_prepare, _check and _run,
+ *     chat_session_close
  *
  * An error in the settings ends the program. An error in a turn is reported and determines the exit
  * code of the turn, so that a conversation can continue after it.

@@ -23,8 +23,8 @@
 /* Returns true if a conversation is to be held on the terminal: standard input and output are one,
  * and the arguments ask for nothing else. */
 bool input_interactive(const struct chat_args *a);
-/* Adds standard input, arguments and files. No prompt at all is an error, unless --edit can open the
- * editor. With --regenerate only images are allowed. */
+/* Adds standard input, arguments and files. No prompt at all is an error, unless --edit can open
+ * the editor. With --regenerate only images are allowed. */
 void input_prompt(struct buf *prompt, struct image_list *images, const struct chat_args *a);
 /* Opens the session's last prompt in the editor. Does nothing without a prompt or a
  * terminal. */

@@ -14,8 +14,8 @@
  * `{{`; any other `{{` is an error, and `}}` alone is text. Values and defaults are not expanded
  * again.
  *
- * A NAME is a file in `chathist/templates` or `chathist/roles` beside the user configuration; a name
- * with a slash is a path. Repositories have no templates.
+ * A NAME is a file in `chathist/templates` or `chathist/roles` beside the user configuration; a
+ * name with a slash is a path. Repositories have no templates.
  */
 #ifndef CHATHIST_CHAT_TEMPLATE_H
 #define CHATHIST_CHAT_TEMPLATE_H
@@ -28,7 +28,8 @@
 #include "chathist/chat/chat_args.h"
 #include "chathist/cli/output.h"
 
-/* Reads the settings at the head of a file. Zero-initialise everything but `rest`, the whole text. */
+/* Reads the settings at the head of a file. Zero-initialise everything but `rest`, the whole
+ * text. */
 struct template_head {
     struct str rest; /* the unread text; at the end of the head the body */
     size_t line;     /* number of the last line that was read, 0 before the first */
@@ -49,8 +50,8 @@ struct template_var {
 /* Is this the name of a variable? */
 bool template_name_valid(struct str name);
 /* Adds the text with its variables expanded. Of several variables of one name the last one counts.
- * `line` is the number of the text's first line, for messages. Returns 0, or -1 with ERR_USAGE for a
- * variable without a value and for a bad variable. */
+ * `line` is the number of the text's first line, for messages. Returns 0, or -1 with ERR_USAGE for
+ * a variable without a value and for a bad variable. */
 int template_expand(struct str text, size_t line, struct template_var *vars, size_t count,
                     struct buf *out, struct err *e);
 

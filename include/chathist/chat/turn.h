@@ -103,8 +103,8 @@ int turn_last_prompt(const struct history *h, struct str session, struct buf *ou
  * prompt. TURN_AGAIN and TURN_EDIT leave the turn of the last prompt out. Returns 0, or -1 with *e
  * set: ERR_USAGE without a last prompt. */
 int turn_prepare(struct turn *t, struct err *e);
-/* Stores the system prompt if it is new, and the prompt unless it is stored (TURN_AGAIN). Returns 0,
- * or -1 with *e set. */
+/* Stores the system prompt if it is new, and the prompt unless it is stored (TURN_AGAIN). Returns
+ * 0, or -1 with *e set. */
 int turn_store_prompt(struct turn *t, struct err *e);
 /* Sends the request, or the next one after a round. Returns 0, or -1 with *e set. Some answers are
  * errors: ERR_INCOMPLETE if the answer was cut at the length limit or by a full context, or was
@@ -112,8 +112,8 @@ int turn_store_prompt(struct turn *t, struct err *e);
  * ERR_LIMIT for calls without tools, and for calls or a pause when no round is left. */
 int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e);
 /* Stores the answer, and before it lines that could not be stored earlier. If no text arrived, the
- * line has the content "" and a finish_reason (`error`, `interrupted`) that keeps the answer and its
- * prompt out of every later request (llm/context). Returns 0, or -1 with *e set. */
+ * line has the content "" and a finish_reason (`error`, `interrupted`) that keeps the answer and
+ * its prompt out of every later request (llm/context). Returns 0, or -1 with *e set. */
 int turn_store_answer(struct turn *t, struct err *e);
 void turn_release(struct turn *t);
 

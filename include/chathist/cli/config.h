@@ -86,7 +86,8 @@ int config_open(const char *file, struct err *e);
  * not be readable. */
 int config_check_owner(const char *file, struct err *e);
 
-/* Each of these reads one setting. Returns 0, or -1 with *err set to ERR_USAGE if its value is bad. */
+/* Each of these reads one setting. Returns 0, or -1 with *err set to ERR_USAGE if its value is
+ * bad. */
 int config_session_timeout(const struct config *c, int64_t *ms, struct err *e); /* off: -1 */
 int config_max_messages(const struct config *c, size_t *n, struct err *e);      /* all: SIZE_MAX */
 int config_max_bytes(const struct config *c, size_t *n, struct err *e);

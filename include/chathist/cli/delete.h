@@ -16,9 +16,9 @@
 #include "chathist/history/location.h"
 #include "chathist/history/session.h"
 
-/* Which sessions are deleted: those that meet all of the criteria that are set. The current session is
- * not deleted for its age, its size or its place among the others, unless `keep` is 0. All pointers
- * are borrowed. */
+/* Which sessions are deleted: those that meet all of the criteria that are set. The current session
+ * is not deleted for its age, its size or its place among the others, unless `keep` is 0. All
+ * pointers are borrowed. */
 struct delete_criteria {
     bool named; /* its id is in `ids`; the current session may be named before its first message */
     const struct str *ids;
@@ -28,9 +28,9 @@ struct delete_criteria {
     int64_t before;
     bool keeps; /* it is not among the `keep` sessions that were used last */
     size_t keep;
-    bool
-        limited; /* the other criteria choose it, and the history would have more than max_size bytes
-                   * without deleting it; the sessions used first are deleted first */
+    /* The other criteria choose it, and the history would have more than max_size bytes without
+     * deleting it. The sessions used first are deleted first. */
+    bool limited;
     uint64_t max_size;
     struct str match; /* a message of it contains this text, as hist-search finds it; STR_NONE: not
                        * set */
@@ -54,9 +54,9 @@ struct deletion {
  * release. */
 int deletion_choose(struct deletion *d, const struct history *h, const struct delete_criteria *c,
                     struct err *e);
-/* Deletes the chosen sessions in one rewrite (history/rewrite.h), and the pointer if it names one of
- * them. A session that was not named, but has got lines since it was chosen, is kept whole. Returns 0;
- * or -1 with *e set: the history is unchanged, unless the message says otherwise. */
+/* Deletes the chosen sessions in one rewrite (history/rewrite.h), and the pointer if it names one
+ * of them. A session that was not named, but has got lines since it was chosen, is kept whole.
+ * Returns 0; or -1 with *e set: the history is unchanged, unless the message says otherwise. */
 int deletion_run(struct deletion *d, struct history *h, struct err *e);
 /* Empties the list, because the user wants to delete nothing. */
 void deletion_clear(struct deletion *d);

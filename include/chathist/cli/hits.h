@@ -1,7 +1,7 @@
 /*
  * hits - prints the messages that a search found: `session TAB message TAB time TAB role TAB
- * snippet`, followed by `TAB :` or `TAB -` with context, and by `TAB history` with several histories;
- * on a terminal in columns.
+ * snippet`, followed by `TAB :` or `TAB -` with context, and by `TAB history` with several
+ * histories; on a terminal in columns.
  */
 #ifndef CHATHIST_CLI_HITS_H
 #define CHATHIST_CLI_HITS_H
@@ -18,8 +18,8 @@ struct hits_form {
     bool headed;         /* private: the line above the rows was printed */
 };
 
-/* Prints a hit, or a message of context, on a line. The snippet has the match in colour and fits the
- * width of a terminal. */
+/* Prints a hit, or a message of context, on a line. The snippet has the match in colour and fits
+ * the width of a terminal. */
 void hits_print(struct out *o, const struct hit *hit, struct hits_form *form);
 /* Prints one match of a hit, n bytes at `at`, whole and in place of the snippet. */
 void hits_print_match(struct out *o, const struct hit *hit, size_t at, size_t n,

@@ -8,9 +8,9 @@
  *     aichat       $AICHAT_SESSIONS_DIR; sessions and agents in $AICHAT_CONFIG_DIR, else in aichat
  *                  in CONFIG
  *
- * CONFIG is ~/.config (XDG_CONFIG_HOME) and ~/Library/Application Support. If a variable is set, the
- * default directories are not searched. Sources: Claude Code's and Codex's documentation of their
- * settings; simonw/llm docs/setup.md and logging.md; sigoden/aichat src/config/mod.rs.
+ * CONFIG is ~/.config (XDG_CONFIG_HOME) and ~/Library/Application Support. If a variable is set,
+ * the default directories are not searched. Sources: Claude Code's and Codex's documentation of
+ * their settings; simonw/llm docs/setup.md and logging.md; sigoden/aichat src/config/mod.rs.
  */
 #ifndef CHATHIST_CLI_IMPORT_FILES_H
 #define CHATHIST_CLI_IMPORT_FILES_H

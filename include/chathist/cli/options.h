@@ -41,8 +41,8 @@ struct opt {
 };
 
 #define OPT_LONG 256
-/* Keys of the common options. A row with one of these keys in a program's table changes the help text
- * of the option in that program, not its meaning. If the option has an argument, opt_next also
+/* Keys of the common options. A row with one of these keys in a program's table changes the help
+ * text of the option in that program, not its meaning. If the option has an argument, opt_next also
  * returns it, so that it can be repeated. */
 enum {
     OPT_HELP = 'h',
@@ -84,8 +84,8 @@ const char *opt_version(void);
 
 /* The first call of every main; it calls die_start. */
 void opt_start(struct opt_parser *p, const struct program *program, int argc, char **argv);
-/* Returns the key of the next option of the program's own table, with its argument (part of argv) in
- * *value, or 0 after the last one. --help and --version are printed and end the program. A wrong
+/* Returns the key of the next option of the program's own table, with its argument (part of argv)
+ * in *value, or 0 after the last one. --help and --version are printed and end the program. A wrong
  * option ends it with exit code 2. */
 int opt_next(struct opt_parser *p, char **value);
 /* Returns the *count operands, borrowed from argv, after opt_next returned 0. */

@@ -1,7 +1,7 @@
 /*
  * search_run - runs hist-search: searches one history after the other and prints the results. A
- * failure is reported when it happens. The limit that was reached, bad lines and absent sessions are
- * reported at the end, after the output of the pager.
+ * failure is reported when it happens. The limit that was reached, bad lines and absent sessions
+ * are reported at the end, after the output of the pager.
  */
 #ifndef CHATHIST_CLI_SEARCH_RUN_H
 #define CHATHIST_CLI_SEARCH_RUN_H
@@ -36,11 +36,11 @@ struct search_run {
     size_t searched_count, searched_cap;
 };
 
-/* Searches a history unless nothing more is wanted. Errors are reported, and the next history can be
- * searched. The history is borrowed until search_run_finish. */
+/* Searches a history unless nothing more is wanted. Errors are reported, and the next history can
+ * be searched. The history is borrowed until search_run_finish. */
 void search_run_history(struct search_run *r, const struct history *h);
-/* Prints the total, waits for the pager, and reports bad lines and absent sessions. Then updates the
- * skip indexes of large histories (search/skip_index). Returns the exit code. */
+/* Prints the total, waits for the pager, and reports bad lines and absent sessions. Then updates
+ * the skip indexes of large histories (search/skip_index). Returns the exit code. */
 int search_run_finish(struct search_run *r);
 
 #endif

@@ -33,32 +33,34 @@ struct session_args {
 };
 
 /* Reads standard input for each `-`: every line up to its first TAB is an exact id; empty lines are
- * skipped. An id in the form of a JSON string, as list_add_id writes it, is decoded; one given as an
- * argument in that form is exact, too. A text that begins with `"` and is no JSON string ends the
- * program. */
+ * skipped. An id in the form of a JSON string, as list_add_id writes it, is decoded; one given as
+ * an argument in that form is exact, too. A text that begins with `"` and is no JSON string ends
+ * the program. */
 void session_names_read(struct session_names *n, char **names, size_t count);
 void session_names_release(struct session_names *n);
 /* Adds the ids of the named sessions in this history. `a` starts as {0}; the function may be called
  * for several histories. An ambiguous name ends the program. */
 void session_args_resolve(struct session_args *a, const struct history *h, struct session_names *n);
-/* Reports each name that was found in no history. Returns 0, or the exit code for an absent session. */
+/* Reports each name that was found in no history. Returns 0, or the exit code for an absent
+ * session. */
 int session_names_report(const struct session_names *n);
 
 /* Resolves each of `names`, or without names the name `otherwise`. An ambiguous name ends the
  * program. */
 void session_args_load(struct session_args *a, const struct history *h, char **names, size_t count,
                        const char *otherwise);
-/* Like session_args_load with `last` for `otherwise`, for a program that makes the session current. A
- * session of a history that is not trusted must be named: there `last` is a usage error that ends the
- * program. */
+/* Like session_args_load with `last` for `otherwise`, for a program that makes the session current.
+ * A session of a history that is not trusted must be named: there `last` is a usage error that ends
+ * the program. */
 void session_args_load_named(struct session_args *a, const struct history *h, char **names,
                              size_t count);
 /* Resolves the name of a session that is to be made current. Returns 0, or -1 with *e set as
  * session_resolve, ERR_USAGE for `last` in a history that is not trusted. */
 int sessions_resolve_named(const struct history *h, struct str name, struct buf *id, struct err *e);
 /* Finds the session that chat -s names by the six digits at the end of its generated id, as prompts
- * show them. Returns 1 and *id; 0 if no such session exists, or if a session has the name itself as its
- * id; -1 if several end so (ERR_USAGE, the message lists them) or the history cannot be read. */
+ * show them. Returns 1 and *id; 0 if no such session exists, or if a session has the name itself as
+ * its id; -1 if several end so (ERR_USAGE, the message lists them) or the history cannot be
+ * read. */
 int sessions_find_digits(const struct history *h, struct str name, struct buf *id, struct err *e);
 void session_args_release(struct session_args *a);
 

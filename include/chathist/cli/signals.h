@@ -2,9 +2,9 @@
  * signals - catches the signals that would end a program, so that it can first store what arrived.
  *
  * interrupt_... is for one turn of chat or one long task; line_signals_... is for a program that
- * reads lines from the terminal, and may hold a turn between two lines. Signals that the program was
- * started with ignored stay ignored (nohup, background jobs). System calls are restarted, so code
- * that must react polls the descriptor. A signal handler can reach only static variables, so a
+ * reads lines from the terminal, and may hold a turn between two lines. Signals that the program
+ * was started with ignored stay ignored (nohup, background jobs). System calls are restarted, so
+ * code that must react polls the descriptor. A signal handler can reach only static variables, so a
  * process can use each of the two once at a time.
  */
 #ifndef CHATHIST_CLI_SIGNALS_H

@@ -22,27 +22,27 @@ void start_history_if_any(struct config *c, struct history *h, const struct opt_
 void start_reader(struct config *c, struct history *h, const struct opt_common *o);
 /* Like start_reader, for a program that also reads the foreign histories (history/location.h). */
 void start_reader_of_several(struct config *c, struct history *h, const struct opt_common *o);
-/* Ends the program if the history was named by --history or $CHAT_HISTORY and does not exist: the name
- * may be mistyped, and a job that continued would report success. */
+/* Ends the program if the history was named by --history or $CHAT_HISTORY and does not exist: the
+ * name may be mistyped, and a job that continued would report success. */
 void start_expect(const struct history *h);
-/* Chooses the session of a new message: wish->named (-s), else $CHAT_SESSION, else as the other fields
- * of the wish and the time-out say. With `again` the last turn of the session is repeated, and the
- * time-out does not apply. Warns if the pointer of the history is not trusted. */
+/* Chooses the session of a new message: wish->named (-s), else $CHAT_SESSION, else as the other
+ * fields of the wish and the time-out say. With `again` the last turn of the session is repeated,
+ * and the time-out does not apply. Warns if the pointer of the history is not trusted. */
 void start_session(struct resume *r, struct resume_wish *wish, const struct config *c,
                    const struct history *h, bool again, bool quiet);
 /* Called when a session begins. Warns if the history is not that of the enclosing repository, and
  * why, and if an earlier history of the repository is kept. */
 void start_tell_place(const struct history *h, bool quiet);
-/* Makes a session current that the user has named. This accepts a history that is not trusted. Warns
- * if $CHAT_SESSION overrides the current session. */
+/* Makes a session current that the user has named. This accepts a history that is not trusted.
+ * Warns if $CHAT_SESSION overrides the current session. */
 void start_make_current(const struct config *c, struct history *h, struct str id, bool quiet);
 /* The same for a program that continues if it fails. Returns 0, or -1 with *e set. */
 int start_try_current(const struct config *c, struct history *h, struct str id, bool quiet,
                       struct err *e);
 /* Reports how many bad lines of the history were skipped. */
 void start_report_bad(const struct history *h, uint64_t bad_lines, bool quiet);
-/* The same for entries of a file that is no history; `-` is standard input. `too_deep`: some are JSON
- * that is nested too deeply. */
+/* The same for entries of a file that is no history; `-` is standard input. `too_deep`: some are
+ * JSON that is nested too deeply. */
 void start_report_entries(const char *file, size_t bad, bool too_deep, bool quiet);
 
 #endif

@@ -65,7 +65,8 @@ struct export_format {
 /* All formats (convert/formats.c); the first one is the default, NULL ends the array. A program
  * that uses it is linked with all of them. */
 extern const struct export_format *const export_formats[];
-/* md and html are described in their source files, the others in export.c. */
+/* md and html are described in their source files, these others in export.c. The formats openai and
+ * anthropic are private to formats.c. */
 extern const struct export_format export_md, export_html, export_json, export_jsonl, export_txt;
 
 /* Returns the format with this name, or NULL. */

@@ -18,7 +18,7 @@
 #define APPEND_LOCK_MS 60000
 #define APPEND_TELL_MS 3000
 
-/* A wait for other writers. */
+/* How to wait for the lock while another writer holds it. */
 struct append_wait {
     long ms;
     int cancel_fd; /* once it is readable, the wait ends soon; -1: none */
@@ -34,7 +34,7 @@ struct append_wait {
 /* A file that is open for appending and locked against other writers. */
 struct append {
     int fd;
-    int dir;          /* of the file, as for io_open_regular_at; borrowed */
+    int dir;          /* descriptor of its directory, see base/io.h; borrowed */
     const char *path; /* borrowed */
     off_t end;        /* its size */
     bool fresh;       /* no writer has finished yet, so the directory needs a sync */
@@ -46,8 +46,8 @@ struct append {
 int append_open(struct append *a, int dir, const char *path, struct append_wait *wait,
                 struct err *e);
 /* Like append_open, but fails if the file does not exist. Bytes before `end` are complete lines;
- * they never change, even after the lock is released, until another file is renamed over the path.
- * */
+ * they never change, even after the lock is released, until another file is renamed over the
+ * path. */
 int append_open_present(struct append *a, int dir, const char *path, struct append_wait *wait,
                         struct err *e);
 /* Writes complete lines at the end, after a newline if the last line is torn. With `sync` they are

@@ -2,8 +2,8 @@
  * check - verifies that a history is what chathist(5) describes, and repairs it.
  *
  * A problem is something that repair_run can put right: bad lines, a last line without a newline,
- * files that killed programs left. A warning is something that only the user can judge: names of
- * messages that do not exist, ids that are used twice, permissions.
+ * files that killed programs left. A warning is something that only the user can judge: references
+ * to messages that do not exist, ids that are used twice, permissions.
  */
 #ifndef CHATHIST_HISTORY_CHECK_H
 #define CHATHIST_HISTORY_CHECK_H
@@ -31,8 +31,8 @@ struct check {
 };
 
 /* Reads the whole history and examines the files beside it. Changes nothing and takes no lock. The
- * caller sets `found` and `arg`; everything else in *c is zero. A history that does not exist has no
- * lines. Returns 0, or -1 with *e set if the history cannot be read. */
+ * caller sets `found` and `arg`; everything else in *c is zero. A history that does not exist has
+ * no lines. Returns 0, or -1 with *e set if the history cannot be read. */
 int check_run(struct check *c, const struct history *h, struct err *e);
 
 /* What a repair has done. */
@@ -43,10 +43,11 @@ struct repair {
 };
 
 /* Takes the bad lines out of the history without losing a byte: they are moved to the quarantine
- * (rewrite_quarantine) unchanged. If a bad line holds whole messages, as when the lines of two writers
- * came onto one line, or after a torn line without a newline, these messages become lines and only the
- * rest is moved. A valid last line without a newline gets one. Removes the files that killed programs
- * left. Returns 1 if the history was rewritten, 0 if there was nothing to do, -1 as rewrite_run. */
+ * (rewrite_quarantine) unchanged. If a bad line holds whole messages, as when the lines of two
+ * writers came onto one line, or after a torn line without a newline, these messages become lines
+ * and only the rest is moved. A valid last line without a newline gets one. Also removes the files
+ * that killed programs left. Returns 1 if the history was rewritten, 0 if there was nothing to do,
+ * or -1 with *e set as by rewrite_run. */
 int repair_run(struct repair *r, struct history *h, struct err *e);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * filter - which messages are wanted: by role, session, model, file and time.
+ * filter - selects messages by role, session, model, file and time.
  *
- * Of each kind any of those that were added will do; a kind of which none was added does not count.
+ * A message must meet all of these criteria. It meets one if it has any of the values in the list.
+ * A criterion with an empty list accepts every message.
  */
 #ifndef CHATHIST_HISTORY_FILTER_H
 #define CHATHIST_HISTORY_FILTER_H
@@ -18,23 +19,26 @@ struct filter_list {
     size_t count, cap;
 };
 
-/* Zero-initialise: everything. Borrowed strings. */
+/* A zero-initialised filter accepts every message. The strings in the lists are borrowed. */
 struct filter {
-    struct filter_list roles;    /* unknown ones can be named, too */
-    struct filter_list sessions; /* whole ids */
+    struct filter_list roles;    /* may be roles that these programs do not know */
+    struct filter_list sessions; /* complete ids */
     struct filter_list models;   /* as stored, or `provider:model` */
-    struct filter_list files;    /* in `files` or `files_modified`; `./` before either is nothing */
+    struct filter_list files;    /* in `files` or `files_modified`; a leading `./` is ignored */
     bool has_since, has_until;
-    int64_t since, until; /* µs; both belong to the time. A message whose time cannot be read is in
-                           * none */
+    /* In microseconds, both inclusive. If either is set, a message whose time cannot be read is not
+     * accepted. */
+    int64_t since, until;
 };
 
+/* Adds a value to one of the lists; the caller keeps its text until filter_release. */
 void filter_add(struct filter_list *l, struct str value);
-/* Removes all values of one kind. */
+/* Empties one of the lists. */
 void filter_clear(struct filter_list *l);
 void filter_release(struct filter *f);
-/* Is every message wanted? */
+/* Returns whether the filter accepts every message. */
 bool filter_is_empty(const struct filter *f);
+/* Returns whether the filter accepts this message. */
 bool filter_match(const struct filter *f, const struct message *m);
 
 #endif

@@ -4,19 +4,24 @@
  * The first rule that applies decides:
  *
  *   1. An explicit FILE (`--history`, $CHAT_HISTORY).
- *   2. In a git repository, `aicoder/history.jsonl` in git's common directory. All worktrees share it.
- *      The pointer, the file with the id of the current session, is in the git directory of the
+ *   2. In a git repository, `aicoder/history.jsonl` in git's common directory. All worktrees share
+ *      it. The pointer, the file with the id of the current session, is in the git directory of the
  *      worktree.
  *   3. Outside git, `.aicoder/history.jsonl` in the nearest parent directory with the user's mark
  *      (history/trust.h), which `hist-new --here` makes.
  *   4. The user's own history in the XDG data directory.
  *
- * A history in a directory without the mark is foreign: another person may have written it, in order
- * to put words into a conversation. Programs can read it, and the user can accept it. A program that
- * stores something sets it aside as `foreign.jsonl` and begins a new history.
+ * A history in a directory without the mark is foreign: another person may have written it, in
+ * order to put words into a conversation. Programs can read it, and the user can accept it. A
+ * program that stores something sets it aside as `foreign.jsonl` and begins a new history.
  *
- * An older version kept the history of a repository in `.aicoder` of its work tree. If that directory
- * is the user's, it is used until a program that stores something moves it below git's directory.
+ * Two links lead to the history of a repository (history/links.h). Its second name is a hard link
+ * in the user's data directory, which keeps the history if the repository is deleted. The work link
+ * is the symbolic link `.aicoder` in the main work tree, for people; programs never follow it.
+ *
+ * An older version kept the history of a repository in `.aicoder` of its work tree. If that
+ * directory is the user's, it is used until a program that stores something moves it below git's
+ * directory.
  */
 #ifndef CHATHIST_HISTORY_LOCATION_H
 #define CHATHIST_HISTORY_LOCATION_H
@@ -49,8 +54,8 @@ struct git_dirs;
 /* All strings are owned. */
 struct history {
     enum history_kind kind;
-    /* The directories of the history with its indexes, and of the pointer, as for
-     * io_open_regular_at: every file below them is opened through these. */
+    /* Descriptors of the directory with the history and its indexes, and of the one with the
+     * pointer. Every file in them is opened relative to these (io_open_regular_at). */
     int dir_fd, pointer_fd;
     char *path;           /* the history file, absolute unless explicit */
     char *pointer;        /* the pointer file */
@@ -77,8 +82,9 @@ struct history {
     bool entered;      /* history_enter or history_accept has succeeded */
     bool announced;    /* history_announce was called */
     bool sync;         /* fdatasync before success is reported (CHAT_FSYNC); true after locate */
-    int cancel_fd;     /* readable: do not wait for other writers any longer; -1 after locate */
-    /* Called if another program holds the lock of that file for long; NULL after locate. */
+    int cancel_fd;     /* once it is readable, waits for other writers end; -1 after locate */
+    /* Called if another program holds the lock of the file `path` for long (APPEND_TELL_MS); NULL
+     * after locate. */
     void (*tell)(const char *path);
     /* Called after the user has accepted the foreign history `path` (`aside` is NULL), or after it
      * was set aside under that name; NULL after locate. */
@@ -86,30 +92,30 @@ struct history {
     /* Called now and then during a long task with the part that is done, in percent, and with -1 at
      * its end; NULL after locate. */
     void (*work)(int percent);
-    /* Becomes true to stop making an index, or reading a whole history instead of it; NULL after
-     * locate. */
+    /* Another thread sets this to true to stop the making of an index, or the reading of the whole
+     * history if no index can be used; NULL after locate. */
     const atomic_bool *cancel;
     bool unreadable; /* it is treated as empty (history_forbidden); false after locate */
-    bool impatient;  /* a lock of the history could not be had: the next wait is short */
+    bool impatient;  /* a wait for a lock has timed out: the next one is short */
 };
 
 /* The length of a short wait, in milliseconds. */
 #define HISTORY_IMPATIENT_MS 5000
 
-/* Returns how a lock of this history, or of its register, is waited for. */
+/* Returns how to wait for the lock of this history, or of the register. */
 struct append_wait history_wait(const struct history *h);
 
 /* ---- finding ---- */
 
-/* Fills h. Makes nothing. Returns 0, or -1 with *e set: the directory of the history is a link or no
- * directory; the search for a repository failed; or no place for a history was found, unless
- * may_be_nowhere is set. The caller releases h after success. */
+/* Finds the history and fills h. Creates no file. Returns 0, or -1 with *e set: the directory of
+ * the history is a link or no directory; the search for a repository failed; or no place for a
+ * history was found, unless may_be_nowhere is set. The caller releases h after success. */
 int locate(struct history *h, const struct locate_from *from, struct err *e);
 void history_release(struct history *h);
-/* Finds all histories of the user: the user's own, those in the register, the foreign ones that were
- * set aside beside them, and second names, which may be the last names of their files. The same file
- * may be found twice. `found` takes over each history. Returns 0, or -1 with *e set if the place of the
- * register is unknown, or it cannot be read. */
+/* Finds all histories of the user: the user's own, those in the register, the foreign ones that
+ * were set aside beside them, and second names, which may be the last names of their files. The
+ * same file may be found twice. `found` takes over each history. Returns 0, or -1 with *e set if
+ * the place of the register is unknown, or it cannot be read. */
 int locate_all(const struct locate_from *from, void (*found)(void *arg, struct history h),
                void *arg, struct err *e);
 
@@ -117,31 +123,32 @@ int locate_all(const struct locate_from *from, void (*found)(void *arg, struct h
  * present history does not continue it: the repository was cloned again or restored from a backup.
  * Else returns NULL. The caller frees it. */
 char *history_earlier(const struct history *h);
-/* Returns the path of the second name of this history, or NULL if it has none. `st` is its fstat. The
- * caller frees it. */
+/* Returns the path of the second name of this history, or NULL if it has none. `st` is its fstat.
+ * The caller frees it. */
 char *history_second_name(const struct history *h, const struct stat *st);
-/* Does a history exist that the user has no permission to read? */
+/* Returns whether the history exists, but the user has no permission to read it. */
 bool history_forbidden(const struct history *h);
-/* Do several worktrees share this history? */
+/* Returns whether several worktrees share this history. */
 bool history_has_worktrees(const struct history *h);
 
 /* ---- storing ---- */
 
-/* Prepares the place for a writer: makes the directory (0700) if it is missing, moves the history of
- * an older version, sets aside a foreign one, writes the user's mark, lists the directory in the
- * register, and makes the work link. Afterwards the history is trusted. Returns 0, or -1 with *e set.
- * If a new directory cannot be marked, the history is stored all the same, and the next program will
- * not trust it. */
+/* Prepares the place for a writer: makes the directory (0700) if it is missing, moves the history
+ * of an older version, sets aside a foreign one, writes the user's mark, lists the directory in the
+ * register, and makes the work link. Afterwards the history is trusted. Returns 0, or -1 with *e
+ * set. If a new directory cannot be marked, the history is stored all the same, and the next
+ * program will not trust it. */
 int history_enter(struct history *h, struct err *e);
 /* Marks the directory of a history that is not trusted as the user's, because the user has named a
- * session of it. The pointer and the index that came with it are removed. Does nothing for a history
- * that is trusted, or explicit, or the user's own. Returns 0, or -1 with *e set. */
+ * session of it. The pointer and the index that came with it are removed. Does nothing for a
+ * history that is trusted, or explicit, or the user's own. Returns 0, or -1 with *e set. */
 int history_accept(struct history *h, struct err *e);
-/* Lists the directory in the register, and makes the work link, where they are missing. Failures are
- * not reported: the history can be used without them. */
+/* Lists the directory in the register, and makes the work link, where they are missing. Failures
+ * are not reported: the history can be used without them. */
 void history_announce(struct history *h);
-/* Makes `.aicoder` in `dir`, where the user wants a history, and enters it. `h` was filled by locate
- * for that directory. Returns 0, or -1 with *e set: it is in a repository, or cannot be made. */
+/* Makes `.aicoder` in `dir`, where the user wants a history, and enters it. `h` was filled by
+ * locate for that directory. Returns 0, or -1 with *e set: it is in a repository, or cannot be
+ * made. */
 int history_make_here(struct history *h, const char *dir, struct err *e);
 /* Links the history under its second name, if that is missing. `st` is its fstat. */
 void history_keep_copy(const struct history *h, const struct stat *st);
@@ -151,12 +158,12 @@ void history_keep_copy(const struct history *h, const struct stat *st);
 /* Returns the path of the session index, or NULL if it must not be used: an index that came with an
  * untrusted directory is not read. */
 const char *history_index(const struct history *h);
-/* An index has this ending while it is being made. */
+/* While an index is being made, its name has this ending. */
 #define HISTORY_INDEX_MAKING ".tmp"
-/* Does a file begin as every version of the two indexes does, or is it empty? Any other file by that
- * name belongs to the user and is not removed. */
+/* Returns whether a file is empty, or begins as every version of the two indexes does. Any other
+ * file with the name of an index belongs to the user and is not removed. */
 bool history_is_sidecar(int fd);
-/* Removes both indexes, and the rest of one that was being made, whoever made them. */
+/* Removes both indexes and an unfinished one, whichever program made them. */
 void history_remove_index(const struct history *h);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * message - one history line: read where it lies, written in one strict form (chathist(5)).
+ * message - one line of a history, parsed without copying it, or made to be stored (chathist(5)).
  *
  * A line is one JSON object. `struct message` is a line that was read: every field is the raw JSON
  * value inside the line, borrowed from it, so nothing is lost or rounded. `struct draft` is a line
- * to be written: it owns raw JSON values, known fields by name and unknown members verbatim. Both
- * are driven by one table of fields, whose order is the order in which they are written.
+ * to be written: it owns raw JSON values, known fields by name and unknown members verbatim. One
+ * table describes the fields for both; fields are written in its order.
  */
 #ifndef CHATHIST_HISTORY_MESSAGE_H
 #define CHATHIST_HISTORY_MESSAGE_H
@@ -43,9 +43,10 @@ enum field {
 
 enum role { ROLE_USER, ROLE_ASSISTANT, ROLE_SYSTEM, ROLE_TOOL, ROLE_OTHER };
 
-/* The key of a field in the line, and the name of a role (ROLE_OTHER: NULL). */
+/* Return the key of a field in the line, and the name of a role (NULL for ROLE_OTHER). */
 const char *field_name(enum field f);
 const char *role_name(enum role r);
+/* Returns the role of that name, or ROLE_OTHER. */
 enum role role_of(struct str name);
 
 /* ---- a line that was read ---- */
@@ -53,12 +54,12 @@ enum role role_of(struct str name);
 struct message {
     struct str line;               /* the object, without white space, BOM or CR round it */
     struct str field[FIELD_COUNT]; /* raw JSON values; STR_NONE when absent */
-    struct str id;                 /* these four decoded */
+    struct str id;                 /* this one and the next three are decoded */
     struct str session_id;
     struct str timestamp;
     struct str role_text;
     enum role role;
-    struct buf own; /* holds what of the four had escapes */
+    struct buf own; /* holds the decoded text of those of the four that had escapes */
 };
 
 #define MESSAGE_INIT                                                                               \
@@ -66,36 +67,37 @@ struct message {
         .own = BUF_INIT(BUF_LINE)                                                                  \
     }
 
-/* Reads a line (without its newline; a BOM and a CR are tolerated). true when it is a valid
- * object that holds the five fields with their types (content may be null); optional fields may
- * hold anything. m borrows from `line` until the next parse or release; it was made with
- * MESSAGE_INIT. */
+/* Parses a line without its newline into m, which was initialised with MESSAGE_INIT; a BOM and a CR
+ * are accepted. Returns true if it is a valid object that has the five required fields (id,
+ * session_id, timestamp, role, content) with their types; content may be null, and optional fields
+ * may have any type. m borrows from `line` until the next message_parse or message_release. */
 bool message_parse(struct message *m, struct str line);
-/* Why message_parse refuses a line, for reports: "not JSON", "nested too deeply", "not UTF-8",
- * "NUL bytes", "more than one value", "not an object", "no 'role'", "'content' is not a string";
- * NULL when it does not. */
+/* Returns why message_parse refuses a line: "not JSON", "nested too deeply", "not UTF-8", "NUL
+ * bytes", "more than one value", "not an object", "no 'role'", "'content' is not a string"; or NULL
+ * if it accepts the line. */
 const char *message_defect(struct str line);
 void message_release(struct message *m);
 
-/* The content decoded; borrowed from the line or from scratch (see json_text), which needs BUF_LINE
- * for its maximum. null gives "". */
+/* Returns the decoded content, borrowed from the line or from scratch (see json_text), whose
+ * maximum must be BUF_LINE. For null it returns "". */
 struct str message_content(const struct message *m, struct buf *scratch);
-/* How a session that begins with it is shown in a list: the first MESSAGE_PREVIEW code points of
- * the content, borrowed in the same way. */
+/* Returns the first MESSAGE_PREVIEW code points of the content, borrowed in the same way. A list of
+ * sessions shows them for a session that begins with this message. */
 #define MESSAGE_PREVIEW 100
 struct str message_preview(const struct message *m, struct buf *scratch);
-/* An optional text field decoded the same way; STR_NONE when absent or not a string. */
+/* Returns an optional text field, decoded and borrowed in the same way, or STR_NONE if it is absent
+ * or no string. */
 struct str message_text(const struct message *m, enum field f, struct buf *scratch);
-/* A call of the array `tool_calls`, as raw values of JSON. Absent ones are STR_NONE. */
+/* A call in the array `tool_calls`, as raw JSON values. An absent one is STR_NONE. */
 struct message_call {
     struct str id, name, args;
 };
-/* Takes the next call from json_iter(m->field[FIELD_TOOL_CALLS]). Other writers' forms are read as
- * well: OpenAI's `function` with `name` and `arguments`, Anthropic's `input`. Arguments that are an
- * object written into a string are unpacked into `scratch`, and borrowed from there. Returns false
- * at the end; elements that are no objects are passed over. */
+/* Reads the next call; `it` begins as json_iter(m->field[FIELD_TOOL_CALLS]). The forms of other
+ * programs are understood, too: OpenAI's `function` with `name` and `arguments`, Anthropic's
+ * `input`. Arguments that are an object written into a string are unpacked into `scratch`, and
+ * borrowed from there. Returns false at the end; elements that are no objects are skipped. */
 bool message_next_call(struct json_iter *it, struct message_call *call, struct buf *scratch);
-/* Is it a system line with `reset` true? */
+/* Returns whether it is a system line with `reset` true. */
 bool message_is_reset(const struct message *m);
 
 /* ---- a line to be written ---- */
@@ -107,27 +109,28 @@ struct draft {
 
 void draft_init(struct draft *d);
 void draft_release(struct draft *d);
-/* Each replaces what the field held. draft_set takes valid JSON and keeps it byte for byte, but for
- * white space between its tokens when there is a newline in it. */
+/* Each of these replaces the value of the field. draft_set takes valid JSON and keeps its bytes;
+ * only if it contains a newline, the white space between its tokens is removed. */
 void draft_set(struct draft *d, enum field f, struct str json);
 void draft_set_text(struct draft *d, enum field f, struct str text);
 void draft_set_int(struct draft *d, enum field f, long long n);
-/* Adds one string to an array field (files, replaces, …), making the array when absent. */
+/* Adds one string to an array field (files, replaces, …), and makes the array if it is absent. */
 void draft_push_text(struct draft *d, enum field f, struct str text);
 bool draft_has(const struct draft *d, enum field f);
 
 /* Makes d a user, assistant, system or tool message with that content and nothing else. */
 void draft_message(struct draft *d, enum role role, struct str content);
-/* Takes over every member of an object, known or not, checking the types of the known ones that are
- * there. -1: ERR_USAGE, says which field is wrong, and d is as it was. `content` null becomes "",
- * another known field that is null counts as absent. The five required fields may be absent. Of a
- * repeated known key the last counts; unknown ones all stay. */
+/* Copies every member of a JSON object into d, known or not, and checks the types of the known
+ * ones. A null `content` becomes ""; any other known field that is null counts as absent. The five
+ * required fields may be absent. If a known key is repeated, the last one counts; unknown keys are
+ * all kept. Returns 0; or -1 with *e set (ERR_USAGE, the message names the field) and d
+ * unchanged. */
 int draft_from_json(struct draft *d, struct str object, struct err *e);
 
-/* Can it be written: are the five fields set, and is the line no longer than BUF_LINE? 0; -1:
- * ERR_USAGE or ERR_FAILURE. */
+/* Checks that the five required fields are set and that the line is no longer than BUF_LINE.
+ * Returns 0, or -1 with *e set (ERR_USAGE or ERR_FAILURE). */
 int draft_check(const struct draft *d, struct err *e);
-/* Adds the line with its newline, when draft_check lets it. */
+/* Adds the line with its newline to `out`. Returns 0, or -1 as draft_check. */
 int draft_format(const struct draft *d, struct buf *out, struct err *e);
 
 /* ---- lines that our programs wrote ---- */

@@ -6,10 +6,10 @@
  * that stores something in the history turns it into an assistant line with finish_reason
  * `interrupted`, and removes it.
  *
- * The file begins with the line to be stored, with the content "" (a history line); the text follows
- * unquoted. A lock (flock) on the file says that its turn is still running. The name is the history's
- * with PARTIAL_SUFFIX and the id of the line: if the history has a line with this id, the answer was
- * stored after all.
+ * The file begins with the line to be stored, with the content "" (a history line); the text
+ * follows unquoted. A lock (flock) on the file says that its turn is still running. The name is the
+ * history's with PARTIAL_SUFFIX and the id of the line: if the history has a line with this id, the
+ * answer was stored after all.
  */
 #ifndef CHATHIST_HISTORY_PARTIAL_H
 #define CHATHIST_HISTORY_PARTIAL_H
@@ -29,19 +29,20 @@
 /* Zero-initialise; the caller releases id. */
 struct partial {
     bool open;
-    struct buf id; /* that the answer's line is to be stored with */
+    struct buf id; /* the id with which the answer must be stored */
     /* private */
     const struct history *h;
     int fd;
     char *path;
 };
 
-/* Makes the file of a turn whose answer is to be stored as `line`, which must name its prompt in
- * reply_to; sets p->id. Nothing is wrong when that fails: p->open is then false. */
+/* Makes the file of a turn whose answer will be stored as `line`, which must name its prompt in
+ * reply_to. Sets p->id. A failure is not reported: p->open is then false, and the turn continues
+ * without the file. */
 void partial_begin(struct partial *p, const struct history *h, struct draft *line);
-/* Adds a piece of the text; when that fails the file goes. Does nothing unless p->open. */
+/* Adds a piece of the text. If that fails, the file is removed. Does nothing unless p->open. */
 void partial_add(struct partial *p, struct str text);
-/* The turn is over: the answer is `stored`, and the file goes, or the file is left to the next
+/* Ends the turn. If the answer is `stored`, removes the file; otherwise leaves it to the next
  * program that writes. Does nothing unless p->open. */
 void partial_end(struct partial *p, bool stored);
 
@@ -54,14 +55,15 @@ struct partial_left {
     size_t count, cap;
 };
 
-/* Finds those that belong to the user and whose turn no longer runs, and locks them. A directory that
- * cannot be listed has none. */
+/* Finds the files that belong to the user and whose turn no longer runs, and locks them. A
+ * directory that cannot be listed has none. */
 void partial_find(struct partial_left *left, const struct history *h);
-/* Adds the lines to be stored, unless they are stored already or their prompt has been deleted. The
- * history's lock is held. */
+/* Adds the lines of the files to `lines`, except those that are stored already or whose prompt has
+ * been deleted. The caller holds the lock of the history. */
 void partial_lines(struct partial_left *left, struct buf *lines);
-/* Removes the files, when what partial_lines has given is stored; or only gives them up. */
+/* Removes and releases the files once the lines from partial_lines are stored. */
 void partial_remove(struct partial_left *left);
+/* Unlocks the files, and leaves those that partial_remove has not removed. */
 void partial_release(struct partial_left *left);
 
 #endif

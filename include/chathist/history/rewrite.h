@@ -1,12 +1,13 @@
 /*
- * rewrite - replaces a history by a new file that lacks some of its lines (chathist(5), "Rewriting").
+ * rewrite - replaces a history by a new file that lacks some of its lines (chathist(5),
+ * "Rewriting").
  *
  * The lines that are complete at the beginning are copied without the lock, and those that other
  * programs append meanwhile under it. Then the new file is synced and renamed over the old one, and
- * the directory is synced. A reader sees the old history or the new one. A writer that waited for the
- * lock finds that the file was replaced and opens the new one (history/append.h). If anything fails
- * before the rename, the history is unchanged and the new file is removed. The new file of a program
- * that is killed is removed by the next rewrite.
+ * the directory is synced. A reader sees the old history or the new one. A writer that waited for
+ * the lock finds that the file was replaced and opens the new one (history/append.h). If anything
+ * fails before the rename, the history is unchanged and the new file is removed. The new file of a
+ * program that is killed is removed by the next rewrite.
  *
  * This module does not parse messages. A line that is kept is copied byte for byte, also without a
  * newline.
@@ -28,13 +29,13 @@ struct rewrite;
 /* The callbacks that decide about the lines. */
 struct rewriter {
     void *arg;
-    /* Called before all lines are shown, from the first one on. This may happen twice. */
+    /* Called before the lines are passed to `line`, from the first one on. May be called again. */
     void (*begin)(void *arg);
-    /* Called for each line; the last one may lack its newline. The callback calls any of the functions
-     * below for it. If it calls no function, the new file lacks the line. */
+    /* Called for each line; the last one may lack its newline. The callback calls any of the
+     * functions below for it. If it calls no function, the new file lacks the line. */
     void (*line)(void *arg, struct rewrite *r, const struct line *l);
-    /* Called under the lock, after all lines were shown. If it returns false, all lines are shown once
-     * more. NULL: always true. */
+    /* Called under the lock, after all lines were passed to `line`. If it returns false, all lines
+     * are passed once more, after another `begin`. NULL: always true. */
     bool (*settled)(void *arg);
 };
 
@@ -46,17 +47,17 @@ void rewrite_add(struct rewrite *r, struct str text);
 void rewrite_set_aside(struct rewrite *r, const struct line *l);
 void rewrite_set_part_aside(struct rewrite *r, off_t at, size_t n);
 
-/* Returns the path of the quarantine, the file beside a history that takes its bad lines. The caller
- * frees it. The lines are on the disk there before the history is replaced. If a program is killed in
- * between, both files have them: the next repair finds that the quarantine ends with them and does
- * not add them again. Bytes of earlier repairs are never removed. */
+/* Returns the path of the quarantine, the file beside a history that takes its bad lines. The
+ * caller frees it. The lines are on the disk there before the history is replaced. If a program is
+ * killed in between, both files have them: the next repair finds that the quarantine ends with them
+ * and does not add them again. Bytes of earlier repairs are never removed. */
 char *rewrite_quarantine(const char *history_path);
 
 /* Rewrites the history. Returns 1; 0 if every line is kept, also of a history that does not exist,
  * and nothing was written; -1 with *e set, ERR_SIGNAL if h->cancel_fd became readable. The new file
- * gets the mode and the owner of the old one. The second name of a repository's history is made again
- * for it. A file with other hard links is refused: they would keep the erased lines. Everything is
- * synced, whatever h->sync says. */
+ * gets the mode and the owner of the old one. The second name of a repository's history is made
+ * again for it. A file with other hard links is refused: they would keep the erased lines.
+ * Everything is synced, whatever h->sync says. */
 int rewrite_run(struct history *h, const struct rewriter *by, struct err *e);
 
 #endif

@@ -51,7 +51,7 @@ struct scan {
     size_t from, to;
     bool sparse;      /* the file has holes, which are skipped: a line with one is bad */
     bool shared;      /* the descriptor belongs to another scan */
-    bool behind_line; /* scan_line_at has returned the line before `from` */
+    bool behind_line; /* scan_line_at has returned the line that ends at `from` */
     char *session;    /* scan_only: owned, NULL for every session */
     size_t session_len;
     bool session_plain;      /* it can only be escaped as \uXXXX */
@@ -102,8 +102,8 @@ enum scan_verdict scan_judge(const struct line *l, struct message *m);
 /* Reads the next valid message. m (initialised with MESSAGE_INIT) borrows from s until the next
  * call; `l` (may be NULL) gets the line. Returns 1, 0 at the end, or -1 with *e set. */
 int scan_message(struct scan *s, struct message *m, struct line *l, struct err *e);
-/* Reads the n bytes at `at`, which a scan has returned before, into `out`, which is cleared first.
- * */
+/* Reads the n bytes at `at`, which a scan has returned before, into `out`, which it clears
+ * first. */
 int scan_again(const struct scan *s, off_t at, size_t n, struct buf *out, struct err *e);
 
 #endif

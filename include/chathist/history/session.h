@@ -22,8 +22,9 @@
  * trusted, or does not hold an id; -1 with *err set. *since (may be NULL) is when the session
  * was made current, in microseconds: the modification time of the file. */
 int session_current(const struct history *h, struct buf *id, int64_t *since, struct err *e);
-/* Writes the pointer, making the directory when needed (see history_enter). -1: ERR_USAGE for an id
- * that id_session_valid does not take, such as another client may have made. */
+/* Writes the pointer, and makes its directory if it is missing (see history_enter). Returns 0, or
+ * -1 with *err set: ERR_USAGE for an id that id_session_valid refuses, which another client may
+ * have made. */
 int session_make_current(struct history *h, struct str id, struct err *e);
 /* Returns 1 if a session has been idle for longer than timeout_ms at `now` (in microseconds),
  * counted from the later of its last line and `since`; otherwise 0, or -1 with *err set. A last
@@ -48,12 +49,8 @@ int session_resolve(const struct history *h, struct str name, struct buf *id, st
 
 /* ---- which session a new message belongs to ---- */
 
-/*
- * which session a new message belongs to (chat(1)).
- */
-
-/* The options of the user. Without any, the current session is continued, or a new one is begun if no
- * session is current or the current one has been idle for too long. */
+/* The options of the user. Without any, the current session is continued, or a new one is begun if
+ * no session is current or the current one has been idle for too long. */
 struct resume_wish {
     const char *named;  /* -s ID or $CHAT_SESSION, taken literally; NULL: none */
     bool by_digits;     /* -s may be the six digits at the end of one generated id */
@@ -65,12 +62,13 @@ struct resume_wish {
 struct resume {
     struct buf id;
     bool fresh;        /* the id was made just now */
-    bool make_current; /* to be made current once something is stored in it: resume_settle */
+    bool make_current; /* resume_settle makes it current once a line is stored */
     bool distrusted;   /* fresh because the directory's own pointer is not trusted */
-    bool adopt;        /* the user has named it in a history that is not trusted: resume_claim
-                        * accepts that history */
-    bool
-        may_join; /* fresh because no session was current: another program's new one is used, too */
+    /* The user has named it in a history that is not trusted: resume_claim accepts that history. */
+    bool adopt;
+    /* It is fresh because no session was current. If another program begins one at the same time,
+     * that one may be used instead (resume_claim). */
+    bool may_join;
     int64_t timeout_ms;
 };
 
@@ -80,17 +78,17 @@ struct resume {
     }
 
 /* Chooses a session. Changes nothing on disk. A pointer that cannot be read counts as no current
- * session. Returns 0; or -1 with *e set: ERR_USAGE if `named` is no session id, or the history cannot
- * be read. */
+ * session. Returns 0; or -1 with *e set: ERR_USAGE if `named` is no session id, or the history
+ * cannot be read. */
 int resume_choose(struct resume *r, const struct history *h, const struct resume_wish *wish,
                   struct err *e);
 /* Called before the first line is stored. If several programs begin a session at once, one of them
  * makes its own session current, under the lock of the history, and the others use that session:
- * r->id changes. A history that is not trusted is accepted if one of its sessions was named, else set
- * aside. Returns 0; or -1 with *e set: nothing has changed, and resume_settle tries again. */
+ * r->id changes. A history that is not trusted is accepted if one of its sessions was named, else
+ * set aside. Returns 0; or -1 with *e set: nothing has changed, and resume_settle tries again. */
 int resume_claim(struct resume *r, struct history *h, struct err *e);
-/* Called after the first line was stored: makes the session current, if it should be. Returns 0; or -1
- * with *e set, also if the pointer is no regular file. */
+/* Called after the first line was stored: makes the session current, if it should be. Returns 0; or
+ * -1 with *e set, also if the pointer is no regular file. */
 int resume_settle(const struct resume *r, struct history *h, struct err *e);
 void resume_release(struct resume *r);
 

@@ -1,8 +1,8 @@
 /*
  * session_list - the sessions of a history with their summaries, last used first.
  *
- * A large history has an index (history/session_index.h), and then only the sessions that were asked
- * for are read. The result is the same without it.
+ * A large history has an index (history/session_index.h), and then only the sessions that were
+ * asked for are read. The result is the same without it.
  */
 #ifndef CHATHIST_HISTORY_SESSION_LIST_H
 #define CHATHIST_HISTORY_SESSION_LIST_H
@@ -54,13 +54,13 @@ struct session_list {
     size_t texts_left; /* free bytes at the end of the last block */
 };
 
-/* Each function that fills a list overwrites it. They return 0, or -1 with *err set, and the list is
- * then empty. */
+/* Each function that fills a list overwrites it. They return 0, or -1 with *err set, and the list
+ * is then empty. */
 
 /* Lists all sessions by reading the whole history, without the index. */
 int session_list_load(struct session_list *l, int dir, const char *history_path, struct err *e);
-/* Lists the sessions that have lines in the last `bytes` of the file, for a quick first view. Counts
- * and previews are those of these lines. Sets *whole if that is the whole file. */
+/* Lists the sessions that have lines in the last `bytes` of the file, for a quick first view.
+ * Counts and previews are those of these lines. Sets *whole if that is the whole file. */
 int session_list_recent(struct session_list *l, int dir, const char *history_path, off_t bytes,
                         bool *whole, struct err *e);
 /* Lists the `limit` sessions that were used last. */
@@ -76,7 +76,8 @@ void session_list_release(struct session_list *l);
 struct session *session_list_add(struct session_list *l);
 /* Returns a NUL-terminated copy of `text` that lives as long as the list. */
 char *session_list_keep(struct session_list *l, struct str text);
-/* Takes over a block of memory that malloc gave, so that it lives as long as the list. Returns it. */
+/* Takes over a block of memory that malloc gave, so that it lives as long as the list. Returns
+ * it. */
 char *session_list_own(struct session_list *l, char *block);
 
 /* Adds the summary `{"session_id","timestamp","message_count","preview","first_role","created_at",

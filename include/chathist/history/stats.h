@@ -1,5 +1,5 @@
 /*
- * stats - counts messages: in total, and by one more property that they have.
+ * stats - counts messages: in total, and in groups by one property (day, model, role, …).
  *
  * Every line of a history counts, also replaced ones and those before a reset, because their tokens
  * were used. The tokens of a line that copies another one (`forked_from`) count only with that one.
@@ -36,7 +36,7 @@ enum stats_by {
 
 /* Returns `day`, `week`, and so on. */
 const char *stats_by_name(enum stats_by by);
-/* Returns whether it is a day, a week or a month. */
+/* Returns whether the groups are days, weeks or months. */
 bool stats_is_time(enum stats_by by);
 
 struct stats_count {
@@ -49,9 +49,9 @@ struct stats_count {
 };
 
 struct stats_row {
-    char *key; /* `2024-06-27`, `2024-W26`, `2024-06`, a name; NULL: the lines do not have it */
+    char *key; /* `2024-06-27`, `2024-W26`, `2024-06` or a name; NULL: lines without the property */
     size_t len;
-    int64_t day; /* for times: a day in it, counted from 1970-01-01 */
+    int64_t day; /* of days, weeks and months: a day in it, counted from 1970-01-01 */
     struct stats_count count;
 };
 
@@ -71,7 +71,7 @@ struct stats {
     int64_t first, last; /* microseconds */
     /* private */
     struct keymap sessions, pairs;
-    char **owned; /* keys of the two */
+    char **owned; /* the keys of these two maps */
     size_t owned_count, owned_cap;
 };
 

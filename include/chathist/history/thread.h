@@ -4,8 +4,8 @@
  * Lines are in the order of the file, with these exceptions. A line is dropped if a later line
  * names it in `replaces`. A system line with `reset` drops all lines before it. A line that names
  * an earlier prompt in `reply_to` is placed after that prompt, before the next one, so that two
- * turns at the same time are separated. These rules apply within a session, and an id that no line
- * has is ignored.
+ * turns at the same time are separated. These rules apply within a session, and a reference to an
+ * id that no line has is ignored.
  */
 #ifndef CHATHIST_HISTORY_THREAD_H
 #define CHATHIST_HISTORY_THREAD_H
@@ -20,13 +20,13 @@
 #include "chathist/history/message.h"
 
 struct thread {
-    struct message *at; /* each points to its own line */
+    struct message *at; /* each borrows from a line in `lines` */
     size_t count;
     char **lines; /* private: the memory of the lines */
     size_t lines_count;
     size_t cap, lines_cap;
     uint64_t all;       /* lines of the session in the file, including dropped ones */
-    uint64_t bad_lines; /* bad lines that were parsed */
+    uint64_t bad_lines; /* bad lines that were met */
 };
 
 /* Loads the thread of a session by reading the whole history. With `raw` it has every line, in file
@@ -55,7 +55,7 @@ void thread_release(struct thread *t);
 /* ---- the end of a thread ---- */
 
 /*
- * the end of a session's thread (history/thread), read backwards from its last line.
+ * A tail is the end of a thread, read backwards from the last line of the session.
  *
  * Only later lines affect a line: `replaces` names earlier lines, and a reset drops the lines
  * before it. So a reader that begins at the end knows for each line whether it counts, and only the

@@ -35,7 +35,7 @@ struct match_context {
     struct keymap by_id;
     struct context_session *sessions;
     size_t sessions_count, sessions_cap;
-    size_t waiting; /* sessions whose group may get older messages */
+    size_t waiting; /* the number of sessions whose group may get older messages */
 };
 
 /* Keeps this many messages before and after each hit. */

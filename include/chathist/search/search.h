@@ -2,8 +2,8 @@
  * search - finds the messages of a history whose decoded content matches a pattern.
  *
  * Only the decoded content counts, whatever escapes the line uses. Fixed strings in a large history
- * are searched backward by a fast path (search/parallel_scan): it passes over lines that cannot
- * hold them, and does not count such lines as bad. All else is parsed line by line.
+ * are searched backward by a fast path (search/parallel_scan): it skips lines that cannot contain
+ * them, so bad lines among these are not counted. Every other search parses line by line.
  */
 #ifndef CHATHIST_SEARCH_SEARCH_H
 #define CHATHIST_SEARCH_SEARCH_H
@@ -25,11 +25,11 @@
 struct search {
     struct scan scan;
     /* Set by search_open; the caller may change these before the first message: */
-    bool invert;                   /* messages that do not match are the hits; false */
-    size_t threads;                /* CREW_MAX at most; 0: as many as help */
-    enum simd with;                /* simd_best() */
+    bool invert;                   /* the hits are the messages that do not match; default false */
+    size_t threads;                /* at most CREW_MAX; default 0: chosen by the size */
+    enum simd with;                /* the vector instructions to use; default simd_best() */
     const struct history *history; /* its skip index is used; NULL: none is */
-    off_t skip_block;              /* SKIP_BLOCK */
+    off_t skip_block;              /* size of a block of the skip index; default SKIP_BLOCK */
     const atomic_bool *cancel;     /* the search ends when another thread sets it; NULL: never */
     /* private */
     struct search_fast *fast; /* NULL: lines are parsed one by one */
@@ -46,8 +46,8 @@ struct hit {
     const struct message *message;
     struct line line;
     struct str content; /* decoded */
-    bool asked;         /* the filter lets it through */
-    bool found;         /* it does, and the message is a hit */
+    bool asked;         /* the filter accepts it */
+    bool found;         /* the filter accepts it, and it is a hit */
     size_t at, len;     /* the first match, in bytes of content; 0, 0 without one */
 };
 

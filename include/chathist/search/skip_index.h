@@ -2,14 +2,15 @@
  * skip_index - a cache file beside a large history by which a search knows which parts of the
  * history cannot hold its text (chathist(5)).
  *
- * The history is divided into blocks of SKIP_BLOCK bytes. A line belongs to the block after whose
- * first byte it begins; the line at offset 0 belongs to the first block. For each block the index
- * knows which grams, runs of three bytes, are in the contents of its messages, decoded and case
- * folded. A block that lacks a gram of a text holds no message with that text, so it is not read.
+ * The history is divided into blocks of SKIP_BLOCK bytes. A line belongs to the block in which it
+ * begins, but a line that begins with the first byte of a block belongs to the block before. The
+ * line at offset 0 belongs to the first block. The index records for each block which grams
+ * (sequences of three bytes) are in the contents of its messages, decoded and case folded. A block
+ * that lacks a gram of a text has no message with that text, so a search does not read it.
  *
- * Searches make the index, a bounded part each, after their hits are printed. Programs that write
- * to a history know nothing of it. SKIP_SECTION_BLOCKS blocks share a section of the file, which
- * grows block by block. In words of 64 bits, little-endian:
+ * Searches make the index: each adds a bounded part after its hits are printed. Programs that write
+ * to a history do not use it. SKIP_SECTION_BLOCKS blocks share a section of the file, which grows
+ * block by block. In words of 64 bits, little-endian:
  *
  *     header   SKIP_HEADER_WORDS: the format's version, struct skip_section, a checksum of the
  *              section's number and of the size of its blocks, and a checksum of these words
@@ -92,10 +93,10 @@ off_t skip_map_begin(const struct skip_map *m, off_t end, off_t least);
 /* Returns how many bytes before `end` must be read. */
 off_t skip_map_left(const struct skip_map *m, off_t end);
 
-/* Writes to the index what a search of the whole history learned: sections that are still right
- * count again. With `grow` it also adds a 24th of the history, as long as blocks are missing.
- * Does nothing if the history has changed meanwhile, if another program is at it, or if the index
- * cannot be written. */
+/* Writes to the index what a search of the whole history learned: sections whose blocks are
+ * unchanged are used again. With `grow` it also adds a 24th of the history, as long as blocks are
+ * missing. Does nothing if the history has changed meanwhile, if another program updates it, or if
+ * the index cannot be written. */
 void skip_index_update(const struct history *h, const struct skip_map *m, bool grow);
 
 #endif
