@@ -275,7 +275,7 @@ no_skip() {
     for n in 1 2 1 2; do
         [[ $n == 1 ]] || make_skip
         [[ $n == 2 ]] || rm -f "$HISTORY".*
-        strace -f -o trace -e trace=pwrite64 -e "inject=pwrite64:signal=KILL:when=$n" hist-search -c zebra >"$OUT" 2>/dev/null || :
+        traced -f -o trace -e trace=pwrite64 -e "inject=pwrite64:signal=KILL:when=$n" hist-search -c zebra >"$OUT" 2>/dev/null || :
         stdout_is 13
         agree
     done
