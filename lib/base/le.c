@@ -37,24 +37,19 @@ static uint64_t mix(uint64_t sum, uint64_t word)
     return sum ^ sum >> 32;
 }
 
-uint64_t le_words_begin(size_t n, uint64_t before)
+static uint64_t sum_begin(size_t n, uint64_t before)
 {
     return mix(before ^ UINT64_C(0x9e3779b97f4a7c15), n);
 }
 
-uint64_t le_words_add(uint64_t sum, uint64_t word)
-{
-    return mix(sum, word);
-}
-
-uint64_t le_words_end(uint64_t sum)
+static uint64_t sum_end(uint64_t sum)
 {
     return mix(sum, 1);
 }
 
 uint64_t le_sum(struct str bytes, uint64_t before)
 {
-    uint64_t sum = le_words_begin(bytes.n, before);
+    uint64_t sum = sum_begin(bytes.n, before);
     char rest[8] = {0};
     size_t i = 0;
 
@@ -62,14 +57,14 @@ uint64_t le_sum(struct str bytes, uint64_t before)
         sum = mix(sum, le_get(bytes.p + i));
     if (i < bytes.n)
         memcpy(rest, bytes.p + i, bytes.n - i);
-    return le_words_end(mix(sum, le_get(rest)));
+    return sum_end(mix(sum, le_get(rest)));
 }
 
 uint64_t le_sum_words(const uint64_t *words, size_t n, uint64_t before)
 {
-    uint64_t sum = le_words_begin(n, before);
+    uint64_t sum = sum_begin(n, before);
 
     for (size_t i = 0; i < n; i++)
         sum = mix(sum, words[i]);
-    return le_words_end(sum);
+    return sum_end(sum);
 }

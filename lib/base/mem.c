@@ -19,13 +19,6 @@ void mem_return_large(void)
 #endif
 }
 
-void mem_give_back(void)
-{
-#if defined(__GLIBC__)
-    malloc_trim(0);
-#endif
-}
-
 void mem_on_exhaustion(void (*handler)(void))
 {
     exhaustion_handler = handler;

@@ -466,8 +466,6 @@ int scan_message(struct scan *s, struct message *m, struct line *l, struct err *
             verdict = scan_judge(l, m);
         if (verdict == SCAN_BAD && s->bad++ == 0)
             s->first_bad = l->at;
-        if (verdict == SCAN_BAD && s->tell_bad)
-            s->tell_bad(s->tell_arg, l);
         if (verdict == SCAN_MESSAGE &&
             (!s->session || str_eq(m->session_id, (struct str){s->session, s->session_len})))
             return 1;

@@ -22,9 +22,5 @@ void le_get_all(uint64_t *to, const char *p, size_t n);
 uint64_t le_sum(struct str bytes, uint64_t before);
 /* Returns the checksum of n numbers. */
 uint64_t le_sum_words(const uint64_t *words, size_t n, uint64_t before);
-/* These compute the same checksum of n numbers one by one. */
-uint64_t le_words_begin(size_t n, uint64_t before);
-uint64_t le_words_add(uint64_t sum, uint64_t word);
-uint64_t le_words_end(uint64_t sum);
 
 #endif

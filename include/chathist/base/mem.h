@@ -28,8 +28,6 @@ void mem_wipe(void *p, size_t n);
  * them after the first one was freed, and allocate as much again if they do not fit the next
  * request. Other C libraries return them anyway. */
 void mem_return_large(void);
-/* Returns the memory that any thread has freed to the system, if the C library kept it. */
-void mem_give_back(void);
 
 /* Sets the handler for running out of memory. It must not return. */
 void mem_on_exhaustion(void (*handler)(void));

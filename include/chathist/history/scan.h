@@ -38,9 +38,6 @@ struct scan {
     off_t size;      /* of the file when opened */
     uint64_t bad;    /* bad lines parsed so far */
     off_t first_bad; /* the offset of the first of them, if any */
-    /* Set by the caller: called for each bad line that scan_message skips; may be NULL. */
-    void (*tell_bad)(void *arg, const struct line *l);
-    void *tell_arg;
     /* private */
     char *path;
     size_t block_size; /* SCAN_BLOCK; tests make it and the next two small */
