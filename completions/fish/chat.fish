@@ -107,7 +107,7 @@ function __chathist_models
     printf '%s\n' $models
 end
 
-# __chathist_presets templates|roles: with a slash it is a path.
+# __chathist_presets templates|personas: with a slash it is a path.
 function __chathist_presets
     set -l typed (commandline -ct | string replace -r '^(--[a-z]+=|-t)' '')
     if string match -q '*/*' -- $typed
@@ -175,7 +175,7 @@ function __chathist_options -a name
             case template
                 set -a spec -x -a '(__chathist_presets templates)'
             case persona
-                set -a spec -x -a '(__chathist_presets roles)'
+                set -a spec -x -a '(__chathist_presets personas)'
             case provider
                 set -a spec -x -k -a '(__chathist_providers)'
             case mcp

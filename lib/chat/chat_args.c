@@ -33,9 +33,9 @@ enum {
     KEY_MODELS,
     KEY_CACHED,
     KEY_VAR,
-    KEY_ROLE,
+    KEY_PERSONA,
     KEY_TEMPLATES,
-    KEY_ROLES,
+    KEY_PERSONAS,
     KEY_NO_MARKDOWN,
     KEY_REASONING
 };
@@ -46,8 +46,8 @@ static const struct opt options[] = {
     {'c', "continue", OPT_FLAG, NULL, "continue the session used last, however old"},
     {'1', "once", OPT_FLAG, NULL, "ask once: send no earlier message, store nothing"},
     {'S', "system", OPT_TEXT, "TEXT", "the session's system prompt from now on"},
-    {KEY_ROLE, "role", OPT_PERSONA, "NAME",
-     "a system prompt from a file: the role NAME, or a path"},
+    {KEY_PERSONA, "persona", OPT_PERSONA, "NAME",
+     "a system prompt from a file: the persona NAME, or a path"},
     {'t', "template", OPT_TEMPLATE, "NAME", "put the prompt into the template NAME, or a path"},
     {KEY_VAR, "var", OPT_TEXT, "NAME=VALUE",
      "the value of {{NAME}} in the template; may be repeated"},
@@ -78,7 +78,7 @@ static const struct opt options[] = {
     {KEY_MODELS, "models", OPT_FLAG, NULL, "list the models that the server offers"},
     {KEY_CACHED, "cached", OPT_FLAG, NULL, "with --models: accept a list up to a day old"},
     {KEY_TEMPLATES, "templates", OPT_FLAG, NULL, "list the templates"},
-    {KEY_ROLES, "roles", OPT_FLAG, NULL, "list the roles"},
+    {KEY_PERSONAS, "personas", OPT_FLAG, NULL, "list the personas"},
     {KEY_SCHEMA, "schema", OPT_FILE, "FILE", "ask for JSON that matches this JSON Schema"},
     {'x', "extract", OPT_FLAG, NULL, "print the answer's first code block only"},
     {KEY_NO_MARKDOWN, "no-markdown", OPT_FLAG, NULL, "on a terminal, print Markdown unchanged"},
@@ -127,7 +127,7 @@ static void add_var(struct chat_args *a, const char *text)
 static void set_list(struct chat_args *a, const char *what)
 {
     if (a->list && strcmp(a->list, what) != 0)
-        die_usage("only one of --templates and --roles can be given");
+        die_usage("only one of --templates and --personas can be given");
     a->list = what;
 }
 
@@ -187,7 +187,7 @@ static bool take_text(struct chat_args *a, int key, const char *value)
         {'s', &a->wish.named},
         {'S', &a->system},
         {'t', &a->template_name},
-        {KEY_ROLE, &a->role},
+        {KEY_PERSONA, &a->persona},
         {KEY_MESSAGES, &a->messages},
         {KEY_SCHEMA, &a->schema},
         {'m', &a->setting[SETTING_MODEL]},
@@ -218,8 +218,8 @@ static void take_option(struct chat_args *a, int key, char *value)
     case KEY_TEMPLATES:
         set_list(a, "templates");
         break;
-    case KEY_ROLES:
-        set_list(a, "roles");
+    case KEY_PERSONAS:
+        set_list(a, "personas");
         break;
     case 'o':
         add_option(a, value);
@@ -274,7 +274,7 @@ static void combine_list(const struct chat_args *a, const char *list, const int 
 
 static void combine_lists(const struct chat_args *a)
 {
-    static const int own[] = {KEY_TEMPLATES, KEY_ROLES, KEY_NO_STDIN, 0};
+    static const int own[] = {KEY_TEMPLATES, KEY_PERSONAS, KEY_NO_STDIN, 0};
     static const int server[] = {KEY_BASE_URL,
                                  KEY_INSECURE,
                                  KEY_CONNECT,
@@ -282,7 +282,7 @@ static void combine_lists(const struct chat_args *a)
                                  KEY_IDLE,
                                  KEY_MODELS,
                                  KEY_CACHED,
-                                 KEY_ROLE,
+                                 KEY_PERSONA,
                                  KEY_NO_STDIN,
                                  'm',
                                  'p',
@@ -327,10 +327,10 @@ static void combine_once(const struct chat_args *a)
 
 static void combine_presets(const struct chat_args *a)
 {
-    if (a->role && a->system)
-        die_usage("only one of --system and --role can be given");
-    if (a->vars_count > 0 && !a->template_name && !a->role)
-        die_usage("--var goes with --template or --role");
+    if (a->persona && a->system)
+        die_usage("only one of --system and --persona can be given");
+    if (a->vars_count > 0 && !a->template_name && !a->persona)
+        die_usage("--var goes with --template or --persona");
 }
 
 /* Standard input can be read only once: as --messages, as a file, or as the prompt. */

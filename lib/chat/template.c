@@ -335,8 +335,8 @@ static void check_used(const struct presets *p)
 {
     for (size_t i = 1; i < p->vars_count; i++)
         if (!p->vars[i].used)
-            die_usage("unused variable '%.*s': no template or role has it", (int)p->vars[i].name.n,
-                      p->vars[i].name.p);
+            die_usage("unused variable '%.*s': no template or persona has it",
+                      (int)p->vars[i].name.n, p->vars[i].name.p);
 }
 
 /* ---- what chat makes of them ---- */
@@ -359,11 +359,11 @@ static void load_preset(struct preset *p, const char *name, struct chat_args *a)
         a->preset[SETTING_PROVIDER] = p->provider;
 }
 
-/* Joins the options of the role, the template and the command line in this order; the last one
+/* Joins the options of the persona, the template and the command line in this order; the last one
  * counts. */
 static void join_options(const struct presets *p, struct chat_args *a)
 {
-    size_t role = p->role.options_count, before = role + p->template.options_count;
+    size_t persona = p->persona.options_count, before = persona + p->template.options_count;
 
     if (before == 0)
         return;
@@ -372,7 +372,7 @@ static void join_options(const struct presets *p, struct chat_args *a)
     memmove(a->options + before, a->options, a->options_count * sizeof *a->options);
     for (size_t i = 0; i < before; i++) {
         const struct preset_option *o =
-            i < role ? &p->role.options[i] : &p->template.options[i - role];
+            i < persona ? &p->persona.options[i] : &p->template.options[i - persona];
 
         a->options[i] = (struct ask_option){o->key, o->value};
     }
@@ -382,14 +382,14 @@ static void join_options(const struct presets *p, struct chat_args *a)
 void presets_load(struct presets *p, struct chat_args *a)
 {
     take_vars(p, a);
-    load_preset(&p->role, a->role, a);
+    load_preset(&p->persona, a->persona, a);
     load_preset(&p->template, a->template_name, a);
     join_options(p, a);
-    if (a->role && p->template.system)
-        die_usage("template '%s' has a system prompt of its own: --role does not go with it",
+    if (a->persona && p->template.system)
+        die_usage("template '%s' has a system prompt of its own: --persona does not go with it",
                   a->template_name);
-    if (a->role)
-        expand_body(&p->role, p->vars + 1, p->vars_count - 1, &p->system);
+    if (a->persona)
+        expand_body(&p->persona, p->vars + 1, p->vars_count - 1, &p->system);
     if (p->system.len > 0)
         a->system = buf_c(&p->system);
     if (!a->system)
@@ -423,7 +423,7 @@ void presets_expand(struct presets *p, const struct chat_args *a, struct buf *pr
 void presets_release(struct presets *p)
 {
     preset_release(&p->template);
-    preset_release(&p->role);
+    preset_release(&p->persona);
     free(p->vars);
     buf_release(&p->system);
 }

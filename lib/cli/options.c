@@ -132,9 +132,9 @@ static void print_help(const struct program *program)
     printf("usage: %s [OPTION]...%s%s\n%s - %s\n\n", program->name, *program->operands ? " " : "",
            program->operands, program->name, program->purpose);
     each_option(program, print_option, NULL);
-    printf("\nThe manual is %s(%d); files and formats are in chathist(5).\n"
+    printf("\nThe manual is %s(1); files and formats are in chathist(5).\n"
            "'chathist' lists all programs, 'chathist info' prints where everything is.\n",
-           program->name, strcmp(program->name, "chathist") == 0 ? 7 : 1);
+           program->name);
 }
 
 const char *opt_version(void)

@@ -378,20 +378,20 @@ asking() {
     completed bash 'chat -m echo:' 'chat -m echo:echo '
 }
 
-# Two templates, one of them nothing that a terminal should obey, and a role.
+# Two templates, one of them nothing that a terminal should obey, and a persona.
 presets() {
-    mkdir -p "$HOME/.config/chathist/templates" "$HOME/.config/chathist/roles" sub
+    mkdir -p "$HOME/.config/chathist/templates" "$HOME/.config/chathist/personas" sub
     echo 'Translate {{input}}' >"$HOME/.config/chathist/templates/translate"
     printf 'red \e[31mtext $(touch pwned)\n' >"$HOME/.config/chathist/templates/odd; \$(touch pwned)"
-    echo 'You are a poet.' >"$HOME/.config/chathist/roles/poet"
+    echo 'You are a poet.' >"$HOME/.config/chathist/personas/poet"
     echo x >sub/other
 }
 
-@test "completions: bash: templates and roles" {
+@test "completions: bash: templates and personas" {
     presets
     completed bash 'chat -t trans' 'chat -t translate '
     completed bash 'chat --template=trans' 'chat --template=translate '
-    completed bash 'chat --role p' 'chat --role poet '
+    completed bash 'chat --persona p' 'chat --persona poet '
     completed bash 'chat -t sub/o' 'chat -t sub/other '
     completed bash 'chat -t "odd;' 'chat -t "odd; \$(touch pwned)" '
     listed bash 'chat -t ' 'translate [^\n]*\s'
@@ -452,12 +452,12 @@ presets() {
     [[ ! -e pwned ]] || fail 'something was run'
 }
 
-@test "completions: zsh: templates and roles" {
+@test "completions: zsh: templates and personas" {
     need zsh
     presets
     completed zsh 'chat -t trans' 'chat -t translate '
     completed zsh 'chat --template=trans' 'chat --template=translate '
-    completed zsh 'chat --role p' 'chat --role poet '
+    completed zsh 'chat --persona p' 'chat --persona poet '
     completed zsh 'chat -t sub/o' 'chat -t sub/other '
     listed zsh 'chat -t ' 'Translate'
     stdout_matches '^translate +-- Translate \{\{input\}\}' 'red \?\[31mtext \$\(touch pwned\)'
@@ -508,14 +508,14 @@ presets() {
     stdout_is ./other.jsonl
 }
 
-@test "completions: fish: templates and roles" {
+@test "completions: fish: templates and personas" {
     need fish
     presets
     in_fish 'chat -t trans'
     stdout_is $'translate\tTranslate {{input}}'
     in_fish 'chat --template=trans'
     stdout_is $'--template=translate\tTranslate {{input}}'
-    in_fish 'chat --role '
+    in_fish 'chat --persona '
     stdout_is $'poet\tYou are a poet.'
     in_fish 'chat -t sub/o'
     stdout_is sub/other

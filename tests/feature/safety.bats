@@ -89,16 +89,16 @@ need_other() {
     stderr_is "chat: cannot use '$CONFIG/config': its group can write it (chmod g-w)"
 }
 
-@test "owner: templates, roles and tools that others can write are refused by name, not by path" {
+@test "owner: templates, personas and tools that others can write are refused by name, not by path" {
     use_echo
     use_history
-    mkdir "$CONFIG/templates" "$CONFIG/roles" "$CONFIG/tools"
-    echo 'Sum this up: {{input}}' | tee "$CONFIG/templates/t" "$CONFIG/roles/r" >/dev/null
-    chmod 666 "$CONFIG/templates/t" "$CONFIG/roles/r"
+    mkdir "$CONFIG/templates" "$CONFIG/personas" "$CONFIG/tools"
+    echo 'Sum this up: {{input}}' | tee "$CONFIG/templates/t" "$CONFIG/personas/r" >/dev/null
+    chmod 666 "$CONFIG/templates/t" "$CONFIG/personas/r"
     run_expect 2 chat -N -t t hello
     stderr_is "chat: cannot use '$CONFIG/templates/t': others can write it (chmod go-w)"
-    run_expect 2 chat -N --role r hello
-    stderr_is "chat: cannot use '$CONFIG/roles/r': others can write it (chmod go-w)"
+    run_expect 2 chat -N --persona r hello
+    stderr_is "chat: cannot use '$CONFIG/personas/r': others can write it (chmod go-w)"
     run_expect 0 chat -N -t "$CONFIG/templates/t" hello
     chmod 644 "$CONFIG/templates/t"
     run_expect 0 chat -N -t t hello

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 #
-# Templates and roles: prompts and system prompts from files of the user's, with variables and settings.
+# Templates and personas: prompts and system prompts from files of the user's, with variables and settings.
 
 load ../helper
 
@@ -9,10 +9,10 @@ setup() {
     use_echo
     use_history
     CONFIG=$HOME/.config/chathist
-    mkdir -p "$CONFIG/templates" "$CONFIG/roles"
+    mkdir -p "$CONFIG/templates" "$CONFIG/personas"
 }
 
-# put template|role NAME LINE...: one of the user's.
+# put template|persona NAME LINE...: one of the user's.
 put() {
     local file=$CONFIG/${1}s/$2
     shift 2
@@ -97,12 +97,12 @@ refused() {
     put template say 'one' '{{name}}'
     refused "cannot use template 'say': line 2: no value for 'name'" -t say
     refused "cannot use template 'say': line 2: no value for 'name'" -t say --var Name=x
-    refused "unused variable 'other': no template or role has it" -t say --var name=x --var other=y
+    refused "unused variable 'other': no template or persona has it" -t say --var name=x --var other=y
     refused "bad value 'name' for --var: NAME=VALUE is expected" -t say --var name
     refused "bad name '' for --var: letters, digits, '_' and '-' are expected" -t say --var =x
     refused "bad name 'a b' for --var: letters, digits, '_' and '-' are expected" -t say --var 'a b=x'
     refused "bad name 'input' for --var: it is the prompt" -t say --var input=x
-    refused '--var goes with --template or --role' --var name=x hello
+    refused '--var goes with --template or --persona' --var name=x hello
     put template say $'---\noption.delay_ms=0\n---\n\nodd {{ 1 }}'
     refused "cannot use template 'say': line 5: '{{' begins no variable ('{{{{' stands for it)" -t say
     [[ ! -e $HISTORY ]]
@@ -214,70 +214,70 @@ refused() {
     [[ ! -e $HISTORY ]]
 }
 
-@test "roles: the system prompt, stored as with -S" {
-    put role poet 'You are a poet.' '' 'You rhyme.'
-    run_expect 0 chat --role poet hello
+@test "personas: the system prompt, stored as with -S" {
+    put persona poet 'You are a poet.' '' 'You rhyme.'
+    run_expect 0 chat --persona poet hello
     stderr_empty
     run_expect 0 chat 'and on'
     json_is "$HISTORY" 'select(.role == "system") | .content' 'You are a poet.' '' 'You rhyme.'
     run_expect 0 chat --dry-run 'once more'
     stdout_json '.system // (.messages[0] | select(.role == "system") | .content)' 'You are a poet.' '' 'You rhyme.'
-    run_expect 0 chat --regenerate --role poet
+    run_expect 0 chat --regenerate --persona poet
     json_is "$HISTORY" 'select(.role == "system") | .session_id' "$(jq -r .session_id "$HISTORY" | head -n 1)"
-    put role other '---' 'option.delay_ms = 0' '---'
-    run_expect 0 chat --role other hello
+    put persona other '---' 'option.delay_ms = 0' '---'
+    run_expect 0 chat --persona other hello
     json_is "$HISTORY" 'select(.role == "system") | .content' 'You are a poet.' '' 'You rhyme.'
-    echo 'You are terse.' >role
-    run_expect 0 chat -N --role ./role hello
+    echo 'You are terse.' >persona
+    run_expect 0 chat -N --persona ./persona hello
     json_is "$HISTORY" 'select(.role == "system" and .content == "You are terse.") | .role' system
 }
 
-@test "roles: variables and settings" {
+@test "personas: variables and settings" {
     start_llm --reply hi
     export CHAT_MODEL=openai:m
-    put role expert '---' 'model = openai:from-role' 'option.temperature = 0.1' 'option.seed = 1' '---' \
+    put persona expert '---' 'model = openai:from-persona' 'option.temperature = 0.1' 'option.seed = 1' '---' \
         'You know {{field:everything}}.'
     put template ask '---' 'model = openai:from-template' 'option.seed = 2' '---' 'About {{field}}: {{input}}'
-    run_expect 0 chat --role expert hello
+    run_expect 0 chat --persona expert hello
     request 1 >got.json
-    json_is got.json '.model, .temperature, .seed' from-role 0.1 1
+    json_is got.json '.model, .temperature, .seed' from-persona 0.1 1
     request_messages_are 1 'system:You know everything.' 'user:hello'
-    run_expect 0 chat -N --role expert -t ask --var field=pipes hello
+    run_expect 0 chat -N --persona expert -t ask --var field=pipes hello
     request 2 >got.json
     json_is got.json '.model, .temperature, .seed' from-template 0.1 2
     request_messages_are 2 'system:You know pipes.' 'user:About pipes: hello'
 }
 
-@test "roles: --models goes by the provider of a role" {
+@test "personas: --models goes by the provider of a persona" {
     start_llm --models a,b
-    put role rehearse '---' 'provider = echo' '---' 'You are a poet.'
+    put persona rehearse '---' 'provider = echo' '---' 'You are a poet.'
     run_expect 0 chat --models
     stdout_is openai:a openai:b
-    run_expect 0 chat --models --role rehearse
+    run_expect 0 chat --models --persona rehearse
     stdout_is echo:echo
 }
 
-@test "roles: what is wrong" {
-    put role poet 'You are a poet.'
+@test "personas: what is wrong" {
+    put persona poet 'You are a poet.'
     put template own '---' 'system = x' '---' '{{input}}'
-    refused 'only one of --system and --role can be given' --role poet -S x hello
-    refused "template 'own' has a system prompt of its own: --role does not go with it" --role poet -t own hello
-    refused "no role 'nobody': there is no '$CONFIG/roles/nobody'" --role nobody hello
-    refused "bad name '..' for a role" --role .. hello
-    put role odd '---' 'system = x' '---' 'text'
-    refused "cannot use role 'odd': line 2: unknown key 'system'" --role odd hello
-    put role odd 'You are {{name}}.'
-    refused "cannot use role 'odd': line 1: no value for 'name'" --role odd hello
-    put role odd 'You answer {{input}}.'
-    refused "cannot use role 'odd': line 1: no value for 'input'" --role odd hello
-    refused "unused variable 'name': no template or role has it" --role poet --var name=x hello
+    refused 'only one of --system and --persona can be given' --persona poet -S x hello
+    refused "template 'own' has a system prompt of its own: --persona does not go with it" --persona poet -t own hello
+    refused "no persona 'nobody': there is no '$CONFIG/personas/nobody'" --persona nobody hello
+    refused "bad name '..' for a persona" --persona .. hello
+    put persona odd '---' 'system = x' '---' 'text'
+    refused "cannot use persona 'odd': line 2: unknown key 'system'" --persona odd hello
+    put persona odd 'You are {{name}}.'
+    refused "cannot use persona 'odd': line 1: no value for 'name'" --persona odd hello
+    put persona odd 'You answer {{input}}.'
+    refused "cannot use persona 'odd': line 1: no value for 'input'" --persona odd hello
+    refused "unused variable 'name': no template or persona has it" --persona poet --var name=x hello
     # An error is an event, too.
-    run_expect 2 chat --json --role nobody hello
+    run_expect 2 chat --json --persona nobody hello
     stdout_json '[.type, .code] | tojson' '["error",2]'
     [[ ! -e $HISTORY ]]
 }
 
-@test "templates: --templates and --roles list them" {
+@test "templates: --templates and --personas list them" {
     run_expect 0 chat --templates
     stdout_empty
     put template b '---' 'model = m' '---' '' '  The first' 'and the second line'
@@ -288,29 +288,29 @@ refused() {
     put template .hidden x
     put template a~ x
     mkdir "$CONFIG/templates/folder"
-    put role poet $'You are \e[31mred'
+    put persona poet $'You are \e[31mred'
     run_expect 0 chat --templates
     stderr_empty
     stdout_is $'a\tOnce' $'b\tThe first and the second line' $'empty\t' \
         $'long\tword word word word word word word word word word word word'
-    run_expect 0 chat --roles
+    run_expect 0 chat --personas
     stdout_is $'poet\tYou are \e[31mred'
-    run_expect 0 on_tty chat --roles
+    run_expect 0 on_tty chat --personas
     stdout_bytes_are 'poet\tYou are ^[[31mred\r\n'
     put template b '---' 'modle = m' '---'
     run_expect 0 chat --templates
     stderr_is "chat: cannot use template 'b': line 2: unknown key 'modle'"
     stdout_line 2 $'b\t'
     refused '--templates takes no prompt' --templates hello
-    refused '--models cannot be given with --roles' --roles --models
+    refused '--models cannot be given with --personas' --personas --models
     run_expect 2 chat --templates --json
     stderr_has '--json cannot be given with --templates'
     refused '--session cannot be given with --templates' --templates -s s
-    run_expect 0 chat --no-stdin --roles
+    run_expect 0 chat --no-stdin --personas
     stdout_has poet
-    refused 'only one of --templates and --roles can be given' --templates --roles
-    rm -r "$CONFIG/roles"
-    run_expect 0 chat --roles
+    refused 'only one of --templates and --personas can be given' --templates --personas
+    rm -r "$CONFIG/personas"
+    run_expect 0 chat --personas
     stdout_empty
     run_expect 1 bash -c 'exec chat --templates >/dev/full'
     stderr_has 'chat: cannot write to standard output: No space left on device'

@@ -21,14 +21,14 @@ struct chat_args {
     struct resume_wish wish;
     const char
         *setting[SETTING_COUNT]; /* flags, which override the configuration; NULL: not given */
-    const char *
-        preset[SETTING_COUNT]; /* settings of -t and --role (chat/template), which flags override */
-    const char *messages;      /* NULL: not given */
-    const char *system;        /* NULL: not given */
-    const char *schema;        /* a file's name; NULL: not given */
-    const char *template_name, *role; /* NULL: not given */
-    const char *list;                 /* "templates" or "roles" to list; NULL: neither */
-    const char **vars;                /* NAME=VALUE */
+    const char *preset
+        [SETTING_COUNT];  /* settings of -t and --persona (chat/template), which flags override */
+    const char *messages; /* NULL: not given */
+    const char *system;   /* NULL: not given */
+    const char *schema;   /* a file's name; NULL: not given */
+    const char *template_name, *persona; /* NULL: not given */
+    const char *list;                    /* "templates" or "personas" to list; NULL: neither */
+    const char **vars;                   /* NAME=VALUE */
     size_t vars_count, vars_cap;
     const char **files; /* ends with NULL, or is NULL */
     size_t files_count, files_cap;

@@ -1,5 +1,5 @@
 /*
- * template - templates and roles: files with a prompt or a system prompt, and the settings that go
+ * template - templates and personas: files with a prompt or a system prompt, and the settings that go
  * with it (chat(1)).
  *
  *     ---
@@ -14,7 +14,7 @@
  * `{{`; any other `{{` is an error, and `}}` alone is text. Values and defaults are not expanded
  * again.
  *
- * A NAME is a file in `chathist/templates` or `chathist/roles` beside the user configuration; a
+ * A NAME is a file in `chathist/templates` or `chathist/personas` beside the user configuration; a
  * name with a slash is a path. Repositories have no templates.
  */
 #ifndef CHATHIST_CHAT_TEMPLATE_H
@@ -67,7 +67,7 @@ struct preset_option {
 
 /* One file. */
 struct preset {
-    const char *kind; /* "template" or "role" */
+    const char *kind; /* "template" or "persona" */
     const char *name; /* borrowed */
     struct buf text;
     struct str body; /* of the text */
@@ -78,19 +78,20 @@ struct preset {
 };
 
 struct presets {
-    struct preset template, role;
+    struct preset template, persona;
     struct template_var *vars; /* the first one is the prompt, `input` */
     size_t vars_count;
-    struct buf system; /* the role's text */
+    struct buf system; /* the persona's text */
 };
 
 #define PRESETS_INIT                                                                               \
     {                                                                                              \
         .template = {.kind = "template", .text = BUF_INIT(PRESET_MAX)},                            \
-        .role = {.kind = "role", .text = BUF_INIT(PRESET_MAX)}, .system = BUF_INIT(PRESET_MAX)     \
+        .persona = {.kind = "persona", .text = BUF_INIT(PRESET_MAX)},                              \
+        .system = BUF_INIT(PRESET_MAX)                                                             \
     }
 
-/* Reads the files of -t and --role and adds their settings to the arguments, after those that were
+/* Reads the files of -t and --persona and adds their settings to the arguments, after those that were
  * given; they borrow from p. An error ends the program. */
 void presets_load(struct presets *p, struct chat_args *a);
 /* Expands the template, if there is one, with the prompt. A --var that neither file contains is an
@@ -98,7 +99,7 @@ void presets_load(struct presets *p, struct chat_args *a);
 void presets_expand(struct presets *p, const struct chat_args *a, struct buf *prompt);
 void presets_release(struct presets *p);
 
-/* Prints the names for --templates or --roles with the beginning of each text, sorted and separated
+/* Prints the names for --templates or --personas with the beginning of each text, sorted and separated
  * by a tab. */
 void presets_list(const char *what, struct out *out);
 

@@ -26,7 +26,7 @@ enum opt_kind {
     OPT_MCP,  /* a command, or a name in the user configuration */
     OPT_WHEN, /* auto, always, never */
     OPT_TEMPLATE,
-    OPT_PERSONA, /* a role that the model plays; OPT_ROLE is the role of a message */
+    OPT_PERSONA, /* a system prompt of the user; OPT_ROLE is the role of a message */
     OPT_TIME,    /* a time for clock_parse_when */
     OPT_GROUP,   /* a name for stats_by_name */
     OPT_CHOICE,  /* one of the words in `meta`, `this|that` */
