@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/clock.h"
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
+#include "chathist/base/time.h"
 
 static uint64_t state = 88172645463325252U;
 
@@ -104,7 +104,7 @@ static void add_line(struct buf *out, uint64_t number)
              colon, ms, draw(UINT32_MAX), comma, colon, *session, (unsigned)(*session % 0xffffff),
              comma);
     buf_addf(out, "\"timestamp\"%s\"", colon);
-    clock_add_iso(out, (int64_t)ms * 1000);
+    time_add_iso(out, (int64_t)ms * 1000);
     buf_addf(out, "\"%s\"role\"%s\"%s\"%s\"content\"%s", comma, colon,
              answer ? "assistant" : "user", comma, colon);
     if (spaced)
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
     for (uint64_t number = 0; written < size; number++) {
         buf_clear(&line);
         add_line(&line, number);
-        if (io_write_all(fd, line.data, line.len) < 0) {
+        if (file_write_all(fd, line.data, line.len) < 0) {
             perror("corpus");
             return 2;
         }

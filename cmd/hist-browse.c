@@ -2,14 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/path.h"
+#include "chathist/base/file.h"
+#include "chathist/browse/browse.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/output.h"
 #include "chathist/cli/histories.h"
 #include "chathist/cli/listing.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/message.h"
-#include "chathist/browse/browse.h"
 
 /* The exit status of fzf. */
 #define CANCELLED 130

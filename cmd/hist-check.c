@@ -3,13 +3,13 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "chathist/base/json_write.h"
+#include "chathist/base/json.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
+#include "chathist/cli/signals.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/check.h"
 #include "chathist/history/rewrite.h"
-#include "chathist/cli/signals.h"
 
 enum { KEY_REPAIR = OPT_LONG };
 

@@ -3,15 +3,15 @@
 #include <inttypes.h>
 #include <signal.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/cli/diagnostics.h"
-#include "chathist/cli/output.h"
+#include "chathist/base/time.h"
 #include "chathist/cli/confirm.h"
-#include "chathist/cli/listing.h"
-#include "chathist/cli/sessions.h"
-#include "chathist/cli/start.h"
 #include "chathist/cli/delete.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/listing.h"
+#include "chathist/cli/output.h"
+#include "chathist/cli/sessions.h"
 #include "chathist/cli/signals.h"
+#include "chathist/cli/start.h"
 
 enum { KEY_OLDER_THAN = OPT_LONG, KEY_KEEP, KEY_MAX_SIZE, KEY_MATCH, KEY_DRY_RUN, KEY_FORCE };
 
@@ -40,7 +40,7 @@ static int64_t parse_age(const char *value)
 {
     int64_t first, last;
 
-    opt_when("--older-than", value, clock_now(), &first, &last);
+    opt_when("--older-than", value, time_now(), &first, &last);
     return first;
 }
 

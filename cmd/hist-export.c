@@ -3,10 +3,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "chathist/base/clock.h"
+#include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/output.h"
 #include "chathist/cli/export_run.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/start.h"
 
 enum { KEY_SINCE = OPT_LONG, KEY_UNTIL, KEY_MESSAGES, KEY_INCREMENTAL, KEY_REDACT, KEY_RAW };
@@ -50,7 +50,7 @@ static const struct export_format *format_named(const char *name)
 
 static void parse(struct export_job *job, struct opt_parser *args)
 {
-    int64_t now = clock_now(), other;
+    int64_t now = time_now(), other;
     char *value;
     int key;
 

@@ -2,11 +2,11 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "chathist/base/clock.h"
 #include "chathist/base/id.h"
+#include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/output.h"
 #include "chathist/cli/listing.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/sessions.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/fork.h"
@@ -72,7 +72,7 @@ int main(int argc, char **argv)
 
     from = source(&sessions, &history, names, count);
     if (from.p) {
-        id_add_session(&id, clock_now() / 1000);
+        id_add_session(&id, time_now() / 1000);
         if (history_accept(&history, &e) < 0 ||
             fork_session(&history, from, str_of(at), buf_str(&id), &copied, &bad_lines, &e) < 0)
             die_err(&e);

@@ -1,11 +1,11 @@
 /* hist-new - start a session. */
 #include <stdlib.h>
 
-#include "chathist/base/clock.h"
 #include "chathist/base/id.h"
+#include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/output.h"
 #include "chathist/cli/listing.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/store.h"
 #include "chathist/history/thread.h"
@@ -97,7 +97,7 @@ static bool begin(struct history *h, struct buf *id, const char *reset, const ch
         buf_add_c(id, reset);
         seen = present_prompt(&kept, h, buf_str(id));
     } else {
-        id_add_session(id, clock_now() / 1000);
+        id_add_session(id, time_now() / 1000);
     }
     if (system) {
         buf_clear(&kept);

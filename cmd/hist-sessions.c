@@ -1,10 +1,10 @@
 /* hist-sessions - list sessions, the last used first. */
 #include <stdint.h>
 
-#include "chathist/base/clock.h"
+#include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/output.h"
 #include "chathist/cli/listing.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/start.h"
 
 enum { KEY_ID = OPT_LONG, KEY_SINCE, KEY_UNTIL };
@@ -31,7 +31,7 @@ struct chosen {
 
 static void parse(struct opt_parser *args, struct chosen *c)
 {
-    int64_t now = clock_now(), other;
+    int64_t now = time_now(), other;
     char *value;
     size_t operands;
     int key;
@@ -62,7 +62,7 @@ static bool is_chosen(const struct chosen *c, const struct session *s)
 
     if (!has_bounds(c))
         return true;
-    return clock_parse_iso((struct str){s->last_used, s->last_used_len}, &used) &&
+    return time_parse_iso((struct str){s->last_used, s->last_used_len}, &used) &&
            used >= c->since && used <= c->until;
 }
 

@@ -2,11 +2,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/output.h"
 #include "chathist/cli/histories.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/sessions.h"
 #include "chathist/cli/start.h"
 #include "chathist/cli/stats_output.h"
@@ -62,7 +62,7 @@ static enum stats_by parse_by(const char *value)
 
 static void take(struct wish *w, int key, char *value)
 {
-    int64_t other, now = clock_now();
+    int64_t other, now = time_now();
 
     switch (key) {
     case KEY_BY:
@@ -118,7 +118,7 @@ static void count_history(struct stats *s, struct wish *w, const struct history 
 
 int main(int argc, char **argv)
 {
-    struct wish wish = {.print = {.limit = SIZE_MAX, .now = clock_now()}, .newest = SIZE_MAX};
+    struct wish wish = {.print = {.limit = SIZE_MAX, .now = time_now()}, .newest = SIZE_MAX};
     struct opt_parser args;
     struct histories histories;
     struct session_names names;

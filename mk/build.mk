@@ -83,7 +83,7 @@ link_flags = -pthread $(variant_ldflags) $(CFLAGS) $(LDFLAGS)
 # Flags for single sources: the banned functions, the version, and functions that this edition of
 # POSIX does not have.
 source_flags = $(if $(filter lib/% cmd/%,$1),-include lib/base/banned.h) \
-               $(if $(filter lib/base/io.c lib/base/process.c,$1),-D_GNU_SOURCE) \
+               $(if $(filter lib/base/file.c lib/base/process.c,$1),-D_GNU_SOURCE) \
                $(if $(filter lib/cli/% lib/llm/http.c lib/llm/mcp.c,$1),-DCHATHIST_VERSION='"$(VERSION)"')
 
 lib_sources := $(wildcard lib/*/*.c)

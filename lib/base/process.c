@@ -14,9 +14,9 @@
 #include <sys/prctl.h>
 #endif
 
-#include "chathist/base/clock.h"
-#include "chathist/base/io.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 
 /* How often it is checked whether a process has ended, in milliseconds. */
 #define LOOK_MS 5
@@ -311,13 +311,13 @@ static bool has_ended(pid_t pid, siginfo_t *info)
 
 static bool ends_within(pid_t pid, int64_t ms)
 {
-    int64_t until = clock_ticks() + ms;
+    int64_t until = time_ticks() + ms;
     siginfo_t info;
 
     while (!has_ended(pid, &info)) {
-        if (clock_ticks() >= until)
+        if (time_ticks() >= until)
             return false;
-        io_wait(-1, LOOK_MS);
+        file_wait(-1, LOOK_MS);
     }
     return true;
 }
@@ -423,8 +423,8 @@ static int read_more(int from, struct buf *printed, size_t *dropped)
     int came;
 
     if (printed->len < printed->max)
-        return io_read_some(from, printed);
-    came = io_read_some(from, &rest);
+        return file_read_some(from, printed);
+    came = file_read_some(from, &rest);
     *dropped += rest.len;
     mem_wipe(rest.data, rest.cap);
     buf_release(&rest);
@@ -447,7 +447,7 @@ static int read_until_end(const struct reader *r, int cancel_fd, struct buf *pri
         int came;
 
         if (until == INT64_MAX && has_ended(r->pid, &info))
-            until = clock_ticks() + DRAIN_MS;
+            until = time_ticks() + DRAIN_MS;
         if (poll(fds, 2, LOOK_MS) > 0) {
             if (fds[1].revents)
                 return ECANCELED;
@@ -457,7 +457,7 @@ static int read_until_end(const struct reader *r, int cancel_fd, struct buf *pri
             if (came == 0)
                 fds[0].fd = -1;
         }
-        if (until < INT64_MAX && (fds[0].fd < 0 || clock_ticks() >= until))
+        if (until < INT64_MAX && (fds[0].fd < 0 || time_ticks() >= until))
             return 0;
     }
 }
@@ -618,7 +618,7 @@ static void drop_output(int *fd)
 /* Waits until all children have ended. Returns false if the time is up first. */
 static bool wait_for_all(struct child *const *all, size_t count, int64_t grace_ms, int hurry_fd)
 {
-    int64_t until = clock_ticks() + grace_ms, soon;
+    int64_t until = time_ticks() + grace_ms, soon;
 
     for (;;) {
         bool ended = true;
@@ -630,12 +630,12 @@ static bool wait_for_all(struct child *const *all, size_t count, int64_t grace_m
             drop_output(&all[i]->out);
             drop_output(&all[i]->err);
         }
-        if (ended || clock_ticks() >= until)
+        if (ended || time_ticks() >= until)
             return ended;
-        if (io_wait(hurry_fd, LOOK_MS) <= 0)
+        if (file_wait(hurry_fd, LOOK_MS) <= 0)
             continue;
         hurry_fd = -1;
-        soon = clock_ticks() + CHILD_HURRY_MS;
+        soon = time_ticks() + CHILD_HURRY_MS;
         until = soon < until ? soon : until;
     }
 }
@@ -718,7 +718,7 @@ static bool add_children(struct pids *p, const char *thread)
     buf_addf(&file, "/proc/self/task/%s/children", thread);
     fd = open(buf_c(&file), O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
-        ok = io_read_all(fd, &text) == 0;
+        ok = file_read_all(fd, &text) == 0;
         close(fd);
         add_numbers(p, (struct str){buf_c(&text), text.len});
     } else {
@@ -786,7 +786,7 @@ void orphans_begin(struct orphans *o)
 void orphans_end(struct orphans *o)
 {
     for (int i = 0; o->listed && i < ORPHAN_ROUNDS && kill_unknown(o) > 0; i++)
-        io_wait(-1, LOOK_MS);
+        file_wait(-1, LOOK_MS);
     prctl(PR_SET_CHILD_SUBREAPER, o->was_reaper ? 1L : 0L, 0L, 0L, 0L);
     free(o->known);
     *o = (struct orphans){0};

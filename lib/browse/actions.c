@@ -12,14 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/base64.h"
+#include "chathist/base/buf.h"
+#include "chathist/base/file.h"
+#include "chathist/base/json.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/process.h"
-#include "chathist/base/clock.h"
-#include "chathist/base/io.h"
-#include "chathist/base/json_write.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/path.h"
-#include "chathist/base/vis.h"
+#include "chathist/base/time.h"
+#include "chathist/base/utf8.h"
 #include "chathist/cli/config.h"
 #include "browse/view.h"
 #include "browse/worker.h"
@@ -197,7 +196,7 @@ static int put_visible(int fd, struct vis *vis, struct str text, bool last)
     vis_feed(vis, text, &visible);
     if (last)
         vis_end(vis, &visible);
-    result = io_write_all(fd, buf_c(&visible), visible.len);
+    result = file_write_all(fd, buf_c(&visible), visible.len);
     buf_release(&visible);
     return result;
 }
@@ -210,7 +209,7 @@ static int put_message(int fd, const struct message *m)
     int result = put_visible(fd, &vis, text, true);
 
     if (result == 0 && !str_ends(text, STR("\n")))
-        result = io_write_all(fd, "\n", 1);
+        result = file_write_all(fd, "\n", 1);
     buf_release(&scratch);
     return result;
 }
@@ -327,10 +326,10 @@ static int unread(int fd)
 /* Writes the text and closes the descriptor. Returns false if the reader did not read all of it. */
 static bool write_to_child(int fd, struct str text, const atomic_bool *cancel)
 {
-    int64_t until = clock_ticks() + BROWSE_CHILD_GIVE_MS;
+    int64_t until = time_ticks() + BROWSE_CHILD_GIVE_MS;
     int left = 0;
 
-    while (fd >= 0 && !atomic_load(cancel) && clock_ticks() < until) {
+    while (fd >= 0 && !atomic_load(cancel) && time_ticks() < until) {
         struct pollfd to = {.fd = fd, .events = text.n > 0 ? POLLOUT : 0};
         int ready = poll(&to, 1, LOOK_MS), before = left;
         size_t taken = 0;
@@ -345,7 +344,7 @@ static bool write_to_child(int fd, struct str text, const atomic_bool *cancel)
         if (text.n == 0 && left == 0)
             break;
         if (taken > 0 || left < before)
-            until = clock_ticks() + BROWSE_CHILD_GIVE_MS;
+            until = time_ticks() + BROWSE_CHILD_GIVE_MS;
     }
     left = fd < 0 ? 0 : unread(fd);
     child_close(&fd);
@@ -355,16 +354,16 @@ static bool write_to_child(int fd, struct str text, const atomic_bool *cancel)
 /* Returns true if the program succeeded, or still runs, as programs that own the clipboard do. */
 static bool has_taken(pid_t pid, const atomic_bool *cancel)
 {
-    int64_t until = clock_ticks() + BROWSE_CHILD_GIVE_MS;
+    int64_t until = time_ticks() + BROWSE_CHILD_GIVE_MS;
     int status = 0;
     pid_t ended;
 
     while ((ended = waitpid(pid, &status, WNOHANG)) <= 0) {
         if (ended < 0 && errno != EINTR)
             return false;
-        if (clock_ticks() >= until || atomic_load(cancel))
+        if (time_ticks() >= until || atomic_load(cancel))
             return true;
-        io_wait(-1, LOOK_MS);
+        file_wait(-1, LOOK_MS);
     }
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
@@ -419,13 +418,13 @@ int browse_clipboard_terminal(int fd, struct str text)
     if (text.n > BROWSE_CLIPBOARD_MAX || config_env("TMUX") || (term && strcmp(term, "linux") == 0))
         return -1;
     buf_add_c(&sequence, "\033]52;c;");
-    base64_add(&sequence, text);
+    buf_add_base64(&sequence, text);
     buf_add_c(&sequence, "\a");
     if (config_env("STY")) {
         wrap_for_screen(&wrapped, buf_str(&sequence));
         sent = &wrapped;
     }
-    result = io_write_all(fd, sent->data, sent->len);
+    result = file_write_all(fd, sent->data, sent->len);
     buf_release(&sequence);
     buf_release(&wrapped);
     return result;

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/base/process.h"
 #include "chathist/history/location.h"
 #include "browse/model.h"

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/path.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/cli/histories.h"
 #include "chathist/cli/signals.h"
 #include "browse/actions.h"
@@ -249,7 +249,7 @@ static void take_input(struct loop *l)
     struct browse_input in;
 
     while (!l->over && browse_view_input(l->view, &in)) {
-        int64_t now = clock_ticks();
+        int64_t now = time_ticks();
         enum browse_command command = BROWSE_NOTHING;
 
         wait_end(&l->waits);
@@ -355,7 +355,7 @@ static void wait_for_something(struct loop *l)
     int64_t until = WATCH_MS;
 
     if (l->b.search_due != 0) {
-        int64_t left = l->b.search_due - clock_ticks();
+        int64_t left = l->b.search_due - time_ticks();
 
         until = left < 0 ? 0 : left < until ? left : until;
     }
@@ -381,14 +381,14 @@ static void go(struct loop *l)
 {
     measure(l);
     while (!l->over) {
-        int64_t now = clock_ticks();
+        int64_t now = time_ticks();
 
         if (l->spoilt)
             measure(l);
         browse_tick(&l->b, now);
         watch(l, now);
         send_wants(l);
-        browse_view_draw(l->view, &l->b, clock_now());
+        browse_view_draw(l->view, &l->b, time_now());
         wait_for_something(l);
         if (l->hung_up && !l->over) {
             l->over = true;

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "chathist/base/utf8.h"
-#include "chathist/base/vis.h"
 #include "chathist/cli/wide.h"
 
 #define IN_BOX (1U << BROWSE_BOX)

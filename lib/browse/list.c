@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/clock.h"
-#include "chathist/base/io.h"
-#include "chathist/base/le.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/checksum.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/history/session_list.h"
 
@@ -65,7 +65,7 @@ void browse_sessions_add(struct browse_sessions *s, size_t history, const struct
     own = to->own = mem_zalloc(from->id_len + from->preview_len + 1);
     to->id = keep(&own, (struct str){from->id, from->id_len});
     to->preview = keep(&own, (struct str){from->preview, from->preview_len});
-    (void)clock_parse_iso((struct str){from->last_used, from->last_used_len}, &to->used);
+    (void)time_parse_iso((struct str){from->last_used, from->last_used_len}, &to->used);
 }
 
 void browse_sessions_release(struct browse_sessions *s)
@@ -181,8 +181,8 @@ static void add_when(struct buf *out, int64_t used, int64_t now, size_t columns)
     size_t from = columns < 10 ? 2 : 0, n = columns;
 
     if (used != 0)
-        clock_add_local(&text, used);
-    if (clock_local_day(used, &day) && clock_local_day(now, &today) && day == today) {
+        time_add_local(&text, used);
+    if (time_local_day(used, &day) && time_local_day(now, &today) && day == today) {
         from = 11;
         n = 5;
     }
@@ -312,7 +312,7 @@ static int64_t used_at(const struct session *s)
 {
     int64_t at = 0;
 
-    (void)clock_parse_iso((struct str){s->last_used, s->last_used_len}, &at);
+    (void)time_parse_iso((struct str){s->last_used, s->last_used_len}, &at);
     return at;
 }
 
@@ -425,8 +425,8 @@ static uint64_t sum_of(int fd, off_t from, off_t to, uint64_t before)
     struct buf bytes = BUF_INIT(SIZE_MAX);
     size_t n = (size_t)(to - from);
     char *room = buf_room(&bytes, n);
-    ssize_t got = io_pread_full(fd, room, n, from);
-    uint64_t sum = le_sum((struct str){room, got < 0 ? 0 : (size_t)got}, before);
+    ssize_t got = file_pread_full(fd, room, n, from);
+    uint64_t sum = checksum((struct str){room, got < 0 ? 0 : (size_t)got}, before);
 
     buf_release(&bytes);
     return sum;
@@ -436,7 +436,7 @@ static uint64_t sum_of(int fd, off_t from, off_t to, uint64_t before)
 static uint64_t sample_of(const char *path, off_t size)
 {
     struct stat st;
-    int reason, fd = io_open_regular(path, O_RDONLY, 0, &st, &reason, NULL);
+    int reason, fd = file_open_regular(path, O_RDONLY, 0, &st, &reason, NULL);
     off_t tail = size < TAIL ? 0 : size - TAIL;
     uint64_t sum;
 

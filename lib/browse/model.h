@@ -133,7 +133,7 @@ struct browse {
         bool more;     /* continue that search */
     } wants;
     unsigned thread_number, search_number;
-    int64_t search_due; /* time (clock_ticks) at which browse_tick starts a search; 0: none */
+    int64_t search_due; /* time (time_ticks) at which browse_tick starts a search; 0: none */
     /* private */
     /* The same search is repeated: `fresh` replaces `hits` when it has reached as far. */
     bool refreshing;
@@ -187,7 +187,7 @@ const struct message *browse_message(const struct browse *b);
 size_t browse_list_count(const struct browse *b);
 const struct browse_list *browse_list(const struct browse *b);
 
-/* ---- keys and the mouse; `now` is a time of clock_ticks, in milliseconds ---- */
+/* ---- keys and the mouse; `now` is a time of time_ticks, in milliseconds ---- */
 
 /* Inserts a character of a paste in the search box, or in the file name that is being typed. It never
  * acts as a command, or as the answer to a question. */

@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "chathist/base/dirs.h"
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
-#include "chathist/base/path.h"
 
 /* ---- a line ---- */
 
@@ -106,7 +104,7 @@ bool browse_state_take(struct browse *b, struct str line, struct str history)
 int browse_state_load(struct browse *b, const char *path, struct str history, struct err *e)
 {
     struct buf text = BUF_INIT(BUF_LINE);
-    int result = io_read_state(path, &text, e) < 0 ? -1 : 0;
+    int result = file_read_state(path, &text, e) < 0 ? -1 : 0;
     struct str rest = buf_str(&text);
 
     while (rest.p && rest.n > 0)
@@ -121,12 +119,12 @@ int browse_state_save(const struct browse *b, const char *path, struct str histo
     struct buf old = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE);
     char *dir = path_parent(path);
     size_t lines = 0;
-    int result = dirs_make(dir, e);
+    int result = file_make_dirs(dir, e);
     struct str rest;
 
     if (result >= 0)
         result = 0;
-    (void)io_read_state(path, &old, NULL);
+    (void)file_read_state(path, &old, NULL);
     rest = buf_str(&old);
     for (size_t i = 0; i < rest.n; i++)
         lines += rest.p[i] == '\n';
@@ -140,7 +138,7 @@ int browse_state_save(const struct browse *b, const char *path, struct str histo
     }
     browse_state_add(&text, b, history);
     if (result == 0)
-        result = io_replace_file(path, buf_str(&text), e);
+        result = file_replace(path, buf_str(&text), e);
     free(dir);
     buf_release(&old);
     buf_release(&text);

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "browse/model.h"
 
 #define BROWSE_KEPT 100

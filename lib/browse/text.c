@@ -5,11 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/clock.h"
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
-#include "chathist/base/vis.h"
 #include "chathist/chat/markdown.h"
 #include "chathist/cli/wide.h"
 
@@ -370,8 +369,8 @@ static void add_header(struct browse_item *item, const struct message *m, size_t
     browse_lines_add_one(&item->lines, utf8_first(m->role_text, 20), &how);
     how.styles = BROWSE_HEAD | BROWSE_DIM;
     buf_add_c(&text, "  ");
-    if (clock_parse_iso(m->timestamp, &time))
-        clock_add_local(&text, time);
+    if (time_parse_iso(m->timestamp, &time))
+        time_add_local(&text, time);
     add_field(&text, m, FIELD_MODEL, "  ");
     if (json_int(m->field[FIELD_IMAGES], &images) && images > 0)
         buf_addf(&text, "  %" PRId64 " image%s", images, images == 1 ? "" : "s");

@@ -4,7 +4,7 @@
  *
  * A line is a row of cells. A cell is a character with its combining marks, 1 or 2 columns wide, and
  * contains nothing that a terminal obeys or joins. Characters for which vis_unsafe is true, and bytes
- * that are not valid UTF-8, are shown in their visible form (base/vis). U+200D, variation selectors
+ * that are not valid UTF-8, are shown in their visible form (base/utf8). U+200D, variation selectors
  * and skin tones are dropped because terminals disagree about the width of the sequences that they
  * form. A combining mark without a character before it is put on a blank.
  */

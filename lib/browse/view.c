@@ -12,10 +12,9 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "chathist/base/io.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
-#include "chathist/base/vis.h"
 #include "chathist/cli/config.h"
 #include "chathist/cli/wide.h"
 
@@ -54,7 +53,7 @@ static void ask_for_pastes(const struct browse_view *v, bool on)
 {
     struct str sequence = on ? STR("\033[?2004h") : STR("\033[?2004l");
 
-    if (io_write_all(v->fd, sequence.p, sequence.n) < 0)
+    if (file_write_all(v->fd, sequence.p, sequence.n) < 0)
         errno = 0;
 }
 

@@ -8,10 +8,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/crew.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/process.h"
+#include "chathist/base/thread_pool.h"
+#include "chathist/base/time.h"
 #include "chathist/history/filter.h"
 #include "chathist/history/session_list.h"
 #include "chathist/search/pattern.h"
@@ -291,8 +291,8 @@ static int search_one(struct worker *k, size_t history, struct pattern *pattern,
     const struct history *h = &k->histories[history];
     struct search s;
     struct hit hit;
-    int64_t since = clock_ticks();
-    size_t threads = crew_size();
+    int64_t since = time_ticks();
+    size_t threads = thread_pool_size();
     int result;
 
     if (search_open(&s, h->dir_fd, h->path, pattern, filter, SCAN_BACKWARD, &(*r)->error) < 0)
@@ -306,9 +306,9 @@ static int search_one(struct worker *k, size_t history, struct pattern *pattern,
             continue;
         browse_hits_add(&(*r)->hits, history, &hit);
         if (*given < SCREENFUL || (*r)->hits.count >= PORTION ||
-            clock_ticks() - since >= PORTION_MS) {
+            time_ticks() - since >= PORTION_MS) {
             hand_over(k, r, given);
-            since = clock_ticks();
+            since = time_ticks();
         }
     }
     search_close(&s);
@@ -425,7 +425,7 @@ static bool accept_request(struct worker *k, struct request *q)
     struct request **end = &k->request;
 
     if (!k->started)
-        k->started = crew_start(&k->thread, serve, k);
+        k->started = thread_pool_start(&k->thread, serve, k);
     if (!k->started)
         return false;
     while (lanes[k->lane].each && *end)

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/mem.h"
-#include "chathist/cli/diagnostics.h"
+#include "chathist/base/memory.h"
 #include "chathist/chat/input.h"
 #include "chathist/chat/prompt.h"
+#include "chathist/chat/turn.h"
+#include "chathist/cli/diagnostics.h"
 #include "chathist/llm/exchange.h"
 #include "chathist/llm/tool.h"
-#include "chathist/chat/turn.h"
 
 enum {
     KEY_BASE_URL = OPT_LONG,

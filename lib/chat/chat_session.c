@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chathist/base/file.h"
+#include "chathist/base/time.h"
 #include "chathist/chat/tools.h"
-#include "chathist/base/clock.h"
-#include "chathist/base/path.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/signals.h"
 #include "chathist/cli/start.h"
@@ -389,7 +389,7 @@ int chat_session_run(struct chat_session *t, struct turn *turn)
 
 /* The maximum age of a list of models for --cached, and the maximum time for requesting a new
  * one. */
-#define CACHED_AGE (24 * 60 * 60 * CLOCK_SECOND)
+#define CACHED_AGE (24 * 60 * 60 * TIME_SECOND)
 #define CACHED_SECONDS 4
 #define CACHE_DIR "chathist/models"
 

@@ -6,12 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chathist/chat/input.h"
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
-#include "chathist/base/json_write.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/chat/chat_session.h"
+#include "chathist/chat/input.h"
 #include "chathist/chat/prompt.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"
@@ -297,7 +296,7 @@ int conversation_attach(struct conversation *d, const char *file, struct err *e)
     int result;
 
     /* The file is read now and with its prompt; a FIFO would be empty the second time. */
-    if (io_check_regular(file, e) < 0) {
+    if (file_check_regular(file, e) < 0) {
         e->kind = ERR_USAGE;
         return -1;
     }
@@ -537,13 +536,13 @@ int conversation_write_file(const char *path, struct str text, bool over, struct
     int fd, result;
 
     if (over)
-        return io_replace_file(path, text, e) < 0 ? -1 : 1;
+        return file_replace(path, text, e) < 0 ? -1 : 1;
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 && errno == EEXIST)
-        return io_check_regular(path, e);
+        return file_check_regular(path, e);
     if (fd < 0)
         return err_sys(e, errno, "cannot open '%s'", path);
-    result = io_write_all(fd, text.p, text.n);
+    result = file_write_all(fd, text.p, text.n);
     if (close(fd) < 0 || result < 0)
         return err_sys(e, errno, "cannot write '%s'", path);
     return 1;

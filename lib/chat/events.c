@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "chathist/chat/markdown.h"
-#include "chathist/base/io.h"
-#include "chathist/base/json_write.h"
+#include "chathist/base/file.h"
+#include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
+#include "chathist/chat/markdown.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
 
@@ -23,7 +23,7 @@ static void stderr_text_start(struct stderr_text *a, enum color_when color)
 /* One write, so that the output of another program never gets our style. */
 static void write_stderr(const struct buf *b)
 {
-    if (io_write_all(STDERR_FILENO, buf_c(b), b->len) < 0)
+    if (file_write_all(STDERR_FILENO, buf_c(b), b->len) < 0)
         errno = 0; /* an error of stderr is ignored */
 }
 

@@ -6,12 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chathist/base/io.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/path.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/process.h"
 #include "chathist/base/utf8.h"
-#include "chathist/base/vis.h"
 #include "chathist/chat/prompt.h"
 #include "chathist/chat/turn.h"
 #include "chathist/cli/config.h"
@@ -85,8 +83,8 @@ void input_messages(struct buf *text, const struct chat_args *a)
     int result = 0;
 
     if (!chat_args_messages_stdin(a))
-        result = io_read_file(a->messages, text, &e);
-    else if (io_read_all(STDIN_FILENO, text) < 0)
+        result = file_read(a->messages, text, &e);
+    else if (file_read_all(STDIN_FILENO, text) < 0)
         result = err_sys(&e, errno, "cannot read standard input");
     if (result == 0)
         return;
@@ -159,8 +157,8 @@ static int attach_bytes(struct buf *prompt, struct image_list *images, const cha
 static int read_bytes(const char *file, struct buf *bytes, struct err *e)
 {
     if (strcmp(file, ATTACH_STDIN) != 0)
-        return io_read_file(file, bytes, e);
-    if (io_read_all(STDIN_FILENO, bytes) < 0)
+        return file_read(file, bytes, e);
+    if (file_read_all(STDIN_FILENO, bytes) < 0)
         return err_sys(e, errno, "cannot read standard input");
     if (bytes->len == 0)
         return err_set(e, ERR_USAGE, "standard input is empty");
@@ -227,8 +225,9 @@ static int write_for_editor(int fd, struct str text)
 {
     bool ended = str_ends(text, STR("\n"));
 
-    return io_write_all(fd, text.p, text.n) < 0 || (!ended && io_write_all(fd, "\n", 1) < 0) ? -1
-                                                                                             : 0;
+    return file_write_all(fd, text.p, text.n) < 0 || (!ended && file_write_all(fd, "\n", 1) < 0)
+               ? -1
+               : 0;
 }
 
 /* Reads the result of the editor. */
@@ -236,7 +235,7 @@ static int read_edited(struct buf *text, const char *file, struct err *e)
 {
     struct buf bytes = BUF_INIT(text->max - 1);
     struct str rest;
-    int result = io_read_file(file, &bytes, e);
+    int result = file_read(file, &bytes, e);
 
     if (result == 0) {
         rest = buf_str(&bytes);

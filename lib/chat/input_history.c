@@ -6,11 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "chathist/base/dirs.h"
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
-#include "chathist/base/json_write.h"
-#include "chathist/base/path.h"
 
 /* A larger file is cut to its newest lines, about half of this size. */
 #define FILE_MOST ((size_t)1 << 20)
@@ -33,10 +30,10 @@ int input_history_load(const char *path, void (*fn)(void *arg, struct str text),
 {
     struct buf all = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_SMALL);
     struct str rest, value;
-    int result = io_read_state(path, &all, e) < 0 ? -1 : 0;
+    int result = file_read_state(path, &all, e) < 0 ? -1 : 0;
 
     if (result == 0 && all.len > FILE_MOST)
-        result = io_replace_file(path, newest(buf_str(&all)), e);
+        result = file_replace(path, newest(buf_str(&all)), e);
     rest = newest(buf_str(&all));
     while (result == 0 && rest.n > 0) {
         struct str line = str_cut(&rest, '\n');
@@ -59,17 +56,17 @@ int input_history_add(const char *path, struct str text, struct err *e)
     if (text.n > INPUT_HISTORY_TEXT_MAX)
         return 0;
     dir = path_parent(path);
-    result = dirs_make(dir, e);
+    result = file_make_dirs(dir, e);
     free(dir);
     if (result < 0)
         return -1;
-    fd = io_open_regular(path, O_WRONLY | O_APPEND | O_CREAT, 0600, NULL, NULL, e);
+    fd = file_open_regular(path, O_WRONLY | O_APPEND | O_CREAT, 0600, NULL, NULL, e);
     if (fd < 0)
         return -1;
     json_add_string(&line, text);
     buf_add_byte(&line, '\n');
     /* One write, so that programs that add at the same time do not mix their lines. */
-    result = io_write_all(fd, line.data, line.len) < 0
+    result = file_write_all(fd, line.data, line.len) < 0
                  ? err_sys(e, errno, "cannot write '%s'", path)
                  : 0;
     close(fd);

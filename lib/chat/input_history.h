@@ -7,7 +7,7 @@
 #define CHATHIST_CHAT_INPUT_HISTORY_H
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 
 /* The maximum size of a text; longer ones are not kept. */
 #define INPUT_HISTORY_TEXT_MAX ((size_t)64 << 10)

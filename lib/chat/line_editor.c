@@ -14,10 +14,9 @@
 #include <wchar.h>
 
 #include "chat/line_keys.h"
-#include "chathist/base/io.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
-#include "chathist/base/vis.h"
 #include "chathist/cli/config.h"
 #include "chathist/cli/signals.h"
 #include "chathist/cli/wide.h"
@@ -133,7 +132,7 @@ static void insert_text(EditLine *el, struct str text)
 
 static void write_terminal(struct str text)
 {
-    if (io_write_all(STDOUT_FILENO, text.p, text.n) < 0)
+    if (file_write_all(STDOUT_FILENO, text.p, text.n) < 0)
         errno = 0;
 }
 

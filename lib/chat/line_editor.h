@@ -21,7 +21,7 @@
 #include <stddef.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 
 /* Words that could complete the text before the cursor. Zero-initialise. */
 struct line_words {

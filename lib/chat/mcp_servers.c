@@ -4,11 +4,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "chathist/base/mem.h"
-#include "chathist/base/path.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
+#include "chathist/chat/tools.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/signals.h"
-#include "chathist/chat/tools.h"
 
 /* ---- which servers are wanted ---- */
 

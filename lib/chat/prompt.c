@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/diagnostics.h"
 
@@ -34,7 +34,7 @@ int prompt_add_stdin(struct buf *prompt, const char *waiting, struct err *e)
 
     if (waiting && poll(&silent, 1, SILENCE_MS) == 0)
         warnf("%s", waiting);
-    if (io_read_all(STDIN_FILENO, &bytes) < 0) {
+    if (file_read_all(STDIN_FILENO, &bytes) < 0) {
         result = errno == EFBIG ? too_long(e) : err_sys(e, errno, "cannot read standard input");
     } else {
         text = buf_str(&bytes);

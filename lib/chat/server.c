@@ -12,14 +12,12 @@
 #include <unistd.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/io.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/owner.h"
-#include "chathist/base/path.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/process.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/signals.h"
 #include "chathist/cli/options.h"
+#include "chathist/cli/signals.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/models.h"
 #include "chathist/llm/providers.h"
@@ -249,7 +247,7 @@ static int read_key(const char *file, struct buf *text, struct err *e)
         result = err_sys(e, errno, "cannot open '%s'", file);
     else
         result = check_file(file, &st, e);
-    if (result == 0 && io_read_all(fd, text) < 0)
+    if (result == 0 && file_read_all(fd, text) < 0)
         result = err_sys(e, errno, "cannot read '%s'", file);
     close(fd);
     return result;

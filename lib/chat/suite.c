@@ -8,9 +8,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/json_write.h"
-#include "chathist/base/path.h"
+#include "chathist/base/file.h"
+#include "chathist/base/json.h"
+#include "chathist/base/time.h"
 #include "chathist/chat/server.h"
 #include "chathist/cli/options.h"
 #include "chathist/history/session.h"
@@ -186,7 +186,7 @@ static void say_session(struct report *r, const struct history *h)
 
     say_text(r, "session", found > 0 ? buf_c(&id) : NULL);
     if (found > 0) {
-        clock_add_iso(&time, since);
+        time_add_iso(&time, since);
         say_text(r, "session_since", buf_c(&time));
     }
     if (found < 0)

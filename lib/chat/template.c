@@ -7,11 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/io.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/path.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
-#include "chathist/base/vis.h"
 #include "chathist/chat/prompt.h"
 #include "chathist/cli/config.h"
 #include "chathist/cli/diagnostics.h"
@@ -191,7 +189,7 @@ static int open_file(const struct preset *p, const char *file, struct err *e)
     struct stat st;
 
     if (strchr(p->name, '/'))
-        return io_open_input(file, e);
+        return file_open_input(file, e);
     if (stat(file, &st) < 0 && errno == ENOENT)
         return err_set(e, ERR_USAGE, "no %s '%s': there is no '%s'", p->kind, p->name, file);
     return config_open(file, e);
@@ -202,7 +200,7 @@ static void read_preset_text(struct preset *p, struct err *e)
     char *file = preset_file(p);
     int fd = open_file(p, file, e);
 
-    if (fd >= 0 && io_read_all(fd, &p->text) < 0)
+    if (fd >= 0 && file_read_all(fd, &p->text) < 0)
         err_sys(e, errno, "cannot read '%s'", file);
     else if (fd >= 0 && memchr(buf_c(&p->text), '\0', p->text.len))
         err_set(e, ERR_USAGE, "cannot read '%s': it is a binary file", file);

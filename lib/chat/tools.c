@@ -5,17 +5,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/path.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/process.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/config.h"
 #include "chathist/cli/confirm.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/signals.h"
-#include "chathist/llm/providers.h"
 #include "chathist/llm/provider_error.h"
+#include "chathist/llm/providers.h"
 
 /* ---- their environment ---- */
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/chat/context_window.h"
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
+#include "chathist/chat/context_window.h"
 #include "chathist/history/message.h"
 #include "chathist/history/store.h"
 #include "chathist/llm/context.h"

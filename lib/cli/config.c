@@ -7,11 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/io.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/owner.h"
-#include "chathist/base/path.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
 
 /* The configuration key and the environment variable of each setting. History and session have no
@@ -101,7 +99,7 @@ int config_open(const char *file, struct err *e)
 
     if (check_dir_of(file, e) < 0)
         return -1;
-    fd = io_open_input(file, e);
+    fd = file_open_input(file, e);
     if (fd < 0)
         return -1;
     why = owner_fault(fd, OWNER_USER_OR_ROOT);
@@ -209,7 +207,7 @@ static int read_config_text(const char *file, struct buf *text, struct err *e)
     fd = config_open(file, e);
     if (fd < 0)
         return -1;
-    result = io_read_all(fd, text);
+    result = file_read_all(fd, text);
     if (result < 0)
         err_sys(e, errno, "cannot read '%s'", file);
     close(fd);
@@ -374,7 +372,7 @@ int config_session_timeout(const struct config *c, int64_t *ms, struct err *e)
         return 0;
     if (strcmp(text, "off") == 0)
         *ms = -1;
-    else if (!clock_parse_span(str_of(text), ms))
+    else if (!time_parse_span(str_of(text), ms))
         return bad_value(c, SETTING_SESSION_TIMEOUT, "a time such as 90s, 30min, 2h, or 'off'", e);
     return 0;
 }

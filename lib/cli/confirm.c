@@ -7,7 +7,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 
 int confirm_open(void)
 {
@@ -21,7 +21,7 @@ int confirm_open(void)
 void confirm_say(int tty, struct str text)
 {
     /* If the question cannot be printed, no answer comes either. */
-    if (io_write_all(tty, text.p, text.n) < 0)
+    if (file_write_all(tty, text.p, text.n) < 0)
         errno = 0;
 }
 
@@ -38,7 +38,7 @@ int confirm_line(int tty, int cancel_fd, struct buf *line)
         }
         if (fds[1].revents)
             return -1;
-        if (fds[0].revents && io_read_some(tty, line) <= 0)
+        if (fds[0].revents && file_read_some(tty, line) <= 0)
             return 0;
     }
     return 1;

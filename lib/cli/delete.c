@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/io.h"
-#include "chathist/base/keymap.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/file.h"
+#include "chathist/base/hash_map.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/history/message.h"
 #include "chathist/history/rewrite.h"
 #include "chathist/search/search.h"
@@ -32,14 +32,14 @@ static bool is_old(const struct delete_criteria *c, const struct session *s)
 {
     int64_t at;
 
-    return clock_parse_iso((struct str){s->last_used, s->last_used_len}, &at) && at < c->before;
+    return time_parse_iso((struct str){s->last_used, s->last_used_len}, &at) && at < c->before;
 }
 
 /* Clears the marks of the sessions without a message that contains the text. */
 static int clear_unmatched(const struct session_list *l, bool *marked, const struct history *h,
                            struct str text, struct err *e)
 {
-    struct keymap places = {0};
+    struct hash_map places = {0};
     struct pattern pattern;
     struct search search;
     struct hit hit;
@@ -54,9 +54,9 @@ static int clear_unmatched(const struct session_list *l, bool *marked, const str
     }
     found = mem_zalloc(l->count);
     for (size_t i = 0; i < l->count; i++)
-        keymap_set(&places, id_of(&l->at[i]), i);
+        hash_map_set(&places, id_of(&l->at[i]), i);
     while ((result = search_next(&search, &hit, e)) > 0) {
-        const size_t *place = keymap_find(&places, hit.message->session_id);
+        const size_t *place = hash_map_find(&places, hit.message->session_id);
 
         if (place)
             found[*place] = true;
@@ -64,7 +64,7 @@ static int clear_unmatched(const struct session_list *l, bool *marked, const str
     for (size_t i = 0; i < l->count; i++)
         marked[i] = marked[i] && found[i];
     free(found);
-    keymap_release(&places);
+    hash_map_release(&places);
     search_close(&search);
     pattern_release(&pattern);
     return result;
@@ -204,7 +204,7 @@ void deletion_release(struct deletion *d)
 struct leave_out {
     struct deletion *d;
     const struct history *h;
-    struct keymap places; /* id -> its place in the list */
+    struct hash_map places; /* id -> its place in the list */
     struct message message;
     uint64_t *seen; /* the number of lines of each session so far */
     bool *stays;
@@ -224,7 +224,7 @@ static void delete_line(void *arg, struct rewrite *r, const struct line *l)
     const size_t *place = NULL;
 
     if (!l->too_long && message_parse(&o->message, l->text))
-        place = keymap_find(&o->places, o->message.session_id);
+        place = hash_map_find(&o->places, o->message.session_id);
     if (place)
         o->seen[*place]++;
     if (!place || o->stays[*place])
@@ -278,7 +278,7 @@ static int delete_pointer(const struct deletion *d, const struct history *h, str
         for (size_t i = 0; i < d->list.count; i++)
             names = names || str_eq(buf_str(&id), id_of(&d->list.at[i]));
     }
-    if (names && io_unlink(h->pointer_fd, h->pointer) < 0 && errno != ENOENT)
+    if (names && file_unlink(h->pointer_fd, h->pointer) < 0 && errno != ENOENT)
         result = err_sys(e, errno, "the sessions are erased, but cannot remove '%s'", h->pointer);
     buf_release(&id);
     return result;
@@ -297,12 +297,12 @@ int deletion_run(struct deletion *d, struct history *h, struct err *e)
     int result = -1;
 
     for (size_t i = 0; i < count; i++)
-        keymap_set(&out.places, id_of(&d->list.at[i]), i);
+        hash_map_set(&out.places, id_of(&d->list.at[i]), i);
     if (count == 0 || rewrite_run(h, &by, e) >= 0) {
         settle_list(&out);
         result = delete_pointer(d, h, e);
     }
-    keymap_release(&out.places);
+    hash_map_release(&out.places);
     message_release(&out.message);
     free(out.seen);
     free(out.stays);

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/clock.h"
-#include "chathist/base/io.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/vis.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
+#include "chathist/base/utf8.h"
 #include "chathist/cli/config.h"
 
 static const char *tool = "chathist";
@@ -42,7 +42,7 @@ static void print_line(const char *before, struct str text)
     buf_add_byte(&line, '\n');
     progress_erase();
     /* An error of stderr cannot be reported. */
-    if (io_write_all(STDERR_FILENO, line.data, line.len) < 0)
+    if (file_write_all(STDERR_FILENO, line.data, line.len) < 0)
         errno = 0;
     buf_release(&line);
 }
@@ -73,7 +73,7 @@ void die_start(const char *name)
     tool = name;
     mem_on_exhaustion(die_of_memory);
     mem_return_large();
-    if (io_fill_std_fds() < 0)
+    if (file_fill_std_fds() < 0)
         _exit(2);
     /* A write beyond the file size limit then fails with EFBIG instead of killing the program. */
     signal(SIGXFSZ, SIG_IGN);
@@ -198,8 +198,8 @@ void die_signal(int signo)
 /* Milliseconds between two changes. */
 #define STEP 100
 
-static int64_t since; /* clock_ticks of the beginning; 0: no spinner is needed */
-static int64_t drawn; /* clock_ticks of the last change */
+static int64_t since; /* time_ticks of the beginning; 0: no spinner is needed */
+static int64_t drawn; /* time_ticks of the last change */
 static unsigned turns;
 static bool visible;
 
@@ -214,14 +214,14 @@ bool progress_possible(void)
 static void write_spinner(struct str text)
 {
     /* An error of stderr cannot be reported. */
-    if (io_write_all(STDERR_FILENO, text.p, text.n) < 0)
+    if (file_write_all(STDERR_FILENO, text.p, text.n) < 0)
         errno = 0;
 }
 
 /* `percent` is -1 if the part that is done is unknown. */
 static void show_spinner(int64_t shown_after, int percent)
 {
-    int64_t now = clock_ticks();
+    int64_t now = time_ticks();
     struct buf text = BUF_INIT(BUF_SMALL);
 
     if (since == 0)

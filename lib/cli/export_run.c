@@ -8,16 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/dirs.h"
-#include "chathist/base/io.h"
-#include "chathist/base/keymap.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/path.h"
+#include "chathist/base/file.h"
+#include "chathist/base/hash_map.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/signals.h"
 #include "chathist/cli/sessions.h"
 #include "chathist/cli/show.h"
+#include "chathist/cli/signals.h"
 #include "chathist/cli/start.h"
 #include "chathist/convert/export_select.h"
 #include "chathist/convert/redact.h"
@@ -33,13 +31,13 @@
 /* ---- output: a file that is replaced ---- */
 
 struct export_file {
-    struct io_replace replace;
+    struct file_replace replace;
     struct buf pending;
 };
 
 static int file_flush(struct export_file *f, struct err *e)
 {
-    int rc = io_write_all(f->replace.fd, f->pending.data, f->pending.len);
+    int rc = file_write_all(f->replace.fd, f->pending.data, f->pending.len);
 
     if (rc < 0)
         err_sys(e, errno, "cannot write '%s'", f->replace.path);
@@ -50,7 +48,7 @@ static int file_flush(struct export_file *f, struct err *e)
 static int file_begin(struct export_file *f, const char *path, struct err *e)
 {
     buf_init(&f->pending, SIZE_MAX);
-    return io_replace_begin(&f->replace, path, e);
+    return file_replace_begin(&f->replace, path, e);
 }
 
 static int write_to_file(void *arg, struct str bytes, struct err *e)
@@ -69,8 +67,8 @@ static bool same_content(int a, int b)
     ssize_t n, m;
 
     do {
-        n = io_pread_full(a, x, sizeof x, at);
-        m = io_pread_full(b, y, sizeof y, at);
+        n = file_pread_full(a, x, sizeof x, at);
+        m = file_pread_full(b, y, sizeof y, at);
         if (n < 0 || n != m || memcmp(x, y, (size_t)n) != 0)
             return false;
         at += n;
@@ -80,7 +78,7 @@ static bool same_content(int a, int b)
 
 static bool is_unchanged(const struct export_file *f)
 {
-    int fd = io_open_regular(f->replace.path, O_RDONLY, 0, NULL, NULL, NULL);
+    int fd = file_open_regular(f->replace.path, O_RDONLY, 0, NULL, NULL, NULL);
     bool same = fd >= 0 && same_content(fd, f->replace.fd);
 
     if (fd >= 0)
@@ -91,7 +89,7 @@ static bool is_unchanged(const struct export_file *f)
 /* Discards the new file and leaves the old one unchanged. */
 static void file_drop(struct export_file *f)
 {
-    io_replace_drop(&f->replace);
+    file_replace_drop(&f->replace);
     buf_release(&f->pending);
 }
 
@@ -105,9 +103,9 @@ static int file_end(struct export_file *f, bool if_changed, struct err *e)
         return -1;
     }
     if (if_changed && is_unchanged(f))
-        io_replace_drop(&f->replace);
+        file_replace_drop(&f->replace);
     else
-        rc = io_replace_end(&f->replace, e);
+        rc = file_replace_end(&f->replace, e);
     buf_release(&f->pending);
     return rc;
 }
@@ -123,8 +121,8 @@ static void add_file_name(struct buf *out, const struct export_format *format,
     size_t start;
     int64_t us;
 
-    if (clock_parse_iso(m->timestamp, &us)) {
-        clock_add_iso(&time, us);
+    if (time_parse_iso(m->timestamp, &us)) {
+        time_add_iso(&time, us);
         buf_add(out, time.data, strlen("2024-06-27"));
     } else {
         buf_add_c(out, "undated");
@@ -143,7 +141,7 @@ static void add_file_name(struct buf *out, const struct export_format *format,
     }
     if (out->len - start > NAME_MAX_BYTES) {
         buf_truncate(out, start + NAME_MAX_BYTES - 20);
-        buf_addf(out, "~%016" PRIx64, keymap_hash(m->session_id));
+        buf_addf(out, "~%016" PRIx64, hash_map_hash(m->session_id));
     }
     buf_addf(out, ".%s", format->suffix);
     buf_release(&time);
@@ -185,7 +183,7 @@ static int growth_open(struct export_growth *g, const char *path, const struct e
     int rc = 0;
 
     buf_init(&g->pending, SIZE_MAX);
-    if (append_open(&g->file, IO_CWD, path, wait, e) < 0)
+    if (append_open(&g->file, FILE_CWD, path, wait, e) < 0)
         return -1;
     if (fstat(g->file.fd, &st) < 0)
         rc = growth_failed(g, e);
@@ -205,7 +203,7 @@ static int growth_begin(struct export_growth *g, struct export_state *state, str
     char last = '\n';
 
     if (fstat(g->file.fd, &st) < 0 ||
-        (st.st_size > 0 && io_pread_full(g->file.fd, &last, 1, st.st_size - 1) < 0))
+        (st.st_size > 0 && file_pread_full(g->file.fd, &last, 1, st.st_size - 1) < 0))
         return growth_failed(g, e);
     g->file.torn = last != '\n';
     return export_state_begin(state, &st, e);
@@ -234,7 +232,7 @@ static int growth_end(struct export_growth *g, struct err *e)
 {
     if (growth_flush(g, e) < 0)
         return -1;
-    if (fsync(g->file.fd) < 0 || io_sync_dir_of(g->file.path) < 0)
+    if (fsync(g->file.fd) < 0 || file_sync_dir_of(g->file.path) < 0)
         return growth_failed(g, e);
     return 0;
 }
@@ -337,7 +335,7 @@ static struct str cleaned(struct run *r, struct str line)
 
 static int cancelled(const struct run *r, struct err *e)
 {
-    if (r->cancel_fd >= 0 && io_wait(r->cancel_fd, 0) > 0)
+    if (r->cancel_fd >= 0 && file_wait(r->cancel_fd, 0) > 0)
         return err_set(e, ERR_SIGNAL, "interrupted");
     return 0;
 }
@@ -460,13 +458,13 @@ static int write_named(struct run *r, struct export *x, struct err *e)
 {
     const char *path = r->job->messages;
     bool is_stdin = strcmp(path, "-") == 0;
-    int fd = is_stdin ? STDIN_FILENO : io_open_input(path, e);
+    int fd = is_stdin ? STDIN_FILENO : file_open_input(path, e);
     struct buf text = BUF_INIT(2 * BUF_LINE);
     struct named n = {0};
     int more = 1, rc = fd < 0 ? -1 : 0;
 
     while (rc == 0 && more > 0) {
-        more = io_read_some(fd, &text);
+        more = file_read_some(fd, &text);
         if (more < 0)
             rc = is_stdin ? err_sys(e, errno, "cannot read standard input")
                           : err_sys(e, errno, "cannot read '%s'", path);
@@ -572,7 +570,7 @@ static int write_session_file(struct run *r, const char *path, size_t session, s
 static int to_directory(struct run *r, struct err *e)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
-    int rc = dirs_make(r->job->output, e) < 0 ? -1 : 0;
+    int rc = file_make_dirs(r->job->output, e) < 0 ? -1 : 0;
 
     for (size_t i = 0; rc == 0 && i < r->count; i++) {
         size_t redacted = r->redacted;

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "chathist/base/io.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"
 
@@ -49,7 +49,7 @@ static bool is_new(const struct histories *h, const struct candidate *found, siz
 {
     struct stat st;
 
-    if (io_stat(c->history.dir_fd, c->history.path, &st) < 0 || !S_ISREG(st.st_mode))
+    if (file_stat(c->history.dir_fd, c->history.path, &st) < 0 || !S_ISREG(st.st_mode))
         return false;
     for (size_t i = 0; i < h->count; i++)
         if (same_file(h->at[i].path, &st))

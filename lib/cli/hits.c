@@ -3,10 +3,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
-#include "chathist/base/vis.h"
 #include "chathist/cli/listing.h"
 
 /* The code points of a snippet in a pipe, and its fewest columns on a terminal. */
@@ -69,8 +68,8 @@ static size_t print_fields(struct out *o, const struct hit *hit, const struct hi
     list_add_id(&line, m->session_id);
     if (o->terminal) {
         buf_add_c(&line, "  ");
-        if (clock_parse_iso(m->timestamp, &us))
-            clock_add_local(&line, us);
+        if (time_parse_iso(m->timestamp, &us))
+            time_add_local(&line, us);
         buf_add_c(&line, "  ");
         vis_add_line(&line, m->role_text, true);
         buf_add_c(&line, "  ");
@@ -171,14 +170,14 @@ void hits_release(struct hits *h)
 
 bool hits_add_session(struct hits_sessions *s, struct str id, bool found)
 {
-    size_t *known = keymap_find(&s->seen, id);
+    size_t *known = hash_map_find(&s->seen, id);
     struct hits_session *session;
     bool first;
 
     if (!known) {
         s->at = mem_grow(s->at, &s->cap, s->count + 1, sizeof *s->at);
         s->at[s->count] = (struct hits_session){.id = mem_copy(id.p, id.n), .len = id.n};
-        keymap_set(&s->seen, (struct str){s->at[s->count].id, id.n}, s->count);
+        hash_map_set(&s->seen, (struct str){s->at[s->count].id, id.n}, s->count);
     }
     session = &s->at[known ? *known : s->count++];
     first = found && !session->found;
@@ -188,7 +187,7 @@ bool hits_add_session(struct hits_sessions *s, struct str id, bool found)
 
 void hits_sessions_release(struct hits_sessions *s)
 {
-    keymap_release(&s->seen);
+    hash_map_release(&s->seen);
     for (size_t i = 0; i < s->count; i++)
         free(s->at[i].id);
     free(s->at);

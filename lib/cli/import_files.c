@@ -8,10 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/io.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/path.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 
 /* Directories are searched up to this depth. */
 #define DEPTH_MAX 32
@@ -32,7 +31,7 @@ static bool last_time(struct str text, int64_t *us)
         text.p = at + key.n;
         value = str_trim((struct str){text.p, text.n < 64 ? text.n : 64});
         (void)str_cut(&value, '"');
-        found = clock_parse_iso(str_cut(&value, '"'), us) || found;
+        found = time_parse_iso(str_cut(&value, '"'), us) || found;
     }
     return found;
 }
@@ -40,7 +39,7 @@ static bool last_time(struct str text, int64_t *us)
 /* Returns the time of the last message of a file of JSON lines, else the modification time. */
 static int64_t time_of(const char *path, const struct stat *st)
 {
-    int64_t last = (int64_t)st->st_mtim.tv_sec * CLOCK_SECOND + st->st_mtim.tv_nsec / 1000;
+    int64_t last = (int64_t)st->st_mtim.tv_sec * TIME_SECOND + st->st_mtim.tv_nsec / 1000;
     struct buf tail = BUF_INIT((size_t)TAIL);
     size_t size = (size_t)(st->st_size < TAIL ? st->st_size : TAIL);
     int fd = S_ISREG(st->st_mode) && str_ends(str_of(path), STR(".jsonl"))
@@ -48,7 +47,7 @@ static int64_t time_of(const char *path, const struct stat *st)
                  : -1;
 
     if (fd >= 0) {
-        ssize_t got = io_pread_full(fd, buf_room(&tail, size), size, st->st_size - (off_t)size);
+        ssize_t got = file_pread_full(fd, buf_room(&tail, size), size, st->st_size - (off_t)size);
 
         buf_grew(&tail, got > 0 ? (size_t)got : 0);
         last_time(buf_str(&tail), &last);
@@ -89,11 +88,11 @@ static bool visit_once(struct import_files *f, const struct stat *st)
     uint64_t id[] = {(uint64_t)st->st_dev, (uint64_t)st->st_ino};
     struct str key = {(const char *)id, sizeof id};
 
-    if (keymap_find(&f->seen, key))
+    if (hash_map_find(&f->seen, key))
         return false;
     f->keys = mem_grow(f->keys, &f->keys_cap, f->keys_count + 1, sizeof *f->keys);
     key.p = f->keys[f->keys_count++] = mem_copy(key.p, key.n);
-    keymap_set(&f->seen, key, 0);
+    hash_map_set(&f->seen, key, 0);
     return true;
 }
 
@@ -167,7 +166,7 @@ void import_files_release(struct import_files *f)
     for (size_t i = 0; i < f->keys_count; i++)
         free(f->keys[i]);
     free(f->keys);
-    keymap_release(&f->seen);
+    hash_map_release(&f->seen);
     *f = (struct import_files){0};
 }
 

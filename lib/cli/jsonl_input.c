@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chathist/base/io.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/history/store.h"
@@ -65,7 +65,7 @@ bool jsonl_input_next(struct jsonl_input *in, const char *role)
     release_batch(in);
     if (in->ended)
         return false;
-    more = io_read_some(STDIN_FILENO, &in->pending);
+    more = file_read_some(STDIN_FILENO, &in->pending);
     if (more < 0) {
         err_sys(&e, errno, "cannot read line %zu from standard input", in->number + 1);
         die_err(&e);

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <stdint.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/json_write.h"
+#include "chathist/base/json.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/history/message.h"
 
@@ -75,8 +75,8 @@ static void print_columns(struct out *out, const struct session *s)
 
     buf_clear(&middle);
     buf_add_c(&middle, "  ");
-    if (clock_parse_iso((struct str){s->last_used, s->last_used_len}, &us))
-        clock_add_local(&middle, us);
+    if (time_parse_iso((struct str){s->last_used, s->last_used_len}, &us))
+        time_add_local(&middle, us);
     else
         vis_add_line(&middle, (struct str){s->last_used, s->last_used_len}, true);
     buf_addf(&middle, "  %4" PRIu64 "  ", s->count);

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/clock.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
 
 /* Returns how many characters must be added, removed, replaced or swapped with the next one to turn
@@ -388,14 +388,14 @@ long opt_milliseconds(const char *option, const char *value)
 {
     int64_t ms;
 
-    if (!clock_parse_span(str_of(value), &ms) || ms > INT_MAX)
+    if (!time_parse_span(str_of(value), &ms) || ms > INT_MAX)
         die_usage("bad value '%s' for %s: a time such as 30s or 5min is expected", value, option);
     return (long)ms;
 }
 
 void opt_when(const char *option, const char *value, int64_t now, int64_t *first, int64_t *last)
 {
-    if (!clock_parse_when(str_of(value), now, first, last))
+    if (!time_parse_when(str_of(value), now, first, last))
         die_usage("bad value '%s' for %s: a time such as 2024-06-27, 7d, 'monday' or '2 weeks ago' "
                   "is expected",
                   value, option);

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "chathist/base/err.h"
-#include "chathist/base/io.h"
+#include "chathist/base/error.h"
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/base/process.h"
 #include "chathist/cli/config.h"
@@ -294,7 +294,7 @@ static int wait_writable(const struct out *o)
  * the system has no such write. */
 static size_t write_now(struct out *o, struct str bytes)
 {
-    ssize_t n = o->asks ? 0 : io_write_now(STDOUT_FILENO, bytes.p, bytes.n);
+    ssize_t n = o->asks ? 0 : file_write_now(STDOUT_FILENO, bytes.p, bytes.n);
 
     if (n < 0 && errno != EAGAIN && errno != EINTR)
         o->asks = true;

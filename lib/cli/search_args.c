@@ -3,9 +3,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/crew.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/thread_pool.h"
+#include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
 
@@ -123,12 +123,12 @@ static void take_time(struct search_args *a, const struct raw *raw, int key, con
     }
 }
 
-/* Numbers above CREW_MAX mean CREW_MAX. */
+/* Numbers above THREAD_POOL_MAX mean THREAD_POOL_MAX. */
 static size_t take_threads(const char *value)
 {
     size_t n = opt_number("--threads", value);
 
-    return n < CREW_MAX ? n : CREW_MAX;
+    return n < THREAD_POOL_MAX ? n : THREAD_POOL_MAX;
 }
 
 static void take(struct search_args *a, struct raw *raw, int key, char *value)
@@ -224,7 +224,7 @@ static void expect_text(char **words, size_t count)
 
 void search_args_parse(struct search_args *a, int argc, char **argv)
 {
-    struct raw raw = {.around = NOT_GIVEN, .now = clock_now()};
+    struct raw raw = {.around = NOT_GIVEN, .now = time_now()};
     struct opt_parser args;
     char **words, *value;
     size_t count;

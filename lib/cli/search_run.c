@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"
 

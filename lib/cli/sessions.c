@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "chathist/base/file.h"
 #include "chathist/base/id.h"
-#include "chathist/base/io.h"
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/history/session.h"
 
@@ -89,7 +89,7 @@ static void keep_lines(struct session_names *n)
     struct buf text = BUF_INIT(BUF_LINE);
     struct str rest;
 
-    if (io_read_all(STDIN_FILENO, &text) < 0) {
+    if (file_read_all(STDIN_FILENO, &text) < 0) {
         struct err e = ERR_INIT;
 
         err_sys(&e, errno, "cannot read standard input");

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/clock.h"
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/history/message.h"
 #include "chathist/history/thread.h"
@@ -21,10 +21,10 @@ static void show_time(struct out *o, struct str timestamp)
     struct buf text = BUF_INIT(BUF_SMALL);
     int64_t us;
 
-    if (clock_parse_iso(timestamp, &us) && o->terminal) {
-        clock_add_local(&text, us);
-    } else if (clock_parse_iso(timestamp, &us)) {
-        clock_add_iso(&text, us);
+    if (time_parse_iso(timestamp, &us) && o->terminal) {
+        time_add_local(&text, us);
+    } else if (time_parse_iso(timestamp, &us)) {
+        time_add_iso(&text, us);
         text.data[10] = ' ';
         buf_truncate(&text, 19);
     } else {

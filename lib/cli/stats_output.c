@@ -3,10 +3,9 @@
 #include <inttypes.h>
 #include <stdbool.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/json_write.h"
+#include "chathist/base/json.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
-#include "chathist/base/vis.h"
 #include "chathist/cli/listing.h"
 #include "chathist/cli/wide.h"
 
@@ -65,7 +64,7 @@ static void add_time(struct buf *out, const char *key, int64_t us)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
 
-    clock_add_iso(&text, us);
+    time_add_iso(&text, us);
     json_add_member(out, key, buf_str(&text));
     buf_release(&text);
 }
@@ -94,7 +93,7 @@ static void print_json(struct out *o, const struct stats *s, const struct stats_
 {
     struct buf line = BUF_INIT(SIZE_MAX), zone = BUF_INIT(BUF_SMALL);
 
-    clock_add_zone(&zone, now);
+    time_add_zone(&zone, now);
     buf_add_byte(&line, '{');
     add_number(&line, "messages", s->total.messages);
     add_number(&line, "sessions", s->total.sessions);
@@ -173,7 +172,7 @@ static void add_date(struct buf *out, int64_t us)
 {
     struct buf time = BUF_INIT(BUF_SMALL);
 
-    clock_add_local(&time, us);
+    time_add_local(&time, us);
     buf_add_str(out, utf8_first(buf_str(&time), sizeof("2024-06-27") - 1));
     buf_release(&time);
 }
@@ -191,7 +190,7 @@ static void print_totals(struct out *o, const struct stats *s, int64_t now)
         buf_add_c(&line, " to ");
         add_date(&line, s->last);
         buf_add_c(&line, " (");
-        clock_add_zone(&line, now);
+        time_add_zone(&line, now);
         buf_add_byte(&line, ')');
     }
     print_fitted(o, &line);

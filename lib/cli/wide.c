@@ -7,7 +7,7 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
 
 _Static_assert(sizeof(wchar_t) >= 4, "a wchar_t holds any code point");

@@ -1,9 +1,8 @@
 #include "chathist/convert/export.h"
 
-#include "chathist/base/clock.h"
 #include "chathist/base/json.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
-#include "chathist/base/vis.h"
 
 /* A title has at most this many code points, from the first TITLE_LOOK of its message. */
 #define TITLE_MAX 80
@@ -122,8 +121,8 @@ void export_add_time(struct buf *out, struct str timestamp)
     struct buf text = BUF_INIT(BUF_SMALL);
     int64_t us;
 
-    if (clock_parse_iso(timestamp, &us)) {
-        clock_add_iso(&text, us);
+    if (time_parse_iso(timestamp, &us)) {
+        time_add_iso(&text, us);
         text.data[10] = ' ';
         buf_add(out, text.data, 19);
     } else {

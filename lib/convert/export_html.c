@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "chathist/base/json_write.h"
+#include "chathist/base/json.h"
 #include "chathist/convert/export.h"
 
 /* The page before and after the messages; mk/page generates them from lib/convert/page/. */

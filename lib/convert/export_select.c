@@ -8,10 +8,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 
 #define STATE_FORMAT 1
 #define HASH_DIGITS ((size_t)16)
@@ -23,7 +23,7 @@
 /* Returns the entry of a session, and creates it if necessary. */
 static struct export_state_session *state_session(struct export_state *s, struct str id)
 {
-    const size_t *place = keymap_find(&s->places, id);
+    const size_t *place = hash_map_find(&s->places, id);
     struct export_state_session *new;
 
     if (place)
@@ -33,7 +33,7 @@ static struct export_state_session *state_session(struct export_state *s, struct
     new = &s->sessions[s->sessions_count];
     *new = (struct export_state_session){.name = mem_copy(id.p, id.n), .after = -1};
     new->id = (struct str){new->name, id.n};
-    keymap_set(&s->places, new->id, s->sessions_count++);
+    hash_map_set(&s->places, new->id, s->sessions_count++);
     return new;
 }
 
@@ -63,17 +63,17 @@ static void add_members(const struct export_state *s, struct buf *out)
  * other run comes between. */
 static int replace_state(struct export_state *s, struct str text, struct err *e)
 {
-    struct io_replace r;
+    struct file_replace r;
     int fd;
 
-    (void)io_sweep(IO_CWD, s->path, true, true, NULL);
-    if (io_replace_begin(&r, s->path, e) < 0)
+    (void)file_sweep(FILE_CWD, s->path, true, true, NULL);
+    if (file_replace_begin(&r, s->path, e) < 0)
         return -1;
     fd = fcntl(r.fd, F_DUPFD_CLOEXEC, 0);
-    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || io_write_all(r.fd, text.p, text.n) < 0) {
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || file_write_all(r.fd, text.p, text.n) < 0) {
         err_sys(e, errno, "cannot write '%s'", s->path);
-        io_replace_drop(&r);
-    } else if (io_replace_end(&r, e) == 0) {
+        file_replace_drop(&r);
+    } else if (file_replace_end(&r, e) == 0) {
         append_close(&s->file);
         s->file.fd = fd;
         return 0;
@@ -157,9 +157,9 @@ int export_state_open(struct export_state *s, const char *path, struct append_wa
     int result = 0;
 
     *s = (struct export_state){.path = path, .saved = BUF_INIT(SIZE_MAX)};
-    if (append_open(&s->file, IO_CWD, path, wait, e) < 0)
+    if (append_open(&s->file, FILE_CWD, path, wait, e) < 0)
         return -1;
-    if (io_read_all(s->file.fd, &text) < 0)
+    if (file_read_all(s->file.fd, &text) < 0)
         result = err_sys(e, errno, "cannot read '%s'", path);
     else if (str_trim(buf_str(&text)).n > 0 && !read_members(s, buf_str(&text)))
         result = err_set(e, ERR_FAILURE, "cannot use '%s': it is no state of an export", path);
@@ -206,7 +206,7 @@ void export_state_close(struct export_state *s)
     for (size_t i = 0; i < s->sessions_count; i++)
         free(s->sessions[i].name);
     free(s->sessions);
-    keymap_release(&s->places);
+    hash_map_release(&s->places);
     buf_release(&s->saved);
     append_close(&s->file);
 }
@@ -216,9 +216,9 @@ void export_state_close(struct export_state *s)
 /* Returns whether the line is the last one of its session that was exported. */
 static bool is_last_exported(const struct export_state *s, const struct message *m)
 {
-    const size_t *place = keymap_find(&s->places, m->session_id);
+    const size_t *place = hash_map_find(&s->places, m->session_id);
 
-    return place && s->sessions[*place].last == keymap_hash(m->line);
+    return place && s->sessions[*place].last == hash_map_hash(m->line);
 }
 
 /* Returns 1 if the last exported line is still where it was, 0 if not, -1 with *e set. */
@@ -249,7 +249,7 @@ static int find_last_lines(struct export_state *s, struct scan *history, struct 
     int result;
 
     while ((result = scan_message(history, &m, &l, e)) > 0) {
-        const size_t *place = keymap_find(&s->places, m.session_id);
+        const size_t *place = hash_map_find(&s->places, m.session_id);
 
         if (place && s->sessions[*place].after < 0 && is_last_exported(s, &m))
             s->sessions[*place].after = l.at;
@@ -285,11 +285,11 @@ static int state_compare(struct export_state *s, struct scan *history, bool whol
 static bool state_pass(struct export_state *s, const struct message *m, const struct line *l)
 {
     off_t end = l->at + (off_t)l->text.n + 1;
-    const size_t *place = s->rewritten ? keymap_find(&s->places, m->session_id) : NULL;
+    const size_t *place = s->rewritten ? hash_map_find(&s->places, m->session_id) : NULL;
     bool is_new = s->rewritten ? !place || l->at > s->sessions[*place].after : l->at >= s->offset;
 
     if (is_new)
-        state_session(s, m->session_id)->last = keymap_hash(m->line);
+        state_session(s, m->session_id)->last = hash_map_hash(m->line);
     if (end > s->offset) {
         s->offset = end;
         s->line = l->at;
@@ -304,7 +304,7 @@ static bool state_pass(struct export_state *s, const struct message *m, const st
 /* Returns the index of a session, and adds the session if necessary. */
 static size_t selection_session(struct selection *s, struct str id)
 {
-    const size_t *place = keymap_find(&s->places, id);
+    const size_t *place = hash_map_find(&s->places, id);
     struct selection_session *new;
 
     if (place)
@@ -317,7 +317,7 @@ static size_t selection_session(struct selection *s, struct str id)
                                       .last = SELECTION_NONE,
                                       .used = INT64_MIN};
     new->id = (struct str){new->name, id.n};
-    keymap_set(&s->places, new->id, s->sessions_count);
+    hash_map_set(&s->places, new->id, s->sessions_count);
     return s->sessions_count++;
 }
 
@@ -336,7 +336,7 @@ static void add_line(struct selection *s, const struct message *m, const struct 
         s->lines[session->last].next = i;
     session->last = i;
     session->grown = session->grown || grown;
-    if (clock_parse_iso(m->timestamp, &time))
+    if (time_parse_iso(m->timestamp, &time))
         session->used = time;
 }
 
@@ -374,7 +374,7 @@ int selection_load(struct selection *s, int dir, const char *history_path,
 
 size_t selection_find(const struct selection *s, struct str id)
 {
-    const size_t *place = keymap_find(&s->places, id);
+    const size_t *place = hash_map_find(&s->places, id);
 
     return place ? *place : SELECTION_NONE;
 }
@@ -393,7 +393,7 @@ void selection_release(struct selection *s)
         free(s->sessions[i].name);
     free(s->sessions);
     free(s->lines);
-    keymap_release(&s->places);
+    hash_map_release(&s->places);
     buf_release(&s->line);
     scan_close(&s->scan);
     *s = (struct selection){.scan = {.fd = -1}};

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/clock.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
-#include "chathist/base/keymap.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "convert/import_reader.h"
 #include "convert/json_same.h"
 #include "chathist/history/scan.h"
@@ -61,16 +61,16 @@ struct import {
     struct history *history;
     struct import_options options;
     uint64_t bad_lines;
-    struct keymap known; /* -> entries */
+    struct hash_map known; /* -> entries */
     struct entry *entries;
     size_t entries_count, entries_cap;
     struct str new_key, id; /* see enter_new and enter_old */
     /* Set at the first line in our own form. From then on all lines and sessions are counted. */
     bool has_tally;
-    struct keymap lines; /* hash of a line -> tallies */
+    struct hash_map lines; /* hash of a line -> tallies */
     struct tally *tallies;
     size_t tallies_count, tallies_cap;
-    struct keymap session_names; /* -> sessions */
+    struct hash_map session_names; /* -> sessions */
     struct session *sessions;
     size_t sessions_count, sessions_cap;
     off_t seen; /* the history has been read up to this offset */
@@ -146,7 +146,7 @@ static uint64_t line_hash(const struct message *m)
         add_identity(&text, m);
     else
         json_add_same(&text, m->line);
-    hash = keymap_hash(text.overflow ? m->line : buf_str(&text));
+    hash = hash_map_hash(text.overflow ? m->line : buf_str(&text));
     buf_release(&text);
     return hash;
 }
@@ -156,7 +156,7 @@ static size_t tally_find(struct import *im, const struct message *m)
 {
     uint64_t hash = line_hash(m);
     struct str key = {(const char *)&hash, sizeof hash};
-    size_t *found = keymap_find(&im->lines, key);
+    size_t *found = hash_map_find(&im->lines, key);
 
     if (found)
         return *found;
@@ -164,14 +164,14 @@ static size_t tally_find(struct import *im, const struct message *m)
         mem_grow(im->tallies, &im->tallies_cap, im->tallies_count + 1, sizeof *im->tallies);
     im->tallies[im->tallies_count] = (struct tally){.hash = mem_copy(key.p, key.n)};
     key.p = im->tallies[im->tallies_count].hash;
-    keymap_set(&im->lines, key, im->tallies_count);
+    hash_map_set(&im->lines, key, im->tallies_count);
     return im->tallies_count++;
 }
 
 /* Returns the entry of a session, and creates it if necessary. */
 static struct session *session_find(struct import *im, struct str name)
 {
-    size_t *found = keymap_find(&im->session_names, name);
+    size_t *found = hash_map_find(&im->session_names, name);
 
     if (found)
         return &im->sessions[*found];
@@ -179,7 +179,7 @@ static struct session *session_find(struct import *im, struct str name)
         mem_grow(im->sessions, &im->sessions_cap, im->sessions_count + 1, sizeof *im->sessions);
     im->sessions[im->sessions_count] = (struct session){.name = mem_copy(name.p, name.n)};
     name.p = im->sessions[im->sessions_count].name;
-    keymap_set(&im->session_names, name, im->sessions_count);
+    hash_map_set(&im->session_names, name, im->sessions_count);
     return &im->sessions[im->sessions_count++];
 }
 
@@ -189,7 +189,7 @@ static struct session *session_find(struct import *im, struct str name)
  * STR_NONE is returned. */
 static struct str enter(struct import *im, struct str key, size_t source, struct str id)
 {
-    size_t *found = keymap_find(&im->known, key);
+    size_t *found = hash_map_find(&im->known, key);
 
     if (found && im->entries) {
         im->entries[*found].source = source;
@@ -199,13 +199,13 @@ static struct str enter(struct import *im, struct str key, size_t source, struct
         mem_grow(im->entries, &im->entries_cap, im->entries_count + 1, sizeof *im->entries);
     im->entries[im->entries_count] = (struct entry){mem_copy(key.p, key.n), source, id};
     key.p = im->entries[im->entries_count].key;
-    keymap_set(&im->known, key, im->entries_count++);
+    hash_map_set(&im->known, key, im->entries_count++);
     return key;
 }
 
 static struct entry *entry_find(const struct import *im, struct str key)
 {
-    size_t *found = keymap_find(&im->known, key);
+    size_t *found = hash_map_find(&im->known, key);
 
     return found ? &im->entries[*found] : NULL;
 }
@@ -660,7 +660,7 @@ static void set_id(struct import *im, struct draft *d, int64_t time, struct str 
 
     buf_add_str(&seed, origin);
     do {
-        uint64_t hash = keymap_hash(buf_str(&seed));
+        uint64_t hash = hash_map_hash(buf_str(&seed));
 
         buf_clear(&id);
         buf_addf(&id, "%" PRId64 "-%08" PRIx32, ms, (uint32_t)hash);
@@ -698,7 +698,7 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
     draft_message(d, m->role, buf_str(&m->text));
     set_id(im, d, im->time, buf_str(&m->origin));
     draft_set_text(d, FIELD_SESSION_ID, buf_str(&m->session));
-    clock_add_iso(&text, im->time);
+    time_add_iso(&text, im->time);
     draft_set_text(d, FIELD_TIMESTAMP, buf_str(&text));
     if (m->images > 0)
         draft_set_int(d, FIELD_IMAGES, m->images);
@@ -869,14 +869,14 @@ void import_free(struct import *im)
     for (size_t i = 0; i < im->entries_count; i++)
         free(im->entries[i].key);
     free(im->entries);
-    keymap_release(&im->known);
+    hash_map_release(&im->known);
     for (size_t i = 0; i < im->tallies_count; i++)
         free(im->tallies[i].hash);
     free(im->tallies);
-    keymap_release(&im->lines);
+    hash_map_release(&im->lines);
     for (size_t i = 0; i < im->sessions_count; i++)
         free(im->sessions[i].name);
     free(im->sessions);
-    keymap_release(&im->session_names);
+    hash_map_release(&im->session_names);
     free(im);
 }

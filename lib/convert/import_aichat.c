@@ -17,7 +17,7 @@
 #include <yaml.h>
 
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
 #include "convert/import_reader.h"
 

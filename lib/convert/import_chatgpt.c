@@ -18,9 +18,9 @@
  */
 #include <stdlib.h>
 
+#include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
-#include "chathist/base/keymap.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
 #include "convert/import_reader.h"
 
@@ -154,7 +154,7 @@ static int give_node(struct reader *r, struct str session, struct str id, struct
 
 /* The nodes of a mapping by their ids. */
 struct tree {
-    struct keymap numbers;
+    struct hash_map numbers;
     struct str *id, *node;
     size_t count, id_cap, node_cap;
 };
@@ -169,13 +169,13 @@ static void tree_build(struct tree *t, struct str mapping)
         t->node = mem_grow(t->node, &t->node_cap, t->count + 1, sizeof *t->node);
         t->id[t->count] = it.key;
         t->node[t->count] = it.value;
-        keymap_set(&t->numbers, it.key, t->count++);
+        hash_map_set(&t->numbers, it.key, t->count++);
     }
 }
 
 static void tree_release(struct tree *t)
 {
-    keymap_release(&t->numbers);
+    hash_map_release(&t->numbers);
     free(t->id);
     free(t->node);
 }
@@ -184,8 +184,9 @@ static void tree_release(struct tree *t)
 static bool tree_find(const struct tree *t, struct str name, size_t *number)
 {
     struct buf scratch = BUF_INIT(BUF_SMALL);
-    size_t *found =
-        json_type(name) == JSON_STRING ? keymap_find(&t->numbers, json_text(name, &scratch)) : NULL;
+    size_t *found = json_type(name) == JSON_STRING
+                        ? hash_map_find(&t->numbers, json_text(name, &scratch))
+                        : NULL;
 
     if (found)
         *number = *found;

@@ -23,10 +23,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chathist/base/file.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
-#include "chathist/base/keymap.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/path.h"
+#include "chathist/base/memory.h"
 #include "convert/import_reader.h"
 
 #define FORMAT "claude-code"
@@ -63,7 +63,7 @@ struct reader {
     struct buf message_id;
     struct import_message other;
     struct buf uuid;
-    struct keymap ids; /* message id -> index in `given` */
+    struct hash_map ids; /* message id -> index in `given` */
     struct given *given;
     size_t given_count, given_cap;
 };
@@ -72,7 +72,7 @@ struct reader {
 
 static struct usage *usage_given(struct reader *r, struct str id)
 {
-    size_t *found = keymap_find(&r->ids, id);
+    size_t *found = hash_map_find(&r->ids, id);
     struct given *new;
 
     if (found)
@@ -81,7 +81,7 @@ static struct usage *usage_given(struct reader *r, struct str id)
     new = &r->given[r->given_count];
     *new = (struct given){.id = mem_copy(id.p, id.n)};
     id.p = new->id;
-    keymap_set(&r->ids, id, r->given_count++);
+    hash_map_set(&r->ids, id, r->given_count++);
     return &new->usage;
 }
 
@@ -326,7 +326,7 @@ static int read_claude_code(struct source *s, struct import_sink *sink, struct e
     for (size_t i = 0; i < r.given_count; i++)
         free(r.given[i].id);
     free(r.given);
-    keymap_release(&r.ids);
+    hash_map_release(&r.ids);
     buf_release(&r.message_id);
     buf_release(&r.uuid);
     return got;

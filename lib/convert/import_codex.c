@@ -26,9 +26,9 @@
  */
 #include <stdlib.h>
 
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/path.h"
+#include "chathist/base/memory.h"
 #include "convert/import_reader.h"
 
 #define FORMAT "codex"

@@ -32,10 +32,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "chathist/base/file.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
-#include "chathist/base/keymap.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/path.h"
+#include "chathist/base/memory.h"
 #include "convert/import_reader.h"
 
 #define FORMAT "llm"
@@ -125,8 +125,8 @@ struct reader {
     struct buf thread;
     struct link *links; /* its messages in order */
     size_t links_count, links_cap;
-    struct keymap seen; /* the hashes of `links` and `passed` */
-    char **passed;      /* owned: hashes of messages that belong to earlier tables or threads */
+    struct hash_map seen; /* the hashes of `links` and `passed` */
+    char **passed;        /* owned: hashes of messages that belong to earlier tables or threads */
     size_t passed_count, passed_cap;
 };
 
@@ -516,7 +516,7 @@ static void end_thread(struct reader *r)
         free(r->links[--r->links_count].hash);
     while (r->passed_count > 0)
         free(r->passed[--r->passed_count]);
-    keymap_release(&r->seen);
+    hash_map_release(&r->seen);
 }
 
 /* Adds the messages from `hash` back to one that the thread has, or to the first one, to the links,
@@ -528,7 +528,7 @@ static int follow(struct reader *r, struct str hash, struct link like, struct er
     int got = 1;
 
     buf_add_str(&at, hash);
-    while (at.len > 0 && !keymap_find(&r->seen, buf_str(&at))) {
+    while (at.len > 0 && !hash_map_find(&r->seen, buf_str(&at))) {
         sqlite3_stmt *q = start(r, MESSAGE, buf_str(&at));
 
         got = step(r, q, e);
@@ -541,7 +541,7 @@ static int follow(struct reader *r, struct str hash, struct link like, struct er
             like.role = ROLE_USER;
         r->links = mem_grow(r->links, &r->links_cap, r->links_count + 1, sizeof *r->links);
         r->links[r->links_count++] = like;
-        keymap_set(&r->seen, (struct str){like.hash, like.n}, 0);
+        hash_map_set(&r->seen, (struct str){like.hash, like.n}, 0);
         like.tip = false;
         buf_clear(&at);
         buf_add_str(&at, column(q, M_PARENT));

@@ -12,8 +12,8 @@
  */
 #include <inttypes.h>
 
+#include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
-#include "chathist/base/keymap.h"
 #include "chathist/base/utf8.h"
 #include "convert/import_reader.h"
 
@@ -79,7 +79,7 @@ int import_give_message(struct source *s, struct import_sink *sink, struct impor
     buf_add_str(&provider, buf_str(&m->provider));
     import_message_clear(m, role);
     buf_add_str(&m->session, buf_str(&session));
-    buf_addf(&part, "%zu-%08" PRIx32, n, (uint32_t)keymap_hash(object));
+    buf_addf(&part, "%zu-%08" PRIx32, n, (uint32_t)hash_map_hash(object));
     import_set_part(m, buf_str(&part));
     import_set_time(m, json_get(object, "create_time"));
     import_set_time(m, json_get(object, "created_at"));

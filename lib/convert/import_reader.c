@@ -7,11 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
-#include "chathist/base/keymap.h"
-#include "chathist/base/path.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 
 /* A foreign id is cut after this many bytes, so that the format and a hash also fit into the 128
@@ -26,16 +25,16 @@ int source_open(struct source *s, const char *path, struct err *e)
 {
     struct stat st;
 
-    *s = (struct source){.name = path, .fd = STDIN_FILENO, .time = clock_now()};
+    *s = (struct source){.name = path, .fd = STDIN_FILENO, .time = time_now()};
     buf_init(&s->block, SOURCE_VALUE_MAX);
     if (strcmp(path, "-") == 0)
         return 0;
     s->path = path;
-    s->fd = io_open_input(path, e);
+    s->fd = file_open_input(path, e);
     if (s->fd < 0)
         return -1;
     if (fstat(s->fd, &st) == 0)
-        s->time = (int64_t)st.st_mtim.tv_sec * CLOCK_SECOND + st.st_mtim.tv_nsec / 1000;
+        s->time = (int64_t)st.st_mtim.tv_sec * TIME_SECOND + st.st_mtim.tv_nsec / 1000;
     return 0;
 }
 
@@ -64,7 +63,7 @@ static int source_more(struct source *s, struct err *e)
     buf_consume(&s->block, s->from);
     s->seen = s->seen > s->from ? s->seen - s->from : 0;
     s->from = 0;
-    got = io_read_some(s->fd, &s->block);
+    got = file_read_some(s->fd, &s->block);
     if (got < 0 && errno == EFBIG)
         return err_set(e, ERR_FAILURE, "cannot read '%s': a value is longer than %zu MiB", s->name,
                        SOURCE_VALUE_MAX >> 20);
@@ -369,7 +368,7 @@ void import_add_session(struct buf *out, const char *format, struct str id)
         changed = changed || !good;
     }
     if (changed)
-        buf_addf(out, "-%016" PRIx64, keymap_hash(id));
+        buf_addf(out, "-%016" PRIx64, hash_map_hash(id));
 }
 
 void import_set_session(struct import_message *m, const char *format, struct str id)
@@ -395,7 +394,7 @@ int import_set_file_session(struct import_message *m, const char *format, struct
     base.n -= base.n > 1 && base.p[base.n - 1] == '.';
     if (real)
         buf_addf(&id, "%.*s-", (int)base.n, base.p);
-    buf_addf(&id, "%016" PRIx64, keymap_hash(real ? str_of(real) : head));
+    buf_addf(&id, "%016" PRIx64, hash_map_hash(real ? str_of(real) : head));
     import_set_session(m, format, buf_str(&id));
     free(real);
     buf_release(&id);
@@ -427,7 +426,7 @@ void import_add_part(struct import_message *m, struct str part)
  * exponent, which no program writes for a time. */
 static bool parse_seconds(struct str number, int64_t *us)
 {
-    int64_t value = 0, unit = CLOCK_SECOND;
+    int64_t value = 0, unit = TIME_SECOND;
     bool fraction = false;
 
     for (size_t i = 0; i < number.n; i++) {
@@ -438,7 +437,7 @@ static bool parse_seconds(struct str number, int64_t *us)
         } else if (c < '0' || c > '9' || value > INT64_MAX / 100) {
             return false;
         } else if (!fraction) {
-            value = value * 10 + (c - '0') * CLOCK_SECOND;
+            value = value * 10 + (c - '0') * TIME_SECOND;
         } else {
             unit /= 10;
             value += (c - '0') * unit;
@@ -454,11 +453,11 @@ void import_set_time(struct import_message *m, struct str value)
     int64_t us, again;
 
     if (json_type(value) == JSON_STRING
-            ? clock_parse_iso(json_text(value, &scratch), &us)
+            ? time_parse_iso(json_text(value, &scratch), &us)
             : json_type(value) == JSON_NUMBER && parse_seconds(value, &us)) {
         /* Accept only a time that can be written, too. */
-        clock_add_iso(&iso, us);
-        if (clock_parse_iso(buf_str(&iso), &again))
+        time_add_iso(&iso, us);
+        if (time_parse_iso(buf_str(&iso), &again))
             m->time = us;
     }
     buf_release(&scratch);

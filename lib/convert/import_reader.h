@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/base/usage.h"
 #include "chathist/history/message.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 
 /* A member of an object, to be sorted. */
 struct member {

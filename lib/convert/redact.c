@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/regex.h"
 
 /*

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
+#include "chathist/base/time.h"
 
 /* The longest sleep between two attempts at a lock. */
 #define NAP_MAX_MS 50
@@ -19,7 +19,7 @@
 /* A wait for a lock: until when, and what cuts it short. */
 struct patience {
     struct append_wait *wait;
-    int64_t deadline; /* clock_ticks */
+    int64_t deadline; /* time_ticks */
     int64_t tell_at;
     int cancel_fd; /* -1: nothing, or it has happened */
 };
@@ -32,7 +32,7 @@ static void nap(struct patience *p, int ms)
 
     if (poll(&cancel, 1, ms) <= 0)
         return;
-    soon = clock_ticks() + HURRY_MS;
+    soon = time_ticks() + HURRY_MS;
     p->cancel_fd = -1;
     if (soon < p->deadline)
         p->deadline = soon;
@@ -40,7 +40,7 @@ static void nap(struct patience *p, int ms)
 
 static void tell(struct patience *p, const char *path)
 {
-    if (!p->wait->tell || clock_ticks() < p->tell_at)
+    if (!p->wait->tell || time_ticks() < p->tell_at)
         return;
     p->wait->tell(path);
     p->tell_at = INT64_MAX;
@@ -57,7 +57,7 @@ static int take_lock(int fd, const char *path, struct patience *p, struct err *e
             continue;
         if (errno != EWOULDBLOCK)
             return err_sys(e, errno, "cannot lock '%s'", path);
-        if (clock_ticks() >= p->deadline) {
+        if (time_ticks() >= p->deadline) {
             p->wait->timed_out = true;
             return err_set(e, ERR_FAILURE, "cannot lock '%s': another program holds it", path);
         }
@@ -74,7 +74,7 @@ static bool still_named(int dir, const char *path, const struct stat *open_file)
 {
     struct stat named;
 
-    return io_stat(dir, path, &named) == 0 && named.st_dev == open_file->st_dev &&
+    return file_stat(dir, path, &named) == 0 && named.st_dev == open_file->st_dev &&
            named.st_ino == open_file->st_ino;
 }
 
@@ -85,7 +85,7 @@ static int inspect(struct append *a, const struct stat *st, struct err *e)
 
     a->end = st->st_size;
     a->fresh = st->st_size == 0;
-    if (a->end > 0 && io_pread_full(a->fd, &last, 1, a->end - 1) < 0)
+    if (a->end > 0 && file_pread_full(a->fd, &last, 1, a->end - 1) < 0)
         return err_sys(e, errno, "cannot read '%s'", a->path);
     a->torn = last != '\n';
     return 0;
@@ -94,14 +94,14 @@ static int inspect(struct append *a, const struct stat *st, struct err *e)
 static int open_locked(struct append *a, int dir, const char *path, int flags,
                        struct append_wait *wait, struct err *e)
 {
-    int64_t now = clock_ticks();
+    int64_t now = time_ticks();
     struct patience patience = {wait, now + wait->ms, now + APPEND_TELL_MS, wait->cancel_fd};
 
     *a = (struct append){.fd = -1, .dir = dir, .path = path};
     for (;;) {
         struct stat st;
 
-        a->fd = io_open_regular_at(dir, path, O_RDWR | O_APPEND | flags, 0600, NULL, NULL, e);
+        a->fd = file_open_regular_at(dir, path, O_RDWR | O_APPEND | flags, 0600, NULL, NULL, e);
         if (a->fd < 0)
             return -1;
         if (take_lock(a->fd, path, &patience, e) < 0)
@@ -116,7 +116,7 @@ static int open_locked(struct append *a, int dir, const char *path, int flags,
             return 0;
         }
         append_close(a);
-        if (clock_ticks() >= patience.deadline)
+        if (time_ticks() >= patience.deadline)
             return err_set(e, ERR_FAILURE, "cannot open '%s': it is replaced all the time", path);
     }
     append_close(a);
@@ -138,9 +138,9 @@ int append_open_present(struct append *a, int dir, const char *path, struct appe
 /* Everything that must succeed for the lines to be there. 0, or -1 with errno set. */
 static int write_and_sync(struct append *a, struct str lines, bool sync)
 {
-    if (io_write_all(a->fd, lines.p, lines.n) < 0)
+    if (file_write_all(a->fd, lines.p, lines.n) < 0)
         return -1;
-    if (sync && (fdatasync(a->fd) < 0 || (a->fresh && io_sync_dir(a->dir, a->path) < 0)))
+    if (sync && (fdatasync(a->fd) < 0 || (a->fresh && file_sync_dir(a->dir, a->path) < 0)))
         return -1;
     return 0;
 }

@@ -8,12 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "chathist/base/file.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
-#include "chathist/base/keymap.h"
-#include "chathist/base/io.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/path.h"
-#include "chathist/base/vis.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/utf8.h"
 #include "chathist/history/message.h"
 #include "chathist/history/partial.h"
 #include "chathist/history/rewrite.h"
@@ -35,9 +34,9 @@ struct reference {
 struct walk {
     struct check *c;
     const struct history *h;
-    struct keymap ids;      /* message id -> line */
-    struct keymap sessions; /* session id -> 0 */
-    struct keymap calls;    /* session id, NUL, id of a tool call -> line */
+    struct hash_map ids;      /* message id -> line */
+    struct hash_map sessions; /* session id -> 0 */
+    struct hash_map calls;    /* session id, NUL, id of a tool call -> line */
     struct reference *references;
     size_t references_count, references_cap;
     char **names; /* what the maps and references borrow */
@@ -82,26 +81,26 @@ static struct str keep(struct walk *w, struct str name)
 
 static void note_id(struct walk *w, struct str id, uint64_t line)
 {
-    const size_t *first = keymap_find(&w->ids, id);
+    const size_t *first = hash_map_find(&w->ids, id);
 
     if (first)
         report(w, true, w->h->path, line, "the id '%.*s' is that of line %zu, too", SHOWN(id),
                *first);
     else
-        keymap_set(&w->ids, keep(w, id), (size_t)line);
+        hash_map_set(&w->ids, keep(w, id), (size_t)line);
 }
 
 static void note_session(struct walk *w, struct str id)
 {
-    if (keymap_find(&w->sessions, id))
+    if (hash_map_find(&w->sessions, id))
         return;
-    keymap_set(&w->sessions, keep(w, id), 0);
+    hash_map_set(&w->sessions, keep(w, id), 0);
     w->c->sessions++;
 }
 
 static void note_reference(struct walk *w, enum field field, struct str id, uint64_t line)
 {
-    if (!id.p || keymap_find(&w->ids, id))
+    if (!id.p || hash_map_find(&w->ids, id))
         return;
     w->references = mem_grow(w->references, &w->references_cap, w->references_count + 1,
                              sizeof(*w->references));
@@ -125,7 +124,7 @@ static void report_references(struct walk *w)
     for (size_t i = 0; i < w->references_count; i++) {
         const struct reference *r = &w->references[i];
 
-        if (!keymap_find(&w->ids, r->id))
+        if (!hash_map_find(&w->ids, r->id))
             report(w, true, w->h->path, r->line, "'%s' names no message: '%.*s'",
                    field_name(r->field), SHOWN(r->id));
     }
@@ -150,8 +149,8 @@ static void note_calls(struct walk *w, const struct message *m, uint64_t line)
         struct str id = json_text(json_get(it.value, "id"), &w->scratch);
 
         set_call_key(&key, m->session_id, id);
-        if (id.p && !keymap_find(&w->calls, buf_str(&key)))
-            keymap_set(&w->calls, keep(w, buf_str(&key)), (size_t)line);
+        if (id.p && !hash_map_find(&w->calls, buf_str(&key)))
+            hash_map_set(&w->calls, keep(w, buf_str(&key)), (size_t)line);
     }
     buf_release(&key);
 }
@@ -164,7 +163,7 @@ static void check_result(struct walk *w, const struct message *m, uint64_t line)
     set_call_key(&key, m->session_id, id);
     if (!id.p)
         report(w, true, w->h->path, line, "a tool result without the id of its call");
-    else if (!keymap_find(&w->calls, buf_str(&key)))
+    else if (!hash_map_find(&w->calls, buf_str(&key)))
         report(w, true, w->h->path, line, "a tool result without its call '%.*s'", SHOWN(id));
     buf_release(&key);
 }
@@ -240,7 +239,7 @@ static void check_mode(struct walk *w, int dir, const char *path)
 {
     struct stat st;
 
-    if (io_stat(dir, path, &st) == 0 && (st.st_mode & 077) != 0)
+    if (file_stat(dir, path, &st) == 0 && (st.st_mode & 077) != 0)
         report(w, true, path, 0, "others have access to it: its mode is %04o",
                (unsigned)(st.st_mode & 07777));
 }
@@ -254,9 +253,9 @@ static void check_pointer(struct walk *w)
 
     if (found < 0)
         report(w, true, w->h->pointer, 0, "%s", err_text(&why));
-    else if (found == 0 && w->h->trusted && io_stat(w->h->pointer_fd, w->h->pointer, &st) == 0)
+    else if (found == 0 && w->h->trusted && file_stat(w->h->pointer_fd, w->h->pointer, &st) == 0)
         report(w, true, w->h->pointer, 0, "it names no session");
-    else if (found > 0 && !keymap_find(&w->sessions, buf_str(&id)))
+    else if (found > 0 && !hash_map_find(&w->sessions, buf_str(&id)))
         report(w, true, w->h->pointer, 0, "session '%s' has no messages", buf_c(&id));
     err_release(&why);
     buf_release(&id);
@@ -275,12 +274,12 @@ static void check_index(struct walk *w)
 static bool is_half_made(const struct history *h, bool remove)
 {
     char *making = path_with_suffix(h->index, HISTORY_INDEX_MAKING);
-    int fd = io_open_regular_at(h->dir_fd, making, O_RDONLY, 0, NULL, NULL, NULL);
+    int fd = file_open_regular_at(h->dir_fd, making, O_RDONLY, 0, NULL, NULL, NULL);
     /* The program that makes it holds the lock. */
     bool left = fd >= 0 && history_is_sidecar(fd) && flock(fd, LOCK_EX | LOCK_NB) == 0;
 
     if (left && remove)
-        (void)io_unlink(h->dir_fd, making);
+        (void)file_unlink(h->dir_fd, making);
     if (fd >= 0)
         close(fd);
     free(making);
@@ -294,7 +293,7 @@ static void check_group(struct walk *w)
     char *group = path_with_suffix(w->h->path, ".group");
     struct stat st;
 
-    if (io_stat(w->h->dir_fd, group, &st) == 0)
+    if (file_stat(w->h->dir_fd, group, &st) == 0)
         report(w, true, group, 0,
                "copies of a hist-fork that was killed: the next program that writes stores all of "
                "them, or none");
@@ -320,12 +319,12 @@ static int check_files(struct walk *w, struct err *e)
     check_mode(w, w->h->dir_fd, w->h->path);
     check_mode(w, w->h->pointer_fd, w->h->pointer);
     if (w->h->dir)
-        check_mode(w, IO_CWD, w->h->dir);
+        check_mode(w, FILE_CWD, w->h->dir);
     check_pointer(w);
     check_index(w);
-    left = io_sweep(w->h->dir_fd, w->h->path, !w->h->dir, false, e);
+    left = file_sweep(w->h->dir_fd, w->h->path, !w->h->dir, false, e);
     if (left >= 0 && w->h->pointer_fd != w->h->dir_fd)
-        left += io_sweep(w->h->pointer_fd, w->h->pointer, !w->h->dir, false, e);
+        left += file_sweep(w->h->pointer_fd, w->h->pointer, !w->h->dir, false, e);
     if (left < 0)
         return -1;
     left += is_half_made(w->h, false);
@@ -342,9 +341,9 @@ int check_run(struct check *c, const struct history *h, struct err *e)
     struct walk w = {.c = c, .h = h, .scratch = BUF_INIT(BUF_LINE)};
     int result = check_lines(&w, e) < 0 || check_files(&w, e) < 0 ? -1 : 0;
 
-    keymap_release(&w.ids);
-    keymap_release(&w.sessions);
-    keymap_release(&w.calls);
+    hash_map_release(&w.ids);
+    hash_map_release(&w.sessions);
+    hash_map_release(&w.calls);
     free(w.references);
     while (w.names_count > 0)
         free(w.names[--w.names_count]);
@@ -476,12 +475,12 @@ int repair_run(struct repair *m, struct history *h, struct err *e)
     bool removable;
 
     /* rewrite_run removes temporary files in the directory of the history only. */
-    if (h->pointer_fd != h->dir_fd && io_sweep(h->pointer_fd, h->pointer, !h->dir, true, e) < 0)
+    if (h->pointer_fd != h->dir_fd && file_sweep(h->pointer_fd, h->pointer, !h->dir, true, e) < 0)
         return -1;
     (void)is_half_made(h, true);
     /* Also when nothing is changed, so that a wrong index is never kept. */
     history_remove_index(h);
-    if (session_index_blocked(h, &removable) && removable && io_unlink(h->dir_fd, h->index) < 0)
+    if (session_index_blocked(h, &removable) && removable && file_unlink(h->dir_fd, h->index) < 0)
         return err_sys(e, errno, "cannot remove '%s'", h->index);
     return rewrite_run(h, &by, e);
 }

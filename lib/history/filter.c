@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
-#include "chathist/base/clock.h"
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 
 void filter_add(struct filter_list *l, struct str value)
 {
@@ -89,7 +89,7 @@ static bool in_time(const struct filter *f, const struct message *m)
 {
     int64_t us;
 
-    return clock_parse_iso(m->timestamp, &us) && (!f->has_since || us >= f->since) &&
+    return time_parse_iso(m->timestamp, &us) && (!f->has_since || us >= f->since) &&
            (!f->has_until || us <= f->until);
 }
 

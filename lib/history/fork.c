@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 
-#include "chathist/base/clock.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/base/id.h"
-#include "chathist/base/keymap.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/history/message.h"
 #include "chathist/history/store.h"
 #include "chathist/history/thread.h"
@@ -128,17 +128,17 @@ static size_t measure(const struct thread *t, size_t last)
 /* ---- copying ---- */
 
 /* Ids of the same millisecond, told apart within the copy. */
-static void set_id(struct draft *d, struct keymap *drawn, char **owned)
+static void set_id(struct draft *d, struct hash_map *drawn, char **owned)
 {
     struct buf id = BUF_INIT(BUF_SMALL);
 
     do {
         buf_clear(&id);
-        id_add_message(&id, clock_now() / 1000);
-    } while (keymap_find(drawn, buf_str(&id)));
+        id_add_message(&id, time_now() / 1000);
+    } while (hash_map_find(drawn, buf_str(&id)));
     draft_set_text(d, FIELD_ID, buf_str(&id));
     *owned = buf_detach(&id);
-    keymap_set(drawn, str_of(*owned), 1);
+    hash_map_set(drawn, str_of(*owned), 1);
 }
 
 static int copy_line(struct draft *d, const struct message *m, struct str fresh, struct err *e)
@@ -158,12 +158,12 @@ static int copy_line(struct draft *d, const struct message *m, struct str fresh,
 }
 
 /* An answer names the copy of its prompt, or none when that is not copied. */
-static void map_reply(struct draft *d, const struct message *m, const struct keymap *places,
+static void map_reply(struct draft *d, const struct message *m, const struct hash_map *places,
                       char *const *ids)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str named = message_text(m, FIELD_REPLY_TO, &scratch);
-    const size_t *place = named.p ? keymap_find(places, named) : NULL;
+    const size_t *place = named.p ? hash_map_find(places, named) : NULL;
 
     buf_clear(&d->field[FIELD_REPLY_TO]);
     if (place)
@@ -176,8 +176,8 @@ static int copy(struct history *h, const struct thread *t, size_t count, struct 
 {
     struct draft *drafts = mem_zalloc(count * sizeof(*drafts));
     char **ids = mem_zalloc(count * sizeof(*ids));
-    struct keymap places = {0}; /* old id -> its place */
-    struct keymap drawn = {0};
+    struct hash_map places = {0}; /* old id -> its place */
+    struct hash_map drawn = {0};
     int result = 0;
 
     for (size_t i = 0; i < count; i++)
@@ -185,7 +185,7 @@ static int copy(struct history *h, const struct thread *t, size_t count, struct 
     for (size_t i = 0; i < count && result == 0; i++) {
         result = copy_line(&drafts[i], &t->at[i], fresh, e);
         set_id(&drafts[i], &drawn, &ids[i]);
-        keymap_set(&places, t->at[i].id, i);
+        hash_map_set(&places, t->at[i].id, i);
     }
     for (size_t i = 0; i < count && result == 0; i++)
         map_reply(&drafts[i], &t->at[i], &places, ids);
@@ -198,8 +198,8 @@ static int copy(struct history *h, const struct thread *t, size_t count, struct 
     }
     free(drafts);
     free(ids);
-    keymap_release(&places);
-    keymap_release(&drawn);
+    hash_map_release(&places);
+    hash_map_release(&drawn);
     return result;
 }
 

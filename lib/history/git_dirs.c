@@ -9,10 +9,8 @@
 #include <unistd.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/dirs.h"
-#include "chathist/base/io.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/path.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
 
 /* `.git` and `commondir` hold one path. */
 #define PATH_FILE_MAX ((size_t)16 << 10)
@@ -70,11 +68,11 @@ static char *read_path(int dir, const char *name, const char *prefix, const char
     struct stat st;
     struct str path;
     char *joined = NULL, *copy;
-    int fd = io_open_regular_at(dir, name, O_RDONLY, 0, &st, NULL, NULL);
+    int fd = file_open_regular_at(dir, name, O_RDONLY, 0, &st, NULL, NULL);
 
     if (fd < 0)
         return NULL;
-    if (st.st_uid == geteuid() && io_read_all(fd, &text) == 0 &&
+    if (st.st_uid == geteuid() && file_read_all(fd, &text) == 0 &&
         str_starts(buf_str(&text), str_of(prefix))) {
         path = buf_str(&text);
         path.p += strlen(prefix);
@@ -181,7 +179,7 @@ struct search {
     struct err *e;
 };
 
-/* For dirs_upwards: 1 or -1 ends the search. */
+/* For file_search_upwards: 1 or -1 ends the search. */
 static int look(void *arg, int fd, const char *path)
 {
     struct search *s = arg;
@@ -215,7 +213,7 @@ int git_dirs_open(struct git_dirs *g, const char *cwd, const char *dir, const ch
         g->git_path = path_join(cwd, dir);
         found = open_git(g, AT_FDCWD, g->git_path, common_path, unusable, e);
     } else {
-        found = dirs_upwards(cwd, look, &(struct search){g, common_path, unusable, e}, e);
+        found = file_search_upwards(cwd, look, &(struct search){g, common_path, unusable, e}, e);
         if (*unusable)
             found = 0;
     }

@@ -16,7 +16,7 @@
 #ifndef CHATHIST_HISTORY_GIT_DIRS_H
 #define CHATHIST_HISTORY_GIT_DIRS_H
 
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 
 struct git_dirs {
     int git, common;   /* descriptors; the same number in the main work tree */

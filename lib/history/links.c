@@ -10,12 +10,9 @@
 #include <unistd.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/dirs.h"
-#include "chathist/base/io.h"
-#include "chathist/base/le.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/owner.h"
-#include "chathist/base/path.h"
+#include "chathist/base/checksum.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
 #include "chathist/history/append.h"
 
 #define ENDING ".jsonl"
@@ -58,7 +55,7 @@ static void set_name(struct buf *out, const char *repository, int number)
     buf_clear(out);
     add_escaped(out, repository);
     if (out->len > NAME_MAX_BYTES) {
-        uint64_t sum = le_sum(buf_str(out), 0);
+        uint64_t sum = checksum(buf_str(out), 0);
         char *whole = buf_detach(out);
 
         buf_init(out, BUF_SMALL);
@@ -77,7 +74,7 @@ void second_name_keep(const char *copies, const char *repository, int dir, const
     struct buf name = BUF_INIT(BUF_SMALL);
     int made = -1, fd;
 
-    if (!copies || st->st_nlink != 1 || dirs_make(copies, NULL) < 0)
+    if (!copies || st->st_nlink != 1 || file_make_dirs(copies, NULL) < 0)
         return;
     fd = open_copies(copies);
     for (int number = 1; fd >= 0 && made < 0 && number < NUMBERS; number++) {
@@ -118,7 +115,7 @@ static bool is_same_dir(int fd, int dir, const char *path)
 {
     char *parent = path_parent(path);
     struct stat a, b;
-    bool same = fstat(fd, &a) == 0 && (dir == IO_CWD ? stat(parent, &b) : fstat(dir, &b)) == 0 &&
+    bool same = fstat(fd, &a) == 0 && (dir == FILE_CWD ? stat(parent, &b) : fstat(dir, &b)) == 0 &&
                 a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 
     free(parent);
@@ -128,7 +125,7 @@ static bool is_same_dir(int fd, int dir, const char *path)
 char *second_name_find(const char *copies, const struct stat *st, int dir, const char *path)
 {
     int fd = open_copies(copies);
-    DIR *list = fd < 0 || is_same_dir(fd, dir, path) ? NULL : io_open_dir(fd, copies);
+    DIR *list = fd < 0 || is_same_dir(fd, dir, path) ? NULL : file_open_dir(fd, copies);
     char *name = NULL;
     struct dirent *entry;
     struct stat found;
@@ -164,7 +161,7 @@ void second_name_restore(const char *copies, const char *name, int dir, const ch
 
     if (fd < 0)
         return;
-    if (linkat(dir, dir == IO_CWD ? path : path_base(path), fd, name, 0) == 0)
+    if (linkat(dir, dir == FILE_CWD ? path : path_base(path), fd, name, 0) == 0)
         (void)fsync(fd);
     close(fd);
 }
@@ -203,7 +200,7 @@ static int exclude(int common)
     }
     result = append_open(&a, info, EXCLUDE, &wait, NULL);
     if (result == 0) {
-        result = io_read_all(a.fd, &text);
+        result = file_read_all(a.fd, &text);
         if (result == 0 && !has_line(buf_str(&text), "/" WORK_LINK))
             result = append_write(&a, STR("/" WORK_LINK "\n"), false, NULL);
         append_close(&a);

@@ -18,7 +18,7 @@
 
 #include <sys/stat.h>
 
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 
 /* In these functions `copies` is the directory of the second names, or NULL if it is unknown;
  * `repository` is the absolute path of the repository; `path` in `dir` is the history. */

@@ -10,11 +10,8 @@
 #include <unistd.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/dirs.h"
-#include "chathist/base/io.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/owner.h"
-#include "chathist/base/path.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
 #include "history/git_dirs.h"
 #include "history/links.h"
 #include "history/trust.h"
@@ -70,7 +67,7 @@ static void close_dirs(struct history *h)
         close(h->pointer_fd);
     if (h->dir_fd >= 0)
         close(h->dir_fd);
-    h->dir_fd = h->pointer_fd = IO_ABSENT;
+    h->dir_fd = h->pointer_fd = FILE_ABSENT;
 }
 
 static void close_git(struct history *h)
@@ -111,7 +108,7 @@ static void add_foreign(struct history *h, char *path)
  * nothing. */
 static bool is_own_file(int dir, const char *path)
 {
-    int fd = io_open_regular_at(dir, path, O_RDONLY, 0, NULL, NULL, NULL);
+    int fd = file_open_regular_at(dir, path, O_RDONLY, 0, NULL, NULL, NULL);
     bool own = fd < 0 || !owner_fault(fd, OWNER_USER);
 
     if (fd >= 0)
@@ -136,7 +133,8 @@ static bool has_state(const struct history *h)
 {
     struct stat st;
 
-    return io_stat(h->dir_fd, FILE_NAME, &st) == 0 || io_stat(h->dir_fd, POINTER_NAME, &st) == 0;
+    return file_stat(h->dir_fd, FILE_NAME, &st) == 0 ||
+           file_stat(h->dir_fd, POINTER_NAME, &st) == 0;
 }
 
 static void set_trust(struct history *h)
@@ -187,7 +185,7 @@ static int open_place(int parent, const char *name, const char *path, int *fd, c
         if (failed < 0)
             err_sys(e, errno, "cannot open '%s'", path);
         close(*fd);
-        *fd = IO_ABSENT;
+        *fd = FILE_ABSENT;
         *fault = "belongs to another user";
         return failed;
     } else if (errno == EACCES) {
@@ -217,22 +215,22 @@ static void look_in_work_tree(struct history *h, bool reader)
     const char *fault;
     struct stat st;
     char *dir;
-    int fd = IO_ABSENT;
+    int fd = FILE_ABSENT;
     bool ours;
 
     if (h->git->tree < 0)
         return;
     dir = path_join(h->git->tree_path, HERE_NAME);
     if (open_place(h->git->tree, HERE_NAME, dir, &fd, &fault, NULL) <= 0 ||
-        io_stat(fd, FILE_NAME, &st) < 0)
+        file_stat(fd, FILE_NAME, &st) < 0)
         goto out;
     ours = !h->dir_exists && is_on_one_device(fd, h->git->common) && is_ours(h, fd, dir);
     if (!ours)
         add_foreign(h, path_join(dir, FILE_NAME));
-    if (ours || (reader && io_stat(h->dir_fd, FILE_NAME, &st) < 0)) {
+    if (ours || (reader && file_stat(h->dir_fd, FILE_NAME, &st) < 0)) {
         close_dirs(h);
         h->dir_fd = fd;
-        fd = IO_ABSENT;
+        fd = FILE_ABSENT;
         set_paths(h, h->git->tree_path, HERE_NAME, NULL);
         h->dir_exists = true;
         h->is_old = ours;
@@ -251,7 +249,7 @@ static void look_for_foreign(struct history *h)
 
     for (int number = 1;; number++) {
         char *name = foreign_name(number);
-        bool found = io_stat(h->dir_fd, name, &st) == 0;
+        bool found = file_stat(h->dir_fd, name, &st) == 0;
 
         if (found)
             add_foreign(h, path_join(h->dir, name));
@@ -275,7 +273,7 @@ static int open_pointer_place(struct history *h, struct err *e)
     if (h->pointer_fd >= 0 && (owner_fault(h->pointer_fd, OWNER_USER) ||
                                trust_marked(h->pointer_fd, h->token_path, NULL) <= 0)) {
         close(h->pointer_fd);
-        h->pointer_fd = IO_ABSENT;
+        h->pointer_fd = FILE_ABSENT;
     }
     return 0;
 }
@@ -318,7 +316,7 @@ static int locate_in_repository(struct history *h, bool reader, char **unusable,
     return 1;
 }
 
-/* For dirs_upwards: is `.aicoder` in this directory a history of the user's? Returns 1 or 0. */
+/* For file_search_upwards: is `.aicoder` in this directory a history of the user's? Returns 1 or 0. */
 static int look_here(void *arg, int parent, const char *path)
 {
     struct history *h = arg;
@@ -367,7 +365,7 @@ static int locate_of_user(struct history *h, const struct locate_from *from, str
     h->dir_exists = h->dir_fd >= 0;
     /* A directory that cannot be listed may still be used: its files are opened by their paths. */
     if (h->dir_fd < 0 && errno != ENOENT && errno != ENOTDIR) {
-        h->dir_fd = IO_CWD;
+        h->dir_fd = FILE_CWD;
         h->dir_exists = true;
     }
     h->pointer_fd = h->dir_fd;
@@ -378,13 +376,13 @@ static int locate_of_user(struct history *h, const struct locate_from *from, str
 static int locate_explicit(struct history *h, const char *file)
 {
     h->kind = HISTORY_EXPLICIT;
-    h->dir_fd = h->pointer_fd = IO_CWD;
+    h->dir_fd = h->pointer_fd = FILE_CWD;
     h->path = copy_of(file);
     h->pointer = path_with_suffix(file, ".session");
     h->index = path_with_suffix(file, ".idx");
     h->skip = path_with_suffix(file, ".skip");
     h->dir_exists = true;
-    h->trusted = is_own_file(IO_CWD, h->path);
+    h->trusted = is_own_file(FILE_CWD, h->path);
     return 0;
 }
 
@@ -405,7 +403,7 @@ static int locate_by_directory(struct history *h, const struct locate_from *from
     if (unusable)
         h->notice = unusable;
     else if (found == 0)
-        found = dirs_upwards(from->cwd, look_here, h, e);
+        found = file_search_upwards(from->cwd, look_here, h, e);
     if (found == 0)
         return locate_of_user(h, from, e);
     return found < 0 ? -1 : 0;
@@ -414,7 +412,7 @@ static int locate_by_directory(struct history *h, const struct locate_from *from
 static void init(struct history *h, const struct locate_from *from)
 {
     *h = (struct history){
-        .dir_fd = IO_ABSENT, .pointer_fd = IO_ABSENT, .sync = true, .cancel_fd = -1};
+        .dir_fd = FILE_ABSENT, .pointer_fd = FILE_ABSENT, .sync = true, .cancel_fd = -1};
     if (from->state_home) {
         h->register_path = path_join(from->state_home, "chathist/histories");
         h->token_path = path_join(from->state_home, "chathist/token");
@@ -455,7 +453,7 @@ void history_release(struct history *h)
     free(h->nowhere);
     free(h->notice);
     free(h->doubt);
-    *h = (struct history){.dir_fd = IO_ABSENT, .pointer_fd = IO_ABSENT};
+    *h = (struct history){.dir_fd = FILE_ABSENT, .pointer_fd = FILE_ABSENT};
 }
 
 /* ---- all histories of the user ---- */
@@ -561,7 +559,7 @@ bool history_has_worktrees(const struct history *h)
 bool history_forbidden(const struct history *h)
 {
     int reason = 0;
-    int fd = io_open_regular_at(h->dir_fd, h->path, O_RDONLY, 0, NULL, &reason, NULL);
+    int fd = file_open_regular_at(h->dir_fd, h->path, O_RDONLY, 0, NULL, &reason, NULL);
 
     if (fd >= 0)
         close(fd);
@@ -595,7 +593,7 @@ char *history_earlier(const struct history *h)
     struct stat st = {0};
 
     if (repository &&
-        ((io_stat(h->dir_fd, h->path, &st) < 0 && errno == ENOENT) || st.st_nlink == 1))
+        ((file_stat(h->dir_fd, h->path, &st) < 0 && errno == ENOENT) || st.st_nlink == 1))
         earlier = second_name_of_earlier(h->copies, repository, st.st_ino);
     free(repository);
     return earlier;
@@ -630,7 +628,7 @@ bool history_is_sidecar(int fd)
 {
     static const char *const begins[] = {"\0\0\0\0\0\0\0", "HISTIDX", "SKIPIDX"};
     char begin[7]; /* the next byte is the version */
-    ssize_t n = io_pread_full(fd, begin, sizeof(begin), 0);
+    ssize_t n = file_pread_full(fd, begin, sizeof(begin), 0);
 
     /* A power cut may leave zeros, or a part. */
     for (size_t i = 0; n >= 0 && i < sizeof(begins) / sizeof(*begins); i++)
@@ -641,12 +639,12 @@ bool history_is_sidecar(int fd)
 
 static void remove_sidecar(int dir, const char *path)
 {
-    int fd = io_open_regular_at(dir, path, O_RDONLY, 0, NULL, NULL, NULL);
+    int fd = file_open_regular_at(dir, path, O_RDONLY, 0, NULL, NULL, NULL);
 
     if (fd < 0)
         return;
     if (history_is_sidecar(fd))
-        io_unlink(dir, path);
+        file_unlink(dir, path);
     close(fd);
 }
 
@@ -684,14 +682,14 @@ static int make_place(int parent, const char *name, const char *path, int *fd, s
     if (found == 0)
         return err_set(e, ERR_FAILURE, "cannot use '%s': %s", path,
                        fault ? fault : strerror(ENOENT));
-    if (made && io_sync_dir(parent, path) < 0)
+    if (made && file_sync_dir(parent, path) < 0)
         return err_sys(e, errno, "cannot make directory '%s'", path);
     return 0;
 }
 
 static int make_of_user(struct history *h, struct err *e)
 {
-    if (dirs_make(h->dir, e) < 0)
+    if (file_make_dirs(h->dir, e) < 0)
         return -1;
     h->dir_fd = open(h->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return h->dir_fd < 0 ? err_sys(e, errno, "cannot open '%s'", h->dir) : 0;
@@ -699,7 +697,7 @@ static int make_of_user(struct history *h, struct err *e)
 
 static int remove_pointer(int dir, const char *path, struct err *e)
 {
-    if (io_unlink(dir, path) < 0 && errno != ENOENT)
+    if (file_unlink(dir, path) < 0 && errno != ENOENT)
         return err_sys(e, errno, "cannot remove '%s'", path);
     return 0;
 }
@@ -732,8 +730,8 @@ static int ignore_in_git(const struct history *h, struct err *e)
     struct stat st;
     int result = 0;
 
-    if (h->dir_fd >= 0 && io_stat(h->dir_fd, path, &st) < 0 && errno == ENOENT)
-        result = io_replace_file_at(h->dir_fd, path, STR("*\n"), false, e);
+    if (h->dir_fd >= 0 && file_stat(h->dir_fd, path, &st) < 0 && errno == ENOENT)
+        result = file_replace_at(h->dir_fd, path, STR("*\n"), false, e);
     free(path);
     return result;
 }
@@ -768,7 +766,7 @@ static int remove_leads(struct history *h, struct err *e)
     int result = remove_pointer(h->dir_fd, pointer, e);
 
     history_remove_index(h);
-    (void)io_unlink(h->dir_fd, FILE_NAME ".group");
+    (void)file_unlink(h->dir_fd, FILE_NAME ".group");
     free(pointer);
     return result;
 }
@@ -782,15 +780,15 @@ static int set_aside(struct history *h, struct err *e)
     char *name = NULL;
     int result;
 
-    if (io_stat(h->dir_fd, h->path, &st) < 0 && errno == ENOENT)
+    if (file_stat(h->dir_fd, h->path, &st) < 0 && errno == ENOENT)
         return 0;
     if (append_open_present(&a, h->dir_fd, h->path, &wait, e) < 0)
         return -1;
-    for (int number = 1; !name || io_stat(h->dir_fd, name, &st) == 0; number++) {
+    for (int number = 1; !name || file_stat(h->dir_fd, name, &st) == 0; number++) {
         free(name);
         name = foreign_name(number);
     }
-    result = io_rename(h->dir_fd, h->path, name);
+    result = file_rename(h->dir_fd, h->path, name);
     if (result == 0)
         result = fsync(h->dir_fd);
     append_close(&a);

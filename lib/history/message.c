@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "chathist/base/json.h"
-#include "chathist/base/json_write.h"
 #include "chathist/base/simd_text.h"
 #include "chathist/base/utf8.h"
 

@@ -8,13 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/clock.h"
+#include "chathist/base/file.h"
 #include "chathist/base/id.h"
-#include "chathist/base/io.h"
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/owner.h"
-#include "chathist/base/path.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/history/scan.h"
 #include "chathist/history/store.h"
 
@@ -25,12 +23,12 @@
 
 static int open_file(const struct history *h, const char *path, int flags, struct stat *st)
 {
-    return io_open_regular_at(h->dir_fd, path, O_RDWR | flags, 0600, st, NULL, NULL);
+    return file_open_regular_at(h->dir_fd, path, O_RDWR | flags, 0600, st, NULL, NULL);
 }
 
 static void remove_file(const struct history *h, const char *path)
 {
-    (void)io_unlink(h->dir_fd, path);
+    (void)file_unlink(h->dir_fd, path);
 }
 
 /* ---- of a running turn ---- */
@@ -59,8 +57,8 @@ void partial_begin(struct partial *p, const struct history *h, struct draft *lin
     buf_release(&p->id);
     *p = (struct partial){.h = h, .fd = -1};
     buf_init(&p->id, BUF_SMALL);
-    id_add_message(&p->id, clock_now() / 1000);
-    clock_add_iso(&time, clock_now());
+    id_add_message(&p->id, time_now() / 1000);
+    time_add_iso(&time, time_now());
     draft_set_text(line, FIELD_ID, buf_str(&p->id));
     draft_set_text(line, FIELD_TIMESTAMP, buf_str(&time));
     draft_set_text(line, FIELD_FINISH_REASON, STR("interrupted"));
@@ -78,7 +76,7 @@ void partial_begin(struct partial *p, const struct history *h, struct draft *lin
 
 void partial_add(struct partial *p, struct str text)
 {
-    if (p->open && io_write_all(p->fd, text.p, text.n) < 0)
+    if (p->open && file_write_all(p->fd, text.p, text.n) < 0)
         partial_end(p, true);
 }
 
@@ -141,7 +139,7 @@ static void take(struct partial_left *left, const char *parent, const char *name
 void partial_find(struct partial_left *left, const struct history *h)
 {
     char *parent = path_parent(h->path);
-    DIR *dir = h->trusted && !h->nowhere ? io_open_dir(h->dir_fd, parent) : NULL;
+    DIR *dir = h->trusted && !h->nowhere ? file_open_dir(h->dir_fd, parent) : NULL;
     struct dirent *entry;
 
     *left = (struct partial_left){.h = h};
@@ -178,7 +176,7 @@ static int is_due(const struct history *h, struct str id, struct str prompt)
 static struct str read_file(const struct partial_file *f, struct draft *d, struct buf *text)
 {
     char *room = buf_room(text, (size_t)f->size);
-    ssize_t got = room ? io_pread_full(f->fd, room, (size_t)f->size, 0) : 0;
+    ssize_t got = room ? file_pread_full(f->fd, room, (size_t)f->size, 0) : 0;
     struct str rest, head;
 
     buf_grew(text, got > 0 ? (size_t)got : 0);

@@ -10,10 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/io.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
 #include "chathist/history/append.h"
-#include "chathist/base/path.h"
 #include "history/links.h"
 #include "chathist/history/store.h"
 
@@ -50,7 +49,7 @@ struct rewrite {
 
 static void flush(struct rewrite *r)
 {
-    if (r->reason == 0 && io_write_all(r->fd, r->pending.data, r->pending.len) < 0)
+    if (r->reason == 0 && file_write_all(r->fd, r->pending.data, r->pending.len) < 0)
         r->reason = errno;
     buf_clear(&r->pending);
 }
@@ -72,7 +71,7 @@ static int each_piece(int fd, struct part p, struct buf *piece,
         ssize_t got;
 
         buf_clear(piece);
-        got = io_pread_full(fd, buf_room(piece, want), want, p.at);
+        got = file_pread_full(fd, buf_room(piece, want), want, p.at);
         if (got >= 0 && (size_t)got < want)
             errno = EIO; /* the file has become shorter */
         if (got < 0 || (size_t)got < want)
@@ -159,7 +158,7 @@ static int look_at_old(struct rewrite *r, const struct append *a, struct err *e)
         return err_set(e, ERR_FAILURE,
                        "cannot rewrite '%s': it has other names (hard links), which would stay",
                        r->h->path);
-    if (io_is_sparse(a->fd, &r->old))
+    if (file_is_sparse(a->fd, &r->old))
         return err_set(e, ERR_FAILURE,
                        "cannot rewrite '%s': it has holes, which none of these programs makes",
                        r->h->path);
@@ -183,9 +182,9 @@ static int begin(struct rewrite *r, off_t *end, struct err *e)
     if (lock(r, &a, e) < 0)
         return -1;
     *end = a.end;
-    if (look_at_old(r, &a, e) < 0 || io_sweep(r->h->dir_fd, r->h->path, !r->h->dir, true, e) < 0)
+    if (look_at_old(r, &a, e) < 0 || file_sweep(r->h->dir_fd, r->h->path, !r->h->dir, true, e) < 0)
         goto out;
-    r->fd = io_open_temporary(r->h->dir_fd, r->h->path, &r->name);
+    r->fd = file_open_temporary(r->h->dir_fd, r->h->path, &r->name);
     if (r->fd < 0) {
         buf_clear(&r->name);
         failed(r, errno, e);
@@ -325,7 +324,7 @@ static int compare(void *arg, struct str bytes)
         size_t n = bytes.n < sizeof(there) ? bytes.n : sizeof(there);
 
         n = (off_t)n < t->end - t->at ? n : (size_t)(t->end - t->at);
-        if (io_pread_full(t->fd, there, n, t->at) != (ssize_t)n || memcmp(there, bytes.p, n) != 0)
+        if (file_pread_full(t->fd, there, n, t->at) != (ssize_t)n || memcmp(there, bytes.p, n) != 0)
             return -1;
         t->at += (off_t)n;
         bytes = (struct str){bytes.p + n, bytes.n - n};
@@ -372,25 +371,25 @@ static int add_aside(void *arg, struct str bytes)
     size_t n = a->skip < (off_t)bytes.n ? (size_t)a->skip : bytes.n;
 
     a->skip -= (off_t)n;
-    return io_write_all(a->fd, bytes.p + n, bytes.n - n);
+    return file_write_all(a->fd, bytes.p + n, bytes.n - n);
 }
 
 static int write_aside(const struct rewrite *r, int from, const struct append *q)
 {
     struct addition a = {q->fd, already_there(r, from, q)};
 
-    if (a.skip == 0 && q->torn && io_write_all(q->fd, "\n", 1) < 0)
+    if (a.skip == 0 && q->torn && file_write_all(q->fd, "\n", 1) < 0)
         return -1;
     if (each_aside(r, from, add_aside, &a) < 0 || fdatasync(q->fd) < 0)
         return -1;
-    return q->fresh ? io_sync_dir(q->dir, q->path) : 0;
+    return q->fresh ? file_sync_dir(q->dir, q->path) : 0;
 }
 
 /* Cuts the quarantine back to its old length, since the history keeps the lines. If that fails, or the
  * program is killed, already_there finds them. */
 static void empty_quarantine(const struct append *q)
 {
-    if (q->fd >= 0 && (q->end == 0 ? io_unlink(q->dir, q->path) : ftruncate(q->fd, q->end)) < 0)
+    if (q->fd >= 0 && (q->end == 0 ? file_unlink(q->dir, q->path) : ftruncate(q->fd, q->end)) < 0)
         errno = 0;
 }
 
@@ -416,7 +415,7 @@ static int replace(struct rewrite *r, struct err *e)
     const struct history *h = r->h;
     int result = r->second ? second_name_remove(h->copies, r->second, e) : 0;
 
-    if (result == 0 && io_rename(h->dir_fd, buf_c(&r->name), h->path) < 0)
+    if (result == 0 && file_rename(h->dir_fd, buf_c(&r->name), h->path) < 0)
         result = failed(r, errno, e);
     if (result == 0)
         buf_clear(&r->name);
@@ -442,7 +441,7 @@ static int put_in_place(struct rewrite *r, const struct append *a, struct err *e
     if (replace(r, e) < 0)
         goto out;
     history_remove_index(r->h);
-    if (io_sync_dir(r->h->dir_fd, r->h->path) < 0)
+    if (file_sync_dir(r->h->dir_fd, r->h->path) < 0)
         err_sys(e, errno, "'%s' is rewritten, but a power cut may undo it", r->h->path);
     else
         result = 0;
@@ -481,7 +480,7 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
     off_t end;
     int result = -1;
 
-    if (io_stat(h->dir_fd, h->path, &st) < 0 && errno == ENOENT) {
+    if (file_stat(h->dir_fd, h->path, &st) < 0 && errno == ENOENT) {
         free(r.quarantine);
         return 0;
     }
@@ -497,7 +496,7 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
             result = finish(&r, e);
     }
     if (r.name.len > 0)
-        io_unlink(h->dir_fd, buf_c(&r.name));
+        file_unlink(h->dir_fd, buf_c(&r.name));
     if (r.fd >= 0)
         close(r.fd);
     buf_release(&r.name);

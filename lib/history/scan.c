@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "chathist/base/file.h"
 #include "chathist/base/id.h"
-#include "chathist/base/io.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/simd_text.h"
 
 /* How much of a line that is too long is given. */
@@ -35,7 +35,7 @@ int scan_open(struct scan *s, int dir, const char *path, enum scan_way way, stru
     *s =
         (struct scan){.way = way, .block_size = SCAN_BLOCK, .line_max = BUF_LINE, .held_max = HELD};
     buf_init(&s->block, SIZE_MAX);
-    s->fd = io_open_regular_at(dir, path, O_RDONLY, 0, &st, &reason, &why);
+    s->fd = file_open_regular_at(dir, path, O_RDONLY, 0, &st, &reason, &why);
     if (s->fd < 0 && reason != ENOENT) {
         err_set(e, ERR_FAILURE, "%s", err_text(&why));
         err_release(&why);
@@ -43,7 +43,7 @@ int scan_open(struct scan *s, int dir, const char *path, enum scan_way way, stru
     }
     err_release(&why);
     s->size = s->fd < 0 ? 0 : st.st_size;
-    s->sparse = s->fd >= 0 && io_is_sparse(s->fd, &st);
+    s->sparse = s->fd >= 0 && file_is_sparse(s->fd, &st);
     s->next = way == SCAN_FORWARD ? 0 : s->size;
     s->path = mem_copy(path, strlen(path));
     return 0;
@@ -120,7 +120,7 @@ static int read_behind(struct scan *s, struct err *e)
         return 0;
     make_room(s, want, false);
 
-    ssize_t got = io_pread_full(s->fd, s->block.data + s->to, want, s->next);
+    ssize_t got = file_pread_full(s->fd, s->block.data + s->to, want, s->next);
 
     if (got < 0)
         return read_failed(s, e);
@@ -149,7 +149,7 @@ static int read_in_front(struct scan *s, struct err *e)
 
     make_room(s, want, true);
 
-    ssize_t got = io_pread_full(s->fd, s->block.data + s->from - want, want, start);
+    ssize_t got = file_pread_full(s->fd, s->block.data + s->from - want, want, start);
 
     if (got < 0)
         return read_failed(s, e);
@@ -182,7 +182,7 @@ static bool pass_hole(struct scan *s)
 
     if (!s->sparse)
         return false;
-    to = s->way == SCAN_FORWARD ? io_hole_end(s->fd, to, s->size) : io_hole_begin(s->fd, to);
+    to = s->way == SCAN_FORWARD ? file_hole_end(s->fd, to, s->size) : file_hole_begin(s->fd, to);
     distance = to < s->next ? s->next - to : to - s->next;
     if (distance >= HOLE)
         s->next = to;
@@ -277,7 +277,7 @@ static int line_from_afar(struct scan *s, struct line *l, off_t end, struct err 
     s->to = s->from + begin;
     make_room(s, n, false);
 
-    ssize_t got = io_pread_full(s->fd, s->block.data + s->to, n, l->at);
+    ssize_t got = file_pread_full(s->fd, s->block.data + s->to, n, l->at);
 
     if (got < 0)
         return read_failed(s, e);
@@ -484,7 +484,7 @@ int scan_again(const struct scan *s, off_t at, size_t n, struct buf *out, struct
     buf_clear(out);
 
     char *to = buf_room(out, n);
-    ssize_t got = to ? io_pread_full(s->fd, to, n, at) : 0;
+    ssize_t got = to ? file_pread_full(s->fd, to, n, at) : 0;
 
     if (got < 0)
         return read_failed(s, e);

@@ -7,13 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/clock.h"
+#include "chathist/base/file.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/base/id.h"
-#include "chathist/base/io.h"
 #include "chathist/base/json.h"
-#include "chathist/base/keymap.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/owner.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/history/append.h"
 #include "chathist/history/message.h"
@@ -27,7 +26,7 @@
 
 static int64_t mtime_us(const struct stat *st)
 {
-    return (int64_t)st->st_mtim.tv_sec * CLOCK_SECOND + st->st_mtim.tv_nsec / 1000;
+    return (int64_t)st->st_mtim.tv_sec * TIME_SECOND + st->st_mtim.tv_nsec / 1000;
 }
 
 int session_current(const struct history *h, struct buf *id, int64_t *since, struct err *e)
@@ -40,7 +39,7 @@ int session_current(const struct history *h, struct buf *id, int64_t *since, str
     if (!h->trusted)
         return 0;
 
-    int fd = io_open_regular_at(h->pointer_fd, h->pointer, O_RDONLY, 0, &st, &reason, &why);
+    int fd = file_open_regular_at(h->pointer_fd, h->pointer, O_RDONLY, 0, &st, &reason, &why);
 
     if (fd < 0) {
         int result = reason == ENOENT ? 0 : err_set(e, ERR_FAILURE, "%s", err_text(&why));
@@ -50,7 +49,7 @@ int session_current(const struct history *h, struct buf *id, int64_t *since, str
     }
 
     bool own = !owner_fault(fd, OWNER_USER);
-    ssize_t got = own ? io_read_full(fd, text, sizeof(text)) : 0;
+    ssize_t got = own ? file_read_full(fd, text, sizeof(text)) : 0;
 
     if (got < 0)
         err_sys(e, errno, "cannot read '%s'", h->pointer);
@@ -82,9 +81,9 @@ int session_make_current(struct history *h, struct str id, struct err *e)
     if (result == 0) {
         buf_add_str(&line, id);
         buf_add_byte(&line, '\n');
-        (void)io_sweep(h->pointer_fd, h->pointer, !h->dir, true, NULL);
+        (void)file_sweep(h->pointer_fd, h->pointer, !h->dir, true, NULL);
         /* The pointer is not worth a sync: without one, a new session is begun. */
-        result = io_replace_file_at(h->pointer_fd, h->pointer, buf_str(&line), false, e);
+        result = file_replace_at(h->pointer_fd, h->pointer, buf_str(&line), false, e);
         history_announce(h);
     }
     buf_release(&line);
@@ -112,7 +111,7 @@ static int newest(const struct history *h, struct str session_id, struct buf *id
         buf_add_str(id, m.session_id);
     }
     if (result > 0 && at)
-        clock_parse_iso(m.timestamp, at);
+        time_parse_iso(m.timestamp, at);
     message_release(&m);
     scan_close(&s);
     return result;
@@ -134,7 +133,7 @@ static int newest_by_index(const struct history *h, struct str session_id, int64
                       scan_judge(&l, &m) != SCAN_MESSAGE || !str_eq(m.session_id, session_id)))
         found = -1;
     if (found > 0 && at)
-        clock_parse_iso(m.timestamp, at);
+        time_parse_iso(m.timestamp, at);
     message_release(&m);
     if (found < 0)
         session_index_discard(&x);
@@ -263,7 +262,7 @@ static int choose_named(struct resume *r, const char *named, struct err *e)
 static void choose_fresh(struct resume *r)
 {
     buf_clear(&r->id);
-    id_add_session(&r->id, clock_now() / 1000);
+    id_add_session(&r->id, time_now() / 1000);
     r->fresh = true;
     r->make_current = true;
 }
@@ -281,7 +280,7 @@ static int choose_current(struct buf *id, const struct history *h, int64_t timeo
         return 0;
     if (timeout_ms < 0)
         return 1;
-    expired = session_expired(h, buf_str(id), since, timeout_ms, clock_now(), e);
+    expired = session_expired(h, buf_str(id), since, timeout_ms, time_now(), e);
     return expired < 0 ? -1 : !expired;
 }
 

@@ -7,11 +7,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/io.h"
-#include "chathist/base/le.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/path.h"
+#include "chathist/base/checksum.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 
 #define WORD sizeof(uint64_t)
 #define PAYLOAD (INDEX_BLOCK - WORD)
@@ -81,10 +80,10 @@ static bool is_own(const struct stat *st)
 static int open_index_file(int dir, const char *path, int *errnum)
 {
     struct stat st;
-    int fd = io_open_regular_at(dir, path, O_RDWR, 0, &st, errnum, NULL);
+    int fd = file_open_regular_at(dir, path, O_RDWR, 0, &st, errnum, NULL);
 
     if (fd < 0 && (*errnum == EACCES || *errnum == EROFS || *errnum == EPERM))
-        fd = io_open_regular_at(dir, path, O_RDONLY, 0, &st, errnum, NULL);
+        fd = file_open_regular_at(dir, path, O_RDONLY, 0, &st, errnum, NULL);
     if (fd >= 0 && (!is_own(&st) || !history_is_sidecar(fd))) {
         close(fd);
         *errnum = EPERM;
@@ -98,7 +97,7 @@ static bool is_named(int dir, const char *path, const struct stat *st)
 {
     struct stat named;
 
-    return io_stat(dir, path, &named) == 0 && named.st_dev == st->st_dev &&
+    return file_stat(dir, path, &named) == 0 && named.st_dev == st->st_dev &&
            named.st_ino == st->st_ino;
 }
 
@@ -107,7 +106,7 @@ static bool is_named(int dir, const char *path, const struct stat *st)
 static int open_new(int dir, const char *name)
 {
     struct stat st;
-    int fd = io_open_regular_at(dir, name, O_RDWR | O_CREAT, 0600, &st, NULL, NULL);
+    int fd = file_open_regular_at(dir, name, O_RDWR | O_CREAT, 0600, &st, NULL, NULL);
 
     /* It may have been renamed or removed before it was locked. */
     if (fd >= 0 && (!is_own(&st) || !history_is_sidecar(fd) || flock(fd, LOCK_EX | LOCK_NB) < 0 ||
@@ -125,10 +124,10 @@ static bool close_new(const struct history *h, int fd, const char *name, bool wh
     struct stat st;
     /* If it was removed meanwhile, a file of that name belongs to another program. */
     bool ours = fstat(fd, &st) == 0 && is_named(h->dir_fd, name, &st);
-    bool put = ours && whole && io_rename(h->dir_fd, name, h->index) == 0;
+    bool put = ours && whole && file_rename(h->dir_fd, name, h->index) == 0;
 
     if (ours && !put)
-        io_unlink(h->dir_fd, name);
+        file_unlink(h->dir_fd, name);
     close(fd);
     return put;
 }
@@ -146,9 +145,9 @@ static uint64_t sample(int history_fd, off_t end)
     char bytes[SAMPLE];
     size_t n = end < (off_t)SAMPLE ? (size_t)end : SAMPLE;
 
-    if (io_pread_full(history_fd, bytes, n, end - (off_t)n) != (ssize_t)n)
+    if (file_pread_full(history_fd, bytes, n, end - (off_t)n) != (ssize_t)n)
         return 0;
-    return le_sum((struct str){bytes, n}, 0) | 1;
+    return checksum((struct str){bytes, n}, 0) | 1;
 }
 
 static uint64_t sample_head(int history_fd, off_t size)
@@ -171,10 +170,10 @@ static bool read_preamble(int fd, uint64_t words[WORDS])
     char bytes[PREAMBLE];
 
     for (int i = 0; i < READ_TRIES; i++) {
-        if (io_pread_full(fd, bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        if (file_pread_full(fd, bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
             return false;
         le_get_all(words, bytes, WORDS);
-        if (words[WORD_SUM] == le_sum_words(words, WORD_SUM, 0))
+        if (words[WORD_SUM] == checksum_words(words, WORD_SUM, 0))
             return words[WORD_MAGIC] == MAGIC;
     }
     return false;
@@ -189,7 +188,7 @@ static int write_preamble(int fd, int history_fd, const struct stat *st, uint64_
     char bytes[PREAMBLE];
 
     set_state(words, st);
-    words[WORD_SUM] = le_sum_words(words, WORD_SUM, 0);
+    words[WORD_SUM] = checksum_words(words, WORD_SUM, 0);
     for (size_t i = 0; i < WORDS; i++)
         le_put(bytes + i * sizeof(*words), words[i]);
     return pwrite(fd, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes) ? 0 : -1;
@@ -257,12 +256,12 @@ static uint64_t lay_out(const struct index_header *h, uint64_t at[INDEX_PARTS])
 
 static uint64_t block_sum(const char *block, uint64_t number, uint64_t salt)
 {
-    return le_sum((struct str){block, PAYLOAD}, salt ^ number);
+    return checksum((struct str){block, PAYLOAD}, salt ^ number);
 }
 
 static uint64_t id_hash(struct str id)
 {
-    return le_sum(id, 0);
+    return checksum(id, 0);
 }
 
 /* ---- writing ---- */
@@ -281,7 +280,7 @@ static void write_blocks(struct index_writer *w)
     /* The preamble takes the place of a block. */
     off_t at = (off_t)((w->number + 1) * INDEX_BLOCK);
 
-    w->failed = w->failed || io_pwrite_all(w->fd, w->bytes, w->used * INDEX_BLOCK, at) < 0;
+    w->failed = w->failed || file_pwrite_all(w->fd, w->bytes, w->used * INDEX_BLOCK, at) < 0;
     w->number += w->used;
     w->used = 0;
 }
@@ -502,7 +501,7 @@ static int read_blocks(const struct session_index *x, uint64_t first, size_t cou
 {
     size_t n = count * INDEX_BLOCK;
 
-    if (io_pread_full(x->fd, bytes, n, (off_t)((first + 1) * INDEX_BLOCK)) != (ssize_t)n)
+    if (file_pread_full(x->fd, bytes, n, (off_t)((first + 1) * INDEX_BLOCK)) != (ssize_t)n)
         return -1;
     for (size_t i = 0; i < count; i++) {
         const char *block = bytes + i * INDEX_BLOCK;
@@ -906,8 +905,8 @@ static bool is_current(const struct session_index *x)
  * its checksums do not match. */
 static bool write_file(const struct session_index *x, int fd)
 {
-    const uint64_t words[] = {(uint64_t)x->tail.end, (uint64_t)getpid(), (uint64_t)clock_now()};
-    uint64_t salt = le_sum_words(words, sizeof(words) / WORD, 0);
+    const uint64_t words[] = {(uint64_t)x->tail.end, (uint64_t)getpid(), (uint64_t)time_now()};
+    uint64_t salt = checksum_words(words, sizeof(words) / WORD, 0);
 
     return x->tail.end > 0 && write_index(&x->tail, fd, salt) &&
            write_preamble(fd, x->scan.fd, &x->st, salt) == 0 && is_current(x);
@@ -935,7 +934,7 @@ static int make_file(struct session_index *x)
         drop_file(x);
         result = read_tail(x);
         if (close_new(x->h, fd, name, result == 0 && write_file(x, fd)) && !is_current(x))
-            io_unlink(x->h->dir_fd, x->h->index);
+            file_unlink(x->h->dir_fd, x->h->index);
     }
     free(name);
     return result;
@@ -1023,6 +1022,6 @@ bool session_index_blocked(const struct history *h, bool *removable)
     if (!path || fd >= 0 || reason == ENOENT)
         return false;
     *removable =
-        h->dir && reason == EPERM && io_stat(h->dir_fd, path, &st) == 0 && st.st_uid == geteuid();
+        h->dir && reason == EPERM && file_stat(h->dir_fd, path, &st) == 0 && st.st_uid == geteuid();
     return true;
 }

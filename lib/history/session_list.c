@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "history/session_index.h"
 
 /* Memory for texts is allocated in blocks of this size. */

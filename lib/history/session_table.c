@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/crew.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/thread_pool.h"
 #include "chathist/history/message.h"
 
 /* A part of at least HELPED bytes is read by several threads, in pieces of PIECE bytes. */
@@ -21,7 +21,7 @@ void session_table_init(struct session_table *t)
 void session_table_release(struct session_table *t)
 {
     session_list_release(&t->list);
-    keymap_release(&t->numbers);
+    hash_map_release(&t->numbers);
     free(t->ranges);
     free(t->bad);
     buf_release(&t->scratch);
@@ -38,7 +38,7 @@ static struct str session_id(const struct session *s)
 const struct session *session_table_find(const struct session_table *t, struct str id,
                                          size_t *number)
 {
-    const size_t *found = keymap_find(&t->numbers, id);
+    const size_t *found = hash_map_find(&t->numbers, id);
 
     if (!found)
         return NULL;
@@ -61,7 +61,7 @@ static struct session *table_session(struct session_table *t, struct str id)
     s = session_list_add(&t->list);
     s->id = session_list_keep(&t->list, id);
     s->id_len = id.n;
-    keymap_set(&t->numbers, session_id(s), t->list.count - 1);
+    hash_map_set(&t->numbers, session_id(s), t->list.count - 1);
     return s;
 }
 
@@ -244,7 +244,7 @@ static bool join_piece(void *ctx, size_t number)
     struct reading *g = ctx;
     struct piece *p = &g->pieces[number];
 
-    g->result = crew_cancelled(g->r->cancel) ? -1 : p->result;
+    g->result = thread_pool_cancelled(g->r->cancel) ? -1 : p->result;
     if (g->result == 0)
         join_tables(g->whole, &p->table);
     else if (g->r->e && p->result < 0)
@@ -261,7 +261,7 @@ struct table_read session_table_reading(const struct scan *s, off_t from, off_t 
                                .from = from,
                                .to = to,
                                .piece = PIECE,
-                               .threads = to - from < HELPED ? 1 : crew_size()};
+                               .threads = to - from < HELPED ? 1 : thread_pool_size()};
 }
 
 int session_table_read(struct session_table *t, const struct table_read *r)
@@ -275,7 +275,7 @@ int session_table_read(struct session_table *t, const struct table_read *r)
     if (count <= 1 || r->scan->sparse)
         return read_lines(t, r, r->from, r->to, r->e);
     g.pieces = mem_zalloc(count * sizeof(*g.pieces));
-    crew_run(&(struct crew_job){
+    thread_pool_run(&(struct thread_pool_job){
         .count = count, .threads = r->threads, .ctx = &g, .work = read_piece, .take = join_piece});
     for (size_t i = 0; i < count; i++) {
         session_table_release(&g.pieces[i].table);
@@ -325,7 +325,7 @@ int session_table_load(struct session_table *t, int dir, const char *path, off_t
         result = session_table_read(t, &r);
         if (result == 0)
             result = session_table_read_torn(t, &s, s.size);
-        if (crew_cancelled(cancel))
+        if (thread_pool_cancelled(cancel))
             result = err_set(e, ERR_SIGNAL, "interrupted");
     }
     scan_close(&s);

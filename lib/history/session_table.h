@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "chathist/base/keymap.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/history/scan.h"
 #include "chathist/history/session_list.h"
 
@@ -31,7 +31,7 @@ struct session_table {
     size_t bad_cap;
     off_t end; /* offset of the byte after the last line that was read */
     /* private */
-    struct keymap numbers; /* id -> number of the session */
+    struct hash_map numbers; /* id -> number of the session */
     struct buf scratch;
 };
 

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "chathist/base/clock.h"
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/history/scan.h"
 
 #define NONE SIZE_MAX
@@ -55,7 +55,7 @@ static struct stats_row *new_row(struct stats_table *t, struct str key)
     row = &t->at[t->count];
     *row = (struct stats_row){.key = key.p ? mem_copy(key.p, key.n) : NULL, .len = key.n};
     if (row->key)
-        keymap_set(&t->places, (struct str){row->key, row->len}, t->count);
+        hash_map_set(&t->places, (struct str){row->key, row->len}, t->count);
     else
         t->unknown = t->count;
     t->count++;
@@ -66,7 +66,7 @@ static struct stats_row *new_row(struct stats_table *t, struct str key)
  * row. */
 static size_t place_of(struct stats_table *t, struct str key, int64_t day)
 {
-    const size_t *place = key.p ? keymap_find(&t->places, key) : NULL;
+    const size_t *place = key.p ? hash_map_find(&t->places, key) : NULL;
 
     if (place)
         return *place;
@@ -78,9 +78,9 @@ static size_t place_of(struct stats_table *t, struct str key, int64_t day)
 
 /* ---- sessions ---- */
 
-static bool add_once(struct stats *s, struct keymap *map, struct str key, size_t *value)
+static bool add_once(struct stats *s, struct hash_map *map, struct str key, size_t *value)
 {
-    const size_t *found = keymap_find(map, key);
+    const size_t *found = hash_map_find(map, key);
     char *own;
 
     if (found) {
@@ -91,7 +91,7 @@ static bool add_once(struct stats *s, struct keymap *map, struct str key, size_t
     s->owned = mem_grow(s->owned, &s->owned_cap, s->owned_count + 1, sizeof *s->owned);
     s->owned[s->owned_count++] = own;
     *value = map->count;
-    keymap_set(map, (struct str){own, key.n}, *value);
+    hash_map_set(map, (struct str){own, key.n}, *value);
     return true;
 }
 
@@ -201,14 +201,14 @@ static void take_time(struct stats *s, const struct message *m, struct facts *f)
 {
     int64_t us;
 
-    if (!clock_parse_iso(m->timestamp, &us))
+    if (!time_parse_iso(m->timestamp, &us))
         return;
     if (!s->timed || us < s->first)
         s->first = us;
     if (!s->timed || us > s->last)
         s->last = us;
     s->timed = true;
-    f->timed = clock_local_day(us, &f->day);
+    f->timed = time_local_day(us, &f->day);
 }
 
 void stats_add(struct stats *s, const struct message *m)
@@ -299,14 +299,14 @@ static void table_release(struct stats_table *t)
     for (size_t i = 0; i < t->count; i++)
         free(t->at[i].key);
     free(t->at);
-    keymap_release(&t->places);
+    hash_map_release(&t->places);
 }
 
 void stats_release(struct stats *s)
 {
     table_release(&s->rows);
-    keymap_release(&s->sessions);
-    keymap_release(&s->pairs);
+    hash_map_release(&s->sessions);
+    hash_map_release(&s->pairs);
     for (size_t i = 0; i < s->owned_count; i++)
         free(s->owned[i]);
     free(s->owned);

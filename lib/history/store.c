@@ -8,16 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/clock.h"
+#include "chathist/base/checksum.h"
+#include "chathist/base/file.h"
 #include "chathist/base/id.h"
-#include "chathist/base/io.h"
 #include "chathist/base/json.h"
-#include "chathist/base/le.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/owner.h"
-#include "chathist/base/path.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
-#include "chathist/base/vis.h"
 #include "chathist/history/append.h"
 #include "chathist/history/partial.h"
 
@@ -34,7 +31,7 @@ static void set_timestamp(struct draft *d)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
 
-    clock_add_iso(&text, clock_now());
+    time_add_iso(&text, time_now());
     draft_set_text(d, FIELD_TIMESTAMP, buf_str(&text));
     buf_release(&text);
 }
@@ -46,7 +43,7 @@ static void set_id(struct draft *d, struct str tail, struct str lines)
 
     do {
         buf_clear(&id);
-        id_add_message(&id, clock_now() / 1000);
+        id_add_message(&id, time_now() / 1000);
     } while (str_find(tail, buf_str(&id)) || str_find(lines, buf_str(&id)));
     draft_set_text(d, FIELD_ID, buf_str(&id));
     buf_release(&id);
@@ -74,10 +71,10 @@ static bool add_time(struct buf *out, struct str text)
 {
     int64_t at;
 
-    if (!clock_parse_iso(text, &at))
+    if (!time_parse_iso(text, &at))
         return false;
-    clock_add_iso(out, at);
-    return clock_parse_iso(buf_str(out), &at);
+    time_add_iso(out, at);
+    return time_parse_iso(buf_str(out), &at);
 }
 
 static bool is_time(struct str text)
@@ -190,7 +187,7 @@ static int format_lines(void *arg, off_t at, struct buf *lines, struct err *e)
 /* Adds n bytes of the file from the offset `at`. 0, or -1 with *err set; a shorter file gives fewer. */
 static int read_part(int fd, const char *path, off_t at, off_t n, struct buf *part, struct err *e)
 {
-    ssize_t got = io_pread_full(fd, buf_room(part, (size_t)n), (size_t)n, at);
+    ssize_t got = file_pread_full(fd, buf_room(part, (size_t)n), (size_t)n, at);
 
     if (got < 0)
         return err_sys(e, errno, "cannot read '%s'", path);
@@ -226,7 +223,7 @@ static int write_locked(struct history *h, struct append *a, struct str lines, s
         keep_copy(h, a);
     /* The directory of an explicit history may be a large one of the user's. */
     if (result == 0 && h->dir)
-        (void)io_sweep(h->dir_fd, h->path, false, true, NULL);
+        (void)file_sweep(h->dir_fd, h->path, false, true, NULL);
     return result;
 }
 
@@ -259,14 +256,14 @@ static int write_group(struct history *h, struct append *a, struct str lines, st
     } else {
         le_put(head + 8, st.st_ino);
         le_put(head + 16, (uint64_t)(a->end + a->torn));
-        le_put(head + 24, le_sum(lines, 0));
+        le_put(head + 24, checksum(lines, 0));
         buf_add(&text, head, sizeof(head));
         buf_add_str(&text, lines);
-        result = io_replace_file_at(h->dir_fd, path, buf_str(&text), h->sync, e);
+        result = file_replace_at(h->dir_fd, path, buf_str(&text), h->sync, e);
     }
     if (result == 0) {
         result = write_locked(h, a, lines, e);
-        (void)io_unlink(h->dir_fd, path);
+        (void)file_unlink(h->dir_fd, path);
     }
     buf_release(&text);
     free(path);
@@ -285,11 +282,11 @@ static struct str missing_part(int fd, const struct stat *st, const char *head,
 
     *at = (off_t)le_get(head + 16);
     if (fstat(a->fd, &history) < 0 || le_get(head + 8) != history.st_ino || *at < 0 ||
-        a->end <= *at || a->end - *at >= size || io_is_sparse(fd, st))
+        a->end <= *at || a->end - *at >= size || file_is_sparse(fd, st))
         return STR_NONE;
     if (read_part(fd, a->path, GROUP_HEAD, size, group, NULL) == 0 &&
         read_part(a->fd, a->path, *at, a->end - *at, &part, NULL) == 0 &&
-        le_sum(buf_str(group), 0) == le_get(head + 24) &&
+        checksum(buf_str(group), 0) == le_get(head + 24) &&
         str_starts(buf_str(group), buf_str(&part)))
         missing = (struct str){group->data + part.len, group->len - part.len};
     buf_release(&part);
@@ -304,11 +301,11 @@ static int settle_group(struct history *h, struct append *a, struct err *e)
     struct buf group = BUF_INIT(SIZE_MAX);
     char *path = group_path(h);
     struct stat st;
-    int fd = io_open_regular_at(h->dir_fd, path, O_RDONLY, 0, &st, NULL, NULL);
+    int fd = file_open_regular_at(h->dir_fd, path, O_RDONLY, 0, &st, NULL, NULL);
     int result = 0;
 
     if (fd >= 0 && !owner_fault(fd, OWNER_USER) &&
-        io_pread_full(fd, head, sizeof(head), 0) == GROUP_HEAD &&
+        file_pread_full(fd, head, sizeof(head), 0) == GROUP_HEAD &&
         memcmp(head, GROUP_MAGIC, strlen(GROUP_MAGIC)) == 0) {
         off_t at;
         struct str missing = missing_part(fd, &st, head, a, &at, &group);
@@ -320,7 +317,7 @@ static int settle_group(struct history *h, struct append *a, struct err *e)
             a->end = at + (off_t)group.len;
         }
         if (result == 0)
-            (void)io_unlink(h->dir_fd, path);
+            (void)file_unlink(h->dir_fd, path);
     }
     if (fd >= 0)
         close(fd);
@@ -424,7 +421,7 @@ int store_recover(struct history *h, struct err *e)
     if (h->trusted && !h->nowhere) {
         char *path = group_path(h);
 
-        any = io_stat(h->dir_fd, path, &st) == 0;
+        any = file_stat(h->dir_fd, path, &st) == 0;
         free(path);
     }
     partial_find(&left, h);

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
-#include "chathist/base/keymap.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/history/scan.h"
 #include "history/session_index.h"
 
@@ -105,7 +105,7 @@ static bool load_by_index(struct thread *t, const struct history *h, struct str 
  * or one that is not there changes nothing. */
 static void mark_replaced(const struct thread *t, bool *out)
 {
-    struct keymap replaced_by = {0}; /* id -> the last line that replaces it */
+    struct hash_map replaced_by = {0}; /* id -> the last line that replaces it */
     struct buf *texts = NULL;
     size_t cap = 0, count = 0;
 
@@ -121,17 +121,17 @@ static void mark_replaced(const struct thread *t, bool *out)
             struct str id = json_text(it.value, &texts[count]);
 
             if (id.p)
-                keymap_set(&replaced_by, id, i);
+                hash_map_set(&replaced_by, id, i);
             count++;
         }
     }
     for (size_t i = 0; i < t->count; i++) {
-        const size_t *by = keymap_find(&replaced_by, t->at[i].id);
+        const size_t *by = hash_map_find(&replaced_by, t->at[i].id);
 
         if (by && *by > i)
             out[i] = true;
     }
-    keymap_release(&replaced_by);
+    hash_map_release(&replaced_by);
     while (count)
         buf_release(&texts[--count]);
     free(texts);
@@ -172,7 +172,7 @@ void thread_leave_out(struct thread *t, const bool *out)
  * earlier prompt belongs to it, every other line to the newest prompt before it. */
 static size_t number_turns(const struct thread *t, size_t *turn)
 {
-    struct keymap prompts = {0}; /* id -> turn */
+    struct hash_map prompts = {0}; /* id -> turn */
     struct buf scratch = BUF_INIT(BUF_LINE);
     size_t turns = 0;
 
@@ -181,16 +181,16 @@ static size_t number_turns(const struct thread *t, size_t *turn)
         const size_t *prompt = NULL;
 
         if (m->role == ROLE_USER) {
-            keymap_set(&prompts, m->id, ++turns);
+            hash_map_set(&prompts, m->id, ++turns);
         } else {
             struct str named = message_text(m, FIELD_REPLY_TO, &scratch);
 
             if (named.p)
-                prompt = keymap_find(&prompts, named);
+                prompt = hash_map_find(&prompts, named);
         }
         turn[i] = prompt ? *prompt : turns;
     }
-    keymap_release(&prompts);
+    hash_map_release(&prompts);
     buf_release(&scratch);
     return turns;
 }
@@ -443,7 +443,7 @@ struct waiting {
 };
 
 struct state {
-    struct keymap replaced; /* ids in `replaces` of later lines; the keys are owned */
+    struct hash_map replaced; /* ids in `replaces` of later lines; the keys are owned */
     char **keys;
     size_t keys_count, keys_cap;
     struct waiting *waiting;
@@ -453,7 +453,7 @@ struct state {
 
 static void state_release(struct state *s)
 {
-    keymap_release(&s->replaced);
+    hash_map_release(&s->replaced);
     for (size_t i = 0; i < s->keys_count; i++)
         free(s->keys[i]);
     for (size_t i = 0; i < s->waiting_count; i++)
@@ -465,18 +465,18 @@ static void state_release(struct state *s)
 /* Takes in what the next older line says. Is the line itself part of the thread? */
 static bool stands(struct state *s, const struct message *m)
 {
-    bool out = s->replaced.size > 0 && keymap_find(&s->replaced, m->id);
+    bool out = s->replaced.size > 0 && hash_map_find(&s->replaced, m->id);
     struct json_iter it = json_iter(m->field[FIELD_REPLACES]);
     struct buf scratch = BUF_INIT(BUF_LINE);
 
     while (!it.object && json_next(&it)) {
         struct str id = json_text(it.value, &scratch);
 
-        if (!id.p || (s->replaced.size > 0 && keymap_find(&s->replaced, id)))
+        if (!id.p || (s->replaced.size > 0 && hash_map_find(&s->replaced, id)))
             continue;
         s->keys = mem_grow(s->keys, &s->keys_cap, s->keys_count + 1, sizeof *s->keys);
         s->keys[s->keys_count] = mem_copy(id.p, id.n);
-        keymap_set(&s->replaced, (struct str){s->keys[s->keys_count++], id.n}, 1);
+        hash_map_set(&s->replaced, (struct str){s->keys[s->keys_count++], id.n}, 1);
     }
     buf_release(&scratch);
     s->reset = s->reset || (!out && message_is_reset(m));

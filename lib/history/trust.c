@@ -7,14 +7,11 @@
 #include <unistd.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/dirs.h"
+#include "chathist/base/file.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/base/id.h"
-#include "chathist/base/io.h"
 #include "chathist/base/json.h"
-#include "chathist/base/keymap.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/owner.h"
-#include "chathist/base/path.h"
+#include "chathist/base/memory.h"
 
 /* Larger than any token. */
 #define TOKEN_MAX ((size_t)256)
@@ -25,7 +22,7 @@
 static int open_state(struct append *a, const char *path, struct append_wait *wait, struct err *e)
 {
     char *parent = path_parent(path);
-    int result = dirs_make(parent, e) < 0 ? -1 : append_open(a, IO_CWD, path, wait, e);
+    int result = file_make_dirs(parent, e) < 0 ? -1 : append_open(a, FILE_CWD, path, wait, e);
 
     free(parent);
     return result;
@@ -40,7 +37,7 @@ static int read_token(int fd, struct buf *token, const char **fault)
     struct str text, line;
 
     *fault = owner_fault(fd, OWNER_USER);
-    if (io_read_all(fd, token) < 0) {
+    if (file_read_all(fd, token) < 0) {
         if (errno != EFBIG)
             return -1;
         *fault = "it is too large";
@@ -58,7 +55,7 @@ static int open_and_read(int dir, const char *path, struct buf *token, struct er
     struct err why = ERR_INIT;
     const char *fault;
     int missing = 0, result;
-    int fd = io_open_regular_at(dir, path, O_RDONLY, 0, NULL, &missing, &why);
+    int fd = file_open_regular_at(dir, path, O_RDONLY, 0, NULL, &missing, &why);
 
     if (fd < 0) {
         result = missing == ENOENT || missing == ENOTDIR
@@ -89,8 +86,8 @@ int trust_marked(int dir, const char *token_path, struct err *e)
     struct stat st;
     int result = 0;
 
-    if (token_path && io_stat(dir, TRUST_OWNER, &st) == 0)
-        result = open_and_read(IO_CWD, token_path, &token, e);
+    if (token_path && file_stat(dir, TRUST_OWNER, &st) == 0)
+        result = open_and_read(FILE_CWD, token_path, &token, e);
     if (result > 0)
         result = has_token(dir, buf_str(&token));
     buf_release(&token);
@@ -108,7 +105,7 @@ static int lock_token(struct append *a, const char *path, struct append_wait *wa
 
     if (open_state(a, path, wait, e) < 0) {
         a->fd = -1;
-        result = open_and_read(IO_CWD, path, token, NULL);
+        result = open_and_read(FILE_CWD, path, token, NULL);
         if (result > 0 && e)
             err_release(e);
         return result > 0 ? 0 : -1;
@@ -144,7 +141,7 @@ int trust_mark(int dir, const char *owner_path, const char *token_path, struct a
         result = clear(arg, e);
         buf_add_byte(&token, '\n');
         if (result == 0)
-            result = io_replace_file_at(dir, owner_path, buf_str(&token), true, e);
+            result = file_replace_at(dir, owner_path, buf_str(&token), true, e);
     }
     append_close(&a);
     buf_release(&token);
@@ -186,7 +183,7 @@ int register_add(const char *register_path, const char *dir, struct append_wait 
 
     if (result < 0)
         return -1;
-    if (io_read_all(a.fd, &text) < 0) {
+    if (file_read_all(a.fd, &text) < 0) {
         result = err_sys(e, errno, "cannot read '%s'", register_path);
     } else if (!is_listed(buf_str(&text), dir)) {
         buf_clear(&text);
@@ -222,13 +219,13 @@ bool register_lists_old(const char *register_path, const char *dir, int fd, cons
     ssize_t n = -1;
     struct str rest, line;
     struct stat st;
-    int file = io_open_regular_at(fd, name, O_RDONLY, 0, NULL, NULL, NULL);
+    int file = file_open_regular_at(fd, name, O_RDONLY, 0, NULL, NULL, NULL);
     bool found = false;
 
     if (file >= 0)
-        n = io_pread_full(file, beginning, sizeof(beginning), 0);
+        n = file_pread_full(file, beginning, sizeof(beginning), 0);
     if (n > 0 && fstat(fd, &st) == 0 && register_path &&
-        io_read_state(register_path, &text, NULL) > 0) {
+        file_read_state(register_path, &text, NULL) > 0) {
         rest = buf_str(&text);
         while (!found && next_entry(&rest, &line, &path))
             found = str_eq_c(buf_str(&path), dir) &&
@@ -241,31 +238,31 @@ bool register_lists_old(const char *register_path, const char *dir, int fd, cons
     return found;
 }
 
-static void add_dir(struct register_dirs *dirs, struct keymap *seen, struct buf *path)
+static void add_dir(struct register_dirs *dirs, struct hash_map *seen, struct buf *path)
 {
     struct stat st;
 
-    if ((seen->size > 0 && keymap_find(seen, buf_str(path))) || stat(buf_c(path), &st) < 0 ||
+    if ((seen->size > 0 && hash_map_find(seen, buf_str(path))) || stat(buf_c(path), &st) < 0 ||
         !S_ISDIR(st.st_mode))
         return;
     dirs->at = mem_grow(dirs->at, &dirs->cap, dirs->count + 1, sizeof *dirs->at);
     dirs->at[dirs->count] = mem_copy(buf_c(path), path->len);
-    keymap_set(seen, str_of(dirs->at[dirs->count]), dirs->count);
+    hash_map_set(seen, str_of(dirs->at[dirs->count]), dirs->count);
     dirs->count++;
 }
 
 int register_list(const char *register_path, struct register_dirs *dirs, struct err *e)
 {
     struct buf text = BUF_INIT(BUF_LINE), path = BUF_INIT(BUF_LINE);
-    struct keymap seen = {0};
+    struct hash_map seen = {0};
     struct str rest, line;
-    int result = io_read_state(register_path, &text, e);
+    int result = file_read_state(register_path, &text, e);
 
     *dirs = (struct register_dirs){0};
     rest = buf_str(&text);
     while (result > 0 && next_entry(&rest, &line, &path))
         add_dir(dirs, &seen, &path);
-    keymap_release(&seen);
+    hash_map_release(&seen);
     buf_release(&path);
     buf_release(&text);
     return result < 0 ? -1 : 0;

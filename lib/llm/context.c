@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/base64.h"
+#include "chathist/base/buf.h"
 #include "chathist/base/json.h"
-#include "chathist/base/json_write.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
 #include "chathist/history/message.h"
 
@@ -681,7 +680,7 @@ int image_list_add(struct image_list *l, const char *type, struct str bytes, str
         return err_set(e, ERR_USAGE, "the image is over %zu MiB", IMAGE_MAX >> 20);
     if (bytes.n > IMAGES_MAX - l->bytes)
         return err_set(e, ERR_USAGE, "the images are over %zu MiB together", IMAGES_MAX >> 20);
-    base64_add(&base64, bytes);
+    buf_add_base64(&base64, bytes);
     l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
     l->at[l->count++] = (struct image){type, buf_detach(&base64)};
     l->bytes += bytes.n;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/clock.h"
+#include "chathist/base/time.h"
 #include "chathist/llm/http_request.h"
 #include "chathist/llm/provider_error.h"
 #include "llm/sse.h"
@@ -62,7 +62,7 @@ int64_t retry_requested(const struct http_head *head, int64_t now)
 
     if (retry_number(head->retry_after_ms, 1, &ms) || retry_number(head->retry_after, 1000, &ms))
         return ms;
-    if (!clock_parse_http(str_of(head->retry_after), &date) || date < now)
+    if (!time_parse_http(str_of(head->retry_after), &date) || date < now)
         return -1;
     return (date - now) / 1000;
 }
@@ -461,10 +461,10 @@ static int64_t time_to_wait(const struct exchange *x, const struct ask *ask, uns
         .retry_after_ms = buf_c(&x->retry_after_ms),
         .should_retry = buf_c(&x->should_retry),
     };
-    int64_t now = clock_now();
+    int64_t now = time_now();
     /* Clients that are refused at the same moment differ in the microseconds. */
     struct retry_moment at = {.now = now,
-                              .random = (unsigned)(now % CLOCK_SECOND),
+                              .random = (unsigned)(now % TIME_SECOND),
                               .most = x->provider->retry_after_max ? x->provider->retry_after_max
                                                                    : RETRY_AFTER_MAX};
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/vis.h"
+#include "chathist/base/time.h"
+#include "chathist/base/utf8.h"
 
 /* The head of a response, including interim heads and trailers, is at most this long. */
 #define HEAD_MAX ((size_t)256 << 10)
@@ -137,7 +137,7 @@ static bool head_get(struct head_reader *r, int status, struct http_head *head)
 
 /* ---- the timer: how long the server may still be silent ----
  *
- * The timer is given the time (clock_ticks, in milliseconds) and never waits itself. libcurl's own
+ * The timer is given the time (time_ticks, in milliseconds) and never waits itself. libcurl's own
  * timers do not fit: LOW_SPEED_TIME averages over seconds, and the first byte has none.
  * Every byte counts as activity, so a server that sends comments or blanks stays connected. */
 
@@ -379,7 +379,7 @@ static int end_of_head(struct transfer *x)
     if (!head_get(&x->head, (int)status, &head))
         return 0;
     x->status = head.status;
-    timer_head(&x->timer, clock_ticks());
+    timer_head(&x->timer, time_ticks());
     return x->sink->head(x->sink->arg, &head, x->e);
 }
 
@@ -409,7 +409,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     x->stopped = x->sink->body(x->sink->arg, (struct str){p, size * n}, x->e) != 0;
     /* This comes after the sink, so that a slow reader of our output does not look like a silent
      * server. */
-    timer_body(&x->timer, clock_ticks());
+    timer_body(&x->timer, time_ticks());
     if (x->sink->ending)
         timer_ending(&x->timer, x->sink->ending(x->sink->arg));
     return x->stopped ? 0 : n;
@@ -471,7 +471,7 @@ static int on_connected(void *arg, char *address, char *own_address, int port, i
     (void)port;
     (void)own_port;
     x->connected = true;
-    timer_connected(&x->timer, clock_ticks());
+    timer_connected(&x->timer, time_ticks());
     return CURL_PREREQFUNC_OK;
 }
 
@@ -594,7 +594,7 @@ static void note_progress(struct transfer *x)
 
     if (x->timer.phase == PHASE_SENDING &&
         curl_easy_getinfo(x->easy, CURLINFO_SIZE_UPLOAD_T, &sent) == CURLE_OK)
-        timer_sent(&x->timer, (uint64_t)sent, clock_ticks());
+        timer_sent(&x->timer, (uint64_t)sent, time_ticks());
 }
 
 /* Returns true if a header line was longer than libcurl's buffer for one. */
@@ -619,7 +619,7 @@ static int conclude(struct transfer *x, CURLcode code)
     if (code == CURLE_OK && x->status != 0)
         return 0;
     if (code == CURLE_OPERATION_TIMEDOUT && !x->connected &&
-        timer_left(&x->timer, clock_ticks(), POLL_MS) <= 1)
+        timer_left(&x->timer, time_ticks(), POLL_MS) <= 1)
         return timed_out(x);
     if (code == CURLE_OK)
         buf_add_c(&reason, "the connection was closed");
@@ -664,7 +664,7 @@ static int run(struct transfer *x, CURLM *multi)
         }
         note_progress(x);
 
-        int64_t wait = x->connected ? timer_left(&x->timer, clock_ticks(), POLL_MS) : POLL_MS;
+        int64_t wait = x->connected ? timer_left(&x->timer, time_ticks(), POLL_MS) : POLL_MS;
 
         if (wait <= 0)
             return timed_out(x);
@@ -707,7 +707,7 @@ int http_exchange(const struct http_request *r, const struct http_limits *limits
         return err_set(e, ERR_FAILURE, "cannot start libcurl");
     buf_init(&x.where, BUF_SMALL);
     head_init(&x.head);
-    timer_start(&x.timer, limits, r->body.len, clock_ticks());
+    timer_start(&x.timer, limits, r->body.len, time_ticks());
     if (http_origin(buf_c(&r->url), &x.where)) {
         x.origin = x.where.len;
         x.port = (unsigned)strtoul(strrchr(buf_c(&x.where), ':') + 1, NULL, 10);

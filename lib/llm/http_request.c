@@ -1,7 +1,7 @@
 #include "chathist/llm/http_request.h"
 
-#include "chathist/base/clock.h"
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
+#include "chathist/base/time.h"
 
 void http_request_init(struct http_request *r)
 {
@@ -41,12 +41,12 @@ int64_t http_tick(const struct http_limits *limits, int64_t ms)
 
 int http_wait(const struct http_limits *limits, int64_t ms)
 {
-    int64_t end = clock_ticks() + ms;
+    int64_t end = time_ticks() + ms;
     int cancelled;
 
     do {
-        cancelled = io_wait(limits->cancel_fd, http_tick(limits, ms));
-        ms = end - clock_ticks();
+        cancelled = file_wait(limits->cancel_fd, http_tick(limits, ms));
+        ms = end - time_ticks();
     } while (cancelled == 0 && ms > 0);
     return cancelled;
 }

@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
-#include "chathist/base/vis.h"
 
 #ifndef CHATHIST_VERSION
 #define CHATHIST_VERSION "unknown"
@@ -96,13 +95,13 @@ static void give_up(struct mcp_server *s, const char *fmt, ...)
  * and its last messages say more. */
 static void give_up_ended(struct mcp_server *s, const char *what)
 {
-    int64_t until = clock_ticks() + LEAVING_MS;
+    int64_t until = time_ticks() + LEAVING_MS;
     int status;
 
     child_close(&s->child.in);
-    while (!child_ended(&s->child) && clock_ticks() < until) {
+    while (!child_ended(&s->child) && time_ticks() < until) {
         read_log(s);
-        io_wait(-1, LOOK_MS);
+        file_wait(-1, LOOK_MS);
     }
     status = s->child.status;
     if (!child_ended(&s->child))
@@ -882,14 +881,14 @@ static void check_patience(struct mcp_server *const *servers, size_t count, int6
 int mcp_await(struct mcp_server *const *servers, size_t count, int64_t ms, int cancel_fd,
               struct err *e)
 {
-    int64_t began = clock_ticks(), waited;
+    int64_t began = time_ticks(), waited;
     struct pollfd *fds = NULL;
     size_t cap = 0;
     int going = 1;
 
     fds = mem_grow(fds, &cap, count * TOOL_FDS + 1, sizeof *fds);
     while (going > 0) {
-        waited = clock_ticks() - began;
+        waited = time_ticks() - began;
         check_patience(servers, count, waited, ms);
         fds[0] = (struct pollfd){.fd = cancel_fd, .events = POLLIN};
         going = step_unready(servers, count, fds, waited < ms ? ms - waited : 0, e);

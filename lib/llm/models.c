@@ -5,12 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/dirs.h"
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/path.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/llm/provider_error.h"
 
 /* The largest list of models that is read. */
@@ -197,15 +195,15 @@ bool model_cache_load(const char *dir, const struct provider *p, const char *bas
     struct buf text = BUF_INIT(BUF_SMALL);
     struct stat st;
     bool found = false;
-    int fd = path ? io_open_regular(path, O_RDONLY, 0, &st, NULL, NULL) : -1;
+    int fd = path ? file_open_regular(path, O_RDONLY, 0, &st, NULL, NULL) : -1;
 
     *l = (struct model_list){0};
     free(path);
     if (fd < 0)
         return false;
-    int64_t age = clock_now() - (int64_t)st.st_mtime * CLOCK_SECOND;
+    int64_t age = time_now() - (int64_t)st.st_mtime * TIME_SECOND;
 
-    if (age >= 0 && age <= max_age && io_read_all(fd, &text) == 0) {
+    if (age >= 0 && age <= max_age && file_read_all(fd, &text) == 0) {
         struct str rest = buf_str(&text);
 
         while (rest.p)
@@ -237,8 +235,8 @@ int model_cache_store(const char *dir, const struct provider *p, const char *bas
             buf_addf(&text, "%s\n", l->at[i]);
     if (!path || text.overflow)
         err_set(e, ERR_FAILURE, "cannot keep the list of models");
-    else if (dirs_make(dir, e) >= 0)
-        result = io_replace_file(path, buf_str(&text), e);
+    else if (file_make_dirs(dir, e) >= 0)
+        result = file_replace(path, buf_str(&text), e);
     free(path);
     buf_release(&text);
     return result;

@@ -5,7 +5,6 @@
 
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
-#include "chathist/base/vis.h"
 
 /* How much of a server's message is shown, in code points. */
 #define MESSAGE_MAX 300

@@ -8,7 +8,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/cjson.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/llm/provider.h"
 #include "chathist/llm/response.h"
 

@@ -3,12 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/clock.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
-#include "chathist/base/vis.h"
 #include "chathist/llm/provider_error.h"
 
 /* The longest reason for a refusal that is kept, in code points. */
@@ -320,7 +319,7 @@ void response_settle_calls(struct response *a)
         mask_key(&c->name, a->key, 0, 0);
         if (c->id.len == 0) {
             buf_add_c(&c->id, "call_");
-            id_add_message(&c->id, clock_now() / 1000);
+            id_add_message(&c->id, time_now() / 1000);
         }
         if (c->name.len == 0)
             buf_add_c(&c->name, "unnamed");

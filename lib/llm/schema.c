@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/regex.h"
 #include "chathist/base/utf8.h"
 
@@ -724,7 +724,7 @@ struct schema *schema_read(const char *file, struct err *e)
 
     if (str_starts(str_of(file), STR("{")) && access(file, F_OK) < 0) {
         err_set(e, ERR_USAGE, "bad value '%s' for --schema: a file is expected", file);
-    } else if (io_read_file(file, &text, e) < 0) {
+    } else if (file_read(file, &text, e) < 0) {
         e->kind = ERR_USAGE;
     } else if ((s = schema_new(buf_str(&text), &why)) && cJSON_IsObject(s->root)) {
         s->file = mem_copy(file, strlen(file));

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 
 /* The longest line, and the longest data of one event, in bytes. */
 #define SSE_EVENT_MAX ((size_t)64 << 20)

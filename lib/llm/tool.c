@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/process.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 
 /* How often a job is stepped that waits for no descriptor, and any other job at least, because a
@@ -60,7 +60,7 @@ struct str tool_cut(struct str text, size_t most)
 
 static void begin_job(struct tool_job *job)
 {
-    job->deadline = job->timeout_ms > 0 ? clock_ticks() + job->timeout_ms : INT64_MAX;
+    job->deadline = job->timeout_ms > 0 ? time_ticks() + job->timeout_ms : INT64_MAX;
     job->tool->kind->begin(job);
 }
 
@@ -116,14 +116,14 @@ static void end_late(struct tool_job *job)
     buf_addf(&why, "the tool was stopped: it took longer than %" PRId64 ".%" PRId64 " s",
              job->timeout_ms / 1000, job->timeout_ms % 1000 / 100);
     ask_to_end(job);
-    end_job(job, buf_c(&why), clock_ticks() + TOOL_GRACE_MS);
+    end_job(job, buf_c(&why), time_ticks() + TOOL_GRACE_MS);
     buf_release(&why);
 }
 
 /* Ends all jobs that are not done, side by side. */
 static void end_jobs(struct tool_job *jobs, size_t count)
 {
-    int64_t until = clock_ticks() + TOOL_GRACE_MS;
+    int64_t until = time_ticks() + TOOL_GRACE_MS;
 
     for (size_t i = 0; i < count; i++)
         if (!jobs[i].done)
@@ -152,8 +152,8 @@ static size_t gather_fds(const struct tool_job *jobs, size_t count, struct pollf
         more = jobs[i].tool->kind->fds(&jobs[i], fds + n);
         if (more == 0 && *wait > SOON_MS)
             *wait = SOON_MS;
-        if (jobs[i].deadline - clock_ticks() < *wait)
-            *wait = jobs[i].deadline - clock_ticks();
+        if (jobs[i].deadline - time_ticks() < *wait)
+            *wait = jobs[i].deadline - time_ticks();
         n += more;
     }
     return n;
@@ -167,7 +167,7 @@ static int step_jobs(struct tool_job *jobs, size_t count, int cancel_fd)
     int64_t wait;
     size_t n;
 
-    if (cancel_fd >= 0 && io_wait(cancel_fd, 0) > 0)
+    if (cancel_fd >= 0 && file_wait(cancel_fd, 0) > 0)
         return any_left(jobs, count) ? -1 : 0;
     if (begin_some(jobs, count) == 0)
         return 0;
@@ -179,7 +179,7 @@ static int step_jobs(struct tool_job *jobs, size_t count, int cancel_fd)
         if (jobs[i].done || jobs[i].deadline == 0)
             continue;
         jobs[i].tool->kind->step(&jobs[i]);
-        if (!jobs[i].done && clock_ticks() >= jobs[i].deadline)
+        if (!jobs[i].done && time_ticks() >= jobs[i].deadline)
             end_late(&jobs[i]);
     }
     return 1;
@@ -423,7 +423,7 @@ static void ask_run(struct tool_job *job)
 static void stop_run(struct tool_job *job, int64_t until)
 {
     struct run *r = job->state;
-    int64_t left = until - clock_ticks();
+    int64_t left = until - time_ticks();
 
     drain(r, &r->child.out, take_out);
     drain(r, &r->child.err, take_err);

@@ -3,9 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/fold.h"
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
 
 /* ---- tests of bytes ---- */
@@ -166,7 +165,7 @@ void literal_scan_each(const struct literal_scan *s, const char *from, const cha
 
 /* ---- literals ---- */
 
-#define FORMS (FOLD_SAME + 1)
+#define FORMS (UTF8_FOLD_SAME + 1)
 
 /* How many bytes are compared as one word. */
 #define WORD sizeof(uint64_t)
@@ -247,13 +246,13 @@ void literal_scan_add(struct literal_scan *s, struct str text, bool exact)
 
     while (text.n > 0) {
         struct unit u = {0};
-        int32_t same[FOLD_SAME], cp;
+        int32_t same[UTF8_FOLD_SAME], cp;
         size_t bytes = utf8_decode(text, &cp);
         size_t count = 1;
 
         same[0] = cp;
         if (!exact)
-            count = fold_same(cp, same);
+            count = utf8_fold_same(cp, same);
         for (size_t i = 0; i < count; i++)
             add_character(s, &u, same[i]);
         literal.units = mem_grow(literal.units, &literal.cap, literal.count + 1, sizeof u);

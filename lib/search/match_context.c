@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 
 struct context_session {
     char *id;
@@ -28,7 +28,7 @@ void match_context_release(struct match_context *c)
     }
     free(c->groups);
     free(c->sessions);
-    keymap_release(&c->by_id);
+    hash_map_release(&c->by_id);
     *c = (struct match_context){0};
 }
 
@@ -40,13 +40,13 @@ static void push_item(struct context_group *items, struct context_item item)
 
 static struct context_session *session_of(struct match_context *c, struct str id)
 {
-    size_t *known = c->by_id.size > 0 ? keymap_find(&c->by_id, id) : NULL;
+    size_t *known = c->by_id.size > 0 ? hash_map_find(&c->by_id, id) : NULL;
     char *copy;
 
     if (known)
         return &c->sessions[*known];
     copy = mem_copy(id.p, id.n);
-    keymap_set(&c->by_id, (struct str){copy, id.n}, c->sessions_count);
+    hash_map_set(&c->by_id, (struct str){copy, id.n}, c->sessions_count);
     c->sessions =
         mem_grow(c->sessions, &c->sessions_cap, c->sessions_count + 1, sizeof *c->sessions);
     c->sessions[c->sessions_count] = (struct context_session){.id = copy, .group = SIZE_MAX};

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/crew.h"
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/simd_text.h"
+#include "chathist/base/thread_pool.h"
 #include "chathist/history/message.h"
 
 #define PAGE ((size_t)4096)
@@ -62,7 +62,7 @@ struct worker {
 struct parallel_scan {
     struct parallel_scan_job job;
     struct worker own; /* the caller's */
-    struct worker helpers[CREW_MAX];
+    struct worker helpers[THREAD_POOL_MAX];
     size_t helper_count;
     bool asked_for_help;
 
@@ -72,7 +72,7 @@ struct parallel_scan {
     off_t next_end; /* the next chunk to be read ends here */
     size_t next_size;
     size_t taken, given; /* numbers of chunks */
-    struct chunk chunks[CREW_MAX * AHEAD];
+    struct chunk chunks[THREAD_POOL_MAX * AHEAD];
     size_t chunk_count;
 
     size_t left; /* items of the current chunk that were not returned yet, while `open` */
@@ -366,7 +366,7 @@ static int read_chunk(struct worker *w, struct chunk *c)
         off_t stop = g.next < c->end ? c->end : size;
         size_t most = g.next < c->end || g.held > TAIL ? w->job->scan->block_size : TAIL;
         size_t want = stop - g.next < (off_t)most ? (size_t)(stop - g.next) : most;
-        ssize_t got = io_pread_full(w->job->scan->fd, window(w), want, g.next);
+        ssize_t got = file_pread_full(w->job->scan->fd, window(w), want, g.next);
 
         if (got < 0)
             return -1;
@@ -388,7 +388,7 @@ static struct chunk *chunk_of(struct parallel_scan *s, size_t number)
 
 static void check_cancel(struct parallel_scan *s)
 {
-    if (crew_cancelled(s->job.cancel))
+    if (thread_pool_cancelled(s->job.cancel))
         s->next_end = 0;
 }
 
@@ -460,7 +460,7 @@ static void get_help(struct parallel_scan *s)
         struct worker *w = &s->helpers[s->helper_count];
 
         worker_init(w, s);
-        if (!crew_start(&w->thread, run_helper, w)) {
+        if (!thread_pool_start(&w->thread, run_helper, w)) {
             worker_release(w);
             break;
         }
@@ -574,7 +574,7 @@ bool parallel_scan_ended(struct parallel_scan *s, uint64_t *hits)
 
     /* If the caller has enough, helpers may still be at work. */
     pthread_mutex_lock(&s->lock);
-    ended = s->next_end == 0 && s->given == s->taken && !crew_cancelled(s->job.cancel);
+    ended = s->next_end == 0 && s->given == s->taken && !thread_pool_cancelled(s->job.cancel);
     *hits = s->hits;
     pthread_mutex_unlock(&s->lock);
     return ended;

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/history/filter.h"
 #include "chathist/history/scan.h"
 #include "chathist/search/pattern.h"
@@ -35,7 +35,7 @@ struct parallel_scan_job {
     const struct filter *filter; /* NULL: every message */
     const struct pattern *pattern;
     const struct literal_scan *literals; /* those of the pattern */
-    size_t threads;                      /* 1 to CREW_MAX */
+    size_t threads;                      /* 1 to THREAD_POOL_MAX */
     size_t chunk_max;                    /* in bytes; the first chunk has one window */
     off_t helped;                        /* helpers start if at least this much is left */
     bool list;                           /* hits are listed; false: only counted */

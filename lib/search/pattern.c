@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/fold.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/regex.h"
 #include "chathist/base/utf8.h"
 #include "chathist/search/skip_index.h"
@@ -213,7 +212,7 @@ static void advance(struct str text, size_t *at, size_t *folded_at, size_t until
         int32_t cp;
         size_t n = step_at(text, *at, &cp);
 
-        *folded_at += cp < 0 ? n : utf8_encode(fold(cp), bytes);
+        *folded_at += cp < 0 ? n : utf8_encode(utf8_fold(cp), bytes);
         *at += n;
     }
 }

@@ -3,11 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "chathist/base/crew.h"
-#include "chathist/base/io.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/thread_pool.h"
 #include "chathist/base/utf8.h"
-#include "chathist/base/vis.h"
 #include "search/literal_scan.h"
 #include "search/parallel_scan.h"
 
@@ -62,7 +61,7 @@ static void start(struct search *s, bool list)
         .literals = &f->literals,
         .threads = s->threads                     ? s->threads
                    : s->scan.size < HELPED(block) ? 1
-                                                  : crew_size(),
+                                                  : thread_pool_size(),
         .chunk_max = CHUNK(block),
         .helped = HELPED(block),
         .list = list,
@@ -80,7 +79,7 @@ static int read_item(struct search *s, const struct scan_item *item, struct hit 
     ssize_t got;
 
     buf_clear(&s->line);
-    got = io_pread_full(s->scan.fd, buf_room(&s->line, item->n), item->n, item->at);
+    got = file_pread_full(s->scan.fd, buf_room(&s->line, item->n), item->n, item->at);
     if (got < 0)
         return err_sys(e, errno, "cannot read '%s'", s->scan.path);
     buf_grew(&s->line, (size_t)got);
@@ -167,7 +166,7 @@ int search_next(struct search *s, struct hit *h, struct err *e)
         start(s, true);
     do {
         /* Hits that were found ahead are not returned either. */
-        if (crew_cancelled(s->cancel))
+        if (thread_pool_cancelled(s->cancel))
             return 0;
         result = s->fast ? next_fast(s, h, e) : search_each(s, h, e);
     } while (result == 1 && !h->found);

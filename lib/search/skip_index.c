@@ -7,10 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "chathist/base/fold.h"
-#include "chathist/base/io.h"
-#include "chathist/base/le.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/checksum.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
 #include "chathist/history/message.h"
 #include "chathist/history/scan.h"
@@ -75,7 +74,7 @@ static uint64_t state_of(int history_fd)
     uint64_t words[] = {(uint64_t)st.st_dev, (uint64_t)st.st_ino, (uint64_t)st.st_size,
                         (uint64_t)nanoseconds(st.st_mtim), (uint64_t)nanoseconds(st.st_ctim)};
 
-    return le_sum_words(words, sizeof(words) / sizeof(*words), 0) | 1;
+    return checksum_words(words, sizeof(words) / sizeof(*words), 0) | 1;
 }
 
 /* Four sums side by side, for one alone would wait for each multiplication. Never 0. */
@@ -91,7 +90,7 @@ static uint64_t block_sum(const char *bytes, size_t n)
             sums[k] = word ^ word >> 32;
         }
     }
-    return le_sum((struct str){bytes + n / 32 * 32, n % 32}, le_sum_words(sums, 4, 0)) | 1;
+    return checksum((struct str){bytes + n / 32 * 32, n % 32}, checksum_words(sums, 4, 0)) | 1;
 }
 
 /* Adds the next block of a section to its checksum. */
@@ -99,7 +98,7 @@ static void add_block_sum(uint64_t *sum, uint64_t block)
 {
     uint64_t words[] = {*sum, block};
 
-    *sum = le_sum_words(words, 2, 0);
+    *sum = checksum_words(words, 2, 0);
 }
 
 /* ---- the file ---- */
@@ -109,7 +108,7 @@ static int open_file(const struct history *h, int flags)
 {
     const char *path = history_index(h) ? h->skip : NULL;
     struct stat st;
-    int fd = path ? io_open_regular_at(h->dir_fd, path, flags, 0600, &st, NULL, NULL) : -1;
+    int fd = path ? file_open_regular_at(h->dir_fd, path, flags, 0600, &st, NULL, NULL) : -1;
 
     if (fd >= 0 && (st.st_uid != geteuid() || (st.st_mode & 022) != 0 || st.st_nlink != 1 ||
                     !history_is_sidecar(fd))) {
@@ -123,7 +122,7 @@ static bool is_named(int dir, const char *path, int fd)
 {
     struct stat named, st;
 
-    return fstat(fd, &st) == 0 && io_stat(dir, path, &named) == 0 && named.st_dev == st.st_dev &&
+    return fstat(fd, &st) == 0 && file_stat(dir, path, &named) == 0 && named.st_dev == st.st_dev &&
            named.st_ino == st.st_ino;
 }
 
@@ -154,7 +153,7 @@ static uint64_t place_of(size_t number, off_t block)
 {
     uint64_t words[] = {number, (uint64_t)block};
 
-    return le_sum_words(words, 2, 0);
+    return checksum_words(words, 2, 0);
 }
 
 /* Reads the header of a section. Returns false and clears *c if it has none that is right. */
@@ -164,12 +163,12 @@ static bool read_header(int fd, size_t number, off_t block, struct skip_section 
     uint64_t w[SKIP_HEADER_WORDS];
 
     *c = (struct skip_section){0};
-    if (io_pread_full(fd, bytes, sizeof(bytes), section_at(number)) != (ssize_t)sizeof(bytes))
+    if (file_pread_full(fd, bytes, sizeof(bytes), section_at(number)) != (ssize_t)sizeof(bytes))
         return false;
     le_get_all(w, bytes, SKIP_HEADER_WORDS);
     if (w[WORD_MAGIC] != SKIP_MAGIC || w[WORD_PLACE] != place_of(number, block) ||
         w[WORD_COUNT] == 0 || w[WORD_COUNT] > SKIP_SECTION_BLOCKS ||
-        w[WORD_CHECK] != le_sum_words(w, WORD_CHECK, 0))
+        w[WORD_CHECK] != checksum_words(w, WORD_CHECK, 0))
         return false;
     c->state = w[WORD_STATE];
     c->sum = w[WORD_BLOCKS_SUM];
@@ -188,7 +187,7 @@ static bool write_header(int fd, size_t number, off_t block, const struct skip_s
     char bytes[SKIP_HEADER_SIZE];
 
     memcpy(&w[WORD_ALWAYS], c->always, sizeof(c->always));
-    w[WORD_CHECK] = le_sum_words(w, WORD_CHECK, 0);
+    w[WORD_CHECK] = checksum_words(w, WORD_CHECK, 0);
     for (size_t i = 0; i < SKIP_HEADER_WORDS; i++)
         le_put(bytes + i * sizeof(*w), w[i]);
     return pwrite(fd, bytes, sizeof(bytes), section_at(number)) == (ssize_t)sizeof(bytes);
@@ -198,7 +197,7 @@ static bool write_header(int fd, size_t number, off_t block, const struct skip_s
  * not written together do not fit. */
 static uint64_t row_sum(const uint64_t words[SKIP_WORDS], size_t row, const struct skip_section *c)
 {
-    return le_sum_words(words, SKIP_WORDS, c->sum ^ row);
+    return checksum_words(words, SKIP_WORDS, c->sum ^ row);
 }
 
 /* Returns whether the row in `bytes` belongs to the section; its bits are then in `words`. */
@@ -254,7 +253,7 @@ static const char *mark_other(struct marking *m, const char *p, const char *end)
     char bytes[4];
     int32_t cp;
     size_t length = utf8_decode((struct str){p, (size_t)(end - p)}, &cp);
-    size_t count = length ? utf8_encode(fold(cp), bytes) : 0;
+    size_t count = length ? utf8_encode(utf8_fold(cp), bytes) : 0;
 
     for (size_t i = 0; i < count; i++)
         mark_byte(m, (unsigned char)bytes[i]);
@@ -342,7 +341,7 @@ static bool add_blocks(int fd, size_t number, const struct skip_section *c,
     for (size_t i = 0; i < text->count && any; i++) {
         size_t row = text->row[i];
 
-        if (io_pread_full(fd, bytes, sizeof(bytes), row_at(number, row)) !=
+        if (file_pread_full(fd, bytes, sizeof(bytes), row_at(number, row)) !=
                 (ssize_t)sizeof(bytes) ||
             !decode_row(bytes, row, c, words))
             return false;
@@ -533,7 +532,7 @@ static bool add_sums(struct growth *g, struct skip_section *c, size_t from, size
 
     for (size_t i = from; i < to; i++) {
         buf_clear(&g->block);
-        if (io_pread_full(g->scan.fd, buf_room(&g->block, size), size, (off_t)(i * size)) !=
+        if (file_pread_full(g->scan.fd, buf_room(&g->block, size), size, (off_t)(i * size)) !=
             (ssize_t)size)
             return false;
         add_block_sum(&c->sum, block_sum(g->block.data, size));
@@ -546,8 +545,8 @@ static bool add_sums(struct growth *g, struct skip_section *c, size_t from, size
 static bool read_rows(struct growth *g, size_t number, const struct skip_section *c)
 {
     uint64_t words[SKIP_WORDS + 1];
-    bool right = c->count > 0 &&
-                 io_pread_full(g->fd, g->rows, ROWS_SIZE, row_at(number, 0)) == (ssize_t)ROWS_SIZE;
+    bool right = c->count > 0 && file_pread_full(g->fd, g->rows, ROWS_SIZE, row_at(number, 0)) ==
+                                     (ssize_t)ROWS_SIZE;
 
     for (size_t row = 0; row < SKIP_ROWS && right; row++)
         right = decode_row(g->rows + row * SKIP_ROW_SIZE, row, c, words);
@@ -645,7 +644,7 @@ static void update_file(struct growth *g)
         result = update_section(g, i);
     /* A cache must not take the last of a disk, nor keep text that was erased meanwhile. */
     if (result == UNWRITABLE || !is_named(g->history->dir_fd, g->history->path, g->scan.fd))
-        io_unlink(g->history->dir_fd, g->history->skip);
+        file_unlink(g->history->dir_fd, g->history->skip);
     buf_release(&g->block);
     buf_release(&g->content);
     message_release(&g->message);

@@ -52,12 +52,12 @@ offence() {
 }
 
 @test "base does not know history" {
-    module base/io 'int io_len(void) { return 1; }' '"chathist/history/store.h"'
-    offence 'lib/base/io.c includes "chathist/history/store.h"'
+    module base/file 'int io_len(void) { return 1; }' '"chathist/history/store.h"'
+    offence 'lib/base/file.c includes "chathist/history/store.h"'
 }
 
 @test "a private header stays in its room" {
-    echo '#include "base/hidden.h"' >lib/base/io.c
+    echo '#include "base/hidden.h"' >lib/base/file.c
     touch lib/base/hidden.h
     layers
     run grep -c '^not ok' <<<"$output"

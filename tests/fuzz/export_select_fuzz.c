@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/cli/delete.h"
 #include "chathist/convert/export_select.h"
 #include "scratch.h"
@@ -33,14 +33,14 @@ struct world {
 
 static struct append_wait no_wait(void)
 {
-    struct history h = {.dir_fd = IO_CWD, .pointer_fd = IO_CWD, .cancel_fd = -1};
+    struct history h = {.dir_fd = FILE_CWD, .pointer_fd = FILE_CWD, .cancel_fd = -1};
 
     return history_wait(&h);
 }
 
 static void put(const struct world *w, struct str text)
 {
-    demand(io_write_all(w->fd, text.p, text.n) == 0);
+    demand(file_write_all(w->fd, text.p, text.n) == 0);
 }
 
 /* A line of its own, like any writer: behind a half one that stays. */
@@ -90,8 +90,8 @@ static void append_part(struct world *w, uint8_t how)
 
 static void delete_session(struct world *w, unsigned session)
 {
-    struct history h = {.dir_fd = IO_CWD,
-                        .pointer_fd = IO_CWD,
+    struct history h = {.dir_fd = FILE_CWD,
+                        .pointer_fd = FILE_CWD,
                         .kind = HISTORY_EXPLICIT,
                         .path = w->history,
                         .pointer = w->history,
@@ -150,7 +150,7 @@ static void export(struct world *w, bool whole, bool dies)
     struct selection s;
 
     demand(export_state_open(&state, w->state, &wait, NULL) == 0);
-    demand(selection_load(&s, IO_CWD, w->history, &state, whole, NULL, NULL) == 0);
+    demand(selection_load(&s, FILE_CWD, w->history, &state, whole, NULL, NULL) == 0);
     if (!whole && !dies) {
         note(w, &s, &state);
         if (state.moved)
@@ -211,7 +211,7 @@ static void any_bytes(const char *history, const char *path, struct str state_te
             demand(round == 0);
             return;
         }
-        demand(selection_load(&s, IO_CWD, history, &state, false, NULL, NULL) == 0);
+        demand(selection_load(&s, FILE_CWD, history, &state, false, NULL, NULL) == 0);
         demand(round == 0 || s.lines_count == 0);
         demand(export_state_save(&state, NULL) == 0);
         selection_release(&s);

@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "chathist/base/hash_map.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
-#include "chathist/base/keymap.h"
 #include "convert/import_reader.h"
 
 struct seen {
@@ -30,7 +30,7 @@ static int take(void *arg, const struct import_message *m, struct err *e)
     buf_add_byte(&calls, ']');
     if (!json_check(buf_str(&calls), &value, NULL))
         abort();
-    s->hash = s->hash * 31 + keymap_hash(buf_str(&m->text)) + keymap_hash(buf_str(&m->origin));
+    s->hash = s->hash * 31 + hash_map_hash(buf_str(&m->text)) + hash_map_hash(buf_str(&m->origin));
     s->count++;
     buf_release(&calls);
     return 0;
@@ -41,7 +41,7 @@ static int take_line(void *arg, const struct message *m, struct err *e)
     struct seen *s = arg;
 
     (void)e;
-    s->hash = s->hash * 31 + keymap_hash(m->line);
+    s->hash = s->hash * 31 + hash_map_hash(m->line);
     s->count++;
     return 0;
 }
@@ -51,7 +51,7 @@ static bool known(void *arg, struct str session, struct str part, struct buf *id
     (void)arg;
     if (id)
         buf_add_str(id, part);
-    return keymap_hash(part) % 8 == 0 && session.n > 0;
+    return hash_map_hash(part) % 8 == 0 && session.n > 0;
 }
 
 static void bad(void *arg, size_t number, const char *reason)

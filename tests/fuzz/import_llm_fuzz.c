@@ -4,9 +4,9 @@
  */
 #include <stdint.h>
 
+#include "chathist/base/hash_map.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
-#include "chathist/base/keymap.h"
 #include "convert/import_reader.h"
 #include "scratch.h"
 
@@ -31,7 +31,7 @@ static int take(void *arg, const struct import_message *m, struct err *e)
     buf_add_byte(&calls, ']');
     demand(json_check(buf_str(&calls), &value, NULL));
     buf_release(&calls);
-    s->hash = s->hash * 31 + keymap_hash(buf_str(&m->text)) + keymap_hash(buf_str(&m->origin));
+    s->hash = s->hash * 31 + hash_map_hash(buf_str(&m->text)) + hash_map_hash(buf_str(&m->origin));
     s->count++;
     return 0;
 }
@@ -41,7 +41,7 @@ static bool known(void *arg, struct str session, struct str part, struct buf *id
     (void)arg;
     if (id)
         buf_add_str(id, part);
-    return keymap_hash(part) % 8 == 0 && session.n > 0;
+    return hash_map_hash(part) % 8 == 0 && session.n > 0;
 }
 
 static void bad(void *arg, size_t number, const char *reason)

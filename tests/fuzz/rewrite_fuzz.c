@@ -6,8 +6,8 @@
  */
 #include <stdint.h>
 
-#include "chathist/history/check.h"
 #include "chathist/cli/delete.h"
+#include "chathist/history/check.h"
 #include "chathist/history/message.h"
 #include "chathist/history/rewrite.h"
 #include "chathist/history/session.h"
@@ -133,8 +133,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct buf copy = BUF_INIT(SIZE_MAX);
     struct history h = {.kind = HISTORY_EXPLICIT,
-                        .dir_fd = IO_CWD,
-                        .pointer_fd = IO_CWD,
+                        .dir_fd = FILE_CWD,
+                        .pointer_fd = FILE_CWD,
                         .path = scratch_path("h"),
                         .pointer = scratch_path("h.session"),
                         .dir_exists = true,

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chathist/base/io.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
 #include "chathist/history/scan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -34,7 +34,7 @@ static void demand(bool held)
 
 static void open_scan(struct scan *s, const char *path, enum scan_way way, const uint8_t *sizes)
 {
-    demand(scan_open(s, IO_CWD, path, way, NULL) == 0);
+    demand(scan_open(s, FILE_CWD, path, way, NULL) == 0);
     s->block_size = 1 + (size_t)sizes[0];
     s->line_max = 1 + (size_t)sizes[1] * 4;
 }
@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str file = {(const char *)data + 2, size - 2};
     int fd = mkstemp(path);
 
-    demand(fd >= 0 && io_write_all(fd, file.p, file.n) == 0);
+    demand(fd >= 0 && file_write_all(fd, file.p, file.n) == 0);
     close(fd);
 
     struct places forward = places_of(path, SCAN_FORWARD, data, file);

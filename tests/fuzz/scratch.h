@@ -12,8 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chathist/base/io.h"
-#include "chathist/base/path.h"
+#include "chathist/base/file.h"
 
 static inline void demand(bool held)
 {
@@ -52,7 +51,7 @@ static inline void scratch_write(const char *path, struct str text)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
-    demand(fd >= 0 && io_write_all(fd, text.p, text.n) == 0);
+    demand(fd >= 0 && file_write_all(fd, text.p, text.n) == 0);
     close(fd);
 }
 
@@ -63,7 +62,7 @@ static inline struct buf scratch_read(const char *path)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
     if (fd >= 0) {
-        demand(io_read_all(fd, &text) == 0);
+        demand(file_read_all(fd, &text) == 0);
         close(fd);
     }
     return text;

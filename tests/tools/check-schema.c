@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 #include "chathist/llm/schema.h"
 
 static int fail(const struct err *e, const char *file)
@@ -40,8 +40,8 @@ static size_t check_lines(struct schema *s, struct str lines)
 static int load(const char *file, struct buf *text, struct err *e)
 {
     if (file)
-        return io_read_file(file, text, e);
-    return io_read_all(STDIN_FILENO, text) < 0 ? err_set(e, ERR_FAILURE, "cannot be read") : 0;
+        return file_read(file, text, e);
+    return file_read_all(STDIN_FILENO, text) < 0 ? err_set(e, ERR_FAILURE, "cannot be read") : 0;
 }
 
 int main(int argc, char **argv)

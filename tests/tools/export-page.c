@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "chathist/base/io.h"
-#include "chathist/history/message.h"
+#include "chathist/base/file.h"
 #include "chathist/convert/export.h"
+#include "chathist/history/message.h"
 
 /* Writes what the format added. */
 static void flush(struct export *x)
@@ -22,7 +22,7 @@ int main(void)
     struct export x = {.out = BUF_INIT((size_t)1 << 30)};
     struct message m = MESSAGE_INIT;
 
-    if (io_read_all(0, &in) != 0) {
+    if (file_read_all(0, &in) != 0) {
         perror("export-page");
         return EXIT_FAILURE;
     }

@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/search/search.h"
 
@@ -105,7 +105,7 @@ static int run(const struct history *h, struct str query)
 int main(int argc, char **argv)
 {
     struct buf queries = BUF_INIT(SIZE_MAX);
-    int result = argc == 2 ? io_read_all(0, &queries) : -1;
+    int result = argc == 2 ? file_read_all(0, &queries) : -1;
     struct str rest = buf_str(&queries);
     struct history h;
 

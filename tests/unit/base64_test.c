@@ -1,4 +1,4 @@
-#include "chathist/base/base64.h"
+#include "chathist/base/buf.h"
 
 #include "test.h"
 
@@ -7,7 +7,7 @@ static void check(struct str bytes, const char *want, int line)
     struct buf b = BUF_INIT(BUF_SMALL);
 
     buf_add_c(&b, "x");
-    base64_add(&b, bytes);
+    buf_add_base64(&b, bytes);
     test_check_str(buf_c(&b) + 1, want, "base64", __FILE__, line);
     buf_release(&b);
 }
@@ -35,7 +35,7 @@ TEST(no_more_than_the_buffer_may_hold)
 {
     struct buf b = BUF_INIT(7);
 
-    base64_add(&b, STR("foob"));
+    buf_add_base64(&b, STR("foob"));
     CHECK(b.overflow);
     CHECK_INT(b.len, 0);
     buf_release(&b);

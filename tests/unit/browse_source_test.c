@@ -1,10 +1,10 @@
 #include "browse/list.h"
 
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 
 #include <stdlib.h>
 
-#include "chathist/base/clock.h"
+#include "chathist/base/time.h"
 #include "test.h"
 #include "scratch.h"
 
@@ -17,7 +17,7 @@ static void begin(struct browse_source *s, struct history *histories)
     scratch_enter();
     for (size_t i = 0; i < HISTORIES; i++) {
         histories[i] = (struct history){
-            .dir_fd = IO_CWD, .pointer_fd = IO_CWD, .path = paths[i], .cancel_fd = -1};
+            .dir_fd = FILE_CWD, .pointer_fd = FILE_CWD, .path = paths[i], .cancel_fd = -1};
         scratch_put(paths[i], "");
     }
     browse_source_init(s, histories, HISTORIES);
@@ -36,7 +36,7 @@ static void put(size_t history, size_t from, size_t to, int64_t start, int64_t s
 
     for (size_t i = from; i < to; i++) {
         buf_addf(&b, "{\"id\":\"m\",\"session_id\":\"%s%zu\",\"timestamp\":\"", paths[history], i);
-        clock_add_iso(&b, (start + (int64_t)i * seconds) * CLOCK_SECOND);
+        time_add_iso(&b, (start + (int64_t)i * seconds) * TIME_SECOND);
         buf_add_c(&b, "\",\"role\":\"user\",\"content\":\"text\"}\n");
     }
     scratch_put_bytes(paths[history], b.data, b.len);

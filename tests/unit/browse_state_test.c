@@ -142,7 +142,7 @@ TEST(each_history_has_a_line_in_the_file)
     CHECK_INT(browse_state_save(&b, "dir/browse", STR("/b"), NULL), 0);
     browse_edit_set(&b.query, STR("three"));
     CHECK_INT(browse_state_save(&b, "dir/browse", STR("/a"), NULL), 0);
-    CHECK_INT(io_read_file("dir/browse", &text, NULL), 0);
+    CHECK_INT(file_read("dir/browse", &text, NULL), 0);
     CHECK_STR(buf_c(&text), "{\"history\":\"/b\",\"query\":\"two\",\"all\":false}\n"
                             "{\"history\":\"/a\",\"query\":\"three\",\"all\":false}\n");
     CHECK_INT(browse_state_load(&b, "dir/browse", STR("/b"), NULL), 0);
@@ -166,7 +166,7 @@ TEST(the_file_does_not_grow_for_ever)
         snprintf(name, sizeof name, "/h%d", i);
         CHECK_INT(browse_state_save(&b, "f", str_of(name), NULL), 0);
     }
-    CHECK_INT(io_read_file("f", &text, NULL), 0);
+    CHECK_INT(file_read("f", &text, NULL), 0);
     for (size_t i = 0; i < text.len; i++)
         lines += text.data[i] == '\n';
     CHECK_INT(lines, BROWSE_KEPT);

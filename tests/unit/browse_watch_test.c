@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 #include "test.h"
 #include "scratch.h"
 
@@ -13,7 +13,7 @@ static void put(const char *text, int flags)
 {
     int fd = open("h", O_WRONLY | O_CREAT | flags, 0600);
 
-    CHECK(fd >= 0 && io_write_all(fd, text, strlen(text)) == 0);
+    CHECK(fd >= 0 && file_write_all(fd, text, strlen(text)) == 0);
     close(fd);
 }
 
@@ -87,7 +87,7 @@ TEST(a_change_is_seen_whose_time_was_set_back)
     put("one\n", 0);
     CHECK(stat("h", &st) == 0);
     CHECK_INT(look(&w), BROWSE_OTHER);
-    io_wait(-1, 50); /* until the file system's clock has moved */
+    file_wait(-1, 50); /* until the file system's clock has moved */
     put("two\n", 0);
     CHECK(utimensat(AT_FDCWD, "h", (struct timespec[]){st.st_atim, st.st_mtim}, 0) == 0);
     CHECK_INT(look(&w), BROWSE_OTHER);

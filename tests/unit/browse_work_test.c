@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "test.h"
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 #include "chathist/base/process.h"
 #include "scratch.h"
 
@@ -19,7 +19,7 @@ static void file_is(const char *file, const char *wanted)
 {
     struct buf all = BUF_INIT(BUF_SMALL);
 
-    CHECK_INT(io_read_file(file, &all, NULL), 0);
+    CHECK_INT(file_read(file, &all, NULL), 0);
     CHECK_STR(buf_c(&all), wanted);
     buf_release(&all);
 }
@@ -53,7 +53,7 @@ TEST(each_program_that_was_asked_for_runs)
 {
     static const char *const names[] = {"a", "b", "c"};
     char path[] = "h";
-    struct history h = {.dir_fd = IO_CWD, .pointer_fd = IO_CWD, .path = path};
+    struct history h = {.dir_fd = FILE_CWD, .pointer_fd = FILE_CWD, .path = path};
     struct browse_patience patience = {.fd = -1};
     struct browse_work *w;
 
@@ -141,14 +141,14 @@ TEST(programs_that_keep_a_text)
     signal(SIGPIPE, SIG_IGN);
     scratch_enter();
     CHECK_INT(give("#!/bin/sh\ncat >kept\n", LARGE, &cancel), 0);
-    CHECK_INT(io_read_file("kept", &kept, NULL), 0);
+    CHECK_INT(file_read("kept", &kept, NULL), 0);
     CHECK_INT(kept.len, LARGE);
     CHECK_INT(give("#!/bin/sh\ncat >kept; exit 1\n", LARGE, &cancel), -1);
     CHECK_INT(give("#!/bin/sh\nexit 0\n", LARGE, &cancel), -1);
     /* It stays to hand it on. */
     buf_clear(&kept);
     CHECK_INT(give("#!/bin/sh\ncat >kept; echo $$ >pid; exec sleep 1000\n", LARGE, &cancel), 0);
-    CHECK_INT(io_read_file("pid", &kept, NULL), 0);
+    CHECK_INT(file_read("pid", &kept, NULL), 0);
     CHECK_INT(kill((pid_t)atoi(buf_c(&kept)), SIGKILL), 0);
     buf_release(&kept);
     scratch_leave();
@@ -161,12 +161,12 @@ TEST(programs_that_do_not_take_a_text)
 
     scratch_enter();
     CHECK_INT(give("#!/bin/sh\necho $$ >pid; exec sleep 1000\n", LARGE, &cancel), -1);
-    CHECK_INT(io_read_file("pid", &pid, NULL), 0);
+    CHECK_INT(file_read("pid", &pid, NULL), 0);
     CHECK_INT(kill((pid_t)atoi(buf_c(&pid)), 0), -1);
     /* What a pipe holds is not taken by that alone. */
     buf_clear(&pid);
     CHECK_INT(give("#!/bin/sh\necho $$ >pid; exec sleep 1000\n", 10, &cancel), -1);
-    CHECK_INT(io_read_file("pid", &pid, NULL), 0);
+    CHECK_INT(file_read("pid", &pid, NULL), 0);
     CHECK_INT(kill((pid_t)atoi(buf_c(&pid)), 0), -1);
     atomic_store(&cancel, true);
     CHECK_INT(give("#!/bin/sh\nexec sleep 1000\n", LARGE, &cancel), -1);
@@ -186,7 +186,7 @@ static void told(void)
 TEST(the_end_is_waited_for_with_patience)
 {
     char path[] = "h";
-    struct history h = {.dir_fd = IO_CWD, .pointer_fd = IO_CWD, .path = path};
+    struct history h = {.dir_fd = FILE_CWD, .pointer_fd = FILE_CWD, .path = path};
     struct browse_patience patience = {.tell = told};
     struct browse_work *w;
     struct words argv;
@@ -207,7 +207,7 @@ TEST(the_end_is_waited_for_with_patience)
     browse_work_run(w, BROWSE_DELETE, STR_NONE, &argv);
     run(w, "never");
     while (access("begun", F_OK) < 0)
-        io_wait(-1, 10);
+        file_wait(-1, 10);
     CHECK_INT(write(ends[1], "", 1), 1);
     browse_work_end(w, &patience);
     browse_work_free(w);
@@ -237,7 +237,7 @@ int pthread_setattr_default_np(const pthread_attr_t *attributes);
 TEST(no_thread_can_be_started)
 {
     char path[] = "h";
-    struct history h = {.dir_fd = IO_CWD, .pointer_fd = IO_CWD, .path = path};
+    struct history h = {.dir_fd = FILE_CWD, .pointer_fd = FILE_CWD, .path = path};
     struct browse_patience patience = {.fd = -1};
     struct browse_work *w = browse_work_new(&h, 1, NULL);
     struct browse_result *r;

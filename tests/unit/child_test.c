@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "test.h"
-#include "chathist/base/clock.h"
+#include "chathist/base/time.h"
 #include "scratch.h"
 
 /* Long enough to mean "for ever" where a test would fail. */
@@ -28,7 +28,7 @@ static void read_all(int *fd, struct buf *b)
 {
     while (*fd >= 0)
         if (!child_read(fd, b) && *fd >= 0)
-            io_wait(*fd, LONG_MS);
+            file_wait(*fd, LONG_MS);
 }
 
 static bool is_alive(pid_t pid)
@@ -40,7 +40,7 @@ static bool is_alive(pid_t pid)
 static bool goes(pid_t pid)
 {
     for (int i = 0; i < 400 && is_alive(pid); i++)
-        io_wait(-1, 5);
+        file_wait(-1, 5);
     return !is_alive(pid);
 }
 
@@ -85,7 +85,7 @@ TEST(nobody_reads_what_is_written)
     struct child c;
 
     CHECK_INT(start_sh(&c, "exec <&-; echo closed; exec sleep 60", NULL), 0);
-    io_wait(c.out, LONG_MS);
+    file_wait(c.out, LONG_MS);
     CHECK_INT(child_write(&c.in, STR("hello")), 0);
     CHECK_INT(c.in, -1);
     child_end(&c, 0);
@@ -119,7 +119,7 @@ TEST(a_gentle_end)
     CHECK_INT(
         start_sh(&c, "trap 'echo bye >&2; exit 8' TERM; echo; while :; do sleep 0.05; done", NULL),
         0);
-    io_wait(c.out, LONG_MS);
+    file_wait(c.out, LONG_MS);
     child_end(&c, 1000);
     CHECK_INT(c.status, 8);
 }
@@ -129,7 +129,7 @@ TEST(what_ignores_everything_is_killed)
     struct child c;
 
     CHECK_INT(start_sh(&c, "trap '' TERM HUP PIPE; echo; while :; do sleep 60; done", NULL), 0);
-    io_wait(c.out, LONG_MS);
+    file_wait(c.out, LONG_MS);
     child_end(&c, 20);
     CHECK_INT(c.signal, SIGKILL);
     CHECK_INT(c.status, 128 + SIGKILL);
@@ -145,11 +145,11 @@ TEST(several_end_together)
     for (size_t i = 0; i < MANY; i++) {
         all[i] = &c[i];
         CHECK_INT(start_sh(&c[i], "trap '' TERM; echo; while :; do sleep 60; done", NULL), 0);
-        io_wait(c[i].out, LONG_MS);
+        file_wait(c[i].out, LONG_MS);
     }
-    began = clock_ticks();
+    began = time_ticks();
     child_end_all(all, MANY, 500, -1);
-    CHECK(clock_ticks() - began < 2000);
+    CHECK(time_ticks() - began < 2000);
     for (size_t i = 0; i < MANY; i++)
         CHECK_INT(c[i].signal, SIGKILL);
 }
@@ -164,10 +164,10 @@ TEST(a_hurry_cuts_the_grace_short)
     CHECK_INT(pipe(hurry), 0);
     CHECK_INT(write(hurry[1], "", 1), 1);
     CHECK_INT(start_sh(&c, "trap '' TERM; echo; while :; do sleep 60; done", NULL), 0);
-    io_wait(c.out, LONG_MS);
-    began = clock_ticks();
+    file_wait(c.out, LONG_MS);
+    began = time_ticks();
     child_end_all(all, 1, LONG_MS, hurry[0]);
-    CHECK(clock_ticks() - began < LONG_MS);
+    CHECK(time_ticks() - began < LONG_MS);
     CHECK_INT(c.signal, SIGKILL);
     close(hurry[0]);
     close(hurry[1]);
@@ -184,7 +184,7 @@ TEST(it_ends_with_all_that_it_started)
     read_all(&c.out, &out);
     left = (pid_t)strtol(buf_c(&out), NULL, 10);
     while (!child_ended(&c))
-        io_wait(-1, 5);
+        file_wait(-1, 5);
     CHECK(left > 0 && is_alive(left));
     CHECK_INT(c.status, 0);
     child_end(&c, LONG_MS);

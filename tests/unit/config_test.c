@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "chathist/base/dirs.h"
+#include "chathist/base/file.h"
 #include "test.h"
 #include "scratch.h"
 
@@ -25,7 +25,7 @@ static void enter(void)
 
 static void put_config(const char *text)
 {
-    CHECK_INT(dirs_make(".config/chathist", NULL), 1);
+    CHECK_INT(file_make_dirs(".config/chathist", NULL), 1);
     scratch_put(".config/chathist/config", text);
 }
 
@@ -134,7 +134,7 @@ TEST(a_configuration_that_is_a_fifo_is_not_waited_for)
     struct err e = ERR_INIT;
 
     enter();
-    CHECK_INT(dirs_make(".config/chathist", NULL), 1);
+    CHECK_INT(file_make_dirs(".config/chathist", NULL), 1);
     CHECK_INT(mkfifo(".config/chathist/config", 0600), 0);
     CHECK_INT(config_load(&c, &e), -1);
     CHECK(str_ends(str_of(err_text(&e)), STR("/.config/chathist/config': is a FIFO")));

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "chathist/base/clock.h"
-#include "chathist/llm/provider_openai.h"
+#include "chathist/base/time.h"
 #include "chathist/llm/exchange.h"
+#include "chathist/llm/provider_openai.h"
 
 /* The response that the transport plays. It is global, because a provider has no context pointer.
  */
@@ -613,7 +613,7 @@ TEST(a_signal_ends_the_wait)
 {
     struct asked a;
     int fds[2];
-    int64_t start = clock_ticks();
+    int64_t start = time_ticks();
 
     CHECK_INT(pipe(fds), 0);
     CHECK_INT(write(fds[1], "", 1), 1);
@@ -624,7 +624,7 @@ TEST(a_signal_ends_the_wait)
     CHECK_INT(a.rc, -1);
     CHECK_INT(a.e.kind, ERR_SIGNAL);
     CHECK_STR(a.answer.finish_reason, "interrupted");
-    CHECK(clock_ticks() - start < 2000);
+    CHECK(time_ticks() - start < 2000);
     repeat.cancel_fd = -1;
     close(fds[0]);
     close(fds[1]);

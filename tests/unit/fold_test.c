@@ -1,4 +1,4 @@
-#include "chathist/base/fold.h"
+#include "chathist/base/utf8.h"
 
 #include <stdlib.h>
 
@@ -41,7 +41,7 @@ TEST(fold_common_and_simple)
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (!CHECK_INT(fold(rows[i].from), rows[i].to))
+        if (!CHECK_INT(utf8_fold(rows[i].from), rows[i].to))
             fprintf(stderr, "    of   U+%04X\n", (unsigned)rows[i].from);
     }
 }
@@ -51,7 +51,7 @@ TEST(folding_twice_changes_nothing)
     bool stable = true;
 
     for (int32_t cp = 0; cp <= 0x10ffff; cp++)
-        stable = stable && fold(fold(cp)) == fold(cp);
+        stable = stable && utf8_fold(utf8_fold(cp)) == utf8_fold(cp);
     CHECK(stable);
 }
 
@@ -121,12 +121,12 @@ TEST(folding_is_that_of_the_whole_file)
     }
     for (int32_t cp = 0; cp < CODE_POINTS; cp++) {
         rows += to[cp] != cp;
-        if (to[cp] == fold(cp) || (to[cp] == cp && is_newer(cp, version)))
+        if (to[cp] == utf8_fold(cp) || (to[cp] == cp && is_newer(cp, version)))
             continue;
         /* Rows of a version that came after the table are no fault, but worth a new table. */
-        if (version > TABLE_VERSION && fold(cp) == cp)
+        if (version > TABLE_VERSION && utf8_fold(cp) == cp)
             unknown++;
-        else if (!CHECK_INT(fold(cp), to[cp]))
+        else if (!CHECK_INT(utf8_fold(cp), to[cp]))
             fprintf(stderr, "    of   U+%04X\n", (unsigned)cp);
     }
     CHECK(rows > 1400);
@@ -138,13 +138,13 @@ TEST(folding_is_that_of_the_whole_file)
 TEST(what_folds_to_the_same_is_found_the_other_way_round)
 {
     for (int32_t cp = 0; cp < 0x20000; cp++) {
-        int32_t same[FOLD_SAME];
-        size_t count = fold_same(cp, same);
+        int32_t same[UTF8_FOLD_SAME];
+        size_t count = utf8_fold_same(cp, same);
         bool found = false;
 
-        CHECK_INT(same[0], fold(cp));
+        CHECK_INT(same[0], utf8_fold(cp));
         for (size_t i = 0; i < count; i++) {
-            CHECK_INT(fold(same[i]), fold(cp));
+            CHECK_INT(utf8_fold(same[i]), utf8_fold(cp));
             found = found || same[i] == cp;
             for (size_t k = 0; k < i; k++)
                 CHECK(same[k] != same[i]);

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "chathist/base/clock.h"
+#include "chathist/base/time.h"
 #include "chathist/llm/http.h"
 
 /* ---- the server ---- */
@@ -175,7 +175,7 @@ static void ask(struct got *got, const char *url, struct str body, const struct 
 {
     struct http_request r;
     struct http_sink sink = {.head = on_head, .body = on_body, .arg = got};
-    int64_t start = clock_ticks();
+    int64_t start = time_ticks();
 
     setenv("no_proxy", "*", 1);
     http_request_init(&r);
@@ -184,7 +184,7 @@ static void ask(struct got *got, const char *url, struct str body, const struct 
     CHECK_INT(http_add_header(&r, "Authorization", STR("Bearer secret-key"), NULL), 0);
     CHECK_INT(http_add_header(&r, "Content-Type", STR("application/json"), NULL), 0);
     got->rc = http_exchange(&r, limits, &sink, &got->e);
-    got->ms = clock_ticks() - start;
+    got->ms = time_ticks() - start;
     CHECK(strstr(err_text(&got->e), "secret") == NULL);
     http_request_release(&r);
 }

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/history/session.h"
 #include "chathist/history/thread.h"
 #include "test.h"
@@ -69,7 +69,7 @@ static bool same_list(size_t limit)
     bool same;
 
     if (session_list_newest(&by_index, &history, limit, NULL) < 0 ||
-        session_list_load(&by_scan, IO_CWD, "h", NULL) < 0)
+        session_list_load(&by_scan, FILE_CWD, "h", NULL) < 0)
         return false;
     same = by_index.bad_lines == by_scan.bad_lines &&
            by_index.count == (by_scan.count < limit ? by_scan.count : limit);
@@ -86,7 +86,7 @@ static bool same_thread(const char *id)
     bool same;
 
     if (thread_find(&by_index, &history, str_of(id), true, NULL) < 0 ||
-        thread_load(&by_scan, IO_CWD, "h", str_of(id), true, NULL) < 0)
+        thread_load(&by_scan, FILE_CWD, "h", str_of(id), true, NULL) < 0)
         return false;
     same = by_index.count == by_scan.count && by_index.all == by_scan.all &&
            by_index.bad_lines == by_scan.bad_lines;
@@ -142,7 +142,7 @@ TEST(a_large_history_gets_one_and_a_small_one_none)
 
 TEST(without_a_file_or_a_place_there_is_none)
 {
-    struct history none = {.dir_fd = IO_CWD, .path = scratch_path},
+    struct history none = {.dir_fd = FILE_CWD, .path = scratch_path},
                    strange = {.path = scratch_path, .index = scratch_index};
     struct session_index x;
 

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 
 #include "test.h"
 
@@ -54,7 +54,7 @@ TEST(other_lines_are_passed_over)
     scratch_enter();
     CHECK_INT(input_history_add("p", STR("one"), NULL), 0);
     fd = open("p", O_WRONLY | O_APPEND);
-    CHECK_INT(io_write_all(fd, bad.p, bad.n), 0);
+    CHECK_INT(file_write_all(fd, bad.p, bad.n), 0);
     close(fd);
     HOLDS("p", "one|");
     scratch_leave();

@@ -1,6 +1,5 @@
-#include "chathist/base/json_write.h"
-
 #include "chathist/base/json.h"
+
 #include "test.h"
 
 static void check_string(struct str text, const char *want)

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "chathist/base/path.h"
+#include "chathist/base/file.h"
 #include "test.h"
 #include "scratch.h"
 
@@ -127,7 +127,7 @@ TEST(a_worktree_shares_the_history_and_has_its_own_pointer)
     scratch_check("r/.git/aicoder/history.jsonl", "mine\n");
     CHECK_INT(locate_in(&h, "w", NULL), 0);
     CHECK(h.trusted && history_has_worktrees(&h));
-    CHECK_INT(io_replace_file_at(h.pointer_fd, h.pointer, STR("s\n"), false, NULL), 0);
+    CHECK_INT(file_replace_at(h.pointer_fd, h.pointer, STR("s\n"), false, NULL), 0);
     history_release(&h);
     scratch_check("r/.git/worktrees/w/aicoder/session", "s\n");
     CHECK_INT(scratch_mode("r/.git/worktrees/w/aicoder"), 0700);
@@ -453,7 +453,7 @@ TEST(the_history_of_an_older_version_is_moved_by_the_first_writer)
     put_old(true);
     check_found("r", HISTORY_REPOSITORY, "r/.aicoder/history.jsonl", "r/.aicoder/session");
     CHECK_INT(locate_in(&h, "r", NULL), 0);
-    CHECK(h.trusted && h.is_old && h.pointer_fd == IO_ABSENT);
+    CHECK(h.trusted && h.is_old && h.pointer_fd == FILE_ABSENT);
     CHECK_INT(history_enter(&h, NULL), 0);
     check_path(h.path, "r/.git/aicoder/history.jsonl");
     history_release(&h);

@@ -4,7 +4,7 @@
 
 #include "test.h"
 
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 
 /* `name: word word @directory|…` for all servers that are wanted, or `! message`. */
 static void check(const char *file, const char *const *options, const char *want)

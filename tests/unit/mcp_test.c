@@ -116,7 +116,7 @@ TEST(what_is_sent)
     end();
     buf_clear(&command);
     buf_addf(&command, "%s/log", dir);
-    CHECK_INT(io_read_file(buf_c(&command), &log, NULL), 0);
+    CHECK_INT(file_read(buf_c(&command), &log, NULL), 0);
     CHECK(str_starts(buf_str(&log),
                      STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"
                          "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{},"
@@ -584,7 +584,7 @@ TEST(a_server_that_does_not_go_is_made_to)
     start(buf_c(&command));
     buf_clear(&command);
     buf_addf(&command, "%s/pid", dir);
-    CHECK_INT(io_read_file(buf_c(&command), &pid, NULL), 0);
+    CHECK_INT(file_read(buf_c(&command), &pid, NULL), 0);
     CHECK_INT(kill((pid_t)strtol(buf_c(&pid), NULL, 10), 0), 0);
     end();
     CHECK_INT(kill((pid_t)strtol(buf_c(&pid), NULL, 10), 0), -1);

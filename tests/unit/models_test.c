@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <utime.h>
-#include "chathist/base/clock.h"
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
+#include "chathist/base/time.h"
 #include "scratch.h"
 
 /* Accepts a connection, and sends the answer if the request begins with `wanted`. */
@@ -89,7 +89,7 @@ TEST(what_has_no_such_list_is_none)
 
 /* ---- model cache ---- */
 
-#define DAY ((int64_t)24 * 60 * 60 * CLOCK_SECOND)
+#define DAY ((int64_t)24 * 60 * 60 * TIME_SECOND)
 
 static const struct provider one = {.name = "one"}, two = {.name = "two"};
 
@@ -140,7 +140,7 @@ TEST(what_is_in_the_way_is_an_error_or_nothing)
     struct err e = ERR_INIT;
 
     scratch_enter();
-    CHECK_INT(io_replace_file(dir, STR("x"), &e), 0);
+    CHECK_INT(file_replace(dir, STR("x"), &e), 0);
     CHECK_INT(model_cache_store(below, &one, "http://h:1/v1", &l, &e), -1);
     CHECK(*err_text(&e) != '\0');
     CHECK(!model_cache_load(below, &one, "http://h:1/v1", DAY, &got));

@@ -1,6 +1,5 @@
 #include "chathist/search/pattern.h"
 
-#include "chathist/base/fold.h"
 #include "chathist/base/utf8.h"
 #include "test.h"
 
@@ -175,7 +174,7 @@ TEST(every_folding_is_found_both_ways)
     unassigned.regex = true;
     CHECK_INT(pattern_add(&unassigned, STR("\\p{Cn}"), NULL), 0);
     for (int32_t cp = 0; cp < 0x110000; cp++) {
-        int32_t to = fold(cp);
+        int32_t to = utf8_fold(cp);
 
         if (to == cp)
             continue;

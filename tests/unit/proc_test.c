@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "chathist/base/clock.h"
+#include "chathist/base/time.h"
 #include "test.h"
 #include "scratch.h"
 
@@ -99,7 +99,7 @@ TEST(what_it_prints_is_read)
 TEST(what_it_leaves_behind_is_not_waited_for)
 {
     struct buf out = BUF_INIT(BUF_LINE), pid = BUF_INIT(BUF_SMALL);
-    int64_t began = clock_ticks();
+    int64_t began = time_ticks();
     pid_t left;
 
     scratch_enter();
@@ -107,8 +107,8 @@ TEST(what_it_leaves_behind_is_not_waited_for)
                       NULL),
               3);
     CHECK_INT(out.len, 60000);
-    CHECK(clock_ticks() - began < 30000);
-    CHECK_INT(io_read_file("pid", &pid, NULL), 0);
+    CHECK(time_ticks() - began < 30000);
+    CHECK_INT(file_read("pid", &pid, NULL), 0);
     left = (pid_t)strtol(buf_c(&pid), NULL, 10);
     CHECK(left > 0 && kill(left, SIGKILL) == 0);
     scratch_leave();

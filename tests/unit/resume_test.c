@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "test.h"
-#include "chathist/base/clock.h"
 #include "chathist/base/id.h"
+#include "chathist/base/time.h"
 #include "chathist/history/session.h"
 #include "chathist/history/store.h"
 #include "scratch.h"
@@ -33,7 +33,7 @@ static void say(const char *session, int64_t seconds_ago)
     draft_init(&d);
     draft_message(&d, ROLE_USER, STR("x"));
     draft_set_text(&d, FIELD_SESSION_ID, str_of(session));
-    clock_add_iso(&time, clock_now() - seconds_ago * CLOCK_SECOND);
+    time_add_iso(&time, time_now() - seconds_ago * TIME_SECOND);
     draft_set_text(&d, FIELD_TIMESTAMP, buf_str(&time));
     CHECK_INT(store_append(&h, &d, 1, NULL), 0);
     draft_release(&d);
@@ -45,7 +45,7 @@ static void age_pointer(int64_t seconds)
 {
     struct timespec times[2];
 
-    times[0].tv_sec = times[1].tv_sec = (time_t)(clock_now() / CLOCK_SECOND - seconds);
+    times[0].tv_sec = times[1].tv_sec = (time_t)(time_now() / TIME_SECOND - seconds);
     times[0].tv_nsec = times[1].tv_nsec = 0;
     CHECK_INT(utimensat(AT_FDCWD, h.pointer, times, 0), 0);
 }

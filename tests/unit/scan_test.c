@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "test.h"
 #include "scratch.h"
 
@@ -54,7 +54,7 @@ static struct seen scan_file(enum scan_way way, size_t block_size, size_t line_m
     struct err e = ERR_INIT;
     int more;
 
-    CHECK_INT(scan_open(&s, IO_CWD, "f", way, &e), 0);
+    CHECK_INT(scan_open(&s, FILE_CWD, "f", way, &e), 0);
     s.block_size = block_size;
     s.line_max = line_max;
     s.held_max = line_max / 2;
@@ -215,7 +215,7 @@ TEST(a_line_over_64_mib_is_passed_over)
     for (int way = 0; way < 2; way++) {
         struct scan s;
 
-        CHECK_INT(scan_open(&s, IO_CWD, "f", way ? SCAN_BACKWARD : SCAN_FORWARD, &e), 0);
+        CHECK_INT(scan_open(&s, FILE_CWD, "f", way ? SCAN_BACKWARD : SCAN_FORWARD, &e), 0);
         CHECK_INT(scan_message(&s, &m, NULL, &e), 1);
         CHECK(str_eq_c(m.id, way ? "2" : "1"));
         CHECK_INT(scan_message(&s, &m, NULL, &e), 1);
@@ -243,7 +243,7 @@ static struct buf ids_of(enum scan_way way, const char *only, uint64_t bad)
     struct scan s;
     int more;
 
-    CHECK_INT(scan_open(&s, IO_CWD, "f", way, &e), 0);
+    CHECK_INT(scan_open(&s, FILE_CWD, "f", way, &e), 0);
     s.block_size = 64;
     if (only)
         scan_only(&s, str_of(only));
@@ -291,8 +291,8 @@ TEST(bad_lines_are_counted_and_passed_over)
     scratch_enter();
     put_lines(lines);
     fd = open("f", O_WRONLY | O_APPEND);
-    CHECK_INT(io_write_all(fd, "\0\0\0\0\n", 5), 0);
-    CHECK_INT(io_write_all(fd, MESSAGE("5", "s"), strlen(MESSAGE("5", "s"))), 0);
+    CHECK_INT(file_write_all(fd, "\0\0\0\0\n", 5), 0);
+    CHECK_INT(file_write_all(fd, MESSAGE("5", "s"), strlen(MESSAGE("5", "s"))), 0);
     close(fd);
     check_ids(SCAN_FORWARD, NULL, "1 4 5 ", 4);
     check_ids(SCAN_BACKWARD, NULL, "5 4 1 ", 4);
@@ -388,11 +388,11 @@ TEST(what_is_appended_meanwhile_is_not_seen)
         struct line l;
 
         scratch_put("f", MESSAGE("1", "s") "\n" MESSAGE("2", "s") "\n");
-        CHECK_INT(scan_open(&s, IO_CWD, "f", way ? SCAN_BACKWARD : SCAN_FORWARD, NULL), 0);
+        CHECK_INT(scan_open(&s, FILE_CWD, "f", way ? SCAN_BACKWARD : SCAN_FORWARD, NULL), 0);
 
         int fd = open("f", O_WRONLY | O_APPEND);
 
-        CHECK_INT(io_write_all(fd, MESSAGE("3", "s") "\n", strlen(MESSAGE("3", "s")) + 1), 0);
+        CHECK_INT(file_write_all(fd, MESSAGE("3", "s") "\n", strlen(MESSAGE("3", "s")) + 1), 0);
         close(fd);
         CHECK_INT(scan_message(&s, &m, &l, NULL), 1);
         CHECK(str_eq_c(m.id, way ? "2" : "1"));
@@ -411,7 +411,7 @@ TEST(a_replaced_file_stays_readable)
 
     scratch_enter();
     scratch_put("f", MESSAGE("1", "s") "\n");
-    CHECK_INT(scan_open(&s, IO_CWD, "f", SCAN_FORWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, FILE_CWD, "f", SCAN_FORWARD, NULL), 0);
     scratch_put("g", "");
     CHECK_INT(rename("g", "f"), 0);
     CHECK_INT(scan_message(&s, &m, NULL, NULL), 1);
@@ -438,7 +438,7 @@ TEST(a_file_that_is_cut_meanwhile_ends_earlier)
             for (int i = 0; i < 5; i++)
                 buf_add_c(&text, line);
             scratch_put("f", buf_c(&text));
-            CHECK_INT(scan_open(&s, IO_CWD, "f", way ? SCAN_BACKWARD : SCAN_FORWARD, &e), 0);
+            CHECK_INT(scan_open(&s, FILE_CWD, "f", way ? SCAN_BACKWARD : SCAN_FORWARD, &e), 0);
             s.block_size = 50;
             CHECK_INT(scan_message(&s, &m, NULL, &e), 1);
             CHECK_INT(truncate("f", left), 0);
@@ -466,7 +466,7 @@ TEST(lines_can_be_read_again)
 
     scratch_enter();
     scratch_put("f", "abc\ndef\n");
-    CHECK_INT(scan_open(&s, IO_CWD, "f", SCAN_FORWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, FILE_CWD, "f", SCAN_FORWARD, NULL), 0);
     buf_add_c(&out, "old");
     CHECK_INT(scan_again(&s, 4, 3, &out, &e), 0);
     CHECK_STR(buf_c(&out), "def");
@@ -486,7 +486,7 @@ TEST(a_missing_file_is_an_empty_history)
 
     scratch_enter();
     for (int way = 0; way < 2; way++) {
-        CHECK_INT(scan_open(&s, IO_CWD, "no/f", way ? SCAN_BACKWARD : SCAN_FORWARD, &e), 0);
+        CHECK_INT(scan_open(&s, FILE_CWD, "no/f", way ? SCAN_BACKWARD : SCAN_FORWARD, &e), 0);
         CHECK_INT(s.fd, -1);
         CHECK_INT(scan_message(&s, &m, NULL, &e), 0);
         scan_close(&s);
@@ -504,13 +504,13 @@ TEST(only_regular_files_are_histories)
     scratch_put("f", "");
     CHECK_INT(symlink("f", "link"), 0);
     CHECK_INT(mkfifo("fifo", 0600), 0);
-    CHECK_INT(scan_open(&s, IO_CWD, "link", SCAN_FORWARD, &e), -1);
+    CHECK_INT(scan_open(&s, FILE_CWD, "link", SCAN_FORWARD, &e), -1);
     CHECK_STR(err_text(&e), "cannot open 'link': is a symbolic link");
-    CHECK_INT(scan_open(&s, IO_CWD, "fifo", SCAN_FORWARD, &e), -1);
+    CHECK_INT(scan_open(&s, FILE_CWD, "fifo", SCAN_FORWARD, &e), -1);
     CHECK_STR(err_text(&e), "cannot open 'fifo': is a FIFO");
-    CHECK_INT(scan_open(&s, IO_CWD, ".", SCAN_BACKWARD, &e), -1);
+    CHECK_INT(scan_open(&s, FILE_CWD, ".", SCAN_BACKWARD, &e), -1);
     CHECK_STR(err_text(&e), "cannot open '.': is a directory");
-    CHECK_INT(scan_open(&s, IO_CWD, "/dev/null", SCAN_BACKWARD, &e), -1);
+    CHECK_INT(scan_open(&s, FILE_CWD, "/dev/null", SCAN_BACKWARD, &e), -1);
     CHECK_STR(err_text(&e), "cannot open '/dev/null': is a device");
     err_release(&e);
     scratch_leave();
@@ -530,7 +530,7 @@ TEST(a_line_is_given_where_it_begins_and_nowhere_else)
             for (off_t second = 0; second < (off_t)sizeof(text); second++) {
                 struct scan s;
 
-                scan_open(&s, IO_CWD, "f", SCAN_FORWARD, NULL);
+                scan_open(&s, FILE_CWD, "f", SCAN_FORWARD, NULL);
                 s.block_size = block;
                 for (int i = 0; i < 2; i++) {
                     off_t at = i ? second : first;
@@ -560,7 +560,7 @@ TEST(a_line_that_is_too_long_is_passed_over_to_the_next_one)
 
     scratch_enter();
     scratch_put("f", text);
-    CHECK_INT(scan_open(&s, IO_CWD, "f", SCAN_FORWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, FILE_CWD, "f", SCAN_FORWARD, NULL), 0);
     s.block_size = 4;
     s.line_max = 10;
     CHECK_INT(scan_line_at(&s, 0, &l, NULL), 1);
@@ -588,7 +588,7 @@ TEST(going_backward_a_long_line_is_whole)
     buf_grew(&text, n);
     buf_add_c(&text, "\nlast\n");
     scratch_put_bytes("f", text.data, text.len);
-    CHECK_INT(scan_open(&s, IO_CWD, "f", SCAN_BACKWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, FILE_CWD, "f", SCAN_BACKWARD, NULL), 0);
     CHECK_INT(scan_line(&s, &l, NULL), 1);
     CHECK_INT(scan_line(&s, &l, NULL), 1);
     CHECK_INT(l.text.n, n);
@@ -611,7 +611,7 @@ TEST(a_file_is_shared_by_scans)
 
     scratch_enter();
     scratch_put("f", "one\ntwo\nthree\n");
-    CHECK_INT(scan_open(&s, IO_CWD, "f", SCAN_FORWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, FILE_CWD, "f", SCAN_FORWARD, NULL), 0);
     scan_share(&part, &s, 4, 8);
     CHECK_INT(scan_line(&s, &l, NULL), 1);
     CHECK_MEM(l.text.p, l.text.n, "one", 3);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 
 static char scratch_dir[64];
 
@@ -66,7 +66,7 @@ static inline void scratch_put_bytes(const char *path, const void *p, size_t n)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
-    if (fd < 0 || io_write_all(fd, p, n) < 0)
+    if (fd < 0 || file_write_all(fd, p, n) < 0)
         abort();
     close(fd);
 }
@@ -81,7 +81,7 @@ static inline struct buf scratch_get(const char *path)
 {
     struct buf b = BUF_INIT((size_t)1 << 30);
 
-    if (!CHECK(io_read_file(path, &b, NULL) == 0))
+    if (!CHECK(file_read(path, &b, NULL) == 0))
         fprintf(stderr, "    %s\n", path);
     return b;
 }
@@ -116,7 +116,7 @@ static inline void make_repository(const char *dir)
     }
     snprintf(path, sizeof path, "%s/.git/HEAD", dir);
     fd = open(path, O_WRONLY | O_CREAT, 0644);
-    if (fd < 0 || io_write_all(fd, "ref: refs/heads/main\n", 21) < 0)
+    if (fd < 0 || file_write_all(fd, "ref: refs/heads/main\n", 21) < 0)
         abort();
     close(fd);
 }

@@ -11,8 +11,8 @@
 static char scratch_path[] = "h", scratch_index[] = "h.idx", scratch_skip[] = "h.skip",
             scratch_pointer[] = "h.session";
 
-static struct history history = {.dir_fd = IO_CWD,
-                                 .pointer_fd = IO_CWD,
+static struct history history = {.dir_fd = FILE_CWD,
+                                 .pointer_fd = FILE_CWD,
                                  .path = scratch_path,
                                  .index = scratch_index,
                                  .skip = scratch_skip,
@@ -27,7 +27,7 @@ static inline void append(const char *bytes, size_t n)
 {
     int fd = open("h", O_WRONLY | O_CREAT | O_APPEND, 0600);
 
-    if (fd < 0 || io_write_all(fd, bytes, n) < 0)
+    if (fd < 0 || file_write_all(fd, bytes, n) < 0)
         abort();
     close(fd);
 }

@@ -37,7 +37,7 @@ static void check_search(const char *needle, const struct filter *filter, enum s
 
     pattern_init(&p);
     CHECK_INT(pattern_add(&p, str_of(needle), &e), 0);
-    CHECK_INT(search_open(&s, IO_CWD, "f", &p, filter, way, &e), 0);
+    CHECK_INT(search_open(&s, FILE_CWD, "f", &p, filter, way, &e), 0);
     while ((more = search_next(&s, &h, &e)) > 0) {
         buf_add_str(&ids, h.message->id);
         buf_add_byte(&ids, ' ');
@@ -104,7 +104,7 @@ TEST(an_unreadable_history_is_an_error)
     struct err e = ERR_INIT;
 
     pattern_init(&p);
-    CHECK_INT(search_open(&s, IO_CWD, "/", &p, NULL, SCAN_FORWARD, &e), -1);
+    CHECK_INT(search_open(&s, FILE_CWD, "/", &p, NULL, SCAN_FORWARD, &e), -1);
     CHECK_STR(err_text(&e), "cannot open '/': is a directory");
     err_release(&e);
 }
@@ -123,7 +123,7 @@ TEST(every_message_can_be_looked_at)
     filter_add(&user.roles, STR("user"));
     pattern_init(&p);
     CHECK_INT(pattern_add(&p, STR("\xc3\xbc"), &e), 0);
-    CHECK_INT(search_open(&s, IO_CWD, "f", &p, &user, SCAN_BACKWARD, &e), 0);
+    CHECK_INT(search_open(&s, FILE_CWD, "f", &p, &user, SCAN_BACKWARD, &e), 0);
     s.invert = true;
     while (search_each(&s, &h, &e) == 1) {
         buf_add_str(&seen, h.message->id);
@@ -155,7 +155,7 @@ TEST(a_message_that_takes_too_long_does_not_end_the_search)
     pattern_init(&p);
     p.regex = true;
     CHECK_INT(pattern_add(&p, STR("(?:(a+)+)+(?:c|d)"), &e), 0);
-    CHECK_INT(search_open(&s, IO_CWD, "f", &p, NULL, SCAN_FORWARD, &e), 0);
+    CHECK_INT(search_open(&s, FILE_CWD, "f", &p, NULL, SCAN_FORWARD, &e), 0);
     CHECK_INT(search_next(&s, &h, &e), 1);
     CHECK_INT(search_next(&s, &h, &e), SEARCH_FAILED);
     CHECK_STR(err_text(&e), "match limit exceeded");
@@ -188,7 +188,7 @@ static void check_cancel(size_t lines)
     scratch_put_bytes("f", text.data, text.len);
     pattern_init(&p);
     CHECK_INT(pattern_add(&p, STR("needle"), NULL), 0);
-    CHECK_INT(search_open(&s, IO_CWD, "f", &p, NULL, SCAN_BACKWARD, NULL), 0);
+    CHECK_INT(search_open(&s, FILE_CWD, "f", &p, NULL, SCAN_BACKWARD, NULL), 0);
     s.cancel = &cancel;
     CHECK_INT(search_next(&s, &h, NULL), 1);
     cancel = true;

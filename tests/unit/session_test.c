@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-#include "chathist/base/clock.h"
+#include "chathist/base/time.h"
 #include "test.h"
 #include "scratch.h"
 
@@ -78,14 +78,14 @@ TEST(making_a_session_current_writes_the_pointer)
     scratch_enter();
     h = history_f();
     CHECK_INT(session_current(&h, &id, &since, NULL), 0);
-    before = clock_now();
+    before = time_now();
     CHECK_INT(session_make_current(&h, STR("s1"), NULL), 0);
     scratch_check("f.session", "s1\n");
     CHECK_INT(scratch_mode("f.session"), 0600);
     CHECK_INT(session_current(&h, &id, &since, NULL), 1);
     CHECK_STR(buf_c(&id), "s1");
     /* A file's time is that of the last tick of the kernel. */
-    CHECK(since > before - CLOCK_SECOND && since < before + 5 * CLOCK_SECOND);
+    CHECK(since > before - TIME_SECOND && since < before + 5 * TIME_SECOND);
     CHECK_INT(session_make_current(&h, STR("s2"), NULL), 0);
     CHECK_INT(session_make_current(&h, STR("no id"), &e), -1);
     CHECK_STR(err_text(&e), "cannot continue session 'no id': not an id that chat takes");
@@ -140,8 +140,8 @@ static int64_t at(int minutes)
 {
     int64_t us = 0;
 
-    CHECK(clock_parse_iso(STR("2024-06-27T15:00:00+00:00"), &us));
-    return us + minutes * 60 * CLOCK_SECOND;
+    CHECK(time_parse_iso(STR("2024-06-27T15:00:00+00:00"), &us));
+    return us + minutes * 60 * TIME_SECOND;
 }
 
 TEST(a_session_expires_after_its_last_use)
@@ -210,7 +210,7 @@ TEST(sessions_are_listed_by_last_use)
     add_line(&text, "c", "t4", "user", "c1");
     add_line(&text, "a", "time5", "assistant", "a3");
     put_history(&text);
-    CHECK_INT(session_list_load(&l, IO_CWD, "f", NULL), 0);
+    CHECK_INT(session_list_load(&l, FILE_CWD, "f", NULL), 0);
     CHECK_INT(l.count, 3);
     CHECK_INT(l.bad_lines, 1);
     CHECK_STR(l.at[0].id, "a");
@@ -243,7 +243,7 @@ TEST(a_preview_is_cut_at_whole_code_points)
         buf_add_c(&content, i % 2 ? "\xc3\xa9" : "\\ud83d\\ude00");
     add_line(&text, "a", "t", "user", buf_c(&content));
     put_history(&text);
-    CHECK_INT(session_list_load(&l, IO_CWD, "f", NULL), 0);
+    CHECK_INT(session_list_load(&l, FILE_CWD, "f", NULL), 0);
     CHECK_INT(l.at[0].preview_len, 50 * 2 + 50 * 4);
     session_list_release(&l);
     buf_release(&text);
@@ -265,7 +265,7 @@ TEST(many_sessions_are_told_apart)
         add_line(&text, id, "t", "user", id);
     }
     put_history(&text);
-    CHECK_INT(session_list_load(&l, IO_CWD, "f", NULL), 0);
+    CHECK_INT(session_list_load(&l, FILE_CWD, "f", NULL), 0);
     CHECK_INT(l.count, 5000);
     for (size_t i = 0; i < l.count; i++) {
         char id[32];
@@ -290,7 +290,7 @@ TEST(ids_that_hold_nul_differ_behind_it)
     add_line(&text, "a\\u0000c", "t", "user", "x");
     add_line(&text, "a\\u0000b", "t", "user", "x");
     put_history(&text);
-    CHECK_INT(session_list_load(&l, IO_CWD, "f", NULL), 0);
+    CHECK_INT(session_list_load(&l, FILE_CWD, "f", NULL), 0);
     CHECK_INT(l.count, 2);
     CHECK_MEM(l.at[0].id, l.at[0].id_len, "a\0b", 3);
     CHECK_INT(l.at[0].count, 2);
@@ -305,10 +305,10 @@ TEST(an_empty_history_has_no_sessions)
     struct err e = ERR_INIT;
 
     scratch_enter();
-    CHECK_INT(session_list_load(&l, IO_CWD, "f", NULL), 0);
+    CHECK_INT(session_list_load(&l, FILE_CWD, "f", NULL), 0);
     CHECK_INT(l.count, 0);
     session_list_release(&l);
-    CHECK_INT(session_list_load(&l, IO_CWD, ".", &e), -1);
+    CHECK_INT(session_list_load(&l, FILE_CWD, ".", &e), -1);
     CHECK_STR(err_text(&e), "cannot open '.': is a directory");
     err_release(&e);
     scratch_leave();
@@ -394,13 +394,13 @@ TEST(the_end_of_a_file_tells_of_its_last_sessions)
         add_line(&text, id, "t", "user", "hello");
     }
     put_history(&text);
-    CHECK_INT(session_list_recent(&l, IO_CWD, "f", 400, &whole, NULL), 0);
+    CHECK_INT(session_list_recent(&l, FILE_CWD, "f", 400, &whole, NULL), 0);
     CHECK(!whole);
     CHECK(l.count >= 1 && l.count < 4);
     CHECK_STR(l.at[0].id, "s09");
     CHECK_INT(l.at[0].end, text.len);
     session_list_release(&l);
-    CHECK_INT(session_list_recent(&l, IO_CWD, "f", (off_t)text.len, &whole, NULL), 0);
+    CHECK_INT(session_list_recent(&l, FILE_CWD, "f", (off_t)text.len, &whole, NULL), 0);
     CHECK(whole);
     CHECK_INT(l.count, 10);
     session_list_release(&l);

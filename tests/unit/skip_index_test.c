@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "chathist/search/search.h"
 #include "test.h"
 #include "scratch.h"
@@ -75,7 +75,7 @@ static void look(const char *text, size_t threads, bool with, struct found *f)
 
     pattern_init(&p);
     if (pattern_add(&p, str_of(text), NULL) < 0 ||
-        search_open(&s, IO_CWD, "h", &p, NULL, SCAN_BACKWARD, NULL) < 0)
+        search_open(&s, FILE_CWD, "h", &p, NULL, SCAN_BACKWARD, NULL) < 0)
         abort();
     s.threads = threads;
     s.scan.block_size = WINDOW;
@@ -302,7 +302,7 @@ TEST(a_search_that_ends_early_learns_nothing)
     settle();
     pattern_init(&p);
     CHECK_INT(pattern_add(&p, STR("number 600."), NULL), 0);
-    CHECK_INT(search_open(&s, IO_CWD, "h", &p, NULL, SCAN_BACKWARD, NULL), 0);
+    CHECK_INT(search_open(&s, FILE_CWD, "h", &p, NULL, SCAN_BACKWARD, NULL), 0);
     s.scan.block_size = WINDOW;
     s.skip_block = BLOCK;
     s.history = &history;

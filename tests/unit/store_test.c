@@ -7,10 +7,10 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "chathist/base/clock.h"
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
-#include "chathist/base/mem.h"
-#include "chathist/base/path.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/history/scan.h"
 #include "test.h"
 #include "scratch.h"
@@ -54,7 +54,7 @@ static void check_count(const char *path, uint64_t messages, uint64_t bad)
     struct scan s;
     uint64_t count = 0;
 
-    CHECK_INT(scan_open(&s, IO_CWD, path, SCAN_FORWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, FILE_CWD, path, SCAN_FORWARD, NULL), 0);
     while (scan_message(&s, &m, NULL, NULL) > 0)
         count++;
     CHECK_INT(count, messages);
@@ -69,7 +69,7 @@ TEST(a_message_is_stored_and_completed)
     struct draft d[2];
     struct err e = ERR_INIT;
     struct message m = MESSAGE_INIT;
-    int64_t before = clock_now(), at = 0;
+    int64_t before = time_now(), at = 0;
 
     scratch_enter();
     h = explicit_history("f");
@@ -90,8 +90,8 @@ TEST(a_message_is_stored_and_completed)
     CHECK(message_parse(&m, first));
     CHECK(str_eq(m.field[FIELD_ID], buf_str(&d[0].field[FIELD_ID])));
     CHECK_INT(m.id.n, 22);
-    CHECK(clock_parse_iso(m.timestamp, &at));
-    CHECK(at >= before && at <= clock_now());
+    CHECK(time_parse_iso(m.timestamp, &at));
+    CHECK(at >= before && at <= time_now());
     CHECK(str_eq(rest, STR("{\"id\":\"given\",\"session_id\":\"s1\",\"timestamp\":"
                            "\"2020-01-01T00:00:00.000000+00:00\",\"role\":\"user\","
                            "\"content\":\"two\"}\n")));
@@ -417,7 +417,7 @@ TEST(eight_writers_lose_and_mix_nothing)
         pids[i] = start(write_many);
     for (int i = 0; i < WRITERS; i++)
         check_exit(pids[i]);
-    CHECK_INT(scan_open(&s, IO_CWD, "f", SCAN_FORWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, FILE_CWD, "f", SCAN_FORWARD, NULL), 0);
     while (scan_message(&s, &m, NULL, NULL) > 0) {
         for (int i = 0; i < WRITERS; i++) {
             char session[32];
@@ -509,10 +509,10 @@ TEST(a_second_wait_for_the_lock_is_short)
     CHECK(h.impatient);
 
     h.cancel_fd = -1;
-    start = clock_ticks();
+    start = time_ticks();
     CHECK_INT(append_one(&h, "s", "x", NULL), -1);
-    CHECK(clock_ticks() - start >= HISTORY_IMPATIENT_MS - 10);
-    CHECK(clock_ticks() - start < 4 * HISTORY_IMPATIENT_MS);
+    CHECK(time_ticks() - start >= HISTORY_IMPATIENT_MS - 10);
+    CHECK(time_ticks() - start < 4 * HISTORY_IMPATIENT_MS);
     CHECK_STR(told, "f");
 
     close(held);
@@ -553,7 +553,7 @@ TEST(writers_that_are_killed_leave_a_history_that_heals)
         kill(pid, SIGKILL);
         CHECK_INT(waitpid(pid, NULL, 0), pid);
         CHECK_INT(append_one(&h, "heals", "x", NULL), 0);
-        CHECK_INT(scan_open(&s, IO_CWD, "f", SCAN_BACKWARD, NULL), 0);
+        CHECK_INT(scan_open(&s, FILE_CWD, "f", SCAN_BACKWARD, NULL), 0);
         CHECK_INT(scan_message(&s, &m, NULL, NULL), 1);
         CHECK(str_eq_c(m.session_id, "heals"));
         CHECK(scan_message(&s, &m, NULL, NULL) == 1);

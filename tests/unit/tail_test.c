@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 #include "draw.h"
 #include "history/session_index.h"
 #include "test.h"
@@ -90,7 +90,7 @@ static void check(const struct tail_wish *wish, bool *cut)
     struct thread all;
     struct tail t;
 
-    CHECK_INT(thread_load(&all, IO_CWD, "h", STR("s"), wish->raw, NULL), 0);
+    CHECK_INT(thread_load(&all, FILE_CWD, "h", STR("s"), wish->raw, NULL), 0);
     if (CHECK_INT(tail_load(&t, &history, STR("s"), wish, NULL), 0)) {
         CHECK(is_end(&t, &all, wish));
         CHECK(!t.whole || t.thread.count == all.count);

@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-#include "chathist/base/clock.h"
+#include "chathist/base/time.h"
 #include "test.h"
 #include "scratch.h"
 
@@ -22,7 +22,7 @@ static void check_session(const char *session, bool raw, const char *want)
     struct buf ids = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
 
-    CHECK_INT(thread_load(&t, IO_CWD, "f", str_of(session), raw, &e), 0);
+    CHECK_INT(thread_load(&t, FILE_CWD, "f", str_of(session), raw, &e), 0);
     for (size_t i = 0; i < t.count; i++) {
         buf_add_str(&ids, t.at[i].id);
         buf_add_byte(&ids, ' ');
@@ -70,7 +70,7 @@ TEST(a_thread_has_the_lines_of_one_session)
     check_session("other", false, "4 ");
     check_session("other", true, "2 4 ");
     check_session("nobody", false, "");
-    CHECK_INT(thread_load(&t, IO_CWD, "f", STR("s"), false, NULL), 0);
+    CHECK_INT(thread_load(&t, FILE_CWD, "f", STR("s"), false, NULL), 0);
     CHECK_INT(t.all, 2);
     CHECK_INT(t.bad_lines, 1);
     CHECK(str_eq(t.at[1].line, STR("{\"id\":\"\\u0033\",\"session_id\":\"s\",\"timestamp\":\"t\","
@@ -200,9 +200,9 @@ TEST(a_thread_of_many_lines_takes_no_quadratic_time)
         add(&text, "s", id, i % 2 ? "assistant" : "user", more);
     }
     scratch_put("f", buf_c(&text));
-    start = clock_ticks();
-    CHECK_INT(thread_load(&t, IO_CWD, "f", STR("s"), false, NULL), 0);
-    CHECK(clock_ticks() - start < 5000);
+    start = time_ticks();
+    CHECK_INT(thread_load(&t, FILE_CWD, "f", STR("s"), false, NULL), 0);
+    CHECK(time_ticks() - start < 5000);
     CHECK_INT(t.all, 100000);
     CHECK_INT(t.count, 50001);
     CHECK(t.count && str_eq_c(t.at[t.count - 1].id, "m99999"));
@@ -216,7 +216,7 @@ TEST(an_unreadable_history_is_an_error)
     struct thread t;
     struct err e = ERR_INIT;
 
-    CHECK_INT(thread_load(&t, IO_CWD, "/", STR("s"), false, &e), -1);
+    CHECK_INT(thread_load(&t, FILE_CWD, "/", STR("s"), false, &e), -1);
     CHECK_STR(err_text(&e), "cannot open '/': is a directory");
     CHECK_INT(t.count, 0);
     err_release(&e);
@@ -237,16 +237,16 @@ TEST(a_thread_may_be_read_where_it_lies)
     end = text.len;
     add(&text, "other", "5", "user", "");
     scratch_put("f", buf_c(&text));
-    CHECK_INT(thread_load_between(&t, IO_CWD, "f", STR("s"), (off_t)first, (off_t)end, NULL), 0);
+    CHECK_INT(thread_load_between(&t, FILE_CWD, "f", STR("s"), (off_t)first, (off_t)end, NULL), 0);
     CHECK_INT(t.all, 2);
     CHECK_INT(t.count, 1);
     CHECK(t.count == 1 && str_eq_c(t.at[0].id, "4"));
     thread_release(&t);
     /* The file has become shorter since. */
-    CHECK_INT(thread_load_between(&t, IO_CWD, "f", STR("s"), 100000, 200000, NULL), 0);
+    CHECK_INT(thread_load_between(&t, FILE_CWD, "f", STR("s"), 100000, 200000, NULL), 0);
     CHECK_INT(t.count, 0);
     thread_release(&t);
-    CHECK_INT(thread_load_between(&t, IO_CWD, "gone", STR("s"), 0, 10, NULL), 0);
+    CHECK_INT(thread_load_between(&t, FILE_CWD, "gone", STR("s"), 0, 10, NULL), 0);
     CHECK_INT(t.count, 0);
     thread_release(&t);
     buf_release(&text);

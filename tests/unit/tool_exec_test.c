@@ -5,7 +5,7 @@
 
 #include "test.h"
 #include "chathist/base/process.h"
-#include "chathist/base/clock.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "scratch.h"
 
@@ -174,7 +174,7 @@ TEST(one_that_talks_for_ever_is_stopped)
 /* It has ended; what it started may hold its pipes open and is not waited for. */
 TEST(what_it_leaves_behind_is_not_waited_for)
 {
-    int64_t began = clock_ticks();
+    int64_t began = time_ticks();
     struct tool_job job;
 
     enter();
@@ -182,7 +182,7 @@ TEST(what_it_leaves_behind_is_not_waited_for)
     job = call("yes & sleep 0.1; exit 4", STR("{}"), 60000);
     CHECK(str_starts(buf_str(&job.result), STR("the tool failed with exit status 4\n")));
     buf_release(&job.result);
-    CHECK(clock_ticks() - began < 30000);
+    CHECK(time_ticks() - began < 30000);
     leave();
 }
 

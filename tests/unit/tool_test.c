@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "test.h"
-#include "chathist/base/clock.h"
+#include "chathist/base/time.h"
 
 /* ---- a kind for tests: its source tells what a call does ---- */
 
@@ -231,7 +231,7 @@ TEST(an_interruption_ends_them_all)
     CHECK_INT(endless.begun, TOOL_PARALLEL - 1);
     CHECK_INT(endless.asked, TOOL_PARALLEL - 1);
     CHECK_INT(endless.stopped, TOOL_PARALLEL - 1);
-    CHECK(endless.until <= clock_ticks() + TOOL_GRACE_MS);
+    CHECK(endless.until <= time_ticks() + TOOL_GRACE_MS);
     for (size_t i = 0; i < count; i++)
         check_result(&jobs[i], true,
                      i < TOOL_PARALLEL ? "the tool was interrupted"

@@ -1,6 +1,6 @@
 #include "history/trust.h"
 
-#include "chathist/base/path.h"
+#include "chathist/base/file.h"
 #include "test.h"
 #include "scratch.h"
 

@@ -1,4 +1,4 @@
-#include "chathist/base/vis.h"
+#include "chathist/base/utf8.h"
 
 #include "test.h"
 

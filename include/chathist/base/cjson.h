@@ -16,8 +16,8 @@
 #include <stdlib.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/json_write.h"
-#include "chathist/base/mem.h"
+#include "chathist/base/json.h"
+#include "chathist/base/memory.h"
 
 /* A new empty object or array. The caller frees it with cJSON_Delete, unless it adds it to another
  * item. */

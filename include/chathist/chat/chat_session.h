@@ -12,12 +12,12 @@
 
 #include <stdbool.h>
 
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/chat/chat_args.h"
-#include "chathist/chat/tools.h"
 #include "chathist/chat/events.h"
 #include "chathist/chat/mcp_servers.h"
 #include "chathist/chat/server.h"
+#include "chathist/chat/tools.h"
 #include "chathist/chat/turn.h"
 #include "chathist/cli/config.h"
 #include "chathist/history/location.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/cli/config.h"
 #include "chathist/history/location.h"
 #include "chathist/history/thread.h"

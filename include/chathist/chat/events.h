@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/vis.h"
+#include "chathist/base/utf8.h"
 #include "chathist/chat/markdown.h"
 #include "chathist/chat/turn.h"
 #include "chathist/cli/options.h"

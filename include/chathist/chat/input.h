@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/chat/chat_args.h"
 #include "chathist/history/location.h"
 #include "chathist/llm/context.h"

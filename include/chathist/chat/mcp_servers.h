@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/base/process.h"
 #include "chathist/cli/config.h"
 #include "chathist/llm/mcp.h"

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 
 /* The maximum size of a prompt; a line of the history must be able to hold it. */
 #define PROMPT_MAX (BUF_LINE / 2)

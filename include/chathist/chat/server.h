@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/cli/config.h"
 #include "chathist/llm/provider.h"
 

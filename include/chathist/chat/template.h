@@ -24,7 +24,7 @@
 #include <stddef.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/chat/chat_args.h"
 #include "chathist/cli/output.h"
 

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 
 /* The first call of every program: sets the name of the tool, opens descriptors 0 to 2 if they are
  * closed, ignores SIGXFSZ, restores SIGCHLD, and prepares for running out of memory. */

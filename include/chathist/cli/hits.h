@@ -6,7 +6,7 @@
 #ifndef CHATHIST_CLI_HITS_H
 #define CHATHIST_CLI_HITS_H
 
-#include "chathist/base/keymap.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/cli/output.h"
 #include "chathist/search/match_context.h"
 #include "chathist/search/search.h"
@@ -40,7 +40,7 @@ void hits_release(struct hits *h);
 
 /* The sessions of the messages so far, in that order. Zero-initialise. */
 struct hits_sessions {
-    struct keymap seen; /* the place in `at` by id */
+    struct hash_map seen; /* the place in `at` by id */
     struct hits_session {
         char *id;
         size_t len;

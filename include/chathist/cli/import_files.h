@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "chathist/base/err.h"
-#include "chathist/base/keymap.h"
+#include "chathist/base/error.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/cli/config.h"
 
 struct import_file {
@@ -38,9 +38,9 @@ struct import_files {
     struct import_file *at;
     size_t count, cap;
     /* private */
-    size_t places;      /* of other programs that exist */
-    struct keymap seen; /* device and inode of each directory that was searched */
-    char **keys;        /* its keys, owned */
+    size_t places;        /* of other programs that exist */
+    struct hash_map seen; /* device and inode of each directory that was searched */
+    char **keys;          /* its keys, owned */
     size_t keys_count, keys_cap;
 };
 

@@ -27,7 +27,7 @@ enum opt_kind {
     OPT_WHEN, /* auto, always, never */
     OPT_TEMPLATE,
     OPT_PERSONA, /* a system prompt of the user; OPT_ROLE is the role of a message */
-    OPT_TIME,    /* a time for clock_parse_when */
+    OPT_TIME,    /* a time for time_parse_when */
     OPT_GROUP,   /* a name for stats_by_name */
     OPT_CHOICE,  /* one of the words in `meta`, `this|that` */
 };
@@ -96,7 +96,7 @@ char **opt_operands(struct opt_parser *p, size_t *count);
 size_t opt_count(const char *option, const char *value);      /* `all` (SIZE_MAX) or 1, 2, ... */
 unsigned opt_number(const char *option, const char *value);   /* 0, 1, 2, ... */
 long opt_milliseconds(const char *option, const char *value); /* `90`, `30s`, `5m`; `0` for none */
-/* Reads a time with clock_parse_when; `now` is in microseconds. */
+/* Reads a time with time_parse_when; `now` is in microseconds. */
 void opt_when(const char *option, const char *value, int64_t now, int64_t *first, int64_t *last);
 
 /* Reads a number of bytes: `500000`, `500k`, `10M`, `2GiB`; the units are powers of 1024. */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/vis.h"
+#include "chathist/base/utf8.h"
 #include "chathist/cli/options.h"
 
 struct out {

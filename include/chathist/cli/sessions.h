@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/history/location.h"
 
 /* The given names; `-` is replaced by the lines of standard input. */

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 
 /* Catches SIGINT, SIGTERM, SIGHUP and SIGQUIT. Returns a descriptor that becomes readable with the
  * first of them, or -1 with *e set. */

@@ -18,7 +18,7 @@
 #include <stddef.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/history/message.h"
 
 /* Describes a session to a format. It is computed from the exported messages, and it is valid until

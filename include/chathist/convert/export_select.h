@@ -36,8 +36,8 @@
 #include <sys/types.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
-#include "chathist/base/keymap.h"
+#include "chathist/base/error.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/history/append.h"
 #include "chathist/history/message.h"
 #include "chathist/history/scan.h"
@@ -65,7 +65,7 @@ struct export_state {
     size_t length;
     struct export_state_session *sessions;
     size_t sessions_count, sessions_cap;
-    struct keymap places;
+    struct hash_map places;
     struct buf saved; /* the members that were read */
 };
 
@@ -110,7 +110,7 @@ struct selection {
     uint64_t bad_lines;
     /* private */
     size_t lines_cap, sessions_cap;
-    struct keymap places;
+    struct hash_map places;
     struct scan scan;
     struct buf line;
 };

@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/history/location.h"
 
 struct import_format; /* see convert/import_reader.h */

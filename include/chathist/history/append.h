@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 
 /* How long to wait for other writers, and when to call `tell`, in milliseconds. */
 #define APPEND_LOCK_MS 60000

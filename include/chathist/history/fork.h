@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/history/location.h"
 
 /* Copies the thread of `session` (history/thread), up to and including the message `at`, into the

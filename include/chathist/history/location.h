@@ -31,7 +31,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/history/append.h"
 
 /* Where the user's files are: borrowed strings, filled in from flags and the environment. */
@@ -55,7 +55,7 @@ struct git_dirs;
 struct history {
     enum history_kind kind;
     /* Descriptors of the directory with the history and its indexes, and of the one with the
-     * pointer. Every file in them is opened relative to these (io_open_regular_at). */
+     * pointer. Every file in them is opened relative to these (file_open_regular_at). */
     int dir_fd, pointer_fd;
     char *path;           /* the history file, absolute unless explicit */
     char *pointer;        /* the pointer file */

@@ -20,7 +20,7 @@
 #include <sys/types.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/history/location.h"
 #include "chathist/history/scan.h"
 

@@ -20,7 +20,7 @@
 #include <sys/types.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/history/message.h"
 
 enum scan_way { SCAN_FORWARD, SCAN_BACKWARD };

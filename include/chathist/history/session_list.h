@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/history/location.h"
 
 /* Smaller histories have no index: reading them is as fast without. */

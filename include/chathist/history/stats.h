@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
-#include "chathist/base/keymap.h"
+#include "chathist/base/error.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/history/filter.h"
 #include "chathist/history/message.h"
 
@@ -60,7 +60,7 @@ struct stats_table {
     struct stats_row *at;
     size_t count, cap;
     /* private */
-    struct keymap places;
+    struct hash_map places;
     size_t unknown; /* the row without a key; (size_t)-1: it does not exist */
 };
 
@@ -70,7 +70,7 @@ struct stats {
     bool timed;          /* some message has a time, and these are set: */
     int64_t first, last; /* microseconds */
     /* private */
-    struct keymap sessions, pairs;
+    struct hash_map sessions, pairs;
     char **owned; /* the keys of these two maps */
     size_t owned_count, owned_cap;
 };

@@ -8,19 +8,19 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/history/location.h"
 #include "chathist/history/message.h"
 
 /* Checks the fields that are set: an id has no white space or control characters, id_session_valid
- * accepts the session id, clock_parse_iso reads the time, and the role is not empty. Absent fields
+ * accepts the session id, time_parse_iso reads the time, and the role is not empty. Absent fields
  * are not checked. Returns 0, or -1 with *e set (ERR_USAGE). */
 int draft_storable(const struct draft *d, struct err *e);
 
 /* Appends the drafts as consecutive lines, all or none. Role, content and session id must be set,
  * and draft_storable must accept each draft. Missing ids and timestamps are filled in; on failure
  * they are cleared again. A new id differs from those in the last part of the file. A timestamp
- * that was set is rewritten in the form of clock_add_iso. Creates the file (0600) and its directory
+ * that was set is rewritten in the form of time_add_iso. Creates the file (0600) and its directory
  * if they are missing. A history that is not trusted is set aside, unless history_accept was called
  * before. Returns 0, or -1 with *e set (ERR_USAGE if a draft is refused).
  *

@@ -17,7 +17,7 @@
 #include <stddef.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/history/message.h"
 
 /* ---- images: sent with the prompt of a turn, and not stored ---- */

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/provider.h"
 #include "chathist/llm/response.h"

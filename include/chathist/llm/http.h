@@ -17,7 +17,7 @@
 #include <stdbool.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/llm/http_request.h"
 
 /* The status and the header fields that matter here. An absent field is "". The strings are

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 
 /* The longest message, in bytes. A longer line makes the stream unusable. */
 #define JSONRPC_MESSAGE_MAX ((size_t)16 << 20)

@@ -36,7 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/base/process.h"
 #include "chathist/llm/jsonrpc.h"
 #include "chathist/llm/tool.h"

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/llm/provider.h"
 
 struct model_list {

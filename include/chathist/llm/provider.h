@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/llm/context.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/response.h"

@@ -20,7 +20,7 @@
 #define CHATHIST_LLM_PROVIDER_ANTHROPIC_H
 
 #include "chathist/base/cjson.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/llm/context.h"
 #include "chathist/llm/provider.h"
 

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 
 /* Returns the kind of error that an HTTP status stands for. */
 enum err_kind provider_error_kind(int status);

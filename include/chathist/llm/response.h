@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 #include "chathist/base/json.h"
 #include "chathist/base/usage.h"
 #include "chathist/llm/opaque_blocks.h"

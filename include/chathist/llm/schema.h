@@ -19,7 +19,7 @@
 #define CHATHIST_LLM_SCHEMA_H
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 
 struct schema;
 

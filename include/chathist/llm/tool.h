@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 
 struct tool_job;
 
@@ -42,7 +42,7 @@ struct tool_kind {
     void (*step)(struct tool_job *job);
     /* Asks a call to end before it is stopped, without waiting. May be NULL. */
     void (*ask)(struct tool_job *job);
-    /* Ends a call for good that is late or was interrupted, not later than `until` (clock_ticks).
+    /* Ends a call for good that is late or was interrupted, not later than `until` (time_ticks).
      * Text that it leaves in job->result follows the reason in the result. */
     void (*stop)(struct tool_job *job, int64_t until);
     bool processes; /* calls start processes, which may leave others running */
@@ -65,7 +65,7 @@ struct tool_job {
     struct buf result;  /* text for the model; valid UTF-8 once the job is done */
     bool failed;        /* the result describes a failure */
     bool done;
-    int64_t deadline; /* a time of clock_ticks, set by tool_run; 0: the call has not begun */
+    int64_t deadline; /* a time of time_ticks, set by tool_run; 0: the call has not begun */
     void *state;      /* belongs to the kind until the job is done, then NULL */
 };
 

@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/keymap.h"
+#include "chathist/base/hash_map.h"
 
 /* Where the line of a message is in the file, as in struct line. */
 struct context_item {
@@ -32,7 +32,7 @@ struct match_context {
     size_t count, cap;
     /* private */
     size_t before, after;
-    struct keymap by_id;
+    struct hash_map by_id;
     struct context_session *sessions;
     size_t sessions_count, sessions_cap;
     size_t waiting; /* the number of sessions whose group may get older messages */

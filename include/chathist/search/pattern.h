@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 
 struct literal_scan;
 struct skip_query;

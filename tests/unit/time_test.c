@@ -1,4 +1,4 @@
-#include "chathist/base/clock.h"
+#include "chathist/base/time.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@ static void check_iso(int64_t us, const char *want)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
 
-    clock_add_iso(&b, us);
+    time_add_iso(&b, us);
     CHECK_STR(buf_c(&b), want);
     buf_release(&b);
 }
@@ -19,7 +19,7 @@ static void check_parse(const char *text, int64_t want)
 {
     int64_t us = -1;
 
-    if (!CHECK(clock_parse_iso(str_of(text), &us)) || !CHECK_INT(us, want))
+    if (!CHECK(time_parse_iso(str_of(text), &us)) || !CHECK_INT(us, want))
         fprintf(stderr, "    of   %s\n", text);
 }
 
@@ -28,11 +28,11 @@ static void check_refused(const char *text)
 {
     int64_t us = 4711;
 
-    if (!CHECK(!clock_parse_iso(str_of(text), &us)) || !CHECK_INT(us, 4711))
+    if (!CHECK(!time_parse_iso(str_of(text), &us)) || !CHECK_INT(us, 4711))
         fprintf(stderr, "    of   %s\n", text);
 }
 
-#define AT(seconds) ((int64_t)(seconds)*CLOCK_SECOND)
+#define AT(seconds) ((int64_t)(seconds)*TIME_SECOND)
 #define NOON_2024 INT64_C(1719500400) /* 2024-06-27T15:00:00Z */
 
 TEST(iso_form)
@@ -66,8 +66,8 @@ TEST(parse_what_we_write)
         int64_t back = 0;
 
         buf_clear(&b);
-        clock_add_iso(&b, us);
-        same = same && clock_parse_iso(buf_str(&b), &back) && back == us;
+        time_add_iso(&b, us);
+        same = same && time_parse_iso(buf_str(&b), &back) && back == us;
     }
     CHECK(same);
     buf_release(&b);
@@ -165,8 +165,8 @@ TEST(parse_refuses_what_is_no_time)
 
     int64_t us = 4711;
 
-    CHECK(!clock_parse_iso(STR_NONE, &us));
-    CHECK(!clock_parse_iso(STR("2024-06-27T15:00:00\0"), &us));
+    CHECK(!time_parse_iso(STR_NONE, &us));
+    CHECK(!time_parse_iso(STR("2024-06-27T15:00:00\0"), &us));
     CHECK_INT(us, 4711);
 }
 
@@ -184,7 +184,7 @@ static void check_local(const char *zone, int64_t us, const char *want)
 
     setenv("TZ", zone, 1);
     tzset();
-    clock_add_local(&b, us);
+    time_add_local(&b, us);
     CHECK_STR(buf_c(&b), want);
     buf_release(&b);
 }
@@ -193,7 +193,7 @@ TEST(local_time)
 {
     check_local("UTC0", AT(NOON_2024), "2024-06-27 15:00");
     check_local("XXX-2", AT(NOON_2024), "2024-06-27 17:00");
-    check_local("XXX-2", AT(NOON_2024) + 59 * CLOCK_SECOND, "2024-06-27 17:00");
+    check_local("XXX-2", AT(NOON_2024) + 59 * TIME_SECOND, "2024-06-27 17:00");
     check_local("XXX+9:30", AT(NOON_2024), "2024-06-27 05:30");
     check_local("UTC0", -1, "1969-12-31 23:59");
 }
@@ -206,11 +206,11 @@ static void check_day(const char *zone, const char *iso, const char *day, const 
 
     setenv("TZ", zone, 1);
     tzset();
-    CHECK(clock_parse_iso(str_of(iso), &us) && clock_parse_iso(str_of(day), &midnight));
-    CHECK(clock_local_day(us, &local));
+    CHECK(time_parse_iso(str_of(iso), &us) && time_parse_iso(str_of(day), &midnight));
+    CHECK(time_local_day(us, &local));
     buf_addf(&want, "%" PRId64 " %s", midnight / AT(86400), name);
     buf_addf(&got, "%" PRId64 " ", local);
-    clock_add_zone(&got, us);
+    time_add_zone(&got, us);
     if (!CHECK_STR(buf_c(&got), buf_c(&want)))
         fprintf(stderr, "    of   %s in %s\n", iso, zone);
     buf_release(&got);
@@ -268,9 +268,9 @@ TEST(local_day_without_a_zone)
 
     unsetenv("TZ");
     tzset();
-    CHECK(clock_local_day(AT(NOON_2024), &day));
+    CHECK(time_local_day(AT(NOON_2024), &day));
     CHECK(day >= NOON_2024 / 86400 - 1 && day <= NOON_2024 / 86400 + 1);
-    clock_add_zone(&name, AT(NOON_2024));
+    time_add_zone(&name, AT(NOON_2024));
     CHECK(name.len > 0);
     buf_release(&name);
     setenv("TZ", "UTC", 1);
@@ -281,11 +281,11 @@ TEST(local_day_of_no_year)
 {
     int64_t day = 4711;
 
-    CHECK(!clock_local_day(AT(-62135596800) - 1, &day));
-    CHECK(!clock_local_day(INT64_MIN, &day));
+    CHECK(!time_local_day(AT(-62135596800) - 1, &day));
+    CHECK(!time_local_day(INT64_MIN, &day));
     CHECK_INT(day, 4711);
-    CHECK(clock_local_day(AT(-62135596800), &day));
-    CHECK(clock_local_day(INT64_MAX, &day));
+    CHECK(time_local_day(AT(-62135596800), &day));
+    CHECK(time_local_day(INT64_MAX, &day));
 }
 
 TEST(spans)
@@ -350,13 +350,13 @@ TEST(spans)
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         int64_t ms = -1;
 
-        if (!CHECK(clock_parse_span(str_of(good[i].text), &ms)) || !CHECK_INT(ms, good[i].ms))
+        if (!CHECK(time_parse_span(str_of(good[i].text), &ms)) || !CHECK_INT(ms, good[i].ms))
             fprintf(stderr, "    of   %s\n", good[i].text);
     }
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         int64_t ms = 4711;
 
-        if (!CHECK(!clock_parse_span(str_of(bad[i]), &ms)) || !CHECK_INT(ms, 4711))
+        if (!CHECK(!time_parse_span(str_of(bad[i]), &ms)) || !CHECK_INT(ms, 4711))
             fprintf(stderr, "    of   %s\n", bad[i]);
     }
 }
@@ -423,16 +423,16 @@ TEST(times_as_a_person_writes_them)
 
     setenv("TZ", "XXX-1YYY,M3.5.0,M10.5.0/3", 1);
     tzset();
-    CHECK(clock_parse_iso(STR("2024-06-26T22:30:00Z"), &now));
+    CHECK(time_parse_iso(STR("2024-06-26T22:30:00Z"), &now));
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         struct buf got = BUF_INIT(BUF_SMALL);
         struct buf want = BUF_INIT(BUF_SMALL);
         int64_t first = 0, last = 0;
 
-        CHECK(clock_parse_when(str_of(good[i].text), now, &first, &last));
-        clock_add_iso(&got, first);
+        CHECK(time_parse_when(str_of(good[i].text), now, &first, &last));
+        time_add_iso(&got, first);
         buf_add_byte(&got, ' ');
-        clock_add_iso(&got, last);
+        time_add_iso(&got, last);
         buf_addf(&want, "%s+00:00 %s+00:00", good[i].first, good[i].last);
         /* Before there were zones, the C library may know a local mean time. */
         if (str_starts(str_of(good[i].text), STR("0001")))
@@ -445,7 +445,7 @@ TEST(times_as_a_person_writes_them)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         int64_t first = 4711, last = 4712;
 
-        if (!CHECK(!clock_parse_when(str_of(bad[i]), now, &first, &last)) ||
+        if (!CHECK(!time_parse_when(str_of(bad[i]), now, &first, &last)) ||
             !CHECK(first == 4711 && last == 4712))
             fprintf(stderr, "    of   %s\n", bad[i]);
     }
@@ -456,21 +456,21 @@ TEST(times_as_a_person_writes_them)
 TEST(now_is_now)
 {
     int64_t before = (int64_t)time(NULL);
-    int64_t now = clock_now();
+    int64_t now = time_now();
     int64_t after = (int64_t)time(NULL);
 
     /* time() may lag behind by a clock tick. */
-    CHECK(now >= AT(before) - CLOCK_SECOND && now < AT(after + 2));
+    CHECK(now >= AT(before) - TIME_SECOND && now < AT(after + 2));
 }
 
 TEST(ticks_go_forward_in_milliseconds)
 {
     struct timespec pause = {0, 30 * 1000 * 1000};
-    int64_t a = clock_ticks();
+    int64_t a = time_ticks();
 
     nanosleep(&pause, NULL);
 
-    int64_t b = clock_ticks();
+    int64_t b = time_ticks();
 
     CHECK(b - a >= 29 && b - a < 10000);
 }
@@ -479,7 +479,7 @@ static void check_http(const char *text, int64_t want)
 {
     int64_t us = 4711;
 
-    if (!CHECK_INT(clock_parse_http(str_of(text), &us), want != 4711) || !CHECK_INT(us, want))
+    if (!CHECK_INT(time_parse_http(str_of(text), &us), want != 4711) || !CHECK_INT(us, want))
         fprintf(stderr, "    of   %s\n", text);
 }
 

@@ -1,9 +1,9 @@
 /*
- * le - reads and writes little-endian numbers in binary files, and computes checksums. Both are the
+ * checksum - reads and writes little-endian numbers in binary files, and computes checksums. Both are the
  * same on every machine.
  */
-#ifndef CHATHIST_BASE_LE_H
-#define CHATHIST_BASE_LE_H
+#ifndef CHATHIST_BASE_CHECKSUM_H
+#define CHATHIST_BASE_CHECKSUM_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,8 +19,8 @@ void le_get_all(uint64_t *to, const char *p, size_t n);
 /* Returns a checksum. Two texts that differ only in eight adjacent bytes never have the same one.
  * It does not protect against deliberate changes. For several texts, `before` is the checksum of
  * the previous ones, and 0 for the first. */
-uint64_t le_sum(struct str bytes, uint64_t before);
+uint64_t checksum(struct str bytes, uint64_t before);
 /* Returns the checksum of n numbers. */
-uint64_t le_sum_words(const uint64_t *words, size_t n, uint64_t before);
+uint64_t checksum_words(const uint64_t *words, size_t n, uint64_t before);
 
 #endif

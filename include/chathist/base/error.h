@@ -1,13 +1,13 @@
 /*
- * err - an error: a finished message and its kind.
+ * error - an error: a finished message and its kind.
  *
  * A function that can fail returns -1 and fills in the struct err that it was given. On success it
  * does not change it. A message is the text after "tool: ": `cannot open 'x': No such file or
  * directory`, with a lower-case first letter and without a full stop or newline. The library never
  * prints messages.
  */
-#ifndef CHATHIST_BASE_ERR_H
-#define CHATHIST_BASE_ERR_H
+#ifndef CHATHIST_BASE_ERROR_H
+#define CHATHIST_BASE_ERROR_H
 
 /* The kind says what a caller can do about the error. cli/diagnostics maps it to an exit status. */
 enum err_kind {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/clock.h"
+#include "chathist/base/time.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -18,9 +18,9 @@ static void demand(bool held)
 }
 
 /* With a zone a time may lie a day beyond the first and the last year. */
-#define FIRST (INT64_C(-62135596800) * CLOCK_SECOND)
-#define LAST (INT64_C(253402300800) * CLOCK_SECOND)
-#define DAY (INT64_C(86400) * CLOCK_SECOND)
+#define FIRST (INT64_C(-62135596800) * TIME_SECOND)
+#define LAST (INT64_C(253402300800) * TIME_SECOND)
+#define DAY (INT64_C(86400) * TIME_SECOND)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -28,27 +28,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct buf iso = BUF_INIT(BUF_SMALL);
     int64_t us, again, ms;
 
-    if (clock_parse_iso(text, &us)) {
+    if (time_parse_iso(text, &us)) {
         demand(us >= FIRST - DAY && us <= LAST + DAY);
-        clock_add_iso(&iso, us);
-        demand(clock_parse_iso(buf_str(&iso), &again) == (us >= FIRST && us < LAST));
+        time_add_iso(&iso, us);
+        demand(time_parse_iso(buf_str(&iso), &again) == (us >= FIRST && us < LAST));
         demand(us < FIRST || us >= LAST || again == us);
     }
-    if (clock_parse_http(text, &us))
+    if (time_parse_http(text, &us))
         demand(us >= FIRST && us <= LAST);
-    if (clock_parse_span(text, &ms))
+    if (time_parse_span(text, &ms))
         demand(ms >= 0);
-    if (clock_parse_when(text, 0, &us, &again))
+    if (time_parse_when(text, 0, &us, &again))
         demand(us <= again && again < LAST + 2 * DAY);
     if (size >= sizeof(us)) {
         memcpy(&us, data, sizeof(us));
         buf_clear(&iso);
-        clock_add_iso(&iso, us);
-        clock_add_local(&iso, us);
+        time_add_iso(&iso, us);
+        time_add_local(&iso, us);
         demand(!iso.overflow);
         if (us >= FIRST && us < LAST) {
             buf_truncate(&iso, sizeof("2024-06-27T15:00:00.000000+00:00") - 1);
-            demand(clock_parse_iso(buf_str(&iso), &again) && again == us);
+            demand(time_parse_iso(buf_str(&iso), &again) && again == us);
         }
     }
     buf_release(&iso);

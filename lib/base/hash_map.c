@@ -1,10 +1,10 @@
-#include "chathist/base/keymap.h"
+#include "chathist/base/hash_map.h"
 
 #include <stdlib.h>
 
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 
-uint64_t keymap_hash(struct str key)
+uint64_t hash_map_hash(struct str key)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
 
@@ -16,25 +16,25 @@ uint64_t keymap_hash(struct str key)
 }
 
 /* Returns the slot of a key, or the free slot for it. At least one slot is free. */
-static struct keymap_slot *slot_of(const struct keymap *m, struct str key)
+static struct hash_map_slot *slot_of(const struct hash_map *m, struct str key)
 {
-    size_t i = (size_t)keymap_hash(key) & (m->size - 1);
+    size_t i = (size_t)hash_map_hash(key) & (m->size - 1);
 
     while (m->slots[i].key.p && !str_eq(m->slots[i].key, key))
         i = (i + 1) & (m->size - 1);
     return &m->slots[i];
 }
 
-size_t *keymap_find(const struct keymap *m, struct str key)
+size_t *hash_map_find(const struct hash_map *m, struct str key)
 {
-    struct keymap_slot *slot = m->size ? slot_of(m, key) : NULL;
+    struct hash_map_slot *slot = m->size ? slot_of(m, key) : NULL;
 
     return slot && slot->key.p ? &slot->value : NULL;
 }
 
-static void grow(struct keymap *m)
+static void grow(struct hash_map *m)
 {
-    struct keymap old = *m;
+    struct hash_map old = *m;
 
     m->size = old.size ? old.size * 2 : 64;
     m->slots = mem_zalloc(m->size * sizeof(*m->slots));
@@ -45,14 +45,14 @@ static void grow(struct keymap *m)
     free(old.slots);
 }
 
-void keymap_set(struct keymap *m, struct str key, size_t value)
+void hash_map_set(struct hash_map *m, struct str key, size_t value)
 {
     if (m->count >= m->size / 2)
         grow(m);
     if (!key.p)
         key = STR("");
 
-    struct keymap_slot *slot = slot_of(m, key);
+    struct hash_map_slot *slot = slot_of(m, key);
 
     if (!slot->key.p) {
         slot->key = key;
@@ -61,8 +61,8 @@ void keymap_set(struct keymap *m, struct str key, size_t value)
     slot->value = value;
 }
 
-void keymap_release(struct keymap *m)
+void hash_map_release(struct hash_map *m)
 {
     free(m->slots);
-    *m = (struct keymap){0};
+    *m = (struct hash_map){0};
 }

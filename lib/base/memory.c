@@ -1,4 +1,4 @@
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 
 #include <stdint.h>
 #include <stdlib.h>

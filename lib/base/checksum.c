@@ -1,4 +1,4 @@
-#include "chathist/base/le.h"
+#include "chathist/base/checksum.h"
 
 #include <string.h>
 
@@ -47,7 +47,7 @@ static uint64_t sum_end(uint64_t sum)
     return mix(sum, 1);
 }
 
-uint64_t le_sum(struct str bytes, uint64_t before)
+uint64_t checksum(struct str bytes, uint64_t before)
 {
     uint64_t sum = sum_begin(bytes.n, before);
     char rest[8] = {0};
@@ -60,7 +60,7 @@ uint64_t le_sum(struct str bytes, uint64_t before)
     return sum_end(mix(sum, le_get(rest)));
 }
 
-uint64_t le_sum_words(const uint64_t *words, size_t n, uint64_t before)
+uint64_t checksum_words(const uint64_t *words, size_t n, uint64_t before)
 {
     uint64_t sum = sum_begin(n, before);
 

@@ -1,4 +1,4 @@
-#include "chathist/base/le.h"
+#include "chathist/base/checksum.h"
 
 #include "test.h"
 
@@ -21,30 +21,30 @@ TEST(sums_are_the_same_for_ever)
 {
     static const uint64_t words[] = {1, 2, 3};
 
-    CHECK(le_sum(STR(""), 0) == UINT64_C(0x1efc743a09812f72));
-    CHECK(le_sum(STR("session"), 0) == UINT64_C(0x090aa610a27f33c5));
-    CHECK(le_sum(STR("a history line"), 7) == UINT64_C(0x1536076a37db94da));
-    CHECK(le_sum_words(words, 3, 0) == UINT64_C(0x4341c07119a039c4));
+    CHECK(checksum(STR(""), 0) == UINT64_C(0x1efc743a09812f72));
+    CHECK(checksum(STR("session"), 0) == UINT64_C(0x090aa610a27f33c5));
+    CHECK(checksum(STR("a history line"), 7) == UINT64_C(0x1536076a37db94da));
+    CHECK(checksum_words(words, 3, 0) == UINT64_C(0x4341c07119a039c4));
 }
 
 TEST(a_changed_bit_changes_the_sum)
 {
     char text[] = "twenty-one bytes long";
-    uint64_t words[] = {1, 2, 3}, sum = le_sum(STR("twenty-one bytes long"), 0);
-    uint64_t of_words = le_sum_words(words, 3, 0);
+    uint64_t words[] = {1, 2, 3}, sum = checksum(STR("twenty-one bytes long"), 0);
+    uint64_t of_words = checksum_words(words, 3, 0);
     bool all = true;
 
     for (size_t i = 0; i < (sizeof(text) - 1) * 8; i++) {
         text[i / 8] = (char)(text[i / 8] ^ 1 << i % 8);
-        all = all && le_sum((struct str){text, sizeof(text) - 1}, 0) != sum;
+        all = all && checksum((struct str){text, sizeof(text) - 1}, 0) != sum;
         text[i / 8] = (char)(text[i / 8] ^ 1 << i % 8);
     }
     for (size_t i = 0; i < 3 * 64; i++) {
         words[i / 64] ^= UINT64_C(1) << i % 64;
-        all = all && le_sum_words(words, 3, 0) != of_words;
+        all = all && checksum_words(words, 3, 0) != of_words;
         words[i / 64] ^= UINT64_C(1) << i % 64;
     }
     CHECK(all);
-    CHECK(le_sum(STR("a"), 0) != le_sum(STR("a\0"), 0));
-    CHECK(le_sum(STR("a"), 0) != le_sum(STR("a"), 1));
+    CHECK(checksum(STR("a"), 0) != checksum(STR("a\0"), 0));
+    CHECK(checksum(STR("a"), 0) != checksum(STR("a"), 1));
 }

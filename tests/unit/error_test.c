@@ -1,4 +1,4 @@
-#include "chathist/base/err.h"
+#include "chathist/base/error.h"
 
 #include <errno.h>
 #include <stdlib.h>

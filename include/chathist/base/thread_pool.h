@@ -1,8 +1,8 @@
 /*
- * crew - does numbered pieces of work on several threads, and hands over the results in order.
+ * thread_pool - does numbered pieces of work on several threads, and hands over the results in order.
  */
-#ifndef CHATHIST_BASE_CREW_H
-#define CHATHIST_BASE_CREW_H
+#ifndef CHATHIST_BASE_THREAD_POOL_H
+#define CHATHIST_BASE_THREAD_POOL_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,11 +10,11 @@
 #include <stddef.h>
 
 /* The largest number of threads: more would wait for memory. */
-#define CREW_MAX ((size_t)8)
+#define THREAD_POOL_MAX ((size_t)8)
 
-struct crew_job {
+struct thread_pool_job {
     size_t count;   /* of pieces: 0 to count - 1 */
-    size_t threads; /* 1 to CREW_MAX, including the caller's thread */
+    size_t threads; /* 1 to THREAD_POOL_MAX, including the caller's thread */
     void *ctx;
     /* Does one piece, on any of the threads. */
     void (*work)(void *ctx, size_t number);
@@ -25,13 +25,13 @@ struct crew_job {
 };
 
 /* Returns true if all pieces were handed over. */
-bool crew_run(const struct crew_job *job);
+bool thread_pool_run(const struct thread_pool_job *job);
 
 /* Returns true if another thread has set *cancel, which may be NULL. */
-bool crew_cancelled(const atomic_bool *cancel);
+bool thread_pool_cancelled(const atomic_bool *cancel);
 /* Returns the number of processors, at most four. */
-size_t crew_size(void);
+size_t thread_pool_size(void);
 /* Starts a thread that gets no signals, so that the caller gets them. Returns false on failure. */
-bool crew_start(pthread_t *thread, void *(*run)(void *), void *arg);
+bool thread_pool_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
 #endif

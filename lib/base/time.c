@@ -1,18 +1,18 @@
-#include "chathist/base/clock.h"
+#include "chathist/base/time.h"
 
 #include <time.h>
 
 #define SECONDS_A_DAY 86400
 
-int64_t clock_now(void)
+int64_t time_now(void)
 {
     struct timespec t;
 
     clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * CLOCK_SECOND + t.tv_nsec / 1000;
+    return (int64_t)t.tv_sec * TIME_SECOND + t.tv_nsec / 1000;
 }
 
-int64_t clock_ticks(void)
+int64_t time_ticks(void)
 {
     struct timespec t;
 
@@ -53,11 +53,11 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-void clock_add_iso(struct buf *out, int64_t us)
+void time_add_iso(struct buf *out, int64_t us)
 {
-    int64_t seconds = floor_div(us, CLOCK_SECOND);
+    int64_t seconds = floor_div(us, TIME_SECOND);
     int64_t days = floor_div(seconds, SECONDS_A_DAY);
-    int micros = (int)((us % CLOCK_SECOND + CLOCK_SECOND) % CLOCK_SECOND);
+    int micros = (int)((us % TIME_SECOND + TIME_SECOND) % TIME_SECOND);
     int of_day = (int)(seconds - days * SECONDS_A_DAY);
     int64_t year;
     int month, day;
@@ -67,22 +67,22 @@ void clock_add_iso(struct buf *out, int64_t us)
              of_day / 3600, of_day / 60 % 60, of_day % 60, micros);
 }
 
-void clock_add_local(struct buf *out, int64_t us)
+void time_add_local(struct buf *out, int64_t us)
 {
-    time_t seconds = (time_t)floor_div(us, CLOCK_SECOND);
+    time_t seconds = (time_t)floor_div(us, TIME_SECOND);
     struct tm tm;
 
     if (!localtime_r(&seconds, &tm)) {
-        clock_add_iso(out, us);
+        time_add_iso(out, us);
         return;
     }
     buf_addf(out, "%04lld-%02d-%02d %02d:%02d", tm.tm_year + 1900LL, tm.tm_mon + 1, tm.tm_mday,
              tm.tm_hour, tm.tm_min);
 }
 
-bool clock_local_day(int64_t us, int64_t *day)
+bool time_local_day(int64_t us, int64_t *day)
 {
-    time_t seconds = (time_t)floor_div(us, CLOCK_SECOND);
+    time_t seconds = (time_t)floor_div(us, TIME_SECOND);
     struct tm tm;
 
     if (!localtime_r(&seconds, &tm) || tm.tm_year + 1900 < 1)
@@ -91,9 +91,9 @@ bool clock_local_day(int64_t us, int64_t *day)
     return true;
 }
 
-void clock_add_zone(struct buf *out, int64_t us)
+void time_add_zone(struct buf *out, int64_t us)
 {
-    time_t seconds = (time_t)floor_div(us, CLOCK_SECOND);
+    time_t seconds = (time_t)floor_div(us, TIME_SECOND);
     struct tm tm;
 
     if (localtime_r(&seconds, &tm))
@@ -190,7 +190,7 @@ static bool take_time(struct str *s, int64_t *us)
         return false;
     if (hour > 23 || minute > 59 || second > 60)
         return false;
-    *us = (hour * 3600 + minute * 60 + second) * CLOCK_SECOND + micros;
+    *us = (hour * 3600 + minute * 60 + second) * TIME_SECOND + micros;
     return true;
 }
 
@@ -212,7 +212,7 @@ static bool take_zone(struct str *s, int64_t *us)
     }
     if (hours > 23 || minutes > 59)
         return false;
-    *us = (hours * 3600 + minutes * 60) * CLOCK_SECOND * (west ? -1 : 1);
+    *us = (hours * 3600 + minutes * 60) * TIME_SECOND * (west ? -1 : 1);
     return true;
 }
 
@@ -348,7 +348,7 @@ static bool take_span(struct str *s, bool bare, int64_t *ms)
     return true;
 }
 
-bool clock_parse_span(struct str text, int64_t *ms)
+bool time_parse_span(struct str text, int64_t *ms)
 {
     int64_t value;
 
@@ -372,7 +372,7 @@ static bool read_iso(struct str text, struct written *w)
     int64_t days, of_day = 0;
     const char *time;
 
-    *w = (struct written){.unit = SECONDS_A_DAY * CLOCK_SECOND};
+    *w = (struct written){.unit = SECONDS_A_DAY * TIME_SECOND};
     if (!take_date(&text, &days))
         return false;
     if (text.n) {
@@ -381,18 +381,18 @@ static bool read_iso(struct str text, struct written *w)
         time = text.p;
         if (!take_time(&text, &of_day))
             return false;
-        w->unit = text.p - time == sizeof("hh:mm") - 1      ? 60 * CLOCK_SECOND
-                  : text.p - time == sizeof("hh:mm:ss") - 1 ? CLOCK_SECOND
+        w->unit = text.p - time == sizeof("hh:mm") - 1      ? 60 * TIME_SECOND
+                  : text.p - time == sizeof("hh:mm:ss") - 1 ? TIME_SECOND
                                                             : 1;
         w->zoned = text.n > 0;
         if (!take_zone(&text, &w->zone) || text.n)
             return false;
     }
-    w->wall = days * SECONDS_A_DAY * CLOCK_SECOND + of_day;
+    w->wall = days * SECONDS_A_DAY * TIME_SECOND + of_day;
     return true;
 }
 
-bool clock_parse_iso(struct str text, int64_t *us)
+bool time_parse_iso(struct str text, int64_t *us)
 {
     struct written w;
 
@@ -405,7 +405,7 @@ bool clock_parse_iso(struct str text, int64_t *us)
 /* Returns the time at which a local clock shows `wall`. */
 static int64_t of_local(int64_t wall)
 {
-    int64_t seconds = floor_div(wall, CLOCK_SECOND);
+    int64_t seconds = floor_div(wall, TIME_SECOND);
     int64_t days = floor_div(seconds, SECONDS_A_DAY);
     int of_day = (int)(seconds - days * SECONDS_A_DAY);
     int64_t year;
@@ -426,7 +426,7 @@ static int64_t of_local(int64_t wall)
     /* -1 is a valid time, too. A failure leaves the day of the week unset. */
     if (at == -1 && tm.tm_wday < 0)
         return wall;
-    return (int64_t)at * CLOCK_SECOND + (wall - seconds * CLOCK_SECOND);
+    return (int64_t)at * TIME_SECOND + (wall - seconds * TIME_SECOND);
 }
 
 /* Sets *wall to local midnight, `before` days before the day of `now`. */
@@ -434,9 +434,9 @@ static bool wall_midnight(int64_t now, int before, int64_t *wall)
 {
     int64_t day;
 
-    if (!clock_local_day(now, &day))
+    if (!time_local_day(now, &day))
         return false;
-    *wall = (day - before) * SECONDS_A_DAY * CLOCK_SECOND;
+    *wall = (day - before) * SECONDS_A_DAY * TIME_SECOND;
     return true;
 }
 
@@ -475,7 +475,7 @@ static bool read_day(struct str text, int64_t now, int *before)
     weekday = find_word("thursday friday saturday sunday monday tuesday wednesday", word);
     if (weekday == 0)
         weekday = find_word("thu fri sat sun mon tue wed", word);
-    if (weekday == 0 || !clock_local_day(now, &day))
+    if (weekday == 0 || !time_local_day(now, &day))
         return false;
     *before = (int)(((day - (weekday - 1)) % 7 + 7) % 7);
     if (last && *before == 0)
@@ -483,9 +483,9 @@ static bool read_day(struct str text, int64_t now, int *before)
     return true;
 }
 
-bool clock_parse_when(struct str text, int64_t now, int64_t *first, int64_t *last)
+bool time_parse_when(struct str text, int64_t now, int64_t *first, int64_t *last)
 {
-    struct written w = {.unit = SECONDS_A_DAY * CLOCK_SECOND};
+    struct written w = {.unit = SECONDS_A_DAY * TIME_SECOND};
     int64_t us = now;
     int before;
 
@@ -519,7 +519,7 @@ static int take_name(struct str *s, const char *names)
     return (int)((at - names) / 3) + 1;
 }
 
-bool clock_parse_http(struct str text, int64_t *us)
+bool time_parse_http(struct str text, int64_t *us)
 {
     int64_t days, of_day;
     int year, month, day;
@@ -532,6 +532,6 @@ bool clock_parse_http(struct str text, int64_t *us)
         !take_time(&text, &of_day) || !str_eq_c(text, " GMT") ||
         !count_days(year, month, day, &days))
         return false;
-    *us = days * SECONDS_A_DAY * CLOCK_SECOND + of_day;
+    *us = days * SECONDS_A_DAY * TIME_SECOND + of_day;
     return true;
 }

@@ -1,13 +1,13 @@
-#include "chathist/base/crew.h"
+#include "chathist/base/thread_pool.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "chathist/base/mem.h"
+#include "chathist/base/memory.h"
 
-struct crew {
-    const struct crew_job *job;
+struct thread_pool {
+    const struct thread_pool_job *job;
     pthread_mutex_t lock; /* over what follows */
     pthread_cond_t changed;
     bool *done; /* of each piece */
@@ -15,19 +15,19 @@ struct crew {
     bool stop;
 };
 
-bool crew_cancelled(const atomic_bool *cancel)
+bool thread_pool_cancelled(const atomic_bool *cancel)
 {
     return cancel && atomic_load_explicit(cancel, memory_order_relaxed);
 }
 
-size_t crew_size(void)
+size_t thread_pool_size(void)
 {
     long n = sysconf(_SC_NPROCESSORS_ONLN);
 
     return n < 1 ? 1 : n > 4 ? 4 : (size_t)n;
 }
 
-bool crew_start(pthread_t *thread, void *(*run)(void *), void *arg)
+bool thread_pool_start(pthread_t *thread, void *(*run)(void *), void *arg)
 {
     sigset_t all, before;
     bool started;
@@ -41,13 +41,13 @@ bool crew_start(pthread_t *thread, void *(*run)(void *), void *arg)
 
 /* Is there a piece that may be begun? What is done waits in memory until it is taken: there is one
  * for each thread, and one more. */
-static bool may_begin(const struct crew *c)
+static bool may_begin(const struct thread_pool *c)
 {
     return !c->stop && c->begun < c->job->count && c->begun - c->taken <= c->job->threads;
 }
 
 /* Under the lock: does the next piece, without it meanwhile. */
-static void do_next(struct crew *c)
+static void do_next(struct thread_pool *c)
 {
     size_t number = c->begun++;
 
@@ -60,7 +60,7 @@ static void do_next(struct crew *c)
 
 static void *help(void *arg)
 {
-    struct crew *c = arg;
+    struct thread_pool *c = arg;
 
     pthread_mutex_lock(&c->lock);
     while (!c->stop && c->begun < c->job->count) {
@@ -74,7 +74,7 @@ static void *help(void *arg)
 }
 
 /* Takes the pieces, working at others until the next one is there. */
-static bool take_all(struct crew *c)
+static bool take_all(struct thread_pool *c)
 {
     bool more = true;
 
@@ -98,10 +98,10 @@ static bool take_all(struct crew *c)
     return more;
 }
 
-bool crew_run(const struct crew_job *job)
+bool thread_pool_run(const struct thread_pool_job *job)
 {
-    struct crew c = {.job = job, .done = mem_zalloc(job->count + 1)};
-    pthread_t helpers[CREW_MAX];
+    struct thread_pool c = {.job = job, .done = mem_zalloc(job->count + 1)};
+    pthread_t helpers[THREAD_POOL_MAX];
     size_t started = 0;
     bool all;
 
@@ -109,7 +109,7 @@ bool crew_run(const struct crew_job *job)
     pthread_cond_init(&c.changed, NULL);
     /* Without a helper the caller does all the work. */
     while (started + 1 < job->threads && started + 1 < job->count &&
-           crew_start(&helpers[started], help, &c))
+           thread_pool_start(&helpers[started], help, &c))
         started++;
     all = take_all(&c);
     while (started > 0)

@@ -1,11 +1,11 @@
 /*
- * mem - allocation that cannot fail, because running out of memory ends the program.
+ * memory - allocation that cannot fail, because running out of memory ends the program.
  *
  * This is the only failure that the library does not return. The handler set by the program
  * (cli/diagnostics) prints `tool: out of memory` and exits. Without a handler the process aborts.
  */
-#ifndef CHATHIST_BASE_MEM_H
-#define CHATHIST_BASE_MEM_H
+#ifndef CHATHIST_BASE_MEMORY_H
+#define CHATHIST_BASE_MEMORY_H
 
 #include <stddef.h>
 

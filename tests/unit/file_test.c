@@ -1,4 +1,4 @@
-#include "chathist/base/io.h"
+#include "chathist/base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,11 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "chathist/base/clock.h"
+#include "chathist/base/time.h"
 #include "test.h"
 
 /* Every test works in a directory of its own that must be empty at its end. */
-static char work_dir[] = "/tmp/io_test.XXXXXX";
+static char work_dir[] = "/tmp/file_test.XXXXXX";
 
 static void enter_dir(void)
 {
@@ -44,7 +44,7 @@ static void check_file(const char *path, const char *want)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
 
-    CHECK_INT(io_read_file(path, &b, NULL), 0);
+    CHECK_INT(file_read(path, &b, NULL), 0);
     CHECK_STR(buf_c(&b), want);
     buf_release(&b);
 }
@@ -63,7 +63,7 @@ static void check_open_refused(const char *path, int flags, int reason, const ch
     struct err e = ERR_INIT;
     int errnum = 0;
 
-    CHECK_INT(io_open_regular(path, flags, 0600, NULL, &errnum, &e), -1);
+    CHECK_INT(file_open_regular(path, flags, 0600, NULL, &errnum, &e), -1);
     CHECK_INT(errnum, reason);
     CHECK_STR(err_text(&e), message);
     err_release(&e);
@@ -78,7 +78,7 @@ TEST(open_regular_opens_files)
     enter_dir();
     put_file("file", "abc");
 
-    int fd = io_open_regular("file", O_RDONLY, 0, &st, &errnum, &e);
+    int fd = file_open_regular("file", O_RDONLY, 0, &st, &errnum, &e);
 
     CHECK(fd > 2);
     CHECK_INT(st.st_size, 3);
@@ -120,7 +120,7 @@ TEST(open_regular_refuses_all_else)
     check_open_refused("loop/x", O_RDONLY, ELOOP,
                        "cannot open 'loop/x': Too many levels of symbolic links");
     CHECK_INT(access("gone", F_OK), -1);
-    CHECK_INT(io_open_regular("absent", O_RDONLY, 0, NULL, NULL, NULL), -1);
+    CHECK_INT(file_open_regular("absent", O_RDONLY, 0, NULL, NULL, NULL), -1);
     close(s);
     CHECK_INT(unlink("file") | rmdir("dir") | unlink("fifo") | unlink("link") | unlink("loop") |
                   unlink("dangling") | unlink("socket"),
@@ -135,20 +135,20 @@ TEST(open_regular_creates_with_the_exact_mode)
 
     enter_dir();
     old = umask(0777);
-    fd = io_open_regular("new", O_RDWR | O_CREAT, 0600, NULL, NULL, NULL);
+    fd = file_open_regular("new", O_RDWR | O_CREAT, 0600, NULL, NULL, NULL);
     CHECK(fd >= 0);
-    CHECK_INT(io_write_all(fd, "x", 1), 0);
+    CHECK_INT(file_write_all(fd, "x", 1), 0);
     close(fd);
     CHECK_INT(mode_of("new"), 0600);
     umask(0);
-    fd = io_open_regular("excl", O_RDWR | O_CREAT | O_EXCL, 0640, NULL, NULL, NULL);
+    fd = file_open_regular("excl", O_RDWR | O_CREAT | O_EXCL, 0640, NULL, NULL, NULL);
     CHECK(fd >= 0);
     close(fd);
     CHECK_INT(mode_of("excl"), 0640);
 
     /* One that was there keeps mode and content. */
     CHECK_INT(chmod("new", 0644), 0);
-    fd = io_open_regular("new", O_RDWR | O_CREAT, 0600, NULL, NULL, NULL);
+    fd = file_open_regular("new", O_RDWR | O_CREAT, 0600, NULL, NULL, NULL);
     CHECK(fd >= 0);
     close(fd);
     CHECK_INT(mode_of("new"), 0644);
@@ -169,12 +169,12 @@ TEST(open_input_is_lenient)
     CHECK_INT(symlink("file", "link"), 0);
     check_file("link", "abc");
     check_file("/dev/null", "");
-    fd = io_open_input("file", &e);
+    fd = file_open_input("file", &e);
     CHECK((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
     close(fd);
-    CHECK_INT(io_open_input(".", &e), -1);
+    CHECK_INT(file_open_input(".", &e), -1);
     CHECK_STR(err_text(&e), "cannot open '.': is a directory");
-    CHECK_INT(io_open_input("absent", &e), -1);
+    CHECK_INT(file_open_input("absent", &e), -1);
     CHECK_STR(err_text(&e), "cannot open 'absent': No such file or directory");
     err_release(&e);
     CHECK_INT(unlink("file") | unlink("link"), 0);
@@ -202,7 +202,7 @@ static int fill_after_closing_all(void)
     close(0);
     close(1);
     close(2);
-    if (io_fill_std_fds() != 0)
+    if (file_fill_std_fds() != 0)
         return 1;
     if (open("/dev/null", O_RDONLY) < 3)
         return 2;
@@ -220,7 +220,7 @@ static int fill_the_middle(void)
     struct stat before, after;
 
     close(1);
-    if (fstat(2, &before) < 0 || io_fill_std_fds() != 0 || fstat(2, &after) < 0)
+    if (fstat(2, &before) < 0 || file_fill_std_fds() != 0 || fstat(2, &after) < 0)
         return 1;
     if (before.st_ino != after.st_ino || before.st_dev != after.st_dev)
         return 2;
@@ -231,7 +231,7 @@ TEST(closed_standard_streams_are_filled)
 {
     CHECK_INT(child_status(fill_after_closing_all), 0);
     CHECK_INT(child_status(fill_the_middle), 0);
-    CHECK_INT(io_fill_std_fds(), 0);
+    CHECK_INT(file_fill_std_fds(), 0);
 }
 
 /* ---- whole reads and writes ---- */
@@ -258,12 +258,12 @@ static pid_t start_writer(int pipe_fds[2], int flags)
         close(pipe_fds[0]);
         fcntl(pipe_fds[1], F_SETFL, flags);
 
-        int failed = io_write_all(pipe_fds[1], big, 1) < 0;
+        int failed = file_write_all(pipe_fds[1], big, 1) < 0;
 
         for (size_t at = 1, step = 1; !failed && at < BIG; at += step, step = step % 7919 + 1) {
             if (step > BIG - at)
                 step = BIG - at;
-            failed = io_write_all(pipe_fds[1], big + at, step) < 0;
+            failed = file_write_all(pipe_fds[1], big + at, step) < 0;
         }
         _exit(failed);
     }
@@ -288,7 +288,7 @@ TEST(read_all_takes_a_pipe_to_its_end)
     pid_t writer = start_writer(fds, O_NONBLOCK);
 
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
-    CHECK_INT(io_read_all(fds[0], &b), 0);
+    CHECK_INT(file_read_all(fds[0], &b), 0);
     CHECK(is_big(b.data, b.len));
     waitpid(writer, &status, 0);
     CHECK_INT(status, 0);
@@ -302,15 +302,15 @@ TEST(read_full_waits_for_all)
     int fds[2];
     pid_t writer = start_writer(fds, 0);
 
-    CHECK_INT(io_read_full(fds[0], p, 0), 0);
-    CHECK_INT(io_read_full(fds[0], p, BIG - 1), BIG - 1);
-    CHECK_INT(io_read_full(fds[0], p + BIG - 1, 2), 1);
+    CHECK_INT(file_read_full(fds[0], p, 0), 0);
+    CHECK_INT(file_read_full(fds[0], p, BIG - 1), BIG - 1);
+    CHECK_INT(file_read_full(fds[0], p + BIG - 1, 2), 1);
     CHECK(is_big(p, BIG));
-    CHECK_INT(io_read_full(fds[0], p, 1), 0);
+    CHECK_INT(file_read_full(fds[0], p, 1), 0);
     waitpid(writer, NULL, 0);
     close(fds[0]);
     errno = 0;
-    CHECK_INT(io_read_full(fds[0], p, 1), -1);
+    CHECK_INT(file_read_full(fds[0], p, 1), -1);
     CHECK_INT(errno, EBADF);
     free(p);
 }
@@ -342,10 +342,10 @@ TEST(write_all_goes_on_after_interruptions)
             usleep(10000);
             kill(getppid(), SIGUSR1);
         }
-        _exit(io_read_all(fds[0], &b) < 0 || !is_big(b.data, b.len));
+        _exit(file_read_all(fds[0], &b) < 0 || !is_big(b.data, b.len));
     }
     close(fds[0]);
-    CHECK_INT(io_write_all(fds[1], big, BIG), 0);
+    CHECK_INT(file_write_all(fds[1], big, BIG), 0);
     close(fds[1]);
     while (waitpid(reader, &status, 0) < 0 && errno == EINTR)
         continue;
@@ -359,20 +359,20 @@ TEST(write_all_reports_errors)
     int full = open("/dev/full", O_WRONLY);
     int fds[2];
 
-    CHECK_INT(io_write_all(full, "x", 0), 0);
+    CHECK_INT(file_write_all(full, "x", 0), 0);
     errno = 0;
-    CHECK_INT(io_write_all(full, "x", 1), -1);
+    CHECK_INT(file_write_all(full, "x", 1), -1);
     CHECK_INT(errno, ENOSPC);
     close(full);
     errno = 0;
-    CHECK_INT(io_write_all(full, "x", 1), -1);
+    CHECK_INT(file_write_all(full, "x", 1), -1);
     CHECK_INT(errno, EBADF);
     if (pipe(fds) < 0)
         abort();
     signal(SIGPIPE, SIG_IGN);
     close(fds[0]);
     errno = 0;
-    CHECK_INT(io_write_all(fds[1], "x", 1), -1);
+    CHECK_INT(file_write_all(fds[1], "x", 1), -1);
     CHECK_INT(errno, EPIPE);
     signal(SIGPIPE, SIG_DFL);
     close(fds[1]);
@@ -388,22 +388,22 @@ TEST(pwrite_all_writes_at_an_offset)
     enter_dir();
     put_file("file", "abcd");
     fd = open("file", O_RDWR);
-    CHECK_INT(io_pwrite_all(fd, "XY", 2, 1), 0);
-    CHECK_INT(io_pwrite_all(fd, "", 0, 9), 0);
+    CHECK_INT(file_pwrite_all(fd, "XY", 2, 1), 0);
+    CHECK_INT(file_pwrite_all(fd, "", 0, 9), 0);
     CHECK_INT(lseek(fd, 0, SEEK_CUR), 0);
     getrlimit(RLIMIT_FSIZE, &old);
     signal(SIGXFSZ, SIG_IGN);
     CHECK_INT(setrlimit(RLIMIT_FSIZE, &small), 0);
     errno = 0;
-    CHECK_INT(io_pwrite_all(fd, "123", 3, 2), -1); /* two of them go */
+    CHECK_INT(file_pwrite_all(fd, "123", 3, 2), -1); /* two of them go */
     CHECK_INT(errno, EFBIG);
     setrlimit(RLIMIT_FSIZE, &old);
     signal(SIGXFSZ, SIG_DFL);
-    CHECK_INT(io_read_all(fd, &b), 0);
+    CHECK_INT(file_read_all(fd, &b), 0);
     CHECK(str_eq(buf_str(&b), STR("aX12")));
     close(fd);
     fd = open("file", O_RDONLY);
-    CHECK_INT(io_pwrite_all(fd, "x", 1, 0), -1);
+    CHECK_INT(file_pwrite_all(fd, "x", 1, 0), -1);
     CHECK_INT(errno, EBADF);
     close(fd);
     CHECK_INT(unlink("file"), 0);
@@ -420,15 +420,15 @@ TEST(pread_full_reads_at_an_offset)
 
     int fd = open("file", O_RDONLY);
 
-    CHECK_INT(io_pread_full(fd, p, 3, 1), 3);
+    CHECK_INT(file_pread_full(fd, p, 3, 1), 3);
     CHECK_MEM(p, 3, "bcd", 3);
-    CHECK_INT(io_pread_full(fd, p, 4, 4), 2);
+    CHECK_INT(file_pread_full(fd, p, 4, 4), 2);
     CHECK_MEM(p, 2, "ef", 2);
-    CHECK_INT(io_pread_full(fd, p, 4, 6), 0);
-    CHECK_INT(io_pread_full(fd, p, 4, 100), 0);
+    CHECK_INT(file_pread_full(fd, p, 4, 6), 0);
+    CHECK_INT(file_pread_full(fd, p, 4, 100), 0);
     CHECK_INT(lseek(fd, 0, SEEK_CUR), 0);
     errno = 0;
-    CHECK_INT(io_pread_full(fd, p, 4, -1), -1);
+    CHECK_INT(file_pread_full(fd, p, 4, -1), -1);
     CHECK_INT(errno, EINVAL);
     close(fd);
     unlink("file");
@@ -444,12 +444,12 @@ TEST(read_all_keeps_to_the_maximum)
     put_file("fits", "abcdef");
     put_file("more", "abcdefg");
     put_file("empty", "");
-    CHECK_INT(io_read_file("fits", &b, &e), 0);
+    CHECK_INT(file_read("fits", &b, &e), 0);
     CHECK_STR(buf_c(&b), "abcdef");
     CHECK(!b.overflow);
-    CHECK_INT(io_read_file("empty", &b, &e), 0);
+    CHECK_INT(file_read("empty", &b, &e), 0);
     buf_clear(&b);
-    CHECK_INT(io_read_file("more", &b, &e), -1);
+    CHECK_INT(file_read("more", &b, &e), -1);
     CHECK_STR(err_text(&e), "cannot read 'more': File too large");
     CHECK_STR(buf_c(&b), "abcdef");
     CHECK(b.overflow);
@@ -466,7 +466,7 @@ TEST(read_all_appends)
     enter_dir();
     put_file("file", "cd");
     buf_add_c(&b, "ab");
-    CHECK_INT(io_read_file("file", &b, NULL), 0);
+    CHECK_INT(file_read("file", &b, NULL), 0);
     CHECK_STR(buf_c(&b), "abcd");
     buf_release(&b);
     unlink("file");
@@ -480,28 +480,28 @@ TEST(read_some_gives_what_is_there)
 
     if (pipe(fds) < 0)
         abort();
-    CHECK_INT(io_write_all(fds[1], "abc", 3), 0);
-    CHECK_INT(io_read_some(fds[0], &b), 1);
+    CHECK_INT(file_write_all(fds[1], "abc", 3), 0);
+    CHECK_INT(file_read_some(fds[0], &b), 1);
     CHECK_STR(buf_c(&b), "abc");
-    CHECK_INT(io_write_all(fds[1], "defg", 4), 0);
-    CHECK_INT(io_read_some(fds[0], &b), 1);
+    CHECK_INT(file_write_all(fds[1], "defg", 4), 0);
+    CHECK_INT(file_read_some(fds[0], &b), 1);
     CHECK_STR(buf_c(&b), "abcde");
     errno = 0;
-    CHECK_INT(io_read_some(fds[0], &b), -1);
+    CHECK_INT(file_read_some(fds[0], &b), -1);
     CHECK_INT(errno, EFBIG);
     CHECK_STR(buf_c(&b), "abcde");
     buf_clear(&b);
     close(fds[1]);
     /* The f told that there was more. */
-    CHECK_INT(io_read_some(fds[0], &b), 1);
+    CHECK_INT(file_read_some(fds[0], &b), 1);
     CHECK_STR(buf_c(&b), "g");
-    CHECK_INT(io_read_some(fds[0], &b), 0);
+    CHECK_INT(file_read_some(fds[0], &b), 0);
 
     /* What overflowed before takes nothing in. */
     buf_clear(&b);
     buf_add_c(&b, "too long");
     errno = 0;
-    CHECK_INT(io_read_some(fds[0], &b), -1);
+    CHECK_INT(file_read_some(fds[0], &b), -1);
     CHECK_INT(errno, EFBIG);
     close(fds[0]);
     buf_release(&b);
@@ -512,7 +512,7 @@ TEST(read_all_reports_errors)
     struct buf b = BUF_INIT(BUF_SMALL);
 
     errno = 0;
-    CHECK_INT(io_read_all(-1, &b), -1);
+    CHECK_INT(file_read_all(-1, &b), -1);
     CHECK_INT(errno, EBADF);
     buf_release(&b);
 }
@@ -526,11 +526,11 @@ TEST(replace_file_writes_and_replaces)
 
     enter_dir();
     old = umask(0777);
-    CHECK_INT(io_replace_file("state", STR("one"), &e), 0);
+    CHECK_INT(file_replace("state", STR("one"), &e), 0);
     check_file("state", "one");
     CHECK_INT(mode_of("state"), 0600);
     CHECK_INT(chmod("state", 0644), 0);
-    CHECK_INT(io_replace_file("state", STR(""), &e), 0);
+    CHECK_INT(file_replace("state", STR(""), &e), 0);
     check_file("state", "");
     CHECK_INT(mode_of("state"), 0600);
     CHECK_INT(e.kind, ERR_NONE);
@@ -543,7 +543,7 @@ static void check_replace_refused(const char *path, const char *message)
 {
     struct err e = ERR_INIT;
 
-    CHECK_INT(io_replace_file(path, STR("x"), &e), -1);
+    CHECK_INT(file_replace(path, STR("x"), &e), -1);
     CHECK_STR(err_text(&e), message);
     err_release(&e);
 }
@@ -570,7 +570,7 @@ static int replace_beyond_the_limit(void)
 
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &limit);
-    if (io_replace_file("state", STR("12345"), &e) != -1)
+    if (file_replace("state", STR("12345"), &e) != -1)
         return 1;
     return strcmp(err_text(&e), "cannot write 'state': File too large") != 0;
 }
@@ -592,7 +592,7 @@ TEST(replace_file_passes_over_left_behind_names)
     enter_dir();
     buf_addf(&name, "state.%ld.0.tmp", (long)getpid());
     CHECK_INT(symlink("elsewhere", buf_c(&name)), 0);
-    CHECK_INT(io_replace_file("state", STR("new"), NULL), 0);
+    CHECK_INT(file_replace("state", STR("new"), NULL), 0);
     check_file("state", "new");
     CHECK_INT(access("elsewhere", F_OK), -1);
     CHECK_INT(unlink(buf_c(&name)) | unlink("state"), 0);
@@ -603,10 +603,10 @@ TEST(replace_file_passes_over_left_behind_names)
 TEST(sync_dir_of_a_path)
 {
     enter_dir();
-    CHECK_INT(io_sync_dir_of("x"), 0);
-    CHECK_INT(io_sync_dir_of("/tmp/x"), 0);
+    CHECK_INT(file_sync_dir_of("x"), 0);
+    CHECK_INT(file_sync_dir_of("/tmp/x"), 0);
     errno = 0;
-    CHECK_INT(io_sync_dir_of("absent/x"), -1);
+    CHECK_INT(file_sync_dir_of("absent/x"), -1);
     CHECK_INT(errno, ENOENT);
     leave_dir();
 }
@@ -614,19 +614,19 @@ TEST(sync_dir_of_a_path)
 TEST(waiting_for_a_while_or_a_descriptor)
 {
     int fds[2];
-    int64_t start = clock_ticks();
+    int64_t start = time_ticks();
 
     CHECK_INT(pipe(fds), 0);
-    CHECK_INT(io_wait(fds[0], 30), 0);
-    CHECK_INT(io_wait(-1, 30), 0);
-    CHECK(clock_ticks() - start >= 58);
-    CHECK_INT(io_wait(fds[0], 0), 0);
-    CHECK_INT(io_wait(fds[0], -5), 0);
+    CHECK_INT(file_wait(fds[0], 30), 0);
+    CHECK_INT(file_wait(-1, 30), 0);
+    CHECK(time_ticks() - start >= 58);
+    CHECK_INT(file_wait(fds[0], 0), 0);
+    CHECK_INT(file_wait(fds[0], -5), 0);
     CHECK_INT(write(fds[1], "x", 1), 1);
-    start = clock_ticks();
-    CHECK_INT(io_wait(fds[0], 60000), 1);
-    CHECK_INT(io_wait(fds[0], INT64_MAX / 2), 1);
-    CHECK(clock_ticks() - start < 1000);
+    start = time_ticks();
+    CHECK_INT(file_wait(fds[0], 60000), 1);
+    CHECK_INT(file_wait(fds[0], INT64_MAX / 2), 1);
+    CHECK(time_ticks() - start < 1000);
     close(fds[0]);
     close(fds[1]);
 }
@@ -640,7 +640,7 @@ TEST(writing_what_goes_at_once)
     int fds[2];
 
     CHECK_INT(pipe(fds), 0);
-    while (written < sizeof big && (n = io_write_now(fds[1], big, sizeof big - written)) > 0)
+    while (written < sizeof big && (n = file_write_now(fds[1], big, sizeof big - written)) > 0)
         written += (size_t)n;
     CHECK_INT(n, -1);
     CHECK(written < sizeof big);
@@ -655,15 +655,15 @@ TEST(a_state_need_not_be_there)
     struct err e = ERR_INIT;
 
     enter_dir();
-    CHECK_INT(io_read_state("state", &b, &e), 0);
+    CHECK_INT(file_read_state("state", &b, &e), 0);
     CHECK_INT(e.kind, ERR_NONE);
-    CHECK_INT(io_read_state("state", &b, NULL), 0);
-    CHECK_INT(io_replace_file("state", STR("what was"), &e), 0);
-    CHECK_INT(io_read_state("state", &b, &e), 1);
+    CHECK_INT(file_read_state("state", &b, NULL), 0);
+    CHECK_INT(file_replace("state", STR("what was"), &e), 0);
+    CHECK_INT(file_read_state("state", &b, &e), 1);
     CHECK_STR(buf_c(&b), "what was");
     CHECK_INT(unlink("state"), 0);
     CHECK_INT(mkfifo("state", 0600), 0);
-    CHECK_INT(io_read_state("state", &b, &e), -1);
+    CHECK_INT(file_read_state("state", &b, &e), -1);
     CHECK_STR(err_text(&e), "cannot open 'state': is a FIFO");
     CHECK_INT(unlink("state"), 0);
     leave_dir();

@@ -1,4 +1,4 @@
-#include "chathist/base/crew.h"
+#include "chathist/base/thread_pool.h"
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -40,7 +40,7 @@ static void runs(size_t threads, size_t count)
     struct seen seen = {.enough = SIZE_MAX};
     bool once = true, in_order = true;
 
-    CHECK(crew_run(&(struct crew_job){count, threads, &seen, work, take}));
+    CHECK(thread_pool_run(&(struct thread_pool_job){count, threads, &seen, work, take}));
     for (size_t i = 0; i < count; i++) {
         once = once && seen.times[i] == 1;
         in_order = in_order && seen.taken[i] == i;
@@ -52,7 +52,7 @@ static void runs(size_t threads, size_t count)
 
 TEST(each_piece_is_done_once_and_taken_in_order)
 {
-    for (size_t threads = 1; threads <= CREW_MAX; threads++)
+    for (size_t threads = 1; threads <= THREAD_POOL_MAX; threads++)
         runs(threads, COUNT);
     runs(4, 1);
     runs(4, 0);
@@ -89,7 +89,8 @@ TEST(few_pieces_wait_to_be_taken)
     for (size_t threads = 1; threads <= 4; threads++) {
         struct ahead a = {0, 0};
 
-        CHECK(crew_run(&(struct crew_job){COUNT, threads, &a, begin_one, take_slowly}));
+        CHECK(
+            thread_pool_run(&(struct thread_pool_job){COUNT, threads, &a, begin_one, take_slowly}));
         CHECK_INT(a.now, 0);
         CHECK(a.most >= 1 && a.most <= (int)threads + 1);
     }
@@ -100,7 +101,7 @@ TEST(it_ends_when_the_taker_has_enough)
     struct seen seen = {.enough = 3};
     size_t done = 0;
 
-    CHECK(!crew_run(&(struct crew_job){COUNT, 2, &seen, work, take}));
+    CHECK(!thread_pool_run(&(struct thread_pool_job){COUNT, 2, &seen, work, take}));
     CHECK(seen.count == 3);
     for (size_t i = 0; i < COUNT; i++)
         done += seen.times[i] > 0;
@@ -124,7 +125,7 @@ TEST(its_threads_get_no_signals)
     pthread_t thread;
 
     seen.signals = true;
-    CHECK(crew_start(&thread, look, &seen));
+    CHECK(thread_pool_start(&thread, look, &seen));
     pthread_join(thread, NULL);
     CHECK(!seen.signals);
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);

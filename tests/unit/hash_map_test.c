@@ -1,0 +1,56 @@
+#include "chathist/base/hash_map.h"
+
+#include <stdlib.h>
+
+#include "chathist/base/memory.h"
+#include "test.h"
+
+TEST(an_empty_map_knows_nothing)
+{
+    struct hash_map m = {0};
+
+    CHECK(hash_map_find(&m, STR("a")) == NULL);
+    CHECK(hash_map_find(&m, STR_NONE) == NULL);
+    hash_map_release(&m);
+}
+
+TEST(a_key_has_the_number_it_was_given_last)
+{
+    struct hash_map m = {0};
+
+    hash_map_set(&m, STR("a"), 1);
+    hash_map_set(&m, STR("a\0b"), 2);
+    hash_map_set(&m, STR_NONE, 3);
+    hash_map_set(&m, STR("a"), 4);
+    CHECK_INT(m.count, 3);
+    CHECK_INT(*hash_map_find(&m, STR("a")), 4);
+    CHECK_INT(*hash_map_find(&m, STR("a\0b")), 2);
+    CHECK_INT(*hash_map_find(&m, STR("")), 3);
+    CHECK(hash_map_find(&m, STR("b")) == NULL);
+    *hash_map_find(&m, STR("a")) = 5;
+    CHECK_INT(*hash_map_find(&m, STR("a")), 5);
+    hash_map_release(&m);
+}
+
+TEST(many_keys_are_told_apart)
+{
+    struct hash_map m = {0};
+    size_t count = 50000;
+    char(*keys)[16] = mem_zalloc(count * sizeof(*keys));
+    bool right = true;
+
+    for (size_t i = 0; i < count; i++) {
+        snprintf(keys[i], sizeof(keys[i]), "key%zu", i);
+        hash_map_set(&m, str_of(keys[i]), i);
+    }
+    CHECK_INT(m.count, count);
+    for (size_t i = 0; i < count; i++) {
+        const size_t *value = hash_map_find(&m, str_of(keys[i]));
+
+        right = right && value && *value == i;
+    }
+    CHECK(right);
+    CHECK(hash_map_find(&m, STR("key50000")) == NULL);
+    hash_map_release(&m);
+    free(keys);
+}
