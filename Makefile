@@ -145,50 +145,48 @@ demo: ## build, then hold and find a short conversation
 	$(call build,$(VARIANT),all)
 	@PATH="$(abspath $(here)):$$PATH" examples/demo.sh
 
-share := $(PREFIX)/share
-doc := $(share)/doc/chathist
-# The files (to_KIND) and the folder (in_KIND) for each kind. uninstall removes exactly these files.
+# GNU's names for the folders; each can be set on the command line.
+prefix = $(PREFIX)
+exec_prefix = $(prefix)
+bindir = $(exec_prefix)/bin
+datarootdir = $(prefix)/share
+mandir = $(datarootdir)/man
+docdir = $(datarootdir)/doc/chathist
+# The files (to_KIND) and the folder (in_KIND) of each kind. uninstall removes exactly these files.
 to_bin = $(addprefix $(here)/,$(programs))
-to_man1 := $(wildcard man/*.1)
-to_man5 := $(wildcard man/*.5)
-to_man7 := $(wildcard man/*.7)
-to_bash := $(wildcard completions/bash/*)
-to_zsh := $(wildcard completions/zsh/*)
-to_fish := $(wildcard completions/fish/*)
-to_doc := $(wildcard *.md LICENSE)
-to_docs := $(wildcard docs/*)
-to_scripts := $(sort $(shell find examples -type f -perm -u+x 2>/dev/null))
-to_examples := $(filter-out $(to_scripts),$(sort $(shell find examples -type f 2>/dev/null)))
-in_bin := $(PREFIX)/bin
-in_man1 := $(share)/man/man1
-in_man5 := $(share)/man/man5
-in_man7 := $(share)/man/man7
-in_bash := $(share)/bash-completion/completions
-in_zsh := $(share)/zsh/site-functions
-in_fish := $(share)/fish/vendor_completions.d
-in_doc := $(doc)
-in_docs := $(doc)/docs
-in_scripts := $(doc)/examples
-in_examples := $(doc)/examples
-kinds := bin man1 man5 man7 bash zsh fish doc docs scripts examples
+to_man1 = $(wildcard man/*.1)
+to_man5 = $(wildcard man/*.5)
+to_man7 = $(wildcard man/*.7)
+to_bash = $(wildcard completions/bash/*)
+to_zsh = $(wildcard completions/zsh/*)
+to_fish = $(wildcard completions/fish/*)
+to_doc = $(wildcard *.md LICENSE docs/*) $(sort $(shell find examples -type f))
+in_bin = $(bindir)
+in_man1 = $(mandir)/man1
+in_man5 = $(mandir)/man5
+in_man7 = $(mandir)/man7
+in_bash = $(datarootdir)/bash-completion/completions
+in_zsh = $(datarootdir)/zsh/site-functions
+in_fish = $(datarootdir)/fish/vendor_completions.d
+in_doc = $(docdir)
+kinds := bin man1 man5 man7 bash zsh fish doc
 
-define install_kind
-@$(if $(to_$1),install -d '$(DESTDIR)$(in_$1)' && \
-    install -m $(if $(filter bin scripts,$1),755,644) $(to_$1) '$(DESTDIR)$(in_$1)')
-
-endef
-define uninstall_kind
-@$(if $(to_$1),[ ! -d '$(DESTDIR)$(in_$1)' ] || { cd '$(DESTDIR)$(in_$1)' && rm -f $(notdir $(to_$1)); })
+# $(call each,KIND,COMMAND): runs COMMAND for each file $$f of the kind, $$t being where it is installed.
+# Documents and examples keep their folders.
+define each
+@for f in $(to_$1); do \
+    t='$(DESTDIR)$(in_$1)'/$(if $(filter doc,$1),$$f,$${f##*/}); $2 || exit; done
 
 endef
 
-install: ## copy programs, man pages, completions and examples to DESTDIR and PREFIX (/usr/local)
+install: ## copy programs, man pages, completions and examples to DESTDIR and prefix (/usr/local)
 	$(call build,$(VARIANT),all)
-	$(foreach k,$(kinds),$(call install_kind,$k))
+	$(foreach k,$(kinds),$(call each,$k,m=644; [ ! -x "$$f" ] || m=755; \
+	    install -d "$${t%/*}" && install -m $$m "$$f" "$$t"))
 
 uninstall: ## remove what install copied
-	$(foreach k,$(kinds),$(call uninstall_kind,$k))
-	@rmdir '$(DESTDIR)$(in_examples)' '$(DESTDIR)$(in_docs)' '$(DESTDIR)$(doc)' 2>/dev/null || :
+	$(foreach k,$(kinds),$(call each,$k,rm -f "$$t"))
+	@[ ! -d '$(DESTDIR)$(docdir)' ] || find '$(DESTDIR)$(docdir)' -depth -type d -exec rmdir {} + 2>/dev/null || :
 
 dist: ## chathist-VERSION.tar.gz of the last commit
 	git archive --prefix=chathist-$(VERSION)/ -o chathist-$(VERSION).tar.gz HEAD
