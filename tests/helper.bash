@@ -51,6 +51,7 @@ sandbox() {
         esac
     done < <(compgen -v)
     export HOME=$BATS_TEST_TMPDIR/home TMPDIR=$BATS_TEST_TMPDIR/tmp
+    if type -P strace >/dev/null; then PATH=$TESTS/tools/path:$PATH; fi
     export LC_ALL=C.UTF-8 TZ=UTC TERM=xterm-256color PATH="$BIN:$PATH:/usr/sbin:/sbin"
     WORK=$BATS_TEST_TMPDIR/work
     OUT=$BATS_TEST_TMPDIR/stdout ERR=$BATS_TEST_TMPDIR/stderr RAN='nothing yet'
@@ -202,9 +203,9 @@ on_tty() {
     "$TESTS/tools/on-tty" "$@"
 }
 
-# traced ARGUMENT...: strace with these arguments; the leak sanitizer cannot work under it.
+# traced ARGUMENT...: strace with these arguments.
 traced() {
-    ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" strace -qq "$@"
+    strace -qq "$@"
 }
 
 # ---- asserts on $OUT and $ERR of the last command

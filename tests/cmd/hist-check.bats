@@ -220,7 +220,7 @@ setup() {
     is order order fdatasync rename
     cp before "$HISTORY"
     rm "$HISTORY.quarantine"
-    RAN=strace ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 2 strace -qq -o trace -e trace=fdatasync -e inject=fdatasync:error=EIO hist-check -q --repair
+    RAN=strace run_expect 2 strace -qq -o trace -e trace=fdatasync -e inject=fdatasync:error=EIO hist-check -q --repair
     stderr_is "hist-check: cannot write '$HISTORY.quarantine': Input/output error"
     same history before "$HISTORY"
     [[ ! -e $HISTORY.quarantine ]]
@@ -273,7 +273,7 @@ setup() {
             rm -f "$HISTORY"*
             { hist_line s1 user one; echo 'BAD LINE'; hist_line s2 user two; } >"$HISTORY"
             echo old >"$HISTORY.quarantine"
-            ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 strace -qq -o trace -e "trace=$call" -e "inject=$call:signal=KILL:when=$n" \
+            strace -qq -o trace -e "trace=$call" -e "inject=$call:signal=KILL:when=$n" \
                 hist-check -q --repair >"$OUT" 2>&1 || :
             run_expect 0 hist-check --repair
             # An inode number may come again: every other file of the history's names the one that there was.

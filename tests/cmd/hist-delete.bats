@@ -383,7 +383,7 @@ quarantined() {
         while read -r call n; do
             start_anew
             # shellcheck disable=SC2086
-            ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 0 sh -c 'set +e; "$@"; echo $? >status' - \
+            run_expect 0 sh -c 'set +e; "$@"; echo $? >status' - \
                 strace -qq -o trace -e "trace=$call" -e "inject=$call:error=EIO:when=$n" $command
             grep -q INJECTED trace || fail "$call $n was not met"
             status=$(cat status)
@@ -423,7 +423,7 @@ quarantined() {
     stderr_is 'hist-delete: cannot write to standard output: No space left on device'
     need_strace
     echo middle >"$HISTORY.session"
-    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 2 strace -qq -o trace -P "$HISTORY.session" -e trace=unlink,unlinkat \
+    run_expect 2 strace -qq -o trace -P "$HISTORY.session" -e trace=unlink,unlinkat \
         -e inject=unlink,unlinkat:error=EACCES hist-delete -q --force middle
     stderr_is "hist-delete: the sessions are erased, but cannot remove '$HISTORY.session': Permission denied"
     left new
@@ -449,7 +449,7 @@ quarantined() {
 @test "rewrite: a failed sync of the directory is told" {
     need_strace
     three
-    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 2 strace -qq -o trace -e trace=fsync -e inject=fsync:error=EIO:when=3 \
+    run_expect 2 strace -qq -o trace -e trace=fsync -e inject=fsync:error=EIO:when=3 \
         hist-delete --force old
     stderr_is "hist-delete: '$HISTORY' is rewritten, but a power cut may undo it: Input/output error"
     left middle new
@@ -476,7 +476,7 @@ quarantined() {
         while read -r call n; do
             start_anew
             # shellcheck disable=SC2086
-            ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 137 strace -qq -o trace -e "trace=$call" \
+            run_expect 137 strace -qq -o trace -e "trace=$call" \
                 -e "inject=$call:signal=KILL:when=$n" $command || fail "$call $n"
             if cmp -s before "$HISTORY"; then
                 outcomes+=old,
@@ -520,7 +520,7 @@ quarantined() {
     need_strace
     three
     # Comes with the sync of the copy, before the lock is taken again.
-    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 143 strace -qq -o trace -e trace=fsync -e inject=fsync:signal=TERM:when=1 hist-delete --force old
+    run_expect 143 strace -qq -o trace -e trace=fsync -e inject=fsync:signal=TERM:when=1 hist-delete --force old
     stdout_empty
     same history before "$HISTORY"
     alone
@@ -688,7 +688,7 @@ END
         flock "$HISTORY" sh -c 'echo locked >locked; sleep 0.6; cat line >>history.jsonl' 3>&- 4>&- &
         BACKGROUND+=($!)
         wait_for test -s locked
-        ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 2 strace -qq -y -o trace -e "trace=${fault%%:*}" -e "inject=$fault" \
+        run_expect 2 strace -qq -y -o trace -e "trace=${fault%%:*}" -e "inject=$fault" \
             hist-delete --force --older-than 30d
         rm locked
         grep -q 'history.jsonl.*INJECTED' trace || fail "$fault was not met: $(cat trace)"
@@ -759,7 +759,7 @@ END
                 hist-append -q -s first again >/dev/null
                 continue
             fi
-            ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 137 strace -f -qq -o trace -e "trace=$call" \
+            run_expect 137 strace -f -qq -o trace -e "trace=$call" \
                 -e "inject=$call:signal=KILL:when=$i" hist-delete -q --force first || fail "$call $i"
             run_expect 0 chat again || fail "$call $i"
             stderr_empty || fail "$call $i"

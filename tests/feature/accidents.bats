@@ -324,7 +324,7 @@ tracked() {
         rm "$HOME"/.local/share/aicoder/repositories/*
         hist-append -q -s other 'keep this too'
         i=$((i + 1)) status=0
-        ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 strace -f -qq -o ../trace -e "trace=$call" \
+        strace -f -qq -o ../trace -e "trace=$call" \
             -e "inject=$call:signal=KILL:when=$((i > 5 ? 2 : 1))" hist-delete -q --force --match precious || status=$?
         ((status == 0)) || killed=$((killed + 1))
         if ! grep -q precious .git/aicoder/history.jsonl; then

@@ -473,7 +473,7 @@ made_slowly() {
     rm -f "$HISTORY.idx"
     # shellcheck disable=SC2016
     run_expect 0 "${THROUGH[@]}" sh -c 'exec "$@" >list' sh \
-        env ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" strace -qq -f -o trace -e trace=pread64 \
+        strace -qq -f -o trace -e trace=pread64 \
         -e inject=pread64:delay_exit=100000 "$@"
     is_index "$HISTORY.idx"
     [[ $(wc -l <list) == 3 ]] || fail "$(cat list)"

@@ -21,7 +21,7 @@ need_strace() {
 faulty() {
     local status=$1 fault=$2 file=$3
     shift 3
-    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect "$status" strace -f -qq -o "$TMPDIR/trace" ${file:+-P "$file"} \
+    run_expect "$status" strace -f -qq -o "$TMPDIR/trace" ${file:+-P "$file"} \
         -e "trace=${fault%%:*}" -e "inject=$fault" "$@" || return 1
     grep -q INJECTED "$TMPDIR/trace" || [[ $fault == *signal=* ]] || fail "the fault $fault was not met"
 }
@@ -30,7 +30,7 @@ faulty() {
 calls() {
     local calls=$1
     shift
-    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 0 strace -f -qq -y -o "$TMPDIR/trace" -e "trace=$calls" "$@"
+    run_expect 0 strace -f -qq -y -o "$TMPDIR/trace" -e "trace=$calls" "$@"
 }
 
 traced() {
@@ -79,7 +79,7 @@ whole() {
 @test "store: when the way back fails too, that is said, and the next append heals" {
     need_strace
     size=$(stat -c %s "$HISTORY")
-    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 2 strace -qq -o "$TMPDIR/trace" -e trace=ftruncate \
+    run_expect 2 strace -qq -o "$TMPDIR/trace" -e trace=ftruncate \
         -e inject=ftruncate:error=EIO prlimit --fsize=$((size + 20)) hist-append -s s hello
     stderr_is "hist-append: cannot write '$HISTORY', and a part stays in it: File too large"
     [[ $(stat -c %s "$HISTORY") -eq $((size + 20)) ]]
@@ -155,7 +155,7 @@ whole() {
     need_strace
     rm "$HISTORY"
     # The prompt is stored; the pointer and the answer are not.
-    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 8 strace -f -qq -o "$TMPDIR/trace" -e trace=rename,fdatasync \
+    run_expect 8 strace -f -qq -o "$TMPDIR/trace" -e trace=rename,fdatasync \
         -e inject=rename:error=ENOSPC -e inject=fdatasync:error=ENOSPC:when=2+ chat hello
     stdout_has hello
     stderr_is "chat: not stored: cannot write '$HISTORY.session': No space left on device"
@@ -163,7 +163,7 @@ whole() {
 
 @test "store: chat's prompt is on the disk before the model is asked" {
     need_strace
-    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 0 strace -f -qq -y -o "$TMPDIR/trace" -e trace=write,fdatasync chat -s s hello
+    run_expect 0 strace -f -qq -y -o "$TMPDIR/trace" -e trace=write,fdatasync chat -s s hello
     # The prompt, its sync, the answer to stdout, the answer's line, its sync.
     grep -E "^[0-9]* *(write|fdatasync)\([0-9]*<($HISTORY|.*stdout[^>]*)>" "$TMPDIR/trace" |
         sed -E 's/^[0-9]* *([a-z]*)\(([0-9]*)<.*(history.jsonl|stdout)[^>]*>.*/\1 \3/' | uniq | head -n 5 >order
@@ -214,7 +214,7 @@ whole() {
     need_strace
     local command
     for command in 'hist-append -s s hello' 'hist-show old' 'chat -s s hello'; do
-        ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect "$([[ $command == chat* ]] && echo 1 || echo 2)" \
+        run_expect "$([[ $command == chat* ]] && echo 1 || echo 2)" \
             strace -f -qq -o "$TMPDIR/trace" -e trace=openat bash -c "exec $command <&- >&- 2>&-"
         traced 'history\.jsonl".* = [0-9]+$'
         untraced 'history\.jsonl".* = [012]$'
@@ -345,7 +345,7 @@ X
 killed() {
     local n=$1 call=$2
     shift 2
-    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 137 strace -f -qq -o "$TMPDIR/trace" -e "trace=$call" \
+    run_expect 137 strace -f -qq -o "$TMPDIR/trace" -e "trace=$call" \
         -e "inject=$call:signal=KILL:when=$n" "$@"
 }
 
@@ -573,7 +573,7 @@ torn() {
     need_strace
     size=$(stat -c %s "$HISTORY")
     # Dies with 30 bytes written, before it can take them back.
-    ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 run_expect 137 strace -qq -o "$TMPDIR/trace" -e trace=ftruncate \
+    run_expect 137 strace -qq -o "$TMPDIR/trace" -e trace=ftruncate \
         -e inject=ftruncate:signal=KILL prlimit --fsize=$((size + 30)) hist-append -s s dead
     [[ $(stat -c %s "$HISTORY") -eq $((size + 30)) ]]
     run_expect 0 hist-sessions

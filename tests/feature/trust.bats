@@ -355,7 +355,7 @@ root_only() {
     traced -o trace -e trace=newfstatat,fstat hist-append -q -s s two
     n=$(wc -l <trace)
     for ((i = 1; i <= n; i++)); do
-        ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 strace -f -qq -o trace -e trace=newfstatat,fstat \
+        strace -f -qq -o trace -e trace=newfstatat,fstat \
             -e "inject=newfstatat,fstat:error=EIO:when=$i" hist-append -q -s s more >"$OUT" 2>"$ERR" || :
         no_file "$USER_HISTORY" || fail "call $i" || return 1
     done

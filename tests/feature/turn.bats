@@ -691,7 +691,7 @@ answered_unsaved() {
     lines_are_whole 5
     ends_with $'assistant:hello\n[1 message]:interrupted' user:next:
     # On a terminal that is told in a line of its own.
-    ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" run_expect 8 on_tty --raw strace -qq -o trace -P "$HISTORY" \
+    run_expect 8 on_tty --raw strace -qq -o trace -P "$HISTORY" \
         -e trace=write -e inject=write:error=ENOSPC:when=2 chat --color=never -s t hello
     stdout_has $'hello\n[1 message]\nchat: not stored: cannot write'
     lines_are_whole 6
