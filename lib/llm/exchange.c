@@ -497,27 +497,26 @@ static bool wait_to_repeat(const struct exchange *x, const struct ask *ask, unsi
     return false;
 }
 
-/* Removes the optional field that the server refused. Returns false if it refused something else.
- */
-static bool dropped_unsupported(const struct exchange *x, const struct ask *ask, unsigned *less,
-                                struct http_request *r, struct err *e)
+/* Builds the request again without the part that the server refused. Returns false if it refused
+ * something else. */
+static bool dropped_unsupported(const struct exchange *x, struct ask *ask, struct http_request *r,
+                                struct err *e)
 {
-    if (x->form != FORM_ERROR || !x->provider->drop_unsupported ||
-        !x->provider->drop_unsupported(x->provider, ask, x->status, buf_str(&x->body), less, r))
+    const struct provider *p = x->provider;
+
+    if (x->form != FORM_ERROR || !p->drop_unsupported ||
+        !p->drop_unsupported(p, ask, x->status, buf_str(&x->body), x->response))
         return false;
     err_release(e);
-    return true;
+    http_request_release(r);
+    http_request_init(r);
+    return p->request(p, ask, r, e) == 0;
 }
 
-/* How often the request was sent again. */
-struct repeats {
-    unsigned same; /* after a failure */
-    unsigned less; /* the provider's bits (drop_unsupported) */
-};
-
-/* Carries out one exchange. *more is set if it failed and is to be repeated. */
-static int try_once(const struct provider *p, const struct ask *ask, struct http_request *r,
-                    struct response *a, struct repeats *done, bool *more, struct err *e)
+/* Carries out one exchange. *more is set if it failed and is to be repeated; *repeated counts the
+ * repetitions after a failure. */
+static int try_once(const struct provider *p, struct ask *ask, struct http_request *r,
+                    struct response *a, unsigned *repeated, bool *more, struct err *e)
 {
     struct exchange x = {.provider = p, .ask = ask, .response = a};
     struct http_sink sink = {.head = on_head, .body = on_body, .arg = &x, .ending = is_ending};
@@ -529,15 +528,14 @@ static int try_once(const struct provider *p, const struct ask *ask, struct http
     a->opaque.keep_details = p->keep_details;
     rc = p->exchange ? p->exchange(ask, r, &sink, e) : http_exchange(r, &ask->limits, &sink, e);
     rc = exchange_result(&x, rc, e);
-    *more = rc != 0 && dropped_unsupported(&x, ask, &done->less, r, e);
+    *more = rc != 0 && dropped_unsupported(&x, ask, r, e);
     if (rc != 0 && !*more)
-        *more = wait_to_repeat(&x, ask, done->same++, e);
+        *more = wait_to_repeat(&x, ask, (*repeated)++, e);
     exchange_release(&x);
     return rc;
 }
 
-int exchange_once(const struct provider *p, const struct ask *ask, struct response *a,
-                  struct err *e)
+int exchange_once(const struct provider *p, struct ask *ask, struct response *a, struct err *e)
 {
     struct http_request r;
     struct err own = ERR_INIT;
@@ -546,11 +544,11 @@ int exchange_once(const struct provider *p, const struct ask *ask, struct respon
     http_request_init(&r);
     rc = p->request(p, ask, &r, &own);
     if (rc == 0) {
-        struct repeats done = {0};
+        unsigned repeated = 0;
         bool more;
 
         do
-            rc = try_once(p, ask, &r, a, &done, &more, &own);
+            rc = try_once(p, ask, &r, a, &repeated, &more, &own);
         while (more);
     }
     http_request_release(&r);
@@ -595,8 +593,8 @@ static int ask_next_part(const struct provider *p, const struct ask *ask, struct
     return rc;
 }
 
-int exchange_run(const struct provider *p, const struct ask *ask, struct response *a,
-                 unsigned max_rounds, unsigned *rounds, struct err *e)
+int exchange_run(const struct provider *p, struct ask *ask, struct response *a, unsigned max_rounds,
+                 unsigned *rounds, struct err *e)
 {
     int rc = exchange_once(p, ask, a, e);
 

@@ -162,6 +162,11 @@ static const char *find_word(struct str text, const char *needle)
     return NULL;
 }
 
+bool provider_error_mentions(struct str body, const char *word)
+{
+    return find_word(body, word) != NULL;
+}
+
 bool provider_error_add_page(struct buf *out, struct str body)
 {
     struct str text = str_trim(body), title;

@@ -188,6 +188,69 @@ cJSON *openai_messages(const struct context *c, struct str system, const char *p
     return array;
 }
 
+/* ---- calls and results as text, for a server whose chat template has no role for tools ---- */
+
+/* Adds a line for each call, after a blank line if there is text before them. */
+static void add_calls_as_text(struct buf *out, struct str calls)
+{
+    struct buf name = BUF_INIT(BUF_LINE);
+
+    buf_add_c(out, out->len > 0 ? "\n\n" : "");
+    for (struct json_iter it = json_iter(calls); json_next(&it);) {
+        struct str text = json_text(json_get(it.value, "name"), &name);
+
+        buf_add_c(out, str_ends(buf_str(out), STR("]")) ? "\n" : "");
+        buf_add_c(out, "[call of the tool ");
+        buf_add_str(out, text);
+        buf_add_c(out, ": ");
+        add_arguments(out, json_get(it.value, "args"));
+        buf_add_c(out, "]");
+    }
+    buf_release(&name);
+}
+
+/* Adds the line before the result of the next of these calls. */
+static void add_result_title(struct buf *out, struct json_iter *calls)
+{
+    struct buf name = BUF_INIT(BUF_LINE);
+
+    if (json_next(calls)) {
+        buf_add_c(out, "[result of the tool ");
+        buf_add_str(out, json_text(json_get(calls->value, "name"), &name));
+        buf_add_c(out, "]\n");
+    }
+    buf_release(&name);
+}
+
+/* Adds the messages of c to `to`. Calls become text of the assistant, results text of the user;
+ * neighbouring texts of one role are merged, so that user and assistant alternate. */
+static void calls_to_text(const struct context *c, struct context *to)
+{
+    struct json_iter calls = json_iter(STR_NONE); /* whose results come next */
+    struct buf text = BUF_INIT(SIZE_MAX);
+
+    for (size_t i = 0; i < c->count; i++) {
+        const struct context_message *m = &c->at[i];
+        enum role role = m->role == ROLE_TOOL ? ROLE_USER : m->role;
+
+        buf_clear(&text);
+        if (m->role == ROLE_TOOL)
+            add_result_title(&text, &calls);
+        buf_add(&text, m->content, m->n);
+        if (m->tool_calls) {
+            calls = json_iter(str_of(m->tool_calls));
+            add_calls_as_text(&text, str_of(m->tool_calls));
+        }
+        if (i == c->turn)
+            context_begin_turn(to);
+        context_add_text(to, role, buf_str(&text));
+        if (m->images_count > 0)
+            context_set_images(to, m->images, m->images_count);
+    }
+    buf_release(&text);
+    context_settle(to);
+}
+
 /* ---- the body of a request ---- */
 
 /* A tool without parameters still has the member `parameters`, because Gemini and Mistral require
@@ -212,51 +275,55 @@ static cJSON *openai_tools_tree(const struct ask *ask)
     return array;
 }
 
-/* The optional parts that a request omits. */
+/* What a request leaves out because the server refused it (ask->dropped). */
 enum dropped {
     DROP_USAGE = 1 << 0,  /* the usage of a stream */
     DROP_SCHEMA = 1 << 1, /* the schema in its present form */
     DROP_FORMAT = 1 << 2, /* the format of the answer in any form */
+    DROP_CALLS = 1 << 3,  /* tool calls and results as such: they are sent as text */
 };
 
-static cJSON *openai_messages_tree(const struct provider *p, const struct ask *ask,
-                                   unsigned dropped)
+static cJSON *openai_messages_tree(const struct provider *p, const struct ask *ask)
 {
     const struct context *c = ask->context;
+    struct context as_text;
     struct buf system = BUF_INIT(2 * BUF_LINE);
     struct str text = {c->system, c->system_len};
     cJSON *array;
 
-    if (dropped & (DROP_SCHEMA | DROP_FORMAT)) {
+    if (ask->dropped & (DROP_SCHEMA | DROP_FORMAT)) {
         buf_add_str(&system, text);
         structured_add_instruction(&system, ask->schema);
         text = buf_str(&system);
     }
-    array = openai_messages(c, text, p->name, p->short_call_ids);
+    context_init(&as_text);
+    if (ask->dropped & DROP_CALLS)
+        calls_to_text(c, &as_text);
+    array =
+        openai_messages(ask->dropped & DROP_CALLS ? &as_text : c, text, p->name, p->short_call_ids);
+    context_release(&as_text);
     buf_release(&system);
     return array;
 }
 
-static void openai_body_set(const struct provider *p, const struct ask *ask, unsigned dropped,
-                            struct http_request *r)
+static void openai_body_set(const struct provider *p, const struct ask *ask, struct http_request *r)
 {
     bool usage = ask->stream && !wire_has_option(ask, "stream") && !p->usage_unasked &&
-                 !(dropped & DROP_USAGE);
+                 !(ask->dropped & DROP_USAGE);
     cJSON *t = cjson_object();
 
     cjson_set_text(t, "model", str_of(ask->model));
-    cjson_set(t, "messages", openai_messages_tree(p, ask, dropped));
+    cjson_set(t, "messages", openai_messages_tree(p, ask));
     if (ask->tools_count > 0)
         cjson_set(t, "tools", openai_tools_tree(ask));
     cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
     if (usage)
         cjson_set_raw(t, "stream_options", STR("{\"include_usage\":true}"));
-    if (ask->schema.p && !(dropped & (DROP_SCHEMA | DROP_FORMAT)))
+    if (ask->schema.p && !(ask->dropped & (DROP_SCHEMA | DROP_FORMAT)))
         structured_set_response_format(t, ask->schema);
-    else if (ask->schema.p && !(dropped & DROP_FORMAT))
+    else if (ask->schema.p && !(ask->dropped & DROP_FORMAT))
         structured_set_json_object(t, ask->schema);
     wire_set_options(t, ask);
-    buf_clear(&r->body);
     cjson_print(t, &r->body);
     cJSON_Delete(t);
 }
@@ -267,26 +334,43 @@ static bool names_format(struct str body)
            str_find(body, STR("json_schema"));
 }
 
+/* Returns true if the error is about the chat template and the request has results of tools. The
+ * templates of several models (Gemma, Llama 2) know no role but system, user and assistant. A
+ * server then answers with the exception of the template, such as llama.cpp's HTTP 400 "Conversation
+ * roles must alternate user/assistant/user/assistant/...". */
+static bool names_results(const struct context *c, struct str body)
+{
+    static const char *const words[] = {"template", "role", "tool"};
+    bool results = false, named = false;
+
+    for (size_t i = 0; i < c->count; i++)
+        results = results || c->at[i].role == ROLE_TOOL;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        named = named || provider_error_mentions(body, words[i]);
+    return results && named;
+}
+
 /* A server that refuses an unknown field names it: HTTP 400 (OpenAI's wording, Azure, DeepSeek,
  * Groq, gateways), 422 (pydantic) or 500 (llama-cpp-python). A field that the user set with an
  * option is not left out. If the server cannot enforce a schema, the system prompt describes it;
  * chat checks the answer in any case. */
-static bool openai_body_drop_unsupported(const struct provider *p, const struct ask *ask,
-                                         int status, struct str body, unsigned *dropped,
-                                         struct http_request *r)
+static bool openai_drop_unsupported(const struct provider *p, struct ask *ask, int status,
+                                    struct str body, const struct response *a)
 {
-    unsigned before = *dropped;
+    unsigned before = ask->dropped;
 
     if (status != 400 && status != 422 && status != 500)
         return false;
     if (ask->stream && !p->usage_unasked && !wire_has_option(ask, "stream_options") &&
-        str_find(body, STR("stream_options")))
-        *dropped |= DROP_USAGE;
-    else if (ask->schema.p && !wire_has_option(ask, "response_format") && names_format(body))
-        *dropped |= *dropped & DROP_SCHEMA ? DROP_FORMAT : DROP_SCHEMA;
-    if (*dropped != before)
-        openai_body_set(p, ask, *dropped, r);
-    return *dropped != before;
+        str_find(body, STR("stream_options"))) {
+        ask->dropped |= DROP_USAGE;
+    } else if (ask->schema.p && !wire_has_option(ask, "response_format") && names_format(body)) {
+        ask->dropped |= before & DROP_SCHEMA ? DROP_FORMAT : DROP_SCHEMA;
+    } else if (!(before & DROP_CALLS) && names_results(ask->context, body)) {
+        ask->dropped |= DROP_CALLS;
+        response_notice(a, "the server takes no results of tools: they are sent as text");
+    }
+    return ask->dropped != before;
 }
 
 /* ---- the request ---- */
@@ -311,7 +395,7 @@ static int openai_request(const struct provider *p, const struct ask *ask, struc
     if (wire_begin_post(r, p, ask, "", "/chat/completions", e) != 0 ||
         openai_add_key(ask, r, e) != 0)
         return -1;
-    openai_body_set(p, ask, 0, r);
+    openai_body_set(p, ask, r);
     return 0;
 }
 
@@ -608,7 +692,7 @@ static int openai_read_whole(struct response *a, struct str body, struct err *e)
  *     deepseek    api-docs.deepseek.com
  *     gemini      ai.google.dev/gemini-api/docs/openai and .../docs/api-key */
 #define COMPATIBLE                                                                                 \
-    .request = openai_request, .drop_unsupported = openai_body_drop_unsupported,                   \
+    .request = openai_request, .drop_unsupported = openai_drop_unsupported,                        \
     .models = openai_models, .event = openai_read_event, .whole = openai_read_whole
 
 const struct provider provider_openai = {

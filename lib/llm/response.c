@@ -176,15 +176,19 @@ int response_add_reasoning(struct response *a, struct str text)
     return a->sink_failed ? -1 : 0;
 }
 
+void response_notice(const struct response *a, const char *text)
+{
+    if (a->sink && a->sink->notice)
+        a->sink->notice(a->sink->arg, text);
+}
+
 void response_drop_media(struct response *a, enum response_media media)
 {
     if (a->unkept & media)
         return;
     a->unkept |= media;
-    if (a->sink && a->sink->notice)
-        a->sink->notice(a->sink->arg, media == RESPONSE_IMAGE
-                                          ? "the answer has an image, which is not kept"
-                                          : "the answer has sound, which is not kept");
+    response_notice(a, media == RESPONSE_IMAGE ? "the answer has an image, which is not kept"
+                                               : "the answer has sound, which is not kept");
 }
 
 int response_add_citation(struct response *a, struct str json)

@@ -17,12 +17,14 @@ tool() {
 
 # ask STATUS PROMPT: a turn with an odd window, another one each time.
 ask() {
-    CHAT_MAX_MESSAGES=$((3 + 2 * (turn % 9))) run_expect "$1" chat -q --no-store -s s --retries 0 --yes -T ./probe -T ./get_weather "$2"
+    CHAT_MAX_MESSAGES=$((3 + 2 * (turn % 9))) run_expect "$1" chat -q -s s --retries 0 --yes -T ./probe -T ./get_weather "$2"
 }
 
-# converse [mistral]: forty turns, with OpenAI or that provider.
+# converse [mistral|text]: forty turns, with OpenAI, with that provider, or with a server that refuses
+# results of tools.
 converse() {
     local steps=() turn
+    [[ ${1:-} != text ]] || steps+=(--refuse '"role":"tool"=openai/http-400-template')
     export RUNS=$PWD/runs
     for ((turn = 1; turn <= 40; turn++)); do
         case $turn in
@@ -81,6 +83,61 @@ hold_to() {
     use_history
     converse mistral
     hold_to mistral-ids qwen gemma mistral
+}
+
+@test "replay: the same for a chat template without tools: results go as text, after one refusal a turn" {
+    use_history
+    converse text
+    mkdir accepted
+    local number accepted=0 refused=0 results
+    for ((number = 1; number <= $(find "$RECORD" -name '*.json' | wc -l); number++)); do
+        results=$(request "$number" | jq 'any(.messages[]; .role == "tool")')
+        if [[ $results == true ]]; then
+            refused=$((refused + 1))
+        else
+            cp "$RECORD/$number.json" "accepted/$((++accepted)).json"
+        fi
+    done
+    [[ $accepted -gt 50 && $refused -gt 25 && $refused -le 40 ]] || fail "$accepted accepted, $refused refused"
+    [[ $(sort runs | uniq -c | tr -s ' ') == ' 13 probe' ]] || fail "runs: $(sort runs | uniq -c)"
+    "$TESTS/tools/replay-rules" openai gemma mistral accepted || fail 'a request breaks a rule'
+    [[ -z ${REPLAY_KEEP:-} ]] || cp -r "$RECORD" "$REPLAY_KEEP/text"
+}
+
+@test "replay: a server that takes no results of tools gets them as text, and each tool runs once" {
+    export RUNS=$PWD/runs
+    tool probe
+    for status in 400 500; do
+        use_history "$status.jsonl"
+        rm -f runs
+        printf 'status: %s\n\n{"error":{"message":"Only user, assistant and system roles are supported"}}\n' "$status" >refusal.http
+        start_llm --call 'probe {"n":1}' ./refusal.http --call 'probe {"n":2}' --reply fine
+        run_expect 0 chat -N --retries 0 --yes -T ./probe go
+        stdout_is fine
+        stderr_is 'chat: the server takes no results of tools: they are sent as text'
+        requests_are 4
+        [[ $(wc -l <runs) == 2 ]]
+        [[ $(request 2 | jq -c '[.messages[].role]') == '["user","assistant","tool"]' ]]
+        [[ $(request 3 | jq -c '[.messages[] | [.role, .content]]') == \
+            '[["user","go"],["assistant","[call of the tool probe: {\"n\":1}]"],["user","[result of the tool probe]\nseen\n"]]' ]]
+        # It is remembered for the rest of the turn, and the tools are still offered.
+        [[ $(request 4 | jq -c '[.messages[].role], (.tools | length)') == $'["user","assistant","user","assistant","user"]\n1' ]]
+        # The history has them as they are.
+        json_is "$HISTORY" '.role' user assistant tool assistant tool assistant
+        # The next prompt is merged with the result before it.
+        start_llm ./refusal.http --reply again
+        run_expect 0 chat -q --retries 0 -c next
+        stderr_empty
+        [[ $(request 2 | jq -c '[.messages[].role]') == '["user","assistant","user","assistant","user","assistant","user"]' ]]
+        # A second refusal is an error.
+        start_llm ./refusal.http
+        run_expect "$((status == 400 ? 1 : 5))" chat -q --retries 0 -c next
+        requests_are 2
+        # Without results there is nothing to send in another way.
+        start_llm ./refusal.http
+        run_expect "$((status == 400 ? 1 : 5))" chat -N --retries 0 hello
+        requests_are 1
+    done
 }
 
 @test "replay: a call that comes in both forms is one call, streamed or not" {

@@ -35,23 +35,22 @@
  *
  * An exchange that failed before any part of the response came is repeated up to ask->retries
  * times. This includes a stream of status 200 whose first event says that the server is busy. A
- * signal ends the wait between two attempts (ERR_SIGNAL). If the server refuses a field that the
+ * signal ends the wait between two attempts (ERR_SIGNAL). If the server refuses a part that the
  * request can do without, the request is repeated at once without it, and this is not counted
- * (provider->drop_unsupported).
+ * (provider->drop_unsupported). ask->dropped keeps what was refused for the next requests.
  *
  * The first bytes of the response decide about its form, whatever its media type is: `{` or `[`
  * begins JSON, a field of an event stream begins an event stream. If the server repeats the key in
  * a message, the key is masked.
  */
-int exchange_once(const struct provider *p, const struct ask *ask, struct response *a,
-                  struct err *e);
+int exchange_once(const struct provider *p, struct ask *ask, struct response *a, struct err *e);
 
 /* Does the same, and continues a response that the server paused; its parts become one response.
  * *rounds counts the continuations, up to max_rounds. A response that is still paused then, or
  * whose blocks could not be kept, ends with `pause_turn`. If a continuation fails after text came,
  * the error is ERR_INCOMPLETE, except for signals. */
-int exchange_run(const struct provider *p, const struct ask *ask, struct response *a,
-                 unsigned max_rounds, unsigned *rounds, struct err *e);
+int exchange_run(const struct provider *p, struct ask *ask, struct response *a, unsigned max_rounds,
+                 unsigned *rounds, struct err *e);
 
 /*
  * Whether and when to repeat a failed exchange. These functions only decide: they do not wait, read

@@ -33,7 +33,7 @@ struct ask_watch {
     void *arg;
 };
 
-/* One request to a model. Everything in it is borrowed. */
+/* One request to a model. Everything in it is borrowed. One struct serves all requests of a turn. */
 struct ask {
     const struct context *context;
     const char *model;    /* without the provider's name */
@@ -47,6 +47,8 @@ struct ask {
     struct str schema; /* a JSON Schema object for the answer, or STR_NONE */
     struct str paused; /* the blocks of a paused response, a JSON array, or STR_NONE */
     bool stream;
+    /* The provider's bits for what the server refused (drop_unsupported), 0 at first. */
+    unsigned dropped;
     struct http_limits limits;
     unsigned retries;              /* how often to repeat an exchange without a response */
     const struct ask_watch *watch; /* may be NULL */
@@ -72,16 +74,16 @@ struct provider {
     bool keep_details;       /* the server wants its reasoning details back with tool calls */
     int64_t retry_after_max; /* in milliseconds; 0: RETRY_AFTER_MAX */
 
-    /* Builds the URL, the headers (including the key) and the body. `p` is the provider itself,
-     * because servers that differ only in address and key share these functions. Returns 0, or -1
+    /* Builds the URL, the headers (including the key) and the body, without what ask->dropped
+     * says. `p` is the provider itself, because servers that differ only in address and key share these functions. Returns 0, or -1
      * with *e set. */
     int (*request)(const struct provider *p, const struct ask *ask, struct http_request *r,
                    struct err *e);
-    /* Builds the body again without the optional field that an HTTP error refuses. Returns false if
-     * the error refuses no such field. *dropped is 0 at first and then holds the provider's own
-     * bits for the fields it has left out. May be NULL. */
-    bool (*drop_unsupported)(const struct provider *p, const struct ask *ask, int status,
-                             struct str body, unsigned *dropped, struct http_request *r);
+    /* Sets a bit in ask->dropped for what an HTTP error refuses, if the request can do without it.
+     * Returns false if the error refuses nothing of the kind. Tells the user through a's sink if
+     * the model gets less than it would otherwise. May be NULL. */
+    bool (*drop_unsupported)(const struct provider *p, struct ask *ask, int status, struct str body,
+                             const struct response *a);
     /* Carries r out and passes the response to sink. NULL: http_exchange does. */
     int (*exchange)(const struct ask *ask, const struct http_request *r,
                     const struct http_sink *sink, struct err *e);

@@ -83,6 +83,8 @@ int response_add_text(struct response *a, struct str string, struct err *e);
 int response_end_text(struct response *a, struct err *e);
 /* Adds reasoning. It is not part of the text. Returns 0, or -1 if the sink failed. */
 int response_add_reasoning(struct response *a, struct str text);
+/* Tells the user something about the request or the response; `text` is one line. */
+void response_notice(const struct response *a, const char *text);
 /* Reports to the user, once for each kind, that the server sent something that is not kept. */
 enum response_media { RESPONSE_IMAGE = 1 << 0, RESPONSE_AUDIO = 1 << 1 };
 void response_drop_media(struct response *a, enum response_media media);
