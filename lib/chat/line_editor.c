@@ -4,6 +4,7 @@
 #include <histedit.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,6 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "chat/line_keys.h"
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
@@ -30,14 +30,16 @@ void line_offer(struct line_words *w, struct str word)
     w->at[w->count++] = mem_copy(word.p, word.n);
 }
 
-void line_words_release(struct line_words *w)
+static void line_words_release(struct line_words *w)
 {
     for (size_t i = 0; i < w->count; i++)
         free(w->at[i]);
     free(w->at);
 }
 
-struct str line_words_common(const struct line_words *w)
+/* Returns the longest common beginning of the words in whole code points, borrowed from them. There
+ * is at least one word. */
+static struct str common_beginning(const struct line_words *w)
 {
     struct str all = str_of(w->at[0]);
 
@@ -52,7 +54,9 @@ struct str line_words_common(const struct line_words *w)
     return all;
 }
 
-void line_words_add_table(struct buf *out, const struct line_words *w, size_t columns)
+/* Adds the words as a table: made visible, in lines of at most `columns` columns unless a word is
+ * longer, each line ended by CR LF. */
+static void add_table(struct buf *out, const struct line_words *w, size_t columns)
 {
     struct buf word = BUF_INIT(BUF_SMALL);
     size_t width = WIDTH_LEAST, at = 0;
@@ -81,12 +85,17 @@ void line_words_add_table(struct buf *out, const struct line_words *w, size_t co
 }
 
 #define HISTORY_MAX 1000
-/* Keys that are not characters are handed to libedit as C1 control characters; these are bound to
- * commands. */
-#define FIRST_KEY 0x80
-#define PASTE_KEY (FIRST_KEY + LINE_EDITS)
+#define ESC '\033'
+/* What libedit gets for the Escape key of vi; it is bound to the command. libedit cannot take ESC
+ * for a key and for the beginning of others. */
+#define ESCAPE_KEY 0x80
 /* With vi keys, ESC is the Escape key if no byte follows within this time. */
 #define ESCAPE_MS 50
+/* The maximum length of an escape sequence; a longer one is no known key. */
+#define SEQUENCE_MAX 32
+/* The end of a paste, and the maximum size of one; the end of a larger one is dropped. */
+#define PASTE_END STR("\033[201~")
+#define PASTE_MAX ((size_t)32 << 20)
 /* The number of states that Ctrl-_ can restore, and the maximum length of a text that is kept. */
 #define UNDO_MAX 100
 #define UNDO_TEXT_MAX 65536
@@ -102,8 +111,10 @@ struct line {
     bool vi;              /* ~/.editrc chose the keys of vi */
     struct wide prompt;
     size_t prompt_columns;
-    struct buf newest; /* the newest text of the history */
-    struct line_keys keys;
+    struct buf newest;             /* the newest text of the history */
+    wchar_t key[SEQUENCE_MAX + 1]; /* the characters of a key that libedit did not get yet */
+    size_t key_at, key_count;
+    int unread;                 /* a byte that is read again; -1: none */
     struct wide undo[UNDO_MAX]; /* earlier states of the line, and its present state last */
     size_t undo_count;
     int ahead; /* unread bytes that were typed before take_over() */
@@ -262,6 +273,11 @@ static int next_byte(struct line *l, char *c)
     struct pollfd fds[2] = {{.fd = line_signals_fd(), .events = POLLIN},
                             {.fd = STDIN_FILENO, .events = POLLIN}};
 
+    if (l->unread >= 0) {
+        *c = (char)l->unread;
+        l->unread = -1;
+        return 1;
+    }
     for (;;) {
         ssize_t n;
 
@@ -303,51 +319,146 @@ static bool take_signal_key(struct line *l, int32_t c)
     return true;
 }
 
-/* Has libedit a command for the sequence, its own or one of ~/.editrc? libedit has no function for
- * that question, so it is asked to print the binding. For an unknown sequence it prints an error
+/* Adds the octal form of a key, which libedit's command `bind` reads in every locale. */
+static void add_key_name(struct buf *out, struct str key)
+{
+    for (size_t i = 0; i < key.n; i++)
+        buf_addf(out, "\\%03o", (unsigned char)key.p[i]);
+}
+
+/* Has libedit a command for the sequence, its own, ours or one of ~/.editrc? libedit has no function
+ * for that question, so it is asked to print the binding. For an unknown sequence it prints an error
  * without "->". */
-static bool is_bound(const struct line *l)
+static bool is_bound(const struct line *l, struct str key)
 {
     char *said = NULL;
     size_t n = 0;
     FILE *errors = open_memstream(&said, &n);
-    struct buf key = BUF_INIT(BUF_SMALL);
-    struct wide wide = {0};
+    struct buf name = BUF_INIT(BUF_SMALL);
+    bool bound;
 
     if (!errors)
         return false;
-    for (size_t i = 0; i < l->keys.sequence_len; i++)
-        buf_addf(&key, "\\%03o", (unsigned char)l->keys.sequence[i]);
-    wide_add_text(&wide, buf_str(&key));
-    el_wset(l->el, EL_SETFP, 1, errors);
-    el_wset(l->el, EL_SETFP, 2, errors);
-    el_wset(l->el, EL_BIND, wide.at, NULL);
-    el_wset(l->el, EL_SETFP, 1, stdout);
-    el_wset(l->el, EL_SETFP, 2, stderr);
+    add_key_name(&name, key);
+    el_set(l->el, EL_SETFP, 1, errors);
+    el_set(l->el, EL_SETFP, 2, errors);
+    el_set(l->el, EL_BIND, buf_c(&name), NULL);
+    el_set(l->el, EL_SETFP, 1, stdout);
+    el_set(l->el, EL_SETFP, 2, stderr);
     fclose(errors);
-    n = said && strstr(said, "->") ? 1 : 0;
+    bound = said && strstr(said, "->");
     free(said);
-    wide_release(&wide);
-    buf_release(&key);
-    return n > 0;
+    buf_release(&name);
+    return bound;
 }
 
-/* Returns the character that libedit gets for a key, or 0 if it gets the bytes of the key or
- * nothing. */
-static wchar_t translate(struct line *l, enum line_key key, int32_t cp)
+static void push_key(struct line *l, wchar_t c)
 {
-    if (key == LINE_KEY_PASTE)
-        return PASTE_KEY;
-    if (key == LINE_KEY_CHAR && (cp < FIRST_KEY || cp > PASTE_KEY))
-        return cp < 0 ? L'\xfffd' : (wchar_t)cp;
-    if (key == LINE_KEY_CHAR)
-        return 0;
-    /* With vi keys, libedit takes the ESC of an arrow key for the Escape key. */
-    if ((!l->vi || l->keys.means == LINE_IGNORE) && is_bound(l)) {
-        line_keys_put_back(&l->keys);
-        return 0;
+    l->key[l->key_count++] = c;
+}
+
+/* While libedit searches its history, the text of the search is part of the line. */
+static bool is_searching(const struct line *l)
+{
+    const LineInfoW *info = el_wline(l->el);
+    struct wide text = {0};
+    bool is;
+
+    wide_add(&text, info->buffer, (size_t)(info->lastchar - info->buffer));
+    is = text.at && (wcsstr(text.at, L"\nbck") || wcsstr(text.at, L"\nfwd"));
+    wide_release(&text);
+    return is;
+}
+
+/* Reads a character that begins with this byte. Bytes that are not UTF-8 become U+FFFD; C1 control
+ * characters are dropped. Returns as next_byte. */
+static int read_character(struct line *l, char first)
+{
+    char held[4] = {first};
+    size_t n = 1, used;
+    int32_t cp = 0;
+
+    while ((used = utf8_decode((struct str){held, n}, &cp)) == 0) {
+        int came = next_byte(l, &held[n++]);
+
+        if (came <= 0)
+            return came;
     }
-    return l->keys.means == LINE_IGNORE ? 0 : (wchar_t)(FIRST_KEY + l->keys.means);
+    if (used < n)
+        l->unread = (unsigned char)held[n - 1];
+    if (take_signal_key(l, cp))
+        return l->came == LINE_TEXT ? 1 : -1;
+    if (cp < 0x80 || cp > 0x9f)
+        push_key(l, cp < 0 ? L'\xfffd' : (wchar_t)cp);
+    return 1;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Reads the rest of an escape sequence whose first *n bytes are in `key`: after parameters and
+ * intermediate bytes comes a final byte (ECMA-48, section 5.4). rxvt ends a key with Shift by `$`,
+ * and F1 to F5 of the Linux console have one more byte: ESC [ [ A. Returns as next_byte; *n is 0 if
+ * the sequence is cut off by a byte that belongs to none. The end of a long one is dropped. */
+static int read_sequence(struct line *l, char *key, size_t *n)
+{
+    size_t begin = *n;
+    char c = '\0', last;
+
+    do {
+        int came;
+
+        last = c;
+        came = next_byte(l, &c);
+        if (came <= 0)
+            return came;
+        if (c < ' ' || c > '~') {
+            l->unread = (unsigned char)c;
+            *n = 0;
+            return 1;
+        }
+        if (*n < SEQUENCE_MAX)
+            key[(*n)++] = c;
+    } while ((c < '@' && (c != '$' || !is_digit(last))) || (c == '[' && *n == begin + 1));
+    return 1;
+}
+
+/* Reads a key that begins with ESC. A sequence is always read whole and dropped if it is not bound,
+ * because libedit would insert the rest of it as text. Returns as next_byte. */
+static int read_escape(struct line *l)
+{
+    struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
+    char key[SEQUENCE_MAX] = {ESC}, c = '\0';
+    size_t n = 1;
+    int came = 1;
+
+    if (!l->vi || poll(&fd, 1, ESCAPE_MS) != 0)
+        came = next_byte(l, &c);
+    /* rxvt and the Linux console send ESC before the sequence for Alt. */
+    if (came > 0 && c == ESC) {
+        key[n++] = c;
+        came = next_byte(l, &c);
+    }
+    if (came <= 0)
+        return came;
+    if (c != '[' && c != 'O') {
+        for (size_t i = 0; i < n; i++)
+            push_key(l, l->vi ? ESCAPE_KEY : ESC);
+        l->unread = c ? (unsigned char)c : -1;
+        return 1;
+    }
+    key[n++] = c;
+    came = read_sequence(l, key, &n);
+    if (came <= 0 || n == 0 || !is_bound(l, (struct str){key, n}))
+        return came;
+    /* It ends a search, which would take its ESC for this. */
+    if (is_searching(l))
+        push_key(l, ESC);
+    for (size_t i = 0; i < n; i++)
+        push_key(l, key[i]);
+    return 1;
 }
 
 /* ---- undo ---- */
@@ -376,12 +487,6 @@ static void forget_states(struct line *l)
         wide_release(&l->undo[--l->undo_count]);
 }
 
-/* While libedit searches its history, the text of the search is part of the line. */
-static bool is_search(const struct wide *text)
-{
-    return wcsstr(text->at, L"\nbck") || wcsstr(text->at, L"\nfwd");
-}
-
 /* Called before each key: keeps the present state of the line if the last key changed it.
  * Characters of one word are one change. (libedit records changes only for vi keys.) */
 static void keep_state(struct line *l)
@@ -392,7 +497,7 @@ static void keep_state(struct line *l)
     if (info->lastchar - info->buffer > UNDO_TEXT_MAX)
         return;
     wide_add(&now, info->buffer, (size_t)(info->lastchar - info->buffer));
-    if ((last && last->count == now.count && begins_with(&now, last)) || is_search(&now)) {
+    if ((last && last->count == now.count && begins_with(&now, last)) || is_searching(l)) {
         wide_release(&now);
         return;
     }
@@ -428,46 +533,60 @@ static unsigned char undo_change(EditLine *el, int c)
 static int next_char(EditLine *el, wchar_t *out)
 {
     struct line *l = line_of(el);
-    struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
-    int32_t cp = 0;
 
     keep_state(l);
-    for (;;) {
-        enum line_key key = line_keys_next(&l->keys, &cp);
-        bool signals = key == LINE_KEY_CHAR && take_signal_key(l, cp);
+    while (l->key_at == l->key_count) {
         char c;
-        int came;
+        int came = next_byte(l, &c);
 
-        *out = key == LINE_KEY_NONE || signals ? L'\0' : translate(l, key, cp);
-        if (*out || (key == LINE_KEY_CHAR && cp == 0))
-            return 1;
-        if (l->came != LINE_TEXT)
-            return -1;
-        if (key != LINE_KEY_NONE)
-            continue;
-        if (l->vi && line_keys_holds_escape(&l->keys) && poll(&fd, 1, ESCAPE_MS) == 0) {
-            line_keys_give_up(&l->keys);
-            continue;
-        }
-        came = next_byte(l, &c);
-        if (came <= 0) {
-            line_keys_drop(&l->keys);
+        l->key_at = l->key_count = 0;
+        if (came > 0)
+            came = c == ESC ? read_escape(l) : read_character(l, c);
+        if (came <= 0)
             return came;
-        }
-        line_keys_feed(&l->keys, c);
     }
+    *out = l->key[l->key_at++];
+    return 1;
 }
 
 /* ---- what keys do ---- */
 
-static unsigned char insert_pasted(EditLine *el, int c)
+/* A terminal sends CR, LF or both for a newline. */
+static void settle_newlines(struct buf *text)
+{
+    size_t to = 0;
+    bool cr = false;
+
+    for (size_t i = 0; i < text->len; i++) {
+        char c = text->data[i];
+
+        if (c != '\n' || !cr)
+            text->data[to++] = c == '\r' ? '\n' : c;
+        cr = c == '\r';
+    }
+    buf_truncate(text, to);
+}
+
+/* Reads pasted text up to its mark, and inserts it; no byte in it is a key. */
+static unsigned char insert_pasted(EditLine *el, int key)
 {
     struct line *l = line_of(el);
+    struct buf text = BUF_INIT(PASTE_MAX);
+    size_t matched = 0;
+    int came = 1;
+    char c;
 
-    (void)c;
-    insert_text(el, buf_str(&l->keys.pasted));
-    buf_clear(&l->keys.pasted);
-    return CC_REFRESH;
+    (void)key;
+    while (matched < PASTE_END.n && (came = next_byte(l, &c)) > 0) {
+        matched = c == PASTE_END.p[matched] ? matched + 1 : c == ESC;
+        buf_add_byte(&text, c);
+    }
+    if (!text.overflow && came > 0)
+        buf_truncate(&text, text.len - PASTE_END.n);
+    settle_newlines(&text);
+    insert_text(el, buf_str(&text));
+    buf_release(&text);
+    return came > 0 ? CC_REFRESH : CC_EOF;
 }
 
 static unsigned char put_newline(EditLine *el, int c)
@@ -482,7 +601,7 @@ static void print_words(const struct line *l, const struct line_words *words)
     struct buf out = BUF_INIT(BUF_LINE);
 
     buf_add_c(&out, "\r\n");
-    line_words_add_table(&out, words, terminal_columns(l));
+    add_table(&out, words, terminal_columns(l));
     write_terminal(buf_str(&out));
     buf_release(&out);
 }
@@ -496,7 +615,7 @@ static unsigned char insert_or_print_words(struct line *l, struct str before,
 
     if (words->count == 0)
         return CC_ERROR;
-    all = line_words_common(words);
+    all = common_beginning(words);
     if (words->count > 1 && all.n <= typed.n) {
         print_words(l, words);
         return CC_REDISPLAY;
@@ -534,48 +653,112 @@ static wchar_t *prompt_of(EditLine *el)
     return l->prompt.at;
 }
 
-static void bind_key(EditLine *el, wchar_t key, const wchar_t *command)
+/* Binds a key to a command of libedit or ours (NULL: none), unless ~/.editrc has bound it. */
+__attribute__((format(printf, 3, 4))) static void
+bind_key(const struct line *l, const char *command, const char *fmt, ...)
 {
-    const wchar_t keys[] = {key, L'\0'};
+    struct buf key = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
+    va_list ap;
 
-    el_wset(el, EL_BIND, keys, command, NULL);
-    el_wset(el, EL_BIND, L"-a", keys, command, NULL);
+    va_start(ap, fmt);
+    buf_vaddf(&key, fmt, ap);
+    va_end(ap);
+    if (command && !is_bound(l, buf_str(&key))) {
+        add_key_name(&name, buf_str(&key));
+        el_set(l->el, EL_BIND, buf_c(&name), command, NULL);
+        el_set(l->el, EL_BIND, "-a", buf_c(&name), command, NULL);
+    }
+    buf_release(&key);
+    buf_release(&name);
+}
+
+/* Modifiers as terminals send them, minus 1; with one of these an arrow key moves by words. */
+enum { ALT = 2, CTRL = 4, META = 8, MODIFIERS_END = 17 };
+
+/* Binds the sequences of a key: ESC [ `end`, and with modifiers ESC [ `number` ; modifiers `end`. */
+static void bind_sequences(const struct line *l, int number, char end, const char *plain,
+                           const char *word)
+{
+    for (int m = 2; m < MODIFIERS_END; m++)
+        bind_key(l, (m - 1) & (ALT | CTRL | META) ? word : plain, "\033[%d;%d%c", number, m, end);
+    if (end == '~') {
+        bind_key(l, plain, "\033[%d~", number);
+        bind_key(l, word, "\033\033[%d~", number);
+        /* rxvt, with Shift and Ctrl */
+        bind_key(l, plain, "\033[%d$", number);
+        bind_key(l, word, "\033[%d^", number);
+    } else {
+        bind_key(l, plain, "\033[%c", end);
+        bind_key(l, plain, "\033O%c", end);
+        bind_key(l, word, "\033\033[%c", end);
+        bind_key(l, word, "\033\033O%c", end);
+        /* rxvt, with Shift and Ctrl */
+        bind_key(l, plain, "\033[%c", end - 'A' + 'a');
+        bind_key(l, word, "\033O%c", end - 'A' + 'a');
+    }
+}
+
+/* Binds the keys of xterm, and those that terminfo has for screen, tmux, linux and rxvt:
+ * https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
+ * https://sw.kovidgoyal.net/kitty/keyboard-protocol/ */
+static void bind_terminal_keys(const struct line *l)
+{
+    static const struct {
+        int number;
+        char end;
+        const char *plain, *word;
+    } keys[] = {
+        {1, 'A', "ed-prev-history", NULL},
+        {1, 'B', "ed-next-history", NULL},
+        {1, 'C', "ed-next-char", "em-next-word"},
+        {1, 'D', "ed-prev-char", "ed-prev-word"},
+        {1, 'H', "ed-move-to-beg", "ed-move-to-beg"},
+        {1, 'F', "ed-move-to-end", "ed-move-to-end"},
+        {1, '~', "ed-move-to-beg", "ed-move-to-beg"},
+        {7, '~', "ed-move-to-beg", "ed-move-to-beg"},
+        {4, '~', "ed-move-to-end", "ed-move-to-end"},
+        {8, '~', "ed-move-to-end", "ed-move-to-end"},
+        {3, '~', "ed-delete-next-char", "em-delete-next-word"},
+    };
+
+    bind_key(l, "ed-newline", "\033OM");
+    bind_key(l, "ed-newline", "\033[13u");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        bind_sequences(l, keys[i].number, keys[i].end, keys[i].plain, keys[i].word);
+    /* Enter with modifiers, in kitty's protocol and with modifyOtherKeys */
+    for (int m = 2; m < MODIFIERS_END; m++) {
+        bind_key(l, "chat-newline", "\033[13;%du", m);
+        bind_key(l, "chat-newline", "\033[27;%d;13~", m);
+    }
+    bind_key(l, "chat-paste", "\033[200~");
+    /* The Escape key before a paste is ignored. */
+    bind_key(l, "chat-paste", "\033\033[200~");
 }
 
 /* ~/.editrc may choose vi keys, which removes all earlier bindings. */
 static void set_keys(struct line *l)
 {
-    static const wchar_t *const commands[LINE_EDITS] = {
-        [LINE_LEFT] = L"ed-prev-char",          [LINE_RIGHT] = L"ed-next-char",
-        [LINE_UP] = L"ed-prev-history",         [LINE_DOWN] = L"ed-next-history",
-        [LINE_HOME] = L"ed-move-to-beg",        [LINE_END_OF_LINE] = L"ed-move-to-end",
-        [LINE_DELETE] = L"ed-delete-next-char", [LINE_WORD_LEFT] = L"ed-prev-word",
-        [LINE_WORD_RIGHT] = L"em-next-word",    [LINE_DELETE_WORD] = L"em-delete-next-word",
-        [LINE_ENTER] = L"ed-newline",           [LINE_NEWLINE] = L"chat-newline",
-    };
     EditLine *el = l->el;
-    const wchar_t *editor;
+    const char *editor;
 
-    el_wset(el, EL_EDITOR, L"emacs");
-    el_wset(el, EL_BIND, L"^R", L"em-inc-search-prev", NULL);
-    el_wset(el, EL_BIND, L"^W", L"ed-delete-prev-word", NULL);
-    el_wset(el, EL_ADDFN, L"chat-newline", L"puts in a newline", put_newline);
-    el_wset(el, EL_ADDFN, L"chat-paste", L"puts in what is pasted", insert_pasted);
-    el_wset(el, EL_ADDFN, L"chat-undo", L"takes back a change", undo_change);
-    el_wset(el, EL_BIND, L"^_", L"chat-undo", NULL);
-    el_wset(el, EL_ADDFN, L"chat-complete", L"completes a word", complete_word);
+    el_set(el, EL_EDITOR, "emacs");
+    el_set(el, EL_BIND, "^R", "em-inc-search-prev", NULL);
+    el_set(el, EL_BIND, "^W", "ed-delete-prev-word", NULL);
+    el_set(el, EL_ADDFN, "chat-newline", "inserts a newline", put_newline);
+    el_set(el, EL_ADDFN, "chat-paste", "inserts pasted text", insert_pasted);
+    el_set(el, EL_ADDFN, "chat-undo", "undoes the last change", undo_change);
+    el_set(el, EL_ADDFN, "chat-complete", "completes a word", complete_word);
+    el_set(el, EL_BIND, "^_", "chat-undo", NULL);
     el_source(el, NULL);
-    for (int i = 0; i < LINE_EDITS; i++)
-        if (commands[i])
-            bind_key(el, FIRST_KEY + i, commands[i]);
-    bind_key(el, PASTE_KEY, L"chat-paste");
-    l->vi = el_wget(el, EL_EDITOR, &editor) == 0 && wcscmp(editor, L"emacs") != 0;
-    /* With vi keys, ESC is a key. */
-    if (!l->vi)
-        el_wset(el, EL_BIND, L"\\e\\r", L"chat-newline", NULL);
-    el_wset(el, EL_BIND, L"^J", L"chat-newline", NULL);
-    el_wset(el, EL_BIND, L"^I", L"chat-complete", NULL);
-    el_wset(el, EL_SETTY, L"-d", L"-icrnl", L"-inlcr", L"-igncr", L"-isig", NULL);
+    l->vi = el_get(el, EL_EDITOR, &editor) == 0 && strcmp(editor, "emacs") != 0;
+    bind_terminal_keys(l);
+    if (l->vi)
+        el_set(el, EL_BIND, "\\200", "vi-command-mode", NULL);
+    else
+        el_set(el, EL_BIND, "\\e\\r", "chat-newline", NULL);
+    el_set(el, EL_BIND, "^J", "chat-newline", NULL);
+    el_set(el, EL_BIND, "^I", "chat-complete", NULL);
+    el_set(el, EL_SETTY, "-d", "-icrnl", "-inlcr", "-igncr", "-isig", NULL);
 }
 
 int line_open(struct line **out, const struct line_setup *setup, struct err *e)
@@ -586,8 +769,7 @@ int line_open(struct line **out, const struct line_setup *setup, struct err *e)
 
     l->setup = *setup;
     l->dumb = !term || strcmp(term, "dumb") == 0;
-    buf_init(&l->newest, BUF_LINE);
-    l->keys = (struct line_keys)LINE_KEYS_INIT;
+    l->unread = -1;
     *out = l;
     if (tcgetattr(STDIN_FILENO, &l->found) < 0)
         return err_sys(e, errno, "cannot set up the terminal");
@@ -602,6 +784,7 @@ int line_open(struct line **out, const struct line_setup *setup, struct err *e)
     if (!l->el || !l->history)
         return err_set(e, ERR_FAILURE, "cannot set up the terminal");
     history_w(l->history, &event, H_SETSIZE, HISTORY_MAX);
+    history_w(l->history, &event, H_SETUNIQUE, 1);
     el_wset(l->el, EL_CLIENTDATA, l);
     el_wset(l->el, EL_HIST, history_w, l->history);
     el_wset(l->el, EL_GETCFN, next_char);
@@ -626,8 +809,6 @@ void line_close(struct line *l)
     }
     forget_states(l);
     wide_release(&l->prompt);
-    buf_release(&l->newest);
-    buf_release(&l->keys.pasted);
     free(l);
 }
 
@@ -637,16 +818,12 @@ bool line_remember(struct line *l, struct str text)
 {
     struct wide w = {0};
     HistEventW event;
+    bool added;
 
-    if (text.n == 0 || str_eq(text, buf_str(&l->newest)))
-        return false;
-    buf_clear(&l->newest);
-    buf_add_str(&l->newest, text);
     wide_add_text(&w, text);
-    if (w.count > 0)
-        history_w(l->history, &event, H_ENTER, w.at);
+    added = w.count > 0 && history_w(l->history, &event, H_ENTER, w.at) > 0;
     wide_release(&w);
-    return true;
+    return added;
 }
 
 static void set_prompt(struct line *l, struct str text)

@@ -6,9 +6,9 @@
  * newlines if the terminal marks it (bracketed paste). ~/.editrc is obeyed. Text is UTF-8 in every
  * locale.
  *
- * libedit alone is not enough. It types escape sequences that it does not know, knows no bracketed
+ * libedit alone is not enough. It inserts escape sequences that it does not know, knows no bracketed
  * paste, decodes characters as the locale says, and restarts reads after signals. So the bytes of
- * the terminal are read here (chat/line_keys) and handed to libedit as characters.
+ * the terminal are read here, and libedit gets characters and sequences that have a binding.
  *
  * Between line_open and line_close SIGINT, SIGTERM, SIGHUP and SIGQUIT are caught, unless the
  * program was started with them ignored. Between two calls of line_read the terminal does not echo;
@@ -32,14 +32,6 @@ struct line_words {
 
 /* Adds a copy of a word. */
 void line_offer(struct line_words *w, struct str word);
-/* Returns the longest common beginning of the words in whole code points, borrowed from them. There
- * is at least one word. */
-struct str line_words_common(const struct line_words *w);
-/* Adds the words as a table: made visible, in lines of at most `columns` columns unless a word is
- * longer, each line ended by CR LF. */
-void line_words_add_table(struct buf *out, const struct line_words *w, size_t columns);
-void line_words_release(struct line_words *w);
-
 struct line_setup {
     /* Offers words for the text before the cursor. It must not print or end the program, because
      * libedit has changed the modes of the terminal. */
