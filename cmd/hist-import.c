@@ -27,8 +27,6 @@ static const struct program program = {"hist-import",
                                        "bring conversations with other programs into the history",
                                        "[FILE|DIRECTORY]...", OPT_FILE, options};
 
-/* At most this many bad records of a file are reported one by one. */
-#define NAMED_MAX 10
 /* The exit status if records were skipped or imported without a field. */
 #define LEFT_OUT 1
 
@@ -47,39 +45,10 @@ struct run {
 
 /* ---- reports ---- */
 
-static void report_bad(void *arg, const char *name, size_t number, uint64_t nth, const char *reason)
+static void report(void *arg, const char *message)
 {
-    const struct run *r = arg;
-
-    if (!r->quiet && nth <= NAMED_MAX)
-        warnf("cannot import '%s:%zu': %s", name, number, reason);
-}
-
-static void report_altered(void *arg, const char *name, size_t number, uint64_t nth,
-                           const char *field)
-{
-    const struct run *r = arg;
-
-    if (!r->quiet && nth <= NAMED_MAX)
-        warnf("'%s:%zu' is imported without '%s': it would act on lines that only the history has",
-              name, number, field);
-}
-
-static void report_renamed(void *arg, const char *from, const char *to)
-{
-    const struct run *r = arg;
-
-    if (!r->quiet)
-        warnf("%s cannot be the name of a session: it is imported as '%s'", from, to);
-}
-
-static void report_grown(void *arg, const char *session, size_t lines)
-{
-    const struct run *r = arg;
-
-    if (!r->quiet)
-        warnf("%s %zu line%s to the existing session '%s'", r->dry_run ? "would add" : "added",
-              lines, lines == 1 ? "" : "s", session);
+    (void)arg;
+    warnf("%s", message);
 }
 
 static void print_line(void *arg, struct str line)
@@ -122,8 +91,6 @@ static void report_done(void *arg, const struct import_result *of)
     struct run *r = arg;
 
     progress_end();
-    if (c->bad > NAMED_MAX && !r->quiet)
-        warnf("cannot import %" PRIu64 " more records of '%s'", c->bad - NAMED_MAX, of->name);
     if (r->dry_run && !r->json)
         print_result(r, of);
     if (r->verbose)
@@ -218,10 +185,8 @@ int main(int argc, char **argv)
     out_start(&r.out, args.common.color);
     import.subagents = r.subagents;
     import.dry_run = r.dry_run;
-    import.listener = (struct import_listener){report_bad,     report_altered,
-                                               report_renamed, report_grown,
-                                               report_done,    r.json ? print_line : NULL,
-                                               show_work,      &r};
+    import.listener = (struct import_listener){r.quiet ? NULL : report, report_done,
+                                               r.json ? print_line : NULL, show_work, &r};
     /* A foreign history is set aside before it is read: its lines are not the user's. */
     if (!r.dry_run && !r.json && !r.history.trusted && history_enter(&r.history, &e) < 0)
         die_err(&e);

@@ -45,24 +45,44 @@ static void grow(struct hash_map *m)
     free(old.slots);
 }
 
-void hash_map_set(struct hash_map *m, struct str key, size_t value)
+/* Returns the slot of a key, or a free slot for it, which the caller fills. */
+static struct hash_map_slot *slot_for(struct hash_map *m, struct str *key)
 {
+    struct hash_map_slot *slot;
+
     if (m->count >= m->size / 2)
         grow(m);
-    if (!key.p)
-        key = STR("");
+    if (!key->p)
+        *key = STR("");
+    slot = slot_of(m, *key);
+    m->count += !slot->key.p;
+    return slot;
+}
 
-    struct hash_map_slot *slot = slot_of(m, key);
+void hash_map_set(struct hash_map *m, struct str key, size_t value)
+{
+    struct hash_map_slot *slot = slot_for(m, &key);
 
-    if (!slot->key.p) {
+    if (!slot->key.p)
         slot->key = key;
-        m->count++;
-    }
     slot->value = value;
+}
+
+size_t hash_map_number(struct hash_map *m, struct str *key)
+{
+    struct hash_map_slot *slot = slot_for(m, key);
+
+    if (!slot->key.p)
+        *slot = (struct hash_map_slot){{mem_copy(key->p, key->n), key->n}, m->count - 1};
+    m->owns = true;
+    *key = slot->key;
+    return slot->value;
 }
 
 void hash_map_release(struct hash_map *m)
 {
+    for (size_t i = 0; m->owns && i < m->size; i++)
+        free((void *)(uintptr_t)m->slots[i].key.p);
     free(m->slots);
     *m = (struct hash_map){0};
 }

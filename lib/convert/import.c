@@ -1,6 +1,8 @@
 #include "chathist/convert/import.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,51 +11,54 @@
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
-#include "convert/import_reader.h"
-#include "convert/json_same.h"
 #include "chathist/history/scan.h"
 #include "chathist/history/store.h"
+#include "convert/import_reader.h"
 
 /* Lines are stored when this many bytes wait. */
 #define BATCH_BYTES ((size_t)4 << 20)
+/* At most this many reports of a kind are given for a file. */
+#define NAMED_MAX 10
+#define NONE ((size_t)-1)
 
-/* Something that the history or a file has: the id of a line, SESSION/PART of an origin, or, once
- * there is a tally, SESSION LF ID of a line. */
+/* Something that the history or a file has. Its key is one of these:
+ *     ID               the id of a line
+ *     SESSION/PART     a part of an origin
+ *     SESSION LF ID    the id of a line within its session
+ *     LF HASH LF N     the Nth of several equal lines
+ * The last two exist once there is a line in our own form. */
 struct entry {
-    char *key;     /* owned */
+    struct str key;
     size_t source; /* number of the last file that had it; 0: the history */
     struct str id; /* of the line that has this part of an origin, borrowed from another key */
 };
 
 /* Counts equal lines. */
 struct tally {
-    char *hash;      /* owned: the key */
-    size_t stored;   /* lines in the history */
-    size_t promised; /* lines in the history and lines that wait */
-    size_t source;   /* number of the last file that had the line */
-    size_t given;    /* lines of that file so far */
+    struct str key; /* LF HASH */
+    size_t stored;  /* lines in the history */
+    size_t source;  /* number of the last file that had the line */
+    size_t given;   /* lines of that file so far */
 };
 
 /* A session with lines in our own form. */
 struct session {
-    char *name;      /* owned, NUL-terminated */
-    size_t lines;    /* lines in the history and lines that wait */
-    size_t promised; /* lines of this import */
-    size_t added;    /* lines of this import that are stored */
-    size_t source;   /* number of the last file that had lines of the session */
-    size_t given;    /* how many of `lines` that file has had so far */
-    bool existed;    /* before this import */
-    bool renamed;    /* and reported */
+    struct str name;
+    size_t lines;  /* lines in the history and lines that wait */
+    size_t added;  /* lines of this import that are stored */
+    size_t source; /* number of the last file that had lines of the session */
+    size_t given;  /* how many of `lines` that file has had so far */
+    bool existed;  /* other programs stored lines of it */
+    bool renamed;  /* and reported */
 };
 
 /* A line that waits to be stored. */
 struct pending {
     char *line;     /* owned, with its newline */
     size_t n;       /* 0 if another process has stored it */
-    struct str key; /* a new part of its origin; STR_NONE for a line in our own form */
+    size_t entry;   /* that the history gets if another process stores the line */
     size_t tally;   /* index of its tally */
-    size_t nth;     /* number among the equal lines of its file */
-    size_t session; /* index of its session, for a line in our own form */
+    size_t session; /* index of its session; NONE for a line that is not in our own form */
     size_t result;  /* index of the result of its file */
 };
 
@@ -64,15 +69,14 @@ struct import {
     struct hash_map known; /* -> entries */
     struct entry *entries;
     size_t entries_count, entries_cap;
-    struct str new_key, id; /* see enter_new and enter_old */
-    /* Set at the first line in our own form. From then on all lines and sessions are counted. */
-    bool has_tally;
-    struct hash_map lines; /* hash of a line -> tallies */
+    struct hash_map lines; /* -> tallies */
     struct tally *tallies;
     size_t tallies_count, tallies_cap;
     struct hash_map session_names; /* -> sessions */
     struct session *sessions;
     size_t sessions_count, sessions_cap;
+    /* Set at the first line in our own form. From then on all lines and sessions are counted. */
+    bool has_tally;
     off_t seen; /* the history has been read up to this offset */
     struct pending *pending;
     size_t pending_count, pending_cap, pending_bytes;
@@ -114,175 +118,186 @@ void import_format_names(struct buf *out)
     }
 }
 
-/* ---- equal lines ---- */
-
-/* Appends what identifies a line. A null counts as absent, because an export writes it. */
-static void add_identity(struct buf *out, const struct message *m)
-{
-    struct buf content = BUF_INIT(BUF_LINE), call = BUF_INIT(BUF_LINE);
-    const struct str texts[] = {m->session_id,
-                                m->id,
-                                m->timestamp,
-                                m->role_text,
-                                message_content(m, &content),
-                                message_text(m, FIELD_TOOL_CALL_ID, &call)};
-
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        buf_addf(out, "%zu:", texts[i].n);
-        buf_add_str(out, texts[i]);
-    }
-    if (!json_is_null(m->field[FIELD_TOOL_CALLS]))
-        json_add_same(out, m->field[FIELD_TOOL_CALLS]);
-    buf_release(&content);
-    buf_release(&call);
-}
-
-static uint64_t line_hash(const struct message *m)
-{
-    struct buf text = BUF_INIT(JSON_SAME_MAX);
-    uint64_t hash;
-
-    if (m->id.n > 0)
-        add_identity(&text, m);
-    else
-        json_add_same(&text, m->line);
-    hash = hash_map_hash(text.overflow ? m->line : buf_str(&text));
-    buf_release(&text);
-    return hash;
-}
-
-/* Returns the index of the tally of a line, and creates it if necessary. */
-static size_t tally_find(struct import *im, const struct message *m)
-{
-    uint64_t hash = line_hash(m);
-    struct str key = {(const char *)&hash, sizeof hash};
-    size_t *found = hash_map_find(&im->lines, key);
-
-    if (found)
-        return *found;
-    im->tallies =
-        mem_grow(im->tallies, &im->tallies_cap, im->tallies_count + 1, sizeof *im->tallies);
-    im->tallies[im->tallies_count] = (struct tally){.hash = mem_copy(key.p, key.n)};
-    key.p = im->tallies[im->tallies_count].hash;
-    hash_map_set(&im->lines, key, im->tallies_count);
-    return im->tallies_count++;
-}
-
-/* Returns the entry of a session, and creates it if necessary. */
-static struct session *session_find(struct import *im, struct str name)
-{
-    size_t *found = hash_map_find(&im->session_names, name);
-
-    if (found)
-        return &im->sessions[*found];
-    im->sessions =
-        mem_grow(im->sessions, &im->sessions_cap, im->sessions_count + 1, sizeof *im->sessions);
-    im->sessions[im->sessions_count] = (struct session){.name = mem_copy(name.p, name.n)};
-    name.p = im->sessions[im->sessions_count].name;
-    hash_map_set(&im->session_names, name, im->sessions_count);
-    return &im->sessions[im->sessions_count++];
-}
-
 /* ---- what the history has ---- */
 
-/* Adds a copy of the key and returns it. If the key exists, its entry gets the new source, and
- * STR_NONE is returned. */
-static struct str enter(struct import *im, struct str key, size_t source, struct str id)
+/* Notes that a file, or the history (0), has something. Returns the index of its entry. */
+static size_t enter(struct import *im, struct str key, size_t source)
 {
-    size_t *found = hash_map_find(&im->known, key);
+    size_t i = hash_map_number(&im->known, &key);
 
-    if (found && im->entries) {
-        im->entries[*found].source = source;
-        return STR_NONE;
+    if (i == im->entries_count) {
+        im->entries = mem_grow(im->entries, &im->entries_cap, i + 1, sizeof *im->entries);
+        im->entries[im->entries_count++] = (struct entry){.key = key};
     }
-    im->entries =
-        mem_grow(im->entries, &im->entries_cap, im->entries_count + 1, sizeof *im->entries);
-    im->entries[im->entries_count] = (struct entry){mem_copy(key.p, key.n), source, id};
-    key.p = im->entries[im->entries_count].key;
-    hash_map_set(&im->known, key, im->entries_count++);
-    return key;
+    im->entries[i].source = source;
+    return i;
 }
 
-static struct entry *entry_find(const struct import *im, struct str key)
+static const struct entry *entry_find(const struct import *im, struct str key)
 {
     size_t *found = hash_map_find(&im->known, key);
 
     return found ? &im->entries[*found] : NULL;
 }
 
-/* Calls `take` with SESSION/PART for each part of an origin, or with an origin that has no part,
- * until it returns false. Returns whether it never did. */
-static bool each_part(struct str origin, bool (*take)(struct import *im, struct str key),
-                      struct import *im)
-{
-    struct buf key = BUF_INIT(BUF_LINE);
-    struct str parts = origin, session = str_cut(&parts, '/');
-    bool go = true;
-
-    if (!parts.p)
-        go = take(im, session);
-    while (go && parts.p) {
-        struct str part = str_cut(&parts, '+');
-
-        buf_clear(&key);
-        buf_add_str(&key, session);
-        buf_add_byte(&key, '/');
-        buf_add_str(&key, part);
-        go = take(im, buf_str(&key));
-    }
-    buf_release(&key);
-    return go;
-}
-
-/* Adds a part of the line whose id is im->id. */
-static bool enter_old(struct import *im, struct str key)
-{
-    enter(im, key, 0, im->id);
-    return true;
-}
-
-/* Like enter_old, for a new message. im->new_key becomes the first key that is new. */
-static bool enter_new(struct import *im, struct str key)
-{
-    struct str entered = enter(im, key, im->source_number, im->id);
-
-    if (!im->new_key.p)
-        im->new_key = entered;
-    return true;
-}
-
-static bool is_known(struct import *im, struct str key)
-{
-    return entry_find(im, key) != NULL;
-}
-
-/* Sets `key` to the key of a line id within its session. An origin contains no line feed. */
-static struct str line_key(struct buf *key, struct str session, struct str id)
+/* Sets `key` to A, the byte between, and B. */
+static struct str join(struct buf *key, struct str a, char between, struct str b)
 {
     buf_clear(key);
-    buf_add_str(key, session);
-    buf_add_byte(key, '\n');
-    buf_add_str(key, id);
+    buf_add_str(key, a);
+    buf_add_byte(key, between);
+    buf_add_str(key, b);
     return buf_str(key);
 }
 
-/* Adds a line of the history. */
-static void enter_line(struct import *im, const struct message *m)
+/* Walks the parts of an origin: sets `key` to SESSION/PART. Begins with *parts as the text after
+ * the slash. Returns false at the end. */
+static bool next_part(struct str session, struct str *parts, struct buf *key)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str origin = message_text(m, FIELD_ORIGIN, &scratch);
+    if (!parts->p)
+        return false;
+    (void)join(key, session, '/', str_cut(parts, '+'));
+    return true;
+}
 
-    im->id = enter(im, m->id, 0, STR_NONE);
-    if (origin.p)
-        each_part(origin, enter_old, im);
-    if (im->has_tally) {
-        size_t place = tally_find(im, m);
+/* Notes the id of a line and the parts of its origin. Returns the index of the entry of the first
+ * part that is new, or NONE. */
+static size_t enter_line(struct import *im, const struct message *m, size_t source)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE), key = BUF_INIT(BUF_LINE);
+    struct str parts = message_text(m, FIELD_ORIGIN, &scratch), session = str_cut(&parts, '/');
+    size_t line = enter(im, m->id, source), first = NONE;
 
-        im->tallies[place].stored++;
-        session_find(im, m->session_id)->lines++;
-        enter(im, line_key(&scratch, m->session_id, m->id), 0, STR_NONE);
+    while (next_part(session, &parts, &key)) {
+        size_t count = im->entries_count, i = enter(im, buf_str(&key), source);
+
+        if (i < count)
+            continue;
+        im->entries[i].id = im->entries[line].key;
+        first = first == NONE ? i : first;
     }
     buf_release(&scratch);
+    buf_release(&key);
+    return first;
+}
+
+/* Returns whether all parts of an origin are known. */
+static bool is_origin_known(const struct import *im, struct str origin)
+{
+    struct buf key = BUF_INIT(BUF_LINE);
+    struct str parts = origin, session = str_cut(&parts, '/');
+    bool known = true;
+
+    while (known && next_part(session, &parts, &key))
+        known = entry_find(im, buf_str(&key)) != NULL;
+    buf_release(&key);
+    return known;
+}
+
+/* ---- equal lines ---- */
+
+static void add_counted(struct buf *out, struct str text)
+{
+    buf_addf(out, "%zu:", text.n);
+    buf_add_str(out, text);
+}
+
+/* Returns a hash of what identifies a line that has an id. */
+static uint64_t hash_texts(const struct message *m)
+{
+    struct buf out = BUF_INIT(SIZE_MAX), scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
+    struct json_iter calls = json_iter(m->field[FIELD_TOOL_CALLS]);
+    struct message_call call;
+    uint64_t hash;
+
+    add_counted(&out, m->session_id);
+    add_counted(&out, m->id);
+    add_counted(&out, m->timestamp);
+    add_counted(&out, m->role_text);
+    add_counted(&out, message_content(m, &scratch));
+    add_counted(&out, message_text(m, FIELD_TOOL_CALL_ID, &scratch));
+    while (message_next_call(&calls, &call, &args)) {
+        add_counted(&out, json_text(call.id, &scratch));
+        add_counted(&out, json_text(call.name, &scratch));
+    }
+    hash = hash_map_hash(buf_str(&out));
+    buf_release(&out);
+    buf_release(&scratch);
+    buf_release(&args);
+    return hash;
+}
+
+/* Returns a hash of all members of a line, in whatever order they are. A null counts as absent,
+ * because an export writes it. */
+static uint64_t hash_members(const struct message *m)
+{
+    struct buf out = BUF_INIT(SIZE_MAX);
+    uint64_t sum = 0;
+
+    for (struct json_iter it = json_iter(m->line); json_next(&it);) {
+        buf_clear(&out);
+        json_decode_body(it.key, &out);
+        buf_add_byte(&out, ':');
+        if (!json_decode(it.value, &out))
+            json_add_compact(&out, it.value);
+        if (!json_is_null(it.value))
+            sum += hash_map_hash(buf_str(&out));
+    }
+    buf_release(&out);
+    return sum;
+}
+
+/* Returns the index of the tally of a line, and creates it if necessary. */
+static size_t tally_of(struct import *im, const struct message *m)
+{
+    char text[32];
+    struct str key = {text, 0};
+    size_t i;
+
+    key.n = (size_t)snprintf(text, sizeof text, "\n%016" PRIx64,
+                             m->id.n > 0 ? hash_texts(m) : hash_members(m));
+    i = hash_map_number(&im->lines, &key);
+    if (i == im->tallies_count) {
+        im->tallies = mem_grow(im->tallies, &im->tallies_cap, i + 1, sizeof *im->tallies);
+        im->tallies[im->tallies_count++] = (struct tally){.key = key};
+    }
+    return i;
+}
+
+/* Sets `key` to the key of the nth of equal lines. */
+static struct str nth_key(struct buf *key, const struct tally *t, size_t n)
+{
+    buf_clear(key);
+    buf_add_str(key, t->key);
+    buf_addf(key, "\n%zu", n);
+    return buf_str(key);
+}
+
+/* Returns the index of a session, and adds the session if necessary. */
+static size_t session_of(struct import *im, struct str name)
+{
+    size_t i = hash_map_number(&im->session_names, &name);
+
+    if (i == im->sessions_count) {
+        im->sessions = mem_grow(im->sessions, &im->sessions_cap, i + 1, sizeof *im->sessions);
+        im->sessions[im->sessions_count++] = (struct session){.name = name};
+    }
+    return i;
+}
+
+/* ---- reading the history ---- */
+
+static void count_stored(struct import *im, const struct message *m)
+{
+    struct buf key = BUF_INIT(BUF_LINE);
+    size_t tally = tally_of(im, m), session = session_of(im, m->session_id);
+
+    im->tallies[tally].stored++;
+    enter(im, nth_key(&key, &im->tallies[tally], im->tallies[tally].stored), 0);
+    enter(im, join(&key, m->session_id, '\n', m->id), 0);
+    im->sessions[session].lines++;
+    im->sessions[session].existed = true;
+    buf_release(&key);
 }
 
 /* Reads the lines of the history from im->seen on. Returns 0, or -1 with *e set. */
@@ -302,13 +317,78 @@ static int read_history(struct import *im, struct err *e)
     for (size_t i = 0; im->seen == 0 && i < im->sessions_count; i++)
         im->sessions[i].lines = 0;
     scan_from(&scan, im->seen);
-    while ((got = scan_message(&scan, &m, NULL, e)) > 0)
-        enter_line(im, &m);
+    while ((got = scan_message(&scan, &m, NULL, e)) > 0) {
+        enter_line(im, &m, 0);
+        if (im->has_tally)
+            count_stored(im, &m);
+    }
     im->seen = scan.size;
     im->bad_lines += scan.bad;
     scan_close(&scan);
     message_release(&m);
     return got;
+}
+
+/* ---- reports ---- */
+
+/* Returns the counts of the file that is being read. */
+static struct import_count *count_of(struct import *im)
+{
+    return &im->results[im->results_count - 1].count;
+}
+
+static void tick(struct import *im)
+{
+    if (im->options.listener.tick)
+        im->options.listener.tick(im->options.listener.arg);
+}
+
+__attribute__((format(printf, 2, 3))) static void warn(struct import *im, const char *format, ...)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+    va_list args;
+
+    va_start(args, format);
+    buf_vaddf(&text, format, args);
+    va_end(args);
+    if (im->options.listener.warn)
+        im->options.listener.warn(im->options.listener.arg, buf_c(&text));
+    buf_release(&text);
+}
+
+static void note_bad(void *arg, size_t number, const char *reason)
+{
+    struct import *im = arg;
+
+    if (++count_of(im)->bad <= NAMED_MAX)
+        warn(im, "cannot import '%s:%zu': %s", im->source->name, number, reason);
+}
+
+static void note_altered(struct import *im, const char *field)
+{
+    if (++count_of(im)->altered <= NAMED_MAX)
+        warn(im,
+             "'%s:%zu' is imported without '%s': it would act on lines that only the history has",
+             im->source->name, im->source->number, field);
+}
+
+/* Reports the results of all files but the one that is being read: none of their lines waits. */
+static void report_results(struct import *im)
+{
+    size_t reported = im->results_count - (im->source ? 1 : 0);
+
+    for (size_t i = 0; i < reported; i++) {
+        const struct import_result *r = &im->results[i];
+
+        if (r->count.bad > NAMED_MAX)
+            warn(im, "cannot import %" PRIu64 " more records of '%s'", r->count.bad - NAMED_MAX,
+                 r->name);
+        if (im->options.listener.done)
+            im->options.listener.done(im->options.listener.arg, r);
+    }
+    if (im->source && reported > 0)
+        im->results[0] = im->results[reported];
+    im->results_count -= reported;
 }
 
 /* ---- storing ---- */
@@ -329,32 +409,17 @@ static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
         return -1;
     for (size_t i = 0; i < im->pending_count; i++) {
         struct pending *p = &im->pending[i];
-        struct tally *tally = &im->tallies[p->tally];
-        const struct entry *entry = p->key.p ? entry_find(im, p->key) : NULL;
 
-        if (p->key.p ? entry && entry->source == 0 : p->nth <= tally->stored) {
+        if (im->entries[p->entry].source == 0) {
             im->results[p->result].count.known++;
             p->n = 0;
             continue;
         }
-        tally->stored++;
+        im->tallies[p->tally].stored++;
         buf_add(lines, p->line, p->n);
     }
     im->seen = at + (off_t)lines->len;
     return 0;
-}
-
-/* Reports the results of all files but the one that is being read: none of their lines waits. */
-static void report_results(struct import *im)
-{
-    size_t reported = im->results_count - (im->source ? 1 : 0);
-
-    for (size_t i = 0; i < reported; i++)
-        if (im->options.listener.done)
-            im->options.listener.done(im->options.listener.arg, &im->results[i]);
-    if (im->source && reported > 0)
-        im->results[0] = im->results[reported];
-    im->results_count -= reported;
 }
 
 static int store_pending(struct import *im, struct err *e)
@@ -369,7 +434,7 @@ static int store_pending(struct import *im, struct err *e)
         if (p->n == 0)
             continue;
         im->results[p->result].count.imported++;
-        if (!p->key.p)
+        if (p->session != NONE)
             im->sessions[p->session].added++;
         if (im->options.listener.line)
             im->options.listener.line(im->options.listener.arg, (struct str){p->line, p->n - 1});
@@ -379,51 +444,19 @@ static int store_pending(struct import *im, struct err *e)
     return result;
 }
 
-/* Adds a line to those that wait, and takes the bytes of `line`. p describes it. */
-static int add_pending(struct import *im, struct buf *line, struct pending p, struct err *e)
+/* Adds a new line to those that wait. p has its entry, tally and session. */
+static int add_pending(struct import *im, struct str line, struct pending p, struct err *e)
 {
-    p.n = line->len;
-    p.line = buf_detach(line);
-    p.nth = im->tallies[p.tally].given;
+    p.n = line.n + 1;
+    p.line = mem_zalloc(p.n);
+    memcpy(p.line, line.p, line.n);
+    p.line[line.n] = '\n';
     p.result = im->results_count - 1;
     im->pending =
         mem_grow(im->pending, &im->pending_cap, im->pending_count + 1, sizeof *im->pending);
     im->pending[im->pending_count++] = p;
     im->pending_bytes += p.n;
     return im->pending_bytes < BATCH_BYTES ? 0 : store_pending(im, e);
-}
-
-/* ---- reports ---- */
-
-/* Returns the counts of the file that is being read. */
-static struct import_count *count_of(struct import *im)
-{
-    return &im->results[im->results_count - 1].count;
-}
-
-static void tick(struct import *im)
-{
-    if (im->options.listener.tick)
-        im->options.listener.tick(im->options.listener.arg);
-}
-
-static void note_bad(void *arg, size_t number, const char *reason)
-{
-    struct import *im = arg;
-    const struct import_listener *l = &im->options.listener;
-
-    count_of(im)->bad++;
-    if (l->bad)
-        l->bad(l->arg, im->source->name, number, count_of(im)->bad, reason);
-}
-
-static void note_altered(struct import *im, const char *field)
-{
-    const struct import_listener *l = &im->options.listener;
-
-    count_of(im)->altered++;
-    if (l->altered)
-        l->altered(l->arg, im->source->name, im->source->number, count_of(im)->altered, field);
 }
 
 /* ---- lines in our own form ---- */
@@ -443,30 +476,18 @@ static int begin_tally(struct import *im, struct err *e)
     return result;
 }
 
-/* Counts a line of the file that is being read. Returns whether the history has it, or will. */
-static bool tally_has(struct import *im, size_t place)
+/* Counts a line of the file that is being read, and sets `key` to its key among equal lines.
+ * Returns the index of its tally. */
+static size_t count_given(struct import *im, const struct message *m, struct buf *key)
 {
-    struct tally *t = &im->tallies[place];
+    size_t i = tally_of(im, m);
+    struct tally *t = &im->tallies[i];
 
     if (t->source != im->source_number)
         t->given = 0;
     t->source = im->source_number;
-    t->given++;
-    if (t->given <= t->stored || t->given <= t->promised)
-        return true;
-    t->promised = t->given;
-    return false;
-}
-
-/* Returns the entry of a session that the file being read has. */
-static struct session *session_in_source(struct import *im, struct str name)
-{
-    struct session *s = session_find(im, name);
-
-    if (s->source != im->source_number)
-        s->given = 0;
-    s->source = im->source_number;
-    return s;
+    (void)nth_key(key, t, ++t->given);
+    return i;
 }
 
 /* Appends the ids in `replaces` to `kept`, without those of lines that only the history has.
@@ -479,7 +500,7 @@ static bool keep_own_ids(struct import *im, const struct message *m, struct buf 
 
     while (!it.object && json_next(&it)) {
         struct str id = json_text(it.value, &scratch);
-        const struct entry *entry = entry_find(im, line_key(&key, m->session_id, id));
+        const struct entry *entry = entry_find(im, join(&key, m->session_id, '\n', id));
 
         if (entry && entry->source != im->source_number)
             some = true;
@@ -516,13 +537,13 @@ static void add_member(struct buf *line, struct str raw_key, struct str value)
 /* Copies a line with another session, without `reset` if drop_reset, and with the ids `kept` in
  * `replaces` unless that is NULL. All other members stay byte for byte. Returns &c->m, or NULL with
  * *e set. */
-static const struct message *change_line(const struct message *m, const char *session,
+static const struct message *change_line(const struct message *m, struct str session,
                                          bool drop_reset, const struct buf *kept, struct changed *c,
                                          struct err *e)
 {
     struct buf name = BUF_INIT(BUF_SMALL), list = BUF_INIT(BUF_LINE);
 
-    json_add_string(&name, str_of(session));
+    json_add_string(&name, session);
     if (kept && kept->len > 0)
         buf_addf(&list, "[%s]", buf_c(kept));
     buf_add_byte(&c->line, '{');
@@ -564,53 +585,73 @@ static const struct message *alter_line(struct import *im, const struct message 
     return m;
 }
 
-/* Counts a line, and stores it unless the history has it. `place` is the index of its tally. */
-static int give_line(struct import *im, const struct message *m, struct session *s, size_t place,
-                     bool has, struct err *e)
+/* Stores a new line. `key` is its key among equal lines, and `tally` the index of its tally. */
+static int give_line(struct import *im, const struct message *m, struct session *s, size_t tally,
+                     struct str key, struct err *e)
 {
-    struct buf copy = BUF_INIT(BUF_LINE + 1), key = BUF_INIT(BUF_LINE);
-    struct str id = line_key(&key, m->session_id, m->id);
-    int result = 0;
+    struct pending p = {.tally = tally, .session = (size_t)(s - im->sessions)};
 
-    s->given++;
-    /* If another line has the same id, that line does not belong to the file. */
-    if (has || !entry_find(im, id))
-        enter(im, id, im->source_number, STR_NONE);
-    if (has) {
-        count_of(im)->known++;
-    } else {
-        s->existed = s->existed || (s->promised == 0 && s->lines > 0);
-        s->promised++;
-        s->lines++;
-        enter(im, m->id, im->source_number, STR_NONE);
-        buf_add_str(&copy, m->line);
-        buf_add_byte(&copy, '\n');
-        result = add_pending(
-            im, &copy, (struct pending){.tally = place, .session = (size_t)(s - im->sessions)}, e);
-    }
-    buf_release(&copy);
-    buf_release(&key);
-    return result;
+    s->lines++;
+    enter_line(im, m, im->source_number);
+    p.entry = enter(im, key, im->source_number);
+    return add_pending(im, m->line, p, e);
 }
 
 /* Returns the session of a line: its own, or one whose id programs can use. */
 static struct session *choose_session(struct import *im, struct str name)
 {
     struct buf own = BUF_INIT(BUF_SMALL), quoted = BUF_INIT(BUF_SMALL);
-    const struct import_listener *l = &im->options.listener;
+    bool valid = id_session_valid(name);
     struct session *s;
+    size_t i;
 
-    if (id_session_valid(name))
-        return session_in_source(im, name);
-    import_add_session(&own, import_lines.name, name);
-    s = session_in_source(im, buf_str(&own));
+    if (!valid)
+        import_add_session(&own, import_lines.name, name);
+    i = session_of(im, valid ? name : buf_str(&own));
+    s = &im->sessions[i];
+    if (s->source != im->source_number)
+        s->given = 0;
+    s->source = im->source_number;
     json_add_string(&quoted, name);
-    if (!s->renamed && l->renamed)
-        l->renamed(l->arg, buf_c(&quoted), s->name);
-    s->renamed = true;
+    if (!valid && !s->renamed)
+        warn(im, "%s cannot be the name of a session: it is imported as '%.*s'", buf_c(&quoted),
+             (int)s->name.n, s->name.p);
+    s->renamed = !valid;
     buf_release(&own);
     buf_release(&quoted);
     return s;
+}
+
+/* Stores a line of session s unless the history has it. Returns 0; or -1 with *e set, or with *why
+ * set if the line is left out. */
+static int take_own(struct import *im, const struct message *m, struct session *s,
+                    struct changed *altered, struct err *why, struct err *e)
+{
+    struct buf key = BUF_INIT(BUF_LINE), in_session = BUF_INIT(BUF_LINE);
+    size_t tally = count_given(im, m, &key);
+    struct str id = join(&in_session, m->session_id, '\n', m->id);
+    bool has = entry_find(im, buf_str(&key)) != NULL;
+    int result = 0;
+
+    if (!has) {
+        m = alter_line(im, m, s, altered, why);
+        if (m && tally_of(im, m) != tally)
+            tally = count_given(im, m, &key);
+        has = m && entry_find(im, buf_str(&key));
+    }
+    /* If another line has the same id, that line does not belong to the file. */
+    if (m && (has || !entry_find(im, id)))
+        enter(im, id, im->source_number);
+    if (m)
+        s->given++;
+    count_of(im)->known += has;
+    if (!m)
+        result = -1;
+    else if (!has)
+        result = give_line(im, m, s, tally, buf_str(&key), e);
+    buf_release(&key);
+    buf_release(&in_session);
+    return result;
 }
 
 static int take_line(void *arg, const struct message *m, struct err *e)
@@ -620,28 +661,20 @@ static int take_line(void *arg, const struct message *m, struct err *e)
     struct changed renamed = {BUF_INIT(BUF_LINE + 1), MESSAGE_INIT};
     struct changed altered = {BUF_INIT(BUF_LINE + 1), MESSAGE_INIT};
     struct err why = ERR_INIT;
-    size_t place = 0;
-    bool has = false;
     int result = 0;
 
     tick(im);
     if (begin_tally(im, e) < 0)
         return -1;
     s = choose_session(im, m->session_id);
-    if (!str_eq_c(m->session_id, s->name))
+    if (!str_eq(m->session_id, s->name))
         m = change_line(m, s->name, false, NULL, &renamed, &why);
-    if (m) {
-        place = tally_find(im, m);
-        has = tally_has(im, place);
-    }
-    if (m && !has && (m = alter_line(im, m, s, &altered, &why)) && tally_find(im, m) != place) {
-        place = tally_find(im, m);
-        has = tally_has(im, place);
-    }
     if (m)
-        result = give_line(im, m, s, place, has, e);
-    else
+        result = take_own(im, m, s, &altered, &why, e);
+    if (*err_text(&why)) {
         note_bad(im, im->source->number, err_text(&why));
+        result = 0;
+    }
     message_release(&renamed.m);
     message_release(&altered.m);
     buf_release(&renamed.line);
@@ -652,11 +685,11 @@ static int take_line(void *arg, const struct message *m, struct err *e)
 
 /* ---- messages of other programs ---- */
 
-/* Sets an id that no other message has, in the draft and as im->id. */
-static void set_id(struct import *im, struct draft *d, int64_t time, struct str origin)
+/* Sets an id that no other message has. */
+static void set_id(const struct import *im, struct draft *d, struct str origin)
 {
     struct buf id = BUF_INIT(BUF_SMALL), seed = BUF_INIT(BUF_LINE);
-    int64_t ms = time > 0 ? time / 1000 : 0;
+    int64_t ms = im->time > 0 ? im->time / 1000 : 0;
 
     buf_add_str(&seed, origin);
     do {
@@ -665,8 +698,7 @@ static void set_id(struct import *im, struct draft *d, int64_t time, struct str 
         buf_clear(&id);
         buf_addf(&id, "%" PRId64 "-%08" PRIx32, ms, (uint32_t)hash);
         buf_add_byte(&seed, '+');
-    } while (is_known(im, buf_str(&id)));
-    im->id = enter(im, buf_str(&id), im->source_number, STR_NONE);
+    } while (entry_find(im, buf_str(&id)));
     draft_set_text(d, FIELD_ID, buf_str(&id));
     buf_release(&id);
     buf_release(&seed);
@@ -676,6 +708,17 @@ static void set_optional(struct draft *d, enum field f, const struct buf *text)
 {
     if (text->len > 0)
         draft_set_text(d, f, buf_str(text));
+}
+
+static void set_array(struct draft *d, enum field f, const struct buf *elements)
+{
+    struct buf array = BUF_INIT(BUF_LINE);
+
+    if (elements->len > 0) {
+        buf_addf(&array, "[%s]", buf_c(elements));
+        draft_set(d, f, buf_str(&array));
+    }
+    buf_release(&array);
 }
 
 static void set_usage(struct draft *d, const struct import_message *m)
@@ -696,24 +739,14 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
     struct buf text = BUF_INIT(BUF_LINE);
 
     draft_message(d, m->role, buf_str(&m->text));
-    set_id(im, d, im->time, buf_str(&m->origin));
+    set_id(im, d, buf_str(&m->origin));
     draft_set_text(d, FIELD_SESSION_ID, buf_str(&m->session));
     time_add_iso(&text, im->time);
     draft_set_text(d, FIELD_TIMESTAMP, buf_str(&text));
     if (m->images > 0)
         draft_set_int(d, FIELD_IMAGES, m->images);
-    if (m->replaces.len > 0) {
-        buf_clear(&text);
-        buf_addf(&text, "[%s]", buf_c(&m->replaces));
-        draft_set(d, FIELD_REPLACES, buf_str(&text));
-    }
-    if (m->calls.len > 0) {
-        buf_clear(&text);
-        buf_add_byte(&text, '[');
-        buf_add_str(&text, buf_str(&m->calls));
-        buf_add_byte(&text, ']');
-        draft_set(d, FIELD_TOOL_CALLS, buf_str(&text));
-    }
+    set_array(d, FIELD_REPLACES, &m->replaces);
+    set_array(d, FIELD_TOOL_CALLS, &m->calls);
     set_optional(d, FIELD_TOOL_CALL_ID, &m->call_id);
     draft_set_text(d, FIELD_ORIGIN, buf_str(&m->origin));
     set_optional(d, FIELD_MODEL, &m->model);
@@ -723,19 +756,22 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
     buf_release(&text);
 }
 
-/* Counts the line of a new message. Returns the index of its tally. */
-static size_t tally_new(struct import *im, struct str line)
+/* Stores the line of a new message. */
+static int give_message(struct import *im, struct str line, struct err *e)
 {
     struct message m = MESSAGE_INIT;
-    struct tally *t;
-    size_t place;
+    struct buf key = BUF_INIT(BUF_SMALL);
+    struct pending p = {.session = NONE};
+    int result;
 
     (void)message_parse(&m, line);
-    place = tally_find(im, &m);
+    p.entry = enter_line(im, &m, im->source_number);
+    p.tally = tally_of(im, &m);
+    enter(im, nth_key(&key, &im->tallies[p.tally], 1), im->source_number);
+    result = add_pending(im, m.line, p, e);
     message_release(&m);
-    t = &im->tallies[place];
-    t->promised = (t->promised > t->stored ? t->promised : t->stored) + 1;
-    return place;
+    buf_release(&key);
+    return result;
 }
 
 static int take_message(void *arg, const struct import_message *m, struct err *e)
@@ -748,7 +784,7 @@ static int take_message(void *arg, const struct import_message *m, struct err *e
     int result = 0;
 
     tick(im);
-    if (each_part(buf_str(&m->origin), is_known, im)) {
+    if (is_origin_known(im, buf_str(&m->origin))) {
         count_of(im)->known++;
         return 0;
     }
@@ -756,15 +792,10 @@ static int take_message(void *arg, const struct import_message *m, struct err *e
         im->time = m->time;
     draft_init(&d);
     fill_draft(im, &d, m);
-    if (overflow || draft_storable(&d, &why) < 0 || draft_format(&d, &line, &why) < 0) {
+    if (overflow || draft_storable(&d, &why) < 0 || draft_format(&d, &line, &why) < 0)
         note_bad(im, im->source->number, overflow ? "longer than 64 MiB" : err_text(&why));
-    } else {
-        im->new_key = STR_NONE;
-        each_part(buf_str(&m->origin), enter_new, im);
-        result = add_pending(
-            im, &line, (struct pending){.key = im->new_key, .tally = tally_new(im, buf_str(&line))},
-            e);
-    }
+    else
+        result = give_message(im, buf_str(&line), e);
     draft_release(&d);
     buf_release(&line);
     err_release(&why);
@@ -776,10 +807,7 @@ static bool is_part_known(void *arg, struct str session, struct str part, struct
     struct buf key = BUF_INIT(BUF_SMALL);
     const struct entry *entry;
 
-    buf_add_str(&key, session);
-    buf_add_byte(&key, '/');
-    buf_add_str(&key, part);
-    entry = entry_find(arg, buf_str(&key));
+    entry = entry_find(arg, join(&key, session, '/', part));
     if (entry && id)
         buf_add_str(id, entry->id);
     buf_release(&key);
@@ -850,12 +878,16 @@ int import_file(struct import *im, const char *path, const struct import_format 
 
 int import_finish(struct import *im, struct err *e)
 {
-    const struct import_listener *l = &im->options.listener;
     int result = store_pending(im, e);
 
-    for (size_t i = 0; l->grown && i < im->sessions_count; i++)
-        if (im->sessions[i].existed && im->sessions[i].added > 0)
-            l->grown(l->arg, im->sessions[i].name, im->sessions[i].added);
+    for (size_t i = 0; i < im->sessions_count; i++) {
+        const struct session *s = &im->sessions[i];
+
+        if (s->existed && s->added > 0)
+            warn(im, "%s %zu line%s to the existing session '%.*s'",
+                 im->options.dry_run ? "would add" : "added", s->added, s->added == 1 ? "" : "s",
+                 (int)s->name.n, s->name.p);
+    }
     return result;
 }
 
@@ -866,16 +898,10 @@ void import_free(struct import *im)
     pending_clear(im);
     free(im->pending);
     free(im->results);
-    for (size_t i = 0; i < im->entries_count; i++)
-        free(im->entries[i].key);
     free(im->entries);
     hash_map_release(&im->known);
-    for (size_t i = 0; i < im->tallies_count; i++)
-        free(im->tallies[i].hash);
     free(im->tallies);
     hash_map_release(&im->lines);
-    for (size_t i = 0; i < im->sessions_count; i++)
-        free(im->sessions[i].name);
     free(im->sessions);
     hash_map_release(&im->session_names);
     free(im);

@@ -1,7 +1,8 @@
 /*
  * hash_map - a hash table from strings to numbers.
  *
- * Keys are borrowed: they must live as long as the map.
+ * Either the keys are borrowed, and must live as long as the map (hash_map_set), or the map has copies
+ * of them and numbers them from 0 (hash_map_number). A map is used in one of these ways.
  */
 #ifndef CHATHIST_BASE_HASH_MAP_H
 #define CHATHIST_BASE_HASH_MAP_H
@@ -22,6 +23,7 @@ struct hash_map {
     struct hash_map_slot *slots;
     size_t size; /* a power of two, or 0 */
     size_t count;
+    bool owns; /* the keys are copies */
 };
 
 /* Returns the number of a key, or NULL if the key is absent. The caller can change the number
@@ -29,6 +31,9 @@ struct hash_map {
 size_t *hash_map_find(const struct hash_map *m, struct str key);
 /* Sets the number of a key, which may be new. */
 void hash_map_set(struct hash_map *m, struct str key, size_t value);
+/* Returns the number of a key. A new key gets the next number: it was new if the result is the
+ * count from before. *key becomes the map's copy, which lives as long as the map. */
+size_t hash_map_number(struct hash_map *m, struct str *key);
 void hash_map_release(struct hash_map *m);
 /* Returns the hash that the map uses: FNV-1a over the bytes, then mixed. It is stored in files. */
 uint64_t hash_map_hash(struct str key);

@@ -46,17 +46,11 @@ struct import_result {
     struct import_count count;
 };
 
-/* Receives reports during an import. Each function may be NULL. `number` is the number of a line or
- * record in the file `name`, and `nth` counts the reports of this kind for the file from 1. */
+/* Receives reports during an import. Each function may be NULL. */
 struct import_listener {
-    /* A record is skipped. */
-    void (*bad)(void *arg, const char *name, size_t number, uint64_t nth, const char *reason);
-    /* A line is stored without `field`. */
-    void (*altered)(void *arg, const char *name, size_t number, uint64_t nth, const char *field);
-    /* A session is stored under another id. Both are quoted or valid ids. */
-    void (*renamed)(void *arg, const char *from, const char *to);
-    /* Lines in our own form were added to a session that existed before the import. */
-    void (*grown)(void *arg, const char *session, size_t lines);
+    /* A record was left out, or a line was changed, or lines were added to a session that existed
+     * before: a message for the user. A file has at most ten of one kind. */
+    void (*warn)(void *arg, const char *message);
     /* The lines of a file are on disk, or could not be stored. Called once for each file that
      * import_file read, in that order. */
     void (*done)(void *arg, const struct import_result *r);
