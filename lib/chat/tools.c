@@ -19,14 +19,6 @@
 
 /* ---- their environment ---- */
 
-/* Returns the text to search for, or STR_NONE. */
-static struct str secret_of(const char *key)
-{
-    struct str secret = str_trim(str_of(key));
-
-    return secret.n < SECRET_MIN ? STR_NONE : secret;
-}
-
 char **clean_env(const char *key)
 {
     const char **names = NULL;

@@ -367,22 +367,53 @@ void provider_error_explain(struct err *e, int status, struct str body, const ch
         err_set(e, e->kind, "%s (is the base URL right? most end in /v1)", err_text(e));
 }
 
+/* ---- the key ---- */
+
+struct str secret_of(const char *key)
+{
+    struct str secret = str_trim(str_of(key));
+    bool letter = false, digit = false;
+
+    for (size_t i = 0; i < secret.n; i++) {
+        unsigned char c = (unsigned char)secret.p[i];
+
+        if (c <= ' ' || c >= 0x7f)
+            return STR_NONE;
+        digit = digit || (c >= '0' && c <= '9');
+        letter = letter || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    }
+    return secret.n >= SECRET_LONG || (secret.n >= SECRET_MIN && letter && digit) ? secret
+                                                                                  : STR_NONE;
+}
+
+void secret_mask(struct buf *b, struct str secret, size_t from, size_t fixed)
+{
+    while (secret.n > 0 && from < b->len) {
+        const char *hit = str_find((struct str){b->data + from, b->len - from}, secret);
+        size_t start, end;
+
+        if (!hit)
+            return;
+        start = (size_t)(hit - b->data);
+        end = start + secret.n;
+        if (start < fixed)
+            start = fixed;
+        memcpy(b->data + start, "***", 3);
+        memmove(b->data + start + 3, b->data + end, b->len - end);
+        from = start + 3;
+        buf_truncate(b, b->len - (end - from));
+    }
+}
+
 void provider_error_mask(struct err *e, const char *key)
 {
-    struct buf shown = BUF_INIT(BUF_SMALL);
-    struct str secret = str_trim(str_of(key)), rest = str_of(err_text(e));
-    enum err_kind kind = e->kind;
-    const char *hit;
+    struct buf shown = BUF_INIT(SIZE_MAX);
+    struct str secret = secret_of(key);
 
-    if (secret.n < SECRET_MIN || !str_find(rest, secret))
+    if (secret.n == 0 || !str_find(str_of(err_text(e)), secret))
         return;
-    while ((hit = str_find(rest, secret)) != NULL) {
-        buf_add(&shown, rest.p, (size_t)(hit - rest.p));
-        buf_add_c(&shown, "***");
-        rest.n -= (size_t)(hit - rest.p) + secret.n;
-        rest.p = hit + secret.n;
-    }
-    buf_add_str(&shown, rest);
-    err_set(e, kind, "%s", buf_c(&shown));
+    buf_add_c(&shown, err_text(e));
+    secret_mask(&shown, secret, 0, 0);
+    err_set(e, e->kind, "%s", buf_c(&shown));
     buf_release(&shown);
 }

@@ -59,48 +59,9 @@ static int too_long(struct err *e)
 
 #define KEY_SHOWN 3
 
-/* Returns true for a key that ordinary text does not contain: at least SECRET_MIN printable ASCII
- * characters, a letter and a digit among them. Placeholders such as `lm-studio` are words. */
-static bool looks_random(struct str key)
-{
-    bool letter = false, digit = false;
-
-    for (size_t i = 0; i < key.n; i++) {
-        unsigned char c = (unsigned char)key.p[i];
-
-        if (c <= ' ' || c >= 0x7f)
-            return false;
-        digit = digit || (c >= '0' && c <= '9');
-        letter = letter || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    }
-    return key.n >= SECRET_MIN && letter && digit;
-}
-
 void response_set_key(struct response *a, const char *key)
 {
-    struct str trimmed = str_trim(str_of(key));
-
-    a->key = looks_random(trimmed) ? trimmed : STR_NONE;
-}
-
-/* Replaces each key in the bytes after `from` with `***`, but leaves the first `fixed` bytes. */
-static void mask_key(struct buf *b, struct str key, size_t from, size_t fixed)
-{
-    while (key.n > 0 && from < b->len) {
-        const char *hit = str_find((struct str){b->data + from, b->len - from}, key);
-        size_t start, end;
-
-        if (!hit)
-            return;
-        start = (size_t)(hit - b->data);
-        end = start + key.n;
-        if (start < fixed)
-            start = fixed;
-        memcpy(b->data + start, "***", 3);
-        memmove(b->data + start + 3, b->data + end, b->len - end);
-        from = start + 3;
-        buf_truncate(b, b->len - (end - from));
-    }
+    a->key = secret_of(key);
 }
 
 /* Returns `text`, or a copy of it in scratch with the key masked. */
@@ -110,7 +71,7 @@ static struct str without_key(const struct response *a, struct str text, struct 
         return text;
     buf_clear(scratch);
     buf_add_str(scratch, text);
-    mask_key(scratch, a->key, 0, 0);
+    secret_mask(scratch, a->key, 0, 0);
     return buf_str(scratch);
 }
 
@@ -136,7 +97,7 @@ static int pass_text(struct response *a, bool ends, struct err *e)
 
     if (a->text.overflow || is_too_long(a))
         return too_long(e);
-    mask_key(&a->text, a->key, a->passed > KEY_SHOWN ? a->passed - KEY_SHOWN : 0, a->passed);
+    secret_mask(&a->text, a->key, a->passed > KEY_SHOWN ? a->passed - KEY_SHOWN : 0, a->passed);
     if (!ends)
         held = partial_key(buf_str(&a->text), a->key);
     if (a->text.len - held <= a->passed)
@@ -170,7 +131,7 @@ int response_add_reasoning(struct response *a, struct str text)
     if (text.n == 0 || !a->sink || !a->sink->reasoning)
         return 0;
     utf8_add_repaired(&whole, text);
-    mask_key(&whole, a->key, 0, 0);
+    secret_mask(&whole, a->key, 0, 0);
     a->sink_failed = a->sink->reasoning(a->sink->arg, buf_str(&whole)) != 0;
     buf_release(&whole);
     return a->sink_failed ? -1 : 0;
@@ -318,9 +279,9 @@ void response_settle_calls(struct response *a)
         struct tool_call *c = &a->calls[i];
 
         json_pieces_end(&c->pieces, &c->args);
-        mask_key(&c->args, a->key, 0, 0);
-        mask_key(&c->id, a->key, 0, 0);
-        mask_key(&c->name, a->key, 0, 0);
+        secret_mask(&c->args, a->key, 0, 0);
+        secret_mask(&c->id, a->key, 0, 0);
+        secret_mask(&c->name, a->key, 0, 0);
         if (c->id.len == 0) {
             buf_add_c(&c->id, "call_");
             id_add_message(&c->id, time_now() / 1000);

@@ -388,27 +388,27 @@ END
 @test "keys: from a command or a file, it goes to its server and shows nowhere" {
     start_llm openai/normal openai/redirect
     unset OPENAI_API_KEY
-    put_key openai secret-f
+    put_key openai secret-f1
     run_expect 0 chat -v --json hello
-    [[ $(request_header 1 authorization) == 'Bearer secret-f' ]]
-    nowhere secret-f
+    [[ $(request_header 1 authorization) == 'Bearer secret-f1' ]]
+    nowhere secret-f1
     run_expect 1 chat -v --json hello
     requests_are 2
-    nowhere secret-f
+    nowhere secret-f1
     run_expect 0 chat -v --dry-run hello
-    nowhere secret-f
-    printf '%s\n' 'status: 401' '' '{"error":{"message":"wrong key secret-f"}}' >denied.http
+    nowhere secret-f1
+    printf '%s\n' 'status: 401' '' '{"error":{"message":"wrong key secret-f1"}}' >denied.http
     start_llm ./denied.http
     unset OPENAI_API_KEY
     rm denied.http
     run_expect 3 chat --json hello
     stderr_matches '^chat: HTTP 401: wrong key \*\*\* \(key from [^)]+\)$'
-    nowhere secret-f
+    nowhere secret-f1
     rm "$KEYS/openai"
-    export CHAT_API_KEY_COMMAND='printf secret; echo -f'
+    export CHAT_API_KEY_COMMAND='printf secret; echo -f1'
     run_expect 3 chat --json hello
     stderr_matches '^chat: HTTP 401: wrong key \*\*\* \(key from [^)]+\)$'
-    nowhere secret-f
+    nowhere secret-f1
 }
 
 @test "keys: plain http to another machine is refused" {

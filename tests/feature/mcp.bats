@@ -10,7 +10,7 @@ load ../helper
 setup() {
     sandbox
     use_history
-    export OPENAI_API_KEY=test-key CHAT_MODEL=openai:test-model
+    export OPENAI_API_KEY=test-key-1 CHAT_MODEL=openai:test-model
     ln -s "$TESTS/tools/fake-mcp" fake-mcp
     mkdir -p "$HOME/.config/chathist"
 }
@@ -127,7 +127,7 @@ gone() {
 }
 
 @test "mcp: a server does not get to see keys" {
-    export ANTHROPIC_API_KEY=a-key CHAT_API_KEY_COMMAND='pass x' COPY='Bearer test-key' HARMLESS=yes
+    export ANTHROPIC_API_KEY=a-key CHAT_API_KEY_COMMAND='pass x' COPY='Bearer test-key-1' HARMLESS=yes
     run_expect 0 chat --dry-run --mcp 'fake=./fake-mcp --env env' hello
     has env HARMLESS=yes
     run_expect 1 grep -E '_KEY|COPY|test-key' env

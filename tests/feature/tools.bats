@@ -291,18 +291,18 @@ gone() {
 @test "tools: no shell, the arguments on standard input, no key of ours, a group of its own" {
     put_tool look 'cat; echo; echo "$#"; env; ps -o pgid= -p $$ | tr -d " " >group; echo $$ >pid'
     start_llm --call 'look {"x":"$(touch ran); `touch ran`"}' --reply ok
-    ANTHROPIC_API_KEY=other-key CHAT_API_KEY=third-key HEADER='Bearer third-key' PLAIN=seen run_expect 0 chat --yes -T ./look go
+    ANTHROPIC_API_KEY=other-key CHAT_API_KEY=third-key-3 HEADER='Bearer third-key-3' PLAIN=seen run_expect 0 chat --yes -T ./look go
     [[ ! -e ran ]]
     jq -r 'select(.role == "tool").content' "$HISTORY" >got
     [[ $(sed -n 1p got) == '{"x":"$(touch ran); `touch ran`"}' ]]
     [[ $(sed -n 2p got) == 0 ]]
     grep -qx PLAIN=seen got
     grep -q '^HOME=' got
-    if grep -E 'test-key|other-key|third-key|^(OPENAI|ANTHROPIC|CHAT)_API_KEY' got; then fail 'a key came through'; fi
+    if grep -E 'test-key|other-key|third-key-3|^(OPENAI|ANTHROPIC|CHAT)_API_KEY' got; then fail 'a key came through'; fi
     same group pid group
     # Nor when it is asked for its declaration, and nor those that are not in use.
     printf '#!/bin/sh\nenv >schema.env; echo '\''{"name":"look"}'\''\n' >look
-    CHAT_API_KEY=third-key CHAT_API_KEY_COMMAND='echo key' PLAIN=seen run_expect 0 chat --no-store -p echo -T ./look hello
+    CHAT_API_KEY=third-key-3 CHAT_API_KEY_COMMAND='echo key' PLAIN=seen run_expect 0 chat --no-store -p echo -T ./look hello
     grep -qx PLAIN=seen schema.env
     if grep -E 'KEY' schema.env; then fail 'a key came through'; fi
 }

@@ -23,22 +23,22 @@ TEST(keys_are_left_out)
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         setenv(keys[i], "x", 1);
     setenv("BASIS", "x", 1);
-    setenv("COPY", "Bearer 12345678", 1);
-    env = clean_env("12345678\n");
+    setenv("COPY", "Bearer k1234567", 1);
+    env = clean_env("k1234567\n");
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         CHECK(!has(env, keys[i]));
     CHECK(has(env, "BASIS"));
     CHECK(!has(env, "COPY"));
     free(env);
-    env = clean_env("1234567");
+    env = clean_env("k123456");
     CHECK(has(env, "COPY"));
     free(env);
     env = clean_env(NULL);
     CHECK(has(env, "COPY"));
     clean_env_more(env, NULL);
-    clean_env_more(env, "1234567");
+    clean_env_more(env, "k123456");
     CHECK(has(env, "COPY"));
-    clean_env_more(env, "12345678");
+    clean_env_more(env, "k1234567");
     CHECK(!has(env, "COPY"));
     CHECK(has(env, "BASIS"));
     free(env);

@@ -159,3 +159,30 @@ TEST(only_a_truthy_error_is_one)
     NOT_REPORTED("[1]");
     NOT_REPORTED("null");
 }
+
+/* A key that is masked in errors is masked in responses and kept from tools, too. */
+TEST(which_keys_are_masked)
+{
+    static const struct {
+        const char *key, *shown;
+    } rows[] = {
+        {"sk-1abcd", "bad '***'"},
+        {" sk-1abcd\n", "bad '***'"},
+        {"sk-1abc", "bad 'sk-1abc'"},
+        {"not-needed", "bad 'not-needed'"},
+        {"12345678", "bad '12345678'"},
+        {"correct-horse-battery", "bad '***'"},
+        {"two words 12345", "bad 'two words 12345'"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct str key = str_trim(str_of(rows[i].key));
+        struct err e = ERR_INIT;
+
+        err_set(&e, ERR_AUTH, "bad '%.*s'", (int)key.n, key.p);
+        provider_error_mask(&e, rows[i].key);
+        CHECK_STR(err_text(&e), rows[i].shown);
+        err_release(&e);
+    }
+    CHECK(secret_of(NULL).n == 0);
+}

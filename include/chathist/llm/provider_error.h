@@ -39,10 +39,19 @@ bool provider_error_mentions(struct str body, const char *word);
 void provider_error_explain(struct err *e, int status, struct str body, const char *key,
                             const char *key_from);
 
-/* Only a key of this many bytes or more is masked. A server that needs no key is often given one
- * such as `x` or `ollama`, which also occurs in ordinary words. */
+/* A server may repeat the key that it was sent. secret_of returns the key without blanks around it
+ * if it is masked in errors and in responses, and removed from the environment of tools. Otherwise
+ * it returns STR_NONE: a server that needs no key is often given one such as `ollama` or
+ * `not-needed`, which also occurs in ordinary text. A key is masked if it consists of printable
+ * ASCII characters without blanks and has at least SECRET_MIN of them, a letter and a digit among
+ * them, or at least SECRET_LONG of any kind. `key` may be NULL. */
 #define SECRET_MIN 8
-/* Replaces the key in e's message with `***`, because a server may repeat it. `key` may be NULL. */
+#define SECRET_LONG 20
+struct str secret_of(const char *key);
+/* Replaces each secret in the bytes of b from `from` on with `***`, but does not change the first
+ * `fixed` bytes. STR_NONE replaces nothing. */
+void secret_mask(struct buf *b, struct str secret, size_t from, size_t fixed);
+/* Masks the key in e's message. */
 void provider_error_mask(struct err *e, const char *key);
 
 /* If body is an HTML page, adds its title and the fact that it is a page. Returns false, and adds
