@@ -20,8 +20,6 @@
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/config.h"
-#include "browse/view.h"
-#include "browse/worker.h"
 
 void browse_act_init(struct browse_act *a, const struct history *histories, const char *self)
 {
@@ -285,111 +283,107 @@ int browse_act_open(const struct browse_act *a, const struct browse *b, enum bro
     return status;
 }
 
-/* ---- other programs ---- */
+/* ---- programs that run in order ---- */
 
-/* How often a program is checked for its end, and how long it may take to end, in milliseconds. */
-#define LOOK_MS 20
+/* How long a program that is stopped may take to end. */
 #define GRACE_MS 2000
 
-int browse_child_run(char *const argv[], struct buf *out, struct buf *said,
-                     const atomic_bool *cancel, struct err *e)
+void browse_jobs_run(struct browse_jobs *j, enum browse_command about, struct str name,
+                     struct words *argv)
 {
-    struct child c;
+    struct browse_job *job = mem_zalloc(sizeof *job), **end = &j->first;
 
-    if (child_start(&c, argv, NULL, NULL, e) < 0)
-        return -1;
-    child_close(&c.in);
-    while (!atomic_load(cancel) && (!child_ended(&c) || c.out >= 0 || c.err >= 0)) {
-        struct pollfd fds[2] = {{.fd = c.out, .events = POLLIN}, {.fd = c.err, .events = POLLIN}};
-        bool ended = child_ended(&c);
-
-        if (poll(fds, 2, LOOK_MS) <= 0 && ended)
-            break;
-        if (fds[0].revents)
-            child_read(&c.out, out);
-        if (fds[1].revents)
-            child_read(&c.err, said);
-    }
-    child_term(&c);
-    child_end(&c, child_ended(&c) ? 0 : GRACE_MS);
-    return c.status;
+    job->about = about;
+    job->argv = *argv;
+    job->child = (struct child)CHILD_INIT;
+    buf_init(&job->name, BUF_LINE);
+    buf_init(&job->out, BUF_LINE);
+    buf_init(&job->said, BUF_SMALL);
+    buf_add_str(&job->name, name);
+    *argv = (struct words){0};
+    while (*end)
+        end = &(*end)->next;
+    *end = job;
 }
 
-/* Returns how many written bytes the reader has not read yet; 0 where the system cannot say. */
-static int unread(int fd)
+static void drop_first(struct browse_jobs *j)
 {
-    int count = 0;
+    struct browse_job *job = j->first;
 
-    return ioctl(fd, FIONREAD, &count) < 0 ? 0 : count;
+    j->first = job->next;
+    words_release(&job->argv);
+    buf_release(&job->name);
+    buf_release(&job->out);
+    buf_release(&job->said);
+    free(job);
 }
 
-/* Writes the text and closes the descriptor. Returns false if the reader did not read all of it. */
-static bool write_to_child(int fd, struct str text, const atomic_bool *cancel)
+/* Starts a program, or reads what it prints. Returns true when it has ended. */
+static bool step_job(struct browse_job *job)
 {
-    int64_t until = time_ticks() + BROWSE_CHILD_GIVE_MS;
-    int left = 0;
+    struct err e = ERR_INIT;
+    bool ended;
 
-    while (fd >= 0 && !atomic_load(cancel) && time_ticks() < until) {
-        struct pollfd to = {.fd = fd, .events = text.n > 0 ? POLLOUT : 0};
-        int ready = poll(&to, 1, LOOK_MS), before = left;
-        size_t taken = 0;
-
-        if (ready > 0 && to.revents & POLLERR)
-            break; /* the reader has closed its end */
-        if (ready > 0)
-            taken = child_write(&fd, text);
-        text.p += taken;
-        text.n -= taken;
-        left = unread(fd);
-        if (text.n == 0 && left == 0)
-            break;
-        if (taken > 0 || left < before)
-            until = time_ticks() + BROWSE_CHILD_GIVE_MS;
-    }
-    left = fd < 0 ? 0 : unread(fd);
-    child_close(&fd);
-    return text.n == 0 && left == 0;
-}
-
-/* Returns true if the program succeeded, or still runs, as programs that own the clipboard do. */
-static bool has_taken(pid_t pid, const atomic_bool *cancel)
-{
-    int64_t until = time_ticks() + BROWSE_CHILD_GIVE_MS;
-    int status = 0;
-    pid_t ended;
-
-    while ((ended = waitpid(pid, &status, WNOHANG)) <= 0) {
-        if (ended < 0 && errno != EINTR)
-            return false;
-        if (time_ticks() >= until || atomic_load(cancel))
+    if (!job->started) {
+        job->started = true;
+        if (child_start(&job->child, job->argv.at, NULL, NULL, &e) < 0) {
+            buf_add_c(&job->said, err_text(&e));
+            err_release(&e);
+            job->child.status = -1;
             return true;
-        file_wait(-1, LOOK_MS);
+        }
+        child_close(&job->child.in);
     }
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    /* What a program has printed before its end is there when it has ended. */
+    ended = child_ended(&job->child);
+    while (child_read(&job->child.out, &job->out) || child_read(&job->child.err, &job->said))
+        continue;
+    if (ended)
+        child_end(&job->child, 0);
+    return ended;
 }
 
-int browse_child_give(char *const argv[], struct str text, const atomic_bool *cancel)
+/* Chooses the new session when the list has been read again. That is requested here because the list
+ * may already contain the session, and then the file does not change any more. */
+static void choose_fork(struct browse *b, struct str id)
 {
-    struct spawn s = {.argv = argv, .fd = {SPAWN_NULL, SPAWN_NULL, SPAWN_NULL}, .apart = true};
-    int ends[2], failed;
-    pid_t pid;
+    size_t place = browse_sessions_find(&b->sessions, BROWSE_ANY_HISTORY, id);
 
-    if (pipe_open(ends) < 0)
-        return -1;
-    s.fd[0] = ends[0];
-    sigfillset(&s.reset);
-    failed = fcntl(ends[1], F_SETFL, O_NONBLOCK) < 0 || spawn(&pid, &s) != 0;
-    close(ends[0]);
-    if (failed) {
-        close(ends[1]);
-        return -1;
+    if (b->searching)
+        return;
+    if (place != SIZE_MAX) {
+        browse_choose(b, place);
+        return;
     }
-    if (write_to_child(ends[1], text, cancel))
-        return has_taken(pid, cancel) ? 0 : -1;
-    kill(-pid, SIGKILL);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
-    return -1;
+    buf_clear(&b->back.session);
+    buf_add_str(&b->back.session, id);
+    b->back.row = 0;
+    b->back.list = true;
+    b->back.text = false;
+    browse_want_sessions(b);
+}
+
+static void report_job(const struct browse_job *job, struct browse *b, struct buf *failures)
+{
+    struct str said = str_trim(buf_str(&job->said)), id = str_trim(buf_str(&job->out));
+    struct buf text = BUF_INIT(BUF_LINE);
+
+    if (job->child.status != 0) {
+        buf_add_str(&text, said);
+        if (said.n == 0)
+            buf_addf(&text, "failed with status %d", job->child.status);
+        if (failures)
+            buf_addf(failures, "%s%s", failures->len > 0 ? "; " : "", buf_c(&text));
+    } else if (job->about == BROWSE_EXPORT) {
+        buf_addf(&text, "exported to '%s'", buf_c(&job->name));
+    } else if (job->about == BROWSE_DELETE) {
+        buf_add_c(&text, "deleted");
+    } else {
+        buf_addf(&text, "forked: '%.*s'", (int)id.n, id.p ? id.p : "");
+        choose_fork(b, id);
+    }
+    browse_say(b, buf_c(&text));
+    buf_release(&text);
 }
 
 /* ---- the clipboard ---- */
@@ -409,14 +403,15 @@ static void wrap_for_screen(struct buf *out, struct str sequence)
     }
 }
 
-int browse_clipboard_terminal(int fd, struct str text)
+/* Sends the text to the terminal, which does not answer. Returns false if it is known to ignore it. */
+static bool send_to_terminal(int fd, struct str text)
 {
     const char *term = config_env("TERM");
     struct buf sequence = BUF_INIT(SIZE_MAX), wrapped = BUF_INIT(SIZE_MAX), *sent = &sequence;
     int result;
 
     if (text.n > BROWSE_CLIPBOARD_MAX || config_env("TMUX") || (term && strcmp(term, "linux") == 0))
-        return -1;
+        return false;
     buf_add_c(&sequence, "\033]52;c;");
     buf_add_base64(&sequence, text);
     buf_add_c(&sequence, "\a");
@@ -427,34 +422,197 @@ int browse_clipboard_terminal(int fd, struct str text)
     result = file_write_all(fd, sent->data, sent->len);
     buf_release(&sequence);
     buf_release(&wrapped);
-    return result;
+    return result == 0;
 }
 
-int browse_clipboard_programs(struct str text, const atomic_bool *cancel)
+/* The programs that may get a text, each if the variable of its server or desktop is set. */
+static const struct {
+    const char *variable; /* NULL: none is needed */
+    const char *command;
+} copiers[] = {
+    {"TMUX", "tmux load-buffer -w -"},
+    {"WAYLAND_DISPLAY", "wl-copy"},
+    {"DISPLAY", "xclip -selection clipboard"},
+    {"DISPLAY", "xsel --clipboard --input"},
+    {NULL, "pbcopy"},
+};
+#define COPIERS (sizeof copiers / sizeof *copiers)
+
+/* A program that reads nothing for so long is ended. */
+#define COPY_MS ((int64_t)2000)
+
+/* Starts the program that is to get the text. Returns false if it cannot be started. */
+static bool start_copier(struct browse_copy *c)
 {
-    const struct {
-        bool at_hand; /* is its desktop or server present? */
-        const char *command;
-    } programs[] = {
-        {config_env("TMUX"), "tmux load-buffer -w -"},
-        {config_env("WAYLAND_DISPLAY"), "wl-copy"},
-        {config_env("DISPLAY"), "xclip -selection clipboard"},
-        {config_env("DISPLAY"), "xsel --clipboard --input"},
-        {true, "pbcopy"},
-    };
-    int result = -1;
+    struct words argv = {0};
+    struct spawn s = {.fd = {SPAWN_NULL, SPAWN_NULL, SPAWN_NULL}, .apart = true};
+    const char *variable = copiers[c->program].variable;
+    int ends[2];
+    bool started;
 
-    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
-        struct words argv = {0};
-        bool kept = programs[i].at_hand && !atomic_load(cancel) &&
-                    words_split(&argv, str_of(programs[i].command), NULL) == 0 &&
-                    browse_child_give(argv.at, text, cancel) == 0;
+    if ((variable && !config_env(variable)) || pipe_open(ends) < 0)
+        return false;
+    started = words_split(&argv, str_of(copiers[c->program].command), NULL) == 0 &&
+              fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0;
+    s.argv = argv.at;
+    s.fd[0] = ends[0];
+    sigfillset(&s.reset);
+    started = started && spawn(&c->pid, &s) == 0;
+    words_release(&argv);
+    close(ends[0]);
+    if (!started) {
+        close(ends[1]);
+        return false;
+    }
+    c->fd = ends[1];
+    c->written = 0;
+    c->unread = 0;
+    c->until = time_ticks() + COPY_MS;
+    return true;
+}
 
-        words_release(&argv);
-        result = kept ? 0 : result;
-        /* The text goes to tmux and to the desktop. */
-        if (kept && i > 0)
+/* Starts the next program that can be started, from c->program on. */
+static void next_copier(struct browse_copy *c)
+{
+    while (c->program < COPIERS && !start_copier(c))
+        c->program++;
+    c->going = c->program < COPIERS;
+}
+
+static void end_copier(struct browse_copy *c)
+{
+    if (c->pid == 0)
+        return;
+    child_close(&c->fd);
+    kill(-c->pid, SIGKILL);
+    while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+}
+
+/* Writes on. Returns false if the program does not read. */
+static bool feed_copier(struct browse_copy *c)
+{
+    struct pollfd to = {.fd = c->fd, .events = 0};
+    struct str rest = {c->text.data + c->written, c->text.len - c->written};
+    size_t taken = rest.n > 0 ? child_write(&c->fd, rest) : 0;
+    int unread = 0;
+
+    c->written += taken;
+    /* 0 where the system cannot say. */
+    if (c->fd < 0 || ioctl(c->fd, FIONREAD, &unread) < 0)
+        unread = 0;
+    if (taken > 0 || unread < c->unread)
+        c->until = time_ticks() + COPY_MS;
+    c->unread = unread;
+    if (c->written == c->text.len && unread == 0) {
+        child_close(&c->fd);
+        c->until = time_ticks() + COPY_MS;
+        return true;
+    }
+    /* The reader has closed its end. */
+    if (c->fd < 0 || (poll(&to, 1, 0) > 0 && to.revents & POLLERR))
+        return false;
+    return time_ticks() < c->until;
+}
+
+/* Continues to copy. Returns true at the end. */
+static bool step_copy(struct browse_copy *c)
+{
+    int status = 0;
+    bool kept = false;
+    pid_t ended;
+
+    while (c->fd >= 0) {
+        size_t before = c->written;
+
+        if (!feed_copier(c)) {
+            end_copier(c);
+            c->program++;
+            next_copier(c);
+            return !c->going;
+        }
+        if (c->written == before)
             break;
     }
-    return result;
+    if (c->fd >= 0)
+        return false;
+    /* A program that still runs owns the clipboard. */
+    ended = waitpid(c->pid, &status, WNOHANG);
+    if (ended == 0 && time_ticks() < c->until)
+        return false;
+    kept = ended == 0 || (ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    c->kept = c->kept || kept;
+    /* The text goes to tmux and to the desktop. */
+    c->program = kept && c->program > 0 ? COPIERS : c->program + 1;
+    next_copier(c);
+    return !c->going;
+}
+
+static void report_copy(const struct browse_copy *c, struct browse *b)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    if (c->kept)
+        buf_add_c(&text, "copied");
+    else if (c->sent)
+        buf_add_c(&text, "sent to the terminal");
+    else if (c->text.len > BROWSE_CLIPBOARD_MAX)
+        buf_addf(&text,
+                 "cannot copy %zu bytes: terminals take %zu, and there is no wl-copy, xclip, xsel "
+                 "or pbcopy",
+                 c->text.len, BROWSE_CLIPBOARD_MAX);
+    else
+        buf_add_c(&text, "cannot copy: no wl-copy, xclip, xsel or pbcopy, and the terminal cannot");
+    browse_say(b, buf_c(&text));
+    buf_release(&text);
+}
+
+void browse_jobs_copy(struct browse_jobs *j, struct str text, int fd)
+{
+    struct browse_copy *c = &j->copy;
+
+    if (c->going)
+        end_copier(c);
+    buf_release(&c->text);
+    *c = (struct browse_copy){.going = true, .fd = -1, .sent = send_to_terminal(fd, text)};
+    buf_init(&c->text, SIZE_MAX);
+    buf_add_str(&c->text, text);
+}
+
+/* ---- both ---- */
+
+bool browse_jobs_busy(const struct browse_jobs *j)
+{
+    return j->first || j->copy.going;
+}
+
+void browse_jobs_step(struct browse_jobs *j, struct browse *b, struct buf *failures)
+{
+    struct browse_copy *c = &j->copy;
+
+    if (c->going && c->pid == 0)
+        next_copier(c);
+    if (c->text.data && (!c->going || step_copy(c))) {
+        report_copy(c, b);
+        buf_release(&c->text);
+    }
+    while (j->first && step_job(j->first)) {
+        report_job(j->first, b, failures);
+        drop_first(j);
+        j->changed = true;
+    }
+}
+
+void browse_jobs_stop(struct browse_jobs *j)
+{
+    if (j->copy.going)
+        end_copier(&j->copy);
+    buf_release(&j->copy.text);
+    j->copy.going = false;
+    if (j->first && j->first->started) {
+        child_term(&j->first->child);
+        child_end(&j->first->child, GRACE_MS);
+    }
+    while (j->first)
+        drop_first(j);
 }

@@ -5,7 +5,6 @@
 #ifndef CHATHIST_BROWSE_ACTIONS_H
 #define CHATHIST_BROWSE_ACTIONS_H
 
-#include <stdatomic.h>
 #include <stddef.h>
 
 #include "chathist/base/buf.h"
@@ -34,33 +33,68 @@ void browse_act_settle_name(struct browse *b);
 bool browse_act_overwrites(const struct browse *b);
 /* Shows the current message, or the chosen session if the list has the focus, in the pager
  * (BROWSE_PAGER) or the editor. That program has the terminal until it ends, and gets Ctrl-C: the
- * worker threads block all signals, and their programs inherit no ignored ones. Returns 0, or -1 with
+ * worker thread blocks all signals, and the programs inherit no ignored ones. Returns 0, or -1 with
  * *e set. */
 int browse_act_open(const struct browse_act *a, const struct browse *b, enum browse_command command,
                     struct err *e);
 
-/* Runs a program without a terminal and waits for it. Appends its output to `out` and its standard
- * error to `said`. Another thread stops it by setting *cancel. Returns the exit status, 128 + N if
- * signal N ended it, or -1 with *e set if it could not be started. */
-int browse_child_run(char *const argv[], struct buf *out, struct buf *said,
-                     const atomic_bool *cancel, struct err *e);
-/* Writes a text to a program such as xclip, which may continue to run afterwards. Returns 0, or -1 if
- * it cannot be started or does not read the whole text. A program that reads nothing for
- * BROWSE_CHILD_GIVE_MS is stopped, also when *cancel becomes true. */
-#define BROWSE_CHILD_GIVE_MS ((int64_t)2000)
-int browse_child_give(char *const argv[], struct str text, const atomic_bool *cancel);
+/* ---- programs beside the browser ----
+ *
+ * browse_jobs_step must be called every BROWSE_JOBS_MS milliseconds while browse_jobs_busy. It does not
+ * wait. Programs that were requested with browse_jobs_run run in order, one at a time. Beside them one
+ * text is copied. */
+
+#define BROWSE_JOBS_MS 20
+
+/* A program to run without a terminal. */
+struct browse_job {
+    enum browse_command about;
+    struct buf name; /* the file that it is to write */
+    struct words argv;
+    struct child child;
+    struct buf out, said; /* its standard output and standard error */
+    bool started;
+    struct browse_job *next;
+};
+
+/* A text that is given to programs such as xclip, which may continue to run afterwards. */
+struct browse_copy {
+    bool going;
+    bool sent; /* it was also sent to the terminal, which does not answer */
+    bool kept; /* a program has accepted it */
+    struct buf text;
+    size_t written;
+    size_t program; /* the one that gets it now */
+    pid_t pid;
+    int fd;        /* writes to it; -1: it has read everything */
+    int unread;    /* bytes that it has not read yet */
+    int64_t until; /* when it is ended, unless it reads */
+};
+
+/* Initialise with zeros. */
+struct browse_jobs {
+    struct browse_job *first;
+    struct browse_copy copy;
+    bool changed; /* a program has ended, which may have changed a history; the caller clears it */
+};
+
+/* Runs a program. Takes ownership of argv. */
+void browse_jobs_run(struct browse_jobs *j, enum browse_command about, struct str name,
+                     struct words *argv);
+/* Copies a text by the terminal `fd` and by programs: by both, because many terminals ignore the
+ * sequence (OSC 52) and none reports that. Inside tmux the terminal gets nothing: tmux drops the
+ * sequence by default, and has a program. Of the programs it goes to tmux and to the first one of the
+ * desktop that accepts it; one that reads nothing for two seconds is ended. A newer text replaces
+ * one that is being copied. */
+void browse_jobs_copy(struct browse_jobs *j, struct str text, int fd);
+bool browse_jobs_busy(const struct browse_jobs *j);
+/* Continues, and says in the state what has been done. Appends the reason of a failure of a program to
+ * `failures` (may be NULL). */
+void browse_jobs_step(struct browse_jobs *j, struct browse *b, struct buf *failures);
+/* Stops the programs, and forgets those that have not been started. */
+void browse_jobs_stop(struct browse_jobs *j);
 
 /* Most terminals accept at most this many bytes in one OSC 52 sequence. */
 #define BROWSE_CLIPBOARD_MAX ((size_t)74994)
-
-/* A text is copied both by the terminal (the sequence OSC 52) and by a program, because many terminals
- * ignore the sequence and none reports that. */
-
-/* Sends the text to the terminal, which does not answer. Returns 0, or -1 if the terminal is known to
- * ignore it. Inside tmux nothing is sent: tmux drops the sequence by default, and has a program. */
-int browse_clipboard_terminal(int fd, struct str text);
-/* Gives the text to tmux, if it runs, and to the first program of the desktop that accepts it.
- * Returns 0, or -1 if none did or *cancel was set. */
-int browse_clipboard_programs(struct str text, const atomic_bool *cancel);
 
 #endif

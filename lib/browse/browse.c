@@ -24,12 +24,8 @@
 #define AGAIN_MS 1000
 /* Two clicks on one row within this many milliseconds are a double click. */
 #define TWICE_MS 400
-
-/* A command that waits until its messages have been read. */
-struct wait {
-    enum browse_command command; /* BROWSE_NOTHING: no command waits */
-    struct browse_target of;     /* the session chosen then; no id: not yet known */
-};
+/* That the end waits for programs is told after this many milliseconds. */
+#define SILENCE_MS 500
 
 struct loop {
     const struct browse_setup *setup;
@@ -38,64 +34,15 @@ struct loop {
     struct browse_view *view;
     struct browse_work *work;
     struct browse_act act;
-    struct browse_watch *watches;
-    const char **paths;
-    char **names;    /* of the histories, as shown */
-    struct buf name; /* of the history, the key in the state file */
+    struct browse_jobs jobs;
+    struct browse_stamp *stamps; /* of the files of the histories */
+    char **names;                /* of the histories, as shown */
+    struct buf name;             /* of the history, the key in the state file */
     int64_t watched, searched, clicked;
     size_t click_row;
-    struct wait waits;
-    bool busy; /* the model has work left to do between keys */
     bool spoilt, over;
     bool hung_up; /* the terminal is gone: poll always reports it, but no key comes */
 };
-
-/* ---- a command that waits ---- */
-
-static void wait_init(struct wait *w)
-{
-    w->command = BROWSE_NOTHING;
-    browse_target_init(&w->of);
-}
-
-static void wait_release(struct wait *w)
-{
-    browse_target_release(&w->of);
-}
-
-static void wait_end(struct wait *w)
-{
-    w->command = BROWSE_NOTHING;
-    buf_clear(&w->of.id);
-}
-
-/* Returns true if another session has been chosen since; records the session once it is known. */
-static bool is_for_another(struct wait *w, const struct browse *b)
-{
-    size_t history;
-    struct str id;
-
-    if (!browse_knows_chosen(b) || !browse_chosen(b, &history, &id))
-        return false;
-    if (w->of.id.len > 0)
-        return !browse_target_is(&w->of, history, id);
-    w->of.history = history;
-    buf_add_str(&w->of.id, id);
-    return false;
-}
-
-/* Returns the waiting command, to be tried again. If another session has been chosen since, the
- * command is dropped and the foot says so. */
-static enum browse_command wait_next(struct wait *w, struct browse *b)
-{
-    enum browse_command command = w->command;
-
-    w->command = BROWSE_NOTHING;
-    if (command == BROWSE_NOTHING || !is_for_another(w, b))
-        return command;
-    browse_say(b, "given up: another session is chosen by now");
-    return BROWSE_NOTHING;
-}
 
 /* ---- how it ends ---- */
 
@@ -139,8 +86,7 @@ static void copy(struct loop *l)
     if (text.n == 0)
         browse_say(&l->b, "nothing to copy: the message has no text");
     else
-        browse_work_copy(l->work, text,
-                         browse_clipboard_terminal(browse_view_fd(l->view), text) == 0);
+        browse_jobs_copy(&l->jobs, text, browse_view_fd(l->view));
     buf_release(&scratch);
 }
 
@@ -168,7 +114,7 @@ static void run(struct loop *l, enum browse_command command)
     browse_say(&l->b, command == BROWSE_EXPORT   ? "exporting"
                       : command == BROWSE_DELETE ? "deleting"
                                                  : "forking");
-    browse_work_run(l->work, command, buf_str(&l->b.name.text), &argv);
+    browse_jobs_run(&l->jobs, command, buf_str(&l->b.name.text), &argv);
 }
 
 static void suspend(struct loop *l)
@@ -179,44 +125,17 @@ static void suspend(struct loop *l)
     l->spoilt = true;
 }
 
-/* Carries out a command on the chosen session and the current message. */
-static void obey(struct loop *l, enum browse_command command)
+static void perform(struct loop *l, enum browse_command command)
 {
     switch (command) {
+    case BROWSE_NOTHING:
+        break;
     case BROWSE_COPY:
         copy(l);
         break;
     case BROWSE_PAGER:
     case BROWSE_EDITOR:
         open_with(l, command);
-        break;
-    case BROWSE_FORK:
-        run(l, command);
-        break;
-    default:
-        end(l, command);
-        break;
-    }
-}
-
-static void perform(struct loop *l, enum browse_command command)
-{
-    switch (command) {
-    case BROWSE_CLOSE:
-    case BROWSE_CANCEL:
-        end(l, BROWSE_CLOSE);
-        break;
-    case BROWSE_ENTER:
-    case BROWSE_LOAD:
-    case BROWSE_PROMPT:
-    case BROWSE_COPY:
-    case BROWSE_PAGER:
-    case BROWSE_EDITOR:
-    case BROWSE_FORK:
-        if (browse_is_settled(&l->b))
-            obey(l, command);
-        else
-            l->waits.command = command;
         break;
     case BROWSE_EXPORT:
         browse_act_settle_name(&l->b);
@@ -229,7 +148,8 @@ static void perform(struct loop *l, enum browse_command command)
         run(l, BROWSE_EXPORT);
         break;
     case BROWSE_DELETE:
-        run(l, BROWSE_DELETE);
+    case BROWSE_FORK:
+        run(l, command);
         break;
     case BROWSE_REDRAW:
         browse_view_spoilt(l->view);
@@ -238,6 +158,7 @@ static void perform(struct loop *l, enum browse_command command)
         suspend(l);
         break;
     default:
+        end(l, command == BROWSE_CANCEL ? BROWSE_CLOSE : command);
         break;
     }
 }
@@ -252,7 +173,6 @@ static void take_input(struct loop *l)
         int64_t now = time_ticks();
         enum browse_command command = BROWSE_NOTHING;
 
-        wait_end(&l->waits);
         if (in.kind == BROWSE_KEY) {
             command = browse_press(&l->b, in.key, now);
         } else if (in.kind == BROWSE_PASTED) {
@@ -267,18 +187,6 @@ static void take_input(struct loop *l)
             l->clicked = twice ? 0 : now;
         }
         perform(l, command);
-    }
-}
-
-static void take_results(struct loop *l)
-{
-    struct browse_result *r;
-
-    while ((r = browse_work_next(l->work))) {
-        /* A program has changed a history: check the files at once. */
-        if (browse_take(&l->b, r))
-            l->watched = 0;
-        browse_result_free(r);
     }
 }
 
@@ -303,46 +211,32 @@ static void take_signals(struct loop *l)
     }
 }
 
-/* Checks whether a file has changed, and requests it again if so. */
+/* Checks whether a file has changed, and requests it again if so. While the sessions are being read the
+ * files are not checked, so that a history that grows all the time does not prevent it. */
 static void watch(struct loop *l, int64_t now)
 {
-    size_t count = l->b.all ? l->setup->count : 1;
+    struct browse *b = &l->b;
+    size_t count = b->all ? l->setup->count : 1;
     bool changed = false;
 
-    if (l->watched != 0 && now - l->watched < WATCH_MS)
+    if (browse_awaits_sessions(b) ||
+        (l->watched != 0 && now - l->watched < WATCH_MS && !l->jobs.changed))
         return;
     l->watched = now;
+    l->jobs.changed = false;
     for (size_t i = 0; i < count; i++) {
-        enum browse_change change = browse_watch_look(&l->watches[i], l->paths[i]);
-
-        if (change == BROWSE_OTHER)
-            browse_reread(&l->b, i);
-        changed = changed || change != BROWSE_SAME;
+        if (!browse_stamp_renew(&l->stamps[i], l->setup->histories[i].path))
+            continue;
+        browse_changed(b, i);
+        changed = true;
     }
-    if (changed)
-        l->b.wants.sessions = true;
-    if (changed && l->b.searching && l->b.search_due == 0)
+    if (changed && b->searching && b->search_due == 0)
         l->searched = now;
     if (l->searched != 0 && now - l->searched >= AGAIN_MS) {
         l->searched = 0;
-        if (l->b.searching && l->b.search_due == 0 && !l->b.back.list)
-            browse_search(&l->b, true);
+        if (b->searching && b->search_due == 0 && !b->back.list)
+            browse_search(b, true);
     }
-}
-
-static void send_wants(struct loop *l)
-{
-    struct browse *b = &l->b;
-
-    if (b->wants.sessions)
-        browse_work_sessions(l->work, b);
-    if (b->wants.thread)
-        browse_work_thread(l->work, b->thread_number, &b->target);
-    if (b->wants.search)
-        browse_work_search(l->work, b->search_number, buf_str(&b->searched), b->role, b->all);
-    else if (b->wants.more)
-        browse_work_more(l->work, b->refreshing ? b->fresh.count : b->hits.count);
-    b->wants.sessions = b->wants.thread = b->wants.search = b->wants.more = false;
 }
 
 /* ---- the loop ---- */
@@ -359,7 +253,9 @@ static void wait_for_something(struct loop *l)
 
         until = left < 0 ? 0 : left < until ? left : until;
     }
-    if (l->busy)
+    if (browse_jobs_busy(&l->jobs) && until > BROWSE_JOBS_MS)
+        until = BROWSE_JOBS_MS;
+    if (l->b.pane.seek.going)
         until = 0;
     if (poll(fds, 3, (int)until) <= 0)
         return;
@@ -387,7 +283,7 @@ static void go(struct loop *l)
             measure(l);
         browse_tick(&l->b, now);
         watch(l, now);
-        send_wants(l);
+        browse_work_ask(l->work, &l->b);
         browse_view_draw(l->view, &l->b, time_now());
         wait_for_something(l);
         if (l->hung_up && !l->over) {
@@ -395,10 +291,10 @@ static void go(struct loop *l)
             l->outcome->signal = SIGHUP;
         }
         take_input(l);
-        take_results(l);
-        l->busy = browse_go_on(&l->b);
+        browse_work_take(l->work, &l->b);
+        browse_jobs_step(&l->jobs, &l->b, NULL);
         if (!l->over)
-            perform(l, wait_next(&l->waits, &l->b));
+            perform(l, browse_go_on(&l->b));
     }
 }
 
@@ -409,14 +305,10 @@ static void begin(struct loop *l)
     char *real = path_real(s->histories[0].path, NULL);
     struct err e = ERR_INIT;
 
-    wait_init(&l->waits);
     buf_init(&l->name, BUF_SMALL);
     buf_add_c(&l->name, real ? real : s->histories[0].path);
     free(real);
-    l->paths = mem_zalloc(s->count * sizeof *l->paths);
-    l->watches = mem_zalloc(s->count * sizeof *l->watches);
-    for (size_t i = 0; i < s->count; i++)
-        l->paths[i] = s->histories[i].path;
+    l->stamps = mem_zalloc(s->count * sizeof *l->stamps);
     browse_init(&l->b, s->count);
     l->names = mem_zalloc(s->count * sizeof *l->names);
     for (size_t i = 0; i < s->count; i++) {
@@ -437,46 +329,42 @@ static void begin(struct loop *l)
         browse_search(&l->b, false);
     }
     for (size_t i = 0; i < (l->b.all ? s->count : 1); i++)
-        (void)browse_watch_look(&l->watches[i], l->paths[i]);
+        (void)browse_stamp_renew(&l->stamps[i], s->histories[i].path);
 }
 
 /* Returns true if the user has sent a signal to end the program. */
-static bool is_in_a_hurry(const struct loop *l)
+static bool is_in_a_hurry(struct loop *l)
 {
     bool hurry = l->outcome->signal != 0;
     int signo;
 
     while ((signo = line_signals_next()) != 0)
         hurry = hurry || signo == SIGINT || signo == line_signals_fatal();
+    if (!l->outcome->signal)
+        l->outcome->signal = line_signals_fatal();
     return hurry;
 }
 
-/* Waits for the programs that were requested, and records what failed. The terminal has already been
- * given back. */
-static void end_work(struct loop *l)
+/* Waits for the programs that were requested, until a signal comes, and records what failed. The terminal
+ * has already been given back. */
+static void end_jobs(struct loop *l)
 {
-    struct browse_outcome *o = l->outcome;
-    struct buf text = BUF_INIT(BUF_LINE);
-    struct browse_result *r;
+    struct buf failures = BUF_INIT(BUF_LINE);
+    int64_t begin = time_ticks();
+    bool told = l->setup->tell_wait == NULL;
 
-    browse_work_end(l->work, &(struct browse_patience){.none = is_in_a_hurry(l),
-                                                       .fd = line_signals_fd(),
-                                                       .tell = l->setup->tell_wait});
-    if (!o->signal)
-        o->signal = line_signals_fatal();
-    while ((r = browse_work_next(l->work))) {
-        size_t before = text.len;
-
-        if (before > 0)
-            buf_add_c(&text, "; ");
-        if (!browse_take_failure(&text, r))
-            buf_truncate(&text, before);
-        browse_result_free(r);
+    while (browse_jobs_busy(&l->jobs) && !is_in_a_hurry(l)) {
+        browse_jobs_step(&l->jobs, &l->b, &failures);
+        if (!told && browse_jobs_busy(&l->jobs) && time_ticks() - begin >= SILENCE_MS) {
+            l->setup->tell_wait();
+            told = true;
+        }
+        file_wait(line_signals_fd(), BROWSE_JOBS_MS);
     }
-    if (text.len > 0)
-        err_set(&o->failed, ERR_FAILURE, "%s", buf_c(&text));
-    buf_release(&text);
-    browse_work_free(l->work);
+    browse_jobs_stop(&l->jobs);
+    if (failures.len > 0)
+        err_set(&l->outcome->failed, ERR_FAILURE, "%s", buf_c(&failures));
+    buf_release(&failures);
 }
 
 /* `began`: the state is worth saving. */
@@ -485,16 +373,14 @@ static void finish(struct loop *l, bool began)
     if (began && l->setup->state_path)
         (void)browse_state_save(&l->b, l->setup->state_path, buf_str(&l->name),
                                 &l->outcome->forgot);
-    l->outcome->bad_lines = l->b.sessions.bad_lines;
+    l->outcome->bad_lines = l->b.sessions.histories > 0 ? l->b.sessions.lists[0].bad_lines : 0;
     browse_release(&l->b);
     browse_act_release(&l->act);
-    wait_release(&l->waits);
     buf_release(&l->name);
     for (size_t i = 0; i < l->setup->count; i++)
         free(l->names[i]);
     free(l->names);
-    free(l->paths);
-    free(l->watches);
+    free(l->stamps);
 }
 
 int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome, struct err *e)
@@ -522,8 +408,9 @@ int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome
         if (l.view)
             browse_view_close(l.view);
         line_signals_edit(false);
+        end_jobs(&l);
         if (l.work)
-            end_work(&l);
+            browse_work_free(l.work);
         line_signals_end();
     }
     finish(&l, result == 0);

@@ -1,20 +1,14 @@
 #include "browse/list.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/checksum.h"
-#include "chathist/base/file.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
-#include "chathist/history/session_list.h"
 
 /* Maximum length of a snippet in code points. */
 #define SNIPPET 160
@@ -22,8 +16,6 @@
 #define NARROW 40
 /* The last characters of an id, which distinguish sessions. */
 #define ID_END 6
-/* The chosen hit is sought among at most this many new ones. */
-#define NEWER_MAX ((size_t)10000)
 
 /* ---- sessions ---- */
 
@@ -37,70 +29,77 @@ static struct str keep(char **to, struct str s)
     return (struct str){at, s.n};
 }
 
-void browse_sought_set(struct browse_sought *s, size_t history, struct str id)
+static struct str id_of(const struct session *s)
 {
-    *s = (struct browse_sought){.history = history, .place = SIZE_MAX};
-    buf_init(&s->id, BUF_LINE);
-    buf_add_str(&s->id, id);
+    return (struct str){s->id, s->id_len};
 }
 
-void browse_wish_release(struct browse_wish *w)
+/* Returns the time of the last use in microseconds since 1970; 0 if it is unreadable. */
+static int64_t used_at(const struct session *s)
 {
-    buf_release(&w->keep.id);
-    buf_release(&w->shown.id);
+    int64_t at = 0;
+
+    (void)time_parse_iso((struct str){s->last_used, s->last_used_len}, &at);
+    return at;
 }
 
-void browse_sessions_add(struct browse_sessions *s, size_t history, const struct session *from)
+/* Merges the lists by the times of use. The sessions of one history keep their order. */
+static void merge(struct browse_sessions *s, size_t scope)
 {
-    struct browse_session *to;
-    char *own;
+    size_t *next = mem_zalloc(scope * sizeof *next);
+    int64_t *used = mem_zalloc(scope * sizeof *used);
 
-    s->at = mem_grow(s->at, &s->cap, s->count + 1, sizeof *s->at);
-    to = &s->at[s->count++];
-    *to = (struct browse_session){.history = history,
-                                  .count = from->count,
-                                  .last_line = from->last_line,
-                                  .first = from->first_line,
-                                  .end = from->end};
-    own = to->own = mem_zalloc(from->id_len + from->preview_len + 1);
-    to->id = keep(&own, (struct str){from->id, from->id_len});
-    to->preview = keep(&own, (struct str){from->preview, from->preview_len});
-    (void)time_parse_iso((struct str){from->last_used, from->last_used_len}, &to->used);
+    for (size_t i = 0; i < scope; i++)
+        used[i] = s->lists[i].count > 0 ? used_at(&s->lists[i].at[0]) : 0;
+    for (size_t place = 0; place < s->count; place++) {
+        size_t newest = SIZE_MAX;
+
+        for (size_t i = 0; i < scope; i++)
+            if (next[i] < s->lists[i].count && (newest == SIZE_MAX || used[i] > used[newest]))
+                newest = i;
+        s->at[place] = (struct browse_session){newest, &s->lists[newest].at[next[newest]]};
+        if (++next[newest] < s->lists[newest].count && scope > 1)
+            used[newest] = used_at(&s->lists[newest].at[next[newest]]);
+    }
+    free(next);
+    free(used);
+}
+
+void browse_sessions_put(struct browse_sessions *s, size_t history, struct session_list *list,
+                         size_t scope)
+{
+    while (s->histories <= history || s->histories < scope) {
+        s->lists = mem_resize(s->lists, s->histories + 1, sizeof *s->lists);
+        s->lists[s->histories++] = (struct session_list){0};
+    }
+    if (list) {
+        session_list_release(&s->lists[history]);
+        s->lists[history] = *list;
+        *list = (struct session_list){0};
+    }
+    s->count = 0;
+    for (size_t i = 0; i < scope; i++)
+        s->count += s->lists[i].count;
+    s->at = mem_resize(s->at, s->count, sizeof *s->at);
+    merge(s, scope);
 }
 
 void browse_sessions_release(struct browse_sessions *s)
 {
-    for (size_t i = 0; i < s->count; i++)
-        free(s->at[i].own);
+    for (size_t i = 0; i < s->histories; i++)
+        session_list_release(&s->lists[i]);
+    free(s->lists);
     free(s->at);
-    buf_release(&s->keep.id);
-    buf_release(&s->shown.id);
     *s = (struct browse_sessions){0};
-}
-
-const struct browse_session *browse_sessions_at(const struct browse_sessions *s, size_t place)
-{
-    return place >= s->first && place - s->first < s->count ? &s->at[place - s->first] : NULL;
 }
 
 size_t browse_sessions_find(const struct browse_sessions *s, size_t history, struct str id)
 {
     for (size_t i = 0; i < s->count; i++)
         if ((history == BROWSE_ANY_HISTORY || s->at[i].history == history) &&
-            str_eq(s->at[i].id, id))
-            return s->first + i;
+            str_eq(id_of(s->at[i].of), id))
+            return i;
     return SIZE_MAX;
-}
-
-bool browse_sessions_tell(const struct browse_sessions *s, size_t history, struct str id,
-                          size_t *place)
-{
-    if (s->keep.history == history && str_eq(buf_str(&s->keep.id), id)) {
-        *place = s->keep.place;
-        return true;
-    }
-    *place = browse_sessions_find(s, history, id);
-    return *place != SIZE_MAX || s->partial || s->count == s->total;
 }
 
 /* ---- hits ---- */
@@ -156,20 +155,6 @@ size_t browse_hits_find(const struct browse_hits *h, size_t history, struct str 
     return SIZE_MAX;
 }
 
-static size_t find_same(const struct browse_hits *h, const struct browse_hit *hit)
-{
-    return browse_hits_find(h, hit->history, hit->session, hit->message);
-}
-
-bool browse_hits_caught_up(const struct browse_hits *again, const struct browse_hits *had,
-                           size_t at)
-{
-    if (again->count < had->count)
-        return false;
-    return at >= had->count || again->count - had->count >= NEWER_MAX ||
-           find_same(again, &had->at[at]) != SIZE_MAX;
-}
-
 /* ---- lines ---- */
 
 /* Appends the time, such as `17:00`, if it is today, else the date: `2024-06-27`, or `24-06-27` in 8
@@ -193,23 +178,23 @@ static void add_when(struct buf *out, int64_t used, int64_t now, size_t columns)
     buf_release(&text);
 }
 
-void browse_row_session(struct browse_lines *l, const struct browse_session *s, bool partial,
-                        size_t columns, int64_t now)
+void browse_row_session(struct browse_lines *l, const struct session *s, bool whole, size_t columns,
+                        int64_t now)
 {
     struct browse_layout how = {.width = columns, .styles = BROWSE_DIM};
     struct buf text = BUF_INIT(BUF_SMALL);
 
-    add_when(&text, s->used, now, columns < NARROW ? 8 : 10);
-    if (partial)
-        buf_add_c(&text, "    \xe2\x80\xa6  ");
-    else
+    add_when(&text, used_at(s), now, columns < NARROW ? 8 : 10);
+    if (whole)
         buf_addf(&text, " %4" PRIu64 "  ", s->count);
+    else
+        buf_add_c(&text, "    \xe2\x80\xa6  ");
     browse_lines_add_one(l, STR_NONE, &how);
     /* The text contains only blanks and digits, so bytes are columns. */
     buf_add_str(&l->text, buf_str(&text));
     browse_lines_styled(l, text.len, BROWSE_DIM);
     how.styles = 0;
-    browse_lines_append(l, s->preview, &how);
+    browse_lines_append(l, (struct str){s->preview, s->preview_len}, &how);
     buf_release(&text);
 }
 
@@ -275,217 +260,15 @@ void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, size_t c
     browse_lines_append(l, text, &how);
 }
 
-void browse_source_init(struct browse_source *s, const struct history *histories, size_t count)
+bool browse_stamp_renew(struct browse_stamp *s, const char *path)
 {
-    *s = (struct browse_source){.histories = histories, .count = count};
-    s->lists = mem_zalloc(count * sizeof *s->lists);
-    s->watches = mem_zalloc(count * sizeof *s->watches);
-    s->open = mem_zalloc(count * sizeof *s->open);
-}
-
-void browse_source_release(struct browse_source *s)
-{
-    for (size_t i = 0; i < s->count; i++)
-        session_list_release(&s->lists[i]);
-    free(s->lists);
-    free(s->watches);
-    free(s->open);
-    free(s->merged);
-}
-
-/* ---- reading the lists ---- */
-
-/* Reads the list of a history again if the history has changed. Returns 1 if it was read, 0, or
- * -1. */
-static int update_list(struct browse_source *s, size_t i, struct err *e)
-{
-    enum browse_change change = browse_watch_look(&s->watches[i], s->histories[i].path);
-
-    if (s->open[i] && change == BROWSE_SAME)
-        return 0;
-    session_list_release(&s->lists[i]);
-    s->open[i] = session_list_newest(&s->lists[i], &s->histories[i], SIZE_MAX, e) == 0;
-    return s->open[i] ? 1 : -1;
-}
-
-static int64_t used_at(const struct session *s)
-{
-    int64_t at = 0;
-
-    (void)time_parse_iso((struct str){s->last_used, s->last_used_len}, &at);
-    return at;
-}
-
-/* Merges the lists by the times of use. The sessions of one history keep their order. */
-static void merge_lists(struct browse_source *s)
-{
-    size_t *next = mem_zalloc(s->scope * sizeof *next);
-    int64_t *used = mem_zalloc(s->scope * sizeof *used);
-
-    s->merged = mem_resize(s->merged, s->total, sizeof *s->merged);
-    for (size_t i = 0; i < s->scope; i++)
-        used[i] = s->lists[i].count ? used_at(&s->lists[i].at[0]) : 0;
-    for (size_t place = 0; place < s->total; place++) {
-        size_t newest = SIZE_MAX;
-
-        for (size_t i = 0; i < s->scope; i++)
-            if (next[i] < s->lists[i].count && (newest == SIZE_MAX || used[i] > used[newest]))
-                newest = i;
-        s->merged[place] = (struct browse_entry){newest, &s->lists[newest].at[next[newest]]};
-        if (++next[newest] < s->lists[newest].count)
-            used[newest] = used_at(&s->lists[newest].at[next[newest]]);
-    }
-    free(next);
-    free(used);
-}
-
-static int update_lists(struct browse_source *s, size_t scope, struct err *e)
-{
-    bool changed = scope != s->scope || s->number == 0;
-
-    for (size_t i = 0; i < scope; i++) {
-        int result = update_list(s, i, e);
-
-        if (result < 0) {
-            s->scope = 0;
-            return -1;
-        }
-        changed = changed || result > 0;
-    }
-    if (!changed)
-        return 0;
-    s->scope = scope;
-    s->number++;
-    s->total = 0;
-    for (size_t i = 0; i < scope; i++)
-        s->total += s->lists[i].count;
-    merge_lists(s);
-    return 0;
-}
-
-/* ---- reading a part ---- */
-
-static void seek(const struct browse_source *s, const struct browse_sought *wish,
-                 struct browse_sought *sought)
-{
-    if (wish->id.len == 0)
-        return;
-    browse_sought_set(sought, wish->history, buf_str(&wish->id));
-    for (size_t i = 0; i < s->total; i++) {
-        const struct browse_entry *entry = &s->merged[i];
-        const struct session *session = entry->session;
-
-        /* If several histories have the session, the first one is used. */
-        if ((wish->history != entry->history && wish->history != BROWSE_ANY_HISTORY) ||
-            (sought->place != SIZE_MAX && s->merged[sought->place].history <= entry->history) ||
-            !str_eq((struct str){session->id, session->id_len}, buf_str(&wish->id)))
-            continue;
-        sought->place = i;
-        sought->count = session->count;
-        sought->last_line = session->last_line;
-    }
-}
-
-/* Returns the first place to read. The chosen session may have moved, and with it the places around
- * it. */
-static size_t first_place(const struct browse_source *s, const struct browse_wish *wish,
-                          const struct browse_sessions *out)
-{
-    size_t first = wish->first, place = out->keep.place;
-
-    if (wish->number != s->number && out->keep.id.len > 0 && place != SIZE_MAX)
-        first = place > wish->count / 2 ? place - wish->count / 2 : 0;
-    if (first + wish->count > s->total)
-        first = s->total > wish->count ? s->total - wish->count : 0;
-    return first;
-}
-
-int browse_source_read(struct browse_source *s, const struct browse_wish *wish,
-                       struct browse_sessions *out, struct err *e)
-{
-    if (update_lists(s, wish->all ? s->count : 1, e) < 0)
-        return -1;
-    out->total = s->total;
-    out->number = s->number;
-    out->bad_lines = s->lists[0].bad_lines;
-    seek(s, &wish->keep, &out->keep);
-    seek(s, &wish->shown, &out->shown);
-    out->first = first_place(s, wish, out);
-    for (size_t i = out->first; i < s->total && i - out->first < wish->count; i++)
-        browse_sessions_add(out, s->merged[i].history, s->merged[i].session);
-    return 0;
-}
-
-/* The sample covers this much of the beginning and of the end of a history. */
-#define HEAD ((off_t)4 << 10)
-#define TAIL SESSION_INDEX_LEAST
-
-static uint64_t sum_of(int fd, off_t from, off_t to, uint64_t before)
-{
-    struct buf bytes = BUF_INIT(SIZE_MAX);
-    size_t n = (size_t)(to - from);
-    char *room = buf_room(&bytes, n);
-    ssize_t got = file_pread_full(fd, room, n, from);
-    uint64_t sum = checksum((struct str){room, got < 0 ? 0 : (size_t)got}, before);
-
-    buf_release(&bytes);
-    return sum;
-}
-
-/* Returns a checksum of samples of the first `size` bytes, or 0 if they cannot be read. */
-static uint64_t sample_of(const char *path, off_t size)
-{
-    struct stat st;
-    int reason, fd = file_open_regular(path, O_RDONLY, 0, &st, &reason, NULL);
-    off_t tail = size < TAIL ? 0 : size - TAIL;
-    uint64_t sum;
-
-    if (fd < 0)
-        return 0;
-    sum = sum_of(fd, 0, tail < HEAD ? tail : HEAD, (uint64_t)size);
-    sum = sum_of(fd, tail, size, sum) | 1;
-    close(fd);
-    return sum;
-}
-
-static struct browse_watch stamp_of(const char *path)
-{
+    struct browse_stamp now = {0}, before = *s;
     struct stat st;
 
-    if (stat(path, &st) < 0)
-        return (struct browse_watch){.exists = false};
-    return (struct browse_watch){.exists = true,
-                                 .dev = st.st_dev,
-                                 .ino = st.st_ino,
-                                 .size = st.st_size,
-                                 .changed = st.st_ctim};
-}
-
-static bool is_same_file(const struct browse_watch *a, const struct browse_watch *b)
-{
-    return a->exists && b->exists && a->dev == b->dev && a->ino == b->ino;
-}
-
-static bool is_same(const struct browse_watch *a, const struct browse_watch *b)
-{
-    if (!a->exists && !b->exists)
-        return true;
-    return is_same_file(a, b) && a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
-           a->changed.tv_nsec == b->changed.tv_nsec;
-}
-
-enum browse_change browse_watch_look(struct browse_watch *w, const char *path)
-{
-    struct browse_watch before = *w, now = stamp_of(path);
-
-    if (is_same(&before, &now))
-        return BROWSE_SAME;
-    *w = now;
-    if (!now.exists)
-        return BROWSE_OTHER;
-    w->sample = sample_of(path, now.size);
-    if (is_same_file(&before, &now) && now.size > before.size && before.sample != 0 &&
-        before.sample == sample_of(path, before.size))
-        return BROWSE_GROWN;
-    return BROWSE_OTHER;
+    if (stat(path, &st) == 0)
+        now = (struct browse_stamp){st.st_dev, st.st_ino, st.st_size, st.st_ctim};
+    *s = now;
+    return now.dev != before.dev || now.ino != before.ino || now.size != before.size ||
+           now.changed.tv_sec != before.changed.tv_sec ||
+           now.changed.tv_nsec != before.changed.tv_nsec;
 }

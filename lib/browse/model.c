@@ -3,14 +3,13 @@
 #include <string.h>
 
 #include "chathist/history/message.h"
-#include "browse/panel.h"
-#include "browse/view.h"
 
-/* How many lines of the list are read before and after the visible ones. */
-#define AROUND(rows) ((rows)*4 + 64)
-/* Keys typed ahead of a growing list of hits follow it for at most this many hits, so that End does
- * not read them all. */
+/* The end of a growing list of hits is awaited until there are this many, so that End does not read
+ * them all. */
 #define FOLLOW_MAX ((size_t)1000)
+/* The chosen hit is sought among at most this many new ones when a search is repeated. */
+#define NEWER_MAX ((size_t)10000)
+#define NAME_MAX_BYTES ((size_t)100)
 
 /* ---- the screen ---- */
 
@@ -66,77 +65,6 @@ bool browse_target_is(const struct browse_target *t, size_t history, struct str 
     return t->history == history && str_eq(buf_str(&t->id), id);
 }
 
-/* Returns what the list knows about where a session is, without its id. Nothing needs to be
- * released. */
-static struct browse_target target_known(const struct browse_sessions *sessions, size_t history,
-                                         struct str id)
-{
-    struct browse_target t = {.history = history, .end = -1, .last_line = -1};
-    const struct browse_sought *sought = &sessions->shown;
-    const struct browse_session *s =
-        browse_sessions_at(sessions, browse_sessions_find(sessions, history, id));
-
-    if (s && sessions->partial) {
-        t.first = s->first;
-        t.end = s->end;
-    }
-    if (s) {
-        t.last_line = s->last_line;
-        t.count = s->count;
-    } else if (sought->place != SIZE_MAX && sought->history == history &&
-               str_eq(buf_str(&sought->id), id)) {
-        t.last_line = sought->last_line;
-        t.count = sought->count;
-    }
-    return t;
-}
-
-/* Returns true if the session has changed since its messages were read. `lines` is the number of
- * lines read, NULL if none were. */
-static bool target_changed(const struct browse_target *t, const struct browse_target *now,
-                           const uint64_t *lines)
-{
-    if (now->last_line < 0)
-        return false;
-    if (t->last_line < 0)
-        return lines && *lines != now->count;
-    return t->last_line != now->last_line || t->count != now->count || t->end != now->end;
-}
-
-/* ---- keys typed ahead ---- */
-
-bool browse_ahead_any(const struct browse_ahead *a)
-{
-    return a->last || a->lines != 0;
-}
-
-void browse_ahead_move(struct browse_ahead *a, long lines, bool first)
-{
-    a->lines += lines;
-    if ((a->last && a->lines > 0) || (!a->last && first && a->lines < 0))
-        a->lines = 0;
-}
-
-/* Applies the moves typed ahead to line `at` of a list of `count` lines and returns the line to
- * choose. If the list is not `whole` yet, a move beyond its end is kept for later lines. */
-static size_t ahead_place(struct browse_ahead *a, size_t at, size_t count, bool whole)
-{
-    size_t end = count > 0 ? count - 1 : 0, from = a->last || at > end ? end : at;
-    size_t far = (size_t)(a->lines < 0 ? -a->lines : a->lines), rest = 0;
-
-    if (a->lines < 0) {
-        from = from > far ? from - far : 0;
-    } else {
-        rest = far > end - from ? far - (end - from) : 0;
-        from += far - rest;
-    }
-    if (whole)
-        *a = (struct browse_ahead){0};
-    else if (!a->last)
-        a->lines = (long)rest;
-    return from;
-}
-
 /* ---- beginning and end ---- */
 
 void browse_init(struct browse *b, size_t histories)
@@ -154,7 +82,7 @@ void browse_init(struct browse *b, size_t histories)
     buf_init(&b->back.message, BUF_LINE);
     buf_init(&b->back.top, BUF_LINE);
     buf_init(&b->back.at, BUF_LINE);
-    b->wants.sessions = true;
+    browse_want_sessions(b);
 }
 
 void browse_release(struct browse *b)
@@ -182,21 +110,97 @@ static void set(struct buf *to, struct str text)
     buf_add_str(to, text);
 }
 
+/* ---- what is said and asked ---- */
+
+void browse_say(struct browse *b, const char *text)
+{
+    set(&b->status, str_of(text));
+}
+
+void browse_ask(struct browse *b, enum browse_command command)
+{
+    b->asked = command;
+    b->mode = BROWSE_ASKING;
+}
+
+void browse_add_file_name(struct buf *out, const struct browse *b)
+{
+    struct str id = buf_str(&b->subject.id);
+
+    for (size_t i = 0; i < id.n && i < NAME_MAX_BYTES; i++)
+        buf_add_byte(out, id.p[i] == '/' ? '_' : id.p[i]);
+    buf_add_c(out, ".md");
+}
+
+/* ---- commands that wait ---- */
+
+/* Returns true for a command that leaves the browser or acts on a message: the next key cancels it. */
+static bool is_act(const struct browse *b, const struct browse_wait *w)
+{
+    switch (w->command) {
+    case BROWSE_LOAD:
+    case BROWSE_PROMPT:
+    case BROWSE_COPY:
+    case BROWSE_PAGER:
+    case BROWSE_EDITOR:
+    case BROWSE_FORK:
+        return true;
+    case BROWSE_ENTER:
+        return b->choosing && w->focus != BROWSE_TEXT;
+    default:
+        return false;
+    }
+}
+
+static bool act_waits(const struct browse *b)
+{
+    return b->waits.count > 0 && is_act(b, &b->waits.at[b->waits.count - 1]);
+}
+
+static void cancel_act(struct browse *b)
+{
+    if (act_waits(b))
+        b->waits.count--;
+}
+
 /* ---- the list ---- */
 
 size_t browse_list_count(const struct browse *b)
 {
-    return b->searching ? b->hits.count : b->sessions.total;
+    return b->searching ? b->hits.count : b->sessions.count;
 }
 
-bool browse_awaits_list(const struct browse *b)
+void browse_want_sessions(struct browse *b)
+{
+    b->wants.sessions = true;
+    b->sessions_number++;
+}
+
+bool browse_awaits_sessions(const struct browse *b)
+{
+    return b->sessions_read != b->sessions_number;
+}
+
+/* Returns true until the first result of a requested list. A repeated search counts as read. */
+static bool awaits_list(const struct browse *b)
 {
     if (b->search_due != 0 ||
         (b->searched.len > 0 && b->fresh_number != b->search_number && !b->refreshing))
         return true;
     if (b->searching)
         return b->hits.count == 0 && !b->hits_done;
-    return !b->sessions_known || (b->sessions.partial && b->sessions.total == 0);
+    return !b->sessions_known || (b->sessions_partial && b->sessions.count == 0);
+}
+
+/* Returns true if the list has been read and the position of the last visit was restored in it. */
+static bool has_list(const struct browse *b)
+{
+    return !awaits_list(b) && !b->back.list;
+}
+
+static bool is_whole(const struct browse *b)
+{
+    return b->searching ? b->hits_done : !b->sessions_partial || !browse_awaits_sessions(b);
 }
 
 static struct browse_list *list_of(struct browse *b)
@@ -207,18 +211,6 @@ static struct browse_list *list_of(struct browse *b)
 const struct browse_list *browse_list(const struct browse *b)
 {
     return b->searching ? &b->hit_list : &b->session_list;
-}
-
-/* Requests the visible lines, and a page before and after them, if they have not been read. */
-static void want_lines(struct browse *b, size_t rows)
-{
-    const struct browse_sessions *s = &b->sessions;
-    size_t first = less(b->session_list.top, rows), end = b->session_list.top + 2 * rows;
-
-    if (end > s->total)
-        end = s->total;
-    if (!s->partial && first < end && (first < s->first || end > s->first + s->count))
-        b->wants.sessions = true;
 }
 
 static void clamp_list(struct browse *b)
@@ -236,8 +228,6 @@ static void clamp_list(struct browse *b)
         l->top = less(count, rows);
     if (b->searching && !b->hits_done && l->at + 2 * rows >= count)
         b->wants.more = true;
-    if (!b->searching)
-        want_lines(b, rows);
 }
 
 void browse_resize(struct browse *b, size_t rows, size_t columns)
@@ -254,21 +244,17 @@ void browse_resize(struct browse *b, size_t rows, size_t columns)
 
 bool browse_chosen(const struct browse *b, size_t *history, struct str *id)
 {
-    const struct browse_list *l = browse_list(b);
-    const struct browse_session *s;
+    size_t at = browse_list(b)->at;
 
-    if (b->searching) {
-        if (l->at >= b->hits.count)
-            return false;
-        *history = b->hits.at[l->at].history;
-        *id = b->hits.at[l->at].session;
-        return true;
-    }
-    s = browse_sessions_at(&b->sessions, l->at);
-    if (!s)
+    if (at >= browse_list_count(b))
         return false;
-    *history = s->history;
-    *id = s->id;
+    if (b->searching) {
+        *history = b->hits.at[at].history;
+        *id = b->hits.at[at].session;
+    } else {
+        *history = b->sessions.at[at].history;
+        *id = (struct str){b->sessions.at[at].of->id, b->sessions.at[at].of->id_len};
+    }
     return true;
 }
 
@@ -289,21 +275,17 @@ static void show_nothing(struct browse *b)
     browse_pane_take(&b->pane, &nothing, &none, false);
 }
 
-static void reread(struct browse *b)
+void browse_changed(struct browse *b, size_t history)
 {
-    b->thread_number++;
-    b->wants.thread = true;
-}
-
-void browse_reread(struct browse *b, size_t history)
-{
+    browse_want_sessions(b);
     if (b->target.id.len == 0 || b->target.history != history)
         return;
     b->target.end = -1;
-    reread(b);
+    b->wants.thread = true;
 }
 
-struct str browse_chosen_hit(const struct browse *b)
+/* Returns the message id of the chosen hit, borrowed; empty without a hit. */
+static struct str chosen_hit(const struct browse *b)
 {
     return b->searching && b->hit_list.at < b->hits.count ? b->hits.at[b->hit_list.at].message
                                                           : STR("");
@@ -316,8 +298,8 @@ static bool misses(const struct browse *b, struct str hit)
 
 static void show_hit(struct browse *b)
 {
-    if (browse_chosen_hit(b).n > 0)
-        (void)browse_pane_show(&b->pane, browse_chosen_hit(b), b->hits.at[b->hit_list.at].at);
+    if (chosen_hit(b).n > 0)
+        (void)browse_pane_show(&b->pane, chosen_hit(b), b->hits.at[b->hit_list.at].at);
 }
 
 /* Returns true if the panel shows the thread but the hit is only among all lines, or the reverse. */
@@ -327,38 +309,55 @@ static bool shows_others(const struct browse *b, struct str hit)
            !str_eq(buf_str(&b->target.hit), hit) && (b->every || misses(b, hit));
 }
 
-/* Shows the chosen session in the panel, or requests its messages. */
-static void show_chosen(struct browse *b)
+/* Gets the range of the file with the lines of a session, if the list was read from the end of it. */
+static void find_range(const struct browse *b, struct browse_target *t, struct str id)
 {
-    struct browse_target *t = &b->target, now;
-    const uint64_t *lines;
-    bool other;
+    size_t place =
+        b->sessions_partial ? browse_sessions_find(&b->sessions, t->history, id) : SIZE_MAX;
+
+    t->end = -1;
+    if (place == SIZE_MAX)
+        return;
+    t->first = b->sessions.at[place].of->first_line;
+    t->end = b->sessions.at[place].of->end;
+}
+
+/* Requests the messages of a session for the panel. */
+static void want_messages(struct browse *b, size_t history, struct str id)
+{
+    struct browse_target *t = &b->target;
+
+    if (!browse_target_is(t, history, id)) {
+        set(&t->id, id);
+        t->history = history;
+        if (act_waits(b) && b->waits.chosen) {
+            b->waits.count--;
+            browse_say(b, "given up: another session is chosen by now");
+        }
+    }
+    set(&t->hit, chosen_hit(b));
+    find_range(b, t, id);
+    b->thread_number++;
+    b->wants.thread = true;
+}
+
+/* Shows the chosen session in the panel, or requests its messages. `other`: another line was chosen, so
+ * that its hit is to be seen; else the text keeps its place. */
+static void show_chosen(struct browse *b, bool other)
+{
+    const struct browse_target *t = &b->target;
     size_t history;
     struct str id;
 
     if (!browse_chosen(b, &history, &id)) {
-        if (browse_list(b)->at >= browse_list_count(b))
-            show_nothing(b);
+        show_nothing(b);
         return;
     }
-    now = target_known(&b->sessions, history, id);
-    lines = browse_target_is(&b->shown, t->history, buf_str(&t->id)) ? &b->pane.thread.all : NULL;
-    other = !browse_target_is(t, history, id);
-    if (other || target_changed(t, &now, lines) || shows_others(b, browse_chosen_hit(b))) {
-        if (other)
-            set(&t->id, id);
-        set(&t->hit, browse_chosen_hit(b));
-        t->history = history;
-        t->first = now.first;
-        t->end = now.end;
-        reread(b);
-    }
-    if (other || now.last_line >= 0) {
-        t->last_line = now.last_line;
-        t->count = now.count;
-    }
+    if (!browse_target_is(t, history, id) || (t->end >= 0 && !b->sessions_partial) ||
+        shows_others(b, chosen_hit(b)))
+        want_messages(b, history, id);
     /* Messages that are already shown do not wait until they have been read again. */
-    if (browse_target_is(&b->shown, history, id))
+    if (other && browse_target_is(&b->shown, history, id))
         show_hit(b);
 }
 
@@ -376,100 +375,62 @@ void browse_choose(struct browse *b, size_t place)
 {
     list_of(b)->at = place;
     b->back.list = b->back.text = false;
-    b->ahead = (struct browse_ahead){0};
     clamp_list(b);
-    show_chosen(b);
+    show_chosen(b, true);
 }
 
-void browse_go_ahead(struct browse *b)
+/* Puts a list (NULL: none) into the list of sessions, and keeps the chosen session on its row. */
+static void renew_sessions(struct browse *b, size_t history, struct session_list *list)
 {
-    size_t at = browse_list(b)->at, count = browse_list_count(b), place;
-    bool whole = b->searching ? b->hits_done || count >= FOLLOW_MAX : !b->sessions.partial;
-    struct browse_ahead rest = b->ahead;
-
-    /* Restoring the position of the last visit comes first. */
-    if (!browse_ahead_any(&rest) || browse_awaits_list(b) || b->back.list)
-        return;
-    place = ahead_place(&rest, at, count, whole);
-    if (place != at)
-        browse_choose(b, place);
-    b->ahead = rest;
-}
-
-void browse_wish(const struct browse *b, struct browse_wish *w)
-{
-    const struct browse_list *l = &b->session_list;
-    const struct browse_session *had = browse_sessions_at(&b->sessions, l->at);
-    size_t rows = browse_areas(b).list.rows, around = AROUND(rows);
-    bool back = b->back.list && b->back.session.len > 0;
-
-    *w = (struct browse_wish){.all = b->all,
-                              .first = less(l->top, around),
-                              .count = rows + 2 * around,
-                              .number = b->sessions.number};
-    if (back)
-        browse_sought_set(&w->keep, BROWSE_ANY_HISTORY, buf_str(&b->back.session));
-    else if (had)
-        browse_sought_set(&w->keep, had->history, had->id);
-    if (b->target.id.len > 0)
-        browse_sought_set(&w->shown, b->target.history, buf_str(&b->target.id));
-}
-
-/* Finds the line that stays chosen in a list read again. *place is SIZE_MAX if it is gone. Returns
- * false if this part of the list cannot say, so that it has to be requested. */
-static bool find_line(const struct browse *b, const struct browse_sessions *s, size_t *place)
-{
-    const struct browse_session *had = browse_sessions_at(&b->sessions, b->session_list.at);
-    bool back = b->back.list && !b->searching && b->back.session.len > 0;
-    struct str id = back ? buf_str(&b->back.session) : had ? had->id : STR_NONE;
-    size_t history = back ? BROWSE_ANY_HISTORY : had ? had->history : 0;
-
-    *place = SIZE_MAX;
-    return !id.p || browse_sessions_tell(s, history, id, place);
-}
-
-static void put_sessions(struct browse *b, struct browse_sessions *s)
-{
-    browse_sessions_release(&b->sessions);
-    b->sessions = *s;
-    *s = (struct browse_sessions){0};
-    b->sessions_known = true;
-}
-
-void browse_take_sessions(struct browse *b, struct browse_sessions *s)
-{
+    bool back = b->back.list && !b->searching;
     struct browse_list *l = &b->session_list;
-    bool back = b->back.list && !b->searching && b->back.session.len > 0;
-    bool moved = !b->sessions_known || s->partial || s->number != b->sessions.number;
-    size_t row = back ? b->back.row : less(l->at, l->top), place = SIZE_MAX;
+    size_t of = BROWSE_ANY_HISTORY, place = SIZE_MAX,
+           row = back ? b->back.row : less(l->at, l->top);
+    struct buf id = BUF_INIT(BUF_LINE);
 
-    if ((moved || back) && !find_line(b, s, &place)) {
-        b->wants.sessions = true;
-        browse_sessions_release(s);
-        return;
+    if (back) {
+        set(&id, buf_str(&b->back.session));
+    } else if (l->at < b->sessions.count) {
+        of = b->sessions.at[l->at].history;
+        set(&id, (struct str){b->sessions.at[l->at].of->id, b->sessions.at[l->at].of->id_len});
     }
-    put_sessions(b, s);
-    if (back && (place != SIZE_MAX || !b->sessions.partial))
-        b->back.list = false;
-    if (b->searching) {
-        l->at = place != SIZE_MAX ? place : l->at;
-        l->top = less(l->at, row);
-        show_chosen(b);
-        return;
+    browse_sessions_put(&b->sessions, history, list, b->all ? b->histories : 1);
+    if (id.len > 0)
+        place = browse_sessions_find(&b->sessions, of, buf_str(&id));
+    buf_release(&id);
+    if (place != SIZE_MAX) {
+        l->at = place;
+        /* At the top new sessions are seen. */
+        l->top = l->top > 0 || back ? less(place, row) : 0;
+        b->back.list = b->back.list && !back;
     }
-    if (place != SIZE_MAX)
-        keep_line(b, place, l->top == 0 && !back ? place : row);
     clamp_list(b);
-    /* The session to restore may be further back in the file. */
-    if (!b->back.list)
-        show_chosen(b);
-    browse_go_ahead(b);
+    /* The session to restore may be further back in the file, or in another history. */
+    if (!b->back.list || b->searching)
+        show_chosen(b, false);
+}
+
+void browse_take_sessions(struct browse *b, size_t history, struct session_list *list, bool whole)
+{
+    b->sessions_known = true;
+    b->sessions_partial = !whole;
+    renew_sessions(b, history, list);
+}
+
+void browse_take_all_sessions(struct browse *b, unsigned number)
+{
+    b->sessions_known = true;
+    b->sessions_read = number;
+    if (b->back.list && !b->searching && !browse_awaits_sessions(b)) {
+        b->back.list = false;
+        show_chosen(b, true);
+    }
 }
 
 void browse_take_thread(struct browse *b, unsigned number, struct thread *t,
                         struct browse_parts *parts, bool every)
 {
-    bool other = every != b->every || misses(b, browse_chosen_hit(b));
+    bool other = every != b->every || misses(b, chosen_hit(b));
     bool same = browse_target_is(&b->shown, b->target.history, buf_str(&b->target.id));
 
     if (number != b->thread_number) {
@@ -521,8 +482,7 @@ void browse_search(struct browse *b, bool again)
         b->searching = false;
         b->hits_done = true;
         clamp_list(b);
-        show_chosen(b);
-        browse_go_ahead(b);
+        show_chosen(b, true);
     }
 }
 
@@ -531,8 +491,7 @@ static void search_other(struct browse *b)
 {
     if (b->query.text.len == 0)
         return;
-    b->ahead = (struct browse_ahead){0};
-    b->text_ahead.count = 0;
+    b->waits.count = 0;
     browse_search(b, false);
 }
 
@@ -546,7 +505,8 @@ void browse_set_role(struct browse *b, const char *role)
 void browse_set_scope(struct browse *b, bool all)
 {
     b->all = all;
-    b->wants.sessions = true;
+    browse_want_sessions(b);
+    renew_sessions(b, 0, NULL);
     search_other(b);
 }
 
@@ -556,29 +516,43 @@ void browse_tick(struct browse *b, int64_t now)
         browse_search(b, false);
 }
 
-/* Replaces the old hits with those of the repeated search once it has reached as far. */
+static size_t find_same(const struct browse_hits *h, const struct browse_hit *hit)
+{
+    return browse_hits_find(h, hit->history, hit->session, hit->message);
+}
+
+/* Returns true if the repeated search has found as many hits as before, including the chosen one. A
+ * hit after very many new ones, or one that is gone, is not required. */
+static bool has_caught_up(const struct browse *b)
+{
+    size_t at = b->hit_list.at;
+
+    if (b->hits_done)
+        return true;
+    return b->fresh.count >= b->hits.count &&
+           (at >= b->hits.count || b->fresh.count - b->hits.count >= NEWER_MAX ||
+            find_same(&b->fresh, &b->hits.at[at]) != SIZE_MAX);
+}
+
+/* Replaces the old hits with those of the repeated search. */
 static void swap_fresh(struct browse *b)
 {
     struct browse_list *l = &b->hit_list;
     size_t row = less(l->at, l->top), place = SIZE_MAX;
 
-    if (l->at < b->hits.count) {
-        const struct browse_hit *hit = &b->hits.at[l->at];
-
-        place = browse_hits_find(&b->fresh, hit->history, hit->session, hit->message);
-    }
+    if (l->at < b->hits.count)
+        place = find_same(&b->fresh, &b->hits.at[l->at]);
     browse_hits_release(&b->hits);
     b->hits = b->fresh;
     b->fresh = (struct browse_hits){0};
     b->refreshing = false;
     keep_line(b, place != SIZE_MAX ? place : l->at, l->top == 0 ? l->at : row);
-    show_chosen(b);
-    browse_go_ahead(b);
+    show_chosen(b, place == SIZE_MAX);
 }
 
 void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, bool done)
 {
-    bool first = number != b->fresh_number;
+    bool first = number != b->fresh_number, other = first || b->back.list || b->hits.count == 0;
 
     if (number != b->search_number) {
         browse_hits_release(h);
@@ -588,7 +562,7 @@ void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, 
     if (b->refreshing) {
         b->fresh_number = number;
         browse_hits_move(&b->fresh, h);
-        if (done || browse_hits_caught_up(&b->fresh, &b->hits, b->hit_list.at))
+        if (has_caught_up(b))
             swap_fresh(b);
         else
             b->wants.more = true;
@@ -613,86 +587,50 @@ void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, 
     }
     clamp_list(b);
     if (!b->back.list)
-        show_chosen(b);
-    browse_go_ahead(b);
+        show_chosen(b, other);
 }
 
 /* ---- moving ---- */
 
-/* Returns true if the expected list begins at its first line, as new hits do and unscrolled sessions. */
-static bool begins_at_first(const struct browse *b)
-{
-    return !b->back.list && (b->query.text.len > 0 || b->session_list.at == 0);
-}
-
-/* Returns true if a move has to wait for the list, or for moves that wait already. A move within
- * the visible lines is done at once. */
-static bool is_ahead(const struct browse *b, long lines)
-{
-    return browse_awaits_list(b) || (lines > 0 && browse_ahead_any(&b->ahead) && !b->back.list);
-}
-
-static void move_list(struct browse *b, long lines)
-{
-    size_t at = browse_list(b)->at, count = browse_list_count(b);
-
-    b->text_ahead.count = 0;
-    if (is_ahead(b, lines)) {
-        browse_ahead_move(&b->ahead, lines, begins_at_first(b));
-        browse_go_ahead(b);
-        return;
-    }
-    b->ahead = (struct browse_ahead){0};
-    if (lines < 0)
-        at = at > (size_t)-lines ? at - (size_t)-lines : 0;
-    else
-        at += (size_t)lines;
-    if (at >= count)
-        at = count > 0 ? count - 1 : 0;
-    if (at != browse_list(b)->at)
-        browse_choose(b, at);
-}
-
-static void move(struct browse *b, long lines)
-{
-    if (b->focus == BROWSE_TEXT)
-        browse_pane_scroll(&b->pane, lines);
-    else
-        move_list(b, lines);
-}
-
-static void move_pages(struct browse *b, long halves)
+/* Returns by how many lines a command moves; 0 for other commands. */
+static long lines_of(const struct browse *b, enum browse_command command)
 {
     struct browse_areas a = browse_areas(b);
     size_t rows = b->focus == BROWSE_TEXT ? a.text.rows : a.list.rows;
     long page = rows > 2 ? (long)rows - 1 : 1;
 
-    move(b, halves % 2 == 0 ? halves / 2 * page : halves * (page + 1) / 2);
+    switch (command) {
+    case BROWSE_UP:
+        return -1;
+    case BROWSE_DOWN:
+        return 1;
+    case BROWSE_PAGE_UP:
+        return -page;
+    case BROWSE_PAGE_DOWN:
+        return page;
+    case BROWSE_HALF_UP:
+        return -(page + 1) / 2;
+    case BROWSE_HALF_DOWN:
+        return (page + 1) / 2;
+    default:
+        return 0;
+    }
 }
 
-/* The position to restore does not matter then. */
-static void move_list_end(struct browse *b, bool last)
+static void move_list(struct browse *b, long lines)
 {
-    size_t count = browse_list_count(b);
+    size_t at = browse_list(b)->at, count = browse_list_count(b);
+    size_t to = lines < 0 ? less(at, (size_t)-lines) : at + (size_t)lines;
 
-    b->text_ahead.count = 0;
-    if (browse_awaits_list(b)) {
-        b->back.list = b->back.text = false;
-        if (b->query.text.len == 0)
-            b->session_list = (struct browse_list){0, 0};
-        b->ahead = (struct browse_ahead){.last = last};
-    } else if (last && !b->searching && b->sessions.partial) {
-        b->ahead = (struct browse_ahead){.last = true};
-        browse_go_ahead(b);
-    } else {
-        browse_choose(b, last && count > 0 ? count - 1 : 0);
-    }
+    to = to < count ? to : less(count, 1);
+    if (to != at)
+        browse_choose(b, to);
 }
 
 static void move_end(struct browse *b, bool last)
 {
     if (b->focus != BROWSE_TEXT)
-        move_list_end(b, last);
+        browse_choose(b, last ? less(browse_list_count(b), 1) : 0);
     else if (last)
         browse_pane_last(&b->pane);
     else
@@ -768,109 +706,77 @@ static void turn_focus(struct browse *b, int by)
     b->focus = (enum browse_focus)(((int)b->focus + by + 3) % 3);
 }
 
-/* Carries out a command that moves; returns false for other commands. */
-static bool do_move(struct browse *b, enum browse_command command)
+/* Carries out a command, or returns it if the caller has to do it. */
+static enum browse_command carry_out(struct browse *b, enum browse_command command)
 {
-    switch (command) {
-    case BROWSE_UP:
-        move(b, -1);
-        return true;
-    case BROWSE_DOWN:
-        move(b, 1);
-        return true;
-    case BROWSE_PAGE_UP:
-        move_pages(b, -2);
-        return true;
-    case BROWSE_PAGE_DOWN:
-        move_pages(b, 2);
-        return true;
-    case BROWSE_HALF_UP:
-        move_pages(b, -1);
-        return true;
-    case BROWSE_HALF_DOWN:
-        move_pages(b, 1);
-        return true;
-    case BROWSE_FIRST:
-        move_end(b, false);
-        return true;
-    case BROWSE_LAST:
-        move_end(b, true);
-        return true;
-    case BROWSE_NEXT_MESSAGE:
-        browse_pane_step(&b->pane, true);
-        return true;
-    case BROWSE_LAST_MESSAGE:
-        browse_pane_step(&b->pane, false);
-        return true;
-    case BROWSE_NEXT_HIT:
-        next_hit(b, true);
-        return true;
-    case BROWSE_LAST_HIT:
-        next_hit(b, false);
-        return true;
-    default:
-        return false;
-    }
-}
+    long lines = lines_of(b, command);
 
-static bool do_focus(struct browse *b, enum browse_command command)
-{
+    if (lines != 0 && b->focus == BROWSE_TEXT)
+        browse_pane_scroll(&b->pane, lines);
+    else if (lines != 0)
+        move_list(b, lines);
+    if (lines != 0)
+        return BROWSE_NOTHING;
     switch (command) {
+    case BROWSE_FIRST:
+    case BROWSE_LAST:
+        move_end(b, command == BROWSE_LAST);
+        break;
+    case BROWSE_NEXT_MESSAGE:
+    case BROWSE_LAST_MESSAGE:
+        browse_pane_step(&b->pane, command == BROWSE_NEXT_MESSAGE);
+        break;
+    case BROWSE_NEXT_HIT:
+    case BROWSE_LAST_HIT:
+        next_hit(b, command == BROWSE_NEXT_HIT);
+        break;
     case BROWSE_NEXT_PANEL:
         turn_focus(b, 1);
-        return true;
+        break;
     case BROWSE_LAST_PANEL:
         turn_focus(b, -1);
-        return true;
+        break;
     case BROWSE_TO_BOX:
         b->focus = BROWSE_BOX;
-        return true;
+        break;
     case BROWSE_TO_LIST:
         b->focus = BROWSE_LIST;
-        return true;
+        break;
     case BROWSE_TO_TEXT:
         b->focus = BROWSE_TEXT;
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Carries out the other commands and returns what the caller has to do. */
-static enum browse_command do_other(struct browse *b, enum browse_command command)
-{
-    switch (command) {
+        break;
     case BROWSE_ENTER:
         if (b->choosing && b->focus != BROWSE_TEXT)
             return BROWSE_ENTER;
         go_on(b);
-        return BROWSE_NOTHING;
+        break;
     case BROWSE_FOLD:
         browse_pane_fold(&b->pane);
-        return BROWSE_NOTHING;
+        break;
     case BROWSE_FOLD_ALL:
         browse_pane_fold_all(&b->pane);
-        return BROWSE_NOTHING;
+        break;
     case BROWSE_ROLE:
         next_role(b);
-        return BROWSE_NOTHING;
+        break;
     case BROWSE_SCOPE:
         next_scope(b);
-        return BROWSE_NOTHING;
+        break;
     case BROWSE_HELP:
         b->mode = BROWSE_HELPING;
         b->help_top = 0;
-        return BROWSE_NOTHING;
+        break;
     case BROWSE_EXPORT:
         ask_name(b);
-        return BROWSE_NOTHING;
+        break;
     case BROWSE_DELETE:
         if (take_subject(b))
             browse_ask(b, BROWSE_DELETE);
-        return BROWSE_NOTHING;
+        break;
     default:
         return command;
     }
+    return BROWSE_NOTHING;
 }
 
 /* ---- modes ---- */
@@ -920,55 +826,20 @@ static enum browse_command press_name(struct browse *b, int32_t key)
 
 /* ---- waiting for data ---- */
 
-static void push_ahead(struct browse_ahead_text *a, enum browse_command command)
-{
-    if (a->count < BROWSE_AHEAD_MAX)
-        a->at[a->count++] = command;
-}
-
-/* Removes and returns the first command; the queue is not empty. */
-static enum browse_command pop_ahead(struct browse_ahead_text *a)
-{
-    enum browse_command command = a->at[0];
-
-    memmove(a->at, a->at + 1, --a->count * sizeof *a->at);
-    return command;
-}
-
-/* Returns true if the list has been read and the keys typed ahead of it have been applied. */
-static bool has_list(const struct browse *b)
-{
-    return !browse_awaits_list(b) && !b->back.list && !browse_ahead_any(&b->ahead);
-}
-
-bool browse_knows_chosen(const struct browse *b)
-{
-    size_t history;
-    struct str id;
-
-    return has_list(b) &&
-           (browse_chosen(b, &history, &id) || browse_list(b)->at >= browse_list_count(b));
-}
-
 /* Returns true if the panel shows the messages of the chosen line, with the chosen hit among them
  * unless that has disappeared from the file. */
 static bool has_messages(const struct browse *b)
 {
     size_t history;
-    struct str id, hit = browse_chosen_hit(b);
+    struct str id, hit = chosen_hit(b);
 
     if (!has_list(b))
         return false;
     if (!browse_chosen(b, &history, &id))
-        return browse_list(b)->at >= browse_list_count(b);
+        return true;
     return browse_target_is(&b->shown, history, id) &&
            (hit.n == 0 || browse_pane_find(&b->pane, hit) != SIZE_MAX ||
             (b->shown.end < 0 && str_eq(buf_str(&b->shown.hit), hit)));
-}
-
-bool browse_is_settled(const struct browse *b)
-{
-    return has_messages(b) && b->text_ahead.count == 0 && !b->pane.seek.going;
 }
 
 static bool asks(enum browse_command command)
@@ -978,36 +849,102 @@ static bool asks(enum browse_command command)
 
 static bool question_waits(const struct browse *b)
 {
-    return b->text_ahead.count > 0 && asks(b->text_ahead.at[b->text_ahead.count - 1]);
+    return b->waits.count > 0 && asks(b->waits.at[b->waits.count - 1].command);
 }
 
-/* Returns true if a command can be carried out now. A command for messages waits until they are read. */
-static bool is_ready(const struct browse *b, enum browse_command command)
+/* Returns true for a command that needs messages. */
+static bool is_for_messages(const struct browse *b, const struct browse_wait *w)
 {
-    switch (command) {
-    case BROWSE_EXPORT:
-    case BROWSE_DELETE:
-        return b->text_ahead.count == 0 && browse_knows_chosen(b);
+    switch (w->command) {
     case BROWSE_NEXT_MESSAGE:
     case BROWSE_LAST_MESSAGE:
     case BROWSE_NEXT_HIT:
     case BROWSE_LAST_HIT:
     case BROWSE_FOLD:
     case BROWSE_FOLD_ALL:
-        return browse_is_settled(b);
-    case BROWSE_UP:
-    case BROWSE_DOWN:
-    case BROWSE_PAGE_UP:
-    case BROWSE_PAGE_DOWN:
-    case BROWSE_HALF_UP:
-    case BROWSE_HALF_DOWN:
+        return true;
     case BROWSE_FIRST:
     case BROWSE_LAST:
     case BROWSE_ENTER:
-        return b->focus != BROWSE_TEXT || browse_is_settled(b);
+        return w->focus == BROWSE_TEXT || is_act(b, w);
     default:
-        return true;
+        return is_act(b, w) || (w->focus == BROWSE_TEXT && lines_of(b, w->command) != 0);
     }
+}
+
+/* Returns true for a command that moves in the list. */
+static bool is_for_list(const struct browse *b, const struct browse_wait *w)
+{
+    return w->focus != BROWSE_TEXT && (lines_of(b, w->command) != 0 || w->command == BROWSE_FIRST ||
+                                       w->command == BROWSE_LAST);
+}
+
+/* Returns true if a move in the list ends within what has been read of it. */
+static bool is_within_list(const struct browse *b, enum browse_command command)
+{
+    size_t count = browse_list_count(b);
+    long lines = lines_of(b, command);
+
+    if (awaits_list(b))
+        return false;
+    if (is_whole(b) || (command == BROWSE_LAST && b->searching && count >= FOLLOW_MAX))
+        return true;
+    return command != BROWSE_LAST && (lines <= 0 || browse_list(b)->at + (size_t)lines < count);
+}
+
+/* Returns true if a command can be carried out now. */
+static bool is_ready(const struct browse *b, const struct browse_wait *w)
+{
+    if (is_for_messages(b, w))
+        return has_messages(b) && !b->pane.seek.going;
+    if (asks(w->command))
+        return has_list(b);
+    return !is_for_list(b, w) || is_within_list(b, w->command);
+}
+
+/* Has a command wait unless it can be carried out now. Commands that need no data do not wait for
+ * those that do. */
+static enum browse_command carry_out_or_wait(struct browse *b, enum browse_command command)
+{
+    struct browse_wait w = {command, b->focus};
+    struct browse_waits *all = &b->waits;
+
+    /* Messages of a session that is left are not wanted any more. */
+    while (is_for_list(b, &w) && all->count > 0 && is_for_messages(b, &all->at[all->count - 1]))
+        all->count--;
+    if (is_for_messages(b, &w) || asks(command) || is_for_list(b, &w)) {
+        if (all->count > 0 || !is_ready(b, &w)) {
+            all->chosen = all->count == 0 && has_list(b);
+            if (all->count < BROWSE_WAITS_MAX)
+                all->at[all->count++] = w;
+            return BROWSE_NOTHING;
+        }
+    }
+    return carry_out(b, command);
+}
+
+enum browse_command browse_go_on(struct browse *b)
+{
+    struct browse_waits *all = &b->waits;
+
+    if (b->pane.seek.going && browse_pane_seek(&b->pane) == BROWSE_NOT_FOUND)
+        browse_say(b, "no hit in these messages");
+    while (all->count > 0 && b->mode == BROWSE_NORMAL && !b->back.list &&
+           is_ready(b, &all->at[0])) {
+        enum browse_focus focus = b->focus;
+        enum browse_command command = all->at[0].command;
+
+        /* The focus is where it was when the key was pressed. */
+        b->focus = all->at[0].focus;
+        memmove(all->at, all->at + 1, --all->count * sizeof *all->at);
+        command = carry_out(b, command);
+        b->focus = focus;
+        if (command != BROWSE_NOTHING)
+            return command;
+    }
+    if (all->count > 0 && b->searching && !b->hits_done)
+        b->wants.more = true;
+    return BROWSE_NOTHING;
 }
 
 static void edit_query(struct browse *b, int32_t key, int64_t now)
@@ -1015,13 +952,13 @@ static void edit_query(struct browse *b, int32_t key, int64_t now)
     if (!browse_edit_key(&b->query, key))
         return;
     b->back.list = b->back.text = false;
-    b->ahead = (struct browse_ahead){0};
-    b->text_ahead.count = 0;
+    b->waits.count = 0;
     b->search_due = now + BROWSE_DEBOUNCE_MS;
 }
 
 void browse_paste(struct browse *b, int32_t key, int64_t now)
 {
+    cancel_act(b);
     if (b->mode == BROWSE_NAMING) {
         browse_edit_key(&b->name, key);
     } else if (b->mode == BROWSE_NORMAL && !question_waits(b)) {
@@ -1037,6 +974,7 @@ enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
 
     buf_clear(&b->status);
     b->pane.seek.going = false;
+    cancel_act(b);
     if (b->mode == BROWSE_HELPING)
         return press_help(b, key);
     if (b->mode == BROWSE_ASKING)
@@ -1048,40 +986,14 @@ enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
         if (command == BROWSE_CANCEL || command == BROWSE_SUSPEND || command == BROWSE_REDRAW)
             return command;
         if (key == BROWSE_KEY_ESCAPE)
-            b->text_ahead.count--;
+            b->waits.count--;
         return BROWSE_NOTHING;
     }
     if (command == BROWSE_NOTHING && b->focus == BROWSE_BOX) {
         edit_query(b, key, now);
         return BROWSE_NOTHING;
     }
-    if (!is_ready(b, command)) {
-        /* The focus may have moved when it is carried out, and Enter would then choose. */
-        push_ahead(&b->text_ahead, command == BROWSE_ENTER ? BROWSE_FOLD : command);
-        return BROWSE_NOTHING;
-    }
-    if (do_move(b, command) || do_focus(b, command))
-        return BROWSE_NOTHING;
-    return do_other(b, command);
-}
-
-bool browse_go_on(struct browse *b)
-{
-    enum browse_focus focus = b->focus;
-
-    if (b->pane.seek.going && browse_pane_seek(&b->pane) == BROWSE_NOT_FOUND)
-        browse_say(b, "no hit in these messages");
-    while (b->text_ahead.count > 0 && !b->pane.seek.going && b->mode == BROWSE_NORMAL &&
-           (has_messages(b) || (browse_knows_chosen(b) && asks(b->text_ahead.at[0])))) {
-        enum browse_command command = pop_ahead(&b->text_ahead);
-
-        /* The focus is where it was when the key was pressed. */
-        b->focus = BROWSE_TEXT;
-        if (!do_move(b, command))
-            (void)do_other(b, command);
-        b->focus = focus;
-    }
-    return b->pane.seek.going;
+    return carry_out_or_wait(b, command);
 }
 
 /* ---- the mouse ---- */
@@ -1097,6 +1009,7 @@ enum browse_command browse_click(struct browse *b, size_t row, size_t column, bo
 {
     struct browse_areas a = browse_areas(b);
 
+    cancel_act(b);
     if (b->mode != BROWSE_NORMAL)
         return BROWSE_NOTHING;
     if (inside(a.box, row, column)) {
@@ -1105,9 +1018,9 @@ enum browse_command browse_click(struct browse *b, size_t row, size_t column, bo
         size_t place = browse_list(b)->top + row - a.list.row;
 
         b->focus = BROWSE_LIST;
-        if (browse_awaits_list(b) || place >= browse_list_count(b))
+        if (awaits_list(b) || place >= browse_list_count(b))
             return BROWSE_NOTHING;
-        b->text_ahead.count = 0;
+        b->waits.count = 0;
         browse_choose(b, place);
     } else if (inside(a.text, row, column)) {
         b->focus = BROWSE_TEXT;
@@ -1125,10 +1038,11 @@ void browse_wheel(struct browse *b, size_t row, size_t column, long lines)
 {
     struct browse_areas a = browse_areas(b);
 
+    cancel_act(b);
     if (b->mode != BROWSE_NORMAL)
         return;
     if (inside(a.text, row, column))
         browse_pane_scroll(&b->pane, lines);
-    else if (inside(a.list, row, column))
+    else if (inside(a.list, row, column) && !awaits_list(b))
         move_list(b, lines);
 }

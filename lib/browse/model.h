@@ -6,8 +6,7 @@
  *
  * Until data has been read, these members hold the work that depends on it:
  *     wants, search_due  data that the caller has to read, at once or after a pause in typing
- *     ahead              moves in a list that has not been read
- *     text_ahead         commands for messages that have not been read
+ *     waits              commands for a list or messages that have not been read
  *     back               the position of the last visit
  * A command that ends the browser or needs another program is returned to the caller.
  */
@@ -43,30 +42,22 @@ struct browse_target {
     size_t history;
     struct buf id;
     off_t first, end; /* range of the file with its lines; end < 0: unknown */
-    off_t last_line;  /* offset of its newest line; < 0: this and `count` are unknown */
-    uint64_t count;
-    struct buf hit; /* id of a message that has to be included; empty: none */
+    struct buf hit;   /* id of a message that has to be included; empty: none */
 };
 
 void browse_target_init(struct browse_target *t);
 void browse_target_release(struct browse_target *t);
 bool browse_target_is(const struct browse_target *t, size_t history, struct str id);
-/* Moves in a list that has not been read: by `lines` from its chosen line, or from its last line.
- * Initialise with zeros. */
-struct browse_ahead {
-    bool last;
-    long lines;
-};
-
-bool browse_ahead_any(const struct browse_ahead *a);
-/* Adds a move. `first`: the chosen line will be the first one. */
-void browse_ahead_move(struct browse_ahead *a, long lines, bool first);
-/* Commands for messages that have not been read, in order; further ones are dropped. Initialise with
- * zeros. */
-#define BROWSE_AHEAD_MAX 64
-struct browse_ahead_text {
-    enum browse_command at[BROWSE_AHEAD_MAX];
+/* Commands that wait for data, in the order of their keys, each with the focus that it was typed at.
+ * Further ones are dropped. */
+#define BROWSE_WAITS_MAX 256
+struct browse_waits {
+    struct browse_wait {
+        enum browse_command command;
+        enum browse_focus focus;
+    } at[BROWSE_WAITS_MAX];
     size_t count;
+    bool chosen; /* when the last one was typed, the chosen session was known */
 };
 
 enum browse_mode {
@@ -108,7 +99,9 @@ struct browse {
     bool choosing;      /* Enter chooses (--print) */
 
     struct browse_sessions sessions;
-    bool sessions_known;
+    bool sessions_known;   /* a list was read */
+    bool sessions_partial; /* from the end of the file: counts and previews are unknown */
+    unsigned sessions_number, sessions_read; /* of the last request, and of the last one answered */
     struct browse_list session_list;
 
     bool searching; /* the list shows the hits of `searched` */
@@ -116,10 +109,9 @@ struct browse {
     struct browse_hits hits;
     bool hits_done; /* all hits have come */
     struct browse_list hit_list;
-    struct browse_ahead ahead;
+    struct browse_waits waits;
 
     struct browse_pane pane;
-    struct browse_ahead_text text_ahead;
     struct browse_target shown;  /* the session in the panel */
     bool every;                  /* the panel shows all its lines, because the hit was replaced */
     struct browse_target target; /* the session requested for the panel */
@@ -127,7 +119,7 @@ struct browse {
 
     /* Requests to the caller, who clears them. */
     struct {
-        bool sessions; /* read the sessions of browse_wish */
+        bool sessions; /* read the sessions of the first history, or of all; `sessions_number` */
         bool thread;   /* read `target`; pass it in with `thread_number` */
         bool search;   /* search for `searched`; pass hits in with `search_number` */
         bool more;     /* continue that search */
@@ -146,41 +138,39 @@ void browse_release(struct browse *b);
 void browse_resize(struct browse *b, size_t rows, size_t columns);
 struct browse_areas browse_areas(const struct browse *b);
 
-/* Returns true until the first result of a requested list. A repeated search counts as read. */
-bool browse_awaits_list(const struct browse *b);
 /* Chooses line `place` of the list, or its last line. */
 void browse_choose(struct browse *b, size_t place);
-/* Applies the moves typed ahead, as far as the list has been read. */
-void browse_go_ahead(struct browse *b);
 void browse_set_role(struct browse *b, const char *role);
 void browse_set_scope(struct browse *b, bool all);
 /* Starts a search that is due at time `now`. */
 void browse_tick(struct browse *b, int64_t now);
 /* Makes a search due at once. `again`: it is repeated because the histories have changed. */
 void browse_search(struct browse *b, bool again);
-/* Reads a history again that has changed other than by appended lines. */
-void browse_reread(struct browse *b, size_t history);
+/* Requests the sessions of the histories. */
+void browse_want_sessions(struct browse *b);
+/* Returns true until the list that was requested last has been read. */
+bool browse_awaits_sessions(const struct browse *b);
+/* Requests the sessions of a history that has changed, and the messages if they are shown. */
+void browse_changed(struct browse *b, size_t history);
 /* Asks at the foot about BROWSE_DELETE or BROWSE_OVERWRITE; browse_press returns that command when
  * the answer is yes. */
 void browse_ask(struct browse *b, enum browse_command command);
 /* Shows a text at the foot until the next key. */
 void browse_say(struct browse *b, const char *text);
-/* Returns true if the chosen line, or the lack of one, is known. */
-bool browse_knows_chosen(const struct browse *b);
+/* Appends the default name of the file to which b->subject is exported. */
+void browse_add_file_name(struct buf *out, const struct browse *b);
 
-/* Gets the sessions to read; the caller releases *w. */
-void browse_wish(const struct browse *b, struct browse_wish *w);
-/* Pass results in. Their contents are moved; results that are no longer wanted are freed. `every`: the
- * thread holds every line of the session. */
-void browse_take_sessions(struct browse *b, struct browse_sessions *s);
+/* Pass results in. Their contents are moved; results that are no longer wanted are freed. `whole`: the
+ * list comes from the whole file. `every`: the thread holds every line of the session. */
+void browse_take_sessions(struct browse *b, size_t history, struct session_list *list, bool whole);
+/* The lists of this request have been passed in, or cannot be read. */
+void browse_take_all_sessions(struct browse *b, unsigned number);
 void browse_take_thread(struct browse *b, unsigned number, struct thread *t,
                         struct browse_parts *parts, bool every);
 void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, bool done);
 
-/* Gets the chosen session; *id is borrowed. Returns false if its line is unknown. */
+/* Gets the chosen session; *id is borrowed. Returns false if the list is empty. */
 bool browse_chosen(const struct browse *b, size_t *history, struct str *id);
-/* Returns the message id of the chosen hit, borrowed; empty without a hit. */
-struct str browse_chosen_hit(const struct browse *b);
 /* Returns the current message, or NULL. */
 const struct message *browse_message(const struct browse *b);
 /* Return the number of lines of the list, and its chosen line. */
@@ -195,12 +185,10 @@ void browse_paste(struct browse *b, int32_t key, int64_t now);
 /* Applies a key. Returns the command that remains for the caller, or BROWSE_NOTHING. BROWSE_ENTER means
  * that the user has chosen; for BROWSE_EXPORT the file is in b->name; BROWSE_DELETE is confirmed. */
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now);
-/* Returns true if the list and the messages of its chosen line are on the screen. Keys for them wait
- * until then; keys for a list or messages that are no longer wanted are dropped. */
-bool browse_is_settled(const struct browse *b);
-/* Continues, for a short time, the work of a key that could not be finished at once, and applies keys
- * that waited for messages. Returns true if work remains. The next key stops it. */
-bool browse_go_on(struct browse *b);
+/* Continues, for a short time, the work of a key that could not be finished at once, which is left as
+ * long as b->pane.seek.going; then carries out commands whose data have been read. Returns a command
+ * like browse_press. */
+enum browse_command browse_go_on(struct browse *b);
 /* Applies a click; `twice` acts like Enter. */
 enum browse_command browse_click(struct browse *b, size_t row, size_t column, bool twice,
                                  int64_t now);

@@ -452,12 +452,9 @@ static void draw_list(const struct browse_view *v, const struct browse *b, struc
             break;
         if (b->searching)
             browse_row_hit(&lines, &b->hits.at[place], r.columns);
-        else if (browse_sessions_at(&b->sessions, place))
-            browse_row_session(&lines, browse_sessions_at(&b->sessions, place), b->sessions.partial,
-                               r.columns, now);
         else
-            browse_lines_add_one(&lines, STR("\xe2\x80\xa6"),
-                                 &(struct browse_layout){.width = r.columns});
+            browse_row_session(&lines, b->sessions.at[place].of, !b->sessions_partial, r.columns,
+                               now);
         if (place == l->at)
             p.also = b->focus == BROWSE_TEXT ? A_BOLD | A_UNDERLINE : A_REVERSE;
         draw_line(&p, &lines, lines.count - 1);
@@ -619,7 +616,6 @@ void browse_view_draw(struct browse_view *v, struct browse *b, int64_t now)
 }
 
 #define TITLE 60
-#define NAME_MAX_BYTES ((size_t)100)
 
 /* Adds the name of the history if several are listed. */
 static void add_history(struct buf *out, const struct browse *b, size_t history, const char *before)
@@ -640,7 +636,7 @@ void browse_title_box(struct buf *out, const struct browse *b)
         buf_add_c(out, "all histories  ");
     if (count > 0)
         buf_addf(out, "%zu/", browse_list(b)->at + 1);
-    buf_addf(out, "%zu%s", count, (b->searching ? !b->hits_done : b->sessions.partial) ? "+" : "");
+    buf_addf(out, "%zu%s", count, (b->searching ? !b->hits_done : b->sessions_partial) ? "+" : "");
 }
 
 void browse_title_list(struct buf *out, const struct browse *b)
@@ -652,7 +648,7 @@ void browse_title_list(struct buf *out, const struct browse *b)
     else if (!b->sessions_known)
         buf_add_c(out, " reading ");
     else
-        buf_add_c(out, b->sessions.total > 0 ? " sessions " : " no session yet ");
+        buf_add_c(out, b->sessions.count > 0 ? " sessions " : " no session yet ");
 }
 
 void browse_title_text(struct buf *out, const struct browse *b)
@@ -671,40 +667,18 @@ void browse_title_text(struct buf *out, const struct browse *b)
     buf_add_byte(out, ' ');
 }
 
-void browse_add_file_name(struct buf *out, const struct browse *b)
-{
-    struct str id = buf_str(&b->subject.id);
-
-    for (size_t i = 0; i < id.n && i < NAME_MAX_BYTES; i++)
-        buf_add_byte(out, id.p[i] == '/' ? '_' : id.p[i]);
-    buf_add_c(out, ".md");
-}
-
-void browse_say(struct browse *b, const char *text)
-{
-    buf_clear(&b->status);
-    buf_add_c(&b->status, text);
-}
-
-void browse_ask(struct browse *b, enum browse_command command)
-{
-    b->asked = command;
-    b->mode = BROWSE_ASKING;
-}
-
 static void add_deletion(struct buf *out, const struct browse *b)
 {
     struct str id = buf_str(&b->subject.id);
-    bool chosen = browse_target_is(&b->target, b->subject.history, id);
-    bool read = browse_target_is(&b->shown, b->subject.history, id);
-    uint64_t count = b->target.last_line < 0 ? b->pane.thread.all : b->target.count;
+    size_t place = browse_sessions_find(&b->sessions, b->subject.history, id);
+    uint64_t count = place == SIZE_MAX ? 0 : b->sessions.at[place].of->count;
 
     buf_add_c(out, "delete '");
     vis_add_line(out, utf8_first(id, TITLE), true);
     buf_add_byte(out, '\'');
     add_history(out, b, b->subject.history, " of ");
     /* A part of the file does not have all of them. */
-    if (chosen && b->target.end < 0 && (read || b->target.last_line >= 0))
+    if (count > 0 && !b->sessions_partial)
         buf_addf(out, ", %" PRIu64 " message%s", count, count == 1 ? "" : "s");
     buf_add_c(out, ", for ever? y or n");
 }

@@ -49,7 +49,5 @@ void browse_title_box(struct buf *out, const struct browse *b);
 void browse_title_list(struct buf *out, const struct browse *b);
 void browse_title_text(struct buf *out, const struct browse *b);
 void browse_foot(struct buf *out, const struct browse *b);
-/* Appends the default name of the file to which b->subject is exported. */
-void browse_add_file_name(struct buf *out, const struct browse *b);
 
 #endif

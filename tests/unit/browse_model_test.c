@@ -8,34 +8,27 @@
 
 /* ---- what is handed in */
 
-static void add_sessions(struct browse_sessions *s, const char *letters)
-{
-    for (const char *letter = letters; *letter; letter++) {
-        char id[] = {'s', *letter, '\0'};
-        char used[] = "2024-06-27T10:00:00+00:00";
-
-        browse_sessions_add(s, 0,
-                            &(struct session){.id = id,
-                                              .id_len = 2,
-                                              .preview = id,
-                                              .preview_len = 2,
-                                              .last_used = used,
-                                              .last_used_len = 25,
-                                              .count = 7,
-                                              .last_line = 60,
-                                              .end = 100});
-    }
-}
-
 /* Sessions s0, s1, … as the letters say, in that order; of one history. */
 static void take_sessions(struct browse *b, const char *letters, bool partial)
 {
-    static unsigned number;
-    struct browse_sessions s = {
-        .total = strlen(letters), .partial = partial, .number = partial ? 0 : ++number};
+    struct session_list list = {0};
 
-    add_sessions(&s, letters);
-    browse_take_sessions(b, &s);
+    for (const char *letter = letters; *letter; letter++) {
+        struct str id = {(char[]){'s', *letter}, 2};
+        struct session *s = session_list_add(&list);
+
+        s->id = s->preview = session_list_keep(&list, id);
+        s->id_len = s->preview_len = 2;
+        s->last_used = session_list_keep(&list, STR("2024-06-27T10:00:00+00:00"));
+        s->last_used_len = 25;
+        s->count = 7;
+        s->end = 100;
+    }
+    browse_take_sessions(b, 0, &list, !partial);
+    if (!partial)
+        browse_take_all_sessions(b, b->sessions_number);
+    b->wants.sessions = false;
+    CHECK_INT(browse_go_on(b), BROWSE_NOTHING);
 }
 
 static void add_message(struct thread *t, size_t i, const char *role, const char *content,
@@ -89,6 +82,7 @@ static void take_hits(struct browse *b, unsigned number, size_t from, size_t cou
         message_release(&m);
     }
     browse_take_hits(b, number, &hits, done);
+    CHECK_INT(browse_go_on(b), BROWSE_NOTHING);
 }
 
 static void begin(struct browse *b)
@@ -135,7 +129,6 @@ TEST(it_begins_with_the_newest_session)
     CHECK(browse_chosen(&b, &history, &id) && str_eq_c(id, "sa"));
     CHECK(b.wants.thread);
     CHECK_STR(buf_c(&b.target.id), "sa");
-    CHECK_INT(b.target.last_line, 60);
     take_messages(&b, 2);
     CHECK_STR(seen(&b, 1), "one");
     CHECK_STR(buf_c(&b.shown.id), "sa");
@@ -525,9 +518,9 @@ TEST(a_hit_that_was_replaced_is_asked_for_among_every_line)
     browse_choose(&b, 2);
     CHECK(!b.wants.thread);
     /* What was changed is read again, of that history alone. */
-    browse_reread(&b, 1);
-    CHECK(!b.wants.thread);
-    browse_reread(&b, 0);
+    browse_changed(&b, 1);
+    CHECK(!b.wants.thread && b.wants.sessions);
+    browse_changed(&b, 0);
     CHECK(b.wants.thread);
     browse_release(&b);
 }
@@ -565,6 +558,7 @@ TEST(more_hits_are_asked_for_near_the_end)
     press(&b, "j");
     CHECK(!b.wants.more);
     press(&b, "G");
+    CHECK_INT(browse_go_on(&b), BROWSE_NOTHING);
     CHECK(b.wants.more);
     browse_release(&b);
 }
@@ -726,41 +720,6 @@ TEST(a_question_is_about_the_session_that_was_chosen)
     browse_release(&b);
 }
 
-static void add_hit(struct browse_hits *hits, size_t history, const char *session)
-{
-    struct message m = MESSAGE_INIT;
-    struct hit hit = {.message = &m, .content = STR("one"), .len = 3};
-    char line[200];
-
-    snprintf(line, sizeof line,
-             "{\"id\":\"m\",\"session_id\":\"%s\",\"timestamp\":\"t\",\"role\":\"user\","
-             "\"content\":\"x\"}",
-             session);
-    CHECK(message_parse(&m, str_of(line)));
-    browse_hits_add(hits, history, &hit);
-    message_release(&m);
-}
-
-/* A copied history has the same ids. */
-TEST(a_hit_is_one_of_its_history_and_session)
-{
-    struct browse_hits hits = {0}, again = {0};
-
-    add_hit(&hits, 0, "s");
-    add_hit(&hits, 0, "t");
-    add_hit(&hits, 1, "s");
-    CHECK_INT(browse_hits_find(&hits, 1, STR("s"), STR("m")), 2);
-    CHECK_INT(browse_hits_find(&hits, 0, STR("t"), STR("m")), 1);
-    CHECK_INT(browse_hits_find(&hits, BROWSE_ANY_HISTORY, STR("s"), STR("m")), 0);
-    CHECK(browse_hits_find(&hits, 1, STR("t"), STR("m")) == SIZE_MAX);
-    for (size_t i = 0; i < 3; i++)
-        add_hit(&again, 0, "s");
-    CHECK(!browse_hits_caught_up(&again, &hits, 2));
-    CHECK(browse_hits_caught_up(&again, &hits, 0));
-    browse_hits_release(&hits);
-    browse_hits_release(&again);
-}
-
 TEST(a_file_to_export_to_is_asked_for)
 {
     struct browse b;
@@ -848,6 +807,7 @@ TEST(the_mouse_chooses_and_scrolls)
     CHECK_INT(b.focus, BROWSE_BOX);
     CHECK_INT(browse_click(&b, a.list.row, 2, true, 0), BROWSE_NOTHING);
     CHECK_INT(b.focus, BROWSE_TEXT);
+    take_messages(&b, 1);
     b.choosing = true;
     CHECK_INT(browse_click(&b, a.list.row, 2, true, 0), BROWSE_ENTER);
     browse_release(&b);
@@ -980,41 +940,6 @@ TEST(a_session_of_which_the_end_was_seen_first_begins_at_its_beginning)
     browse_release(&b);
 }
 
-/* ---- lists of which a part is there */
-
-/* Sessions `first` and so on of a list of so many, each named by its number. */
-static void take_part(struct browse *b, unsigned number, size_t total, const char *keep,
-                      size_t place)
-{
-    struct browse_sessions s = {.total = total, .number = number};
-    struct browse_wish wish;
-
-    browse_wish(b, &wish);
-    s.first = wish.first;
-    if (keep)
-        browse_sought_set(&s.keep, 0, str_of(keep));
-    s.keep.place = place;
-    if (keep && place != SIZE_MAX)
-        s.first = place > wish.count / 2 ? place - wish.count / 2 : 0;
-    if (s.first + wish.count > total)
-        s.first = total > wish.count ? total - wish.count : 0;
-    for (size_t i = s.first; i < total && i < s.first + wish.count; i++) {
-        char id[24], used[] = "2024-06-27T10:00:00+00:00";
-
-        /* The oldest one is s0, whatever comes before it. */
-        snprintf(id, sizeof id, "s%zu", total - 1 - i);
-        browse_sessions_add(&s, 0,
-                            &(struct session){.id = id,
-                                              .id_len = strlen(id),
-                                              .last_used = used,
-                                              .last_used_len = 25,
-                                              .count = 1});
-    }
-    browse_wish_release(&wish);
-    b->wants.sessions = false;
-    browse_take_sessions(b, &s);
-}
-
 static const char *chosen(const struct browse *b)
 {
     static char text[24];
@@ -1027,395 +952,167 @@ static const char *chosen(const struct browse *b)
     return text;
 }
 
-TEST(of_a_long_list_only_what_is_near_is_held)
-{
-    struct browse b;
+/* ---- keys before the data is there */
 
-    begin(&b);
-    take_part(&b, 1, 100000, NULL, SIZE_MAX);
-    CHECK(!b.wants.sessions);
-    CHECK_INT(browse_list_count(&b), 100000);
-    CHECK_STR(chosen(&b), "s99999");
-    /* What is held does not depend on how long it is. */
-    CHECK(b.sessions.count < 300);
-    b.focus = BROWSE_LIST;
-    press(&b, "G");
-    CHECK_INT(b.session_list.at, 99999);
-    CHECK(b.wants.sessions);
-    /* Nothing is known of it yet, and what was shown stays. */
-    CHECK(chosen(&b) == NULL);
-    CHECK_STR(buf_c(&b.target.id), "s99999");
-    take_part(&b, 1, 100000, NULL, SIZE_MAX);
-    CHECK(!b.wants.sessions);
-    CHECK_STR(chosen(&b), "s0");
-    CHECK_STR(buf_c(&b.target.id), "s0");
-    CHECK(b.sessions.count < 300);
-    /* Each line that is seen is there before it is: page by page up to the beginning. */
-    for (int i = 0; i < 500; i++) {
-        CHECK_INT(browse_press(&b, BROWSE_KEY_PAGE_UP, 0), BROWSE_NOTHING);
-        CHECK(chosen(&b) != NULL);
-        if (b.wants.sessions)
-            take_part(&b, 1, 100000, NULL, SIZE_MAX);
-        CHECK(!b.wants.sessions);
+static void press_special(struct browse *b, const char *word)
+{
+    static const struct {
+        const char *name;
+        int32_t key;
+    } keys[] = {{"Down", BROWSE_KEY_DOWN},      {"Up", BROWSE_KEY_UP},
+                {"Page", BROWSE_KEY_PAGE_DOWN}, {"Tab", BROWSE_KEY_TAB},
+                {"Rub", BROWSE_KEY_BACKSPACE},  {"Esc", BROWSE_KEY_ESCAPE},
+                {"Enter", BROWSE_KEY_ENTER}};
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(word, keys[i].name) == 0) {
+            CHECK_INT(browse_press(b, keys[i].key, 0), BROWSE_NOTHING);
+            return;
+        }
+    printf("no step '%s'\n", word);
+    CHECK(false);
+}
+
+static void check_text(const char *got, const char *want)
+{
+    CHECK_STR(got ? got : "none", want);
+}
+
+/* Does one step of `play`. */
+static void step(struct browse *b, const char *word)
+{
+    unsigned from = 0, count = 0;
+
+    if (word[0] == '(' || word[0] == '[') {
+        char letters[40];
+
+        snprintf(letters, sizeof letters, "%.*s", (int)strlen(word) - 2, word + 1);
+        take_sessions(b, letters, word[0] == '[');
+    } else if (sscanf(word, "hits:%u+%u", &from, &count) == 2) {
+        take_hits(b, b->search_number, from, count, false);
+    } else if (sscanf(word, "done:%u+%u", &from, &count) == 2) {
+        take_hits(b, b->search_number, from, count, true);
+    } else if (sscanf(word, "read:%u", &count) == 1) {
+        take_messages(b, count);
+        do
+            CHECK_INT(browse_go_on(b), BROWSE_NOTHING);
+        while (b->pane.seek.going);
+    } else if (sscanf(word, "@%u", &count) == 1) {
+        CHECK_INT(b->pane.at, count);
+    } else if (sscanf(word, "#%u", &count) == 1) {
+        CHECK_INT(browse_list(b)->at, count);
+    } else if (word[0] == ':') {
+        press(b, word + 1);
+    } else if (word[0] == '=') {
+        check_text(chosen(b), word + 1);
+    } else if (word[0] == '>') {
+        check_text(buf_c(&b->target.id), word + 1);
+    } else if (strcmp(word, "list") == 0) {
+        b->focus = BROWSE_LIST;
+    } else if (strcmp(word, "text") == 0) {
+        b->focus = BROWSE_TEXT;
+    } else if (strcmp(word, "tick") == 0) {
+        browse_tick(b, 1000000);
+        CHECK_INT(browse_go_on(b), BROWSE_NOTHING);
+    } else if (strcmp(word, "again") == 0) {
+        browse_search(b, true);
+    } else if (strcmp(word, "wait") == 0) {
+        CHECK(b->waits.count > 0);
+    } else if (strcmp(word, "none") == 0) {
+        CHECK_INT(b->waits.count, 0);
+    } else if (strcmp(word, "asked") == 0) {
+        CHECK(b->mode == BROWSE_ASKING || b->mode == BROWSE_NAMING);
+    } else if (strcmp(word, "normal") == 0) {
+        CHECK_INT(b->mode, BROWSE_NORMAL);
+    } else {
+        press_special(b, word);
     }
-    browse_release(&b);
 }
 
-TEST(a_long_list_that_grows_keeps_its_place)
+/* Steps, separated by blanks: a key by its name; `:xyz` letters; `(abc)` a list of sessions, `[ab]` one from
+ * the end of the file; `hits:0+3` hits, `done:3+1` the last ones; `read:6` messages; `=sa` what is chosen,
+ * `>sa` whose messages are requested, `#1` its line, `@2` the current message. */
+static void play(struct browse *b, const char *steps)
+{
+    char words[400], *rest = words;
+
+    snprintf(words, sizeof words, "%s", steps);
+    for (char *word; (word = strsep(&rest, " "));) {
+        step(b, word);
+        if (test_failed) {
+            printf("at '%s' of '%s'\n", word, steps);
+            return;
+        }
+    }
+}
+
+static void play_new(const char *steps, const char *back)
 {
     struct browse b;
 
     begin(&b);
-    take_part(&b, 1, 1000, NULL, SIZE_MAX);
-    b.focus = BROWSE_LIST;
-    press(&b, "Gkkkk");
-    take_part(&b, 1, 1000, NULL, SIZE_MAX);
-    CHECK_STR(chosen(&b), "s4");
-    CHECK_INT(b.session_list.at - b.session_list.top, 5);
-    /* 500 sessions come, which is told of the one that was asked for. */
-    take_part(&b, 2, 1500, "s4", 1495);
-    CHECK_STR(chosen(&b), "s4");
-    CHECK_INT(b.session_list.at, 1495);
-    CHECK_INT(b.session_list.at - b.session_list.top, 5);
-    CHECK(!b.wants.sessions);
-    /* Of another one it says nothing, and is asked for again. */
-    press(&b, "kkk");
-    take_part(&b, 3, 5000, "s4000", 999);
-    CHECK(b.wants.sessions);
-    CHECK_STR(chosen(&b), "s7");
-    CHECK_INT(browse_list_count(&b), 1500);
-    take_part(&b, 3, 5000, "s7", 4992);
-    CHECK_STR(chosen(&b), "s7");
-    /* It is gone. */
-    take_part(&b, 4, 3, "s7", SIZE_MAX);
-    CHECK_STR(chosen(&b), "s0");
+    if (back) {
+        buf_add_c(&b.back.session, back);
+        b.back.list = true;
+    }
+    play(&b, steps);
     browse_release(&b);
 }
 
-/* ---- keys before the list is there */
-
-static void keys(struct browse *b, int32_t key, int count)
+TEST(keys_wait_for_what_they_need)
 {
-    while (count-- > 0)
-        CHECK_INT(browse_press(b, key, 0), BROWSE_NOTHING);
-}
+    static const char *const scripts[] = {
+        /* The sessions: once, and nothing is above the first line and below the last. */
+        "Down wait (abc) =sb >sb none (abc) =sb",
+        "Up Up Down Down Up (abc) =sb",
+        "Page Page () none (abc) =sa",
+        /* The rest of a list that was read from the end of the file. */
+        "Down Down [] wait [ab] =sb wait (abcde) =sc none",
+        "Down [ab] =sb Down wait (abcde) =sc",
+        "list :G [ab] =sa wait (abcde) =se",
+        "list :Gjkk (abcde) =sc",
+        "list :jGgj (abcde) =sb",
+        "list (abcde) :G =se",
+        /* Hits, which come one by one at first; what is typed, or another role, is another list. */
+        "(01) :t Down wait =s0 tick Down Down Down wait hits:0+1 hits:1+1 hits:2+1 hits:3+1 #3 "
+        "wait "
+        "done:4+3 #4 none :w Down Down :o Down tick done:0+9 #1 list :r Down Down :rrrr Down "
+        "done:0+9 #1",
+        "(012) Down Down :t tick Down hits:0+0 wait done:0+0 none Rub Up tick =s1",
+        /* The last one, but not for ever. */
+        "(01) :t tick list :G hits:0+1 hits:1+99 #0 wait hits:100+2000 #2099 none hits:2100+100 "
+        "#2099",
+        /* A search that is repeated waits for nothing, but not before its first answer. */
+        "(01) :t tick again Down wait done:10+5 #1 again Down #2 none again Down #3 done:9+6 #4",
+        "(01) :t tick done:0+5 :w tick again Down wait hits:20+2 #1",
+        /* Messages: those of the session before are not meant, those of one that is left not wanted. */
+        "Down Tab Tab :JJK (abc) :Jj wait Tab read:6 none =sb @2",
+        "(abc) read:6 Tab Tab :hjlJ @0 :hjlJ read:6 >sc @1",
+        "(01) :two tick list :nn done:0+3 read:6 @2",
+        "(01) :two tick list :J :r done:0+3 read:6 @0",
+        /* A hit that was replaced is not in the messages that are there; one that is gone is not awaited. */
+        "(01) read:1 :two tick done:0+4 list Down text :Z wait read:3 none list Down Down text :Z "
+        "wait "
+        "read:3 none",
+        /* A question, whose answer is no command, and which can be taken back. */
+        "list Down :x normal (ab) asked",
+        "list :d () normal none",
+        "list :xjob.qed.md Enter (ab) asked",
+        "list :dy (ab) asked",
+        "list :d Esc none (ab) normal",
+    };
+    static const char *const left[][2] = {
+        /* Keys continue from where the list was left; a list that is seen is moved in at once. */
+        {"sc", "Up (abcde) =sb"},
+        {"sd", "Down [abc] wait (abcdef) =se"},
+        {"sd", "list :gj (abcdef) =sb"},
+        {"sd", "[abc] Down =sb (abcdef) =sb"},
+    };
 
-TEST(keys_wait_for_the_sessions)
-{
-    struct browse b;
-
-    begin(&b);
-    CHECK(browse_awaits_list(&b));
-    keys(&b, BROWSE_KEY_DOWN, 1);
-    take_sessions(&b, "abc", false);
-    CHECK(!browse_awaits_list(&b));
-    CHECK_STR(chosen(&b), "sb");
-    CHECK_STR(buf_c(&b.target.id), "sb");
-    /* Once. */
-    take_sessions(&b, "abc", false);
-    CHECK_STR(chosen(&b), "sb");
-    browse_release(&b);
-    /* Nothing is above the first line, and below the last one. */
-    begin(&b);
-    keys(&b, BROWSE_KEY_UP, 3);
-    keys(&b, BROWSE_KEY_DOWN, 2);
-    keys(&b, BROWSE_KEY_UP, 1);
-    take_sessions(&b, "abc", false);
-    CHECK_STR(chosen(&b), "sb");
-    browse_release(&b);
-    begin(&b);
-    keys(&b, BROWSE_KEY_PAGE_DOWN, 5);
-    take_sessions(&b, "", false);
-    CHECK(!browse_ahead_any(&b.ahead));
-    take_sessions(&b, "abc", false);
-    CHECK_STR(chosen(&b), "sa");
-    browse_release(&b);
-}
-
-TEST(keys_wait_for_the_rest_of_a_list)
-{
-    struct browse b;
-
-    begin(&b);
-    keys(&b, BROWSE_KEY_DOWN, 2);
-    take_sessions(&b, "", true);
-    CHECK(browse_awaits_list(&b));
-    take_sessions(&b, "ab", true);
-    CHECK_STR(chosen(&b), "sb");
-    keys(&b, BROWSE_KEY_DOWN, 1);
-    take_sessions(&b, "abcde", false);
-    CHECK_STR(chosen(&b), "sd");
-    CHECK(!browse_ahead_any(&b.ahead));
-    browse_release(&b);
-    /* Another one moves in what is seen. */
-    begin(&b);
-    keys(&b, BROWSE_KEY_DOWN, 3);
-    take_sessions(&b, "ab", true);
-    keys(&b, BROWSE_KEY_UP, 1);
-    CHECK_STR(chosen(&b), "sa");
-    take_sessions(&b, "abcde", false);
-    CHECK_STR(chosen(&b), "sa");
-    browse_release(&b);
-}
-
-TEST(the_ends_of_a_list_wait_for_it)
-{
-    struct browse b;
-
-    begin(&b);
-    b.focus = BROWSE_LIST;
-    press(&b, "G");
-    take_sessions(&b, "ab", true);
-    CHECK_STR(chosen(&b), "sb");
-    take_sessions(&b, "abcde", false);
-    CHECK_STR(chosen(&b), "se");
-    browse_release(&b);
-    begin(&b);
-    b.focus = BROWSE_LIST;
-    press(&b, "Gjkk");
-    take_sessions(&b, "abcde", false);
-    CHECK_STR(chosen(&b), "sc");
-    browse_release(&b);
-    begin(&b);
-    b.focus = BROWSE_LIST;
-    press(&b, "jGgj");
-    take_sessions(&b, "abcde", false);
-    CHECK_STR(chosen(&b), "sb");
-    browse_release(&b);
-}
-
-/* As it was left, with the session `id` chosen. */
-static void begin_back(struct browse *b, const char *id)
-{
-    begin(b);
-    buf_add_c(&b->back.session, id);
-    b->back.list = true;
-}
-
-TEST(keys_go_on_from_where_the_list_was_left)
-{
-    struct browse b;
-
-    begin_back(&b, "sc");
-    keys(&b, BROWSE_KEY_UP, 1);
-    take_sessions(&b, "abcde", false);
-    CHECK_STR(chosen(&b), "sb");
-    browse_release(&b);
-    begin_back(&b, "sd");
-    keys(&b, BROWSE_KEY_DOWN, 1);
-    /* It is further back in the file. */
-    take_sessions(&b, "abc", true);
-    take_sessions(&b, "abcdef", false);
-    CHECK_STR(chosen(&b), "se");
-    browse_release(&b);
-    begin_back(&b, "sd");
-    b.focus = BROWSE_LIST;
-    press(&b, "gj");
-    take_sessions(&b, "abcdef", false);
-    CHECK_STR(chosen(&b), "sb");
-    browse_release(&b);
-    /* A list that is seen is moved in at once. */
-    begin_back(&b, "sd");
-    take_sessions(&b, "abc", true);
-    keys(&b, BROWSE_KEY_DOWN, 1);
-    CHECK_STR(chosen(&b), "sb");
-    take_sessions(&b, "abcdef", false);
-    CHECK_STR(chosen(&b), "sb");
-    browse_release(&b);
-}
-
-TEST(keys_wait_for_the_hits)
-{
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "01", false);
-    browse_press(&b, 't', 0);
-    CHECK(browse_awaits_list(&b));
-    keys(&b, BROWSE_KEY_DOWN, 1);
-    CHECK_STR(chosen(&b), "s0");
-    browse_tick(&b, 1000);
-    keys(&b, BROWSE_KEY_DOWN, 3);
-    CHECK(browse_awaits_list(&b));
-    /* They come one by one at first. */
-    for (size_t i = 0; i < 4; i++)
-        take_hits(&b, b.search_number, i, 1, false);
-    CHECK_INT(b.hit_list.at, 3);
-    take_hits(&b, b.search_number, 4, 3, true);
-    CHECK_INT(b.hit_list.at, 4);
-    /* What is typed, or another role, is another list. */
-    browse_press(&b, 'w', 0);
-    keys(&b, BROWSE_KEY_DOWN, 3);
-    browse_press(&b, 'o', 0);
-    keys(&b, BROWSE_KEY_DOWN, 1);
-    browse_tick(&b, 1000);
-    take_hits(&b, b.search_number, 0, 9, true);
-    CHECK_INT(b.hit_list.at, 1);
-    browse_set_role(&b, "user");
-    keys(&b, BROWSE_KEY_DOWN, 2);
-    browse_set_role(&b, NULL);
-    keys(&b, BROWSE_KEY_DOWN, 1);
-    take_hits(&b, b.search_number, 0, 9, true);
-    CHECK_INT(b.hit_list.at, 1);
-    browse_release(&b);
-}
-
-TEST(no_hit_ends_the_wait)
-{
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "012", false);
-    keys(&b, BROWSE_KEY_DOWN, 2);
-    search(&b, "t");
-    keys(&b, BROWSE_KEY_DOWN, 2);
-    take_hits(&b, b.search_number, 0, 0, false);
-    CHECK(browse_awaits_list(&b));
-    take_hits(&b, b.search_number, 0, 0, true);
-    CHECK(!browse_awaits_list(&b) && !browse_ahead_any(&b.ahead));
-    /* The list of the sessions is as it was, and goes on from there. */
-    browse_press(&b, BROWSE_KEY_BACKSPACE, 0);
-    keys(&b, BROWSE_KEY_UP, 1);
-    browse_tick(&b, 1000);
-    CHECK_STR(chosen(&b), "s1");
-    browse_release(&b);
-}
-
-TEST(the_last_hit_is_gone_to_as_they_come_but_not_for_ever)
-{
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "01", false);
-    search(&b, "t");
-    b.focus = BROWSE_LIST;
-    press(&b, "G");
-    take_hits(&b, b.search_number, 0, 1, false);
-    take_hits(&b, b.search_number, 1, 99, false);
-    CHECK_INT(b.hit_list.at, 99);
-    take_hits(&b, b.search_number, 100, 2000, false);
-    CHECK_INT(b.hit_list.at, 2099);
-    take_hits(&b, b.search_number, 2100, 100, false);
-    CHECK_INT(b.hit_list.at, 2099);
-    browse_release(&b);
-}
-
-TEST(a_search_that_is_done_again_waits_for_nothing)
-{
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "01", false);
-    search(&b, "t");
-    /* Before the first answer there is nothing to be kept. */
-    browse_search(&b, true);
-    CHECK(browse_awaits_list(&b));
-    take_hits(&b, b.search_number, 10, 5, true);
-    CHECK_INT(browse_list_count(&b), 5);
-    browse_search(&b, true);
-    CHECK(!browse_awaits_list(&b));
-    keys(&b, BROWSE_KEY_DOWN, 2);
-    CHECK_INT(b.hit_list.at, 2);
-    browse_search(&b, true);
-    keys(&b, BROWSE_KEY_DOWN, 1);
-    CHECK_INT(b.hit_list.at, 3);
-    take_hits(&b, b.search_number, 9, 6, true);
-    CHECK_INT(browse_list_count(&b), 6);
-    CHECK_INT(b.hit_list.at, 4);
-    /* Nor are the hits of another text taken for old ones of this. */
-    search(&b, "w");
-    browse_search(&b, true);
-    CHECK(browse_awaits_list(&b));
-    keys(&b, BROWSE_KEY_DOWN, 1);
-    take_hits(&b, b.search_number, 20, 2, false);
-    CHECK_INT(browse_list_count(&b), 2);
-    CHECK_INT(b.hit_list.at, 1);
-    browse_release(&b);
-}
-
-TEST(keys_wait_for_the_messages)
-{
-    struct browse b;
-
-    begin(&b);
-    keys(&b, BROWSE_KEY_DOWN, 1);
-    keys(&b, BROWSE_KEY_TAB, 2);
-    CHECK_INT(b.focus, BROWSE_TEXT);
-    press(&b, "JJK");
-    CHECK(!browse_is_settled(&b));
-    take_sessions(&b, "abc", false);
-    press(&b, "Jj");
-    CHECK(!browse_go_on(&b) && !browse_is_settled(&b));
-    keys(&b, BROWSE_KEY_TAB, 1);
-    take_messages(&b, 6);
-    CHECK(!browse_is_settled(&b));
-    CHECK(!browse_go_on(&b) && browse_is_settled(&b));
-    CHECK_STR(chosen(&b), "sb");
-    CHECK_INT(b.focus, BROWSE_BOX);
-    CHECK_INT(b.pane.at, 2);
-    CHECK_INT(b.pane.top * 10 + b.pane.top_line, 11);
-    /* Those of the session before are not meant; keys for one that was left are forgotten. */
-    keys(&b, BROWSE_KEY_TAB, 2);
-    press(&b, "hklJJ");
-    CHECK_INT(b.pane.at, 2);
-    press(&b, "hjjlJ");
-    take_messages(&b, 6);
-    browse_go_on(&b);
-    CHECK_STR(buf_c(&b.shown.id), "sc");
-    CHECK_INT(b.pane.at, 1);
-    browse_release(&b);
-}
-
-TEST(a_question_waits_for_the_session)
-{
-    struct browse b;
-
-    begin(&b);
-    keys(&b, BROWSE_KEY_DOWN, 1);
-    b.focus = BROWSE_LIST;
-    press(&b, "x");
-    CHECK_INT(b.mode, BROWSE_NORMAL);
-    take_sessions(&b, "ab", false);
-    browse_go_on(&b);
-    CHECK_INT(b.mode, BROWSE_NAMING);
-    CHECK_STR(buf_c(&b.name.text), "sb.md");
-    browse_release(&b);
-    begin(&b);
-    b.focus = BROWSE_LIST;
-    press(&b, "d");
-    take_sessions(&b, "", false);
-    browse_go_on(&b);
-    CHECK_INT(b.mode, BROWSE_NORMAL);
-    CHECK(browse_is_settled(&b));
-    browse_release(&b);
-}
-
-TEST(folds_and_hits_wait_for_the_messages)
-{
-    struct browse b;
-    struct thread t = {0};
-
-    begin(&b);
-    b.focus = BROWSE_TEXT;
-    press(&b, "z");
-    take_sessions(&b, "a", false);
-    add_message(&t, 0, "tool", "line one\\nline two", ",\"tool_call_id\":\"c\"");
-    hand_in(&b, b.thread_number, &t);
-    CHECK_STR(seen(&b, 1), "▸ result line one line two");
-    browse_go_on(&b);
-    CHECK_STR(seen(&b, 1), "▾ result");
-    browse_release(&b);
-    begin(&b);
-    take_sessions(&b, "0", false);
-    search(&b, "two");
-    b.focus = BROWSE_LIST;
-    press(&b, "nn");
-    take_hits(&b, b.search_number, 0, 3, true);
-    take_messages(&b, 6);
-    while (browse_go_on(&b))
-        continue;
-    CHECK_INT(b.pane.hit, 2);
-    browse_release(&b);
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts && !test_failed; i++)
+        play_new(scripts[i], NULL);
+    for (size_t i = 0; i < sizeof left / sizeof *left && !test_failed; i++)
+        play_new(left[i][1], left[i][0]);
 }
 
 TEST(what_is_too_much_to_be_kept_is_lost)
@@ -1424,137 +1121,34 @@ TEST(what_is_too_much_to_be_kept_is_lost)
 
     begin(&b);
     b.focus = BROWSE_TEXT;
-    keys(&b, 'J', 2 * BROWSE_AHEAD_MAX);
+    for (int i = 0; i < 2 * BROWSE_WAITS_MAX; i++)
+        press(&b, "J");
     take_sessions(&b, "a", false);
-    take_messages(&b, 2 * BROWSE_AHEAD_MAX);
+    take_messages(&b, 2 * BROWSE_WAITS_MAX);
     browse_go_on(&b);
-    CHECK_INT(b.pane.at, BROWSE_AHEAD_MAX);
+    CHECK_INT(b.pane.at, BROWSE_WAITS_MAX);
     browse_release(&b);
 }
 
-/* A hit that was replaced is not in the messages that are there. */
-TEST(a_hit_that_is_still_to_be_read_is_waited_for)
+/* The next key cancels it, and so does the choice of another session by what happens to the list. */
+TEST(an_action_waits_for_its_message)
 {
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "01", false);
-    take_messages(&b, 1);
-    search(&b, "two");
-    take_hits(&b, b.search_number, 0, 4, true);
-    CHECK(browse_is_settled(&b));
-    b.focus = BROWSE_LIST;
-    keys(&b, BROWSE_KEY_DOWN, 1);
-    CHECK(!browse_is_settled(&b));
-    take_messages(&b, 3);
-    CHECK(browse_is_settled(&b));
-    /* One that is gone by now is not. */
-    keys(&b, BROWSE_KEY_DOWN, 2);
-    CHECK(!browse_is_settled(&b));
-    take_messages(&b, 3);
-    CHECK(browse_is_settled(&b));
-    browse_release(&b);
-}
-
-TEST(the_answer_to_a_question_that_waits_is_no_command)
-{
-    struct browse b;
-
-    begin(&b);
-    b.focus = BROWSE_LIST;
-    press(&b, "x");
-    press(&b, "job.qed.md");
-    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
-    take_sessions(&b, "ab", false);
-    browse_go_on(&b);
-    CHECK_INT(b.mode, BROWSE_NAMING);
-    CHECK_STR(buf_c(&b.name.text), "sa.md");
-    browse_release(&b);
-    begin(&b);
-    b.focus = BROWSE_LIST;
-    press(&b, "dy");
-    take_sessions(&b, "ab", false);
-    browse_go_on(&b);
-    CHECK_INT(b.mode, BROWSE_ASKING);
-    browse_release(&b);
-    /* It can be taken back. */
-    begin(&b);
-    b.focus = BROWSE_LIST;
-    press(&b, "d");
-    CHECK_INT(browse_press(&b, BROWSE_KEY_ESCAPE, 0), BROWSE_NOTHING);
-    CHECK_INT(browse_press(&b, BROWSE_CTRL('c'), 0), BROWSE_CANCEL);
-    take_sessions(&b, "ab", false);
-    browse_go_on(&b);
-    CHECK_INT(b.mode, BROWSE_NORMAL);
-    browse_release(&b);
-}
-
-TEST(a_question_waits_for_a_line_that_is_still_to_be_read)
-{
-    struct browse b;
-    struct browse_sessions s = {.total = 1000, .number = 900};
-
-    begin(&b);
-    b.focus = BROWSE_LIST;
-    add_sessions(&s, "abcdefghij");
-    browse_take_sessions(&b, &s);
-    press(&b, "G");
-    press(&b, "x");
-    CHECK_INT(b.mode, BROWSE_NORMAL);
-    s = (struct browse_sessions){.total = 1000, .number = 900, .first = 990};
-    add_sessions(&s, "ABCDEFGHIJ");
-    browse_take_sessions(&b, &s);
-    browse_go_on(&b);
-    CHECK_INT(b.mode, BROWSE_NAMING);
-    CHECK_STR(buf_c(&b.name.text), "sJ.md");
-    browse_release(&b);
-}
-
-TEST(the_end_of_a_list_that_is_read_in_parts_is_the_last_line)
-{
-    struct browse b;
-
-    begin(&b);
-    b.focus = BROWSE_LIST;
-    take_sessions(&b, "abc", true);
-    press(&b, "G");
-    CHECK_STR(chosen(&b), "sc");
-    CHECK(!browse_is_settled(&b));
-    take_sessions(&b, "abcdef", false);
-    CHECK_STR(chosen(&b), "sf");
+    play(&b, "list :y wait (ab) wait");
+    take_messages(&b, 2);
+    CHECK_INT(browse_go_on(&b), BROWSE_COPY);
+    play(&b, ":j :f wait :n wait read:2 none");
+    CHECK_STR(buf_c(&b.status), "there is nothing to look for: / goes to the search box");
+    play(&b, "(abc) :j :L wait (ab) none");
+    CHECK_STR(buf_c(&b.status), "given up: another session is chosen by now");
     browse_release(&b);
 }
 
 TEST(a_message_stays_chosen_when_more_of_the_file_is_read)
 {
-    struct browse b;
-
-    begin(&b);
-    b.focus = BROWSE_LIST;
-    take_sessions(&b, "a", true);
-    take_messages(&b, 2);
-    press(&b, "J");
-    take_sessions(&b, "a", false);
-    take_messages(&b, 2);
-    CHECK_INT(b.pane.at, 1);
-    browse_release(&b);
-}
-
-TEST(another_list_has_no_use_for_keys_that_wait)
-{
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "01", false);
-    search(&b, "two");
-    b.focus = BROWSE_LIST;
-    press(&b, "J");
-    press(&b, "r");
-    take_hits(&b, b.search_number, 0, 3, true);
-    take_messages(&b, 6);
-    browse_go_on(&b);
-    CHECK_INT(b.pane.at, 0);
-    browse_release(&b);
+    play_new("list [a] read:2 :J (a) read:2 @1", NULL);
 }
 
 TEST(a_click_on_what_is_replaced_chooses_nothing)
@@ -1577,7 +1171,7 @@ TEST(a_click_on_what_is_replaced_chooses_nothing)
     b.focus = BROWSE_LIST;
     press(&b, "j");
     (void)browse_click(&b, a.text.row + 6, a.text.column + 1, true, 0);
-    CHECK_INT(b.text_ahead.count, 0);
+    CHECK_INT(b.waits.count, 0);
     browse_release(&b);
 }
 
@@ -1586,14 +1180,14 @@ TEST(a_search_that_was_left_early_shows_its_first_hit)
 {
     struct browse b;
 
-    begin_back(&b, "s1");
+    begin(&b);
+    buf_add_c(&b.back.session, "s1");
+    b.back.list = true;
     browse_edit_set(&b.query, STR("two"));
     b.searching = true;
     browse_search(&b, false);
-    take_sessions(&b, "01", false);
-    take_hits(&b, b.search_number, 0, 1, false);
+    play(&b, "(01) hits:0+1 =s0 >s0");
     CHECK(!b.back.list);
-    CHECK_STR(buf_c(&b.target.id), "s0");
     browse_release(&b);
 }
 

@@ -7,23 +7,18 @@
 
 static void take_sessions(struct browse *b, size_t count)
 {
-    struct browse_sessions s = {.total = count, .number = 1};
-    char id[24], used[64];
+    struct session_list list = {0};
 
     for (size_t i = 0; i < count; i++) {
-        snprintf(id, sizeof id, "s%zu", i);
-        snprintf(used, sizeof used, "2024-06-2%zuT10:00:00+00:00", 8 - i);
-        browse_sessions_add(&s, 0,
-                            &(struct session){.id = id,
-                                              .id_len = 2,
-                                              .preview = id,
-                                              .preview_len = 2,
-                                              .last_used = used,
-                                              .last_used_len = strlen(used),
-                                              .count = i + 1,
-                                              .last_line = 60});
+        struct str id = {(char[]){'s', (char)('0' + i)}, 2};
+        struct session *s = session_list_add(&list);
+
+        s->id = s->preview = session_list_keep(&list, id);
+        s->id_len = s->preview_len = 2;
+        s->count = i + 1;
     }
-    browse_take_sessions(b, &s);
+    browse_take_sessions(b, 0, &list, true);
+    browse_take_all_sessions(b, b->sessions_number);
 }
 
 /* With its parts. */

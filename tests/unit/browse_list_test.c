@@ -1,0 +1,124 @@
+#include "browse/list.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "chathist/base/file.h"
+#include "chathist/base/time.h"
+#include "test.h"
+#include "scratch.h"
+
+/* Puts sessions `letter`0 and so on into a list, the last one first, used each so many seconds. */
+static void put(struct browse_sessions *s, size_t history, char letter, size_t count, int64_t start,
+                int64_t seconds, size_t scope)
+{
+    struct session_list list = {0};
+
+    for (size_t i = count; i-- > 0;) {
+        struct buf text = BUF_INIT(BUF_SMALL);
+        struct session *to = session_list_add(&list);
+
+        buf_addf(&text, "%c%zu", letter, i);
+        to->id = session_list_keep(&list, buf_str(&text));
+        to->id_len = text.len;
+        buf_clear(&text);
+        time_add_iso(&text, (start + (int64_t)i * seconds) * TIME_SECOND);
+        to->last_used = session_list_keep(&list, buf_str(&text));
+        to->last_used_len = text.len;
+        buf_release(&text);
+    }
+    browse_sessions_put(s, history, &list, scope);
+}
+
+TEST(several_histories_are_merged_by_time)
+{
+    struct browse_sessions s = {0};
+
+    put(&s, 0, 'a', 700, 1000, 30, 1);
+    CHECK_INT(s.count, 700);
+    put(&s, 1, 'b', 1500, 7000, 10, 3);
+    put(&s, 2, 'c', 3, 1, 1, 3);
+    CHECK_INT(s.count, 2203);
+    for (size_t i = 1; i < s.count; i++)
+        CHECK(strcmp(s.at[i - 1].of->last_used, s.at[i].of->last_used) >= 0);
+    CHECK_STR(s.at[0].of->id, "b1499");
+    CHECK_STR(s.at[2202].of->id, "c0");
+    CHECK_INT(browse_sessions_find(&s, 2, STR("c0")), 2202);
+    CHECK_INT(browse_sessions_find(&s, BROWSE_ANY_HISTORY, STR("b1499")), 0);
+    CHECK(browse_sessions_find(&s, 0, STR("c0")) == SIZE_MAX);
+    /* Fewer of them. */
+    browse_sessions_put(&s, 0, NULL, 1);
+    CHECK_INT(s.count, 700);
+    CHECK_STR(s.at[699].of->id, "a0");
+    browse_sessions_release(&s);
+}
+
+/* ---- hits */
+
+static void add_hit(struct browse_hits *hits, size_t history, const char *session)
+{
+    struct message m = MESSAGE_INIT;
+    struct hit hit = {.message = &m, .content = STR("one"), .len = 3};
+    char line[200];
+
+    snprintf(line, sizeof line,
+             "{\"id\":\"m\",\"session_id\":\"%s\",\"timestamp\":\"t\",\"role\":\"user\","
+             "\"content\":\"x\"}",
+             session);
+    CHECK(message_parse(&m, str_of(line)));
+    browse_hits_add(hits, history, &hit);
+    message_release(&m);
+}
+
+/* A copied history has the same ids. */
+TEST(a_hit_is_one_of_its_history_and_session)
+{
+    struct browse_hits hits = {0};
+
+    add_hit(&hits, 0, "s");
+    add_hit(&hits, 0, "t");
+    add_hit(&hits, 1, "s");
+    CHECK_INT(browse_hits_find(&hits, 1, STR("s"), STR("m")), 2);
+    CHECK_INT(browse_hits_find(&hits, 0, STR("t"), STR("m")), 1);
+    CHECK_INT(browse_hits_find(&hits, BROWSE_ANY_HISTORY, STR("s"), STR("m")), 0);
+    CHECK(browse_hits_find(&hits, 1, STR("t"), STR("m")) == SIZE_MAX);
+    browse_hits_release(&hits);
+}
+
+/* ---- changes of a file */
+
+static void write_file(const char *text, int flags)
+{
+    int fd = open("h", O_WRONLY | O_CREAT | flags, 0600);
+
+    CHECK(fd >= 0 && file_write_all(fd, text, strlen(text)) == 0);
+    close(fd);
+}
+
+TEST(each_change_of_a_file_is_seen_once)
+{
+    struct browse_stamp s = {0};
+    struct stat st;
+
+    scratch_enter();
+    CHECK(!browse_stamp_renew(&s, "h"));
+    write_file("one\n", 0);
+    CHECK(browse_stamp_renew(&s, "h") && !browse_stamp_renew(&s, "h"));
+    write_file("more\n", O_APPEND);
+    CHECK(browse_stamp_renew(&s, "h") && !browse_stamp_renew(&s, "h"));
+    /* As touch -r sets the time back. */
+    CHECK(stat("h", &st) == 0);
+    file_wait(-1, 50); /* until the file system's clock has moved */
+    write_file("two\n", 0);
+    CHECK(utimensat(AT_FDCWD, "h", (struct timespec[]){st.st_atim, st.st_mtim}, 0) == 0);
+    CHECK(browse_stamp_renew(&s, "h"));
+    CHECK(rename("h", "before") == 0);
+    write_file("two\nmore\n", 0);
+    CHECK(browse_stamp_renew(&s, "h"));
+    CHECK(unlink("h") == 0);
+    CHECK(browse_stamp_renew(&s, "h") && !browse_stamp_renew(&s, "h"));
+    scratch_leave();
+}
