@@ -4,8 +4,8 @@
 
 #include "chathist/base/file.h"
 #include "chathist/browse/browse.h"
+#include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/histories.h"
 #include "chathist/cli/listing.h"
 #include "chathist/cli/output.h"
 #include "chathist/cli/start.h"
@@ -24,21 +24,6 @@ static const struct opt options[] = {
 };
 static const struct program program = {"hist-browse", "look through a history, full screen",
                                        "[QUERY...]", OPT_TEXT, options};
-
-static bool is_print(const char *name)
-{
-    return strcmp(name, "id") == 0 || strcmp(name, "text") == 0 || strcmp(name, "json") == 0;
-}
-
-/* Opens the selected history, then those in the register. */
-static void open_all(struct histories *all, struct config *config, const struct opt_common *common)
-{
-    struct history meant;
-
-    start_history(config, &meant, common);
-    start_expect(&meant);
-    histories_open_beside(all, meant, config->state_home != NULL);
-}
 
 /* Prints text as one word of a shell command. */
 static void add_quoted(struct buf *out, const char *word)
@@ -95,8 +80,8 @@ static int act_elsewhere(const struct browse_outcome *o, const struct history *h
     return loaded ? 0 : exit_code(ERR_FAILURE);
 }
 
-static int act(struct out *out, const struct browse_outcome *o, const struct config *config,
-               struct histories *all, const char *print, bool quiet)
+static int act(struct out *out, const struct browse_outcome *o, struct choice *all,
+               const char *print, bool quiet)
 {
     if (o->command == BROWSE_CLOSE)
         return o->failed.kind != ERR_NONE ? exit_code(ERR_FAILURE) : CANCELLED;
@@ -105,7 +90,7 @@ static int act(struct out *out, const struct browse_outcome *o, const struct con
     if (o->nothing)
         return exit_code(ERR_ABSENT);
     if (o->command == BROWSE_LOAD)
-        start_make_current(config, &all->at[o->history], buf_str(&o->session), quiet);
+        start_make_current(&all->config, &all->at[o->history], buf_str(&o->session), quiet);
     if (o->history > 0 && (o->command == BROWSE_LOAD ||
                            (o->command == BROWSE_ENTER && print && strcmp(print, "id") == 0)))
         return act_elsewhere(o, &all->at[o->history], quiet);
@@ -121,8 +106,7 @@ static void tell_wait(void)
 int main(int argc, char **argv)
 {
     struct opt_parser args;
-    struct config config;
-    struct histories all;
+    struct choice all = {0};
     struct browse_outcome outcome;
     struct browse_setup setup = {.self = argv[0]};
     struct buf query = BUF_INIT(BUF_SMALL);
@@ -135,9 +119,7 @@ int main(int argc, char **argv)
     int key, status;
 
     opt_start(&args, &program, argc, argv);
-    while ((key = opt_next(&args, &value)) != 0) {
-        if (key == KEY_PRINT && !is_print(value))
-            die_usage("bad value '%s' for --print: id, text or json is expected", value);
+    while ((key = choose_next(&all, &args, &value)) != 0) {
         if (key == KEY_PRINT)
             print = value;
     }
@@ -146,7 +128,7 @@ int main(int argc, char **argv)
         print = "json";
     for (size_t i = 0; i < count; i++)
         buf_addf(&query, "%s%s", i > 0 ? " " : "", words[i]);
-    open_all(&all, &config, &args.common);
+    choose_open(&all, CHOOSE_USERS, NULL);
     out_start(&out, args.common.color);
 
     setup.histories = all.at;
@@ -156,8 +138,8 @@ int main(int argc, char **argv)
     setup.tell_wait = args.common.quiet ? NULL : tell_wait;
     if (count > 0)
         setup.query = buf_str(&query);
-    if (config.state_home)
-        setup.state_path = state = path_join(config.state_home, "chathist/browse");
+    if (all.config.state_home)
+        setup.state_path = state = path_join(all.config.state_home, "chathist/browse");
     if (browse_loop(&setup, &outcome, &e) < 0)
         die_err(&e);
     if (outcome.forgot.kind != ERR_NONE && !args.common.quiet)
@@ -167,11 +149,10 @@ int main(int argc, char **argv)
     if (outcome.signal)
         die_signal(outcome.signal);
     start_report_bad(&all.at[0], outcome.bad_lines, args.common.quiet);
-    status = act(&out, &outcome, &config, &all, print, args.common.quiet);
+    status = act(&out, &outcome, &all, print, args.common.quiet);
 
     browse_outcome_release(&outcome);
-    histories_release(&all);
-    config_release(&config);
+    choose_release(&all);
     buf_release(&query);
     free(state);
     return out_close(&out, status, exit_code(ERR_FAILURE));

@@ -9,7 +9,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
-#include "chathist/cli/histories.h"
+#include "chathist/cli/choose.h"
 #include "chathist/cli/signals.h"
 #include "browse/actions.h"
 #include "browse/model.h"

@@ -393,7 +393,7 @@ static void list_sessions(struct repl *r, struct str text)
     repl_forget_list(r);
     for (size_t i = 0; i < list.count && i < most; i++) {
         add_list_number(r, (struct str){list.at[i].id, list.at[i].id_len});
-        list_session(r->out, &list.at[i], false);
+        list_session(r->out, &list.at[i], &(struct list_form){0});
         out_measure(r->out);
     }
     if (list.count == 0)

@@ -1,9 +1,7 @@
 #include "chathist/cli/hits.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 
-#include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/listing.h"
@@ -38,22 +36,6 @@ static void print_marked(struct out *o, struct str line, size_t at, size_t n)
     if (n > 0)
         out_style(o, STYLE_NONE);
     out_raw(o, (struct str){line.p + at + n, line.n - at - n});
-}
-
-/* Prints the history's name above its first row. */
-static void print_heading(struct out *o, struct hits_form *form)
-{
-    struct buf line = BUF_INIT(BUF_SMALL);
-
-    if (!o->terminal || !form->history || form->headed)
-        return;
-    form->headed = true;
-    vis_add_line(&line, str_of(form->history), true);
-    out_style(o, STYLE_ID);
-    out_raw(o, buf_str(&line));
-    out_style(o, STYLE_NONE);
-    out_byte(o, '\n');
-    buf_release(&line);
 }
 
 /* Prints the fields before the text. Returns how many columns are left for the text. */
@@ -109,7 +91,7 @@ void hits_print(struct out *o, const struct hit *hit, struct hits_form *form)
     struct buf text = BUF_INIT(BUF_SMALL);
     size_t width, at, n;
 
-    print_heading(o, form);
+    list_history(o, form->history, &form->headed);
     if (!hit->found)
         out_style(o, STYLE_DIM);
     width = print_fields(o, hit, form);
@@ -126,7 +108,7 @@ void hits_print_match(struct out *o, const struct hit *hit, size_t at, size_t n,
 {
     struct buf text = BUF_INIT(SIZE_MAX);
 
-    print_heading(o, form);
+    list_history(o, form->history, &form->headed);
     print_fields(o, hit, form);
     vis_add_line(&text, (struct str){hit->content.p + at, n}, o->terminal);
     print_marked(o, buf_str(&text), 0, text.len);
@@ -140,55 +122,9 @@ void hits_print_session(struct out *o, struct str id, struct hits_form *form)
     struct hits_form plain = {.history = form->history};
     struct buf line = BUF_INIT(8 * BUF_LINE);
 
-    print_heading(o, form);
+    list_history(o, form->history, &form->headed);
     list_add_id(&line, id);
     out_raw(o, buf_str(&line));
     print_rest(o, &nothing, &plain);
     buf_release(&line);
-}
-
-void hits_keep(struct hits *h, const struct hit *hit)
-{
-    h->at = mem_grow(h->at, &h->cap, h->count + 1, sizeof *h->at);
-    h->at[h->count++] = (struct context_item){hit->line.at, hit->line.text.n, hit->found};
-}
-
-int hits_again(struct context_item place, struct search *s, struct buf *line, struct hit *hit,
-               struct err *e)
-{
-    if (scan_again(&s->scan, place.at, place.n, line, e) < 0 ||
-        search_again(s, buf_str(line), hit, e) < 0)
-        return -1;
-    hit->found = place.hit;
-    return 0;
-}
-
-void hits_release(struct hits *h)
-{
-    free(h->at);
-}
-
-bool hits_add_session(struct hits_sessions *s, struct str id, bool found)
-{
-    size_t *known = hash_map_find(&s->seen, id);
-    struct hits_session *session;
-    bool first;
-
-    if (!known) {
-        s->at = mem_grow(s->at, &s->cap, s->count + 1, sizeof *s->at);
-        s->at[s->count] = (struct hits_session){.id = mem_copy(id.p, id.n), .len = id.n};
-        hash_map_set(&s->seen, (struct str){s->at[s->count].id, id.n}, s->count);
-    }
-    session = &s->at[known ? *known : s->count++];
-    first = found && !session->found;
-    session->found |= found;
-    return first;
-}
-
-void hits_sessions_release(struct hits_sessions *s)
-{
-    hash_map_release(&s->seen);
-    for (size_t i = 0; i < s->count; i++)
-        free(s->at[i].id);
-    free(s->at);
 }

@@ -47,8 +47,8 @@ static size_t print_id(struct out *out, const struct session *s, struct buf *scr
     return scratch->len;
 }
 
-/* Prints `id TAB last-used TAB count TAB preview`. */
-static void print_record(struct out *out, const struct session *s)
+/* Prints `id TAB last-used TAB count TAB preview`, and `TAB history`. */
+static void print_record(struct out *out, const struct session *s, const char *history)
 {
     struct buf line = BUF_INIT(8 * BUF_LINE);
 
@@ -61,6 +61,10 @@ static void print_record(struct out *out, const struct session *s)
     buf_add_number(&line, s->count);
     buf_add_byte(&line, '\t');
     vis_add_line(&line, (struct str){s->preview, s->preview_len}, false);
+    if (history) {
+        buf_add_byte(&line, '\t');
+        vis_add_line(&line, str_of(history), false);
+    }
     buf_add_byte(&line, '\n');
     out_raw(out, buf_str(&line));
     buf_release(&line);
@@ -89,23 +93,45 @@ static void print_columns(struct out *out, const struct session *s)
     buf_release(&preview);
 }
 
-static void print_json(struct out *out, const struct session *s)
+static void print_json(struct out *out, const struct session *s, const char *history)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
 
     session_add_json(&line, s);
+    if (history) {
+        buf_truncate(&line, line.len - 1);
+        json_add_member(&line, "history", str_of(history));
+        buf_add_byte(&line, '}');
+    }
     out_json_line(out, buf_str(&line));
     buf_release(&line);
 }
 
-void list_session(struct out *out, const struct session *s, bool json)
+void list_history(struct out *out, const char *history, bool *headed)
 {
-    if (json)
-        print_json(out, s);
-    else if (out->terminal)
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    if (!out->terminal || !history || *headed)
+        return;
+    *headed = true;
+    vis_add_line(&line, str_of(history), true);
+    out_style(out, STYLE_ID);
+    out_raw(out, buf_str(&line));
+    out_style(out, STYLE_NONE);
+    out_byte(out, '\n');
+    buf_release(&line);
+}
+
+void list_session(struct out *out, const struct session *s, struct list_form *form)
+{
+    if (form->json) {
+        print_json(out, s, form->history);
+    } else if (out->terminal) {
+        list_history(out, form->history, &form->headed);
         print_columns(out, s);
-    else
-        print_record(out, s);
+    } else {
+        print_record(out, s, form->history);
+    }
 }
 
 void list_id(struct out *out, struct str id, bool json)

@@ -90,6 +90,15 @@ static const struct opt *find(const struct opt *table, const char *name)
     return NULL;
 }
 
+/* Returns the row with this key, or NULL. */
+static const struct opt *find_key(const struct opt *table, int key)
+{
+    for (; table->key; table++)
+        if (table->key == key)
+            return table;
+    return NULL;
+}
+
 /* Calls fn for each option: the program's own, then the common ones. If the program has a row of
  * its own for a common option, fn gets that row. */
 static void each_option(const struct program *program, void (*fn)(void *arg, const struct opt *o),
@@ -320,23 +329,43 @@ static void die_option(struct opt_parser *p, int key)
     die_long(p, word);
 }
 
-/* Does the program's own table have this common option, with an argument? */
-static bool wants_common(const struct opt *table, int key)
+/* Ends the program if the value is none of the words `this|that` of a choice. */
+static void check_choice(const struct opt *o, const char *value)
 {
-    for (; table->key; table++)
-        if (table->key == key && table->kind != OPT_FLAG)
-            return true;
-    return false;
+    char *words = mem_copy(o->meta, strlen(o->meta));
+    struct nearest meant = {.typed = value};
+    struct buf list = BUF_INIT(BUF_SMALL);
+    bool known = false;
+    char *next;
+
+    for (char *word = words; word; word = next) {
+        next = strchr(word, '|');
+        if (next)
+            *next++ = '\0';
+        known = known || strcmp(word, value) == 0;
+        nearest_offer(&meant, word);
+        buf_addf(&list, "%s%s", word == words ? "" : next ? ", " : " or ", word);
+    }
+    if (!known && meant.name)
+        die_usage("bad value '%s' for --%s: did you mean %s?", value, o->name, meant.name);
+    if (!known)
+        die_usage("bad value '%s' for --%s: %s is expected", value, o->name, buf_c(&list));
+    buf_release(&list);
+    free(words);
 }
 
 int opt_next(struct opt_parser *p, char **value)
 {
+    const struct opt *own;
     int key;
 
     while ((key = getopt_long(p->argc, p->argv, p->letters, p->table, NULL)) != -1) {
         if (key == '?' || key == ':')
             die_option(p, key);
-        if (!take_common(p, key) || wants_common(p->program->options, key)) {
+        own = find_key(p->program->options, key);
+        if (own && own->kind == OPT_CHOICE)
+            check_choice(own, optarg);
+        if (!take_common(p, key) || (own && own->kind != OPT_FLAG)) {
             *value = optarg;
             return key;
         }

@@ -3,9 +3,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "chathist/base/hash_map.h"
 #include "chathist/base/memory.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"
+#include "chathist/search/match_context.h"
+#include "chathist/search/search.h"
 
 static void failed(struct search_run *r, struct err *e)
 {
@@ -44,7 +47,7 @@ static int next(struct search_run *r, struct search *s, struct hit *hit, bool ea
 
 static void print_matches(struct search_run *r, const struct hit *hit)
 {
-    struct pattern *p = &r->args->pattern;
+    struct pattern *p = &r->pattern;
     struct err e = ERR_INIT;
     size_t at, n;
     int more;
@@ -58,12 +61,23 @@ static void print_matches(struct search_run *r, const struct hit *hit)
 
 static void print(struct search_run *r, const struct hit *hit)
 {
-    if (r->args->common.json)
+    if (r->choice.common.json)
         out_json_line(&r->out, hit->message->line);
-    else if (!r->args->only)
+    else if (!r->only)
         hits_print(&r->out, hit, &r->form);
-    else if (!r->args->invert)
+    else if (!r->invert)
         print_matches(r, hit);
+}
+
+/* Reads a message again that this search has returned before. Returns 0, or -1 with *e set. */
+static int read_again(struct context_item place, struct search *s, struct buf *line,
+                      struct hit *hit, struct err *e)
+{
+    if (scan_again(&s->scan, place.at, place.n, line, e) < 0 ||
+        search_again(s, buf_str(line), hit, e) < 0)
+        return -1;
+    hit->found = place.hit;
+    return 0;
 }
 
 /* Prints messages that this search has returned before, the last one first. */
@@ -76,7 +90,7 @@ static void print_again(struct search_run *r, struct search *s, const struct con
 
     scan_let_go(&s->scan);
     while (count-- > 0) {
-        if (hits_again(items[count], s, &line, &hit, &e) < 0)
+        if (read_again(items[count], s, &line, &hit, &e) < 0)
             failed(r, &e);
         else
             print(r, &hit);
@@ -87,7 +101,7 @@ static void print_again(struct search_run *r, struct search *s, const struct con
 /* Counts a hit. Returns false if it is beyond the limit. */
 static bool within_limit(struct search_run *r)
 {
-    if (r->count < r->args->limit) {
+    if (r->count < r->choice.limit) {
         r->count++;
         return true;
     }
@@ -95,19 +109,31 @@ static bool within_limit(struct search_run *r)
     return false;
 }
 
+/* Hits kept as places in the file, to be printed in another order. */
+struct kept_hits {
+    struct context_item *at;
+    size_t count, cap;
+};
+
+static void keep_hit(struct kept_hits *h, const struct hit *hit)
+{
+    h->at = mem_grow(h->at, &h->cap, h->count + 1, sizeof *h->at);
+    h->at[h->count++] = (struct context_item){hit->line.at, hit->line.text.n, hit->found};
+}
+
 static void run_messages(struct search_run *r, struct search *s)
 {
-    struct hits kept = {0};
+    struct kept_hits kept = {0};
     struct hit hit;
 
     while (next(r, s, &hit, false) > 0 && within_limit(r)) {
-        if (r->args->reverse)
-            hits_keep(&kept, &hit);
+        if (r->reverse)
+            keep_hit(&kept, &hit);
         else
             print(r, &hit);
     }
     print_again(r, s, kept.at, kept.count);
-    hits_release(&kept);
+    free(kept.at);
 }
 
 /* Prints hits with the messages around them. After the last hit within the limit, further hits count
@@ -117,7 +143,7 @@ static void run_context(struct search_run *r, struct search *s)
     struct match_context around;
     struct hit hit;
 
-    match_context_init(&around, r->args->before, r->args->after);
+    match_context_init(&around, r->before, r->after);
     while ((!r->done || match_context_wants_more(&around)) && next(r, s, &hit, true) > 0) {
         bool counts = hit.found && within_limit(r);
 
@@ -125,10 +151,9 @@ static void run_context(struct search_run *r, struct search *s)
                           (struct context_item){hit.line.at, hit.line.text.n, counts});
     }
     for (size_t i = 0; i < around.count; i++) {
-        const struct context_group *group =
-            &around.groups[r->args->reverse ? around.count - 1 - i : i];
+        const struct context_group *group = &around.groups[r->reverse ? around.count - 1 - i : i];
 
-        if (r->listed && !r->args->common.json)
+        if (r->listed && !r->choice.common.json)
             out_raw(&r->out, STR("--\n"));
         r->listed = true;
         print_again(r, s, group->at, group->count);
@@ -136,10 +161,47 @@ static void run_context(struct search_run *r, struct search *s)
     match_context_release(&around);
 }
 
+/* The sessions of the messages so far, in that order. */
+struct found_sessions {
+    struct hash_map seen; /* the place in `at` by id */
+    struct found_session {
+        char *id;
+        size_t len;
+        bool found; /* it has a hit */
+    } * at;
+    size_t count, cap;
+};
+
+/* Adds the session of a message. Returns true for the first hit in the session. */
+static bool add_session(struct found_sessions *s, struct str id, bool found)
+{
+    size_t *known = hash_map_find(&s->seen, id);
+    struct found_session *session;
+    bool first;
+
+    if (!known) {
+        s->at = mem_grow(s->at, &s->cap, s->count + 1, sizeof *s->at);
+        s->at[s->count] = (struct found_session){.id = mem_copy(id.p, id.n), .len = id.n};
+        hash_map_set(&s->seen, (struct str){s->at[s->count].id, id.n}, s->count);
+    }
+    session = &s->at[known ? *known : s->count++];
+    first = found && !session->found;
+    session->found |= found;
+    return first;
+}
+
+static void release_sessions(struct found_sessions *s)
+{
+    hash_map_release(&s->seen);
+    for (size_t i = 0; i < s->count; i++)
+        free(s->at[i].id);
+    free(s->at);
+}
+
 static void run_sessions(struct search_run *r, struct search *s)
 {
-    bool without = r->args->what == SEARCH_SESSIONS_WITHOUT;
-    struct hits_sessions sessions = {0};
+    bool without = r->what == SEARCH_SESSIONS_WITHOUT;
+    struct found_sessions sessions = {0};
     struct hit hit;
 
     while (next(r, s, &hit, without) > 0) {
@@ -148,24 +210,23 @@ static void run_sessions(struct search_run *r, struct search *s)
         if (!hit.asked)
             continue;
         r->count += hit.found;
-        if (hits_add_session(&sessions, id, hit.found) && !without && !r->args->reverse)
+        if (add_session(&sessions, id, hit.found) && !without && !r->reverse)
             hits_print_session(&r->out, id, &r->form);
     }
-    for (size_t i = 0; i < sessions.count && (without || r->args->reverse); i++) {
-        const struct hits_session *one =
-            &sessions.at[r->args->reverse ? sessions.count - 1 - i : i];
+    for (size_t i = 0; i < sessions.count && (without || r->reverse); i++) {
+        const struct found_session *one = &sessions.at[r->reverse ? sessions.count - 1 - i : i];
 
         if (one->found == without)
             continue;
         r->listed = true;
         hits_print_session(&r->out, (struct str){one->id, one->len}, &r->form);
     }
-    hits_sessions_release(&sessions);
+    release_sessions(&sessions);
 }
 
 static void run_count(struct search_run *r, struct search *s)
 {
-    bool any = r->args->what == SEARCH_NOTHING;
+    bool any = r->what == SEARCH_NOTHING;
     struct err e = ERR_INIT;
     struct hit hit;
     uint64_t count = 0;
@@ -186,45 +247,33 @@ static void note_searched(struct search_run *r, const struct history *h, struct 
     r->searched[r->searched_count++] = (struct searched){h, s->scan.bad, search_learned(s)};
 }
 
-void search_run_history(struct search_run *r, const struct history *h)
+static void search_history(struct search_run *r, const struct history *h)
 {
-    struct search_args *a = r->args;
-    struct session_args sessions = {0};
     struct search search;
     struct err e = ERR_INIT;
 
-    if (r->done)
+    if (r->done || !choose_in(&r->choice, h))
         return;
-    r->form = (struct hits_form){.history = r->many ? h->path : NULL,
-                                 .context = a->before > 0 || a->after > 0};
-    if (a->names.count > 0) {
-        session_args_resolve(&sessions, h, &r->names);
-        filter_clear(&a->filter.sessions);
-        for (size_t i = 0; i < sessions.count; i++)
-            filter_add(&a->filter.sessions, sessions.ids[i]);
-    }
-    if (a->names.count > 0 && sessions.count == 0)
-        goto out;
-    if (search_open(&search, h->dir_fd, h->path, &a->pattern, &a->filter, SCAN_BACKWARD, &e) < 0) {
+    r->form = (struct hits_form){.history = choose_many(&r->choice) ? h->path : NULL,
+                                 .context = r->before > 0 || r->after > 0};
+    if (search_open(&search, h->dir_fd, h->path, &r->pattern, &r->choice.filter, SCAN_BACKWARD,
+                    &e) < 0) {
         failed(r, &e);
-        goto out;
+        return;
     }
-    search.invert = a->invert;
-    search.threads = a->threads;
+    search.invert = r->invert;
+    search.threads = r->threads;
     search.history = h;
-    if (a->what == SEARCH_COUNT || a->what == SEARCH_NOTHING)
+    if (r->what == SEARCH_COUNT || r->what == SEARCH_NOTHING)
         run_count(r, &search);
-    else if (a->what != SEARCH_MESSAGES)
+    else if (r->what != SEARCH_MESSAGES)
         run_sessions(r, &search);
-    else if (a->before > 0 || a->after > 0)
+    else if (r->form.context)
         run_context(r, &search);
     else
         run_messages(r, &search);
     note_searched(r, h, &search);
     search_close(&search);
-
-out:
-    session_args_release(&sessions);
 }
 
 /* Writes to the skip indexes what the searches learned. The hits are flushed first, so that only a
@@ -264,7 +313,7 @@ static bool any_passes(const struct search_run *r, const struct filter *f)
  * likely mistyped. */
 static void report_unused(const struct search_run *r)
 {
-    const struct filter_list *roles = &r->args->filter.roles, *models = &r->args->filter.models;
+    const struct filter_list *roles = &r->choice.filter.roles, *models = &r->choice.filter.models;
     struct filter f;
 
     for (size_t i = 0; i < roles->count; i++) {
@@ -279,28 +328,31 @@ static void report_unused(const struct search_run *r)
     }
 }
 
-int search_run_finish(struct search_run *r)
+int search_run(struct search_run *r)
 {
-    bool found = r->args->what == SEARCH_SESSIONS_WITHOUT ? r->listed : r->count > 0;
+    bool found;
     int absent;
 
-    if (r->args->what == SEARCH_COUNT)
+    for (size_t i = 0; i < r->choice.count; i++)
+        search_history(r, &r->choice.at[i]);
+    found = r->what == SEARCH_SESSIONS_WITHOUT ? r->listed : r->count > 0;
+    if (r->what == SEARCH_COUNT)
         out_number(&r->out, r->count);
     out_page_end(&r->out);
     if (r->cut)
-        hintf(false, "more than %zu messages match (--limit)", r->args->limit);
+        hintf(false, "more than %zu messages match (--limit)", r->choice.limit);
     if (r->unmatched > NAMED_MAX)
         warnf("cannot search %" PRIu64 " more message%s", r->unmatched - NAMED_MAX,
               r->unmatched == NAMED_MAX + 1 ? "" : "s");
     for (size_t i = 0; i < r->searched_count; i++)
-        start_report_bad(r->searched[i].history, r->searched[i].bad, r->args->common.quiet);
-    absent = session_names_report(&r->names);
-    if (!found && !r->failed && r->searched_count > 0 && !r->args->common.quiet)
+        start_report_bad(r->searched[i].history, r->searched[i].bad, r->choice.common.quiet);
+    absent = choose_report(&r->choice);
+    if (!found && !r->failed && r->searched_count > 0 && !r->choice.common.quiet)
         report_unused(r);
     update_indexes(r);
     free(r->searched);
     /* As in grep, an error counts more than a hit, except with --quiet. */
-    if (r->failed && !(r->args->what == SEARCH_NOTHING && found))
+    if (r->failed && !(r->what == SEARCH_NOTHING && found))
         return exit_code(ERR_FAILURE);
     return found ? absent : exit_code(ERR_ABSENT);
 }

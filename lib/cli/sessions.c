@@ -106,9 +106,11 @@ static void keep_lines(struct session_names *n)
     buf_release(&text);
 }
 
-void session_names_read(struct session_names *n, char **names, size_t count)
+void session_names_read(struct session_names *n, char **names, size_t count, const char *otherwise)
 {
     *n = (struct session_names){0};
+    if (count == 0 && otherwise)
+        keep_name(n, str_of(otherwise), false);
     for (size_t i = 0; i < count; i++) {
         if (strcmp(names[i], "-") == 0)
             keep_lines(n);
@@ -201,37 +203,28 @@ int sessions_find_digits(const struct history *h, struct str name, struct buf *i
 
 /* ---- the arguments of one history ---- */
 
-static void load(struct session_args *a, const struct history *h, char **names, size_t count,
-                 const char *otherwise)
-{
-    char *only = mem_copy(otherwise ? otherwise : "", otherwise ? strlen(otherwise) : 0);
-    struct session_names n;
-
-    session_names_read(&n, count > 0 ? names : &only, count > 0 ? count : 1);
-    session_args_resolve(a, h, &n);
-    a->status = session_names_report(&n);
-    session_names_release(&n);
-    free(only);
-}
-
 void session_args_load(struct session_args *a, const struct history *h, char **names, size_t count,
                        const char *otherwise)
 {
+    struct session_names n;
+
     *a = (struct session_args){0};
-    load(a, h, names, count, otherwise);
+    session_names_read(&n, names, count, otherwise);
+    session_args_resolve(a, h, &n);
+    a->status = session_names_report(&n);
+    session_names_release(&n);
 }
 
-void session_args_load_named(struct session_args *a, const struct history *h, char **names,
-                             size_t count)
+void session_args_clear(struct session_args *a)
 {
-    *a = (struct session_args){.must_name = !h->trusted};
-    load(a, h, names, count, "last");
+    for (size_t i = 0; i < a->count; i++)
+        buf_release(&a->bytes[i]);
+    a->count = 0;
 }
 
 void session_args_release(struct session_args *a)
 {
-    for (size_t i = 0; i < a->count; i++)
-        buf_release(&a->bytes[i]);
+    session_args_clear(a);
     free(a->bytes);
     free(a->ids);
 }

@@ -107,7 +107,7 @@ static size_t first_of(const struct thread *t, const struct show *s)
     size_t first = t->count;
 
     for (size_t n = 0; first > 0 && n < s->last; first--)
-        n += filter_match(&s->filter, &t->at[first - 1]);
+        n += filter_match(s->filter, &t->at[first - 1]);
     return first;
 }
 
@@ -118,7 +118,7 @@ static struct message *wanted_of(const struct thread *t, const struct show *s, s
 
     *n = 0;
     for (size_t i = first_of(t, s); i < t->count; i++)
-        if (filter_match(&s->filter, &t->at[i]))
+        if (filter_match(s->filter, &t->at[i]))
             wanted[(*n)++] = t->at[i];
     return wanted;
 }
@@ -145,7 +145,7 @@ static size_t count_wanted(const struct thread *t, const struct show *s)
     size_t n = 0;
 
     for (size_t i = 0; i < t->count; i++)
-        n += filter_match(&s->filter, &t->at[i]);
+        n += filter_match(s->filter, &t->at[i]);
     return n;
 }
 
@@ -172,23 +172,6 @@ static void load_end(struct tail *tail, const struct history *h, struct str id,
     }
 }
 
-size_t show_session(struct out *o, const struct history *h, struct str id, struct show *s)
-{
-    struct message *wanted;
-    struct tail tail;
-    size_t count, n;
-
-    load_end(&tail, h, id, s);
-    count = tail.whole ? tail.thread.count : SHOW_NOT_COUNTED;
-    wanted = wanted_of(&tail.thread, s, &n);
-    show_messages(o, s, wanted, n);
-    if (tail.thread.bad_lines > s->bad_lines)
-        s->bad_lines = tail.thread.bad_lines;
-    free(wanted);
-    tail_release(&tail);
-    return count;
-}
-
 /* ---- documents ---- */
 
 int export_to_stdout(void *arg, struct str bytes, struct err *e)
@@ -208,44 +191,67 @@ int export_to_stdout(void *arg, struct str bytes, struct err *e)
     return 0;
 }
 
-void show_set_format(struct show *s, const char *name)
+void show_take(struct show *s, int key, const char *value)
 {
-    s->format = name;
-    if (strcmp(name, "text") == 0)
-        s->document = NULL;
-    else if (strcmp(name, export_md.name) == 0)
-        s->document = &export_md;
-    else if (strcmp(name, export_json.name) == 0)
-        s->document = &export_json;
-    else
-        die_usage("bad value '%s' for --format: text, md or json is expected", name);
+    if (key == SHOW_RAW)
+        s->raw = true;
+    if (key != SHOW_FORMAT)
+        return;
+    s->format = value;
+    s->document = strcmp(value, "md") == 0     ? &export_md
+                  : strcmp(value, "json") == 0 ? &export_json
+                                               : NULL;
 }
 
-void show_settle(struct show *s, bool json)
+void show_settle(struct show *s, const struct choice *c)
 {
-    if (json && s->format)
+    if (c->common.json && s->format)
         die_usage("--json prints the stored lines: it cannot be combined with --format");
-    s->json = json;
+    s->json = c->common.json;
+    s->last = c->limit > 0 ? c->limit : SIZE_MAX;
+    s->filter = &c->filter;
 }
 
-void show_begin(struct out *o, struct show *s)
+/* Begins the document unless it has begun. */
+static void begin(struct out *o, struct show *s)
 {
     struct err e = ERR_INIT;
 
-    if (!s->document)
+    if (!s->document || s->begun)
         return;
+    s->begun = true;
     s->sink = (struct export_stdout){o, s->document->json};
     if (export_begin(&s->export, s->document, export_to_stdout, &s->sink, &e) < 0)
         die_err(&e);
 }
 
-void show_end(struct show *s)
+size_t show_session(struct out *o, const struct history *h, struct str id, struct show *s)
+{
+    struct message *wanted;
+    struct tail tail;
+    size_t count, n;
+
+    begin(o, s);
+    load_end(&tail, h, id, s);
+    count = tail.whole ? tail.thread.count : SHOW_NOT_COUNTED;
+    wanted = wanted_of(&tail.thread, s, &n);
+    show_messages(o, s, wanted, n);
+    if (tail.thread.bad_lines > s->bad_lines)
+        s->bad_lines = tail.thread.bad_lines;
+    free(wanted);
+    tail_release(&tail);
+    return count;
+}
+
+void show_end(struct out *o, struct show *s, bool even_if_empty)
 {
     struct err e = ERR_INIT;
 
-    if (!s->document)
-        return;
-    if (export_end(&s->export, &e) < 0)
+    if (even_if_empty)
+        begin(o, s);
+    if (s->begun && export_end(&s->export, &e) < 0)
         die_err(&e);
-    export_release(&s->export);
+    if (s->begun)
+        export_release(&s->export);
+    out_page_end(o);
 }

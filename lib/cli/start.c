@@ -53,25 +53,33 @@ struct locate_from start_from(const struct config *c)
 /* What a program does with the history. */
 enum use { TO_WRITE, TO_WRITE_IF_ANY, TO_READ };
 
-static void start(struct config *c, struct history *h, const struct opt_common *o, enum use use)
+/* Locates a history; `file` is NULL if none is named. */
+static void open_history(const struct config *c, struct history *h, const char *file, bool quiet,
+                         enum use use)
 {
+    struct locate_from from = start_from(c);
     struct err e = ERR_INIT;
-    struct locate_from from;
 
-    if (config_load(c, &e) < 0)
-        die_err(&e);
-    config_set(c, SETTING_HISTORY, o->history);
-    from = start_from(c);
-    from.explicit_file = c->value[SETTING_HISTORY];
+    from.explicit_file = file;
     from.may_be_nowhere = use == TO_WRITE_IF_ANY;
     from.reader = use == TO_READ;
     if (locate(h, &from, &e) < 0)
         die_err(&e);
     if (config_fsync(c, &h->sync, &e) < 0)
         die_err(&e);
-    h->tell = o->quiet ? NULL : tell_wait;
-    h->on_foreign = o->quiet ? NULL : tell_trust;
-    h->work = !o->quiet && progress_possible() ? show_work : NULL;
+    h->tell = quiet ? NULL : tell_wait;
+    h->on_foreign = quiet ? NULL : tell_trust;
+    h->work = !quiet && progress_possible() ? show_work : NULL;
+}
+
+static void start(struct config *c, struct history *h, const struct opt_common *o, enum use use)
+{
+    struct err e = ERR_INIT;
+
+    if (config_load(c, &e) < 0)
+        die_err(&e);
+    config_set(c, SETTING_HISTORY, o->history);
+    open_history(c, h, c->value[SETTING_HISTORY], o->quiet, use);
 }
 
 void start_history(struct config *c, struct history *h, const struct opt_common *o)
@@ -120,6 +128,12 @@ void start_reader(struct config *c, struct history *h, const struct opt_common *
     start_expect(h);
     if (!o->quiet)
         tell_foreign(h, false);
+}
+
+void start_reader_of_file(const struct config *c, struct history *h, const char *file, bool quiet)
+{
+    open_history(c, h, file, quiet, TO_READ);
+    start_expect(h);
 }
 
 void start_tell_place(const struct history *h, bool quiet)

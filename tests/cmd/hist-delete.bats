@@ -138,7 +138,7 @@ gone() {
     echo bad >>"$HISTORY"
     run_expect 0 hist-delete --force --max-size 1B
     went new middle
-    stderr_is "hist-delete: skipped 1 bad line in '$HISTORY'" "hist-delete: '$HISTORY' keeps 4 bytes: nothing else may go"
+    stderr_is "hist-delete: skipped 1 bad line in '$HISTORY'" "hist-delete: '$HISTORY' is still 4 bytes: the remaining sessions are protected"
     local value
     for value in '' x 1X -1 99999999999999999999 20000000T; do
         run_expect 2 hist-delete --force --max-size "$value"
@@ -179,7 +179,7 @@ gone() {
 @test "hist-delete: nothing is meant, an absent session, a name of several" {
     three
     run_expect 2 hist-delete --force
-    stderr_is "hist-delete: no session is given, and none of --older-than, --keep, --max-size and --match (see 'hist-delete --help')"
+    stderr_is "hist-delete: no session is given, and none of --since, --until, --role, --model, --older-than, --keep, --max-size and --match (see 'hist-delete --help')"
     run_expect 1 hist-delete --force nobody
     stdout_empty
     stderr_is "hist-delete: no session 'nobody'"
@@ -251,7 +251,7 @@ gone() {
     three
     run_expect 0 hist-delete --force --max-size 1
     went new middle
-    stderr_is "hist-delete: '$HISTORY' keeps $(stat -c %s "$HISTORY") bytes: nothing else may go"
+    stderr_is "hist-delete: '$HISTORY' is still $(stat -c %s "$HISTORY") bytes: the remaining sessions are protected"
     left old
     run_expect 0 on_tty hist-delete --dry-run --older-than 1d
     stdout_has 'hist-delete: the current session stays: name it to erase it'
@@ -802,4 +802,30 @@ END
         PATH=$PWD/wrong:$PATH run_expect 1 "$TESTS/tools/delete-oracle" 40 1
         stdout_matches '^delete-oracle 1 [0-9]+: '
     done
+}
+
+@test "hist-delete: --since, --until, --role and --model choose, -n counts from the oldest" {
+    {
+        hist_line a user one 2024-06-01T10:00:00.000000+00:00
+        hist_line b user two 2024-06-02T10:00:00.000000+00:00
+        hist_line b assistant three 2024-06-02T10:00:01.000000+00:00 '{"model":"big"}'
+        hist_line c user four 2024-06-03T10:00:00.000000+00:00
+        hist_line d tool five 2024-06-04T10:00:00.000000+00:00
+    } >"$HISTORY"
+    chosen() {
+        run_expect 0 hist-delete --dry-run "${@:2}" || return 1
+        stderr_empty || return 1
+        [[ $(cut -f 1 "$OUT" | xargs) == "$1" ]] || fail "${*:2}: wanted '$1', got '$(<"$OUT")'"
+    }
+    chosen 'd c' --since 2024-06-03
+    chosen 'b a' --until 2024-06-02
+    chosen 'b' --since 2024-06-02 --older-than 2024-06-03
+    chosen 'b' --model big
+    chosen 'd' -r tool
+    chosen 'b a' --until 2024-06-03 -n 2
+    chosen 'a' -s a
+    chosen '' c --model big
+    run_expect 2 hist-delete -n 1 --force
+    run_expect 0 hist-delete --force -n 1 --until 2024-06-03
+    [[ $(jq -r .session_id "$HISTORY" | uniq | xargs) == 'b c d' ]]
 }

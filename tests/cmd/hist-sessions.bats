@@ -262,3 +262,52 @@ times() {
     run_expect 0 hist-show --json a
     stdout_json .content y
 }
+
+@test "hist-sessions: --role, --model and --session choose sessions" {
+    put a user one
+    put a assistant two '' '{"model":"big","provider":"openai"}'
+    put b user three
+    put c assistant four '' '{"model":"small"}'
+    chosen() {
+        run_expect 0 hist-sessions "${@:2}" || return 1
+        stderr_empty || return 1
+        cut -f 1 "$OUT" | tr '\n' ' ' >got
+        [[ $(<got) == "$1" ]] || fail "${*:2}: wanted '$1', got '$(<got)'"
+    }
+    chosen 'b a ' -r user
+    chosen 'a ' --model openai:big
+    chosen 'c a ' --model big --model small
+    chosen 'c ' --model big --model small -n 1
+    chosen '' -r user --model big
+    chosen 'b ' -s b
+    chosen 'c a ' -s a -s last
+    run_expect 1 hist-sessions -s a -s nosuch
+    stderr_is "hist-sessions: no session 'nosuch'"
+    [[ $(cut -f 1 "$OUT") == a ]]
+}
+
+@test "hist-sessions: --all lists every history of the user, and each row names its own" {
+    local home=$HOME/.local/share/aicoder/history.jsonl
+    unset CHAT_HISTORY
+    git init -q here
+    (cd here && run_expect 0 chat -p echo -s one hello)
+    run_expect 0 chat -p echo -s two hello
+    run_expect 0 hist-sessions --all
+    stderr_empty
+    [[ $(cut -f 1,5 "$OUT") == "two"$'\t'"$home"$'\n'"one"$'\t'"$PWD/here/.git/aicoder/history.jsonl" ]] ||
+        fail "$(<"$OUT")"
+    run_expect 0 hist-sessions --all -n 1 --json
+    lines_are 1
+    stdout_json .history "$home"
+    run_expect 0 hist-sessions
+    [[ $(awk -F '\t' '{ print NF }' "$OUT") == 4 ]]
+    run_expect 0 on_tty --raw hist-sessions --all --color=never
+    stdout_line 1 "$home"
+    lines_are 4
+    # A session of another history is found there.
+    run_expect 0 hist-show --all --json one
+    stdout_json .session_id one
+    run_expect 1 hist-show one
+    run_expect 0 hist-sessions --history "$home" --history here/.git/aicoder/history.jsonl
+    lines_are 2
+}

@@ -519,3 +519,21 @@ as_exported() {
     run_expect 1 hist-show -f json absent
     stdout_empty
 }
+
+@test "hist-show: --since, --until, --model and -s" {
+    put a user one 2024-06-01T10:00:00.000000+00:00
+    put a assistant two 2024-06-02T10:00:00.000000+00:00 '{"model":"big"}'
+    put a user three 2024-06-03T10:00:00.000000+00:00
+    put b user four 2024-06-03T10:00:00.000000+00:00
+    chosen() {
+        run_expect 0 hist-show --json "${@:2}" || return 1
+        stderr_empty || return 1
+        [[ $(jq -r .content "$OUT" | xargs) == "$1" ]] || fail "${*:2}: wanted '$1', got '$(<"$OUT")'"
+    }
+    chosen 'two three' a --since 2024-06-02
+    chosen 'one two' a --until 2024-06-02
+    chosen 'two' a --since 2024-06-02 --until 2024-06-02
+    chosen 'two' a --model big
+    chosen 'one three four' -s a b -r user
+    chosen 'three' a -n 1 --until 2024-06-03
+}

@@ -244,7 +244,7 @@ mine_are_left() {
 @test "names: hist-delete says what it can be given" {
     : >"$HISTORY"
     run_expect 2 hist-delete
-    stderr_is "hist-delete: no session is given, and none of --older-than, --keep, --max-size and --match (see 'hist-delete --help')"
+    stderr_is "hist-delete: no session is given, and none of --since, --until, --role, --model, --older-than, --keep, --max-size and --match (see 'hist-delete --help')"
     run_expect 1 hist-delete nosuch
     stderr_is "hist-delete: no session 'nosuch'"
 }

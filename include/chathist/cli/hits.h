@@ -6,9 +6,7 @@
 #ifndef CHATHIST_CLI_HITS_H
 #define CHATHIST_CLI_HITS_H
 
-#include "chathist/base/hash_map.h"
 #include "chathist/cli/output.h"
-#include "chathist/search/match_context.h"
 #include "chathist/search/search.h"
 
 /* Parts of a row besides the five fields. On a terminal the history is a line above its rows. */
@@ -26,30 +24,5 @@ void hits_print_match(struct out *o, const struct hit *hit, size_t at, size_t n,
                       struct hits_form *form);
 /* Prints a session's id on a line, as hist-sessions does. */
 void hits_print_session(struct out *o, struct str id, struct hits_form *form);
-
-/* Hits kept as places in the file, to be printed in another order. Zero-initialise. */
-struct hits {
-    struct context_item *at;
-    size_t count, cap;
-};
-void hits_keep(struct hits *h, const struct hit *hit);
-/* Reads a message again that this search has returned before. Returns 0, or -1 with *e set. */
-int hits_again(struct context_item place, struct search *s, struct buf *line, struct hit *hit,
-               struct err *e);
-void hits_release(struct hits *h);
-
-/* The sessions of the messages so far, in that order. Zero-initialise. */
-struct hits_sessions {
-    struct hash_map seen; /* the place in `at` by id */
-    struct hits_session {
-        char *id;
-        size_t len;
-        bool found; /* it has a hit */
-    } * at;
-    size_t count, cap;
-};
-/* Adds the session of a message. Returns true for the first hit in the session. */
-bool hits_add_session(struct hits_sessions *s, struct str id, bool found);
-void hits_sessions_release(struct hits_sessions *s);
 
 #endif

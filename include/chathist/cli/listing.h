@@ -10,8 +10,18 @@
 #include "chathist/cli/output.h"
 #include "chathist/history/session.h"
 
-/* Prints `id TAB last-used TAB count TAB preview`, or with `json` the text of session_add_json. */
-void list_session(struct out *out, const struct session *s, bool json);
+struct list_form {
+    bool json;           /* print the text of session_add_json */
+    const char *history; /* with several histories, the one of the session; else NULL */
+    bool headed;         /* private: the line above the sessions was printed */
+};
+
+/* Prints `id TAB last-used TAB count TAB preview`, and `TAB history` if there are several. On a
+ * terminal the history is a line above its sessions. */
+void list_session(struct out *out, const struct session *s, struct list_form *form);
+/* On a terminal, prints the name of a history on a line, unless it is NULL or *headed is set. Sets
+ * *headed. */
+void list_history(struct out *out, const char *history, bool *headed);
 /* Adds a session's id so that it reads back from a line, and from an argument: unchanged, or as a
  * JSON string if it is empty, `-`, `current` or `last`, begins with `"`, has white space at an end,
  * or holds a tab, a newline or a character that a terminal must not get. */

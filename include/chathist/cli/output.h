@@ -88,10 +88,4 @@ int out_flush(struct out *o);
  * failure. It is the last line of main: return out_close(&out, 0, 2). */
 int out_close(struct out *o, int status, int failure);
 
-/* The row of an option table for programs that call out_page. */
-#define PAGER_OPTION(key)                                                                          \
-    {                                                                                              \
-        key, "no-pager", OPT_FLAG, NULL, "print long output on the terminal, without a pager"      \
-    }
-
 #endif

@@ -7,18 +7,29 @@
 #define CHATHIST_CLI_SEARCH_RUN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "chathist/cli/output.h"
+#include "chathist/cli/choose.h"
 #include "chathist/cli/hits.h"
-#include "chathist/cli/search_args.h"
-#include "chathist/cli/sessions.h"
-#include "chathist/history/location.h"
+#include "chathist/cli/output.h"
+#include "chathist/search/pattern.h"
+
+enum search_what {
+    SEARCH_MESSAGES,
+    SEARCH_SESSIONS,         /* -l */
+    SEARCH_SESSIONS_WITHOUT, /* -L */
+    SEARCH_COUNT,            /* -c */
+    SEARCH_NOTHING,          /* -q */
+};
 
 struct search_run {
-    struct search_args *args;   /* borrowed */
-    struct session_names names; /* the sessions that are wanted; borrowed */
-    bool many;                  /* there may be several histories, so each row names its own */
+    struct choice choice; /* opened */
+    struct pattern pattern;
+    enum search_what what;
+    bool invert, only, reverse;
+    size_t before, after; /* messages of context */
+    size_t threads;       /* 0: not given */
     struct out out;
     /* private */
     struct hits_form form;
@@ -36,11 +47,8 @@ struct search_run {
     size_t searched_count, searched_cap;
 };
 
-/* Searches a history unless nothing more is wanted. Errors are reported, and the next history can
- * be searched. The history is borrowed until search_run_finish. */
-void search_run_history(struct search_run *r, const struct history *h);
-/* Prints the total, waits for the pager, and reports bad lines and absent sessions. Then updates
- * the skip indexes of large histories (search/skip_index). Returns the exit code. */
-int search_run_finish(struct search_run *r);
+/* Searches the histories, prints the results, waits for the pager, and updates the skip indexes of
+ * large histories (search/skip_index). Returns the exit code. */
+int search_run(struct search_run *r);
 
 #endif

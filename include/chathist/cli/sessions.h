@@ -26,17 +26,17 @@ struct session_names {
 struct session_args {
     struct str *ids;
     size_t count, cap;
-    int status; /* 0, or 1 if a named session is absent, which was reported on stderr */
+    int status;     /* 0, or 1 if a named session is absent, which was reported on stderr */
+    bool must_name; /* `last` is refused as in sessions_resolve_named */
     /* private */
-    bool must_name;
     struct buf *bytes; /* of the ids */
 };
 
 /* Reads standard input for each `-`: every line up to its first TAB is an exact id; empty lines are
  * skipped. An id in the form of a JSON string, as list_add_id writes it, is decoded; one given as
  * an argument in that form is exact, too. A text that begins with `"` and is no JSON string ends
- * the program. */
-void session_names_read(struct session_names *n, char **names, size_t count);
+ * the program. Without names, `otherwise` is the only one, unless it is NULL. */
+void session_names_read(struct session_names *n, char **names, size_t count, const char *otherwise);
 void session_names_release(struct session_names *n);
 /* Adds the ids of the named sessions in this history. `a` starts as {0}; the function may be called
  * for several histories. An ambiguous name ends the program. */
@@ -49,11 +49,6 @@ int session_names_report(const struct session_names *n);
  * program. */
 void session_args_load(struct session_args *a, const struct history *h, char **names, size_t count,
                        const char *otherwise);
-/* Like session_args_load with `last` for `otherwise`, for a program that makes the session current.
- * A session of a history that is not trusted must be named: there `last` is a usage error that ends
- * the program. */
-void session_args_load_named(struct session_args *a, const struct history *h, char **names,
-                             size_t count);
 /* Resolves the name of a session that is to be made current. Returns 0, or -1 with *e set as
  * session_resolve, ERR_USAGE for `last` in a history that is not trusted. */
 int sessions_resolve_named(const struct history *h, struct str name, struct buf *id, struct err *e);
@@ -62,6 +57,8 @@ int sessions_resolve_named(const struct history *h, struct str name, struct buf 
  * its id; -1 if several end so (ERR_USAGE, the message lists them) or the history cannot be
  * read. */
 int sessions_find_digits(const struct history *h, struct str name, struct buf *id, struct err *e);
+/* Empties it, for the next history. */
+void session_args_clear(struct session_args *a);
 void session_args_release(struct session_args *a);
 
 #endif

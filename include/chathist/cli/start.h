@@ -22,6 +22,8 @@ void start_history_if_any(struct config *c, struct history *h, const struct opt_
 void start_reader(struct config *c, struct history *h, const struct opt_common *o);
 /* Like start_reader, for a program that also reads the foreign histories (history/location.h). */
 void start_reader_of_several(struct config *c, struct history *h, const struct opt_common *o);
+/* Opens a history file for reading, with a configuration that is loaded; calls start_expect. */
+void start_reader_of_file(const struct config *c, struct history *h, const char *file, bool quiet);
 /* Ends the program if the history was named by --history or $CHAT_HISTORY and does not exist: the
  * name may be mistyped, and a job that continued would report success. */
 void start_expect(const struct history *h);

@@ -1,4 +1,4 @@
-#include "chathist/cli/histories.h"
+#include "chathist/cli/choose.h"
 
 #include <stdlib.h>
 

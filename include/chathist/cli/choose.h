@@ -1,0 +1,125 @@
+/*
+ * choose - the options that choose histories, sessions and messages. They have the same names and
+ * the same meaning in every program.
+ *
+ *     choose_next -> choose_open -> for each history: choose_in, or choose_list -> choose_report
+ */
+#ifndef CHATHIST_CLI_CHOOSE_H
+#define CHATHIST_CLI_CHOOSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "chathist/base/buf.h"
+#include "chathist/base/error.h"
+#include "chathist/cli/config.h"
+#include "chathist/cli/options.h"
+#include "chathist/cli/sessions.h"
+#include "chathist/history/filter.h"
+#include "chathist/history/location.h"
+#include "chathist/history/session_list.h"
+
+/* Keys of the options that have no letter. */
+enum { CHOOSE_SINCE = 2048, CHOOSE_UNTIL, CHOOSE_MODEL, CHOOSE_ALL, CHOOSE_NO_PAGER };
+
+/* clang-format off */
+/* Rows for the option table of a program that chooses messages, */
+#define CHOOSE_MESSAGES                                                                            \
+    {'r', "role", OPT_ROLE, "ROLE", "only messages of this role; may be repeated"},                \
+    {'s', "session", OPT_SESSION, "SESSION", "only messages of this session; may be repeated"},    \
+    {CHOOSE_SINCE, "since", OPT_TIME, "TIME",                                                      \
+     "only messages of this time or later: a date, 7d, ..."},                                      \
+    {CHOOSE_UNTIL, "until", OPT_TIME, "TIME", "only messages of this time or earlier"},            \
+    {CHOOSE_MODEL, "model", OPT_MODEL, "MODEL", "only answers of this model; may be repeated"}
+/* or sessions. */
+#define CHOOSE_SESSIONS                                                                            \
+    {'r', "role", OPT_ROLE, "ROLE",                                                                \
+     "only sessions with a message of this role; may be repeated"},                                \
+    {'s', "session", OPT_SESSION, "SESSION", "only this session; may be repeated"},                \
+    {CHOOSE_SINCE, "since", OPT_TIME, "TIME",                                                      \
+     "only sessions used then or later: a date, 7d, ..."},                                         \
+    {CHOOSE_UNTIL, "until", OPT_TIME, "TIME", "only sessions used then or earlier"},               \
+    {CHOOSE_MODEL, "model", OPT_MODEL, "MODEL",                                                    \
+     "only sessions with an answer of this model; may be repeated"}
+/* The row `-n NUM`; the help says of what. */
+#define CHOOSE_LIMIT(help) {'n', "limit", OPT_NUMBER, "N", help}
+/* Rows for a program that reads several histories. */
+#define CHOOSE_HISTORIES                                                                           \
+    {CHOOSE_ALL, "all", OPT_FLAG, NULL, "read every history that is registered as yours"},         \
+    {OPT_HISTORY, "history", OPT_FILE, "FILE", "read this history file; may be repeated"}
+/* The row of a program that calls choose_out. */
+#define CHOOSE_PAGER                                                                               \
+    {CHOOSE_NO_PAGER, "no-pager", OPT_FLAG, NULL,                                                  \
+     "print long output on the terminal, without a pager"}
+/* clang-format on */
+
+/* Arguments, borrowed from argv. */
+struct choice_list {
+    char **at;
+    size_t count, cap;
+};
+
+void choice_add(struct choice_list *l, char *value);
+
+/* Zero-initialise. */
+struct choice {
+    struct opt_common common;
+    struct filter filter; /* its sessions are those of the last choose_in */
+    size_t limit;         /* SIZE_MAX: all; 0: not given */
+    bool all, unpaged;
+    struct choice_list names; /* of sessions: -s and the operands */
+    struct choice_list files; /* --history */
+    /* Set by choose_open: */
+    struct config config;
+    struct history *at;
+    size_t count, cap;
+    /* private */
+    struct session_names sessions;
+    struct session_args resolved;
+};
+
+/* Like opt_next, but handles the options of these rows. When it returns 0, the operands follow the
+ * sessions in `names` if the program takes sessions as operands. */
+int choose_next(struct choice *c, struct opt_parser *p, char **value);
+
+/* Which histories are opened if neither --history nor --all is given: */
+enum choose_reach {
+    CHOOSE_ONE,     /* the one that start_reader finds */
+    CHOOSE_FOREIGN, /* and the foreign histories beside it (history/location.h) */
+    CHOOSE_USERS,   /* the one that start_history finds, and all others of the user */
+};
+
+/* Opens the histories: those of --history in their order, then with --all every history of the
+ * user, the last written first. Reads names of sessions from standard input for `-`; without any
+ * name, `otherwise` (may be NULL) is one. Ends the program if a named history does not exist, or on
+ * any other error. */
+void choose_open(struct choice *c, enum choose_reach reach, const char *otherwise);
+/* May there be several histories, so that each row must name its own? */
+bool choose_many(const struct choice *c);
+/* Puts the ids of the named sessions of a history into filter.sessions. Returns false if sessions
+ * are named and this history has none of them. */
+bool choose_in(struct choice *c, const struct history *h);
+/* Like choose_in for a program that works on one session of the first history. Another number ends
+ * the program, and so does `last` if the history is not trusted. Reports an absent session. Returns
+ * 0, or the exit code for an absent session. */
+int choose_one(struct choice *c);
+/* Lists the sessions of a history that are chosen, the last used first, at most `limit`. With `id`,
+ * only those whose id begins, or else ends, with it. Returns 0, or -1 with *e set. */
+int choose_list(struct choice *c, struct session_list *l, const struct history *h, const char *id,
+                size_t limit, struct err *e);
+/* Clears the marks of the sessions of a list that were not used within --since and --until, or have
+ * no message that --role and --model accept. Returns 0, or -1 with *e set. */
+int choose_mark(const struct choice *c, const struct session_list *l, bool *marked,
+                const struct history *h, struct err *e);
+/* Does any option restrict the messages or sessions, apart from the names of sessions? */
+bool choose_restricts(const struct choice *c);
+/* Reports each named session that was in no history. Returns 0, or the exit code for it. */
+int choose_report(const struct choice *c);
+void choose_release(struct choice *c);
+
+/* Adds the name by which people know a history: the directory of its repository, or the file that
+ * was given as --history, or the directory of the user's own history. The home directory is written
+ * as `~`. The caller makes control characters visible where it prints the name. */
+void history_name_add(struct buf *out, const struct history *h);
+
+#endif

@@ -1,0 +1,383 @@
+#include "chathist/cli/choose.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "chathist/base/file.h"
+#include "chathist/base/hash_map.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/start.h"
+#include "chathist/history/message.h"
+#include "chathist/history/scan.h"
+
+/* ---- the options ---- */
+
+void choice_add(struct choice_list *l, char *value)
+{
+    l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
+    l->at[l->count++] = value;
+}
+
+/* The last --since counts, and the last --until. */
+static void take_time(struct filter *f, int key, const char *value)
+{
+    int64_t first, last;
+
+    opt_when(key == CHOOSE_SINCE ? "--since" : "--until", value, time_now(), &first, &last);
+    if (key == CHOOSE_SINCE) {
+        f->has_since = true;
+        f->since = first;
+    } else {
+        f->has_until = true;
+        f->until = last;
+    }
+}
+
+/* Returns false if the key is not one of the options that choose. */
+static bool take(struct choice *c, int key, char *value)
+{
+    switch (key) {
+    case 'r':
+        filter_add(&c->filter.roles, str_of(value));
+        break;
+    case 's':
+        choice_add(&c->names, value);
+        break;
+    case 'n':
+        c->limit = opt_count("--limit", value);
+        break;
+    case CHOOSE_SINCE:
+    case CHOOSE_UNTIL:
+        take_time(&c->filter, key, value);
+        break;
+    case CHOOSE_MODEL:
+        filter_add(&c->filter.models, str_of(value));
+        break;
+    case CHOOSE_ALL:
+        c->all = true;
+        break;
+    case CHOOSE_NO_PAGER:
+        c->unpaged = true;
+        break;
+    case OPT_HISTORY:
+        choice_add(&c->files, value);
+        break;
+    default:
+        return false;
+    }
+    return true;
+}
+
+int choose_next(struct choice *c, struct opt_parser *p, char **value)
+{
+    char **operands;
+    size_t count;
+    int key;
+
+    while ((key = opt_next(p, value)) != 0)
+        if (!take(c, key, *value))
+            return key;
+    c->common = p->common;
+    operands = opt_operands(p, &count);
+    for (size_t i = 0; i < count && p->program->operand_kind == OPT_SESSION; i++)
+        choice_add(&c->names, operands[i]);
+    return 0;
+}
+
+bool choose_restricts(const struct choice *c)
+{
+    const struct filter *f = &c->filter;
+
+    return f->has_since || f->has_until || f->roles.count > 0 || f->models.count > 0;
+}
+
+/* ---- histories ---- */
+
+static void add(struct choice *c, struct history history)
+{
+    c->at = mem_grow(c->at, &c->cap, c->count + 1, sizeof *c->at);
+    c->at[c->count++] = history;
+}
+
+static void add_file(struct choice *c, const char *file)
+{
+    struct history h;
+
+    start_reader_of_file(&c->config, &h, file, c->common.quiet);
+    add(c, h);
+}
+
+static bool same_file(const char *path, const struct stat *st)
+{
+    struct stat other;
+
+    return stat(path, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
+}
+
+/* Does the history exist, and was it not found before? */
+static bool is_new(const struct choice *c, const struct history *h)
+{
+    struct stat st;
+
+    if (file_stat(h->dir_fd, h->path, &st) < 0 || !S_ISREG(st.st_mode))
+        return false;
+    for (size_t i = 0; i < c->count; i++)
+        if (same_file(c->at[i].path, &st))
+            return false;
+    return true;
+}
+
+/* For locate_all: keeps a history unless it was found before. */
+static void consider(void *arg, struct history history)
+{
+    struct choice *c = arg;
+
+    if (is_new(c, &history))
+        add(c, history);
+    else
+        history_release(&history);
+}
+
+static int by_last_write(const void *a, const void *b)
+{
+    const struct history *x = a, *y = b;
+    struct stat s = {0}, t = {0};
+
+    (void)file_stat(x->dir_fd, x->path, &s);
+    (void)file_stat(y->dir_fd, y->path, &t);
+    if (s.st_mtim.tv_sec != t.st_mtim.tv_sec)
+        return s.st_mtim.tv_sec < t.st_mtim.tv_sec ? 1 : -1;
+    if (s.st_mtim.tv_nsec != t.st_mtim.tv_nsec)
+        return s.st_mtim.tv_nsec < t.st_mtim.tv_nsec ? 1 : -1;
+    return strcmp(x->path, y->path);
+}
+
+static void add_all(struct choice *c)
+{
+    struct locate_from from = start_from(&c->config);
+    size_t given = c->count;
+    struct err e = ERR_INIT;
+
+    if (locate_all(&from, consider, c, &e) < 0)
+        die_err(&e);
+    if (c->count > given)
+        qsort(c->at + given, c->count - given, sizeof *c->at, by_last_write);
+}
+
+static void open_foreign(struct choice *c)
+{
+    struct history first;
+
+    start_reader_of_several(&c->config, &first, &c->common);
+    add(c, first);
+    for (size_t i = 0; i < first.foreign_count; i++)
+        if (strcmp(first.foreign[i], first.path) != 0)
+            add_file(c, first.foreign[i]);
+}
+
+static void open_users(struct choice *c)
+{
+    struct history first;
+
+    start_history(&c->config, &first, &c->common);
+    start_expect(&first);
+    add(c, first);
+    if (c->config.state_home)
+        add_all(c);
+}
+
+static void open_given(struct choice *c)
+{
+    struct err e = ERR_INIT;
+
+    if (config_load(&c->config, &e) < 0)
+        die_err(&e);
+    for (size_t i = 0; i < c->files.count; i++)
+        add_file(c, c->files.at[i]);
+    if (c->all)
+        add_all(c);
+}
+
+void choose_open(struct choice *c, enum choose_reach reach, const char *otherwise)
+{
+    struct history one;
+
+    if (reach == CHOOSE_USERS) {
+        open_users(c);
+    } else if (c->files.count > 0 || c->all) {
+        open_given(c);
+    } else if (reach == CHOOSE_FOREIGN) {
+        open_foreign(c);
+    } else {
+        start_reader(&c->config, &one, &c->common);
+        add(c, one);
+    }
+    session_names_read(&c->sessions, c->names.at, c->names.count, otherwise);
+}
+
+bool choose_many(const struct choice *c)
+{
+    return c->all || c->count > 1;
+}
+
+/* ---- sessions ---- */
+
+bool choose_in(struct choice *c, const struct history *h)
+{
+    session_args_clear(&c->resolved);
+    session_args_resolve(&c->resolved, h, &c->sessions);
+    filter_clear(&c->filter.sessions);
+    for (size_t i = 0; i < c->resolved.count; i++)
+        filter_add(&c->filter.sessions, c->resolved.ids[i]);
+    return c->resolved.count > 0 || (c->names.count == 0 && c->sessions.count == 0);
+}
+
+int choose_one(struct choice *c)
+{
+    if (c->names.count > 1)
+        die_usage("one session is expected");
+    if (c->sessions.count == 0) {
+        warnf("no session was given");
+        return exit_code(ERR_ABSENT);
+    }
+    c->resolved.must_name = !c->at[0].trusted;
+    (void)choose_in(c, &c->at[0]);
+    if (c->resolved.count > 1)
+        die_usage("one session is expected, %zu were given", c->resolved.count);
+    return choose_report(c);
+}
+
+static struct str id_of(const struct session *s)
+{
+    return (struct str){s->id, s->id_len};
+}
+
+/* A session whose time cannot be read is within no bounds. */
+static bool in_time(const struct filter *f, const struct session *s)
+{
+    int64_t used;
+
+    if (!f->has_since && !f->has_until)
+        return true;
+    return time_parse_iso((struct str){s->last_used, s->last_used_len}, &used) &&
+           (!f->has_since || used >= f->since) && (!f->has_until || used <= f->until);
+}
+
+int choose_mark(const struct choice *c, const struct session_list *l, bool *marked,
+                const struct history *h, struct err *e)
+{
+    struct filter filter = {.roles = c->filter.roles, .models = c->filter.models};
+    struct message m = MESSAGE_INIT;
+    struct hash_map passed = {0};
+    struct scan scan;
+    int result;
+
+    for (size_t i = 0; i < l->count; i++)
+        marked[i] = marked[i] && in_time(&c->filter, &l->at[i]);
+    if (filter_is_empty(&filter))
+        return 0;
+    if (scan_open(&scan, h->dir_fd, h->path, SCAN_FORWARD, e) < 0)
+        return -1;
+    for (size_t i = 0; i < l->count; i++)
+        hash_map_set(&passed, id_of(&l->at[i]), 0);
+    while ((result = scan_message(&scan, &m, NULL, e)) > 0) {
+        size_t *session = filter_match(&filter, &m) ? hash_map_find(&passed, m.session_id) : NULL;
+
+        if (session)
+            *session = 1;
+    }
+    for (size_t i = 0; i < l->count; i++)
+        marked[i] = marked[i] && *hash_map_find(&passed, id_of(&l->at[i]));
+    hash_map_release(&passed);
+    message_release(&m);
+    scan_close(&scan);
+    return result;
+}
+
+/* Removes the sessions that are not chosen from a list of all sessions. */
+static int keep_chosen(const struct choice *c, struct session_list *l, const struct history *h,
+                       size_t limit, struct err *e)
+{
+    const struct filter_list *named = &c->filter.sessions;
+    bool *marked = mem_zalloc(l->count);
+    size_t kept = 0;
+    int result;
+
+    for (size_t i = 0; i < l->count; i++) {
+        marked[i] = named->count == 0;
+        for (size_t k = 0; k < named->count; k++)
+            marked[i] = marked[i] || str_eq(id_of(&l->at[i]), named->at[k]);
+    }
+    result = choose_mark(c, l, marked, h, e);
+    for (size_t i = 0; i < l->count && kept < limit; i++)
+        if (marked[i])
+            l->at[kept++] = l->at[i];
+    l->count = kept;
+    free(marked);
+    if (result < 0)
+        session_list_release(l);
+    return result;
+}
+
+int choose_list(struct choice *c, struct session_list *l, const struct history *h, const char *id,
+                size_t limit, struct err *e)
+{
+    bool all = c->sessions.count == 0 && !choose_restricts(c);
+    size_t most = all ? limit : SIZE_MAX;
+
+    *l = (struct session_list){0};
+    if (!choose_in(c, h))
+        return 0;
+    if ((id ? session_list_named(l, h, str_of(id), most, e) : session_list_newest(l, h, most, e)) <
+        0)
+        return -1;
+    return all ? 0 : keep_chosen(c, l, h, limit, e);
+}
+
+int choose_report(const struct choice *c)
+{
+    return session_names_report(&c->sessions);
+}
+
+void choose_release(struct choice *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        history_release(&c->at[i]);
+    free(c->at);
+    config_release(&c->config);
+    session_args_release(&c->resolved);
+    session_names_release(&c->sessions);
+    filter_release(&c->filter);
+    free(c->names.at);
+    free(c->files.at);
+}
+
+/* ---- names of histories ---- */
+
+static struct str without_end(struct str path, struct str end)
+{
+    if (path.n > end.n && str_ends(path, end))
+        path.n -= end.n;
+    return path;
+}
+
+void history_name_add(struct buf *out, const struct history *h)
+{
+    struct str home = str_of(config_env("HOME"));
+    struct str name = str_of(h->kind == HISTORY_EXPLICIT || !h->dir ? h->path : h->dir);
+
+    if (h->kind == HISTORY_REPOSITORY) {
+        name = without_end(name, STR("/.aicoder"));
+        name = without_end(name, STR("/aicoder"));
+        name = without_end(name, STR("/.git"));
+    }
+    if (home.n > 1 && str_starts(name, home) && (name.n == home.n || name.p[home.n] == '/')) {
+        buf_add_byte(out, '~');
+        name = (struct str){name.p + home.n, name.n - home.n};
+    }
+    buf_add_str(out, name);
+}
