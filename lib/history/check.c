@@ -268,6 +268,10 @@ static void check_index(struct walk *w)
     if (session_index_blocked(w->h, &removable))
         report(w, !removable, w->h->index, 0,
                "it cannot be used as an index, and keeps one from being made");
+    if (session_index_is_wrong(w->h)) {
+        history_remove_index(w->h);
+        report(w, true, w->h->index, 0, "it did not match the history, and was removed");
+    }
 }
 
 /* Has a killed program left an index that it was making? Removes it with `remove`. */

@@ -22,16 +22,16 @@ enum {
     WORD_SIZE,
     WORD_MTIME,
     WORD_CTIME,
-    WORD_HEAD,
-    WORD_TAIL,
+    WORD_SAMPLES,
     WORD_SALT,
     WORD_SUM,
 };
 #define WORDS ((size_t)WORD_SUM + 1)
 #define PREAMBLE (WORDS * WORD)
-/* "HISTIDX3": the last character is the version. */
-#define MAGIC UINT64_C(0x3358444954534948)
-/* This many bytes of the history are in each of the two checksums. */
+/* "HISTIDX4": the last character is the version. */
+#define MAGIC UINT64_C(0x3458444954534948)
+/* The checksum of the history is computed from this many samples of SAMPLE bytes, at equal distances. */
+#define SAMPLES ((size_t)8)
 #define SAMPLE ((size_t)4096)
 /* Another program may be writing the preamble while it is read. */
 #define READ_TRIES 5
@@ -49,7 +49,6 @@ enum {
 #define INDEX_MOST ((off_t)1 << 36)
 /* Sessions whose records are read at once. */
 #define RECORDS_AT_ONCE ((uint64_t)1024)
-#define IDS_AT_ONCE ((uint64_t)BLOCKS * PAYLOAD)
 
 enum record_word {
     RECORD_COUNT,
@@ -139,20 +138,24 @@ static uint64_t nanoseconds(struct timespec t)
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/* Returns a checksum of the last bytes before `end`, or of all if they are fewer; 0 on error. */
-static uint64_t sample(int history_fd, off_t end)
+/* Returns a checksum of the samples of the first `size` bytes; 0 on error. The first sample is at the
+ * beginning and the last one at the end. */
+static uint64_t sum_samples(int history_fd, off_t size)
 {
     char bytes[SAMPLE];
-    size_t n = end < (off_t)SAMPLE ? (size_t)end : SAMPLE;
+    size_t n = size < (off_t)SAMPLE ? (size_t)size : SAMPLE;
+    uint64_t sum = 0;
 
-    if (file_pread_full(history_fd, bytes, n, end - (off_t)n) != (ssize_t)n)
-        return 0;
-    return checksum((struct str){bytes, n}, 0) | 1;
-}
+    for (size_t i = 0; i < SAMPLES; i++) {
+        off_t at = (size - (off_t)n) / (off_t)(SAMPLES - 1) * (off_t)i;
 
-static uint64_t sample_head(int history_fd, off_t size)
-{
-    return sample(history_fd, size < (off_t)SAMPLE ? size : (off_t)SAMPLE);
+        if (i == SAMPLES - 1)
+            at = size - (off_t)n;
+        if (file_pread_full(history_fd, bytes, n, at) != (ssize_t)n)
+            return 0;
+        sum = checksum((struct str){bytes, n}, sum);
+    }
+    return sum | 1;
 }
 
 static void set_state(uint64_t words[WORDS], const struct stat *st)
@@ -182,9 +185,8 @@ static bool read_preamble(int fd, uint64_t words[WORDS])
 /* Writes the preamble: the state of the history, and the salt of the blocks. Returns 0 or -1. */
 static int write_preamble(int fd, int history_fd, const struct stat *st, uint64_t salt)
 {
-    uint64_t words[WORDS] = {[WORD_HEAD] = sample_head(history_fd, st->st_size),
-                             [WORD_TAIL] = sample(history_fd, st->st_size),
-                             [WORD_SALT] = salt};
+    uint64_t words[WORDS] = {
+        [WORD_SAMPLES] = sum_samples(history_fd, st->st_size), [WORD_SALT] = salt};
     char bytes[PREAMBLE];
 
     set_state(words, st);
@@ -227,8 +229,7 @@ static enum index_state check_history(int fd, int history_fd, struct stat *st, u
         return INDEX_OTHER;
     state = compare_states(words, st);
     if (state == INDEX_OTHER ||
-        words[WORD_HEAD] != sample_head(history_fd, (off_t)words[WORD_SIZE]) ||
-        words[WORD_TAIL] != sample(history_fd, (off_t)words[WORD_SIZE]))
+        words[WORD_SAMPLES] != sum_samples(history_fd, (off_t)words[WORD_SIZE]))
         return INDEX_OTHER;
     *salt = words[WORD_SALT];
     return state;
@@ -243,7 +244,8 @@ static uint64_t lay_out(const struct index_header *h, uint64_t at[INDEX_PARTS])
                                          [INDEX_RANGES] = h->ranges * 2 * WORD,
                                          [INDEX_BAD] = h->bad * WORD,
                                          [INDEX_SLOTS] = h->slots * WORD,
-                                         [INDEX_IDS] = h->ids,
+                                         [INDEX_BY_START] = h->sessions * WORD,
+                                         [INDEX_BY_END] = h->sessions * WORD,
                                          [INDEX_TEXTS] = h->texts};
     uint64_t end = HEADER_WORDS * WORD;
 
@@ -264,10 +266,24 @@ static uint64_t id_hash(struct str id)
     return checksum(id, 0);
 }
 
+/* Compares two ids from their first bytes on, or with `from_end`, from their last ones back. */
+static int compare_ids(struct str a, struct str b, bool from_end)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int order = 0;
+
+    if (!from_end && n > 0)
+        order = memcmp(a.p, b.p, n);
+    for (size_t i = 1; from_end && i <= n && order == 0; i++)
+        order = (unsigned char)a.p[a.n - i] - (unsigned char)b.p[b.n - i];
+    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
+}
+
 /* ---- writing ---- */
 
 struct index_writer {
     int fd;
+    bool compare;          /* nothing is written: the file is compared with the blocks */
     uint64_t salt, number; /* of the first block in `bytes` */
     size_t used;           /* blocks that are full */
     size_t filled;         /* bytes of the next one */
@@ -275,12 +291,23 @@ struct index_writer {
     char bytes[BLOCKS * INDEX_BLOCK];
 };
 
+static bool has_blocks(const struct index_writer *w, off_t at)
+{
+    char there[sizeof(w->bytes)];
+    size_t n = w->used * INDEX_BLOCK;
+
+    return file_pread_full(w->fd, there, n, at) == (ssize_t)n && memcmp(there, w->bytes, n) == 0;
+}
+
 static void write_blocks(struct index_writer *w)
 {
     /* The preamble takes the place of a block. */
     off_t at = (off_t)((w->number + 1) * INDEX_BLOCK);
 
-    w->failed = w->failed || file_pwrite_all(w->fd, w->bytes, w->used * INDEX_BLOCK, at) < 0;
+    if (w->compare)
+        w->failed = w->failed || !has_blocks(w, at);
+    else
+        w->failed = w->failed || file_pwrite_all(w->fd, w->bytes, w->used * INDEX_BLOCK, at) < 0;
     w->number += w->used;
     w->used = 0;
 }
@@ -337,7 +364,8 @@ static uint64_t text_size(const struct session *s)
 struct sorted_session {
     const struct session *session;
     struct str id;
-    size_t number; /* in the table */
+    size_t table_number;
+    uint64_t number; /* of the record */
 };
 
 static int by_last_line(const void *a, const void *b)
@@ -348,6 +376,20 @@ static int by_last_line(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+static int by_start(const void *a, const void *b)
+{
+    const struct sorted_session *x = a, *y = b;
+
+    return compare_ids(x->id, y->id, false);
+}
+
+static int by_end(const void *a, const void *b)
+{
+    const struct sorted_session *x = a, *y = b;
+
+    return compare_ids(x->id, y->id, true);
+}
+
 static struct sorted_session *sort_sessions(const struct session_table *t)
 {
     struct sorted_session *sorted = mem_zalloc(t->list.count * sizeof(*sorted));
@@ -355,9 +397,11 @@ static struct sorted_session *sort_sessions(const struct session_table *t)
     for (size_t i = 0; i < t->list.count; i++) {
         const struct session *s = &t->list.at[i];
 
-        sorted[i] = (struct sorted_session){s, {s->id, s->id_len}, i};
+        sorted[i] = (struct sorted_session){s, {s->id, s->id_len}, i, 0};
     }
     qsort(sorted, t->list.count, sizeof(*sorted), by_last_line);
+    for (size_t i = 0; i < t->list.count; i++)
+        sorted[i].number = i;
     return sorted;
 }
 
@@ -368,7 +412,7 @@ static void write_records(struct index_writer *w, const struct sorted_session *s
 
     for (size_t i = 0; i < count; i++) {
         const struct session *s = sorted[i].session;
-        uint64_t own = ranges[sorted[i].number];
+        uint64_t own = ranges[sorted[i].table_number];
         uint64_t record[RECORD_WORDS] = {[RECORD_COUNT] = s->count,
                                          [RECORD_BYTES] = s->bytes,
                                          [RECORD_LAST_LINE] = (uint64_t)s->last_line,
@@ -398,8 +442,8 @@ static void write_ranges(struct index_writer *w, const struct session_table *t,
     size_t at = 0;
 
     for (size_t i = 0; i < t->list.count; i++) {
-        next[sorted[i].number] = at;
-        at += counts[sorted[i].number];
+        next[sorted[i].table_number] = at;
+        at += counts[sorted[i].table_number];
     }
     for (size_t i = 0; i < t->range_count; i++)
         ranges[next[t->ranges[i].owner]++] = &t->ranges[i];
@@ -425,16 +469,6 @@ static void write_slots(struct index_writer *w, const struct sorted_session *sor
     free(slots);
 }
 
-/* The ids are written a second time, each after its length, so that they can be searched without
- * their records. */
-static void write_ids(struct index_writer *w, const struct sorted_session *sorted, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        write_words(w, (uint64_t[]){sorted[i].id.n}, 1);
-        write_bytes(w, sorted[i].id.p, sorted[i].id.n);
-    }
-}
-
 static void write_texts(struct index_writer *w, const struct sorted_session *sorted, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -448,6 +482,15 @@ static void write_texts(struct index_writer *w, const struct sorted_session *sor
     }
 }
 
+/* Writes the numbers of the records in another order of the sessions. */
+static void write_order(struct index_writer *w, struct sorted_session *sorted, size_t count,
+                        int (*order)(const void *a, const void *b))
+{
+    qsort(sorted, count, sizeof(*sorted), order);
+    for (size_t i = 0; i < count; i++)
+        write_words(w, &sorted[i].number, 1);
+}
+
 static struct index_header header_of(const struct session_table *t)
 {
     struct index_header h = {.covered = (uint64_t)t->end,
@@ -458,15 +501,14 @@ static struct index_header header_of(const struct session_table *t)
 
     while (h.slots < h.sessions * 2)
         h.slots *= 2;
-    for (size_t i = 0; i < t->list.count; i++) {
-        h.ids += WORD + t->list.at[i].id_len;
+    for (size_t i = 0; i < t->list.count; i++)
         h.texts += text_size(&t->list.at[i]);
-    }
     return h;
 }
 
-/* Writes all blocks. Returns false if that failed. */
-static bool write_index(const struct session_table *t, int fd, uint64_t salt)
+/* Writes all blocks, or compares them with those in the file. Returns false if that failed, or they
+ * differ. */
+static bool write_index(const struct session_table *t, int fd, uint64_t salt, bool compare)
 {
     struct index_writer *w = mem_zalloc(sizeof(*w));
     struct sorted_session *sorted = sort_sessions(t);
@@ -477,14 +519,16 @@ static bool write_index(const struct session_table *t, int fd, uint64_t salt)
     for (size_t i = 0; i < t->range_count; i++)
         ranges[t->ranges[i].owner]++;
     w->fd = fd;
+    w->compare = compare;
     w->salt = salt;
     write_words(w, (const uint64_t *)&h, HEADER_WORDS);
     write_records(w, sorted, t->list.count, ranges);
     write_ranges(w, t, sorted, ranges);
     write_words(w, t->bad, (size_t)t->list.bad_lines);
     write_slots(w, sorted, t->list.count, h.slots);
-    write_ids(w, sorted, t->list.count);
     write_texts(w, sorted, t->list.count);
+    write_order(w, sorted, t->list.count, by_start);
+    write_order(w, sorted, t->list.count, by_end);
     if (w->filled > 0)
         end_block(w);
     write_blocks(w);
@@ -571,9 +615,8 @@ static bool read_header(struct session_index *x)
     if (read_words(x, INDEX_RECORDS, 0, HEADER_WORDS, (uint64_t *)&h) < 0)
         return false;
     /* Nothing can be larger than the file, so that the sum does not overflow. */
-    if (h.sessions > x->size || h.ranges > x->size || h.bad > x->size || h.slots > x->size ||
-        h.ids > x->size || h.texts > x->size || h.covered > (uint64_t)x->st.st_size ||
-        (h.slots & (h.slots - 1)) != 0)
+    if (h.sessions > x->size || h.ranges > x->size || h.bad > x->size || h.texts > x->size ||
+        h.covered > (uint64_t)x->st.st_size || (h.slots & (h.slots - 1)) != 0)
         return false;
     end = lay_out(&h, x->at);
     if (end > x->size)
@@ -640,6 +683,83 @@ int session_index_find(const struct session_index *x, struct str id, uint64_t *n
     return found;
 }
 
+/* ---- the orders of the ids ---- */
+
+int session_index_numbers(const struct session_index *x, bool at_end, uint64_t first, size_t count,
+                          uint64_t *numbers)
+{
+    return read_words(x, at_end ? INDEX_BY_END : INDEX_BY_START, first, count, numbers);
+}
+
+/* Compares the beginning, or the end, of the id at that place of an order with a text of the same
+ * length. Returns 0 and *order, or -1. */
+static int compare_at(const struct session_index *x, bool at_end, uint64_t place, struct str text,
+                      int *order)
+{
+    struct buf found = BUF_INIT(SIZE_MAX);
+    uint64_t number, record[RECORD_WORDS];
+    int result = session_index_numbers(x, at_end, place, 1, &number);
+
+    if (result == 0)
+        result = number < x->header.sessions ? read_records(x, number, 1, record) : -1;
+    if (result == 0)
+        result = read_id(x, record, &found);
+    if (result == 0) {
+        struct str id = buf_str(&found);
+
+        if (id.n > text.n)
+            id = (struct str){at_end ? id.p + (id.n - text.n) : id.p, text.n};
+        *order = compare_ids(id, text, at_end);
+    }
+    buf_release(&found);
+    return result;
+}
+
+/* Finds the first place from `low` on, and before `high`, whose id is not before the text, or with
+ * `after`, is after it. If there is none, it is `high`. Returns 0 or -1. */
+static int search_order(const struct session_index *x, bool at_end, uint64_t low, uint64_t high,
+                        struct str text, bool after, uint64_t *place)
+{
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        int order;
+
+        if (compare_at(x, at_end, middle, text, &order) < 0)
+            return -1;
+        if (order < 0 || (after && order == 0))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *place = low;
+    return 0;
+}
+
+int session_index_named(const struct session_index *x, struct str text, bool at_end,
+                        uint64_t *first, uint64_t *count)
+{
+    uint64_t sessions = x->header.sessions, end, named, step = 1;
+    int order = 0;
+
+    if (search_order(x, at_end, 0, sessions, text, false, first) < 0)
+        return -1;
+    /* Mostly few sessions have the name: the end is looked for from here, in growing steps. */
+    for (named = end = *first; end < sessions && order == 0; step *= 2) {
+        if (compare_at(x, at_end, end, text, &order) < 0)
+            return -1;
+        if (order == 0) {
+            named = end + 1;
+            end = step < sessions - end ? end + step : sessions;
+        }
+    }
+    if (search_order(x, at_end, named, end, text, true, &end) < 0)
+        return -1;
+    *count = end - *first;
+    return 0;
+}
+
+/* ---- sessions ---- */
+
 static char *take_text(char **at, uint64_t n, size_t *length)
 {
     char *text = *at;
@@ -698,9 +818,12 @@ int session_index_sessions(const struct session_index *x, uint64_t first, uint64
                            struct session_list *to)
 {
     size_t room = (size_t)(count < RECORDS_AT_ONCE ? count : RECORDS_AT_ONCE);
-    uint64_t *records = mem_zalloc(room * RECORD_WORDS * sizeof(*records));
+    uint64_t *records;
     int result = 0;
 
+    if (first > x->header.sessions || count > x->header.sessions - first)
+        return -1;
+    records = mem_zalloc(room * RECORD_WORDS * sizeof(*records));
     while (count > 0 && result == 0) {
         size_t n = count < room ? (size_t)count : room;
 
@@ -711,55 +834,6 @@ int session_index_sessions(const struct session_index *x, uint64_t first, uint64
         count -= n;
     }
     free(records);
-    return result;
-}
-
-/* ---- names ---- */
-
-/* Takes the first id of a text: 1; 0 if it is not all there; -1 if its length is impossible. */
-static int take_id(const struct session_index *x, struct str *text, struct str *id)
-{
-    uint64_t length;
-
-    if (text->n < WORD)
-        return 0;
-    length = le_get(text->p);
-    if (length > x->header.ids)
-        return -1;
-    if (text->n - WORD < length)
-        return 0;
-    *id = (struct str){text->p + WORD, (size_t)length};
-    *text = (struct str){id->p + id->n, text->n - WORD - id->n};
-    return 1;
-}
-
-int session_index_each_id(const struct session_index *x, session_index_id *take, void *arg)
-{
-    struct buf ids = BUF_INIT(SIZE_MAX);
-    uint64_t read = 0, number = 0;
-    int result = 0;
-
-    while (number < x->header.sessions && result == 0) {
-        uint64_t left = x->header.ids - read, n = left < IDS_AT_ONCE ? left : IDS_AT_ONCE;
-        struct str text, id;
-
-        if (n == 0 || read_bytes(x, x->at[INDEX_IDS] + read, n, buf_room(&ids, (size_t)n)) < 0) {
-            result = -1;
-            break;
-        }
-        buf_grew(&ids, (size_t)n);
-        read += n;
-        text = buf_str(&ids);
-        while (number < x->header.sessions && (result = take_id(x, &text, &id)) > 0) {
-            if (!take(arg, number++, id)) {
-                buf_release(&ids);
-                return 0;
-            }
-            result = 0;
-        }
-        buf_consume(&ids, ids.len - text.n);
-    }
-    buf_release(&ids);
     return result;
 }
 
@@ -908,7 +982,7 @@ static bool write_file(const struct session_index *x, int fd)
     const uint64_t words[] = {(uint64_t)x->tail.end, (uint64_t)getpid(), (uint64_t)time_now()};
     uint64_t salt = checksum_words(words, sizeof(words) / WORD, 0);
 
-    return x->tail.end > 0 && write_index(&x->tail, fd, salt) &&
+    return x->tail.end > 0 && write_index(&x->tail, fd, salt, false) &&
            write_preamble(fd, x->scan.fd, &x->st, salt) == 0 && is_current(x);
 }
 
@@ -1009,6 +1083,22 @@ void session_index_discard(struct session_index *x)
 {
     history_remove_index(x->h);
     session_index_close(x);
+}
+
+bool session_index_is_wrong(const struct history *h)
+{
+    struct session_index x;
+    struct table_read r;
+    bool wrong = false;
+
+    if (!history_index(h) || !open_history(&x, h))
+        return false;
+    if (x.scan.fd >= 0 && open_file(&x) && x.fd >= 0) {
+        r = session_table_reading(&x.scan, 0, (off_t)x.header.covered);
+        wrong = session_table_read(&x.tail, &r) == 0 && !write_index(&x.tail, x.fd, x.salt, true);
+    }
+    session_index_close(&x);
+    return wrong;
 }
 
 bool session_index_blocked(const struct history *h, bool *removable)

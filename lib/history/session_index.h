@@ -8,8 +8,8 @@
  * from another history, it is not used, and made again if possible.
  *
  * The file begins with a preamble that identifies the history: device, inode, size, times of the last
- * change, and checksums of the first bytes and of the last ones before that size. A history that is
- * only longer, with the same bytes in both places, counts as the same one.
+ * change, and a checksum of samples of its bytes up to that size. A history that is only longer, with
+ * the same samples, counts as the same one.
  *
  * It goes on with blocks of INDEX_BLOCK bytes, each with a checksum at its end. What they hold, in
  * words of 64 bits, little-endian:
@@ -20,11 +20,12 @@
  *              of consecutive lines
  *     bad      the offsets of lines that are not valid messages
  *     slots    a hash table of the ids: the upper half of the hash, and the number of the record + 1
- *     ids      the ids in the order of the records, each after its length
  *     texts    for each session: id, first role, first and last timestamp, preview, each with a NUL
+ *     by start the numbers of the records in the order of the ids, byte by byte
+ *     by end   the same in the order of the ids when they are read backwards
  *
- * A line that is edited in place without changing its length, before another one is appended, is not
- * noticed until the file is made again.
+ * If a line is edited in place without changing its length, and another one is appended before the
+ * next reader looks, the edit is not noticed unless it is in a sample. session_index_is_wrong finds it.
  */
 #ifndef CHATHIST_HISTORY_SESSION_INDEX_H
 #define CHATHIST_HISTORY_SESSION_INDEX_H
@@ -43,8 +44,8 @@
 struct index_header {
     uint64_t covered; /* the lines in the first `covered` bytes of the history are in the index */
     uint64_t sessions, ranges, bad;
-    uint64_t slots;      /* a power of two, or 0 */
-    uint64_t ids, texts; /* size in bytes */
+    uint64_t slots; /* a power of two */
+    uint64_t texts; /* size in bytes */
 };
 
 enum index_part {
@@ -52,8 +53,9 @@ enum index_part {
     INDEX_RANGES,
     INDEX_BAD,
     INDEX_SLOTS,
-    INDEX_IDS,
     INDEX_TEXTS,
+    INDEX_BY_START,
+    INDEX_BY_END,
     INDEX_PARTS,
 };
 
@@ -76,6 +78,8 @@ bool session_index_open(struct session_index *x, const struct history *h);
 void session_index_close(struct session_index *x);
 /* For a caller that found it to be wrong: closes it and removes the file. */
 void session_index_discard(struct session_index *x);
+/* Reads the whole history, and returns whether the file would be used and does not match it. */
+bool session_index_is_wrong(const struct history *h);
 /* Returns whether something in the place of the file keeps an index from being made. *removable: it is
  * in a directory of ours. */
 bool session_index_blocked(const struct history *h, bool *removable);
@@ -88,9 +92,13 @@ int session_index_find(const struct session_index *x, struct str id, uint64_t *n
 int session_index_sessions(const struct session_index *x, uint64_t first, uint64_t count,
                            struct session_list *to);
 
-/* Calls `take` for the id of each record, last used first, until it returns false. Returns 0 or -1. */
-typedef bool session_index_id(void *arg, uint64_t number, struct str id);
-int session_index_each_id(const struct session_index *x, session_index_id *take, void *arg);
+/* Finds the sessions whose ids begin (or end) with `text`: they follow each other in that order of the
+ * ids. */
+int session_index_named(const struct session_index *x, struct str text, bool at_end,
+                        uint64_t *first, uint64_t *count);
+/* Reads the numbers of their records. */
+int session_index_numbers(const struct session_index *x, bool at_end, uint64_t first, size_t count,
+                          uint64_t *numbers);
 
 /* Finds the last line of a session in the file and the tail: 1 and *at, or 0. */
 int session_index_last_line(const struct session_index *x, struct str id, off_t *at);

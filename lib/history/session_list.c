@@ -10,7 +10,8 @@
 /* Memory for texts is allocated in blocks of this size. */
 #define TEXTS_BLOCK ((size_t)16 << 10)
 /* Records that are read at once. */
-#define RUN_MOST ((uint64_t)1024)
+#define RUN_LEAST ((size_t)64)
+#define RUN_MOST ((size_t)1024)
 
 /* ---- a list ---- */
 
@@ -113,43 +114,93 @@ int session_list_load(struct session_list *l, int dir, const char *history_path,
 
 /* ---- by the index ---- */
 
-/* A walk through the sessions of an index, last used first. */
+/* A search for sessions in an index, last used first. */
 struct walk {
     const struct session_index *x;
     struct session_list *list;
     size_t limit;
     struct str text;
-    bool at_end;         /* the text is looked for at the ends of ids */
-    uint64_t first, end; /* records that are to be added next */
-    int result;
+    bool at_end; /* the text is looked for at the ends of ids */
 };
 
-static bool is_named(const struct walk *w, struct str id)
+static struct str id_of(const struct session *s)
 {
-    return w->at_end ? str_ends(id, w->text) : str_starts(id, w->text);
+    return (struct str){s->id, s->id_len};
 }
 
-static void add_records(struct walk *w)
+static bool is_named(const struct walk *w, const struct session *s)
 {
-    if (w->first < w->end && w->result == 0)
-        w->result = session_index_sessions(w->x, w->first, w->end - w->first, w->list);
-    w->first = w->end;
+    return w->at_end ? str_ends(id_of(s), w->text) : str_starts(id_of(s), w->text);
 }
 
-/* Takes the next record. Those that follow each other are read together. */
-static bool take_record(void *arg, uint64_t number, struct str id)
+/* Adds those of `count` sessions from record `first` on that have the name and no recent lines. */
+static int add_records(struct walk *w, uint64_t first, uint64_t count)
 {
-    struct walk *w = arg;
-    size_t own;
+    struct session_list *l = w->list;
+    size_t kept = l->count, own;
+    int result = session_index_sessions(w->x, first, count, l);
 
-    if (is_named(w, id) && !session_table_find(&w->x->tail, id, &own)) {
-        if (number != w->end || w->end - w->first == RUN_MOST) {
-            add_records(w);
-            w->first = number;
-        }
-        w->end = number + 1;
+    for (size_t i = kept; i < l->count && result == 0 && kept < w->limit; i++)
+        if (is_named(w, &l->at[i]) && !session_table_find(&w->x->tail, id_of(&l->at[i]), &own))
+            l->at[kept++] = l->at[i];
+    l->count = kept;
+    return result;
+}
+
+/* Adds sessions in the order of the records, until there are enough. */
+static int add_in_order(struct walk *w)
+{
+    uint64_t first = 0, sessions = w->x->header.sessions;
+    int result = 0;
+
+    while (w->list->count < w->limit && first < sessions && result == 0) {
+        uint64_t count = w->limit - w->list->count;
+
+        count = count < RUN_LEAST ? RUN_LEAST : count > RUN_MOST ? RUN_MOST : count;
+        count = count < sessions - first ? count : sessions - first;
+        result = add_records(w, first, count);
+        first += count;
     }
-    return w->result == 0 && w->list->count + (w->end - w->first) < w->limit;
+    return result;
+}
+
+/* Reads the numbers of the sessions from place `first` of an order on, and adds these sessions. */
+static int add_places(struct walk *w, uint64_t first, uint64_t count)
+{
+    uint64_t sessions = w->x->header.sessions, numbers[RUN_MOST];
+    bool *wanted = mem_zalloc((size_t)sessions * sizeof(*wanted));
+    int result = 0;
+
+    while (count > 0 && result == 0) {
+        size_t n = count < RUN_MOST ? (size_t)count : RUN_MOST;
+
+        result = session_index_numbers(w->x, w->at_end, first, n, numbers);
+        for (size_t i = 0; i < n && result == 0; i++) {
+            if (numbers[i] < sessions)
+                wanted[numbers[i]] = true;
+            else
+                result = -1;
+        }
+        first += n;
+        count -= n;
+    }
+    for (uint64_t i = 0; i < sessions && w->list->count < w->limit && result == 0; i++)
+        if (wanted[i])
+            result = add_records(w, i, 1);
+    free(wanted);
+    return result;
+}
+
+/* Adds the sessions that have the name. */
+static int add_named(struct walk *w)
+{
+    uint64_t first, count;
+
+    if (w->text.n == 0)
+        return add_in_order(w);
+    if (session_index_named(w->x, w->text, w->at_end, &first, &count) < 0)
+        return -1;
+    return count == w->x->header.sessions ? add_in_order(w) : add_places(w, first, count);
 }
 
 /* Adds a session that has lines after those in the index, with its beginning from there. */
@@ -157,7 +208,7 @@ static int add_recent(struct walk *w, const struct session *recent)
 {
     uint64_t number;
     struct session *s;
-    int found = session_index_find(w->x, (struct str){recent->id, recent->id_len}, &number);
+    int found = session_index_find(w->x, id_of(recent), &number);
 
     if (found > 0 && session_index_sessions(w->x, number, 1, w->list) < 0)
         found = -1;
@@ -181,21 +232,19 @@ static int walk_index(struct walk *w)
 {
     const struct session_list *tail = &w->x->tail.list;
     struct session *recent = mem_zalloc(tail->count * sizeof(*recent));
+    int result = 0;
 
     if (tail->count > 0)
         memcpy(recent, tail->at, tail->count * sizeof(*recent));
     qsort(recent, tail->count, sizeof(*recent), by_last_line);
-    for (size_t i = 0; i < tail->count && w->list->count < w->limit && w->result == 0; i++)
-        if (is_named(w, (struct str){recent[i].id, recent[i].id_len}))
-            w->result = add_recent(w, &recent[i]);
+    for (size_t i = 0; i < tail->count && w->list->count < w->limit && result == 0; i++)
+        if (is_named(w, &recent[i]))
+            result = add_recent(w, &recent[i]);
     free(recent);
-    /* take_record sets w->result when it stops because a record is damaged. */
-    if (w->list->count < w->limit && w->result == 0 &&
-        session_index_each_id(w->x, take_record, w) < 0)
-        w->result = -1;
-    add_records(w);
+    if (result == 0 && w->list->count < w->limit)
+        result = add_named(w);
     w->list->bad_lines = tail->bad_lines + w->x->header.bad;
-    return w->result;
+    return result;
 }
 
 static int list_index(struct session_list *l, struct session_index *x, struct str text,
@@ -206,7 +255,6 @@ static int list_index(struct session_list *l, struct session_index *x, struct st
 
     if (result == 0 && l->count == 0 && text.n >= SESSION_SUFFIX_MIN) {
         w.at_end = true;
-        w.first = w.end = 0;
         result = walk_index(&w);
     }
     move_texts(&x->tail.list, l);

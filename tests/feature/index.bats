@@ -190,7 +190,7 @@ restore() {
     cp "$HISTORY.idx" good
     printf 9 | dd of="$HISTORY.idx" bs=1 seek=7 conv=notrunc status=none
     agree
-    [[ $(head -c 8 "$HISTORY.idx") == HISTIDX3 ]] || fail 'it was not made anew'
+    [[ $(head -c 8 "$HISTORY.idx") == HISTIDX4 ]] || fail 'it was not made anew'
     large_lines 7 900 >other
     hist-sessions --history other >first
     agree 'cp other.idx h.jsonl.idx'
@@ -255,6 +255,17 @@ f = open("h.jsonl", "r+b"); d = f.read(); f.seek(d.index(sys.argv[1].encode(), i
     run_expect 0 hist-check -q --repair
     no_index
     run_expect 0 hist-show --raw session-z
+    agree
+    # By hist-check, which reads everything.
+    edit session-8 session-w 100000
+    run_expect 0 hist-append -s session-1 'and goes on'
+    run_expect 0 hist-sessions --limit all
+    [[ $(<"$OUT") != *session-w* ]] || fail 'the list shows the edit by itself'
+    run_expect 0 hist-check
+    stdout_has "h.jsonl.idx: warning: it did not match the history, and was removed"
+    no_index
+    run_expect 0 hist-sessions --limit all
+    stdout_has session-w
     agree
 }
 

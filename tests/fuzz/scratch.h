@@ -24,7 +24,7 @@ static char scratch_dir[64];
 
 static inline void scratch_remove(void)
 {
-    static const char *const names[] = {"h", "h.quarantine", "state"};
+    static const char *const names[] = {"h", "h.idx", "h.quarantine", "state"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *path = path_join(scratch_dir, names[i]);
@@ -35,7 +35,8 @@ static inline void scratch_remove(void)
     rmdir(scratch_dir);
 }
 
-/* The path of a file of it; the caller frees it. Its names are `h`, `h.quarantine` and `state`. */
+/* The path of a file of it; the caller frees it. Its names are `h`, `h.idx`, `h.quarantine`
+ * and `state`. */
 static inline char *scratch_path(const char *name)
 {
     if (scratch_dir[0] == '\0') {

@@ -260,6 +260,39 @@ TEST(a_change_by_hand_before_something_is_appended_is_found_later)
     scratch_leave();
 }
 
+/* The samples of the history show an edit of many lines. */
+TEST(a_change_of_many_lines_before_something_is_appended_is_seen)
+{
+    struct buf all;
+
+    begin(3000);
+    CHECK(agrees());
+    all = scratch_get("h");
+    for (size_t i = 0; i + 10 < all.len; i++)
+        if (memcmp(all.data + i, "session-3", 9) == 0)
+            memcpy(all.data + i, "session-8", 9);
+    overwrite("h", 0, all.data, all.len);
+    buf_release(&all);
+    grow(3);
+    CHECK(agrees());
+    scratch_leave();
+}
+
+TEST(a_wrong_index_is_recognised)
+{
+    begin(3000);
+    CHECK(agrees());
+    CHECK(!session_index_is_wrong(&history));
+    grow(3);
+    CHECK(agrees() && !session_index_is_wrong(&history));
+    overwrite("h", place_of("session-17"), "session-99", 10);
+    grow(3);
+    CHECK(session_index_is_wrong(&history));
+    unlink("h.idx");
+    CHECK(!session_index_is_wrong(&history));
+    scratch_leave();
+}
+
 TEST(a_history_that_is_cut_off_or_replaced_is_another)
 {
     begin(3000);
@@ -334,7 +367,7 @@ TEST(another_version_is_made_anew)
     overwrite("h.idx", 7, "2", 1);
     CHECK(agrees());
     now = scratch_get("h.idx");
-    CHECK(now.len > 8 && memcmp(now.data, "HISTIDX3", 8) == 0);
+    CHECK(now.len > 8 && memcmp(now.data, "HISTIDX4", 8) == 0);
     buf_release(&now);
     scratch_leave();
 }
