@@ -74,6 +74,7 @@ void chat_session_close(struct chat_session *t)
     history_release(&t->history);
     config_release(&t->config);
     schema_free(t->schema);
+    buf_release(&t->memory);
     err_release(&t->unasked);
     err_release(&t->unsaved);
 }
@@ -132,6 +133,7 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
     if (!t->args->dry_run && server_load_key(&t->server, e) < 0)
         return -1;
     turn->history = &t->history;
+    turn->memory = t->in_memory ? &t->memory : NULL;
     turn->provider = t->server.provider;
     turn->session = buf_str(&t->session.id);
     turn->max_rounds = t->args->max_iterations;
@@ -212,7 +214,9 @@ static void keep_lines(struct chat_session *t, struct turn *turn,
 {
     struct err e = ERR_INIT;
 
-    if (t->args->store && !t->in_memory && report_unstored(t, store(turn, &e), &e) && !t->settled)
+    if (!t->args->store && !t->in_memory)
+        return;
+    if (report_unstored(t, store(turn, &e), &e) && !t->in_memory && !t->settled)
         t->settled = report_unstored(t, resume_settle(&t->session, &t->history, &e), &e);
 }
 

@@ -36,8 +36,19 @@ static size_t times(size_t n, size_t factor)
     return n > SIZE_MAX / factor ? SIZE_MAX : n * factor;
 }
 
-int context_window_load(struct tail *tail, const struct history *h, struct str session,
-                        size_t max_messages, size_t max_bytes, bool *cut, struct err *e)
+void context_window_parse(struct thread *thread, const struct buf *lines)
+{
+    struct str rest = buf_str(lines);
+
+    *thread = (struct thread){0};
+    while (rest.n > 0)
+        thread_add(thread, str_cut(&rest, '\n'));
+    thread_settle(thread);
+}
+
+int context_window_load(struct tail *tail, const struct history *h, const struct buf *memory,
+                        struct str session, size_t max_messages, size_t max_bytes, bool *cut,
+                        struct err *e)
 {
     struct tail_wish wish = {
         .messages = times(max_messages, 2), .bytes = times(max_bytes, 2), .system = true};
@@ -49,8 +60,12 @@ int context_window_load(struct tail *tail, const struct history *h, struct str s
     for (;;) {
         size_t behind;
 
-        if (tail_load(tail, h, session, &wish, e) < 0)
+        if (memory) {
+            *tail = (struct tail){.whole = true};
+            context_window_parse(&tail->thread, memory);
+        } else if (tail_load(tail, h, session, &wish, e) < 0) {
             return -1;
+        }
         behind = context_window_last_turn(&tail->thread);
         *cut = behind > 0 && is_cut(&tail->thread, behind - 1, max_messages, max_bytes);
         if (tail->whole || *cut)
@@ -73,7 +88,7 @@ int context_estimate(struct context_estimate *f, const struct config *c, const s
     bool cut;
 
     if (config_max_messages(c, &max_messages, e) < 0 || config_max_bytes(c, &max_bytes, e) < 0 ||
-        context_window_load(&tail, h, id, max_messages, max_bytes, &cut, e) < 0)
+        context_window_load(&tail, h, NULL, id, max_messages, max_bytes, &cut, e) < 0)
         return -1;
     context_init(&context);
     for (size_t i = 0; i < tail.system.count; i++)

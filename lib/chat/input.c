@@ -67,7 +67,7 @@ void input_prompt(struct buf *prompt, struct image_list *images, const struct ch
 void input_edit(struct buf *prompt, const struct history *h, struct str session)
 {
     struct err e = ERR_INIT;
-    int result = editor_possible() ? turn_last_prompt(h, session, prompt, &e) : 0;
+    int result = editor_possible() ? turn_last_prompt(h, NULL, session, prompt, &e) : 0;
 
     if (result == 0)
         return;

@@ -26,15 +26,17 @@
 
 void line_offer(struct line_words *w, struct str word)
 {
-    w->at = mem_grow(w->at, &w->cap, w->count + 1, sizeof *w->at);
+    w->at = mem_grow(w->at, &w->cap, w->count + 2, sizeof *w->at);
     w->at[w->count++] = mem_copy(word.p, word.n);
+    w->at[w->count] = NULL;
 }
 
-static void line_words_release(struct line_words *w)
+void line_words_release(struct line_words *w)
 {
     for (size_t i = 0; i < w->count; i++)
         free(w->at[i]);
     free(w->at);
+    *w = (struct line_words){0};
 }
 
 /* Returns the longest common beginning of the words in whole code points, borrowed from them. There

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "chathist/base/json.h"
+#include "chathist/base/id.h"
 #include "chathist/base/memory.h"
 #include "chathist/chat/context_window.h"
+#include "chathist/base/time.h"
 #include "chathist/history/message.h"
 #include "chathist/history/store.h"
 #include "chathist/llm/context.h"
@@ -29,14 +31,15 @@ static void take_messages(struct turn *t)
     t->bad_entries = messages_add(&t->context, t->messages);
 }
 
-int turn_last_prompt(const struct history *h, struct str session, struct buf *out, struct err *e)
+int turn_last_prompt(const struct history *h, const struct buf *memory, struct str session,
+                     struct buf *out, struct err *e)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct tail tail;
     size_t behind;
     bool cut;
 
-    if (context_window_load(&tail, h, session, 1, CONTEXT_ALL, &cut, e) < 0)
+    if (context_window_load(&tail, h, memory, session, 1, CONTEXT_ALL, &cut, e) < 0)
         return -1;
     behind = context_window_last_turn(&tail.thread);
     if (behind > 0)
@@ -108,8 +111,8 @@ int turn_prepare(struct turn *t, struct err *e)
     buf_init(&t->prompt_id, BUF_SMALL);
     buf_init(&t->answer_id, BUF_SMALL);
     buf_init(&t->last, BUF_LINE);
-    if (!t->history->unreadable &&
-        context_window_load(&tail, t->history, t->session, t->max_messages, t->max_bytes,
+    if ((t->memory || !t->history->unreadable) &&
+        context_window_load(&tail, t->history, t->memory, t->session, t->max_messages, t->max_bytes,
                             &t->was_cut, e) < 0)
         return -1;
     for (size_t i = 0; i < tail.system.count; i++)
@@ -250,11 +253,37 @@ static void drop_lines(struct turn *t)
         draft_release(&t->unstored[--t->unstored_count]);
 }
 
+int turn_remember(struct turn *t, struct buf *memory, struct err *e)
+{
+    struct buf id = BUF_INIT(BUF_SMALL), now = BUF_INIT(BUF_SMALL);
+    int result = 0;
+
+    for (size_t i = 0; i < t->unstored_count && result == 0; i++) {
+        struct draft *d = &t->unstored[i];
+
+        buf_clear(&id);
+        buf_clear(&now);
+        id_add_message(&id, time_now() / 1000);
+        time_add_iso(&now, time_now());
+        if (!draft_has(d, FIELD_ID))
+            draft_set_text(d, FIELD_ID, buf_str(&id));
+        draft_set_text(d, FIELD_TIMESTAMP, buf_str(&now));
+        result = draft_format(d, memory, e);
+    }
+    buf_release(&id);
+    buf_release(&now);
+    return result;
+}
+
 static int turn_store(struct turn *t, struct err *e)
 {
+    int result;
+
     if (t->unstored_count == 0)
         return 0;
-    if (store_append(t->history, t->unstored, t->unstored_count, e) < 0) {
+    result = t->memory ? turn_remember(t, t->memory, e)
+                       : store_append(t->history, t->unstored, t->unstored_count, e);
+    if (result < 0) {
         if (e)
             e->kind = ERR_UNSAVED;
         return -1;

@@ -273,8 +273,8 @@ history_is() {
     request_messages_are 4 $'user:before\n\nfirst' assistant:one user:third
     type_lines '/save out.md'
     screen_has 'out.md: saved'
-    printf '## user\n\nbefore\n\n## user\n\nfirst\n\n## assistant\n\none\n\n## user\n\nthird\n\n## assistant\n\nfour\n' >wanted
-    same saved wanted out.md
+    grep -E '^[a-z]|^## ' out.md | sed 's/ (.*//' | paste -s -d '|' >got
+    is got got '## User|before|## User|first|## Assistant|one|## User|third|## Assistant|four'
     keys C-d
     screen_has 'status 0'
     unchanged "$HISTORY"
@@ -629,6 +629,9 @@ said_nothing() {
     type_lines '/usr/bin/env is what?'
     screen_has '[3 messages]'
     said 4 '/usr/bin/env is what?' $'/usr/bin/env is what?\n[3 messages]'
+    type_lines '/ is the root'
+    screen_has '[5 messages]'
+    said 6 '/ is the root' $'/ is the root\n[5 messages]'
     type_lines /exit
     screen_has 'status 0'
 }
@@ -807,7 +810,7 @@ X
     converse
     type_lines /save '/save -a' hello '/save out.md'
     screen_has "no file: try '/save FILE'" 'out.md: saved'
-    printf '## assistant (m)\n\ncalls\n\n    ls {"a":1}\n\n## user\n\nhello\n\n## assistant (echo)\n\nhello\n[3 messages]\n' >wanted
+    hist-export -f md talk >wanted
     same saved wanted out.md
     [[ $(stat -c %a out.md) == 600 ]]
     type_lines '/save -a out.md'
@@ -1016,11 +1019,13 @@ gone() {
     converse --no-store --yes -T ./step
     type_lines go
     screen_has Done.
-    mkdir "$HISTORY"
+    echo x >gone
+    type_lines '/file gone'
+    screen_has 'goes with the next prompt'
+    rm gone
     type_lines '/edit other'
-    screen_has 'history'
-    rmdir "$HISTORY"
-    type_lines next
+    screen_has "cannot open 'gone'"
+    type_lines '/file -' next
     screen_has more
     request_messages_are 3 user:go 'assistant:[step {"n":1}]' $'tool:ok\n' assistant:Done. user:next
     type_lines '/edit last'
@@ -1068,7 +1073,7 @@ gone() {
     request_messages_are 5 'system:Be brief' user:first assistant:one user:third assistant:four user:fifth
     type_lines '/save out.md'
     screen_has 'out.md: saved'
-    [[ $(grep -c '^## ' out.md) == 6 ]]
+    [[ $(grep -c '^## ' out.md) == 7 ]]
     screen_counts 1 'nothing is stored'
     screen_counts 1 'cannot open'
     type_lines /quit

@@ -1,6 +1,7 @@
 #include "chathist/chat/turn.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "test.h"
 #include "chathist/history/thread.h"
@@ -99,6 +100,31 @@ TEST(the_next_turn_brings_the_earlier_messages)
     CHECK_STR(buf_c(&second.answer.text), "two\n[3 messages]");
     turn_release(&first);
     turn_release(&second);
+    leave();
+}
+
+TEST(a_turn_in_memory_leaves_the_history_alone)
+{
+    struct buf memory = BUF_INIT(BUF_LINE), last = BUF_INIT(BUF_LINE);
+    struct turn first = make("one"), second = make("two"), again = make("");
+    struct err e = ERR_INIT;
+
+    enter();
+    first.memory = second.memory = again.memory = &memory;
+    again.kind = TURN_AGAIN;
+    CHECK_INT(take_turn(&first, &e), 0);
+    CHECK_INT(take_turn(&second, &e), 0);
+    CHECK_STR(buf_c(&second.answer.text), "two\n[3 messages]");
+    CHECK_INT(take_turn(&again, &e), 0);
+    CHECK_STR(buf_c(&again.answer.text), "two\n[3 messages]");
+    CHECK_INT(turn_last_prompt(&h, &memory, STR("s1"), &last, &e), 1);
+    CHECK_STR(buf_c(&last), "two");
+    CHECK(access(h.path, F_OK) < 0);
+    turn_release(&first);
+    turn_release(&second);
+    turn_release(&again);
+    buf_release(&memory);
+    buf_release(&last);
     leave();
 }
 
@@ -241,7 +267,7 @@ TEST(a_turn_again_replaces_the_answer_when_it_is_finished)
     struct err e = ERR_INIT;
 
     enter();
-    CHECK_INT(turn_last_prompt(&h, STR("s1"), &last, &e), 0);
+    CHECK_INT(turn_last_prompt(&h, NULL, STR("s1"), &last, &e), 0);
     CHECK_INT(take_turn(&first, &e), 0);
     failed.kind = again.kind = TURN_AGAIN;
     failed.ask.options = &cut;
@@ -261,7 +287,7 @@ TEST(a_turn_again_replaces_the_answer_when_it_is_finished)
         check_line(&thread.at[1], ROLE_ASSISTANT, "x\n[1 message]");
     }
     thread_release(&thread);
-    CHECK_INT(turn_last_prompt(&h, STR("s1"), &last, &e), 1);
+    CHECK_INT(turn_last_prompt(&h, NULL, STR("s1"), &last, &e), 1);
     CHECK_STR(buf_c(&last), "x");
     turn_release(&first);
     turn_release(&failed);

@@ -41,14 +41,15 @@ struct chat_session {
     struct err unasked;    /* why no request can be sent: no model is known yet */
     struct err unsaved;    /* why something of this turn is not in the history */
     bool settled;          /* the session was made current, if it should be */
-    bool in_memory;        /* the history could not be written; nothing more is stored */
-    bool refusal_warned;   /* the user was warned that calls are refused without a question */
+    bool in_memory;        /* nothing is stored: `memory` has the lines of the session */
+    struct buf memory;
+    bool refusal_warned; /* the user was warned that calls are refused without a question */
 };
 
 /* Valid before chat_session_open, so that errors in the command line can be printed as events. */
 #define CHAT_SESSION_INIT                                                                          \
     {                                                                                              \
-        .session = RESUME_INIT, .consent = CONSENT_INIT                                            \
+        .session = RESUME_INIT, .consent = CONSENT_INIT, .memory = BUF_INIT(SIZE_MAX)              \
     }
 
 /* Locates the history and chooses the server. */

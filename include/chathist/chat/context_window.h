@@ -16,9 +16,13 @@
 
 /* Loads the messages that a context within these bounds (llm/context) can hold, the last turn in
  * addition, and the newest system line. *cut is set if the messages before the last turn exceed the
- * bounds. Returns 0, or -1 with *e set and nothing to release. */
-int context_window_load(struct tail *tail, const struct history *h, struct str session,
-                        size_t max_messages, size_t max_bytes, bool *cut, struct err *e);
+ * bounds. With `memory` its lines are the session, and the history is not read. Returns 0, or -1
+ * with *e set and nothing to release. */
+int context_window_load(struct tail *tail, const struct history *h, const struct buf *memory,
+                        struct str session, size_t max_messages, size_t max_bytes, bool *cut,
+                        struct err *e);
+/* Makes the thread of a session's lines. The caller releases it. */
+void context_window_parse(struct thread *thread, const struct buf *lines);
 /* Returns the index of the first message after the last prompt of the thread, or 0 without a
  * prompt. */
 size_t context_window_last_turn(const struct thread *thread);

@@ -54,6 +54,9 @@ struct turn {
     /* Set by the caller, borrowed. */
     enum turn_kind kind;
     struct history *history;
+    struct buf
+        *memory; /* the lines of the session, to which those of the turn are added; NULL: they
+                         * are in the history */
     const struct provider *provider;
     struct ask ask; /* everything but the context */
     struct str session;
@@ -97,8 +100,10 @@ struct turn {
     size_t calls_count;
 };
 
-/* Adds the text of the session's last prompt. Returns 1, 0 without one, or -1 with *e set. */
-int turn_last_prompt(const struct history *h, struct str session, struct buf *out, struct err *e);
+/* Adds the text of the session's last prompt; `memory` is as in struct turn. Returns 1, 0 without
+ * one, or -1 with *e set. */
+int turn_last_prompt(const struct history *h, const struct buf *memory, struct str session,
+                     struct buf *out, struct err *e);
 /* Loads the context: the system prompt, the thread or `messages` within the bounds, then the
  * prompt. TURN_AGAIN and TURN_EDIT leave the turn of the last prompt out. Returns 0, or -1 with *e
  * set: ERR_USAGE without a last prompt. */
@@ -115,6 +120,8 @@ int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e);
  * line has the content "" and a finish_reason (`error`, `interrupted`) that keeps the answer and
  * its prompt out of every later request (llm/context). Returns 0, or -1 with *e set. */
 int turn_store_answer(struct turn *t, struct err *e);
+/* Adds the lines that could not be stored to `memory`. Returns 0, or -1 with *e set. */
+int turn_remember(struct turn *t, struct buf *memory, struct err *e);
 void turn_release(struct turn *t);
 
 /* Fills t->calls from t->answer, which does not change until round_end. */
