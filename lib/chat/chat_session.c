@@ -85,6 +85,7 @@ static void set_ask(struct chat_session *t, struct ask *ask)
     *ask = (struct ask){.options = t->args->options,
                         .options_count = t->args->options_count,
                         .schema = schema_text(t->schema),
+                        .schema_fits = schema_fits(t->schema),
                         .stream = t->args->stream,
                         .limits = t->args->limits,
                         .retries = t->args->retries,

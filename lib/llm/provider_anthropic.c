@@ -6,7 +6,6 @@
 #include "chathist/base/json.h"
 #include "chathist/llm/provider_error.h"
 #include "llm/provider_wire.h"
-#include "llm/structured.h"
 
 /* ---- the messages of a request ---- */
 
@@ -352,6 +351,39 @@ static void anthropic_set_tools(cJSON *t, const struct ask *ask, cJSON *called)
     cJSON_Delete(called);
 }
 
+/* Does the model know output_config? The names are those of Anthropic's models before the field. The
+ * models of other servers are not expected to know it. */
+static bool knows_output_config(const char *model)
+{
+    static const char *const older[] = {
+        "claude-2",          "claude-instant",  "claude-3",        "claude-sonnet-4-0",
+        "claude-sonnet-4-2", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2",
+    };
+
+    for (size_t i = 0; i < sizeof older / sizeof *older; i++)
+        if (strstr(model, older[i]))
+            return false;
+    return strstr(model, "claude-") != NULL;
+}
+
+/* Sets `output_config` of the type `json_schema` (platform documentation, "Structured outputs"; no
+ * beta header). Returns false, and sets nothing, if the model does not know the field or the service
+ * does not accept the schema. */
+static bool set_output_config(cJSON *body, const struct ask *ask)
+{
+    cJSON *config, *format;
+
+    if (!knows_output_config(ask->model) || !(ask->schema_fits & SCHEMA_ANTHROPIC))
+        return false;
+    config = cjson_object();
+    format = cjson_object();
+    cjson_set_text(format, "type", STR("json_schema"));
+    cjson_set(format, "schema", wire_schema(ask));
+    cjson_set(config, "format", format);
+    cjson_set(body, "output_config", config);
+    return true;
+}
+
 /* Sets the system prompt. A schema for the answer is sent in its own field, or, if that is not
  * possible, in the system prompt. */
 static void anthropic_set_system(cJSON *body, const struct ask *ask)
@@ -359,9 +391,8 @@ static void anthropic_set_system(cJSON *body, const struct ask *ask)
     struct buf system = BUF_INIT(2 * BUF_LINE);
 
     buf_add(&system, ask->context->system, ask->context->system_len);
-    if (ask->schema.p && !wire_has_option(ask, "output_config") &&
-        !structured_set_output_config(body, ask->schema, ask->model))
-        structured_add_instruction(&system, ask->schema);
+    if (ask->schema.p && !wire_has_option(ask, "output_config") && !set_output_config(body, ask))
+        wire_add_schema(ask, &system);
     if (str_trim(buf_str(&system)).n > 0)
         cjson_set_text(body, "system", buf_str(&system));
     buf_release(&system);

@@ -6,7 +6,6 @@
 #include "chathist/base/json.h"
 #include "chathist/llm/provider_error.h"
 #include "llm/provider_wire.h"
-#include "llm/structured.h"
 
 /* ---- the messages of a request ---- */
 
@@ -293,7 +292,7 @@ static cJSON *openai_messages_tree(const struct provider *p, const struct ask *a
 
     if (ask->dropped & (DROP_SCHEMA | DROP_FORMAT)) {
         buf_add_str(&system, text);
-        structured_add_instruction(&system, ask->schema);
+        wire_add_schema(ask, &system);
         text = buf_str(&system);
     }
     context_init(&as_text);
@@ -304,6 +303,31 @@ static cJSON *openai_messages_tree(const struct provider *p, const struct ask *a
     context_release(&as_text);
     buf_release(&system);
     return array;
+}
+
+/* Sets `response_format` of the type `json_schema` (openai-openapi, ResponseFormatJsonSchema).
+ * Ollama and llama.cpp read the schema and ignore `strict`. */
+static void set_response_format(cJSON *body, const struct ask *ask)
+{
+    cJSON *format = cjson_object(), *inner = cjson_object();
+
+    cjson_set_text(inner, "name", STR("answer"));
+    cjson_set(inner, "schema", wire_schema(ask));
+    cjson_set(inner, "strict", cJSON_CreateBool(ask->schema_fits & SCHEMA_STRICT));
+    cjson_set_text(format, "type", STR("json_schema"));
+    cjson_set(format, "json_schema", inner);
+    cjson_set(body, "response_format", format);
+}
+
+/* Sets `response_format` in an older form, with the schema beside the type (llama-cpp-python,
+ * github.com/abetlen/llama-cpp-python README "JSON Schema Mode"; llama.cpp accepts it, too). */
+static void set_json_object(cJSON *body, const struct ask *ask)
+{
+    cJSON *format = cjson_object();
+
+    cjson_set_text(format, "type", STR("json_object"));
+    cjson_set(format, "schema", wire_schema(ask));
+    cjson_set(body, "response_format", format);
 }
 
 static void openai_body_set(const struct provider *p, const struct ask *ask, struct http_request *r)
@@ -320,9 +344,9 @@ static void openai_body_set(const struct provider *p, const struct ask *ask, str
     if (usage)
         cjson_set_raw(t, "stream_options", STR("{\"include_usage\":true}"));
     if (ask->schema.p && !(ask->dropped & (DROP_SCHEMA | DROP_FORMAT)))
-        structured_set_response_format(t, ask->schema);
+        set_response_format(t, ask);
     else if (ask->schema.p && !(ask->dropped & DROP_FORMAT))
-        structured_set_json_object(t, ask->schema);
+        set_json_object(t, ask);
     wire_set_options(t, ask);
     cjson_print(t, &r->body);
     cJSON_Delete(t);

@@ -80,6 +80,34 @@ void wire_set_options(cJSON *body, const struct ask *ask)
         set_option(body, &ask->options[i]);
 }
 
+cJSON *wire_schema(const struct ask *ask)
+{
+    cJSON *t = cjson_object();
+    struct buf name = BUF_INIT(BUF_LINE);
+
+    for (struct json_iter it = json_iter(ask->schema); json_next(&it);) {
+        buf_clear(&name);
+        json_decode((struct str){it.key.p - 1, it.key.n + 2}, &name);
+        if (!str_eq_c(buf_str(&name), "$schema"))
+            cjson_set_raw(t, buf_c(&name), it.value);
+    }
+    buf_release(&name);
+    return t;
+}
+
+void wire_add_schema(const struct ask *ask, struct buf *system)
+{
+    cJSON *t = wire_schema(ask);
+
+    if (system->len > 0)
+        buf_add_c(system, "\n\n");
+    buf_add_c(system,
+              "Answer with one JSON value and nothing else: no words before or after it, no "
+              "code fence. It must be valid against this JSON Schema:\n");
+    cjson_print(t, system);
+    cJSON_Delete(t);
+}
+
 void wire_take_model(struct response *a, struct str model)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);

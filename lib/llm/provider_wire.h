@@ -27,6 +27,12 @@ bool wire_has_option(const struct ask *ask, const char *key);
  * so that an option replaces a member that the provider set. */
 void wire_set_options(cJSON *body, const struct ask *ask);
 
+/* Returns the schema for the answer without `$schema`, which names the language that it is written
+ * in. The caller frees it. */
+cJSON *wire_schema(const struct ask *ask);
+/* Adds an instruction to a system prompt: answer with JSON that matches the schema. */
+void wire_add_schema(const struct ask *ask, struct buf *system);
+
 /* ---- ids and names of tool calls ----
  *
  * A history holds calls from many servers. If one of them named a call `functions.f`, or gave it an

@@ -11,6 +11,7 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/regex.h"
 #include "chathist/base/utf8.h"
+#include "chathist/llm/provider.h"
 
 /* How many schemas one check may apply. A schema whose branches multiply can exceed it. */
 #define STEPS_MAX 5000000
@@ -33,6 +34,7 @@ struct schema {
     cJSON *root;
     char *file; /* for messages; NULL */
     struct buf unchecked;
+    unsigned fits; /* the dialects that accept it, bits of enum schema_dialect */
     struct pattern *patterns;
     size_t patterns_count, patterns_cap;
 };
@@ -416,28 +418,48 @@ static bool check_any_of(struct walk *w, const struct target *t, const cJSON *wa
     return any;
 }
 
-/* Is the reference of the form that is checked: `#`, `#/$defs/NAME` or `#/definitions/NAME`, where
- * NAME has no escapes? */
-static bool is_simple_ref(const char *ref)
+/* Returns true for `#`, and for `#/...` without a percent sign: a JSON pointer (RFC 6901). Other
+ * references are names of anchors, which are not checked. */
+static bool is_pointer(const char *ref)
 {
-    struct str name = str_of(ref);
-
-    if (str_starts(name, STR("#/$defs/")) || str_starts(name, STR("#/definitions/")))
-        return !strpbrk(strchr(ref + 2, '/') + 1, "/~%");
-    return str_eq_c(name, "#");
+    return ref[0] == '#' && (ref[1] == '\0' || (ref[1] == '/' && !strchr(ref, '%')));
 }
 
-/* Returns the schema that a reference of that form leads to, or NULL. */
-static const cJSON *follow(const struct schema *s, const char *ref)
+/* Adds a part of a pointer, in which ~1 stands for / and ~0 for ~. */
+static void add_part(struct buf *out, struct str part)
 {
-    if (strcmp(ref, "#") == 0)
-        return s->root;
-    return member(member(s->root, ref[2] == '$' ? "$defs" : "definitions"), strrchr(ref, '/') + 1);
+    for (size_t i = 0; i < part.n; i++)
+        if (part.p[i] == '~' && i + 1 < part.n)
+            buf_add_byte(out, part.p[++i] == '1' ? '/' : '~');
+        else
+            buf_add_byte(out, part.p[i]);
+}
+
+/* Returns the value that a pointer leads to, or NULL if there is none. */
+static cJSON *follow(const struct schema *s, const char *ref)
+{
+    struct str rest = str_of(ref);
+    cJSON *at = s->root;
+
+    (void)str_cut(&rest, '/');
+    while (at && rest.p) {
+        struct buf name = BUF_INIT(SIZE_MAX);
+        cJSON *part = at->child;
+
+        add_part(&name, str_cut(&rest, '/'));
+        if (cJSON_IsArray(at))
+            part = cJSON_GetArrayItem(at, (int)strtol(buf_c(&name), NULL, 10));
+        while (part && cJSON_IsObject(at) && strcmp(part->string, buf_c(&name)) != 0)
+            part = part->next;
+        at = part;
+        buf_release(&name);
+    }
+    return at;
 }
 
 static bool check_ref(struct walk *w, const struct target *t, const cJSON *want)
 {
-    return !is_simple_ref(want->valuestring) ||
+    return !is_pointer(want->valuestring) ||
            apply(w, follow(w->schema, want->valuestring), t->value);
 }
 
@@ -463,42 +485,47 @@ enum form {
 static const struct keyword {
     const char *name;
     enum form form;
-    int applies; /* the types of values that it is checked for; 0 if it is never checked */
+    int applies;   /* the types of values that it is checked for; 0 if it is never checked */
+    unsigned fits; /* the dialects that have it */
     bool (*check)(struct walk *w, const struct target *t, const cJSON *want);
 } keywords[] = {
-    {"type", FORM_TYPES, ANY, check_type},
-    {"enum", FORM_ARRAY, ANY, check_enum},
-    {"const", FORM_ANY, ANY, check_const},
-    {"anyOf", FORM_SCHEMA_LIST, ANY, check_any_of},
-    {"$ref", FORM_REF, ANY, check_ref},
-    {"minimum", FORM_NUMBER, cJSON_Number, check_bound},
-    {"maximum", FORM_NUMBER, cJSON_Number, check_bound},
-    {"exclusiveMinimum", FORM_NUMBER, cJSON_Number, check_bound},
-    {"exclusiveMaximum", FORM_NUMBER, cJSON_Number, check_bound},
-    {"multipleOf", FORM_DIVISOR, cJSON_Number, check_multiple},
-    {"minLength", FORM_COUNT, cJSON_String, check_count},
-    {"maxLength", FORM_COUNT, cJSON_String, check_count},
-    {"pattern", FORM_REGEX, cJSON_String, check_pattern},
-    {"required", FORM_NAMES, cJSON_Object, check_required},
-    {"properties", FORM_SCHEMA_MAP, cJSON_Object, check_properties},
-    {"additionalProperties", FORM_SCHEMA, cJSON_Object, check_additional},
-    {"items", FORM_SCHEMA, cJSON_Array, check_items},
-    {"minItems", FORM_COUNT, cJSON_Array, check_count},
-    {"maxItems", FORM_COUNT, cJSON_Array, check_count},
-    {"uniqueItems", FORM_BOOL, cJSON_Array, check_unique},
-    {"$defs", FORM_SCHEMA_MAP, 0, NULL},
-    {"definitions", FORM_SCHEMA_MAP, 0, NULL},
-    {"format", FORM_ANY, 0, NULL},
-    {"title", FORM_ANY, 0, NULL},
-    {"description", FORM_ANY, 0, NULL},
-    {"default", FORM_ANY, 0, NULL},
-    {"examples", FORM_ANY, 0, NULL},
-    {"deprecated", FORM_ANY, 0, NULL},
-    {"readOnly", FORM_ANY, 0, NULL},
-    {"writeOnly", FORM_ANY, 0, NULL},
-    {"$schema", FORM_ANY, 0, NULL},
-    {"$id", FORM_ANY, 0, NULL},
-    {"$comment", FORM_ANY, 0, NULL},
+#define STRICT SCHEMA_STRICT
+#define BOTH (SCHEMA_STRICT | SCHEMA_ANTHROPIC)
+    {"type", FORM_TYPES, ANY, BOTH, check_type},
+    {"enum", FORM_ARRAY, ANY, BOTH, check_enum},
+    {"const", FORM_ANY, ANY, BOTH, check_const},
+    {"anyOf", FORM_SCHEMA_LIST, ANY, BOTH, check_any_of},
+    {"$ref", FORM_REF, ANY, BOTH, check_ref},
+    {"minimum", FORM_NUMBER, cJSON_Number, STRICT, check_bound},
+    {"maximum", FORM_NUMBER, cJSON_Number, STRICT, check_bound},
+    {"exclusiveMinimum", FORM_NUMBER, cJSON_Number, STRICT, check_bound},
+    {"exclusiveMaximum", FORM_NUMBER, cJSON_Number, STRICT, check_bound},
+    {"multipleOf", FORM_DIVISOR, cJSON_Number, STRICT, check_multiple},
+    {"minLength", FORM_COUNT, cJSON_String, 0, check_count},
+    {"maxLength", FORM_COUNT, cJSON_String, 0, check_count},
+    {"pattern", FORM_REGEX, cJSON_String, STRICT, check_pattern},
+    {"required", FORM_NAMES, cJSON_Object, BOTH, check_required},
+    {"properties", FORM_SCHEMA_MAP, cJSON_Object, BOTH, check_properties},
+    {"additionalProperties", FORM_SCHEMA, cJSON_Object, BOTH, check_additional},
+    {"items", FORM_SCHEMA, cJSON_Array, BOTH, check_items},
+    {"minItems", FORM_COUNT, cJSON_Array, BOTH, check_count},
+    {"maxItems", FORM_COUNT, cJSON_Array, STRICT, check_count},
+    {"uniqueItems", FORM_BOOL, cJSON_Array, 0, check_unique},
+    {"$defs", FORM_SCHEMA_MAP, 0, BOTH, NULL},
+    {"definitions", FORM_SCHEMA_MAP, 0, BOTH, NULL},
+    {"format", FORM_ANY, 0, BOTH, NULL},
+    {"title", FORM_ANY, 0, BOTH, NULL},
+    {"description", FORM_ANY, 0, BOTH, NULL},
+    {"default", FORM_ANY, 0, SCHEMA_ANTHROPIC, NULL},
+    {"examples", FORM_ANY, 0, 0, NULL},
+    {"deprecated", FORM_ANY, 0, 0, NULL},
+    {"readOnly", FORM_ANY, 0, 0, NULL},
+    {"writeOnly", FORM_ANY, 0, 0, NULL},
+    {"$schema", FORM_ANY, 0, BOTH, NULL},
+    {"$id", FORM_ANY, 0, 0, NULL},
+    {"$comment", FORM_ANY, 0, 0, NULL},
+#undef STRICT
+#undef BOTH
 };
 
 /* Returns NULL for a keyword that is not known. */
@@ -624,20 +651,70 @@ static bool load_pattern(struct walk *w, const cJSON *value)
     return true;
 }
 
-static bool load_ref(struct walk *w, const char *ref)
+/* The state of an object in the schema while it is loaded, in the member valueint, which cJSON uses
+ * for numbers only; and while ends() visits it, in valuedouble. */
+enum { UNSEEN, ENTERED, LEFT };
+
+/* Returns false if applying the schema to a value would apply it to the same value without end. */
+static bool ends(const struct schema *s, cJSON *schema, size_t depth)
 {
-    if (*ref != '#')
-        return mistake(w, "'%s' is another file, and only this one is read", ref);
-    if (!is_simple_ref(ref))
-        add_unchecked(w->schema, "$ref");
-    else if (!follow(w->schema, ref))
-        return mistake(w, "there is no '%s'", ref);
-    return true;
+    bool held = true;
+
+    if (!cJSON_IsObject(schema) || schema->valuedouble == LEFT)
+        return true;
+    if (schema->valuedouble == ENTERED || depth > DEPTH_MAX)
+        return false;
+    schema->valuedouble = ENTERED;
+    for (cJSON *keyword = schema->child; keyword && held; keyword = keyword->next) {
+        if (strcmp(keyword->string, "$ref") == 0 && cJSON_IsString(keyword) &&
+            is_pointer(keyword->valuestring)) {
+            cJSON *target = follow(s, keyword->valuestring);
+
+            held = !target || ends(s, target, depth + 1);
+        }
+        for (cJSON *one = strcmp(keyword->string, "anyOf") == 0 ? keyword->child : NULL;
+             one && held; one = one->next)
+            held = ends(s, one, depth + 1);
+    }
+    schema->valuedouble = LEFT;
+    return held;
 }
 
-static bool load_schema(struct walk *w, const cJSON *schema);
+static bool load_schema(struct walk *w, cJSON *schema);
 
-static bool load_keyword(struct walk *w, const cJSON *value)
+/* Loads the target of a reference, because it may be in a place that is no schema otherwise. */
+static bool load_ref(struct walk *w, const char *ref)
+{
+    struct buf path = w->path;
+    cJSON *target = is_pointer(ref) ? follow(w->schema, ref) : NULL;
+    bool held;
+
+    if (*ref != '#')
+        return mistake(w, "'%s' is another file, and only this one is read", ref);
+    if (!is_pointer(ref)) {
+        w->schema->fits = 0;
+        add_unchecked(w->schema, "$ref");
+        return true;
+    }
+    if (!target)
+        return mistake(w, "there is no '%s'", ref);
+    if (!ends(w->schema, target, 0))
+        return mistake(w, "'%s' refers to itself without end", ref);
+    /* Services know references to the whole schema and to its definitions. */
+    if (strcmp(ref, "#") != 0 && strncmp(ref, "#/$defs/", 8) != 0 &&
+        strncmp(ref, "#/definitions/", 14) != 0)
+        w->schema->fits = 0;
+    if (target->valueint == ENTERED) /* the schema is recursive */
+        w->schema->fits &= ~(unsigned)SCHEMA_ANTHROPIC;
+    buf_init(&w->path, SIZE_MAX);
+    buf_add_c(&w->path, ref + 1);
+    held = load_schema(w, target);
+    buf_release(&w->path);
+    w->path = path;
+    return held;
+}
+
+static bool load_keyword(struct walk *w, cJSON *value)
 {
     const struct keyword *keyword = keyword_named(value->string);
     enum form form = keyword ? keyword->form : FORM_ANY;
@@ -649,6 +726,9 @@ static bool load_keyword(struct walk *w, const cJSON *value)
         return mistake(w, "%s", why);
     if (!keyword)
         add_unchecked(w->schema, value->string);
+    w->schema->fits &= keyword ? keyword->fits : 0;
+    if (strcmp(value->string, "minItems") == 0 && value->valuedouble > 1)
+        w->schema->fits &= ~(unsigned)SCHEMA_ANTHROPIC;
     if (form == FORM_REGEX)
         return load_pattern(w, value);
     if (form == FORM_REF)
@@ -657,7 +737,7 @@ static bool load_keyword(struct walk *w, const cJSON *value)
         return load_schema(w, value);
     if (form != FORM_SCHEMA_LIST && form != FORM_SCHEMA_MAP)
         return true;
-    for (const cJSON *schema = value->child; schema && held; schema = schema->next) {
+    for (cJSON *schema = value->child; schema && held; schema = schema->next) {
         size_t len = enter(w, schema, i++);
 
         held = load_schema(w, schema);
@@ -666,24 +746,84 @@ static bool load_keyword(struct walk *w, const cJSON *value)
     return held;
 }
 
+static bool is_in(const char *text, const cJSON *array)
+{
+    for (const cJSON *one = array ? array->child : NULL; one; one = one->next)
+        if (cJSON_IsString(one) && strcmp(one->valuestring, text) == 0)
+            return true;
+    return false;
+}
+
+static bool is_object_type(const cJSON *type)
+{
+    return is_in("object", type) ||
+           (cJSON_IsString(type) && strcmp(type->valuestring, "object") == 0);
+}
+
+/* Returns the dialects that accept the schema as far as its additional properties and its required
+ * properties decide: every object has to exclude other members, and for SCHEMA_STRICT it has to
+ * require all of its properties. */
+static unsigned fits_as_object(const cJSON *schema)
+{
+    const cJSON *properties = member(schema, "properties");
+    const cJSON *additional = member(schema, "additionalProperties");
+    unsigned fits = SCHEMA_STRICT | SCHEMA_ANTHROPIC;
+
+    if (!properties && !is_object_type(member(schema, "type")))
+        return additional ? 0 : fits;
+    for (const cJSON *p = properties ? properties->child : NULL; p; p = p->next)
+        if (!is_in(p->string, member(schema, "required")))
+            fits = SCHEMA_ANTHROPIC;
+    return cJSON_IsFalse(additional) ? fits : 0;
+}
+
 /* Checks the value of each keyword in a schema and in the schemas inside it. Returns false, with
- * the mistake noted, if one is wrong. The recursion is as deep as the text, at most JSON_DEPTH. */
-static bool load_schema(struct walk *w, const cJSON *schema)
+ * the mistake noted, if one is wrong. */
+static bool load_schema(struct walk *w, cJSON *schema)
 {
     bool held = true;
 
     if (!cJSON_IsBool(schema) && !cJSON_IsObject(schema))
         return mistake(w, "is not a schema: neither an object nor a boolean");
-    for (const cJSON *value = schema->child; value && held; value = value->next) {
+    if (w->depth > DEPTH_MAX)
+        return mistake(w, "has references that are nested too deeply");
+    /* `additionalProperties: false` is a keyword for the services; other booleans are schemas. */
+    if (cJSON_IsBool(schema) && !(cJSON_IsFalse(schema) && schema->string &&
+                                  strcmp(schema->string, "additionalProperties") == 0))
+        w->schema->fits = 0;
+    if (cJSON_IsBool(schema) || schema->valueint != UNSEEN)
+        return true;
+    schema->valueint = ENTERED;
+    w->schema->fits &= fits_as_object(schema);
+    w->depth++;
+    for (cJSON *value = schema->child; value && held; value = value->next) {
         size_t len = enter(w, value, 0);
 
         held = load_keyword(w, value);
         leave(w, len);
     }
+    w->depth--;
+    schema->valueint = LEFT;
     return held;
 }
 
 /* ---- the whole ---- */
+
+/* Of members with the same name keeps the last one, as JSON readers do. */
+static void keep_last_members(cJSON *value)
+{
+    for (cJSON *part = value->child, *next; part; part = next) {
+        bool again = false;
+
+        next = part->next;
+        for (cJSON *later = next; later && part->string && !again; later = later->next)
+            again = strcmp(later->string, part->string) == 0;
+        if (again)
+            cJSON_Delete(cJSON_DetachItemViaPointer(value, part));
+        else
+            keep_last_members(part);
+    }
+}
 
 /* Parses s->text. Returns false, with the mistake noted, if it is not a schema. */
 static bool load(struct walk *w)
@@ -696,7 +836,15 @@ static bool load(struct walk *w)
     if (!json_check(buf_str(&s->text), &s->value, &at))
         return mistake(w, "is not JSON at byte %zu", at);
     s->root = parse(s->value);
-    return s->root ? load_schema(w, s->root) : mistake(w, "has a number that is too long");
+    if (!s->root)
+        return mistake(w, "has a number that is too long");
+    keep_last_members(s->root);
+    s->fits = SCHEMA_STRICT | SCHEMA_ANTHROPIC;
+    if (!load_schema(w, s->root))
+        return false;
+    if (!is_object_type(member(s->root, "type")) || member(s->root, "anyOf"))
+        s->fits &= ~(unsigned)SCHEMA_STRICT;
+    return true;
 }
 
 struct schema *schema_new(struct str text, struct err *e)
@@ -756,6 +904,11 @@ void schema_free(struct schema *s)
 struct str schema_text(const struct schema *s)
 {
     return s ? s->value : STR_NONE;
+}
+
+unsigned schema_fits(const struct schema *s)
+{
+    return s ? s->fits : 0;
 }
 
 const char *schema_unchecked(const struct schema *s)

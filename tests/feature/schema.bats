@@ -253,6 +253,8 @@ END
     refused '{"items":{"pattern":"("}}' \
         "/items/pattern: bad regular expression '(': missing closing parenthesis (offset 1)"
     refused '{"$ref":"#/$defs/a"}' "/\$ref: there is no '#/\$defs/a'"
+    refused '{"properties":{"a":{"$ref":"#/properties/b"}}}' "/properties/a/\$ref: there is no '#/properties/b'"
+    refused '{"$ref":"#"}' "/\$ref: '#' refers to itself without end"
     refused '{"$ref":"http://example.com/s.json"}' \
         "/\$ref: 'http://example.com/s.json' is another file, and only this one is read"
 }

@@ -26,6 +26,16 @@ struct ask_option {
     struct str value;
 };
 
+/* Which schemas a service accepts in a field of the request. */
+enum schema_dialect {
+    /* `strict` in OpenAI's guide "Structured model outputs": the whole is an object; every object
+     * requires all of its properties and allows no others; no other keywords than listed there. */
+    SCHEMA_STRICT = 1 << 0,
+    /* Anthropic's platform documentation, "Structured outputs": no recursion, no bounds, no
+     * additional properties. */
+    SCHEMA_ANTHROPIC = 1 << 1,
+};
+
 /* Called before an exchange is repeated: why the last one failed, in how many milliseconds the next
  * one begins, and how many repetitions there are with it. */
 struct ask_watch {
@@ -44,8 +54,9 @@ struct ask {
     size_t options_count;
     const struct tool *const *tools; /* the tools that the model may call */
     size_t tools_count;
-    struct str schema; /* a JSON Schema object for the answer, or STR_NONE */
-    struct str paused; /* the blocks of a paused response, a JSON array, or STR_NONE */
+    struct str schema;    /* a JSON Schema object for the answer, or STR_NONE */
+    unsigned schema_fits; /* the services that accept it, bits of enum schema_dialect */
+    struct str paused;    /* the blocks of a paused response, a JSON array, or STR_NONE */
     bool stream;
     /* The provider's bits for what the server refused (drop_unsupported), 0 at first. */
     unsigned dropped;

@@ -1,9 +1,10 @@
 /*
- * schema - checks an answer against a JSON Schema (chat --schema).
+ * schema - a JSON Schema for the answer (chat --schema): what services accept of it, and whether an
+ * answer matches it.
  *
  * The part of JSON Schema 2020-12 that model providers accept is checked:
  *
- *     any value   type, enum, const, anyOf, $ref to `#` or to a definition of the whole schema
+ *     any value   type, enum, const, anyOf, $ref to a place in the same schema
  *     numbers     minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf
  *     strings     minLength, maxLength (in code points), pattern
  *     objects     properties, required, additionalProperties
@@ -12,8 +13,12 @@
  * Annotations such as title, description and format change nothing. Every other keyword is only
  * sent to the server; schema_unchecked names them, so that the caller can warn the user.
  *
- * Numbers are compared in double precision, as JavaScript does. If an object has a name twice, each
- * of the values must be valid. A check is bounded in depth and in steps.
+ * Numbers are compared in double precision, as JavaScript does. If an object of the schema has a
+ * name twice, the last value counts; if one of an answer has, each must be valid. A check is bounded
+ * in depth and in steps.
+ *
+ * Each service accepts a part of JSON Schema in a field of the request and refuses the rest. The
+ * providers know the field. If it cannot carry the schema, the system prompt does.
  */
 #ifndef CHATHIST_LLM_SCHEMA_H
 #define CHATHIST_LLM_SCHEMA_H
@@ -24,7 +29,8 @@
 struct schema;
 
 /* Parses and copies JSON text. Returns a new schema, or NULL with *e set (ERR_USAGE) if the text is
- * not a valid schema. The message begins with a JSON pointer to the mistake, unless it is at the
+ * not a valid schema, has a reference to a place that does not exist, or refers to itself without
+ * end. The message begins with a JSON pointer to the mistake, unless it is at the
  * root: `/properties/a/type: names no type`. The caller frees the schema with schema_free. */
 struct schema *schema_new(struct str text, struct err *e);
 /* Reads a schema from a file. It must be an object, as servers demand. The messages of schema_check
@@ -35,6 +41,9 @@ void schema_free(struct schema *s); /* NULL is fine */
 /* The JSON text of the schema, without white space around it; STR_NONE if s is NULL. Borrowed from
  * s. */
 struct str schema_text(const struct schema *s);
+/* Returns the services that accept every keyword of the schema, as bits of enum schema_dialect
+ * (llm/provider.h); 0 if s is NULL. */
+unsigned schema_fits(const struct schema *s);
 /* The keywords in the schema that are not checked here: `'allOf', 'not'`. Empty if all are
  * checked. Borrowed from s. */
 const char *schema_unchecked(const struct schema *s);
