@@ -36,19 +36,12 @@ bool str_ends(struct str s, struct str suffix)
     return memcmp(s.p + (s.n - suffix.n), suffix.p, suffix.n) == 0;
 }
 
-static bool is_trimmed(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 struct str str_trim(struct str s)
 {
-    while (s.n && is_trimmed(s.p[s.n - 1]))
+    while (s.n && ascii_is_space(s.p[s.n - 1]))
         s.n--;
-    while (s.n && is_trimmed(s.p[0])) {
-        s.p++;
-        s.n--;
-    }
+    while (s.n && ascii_is_space(s.p[0]))
+        s = str_skip(s, 1);
     return s;
 }
 
@@ -57,7 +50,7 @@ struct str str_word(struct str *rest)
     struct str word = str_trim(*rest);
     size_t n = 0;
 
-    while (n < word.n && !is_trimmed(word.p[n]))
+    while (n < word.n && !ascii_is_space(word.p[n]))
         n++;
     *rest = n > 0 ? (struct str){word.p + n, word.n - n} : STR_NONE;
     return n > 0 ? (struct str){word.p, n} : STR_NONE;
@@ -88,8 +81,7 @@ const char *str_find(struct str s, struct str part)
 
         if (!at || part.n == 0 || memcmp(at, part.p, part.n) == 0)
             return at;
-        s.n -= (size_t)(at + 1 - s.p);
-        s.p = at + 1;
+        s = str_skip(s, (size_t)(at + 1 - s.p));
     }
     return NULL;
 }

@@ -38,7 +38,7 @@ bool id_session_generated(struct str id)
 
 static bool is_alnum(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+    return ascii_is_digit(c) || ascii_is_letter(c);
 }
 
 bool id_session_valid(struct str id)

@@ -2,24 +2,23 @@
 
 #include <string.h>
 
-#include "chathist/base/simd_text.h"
+#include "chathist/base/simd.h"
 #include "chathist/base/utf8.h"
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 static const char *skip_space(const char *p, const char *end)
 {
-    while (p < end && is_space(*p))
+    while (p < end && ascii_is_space(*p))
         p++;
     return p;
+}
+
+/* Returns the value of a hexadecimal digit, or -1. */
+static int hex_digit(char c)
+{
+    if (ascii_is_digit(c))
+        return c - '0';
+    c = ascii_lower(c);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /* ---- checking ----
@@ -28,44 +27,19 @@ static const char *skip_space(const char *p, const char *end)
  * tight loop. It builds nothing and does not recurse: the open brackets are on a stack of
  * JSON_DEPTH bytes. */
 
-static bool is_hex_digit(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 /* The functions below move *at past the text that they accept. On failure *at stays at the
  * offending byte. */
 
 static bool check_escape(const char **at, const char *end)
 {
-    const char *p = *at + 1;
-    int digits = 0;
+    const char *p = ++*at;
 
-    *at = p;
-    if (p == end)
+    if (p == end || !strchr("u\"\\/bfnrt", *p) || *p == '\0')
         return false;
-    switch (*p) {
-    case 'u':
-        digits = 4;
-        break;
-    case '"':
-    case '\\':
-    case '/':
-    case 'b':
-    case 'f':
-    case 'n':
-    case 'r':
-    case 't':
-        break;
-    default:
-        return false;
-    }
-    for (p++; digits; digits--, p++) {
-        *at = p;
-        if (p == end || !is_hex_digit(*p))
+    (*at)++;
+    for (int i = 0; *p == 'u' && i < 4; i++, (*at)++)
+        if (*at == end || hex_digit(**at) < 0)
             return false;
-    }
-    *at = p;
     return true;
 }
 
@@ -104,7 +78,7 @@ static bool check_digits(const char **at, const char *end)
 {
     const char *p = *at;
 
-    while (p < end && is_digit(*p))
+    while (p < end && ascii_is_digit(*p))
         p++;
 
     bool some = p > *at;
@@ -391,7 +365,7 @@ static const char *skip_value(const char *p, const char *end)
                 return p; /* a number or a word ends where its container does */
             if (--depth == 0)
                 return p + 1;
-        } else if (!depth && (c == ',' || is_space(c))) {
+        } else if (!depth && (c == ',' || ascii_is_space(c))) {
             return p;
         }
         p++;
@@ -495,11 +469,7 @@ int32_t json_hex4(const char *p, const char *end)
     if (end - p < 4)
         return -1;
     for (int i = 0; i < 4; i++) {
-        char c = p[i];
-        int digit = is_digit(c)            ? c - '0'
-                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                           : -1;
+        int digit = hex_digit(p[i]);
 
         if (digit < 0)
             return -1;
@@ -520,11 +490,13 @@ int32_t json_pair(int32_t first, int32_t second)
     return 0x10000 + ((first - 0xd800) << 10 | (second - 0xdc00));
 }
 
+/* The characters that have an escape of two characters, and its second character. */
+static const char escaped[] = "\"\\\b\f\n\r\t", escape_names[] = "\"\\bfnrt";
+
 /* Writes the character that the escape at *at (a backslash) stands for to out as UTF-8. Returns its
  * length and moves *at past the escape. */
 static size_t decode_escape(const char **at, const char *end, char out[4])
 {
-    static const char names[] = "bfnrt", values[] = "\b\f\n\r\t";
     const char *p = *at + 1;
 
     if (p == end) {
@@ -532,9 +504,9 @@ static size_t decode_escape(const char **at, const char *end, char out[4])
         return 0;
     }
     if (*p != 'u') {
-        const char *name = memchr(names, *p, sizeof(names) - 1);
+        const char *name = memchr(escape_names, *p, sizeof(escape_names) - 1);
 
-        out[0] = name ? values[name - names] : *p;
+        out[0] = name ? escaped[name - escape_names] : *p;
         *at = p + 1;
         return 1;
     }
@@ -659,11 +631,6 @@ bool json_decode(struct str string, struct buf *out)
 /* the length of \uXXXX */
 #define ESCAPE ((size_t)6)
 
-static struct str skip_bytes(struct str s, size_t n)
-{
-    return (struct str){s.p + n, s.n - n};
-}
-
 /* Returns the UTF-16 unit of the escape at the start of s, or -1 without one. */
 static int32_t escape_at(struct str s)
 {
@@ -685,7 +652,7 @@ static struct str add_held(struct json_pieces *p, struct str body, struct buf *o
     }
     p->half = 0;
     buf_add(out, bytes, utf8_encode(pair, bytes));
-    return skip_bytes(body, ESCAPE);
+    return str_skip(body, ESCAPE);
 }
 
 /* Removes a first half from the end of the piece and holds it. A backslash that follows another one
@@ -698,7 +665,7 @@ static struct str hold_half(struct json_pieces *p, struct str body)
     if (body.n < ESCAPE)
         return body;
     start = body.n - ESCAPE;
-    unit = escape_at(skip_bytes(body, start));
+    unit = escape_at(str_skip(body, start));
     while (slashes < start && body.p[start - slashes - 1] == '\\')
         slashes++;
     if (!json_is_surrogate(unit) || unit > 0xdbff || slashes % 2 != 0)
@@ -734,7 +701,7 @@ static int64_t read_exponent(const char *p, const char *end)
 
     if (p < end && (*p == '-' || *p == '+'))
         p++;
-    for (; p < end && is_digit(*p); p++) {
+    for (; p < end && ascii_is_digit(*p); p++) {
         if (value < INT64_MAX / 100)
             value = value * 10 + (*p - '0');
     }
@@ -770,7 +737,7 @@ bool json_int(struct str number, int64_t *out)
 
     /* If there are more than 64 bits from the first to the last digit that is not 0, the number is
      * out of range or not an integer, whatever its exponent. */
-    for (p += negative; p < end && (is_digit(*p) || *p == '.'); p++) {
+    for (p += negative; p < end && (ascii_is_digit(*p) || *p == '.'); p++) {
         if (*p == '.') {
             fraction = true;
             continue;
@@ -801,11 +768,6 @@ bool json_int(struct str number, int64_t *out)
 
 /* ---- writing ---- */
 
-static struct str skip(struct str s, size_t n)
-{
-    return (struct str){s.p + n, s.n - n};
-}
-
 /* Returns the length of the text at the start of s that needs no escape, neither in a JSON string
  * nor on a terminal. */
 static size_t plain_length(struct str s)
@@ -819,36 +781,19 @@ static size_t plain_length(struct str s)
 
 static void add_escape(struct buf *out, int32_t cp)
 {
-    switch (cp) {
-    case '"':
-        buf_add_c(out, "\\\"");
-        break;
-    case '\\':
-        buf_add_c(out, "\\\\");
-        break;
-    case '\b':
-        buf_add_c(out, "\\b");
-        break;
-    case '\f':
-        buf_add_c(out, "\\f");
-        break;
-    case '\n':
-        buf_add_c(out, "\\n");
-        break;
-    case '\r':
-        buf_add_c(out, "\\r");
-        break;
-    case '\t':
-        buf_add_c(out, "\\t");
-        break;
-    default:
-        if (cp >= 0x10000) {
-            cp -= 0x10000;
-            buf_addf(out, "\\u%04x", 0xd800u | (unsigned)cp >> 10);
-            cp = 0xdc00 | (cp & 0x3ff);
-        }
-        buf_addf(out, "\\u%04x", (unsigned)cp);
+    const char *name = memchr(escaped, cp, cp < 0x80 ? sizeof(escaped) - 1 : 0);
+
+    if (name) {
+        buf_add_byte(out, '\\');
+        buf_add_byte(out, escape_names[name - escaped]);
+        return;
     }
+    if (cp >= 0x10000) {
+        cp -= 0x10000;
+        buf_addf(out, "\\u%04x", 0xd800u | (unsigned)cp >> 10);
+        cp = 0xdc00 | (cp & 0x3ff);
+    }
+    buf_addf(out, "\\u%04x", (unsigned)cp);
 }
 
 void json_add_string(struct buf *out, struct str text)
@@ -859,7 +804,7 @@ void json_add_string(struct buf *out, struct str text)
         int32_t cp;
 
         buf_add(out, text.p, n);
-        text = skip(text, n);
+        text = str_skip(text, n);
         if (!text.n)
             break;
         n = utf8_decode(text, &cp);
@@ -870,7 +815,7 @@ void json_add_string(struct buf *out, struct str text)
         else
             buf_add(out, text.p, n);
         /* 0: the character is cut off by the end of the text */
-        text = skip(text, n ? n : text.n);
+        text = str_skip(text, n ? n : text.n);
     }
     buf_add_byte(out, '"');
 }
@@ -884,7 +829,7 @@ static void add_visible(struct buf *out, struct str json, bool (*hidden)(int32_t
         while (plain < json.n && json.p[plain] >= 0x20 && json.p[plain] < 0x7f)
             plain++;
         buf_add(out, json.p, plain);
-        json = skip(json, plain);
+        json = str_skip(json, plain);
         if (!json.n)
             break;
         n = utf8_decode(json, &cp);
@@ -896,7 +841,7 @@ static void add_visible(struct buf *out, struct str json, bool (*hidden)(int32_t
             add_escape(out, cp);
         else
             buf_add(out, json.p, n);
-        json = skip(json, n ? n : json.n);
+        json = str_skip(json, n ? n : json.n);
     }
 }
 
@@ -944,7 +889,7 @@ void json_add_compact(struct buf *out, struct str value)
             i++; /* the byte after it is not a closing quote */
         } else if (c == '"') {
             in_string = !in_string;
-        } else if (!in_string && (c == ' ' || c == '\t' || c == '\n' || c == '\r')) {
+        } else if (!in_string && ascii_is_space(c)) {
             buf_add(out, value.p + from, i - from);
             from = i + 1;
         }

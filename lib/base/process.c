@@ -27,14 +27,9 @@ extern char **environ;
 
 /* ---- command lines ---- */
 
-static bool is_blank(char c)
+static bool is_separator(char c)
 {
     return c == ' ' || c == '\t' || c == '\n';
-}
-
-static void drop_first(struct str *s, size_t n)
-{
-    *s = (struct str){s->p + n, s->n - n};
 }
 
 /* Takes the character after a backslash. Returns false at the end of the text. */
@@ -49,7 +44,7 @@ static bool take_escaped(struct str *rest, bool quoted, struct buf *word)
         buf_add_byte(word, '\\');
     if (c != '\n')
         buf_add_byte(word, c);
-    drop_first(rest, 1);
+    *rest = str_skip(*rest, 1);
     return true;
 }
 
@@ -59,7 +54,7 @@ static bool take_quoted(struct str *rest, char quote, struct buf *word)
     while (rest->n > 0) {
         char c = rest->p[0];
 
-        drop_first(rest, 1);
+        *rest = str_skip(*rest, 1);
         if (c == quote)
             return true;
         if (c != '\\' || quote == '\'')
@@ -76,10 +71,10 @@ static int take_word(struct words *w, struct str *rest, struct err *e)
     struct buf word = BUF_INIT(BUF_SMALL);
     const char *wrong = NULL;
 
-    while (!wrong && rest->n > 0 && !is_blank(rest->p[0])) {
+    while (!wrong && rest->n > 0 && !is_separator(rest->p[0])) {
         char c = rest->p[0];
 
-        drop_first(rest, 1);
+        *rest = str_skip(*rest, 1);
         if (c == '\\' && !take_escaped(rest, false, &word))
             wrong = "a backslash ends it";
         else if ((c == '\'' || c == '"') && !take_quoted(rest, c, &word))
@@ -100,8 +95,8 @@ static int take_word(struct words *w, struct str *rest, struct err *e)
 
 static void skip_blanks(struct str *rest)
 {
-    while (rest->n > 0 && (is_blank(rest->p[0]) || str_starts(*rest, STR("\\\n"))))
-        drop_first(rest, is_blank(rest->p[0]) ? 1 : 2);
+    while (rest->n > 0 && (is_separator(rest->p[0]) || str_starts(*rest, STR("\\\n"))))
+        *rest = str_skip(*rest, is_separator(rest->p[0]) ? 1 : 2);
 }
 
 int words_split(struct words *w, struct str text, struct err *e)

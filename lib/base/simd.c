@@ -1,57 +1,127 @@
-/*
- * A variant is one function. It passes over blocks of 128 bytes as fast as it can, with a single
- * branch for each block, up to the first block in which a place passes, and returns the bits of that
- * block's places. The variants share one text, except for two operations on vectors for which C has
- * no operator.
- */
 #include "chathist/base/simd.h"
 
 #include <string.h>
 
+#include "chathist/base/checksum.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+typedef unsigned char vec16 __attribute__((vector_size(16)));
+typedef signed char signed16 __attribute__((vector_size(16)));
+typedef char chars16 __attribute__((vector_size(16)));
+
+/* Returns the number of the lowest bit that is set; at least one must be. */
+INLINE size_t lowest(uint64_t bits)
+{
+    return (size_t)__builtin_ctzll(bits);
+}
+
+/* Returns one bit for each of 16 bytes, which are 0 or 255. C has no operator for this. */
+INLINE uint64_t vec16_bits(vec16 v)
+{
 #if defined(__x86_64__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
+    return (uint32_t)__builtin_ia32_pmovmskb128((chars16)v);
+#else
+    uint64_t bits = 0;
+    char bytes[sizeof(v)];
+
+    /* The product moves the lowest bit of byte i to bit 56 + i. */
+    memcpy(bytes, &v, sizeof(v));
+    for (size_t i = 0; i < 2; i++)
+        bits |= ((le_get(bytes + i * 8) & UINT64_C(0x0101010101010101)) *
+                 UINT64_C(0x0102040810204080)) >>
+                56 << i * 8;
+    return bits;
 #endif
-
-/* ---- portable ---- */
-
-static bool passes(const struct simd_test *t, const char *x)
-{
-    return ((unsigned char)x[t->distance] & t->mask) == t->byte;
 }
 
-static bool passes_any(const struct simd_probes *f, const char *x)
+INLINE signed16 load(const char *p)
 {
-    bool any = false;
+    signed16 x;
 
-    for (size_t k = 0; k < f->pair_count; k++)
-        any = any || ((unsigned char)*x == f->pairs[k].first && passes(&f->pairs[k].second, x));
-    for (size_t k = 0; k < f->triple_count; k++) {
-        const struct simd_test *t = f->triples[k].test;
-
-        any = any || (passes(&t[0], x) && passes(&t[1], x) && passes(&t[2], x));
-    }
-    return any;
+    memcpy(&x, p, sizeof(x));
+    return x;
 }
 
-static const char *block_portable(const struct simd_probes *f, const char *p, const char *last,
-                                  uint64_t bits[2])
+/* ---- strings and lines ---- */
+
+static bool is_plain(char c)
 {
-    for (; p <= last; p += SIMD_BLOCK) {
-        bits[0] = bits[1] = 0;
-        for (size_t i = 0; i < SIMD_BLOCK; i++)
-            bits[i / 64] |= (uint64_t)passes_any(f, p + i) << i % 64;
-        if (bits[0] | bits[1])
-            break;
+    return (unsigned char)c >= 0x20 && (unsigned char)c < 0x80 && c != '"' && c != '\\';
+}
+
+/* Returns whether a special byte at p is anything else than the backslash of a short escape. */
+static bool stops(const char *p, const char *end)
+{
+    return *p != '\\' || end - p < 2 || p[1] == '\0' || !strchr("\"\\/bfnrt", p[1]);
+}
+
+/* Returns one bit for each of 16 bytes that is neither plain nor the backslash of \n, by far the
+ * most frequent escape. As signed numbers, bytes beyond ASCII are less than a blank too. Reads 17
+ * bytes. The n of an escape can begin the next 16 bytes, where it counts as plain. */
+INLINE uint64_t special_bits(const char *p)
+{
+    signed16 x = load(p);
+
+    return vec16_bits((vec16)((x == '"') | (x < ' ') | ((x == '\\') & (load(p + 1) != 'n'))));
+}
+
+const char *simd_special(const char *p, const char *end)
+{
+    while (end - p > 16) {
+        bool large = end - p > 64;
+        uint64_t special = special_bits(p);
+
+        if (large)
+            special |= special_bits(p + 16) << 16 | special_bits(p + 32) << 32 |
+                       special_bits(p + 48) << 48;
+        if (!special) {
+            p += large ? 64 : 16;
+            continue;
+        }
+        p += lowest(special);
+        if (stops(p, end))
+            return p;
+        p += 2;
     }
+    while (p < end && (is_plain(*p) || !stops(p, end)))
+        p += is_plain(*p) ? 1 : 2;
     return p;
 }
 
-/* ---- vectors ---- */
+bool simd_all_plain(const char *p, size_t n)
+{
+    /* The last 16 bytes may be checked twice. */
+    for (size_t i = 0; n >= 16 && i < n; i += 16) {
+        signed16 x = load(p + (n - i < 16 ? n - 16 : i));
 
-/* The number of probes is then a constant, and their bytes stay in registers. */
-#define INLINE static inline __attribute__((always_inline))
+        if (vec16_bits((vec16)((x == '"') | (x == '\\') | (x < ' '))))
+            return false;
+    }
+    for (size_t i = 0; n < 16 && i < n; i++) {
+        if (!is_plain(p[i]))
+            return false;
+    }
+    return true;
+}
+
+size_t simd_after_newline(const char *p, size_t n)
+{
+    for (; n >= 16; n -= 16) {
+        uint64_t newlines = vec16_bits((vec16)(load(p + n - 16) == '\n'));
+
+        if (newlines)
+            return n + 48 - (size_t)__builtin_clzll(newlines);
+    }
+    while (n && p[n - 1] != '\n')
+        n--;
+    return n;
+}
+
+/* ---- places ----
+ *
+ * A form is one function. It passes over blocks of 128 bytes as fast as it can, with a single
+ * branch for each block, up to the first block in which a place passes. */
 
 /* Goes before a loop: by itself gcc does not unroll even one of two rounds. */
 #if defined(__clang__)
@@ -60,18 +130,17 @@ static const char *block_portable(const struct simd_probes *f, const char *p, co
 #define UNROLL _Pragma("GCC unroll 8")
 #endif
 
+/* The number of probes is then a constant, and their bytes stay in registers. */
 #define CASE(kind, pairs, triples)                                                                 \
     case (pairs) * (SIMD_PROBES + 1) + (triples):                                                  \
         return pass_over_##kind(f, p, last, bits, pairs, triples)
 
 /*
- * Defines the variant for a kind of vectors. It needs two functions:
- *     kind##_any(v)   returns whether any byte of v is set
- *     kind##_bits(v)  returns one bit for each byte of the vectors that make up 64 bytes, each 0 or 255
- * pass_##kind returns the places of one vector that pass; it reads up to the largest distance after
- * the vector. One literal is a pair and a triple.
+ * Defines the form for a kind of vectors, which needs the function kind##_bits. pass_##kind returns
+ * the places of one vector that pass; it reads up to the largest distance after the vector. One
+ * literal is a pair and a triple.
  */
-#define VARIANT(kind, attributes)                                                                  \
+#define FORM(kind, attributes)                                                                     \
     attributes INLINE kind test_##kind(const struct simd_test *t, const char *p)                   \
     {                                                                                              \
         kind x;                                                                                    \
@@ -110,11 +179,13 @@ static const char *block_portable(const struct simd_probes *f, const char *p, co
                 r[i] = pass_##kind(f, pairs, triples, p + i * sizeof(kind));                       \
                 any |= r[i];                                                                       \
             }                                                                                      \
-            if (kind##_any(any)) {                                                                 \
-                bits[0] = kind##_bits(r);                                                          \
-                bits[1] = kind##_bits(r + 64 / sizeof(kind));                                      \
-                break;                                                                             \
-            }                                                                                      \
+            if (!kind##_bits(any))                                                                 \
+                continue;                                                                          \
+            bits[0] = bits[1] = 0;                                                                 \
+            UNROLL                                                                                 \
+            for (size_t i = 0; i < SIMD_BLOCK / sizeof(kind); i++)                                 \
+                bits[i * sizeof(kind) / 64] |= kind##_bits(r[i]) << i * sizeof(kind) % 64;         \
+            break;                                                                                 \
         }                                                                                          \
         return p;                                                                                  \
     }                                                                                              \
@@ -132,110 +203,43 @@ static const char *block_portable(const struct simd_probes *f, const char *p, co
         }                                                                                          \
     }
 
+FORM(vec16, )
+
 #if defined(__x86_64__)
 
 #define AVX2 __attribute__((target("avx2")))
 
-typedef unsigned char avx2 __attribute__((vector_size(32)));
+typedef unsigned char vec32 __attribute__((vector_size(32)));
+typedef char chars32 __attribute__((vector_size(32)));
 
-AVX2 INLINE bool avx2_any(avx2 v)
+AVX2 INLINE uint64_t vec32_bits(vec32 v)
 {
-    return !_mm256_testz_si256((__m256i)v, (__m256i)v);
+    return (uint32_t)__builtin_ia32_pmovmskb256((chars32)v);
 }
 
-AVX2 INLINE uint64_t avx2_bits(const avx2 *v)
+FORM(vec32, AVX2)
+
+bool simd_wide(void)
 {
-    return (uint32_t)_mm256_movemask_epi8((__m256i)v[0]) |
-           (uint64_t)(uint32_t)_mm256_movemask_epi8((__m256i)v[1]) << 32;
+    return __builtin_cpu_supports("avx2");
 }
 
-typedef unsigned char sse2 __attribute__((vector_size(16)));
-
-INLINE bool sse2_any(sse2 v)
+simd_block *simd_block_of(bool wide)
 {
-    return _mm_movemask_epi8((__m128i)v);
+    return wide ? block_vec32 : block_vec16;
 }
 
-INLINE uint64_t sse2_bits(const sse2 *v)
-{
-    uint64_t bits = 0;
+#else
 
-    for (size_t i = 0; i < 4; i++)
-        bits |= (uint64_t)(uint32_t)_mm_movemask_epi8((__m128i)v[i]) << i * 16;
-    return bits;
+bool simd_wide(void)
+{
+    return false;
 }
 
-VARIANT(avx2, AVX2)
-VARIANT(sse2, )
-
-#elif defined(__aarch64__)
-
-typedef uint8x16_t neon;
-
-INLINE bool neon_any(neon v)
+simd_block *simd_block_of(bool wide)
 {
-    return vmaxvq_u8(v);
+    (void)wide;
+    return block_vec16;
 }
-
-INLINE uint64_t neon_bits(const neon *v)
-{
-    static const uint8_t weights[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
-    uint8x16_t weight = vld1q_u8(weights);
-    uint8x16_t low = vpaddq_u8(vandq_u8(v[0], weight), vandq_u8(v[1], weight));
-    uint8x16_t high = vpaddq_u8(vandq_u8(v[2], weight), vandq_u8(v[3], weight));
-    uint8x16_t sum = vpaddq_u8(low, high);
-
-    sum = vpaddq_u8(sum, sum);
-    return vgetq_lane_u64(vreinterpretq_u64_u8(sum), 0);
-}
-
-VARIANT(neon, )
 
 #endif
-
-/* ---- which of them ---- */
-
-bool simd_can(enum simd with)
-{
-    switch (with) {
-    case SIMD_PORTABLE:
-        return true;
-#if defined(__x86_64__)
-    case SIMD_SSE2:
-        return true;
-    case SIMD_AVX2:
-        return __builtin_cpu_supports("avx2");
-#elif defined(__aarch64__)
-    case SIMD_NEON:
-        return true;
-#endif
-    default:
-        return false;
-    }
-}
-
-enum simd simd_best(void)
-{
-    static const enum simd fastest[] = {SIMD_AVX2, SIMD_SSE2, SIMD_NEON};
-
-    for (size_t i = 0; i < sizeof(fastest) / sizeof(fastest[0]); i++) {
-        if (simd_can(fastest[i]))
-            return fastest[i];
-    }
-    return SIMD_PORTABLE;
-}
-
-simd_block *simd_block_of(enum simd with)
-{
-#if defined(__x86_64__)
-    if (with == SIMD_SSE2)
-        return block_sse2;
-    if (with == SIMD_AVX2)
-        return block_avx2;
-#elif defined(__aarch64__)
-    if (with == SIMD_NEON)
-        return block_neon;
-#endif
-    (void)with;
-    return block_portable;
-}

@@ -33,20 +33,6 @@ static int64_t days_of(int year, int month, int day)
     return cycle * 146097 + of_cycle * 365 + of_cycle / 4 - of_cycle / 100 + of_year - 719468;
 }
 
-static void date_of(int64_t days, int64_t *year, int *month, int *day)
-{
-    int64_t z = days + 719468;
-    int64_t cycle = (z >= 0 ? z : z - 146096) / 146097;
-    int64_t d = z - cycle * 146097;
-    int64_t y = (d - d / 1460 + d / 36524 - d / 146096) / 365;
-    int64_t of_year = d - (y * 365 + y / 4 - y / 100);
-    int64_t m = (5 * of_year + 2) / 153;
-
-    *day = (int)(of_year - (153 * m + 2) / 5 + 1);
-    *month = (int)(m < 10 ? m + 3 : m - 9);
-    *year = y + cycle * 400 + (*month <= 2);
-}
-
 /* Divides and rounds down, for times before 1970. */
 static int64_t floor_div(int64_t a, int64_t b)
 {
@@ -55,16 +41,12 @@ static int64_t floor_div(int64_t a, int64_t b)
 
 void time_add_iso(struct buf *out, int64_t us)
 {
-    int64_t seconds = floor_div(us, TIME_SECOND);
-    int64_t days = floor_div(seconds, SECONDS_A_DAY);
-    int micros = (int)((us % TIME_SECOND + TIME_SECOND) % TIME_SECOND);
-    int of_day = (int)(seconds - days * SECONDS_A_DAY);
-    int64_t year;
-    int month, day;
+    time_t seconds = (time_t)floor_div(us, TIME_SECOND);
+    struct tm tm;
 
-    date_of(days, &year, &month, &day);
-    buf_addf(out, "%04lld-%02d-%02dT%02d:%02d:%02d.%06d+00:00", (long long)year, month, day,
-             of_day / 3600, of_day / 60 % 60, of_day % 60, micros);
+    gmtime_r(&seconds, &tm); /* a 64-bit count of microseconds is in its range */
+    buf_addf(out, "%04lld-%02d-%02dT%02d:%02d:%02d.%06d+00:00", tm.tm_year + 1900LL, tm.tm_mon + 1,
+             tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(us - seconds * TIME_SECOND));
 }
 
 void time_add_local(struct buf *out, int64_t us)
@@ -100,11 +82,6 @@ void time_add_zone(struct buf *out, int64_t us)
         buf_add_c(out, tm.tm_zone);
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Removes exactly `digits` digits from the front. */
 static bool take_number(struct str *s, size_t digits, int *out)
 {
@@ -113,12 +90,11 @@ static bool take_number(struct str *s, size_t digits, int *out)
     if (s->n < digits)
         return false;
     for (size_t i = 0; i < digits; i++) {
-        if (!is_digit(s->p[i]))
+        if (!ascii_is_digit(s->p[i]))
             return false;
         value = value * 10 + (s->p[i] - '0');
     }
-    s->p += digits;
-    s->n -= digits;
+    *s = str_skip(*s, digits);
     *out = value;
     return true;
 }
@@ -127,8 +103,7 @@ static bool take_any(struct str *s, char a, char b)
 {
     if (!s->n || (s->p[0] != a && s->p[0] != b))
         return false;
-    s->p++;
-    s->n--;
+    *s = str_skip(*s, 1);
     return true;
 }
 
@@ -169,13 +144,12 @@ static bool take_fraction(struct str *s, int *micros)
     *micros = 0;
     if (!take_any(s, '.', ','))
         return true;
-    if (!s->n || !is_digit(s->p[0]))
+    if (!s->n || !ascii_is_digit(s->p[0]))
         return false;
-    while (s->n && is_digit(s->p[0])) {
+    while (s->n && ascii_is_digit(s->p[0])) {
         *micros += (s->p[0] - '0') * unit;
         unit /= 10;
-        s->p++;
-        s->n--;
+        *s = str_skip(*s, 1);
     }
     return true;
 }
@@ -233,16 +207,6 @@ static const struct {
     {"y year years", 31557600000},
 };
 
-static char to_lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
-
-static bool is_letter(char c)
-{
-    return to_lower(c) >= 'a' && to_lower(c) <= 'z';
-}
-
 /* Compares without regard to case. But for a single letter case matters: m is a minute and M a
  * month. */
 static bool same_word(struct str a, struct str b)
@@ -250,7 +214,7 @@ static bool same_word(struct str a, struct str b)
     if (a.n != b.n || (a.n == 1 && a.p[0] != b.p[0]))
         return false;
     for (size_t i = 0; i < a.n; i++)
-        if (to_lower(a.p[i]) != to_lower(b.p[i]))
+        if (ascii_lower(a.p[i]) != ascii_lower(b.p[i]))
             return false;
     return true;
 }
@@ -271,10 +235,9 @@ static struct str take_word(struct str *s)
 {
     struct str word = {s->p, 0};
 
-    while (word.n < s->n && is_letter(s->p[word.n]))
+    while (word.n < s->n && ascii_is_letter(s->p[word.n]))
         word.n++;
-    s->p += word.n;
-    s->n -= word.n;
+    *s = str_skip(*s, word.n);
     return word;
 }
 
@@ -287,17 +250,16 @@ static void skip_gap(struct str *s)
         n = 1;
     while (n < s->n && s->p[0] == ' ' && s->p[n] == ' ')
         n++;
-    if (n < s->n && (is_letter(s->p[n]) || is_digit(s->p[n]))) {
-        s->p += n;
-        s->n -= n;
+    if (n < s->n && (ascii_is_letter(s->p[n]) || ascii_is_digit(s->p[n]))) {
+        *s = str_skip(*s, n);
     }
 }
 
 static bool take_integer(struct str *s, int64_t *value)
 {
-    if (!s->n || !is_digit(s->p[0]))
+    if (!s->n || !ascii_is_digit(s->p[0]))
         return false;
-    for (*value = 0; s->n && is_digit(s->p[0]); s->p++, s->n--) {
+    for (*value = 0; s->n && ascii_is_digit(s->p[0]); s->p++, s->n--) {
         int digit = s->p[0] - '0';
 
         if (*value > (INT64_MAX - digit) / 10)
@@ -317,7 +279,7 @@ static bool take_quantity(struct str *s, bool bare, int64_t *ms)
 
     if (!take_integer(s, &whole))
         return false;
-    if (s->n > 1 && s->p[0] == '.' && is_digit(s->p[1]) && !take_fraction(s, &micros))
+    if (s->n > 1 && s->p[0] == '.' && ascii_is_digit(s->p[1]) && !take_fraction(s, &micros))
         return false;
     skip_gap(s);
     word = take_word(s);
@@ -343,7 +305,7 @@ static bool take_span(struct str *s, bool bare, int64_t *ms)
         sum += one;
         bare = false;
         skip_gap(s);
-    } while (s->n && is_digit(s->p[0]));
+    } while (s->n && ascii_is_digit(s->p[0]));
     *ms = sum;
     return true;
 }
@@ -405,22 +367,12 @@ bool time_parse_iso(struct str text, int64_t *us)
 /* Returns the time at which a local clock shows `wall`. */
 static int64_t of_local(int64_t wall)
 {
-    int64_t seconds = floor_div(wall, TIME_SECOND);
-    int64_t days = floor_div(seconds, SECONDS_A_DAY);
-    int of_day = (int)(seconds - days * SECONDS_A_DAY);
-    int64_t year;
-    int month, day;
+    time_t seconds = (time_t)floor_div(wall, TIME_SECOND);
+    struct tm tm;
 
-    date_of(days, &year, &month, &day);
+    gmtime_r(&seconds, &tm);
+    tm.tm_isdst = tm.tm_wday = -1;
 
-    struct tm tm = {.tm_year = (int)year - 1900,
-                    .tm_mon = month - 1,
-                    .tm_mday = day,
-                    .tm_hour = of_day / 3600,
-                    .tm_min = of_day / 60 % 60,
-                    .tm_sec = of_day % 60,
-                    .tm_isdst = -1,
-                    .tm_wday = -1};
     time_t at = mktime(&tm);
 
     /* -1 is a valid time, too. A failure leaves the day of the week unset. */
@@ -514,8 +466,7 @@ static int take_name(struct str *s, const char *names)
         at = str_find(str_of(names), (struct str){s->p, 3});
     if (!at || (at - names) % 3 != 0)
         return 0;
-    s->p += 3;
-    s->n -= 3;
+    *s = str_skip(*s, 3);
     return (int)((at - names) / 3) + 1;
 }
 

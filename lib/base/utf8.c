@@ -92,11 +92,10 @@ size_t utf8_encode(int32_t cp, char out[4])
     return 4;
 }
 
-/* Returns the offset after the ASCII text that begins at offset i. It tests eight bytes at a time.
- */
-static size_t skip_ascii(struct str s, size_t i)
+size_t utf8_ascii(struct str s)
 {
     uint64_t eight;
+    size_t i = 0;
 
     for (; s.n - i >= sizeof(eight); i += sizeof(eight)) {
         memcpy(&eight, s.p + i, sizeof(eight));
@@ -175,17 +174,13 @@ size_t utf8_valid_beyond_ascii(struct str s)
 
 size_t utf8_valid(struct str s)
 {
-    size_t i = 0;
+    size_t i = 0, n;
 
-    while (i < s.n) {
-        i = skip_ascii(s, i);
-
-        size_t n = utf8_valid_beyond_ascii((struct str){s.p + i, s.n - i});
-
-        if (n == 0)
-            break;
+    do {
+        i += utf8_ascii(str_skip(s, i));
+        n = utf8_valid_beyond_ascii(str_skip(s, i));
         i += n;
-    }
+    } while (n > 0);
     return i;
 }
 
@@ -198,11 +193,6 @@ static size_t decode_whole(struct str s, int32_t *cp)
     return length ? length : s.n;
 }
 
-static struct str skip(struct str s, size_t n)
-{
-    return (struct str){s.p + n, s.n - n};
-}
-
 void utf8_add_repaired(struct buf *out, struct str s)
 {
     while (s.n) {
@@ -210,12 +200,12 @@ void utf8_add_repaired(struct buf *out, struct str s)
         int32_t cp;
 
         buf_add(out, s.p, valid);
-        s = skip(s, valid);
+        s = str_skip(s, valid);
         if (!s.n)
             break;
 
         buf_add_c(out, UTF8_REPLACEMENT);
-        s = skip(s, decode_whole(s, &cp));
+        s = str_skip(s, decode_whole(s, &cp));
     }
 }
 
@@ -226,7 +216,7 @@ struct str utf8_first(struct str s, size_t count)
     for (; count && i < s.n; count--) {
         int32_t cp;
 
-        i += decode_whole(skip(s, i), &cp);
+        i += decode_whole(str_skip(s, i), &cp);
     }
     return (struct str){s.p, i};
 }
@@ -238,7 +228,7 @@ size_t utf8_count(struct str s)
     for (; s.n; count++) {
         int32_t cp;
 
-        s = skip(s, decode_whole(s, &cp));
+        s = str_skip(s, decode_whole(s, &cp));
     }
     return count;
 }
@@ -246,18 +236,15 @@ size_t utf8_count(struct str s)
 /* Adds the ASCII text at the start of s, folded. Returns the rest. */
 static struct str add_ascii_folded(struct buf *out, struct str s)
 {
-    size_t n = skip_ascii(s, 0);
+    size_t n = utf8_ascii(s);
     char *to = buf_room(out, n);
 
     if (to) {
-        for (size_t i = 0; i < n; i++) {
-            char c = s.p[i];
-
-            to[i] = (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
-        }
+        for (size_t i = 0; i < n; i++)
+            to[i] = ascii_lower(s.p[i]);
         buf_grew(out, n);
     }
-    return skip(s, n);
+    return str_skip(s, n);
 }
 
 void utf8_add_folded(struct buf *out, struct str s)
@@ -268,7 +255,7 @@ void utf8_add_folded(struct buf *out, struct str s)
         s = add_ascii_folded(out, s);
         while (same < s.n && byte_at(s, same) >= 0x80) {
             int32_t cp;
-            size_t length = decode_whole(skip(s, same), &cp);
+            size_t length = decode_whole(str_skip(s, same), &cp);
             int32_t folded = cp < 0 ? cp : utf8_fold(cp);
 
             if (folded == cp) {
@@ -280,11 +267,11 @@ void utf8_add_folded(struct buf *out, struct str s)
 
             buf_add(out, s.p, same);
             buf_add(out, bytes, utf8_encode(folded, bytes));
-            s = skip(s, same + length);
+            s = str_skip(s, same + length);
             same = 0;
         }
         buf_add(out, s.p, same);
-        s = skip(s, same);
+        s = str_skip(s, same);
     }
 }
 
@@ -305,8 +292,7 @@ bool utf8_is_format_or_space(int32_t cp)
 bool utf8_is_word(int32_t cp)
 {
     if (cp < 0x80)
-        return (cp >= '0' && cp <= '9') || (cp >= 'A' && cp <= 'Z') || cp == '_' ||
-               (cp >= 'a' && cp <= 'z');
+        return ascii_is_digit((char)cp) || ascii_is_letter((char)cp) || cp == '_';
     switch (utf8proc_category(cp)) {
     case UTF8PROC_CATEGORY_LU:
     case UTF8PROC_CATEGORY_LL:
@@ -338,13 +324,13 @@ struct str utf8_fit(struct str s, size_t columns)
 
     while (end < s.n) {
         int32_t cp;
-        size_t n = utf8_decode((struct str){s.p + end, s.n - end}, &cp);
-        size_t width = cp < 0 || n == 0 ? 1 : (size_t)utf8_width(cp);
+        size_t n = decode_whole(str_skip(s, end), &cp);
+        size_t width = cp < 0 ? 1 : (size_t)utf8_width(cp);
 
         if (width > columns)
             break;
         columns -= width;
-        end += n ? n : s.n - end;
+        end += n;
     }
     return (struct str){s.p, end};
 }
@@ -436,7 +422,7 @@ int32_t utf8_fold(int32_t cp)
     size_t low = 0, high = sizeof(ranges) / sizeof(ranges[0]);
 
     if (cp < 0x80)
-        return cp >= 'A' && cp <= 'Z' ? cp + ('a' - 'A') : cp;
+        return ascii_lower((char)cp);
 
     /* Most other characters belong to scripts without case. */
     if ((cp >= 0x2d2e && cp < 0xa640) || cp > 0x1e921)
@@ -557,13 +543,13 @@ static size_t add_decided(struct buf *out, struct str s)
         size_t n = plain_length(s);
 
         buf_add(out, s.p, n);
-        s = skip(s, n);
+        s = str_skip(s, n);
         if (!s.n)
             return 0;
         n = add_one(out, s);
         if (!n)
             return s.n;
-        s = skip(s, n);
+        s = str_skip(s, n);
     }
 }
 
@@ -582,7 +568,7 @@ void vis_feed(struct vis *v, struct str piece, struct buf *out)
      * one that completes or breaks it. */
     while (v->held_len && piece.n) {
         v->held[v->held_len++] = piece.p[0];
-        piece = skip(piece, 1);
+        piece = str_skip(piece, 1);
 
         size_t n = add_one(out, (struct str){v->held, v->held_len});
 
@@ -620,24 +606,15 @@ void vis_add(struct buf *out, struct str text)
     add_rest(out, text.p + text.n - rest, rest);
 }
 
-static bool is_ascii_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 /* Returns the length of the white space at the start of s, including line and paragraph separators.
  */
 static size_t space_length(struct str s)
 {
     size_t i = 0;
 
-    while (i < s.n && is_ascii_space(s.p[i]))
-        i++;
-    if (i < s.n && (unsigned char)s.p[i] < 0x80)
-        return i;
     while (i < s.n) {
         int32_t cp;
-        size_t n = utf8_decode(skip(s, i), &cp);
+        size_t n = utf8_decode(str_skip(s, i), &cp);
 
         if (n == 0 || !(cp == ' ' || (cp >= '\t' && cp <= '\r') || cp == 0x85 || cp == 0x2028 ||
                         cp == 0x2029))
@@ -656,85 +633,25 @@ static size_t word_length(struct str s)
     while (i < s.n) {
         unsigned char c = (unsigned char)s.p[i];
 
-        if ((c <= ' ' || c == 0xc2 || c == 0xe2) && space_length(skip(s, i)))
+        if ((c <= ' ' || c == 0xc2 || c == 0xe2) && space_length(str_skip(s, i)))
             break;
         i++;
     }
     return i;
 }
 
-#define EVERY(byte) (UINT64_C(0x0101010101010101) * (byte))
-
-/* Sets the highest bit of each byte that equals c. With x = w ^ c, adding low7 carries into the
- * highest bit of each byte of x that is not 0, so exactly the zero bytes remain. */
-static uint64_t bytes_that_are(uint64_t w, unsigned char c)
-{
-    uint64_t x = w ^ EVERY(c), low7 = (x & EVERY(0x7f)) + EVERY(0x7f);
-
-    return ~(low7 | x | EVERY(0x7f));
-}
-
-/* Returns true if the eight bytes are printable ASCII without two adjacent blanks. */
-static bool is_tidy(uint64_t w)
-{
-    uint64_t blanks = bytes_that_are(w, ' '), del = w ^ EVERY(0x7f);
-    uint64_t others = w | ((w - EVERY(' ')) & ~w) | ((del - EVERY(1)) & ~del);
-
-    return !(others & EVERY(0x80)) && !(blanks & blanks << 8);
-}
-
-static uint64_t newlines_as_blanks(uint64_t w)
-{
-    return w ^ (bytes_that_are(w, '\n') >> 7) * ('\n' ^ ' ');
-}
-
-/* Adds the ASCII words at the start of s that single blanks or newlines separate, with blanks for
- * newlines. Returns their length. */
-static size_t add_tidy(struct buf *out, struct str s)
-{
-    /* If there is no room for all of it, words are added one by one. */
-    char *to = s.n <= out->max - out->len ? buf_room(out, s.n) : NULL;
-    size_t i = 0;
-    uint64_t w;
-
-    if (!to)
-        return 0;
-    for (; s.n - i >= sizeof(w); i += sizeof(w)) {
-        memcpy(&w, s.p + i, sizeof(w));
-        w = newlines_as_blanks(w);
-        memcpy(to + i, &w, sizeof(w));
-        if (!is_tidy(w) || (to[i] == ' ' && i > 0 && to[i - 1] == ' '))
-            break;
-    }
-    for (; i < s.n; i++) {
-        to[i] = s.p[i] == '\n' ? ' ' : s.p[i];
-        if (to[i] < ' ' || to[i] >= 0x7f || (to[i] == ' ' && i > 0 && to[i - 1] == ' '))
-            break;
-    }
-    /* Unless white space follows, the next bytes may belong to the last word. */
-    if ((i < s.n && !is_ascii_space(s.p[i])) || (i > 0 && to[i - 1] == ' ')) {
-        while (i > 0 && to[i - 1] != ' ')
-            i--;
-        i -= i > 0;
-    }
-    buf_grew(out, i);
-    return i;
-}
-
 void vis_add_line(struct buf *out, struct str text, bool safe)
 {
-    if (text.n)
-        text = skip(text, space_length(text));
+    text = str_skip(text, space_length(text));
     while (text.n) {
-        size_t tidy = add_tidy(out, text);
-        struct str word = {text.p, tidy ? tidy : word_length(text)};
+        struct str word = {text.p, word_length(text)};
 
-        if (safe && !tidy)
+        if (safe)
             vis_add(out, word);
-        else if (!tidy)
+        else
             buf_add_str(out, word);
-        text = skip(text, word.n);
-        text = skip(text, space_length(text));
+        text = str_skip(text, word.n);
+        text = str_skip(text, space_length(text));
         if (text.n)
             buf_add_byte(out, ' ');
     }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "chathist/base/json.h"
-#include "chathist/base/simd_text.h"
+#include "chathist/base/simd.h"
 #include "chathist/base/utf8.h"
 
 /* What a known field holds when it is there. */

@@ -17,7 +17,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/id.h"
 #include "chathist/base/memory.h"
-#include "chathist/base/simd_text.h"
+#include "chathist/base/simd.h"
 
 /* How much of a line that is too long is given. */
 #define BEGINNING ((size_t)4096)

@@ -63,9 +63,9 @@ static struct byte_test byte_test_of(struct str bytes)
 
 /* ---- probes ---- */
 
-void literal_scan_init(struct literal_scan *s, enum simd with)
+void literal_scan_init(struct literal_scan *s, bool wide)
 {
-    *s = (struct literal_scan){.block = simd_block_of(with)};
+    *s = (struct literal_scan){.block = simd_block_of(wide)};
 }
 
 static bool is_full(const struct literal_scan *s)
@@ -112,7 +112,7 @@ static bool report_block(const char *block, const uint64_t bits[2], const char *
             if (!left)
                 break;
 
-            const char *place = start + simd_lowest(left);
+            const char *place = start + __builtin_ctzll(left);
 
             if (place >= end)
                 return false;

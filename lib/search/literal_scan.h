@@ -35,8 +35,8 @@ struct literal_scan {
     size_t character_count, character_cap;
 };
 
-/* Makes a scan that finds nothing yet. `with` must be a variant that simd_can accepts. */
-void literal_scan_init(struct literal_scan *s, enum simd with);
+/* Makes a scan that finds nothing yet. `wide`: by vectors of 32 bytes, see simd_block_of. */
+void literal_scan_init(struct literal_scan *s, bool wide);
 void literal_scan_release(struct literal_scan *s);
 /* Adds a text to look for: not empty, valid UTF-8. Case is folded unless `exact`. The bytes are
  * copied. */

@@ -9,7 +9,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
-#include "chathist/base/simd_text.h"
+#include "chathist/base/simd.h"
 #include "chathist/base/thread_pool.h"
 #include "chathist/history/message.h"
 

@@ -10,21 +10,10 @@
 #include "chathist/search/skip_index.h"
 #include "search/literal_scan.h"
 
-/* U+017F and U+212A, the two characters outside ASCII that fold to ASCII (`s` and `k`). */
-#define LONG_S "\xc5\xbf"
-#define KELVIN "\xe2\x84\xaa"
-
-/* Which form of the text is searched for a needle. */
-enum where { WHERE_UNKNOWN, WHERE_TEXT, WHERE_FOLDED, WHERE_NOWHERE };
-
 struct pattern_needle {
     struct regex *regex; /* NULL: a fixed string */
     struct buf bytes;    /* folded unless the case counts */
-    bool ascii;
-    bool has_s, has_k;       /* it can match LONG_S or KELVIN */
-    unsigned char step[256]; /* how far the search moves on, by the byte at the needle's end */
     /* for the current text: */
-    enum where where;
     size_t text_at, folded_at; /* two offsets of the same place */
     bool known;                /* `result`, `at` and `len` are those of the next match */
     int result;
@@ -49,41 +38,6 @@ void pattern_release(struct pattern *p)
     pattern_init(p);
 }
 
-static bool is_ascii(struct str s)
-{
-    uint64_t eight;
-    size_t i = 0;
-
-    for (; s.n - i >= sizeof(eight); i += sizeof(eight)) {
-        memcpy(&eight, s.p + i, sizeof(eight));
-        if (eight & UINT64_C(0x8080808080808080))
-            return false;
-    }
-    while (i < s.n && (unsigned char)s.p[i] < 0x80)
-        i++;
-    return i == s.n;
-}
-
-/* ---- patterns ---- */
-
-/* Fills Horspool's table. A small ASCII letter counts for its capital too unless case matters; a
- * step that is smaller than necessary is always right. */
-static void fill_steps(struct pattern_needle *n, bool case_sensitive)
-{
-    struct str bytes = buf_str(&n->bytes);
-    size_t most = bytes.n < 255 ? bytes.n : 255;
-
-    memset(n->step, (int)most, sizeof(n->step));
-    for (size_t i = bytes.n - most; i + 1 < bytes.n; i++) {
-        unsigned char c = (unsigned char)bytes.p[i];
-        unsigned char distance = (unsigned char)(bytes.n - 1 - i);
-
-        n->step[c] = distance;
-        if (!case_sensitive && c >= 'a' && c <= 'z')
-            n->step[c - 0x20] = distance;
-    }
-}
-
 static void add_fixed(struct pattern *p, struct pattern_needle *n, struct str text)
 {
     struct buf repaired = BUF_INIT(SIZE_MAX);
@@ -95,12 +49,6 @@ static void add_fixed(struct pattern *p, struct pattern_needle *n, struct str te
     else
         utf8_add_folded(&n->bytes, buf_str(&repaired));
     buf_release(&repaired);
-
-    text = buf_str(&n->bytes);
-    n->ascii = is_ascii(text);
-    n->has_s = text.n > 0 && memchr(text.p, 's', text.n);
-    n->has_k = text.n > 0 && memchr(text.p, 'k', text.n);
-    fill_steps(n, p->case_sensitive);
 }
 
 int pattern_add(struct pattern *p, struct str text, struct err *e)
@@ -148,53 +96,6 @@ bool pattern_add_literals(const struct pattern *p, struct literal_scan *s, struc
 }
 
 /* ---- fixed strings ---- */
-
-static unsigned char lower(unsigned char c)
-{
-    return c >= 'A' && c <= 'Z' ? (unsigned char)(c | 0x20) : c;
-}
-
-static bool same_lowered(const char *text, struct str needle)
-{
-    for (size_t i = 0; i < needle.n; i++) {
-        if (lower((unsigned char)text[i]) != (unsigned char)needle.p[i])
-            return false;
-    }
-    return true;
-}
-
-/* Returns the first place at or after `from` of a needle that is not empty, or text.n. Unless
- * `exact`, an ASCII capital in the text counts as its small letter. */
-static size_t find_bytes(const struct pattern_needle *n, struct str text, size_t from, bool exact)
-{
-    struct str needle = buf_str(&n->bytes);
-    unsigned char end = (unsigned char)needle.p[needle.n - 1];
-
-    if (!text.p || text.n < needle.n)
-        return text.n;
-    for (size_t i = from; i <= text.n - needle.n;) {
-        unsigned char c = (unsigned char)text.p[i + needle.n - 1];
-
-        if (exact ? c == end && memcmp(text.p + i, needle.p, needle.n) == 0
-                  : lower(c) == end && same_lowered(text.p + i, needle))
-            return i;
-        i += n->step[c];
-    }
-    return text.n;
-}
-
-/* An ASCII needle can usually be found in the text itself, byte by byte. */
-static enum where choose_form(const struct pattern *p, const struct pattern_needle *n)
-{
-    if (p->case_sensitive)
-        return WHERE_TEXT;
-    if (!n->ascii)
-        return is_ascii(p->text) ? WHERE_NOWHERE : WHERE_FOLDED;
-    return (n->has_s && str_find(p->text, STR(LONG_S))) ||
-                   (n->has_k && str_find(p->text, STR(KELVIN)))
-               ? WHERE_FOLDED
-               : WHERE_TEXT;
-}
 
 /* Returns the length of the code point at an offset before the end. *cp is -1 for invalid bytes. */
 static size_t step_at(struct str text, size_t at, int32_t *cp)
@@ -257,54 +158,53 @@ static int find_empty(const struct pattern *p, struct pattern_needle *n, size_t 
     return 1;
 }
 
-/* Returns the text in the form that is searched for a needle. */
-static struct str form_of_text(struct pattern *p, struct pattern_needle *n)
+/* Returns the text that is searched for needles, folded unless case matters. */
+static struct str searched_text(struct pattern *p)
 {
-    if (n->where == WHERE_UNKNOWN) {
-        n->where = choose_form(p, n);
-        n->text_at = n->folded_at = 0;
-    }
-    if (n->where == WHERE_NOWHERE)
-        return STR_NONE;
-    if (n->where == WHERE_TEXT)
+    if (p->case_sensitive)
         return p->text;
     if (!p->is_folded) {
         buf_clear(&p->folded);
         utf8_add_folded(&p->folded, p->text);
         p->is_folded = true;
+        p->moved = utf8_ascii(p->text) < p->text.n;
     }
     return buf_str(&p->folded);
 }
 
 static int find_fixed(struct pattern *p, struct pattern_needle *n, size_t from, bool empty_too)
 {
-    size_t length = n->bytes.len, at;
-    struct str text;
+    struct str needle = buf_str(&n->bytes), text;
+    const char *found;
+    size_t at;
     int32_t cp;
 
-    if (length == 0)
+    if (needle.n == 0)
         return empty_too ? find_empty(p, n, from) : 0;
-    text = form_of_text(p, n);
-    if (n->where == WHERE_FOLDED) {
+    text = searched_text(p);
+    if (p->moved) {
         advance(p->text, &n->text_at, &n->folded_at, from, SIZE_MAX);
         from = n->folded_at;
     }
-    /* Folding turns word characters into word characters. */
-    while ((at = find_bytes(n, text, from, p->case_sensitive)) < text.n && p->words &&
-           (word_before(text, at) || word_after(text, at + length)))
+    for (;;) {
+        found = from < text.n ? str_find((struct str){text.p + from, text.n - from}, needle) : NULL;
+        if (!found)
+            return 0;
+        at = (size_t)(found - text.p);
+        /* Folding turns word characters into word characters. */
+        if (!p->words || (!word_before(text, at) && !word_after(text, at + needle.n)))
+            break;
         from = at + step_at(text, at, &cp);
-    if (at >= text.n)
-        return 0;
-
+    }
     n->at = at;
-    n->len = length;
-    if (n->where == WHERE_FOLDED) {
+    n->len = needle.n;
+    if (p->moved) {
         advance(p->text, &n->text_at, &n->folded_at, SIZE_MAX, at);
 
         /* The next search may begin inside this match, so the two offsets stay at its beginning. */
         size_t end = n->text_at, folded_end = n->folded_at;
 
-        advance(p->text, &end, &folded_end, SIZE_MAX, at + length);
+        advance(p->text, &end, &folded_end, SIZE_MAX, at + needle.n);
         n->at = n->text_at;
         n->len = end - n->at;
     }
@@ -316,11 +216,11 @@ static int find_fixed(struct pattern *p, struct pattern_needle *n, size_t from, 
 void pattern_start(struct pattern *p, struct str text)
 {
     p->text = text;
-    p->is_folded = false;
+    p->is_folded = p->moved = false;
     p->from = 0;
     p->ended = false;
     for (size_t i = 0; i < p->count; i++) {
-        p->needles[i].where = WHERE_UNKNOWN;
+        p->needles[i].text_at = p->needles[i].folded_at = 0;
         p->needles[i].known = false;
     }
 }

@@ -5,6 +5,7 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/simd.h"
 #include "chathist/base/thread_pool.h"
 #include "chathist/base/utf8.h"
 #include "search/literal_scan.h"
@@ -47,7 +48,7 @@ static void start(struct search *s, bool list)
 
     struct search_fast *f = mem_zalloc(sizeof *f);
 
-    literal_scan_init(&f->literals, s->with);
+    literal_scan_init(&f->literals, s->wide);
     if (!pattern_add_literals(s->pattern, &f->literals, &f->query)) {
         fast_free(f);
         return;
@@ -97,7 +98,7 @@ int search_open(struct search *s, int dir, const char *history_path, struct patt
     *s = (struct search){.message = MESSAGE_INIT,
                          .pattern = pattern,
                          .filter = filter && !filter_is_empty(filter) ? filter : NULL,
-                         .with = simd_best(),
+                         .wide = simd_wide(),
                          .skip_block = SKIP_BLOCK};
     if (scan_open(&s->scan, dir, history_path, way, e) < 0)
         return -1;

@@ -228,21 +228,13 @@ static inline void mark_byte(struct marking *m, unsigned char byte)
         m->marks[row_of(m->gram)] |= m->bit;
 }
 
-static unsigned char lower(unsigned char c)
-{
-    return (unsigned char)(c + ((unsigned)c - 'A' < 26 ? 0x20 : 0));
-}
-
 /* Marks the ASCII from p on, up to `end` or to another character. Returns where it ends. */
 static const char *mark_ascii(struct marking *m, const char *p, const char *end)
 {
     struct marking here = *m;
 
-    for (; p < end && (unsigned char)*p < 0x80; p++) {
-        unsigned char c = (unsigned char)*p;
-
-        mark_byte(&here, lower(c));
-    }
+    for (; p < end && (unsigned char)*p < 0x80; p++)
+        mark_byte(&here, (unsigned char)ascii_lower(*p));
     *m = here;
     return p;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
-# Another processor: what tries base/simd, with its vectors, and base/simd_text, without any, made for
-# ARM and run by an emulator. On ARM itself, the tests of those modules do the same.
+# Another processor: what tries base/simd, made for ARM and run by an emulator. On ARM itself, the tests of
+# those modules do the same.
 
 load ../helper
 
@@ -24,10 +24,10 @@ on_arm() {
     run_expect 1 grep -q '^not ok' "$OUT"
 }
 
-@test "arm: NEON finds the places that the portable variant finds" {
+@test "arm: places are found by the vectors of the processor" {
     on_arm literal_scan
 }
 
-@test "arm: text is checked without vectors for it" {
-    on_arm simd_text
+@test "arm: the ends of strings and lines are found by the vectors of the processor" {
+    on_arm simd
 }

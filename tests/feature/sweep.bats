@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
 # The search of large histories (search/parallel_scan): what it finds is what a search of a few lines of Python
-# finds, in windows of any size, on any number of threads, with each variant of the SIMD.
+# finds, in windows of any size, on any number of threads, with vectors of either size.
 
 # shellcheck disable=SC2016
 

@@ -3,10 +3,10 @@
  *
  * Each line of standard input is one search, as
  *
- *     [["TEXT", ...], THREADS, "VARIANT", BLOCK, LINE_MAX, EXACT, WORDS, COUNT, SKIP]
+ *     [["TEXT", ...], THREADS, VECTOR, BLOCK, LINE_MAX, EXACT, WORDS, COUNT, SKIP]
  *
- * with a variant of search/literal_scan (portable, sse2, avx2, neon; `best` for one that cannot be used), the
- * size of a block and of the longest line in bytes, and that of a block of the skip index, which is
+ * with the size of the vectors of base/simd (16 or 32; 16 where there are no others), the size of a
+ * block and of the longest line in bytes, and that of a block of the skip index, which is
  * made if need be; 0: without one. Prints for each where the hits begin, the newest first, or with
  * COUNT how many they are; then, behind `bad`, how many bad lines were met.
  */
@@ -15,6 +15,7 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/json.h"
+#include "chathist/base/simd.h"
 #include "chathist/search/search.h"
 
 static int fail(const struct err *e)
@@ -29,18 +30,6 @@ static size_t number(struct str query, size_t i)
 
     json_int(json_at(query, i), &n);
     return (size_t)n;
-}
-
-static enum simd variant(struct str query)
-{
-    static const char *const names[SIMD_COUNT] = {"\"portable\"", "\"sse2\"", "\"avx2\"",
-                                                  "\"neon\""};
-
-    for (int with = 0; with < SIMD_COUNT; with++) {
-        if (str_eq_c(json_at(query, 2), names[with]) && simd_can((enum simd)with))
-            return (enum simd)with;
-    }
-    return simd_best();
 }
 
 static int print_hits(struct search *s, bool count, struct err *e)
@@ -83,7 +72,7 @@ static int run(const struct history *h, struct str query)
         result = search_open(&s, h->dir_fd, h->path, &p, NULL, SCAN_BACKWARD, &e);
     if (result == 0) {
         s.threads = number(query, 1);
-        s.with = variant(query);
+        s.wide = simd_wide() && !str_eq_c(json_at(query, 2), "16");
         s.scan.block_size = number(query, 3);
         s.scan.line_max = number(query, 4);
         s.skip_block = (off_t)number(query, 8);

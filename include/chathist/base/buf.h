@@ -33,6 +33,11 @@ bool str_eq(struct str a, struct str b);
 bool str_eq_c(struct str a, const char *b);
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
+/* Returns s without its first n bytes; it must have them. */
+static inline struct str str_skip(struct str s, size_t n)
+{
+    return n ? (struct str){s.p + n, s.n - n} : s;
+}
 /* Removes blanks, tabs, CR and LF at both ends. */
 struct str str_trim(struct str s);
 /* Splits *rest at the first `c`: returns the part before it and leaves the part after it in *rest.
@@ -45,6 +50,28 @@ struct str str_word(struct str *rest);
 /* Returns the first place of `part` in s, borrowed from s, or NULL. An empty part is found at the
  * start of any s that is not absent. */
 const char *str_find(struct str s, struct str part);
+
+/* What ASCII calls a digit, a letter, the small letter of a capital one, and white space (a blank,
+ * tab, CR or LF, as in JSON). Other bytes are none of these, whatever the locale. */
+static inline bool ascii_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline char ascii_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+static inline bool ascii_is_letter(char c)
+{
+    return ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z';
+}
+
+static inline bool ascii_is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
 
 struct buf {
     char *data; /* NULL before the first addition, then NUL-terminated; see buf_c */
@@ -97,11 +124,7 @@ struct str buf_str(const struct buf *b);
 /* Returns them as a C string, never NULL. */
 const char *buf_c(const struct buf *b);
 
-/*
- * base64 - bytes as text (RFC 4648 section 4, with padding, on one line).
- */
-
-/* Adds the bytes in base64: 4 characters for each 3 bytes begun. */
+/* Adds bytes in base64 (RFC 4648 section 4, with padding, on one line): 4 characters for each 3 bytes begun. */
 void buf_add_base64(struct buf *out, struct str bytes);
 
 #endif

@@ -3,10 +3,10 @@
  *
  * cJSON has traps when it formats text and numbers: it cuts strings at U+0000, writes invalid UTF-8
  * unchanged, and turns integers above 2^53 into floating point. Texts and JSON values therefore go
- * in as raw items, which base/json_write has written or json_check has accepted. cJSON_CreateNumber
+ * in as raw items, which base/json has written or accepted. cJSON_CreateNumber
  * is fine for small integers. Keys are C strings of valid UTF-8.
  *
- * No function here returns NULL or fails: when memory runs out they end the program (base/mem).
+ * No function here returns NULL or fails: when memory runs out they end the program (base/memory).
  */
 #ifndef CHATHIST_BASE_CJSON_H
 #define CHATHIST_BASE_CJSON_H

@@ -1,5 +1,6 @@
 /*
- * file - file descriptors: opening files safely, and complete reads and writes.
+ * file - file descriptors, directories and names of files: opening files safely, complete reads and
+ * writes, files that replace others, and who may have written a file.
  *
  * Nothing here buffers. Interrupted calls (EINTR) are repeated, and a descriptor that another
  * program made non-blocking is waited for. Every descriptor opened here is close-on-exec, except
@@ -134,10 +135,6 @@ int file_sync_dir(int dir, const char *path);
 
 /* ---- directories ---- */
 
-/*
- * dirs - makes directories, and searches them upwards.
- */
-
 /* Makes the directory `path` and its missing parents. Each new directory has mode 0700 whatever the
  * umask, and its parent is synced. An existing directory, or a link to one, is not changed. Returns
  * 1 if path was created, 0 if it existed, -1 with *e set. */
@@ -152,10 +149,6 @@ int file_search_upwards(const char *from, int (*look)(void *arg, int fd, const c
                         void *arg, struct err *e);
 
 /* ---- names ---- */
-
-/*
- * path - names of files: joining and taking apart.
- */
 
 /* Returns `dir/name`, or `name` if that is absolute or dir is empty. The caller frees it. */
 char *path_join(const char *dir, const char *name);
@@ -176,8 +169,7 @@ bool path_same(const char *a, const char *b);
 /* ---- who may have written a file ---- */
 
 /*
- * owner - decides whether a file, or a server on this machine, is trusted. Some files act for the
- * user: configuration names commands, and a history is sent to a model. They are used only if no
+ * Decides whether a file, or a server on this machine, is trusted. Some files act for the user: configuration names commands, and a history is sent to a model. They are used only if no
  * other user can have written them.
  *
  * A file is trusted if it belongs to the user, or also to root where the caller allows that, and if

@@ -6,7 +6,7 @@
  * that this version does not know keep their bytes, large integers stay exact, and strings may hold
  * U+0000.
  *
- * base/json_write, which this header includes, writes JSON. base/cjson builds whole documents.
+ * The functions at the end add JSON to a buf, piece by piece. base/cjson builds whole documents.
  */
 #ifndef CHATHIST_BASE_JSON_H
 #define CHATHIST_BASE_JSON_H
@@ -136,13 +136,7 @@ void json_pieces_end(struct json_pieces *p, struct buf *out);
  * *out exactly and returns true. */
 bool json_int(struct str number, int64_t *out);
 
-/* ---- writing ---- */
-
-/*
- * json_write - adds JSON to a buf, piece by piece.
- *
- * The output is compact, without white space between tokens.
- */
+/* ---- writing: compact, without white space between tokens ---- */
 
 /* Adds a quoted string. `"`, `\` and control characters are escaped (\b \f
  *  \r \t, else \u00xx); all other text is unchanged. An ill-formed UTF-8 sequence becomes U+FFFD.

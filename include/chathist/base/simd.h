@@ -1,9 +1,10 @@
 /*
- * simd - looks for two or three bytes at fixed distances at many places of a text at a time.
+ * simd - looks at many bytes of a text at a time: for the ends of strings and lines, and for places
+ * that have certain bytes at fixed distances.
  *
- * Only this module and base/simd_text use instructions of particular processors. The code that
- * reads whole histories has a variant for each kind of processor, chosen at run time; all variants
- * give the same results, and the portable one runs everywhere.
+ * The code uses the vectors of the compiler (vector_size), which every processor can run. Only the
+ * search for places has a second form, for x86-64 with AVX2, chosen at run time. Both give the same
+ * results.
  */
 #ifndef CHATHIST_BASE_SIMD_H
 #define CHATHIST_BASE_SIMD_H
@@ -12,20 +13,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum simd { SIMD_PORTABLE, SIMD_SSE2, SIMD_AVX2, SIMD_NEON, SIMD_COUNT };
+/* ---- strings and lines ---- */
 
-/* Returns whether this build on this processor can use the variant; SIMD_PORTABLE always can. */
-bool simd_can(enum simd with);
-/* Returns the fastest variant that can be used. */
-enum simd simd_best(void);
+/* Passes over text inside a JSON string, from p, where a code point begins. Returns the first byte
+ * that is neither plain ASCII nor part of an escape of two characters: the closing quote, the
+ * backslash of \uXXXX or of an invalid escape, a control character, a byte beyond ASCII, which the
+ * caller then checks; or `end`. */
+const char *simd_special(const char *p, const char *end);
+/* Returns whether n bytes of a JSON string stand for themselves: ASCII without quotes, backslashes
+ * and control characters. */
+bool simd_all_plain(const char *p, size_t n);
+/* Returns the offset after the last newline of n bytes, or 0 without one. */
+size_t simd_after_newline(const char *p, size_t n);
 
-/* Returns the number of the lowest bit that is set; at least one must be. */
-static inline size_t simd_lowest(uint64_t bits)
-{
-    return (size_t)__builtin_ctzll(bits);
-}
-
-/* ---- probes ---- */
+/* ---- places ---- */
 
 /* A place x passes if (x[distance] & mask) == byte. */
 struct simd_test {
@@ -61,7 +62,9 @@ struct simd_probes {
  * Reads as many bytes after a block as the largest distance of a probe. */
 typedef const char *simd_block(const struct simd_probes *probes, const char *p, const char *last,
                                uint64_t bits[2]);
-/* Returns the function of a variant that simd_can accepts. */
-simd_block *simd_block_of(enum simd with);
+/* Returns whether this processor has vectors of 32 bytes. */
+bool simd_wide(void);
+/* Returns the function for vectors of 32 bytes if `wide`, which simd_wide must allow, else of 16. */
+simd_block *simd_block_of(bool wide);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * utf8 - decodes, repairs and folds UTF-8, and knows kinds and widths of characters.
+ * utf8 - decodes, repairs and folds UTF-8, knows kinds and widths of characters, and makes text safe
+ * for a terminal.
  *
  * Well-formed UTF-8 is defined by RFC 3629 and table 3-7 of the Unicode Standard. An ill-formed
  * sequence is a maximal subpart as in the WHATWG Encoding Standard: the longest beginning of a
@@ -22,6 +23,8 @@
 size_t utf8_decode(struct str s, int32_t *cp);
 /* Encodes cp, a scalar value, into out[4]. Returns the number of bytes. */
 size_t utf8_encode(int32_t cp, char out[4]);
+/* Returns the length of the ASCII text at the start of s. */
+size_t utf8_ascii(struct str s);
 /* Returns the length of the valid prefix of s, without a code point that the end of s cuts off. */
 size_t utf8_valid(struct str s);
 /* The same, but stops at the first ASCII character. */
@@ -35,7 +38,7 @@ bool utf8_inside(struct str s, size_t at);
 struct str utf8_first(struct str s, size_t count);
 size_t utf8_count(struct str s);
 
-/* Adds s, folded code point by code point (base/fold). Ill-formed bytes are copied. */
+/* Adds s, folded code point by code point (utf8_fold). Ill-formed bytes are copied. */
 void utf8_add_folded(struct buf *out, struct str s);
 /* Returns true for a format character (category Cf), and for a space (Zs) other than the blank. */
 bool utf8_is_format_or_space(int32_t cp);
@@ -51,7 +54,7 @@ struct str utf8_fit(struct str s, size_t columns);
 /* ---- case folding ---- */
 
 /*
- * fold - Unicode simple case folding: one code point to one, the same in every locale.
+ * Unicode simple case folding: one code point to one, the same in every locale.
  *
  * The table has the mappings of status C and S in CaseFolding.txt of Unicode 17, as in ripgrep. It
  * leaves out those of status F (to several code points) and T (Turkic dotted and dotless i). It is
@@ -70,8 +73,7 @@ size_t utf8_fold_same(int32_t cp, int32_t out[UTF8_FOLD_SAME]);
 /* ---- text made visible ---- */
 
 /*
- * vis - makes text safe to show on a terminal: control and escape sequences become visible and have
- * no effect.
+ * Text safe to show on a terminal: control and escape sequences become visible and have no effect.
  *
  * The visible forms are those of less(1):
  *

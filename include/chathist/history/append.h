@@ -34,7 +34,7 @@ struct append_wait {
 /* A file that is open for appending and locked against other writers. */
 struct append {
     int fd;
-    int dir;          /* descriptor of its directory, see base/io.h; borrowed */
+    int dir;          /* descriptor of its directory, see base/file.h; borrowed */
     const char *path; /* borrowed */
     off_t end;        /* its size */
     bool fresh;       /* no writer has finished yet, so the directory needs a sync */

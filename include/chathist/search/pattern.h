@@ -1,7 +1,7 @@
 /*
  * pattern - what a search looks for in a text: one or more fixed strings or regular expressions.
  *
- * Case is ignored by Unicode simple case folding (base/fold) unless `case_sensitive` is set.
+ * Case is ignored by Unicode simple case folding (base/utf8) unless `case_sensitive` is set.
  * Offsets count bytes of the text itself, although folding changes lengths. If several patterns
  * match, the first match in the text counts, and of those the longest, as in grep. Texts are UTF-8;
  * a pattern that is not is repaired.
@@ -27,8 +27,9 @@ struct pattern {
     struct pattern_needle *needles;
     size_t count, cap;
     struct str text;
-    struct buf folded; /* the text folded, if a needle needed it */
+    struct buf folded; /* the text folded, if is_folded */
     bool is_folded;
+    bool moved;  /* an offset in `folded` can be another one in the text */
     size_t from; /* the next match begins here or later */
     bool ended;
 };

@@ -15,7 +15,6 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
-#include "chathist/base/simd.h"
 #include "chathist/history/filter.h"
 #include "chathist/history/location.h"
 #include "chathist/history/message.h"
@@ -27,7 +26,7 @@ struct search {
     /* Set by search_open; the caller may change these before the first message: */
     bool invert;                   /* the hits are the messages that do not match; default false */
     size_t threads;                /* at most THREAD_POOL_MAX; default 0: chosen by the size */
-    enum simd with;                /* the vector instructions to use; default simd_best() */
+    bool wide;                     /* with vectors of 32 bytes; default simd_wide() */
     const struct history *history; /* its skip index is used; NULL: none is */
     off_t skip_block;              /* size of a block of the skip index; default SKIP_BLOCK */
     const atomic_bool *cancel;     /* the search ends when another thread sets it; NULL: never */
