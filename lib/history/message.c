@@ -545,29 +545,6 @@ size_t own_line_head(struct str line, struct str field[FIELD_CONTENT])
     return (size_t)(p - line.p);
 }
 
-/* Returns the first byte of the content string, and sets *at to the offset of its member.
- * Returns NULL if the line does not have this form. */
-static const char *content_of(struct str line, size_t *at)
-{
-    struct str field[FIELD_CONTENT];
-    const char *p;
-
-    *at = own_line_head(line, field);
-    p = line.p + *at;
-    return *at && take(&p, line.p + line.n, STR("\"content\":\"")) ? p : NULL;
-}
-
-bool own_line_content(struct str line, struct str *rest)
-{
-    size_t at;
-    const char *content = content_of(line, &at);
-
-    if (!content)
-        return false;
-    *rest = (struct str){content, (size_t)(line.p + line.n - content)};
-    return true;
-}
-
 /* The members after the role. */
 struct members {
     struct str content;
@@ -591,11 +568,13 @@ static void note_member(void *ctx, struct str raw_key, struct str value)
 
 bool own_line_check(struct str line, struct str *content)
 {
+    struct str field[FIELD_CONTENT], value;
     struct members m = {.content = STR_NONE};
-    struct str value;
-    size_t at;
+    size_t at = own_line_head(line, field);
+    const char *p = line.p + at;
 
-    if (!content_of(line, &at) || !json_check_from(line, at, &value, note_member, &m) || m.repeated)
+    if (!at || !take(&p, line.p + line.n, STR("\"content\":\"")) ||
+        !json_check_from(line, at, &value, note_member, &m) || m.repeated)
         return false;
     *content = (struct str){m.content.p + 1, m.content.n - 2};
     return true;

@@ -144,11 +144,8 @@ int draft_format(const struct draft *d, struct buf *out, struct err *e);
  * role without escapes. Sets these fields to their JSON values and returns the offset of the
  * next member, or 0. */
 size_t own_line_head(struct str line, struct str field[FIELD_CONTENT]);
-/* Returns whether that member is a content that is a string. *rest is the text from the first
- * byte of the string to the end of the line. */
-bool own_line_content(struct str line, struct str *rest);
-/* Returns whether the line is a valid message with that content, and sets *content to the text
- * between its quotes. Returns false if that is not certain. */
+/* Returns whether the line is a valid message whose next member is its content, and sets *content
+ * to the text between its quotes. Returns false if that is not certain. */
 bool own_line_check(struct str line, struct str *content);
 
 #endif
