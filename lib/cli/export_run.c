@@ -25,38 +25,15 @@
 /* The longest part of a session id in a file name. */
 #define NAME_MAX_BYTES 120
 
-/* This much is written at once. */
-#define PENDING_MAX ((size_t)1 << 16)
-
 /* ---- output: a file that is replaced ---- */
-
-struct export_file {
-    struct file_replace replace;
-    struct buf pending;
-};
-
-static int file_flush(struct export_file *f, struct err *e)
-{
-    int rc = file_write_all(f->replace.fd, f->pending.data, f->pending.len);
-
-    if (rc < 0)
-        err_sys(e, errno, "cannot write '%s'", f->replace.path);
-    buf_clear(&f->pending);
-    return rc;
-}
-
-static int file_begin(struct export_file *f, const char *path, struct err *e)
-{
-    buf_init(&f->pending, SIZE_MAX);
-    return file_replace_begin(&f->replace, path, e);
-}
 
 static int write_to_file(void *arg, struct str bytes, struct err *e)
 {
-    struct export_file *f = arg;
+    const struct file_replace *f = arg;
 
-    buf_add_str(&f->pending, bytes);
-    return f->pending.len < PENDING_MAX ? 0 : file_flush(f, e);
+    if (file_write_all(f->fd, bytes.p, bytes.n) < 0)
+        return err_sys(e, errno, "cannot write '%s'", f->path);
+    return 0;
 }
 
 /* Returns whether the files hold the same bytes; false on any error. */
@@ -76,38 +53,15 @@ static bool same_content(int a, int b)
     return true;
 }
 
-static bool is_unchanged(const struct export_file *f)
+/* Returns whether the old content is the new one. */
+static bool is_unchanged(const struct file_replace *f)
 {
-    int fd = file_open_regular(f->replace.path, O_RDONLY, 0, NULL, NULL, NULL);
-    bool same = fd >= 0 && same_content(fd, f->replace.fd);
+    int fd = file_open_regular(f->path, O_RDONLY, 0, NULL, NULL, NULL);
+    bool same = fd >= 0 && same_content(fd, f->fd);
 
     if (fd >= 0)
         close(fd);
     return same;
-}
-
-/* Discards the new file and leaves the old one unchanged. */
-static void file_drop(struct export_file *f)
-{
-    file_replace_drop(&f->replace);
-    buf_release(&f->pending);
-}
-
-/* Renames the new file over the old one; with `if_changed`, only if their contents differ. */
-static int file_end(struct export_file *f, bool if_changed, struct err *e)
-{
-    int rc = 0;
-
-    if (file_flush(f, e) < 0) {
-        file_drop(f);
-        return -1;
-    }
-    if (if_changed && is_unchanged(f))
-        file_replace_drop(&f->replace);
-    else
-        rc = file_replace_end(&f->replace, e);
-    buf_release(&f->pending);
-    return rc;
 }
 
 /* Appends the name of the file of a session: `DATE_SESSION.SUFFIX`, with the day of its first line.
@@ -152,7 +106,6 @@ static void add_file_name(struct buf *out, const struct export_format *format,
 struct export_growth {
     struct append file; /* locked against other exports */
     off_t before;       /* its length before this run */
-    struct buf pending;
 };
 
 static int growth_failed(const struct export_growth *g, struct err *e)
@@ -169,12 +122,6 @@ static int growth_cut(struct export_growth *g, off_t length)
     return 0;
 }
 
-static void growth_close(struct export_growth *g)
-{
-    append_close(&g->file);
-    buf_release(&g->pending);
-}
-
 /* Opens the file, and cuts off the bytes that a killed run has appended. */
 static int growth_open(struct export_growth *g, const char *path, const struct export_state *state,
                        struct append_wait *wait, struct err *e)
@@ -182,7 +129,6 @@ static int growth_open(struct export_growth *g, const char *path, const struct e
     struct stat st;
     int rc = 0;
 
-    buf_init(&g->pending, SIZE_MAX);
     if (append_open(&g->file, FILE_CWD, path, wait, e) < 0)
         return -1;
     if (fstat(g->file.fd, &st) < 0)
@@ -192,7 +138,7 @@ static int growth_open(struct export_growth *g, const char *path, const struct e
         rc = growth_failed(g, e);
     g->before = g->file.end;
     if (rc < 0)
-        growth_close(g);
+        append_close(&g->file);
     return rc;
 }
 
@@ -209,29 +155,16 @@ static int growth_begin(struct export_growth *g, struct export_state *state, str
     return export_state_begin(state, &st, e);
 }
 
-static int growth_flush(struct export_growth *g, struct err *e)
-{
-    int rc = 0;
-
-    if (g->pending.len > 0)
-        rc = append_write(&g->file, buf_str(&g->pending), false, e);
-    buf_clear(&g->pending);
-    return rc;
-}
-
 static int write_to_growth(void *arg, struct str bytes, struct err *e)
 {
     struct export_growth *g = arg;
 
-    buf_add_str(&g->pending, bytes);
-    return g->pending.len < PENDING_MAX ? 0 : growth_flush(g, e);
+    return append_write(&g->file, bytes, false, e);
 }
 
 /* Returns 0 once all bytes are on disk, or -1 with *e set. */
 static int growth_end(struct export_growth *g, struct err *e)
 {
-    if (growth_flush(g, e) < 0)
-        return -1;
     if (fsync(g->file.fd) < 0 || file_sync_dir_of(g->file.path) < 0)
         return growth_failed(g, e);
     return 0;
@@ -275,30 +208,12 @@ static void want(struct run *r, size_t session)
     r->order[r->count++] = session;
 }
 
-struct ranked {
-    size_t session, last;
-};
-
-static int by_last_line(const void *a, const void *b)
-{
-    size_t x = ((const struct ranked *)a)->last, y = ((const struct ranked *)b)->last;
-
-    return (x > y) - (x < y);
-}
-
 /* Selects all sessions; the one used last comes last. */
 static void want_all(struct run *r)
 {
-    size_t count = r->select.sessions_count;
-    struct ranked *sorted = mem_zalloc(count * sizeof *sorted);
-
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = (struct ranked){i, r->select.sessions[i].last};
-    if (count > 0)
-        qsort(sorted, count, sizeof *sorted, by_last_line);
-    for (size_t i = 0; i < count; i++)
-        want(r, sorted[i].session);
-    free(sorted);
+    for (size_t i = 0; i < r->select.lines_count; i++)
+        if (r->select.sessions[r->select.lines[i].session].last == i)
+            want(r, r->select.lines[i].session);
 }
 
 /* Selects the named sessions that have lines, and reports the others. Returns false if sessions
@@ -484,14 +399,18 @@ static int write_named(struct run *r, struct export *x, struct err *e)
 
 /* ---- destinations ---- */
 
-/* Writes a document of all selected messages. `follows`: the file already has a document. */
-static int write_document(struct run *r, export_sink *sink, void *arg, bool follows, struct err *e)
+/* Writes a document of one session, or with SELECTION_NONE of all selected messages. `follows`: the
+ * file already has a document. */
+static int write_document(struct run *r, size_t session, export_sink *sink, void *arg, bool follows,
+                          struct err *e)
 {
     struct export x;
     int rc = export_begin(&x, r->job->format, sink, arg, e);
 
     x.sessions = follows;
-    if (rc == 0)
+    if (rc == 0 && session != SELECTION_NONE)
+        rc = write_session(r, &x, session, e);
+    else if (rc == 0)
         rc = r->job->messages ? write_named(r, &x, e) : write_selected(r, &x, e);
     if (rc == 0)
         rc = export_end(&x, e);
@@ -501,7 +420,7 @@ static int write_document(struct run *r, export_sink *sink, void *arg, bool foll
 
 static int to_stdout(struct run *r, struct err *e)
 {
-    if (write_document(r, export_to_stdout, &r->to_stdout, false, e) < 0)
+    if (write_document(r, SELECTION_NONE, export_to_stdout, &r->to_stdout, false, e) < 0)
         return -1;
     /* After a failure, which out_close reports, no line counts as exported. */
     if (r->job->state && out_flush(r->to_stdout.out) < 0)
@@ -509,61 +428,44 @@ static int to_stdout(struct run *r, struct err *e)
     return 0;
 }
 
-static int to_file(struct run *r, struct err *e)
+/* Writes a file; with `if_changed`, the old one stays if it has the same content. */
+static int to_file(struct run *r, const char *path, size_t session, bool if_changed, struct err *e)
 {
-    struct export_file f;
+    struct file_replace f;
 
-    if (file_begin(&f, r->job->output, e) < 0)
+    if (file_replace_begin(&f, path, e) < 0)
         return -1;
-    if (write_document(r, write_to_file, &f, false, e) < 0) {
-        file_drop(&f);
+    if (write_document(r, session, write_to_file, &f, false, e) < 0) {
+        file_replace_drop(&f);
         return -1;
     }
-    return file_end(&f, false, e);
+    if (!if_changed || !is_unchanged(&f))
+        return file_replace_end(&f, e);
+    file_replace_drop(&f);
+    return 0;
 }
 
 static int to_growing_file(struct run *r, struct err *e)
 {
     struct append_wait wait = history_wait(r->history);
     struct export_growth g;
-    int rc;
+    int rc = 0;
 
     if (r->count == 0 && !r->state.growing)
         return 0;
     if (growth_open(&g, r->job->output, &r->state, &wait, e) < 0)
         return -1;
-    rc = 0;
     if (r->count > 0)
         rc = growth_begin(&g, &r->state, e);
     if (rc == 0 && r->count > 0) {
-        rc = write_document(r, write_to_growth, &g, g.before > 0, e);
+        rc = write_document(r, SELECTION_NONE, write_to_growth, &g, g.before > 0, e);
         if (rc == 0)
             rc = growth_end(&g, e);
         if (rc < 0)
             growth_undo(&g);
     }
     r->state.moved = r->state.moved || r->state.growing;
-    growth_close(&g);
-    return rc;
-}
-
-static int write_session_file(struct run *r, const char *path, size_t session, struct err *e)
-{
-    struct export_file f;
-    struct export x;
-    int rc;
-
-    if (file_begin(&f, path, e) < 0)
-        return -1;
-    rc = export_begin(&x, r->job->format, write_to_file, &f, e);
-    if (rc == 0)
-        rc = write_session(r, &x, session, e);
-    if (rc == 0)
-        rc = export_end(&x, e);
-    export_release(&x);
-    if (rc == 0)
-        return file_end(&f, true, e);
-    file_drop(&f);
+    append_close(&g.file);
     return rc;
 }
 
@@ -584,7 +486,7 @@ static int to_directory(struct run *r, struct err *e)
         buf_clear(&name);
         add_file_name(&name, r->job->format, &r->line);
         path = path_join(r->job->output, buf_c(&name));
-        rc = write_session_file(r, path, r->order[i], e);
+        rc = to_file(r, path, r->order[i], true, e);
         free(path);
     }
     buf_release(&name);
@@ -629,7 +531,8 @@ static int write_output(struct run *r, struct err *e)
         return to_stdout(r, e);
     if (r->job->directory)
         return to_directory(r, e);
-    return r->job->state ? to_growing_file(r, e) : to_file(r, e);
+    return r->job->state ? to_growing_file(r, e)
+                         : to_file(r, r->job->output, SELECTION_NONE, false, e);
 }
 
 /* Selects lines of the history. Returns 1; 0 if every named session is absent; -1 with *e set. If

@@ -14,54 +14,12 @@
 
 /* Directories are searched up to this depth. */
 #define DEPTH_MAX 32
-/* This many bytes at the end of a file are searched for its last time. */
-#define TAIL ((off_t)64 << 10)
-
-/* Finds the last member `timestamp` that is a time. Returns false if no member is. */
-static bool last_time(struct str text, int64_t *us)
-{
-    static const struct str key = {"\"timestamp\":", sizeof "\"timestamp\":" - 1};
-    const char *at;
-    bool found = false;
-
-    while ((at = str_find(text, key))) {
-        struct str value;
-
-        text.n -= (size_t)(at - text.p) + key.n;
-        text.p = at + key.n;
-        value = str_trim((struct str){text.p, text.n < 64 ? text.n : 64});
-        (void)str_cut(&value, '"');
-        found = time_parse_iso(str_cut(&value, '"'), us) || found;
-    }
-    return found;
-}
-
-/* Returns the time of the last message of a file of JSON lines, else the modification time. */
-static int64_t time_of(const char *path, const struct stat *st)
-{
-    int64_t last = (int64_t)st->st_mtim.tv_sec * TIME_SECOND + st->st_mtim.tv_nsec / 1000;
-    struct buf tail = BUF_INIT((size_t)TAIL);
-    size_t size = (size_t)(st->st_size < TAIL ? st->st_size : TAIL);
-    int fd = S_ISREG(st->st_mode) && str_ends(str_of(path), STR(".jsonl"))
-                 ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-                 : -1;
-
-    if (fd >= 0) {
-        ssize_t got = file_pread_full(fd, buf_room(&tail, size), size, st->st_size - (off_t)size);
-
-        buf_grew(&tail, got > 0 ? (size_t)got : 0);
-        last_time(buf_str(&tail), &last);
-        close(fd);
-    }
-    buf_release(&tail);
-    return last;
-}
-
 static void add_file(struct import_files *f, const char *path, bool named, const struct stat *st)
 {
+    int64_t last = st ? (int64_t)st->st_mtim.tv_sec * TIME_SECOND + st->st_mtim.tv_nsec / 1000 : 0;
+
     f->at = mem_grow(f->at, &f->cap, f->count + 1, sizeof *f->at);
-    f->at[f->count++] =
-        (struct import_file){mem_copy(path, strlen(path)), named, st ? time_of(path, st) : 0};
+    f->at[f->count++] = (struct import_file){mem_copy(path, strlen(path)), named, last};
 }
 
 static bool is_wanted(const char *name)
@@ -87,13 +45,9 @@ static bool visit_once(struct import_files *f, const struct stat *st)
 {
     uint64_t id[] = {(uint64_t)st->st_dev, (uint64_t)st->st_ino};
     struct str key = {(const char *)id, sizeof id};
+    size_t before = f->seen.count;
 
-    if (hash_map_find(&f->seen, key))
-        return false;
-    f->keys = mem_grow(f->keys, &f->keys_cap, f->keys_count + 1, sizeof *f->keys);
-    key.p = f->keys[f->keys_count++] = mem_copy(key.p, key.n);
-    hash_map_set(&f->seen, key, 0);
-    return true;
+    return hash_map_number(&f->seen, &key) == before;
 }
 
 static void walk(struct import_files *f, const char *path, const struct stat *at, int depth)
@@ -163,9 +117,6 @@ void import_files_release(struct import_files *f)
     for (size_t i = 0; i < f->count; i++)
         free(f->at[i].path);
     free(f->at);
-    for (size_t i = 0; i < f->keys_count; i++)
-        free(f->keys[i]);
-    free(f->keys);
     hash_map_release(&f->seen);
     *f = (struct import_files){0};
 }
@@ -184,45 +135,50 @@ static void add_place(struct import_files *f, const char *dir, const char *name)
     free(path);
 }
 
-/* Adds names in the directory of a program: `own`, which a variable has set, else `directory` in
- * the two `homes`. */
-static void add_program(struct import_files *f, const char *own, const char *const *homes,
-                        const char *directory, const char *const *names)
-{
-    for (; *names; names++) {
-        if (own)
-            add_place(f, own, *names);
-        for (size_t i = 0; !own && i < 2; i++) {
-            char *dir = homes[i] ? path_join(homes[i], directory) : NULL;
+/* Where a program keeps conversations: `names` in the directory that a variable has, or else in
+ * these directories. */
+struct program_places {
+    const char *variable;
+    struct {
+        const char *home, *name;
+    } directories[2];
+    const char *names[2];
+};
 
-            add_place(f, dir, *names);
-            free(dir);
-        }
+static void add_program(struct import_files *f, const struct program_places *p)
+{
+    const char *own = config_env(p->variable);
+
+    for (size_t i = 0; i < 4; i++) {
+        const char *name = p->names[i / 2], *home = p->directories[i % 2].home;
+        char *dir = home ? path_join(home, p->directories[i % 2].name) : NULL;
+
+        if (name && (!own || i % 2 == 0))
+            add_place(f, own ? own : dir, name);
+        free(dir);
     }
 }
 
 bool import_files_scan(struct import_files *f, const struct config *c)
 {
-    static const char *const projects[] = {"projects", NULL};
-    static const char *const codex[] = {"sessions", "archived_sessions", NULL};
-    static const char *const logs[] = {"logs.db", NULL};
-    static const char *const aichat[] = {"sessions", "agents", NULL};
-    size_t before = f->places;
-    const char *claude_dir = config_env("CLAUDE_CONFIG_DIR");
-    const char *sessions = config_env("AICHAT_SESSIONS_DIR");
     char *mac = c->home ? path_join(c->home, "Library/Application Support") : NULL;
-    const char *homes[] = {c->home, NULL}, *configs[] = {c->config_home, mac};
-    const char *config[] = {c->config_home, NULL};
+    const struct program_places programs[] = {
+        {"CLAUDE_CONFIG_DIR", {{c->home, ".claude"}, {c->config_home, "claude"}}, {"projects"}},
+        {"CODEX_HOME", {{c->home, ".codex"}}, {"sessions", "archived_sessions"}},
+        {"LLM_USER_PATH",
+         {{c->config_home, "io.datasette.llm"}, {mac, "io.datasette.llm"}},
+         {"logs.db"}},
+        {"AICHAT_CONFIG_DIR",
+         {{c->config_home, "aichat"}, {mac, "aichat"}},
+         {"sessions", "agents"}},
+    };
+    const char *sessions = config_env("AICHAT_SESSIONS_DIR");
+    size_t before = f->places;
 
-    add_program(f, claude_dir, homes, ".claude", projects);
-    if (!claude_dir)
-        add_program(f, NULL, config, "claude", projects);
-    add_program(f, config_env("CODEX_HOME"), homes, ".codex", codex);
-    add_program(f, config_env("LLM_USER_PATH"), configs, "io.datasette.llm", logs);
+    for (size_t i = 0; i < sizeof programs / sizeof *programs - (sessions ? 1 : 0); i++)
+        add_program(f, &programs[i]);
     if (sessions)
         add_place(f, sessions, "");
-    else
-        add_program(f, config_env("AICHAT_CONFIG_DIR"), configs, "aichat", aichat);
     free(mac);
     return f->places > before;
 }

@@ -7,18 +7,22 @@
 /* A title has at most this many code points, from the first TITLE_LOOK of its message. */
 #define TITLE_MAX 80
 #define TITLE_LOOK 2000
+/* The sink gets at least this much at once, except at the end. */
+#define CHUNK ((size_t)1 << 16)
 
 /* ---- the traversal ---- */
 
-static int deliver(struct export *x, struct err *e)
+/* Gives the text to the sink if there are at least n bytes of it. */
+static int deliver(struct export *x, size_t n, struct err *e)
 {
     int rc = 0;
 
     if (x->out.overflow)
-        rc = err_set(e, ERR_FAILURE, "cannot export a message as %s: it is too long",
-                     x->format->name);
-    else if (x->out.len > 0)
-        rc = x->sink(x->arg, buf_str(&x->out), e);
+        return err_set(e, ERR_FAILURE, "cannot export a message as %s: it is too long",
+                       x->format->name);
+    if (x->out.len < n)
+        return 0;
+    rc = x->sink(x->arg, buf_str(&x->out), e);
     buf_clear(&x->out);
     return rc;
 }
@@ -30,7 +34,7 @@ int export_begin(struct export *x, const struct export_format *format, export_si
     buf_init(&x->out, 8 * BUF_LINE);
     if (format->begin)
         format->begin(x);
-    return deliver(x, e);
+    return deliver(x, CHUNK, e);
 }
 
 int export_line(struct export *x, const struct message *m, struct err *e)
@@ -38,14 +42,14 @@ int export_line(struct export *x, const struct message *m, struct err *e)
     if (x->format->message)
         x->format->message(x, m);
     x->messages++;
-    return deliver(x, e);
+    return deliver(x, CHUNK, e);
 }
 
 int export_end(struct export *x, struct err *e)
 {
     if (x->format->end)
         x->format->end(x);
-    return deliver(x, e);
+    return deliver(x, 1, e);
 }
 
 void export_release(struct export *x)
@@ -105,7 +109,7 @@ int export_session(struct export *x, const struct message *at, size_t count, str
     }
     if (x->format->session)
         x->format->session(x, &s);
-    rc = deliver(x, e);
+    rc = deliver(x, CHUNK, e);
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = export_line(x, &at[i], e);
     x->sessions++;

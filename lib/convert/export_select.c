@@ -23,18 +23,13 @@
 /* Returns the entry of a session, and creates it if necessary. */
 static struct export_state_session *state_session(struct export_state *s, struct str id)
 {
-    const size_t *place = hash_map_find(&s->places, id);
-    struct export_state_session *new;
+    size_t i = hash_map_number(&s->places, &id);
 
-    if (place)
-        return &s->sessions[*place];
-    s->sessions =
-        mem_grow(s->sessions, &s->sessions_cap, s->sessions_count + 1, sizeof *s->sessions);
-    new = &s->sessions[s->sessions_count];
-    *new = (struct export_state_session){.name = mem_copy(id.p, id.n), .after = -1};
-    new->id = (struct str){new->name, id.n};
-    hash_map_set(&s->places, new->id, s->sessions_count++);
-    return new;
+    if (i == s->sessions_count) {
+        s->sessions = mem_grow(s->sessions, &s->sessions_cap, i + 1, sizeof *s->sessions);
+        s->sessions[s->sessions_count++] = (struct export_state_session){.id = id, .after = -1};
+    }
+    return &s->sessions[i];
 }
 
 static void add_members(const struct export_state *s, struct buf *out)
@@ -170,41 +165,47 @@ int export_state_open(struct export_state *s, const char *path, struct append_wa
     return result;
 }
 
-int export_state_begin(struct export_state *s, const struct stat *file, struct err *e)
+/* Writes the state with these members, and a last one that may be empty. */
+static int write_state(struct export_state *s, const struct buf *members, struct str growing,
+                       struct err *e)
 {
     struct buf text = BUF_INIT(SIZE_MAX);
     int result;
 
     buf_add_byte(&text, '{');
-    buf_add_str(&text, buf_str(&s->saved));
-    json_add_key(&text, "growing");
-    buf_add_byte(&text, '{');
-    json_add_member_int(&text, "device", (int64_t)file->st_dev);
-    json_add_member_int(&text, "inode", (int64_t)file->st_ino);
-    json_add_member_int(&text, "length", file->st_size);
-    buf_add_c(&text, "}}\n");
-    result = replace_state(s, buf_str(&text), e);
-    buf_release(&text);
-    return result;
-}
-
-int export_state_save(struct export_state *s, struct err *e)
-{
-    struct buf text = BUF_INIT(SIZE_MAX);
-    int result;
-
-    buf_add_byte(&text, '{');
-    add_members(s, &text);
+    buf_add_str(&text, buf_str(members));
+    buf_add_str(&text, growing);
     buf_add_c(&text, "}\n");
     result = replace_state(s, buf_str(&text), e);
     buf_release(&text);
     return result;
 }
 
+int export_state_begin(struct export_state *s, const struct stat *file, struct err *e)
+{
+    struct buf growing = BUF_INIT(BUF_SMALL);
+    int result;
+
+    buf_addf(&growing, ",\"growing\":{\"device\":%lld,\"inode\":%lld,\"length\":%lld}",
+             (long long)file->st_dev, (long long)file->st_ino, (long long)file->st_size);
+    result = write_state(s, &s->saved, buf_str(&growing), e);
+    buf_release(&growing);
+    return result;
+}
+
+int export_state_save(struct export_state *s, struct err *e)
+{
+    struct buf members = BUF_INIT(SIZE_MAX);
+    int result;
+
+    add_members(s, &members);
+    result = write_state(s, &members, STR_NONE, e);
+    buf_release(&members);
+    return result;
+}
+
 void export_state_close(struct export_state *s)
 {
-    for (size_t i = 0; i < s->sessions_count; i++)
-        free(s->sessions[i].name);
     free(s->sessions);
     hash_map_release(&s->places);
     buf_release(&s->saved);
@@ -304,21 +305,14 @@ static bool state_pass(struct export_state *s, const struct message *m, const st
 /* Returns the index of a session, and adds the session if necessary. */
 static size_t selection_session(struct selection *s, struct str id)
 {
-    const size_t *place = hash_map_find(&s->places, id);
-    struct selection_session *new;
+    size_t i = hash_map_number(&s->places, &id);
 
-    if (place)
-        return *place;
-    s->sessions =
-        mem_grow(s->sessions, &s->sessions_cap, s->sessions_count + 1, sizeof *s->sessions);
-    new = &s->sessions[s->sessions_count];
-    *new = (struct selection_session){.name = mem_copy(id.p, id.n),
-                                      .first = SELECTION_NONE,
-                                      .last = SELECTION_NONE,
-                                      .used = INT64_MIN};
-    new->id = (struct str){new->name, id.n};
-    hash_map_set(&s->places, new->id, s->sessions_count);
-    return s->sessions_count++;
+    if (i == s->sessions_count) {
+        s->sessions = mem_grow(s->sessions, &s->sessions_cap, i + 1, sizeof *s->sessions);
+        s->sessions[s->sessions_count++] = (struct selection_session){
+            .id = id, .first = SELECTION_NONE, .last = SELECTION_NONE, .used = INT64_MIN};
+    }
+    return i;
 }
 
 static void add_line(struct selection *s, const struct message *m, const struct line *l, bool grown)
@@ -389,8 +383,6 @@ int selection_read(struct selection *s, size_t i, struct str *line, struct err *
 
 void selection_release(struct selection *s)
 {
-    for (size_t i = 0; i < s->sessions_count; i++)
-        free(s->sessions[i].name);
     free(s->sessions);
     free(s->lines);
     hash_map_release(&s->places);

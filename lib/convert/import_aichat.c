@@ -31,20 +31,8 @@ struct level {
     size_t count; /* keys and values so far */
 };
 
-/* The beginning of a message in the YAML and in the JSON. */
-struct place {
-    size_t line; /* from 1 */
-    size_t at;
-};
-
-struct places {
-    struct place *at;
-    size_t count, cap;
-};
-
 struct converter {
     struct buf *out;
-    struct places *messages; /* in file order */
     struct level level[DEPTH_MAX];
     size_t depth;
     const char *wrong; /* why the conversion failed */
@@ -99,21 +87,8 @@ static void open_level(struct converter *c, bool object)
     }
 }
 
-/* Notes the place of a message: an element of an array in the outermost object. */
-static void note_place(struct converter *c, const yaml_event_t *event)
-{
-    struct places *p = c->messages;
-
-    if (c->depth != 2 || c->level[1].object)
-        return;
-    p->at = mem_grow(p->at, &p->cap, p->count + 1, sizeof *p->at);
-    /* The comma before the message is not appended yet. */
-    p->at[p->count++] = (struct place){event->start_mark.line + 1, c->out->len};
-}
-
 static void take_event(struct converter *c, const yaml_event_t *event)
 {
-    note_place(c, event);
     switch (event->type) {
     case YAML_SCALAR_EVENT:
         add_scalar(c, event);
@@ -136,9 +111,9 @@ static void take_event(struct converter *c, const yaml_event_t *event)
 }
 
 /* Appends the first document as JSON. Returns NULL, or the reason of a failure in line *line. */
-static const char *convert(struct str yaml, struct buf *out, struct places *messages, size_t *line)
+static const char *convert(struct str yaml, struct buf *out, size_t *line)
 {
-    struct converter c = {.out = out, .messages = messages};
+    struct converter c = {.out = out};
     yaml_parser_t parser;
     yaml_event_type_t type = YAML_NO_EVENT;
 
@@ -169,27 +144,7 @@ struct reader {
     struct source *source;
     struct import_sink *sink;
     struct import_message m;
-    size_t number; /* of the current message */
-    struct places places;
-    const char *json; /* that the places refer to */
 };
-
-/* Returns the YAML line of the message that contains a value of the JSON. */
-static size_t line_of(const struct reader *r, struct str value)
-{
-    size_t at = (size_t)(value.p - r->json), from = 0, to = r->places.count;
-
-    /* Find the last message that begins at or before the value. */
-    while (to - from > 1) {
-        size_t middle = from + (to - from) / 2;
-
-        if (r->places.at[middle].at <= at)
-            from = middle;
-        else
-            to = middle;
-    }
-    return from < to ? r->places.at[from].line : 1;
-}
 
 static void set_model(struct import_message *m, struct str model)
 {
@@ -235,10 +190,10 @@ static int give_calls(struct reader *r, struct str content, struct err *e)
     }
     buf_add_c(&answer, "]}");
     buf_add_c(&results, results.len > 0 ? "]" : "[]");
-    result = import_give_message(r->source, r->sink, &r->m, buf_str(&answer), r->number, e);
+    result = import_give_message(r->source, r->sink, &r->m, buf_str(&answer), r->source->number, e);
     for (it = json_iter(json_check(buf_str(&results), &value, NULL) ? value : STR_NONE);
          result == 0 && json_next(&it);)
-        result = import_give_message(r->source, r->sink, &r->m, it.value, r->number, e);
+        result = import_give_message(r->source, r->sink, &r->m, it.value, r->source->number, e);
     buf_release(&answer);
     buf_release(&results);
     return result;
@@ -252,11 +207,11 @@ static int give_all(struct reader *r, struct str messages, struct err *e)
     while (result == 0 && json_next(&it)) {
         struct str content = json_get(it.value, "content");
 
-        r->source->number = line_of(r, it.value);
-        r->number++;
-        result = json_type(content) == JSON_OBJECT
-                     ? give_calls(r, content, e)
-                     : import_give_message(r->source, r->sink, &r->m, it.value, r->number, e);
+        r->source->number++;
+        result =
+            json_type(content) == JSON_OBJECT
+                ? give_calls(r, content, e)
+                : import_give_message(r->source, r->sink, &r->m, it.value, r->source->number, e);
     }
     return result;
 }
@@ -273,8 +228,7 @@ static int read_aichat(struct source *s, struct import_sink *sink, struct err *e
     if (import_set_file_session(&r.m, "aichat", s, e) < 0 || source_rest(s, &text, e) < 0)
         goto out;
     utf8_add_repaired(&yaml, text);
-    wrong = convert(buf_str(&yaml), &json, &r.places, &s->number);
-    r.json = buf_c(&json);
+    wrong = convert(buf_str(&yaml), &json, &s->number);
     if (!wrong &&
         (!json_check(buf_str(&json), &session, NULL) || json_type(session) != JSON_OBJECT ||
          json_type(json_get(session, "messages")) != JSON_ARRAY))
@@ -284,13 +238,13 @@ static int read_aichat(struct source *s, struct import_sink *sink, struct err *e
         result = 0;
         goto out;
     }
+    s->number = 0; /* from here on the number of the message */
     set_model(&r.m, json_get(session, "model"));
     result = give_all(&r, json_get(session, "compressed_messages"), e);
     if (result == 0)
         result = give_all(&r, json_get(session, "messages"), e);
 out:
     import_message_release(&r.m);
-    free(r.places.at);
     buf_release(&json);
     buf_release(&yaml);
     return result;

@@ -116,7 +116,7 @@ static void add_answer(struct reader *r, struct str id, struct str message)
 {
     struct str recipient = json_get(message, "recipient"), meta = json_get(message, "metadata");
 
-    if (json_type(recipient) == JSON_STRING && !import_is_text(recipient, "all") &&
+    if (json_type(recipient) == JSON_STRING && !json_is_text(recipient, "all") &&
         r->m.text.len > 0 && !r->m.text.overflow)
         make_call(r, id, recipient);
     import_set_text(&r->m.model, json_get(meta, "model_slug"));

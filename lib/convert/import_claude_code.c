@@ -50,12 +50,6 @@ static const char *const keys[KEY_COUNT] = {
     "timestamp", "message",
 };
 
-/* The usage of a response that was given to the sink so far. Each record has the whole usage. */
-struct given {
-    char *id; /* of the response, owned */
-    struct usage usage;
-};
-
 struct reader {
     struct source *source;
     struct import_sink *sink;
@@ -63,8 +57,8 @@ struct reader {
     struct buf message_id;
     struct import_message other;
     struct buf uuid;
-    struct hash_map ids; /* message id -> index in `given` */
-    struct given *given;
+    struct hash_map ids; /* of responses -> index in `given` */
+    struct usage *given; /* their usage in the messages that were given */
     size_t given_count, given_cap;
 };
 
@@ -72,17 +66,13 @@ struct reader {
 
 static struct usage *usage_given(struct reader *r, struct str id)
 {
-    size_t *found = hash_map_find(&r->ids, id);
-    struct given *new;
+    size_t i = hash_map_number(&r->ids, &id);
 
-    if (found)
-        return &r->given[*found].usage;
-    r->given = mem_grow(r->given, &r->given_cap, r->given_count + 1, sizeof *r->given);
-    new = &r->given[r->given_count];
-    *new = (struct given){.id = mem_copy(id.p, id.n)};
-    id.p = new->id;
-    hash_map_set(&r->ids, id, r->given_count++);
-    return &new->usage;
+    if (i == r->given_count) {
+        r->given = mem_grow(r->given, &r->given_cap, i + 1, sizeof *r->given);
+        r->given[r->given_count++] = (struct usage){0};
+    }
+    return &r->given[i];
 }
 
 /* The records of a response can be on several lines, if a tool result or an earlier import
@@ -262,50 +252,39 @@ static int take_user(struct reader *r, const struct str *value, struct err *e)
     return result;
 }
 
-/* Returns whether records of this type are known to have no message of the conversation. */
-static bool is_other(struct str type)
-{
-    static const char *const types[] = {"system", "attachment", "progress", "summary"};
-
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (str_eq_c(type, types[i]))
-            return true;
-    return false;
-}
-
 static int take(void *arg, struct str record, struct err *e)
 {
     struct reader *r = arg;
-    struct buf scratch = BUF_INIT(BUF_SMALL);
+    /* Records of these types have no message of the conversation. */
+    static const char *const others[] = {"system", "attachment", "progress", "summary", NULL};
     struct str value[KEY_COUNT], type;
     const char *wrong = NULL;
     bool answer, user;
-    int result = 0;
 
     json_pick(record, keys, value, KEY_COUNT);
-    type = json_text(value[KEY_TYPE], &scratch);
-    answer = str_eq_c(type, "assistant");
-    user = str_eq_c(type, "user");
+    type = value[KEY_TYPE];
+    answer = json_is_text(type, "assistant");
+    user = json_is_text(type, "user");
     buf_clear(&r->uuid);
-    if (type.n == 0)
+    if (json_body(type).n == 0)
         wrong = "no 'type'";
     else if ((answer || user) && (!json_decode(value[KEY_UUID], &r->uuid) || r->uuid.len == 0))
         wrong = "no 'uuid'";
     else if ((answer || user) && json_type(value[KEY_MESSAGE]) != JSON_OBJECT)
         wrong = "no 'message'";
-    else if (!answer && !user && !is_other(type) && json_type(value[KEY_MESSAGE]) == JSON_OBJECT)
+    else if (!answer && !user && !import_is_one_of(type, others) &&
+             json_type(value[KEY_MESSAGE]) == JSON_OBJECT)
         wrong = "a message of an unknown type";
     if (wrong)
         r->sink->bad(r->sink->arg, r->source->number, wrong);
     else if (json_is_true(value[KEY_META]) ||
              (json_is_true(value[KEY_SIDECHAIN]) && !r->sink->subagents))
-        result = 0;
+        return 0;
     else if (answer)
-        result = take_answer(r, value, e);
+        return take_answer(r, value, e);
     else if (user)
-        result = take_user(r, value, e);
-    buf_release(&scratch);
-    return result;
+        return take_user(r, value, e);
+    return 0;
 }
 
 static int read_claude_code(struct source *s, struct import_sink *sink, struct err *e)
@@ -323,8 +302,6 @@ static int read_claude_code(struct source *s, struct import_sink *sink, struct e
         got = give_answer(&r, e);
     import_message_release(&r.answer);
     import_message_release(&r.other);
-    for (size_t i = 0; i < r.given_count; i++)
-        free(r.given[i].id);
     free(r.given);
     hash_map_release(&r.ids);
     buf_release(&r.message_id);
@@ -336,14 +313,9 @@ static int read_claude_code(struct source *s, struct import_sink *sink, struct e
 
 static bool is_claude_record(struct str object)
 {
-    struct buf scratch = BUF_INIT(BUF_SMALL);
-    struct str type = json_text(json_get(object, "type"), &scratch);
-    bool is = (import_has_string(object, "sessionId") && type.n > 0) ||
-              (str_eq_c(type, "summary") && import_has_string(object, "leafUuid")) ||
-              str_eq_c(type, "file-history-snapshot");
-
-    buf_release(&scratch);
-    return is;
+    return (import_has_string(object, "sessionId") && import_has_string(object, "type")) ||
+           (json_has_type(object, "summary") && import_has_string(object, "leafUuid")) ||
+           json_has_type(object, "file-history-snapshot");
 }
 
 static bool is_claude_code(struct str head)

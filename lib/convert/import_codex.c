@@ -296,13 +296,12 @@ static bool is_left_out(struct str type)
 static int take_item(struct reader *r, struct str item, struct err *e)
 {
     struct str type = json_get(item, "type"), role = json_get(item, "role");
-    bool message = import_is_text(type, "message"),
-         local = import_is_text(type, "local_shell_call");
+    bool message = json_is_text(type, "message"), local = json_is_text(type, "local_shell_call");
 
     if (is_left_out(type) ||
-        (message && !import_is_text(role, "user") && !import_is_text(role, "assistant")))
+        (message && !json_is_text(role, "user") && !json_is_text(role, "assistant")))
         return 0;
-    if (message && import_is_text(role, "user"))
+    if (message && json_is_text(role, "user"))
         return take_prompt(r, json_get(item, "content"), e);
     if (give_prompt(r, e) < 0)
         return -1;
@@ -310,10 +309,10 @@ static int take_item(struct reader *r, struct str item, struct err *e)
         take_answer(r, json_get(item, "content"));
     else if (local)
         take_call(r, item, STR("local_shell"), json_get(item, "action"));
-    else if (import_is_text(type, "function_call") || import_is_text(type, "custom_tool_call"))
+    else if (json_is_text(type, "function_call") || json_is_text(type, "custom_tool_call"))
         take_call(r, item, STR_NONE, STR_NONE);
-    else if (import_is_text(type, "function_call_output") ||
-             import_is_text(type, "custom_tool_call_output"))
+    else if (json_is_text(type, "function_call_output") ||
+             json_is_text(type, "custom_tool_call_output"))
         return take_output(r, item, e);
     else
         r->sink->bad(r->sink->arg, r->source->number, "an item of an unknown type");
@@ -364,14 +363,14 @@ static int take_event(struct reader *r, struct str event, struct err *e)
     struct buf text = BUF_INIT(BUF_LINE);
     int result = 0;
 
-    if (import_is_text(type, "token_count")) {
+    if (json_is_text(type, "token_count")) {
         take_usage(r, json_get(json_get(event, "info"), "last_token_usage"));
-    } else if (import_is_text(type, "thread_rolled_back")) {
+    } else if (json_is_text(type, "thread_rolled_back")) {
         result = give_prompt(r, e);
         if (result == 0)
             result = roll_back(r, json_get(event, "num_turns"), e);
         r->asked = false;
-    } else if (import_is_text(type, "user_message") && !r->asked) {
+    } else if (json_is_text(type, "user_message") && !r->asked) {
         json_decode(json_get(event, "message"), &text);
         if (!is_context(buf_str(&text))) {
             result = give_prompt(r, e);
@@ -401,21 +400,21 @@ static int take(void *arg, struct str record, struct err *e)
             r->sink->bad(r->sink->arg, r->source->number, "no 'type'");
         return 0;
     }
-    if (import_is_text(value[TYPE], "session_meta"))
+    if (json_is_text(value[TYPE], "session_meta"))
         take_meta(r, value[PAYLOAD]);
     else if (r->subagent && !r->sink->subagents)
         return 0;
-    else if (import_is_text(value[TYPE], "response_item"))
+    else if (json_is_text(value[TYPE], "response_item"))
         return take_item(r, value[PAYLOAD], e);
-    else if (import_is_text(value[TYPE], "compacted"))
+    else if (json_is_text(value[TYPE], "compacted"))
         return take_compacted(r, value[PAYLOAD], e);
-    else if (import_is_text(value[TYPE], "turn_context"))
+    else if (json_is_text(value[TYPE], "turn_context"))
         import_set_text(&r->model, json_get(value[PAYLOAD], "model"));
-    else if (import_is_text(value[TYPE], "event_msg"))
+    else if (json_is_text(value[TYPE], "event_msg"))
         return take_event(r, value[PAYLOAD], e);
     else if (json_is_null(value[PAYLOAD]))
         return take_item(r, record, e);
-    else if (!import_is_text(value[TYPE], "world_state"))
+    else if (!json_is_text(value[TYPE], "world_state"))
         r->sink->bad(r->sink->arg, r->source->number, "a record of an unknown type");
     return 0;
 }

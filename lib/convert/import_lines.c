@@ -22,12 +22,9 @@ static bool is_space(char c)
  * not examined. */
 static size_t document_begin(struct str head)
 {
-    struct str rest = head, begin = STR(DOCUMENT), bom = STR("\xef\xbb\xbf");
+    struct str rest = str_trim(head), begin = STR(DOCUMENT);
     size_t matched = 0;
 
-    if (str_starts(rest, bom))
-        rest = (struct str){rest.p + bom.n, rest.n - bom.n};
-    rest = str_trim(rest);
     /* Other programs write white space between the tokens. */
     for (size_t i = 0; i < rest.n && matched < begin.n; i++) {
         if (rest.p[i] == begin.p[matched])

@@ -100,14 +100,10 @@ static const char odd_table[] =
     " AND (type <> 'table' OR"
     " EXISTS (SELECT 1 FROM pragma_table_xinfo(l.name) WHERE hidden <> 0))";
 
-/* A message of a thread. */
+/* A message of a turn. */
 struct link {
-    char *hash; /* owned */
-    size_t n;
-    int64_t turn;  /* row of the turn that added it */
-    size_t number; /* number of that turn, for reports */
+    struct str hash; /* borrowed from the keys of `seen` */
     enum role role;
-    bool tip; /* the last message of the turn, which gets the model and the tokens */
 };
 
 struct reader {
@@ -119,15 +115,12 @@ struct reader {
     bool unlocked; /* other programs can write while the database is read */
     bool too_long; /* a value of the current message is over BUF_LINE */
     struct import_message m;
-    struct buf session; /* of the last response */
-    struct buf system;  /* its system prompt */
-    /* The current thread. */
-    struct buf thread;
-    struct link *links; /* its messages in order */
+    struct buf session;   /* of the last response */
+    struct buf system;    /* its system prompt */
+    struct buf thread;    /* id of the current thread */
+    struct hash_map seen; /* the hashes of its messages so far */
+    struct link *links;   /* the messages of the current turn, the last one first */
     size_t links_count, links_cap;
-    struct hash_map seen; /* the hashes of `links` and `passed` */
-    char **passed;        /* owned: hashes of messages that belong to earlier tables or threads */
-    size_t passed_count, passed_cap;
 };
 
 static int fail(const struct reader *r, struct err *e)
@@ -460,33 +453,32 @@ static int add_part(struct reader *r, sqlite3_stmt *q, struct err *e)
     return result;
 }
 
-/* Gives a message; the results of tools in it come first. */
-static int give_link(struct reader *r, const struct link *link, struct err *e)
+/* Gives a message of the turn in the current row; the results of tools in it come first. The tip,
+ * which is the last message of the turn, gets the model and the tokens. */
+static int give_link(struct reader *r, const struct link *link, bool tip, struct err *e)
 {
     struct import_message *m = &r->m;
-    struct str hash = {link->hash, link->n}, payload;
     sqlite3_stmt *q, *turn = r->query[TURN];
+    struct str payload;
     size_t results = 0;
-    int got = step_first(r, TURN, link->turn, e);
+    int got = 0;
 
-    r->source->number = link->number;
     import_message_clear(m, link->role);
     import_set_session(m, FORMAT, buf_str(&r->thread));
-    if (got > 0)
-        set_time(m, column(turn, T_TIME));
-    for (q = start(r, PARTS, hash); got >= 0 && (got = step(r, q, e)) > 0;)
+    set_time(m, column(turn, T_TIME));
+    for (q = start(r, PARTS, link->hash); (got = step(r, q, e)) > 0;)
         if (str_eq_c(column(q, P_TYPE), "tool_result") &&
             json_check(column(q, P_PAYLOAD), &payload, NULL) &&
-            give_result(r, payload, hash, ++results, e) < 0)
+            give_result(r, payload, link->hash, ++results, e) < 0)
             return -1;
     m->role = link->role;
-    import_set_part(m, hash);
-    q = start(r, PARTS, hash);
+    import_set_part(m, link->hash);
+    q = start(r, PARTS, link->hash);
     while (got == 0 && !m->text.overflow && !m->calls.overflow && (got = step(r, q, e)) > 0)
         got = add_part(r, q, e);
     if (got < 0)
         return -1;
-    if (link->tip && link->role == ROLE_ASSISTANT) {
+    if (tip && link->role == ROLE_ASSISTANT) {
         buf_add_str(&m->model, column(turn, T_MODEL));
         set_usage(&m->usage, turn, T_USAGE);
     }
@@ -498,56 +490,33 @@ static int give_link(struct reader *r, const struct link *link, struct err *e)
 
 /* ---- threads ---- */
 
-/* Gives the messages of the current thread. */
-static int give_thread(struct reader *r, struct err *e)
-{
-    size_t number = r->source->number;
-    int result = 0;
-
-    for (size_t i = 0; result == 0 && i < r->links_count; i++)
-        result = give_link(r, &r->links[i], e);
-    r->source->number = number;
-    return result;
-}
-
-static void end_thread(struct reader *r)
-{
-    while (r->links_count > 0)
-        free(r->links[--r->links_count].hash);
-    while (r->passed_count > 0)
-        free(r->passed[--r->passed_count]);
-    hash_map_release(&r->seen);
-}
-
-/* Adds the messages from `hash` back to one that the thread has, or to the first one, to the links,
- * the last message first. `like` has their common fields. Returns 1 if it came to the first one, 0
- * if not, -1 with *e set. */
-static int follow(struct reader *r, struct str hash, struct link like, struct err *e)
+/* Sets the links to the messages from `hash` back to one that the thread has, or to the first one.
+ * Returns 1 if it came to the first one, 0 if not, -1 with *e set. */
+static int follow(struct reader *r, struct str hash, struct err *e)
 {
     struct buf at = BUF_INIT(BUF_SMALL);
     int got = 1;
 
+    r->links_count = 0;
     buf_add_str(&at, hash);
     while (at.len > 0 && !hash_map_find(&r->seen, buf_str(&at))) {
         sqlite3_stmt *q = start(r, MESSAGE, buf_str(&at));
+        struct link link = {.hash = buf_str(&at)};
 
         got = step(r, q, e);
         if (got <= 0)
             break;
-        like.hash = mem_copy(buf_c(&at), at.len);
-        like.n = at.len;
-        like.role = role_of(column(q, M_ROLE));
-        if (like.role == ROLE_OTHER)
-            like.role = ROLE_USER;
+        (void)hash_map_number(&r->seen, &link.hash);
+        link.role = role_of(column(q, M_ROLE));
+        if (link.role == ROLE_OTHER)
+            link.role = ROLE_USER;
         r->links = mem_grow(r->links, &r->links_cap, r->links_count + 1, sizeof *r->links);
-        r->links[r->links_count++] = like;
-        hash_map_set(&r->seen, (struct str){like.hash, like.n}, 0);
-        like.tip = false;
+        r->links[r->links_count++] = link;
         buf_clear(&at);
         buf_add_str(&at, column(q, M_PARENT));
     }
     if (got == 0)
-        r->sink->bad(r->sink->arg, like.number,
+        r->sink->bad(r->sink->arg, r->source->number,
                      r->too_long ? "longer than 64 MiB" : "a message of it is missing");
     r->too_long = false;
     got = got < 0 ? -1 : at.len == 0;
@@ -555,56 +524,42 @@ static int follow(struct reader *r, struct str hash, struct link like, struct er
     return got;
 }
 
-/* Returns 1 if the thread continues a conversation of the older tables, 0 if not, -1 with *e set.
- * */
-static int is_continued(struct reader *r, struct err *e)
-{
-    return step(r, start(r, OLD_CONVERSATION, buf_str(&r->thread)), e);
-}
-
-/* Removes the links before the last response that was sent. `sent` is the index of the last message
+/* Removes the links up to the last response that was sent. `sent` is the hash of the last message
  * that was sent. */
-static void drop_earlier(struct reader *r, size_t sent)
+static void drop_earlier(struct reader *r, struct str sent)
 {
-    size_t end = sent;
+    size_t i = 0;
 
-    while (end < r->links_count && r->links[end].role != ROLE_ASSISTANT)
-        end++;
-    while (r->links_count > end) {
-        r->passed = mem_grow(r->passed, &r->passed_cap, r->passed_count + 1, sizeof *r->passed);
-        r->passed[r->passed_count++] = r->links[--r->links_count].hash;
-    }
+    while (i < r->links_count && !str_eq(r->links[i].hash, sent))
+        i++;
+    while (i < r->links_count && r->links[i].role != ROLE_ASSISTANT)
+        i++;
+    r->links_count = i;
 }
 
-/* Adds the messages of a turn to the thread. */
-static int add_turn(struct reader *r, int64_t row, struct err *e)
+/* Gives the new messages of a turn. */
+static int give_turn(struct reader *r, int64_t row, struct err *e)
 {
-    struct link like = {.turn = row, .number = r->source->number, .tip = true};
     sqlite3_stmt *turn = r->query[TURN];
-    struct buf parent = BUF_INIT(BUF_SMALL);
-    size_t first = r->links_count, sent;
+    bool first = r->seen.count == 0;
+    struct str parent, tip;
     int got = step_first(r, TURN, row, e), whole;
 
-    if (got <= 0 && !r->too_long)
-        return got;
     if (r->too_long)
         return give(r, e);
-    buf_add_str(&parent, column(turn, T_PARENT));
-    whole = follow(r, column(turn, T_TIP).n > 0 ? column(turn, T_TIP) : buf_str(&parent), like, e);
-    if (whole > 0 && first == 0)
-        whole = is_continued(r, e);
-    for (sent = first; sent < r->links_count; sent++)
-        if (str_eq((struct str){r->links[sent].hash, r->links[sent].n}, buf_str(&parent)))
-            break;
+    if (got <= 0)
+        return got;
+    parent = column(turn, T_PARENT);
+    tip = column(turn, T_TIP);
+    whole = follow(r, tip.n > 0 ? tip : parent, e);
+    /* Does the thread continue a conversation of the older tables? */
+    if (whole > 0 && first)
+        whole = step(r, start(r, OLD_CONVERSATION, buf_str(&r->thread)), e);
     if (whole > 0)
-        drop_earlier(r, sent);
-    for (size_t i = first, j = r->links_count; i + 1 < j; i++) {
-        struct link link = r->links[--j];
-
-        r->links[j] = r->links[i];
-        r->links[i] = link;
-    }
-    buf_release(&parent);
+        drop_earlier(r, parent);
+    for (size_t i = r->links_count; whole >= 0 && i-- > 0;)
+        if (give_link(r, &r->links[i], i == 0, e) < 0)
+            return -1;
     return whole < 0 ? -1 : 0;
 }
 
@@ -616,18 +571,15 @@ static int read_turns(struct reader *r, struct err *e)
     while ((got = step(r, rows, e)) > 0) {
         struct str thread = column(rows, 1);
 
-        if (!str_eq(thread, buf_str(&r->thread)) && r->links_count > 0) {
-            if (give_thread(r, e) < 0)
-                return -1;
-            end_thread(r);
-        }
+        if (!str_eq(thread, buf_str(&r->thread)))
+            hash_map_release(&r->seen);
         buf_clear(&r->thread);
         buf_add_str(&r->thread, thread);
         r->source->number++;
-        if (add_turn(r, sqlite3_column_int64(rows, 0), e) < 0)
+        if (give_turn(r, sqlite3_column_int64(rows, 0), e) < 0)
             return -1;
     }
-    return got < 0 || r->links_count == 0 ? got : give_thread(r, e);
+    return got;
 }
 
 /* ---- the database ---- */
@@ -820,9 +772,8 @@ static int read_llm(struct source *s, struct import_sink *sink, struct err *e)
     else
         result = 0;
 out:
-    end_thread(&r);
+    hash_map_release(&r.seen);
     free(r.links);
-    free(r.passed);
     for (size_t i = 0; i < QUERY_COUNT; i++)
         sqlite3_finalize(r.query[i]);
     sqlite3_close(r.db);

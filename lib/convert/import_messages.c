@@ -55,54 +55,52 @@ static void add_calls(struct import_message *m, struct str object)
         add_call(m, STR_NONE, function);
 }
 
-int import_give_message(struct source *s, struct import_sink *sink, struct import_message *m,
-                        struct str object, size_t n, struct err *e)
+/* Sets the members of a message apart from its content. */
+static void set_members(struct import_message *m, const struct import_message *like,
+                        struct str object, size_t n)
 {
-    enum role role = role_in(object);
-    struct str content = json_get(object, "content");
-    struct buf session = BUF_INIT(BUF_SMALL), model = BUF_INIT(BUF_SMALL),
-               part = BUF_INIT(BUF_SMALL);
-    struct buf provider = BUF_INIT(BUF_SMALL);
-    int result;
+    struct buf part = BUF_INIT(BUF_SMALL);
 
-    if (role == ROLE_OTHER) {
-        sink->bad(sink->arg, s->number, "no known 'role'");
-        return 0;
-    }
-    if (!json_is_null(content) && json_type(content) != JSON_STRING &&
-        json_type(content) != JSON_ARRAY) {
-        sink->bad(sink->arg, s->number, "'content' is neither a string nor an array");
-        return 0;
-    }
-    buf_add_str(&session, buf_str(&m->session));
-    buf_add_str(&model, buf_str(&m->model));
-    buf_add_str(&provider, buf_str(&m->provider));
-    import_message_clear(m, role);
-    buf_add_str(&m->session, buf_str(&session));
+    buf_add_str(&m->session, buf_str(&like->session));
     buf_addf(&part, "%zu-%08" PRIx32, n, (uint32_t)hash_map_hash(object));
     import_set_part(m, buf_str(&part));
     import_set_time(m, json_get(object, "create_time"));
     import_set_time(m, json_get(object, "created_at"));
     import_set_time(m, json_get(object, "timestamp"));
-    if (role == ROLE_ASSISTANT) {
-        buf_add_str(&m->model, buf_str(&model));
-        buf_add_str(&m->provider, buf_str(&provider));
+    if (m->role == ROLE_ASSISTANT) {
+        buf_add_str(&m->model, buf_str(&like->model));
+        buf_add_str(&m->provider, buf_str(&like->provider));
         import_set_text(&m->model, json_get(object, "model"));
         add_calls(m, object);
         import_add_refusal(m, json_get(object, "refusal"));
     }
-    if (role == ROLE_TOOL) {
+    if (m->role == ROLE_TOOL) {
         import_set_text(&m->call_id, json_get(object, "name"));
         import_set_text(&m->call_id, json_get(object, "tool_call_id"));
     }
-    result = import_give_content(sink, m, content, e);
-    buf_add_str(&m->session, buf_str(&session));
-    buf_add_str(&m->model, buf_str(&model));
-    buf_add_str(&m->provider, buf_str(&provider));
-    buf_release(&session);
-    buf_release(&model);
-    buf_release(&provider);
     buf_release(&part);
+}
+
+int import_give_message(struct source *s, struct import_sink *sink,
+                        const struct import_message *like, struct str object, size_t n,
+                        struct err *e)
+{
+    struct str content = json_get(object, "content");
+    enum json_type type = json_type(content);
+    struct import_message m;
+    int result = 0;
+
+    import_message_init(&m);
+    m.role = role_in(object);
+    if (m.role == ROLE_OTHER) {
+        sink->bad(sink->arg, s->number, "no known 'role'");
+    } else if (!json_is_null(content) && type != JSON_STRING && type != JSON_ARRAY) {
+        sink->bad(sink->arg, s->number, "'content' is neither a string nor an array");
+    } else {
+        set_members(&m, like, object, n);
+        result = import_give_content(sink, &m, content, e);
+    }
+    import_message_release(&m);
     return result;
 }
 

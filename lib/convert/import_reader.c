@@ -18,6 +18,7 @@
 #define FOREIGN_ID_MAX 90
 /* import_some_line looks at this many lines. */
 #define HEAD_LINES 50
+#define BOM STR("\xef\xbb\xbf")
 
 /* ---- sources ---- */
 
@@ -82,6 +83,10 @@ int source_head(struct source *s, struct str *head, struct err *e)
     if (got < 0)
         return -1;
     *head = (struct str){buf_c(&s->block) + s->from, s->block.len - s->from};
+    if (s->number == 0 && str_starts(*head, BOM)) {
+        source_skip(s, BOM.n);
+        *head = (struct str){head->p + BOM.n, head->n - BOM.n};
+    }
     if (head->n > SOURCE_HEAD)
         head->n = SOURCE_HEAD;
     return 0;
@@ -95,27 +100,9 @@ void source_skip(struct source *s, size_t n)
 
 /* ---- lines ---- */
 
-/* Skips the rest of a line that is too long. Returns 1, or -1 with *e set. */
-static int skip_line(struct source *s, struct str *line, struct err *e)
-{
-    *line = STR_NONE;
-    for (;;) {
-        const char *end = memchr(s->block.data + s->from, '\n', s->block.len - s->from);
-        int got;
-
-        s->terminated = end != NULL;
-        s->from = end ? (size_t)(end - s->block.data) + 1 : s->block.len;
-        s->seen = s->from;
-        if (end)
-            return 1;
-        got = source_more(s, e);
-        if (got <= 0)
-            return got < 0 ? -1 : 1;
-    }
-}
-
 int source_line(struct source *s, struct str *line, struct err *e)
 {
+    bool too_long = false;
     int got = 1;
 
     while (got > 0) {
@@ -123,24 +110,24 @@ int source_line(struct source *s, struct str *line, struct err *e)
 
         if (s->seen < s->block.len)
             end = memchr(data + s->seen, '\n', s->block.len - s->seen);
-        if (end || (s->ended && s->from < s->block.len)) {
+        if (end || (s->ended && (s->from < s->block.len || too_long))) {
             size_t to = end ? (size_t)(end - data) : s->block.len;
 
             *line = (struct str){data + s->from, to - s->from};
+            if (too_long || line->n > BUF_LINE)
+                *line = STR_NONE;
             s->terminated = end != NULL;
             s->from = s->seen = to + s->terminated;
             s->number++;
-            if (line->n > BUF_LINE)
-                *line = STR_NONE;
             return 1;
         }
         s->seen = s->block.len;
         if (s->block.len - s->from > BUF_LINE) {
-            s->number++;
-            return skip_line(s, line, e);
+            too_long = true;
+            s->from = s->block.len;
         }
         got = source_more(s, e);
-        if (got == 0 && s->from < s->block.len)
+        if (got == 0 && (s->from < s->block.len || too_long))
             got = 1;
     }
     return got;
@@ -153,16 +140,16 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Skips white space and bytes that are `besides`, and gives the next byte, without
- * skipping it. Returns 1; 0 at the end; -1 with *e set. */
-static int skip_space(struct source *s, char besides, char *c, struct err *e)
+/* Skips white space and commas, and gives the next byte, without skipping it. Returns 1; 0 at the
+ * end; -1 with *e set. */
+static int skip_space(struct source *s, char *c, struct err *e)
 {
     for (;;) {
         int got;
 
         for (; s->from < s->block.len; s->from++) {
             *c = s->block.data[s->from];
-            if (!is_space(*c) && *c != besides)
+            if (!is_space(*c) && *c != ',')
                 return 1;
         }
         s->seen = s->from;
@@ -172,116 +159,71 @@ static int skip_space(struct source *s, char besides, char *c, struct err *e)
     }
 }
 
-/* The position in a value: how deep in brackets, and whether in a string. */
+/* The position in a value. */
 struct follow {
-    size_t depth;
-    bool string, escape;
+    size_t depth; /* in brackets */
+    bool begun, string, escape;
 };
 
-/* Advances by one byte. Returns whether the value ends before it. */
-static bool ends_before(struct follow *f, char c)
+/* Advances by one byte. Returns 0 if the value goes on, 1 if it ends after the byte, -1 if it ended
+ * before it. */
+static int follow_byte(struct follow *f, char c)
 {
+    bool opens = c == '{' || c == '[';
+
     if (f->string) {
-        if (f->escape)
-            f->escape = false;
-        else if (c == '\\')
-            f->escape = true;
-        else if (c == '"')
-            f->string = false;
-        return false;
+        f->string = f->escape || c != '"';
+        f->escape = !f->escape && c == '\\';
+        return 0;
     }
-    if (f->depth == 0 && (c == ',' || c == ']'))
-        return true;
-    if (c == '"')
-        f->string = true;
-    else if (c == '{' || c == '[')
-        f->depth++;
-    else if ((c == '}' || c == ']') && f->depth > 0)
-        f->depth--;
-    return false;
-}
-
-/* Gives an element of an array. Returns 1, or -1 with *e set. */
-static int take_element(struct source *s, struct str *value, struct err *e)
-{
-    struct follow f = {0};
-    int got = 1;
-
-    s->seen = s->from;
-    while (got > 0) {
-        for (; s->seen < s->block.len; s->seen++)
-            if (ends_before(&f, s->block.data[s->seen]))
-                goto found;
-        got = source_more(s, e);
-    }
-    if (got < 0)
+    if (f->depth == 0 && f->begun && (opens || c == ']' || c == ','))
         return -1;
-found:
-    *value = (struct str){buf_c(&s->block) + s->from, s->seen - s->from};
-    s->from = s->seen;
-    s->number++;
-    return 1;
+    f->begun = true;
+    f->string = c == '"';
+    f->depth += opens;
+    if (f->depth > 0 && (c == '}' || c == ']'))
+        return --f->depth == 0;
+    return 0;
 }
 
-/* Gives one of several values that follow each other; it ends with its last bracket. A value
- * without brackets is the rest of the source. Returns 1, or -1 with *e set. */
-static int take_next(struct source *s, struct str *value, struct err *e)
+/* Gives the value that begins with the next byte. Returns 1, or -1 with *e set. */
+static int take_value(struct source *s, struct str *value, struct err *e)
 {
     struct follow f = {0};
-    int got = 1;
+    int got = 1, ends = 0;
 
-    s->number++;
     s->seen = s->from;
-    while (got > 0) {
-        while (s->seen < s->block.len) {
-            (void)ends_before(&f, s->block.data[s->seen]);
-            if (f.depth == 0 && s->seen == s->from)
-                return source_rest(s, value, e) < 0 ? -1 : 1;
-            s->seen++;
-            if (f.depth == 0)
-                goto found;
+    while (got > 0 && ends == 0) {
+        while (s->seen < s->block.len && ends == 0) {
+            ends = follow_byte(&f, s->block.data[s->seen]);
+            s->seen += ends >= 0;
         }
-        got = source_more(s, e);
+        if (ends == 0)
+            got = source_more(s, e);
     }
     if (got < 0)
         return -1;
-found:
     *value = (struct str){buf_c(&s->block) + s->from, s->seen - s->from};
     s->from = s->seen;
+    s->number++;
     return 1;
 }
 
 int source_value(struct source *s, struct str *value, struct err *e)
 {
     char c;
-    int got;
+    int got = s->form == SOURCE_DONE ? 0 : skip_space(s, &c, e);
 
-    if (s->number == 0) {
-        struct str head, bom = STR("\xef\xbb\xbf");
-
-        if (source_head(s, &head, e) < 0)
-            return -1;
-        if (str_starts(head, bom))
-            s->from += bom.n;
-        got = skip_space(s, ' ', &c, e);
-        if (got <= 0)
-            return got;
-        s->in_array = c == '[';
-        s->in_row = !s->in_array;
-        s->from += s->in_array;
+    if (got > 0 && s->form == SOURCE_NEW) {
+        s->form = c == '[' ? SOURCE_ARRAY : SOURCE_ROW;
+        s->from += c == '[';
+        got = skip_space(s, &c, e);
     }
-    if (!s->in_array && !s->in_row)
-        return 0;
-    got = skip_space(s, s->in_array ? ',' : ' ', &c, e);
-    if (got <= 0)
-        return got;
-    if (s->in_row)
-        return take_next(s, value, e);
-    if (c == ']') {
-        s->in_array = false;
+    if (got > 0 && s->form == SOURCE_ARRAY && c == ']') {
+        s->form = SOURCE_DONE;
         return 0;
     }
-    return take_element(s, value, e);
+    return got > 0 ? take_value(s, value, e) : got;
 }
 
 int source_rest(struct source *s, struct str *text, struct err *e)
@@ -562,11 +504,11 @@ static void add_block(struct import_message *m, struct str block)
     json_pick(block, keys, value, COUNT);
     if (import_is_one_of(value[TYPE], texts))
         add_string(m, value[TEXT]);
-    else if (import_is_text(value[TYPE], "refusal"))
+    else if (json_is_text(value[TYPE], "refusal"))
         import_add_refusal(m, value[REFUSAL]);
     else if (import_is_one_of(value[TYPE], images))
         m->images++;
-    else if (import_is_text(value[TYPE], "tool_use"))
+    else if (json_is_text(value[TYPE], "tool_use"))
         import_add_call(m, json_text(value[ID], &id), json_text(value[NAME], &name), value[INPUT]);
     buf_release(&id);
     buf_release(&name);
@@ -662,7 +604,6 @@ int import_give_content(struct import_sink *sink, struct import_message *m, stru
     }
     if (result == 0)
         result = give_one(sink, m, buf_str(&own), &given, e);
-    import_message_clear(m, role);
     buf_release(&own);
     return result;
 }
@@ -687,8 +628,6 @@ static int next_object(struct source *s, struct import_sink *sink, struct buf *s
             utf8_add_repaired(scratch, line);
             line = buf_str(scratch);
         }
-        if (str_starts(line, STR("\xef\xbb\xbf")))
-            line = (struct str){line.p + 3, line.n - 3};
         if (json_check(line, object, NULL) && json_type(*object) == JSON_OBJECT)
             return 1;
         /* An unterminated line may still be written. */
@@ -717,19 +656,10 @@ int import_each_object(struct source *s, struct import_sink *sink,
 
 /* ---- recognising values and formats ---- */
 
-bool import_is_text(struct str value, const char *text)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    bool is = str_eq_c(json_text(value, &scratch), text);
-
-    buf_release(&scratch);
-    return is;
-}
-
 bool import_is_one_of(struct str value, const char *const *texts)
 {
     for (; *texts; texts++)
-        if (import_is_text(value, *texts))
+        if (json_is_text(value, *texts))
             return true;
     return false;
 }
@@ -741,8 +671,6 @@ bool import_has_string(struct str object, const char *key)
 
 bool import_some_line(struct str head, bool (*is)(struct str object))
 {
-    if (str_starts(head, STR("\xef\xbb\xbf")))
-        head = (struct str){head.p + 3, head.n - 3};
     for (int i = 0; i < HEAD_LINES && head.n > 0; i++) {
         struct str line = str_cut(&head, '\n'), value;
 

@@ -40,7 +40,8 @@ struct source {
     int fd;           /* -1: all bytes are in block */
     struct buf block; /* bytes from `from` on were not given yet */
     size_t from, seen;
-    bool ended, in_array, in_row;
+    bool ended;
+    enum { SOURCE_NEW, SOURCE_ARRAY, SOURCE_ROW, SOURCE_DONE } form; /* of the values */
 };
 
 /* Opens a file; `-` is standard input. Returns 0, or -1 with *e set and nothing to close. */
@@ -51,15 +52,16 @@ void source_close(struct source *s);
 
 /* The functions below return text that is valid until the next call on the source. */
 
-/* Gives the beginning of the source, without advancing. Returns 0, or -1 with *e set. */
+/* Gives the beginning of the source, without advancing; a BOM there is removed. Returns 0, or -1
+ * with *e set. */
 int source_head(struct source *s, struct str *head, struct err *e);
 /* Gives the next line without its newline, or STR_NONE for a line over BUF_LINE. Returns 1; 0 at
  * the end; -1 with *e set. */
 int source_line(struct source *s, struct str *line, struct err *e);
 /* Gives the next element if the source is a JSON array, else the next of the values that follow
- * each other. Values are separated by their brackets and strings alone, so that an invalid one does
- * not affect the next. Returns 1; 0 at the end; -1 with *e set, also for a value over
- * SOURCE_VALUE_MAX. */
+ * each other. A value ends with its last bracket, or before the next one if it has none; nothing
+ * else is examined, so an invalid value does not affect the next. Returns 1; 0 at the end; -1 with
+ * *e set, also for a value over SOURCE_VALUE_MAX. */
 int source_value(struct source *s, struct str *value, struct err *e);
 /* Skips n bytes of those that source_head gives. */
 void source_skip(struct source *s, size_t n);
@@ -161,13 +163,15 @@ bool import_is_empty(const struct import_message *m);
 /* Gives the message to the sink unless it is empty. Returns 0, or -1 with *e set. */
 int import_give(struct import_sink *sink, const struct import_message *m, struct err *e);
 /* Adds content to the message and gives it. Each tool_result block becomes a message of its own;
- * the messages after the first have `.1`, `.2`, ... after their part. m is cleared. */
+ * the messages after the first have `.1`, `.2`, ... after their part. */
 int import_give_content(struct import_sink *sink, struct import_message *m, struct str content,
                         struct err *e);
 /* Gives message number n of a conversation, an object as the interfaces of OpenAI and Anthropic
- * take it. The session, model and provider of m are used and kept (import_messages.c). */
-int import_give_message(struct source *s, struct import_sink *sink, struct import_message *m,
-                        struct str object, size_t n, struct err *e);
+ * take it. It gets the session, and an answer the model and the provider, of `like`
+ * (import_messages.c). */
+int import_give_message(struct source *s, struct import_sink *sink,
+                        const struct import_message *like, struct str object, size_t n,
+                        struct err *e);
 
 /* Calls `take` for each line that is a JSON object. Other lines are reported as bad, except for an
  * unterminated last line. Returns 0, or -1 with *e set if the source or `take` failed. */
@@ -177,8 +181,6 @@ int import_each_object(struct source *s, struct import_sink *sink,
 
 /* ---- recognising values and formats ---- */
 
-/* Returns whether a JSON string is this text. */
-bool import_is_text(struct str value, const char *text);
 /* Returns whether a JSON string is one of these texts; NULL ends the array. */
 bool import_is_one_of(struct str value, const char *const *texts);
 /* Returns whether a member of an object is a string. */

@@ -511,7 +511,7 @@ claude_call() {
     cp "$FORMATS/aichat/trip.yaml" .
     run_expect 1 hist-import trip.yaml
     stdout_is 9
-    bad_lines trip.yaml 44 "'content' is neither a string nor an array"
+    bad_lines trip.yaml 8 "'content' is neither a string nor an array"
     contents '"\(.role):\(.content) \(.provider) \(.model) \(.images) \(.tool_call_id) \(.tool_calls | tostring)"' \
         'system:Be brief null null null null null' \
         $'user:Where is "Paris"?\nAnd: Rome? null null null null null' \
@@ -998,10 +998,12 @@ END
     cp "$FORMATS/aichat/trip.yaml" "$HOME/Library/Application Support/aichat/sessions/"
     echo 'no session' >"$HOME/Library/Application Support/aichat/sessions/other.yaml"
     touch -d 2024-03-02 "$HOME/.config/io.datasette.llm/logs.db"
+    find "$HOME/.codex" -name '*.jsonl' -exec touch -d 2025-10-02 {} +
+    find "$HOME/.claude" -name '*.jsonl' -exec touch -d 2025-10-01 {} +
     run_expect 1 hist-import -q --scan --dry-run
     cut -f 1,2 "$OUT" >found
     run_expect 0 cat found
-    stdout_is $'llm\t9' $'codex\t4' $'claude-code\t0' $'claude-code\t8' $'codex\t8' $'codex\t0' $'aichat\t9'
+    stdout_is $'llm\t9' $'claude-code\t8' $'claude-code\t0' $'codex\t4' $'codex\t8' $'codex\t0' $'aichat\t9'
     run_expect 1 hist-import -q --scan
     stdout_is 38
     LEFT_OUT=1 again --scan

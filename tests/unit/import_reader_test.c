@@ -15,6 +15,7 @@ static char *all(const char *text, int (*next)(struct source *, struct str *, st
     struct buf out = BUF_INIT(BUF_SMALL);
 
     source_of_text(&s, "text", str_of(text));
+    CHECK(source_head(&s, &one, NULL) == 0);
     while (next(&s, &one, NULL) > 0) {
         buf_add_str(&out, one);
         buf_add_byte(&out, '|');
@@ -63,7 +64,7 @@ TEST(what_is_no_array_is_one_value)
     check(" {\"a\":[1]} ", source_value, "{\"a\":[1]}|");
     check("{\"a\":[1]}\n{\"}\":\"\\\"}\"}{}\n[3]\n", source_value,
           "{\"a\":[1]}|{\"}\":\"\\\"}\"}|{}|[3]|");
-    check("{} text {}", source_value, "{}|text {}|");
+    check("{} text {}", source_value, "{}|text |{}|");
     check("{\"a\":[1}\n{", source_value, "{\"a\":[1}\n{|");
     check("text\nand more", source_value, "text\nand more|");
 }

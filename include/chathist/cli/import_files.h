@@ -26,7 +26,7 @@
 struct import_file {
     char *path;   /* owned */
     bool named;   /* the user named the file: it must be something to import */
-    int64_t last; /* µs: the last `timestamp` in a file of JSON lines, else its modification time */
+    int64_t last; /* its modification time, µs */
 };
 
 /* Zero-initialise all members but the first two. */
@@ -40,8 +40,6 @@ struct import_files {
     /* private */
     size_t places;        /* of other programs that exist */
     struct hash_map seen; /* device and inode of each directory that was searched */
-    char **keys;          /* its keys, owned */
-    size_t keys_count, keys_cap;
 };
 
 /* Adds a file; or all files in a directory and below that are named *.jsonl, *.json, *.yaml, *.yml
@@ -49,7 +47,7 @@ struct import_files {
 void import_files_add(struct import_files *f, const char *path);
 /* Adds the files of other programs. Returns false if none of their places exists. */
 bool import_files_scan(struct import_files *f, const struct config *c);
-/* Sorts by the time of the last message, the oldest first, then by name. */
+/* Sorts by modification time, the oldest first, then by name. */
 void import_files_sort(struct import_files *f);
 void import_files_release(struct import_files *f);
 

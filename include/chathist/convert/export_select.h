@@ -45,8 +45,7 @@
 /* ---- what earlier runs exported ---- */
 
 struct export_state_session {
-    struct str id; /* points to name */
-    char *name;    /* owned */
+    struct str id;
     uint64_t last; /* hash of its last exported line */
     off_t after;   /* if the history was rewritten: where that line is, or -1 if it is gone */
 };
@@ -94,8 +93,7 @@ struct selection_line {
 };
 
 struct selection_session {
-    struct str id;      /* points to name */
-    char *name;         /* owned */
+    struct str id;
     size_t first, last; /* indexes in selection.lines */
     int64_t used;       /* time of its last line that has one, or INT64_MIN */
     bool grown;         /* it has a new line */
