@@ -1,15 +1,12 @@
 #include "browse/actions.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdint.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/ioctl.h>
-#include <sys/wait.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "chathist/base/buf.h"
@@ -287,11 +284,13 @@ int browse_act_open(const struct browse_act *a, const struct browse *b, enum bro
 
 /* How long a program that is stopped may take to end. */
 #define GRACE_MS 2000
+/* A program that does not read the text for so long is ended. */
+#define COPY_MS ((int64_t)2000)
 
-void browse_jobs_run(struct browse_jobs *j, enum browse_command about, struct str name,
-                     struct words *argv)
+static void add_job(struct browse_job **end, enum browse_command about, struct str name,
+                    struct words *argv)
 {
-    struct browse_job *job = mem_zalloc(sizeof *job), **end = &j->first;
+    struct browse_job *job = mem_zalloc(sizeof *job);
 
     job->about = about;
     job->argv = *argv;
@@ -306,11 +305,17 @@ void browse_jobs_run(struct browse_jobs *j, enum browse_command about, struct st
     *end = job;
 }
 
-static void drop_first(struct browse_jobs *j)
+void browse_jobs_run(struct browse_jobs *j, enum browse_command about, struct str name,
+                     struct words *argv)
 {
-    struct browse_job *job = j->first;
+    add_job(&j->first, about, name, argv);
+}
 
-    j->first = job->next;
+static void drop_job(struct browse_job **first)
+{
+    struct browse_job *job = *first;
+
+    *first = job->next;
     words_release(&job->argv);
     buf_release(&job->name);
     buf_release(&job->out);
@@ -318,22 +323,39 @@ static void drop_first(struct browse_jobs *j)
     free(job);
 }
 
+/* Ends a program, and forgets all of the list. */
+static void stop_jobs(struct browse_job **first, int64_t grace_ms)
+{
+    if (*first && (*first)->started) {
+        child_term(&(*first)->child);
+        child_end(&(*first)->child, grace_ms);
+    }
+    while (*first)
+        drop_job(first);
+}
+
+static bool start_job(struct browse_job *job)
+{
+    struct err e = ERR_INIT;
+
+    job->started = true;
+    job->until = time_ticks() + COPY_MS;
+    if (child_start(&job->child, job->argv.at, NULL, NULL, &e) == 0)
+        return true;
+    buf_add_c(&job->said, err_text(&e));
+    err_release(&e);
+    job->child.status = -1;
+    return false;
+}
+
 /* Starts a program, or reads what it prints. Returns true when it has ended. */
 static bool step_job(struct browse_job *job)
 {
-    struct err e = ERR_INIT;
     bool ended;
 
-    if (!job->started) {
-        job->started = true;
-        if (child_start(&job->child, job->argv.at, NULL, NULL, &e) < 0) {
-            buf_add_c(&job->said, err_text(&e));
-            err_release(&e);
-            job->child.status = -1;
-            return true;
-        }
-        child_close(&job->child.in);
-    }
+    if (!job->started && !start_job(job))
+        return true;
+    child_close(&job->child.in);
     /* What a program has printed before its end is there when it has ended. */
     ended = child_ended(&job->child);
     while (child_read(&job->child.out, &job->out) || child_read(&job->child.err, &job->said))
@@ -436,131 +458,72 @@ static const struct {
     {"DISPLAY", "xsel --clipboard --input"},
     {NULL, "pbcopy"},
 };
-#define COPIERS (sizeof copiers / sizeof *copiers)
-
-/* A program that reads nothing for so long is ended. */
-#define COPY_MS ((int64_t)2000)
-
-/* Starts the program that is to get the text. Returns false if it cannot be started. */
-static bool start_copier(struct browse_copy *c)
-{
-    struct words argv = {0};
-    struct spawn s = {.fd = {SPAWN_NULL, SPAWN_NULL, SPAWN_NULL}, .apart = true};
-    const char *variable = copiers[c->program].variable;
-    int ends[2];
-    bool started;
-
-    if ((variable && !config_env(variable)) || pipe_open(ends) < 0)
-        return false;
-    started = words_split(&argv, str_of(copiers[c->program].command), NULL) == 0 &&
-              fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0;
-    s.argv = argv.at;
-    s.fd[0] = ends[0];
-    sigfillset(&s.reset);
-    started = started && spawn(&c->pid, &s) == 0;
-    words_release(&argv);
-    close(ends[0]);
-    if (!started) {
-        close(ends[1]);
-        return false;
-    }
-    c->fd = ends[1];
-    c->written = 0;
-    c->unread = 0;
-    c->until = time_ticks() + COPY_MS;
-    return true;
-}
-
-/* Starts the next program that can be started, from c->program on. */
-static void next_copier(struct browse_copy *c)
-{
-    while (c->program < COPIERS && !start_copier(c))
-        c->program++;
-    c->going = c->program < COPIERS;
-}
-
-static void end_copier(struct browse_copy *c)
-{
-    if (c->pid == 0)
-        return;
-    child_close(&c->fd);
-    kill(-c->pid, SIGKILL);
-    while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
-}
 
 /* Writes on. Returns false if the program does not read. */
-static bool feed_copier(struct browse_copy *c)
+static bool feed_copier(struct browse_job *job, struct str text)
 {
-    struct pollfd to = {.fd = c->fd, .events = 0};
-    struct str rest = {c->text.data + c->written, c->text.len - c->written};
-    size_t taken = rest.n > 0 ? child_write(&c->fd, rest) : 0;
+    struct pollfd to = {.fd = job->child.in, .events = 0};
+    size_t taken = job->written == text.n
+                       ? 0
+                       : child_write(&job->child.in,
+                                     (struct str){text.p + job->written, text.n - job->written});
     int unread = 0;
 
-    c->written += taken;
+    job->written += taken;
     /* 0 where the system cannot say. */
-    if (c->fd < 0 || ioctl(c->fd, FIONREAD, &unread) < 0)
+    if (job->child.in < 0 || ioctl(job->child.in, FIONREAD, &unread) < 0)
         unread = 0;
-    if (taken > 0 || unread < c->unread)
-        c->until = time_ticks() + COPY_MS;
-    c->unread = unread;
-    if (c->written == c->text.len && unread == 0) {
-        child_close(&c->fd);
-        c->until = time_ticks() + COPY_MS;
+    if (taken > 0 || unread < job->unread)
+        job->until = time_ticks() + COPY_MS;
+    job->unread = unread;
+    if (job->written == text.n && unread == 0) {
+        child_close(&job->child.in);
+        job->until = time_ticks() + COPY_MS;
         return true;
     }
     /* The reader has closed its end. */
-    if (c->fd < 0 || (poll(&to, 1, 0) > 0 && to.revents & POLLERR))
+    if (job->child.in < 0 || (poll(&to, 1, 0) > 0 && to.revents & POLLERR))
         return false;
-    return time_ticks() < c->until;
+    return time_ticks() < job->until;
 }
 
-/* Continues to copy. Returns true at the end. */
-static bool step_copy(struct browse_copy *c)
+/* Starts a program, or gives it the text. Returns true when it is known whether it has accepted it. */
+static bool step_copier(struct browse_job *job, struct str text, bool *kept)
 {
-    int status = 0;
-    bool kept = false;
-    pid_t ended;
-
-    while (c->fd >= 0) {
-        size_t before = c->written;
-
-        if (!feed_copier(c)) {
-            end_copier(c);
-            c->program++;
-            next_copier(c);
-            return !c->going;
-        }
-        if (c->written == before)
-            break;
+    *kept = false;
+    if (!job->started && !start_job(job))
+        return true;
+    child_close(&job->child.out);
+    child_close(&job->child.err);
+    if (job->child.in >= 0) {
+        if (feed_copier(job, text))
+            return false;
+        child_end(&job->child, 0);
+        return true;
     }
-    if (c->fd >= 0)
+    if (!child_ended(&job->child) && time_ticks() < job->until)
         return false;
-    /* A program that still runs owns the clipboard. */
-    ended = waitpid(c->pid, &status, WNOHANG);
-    if (ended == 0 && time_ticks() < c->until)
-        return false;
-    kept = ended == 0 || (ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    c->kept = c->kept || kept;
-    /* The text goes to tmux and to the desktop. */
-    c->program = kept && c->program > 0 ? COPIERS : c->program + 1;
-    next_copier(c);
-    return !c->going;
+    /* A program that still runs owns the clipboard, or what it has left running, so that its group is
+     * not ended. */
+    *kept = !child_ended(&job->child) || job->child.status == 0;
+    if (child_ended(&job->child))
+        (void)waitpid(job->child.pid, NULL, 0);
+    return true;
 }
 
-static void report_copy(const struct browse_copy *c, struct browse *b)
+static void report_copy(struct browse_jobs *j, struct browse *b)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
 
-    if (c->kept)
+    if (j->kept)
         buf_add_c(&text, "copied");
-    else if (c->sent)
+    else if (j->sent)
         buf_add_c(&text, "sent to the terminal");
-    else if (c->text.len > BROWSE_CLIPBOARD_MAX)
+    else if (j->text.len > BROWSE_CLIPBOARD_MAX)
         buf_addf(&text,
                  "cannot copy %zu bytes: terminals take %zu, and there is no wl-copy, xclip, xsel "
                  "or pbcopy",
-                 c->text.len, BROWSE_CLIPBOARD_MAX);
+                 j->text.len, BROWSE_CLIPBOARD_MAX);
     else
         buf_add_c(&text, "cannot copy: no wl-copy, xclip, xsel or pbcopy, and the terminal cannot");
     browse_say(b, buf_c(&text));
@@ -569,50 +532,70 @@ static void report_copy(const struct browse_copy *c, struct browse *b)
 
 void browse_jobs_copy(struct browse_jobs *j, struct str text, int fd)
 {
-    struct browse_copy *c = &j->copy;
+    stop_jobs(&j->copiers, 0);
+    j->text.max = SIZE_MAX;
+    buf_clear(&j->text);
+    buf_add_str(&j->text, text);
+    j->sent = send_to_terminal(fd, text);
+    j->kept = false;
+    j->copying = true;
+    for (size_t i = 0; i < sizeof copiers / sizeof *copiers; i++) {
+        struct words argv = {0};
 
-    if (c->going)
-        end_copier(c);
-    buf_release(&c->text);
-    *c = (struct browse_copy){.going = true, .fd = -1, .sent = send_to_terminal(fd, text)};
-    buf_init(&c->text, SIZE_MAX);
-    buf_add_str(&c->text, text);
+        if (copiers[i].variable && !config_env(copiers[i].variable))
+            continue;
+        if (words_split(&argv, str_of(copiers[i].command), NULL) == 0)
+            add_job(&j->copiers, BROWSE_COPY, str_of(copiers[i].variable), &argv);
+    }
+}
+
+static void step_copy(struct browse_jobs *j, struct browse *b)
+{
+    bool kept;
+
+    while (j->copiers && step_copier(j->copiers, buf_str(&j->text), &kept)) {
+        bool is_tmux = str_eq_c(buf_str(&j->copiers->name), "TMUX");
+
+        j->kept = j->kept || kept;
+        drop_job(&j->copiers);
+        /* The text goes to tmux and to the desktop. */
+        while (kept && !is_tmux && j->copiers)
+            drop_job(&j->copiers);
+    }
+    if (j->copiers)
+        return;
+    j->copying = false;
+    report_copy(j, b);
+    buf_release(&j->text);
 }
 
 /* ---- both ---- */
 
 bool browse_jobs_busy(const struct browse_jobs *j)
 {
-    return j->first || j->copy.going;
+    return j->first || j->copying;
+}
+
+int browse_jobs_fd(const struct browse_jobs *j)
+{
+    return j->copiers && j->copiers->written < j->text.len ? j->copiers->child.in : -1;
 }
 
 void browse_jobs_step(struct browse_jobs *j, struct browse *b, struct buf *failures)
 {
-    struct browse_copy *c = &j->copy;
-
-    if (c->going && c->pid == 0)
-        next_copier(c);
-    if (c->text.data && (!c->going || step_copy(c))) {
-        report_copy(c, b);
-        buf_release(&c->text);
-    }
+    if (j->copying)
+        step_copy(j, b);
     while (j->first && step_job(j->first)) {
         report_job(j->first, b, failures);
-        drop_first(j);
+        drop_job(&j->first);
         j->changed = true;
     }
 }
 
 void browse_jobs_stop(struct browse_jobs *j)
 {
-    if (j->copy.going)
-        end_copier(&j->copy);
-    buf_release(&j->copy.text);
-    j->copy.going = false;
-    if (j->first && j->first->started) {
-        child_term(&j->first->child);
-        child_end(&j->first->child, GRACE_MS);
-    }
-    while (j->first)
-        drop_first(j);
+    stop_jobs(&j->copiers, 0);
+    stop_jobs(&j->first, GRACE_MS);
+    buf_release(&j->text);
+    j->copying = false;
 }

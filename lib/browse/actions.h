@@ -46,36 +46,29 @@ int browse_act_open(const struct browse_act *a, const struct browse *b, enum bro
 
 #define BROWSE_JOBS_MS 20
 
-/* A program to run without a terminal. */
+/* A program that runs without a terminal. */
 struct browse_job {
-    enum browse_command about;
-    struct buf name; /* the file that it is to write */
+    enum browse_command about; /* BROWSE_COPY: it gets a text, and may continue to run afterwards */
+    struct buf name;           /* the file that it is to write */
     struct words argv;
     struct child child;
-    struct buf out, said; /* its standard output and standard error */
     bool started;
+    struct buf out, said; /* its standard output and standard error */
+    size_t written;       /* bytes of the text that it got */
+    int unread;           /* bytes of these that it has not read yet */
+    int64_t until;        /* when it is ended, unless it reads */
     struct browse_job *next;
-};
-
-/* A text that is given to programs such as xclip, which may continue to run afterwards. */
-struct browse_copy {
-    bool going;
-    bool sent; /* it was also sent to the terminal, which does not answer */
-    bool kept; /* a program has accepted it */
-    struct buf text;
-    size_t written;
-    size_t program; /* the one that gets it now */
-    pid_t pid;
-    int fd;        /* writes to it; -1: it has read everything */
-    int unread;    /* bytes that it has not read yet */
-    int64_t until; /* when it is ended, unless it reads */
 };
 
 /* Initialise with zeros. */
 struct browse_jobs {
     struct browse_job *first;
-    struct browse_copy copy;
     bool changed; /* a program has ended, which may have changed a history; the caller clears it */
+    struct browse_job *copiers; /* tried in order */
+    struct buf text;            /* to be copied */
+    bool copying;
+    bool sent; /* the text was also sent to the terminal, which does not answer */
+    bool kept; /* a program has accepted it */
 };
 
 /* Runs a program. Takes ownership of argv. */
@@ -88,6 +81,8 @@ void browse_jobs_run(struct browse_jobs *j, enum browse_command about, struct st
  * one that is being copied. */
 void browse_jobs_copy(struct browse_jobs *j, struct str text, int fd);
 bool browse_jobs_busy(const struct browse_jobs *j);
+/* Returns a descriptor that becomes writable when the step can copy more, or -1. */
+int browse_jobs_fd(const struct browse_jobs *j);
 /* Continues, and says in the state what has been done. Appends the reason of a failure of a program to
  * `failures` (may be NULL). */
 void browse_jobs_step(struct browse_jobs *j, struct browse *b, struct buf *failures);

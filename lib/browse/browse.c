@@ -243,9 +243,10 @@ static void watch(struct loop *l, int64_t now)
 
 static void wait_for_something(struct loop *l)
 {
-    struct pollfd fds[3] = {{.fd = browse_view_fd(l->view), .events = POLLIN},
+    struct pollfd fds[4] = {{.fd = browse_view_fd(l->view), .events = POLLIN},
                             {.fd = browse_work_fd(l->work), .events = POLLIN},
-                            {.fd = line_signals_fd(), .events = POLLIN}};
+                            {.fd = line_signals_fd(), .events = POLLIN},
+                            {.fd = browse_jobs_fd(&l->jobs), .events = POLLOUT}};
     int64_t until = WATCH_MS;
 
     if (l->b.search_due != 0) {
@@ -257,7 +258,7 @@ static void wait_for_something(struct loop *l)
         until = BROWSE_JOBS_MS;
     if (l->b.pane.seek.going)
         until = 0;
-    if (poll(fds, 3, (int)until) <= 0)
+    if (poll(fds, 4, (int)until) <= 0)
         return;
     if (fds[2].revents)
         take_signals(l);

@@ -324,15 +324,10 @@ static bool is_blank(const struct browse_edit *e, size_t at)
 
 static bool cut(struct browse_edit *e, size_t from, size_t to)
 {
-    struct buf kept = BUF_INIT(TEXT_MAX);
-
     if (from == to)
         return false;
-    buf_add(&kept, buf_c(&e->text), from);
-    buf_add(&kept, buf_c(&e->text) + to, e->text.len - to);
-    buf_clear(&e->text);
-    buf_add_str(&e->text, buf_str(&kept));
-    buf_release(&kept);
+    memmove(e->text.data + from, e->text.data + to, e->text.len - to);
+    buf_truncate(&e->text, e->text.len - (to - from));
     e->at = from;
     return true;
 }
@@ -350,7 +345,6 @@ static bool cut_word(struct browse_edit *e)
 
 static bool insert(struct browse_edit *e, int32_t key)
 {
-    struct buf rest = BUF_INIT(TEXT_MAX);
     char bytes[4];
     size_t n;
 
@@ -361,11 +355,9 @@ static bool insert(struct browse_edit *e, int32_t key)
     n = utf8_encode(key, bytes);
     if (e->text.len + n > TEXT_MAX)
         return false;
-    buf_add(&rest, buf_c(&e->text) + e->at, e->text.len - e->at);
-    buf_truncate(&e->text, e->at);
     buf_add(&e->text, bytes, n);
-    buf_add_str(&e->text, buf_str(&rest));
-    buf_release(&rest);
+    memmove(e->text.data + e->at + n, e->text.data + e->at, e->text.len - n - e->at);
+    memcpy(e->text.data + e->at, bytes, n);
     e->at += n;
     return true;
 }

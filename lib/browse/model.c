@@ -662,7 +662,7 @@ static void next_hit(struct browse *b, bool on)
 {
     if (b->query.text.len == 0)
         browse_say(b, "there is nothing to look for: / goes to the search box");
-    else if (browse_pane_next_hit(&b->pane, on) == BROWSE_NOT_FOUND)
+    else if (!browse_pane_next_hit(&b->pane, on))
         browse_say(b, "no hit in these messages");
 }
 
@@ -927,7 +927,7 @@ enum browse_command browse_go_on(struct browse *b)
 {
     struct browse_waits *all = &b->waits;
 
-    if (b->pane.seek.going && browse_pane_seek(&b->pane) == BROWSE_NOT_FOUND)
+    if (b->pane.seek.going && !browse_pane_seek(&b->pane))
         browse_say(b, "no hit in these messages");
     while (all->count > 0 && b->mode == BROWSE_NORMAL && !b->back.list &&
            is_ready(b, &all->at[0])) {

@@ -10,35 +10,10 @@
 
 /* ---- which messages and parts are shown ---- */
 
-static bool has_role(const struct browse_pane *p, size_t message)
-{
-    return str_eq_c(p->thread.at[message].role_text, p->role);
-}
-
-/* Finds the messages that have the role, after the role or the thread has changed. */
-static void filter_role(struct browse_pane *p)
-{
-    size_t count = p->thread.count, last = SIZE_MAX, next = SIZE_MAX;
-
-    free(p->shown);
-    p->shown = NULL;
-    if (!p->role)
-        return;
-    p->shown = mem_zalloc(count * sizeof *p->shown);
-    for (size_t i = 0; i < count; i++) {
-        p->shown[i].before = last;
-        last = has_role(p, i) ? i : last;
-    }
-    for (size_t i = count; i-- > 0;) {
-        next = has_role(p, i) ? i : next;
-        p->shown[i].from = next;
-    }
-}
-
 /* Returns true if the message has the wanted role. */
 static bool shows(const struct browse_pane *p, size_t message)
 {
-    return !p->shown || p->shown[message].from == message;
+    return !p->role || str_eq_c(p->thread.at[message].role_text, p->role);
 }
 
 bool browse_pane_has(const struct browse_pane *p)
@@ -64,30 +39,16 @@ static bool has_part(const struct browse_pane *p, size_t part)
 /* Return the first shown part from `part` on, and the last one before it, or SIZE_MAX. */
 static size_t part_from(const struct browse_pane *p, size_t part)
 {
-    size_t message;
-
-    if (part >= p->parts.count)
-        return SIZE_MAX;
-    message = p->parts.at[part].message;
-    if (!shows(p, message)) {
-        message = p->shown[message].from;
-        return message != SIZE_MAX ? p->parts.first[message] : SIZE_MAX;
-    }
-    return is_folded(p, part) ? browse_parts_last(&p->parts, message) : part;
+    while (part < p->parts.count && !has_part(p, part))
+        part++;
+    return part < p->parts.count ? part : SIZE_MAX;
 }
 
 static size_t part_before(const struct browse_pane *p, size_t part)
 {
-    size_t message;
-
-    if (part == 0)
-        return SIZE_MAX;
-    message = p->parts.at[--part].message;
-    if (!shows(p, message)) {
-        message = p->shown[message].before;
-        return message != SIZE_MAX ? browse_parts_last(&p->parts, message) : SIZE_MAX;
-    }
-    return is_folded(p, part) ? p->parts.first[message] : part;
+    while (part > 0 && !has_part(p, part - 1))
+        part--;
+    return part - 1;
 }
 
 /* At most this many parts stay laid out. */
@@ -108,31 +69,25 @@ static size_t message_of(const struct browse_pane *p, size_t part)
 
 static void unlay(struct browse_pane *p, size_t i)
 {
-    p->laid -= p->items[i].laid;
-    p->items[i].laid = false;
-    browse_lines_release(&p->items[i].lines);
+    p->laid -= p->parts.at[i].laid;
+    browse_part_unlay(&p->parts.at[i]);
 }
 
 static void unlay_message(struct browse_pane *p, size_t message)
 {
     for (size_t i = p->parts.first[message]; i <= browse_parts_last(&p->parts, message); i++)
-        if (p->items[i].laid)
-            unlay(p, i);
+        unlay(p, i);
 }
 
 static void unlay_all(struct browse_pane *p)
 {
     for (size_t i = 0; p->laid > 0 && i < p->parts.count; i++)
-        if (p->items[i].laid)
-            unlay(p, i);
+        unlay(p, i);
 }
 
 void browse_pane_release(struct browse_pane *p)
 {
-    unlay_all(p);
-    free(p->items);
     free(p->open);
-    free(p->shown);
     browse_parts_release(&p->parts);
     thread_release(&p->thread);
     pattern_release(&p->pattern);
@@ -142,31 +97,30 @@ void browse_pane_release(struct browse_pane *p)
 static void tidy(struct browse_pane *p)
 {
     for (size_t i = 0; p->laid > LAID_MAX && i < p->parts.count; i++)
-        if (p->items[i].laid && (i + LAID_MAX / 4 < p->top || i > p->top + LAID_MAX / 2))
+        if (p->parts.at[i].laid && (i + LAID_MAX / 4 < p->top || i > p->top + LAID_MAX / 2))
             unlay(p, i);
 }
 
-static struct browse_item *lay(struct browse_pane *p, size_t i)
+static struct browse_part *lay(struct browse_pane *p, size_t i)
 {
-    struct browse_item *item = &p->items[i];
+    struct browse_part *part = &p->parts.at[i];
     size_t message = message_of(p, i);
-    struct browse_item_view view = {.width = p->width,
+    struct browse_part_view view = {.width = p->width,
                                     .first = i == p->parts.first[message],
                                     .last = i == browse_parts_last(&p->parts, message),
                                     .unfolded = p->open[message],
                                     .pattern = p->searched ? &p->pattern : NULL};
     struct buf scratch = BUF_INIT(BUF_LINE);
 
-    if (item->laid)
-        return item;
+    if (part->laid)
+        return part;
     if (p->has_hit && p->hit == message)
         view.here = p->hit_at;
-    browse_item_lay(item, &p->thread.at[message],
-                    browse_parts_text(&p->parts, &p->thread, message, &scratch), &p->parts.at[i],
-                    &view);
+    browse_part_lay(part, &p->thread.at[message],
+                    browse_parts_text(&p->parts, &p->thread, message, &scratch), &view);
     p->laid++;
     buf_release(&scratch);
-    return item;
+    return part;
 }
 
 static size_t line_count(struct browse_pane *p, size_t i)
@@ -306,7 +260,7 @@ static void bring(struct browse_pane *p, size_t message, size_t at, size_t above
     if (is_folded(p, i))
         i = p->parts.first[message];
     if (at > 0 || above > 0)
-        line = browse_item_line(lay(p, i), at - p->parts.at[i].at);
+        line = browse_part_line(lay(p, i), at - p->parts.at[i].at);
     for (size_t row = 0; row < p->height; row++) {
         size_t there = below(p, row, &at_line);
 
@@ -356,7 +310,7 @@ bool browse_pane_line(struct browse_pane *p, size_t row, const struct browse_lin
     i = below(p, row, line);
     if (i == SIZE_MAX)
         return false;
-    *lines = &p->items[i].lines;
+    *lines = &p->parts.at[i].lines;
     *current = message_of(p, i) == p->at && i == p->parts.first[p->at];
     return true;
 }
@@ -436,18 +390,18 @@ void browse_pane_resize(struct browse_pane *p, size_t width, size_t height)
 
     if (width == p->width && height == p->height)
         return;
-    if (p->top < p->parts.count && p->items[p->top].laid) {
-        const struct browse_item *item = &p->items[p->top];
+    if (p->top < p->parts.count && p->parts.at[p->top].laid) {
+        const struct browse_part *part = &p->parts.at[p->top];
 
-        inside = p->top_line > item->body && p->top_line < item->lines.count;
-        from = inside ? item->lines.at[p->top_line].from : 0;
+        inside = p->top_line > part->body && p->top_line < part->lines.count;
+        from = inside ? part->lines.at[p->top_line].from : 0;
     }
     if (width != p->width)
         unlay_all(p);
     p->width = width;
     p->height = height;
     if (inside)
-        p->top_line = browse_item_line(lay(p, p->top), from);
+        p->top_line = browse_part_line(lay(p, p->top), from);
     settle(p);
     if (p->at != at && at < p->thread.count && shows(p, at))
         bring(p, at, p->has_hit && p->hit == at ? p->hit_at.at : 0, 0);
@@ -469,7 +423,6 @@ void browse_pane_set_role(struct browse_pane *p, const char *role)
 {
     p->role = role;
     p->has_hit = p->seek.going = false;
-    filter_role(p);
     settle(p);
 }
 
@@ -503,26 +456,20 @@ void browse_pane_take(struct browse_pane *p, struct thread *t, struct browse_par
 {
     struct browse_pane old = *p;
 
-    unlay_all(&old);
     p->laid = 0;
     p->seek.going = false;
     p->thread = *t;
     p->parts = *parts;
     *t = (struct thread){0};
     *parts = (struct browse_parts){0};
-    p->items = mem_zalloc(p->parts.count * sizeof *p->items);
     p->open = mem_zalloc(p->thread.count * sizeof *p->open);
     memset(p->open, p->unfolded, p->thread.count);
-    filter_role(p);
-    for (size_t i = 0; i < p->parts.count; i++)
-        browse_lines_init(&p->items[i].lines);
     if (same && old.top < old.parts.count && old.at < old.thread.count) {
         keep_place(p, &old);
     } else {
         p->top = p->top_line = p->at = 0;
         p->has_hit = false;
     }
-    free(old.items);
     free(old.open);
     browse_parts_release(&old.parts);
     thread_release(&old.thread);
@@ -565,84 +512,69 @@ static bool find(struct pattern *pattern, struct str text, size_t from, size_t t
     return found;
 }
 
-/* ---- in slices ---- */
+/* ---- from part to part ---- */
 
-/* Searches up to `budget` bytes of the message at p->seek. Returns how many it has searched; sets
- * *found if there is a hit. */
-static size_t look_through(struct browse_pane *p, size_t budget, bool *found)
+static void start_at(struct browse_pane *p, size_t part)
+{
+    const struct browse_part *at = &p->parts.at[part];
+
+    p->seek.part = part;
+    p->seek.from = at->at;
+    p->seek.to = at->n == SIZE_MAX ? SIZE_MAX : at->at + at->n;
+}
+
+/* Looks for a hit where the search continues. Returns true if there is one. */
+static bool look_into_part(struct browse_pane *p)
 {
     struct browse_seek *s = &p->seek;
+    size_t message = message_of(p, s->part);
     struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str text = browse_parts_text(&p->parts, &p->thread, s->message, &scratch);
     struct browse_place hit;
-    size_t from, to;
+    struct str text;
+    bool found;
 
-    if (s->place > text.n)
-        s->place = text.n;
-    if (s->on) {
-        from = s->place;
-        to = text.n - from > budget ? from + budget : text.n;
-        while (utf8_inside(text, to))
-            to++;
-    } else {
-        to = s->place;
-        from = to > budget ? to - budget : 0;
-        while (utf8_inside(text, from))
-            from--;
-    }
-    *found = from < to && find(&p->pattern, text, from, to, !s->on, &hit);
-    s->place = s->on ? to : from;
-    if (*found)
-        look_at(p, s->message, hit);
-    else if (s->place == (s->on ? text.n : 0))
-        s->place = SIZE_MAX;
+    if (!shows(p, message))
+        return false;
+    text = browse_parts_text(&p->parts, &p->thread, message, &scratch);
+    s->to = s->to < text.n ? s->to : text.n;
+    found = s->from < s->to && find(&p->pattern, text, s->from, s->to, !s->on, &hit);
+    if (found)
+        look_at(p, message, hit);
     buf_release(&scratch);
-    return to - from;
+    return found;
 }
 
-/* Moves the search to the next message. Returns false after the last one. */
-static bool next_message(struct browse_pane *p)
+bool browse_pane_seek(struct browse_pane *p)
 {
     struct browse_seek *s = &p->seek;
-    size_t count = p->thread.count;
+    size_t count = p->parts.count;
 
-    s->message = s->on ? (s->message + 1) % count : (s->message + count - 1) % count;
-    s->place = s->on ? 0 : SIZE_MAX - 1;
-    return s->passed++ < count;
-}
-
-enum browse_found browse_pane_seek(struct browse_pane *p)
-{
-    struct browse_seek *s = &p->seek;
-    size_t left = BROWSE_SLICE;
-    bool found = false;
-
-    while (s->going && left > BROWSE_SLICE_MESSAGE) {
-        size_t used = 0;
-
-        left -= BROWSE_SLICE_MESSAGE;
-        if (shows(p, s->message))
-            used = look_through(p, left, &found);
-        else
-            s->place = SIZE_MAX;
-        left -= used < left ? used : left;
-        if (found)
+    for (int i = 0; i < BROWSE_SEEK_PARTS && s->going; i++) {
+        if (look_into_part(p)) {
             s->going = false;
-        else if (s->place == SIZE_MAX)
-            s->going = next_message(p);
+            return true;
+        }
+        s->going = s->passed++ < count;
+        start_at(p, (s->part + (s->on ? 1 : count - 1)) % count);
     }
-    return found ? BROWSE_FOUND : s->going ? BROWSE_GOES_ON : BROWSE_NOT_FOUND;
+    return s->going;
 }
 
-enum browse_found browse_pane_next_hit(struct browse_pane *p, bool on)
+bool browse_pane_next_hit(struct browse_pane *p, bool on)
 {
+    struct browse_seek *s = &p->seek;
     bool here = p->has_hit && p->hit == p->at;
 
     if (!browse_pane_has(p) || !p->searched)
-        return BROWSE_NOT_FOUND;
-    p->seek = (struct browse_seek){.going = true, .on = on, .message = p->at};
-    if (here)
-        p->seek.place = on ? p->hit_at.at + p->hit_at.n : p->hit_at.at;
+        return false;
+    *s = (struct browse_seek){.going = true, .on = on};
+    start_at(p, here ? browse_parts_find(&p->parts, p->hit, p->hit_at.at)
+                : on ? p->parts.first[p->at]
+                     : browse_parts_last(&p->parts, p->at));
+    if (here && on)
+        s->from = p->hit_at.at + p->hit_at.n;
+    else if (here)
+        s->to = p->hit_at.at;
     return browse_pane_seek(p);
 }
 

@@ -18,28 +18,24 @@
 struct browse_pane {
     struct thread thread;
     struct browse_parts parts;
-    struct browse_item *items; /* one for each part */
-    bool *open;                /* for each message: is it unfolded? */
+    bool *open; /* for each message: is it unfolded? */
     size_t width, height;
     size_t top, top_line; /* part and line at the top of the panel */
     size_t at;            /* the current message, on which commands act; it is visible */
     bool unfolded;        /* the state of messages that were not folded or unfolded singly */
     const char *role;     /* only messages of this role are shown; NULL: all. Borrowed */
     /* private */
-    struct browse_shown {
-        size_t from;   /* this message, or the next one, that has the role */
-        size_t before; /* the message before it that has the role */
-    } * shown;         /* for each message; NULL: all are shown */
     struct pattern pattern;
     bool searched;              /* `pattern` holds a text */
     bool has_hit;               /* there is a current hit: */
     size_t hit;                 /* its message */
     struct browse_place hit_at; /* its range in the content */
-    size_t laid;                /* number of items that are laid out */
+    size_t laid;                /* number of parts that are laid out */
     struct browse_seek {        /* the search for the next hit, while it is under way */
         bool going, on;         /* on: forwards */
-        size_t message, place;  /* where it continues */
-        size_t passed;          /* number of messages searched */
+        size_t part;            /* where it continues */
+        size_t from, to;        /* the hit begins in this range of the message */
+        size_t passed;          /* number of parts searched */
     } seek;
 };
 
@@ -81,18 +77,13 @@ bool browse_pane_line(struct browse_pane *p, size_t row, const struct browse_lin
 /* Returns the index of the message with this id, or SIZE_MAX. */
 size_t browse_pane_find(const struct browse_pane *p, struct str message);
 
-/* The next hit may be far away. Messages are searched in slices of this many bytes, so that keys are
- * answered in between; each message adds a fixed number of bytes to its slice. */
-#define BROWSE_SLICE ((size_t)256 << 10)
-#define BROWSE_SLICE_MESSAGE ((size_t)256)
-
-enum browse_found { BROWSE_FOUND, BROWSE_NOT_FOUND, BROWSE_GOES_ON };
-
-/* Moves to the next hit, or to the previous one; after the last hit comes the first. Returns
- * BROWSE_GOES_ON if the search is not finished: then call browse_pane_seek until it returns something
- * else. The position does not change before that. */
-enum browse_found browse_pane_next_hit(struct browse_pane *p, bool on);
-enum browse_found browse_pane_seek(struct browse_pane *p);
+/* Moves to the next hit, or to the previous one; after the last hit comes the first. It may be far
+ * away, so only some parts are searched at once, and keys are answered in between: as long as
+ * p->seek.going, call browse_pane_seek. The position does not change before that. Both return false if
+ * there is no hit. */
+#define BROWSE_SEEK_PARTS 16
+bool browse_pane_next_hit(struct browse_pane *p, bool on);
+bool browse_pane_seek(struct browse_pane *p);
 /* Shows the message with this id and makes the hit at offset `at` of its content the current one.
  * Returns false without such a message. */
 bool browse_pane_show(struct browse_pane *p, struct str message, size_t at);

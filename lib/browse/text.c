@@ -36,18 +36,12 @@ struct laying {
     size_t hit;    /* first hit that does not end before `offset` */
 };
 
-void browse_lines_init(struct browse_lines *l)
-{
-    *l = (struct browse_lines){0};
-    buf_init(&l->text, SIZE_MAX);
-}
-
 void browse_lines_release(struct browse_lines *l)
 {
     buf_release(&l->text);
     free(l->runs);
     free(l->at);
-    browse_lines_init(l);
+    *l = (struct browse_lines){0};
 }
 
 /* ---- cells ---- */
@@ -154,6 +148,7 @@ static void add_cells(struct laying *l, struct browse_line *line, size_t from, s
 
 static struct browse_line *new_line(struct browse_lines *l, size_t from)
 {
+    l->text.max = SIZE_MAX;
     l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
     l->at[l->count] = (struct browse_line){.at = l->text.len, .run = l->run_count, .from = from};
     return &l->at[l->count++];
@@ -336,14 +331,14 @@ size_t browse_line_columns(const struct browse_lines *l, size_t i)
 #define FOLDED "\xe2\x96\xb8 "
 #define UNFOLDED "\xe2\x96\xbe "
 
-size_t browse_item_line(const struct browse_item *item, size_t at)
+size_t browse_part_line(const struct browse_part *part, size_t at)
 {
-    size_t line = item->body;
+    size_t line = part->body;
 
-    while (line + 1 < item->lines.count && item->lines.at[line + 1].from <= at &&
-           item->lines.at[line + 1].from > 0)
+    while (line + 1 < part->lines.count && part->lines.at[line + 1].from <= at &&
+           part->lines.at[line + 1].from > 0)
         line++;
-    return line < item->lines.count ? line : 0;
+    return line < part->lines.count ? line : 0;
 }
 
 /* ---- the header ---- */
@@ -360,13 +355,13 @@ static void add_field(struct buf *out, const struct message *m, enum field f, co
     buf_release(&scratch);
 }
 
-static void add_header(struct browse_item *item, const struct message *m, size_t width)
+static void add_header(struct browse_lines *lines, const struct message *m, size_t width)
 {
     struct browse_layout how = {.width = width, .styles = BROWSE_HEAD};
     struct buf text = BUF_INIT(BUF_SMALL);
     int64_t time, images;
 
-    browse_lines_add_one(&item->lines, utf8_first(m->role_text, 20), &how);
+    browse_lines_add_one(lines, utf8_first(m->role_text, 20), &how);
     how.styles = BROWSE_HEAD | BROWSE_DIM;
     buf_add_c(&text, "  ");
     if (time_parse_iso(m->timestamp, &time))
@@ -378,9 +373,9 @@ static void add_header(struct browse_item *item, const struct message *m, size_t
         !str_eq(m->field[FIELD_FINISH_REASON], STR("\"stop\"")) &&
         !str_eq(m->field[FIELD_FINISH_REASON], STR("\"tool_calls\"")))
         add_field(&text, m, FIELD_FINISH_REASON, "  ");
-    buf_add_c(&item->lines.text, "  ");
-    browse_lines_styled(&item->lines, 2, how.styles);
-    browse_lines_append(&item->lines, str_trim(buf_str(&text)), &how);
+    buf_add_c(&lines->text, "  ");
+    browse_lines_styled(lines, 2, how.styles);
+    browse_lines_append(lines, str_trim(buf_str(&text)), &how);
     buf_release(&text);
 }
 
@@ -412,8 +407,8 @@ static struct browse_place *find_hits(struct pattern *pattern, struct str text, 
     return hits;
 }
 
-static void add_text(struct browse_item *item, struct str text, const struct browse_part *part,
-                     const struct browse_item_view *view, unsigned styles)
+static void add_text(struct browse_lines *lines, struct str text, const struct browse_part *part,
+                     const struct browse_part_view *view, unsigned styles)
 {
     size_t left = text.n - part->at;
     struct str own = {text.p + part->at, part->n < left ? part->n : left};
@@ -427,33 +422,33 @@ static void add_text(struct browse_item *item, struct str text, const struct bro
         how.has_here = view->here.at + view->here.n > part->at;
         how.here = view->here.at > part->at ? view->here.at - part->at : 0;
     }
-    browse_lines_add(&item->lines, own, &how);
+    browse_lines_add(lines, own, &how);
     free(hits);
 }
 
 /* ---- tools ---- */
 
-static void add_folded(struct browse_item *item, struct str name, struct str text,
-                       const struct browse_item_view *view)
+static void add_folded(struct browse_lines *lines, struct str name, struct str text,
+                       const struct browse_part_view *view)
 {
     struct browse_layout how = {.width = view->width, .styles = BROWSE_TOOL};
 
-    browse_lines_add_one(&item->lines, STR_NONE, &how);
-    buf_add_c(&item->lines.text, view->unfolded ? UNFOLDED : FOLDED);
-    browse_lines_styled(&item->lines, sizeof FOLDED - 1, BROWSE_TOOL);
-    browse_lines_append(&item->lines, name, &how);
+    browse_lines_add_one(lines, STR_NONE, &how);
+    buf_add_c(&lines->text, view->unfolded ? UNFOLDED : FOLDED);
+    browse_lines_styled(lines, sizeof FOLDED - 1, BROWSE_TOOL);
+    browse_lines_append(lines, name, &how);
     if (view->unfolded)
         return;
     how.styles = BROWSE_DIM;
     if (name.n > 0) {
-        buf_add_c(&item->lines.text, " ");
-        browse_lines_styled(&item->lines, 1, 0);
+        buf_add_c(&lines->text, " ");
+        browse_lines_styled(lines, 1, 0);
     }
-    browse_lines_append(&item->lines, text, &how);
+    browse_lines_append(lines, text, &how);
 }
 
 /* Adds the arguments of a call, one member to a line, with strings decoded. */
-static void add_arguments(struct browse_item *item, struct str args, size_t width)
+static void add_arguments(struct browse_lines *lines, struct str args, size_t width)
 {
     struct browse_layout how = {.width = width, .styles = BROWSE_CODE};
     struct buf text = BUF_INIT(SIZE_MAX), scratch = BUF_INIT(BUF_LINE);
@@ -474,45 +469,53 @@ static void add_arguments(struct browse_item *item, struct str args, size_t widt
         buf_add_byte(&text, '\n');
     }
     shown = utf8_first(buf_str(&text), BROWSE_SHOWN);
-    browse_lines_add(&item->lines, shown, &how);
+    browse_lines_add(lines, shown, &how);
     if (shown.n < text.len)
-        browse_lines_add_one(&item->lines, STR(REST), &how);
+        browse_lines_add_one(lines, STR(REST), &how);
     buf_release(&text);
     buf_release(&scratch);
 }
 
-static void add_calls(struct browse_item *item, const struct message *m,
-                      const struct browse_item_view *view)
+static void add_calls(struct browse_lines *lines, const struct message *m,
+                      const struct browse_part_view *view)
 {
     struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
     struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
     struct message_call call;
 
     while (message_next_call(&it, &call, &args)) {
-        add_folded(item, json_text(call.name, &scratch), call.args, view);
+        add_folded(lines, json_text(call.name, &scratch), call.args, view);
         if (view->unfolded)
-            add_arguments(item, call.args, view->width);
+            add_arguments(lines, call.args, view->width);
     }
     buf_release(&scratch);
     buf_release(&args);
 }
 
-void browse_item_lay(struct browse_item *item, const struct message *m, struct str text,
-                     const struct browse_part *part, const struct browse_item_view *view)
+void browse_part_unlay(struct browse_part *part)
 {
-    browse_lines_init(&item->lines);
+    browse_lines_release(&part->lines);
+    part->laid = false;
+}
+
+void browse_part_lay(struct browse_part *part, const struct message *m, struct str text,
+                     const struct browse_part_view *view)
+{
+    struct browse_lines *lines = &part->lines;
+
+    browse_part_unlay(part);
     if (view->first)
-        add_header(item, m, view->width);
+        add_header(lines, m, view->width);
     if (m->role == ROLE_TOOL && view->first)
-        add_folded(item, STR("result"), text, view);
-    item->body = m->role == ROLE_TOOL && !view->unfolded ? 0 : item->lines.count;
+        add_folded(lines, STR("result"), text, view);
+    part->body = m->role == ROLE_TOOL && !view->unfolded ? 0 : lines->count;
     if (m->role != ROLE_TOOL || view->unfolded)
-        add_text(item, text, part, view, m->role == ROLE_TOOL ? BROWSE_CODE : 0);
+        add_text(lines, text, part, view, m->role == ROLE_TOOL ? BROWSE_CODE : 0);
     if (view->last) {
-        add_calls(item, m, view);
-        browse_lines_add_one(&item->lines, STR_NONE, &(struct browse_layout){.width = view->width});
+        add_calls(lines, m, view);
+        browse_lines_add_one(lines, STR_NONE, &(struct browse_layout){.width = view->width});
     }
-    item->laid = true;
+    part->laid = true;
 }
 
 /* A message whose line is not longer than this is decoded whenever it is needed. */
@@ -601,6 +604,8 @@ void browse_parts_make(struct browse_parts *p, const struct thread *t)
 
 void browse_parts_release(struct browse_parts *p)
 {
+    for (size_t i = 0; i < p->count; i++)
+        browse_lines_release(&p->at[i].lines);
     for (size_t i = 0; i < p->messages; i++)
         buf_release(&p->texts[i]);
     free(p->texts);

@@ -44,7 +44,7 @@ struct browse_line {
     size_t from; /* offset in the source text of the first byte of the line */
 };
 
-/* Laid out lines. browse_lines_init sets it up, browse_lines_release frees it. */
+/* Laid out lines. Initialise with zeros; browse_lines_release frees it. */
 struct browse_lines {
     struct buf text;
     struct browse_run *runs;
@@ -69,7 +69,6 @@ struct browse_layout {
     unsigned styles; /* added to every run */
 };
 
-void browse_lines_init(struct browse_lines *l);
 void browse_lines_release(struct browse_lines *l);
 /* Adds the lines of a text. An empty text adds no line; a newline at the end adds no empty line. */
 void browse_lines_add(struct browse_lines *l, struct str text, const struct browse_layout *how);
@@ -95,6 +94,9 @@ struct browse_part {
     size_t message;
     size_t at, n;          /* range of its content; n SIZE_MAX: all of it */
     struct markdown state; /* at the start of the part; fn and arg are not set */
+    bool laid;             /* `lines` is up to date */
+    struct browse_lines lines;
+    size_t body; /* the first line of the content */
 };
 
 /* Initialise with zeros. */
@@ -119,23 +121,17 @@ size_t browse_parts_last(const struct browse_parts *p, size_t message);
 struct str browse_parts_text(const struct browse_parts *p, const struct thread *t, size_t message,
                              struct buf *scratch);
 
-/* ---- items: one part laid out ----
+/* ---- layout of a part ----
  *
- * The item of the first part of a message also holds its header, that of the last part its tool
- * calls. The arguments and the result of a tool take one line each unless they are unfolded. */
+ * The first part of a message also holds its header, the last one its tool calls. The arguments and the
+ * result of a tool take one line each unless they are unfolded. */
 
 /* At most this many bytes of the arguments of a call are laid out. */
 #define BROWSE_SHOWN ((size_t)32 << 10)
 /* A hit may extend over the end of its part by at most this many bytes. */
 #define BROWSE_OVERLAP ((size_t)512)
 
-struct browse_item {
-    bool laid; /* `lines` is up to date */
-    struct browse_lines lines;
-    size_t body; /* the first line of the content */
-};
-
-struct browse_item_view {
+struct browse_part_view {
     size_t width;
     bool first, last; /* is it the first or last part of its message? */
     bool unfolded;
@@ -143,11 +139,11 @@ struct browse_item_view {
     struct browse_place here; /* the current hit, a range of the content; n 0: none */
 };
 
-/* Lays out a part of a message in item->lines, which must be released or new. `text` is the whole
- * content of the message. */
-void browse_item_lay(struct browse_item *item, const struct message *m, struct str text,
-                     const struct browse_part *part, const struct browse_item_view *view);
+/* Lays out a part of a message. `text` is the whole content of the message. */
+void browse_part_lay(struct browse_part *part, const struct message *m, struct str text,
+                     const struct browse_part_view *view);
+void browse_part_unlay(struct browse_part *part);
 /* Returns the line that shows byte `at` of the part. */
-size_t browse_item_line(const struct browse_item *item, size_t at);
+size_t browse_part_line(const struct browse_part *part, size_t at);
 
 #endif

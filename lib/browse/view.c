@@ -26,9 +26,6 @@
 #define WHEEL_LINES 3
 /* The same for the rest of a sequence that curses does not know. */
 #define SEQUENCE_MS 200
-/* Key codes for the start and end of a paste (xterm's mode 2004). */
-enum { KEY_PASTE = KEY_MAX + 1, KEY_PASTE_END };
-
 enum { PAIR_HEAD = 1, PAIR_TOOL, PAIR_CODE, PAIR_HIT, PAIR_DIM };
 
 struct browse_view {
@@ -59,8 +56,6 @@ static void ask_for_pastes(const struct browse_view *v, bool on)
 
 static void set_up(struct browse_view *v)
 {
-    define_key("\033[200~", KEY_PASTE);
-    define_key("\033[201~", KEY_PASTE_END);
     ask_for_pastes(v, true);
     raw();
     noecho();
@@ -293,10 +288,7 @@ bool browse_view_input(struct browse_view *v, struct browse_input *input)
 
     while ((kind = get_wch(&key)) != ERR) {
         *input = (struct browse_input){.kind = BROWSE_KEY};
-        if (kind == KEY_CODE_YES && (key == KEY_PASTE || key == KEY_PASTE_END)) {
-            v->pasting = key == KEY_PASTE;
-            v->pasted = v->gap = false;
-        } else if (kind == KEY_CODE_YES && key == KEY_MOUSE) {
+        if (kind == KEY_CODE_YES && key == KEY_MOUSE) {
             if (read_mouse(input))
                 return true;
         } else if (v->pasting && key == 033 && kind == OK) {
@@ -441,9 +433,8 @@ static void draw_list(const struct browse_view *v, const struct browse *b, struc
                       int64_t now)
 {
     const struct browse_list *l = browse_list(b);
-    struct browse_lines lines;
+    struct browse_lines lines = {0};
 
-    browse_lines_init(&lines);
     for (size_t i = 0; i < r.rows; i++) {
         size_t place = l->top + i;
         struct pen p = pen_at(v, r, i);

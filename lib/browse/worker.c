@@ -31,13 +31,15 @@
 /* The most urgent kind first. */
 enum kind { MESSAGES, HITS, SESSIONS, KINDS };
 
-struct search_request {
-    unsigned number;
-    struct buf text;
-    const char *role; /* NULL: all */
-    bool all;         /* all histories, not only the first */
-    size_t given;     /* hits handed over already, which are passed over */
-    size_t until;     /* the search pauses when it has given this many */
+/* Each kind uses some of the fields. */
+struct request {
+    unsigned number;             /* comes back with the result */
+    bool all;                    /* all histories, not only the first */
+    struct browse_target target; /* whose messages to read */
+    struct buf text;             /* to search for */
+    const char *role;            /* search only messages of this role; NULL: all */
+    size_t given;                /* hits handed over already, which are passed over */
+    size_t until;                /* the search pauses when it has given this many */
 };
 
 struct result {
@@ -63,13 +65,10 @@ struct browse_work {
     pthread_mutex_t lock; /* guards these */
     pthread_cond_t changed;
     bool stop;
-    bool waits[KINDS];
     enum kind at_work; /* KINDS: none */
-    bool all;          /* the sessions of all histories are wanted */
-    unsigned sessions_number;
-    struct browse_target target;
-    unsigned target_number;
-    struct search_request search;
+    struct request *waits[KINDS];
+    struct request *paused; /* the search, until more hits are wanted */
+    unsigned search_number; /* of the search that is wanted */
     struct result *first, *last;
 
     /* Only the thread uses these. */
@@ -78,6 +77,28 @@ struct browse_work {
     size_t count;
     bool looked; /* the end of the file was read for a first list */
 };
+
+static struct request *request_new(unsigned number, bool all)
+{
+    struct request *q = mem_zalloc(sizeof *q);
+
+    q->number = number;
+    q->all = all;
+    browse_target_init(&q->target);
+    buf_init(&q->text, BUF_SMALL);
+    return q;
+}
+
+/* Puts a request (NULL: none) where another one may be, which is freed. */
+static void put(struct request **at, struct request *q)
+{
+    if (*at) {
+        browse_target_release(&(*at)->target);
+        buf_release(&(*at)->text);
+    }
+    free(*at);
+    *at = q;
+}
 
 /* ---- results ---- */
 
@@ -184,14 +205,14 @@ static void look(struct browse_work *w)
 
 /* Gives the lists of the histories that have changed. If one cannot be read, the list before it stays
  * until the file changes. Returns false if it was cancelled. */
-static bool serve_sessions(struct browse_work *w, unsigned number, bool all)
+static bool serve_sessions(struct browse_work *w, struct request *q)
 {
-    struct result *r = result_new(SESSIONS, number);
+    struct result *r = result_new(SESSIONS, q->number);
 
     if (!w->looked)
         look(w);
     r->history = SIZE_MAX;
-    for (size_t i = 0; i < (all ? w->count : 1); i++) {
+    for (size_t i = 0; i < (q->all ? w->count : 1); i++) {
         struct session_list list;
         struct err e = ERR_INIT;
 
@@ -241,10 +262,11 @@ static bool read_every(struct thread *t, const struct history *h, const struct b
     return true;
 }
 
-static void serve_messages(struct browse_work *w, unsigned number, const struct browse_target *t)
+static bool serve_messages(struct browse_work *w, struct request *q)
 {
+    const struct browse_target *t = &q->target;
     const struct history *h = &w->histories[t->history];
-    struct result *r = result_new(MESSAGES, number);
+    struct result *r = result_new(MESSAGES, q->number);
 
     if (t->end < 0)
         (void)thread_find(&r->thread, h, buf_str(&t->id), false, &r->error);
@@ -254,6 +276,7 @@ static void serve_messages(struct browse_work *w, unsigned number, const struct 
     r->every = read_every(&r->thread, h, t);
     browse_parts_make(&r->parts, &r->thread);
     give(w, r);
+    return true;
 }
 
 /* ---- hits ---- */
@@ -261,7 +284,7 @@ static void serve_messages(struct browse_work *w, unsigned number, const struct 
 /* A search at work. */
 struct searching {
     struct browse_work *w;
-    struct search_request *request;
+    struct request *request;
     struct result *r; /* to be given */
     size_t passed;    /* hits that were given before */
     int64_t since;
@@ -308,14 +331,14 @@ static void search_one(struct searching *g, size_t history, struct pattern *patt
     search_close(&s);
 }
 
-/* Returns false if it was cancelled. */
-static bool serve_search(struct browse_work *w, struct search_request *q)
+/* Returns false if it was cancelled or pauses. */
+static bool serve_search(struct browse_work *w, struct request *q)
 {
     struct searching g = {
         .w = w, .request = q, .r = result_new(HITS, q->number), .since = time_ticks()};
     struct filter filter = {0};
     struct pattern pattern;
-    bool paused;
+    bool done;
 
     pattern_init(&pattern);
     (void)pattern_add(&pattern, buf_str(&q->text), NULL);
@@ -323,69 +346,15 @@ static bool serve_search(struct browse_work *w, struct search_request *q)
         filter_add(&filter.roles, str_of(q->role));
     for (size_t i = 0; i < (q->all ? w->count : 1) && !is_enough(&g); i++)
         search_one(&g, i, &pattern, &filter);
-    paused = is_enough(&g);
-    g.r->done = !paused;
+    done = g.r->done = !is_enough(&g);
     q->given += g.r->hits.count;
     give(w, g.r);
     filter_release(&filter);
     pattern_release(&pattern);
-    return !paused || q->given >= q->until;
+    return done;
 }
 
 /* ---- the thread ---- */
-
-static void copy_target(struct browse_target *to, const struct browse_target *from)
-{
-    browse_target_init(to);
-    to->history = from->history;
-    to->first = from->first;
-    to->end = from->end;
-    buf_add_str(&to->id, buf_str(&from->id));
-    buf_add_str(&to->hit, buf_str(&from->hit));
-}
-
-/* Each of these two is called with the lock, and releases it while it works. */
-
-static void do_messages(struct browse_work *w)
-{
-    unsigned number = w->target_number;
-    struct browse_target t;
-
-    copy_target(&t, &w->target);
-    pthread_mutex_unlock(&w->lock);
-    serve_messages(w, number, &t);
-    browse_target_release(&t);
-    pthread_mutex_lock(&w->lock);
-}
-
-static void do_search(struct browse_work *w)
-{
-    struct search_request q = w->search;
-    bool served;
-
-    buf_init(&q.text, BUF_SMALL);
-    buf_add_str(&q.text, buf_str(&w->search.text));
-    pthread_mutex_unlock(&w->lock);
-    served = serve_search(w, &q);
-    pthread_mutex_lock(&w->lock);
-    if (w->search.number == q.number)
-        w->search.given = q.given;
-    if (w->search.number == q.number && !served)
-        w->waits[HITS] = true;
-    buf_release(&q.text);
-}
-
-static void do_sessions(struct browse_work *w)
-{
-    unsigned number = w->sessions_number;
-    bool all = w->all, served;
-
-    pthread_mutex_unlock(&w->lock);
-    served = serve_sessions(w, number, all);
-    pthread_mutex_lock(&w->lock);
-    if (!served)
-        w->waits[SESSIONS] = true;
-}
 
 static enum kind most_urgent(const struct browse_work *w)
 {
@@ -396,10 +365,23 @@ static enum kind most_urgent(const struct browse_work *w)
     return kind;
 }
 
+/* Keeps a request that was not finished, unless a newer one has taken its place. */
+static void keep(struct browse_work *w, enum kind kind, struct request *q)
+{
+    struct request **at = &w->waits[kind];
+
+    if (kind == HITS && q->given >= q->until)
+        at = &w->paused;
+    if (w->waits[kind] || (kind == HITS && q->number != w->search_number))
+        put(&q, NULL);
+    else
+        put(at, q);
+}
+
 static void *serve(void *work)
 {
-    static void (*const serves[KINDS])(struct browse_work *) = {
-        [MESSAGES] = do_messages, [HITS] = do_search, [SESSIONS] = do_sessions};
+    static bool (*const serves[KINDS])(struct browse_work *, struct request *) = {
+        [MESSAGES] = serve_messages, [HITS] = serve_search, [SESSIONS] = serve_sessions};
     struct browse_work *w = work;
 
 #ifdef __linux__
@@ -408,14 +390,24 @@ static void *serve(void *work)
 #endif
     pthread_mutex_lock(&w->lock);
     while (!w->stop) {
-        w->at_work = most_urgent(w);
-        if (w->at_work == KINDS) {
+        enum kind kind = w->at_work = most_urgent(w);
+        struct request *q;
+        bool served;
+
+        if (kind == KINDS) {
             pthread_cond_wait(&w->changed, &w->lock);
             continue;
         }
-        w->waits[w->at_work] = false;
+        q = w->waits[kind];
+        w->waits[kind] = NULL;
         atomic_store(&w->cancel, false);
-        serves[w->at_work](w);
+        pthread_mutex_unlock(&w->lock);
+        served = serves[kind](w, q);
+        pthread_mutex_lock(&w->lock);
+        if (served)
+            put(&q, NULL);
+        else
+            keep(w, kind, q);
     }
     pthread_mutex_unlock(&w->lock);
     return NULL;
@@ -423,44 +415,55 @@ static void *serve(void *work)
 
 /* ---- requests ---- */
 
-static void set_search(struct browse_work *w, const struct browse *b)
+static void ask_messages(struct browse_work *w, const struct browse *b)
 {
-    struct search_request *q = &w->search;
+    struct request *q = request_new(b->thread_number, false);
 
-    q->number = b->search_number;
+    q->target.history = b->target.history;
+    q->target.first = b->target.first;
+    q->target.end = b->target.end;
+    buf_add_str(&q->target.id, buf_str(&b->target.id));
+    buf_add_str(&q->target.hit, buf_str(&b->target.hit));
+    put(&w->waits[MESSAGES], q);
+}
+
+/* An empty text only ends the search before it. */
+static void ask_search(struct browse_work *w, const struct browse *b)
+{
+    struct request *q = request_new(b->search_number, b->all);
+
     q->role = b->role;
-    q->all = b->all;
-    q->given = 0;
     q->until = ENOUGH;
-    buf_clear(&q->text);
     buf_add_str(&q->text, buf_str(&b->searched));
-    w->waits[HITS] = q->text.len > 0;
+    w->search_number = q->number;
+    put(&w->paused, NULL);
+    put(&w->waits[HITS], q);
+    if (b->searched.len == 0)
+        put(&w->waits[HITS], NULL);
     if (w->at_work == HITS)
         atomic_store(&w->cancel, true);
 }
 
+static void ask_more(struct browse_work *w, size_t held)
+{
+    if (!w->paused || held < w->paused->until)
+        return;
+    w->paused->until = 2 * held;
+    put(&w->waits[HITS], w->paused);
+    w->paused = NULL;
+}
+
 void browse_work_ask(struct browse_work *w, struct browse *b)
 {
-    size_t held = b->refreshing ? b->fresh.count : b->hits.count;
-
     pthread_mutex_lock(&w->lock);
-    if (b->wants.thread) {
-        browse_target_release(&w->target);
-        copy_target(&w->target, &b->target);
-        w->target_number = b->thread_number;
-        w->waits[MESSAGES] = true;
-    }
-    if (b->wants.search) {
-        set_search(w, b);
-    } else if (b->wants.more && held >= w->search.until) {
-        w->search.until = 2 * held;
-        w->waits[HITS] = w->search.number == b->search_number;
-    }
-    if (b->wants.sessions) {
-        w->all = b->all;
-        w->sessions_number = b->sessions_number;
-        w->waits[SESSIONS] = true;
-    }
+    if (b->wants.thread)
+        ask_messages(w, b);
+    if (b->wants.search)
+        ask_search(w, b);
+    else if (b->wants.more)
+        ask_more(w, b->refreshing ? b->fresh.count : b->hits.count);
+    if (b->wants.sessions)
+        put(&w->waits[SESSIONS], request_new(b->sessions_number, b->all));
     if (most_urgent(w) < w->at_work && w->at_work < KINDS)
         atomic_store(&w->cancel, true);
     pthread_cond_signal(&w->changed);
@@ -476,8 +479,9 @@ static void release(struct browse_work *w)
 
     while ((r = next_result(w)))
         result_free(r);
-    browse_target_release(&w->target);
-    buf_release(&w->search.text);
+    for (size_t i = 0; i < KINDS; i++)
+        put(&w->waits[i], NULL);
+    put(&w->paused, NULL);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->lock);
     close(w->wake[0]);
@@ -508,8 +512,6 @@ struct browse_work *browse_work_new(const struct history *histories, size_t coun
         w->histories[i].tell = NULL;
         w->histories[i].cancel = &w->cancel;
     }
-    browse_target_init(&w->target);
-    buf_init(&w->search.text, BUF_SMALL);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->changed, NULL);
     if (!thread_pool_start(&w->thread, serve, w)) {

@@ -859,10 +859,9 @@ TEST(a_row_shows_the_match_whatever_the_width)
     hit.len = 6;
     browse_hits_add(&hits, 0, &hit);
     for (size_t width = 30; width < 100; width++) {
-        struct browse_lines l;
+        struct browse_lines l = {0};
         bool marked = false;
 
-        browse_lines_init(&l);
         browse_row_hit(&l, &hits.at[0], width);
         CHECK(str_starts(buf_str(&l.text), STR("abcdef asst ")));
         CHECK(browse_line_columns(&l, 0) <= width);

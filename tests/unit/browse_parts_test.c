@@ -131,8 +131,8 @@ static size_t laid_out(const struct browse_pane *p)
     size_t bytes = 0, items = 0;
 
     for (size_t i = 0; i < p->parts.count; i++) {
-        bytes += p->items[i].lines.text.len;
-        items += p->items[i].laid;
+        bytes += p->parts.at[i].lines.text.len;
+        items += p->parts.at[i].laid;
     }
     CHECK_INT(items, p->laid);
     return bytes;
@@ -231,28 +231,26 @@ TEST(a_hit_that_is_far_is_looked_for_in_slices)
 
     begin(&p, (size_t)5 << 20, "assistant", &text);
     browse_pane_search(&p, STR("NEEDLE"));
-    CHECK_INT(browse_pane_next_hit(&p, true), BROWSE_GOES_ON);
+    CHECK(browse_pane_next_hit(&p, true) && p.seek.going);
     /* Nothing has moved. */
     CHECK(!p.has_hit && p.at == 0 && p.top == 0);
-    while (browse_pane_seek(&p) == BROWSE_GOES_ON)
+    while (p.seek.going && browse_pane_seek(&p))
         slices++;
     CHECK(p.has_hit && p.hit == 1 && p.at == 1);
     CHECK(slices > 15 && slices < 30);
     CHECK_INT(p.hit_at.at, text.len - strlen("needle is here\n"));
     CHECK(str_eq_c(line_at(&p, 5), "the needle is here"));
     /* The next one is the same, all the way round; so is the one before. */
-    CHECK_INT(browse_pane_next_hit(&p, true), BROWSE_GOES_ON);
-    while (browse_pane_seek(&p) == BROWSE_GOES_ON)
-        ;
-    CHECK(p.has_hit && p.hit == 1);
-    CHECK_INT(browse_pane_next_hit(&p, false), BROWSE_GOES_ON);
-    while (browse_pane_seek(&p) == BROWSE_GOES_ON)
-        ;
-    CHECK(p.has_hit && p.hit == 1);
+    for (int on = 0; on < 2; on++) {
+        CHECK(browse_pane_next_hit(&p, on) && p.seek.going);
+        while (p.seek.going)
+            CHECK(browse_pane_seek(&p));
+        CHECK(p.has_hit && p.hit == 1);
+    }
     /* There is none at all. */
     browse_pane_search(&p, STR("nowhere"));
-    CHECK_INT(browse_pane_next_hit(&p, true), BROWSE_GOES_ON);
-    for (slices = 0; slices < 100 && browse_pane_seek(&p) == BROWSE_GOES_ON; slices++)
+    CHECK(browse_pane_next_hit(&p, true) && p.seek.going);
+    for (slices = 0; slices < 100 && browse_pane_seek(&p); slices++)
         ;
     CHECK(slices < 50 && !p.has_hit && !p.seek.going);
     end(&p, &text);
@@ -267,39 +265,37 @@ TEST(hits_come_one_after_the_other_whatever_the_parts)
     begin(&p, 100000, "assistant", &text);
     browse_pane_search(&p, STR("Words, \"Quoted"));
     for (const char *next = buf_c(&text); (next = strstr(next, "words, \"quoted")); next++) {
-        CHECK_INT(browse_pane_next_hit(&p, true), BROWSE_FOUND);
+        CHECK(browse_pane_next_hit(&p, true) && !p.seek.going);
         CHECK_INT(p.hit_at.at, next - buf_c(&text));
         at = p.hit_at.at;
         hits++;
     }
     CHECK(hits > 1000);
-    CHECK_INT(browse_pane_next_hit(&p, false), BROWSE_FOUND);
+    CHECK(browse_pane_next_hit(&p, false) && !p.seek.going);
     CHECK(p.hit_at.at < at);
     end(&p, &text);
 }
 
-TEST(a_hit_between_two_slices_is_found)
+TEST(a_hit_between_two_parts_is_found)
 {
-    for (size_t at = BROWSE_SLICE - 4 * BROWSE_SLICE_MESSAGE; at < BROWSE_SLICE; at += 3) {
+    for (size_t at = BROWSE_PART - 10; at < BROWSE_PART + 4; at++) {
         struct thread t = {0};
         struct browse_parts parts;
         struct browse_pane p;
         struct buf text = BUF_INIT(SIZE_MAX);
-        enum browse_found found;
 
-        memset(buf_room(&text, BROWSE_SLICE * 2), '.', BROWSE_SLICE * 2);
-        buf_grew(&text, BROWSE_SLICE * 2);
+        memset(buf_room(&text, BROWSE_PART * 2), '.', BROWSE_PART * 2);
+        buf_grew(&text, BROWSE_PART * 2);
         memcpy(text.data + at, "needle", 6);
         add(&t, "user", buf_str(&text));
         browse_pane_init(&p);
         browse_parts_make(&parts, &t);
         browse_pane_take(&p, &t, &parts, false);
         browse_pane_search(&p, STR("needle"));
-        for (found = browse_pane_next_hit(&p, true); found == BROWSE_GOES_ON;)
-            found = browse_pane_seek(&p);
-        CHECK(found == BROWSE_FOUND && p.hit_at.at == at && p.hit_at.n == 6);
+        CHECK(browse_pane_next_hit(&p, true) && !p.seek.going);
+        CHECK(p.hit_at.at == at && p.hit_at.n == 6);
         /* At once, not when it is passed again. */
-        CHECK_INT(p.seek.passed, 0);
+        CHECK(p.seek.passed < 2);
         end(&p, &text);
     }
 }

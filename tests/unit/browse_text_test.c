@@ -5,9 +5,8 @@
 
 static struct browse_lines laid(const char *text, const struct browse_layout *how)
 {
-    struct browse_lines l;
+    struct browse_lines l = {0};
 
-    browse_lines_init(&l);
     browse_lines_add(&l, str_of(text), how);
     return l;
 }
@@ -99,7 +98,7 @@ TEST(more_marks_than_a_cell_holds_are_left_out)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
     struct browse_layout how = {.width = 10};
-    struct browse_lines l;
+    struct browse_lines l = {0};
 
     buf_add_c(&text, "a");
     for (int i = 0; i < 1000; i++)
@@ -164,10 +163,9 @@ TEST(a_line_tells_where_it_begins)
 static void check_one(const char *head, const char *text, size_t width, const char *want)
 {
     struct browse_layout how = {.width = width};
-    struct browse_lines l;
+    struct browse_lines l = {0};
     struct buf out = BUF_INIT(BUF_SMALL);
 
-    browse_lines_init(&l);
     browse_lines_add_one(&l, str_of(head), &how);
     browse_lines_append(&l, str_of(text), &how);
     show(&out, &l);
@@ -197,7 +195,7 @@ TEST(random_bytes_keep_the_layout)
     for (int round = 0; round < 3000; round++) {
         struct buf text = BUF_INIT(BUF_SMALL);
         struct browse_layout how = {.markdown = round % 2};
-        struct browse_lines l;
+        struct browse_lines l = {0};
 
         for (int i = 0; i < 60; i++) {
             static const char *const bits[] = {
@@ -208,7 +206,6 @@ TEST(random_bytes_keep_the_layout)
             buf_add_c(&text, bits[(state >> 16) % (sizeof bits / sizeof *bits)]);
         }
         how.width = 2 + (state >> 16) % 30;
-        browse_lines_init(&l);
         browse_lines_add(&l, buf_str(&text), &how);
         for (size_t i = 0; i < l.count; i++)
             if (!CHECK(browse_line_columns(&l, i) <= how.width))
