@@ -61,70 +61,77 @@ void suite_list(struct out *out, bool json)
 
 /* ---- the report ---- */
 
-struct report {
-    struct out *out;
-    struct buf json; /* the object so far; without --json it stays empty */
-    bool as_json;
-};
+/* The functions below add members to the object `r`. A value of NULL does not exist. */
+static void add_value(struct buf *r, const char *name, const char *json)
+{
+    json_add_key(r, name);
+    buf_add_c(r, json);
+}
 
-/* The name of a value, `history_bytes`, is shown with blanks to people. */
-static void say_line(struct report *r, const char *name, struct str value)
+static void add_text(struct buf *r, const char *name, const char *value)
+{
+    if (value)
+        json_add_member(r, name, str_of(value));
+    else
+        add_value(r, name, "null");
+}
+
+static void add_bool(struct buf *r, const char *name, bool value)
+{
+    add_value(r, name, value ? "true" : "false");
+}
+
+/* Prints a value on a line; the name `history_bytes` is shown with blanks. */
+static void print_line(struct out *out, struct str name, struct str value)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
 
-    for (const char *c = name; *c; c++)
-        buf_add_byte(&line, *c == '_' ? ' ' : *c);
+    for (size_t i = 0; i < name.n; i++)
+        buf_add_byte(&line, name.p[i] == '_' ? ' ' : name.p[i]);
     while (line.len < VALUE_COLUMN)
         buf_add_byte(&line, ' ');
-    out_raw(r->out, buf_str(&line));
-    buf_clear(&line);
     vis_add_line(&line, value, true);
     buf_add_byte(&line, '\n');
-    out_raw(r->out, buf_str(&line));
+    out_raw(out, buf_str(&line));
     buf_release(&line);
 }
 
-/* A value of NULL does not exist. */
-static void say_text(struct report *r, const char *name, const char *value)
+/* Prints the object for people, a line for each value. The files have their names in an object. */
+static void print_report(struct out *out, struct str object)
 {
-    if (!r->as_json) {
-        say_line(r, name, str_of(value ? value : "none"));
-    } else if (value) {
-        json_add_member(&r->json, name, str_of(value));
-    } else {
-        json_add_key(&r->json, name);
-        buf_add_c(&r->json, "null");
+    struct buf text = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
+    struct json_iter it = json_iter(object);
+
+    while (json_next(&it)) {
+        struct json_iter files = json_iter(it.value);
+        struct str value = it.value;
+
+        while (json_type(value) == JSON_OBJECT && json_next(&files)) {
+            buf_clear(&text);
+            json_decode((struct str){files.key.p - 1, files.key.n + 2}, &text);
+            buf_addf(&text, ", %.*s bytes", (int)files.value.n, files.value.p);
+            print_line(out, STR("file"), buf_str(&text));
+        }
+        if (json_type(value) == JSON_OBJECT)
+            continue;
+        if (json_type(value) == JSON_BOOL)
+            value = json_is_true(value) ? STR("yes") : STR("no");
+        else if (json_type(value) == JSON_STRING)
+            value = json_text(value, &scratch);
+        else if (json_is_null(value))
+            value = STR("none");
+        print_line(out, it.key, value);
     }
-}
-
-static void say_number(struct report *r, const char *name, int64_t n)
-{
-    struct buf text = BUF_INIT(BUF_SMALL);
-
-    buf_add_number(&text, (uint64_t)n);
-    if (r->as_json)
-        json_add_member_int(&r->json, name, n);
-    else
-        say_line(r, name, buf_str(&text));
     buf_release(&text);
-}
-
-static void say_bool(struct report *r, const char *name, bool value)
-{
-    if (!r->as_json) {
-        say_text(r, name, value ? "yes" : "no");
-        return;
-    }
-    json_add_key(&r->json, name);
-    buf_add_c(&r->json, value ? "true" : "false");
+    buf_release(&scratch);
 }
 
 /* A path below a directory, NULL if that is unknown or the file does not exist. */
-static void say_file(struct report *r, const char *name, const char *dir, const char *file)
+static void add_file(struct buf *r, const char *name, const char *dir, const char *file)
 {
     char *path = dir ? path_join(dir, file) : NULL;
 
-    say_text(r, name, path && access(path, F_OK) == 0 ? path : NULL);
+    add_text(r, name, path && access(path, F_OK) == 0 ? path : NULL);
     free(path);
 }
 
@@ -145,58 +152,46 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* The files of the history with their sizes. */
-static void say_files(struct report *r, const struct history *h, const char *dir)
+/* Adds the files of the history with their sizes. */
+static void add_files(struct buf *r, const struct history *h, const char *dir)
 {
     struct dirent **entries = NULL;
     int count = dir ? scandir(dir, &entries, NULL, by_name) : 0;
-    struct buf text = BUF_INIT(BUF_SMALL);
     struct stat st;
 
-    if (r->as_json) {
-        json_add_key(&r->json, "files");
-        buf_add_byte(&r->json, '{');
-    }
+    add_value(r, "files", "{");
     for (int i = 0; i < count; i++) {
         char *path = path_join(dir, entries[i]->d_name);
 
-        if (is_companion(h, entries[i]->d_name) && lstat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-            buf_clear(&text);
-            buf_addf(&text, "%s, %lld bytes", entries[i]->d_name, (long long)st.st_size);
-            if (r->as_json)
-                json_add_member_int(&r->json, entries[i]->d_name, st.st_size);
-            else
-                say_line(r, "file", buf_str(&text));
-        }
+        if (is_companion(h, entries[i]->d_name) && lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+            json_add_member_int(r, entries[i]->d_name, st.st_size);
         free(path);
         free(entries[i]);
     }
     free(entries);
-    if (r->as_json)
-        buf_add_byte(&r->json, '}');
-    buf_release(&text);
+    buf_add_byte(r, '}');
 }
 
-static void say_session(struct report *r, const struct history *h)
+static void add_session(struct buf *r, const struct history *h)
 {
     struct buf id = BUF_INIT(BUF_SMALL), time = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
     int64_t since = 0;
     int found = session_current(h, &id, &since, &e);
 
-    say_text(r, "session", found > 0 ? buf_c(&id) : NULL);
+    add_text(r, "session", found > 0 ? buf_c(&id) : NULL);
     if (found > 0) {
         time_add_iso(&time, since);
-        say_text(r, "session_since", buf_c(&time));
+        add_text(r, "session_since", buf_c(&time));
     }
     if (found < 0)
-        say_text(r, "session_error", err_text(&e));
+        add_text(r, "session_error", err_text(&e));
     err_release(&e);
     buf_release(&id);
     buf_release(&time);
 }
 
-static void say_history(struct report *r, const struct history *h)
+static void add_history(struct buf *r, const struct history *h)
 {
     static const char *const kinds[] = {
         [HISTORY_EXPLICIT] = "file",
@@ -209,35 +204,35 @@ static void say_history(struct report *r, const struct history *h)
     bool exists;
 
     if (h->nowhere) {
-        say_text(r, "history", NULL);
-        say_text(r, "history_error", h->nowhere);
+        add_text(r, "history", NULL);
+        add_text(r, "history_error", h->nowhere);
         return;
     }
     exists = lstat(h->path, &st) == 0;
-    say_text(r, "history", h->path);
-    say_text(r, "history_kind", kinds[h->kind]);
-    say_bool(r, "history_exists", exists);
+    add_text(r, "history", h->path);
+    add_text(r, "history_kind", kinds[h->kind]);
+    add_bool(r, "history_exists", exists);
     if (exists) {
-        say_number(r, "history_bytes", st.st_size);
-        say_bool(r, "history_trusted", h->trusted);
+        json_add_member_int(r, "history_bytes", st.st_size);
+        add_bool(r, "history_trusted", h->trusted);
         second = history_second_name(h, &st);
-        say_text(r, "second_name", second);
+        add_text(r, "second_name", second);
     }
     if (h->notice)
-        say_text(r, "notice", h->notice);
+        add_text(r, "notice", h->notice);
     if (h->doubt)
-        say_text(r, "trust_error", h->doubt);
+        add_text(r, "trust_error", h->doubt);
     for (size_t i = 0; i < h->foreign_count; i++)
-        say_text(r, "foreign_history", h->foreign[i]);
-    say_session(r, h);
-    say_files(r, h, h->dir ? h->dir : parent && *parent ? parent : ".");
+        add_text(r, "foreign_history", h->foreign[i]);
+    add_session(r, h);
+    add_files(r, h, h->dir ? h->dir : parent && *parent ? parent : ".");
     free(parent);
     free(second);
 }
 
 /* ---- the model server ---- */
 
-static void say_key(struct report *r, const struct key_source *key)
+static void add_key(struct buf *r, const struct key_source *key)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
 
@@ -245,25 +240,25 @@ static void say_key(struct report *r, const struct key_source *key)
         buf_addf(&text, "the command in %s", key->name);
     else if (key->kind != KEY_NONE)
         buf_add_c(&text, key->kind == KEY_FILE ? key->value : key->name);
-    say_text(r, "key_from", key->kind == KEY_NONE ? NULL : buf_c(&text));
+    add_text(r, "key_from", key->kind == KEY_NONE ? NULL : buf_c(&text));
     buf_release(&text);
 }
 
-static void say_server(struct report *r, const struct config *c)
+static void add_server(struct buf *r, const struct config *c)
 {
     struct buf origin = BUF_INIT(BUF_SMALL);
     struct server server;
     struct err e = ERR_INIT;
 
     if (server_choose(&server, c, &e) < 0) {
-        say_text(r, "provider", NULL);
-        say_text(r, "provider_error", err_text(&e));
+        add_text(r, "provider", NULL);
+        add_text(r, "provider_error", err_text(&e));
     } else {
-        say_text(r, "provider", server.provider->name);
-        say_text(r, "model", server.model);
+        add_text(r, "provider", server.provider->name);
+        add_text(r, "model", server.model);
         if (server.base_url && http_origin(server.base_url, &origin))
-            say_text(r, "server", buf_c(&origin));
-        say_key(r, &server.key_source);
+            add_text(r, "server", buf_c(&origin));
+        add_key(r, &server.key_source);
     }
     err_release(&e);
     server_release(&server);
@@ -272,21 +267,21 @@ static void say_server(struct report *r, const struct config *c)
 
 /* ---- the machine ---- */
 
-static void say_versions(struct report *r)
+static void add_versions(struct buf *r)
 {
     struct buf system = BUF_INIT(BUF_SMALL);
     struct utsname name;
 
-    say_text(r, "version", opt_version());
+    add_text(r, "version", opt_version());
     if (uname(&name) == 0)
         buf_addf(&system, "%s %s %s", name.sysname, name.release, name.machine);
-    say_text(r, "system", system.len > 0 ? buf_c(&system) : NULL);
-    say_text(r, "http_library", http_library());
+    add_text(r, "system", system.len > 0 ? buf_c(&system) : NULL);
+    add_text(r, "http_library", http_library());
     buf_release(&system);
 }
 
 /* The values are not printed, because some of them are keys. */
-static void say_environment(struct report *r)
+static void add_environment(struct buf *r)
 {
     static const char *const names[] = {
         "CHAT_API_KEY",
@@ -321,28 +316,28 @@ static void say_environment(struct report *r)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (config_env(names[i]))
             buf_addf(&set, "%s%s", set.len > 0 ? " " : "", names[i]);
-    say_text(r, "environment", set.len > 0 ? buf_c(&set) : NULL);
+    add_text(r, "environment", set.len > 0 ? buf_c(&set) : NULL);
     buf_release(&set);
 }
 
 void suite_report(struct out *out, const struct config *c, const struct history *h, bool json)
 {
-    struct report r = {.out = out, .json = BUF_INIT(8 * BUF_LINE), .as_json = json};
+    struct buf r = BUF_INIT(8 * BUF_LINE);
 
+    buf_add_byte(&r, '{');
+    add_versions(&r);
+    add_history(&r, h);
+    add_file(&r, "configuration", c->config_home, "chathist/config");
+    add_file(&r, "keys", c->config_home, "chathist/keys");
+    add_file(&r, "templates", c->config_home, "chathist/templates");
+    add_file(&r, "tools", c->config_home, "chathist/tools");
+    add_file(&r, "register", c->state_home, "chathist/histories");
+    add_server(&r, c);
+    add_environment(&r);
+    buf_add_byte(&r, '}');
     if (json)
-        buf_add_byte(&r.json, '{');
-    say_versions(&r);
-    say_history(&r, h);
-    say_file(&r, "configuration", c->config_home, "chathist/config");
-    say_file(&r, "keys", c->config_home, "chathist/keys");
-    say_file(&r, "templates", c->config_home, "chathist/templates");
-    say_file(&r, "tools", c->config_home, "chathist/tools");
-    say_file(&r, "register", c->state_home, "chathist/histories");
-    say_server(&r, c);
-    say_environment(&r);
-    if (json) {
-        buf_add_byte(&r.json, '}');
-        out_json_line(out, buf_str(&r.json));
-    }
-    buf_release(&r.json);
+        out_json_line(out, buf_str(&r));
+    else
+        print_report(out, buf_str(&r));
+    buf_release(&r);
 }
