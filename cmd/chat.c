@@ -32,7 +32,7 @@ static int turn_once(struct chat_session *chat, struct buf *prompt, const struct
         .prompt = buf_str(prompt),
         .system = str_of(args->system),
         .messages = args->messages ? (struct str){buf_c(messages), messages->len} : STR_NONE,
-        .files = args->files,
+        .files = args->files.at,
         .images = images,
     };
 

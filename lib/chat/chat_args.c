@@ -93,42 +93,11 @@ _Static_assert(sizeof options / sizeof *options <= 64, "chat_args.given has a bi
 static const struct program program = {"chat", "talk to a language model", "[PROMPT]...", OPT_TEXT,
                                        options};
 
-static void add_file(struct chat_args *a, const char *file)
+static void add_value(struct arg_list *l, const char *value)
 {
-    if (strcmp(file, "-") == 0)
-        file = ATTACH_STDIN;
-    a->files = mem_grow(a->files, &a->files_cap, a->files_count + 2, sizeof *a->files);
-    a->files[a->files_count++] = file;
-    a->files[a->files_count] = NULL;
-}
-
-static void add_tool(struct chat_args *a, const char *tool)
-{
-    a->tools = mem_grow(a->tools, &a->tools_cap, a->tools_count + 2, sizeof *a->tools);
-    a->tools[a->tools_count++] = tool;
-    a->tools[a->tools_count] = NULL;
-}
-
-static void add_mcp(struct chat_args *a, const char *server)
-{
-    a->mcp = mem_grow(a->mcp, &a->mcp_cap, a->mcp_count + 2, sizeof *a->mcp);
-    a->mcp[a->mcp_count++] = server;
-    a->mcp[a->mcp_count] = NULL;
-}
-
-static void add_var(struct chat_args *a, const char *text)
-{
-    if (!strchr(text, '='))
-        die_usage("bad value '%s' for --var: NAME=VALUE is expected", text);
-    a->vars = mem_grow(a->vars, &a->vars_cap, a->vars_count + 1, sizeof *a->vars);
-    a->vars[a->vars_count++] = text;
-}
-
-static void set_list(struct chat_args *a, const char *what)
-{
-    if (a->list && strcmp(a->list, what) != 0)
-        die_usage("only one of --templates and --personas can be given");
-    a->list = what;
+    l->at = mem_grow(l->at, &l->cap, l->count + 2, sizeof *l->at);
+    l->at[l->count++] = value;
+    l->at[l->count] = NULL;
 }
 
 static void add_option(struct chat_args *a, char *text)
@@ -203,6 +172,24 @@ static bool take_text(struct chat_args *a, int key, const char *value)
     return false;
 }
 
+static bool is_given(const struct chat_args *a, int key)
+{
+    size_t i = 0;
+
+    while (options[i].key != key)
+        i++;
+    return a->given >> i & 1;
+}
+
+static const char *name_of(int key)
+{
+    size_t i = 0;
+
+    while (options[i].key != key)
+        i++;
+    return options[i].name;
+}
+
 static void take_option(struct chat_args *a, int key, char *value)
 {
     for (size_t i = 0; options[i].key; i++)
@@ -210,25 +197,25 @@ static void take_option(struct chat_args *a, int key, char *value)
             a->given |= UINT64_C(1) << i;
     switch (key) {
     case 'f':
-        add_file(a, value);
+        add_value(&a->files, strcmp(value, "-") == 0 ? ATTACH_STDIN : value);
         break;
     case KEY_VAR:
-        add_var(a, value);
+        if (!strchr(value, '='))
+            die_usage("bad value '%s' for --var: NAME=VALUE is expected", value);
+        add_value(&a->vars, value);
+        break;
+    case 'T':
+        add_value(&a->tools, value);
+        break;
+    case KEY_MCP:
+        add_value(&a->mcp, value);
         break;
     case KEY_TEMPLATES:
-        set_list(a, "templates");
-        break;
     case KEY_PERSONAS:
-        set_list(a, "personas");
+        a->list = name_of(key);
         break;
     case 'o':
         add_option(a, value);
-        break;
-    case 'T':
-        add_tool(a, value);
-        break;
-    case KEY_MCP:
-        add_mcp(a, value);
         break;
     case KEY_ITERATIONS:
         a->max_iterations = opt_number("--max-iterations", value);
@@ -258,7 +245,7 @@ static void take_option(struct chat_args *a, int key, char *value)
 
 /* Ends the program if there is a prompt, or an option that has no effect on a list. `by` names the
  * allowed options and ends with 0. */
-static void combine_list(const struct chat_args *a, const char *list, const int *by)
+static void check_list(const struct chat_args *a, const char *list, const int *by)
 {
     if (a->words_count > 0)
         die_usage("--%s takes no prompt", list);
@@ -272,74 +259,49 @@ static void combine_list(const struct chat_args *a, const char *list, const int 
     }
 }
 
-static void combine_lists(const struct chat_args *a)
+/* Ends the program if two options exclude each other. */
+static void check_pairs(const struct chat_args *a)
 {
-    static const int own[] = {KEY_TEMPLATES, KEY_PERSONAS, KEY_NO_STDIN, 0};
-    static const int server[] = {KEY_BASE_URL,
-                                 KEY_INSECURE,
-                                 KEY_CONNECT,
-                                 KEY_FIRST_BYTE,
-                                 KEY_IDLE,
-                                 KEY_MODELS,
-                                 KEY_CACHED,
-                                 KEY_PERSONA,
-                                 KEY_NO_STDIN,
-                                 'm',
-                                 'p',
-                                 'v',
-                                 0};
+    static const int only_one[][2] = {
+        {KEY_TEMPLATES, KEY_PERSONAS},
+        {KEY_REGENERATE, KEY_EDIT},
+        {'S', KEY_PERSONA},
+        {'s', 'N'},
+        {'s', 'c'},
+        {'N', 'c'},
+        {'x', KEY_SCHEMA},
+    };
+    static const int about_sessions[] = {'s', 'N', 'c', KEY_MESSAGES, KEY_REGENERATE, KEY_EDIT};
 
-    if (a->list && a->common.json)
-        die_usage("--json cannot be given with --%s", a->list);
-    if (a->list)
-        combine_list(a, a->list, own);
-    if (a->models)
-        combine_list(a, "models", server);
+    for (size_t i = 0; a->once && i < sizeof about_sessions / sizeof *about_sessions; i++)
+        if (is_given(a, about_sessions[i]))
+            die_usage("--once sends no context: it cannot be given with --%s",
+                      name_of(about_sessions[i]));
+    for (size_t i = 0; i < sizeof only_one / sizeof *only_one; i++)
+        if (is_given(a, only_one[i][0]) && is_given(a, only_one[i][1]))
+            die_usage("only one of --%s and --%s can be given", name_of(only_one[i][0]),
+                      name_of(only_one[i][1]));
 }
 
 /* Checks --regenerate and --edit. */
-static void combine_again(struct chat_args *a)
+static void check_again(struct chat_args *a)
 {
-    const char *name = a->regenerate ? "--regenerate" : "--edit";
-
-    if (a->regenerate && a->edit)
-        die_usage("only one of --regenerate and --edit can be given");
     if (a->wish.fresh || a->messages)
-        die_usage("%s cannot be given with --new or --messages", name);
-    if (a->edit)
-        return;
-    if (a->words_count > 0 || a->template_name)
+        die_usage("--%s cannot be given with --new or --messages",
+                  a->regenerate ? "regenerate" : "edit");
+    if (a->regenerate && (a->words_count > 0 || a->template_name))
         die_usage("--regenerate takes no prompt");
-    a->read_stdin = false;
-}
-
-/* --once excludes all options about sessions. */
-static void combine_once(const struct chat_args *a)
-{
-    static const int about_sessions[] = {'s', 'N', 'c', KEY_MESSAGES, KEY_REGENERATE, KEY_EDIT};
-
-    for (size_t i = 0; i < sizeof about_sessions / sizeof *about_sessions; i++)
-        for (size_t row = 0; options[row].key; row++)
-            if (options[row].key == about_sessions[i] && a->given & UINT64_C(1) << row)
-                die_usage("--once sends no context: it cannot be given with --%s",
-                          options[row].name);
-}
-
-static void combine_presets(const struct chat_args *a)
-{
-    if (a->persona && a->system)
-        die_usage("only one of --system and --persona can be given");
-    if (a->vars_count > 0 && !a->template_name && !a->persona)
-        die_usage("--var goes with --template or --persona");
+    if (a->regenerate)
+        a->read_stdin = false;
 }
 
 /* Standard input can be read only once: as --messages, as a file, or as the prompt. */
-static void combine_stdin(struct chat_args *a)
+static void check_stdin(struct chat_args *a)
 {
     size_t uses = chat_args_messages_stdin(a);
 
-    for (size_t i = 0; i < a->files_count; i++)
-        uses += strcmp(a->files[i], ATTACH_STDIN) == 0;
+    for (size_t i = 0; i < a->files.count; i++)
+        uses += strcmp(a->files.at[i], ATTACH_STDIN) == 0;
     if (uses + prompt_is_dash(a->words, a->words_count) > 1)
         die_usage("only one of '--messages -', '--file -' and the prompt '-' can be given");
     if (uses > 0)
@@ -349,27 +311,43 @@ static void combine_stdin(struct chat_args *a)
 /* Checks which options go together. */
 static void check_combination(struct chat_args *a)
 {
-    combine_lists(a);
-    if (a->once)
-        combine_once(a);
-    if (a->regenerate || a->edit)
-        combine_again(a);
-    combine_presets(a);
-    if (a->cached && !a->models)
-        die_usage("--cached can only be given with --models");
-    if ((a->wish.named != NULL) + a->wish.fresh + a->wish.last > 1)
-        die_usage("only one of --session, --new and --continue can be given");
+    static const int of_list[] = {KEY_TEMPLATES, KEY_PERSONAS, KEY_NO_STDIN, 0};
+    static const int of_models[] = {KEY_BASE_URL,
+                                    KEY_INSECURE,
+                                    KEY_CONNECT,
+                                    KEY_FIRST_BYTE,
+                                    KEY_IDLE,
+                                    KEY_MODELS,
+                                    KEY_CACHED,
+                                    KEY_PERSONA,
+                                    KEY_NO_STDIN,
+                                    'm',
+                                    'p',
+                                    'v',
+                                    0};
+
+    if (a->list && a->common.json)
+        die_usage("--json cannot be given with --%s", a->list);
     if (a->extract && a->common.json)
         die_usage("only one of --extract and --json can be given");
-    if (a->extract && a->schema)
-        die_usage("only one of --extract and --schema can be given");
+    check_pairs(a);
+    if (a->list)
+        check_list(a, a->list, of_list);
+    if (a->models)
+        check_list(a, "models", of_models);
+    if (a->regenerate || a->edit)
+        check_again(a);
+    if (a->vars.count > 0 && !a->template_name && !a->persona)
+        die_usage("--var goes with --template or --persona");
+    if (a->cached && !a->models)
+        die_usage("--cached can only be given with --models");
     if (a->messages && (a->wish.fresh || a->wish.last))
         die_usage("--messages cannot be given with --new or --continue");
     if (a->messages && !a->wish.named) {
         a->wish.fresh = true;
         a->store = false;
     }
-    combine_stdin(a);
+    check_stdin(a);
 }
 
 bool chat_args_messages_stdin(const struct chat_args *a)
@@ -411,9 +389,9 @@ bool chat_args_want_json(int argc, char **argv)
 
 void chat_args_release(struct chat_args *a)
 {
-    free(a->files);
+    free(a->files.at);
     free(a->options);
-    free(a->tools);
-    free(a->mcp);
-    free(a->vars);
+    free(a->tools.at);
+    free(a->mcp.at);
+    free(a->vars.at);
 }

@@ -105,15 +105,15 @@ void chat_session_choose(struct chat_session *t)
 
 int chat_session_open_tools(struct chat_session *t, struct err *e)
 {
-    bool wanted = t->args->tools || t->args->mcp || t->config.value[SETTING_TOOLS] ||
+    bool wanted = t->args->tools.at || t->args->mcp.at || t->config.value[SETTING_TOOLS] ||
                   t->config.value[SETTING_MCP];
 
     if (!wanted || t->mcp.open)
         return 0;
-    toolbox_load(&t->toolbox, t->args->tools, &t->config, t->server.key);
+    toolbox_load(&t->toolbox, t->args->tools.at, &t->config, t->server.key);
     t->mcp.quiet = t->args->common.quiet;
     t->mcp.verbose = t->args->verbose;
-    mcp_servers_open(&t->mcp, t->args->mcp, &t->config, t->server.key, t->toolbox.at,
+    mcp_servers_open(&t->mcp, t->args->mcp.at, &t->config, t->server.key, t->toolbox.at,
                      t->toolbox.count);
     return toolbox_add_all(&t->toolbox, t->mcp.tools, t->mcp.tools_count, e);
 }

@@ -29,15 +29,15 @@ static void attach_all(struct buf *prompt, struct image_list *images, const stru
 {
     struct err e = ERR_INIT;
 
-    for (size_t i = 0; i < a->files_count; i++) {
+    for (size_t i = 0; i < a->files.count; i++) {
         size_t before = images->count;
 
-        if (attach_file(prompt, images, a->files[i], &e) < 0 && a->regenerate)
+        if (attach_file(prompt, images, a->files.at[i], &e) < 0 && a->regenerate)
             die_usage("--regenerate takes no prompt: %s", err_text(&e));
         if (e.kind != ERR_NONE)
             die_err(&e);
         if (a->regenerate && images->count == before)
-            die_usage("--regenerate takes no prompt, and '%s' is no image", a->files[i]);
+            die_usage("--regenerate takes no prompt, and '%s' is no image", a->files.at[i]);
     }
 }
 

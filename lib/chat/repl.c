@@ -1211,8 +1211,8 @@ static void open_conversation(struct repl *r)
         die_err(&e);
     if (chat->args->system)
         set_next_system(r, str_of(chat->args->system));
-    for (size_t i = 0; i < chat->args->files_count; i++)
-        if (attach(r, chat->args->files[i], &e) < 0)
+    for (size_t i = 0; i < chat->args->files.count; i++)
+        if (attach(r, chat->args->files.at[i], &e) < 0)
             die_err(&e);
 }
 

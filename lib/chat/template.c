@@ -293,13 +293,13 @@ static void preset_release(struct preset *p)
 
 static void take_vars(struct presets *p, const struct chat_args *a)
 {
-    p->vars_count = a->vars_count + 1;
+    p->vars_count = a->vars.count + 1;
     p->vars = mem_zalloc(p->vars_count * sizeof *p->vars);
     p->vars[0].name = STR("input");
-    for (size_t i = 0; i < a->vars_count; i++) {
+    for (size_t i = 0; i < a->vars.count; i++) {
         struct template_var *var = &p->vars[i + 1];
 
-        var->value = str_of(a->vars[i]);
+        var->value = str_of(a->vars.at[i]);
         var->name = str_cut(&var->value, '=');
         if (!template_name_valid(var->name))
             die_usage("bad name '%.*s' for --var: letters, digits, '_' and '-' are expected",

@@ -14,6 +14,12 @@
 #include "chathist/llm/http.h"
 #include "chathist/llm/provider.h"
 
+/* The values of an option that may be repeated. */
+struct arg_list {
+    const char **at; /* ends with NULL, or is NULL */
+    size_t count, cap;
+};
+
 /* Strings are borrowed from argv, arrays are owned. */
 struct chat_args {
     struct opt_common common;
@@ -26,20 +32,13 @@ struct chat_args {
     const char *messages; /* NULL: not given */
     const char *system;   /* NULL: not given */
     const char *schema;   /* a file's name; NULL: not given */
-    const char *template_name, *persona; /* NULL: not given */
-    const char *list;                    /* "templates" or "personas" to list; NULL: neither */
-    const char **vars;                   /* NAME=VALUE */
-    size_t vars_count, vars_cap;
-    const char **files; /* ends with NULL, or is NULL */
-    size_t files_count, files_cap;
+    const char *template_name, *persona;     /* NULL: not given */
+    const char *list;                        /* "templates" or "personas" to list; NULL: neither */
+    struct arg_list vars, files, tools, mcp; /* each of vars is NAME=VALUE */
     struct ask_option *options;
     size_t options_count, options_cap;
-    const char **tools; /* ends with NULL, or is NULL */
-    size_t tools_count, tools_cap;
     unsigned max_iterations;
     long tool_timeout_ms;
-    const char **mcp; /* ends with NULL, or is NULL */
-    size_t mcp_count, mcp_cap;
     struct http_limits limits;
     unsigned retries;
     char **words;
