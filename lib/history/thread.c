@@ -10,24 +10,15 @@
 #include "chathist/history/scan.h"
 #include "history/session_index.h"
 
-/* A copy: it was read from memory that the next line will overwrite. false: it is no message. */
-static bool add_copy(struct thread *t, struct str line)
+void thread_add(struct thread *t, struct str line)
 {
-    bool valid;
-
     t->at = mem_grow(t->at, &t->cap, t->count + 1, sizeof(*t->at));
     t->lines = mem_grow(t->lines, &t->lines_cap, t->lines_count + 1, sizeof(*t->lines));
     t->lines[t->lines_count] = mem_copy(line.p, line.n);
     t->at[t->count] = (struct message)MESSAGE_INIT;
-    valid = message_parse(&t->at[t->count], (struct str){t->lines[t->lines_count], line.n});
+    (void)message_parse(&t->at[t->count], (struct str){t->lines[t->lines_count], line.n});
     t->count++;
     t->lines_count++;
-    return valid;
-}
-
-void thread_add(struct thread *t, struct str line)
-{
-    (void)add_copy(t, line);
 }
 
 /* `end` below 0: of the file. */
@@ -52,100 +43,54 @@ static int load_all(struct thread *t, int dir, const char *path, struct str sess
     return result;
 }
 
-/* ---- by the index ---- */
-
-/* Adds the lines of a range. Returns 0; -1 unless they are all messages of the session. */
-static int load_range(struct thread *t, struct scan *s, const struct line_range *range,
-                      struct str session_id)
-{
-    struct line l;
-
-    s->size = range->to;
-    scan_from(s, range->from);
-    while (scan_offset(s) < range->to) {
-        if (scan_line(s, &l, NULL) <= 0 || l.too_long || !add_copy(t, l.text) ||
-            !str_eq(t->at[t->count - 1].session_id, session_id))
-            return -1;
-    }
-    return 0;
-}
-
-static bool load_by_index(struct thread *t, const struct history *h, struct str session_id)
-{
-    struct session_index x;
-    struct session_lines lines;
-    off_t size;
-    int result;
-
-    if (!session_index_open(&x, h))
-        return false;
-    size = x.scan.size;
-    result = session_index_lines(&x, session_id, &lines);
-    for (size_t i = 0; i < lines.count && result == 0; i++)
-        result = load_range(t, &x.scan, &lines.at[i], session_id);
-    x.scan.size = size;
-    if (t->count != lines.messages)
-        result = -1;
-    if (result == 0)
-        result = session_index_count_bad(&x, session_id, 0, &t->bad_lines);
-    free(lines.at);
-    t->all = t->count;
-    if (result == 0) {
-        session_index_close(&x);
-        return true;
-    }
-    session_index_discard(&x);
-    thread_release(t);
-    return false;
-}
-
 /* ---- dropping lines ---- */
 
-/* Marks the lines that a later line names in its `replaces`. A line that names itself, a later one
- * or one that is not there changes nothing. */
-static void mark_replaced(const struct thread *t, bool *out)
+/* What lines say of earlier ones. */
+struct state {
+    struct hash_map replaced; /* ids in `replaces`; the keys are owned */
+    char **keys;
+    size_t keys_count, keys_cap;
+    char **waiting; /* prompts that lines name, and that were not met yet */
+    size_t waiting_count, waiting_cap;
+    bool reset; /* older lines do not belong to the thread */
+};
+
+static void state_release(struct state *s)
 {
-    struct hash_map replaced_by = {0}; /* id -> the last line that replaces it */
-    struct buf *texts = NULL;
-    size_t cap = 0, count = 0;
-
-    for (size_t i = 0; i < t->count; i++) {
-        struct json_iter it = json_iter(t->at[i].field[FIELD_REPLACES]);
-
-        while (!it.object && json_next(&it)) {
-            texts = mem_grow(texts, &cap, count + 1, sizeof(*texts));
-            buf_init(&texts[count], BUF_LINE);
-
-            /* The keys of the map are borrowed from the line, or from the decoded text, which
-             * does not move. */
-            struct str id = json_text(it.value, &texts[count]);
-
-            if (id.p)
-                hash_map_set(&replaced_by, id, i);
-            count++;
-        }
-    }
-    for (size_t i = 0; i < t->count; i++) {
-        const size_t *by = hash_map_find(&replaced_by, t->at[i].id);
-
-        if (by && *by > i)
-            out[i] = true;
-    }
-    hash_map_release(&replaced_by);
-    while (count)
-        buf_release(&texts[--count]);
-    free(texts);
+    hash_map_release(&s->replaced);
+    for (size_t i = 0; i < s->keys_count; i++)
+        free(s->keys[i]);
+    for (size_t i = 0; i < s->waiting_count; i++)
+        free(s->waiting[i]);
+    free(s->keys);
+    free(s->waiting);
 }
 
-/* Marks the lines before the last reset. */
-static void mark_reset(const struct thread *t, bool *out)
+static bool is_replaced(const struct state *s, struct str id)
 {
-    size_t reset = t->count;
+    return s->replaced.size > 0 && hash_map_find(&s->replaced, id);
+}
 
-    while (reset > 0 && (out[reset - 1] || !message_is_reset(&t->at[reset - 1])))
-        reset--;
-    for (size_t i = 0; i + 1 < reset; i++)
-        out[i] = true;
+/* Takes in what the next older line says. Returns whether the line itself belongs to the thread: no
+ * later line names it in `replaces`, and no reset comes after it. */
+static bool stands(struct state *s, const struct message *m)
+{
+    bool out = s->reset || is_replaced(s, m->id);
+    struct json_iter it = json_iter(m->field[FIELD_REPLACES]);
+    struct buf scratch = BUF_INIT(BUF_LINE);
+
+    while (!it.object && json_next(&it)) {
+        struct str id = json_text(it.value, &scratch);
+
+        if (!id.p || is_replaced(s, id))
+            continue;
+        s->keys = mem_grow(s->keys, &s->keys_cap, s->keys_count + 1, sizeof *s->keys);
+        s->keys[s->keys_count] = mem_copy(id.p, id.n);
+        hash_map_set(&s->replaced, (struct str){s->keys[s->keys_count++], id.n}, 1);
+    }
+    buf_release(&scratch);
+    s->reset = s->reset || (!out && message_is_reset(m));
+    return !out;
 }
 
 void thread_leave_out(struct thread *t, const bool *out)
@@ -198,10 +143,10 @@ static size_t number_turns(const struct thread *t, size_t *turn)
 /* Puts the lines of each turn together, otherwise in the order of the file (a counting sort). */
 static void group_turns(struct thread *t)
 {
-    size_t *turn = mem_zalloc(t->count * sizeof(*turn));
+    size_t *turn = mem_zalloc((t->count + 1) * sizeof(*turn));
     size_t turns = number_turns(t, turn);
     size_t *next = mem_zalloc((turns + 2) * sizeof(*next));
-    struct message *sorted = mem_zalloc(t->count * sizeof(*sorted));
+    struct message *sorted = mem_zalloc((t->count + 1) * sizeof(*sorted));
 
     for (size_t i = 0; i < t->count; i++)
         next[turn[i] + 1]++;
@@ -211,36 +156,34 @@ static void group_turns(struct thread *t)
         sorted[next[turn[i]]++] = t->at[i];
     free(t->at);
     t->at = sorted;
-    t->cap = t->count;
+    t->cap = t->count + 1;
     free(turn);
     free(next);
 }
 
 void thread_settle(struct thread *t)
 {
-    bool *out;
+    struct state s = {0};
+    bool *out = mem_zalloc(t->count + 1);
 
-    if (t->count == 0)
-        return;
-    out = mem_zalloc(t->count * sizeof(*out));
-    mark_replaced(t, out);
-    mark_reset(t, out);
+    for (size_t i = t->count; i-- > 0;)
+        out[i] = !stands(&s, &t->at[i]);
     thread_leave_out(t, out);
     free(out);
+    state_release(&s);
     group_turns(t);
 }
 
-/* Is a message of that id no longer of the thread once this line is there? */
+/* Returns whether a message of that id no longer belongs to the thread once this line is there. */
 static bool takes_out(const struct message *m, struct str id)
 {
-    struct json_iter it = json_iter(m->field[FIELD_REPLACES]);
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    bool named = message_is_reset(m);
+    struct state s = {0};
+    bool out;
 
-    while (!it.object && !named && json_next(&it))
-        named = str_eq(json_text(it.value, &scratch), id);
-    buf_release(&scratch);
-    return named;
+    (void)stands(&s, m);
+    out = s.reset || is_replaced(&s, id);
+    state_release(&s);
+    return out;
 }
 
 void thread_turn_back(struct thread *t, size_t place)
@@ -285,11 +228,12 @@ int thread_load_between(struct thread *t, int dir, const char *history_path, str
 int thread_find(struct thread *t, const struct history *h, struct str session_id, bool raw,
                 struct err *e)
 {
-    *t = (struct thread){0};
-    if (!load_by_index(t, h, session_id))
-        return thread_load(t, h->dir_fd, h->path, session_id, raw, e);
-    if (!raw)
-        thread_settle(t);
+    struct tail_wish wish = {.messages = SIZE_MAX, .bytes = SIZE_MAX, .raw = raw};
+    struct tail tail;
+
+    if (tail_load(&tail, h, session_id, &wish, e) < 0)
+        return -1;
+    *t = tail.thread;
     return 0;
 }
 
@@ -304,8 +248,6 @@ void thread_release(struct thread *t)
     *t = (struct thread){0};
 }
 
-/* ---- the end of a thread ---- */
-
 /* ---- the lines of a session, newest first ---- */
 
 struct back {
@@ -319,7 +261,7 @@ struct back {
     uint64_t messages; /* lines that were read */
     struct scan scan;  /* of a range; without an index, of the whole history */
     bool scanning;     /* scan is open */
-    bool quick;        /* only lines that find_rest can want are given */
+    bool quick;        /* only lines that find_system can want are given */
 };
 
 /* A range is read in blocks of this size. Most sessions are small. */
@@ -357,7 +299,7 @@ static void back_close(struct back *b)
         session_index_close(&b->x);
 }
 
-/* Returns whether find_rest can skip the line. A name or a role that does not appear literally
+/* Returns whether find_system can skip the line. A name or a role that does not appear literally
  * could only be written with \u. */
 static bool is_dull(const struct back *b, struct str text)
 {
@@ -434,57 +376,13 @@ static int count_bad(struct back *b, bool whole, uint64_t *bad)
     return BROKEN;
 }
 
-/* ---- what later lines say of earlier ones ---- */
+/* ---- reading ---- */
 
-/* A line among those that are kept which names a prompt that was not met yet. */
-struct waiting {
-    size_t at;
-    char *name;
-};
+/* The thread has to be loaded as a whole: a line names a prompt that is far up or missing. */
+#define ODD (-3)
 
-struct state {
-    struct hash_map replaced; /* ids in `replaces` of later lines; the keys are owned */
-    char **keys;
-    size_t keys_count, keys_cap;
-    struct waiting *waiting;
-    size_t waiting_count, waiting_cap;
-    bool reset; /* older lines do not belong to the thread */
-};
-
-static void state_release(struct state *s)
-{
-    hash_map_release(&s->replaced);
-    for (size_t i = 0; i < s->keys_count; i++)
-        free(s->keys[i]);
-    for (size_t i = 0; i < s->waiting_count; i++)
-        free(s->waiting[i].name);
-    free(s->keys);
-    free(s->waiting);
-}
-
-/* Takes in what the next older line says. Is the line itself part of the thread? */
-static bool stands(struct state *s, const struct message *m)
-{
-    bool out = s->replaced.size > 0 && hash_map_find(&s->replaced, m->id);
-    struct json_iter it = json_iter(m->field[FIELD_REPLACES]);
-    struct buf scratch = BUF_INIT(BUF_LINE);
-
-    while (!it.object && json_next(&it)) {
-        struct str id = json_text(it.value, &scratch);
-
-        if (!id.p || (s->replaced.size > 0 && hash_map_find(&s->replaced, id)))
-            continue;
-        s->keys = mem_grow(s->keys, &s->keys_cap, s->keys_count + 1, sizeof *s->keys);
-        s->keys[s->keys_count] = mem_copy(id.p, id.n);
-        hash_map_set(&s->replaced, (struct str){s->keys[s->keys_count++], id.n}, 1);
-    }
-    buf_release(&scratch);
-    s->reset = s->reset || (!out && message_is_reset(m));
-    return !out;
-}
-
-/* Notes that the line at that place answers a prompt that is further up. */
-static void wait_for_prompt(struct state *s, const struct message *m, size_t at)
+/* Notes the prompt that the line names, which is further up. */
+static void wait_for_prompt(struct state *s, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str name = message_text(m, FIELD_REPLY_TO, &scratch);
@@ -492,36 +390,36 @@ static void wait_for_prompt(struct state *s, const struct message *m, size_t at)
     if (m->role != ROLE_USER && name.p) {
         s->waiting =
             mem_grow(s->waiting, &s->waiting_cap, s->waiting_count + 1, sizeof *s->waiting);
-        s->waiting[s->waiting_count++] = (struct waiting){at, mem_copy(name.p, name.n)};
+        s->waiting[s->waiting_count++] = mem_copy(name.p, name.n);
     }
     buf_release(&scratch);
 }
 
-/* A prompt was met: what waited for it waits no longer. `out` (may be NULL) marks these lines. */
-static void meet_prompt(struct state *s, struct str id, bool *out)
+/* A prompt was met: no line waits for it any longer. */
+static void meet_prompt(struct state *s, struct str id)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < s->waiting_count; i++) {
-        if (!str_eq_c(id, s->waiting[i].name)) {
+        if (str_eq_c(id, s->waiting[i]))
+            free(s->waiting[i]);
+        else
             s->waiting[kept++] = s->waiting[i];
-            continue;
-        }
-        if (out)
-            out[s->waiting[i].at] = true;
-        free(s->waiting[i].name);
     }
     s->waiting_count = kept;
 }
 
-/* ---- reading ---- */
-
-/* If a prompt that lines refer to is missing, this many times as many lines are kept before
- * prompts are searched without keeping lines. */
+/* If a prompt that lines name is not found, this many times as many lines are kept before the thread
+ * counts as odd. */
 #define PATIENCE 4
-#define PATIENCE_LEAST 64
+#define PATIENCE_LEAST 256
 
-/* Keeps the newest lines, the newest first. 1: there may be more, 0, -1, BROKEN. */
+static bool is_limited(const struct tail_wish *wish)
+{
+    return wish->messages < SIZE_MAX || wish->bytes < SIZE_MAX;
+}
+
+/* Keeps the newest lines, the newest first. 1: there may be more, 0, -1, BROKEN, ODD. */
 static int keep_lines(struct tail *t, struct back *b, struct state *s, const struct tail_wish *wish,
                       struct err *e)
 {
@@ -530,61 +428,48 @@ static int keep_lines(struct tail *t, struct back *b, struct state *s, const str
 
     while ((result = back_next(b, e)) > 0) {
         const struct message *m = &b->m;
-        bool enough;
 
         t->thread.all++;
         if (!wish->raw && !stands(s, m))
             continue;
         if (!wish->raw && m->role == ROLE_USER)
-            meet_prompt(s, m->id, NULL);
-        if (!wish->raw)
-            wait_for_prompt(s, m, t->thread.count);
+            meet_prompt(s, m->id);
+        else if (!wish->raw && is_limited(wish))
+            wait_for_prompt(s, m);
         thread_add(&t->thread, m->line);
         bytes += m->line.n;
+        if (!is_limited(wish))
+            continue;
         if (s->reset)
             return 0;
-        enough = t->thread.count >= wish->messages || bytes >= wish->bytes;
-        if (enough && s->waiting_count == 0)
+        if (t->thread.count < wish->messages && bytes < wish->bytes)
+            continue;
+        if (s->waiting_count == 0)
             return 1;
-        if (enough && m->role == ROLE_USER &&
-            (t->thread.count / PATIENCE >= wish->messages + PATIENCE_LEAST ||
-             bytes / PATIENCE >= wish->bytes))
-            return 1;
+        if ((t->thread.count / PATIENCE >= wish->messages || bytes / PATIENCE >= wish->bytes) &&
+            t->thread.count >= PATIENCE_LEAST)
+            return ODD;
     }
     return result;
 }
 
-/* The thread has to be loaded as a whole: a system line names a prompt that comes before the lines
- * that were read. */
-#define ODD (-3)
-
-static bool names_prompt(const struct message *m)
+/* Reads on, without keeping lines, for the newest system line. 0, -1, BROKEN, ODD. */
+static int find_system(struct tail *t, struct back *b, struct state *s, struct err *e)
 {
-    return m->field[FIELD_REPLY_TO].p != NULL;
-}
+    int result;
 
-/* Reads on, without keeping lines, for the prompts that are waited for, whose answers stand further
- * up (`out`), and for the newest system line. 0, -1, BROKEN, ODD. */
-static int find_rest(struct tail *t, struct back *b, struct state *s, bool system, bool *out,
-                     struct err *e)
-{
-    int result = 1;
-
-    while (!s->reset && (system || s->waiting_count > 0) && result > 0) {
-        b->quick = b->quick && s->waiting_count == 0;
-        result = back_next(b, e);
-        if (result <= 0 || !stands(s, &b->m))
+    b->quick = true;
+    while (!s->reset && (result = back_next(b, e)) != 0) {
+        if (result < 0)
+            return result;
+        if (!stands(s, &b->m) || b->m.role != ROLE_SYSTEM)
             continue;
-        if (b->m.role == ROLE_USER)
-            meet_prompt(s, b->m.id, out);
-        if (b->m.role == ROLE_SYSTEM && system) {
-            if (names_prompt(&b->m))
-                return ODD;
-            thread_add(&t->system, b->m.line);
-            system = false;
-        }
+        if (b->m.field[FIELD_REPLY_TO].p)
+            return ODD;
+        thread_add(&t->system, b->m.line);
+        return 0;
     }
-    return result < 0 ? result : 0;
+    return 0;
 }
 
 static bool has_system(const struct thread *t)
@@ -612,32 +497,20 @@ static void reverse(struct thread *t)
 static int load(struct tail *t, struct back *b, struct state *s, const struct tail_wish *wish,
                 struct err *e)
 {
-    bool *out;
     int result = keep_lines(t, b, s, wish, e);
 
     if (result < 0)
         return result;
     t->whole = result == 0;
-    result = count_bad(b, result == 0 && !s->reset, &t->thread.bad_lines);
-    out = mem_zalloc(t->thread.count + 1);
-    if (result == 0 && !t->whole && !wish->raw) {
-        bool system = wish->system && !has_system(&t->thread);
-
-        if (system || s->waiting_count > 0)
-            b->quick = true;
-        result = find_rest(t, b, s, system, out, e);
-    }
-    for (size_t i = 0; i < t->thread.count && result == 0; i++)
-        if (out[i] && t->thread.at[i].role == ROLE_SYSTEM)
-            result = ODD;
-    if (result == 0) {
-        thread_leave_out(&t->thread, out);
-        reverse(&t->thread);
-        if (!wish->raw)
-            thread_settle(&t->thread);
-    }
-    free(out);
-    return result;
+    result = count_bad(b, t->whole && (!s->reset || !is_limited(wish)), &t->thread.bad_lines);
+    if (result == 0 && !t->whole && wish->system && !wish->raw && !has_system(&t->thread))
+        result = find_system(t, b, s, e);
+    if (result < 0)
+        return result;
+    reverse(&t->thread);
+    if (!wish->raw)
+        group_turns(&t->thread);
+    return 0;
 }
 
 static int try(struct tail *t, const struct history *h, struct str session_id,
@@ -663,16 +536,17 @@ static int try(struct tail *t, const struct history *h, struct str session_id,
 int tail_load(struct tail *t, const struct history *h, struct str session_id,
               const struct tail_wish *wish, struct err *e)
 {
-    int result = ODD;
+    const struct tail_wish whole = {.messages = SIZE_MAX, .bytes = SIZE_MAX, .raw = wish->raw};
+    bool by_index = true;
+    int result;
 
-    if (wish->messages < SIZE_MAX || wish->bytes < SIZE_MAX)
-        result = try(t, h, session_id, wish, true, e);
-    if (result == BROKEN)
-        result = try(t, h, session_id, wish, false, e);
-    if (result != ODD)
-        return result;
-    *t = (struct tail){.whole = true};
-    return thread_find(&t->thread, h, session_id, wish->raw, e);
+    while ((result = try(t, h, session_id, wish, by_index, e)) < -1) {
+        if (result == BROKEN)
+            by_index = false;
+        else
+            wish = &whole;
+    }
+    return result;
 }
 
 void tail_release(struct tail *t)
