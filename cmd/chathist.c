@@ -1,6 +1,10 @@
 /* chathist - list the programs of the suite, or print where everything is. */
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "chathist/base/file.h"
 #include "chathist/chat/suite.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/options.h"
@@ -26,6 +30,20 @@ static void check_word(const char *word)
     die_usage("unknown command '%s': the only one is info", word);
 }
 
+/* Ends the program if there is something in the place of the history that no program takes for one. */
+static void check_history(const struct history *h)
+{
+    struct err e = ERR_INIT;
+    int reason = 0;
+    int fd = file_open_regular_at(h->dir_fd, h->path, O_RDONLY, 0, NULL, &reason, &e);
+
+    if (fd < 0 && reason != ENOENT && reason != EACCES)
+        die_err(&e);
+    if (fd >= 0)
+        close(fd);
+    err_release(&e);
+}
+
 int main(int argc, char **argv)
 {
     struct opt_parser args;
@@ -48,6 +66,8 @@ int main(int argc, char **argv)
         suite_list(&out, args.common.json);
     } else {
         start_history_if_any(&config, &history, &args.common);
+        if (!history.nowhere)
+            check_history(&history);
         suite_report(&out, &config, &history, args.common.json);
         history_release(&history);
         config_release(&config);

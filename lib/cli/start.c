@@ -103,15 +103,12 @@ void start_expect(const struct history *h)
     die_err(&e);
 }
 
-/* Mentions the histories that are not the user's. */
-static void tell_foreign(const struct history *h, bool included)
+/* Mentions the histories that are read and are not the user's. */
+static void tell_foreign(const struct history *h, bool several)
 {
-    for (size_t i = 0; i < h->foreign_count; i++) {
-        if (included || strcmp(h->foreign[i], h->path) == 0)
+    for (size_t i = 0; i < h->foreign_count; i++)
+        if (several || strcmp(h->foreign[i], h->path) == 0)
             warnf("reading '%s', which is not one of your own histories", h->foreign[i]);
-        else
-            warnf("'%s' is not part of this history: '--history' reads it", h->foreign[i]);
-    }
 }
 
 void start_reader_of_several(struct config *c, struct history *h, const struct opt_common *o)
@@ -142,6 +139,9 @@ void start_tell_place(const struct history *h, bool quiet)
 
     if (h->notice && !quiet)
         warnf("%s: using your own history '%s'", h->notice, h->path);
+    for (size_t i = 0; i < h->foreign_count && !quiet; i++)
+        if (strcmp(h->foreign[i], h->path) != 0)
+            warnf("'%s' is not part of this history: '--history' reads it", h->foreign[i]);
     if (earlier)
         warnf("an earlier history of this repository is kept in '%s': hist-import brings it here",
               earlier);

@@ -156,49 +156,37 @@ static void set_trust(struct history *h)
     err_release(&e);
 }
 
-/* Did an older version, or hist-new --here, make this directory the user's own? */
-static bool is_ours(const struct history *h, int fd, const char *path)
-{
-    bool ours = trust_marked(fd, h->token_path, NULL) > 0;
-    char *real = ours || owner_fault(fd, OWNER_USER) ? NULL : path_real(path, NULL);
-
-    ours = ours || (real && register_lists_old(h->register_path, real, fd, FILE_NAME));
-    free(real);
-    return ours;
-}
-
 /* ---- finding ---- */
 
 /* Opens the directory `name` in `parent`. Returns 1; 0 if it does not exist, or with *fault if it
- * cannot be used; -1 with *e set for something that is no directory. */
+ * cannot be used; -1 with *e set. */
 static int open_place(int parent, const char *name, const char *path, int *fd, const char **fault,
                       struct err *e)
 {
     struct stat st;
-    int failed = 0;
 
     *fault = NULL;
     *fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (*fd >= 0 && (failed = fstat(*fd, &st)) == 0 && st.st_uid == geteuid())
-        return 1;
-    if (*fd >= 0) {
-        if (failed < 0)
-            err_sys(e, errno, "cannot open '%s'", path);
-        close(*fd);
-        *fd = FILE_ABSENT;
-        *fault = "belongs to another user";
-        return failed;
-    } else if (errno == EACCES) {
-        *fault = "cannot be opened";
-    } else if (errno == ELOOP || errno == ENOTDIR) {
-        bool link = fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
-
-        return err_set(e, ERR_FAILURE, "cannot use '%s': is %s", path,
-                       link ? "a symbolic link" : "not a directory");
-    } else if (errno != ENOENT) {
-        return err_sys(e, errno, "cannot open '%s'", path);
+    if (*fd < 0) {
+        if (errno == ENOENT)
+            return 0;
+        if (errno == EACCES)
+            *fault = "cannot be opened";
+        else if (errno == ELOOP || errno == ENOTDIR)
+            *fault = fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode)
+                         ? "is a symbolic link"
+                         : "is not a directory";
+        return *fault ? 0 : err_sys(e, errno, "cannot open '%s'", path);
     }
-    return 0;
+    if (fstat(*fd, &st) < 0)
+        err_sys(e, errno, "cannot open '%s'", path);
+    else if (st.st_uid == geteuid())
+        return 1;
+    else
+        *fault = "belongs to another user";
+    close(*fd);
+    *fd = FILE_ABSENT;
+    return *fault ? 0 : -1;
 }
 
 static bool is_on_one_device(int a, int b)
@@ -208,8 +196,9 @@ static bool is_on_one_device(int a, int b)
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev;
 }
 
-/* Looks for `.aicoder` in the work tree, which an older version made or another program uses. One on
- * another file system than git's directory could not be moved, and counts as another program's. */
+/* Looks for `.aicoder` in the work tree, which hist-new --here made before there was a repository, or
+ * another program uses. One on another file system than git's directory could not be moved, and counts
+ * as another program's. */
 static void look_in_work_tree(struct history *h, bool reader)
 {
     const char *fault;
@@ -224,7 +213,8 @@ static void look_in_work_tree(struct history *h, bool reader)
     if (open_place(h->git->tree, HERE_NAME, dir, &fd, &fault, NULL) <= 0 ||
         file_stat(fd, FILE_NAME, &st) < 0)
         goto out;
-    ours = !h->dir_exists && is_on_one_device(fd, h->git->common) && is_ours(h, fd, dir);
+    ours = !h->dir_exists && is_on_one_device(fd, h->git->common) &&
+           trust_marked(fd, h->token_path, NULL) > 0;
     if (!ours)
         add_foreign(h, path_join(dir, FILE_NAME));
     if (ours || (reader && file_stat(h->dir_fd, FILE_NAME, &st) < 0)) {
@@ -308,7 +298,6 @@ static int locate_in_repository(struct history *h, bool reader, char **unusable,
         *unusable = sentence(h->git->common_path, "cannot be written");
         return 0;
     }
-    /* A checkout may have put a pointer into the directory of an older version. */
     if (h->is_old)
         h->trusted = true;
     else
@@ -324,7 +313,7 @@ static int look_here(void *arg, int parent, const char *path)
     char *dir = path_join(path, HERE_NAME);
     int fd, found = open_place(parent, HERE_NAME, dir, &fd, &fault, NULL);
 
-    if (found > 0 && is_ours(h, fd, dir)) {
+    if (found > 0 && trust_marked(fd, h->token_path, NULL) > 0) {
         h->kind = HISTORY_HERE;
         h->dir_fd = h->pointer_fd = fd;
         h->dir_exists = true;
@@ -759,9 +748,11 @@ static int make(struct history *h, struct err *e)
 
 /* ---- entering ---- */
 
-/* Removes what would lead the programs: the pointer, the indexes, and the file of a group of lines. */
-static int remove_leads(struct history *h, struct err *e)
+/* Removes what would lead the programs: the pointer, the indexes, and the file of a group of lines. For
+ * trust_mark: an unmarked directory becomes the user's, with its history. */
+static int remove_leads(void *arg, struct err *e)
 {
+    const struct history *h = arg;
     char *pointer = path_join(h->dir, POINTER_NAME);
     int result = remove_pointer(h->dir_fd, pointer, e);
 
@@ -803,12 +794,6 @@ static int set_aside(struct history *h, struct err *e)
     return result;
 }
 
-/* For trust_mark: an unmarked directory becomes the user's, with its history. */
-static int clear_leads(void *arg, struct err *e)
-{
-    return remove_leads(arg, e);
-}
-
 /* For trust_mark: an unmarked directory becomes the user's, without its history. */
 static int clear_foreign(void *arg, struct err *e)
 {
@@ -830,7 +815,7 @@ static int mark(struct history *h, int (*clear)(void *arg, struct err *e), struc
         return h->trusted ? 0 : remove_leads(h, e);
     owner = path_join(h->dir, TRUST_OWNER);
     result = trust_mark(h->dir_fd, owner, h->token_path, &wait, clear, h, &why);
-    if (result < 0 && (!h->trusted || h->is_old))
+    if (result < 0 && !h->trusted)
         err_set(e, why.kind, "%s", err_text(&why));
     else
         result = 0;
@@ -870,19 +855,16 @@ static int check_place(const struct history *h, struct err *e)
         return err_set(e, ERR_FAILURE, "%s", h->nowhere);
     if (h->git && !h->is_old && strcmp(path_base(h->dir), HERE_NAME) == 0)
         return err_set(e, ERR_FAILURE,
-                       "cannot write '%s': another program or an older version made it, and "
+                       "cannot write '%s': another program made it, and "
                        "hist-import brings it here",
                        h->path);
     return 0;
 }
 
-/* Moves the directory of an older version, or one that hist-new --here made before there was a
- * repository, to git's directory. Programs that have it open go on using the same files. Nothing is
+/* Moves the directory that hist-new --here made before there was a repository to git's directory. Programs that have it open go on using the same files. Nothing is
  * moved if another program has done so, or has made a new directory. */
 static int take_over(struct history *h, struct err *e)
 {
-    if (mark(h, clear_leads, e) < 0)
-        return -1;
     if (renameat(h->git->tree, HERE_NAME, h->git->common, DIR_NAME) < 0 && errno != ENOENT &&
         errno != EEXIST && errno != ENOTEMPTY && errno != EISDIR)
         return err_sys(e, errno, "cannot move '%s'", h->dir);
@@ -910,7 +892,7 @@ int history_accept(struct history *h, struct err *e)
 {
     if (h->trusted || !h->dir || h->kind == HISTORY_USER)
         return 0;
-    if (check_place(h, e) < 0 || make(h, e) < 0 || enter(h, clear_leads, e) < 0)
+    if (check_place(h, e) < 0 || make(h, e) < 0 || enter(h, remove_leads, e) < 0)
         return -1;
     history_announce(h);
     if (h->on_foreign)
@@ -932,7 +914,7 @@ int history_make_here(struct history *h, const char *dir, struct err *e)
     h->dir_exists = true;
     h->entered = false;
     set_trust(h);
-    if (!h->trusted && !is_ours(h, h->dir_fd, h->dir))
+    if (!h->trusted && !h->marked)
         return err_set(e, ERR_FAILURE, "cannot use '%s': another program made it", h->dir);
     return history_enter(h, e);
 }

@@ -15,8 +15,6 @@
 
 /* Larger than any token. */
 #define TOKEN_MAX ((size_t)256)
-/* An older version listed this many bytes of a history. */
-#define BEGINS_MAX 64
 
 /* Opens a file of lines under its lock, and makes the directories above it. */
 static int open_state(struct append *a, const char *path, struct append_wait *wait, struct err *e)
@@ -150,13 +148,15 @@ int trust_mark(int dir, const char *owner_path, const char *token_path, struct a
 
 /* ---- the register ---- */
 
-/* Takes the next line that names a directory. Returns true with its path and the line itself. */
-static bool next_entry(struct str *rest, struct str *line, struct buf *path)
+/* Takes the next line that names a directory, and sets *path. */
+static bool next_entry(struct str *rest, struct buf *path)
 {
+    struct str line;
+
     while (rest->n > 0) {
         buf_clear(path);
-        if (json_check(str_cut(rest, '\n'), line, NULL) &&
-            json_decode(json_get(*line, "path"), path) && path->len == strlen(buf_c(path)))
+        if (json_check(str_cut(rest, '\n'), &line, NULL) &&
+            json_decode(json_get(line, "path"), path) && path->len == strlen(buf_c(path)))
             return true;
     }
     return false;
@@ -165,10 +165,9 @@ static bool next_entry(struct str *rest, struct str *line, struct buf *path)
 static bool is_listed(struct str text, const char *dir)
 {
     struct buf path = BUF_INIT(BUF_LINE);
-    struct str line;
     bool found = false;
 
-    while (!found && next_entry(&text, &line, &path))
+    while (!found && next_entry(&text, &path))
         found = str_eq_c(buf_str(&path), dir);
     buf_release(&path);
     return found;
@@ -197,47 +196,6 @@ int register_add(const char *register_path, const char *dir, struct append_wait 
     return result;
 }
 
-/* Is this line of an older version about the open directory and its history? */
-static bool is_about(struct str line, ino_t inode, struct str beginning)
-{
-    struct buf number = BUF_INIT(BUF_SMALL), begins = BUF_INIT(BUF_LINE);
-    bool about;
-
-    buf_add_number(&number, inode);
-    about = str_eq(json_get(line, "inode"), buf_str(&number)) &&
-            json_decode(json_get(line, "begins"), &begins) && begins.len > 0 &&
-            str_starts(beginning, buf_str(&begins));
-    buf_release(&number);
-    buf_release(&begins);
-    return about;
-}
-
-bool register_lists_old(const char *register_path, const char *dir, int fd, const char *name)
-{
-    struct buf text = BUF_INIT(BUF_LINE), path = BUF_INIT(BUF_LINE);
-    char beginning[BEGINS_MAX];
-    ssize_t n = -1;
-    struct str rest, line;
-    struct stat st;
-    int file = file_open_regular_at(fd, name, O_RDONLY, 0, NULL, NULL, NULL);
-    bool found = false;
-
-    if (file >= 0)
-        n = file_pread_full(file, beginning, sizeof(beginning), 0);
-    if (n > 0 && fstat(fd, &st) == 0 && register_path &&
-        file_read_state(register_path, &text, NULL) > 0) {
-        rest = buf_str(&text);
-        while (!found && next_entry(&rest, &line, &path))
-            found = str_eq_c(buf_str(&path), dir) &&
-                    is_about(line, st.st_ino, (struct str){beginning, (size_t)n});
-    }
-    if (file >= 0)
-        close(file);
-    buf_release(&text);
-    buf_release(&path);
-    return found;
-}
-
 static void add_dir(struct register_dirs *dirs, struct hash_map *seen, struct buf *path)
 {
     struct stat st;
@@ -255,12 +213,12 @@ int register_list(const char *register_path, struct register_dirs *dirs, struct 
 {
     struct buf text = BUF_INIT(BUF_LINE), path = BUF_INIT(BUF_LINE);
     struct hash_map seen = {0};
-    struct str rest, line;
+    struct str rest;
     int result = file_read_state(register_path, &text, e);
 
     *dirs = (struct register_dirs){0};
     rest = buf_str(&text);
-    while (result > 0 && next_entry(&rest, &line, &path))
+    while (result > 0 && next_entry(&rest, &path))
         add_dir(dirs, &seen, &path);
     hash_map_release(&seen);
     buf_release(&path);

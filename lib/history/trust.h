@@ -7,8 +7,7 @@
  *
  * The register `${state_home}/chathist/histories` lists the marked directories, so that programs can
  * look at all of them. It holds JSON lines `{"path":"/abs/.git/aicoder"}`, appended under a lock.
- * Being listed does not make a directory trusted. Lines of an older version, which made no mark,
- * also hold the inode of the directory and the first bytes of its history.
+ * Being listed does not make a directory trusted.
  */
 #ifndef CHATHIST_HISTORY_TRUST_H
 #define CHATHIST_HISTORY_TRUST_H
@@ -45,9 +44,5 @@ struct register_dirs {
 };
 int register_list(const char *register_path, struct register_dirs *dirs, struct err *e);
 void register_dirs_release(struct register_dirs *dirs);
-/* Did an older version list the open directory `fd` under the path `dir`: is it the same inode, and
- * does the file `name` in it begin with the bytes that are listed? An inode number alone is used
- * again for another directory. Returns false on any error. */
-bool register_lists_old(const char *register_path, const char *dir, int fd, const char *name);
 
 #endif

@@ -75,6 +75,17 @@ load ../helper
     stdout_has "history           $WORK/none" 'history exists    no'
 }
 
+@test "chathist: info: a history that is a directory or a link is an error" {
+    mkdir dir
+    ln -s h.jsonl link
+    run_expect 2 chathist info --history dir
+    stdout_empty
+    stderr_is "chathist: cannot open 'dir': is a directory"
+    run_expect 2 chathist info --history link --json
+    stdout_empty
+    stderr_is "chathist: cannot open 'link': is a symbolic link"
+}
+
 @test "chathist: info prints no key and no password, wherever they come from" {
     secret=sk-0123456789abcdef
     mkdir -p "$HOME/.config/chathist/keys"

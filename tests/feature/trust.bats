@@ -233,13 +233,18 @@ root_only() {
     stdout_json .content later
 }
 
-@test "where: programs that move the history of an older version at once store everything" {
+# make_ours DIR: as hist-new --here does.
+make_ours() {
+    mkdir -p "${REGISTER%/*}"
+    (umask 077 && echo secret | tee "${REGISTER%/*}/token" >"$1/owner")
+}
+
+@test "where: programs that move the history of a directory at once store everything" {
     local i
     make_repo
     mkdir -m 700 .aicoder
     hist_line s user old >.aicoder/history.jsonl
-    mkdir -p "${REGISTER%/*}"
-    echo "{\"path\":\"$PWD/.aicoder\",\"inode\":$(stat -c %i .aicoder),\"begins\":$(head -c 20 .aicoder/history.jsonl | jq -Rs .)}" >"$REGISTER"
+    make_ours .aicoder
     # They wait for the lock, and find the file moved when they have it.
     flock .aicoder/history.jsonl sleep 0.5 3>&- &
     for i in 1 2 3 4 5 6; do
@@ -416,15 +421,14 @@ root_only() {
     stored_in .git/aicoder/history.jsonl 'ours is a needle' $'ours is a needle\n[1 message]'
 }
 
-@test "where: the files of an older version move with its history" {
+@test "where: the files beside a history move with it" {
     make_repo
     mkdir -m 700 .aicoder
     hist_line s user old >.aicoder/history.jsonl
     echo bad >.aicoder/history.jsonl.quarantine
     echo text >.aicoder/history.jsonl.partial.1719500000000-a1b2c3d4
     echo user-file >.aicoder/notes
-    mkdir -p "${REGISTER%/*}"
-    echo "{\"path\":\"$PWD/.aicoder\",\"inode\":$(stat -c %i .aicoder),\"begins\":\"{\"}" >"$REGISTER"
+    make_ours .aicoder
     run_expect 0 hist-append -q -s s new
     stored_in .git/aicoder/history.jsonl old new
     is_file .git/aicoder/history.jsonl.quarantine .git/aicoder/notes
@@ -432,20 +436,21 @@ root_only() {
     [[ -L .aicoder ]]
 }
 
-@test "where: a directory of an older version on another file system is read, and goes on being another history" {
+@test "where: a directory of ours on another file system is read, and goes on being another history" {
     root_only
     unshare -m true 2>/dev/null || skip 'cannot mount here'
     make_repo repo
     mkdir repo/.aicoder
-    mkdir -p "${REGISTER%/*}"
+    make_ours repo/.aicoder
+    mv repo/.aicoder/owner .
     cat >go.sh <<'END'
 mount -t tmpfs none repo/.aicoder && chmod 700 repo/.aicoder && cd repo && hist_line >.aicoder/history.jsonl || exit 99
-echo "{\"path\":\"$PWD/.aicoder\",\"inode\":$(stat -c %i .aicoder),\"begins\":\"{\"}" >"$1"
+cp ../owner .aicoder/owner
 chat -q one >/dev/null && chat two && hist-search -c old 2>/dev/null && ls .git/aicoder
 END
     hist_line s user old >old.jsonl
     sed -i "s|hist_line|cat ../old.jsonl|" go.sh
-    run_expect 0 unshare -m bash go.sh "$REGISTER"
+    run_expect 0 unshare -m bash go.sh
     stdout_is two '[3 messages]' 1 history.jsonl owner session
 }
 
@@ -470,25 +475,24 @@ END
 
 # ---- what is refused
 
-@test "refused: a directory of ours that is a link or a file" {
+@test "where: if the directory of ours is a link or a file, the user's own history is used, which is said" {
     make_repo
     mkdir elsewhere
     ln -s ../elsewhere .git/aicoder
-    local program
-    for program in hist-sessions hist-new 'hist-append text' 'hist-search x' 'hist-show x' 'hist-load x'; do
-        # shellcheck disable=SC2086
-        run_expect 2 $program
-        stdout_empty
-        stderr_is "${program%% *}: cannot use '$WORK/.git/aicoder': is a symbolic link"
-    done
-    run_expect 1 chat hello
-    stdout_empty
-    stderr_is "chat: cannot use '$WORK/.git/aicoder': is a symbolic link"
+    use_echo
+    run_expect 0 chat hello
+    stdout_is hello '[1 message]'
+    stderr_is "chat: '$WORK/.git/aicoder' is a symbolic link: using your own history '$HOME/.local/share/aicoder/history.jsonl'"
+    run_expect 0 hist-append -q text
+    run_expect 0 hist-search -c text
+    stdout_is 1
+    run_expect 0 hist-new
+    stderr_has "'$WORK/.git/aicoder' is a symbolic link: using your own history"
     [[ -z $(ls -A elsewhere) ]]
     rm .git/aicoder
     echo text >.git/aicoder
-    run_expect 2 hist-append text
-    stderr_is "hist-append: cannot use '$WORK/.git/aicoder': is not a directory"
+    run_expect 0 hist-new
+    stderr_has "'$WORK/.git/aicoder' is not a directory: using your own history"
     is file .git/aicoder text
 }
 
@@ -866,8 +870,11 @@ set_aside() {
     lines_are 2
     (cd / && run_expect 0 hist-search --all -o planted)
     lines_are 2
-    run_expect 0 hist-sessions -q
+    run_expect 0 hist-sessions
     stdout_lacks evil
+    stderr_empty
+    run_expect 0 hist-new --detached
+    stderr_is "hist-new: '$WORK/repo/.git/aicoder/foreign.jsonl' is not part of this history: '--history' reads it"
     run_expect 0 hist-import -q .git/aicoder/foreign.jsonl
     rm .git/aicoder/foreign.jsonl
     run_expect 0 hist-search -c planted
@@ -923,7 +930,7 @@ set_aside() {
     is pointer .git/aicoder/session "$(cat "$OUT")"
     stderr_has "'$WORK/repo/.git/aicoder/history.jsonl'"
     run_expect 0 hist-new
-    stderr_empty
+    stderr_is "hist-new: '$WORK/repo/.git/aicoder/foreign.jsonl' is not part of this history: '--history' reads it"
     run_expect 0 jq -r .path "$REGISTER"
     stdout_is "$WORK/repo/.git/aicoder"
 }

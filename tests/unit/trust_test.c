@@ -58,41 +58,6 @@ TEST(lines_of_an_older_version_and_damaged_ones_are_read)
     scratch_leave();
 }
 
-/* `before` and `after` surround the number of the inode in the line of the register. */
-static bool lists_old(const char *before, ino_t inode, const char *after)
-{
-    struct buf text = BUF_INIT(BUF_SMALL);
-    int fd = open("a", O_RDONLY | O_DIRECTORY);
-    bool listed;
-
-    buf_addf(&text, "%s%llu%s\n", before, (unsigned long long)inode, after);
-    scratch_put(REGISTER, buf_c(&text));
-    listed = register_lists_old(REGISTER, "/x/a", fd, "history.jsonl");
-    close(fd);
-    buf_release(&text);
-    return listed;
-}
-
-#define HERE "{\"path\":\"/x/a\",\"inode\":"
-
-TEST(an_older_version_is_known_by_inode_and_first_bytes)
-{
-    struct stat st;
-
-    scratch_enter();
-    CHECK(mkdir("state", 0700) == 0 && mkdir("state/chathist", 0700) == 0 && mkdir("a", 0700) == 0);
-    CHECK(stat("a", &st) == 0);
-    scratch_put("a/history.jsonl", "{\"id\":\"1-2\"}\n");
-    CHECK(lists_old(HERE, st.st_ino, ",\"begins\":\"{\\\"id\\\":\\\"1-\"}"));
-    CHECK(!lists_old(HERE, st.st_ino, ",\"begins\":\"{\\\"id\\\":\\\"2-\"}"));
-    CHECK(!lists_old(HERE, st.st_ino, ",\"begins\":\"\"}"));
-    CHECK(!lists_old(HERE, st.st_ino, "}"));
-    CHECK(!lists_old(HERE, st.st_ino + 1, ",\"begins\":\"{\\\"id\"}"));
-    CHECK(!lists_old("{\"path\":\"/x/b\",\"inode\":", st.st_ino, ",\"begins\":\"{\\\"id\"}"));
-    CHECK(!register_lists_old(NULL, "/x/a", -1, "history.jsonl"));
-    scratch_leave();
-}
-
 TEST(a_register_that_is_no_file_is_an_error)
 {
     struct append_wait wait = APPEND_WAIT_INIT;

@@ -19,9 +19,8 @@
  * in the user's data directory, which keeps the history if the repository is deleted. The work link
  * is the symbolic link `.aicoder` in the main work tree, for people; programs never follow it.
  *
- * An older version kept the history of a repository in `.aicoder` of its work tree. If that
- * directory is the user's, it is used until a program that stores something moves it below git's
- * directory.
+ * If hist-new --here made `.aicoder` in a directory that became the work tree of a repository
+ * later, it is used until a program that stores something moves it below git's directory.
  */
 #ifndef CHATHIST_HISTORY_LOCATION_H
 #define CHATHIST_HISTORY_LOCATION_H
@@ -74,7 +73,7 @@ struct history {
     char *nowhere;   /* why no place for a history was found; the paths are empty; else NULL */
     char *notice;    /* why this is not the history of the enclosing repository; else NULL */
     char *doubt;     /* why it could not be determined whether the history is trusted; else NULL */
-    bool is_old;     /* this is `.aicoder` of an older version */
+    bool is_old;     /* this is `.aicoder` in the work tree, which is yet to be moved */
     bool dir_exists; /* the directory need not be made; always true when explicit */
     bool marked;     /* the directory has the user's mark */
     bool trusted;    /* the pointer may be followed; true for a directory that is yet to be made */
@@ -107,9 +106,8 @@ struct append_wait history_wait(const struct history *h);
 
 /* ---- finding ---- */
 
-/* Finds the history and fills h. Creates no file. Returns 0, or -1 with *e set: the directory of
- * the history is a link or no directory; the search for a repository failed; or no place for a
- * history was found, unless may_be_nowhere is set. The caller releases h after success. */
+/* Finds the history and fills h. Creates no file. Returns 0, or -1 with *e set: the search for
+ * a repository failed; or no place for a history was found, unless may_be_nowhere is set. The caller releases h after success. */
 int locate(struct history *h, const struct locate_from *from, struct err *e);
 void history_release(struct history *h);
 /* Finds all histories of the user: the user's own, those in the register, the foreign ones that
@@ -134,7 +132,7 @@ bool history_has_worktrees(const struct history *h);
 /* ---- storing ---- */
 
 /* Prepares the place for a writer: makes the directory (0700) if it is missing, moves the history
- * of an older version, sets aside a foreign one, writes the user's mark, lists the directory in the
+ * of a directory, sets aside a foreign one, writes the user's mark, lists the directory in the
  * register, and makes the work link. Afterwards the history is trusted. Returns 0, or -1 with *e
  * set. If a new directory cannot be marked, the history is stored all the same, and the next
  * program will not trust it. */
