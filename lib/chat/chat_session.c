@@ -197,7 +197,10 @@ static bool report_unstored(struct chat_session *t, int result, struct err *e)
 
     if (result >= 0)
         return true;
-    err_set(&unsaved, e->kind, "not stored: %s", err_text(e));
+    err_set(&unsaved, e->kind, "not stored: %s%s", err_text(e),
+            t->history.path && t->history.kind != HISTORY_EXPLICIT
+                ? " (CHAT_HISTORY can name another file)"
+                : "");
     if (strcmp(err_text(&unsaved), err_text(&t->unsaved)) != 0 &&
         !same_reason(&unsaved, &t->unsaved)) {
         events_pause(&t->events);
@@ -322,7 +325,7 @@ static int conclude_turn(struct chat_session *t, struct turn *turn, struct err *
     if (status != 0)
         events_spent(&t->events, turn);
     if (t->args->usage && (turn->answer.finished || usage_known(&turn->usage)))
-        events_usage(turn);
+        events_usage(&t->events, turn);
     if (status == 0 && t->unsaved.kind != ERR_NONE)
         status = exit_code(ERR_UNSAVED);
     if (status != 0)

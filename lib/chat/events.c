@@ -463,10 +463,11 @@ int events_code(struct events *ev, const struct response *a, struct err *e)
     return found ? 0 : err_set(e, ERR_FAILURE, "the answer has no code block");
 }
 
-void events_usage(const struct turn *t)
+void events_usage(struct events *ev, const struct turn *t)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
 
+    events_pause(ev);
     usage_add_text(&t->usage, &b);
     notef("%s", buf_c(&b));
     buf_release(&b);

@@ -623,7 +623,7 @@ continues() {
         # shellcheck disable=SC2016
         run_expect 8 env -u CHAT_HISTORY bash -c "$where"' && exec "$@"' - "$chat" -p echo hi </dev/null
         stdout_is hi '[1 message]'
-        stderr_is "chat: not stored: ${why[$where]}"
+        stderr_is "chat: not stored: ${why[$where]} (CHAT_HISTORY can name another file)"
     done
     [[ ! -e relative ]]
 }

@@ -147,7 +147,12 @@ END
         '' '{|' >blanks.http
     for name in comments events bytes blanks; do
         start_llm ./$name.http
-        run_expect 124 timeout 2 chat --idle-timeout 1s -s $name hello
+        background chat --idle-timeout 1s -s $name hello
+        wait_for test -e "$RECORD/1.json"
+        # Longer than the limit of the silence.
+        sleep 1.5
+        kill -TERM "$BG"
+        finish 143
         stdout_empty
         stderr_empty
         json_is history.jsonl "select(.session_id == \"$name\") | [.role, .content, .finish_reason] | tojson" \
@@ -571,7 +576,7 @@ interrupted() {
     kill -INT "$BG"
     finish 130 || return 1
     echo "$phase: $(($(date +%s%3N) - start)) ms" >>took
-    [[ $(($(date +%s%3N) - start)) -lt 2000 ]] || fail "$(cat took)"
+    [[ $(($(date +%s%3N) - start)) -lt 5000 ]] || fail "$(cat took)"
 }
 
 @test "hang: Ctrl-C ends each phase: connecting, TLS, waiting, streaming, reading an error, waiting to try again" {

@@ -209,6 +209,17 @@ history_is() {
     [[ $(wc -l <"$HISTORY") == 1 ]]
 }
 
+# held_by_strace NAME: does strace delay a call of this program of the terminal? A call that it only reports takes
+# less time.
+held_by_strace() {
+    local pid state times
+    pid=$(descendant "$1" "$(tmux display-message -p '#{pane_pid}')") || return 1
+    for ((times = 0; times < 3; times++)); do
+        read -r _ _ state _ <"/proc/$pid/stat" && [[ $state == t ]] || return 1
+        sleep 0.05
+    done
+}
+
 @test "interactive: Ctrl-C just after Enter stops the answer that has not begun" {
     local prompts=$HOME/.local/state/chathist/prompts
     terminal
@@ -216,7 +227,7 @@ history_is() {
     through="strace -qq -o trace -P $prompts -e inject=openat:delay_exit=2000000:when=2" \
         converse -o delay_ms=200
     type_lines 'one two three four'
-    sleep 0.5
+    soon held_by_strace chat
     keys C-c
     screen_has interrupted
     screen_counts 1 three
@@ -539,6 +550,18 @@ said_nothing() {
     said 2 'a line that is longer than forty columns are wide!' $'a line that is longer than forty columns are wide!\n[1 message]'
 }
 
+# Escape, which in the insert mode of vi moves the cursor to the left as soon as no other key follows.
+press_escape() {
+    local before
+    before=$(tmux display-message -p '#{cursor_x}')
+    keys Escape
+    soon cursor_has_left "$before"
+}
+
+cursor_has_left() {
+    [[ $(tmux display-message -p '#{cursor_x}') -lt $1 ]]
+}
+
 @test "interactive: keys of vi, when ~/.editrc asks for them" {
     echo 'bind -v' >"$HOME/.editrc"
     terminal
@@ -546,11 +569,10 @@ said_nothing() {
     tmux set-buffer $'pasted\nlines'
     paste_buffer -p
     screen_has lines
-    keys Escape
-    sleep 0.2
+    press_escape
     keys -l 0iX
-    keys Escape
-    sleep 0.2
+    screen_has Xpasted
+    press_escape
     keys Enter
     screen_has '[1 message]'
     said 2 $'Xpasted\nlines' $'Xpasted\nlines\n[1 message]'
@@ -564,8 +586,9 @@ said_nothing() {
         status=${signal#*:}
         run_expect 0 on_tty --type 'x' --wait 'talk> x' --type 'y\r' --wait 'message' --wait 'talk> ' --pause 200ms \
             --wait "ended $status" \
-            bash -c 'before=$(stty -g); (sleep 1.5; kill -'"${signal%:*}"' "$(cat pid)") & sh -c '\''echo $$ >pid; exec chat -s talk'\''; echo "ended $?"; [[ $(stty -g) == "$before" ]] && echo same'
+            bash -c 'before=$(stty -g); (until [[ -e $CHAT_HISTORY && $(wc -l <"$CHAT_HISTORY") == 2 ]]; do sleep 0.1; done; sleep 1; kill -'"${signal%:*}"' "$(cat pid)") & sh -c '\''echo $$ >pid; exec chat -s talk'\''; echo "ended $?"; [[ $(stty -g) == "$before" ]] && echo same'
         stdout_has same
+        rm "$HISTORY"
     done
 }
 

@@ -179,6 +179,10 @@ answer() {
     start_llm ./cut.http
     run_expect 7 chat -N -u hello
     stderr_has 'input_tokens=10 output_tokens=1'
+    # What a terminal shows of both has it in a line of its own.
+    run_expect 7 bash -c 'chat -N -u hello 2>&1'
+    stdout_line 1 x
+    stdout_line 2 'input_tokens=10 output_tokens=1'
 }
 
 @test "replay: annotations are citations; what is not kept, and an answer without text, are mentioned" {

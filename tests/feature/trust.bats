@@ -350,6 +350,7 @@ make_ours() {
     (cd repo && hist-append -q -s s stored)
     run_expect 8 unshare -m sh -c 'mount --bind repo repo && mount -o remount,bind,ro repo && cd repo && chat -s s again'
     stdout_is stored '' again '[1 message]'
+    stderr_matches "^chat: not stored: .*: Read-only file system \(CHAT_HISTORY can name another file\)\$"
 }
 
 @test "where: a file that cannot be examined is an error, and not another history" {

@@ -71,7 +71,7 @@ int events_code(struct events *ev, const struct response *a, struct err *e);
  * quiet, and a `notice` event. */
 void events_notice(struct events *ev, const char *text);
 /* Prints the tokens of the whole turn on stderr: `input_tokens=12 output_tokens=unknown`. */
-void events_usage(const struct turn *t);
+void events_usage(struct events *ev, const struct turn *t);
 /* Prints a `tool_call` event before the tool is run. */
 void events_call(struct events *ev, const struct round_call *c);
 /* Prints the call as a line on stderr, if stderr is a terminal or with --verbose. With `seen` the
