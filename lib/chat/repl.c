@@ -435,7 +435,8 @@ static int continue_session(struct repl *r, const struct buf *id, struct err *e)
 static void load_session(struct repl *r, struct str name)
 {
     struct history *h = &r->chat->history;
-    struct show show = {.last = SHOWN_LAST};
+    const struct filter every = {0};
+    struct show show = {.last = SHOWN_LAST, .filter = &every};
     struct buf id = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
     size_t messages;
