@@ -1,10 +1,16 @@
 /* hist-append - store messages written by other programs. */
+#include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/utf8.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
-#include "chathist/cli/jsonl_input.h"
 #include "chathist/chat/prompt.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/store.h"
@@ -125,20 +131,102 @@ static void append_text(struct target *t, struct draft *d, char **words, size_t 
 
 /* ---- lines from standard input ---- */
 
+/* Messages of another program as JSON lines. They are stored in batches as they arrive, while a slow
+ * writer still writes. A line that cannot be stored is reported and skipped. */
+struct input {
+    struct draft *drafts; /* the current batch; each draft has a role and content */
+    size_t count, cap;
+    bool refused; /* a line was skipped */
+    struct buf pending;
+    size_t number; /* of lines */
+    bool ended;
+};
+
+/* Checks a draft alone, because the store would refuse the whole batch. Returns 0, or -1 with *e
+ * set. */
+static int check_fields(const struct draft *d, struct err *e)
+{
+    if (!draft_has(d, FIELD_CONTENT))
+        return err_set(e, ERR_USAGE, "no 'content'");
+    return draft_storable(d, e);
+}
+
+static void add_line(struct input *in, struct str line, const char *role)
+{
+    struct buf repaired = BUF_INIT(BUF_LINE);
+    struct err e = ERR_INIT;
+    struct draft *d;
+
+    in->number++;
+    if (str_trim(line).n == 0)
+        return;
+    if (utf8_valid(line) < line.n) {
+        utf8_add_repaired(&repaired, line);
+        line = buf_str(&repaired);
+    }
+    in->drafts = mem_grow(in->drafts, &in->cap, in->count + 1, sizeof *in->drafts);
+    d = &in->drafts[in->count];
+    draft_init(d);
+    if (draft_from_json(d, line, &e) == 0 && check_fields(d, &e) == 0) {
+        if (!draft_has(d, FIELD_ROLE))
+            draft_set_text(d, FIELD_ROLE, str_of(role));
+        in->count++;
+    } else {
+        warnf("cannot store line %zu: %s", in->number, err_text(&e));
+        draft_release(d);
+        in->refused = true;
+    }
+    err_release(&e);
+    buf_release(&repaired);
+}
+
+static void release_batch(struct input *in)
+{
+    for (size_t i = 0; i < in->count; i++)
+        draft_release(&in->drafts[i]);
+    in->count = 0;
+}
+
+/* Waits for the next batch. Lines without a role get `role`. Returns false at the end. A read error
+ * ends the program. */
+static bool read_batch(struct input *in, const char *role)
+{
+    struct err e = ERR_INIT;
+    struct str rest;
+    int more;
+
+    release_batch(in);
+    if (in->ended)
+        return false;
+    more = file_read_some(STDIN_FILENO, &in->pending);
+    if (more < 0) {
+        err_sys(&e, errno, "cannot read line %zu from standard input", in->number + 1);
+        die_err(&e);
+    }
+    rest = buf_str(&in->pending);
+    while (rest.n > 0 && memchr(rest.p, '\n', rest.n))
+        add_line(in, str_cut(&rest, '\n'), role);
+    in->ended = more == 0;
+    if (in->ended && rest.n > 0)
+        add_line(in, rest, role);
+    buf_consume(&in->pending, in->pending.len - (in->ended ? 0 : rest.n));
+    return true;
+}
+
 static int append_lines(struct target *t, const char *role)
 {
-    struct jsonl_input in = JSONL_INPUT_INIT;
-    bool refused;
+    struct input in = {.pending = BUF_INIT(BUF_LINE)};
 
-    while (jsonl_input_next(&in, role)) {
+    while (read_batch(&in, role)) {
         if (in.count > 0)
             append(t, in.drafts, in.count);
         /* If the ids cannot be printed, the lines are stored anyway; out_close reports it. */
         (void)out_flush(&t->out);
     }
-    refused = in.refused;
-    jsonl_input_release(&in);
-    return refused ? exit_code(ERR_USAGE) : 0;
+    release_batch(&in);
+    free(in.drafts);
+    buf_release(&in.pending);
+    return in.refused ? exit_code(ERR_USAGE) : 0;
 }
 
 /* ---- the program ---- */

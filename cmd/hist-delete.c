@@ -228,7 +228,7 @@ static void add_empty(struct deletion *d, const struct history *h)
     struct session_list *l = &d->list;
     struct buf id = BUF_INIT(BUF_SMALL);
 
-    if (find_current(d, h, &id) == l->count && is_named(d->wish, buf_str(&id))) {
+    if (find_current(d, h, &id) == l->count && id.len > 0 && is_named(d->wish, buf_str(&id))) {
         struct session *s = session_list_add(l);
 
         s->id = session_list_keep(l, buf_str(&id));

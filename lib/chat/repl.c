@@ -25,7 +25,6 @@
 #include "chathist/cli/listing.h"
 #include "chathist/cli/options.h"
 #include "chathist/cli/output.h"
-#include "chathist/cli/sessions.h"
 #include "chathist/cli/show.h"
 #include "chathist/cli/signals.h"
 #include "chathist/cli/start.h"
@@ -413,7 +412,7 @@ static int resolve_listed(struct repl *r, struct str name, struct buf *id, struc
         buf_add_c(id, r->listed.at[n - 1]);
         return 0;
     }
-    return sessions_resolve_named(&r->chat->history, name, id, e);
+    return start_resolve_named(&r->chat->history, name, id, e);
 }
 
 /* Continues a session of the history. The system prompt for the next turn is dropped, attached

@@ -1,11 +1,14 @@
 #include "chathist/cli/choose.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/json.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
@@ -13,6 +16,7 @@
 #include "chathist/cli/start.h"
 #include "chathist/history/message.h"
 #include "chathist/history/scan.h"
+#include "chathist/history/session.h"
 
 /* ---- the options ---- */
 
@@ -179,14 +183,15 @@ static void open_foreign(struct choice *c)
             add_file(c, first.foreign[i]);
 }
 
-static void open_users(struct choice *c)
+static void open_users(struct choice *c, bool all)
 {
     struct history first;
 
     start_history(&c->config, &first, &c->common);
-    start_expect(&first);
+    if (all)
+        start_expect(&first);
     add(c, first);
-    if (c->config.state_home)
+    if (all && c->config.state_home)
         add_all(c);
 }
 
@@ -202,12 +207,71 @@ static void open_given(struct choice *c)
         add_all(c);
 }
 
+/* ---- names of sessions ---- */
+
+static void add_name(struct choice *c, struct str name, bool exact)
+{
+    struct buf decoded = BUF_INIT(BUF_LINE);
+
+    if (str_starts(name, STR("\""))) {
+        struct str json;
+
+        if (!json_check(name, &json, NULL))
+            die_usage("bad session id %.*s: not a JSON string", (int)(name.n > 200 ? 200 : name.n),
+                      name.p);
+        json_decode(json, &decoded);
+        name = buf_str(&decoded);
+        exact = true;
+    }
+    c->sessions =
+        mem_grow(c->sessions, &c->sessions_cap, c->sessions_count + 1, sizeof *c->sessions);
+    c->sessions[c->sessions_count++] =
+        (struct named_session){.text = mem_copy(name.n ? name.p : "", name.n),
+                               .len = name.n,
+                               .exact = exact,
+                               .id = BUF_INIT(BUF_LINE)};
+    buf_release(&decoded);
+}
+
+static void add_lines(struct choice *c)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct err e = ERR_INIT;
+    struct str rest;
+
+    if (file_read_all(STDIN_FILENO, &text) < 0) {
+        err_sys(&e, errno, "cannot read standard input");
+        die_err(&e);
+    }
+    rest = buf_str(&text);
+    while (rest.n > 0) {
+        struct str line = str_cut(&rest, '\n');
+        struct str name = str_cut(&line, '\t');
+
+        if (name.n > 0)
+            add_name(c, name, true);
+    }
+    buf_release(&text);
+}
+
+static void read_names(struct choice *c, const char *otherwise)
+{
+    if (c->names.count == 0 && otherwise)
+        add_name(c, str_of(otherwise), false);
+    for (size_t i = 0; i < c->names.count; i++) {
+        if (strcmp(c->names.at[i], "-") == 0)
+            add_lines(c);
+        else
+            add_name(c, str_of(c->names.at[i]), false);
+    }
+}
+
 void choose_open(struct choice *c, enum choose_reach reach, const char *otherwise)
 {
     struct history one;
 
-    if (reach == CHOOSE_USERS) {
-        open_users(c);
+    if (reach == CHOOSE_USERS || reach == CHOOSE_PLACE) {
+        open_users(c, reach == CHOOSE_USERS);
     } else if (c->files.count > 0 || c->all) {
         open_given(c);
     } else if (reach == CHOOSE_FOREIGN) {
@@ -216,7 +280,7 @@ void choose_open(struct choice *c, enum choose_reach reach, const char *otherwis
         start_reader(&c->config, &one, &c->common);
         add(c, one);
     }
-    session_names_read(&c->sessions, c->names.at, c->names.count, otherwise);
+    read_names(c, otherwise);
 }
 
 bool choose_many(const struct choice *c)
@@ -226,28 +290,64 @@ bool choose_many(const struct choice *c)
 
 /* ---- sessions ---- */
 
+static int resolve_exact(const struct history *h, struct str text, struct buf *id, struct err *e)
+{
+    int found = session_exists(h, text, e);
+
+    if (found == 0)
+        return err_set(e, ERR_ABSENT, "no session '%.*s'", (int)(text.n > 200 ? 200 : text.n),
+                       text.n ? text.p : "");
+    if (found > 0)
+        buf_add_str(id, text);
+    return found > 0 ? 0 : -1;
+}
+
+/* Looks a session up. Returns whether the history has it; any other error ends the program. */
+static bool resolve(struct choice *c, const struct history *h, struct named_session *name)
+{
+    struct str text = {name->text, name->len};
+    int result;
+
+    buf_clear(&name->id);
+    if (name->exact)
+        result = resolve_exact(h, text, &name->id, &name->absent);
+    else if (c->must_name)
+        result = start_resolve_named(h, text, &name->id, &name->absent);
+    else
+        result = session_resolve(h, text, &name->id, &name->absent);
+    if (result < 0 && name->absent.kind == ERR_USAGE)
+        die_usage("%s", err_text(&name->absent));
+    if (result < 0 && name->absent.kind != ERR_ABSENT)
+        die_err(&name->absent);
+    name->found |= result == 0;
+    return result == 0;
+}
+
 bool choose_in(struct choice *c, const struct history *h)
 {
-    session_args_clear(&c->resolved);
-    session_args_resolve(&c->resolved, h, &c->sessions);
     filter_clear(&c->filter.sessions);
-    for (size_t i = 0; i < c->resolved.count; i++)
-        filter_add(&c->filter.sessions, c->resolved.ids[i]);
-    return c->resolved.count > 0 || (c->names.count == 0 && c->sessions.count == 0);
+    for (size_t i = 0; i < c->sessions_count; i++) {
+        struct named_session *name = &c->sessions[i];
+
+        /* An empty id is not an absent one. */
+        if (resolve(c, h, name))
+            filter_add(&c->filter.sessions, (struct str){buf_c(&name->id), name->id.len});
+    }
+    return c->filter.sessions.count > 0 || (c->names.count == 0 && c->sessions_count == 0);
 }
 
 int choose_one(struct choice *c)
 {
     if (c->names.count > 1)
         die_usage("one session is expected");
-    if (c->sessions.count == 0) {
+    if (c->sessions_count == 0) {
         warnf("no session was given");
         return exit_code(ERR_ABSENT);
     }
-    c->resolved.must_name = !c->at[0].trusted;
+    c->must_name = !c->at[0].trusted;
     (void)choose_in(c, &c->at[0]);
-    if (c->resolved.count > 1)
-        die_usage("one session is expected, %zu were given", c->resolved.count);
+    if (c->filter.sessions.count > 1)
+        die_usage("one session is expected, %zu were given", c->filter.sessions.count);
     return choose_report(c);
 }
 
@@ -326,7 +426,7 @@ static int keep_chosen(const struct choice *c, struct session_list *l, const str
 int choose_list(struct choice *c, struct session_list *l, const struct history *h, const char *id,
                 size_t limit, struct err *e)
 {
-    bool all = c->sessions.count == 0 && !choose_restricts(c);
+    bool all = c->sessions_count == 0 && !choose_restricts(c);
     size_t most = all ? limit : SIZE_MAX;
 
     *l = (struct session_list){0};
@@ -340,7 +440,15 @@ int choose_list(struct choice *c, struct session_list *l, const struct history *
 
 int choose_report(const struct choice *c)
 {
-    return session_names_report(&c->sessions);
+    int status = 0;
+
+    for (size_t i = 0; i < c->sessions_count; i++) {
+        if (c->sessions[i].found)
+            continue;
+        warn_err(&c->sessions[i].absent);
+        status = exit_code(ERR_ABSENT);
+    }
+    return status;
 }
 
 void choose_release(struct choice *c)
@@ -349,8 +457,12 @@ void choose_release(struct choice *c)
         history_release(&c->at[i]);
     free(c->at);
     config_release(&c->config);
-    session_args_release(&c->resolved);
-    session_names_release(&c->sessions);
+    for (size_t i = 0; i < c->sessions_count; i++) {
+        free(c->sessions[i].text);
+        err_release(&c->sessions[i].absent);
+        buf_release(&c->sessions[i].id);
+    }
+    free(c->sessions);
     filter_release(&c->filter);
     free(c->names.at);
     free(c->files.at);

@@ -13,7 +13,6 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/sessions.h"
 #include "chathist/cli/show.h"
 #include "chathist/cli/signals.h"
 #include "chathist/cli/start.h"
@@ -180,8 +179,9 @@ static void growth_undo(struct export_growth *g)
 /* ---- one run ---- */
 
 struct run {
-    const struct export_job *job;
+    struct export_job *job;
     const struct history *history;
+    struct hash_map chosen; /* ids of the sessions that the options choose, if any restricts them */
     struct export_stdout to_stdout;
     struct export_state state;
     struct selection select;
@@ -198,11 +198,30 @@ struct run {
 
 /* ---- which sessions ---- */
 
+static bool is_restricted(const struct run *r)
+{
+    return choose_restricts(&r->job->choice) || r->job->choice.limit > 0;
+}
+
+/* Fills `chosen`; its keys are borrowed from the list. */
+static int load_chosen(struct run *r, struct session_list *l, struct err *e)
+{
+    size_t limit = r->job->choice.limit;
+
+    if (!is_restricted(r))
+        return 0;
+    if (choose_list(&r->job->choice, l, r->history, NULL, limit > 0 ? limit : SIZE_MAX, e) < 0)
+        return -1;
+    for (size_t i = 0; i < l->count; i++)
+        hash_map_set(&r->chosen, (struct str){l->at[i].id, l->at[i].id_len}, i);
+    return 0;
+}
+
 static void want(struct run *r, size_t session)
 {
     struct selection_session *s = &r->select.sessions[session];
 
-    if (s->used < r->job->since || s->used > r->job->until || (r->job->state && !s->grown))
+    if ((is_restricted(r) && !hash_map_find(&r->chosen, s->id)) || (r->job->state && !s->grown))
         return;
     s->wanted = true;
     r->order[r->count++] = session;
@@ -218,16 +237,17 @@ static void want_all(struct run *r)
 
 /* Selects the named sessions that have lines, and reports the others. Returns false if sessions
  * were named and no session has lines. */
-static bool want_named(struct run *r, const struct session_args *args)
+static bool want_named(struct run *r, const struct filter_list *named)
 {
-    bool any = args->count == 0;
+    bool any = named->count == 0;
 
-    for (size_t i = 0; i < args->count; i++) {
-        size_t session = selection_find(&r->select, args->ids[i]);
+    for (size_t i = 0; i < named->count; i++) {
+        struct str id = named->at[i];
+        size_t session = selection_find(&r->select, id);
 
         any = any || session != SELECTION_NONE;
         if (session == SELECTION_NONE) {
-            warnf("session '%.*s' has no messages", (int)args->ids[i].n, args->ids[i].p);
+            warnf("session '%.*s' has no messages", (int)id.n, id.p);
             r->status = exit_code(ERR_ABSENT);
         } else if (!r->select.sessions[session].wanted) {
             want(r, session);
@@ -389,7 +409,7 @@ static int write_named(struct run *r, struct export *x, struct err *e)
     if (rc == 0)
         rc = write_group(x, &n, e);
     if (rc == 0)
-        start_report_entries(path, n.bad, false, r->job->quiet);
+        start_report_entries(path, n.bad, false, r->job->choice.common.quiet);
     thread_release(&n.thread);
     buf_release(&text);
     if (!is_stdin && fd >= 0)
@@ -539,30 +559,32 @@ static int write_output(struct run *r, struct err *e)
  * standard input has no name, the document has no session. */
 static int choose(struct run *r, struct err *e)
 {
-    const struct export_job *job = r->job;
-    struct session_args args = {0};
+    struct export_job *job = r->job;
+    const struct filter_list *named = &job->choice.filter.sessions;
+    struct session_list list = {0};
     int rc = 1;
 
-    if (!job->all)
-        session_args_load(&args, r->history, job->names, job->names_count, "current");
-    r->status = args.status;
-    if (args.count == 0 && args.status != 0)
+    (void)choose_in(&job->choice, r->history);
+    r->status = choose_report(&job->choice);
+    if (named->count == 0 && r->status != 0)
         rc = 0;
-    else if (selection_load(&r->select, r->history->dir_fd, r->history->path,
+    else if (load_chosen(r, &list, e) < 0 ||
+             selection_load(&r->select, r->history->dir_fd, r->history->path,
                             job->state ? &r->state : NULL, job->directory, r->tick, e) < 0)
         rc = -1;
     if (rc > 0) {
-        size_t most = job->all ? r->select.sessions_count : args.count;
+        size_t most = job->all ? r->select.sessions_count : named->count;
 
         r->order = mem_zalloc((most + 1) * sizeof *r->order);
         if (job->all)
             want_all(r);
-        else if (!want_named(r, &args)) {
+        else if (!want_named(r, named)) {
             selection_release(&r->select);
             rc = 0;
         }
     }
-    session_args_release(&args);
+    hash_map_release(&r->chosen);
+    session_list_release(&list);
     return rc;
 }
 
@@ -579,7 +601,7 @@ static int from_history(struct run *r, struct err *e)
         if (rc == 0 && r->job->state && r->state.moved)
             rc = export_state_save(&r->state, e);
         progress_end();
-        start_report_bad(r->history, r->select.bad_lines, r->job->quiet);
+        start_report_bad(r->history, r->select.bad_lines, r->job->choice.common.quiet);
         selection_release(&r->select);
     }
     if (r->job->state)
@@ -587,7 +609,7 @@ static int from_history(struct run *r, struct err *e)
     return rc;
 }
 
-int export_run(const struct export_job *job, const struct history *h, struct out *out)
+int export_run(struct export_job *job, const struct history *h, struct out *out)
 {
     struct err e = ERR_INIT;
     struct run r = {.job = job,
@@ -606,7 +628,7 @@ int export_run(const struct export_job *job, const struct history *h, struct out
         if (r.cancel_fd < 0)
             die_err(&e);
     }
-    if (!job->quiet && !out->terminal && progress_possible())
+    if (!job->choice.common.quiet && !out->terminal && progress_possible())
         r.tick = progress_work;
     rc = job->messages ? write_output(&r, &e) : from_history(&r, &e);
     progress_end();
@@ -614,7 +636,7 @@ int export_run(const struct export_job *job, const struct history *h, struct out
         die_interrupted(&e);
     if (job->output)
         interrupt_end();
-    if (r.redactor && !job->quiet)
+    if (r.redactor && !job->choice.common.quiet)
         warnf("%zu redacted; secrets of another form remain", r.redacted);
     redactor_free(r.redactor);
     free(r.order);

@@ -9,7 +9,6 @@
 
 #include "chathist/base/id.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/sessions.h"
 #include "chathist/history/session.h"
 
 static void tell_wait(const char *path)
@@ -162,6 +161,58 @@ static void check_name(const char *name, const char *from, bool is_chat)
         name, from);
 }
 
+/* The most sessions that an ambiguous name lists. */
+#define DIGITS_MOST 8
+
+static int take_generated(const struct session_list *l, struct str name, struct buf *id,
+                          struct err *e)
+{
+    struct buf all = BUF_INIT(BUF_SMALL);
+    int found = 0;
+
+    for (size_t i = 0; i < l->count; i++) {
+        struct str one = {l->at[i].id, l->at[i].id_len};
+
+        if (!id_session_generated(one))
+            continue;
+        buf_addf(&all, "%s%s", found++ > 0 ? ", " : "", l->at[i].id);
+        buf_clear(id);
+        buf_add_str(id, one);
+    }
+    if (found > 1)
+        found = err_set(e, ERR_USAGE, "session '%.*s' is ambiguous: %s", (int)name.n, name.p,
+                        buf_c(&all));
+    buf_release(&all);
+    return found;
+}
+
+/* Finds the session that chat -s names by the six digits at the end of its generated id, as prompts
+ * show them. Returns 1 and *id; 0 if no such session exists, or if a session has the name itself as
+ * its id; -1 if several end so (ERR_USAGE, the message lists them) or the history cannot be
+ * read. */
+static int find_digits(const struct history *h, struct str name, struct buf *id, struct err *e)
+{
+    struct buf generated = BUF_INIT(BUF_SMALL), end = BUF_INIT(BUF_SMALL);
+    struct session_list l;
+    int found = 0;
+
+    buf_addf(&generated, "sess_0_%.*s", (int)name.n, name.p);
+    buf_addf(&end, "_%.*s", (int)name.n, name.p);
+    if (id_session_generated(buf_str(&generated)) && name.n == ID_SESSION_DIGITS) {
+        found = session_exists(h, name, e);
+        if (found == 0 && session_list_named(&l, h, buf_str(&end), DIGITS_MOST, e) < 0)
+            found = -1;
+        else if (found == 0) {
+            found = take_generated(&l, name, id, e);
+            session_list_release(&l);
+        } else if (found > 0)
+            found = 0;
+    }
+    buf_release(&generated);
+    buf_release(&end);
+    return found;
+}
+
 void start_session(struct resume *r, struct resume_wish *wish, const struct config *c,
                    const struct history *h, bool again, bool quiet)
 {
@@ -182,7 +233,7 @@ void start_session(struct resume *r, struct resume_wish *wish, const struct conf
         check_name(wish->named, "-s", wish->by_digits);
     }
     if (wish->named && wish->by_digits && !h->unreadable &&
-        sessions_find_digits(h, str_of(wish->named), &found, &e) < 0)
+        find_digits(h, str_of(wish->named), &found, &e) < 0)
         die_err(&e);
     if (found.len > 0)
         wish->named = buf_c(&found);
@@ -205,6 +256,14 @@ void start_session(struct resume *r, struct resume_wish *wish, const struct conf
         warnf("'%s' is not one of your own histories: starting a session of its own", h->path);
     if (r->fresh)
         start_tell_place(h, quiet);
+}
+
+int start_resolve_named(const struct history *h, struct str name, struct buf *id, struct err *e)
+{
+    if (!h->trusted && str_eq_c(name, "last"))
+        return err_set(e, ERR_USAGE,
+                       "'%s' is not one of your own histories: name the session to load", h->path);
+    return session_resolve(h, name, id, e);
 }
 
 void start_make_current(const struct config *c, struct history *h, struct str id, bool quiet)

@@ -228,6 +228,26 @@ PYTHON
     stderr_is "hist-export: bad value 'nonsense' for --since: a time such as 2024-06-27, 7d, 'monday' or '2 weeks ago' is expected (see 'hist-export --help')"
 }
 
+@test "hist-export: --role, --model, -s and -n choose sessions, each whole" {
+    {
+        hist_line a user one
+        hist_line a assistant two '' '{"model":"big"}'
+        hist_line b user three
+        hist_line c tool four
+    } >"$HISTORY"
+    exported() {
+        run_expect 0 hist-export -f jsonl "${@:2}" || return 1
+        [[ $(jq -r .content "$OUT" | xargs) == "$1" ]] || fail "${*:2}: wanted '$1', got '$(<"$OUT")'"
+    }
+    exported 'one two' --model big
+    exported 'one two three' -r user
+    exported 'four' -n 1
+    exported 'three' -n 1 -r user
+    exported 'one two' -s a
+    exported '' b --model big
+    exported 'three four' -n 2
+}
+
 @test "hist-export: --messages exports exactly these lines in this order" {
     two_sessions
     tac "$HISTORY" >lines
@@ -250,8 +270,8 @@ PYTHON
     two_sessions
     remember "$HISTORY"
     local words
-    for words in '--all talk' '--messages x talk' '--messages x --all' '--messages x --since 1d' '--messages x --raw' \
-        '--messages x --incremental s' '--messages x -o ./' '--incremental s --since 1d' '--incremental s current' '-f nonsense' '-f html2' \
+    for words in '--all talk' '--messages x talk' '--messages x --all' '--messages x --since 1d' '--messages x -n 1' '--messages x --model m' '--messages x --raw' \
+        '--messages x --incremental s' '--messages x -o ./' '--incremental s --since 1d' '--incremental s -n 1' '--incremental s current' '-f nonsense' '-f html2' \
         '--incremental s -o x.json' '--json -f md'; do
         # shellcheck disable=SC2086
         run_expect 2 hist-export $words

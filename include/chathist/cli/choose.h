@@ -14,7 +14,6 @@
 #include "chathist/base/error.h"
 #include "chathist/cli/config.h"
 #include "chathist/cli/options.h"
-#include "chathist/cli/sessions.h"
 #include "chathist/history/filter.h"
 #include "chathist/history/location.h"
 #include "chathist/history/session_list.h"
@@ -74,8 +73,16 @@ struct choice {
     struct history *at;
     size_t count, cap;
     /* private */
-    struct session_names sessions;
-    struct session_args resolved;
+    bool must_name; /* `last` is refused as in start_resolve_named */
+    struct named_session {
+        char *text;
+        size_t len;
+        bool exact;        /* it is a whole id, not a part of one, nor `last` or `current` */
+        bool found;        /* a history has it */
+        struct err absent; /* else why it was not found in the last history */
+        struct buf id;     /* in the last history that has it */
+    } * sessions;          /* the names; `-` is replaced by the lines of standard input */
+    size_t sessions_count, sessions_cap;
 };
 
 /* Like opt_next, but handles the options of these rows. When it returns 0, the operands follow the
@@ -86,18 +93,23 @@ int choose_next(struct choice *c, struct opt_parser *p, char **value);
 enum choose_reach {
     CHOOSE_ONE,     /* the one that start_reader finds */
     CHOOSE_FOREIGN, /* and the foreign histories beside it (history/location.h) */
+    CHOOSE_PLACE,   /* the one that start_history finds; it need not exist */
     CHOOSE_USERS,   /* the one that start_history finds, and all others of the user */
 };
 
 /* Opens the histories: those of --history in their order, then with --all every history of the
- * user, the last written first. Reads names of sessions from standard input for `-`; without any
- * name, `otherwise` (may be NULL) is one. Ends the program if a named history does not exist, or on
+ * user, the last written first.
+ *
+ * Reads the names of the sessions; without any, `otherwise` (may be NULL) is one. For each `-` it
+ * reads standard input: every line up to its first TAB is an exact id; empty lines are skipped. An
+ * id in the form of a JSON string, as list_add_id writes it, is decoded and exact, also as an
+ * argument. Ends the program if such a string is not JSON, if a named history does not exist, or on
  * any other error. */
 void choose_open(struct choice *c, enum choose_reach reach, const char *otherwise);
 /* May there be several histories, so that each row must name its own? */
 bool choose_many(const struct choice *c);
 /* Puts the ids of the named sessions of a history into filter.sessions. Returns false if sessions
- * are named and this history has none of them. */
+ * are named and this history has none of them. An ambiguous name ends the program. */
 bool choose_in(struct choice *c, const struct history *h);
 /* Like choose_in for a program that works on one session of the first history. Another number ends
  * the program, and so does `last` if the history is not trusted. Reports an absent session. Returns

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "chathist/cli/choose.h"
 #include "chathist/cli/output.h"
 #include "chathist/history/location.h"
 #include "chathist/convert/export.h"
@@ -20,16 +21,13 @@ struct export_job {
     bool directory;       /* a file for each session */
     const char *messages; /* a file of history lines, `-` for standard input; NULL: the history */
     const char *state;    /* --incremental, or NULL */
-    char **names;         /* session ids */
-    size_t names_count;
-    bool all;      /* every session */
-    int64_t since; /* only sessions used at this time or later, in microseconds; INT64_MIN: any */
-    int64_t until; /* only sessions used at this time or earlier; INT64_MAX: any */
-    bool raw, redact, quiet;
+    struct choice choice; /* opened */
+    bool all;             /* every session that is chosen; else only the named ones */
+    bool raw, redact;
 };
 
 /* Performs the export. Returns the exit status of the program; the caller flushes `out`. Prints a
  * failure and ends the program. */
-int export_run(const struct export_job *job, const struct history *h, struct out *out);
+int export_run(struct export_job *job, const struct history *h, struct out *out);
 
 #endif

@@ -35,6 +35,9 @@ void start_session(struct resume *r, struct resume_wish *wish, const struct conf
 /* Called when a session begins. Warns if the history is not that of the enclosing repository, and
  * why, and if an earlier history of the repository is kept. */
 void start_tell_place(const struct history *h, bool quiet);
+/* Resolves the name of a session that is to be made current. Returns 0, or -1 with *e set as
+ * session_resolve, ERR_USAGE for `last` in a history that is not trusted. */
+int start_resolve_named(const struct history *h, struct str name, struct buf *id, struct err *e);
 /* Makes a session current that the user has named. This accepts a history that is not trusted.
  * Warns if $CHAT_SESSION overrides the current session. */
 void start_make_current(const struct config *c, struct history *h, struct str id, bool quiet);
