@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "chathist/base/cjson.h"
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
 
@@ -11,26 +12,7 @@ static const char *const member_names[OPAQUE_MEMBERS] = {
     [OPAQUE_INPUT] = "input", [OPAQUE_CITATIONS] = "citations",
 };
 
-#define DETAIL_TEXTS 3
-static const char *const detail_names[DETAIL_TEXTS] = {"text", "summary", "data"};
-
-static void detail_init(struct opaque_detail *d)
-{
-    *d = (struct opaque_detail){.first = BUF_INIT(OPAQUE_THINKING_MAX),
-                                .signature = BUF_INIT(OPAQUE_THINKING_MAX),
-                                .others = BUF_INIT(OPAQUE_THINKING_MAX)};
-    for (size_t i = 0; i < DETAIL_TEXTS; i++)
-        buf_init(&d->texts[i], OPAQUE_THINKING_MAX);
-}
-
-static void detail_release(struct opaque_detail *d)
-{
-    buf_release(&d->first);
-    buf_release(&d->signature);
-    buf_release(&d->others);
-    for (size_t i = 0; i < DETAIL_TEXTS; i++)
-        buf_release(&d->texts[i]);
-}
+static const char *const detail_names[OPAQUE_DETAIL_TEXTS] = {"text", "summary", "data"};
 
 void opaque_init(struct opaque_blocks *r)
 {
@@ -42,7 +24,8 @@ void opaque_init(struct opaque_blocks *r)
         buf_init(&r->grown[i], OPAQUE_TURN_MAX);
     buf_init(&r->reasoning, OPAQUE_THINKING_MAX);
     buf_init(&r->details, OPAQUE_THINKING_MAX);
-    detail_init(&r->detail);
+    for (size_t i = 0; i < OPAQUE_DETAIL_TEXTS; i++)
+        buf_init(&r->detail.texts[i], OPAQUE_THINKING_MAX);
 }
 
 void opaque_release(struct opaque_blocks *r)
@@ -54,7 +37,9 @@ void opaque_release(struct opaque_blocks *r)
         buf_release(&r->grown[i]);
     buf_release(&r->reasoning);
     buf_release(&r->details);
-    detail_release(&r->detail);
+    cJSON_Delete(r->detail.members);
+    for (size_t i = 0; i < OPAQUE_DETAIL_TEXTS; i++)
+        buf_release(&r->detail.texts[i]);
 }
 
 /* Adds values, separated by commas, to an array. Returns false if the array would exceed its limit.
@@ -247,12 +232,12 @@ void opaque_add_reasoning(struct opaque_blocks *r, struct str text)
         utf8_add_repaired(&r->reasoning, text);
 }
 
-static struct buf *detail_text(struct opaque_detail *d, struct str raw_key)
+/* Returns a member of the current detail, STR_NONE if it has none. */
+static struct str detail_member(const struct opaque_detail *d, const char *key)
 {
-    for (size_t i = 0; i < DETAIL_TEXTS; i++)
-        if (json_key_is(raw_key, detail_names[i]))
-            return &d->texts[i];
-    return NULL;
+    const cJSON *member = cJSON_GetObjectItemCaseSensitive(d->members, key);
+
+    return member ? str_of(member->valuestring) : STR_NONE;
 }
 
 /* Returns true if the piece belongs to the current detail: it has the same type and index, and no
@@ -260,90 +245,38 @@ static struct buf *detail_text(struct opaque_detail *d, struct str raw_key)
 static bool continues(const struct opaque_detail *d, struct str piece)
 {
     static const char *const keys[] = {"type", "index", "id"};
-    struct str had[3], has[3];
+    struct str had = detail_member(d, "id"), has[3];
 
-    json_pick(buf_str(&d->first), keys, had, 3);
     json_pick(piece, keys, has, 3);
-    return d->first.len > 0 && json_type(has[1]) == JSON_NUMBER && str_eq(had[0], has[0]) &&
-           str_eq(had[1], has[1]) &&
-           (json_is_null(had[2]) || json_is_null(has[2]) || str_eq(had[2], has[2]));
+    return d->members && json_type(has[1]) == JSON_NUMBER &&
+           str_eq(detail_member(d, "type"), has[0]) && str_eq(detail_member(d, "index"), has[1]) &&
+           (json_is_null(had) || json_is_null(has[2]) || str_eq(had, has[2]));
 }
 
-/* Returns true if the object has that member with a value other than null. */
-static bool has_member(struct str object, struct str raw_key)
-{
-    for (struct json_iter it = json_iter(object); json_next(&it);)
-        if (str_eq(it.key, raw_key) && !json_is_null(it.value))
-            return true;
-    return false;
-}
-
-static void take_other(struct opaque_detail *d, struct str raw_key, struct str value)
-{
-    if (has_member(buf_str(&d->first), raw_key) || has_member(buf_str(&d->others), raw_key))
-        return;
-    if (d->others.len > 0)
-        buf_truncate(&d->others, d->others.len - 1);
-    else
-        buf_add_byte(&d->others, '{');
-    add_raw_member(&d->others, raw_key, value);
-    buf_add_byte(&d->others, '}');
-}
-
+/* Adds the members of a piece. Texts grow, the last signature counts, and of any other member the
+ * first value that is not null. */
 static void take_piece(struct opaque_detail *d, struct str piece)
 {
-    d->pieced = true;
+    struct buf key = BUF_INIT(BUF_LINE);
+
+    d->pieced = d->members != NULL;
+    d->bytes += piece.n;
+    if (d->bytes > OPAQUE_THINKING_MAX)
+        return;
+    if (!d->members)
+        d->members = cjson_object();
     for (struct json_iter it = json_iter(piece); json_next(&it);) {
-        struct buf *text = detail_text(d, it.key);
+        bool signature = json_key_is(it.key, "signature") && !json_is_null(it.value);
 
-        if (json_is_null(it.value))
-            continue;
-        if (text) {
-            json_decode(it.value, text);
-        } else if (json_key_is(it.key, "signature")) {
-            buf_clear(&d->signature);
-            buf_add_str(&d->signature, it.value);
-        } else {
-            take_other(d, it.key, it.value);
-        }
+        for (size_t i = 0; i < OPAQUE_DETAIL_TEXTS; i++)
+            if (json_key_is(it.key, detail_names[i]))
+                json_decode(it.value, &d->texts[i]);
+        buf_clear(&key);
+        json_decode((struct str){it.key.p - 1, it.key.n + 2}, &key);
+        if (signature || json_is_null(detail_member(d, buf_c(&key))))
+            cjson_set_raw(d->members, buf_c(&key), it.value);
     }
-}
-
-/* Returns true if later pieces added to the member or brought its value. */
-static bool is_grown(struct opaque_detail *d, struct str raw_key)
-{
-    const struct buf *text = detail_text(d, raw_key);
-
-    return (text && text->len > 0) || (d->signature.len > 0 && json_key_is(raw_key, "signature")) ||
-           has_member(buf_str(&d->others), raw_key);
-}
-
-static void add_detail(struct opaque_detail *d, struct buf *out)
-{
-    struct str first = buf_str(&d->first);
-
-    buf_add_byte(out, '{');
-    for (struct json_iter it = json_iter(first); json_next(&it);)
-        if (!is_grown(d, it.key))
-            add_raw_member(out, it.key, it.value);
-    for (size_t i = 0; i < DETAIL_TEXTS; i++)
-        if (d->texts[i].len > 0)
-            add_grown(out, detail_names[i], json_get(first, detail_names[i]),
-                      buf_str(&d->texts[i]));
-    if (d->signature.len > 0)
-        add_raw_member(out, STR("signature"), buf_str(&d->signature));
-    for (struct json_iter it = json_iter(buf_str(&d->others)); json_next(&it);)
-        add_raw_member(out, it.key, it.value);
-    buf_add_byte(out, '}');
-}
-
-static bool detail_is_cut(const struct opaque_detail *d)
-{
-    bool cut = d->first.overflow || d->signature.overflow || d->others.overflow;
-
-    for (size_t i = 0; i < DETAIL_TEXTS; i++)
-        cut = cut || d->texts[i].overflow;
-    return cut;
+    buf_release(&key);
 }
 
 static void end_detail(struct opaque_blocks *r)
@@ -351,29 +284,28 @@ static void end_detail(struct opaque_blocks *r)
     struct opaque_detail *d = &r->detail;
     struct buf whole = BUF_INIT(8 * OPAQUE_THINKING_MAX);
 
-    if (detail_is_cut(d))
-        r->details_cut = true;
-    else if (d->first.len > 0 && d->pieced)
-        add_detail(d, &whole);
-    else
-        buf_add_str(&whole, buf_str(&d->first));
-    if (whole.overflow || (whole.len > 0 && !push(&r->details, buf_str(&whole))))
+    for (size_t i = 0; i < OPAQUE_DETAIL_TEXTS; i++) {
+        if (d->pieced && d->texts[i].len > 0)
+            cjson_set_text(d->members, detail_names[i], buf_str(&d->texts[i]));
+        buf_clear(&d->texts[i]);
+    }
+    if (d->members && d->bytes <= OPAQUE_THINKING_MAX)
+        cjson_print(d->members, &whole);
+    if (d->bytes > OPAQUE_THINKING_MAX || (whole.len > 0 && !push(&r->details, buf_str(&whole))))
         r->details_cut = true;
     buf_release(&whole);
-    detail_release(d);
-    detail_init(d);
+    cJSON_Delete(d->members);
+    d->members = NULL;
+    d->bytes = 0;
 }
 
 void opaque_add_detail(struct opaque_blocks *r, struct str detail, bool piece)
 {
     if (!r->keep_details || json_type(detail) != JSON_OBJECT)
         return;
-    if (piece && continues(&r->detail, detail)) {
-        take_piece(&r->detail, detail);
-        return;
-    }
-    end_detail(r);
-    json_add_compact(&r->detail.first, detail);
+    if (!piece || !continues(&r->detail, detail))
+        end_detail(r);
+    take_piece(&r->detail, detail);
 }
 
 void opaque_push(struct opaque_blocks *r, struct str block)

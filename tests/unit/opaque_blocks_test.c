@@ -153,12 +153,12 @@ TEST(details_of_a_stream_are_put_together)
     };
 
     details_are(pieces, true,
-                BLOCK("{\"type\":\"reasoning.text\",\"index\":0,\"text\":\"Let me!\","
-                      "\"signature\":\"c2l\\u006e\",\"format\":\"f\",\"id\":\"i\"},"
+                BLOCK("{\"type\":\"reasoning.text\",\"text\":\"Let me!\","
+                      "\"signature\":\"c2l\\u006e\",\"format\":\"f\",\"index\":0,\"id\":\"i\"},"
                       "{\"type\":\"reasoning.text\",\"text\":\"Next\",\"index\":1},"
                       "{\"type\":\"reasoning.encrypted\",\"data\":\"a\",\"id\":\"x\",\"index\":1},"
                       "{\"type\":\"reasoning.encrypted\",\"data\":\"b\",\"id\":\"y\",\"index\":1},"
-                      "{\"type\":\"reasoning.summary\",\"index\":2,\"summary\":\"ab\"},"
+                      "{\"type\":\"reasoning.summary\",\"summary\":\"ab\",\"index\":2},"
                       "{\"type\":\"reasoning.text\",\"text\":\"no\"},"
                       "{\"type\":\"reasoning.text\",\"text\":\"index\"}"));
 }

@@ -40,13 +40,13 @@ enum opaque_member {
     OPAQUE_MEMBERS
 };
 
-/* A reasoning detail while it streams: its first piece, and the additions of later pieces. */
+/* A reasoning detail while it streams. */
+#define OPAQUE_DETAIL_TEXTS 3
 struct opaque_detail {
-    struct buf first;
-    bool pieced;         /* there are later pieces */
-    struct buf texts[3]; /* additions to the members text, summary and data */
-    struct buf signature;
-    struct buf others; /* an object of members that no earlier piece has; may be empty */
+    struct cJSON *members;                 /* raw values; NULL: there is no detail */
+    struct buf texts[OPAQUE_DETAIL_TEXTS]; /* the members text, summary and data of all pieces */
+    bool pieced;                           /* there are several pieces */
+    size_t bytes;                          /* the length of all pieces */
 };
 
 struct opaque_blocks {
