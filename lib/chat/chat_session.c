@@ -14,7 +14,7 @@
 #include "chathist/llm/context.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/models.h"
-#include "chathist/llm/providers.h"
+#include "chathist/llm/provider.h"
 
 static void choose_server(struct chat_session *t)
 {

@@ -20,7 +20,7 @@
 #include "chathist/cli/signals.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/models.h"
-#include "chathist/llm/providers.h"
+#include "chathist/llm/provider.h"
 
 /* The maximum number of models that a message names. */
 #define NAMED_MODELS 5

@@ -15,7 +15,7 @@
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/signals.h"
 #include "chathist/llm/provider_error.h"
-#include "chathist/llm/providers.h"
+#include "chathist/llm/provider.h"
 
 /* ---- their environment ---- */
 

@@ -6,7 +6,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/time.h"
-#include "chathist/llm/http_request.h"
+#include "chathist/llm/http.h"
 #include "chathist/llm/provider_error.h"
 #include "llm/sse.h"
 

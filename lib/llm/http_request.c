@@ -1,4 +1,4 @@
-#include "chathist/llm/http_request.h"
+#include "chathist/llm/http.h"
 
 #include "chathist/base/file.h"
 #include "chathist/base/time.h"

@@ -12,6 +12,9 @@
 #include "chathist/llm/provider.h"
 #include "chathist/llm/response.h"
 
+/* A model that works offline (llm/provider_echo.c). */
+extern const struct provider provider_echo;
+
 /* ---- requests ---- */
 
 /* Begin a request: the URL, and the headers that hold no key. The URL is the base URL, then

@@ -1,9 +1,9 @@
-#include "chathist/llm/providers.h"
+#include "chathist/llm/provider.h"
 
 #include <string.h>
 
 #include "chathist/llm/provider_anthropic.h"
-#include "llm/provider_echo.h"
+#include "llm/provider_wire.h"
 #include "chathist/llm/provider_openai.h"
 
 static const struct provider *const providers[] = {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "chathist/base/time.h"
-#include "llm/provider_echo.h"
+#include "llm/provider_wire.h"
 #include "chathist/llm/exchange.h"
 
 struct asked {

@@ -3,7 +3,7 @@
  */
 #include "test.h"
 
-#include "chathist/llm/providers.h"
+#include "chathist/llm/provider.h"
 #include "chathist/llm/provider_error.h"
 
 TEST(providers_are_found_by_name)

@@ -5,7 +5,7 @@
 #include "test.h"
 #include "chathist/base/json.h"
 #include "chathist/history/thread.h"
-#include "llm/provider_echo.h"
+#include "llm/provider_wire.h"
 #include "scratch.h"
 
 /* ---- tools that are done at once ---- */
