@@ -70,6 +70,7 @@ static int set_cwd(struct mcp_config *config, const struct config *c, struct err
 {
     struct buf key = BUF_INIT(BUF_SMALL);
     const char *value;
+    struct stat st;
 
     buf_addf(&key, "%s.cwd", config->name);
     value = config_named(c, SETTING_MCP, buf_c(&key));
@@ -85,17 +86,11 @@ static int set_cwd(struct mcp_config *config, const struct config *c, struct err
                        "bad directory '%s' of 'mcp.%s.cwd': a path that begins with '/' or '~/' is "
                        "expected, or '.' for the working directory",
                        value, config->name);
+    if (config->cwd && (stat(config->cwd, &st) != 0 || !S_ISDIR(st.st_mode)))
+        return err_set(e, ERR_USAGE,
+                       "bad directory '%s' of 'mcp.%s.cwd': there is no such directory",
+                       config->cwd, config->name);
     return 0;
-}
-
-static int check_cwd(const struct mcp_config *config, struct err *e)
-{
-    struct stat st;
-
-    if (!config->cwd || (stat(config->cwd, &st) == 0 && S_ISDIR(st.st_mode)))
-        return 0;
-    return err_set(e, ERR_USAGE, "bad directory '%s' of 'mcp.%s.cwd': there is no such directory",
-                   config->cwd, config->name);
 }
 
 /* The configuration is the same in every working directory, so the programs and directories in it
@@ -118,7 +113,7 @@ static int add_configured(struct mcp_configs *w, const struct config *c, const c
         return err_set(e, ERR_USAGE,
                        "bad command '%s' of 'mcp.%s': a path has to begin with a slash", program,
                        name);
-    return set_cwd(config, c, e) < 0 ? -1 : check_cwd(config, e);
+    return set_cwd(config, c, e);
 }
 
 static int add_option(struct mcp_configs *w, const struct config *c, const char *option,
@@ -149,17 +144,6 @@ static int add_option(struct mcp_configs *w, const struct config *c, const char 
     return result;
 }
 
-static int add_default(struct mcp_configs *w, const struct config *c, const char *name,
-                       struct err *e)
-{
-    const char *command = config_named(c, SETTING_MCP, name);
-
-    if (!command)
-        return err_set(e, ERR_USAGE, "no MCP server '%s': the user configuration has no 'mcp.%s'",
-                       name, name);
-    return add_configured(w, c, name, command, e);
-}
-
 static int add_defaults(struct mcp_configs *w, const struct config *c, struct err *e)
 {
     const char *value = c->value[SETTING_MCP];
@@ -170,8 +154,16 @@ static int add_defaults(struct mcp_configs *w, const struct config *c, struct er
         return 0;
     if (words_split(&names, str_of(value), NULL) < 0)
         result = bad_name(value, e);
-    for (size_t i = 0; result == 0 && i < names.count; i++)
-        result = add_default(w, c, names.at[i], e);
+    for (size_t i = 0; result == 0 && i < names.count; i++) {
+        const char *command = config_named(c, SETTING_MCP, names.at[i]);
+
+        if (command)
+            result = add_configured(w, c, names.at[i], command, e);
+        else
+            result =
+                err_set(e, ERR_USAGE, "no MCP server '%s': the user configuration has no 'mcp.%s'",
+                        names.at[i], names.at[i]);
+    }
     words_release(&names);
     return result;
 }

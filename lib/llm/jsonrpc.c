@@ -38,77 +38,44 @@ int jsonrpc_noise(struct jsonrpc *r, struct str what, struct err *e)
     return -1;
 }
 
-/* Frames with headers are the transport of the Language Server Protocol. They end without a newline,
- * so the reader would wait for the rest of the line. */
-static int refuse_frame(struct jsonrpc *r, struct str line, struct err *e)
-{
-    r->noise = JSONRPC_NOISE_MAX;
-    return jsonrpc_noise(r, line, e);
-}
-
-/* The members of a message. */
-struct members {
-    struct str id, method, params, result, error;
-};
-
-static struct members members_of(struct str object)
-{
-    struct members m = {STR_NONE, STR_NONE, STR_NONE, STR_NONE, STR_NONE};
-    struct json_iter it = json_iter(object);
-
-    while (json_next(&it)) {
-        if (json_key_is(it.key, "id"))
-            m.id = it.value;
-        else if (json_key_is(it.key, "method"))
-            m.method = it.value;
-        else if (json_key_is(it.key, "params"))
-            m.params = it.value;
-        else if (json_key_is(it.key, "result"))
-            m.result = it.value;
-        else if (json_key_is(it.key, "error"))
-            m.error = it.value;
-    }
-    return m;
-}
-
 static bool is_id(struct str value)
 {
     return json_type(value) == JSON_STRING || json_type(value) == JSON_NUMBER;
 }
 
-/* Finds the kind of a message by its members. Returns false if it is not a message. */
-static bool classify(const struct members *parts, struct jsonrpc_message *m)
+/* Reads a message. Returns false if it is none. The method is decoded into `method`. */
+static bool read_message(struct str object, struct jsonrpc_message *m, struct buf *method)
 {
-    m->id = parts->id;
-    if (json_type(parts->method) == JSON_STRING) {
-        m->body = parts->params;
-        m->kind = is_id(parts->id) ? JSONRPC_REQUEST : JSONRPC_NOTIFICATION;
+    enum { ID, METHOD, PARAMS, RESULT, ERROR, COUNT };
+    static const char *const keys[COUNT] = {"id", "method", "params", "result", "error"};
+    struct str got[COUNT];
+    int64_t number;
+
+    json_pick(object, keys, got, COUNT);
+    *m = (struct jsonrpc_message){.id = got[ID], .number = -1};
+    if (json_int(m->id, &number) && number >= 0)
+        m->number = number;
+    if (json_type(got[METHOD]) == JSON_STRING) {
+        m->method = json_text(got[METHOD], method);
+        m->body = got[PARAMS];
+        m->kind = is_id(m->id) ? JSONRPC_REQUEST : JSONRPC_NOTIFICATION;
         return true;
     }
-    if (json_type(parts->error) == JSON_OBJECT) {
-        m->body = parts->error;
-        m->kind = JSONRPC_ERROR;
-        return true;
-    }
-    m->body = parts->result;
-    m->kind = JSONRPC_RESULT;
-    return is_id(parts->id) && parts->result.n > 0;
+    m->kind = json_type(got[ERROR]) == JSON_OBJECT ? JSONRPC_ERROR : JSONRPC_RESULT;
+    m->body = got[m->kind == JSONRPC_ERROR ? ERROR : RESULT];
+    return m->kind == JSONRPC_ERROR || (is_id(m->id) && m->body.n > 0);
 }
 
 static int take_object(struct jsonrpc *r, struct str object, struct err *e)
 {
-    struct jsonrpc_message m = {.number = -1};
     struct buf method = BUF_INIT(JSONRPC_MESSAGE_MAX);
-    struct members parts = members_of(object);
-    int64_t number;
+    struct jsonrpc_message m;
     int result;
 
-    if (json_type(object) != JSON_OBJECT || !classify(&parts, &m))
-        return jsonrpc_noise(r, object, e);
-    if (json_int(m.id, &number) && number >= 0)
-        m.number = number;
-    m.method = json_text(parts.method, &method);
-    result = r->fn(r->arg, &m, e);
+    if (read_message(object, &m, &method))
+        result = r->fn(r->arg, &m, e);
+    else
+        result = jsonrpc_noise(r, object, e);
     buf_release(&method);
     return result;
 }
@@ -134,8 +101,6 @@ static int take_line(struct jsonrpc *r, struct str line, struct err *e)
     line = str_trim(line);
     if (line.n == 0)
         return 0;
-    if (str_starts(line, STR("Content-Length:")))
-        return refuse_frame(r, line, e);
     if (utf8_valid(line) < line.n) {
         utf8_add_repaired(&repaired, line);
         line = buf_str(&repaired);
@@ -172,11 +137,6 @@ int jsonrpc_feed(struct jsonrpc *r, struct str bytes, struct err *e)
 
 /* ---- writing ---- */
 
-static void begin(struct buf *out)
-{
-    buf_add_c(out, "{\"jsonrpc\":\"2.0\"");
-}
-
 static void add_part(struct buf *out, const char *key, struct str json)
 {
     if (json.n == 0)
@@ -185,40 +145,22 @@ static void add_part(struct buf *out, const char *key, struct str json)
     json_add_compact(out, json);
 }
 
-void jsonrpc_add_request(struct buf *out, int64_t id, const char *method, struct str params)
+void jsonrpc_add_call(struct buf *out, int64_t id, const char *method, struct str params)
 {
-    begin(out);
-    json_add_member_int(out, "id", id);
+    buf_add_c(out, "{\"jsonrpc\":\"2.0\"");
+    if (id > 0)
+        json_add_member_int(out, "id", id);
     json_add_member(out, "method", str_of(method));
     add_part(out, "params", params);
     buf_add_c(out, "}\n");
 }
 
-void jsonrpc_add_notification(struct buf *out, const char *method, struct str params)
+void jsonrpc_add_answer(struct buf *out, struct str id, const char *member, struct str json)
 {
-    begin(out);
-    json_add_member(out, "method", str_of(method));
-    add_part(out, "params", params);
-    buf_add_c(out, "}\n");
-}
-
-void jsonrpc_add_result(struct buf *out, struct str id, struct str result)
-{
-    begin(out);
+    buf_add_c(out, "{\"jsonrpc\":\"2.0\"");
     add_part(out, "id", id);
-    add_part(out, "result", result);
+    add_part(out, member, json);
     buf_add_c(out, "}\n");
-}
-
-void jsonrpc_add_error(struct buf *out, struct str id, int code, const char *message)
-{
-    begin(out);
-    add_part(out, "id", id);
-    json_add_key(out, "error");
-    buf_add_byte(out, '{');
-    json_add_member_int(out, "code", code);
-    json_add_member(out, "message", str_of(message));
-    buf_add_c(out, "}}\n");
 }
 
 void jsonrpc_describe_error(struct buf *out, struct str error)

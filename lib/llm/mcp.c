@@ -504,7 +504,7 @@ static int64_t request(struct mcp_server *s, const char *method, struct buf *par
         buf_add_c(params, "{}}");
     }
     buf_add_byte(params, '}');
-    jsonrpc_add_request(&s->out, ++s->last_id, method, buf_str(params));
+    jsonrpc_add_call(&s->out, ++s->last_id, method, buf_str(params));
     buf_release(params);
     return s->last_id;
 }
@@ -574,7 +574,7 @@ static void take_greeting(struct mcp_server *s, struct str result)
     for (size_t i = 0; i < sizeof revisions / sizeof *revisions; i++)
         known = known || str_eq_c(version, revisions[i]);
     if (known) {
-        jsonrpc_add_notification(&s->out, "notifications/initialized", STR_NONE);
+        jsonrpc_add_call(&s->out, 0, "notifications/initialized", STR_NONE);
         list_if_any(s, result);
     } else {
         give_up(s, "speaks protocol version '%.*s', which is not known",
@@ -736,9 +736,10 @@ static int take_message(void *arg, const struct jsonrpc_message *m, struct err *
     if (m->kind != JSONRPC_REQUEST)
         return take_answer(s, m, e);
     if (str_eq_c(m->method, "ping"))
-        jsonrpc_add_result(&s->out, m->id, STR("{}"));
+        jsonrpc_add_answer(&s->out, m->id, "result", STR("{}"));
     else
-        jsonrpc_add_error(&s->out, m->id, JSONRPC_METHOD_NOT_FOUND, "Method not found");
+        jsonrpc_add_answer(&s->out, m->id, "error",
+                           STR("{\"code\":-32601,\"message\":\"Method not found\"}"));
     return 0;
 }
 
@@ -806,7 +807,7 @@ static void stop_call(struct tool_job *job, int64_t until)
             continue;
         buf_addf(&params, "{\"requestId\":%" PRId64 ",\"reason\":\"the call was given up\"}",
                  s->calls[i].id);
-        jsonrpc_add_notification(&s->out, "notifications/cancelled", buf_str(&params));
+        jsonrpc_add_call(&s->out, 0, "notifications/cancelled", buf_str(&params));
         remove_call(s, &s->calls[i]);
         step_server(s);
         break;

@@ -24,8 +24,6 @@
  * unusable. */
 #define JSONRPC_NOISE_MAX 200
 
-#define JSONRPC_METHOD_NOT_FOUND (-32601)
-
 enum jsonrpc_kind { JSONRPC_REQUEST, JSONRPC_NOTIFICATION, JSONRPC_RESULT, JSONRPC_ERROR };
 
 /* A message, valid during the call that receives it. Members that it does not have are STR_NONE. */
@@ -57,12 +55,12 @@ int jsonrpc_feed(struct jsonrpc *r, struct str bytes, struct err *e);
  * -1 with *e set if there were too many. */
 int jsonrpc_noise(struct jsonrpc *r, struct str what, struct err *e);
 
-/* These functions add a message and its newline to out. params, result and id are JSON values that
- * json_check accepted; params may be STR_NONE. */
-void jsonrpc_add_request(struct buf *out, int64_t id, const char *method, struct str params);
-void jsonrpc_add_notification(struct buf *out, const char *method, struct str params);
-void jsonrpc_add_result(struct buf *out, struct str id, struct str result);
-void jsonrpc_add_error(struct buf *out, struct str id, int code, const char *message);
+/* Adds a request, or a notification if id is 0, and a newline. params is a JSON value that json_check
+ * accepted, or STR_NONE. */
+void jsonrpc_add_call(struct buf *out, int64_t id, const char *method, struct str params);
+/* Adds an answer and a newline: `json` is the member `result` or `error`. id and json are JSON
+ * values that json_check accepted. */
+void jsonrpc_add_answer(struct buf *out, struct str id, const char *member, struct str json);
 
 /* Adds the body of an error in the form `message (-32601)`. A long message is cut. */
 void jsonrpc_describe_error(struct buf *out, struct str error);
