@@ -58,20 +58,63 @@ static void ask(struct asked *a, const char *prompt, const struct ask_option *op
     a->rc = exchange_once(&provider_echo, &a->ask, &a->answer, &a->e);
 }
 
-TEST(the_first_message)
-{
-    struct asked a;
+/* A prompt with an option `key=value`, and the result: the deltas, or the error with what came. */
+static const struct row {
+    const char *prompt, *key, *value;
+    bool whole; /* without a stream */
+    const char *deltas;
+    enum err_kind kind;
+    const char *error;
+} rows[] = {
+    {"hello", NULL, NULL, false, "hello\n|[1 |message]|", ERR_NONE, ""},
+    {"again  and\t again\n", NULL, NULL, false, "again  |and\t |again\n\n|[1 |message]|", ERR_NONE,
+     ""},
+    {"two words", NULL, NULL, true, "two words\n[1 message]|", ERR_NONE, ""},
+    {"hi", "status", "201", false, "hi\n|[1 |message]|", ERR_NONE, ""},
+    {"hi", "status", "401", false, "", ERR_AUTH, "HTTP 401: status 401 as requested"},
+    {"hi", "status", "404", true, "", ERR_REQUEST, "HTTP 404: status 404 as requested"},
+    {"hi", "status", "429", false, "", ERR_BUSY, "HTTP 429: status 429 as requested"},
+    {"hi", "status", "500", true, "", ERR_BUSY, "HTTP 500: status 500 as requested"},
+    {"hi", "status", "302", false, "", ERR_REQUEST, "HTTP 302: redirect is not followed"},
+#define CUT ERR_INCOMPLETE, "answer is incomplete: the connection was cut as requested"
+    {"h\xc3\xbc there", "cut", "0", false, "", CUT},
+    {"h\xc3\xbc there", "cut", "1", false, "h|", CUT},
+    {"h\xc3\xbc there", "cut", "2", false, "h|", CUT},
+    {"h\xc3\xbc there", "cut", "3", false, "h\xc3\xbc|", CUT},
+    {"h\xc3\xbc there", "cut", "6", false, "h\xc3\xbc |th|", CUT},
+    {"h\xc3\xbc there", "cut", "20", false, "h\xc3\xbc |there\n|[1 |message|", CUT},
+    {"h\xc3\xbc there", "cut", "21", false, "h\xc3\xbc |there\n|[1 |message]|", CUT},
+    {"hi", "cut", "15", false, "hi\n|[1 |message]|", ERR_NONE, ""},
+    {"hi", "cut", "3", true, "", CUT},
+    {"hi", "temperature", "1", false, "", ERR_USAGE,
+     "unknown option 'temperature' of 'echo': known are delay_ms, status, cut"},
+    {"hi", "delay_ms", "x", false, "", ERR_USAGE, "bad value 'x' of option 'delay_ms'"},
+    {"hi", "delay_ms", "-1", false, "", ERR_USAGE, "bad value '-1' of option 'delay_ms'"},
+    {"hi", "delay_ms", "", false, "", ERR_USAGE, "bad value '' of option 'delay_ms'"},
+    {"hi", "status", "100", false, "", ERR_USAGE, "bad value '100' of option 'status'"},
+    {"hi", "status", "600", false, "", ERR_USAGE, "bad value '600' of option 'status'"},
+    {"hi", "cut", "1.5", false, "", ERR_USAGE, "bad value '1.5' of option 'cut'"},
+    {"hi", "cut", "99999999999999999999", false, "", ERR_USAGE,
+     "bad value '99999999999999999999' of option 'cut'"},
+};
 
-    asked_init(&a);
-    ask(&a, "hello", NULL, 0);
-    CHECK_INT(a.rc, 0);
-    CHECK_STR(buf_c(&a.answer.text), "hello\n[1 message]");
-    CHECK_STR(buf_c(&a.deltas), "hello\n|[1 |message]|");
-    CHECK_STR(a.answer.finish_reason, "stop");
-    CHECK_STR(a.answer.model, "echo");
-    CHECK_INT(a.answer.usage.at[USAGE_INPUT], 1);
-    CHECK_INT(a.answer.usage.at[USAGE_OUTPUT], 3);
-    asked_release(&a);
+TEST(answers_and_faults)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct row *row = &rows[i];
+        struct ask_option option = {row->key, str_of(row->value)};
+        struct asked a;
+
+        asked_init(&a);
+        a.ask.stream = !row->whole;
+        ask(&a, row->prompt, &option, row->key ? 1 : 0);
+        CHECK_INT(a.rc, row->kind == ERR_NONE ? 0 : -1);
+        CHECK_INT(a.e.kind, row->kind);
+        CHECK_STR(err_text(&a.e), row->error);
+        CHECK_STR(buf_c(&a.deltas), row->deltas);
+        CHECK_STR(a.answer.finish_reason, row->kind == ERR_NONE ? "stop" : "error");
+        asked_release(&a);
+    }
 }
 
 TEST(a_conversation)
@@ -83,18 +126,12 @@ TEST(a_conversation)
     context_add_text(&a.context, ROLE_USER, STR("one"));
     context_add_text(&a.context, ROLE_ASSISTANT, STR("two  words"));
     ask(&a, "again  and\t again\n", NULL, 0);
-    CHECK_INT(a.rc, 0);
     CHECK_STR(buf_c(&a.answer.text), "again  and\t again\n\n[3 messages]");
-    CHECK_STR(buf_c(&a.deltas), "again  |and\t |again\n\n|[3 |messages]|");
+    CHECK_STR(a.answer.model, "echo");
     CHECK_INT(a.answer.usage.at[USAGE_INPUT], 8);
     CHECK_INT(a.answer.usage.at[USAGE_OUTPUT], 5);
     asked_release(&a);
-}
-
-TEST(the_last_user_message_is_the_prompt)
-{
-    struct asked a;
-
+    /* The last message of the user is the prompt. */
     asked_init(&a);
     context_add_text(&a.context, ROLE_USER, STR("p"));
     context_add_text(&a.context, ROLE_ASSISTANT, STR("a"));
@@ -133,20 +170,6 @@ TEST(any_bytes_come_back)
     asked_release(&a);
 }
 
-TEST(without_streaming_it_comes_at_once)
-{
-    struct asked a;
-
-    asked_init(&a);
-    a.ask.stream = false;
-    ask(&a, "two words", NULL, 0);
-    CHECK_INT(a.rc, 0);
-    CHECK_STR(buf_c(&a.deltas), "two words\n[1 message]|");
-    CHECK_STR(a.answer.finish_reason, "stop");
-    CHECK_INT(a.answer.usage.at[USAGE_OUTPUT], 4);
-    asked_release(&a);
-}
-
 TEST(a_long_prompt_comes_in_fewer_deltas)
 {
     struct asked a;
@@ -163,97 +186,6 @@ TEST(a_long_prompt_comes_in_fewer_deltas)
         deltas += a.deltas.data[i] == '|';
     CHECK(deltas > 1000 && deltas < 5000);
     buf_release(&prompt);
-    asked_release(&a);
-}
-
-TEST(a_status_on_demand)
-{
-    static const struct {
-        const char *status;
-        enum err_kind kind;
-        const char *text;
-    } cases[] = {
-        {"401", ERR_AUTH, "HTTP 401: status 401 as requested"},
-        {"404", ERR_REQUEST, "HTTP 404: status 404 as requested"},
-        {"429", ERR_BUSY, "HTTP 429: status 429 as requested"},
-        {"500", ERR_BUSY, "HTTP 500: status 500 as requested"},
-        {"302", ERR_REQUEST, "HTTP 302: redirect is not followed"},
-    };
-
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ask_option option = {"status", str_of(cases[i].status)};
-        struct asked a;
-
-        asked_init(&a);
-        a.ask.stream = i % 2;
-        ask(&a, "hi", &option, 1);
-        CHECK_INT(a.rc, -1);
-        CHECK_INT(a.e.kind, cases[i].kind);
-        CHECK_STR(err_text(&a.e), cases[i].text);
-        CHECK_INT(a.answer.text.len, 0);
-        asked_release(&a);
-    }
-}
-
-TEST(a_status_that_is_fine)
-{
-    struct ask_option option = {"status", STR("201")};
-    struct asked a;
-
-    asked_init(&a);
-    ask(&a, "hi", &option, 1);
-    CHECK_INT(a.rc, 0);
-    CHECK_STR(buf_c(&a.answer.text), "hi\n[1 message]");
-    asked_release(&a);
-}
-
-TEST(a_cut_on_demand)
-{
-    static const struct {
-        const char *cut, *text;
-    } cases[] = {
-        {"0", ""},
-        {"1", "h"},
-        {"3", "h\xc3\xbc"},
-        {"2", "h"},
-        {"6", "h\xc3\xbc th"},
-        {"20", "h\xc3\xbc there\n[1 message"},
-        {"21", "h\xc3\xbc there\n[1 message]"},
-    };
-
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ask_option option = {"cut", str_of(cases[i].cut)};
-        struct asked a;
-
-        asked_init(&a);
-        ask(&a, "h\xc3\xbc there", &option, 1);
-        CHECK_INT(a.rc, -1);
-        CHECK_INT(a.e.kind, ERR_INCOMPLETE);
-        CHECK_STR(err_text(&a.e), "answer is incomplete: the connection was cut as requested");
-        CHECK_STR(buf_c(&a.answer.text), cases[i].text);
-        CHECK_STR(a.answer.finish_reason, "error");
-        asked_release(&a);
-    }
-}
-
-TEST(a_cut_behind_the_end_or_of_a_whole_answer)
-{
-    struct ask_option option = {"cut", STR("15")};
-    struct asked a;
-
-    asked_init(&a);
-    ask(&a, "hi", &option, 1);
-    CHECK_INT(a.rc, 0);
-    CHECK_STR(buf_c(&a.answer.text), "hi\n[1 message]");
-    asked_release(&a);
-
-    option.value = STR("3");
-    asked_init(&a);
-    a.ask.stream = false;
-    ask(&a, "hi", &option, 1);
-    CHECK_INT(a.rc, -1);
-    CHECK_INT(a.e.kind, ERR_INCOMPLETE);
-    CHECK_INT(a.answer.text.len, 0);
     asked_release(&a);
 }
 
@@ -301,36 +233,6 @@ TEST(a_delay_ends_with_a_signal)
     close(fds[0]);
     close(fds[1]);
     asked_release(&a);
-}
-
-TEST(other_options_are_refused)
-{
-    static const struct {
-        const char *key, *value, *text;
-    } cases[] = {
-        {"temperature", "1",
-         "unknown option 'temperature' of 'echo': known are delay_ms, status, cut"},
-        {"delay_ms", "x", "bad value 'x' of option 'delay_ms'"},
-        {"delay_ms", "-1", "bad value '-1' of option 'delay_ms'"},
-        {"delay_ms", "", "bad value '' of option 'delay_ms'"},
-        {"status", "100", "bad value '100' of option 'status'"},
-        {"status", "600", "bad value '600' of option 'status'"},
-        {"cut", "1.5", "bad value '1.5' of option 'cut'"},
-        {"cut", "99999999999999999999", "bad value '99999999999999999999' of option 'cut'"},
-    };
-
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ask_option option = {cases[i].key, str_of(cases[i].value)};
-        struct asked a;
-
-        asked_init(&a);
-        ask(&a, "hi", &option, 1);
-        CHECK_INT(a.rc, -1);
-        CHECK_INT(a.e.kind, ERR_USAGE);
-        CHECK_STR(err_text(&a.e), cases[i].text);
-        CHECK_INT(a.deltas.len, 0);
-        asked_release(&a);
-    }
 }
 
 TEST(the_request_of_a_dry_run)
