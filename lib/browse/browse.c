@@ -36,7 +36,6 @@ struct loop {
     struct browse_act act;
     struct browse_jobs jobs;
     struct browse_stamp *stamps; /* of the files of the histories */
-    char **names;                /* of the histories, as shown */
     struct buf name;             /* of the history, the key in the state file */
     int64_t watched, searched, clicked;
     size_t click_row;
@@ -311,14 +310,7 @@ static void begin(struct loop *l)
     free(real);
     l->stamps = mem_zalloc(s->count * sizeof *l->stamps);
     browse_init(&l->b, s->count);
-    l->names = mem_zalloc(s->count * sizeof *l->names);
-    for (size_t i = 0; i < s->count; i++) {
-        struct buf name = BUF_INIT(BUF_LINE);
-
-        history_name_add(&name, &s->histories[i]);
-        l->names[i] = buf_detach(&name);
-    }
-    l->b.names = l->names;
+    l->b.places = s->histories;
     l->b.choosing = s->choosing;
     browse_act_init(&l->act, s->histories, s->self);
     if (s->query.p)
@@ -378,9 +370,6 @@ static void finish(struct loop *l, bool began)
     browse_release(&l->b);
     browse_act_release(&l->act);
     buf_release(&l->name);
-    for (size_t i = 0; i < l->setup->count; i++)
-        free(l->names[i]);
-    free(l->names);
     free(l->stamps);
 }
 

@@ -7,8 +7,6 @@
 /* The end of a growing list of hits is awaited until there are this many, so that End does not read
  * them all. */
 #define FOLLOW_MAX ((size_t)1000)
-/* The chosen hit is sought among at most this many new ones when a search is repeated. */
-#define NEWER_MAX ((size_t)10000)
 #define NAME_MAX_BYTES ((size_t)100)
 
 /* ---- the screen ---- */
@@ -91,7 +89,6 @@ void browse_release(struct browse *b)
     browse_edit_release(&b->name);
     browse_sessions_release(&b->sessions);
     browse_hits_release(&b->hits);
-    browse_hits_release(&b->fresh);
     browse_pane_release(&b->pane);
     buf_release(&b->status);
     buf_release(&b->searched);
@@ -134,22 +131,21 @@ void browse_add_file_name(struct buf *out, const struct browse *b)
 
 /* ---- commands that wait ---- */
 
+/* What has to be read before a command can be carried out. */
+enum needs {
+    NEEDS_NOTHING,
+    NEEDS_SESSION,  /* the chosen session */
+    NEEDS_LINES,    /* the lines to move over, of the list or the messages */
+    NEEDS_MESSAGES, /* the messages */
+};
+
+static enum needs needs_of(const struct browse *b, const struct browse_wait *w);
+
 /* Returns true for a command that leaves the browser or acts on a message: the next key cancels it. */
 static bool is_act(const struct browse *b, const struct browse_wait *w)
 {
-    switch (w->command) {
-    case BROWSE_LOAD:
-    case BROWSE_PROMPT:
-    case BROWSE_COPY:
-    case BROWSE_PAGER:
-    case BROWSE_EDITOR:
-    case BROWSE_FORK:
-        return true;
-    case BROWSE_ENTER:
-        return b->choosing && w->focus != BROWSE_TEXT;
-    default:
-        return false;
-    }
+    return needs_of(b, w) == NEEDS_MESSAGES &&
+           (w->command >= BROWSE_LOAD || (w->command == BROWSE_ENTER && w->focus != BROWSE_TEXT));
 }
 
 static bool act_waits(const struct browse *b)
@@ -185,7 +181,7 @@ bool browse_awaits_sessions(const struct browse *b)
 static bool awaits_list(const struct browse *b)
 {
     if (b->search_due != 0 ||
-        (b->searched.len > 0 && b->fresh_number != b->search_number && !b->refreshing))
+        (b->searched.len > 0 && b->hits_number != b->search_number && !b->repeating))
         return true;
     if (b->searching)
         return b->hits.count == 0 && !b->hits_done;
@@ -469,10 +465,9 @@ void browse_search(struct browse *b, bool again)
 
     b->search_due = 0;
     /* Old hits are kept while the same search runs again, but only if it had given hits. */
-    b->refreshing = again && b->searching && (b->refreshing || b->fresh_number == b->search_number);
+    b->repeating = again && b->searching && (b->repeating || b->hits_number == b->search_number);
     b->search_number++;
     b->wants.more = false;
-    browse_hits_release(&b->fresh);
     if (!again)
         browse_pane_search(&b->pane, text);
     set(&b->searched, text);
@@ -516,65 +511,44 @@ void browse_tick(struct browse *b, int64_t now)
         browse_search(b, false);
 }
 
-static size_t find_same(const struct browse_hits *h, const struct browse_hit *hit)
+/* Puts the first hits of a search in the place of the old ones. If it was repeated, the chosen hit stays
+ * on its row. Returns true if another hit is chosen. */
+static bool replace_hits(struct browse *b, struct browse_hits *h)
 {
-    return browse_hits_find(h, hit->history, hit->session, hit->message);
-}
-
-/* Returns true if the repeated search has found as many hits as before, including the chosen one. A
- * hit after very many new ones, or one that is gone, is not required. */
-static bool has_caught_up(const struct browse *b)
-{
-    size_t at = b->hit_list.at;
-
-    if (b->hits_done)
-        return true;
-    return b->fresh.count >= b->hits.count &&
-           (at >= b->hits.count || b->fresh.count - b->hits.count >= NEWER_MAX ||
-            find_same(&b->fresh, &b->hits.at[at]) != SIZE_MAX);
-}
-
-/* Replaces the old hits with those of the repeated search. */
-static void swap_fresh(struct browse *b)
-{
+    struct browse_hits old = b->hits;
     struct browse_list *l = &b->hit_list;
     size_t row = less(l->at, l->top), place = SIZE_MAX;
+    bool kept = b->repeating && l->at < old.count;
 
-    if (l->at < b->hits.count)
-        place = find_same(&b->fresh, &b->hits.at[l->at]);
-    browse_hits_release(&b->hits);
-    b->hits = b->fresh;
-    b->fresh = (struct browse_hits){0};
-    b->refreshing = false;
-    keep_line(b, place != SIZE_MAX ? place : l->at, l->top == 0 ? l->at : row);
-    show_chosen(b, place == SIZE_MAX);
+    b->hits = *h;
+    *h = (struct browse_hits){0};
+    b->searching = true;
+    if (kept)
+        place = browse_hits_find(&b->hits, old.at[l->at].history, old.at[l->at].session,
+                                 old.at[l->at].message);
+    browse_hits_release(&old);
+    if (!b->repeating)
+        *l = (struct browse_list){0, 0};
+    else
+        keep_line(b, place != SIZE_MAX ? place : l->at, l->top == 0 ? l->at : row);
+    b->repeating = false;
+    return place == SIZE_MAX;
 }
 
 void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, bool done)
 {
-    bool first = number != b->fresh_number, other = first || b->back.list || b->hits.count == 0;
+    bool other = b->back.list || b->hits.count == 0;
 
     if (number != b->search_number) {
         browse_hits_release(h);
         return;
     }
     b->hits_done = done;
-    if (b->refreshing) {
-        b->fresh_number = number;
-        browse_hits_move(&b->fresh, h);
-        if (has_caught_up(b))
-            swap_fresh(b);
-        else
-            b->wants.more = true;
-        return;
-    }
-    if (first) {
-        browse_hits_release(&b->hits);
-        b->fresh_number = number;
-        b->searching = true;
-        b->hit_list = (struct browse_list){0, 0};
-    }
-    browse_hits_move(&b->hits, h);
+    if (number != b->hits_number)
+        other = replace_hits(b, h) || other;
+    else
+        browse_hits_move(&b->hits, h);
+    b->hits_number = number;
     if (b->back.list) {
         size_t place = browse_hits_find(&b->hits, BROWSE_ANY_HISTORY, buf_str(&b->back.session),
                                         buf_str(&b->back.message));
@@ -592,29 +566,12 @@ void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, 
 
 /* ---- moving ---- */
 
-/* Returns by how many lines a command moves; 0 for other commands. */
-static long lines_of(const struct browse *b, enum browse_command command)
+static long page_of(const struct browse *b)
 {
     struct browse_areas a = browse_areas(b);
     size_t rows = b->focus == BROWSE_TEXT ? a.text.rows : a.list.rows;
-    long page = rows > 2 ? (long)rows - 1 : 1;
 
-    switch (command) {
-    case BROWSE_UP:
-        return -1;
-    case BROWSE_DOWN:
-        return 1;
-    case BROWSE_PAGE_UP:
-        return -page;
-    case BROWSE_PAGE_DOWN:
-        return page;
-    case BROWSE_HALF_UP:
-        return -(page + 1) / 2;
-    case BROWSE_HALF_DOWN:
-        return (page + 1) / 2;
-    default:
-        return 0;
-    }
+    return rows > 2 ? (long)rows - 1 : 1;
 }
 
 static void move_list(struct browse *b, long lines)
@@ -627,7 +584,23 @@ static void move_list(struct browse *b, long lines)
         browse_choose(b, to);
 }
 
-static void move_end(struct browse *b, bool last)
+static void move_lines(struct browse *b, long lines)
+{
+    if (b->focus == BROWSE_TEXT)
+        browse_pane_scroll(&b->pane, lines);
+    else
+        move_list(b, lines);
+}
+
+/* A page is two halves; the greater half of an odd number of lines. */
+static void move_halves(struct browse *b, long halves)
+{
+    long page = page_of(b);
+
+    move_lines(b, halves % 2 == 0 ? halves / 2 * page : halves * ((page + 1) / 2));
+}
+
+static void move_end(struct browse *b, long last)
 {
     if (b->focus != BROWSE_TEXT)
         browse_choose(b, last ? less(browse_list_count(b), 1) : 0);
@@ -639,26 +612,12 @@ static void move_end(struct browse *b, bool last)
 
 /* ---- what stays in the state ---- */
 
-static void next_role(struct browse *b)
+static void step_message(struct browse *b, long on)
 {
-    static const char *const next[] = {[ROLE_USER] = "assistant",
-                                       [ROLE_ASSISTANT] = "system",
-                                       [ROLE_SYSTEM] = "tool",
-                                       [ROLE_TOOL] = NULL,
-                                       [ROLE_OTHER] = NULL};
-
-    browse_set_role(b, b->role ? next[role_of(str_of(b->role))] : "user");
+    browse_pane_step(&b->pane, on);
 }
 
-static void next_scope(struct browse *b)
-{
-    if (b->histories < 2)
-        browse_say(b, "there is no other history");
-    else
-        browse_set_scope(b, !b->all);
-}
-
-static void next_hit(struct browse *b, bool on)
+static void step_hit(struct browse *b, long on)
 {
     if (b->query.text.len == 0)
         browse_say(b, "there is nothing to look for: / goes to the search box");
@@ -666,15 +625,60 @@ static void next_hit(struct browse *b, bool on)
         browse_say(b, "no hit in these messages");
 }
 
-/* Enter, when it does not choose: goes to the next panel, or unfolds. */
-static void go_on(struct browse *b)
+static void fold(struct browse *b, long all)
 {
-    if (b->focus == BROWSE_BOX)
-        b->focus = BROWSE_LIST;
-    else if (b->focus == BROWSE_LIST)
-        b->focus = BROWSE_TEXT;
+    if (all)
+        browse_pane_fold_all(&b->pane);
     else
         browse_pane_fold(&b->pane);
+}
+
+static void turn_focus(struct browse *b, long by)
+{
+    b->focus = (enum browse_focus)(((long)b->focus + by + 3) % 3);
+}
+
+static void set_focus(struct browse *b, long focus)
+{
+    b->focus = (enum browse_focus)focus;
+}
+
+/* Enter, when it does not choose: goes to the next panel, or unfolds. */
+static void go_on(struct browse *b, long unused)
+{
+    (void)unused;
+    if (b->focus == BROWSE_TEXT)
+        browse_pane_fold(&b->pane);
+    else
+        turn_focus(b, 1);
+}
+
+static void next_role(struct browse *b, long unused)
+{
+    static const char *const next[] = {[ROLE_USER] = "assistant",
+                                       [ROLE_ASSISTANT] = "system",
+                                       [ROLE_SYSTEM] = "tool",
+                                       [ROLE_TOOL] = NULL,
+                                       [ROLE_OTHER] = NULL};
+
+    (void)unused;
+    browse_set_role(b, b->role ? next[role_of(str_of(b->role))] : "user");
+}
+
+static void next_scope(struct browse *b, long unused)
+{
+    (void)unused;
+    if (b->histories < 2)
+        browse_say(b, "there is no other history");
+    else
+        browse_set_scope(b, !b->all);
+}
+
+static void help(struct browse *b, long unused)
+{
+    (void)unused;
+    b->mode = BROWSE_HELPING;
+    b->help_top = 0;
 }
 
 /* Makes the chosen session the subject of the following question. Returns false without a session. */
@@ -689,10 +693,11 @@ static bool take_subject(struct browse *b)
     return true;
 }
 
-static void ask_name(struct browse *b)
+static void ask_name(struct browse *b, long unused)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
 
+    (void)unused;
     if (!take_subject(b))
         return;
     browse_add_file_name(&name, b);
@@ -701,81 +706,76 @@ static void ask_name(struct browse *b)
     b->mode = BROWSE_NAMING;
 }
 
-static void turn_focus(struct browse *b, int by)
+static void ask_deletion(struct browse *b, long unused)
 {
-    b->focus = (enum browse_focus)(((int)b->focus + by + 3) % 3);
+    (void)unused;
+    if (take_subject(b))
+        browse_ask(b, BROWSE_DELETE);
+}
+
+/* ---- commands ---- */
+
+static const struct action {
+    enum needs needs;
+    void (*act)(struct browse *b, long arg); /* NULL: the caller does it */
+    long arg;
+} actions[] = {
+    [BROWSE_UP] = {NEEDS_LINES, move_lines, -1},
+    [BROWSE_DOWN] = {NEEDS_LINES, move_lines, 1},
+    [BROWSE_PAGE_UP] = {NEEDS_LINES, move_halves, -2},
+    [BROWSE_PAGE_DOWN] = {NEEDS_LINES, move_halves, 2},
+    [BROWSE_HALF_UP] = {NEEDS_LINES, move_halves, -1},
+    [BROWSE_HALF_DOWN] = {NEEDS_LINES, move_halves, 1},
+    [BROWSE_FIRST] = {NEEDS_LINES, move_end, false},
+    [BROWSE_LAST] = {NEEDS_LINES, move_end, true},
+    [BROWSE_NEXT_PANEL] = {NEEDS_NOTHING, turn_focus, 1},
+    [BROWSE_LAST_PANEL] = {NEEDS_NOTHING, turn_focus, -1},
+    [BROWSE_TO_BOX] = {NEEDS_NOTHING, set_focus, BROWSE_BOX},
+    [BROWSE_TO_LIST] = {NEEDS_NOTHING, set_focus, BROWSE_LIST},
+    [BROWSE_TO_TEXT] = {NEEDS_NOTHING, set_focus, BROWSE_TEXT},
+    [BROWSE_ENTER] = {NEEDS_MESSAGES, go_on, 0},
+    [BROWSE_NEXT_HIT] = {NEEDS_MESSAGES, step_hit, true},
+    [BROWSE_LAST_HIT] = {NEEDS_MESSAGES, step_hit, false},
+    [BROWSE_NEXT_MESSAGE] = {NEEDS_MESSAGES, step_message, true},
+    [BROWSE_LAST_MESSAGE] = {NEEDS_MESSAGES, step_message, false},
+    [BROWSE_FOLD] = {NEEDS_MESSAGES, fold, false},
+    [BROWSE_FOLD_ALL] = {NEEDS_MESSAGES, fold, true},
+    [BROWSE_ROLE] = {NEEDS_NOTHING, next_role, 0},
+    [BROWSE_SCOPE] = {NEEDS_NOTHING, next_scope, 0},
+    [BROWSE_LOAD] = {NEEDS_MESSAGES, NULL, 0},
+    [BROWSE_PROMPT] = {NEEDS_MESSAGES, NULL, 0},
+    [BROWSE_COPY] = {NEEDS_MESSAGES, NULL, 0},
+    [BROWSE_PAGER] = {NEEDS_MESSAGES, NULL, 0},
+    [BROWSE_EDITOR] = {NEEDS_MESSAGES, NULL, 0},
+    [BROWSE_EXPORT] = {NEEDS_SESSION, ask_name, 0},
+    [BROWSE_FORK] = {NEEDS_MESSAGES, NULL, 0},
+    [BROWSE_DELETE] = {NEEDS_SESSION, ask_deletion, 0},
+    [BROWSE_HELP] = {NEEDS_NOTHING, help, 0},
+    [BROWSE_CANCEL] = {NEEDS_NOTHING, NULL, 0}, /* the last one; those that are left out, too */
+};
+
+static bool chooses(const struct browse *b, enum browse_command command, enum browse_focus focus)
+{
+    return command == BROWSE_ENTER && b->choosing && focus != BROWSE_TEXT;
+}
+
+static enum needs needs_of(const struct browse *b, const struct browse_wait *w)
+{
+    enum needs needs = actions[w->command].needs;
+
+    if (w->focus == BROWSE_TEXT)
+        return needs == NEEDS_LINES ? NEEDS_MESSAGES : needs;
+    return w->command == BROWSE_ENTER && !b->choosing ? NEEDS_NOTHING : needs;
 }
 
 /* Carries out a command, or returns it if the caller has to do it. */
 static enum browse_command carry_out(struct browse *b, enum browse_command command)
 {
-    long lines = lines_of(b, command);
+    const struct action *a = &actions[command];
 
-    if (lines != 0 && b->focus == BROWSE_TEXT)
-        browse_pane_scroll(&b->pane, lines);
-    else if (lines != 0)
-        move_list(b, lines);
-    if (lines != 0)
-        return BROWSE_NOTHING;
-    switch (command) {
-    case BROWSE_FIRST:
-    case BROWSE_LAST:
-        move_end(b, command == BROWSE_LAST);
-        break;
-    case BROWSE_NEXT_MESSAGE:
-    case BROWSE_LAST_MESSAGE:
-        browse_pane_step(&b->pane, command == BROWSE_NEXT_MESSAGE);
-        break;
-    case BROWSE_NEXT_HIT:
-    case BROWSE_LAST_HIT:
-        next_hit(b, command == BROWSE_NEXT_HIT);
-        break;
-    case BROWSE_NEXT_PANEL:
-        turn_focus(b, 1);
-        break;
-    case BROWSE_LAST_PANEL:
-        turn_focus(b, -1);
-        break;
-    case BROWSE_TO_BOX:
-        b->focus = BROWSE_BOX;
-        break;
-    case BROWSE_TO_LIST:
-        b->focus = BROWSE_LIST;
-        break;
-    case BROWSE_TO_TEXT:
-        b->focus = BROWSE_TEXT;
-        break;
-    case BROWSE_ENTER:
-        if (b->choosing && b->focus != BROWSE_TEXT)
-            return BROWSE_ENTER;
-        go_on(b);
-        break;
-    case BROWSE_FOLD:
-        browse_pane_fold(&b->pane);
-        break;
-    case BROWSE_FOLD_ALL:
-        browse_pane_fold_all(&b->pane);
-        break;
-    case BROWSE_ROLE:
-        next_role(b);
-        break;
-    case BROWSE_SCOPE:
-        next_scope(b);
-        break;
-    case BROWSE_HELP:
-        b->mode = BROWSE_HELPING;
-        b->help_top = 0;
-        break;
-    case BROWSE_EXPORT:
-        ask_name(b);
-        break;
-    case BROWSE_DELETE:
-        if (take_subject(b))
-            browse_ask(b, BROWSE_DELETE);
-        break;
-    default:
+    if (!a->act || chooses(b, command, b->focus))
         return command;
-    }
+    a->act(b, a->arg);
     return BROWSE_NOTHING;
 }
 
@@ -842,48 +842,17 @@ static bool has_messages(const struct browse *b)
             (b->shown.end < 0 && str_eq(buf_str(&b->shown.hit), hit)));
 }
 
-static bool asks(enum browse_command command)
-{
-    return command == BROWSE_EXPORT || command == BROWSE_DELETE;
-}
-
 static bool question_waits(const struct browse *b)
 {
-    return b->waits.count > 0 && asks(b->waits.at[b->waits.count - 1].command);
-}
-
-/* Returns true for a command that needs messages. */
-static bool is_for_messages(const struct browse *b, const struct browse_wait *w)
-{
-    switch (w->command) {
-    case BROWSE_NEXT_MESSAGE:
-    case BROWSE_LAST_MESSAGE:
-    case BROWSE_NEXT_HIT:
-    case BROWSE_LAST_HIT:
-    case BROWSE_FOLD:
-    case BROWSE_FOLD_ALL:
-        return true;
-    case BROWSE_FIRST:
-    case BROWSE_LAST:
-    case BROWSE_ENTER:
-        return w->focus == BROWSE_TEXT || is_act(b, w);
-    default:
-        return is_act(b, w) || (w->focus == BROWSE_TEXT && lines_of(b, w->command) != 0);
-    }
-}
-
-/* Returns true for a command that moves in the list. */
-static bool is_for_list(const struct browse *b, const struct browse_wait *w)
-{
-    return w->focus != BROWSE_TEXT && (lines_of(b, w->command) != 0 || w->command == BROWSE_FIRST ||
-                                       w->command == BROWSE_LAST);
+    return b->waits.count > 0 && needs_of(b, &b->waits.at[b->waits.count - 1]) == NEEDS_SESSION;
 }
 
 /* Returns true if a move in the list ends within what has been read of it. */
-static bool is_within_list(const struct browse *b, enum browse_command command)
+static bool has_lines(const struct browse *b, enum browse_command command)
 {
+    const struct action *a = &actions[command];
     size_t count = browse_list_count(b);
-    long lines = lines_of(b, command);
+    long lines = a->act == move_halves ? a->arg * (page_of(b) + 1) / 2 : a->arg;
 
     if (awaits_list(b))
         return false;
@@ -895,11 +864,16 @@ static bool is_within_list(const struct browse *b, enum browse_command command)
 /* Returns true if a command can be carried out now. */
 static bool is_ready(const struct browse *b, const struct browse_wait *w)
 {
-    if (is_for_messages(b, w))
+    switch (needs_of(b, w)) {
+    case NEEDS_MESSAGES:
         return has_messages(b) && !b->pane.seek.going;
-    if (asks(w->command))
+    case NEEDS_SESSION:
         return has_list(b);
-    return !is_for_list(b, w) || is_within_list(b, w->command);
+    case NEEDS_LINES:
+        return has_lines(b, w->command);
+    default:
+        return true;
+    }
 }
 
 /* Has a command wait unless it can be carried out now. Commands that need no data do not wait for
@@ -908,43 +882,41 @@ static enum browse_command carry_out_or_wait(struct browse *b, enum browse_comma
 {
     struct browse_wait w = {command, b->focus};
     struct browse_waits *all = &b->waits;
+    enum needs needs = needs_of(b, &w);
 
     /* Messages of a session that is left are not wanted any more. */
-    while (is_for_list(b, &w) && all->count > 0 && is_for_messages(b, &all->at[all->count - 1]))
+    while (needs == NEEDS_LINES && all->count > 0 &&
+           needs_of(b, &all->at[all->count - 1]) == NEEDS_MESSAGES)
         all->count--;
-    if (is_for_messages(b, &w) || asks(command) || is_for_list(b, &w)) {
-        if (all->count > 0 || !is_ready(b, &w)) {
-            all->chosen = all->count == 0 && has_list(b);
-            if (all->count < BROWSE_WAITS_MAX)
-                all->at[all->count++] = w;
-            return BROWSE_NOTHING;
-        }
-    }
-    return carry_out(b, command);
+    if (needs == NEEDS_NOTHING || (all->count == 0 && is_ready(b, &w)))
+        return carry_out(b, command);
+    all->chosen = all->count == 0 && has_list(b);
+    if (all->count < BROWSE_WAITS_MAX)
+        all->at[all->count++] = w;
+    return BROWSE_NOTHING;
 }
 
 enum browse_command browse_go_on(struct browse *b)
 {
     struct browse_waits *all = &b->waits;
+    enum browse_command command = BROWSE_NOTHING;
 
     if (b->pane.seek.going && !browse_pane_seek(&b->pane))
         browse_say(b, "no hit in these messages");
-    while (all->count > 0 && b->mode == BROWSE_NORMAL && !b->back.list &&
-           is_ready(b, &all->at[0])) {
+    while (command == BROWSE_NOTHING && all->count > 0 && b->mode == BROWSE_NORMAL &&
+           !b->back.list && is_ready(b, &all->at[0])) {
+        struct browse_wait w = all->at[0];
         enum browse_focus focus = b->focus;
-        enum browse_command command = all->at[0].command;
 
-        /* The focus is where it was when the key was pressed. */
-        b->focus = all->at[0].focus;
         memmove(all->at, all->at + 1, --all->count * sizeof *all->at);
-        command = carry_out(b, command);
+        /* The focus is where it was when the key was pressed. */
+        b->focus = w.focus;
+        command = carry_out(b, w.command);
         b->focus = focus;
-        if (command != BROWSE_NOTHING)
-            return command;
     }
     if (all->count > 0 && b->searching && !b->hits_done)
         b->wants.more = true;
-    return BROWSE_NOTHING;
+    return command;
 }
 
 static void edit_query(struct browse *b, int32_t key, int64_t now)

@@ -95,8 +95,8 @@ struct browse {
     const char *role;  /* search only messages of this role; NULL: all */
     bool all;          /* all histories, not only the first */
     size_t histories;
-    char *const *names; /* names of the histories, borrowed; may be NULL */
-    bool choosing;      /* Enter chooses (--print) */
+    const struct history *places; /* the histories, borrowed; may be NULL */
+    bool choosing;                /* Enter chooses (--print) */
 
     struct browse_sessions sessions;
     bool sessions_known;   /* a list was read */
@@ -121,16 +121,14 @@ struct browse {
     struct {
         bool sessions; /* read the sessions of the first history, or of all; `sessions_number` */
         bool thread;   /* read `target`; pass it in with `thread_number` */
-        bool search;   /* search for `searched`; pass hits in with `search_number` */
+        bool search;   /* search for `searched`; pass hits in with `search_number`. If `repeating`,
+                          the first result has more hits than `hits`, or all */
         bool more;     /* continue that search */
     } wants;
     unsigned thread_number, search_number;
-    int64_t search_due; /* time (time_ticks) at which browse_tick starts a search; 0: none */
-    /* private */
-    /* The same search is repeated: `fresh` replaces `hits` when it has reached as far. */
-    bool refreshing;
-    struct browse_hits fresh;
-    unsigned fresh_number; /* search_number of `hits` */
+    int64_t search_due;   /* time (time_ticks) at which browse_tick starts a search; 0: none */
+    bool repeating;       /* the search is repeated; its first result replaces `hits` at once */
+    unsigned hits_number; /* search_number of `hits` */
 };
 
 void browse_init(struct browse *b, size_t histories);

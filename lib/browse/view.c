@@ -15,17 +15,18 @@
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
+#include "chathist/cli/choose.h"
 #include "chathist/cli/config.h"
 #include "chathist/cli/wide.h"
 
 /* Makes curses declare its wide-character functions. */
 #define NCURSES_WIDECHAR 1
 
-/* The bytes of a key that begins with ESC arrive within this many milliseconds. */
+/* The bytes of a key that begins with ESC arrive within this many milliseconds, those of a sequence that
+ * curses does not know within SEQUENCE_MS. */
 #define ESCAPE_MS 25
-#define WHEEL_LINES 3
-/* The same for the rest of a sequence that curses does not know. */
 #define SEQUENCE_MS 200
+#define WHEEL_LINES 3
 enum { PAIR_HEAD = 1, PAIR_TOOL, PAIR_CODE, PAIR_HIT, PAIR_DIM };
 
 struct browse_view {
@@ -33,6 +34,7 @@ struct browse_view {
     FILE *in, *out;
     SCREEN *screen;
     bool color, utf8;
+    int sequence_ms;           /* the rest of a sequence arrives within so many milliseconds */
     bool away;                 /* another program has the terminal */
     bool pasting, pasted, gap; /* inside a paste; some of it has arrived; a blank is due */
 };
@@ -62,7 +64,10 @@ static void set_up(struct browse_view *v)
     nonl();
     keypad(stdscr, TRUE);
     nodelay(stdscr, TRUE);
-    set_escdelay(ESCAPE_MS);
+    /* Otherwise curses has read the variable. */
+    if (!config_env("ESCDELAY"))
+        set_escdelay(ESCAPE_MS);
+    v->sequence_ms = get_escdelay() > SEQUENCE_MS ? get_escdelay() : SEQUENCE_MS;
     mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
     mouseinterval(0);
     if (!v->color || start_color() == ERR || !has_colors()) {
@@ -233,14 +238,14 @@ static int32_t escape(struct browse_view *v)
     int kind;
 
     if (v->pasting)
-        timeout(SEQUENCE_MS); /* a sequence, not the Escape key */
+        timeout(v->sequence_ms); /* a sequence, not the Escape key */
     kind = get_wch(&key);
     nodelay(stdscr, TRUE);
     if (kind == ERR || key == 033)
         return BROWSE_KEY_ESCAPE;
     if (key != '[' && key != 'O')
         return -1;
-    timeout(SEQUENCE_MS);
+    timeout(v->sequence_ms);
     for (key = 0; get_wch(&key) == OK && (key < '@' || key > '~') && key >= ' ';) {
         number = key >= '0' && key <= '9' ? number % 1000 * 10 + key - '0' : 1000;
         before = key;
@@ -611,10 +616,14 @@ void browse_view_draw(struct browse_view *v, struct browse *b, int64_t now)
 /* Adds the name of the history if several are listed. */
 static void add_history(struct buf *out, const struct browse *b, size_t history, const char *before)
 {
-    if (!b->all || !b->names)
+    struct buf name = BUF_INIT(BUF_LINE);
+
+    if (!b->all || !b->places)
         return;
+    history_name_add(&name, &b->places[history]);
     buf_add_c(out, before);
-    vis_add_line(out, str_of(b->names[history]), true);
+    vis_add_line(out, buf_str(&name), true);
+    buf_release(&name);
 }
 
 void browse_title_box(struct buf *out, const struct browse *b)

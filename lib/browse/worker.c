@@ -40,6 +40,7 @@ struct request {
     const char *role;            /* search only messages of this role; NULL: all */
     size_t given;                /* hits handed over already, which are passed over */
     size_t until;                /* the search pauses when it has given this many */
+    bool at_once;                /* its first result has these all */
 };
 
 struct result {
@@ -324,8 +325,8 @@ static void search_one(struct searching *g, size_t history, struct pattern *patt
         if (result == SEARCH_FAILED || g->passed++ < g->request->given)
             continue;
         browse_hits_add(&g->r->hits, history, &hit);
-        if (g->request->given < SCREENFUL || g->r->hits.count >= PORTION ||
-            time_ticks() - g->since >= PORTION_MS)
+        if (!g->request->at_once && (g->request->given < SCREENFUL || g->r->hits.count >= PORTION ||
+                                     time_ticks() - g->since >= PORTION_MS))
             hand_over(g);
     }
     search_close(&s);
@@ -347,8 +348,13 @@ static bool serve_search(struct browse_work *w, struct request *q)
     for (size_t i = 0; i < (q->all ? w->count : 1) && !is_enough(&g); i++)
         search_one(&g, i, &pattern, &filter);
     done = g.r->done = !is_enough(&g);
-    q->given += g.r->hits.count;
-    give(w, g.r);
+    if (q->at_once && !done && g.r->hits.count < q->until) {
+        result_free(g.r);
+    } else {
+        q->given += g.r->hits.count;
+        q->at_once = false;
+        give(w, g.r);
+    }
     filter_release(&filter);
     pattern_release(&pattern);
     return done;
@@ -433,7 +439,8 @@ static void ask_search(struct browse_work *w, const struct browse *b)
     struct request *q = request_new(b->search_number, b->all);
 
     q->role = b->role;
-    q->until = ENOUGH;
+    q->until = ENOUGH + (b->repeating ? b->hits.count : 0);
+    q->at_once = b->repeating;
     buf_add_str(&q->text, buf_str(&b->searched));
     w->search_number = q->number;
     put(&w->paused, NULL);
@@ -461,7 +468,7 @@ void browse_work_ask(struct browse_work *w, struct browse *b)
     if (b->wants.search)
         ask_search(w, b);
     else if (b->wants.more)
-        ask_more(w, b->refreshing ? b->fresh.count : b->hits.count);
+        ask_more(w, b->hits.count);
     if (b->wants.sessions)
         put(&w->waits[SESSIONS], request_new(b->sessions_number, b->all));
     if (most_urgent(w) < w->at_work && w->at_work < KINDS)

@@ -482,6 +482,8 @@ screen_lacks_now() {
 @test "hist-browse: the marks of a paste in pieces" {
     worked
     terminal
+    # However slow the machine is, no piece is the Escape key.
+    type_lines 'export ESCDELAY=3000'
     browse
     for bytes in '1b 5b' '32 30 30' '7e 64 0d' '64 1b' '5b 32 30 31' '7e 21'; do
         # shellcheck disable=SC2086
