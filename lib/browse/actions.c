@@ -447,18 +447,6 @@ static bool send_to_terminal(int fd, struct str text)
     return result == 0;
 }
 
-/* The programs that may get a text, each if the variable of its server or desktop is set. */
-static const struct {
-    const char *variable; /* NULL: none is needed */
-    const char *command;
-} copiers[] = {
-    {"TMUX", "tmux load-buffer -w -"},
-    {"WAYLAND_DISPLAY", "wl-copy"},
-    {"DISPLAY", "xclip -selection clipboard"},
-    {"DISPLAY", "xsel --clipboard --input"},
-    {NULL, "pbcopy"},
-};
-
 /* Writes on. Returns false if the program does not read. */
 static bool feed_copier(struct browse_job *job, struct str text)
 {
@@ -532,6 +520,17 @@ static void report_copy(struct browse_jobs *j, struct browse *b)
 
 void browse_jobs_copy(struct browse_jobs *j, struct str text, int fd)
 {
+    const struct {
+        const char *at_hand; /* is its desktop or server present? */
+        const char *command;
+    } programs[] = {
+        {config_env("TMUX"), "tmux load-buffer -w -"},
+        {config_env("WAYLAND_DISPLAY"), "wl-copy"},
+        {config_env("DISPLAY"), "xclip -selection clipboard"},
+        {config_env("DISPLAY"), "xsel --clipboard --input"},
+        {"", "pbcopy"},
+    };
+
     stop_jobs(&j->copiers, 0);
     j->text.max = SIZE_MAX;
     buf_clear(&j->text);
@@ -539,13 +538,11 @@ void browse_jobs_copy(struct browse_jobs *j, struct str text, int fd)
     j->sent = send_to_terminal(fd, text);
     j->kept = false;
     j->copying = true;
-    for (size_t i = 0; i < sizeof copiers / sizeof *copiers; i++) {
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         struct words argv = {0};
 
-        if (copiers[i].variable && !config_env(copiers[i].variable))
-            continue;
-        if (words_split(&argv, str_of(copiers[i].command), NULL) == 0)
-            add_job(&j->copiers, BROWSE_COPY, str_of(copiers[i].variable), &argv);
+        if (programs[i].at_hand && words_split(&argv, str_of(programs[i].command), NULL) == 0)
+            add_job(&j->copiers, BROWSE_COPY, STR_NONE, &argv);
     }
 }
 
@@ -554,7 +551,7 @@ static void step_copy(struct browse_jobs *j, struct browse *b)
     bool kept;
 
     while (j->copiers && step_copier(j->copiers, buf_str(&j->text), &kept)) {
-        bool is_tmux = str_eq_c(buf_str(&j->copiers->name), "TMUX");
+        bool is_tmux = strcmp(j->copiers->argv.at[0], "tmux") == 0;
 
         j->kept = j->kept || kept;
         drop_job(&j->copiers);
