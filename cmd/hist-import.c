@@ -145,7 +145,6 @@ static void find_files(struct run *r, char **names, size_t count)
 
 static void parse(struct run *r, struct opt_parser *args)
 {
-    struct buf names = BUF_INIT(BUF_SMALL);
     char *value;
     int key;
 
@@ -154,15 +153,12 @@ static void parse(struct run *r, struct opt_parser *args)
         r->subagents |= key == KEY_SUBAGENTS;
         r->dry_run |= key == KEY_DRY_RUN;
         r->verbose |= key == 'v';
-        if (key == 'f' && !(r->format = import_format_named(value))) {
-            import_format_names(&names);
-            die_usage("unknown format '%s': known are %s", value, buf_c(&names));
-        }
+        if (key == 'f')
+            r->format = import_format_named(value);
     }
     r->json = args->common.json;
     r->quiet = args->common.quiet;
     r->progress = !r->quiet && progress_possible();
-    buf_release(&names);
 }
 
 int main(int argc, char **argv)

@@ -356,12 +356,10 @@ __attribute__((format(printf, 2, 3))) static void warn(struct import *im, const 
     buf_release(&text);
 }
 
-static void note_bad(void *arg, size_t number, const char *reason)
+void import_bad(struct source *s, const char *reason)
 {
-    struct import *im = arg;
-
-    if (++count_of(im)->bad <= NAMED_MAX)
-        warn(im, "cannot import '%s:%zu': %s", im->source->name, number, reason);
+    if (++count_of(s->import)->bad <= NAMED_MAX)
+        warn(s->import, "cannot import '%s:%zu': %s", s->name, s->number, reason);
 }
 
 static void note_altered(struct import *im, const char *field)
@@ -654,9 +652,9 @@ static int take_own(struct import *im, const struct message *m, struct session *
     return result;
 }
 
-static int take_line(void *arg, const struct message *m, struct err *e)
+int import_give_line(struct source *source, const struct message *m, struct err *e)
 {
-    struct import *im = arg;
+    struct import *im = source->import;
     struct session *s;
     struct changed renamed = {BUF_INIT(BUF_LINE + 1), MESSAGE_INIT};
     struct changed altered = {BUF_INIT(BUF_LINE + 1), MESSAGE_INIT};
@@ -672,7 +670,7 @@ static int take_line(void *arg, const struct message *m, struct err *e)
     if (m)
         result = take_own(im, m, s, &altered, &why, e);
     if (*err_text(&why)) {
-        note_bad(im, im->source->number, err_text(&why));
+        import_bad(source, err_text(&why));
         result = 0;
     }
     message_release(&renamed.m);
@@ -774,15 +772,17 @@ static int give_message(struct import *im, struct str line, struct err *e)
     return result;
 }
 
-static int take_message(void *arg, const struct import_message *m, struct err *e)
+int import_give(struct source *s, const struct import_message *m, struct err *e)
 {
-    struct import *im = arg;
+    struct import *im = s->import;
     struct buf line = BUF_INIT(BUF_LINE + 1);
     struct err why = ERR_INIT;
     struct draft d;
     bool overflow = m->text.overflow || m->calls.overflow || m->origin.overflow;
     int result = 0;
 
+    if (import_is_empty(m))
+        return 0;
     tick(im);
     if (is_origin_known(im, buf_str(&m->origin))) {
         count_of(im)->known++;
@@ -793,7 +793,7 @@ static int take_message(void *arg, const struct import_message *m, struct err *e
     draft_init(&d);
     fill_draft(im, &d, m);
     if (overflow || draft_storable(&d, &why) < 0 || draft_format(&d, &line, &why) < 0)
-        note_bad(im, im->source->number, overflow ? "longer than 64 MiB" : err_text(&why));
+        import_bad(s, overflow ? "longer than 64 MiB" : err_text(&why));
     else
         result = give_message(im, buf_str(&line), e);
     draft_release(&d);
@@ -802,12 +802,12 @@ static int take_message(void *arg, const struct import_message *m, struct err *e
     return result;
 }
 
-static bool is_part_known(void *arg, struct str session, struct str part, struct buf *id)
+bool import_knows(const struct source *s, struct str session, struct str part, struct buf *id)
 {
     struct buf key = BUF_INIT(BUF_SMALL);
     const struct entry *entry;
 
-    entry = entry_find(arg, join(&key, session, '/', part));
+    entry = entry_find(s->import, join(&key, session, '/', part));
     if (entry && id)
         buf_add_str(id, entry->id);
     buf_release(&key);
@@ -835,21 +835,17 @@ struct import *import_new(struct history *h, const struct import_options *o, uin
 static int read_source(struct import *im, struct source *s, const struct import_format *f,
                        struct err *e)
 {
-    struct import_sink sink = {.message = take_message,
-                               .line = take_line,
-                               .known = is_part_known,
-                               .bad = note_bad,
-                               .arg = im,
-                               .subagents = im->options.subagents};
     int result;
 
     im->results =
         mem_grow(im->results, &im->results_cap, im->results_count + 1, sizeof *im->results);
     im->results[im->results_count++] = (struct import_result){.name = s->name, .format = f->name};
+    s->import = im;
+    s->subagents = im->options.subagents;
     im->source = s;
     im->source_number++;
     im->time = s->time;
-    result = f->read(s, &sink, e);
+    result = f->read(s, e);
     im->source = NULL;
     /* Without lines that wait, the result can be reported now. */
     if (im->pending_count == 0 || im->options.dry_run)

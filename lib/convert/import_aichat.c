@@ -142,7 +142,6 @@ static const char *convert(struct str yaml, struct buf *out, size_t *line)
 
 struct reader {
     struct source *source;
-    struct import_sink *sink;
     struct import_message m;
 };
 
@@ -190,10 +189,10 @@ static int give_calls(struct reader *r, struct str content, struct err *e)
     }
     buf_add_c(&answer, "]}");
     buf_add_c(&results, results.len > 0 ? "]" : "[]");
-    result = import_give_message(r->source, r->sink, &r->m, buf_str(&answer), r->source->number, e);
+    result = import_give_message(r->source, &r->m, buf_str(&answer), r->source->number, e);
     for (it = json_iter(json_check(buf_str(&results), &value, NULL) ? value : STR_NONE);
          result == 0 && json_next(&it);)
-        result = import_give_message(r->source, r->sink, &r->m, it.value, r->source->number, e);
+        result = import_give_message(r->source, &r->m, it.value, r->source->number, e);
     buf_release(&answer);
     buf_release(&results);
     return result;
@@ -208,17 +207,16 @@ static int give_all(struct reader *r, struct str messages, struct err *e)
         struct str content = json_get(it.value, "content");
 
         r->source->number++;
-        result =
-            json_type(content) == JSON_OBJECT
-                ? give_calls(r, content, e)
-                : import_give_message(r->source, r->sink, &r->m, it.value, r->source->number, e);
+        result = json_type(content) == JSON_OBJECT
+                     ? give_calls(r, content, e)
+                     : import_give_message(r->source, &r->m, it.value, r->source->number, e);
     }
     return result;
 }
 
-static int read_aichat(struct source *s, struct import_sink *sink, struct err *e)
+static int read_aichat(struct source *s, struct err *e)
 {
-    struct reader r = {.source = s, .sink = sink};
+    struct reader r = {.source = s};
     struct buf json = BUF_INIT(SOURCE_VALUE_MAX), yaml = BUF_INIT(4 * SOURCE_VALUE_MAX);
     struct str text, session;
     const char *wrong;
@@ -234,7 +232,7 @@ static int read_aichat(struct source *s, struct import_sink *sink, struct err *e
          json_type(json_get(session, "messages")) != JSON_ARRAY))
         wrong = "no 'messages'";
     if (wrong) {
-        sink->bad(sink->arg, s->number, wrong);
+        import_bad(s, wrong);
         result = 0;
         goto out;
     }

@@ -21,21 +21,18 @@
 #include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
-#include "chathist/base/utf8.h"
 #include "convert/import_reader.h"
 
 #define FORMAT "chatgpt"
 
 struct conversation {
-    char *text; /* owned; JSON */
-    size_t n;
-    int64_t time; /* of the last change, µs */
+    struct str text; /* owned; JSON */
+    int64_t time;    /* of the last change, µs */
     size_t number;
 };
 
 struct reader {
     struct source *source;
-    struct import_sink *sink;
     struct conversation *all;
     size_t count, cap;
     struct import_message m;
@@ -83,9 +80,9 @@ static void add_content(struct reader *r, struct str content)
     import_add_content(&r->m, json_get(content, "text"));
     import_add_content(&r->m, json_get(content, "result"));
     if (!whole)
-        r->sink->bad(r->sink->arg, r->source->number, "a part of a message is of an unknown kind");
+        import_bad(r->source, "a part of a message is of an unknown kind");
     else if (!json_is_null(content) && !import_is_one_of(type, known) && import_is_empty(&r->m))
-        r->sink->bad(r->sink->arg, r->source->number, "a message is of an unknown kind");
+        import_bad(r->source, "a message is of an unknown kind");
 }
 
 static enum role role_in(struct str message)
@@ -147,7 +144,7 @@ static int give_node(struct reader *r, struct str session, struct str id, struct
     /* Tools also leave messages without text, such as the state of a search. */
     if (role == ROLE_TOOL && m->text.len == 0 && !m->text.overflow && m->images == 0)
         return 0;
-    return import_give(r->sink, m, e);
+    return import_give(r->source, m, e);
 }
 
 /* ---- one conversation ---- */
@@ -221,7 +218,7 @@ static int give_conversation(struct reader *r, struct str value, struct err *e)
     if (id.n == 0)
         id = json_text(json_get(value, "id"), &scratch);
     if (json_type(mapping) != JSON_OBJECT || id.n == 0) {
-        r->sink->bad(r->sink->arg, r->source->number, id.n > 0 ? "no 'mapping'" : "no 'id'");
+        import_bad(r->source, id.n > 0 ? "no 'mapping'" : "no 'id'");
         buf_release(&scratch);
         return 0;
     }
@@ -250,47 +247,36 @@ static int compare_conversations(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Stores a valid conversation until all are read. */
-static void keep_conversation(struct reader *r, struct str value)
+/* Keeps a conversation until all are read. */
+static int keep_conversation(void *arg, struct str object, struct err *e)
 {
-    struct buf text = BUF_INIT(4 * SOURCE_VALUE_MAX);
-    struct str object;
-    struct conversation *c;
+    struct reader *r = arg;
 
-    utf8_add_repaired(&text, value);
-    if (!json_check(buf_str(&text), &object, NULL) || json_type(object) != JSON_OBJECT) {
-        r->sink->bad(r->sink->arg, r->source->number, "not a JSON object");
-        buf_release(&text);
-        return;
-    }
+    (void)e;
     import_message_clear(&r->m, ROLE_USER);
     import_set_time(&r->m, json_get(object, "create_time"));
     import_set_time(&r->m, json_get(object, "update_time"));
     r->all = mem_grow(r->all, &r->cap, r->count + 1, sizeof *r->all);
-    c = &r->all[r->count++];
-    *c = (struct conversation){.n = text.len, .time = r->m.time, .number = r->source->number};
-    c->text = buf_detach(&text);
+    r->all[r->count++] = (struct conversation){
+        {mem_copy(object.p, object.n), object.n}, r->m.time, r->source->number};
+    return 0;
 }
 
-static int read_chatgpt(struct source *s, struct import_sink *sink, struct err *e)
+static int read_chatgpt(struct source *s, struct err *e)
 {
-    struct reader r = {.source = s, .sink = sink};
-    struct str value;
+    struct reader r = {.source = s};
     int got;
 
     import_message_init(&r.m);
     buf_init(&r.call_id, BUF_SMALL);
-    while ((got = source_value(s, &value, e)) > 0)
-        keep_conversation(&r, value);
+    got = import_each_object(s, source_value, keep_conversation, &r, e);
     if (r.count > 1)
         qsort(r.all, r.count, sizeof *r.all, compare_conversations);
     for (size_t i = 0; i < r.count; i++) {
-        struct str object;
-
         s->number = r.all[i].number;
-        if (got == 0 && json_check((struct str){r.all[i].text, r.all[i].n}, &object, NULL))
-            got = give_conversation(&r, object, e);
-        free(r.all[i].text);
+        if (got == 0)
+            got = give_conversation(&r, r.all[i].text, e);
+        free((void *)(uintptr_t)r.all[i].text.p);
     }
     free(r.all);
     import_message_release(&r.m);

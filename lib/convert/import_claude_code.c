@@ -52,7 +52,6 @@ static const char *const keys[KEY_COUNT] = {
 
 struct reader {
     struct source *source;
-    struct import_sink *sink;
     struct import_message answer; /* its records are being joined */
     struct buf message_id;
     struct import_message other;
@@ -103,7 +102,7 @@ static int give_answer(struct reader *r, struct err *e)
     if (!import_is_empty(&r->answer))
         count_once(r, buf_str(&r->message_id), &r->answer);
     if (r->answer.origin.len > 0)
-        result = import_give(r->sink, &r->answer, e);
+        result = import_give(r->source, &r->answer, e);
     import_message_clear(&r->answer, ROLE_ASSISTANT);
     buf_clear(&r->message_id);
     return result;
@@ -113,12 +112,9 @@ static int give_answer(struct reader *r, struct err *e)
 static void set_session(struct import_message *m, const struct reader *r, const struct str *value)
 {
     struct buf id = BUF_INIT(BUF_SMALL), agent = BUF_INIT(BUF_SMALL);
-    struct str name = str_of(path_base(r->source->name));
 
-    if (str_ends(name, STR(".jsonl")))
-        name.n -= strlen(".jsonl");
     if (!json_decode(value[KEY_SESSION], &id) || id.len == 0)
-        buf_add_str(&id, name);
+        buf_add_str(&id, source_stem(r->source));
     if (json_is_true(value[KEY_SIDECHAIN])) {
         struct str text = json_text(value[KEY_AGENT], &agent);
 
@@ -158,7 +154,7 @@ static int take_answer(struct reader *r, const struct str *value, struct err *e)
     import_message_clear(&r->other, ROLE_ASSISTANT);
     set_session(&r->other, r, value);
     /* An earlier import may have stored some records of a response before others were written. */
-    if (r->sink->known(r->sink->arg, buf_str(&r->other.session), uuid, NULL)) {
+    if (import_knows(r->source, buf_str(&r->other.session), uuid, NULL)) {
         set_usage(&r->other, json_get(message, "usage"));
         count_once(r, id, &r->other);
         goto out;
@@ -247,7 +243,7 @@ static int take_user(struct reader *r, const struct str *value, struct err *e)
     import_set_part(m, buf_str(&r->uuid));
     import_set_time(m, value[KEY_TIME]);
     add_said(&said, json_get(value[KEY_MESSAGE], "content"));
-    result = import_give_content(r->sink, m, buf_str(&said), e);
+    result = import_give_content(r->source, m, buf_str(&said), e);
     buf_release(&said);
     return result;
 }
@@ -276,9 +272,9 @@ static int take(void *arg, struct str record, struct err *e)
              json_type(value[KEY_MESSAGE]) == JSON_OBJECT)
         wrong = "a message of an unknown type";
     if (wrong)
-        r->sink->bad(r->sink->arg, r->source->number, wrong);
+        import_bad(r->source, wrong);
     else if (json_is_true(value[KEY_META]) ||
-             (json_is_true(value[KEY_SIDECHAIN]) && !r->sink->subagents))
+             (json_is_true(value[KEY_SIDECHAIN]) && !r->source->subagents))
         return 0;
     else if (answer)
         return take_answer(r, value, e);
@@ -287,9 +283,9 @@ static int take(void *arg, struct str record, struct err *e)
     return 0;
 }
 
-static int read_claude_code(struct source *s, struct import_sink *sink, struct err *e)
+static int read_claude_code(struct source *s, struct err *e)
 {
-    struct reader r = {.source = s, .sink = sink};
+    struct reader r = {.source = s};
     int got;
 
     import_message_init(&r.answer);
@@ -297,7 +293,7 @@ static int read_claude_code(struct source *s, struct import_sink *sink, struct e
     buf_init(&r.message_id, BUF_SMALL);
     buf_init(&r.uuid, BUF_SMALL);
     import_message_clear(&r.answer, ROLE_ASSISTANT);
-    got = import_each_object(s, sink, take, &r, e);
+    got = import_each_object(s, source_line, take, &r, e);
     if (got == 0)
         got = give_answer(&r, e);
     import_message_release(&r.answer);

@@ -24,6 +24,7 @@
  * Records have no ids, so a part of an origin is the number of the line, which does not change
  * because rollouts only grow. Rollouts of subagents are imported only if they are wanted.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "chathist/base/file.h"
@@ -41,7 +42,6 @@ struct said {
 
 struct reader {
     struct source *source;
-    struct import_sink *sink;
     struct import_message answer; /* its lines are being joined if its origin is not empty */
     struct import_message other;
     struct buf session; /* its id in Codex; empty until it is known */
@@ -64,23 +64,25 @@ static int give_answer(struct reader *r, struct err *e)
     int result = 0;
 
     if (r->answer.origin.len > 0)
-        result = import_give(r->sink, &r->answer, e);
+        result = import_give(r->source, &r->answer, e);
     import_message_clear(&r->answer, ROLE_ASSISTANT);
     return result;
 }
 
 /* ---- turns that were rolled back ---- */
 
+/* Returns the part of an origin for a line; `text` has room for it. */
+static struct str part_of(size_t number, char text[static 24])
+{
+    return (struct str){text, (size_t)snprintf(text, 24, "%zu", number)};
+}
+
 static bool is_known(const struct reader *r, const struct import_message *m, size_t number,
                      struct buf *id)
 {
-    struct buf part = BUF_INIT(BUF_SMALL);
-    bool known;
+    char text[24];
 
-    buf_add_number(&part, number);
-    known = r->sink->known(r->sink->arg, buf_str(&m->session), buf_str(&part), id);
-    buf_release(&part);
-    return known;
+    return import_knows(r->source, buf_str(&m->session), part_of(number, text), id);
 }
 
 /* Notes that the current line belongs to m. The first new message after a rollback gets the ids of
@@ -122,21 +124,18 @@ static int give(struct reader *r, struct err *e)
     if (import_is_empty(&r->other))
         return 0;
     note_said(r, &r->other);
-    return import_give(r->sink, &r->other, e);
+    return import_give(r->source, &r->other, e);
 }
 
-/* Begins a message of the current line, whose number is appended to `part`. A rollout without an id
- * gets the name of its file. */
-static void begin(struct reader *r, struct import_message *m, enum role role, struct buf *part)
+/* Begins a message of the current line. A rollout without an id gets the name of its file. */
+static void begin(struct reader *r, struct import_message *m, enum role role)
 {
-    struct str name = str_of(path_base(r->source->name));
+    char text[24];
 
-    if (str_ends(name, STR(".jsonl")))
-        name.n -= STR(".jsonl").n;
     import_message_clear(m, role);
-    import_set_session(m, FORMAT, r->session.len > 0 ? buf_str(&r->session) : name);
-    buf_add_number(part, r->source->number);
-    import_set_part(m, buf_str(part));
+    import_set_session(m, FORMAT,
+                       r->session.len > 0 ? buf_str(&r->session) : source_stem(r->source));
+    import_set_part(m, part_of(r->source->number, text));
     if (json_is_null(r->time))
         import_set_time(m, buf_str(&r->began));
     import_set_time(m, r->time);
@@ -145,25 +144,23 @@ static void begin(struct reader *r, struct import_message *m, enum role role, st
 /* Returns the response that the current line belongs to, or NULL if the history has the line. */
 static struct import_message *answer_of_line(struct reader *r)
 {
-    struct buf part = BUF_INIT(BUF_SMALL);
     struct import_message *m = &r->answer;
+    char text[24];
 
-    begin(r, &r->other, ROLE_ASSISTANT, &part);
+    begin(r, &r->other, ROLE_ASSISTANT);
     if (is_known(r, &r->other, r->source->number, NULL)) {
         note_said(r, &r->other);
         m = NULL;
     } else if (m->origin.len > 0) {
-        import_add_part(m, buf_str(&part));
+        import_add_part(m, part_of(r->source->number, text));
     } else {
-        buf_clear(&part);
-        begin(r, m, ROLE_ASSISTANT, &part);
+        begin(r, m, ROLE_ASSISTANT);
         buf_add_str(&m->model, buf_str(&r->model));
         buf_add_str(&m->provider, buf_str(&r->provider));
     }
     if (m)
         note_said(r, m);
     r->asked = false;
-    buf_release(&part);
     return m;
 }
 
@@ -186,7 +183,6 @@ static int give_prompt(struct reader *r, struct err *e)
 {
     size_t number = r->source->number;
     struct str time = r->time;
-    struct buf part = BUF_INIT(BUF_SMALL);
     int result = 0;
 
     if (r->prompt.len > 0 && give_answer(r, e) < 0)
@@ -194,30 +190,27 @@ static int give_prompt(struct reader *r, struct err *e)
     if (r->prompt.len > 0 && result == 0) {
         r->source->number = r->prompt_number;
         r->time = buf_str(&r->prompt_time);
-        begin(r, &r->other, ROLE_USER, &part);
+        begin(r, &r->other, ROLE_USER);
         import_add_text(&r->other, buf_str(&r->prompt));
         result = give(r, e);
         r->source->number = number;
         r->time = time;
     }
     buf_clear(&r->prompt);
-    buf_release(&part);
     return result;
 }
 
 static int take_prompt(struct reader *r, struct str content, struct err *e)
 {
-    struct buf part = BUF_INIT(BUF_SMALL);
     int result = give_answer(r, e);
 
-    begin(r, &r->other, ROLE_USER, &part);
+    begin(r, &r->other, ROLE_USER);
     import_add_content(&r->other, content);
     if (result == 0 && !is_context(buf_str(&r->other.text))) {
         r->asked = r->ever_asked = true;
         buf_clear(&r->prompt);
         result = give(r, e);
     }
-    buf_release(&part);
     return result;
 }
 
@@ -259,17 +252,15 @@ static void take_call(struct reader *r, struct str item, struct str name, struct
 static int take_output(struct reader *r, struct str item, struct err *e)
 {
     struct str output = json_get(item, "output");
-    struct buf part = BUF_INIT(BUF_SMALL);
     int result = give_answer(r, e);
 
-    begin(r, &r->other, ROLE_TOOL, &part);
+    begin(r, &r->other, ROLE_TOOL);
     import_set_text(&r->other.call_id, json_get(item, "call_id"));
     /* Some versions wrote an object: `{"content","success"}`. */
     import_add_content(&r->other,
                        json_type(output) == JSON_OBJECT ? json_get(output, "content") : output);
     if (result == 0)
         result = give(r, e);
-    buf_release(&part);
     return result;
 }
 
@@ -284,9 +275,9 @@ static bool is_left_out(struct str type)
                                         "image_generation_call",
                                         "compaction",
                                         "compaction_summary",
+                                        "ghost_snapshot",
                                         "compaction_trigger",
                                         "context_compaction",
-                                        "ghost_snapshot",
                                         "agent_message",
                                         NULL};
 
@@ -315,7 +306,7 @@ static int take_item(struct reader *r, struct str item, struct err *e)
              json_is_text(type, "custom_tool_call_output"))
         return take_output(r, item, e);
     else
-        r->sink->bad(r->sink->arg, r->source->number, "an item of an unknown type");
+        import_bad(r->source, "an item of an unknown type");
     return 0;
 }
 
@@ -334,14 +325,12 @@ static void take_meta(struct reader *r, struct str meta)
 
 static int take_compacted(struct reader *r, struct str item, struct err *e)
 {
-    struct buf part = BUF_INIT(BUF_SMALL);
     int result = give_prompt(r, e) < 0 ? -1 : give_answer(r, e);
 
-    begin(r, &r->other, ROLE_SYSTEM, &part);
+    begin(r, &r->other, ROLE_SYSTEM);
     import_add_content(&r->other, json_get(item, "message"));
     if (result == 0)
         result = give(r, e);
-    buf_release(&part);
     return result;
 }
 
@@ -397,12 +386,12 @@ static int take(void *arg, struct str record, struct err *e)
         if (json_type(value[ID]) == JSON_STRING)
             take_meta(r, record);
         else if (json_is_null(value[RECORD_TYPE]))
-            r->sink->bad(r->sink->arg, r->source->number, "no 'type'");
+            import_bad(r->source, "no 'type'");
         return 0;
     }
     if (json_is_text(value[TYPE], "session_meta"))
         take_meta(r, value[PAYLOAD]);
-    else if (r->subagent && !r->sink->subagents)
+    else if (r->subagent && !r->source->subagents)
         return 0;
     else if (json_is_text(value[TYPE], "response_item"))
         return take_item(r, value[PAYLOAD], e);
@@ -415,13 +404,13 @@ static int take(void *arg, struct str record, struct err *e)
     else if (json_is_null(value[PAYLOAD]))
         return take_item(r, record, e);
     else if (!json_is_text(value[TYPE], "world_state"))
-        r->sink->bad(r->sink->arg, r->source->number, "a record of an unknown type");
+        import_bad(r->source, "a record of an unknown type");
     return 0;
 }
 
-static int read_codex(struct source *s, struct import_sink *sink, struct err *e)
+static int read_codex(struct source *s, struct err *e)
 {
-    struct reader r = {.source = s, .sink = sink};
+    struct reader r = {.source = s};
     int got;
 
     import_message_init(&r.answer);
@@ -432,7 +421,7 @@ static int read_codex(struct source *s, struct import_sink *sink, struct err *e)
     buf_init(&r.began, BUF_SMALL);
     buf_init(&r.prompt, BUF_LINE);
     buf_init(&r.prompt_time, BUF_SMALL);
-    got = import_each_object(s, sink, take, &r, e);
+    got = import_each_object(s, source_line, take, &r, e);
     /* If response items have the prompts, the one with the last prompt may not be written yet. */
     if (got == 0 && !r.ever_asked)
         got = give_prompt(&r, e);

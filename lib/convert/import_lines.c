@@ -37,12 +37,11 @@ static size_t document_begin(struct str head)
     return 0;
 }
 
-static int give(struct source *s, struct import_sink *sink, struct message *m, struct str line,
-                struct err *e)
+static int give(struct source *s, struct message *m, struct str line, struct err *e)
 {
     if (message_parse(m, line))
-        return sink->line(sink->arg, m, e);
-    sink->bad(sink->arg, s->number, message_defect(line));
+        return import_give_line(s, m, e);
+    import_bad(s, message_defect(line));
     return 0;
 }
 
@@ -70,8 +69,7 @@ static void cut_added(struct buf *line)
     }
 }
 
-static int read_document(struct source *s, struct import_sink *sink, struct message *m,
-                         struct err *e)
+static int read_document(struct source *s, struct message *m, struct err *e)
 {
     struct buf line = BUF_INIT(BUF_LINE);
     struct str value, object;
@@ -86,8 +84,8 @@ static int read_document(struct source *s, struct import_sink *sink, struct mess
             value = buf_str(&line);
         }
         if (line.overflow)
-            sink->bad(sink->arg, s->number, "longer than 64 MiB");
-        else if (give(s, sink, m, value, e) < 0)
+            import_bad(s, "longer than 64 MiB");
+        else if (give(s, m, value, e) < 0)
             got = -1;
         if (got < 0)
             break;
@@ -98,7 +96,7 @@ static int read_document(struct source *s, struct import_sink *sink, struct mess
 
 /* ---- lines ---- */
 
-static int read_rows(struct source *s, struct import_sink *sink, struct message *m, struct err *e)
+static int read_rows(struct source *s, struct message *m, struct err *e)
 {
     struct str line;
     int got;
@@ -107,14 +105,14 @@ static int read_rows(struct source *s, struct import_sink *sink, struct message 
         if (line.p && str_trim(line).n == 0)
             continue;
         if (!line.p)
-            sink->bad(sink->arg, s->number, "longer than 64 MiB");
-        else if ((s->terminated || !message_defect(line)) && give(s, sink, m, line, e) < 0)
+            import_bad(s, "longer than 64 MiB");
+        else if ((s->terminated || !message_defect(line)) && give(s, m, line, e) < 0)
             return -1;
     }
     return got;
 }
 
-static int read_lines(struct source *s, struct import_sink *sink, struct err *e)
+static int read_lines(struct source *s, struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct str head;
@@ -124,7 +122,7 @@ static int read_lines(struct source *s, struct import_sink *sink, struct err *e)
     if (document > 0)
         source_skip(s, document);
     if (result == 0)
-        result = document > 0 ? read_document(s, sink, &m, e) : read_rows(s, sink, &m, e);
+        result = document > 0 ? read_document(s, &m, e) : read_rows(s, &m, e);
     message_release(&m);
     return result;
 }

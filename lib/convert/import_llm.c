@@ -108,7 +108,6 @@ struct link {
 
 struct reader {
     struct source *source;
-    struct import_sink *sink;
     sqlite3 *db;
     sqlite3_stmt *query[QUERY_COUNT];
     int64_t work, work_max;
@@ -228,9 +227,9 @@ static int give(struct reader *r, struct err *e)
     int result = 0;
 
     if (r->too_long)
-        r->sink->bad(r->sink->arg, r->source->number, "longer than 64 MiB");
+        import_bad(r->source, "longer than 64 MiB");
     else
-        result = import_give(r->sink, &r->m, e);
+        result = import_give(r->source, &r->m, e);
     r->too_long = false;
     return result;
 }
@@ -375,7 +374,7 @@ static int read_responses(struct reader *r, struct err *e)
             if (give(r, e) < 0)
                 return -1;
         } else if (!column(row, R_ID).p)
-            r->sink->bad(r->sink->arg, r->source->number, "a response without an id");
+            import_bad(r->source, "a response without an id");
         else if (give_system(r, row, e) < 0 || give_results(r, row, e) < 0 ||
                  give_prompt(r, row, e) < 0 || give_response(r, row, e) < 0)
             return -1;
@@ -516,8 +515,7 @@ static int follow(struct reader *r, struct str hash, struct err *e)
         buf_add_str(&at, column(q, M_PARENT));
     }
     if (got == 0)
-        r->sink->bad(r->sink->arg, r->source->number,
-                     r->too_long ? "longer than 64 MiB" : "a message of it is missing");
+        import_bad(r->source, r->too_long ? "longer than 64 MiB" : "a message of it is missing");
     r->too_long = false;
     got = got < 0 ? -1 : at.len == 0;
     buf_release(&at);
@@ -743,9 +741,9 @@ static int open_database(struct reader *r, const char *path, struct err *e)
     return 0;
 }
 
-static int read_llm(struct source *s, struct import_sink *sink, struct err *e)
+static int read_llm(struct source *s, struct err *e)
 {
-    struct reader r = {.source = s, .sink = sink};
+    struct reader r = {.source = s};
     struct stat before, after;
     char *path = s->path ? path_real(s->path, e) : NULL;
     int result = -1;

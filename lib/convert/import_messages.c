@@ -14,7 +14,6 @@
 
 #include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
-#include "chathist/base/utf8.h"
 #include "convert/import_reader.h"
 
 /* ---- a message ---- */
@@ -81,9 +80,8 @@ static void set_members(struct import_message *m, const struct import_message *l
     buf_release(&part);
 }
 
-int import_give_message(struct source *s, struct import_sink *sink,
-                        const struct import_message *like, struct str object, size_t n,
-                        struct err *e)
+int import_give_message(struct source *s, const struct import_message *like, struct str object,
+                        size_t n, struct err *e)
 {
     struct str content = json_get(object, "content");
     enum json_type type = json_type(content);
@@ -93,12 +91,12 @@ int import_give_message(struct source *s, struct import_sink *sink,
     import_message_init(&m);
     m.role = role_in(object);
     if (m.role == ROLE_OTHER) {
-        sink->bad(sink->arg, s->number, "no known 'role'");
+        import_bad(s, "no known 'role'");
     } else if (!json_is_null(content) && type != JSON_STRING && type != JSON_ARRAY) {
-        sink->bad(sink->arg, s->number, "'content' is neither a string nor an array");
+        import_bad(s, "'content' is neither a string nor an array");
     } else {
         set_members(&m, like, object, n);
-        result = import_give_content(sink, &m, content, e);
+        result = import_give_content(s, &m, content, e);
     }
     import_message_release(&m);
     return result;
@@ -108,8 +106,8 @@ int import_give_message(struct source *s, struct import_sink *sink,
 
 /* Gives the messages of a request. Each request is a session; the first has the session of the
  * file. */
-static int give_request(struct source *s, struct import_sink *sink, struct import_message *m,
-                        struct str request, struct err *e)
+static int give_request(struct source *s, struct import_message *m, struct str request,
+                        struct err *e)
 {
     struct json_iter it = json_iter(json_get(request, "messages"));
     struct str system = json_get(request, "system");
@@ -125,11 +123,11 @@ static int give_request(struct source *s, struct import_sink *sink, struct impor
         buf_add_c(&object, "{\"role\":\"system\",\"content\":");
         buf_add_str(&object, system);
         buf_add_byte(&object, '}');
-        result = import_give_message(s, sink, m, buf_str(&object), 0, e);
+        result = import_give_message(s, m, buf_str(&object), 0, e);
     }
     for (s->number = 0; result == 0 && json_next(&it);) {
         s->number++;
-        result = import_give_message(s, sink, m, it.value, s->number, e);
+        result = import_give_message(s, m, it.value, s->number, e);
     }
     s->number = number;
     buf_truncate(&m->session, file_session);
@@ -137,49 +135,19 @@ static int give_request(struct source *s, struct import_sink *sink, struct impor
     return result;
 }
 
-static int read_values(struct source *s, struct import_sink *sink, struct import_message *m,
-                       struct err *e)
-{
-    struct buf repaired = BUF_INIT(4 * SOURCE_VALUE_MAX);
-    struct str value, object;
-    int got;
-
-    while ((got = source_value(s, &value, e)) > 0) {
-        buf_clear(&repaired);
-        utf8_add_repaired(&repaired, value);
-        if (!json_check(buf_str(&repaired), &object, NULL) || json_type(object) != JSON_OBJECT) {
-            sink->bad(sink->arg, s->number, "not a JSON object");
-            continue;
-        }
-        got = json_type(json_get(object, "messages")) == JSON_ARRAY
-                  ? give_request(s, sink, m, object, e)
-                  : import_give_message(s, sink, m, object, s->number, e);
-        if (got < 0)
-            break;
-    }
-    buf_release(&repaired);
-    return got;
-}
-
-struct lines {
+struct reader {
     struct source *source;
-    struct import_sink *sink;
-    struct import_message *m;
+    struct import_message m; /* session, model and provider of the current request */
 };
 
-static int take_line(void *arg, struct str object, struct err *e)
+static int take_object(void *arg, struct str object, struct err *e)
 {
-    struct lines *l = arg;
+    struct reader *r = arg;
+    size_t number = r->source->number;
 
-    return import_give_message(l->source, l->sink, l->m, object, l->source->number, e);
-}
-
-static int read_lines(struct source *s, struct import_sink *sink, struct import_message *m,
-                      struct err *e)
-{
-    struct lines l = {s, sink, m};
-
-    return import_each_object(s, sink, take_line, &l, e);
+    return json_type(json_get(object, "messages")) == JSON_ARRAY
+               ? give_request(r->source, &r->m, object, e)
+               : import_give_message(r->source, &r->m, object, number, e);
 }
 
 /* Returns whether the first line is an object that is no request. */
@@ -191,16 +159,17 @@ static bool has_lines(struct str head)
            json_is_null(json_get(value, "messages"));
 }
 
-static int read_messages(struct source *s, struct import_sink *sink, struct err *e)
+static int read_messages(struct source *s, struct err *e)
 {
-    struct import_message m;
+    struct reader r = {.source = s};
     struct str head;
     int result = -1;
 
-    import_message_init(&m);
-    if (import_set_file_session(&m, "messages", s, e) == 0 && source_head(s, &head, e) == 0)
-        result = has_lines(head) ? read_lines(s, sink, &m, e) : read_values(s, sink, &m, e);
-    import_message_release(&m);
+    import_message_init(&r.m);
+    if (import_set_file_session(&r.m, "messages", s, e) == 0 && source_head(s, &head, e) == 0)
+        result =
+            import_each_object(s, has_lines(head) ? source_line : source_value, take_object, &r, e);
+    import_message_release(&r.m);
     return result;
 }
 

@@ -39,18 +39,19 @@ int source_open(struct source *s, const char *path, struct err *e)
     return 0;
 }
 
-void source_of_text(struct source *s, const char *name, struct str text)
-{
-    *s = (struct source){.name = name, .fd = -1, .ended = true};
-    buf_init(&s->block, SOURCE_VALUE_MAX);
-    buf_add_str(&s->block, text);
-}
-
 void source_close(struct source *s)
 {
     if (s->fd > STDIN_FILENO)
         close(s->fd);
     buf_release(&s->block);
+}
+
+struct str source_stem(const struct source *s)
+{
+    struct str name = str_of(path_base(s->name)), ending = STR(".jsonl");
+
+    name.n -= str_ends(name, ending) ? ending.n : 0;
+    return name;
 }
 
 /* Reads the next bytes into the block. Returns 1; 0 at the end; -1 with *e set. Text that was given
@@ -206,6 +207,7 @@ static int take_value(struct source *s, struct str *value, struct err *e)
     *value = (struct str){buf_c(&s->block) + s->from, s->seen - s->from};
     s->from = s->seen;
     s->number++;
+    s->terminated = true;
     return 1;
 }
 
@@ -535,16 +537,9 @@ bool import_is_empty(const struct import_message *m)
            m->images == 0 && m->role != ROLE_TOOL;
 }
 
-int import_give(struct import_sink *sink, const struct import_message *m, struct err *e)
-{
-    if (import_is_empty(m))
-        return 0;
-    return sink->message(sink->arg, m, e);
-}
-
 /* Gives m and clears it for the next message of the same record. *given counts the messages. */
-static int give_one(struct import_sink *sink, struct import_message *m, struct str part,
-                    size_t *given, struct err *e)
+static int give_one(struct source *s, struct import_message *m, struct str part, size_t *given,
+                    struct err *e)
 {
     struct buf own = BUF_INIT(BUF_SMALL);
     bool some = !import_is_empty(m);
@@ -554,7 +549,7 @@ static int give_one(struct import_sink *sink, struct import_message *m, struct s
     if (*given > 0)
         buf_addf(&own, ".%zu", *given);
     import_set_part(m, buf_str(&own));
-    result = import_give(sink, m, e);
+    result = import_give(s, m, e);
     *given += some;
     import_message_rewind(m);
     buf_release(&own);
@@ -571,7 +566,7 @@ static bool is_said_with_call(const struct import_message *m, const struct json_
            json_next(&next) && json_has_type(next.value, "tool_use");
 }
 
-int import_give_content(struct import_sink *sink, struct import_message *m, struct str content,
+int import_give_content(struct source *s, struct import_message *m, struct str content,
                         struct err *e)
 {
     enum role role = m->role;
@@ -590,7 +585,7 @@ int import_give_content(struct import_sink *sink, struct import_message *m, stru
         bool is_result = json_has_type(it.value, "tool_result");
 
         if (is_result || is_said_with_call(m, &it))
-            result = give_one(sink, m, buf_str(&own), &given, e);
+            result = give_one(s, m, buf_str(&own), &given, e);
         if (!is_result) {
             add_block(m, it.value);
             continue;
@@ -599,58 +594,45 @@ int import_give_content(struct import_sink *sink, struct import_message *m, stru
         import_set_text(&m->call_id, json_get(it.value, "tool_use_id"));
         import_add_content(m, json_get(it.value, "content"));
         if (result == 0)
-            result = give_one(sink, m, buf_str(&own), &given, e);
+            result = give_one(s, m, buf_str(&own), &given, e);
         m->role = role;
     }
     if (result == 0)
-        result = give_one(sink, m, buf_str(&own), &given, e);
+        result = give_one(s, m, buf_str(&own), &given, e);
     buf_release(&own);
     return result;
 }
 
-/* Gives the next line that is an object, in scratch if it had to be repaired. Returns 1; 0 at the
- * end; -1 with *e set. */
-static int next_object(struct source *s, struct import_sink *sink, struct buf *scratch,
-                       struct str *object, struct err *e)
-{
-    struct str line;
-    int got;
-
-    while ((got = source_line(s, &line, e)) > 0) {
-        if (!line.p) {
-            sink->bad(sink->arg, s->number, "longer than 64 MiB");
-            continue;
-        }
-        if (str_trim(line).n == 0)
-            continue;
-        if (utf8_valid(line) < line.n) {
-            buf_clear(scratch);
-            utf8_add_repaired(scratch, line);
-            line = buf_str(scratch);
-        }
-        if (json_check(line, object, NULL) && json_type(*object) == JSON_OBJECT)
-            return 1;
-        /* An unterminated line may still be written. */
-        if (s->terminated)
-            sink->bad(sink->arg, s->number, "not a JSON object");
-    }
-    return got;
-}
-
-int import_each_object(struct source *s, struct import_sink *sink,
-                       int (*take)(void *arg, struct str object, struct err *e), void *arg,
+int import_each_object(struct source *s, source_next *next, import_take *take, void *arg,
                        struct err *e)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str object;
+    struct buf repaired = BUF_INIT(4 * SOURCE_VALUE_MAX);
+    struct str text, object;
     int got;
 
-    while ((got = next_object(s, sink, &scratch, &object, e)) > 0)
-        if (take(arg, object, e) < 0) {
-            got = -1;
-            break;
+    while ((got = next(s, &text, e)) > 0) {
+        if (!text.p) {
+            import_bad(s, "longer than 64 MiB");
+            continue;
         }
-    buf_release(&scratch);
+        if (str_trim(text).n == 0)
+            continue;
+        if (utf8_valid(text) < text.n) {
+            buf_clear(&repaired);
+            utf8_add_repaired(&repaired, text);
+            text = buf_str(&repaired);
+        }
+        if (json_check(text, &object, NULL) && json_type(object) == JSON_OBJECT) {
+            if (take(arg, object, e) < 0) {
+                got = -1;
+                break;
+            }
+        } else if (s->terminated) {
+            /* An unterminated line may still be written. */
+            import_bad(s, "not a JSON object");
+        }
+    }
+    buf_release(&repaired);
     return got;
 }
 

@@ -1,11 +1,11 @@
 /*
  * import_reader - what the readers of all import formats share.
  *
- *     struct source -> reader (a file for each format) -> struct import_message -> import_sink
+ *     struct source -> reader (a file for each format) -> struct import_message -> convert/import
  *
  * A source is a file, or standard input, read by lines, by the elements of a JSON array, or as a
- * whole. A reader fills a message from it and gives it to the sink,
- * convert/import, that makes a history line unless the history has the message.
+ * whole. A reader fills a message from it and gives it to convert/import, which makes a history line
+ * unless the history has the message.
  *
  * The origin of a message is SESSION/PART. SESSION is the session id in the history, made of the
  * name of the format and the id in the other program; PART identifies the message in that session.
@@ -32,12 +32,14 @@
 
 struct source {
     const char *name; /* for messages, borrowed; `-` for standard input */
-    const char *path; /* NULL for standard input and text in memory */
+    const char *path; /* NULL for standard input */
     int64_t time;     /* modification time in µs, for messages without a time */
     size_t number;    /* of the last line or value, from 1 */
-    bool terminated;  /* the last line ended with a newline */
+    bool terminated;  /* the last line ended with a newline; always true after a value */
+    bool subagents;   /* messages of subagents are wanted */
     /* private */
-    int fd;           /* -1: all bytes are in block */
+    struct import *import; /* that reads it */
+    int fd;
     struct buf block; /* bytes from `from` on were not given yet */
     size_t from, seen;
     bool ended;
@@ -46,11 +48,12 @@ struct source {
 
 /* Opens a file; `-` is standard input. Returns 0, or -1 with *e set and nothing to close. */
 int source_open(struct source *s, const char *path, struct err *e);
-/* Makes a source of a copy of text in memory. */
-void source_of_text(struct source *s, const char *name, struct str text);
 void source_close(struct source *s);
+/* Returns the name of the file without directories and without `.jsonl`. */
+struct str source_stem(const struct source *s);
 
 /* The functions below return text that is valid until the next call on the source. */
+typedef int source_next(struct source *s, struct str *text, struct err *e);
 
 /* Gives the beginning of the source, without advancing; a BOM there is removed. Returns 0, or -1
  * with *e set. */
@@ -89,27 +92,13 @@ struct import_message {
     struct usage usage;
 };
 
-struct import_sink {
-    /* Receives a message. m is unchanged. Returns 0, or -1 with *e set to end the import. */
-    int (*message)(void *arg, const struct import_message *m, struct err *e);
-    /* Receives a line in the form of our histories. Returns as above. */
-    int (*line)(void *arg, const struct message *m, struct err *e);
-    /* Returns whether a message is in the history or was given before. `part` is one part of its
-     * origin. If id is not NULL, the id of its line is appended to it. */
-    bool (*known)(void *arg, struct str session, struct str part, struct buf *id);
-    /* Reports a record that is skipped because it cannot be read. */
-    void (*bad)(void *arg, size_t number, const char *reason);
-    void *arg;
-    bool subagents; /* messages of subagents are wanted */
-};
-
 struct import_format {
     const char *name;
     /* Returns whether a file that begins like this has the format. */
     bool (*is)(struct str head);
-    /* Gives all messages of the source to the sink; the session that was used last comes last.
+    /* Gives all messages of the source; the session that was used last comes last.
      * Returns 0, or -1 with *e set. */
-    int (*read)(struct source *s, struct import_sink *sink, struct err *e);
+    int (*read)(struct source *s, struct err *e);
 };
 /* NULL ends the array. Each format is described at the beginning of its source file. */
 extern const struct import_format *const import_formats[];
@@ -160,23 +149,36 @@ void import_add_content(struct import_message *m, struct str content);
 
 /* Returns whether the message has neither text, calls nor images. A tool result is never empty. */
 bool import_is_empty(const struct import_message *m);
-/* Gives the message to the sink unless it is empty. Returns 0, or -1 with *e set. */
-int import_give(struct import_sink *sink, const struct import_message *m, struct err *e);
+/* ---- giving messages ----
+ *
+ * The first four are functions of convert/import. */
+
+/* Gives a message of the source, unless it is empty. Returns 0, or -1 with *e set to end the
+ * import. */
+int import_give(struct source *s, const struct import_message *m, struct err *e);
+/* Gives a line in the form of our histories. Returns as above. */
+int import_give_line(struct source *s, const struct message *m, struct err *e);
+/* Returns whether a message is in the history or was given before. `part` is one part of its
+ * origin. If id is not NULL, the id of its line is appended to it. */
+bool import_knows(const struct source *s, struct str session, struct str part, struct buf *id);
+/* Reports that record s->number is skipped because it cannot be read. */
+void import_bad(struct source *s, const char *reason);
 /* Adds content to the message and gives it. Each tool_result block becomes a message of its own;
  * the messages after the first have `.1`, `.2`, ... after their part. */
-int import_give_content(struct import_sink *sink, struct import_message *m, struct str content,
+int import_give_content(struct source *s, struct import_message *m, struct str content,
                         struct err *e);
 /* Gives message number n of a conversation, an object as the interfaces of OpenAI and Anthropic
  * take it. It gets the session, and an answer the model and the provider, of `like`
  * (import_messages.c). */
-int import_give_message(struct source *s, struct import_sink *sink,
-                        const struct import_message *like, struct str object, size_t n,
-                        struct err *e);
+int import_give_message(struct source *s, const struct import_message *like, struct str object,
+                        size_t n, struct err *e);
 
-/* Calls `take` for each line that is a JSON object. Other lines are reported as bad, except for an
- * unterminated last line. Returns 0, or -1 with *e set if the source or `take` failed. */
-int import_each_object(struct source *s, struct import_sink *sink,
-                       int (*take)(void *arg, struct str object, struct err *e), void *arg,
+/* Takes a JSON object of the source. Returns 0, or -1 with *e set to end the import. */
+typedef int import_take(void *arg, struct str object, struct err *e);
+/* Calls `take` for each line or value (`next`) that is a JSON object. Others are reported as bad,
+ * except for an unterminated last line. Returns 0, or -1 with *e set if the source or `take`
+ * failed. */
+int import_each_object(struct source *s, source_next *next, import_take *take, void *arg,
                        struct err *e);
 
 /* ---- recognising values and formats ---- */

@@ -6,6 +6,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/regex.h"
+#include "chathist/base/utf8.h"
 
 /*
  * The expressions match bytes, and the match is the secret: the text before it ends in \K, the text
@@ -229,22 +230,16 @@ void redactor_free(struct redactor *r)
 
 /* ---- characters without a width ---- */
 
-/* Returns the length of the character at the start of s if it has no width (U+00AD, U+200B to
- * U+200F, U+202A to U+202E, U+2060 to U+2064, U+FEFF), else 0. */
+/* Returns the length of the character at the start of s if it has no width, else 0. */
 static size_t invisible(struct str s)
 {
-    const unsigned char *p = (const unsigned char *)s.p;
+    int32_t cp;
+    size_t n = utf8_decode(s, &cp);
 
-    if (s.n >= 2 && p[0] == 0xc2 && p[1] == 0xad)
-        return 2;
-    if (s.n < 3)
-        return 0;
-    if (p[0] == 0xe2 && p[1] == 0x80 &&
-        ((p[2] >= 0x8b && p[2] <= 0x8f) || (p[2] >= 0xaa && p[2] <= 0xae)))
-        return 3;
-    if (p[0] == 0xe2 && p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xa4)
-        return 3;
-    return p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf ? 3 : 0;
+    return cp == 0xad || (cp >= 0x200b && cp <= 0x200f) || (cp >= 0x202a && cp <= 0x202e) ||
+                   (cp >= 0x2060 && cp <= 0x2064) || cp == 0xfeff
+               ? n
+               : 0;
 }
 
 /* Appends to plain the text without such characters. Returns for each of its bytes the offset in

@@ -69,10 +69,12 @@ contents() {
 }
 
 @test "import: subagents of Claude Code are sessions of their own, when they are wanted" {
-    run_expect 1 hist-import -q --subagents "$FORMATS/claude-code"
+    cp -r "$FORMATS/claude-code" .
+    find claude-code -name 'agent-*' -exec touch -d 2025-09-01 {} +
+    run_expect 1 hist-import -q --subagents claude-code
     stdout_is 11
     history_is "$WANTED/claude-code.jsonl"
-    LEFT_OUT=1 again --subagents "$FORMATS/claude-code"
+    LEFT_OUT=1 again --subagents claude-code
 }
 
 @test "import: an answer of Claude Code that grew since" {
@@ -1103,7 +1105,7 @@ for name, messages in ("first", [big, small]), ("second", [small, big]):
     bad_lines odd.jsonl 1 'not JSON'
     run_expect 2 hist-import -f none odd.jsonl
     stdout_empty
-    stderr_is "hist-import: unknown format 'none': known are lines, claude-code, codex, llm, chatgpt, messages, aichat (see 'hist-import --help')"
+    stderr_is "hist-import: bad value 'none' for --format: lines, claude-code, codex, llm, chatgpt, messages or aichat is expected (see 'hist-import --help')"
 }
 
 @test "import: bad records are named up to a number" {

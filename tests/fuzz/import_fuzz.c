@@ -1,91 +1,77 @@
 /*
- * import: a file of any bytes, in each format that is text, ends; what is given has a role, a
- * session that may be stored and an origin in it; and it is the same when it is read again.
+ * import: a file of any bytes, in each format, is imported to its end. What is stored has a role, a
+ * session that may be stored, and, if it is from another program, an origin in that session; and
+ * nothing is new when the file is imported again.
  */
 #include <stdint.h>
-#include <stdlib.h>
 
-#include "chathist/base/hash_map.h"
 #include "chathist/base/id.h"
-#include "chathist/base/json.h"
+#include "chathist/convert/import.h"
 #include "convert/import_reader.h"
-
-struct seen {
-    uint64_t hash;
-    size_t count;
-};
-
-static int take(void *arg, const struct import_message *m, struct err *e)
-{
-    struct seen *s = arg;
-    struct buf calls = BUF_INIT(BUF_LINE);
-    struct str value;
-
-    (void)e;
-    if (m->role >= ROLE_OTHER || !id_session_valid(buf_str(&m->session)) ||
-        !str_starts(buf_str(&m->origin), buf_str(&m->session)))
-        abort();
-    buf_addf(&calls, "[");
-    buf_add_str(&calls, buf_str(&m->calls));
-    buf_add_byte(&calls, ']');
-    if (!json_check(buf_str(&calls), &value, NULL))
-        abort();
-    s->hash = s->hash * 31 + hash_map_hash(buf_str(&m->text)) + hash_map_hash(buf_str(&m->origin));
-    s->count++;
-    buf_release(&calls);
-    return 0;
-}
-
-static int take_line(void *arg, const struct message *m, struct err *e)
-{
-    struct seen *s = arg;
-
-    (void)e;
-    s->hash = s->hash * 31 + hash_map_hash(m->line);
-    s->count++;
-    return 0;
-}
-
-static bool known(void *arg, struct str session, struct str part, struct buf *id)
-{
-    (void)arg;
-    if (id)
-        buf_add_str(id, part);
-    return hash_map_hash(part) % 8 == 0 && session.n > 0;
-}
-
-static void bad(void *arg, size_t number, const char *reason)
-{
-    (void)arg;
-    (void)number;
-    if (!reason)
-        abort();
-}
-
-static void read_all(const struct import_format *f, struct str text, struct seen *seen)
-{
-    struct import_sink sink = {take, take_line, known, bad, seen, true};
-    struct source s;
-
-    source_of_text(&s, "dir/name.jsonl", text);
-    (void)f->read(&s, &sink, NULL);
-    source_close(&s);
-}
+#include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void check_line(void *arg, struct str line)
+{
+    struct message m = MESSAGE_INIT;
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str origin;
+    size_t *count = arg;
+
+    demand(message_parse(&m, line) && id_session_valid(m.session_id));
+    origin = message_text(&m, FIELD_ORIGIN, &scratch);
+    demand(origin.n == 0 || m.role < ROLE_OTHER);
+    ++*count;
+    message_release(&m);
+    buf_release(&scratch);
+}
+
+static void warn(void *arg, const char *message)
+{
+    (void)arg;
+    demand(*message != '\0');
+}
+
+/* Returns the number of new lines. */
+static size_t import_all(char *history, const char *path, const struct import_format *f)
+{
+    struct history h = {.dir_fd = FILE_CWD,
+                        .pointer_fd = FILE_CWD,
+                        .kind = HISTORY_EXPLICIT,
+                        .trusted = true,
+                        .path = history,
+                        .pointer = history,
+                        .cancel_fd = -1};
+    size_t count = 0;
+    uint64_t bad;
+    struct import_options o = {.subagents = true,
+                               .listener = {.warn = warn, .line = check_line, .arg = &count}};
+    struct err e = ERR_INIT;
+    struct import *im = import_new(&h, &o, &bad, &e);
+
+    demand(im != NULL);
+    if (import_file(im, path, f, &e) < 0)
+        demand(*err_text(&e) != '\0');
+    err_release(&e);
+    demand(import_finish(im, &e) == 0);
+    import_free(im);
+    return count;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    char *history = scratch_path("h"), *path = scratch_path("state");
     struct str text = {(const char *)data, size};
 
+    scratch_write(path, text);
     (void)import_format_of(text);
     for (const struct import_format *const *f = import_formats; *f; f++) {
-        struct seen first = {0}, second = {0};
-
-        read_all(*f, text, &first);
-        read_all(*f, text, &second);
-        if (first.hash != second.hash || first.count != second.count)
-            abort();
+        scratch_write(history, STR(""));
+        (void)import_all(history, path, *f);
+        demand(import_all(history, path, *f) == 0);
     }
+    free(history);
+    free(path);
     return 0;
 }
