@@ -55,8 +55,7 @@ void chat_session_open(struct chat_session *t, const struct chat_args *args)
     t->args = args;
     if (args->reasoning)
         events_want_reasoning(&t->events);
-    if (args->extract)
-        events_hold_text(&t->events);
+    t->events.held = args->extract;
     read_schema(t);
     start_history_if_any(&t->config, &t->history, &args->common);
     choose_server(t);
@@ -379,6 +378,7 @@ int chat_session_run(struct chat_session *t, struct turn *turn)
     t->consent.cancel_fd = t->history.cancel_fd;
     claim_session(t, turn);
     turn->keeps_partial = t->args->store && !t->in_memory;
+    t->events.partial = &turn->partial;
     events_session(&t->events, turn->session);
     exchange_rounds(t, turn, &e);
     status = conclude_turn(t, turn, &e);
@@ -390,6 +390,7 @@ int chat_session_run(struct chat_session *t, struct turn *turn)
         status = 128 + interrupt_signal();
     interrupt_end();
     t->history.cancel_fd = t->events.out.cancel_fd = t->consent.cancel_fd = -1;
+    t->events.partial = NULL;
     return status;
 }
 

@@ -250,6 +250,11 @@ static int print_text(void *arg, struct str delta)
     struct events *ev = arg;
     struct buf b = BUF_INIT(8 * BUF_LINE);
 
+    /* The file has the text first, so that what was printed survives SIGKILL. */
+    if (ev->partial)
+        partial_add(ev->partial, delta);
+    if (ev->held)
+        return 0;
     progress_end();
     stderr_text_end(&ev->reasoning);
     if (ev->marked) {
@@ -426,11 +431,6 @@ void events_show_markdown(struct events *ev)
 void events_want_reasoning(struct events *ev)
 {
     ev->sink.reasoning = print_reasoning;
-}
-
-void events_hold_text(struct events *ev)
-{
-    ev->sink.text = NULL;
 }
 
 void events_done(struct events *ev, const struct turn *t)

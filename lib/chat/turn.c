@@ -363,48 +363,11 @@ static int check_answer(const struct turn *t, struct err *e)
     return a->calls_count > 0 ? check_calls(t, e) : 0;
 }
 
-static int pass_text(void *arg, struct str delta)
-{
-    struct turn *t = arg;
-
-    partial_add(&t->partial, delta);
-    return t->outer && t->outer->text ? t->outer->text(t->outer->arg, delta) : 0;
-}
-
-static int take_citation(void *arg, struct str json)
-{
-    struct turn *t = arg;
-
-    return t->outer->citation(t->outer->arg, json);
-}
-
-static int take_reasoning(void *arg, struct str delta)
-{
-    struct turn *t = arg;
-
-    return t->outer->reasoning(t->outer->arg, delta);
-}
-
-static void take_notice(void *arg, const char *text)
-{
-    struct turn *t = arg;
-
-    t->outer->notice(t->outer->arg, text);
-}
-
-/* From now on each piece of the answer is written to a file before it is printed. */
-static void begin_partial(struct turn *t, const struct response_sink *sink)
+/* Makes the file that the sink adds each piece of the answer to. */
+static void begin_partial(struct turn *t)
 {
     struct draft d;
 
-    t->outer = sink;
-    t->sink = (struct response_sink){.text = pass_text, .arg = t};
-    if (sink && sink->citation)
-        t->sink.citation = take_citation;
-    if (sink && sink->reasoning)
-        t->sink.reasoning = take_reasoning;
-    if (sink && sink->notice)
-        t->sink.notice = take_notice;
     if (!t->keeps_partial || t->partial.open || t->prompt_id.len == 0 || t->unstored_count > 0)
         return;
     draft_init(&d);
@@ -421,8 +384,8 @@ int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e)
     int result;
 
     t->calling = false;
-    begin_partial(t, sink);
-    t->answer.sink = &t->sink;
+    begin_partial(t);
+    t->answer.sink = sink;
     result = exchange_run(t->provider, &t->ask, &t->answer, t->max_rounds, &t->rounds, e);
     usage_sum(&t->usage, &t->answer.usage);
     if (result < 0)

@@ -34,10 +34,12 @@ struct events {
     bool any_text;
     bool ends_line; /* the text so far ends with a newline */
     bool quiet, verbose;
-    bool interactive; /* each hint is printed once, and names commands instead of options */
-    bool hinted;      /* the hint at a long conversation was printed */
-    bool cut;         /* the hint that messages are omitted was printed */
-    bool marked;      /* Markdown is shown */
+    bool interactive;        /* each hint is printed once, and names commands instead of options */
+    bool hinted;             /* the hint at a long conversation was printed */
+    bool cut;                /* the hint that messages are omitted was printed */
+    bool marked;             /* Markdown is shown */
+    bool held;               /* the text is not printed, because events_code follows */
+    struct partial *partial; /* gets the text of the answer before it is printed; NULL: none */
     struct markdown markdown;
     struct response_sink sink; /* for turn_ask */
     struct ask_watch watch;    /* for struct ask */
@@ -51,8 +53,6 @@ void events_show_markdown(struct events *ev);
 void events_show_waiting(struct events *ev, struct http_limits *limits);
 /* Also prints the reasoning of the model: on standard error, or as events. */
 void events_want_reasoning(struct events *ev);
-/* Does not print the text of the answer, for events_code. */
-void events_hold_text(struct events *ev);
 /* Prints `{"type":"session_id",...}`, the first event. */
 void events_session(struct events *ev, struct str id);
 /* With --verbose prints the session and each message of the context on stderr. Hints at a long
@@ -64,7 +64,7 @@ void events_model(struct events *ev, const char *provider, const char *model);
 void events_spent(struct events *ev, const struct turn *t);
 /* Ends a complete answer: adds the missing last newline, or prints `usage` and `done`. */
 void events_done(struct events *ev, const struct turn *t);
-/* Prints the first code block of the answer, after events_hold_text. Returns 0, or -1 with *e set
+/* Prints the first code block of the answer, if its text was held. Returns 0, or -1 with *e set
  * if the answer has no code block. */
 int events_code(struct events *ev, const struct response *a, struct err *e);
 /* Prints something that the user should know, and that is no failure: a line on stderr unless

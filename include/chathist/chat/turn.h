@@ -69,7 +69,7 @@ struct turn {
     size_t max_messages, max_bytes;  /* bounds of the context; CONTEXT_ALL */
     unsigned max_rounds;             /* rounds of tool calls and continued pauses */
     int64_t tool_timeout_ms;         /* for each call; 0: none */
-    bool keeps_partial; /* the answer is also written to a file as it arrives (history/partial) */
+    bool keeps_partial;              /* `partial` is a file (history/partial) */
 
     /* The outcome. */
     struct context context;
@@ -93,9 +93,7 @@ struct turn {
     struct buf answer_id;
     struct draft *unstored; /* lines that are not stored yet, or could not be stored */
     size_t unstored_count, unstored_cap;
-    struct partial partial;            /* the answer that is arriving */
-    const struct response_sink *outer; /* private: the caller's sink */
-    struct response_sink sink;
+    struct partial partial; /* the answer that is arriving: the sink of turn_ask adds each piece */
     struct round_call *calls; /* of the present round */
     size_t calls_count;
 };
