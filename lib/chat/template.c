@@ -211,10 +211,13 @@ static void read_preset_text(struct preset *p, struct err *e)
 
 /* ---- its settings ---- */
 
-static void set_preset_value(char **to, struct str value)
+/* Ends a piece of the text with NUL, in place of the blank or newline after it. */
+static const char *terminated(struct preset *p, struct str piece)
 {
-    free(*to);
-    *to = mem_copy(value.p, value.n);
+    size_t at = (size_t)(piece.p - p->text.data);
+
+    p->text.data[at + piece.n] = '\0';
+    return p->text.data + at;
 }
 
 static int take_setting(struct preset *p, struct str key, struct str value, size_t line,
@@ -223,16 +226,15 @@ static int take_setting(struct preset *p, struct str key, struct str value, size
     static const struct str option = STR("option.");
 
     if (str_eq_c(key, "model")) {
-        set_preset_value(&p->model, value);
+        p->model = terminated(p, value);
     } else if (str_eq_c(key, "provider")) {
-        set_preset_value(&p->provider, value);
+        p->provider = terminated(p, value);
     } else if (str_eq_c(key, "system") && strcmp(p->kind, "template") == 0) {
-        set_preset_value(&p->system, value);
+        p->system = terminated(p, value);
     } else if (str_starts(key, option) && key.n > option.n) {
         p->options =
             mem_grow(p->options, &p->options_cap, p->options_count + 1, sizeof *p->options);
-        p->options[p->options_count++] =
-            (struct preset_option){mem_copy(key.p + option.n, key.n - option.n), value};
+        p->options[p->options_count++] = (struct ask_option){terminated(p, key) + option.n, value};
     } else {
         return err_set(e, ERR_USAGE, "line %zu: unknown key '%.*s'", line, (int)key.n, key.p);
     }
@@ -280,12 +282,7 @@ static void preset_read(struct preset *p, struct err *e)
 
 static void preset_release(struct preset *p)
 {
-    for (size_t i = 0; i < p->options_count; i++)
-        free(p->options[i].key);
     free(p->options);
-    free(p->model);
-    free(p->provider);
-    free(p->system);
     buf_release(&p->text);
 }
 
@@ -361,19 +358,20 @@ static void load_preset(struct preset *p, const char *name, struct chat_args *a)
  * counts. */
 static void join_options(const struct presets *p, struct chat_args *a)
 {
-    size_t persona = p->persona.options_count, before = persona + p->template.options_count;
+    const struct preset *first = &p->persona, *second = &p->template;
+    size_t before = first->options_count + second->options_count;
+    struct ask_option *to;
 
     if (before == 0)
         return;
     a->options =
         mem_grow(a->options, &a->options_cap, a->options_count + before, sizeof *a->options);
     memmove(a->options + before, a->options, a->options_count * sizeof *a->options);
-    for (size_t i = 0; i < before; i++) {
-        const struct preset_option *o =
-            i < persona ? &p->persona.options[i] : &p->template.options[i - persona];
-
-        a->options[i] = (struct ask_option){o->key, o->value};
-    }
+    to = a->options;
+    for (size_t i = 0; i < first->options_count; i++)
+        *to++ = first->options[i];
+    for (size_t i = 0; i < second->options_count; i++)
+        *to++ = second->options[i];
     a->options_count += before;
 }
 
@@ -439,34 +437,9 @@ static bool is_listed(const char *name)
     return name[0] != '.' && !str_ends(rest, STR("~"));
 }
 
-static int by_name(const void *a, const void *b)
+static int by_name(const struct dirent **a, const struct dirent **b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static size_t names_in(const char *dir, char ***names)
-{
-    DIR *d = opendir(dir);
-    struct dirent *entry;
-    size_t count = 0, cap = 0;
-
-    if (!d && errno != ENOENT && errno != ENOTDIR)
-        warnf("cannot open '%s': %s", dir, strerror(errno));
-    while (d && (entry = readdir(d)) != NULL) {
-        char *file = path_join(dir, entry->d_name);
-        struct stat st;
-
-        if (is_listed(entry->d_name) && stat(file, &st) == 0 && S_ISREG(st.st_mode)) {
-            *names = mem_grow(*names, &cap, count + 1, sizeof **names);
-            (*names)[count++] = mem_copy(entry->d_name, strlen(entry->d_name));
-        }
-        free(file);
-    }
-    if (d)
-        closedir(d);
-    if (count > 0)
-        qsort(*names, count, sizeof **names, by_name);
-    return count;
+    return strcmp((*a)->d_name, (*b)->d_name);
 }
 
 static void list_one(const char *kind, const char *name, struct out *out)
@@ -492,14 +465,22 @@ static void list_one(const char *kind, const char *name, struct out *out)
 
 void presets_list(const char *what, struct out *out)
 {
-    char *kind = mem_copy(what, strlen(what) - 1), *dir = config_user_file(what), **names = NULL;
-    size_t count = dir ? names_in(dir, &names) : 0;
+    char *kind = mem_copy(what, strlen(what) - 1), *dir = config_user_file(what);
+    struct dirent **entries = NULL;
+    int count = dir ? scandir(dir, &entries, NULL, by_name) : 0;
 
-    for (size_t i = 0; i < count; i++) {
-        list_one(kind, names[i], out);
-        free(names[i]);
+    if (count < 0 && errno != ENOENT && errno != ENOTDIR)
+        warnf("cannot open '%s': %s", dir, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        char *file = path_join(dir, entries[i]->d_name);
+        struct stat st;
+
+        if (is_listed(entries[i]->d_name) && stat(file, &st) == 0 && S_ISREG(st.st_mode))
+            list_one(kind, entries[i]->d_name, out);
+        free(file);
+        free(entries[i]);
     }
-    free(names);
+    free(entries);
     free(dir);
     free(kind);
 }

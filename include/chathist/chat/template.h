@@ -60,20 +60,15 @@ int template_expand(struct str text, size_t line, struct template_var *vars, siz
 /* The maximum size of a file, in bytes. */
 #define PRESET_MAX ((size_t)1 << 24)
 
-struct preset_option {
-    char *key;
-    struct str value;
-};
-
 /* One file. */
 struct preset {
     const char *kind; /* "template" or "persona" */
     const char *name; /* borrowed */
     struct buf text;
-    struct str body; /* of the text */
-    size_t line;     /* number of its first line */
-    char *model, *provider, *system;
-    struct preset_option *options;
+    struct str body;                       /* of the text */
+    size_t line;                           /* number of its first line */
+    const char *model, *provider, *system; /* of the text; NULL: not set */
+    struct ask_option *options;
     size_t options_count, options_cap;
 };
 
