@@ -95,15 +95,28 @@ static void end_event(struct events *ev, struct buf *b)
     out_flush(&ev->out);
 }
 
-void events_session(struct events *ev, struct str id)
+/* Prints an event with one text, with --json only. */
+static void add_event(struct events *ev, const char *type, const char *name, struct str text)
 {
-    struct buf b = BUF_INIT(BUF_SMALL);
+    struct buf b = BUF_INIT(8 * BUF_LINE);
 
     if (!ev->json)
         return;
-    begin_event(&b, "session_id");
-    json_add_member(&b, "session_id", id);
+    begin_event(&b, type);
+    json_add_member(&b, name, text);
     end_event(ev, &b);
+}
+
+/* If the reader is gone, or a signal arrived while a slow reader was waited for, the turn ends. If
+ * the disk is full, the answer still goes to the history. */
+static int go_on(const struct events *ev)
+{
+    return ev->out.error == EPIPE || ev->out.error == EINTR ? -1 : 0;
+}
+
+void events_session(struct events *ev, struct str id)
+{
+    add_event(ev, "session_id", "session_id", id);
 }
 
 void events_spent(struct events *ev, const struct turn *t)
@@ -119,17 +132,13 @@ void events_spent(struct events *ev, const struct turn *t)
 
 void events_model(struct events *ev, const char *provider, const char *model)
 {
-    struct buf b = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
+    struct buf name = BUF_INIT(BUF_SMALL);
 
     buf_addf(&name, "%s:%s", provider, model);
-    if (ev->json) {
-        begin_event(&b, "model");
-        json_add_member(&b, "model", buf_str(&name));
-        end_event(ev, &b);
-    } else {
-        buf_add_byte(&name, '\n');
+    add_event(ev, "model", "model", buf_str(&name));
+    buf_add_byte(&name, '\n');
+    if (!ev->json)
         out_text(&ev->out, buf_str(&name));
-    }
     buf_release(&name);
 }
 
@@ -229,26 +238,21 @@ static void add_styled(void *arg, unsigned styles, struct str text)
 static int print_reasoning(void *arg, struct str delta)
 {
     struct events *ev = arg;
-    struct buf b = BUF_INIT(8 * BUF_LINE);
 
-    if (!ev->json) {
-        progress_end();
-        if (ev->out.terminal && ev->reasoning.terminal && ev->any_text && !ev->ends_line &&
-            !ev->reasoning.open)
-            stderr_text_text(&ev->reasoning, STR("\n"));
-        stderr_text_text(&ev->reasoning, delta);
-        return 0;
-    }
-    begin_event(&b, "reasoning");
-    json_add_member(&b, "text", delta);
-    end_event(ev, &b);
-    return ev->out.error == EPIPE || ev->out.error == EINTR ? -1 : 0;
+    add_event(ev, "reasoning", "text", delta);
+    if (ev->json)
+        return go_on(ev);
+    progress_end();
+    if (ev->out.terminal && ev->reasoning.terminal && ev->any_text && !ev->ends_line &&
+        !ev->reasoning.open)
+        stderr_text_text(&ev->reasoning, STR("\n"));
+    stderr_text_text(&ev->reasoning, delta);
+    return 0;
 }
 
 static int print_text(void *arg, struct str delta)
 {
     struct events *ev = arg;
-    struct buf b = BUF_INIT(8 * BUF_LINE);
 
     /* The file has the text first, so that what was printed survives SIGKILL. */
     if (ev->partial)
@@ -257,20 +261,15 @@ static int print_text(void *arg, struct str delta)
         return 0;
     progress_end();
     stderr_text_end(&ev->reasoning);
-    if (ev->marked) {
+    add_event(ev, "text", "text", delta);
+    if (ev->marked)
         markdown_feed(&ev->markdown, delta);
-    } else if (ev->json) {
-        begin_event(&b, "text");
-        json_add_member(&b, "text", delta);
-        end_event(ev, &b);
-    } else {
+    else if (!ev->json)
         out_text(&ev->out, delta);
-    }
     ev->any_text = true;
     ev->ends_line = delta.p[delta.n - 1] == '\n';
-    /* If the reader is gone, or a signal arrived while a slow reader was waited for, the turn ends.
-     * If the disk is full, the answer still goes to the history. */
-    return out_flush(&ev->out) < 0 && (ev->out.error == EPIPE || ev->out.error == EINTR) ? -1 : 0;
+    out_flush(&ev->out);
+    return go_on(ev);
 }
 
 static int add_citation(void *arg, struct str json)
@@ -284,7 +283,7 @@ static int add_citation(void *arg, struct str json)
     json_add_key(&b, "citation");
     json_add_compact(&b, json);
     end_event(ev, &b);
-    return ev->out.error == EPIPE || ev->out.error == EINTR ? -1 : 0;
+    return go_on(ev);
 }
 
 void events_pause(struct events *ev)
@@ -349,17 +348,6 @@ void events_result(struct events *ev, const struct round_call *c)
 
 /* ---- while nothing comes ---- */
 
-static void add_notice_event(struct events *ev, struct str text)
-{
-    struct buf b = BUF_INIT(BUF_SMALL);
-
-    if (!ev->json)
-        return;
-    begin_event(&b, "notice");
-    json_add_member(&b, "message", text);
-    end_event(ev, &b);
-}
-
 static void note_again(void *arg, const struct err *why, int64_t ms, unsigned repeated)
 {
     struct events *ev = arg;
@@ -369,7 +357,7 @@ static void note_again(void *arg, const struct err *why, int64_t ms, unsigned re
              ms % 1000 / 100, repeated);
     if (!ev->quiet)
         hintf(ev->verbose, "%s", buf_c(&text));
-    add_notice_event(ev, buf_str(&text));
+    add_event(ev, "notice", "message", buf_str(&text));
     buf_release(&text);
 }
 
@@ -378,7 +366,7 @@ void events_notice(struct events *ev, const char *text)
     progress_end();
     if (!ev->quiet)
         warnf("%s", text);
-    add_notice_event(ev, str_of(text));
+    add_event(ev, "notice", "message", str_of(text));
 }
 
 static void add_notice(void *arg, const char *text)

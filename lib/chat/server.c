@@ -29,13 +29,6 @@
 
 /* ---- where a key comes from ---- */
 
-/* The server that a key is for. */
-struct key_owner {
-    const char *name;     /* the provider's name in the configuration */
-    const char *variable; /* the provider's own variable; NULL: none */
-    bool any;             /* keys that are not set for one provider also apply */
-};
-
 static char *copy_or_null(const char *s)
 {
     return s ? mem_copy(s, strlen(s)) : NULL;
@@ -76,24 +69,27 @@ static char *key_file(const struct config *c, const char *provider)
     return file;
 }
 
-static void key_find(struct key_source *s, const struct config *c, const struct key_owner *o)
+/* Finds where the key of a provider comes from. With `any`, keys that are not set for one provider
+ * also apply. */
+static void key_find(struct key_source *s, const struct config *c, const struct provider *p,
+                     bool any)
 {
     const char *command = c->value[SETTING_API_KEY_COMMAND];
     bool in_environment = c->from[SETTING_API_KEY_COMMAND] == CONFIG_ENVIRONMENT;
     struct buf own = BUF_INIT(BUF_SMALL);
-    char *file = key_file(c, o->name);
+    char *file = key_file(c, p->name);
 
     *s = (struct key_source){0};
-    buf_addf(&own, "api_key_command.%s", o->name);
-    if (o->any)
+    buf_addf(&own, "api_key_command.%s", p->name);
+    if (any)
         offer_key(s, KEY_VARIABLE, config_env("CHAT_API_KEY"), "CHAT_API_KEY");
-    if (o->variable)
-        offer_key(s, KEY_VARIABLE, config_env(o->variable), o->variable);
-    if (o->any && in_environment)
+    if (p->key_variable)
+        offer_key(s, KEY_VARIABLE, config_env(p->key_variable), p->key_variable);
+    if (any && in_environment)
         offer_key(s, KEY_COMMAND, command, "CHAT_API_KEY_COMMAND");
-    offer_key(s, KEY_COMMAND, config_named(c, SETTING_API_KEY_COMMAND, o->name), buf_c(&own));
+    offer_key(s, KEY_COMMAND, config_named(c, SETTING_API_KEY_COMMAND, p->name), buf_c(&own));
     offer_key(s, KEY_FILE, file, "");
-    if (o->any)
+    if (any)
         offer_key(s, KEY_COMMAND, command, "api_key_command");
     if (s->kind == KEY_COMMAND)
         s->dir = copy_or_null(config_command_dir(c));
@@ -118,10 +114,11 @@ static bool key_in_configuration(const struct config *c, const char *provider)
     return there;
 }
 
-static void key_check_names(const struct config *c, bool (*known)(const char *name))
+static void key_check_names(const struct config *c)
 {
     for (size_t i = 0; i < c->named_count; i++)
-        if (c->named[i].setting == SETTING_API_KEY_COMMAND && !known(c->named[i].name))
+        if (c->named[i].setting == SETTING_API_KEY_COMMAND &&
+            !provider_find(str_of(c->named[i].name)))
             warnf("unknown provider '%s' in the user configuration: api_key_command.%s",
                   c->named[i].name, c->named[i].name);
 }
@@ -479,11 +476,10 @@ static int choose_key(struct server *s, const struct config *c, struct err *e)
 {
     const struct provider *p = s->provider;
     bool own = !s->base_url || strcmp(s->base_url, p->base_url) == 0;
-    struct key_owner owner = {p->name, p->key_variable, p->needs_key || !own};
 
     if (!p->base_url)
         return 0;
-    key_find(&s->key_source, c, &owner);
+    key_find(&s->key_source, c, p, p->needs_key || !own);
     if (s->key_source.kind == KEY_VARIABLE)
         return server_load_key(s, e);
     if (s->key_source.kind == KEY_NONE && own && p->needs_key)
@@ -573,23 +569,15 @@ static bool is_set(const char *variable)
     return variable && config_env(variable);
 }
 
-static bool by_environment(const struct config *c, const struct provider *p)
-{
-    (void)c;
-    return is_set(p->base_variable) || is_set(p->key_variable);
-}
-
-static bool by_configuration(const struct config *c, const struct provider *p)
-{
-    return key_in_configuration(c, p->name);
-}
-
-/* Returns the first provider that needs a key and is set up. */
-static const struct provider *
-first(const struct config *c, bool (*is_set_up)(const struct config *c, const struct provider *p))
+/* Returns the first provider that needs a key and is set up, in the environment or else in the
+ * configuration. */
+static const struct provider *first_set_up(const struct config *c)
 {
     for (const struct provider *const *p = provider_all(); *p; p++)
-        if ((*p)->needs_key && is_set_up(c, *p))
+        if ((*p)->needs_key && (is_set((*p)->base_variable) || is_set((*p)->key_variable)))
+            return *p;
+    for (const struct provider *const *p = provider_all(); *p; p++)
+        if ((*p)->needs_key && key_in_configuration(c, (*p)->name))
             return *p;
     return NULL;
 }
@@ -601,19 +589,12 @@ static const struct provider *implied_provider(const struct config *c)
 {
     const char *command = c->value[SETTING_API_KEY_COMMAND];
     bool from_file = c->from[SETTING_API_KEY_COMMAND] == CONFIG_FILE;
-    const struct provider *p = NULL;
+    const struct provider *p;
 
     if (c->value[SETTING_BASE_URL] || config_env("CHAT_API_KEY") || (command && !from_file))
         return provider_find(STR("openai"));
-    p = first(c, by_environment);
-    if (!p)
-        p = first(c, by_configuration);
+    p = first_set_up(c);
     return p || !command || !*command ? p : provider_find(STR("openai"));
-}
-
-static bool is_provider(const char *name)
-{
-    return provider_find(str_of(name)) != NULL;
 }
 
 int server_choose(struct server *s, const struct config *c, struct err *e)
@@ -621,7 +602,7 @@ int server_choose(struct server *s, const struct config *c, struct err *e)
     const char *name = c->value[SETTING_PROVIDER];
 
     *s = (struct server){0};
-    key_check_names(c, is_provider);
+    key_check_names(c);
     if (choose_named(s, c, e) < 0)
         return -1;
     if (!s->provider)

@@ -283,41 +283,24 @@ static void add_versions(struct buf *r)
 /* The values are not printed, because some of them are keys. */
 static void add_environment(struct buf *r)
 {
-    static const char *const names[] = {
-        "CHAT_API_KEY",
-        "CHAT_API_KEY_COMMAND",
-        "CHAT_BASE_URL",
-        "CHAT_FSYNC",
-        "CHAT_HISTORY",
-        "CHAT_MAX_BYTES",
-        "CHAT_MAX_MESSAGES",
-        "CHAT_MODEL",
-        "CHAT_PROVIDER",
-        "CHAT_SESSION",
-        "CHAT_SESSION_TIMEOUT",
-        "OPENAI_API_KEY",
-        "OPENAI_BASE_URL",
-        "ANTHROPIC_API_KEY",
-        "ANTHROPIC_BASE_URL",
-        "OLLAMA_HOST",
-        "GIT_DIR",
-        "GIT_COMMON_DIR",
-        "XDG_CONFIG_HOME",
-        "XDG_DATA_HOME",
-        "XDG_STATE_HOME",
-        "https_proxy",
-        "HTTPS_PROXY",
-        "http_proxy",
-        "ALL_PROXY",
-        "NO_COLOR",
-    };
-    struct buf set = BUF_INIT(BUF_SMALL);
+    struct str names =
+        STR("CHAT_API_KEY CHAT_API_KEY_COMMAND CHAT_BASE_URL CHAT_FSYNC CHAT_HISTORY "
+            "CHAT_MAX_BYTES CHAT_MAX_MESSAGES CHAT_MODEL CHAT_PROVIDER CHAT_SESSION "
+            "CHAT_SESSION_TIMEOUT OPENAI_API_KEY OPENAI_BASE_URL ANTHROPIC_API_KEY "
+            "ANTHROPIC_BASE_URL OLLAMA_HOST GIT_DIR GIT_COMMON_DIR XDG_CONFIG_HOME "
+            "XDG_DATA_HOME XDG_STATE_HOME https_proxy HTTPS_PROXY http_proxy ALL_PROXY "
+            "NO_COLOR");
+    struct buf set = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (config_env(names[i]))
-            buf_addf(&set, "%s%s", set.len > 0 ? " " : "", names[i]);
+    while (names.p) {
+        buf_clear(&name);
+        buf_add_str(&name, str_cut(&names, ' '));
+        if (config_env(buf_c(&name)))
+            buf_addf(&set, "%s%s", set.len > 0 ? " " : "", buf_c(&name));
+    }
     add_text(r, "environment", set.len > 0 ? buf_c(&set) : NULL);
     buf_release(&set);
+    buf_release(&name);
 }
 
 void suite_report(struct out *out, const struct config *c, const struct history *h, bool json)
@@ -330,6 +313,7 @@ void suite_report(struct out *out, const struct config *c, const struct history 
     add_file(&r, "configuration", c->config_home, "chathist/config");
     add_file(&r, "keys", c->config_home, "chathist/keys");
     add_file(&r, "templates", c->config_home, "chathist/templates");
+    add_file(&r, "personas", c->config_home, "chathist/personas");
     add_file(&r, "tools", c->config_home, "chathist/tools");
     add_file(&r, "register", c->state_home, "chathist/histories");
     add_server(&r, c);
