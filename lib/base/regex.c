@@ -28,20 +28,32 @@ struct regex {
     "[\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200c}\\x{200d}\\x{24b6}-\\x{24e9}"                      \
     "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}]"
 
-static pcre2_code *compile(struct str pattern, bool caseless, int *code, size_t *offset)
+/* Compiles a pattern with options, and ECMA-262's escapes with `ecma`. Returns NULL with *e set, which
+ * may be NULL. */
+static pcre2_code *compile(struct str pattern, uint32_t options, bool ecma, struct err *e)
 {
-    uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
     pcre2_compile_context *context = pcre2_compile_context_create(NULL);
+    PCRE2_UCHAR reason[256];
     pcre2_code *compiled;
+    size_t offset;
+    int code;
 
     if (!context)
         mem_exhausted();
-    /* The default depends on how the library was built. */
+    /* The defaults depend on how the library was built. */
     pcre2_set_newline(context, PCRE2_NEWLINE_LF);
     pcre2_set_bsr(context, PCRE2_BSR_UNICODE);
-    compiled = pcre2_compile((PCRE2_SPTR)(pattern.n ? pattern.p : ""), pattern.n,
-                             options | (caseless ? PCRE2_CASELESS : 0), code, offset, context);
+    if (ecma)
+        pcre2_set_compile_extra_options(context, PCRE2_EXTRA_ALT_BSUX);
+    compiled = pcre2_compile((PCRE2_SPTR)(pattern.n ? pattern.p : ""), pattern.n, options, &code,
+                             &offset, context);
     pcre2_compile_context_free(context);
+    if (!compiled) {
+        if (pcre2_get_error_message(code, reason, sizeof reason) < 0)
+            reason[0] = '\0';
+        err_set(e, ERR_USAGE, "bad regular expression '%.*s': %s (offset %zu)", (int)pattern.n,
+                pattern.n ? pattern.p : "", (const char *)reason, offset);
+    }
     return compiled;
 }
 
@@ -74,14 +86,12 @@ static struct str settings(struct str pattern)
  * comment that runs to the end of its line in (?x). Then the closing parenthesis is missing, and the
  * next ending is tried.
  */
-static pcre2_code *compile_words(struct str pattern, bool caseless)
+static pcre2_code *compile_words(struct str pattern, uint32_t options)
 {
     static const char *const endings[] = {"", "\\E", "\n", "\\E\n"};
     struct str start = settings(pattern);
     struct buf whole = BUF_INIT(SIZE_MAX);
     pcre2_code *compiled = NULL;
-    size_t offset;
-    int code;
 
     for (size_t i = 0; i < sizeof endings / sizeof *endings && !compiled; i++) {
         buf_clear(&whole);
@@ -90,31 +100,20 @@ static pcre2_code *compile_words(struct str pattern, bool caseless)
         buf_add_str(&whole, (struct str){pattern.p + start.n, pattern.n - start.n});
         buf_add_c(&whole, endings[i]);
         buf_add_c(&whole, ")(?!" WORD ")");
-        compiled = compile(buf_str(&whole), caseless, &code, &offset);
+        compiled = compile(buf_str(&whole), options, false, NULL);
     }
     buf_release(&whole);
     return compiled;
 }
 
-static int refuse(struct err *e, struct str pattern, int code, size_t offset)
-{
-    PCRE2_UCHAR reason[256];
-    struct buf text = BUF_INIT(SIZE_MAX);
-
-    if (pcre2_get_error_message(code, reason, sizeof reason) < 0)
-        reason[0] = '\0';
-    buf_add_str(&text, pattern);
-    err_set(e, ERR_USAGE, "bad regular expression '%s': %s (offset %zu)", buf_c(&text),
-            (const char *)reason, offset);
-    buf_release(&text);
-    return -1;
-}
-
-/* Makes everything that matching needs besides the code. */
+/* Makes everything that matching needs besides the code. Returns NULL for NULL. */
 static struct regex *complete(pcre2_code *code)
 {
-    struct regex *r = mem_zalloc(sizeof *r);
+    struct regex *r;
 
+    if (!code)
+        return NULL;
+    r = mem_zalloc(sizeof *r);
     r->code = code;
     r->data = pcre2_match_data_create(1, NULL);
     r->limits = pcre2_match_context_create(NULL);
@@ -132,73 +131,35 @@ static struct regex *complete(pcre2_code *code)
 
 struct regex *regex_new(struct str pattern, bool caseless, bool words, struct err *e)
 {
+    uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C |
+                       (caseless ? PCRE2_CASELESS : 0);
     struct buf repaired = BUF_INIT(SIZE_MAX);
-    struct regex *r = NULL;
     pcre2_code *compiled;
-    size_t offset = 0;
-    int code = 0;
 
     utf8_add_repaired(&repaired, pattern);
-    pattern = buf_str(&repaired);
-    compiled = compile(pattern, caseless, &code, &offset);
+    compiled = compile(buf_str(&repaired), options, false, e);
     if (compiled && words) {
         pcre2_code_free(compiled);
-        compiled = compile_words(pattern, caseless);
-        if (!compiled) {
+        compiled = compile_words(buf_str(&repaired), options);
+        if (!compiled)
             err_set(e, ERR_USAGE, "bad regular expression '%s': not for whole words",
                     buf_c(&repaired));
-            goto out;
-        }
     }
-    if (!compiled) {
-        refuse(e, pattern, code, offset);
-        goto out;
-    }
-    r = complete(compiled);
-
-out:
     buf_release(&repaired);
-    return r;
+    return complete(compiled);
 }
 
 struct regex *regex_new_bytes(struct str pattern, struct err *e)
 {
-    size_t offset = 0;
-    int code = 0;
-    pcre2_code *compiled = pcre2_compile((PCRE2_SPTR)pattern.p, pattern.n, 0, &code, &offset, NULL);
-
-    if (compiled)
-        return complete(compiled);
-    refuse(e, pattern, code, offset);
-    return NULL;
-}
-
-static pcre2_code *compile_ecma(struct str pattern, int *code, size_t *offset)
-{
-    uint32_t options = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX |
-                       PCRE2_MATCH_UNSET_BACKREF | PCRE2_ALLOW_EMPTY_CLASS;
-    pcre2_compile_context *context = pcre2_compile_context_create(NULL);
-    pcre2_code *compiled;
-
-    if (!context)
-        mem_exhausted();
-    pcre2_set_compile_extra_options(context, PCRE2_EXTRA_ALT_BSUX);
-    compiled = pcre2_compile((PCRE2_SPTR)(pattern.n ? pattern.p : ""), pattern.n, options, code,
-                             offset, context);
-    pcre2_compile_context_free(context);
-    return compiled;
+    return complete(compile(pattern, 0, false, e));
 }
 
 struct regex *regex_new_ecma(struct str pattern, struct err *e)
 {
-    size_t offset = 0;
-    int code = 0;
-    pcre2_code *compiled = compile_ecma(pattern, &code, &offset);
+    uint32_t options = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX |
+                       PCRE2_MATCH_UNSET_BACKREF | PCRE2_ALLOW_EMPTY_CLASS;
 
-    if (compiled)
-        return complete(compiled);
-    refuse(e, pattern, code, offset);
-    return NULL;
+    return complete(compile(pattern, options, true, e));
 }
 
 void regex_free(struct regex *r)

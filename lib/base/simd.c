@@ -4,6 +4,13 @@
 
 #include "chathist/base/checksum.h"
 
+/* Goes before a loop: by itself gcc does not unroll even one of two rounds. */
+#if defined(__clang__)
+#define UNROLL
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#endif
+
 #define INLINE static inline __attribute__((always_inline))
 
 typedef unsigned char vec16 __attribute__((vector_size(16)));
@@ -35,13 +42,32 @@ INLINE uint64_t vec16_bits(vec16 v)
 #endif
 }
 
-INLINE signed16 load(const char *p)
-{
-    signed16 x;
+#if defined(__x86_64__)
 
-    memcpy(&x, p, sizeof(x));
-    return x;
+#define AVX2 __attribute__((target("avx2")))
+
+typedef unsigned char vec32 __attribute__((vector_size(32)));
+typedef signed char signed32 __attribute__((vector_size(32)));
+typedef char chars32 __attribute__((vector_size(32)));
+
+AVX2 INLINE uint64_t vec32_bits(vec32 v)
+{
+    return (uint32_t)__builtin_ia32_pmovmskb256((chars32)v);
 }
+
+bool simd_wide(void)
+{
+    return __builtin_cpu_supports("avx2");
+}
+
+#else
+
+bool simd_wide(void)
+{
+    return false;
+}
+
+#endif
 
 /* ---- strings and lines ---- */
 
@@ -53,36 +79,72 @@ static bool is_plain(char c)
 /* Returns whether a special byte at p is anything else than the backslash of a short escape. */
 static bool stops(const char *p, const char *end)
 {
-    return *p != '\\' || end - p < 2 || p[1] == '\0' || !strchr("\"\\/bfnrt", p[1]);
+    static const bool is_short_escape[256] = {
+        ['"'] = true, ['\\'] = true, ['/'] = true, ['b'] = true,
+        ['f'] = true, ['n'] = true,  ['r'] = true, ['t'] = true,
+    };
+
+    return *p != '\\' || end - p < 2 || !is_short_escape[(unsigned char)p[1]];
 }
 
-/* Returns one bit for each of 16 bytes that is neither plain nor the backslash of \n, by far the
- * most frequent escape. As signed numbers, bytes beyond ASCII are less than a blank too. Reads 17
- * bytes. The n of an escape can begin the next 16 bytes, where it counts as plain. */
-INLINE uint64_t special_bits(const char *p)
-{
-    signed16 x = load(p);
+/* As signed numbers, bytes beyond ASCII are less than a blank too. */
+#define SPECIAL(x) (((x) == '"') | ((x) == '\\') | ((x) < ' '))
 
-    return vec16_bits((vec16)((x == '"') | (x < ' ') | ((x == '\\') & (load(p + 1) != 'n'))));
+/*
+ * Defines a function that passes over blocks of `size` bytes with more bytes left, up to the first
+ * with a byte that is special, but not the backslash of \n, by far the most frequent escape. Sets
+ * *special to one bit for each such byte of that block, or to 0. The n of an escape can begin the
+ * next vector, where it counts as plain.
+ */
+#define PASS_PLAIN(name, size, kind, text, attributes)                                             \
+    attributes static const char *name(const char *p, const char *end, uint64_t *special)          \
+    {                                                                                              \
+        uint64_t bits = 0;                                                                         \
+                                                                                                   \
+        for (; end - p > (size); p += (size)) {                                                    \
+            UNROLL                                                                                 \
+            for (size_t i = 0; i < (size); i += sizeof(kind)) {                                    \
+                text x, next;                                                                      \
+                                                                                                   \
+                memcpy(&x, p + i, sizeof(x));                                                      \
+                memcpy(&next, p + i + 1, sizeof(next));                                            \
+                bits |= kind##_bits((kind)(SPECIAL(x) & ~((x == '\\') & (next == 'n')))) << i;     \
+            }                                                                                      \
+            if (bits)                                                                              \
+                break;                                                                             \
+        }                                                                                          \
+        *special = bits;                                                                           \
+        return p;                                                                                  \
+    }
+
+PASS_PLAIN(pass_plain_16, 16, vec16, signed16, )
+PASS_PLAIN(pass_plain_64, 64, vec16, signed16, )
+#if defined(__x86_64__)
+PASS_PLAIN(pass_plain_wide, 64, vec32, signed32, AVX2)
+#endif
+
+static const char *pass_plain(const char *p, const char *end, uint64_t *special)
+{
+    /* Keys and short values end within 16 bytes. */
+    p = pass_plain_16(p, end - p > 17 ? p + 17 : end, special);
+    if (*special)
+        return p;
+#if defined(__x86_64__)
+    p = simd_wide() ? pass_plain_wide(p, end, special) : pass_plain_64(p, end, special);
+#else
+    p = pass_plain_64(p, end, special);
+#endif
+    return *special ? p : pass_plain_16(p, end, special);
 }
 
 const char *simd_special(const char *p, const char *end)
 {
-    while (end - p > 16) {
-        bool large = end - p > 64;
-        uint64_t special = special_bits(p);
+    uint64_t special;
 
-        if (large)
-            special |= special_bits(p + 16) << 16 | special_bits(p + 32) << 32 |
-                       special_bits(p + 48) << 48;
-        if (!special) {
-            p += large ? 64 : 16;
-            continue;
-        }
+    for (p = pass_plain(p, end, &special); special; p = pass_plain(p + 2, end, &special)) {
         p += lowest(special);
         if (stops(p, end))
             return p;
-        p += 2;
     }
     while (p < end && (is_plain(*p) || !stops(p, end)))
         p += is_plain(*p) ? 1 : 2;
@@ -93,9 +155,10 @@ bool simd_all_plain(const char *p, size_t n)
 {
     /* The last 16 bytes may be checked twice. */
     for (size_t i = 0; n >= 16 && i < n; i += 16) {
-        signed16 x = load(p + (n - i < 16 ? n - 16 : i));
+        signed16 x;
 
-        if (vec16_bits((vec16)((x == '"') | (x == '\\') | (x < ' '))))
+        memcpy(&x, p + (n - i < 16 ? n - 16 : i), sizeof(x));
+        if (vec16_bits((vec16)SPECIAL(x)))
             return false;
     }
     for (size_t i = 0; n < 16 && i < n; i++) {
@@ -108,8 +171,11 @@ bool simd_all_plain(const char *p, size_t n)
 size_t simd_after_newline(const char *p, size_t n)
 {
     for (; n >= 16; n -= 16) {
-        uint64_t newlines = vec16_bits((vec16)(load(p + n - 16) == '\n'));
+        uint64_t newlines;
+        vec16 x;
 
+        memcpy(&x, p + n - 16, sizeof(x));
+        newlines = vec16_bits((vec16)(x == '\n'));
         if (newlines)
             return n + 48 - (size_t)__builtin_clzll(newlines);
     }
@@ -122,13 +188,6 @@ size_t simd_after_newline(const char *p, size_t n)
  *
  * A form is one function. It passes over blocks of 128 bytes as fast as it can, with a single
  * branch for each block, up to the first block in which a place passes. */
-
-/* Goes before a loop: by itself gcc does not unroll even one of two rounds. */
-#if defined(__clang__)
-#define UNROLL
-#else
-#define UNROLL _Pragma("GCC unroll 8")
-#endif
 
 /* The number of probes is then a constant, and their bytes stay in registers. */
 #define CASE(kind, pairs, triples)                                                                 \
@@ -207,22 +266,7 @@ FORM(vec16, )
 
 #if defined(__x86_64__)
 
-#define AVX2 __attribute__((target("avx2")))
-
-typedef unsigned char vec32 __attribute__((vector_size(32)));
-typedef char chars32 __attribute__((vector_size(32)));
-
-AVX2 INLINE uint64_t vec32_bits(vec32 v)
-{
-    return (uint32_t)__builtin_ia32_pmovmskb256((chars32)v);
-}
-
 FORM(vec32, AVX2)
-
-bool simd_wide(void)
-{
-    return __builtin_cpu_supports("avx2");
-}
 
 simd_block *simd_block_of(bool wide)
 {
@@ -230,11 +274,6 @@ simd_block *simd_block_of(bool wide)
 }
 
 #else
-
-bool simd_wide(void)
-{
-    return false;
-}
 
 simd_block *simd_block_of(bool wide)
 {
