@@ -158,10 +158,6 @@ static int look_at_old(struct rewrite *r, const struct append *a, struct err *e)
         return err_set(e, ERR_FAILURE,
                        "cannot rewrite '%s': it has other names (hard links), which would stay",
                        r->h->path);
-    if (file_is_sparse(a->fd, &r->old))
-        return err_set(e, ERR_FAILURE,
-                       "cannot rewrite '%s': it has holes, which none of these programs makes",
-                       r->h->path);
     return 0;
 }
 
@@ -291,102 +287,31 @@ char *rewrite_quarantine(const char *history_path)
     return path_with_suffix(history_path, ".quarantine");
 }
 
-/* Passes the lines that go to the quarantine to `take`, piece by piece. Returns 0, or -1 with errno
- * set if the history cannot be read or `take` fails. */
-static int each_aside(const struct rewrite *r, int from, int (*take)(void *arg, struct str bytes),
-                      void *arg)
-{
-    struct buf piece = BUF_INIT(CHUNK);
-    int result = 0;
-
-    for (size_t i = 0; i < r->aside_count && result == 0; i++) {
-        result = each_piece(from, r->aside[i], &piece, take, arg);
-        if (result == 0)
-            result = take(arg, STR("\n"));
-    }
-    buf_release(&piece);
-    return result;
-}
-
-/* A part of the quarantine that is compared. */
-struct tail {
-    int fd;
-    off_t at, end;
-};
-
-/* Moves t->at past the bytes that are equal. Returns -1 at the first difference and at the end. */
-static int compare(void *arg, struct str bytes)
-{
-    struct tail *t = arg;
-    char there[4096];
-
-    while (bytes.n > 0 && t->at < t->end) {
-        size_t n = bytes.n < sizeof(there) ? bytes.n : sizeof(there);
-
-        n = (off_t)n < t->end - t->at ? n : (size_t)(t->end - t->at);
-        if (file_pread_full(t->fd, there, n, t->at) != (ssize_t)n || memcmp(there, bytes.p, n) != 0)
-            return -1;
-        t->at += (off_t)n;
-        bytes = (struct str){bytes.p + n, bytes.n - n};
-    }
-    return bytes.n == 0 ? 0 : -1;
-}
-
-/* Returns how many of the bytes to be added the quarantine already ends with. A repair that was
- * killed before the rename has left its lines there, whole or in part; the history still has them,
- * so they come first among the lines of this repair. */
-static off_t already_there(const struct rewrite *r, int from, const struct append *q)
-{
-    off_t size = 0, begin, found = 0;
-    struct scan s;
-    struct line l;
-
-    for (size_t i = 0; i < r->aside_count; i++)
-        size += r->aside[i].n + 1;
-    begin = q->end > size ? q->end - size : 0;
-    if (scan_open(&s, q->dir, q->path, SCAN_FORWARD, NULL) < 0)
-        return 0;
-    scan_between(&s, begin > 0 ? begin - 1 : 0, q->end);
-    while (found == 0 && scan_line(&s, &l, NULL) > 0) {
-        struct tail t = {q->fd, l.at, q->end};
-
-        if (l.at < begin || (l.terminated && !l.too_long && (off_t)l.text.n != r->aside[0].n))
-            continue;
-        (void)each_aside(r, from, compare, &t);
-        if (t.at == t.end)
-            found = t.end - l.at;
-    }
-    scan_close(&s);
-    return found;
-}
-
-struct addition {
-    int fd;
-    off_t skip; /* this many bytes are there already */
-};
-
 static int add_aside(void *arg, struct str bytes)
 {
-    struct addition *a = arg;
-    size_t n = a->skip < (off_t)bytes.n ? (size_t)a->skip : bytes.n;
+    const struct append *q = arg;
 
-    a->skip -= (off_t)n;
-    return file_write_all(a->fd, bytes.p + n, bytes.n - n);
+    return file_write_all(q->fd, bytes.p, bytes.n);
 }
 
-static int write_aside(const struct rewrite *r, int from, const struct append *q)
+/* Returns 0, or -1 with errno set. */
+static int write_aside(const struct rewrite *r, int from, struct append *q)
 {
-    struct addition a = {q->fd, already_there(r, from, q)};
+    struct buf piece = BUF_INIT(CHUNK);
+    int result = q->torn ? add_aside(q, STR("\n")) : 0;
 
-    if (a.skip == 0 && q->torn && file_write_all(q->fd, "\n", 1) < 0)
-        return -1;
-    if (each_aside(r, from, add_aside, &a) < 0 || fdatasync(q->fd) < 0)
+    for (size_t i = 0; i < r->aside_count && result == 0; i++) {
+        result = each_piece(from, r->aside[i], &piece, add_aside, q);
+        if (result == 0)
+            result = add_aside(q, STR("\n"));
+    }
+    buf_release(&piece);
+    if (result < 0 || fdatasync(q->fd) < 0)
         return -1;
     return q->fresh ? file_sync_dir(q->dir, q->path) : 0;
 }
 
-/* Cuts the quarantine back to its old length, since the history keeps the lines. If that fails, or the
- * program is killed, already_there finds them. */
+/* Cuts the quarantine back to its old length, since the history keeps the lines. */
 static void empty_quarantine(const struct append *q)
 {
     if (q->fd >= 0 && (q->end == 0 ? file_unlink(q->dir, q->path) : ftruncate(q->fd, q->end)) < 0)

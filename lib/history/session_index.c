@@ -989,12 +989,12 @@ static bool write_file(const struct session_index *x, int fd)
 /* Reads what the file does not cover. */
 static int read_tail(struct session_index *x)
 {
-    struct table_read r = session_table_reading(&x->scan, (off_t)x->header.covered, x->scan.size);
-
-    r.work = x->h->work;
-    r.cancel = x->h->cancel;
-    r.exact = true;
-    return session_table_read(&x->tail, &r);
+    return session_table_read(&x->tail, &(struct table_read){.scan = &x->scan,
+                                                             .from = (off_t)x->header.covered,
+                                                             .to = x->scan.size,
+                                                             .work = x->h->work,
+                                                             .cancel = x->h->cancel,
+                                                             .exact = true});
 }
 
 /* Reads the whole history, and makes a new file of it. Returns 0; 1 if a new file cannot be made now,
@@ -1058,8 +1058,8 @@ bool session_index_open(struct session_index *x, const struct history *h)
 
     if (!history_index(h) || !open_history(x, h))
         return false;
-    if (x->scan.fd < 0 || x->scan.sparse || x->scan.size < SESSION_INDEX_LEAST ||
-        fstat(x->scan.fd, &x->st) < 0 || x->st.st_uid != geteuid() || !open_file(x))
+    if (x->scan.fd < 0 || x->scan.size < SESSION_INDEX_LEAST || fstat(x->scan.fd, &x->st) < 0 ||
+        x->st.st_uid != geteuid() || !open_file(x))
         goto none;
     x->scan.size = x->st.st_size;
     result = is_due(x) ? make_file(x) : 1;
@@ -1094,7 +1094,7 @@ bool session_index_is_wrong(const struct history *h)
     if (!history_index(h) || !open_history(&x, h))
         return false;
     if (x.scan.fd >= 0 && open_file(&x) && x.fd >= 0) {
-        r = session_table_reading(&x.scan, 0, (off_t)x.header.covered);
+        r = (struct table_read){.scan = &x.scan, .to = (off_t)x.header.covered};
         wrong = session_table_read(&x.tail, &r) == 0 && !write_index(&x.tail, x.fd, x.salt, true);
     }
     session_index_close(&x);

@@ -11,6 +11,54 @@
 #define HELPED ((off_t)4 << 20)
 #define PIECE ((size_t)1 << 20)
 #define BLOCK ((size_t)64 << 10)
+/* Memory for texts is allocated in blocks of this size. */
+#define TEXTS_BLOCK ((size_t)16 << 10)
+
+/* ---- a list ---- */
+
+struct session *session_list_add(struct session_list *l)
+{
+    l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof(*l->at));
+    l->at[l->count] = (struct session){0};
+    return &l->at[l->count++];
+}
+
+char *session_list_own(struct session_list *l, char *block)
+{
+    l->texts = mem_grow(l->texts, &l->texts_cap, l->texts_count + 1, sizeof(*l->texts));
+    l->texts[l->texts_count++] = block;
+    l->texts_left = 0;
+    return block;
+}
+
+char *session_list_keep(struct session_list *l, struct str text)
+{
+    char *to;
+
+    if (text.n >= TEXTS_BLOCK / 4)
+        return session_list_own(l, mem_copy(text.p, text.n));
+    if (text.n >= l->texts_left) {
+        session_list_own(l, mem_zalloc(TEXTS_BLOCK));
+        l->texts_left = TEXTS_BLOCK;
+    }
+    to = l->texts[l->texts_count - 1] + (TEXTS_BLOCK - l->texts_left);
+    if (text.n > 0)
+        memcpy(to, text.p, text.n);
+    to[text.n] = '\0';
+    l->texts_left -= text.n + 1;
+    return to;
+}
+
+void session_list_release(struct session_list *l)
+{
+    while (l->texts_count > 0)
+        free(l->texts[--l->texts_count]);
+    free(l->texts);
+    free(l->at);
+    *l = (struct session_list){0};
+}
+
+/* ---- a table ---- */
 
 void session_table_init(struct session_table *t)
 {
@@ -224,7 +272,7 @@ struct reading {
 
 static off_t piece_begin(const struct table_read *r, size_t number)
 {
-    off_t begin = r->from + (off_t)(number * r->piece);
+    off_t begin = r->from + (off_t)(number * PIECE);
 
     return begin < r->to ? begin : r->to;
 }
@@ -255,28 +303,22 @@ static bool join_piece(void *ctx, size_t number)
     return g->result == 0;
 }
 
-struct table_read session_table_reading(const struct scan *s, off_t from, off_t to)
-{
-    return (struct table_read){.scan = s,
-                               .from = from,
-                               .to = to,
-                               .piece = PIECE,
-                               .threads = to - from < HELPED ? 1 : thread_pool_size()};
-}
-
 int session_table_read(struct session_table *t, const struct table_read *r)
 {
-    size_t count = (size_t)((r->to - r->from + (off_t)r->piece - 1) / (off_t)r->piece);
+    size_t count = (size_t)((r->to - r->from + (off_t)PIECE - 1) / (off_t)PIECE);
     struct reading g = {.r = r, .whole = t, .count = count};
 
     if (t->end < r->from)
         t->end = r->from;
-    /* A file with holes can be far longer than its data: it is not divided. */
-    if (count <= 1 || r->scan->sparse)
+    if (count <= 1)
         return read_lines(t, r, r->from, r->to, r->e);
     g.pieces = mem_zalloc(count * sizeof(*g.pieces));
-    thread_pool_run(&(struct thread_pool_job){
-        .count = count, .threads = r->threads, .ctx = &g, .work = read_piece, .take = join_piece});
+    thread_pool_run(
+        &(struct thread_pool_job){.count = count,
+                                  .threads = r->to - r->from < HELPED ? 1 : thread_pool_size(),
+                                  .ctx = &g,
+                                  .work = read_piece,
+                                  .take = join_piece});
     for (size_t i = 0; i < count; i++) {
         session_table_release(&g.pieces[i].table);
         err_release(&g.pieces[i].err);
@@ -319,9 +361,8 @@ int session_table_load(struct session_table *t, int dir, const char *path, off_t
     if (whole)
         *whole = bytes == 0 || bytes >= s.size;
     if (result > 0) {
-        r = session_table_reading(&s, scan_offset(&s), s.size);
-        r.cancel = cancel;
-        r.e = e;
+        r = (struct table_read){
+            .scan = &s, .from = scan_offset(&s), .to = s.size, .cancel = cancel, .e = e};
         result = session_table_read(t, &r);
         if (result == 0)
             result = session_table_read_torn(t, &s, s.size);

@@ -45,12 +45,8 @@ struct table_read {
     bool exact;                /* fail if the file becomes shorter than `to` */
     void (*work)(int percent); /* reports progress, and -1 at the end; NULL: none */
     const atomic_bool *cancel; /* stops the reading once it is true; NULL: never */
-    size_t piece;              /* bytes that a thread reads in one go */
-    size_t threads;
     struct err *e; /* gets the reason of a failure, if there is one; NULL: nothing does */
 };
-/* Returns a table_read with default sizes. */
-struct table_read session_table_reading(const struct scan *s, off_t from, off_t to);
 /* Adds the lines that begin in that part. A last line without a newline is not added: t->end is then
  * before r->to. Returns 0; -1 if the part could not be read, or the reading was cancelled. */
 int session_table_read(struct session_table *t, const struct table_read *r);

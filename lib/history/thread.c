@@ -21,28 +21,6 @@ void thread_add(struct thread *t, struct str line)
     t->lines_count++;
 }
 
-/* `end` below 0: of the file. */
-static int load_all(struct thread *t, int dir, const char *path, struct str session_id, off_t first,
-                    off_t end, struct err *e)
-{
-    struct message m = MESSAGE_INIT;
-    struct scan s;
-    int result;
-
-    if (scan_open(&s, dir, path, SCAN_FORWARD, e) < 0)
-        return -1;
-    scan_only(&s, session_id);
-    if (end >= 0)
-        scan_between(&s, first < s.size ? first : s.size, end < s.size ? end : s.size);
-    while ((result = scan_message(&s, &m, NULL, e)) > 0)
-        thread_add(t, m.line);
-    t->all = t->count;
-    t->bad_lines = s.bad;
-    message_release(&m);
-    scan_close(&s);
-    return result;
-}
-
 /* ---- dropping lines ---- */
 
 /* What lines say of earlier ones. */
@@ -200,29 +178,29 @@ void thread_turn_back(struct thread *t, size_t place)
     thread_settle(t);
 }
 
-int thread_load(struct thread *t, int dir, const char *history_path, struct str session_id,
-                bool raw, struct err *e)
-{
-    *t = (struct thread){0};
-    if (load_all(t, dir, history_path, session_id, 0, -1, e) < 0) {
-        thread_release(t);
-        return -1;
-    }
-    if (!raw)
-        thread_settle(t);
-    return 0;
-}
-
 int thread_load_between(struct thread *t, int dir, const char *history_path, struct str session_id,
                         off_t first, off_t end, struct err *e)
 {
+    struct message m = MESSAGE_INIT;
+    struct scan s;
+    int result;
+
     *t = (struct thread){0};
-    if (load_all(t, dir, history_path, session_id, first, end, e) < 0) {
-        thread_release(t);
+    if (scan_open(&s, dir, history_path, SCAN_FORWARD, e) < 0)
         return -1;
-    }
-    thread_settle(t);
-    return 0;
+    scan_only(&s, session_id);
+    scan_between(&s, first < s.size ? first : s.size, end < s.size ? end : s.size);
+    while ((result = scan_message(&s, &m, NULL, e)) > 0)
+        thread_add(t, m.line);
+    t->all = t->count;
+    t->bad_lines = s.bad;
+    message_release(&m);
+    scan_close(&s);
+    if (result < 0)
+        thread_release(t);
+    else
+        thread_settle(t);
+    return result;
 }
 
 int thread_find(struct thread *t, const struct history *h, struct str session_id, bool raw,
@@ -231,6 +209,7 @@ int thread_find(struct thread *t, const struct history *h, struct str session_id
     struct tail_wish wish = {.messages = SIZE_MAX, .bytes = SIZE_MAX, .raw = raw};
     struct tail tail;
 
+    *t = (struct thread){0};
     if (tail_load(&tail, h, session_id, &wish, e) < 0)
         return -1;
     *t = tail.thread;

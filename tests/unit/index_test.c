@@ -82,11 +82,13 @@ static bool same_list(size_t limit)
 
 static bool same_thread(const char *id)
 {
+    struct history plain = history;
     struct thread by_index, by_scan;
     bool same;
 
+    plain.index = NULL;
     if (thread_find(&by_index, &history, str_of(id), true, NULL) < 0 ||
-        thread_load(&by_scan, FILE_CWD, "h", str_of(id), true, NULL) < 0)
+        thread_find(&by_scan, &plain, str_of(id), true, NULL) < 0)
         return false;
     same = by_index.count == by_scan.count && by_index.all == by_scan.all &&
            by_index.bad_lines == by_scan.bad_lines;

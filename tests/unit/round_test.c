@@ -107,7 +107,7 @@ TEST(results_are_in_the_order_of_the_calls)
         for (size_t i = 0; i < 5; i++)
             CHECK_STR(t.context.at[2 + i].content, want[i]);
     }
-    CHECK_INT(thread_load(&thread, h.dir_fd, h.path, STR("s"), false, NULL), 0);
+    CHECK_INT(thread_find(&thread, &h, STR("s"), false, NULL), 0);
     if (CHECK_INT(thread.count, 7))
         for (size_t i = 0; i < 5; i++) {
             struct buf scratch = BUF_INIT(BUF_LINE);

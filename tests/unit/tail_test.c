@@ -87,10 +87,12 @@ static bool is_end(const struct tail *t, const struct thread *all, const struct 
 
 static void check(const struct tail_wish *wish, bool *cut)
 {
+    struct history plain = history;
     struct thread all;
     struct tail t;
 
-    CHECK_INT(thread_load(&all, FILE_CWD, "h", STR("s"), wish->raw, NULL), 0);
+    plain.index = NULL;
+    CHECK_INT(thread_find(&all, &plain, STR("s"), wish->raw, NULL), 0);
     if (CHECK_INT(tail_load(&t, &history, STR("s"), wish, NULL), 0)) {
         CHECK(is_end(&t, &all, wish));
         CHECK(!t.whole || t.thread.count == all.count);

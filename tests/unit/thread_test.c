@@ -2,9 +2,13 @@
 
 #include <time.h>
 
+#include "chathist/base/file.h"
 #include "chathist/base/time.h"
 #include "test.h"
 #include "scratch.h"
+
+static char path[] = "f", root[] = "/";
+static const struct history history = {.dir_fd = FILE_CWD, .path = path, .cancel_fd = -1};
 
 static void add(struct buf *b, const char *session, const char *id, const char *role,
                 const char *more)
@@ -22,7 +26,7 @@ static void check_session(const char *session, bool raw, const char *want)
     struct buf ids = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
 
-    CHECK_INT(thread_load(&t, FILE_CWD, "f", str_of(session), raw, &e), 0);
+    CHECK_INT(thread_find(&t, &history, str_of(session), raw, &e), 0);
     for (size_t i = 0; i < t.count; i++) {
         buf_add_str(&ids, t.at[i].id);
         buf_add_byte(&ids, ' ');
@@ -70,7 +74,7 @@ TEST(a_thread_has_the_lines_of_one_session)
     check_session("other", false, "4 ");
     check_session("other", true, "2 4 ");
     check_session("nobody", false, "");
-    CHECK_INT(thread_load(&t, FILE_CWD, "f", STR("s"), false, NULL), 0);
+    CHECK_INT(thread_find(&t, &history, STR("s"), false, NULL), 0);
     CHECK_INT(t.all, 2);
     CHECK_INT(t.bad_lines, 1);
     CHECK(str_eq(t.at[1].line, STR("{\"id\":\"\\u0033\",\"session_id\":\"s\",\"timestamp\":\"t\","
@@ -201,7 +205,7 @@ TEST(a_thread_of_many_lines_takes_no_quadratic_time)
     }
     scratch_put("f", buf_c(&text));
     start = time_ticks();
-    CHECK_INT(thread_load(&t, FILE_CWD, "f", STR("s"), false, NULL), 0);
+    CHECK_INT(thread_find(&t, &history, STR("s"), false, NULL), 0);
     CHECK(time_ticks() - start < 5000);
     CHECK_INT(t.all, 100000);
     CHECK_INT(t.count, 50001);
@@ -214,9 +218,10 @@ TEST(a_thread_of_many_lines_takes_no_quadratic_time)
 TEST(an_unreadable_history_is_an_error)
 {
     struct thread t;
+    struct history other = {.dir_fd = FILE_CWD, .path = root, .cancel_fd = -1};
     struct err e = ERR_INIT;
 
-    CHECK_INT(thread_load(&t, FILE_CWD, "/", STR("s"), false, &e), -1);
+    CHECK_INT(thread_find(&t, &other, STR("s"), false, &e), -1);
     CHECK_STR(err_text(&e), "cannot open '/': is a directory");
     CHECK_INT(t.count, 0);
     err_release(&e);

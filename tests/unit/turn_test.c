@@ -71,7 +71,7 @@ TEST(a_turn_is_two_lines_that_belong_together)
     enter();
     CHECK_INT(take_turn(&t, &e), 0);
     CHECK(t.is_new);
-    CHECK_INT(thread_load(&thread, h.dir_fd, h.path, STR("s1"), false, NULL), 0);
+    CHECK_INT(thread_find(&thread, &h, STR("s1"), false, NULL), 0);
     if (CHECK_INT(thread.count, 2)) {
         check_line(&thread.at[0], ROLE_USER, "hello");
         check_line(&thread.at[1], ROLE_ASSISTANT, "hello\n[1 message]");
@@ -142,7 +142,7 @@ TEST(a_system_prompt_is_stored_when_it_is_new)
         t.system = str_of(systems[i]);
         CHECK_INT(take_turn(&t, &e), 0);
         CHECK_STR(t.context.system, systems[i]);
-        CHECK_INT(thread_load(&thread, h.dir_fd, h.path, STR("s1"), true, NULL), 0);
+        CHECK_INT(thread_find(&thread, &h, STR("s1"), true, NULL), 0);
         CHECK_INT(thread.count, lines[i]);
         thread_release(&thread);
         turn_release(&t);
@@ -162,7 +162,7 @@ TEST(a_failure_before_any_text_stores_a_mark)
     t.ask.options_count = 1;
     CHECK_INT(take_turn(&t, &e), -1);
     CHECK_INT(e.kind, ERR_BUSY);
-    CHECK_INT(thread_load(&thread, h.dir_fd, h.path, STR("s1"), true, NULL), 0);
+    CHECK_INT(thread_find(&thread, &h, STR("s1"), true, NULL), 0);
     if (CHECK_INT(thread.count, 2)) {
         check_line(&thread.at[1], ROLE_ASSISTANT, "");
         CHECK(str_eq(thread.at[1].field[FIELD_FINISH_REASON], STR("\"error\"")));
@@ -186,7 +186,7 @@ TEST(a_broken_answer_is_kept)
     t.ask.options_count = 1;
     CHECK_INT(take_turn(&t, &e), -1);
     CHECK_INT(e.kind, ERR_INCOMPLETE);
-    CHECK_INT(thread_load(&thread, h.dir_fd, h.path, STR("s1"), true, NULL), 0);
+    CHECK_INT(thread_find(&thread, &h, STR("s1"), true, NULL), 0);
     if (CHECK_INT(thread.count, 2)) {
         check_line(&thread.at[1], ROLE_ASSISTANT, "abc");
         CHECK(str_eq(thread.at[1].field[FIELD_FINISH_REASON], STR("\"error\"")));
@@ -214,7 +214,7 @@ TEST(a_prompt_that_could_not_be_stored_is_stored_with_the_answer)
     rmdir("h.jsonl");
     CHECK_INT(turn_ask(&t, NULL, &e), 0);
     CHECK_INT(turn_store_answer(&t, NULL), 0);
-    CHECK_INT(thread_load(&thread, h.dir_fd, h.path, STR("s1"), true, NULL), 0);
+    CHECK_INT(thread_find(&thread, &h, STR("s1"), true, NULL), 0);
     if (CHECK_INT(thread.count, 2)) {
         check_line(&thread.at[0], ROLE_USER, "x");
         check_line(&thread.at[1], ROLE_ASSISTANT, "x\n[1 message]");
@@ -249,7 +249,7 @@ static void check_replaces(const char *want)
 {
     struct thread thread;
 
-    CHECK_INT(thread_load(&thread, h.dir_fd, h.path, STR("s1"), true, NULL), 0);
+    CHECK_INT(thread_find(&thread, &h, STR("s1"), true, NULL), 0);
     if (CHECK(thread.count > 0)) {
         struct str got = thread.at[thread.count - 1].field[FIELD_REPLACES];
 
@@ -281,7 +281,7 @@ TEST(a_turn_again_replaces_the_answer_when_it_is_finished)
     CHECK(str_eq(buf_str(&again.prompt_id), buf_str(&first.prompt_id)));
     buf_addf(&want, "[\"%s\",\"%s\"]", buf_c(&first.answer_id), buf_c(&failed.answer_id));
     check_replaces(buf_c(&want));
-    CHECK_INT(thread_load(&thread, h.dir_fd, h.path, STR("s1"), false, NULL), 0);
+    CHECK_INT(thread_find(&thread, &h, STR("s1"), false, NULL), 0);
     if (CHECK_INT(thread.count, 2)) {
         check_line(&thread.at[0], ROLE_USER, "x");
         check_line(&thread.at[1], ROLE_ASSISTANT, "x\n[1 message]");

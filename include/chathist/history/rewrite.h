@@ -49,8 +49,8 @@ void rewrite_set_part_aside(struct rewrite *r, off_t at, size_t n);
 
 /* Returns the path of the quarantine, the file beside a history that takes its bad lines. The
  * caller frees it. The lines are on the disk there before the history is replaced. If a program is
- * killed in between, both files have them: the next repair finds that the quarantine ends with them
- * and does not add them again. Bytes of earlier repairs are never removed. */
+ * killed in between, both files have them, and the next repair adds them again. Bytes of earlier
+ * repairs are never removed. */
 char *rewrite_quarantine(const char *history_path);
 
 /* Rewrites the history. Returns 1; 0 if every line is kept, also of a history that does not exist,

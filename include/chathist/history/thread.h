@@ -29,18 +29,15 @@ struct thread {
     uint64_t bad_lines; /* bad lines that were met */
 };
 
-/* Loads the thread of a session by reading the whole history. With `raw` it has every line, in file
+/* Loads the thread of a session, with the index if it exists. With `raw` it has every line, in file
  * order. A session without lines has an empty thread. Returns 0, or -1 with *e set and nothing to
  * release. */
-int thread_load(struct thread *t, int dir, const char *history_path, struct str session_id,
-                bool raw, struct err *e);
-/* Does the same for a session whose lines are between the offsets `first` (the beginning of a line)
- * and `end` (after the end of one). */
-int thread_load_between(struct thread *t, int dir, const char *history_path, struct str session_id,
-                        off_t first, off_t end, struct err *e);
-/* Does the same, with the index if it exists. */
 int thread_find(struct thread *t, const struct history *h, struct str session_id, bool raw,
                 struct err *e);
+/* Does the same, never raw, for a session whose lines are between the offsets `first` (the beginning
+ * of a line) and `end` (after the end of one). */
+int thread_load_between(struct thread *t, int dir, const char *history_path, struct str session_id,
+                        off_t first, off_t end, struct err *e);
 /* These two build a thread from lines that the caller has read. thread_add adds a copy of a valid
  * line to a thread, which starts zeroed; thread_settle then drops and orders lines as above. */
 void thread_add(struct thread *t, struct str line);
