@@ -152,14 +152,11 @@ int main(int argc, char **argv)
     struct check check = {.found = print_finding, .arg = &report};
     struct err e = ERR_INIT;
     char *value;
-    size_t operands;
     bool repairs = false, problems;
 
     opt_start(&args, &program, argc, argv);
     while (opt_next(&args, &value) != 0)
         repairs = true;
-    if (opt_operands(&args, &operands) && operands > 0)
-        die_usage("no argument is expected");
     start_history(&config, &history, &args.common);
     start_expect(&history);
     out_start(&report.out, args.common.color);

@@ -119,7 +119,6 @@ int main(int argc, char **argv)
     char *value;
     const char *system = NULL, *reset = NULL;
     bool seen, detached = false, here = false;
-    size_t operands;
     int key;
 
     opt_start(&args, &program, argc, argv);
@@ -139,8 +138,6 @@ int main(int argc, char **argv)
             break;
         }
     }
-    if (opt_operands(&args, &operands) && operands > 0)
-        die_usage("no argument is expected");
     if (reset && !id_session_valid(str_of(reset)))
         die_usage("'%s' is no session id", reset);
     start_history(&config, &history, &args.common);

@@ -48,14 +48,12 @@ int main(int argc, char **argv)
     struct out out;
     const char *id = NULL;
     char *value;
-    size_t operands, limit;
+    size_t limit;
     int status;
 
     opt_start(&args, &program, argc, argv);
     while (choose_next(&choice, &args, &value) != 0)
         id = value;
-    if (opt_operands(&args, &operands) && operands > 0)
-        die_usage("no argument is expected");
     choose_open(&choice, CHOOSE_ONE, NULL);
     out_start(&out, args.common.color);
     limit = choice.limit > 0 ? choice.limit : out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;

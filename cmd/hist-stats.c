@@ -26,9 +26,15 @@ static const struct program program = {"hist-stats", "count messages and tokens"
 
 static enum stats_by parse_by(const char *value)
 {
-    for (int by = 0; by < STATS_BY_COUNT; by++)
+    struct nearest meant = {.typed = value};
+
+    for (int by = 0; by < STATS_BY_COUNT; by++) {
+        nearest_offer(&meant, stats_by_name((enum stats_by)by));
         if (str_eq_c(str_of(value), stats_by_name((enum stats_by)by)))
             return (enum stats_by)by;
+    }
+    if (meant.name)
+        die_usage("bad value '%s' for --by: did you mean %s?", value, meant.name);
     die_usage("bad value '%s' for --by: day, week, month, model, provider, role, tool or session "
               "is expected",
               value);
@@ -53,7 +59,7 @@ int main(int argc, char **argv)
     struct stats stats;
     struct out out;
     char *value;
-    size_t operands, newest = SIZE_MAX;
+    size_t newest = SIZE_MAX;
     int key, status;
 
     opt_start(&args, &program, argc, argv);
@@ -63,8 +69,6 @@ int main(int argc, char **argv)
         else
             newest = opt_count("--newest", value);
     }
-    if (opt_operands(&args, &operands) && operands > 0)
-        die_usage("no argument is expected");
     form.json = args.common.json;
     form.limit = choice.limit > 0 ? choice.limit : SIZE_MAX;
     if (choice.filter.has_until && choice.filter.until < form.now)

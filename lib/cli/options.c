@@ -374,6 +374,8 @@ int opt_next(struct opt_parser *p, char **value)
     free(p->letters);
     p->table = NULL;
     p->letters = NULL;
+    if (p->program->operand_kind == OPT_FLAG && optind < p->argc)
+        die_usage("no argument is expected");
     return 0;
 }
 

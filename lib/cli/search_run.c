@@ -163,10 +163,9 @@ static void run_context(struct search_run *r, struct search *s)
 
 /* The sessions of the messages so far, in that order. */
 struct found_sessions {
-    struct hash_map seen; /* the place in `at` by id */
+    struct hash_map places; /* in `at`, by id */
     struct found_session {
-        char *id;
-        size_t len;
+        struct str id;
         bool found; /* it has a hit */
     } * at;
     size_t count, cap;
@@ -175,27 +174,16 @@ struct found_sessions {
 /* Adds the session of a message. Returns true for the first hit in the session. */
 static bool add_session(struct found_sessions *s, struct str id, bool found)
 {
-    size_t *known = hash_map_find(&s->seen, id);
-    struct found_session *session;
+    size_t i = hash_map_number(&s->places, &id);
     bool first;
 
-    if (!known) {
+    if (i == s->count) {
         s->at = mem_grow(s->at, &s->cap, s->count + 1, sizeof *s->at);
-        s->at[s->count] = (struct found_session){.id = mem_copy(id.p, id.n), .len = id.n};
-        hash_map_set(&s->seen, (struct str){s->at[s->count].id, id.n}, s->count);
+        s->at[s->count++] = (struct found_session){.id = id};
     }
-    session = &s->at[known ? *known : s->count++];
-    first = found && !session->found;
-    session->found |= found;
+    first = found && !s->at[i].found;
+    s->at[i].found |= found;
     return first;
-}
-
-static void release_sessions(struct found_sessions *s)
-{
-    hash_map_release(&s->seen);
-    for (size_t i = 0; i < s->count; i++)
-        free(s->at[i].id);
-    free(s->at);
 }
 
 static void run_sessions(struct search_run *r, struct search *s)
@@ -219,9 +207,10 @@ static void run_sessions(struct search_run *r, struct search *s)
         if (one->found == without)
             continue;
         r->listed = true;
-        hits_print_session(&r->out, (struct str){one->id, one->len}, &r->form);
+        hits_print_session(&r->out, one->id, &r->form);
     }
-    release_sessions(&sessions);
+    hash_map_release(&sessions.places);
+    free(sessions.at);
 }
 
 static void run_count(struct search_run *r, struct search *s)

@@ -11,7 +11,6 @@
 #include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
-#include "chathist/base/time.h"
 
 #define STATE_FORMAT 1
 #define HASH_DIGITS ((size_t)16)
@@ -309,8 +308,8 @@ static size_t selection_session(struct selection *s, struct str id)
 
     if (i == s->sessions_count) {
         s->sessions = mem_grow(s->sessions, &s->sessions_cap, i + 1, sizeof *s->sessions);
-        s->sessions[s->sessions_count++] = (struct selection_session){
-            .id = id, .first = SELECTION_NONE, .last = SELECTION_NONE, .used = INT64_MIN};
+        s->sessions[s->sessions_count++] =
+            (struct selection_session){.id = id, .first = SELECTION_NONE, .last = SELECTION_NONE};
     }
     return i;
 }
@@ -319,7 +318,6 @@ static void add_line(struct selection *s, const struct message *m, const struct 
 {
     size_t index = selection_session(s, m->session_id), i = s->lines_count;
     struct selection_session *session = &s->sessions[index];
-    int64_t time;
 
     s->lines = mem_grow(s->lines, &s->lines_cap, i + 1, sizeof *s->lines);
     s->lines[i] = (struct selection_line){l->at, l->text.n, index, SELECTION_NONE};
@@ -330,8 +328,6 @@ static void add_line(struct selection *s, const struct message *m, const struct 
         s->lines[session->last].next = i;
     session->last = i;
     session->grown = session->grown || grown;
-    if (time_parse_iso(m->timestamp, &time))
-        session->used = time;
 }
 
 int selection_load(struct selection *s, int dir, const char *history_path,

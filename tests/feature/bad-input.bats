@@ -240,7 +240,7 @@ options_of() {
     run_expect 2 hist-sessions --ilmit 3
     stderr_is "hist-sessions: unknown option '--ilmit': did you mean --limit? (see 'hist-sessions --help')"
     # A letter means one thing in all programs, or nothing.
-    for command in 'chat -n hi' 'hist-delete -n s' 'hist-delete -f s' 'hist-import -n x'; do
+    for command in 'chat -n hi' 'hist-delete -f s' 'hist-import -n x'; do
         # Words.
         # shellcheck disable=SC2086
         run_expect 2 $command
@@ -307,7 +307,7 @@ options_of() {
             run_expect 2 "$TOOL" good --format "$format"
             stdout_empty
             complains 'for --format: '
-            stderr_has 'bad value ' ' is expected'
+            stderr_matches "bad value .*(is expected|did you mean (md|text|txt)\\?)"
         done
         run_expect 2 "$TOOL" --json --format md good
         stdout_empty

@@ -23,22 +23,36 @@ static void enter(void)
     setenv("HOME", scratch_dir, 1);
 }
 
-static void put_config(const char *text)
+/* Loads a configuration of this text in a home of its own; leave ends it. */
+static struct config load(const char *text, int result, struct err *e)
 {
+    struct config c;
+
+    enter();
     CHECK_INT(file_make_dirs(".config/chathist", NULL), 1);
-    scratch_put(".config/chathist/config", text);
+    if (text)
+        scratch_put(".config/chathist/config", text);
+    else
+        CHECK_INT(mkfifo(".config/chathist/config", 0600), 0);
+    CHECK_INT(config_load(&c, e), result);
+    return c;
+}
+
+static void leave(struct config *c, struct err *e)
+{
+    config_release(c);
+    err_release(e);
+    scratch_leave();
 }
 
 TEST(nothing_is_set_by_default)
 {
-    struct config c;
     struct err e = ERR_INIT;
+    struct config c = load("", 0, &e);
     int64_t ms;
     size_t n;
     bool sync;
 
-    enter();
-    CHECK_INT(config_load(&c, &e), 0);
     for (size_t i = 0; i < SETTING_COUNT; i++)
         CHECK(c.value[i] == NULL);
     CHECK_INT(config_session_timeout(&c, &ms, &e), 0);
@@ -51,223 +65,157 @@ TEST(nothing_is_set_by_default)
     CHECK(sync);
     CHECK_STR(c.home, scratch_dir);
     CHECK_STR(c.cwd, scratch_dir);
-    config_release(&c);
-    scratch_leave();
+    leave(&c, &e);
 }
 
 TEST(a_working_directory_that_is_gone_is_not_told)
 {
-    struct config c;
     struct err e = ERR_INIT;
+    struct config c;
 
     enter();
     CHECK(mkdir("gone", 0700) == 0 && chdir("gone") == 0 && rmdir("../gone") == 0);
     CHECK_INT(config_load(&c, &e), 0);
     CHECK(c.cwd == NULL);
     CHECK_STR(c.home, scratch_dir);
-    config_release(&c);
     CHECK_INT(chdir(scratch_dir), 0);
-    scratch_leave();
+    leave(&c, &e);
 }
 
 TEST(a_flag_beats_the_environment_which_beats_the_file)
 {
-    struct config c;
     struct err e = ERR_INIT;
-
-    enter();
-    put_config("# mine\n\n model = from file \nprovider=echo\nbase_url = http://x/?a=b\n");
+    struct config c =
+        load("# mine\n\n model = from file \nprovider=echo\nbase_url = http://x/?a=b\n", 0, &e);
+    CHECK_STR(c.value[SETTING_MODEL], "from file");
+    CHECK_STR(c.value[SETTING_BASE_URL], "http://x/?a=b");
+    config_release(&c);
     setenv("CHAT_MODEL", "from environment", 1);
+    /* An empty variable is not set. */
+    setenv("CHAT_PROVIDER", "", 1);
     CHECK_INT(config_load(&c, &e), 0);
     CHECK_STR(c.value[SETTING_MODEL], "from environment");
     CHECK_INT(c.from[SETTING_MODEL], CONFIG_ENVIRONMENT);
     CHECK_STR(c.value[SETTING_PROVIDER], "echo");
     CHECK_INT(c.from[SETTING_PROVIDER], CONFIG_FILE);
-    CHECK_STR(c.value[SETTING_BASE_URL], "http://x/?a=b");
     config_set(&c, SETTING_MODEL, "from flag");
     config_set(&c, SETTING_PROVIDER, NULL);
     CHECK_STR(c.value[SETTING_MODEL], "from flag");
     CHECK_INT(c.from[SETTING_MODEL], CONFIG_FLAG);
     CHECK_STR(c.value[SETTING_PROVIDER], "echo");
-    config_release(&c);
     unsetenv("CHAT_MODEL");
-    scratch_leave();
+    unsetenv("CHAT_PROVIDER");
+    leave(&c, &e);
 }
 
-TEST(an_empty_variable_is_not_set)
+TEST(a_bad_line_or_a_fifo_is_refused)
 {
-    struct config c;
-    struct err e = ERR_INIT;
+    static const struct {
+        const char *text; /* NULL: a FIFO */
+        const char *why;
+    } rows[] = {{"model = x\nnonsense\n", "line 2 is not 'key = value'"}, {NULL, "is a FIFO"}};
 
-    enter();
-    put_config("model = from file\n");
-    setenv("CHAT_MODEL", "", 1);
-    CHECK_INT(config_load(&c, &e), 0);
-    CHECK_STR(c.value[SETTING_MODEL], "from file");
-    config_release(&c);
-    unsetenv("CHAT_MODEL");
-    scratch_leave();
-}
+    for (size_t i = 0; i < 2; i++) {
+        struct err e = ERR_INIT;
+        struct config c = load(rows[i].text, -1, &e);
+        char want[512];
 
-TEST(a_line_that_is_no_setting_is_refused)
-{
-    struct config c;
-    struct err e = ERR_INIT;
-    struct buf want = BUF_INIT(BUF_SMALL);
-
-    enter();
-    put_config("model = x\nnonsense\n");
-    CHECK_INT(config_load(&c, &e), -1);
-    buf_addf(&want, "cannot read '%s/.config/chathist/config': line 2 is not 'key = value'",
-             scratch_dir);
-    CHECK_STR(err_text(&e), buf_c(&want));
-    CHECK_INT(e.kind, ERR_USAGE);
-    config_release(&c);
-    err_release(&e);
-    buf_release(&want);
-    scratch_leave();
-}
-
-TEST(a_configuration_that_is_a_fifo_is_not_waited_for)
-{
-    struct config c;
-    struct err e = ERR_INIT;
-
-    enter();
-    CHECK_INT(file_make_dirs(".config/chathist", NULL), 1);
-    CHECK_INT(mkfifo(".config/chathist/config", 0600), 0);
-    CHECK_INT(config_load(&c, &e), -1);
-    CHECK(str_ends(str_of(err_text(&e)), STR("/.config/chathist/config': is a FIFO")));
-    config_release(&c);
-    err_release(&e);
-    scratch_leave();
+        snprintf(want, sizeof want, "cannot read '%s/.config/chathist/config': %s", scratch_dir,
+                 rows[i].why);
+        CHECK_STR(err_text(&e), want);
+        CHECK_INT(e.kind, ERR_USAGE);
+        leave(&c, &e);
+    }
 }
 
 TEST(xdg_directories_are_absolute_or_ignored)
 {
+    static const char *const values[][2] = {{"", ".config/chathist/templates"},
+                                            {"relative", ".config/chathist/templates"},
+                                            {"/etc/mine", "/etc/mine/chathist/templates"}};
+    struct err e = ERR_INIT;
     struct config c;
-    struct err e = ERR_INIT;
-    struct buf want = BUF_INIT(BUF_SMALL);
 
-    enter();
-    setenv("XDG_DATA_HOME", "/data", 1);
-    setenv("XDG_STATE_HOME", "relative", 1);
-    CHECK_INT(config_load(&c, &e), 0);
-    CHECK_STR(c.data_home, "/data");
-    buf_addf(&want, "%s/.local/state", scratch_dir);
-    CHECK_STR(c.state_home, buf_c(&want));
-    config_release(&c);
-    buf_release(&want);
-    unsetenv("XDG_DATA_HOME");
-    unsetenv("XDG_STATE_HOME");
-    scratch_leave();
+    for (size_t i = 0; i < 3; i++) {
+        char want[512];
+        char *file;
+
+        enter();
+        setenv("XDG_CONFIG_HOME", values[i][0], 1);
+        setenv("XDG_DATA_HOME", "/data", 1);
+        CHECK_INT(config_load(&c, &e), 0);
+        CHECK_STR(c.data_home, "/data");
+        file = config_user_file("templates");
+        snprintf(want, sizeof want, "%s%s%s", i < 2 ? scratch_dir : "", i < 2 ? "/" : "",
+                 values[i][1]);
+        CHECK_STR(file, want);
+        free(file);
+        unsetenv("XDG_CONFIG_HOME");
+        unsetenv("XDG_DATA_HOME");
+        leave(&c, &e);
+    }
 }
 
-static void check_timeout(const char *text, int result, int64_t want)
+TEST(values)
 {
-    struct config c = {0};
-    struct err e = ERR_INIT;
-    int64_t ms = 0;
+    static const struct {
+        enum setting setting;
+        const char *text;
+        int result;
+        int64_t want;
+    } rows[] = {
+        {SETTING_SESSION_TIMEOUT, "off", 0, -1},
+        {SETTING_SESSION_TIMEOUT, "90", 0, 90000},
+        {SETTING_SESSION_TIMEOUT, "2h", 0, 7200000},
+        {SETTING_SESSION_TIMEOUT, "soon", -1, 0},
+        {SETTING_SESSION_TIMEOUT, "-5", -1, 0},
+        {SETTING_MAX_MESSAGES, "all", 0, -1}, /* SIZE_MAX */
+        {SETTING_MAX_MESSAGES, "0", 0, 0},
+        {SETTING_MAX_MESSAGES, "18446744073709551616", -1, 0},
+        {SETTING_MAX_MESSAGES, "5x", -1, 0},
+        {SETTING_MAX_MESSAGES, " 5", -1, 0},
+    };
 
-    config_set(&c, SETTING_SESSION_TIMEOUT, text);
-    CHECK_INT(config_session_timeout(&c, &ms, &e), result);
-    if (result == 0)
-        CHECK_INT(ms, want);
-    else
-        CHECK_INT(e.kind, ERR_USAGE);
-    err_release(&e);
-    config_release(&c);
-}
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct config c = {0};
+        struct err e = ERR_INIT;
+        int64_t got = 4711;
+        size_t n = 4711;
+        int result;
 
-TEST(session_timeouts)
-{
-    check_timeout("off", 0, -1);
-    check_timeout("90", 0, 90000);
-    check_timeout("2h", 0, 7200000);
-    check_timeout("soon", -1, 0);
-    check_timeout("-5", -1, 0);
-}
-
-static void check_count(const char *text, int result, size_t want)
-{
-    struct config c = {0};
-    struct err e = ERR_INIT;
-    size_t n = 4711;
-
-    config_set(&c, SETTING_MAX_MESSAGES, text);
-    CHECK_INT(config_max_messages(&c, &n, &e), result);
-    if (result == 0)
-        CHECK(n == want);
-    else
-        CHECK_STR(err_text(&e)[0] == 'b' ? "bad" : err_text(&e), "bad");
-    err_release(&e);
-    config_release(&c);
-}
-
-TEST(counts)
-{
-    check_count("all", 0, SIZE_MAX);
-    check_count("0", 0, 0);
-    check_count("18446744073709551616", -1, 0);
-    check_count("5x", -1, 0);
-    check_count(" 5", -1, 0);
+        config_set(&c, rows[i].setting, rows[i].text);
+        if (rows[i].setting == SETTING_MAX_MESSAGES)
+            result = config_max_messages(&c, &n, &e);
+        else
+            result = config_session_timeout(&c, &got, &e);
+        if (rows[i].setting == SETTING_MAX_MESSAGES)
+            got = (int64_t)n;
+        CHECK_INT(result, rows[i].result);
+        if (result == 0)
+            CHECK_INT(got, rows[i].want);
+        else
+            CHECK_INT(e.kind, ERR_USAGE);
+        err_release(&e);
+        config_release(&c);
+    }
 }
 
 TEST(settings_for_one_name)
 {
-    struct config c;
     struct err e = ERR_INIT;
+    struct config c = load("api_key_command = any\n"
+                           "api_key_command.a = one\n"
+                           "api_key_command.b =\n"
+                           "api_key_command.a = two = 2\n"
+                           "mcp.a = npx -y x=y\n",
+                           0, &e);
 
-    enter();
-    put_config("api_key_command = any\n"
-               "api_key_command.a = one\n"
-               "api_key_command.b =\n"
-               "api_key_command.a = two = 2\n");
-    CHECK_INT(config_load(&c, &e), 0);
     CHECK_STR(c.value[SETTING_API_KEY_COMMAND], "any");
     CHECK_INT(c.from[SETTING_API_KEY_COMMAND], CONFIG_FILE);
     CHECK_STR(config_named(&c, SETTING_API_KEY_COMMAND, "a"), "two = 2");
+    CHECK_STR(config_named(&c, SETTING_MCP, "a"), "npx -y x=y");
     CHECK(config_named(&c, SETTING_API_KEY_COMMAND, "b") == NULL);
     CHECK(config_named(&c, SETTING_API_KEY_COMMAND, "") == NULL);
     CHECK(config_named(&c, SETTING_MODEL, "a") == NULL);
-    config_release(&c);
-    scratch_leave();
-}
-
-static void check_user_file(const char *want)
-{
-    char *file = config_user_file("templates");
-
-    CHECK_STR(file, want);
-    free(file);
-}
-
-TEST(files_beside_the_configuration)
-{
-    enter();
-    setenv("HOME", "/home/me", 1);
-    check_user_file("/home/me/.config/chathist/templates");
-    setenv("XDG_CONFIG_HOME", "/etc/mine", 1);
-    check_user_file("/etc/mine/chathist/templates");
-    setenv("XDG_CONFIG_HOME", "relative", 1);
-    check_user_file("/home/me/.config/chathist/templates");
-    scratch_leave();
-}
-
-TEST(values_by_name)
-{
-    struct config c;
-    struct err e = ERR_INIT;
-
-    enter();
-    put_config("mcp = a b\nmcp.a = npx -y x=y\nmcp.b=1\nmcp.b = 2\nmcp.none =\n");
-    setenv("MCP", "nothing", 1);
-    CHECK_INT(config_load(&c, &e), 0);
-    CHECK_STR(c.value[SETTING_MCP], "a b");
-    CHECK_STR(config_named(&c, SETTING_MCP, "a"), "npx -y x=y");
-    CHECK_STR(config_named(&c, SETTING_MCP, "b"), "2");
-    CHECK(config_named(&c, SETTING_MCP, "none") == NULL);
-    CHECK(config_named(&c, SETTING_MODEL, "a") == NULL);
-    config_release(&c);
-    scratch_leave();
+    leave(&c, &e);
 }

@@ -55,9 +55,9 @@ enum {
 
 struct program {
     const char *name;
-    const char *purpose;  /* completes "NAME - " */
-    const char *operands; /* as in the synopsis: "[PROMPT…]"; of OPT_CHOICE "[THIS|THAT]" */
-    enum opt_kind operand_kind;
+    const char *purpose;        /* completes "NAME - " */
+    const char *operands;       /* as in the synopsis: "[PROMPT…]"; of OPT_CHOICE "[THIS|THAT]" */
+    enum opt_kind operand_kind; /* OPT_FLAG: none */
     const struct opt *options;
 };
 
@@ -86,7 +86,8 @@ const char *opt_version(void);
 void opt_start(struct opt_parser *p, const struct program *program, int argc, char **argv);
 /* Returns the key of the next option of the program's own table, with its argument (part of argv)
  * in *value, or 0 after the last one. --help and --version are printed and end the program. A wrong
- * option ends it with exit code 2. */
+ * option, a value that is none of an OPT_CHOICE, or an operand that the program does not take
+ * (OPT_FLAG) ends it with exit code 2. */
 int opt_next(struct opt_parser *p, char **value);
 /* Returns the *count operands, borrowed from argv, after opt_next returned 0. */
 char **opt_operands(struct opt_parser *p, size_t *count);

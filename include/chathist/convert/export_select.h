@@ -95,7 +95,6 @@ struct selection_line {
 struct selection_session {
     struct str id;
     size_t first, last; /* indexes in selection.lines */
-    int64_t used;       /* time of its last line that has one, or INT64_MIN */
     bool grown;         /* it has a new line */
     bool wanted;        /* for the caller */
 };
