@@ -385,34 +385,45 @@ char **opt_operands(struct opt_parser *p, size_t *count)
     return p->argv + optind;
 }
 
+/* Reads the digits at the beginning of *text, and moves it to what follows. Returns false if there are
+ * none, or if the number is larger than `most`. */
+static bool read_digits(const char **text, uint64_t most, uint64_t *n)
+{
+    const char *c = *text;
+
+    for (*n = 0; *c >= '0' && *c <= '9'; c++) {
+        unsigned digit = (unsigned)(*c - '0');
+
+        if (*n > (most - digit) / 10)
+            return false;
+        *n = *n * 10 + digit;
+    }
+    if (c == *text)
+        return false;
+    *text = c;
+    return true;
+}
+
 size_t opt_count(const char *option, const char *value)
 {
-    size_t n = 0;
+    const char *end = value;
+    uint64_t n;
 
     if (strcmp(value, "all") == 0)
         return SIZE_MAX;
-    for (const char *c = value; *c; c++) {
-        if (*c < '0' || *c > '9' || n > (SIZE_MAX - 9) / 10)
-            die_usage("bad value '%s' for %s: a number from 1 or 'all' is expected", value, option);
-        n = n * 10 + (size_t)(*c - '0');
-    }
-    if (n == 0)
+    if (!read_digits(&end, SIZE_MAX, &n) || *end || n == 0)
         die_usage("bad value '%s' for %s: a number from 1 or 'all' is expected", value, option);
-    return n;
+    return (size_t)n;
 }
 
 unsigned opt_number(const char *option, const char *value)
 {
-    unsigned n = 0;
+    const char *end = value;
+    uint64_t n;
 
-    for (const char *c = value; *c; c++) {
-        if (*c < '0' || *c > '9' || n > (UINT_MAX - 9) / 10)
-            die_usage("bad value '%s' for %s: a number is expected", value, option);
-        n = n * 10 + (unsigned)(*c - '0');
-    }
-    if (*value == '\0')
+    if (!read_digits(&end, UINT_MAX, &n) || *end)
         die_usage("bad value '%s' for %s: a number is expected", value, option);
-    return n;
+    return (unsigned)n;
 }
 
 long opt_milliseconds(const char *option, const char *value)
@@ -436,14 +447,8 @@ uint64_t opt_size(const char *option, const char *value)
 {
     static const char units[] = "kKmMgGtT";
     const char *c = value;
-    uint64_t n = 0;
-    bool good = *c >= '0' && *c <= '9';
-
-    for (; *c >= '0' && *c <= '9'; c++) {
-        good = good && n <= (UINT64_MAX - 9) / 10;
-        n = n * 10 + (uint64_t)(*c - '0');
-    }
-
+    uint64_t n;
+    bool good = read_digits(&c, UINT64_MAX, &n);
     const char *unit = *c ? strchr(units, *c) : NULL;
     unsigned shift = unit ? 10 * ((unsigned)(unit - units) / 2 + 1) : 0;
 

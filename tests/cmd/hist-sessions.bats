@@ -306,7 +306,7 @@ times() {
     lines_are 4
     # A session of another history is found there.
     run_expect 0 hist-show --all --json one
-    stdout_json .session_id one
+    stdout_json .session_id one one
     run_expect 1 hist-show one
     run_expect 0 hist-sessions --history "$home" --history here/.git/aicoder/history.jsonl
     lines_are 2
