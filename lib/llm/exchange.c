@@ -21,9 +21,9 @@ static bool retry_is_worthwhile(enum err_kind kind, const struct http_head *head
         return kind == ERR_NETWORK;
     if (head->status < 400)
         return false;
-    if (strcmp(head->should_retry, "true") == 0)
+    if (strcmp(buf_c(&head->field[HTTP_SHOULD_RETRY]), "true") == 0)
         return true;
-    if (strcmp(head->should_retry, "false") == 0)
+    if (strcmp(buf_c(&head->field[HTTP_SHOULD_RETRY]), "false") == 0)
         return false;
     /* A conversation that is too long does not become shorter, whatever the status: llama.cpp sends
      * 500. */
@@ -56,13 +56,16 @@ static bool retry_number(const char *text, int64_t scale, int64_t *ms)
     return true;
 }
 
-int64_t retry_requested(const struct http_head *head, int64_t now)
+/* Returns how long the server asks to wait, in milliseconds, or -1 if it does not say or the time has
+ * passed. */
+static int64_t retry_requested(const struct http_head *head, int64_t now)
 {
     int64_t date, ms;
 
-    if (retry_number(head->retry_after_ms, 1, &ms) || retry_number(head->retry_after, 1000, &ms))
+    if (retry_number(buf_c(&head->field[HTTP_RETRY_AFTER_MS]), 1, &ms) ||
+        retry_number(buf_c(&head->field[HTTP_RETRY_AFTER]), 1000, &ms))
         return ms;
-    if (!time_parse_http(str_of(head->retry_after), &date) || date < now)
+    if (!time_parse_http(buf_str(&head->field[HTTP_RETRY_AFTER]), &date) || date < now)
         return -1;
     return (date - now) / 1000;
 }
@@ -118,10 +121,7 @@ struct exchange {
     struct response *response;
     struct sse sse;
     enum form form;
-    int status; /* 0 if no head arrived */
-    struct buf media_type;
-    struct buf location;
-    struct buf retry_after, retry_after_ms, should_retry;
+    struct http_head head;
     struct buf body; /* everything but an event stream */
     bool ended;      /* the response has ended and the rest need not be read */
     bool failed;     /* the provider reported an error and set *e */
@@ -154,24 +154,9 @@ static int on_event(void *arg, struct str event, struct str data, struct err *e)
     return rc;
 }
 
-static int on_head(void *arg, const struct http_head *head, struct err *e)
-{
-    struct exchange *x = arg;
-
-    (void)e;
-    x->status = head->status;
-    buf_add_c(&x->media_type, head->media_type);
-    buf_add_c(&x->location, head->location);
-    buf_add_c(&x->retry_after, head->retry_after);
-    buf_add_c(&x->retry_after_ms, head->retry_after_ms);
-    buf_add_c(&x->should_retry, head->should_retry);
-    x->form = head->status >= 200 && head->status < 300 ? FORM_OPEN : FORM_ERROR;
-    return 0;
-}
-
 static bool is_event_stream(const struct exchange *x)
 {
-    return str_eq_c(buf_str(&x->media_type), "text/event-stream");
+    return str_eq_c(buf_str(&x->head.field[HTTP_MEDIA_TYPE]), "text/event-stream");
 }
 
 /* Recognises the first field of an event stream. Returns FORM_OPEN if more text is needed. */
@@ -243,10 +228,18 @@ static int feed_sse(struct exchange *x, struct str piece, struct err *e)
     return x->ended ? -1 : 0;
 }
 
+/* The body of an error is not looked at for its form. */
+static void note_status(struct exchange *x)
+{
+    if (x->form == FORM_OPEN && x->head.status != 0 && !http_head_is_success(&x->head))
+        x->form = FORM_ERROR;
+}
+
 static int on_body(void *arg, struct str piece, struct err *e)
 {
     struct exchange *x = arg;
 
+    note_status(x);
     if (x->form == FORM_EVENTS)
         return feed_sse(x, piece, e);
     if (x->form == FORM_ERROR || x->form == FORM_OTHER)
@@ -276,17 +269,18 @@ static int fail_status(struct exchange *x, struct err *e)
 {
     struct buf origin = BUF_INIT(BUF_SMALL);
 
-    if (x->status < 300 || x->status >= 400) {
-        provider_error_set_http(e, x->status, buf_str(&x->body));
+    if (x->head.status < 300 || x->head.status >= 400) {
+        provider_error_set_http(e, x->head.status, buf_str(&x->body));
         if (x->ask->base_url) /* NULL: the echo provider, which has no server */
-            provider_error_explain(e, x->status, buf_str(&x->body), x->ask->key, x->ask->key_from);
+            provider_error_explain(e, x->head.status, buf_str(&x->body), x->ask->key,
+                                   x->ask->key_from);
         return -1;
     }
-    if (http_origin(buf_c(&x->location), &origin))
-        err_set(e, ERR_REQUEST, "HTTP %d: redirect to '%s' is not followed", x->status,
+    if (http_origin(buf_c(&x->head.field[HTTP_LOCATION]), &origin))
+        err_set(e, ERR_REQUEST, "HTTP %d: redirect to '%s' is not followed", x->head.status,
                 buf_c(&origin));
     else
-        err_set(e, ERR_REQUEST, "HTTP %d: redirect is not followed", x->status);
+        err_set(e, ERR_REQUEST, "HTTP %d: redirect is not followed", x->head.status);
     buf_release(&origin);
     return -1;
 }
@@ -346,6 +340,7 @@ static int exchange_result(struct exchange *x, int rc, struct err *e)
 {
     struct response *a = x->response;
 
+    note_status(x);
     x->broke = rc != 0 && !x->ended;
     x->silent = x->broke && e->kind == ERR_TIMEOUT;
     if (x->silent && (x->form != FORM_OPEN || x->body.len > 0))
@@ -396,11 +391,7 @@ static int settle_response(struct response *a, int rc, struct err *e)
 
 static void exchange_init(struct exchange *x)
 {
-    buf_init(&x->media_type, BUF_SMALL);
-    buf_init(&x->location, BUF_SMALL);
-    buf_init(&x->retry_after, BUF_SMALL);
-    buf_init(&x->retry_after_ms, BUF_SMALL);
-    buf_init(&x->should_retry, BUF_SMALL);
+    http_head_init(&x->head);
     buf_init(&x->body, WHOLE_MAX);
     sse_init(&x->sse, on_event, x);
 }
@@ -408,11 +399,7 @@ static void exchange_init(struct exchange *x)
 static void exchange_release(struct exchange *x)
 {
     sse_release(&x->sse);
-    buf_release(&x->media_type);
-    buf_release(&x->location);
-    buf_release(&x->retry_after);
-    buf_release(&x->retry_after_ms);
-    buf_release(&x->should_retry);
+    http_head_release(&x->head);
     buf_release(&x->body);
 }
 
@@ -451,16 +438,10 @@ static void add_requested_wait(struct err *e, const struct http_head *head,
 }
 
 /* Returns the milliseconds to wait before the exchange is repeated, or -1 if it is not repeated. */
-static int64_t time_to_wait(const struct exchange *x, const struct ask *ask, unsigned repeated,
+static int64_t time_to_wait(struct exchange *x, const struct ask *ask, unsigned repeated,
                             struct err *e)
 {
     bool early = failed_early(x, e), lost = lost_early(x, e);
-    struct http_head head = {
-        .status = early ? EARLY_STATUS : x->status,
-        .retry_after = buf_c(&x->retry_after),
-        .retry_after_ms = buf_c(&x->retry_after_ms),
-        .should_retry = buf_c(&x->should_retry),
-    };
     int64_t now = time_now();
     /* Clients that are refused at the same moment differ in the microseconds. */
     struct retry_moment at = {.now = now,
@@ -468,17 +449,19 @@ static int64_t time_to_wait(const struct exchange *x, const struct ask *ask, uns
                               .most = x->provider->retry_after_max ? x->provider->retry_after_max
                                                                    : RETRY_AFTER_MAX};
 
-    add_requested_wait(e, &head, &at);
+    if (early)
+        x->head.status = EARLY_STATUS;
+    add_requested_wait(e, &x->head, &at);
     if (repeated >= ask->retries)
         return -1;
-    if (lost || x->status == 0)
+    if (lost || x->head.status == 0)
         return retry_wait(repeated, lost ? ERR_NETWORK : e->kind, NULL, &at);
-    return retry_wait(repeated, e->kind, &head, &at);
+    return retry_wait(repeated, e->kind, &x->head, &at);
 }
 
 /* Waits if the exchange is to be repeated. Returns false if it is not, or if a signal ended the
  * wait. */
-static bool wait_to_repeat(const struct exchange *x, const struct ask *ask, unsigned repeated,
+static bool wait_to_repeat(struct exchange *x, const struct ask *ask, unsigned repeated,
                            struct err *e)
 {
     int64_t ms = time_to_wait(x, ask, repeated, e);
@@ -505,7 +488,7 @@ static bool dropped_unsupported(const struct exchange *x, struct ask *ask, struc
     const struct provider *p = x->provider;
 
     if (x->form != FORM_ERROR || !p->drop_unsupported ||
-        !p->drop_unsupported(p, ask, x->status, buf_str(&x->body), x->response))
+        !p->drop_unsupported(p, ask, x->head.status, buf_str(&x->body), x->response))
         return false;
     err_release(e);
     http_request_release(r);
@@ -519,7 +502,7 @@ static int try_once(const struct provider *p, struct ask *ask, struct http_reque
                     struct response *a, unsigned *repeated, bool *more, struct err *e)
 {
     struct exchange x = {.provider = p, .ask = ask, .response = a};
-    struct http_sink sink = {.head = on_head, .body = on_body, .arg = &x, .ending = is_ending};
+    struct http_sink sink = {.head = &x.head, .body = on_body, .arg = &x, .ending = is_ending};
     int rc;
 
     exchange_init(&x);

@@ -18,45 +18,16 @@
 
 /* ---- the head, line by line ---- */
 
-enum {
-    HEAD_TYPE,
-    HEAD_LOCATION,
-    HEAD_RETRY_AFTER,
-    HEAD_RETRY_AFTER_MS,
-    HEAD_SHOULD_RETRY,
-    HEAD_FIELDS
+static const char *const head_names[HTTP_FIELDS] = {
+    [HTTP_MEDIA_TYPE] = "content-type",     [HTTP_LOCATION] = "location",
+    [HTTP_RETRY_AFTER] = "retry-after",     [HTTP_RETRY_AFTER_MS] = "retry-after-ms",
+    [HTTP_SHOULD_RETRY] = "x-should-retry",
 };
 
-struct head_reader {
-    struct buf fields[HEAD_FIELDS];
-    size_t bytes; /* the length of all lines read so far */
-};
-
-enum head_state { HEAD_MORE, HEAD_ENDS, HEAD_TOO_LONG };
-
-static const char *const head_names[HEAD_FIELDS] = {
-    [HEAD_TYPE] = "content-type",           [HEAD_LOCATION] = "location",
-    [HEAD_RETRY_AFTER] = "retry-after",     [HEAD_RETRY_AFTER_MS] = "retry-after-ms",
-    [HEAD_SHOULD_RETRY] = "x-should-retry",
-};
-
-static void head_init(struct head_reader *r)
+static void head_clear(struct http_head *h)
 {
-    r->bytes = 0;
-    for (int i = 0; i < HEAD_FIELDS; i++)
-        buf_init(&r->fields[i], BUF_SMALL);
-}
-
-static void head_release(struct head_reader *r)
-{
-    for (int i = 0; i < HEAD_FIELDS; i++)
-        buf_release(&r->fields[i]);
-}
-
-static void head_clear(struct head_reader *r)
-{
-    for (int i = 0; i < HEAD_FIELDS; i++)
-        buf_clear(&r->fields[i]);
+    for (int i = 0; i < HTTP_FIELDS; i++)
+        buf_clear(&h->field[i]);
 }
 
 static char lower_ascii(char c)
@@ -74,32 +45,16 @@ static bool head_is_field(struct str name, const char *wanted)
     return true;
 }
 
-static void head_read_field(struct head_reader *r, struct str line)
+static void head_read_field(struct http_head *h, struct str line)
 {
     struct str value = line;
     struct str name = str_cut(&value, ':');
 
-    for (int i = 0; i < HEAD_FIELDS; i++)
+    for (int i = 0; i < HTTP_FIELDS; i++)
         if (head_is_field(name, head_names[i])) {
-            buf_clear(&r->fields[i]);
-            buf_add_str(&r->fields[i], str_trim(value));
+            buf_clear(&h->field[i]);
+            buf_add_str(&h->field[i], str_trim(value));
         }
-}
-
-/* Reads one line with its line end. Returns HEAD_ENDS at the blank line after any head. */
-static enum head_state head_read_line(struct head_reader *r, struct str line)
-{
-    r->bytes += line.n;
-    if (r->bytes > HEAD_MAX)
-        return HEAD_TOO_LONG;
-    line = str_trim(line);
-    if (line.n == 0)
-        return HEAD_ENDS;
-    if (str_starts(line, STR("HTTP/")))
-        head_clear(r);
-    else
-        head_read_field(r, line);
-    return HEAD_MORE;
 }
 
 /* `Text/Event-Stream; charset=x` becomes `text/event-stream`. */
@@ -113,26 +68,6 @@ static void reduce_media_type(struct buf *type)
     buf_consume(type, skipped);
     for (size_t i = 0; i < type->len; i++)
         type->data[i] = lower_ascii(type->data[i]);
-}
-
-/* Fills in *head from the head that has just ended. The strings live until r changes. Returns false
- * for an interim response (1xx, RFC 9110 section 15.2), whose fields are dropped. */
-static bool head_get(struct head_reader *r, int status, struct http_head *head)
-{
-    if (status >= 100 && status < 200) {
-        head_clear(r);
-        return false;
-    }
-    reduce_media_type(&r->fields[HEAD_TYPE]);
-    *head = (struct http_head){
-        .status = status,
-        .media_type = buf_c(&r->fields[HEAD_TYPE]),
-        .location = buf_c(&r->fields[HEAD_LOCATION]),
-        .retry_after = buf_c(&r->fields[HEAD_RETRY_AFTER]),
-        .retry_after_ms = buf_c(&r->fields[HEAD_RETRY_AFTER_MS]),
-        .should_retry = buf_c(&r->fields[HEAD_SHOULD_RETRY]),
-    };
-    return true;
 }
 
 /* ---- the timer: how long the server may still be silent ----
@@ -258,9 +193,8 @@ struct transfer {
     struct buf where; /* host:port, and the proxy if there is one */
     size_t origin;    /* the length of host:port in it */
     unsigned port;
-    struct head_reader head;
+    size_t head_bytes; /* the length of all header lines so far */
     struct timer timer;
-    int status;     /* 0 until the head was passed to the sink */
     bool stopped;   /* by the sink, or because the head is too long; *e is set */
     bool connected; /* including TLS */
     int no_socket;  /* the errno of a socket() that failed, else 0 */
@@ -370,33 +304,44 @@ bool http_is_loopback(const char *url)
 
 /* ---- the callbacks of libcurl ---- */
 
-static int end_of_head(struct transfer *x)
+/* An interim response (1xx, RFC 9110 section 15.2) is followed by another head. */
+static void end_of_head(struct transfer *x, struct http_head *head)
 {
-    struct http_head head;
     long status = 0;
 
     curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
-    if (!head_get(&x->head, (int)status, &head))
-        return 0;
-    x->status = head.status;
+    if (status >= 100 && status < 200) {
+        head_clear(head);
+        return;
+    }
+    reduce_media_type(&head->field[HTTP_MEDIA_TYPE]);
+    head->status = (int)status;
     timer_head(&x->timer, time_ticks());
-    return x->sink->head(x->sink->arg, &head, x->e);
 }
 
 /* Receives one line of a head, or of the trailer after a chunked body. */
 static size_t on_header(char *p, size_t size, size_t n, void *arg)
 {
     struct transfer *x = arg;
-    enum head_state state = head_read_line(&x->head, (struct str){p, size * n});
+    struct http_head *head = x->sink->head;
+    struct str line = str_trim((struct str){p, size * n});
 
-    if (state == HEAD_TOO_LONG) {
+    x->head_bytes += size * n;
+    if (x->head_bytes > HEAD_MAX) {
         x->stopped = true;
         err_set(x->e, ERR_NETWORK, "no answer from '%s': its headers are longer than %zu KiB",
                 buf_c(&x->where), HEAD_MAX >> 10);
-    } else if (state == HEAD_ENDS && x->status == 0) {
-        x->stopped = end_of_head(x) != 0;
+        return 0;
     }
-    return x->stopped ? 0 : n;
+    if (head->status != 0)
+        return n;
+    if (line.n == 0)
+        end_of_head(x, head);
+    else if (str_starts(line, STR("HTTP/")))
+        head_clear(head);
+    else
+        head_read_field(head, line);
+    return n;
 }
 
 static size_t on_body(char *p, size_t size, size_t n, void *arg)
@@ -537,11 +482,6 @@ static void configure(struct transfer *x, const struct http_request *r, struct c
     curl_easy_setopt(h, CURLOPT_WRITEDATA, x);
 }
 
-static bool is_success(int status)
-{
-    return status >= 200 && status < 300;
-}
-
 /* Returns true if another attempt would fail for the same reason. */
 static bool is_lasting(CURLcode code)
 {
@@ -557,31 +497,34 @@ static bool is_lasting(CURLcode code)
     }
 }
 
-/* Sets the error of an exchange that failed for `reason`, by how far it got. */
-static int broke_off(struct transfer *x, const char *reason)
+/* Sets the error of an exchange that failed for `reason`, by how far it got. `answered`: there is a
+ * response that can be incomplete. */
+static int broke_off(struct transfer *x, bool answered, const char *reason)
 {
+    const struct http_head *head = x->sink->head;
+
     if (!x->connected)
         return err_set(x->e, x->lasting ? ERR_UNTRUSTED : ERR_NETWORK, "cannot connect to '%s': %s",
                        buf_c(&x->where), reason);
-    if (x->status == 0)
+    if (!answered)
         return err_set(x->e, ERR_NETWORK, "no answer from '%s': %s", buf_c(&x->where), reason);
-    if (is_success(x->status))
+    if (http_head_is_success(head))
         return err_set(x->e, ERR_INCOMPLETE, "answer is incomplete: %s", reason);
-    return err_set(x->e, ERR_NETWORK, "HTTP %d from '%s' broke off: %s", x->status,
+    return err_set(x->e, ERR_NETWORK, "HTTP %d from '%s' broke off: %s", head->status,
                    buf_c(&x->where), reason);
 }
 
 /* Sets the error of an exchange that reached its current time limit. */
 static int timed_out(struct transfer *x)
 {
+    const struct http_head *head = x->sink->head;
     struct buf reason = BUF_INIT(BUF_SMALL);
+    /* A head without a body counts as no response. */
+    bool answered = head->status != 0 && (x->any_body || !http_head_is_success(head));
 
     timer_add_reason(&x->timer, &reason);
-    /* A head without a body counts as no response. */
-    if (!x->any_body && is_success(x->status))
-        x->status = 0;
-    broke_off(x, buf_c(&reason));
-    if (x->connected && (x->status == 0 || is_success(x->status)) && x->e)
+    broke_off(x, answered, buf_c(&reason));
+    if (x->connected && (!answered || http_head_is_success(head)) && x->e)
         x->e->kind = ERR_TIMEOUT;
     buf_release(&reason);
     return -1;
@@ -611,19 +554,20 @@ static bool is_too_large(CURLcode code)
 static int conclude(struct transfer *x, CURLcode code)
 {
     struct buf reason = BUF_INIT(BUF_SMALL);
+    bool answered = x->sink->head->status != 0;
     long os_errno = 0;
 
     note_progress(x);
     x->lasting = is_lasting(code);
     curl_easy_getinfo(x->easy, CURLINFO_OS_ERRNO, &os_errno);
-    if (code == CURLE_OK && x->status != 0)
+    if (code == CURLE_OK && answered)
         return 0;
     if (code == CURLE_OPERATION_TIMEDOUT && !x->connected &&
         timer_left(&x->timer, time_ticks(), POLL_MS) <= 1)
         return timed_out(x);
     if (code == CURLE_OK)
         buf_add_c(&reason, "the connection was closed");
-    else if (is_too_large(code) && x->connected && x->status == 0)
+    else if (is_too_large(code) && x->connected && !answered)
         buf_add_c(&reason, "a line of its headers is too long");
     else if (code == CURLE_COULDNT_CONNECT && os_errno != 0)
         buf_add_c(&reason, strerror((int)os_errno));
@@ -639,7 +583,7 @@ static int conclude(struct transfer *x, CURLcode code)
         buf_add_c(&reason, "the server does not speak TLS there (http:// instead of https://?)");
     else
         vis_add_line(&reason, str_of(x->reason[0] ? x->reason : curl_easy_strerror(code)), true);
-    broke_off(x, buf_c(&reason));
+    broke_off(x, answered, buf_c(&reason));
     buf_release(&reason);
     return -1;
 }
@@ -656,7 +600,7 @@ static int run(struct transfer *x, CURLM *multi)
         if (x->stopped)
             return -1;
         if (failed)
-            return broke_off(x, curl_multi_strerror(failed));
+            return broke_off(x, x->sink->head->status != 0, curl_multi_strerror(failed));
         if (!running) {
             const CURLMsg *msg = curl_multi_info_read(multi, &left);
 
@@ -671,7 +615,7 @@ static int run(struct transfer *x, CURLM *multi)
         wait = http_tick(x->limits, wait < POLL_MS ? wait : POLL_MS);
         failed = curl_multi_poll(multi, &cancel, cancels, (int)wait, NULL);
         if (failed)
-            return broke_off(x, curl_multi_strerror(failed));
+            return broke_off(x, x->sink->head->status != 0, curl_multi_strerror(failed));
         if (cancels && (cancel.revents & CURL_WAIT_POLLIN))
             return err_set(x->e, ERR_SIGNAL, "interrupted");
     }
@@ -706,7 +650,6 @@ int http_exchange(const struct http_request *r, const struct http_limits *limits
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return err_set(e, ERR_FAILURE, "cannot start libcurl");
     buf_init(&x.where, BUF_SMALL);
-    head_init(&x.head);
     timer_start(&x.timer, limits, r->body.len, time_ticks());
     if (http_origin(buf_c(&r->url), &x.where)) {
         x.origin = x.where.len;
@@ -716,7 +659,6 @@ int http_exchange(const struct http_request *r, const struct http_limits *limits
         rc = err_set(e, ERR_USAGE, "bad base URL: not of the form http[s]://HOST[:PORT]/PATH");
     }
     buf_release(&x.where);
-    head_release(&x.head);
     curl_global_cleanup();
     return rc;
 }

@@ -17,6 +17,24 @@ void http_request_release(struct http_request *r)
     buf_release(&r->body);
 }
 
+void http_head_init(struct http_head *h)
+{
+    h->status = 0;
+    for (int i = 0; i < HTTP_FIELDS; i++)
+        buf_init(&h->field[i], BUF_SMALL);
+}
+
+void http_head_release(struct http_head *h)
+{
+    for (int i = 0; i < HTTP_FIELDS; i++)
+        buf_release(&h->field[i]);
+}
+
+bool http_head_is_success(const struct http_head *h)
+{
+    return h->status >= 200 && h->status < 300;
+}
+
 int http_add_header(struct http_request *r, const char *name, struct str value, struct err *e)
 {
     for (size_t i = 0; i < value.n; i++)

@@ -16,17 +16,20 @@
 #define PROBE_MS 300
 
 struct reply {
-    int status;
+    struct http_head head;
     struct buf body;
 };
 
-static int take_head(void *arg, const struct http_head *head, struct err *e)
+static void reply_init(struct reply *reply)
 {
-    struct reply *reply = arg;
+    http_head_init(&reply->head);
+    buf_init(&reply->body, LIST_MAX);
+}
 
-    (void)e;
-    reply->status = head->status;
-    return 0;
+static void reply_release(struct reply *reply)
+{
+    http_head_release(&reply->head);
+    buf_release(&reply->body);
 }
 
 static int take_body(void *arg, struct str piece, struct err *e)
@@ -42,7 +45,7 @@ static int take_body(void *arg, struct str piece, struct err *e)
 static int fetch(const struct http_request *r, const struct http_limits *limits,
                  struct reply *reply, struct err *e)
 {
-    struct http_sink sink = {.head = take_head, .body = take_body, .arg = reply};
+    struct http_sink sink = {.head = &reply->head, .body = take_body, .arg = reply};
 
     return http_exchange(r, limits, &sink, e);
 }
@@ -79,9 +82,10 @@ static int fail(const struct ask *ask, const struct reply *reply, struct err *e)
 {
     struct err own = ERR_INIT;
 
-    provider_error_set_http(&own, reply->status, buf_str(&reply->body));
+    provider_error_set_http(&own, reply->head.status, buf_str(&reply->body));
     if (ask->base_url)
-        provider_error_explain(&own, reply->status, buf_str(&reply->body), ask->key, ask->key_from);
+        provider_error_explain(&own, reply->head.status, buf_str(&reply->body), ask->key,
+                               ask->key_from);
     err_set(e, own.kind, "%s", err_text(&own));
     err_release(&own);
     return -1;
@@ -91,7 +95,7 @@ int model_list_load(struct model_list *l, const struct provider *p, const struct
                     struct err *e)
 {
     struct http_request request;
-    struct reply reply = {0, BUF_INIT(LIST_MAX)};
+    struct reply reply;
     int result;
 
     *l = (struct model_list){0};
@@ -100,16 +104,17 @@ int model_list_load(struct model_list *l, const struct provider *p, const struct
         return 0;
     }
     http_request_init(&request);
+    reply_init(&reply);
     result = p->models(p, ask, &request, e);
     if (result == 0)
         result = fetch(&request, &ask->limits, &reply, e);
-    if (result == 0 && (reply.status < 200 || reply.status > 299))
+    if (result == 0 && !http_head_is_success(&reply.head))
         result = fail(ask, &reply, e);
     if (result == 0)
         result = read_list(l, buf_str(&reply.body), e);
     if (result < 0 && e)
         provider_error_mask(e, ask->key);
-    buf_release(&reply.body);
+    reply_release(&reply);
     http_request_release(&request);
     return result;
 }
@@ -141,17 +146,18 @@ bool models_probe(const struct provider *p, const char *base_url)
 {
     struct http_limits limits = {.connect_ms = PROBE_MS, .idle_ms = PROBE_MS, .cancel_fd = -1};
     struct http_request request;
-    struct reply reply = {0, BUF_INIT(LIST_MAX)};
+    struct reply reply;
     struct err e = ERR_INIT;
     bool there;
 
     http_request_init(&request);
+    reply_init(&reply);
     buf_add(&request.url, base_url, origin_length(base_url));
     buf_add_c(&request.url, p->probe.path);
-    there = fetch(&request, &limits, &reply, &e) == 0 && reply.status == 200 &&
+    there = fetch(&request, &limits, &reply, &e) == 0 && reply.head.status == 200 &&
             is_list(buf_str(&reply.body), p->probe.list);
     err_release(&e);
-    buf_release(&reply.body);
+    reply_release(&reply);
     http_request_release(&request);
     return there;
 }

@@ -270,15 +270,14 @@ static int send_whole(const struct ask *ask, const struct faults *f, struct str 
 static int send_error(const struct ask *ask, const struct faults *f, const struct http_sink *sink,
                       struct err *e)
 {
-    /* The same error would come again, so the head forbids a retry. */
-    struct http_head head = {(int)f->status, "application/json", "", "", "", "false"};
     struct buf json = BUF_INIT(BUF_SMALL);
     int rc = pause_ms(ask, f->delay_ms, e);
 
     buf_addf(&json, "{\"error\":{\"message\":\"status %d as requested\",\"type\":\"echo\"}}",
-             head.status);
-    if (rc == 0)
-        rc = sink->head(sink->arg, &head, e);
+             (int)f->status);
+    sink->head->status = (int)f->status;
+    /* The same error would come again, so the head forbids a retry. */
+    buf_add_c(&sink->head->field[HTTP_SHOULD_RETRY], "false");
     if (rc == 0)
         rc = sink->body(sink->arg, buf_str(&json), e);
     buf_release(&json);
@@ -288,7 +287,6 @@ static int send_error(const struct ask *ask, const struct faults *f, const struc
 static int send_answer(const struct ask *ask, const struct faults *f, struct str text,
                        const struct http_sink *sink, struct err *e)
 {
-    struct http_head head = {(int)f->status, "application/json", "", "", "", ""};
     bool cut = f->cut >= 0 && (uint64_t)f->cut <= text.n;
     int rc;
 
@@ -296,12 +294,10 @@ static int send_answer(const struct ask *ask, const struct faults *f, struct str
         text.n = (size_t)f->cut;
         text.n = utf8_valid(text);
     }
+    sink->head->status = (int)f->status;
     if (ask->stream)
-        head.media_type = "text/event-stream";
-    rc = sink->head(sink->arg, &head, e);
-    if (rc == 0 && ask->stream)
         rc = send_stream(ask, f, text, cut, sink, e);
-    else if (rc == 0)
+    else
         rc = send_whole(ask, f, text, cut, sink, e);
     if (rc == 0 && cut)
         rc =

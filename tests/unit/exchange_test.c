@@ -32,12 +32,6 @@ static void set_wire(int status, const char *type, struct str body, enum err_kin
 static int play(const struct ask *ask, const struct http_request *r, const struct http_sink *sink,
                 struct err *e)
 {
-    struct http_head head = {wire.status,
-                             wire.type,
-                             wire.location,
-                             wire.retry_after ? wire.retry_after : "",
-                             "",
-                             wire.should_retry ? wire.should_retry : ""};
     size_t n = wire.body.n;
 
     (void)ask;
@@ -48,8 +42,11 @@ static int play(const struct ask *ask, const struct http_request *r, const struc
     }
     if (wire.no_head)
         return err_set(e, wire.end, "transport");
-    if (sink->head(sink->arg, &head, e) != 0)
-        return -1;
+    sink->head->status = wire.status;
+    buf_add_c(&sink->head->field[HTTP_MEDIA_TYPE], wire.type);
+    buf_add_c(&sink->head->field[HTTP_LOCATION], wire.location);
+    buf_add_str(&sink->head->field[HTTP_RETRY_AFTER], str_of(wire.retry_after));
+    buf_add_str(&sink->head->field[HTTP_SHOULD_RETRY], str_of(wire.should_retry));
     for (size_t at = 0; at < n;) {
         size_t size = wire.cut > n ? 1 : at < wire.cut ? wire.cut : n - at;
         char *copy =
@@ -655,26 +652,34 @@ TEST(nobody_asks_for_the_error)
 
 static const struct retry_moment calm = {NOW, 0, RETRY_AFTER_MAX};
 
-static struct http_head head_of(int status)
-{
-    return (struct http_head){status, "", "", "", "", ""};
-}
+/* The wait after the first failure with this status and these fields, without jitter. */
+struct failure {
+    int status;
+    enum err_kind kind;
+    const char *after, *after_ms, *should;
+    int64_t most;
+};
 
-/* The wait if the server does not ask for one, without jitter. */
-static int64_t after_status(int status)
+static int64_t wait_after(const struct failure *f)
 {
-    struct http_head h = head_of(status);
+    struct retry_moment at = {NOW, 0, f->most ? f->most : RETRY_AFTER_MAX};
+    struct http_head h;
+    int64_t ms;
 
-    return retry_wait(0, ERR_BUSY, &h, &calm);
+    http_head_init(&h);
+    h.status = f->status;
+    buf_add_str(&h.field[HTTP_RETRY_AFTER], str_of(f->after));
+    buf_add_str(&h.field[HTTP_RETRY_AFTER_MS], str_of(f->after_ms));
+    buf_add_str(&h.field[HTTP_SHOULD_RETRY], str_of(f->should));
+    ms = retry_wait(0, f->kind ? f->kind : ERR_BUSY, &h, &at);
+    http_head_release(&h);
+    return ms;
 }
+#define WAIT(...) wait_after(&(struct failure){__VA_ARGS__})
 
 static int64_t after_wish(const char *retry_after, const char *retry_after_ms)
 {
-    struct http_head h = head_of(429);
-
-    h.retry_after = retry_after;
-    h.retry_after_ms = retry_after_ms;
-    return retry_wait(0, ERR_BUSY, &h, &calm);
+    return WAIT(.status = 429, .after = retry_after, .after_ms = retry_after_ms);
 }
 
 TEST(by_status)
@@ -683,24 +688,18 @@ TEST(by_status)
     static const int never[] = {200, 201, 302, 307, 400, 401, 402, 403, 404, 410, 413, 422, 428};
 
     for (size_t i = 0; i < sizeof again / sizeof *again; i++)
-        if (!CHECK_INT(after_status(again[i]), 500))
+        if (!CHECK_INT(WAIT(.status = again[i]), 500))
             fprintf(stderr, "    of   %d\n", again[i]);
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
-        if (!CHECK_INT(after_status(never[i]), -1))
+        if (!CHECK_INT(WAIT(.status = never[i]), -1))
             fprintf(stderr, "    of   %d\n", never[i]);
 }
 
 TEST(a_wish_above_what_the_provider_allows)
 {
-    const struct retry_moment strict = {NOW, 0, 60000};
-    struct http_head h = head_of(529);
-
-    h.retry_after = "60";
-    CHECK_INT(retry_wait(0, ERR_BUSY, &h, &strict), 60000);
-    h.retry_after = "61";
-    CHECK_INT(retry_wait(0, ERR_BUSY, &h, &strict), -1);
-    CHECK_INT(retry_requested(&h, NOW), 61000);
-    CHECK_INT(retry_wait(0, ERR_BUSY, &h, &calm), 61000);
+    CHECK_INT(WAIT(.status = 529, .after = "60", .most = 60000), 60000);
+    CHECK_INT(WAIT(.status = 529, .after = "61", .most = 60000), -1);
+    CHECK_INT(WAIT(.status = 529, .after = "61"), 61000);
 }
 
 TEST(without_an_answer)
@@ -714,25 +713,16 @@ TEST(without_an_answer)
 
 TEST(x_should_retry_overrules)
 {
-    struct http_head h = head_of(429);
-
-    h.should_retry = "false";
-    CHECK_INT(retry_wait(0, ERR_BUSY, &h, &calm), -1);
-    h.should_retry = "perhaps";
-    CHECK_INT(retry_wait(0, ERR_BUSY, &h, &calm), 500);
-    h = head_of(401);
-    h.should_retry = "true";
-    CHECK_INT(retry_wait(0, ERR_AUTH, &h, &calm), 500);
+    CHECK_INT(WAIT(.status = 429, .should = "false"), -1);
+    CHECK_INT(WAIT(.status = 429, .should = "perhaps"), 500);
+    CHECK_INT(WAIT(.status = 401, .kind = ERR_AUTH, .should = "true"), 500);
     /* A complete response needs no repetition. */
-    h.status = 200;
-    CHECK_INT(retry_wait(0, ERR_INCOMPLETE, &h, &calm), -1);
+    CHECK_INT(WAIT(.status = 200, .kind = ERR_INCOMPLETE, .should = "true"), -1);
 }
 
 TEST(a_conversation_that_is_too_long_stays_so)
 {
-    struct http_head h = head_of(500);
-
-    CHECK_INT(retry_wait(0, ERR_REFUSED, &h, &calm), -1);
+    CHECK_INT(WAIT(.status = 500, .kind = ERR_REFUSED), -1);
 }
 
 TEST(the_wait_doubles_up_to_its_most)

@@ -43,13 +43,12 @@ static int play(const struct ask *ask, const struct http_request *r, const struc
 {
     struct str body = playing->body;
     char type[sizeof playing->type];
-    struct http_head head = {playing->status, media_type(playing->type, type), "", "", "", ""};
 
     (void)ask;
     (void)r;
 
-    if (sink->head(sink->arg, &head, e) != 0)
-        return -1;
+    sink->head->status = playing->status;
+    buf_add_c(&sink->head->field[HTTP_MEDIA_TYPE], media_type(playing->type, type));
     if (cut > 0 && sink->body(sink->arg, (struct str){body.p, cut}, e) != 0)
         return -1;
     if (cut < body.n && sink->body(sink->arg, (struct str){body.p + cut, body.n - cut}, e) != 0)

@@ -82,8 +82,5 @@ struct retry_moment {
  * of the response, or NULL if none came. */
 int64_t retry_wait(unsigned repeated, enum err_kind kind, const struct http_head *head,
                    const struct retry_moment *at);
-/* Returns how long the server asks to wait, in milliseconds, or -1 if it does not say or the time
- * has passed. */
-int64_t retry_requested(const struct http_head *head, int64_t now);
 
 #endif

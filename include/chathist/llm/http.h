@@ -67,21 +67,30 @@ int http_wait(const struct http_limits *limits, int64_t ms);
 
 /* ---- the exchange ---- */
 
-/* The status and the header fields that matter here. An absent field is "". The strings are
- * borrowed: they are valid during the call only. */
-struct http_head {
-    int status;
-    const char *media_type;     /* in lower case, without parameters */
-    const char *location;       /* the target of a redirect */
-    const char *retry_after;    /* as sent: seconds or an HTTP date */
-    const char *retry_after_ms; /* OpenAI's own field, like x-should-retry */
-    const char *should_retry;
+/* The status and the header fields that matter here. An absent field is empty. */
+enum http_field {
+    HTTP_MEDIA_TYPE,  /* in lower case, without parameters */
+    HTTP_LOCATION,    /* the target of a redirect */
+    HTTP_RETRY_AFTER, /* as sent: seconds or an HTTP date */
+    HTTP_RETRY_AFTER_MS,
+    HTTP_SHOULD_RETRY, /* OpenAI's own field, like retry-after-ms */
+    HTTP_FIELDS
 };
 
-/* Receives the response. If head or body returns -1, the exchange ends and http_exchange returns
- * -1 with *e as that function left it, which may be unset. */
+struct http_head {
+    int status; /* 0: no head has arrived */
+    struct buf field[HTTP_FIELDS];
+};
+void http_head_init(struct http_head *h);
+void http_head_release(struct http_head *h);
+/* Returns true for a status of 200 to 299. */
+bool http_head_is_success(const struct http_head *h);
+
+/* Receives the response. The head is filled in before the first call of `body`. If body returns -1,
+ * the exchange ends and http_exchange returns -1 with *e as that function left it, which may be
+ * unset. */
 struct http_sink {
-    int (*head)(void *arg, const struct http_head *head, struct err *e); /* once, before the body */
+    struct http_head *head; /* the caller initialises and releases it */
     int (*body)(void *arg, struct str piece, struct err *e);
     void *arg;
     /* Called after each piece of the body; may be NULL. Returns true if the response is complete
