@@ -192,8 +192,6 @@ static void tell(const struct mcp_server *s, enum mcp_news news, struct str text
 
 /* ---- the list of tools ---- */
 
-#define TOOL_NAME_MAX ((size_t)64)
-
 bool mcp_server_name_valid(struct str name)
 {
     return tool_name_valid(name) && name.n <= MCP_SERVER_NAME_MAX;

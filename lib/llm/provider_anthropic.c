@@ -259,32 +259,6 @@ static void compose_messages(struct composer *c)
     compose_end_message(c);
 }
 
-/* Gives the arrays to the caller. */
-static void compose_detach(struct composer *c, cJSON **messages, cJSON **tools)
-{
-    *messages = c->messages;
-    c->messages = NULL;
-    *tools = c->calls > 0 ? c->tools : NULL;
-    if (*tools)
-        c->tools = NULL;
-}
-
-int anthropic_messages(const struct context *context, const char *provider, cJSON **messages,
-                       cJSON **tools, struct err *e)
-{
-    struct composer c;
-    int rc = 0;
-
-    compose_init(&c, provider, context);
-    compose_messages(&c);
-    if (c.role && strcmp(c.role, "user") == 0)
-        compose_detach(&c, messages, tools);
-    else
-        rc = err_set(e, ERR_USAGE, "the conversation does not end with a prompt");
-    compose_release(&c);
-    return rc;
-}
-
 void anthropic_conversation(const struct context *context, const char *provider, cJSON **messages,
                             cJSON **tools)
 {
@@ -292,8 +266,21 @@ void anthropic_conversation(const struct context *context, const char *provider,
 
     compose_init(&c, provider, context);
     compose_messages(&c);
-    compose_detach(&c, messages, tools);
+    *messages = c.messages;
+    c.messages = NULL;
+    *tools = c.calls > 0 ? c.tools : NULL;
+    if (*tools)
+        c.tools = NULL;
     compose_release(&c);
+}
+
+/* Returns true if the last message is the user's. */
+static bool ends_with_prompt(const cJSON *messages)
+{
+    const cJSON *last = messages->child ? messages->child->prev : NULL;
+    const cJSON *role = cJSON_GetObjectItemCaseSensitive(last, "role");
+
+    return role && strcmp(role->valuestring, "\"user\"") == 0;
 }
 
 #define API_VERSION "2023-06-01"
@@ -413,8 +400,12 @@ static int anthropic_set_body(const struct provider *p, const struct ask *ask,
 {
     cJSON *t, *messages = NULL, *called = NULL;
 
-    if (anthropic_messages(ask->context, p->name, &messages, &called, e) != 0)
-        return -1;
+    anthropic_conversation(ask->context, p->name, &messages, &called);
+    if (!ends_with_prompt(messages)) {
+        cJSON_Delete(messages);
+        cJSON_Delete(called);
+        return err_set(e, ERR_USAGE, "the conversation does not end with a prompt");
+    }
     t = cjson_object();
     cjson_set_text(t, "model", str_of(ask->model));
     cjson_set(t, "max_tokens", cJSON_CreateNumber((double)max_tokens(ask->model)));

@@ -16,7 +16,7 @@ struct server_error {
     struct buf message, code, type;
 };
 
-enum err_kind provider_error_kind(int status)
+static enum err_kind kind_of_status(int status)
 {
     if (status == 401 || status == 403)
         return ERR_AUTH;
@@ -270,12 +270,12 @@ static enum err_kind kind_of(const struct server_error *f)
 {
     if (is_refusal(f))
         return ERR_REFUSED;
-    if (is_quota(f) && (f->status == 200 || provider_error_kind(f->status) == ERR_BUSY))
+    if (is_quota(f) && (f->status == 200 || kind_of_status(f->status) == ERR_BUSY))
         return ERR_QUOTA;
     if (f->status != 200)
-        return provider_error_kind(f->status);
+        return kind_of_status(f->status);
     if (f->number >= 400 && f->number < 600)
-        return provider_error_kind((int)f->number);
+        return kind_of_status((int)f->number);
     return kind_of_type(f);
 }
 

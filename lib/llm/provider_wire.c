@@ -253,7 +253,7 @@ void wire_add_call_name(struct buf *out, struct str name)
 {
     if (name.n == 0)
         buf_add_c(out, "unnamed");
-    for (size_t i = 0; i < name.n && i < CALL_NAME_MAX; i++)
+    for (size_t i = 0; i < name.n && i < TOOL_NAME_MAX; i++)
         buf_add_byte(out,
                      memchr(call_id_accepted.p, name.p[i], call_id_accepted.n) ? name.p[i] : '_');
 }

@@ -52,7 +52,6 @@ void wire_add_schema(const struct ask *ask, struct buf *system);
  */
 
 #define CALL_ID_MAX 40
-#define CALL_NAME_MAX 64
 
 struct call_ids {
     bool nine;          /* ids are nine letters and digits */

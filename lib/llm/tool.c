@@ -18,8 +18,6 @@
 #define SOON_MS 5
 #define TICK_MS 100
 
-#define NAME_MAX_BYTES 64
-
 bool tool_name_valid(struct str name)
 {
     for (size_t i = 0; i < name.n; i++) {
@@ -29,7 +27,7 @@ bool tool_name_valid(struct str name)
               c == '_' || c == '-'))
             return false;
     }
-    return name.n > 0 && name.n <= NAME_MAX_BYTES;
+    return name.n > 0 && name.n <= TOOL_NAME_MAX;
 }
 
 void tool_fail(struct tool_job *job, const char *fmt, ...)

@@ -160,6 +160,24 @@ TEST(only_a_truthy_error_is_one)
     NOT_REPORTED("null");
 }
 
+TEST(a_status_means_a_kind)
+{
+    static const struct {
+        int status;
+        enum err_kind kind;
+    } rows[] = {{302, ERR_REQUEST}, {400, ERR_REQUEST}, {401, ERR_AUTH},
+                {403, ERR_AUTH},    {404, ERR_REQUEST}, {408, ERR_REQUEST},
+                {429, ERR_BUSY},    {500, ERR_BUSY},    {529, ERR_BUSY}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct err e = ERR_INIT;
+
+        provider_error_set_http(&e, rows[i].status, STR("x"));
+        CHECK_INT(e.kind, rows[i].kind);
+        err_release(&e);
+    }
+}
+
 /* A key that is masked in errors is masked in responses and kept from tools, too. */
 TEST(which_keys_are_masked)
 {

@@ -4,7 +4,6 @@
 #include "test.h"
 
 #include "chathist/llm/provider.h"
-#include "chathist/llm/provider_error.h"
 
 TEST(providers_are_found_by_name)
 {
@@ -46,17 +45,4 @@ TEST(a_model_name_may_begin_with_its_provider)
     check_split("echo:", "echo", "", __LINE__);
     check_split(":echo", NULL, ":echo", __LINE__);
     check_split("", NULL, "", __LINE__);
-}
-
-TEST(a_status_means_a_kind)
-{
-    CHECK_INT(provider_error_kind(401), ERR_AUTH);
-    CHECK_INT(provider_error_kind(403), ERR_AUTH);
-    CHECK_INT(provider_error_kind(400), ERR_REQUEST);
-    CHECK_INT(provider_error_kind(404), ERR_REQUEST);
-    CHECK_INT(provider_error_kind(408), ERR_REQUEST);
-    CHECK_INT(provider_error_kind(302), ERR_REQUEST);
-    CHECK_INT(provider_error_kind(429), ERR_BUSY);
-    CHECK_INT(provider_error_kind(500), ERR_BUSY);
-    CHECK_INT(provider_error_kind(529), ERR_BUSY);
 }

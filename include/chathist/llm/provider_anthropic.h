@@ -20,7 +20,6 @@
 #define CHATHIST_LLM_PROVIDER_ANTHROPIC_H
 
 #include "chathist/base/cjson.h"
-#include "chathist/base/error.h"
 #include "chathist/llm/context.h"
 #include "chathist/llm/provider.h"
 
@@ -28,8 +27,8 @@ extern const struct provider provider_anthropic;
 
 /*
  * Makes two arrays, which the caller frees: the messages of a settled context, and a declaration of
- * each tool that is called in them. *tools is NULL if no tool is called. Returns 0, or -1
- * (ERR_USAGE) if the last message is not the user's or is blank.
+ * each tool that is called in them. *tools is NULL if no tool is called. A request must end with the
+ * user's message; a conversation that is exported may end with the model, and it may be empty.
  *
  *  - Turns alternate; the user begins and ends. If the conversation begins with the model, a user
  *    message `…` is put before it. No text is empty or blank.
@@ -41,9 +40,6 @@ extern const struct provider provider_anthropic;
  *    provider that wrote them, in their order ("Extended thinking with tool use": thinking, call,
  *    thinking, text, call). If only the thinking was kept, it comes first.
  */
-int anthropic_messages(const struct context *context, const char *provider, cJSON **messages,
-                       cJSON **tools, struct err *e);
-/* The same for a conversation that is exported: it may end with the model, and it may be empty. */
 void anthropic_conversation(const struct context *context, const char *provider, cJSON **messages,
                             cJSON **tools);
 

@@ -16,9 +16,6 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 
-/* Returns the kind of error that an HTTP status stands for. */
-enum err_kind provider_error_kind(int status);
-
 /* Returns true if this JSON value reports an error: it has an `error` that is not null, false, 0 or
  * empty, or its `object` is "error". */
 bool provider_error_reported(struct str value);

@@ -81,7 +81,8 @@ int tool_run(struct tool_job *jobs, size_t count, int cancel_fd, struct err *e);
 void tool_fail(struct tool_job *job, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Returns the first `most` bytes of a text, without a code point that would be cut in two. */
 struct str tool_cut(struct str text, size_t most);
-/* Is this a name that every provider accepts? */
+/* Returns true if every provider accepts this name: 1 to TOOL_NAME_MAX of [A-Za-z0-9_-]. */
+#define TOOL_NAME_MAX 64
 bool tool_name_valid(struct str name);
 
 /* ---- tools that are executables ---- */
