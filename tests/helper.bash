@@ -355,7 +355,7 @@ start_llm() {
     RAN="fake-llm $*"
     wait_for llm_ready "$home/port"
     LLM_PORT=$(cat "$home/port") || fail 'fake-llm did not start' || return 1
-    export OPENAI_BASE_URL=http://127.0.0.1:$LLM_PORT/v1 OPENAI_API_KEY=test-key CHAT_MODEL=openai:test-model
+    export OPENAI_BASE_URL=http://127.0.0.1:$LLM_PORT/v1 OPENAI_API_KEY=test-key-1 CHAT_MODEL=openai:test-model
 }
 
 # It listens, or it is gone.

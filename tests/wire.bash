@@ -16,7 +16,7 @@ start_family() {
     start_llm "$@" || return 1
     if [[ $FAMILY == anthropic ]]; then
         unset OPENAI_BASE_URL OPENAI_API_KEY
-        export ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=test-key CHAT_MODEL=anthropic:test-model
+        export ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=test-key-1 CHAT_MODEL=anthropic:test-model
     fi
 }
 
@@ -70,7 +70,7 @@ for line in open(sys.argv[1]):
     if code == '0' and not text and err == b'chat: the answer is empty\n':
         err = b''
     said = err if code == '0' else b'' if re.fullmatch(rb'chat: [^\0-\x1f\x7f]{9,}\n', err) else err or b'nothing'
-    if said or b'test-key' in err:
+    if said or b'test-key-1' in err:
         print(f'{name}: stderr: {err!r}')
 END
     empty 'what is odd' odd || return 1
@@ -81,7 +81,7 @@ END
 one_line_of_stderr() {
     [[ $(($(wc -l <"$ERR"))) == 1 ]] || fail 'stderr: wanted one line' || return 1
     stderr_matches '^chat: [^[:cntrl:]]{9,}$' || return 1
-    stderr_lacks test-key
+    stderr_lacks test-key-1
 }
 
 # all_stored TABLE: the answers as they came, each after its question, with how it ended.
@@ -98,7 +98,7 @@ all_stored() {
             or (.[1].finish_reason | type) != "string") | .[0].session_id] | unique | .[])' \
         history.jsonl >got
     is 'questions, and sessions with an odd answer' got "$count" || return 1
-    if grep -q test-key history.jsonl; then fail 'the key is in the history'; fi
+    if grep -q test-key-1 history.jsonl; then fail 'the key is in the history'; fi
 }
 
 # finish_reasons_are NAME REASON...: of the stored answers of these fixtures.

@@ -990,7 +990,7 @@ END
     run_expect 1 chat hello
     requests_are 1
     stderr_has redirect
-    nowhere test-key
+    nowhere test-key-1
     # Not to the same server either: nothing is followed.
     printf '%s\n' 'status: 307' "header: Location: /v1/elsewhere" '' '{}' >moved.http
     start_llm ./moved.http --reply hi
@@ -1004,7 +1004,7 @@ END
     run_expect 3 chat --json -v hello
     stdout_has '***'
     stderr_has '***'
-    nowhere test-key
+    nowhere test-key-1
 }
 
 @test "chat: each key goes to its own provider, or to a base URL that the user gave" {

@@ -124,7 +124,7 @@ more_expectations() {
     [[ $(request_header 1 content-type) == application/json ]]
     [[ $(request_header 1 accept) == text/event-stream ]]
     [[ $(request_header 1 anthropic-version) == 2023-06-01 ]]
-    [[ $(request_header 1 x-api-key) == test-key ]]
+    [[ $(request_header 1 x-api-key) == test-key-1 ]]
     [[ $(request_header 1 authorization) == '' ]]
     run_expect 0 chat again
     request_messages_are 2 user:hello 'assistant:Hello, world.' user:again
@@ -316,7 +316,7 @@ more_expectations() {
     start_family ./models.http ./models2.http anthropic/normal
     run_expect 0 chat --models
     stdout_is anthropic:claude-z
-    [[ $(request_header 1 anthropic-version),$(request_header 1 x-api-key) == 2023-06-01,test-key ]]
+    [[ $(request_header 1 anthropic-version),$(request_header 1 x-api-key) == 2023-06-01,test-key-1 ]]
     run_expect 0 head -n 1 "$RECORD/1.headers"
     stdout_is $'GET /v1/models?limit=1000 HTTP/1.1\r'
 }

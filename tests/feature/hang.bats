@@ -494,12 +494,12 @@ fails_at() {
     nghttpd -v -d root --address 127.0.0.1 "$port" key.pem ours.pem >nghttpd.log 2>&1 3>&- 4>&- &
     BACKGROUND+=("$!")
     wait_for bash -c "exec 9<>/dev/tcp/127.0.0.1/$port" 2>/dev/null
-    SSL_CERT_FILE=ours.pem OPENAI_API_KEY=test-key run_expect 0 chat --models -p openai --base-url "https://127.0.0.1:$port/v1"
+    SSL_CERT_FILE=ours.pem OPENAI_API_KEY=test-key-1 run_expect 0 chat --models -p openai --base-url "https://127.0.0.1:$port/v1"
     stdout_is openai:over-http-2
     stderr_empty
     grep -q 'The negotiated protocol: h2' nghttpd.log
     # It takes no POST; its answer is an error like any other.
-    SSL_CERT_FILE=ours.pem OPENAI_API_KEY=test-key run_expect 1 chat -N -m m -p openai --base-url "https://127.0.0.1:$port/none" hello
+    SSL_CERT_FILE=ours.pem OPENAI_API_KEY=test-key-1 run_expect 1 chat -N -m m -p openai --base-url "https://127.0.0.1:$port/none" hello
     one_line_of_stderr
     stderr_has 'HTTP 404'
 }

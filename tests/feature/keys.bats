@@ -435,7 +435,7 @@ END
     run_expect 0 chat --insecure --base-url http://model.invalid/v1 hello
     stdout_is hi
     stderr_empty
-    [[ $(request_header 1 authorization) == 'Bearer test-key' ]]
+    [[ $(request_header 1 authorization) == 'Bearer test-key-1' ]]
     unset OPENAI_API_KEY
     run_expect 0 chat --base-url http://model.invalid/v1 hello
     [[ $(request_header 2 authorization) == '' ]]

@@ -130,7 +130,7 @@ gone() {
     export ANTHROPIC_API_KEY=a-key CHAT_API_KEY_COMMAND='pass x' COPY='Bearer test-key-1' HARMLESS=yes
     run_expect 0 chat --dry-run --mcp 'fake=./fake-mcp --env env' hello
     has env HARMLESS=yes
-    run_expect 1 grep -E '_KEY|COPY|test-key' env
+    run_expect 1 grep -E '_KEY|COPY|test-key-1' env
     CHAT_API_KEY=any-other-key run_expect 0 chat --dry-run --mcp 'fake=./fake-mcp --env env' hello
     run_expect 1 grep -E 'CHAT_API_KEY|any-other-key' env
 }

@@ -44,7 +44,7 @@ converse() {
     done
     start_llm "${steps[@]}"
     if [[ ${1:-openai} == mistral ]]; then
-        export MISTRAL_API_KEY=test-key CHAT_BASE_URL=$OPENAI_BASE_URL CHAT_MODEL=mistral:test-model
+        export MISTRAL_API_KEY=test-key-1 CHAT_BASE_URL=$OPENAI_BASE_URL CHAT_MODEL=mistral:test-model
     fi
     tool probe
     tool get_weather

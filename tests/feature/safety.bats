@@ -205,13 +205,13 @@ ran_in() {
     start_llm --reply hi
     unset OPENAI_API_KEY
     for command in 'python3 -m keyring get openai me' 'python3 -c "import json; print(1)"' show-key 'near-server'; do
-        printf 'api_key_command.openai = %s\n' "$command; echo test-key" >"$CONFIG/config"
+        printf 'api_key_command.openai = %s\n' "$command; echo test-key-1" >"$CONFIG/config"
         run_expect 0 chat -N hello
         nothing_ran
-        CHAT_API_KEY_COMMAND="$command; echo test-key" run_expect 0 chat -N hello
+        CHAT_API_KEY_COMMAND="$command; echo test-key-1" run_expect 0 chat -N hello
         nothing_ran
     done
-    echo 'api_key_command.openai = pwd >$HOME/where; env >$HOME/env; echo test-key' >"$CONFIG/config"
+    echo 'api_key_command.openai = pwd >$HOME/where; env >$HOME/env; echo test-key-1' >"$CONFIG/config"
     run_expect 0 chat -N hello
     ran_in "$HOME"
     run_expect 1 grep -E '^(OLD)?PWD=.*clone' "$HOME/env"
@@ -320,7 +320,7 @@ alive() {
     put_tool noop 'echo done'
     start_llm --call 'noop {}' --reply Done.
     unset OPENAI_API_KEY
-    export CHAT_API_KEY_COMMAND='setsid sleep 300 >/dev/null 2>&1 & echo $! >$HOME/agent; echo test-key'
+    export CHAT_API_KEY_COMMAND='setsid sleep 300 >/dev/null 2>&1 & echo $! >$HOME/agent; echo test-key-1'
     run_expect 0 chat --yes -T ./noop go
     stdout_is Done.
     alive "$(cat "$HOME/agent")"

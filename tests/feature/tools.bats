@@ -206,7 +206,7 @@ lines() {
     put_tool get_weather 'jq -r .city; echo sunny'
     start_llm anthropic/thinking-calls anthropic/normal anthropic/normal
     unset OPENAI_BASE_URL OPENAI_API_KEY
-    export ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=test-key CHAT_MODEL=anthropic:test-model
+    export ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=test-key-1 CHAT_MODEL=anthropic:test-model
     run_expect 0 chat --yes -T ./get_weather 'How is the weather?'
     stdout_is 'Hello, world.'
     stderr_empty
@@ -298,7 +298,7 @@ gone() {
     [[ $(sed -n 2p got) == 0 ]]
     grep -qx PLAIN=seen got
     grep -q '^HOME=' got
-    if grep -E 'test-key|other-key|third-key-3|^(OPENAI|ANTHROPIC|CHAT)_API_KEY' got; then fail 'a key came through'; fi
+    if grep -E 'test-key-1|other-key|third-key-3|^(OPENAI|ANTHROPIC|CHAT)_API_KEY' got; then fail 'a key came through'; fi
     same group pid group
     # Nor when it is asked for its declaration, and nor those that are not in use.
     printf '#!/bin/sh\nenv >schema.env; echo '\''{"name":"look"}'\''\n' >look

@@ -72,7 +72,7 @@ END
     stdout_is $'POST /v1/chat/completions HTTP/1.1\r'
     [[ $(request_header 1 content-type) == application/json ]]
     [[ $(request_header 1 accept) == text/event-stream ]]
-    [[ $(request_header 1 authorization) == 'Bearer test-key' ]]
+    [[ $(request_header 1 authorization) == 'Bearer test-key-1' ]]
     [[ $(request_header 1 expect) == '' ]]
     [[ $(request_header 1 user-agent) == chathist* ]]
 }
@@ -253,7 +253,7 @@ events_end() {
 @test "wire: nobody listens" {
     use_history
     port=$(unused_port)
-    export OPENAI_API_KEY=test-key CHAT_MODEL=m
+    export OPENAI_API_KEY=test-key-1 CHAT_MODEL=m
     run_expect 4 chat --retries 0 --base-url "http://127.0.0.1:$port/v1" hello
     stdout_empty
     stderr_is "chat: cannot connect to '127.0.0.1:$port': Connection refused"
@@ -273,7 +273,7 @@ events_end() {
 
 @test "wire: URLs that are none" {
     use_history
-    export OPENAI_API_KEY=test-key CHAT_MODEL=m
+    export OPENAI_API_KEY=test-key-1 CHAT_MODEL=m
     for url in ftp://127.0.0.1/v1 file:///etc/passwd nonsense://x 'http://' 'http:///v1' 127.0.0.1 ''; do
         run_expect 2 chat --base-url "$url" hello
         stdout_empty
@@ -747,7 +747,7 @@ END
 }
 
 @test "wire: --models that fails" {
-    printf '%s\n' 'path: /v1/models' 'status: 401' '' '{"error":{"message":"wrong key test-key"}}' >denied.http
+    printf '%s\n' 'path: /v1/models' 'status: 401' '' '{"error":{"message":"wrong key test-key-1"}}' >denied.http
     start_llm ./denied.http --reply hi
     run_expect 3 chat --models
     stdout_empty
