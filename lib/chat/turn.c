@@ -51,10 +51,8 @@ int turn_last_prompt(const struct history *h, const struct buf *memory, struct s
 
 static void supersede(struct turn *t, const struct message *m)
 {
-    t->replaces =
-        mem_grow(t->replaces, &t->replaces_cap, t->replaces_count + 1, sizeof *t->replaces);
-    buf_init(&t->replaces[t->replaces_count], BUF_LINE);
-    buf_add_str(&t->replaces[t->replaces_count++], m->id);
+    buf_add_byte(&t->replaces, t->replaces.len > 0 ? ',' : '[');
+    buf_add_str(&t->replaces, m->field[FIELD_ID]);
 }
 
 /* Returns the number of images of a prompt. */
@@ -111,6 +109,7 @@ int turn_prepare(struct turn *t, struct err *e)
     buf_init(&t->prompt_id, BUF_SMALL);
     buf_init(&t->answer_id, BUF_SMALL);
     buf_init(&t->last, BUF_LINE);
+    buf_init(&t->replaces, BUF_LINE);
     if ((t->memory || !t->history->unreadable) &&
         context_window_load(&tail, t->history, t->memory, t->session, t->max_messages, t->max_bytes,
                             &t->was_cut, e) < 0)
@@ -175,8 +174,14 @@ static void keep_id(struct buf *id, const struct draft *d)
 
 static void push_replaces(const struct turn *t, struct draft *d)
 {
-    for (size_t i = 0; i < t->replaces_count; i++)
-        draft_push_text(d, FIELD_REPLACES, buf_str(&t->replaces[i]));
+    struct buf array = BUF_INIT(BUF_LINE);
+
+    if (t->replaces.len > 0) {
+        buf_add_str(&array, buf_str(&t->replaces));
+        buf_add_byte(&array, ']');
+        draft_set(d, FIELD_REPLACES, buf_str(&array));
+    }
+    buf_release(&array);
 }
 
 /* Adds the system prompt and the prompt, each if it is new. */
@@ -410,10 +415,7 @@ void turn_release(struct turn *t)
     buf_release(&t->prompt_id);
     buf_release(&t->answer_id);
     buf_release(&t->last);
-    while (t->replaces_count > 0)
-        buf_release(&t->replaces[--t->replaces_count]);
-    free(t->replaces);
-    t->replaces = NULL;
+    buf_release(&t->replaces);
 }
 
 /* ---- a round of calls ---- */

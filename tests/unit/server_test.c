@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "chathist/base/memory.h"
 #include "test.h"
 
 /* Only what a test sets is in the environment. */
@@ -16,251 +17,172 @@ static void clear(void)
         unsetenv(variables[i]);
 }
 
+struct row {
+    const char *env; /* NAME=VALUE, separated by blanks */
+    /* settings, and where each comes from */
+    const char *set_provider;
+    enum config_from provider_from;
+    const char *set_model;
+    enum config_from model_from;
+    const char *set_url;
+    enum config_from url_from;
+    /* what is chosen, or the error */
+    const char *provider, *model, *url, *key, *error;
+};
+
 static void set(struct config *c, enum setting s, const char *value, enum config_from from)
 {
     config_set(c, s, value);
     c->from[s] = from;
 }
 
-/* Chooses with this configuration, which is released. */
-static int choose(struct server *s, struct config *c, struct err *e)
+static void set_env(const char *env)
 {
-    int result = server_choose(s, c, e);
+    struct str rest = str_of(env);
 
-    config_release(c);
-    return result;
+    clear();
+    while (rest.n > 0) {
+        struct str value = str_cut(&rest, ' '), name = str_cut(&value, '=');
+        char *n = mem_copy(name.p, name.n), *v = mem_copy(value.p, value.n);
+
+        setenv(n, v, 1);
+        free(n);
+        free(v);
+    }
 }
 
-static void check(struct config *c, const char *provider, const char *model, const char *url,
-                  const char *key)
+static void check(const struct row *r)
 {
+    struct config c = {0};
     struct server s;
     struct err e = ERR_INIT;
 
-    if (CHECK_INT(choose(&s, c, &e), 0)) {
-        CHECK_STR(s.provider->name, provider);
-        CHECK_STR(s.model, model);
-        CHECK_STR(s.base_url, url);
-        CHECK_STR(s.key, key);
+    set_env(r->env);
+    set(&c, SETTING_PROVIDER, r->set_provider, r->provider_from);
+    set(&c, SETTING_MODEL, r->set_model, r->model_from);
+    set(&c, SETTING_BASE_URL, r->set_url, r->url_from);
+    if (server_choose(&s, &c, &e) == 0) {
+        CHECK_STR(s.provider->name, r->provider);
+        CHECK_STR(s.model, r->model);
+        CHECK_STR(s.base_url, r->url);
+        CHECK_STR(s.key, r->key);
+        CHECK(!r->error);
     } else {
-        CHECK_STR(err_text(&e), "");
+        CHECK_INT(e.kind, ERR_USAGE);
+        CHECK_STR(err_text(&e), r->error);
     }
+    config_release(&c);
     err_release(&e);
     server_release(&s);
-}
-
-static void check_refused(struct config *c, enum err_kind kind, const char *message)
-{
-    struct server s;
-    struct err e = ERR_INIT;
-
-    CHECK_INT(choose(&s, c, &e), -1);
-    CHECK_INT(e.kind, kind);
-    CHECK_STR(err_text(&e), message);
-    err_release(&e);
-    server_release(&s);
-}
-
-TEST(a_key_in_the_environment_is_enough)
-{
-    struct config c = {0};
-
-    clear();
-    setenv("OPENAI_API_KEY", "k", 1);
-    set(&c, SETTING_MODEL, "m", CONFIG_ENVIRONMENT);
-    check(&c, "openai", "m", "https://api.openai.com/v1", "k");
-}
-
-TEST(a_model_can_name_its_provider)
-{
-    struct config c = {0};
-
-    clear();
-    set(&c, SETTING_MODEL, "ollama:llama3:8b", CONFIG_ENVIRONMENT);
-    check(&c, "ollama", "llama3:8b", "http://127.0.0.1:11434/v1", NULL);
-    c = (struct config){0};
-    set(&c, SETTING_PROVIDER, "ollama", CONFIG_ENVIRONMENT);
-    set(&c, SETTING_MODEL, "qwen:7b", CONFIG_FLAG);
-    check(&c, "ollama", "qwen:7b", "http://127.0.0.1:11434/v1", NULL);
-}
-
-TEST(the_more_explicit_of_model_and_provider_counts)
-{
-    struct config c = {0};
-
-    clear();
-    set(&c, SETTING_PROVIDER, "openai", CONFIG_ENVIRONMENT);
-    set(&c, SETTING_MODEL, "echo:x", CONFIG_FLAG);
-    check(&c, "echo", "x", NULL, NULL);
-    c = (struct config){0};
-    set(&c, SETTING_PROVIDER, "ollama", CONFIG_FLAG);
-    set(&c, SETTING_MODEL, "openai:gpt", CONFIG_ENVIRONMENT);
-    check(&c, "ollama", NULL, "http://127.0.0.1:11434/v1", NULL);
-    c = (struct config){0};
-    set(&c, SETTING_PROVIDER, "ollama", CONFIG_FLAG);
-    set(&c, SETTING_MODEL, "openai:gpt", CONFIG_FLAG);
-    check_refused(&c, ERR_USAGE, "model 'openai:gpt' is not one of provider 'ollama'");
-}
-
-TEST(an_unknown_provider_is_refused)
-{
-    struct config c = {0};
-
-    clear();
-    set(&c, SETTING_PROVIDER, "acme", CONFIG_FLAG);
-    check_refused(&c, ERR_USAGE,
-                  "unknown provider 'acme': known are openai, anthropic, openrouter, groq, "
-                  "mistral, deepseek, gemini, ollama, llamacpp, echo");
-}
-
-TEST(base_urls_by_precedence)
-{
-    struct config c = {0};
-
-    clear();
-    setenv("OPENAI_BASE_URL", "http://env/v1", 1);
-    set(&c, SETTING_BASE_URL, "http://file/v1", CONFIG_FILE);
-    check(&c, "openai", NULL, "http://env/v1", NULL);
-    c = (struct config){0};
-    set(&c, SETTING_BASE_URL, "http://chat/v1", CONFIG_ENVIRONMENT);
-    check(&c, "openai", NULL, "http://chat/v1", NULL);
-    unsetenv("OPENAI_BASE_URL");
-    c = (struct config){0};
-    set(&c, SETTING_BASE_URL, "http://file/v1", CONFIG_FILE);
-    check(&c, "openai", NULL, "http://file/v1", NULL);
-}
-
-TEST(keys_stay_with_their_provider)
-{
-    struct config c = {0};
-
-    clear();
-    setenv("OPENAI_API_KEY", "openai key", 1);
-    setenv("CHAT_API_KEY", "chat key", 1);
-    set(&c, SETTING_PROVIDER, "ollama", CONFIG_FLAG);
-    check(&c, "ollama", NULL, "http://127.0.0.1:11434/v1", NULL);
-    c = (struct config){0};
-    set(&c, SETTING_PROVIDER, "ollama", CONFIG_FLAG);
-    set(&c, SETTING_BASE_URL, "https://mine/v1", CONFIG_ENVIRONMENT);
-    check(&c, "ollama", NULL, "https://mine/v1", "chat key");
-    c = (struct config){0};
-    set(&c, SETTING_PROVIDER, "echo", CONFIG_FLAG);
-    check(&c, "echo", NULL, NULL, NULL);
-    c = (struct config){0};
-    set(&c, SETTING_PROVIDER, "openai", CONFIG_FLAG);
-    check(&c, "openai", NULL, "https://api.openai.com/v1", "chat key");
     clear();
 }
 
-TEST(no_key_is_said_before_anything_is_asked)
+#define FLAG(x) x, CONFIG_FLAG
+#define ENV(x) x, CONFIG_ENVIRONMENT
+#define IN_FILE(x) x, CONFIG_FILE
+#define UNSET NULL, CONFIG_DEFAULT
+#define OLLAMA "http://127.0.0.1:11434/v1"
+#define OPENAI "https://api.openai.com/v1"
+#define ANTHROPIC "https://api.anthropic.com"
+#define GEMINI "https://generativelanguage.googleapis.com/v1beta/openai"
+#define REFUSED(message) NULL, NULL, NULL, NULL, message
+#define CHOSEN(provider, model, url, key) provider, model, url, key, NULL
+
+TEST(provider_model_url_and_key)
 {
-    struct config c = {0};
-
-    clear();
-    setenv("ANTHROPIC_API_KEY", "not for this one", 1);
-    set(&c, SETTING_PROVIDER, "openai", CONFIG_FLAG);
-    check_refused(&c, ERR_USAGE, "no key for 'openai': set OPENAI_API_KEY or CHAT_API_KEY");
-    clear();
-}
-
-TEST(a_host_of_ollama_is_a_configuration)
-{
-    struct config c = {0};
-
-    clear();
-    setenv("OLLAMA_HOST", "127.0.0.1:1", 1);
-    check(&c, "ollama", NULL, "http://127.0.0.1:1/v1", NULL);
-    clear();
-}
-
-TEST(a_key_alone_tells_the_provider)
-{
-    struct config c = {0};
-
-    clear();
-    setenv("ANTHROPIC_API_KEY", "key a", 1);
-    check(&c, "anthropic", NULL, "https://api.anthropic.com", "key a");
-    setenv("ANTHROPIC_BASE_URL", "http://mine", 1);
-    check(&c, "anthropic", NULL, "http://mine", "key a");
-    unsetenv("ANTHROPIC_API_KEY");
-    check(&c, "anthropic", NULL, "http://mine", NULL);
-    setenv("OPENAI_API_KEY", "key o", 1);
-    check(&c, "openai", NULL, "https://api.openai.com/v1", "key o");
-    set(&c, SETTING_MODEL, "anthropic:claude", CONFIG_ENVIRONMENT);
-    check(&c, "anthropic", "claude", "http://mine", NULL);
-    c = (struct config){0};
-    unsetenv("OPENAI_API_KEY");
-    /* A key for any server is for one of the usual kind. */
-    setenv("ANTHROPIC_API_KEY", "key a", 1);
-    setenv("CHAT_API_KEY", "key c", 1);
-    check(&c, "openai", NULL, "https://api.openai.com/v1", "key c");
-    set(&c, SETTING_PROVIDER, "anthropic", CONFIG_FLAG);
-    check(&c, "anthropic", NULL, "http://mine", "key c");
-    clear();
-}
-
-TEST(services_with_a_key_of_their_own)
-{
-    static const char *const services[][3] = {
-        {"gemini", "GEMINI_API_KEY", "https://generativelanguage.googleapis.com/v1beta/openai"},
-        {"deepseek", "DEEPSEEK_API_KEY", "https://api.deepseek.com"},
-        {"mistral", "MISTRAL_API_KEY", "https://api.mistral.ai/v1"},
-        {"groq", "GROQ_API_KEY", "https://api.groq.com/openai/v1"},
-        {"openrouter", "OPENROUTER_API_KEY", "https://openrouter.ai/api/v1"},
+    static const struct row rows[] = {
+        {"OPENAI_API_KEY=k", UNSET, ENV("m"), UNSET, CHOSEN("openai", "m", OPENAI, "k")},
+        /* A model can name its provider; the more explicit of the two counts. */
+        {"", UNSET, ENV("ollama:llama3:8b"), UNSET, CHOSEN("ollama", "llama3:8b", OLLAMA, NULL)},
+        {"", ENV("ollama"), FLAG("qwen:7b"), UNSET, CHOSEN("ollama", "qwen:7b", OLLAMA, NULL)},
+        {"", ENV("openai"), FLAG("echo:x"), UNSET, CHOSEN("echo", "x", NULL, NULL)},
+        {"", FLAG("ollama"), ENV("openai:gpt"), UNSET, CHOSEN("ollama", NULL, OLLAMA, NULL)},
+        {"", FLAG("ollama"), FLAG("openai:gpt"), UNSET,
+         REFUSED("model 'openai:gpt' is not one of provider 'ollama'")},
+        {"", FLAG("acme"), UNSET, UNSET,
+         REFUSED("unknown provider 'acme': known are openai, anthropic, openrouter, groq, "
+                 "mistral, deepseek, gemini, ollama, llamacpp, echo")},
+        /* base URLs by precedence */
+        {"OPENAI_BASE_URL=http://env/v1", UNSET, UNSET, IN_FILE("http://file/v1"),
+         CHOSEN("openai", NULL, "http://env/v1", NULL)},
+        {"OPENAI_BASE_URL=http://env/v1", UNSET, UNSET, ENV("http://chat/v1"),
+         CHOSEN("openai", NULL, "http://chat/v1", NULL)},
+        {"", UNSET, UNSET, IN_FILE("http://file/v1"),
+         CHOSEN("openai", NULL, "http://file/v1", NULL)},
+        /* Keys stay with their provider. */
+        {"OPENAI_API_KEY=o CHAT_API_KEY=c", FLAG("ollama"), UNSET, UNSET,
+         CHOSEN("ollama", NULL, OLLAMA, NULL)},
+        {"OPENAI_API_KEY=o CHAT_API_KEY=c", FLAG("ollama"), UNSET, ENV("https://mine/v1"),
+         CHOSEN("ollama", NULL, "https://mine/v1", "c")},
+        {"OPENAI_API_KEY=o CHAT_API_KEY=c", FLAG("echo"), UNSET, UNSET,
+         CHOSEN("echo", NULL, NULL, NULL)},
+        {"OPENAI_API_KEY=o CHAT_API_KEY=c", FLAG("openai"), UNSET, UNSET,
+         CHOSEN("openai", NULL, OPENAI, "c")},
+        {"ANTHROPIC_API_KEY=a", FLAG("openai"), UNSET, UNSET,
+         REFUSED("no key for 'openai': set OPENAI_API_KEY or CHAT_API_KEY")},
+        {"", FLAG("deepseek"), UNSET, UNSET,
+         REFUSED("no key for 'deepseek': set DEEPSEEK_API_KEY or CHAT_API_KEY")},
+        /* What is set in the environment implies the provider. */
+        {"OLLAMA_HOST=127.0.0.1:1", UNSET, UNSET, UNSET,
+         CHOSEN("ollama", NULL, "http://127.0.0.1:1/v1", NULL)},
+        {"ANTHROPIC_API_KEY=a", UNSET, UNSET, UNSET, CHOSEN("anthropic", NULL, ANTHROPIC, "a")},
+        {"ANTHROPIC_API_KEY=a ANTHROPIC_BASE_URL=http://mine", UNSET, UNSET, UNSET,
+         CHOSEN("anthropic", NULL, "http://mine", "a")},
+        {"ANTHROPIC_BASE_URL=http://mine", UNSET, UNSET, UNSET,
+         CHOSEN("anthropic", NULL, "http://mine", NULL)},
+        {"ANTHROPIC_BASE_URL=http://mine OPENAI_API_KEY=o", UNSET, UNSET, UNSET,
+         CHOSEN("openai", NULL, OPENAI, "o")},
+        {"ANTHROPIC_BASE_URL=http://mine OPENAI_API_KEY=o", UNSET, ENV("anthropic:claude"), UNSET,
+         CHOSEN("anthropic", "claude", "http://mine", NULL)},
+        {"ANTHROPIC_API_KEY=a CHAT_API_KEY=c", UNSET, UNSET, UNSET,
+         CHOSEN("openai", NULL, OPENAI, "c")},
+        {"ANTHROPIC_API_KEY=a CHAT_API_KEY=c", FLAG("anthropic"), UNSET, UNSET,
+         CHOSEN("anthropic", NULL, ANTHROPIC, "c")},
+        /* services with a key of their own, in the order of the table of providers */
+        {"GEMINI_API_KEY=g", UNSET, UNSET, UNSET, CHOSEN("gemini", NULL, GEMINI, "g")},
+        {"GEMINI_API_KEY=g DEEPSEEK_API_KEY=d", UNSET, UNSET, UNSET,
+         CHOSEN("deepseek", NULL, "https://api.deepseek.com", "d")},
+        {"DEEPSEEK_API_KEY=d MISTRAL_API_KEY=m", UNSET, UNSET, UNSET,
+         CHOSEN("mistral", NULL, "https://api.mistral.ai/v1", "m")},
+        {"MISTRAL_API_KEY=m GROQ_API_KEY=q", UNSET, UNSET, UNSET,
+         CHOSEN("groq", NULL, "https://api.groq.com/openai/v1", "q")},
+        {"GROQ_API_KEY=q OPENROUTER_API_KEY=r", UNSET, UNSET, UNSET,
+         CHOSEN("openrouter", NULL, "https://openrouter.ai/api/v1", "r")},
+        {"OPENROUTER_API_KEY=r ANTHROPIC_API_KEY=a", UNSET, UNSET, UNSET,
+         CHOSEN("anthropic", NULL, ANTHROPIC, "a")},
+        {"ANTHROPIC_API_KEY=a MISTRAL_API_KEY=m", UNSET, ENV("mistral:a/b:c"), UNSET,
+         CHOSEN("mistral", "a/b:c", "https://api.mistral.ai/v1", "m")},
+        {"", ENV("none"), UNSET, UNSET,
+         REFUSED("no model server is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY, "
+                 "CHAT_BASE_URL or CHAT_PROVIDER, or try '-p echo' (it answers with your own "
+                 "prompt)")},
     };
-    struct config c = {0};
 
-    clear();
-    /* Each counts before those that have a key already. */
-    for (size_t i = 0; i < sizeof services / sizeof services[0]; i++) {
-        setenv(services[i][1], services[i][0], 1);
-        check(&c, services[i][0], NULL, services[i][2], services[i][0]);
-    }
-    setenv("ANTHROPIC_API_KEY", "key a", 1);
-    check(&c, "anthropic", NULL, "https://api.anthropic.com", "key a");
-    set(&c, SETTING_MODEL, "mistral:a/b:c", CONFIG_ENVIRONMENT);
-    check(&c, "mistral", "a/b:c", "https://api.mistral.ai/v1", "mistral");
-    clear();
-    c = (struct config){0};
-    set(&c, SETTING_PROVIDER, "deepseek", CONFIG_FLAG);
-    check_refused(&c, ERR_USAGE, "no key for 'deepseek': set DEEPSEEK_API_KEY or CHAT_API_KEY");
-}
-
-TEST(nothing_configured_and_no_probe)
-{
-    struct config c = {0};
-
-    clear();
-    set(&c, SETTING_PROVIDER, "none", CONFIG_ENVIRONMENT);
-    check_refused(&c, ERR_USAGE,
-                  "no model server is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY, "
-                  "CHAT_BASE_URL or CHAT_PROVIDER, or try '-p echo' (it answers with your own "
-                  "prompt)");
-}
-
-static void check_ollama_host(const char *host, const char *url)
-{
-    struct config c = {0};
-
-    setenv("OLLAMA_HOST", host, 1);
-    set(&c, SETTING_PROVIDER, "ollama", CONFIG_FLAG);
-    check(&c, "ollama", NULL, url, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check(&rows[i]);
 }
 
 TEST(ollama_hosts)
 {
-    clear();
-    check_ollama_host("10.0.0.1", "http://10.0.0.1:11434/v1");
-    check_ollama_host("box:1234", "http://box:1234/v1");
-    check_ollama_host("0.0.0.0", "http://127.0.0.1:11434/v1");
-    check_ollama_host("0.0.0.0:99", "http://127.0.0.1:99/v1");
-    check_ollama_host("https://box/", "https://box/v1");
-    check_ollama_host("http://box:1/", "http://box:1/v1");
-    check_ollama_host(":99", "http://127.0.0.1:99/v1");
-    check_ollama_host("::1", "http://[::1]:11434/v1");
-    check_ollama_host("[::1]:99", "http://[::1]:99/v1");
-    check_ollama_host("[::1]", "http://[::1]:11434/v1");
-    clear();
+    static const char *const hosts[][2] = {
+        {"OLLAMA_HOST=10.0.0.1", "http://10.0.0.1:11434/v1"},
+        {"OLLAMA_HOST=box:1234", "http://box:1234/v1"},
+        {"OLLAMA_HOST=0.0.0.0", OLLAMA},
+        {"OLLAMA_HOST=0.0.0.0:99", "http://127.0.0.1:99/v1"},
+        {"OLLAMA_HOST=https://box/", "https://box/v1"},
+        {"OLLAMA_HOST=http://box:1/", "http://box:1/v1"},
+        {"OLLAMA_HOST=:99", "http://127.0.0.1:99/v1"},
+        {"OLLAMA_HOST=::1", "http://[::1]:11434/v1"},
+        {"OLLAMA_HOST=[::1]:99", "http://[::1]:99/v1"},
+        {"OLLAMA_HOST=[::1]", "http://[::1]:11434/v1"},
+    };
+
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        struct row r = {hosts[i][0], FLAG("ollama"), UNSET, UNSET,
+                        CHOSEN("ollama", NULL, hosts[i][1], NULL)};
+
+        check(&r);
+    }
 }
 
 static void check_insecure(const char *url, const char *message)
@@ -270,10 +192,11 @@ static void check_insecure(const char *url, const char *message)
     struct err e = ERR_INIT;
 
     set(&c, SETTING_BASE_URL, url, CONFIG_FLAG);
-    if (CHECK_INT(choose(&s, &c, &e), 0)) {
+    if (CHECK_INT(server_choose(&s, &c, &e), 0)) {
         CHECK_INT(server_check_key(&s, &e), message ? -1 : 0);
         CHECK_STR(err_text(&e), message ? message : "");
     }
+    config_release(&c);
     err_release(&e);
     server_release(&s);
 }

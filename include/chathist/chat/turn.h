@@ -87,8 +87,7 @@ struct turn {
     bool prompt_stored;
     bool finished;        /* the answer is complete and calls no tools */
     struct buf last;      /* the last prompt, for TURN_AGAIN */
-    struct buf *replaces; /* ids of the lines that this turn supersedes */
-    size_t replaces_count, replaces_cap;
+    struct buf replaces;  /* ids of the lines that this turn supersedes, as `["id","id"` */
     struct buf prompt_id; /* ids of the stored lines */
     struct buf answer_id;
     struct draft *unstored; /* lines that are not stored yet, or could not be stored */
