@@ -1,8 +1,8 @@
 #include "chathist/chat/repl.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -874,54 +874,36 @@ static void offer_models(struct repl *r, struct line_words *words, struct str ty
     buf_release(&name);
 }
 
-static void offer_entry(struct line_words *words, const char *dir, struct str shown,
-                        const char *entry)
+static bool is_dot(struct str path)
 {
-    struct buf word = BUF_INIT(BUF_SMALL);
-    char *path = path_join(dir, entry);
-    struct stat st;
-
-    buf_add_str(&word, shown);
-    buf_add_c(&word, entry);
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-        buf_add_byte(&word, '/');
-    line_offer(words, buf_str(&word));
-    buf_release(&word);
-    free(path);
+    return str_eq_c(path, "./") || str_eq_c(path, "../") || str_ends(path, STR("/./")) ||
+           str_ends(path, STR("/../"));
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
+/* Offers files whose names begin with the typed text; hidden ones after a typed dot. */
 static void offer_files(const struct repl *r, struct line_words *words, struct str typed)
 {
-    size_t n = typed.n;
-    struct str shown, start;
-    struct dirent *entry;
-    char *dir;
-    DIR *stream;
+    struct buf pattern = BUF_INIT(BUF_SMALL), word = BUF_INIT(BUF_SMALL);
+    char *path = file_of(r, typed);
+    bool below_home = str_starts(typed, STR("~/")) && path[0] != '~';
+    size_t home = below_home ? strlen(path) - typed.n + 1 : 0;
+    glob_t found;
 
-    while (n > 0 && typed.p[n - 1] != '/')
-        n--;
-    shown = (struct str){typed.p, n};
-    start = (struct str){typed.p + n, typed.n - n};
-    dir = file_of(r, n > 0 ? shown : STR("."));
-    stream = opendir(dir);
-    while (stream && (entry = readdir(stream))) {
-        bool hidden = entry->d_name[0] == '.';
-
-        /* Hidden files are offered after a typed dot. */
-        if (str_starts(str_of(entry->d_name), start) && (!hidden || start.n > 0) &&
-            strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            offer_entry(words, dir, shown, entry->d_name);
+    for (const char *c = path; *c; c++)
+        buf_addf(&pattern, strchr("*?[\\", *c) ? "\\%c" : "%c", *c);
+    buf_add_byte(&pattern, '*');
+    if (glob(buf_c(&pattern), GLOB_MARK, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc; i++) {
+            buf_clear(&word);
+            buf_addf(&word, "%s%s", below_home ? "~" : "", found.gl_pathv[i] + home);
+            if (!is_dot(buf_str(&word)))
+                line_offer(words, buf_str(&word));
+        }
+        globfree(&found);
     }
-    if (stream)
-        closedir(stream);
-    if (words->count > 1)
-        qsort(words->at, words->count, sizeof *words->at, by_name);
-    free(dir);
+    free(path);
+    buf_release(&pattern);
+    buf_release(&word);
 }
 
 /* Offers commands, and the sessions, models or files that they take. */
