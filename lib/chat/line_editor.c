@@ -395,11 +395,6 @@ static int read_character(struct line *l, char first)
     return 1;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Reads the rest of an escape sequence whose first *n bytes are in `key`: after parameters and
  * intermediate bytes comes a final byte (ECMA-48, section 5.4). rxvt ends a key with Shift by `$`,
  * and F1 to F5 of the Linux console have one more byte: ESC [ [ A. Returns as next_byte; *n is 0 if
@@ -423,7 +418,7 @@ static int read_sequence(struct line *l, char *key, size_t *n)
         }
         if (*n < SEQUENCE_MAX)
             key[(*n)++] = c;
-    } while ((c < '@' && (c != '$' || !is_digit(last))) || (c == '[' && *n == begin + 1));
+    } while ((c < '@' && (c != '$' || !ascii_is_digit(last))) || (c == '[' && *n == begin + 1));
     return 1;
 }
 

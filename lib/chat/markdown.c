@@ -7,14 +7,9 @@
 /* After more blanks than these, a # is part of an indented block. */
 #define INDENT_MAX 3
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 static bool is_ascii_word(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    return ascii_is_letter(c) || ascii_is_digit(c) || c == '_';
 }
 
 static bool is_beyond_ascii(char c)
@@ -45,13 +40,13 @@ static void emit_piece(const struct markdown *m, unsigned styles, struct str tex
  * words. */
 static bool may_precede(char c, char mark)
 {
-    return is_blank(c) || (mark == '*' && is_beyond_ascii(c)) ||
+    return ascii_is_space(c) || (mark == '*' && is_beyond_ascii(c)) ||
            (c != '\0' && strchr("([{<>\"'*_~:|-/", c) != NULL);
 }
 
 static bool may_close(const struct markdown *m, char next)
 {
-    if (is_blank(m->before))
+    if (ascii_is_space(m->before))
         return false;
     if (m->run_mark == '_')
         return !is_ascii_word(next) && !is_beyond_ascii(next);
@@ -70,7 +65,7 @@ static unsigned emphasise(struct markdown *m, char next)
     if (ends && may_close(m, next)) {
         m->italic = m->italic && !italic;
         m->bold = m->bold && !bold;
-    } else if (free && !is_blank(next) && may_precede(m->before, m->run_mark)) {
+    } else if (free && !ascii_is_space(next) && may_precede(m->before, m->run_mark)) {
         m->italic = m->italic || italic;
         m->bold = m->bold || bold;
         if (italic)
@@ -103,7 +98,7 @@ static unsigned backticks(struct markdown *m)
 static unsigned judge_marks(struct markdown *m, char next)
 {
     if (m->fence > 0 && !m->info) {
-        m->closing = m->run >= m->fence && is_blank(next);
+        m->closing = m->run >= m->fence && ascii_is_space(next);
         return m->closing ? MARKDOWN_MARK : MARKDOWN_CODE;
     }
     if ((m->run_mark == '`' || m->run_mark == '~') && !m->begun && m->run >= FENCE_MIN) {
@@ -115,7 +110,7 @@ static unsigned judge_marks(struct markdown *m, char next)
     if (m->run_mark == '`')
         return backticks(m);
     if (m->run_mark == '#') {
-        m->heading = m->run <= HEADING_MAX && is_blank(next);
+        m->heading = m->run <= HEADING_MAX && ascii_is_space(next);
         return m->heading ? MARKDOWN_MARK : present(m);
     }
     return m->run_mark == '~' ? present(m) : emphasise(m, next);
@@ -169,7 +164,7 @@ static void pass_byte(struct markdown *m, char c)
 {
     bool inside = m->fence > 0 || m->code > 0;
 
-    if (!is_blank(c)) {
+    if (!ascii_is_space(c)) {
         m->begun = true;
         m->closing = false;
     } else if (!m->begun) {
@@ -226,8 +221,6 @@ void markdown_end(struct markdown *m)
 }
 
 /* ---- code blocks ---- */
-
-#define FENCE_MIN 3
 
 struct fence {
     char mark; /* ` or ~ */

@@ -60,17 +60,17 @@ int template_head_next(struct template_head *h, struct err *e)
 
 /* ---- the body ---- */
 
-static bool is_letter(char c)
+static bool begins_name(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    return ascii_is_letter(c) || c == '_';
 }
 
 bool template_name_valid(struct str name)
 {
-    if (name.n == 0 || !is_letter(name.p[0]))
+    if (name.n == 0 || !begins_name(name.p[0]))
         return false;
     for (size_t i = 1; i < name.n; i++)
-        if (!is_letter(name.p[i]) && name.p[i] != '-' && (name.p[i] < '0' || name.p[i] > '9'))
+        if (!begins_name(name.p[i]) && name.p[i] != '-' && !ascii_is_digit(name.p[i]))
             return false;
     return true;
 }
