@@ -132,19 +132,25 @@ void start_reader_of_file(const struct config *c, struct history *h, const char 
     start_expect(h);
 }
 
-void start_tell_place(const struct history *h, bool quiet)
+/* Until the first line is stored, which gives the present history its second name. */
+static void tell_earlier(const struct history *h, bool quiet)
 {
     char *earlier = quiet ? NULL : history_earlier(h);
 
+    if (earlier)
+        warnf("an earlier history of this repository is kept in '%s': hist-import brings it here",
+              earlier);
+    free(earlier);
+}
+
+void start_tell_place(const struct history *h, bool quiet)
+{
     if (h->notice && !quiet)
         warnf("%s: using your own history '%s'", h->notice, h->path);
     for (size_t i = 0; i < h->foreign_count && !quiet; i++)
         if (strcmp(h->foreign[i], h->path) != 0)
             warnf("'%s' is not part of this history: '--history' reads it", h->foreign[i]);
-    if (earlier)
-        warnf("an earlier history of this repository is kept in '%s': hist-import brings it here",
-              earlier);
-    free(earlier);
+    tell_earlier(h, quiet);
 }
 
 /* Ends the program if a name that is taken literally is no session id. */
@@ -256,6 +262,8 @@ void start_session(struct resume *r, struct resume_wish *wish, const struct conf
         warnf("'%s' is not one of your own histories: starting a session of its own", h->path);
     if (r->fresh)
         start_tell_place(h, quiet);
+    else
+        tell_earlier(h, quiet);
 }
 
 int start_resolve_named(const struct history *h, struct str name, struct buf *id, struct err *e)

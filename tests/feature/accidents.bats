@@ -231,9 +231,13 @@ tracked() {
     kept
     run_expect 0 hist-search --all -o 'precious three'
     lines_are 2
-    run_expect 0 chat -N 'what was said?'
+    # The session of the backup goes on.
+    run_expect 0 chat 'what was said?'
+    stdout_has '[5 messages]'
     stderr_has 'an earlier history of this repository is kept in'
     kept
+    run_expect 0 chat -N 'and now?'
+    stderr_empty
     run_expect 0 hist-import -q "$HOME"/.local/share/aicoder/repositories/*repo.jsonl
     run_expect 0 hist-search -c 'precious three'
     stdout_is 2

@@ -720,7 +720,7 @@ END
 import ctypes, os, time
 os.setgroups([]); os.setuid(65534)
 libc = ctypes.CDLL(None, use_errno=True)
-until = time.monotonic() + 60
+until = time.monotonic() + 900
 while time.monotonic() < until and not os.path.exists('stop'):
     libc.renameat2(-100, b'open/.git', -100, b'spool/git', 2)
 END
