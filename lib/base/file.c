@@ -352,6 +352,61 @@ ssize_t file_pread_full(int fd, void *p, size_t n, off_t offset)
     return (ssize_t)have;
 }
 
+#define HOLE ((off_t)1 << 20)
+
+/* Returns the first offset with data at `at` or after it; `none` if only holes follow, and `at` if the
+ * file system does not support the question. */
+static off_t data_from(int fd, off_t at, off_t none)
+{
+    off_t data = at;
+
+#ifdef SEEK_DATA
+    data = lseek(fd, at, SEEK_DATA);
+    if (data < 0)
+        data = errno == ENXIO ? none : at;
+#endif
+    return data;
+}
+
+bool file_is_sparse(int fd, const struct stat *st)
+{
+#ifdef SEEK_HOLE
+    /* Compression also saves blocks. */
+    if (st->st_blocks < (st->st_size - HOLE) / 512) {
+        off_t hole = lseek(fd, 0, SEEK_HOLE);
+
+        return hole >= 0 && hole < st->st_size;
+    }
+#endif
+    return false;
+}
+
+off_t file_hole_end(int fd, off_t at, off_t size)
+{
+    off_t data = data_from(fd, at, size);
+
+    return data < size ? data : size;
+}
+
+off_t file_hole_begin(int fd, off_t at)
+{
+    off_t step = HOLE;
+    bool growing = true;
+
+    while (at > 0 && step >= HOLE) {
+        off_t from = at > step ? at - step : 0;
+
+        if (data_from(fd, from, at) < at) {
+            growing = false;
+            step /= 2;
+        } else {
+            at = from;
+            step = growing ? step * 2 : step;
+        }
+    }
+    return at;
+}
+
 int file_read_some(int fd, struct buf *b)
 {
     size_t left = b->max - b->len;

@@ -158,6 +158,10 @@ static int look_at_old(struct rewrite *r, const struct append *a, struct err *e)
         return err_set(e, ERR_FAILURE,
                        "cannot rewrite '%s': it has other names (hard links), which would stay",
                        r->h->path);
+    if (file_is_sparse(a->fd, &r->old))
+        return err_set(e, ERR_FAILURE,
+                       "cannot rewrite '%s': it has holes, which none of these programs makes",
+                       r->h->path);
     return 0;
 }
 

@@ -23,6 +23,8 @@
 #define BEGINNING ((size_t)4096)
 /* A block that is read before a line moves all bytes of the line that are in memory. */
 #define HELD ((size_t)4 << 20)
+/* A hole that is at least as large is not read. */
+#define HOLE ((off_t)1 << 20)
 
 int scan_open(struct scan *s, int dir, const char *path, enum scan_way way, struct err *e)
 {
@@ -41,6 +43,7 @@ int scan_open(struct scan *s, int dir, const char *path, enum scan_way way, stru
     }
     err_release(&why);
     s->size = s->fd < 0 ? 0 : st.st_size;
+    s->sparse = s->fd >= 0 && file_is_sparse(s->fd, &st);
     s->next = way == SCAN_FORWARD ? 0 : s->size;
     s->path = mem_copy(path, strlen(path));
     return 0;
@@ -52,6 +55,7 @@ void scan_share(struct scan *part, const struct scan *s, off_t at, off_t end)
                           .block_size = s->block_size,
                           .line_max = s->line_max,
                           .held_max = s->held_max,
+                          .sparse = s->sparse,
                           .size = end,
                           .next = at,
                           .path = mem_copy(s->path, strlen(s->path)),
@@ -171,7 +175,22 @@ static void shorten(const struct scan *s, struct line *l)
     }
 }
 
-/* Reads to the end of a line that has more than line_max bytes, keeping its beginning alone. */
+/* Moves over a large hole after the window, or before it. The window is then of no further use. */
+static bool pass_hole(struct scan *s)
+{
+    off_t to = s->next, distance;
+
+    if (!s->sparse)
+        return false;
+    to = s->way == SCAN_FORWARD ? file_hole_end(s->fd, to, s->size) : file_hole_begin(s->fd, to);
+    distance = to < s->next ? s->next - to : to - s->next;
+    if (distance >= HOLE)
+        s->next = to;
+    return distance >= HOLE;
+}
+
+/* Reads to the end of a line that has more than line_max bytes or a hole, keeping its beginning
+ * alone. */
 static int pass_over(struct scan *s, struct line *l, struct err *e)
 {
     size_t held = s->to - s->from, most = s->line_max < BEGINNING ? s->line_max : BEGINNING;
@@ -182,6 +201,7 @@ static int pass_over(struct scan *s, struct line *l, struct err *e)
     l->too_long = true;
     do {
         s->to = s->from + keep;
+        (void)pass_hole(s);
         more = read_behind(s, e);
         if (more < 0)
             return -1;
@@ -207,7 +227,7 @@ static int line_forward(struct scan *s, struct line *l, struct err *e)
             newline = memchr(s->block.data + s->from + seen, '\n', held - seen);
         if (newline)
             break;
-        if (held > s->line_max)
+        if (held > s->line_max || (held > 0 && pass_hole(s)))
             return pass_over(s, l, e);
         seen = held;
 
@@ -232,8 +252,8 @@ static int line_forward(struct scan *s, struct line *l, struct err *e)
 
 /* ---- lines, backward ---- */
 
-/* A line of which too much to be held is here: finds where it begins, and only then reads it, the
- * beginning alone when it is too long. 1, -1, or CUT. */
+/* A line of which too much to be held is here, or that has a hole: finds where it begins, and only
+ * then reads it, the beginning alone when it is too long. 1, -1, or CUT. */
 static int line_from_afar(struct scan *s, struct line *l, off_t end, struct err *e)
 {
     size_t begin = 0, n;
@@ -241,6 +261,7 @@ static int line_from_afar(struct scan *s, struct line *l, off_t end, struct err 
 
     while (more && !begin) {
         s->to = s->from;
+        l->too_long = pass_hole(s) || l->too_long;
         more = read_in_front(s, e);
         if (more < 0 || more == CUT)
             return more;
@@ -248,7 +269,7 @@ static int line_from_afar(struct scan *s, struct line *l, off_t end, struct err 
     }
     l->at = s->next + (off_t)begin;
     n = (size_t)(end - l->at);
-    l->too_long = n > s->line_max;
+    l->too_long = n > s->line_max || l->too_long;
     if (l->too_long)
         n = s->line_max < BEGINNING ? s->line_max : BEGINNING;
 
@@ -291,7 +312,8 @@ static int try_backward(struct scan *s, struct line *l, struct err *e)
         if (begin)
             break;
         end = s->next + (off_t)n;
-        if (n > s->line_max || n > s->held_max)
+        l->too_long = pass_hole(s);
+        if (n > s->line_max || n > s->held_max || l->too_long)
             return line_from_afar(s, l, end, e);
         seen = n;
         more = read_in_front(s, e);

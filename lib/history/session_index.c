@@ -1058,8 +1058,8 @@ bool session_index_open(struct session_index *x, const struct history *h)
 
     if (!history_index(h) || !open_history(x, h))
         return false;
-    if (x->scan.fd < 0 || x->scan.size < SESSION_INDEX_LEAST || fstat(x->scan.fd, &x->st) < 0 ||
-        x->st.st_uid != geteuid() || !open_file(x))
+    if (x->scan.fd < 0 || x->scan.sparse || x->scan.size < SESSION_INDEX_LEAST ||
+        fstat(x->scan.fd, &x->st) < 0 || x->st.st_uid != geteuid() || !open_file(x))
         goto none;
     x->scan.size = x->st.st_size;
     result = is_due(x) ? make_file(x) : 1;

@@ -310,7 +310,8 @@ int session_table_read(struct session_table *t, const struct table_read *r)
 
     if (t->end < r->from)
         t->end = r->from;
-    if (count <= 1)
+    /* A file with holes can be far longer than its data: it is not divided. */
+    if (count <= 1 || r->scan->sparse)
         return read_lines(t, r, r->from, r->to, r->e);
     g.pieces = mem_zalloc(count * sizeof(*g.pieces));
     thread_pool_run(

@@ -282,7 +282,7 @@ static struct str missing_part(int fd, const struct stat *st, const char *head,
 
     *at = (off_t)le_get(head + 16);
     if (fstat(a->fd, &history) < 0 || le_get(head + 8) != history.st_ino || *at < 0 ||
-        a->end <= *at || a->end - *at >= size)
+        a->end <= *at || a->end - *at >= size || file_is_sparse(fd, st))
         return STR_NONE;
     if (read_part(fd, a->path, GROUP_HEAD, size, group, NULL) == 0 &&
         read_part(a->fd, a->path, *at, a->end - *at, &part, NULL) == 0 &&

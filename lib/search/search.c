@@ -43,7 +43,7 @@ static void start(struct search *s, bool list)
     size_t block = s->scan.block_size;
 
     s->started = true;
-    if (s->invert || s->scan.way != SCAN_BACKWARD || s->scan.size <= SMALL(block))
+    if (s->invert || s->scan.sparse || s->scan.way != SCAN_BACKWARD || s->scan.size <= SMALL(block))
         return;
 
     struct search_fast *f = mem_zalloc(sizeof *f);

@@ -70,6 +70,12 @@ ssize_t file_write_now(int fd, const void *p, size_t n);
 /* Reads n bytes, or fewer if the file ends before. Returns their number, or -1 with errno set. */
 ssize_t file_read_full(int fd, void *p, size_t n);
 ssize_t file_pread_full(int fd, void *p, size_t n, off_t offset);
+/* Does the file, whose fstat is *st, have holes of 1 MiB or more in total, which read as zeros? */
+bool file_is_sparse(int fd, const struct stat *st);
+/* Returns where the hole ends that has the byte at `at`, or begins that ends at `at`; `at` if there
+ * is none. */
+off_t file_hole_end(int fd, off_t at, off_t size);
+off_t file_hole_begin(int fd, off_t at);
 /* Waits for data and adds the result of one read to b. Returns 1; 0 at the end; -1 with errno set,
  * EFBIG if b reaches its maximum, and then it has the beginning. */
 int file_read_some(int fd, struct buf *b);
