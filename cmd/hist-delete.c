@@ -8,7 +8,6 @@
 #include "chathist/base/file.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/memory.h"
-#include "chathist/base/time.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/confirm.h"
 #include "chathist/cli/diagnostics.h"
@@ -75,7 +74,7 @@ static void set_age(struct filter *f, const char *value)
 {
     int64_t first, last;
 
-    opt_when("--older-than", value, time_now(), &first, &last);
+    opt_when("--older-than", value, &first, &last);
     f->has_until = true;
     f->until = first - 1;
 }
@@ -238,9 +237,9 @@ static void add_empty(struct deletion *d, const struct history *h)
     buf_release(&id);
 }
 
-/* Clears the mark of the current session, which is in use however old its last line is, unless it
- * was named, contains a text that is to be deleted, or nothing is to be kept. Returns true if it was
- * set. */
+/* Clears the mark of the current session: it is in use however old its last line is. It keeps its
+ * mark if sessions were named, if a text is to be deleted, or if nothing is to be kept. Returns true
+ * if a mark was cleared. */
 static bool spare_current(const struct deletion *d, const struct history *h, bool *marked)
 {
     const struct wish *w = d->wish;

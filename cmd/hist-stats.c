@@ -229,7 +229,7 @@ static void fill_cells(struct buf *cells, enum stats_by by, const struct stats_r
 }
 
 /* Prints as much of the cells as fits: the label on the left, numbers on the right of their columns.
- * Returns the columns that are left for a bar. */
+ * Returns the number of columns after them, for a bar. */
 static size_t print_cells(struct out *o, struct buf *cells, const size_t *widths, size_t columns)
 {
     struct str label = utf8_fit(buf_str(&cells[LABEL]), widths[LABEL]);
@@ -330,7 +330,7 @@ static void print_chart(struct out *o, const struct stats *s, const struct stats
     free(cells);
 }
 
-/* Prints at most `limit` rows, of times the newest. The local time zone is named as it is `now`. */
+/* Prints at most --limit rows; of days, weeks and months the newest. */
 static void print_stats(struct out *o, const struct stats *s, const struct choice *c)
 {
     size_t count = c->limit > 0 && c->limit < s->rows.count ? c->limit : s->rows.count;

@@ -31,7 +31,7 @@ static void take_time(struct filter *f, int key, const char *value)
 {
     int64_t first, last;
 
-    opt_when(key == CHOOSE_SINCE ? "--since" : "--until", value, time_now(), &first, &last);
+    opt_when(key == CHOOSE_SINCE ? "--since" : "--until", value, &first, &last);
     if (key == CHOOSE_SINCE) {
         f->has_since = true;
         f->since = first;
@@ -172,13 +172,14 @@ static void add_all(struct choice *c)
         qsort(c->at + given, c->count - given, sizeof *c->at, by_last_write);
 }
 
-static void open_foreign(struct choice *c)
+/* Opens the history that start_reader finds, and with `foreign` the foreign ones beside it. */
+static void open_found(struct choice *c, bool foreign)
 {
     struct history first;
 
-    start_reader_of_several(&c->config, &first, &c->common);
+    start_reader(&c->config, &first, &c->common, foreign);
     add(c, first);
-    for (size_t i = 0; i < first.foreign_count; i++)
+    for (size_t i = 0; foreign && i < first.foreign_count; i++)
         if (strcmp(first.foreign[i], first.path) != 0)
             add_file(c, first.foreign[i]);
 }
@@ -268,17 +269,12 @@ static void read_names(struct choice *c, const char *otherwise)
 
 void choose_open(struct choice *c, enum choose_reach reach, const char *otherwise)
 {
-    struct history one;
-
     if (reach == CHOOSE_USERS || reach == CHOOSE_PLACE) {
         open_users(c, reach == CHOOSE_USERS);
     } else if (c->files.count > 0 || c->all) {
         open_given(c);
-    } else if (reach == CHOOSE_FOREIGN) {
-        open_foreign(c);
     } else {
-        start_reader(&c->config, &one, &c->common);
-        add(c, one);
+        open_found(c, reach == CHOOSE_FOREIGN);
     }
     read_names(c, otherwise);
 }

@@ -38,7 +38,7 @@ static void print_marked(struct out *o, struct str line, size_t at, size_t n)
     out_raw(o, (struct str){line.p + at + n, line.n - at - n});
 }
 
-/* Prints the fields before the text. Returns how many columns are left for the text. */
+/* Prints the fields before the text. Returns the number of columns for the text. */
 static size_t print_fields(struct out *o, const struct hit *hit, const struct hits_form *form)
 {
     const struct message *m = hit->message;

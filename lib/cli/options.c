@@ -329,7 +329,7 @@ static void die_option(struct opt_parser *p, int key)
     die_long(p, word);
 }
 
-/* Ends the program if the value is none of the words `this|that` of a choice. */
+/* Ends the program unless the value is one of the words `this|that` of a choice. */
 static void check_choice(const struct opt *o, const char *value)
 {
     char *words = mem_copy(o->meta, strlen(o->meta));
@@ -385,8 +385,8 @@ char **opt_operands(struct opt_parser *p, size_t *count)
     return p->argv + optind;
 }
 
-/* Reads the digits at the beginning of *text, and moves it to what follows. Returns false if there are
- * none, or if the number is larger than `most`. */
+/* Reads the number at the beginning of *text, and moves *text to its end. Returns false if *text
+ * begins with another character, or if the number is larger than `most`. */
 static bool read_digits(const char **text, uint64_t most, uint64_t *n)
 {
     const char *c = *text;
@@ -435,9 +435,9 @@ long opt_milliseconds(const char *option, const char *value)
     return (long)ms;
 }
 
-void opt_when(const char *option, const char *value, int64_t now, int64_t *first, int64_t *last)
+void opt_when(const char *option, const char *value, int64_t *first, int64_t *last)
 {
-    if (!time_parse_when(str_of(value), now, first, last))
+    if (!time_parse_when(str_of(value), time_now(), first, last))
         die_usage("bad value '%s' for %s: a time such as 2024-06-27, 7d, 'monday' or '2 weeks ago' "
                   "is expected",
                   value, option);

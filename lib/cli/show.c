@@ -101,23 +101,14 @@ static void show_message(struct out *o, const struct message *m)
     buf_release(&scratch);
 }
 
-/* Returns the index of the first message of the last s->last that the filter accepts. */
-static size_t first_of(const struct thread *t, const struct show *s)
-{
-    size_t first = t->count;
-
-    for (size_t n = 0; first > 0 && n < s->last; first--)
-        n += filter_match(s->filter, &t->at[first - 1]);
-    return first;
-}
-
-/* Returns the *n messages to show, borrowed from the thread. The caller frees the array. */
+/* Returns the *n messages of a thread that the filter accepts, borrowed from the thread. The caller
+ * frees the array. */
 static struct message *wanted_of(const struct thread *t, const struct show *s, size_t *n)
 {
     struct message *wanted = mem_zalloc(t->count * sizeof *wanted);
 
     *n = 0;
-    for (size_t i = first_of(t, s); i < t->count; i++)
+    for (size_t i = 0; i < t->count; i++)
         if (filter_match(s->filter, &t->at[i]))
             wanted[(*n)++] = t->at[i];
     return wanted;
@@ -140,18 +131,10 @@ static void show_messages(struct out *o, struct show *s, const struct message *a
     }
 }
 
-static size_t count_wanted(const struct thread *t, const struct show *s)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < t->count; i++)
-        n += filter_match(s->filter, &t->at[i]);
-    return n;
-}
-
-/* Loads the end of a session, as much of it as has the messages to show. */
-static void load_end(struct tail *tail, const struct history *h, struct str id,
-                     const struct show *s)
+/* Loads the end of a session, as much of it as has the messages to show. Returns them like
+ * wanted_of. */
+static struct message *load_end(struct tail *tail, const struct history *h, struct str id,
+                                const struct show *s, size_t *n)
 {
     struct tail_wish wish = {.messages = s->last, .bytes = SIZE_MAX, .raw = s->raw};
     struct err e = ERR_INIT;
@@ -162,10 +145,14 @@ static void load_end(struct tail *tail, const struct history *h, struct str id,
         wish.bytes = READ_LEAST_BYTES;
     }
     for (;;) {
+        struct message *wanted;
+
         if (tail_load(tail, h, id, &wish, &e) < 0)
             die_err(&e);
-        if (tail->whole || count_wanted(&tail->thread, s) >= s->last)
-            return;
+        wanted = wanted_of(&tail->thread, s, n);
+        if (tail->whole || *n >= s->last)
+            return wanted;
+        free(wanted);
         tail_release(tail);
         wish.messages = wish.messages < SIZE_MAX / 4 ? wish.messages * 4 : SIZE_MAX;
         wish.bytes = wish.bytes < SIZE_MAX / 4 ? wish.bytes * 4 : SIZE_MAX;
@@ -229,13 +216,13 @@ size_t show_session(struct out *o, const struct history *h, struct str id, struc
 {
     struct message *wanted;
     struct tail tail;
-    size_t count, n;
+    size_t count, n, skipped;
 
     begin(o, s);
-    load_end(&tail, h, id, s);
+    wanted = load_end(&tail, h, id, s, &n);
     count = tail.whole ? tail.thread.count : SHOW_NOT_COUNTED;
-    wanted = wanted_of(&tail.thread, s, &n);
-    show_messages(o, s, wanted, n);
+    skipped = n > s->last ? n - s->last : 0;
+    show_messages(o, s, wanted + skipped, n - skipped);
     if (tail.thread.bad_lines > s->bad_lines)
         s->bad_lines = tail.thread.bad_lines;
     free(wanted);

@@ -110,20 +110,12 @@ static void tell_foreign(const struct history *h, bool several)
             warnf("reading '%s', which is not one of your own histories", h->foreign[i]);
 }
 
-void start_reader_of_several(struct config *c, struct history *h, const struct opt_common *o)
+void start_reader(struct config *c, struct history *h, const struct opt_common *o, bool foreign)
 {
     start(c, h, o, TO_READ);
     start_expect(h);
     if (!o->quiet)
-        tell_foreign(h, true);
-}
-
-void start_reader(struct config *c, struct history *h, const struct opt_common *o)
-{
-    start(c, h, o, TO_READ);
-    start_expect(h);
-    if (!o->quiet)
-        tell_foreign(h, false);
+        tell_foreign(h, foreign);
 }
 
 void start_reader_of_file(const struct config *c, struct history *h, const char *file, bool quiet)

@@ -86,8 +86,8 @@ const char *opt_version(void);
 void opt_start(struct opt_parser *p, const struct program *program, int argc, char **argv);
 /* Returns the key of the next option of the program's own table, with its argument (part of argv)
  * in *value, or 0 after the last one. --help and --version are printed and end the program. A wrong
- * option, a value that is none of an OPT_CHOICE, or an operand that the program does not take
- * (OPT_FLAG) ends it with exit code 2. */
+ * option, an unknown word for an OPT_CHOICE, or an operand of a program without operands
+ * ends it with exit code 2. */
 int opt_next(struct opt_parser *p, char **value);
 /* Returns the *count operands, borrowed from argv, after opt_next returned 0. */
 char **opt_operands(struct opt_parser *p, size_t *count);
@@ -97,8 +97,8 @@ char **opt_operands(struct opt_parser *p, size_t *count);
 size_t opt_count(const char *option, const char *value);      /* `all` (SIZE_MAX) or 1, 2, ... */
 unsigned opt_number(const char *option, const char *value);   /* 0, 1, 2, ... */
 long opt_milliseconds(const char *option, const char *value); /* `90`, `30s`, `5m`; `0` for none */
-/* Reads a time with time_parse_when; `now` is in microseconds. */
-void opt_when(const char *option, const char *value, int64_t now, int64_t *first, int64_t *last);
+/* Sets the first and the last microsecond of a time (time_parse_when). */
+void opt_when(const char *option, const char *value, int64_t *first, int64_t *last);
 
 /* Reads a number of bytes: `500000`, `500k`, `10M`, `2GiB`; the units are powers of 1024. */
 uint64_t opt_size(const char *option, const char *value);

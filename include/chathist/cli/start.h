@@ -18,10 +18,9 @@ struct locate_from start_from(const struct config *c);
 void start_history(struct config *c, struct history *h, const struct opt_common *o);
 /* The same for a program that also works without a place for a history. */
 void start_history_if_any(struct config *c, struct history *h, const struct opt_common *o);
-/* The same for a program that makes no history: calls start_expect. */
-void start_reader(struct config *c, struct history *h, const struct opt_common *o);
-/* Like start_reader, for a program that also reads the foreign histories (history/location.h). */
-void start_reader_of_several(struct config *c, struct history *h, const struct opt_common *o);
+/* The same for a program that makes no history: calls start_expect. `foreign`: the program also
+ * reads the foreign histories (history/location.h). */
+void start_reader(struct config *c, struct history *h, const struct opt_common *o, bool foreign);
 /* Opens a history file for reading, with a configuration that is loaded; calls start_expect. */
 void start_reader_of_file(const struct config *c, struct history *h, const char *file, bool quiet);
 /* Ends the program if the history was named by --history or $CHAT_HISTORY and does not exist: the
