@@ -174,13 +174,6 @@ TEST(a_list_has_a_greatest_length)
                                      "tools, or 8 MiB of them");
 }
 
-TEST(a_server_without_tools)
-{
-    start("--no-tools");
-    CHECK_INT(server.list.count, 0);
-    end();
-}
-
 TEST(odd_names_and_members)
 {
     static const struct {
@@ -256,59 +249,11 @@ TEST(several_servers_get_ready_side_by_side)
 
 /* ---- a list that changes ---- */
 
-/* What the watch was told, a line each. */
-static struct buf told = BUF_INIT(BUF_LINE);
-
-static void note(void *arg, const char *name, enum mcp_news news, struct str text)
-{
-    (void)arg;
-    buf_addf(&told, "%s %d %.*s\n", name, (int)news, (int)text.n, text.p);
-}
-
-static void start_watched(const char *options)
-{
-    static const struct mcp_watch watch = {note, NULL};
-
-    start(options);
-    server.watch = &watch;
-    buf_clear(&told);
-}
-
-TEST(tools_that_have_changed)
-{
-    start_watched("");
-    CHECK(!mcp_renew(servers, 1, PATIENCE_MS, -1));
-    check_call("grow", "{}", "more", false);
-    CHECK(mcp_renew(servers, 1, PATIENCE_MS, -1));
-    CHECK_INT(server.list.count, 28);
-    CHECK(server.list.tools[0]->tool.name == NULL);
-    mcp_name_tools(&server, NULL, 0);
-    CHECK_STR(server.list.tools[27]->tool.name, "fake__grown");
-    check_call("grown", "{}", "I am new", false);
-    CHECK(!mcp_renew(servers, 1, PATIENCE_MS, -1));
-    CHECK_STR(buf_c(&told), "");
-    end();
-}
-
-TEST(a_list_that_is_lost_is_the_old_one)
-{
-    char want[80];
-
-    start_watched("--grow-error");
-    check_call("grow", "{}", "more", false);
-    CHECK(!mcp_renew(servers, 1, PATIENCE_MS, -1));
-    CHECK_INT(server.list.count, 27);
-    snprintf(want, sizeof want, "fake %d the list is lost (-32603)\n", MCP_LIST_LOST);
-    CHECK_STR(buf_c(&told), want);
-    check_call("echo", "{\"text\":\"x\"}", "x", false);
-    end();
-}
-
 TEST(an_interrupt_leaves_the_list_for_later)
 {
     int ends[2];
 
-    start_watched("");
+    start("");
     check_call("grow", "{}", "more", false);
     CHECK_INT(pipe(ends), 0);
     CHECK_INT(write(ends[1], "x", 1), 1);
@@ -319,57 +264,15 @@ TEST(an_interrupt_leaves_the_list_for_later)
     close(ends[0]);
     close(ends[1]);
     end();
-    buf_release(&told);
 }
 
 /* ---- servers that do not get ready ---- */
-
-TEST(servers_that_do_not_start)
-{
-    char name[] = "no-such-program-anywhere";
-    char *argv[] = {name, NULL};
-
-    CHECK_INT(mcp_start(&server, "x", argv, NULL, NULL, NULL, &fault), -1);
-    CHECK_INT(fault.kind, ERR_LIMIT);
-    CHECK_STR(err_text(&fault), "MCP server 'x' cannot be started: cannot run "
-                                "'no-such-program-anywhere': No such file or directory");
-    end();
-    check_start_fails("--die", "MCP server 'fake' ended with status 3: there is no configuration");
-    check_start_fails("--refuse", "MCP server 'fake' refuses to begin: not today (-32600)");
-    check_start_fails("--list-error",
-                      "MCP server 'fake' cannot list its tools: the list is lost (-32603)");
-    check_start_fails("--babble", "MCP server 'fake' cannot be used: it writes what is no message: "
-                                  "'babble'");
-}
 
 TEST(a_server_that_is_silent)
 {
     CHECK_INT(start_for("--silent", 1000), -1);
     CHECK_INT(fault.kind, ERR_LIMIT);
     CHECK_STR(err_text(&fault), "MCP server 'fake' was not ready in 1 s");
-    end();
-}
-
-TEST(waiting_for_a_server_can_be_interrupted)
-{
-    char name[] = "tests/tools/fake-mcp", silent[] = "--silent";
-    char *argv[] = {name, silent, NULL};
-    int ends[2];
-
-    CHECK_INT(pipe(ends), 0);
-    CHECK_INT(write(ends[1], "", 1), 1);
-    CHECK_INT(mcp_start(&server, "fake", argv, NULL, NULL, NULL, NULL), 0);
-    CHECK_INT(mcp_await(servers, 1, PATIENCE_MS, ends[0], &fault), -1);
-    CHECK_INT(fault.kind, ERR_SIGNAL);
-    end();
-    close(ends[0]);
-    close(ends[1]);
-}
-
-TEST(a_banner_is_passed_over)
-{
-    start("--banner");
-    check_call("echo", "{\"text\":\"x\"}", "x", false);
     end();
 }
 
@@ -572,25 +475,4 @@ TEST(a_server_that_closes_its_input)
     buf_release(&jobs[0].result);
     check_call("echo", "{\"text\":\"x\"}", "MCP server 'fake' closed its input", true);
     end();
-}
-
-TEST(a_server_that_does_not_go_is_made_to)
-{
-    char dir[] = "/tmp/chathist_test.XXXXXX";
-    struct buf command = BUF_INIT(BUF_SMALL), pid = BUF_INIT(BUF_SMALL);
-
-    CHECK(mkdtemp(dir) != NULL);
-    buf_addf(&command, "--stubborn --pid %s/pid", dir);
-    start(buf_c(&command));
-    buf_clear(&command);
-    buf_addf(&command, "%s/pid", dir);
-    CHECK_INT(file_read(buf_c(&command), &pid, NULL), 0);
-    CHECK_INT(kill((pid_t)strtol(buf_c(&pid), NULL, 10), 0), 0);
-    end();
-    CHECK_INT(kill((pid_t)strtol(buf_c(&pid), NULL, 10), 0), -1);
-    CHECK_INT(errno, ESRCH);
-    unlink(buf_c(&command));
-    CHECK_INT(rmdir(dir), 0);
-    buf_release(&command);
-    buf_release(&pid);
 }
