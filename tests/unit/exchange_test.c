@@ -474,38 +474,6 @@ TEST(a_busy_server_is_asked_again)
     asked_release(&a);
 }
 
-TEST(the_last_failure_is_told)
-{
-    struct asked a;
-
-    WIRE(503, JSON, "{\"error\":\"busy\"}", ERR_NONE);
-    wire.retry_after = "0";
-    CHECK_INT(asked_again(1, 5, &a), 2);
-    CHECK_INT(a.rc, -1);
-    CHECK_INT(a.e.kind, ERR_BUSY);
-    CHECK_STR(err_text(&a.e), "HTTP 503: busy");
-    CHECK_STR(a.answer.finish_reason, "error");
-    asked_release(&a);
-
-    WIRE(503, JSON, "{\"error\":\"busy\"}", ERR_NONE);
-    wire.retry_after = "0";
-    CHECK_INT(asked_again(0, 5, &a), 1);
-    CHECK_INT(repeat.told, 0);
-    asked_release(&a);
-}
-
-TEST(a_connection_that_is_lost_is_made_again)
-{
-    struct asked a;
-
-    WIRE(200, "", "", ERR_NETWORK);
-    wire.no_head = true;
-    CHECK_INT(asked_again(1, 1, &a), 2);
-    CHECK_INT(a.rc, 0);
-    CHECK(repeat.ms >= 375 && repeat.ms <= 500);
-    asked_release(&a);
-}
-
 TEST(what_is_not_asked_again)
 {
     struct asked a;
@@ -559,23 +527,6 @@ TEST(what_is_not_asked_again)
     asked_release(&a);
 }
 
-TEST(a_stream_that_is_lost_before_it_says_anything_is_worth_another_try)
-{
-    static const enum err_kind ends[] = {ERR_INCOMPLETE, ERR_NONE};
-    struct asked a;
-
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        WIRE(200, EVENTS, "", ends[i]);
-        CHECK_INT(asked_again(1, 1, &a), 2);
-        CHECK_INT(a.rc, 0);
-        asked_release(&a);
-        WIRE(200, EVENTS, ": still there\n\ndata: {\"choi", ends[i]);
-        CHECK_INT(asked_again(1, 1, &a), 2);
-        CHECK_INT(a.rc, 0);
-        asked_release(&a);
-    }
-}
-
 TEST(an_error_that_a_stream_begins_with_is_worth_another_try)
 {
     struct asked a;
@@ -603,28 +554,6 @@ TEST(an_error_that_a_stream_begins_with_is_worth_another_try)
     wire.should_retry = "false";
     CHECK_INT(asked_again(2, 1, &a), 1);
     CHECK_INT(a.e.kind, ERR_BUSY);
-    asked_release(&a);
-}
-
-TEST(a_signal_ends_the_wait)
-{
-    struct asked a;
-    int fds[2];
-    int64_t start = time_ticks();
-
-    CHECK_INT(pipe(fds), 0);
-    CHECK_INT(write(fds[1], "", 1), 1);
-    repeat.cancel_fd = fds[0];
-    WIRE(503, JSON, "{\"error\":\"busy\"}", ERR_NONE);
-    wire.retry_after = "60";
-    CHECK_INT(asked_again(2, 2, &a), 1);
-    CHECK_INT(a.rc, -1);
-    CHECK_INT(a.e.kind, ERR_SIGNAL);
-    CHECK_STR(a.answer.finish_reason, "interrupted");
-    CHECK(time_ticks() - start < 2000);
-    repeat.cancel_fd = -1;
-    close(fds[0]);
-    close(fds[1]);
     asked_release(&a);
 }
 

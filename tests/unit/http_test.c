@@ -452,29 +452,6 @@ TEST(headers_without_end)
     DONE();
 }
 
-TEST(a_tls_server_that_is_none)
-{
-    struct server s;
-    struct got got;
-    struct buf url = BUF_INIT(BUF_SMALL);
-    const struct step steps[] = {{"HTTP/1.1 400 Bad\r\n\r\n", 0}};
-
-    got_init(&got);
-    server_start(&s, steps, 1);
-    buf_addf(&url, "https://127.0.0.1:%d/v1", s.port);
-    /* The child waits for a request that never completes, until the client closes the connection.
-     */
-    ask(&got, buf_c(&url), STR("x"),
-        &(struct http_limits){.connect_ms = 300, .idle_ms = 300, .cancel_fd = -1});
-    server_stop(&s);
-    CHECK_INT(got.rc, -1);
-    CHECK_INT(got.e.kind, ERR_NETWORK);
-    check_message(&s, &got,
-                  "cannot connect to 'HERE': no connection within 300 ms (connect time-out)");
-    buf_release(&url);
-    DONE();
-}
-
 /* ---- the sink ends it ---- */
 
 TEST(a_body_that_is_enough)
@@ -495,79 +472,6 @@ TEST(a_body_that_is_enough)
 
 /* ---- time ---- */
 
-/* A listener whose queue is full does not answer, so the client never connects. */
-TEST(connect_time_out)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct server s = {.url = BUF_INIT(BUF_SMALL), .request = BUF_INIT(BUF_SMALL)};
-    struct http_limits limits = {.connect_ms = 250, .idle_ms = 60000, .cancel_fd = -1};
-    struct got got;
-    int listener = listen_on_loopback(&s.port), filler[8];
-
-    at.sin_port = htons((unsigned short)s.port);
-    for (int i = 0; i < 8; i++) {
-        filler[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-        (void)!connect(filler[i], (struct sockaddr *)&at, sizeof at);
-    }
-    poll(NULL, 0, 50);
-    got_init(&got);
-    buf_addf(&s.url, "http://127.0.0.1:%d/", s.port);
-    ask(&got, buf_c(&s.url), STR("x"), &limits);
-    CHECK_INT(got.rc, -1);
-    CHECK_INT(got.e.kind, ERR_NETWORK);
-    check_message(&s, &got,
-                  "cannot connect to 'HERE': no connection within 250 ms (connect time-out)");
-    CHECK(got.ms >= 240 && got.ms < 1500);
-    for (int i = 0; i < 8; i++)
-        close(filler[i]);
-    close(listener);
-    DONE();
-}
-
-TEST(idle_time_out_before_the_answer)
-{
-    PLAY((&(struct http_limits){.connect_ms = 5000, .idle_ms = 1000, .cancel_fd = -1}), {NULL, -1});
-    CHECK_INT(got.rc, -1);
-    CHECK_INT(got.e.kind, ERR_TIMEOUT);
-    check_message(&s, &got, "no answer from 'HERE': nothing came within 1 s (idle time-out)");
-    CHECK(got.ms >= 990 && got.ms < 2500);
-    DONE();
-}
-
-TEST(idle_time_out_after_the_head)
-{
-    PLAY((&(struct http_limits){.connect_ms = 5000, .idle_ms = 200, .cancel_fd = -1}),
-         {"HTTP/1.1 200 OK\r\n\r\n", -1});
-    CHECK_INT(got.rc, -1);
-    CHECK_INT(got.e.kind, ERR_TIMEOUT);
-    check_message(&s, &got, "no answer from 'HERE': nothing came within 200 ms (idle time-out)");
-    DONE();
-}
-
-TEST(idle_time_out_inside_the_answer)
-{
-    PLAY((&(struct http_limits){.connect_ms = 5000, .idle_ms = 200, .cancel_fd = -1}),
-         {"HTTP/1.1 200 OK\r\n\r\nok", -1});
-    CHECK_INT(got.rc, -1);
-    CHECK_INT(got.e.kind, ERR_TIMEOUT);
-    CHECK_STR(err_text(&got.e), "answer is incomplete: nothing came within 200 ms (idle time-out)");
-    CHECK_STR(buf_c(&got.body), "ok");
-    CHECK(got.ms >= 190 && got.ms < 1500);
-    DONE();
-}
-
-/* Each piece restarts the idle timer; there is no limit on the whole duration. */
-TEST(a_slow_answer_is_no_idle_one)
-{
-    PLAY((&(struct http_limits){.connect_ms = 5000, .idle_ms = 400, .cancel_fd = -1}),
-         {"HTTP/1.1 200 OK\r\n", 150}, {"Content-Length: 4\r\n", 150}, {"\r\n", 150}, {"a", 150},
-         {"b", 150}, {"c", 150}, {"d", 150});
-    CHECK_INT(got.rc, 0);
-    CHECK_STR(buf_c(&got.body), "abcd");
-    CHECK(got.ms > 700);
-    DONE();
-}
-
 TEST(no_limits)
 {
     PLAY((&(struct http_limits){.connect_ms = 0, .idle_ms = 0, .cancel_fd = -1}),
@@ -575,51 +479,6 @@ TEST(no_limits)
     CHECK_INT(got.rc, 0);
     CHECK_STR(buf_c(&got.body), "ok");
     DONE();
-}
-
-/* Starts a process that writes to fd after ms. */
-static pid_t signal_later(int fd, int ms)
-{
-    pid_t pid;
-
-    fflush(NULL);
-    pid = fork();
-    if (pid == 0) {
-        poll(NULL, 0, ms);
-        _exit(write(fd, "x", 1) == 1 ? 0 : 1);
-    }
-    return pid;
-}
-
-static void cancel_during(const struct step *step)
-{
-    struct http_limits limits = usual;
-    struct server s;
-    struct got got;
-    int fds[2];
-    pid_t pid;
-
-    got_init(&got);
-    if (pipe(fds) != 0)
-        exit(2);
-    limits.cancel_fd = fds[0];
-    pid = signal_later(fds[1], 200);
-    play(&s, &got, step, 1, &limits);
-    waitpid(pid, NULL, 0);
-    CHECK_INT(got.rc, -1);
-    CHECK_INT(got.e.kind, ERR_SIGNAL);
-    CHECK_STR(err_text(&got.e), "interrupted");
-    CHECK(got.ms >= 150 && got.ms < 1000);
-    close(fds[0]);
-    close(fds[1]);
-    DONE();
-}
-
-TEST(cancelling)
-{
-    cancel_during(&(struct step){NULL, -1});
-    cancel_during(&(struct step){"HTTP/1.1 200 OK\r\n", -1});
-    cancel_during(&(struct step){"HTTP/1.1 200 OK\r\n\r\nok", -1});
 }
 
 TEST(cancelled_before_it_began)
