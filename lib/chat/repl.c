@@ -542,6 +542,15 @@ static void change_model(struct repl *r, struct str name)
     free(copy);
 }
 
+/* Returns the text without the quotation marks around all of it. */
+static struct str unquoted(struct str text)
+{
+    bool quoted = text.n >= 2 && text.p[0] == '"' && text.p[text.n - 1] == '"' &&
+                  !memchr(text.p + 1, '"', text.n - 2);
+
+    return quoted ? (struct str){text.p + 1, text.n - 2} : text;
+}
+
 static void set_system(struct repl *r, struct str text)
 {
     struct buf present = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
@@ -549,7 +558,7 @@ static void set_system(struct repl *r, struct str text)
     struct err e = ERR_INIT;
 
     if (text.n > 0) {
-        set_next_system(r, str_eq_c(text, "\"\"") ? STR("") : text);
+        set_next_system(r, unquoted(text));
         repl_say(r, "from the next prompt on");
         return;
     }

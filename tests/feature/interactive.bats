@@ -780,7 +780,7 @@ X
 }
 
 @test "interactive: /system shows, sets and takes away" {
-    start_llm --reply one --reply two --reply three
+    start_llm --reply one --reply two --reply three --reply four --reply five
     terminal
     converse
     type_lines /system '/system Be brief' /system first
@@ -792,7 +792,12 @@ X
     request_messages_are 1 'system:Be brief' user:first
     request_messages_are 2 'system:Be brief' user:first assistant:one user:second
     request_messages_are 3 user:first assistant:one user:second assistant:two user:third
-    json_is "$HISTORY" 'select(.role == "system") | .content' 'Be brief' ''
+    # Quotation marks around all of it are none of it.
+    type_lines '/system "Be terse"' fourth
+    screen_has four
+    type_lines '/system "a" and "b"' fifth
+    screen_has five
+    json_is "$HISTORY" 'select(.role == "system") | .content' 'Be brief' '' 'Be terse' '"a" and "b"'
 }
 
 @test "interactive: /file attaches, /tools lists none" {
