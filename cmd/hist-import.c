@@ -37,7 +37,8 @@ struct run {
     struct import_files files;
     struct out out;
     const struct import_format *format; /* NULL: recognise it */
-    bool scan, subagents, dry_run, verbose, json, quiet, progress;
+    struct import_options options;
+    bool scan, verbose, json, quiet, progress;
     bool some; /* a file was read */
     uint64_t imported;
     int status;
@@ -91,7 +92,7 @@ static void report_done(void *arg, const struct import_result *of)
     struct run *r = arg;
 
     progress_end();
-    if (r->dry_run && !r->json)
+    if (r->options.dry_run && !r->json)
         print_result(r, of);
     if (r->verbose)
         notef("%s: %s, %" PRIu64 " new, %" PRIu64 " known, %" PRIu64 " bad", of->name, of->format,
@@ -150,8 +151,8 @@ static void parse(struct run *r, struct opt_parser *args)
 
     while ((key = opt_next(args, &value)) != 0) {
         r->scan |= key == KEY_SCAN;
-        r->subagents |= key == KEY_SUBAGENTS;
-        r->dry_run |= key == KEY_DRY_RUN;
+        r->options.subagents |= key == KEY_SUBAGENTS;
+        r->options.dry_run |= key == KEY_DRY_RUN;
         r->verbose |= key == 'v';
         if (key == 'f')
             r->format = import_format_named(value);
@@ -165,7 +166,6 @@ int main(int argc, char **argv)
 {
     struct opt_parser args;
     struct run r = {0};
-    struct import_options import = {0};
     struct err e = ERR_INIT;
     uint64_t bad_lines = 0;
     char **names;
@@ -179,14 +179,12 @@ int main(int argc, char **argv)
         die_usage("a file or directory is expected, or --scan");
     start_history(&r.config, &r.history, &args.common);
     out_start(&r.out, args.common.color);
-    import.subagents = r.subagents;
-    import.dry_run = r.dry_run;
-    import.listener = (struct import_listener){r.quiet ? NULL : report, report_done,
-                                               r.json ? print_line : NULL, show_work, &r};
+    r.options.listener = (struct import_listener){r.quiet ? NULL : report, report_done,
+                                                  r.json ? print_line : NULL, show_work, &r};
     /* A foreign history is set aside before it is read: its lines are not the user's. */
-    if (!r.dry_run && !r.json && !r.history.trusted && history_enter(&r.history, &e) < 0)
+    if (!r.options.dry_run && !r.json && !r.history.trusted && history_enter(&r.history, &e) < 0)
         die_err(&e);
-    r.import = import_new(&r.history, &import, &bad_lines, &e);
+    r.import = import_new(&r.history, &r.options, &bad_lines, &e);
     if (!r.import)
         die_err(&e);
     start_report_bad(&r.history, bad_lines, r.quiet);
@@ -196,7 +194,7 @@ int main(int argc, char **argv)
     if (import_finish(r.import, &e) < 0)
         fail(&r, &e);
     /* Print a number only if something could be read. */
-    if (!r.dry_run && !r.json && (r.some || r.imported > 0 || r.status == 0))
+    if (!r.options.dry_run && !r.json && (r.some || r.imported > 0 || r.status == 0))
         out_number(&r.out, r.imported);
 
     import_free(r.import);

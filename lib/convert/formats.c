@@ -105,12 +105,3 @@ const struct export_format *export_format_of(const char *path)
         return &export_html;
     return strcmp(dot, ".markdown") == 0 ? &export_md : NULL;
 }
-
-void export_format_names(struct buf *out)
-{
-    for (size_t i = 0; export_formats[i]; i++) {
-        if (i > 0)
-            buf_add_c(out, export_formats[i + 1] ? ", " : " or ");
-        buf_add_c(out, export_formats[i]->name);
-    }
-}

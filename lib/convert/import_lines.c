@@ -136,32 +136,24 @@ static bool is_line(struct str object)
            import_has_string(object, "timestamp") && import_has_string(object, "role");
 }
 
-/* Returns whether the first element of a document is a line. If it is longer than the head of the
- * file, its keys show that; they come before long texts. */
-static bool is_document(struct str head)
+/* Returns whether the text has the keys of a line. In a string, a quotation mark has a backslash
+ * before it, so these matches are keys. */
+static bool has_keys(struct str text)
 {
-    size_t begin = document_begin(head);
-    struct str rest = {head.p + begin + 1, begin > 0 ? head.n - begin - 1 : 0}, line;
-    struct str next = str_trim(rest), value;
-
-    if (begin == 0 || !str_starts(next, STR("{")))
-        return begin > 0 && str_eq(next, STR("]}"));
-    line = str_cut(&next, '\n');
-    if (str_ends(str_trim(line), STR(",")))
-        line.n = (size_t)(str_trim(line).p + str_trim(line).n - 1 - line.p);
-    if (json_check(line, &value, NULL))
-        return is_line(value);
-    return str_find(head, STR("\"session_id\":")) && str_find(head, STR("\"timestamp\":")) &&
-           str_find(head, STR("\"role\":"));
+    return str_find(text, STR("\"id\"")) && str_find(text, STR("\"session_id\"")) &&
+           str_find(text, STR("\"timestamp\"")) && str_find(text, STR("\"role\""));
 }
 
+/* The first line may be longer than the head; its keys come before long texts. */
 static bool is_lines(struct str head)
 {
-    if (document_begin(head) > 0)
-        return is_document(head);
+    size_t begin = document_begin(head);
+    struct str rest = {head.p + begin + 1, begin > 0 ? head.n - begin - 1 : 0};
+
+    if (begin > 0)
+        return has_keys(head) || str_eq(str_trim(rest), STR("]}"));
     return import_some_line(head, is_line) ||
-           (str_starts(head, STR("{\"id\":\"")) && str_find(head, STR("\",\"session_id\":\"")) &&
-            str_find(head, STR("\",\"timestamp\":\"")) && str_find(head, STR("\",\"role\":\"")));
+           (str_starts(head, STR("{\"id\":\"")) && has_keys(head));
 }
 
 const struct import_format import_lines = {"lines", is_lines, read_lines};

@@ -73,8 +73,6 @@ extern const struct export_format export_md, export_html, export_json, export_js
 const struct export_format *export_format_named(struct str name);
 /* Returns the format that the suffix of a file name stands for, or NULL. */
 const struct export_format *export_format_of(const char *path);
-/* Appends the names, as `md, json or txt`. */
-void export_format_names(struct buf *out);
 
 /* These return 0, or -1 with *e set if the sink failed or a message became too long. After -1 the
  * caller only calls export_release. The sink is called with `arg`. export_session writes messages
