@@ -122,7 +122,7 @@ static int growth_cut(struct export_growth *g, off_t length)
 }
 
 /* Opens the file, and cuts off the bytes that a killed run has appended. */
-static int growth_open(struct export_growth *g, const char *path, const struct export_state *state,
+static int growth_open(struct export_growth *g, const char *path, const struct selection *state,
                        struct append_wait *wait, struct err *e)
 {
     struct stat st;
@@ -142,7 +142,7 @@ static int growth_open(struct export_growth *g, const char *path, const struct e
 }
 
 /* Records in the state that the file is about to grow. */
-static int growth_begin(struct export_growth *g, struct export_state *state, struct err *e)
+static int growth_begin(struct export_growth *g, struct selection *state, struct err *e)
 {
     struct stat st;
     char last = '\n';
@@ -151,7 +151,7 @@ static int growth_begin(struct export_growth *g, struct export_state *state, str
         (st.st_size > 0 && file_pread_full(g->file.fd, &last, 1, st.st_size - 1) < 0))
         return growth_failed(g, e);
     g->file.torn = last != '\n';
-    return export_state_begin(state, &st, e);
+    return selection_save_growth(state, &st, e);
 }
 
 static int write_to_growth(void *arg, struct str bytes, struct err *e)
@@ -183,7 +183,6 @@ struct run {
     const struct history *history;
     struct hash_map chosen; /* ids of the sessions that the options choose, if any restricts them */
     struct export_stdout to_stdout;
-    struct export_state state;
     struct selection select;
     size_t *order; /* indexes of the exported sessions, in the order of the output */
     size_t count;
@@ -444,7 +443,7 @@ static int to_stdout(struct run *r, struct err *e)
         return -1;
     /* After a failure, which out_close reports, no line counts as exported. */
     if (r->job->state && out_flush(r->to_stdout.out) < 0)
-        r->state.moved = false;
+        r->select.moved = false;
     return 0;
 }
 
@@ -471,12 +470,12 @@ static int to_growing_file(struct run *r, struct err *e)
     struct export_growth g;
     int rc = 0;
 
-    if (r->count == 0 && !r->state.growing)
+    if (r->count == 0 && !r->select.growing)
         return 0;
-    if (growth_open(&g, r->job->output, &r->state, &wait, e) < 0)
+    if (growth_open(&g, r->job->output, &r->select, &wait, e) < 0)
         return -1;
     if (r->count > 0)
-        rc = growth_begin(&g, &r->state, e);
+        rc = growth_begin(&g, &r->select, e);
     if (rc == 0 && r->count > 0) {
         rc = write_document(r, SELECTION_NONE, write_to_growth, &g, g.before > 0, e);
         if (rc == 0)
@@ -484,7 +483,7 @@ static int to_growing_file(struct run *r, struct err *e)
         if (rc < 0)
             growth_undo(&g);
     }
-    r->state.moved = r->state.moved || r->state.growing;
+    r->select.moved = r->select.moved || r->select.growing;
     append_close(&g.file);
     return rc;
 }
@@ -569,8 +568,8 @@ static int choose(struct run *r, struct err *e)
     if (named->count == 0 && r->status != 0)
         rc = 0;
     else if (load_chosen(r, &list, e) < 0 ||
-             selection_load(&r->select, r->history->dir_fd, r->history->path,
-                            job->state ? &r->state : NULL, job->directory, r->tick, e) < 0)
+             selection_load(&r->select, r->history->dir_fd, r->history->path, job->directory,
+                            r->tick, e) < 0)
         rc = -1;
     if (rc > 0) {
         size_t most = job->all ? r->select.sessions_count : named->count;
@@ -578,10 +577,8 @@ static int choose(struct run *r, struct err *e)
         r->order = mem_zalloc((most + 1) * sizeof *r->order);
         if (job->all)
             want_all(r);
-        else if (!want_named(r, named)) {
-            selection_release(&r->select);
+        else if (!want_named(r, named))
             rc = 0;
-        }
     }
     hash_map_release(&r->chosen);
     session_list_release(&list);
@@ -593,19 +590,17 @@ static int from_history(struct run *r, struct err *e)
     struct append_wait wait = history_wait(r->history);
     int rc;
 
-    if (r->job->state && export_state_open(&r->state, r->job->state, &wait, e) < 0)
-        return -1;
-    rc = choose(r, e);
+    rc = r->job->state ? selection_open_state(&r->select, r->job->state, &wait, e) : 0;
+    if (rc == 0)
+        rc = choose(r, e);
     if (rc > 0) {
         rc = write_output(r, e);
-        if (rc == 0 && r->job->state && r->state.moved)
-            rc = export_state_save(&r->state, e);
+        if (rc == 0 && r->select.moved && r->job->state)
+            rc = selection_save(&r->select, e);
         progress_end();
         start_report_bad(r->history, r->select.bad_lines, r->job->choice.common.quiet);
-        selection_release(&r->select);
     }
-    if (r->job->state)
-        export_state_close(&r->state);
+    selection_release(&r->select);
     return rc;
 }
 
@@ -615,6 +610,7 @@ int export_run(struct export_job *job, const struct history *h, struct out *out)
     struct run r = {.job = job,
                     .history = h,
                     .to_stdout = {out, job->format->json},
+                    .select = SELECTION_INIT,
                     .line = MESSAGE_INIT,
                     .cancel_fd = -1,
                     .clean = BUF_INIT(4 * BUF_LINE)};

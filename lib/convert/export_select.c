@@ -17,21 +17,22 @@
 /* selection_load calls `tick` once for this many lines. */
 #define TICK_LINES 256
 
-/* ---- the state file ---- */
-
-/* Returns the entry of a session, and creates it if necessary. */
-static struct export_state_session *state_session(struct export_state *s, struct str id)
+/* Returns the index of a session, and adds the session if necessary. */
+static size_t session_of(struct selection *s, struct str id)
 {
     size_t i = hash_map_number(&s->places, &id);
 
     if (i == s->sessions_count) {
         s->sessions = mem_grow(s->sessions, &s->sessions_cap, i + 1, sizeof *s->sessions);
-        s->sessions[s->sessions_count++] = (struct export_state_session){.id = id, .after = -1};
+        s->sessions[s->sessions_count++] = (struct selection_session){
+            .id = id, .first = SELECTION_NONE, .last = SELECTION_NONE, .after = -1};
     }
-    return &s->sessions[i];
+    return i;
 }
 
-static void add_members(const struct export_state *s, struct buf *out)
+/* ---- the state file ---- */
+
+static void add_members(const struct selection *s, struct buf *out)
 {
     json_add_member_int(out, "format", STATE_FORMAT);
     if (s->offset == 0)
@@ -42,20 +43,20 @@ static void add_members(const struct export_state *s, struct buf *out)
     json_add_key(out, "sessions");
     buf_add_byte(out, '{');
     for (size_t i = 0; i < s->sessions_count; i++) {
-        const struct export_state_session *session = &s->sessions[i];
+        const struct selection_session *session = &s->sessions[i];
 
         if (i > 0)
             buf_add_byte(out, ',');
         json_add_string(out, session->id);
         buf_add_byte(out, ':');
-        buf_addf(out, "\"%016" PRIx64 "\"", session->last);
+        buf_addf(out, "\"%016" PRIx64 "\"", session->exported);
     }
     buf_add_byte(out, '}');
 }
 
 /* Replaces the file by one with this text. The new file is locked before it is renamed, so that no
  * other run comes between. */
-static int replace_state(struct export_state *s, struct str text, struct err *e)
+static int replace_state(struct selection *s, struct str text, struct err *e)
 {
     struct file_replace r;
     int fd;
@@ -97,7 +98,7 @@ static bool read_hash(struct str value, uint64_t *hash)
     return true;
 }
 
-static bool read_sessions(struct export_state *s, struct str sessions)
+static bool read_sessions(struct selection *s, struct str sessions)
 {
     struct buf id = BUF_INIT(BUF_LINE);
     bool ok = true;
@@ -107,14 +108,17 @@ static bool read_sessions(struct export_state *s, struct str sessions)
         uint64_t last;
 
         ok = read_hash(it.value, &last);
-        if (ok)
-            state_session(s, json_text(key, &id))->last = last;
+        if (ok) {
+            size_t i = session_of(s, json_text(key, &id));
+
+            s->sessions[i].exported = last;
+        }
     }
     buf_release(&id);
     return ok;
 }
 
-static bool read_members(struct export_state *s, struct str text)
+static bool read_members(struct selection *s, struct str text)
 {
     struct str object, growing;
     int64_t n, device, inode;
@@ -144,28 +148,26 @@ static bool read_members(struct export_state *s, struct str text)
     return true;
 }
 
-int export_state_open(struct export_state *s, const char *path, struct append_wait *wait,
-                      struct err *e)
+int selection_open_state(struct selection *s, const char *path, struct append_wait *wait,
+                         struct err *e)
 {
     struct buf text = BUF_INIT(SIZE_MAX);
     int result = 0;
 
-    *s = (struct export_state){.path = path, .saved = BUF_INIT(SIZE_MAX)};
     if (append_open(&s->file, FILE_CWD, path, wait, e) < 0)
         return -1;
+    s->path = path;
     if (file_read_all(s->file.fd, &text) < 0)
         result = err_sys(e, errno, "cannot read '%s'", path);
     else if (str_trim(buf_str(&text)).n > 0 && !read_members(s, buf_str(&text)))
         result = err_set(e, ERR_FAILURE, "cannot use '%s': it is no state of an export", path);
     add_members(s, &s->saved);
     buf_release(&text);
-    if (result < 0)
-        export_state_close(s);
     return result;
 }
 
 /* Writes the state with these members, and a last one that may be empty. */
-static int write_state(struct export_state *s, const struct buf *members, struct str growing,
+static int write_state(struct selection *s, const struct buf *members, struct str growing,
                        struct err *e)
 {
     struct buf text = BUF_INIT(SIZE_MAX);
@@ -180,7 +182,7 @@ static int write_state(struct export_state *s, const struct buf *members, struct
     return result;
 }
 
-int export_state_begin(struct export_state *s, const struct stat *file, struct err *e)
+int selection_save_growth(struct selection *s, const struct stat *file, struct err *e)
 {
     struct buf growing = BUF_INIT(BUF_SMALL);
     int result;
@@ -192,7 +194,7 @@ int export_state_begin(struct export_state *s, const struct stat *file, struct e
     return result;
 }
 
-int export_state_save(struct export_state *s, struct err *e)
+int selection_save(struct selection *s, struct err *e)
 {
     struct buf members = BUF_INIT(SIZE_MAX);
     int result;
@@ -203,38 +205,30 @@ int export_state_save(struct export_state *s, struct err *e)
     return result;
 }
 
-void export_state_close(struct export_state *s)
-{
-    free(s->sessions);
-    hash_map_release(&s->places);
-    buf_release(&s->saved);
-    append_close(&s->file);
-}
-
 /* ---- new lines ---- */
 
-/* Returns whether the line is the last one of its session that was exported. */
-static bool is_last_exported(const struct export_state *s, const struct message *m)
+/* Returns the session whose last exported line this is, or NULL. */
+static struct selection_session *last_exported(const struct selection *s, const struct message *m)
 {
     const size_t *place = hash_map_find(&s->places, m->session_id);
 
-    return place && s->sessions[*place].last == hash_map_hash(m->line);
+    return place && s->sessions[*place].exported == hash_map_hash(m->line) ? &s->sessions[*place]
+                                                                           : NULL;
 }
 
 /* Returns 1 if the last exported line is still where it was, 0 if not, -1 with *e set. */
-static int last_line_stands(const struct export_state *s, const struct scan *history, struct err *e)
+static int last_line_stands(const struct selection *s, struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct buf line = BUF_INIT(BUF_LINE + 1);
     size_t n = s->length + 1; /* with its newline */
     int result = 0;
 
-    if (s->line + (off_t)n <= history->size) {
-        result = scan_again(history, s->line, n, &line, e);
+    if (s->line + (off_t)n <= s->scan.size) {
+        result = scan_again(&s->scan, s->line, n, &line, e);
         if (result == 0)
             result = line.data[n - 1] == '\n' &&
-                     message_parse(&m, (struct str){line.data, s->length}) &&
-                     is_last_exported(s, &m);
+                     message_parse(&m, (struct str){line.data, s->length}) && last_exported(s, &m);
     }
     message_release(&m);
     buf_release(&line);
@@ -242,17 +236,17 @@ static int last_line_stands(const struct export_state *s, const struct scan *his
 }
 
 /* Finds the last exported line of each session in a history that was rewritten. */
-static int find_last_lines(struct export_state *s, struct scan *history, struct err *e)
+static int find_last_lines(struct selection *s, struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct line l;
     int result;
 
-    while ((result = scan_message(history, &m, &l, e)) > 0) {
-        const size_t *place = hash_map_find(&s->places, m.session_id);
+    while ((result = scan_message(&s->scan, &m, &l, e)) > 0) {
+        struct selection_session *session = last_exported(s, &m);
 
-        if (place && s->sessions[*place].after < 0 && is_last_exported(s, &m))
-            s->sessions[*place].after = l.at;
+        if (session && session->after < 0)
+            session->after = l.at;
     }
     message_release(&m);
     return result;
@@ -260,36 +254,39 @@ static int find_last_lines(struct export_state *s, struct scan *history, struct 
 
 /* Compares the state with the history, and lets the scan begin where new lines can be, or with
  * `whole` at the first line. Returns 0, or -1 with *e set. */
-static int state_compare(struct export_state *s, struct scan *history, bool whole, struct err *e)
+static int compare_state(struct selection *s, bool whole, struct err *e)
 {
     int stands;
 
     if (s->offset == 0)
         return 0;
-    stands = last_line_stands(s, history, e);
+    stands = last_line_stands(s, e);
     if (stands < 0)
         return -1;
     if (stands) {
-        scan_from(history, whole ? 0 : s->offset);
+        scan_from(&s->scan, whole ? 0 : s->offset);
         return 0;
     }
-    if (find_last_lines(s, history, e) < 0)
+    if (find_last_lines(s, e) < 0)
         return -1;
     s->rewritten = true;
     s->offset = 0;
-    scan_from(history, 0);
+    scan_from(&s->scan, 0);
     return 0;
 }
 
 /* Returns whether a line is new, and if so makes it the last exported one of its session. */
-static bool state_pass(struct export_state *s, const struct message *m, const struct line *l)
+static bool pass_line(struct selection *s, const struct message *m, const struct line *l)
 {
     off_t end = l->at + (off_t)l->text.n + 1;
-    const size_t *place = s->rewritten ? hash_map_find(&s->places, m->session_id) : NULL;
-    bool is_new = s->rewritten ? !place || l->at > s->sessions[*place].after : l->at >= s->offset;
+    struct selection_session *session;
+    size_t i = session_of(s, m->session_id);
+    bool is_new;
 
+    session = &s->sessions[i];
+    is_new = s->rewritten ? l->at > session->after : l->at >= s->offset;
     if (is_new)
-        state_session(s, m->session_id)->last = hash_map_hash(m->line);
+        session->exported = hash_map_hash(m->line);
     if (end > s->offset) {
         s->offset = end;
         s->line = l->at;
@@ -301,22 +298,9 @@ static bool state_pass(struct export_state *s, const struct message *m, const st
 
 /* ---- the selection ---- */
 
-/* Returns the index of a session, and adds the session if necessary. */
-static size_t selection_session(struct selection *s, struct str id)
-{
-    size_t i = hash_map_number(&s->places, &id);
-
-    if (i == s->sessions_count) {
-        s->sessions = mem_grow(s->sessions, &s->sessions_cap, i + 1, sizeof *s->sessions);
-        s->sessions[s->sessions_count++] =
-            (struct selection_session){.id = id, .first = SELECTION_NONE, .last = SELECTION_NONE};
-    }
-    return i;
-}
-
 static void add_line(struct selection *s, const struct message *m, const struct line *l, bool grown)
 {
-    size_t index = selection_session(s, m->session_id), i = s->lines_count;
+    size_t index = session_of(s, m->session_id), i = s->lines_count;
     struct selection_session *session = &s->sessions[index];
 
     s->lines = mem_grow(s->lines, &s->lines_cap, i + 1, sizeof *s->lines);
@@ -330,35 +314,32 @@ static void add_line(struct selection *s, const struct message *m, const struct 
     session->grown = session->grown || grown;
 }
 
-int selection_load(struct selection *s, int dir, const char *history_path,
-                   struct export_state *state, bool whole, void (*tick)(void), struct err *e)
+int selection_load(struct selection *s, int dir, const char *history_path, bool whole,
+                   void (*tick)(void), struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct line l;
     uint64_t count = 0;
     int result;
 
-    *s = (struct selection){.line = BUF_INIT(BUF_LINE)};
     if (scan_open(&s->scan, dir, history_path, SCAN_FORWARD, e) < 0)
         return -1;
-    result = state ? state_compare(state, &s->scan, whole, e) : 0;
+    result = s->path ? compare_state(s, whole, e) : 0;
     while (result >= 0 && (result = scan_message(&s->scan, &m, &l, e)) > 0) {
         bool is_new = true;
 
         if (tick && ++count % TICK_LINES == 0)
             tick();
         /* A line without an end may still be written: it is left to the next run. */
-        if (state && !l.terminated)
+        if (s->path && !l.terminated)
             continue;
-        if (state)
-            is_new = state_pass(state, &m, &l);
+        if (s->path)
+            is_new = pass_line(s, &m, &l);
         if (is_new || whole)
             add_line(s, &m, &l, is_new);
     }
     s->bad_lines = s->scan.bad;
     message_release(&m);
-    if (result < 0)
-        selection_release(s);
     return result;
 }
 
@@ -366,14 +347,14 @@ size_t selection_find(const struct selection *s, struct str id)
 {
     const size_t *place = hash_map_find(&s->places, id);
 
-    return place ? *place : SELECTION_NONE;
+    return place && s->sessions[*place].first != SELECTION_NONE ? *place : SELECTION_NONE;
 }
 
 int selection_read(struct selection *s, size_t i, struct str *line, struct err *e)
 {
-    if (scan_again(&s->scan, s->lines[i].at, s->lines[i].n, &s->line, e) < 0)
+    if (scan_again(&s->scan, s->lines[i].at, s->lines[i].n, &s->text, e) < 0)
         return -1;
-    *line = buf_str(&s->line);
+    *line = buf_str(&s->text);
     return 0;
 }
 
@@ -382,7 +363,9 @@ void selection_release(struct selection *s)
     free(s->sessions);
     free(s->lines);
     hash_map_release(&s->places);
-    buf_release(&s->line);
+    buf_release(&s->text);
+    buf_release(&s->saved);
     scan_close(&s->scan);
-    *s = (struct selection){.scan = {.fd = -1}};
+    if (s->path)
+        append_close(&s->file);
 }

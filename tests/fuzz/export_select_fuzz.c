@@ -120,7 +120,7 @@ static unsigned number_of(struct str id)
     return n;
 }
 
-static void note(struct world *w, struct selection *s, const struct export_state *state)
+static void note(struct world *w, struct selection *s, bool exported)
 {
     struct message m = MESSAGE_INIT;
     struct str line;
@@ -133,7 +133,7 @@ static void note(struct world *w, struct selection *s, const struct export_state
         demand(n > 0 && n <= w->made && w->there[n]);
         demand(str_eq(m.session_id, s->sessions[s->lines[i].session].id));
         /* One that only goes with a session that has grown is known already. */
-        if (!state)
+        if (!exported)
             continue;
         w->exported[n]++;
         demand(n > w->last[w->of[n]]);
@@ -146,20 +146,14 @@ static void note(struct world *w, struct selection *s, const struct export_state
 static void export(struct world *w, bool whole, bool dies)
 {
     struct append_wait wait = no_wait();
-    struct export_state state;
-    struct selection s;
+    struct selection s = SELECTION_INIT;
 
-    demand(export_state_open(&state, w->state, &wait, NULL) == 0);
-    demand(selection_load(&s, FILE_CWD, w->history, &state, whole, NULL, NULL) == 0);
-    if (!whole && !dies) {
-        note(w, &s, &state);
-        if (state.moved)
-            demand(export_state_save(&state, NULL) == 0);
-    } else {
-        note(w, &s, NULL);
-    }
+    demand(selection_open_state(&s, w->state, &wait, NULL) == 0);
+    demand(selection_load(&s, FILE_CWD, w->history, whole, NULL, NULL) == 0);
+    note(w, &s, !whole && !dies);
+    if (!whole && !dies && s.moved)
+        demand(selection_save(&s, NULL) == 0);
     selection_release(&s);
-    export_state_close(&state);
 }
 
 static void live(struct world *w, const uint8_t *data, size_t size)
@@ -201,21 +195,22 @@ static void live(struct world *w, const uint8_t *data, size_t size)
 static void any_bytes(const char *history, const char *path, struct str state_text, struct str text)
 {
     struct append_wait wait = no_wait();
-    struct export_state state;
-    struct selection s;
 
     scratch_write(path, state_text);
     scratch_write(history, text);
     for (int round = 0; round < 2; round++) {
-        if (export_state_open(&state, path, &wait, NULL) < 0) {
-            demand(round == 0);
-            return;
+        struct selection s = SELECTION_INIT;
+        bool usable = selection_open_state(&s, path, &wait, NULL) == 0;
+
+        demand(usable || round == 0);
+        if (usable) {
+            demand(selection_load(&s, FILE_CWD, history, false, NULL, NULL) == 0);
+            demand(round == 0 || s.lines_count == 0);
+            demand(selection_save(&s, NULL) == 0);
         }
-        demand(selection_load(&s, FILE_CWD, history, &state, false, NULL, NULL) == 0);
-        demand(round == 0 || s.lines_count == 0);
-        demand(export_state_save(&state, NULL) == 0);
         selection_release(&s);
-        export_state_close(&state);
+        if (!usable)
+            return;
     }
 }
 

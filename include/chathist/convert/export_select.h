@@ -6,7 +6,7 @@
  * session. Lines that are appended meanwhile are not seen; a file that is replaced meanwhile stays
  * readable, because it is still open.
  *
- * struct export_state is the file of `hist-export --incremental`, one JSON object:
+ * The state is the file of `hist-export --incremental`, one JSON object:
  *
  *     {"format":1,"offset":N,"line":N,"length":N,"sessions":{"ID":"16 hex digits",...},
  *      "growing":{"device":N,"inode":N,"length":N}}
@@ -23,8 +23,8 @@
  * had before. If a run finds it, the run before was killed, and the bytes after that length are not
  * exported.
  *
- * The state file is replaced as a whole, and it is locked from export_state_open to
- * export_state_close, because two runs with one state would export lines twice.
+ * The state file is replaced as a whole, and it is locked from selection_open_state to
+ * selection_release, because two runs with one state would export lines twice.
  */
 #ifndef CHATHIST_CONVERT_EXPORT_SELECT_H
 #define CHATHIST_CONVERT_EXPORT_SELECT_H
@@ -42,47 +42,6 @@
 #include "chathist/history/message.h"
 #include "chathist/history/scan.h"
 
-/* ---- what earlier runs exported ---- */
-
-struct export_state_session {
-    struct str id;
-    uint64_t last; /* hash of its last exported line */
-    off_t after;   /* if the history was rewritten: where that line is, or -1 if it is gone */
-};
-
-struct export_state {
-    bool moved;   /* there are new lines: the state must be saved */
-    bool growing; /* the run before was killed while this file grew from this length */
-    dev_t device;
-    ino_t inode;
-    off_t grown_from;
-    /* private */
-    bool rewritten;
-    const char *path; /* borrowed */
-    struct append file;
-    off_t offset, line;
-    size_t length;
-    struct export_state_session *sessions;
-    size_t sessions_count, sessions_cap;
-    struct hash_map places;
-    struct buf saved; /* the members that were read */
-};
-
-/* Locks and reads the state in `path`, and creates it (0600) if it does not exist. An empty file is
- * the state before the first run. Returns 0; -1 with *e set if the file is no state, or if another
- * process holds the lock for longer than `wait` says. */
-int export_state_open(struct export_state *s, const char *path, struct append_wait *wait,
-                      struct err *e);
-/* Records that a file with this fstat is about to grow, without the lines that are new in this run.
- * Returns 0 once that is on disk, or -1 with *e set. */
-int export_state_begin(struct export_state *s, const struct stat *file, struct err *e);
-/* Records that all lines up to the last one that selection_load saw are exported. Returns 0 once
- * that is on disk, or -1 with *e set. */
-int export_state_save(struct export_state *s, struct err *e);
-void export_state_close(struct export_state *s);
-
-/* ---- the lines of this run ---- */
-
 #define SELECTION_NONE ((size_t)-1)
 
 struct selection_line {
@@ -94,34 +53,67 @@ struct selection_line {
 
 struct selection_session {
     struct str id;
-    size_t first, last; /* indexes in selection.lines */
+    size_t first, last; /* indexes in selection.lines, or SELECTION_NONE */
     bool grown;         /* it has a new line */
     bool wanted;        /* for the caller */
+    /* private: of the state */
+    uint64_t exported; /* hash of its last exported line */
+    off_t after;       /* if the history was rewritten: where that line is, or -1 if it is gone */
 };
 
+/* Initialise with SELECTION_INIT. */
 struct selection {
     struct selection_line *lines; /* in the order of the file */
     size_t lines_count;
-    struct selection_session *sessions; /* in the order of their first lines */
+    struct selection_session *sessions; /* those of the state, then in the order of their lines */
     size_t sessions_count;
     uint64_t bad_lines;
+    /* Of the state. */
+    bool moved;   /* there are new lines: the state must be saved */
+    bool growing; /* the run before was killed while this file grew from this length */
+    dev_t device;
+    ino_t inode;
+    off_t grown_from;
     /* private */
     size_t lines_cap, sessions_cap;
     struct hash_map places;
     struct scan scan;
-    struct buf line;
+    struct buf text;  /* a line */
+    const char *path; /* of the state, borrowed; NULL: without a state */
+    struct append file;
+    bool rewritten;
+    off_t offset, line;
+    size_t length;
+    struct buf saved; /* the members that were read */
 };
+#define SELECTION_INIT                                                                             \
+    {                                                                                              \
+        .scan = {.fd = -1}, .text = BUF_INIT(BUF_LINE), .saved = BUF_INIT(SIZE_MAX)                \
+    }
 
+/* Locks and reads the state in `path`, and creates it (0600) if it does not exist. An empty file is
+ * the state before the first run. Returns 0; -1 with *e set if the file is no state, or if another
+ * process holds the lock for longer than `wait` says. */
+int selection_open_state(struct selection *s, const char *path, struct append_wait *wait,
+                         struct err *e);
 /* Reads the history. With a state, only lines that are new for it are noted, and all of them count
  * as exported once the state is saved; with `whole`, all lines are noted, and `grown` marks the
  * sessions with new lines. Calls `tick`, which may be NULL, from time to time. Returns 0, or -1
- * with *e set and nothing to release. */
-int selection_load(struct selection *s, int dir, const char *history_path,
-                   struct export_state *state, bool whole, void (*tick)(void), struct err *e);
+ * with *e set. */
+int selection_load(struct selection *s, int dir, const char *history_path, bool whole,
+                   void (*tick)(void), struct err *e);
 /* Returns the index of a session, or SELECTION_NONE if it has no line. */
 size_t selection_find(const struct selection *s, struct str id);
 /* Reads line i. *line is valid until the next call. Returns 0, or -1 with *e set. */
 int selection_read(struct selection *s, size_t i, struct str *line, struct err *e);
+
+/* Records in the state that a file with this fstat is about to grow, without the lines that are new
+ * in this run. Returns 0 once that is on disk, or -1 with *e set. */
+int selection_save_growth(struct selection *s, const struct stat *file, struct err *e);
+/* Records in the state that all lines up to the last one that selection_load saw are exported.
+ * Returns 0 once that is on disk, or -1 with *e set. */
+int selection_save(struct selection *s, struct err *e);
+/* Releases everything, and the lock of the state; also after a failure. */
 void selection_release(struct selection *s);
 
 #endif
