@@ -121,37 +121,34 @@ static int growth_cut(struct export_growth *g, off_t length)
     return 0;
 }
 
-/* Opens the file, and cuts off the bytes that a killed run has appended. */
-static int growth_open(struct export_growth *g, const char *path, const struct selection *state,
-                       struct append_wait *wait, struct err *e)
-{
-    struct stat st;
-    int rc = 0;
-
-    if (append_open(&g->file, FILE_CWD, path, wait, e) < 0)
-        return -1;
-    if (fstat(g->file.fd, &st) < 0)
-        rc = growth_failed(g, e);
-    else if (state->growing && st.st_dev == state->device && st.st_ino == state->inode &&
-             st.st_size > state->grown_from && growth_cut(g, state->grown_from) < 0)
-        rc = growth_failed(g, e);
-    g->before = g->file.end;
-    if (rc < 0)
-        append_close(&g->file);
-    return rc;
-}
-
-/* Records in the state that the file is about to grow. */
-static int growth_begin(struct export_growth *g, struct selection *state, struct err *e)
+/* Opens the file, cuts off the bytes that a killed run has appended, and if there are new ones
+ * (`more`), records in the state that the file is about to grow. */
+static int growth_open(struct export_growth *g, const char *path, struct selection *state,
+                       bool more, struct append_wait *wait, struct err *e)
 {
     struct stat st;
     char last = '\n';
+    int rc;
 
-    if (fstat(g->file.fd, &st) < 0 ||
-        (st.st_size > 0 && file_pread_full(g->file.fd, &last, 1, st.st_size - 1) < 0))
-        return growth_failed(g, e);
+    if (append_open(&g->file, FILE_CWD, path, wait, e) < 0)
+        return -1;
+    rc = fstat(g->file.fd, &st);
+    if (rc == 0 && state->growing && st.st_dev == state->device && st.st_ino == state->inode &&
+        st.st_size > state->grown_from) {
+        rc = growth_cut(g, state->grown_from);
+        st.st_size = state->grown_from;
+    }
+    if (rc == 0 && st.st_size > 0 && file_pread_full(g->file.fd, &last, 1, st.st_size - 1) < 0)
+        rc = -1;
+    g->before = g->file.end;
     g->file.torn = last != '\n';
-    return selection_save_growth(state, &st, e);
+    if (rc < 0)
+        (void)growth_failed(g, e);
+    else if (more)
+        rc = selection_save_growth(state, &st, e);
+    if (rc < 0)
+        append_close(&g->file);
+    return rc;
 }
 
 static int write_to_growth(void *arg, struct str bytes, struct err *e)
@@ -167,13 +164,6 @@ static int growth_end(struct export_growth *g, struct err *e)
     if (fsync(g->file.fd) < 0 || file_sync_dir_of(g->file.path) < 0)
         return growth_failed(g, e);
     return 0;
-}
-
-/* Removes the bytes that this run appended. */
-static void growth_undo(struct export_growth *g)
-{
-    /* If this fails, the next run does it: the state has the length. */
-    (void)growth_cut(g, g->before);
 }
 
 /* ---- one run ---- */
@@ -472,16 +462,15 @@ static int to_growing_file(struct run *r, struct err *e)
 
     if (r->count == 0 && !r->select.growing)
         return 0;
-    if (growth_open(&g, r->job->output, &r->select, &wait, e) < 0)
+    if (growth_open(&g, r->job->output, &r->select, r->count > 0, &wait, e) < 0)
         return -1;
-    if (r->count > 0)
-        rc = growth_begin(&g, &r->select, e);
-    if (rc == 0 && r->count > 0) {
+    if (r->count > 0) {
         rc = write_document(r, SELECTION_NONE, write_to_growth, &g, g.before > 0, e);
         if (rc == 0)
             rc = growth_end(&g, e);
+        /* If this fails, the next run does it: the state has the length. */
         if (rc < 0)
-            growth_undo(&g);
+            (void)growth_cut(&g, g.before);
     }
     r->select.moved = r->select.moved || r->select.growing;
     append_close(&g.file);

@@ -202,15 +202,15 @@ static void add_counted(struct buf *out, struct str text)
     buf_add_str(out, text);
 }
 
-/* Returns a hash of what identifies a line that has an id. */
-static uint64_t hash_texts(const struct message *m)
+/* Returns a hash of what identifies a line that has an id, in this session. */
+static uint64_t hash_texts(const struct message *m, struct str session)
 {
     struct buf out = BUF_INIT(SIZE_MAX), scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
     struct json_iter calls = json_iter(m->field[FIELD_TOOL_CALLS]);
     struct message_call call;
     uint64_t hash;
 
-    add_counted(&out, m->session_id);
+    add_counted(&out, session);
     add_counted(&out, m->id);
     add_counted(&out, m->timestamp);
     add_counted(&out, m->role_text);
@@ -227,9 +227,15 @@ static uint64_t hash_texts(const struct message *m)
     return hash;
 }
 
-/* Returns a hash of all members of a line, in whatever order they are. A null counts as absent,
- * because an export writes it. */
-static uint64_t hash_members(const struct message *m)
+static bool is_field(struct str raw_key, enum field f)
+{
+    return json_key_is(raw_key, field_name(f));
+}
+
+/* Returns a hash of the members of a line in this session, in whatever order they are. A null
+ * counts as absent, because an export writes it; `reset` and `replaces` do, because an import may
+ * remove them. */
+static uint64_t hash_members(const struct message *m, struct str session)
 {
     struct buf out = BUF_INIT(SIZE_MAX);
     uint64_t sum = 0;
@@ -238,24 +244,27 @@ static uint64_t hash_members(const struct message *m)
         buf_clear(&out);
         json_decode_body(it.key, &out);
         buf_add_byte(&out, ':');
-        if (!json_decode(it.value, &out))
+        if (is_field(it.key, FIELD_SESSION_ID))
+            buf_add_str(&out, session);
+        else if (!json_decode(it.value, &out))
             json_add_compact(&out, it.value);
-        if (!json_is_null(it.value))
+        if (!json_is_null(it.value) && !is_field(it.key, FIELD_RESET) &&
+            !is_field(it.key, FIELD_REPLACES))
             sum += hash_map_hash(buf_str(&out));
     }
     buf_release(&out);
     return sum;
 }
 
-/* Returns the index of the tally of a line, and creates it if necessary. */
-static size_t tally_of(struct import *im, const struct message *m)
+/* Returns the index of the tally of a line in this session, and creates it if necessary. */
+static size_t tally_of(struct import *im, const struct message *m, struct str session)
 {
     char text[32];
     struct str key = {text, 0};
     size_t i;
 
     key.n = (size_t)snprintf(text, sizeof text, "\n%016" PRIx64,
-                             m->id.n > 0 ? hash_texts(m) : hash_members(m));
+                             m->id.n > 0 ? hash_texts(m, session) : hash_members(m, session));
     i = hash_map_number(&im->lines, &key);
     if (i == im->tallies_count) {
         im->tallies = mem_grow(im->tallies, &im->tallies_cap, i + 1, sizeof *im->tallies);
@@ -290,7 +299,7 @@ static size_t session_of(struct import *im, struct str name)
 static void count_stored(struct import *im, const struct message *m)
 {
     struct buf key = BUF_INIT(BUF_LINE);
-    size_t tally = tally_of(im, m), session = session_of(im, m->session_id);
+    size_t tally = tally_of(im, m, m->session_id), session = session_of(im, m->session_id);
 
     im->tallies[tally].stored++;
     enter(im, nth_key(&key, &im->tallies[tally], im->tallies[tally].stored), 0);
@@ -476,9 +485,10 @@ static int begin_tally(struct import *im, struct err *e)
 
 /* Counts a line of the file that is being read, and sets `key` to its key among equal lines.
  * Returns the index of its tally. */
-static size_t count_given(struct import *im, const struct message *m, struct buf *key)
+static size_t count_given(struct import *im, const struct message *m, struct str session,
+                          struct buf *key)
 {
-    size_t i = tally_of(im, m);
+    size_t i = tally_of(im, m, session);
     struct tally *t = &im->tallies[i];
 
     if (t->source != im->source_number)
@@ -488,9 +498,10 @@ static size_t count_given(struct import *im, const struct message *m, struct buf
     return i;
 }
 
-/* Appends the ids in `replaces` to `kept`, without those of lines that only the history has.
- * Returns whether there are any of those. */
-static bool keep_own_ids(struct import *im, const struct message *m, struct buf *kept)
+/* Appends the ids in `replaces` to `kept`, without those of lines of the session that only the
+ * history has. Returns whether there are any of those. */
+static bool keep_own_ids(struct import *im, const struct message *m, struct str session,
+                         struct buf *kept)
 {
     struct json_iter it = json_iter(m->field[FIELD_REPLACES]);
     struct buf scratch = BUF_INIT(BUF_LINE), key = BUF_INIT(BUF_LINE);
@@ -498,7 +509,7 @@ static bool keep_own_ids(struct import *im, const struct message *m, struct buf 
 
     while (!it.object && json_next(&it)) {
         struct str id = json_text(it.value, &scratch);
-        const struct entry *entry = entry_find(im, join(&key, m->session_id, '\n', id));
+        const struct entry *entry = entry_find(im, join(&key, session, '\n', id));
 
         if (entry && entry->source != im->source_number)
             some = true;
@@ -516,11 +527,6 @@ struct changed {
     struct message m; /* borrows from it */
 };
 
-static bool is_field(struct str raw_key, enum field f)
-{
-    return json_key_is(raw_key, field_name(f));
-}
-
 /* Appends a member unless it has no value. The key is raw: with its escapes. */
 static void add_member(struct buf *line, struct str raw_key, struct str value)
 {
@@ -533,11 +539,10 @@ static void add_member(struct buf *line, struct str raw_key, struct str value)
 }
 
 /* Copies a line with another session, without `reset` if drop_reset, and with the ids `kept` in
- * `replaces` unless that is NULL. All other members stay byte for byte. Returns &c->m, or NULL with
- * *e set. */
+ * `replaces` unless that is NULL. All other members stay byte for byte. Returns &c->m, or NULL if
+ * the line became too long. */
 static const struct message *change_line(const struct message *m, struct str session,
-                                         bool drop_reset, const struct buf *kept, struct changed *c,
-                                         struct err *e)
+                                         bool drop_reset, const struct buf *kept, struct changed *c)
 {
     struct buf name = BUF_INIT(BUF_SMALL), list = BUF_INIT(BUF_LINE);
 
@@ -559,22 +564,20 @@ static const struct message *change_line(const struct message *m, struct str ses
     buf_add_byte(&c->line, '}');
     buf_release(&name);
     buf_release(&list);
-    if (!c->line.overflow && message_parse(&c->m, buf_str(&c->line)))
-        return &c->m;
-    err_set(e, ERR_FAILURE, "longer than 64 MiB");
-    return NULL;
+    return !c->line.overflow && message_parse(&c->m, buf_str(&c->line)) ? &c->m : NULL;
 }
 
-/* Removes the fields that would act on lines that the file does not have. Returns the line, or NULL
- * with *e set. */
+/* Puts a line into session s, and removes the fields that would act on lines that the file does not
+ * have. Returns the line, in c if it had to be changed, or NULL if it became too long. */
 static const struct message *alter_line(struct import *im, const struct message *m,
-                                        const struct session *s, struct changed *c, struct err *e)
+                                        const struct session *s, struct changed *c)
 {
     struct buf kept = BUF_INIT(BUF_LINE);
-    bool reset = message_is_reset(m) && s->lines > s->given, others = keep_own_ids(im, m, &kept);
+    bool reset = message_is_reset(m) && s->lines > s->given;
+    bool others = keep_own_ids(im, m, s->name, &kept);
 
-    if (reset || others)
-        m = change_line(m, s->name, reset, others ? &kept : NULL, c, e);
+    if (reset || others || !str_eq(m->session_id, s->name))
+        m = change_line(m, s->name, reset, others ? &kept : NULL, c);
     if (m && reset)
         note_altered(im, "reset");
     if (m && others)
@@ -620,64 +623,41 @@ static struct session *choose_session(struct import *im, struct str name)
     return s;
 }
 
-/* Stores a line of session s unless the history has it. Returns 0; or -1 with *e set, or with *why
- * set if the line is left out. */
-static int take_own(struct import *im, const struct message *m, struct session *s,
-                    struct changed *altered, struct err *why, struct err *e)
-{
-    struct buf key = BUF_INIT(BUF_LINE), in_session = BUF_INIT(BUF_LINE);
-    size_t tally = count_given(im, m, &key);
-    struct str id = join(&in_session, m->session_id, '\n', m->id);
-    bool has = entry_find(im, buf_str(&key)) != NULL;
-    int result = 0;
-
-    if (!has) {
-        m = alter_line(im, m, s, altered, why);
-        if (m && tally_of(im, m) != tally)
-            tally = count_given(im, m, &key);
-        has = m && entry_find(im, buf_str(&key));
-    }
-    /* If another line has the same id, that line does not belong to the file. */
-    if (m && (has || !entry_find(im, id)))
-        enter(im, id, im->source_number);
-    if (m)
-        s->given++;
-    count_of(im)->known += has;
-    if (!m)
-        result = -1;
-    else if (!has)
-        result = give_line(im, m, s, tally, buf_str(&key), e);
-    buf_release(&key);
-    buf_release(&in_session);
-    return result;
-}
-
 int import_give_line(struct source *source, const struct message *m, struct err *e)
 {
     struct import *im = source->import;
+    struct changed c = {BUF_INIT(BUF_LINE + 1), MESSAGE_INIT};
+    struct buf key = BUF_INIT(BUF_LINE), in_session = BUF_INIT(BUF_LINE);
     struct session *s;
-    struct changed renamed = {BUF_INIT(BUF_LINE + 1), MESSAGE_INIT};
-    struct changed altered = {BUF_INIT(BUF_LINE + 1), MESSAGE_INIT};
-    struct err why = ERR_INIT;
+    struct str id;
+    size_t tally;
+    bool has;
     int result = 0;
 
     tick(im);
     if (begin_tally(im, e) < 0)
         return -1;
     s = choose_session(im, m->session_id);
-    if (!str_eq(m->session_id, s->name))
-        m = change_line(m, s->name, false, NULL, &renamed, &why);
-    if (m)
-        result = take_own(im, m, s, &altered, &why, e);
-    if (*err_text(&why)) {
-        import_bad(source, err_text(&why));
-        result = 0;
+    id = join(&in_session, s->name, '\n', m->id);
+    tally = count_given(im, m, s->name, &key);
+    has = entry_find(im, buf_str(&key)) != NULL;
+    if (!has)
+        m = alter_line(im, m, s, &c);
+    if (m) {
+        s->given++;
+        /* If another line has the same id, that line does not belong to the file. */
+        if (has || !entry_find(im, id))
+            enter(im, id, im->source_number);
+        count_of(im)->known += has;
+        if (!has)
+            result = give_line(im, m, s, tally, buf_str(&key), e);
+    } else {
+        import_bad(source, "longer than 64 MiB");
     }
-    message_release(&renamed.m);
-    message_release(&altered.m);
-    buf_release(&renamed.line);
-    buf_release(&altered.line);
-    err_release(&why);
+    message_release(&c.m);
+    buf_release(&c.line);
+    buf_release(&key);
+    buf_release(&in_session);
     return result;
 }
 
@@ -764,7 +744,7 @@ static int give_message(struct import *im, struct str line, struct err *e)
 
     (void)message_parse(&m, line);
     p.entry = enter_line(im, &m, im->source_number);
-    p.tally = tally_of(im, &m);
+    p.tally = tally_of(im, &m, m.session_id);
     enter(im, nth_key(&key, &im->tallies[p.tally], 1), im->source_number);
     result = add_pending(im, m.line, p, e);
     message_release(&m);
