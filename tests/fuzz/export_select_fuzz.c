@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "chathist/base/memory.h"
-#include "chathist/cli/delete.h"
 #include "chathist/convert/export_select.h"
 #include "scratch.h"
 
@@ -33,9 +32,9 @@ struct world {
 
 static struct append_wait no_wait(void)
 {
-    struct history h = {.dir_fd = FILE_CWD, .pointer_fd = FILE_CWD, .cancel_fd = -1};
+    struct append_wait wait = APPEND_WAIT_INIT;
 
-    return history_wait(&h);
+    return wait;
 }
 
 static void put(const struct world *w, struct str text)
@@ -88,27 +87,32 @@ static void append_part(struct world *w, uint8_t how)
     buf_release(&line);
 }
 
+/* Replaces the history by one without the session, as hist-delete does. */
 static void delete_session(struct world *w, unsigned session)
 {
-    struct history h = {.dir_fd = FILE_CWD,
-                        .pointer_fd = FILE_CWD,
-                        .kind = HISTORY_EXPLICIT,
-                        .path = w->history,
-                        .pointer = w->history,
-                        .cancel_fd = -1};
     char name[] = {'s', (char)('0' + session), '\0'};
-    struct str ids[] = {str_of(name)};
-    struct delete_criteria wish = {.named = true, .ids = ids, .ids_count = 1};
-    struct deletion x;
+    struct buf text = scratch_read(w->history), kept = BUF_INIT(SIZE_MAX);
+    struct message m = MESSAGE_INIT;
 
-    demand(deletion_choose(&x, &h, &wish, NULL) == 0 && deletion_run(&x, &h, NULL) == 0);
-    deletion_release(&x);
+    for (struct str rest = buf_str(&text); rest.n > 0;) {
+        const char *begin = rest.p;
+        struct str line = str_cut(&rest, '\n');
+        size_t n = line.n + (rest.p != NULL);
+
+        if (!message_parse(&m, line) || !str_eq_c(m.session_id, name))
+            buf_add(&kept, begin, n);
+    }
+    w->half = kept.len > 0 && kept.data[kept.len - 1] != '\n';
+    demand(file_replace(w->history, buf_str(&kept), NULL) == 0);
     for (unsigned n = 1; n <= w->made; n++)
         if (w->of[n] == session)
             w->there[n] = false;
     close(w->fd);
     w->fd = open(w->history, O_WRONLY | O_APPEND | O_CLOEXEC);
     demand(w->fd >= 0);
+    message_release(&m);
+    buf_release(&text);
+    buf_release(&kept);
 }
 
 static unsigned number_of(struct str id)

@@ -7,10 +7,11 @@
  * A message that was imported before is recognised by the `origin` field that every imported line
  * has. A line in the form of our own histories is recognised by its session, its id and its text,
  * because other clients may use the same id in every session; where two lines of a session share an
- * id, both are kept. A line without an id is recognised by all of its members. If a file has such a
- * line twice, the history has it twice, too. The history is read once; lines that other processes
- * append meanwhile are read under the lock before each batch is written. Therefore the next import
- * completes one that was killed, and conversations that have grown grow in the history.
+ * id, both are kept. A line without an id is recognised by all of its members except `reset` and
+ * `replaces`. If a file has such a line twice, the history has it twice, too. The history is read
+ * once; lines that other processes append meanwhile are read under the lock before each batch is
+ * written. Therefore the next import completes one that was killed, and conversations that have
+ * grown grow in the history.
  *
  * The id of an imported line is computed from its time and origin, so that a message has the same
  * id in every history. A message without a time gets the time of the message before it, the first
