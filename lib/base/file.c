@@ -308,22 +308,24 @@ ssize_t file_write_now(int fd, const void *p, size_t n)
 #endif
 }
 
-static ssize_t read_some(int fd, void *p, size_t n)
+/* One read; an offset of -1 is the position of the descriptor. */
+static ssize_t read_some(int fd, void *p, size_t n, off_t offset)
 {
     ssize_t got;
 
     do {
-        got = read(fd, p, n);
+        got = offset < 0 ? read(fd, p, n) : pread(fd, p, n, offset);
     } while (got < 0 && try_again(fd, POLLIN));
     return got;
 }
 
-ssize_t file_read_full(int fd, void *p, size_t n)
+static ssize_t read_full(int fd, void *p, size_t n, off_t offset)
 {
     size_t have = 0;
 
     while (have < n) {
-        ssize_t got = read_some(fd, (char *)p + have, n - have);
+        ssize_t got =
+            read_some(fd, (char *)p + have, n - have, offset < 0 ? offset : offset + (off_t)have);
 
         if (got < 0)
             return -1;
@@ -334,22 +336,14 @@ ssize_t file_read_full(int fd, void *p, size_t n)
     return (ssize_t)have;
 }
 
+ssize_t file_read_full(int fd, void *p, size_t n)
+{
+    return read_full(fd, p, n, -1);
+}
+
 ssize_t file_pread_full(int fd, void *p, size_t n, off_t offset)
 {
-    size_t have = 0;
-
-    while (have < n) {
-        ssize_t got = pread(fd, (char *)p + have, n - have, offset + (off_t)have);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -1;
-        if (got == 0)
-            break;
-        have += (size_t)got;
-    }
-    return (ssize_t)have;
+    return read_full(fd, p, n, offset);
 }
 
 #define HOLE ((off_t)1 << 20)
@@ -414,7 +408,7 @@ int file_read_some(int fd, struct buf *b)
     char beyond = '\0';
     /* At the maximum, reading one more byte shows whether the file ends there. */
     char *to = want ? buf_room(b, want) : &beyond;
-    ssize_t got = to ? read_some(fd, to, want ? want : 1) : 1;
+    ssize_t got = to ? read_some(fd, to, want ? want : 1, -1) : 1;
 
     if (got <= 0)
         return (int)got;
@@ -884,49 +878,28 @@ static bool keeps_modes(const struct statfs *fs, mode_t mode)
 }
 #endif
 
-/* Returns the name of the user if `gid` is the primary group, else NULL. The caller frees it. */
-static char *user_of_group(gid_t gid)
-{
-    struct passwd entry, *user = NULL;
-    size_t size = 1024;
-    char *room = NULL, *name = NULL;
-    int failed;
-
-    do {
-        free(room);
-        size *= 2;
-        room = mem_zalloc(size);
-        failed = getpwuid_r(geteuid(), &entry, room, size, &user);
-    } while (failed == ERANGE && size < ENTRY_MAX);
-    if (!failed && user && user->pw_gid == gid)
-        name = mem_copy(user->pw_name, strlen(user->pw_name));
-    free(room);
-    return name;
-}
-
+/* Is the group the user's private one (owner_fault)? */
 static bool is_private_group(gid_t gid)
 {
-    char *name = user_of_group(gid), *room = NULL;
+    struct passwd user_entry, *user = NULL;
     struct group entry, *group = NULL;
-    size_t size = 1024;
+    char *room[2] = {NULL, NULL};
     bool alone = false;
-    int failed;
+    int failed = ERANGE;
 
-    if (!name)
-        return false;
-    do {
-        free(room);
-        size *= 2;
-        room = mem_zalloc(size);
-        failed = getgrgid_r(gid, &entry, room, size, &group);
-    } while (failed == ERANGE && size < ENTRY_MAX);
-    if (!failed && group && strcmp(group->gr_name, name) == 0) {
-        alone = true;
-        for (char **member = group->gr_mem; member && *member; member++)
-            alone = alone && strcmp(*member, name) == 0;
+    for (size_t size = 2048; failed == ERANGE && size <= ENTRY_MAX; size *= 2) {
+        for (int i = 0; i < 2; i++)
+            room[i] = mem_resize(room[i], size, 1);
+        failed = getpwuid_r(geteuid(), &user_entry, room[0], size, &user);
+        if (!failed)
+            failed = getgrgid_r(gid, &entry, room[1], size, &group);
     }
-    free(room);
-    free(name);
+    if (!failed && user && group && user->pw_gid == gid)
+        alone = strcmp(group->gr_name, user->pw_name) == 0;
+    for (char **member = alone ? group->gr_mem : NULL; member && *member; member++)
+        alone = alone && strcmp(*member, user->pw_name) == 0;
+    for (int i = 0; i < 2; i++)
+        free(room[i]);
     return alone;
 }
 

@@ -7,12 +7,20 @@
 #include "chathist/base/memory.h"
 
 struct thread_pool {
-    const struct thread_pool_job *job;
-    pthread_mutex_t lock; /* over what follows */
+    struct thread_pool_work job;
+    struct helper {
+        struct thread_pool *pool;
+        size_t thread;
+        pthread_t id;
+    } helpers[THREAD_POOL_MAX];
+    size_t helper_count;
+
+    pthread_mutex_t lock; /* over everything below, and while job.begin runs */
     pthread_cond_t changed;
-    bool *done; /* of each piece */
-    size_t begun, taken;
-    bool stop;
+    bool done[THREAD_POOL_AHEAD(THREAD_POOL_MAX)]; /* of the pieces under way, by number */
+    size_t begun, passed;                          /* how many pieces; passed: were done with */
+    bool open;                                     /* the caller has the piece after these */
+    bool last;                                     /* no other piece begins */
 };
 
 bool thread_pool_cancelled(const atomic_bool *cancel)
@@ -39,83 +47,130 @@ bool thread_pool_start(pthread_t *thread, void *(*run)(void *), void *arg)
     return started;
 }
 
-/* Is there a piece that may be begun? What is done waits in memory until it is taken: there is one
- * for each thread, and one more. */
-static bool may_begin(const struct thread_pool *c)
+static bool *done_of(struct thread_pool *p, size_t number)
 {
-    return !c->stop && c->begun < c->job->count && c->begun - c->taken <= c->job->threads;
+    return &p->done[number % THREAD_POOL_AHEAD(p->job.threads)];
 }
 
-/* Under the lock: does the next piece, without it meanwhile. */
-static void do_next(struct thread_pool *c)
+/* Under the lock: does the next piece, without the lock meanwhile, or waits if too many are under
+ * way. */
+static void do_next(struct thread_pool *p, size_t thread)
 {
-    size_t number = c->begun++;
+    size_t number = p->begun;
 
-    pthread_mutex_unlock(&c->lock);
-    c->job->work(c->job->ctx, number);
-    pthread_mutex_lock(&c->lock);
-    c->done[number] = true;
-    pthread_cond_broadcast(&c->changed);
+    if (number - p->passed >= THREAD_POOL_AHEAD(p->job.threads)) {
+        pthread_cond_wait(&p->changed, &p->lock);
+        return;
+    }
+    p->last = !p->job.begin(p->job.ctx, number);
+    if (!p->last) {
+        p->begun++;
+        *done_of(p, number) = false;
+        pthread_mutex_unlock(&p->lock);
+        p->job.work(p->job.ctx, number, thread);
+        pthread_mutex_lock(&p->lock);
+        *done_of(p, number) = true;
+    }
+    pthread_cond_broadcast(&p->changed);
 }
 
 static void *help(void *arg)
 {
-    struct thread_pool *c = arg;
+    struct helper *h = arg;
 
-    pthread_mutex_lock(&c->lock);
-    while (!c->stop && c->begun < c->job->count) {
-        if (may_begin(c))
-            do_next(c);
-        else
-            pthread_cond_wait(&c->changed, &c->lock);
-    }
-    pthread_mutex_unlock(&c->lock);
+    pthread_mutex_lock(&h->pool->lock);
+    while (!h->pool->last)
+        do_next(h->pool, h->thread);
+    pthread_mutex_unlock(&h->pool->lock);
     return NULL;
 }
 
-/* Takes the pieces, working at others until the next one is there. */
-static bool take_all(struct thread_pool *c)
+struct thread_pool *thread_pool_new(const struct thread_pool_work *work)
 {
-    bool more = true;
+    struct thread_pool *p = mem_zalloc(sizeof *p);
 
-    pthread_mutex_lock(&c->lock);
-    for (size_t i = 0; i < c->job->count && more; i++) {
-        while (!c->done[i]) {
-            if (may_begin(c))
-                do_next(c);
-            else
-                pthread_cond_wait(&c->changed, &c->lock);
-        }
-        pthread_mutex_unlock(&c->lock);
-        more = !c->job->take || c->job->take(c->job->ctx, i);
-        pthread_mutex_lock(&c->lock);
-        c->taken++;
-        pthread_cond_broadcast(&c->changed);
+    p->job = *work;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->changed, NULL);
+    return p;
+}
+
+void thread_pool_free(struct thread_pool *p)
+{
+    pthread_mutex_lock(&p->lock);
+    p->last = true;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+    while (p->helper_count > 0)
+        pthread_join(p->helpers[--p->helper_count].id, NULL);
+    pthread_cond_destroy(&p->changed);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+void thread_pool_help(struct thread_pool *p)
+{
+    while (p->helper_count + 1 < p->job.threads) {
+        struct helper *h = &p->helpers[p->helper_count];
+
+        h->pool = p;
+        h->thread = p->helper_count + 1;
+        if (!thread_pool_start(&h->id, help, h))
+            return;
+        p->helper_count++;
     }
-    c->stop = true;
-    pthread_cond_broadcast(&c->changed);
-    pthread_mutex_unlock(&c->lock);
-    return more;
+}
+
+bool thread_pool_next(struct thread_pool *p, size_t *number)
+{
+    pthread_mutex_lock(&p->lock);
+    if (p->open) {
+        p->passed++;
+        pthread_cond_broadcast(&p->changed);
+    }
+    for (;;) {
+        p->open = p->passed < p->begun && *done_of(p, p->passed);
+        if (p->open || (p->last && p->passed == p->begun))
+            break;
+        if (p->last)
+            pthread_cond_wait(&p->changed, &p->lock);
+        else
+            do_next(p, 0);
+    }
+    *number = p->passed;
+    pthread_mutex_unlock(&p->lock);
+    return p->open;
+}
+
+/* ---- jobs ---- */
+
+static bool begin_piece(void *ctx, size_t number)
+{
+    const struct thread_pool_job *job = ctx;
+
+    return number < job->count;
+}
+
+static void do_piece(void *ctx, size_t number, size_t thread)
+{
+    const struct thread_pool_job *job = ctx;
+
+    (void)thread;
+    job->work(job->ctx, number);
 }
 
 bool thread_pool_run(const struct thread_pool_job *job)
 {
-    struct thread_pool c = {.job = job, .done = mem_zalloc(job->count + 1)};
-    pthread_t helpers[THREAD_POOL_MAX];
-    size_t started = 0;
-    bool all;
+    struct thread_pool_job copy = *job;
+    struct thread_pool *p =
+        thread_pool_new(&(struct thread_pool_work){job->threads, &copy, begin_piece, do_piece});
+    bool more = true;
+    size_t number;
 
-    pthread_mutex_init(&c.lock, NULL);
-    pthread_cond_init(&c.changed, NULL);
-    /* Without a helper the caller does all the work. */
-    while (started + 1 < job->threads && started + 1 < job->count &&
-           thread_pool_start(&helpers[started], help, &c))
-        started++;
-    all = take_all(&c);
-    while (started > 0)
-        pthread_join(helpers[--started], NULL);
-    pthread_cond_destroy(&c.changed);
-    pthread_mutex_destroy(&c.lock);
-    free(c.done);
-    return all;
+    if (job->count > 1)
+        thread_pool_help(p);
+    while (more && thread_pool_next(p, &number))
+        more = job->take(job->ctx, number);
+    thread_pool_free(p);
+    return more;
 }

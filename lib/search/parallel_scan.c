@@ -1,7 +1,6 @@
 #include "search/parallel_scan.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,23 +22,17 @@
 #define TAIL ((size_t)16 << 10)
 /* A worker keeps the buffer of a decoded content up to this size. */
 #define DECODED_KEPT ((size_t)1 << 20)
-/* The number of chunks that each thread may have under way or waiting for the caller. */
-#define AHEAD ((size_t)2)
-
 struct chunk {
     off_t begin, end;
     uint64_t hits, bad;
     struct scan_item *items; /* in file order; owned */
     size_t count, cap;
-    bool done;
     int errnum; /* why it could not be read, or 0 */
 };
 
-/* Reads chunks, on a helper's thread or on the caller's. */
+/* Reads chunks on one of the threads. */
 struct worker {
-    struct parallel_scan *scan;
     const struct parallel_scan_job *job;
-    pthread_t thread;
     struct chunk *chunk;
     /* windows: */
     char *memory;
@@ -61,23 +54,19 @@ struct worker {
 
 struct parallel_scan {
     struct parallel_scan_job job;
-    struct worker own; /* the caller's */
-    struct worker helpers[THREAD_POOL_MAX];
-    size_t helper_count;
+    struct thread_pool *pool;
+    struct worker workers[THREAD_POOL_MAX]; /* the first is the caller's */
+    size_t worker_count;
     bool asked_for_help;
-
-    pthread_mutex_t lock; /* over everything below */
-    pthread_cond_t changed;
-    bool stop;
+    /* changed by begin_chunk, and by the caller as long as it has no help: */
     off_t next_end; /* the next chunk to be read ends here */
     size_t next_size;
-    size_t taken, given; /* numbers of chunks */
-    struct chunk chunks[THREAD_POOL_MAX * AHEAD];
-    size_t chunk_count;
+    struct chunk chunks[THREAD_POOL_AHEAD(THREAD_POOL_MAX)]; /* by number */
 
-    size_t left; /* items of the current chunk that were not returned yet, while `open` */
-    bool open;
-    uint64_t hits; /* in the chunks that were given */
+    struct chunk *chunk; /* the one that the caller has; NULL at the beginning and at the end */
+    bool ended;          /* the caller had the last chunk */
+    size_t left;         /* its items that were not returned yet */
+    uint64_t hits;       /* in the chunks that the caller had */
 };
 
 /* ---- is a line a hit? ---- */
@@ -89,9 +78,11 @@ enum verdict {
     UNSURE /* it is a message; its content decides */
 };
 
-static void worker_init(struct worker *w, struct parallel_scan *s)
+static void add_worker(struct parallel_scan *s)
 {
-    *w = (struct worker){.scan = s, .job = &s->job, .message = MESSAGE_INIT};
+    struct worker *w = &s->workers[s->worker_count++];
+
+    *w = (struct worker){.job = &s->job, .message = MESSAGE_INIT};
     buf_init(&w->decoded, BUF_LINE);
     pattern_copy(&w->pattern, s->job.pattern);
 }
@@ -379,31 +370,23 @@ static int read_chunk(struct worker *w, struct chunk *c)
     return 0;
 }
 
-/* ---- chunks; the lock is held ---- */
+/* ---- chunks ---- */
 
 static struct chunk *chunk_of(struct parallel_scan *s, size_t number)
 {
-    return &s->chunks[number % s->chunk_count];
-}
-
-static void check_cancel(struct parallel_scan *s)
-{
-    if (thread_pool_cancelled(s->job.cancel))
-        s->next_end = 0;
-}
-
-static bool can_take(const struct parallel_scan *s)
-{
-    return s->next_end > 0 && s->taken - s->given < s->chunk_count;
+    return &s->chunks[number % THREAD_POOL_AHEAD(s->job.threads)];
 }
 
 /* Cuts the next chunk off the part that is left. */
-static struct chunk *take_chunk(struct parallel_scan *s)
+static bool begin_chunk(void *ctx, size_t number)
 {
-    struct chunk *c = chunk_of(s, s->taken++);
+    struct parallel_scan *s = ctx;
+    struct chunk *c = chunk_of(s, number);
     off_t block = (off_t)s->job.scan->block_size, size = (off_t)s->next_size;
     off_t least = s->next_end > size ? (s->next_end - 1 - (size - block)) / block * block : 0;
 
+    if (s->next_end == 0 || thread_pool_cancelled(s->job.cancel))
+        return false;
     *c = (struct chunk){.begin = skip_map_begin(s->job.map, s->next_end, least),
                         .end = s->next_end,
                         .items = c->items,
@@ -411,42 +394,19 @@ static struct chunk *take_chunk(struct parallel_scan *s)
     s->next_end = skip_map_end(s->job.map, c->begin);
     if (s->next_size * 2 <= s->job.chunk_max)
         s->next_size *= 2;
-    return c;
+    return true;
 }
 
-/* Reads a chunk that was taken; the lock is released meanwhile. */
-static void work_on(struct worker *w, struct chunk *c)
+static void work_on_chunk(void *ctx, size_t number, size_t thread)
 {
-    struct parallel_scan *s = w->scan;
-    int errnum;
+    struct parallel_scan *s = ctx;
+    struct chunk *c = chunk_of(s, number);
 
-    pthread_mutex_unlock(&s->lock);
-    errnum = read_chunk(w, c) < 0 ? errno : 0;
-    pthread_mutex_lock(&s->lock);
-    c->errnum = errnum;
-    c->done = true;
-    pthread_cond_broadcast(&s->changed);
-}
-
-static void *run_helper(void *arg)
-{
-    struct worker *w = arg;
-    struct parallel_scan *s = w->scan;
-
-    pthread_mutex_lock(&s->lock);
-    while (!s->stop && s->next_end > 0) {
-        if (can_take(s))
-            work_on(w, take_chunk(s));
-        else
-            pthread_cond_wait(&s->changed, &s->lock);
-        check_cancel(s);
-    }
-    pthread_mutex_unlock(&s->lock);
-    return NULL;
+    c->errnum = read_chunk(&s->workers[thread], c) < 0 ? errno : 0;
 }
 
 /* Much is left after the first chunk: loads the skip index, and starts helpers if much must still
- * be read. If no thread can be started, the caller does all the work. */
+ * be read. */
 static void get_help(struct parallel_scan *s)
 {
     s->asked_for_help = true;
@@ -456,16 +416,9 @@ static void get_help(struct parallel_scan *s)
         if (skip_map_left(s->job.map, s->next_end) < s->job.helped)
             return;
     }
-    while (s->helper_count + 1 < s->job.threads) {
-        struct worker *w = &s->helpers[s->helper_count];
-
-        worker_init(w, s);
-        if (!thread_pool_start(&w->thread, run_helper, w)) {
-            worker_release(w);
-            break;
-        }
-        s->helper_count++;
-    }
+    while (s->worker_count < s->job.threads)
+        add_worker(s);
+    thread_pool_help(s->pool);
 }
 
 /* ---- the caller ---- */
@@ -475,12 +428,11 @@ struct parallel_scan *parallel_scan_new(const struct parallel_scan_job *job)
     struct parallel_scan *s = mem_zalloc(sizeof *s);
 
     s->job = *job;
-    worker_init(&s->own, s);
     s->next_end = job->scan->size;
     s->next_size = job->scan->block_size;
-    s->chunk_count = job->threads * AHEAD;
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->changed, NULL);
+    s->pool =
+        thread_pool_new(&(struct thread_pool_work){job->threads, s, begin_chunk, work_on_chunk});
+    add_worker(s);
     return s;
 }
 
@@ -488,94 +440,62 @@ void parallel_scan_free(struct parallel_scan *s)
 {
     if (!s)
         return;
-    pthread_mutex_lock(&s->lock);
-    s->stop = true;
-    pthread_cond_broadcast(&s->changed);
-    pthread_mutex_unlock(&s->lock);
-    for (size_t i = 0; i < s->helper_count; i++) {
-        pthread_join(s->helpers[i].thread, NULL);
-        worker_release(&s->helpers[i]);
-    }
-    for (size_t i = 0; i < s->chunk_count; i++)
+    thread_pool_free(s->pool);
+    for (size_t i = 0; i < s->worker_count; i++)
+        worker_release(&s->workers[i]);
+    for (size_t i = 0; i < THREAD_POOL_AHEAD(s->job.threads); i++)
         free(s->chunks[i].items);
-    worker_release(&s->own);
-    pthread_cond_destroy(&s->changed);
-    pthread_mutex_destroy(&s->lock);
     free(s);
 }
 
-/* Returns 1 and the next chunk, read; 0 after the last one; -1 with *e set. */
-static int next_chunk(struct parallel_scan *s, struct chunk **c, struct err *e)
+/* Makes the next chunk, read, the current one. Returns 1; 0 after the last one; -1 with *e set. */
+static int next_chunk(struct parallel_scan *s, struct err *e)
 {
-    int result = 0;
+    size_t number;
 
-    pthread_mutex_lock(&s->lock);
-    if (s->open) {
-        s->given++;
-        s->open = false;
-        pthread_cond_broadcast(&s->changed);
-    }
-    if (!s->asked_for_help && s->given > 0 && s->next_end >= s->job.helped)
+    if (!s->asked_for_help && s->chunk && s->next_end >= s->job.helped)
         get_help(s);
-    *c = chunk_of(s, s->given);
-    check_cancel(s);
-    while (s->given < s->taken ? !(*c)->done : s->next_end > 0) {
-        if (can_take(s))
-            work_on(&s->own, take_chunk(s));
-        else
-            pthread_cond_wait(&s->changed, &s->lock);
-    }
-    if (s->given < s->taken) {
-        s->open = true;
-        s->hits += (*c)->hits;
-        result = 1;
-        if ((*c)->errnum)
-            result = err_sys(e, (*c)->errnum, "cannot read '%s'", s->job.scan->path);
-    }
-    pthread_mutex_unlock(&s->lock);
-    return result;
+    s->chunk = thread_pool_next(s->pool, &number) ? chunk_of(s, number) : NULL;
+    s->ended = !s->chunk;
+    if (s->ended)
+        return 0;
+    s->left = s->chunk->count;
+    s->hits += s->chunk->hits;
+    if (s->chunk->errnum)
+        return err_sys(e, s->chunk->errnum, "cannot read '%s'", s->job.scan->path);
+    return 1;
 }
 
 int parallel_scan_next(struct parallel_scan *s, struct scan_item *hit, uint64_t *bad, struct err *e)
 {
-    struct chunk *c = chunk_of(s, s->given);
-
     for (;;) {
-        while (s->open && s->left > 0) {
-            *hit = c->items[--s->left];
+        while (s->chunk && s->left > 0) {
+            *hit = s->chunk->items[--s->left];
             if (!hit->bad)
                 return 1;
             (*bad)++;
         }
 
-        int more = next_chunk(s, &c, e);
+        int more = next_chunk(s, e);
 
         if (more <= 0)
             return more;
-        s->left = c->count;
     }
 }
 
 int parallel_scan_count(struct parallel_scan *s, uint64_t *hits, uint64_t *bad, struct err *e)
 {
-    struct chunk *c;
     int more;
 
     *bad = 0;
-    while ((more = next_chunk(s, &c, e)) > 0)
-        *bad += c->bad;
+    while ((more = next_chunk(s, e)) > 0)
+        *bad += s->chunk->bad;
     *hits = s->hits;
     return more;
 }
 
 bool parallel_scan_ended(struct parallel_scan *s, uint64_t *hits)
 {
-    bool ended;
-
-    /* If the caller has enough, helpers may still be at work. */
-    pthread_mutex_lock(&s->lock);
-    ended = s->next_end == 0 && s->given == s->taken && !thread_pool_cancelled(s->job.cancel);
     *hits = s->hits;
-    pthread_mutex_unlock(&s->lock);
-    return ended;
+    return s->ended && !thread_pool_cancelled(s->job.cancel);
 }

@@ -1,5 +1,6 @@
 /*
- * thread_pool - does numbered pieces of work on several threads, and hands over the results in order.
+ * thread_pool - does numbered pieces of work on several threads, and hands over the results in
+ * order.
  */
 #ifndef CHATHIST_BASE_THREAD_POOL_H
 #define CHATHIST_BASE_THREAD_POOL_H
@@ -11,16 +12,40 @@
 
 /* The largest number of threads: more would wait for memory. */
 #define THREAD_POOL_MAX ((size_t)8)
+/* At most this many pieces have begun and are not done with. */
+#define THREAD_POOL_AHEAD(threads) ((threads) + 1)
 
+/* A pool whose caller asks for each piece. The caller's thread works, too. */
+struct thread_pool_work {
+    size_t threads; /* 1 to THREAD_POOL_MAX, including the caller's thread */
+    void *ctx;
+    /* Called for each piece before it begins, for one at a time and in order. If it returns false,
+     * the piece and all after it do not exist. */
+    bool (*begin)(void *ctx, size_t number);
+    /* Does a piece on one of the threads; `thread` is 0 for the caller's. */
+    void (*work)(void *ctx, size_t number, size_t thread);
+};
+struct thread_pool;
+
+/* Copies *work. Begins nothing yet. */
+struct thread_pool *thread_pool_new(const struct thread_pool_work *work);
+/* Begins no other piece, waits for those that are under way, and frees the pool. */
+void thread_pool_free(struct thread_pool *p);
+/* Starts the other threads. If none can be started, the caller does all the work. */
+void thread_pool_help(struct thread_pool *p);
+/* Is done with the piece that the last call returned. Returns true and the number of the next one,
+ * finished, or false if there is none. */
+bool thread_pool_next(struct thread_pool *p, size_t *number);
+
+/* A job with a known number of pieces, done as a whole. */
 struct thread_pool_job {
     size_t count;   /* of pieces: 0 to count - 1 */
-    size_t threads; /* 1 to THREAD_POOL_MAX, including the caller's thread */
+    size_t threads; /* as above */
     void *ctx;
     /* Does one piece, on any of the threads. */
     void (*work)(void *ctx, size_t number);
-    /* Called on the caller's thread for each finished piece, in order. At most threads + 1 pieces
-     * are started before it is called for the first of them. If it returns false, no other piece is
-     * started or handed over. May be NULL. */
+    /* Called on the caller's thread for each finished piece, in order. If it returns false, no other
+     * piece begins or is handed over. */
     bool (*take)(void *ctx, size_t number);
 };
 
