@@ -189,33 +189,22 @@ bool editor_possible(void)
     return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
 }
 
-static const char *editor_name(void)
-{
-    const char *name = config_env("VISUAL");
-
-    if (!name)
-        name = config_env("EDITOR");
-    return name ? name : "vi";
-}
-
 /* The shell splits the value of EDITOR (`code --wait`). The name of the file is an argument, so the
  * shell does not expand it. */
-static int run_editor(const char *file, struct err *e)
+static int run_editor(char *file, struct err *e)
 {
-    const char *name = editor_name();
+    const char *visual = config_env("VISUAL"), *editor = config_env("EDITOR");
+    const char *name = visual ? visual : editor ? editor : "vi";
     struct buf script = BUF_INIT(BUF_SMALL);
-    char *argv[6] = {NULL};
+    char shell[] = "sh", flag[] = "-c", *argv[] = {shell, flag, NULL, NULL, file, NULL};
     int status;
 
     buf_addf(&script, "%s \"$@\"", name);
-    argv[0] = mem_copy("sh", 2);
-    argv[1] = mem_copy("-c", 2);
     argv[2] = buf_detach(&script);
     argv[3] = mem_copy(name, strlen(name));
-    argv[4] = mem_copy(file, strlen(file));
     status = process_run(argv, isatty(STDOUT_FILENO) ? -1 : STDERR_FILENO, e);
-    for (size_t i = 0; argv[i]; i++)
-        free(argv[i]);
+    free(argv[2]);
+    free(argv[3]);
     if (status > 0)
         return err_set(e, ERR_FAILURE, "editor '%s' failed with status %d", name, status);
     return status;
@@ -223,11 +212,9 @@ static int run_editor(const char *file, struct err *e)
 
 static int write_for_editor(int fd, struct str text)
 {
-    bool ended = str_ends(text, STR("\n"));
-
-    return file_write_all(fd, text.p, text.n) < 0 || (!ended && file_write_all(fd, "\n", 1) < 0)
-               ? -1
-               : 0;
+    if (file_write_all(fd, text.p, text.n) < 0)
+        return -1;
+    return str_ends(text, STR("\n")) ? 0 : file_write_all(fd, "\n", 1);
 }
 
 /* Reads the result of the editor. */

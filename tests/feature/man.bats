@@ -215,7 +215,7 @@ END
     awk '/^\.Ss/ { on = /Providers/ } on' "$MAN/chat.1" | sed -n 's/^\.It Cm //p' | sort >got
     lines_same providers wanted got
 
-    grep -ohE 'begin_event\(&b, "[a-z_]+"' "$ROOT/lib/chat/events.c" | grep -oE '[a-z_]{3,}"' | tr -d '"' | sort -u >wanted
+    grep -ohE '(begin_event\(&b|add_event\(ev), "[a-z_]+"' "$ROOT/lib/chat/events.c" | grep -oE '[a-z_]{3,}"' | tr -d '"' | sort -u >wanted
     awk '/^\.S[sh]/ { on = /Events/ } on' "$MAN/chat.1" | sed -nE 's/^\.It Cm ([a-z_]+)$/\1/p' | sort >got
     lines_same events wanted got
 
