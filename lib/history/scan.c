@@ -78,7 +78,6 @@ void scan_from(struct scan *s, off_t at)
     s->next = at < s->size ? at : s->size;
     s->from = s->to = 0;
     s->bad = 0;
-    s->behind_line = false;
 }
 
 /* ---- the window ---- */
@@ -342,31 +341,6 @@ static int line_backward(struct scan *s, struct line *l, struct err *e)
 int scan_line(struct scan *s, struct line *l, struct err *e)
 {
     return s->way == SCAN_FORWARD ? line_forward(s, l, e) : line_backward(s, l, e);
-}
-
-int scan_line_at(struct scan *s, off_t at, struct line *l, struct err *e)
-{
-    off_t here = scan_offset(s);
-    bool begins = at == 0 || (at == here && s->behind_line);
-    int result = 1;
-
-    if (at < 0 || at >= s->size)
-        return 0;
-    if (at > here && at < s->next) {
-        s->from += (size_t)(at - here);
-        begins = s->block.data[s->from - 1] == '\n';
-    } else if (at != here || !begins) {
-        /* A line begins there if the byte before it is a newline. */
-        scan_from(s, begins ? at : at - 1);
-        result = begins ? 1 : read_behind(s, e);
-        if (result > 0 && !begins)
-            begins = s->block.data[s->from++] == '\n';
-    }
-    s->behind_line = false;
-    if (result > 0)
-        result = begins ? line_forward(s, l, e) : 0;
-    s->behind_line = result > 0 && l->terminated;
-    return result;
 }
 
 void scan_between(struct scan *s, off_t at, off_t end)

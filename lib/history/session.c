@@ -17,7 +17,7 @@
 #include "chathist/history/append.h"
 #include "chathist/history/message.h"
 #include "chathist/history/scan.h"
-#include "history/session_index.h"
+#include "chathist/history/thread.h"
 
 /* So many of the sessions that an ambiguous name could mean are shown. */
 #define CANDIDATES_SHOWN 3
@@ -90,64 +90,40 @@ int session_make_current(struct history *h, struct str id, struct err *e)
     return result;
 }
 
-/* Finds the newest message, of one session unless session_id is absent. Returns 1, 0, or -1 with
- * *err set. Copies its session to *id, and its time to *at, if they are not NULL; a time that
- * cannot be read does not change *at. */
-static int newest(const struct history *h, struct str session_id, struct buf *id, int64_t *at,
-                  struct err *e)
+/* Finds the session of the newest message. Returns 1, 0, or -1 with *err set. */
+static int newest(const struct history *h, struct buf *id, struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct scan s;
+    int result;
 
     if (scan_open(&s, h->dir_fd, h->path, SCAN_BACKWARD, e) < 0)
         return -1;
-    if (session_id.p)
-        scan_only(&s, session_id);
-
-    int result = scan_message(&s, &m, NULL, e);
-
-    if (result > 0 && id) {
+    result = scan_message(&s, &m, NULL, e);
+    if (result > 0) {
         buf_clear(id);
         buf_add_str(id, m.session_id);
     }
-    if (result > 0 && at)
-        time_parse_iso(m.timestamp, at);
     message_release(&m);
     scan_close(&s);
     return result;
 }
 
-/* Likewise, for one session in the index. Returns 1, 0, or -1 if the index cannot be used. */
-static int newest_by_index(const struct history *h, struct str session_id, int64_t *at)
-{
-    struct message m = MESSAGE_INIT;
-    struct session_index x;
-    struct line l;
-    off_t place;
-    int found;
-
-    if (!session_index_open(&x, h))
-        return -1;
-    found = session_index_last_line(&x, session_id, &place);
-    if (found > 0 && (scan_line_at(&x.scan, place, &l, NULL) <= 0 ||
-                      scan_judge(&l, &m) != SCAN_MESSAGE || !str_eq(m.session_id, session_id)))
-        found = -1;
-    if (found > 0 && at)
-        time_parse_iso(m.timestamp, at);
-    message_release(&m);
-    if (found < 0)
-        session_index_discard(&x);
-    else
-        session_index_close(&x);
-    return found;
-}
-
-/* 1, 0, -1. */
+/* Finds the newest message of a session. Returns 1, 0, or -1 with *err set. Copies its time to *at if
+ * that is not NULL; a time that cannot be read does not change *at. */
 static int newest_of(const struct history *h, struct str session_id, int64_t *at, struct err *e)
 {
-    int found = newest_by_index(h, session_id, at);
+    const struct tail_wish wish = {.messages = 1, .bytes = SIZE_MAX, .raw = true};
+    struct tail t;
+    int found;
 
-    return found < 0 ? newest(h, session_id, NULL, at, e) : found;
+    if (tail_load(&t, h, session_id, &wish, e) < 0)
+        return -1;
+    found = t.thread.count > 0;
+    if (found && at)
+        time_parse_iso(t.thread.at[t.thread.count - 1].timestamp, at);
+    tail_release(&t);
+    return found;
 }
 
 int session_expired(const struct history *h, struct str id, int64_t since, int64_t timeout_ms,
@@ -169,7 +145,7 @@ int session_last(const struct history *h, struct buf *id, struct err *e)
 {
     int found = history_has_worktrees(h) ? session_current(h, id, NULL, e) : 0;
 
-    return found != 0 ? found : newest(h, STR_NONE, id, NULL, e);
+    return found != 0 ? found : newest(h, id, e);
 }
 
 /* ---- names ---- */

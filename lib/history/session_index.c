@@ -45,6 +45,8 @@ enum {
 #define TAIL_LEAST ((off_t)64 << 10)
 #define TAIL_MOST ((off_t)1 << 20)
 
+/* Bad lines are read in blocks of this size. */
+#define BAD_BLOCK ((size_t)4096)
 /* A larger file is not an index. */
 #define INDEX_MOST ((off_t)1 << 36)
 /* Sessions whose records are read at once. */
@@ -839,25 +841,6 @@ int session_index_sessions(const struct session_index *x, uint64_t first, uint64
 
 /* ---- lines ---- */
 
-int session_index_last_line(const struct session_index *x, struct str id, off_t *at)
-{
-    uint64_t number, record[RECORD_WORDS];
-    size_t own;
-    const struct session *recent = session_table_find(&x->tail, id, &own);
-    int found;
-
-    if (recent) {
-        *at = recent->last_line;
-        return 1;
-    }
-    found = session_index_find(x, id, &number);
-    if (found > 0 && read_records(x, number, 1, record) < 0)
-        found = -1;
-    if (found > 0)
-        *at = (off_t)record[RECORD_LAST_LINE];
-    return found;
-}
-
 /* Reads `count` ranges from number `first` on. Those of one session must be ascending, and all in the
  * covered part. */
 static int read_ranges(const struct session_index *x, uint64_t first, uint64_t count,
@@ -926,13 +909,16 @@ int session_index_lines(const struct session_index *x, struct str id, struct ses
     return 0;
 }
 
+/* The byte before a line ends another one. */
 static int count_bad_line(struct session_index *x, off_t at, off_t from, uint64_t *count)
 {
     struct line l;
 
     if (at < from)
         return 0;
-    if (scan_line_at(&x->scan, at, &l, NULL) <= 0)
+    scan_from(&x->scan, at > 0 ? at - 1 : 0);
+    if ((at > 0 && (scan_line(&x->scan, &l, NULL) <= 0 || l.text.n > 0)) ||
+        scan_line(&x->scan, &l, NULL) <= 0)
         return -1;
     *count += scan_may_give(&x->scan, l.text);
     return 0;
@@ -945,6 +931,7 @@ int session_index_count_bad(struct session_index *x, struct str id, off_t from, 
     if (x->header.bad + x->tail.list.bad_lines == 0)
         return 0;
     scan_only(&x->scan, id);
+    x->scan.block_size = BAD_BLOCK;
     for (uint64_t i = 0; i < x->header.bad && result == 0; i++) {
         uint64_t at;
 

@@ -60,7 +60,7 @@ enum index_part {
 };
 
 struct session_index {
-    struct scan scan;           /* the history, for scan_line_at and the like */
+    struct scan scan;           /* the history */
     struct session_table tail;  /* the lines that the file does not cover */
     struct index_header header; /* all 0 without a usable file */
     /* private */
@@ -99,9 +99,6 @@ int session_index_named(const struct session_index *x, struct str text, bool at_
 /* Reads the numbers of their records. */
 int session_index_numbers(const struct session_index *x, bool at_end, uint64_t first, size_t count,
                           uint64_t *numbers);
-
-/* Finds the last line of a session in the file and the tail: 1 and *at, or 0. */
-int session_index_last_line(const struct session_index *x, struct str id, off_t *at);
 
 /* The lines of one session. */
 struct session_lines {

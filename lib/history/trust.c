@@ -8,7 +8,6 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/file.h"
-#include "chathist/base/hash_map.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
@@ -196,39 +195,16 @@ int register_add(const char *register_path, const char *dir, struct append_wait 
     return result;
 }
 
-static void add_dir(struct register_dirs *dirs, struct hash_map *seen, struct buf *path)
-{
-    struct stat st;
-
-    if ((seen->size > 0 && hash_map_find(seen, buf_str(path))) || stat(buf_c(path), &st) < 0 ||
-        !S_ISDIR(st.st_mode))
-        return;
-    dirs->at = mem_grow(dirs->at, &dirs->cap, dirs->count + 1, sizeof *dirs->at);
-    dirs->at[dirs->count] = mem_copy(buf_c(path), path->len);
-    hash_map_set(seen, str_of(dirs->at[dirs->count]), dirs->count);
-    dirs->count++;
-}
-
-int register_list(const char *register_path, struct register_dirs *dirs, struct err *e)
+int register_each(const char *register_path, void (*found)(void *arg, const char *dir), void *arg,
+                  struct err *e)
 {
     struct buf text = BUF_INIT(BUF_LINE), path = BUF_INIT(BUF_LINE);
-    struct hash_map seen = {0};
-    struct str rest;
     int result = file_read_state(register_path, &text, e);
+    struct str rest = buf_str(&text);
 
-    *dirs = (struct register_dirs){0};
-    rest = buf_str(&text);
     while (result > 0 && next_entry(&rest, &path))
-        add_dir(dirs, &seen, &path);
-    hash_map_release(&seen);
+        found(arg, buf_c(&path));
     buf_release(&path);
     buf_release(&text);
     return result < 0 ? -1 : 0;
-}
-
-void register_dirs_release(struct register_dirs *dirs)
-{
-    for (size_t i = 0; i < dirs->count; i++)
-        free(dirs->at[i]);
-    free(dirs->at);
 }

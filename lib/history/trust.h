@@ -35,14 +35,9 @@ int trust_mark(int dir, const char *owner_path, const char *token_path, struct a
  * if they are missing. Returns 0, or -1 with *e set. */
 int register_add(const char *register_path, const char *dir, struct append_wait *wait,
                  struct err *e);
-/* Reads the listed directories that exist, each once, in the order in which they were added. A
- * missing register lists none. Returns 0, or -1 with *e set; the caller releases `dirs` in both
- * cases. */
-struct register_dirs {
-    char **at;
-    size_t count, cap;
-};
-int register_list(const char *register_path, struct register_dirs *dirs, struct err *e);
-void register_dirs_release(struct register_dirs *dirs);
+/* Calls `found` for each listed directory, in the order in which they were added; not all of them need
+ * exist. A missing register lists none. Returns 0, or -1 with *e set. */
+int register_each(const char *register_path, void (*found)(void *arg, const char *dir), void *arg,
+                  struct err *e);
 
 #endif

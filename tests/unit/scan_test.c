@@ -516,41 +516,7 @@ TEST(only_regular_files_are_histories)
     scratch_leave();
 }
 
-/* ---- single lines ---- */
-
-TEST(a_line_is_given_where_it_begins_and_nowhere_else)
-{
-    static const char text[] = "one\n\n" MESSAGE("1", "s") "\nlong enough not to fit\ntorn";
-    bool all = true;
-
-    scratch_enter();
-    scratch_put("f", text);
-    for (size_t block = 1; block < 90; block++) {
-        for (off_t first = 0; first < (off_t)sizeof(text); first++) {
-            for (off_t second = 0; second < (off_t)sizeof(text); second++) {
-                struct scan s;
-
-                scan_open(&s, FILE_CWD, "f", SCAN_FORWARD, NULL);
-                s.block_size = block;
-                for (int i = 0; i < 2; i++) {
-                    off_t at = i ? second : first;
-                    bool begins = at < (off_t)sizeof(text) - 1 && (at == 0 || text[at - 1] == '\n');
-                    struct line l;
-                    int got = scan_line_at(&s, at, &l, NULL);
-
-                    all = all && got == begins;
-                    if (got == 1)
-                        all = all && l.at == at && l.text.n == strcspn(text + at, "\n") &&
-                              memcmp(l.text.p, text + at, l.text.n) == 0 &&
-                              l.terminated == (text[at + (off_t)l.text.n] == '\n');
-                }
-                scan_close(&s);
-            }
-        }
-    }
-    CHECK(all);
-    scratch_leave();
-}
+/* ---- long lines ---- */
 
 TEST(a_line_that_is_too_long_is_passed_over_to_the_next_one)
 {
@@ -563,13 +529,13 @@ TEST(a_line_that_is_too_long_is_passed_over_to_the_next_one)
     CHECK_INT(scan_open(&s, FILE_CWD, "f", SCAN_FORWARD, NULL), 0);
     s.block_size = 4;
     s.line_max = 10;
-    CHECK_INT(scan_line_at(&s, 0, &l, NULL), 1);
+    CHECK_INT(scan_line(&s, &l, NULL), 1);
     CHECK(l.too_long);
     CHECK_MEM(l.text.p, l.text.n, "0123456789", 10);
-    CHECK_INT(scan_line_at(&s, 41, &l, NULL), 1);
+    CHECK_INT(scan_line(&s, &l, NULL), 1);
     CHECK_MEM(l.text.p, l.text.n, "short", 5);
-    CHECK_INT(scan_line_at(&s, 42, &l, NULL), 0);
-    CHECK_INT(scan_line_at(&s, 47, &l, NULL), 1);
+    scan_from(&s, 47);
+    CHECK_INT(scan_line(&s, &l, NULL), 1);
     CHECK_MEM(l.text.p, l.text.n, "next", 4);
     scan_close(&s);
     scratch_leave();

@@ -113,7 +113,7 @@ void history_release(struct history *h);
 /* Finds all histories of the user: the user's own, those in the register, the foreign ones that
  * were set aside beside them, and second names, which may be the last names of their files. The
  * same file may be found twice. `found` takes over each history. Returns 0, or -1 with *e set if
- * the place of the register is unknown, or it cannot be read. */
+ * the place of the register is unknown, or it cannot be read, perhaps after some were found. */
 int locate_all(const struct locate_from *from, void (*found)(void *arg, struct history h),
                void *arg, struct err *e);
 

@@ -46,10 +46,9 @@ struct scan {
     off_t next;        /* forward: the offset after the window; backward: of the window */
     struct buf block;  /* the read bytes; the window block.data[from…to) was not returned yet */
     size_t from, to;
-    bool sparse;      /* the file has holes, which are skipped: a line with one is bad */
-    bool shared;      /* the descriptor belongs to another scan */
-    bool behind_line; /* scan_line_at has returned the line that ends at `from` */
-    char *session;    /* scan_only: owned, NULL for every session */
+    bool sparse;   /* the file has holes, which are skipped: a line with one is bad */
+    bool shared;   /* the descriptor belongs to another scan */
+    char *session; /* scan_only: owned, NULL for every session */
     size_t session_len;
     bool session_plain;      /* it can only be escaped as \uXXXX */
     unsigned char skip[256]; /* how far the search for it may advance at each byte */
@@ -84,9 +83,6 @@ int scan_line(struct scan *s, struct line *l, struct err *e);
 void scan_between(struct scan *s, off_t at, off_t end);
 /* Returns the offset of the next line of a forward scan. */
 off_t scan_offset(const struct scan *s);
-/* Reads the line that begins at `at`; such a forward scan is used for nothing else. Returns 1, 0 if
- * no line begins there, or -1 with *e set. Reading neighbouring lines in order is faster. */
-int scan_line_at(struct scan *s, off_t at, struct line *l, struct err *e);
 
 /* Decides whether a line is a message, and parses it into m (initialised with MESSAGE_INIT). */
 enum scan_verdict {
