@@ -724,7 +724,7 @@ static int search_order(const struct session_index *x, bool at_end, uint64_t low
 {
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        int order;
+        int order = 0;
 
         if (compare_at(x, at_end, middle, text, &order) < 0)
             return -1;
