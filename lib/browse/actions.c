@@ -209,34 +209,23 @@ static int put_message(int fd, const struct message *m)
     return result;
 }
 
-/* Writes the output of hist-show, by means of another temporary file. Returns 0, the status of
- * hist-show, or -1 with *e set. */
+/* Writes the output of hist-show. Returns 0, the status of hist-show, or -1 with *e set. */
 static int put_session(int fd, const struct browse_act *a, size_t history, struct str id,
                        struct err *e)
 {
+    struct buf text = BUF_INIT(SIZE_MAX);
     struct words argv = {0};
     struct vis vis = {0};
-    char *file, bytes[1 << 16];
-    int raw = make_file(&file, e), status = -1;
-    ssize_t n = 0;
+    int status;
 
-    if (raw >= 0) {
-        unlink(file);
-        push_program(&argv, a, "hist-show", history);
-        push_c(&argv, "--no-pager");
-        push_session(&argv, id);
-        status = process_run(argv.at, raw, e);
-        if (status == 0 && lseek(raw, 0, SEEK_SET) < 0)
-            n = -1;
-        while (status == 0 && n >= 0 && (n = read(raw, bytes, sizeof bytes)) > 0)
-            if (put_visible(fd, &vis, (struct str){bytes, (size_t)n}, false) < 0)
-                n = -1;
-        if (status == 0 && (n < 0 || put_visible(fd, &vis, STR(""), true) < 0))
-            status = err_sys(e, errno, "cannot write a temporary file");
-        close(raw);
-    }
+    push_program(&argv, a, "hist-show", history);
+    push_c(&argv, "--no-pager");
+    push_session(&argv, id);
+    status = process_read(argv.at, NULL, &text, -1, e);
+    if (status == 0 && put_visible(fd, &vis, buf_str(&text), true) < 0)
+        status = err_sys(e, errno, "cannot write a temporary file");
     words_release(&argv);
-    free(file);
+    buf_release(&text);
     return status;
 }
 

@@ -15,141 +15,99 @@
 #define HINT_GAP 2
 
 /* The first row that matches applies. */
-static const struct binding {
+static const struct {
     unsigned where;
-    int32_t keys[4];
+    int32_t keys[3];
     enum browse_command command;
-    const char *shown; /* the keys, in the help; NULL: not shown, or with another row */
-    const char *help;
-    const char *hint; /* at the foot of the screen; NULL: not shown */
 } bindings[] = {
-    {ANYWHERE,
-     {BROWSE_KEY_ENTER},
-     BROWSE_ENTER,
-     "Enter",
-     "box: to the list; list: to the messages, "
-     "or choose with --print; messages: unfold",
-     NULL},
-    {PANELS, {'?'}, BROWSE_HELP, "?  F1", "this help", "? help"},
-    {IN_BOX, {0}, BROWSE_NOTHING, NULL, NULL, "type to search"},
-    {IN_BOX, {BROWSE_KEY_F1}, BROWSE_HELP, NULL, NULL, "F1 help"},
-    {PANELS, {BROWSE_KEY_F1}, BROWSE_HELP, NULL, NULL, NULL},
-    {PANELS, {'/', 'i'}, BROWSE_TO_BOX, "/  i", "to the search box: typing searches", "/ search"},
-    {ANYWHERE,
-     {BROWSE_KEY_TAB},
-     BROWSE_NEXT_PANEL,
-     "Tab  Shift-Tab",
-     "to the next part of the screen, or the one before it",
-     "Tab panel"},
-    {ANYWHERE, {BROWSE_KEY_BACKTAB}, BROWSE_LAST_PANEL, NULL, NULL, NULL},
-    {PANELS,
-     {'h', BROWSE_KEY_LEFT},
-     BROWSE_TO_LIST,
-     "h l  Left Right",
-     "to the list, to the messages",
-     NULL},
-    {PANELS, {'l', BROWSE_KEY_RIGHT}, BROWSE_TO_TEXT, NULL, NULL, NULL},
-    {ANYWHERE,
-     {BROWSE_KEY_UP, BROWSE_CTRL('p')},
-     BROWSE_UP,
-     "j k  Down Up",
-     "down and up; in the box in the list (also Ctrl-N Ctrl-P)",
-     NULL},
-    {ANYWHERE, {BROWSE_KEY_DOWN, BROWSE_CTRL('n')}, BROWSE_DOWN, NULL, NULL, NULL},
-    {PANELS, {'k'}, BROWSE_UP, NULL, NULL, NULL},
-    {PANELS, {'j'}, BROWSE_DOWN, NULL, NULL, NULL},
-    {ANYWHERE,
-     {BROWSE_KEY_PAGE_UP},
-     BROWSE_PAGE_UP,
-     "PageDown PageUp",
-     "a page down, a page up "
-     "(also Space, Ctrl-F Ctrl-B)",
-     NULL},
-    {ANYWHERE, {BROWSE_KEY_PAGE_DOWN}, BROWSE_PAGE_DOWN, NULL, NULL, NULL},
-    {PANELS, {BROWSE_CTRL('b')}, BROWSE_PAGE_UP, NULL, NULL, NULL},
-    {PANELS, {BROWSE_CTRL('f'), ' '}, BROWSE_PAGE_DOWN, NULL, NULL, NULL},
-    {PANELS, {BROWSE_CTRL('d')}, BROWSE_HALF_DOWN, "Ctrl-D Ctrl-U", "half a page down, up", NULL},
-    {PANELS, {BROWSE_CTRL('u')}, BROWSE_HALF_UP, NULL, NULL, NULL},
-    {PANELS,
-     {'g', BROWSE_KEY_HOME},
-     BROWSE_FIRST,
-     "g G  Home End",
-     "to the first, to the last",
-     NULL},
-    {PANELS, {'G', BROWSE_KEY_END}, BROWSE_LAST, NULL, NULL, NULL},
-    {PANELS,
-     {'n'},
-     BROWSE_NEXT_HIT,
-     "n N",
-     "to the next hit in the messages, to the one before",
-     NULL},
-    {PANELS, {'N'}, BROWSE_LAST_HIT, NULL, NULL, NULL},
-    {PANELS,
-     {'J', '}'},
-     BROWSE_NEXT_MESSAGE,
-     "J K  } {",
-     "to the next message, to the one before",
-     NULL},
-    {PANELS, {'K', '{'}, BROWSE_LAST_MESSAGE, NULL, NULL, NULL},
-    {PANELS, {'z'}, BROWSE_FOLD, "z Z", "fold or unfold a tool call or result; all of them", NULL},
-    {PANELS, {'Z'}, BROWSE_FOLD_ALL, NULL, NULL, NULL},
-    {PANELS,
-     {'r', BROWSE_CTRL('r')},
-     BROWSE_ROLE,
-     "r  Ctrl-R",
-     "only messages of one role, of the "
-     "next one, of all",
-     NULL},
-    {IN_BOX, {BROWSE_CTRL('r')}, BROWSE_ROLE, NULL, NULL, NULL},
-    {PANELS,
-     {'s', BROWSE_CTRL('s')},
-     BROWSE_SCOPE,
-     "s  Ctrl-S",
-     "this history, or all histories",
-     NULL},
-    {IN_BOX, {BROWSE_CTRL('s')}, BROWSE_SCOPE, NULL, NULL, NULL},
-    {PANELS,
-     {'L', BROWSE_CTRL('o')},
-     BROWSE_LOAD,
-     "L  Ctrl-O",
-     "load: make the session current, print its id, leave",
-     "L load"},
-    {IN_BOX, {BROWSE_CTRL('o')}, BROWSE_LOAD, NULL, NULL, "^O load"},
-    {PANELS,
-     {'p'},
-     BROWSE_PROMPT,
-     "p",
-     "to prompt: print the text of the message, leave",
-     "p prompt"},
-    {PANELS, {'y'}, BROWSE_COPY, "y", "copy the message", "y copy"},
-    {PANELS,
-     {'v'},
-     BROWSE_PAGER,
-     "v",
-     "view in $PAGER: list, the session; messages, the message",
-     NULL},
-    {PANELS, {'e'}, BROWSE_EDITOR, "e", "open in $EDITOR, the same", NULL},
-    {PANELS, {'x'}, BROWSE_EXPORT, "x", "export the session to a file", "x export"},
-    {PANELS, {'f'}, BROWSE_FORK, "f", "fork: a new session that ends with this message", "f fork"},
-    {PANELS,
-     {'d', BROWSE_KEY_DELETE},
-     BROWSE_DELETE,
-     "d",
-     "delete the session; asks first",
-     "d delete"},
-    {ANYWHERE, {BROWSE_CTRL('l')}, BROWSE_REDRAW, "Ctrl-L", "draw the screen anew", NULL},
-    {ANYWHERE, {BROWSE_CTRL('z')}, BROWSE_SUSPEND, "Ctrl-Z", "stop; `fg` goes on", NULL},
-    {ANYWHERE,
-     {BROWSE_KEY_ESCAPE},
-     BROWSE_CLOSE,
-     "Esc  q",
-     "close; all is as it was when it is opened "
-     "again",
-     "Esc close"},
-    {PANELS, {'q'}, BROWSE_CLOSE, NULL, NULL, NULL},
-    {ANYWHERE, {BROWSE_CTRL('c')}, BROWSE_CANCEL, NULL, NULL, NULL},
+    {ANYWHERE, {BROWSE_KEY_ENTER}, BROWSE_ENTER},
+    {ANYWHERE, {BROWSE_KEY_F1}, BROWSE_HELP},
+    {PANELS, {'?'}, BROWSE_HELP},
+    {PANELS, {'/', 'i'}, BROWSE_TO_BOX},
+    {ANYWHERE, {BROWSE_KEY_TAB}, BROWSE_NEXT_PANEL},
+    {ANYWHERE, {BROWSE_KEY_BACKTAB}, BROWSE_LAST_PANEL},
+    {PANELS, {'h', BROWSE_KEY_LEFT}, BROWSE_TO_LIST},
+    {PANELS, {'l', BROWSE_KEY_RIGHT}, BROWSE_TO_TEXT},
+    {ANYWHERE, {BROWSE_KEY_UP, BROWSE_CTRL('p')}, BROWSE_UP},
+    {ANYWHERE, {BROWSE_KEY_DOWN, BROWSE_CTRL('n')}, BROWSE_DOWN},
+    {PANELS, {'k'}, BROWSE_UP},
+    {PANELS, {'j'}, BROWSE_DOWN},
+    {ANYWHERE, {BROWSE_KEY_PAGE_UP}, BROWSE_PAGE_UP},
+    {ANYWHERE, {BROWSE_KEY_PAGE_DOWN}, BROWSE_PAGE_DOWN},
+    {PANELS, {BROWSE_CTRL('b')}, BROWSE_PAGE_UP},
+    {PANELS, {BROWSE_CTRL('f'), ' '}, BROWSE_PAGE_DOWN},
+    {PANELS, {BROWSE_CTRL('d')}, BROWSE_HALF_DOWN},
+    {PANELS, {BROWSE_CTRL('u')}, BROWSE_HALF_UP},
+    {PANELS, {'g', BROWSE_KEY_HOME}, BROWSE_FIRST},
+    {PANELS, {'G', BROWSE_KEY_END}, BROWSE_LAST},
+    {PANELS, {'n'}, BROWSE_NEXT_HIT},
+    {PANELS, {'N'}, BROWSE_LAST_HIT},
+    {PANELS, {'J', '}'}, BROWSE_NEXT_MESSAGE},
+    {PANELS, {'K', '{'}, BROWSE_LAST_MESSAGE},
+    {PANELS, {'z'}, BROWSE_FOLD},
+    {PANELS, {'Z'}, BROWSE_FOLD_ALL},
+    {ANYWHERE, {BROWSE_CTRL('r')}, BROWSE_ROLE},
+    {PANELS, {'r'}, BROWSE_ROLE},
+    {ANYWHERE, {BROWSE_CTRL('s')}, BROWSE_SCOPE},
+    {PANELS, {'s'}, BROWSE_SCOPE},
+    {ANYWHERE, {BROWSE_CTRL('o')}, BROWSE_LOAD},
+    {PANELS, {'L'}, BROWSE_LOAD},
+    {PANELS, {'p'}, BROWSE_PROMPT},
+    {PANELS, {'y'}, BROWSE_COPY},
+    {PANELS, {'v'}, BROWSE_PAGER},
+    {PANELS, {'e'}, BROWSE_EDITOR},
+    {PANELS, {'x'}, BROWSE_EXPORT},
+    {PANELS, {'f'}, BROWSE_FORK},
+    {PANELS, {'d', BROWSE_KEY_DELETE}, BROWSE_DELETE},
+    {ANYWHERE, {BROWSE_CTRL('l')}, BROWSE_REDRAW},
+    {ANYWHERE, {BROWSE_CTRL('z')}, BROWSE_SUSPEND},
+    {ANYWHERE, {BROWSE_KEY_ESCAPE}, BROWSE_CLOSE},
+    {PANELS, {'q'}, BROWSE_CLOSE},
+    {ANYWHERE, {BROWSE_CTRL('c')}, BROWSE_CANCEL},
 };
-#define COUNT (sizeof bindings / sizeof *bindings)
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+/* The help screen. */
+static const struct {
+    const char *keys, *text;
+} helps[] = {
+    {"Enter", "box: to the list; list: to the messages, or choose with --print; messages: unfold"},
+    {"?  F1", "this help"},
+    {"/  i", "to the search box: typing searches"},
+    {"Tab  Shift-Tab", "to the next part of the screen, or the one before it"},
+    {"h l  Left Right", "to the list, to the messages"},
+    {"j k  Down Up", "down and up; in the box in the list (also Ctrl-N Ctrl-P)"},
+    {"PageDown PageUp", "a page down, a page up (also Space, Ctrl-F Ctrl-B)"},
+    {"Ctrl-D Ctrl-U", "half a page down, up"},
+    {"g G  Home End", "to the first, to the last"},
+    {"n N", "to the next hit in the messages, to the one before"},
+    {"J K  } {", "to the next message, to the one before"},
+    {"z Z", "fold or unfold a tool call or result; all of them"},
+    {"r  Ctrl-R", "only messages of one role, of the next one, of all"},
+    {"s  Ctrl-S", "this history, or all histories"},
+    {"L  Ctrl-O", "load: make the session current, print its id, leave"},
+    {"p", "to prompt: print the text of the message, leave"},
+    {"y", "copy the message"},
+    {"v", "view in $PAGER: list, the session; messages, the message"},
+    {"e", "open in $EDITOR, the same"},
+    {"x", "export the session to a file"},
+    {"f", "fork: a new session that ends with this message"},
+    {"d", "delete the session; asks first"},
+    {"Ctrl-L", "draw the screen anew"},
+    {"Ctrl-Z", "stop; `fg` goes on"},
+    {"Esc  q", "close; all is as it was when it is opened again"},
+};
+
+/* At the foot of the screen, as many as fit. */
+static const struct {
+    unsigned where;
+    const char *text;
+} hints[] = {
+    {PANELS, "? help"},      {IN_BOX, "type to search"}, {IN_BOX, "F1 help"}, {PANELS, "/ search"},
+    {ANYWHERE, "Tab panel"}, {PANELS, "L load"},         {IN_BOX, "^O load"}, {PANELS, "p prompt"},
+    {PANELS, "y copy"},      {PANELS, "x export"},       {PANELS, "f fork"},  {PANELS, "d delete"},
+    {ANYWHERE, "Esc close"},
+};
 
 int32_t browse_escape_key(int32_t parameter, int32_t end)
 {
@@ -162,7 +120,7 @@ int32_t browse_escape_key(int32_t parameter, int32_t end)
         {'1', '~', BROWSE_KEY_HOME}, {'4', '~', BROWSE_KEY_END},
     };
 
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+    for (size_t i = 0; i < COUNT(keys); i++) {
         if (keys[i].parameter == parameter && keys[i].end == end)
             return keys[i].key;
     }
@@ -171,10 +129,10 @@ int32_t browse_escape_key(int32_t parameter, int32_t end)
 
 enum browse_command browse_command(enum browse_focus focus, int32_t key)
 {
-    for (size_t i = 0; i < COUNT; i++) {
+    for (size_t i = 0; i < COUNT(bindings); i++) {
         if (!(bindings[i].where & (1U << focus)))
             continue;
-        for (size_t k = 0; k < 4 && bindings[i].keys[k]; k++)
+        for (size_t k = 0; k < 3 && bindings[i].keys[k]; k++)
             if (bindings[i].keys[k] == key)
                 return bindings[i].command;
     }
@@ -200,9 +158,9 @@ bool browse_help_line(struct buf *out, size_t line, size_t columns)
 {
     size_t width = columns > 2 * KEYS_COLUMNS ? columns - KEYS_COLUMNS : KEYS_COLUMNS;
 
-    for (size_t i = 0; i < COUNT; i++) {
-        struct str rest = str_of(bindings[i].shown ? bindings[i].help : "");
-        const char *keys = bindings[i].shown;
+    for (size_t i = 0; i < COUNT(helps); i++) {
+        struct str rest = str_of(helps[i].text);
+        const char *keys = helps[i].keys;
 
         while (rest.n > 0) {
             struct str part = first_words(rest, width, &rest);
@@ -231,25 +189,16 @@ size_t browse_help_count(size_t columns)
     return count;
 }
 
-/* Returns the width of the hint of row i, 0 without a hint. */
-static size_t hint_columns(size_t i, enum browse_focus focus)
-{
-    return bindings[i].hint && bindings[i].where & (1U << focus) ? strlen(bindings[i].hint) : 0;
-}
-
 void browse_hints(struct buf *out, enum browse_focus focus, size_t columns)
 {
-    size_t last = COUNT - 1, used = 0;
+    size_t last = COUNT(hints) - 1, used = 0;
 
-    while (last > 0 && hint_columns(last, focus) == 0)
-        last--;
     for (size_t i = 0; i <= last; i++) {
-        size_t n = hint_columns(i, focus),
-               left = i < last ? HINT_GAP + hint_columns(last, focus) : 0;
+        size_t n = strlen(hints[i].text), left = i < last ? HINT_GAP + strlen(hints[last].text) : 0;
 
-        if (n == 0 || used + n + left > columns)
+        if (!(hints[i].where & (1U << focus)) || used + n + left > columns)
             continue;
-        buf_addf(out, "%s%*s", bindings[i].hint, i < last ? HINT_GAP : 0, "");
+        buf_addf(out, "%s%*s", hints[i].text, i < last ? HINT_GAP : 0, "");
         used += n + HINT_GAP;
     }
 }

@@ -1,8 +1,7 @@
 /*
  * input - the meaning of keys in hist-browse, the help about them, and a line of text that is edited.
  *
- * One table yields both the meaning of a key and the help. A key is a code point (control keys are
- * below U+0020) or one of BROWSE_KEY_*, all above U+10FFFF.
+ * A key is a code point (control keys are below U+0020) or one of BROWSE_KEY_*, all above U+10FFFF.
  */
 #ifndef CHATHIST_BROWSE_INPUT_H
 #define CHATHIST_BROWSE_INPUT_H

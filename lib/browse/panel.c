@@ -431,14 +431,10 @@ static void keep_place(struct browse_pane *p, const struct browse_pane *old)
 {
     size_t top = message_of(old, old->top), part = browse_pane_top_part(old), place;
 
-    for (size_t i = 0, j = 0; i < old->thread.count; i++) {
-        for (size_t k = j; k < p->thread.count && k < j + 8; k++) {
-            if (!str_eq(old->thread.at[i].id, p->thread.at[k].id))
-                continue;
-            p->open[k] = old->open[i];
-            j = k + 1;
-            break;
-        }
+    for (size_t i = 0; i < old->thread.count; i++) {
+        place = old->open[i] != p->unfolded ? browse_pane_find(p, old->thread.at[i].id) : SIZE_MAX;
+        if (place != SIZE_MAX)
+            p->open[place] = old->open[i];
     }
     place = browse_pane_find(p, old->thread.at[top].id);
     if (place != SIZE_MAX)

@@ -1,6 +1,8 @@
 #include "browse/actions.h"
+#include "browse/worker.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -153,5 +155,91 @@ TEST(copied_is_said_when_a_program_has_read_the_text)
     browse_release(&b);
     buf_release(&kept);
     buf_release(&path);
+    scratch_leave();
+}
+
+/* ---- the thread */
+
+#define MESSAGES_READ ((size_t)3000)
+
+/* Each third message has the text. */
+static void write_history(void)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+
+    for (size_t i = 0; i < MESSAGES_READ; i++)
+        buf_addf(&text,
+                 "{\"id\":\"m%zu\",\"session_id\":\"s%zu\",\"timestamp\":\"t\",\"role\":\"user\","
+                 "\"content\":\"%s and some other words\"}\n",
+                 i, i / 10, i % 3 ? "hay" : "needle");
+    scratch_put_bytes("h", text.data, text.len);
+    buf_release(&text);
+}
+
+/* Reads until the search has ended. `urgent`: messages are wanted again and again, which are read first. */
+static void search_all(struct browse_work *w, struct browse *b, bool urgent)
+{
+    int64_t until = time_ticks() + 60000, next = 0;
+
+    while ((!b->hits_done || browse_awaits_sessions(b) || b->shown.id.len == 0) &&
+           CHECK(time_ticks() < until)) {
+        struct pollfd fd = {.fd = browse_work_fd(w), .events = POLLIN};
+
+        b->wants.more = true;
+        if (urgent && b->target.id.len > 0 && time_ticks() >= next) {
+            b->wants.thread = true;
+            next = time_ticks() + 10;
+        }
+        browse_work_ask(w, b);
+        (void)poll(&fd, 1, 1);
+        browse_work_take(w, b);
+    }
+}
+
+static void check_hits(const struct browse *b)
+{
+    CHECK_INT(b->hits.count, MESSAGES_READ / 3);
+    for (size_t i = 0; i < b->hits.count; i++) {
+        char id[24];
+
+        snprintf(id, sizeof id, "m%zu", MESSAGES_READ - 3 - 3 * i);
+        if (!CHECK(str_eq_c(b->hits.at[i].message, id)))
+            return;
+    }
+}
+
+TEST(a_search_that_is_interrupted_gives_each_hit_once)
+{
+    char path[] = "h";
+    struct history h = {.dir_fd = FILE_CWD, .pointer_fd = FILE_CWD, .path = path, .cancel_fd = -1};
+    struct browse_work *w;
+    struct browse b;
+
+    scratch_enter();
+    write_history();
+    browse_init(&b, 1);
+    w = browse_work_new(&h, 1, NULL);
+    if (!CHECK(w))
+        return;
+    for (int urgent = 0; urgent < 2; urgent++) {
+        browse_edit_set(&b.query, STR("needle"));
+        browse_search(&b, false);
+        b.hits_done = false;
+        search_all(w, &b, urgent);
+        check_hits(&b);
+        CHECK_STR(buf_c(&b.shown.id), "s299");
+        CHECK_INT(b.pane.thread.count, 10);
+        CHECK_INT(b.sessions.count, MESSAGES_READ / 10);
+    }
+    /* Repeated, its first result has them all. */
+    browse_search(&b, true);
+    browse_work_ask(w, &b);
+    while (b.repeating && CHECK_INT(b.hits.count, MESSAGES_READ / 3)) {
+        file_wait(-1, 5);
+        browse_work_take(w, &b);
+    }
+    check_hits(&b);
+    browse_work_free(w);
+    browse_release(&b);
     scratch_leave();
 }
