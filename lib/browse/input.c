@@ -109,24 +109,6 @@ static const struct {
     {ANYWHERE, "Esc close"},
 };
 
-int32_t browse_escape_key(int32_t parameter, int32_t end)
-{
-    static const struct {
-        char parameter, end;
-        int32_t key;
-    } keys[] = {
-        {0, 'A', BROWSE_KEY_UP},     {0, 'B', BROWSE_KEY_DOWN},  {0, 'C', BROWSE_KEY_RIGHT},
-        {0, 'D', BROWSE_KEY_LEFT},   {0, 'H', BROWSE_KEY_HOME},  {0, 'F', BROWSE_KEY_END},
-        {'1', '~', BROWSE_KEY_HOME}, {'4', '~', BROWSE_KEY_END},
-    };
-
-    for (size_t i = 0; i < COUNT(keys); i++) {
-        if (keys[i].parameter == parameter && keys[i].end == end)
-            return keys[i].key;
-    }
-    return -1;
-}
-
 enum browse_command browse_command(enum browse_focus focus, int32_t key)
 {
     for (size_t i = 0; i < COUNT(bindings); i++) {

@@ -36,10 +36,6 @@ enum {
 enum browse_focus { BROWSE_BOX, BROWSE_LIST, BROWSE_TEXT };
 
 enum browse_command browse_command(enum browse_focus focus, int32_t key);
-/* Decodes an arrow key, Home or End in the mode of the terminal that curses does not expect; keys typed
- * before the program has started arrive in that mode. The sequence is ESC, `[` or `O`, and then the
- * byte `end`, or `parameter` and `end`. Returns the key, or -1. */
-int32_t browse_escape_key(int32_t parameter, int32_t end);
 
 /* Returns the number of lines of the help screen at this width. */
 size_t browse_help_count(size_t columns);

@@ -80,7 +80,7 @@ struct browse_stamp {
     struct timespec changed;
 };
 
-/* Examines the file. Returns true if it is not as *s says, which is then updated. */
+/* Compares the file with *s and updates *s. Returns true if the file has changed. */
 bool browse_stamp_renew(struct browse_stamp *s, const char *path);
 
 #endif

@@ -107,7 +107,7 @@ static void set(struct buf *to, struct str text)
     buf_add_str(to, text);
 }
 
-/* ---- what is said and asked ---- */
+/* ---- reports and questions ---- */
 
 void browse_say(struct browse *b, const char *text)
 {
@@ -131,7 +131,7 @@ void browse_add_file_name(struct buf *out, const struct browse *b)
 
 /* ---- commands that wait ---- */
 
-/* What has to be read before a command can be carried out. */
+/* The data that a command needs. */
 enum needs {
     NEEDS_NOTHING,
     NEEDS_SESSION,  /* the chosen session */
@@ -751,7 +751,8 @@ static const struct action {
     [BROWSE_FORK] = {NEEDS_MESSAGES, NULL, 0},
     [BROWSE_DELETE] = {NEEDS_SESSION, ask_deletion, 0},
     [BROWSE_HELP] = {NEEDS_NOTHING, help, 0},
-    [BROWSE_CANCEL] = {NEEDS_NOTHING, NULL, 0}, /* the last one; those that are left out, too */
+    /* The commands without a row are the same as this one. */
+    [BROWSE_CANCEL] = {NEEDS_NOTHING, NULL, 0},
 };
 
 static bool chooses(const struct browse *b, enum browse_command command, enum browse_focus focus)
@@ -847,7 +848,7 @@ static bool question_waits(const struct browse *b)
     return b->waits.count > 0 && needs_of(b, &b->waits.at[b->waits.count - 1]) == NEEDS_SESSION;
 }
 
-/* Returns true if a move in the list ends within what has been read of it. */
+/* Returns true if a move ends on a line of the list that has been read. */
 static bool has_lines(const struct browse *b, enum browse_command command)
 {
     const struct action *a = &actions[command];

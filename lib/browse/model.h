@@ -183,9 +183,8 @@ void browse_paste(struct browse *b, int32_t key, int64_t now);
 /* Applies a key. Returns the command that remains for the caller, or BROWSE_NOTHING. BROWSE_ENTER means
  * that the user has chosen; for BROWSE_EXPORT the file is in b->name; BROWSE_DELETE is confirmed. */
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now);
-/* Continues, for a short time, the work of a key that could not be finished at once, which is left as
- * long as b->pane.seek.going; then carries out commands whose data have been read. Returns a command
- * like browse_press. */
+/* Continues the search for the next hit for a short time (call it again while b->pane.seek.going), then
+ * carries out commands whose data have been read. Returns a command like browse_press. */
 enum browse_command browse_go_on(struct browse *b);
 /* Applies a click; `twice` acts like Enter. */
 enum browse_command browse_click(struct browse *b, size_t row, size_t column, bool twice,

@@ -33,8 +33,8 @@ struct browse_view {
     int fd;
     FILE *in, *out;
     SCREEN *screen;
-    bool color, utf8;
-    int sequence_ms;           /* the rest of a sequence arrives within so many milliseconds */
+    bool color;
+    int sequence_ms;           /* time within which the rest of a sequence arrives */
     bool away;                 /* another program has the terminal */
     bool pasting, pasted, gap; /* inside a paste; some of it has arrived; a blank is due */
 };
@@ -56,8 +56,27 @@ static void ask_for_pastes(const struct browse_view *v, bool on)
         errno = 0;
 }
 
+/* Defines arrow keys, Home and End in both modes of a terminal. Keys typed before the program has started
+ * arrive in the mode that curses does not expect. */
+static void define_keys(void)
+{
+    static const struct {
+        const char *sequence;
+        int key;
+    } keys[] = {
+        {"\033[A", KEY_UP},   {"\033[B", KEY_DOWN}, {"\033[C", KEY_RIGHT}, {"\033[D", KEY_LEFT},
+        {"\033[H", KEY_HOME}, {"\033[F", KEY_END},  {"\033[1~", KEY_HOME}, {"\033[4~", KEY_END},
+        {"\033OA", KEY_UP},   {"\033OB", KEY_DOWN}, {"\033OC", KEY_RIGHT}, {"\033OD", KEY_LEFT},
+        {"\033OH", KEY_HOME}, {"\033OF", KEY_END},
+    };
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        define_key(keys[i].sequence, keys[i].key);
+}
+
 static void set_up(struct browse_view *v)
 {
+    define_keys();
     ask_for_pastes(v, true);
     raw();
     noecho();
@@ -100,7 +119,7 @@ struct browse_view *browse_view_open(bool color, struct err *e)
     int out;
 
     v->color = color;
-    v->utf8 = wide_locale();
+    (void)wide_locale();
     v->fd = open("/dev/tty", O_RDWR | O_CLOEXEC);
     out = v->fd < 0 ? -1 : fcntl(v->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     v->out = out < 0 ? NULL : fdopen(out, "w");
@@ -233,8 +252,8 @@ static bool read_mouse(struct browse_input *input)
  * paste. */
 static int32_t escape(struct browse_view *v)
 {
-    wint_t key, before = 0;
     unsigned number = 0;
+    wint_t key;
     int kind;
 
     if (v->pasting)
@@ -246,17 +265,14 @@ static int32_t escape(struct browse_view *v)
     if (key != '[' && key != 'O')
         return -1;
     timeout(v->sequence_ms);
-    for (key = 0; get_wch(&key) == OK && (key < '@' || key > '~') && key >= ' ';) {
+    for (key = 0; get_wch(&key) == OK && (key < '@' || key > '~') && key >= ' ';)
         number = key >= '0' && key <= '9' ? number % 1000 * 10 + key - '0' : 1000;
-        before = key;
-    }
     nodelay(stdscr, TRUE);
-    if (key == '~' && (number == 200 || number == 201)) {
-        v->pasting = number == 200;
-        v->pasted = v->gap = false;
-        return 0;
-    }
-    return browse_escape_key((int32_t)before, (int32_t)key);
+    if (key != '~' || (number != 200 && number != 201))
+        return -1;
+    v->pasting = number == 200;
+    v->pasted = v->gap = false;
+    return 0;
 }
 
 /* Processes a character of a paste. Newlines and tabs between words become one blank, those at the
@@ -335,30 +351,10 @@ static attr_t attributes(const struct browse_view *v, unsigned styles, short *pa
 /* Maximum number of wide characters in a cell, with the terminating zero. */
 #define CELL 6
 
-/* Returns what a terminal without UTF-8 shows instead of a character. */
-static wchar_t plain_of(int32_t cp)
-{
-    switch (cp) {
-    case 0x2026:
-        return L'~';
-    case 0x25b8:
-        return L'>';
-    case 0x25be:
-        return L'v';
-    case 0x2500:
-        return L'-';
-    case 0x2502:
-        return L'|';
-    default:
-        return L'?';
-    }
-}
-
 /* Removes the next cell from *text (not empty): a character with its combining marks,
  * converted for curses. Returns its width. If the C library and utf8_width disagree about the width
- * of a character, it becomes U+FFFD, because it would move everything after it. Without `utf8`,
- * characters beyond ASCII become `?` or a similar one. */
-static size_t next_cell(struct str *text, bool utf8, wchar_t cell[CELL])
+ * of a character, it becomes U+FFFD, because it would move everything after it. */
+static size_t next_cell(struct str *text, wchar_t cell[CELL])
 {
     size_t width = 0, count = 0;
 
@@ -374,15 +370,12 @@ static size_t next_cell(struct str *text, bool utf8, wchar_t cell[CELL])
         if (count == 0) {
             width = columns;
             cell[count++] = cp < 0 ? L'\xfffd' : (wchar_t)cp;
-        } else if (count + 1 < CELL && utf8 && wcwidth((wchar_t)cp) == 0) {
+        } else if (count + 1 < CELL && wcwidth((wchar_t)cp) == 0) {
             cell[count++] = (wchar_t)cp;
         }
     }
-    if (!utf8 && cell[0] > L'~')
-        cell[0] = plain_of((int32_t)cell[0]);
-    /* The C library disagrees about its width. */
-    else if (wcwidth(cell[0]) != (int)width)
-        cell[0] = wcwidth(cell[0]) == 1 && width == 2 ? cell[0] : utf8 ? L'\xfffd' : L'?';
+    if (wcwidth(cell[0]) != (int)width && !(wcwidth(cell[0]) == 1 && width == 2))
+        cell[0] = L'\xfffd';
     cell[count] = L'\0';
     return width;
 }
@@ -400,7 +393,7 @@ static void draw_text(struct pen *p, struct str text, unsigned styles)
     attr_t a = attributes(p->view, styles, &pair) | p->also;
 
     while (text.n > 0) {
-        size_t width = next_cell(&text, p->view->utf8, cell);
+        size_t width = next_cell(&text, cell);
         cchar_t c;
 
         if (p->column + width > p->end)

@@ -38,7 +38,7 @@ struct request {
     struct browse_target target; /* whose messages to read */
     struct buf text;             /* to search for */
     const char *role;            /* search only messages of this role; NULL: all */
-    size_t given;                /* hits handed over already, which are passed over */
+    size_t given;                /* number of hits that were handed over already */
     size_t until;                /* the search pauses when it has given this many */
     bool at_once;                /* its first result has these all */
 };
@@ -74,7 +74,7 @@ struct browse_work {
 
     /* Only the thread uses these. */
     struct history *histories;
-    struct browse_stamp *stamps; /* the files as they were when their lists were read */
+    struct browse_stamp *stamps; /* of the files when their lists were read */
     size_t count;
     bool looked; /* the end of the file was read for a first list */
 };
@@ -90,7 +90,7 @@ static struct request *request_new(unsigned number, bool all)
     return q;
 }
 
-/* Puts a request (NULL: none) where another one may be, which is freed. */
+/* Frees the request at this place, if there is one, and puts another one (or NULL) there. */
 static void put(struct request **at, struct request *q)
 {
     if (*at) {

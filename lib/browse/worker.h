@@ -4,8 +4,8 @@
  *
  * At most one request of each kind waits; a newer one replaces it. The thread takes the most urgent
  * kind first: messages, then hits, then sessions. A more urgent request cancels the one at work,
- * which is begun again afterwards. This loses little: the lists of histories that were read and the
- * hits that were given are not read or given again.
+ * and the thread begins that one again afterwards. Little is lost: histories whose lists have been
+ * read are not read again, and hits that have been given are not given again.
  *
  * Only the thread that draws may call these functions; it alone receives signals.
  */
@@ -23,7 +23,7 @@ struct browse_work;
 
 /* Starts the thread. Returns NULL with *e set on failure. The histories are borrowed. */
 struct browse_work *browse_work_new(const struct history *histories, size_t count, struct err *e);
-/* Cancels what is at work and ends the thread. */
+/* Cancels the request at work and ends the thread. */
 void browse_work_free(struct browse_work *w);
 
 /* Requests what b->wants says, and clears it. A search pauses after some hundreds of hits until more

@@ -285,33 +285,6 @@ TEST(a_session_that_grows_keeps_its_place)
     browse_release(&b);
 }
 
-TEST(tools_are_folded_to_a_line)
-{
-    struct browse b;
-    struct thread t = {0};
-
-    begin(&b);
-    take_sessions(&b, "a", false);
-    add_message(&t, 0, "assistant", "",
-                ",\"tool_calls\":[{\"id\":\"c\",\"name\":\"read\",\"args\":{\"path\":\"a\\nb\"}}]");
-    add_message(&t, 1, "tool", "line one\\nline two", ",\"tool_call_id\":\"c\"");
-    hand_in(&b, b.thread_number, &t);
-    b.focus = BROWSE_TEXT;
-    CHECK_STR(seen(&b, 1), "▸ read {\"path\":\"a\\nb\"}");
-    CHECK_STR(seen(&b, 4), "▸ result line one line two");
-    press(&b, "z");
-    CHECK_STR(seen(&b, 1), "▾ read");
-    CHECK_STR(seen(&b, 2), "path: a");
-    CHECK_STR(seen(&b, 3), "b");
-    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
-    CHECK_STR(seen(&b, 1), "▸ read {\"path\":\"a\\nb\"}");
-    press(&b, "Z");
-    CHECK_STR(seen(&b, 1), "▾ read");
-    CHECK_STR(seen(&b, 6), "▾ result");
-    CHECK_STR(seen(&b, 7), "line one");
-    browse_release(&b);
-}
-
 TEST(a_role_leaves_the_others_out)
 {
     struct browse b;
@@ -612,6 +585,20 @@ TEST(a_search_without_a_hit_is_told)
 
 TEST(commands_are_given_back)
 {
+    static const struct {
+        int32_t key;
+        enum browse_command command;
+    } keys[] = {
+        {'L', BROWSE_LOAD},
+        {'p', BROWSE_PROMPT},
+        {'y', BROWSE_COPY},
+        {'v', BROWSE_PAGER},
+        {'e', BROWSE_EDITOR},
+        {'f', BROWSE_FORK},
+        {BROWSE_KEY_ESCAPE, BROWSE_CLOSE},
+        {BROWSE_CTRL('c'), BROWSE_CANCEL},
+        {BROWSE_CTRL('z'), BROWSE_SUSPEND},
+    };
     struct browse b;
 
     begin(&b);
@@ -619,21 +606,14 @@ TEST(commands_are_given_back)
     take_messages(&b, 3);
     CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
     CHECK_INT(b.focus, BROWSE_LIST);
-    CHECK_INT(browse_press(&b, 'L', 0), BROWSE_LOAD);
-    CHECK_INT(browse_press(&b, 'p', 0), BROWSE_PROMPT);
-    CHECK_INT(browse_press(&b, 'y', 0), BROWSE_COPY);
-    CHECK_INT(browse_press(&b, 'v', 0), BROWSE_PAGER);
-    CHECK_INT(browse_press(&b, 'e', 0), BROWSE_EDITOR);
-    CHECK_INT(browse_press(&b, 'f', 0), BROWSE_FORK);
-    CHECK_INT(browse_press(&b, BROWSE_KEY_ESCAPE, 0), BROWSE_CLOSE);
-    CHECK_INT(browse_press(&b, BROWSE_CTRL('c'), 0), BROWSE_CANCEL);
-    CHECK_INT(browse_press(&b, BROWSE_CTRL('z'), 0), BROWSE_SUSPEND);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        CHECK_INT(browse_press(&b, keys[i].key, 0), keys[i].command);
     b.choosing = true;
-    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_ENTER);
-    b.focus = BROWSE_BOX;
-    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_ENTER);
-    b.focus = BROWSE_TEXT;
-    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
+    for (int focus = BROWSE_BOX; focus <= BROWSE_TEXT; focus++) {
+        b.focus = (enum browse_focus)focus;
+        CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0),
+                  focus == BROWSE_TEXT ? BROWSE_NOTHING : BROWSE_ENTER);
+    }
     browse_release(&b);
 }
 
@@ -712,31 +692,6 @@ TEST(a_file_to_export_to_is_asked_for)
     press(&b, "x");
     CHECK_INT(browse_press(&b, BROWSE_KEY_ESCAPE, 0), BROWSE_NOTHING);
     CHECK_INT(b.mode, BROWSE_NORMAL);
-    browse_release(&b);
-}
-
-TEST(to_overwrite_a_file_has_to_be_confirmed)
-{
-    struct browse b;
-    struct buf text = BUF_INIT(BUF_SMALL);
-
-    begin(&b);
-    take_sessions(&b, "ab", false);
-    b.focus = BROWSE_LIST;
-    press(&b, "x");
-    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_EXPORT);
-    browse_ask(&b, BROWSE_OVERWRITE);
-    browse_foot(&text, &b);
-    CHECK_STR(buf_c(&text), "sa.md is there: overwrite it? y or n");
-    CHECK_INT(browse_press(&b, 'n', 0), BROWSE_NOTHING);
-    CHECK_INT(b.mode, BROWSE_NORMAL);
-    browse_ask(&b, BROWSE_OVERWRITE);
-    CHECK_INT(browse_press(&b, 'y', 0), BROWSE_OVERWRITE);
-    CHECK_INT(b.mode, BROWSE_NORMAL);
-    /* The next question is its own. */
-    press(&b, "d");
-    CHECK_INT(browse_press(&b, 'y', 0), BROWSE_DELETE);
-    buf_release(&text);
     browse_release(&b);
 }
 
