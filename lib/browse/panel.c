@@ -545,7 +545,7 @@ bool browse_pane_seek(struct browse_pane *p)
     struct browse_seek *s = &p->seek;
     size_t count = p->parts.count;
 
-    for (int i = 0; i < BROWSE_SEEK_PARTS && s->going; i++) {
+    for (int i = 0; i < BROWSE_SEEK_PARTS && s->going && count > 0; i++) {
         if (look_into_part(p)) {
             s->going = false;
             return true;
