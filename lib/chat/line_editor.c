@@ -741,10 +741,11 @@ static void set_keys(struct line *l)
     el_set(el, EL_EDITOR, "emacs");
     el_set(el, EL_BIND, "^R", "em-inc-search-prev", NULL);
     el_set(el, EL_BIND, "^W", "ed-delete-prev-word", NULL);
-    el_set(el, EL_ADDFN, "chat-newline", "inserts a newline", put_newline);
-    el_set(el, EL_ADDFN, "chat-paste", "inserts pasted text", insert_pasted);
-    el_set(el, EL_ADDFN, "chat-undo", "undoes the last change", undo_change);
-    el_set(el, EL_ADDFN, "chat-complete", "completes a word", complete_word);
+    /* With el_set, libedit loses copies of the names. */
+    el_wset(el, EL_ADDFN, L"chat-newline", L"inserts a newline", put_newline);
+    el_wset(el, EL_ADDFN, L"chat-paste", L"inserts pasted text", insert_pasted);
+    el_wset(el, EL_ADDFN, L"chat-undo", L"undoes the last change", undo_change);
+    el_wset(el, EL_ADDFN, L"chat-complete", L"completes a word", complete_word);
     el_set(el, EL_BIND, "^_", "chat-undo", NULL);
     el_source(el, NULL);
     l->vi = el_get(el, EL_EDITOR, &editor) == 0 && strcmp(editor, "emacs") != 0;

@@ -214,10 +214,13 @@ static void read_preset_text(struct preset *p, struct err *e)
 /* Ends a piece of the text with NUL, in place of the blank or newline after it. */
 static const char *terminated(struct preset *p, struct str piece)
 {
-    size_t at = (size_t)(piece.p - p->text.data);
+    char *text = p->text.data;
+    size_t at = (size_t)(piece.p - text);
 
-    p->text.data[at + piece.n] = '\0';
-    return p->text.data + at;
+    if (!text)
+        return NULL; /* an empty text has no piece */
+    text[at + piece.n] = '\0';
+    return text + at;
 }
 
 static int take_setting(struct preset *p, struct str key, struct str value, size_t line,
