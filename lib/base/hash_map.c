@@ -72,17 +72,20 @@ size_t hash_map_number(struct hash_map *m, struct str *key)
 {
     struct hash_map_slot *slot = slot_for(m, key);
 
-    if (!slot->key.p)
-        *slot = (struct hash_map_slot){{mem_copy(key->p, key->n), key->n}, m->count - 1};
-    m->owns = true;
+    if (!slot->key.p) {
+        m->copies = mem_grow(m->copies, &m->copies_cap, m->count, sizeof *m->copies);
+        m->copies[m->count - 1] = mem_copy(key->p, key->n);
+        *slot = (struct hash_map_slot){{m->copies[m->count - 1], key->n}, m->count - 1};
+    }
     *key = slot->key;
     return slot->value;
 }
 
 void hash_map_release(struct hash_map *m)
 {
-    for (size_t i = 0; m->owns && i < m->size; i++)
-        free((void *)(uintptr_t)m->slots[i].key.p);
+    for (size_t i = 0; m->copies && i < m->count; i++)
+        free(m->copies[i]);
+    free(m->copies);
     free(m->slots);
     *m = (struct hash_map){0};
 }

@@ -26,8 +26,9 @@
 #define FORMAT "chatgpt"
 
 struct conversation {
-    struct str text; /* owned; JSON */
-    int64_t time;    /* of the last change, µs */
+    char *text; /* owned; JSON */
+    size_t n;
+    int64_t time; /* of the last change, µs */
     size_t number;
 };
 
@@ -257,8 +258,8 @@ static int keep_conversation(void *arg, struct str object, struct err *e)
     import_set_time(&r->m, json_get(object, "create_time"));
     import_set_time(&r->m, json_get(object, "update_time"));
     r->all = mem_grow(r->all, &r->cap, r->count + 1, sizeof *r->all);
-    r->all[r->count++] = (struct conversation){
-        {mem_copy(object.p, object.n), object.n}, r->m.time, r->source->number};
+    r->all[r->count++] =
+        (struct conversation){mem_copy(object.p, object.n), object.n, r->m.time, r->source->number};
     return 0;
 }
 
@@ -275,8 +276,8 @@ static int read_chatgpt(struct source *s, struct err *e)
     for (size_t i = 0; i < r.count; i++) {
         s->number = r.all[i].number;
         if (got == 0)
-            got = give_conversation(&r, r.all[i].text, e);
-        free((void *)(uintptr_t)r.all[i].text.p);
+            got = give_conversation(&r, (struct str){r.all[i].text, r.all[i].n}, e);
+        free(r.all[i].text);
     }
     free(r.all);
     import_message_release(&r.m);

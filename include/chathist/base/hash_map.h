@@ -23,7 +23,8 @@ struct hash_map {
     struct hash_map_slot *slots;
     size_t size; /* a power of two, or 0 */
     size_t count;
-    bool owns; /* the keys are copies */
+    char **copies; /* the keys in the order of their numbers; NULL if they are borrowed */
+    size_t copies_cap;
 };
 
 /* Returns the number of a key, or NULL if the key is absent. The caller can change the number
