@@ -178,6 +178,7 @@ END
         grep -ohE '"CHAT_[A-Z_]+"' "$ROOT"/lib/*/*.c "$ROOT"/cmd/*.c
         grep -ohE '(config_env|getenv|xdg_dir)\([^"()]*"[A-Z_]+"' "$ROOT"/lib/*/*.c
         grep -ohE '_variable = "[A-Z_]+"' "$ROOT"/lib/*/*.c
+        grep -ohE '\{"[A-Z]+_[A-Z_]+",' "$ROOT"/lib/cli/import_files.c
     } | grep -oE '"[^"]*"' | tr -d '"' | sort -u >wanted
     grep -q '^CHAT_MODEL$' wanted
     grep -q '^XDG_STATE_HOME$' wanted
