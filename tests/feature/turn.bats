@@ -918,9 +918,13 @@ mortal() {
     [[ $(($(date +%s%3N) - start)) -lt 10000 ]]
 }
 
-# appends PID: has the process opened a file to append to it?
+# appends PID: has the process opened the history to append to it?
 appends() {
-    grep -qE '^flags:.*0[0-7]*[2367][0-7]{3}$' /proc/"$1"/fdinfo/* 2>/dev/null
+    local fd
+    for fd in /proc/"$1"/fd/*; do
+        [[ $fd -ef $HISTORY ]] && grep -qE '^flags:.*[2367][0-7]{3}$' "/proc/$1/fdinfo/${fd##*/}" && return
+    done
+    return 1
 }
 
 @test "turn: interrupted while another program holds the lock, it does not wait on" {
