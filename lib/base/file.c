@@ -343,6 +343,10 @@ ssize_t file_read_full(int fd, void *p, size_t n)
 
 ssize_t file_pread_full(int fd, void *p, size_t n, off_t offset)
 {
+    if (offset < 0) {
+        errno = EINVAL;
+        return -1;
+    }
     return read_full(fd, p, n, offset);
 }
 
