@@ -372,18 +372,23 @@ void provider_error_explain(struct err *e, int status, struct str body, const ch
 struct str secret_of(const char *key)
 {
     struct str secret = str_trim(str_of(key));
+
+    return secret.n >= SECRET_MIN ? secret : STR_NONE;
+}
+
+bool secret_is_word(struct str secret)
+{
     bool letter = false, digit = false;
 
     for (size_t i = 0; i < secret.n; i++) {
         unsigned char c = (unsigned char)secret.p[i];
 
         if (c <= ' ' || c >= 0x7f)
-            return STR_NONE;
+            return true;
         digit = digit || (c >= '0' && c <= '9');
         letter = letter || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     }
-    return secret.n >= SECRET_LONG || (secret.n >= SECRET_MIN && letter && digit) ? secret
-                                                                                  : STR_NONE;
+    return secret.n < SECRET_LONG && !(letter && digit);
 }
 
 void secret_mask(struct buf *b, struct str secret, size_t from, size_t fixed)

@@ -61,7 +61,9 @@ static int too_long(struct err *e)
 
 void response_set_key(struct response *a, const char *key)
 {
-    a->key = secret_of(key);
+    struct str secret = secret_of(key);
+
+    a->key = secret_is_word(secret) ? STR_NONE : secret;
 }
 
 /* Returns `text`, or a copy of it in scratch with the key masked. */

@@ -70,7 +70,7 @@ struct response {
 void response_init(struct response *a, const struct response_sink *sink);
 void response_release(struct response *a);
 /* From here on the key, if the server repeats it, becomes `***` in every part of the response, and
- * opaque blocks that hold it are dropped. secret_of decides whether a key is masked. `key` is
+ * opaque blocks that hold it are dropped. A key that is a word (secret_is_word) is not masked. `key` is
  * borrowed and may be NULL. */
 void response_set_key(struct response *a, const char *key);
 
