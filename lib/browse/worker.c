@@ -69,6 +69,7 @@ struct browse_work {
     enum kind at_work; /* KINDS: none */
     struct request *waits[KINDS];
     struct request *paused; /* the search, until more hits are wanted */
+    size_t more;            /* more hits were wanted when the list had this many */
     unsigned search_number; /* of the search that is wanted */
     struct result *first, *last;
 
@@ -376,7 +377,10 @@ static void keep(struct browse_work *w, enum kind kind, struct request *q)
 {
     struct request **at = &w->waits[kind];
 
-    if (kind == HITS && q->given >= q->until)
+    /* More hits may have been wanted after the last ones were given, but before this. */
+    if (kind == HITS && q->given >= q->until && w->more >= q->until)
+        q->until = 2 * w->more;
+    else if (kind == HITS && q->given >= q->until)
         at = &w->paused;
     if (w->waits[kind] || (kind == HITS && q->number != w->search_number))
         put(&q, NULL);
@@ -443,6 +447,7 @@ static void ask_search(struct browse_work *w, const struct browse *b)
     q->at_once = b->repeating;
     buf_add_str(&q->text, buf_str(&b->searched));
     w->search_number = q->number;
+    w->more = 0;
     put(&w->paused, NULL);
     put(&w->waits[HITS], q);
     if (b->searched.len == 0)
@@ -453,6 +458,7 @@ static void ask_search(struct browse_work *w, const struct browse *b)
 
 static void ask_more(struct browse_work *w, size_t held)
 {
+    w->more = held;
     if (!w->paused || held < w->paused->until)
         return;
     w->paused->until = 2 * held;

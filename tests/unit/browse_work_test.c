@@ -208,6 +208,41 @@ static void check_hits(const struct browse *b)
     }
 }
 
+/* The screen asks for more once, when it gets the last hits before a pause, and then waits. Should the
+ * thread not have paused yet, the request is kept for it. */
+TEST(a_search_goes_on_if_more_is_wanted_before_it_pauses)
+{
+    char path[] = "h";
+    struct history h = {.dir_fd = FILE_CWD, .pointer_fd = FILE_CWD, .path = path, .cancel_fd = -1};
+    struct browse_work *w;
+    struct browse b;
+
+    scratch_enter();
+    write_history();
+    browse_init(&b, 1);
+    w = browse_work_new(&h, 1, NULL);
+    if (!CHECK(w))
+        return;
+    for (int i = 0; i < 20; i++) {
+        bool came = true;
+
+        browse_edit_set(&b.query, STR("needle"));
+        browse_search(&b, false);
+        b.hits_done = false;
+        for (browse_work_ask(w, &b); !b.hits_done && came; browse_work_ask(w, &b)) {
+            came = CHECK(file_wait(browse_work_fd(w), 5000) > 0);
+            browse_work_take(w, &b);
+            b.wants.more = true;
+        }
+        CHECK_INT(b.hits.count, MESSAGES_READ / 3);
+        if (!came)
+            break;
+    }
+    browse_work_free(w);
+    browse_release(&b);
+    scratch_leave();
+}
+
 TEST(a_search_that_is_interrupted_gives_each_hit_once)
 {
     char path[] = "h";
