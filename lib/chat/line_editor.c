@@ -113,7 +113,6 @@ struct line {
     bool vi;              /* ~/.editrc chose the keys of vi */
     struct wide prompt;
     size_t prompt_columns;
-    struct buf newest;             /* the newest text of the history */
     wchar_t key[SEQUENCE_MAX + 1]; /* the characters of a key that libedit did not get yet */
     size_t key_at, key_count;
     int unread;                 /* a byte that is read again; -1: none */

@@ -617,8 +617,8 @@ static bool read_header(struct session_index *x)
     if (read_words(x, INDEX_RECORDS, 0, HEADER_WORDS, (uint64_t *)&h) < 0)
         return false;
     /* Nothing can be larger than the file, so that the sum does not overflow. */
-    if (h.sessions > x->size || h.ranges > x->size || h.bad > x->size || h.texts > x->size ||
-        h.covered > (uint64_t)x->st.st_size || (h.slots & (h.slots - 1)) != 0)
+    if (h.sessions > x->size || h.ranges > x->size || h.bad > x->size || h.slots > x->size ||
+        h.texts > x->size || h.covered > (uint64_t)x->st.st_size || (h.slots & (h.slots - 1)) != 0)
         return false;
     end = lay_out(&h, x->at);
     if (end > x->size)
