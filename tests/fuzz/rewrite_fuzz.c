@@ -6,11 +6,10 @@
  */
 #include <stdint.h>
 
-#include "chathist/cli/delete.h"
 #include "chathist/history/check.h"
 #include "chathist/history/message.h"
 #include "chathist/history/rewrite.h"
-#include "chathist/history/session.h"
+#include "chathist/history/session_list.h"
 #include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -68,12 +67,31 @@ static void found(void *arg, const struct finding *f)
     demand(f->reason.n > 0);
 }
 
+/* A rewrite without the lines of a session. */
+struct leave_out {
+    struct str session;
+    struct message message;
+};
+
+static void begin(void *arg)
+{
+    (void)arg;
+}
+
+static void keep_others(void *arg, struct rewrite *r, const struct line *l)
+{
+    struct leave_out *o = arg;
+
+    if (!message_parse(&o->message, l->text) || !str_eq(o->message.session_id, o->session))
+        rewrite_keep(r, l);
+}
+
 static void try_delete(struct history *h, struct str text)
 {
-    struct delete_criteria wish = {.named = true, .ids_count = 1};
+    struct leave_out out = {.message = MESSAGE_INIT};
+    struct rewriter by = {.arg = &out, .begin = begin, .line = keep_others};
     struct buf id = BUF_INIT(SIZE_MAX);
     struct session_list list;
-    struct deletion x;
 
     demand(session_list_load(&list, h->dir_fd, h->path, NULL) == 0);
     if (list.count > 0)
@@ -81,17 +99,15 @@ static void try_delete(struct history *h, struct str text)
     session_list_release(&list);
     if (id.len > 0) {
         struct buf wanted = lines_of(text, &id, true), got;
-        struct str ids[] = {buf_str(&id)};
 
-        wish.ids = ids;
-        demand(deletion_choose(&x, h, &wish, NULL) == 0 && x.list.count == 1);
-        demand(deletion_run(&x, h, NULL) == 0 && x.list.count == 1);
-        deletion_release(&x);
+        out.session = buf_str(&id);
+        demand(rewrite_run(h, &by, NULL) >= 0);
         got = scratch_read(h->path);
         demand(str_eq(buf_str(&got), buf_str(&wanted)));
         buf_release(&got);
         buf_release(&wanted);
     }
+    message_release(&out.message);
     buf_release(&id);
 }
 
