@@ -46,7 +46,7 @@ enum { CHOOSE_SINCE = 2048, CHOOSE_UNTIL, CHOOSE_MODEL, CHOOSE_ALL, CHOOSE_NO_PA
 #define CHOOSE_HISTORIES                                                                           \
     {CHOOSE_ALL, "all", OPT_FLAG, NULL, "read every history that is registered as yours"},         \
     {OPT_HISTORY, "history", OPT_FILE, "FILE", "read this history file; may be repeated"}
-/* The row of a program that calls choose_out. */
+/* The row of a program whose output may go to a pager (out_page). */
 #define CHOOSE_PAGER                                                                               \
     {CHOOSE_NO_PAGER, "no-pager", OPT_FLAG, NULL,                                                  \
      "print long output on the terminal, without a pager"}
