@@ -30,7 +30,8 @@ static void check_word(const char *word)
     die_usage("unknown command '%s': the only one is info", word);
 }
 
-/* Ends the program if there is something in the place of the history that no program takes for one. */
+/* Ends the program if there is something in the place of the history that no program takes for
+ * one. */
 static void check_history(const struct history *h)
 {
     struct err e = ERR_INIT;

@@ -131,8 +131,8 @@ static void append_text(struct target *t, struct draft *d, char **words, size_t 
 
 /* ---- lines from standard input ---- */
 
-/* Messages of another program as JSON lines. They are stored in batches as they arrive, while a slow
- * writer still writes. A line that cannot be stored is reported and skipped. */
+/* Messages of another program as JSON lines. They are stored in batches as they arrive, while a
+ * slow writer still writes. A line that cannot be stored is reported and skipped. */
 struct input {
     struct draft *drafts; /* the current batch; each draft has a role and content */
     size_t count, cap;

@@ -84,8 +84,8 @@ static void enter(struct history *h)
         die_err(&e);
 }
 
-/* Chooses the id, and stores the reset of an old session and the system prompt. Returns false if the
- * session to reset has no messages. */
+/* Chooses the id, and stores the reset of an old session and the system prompt. Returns false if
+ * the session to reset has no messages. */
 static bool begin(struct history *h, struct buf *id, const char *reset, const char *system)
 {
     struct buf kept = BUF_INIT(BUF_LINE);

@@ -178,8 +178,8 @@ int file_open_regular_at(int dir, const char *path, int flags, mode_t mode, stru
     if (!st)
         st = &own;
 
-    /* With O_NONBLOCK, opening a FIFO does not wait for its other end. For regular files, the only ones
-     * that pass the check below, it has no effect. */
+    /* With O_NONBLOCK, opening a FIFO does not wait for its other end. For regular files, the only
+     * ones that pass the check below, it has no effect. */
     int fd =
         open_or_create(dir, path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode);
 
@@ -229,8 +229,8 @@ int file_open_input(const char *path, struct err *e)
     return -1;
 }
 
-/* Should a failed read or write be repeated? Waits for a descriptor that another program, with which a
- * terminal is shared, has made non-blocking. */
+/* Should a failed read or write be repeated? Waits for a descriptor that another program, with
+ * which a terminal is shared, has made non-blocking. */
 static bool try_again(int fd, short events)
 {
     if (errno == EINTR)
@@ -352,8 +352,8 @@ ssize_t file_pread_full(int fd, void *p, size_t n, off_t offset)
 
 #define HOLE ((off_t)1 << 20)
 
-/* Returns the first offset with data at `at` or after it; `none` if only holes follow, and `at` if the
- * file system does not support the question. */
+/* Returns the first offset with data at `at` or after it; `none` if only holes follow, and `at` if
+ * the file system does not support the question. */
 static off_t data_from(int fd, off_t at, off_t none)
 {
     off_t data = at;
@@ -468,8 +468,8 @@ int file_read_state(const char *path, struct buf *b, struct err *e)
     return file_read_state_at(FILE_CWD, path, b, e);
 }
 
-/* Locks a new temporary file, so that file_sweep does not remove it. Returns false if file_sweep was
- * faster. Returns true without a lock if the file system has no locks. */
+/* Locks a new temporary file, so that file_sweep does not remove it. Returns false if file_sweep
+ * was faster. Returns true without a lock if the file system has no locks. */
 static bool lock_temporary(int fd)
 {
     struct stat st;
@@ -721,8 +721,8 @@ int file_make_dirs(const char *path, struct err *e)
     return made;
 }
 
-/* Opens one directory on the way up. Returns 1; 0 if it is on another file system; -1 with *e set. *fd
- * is -1 if the directory is skipped. */
+/* Opens one directory on the way up. Returns 1; 0 if it is on another file system; -1 with *e set.
+ * *fd is -1 if the directory is skipped. */
 static int open_step(const char *path, dev_t device, int *fd, struct err *e)
 {
     struct stat st;

@@ -28,8 +28,8 @@ struct regex {
     "[\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200c}\\x{200d}\\x{24b6}-\\x{24e9}"                      \
     "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}]"
 
-/* Compiles a pattern with options, and ECMA-262's escapes with `ecma`. Returns NULL with *e set, which
- * may be NULL. */
+/* Compiles a pattern with options, and ECMA-262's escapes with `ecma`. Returns NULL with *e set,
+ * which may be NULL. */
 static pcre2_code *compile(struct str pattern, uint32_t options, bool ecma, struct err *e)
 {
     pcre2_compile_context *context = pcre2_compile_context_create(NULL);
@@ -83,8 +83,8 @@ static struct str settings(struct str pattern)
 /*
  * Compiles the pattern between two assertions that it does not begin or end inside a word. The
  * pattern alone is valid, but it can hide the text that follows it: by a \Q without \E, or by a
- * comment that runs to the end of its line in (?x). Then the closing parenthesis is missing, and the
- * next ending is tried.
+ * comment that runs to the end of its line in (?x). Then the closing parenthesis is missing, and
+ * the next ending is tried.
  */
 static pcre2_code *compile_words(struct str pattern, uint32_t options)
 {

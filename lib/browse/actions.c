@@ -48,8 +48,9 @@ static void push_c(struct words *w, const char *text)
     push(w, text, strlen(text));
 }
 
-/* Adds the command for a program of the suite. It runs in the directory of a history that is not the
- * user's current one, so that it finds that history by the same rules, with its pointer and index. */
+/* Adds the command for a program of the suite. It runs in the directory of a history that is not
+ * the user's current one, so that it finds that history by the same rules, with its pointer and
+ * index. */
 static void push_program(struct words *w, const struct browse_act *a, const char *name,
                          size_t history)
 {
@@ -354,8 +355,8 @@ static bool step_job(struct browse_job *job)
     return ended;
 }
 
-/* Chooses the new session when the list has been read again. That is requested here because the list
- * may already contain the session, and then the file does not change any more. */
+/* Chooses the new session when the list has been read again. That is requested here because the
+ * list may already contain the session, and then the file does not change any more. */
 static void choose_fork(struct browse *b, struct str id)
 {
     size_t place = browse_sessions_find(&b->sessions, BROWSE_ANY_HISTORY, id);
@@ -414,7 +415,8 @@ static void wrap_for_screen(struct buf *out, struct str sequence)
     }
 }
 
-/* Sends the text to the terminal, which does not answer. Returns false if it is known to ignore it. */
+/* Sends the text to the terminal, which does not answer. Returns false if it is known to ignore
+ * it. */
 static bool send_to_terminal(int fd, struct str text)
 {
     const char *term = config_env("TERM");
@@ -464,7 +466,8 @@ static bool feed_copier(struct browse_job *job, struct str text)
     return time_ticks() < job->until;
 }
 
-/* Starts a program, or gives it the text. Returns true when it is known whether it has accepted it. */
+/* Starts a program, or gives it the text. Returns true when it is known whether it has accepted
+ * it. */
 static bool step_copier(struct browse_job *job, struct str text, bool *kept)
 {
     *kept = false;
@@ -480,8 +483,8 @@ static bool step_copier(struct browse_job *job, struct str text, bool *kept)
     }
     if (!child_ended(&job->child) && time_ticks() < job->until)
         return false;
-    /* A program that still runs owns the clipboard, or what it has left running, so that its group is
-     * not ended. */
+    /* A program that still runs owns the clipboard, or what it has left running, so that its group
+     * is not ended. */
     *kept = !child_ended(&job->child) || job->child.status == 0;
     if (child_ended(&job->child))
         (void)waitpid(job->child.pid, NULL, 0);

@@ -1,6 +1,6 @@
 /*
- * actions - what the browser does by means of other programs: export, fork, delete, show, the pager,
- * the editor and the clipboard.
+ * actions - what the browser does by means of other programs: export, fork, delete, show, the
+ * pager, the editor and the clipboard.
  */
 #ifndef CHATHIST_BROWSE_ACTIONS_H
 #define CHATHIST_BROWSE_ACTIONS_H
@@ -22,12 +22,12 @@ struct browse_act {
 void browse_act_init(struct browse_act *a, const struct history *histories, const char *self);
 void browse_act_release(struct browse_act *a);
 
-/* Builds the command line for BROWSE_FORK (of the chosen session), BROWSE_EXPORT or BROWSE_DELETE (of
- * b->subject). Returns false without a session. The caller releases argv. */
+/* Builds the command line for BROWSE_FORK (of the chosen session), BROWSE_EXPORT or BROWSE_DELETE
+ * (of b->subject). Returns false without a session. The caller releases argv. */
 bool browse_act_command(const struct browse_act *a, const struct browse *b,
                         enum browse_command command, struct words *argv);
-/* Completes the file name that the user typed: expands `~/`, and appends the default file name to the
- * name of a directory. */
+/* Completes the file name that the user typed: expands `~/`, and appends the default file name to
+ * the name of a directory. */
 void browse_act_settle_name(struct browse *b);
 /* Returns true if the file already exists, so that an export would overwrite it. */
 bool browse_act_overwrites(const struct browse *b);
@@ -40,9 +40,9 @@ int browse_act_open(const struct browse_act *a, const struct browse *b, enum bro
 
 /* ---- programs beside the browser ----
  *
- * browse_jobs_step must be called every BROWSE_JOBS_MS milliseconds while browse_jobs_busy. It does not
- * wait. Programs that were requested with browse_jobs_run run in order, one at a time. Beside them one
- * text is copied. */
+ * browse_jobs_step must be called every BROWSE_JOBS_MS milliseconds while browse_jobs_busy. It does
+ * not wait. Programs that were requested with browse_jobs_run run in order, one at a time. Beside
+ * them one text is copied. */
 
 #define BROWSE_JOBS_MS 20
 
@@ -76,15 +76,15 @@ void browse_jobs_run(struct browse_jobs *j, enum browse_command about, struct st
                      struct words *argv);
 /* Copies a text by the terminal `fd` and by programs: by both, because many terminals ignore the
  * sequence (OSC 52) and none reports that. Inside tmux the terminal gets nothing: tmux drops the
- * sequence by default, and has a program. Of the programs it goes to tmux and to the first one of the
- * desktop that accepts it; one that reads nothing for two seconds is ended. A newer text replaces
- * one that is being copied. */
+ * sequence by default, and has a program. Of the programs it goes to tmux and to the first one of
+ * the desktop that accepts it; one that reads nothing for two seconds is ended. A newer text
+ * replaces one that is being copied. */
 void browse_jobs_copy(struct browse_jobs *j, struct str text, int fd);
 bool browse_jobs_busy(const struct browse_jobs *j);
 /* Returns a descriptor that becomes writable when the step can copy more, or -1. */
 int browse_jobs_fd(const struct browse_jobs *j);
-/* Continues, and says in the state what has been done. Appends the reason of a failure of a program to
- * `failures` (may be NULL). */
+/* Continues, and says in the state what has been done. Appends the reason of a failure of a program
+ * to `failures` (may be NULL). */
 void browse_jobs_step(struct browse_jobs *j, struct browse *b, struct buf *failures);
 /* Stops the programs, and forgets those that have not been started. */
 void browse_jobs_stop(struct browse_jobs *j);

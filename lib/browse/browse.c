@@ -210,8 +210,8 @@ static void take_signals(struct loop *l)
     }
 }
 
-/* Checks whether a file has changed, and requests it again if so. While the sessions are being read the
- * files are not checked, so that a history that grows all the time does not prevent it. */
+/* Checks whether a file has changed, and requests it again if so. While the sessions are being read
+ * the files are not checked, so that a history that grows all the time does not prevent it. */
 static void watch(struct loop *l, int64_t now)
 {
     struct browse *b = &l->b;
@@ -338,8 +338,8 @@ static bool is_in_a_hurry(struct loop *l)
     return hurry;
 }
 
-/* Waits for the programs that were requested, until a signal comes, and records what failed. The terminal
- * has already been given back. */
+/* Waits for the programs that were requested, until a signal comes, and records what failed. The
+ * terminal has already been given back. */
 static void end_jobs(struct loop *l)
 {
     struct buf failures = BUF_INIT(BUF_LINE);

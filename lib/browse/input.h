@@ -1,5 +1,6 @@
 /*
- * input - the meaning of keys in hist-browse, the help about them, and a line of text that is edited.
+ * input - the meaning of keys in hist-browse, the help about them, and a line of text that is
+ * edited.
  *
  * A key is a code point (control keys are below U+0020) or one of BROWSE_KEY_*, all above U+10FFFF.
  */

@@ -157,8 +157,8 @@ size_t browse_hits_find(const struct browse_hits *h, size_t history, struct str 
 
 /* ---- lines ---- */
 
-/* Appends the time, such as `17:00`, if it is today, else the date: `2024-06-27`, or `24-06-27` in 8
- * columns. Blanks before it fill the column. */
+/* Appends the time, such as `17:00`, if it is today, else the date: `2024-06-27`, or `24-06-27` in
+ * 8 columns. Blanks before it fill the column. */
 static void add_when(struct buf *out, int64_t used, int64_t now, size_t columns)
 {
     struct buf text = BUF_INIT(BUF_SMALL);

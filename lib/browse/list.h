@@ -32,13 +32,13 @@ struct browse_sessions {
 
 #define BROWSE_ANY_HISTORY SIZE_MAX
 
-/* Replaces the list of a history, moving it out of *list (NULL: none is replaced), and merges the lists
- * of the first `scope` histories by the times of use. */
+/* Replaces the list of a history, moving it out of *list (NULL: none is replaced), and merges the
+ * lists of the first `scope` histories by the times of use. */
 void browse_sessions_put(struct browse_sessions *s, size_t history, struct session_list *list,
                          size_t scope);
 void browse_sessions_release(struct browse_sessions *s);
-/* Returns the place of a session, or SIZE_MAX. `history` is an index or BROWSE_ANY_HISTORY; a copied
- * history has the same ids. */
+/* Returns the place of a session, or SIZE_MAX. `history` is an index or BROWSE_ANY_HISTORY; a
+ * copied history has the same ids. */
 size_t browse_sessions_find(const struct browse_sessions *s, size_t history, struct str id);
 
 struct browse_hit {
@@ -63,16 +63,16 @@ void browse_hits_release(struct browse_hits *h);
  * The history is chosen as by browse_sessions_find. */
 size_t browse_hits_find(const struct browse_hits *h, size_t history, struct str session,
                         struct str message);
-/* Each appends one line of `columns` columns. For a session: last use, number of messages (unless only
- * a part of the file was read), preview. For a hit: end of the session id, role, and the snippet with
- * the match marked. */
+/* Each appends one line of `columns` columns. For a session: last use, number of messages (unless
+ * only a part of the file was read), preview. For a hit: end of the session id, role, and the
+ * snippet with the match marked. */
 void browse_row_session(struct browse_lines *l, const struct session *s, bool whole, size_t columns,
                         int64_t now);
 void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, size_t columns);
 
 /* The state of a file, to see whether it has changed. A change shows in the inode, the size, or the
- * time of the last status change, which programs cannot set. Initialise with zeros, which means that
- * the file does not exist. */
+ * time of the last status change, which programs cannot set. Initialise with zeros, which means
+ * that the file does not exist. */
 struct browse_stamp {
     dev_t dev;
     ino_t ino;

@@ -141,7 +141,8 @@ enum needs {
 
 static enum needs needs_of(const struct browse *b, const struct browse_wait *w);
 
-/* Returns true for a command that leaves the browser or acts on a message: the next key cancels it. */
+/* Returns true for a command that leaves the browser or acts on a message: the next key cancels
+ * it. */
 static bool is_act(const struct browse *b, const struct browse_wait *w)
 {
     return needs_of(b, w) == NEEDS_MESSAGES &&
@@ -298,14 +299,16 @@ static void show_hit(struct browse *b)
         (void)browse_pane_show(&b->pane, chosen_hit(b), b->hits.at[b->hit_list.at].at);
 }
 
-/* Returns true if the panel shows the thread but the hit is only among all lines, or the reverse. */
+/* Returns true if the panel shows the thread but the hit is only among all lines, or the
+ * reverse. */
 static bool shows_others(const struct browse *b, struct str hit)
 {
     return browse_target_is(&b->shown, b->target.history, buf_str(&b->target.id)) &&
            !str_eq(buf_str(&b->target.hit), hit) && (b->every || misses(b, hit));
 }
 
-/* Gets the range of the file with the lines of a session, if the list was read from the end of it. */
+/* Gets the range of the file with the lines of a session, if the list was read from the end of
+ * it. */
 static void find_range(const struct browse *b, struct browse_target *t, struct str id)
 {
     size_t place =
@@ -337,8 +340,8 @@ static void want_messages(struct browse *b, size_t history, struct str id)
     b->wants.thread = true;
 }
 
-/* Shows the chosen session in the panel, or requests its messages. `other`: another line was chosen, so
- * that its hit is to be seen; else the text keeps its place. */
+/* Shows the chosen session in the panel, or requests its messages. `other`: another line was
+ * chosen, so that its hit is to be seen; else the text keeps its place. */
 static void show_chosen(struct browse *b, bool other)
 {
     const struct browse_target *t = &b->target;
@@ -511,8 +514,8 @@ void browse_tick(struct browse *b, int64_t now)
         browse_search(b, false);
 }
 
-/* Puts the first hits of a search in the place of the old ones. If it was repeated, the chosen hit stays
- * on its row. Returns true if another hit is chosen. */
+/* Puts the first hits of a search in the place of the old ones. If it was repeated, the chosen hit
+ * stays on its row. Returns true if another hit is chosen. */
 static bool replace_hits(struct browse *b, struct browse_hits *h)
 {
     struct browse_hits old = b->hits;
@@ -681,7 +684,8 @@ static void help(struct browse *b, long unused)
     b->help_top = 0;
 }
 
-/* Makes the chosen session the subject of the following question. Returns false without a session. */
+/* Makes the chosen session the subject of the following question. Returns false without a
+ * session. */
 static bool take_subject(struct browse *b)
 {
     struct str id;

@@ -48,8 +48,8 @@ struct browse_target {
 void browse_target_init(struct browse_target *t);
 void browse_target_release(struct browse_target *t);
 bool browse_target_is(const struct browse_target *t, size_t history, struct str id);
-/* Commands that wait for data, in the order of their keys, each with the focus that it was typed at.
- * Further ones are dropped. */
+/* Commands that wait for data, in the order of their keys, each with the focus that it was typed
+ * at. Further ones are dropped. */
 #define BROWSE_WAITS_MAX 256
 struct browse_waits {
     struct browse_wait {
@@ -158,8 +158,8 @@ void browse_say(struct browse *b, const char *text);
 /* Appends the default name of the file to which b->subject is exported. */
 void browse_add_file_name(struct buf *out, const struct browse *b);
 
-/* Pass results in. Their contents are moved; results that are no longer wanted are freed. `whole`: the
- * list comes from the whole file. `every`: the thread holds every line of the session. */
+/* Pass results in. Their contents are moved; results that are no longer wanted are freed. `whole`:
+ * the list comes from the whole file. `every`: the thread holds every line of the session. */
 void browse_take_sessions(struct browse *b, size_t history, struct session_list *list, bool whole);
 /* The lists of this request have been passed in, or cannot be read. */
 void browse_take_all_sessions(struct browse *b, unsigned number);
@@ -177,14 +177,15 @@ const struct browse_list *browse_list(const struct browse *b);
 
 /* ---- keys and the mouse; `now` is a time of time_ticks, in milliseconds ---- */
 
-/* Inserts a character of a paste in the search box, or in the file name that is being typed. It never
- * acts as a command, or as the answer to a question. */
+/* Inserts a character of a paste in the search box, or in the file name that is being typed. It
+ * never acts as a command, or as the answer to a question. */
 void browse_paste(struct browse *b, int32_t key, int64_t now);
-/* Applies a key. Returns the command that remains for the caller, or BROWSE_NOTHING. BROWSE_ENTER means
- * that the user has chosen; for BROWSE_EXPORT the file is in b->name; BROWSE_DELETE is confirmed. */
+/* Applies a key. Returns the command that remains for the caller, or BROWSE_NOTHING. BROWSE_ENTER
+ * means that the user has chosen; for BROWSE_EXPORT the file is in b->name; BROWSE_DELETE is
+ * confirmed. */
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now);
-/* Continues the search for the next hit for a short time (call it again while b->pane.seek.going), then
- * carries out commands whose data have been read. Returns a command like browse_press. */
+/* Continues the search for the next hit for a short time (call it again while b->pane.seek.going),
+ * then carries out commands whose data have been read. Returns a command like browse_press. */
 enum browse_command browse_go_on(struct browse *b);
 /* Applies a click; `twice` acts like Enter. */
 enum browse_command browse_click(struct browse *b, size_t row, size_t column, bool twice,

@@ -250,8 +250,8 @@ void browse_pane_last(struct browse_pane *p)
     p->at = message_of(p, last);
 }
 
-/* Scrolls so that byte `at` of a message is visible, `above` lines below the top if it was not visible
- * before. Offset 0 means the header. The message is laid out again. */
+/* Scrolls so that byte `at` of a message is visible, `above` lines below the top if it was not
+ * visible before. Offset 0 means the header. The message is laid out again. */
 static void bring(struct browse_pane *p, size_t message, size_t at, size_t above)
 {
     size_t at_line = 0, i = browse_parts_find(&p->parts, message, at), line = 0;

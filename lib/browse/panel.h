@@ -41,8 +41,8 @@ struct browse_pane {
 
 void browse_pane_init(struct browse_pane *p);
 void browse_pane_release(struct browse_pane *p);
-/* Takes ownership of a thread and its parts. `same`: it is the session already shown, read again, and
- * the position is kept. */
+/* Takes ownership of a thread and its parts. `same`: it is the session already shown, read again,
+ * and the position is kept. */
 void browse_pane_take(struct browse_pane *p, struct thread *t, struct browse_parts *parts,
                       bool same);
 void browse_pane_resize(struct browse_pane *p, size_t width, size_t height);
@@ -79,8 +79,8 @@ size_t browse_pane_find(const struct browse_pane *p, struct str message);
 
 /* Moves to the next hit, or to the previous one; after the last hit comes the first. It may be far
  * away, so only some parts are searched at once, and keys are answered in between: as long as
- * p->seek.going, call browse_pane_seek. The position does not change before that. Both return false if
- * there is no hit. */
+ * p->seek.going, call browse_pane_seek. The position does not change before that. Both return false
+ * if there is no hit. */
 #define BROWSE_SEEK_PARTS 16
 bool browse_pane_next_hit(struct browse_pane *p, bool on);
 bool browse_pane_seek(struct browse_pane *p);

@@ -1,9 +1,9 @@
 /*
- * state - saves the position of the browser for each history in `${state_home}/chathist/browse`: the
- * search with its role and scope, the chosen line, and both scroll positions.
+ * state - saves the position of the browser for each history in `${state_home}/chathist/browse`:
+ * the search with its role and scope, the chosen line, and both scroll positions.
  *
- * The file has one JSON object on each line, the most recent one last, and at most BROWSE_KEPT lines.
- * If two browsers close at the same moment, the position of one of them may be lost.
+ * The file has one JSON object on each line, the most recent one last, and at most BROWSE_KEPT
+ * lines. If two browsers close at the same moment, the position of one of them may be lost.
  */
 #ifndef CHATHIST_BROWSE_STATE_H
 #define CHATHIST_BROWSE_STATE_H

@@ -154,7 +154,8 @@ static struct browse_line *new_line(struct browse_lines *l, size_t from)
     return &l->at[l->count++];
 }
 
-/* Returns the end of a line that begins with cell `from`. *next is the first cell of the next line. */
+/* Returns the end of a line that begins with cell `from`. *next is the first cell of the next
+ * line. */
 static size_t wrap(const struct laying *l, size_t from, size_t *next)
 {
     size_t column = 0, blank = 0, i = from;

@@ -2,11 +2,11 @@
  * text - lays out the text of messages in lines: wraps it at words, shows light Markdown and marks
  * the hits of a search.
  *
- * A line is a row of cells. A cell is a character with its combining marks, 1 or 2 columns wide, and
- * contains nothing that a terminal obeys or joins. Characters for which vis_unsafe is true, and bytes
- * that are not valid UTF-8, are shown in their visible form (base/utf8). U+200D, variation selectors
- * and skin tones are dropped because terminals disagree about the width of the sequences that they
- * form. A combining mark without a character before it is put on a blank.
+ * A line is a row of cells. A cell is a character with its combining marks, 1 or 2 columns wide,
+ * and contains nothing that a terminal obeys or joins. Characters for which vis_unsafe is true, and
+ * bytes that are not valid UTF-8, are shown in their visible form (base/utf8). U+200D, variation
+ * selectors and skin tones are dropped because terminals disagree about the width of the sequences
+ * that they form. A combining mark without a character before it is put on a blank.
  */
 #ifndef CHATHIST_BROWSE_TEXT_H
 #define CHATHIST_BROWSE_TEXT_H
@@ -72,11 +72,13 @@ struct browse_layout {
 void browse_lines_release(struct browse_lines *l);
 /* Adds the lines of a text. An empty text adds no line; a newline at the end adds no empty line. */
 void browse_lines_add(struct browse_lines *l, struct str text, const struct browse_layout *how);
-/* Adds the text as one line: white space becomes blanks, and a text that is too wide ends with `…`. */
+/* Adds the text as one line: white space becomes blanks, and a text that is too wide ends with
+ * `…`. */
 void browse_lines_add_one(struct browse_lines *l, struct str text, const struct browse_layout *how);
 /* Appends the text to the last line, shortened in the same way. */
 void browse_lines_append(struct browse_lines *l, struct str text, const struct browse_layout *how);
-/* Gives the last n bytes of l->text, which the caller has appended to the last line, these styles. */
+/* Gives the last n bytes of l->text, which the caller has appended to the last line, these
+ * styles. */
 void browse_lines_styled(struct browse_lines *l, size_t n, unsigned styles);
 /* Returns the width of line i in columns. */
 size_t browse_line_columns(const struct browse_lines *l, size_t i);
@@ -123,8 +125,8 @@ struct str browse_parts_text(const struct browse_parts *p, const struct thread *
 
 /* ---- layout of a part ----
  *
- * The first part of a message also holds its header, the last one its tool calls. The arguments and the
- * result of a tool take one line each unless they are unfolded. */
+ * The first part of a message also holds its header, the last one its tool calls. The arguments and
+ * the result of a tool take one line each unless they are unfolded. */
 
 /* At most this many bytes of the arguments of a call are laid out. */
 #define BROWSE_SHOWN ((size_t)32 << 10)

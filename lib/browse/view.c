@@ -22,8 +22,8 @@
 /* Makes curses declare its wide-character functions. */
 #define NCURSES_WIDECHAR 1
 
-/* The bytes of a key that begins with ESC arrive within this many milliseconds, those of a sequence that
- * curses does not know within SEQUENCE_MS. */
+/* The bytes of a key that begins with ESC arrive within this many milliseconds, those of a sequence
+ * that curses does not know within SEQUENCE_MS. */
 #define ESCAPE_MS 25
 #define SEQUENCE_MS 200
 #define WHEEL_LINES 3
@@ -56,8 +56,8 @@ static void ask_for_pastes(const struct browse_view *v, bool on)
         errno = 0;
 }
 
-/* Defines arrow keys, Home and End in both modes of a terminal. Keys typed before the program has started
- * arrive in the mode that curses does not expect. */
+/* Defines arrow keys, Home and End in both modes of a terminal. Keys typed before the program has
+ * started arrive in the mode that curses does not expect. */
 static void define_keys(void)
 {
     static const struct {
@@ -247,9 +247,9 @@ static bool read_mouse(struct browse_input *input)
     return true;
 }
 
-/* Reads on after ESC: it was the Escape key, pressed once or twice, or a sequence that curses does not
- * know and that is read to its end. Returns the key, -1 if it has no meaning, 0 for the mark of a
- * paste. */
+/* Reads on after ESC: it was the Escape key, pressed once or twice, or a sequence that curses does
+ * not know and that is read to its end. Returns the key, -1 if it has no meaning, 0 for the mark of
+ * a paste. */
 static int32_t escape(struct browse_view *v)
 {
     unsigned number = 0;

@@ -24,7 +24,8 @@ struct browse_input {
     long lines;         /* by which the wheel was turned */
 };
 
-/* Sets the terminal up. Returns NULL with *e (ERR_USAGE) if no terminal exists or it is too simple. */
+/* Sets the terminal up. Returns NULL with *e (ERR_USAGE) if no terminal exists or it is too
+ * simple. */
 struct browse_view *browse_view_open(bool color, struct err *e);
 /* Restores the terminal and frees the view. */
 void browse_view_close(struct browse_view *v);
@@ -42,9 +43,9 @@ void browse_view_spoilt(struct browse_view *v);
 /* Draws the state. `now` is the time in microseconds since 1970. */
 void browse_view_draw(struct browse_view *v, struct browse *b, int64_t now);
 
-/* Each of these appends one line that is safe to show: beside the search box (chosen line, number of
- * lines, role and scope unless they are the defaults), above the list, above the messages, and at the
- * foot (a question, a report, or hints). */
+/* Each of these appends one line that is safe to show: beside the search box (chosen line, number
+ * of lines, role and scope unless they are the defaults), above the list, above the messages, and
+ * at the foot (a question, a report, or hints). */
 void browse_title_box(struct buf *out, const struct browse *b);
 void browse_title_list(struct buf *out, const struct browse *b);
 void browse_title_text(struct buf *out, const struct browse *b);

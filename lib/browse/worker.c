@@ -22,8 +22,8 @@
 #define ENOUGH ((size_t)300)
 /* The first list of a large history comes from this many bytes at its end. */
 #define RECENT ((off_t)1 << 20)
-/* The first SCREENFUL hits are handed over one by one, later ones in portions of PORTION, or of what
- * was found within PORTION_MS milliseconds. */
+/* The first SCREENFUL hits are handed over one by one, later ones in portions of PORTION, or of
+ * what was found within PORTION_MS milliseconds. */
 #define SCREENFUL 60
 #define PORTION 100
 #define PORTION_MS 20
@@ -205,8 +205,8 @@ static void look(struct browse_work *w)
         give_list(w, 0, &recent, false);
 }
 
-/* Gives the lists of the histories that have changed. If one cannot be read, the list before it stays
- * until the file changes. Returns false if it was cancelled. */
+/* Gives the lists of the histories that have changed. If one cannot be read, the list before it
+ * stays until the file changes. Returns false if it was cancelled. */
 static bool serve_sessions(struct browse_work *w, struct request *q)
 {
     struct result *r = result_new(SESSIONS, q->number);

@@ -1,6 +1,6 @@
 /*
- * worker - the thread that reads beside the keyboard: the sessions, the messages of one session, and
- * the hits of a search.
+ * worker - the thread that reads beside the keyboard: the sessions, the messages of one session,
+ * and the hits of a search.
  *
  * At most one request of each kind waits; a newer one replaces it. The thread takes the most urgent
  * kind first: messages, then hits, then sessions. A more urgent request cancels the one at work,
@@ -26,8 +26,8 @@ struct browse_work *browse_work_new(const struct history *histories, size_t coun
 /* Cancels the request at work and ends the thread. */
 void browse_work_free(struct browse_work *w);
 
-/* Requests what b->wants says, and clears it. A search pauses after some hundreds of hits until more
- * are wanted. */
+/* Requests what b->wants says, and clears it. A search pauses after some hundreds of hits until
+ * more are wanted. */
 void browse_work_ask(struct browse_work *w, struct browse *b);
 /* Returns a descriptor that becomes readable when there are results. */
 int browse_work_fd(const struct browse_work *w);

@@ -327,9 +327,9 @@ static void add_key_name(struct buf *out, struct str key)
         buf_addf(out, "\\%03o", (unsigned char)key.p[i]);
 }
 
-/* Has libedit a command for the sequence, its own, ours or one of ~/.editrc? libedit has no function
- * for that question, so it is asked to print the binding. For an unknown sequence it prints an error
- * without "->". */
+/* Has libedit a command for the sequence, its own, ours or one of ~/.editrc? libedit has no
+ * function for that question, so it is asked to print the binding. For an unknown sequence it
+ * prints an error without "->". */
 static bool is_bound(const struct line *l, struct str key)
 {
     char *said = NULL;
@@ -671,7 +671,8 @@ bind_key(const struct line *l, const char *command, const char *fmt, ...)
 /* Modifiers as terminals send them, minus 1; with one of these an arrow key moves by words. */
 enum { ALT = 2, CTRL = 4, META = 8, MODIFIERS_END = 17 };
 
-/* Binds the sequences of a key: ESC [ `end`, and with modifiers ESC [ `number` ; modifiers `end`. */
+/* Binds the sequences of a key: ESC [ `end`, and with modifiers ESC [ `number` ; modifiers
+ * `end`. */
 static void bind_sequences(const struct line *l, int number, char end, const char *plain,
                            const char *word)
 {

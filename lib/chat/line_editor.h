@@ -6,9 +6,10 @@
  * newlines if the terminal marks it (bracketed paste). ~/.editrc is obeyed. Text is UTF-8 in every
  * locale.
  *
- * libedit alone is not enough. It inserts escape sequences that it does not know, knows no bracketed
- * paste, decodes characters as the locale says, and restarts reads after signals. So the bytes of
- * the terminal are read here, and libedit gets characters and sequences that have a binding.
+ * libedit alone is not enough. It inserts escape sequences that it does not know, knows no
+ * bracketed paste, decodes characters as the locale says, and restarts reads after signals. So the
+ * bytes of the terminal are read here, and libedit gets characters and sequences that have a
+ * binding.
  *
  * Between line_open and line_close SIGINT, SIGTERM, SIGHUP and SIGQUIT are caught, unless the
  * program was started with them ignored. Between two calls of line_read the terminal does not echo;

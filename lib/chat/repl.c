@@ -685,8 +685,8 @@ static void add_last_answer(const struct thread *t, struct buf *out)
     buf_release(&scratch);
 }
 
-/* Writes a new file (mode 0600), or replaces one after a question. Returns 1, 0 if the user refuses,
- * or -1 with *e set. */
+/* Writes a new file (mode 0600), or replaces one after a question. Returns 1, 0 if the user
+ * refuses, or -1 with *e set. */
 static int write_file(struct repl *r, const char *path, struct str text, struct err *e)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), result;

@@ -10,8 +10,8 @@
 #define SNIPPET 160
 #define SNIPPET_LEAST 20
 
-/* A code point can take two columns on a terminal, or be shown as several characters, so the snippet
- * is made again with fewer of them until it fits. */
+/* A code point can take two columns on a terminal, or be shown as several characters, so the
+ * snippet is made again with fewer of them until it fits. */
 static void make_snippet(struct buf *text, const struct out *o, const struct hit *hit, size_t width,
                          size_t *at, size_t *n)
 {

@@ -4,8 +4,8 @@
  *     struct source -> reader (a file for each format) -> struct import_message -> convert/import
  *
  * A source is a file, or standard input, read by lines, by the elements of a JSON array, or as a
- * whole. A reader fills a message from it and gives it to convert/import, which makes a history line
- * unless the history has the message.
+ * whole. A reader fills a message from it and gives it to convert/import, which makes a history
+ * line unless the history has the message.
  *
  * The origin of a message is SESSION/PART. SESSION is the session id in the history, made of the
  * name of the format and the id in the other program; PART identifies the message in that session.

@@ -20,8 +20,8 @@
 #include "chathist/history/session.h"
 #include "history/session_index.h"
 
-/* Whether a message begins there is tried at this many places of a line: each trial may read the rest
- * of the line. */
+/* Whether a message begins there is tried at this many places of a line: each trial may read the
+ * rest of the line. */
 #define TRIALS_MAX 4096
 
 /* A line that names a message, if no line before it has that message. */
@@ -397,9 +397,9 @@ static bool take_message(struct str *rest, struct str message)
 }
 
 /* Takes the next message off *rest. Returns true with the message, and in *garbage the bytes before
- * it; false if it holds no message. A message at the beginning is taken whatever follows it. After other
- * bytes only a sequence of whole messages up to the end is taken: an object inside of a value, such as
- * the arguments of a call, is no message. */
+ * it; false if it holds no message. A message at the beginning is taken whatever follows it. After
+ * other bytes only a sequence of whole messages up to the end is taken: an object inside of a
+ * value, such as the arguments of a call, is no message. */
 static bool next_message(struct str *rest, struct str *garbage, struct str *message)
 {
     struct str from = *rest;

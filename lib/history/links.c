@@ -210,8 +210,8 @@ static int exclude(int common)
     return result;
 }
 
-/* Returns the relative path from one directory to a file. Both paths are absolute and without links.
- * The caller frees it. */
+/* Returns the relative path from one directory to a file. Both paths are absolute and without
+ * links. The caller frees it. */
 static char *relative(const char *from, const char *to)
 {
     struct buf b = BUF_INIT(SIZE_MAX);

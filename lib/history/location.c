@@ -188,7 +188,8 @@ static int open_git(struct git_dirs *g, int at, const char *path, const char *co
     return found > 0 ? open_common(g, common, unusable, e) : found;
 }
 
-/* Looks for `.git` in the directory `tree`: 1; 0 if it is missing, or with *unusable; -1 with *e. */
+/* Looks for `.git` in the directory `tree`: 1; 0 if it is missing, or with *unusable; -1 with
+ * *e. */
 static int look_in(struct git_dirs *g, int tree, const char *tree_path, const char *common,
                    char **unusable, struct err *e)
 {
@@ -253,11 +254,11 @@ static void resolve(char **path)
     }
 }
 
-/* Finds the directories for `cwd`, an absolute path, and opens them. `dir` and `common` are $GIT_DIR
- * and $GIT_COMMON_DIR, NULL if unset. Returns 1; 0 if cwd is in no repository; 0 with *unusable set
- * (the caller frees it) to the end of a sentence if there is a repository but its directories cannot
- * be used: they are missing, damaged, or another user owns them; -1 with *e set if that could not be
- * determined. */
+/* Finds the directories for `cwd`, an absolute path, and opens them. `dir` and `common` are
+ * $GIT_DIR and $GIT_COMMON_DIR, NULL if unset. Returns 1; 0 if cwd is in no repository; 0 with
+ * *unusable set (the caller frees it) to the end of a sentence if there is a repository but its
+ * directories cannot be used: they are missing, damaged, or another user owns them; -1 with *e set
+ * if that could not be determined. */
 static int git_dirs_open(struct git_dirs *g, const char *cwd, const char *dir, const char *common,
                          char **unusable, struct err *e)
 {
@@ -450,9 +451,9 @@ static bool is_on_one_device(int a, int b)
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev;
 }
 
-/* Looks for `.aicoder` in the work tree, which hist-new --here made before there was a repository, or
- * another program uses. One on another file system than git's directory could not be moved, and counts
- * as another program's. */
+/* Looks for `.aicoder` in the work tree, which hist-new --here made before there was a repository,
+ * or another program uses. One on another file system than git's directory could not be moved, and
+ * counts as another program's. */
 static void look_in_work_tree(struct history *h, bool reader)
 {
     const char *fault;
@@ -504,7 +505,8 @@ static void look_for_foreign(struct history *h)
 }
 
 /* Opens the directory of the pointer. That of a linked worktree counts as absent without the user's
- * mark: whoever made the worktree, as part of an archive, may have named any repository as its own. */
+ * mark: whoever made the worktree, as part of an archive, may have named any repository as its
+ * own. */
 static int open_pointer_place(struct history *h, struct err *e)
 {
     const char *fault;
@@ -551,7 +553,8 @@ static int locate_in_repository(struct history *h, bool reader, char **unusable,
     return 1;
 }
 
-/* For file_search_upwards: is `.aicoder` in this directory a history of the user's? Returns 1 or 0. */
+/* For file_search_upwards: is `.aicoder` in this directory a history of the user's? Returns 1 or
+ * 0. */
 static int look_here(void *arg, int parent, const char *path)
 {
     struct history *h = arg;
@@ -808,8 +811,8 @@ struct append_wait history_wait(const struct history *h)
                                 .tell = h->tell};
 }
 
-/* Returns the path by which people know the repository, or NULL if no second name is made. The caller
- * frees it. */
+/* Returns the path by which people know the repository, or NULL if no second name is made. The
+ * caller frees it. */
 static char *repository_path(const struct history *h)
 {
     struct str path;
@@ -945,8 +948,8 @@ static int clear_worktree(void *arg, struct err *e)
     return remove_pointer(h->pointer_fd, h->pointer, e);
 }
 
-/* Makes the directory for the pointer of a linked worktree. Without a mark, which may fail, the next
- * program does not follow the pointer. */
+/* Makes the directory for the pointer of a linked worktree. Without a mark, which may fail, the
+ * next program does not follow the pointer. */
 static int make_pointer_place(struct history *h, struct err *e)
 {
     struct append_wait wait = history_wait(h);
@@ -994,8 +997,8 @@ static int make(struct history *h, struct err *e)
 
 /* ---- entering ---- */
 
-/* Removes what would lead the programs: the pointer, the indexes, and the file of a group of lines. For
- * trust_mark: an unmarked directory becomes the user's, with its history. */
+/* Removes what would lead the programs: the pointer, the indexes, and the file of a group of lines.
+ * For trust_mark: an unmarked directory becomes the user's, with its history. */
 static int remove_leads(void *arg, struct err *e)
 {
     const struct history *h = arg;
@@ -1048,8 +1051,8 @@ static int clear_foreign(void *arg, struct err *e)
     return remove_leads(h, e) < 0 ? -1 : h->trusted ? 0 : set_aside(h, e);
 }
 
-/* Makes the directory the user's. Another user can write one that is marked and not trusted: it loses
- * what would lead the programs each time. */
+/* Makes the directory the user's. Another user can write one that is marked and not trusted: it
+ * loses what would lead the programs each time. */
 static int mark(struct history *h, int (*clear)(void *arg, struct err *e), struct err *e)
 {
     struct append_wait wait = history_wait(h);
@@ -1107,8 +1110,9 @@ static int check_place(const struct history *h, struct err *e)
     return 0;
 }
 
-/* Moves the directory that hist-new --here made before there was a repository to git's directory. Programs that have it open go on using the same files. Nothing is
- * moved if another program has done so, or has made a new directory. */
+/* Moves the directory that hist-new --here made before there was a repository to git's directory.
+ * Programs that have it open go on using the same files. Nothing is moved if another program has
+ * done so, or has made a new directory. */
 static int take_over(struct history *h, struct err *e)
 {
     if (renameat(h->git->tree, HERE_NAME, h->git->common, DIR_NAME) < 0 && errno != ENOENT &&

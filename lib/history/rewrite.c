@@ -172,8 +172,8 @@ static int lock(struct rewrite *r, struct append *a, struct err *e)
     return append_open_present(a, r->h->dir_fd, r->h->path, &wait, e);
 }
 
-/* Makes the new file under the lock, so that another program does not remove it as a leftover. *end is
- * the end of the complete lines of the history. */
+/* Makes the new file under the lock, so that another program does not remove it as a leftover. *end
+ * is the end of the complete lines of the history. */
 static int begin(struct rewrite *r, off_t *end, struct err *e)
 {
     struct append a;
@@ -413,8 +413,8 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
         free(r.quarantine);
         return 0;
     }
-    /* The answer of a turn that was killed is part of its session. If it cannot be stored now, it is
-     * dropped later, because its prompt is gone. */
+    /* The answer of a turn that was killed is part of its session. If it cannot be stored now, it
+     * is dropped later, because its prompt is gone. */
     (void)store_recover(h, NULL);
     by->begin(by->arg);
     if (begin(&r, &end, e) == 0 && pass(&r, end, false, e) == 0) {

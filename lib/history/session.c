@@ -109,8 +109,8 @@ static int newest(const struct history *h, struct buf *id, struct err *e)
     return result;
 }
 
-/* Finds the newest message of a session. Returns 1, 0, or -1 with *err set. Copies its time to *at if
- * that is not NULL; a time that cannot be read does not change *at. */
+/* Finds the newest message of a session. Returns 1, 0, or -1 with *err set. Copies its time to *at
+ * if that is not NULL; a time that cannot be read does not change *at. */
 static int newest_of(const struct history *h, struct str session_id, int64_t *at, struct err *e)
 {
     const struct tail_wish wish = {.messages = 1, .bytes = SIZE_MAX, .raw = true};

@@ -30,7 +30,8 @@ enum {
 #define PREAMBLE (WORDS * WORD)
 /* "HISTIDX4": the last character is the version. */
 #define MAGIC UINT64_C(0x3458444954534948)
-/* The checksum of the history is computed from this many samples of SAMPLE bytes, at equal distances. */
+/* The checksum of the history is computed from this many samples of SAMPLE bytes, at equal
+ * distances. */
 #define SAMPLES ((size_t)8)
 #define SAMPLE ((size_t)4096)
 /* Another program may be writing the preamble while it is read. */
@@ -75,9 +76,9 @@ static bool is_own(const struct stat *st)
     return st->st_uid == geteuid() && (st->st_mode & 022) == 0 && st->st_nlink == 1;
 }
 
-/* Opens the file for reading, and for writing if possible. Returns the descriptor; -1 if it does not
- * exist (*errnum is ENOENT), or is not a regular file that only this user can write, with one name and
- * the first bytes of an index. */
+/* Opens the file for reading, and for writing if possible. Returns the descriptor; -1 if it does
+ * not exist (*errnum is ENOENT), or is not a regular file that only this user can write, with one
+ * name and the first bytes of an index. */
 static int open_index_file(int dir, const char *path, int *errnum)
 {
     struct stat st;
@@ -103,7 +104,8 @@ static bool is_named(int dir, const char *path, const struct stat *st)
 }
 
 /* Opens the temporary file for a new index, FILE.idx.tmp, empty and locked. A file that a killed
- * program left is reused. Returns -1 if another program makes an index, or the file cannot be made. */
+ * program left is reused. Returns -1 if another program makes an index, or the file cannot be
+ * made. */
 static int open_new(int dir, const char *name)
 {
     struct stat st;
@@ -140,8 +142,8 @@ static uint64_t nanoseconds(struct timespec t)
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-/* Returns a checksum of the samples of the first `size` bytes; 0 on error. The first sample is at the
- * beginning and the last one at the end. */
+/* Returns a checksum of the samples of the first `size` bytes; 0 on error. The first sample is at
+ * the beginning and the last one at the end. */
 static uint64_t sum_samples(int history_fd, off_t size)
 {
     char bytes[SAMPLE];
@@ -219,8 +221,8 @@ static enum index_state compare_states(const uint64_t words[WORDS], const struct
                : INDEX_OTHER;
 }
 
-/* Compares the history with the preamble. *st is the state of the history that was compared, *salt is
- * set unless the result is INDEX_OTHER. */
+/* Compares the history with the preamble. *st is the state of the history that was compared, *salt
+ * is set unless the result is INDEX_OTHER. */
 static enum index_state check_history(int fd, int history_fd, struct stat *st, uint64_t *salt)
 {
     uint64_t words[WORDS];
@@ -433,8 +435,8 @@ static void write_records(struct index_writer *w, const struct sorted_session *s
     }
 }
 
-/* Writes the ranges session by session: a counting sort. `counts` holds the number of ranges of each
- * session. */
+/* Writes the ranges session by session: a counting sort. `counts` holds the number of ranges of
+ * each session. */
 static void write_ranges(struct index_writer *w, const struct session_table *t,
                          const struct sorted_session *sorted, const size_t *counts)
 {
@@ -841,8 +843,8 @@ int session_index_sessions(const struct session_index *x, uint64_t first, uint64
 
 /* ---- lines ---- */
 
-/* Reads `count` ranges from number `first` on. Those of one session must be ascending, and all in the
- * covered part. */
+/* Reads `count` ranges from number `first` on. Those of one session must be ascending, and all in
+ * the covered part. */
 static int read_ranges(const struct session_index *x, uint64_t first, uint64_t count,
                        struct line_range **ranges)
 {
@@ -984,8 +986,8 @@ static int read_tail(struct session_index *x)
                                                              .exact = true});
 }
 
-/* Reads the whole history, and makes a new file of it. Returns 0; 1 if a new file cannot be made now,
- * and nothing was read; -1. */
+/* Reads the whole history, and makes a new file of it. Returns 0; 1 if a new file cannot be made
+ * now, and nothing was read; -1. */
 static int make_file(struct session_index *x)
 {
     char *name = path_with_suffix(x->h->index, HISTORY_INDEX_MAKING);
@@ -1014,8 +1016,8 @@ static bool is_due(const struct session_index *x)
 
 /* ---- opening ---- */
 
-/* Opens the file, if it is valid for the history. Returns false if something is in its place that no
- * index may replace. */
+/* Opens the file, if it is valid for the history. Returns false if something is in its place that
+ * no index may replace. */
 static bool open_file(struct session_index *x)
 {
     int reason = 0;

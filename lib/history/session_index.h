@@ -2,14 +2,14 @@
  * session_index - the cache file beside a large history that says where the lines of each session
  * are, and holds what lists show of it.
  *
- * The file covers the beginning of the history. Lines after that are read into memory each time, and
- * when they are many, the file is replaced by one that covers them too. Writers of the history know
- * nothing of it, and nothing that the programs print depends on it: if it is absent, damaged, or made
- * from another history, it is not used, and made again if possible.
+ * The file covers the beginning of the history. Lines after that are read into memory each time,
+ * and when they are many, the file is replaced by one that covers them too. Writers of the history
+ * know nothing of it, and nothing that the programs print depends on it: if it is absent, damaged,
+ * or made from another history, it is not used, and made again if possible.
  *
- * The file begins with a preamble that identifies the history: device, inode, size, times of the last
- * change, and a checksum of samples of its bytes up to that size. A history that is only longer, with
- * the same samples, counts as the same one.
+ * The file begins with a preamble that identifies the history: device, inode, size, times of the
+ * last change, and a checksum of samples of its bytes up to that size. A history that is only
+ * longer, with the same samples, counts as the same one.
  *
  * It goes on with blocks of INDEX_BLOCK bytes, each with a checksum at its end. What they hold, in
  * words of 64 bits, little-endian:
@@ -25,7 +25,8 @@
  *     by end   the same in the order of the ids when they are read backwards
  *
  * If a line is edited in place without changing its length, and another one is appended before the
- * next reader looks, the edit is not noticed unless it is in a sample. session_index_is_wrong finds it.
+ * next reader looks, the edit is not noticed unless it is in a sample. session_index_is_wrong finds
+ * it.
  */
 #ifndef CHATHIST_HISTORY_SESSION_INDEX_H
 #define CHATHIST_HISTORY_SESSION_INDEX_H
@@ -80,8 +81,8 @@ void session_index_close(struct session_index *x);
 void session_index_discard(struct session_index *x);
 /* Reads the whole history, and returns whether the file would be used and does not match it. */
 bool session_index_is_wrong(const struct history *h);
-/* Returns whether something in the place of the file keeps an index from being made. *removable: it is
- * in a directory of ours. */
+/* Returns whether something in the place of the file keeps an index from being made. *removable: it
+ * is in a directory of ours. */
 bool session_index_blocked(const struct history *h, bool *removable);
 
 /* The functions below return -1 if the file is damaged, or does not match the history. */
@@ -92,8 +93,8 @@ int session_index_find(const struct session_index *x, struct str id, uint64_t *n
 int session_index_sessions(const struct session_index *x, uint64_t first, uint64_t count,
                            struct session_list *to);
 
-/* Finds the sessions whose ids begin (or end) with `text`: they follow each other in that order of the
- * ids. */
+/* Finds the sessions whose ids begin (or end) with `text`: they follow each other in that order of
+ * the ids. */
 int session_index_named(const struct session_index *x, struct str text, bool at_end,
                         uint64_t *first, uint64_t *count);
 /* Reads the numbers of their records. */

@@ -217,8 +217,8 @@ static void join_tables(struct session_table *t, const struct session_table *nex
 
 /* ---- reading ---- */
 
-/* Moves to the first line that begins at `begin` or later. Returns 1; 0 if none begins before the end
- * of what `s` reads; -1 on error. */
+/* Moves to the first line that begins at `begin` or later. Returns 1; 0 if none begins before the
+ * end of what `s` reads; -1 on error. */
 static int find_first_line(struct scan *s, off_t begin, struct err *e)
 {
     struct line l;

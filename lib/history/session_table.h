@@ -1,8 +1,8 @@
 /*
  * session_table - the sessions of a part of a history in memory, with the places of their lines.
  *
- * It is filled by reading lines (by several threads if there are many), or from the index, and it is
- * what the index is written from (history/session_index.h).
+ * It is filled by reading lines (by several threads if there are many), or from the index, and it
+ * is what the index is written from (history/session_index.h).
  */
 #ifndef CHATHIST_HISTORY_SESSION_TABLE_H
 #define CHATHIST_HISTORY_SESSION_TABLE_H
@@ -47,11 +47,11 @@ struct table_read {
     const atomic_bool *cancel; /* stops the reading once it is true; NULL: never */
     struct err *e; /* gets the reason of a failure, if there is one; NULL: nothing does */
 };
-/* Adds the lines that begin in that part. A last line without a newline is not added: t->end is then
- * before r->to. Returns 0; -1 if the part could not be read, or the reading was cancelled. */
+/* Adds the lines that begin in that part. A last line without a newline is not added: t->end is
+ * then before r->to. Returns 0; -1 if the part could not be read, or the reading was cancelled. */
 int session_table_read(struct session_table *t, const struct table_read *r);
-/* Reads the whole history at `path`, or if `bytes` is not 0, the lines that begin in its last `bytes`.
- * Sets *whole (may be NULL) if these are all. Returns 0, or -1 with *err set. */
+/* Reads the whole history at `path`, or if `bytes` is not 0, the lines that begin in its last
+ * `bytes`. Sets *whole (may be NULL) if these are all. Returns 0, or -1 with *err set. */
 int session_table_load(struct session_table *t, int dir, const char *path, off_t bytes, bool *whole,
                        const atomic_bool *cancel, struct err *e);
 /* Adds the last line of a file of `size` bytes if it is a valid message without a newline. */

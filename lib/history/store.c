@@ -184,7 +184,8 @@ static int format_lines(void *arg, off_t at, struct buf *lines, struct err *e)
     return 0;
 }
 
-/* Adds n bytes of the file from the offset `at`. 0, or -1 with *err set; a shorter file gives fewer. */
+/* Adds n bytes of the file from the offset `at`. 0, or -1 with *err set; a shorter file gives
+ * fewer. */
 static int read_part(int fd, const char *path, off_t at, off_t n, struct buf *part, struct err *e)
 {
     ssize_t got = file_pread_full(fd, buf_room(part, (size_t)n), (size_t)n, at);
@@ -270,8 +271,9 @@ static int write_group(struct history *h, struct append *a, struct str lines, st
     return result;
 }
 
-/* Adds the group to *group and sets *at to its offset, if the history ends inside it and has nothing
- * but its first bytes from there on. Returns the rest; STR_NONE if any of this is not so. */
+/* Adds the group to *group and sets *at to its offset, if the history ends inside it and has
+ * nothing but its first bytes from there on. Returns the rest; STR_NONE if any of this is not
+ * so. */
 static struct str missing_part(int fd, const struct stat *st, const char *head,
                                const struct append *a, off_t *at, struct buf *group)
 {

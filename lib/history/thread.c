@@ -388,8 +388,8 @@ static void meet_prompt(struct state *s, struct str id)
     s->waiting_count = kept;
 }
 
-/* If a prompt that lines name is not found, this many times as many lines are kept before the thread
- * counts as odd. */
+/* If a prompt that lines name is not found, this many times as many lines are kept before the
+ * thread counts as odd. */
 #define PATIENCE 4
 #define PATIENCE_LEAST 256
 

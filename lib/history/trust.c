@@ -27,8 +27,8 @@ static int open_state(struct append *a, const char *path, struct append_wait *wa
 
 /* ---- the mark ---- */
 
-/* Reads a token, the first line of an open file. Returns 1; 0 if the file is empty, or with *fault set
- * if the token cannot be trusted; -1 with errno set. */
+/* Reads a token, the first line of an open file. Returns 1; 0 if the file is empty, or with *fault
+ * set if the token cannot be trusted; -1 with errno set. */
 static int read_token(int fd, struct buf *token, const char **fault)
 {
     struct str text, line;
@@ -93,7 +93,8 @@ int trust_marked(int dir, const char *token_path, struct err *e)
 
 /* Reads the token and keeps its lock in *a; makes the token if the file is empty or missing. If
  * nothing can be written there, an existing token is used without a lock. A token that others could
- * have written is an error: a second one would turn every history of the user into a foreign one. */
+ * have written is an error: a second one would turn every history of the user into a foreign
+ * one. */
 static int lock_token(struct append *a, const char *path, struct append_wait *wait,
                       struct buf *token, struct err *e)
 {

@@ -56,8 +56,8 @@ static bool retry_number(const char *text, int64_t scale, int64_t *ms)
     return true;
 }
 
-/* Returns how long the server asks to wait, in milliseconds, or -1 if it does not say or the time has
- * passed. */
+/* Returns how long the server asks to wait, in milliseconds, or -1 if it does not say or the time
+ * has passed. */
 static int64_t retry_requested(const struct http_head *head, int64_t now)
 {
     int64_t date, ms;

@@ -101,8 +101,8 @@ static int take_line(struct jsonrpc *r, struct str line, struct err *e)
     line = str_trim(line);
     if (line.n == 0)
         return 0;
-    /* Frames with headers are the transport of the Language Server Protocol. They end without a newline,
-     * so the reader would wait for the rest of the line. */
+    /* Frames with headers are the transport of the Language Server Protocol. They end without a
+     * newline, so the reader would wait for the rest of the line. */
     if (str_starts(line, STR("Content-Length:")))
         r->noise = JSONRPC_NOISE_MAX;
     if (utf8_valid(line) < line.n) {

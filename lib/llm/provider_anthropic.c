@@ -338,8 +338,8 @@ static void anthropic_set_tools(cJSON *t, const struct ask *ask, cJSON *called)
     cJSON_Delete(called);
 }
 
-/* Does the model know output_config? The names are those of Anthropic's models before the field. The
- * models of other servers are not expected to know it. */
+/* Does the model know output_config? The names are those of Anthropic's models before the field.
+ * The models of other servers are not expected to know it. */
 static bool knows_output_config(const char *model)
 {
     static const char *const older[] = {
@@ -354,8 +354,8 @@ static bool knows_output_config(const char *model)
 }
 
 /* Sets `output_config` of the type `json_schema` (platform documentation, "Structured outputs"; no
- * beta header). Returns false, and sets nothing, if the model does not know the field or the service
- * does not accept the schema. */
+ * beta header). Returns false, and sets nothing, if the model does not know the field or the
+ * service does not accept the schema. */
 static bool set_output_config(cJSON *body, const struct ask *ask)
 {
     cJSON *config, *format;

@@ -360,8 +360,8 @@ static bool names_format(struct str body)
 
 /* Returns true if the error is about the chat template and the request has results of tools. The
  * templates of several models (Gemma, Llama 2) know no role but system, user and assistant. A
- * server then answers with the exception of the template, such as llama.cpp's HTTP 400 "Conversation
- * roles must alternate user/assistant/user/assistant/...". */
+ * server then answers with the exception of the template, such as llama.cpp's HTTP 400
+ * "Conversation roles must alternate user/assistant/user/assistant/...". */
 static bool names_results(const struct context *c, struct str body)
 {
     static const char *const words[] = {"template", "role", "tool"};

@@ -322,7 +322,8 @@ void skip_map_note(const struct skip_map *m, off_t at, const char *bytes, size_t
     }
 }
 
-/* Adds the blocks that have all grams of a text to `blocks`. Returns false if a row is not right. */
+/* Adds the blocks that have all grams of a text to `blocks`. Returns false if a row is not
+ * right. */
 static bool add_blocks(int fd, size_t number, const struct skip_section *c,
                        const struct skip_rows *text, uint64_t blocks[SKIP_WORDS])
 {

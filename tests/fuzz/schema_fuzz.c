@@ -1,6 +1,6 @@
 /*
- * schema: the first line is a schema, the rest a value. Every value is valid or not, with a message,
- * and so is the same value without its white space.
+ * schema: the first line is a schema, the rest a value. Every value is valid or not, with a
+ * message, and so is the same value without its white space.
  */
 #include <stdint.h>
 #include <stdlib.h>

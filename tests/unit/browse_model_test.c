@@ -956,9 +956,9 @@ static void step(struct browse *b, const char *word)
     }
 }
 
-/* Steps, separated by blanks: a key by its name; `:xyz` letters; `(abc)` a list of sessions, `[ab]` one from
- * the end of the file; `hits:0+3` hits, `done:3+1` the last ones; `read:6` messages; `=sa` what is chosen,
- * `>sa` whose messages are requested, `#1` its line, `@2` the current message. */
+/* Steps, separated by blanks: a key by its name; `:xyz` letters; `(abc)` a list of sessions, `[ab]`
+ * one from the end of the file; `hits:0+3` hits, `done:3+1` the last ones; `read:6` messages; `=sa`
+ * what is chosen, `>sa` whose messages are requested, `#1` its line, `@2` the current message. */
 static void play(struct browse *b, const char *steps)
 {
     char words[400], *rest = words;
@@ -1012,12 +1012,14 @@ TEST(keys_wait_for_what_they_need)
         /* A search that is repeated waits for nothing, but not before its first answer. */
         "(01) :t tick again Down wait done:10+5 #1 again Down #2 none again Down #3 done:9+6 #4",
         "(01) :t tick done:0+5 :w tick again Down wait hits:20+2 #1",
-        /* Messages: those of the session before are not meant, those of one that is left not wanted. */
+        /* Messages: those of the session before are not meant, those of one that is left not
+         * wanted. */
         "Down Tab Tab :JJK (abc) :Jj wait Tab read:6 none =sb @2",
         "(abc) read:6 Tab Tab :hjlJ @0 :hjlJ read:6 >sc @1",
         "(01) :two tick list :nn done:0+3 read:6 @2",
         "(01) :two tick list :J :r done:0+3 read:6 @0",
-        /* A hit that was replaced is not in the messages that are there; one that is gone is not awaited. */
+        /* A hit that was replaced is not in the messages that are there; one that is gone is not
+         * awaited. */
         "(01) read:1 :two tick done:0+4 list Down text :Z wait read:3 none list Down Down text :Z "
         "wait "
         "read:3 none",
@@ -1057,7 +1059,8 @@ TEST(what_is_too_much_to_be_kept_is_lost)
     browse_release(&b);
 }
 
-/* The next key cancels it, and so does the choice of another session by what happens to the list. */
+/* The next key cancels it, and so does the choice of another session by what happens to the
+ * list. */
 TEST(an_action_waits_for_its_message)
 {
     struct browse b;

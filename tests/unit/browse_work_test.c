@@ -176,7 +176,8 @@ static void write_history(void)
     buf_release(&text);
 }
 
-/* Reads until the search has ended. `urgent`: messages are wanted again and again, which are read first. */
+/* Reads until the search has ended. `urgent`: messages are wanted again and again, which are read
+ * first. */
 static void search_all(struct browse_work *w, struct browse *b, bool urgent)
 {
     int64_t until = time_ticks() + 60000, next = 0;
@@ -208,8 +209,8 @@ static void check_hits(const struct browse *b)
     }
 }
 
-/* The screen asks for more once, when it gets the last hits before a pause, and then waits. Should the
- * thread not have paused yet, the request is kept for it. */
+/* The screen asks for more once, when it gets the last hits before a pause, and then waits. Should
+ * the thread not have paused yet, the request is kept for it. */
 TEST(a_search_goes_on_if_more_is_wanted_before_it_pauses)
 {
     char path[] = "h";

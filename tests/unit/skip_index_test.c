@@ -352,8 +352,8 @@ static int64_t milliseconds(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* A change within the same tick of the clock would leave no trace. A round in which this program was
- * held up for longer proves nothing. */
+/* A change within the same tick of the clock would leave no trace. A round in which this program
+ * was held up for longer proves nothing. */
 TEST(a_history_that_was_just_changed_has_none)
 {
     static struct found f;

@@ -124,7 +124,8 @@ struct str buf_str(const struct buf *b);
 /* Returns them as a C string, never NULL. */
 const char *buf_c(const struct buf *b);
 
-/* Adds bytes in base64 (RFC 4648 section 4, with padding, on one line): 4 characters for each 3 bytes begun. */
+/* Adds bytes in base64 (RFC 4648 section 4, with padding, on one line): 4 characters for each 3
+ * bytes begun. */
 void buf_add_base64(struct buf *out, struct str bytes);
 
 #endif

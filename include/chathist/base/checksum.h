@@ -1,6 +1,6 @@
 /*
- * checksum - reads and writes little-endian numbers in binary files, and computes checksums. Both are the
- * same on every machine.
+ * checksum - reads and writes little-endian numbers in binary files, and computes checksums. Both
+ * are the same on every machine.
  */
 #ifndef CHATHIST_BASE_CHECKSUM_H
 #define CHATHIST_BASE_CHECKSUM_H

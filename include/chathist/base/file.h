@@ -91,8 +91,8 @@ int file_read_state_at(int dir, const char *path, struct buf *b, struct err *e);
 
 /* Makes a new file beside `path`, open for reading and writing, mode 0600, with an exclusive
  * flock(2) where the file system has locks. Its name, `path`, two numbers with a dot before each,
- * and FILE_TEMPORARY, is put into *name; the caller renames or removes it. Returns the descriptor, or
- * -1 with errno set. */
+ * and FILE_TEMPORARY, is put into *name; the caller renames or removes it. Returns the descriptor,
+ * or -1 with errno set. */
 #define FILE_TEMPORARY ".tmp"
 int file_open_temporary(int dir, const char *path, struct buf *name);
 /* Counts the files in the directory of `path` that file_open_temporary made and a killed program
@@ -109,9 +109,9 @@ int file_replace(const char *path, struct str content, struct err *e);
 /* The same, but without `sync` nothing is synced, and a power cut may leave an empty file. */
 int file_replace_at(int dir, const char *path, struct str content, bool sync, struct err *e);
 /* The same for content that is not in memory as a whole: the caller writes it to `fd`, from which
- * it can also be read, and file_replace_end puts it in place. After file_replace_begin the caller calls
- * file_replace_end or file_replace_drop; both close fd and leave no other file. `path` is borrowed
- * until then. */
+ * it can also be read, and file_replace_end puts it in place. After file_replace_begin the caller
+ * calls file_replace_end or file_replace_drop; both close fd and leave no other file. `path` is
+ * borrowed until then. */
 struct file_replace {
     int fd;
     int dir; /* the argument of file_replace_begin_at */
@@ -169,8 +169,9 @@ bool path_same(const char *a, const char *b);
 /* ---- who may have written a file ---- */
 
 /*
- * Decides whether a file, or a server on this machine, is trusted. Some files act for the user: configuration names commands, and a history is sent to a model. They are used only if no
- * other user can have written them.
+ * Decides whether a file, or a server on this machine, is trusted. Some files act for the user:
+ * configuration names commands, and a history is sent to a model. They are used only if no other
+ * user can have written them.
  *
  * A file is trusted if it belongs to the user, or also to root where the caller allows that, and if
  * others cannot write it. A file that its group can write is trusted only if that group is the

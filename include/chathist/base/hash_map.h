@@ -1,8 +1,8 @@
 /*
  * hash_map - a hash table from strings to numbers.
  *
- * Either the keys are borrowed, and must live as long as the map (hash_map_set), or the map has copies
- * of them and numbers them from 0 (hash_map_number). A map is used in one of these ways.
+ * Either the keys are borrowed, and must live as long as the map (hash_map_set), or the map has
+ * copies of them and numbers them from 0 (hash_map_number). A map is used in one of these ways.
  */
 #ifndef CHATHIST_BASE_HASH_MAP_H
 #define CHATHIST_BASE_HASH_MAP_H

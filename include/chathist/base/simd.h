@@ -64,7 +64,8 @@ typedef const char *simd_block(const struct simd_probes *probes, const char *p, 
                                uint64_t bits[2]);
 /* Returns whether this processor has vectors of 32 bytes. */
 bool simd_wide(void);
-/* Returns the function for vectors of 32 bytes if `wide`, which simd_wide must allow, else of 16. */
+/* Returns the function for vectors of 32 bytes if `wide`, which simd_wide must allow, else of
+ * 16. */
 simd_block *simd_block_of(bool wide);
 
 #endif

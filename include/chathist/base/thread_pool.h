@@ -44,8 +44,8 @@ struct thread_pool_job {
     void *ctx;
     /* Does one piece, on any of the threads. */
     void (*work)(void *ctx, size_t number);
-    /* Called on the caller's thread for each finished piece, in order. If it returns false, no other
-     * piece begins or is handed over. */
+    /* Called on the caller's thread for each finished piece, in order. If it returns false, no
+     * other piece begins or is handed over. */
     bool (*take)(void *ctx, size_t number);
 };
 

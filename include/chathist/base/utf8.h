@@ -1,6 +1,6 @@
 /*
- * utf8 - decodes, repairs and folds UTF-8, knows kinds and widths of characters, and makes text safe
- * for a terminal.
+ * utf8 - decodes, repairs and folds UTF-8, knows kinds and widths of characters, and makes text
+ * safe for a terminal.
  *
  * Well-formed UTF-8 is defined by RFC 3629 and table 3-7 of the Unicode Standard. An ill-formed
  * sequence is a maximal subpart as in the WHATWG Encoding Standard: the longest beginning of a

@@ -1,6 +1,6 @@
 /*
- * template - templates and personas: files with a prompt or a system prompt, and the settings that go
- * with it (chat(1)).
+ * template - templates and personas: files with a prompt or a system prompt, and the settings that
+ * go with it (chat(1)).
  *
  *     ---
  *     model = ollama:llama3.2
@@ -86,16 +86,16 @@ struct presets {
         .system = BUF_INIT(PRESET_MAX)                                                             \
     }
 
-/* Reads the files of -t and --persona and adds their settings to the arguments, after those that were
- * given; they borrow from p. An error ends the program. */
+/* Reads the files of -t and --persona and adds their settings to the arguments, after those that
+ * were given; they borrow from p. An error ends the program. */
 void presets_load(struct presets *p, struct chat_args *a);
 /* Expands the template, if there is one, with the prompt. A --var that neither file contains is an
  * error, which ends the program. */
 void presets_expand(struct presets *p, const struct chat_args *a, struct buf *prompt);
 void presets_release(struct presets *p);
 
-/* Prints the names for --templates or --personas with the beginning of each text, sorted and separated
- * by a tab. */
+/* Prints the names for --templates or --personas with the beginning of each text, sorted and
+ * separated by a tab. */
 void presets_list(const char *what, struct out *out);
 
 #endif

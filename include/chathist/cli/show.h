@@ -49,8 +49,8 @@ struct show {
 
 /* Handles SHOW_OPTIONS. */
 void show_take(struct show *s, int key, const char *value);
-/* Call after all options. Prints the last messages that are chosen, all or --limit, and stored lines
- * with --json; the program ends if the format contradicts that. */
+/* Call after all options. Prints the last messages that are chosen, all or --limit, and stored
+ * lines with --json; the program ends if the format contradicts that. */
 void show_settle(struct show *s, const struct choice *c);
 
 /* Prints the thread of a session, and reads only its end if that is enough. Ends the program if it

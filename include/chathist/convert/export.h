@@ -4,8 +4,9 @@
  *     export_begin -> export_session for each session -> export_end -> export_release
  *
  * A format is a table of functions (struct export_format) that append text to export.out. Between
- * these calls export gives the text to the caller's sink, so that no more than one message and
- * 64 KiB of text are in memory. A format knows nothing of files, terminals and selections, and it cannot fail.
+ * these calls export gives the text to the caller's sink, so that no more than one message and 64
+ * KiB of text are in memory. A format knows nothing of files, terminals and selections, and it
+ * cannot fail.
  *
  * The caller chooses the messages, their order, and whether secrets are removed (convert/redact).
  * Message text may contain anything that a history can hold: markup of the target format, U+0000,

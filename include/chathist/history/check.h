@@ -30,9 +30,10 @@ struct check {
     uint64_t lines, messages, sessions, problems, warnings;
 };
 
-/* Reads the whole history and examines the files beside it. Takes no lock, and changes nothing except
- * that an index that does not match the history is removed. The caller sets `found` and `arg`; everything else in *c is zero. A history that does not exist has
- * no lines. Returns 0, or -1 with *e set if the history cannot be read. */
+/* Reads the whole history and examines the files beside it. Takes no lock, and changes nothing
+ * except that an index that does not match the history is removed. The caller sets `found` and
+ * `arg`; everything else in *c is zero. A history that does not exist has no lines. Returns 0, or
+ * -1 with *e set if the history cannot be read. */
 int check_run(struct check *c, const struct history *h, struct err *e);
 
 /* What a repair has done. */

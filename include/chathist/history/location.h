@@ -106,8 +106,9 @@ struct append_wait history_wait(const struct history *h);
 
 /* ---- finding ---- */
 
-/* Finds the history and fills h. Creates no file. Returns 0, or -1 with *e set: the search for
- * a repository failed; or no place for a history was found, unless may_be_nowhere is set. The caller releases h after success. */
+/* Finds the history and fills h. Creates no file. Returns 0, or -1 with *e set: the search for a
+ * repository failed; or no place for a history was found, unless may_be_nowhere is set. The caller
+ * releases h after success. */
 int locate(struct history *h, const struct locate_from *from, struct err *e);
 void history_release(struct history *h);
 /* Finds all histories of the user: the user's own, those in the register, the foreign ones that

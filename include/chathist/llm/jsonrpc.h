@@ -55,8 +55,8 @@ int jsonrpc_feed(struct jsonrpc *r, struct str bytes, struct err *e);
  * -1 with *e set if there were too many. */
 int jsonrpc_noise(struct jsonrpc *r, struct str what, struct err *e);
 
-/* Adds a request, or a notification if id is 0, and a newline. params is a JSON value that json_check
- * accepted, or STR_NONE. */
+/* Adds a request, or a notification if id is 0, and a newline. params is a JSON value that
+ * json_check accepted, or STR_NONE. */
 void jsonrpc_add_call(struct buf *out, int64_t id, const char *method, struct str params);
 /* Adds an answer and a newline: `json` is the member `result` or `error`. id and json are JSON
  * values that json_check accepted. */

@@ -43,7 +43,8 @@ struct ask_watch {
     void *arg;
 };
 
-/* One request to a model. Everything in it is borrowed. One struct serves all requests of a turn. */
+/* One request to a model. Everything in it is borrowed. One struct serves all requests of a
+ * turn. */
 struct ask {
     const struct context *context;
     const char *model;    /* without the provider's name */
@@ -85,9 +86,9 @@ struct provider {
     bool keep_details;       /* the server wants its reasoning details back with tool calls */
     int64_t retry_after_max; /* in milliseconds; 0: RETRY_AFTER_MAX */
 
-    /* Builds the URL, the headers (including the key) and the body, without what ask->dropped
-     * says. `p` is the provider itself, because servers that differ only in address and key share these functions. Returns 0, or -1
-     * with *e set. */
+    /* Builds the URL, the headers (including the key) and the body, without what ask->dropped says.
+     * `p` is the provider itself, because servers that differ only in address and key share these
+     * functions. Returns 0, or -1 with *e set. */
     int (*request)(const struct provider *p, const struct ask *ask, struct http_request *r,
                    struct err *e);
     /* Sets a bit in ask->dropped for what an HTTP error refuses, if the request can do without it.

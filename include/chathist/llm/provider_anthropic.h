@@ -27,8 +27,8 @@ extern const struct provider provider_anthropic;
 
 /*
  * Makes two arrays, which the caller frees: the messages of a settled context, and a declaration of
- * each tool that is called in them. *tools is NULL if no tool is called. A request must end with the
- * user's message; a conversation that is exported may end with the model, and it may be empty.
+ * each tool that is called in them. *tools is NULL if no tool is called. A request must end with
+ * the user's message; a conversation that is exported may end with the model, and it may be empty.
  *
  *  - Turns alternate; the user begins and ends. If the conversation begins with the model, a user
  *    message `…` is put before it. No text is empty or blank.

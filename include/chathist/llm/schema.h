@@ -14,8 +14,8 @@
  * sent to the server; schema_unchecked names them, so that the caller can warn the user.
  *
  * Numbers are compared in double precision, as JavaScript does. If an object of the schema has a
- * name twice, the last value counts; if one of an answer has, each must be valid. A check is bounded
- * in depth and in steps.
+ * name twice, the last value counts; if one of an answer has, each must be valid. A check is
+ * bounded in depth and in steps.
  *
  * Each service accepts a part of JSON Schema in a field of the request and refuses the rest. The
  * providers know the field. If it cannot carry the schema, the system prompt does.
