@@ -1,0 +1,57 @@
+/*
+ * search_run - the search of hist-search: searches one history after the other and prints the results.
+ *
+ * A failure is reported when it happens. The limit that was reached, bad lines and absent sessions
+ * are reported at the end, after the output of the pager.
+ */
+#ifndef CHATHIST_CLI_SEARCH_RUN_H
+#define CHATHIST_CLI_SEARCH_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chathist/cli/choose.h"
+#include "chathist/cli/hits.h"
+#include "chathist/cli/output.h"
+#include "chathist/search/pattern.h"
+
+enum search_what {
+    SEARCH_MESSAGES,
+    SEARCH_SESSIONS,         /* -l */
+    SEARCH_SESSIONS_WITHOUT, /* -L */
+    SEARCH_COUNT,            /* -c */
+    SEARCH_NOTHING,          /* -q */
+};
+
+/* The program sets the first part and opens the histories and the output; the rest starts zeroed. */
+struct search_run {
+    /* The command line: */
+    struct choice choice;
+    struct pattern pattern;
+    enum search_what what;
+    bool invert, only, reverse;
+    size_t before, after; /* messages of context */
+    size_t threads;       /* 0: not given */
+    struct out out;
+    /* private */
+    struct hits_form form;
+    uint64_t count;     /* the hits in all histories */
+    bool listed;        /* a session was printed by -L, or a group with context */
+    bool failed;        /* a failure was reported, or will be */
+    uint64_t unmatched; /* messages that could not be matched */
+    bool done;          /* nothing more is wanted */
+    bool cut;           /* more messages match than the limit allows */
+    struct searched {
+        const struct history *history;
+        uint64_t bad; /* lines that are not valid messages */
+        struct search_learned *learned;
+    } * searched;
+    size_t searched_count, searched_cap;
+};
+
+/* Searches the chosen histories, prints, waits for the pager and reports; then updates the skip
+ * indexes of large histories (search/skip_index). Returns the exit code. */
+int search_run_histories(struct search_run *r);
+
+#endif

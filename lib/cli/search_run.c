@@ -1,0 +1,351 @@
+#include "chathist/cli/search_run.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "chathist/base/hash_map.h"
+#include "chathist/base/memory.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/start.h"
+#include "chathist/search/match_context.h"
+#include "chathist/search/search.h"
+
+/* ---- searching ---- */
+
+static void failed(struct search_run *r, struct err *e)
+{
+    r->failed = true;
+    warn_err(e);
+    err_release(e);
+}
+
+/* This many messages that cannot be matched are named; the others are counted. */
+#define NAMED_MAX 3
+
+static void report_unmatched(struct search_run *r, const struct hit *hit, const struct err *e)
+{
+    r->failed = true;
+    if (r->unmatched++ < NAMED_MAX)
+        warnf("cannot search message '%.*s': %s", (int)hit->message->id.n, hit->message->id.p,
+              err_text(e));
+}
+
+/* Calls search_next or search_each. A message that cannot be matched is reported. */
+static int next(struct search_run *r, struct search *s, struct hit *hit, bool each)
+{
+    struct err e = ERR_INIT;
+    int found;
+
+    while ((found = each ? search_each(s, hit, &e) : search_next(s, hit, &e)) == SEARCH_FAILED) {
+        report_unmatched(r, hit, &e);
+        err_release(&e);
+        if (each)
+            return 1;
+    }
+    if (found < 0)
+        failed(r, &e);
+    return found;
+}
+
+static void print_matches(struct search_run *r, const struct hit *hit)
+{
+    struct pattern *p = &r->pattern;
+    struct err e = ERR_INIT;
+    size_t at, n;
+    int more;
+
+    pattern_start(p, hit->content);
+    while ((more = pattern_next(p, &at, &n, &e)) > 0)
+        hits_print_match(&r->out, hit, at, n, &r->form);
+    if (more < 0)
+        failed(r, &e);
+}
+
+static void print(struct search_run *r, const struct hit *hit)
+{
+    if (r->choice.common.json)
+        out_json_line(&r->out, hit->message->line);
+    else if (!r->only)
+        hits_print(&r->out, hit, &r->form);
+    else if (!r->invert)
+        print_matches(r, hit);
+}
+
+/* Reads a message again that this search has returned before. Returns 0, or -1 with *e set. */
+static int read_again(struct context_item place, struct search *s, struct buf *line,
+                      struct hit *hit, struct err *e)
+{
+    if (scan_again(&s->scan, place.at, place.n, line, e) < 0 ||
+        search_again(s, buf_str(line), hit, e) < 0)
+        return -1;
+    hit->found = place.hit;
+    return 0;
+}
+
+/* Prints messages that this search has returned before, the last one first. */
+static void print_again(struct search_run *r, struct search *s, const struct context_item *items,
+                        size_t count)
+{
+    struct buf line = BUF_INIT(BUF_LINE);
+    struct err e = ERR_INIT;
+    struct hit hit = {0};
+
+    scan_let_go(&s->scan);
+    while (count-- > 0) {
+        if (read_again(items[count], s, &line, &hit, &e) < 0)
+            failed(r, &e);
+        else
+            print(r, &hit);
+    }
+    buf_release(&line);
+}
+
+/* Counts a hit. Returns false if it is beyond the limit. */
+static bool within_limit(struct search_run *r)
+{
+    if (r->count < r->choice.limit) {
+        r->count++;
+        return true;
+    }
+    r->done = r->cut = true;
+    return false;
+}
+
+/* Hits kept as places in the file, to be printed in another order. */
+struct kept_hits {
+    struct context_item *at;
+    size_t count, cap;
+};
+
+static void keep_hit(struct kept_hits *h, const struct hit *hit)
+{
+    h->at = mem_grow(h->at, &h->cap, h->count + 1, sizeof *h->at);
+    h->at[h->count++] = (struct context_item){hit->line.at, hit->line.text.n, hit->found};
+}
+
+static void run_messages(struct search_run *r, struct search *s)
+{
+    struct kept_hits kept = {0};
+    struct hit hit;
+
+    while (next(r, s, &hit, false) > 0 && within_limit(r)) {
+        if (r->reverse)
+            keep_hit(&kept, &hit);
+        else
+            print(r, &hit);
+    }
+    print_again(r, s, kept.at, kept.count);
+    free(kept.at);
+}
+
+/* Prints hits with the messages around them. After the last hit within the limit, further hits count
+ * only as context. */
+static void run_context(struct search_run *r, struct search *s)
+{
+    struct match_context around;
+    struct hit hit;
+
+    match_context_init(&around, r->before, r->after);
+    while ((!r->done || match_context_wants_more(&around)) && next(r, s, &hit, true) > 0) {
+        bool counts = hit.found && within_limit(r);
+
+        match_context_add(&around, hit.message->session_id,
+                          (struct context_item){hit.line.at, hit.line.text.n, counts});
+    }
+    for (size_t i = 0; i < around.count; i++) {
+        const struct context_group *group = &around.groups[r->reverse ? around.count - 1 - i : i];
+
+        if (r->listed && !r->choice.common.json)
+            out_raw(&r->out, STR("--\n"));
+        r->listed = true;
+        print_again(r, s, group->at, group->count);
+    }
+    match_context_release(&around);
+}
+
+/* The sessions of the messages so far, in that order. */
+struct found_sessions {
+    struct hash_map places; /* in `at`, by id */
+    struct found_session {
+        struct str id;
+        bool found; /* it has a hit */
+    } * at;
+    size_t count, cap;
+};
+
+/* Adds the session of a message. Returns true for the first hit in the session. */
+static bool add_session(struct found_sessions *s, struct str id, bool found)
+{
+    size_t i = hash_map_number(&s->places, &id);
+    bool first;
+
+    if (i == s->count) {
+        s->at = mem_grow(s->at, &s->cap, s->count + 1, sizeof *s->at);
+        s->at[s->count++] = (struct found_session){.id = id};
+    }
+    first = found && !s->at[i].found;
+    s->at[i].found |= found;
+    return first;
+}
+
+static void run_sessions(struct search_run *r, struct search *s)
+{
+    bool without = r->what == SEARCH_SESSIONS_WITHOUT;
+    struct found_sessions sessions = {0};
+    struct hit hit;
+
+    while (next(r, s, &hit, without) > 0) {
+        struct str id = hit.message->session_id;
+
+        if (!hit.asked)
+            continue;
+        r->count += hit.found;
+        if (add_session(&sessions, id, hit.found) && !without && !r->reverse)
+            hits_print_session(&r->out, id, &r->form);
+    }
+    for (size_t i = 0; i < sessions.count && (without || r->reverse); i++) {
+        const struct found_session *one = &sessions.at[r->reverse ? sessions.count - 1 - i : i];
+
+        if (one->found == without)
+            continue;
+        r->listed = true;
+        hits_print_session(&r->out, one->id, &r->form);
+    }
+    hash_map_release(&sessions.places);
+    free(sessions.at);
+}
+
+static void run_count(struct search_run *r, struct search *s)
+{
+    bool any = r->what == SEARCH_NOTHING;
+    struct err e = ERR_INIT;
+    struct hit hit;
+    uint64_t count = 0;
+    int counted = search_count(s, any, &count, &e);
+
+    if (counted < 0)
+        failed(r, &e);
+    while (counted == 0 && !(any && count > 0) && next(r, s, &hit, false) > 0)
+        count++;
+    r->count += count;
+    r->done = any && count > 0;
+}
+
+static void note_searched(struct search_run *r, const struct history *h, struct search *s)
+{
+    r->searched =
+        mem_grow(r->searched, &r->searched_cap, r->searched_count + 1, sizeof *r->searched);
+    r->searched[r->searched_count++] = (struct searched){h, s->scan.bad, search_learned(s)};
+}
+
+static void search_history(struct search_run *r, const struct history *h)
+{
+    struct search search;
+    struct err e = ERR_INIT;
+
+    if (r->done || !choose_in(&r->choice, h))
+        return;
+    r->form = (struct hits_form){.history = choose_many(&r->choice) ? h->path : NULL,
+                                 .context = r->before > 0 || r->after > 0};
+    if (search_open(&search, h->dir_fd, h->path, &r->pattern, &r->choice.filter, SCAN_BACKWARD,
+                    &e) < 0) {
+        failed(r, &e);
+        return;
+    }
+    search.invert = r->invert;
+    search.threads = r->threads;
+    search.history = h;
+    if (r->what == SEARCH_COUNT || r->what == SEARCH_NOTHING)
+        run_count(r, &search);
+    else if (r->what != SEARCH_MESSAGES)
+        run_sessions(r, &search);
+    else if (r->form.context)
+        run_context(r, &search);
+    else
+        run_messages(r, &search);
+    note_searched(r, h, &search);
+    search_close(&search);
+}
+
+/* Writes to the skip indexes what the searches learned. The hits are flushed first, so that only a
+ * reader that waits for the end of a pipe waits for this. */
+static void update_indexes(struct search_run *r)
+{
+    for (size_t i = 0; i < r->searched_count; i++) {
+        const struct searched *one = &r->searched[i];
+        bool flushed = one->learned && out_flush(&r->out) == 0;
+
+        search_learned_free(one->learned, flushed ? one->history : NULL);
+    }
+}
+
+/* Returns whether any message that was searched passes this filter, or an error prevents an answer. */
+static bool any_passes(const struct search_run *r, const struct filter *f)
+{
+    int found = 0;
+
+    for (size_t i = 0; i < r->searched_count && found == 0; i++) {
+        const struct history *h = r->searched[i].history;
+        struct pattern nothing;
+        struct search search;
+        struct hit hit;
+
+        pattern_init(&nothing);
+        if (search_open(&search, h->dir_fd, h->path, &nothing, f, SCAN_BACKWARD, NULL) < 0)
+            return true;
+        search.invert = true;
+        found = search_next(&search, &hit, NULL);
+        search_close(&search);
+    }
+    return found != 0;
+}
+
+/* After a search without a hit, names the roles and models that no message has: they were most
+ * likely mistyped. */
+static void report_unused(const struct search_run *r)
+{
+    const struct filter_list *roles = &r->choice.filter.roles, *models = &r->choice.filter.models;
+    struct filter f;
+
+    for (size_t i = 0; i < roles->count; i++) {
+        f = (struct filter){.roles = {&roles->at[i], 1, 0}};
+        if (!any_passes(r, &f))
+            warnf("no message has the role '%.*s'", (int)roles->at[i].n, roles->at[i].p);
+    }
+    for (size_t i = 0; i < models->count; i++) {
+        f = (struct filter){.models = {&models->at[i], 1, 0}};
+        if (!any_passes(r, &f))
+            warnf("no answer is from the model '%.*s'", (int)models->at[i].n, models->at[i].p);
+    }
+}
+
+/* Searches the histories, prints the results, waits for the pager, and updates the skip indexes of
+ * large histories (search/skip_index). Returns the exit code. */
+int search_run_histories(struct search_run *r)
+{
+    bool found;
+    int absent;
+
+    for (size_t i = 0; i < r->choice.count; i++)
+        search_history(r, &r->choice.at[i]);
+    found = r->what == SEARCH_SESSIONS_WITHOUT ? r->listed : r->count > 0;
+    if (r->what == SEARCH_COUNT)
+        out_number(&r->out, r->count);
+    out_page_end(&r->out);
+    if (r->cut)
+        hintf(false, "more than %zu messages match (--limit)", r->choice.limit);
+    if (r->unmatched > NAMED_MAX)
+        warnf("cannot search %" PRIu64 " more message%s", r->unmatched - NAMED_MAX,
+              r->unmatched == NAMED_MAX + 1 ? "" : "s");
+    for (size_t i = 0; i < r->searched_count; i++)
+        start_report_bad(r->searched[i].history, r->searched[i].bad, r->choice.common.quiet);
+    absent = choose_report(&r->choice);
+    if (!found && !r->failed && r->searched_count > 0 && !r->choice.common.quiet)
+        report_unused(r);
+    update_indexes(r);
+    free(r->searched);
+    /* As in grep, an error counts more than a hit, except with --quiet. */
+    if (r->failed && !(r->what == SEARCH_NOTHING && found))
+        return exit_code(ERR_FAILURE);
+    return found ? absent : exit_code(ERR_ABSENT);
+}
