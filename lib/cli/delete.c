@@ -128,9 +128,9 @@ static void add_empty(struct deletion *d, const struct history *h)
     buf_release(&id);
 }
 
-/* Clears the mark of the current session: it is in use however old its last line is. It keeps its
- * mark if sessions were named, if a text is to be deleted, or if nothing is to be kept. Returns true
- * if a mark was cleared. */
+/* Clears the mark of the current session: it is in use however old its last line is. It keeps
+ * its mark if sessions were named, if a text is to be deleted, or if nothing is to be kept.
+ * Returns true if a mark was cleared. */
 static bool spare_current(const struct deletion *d, const struct history *h, bool *marked)
 {
     const struct delete_wish *w = d->wish;
@@ -208,8 +208,8 @@ static void delete_line(void *arg, struct rewrite *r, const struct line *l)
         rewrite_keep(r, l);
 }
 
-/* Called at the end of a rewrite: sessions that were not chosen by name are kept if they were used, or
- * made current, since they were chosen. Returns false if that needs another pass. */
+/* Called at the end of a rewrite: sessions that were not chosen by name are kept if they were
+ * used, or made current, since they were chosen. Returns false if that needs another pass. */
 static bool is_settled(void *arg)
 {
     struct leave_out *o = arg;

@@ -138,8 +138,8 @@ static void run_messages(struct search_run *r, struct search *s)
     free(kept.at);
 }
 
-/* Prints hits with the messages around them. After the last hit within the limit, further hits count
- * only as context. */
+/* Prints hits with the messages around them. After the last hit within the limit, further hits
+ * count only as context. */
 static void run_context(struct search_run *r, struct search *s)
 {
     struct match_context around;
@@ -279,7 +279,8 @@ static void update_indexes(struct search_run *r)
     }
 }
 
-/* Returns whether any message that was searched passes this filter, or an error prevents an answer. */
+/* Returns whether any message that was searched passes this filter, or an error prevents an
+ * answer. */
 static bool any_passes(const struct search_run *r, const struct filter *f)
 {
     int found = 0;

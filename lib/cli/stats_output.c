@@ -207,8 +207,8 @@ static void fill_cells(struct buf *cells, enum stats_by by, const struct stats_r
     }
 }
 
-/* Prints as much of the cells as fits: the label on the left, numbers on the right of their columns.
- * Returns the number of columns after them, for a bar. */
+/* Prints as much of the cells as fits: the label on the left, numbers on the right of their
+ * columns. Returns the number of columns after them, for a bar. */
 static size_t print_cells(struct out *o, struct buf *cells, const size_t *widths, size_t columns)
 {
     struct str label = utf8_fit(buf_str(&cells[LABEL]), widths[LABEL]);

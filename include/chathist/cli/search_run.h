@@ -1,5 +1,6 @@
 /*
- * search_run - the search of hist-search: searches one history after the other and prints the results.
+ * search_run - the search of hist-search: searches one history after the other and prints the
+ * results.
  *
  * A failure is reported when it happens. The limit that was reached, bad lines and absent sessions
  * are reported at the end, after the output of the pager.
@@ -24,7 +25,8 @@ enum search_what {
     SEARCH_NOTHING,          /* -q */
 };
 
-/* The program sets the first part and opens the histories and the output; the rest starts zeroed. */
+/* The program sets the first part and opens the histories and the output; the rest starts
+ * zeroed. */
 struct search_run {
     /* The command line: */
     struct choice choice;
