@@ -263,15 +263,19 @@ static void check_pointer(struct walk *w)
 
 static void check_index(struct walk *w)
 {
+    struct stat st;
     bool removable;
 
     if (session_index_blocked(w->h, &removable))
         report(w, !removable, w->h->index, 0,
                "it cannot be used as an index, and keeps one from being made");
-    if (session_index_is_wrong(w->h)) {
-        history_remove_index(w->h);
-        report(w, true, w->h->index, 0, "it did not match the history, and was removed");
-    }
+    if (!session_index_is_wrong(w->h))
+        return;
+    history_remove_index(w->h);
+    report(w, true, w->h->index, 0, "%s",
+           file_stat(w->h->dir_fd, w->h->index, &st) < 0
+               ? "it did not match the history, and was removed"
+               : "it does not match the history, and could not be removed");
 }
 
 /* Has a killed program left an index that it was making? Removes it with `remove`. */

@@ -203,6 +203,27 @@ setup() {
     is mine "$HISTORY.idx.tmp" mine
 }
 
+@test "hist-check: an index that does not match the history is removed, or the report says that it stays" {
+    hist_lines a 3000 >"$HISTORY"
+    run_expect 0 hist-sessions
+    cp "$HISTORY.idx" kept.idx
+    # An edit outside of the samples, before another line is appended.
+    local at
+    at=$(grep -abo '"session_id":"a"' "$HISTORY" | sed -n 215p | cut -d: -f1)
+    printf b | dd of="$HISTORY" bs=1 seek=$((at + 14)) conv=notrunc status=none
+    hist_line a user x >>"$HISTORY"
+    run_expect 0 hist-check
+    stdout_line 1 "$HISTORY.idx: warning: it did not match the history, and was removed"
+    [[ ! -e $HISTORY.idx ]]
+    cp kept.idx "$HISTORY.idx"
+    chmod a-w "$(dirname "$HISTORY")"
+    [[ -w $(dirname "$HISTORY") ]] || {
+        run_expect 0 hist-check
+        stdout_line 1 "$HISTORY.idx: warning: it does not match the history, and could not be removed"
+    }
+    chmod u+w "$(dirname "$HISTORY")"
+}
+
 @test "hist-check: the file of a hist-fork that was killed is reported" {
     hist_line s user one >"$HISTORY"
     echo chgroup1 >"$HISTORY.group"
