@@ -115,6 +115,7 @@ struct line {
     size_t prompt_columns;
     wchar_t key[SEQUENCE_MAX + 1]; /* the characters of a key that libedit did not get yet */
     size_t key_at, key_count;
+    bool at_end;                /* the cursor was at the end of the line before the last key */
     int unread;                 /* a byte that is read again; -1: none */
     struct wide undo[UNDO_MAX]; /* earlier states of the line, and its present state last */
     size_t undo_count;
@@ -200,6 +201,14 @@ static size_t terminal_columns(const struct line *l)
     return columns > 0 ? (size_t)columns : 80;
 }
 
+static size_t terminal_rows(const struct line *l)
+{
+    int rows = 0;
+
+    el_wget(l->el, EL_GETTC, "li", &rows);
+    return rows > 0 ? (size_t)rows : 24;
+}
+
 /* Returns how many rows the line begins above the cursor. */
 static size_t rows_above(const struct line *l)
 {
@@ -222,6 +231,24 @@ static void draw_again(const struct line *l, size_t above)
     write_terminal(buf_str(&out));
     el_wset(l->el, EL_REFRESH);
     buf_release(&out);
+}
+
+/* Called before each key. In a line that fills the screen libedit does not move the cursor to a row
+ * below the screen, but adds the next character at the end of the line as if it had, and so writes
+ * behind the rows that it has (libedit 3.1). If the last key moved the cursor to the end of such a
+ * line, it is drawn again, because that puts the cursor where the end is. */
+static void settle_cursor(struct line *l)
+{
+    const LineInfoW *info = el_wline(l->el);
+    bool was_at_end = l->at_end;
+
+    l->at_end = info->cursor == info->lastchar;
+    if (l->at_end && !was_at_end) {
+        size_t above = rows_above(l);
+
+        if (above + 1 >= terminal_rows(l))
+            draw_again(l, above);
+    }
 }
 
 /* Some terminals wrap their rows again for a new width, others do not. Only rows that belong to the
@@ -531,6 +558,7 @@ static int next_char(EditLine *el, wchar_t *out)
     struct line *l = line_of(el);
 
     keep_state(l);
+    settle_cursor(l);
     while (l->key_at == l->key_count) {
         char c;
         int came = next_byte(l, &c);
@@ -848,6 +876,7 @@ enum line_came line_read(struct line *l, struct str prompt, struct buf *text)
         return LINE_SIGNAL;
     l->came = LINE_TEXT;
     forget_states(l);
+    l->at_end = true;
     set_prompt(l, prompt);
     line_signals_edit(true);
     el_resize(l->el);

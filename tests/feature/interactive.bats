@@ -536,6 +536,15 @@ said_nothing() {
     said 4 'a long line to be typed here' $'a long line to be typed here\n[3 messages]'
 }
 
+@test "interactive: a line that is longer than the screen can be continued after its beginning was edited" {
+    local x
+    x=$(printf 'x%.0s' {1..60})
+    # Ctrl-A, Ctrl-E: libedit does not move the cursor below the screen, and wrote behind its copy of it.
+    run_expect 0 on_tty --size 20x3 --wait '> ' --type "$x"'\x01' --pause 50ms --type '\x05' --pause 50ms \
+        --type "$x"'\r' --wait 'message' --eof chat -s talk
+    said 2 "$x$x" "$x$x"$'\n[1 message]'
+}
+
 @test "interactive: the window changes its size" {
     terminal 40x10
     converse
