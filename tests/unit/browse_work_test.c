@@ -177,10 +177,10 @@ static void write_history(void)
 }
 
 /* Reads until the search has ended. `urgent`: messages are wanted again and again, which are read
- * first. */
+ * first. The pauses between become longer, so that a slow machine gets on in one of them, too. */
 static void search_all(struct browse_work *w, struct browse *b, bool urgent)
 {
-    int64_t until = time_ticks() + 60000, next = 0;
+    int64_t until = time_ticks() + 60000, next = 0, pause = 10;
 
     while ((!b->hits_done || browse_awaits_sessions(b) || b->shown.id.len == 0) &&
            CHECK(time_ticks() < until)) {
@@ -189,7 +189,8 @@ static void search_all(struct browse_work *w, struct browse *b, bool urgent)
         b->wants.more = true;
         if (urgent && b->target.id.len > 0 && time_ticks() >= next) {
             b->wants.thread = true;
-            next = time_ticks() + 10;
+            next = time_ticks() + pause;
+            pause += 2;
         }
         browse_work_ask(w, b);
         (void)poll(&fd, 1, 1);
