@@ -331,7 +331,7 @@ static void want_messages(struct browse *b, size_t history, struct str id)
         t->history = history;
         if (act_waits(b) && b->waits.chosen) {
             b->waits.count--;
-            browse_say(b, "given up: another session is chosen by now");
+            browse_say(b, "given up: another session is chosen");
         }
     }
     set(&t->hit, chosen_hit(b));

@@ -441,7 +441,7 @@ static void load_session(struct repl *r, struct str name)
     size_t messages;
 
     if (name.n == 0) {
-        warnf("no session: try '/load ID', or '/load N' behind a list");
+        warnf("no session: try '/load ID', or '/load N' after a list");
     } else if (resolve_listed(r, name, &id, &e) < 0 || continue_session(r, &id, &e) < 0) {
         report_error(&e);
     } else {

@@ -52,7 +52,7 @@ offence() {
 }
 
 @test "base does not know history" {
-    module base/file 'int io_len(void) { return 1; }' '"chathist/history/store.h"'
+    module base/file 'int file_len(void) { return 1; }' '"chathist/history/store.h"'
     offence 'lib/base/file.c includes "chathist/history/store.h"'
 }
 

@@ -1072,7 +1072,7 @@ TEST(an_action_waits_for_its_message)
     play(&b, ":j :f wait :n wait read:2 none");
     CHECK_STR(buf_c(&b.status), "there is nothing to look for: / goes to the search box");
     play(&b, "(abc) :j :L wait (ab) none");
-    CHECK_STR(buf_c(&b.status), "given up: another session is chosen by now");
+    CHECK_STR(buf_c(&b.status), "given up: another session is chosen");
     browse_release(&b);
 }
 
