@@ -1,6 +1,8 @@
 /* hist-show - print the messages of sessions. */
 #include <stdint.h>
+#include <stdlib.h>
 
+#include "chathist/base/memory.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
@@ -18,14 +20,15 @@ static const struct opt options[] = {
 static const struct program program = {"hist-show", "print the messages of sessions",
                                        "[SESSION|-]...", OPT_SESSION, options};
 
-static void show_history(struct out *out, struct choice *c, const struct history *h, struct show *s)
+/* Prints the chosen sessions of a history. Returns the number of its bad lines that were met. */
+static uint64_t show_history(struct out *out, struct choice *c, const struct history *h,
+                             struct show *s)
 {
-    if (!choose_in(c, h))
-        return;
     s->bad_lines = 0;
-    for (size_t i = 0; i < c->filter.sessions.count; i++)
-        show_session(out, h, c->filter.sessions.at[i], s);
-    start_report_bad(h, s->bad_lines, c->common.quiet);
+    if (choose_in(c, h))
+        for (size_t i = 0; i < c->filter.sessions.count; i++)
+            show_session(out, h, c->filter.sessions.at[i], s);
+    return s->bad_lines;
 }
 
 int main(int argc, char **argv)
@@ -34,6 +37,7 @@ int main(int argc, char **argv)
     struct opt_parser args;
     struct show show = {0};
     struct out out;
+    uint64_t *bad;
     char *value;
     int key, status;
 
@@ -46,11 +50,15 @@ int main(int argc, char **argv)
     if (!choice.unpaged)
         out_page(&out);
 
+    bad = mem_zalloc(choice.count * sizeof *bad);
     for (size_t i = 0; i < choice.count; i++)
-        show_history(&out, &choice, &choice.at[i], &show);
+        bad[i] = show_history(&out, &choice, &choice.at[i], &show);
+    show_end(&out, &show, choose_status(&choice) == 0);
+    for (size_t i = 0; i < choice.count; i++)
+        start_report_bad(&choice.at[i], bad[i], args.common.quiet);
     status = choose_report(&choice);
-    show_end(&out, &show, status == 0);
 
+    free(bad);
     choose_release(&choice);
     return out_close(&out, status, exit_code(ERR_FAILURE));
 }

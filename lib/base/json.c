@@ -46,10 +46,16 @@ static bool check_escape(const char **at, const char *end)
 /* Accepts a run of text beyond ASCII, including single blanks between its words. */
 static bool check_utf8(const char **at, const char *end)
 {
-    do {
-        *at += utf8_valid_beyond_ascii((struct str){*at, (size_t)(end - *at)});
-    } while (end - *at > 1 && (*at)[0] == ' ' && (unsigned char)(*at)[1] >= 0x80 && ++*at);
-    return *at == end || (unsigned char)**at < 0x80;
+    const char *p = *at;
+
+    for (;;) {
+        p += utf8_valid_beyond_ascii((struct str){p, (size_t)(end - p)});
+        if (end - p < 2 || p[0] != ' ' || (unsigned char)p[1] < 0x80)
+            break;
+        p++;
+    }
+    *at = p;
+    return p == end || (unsigned char)*p < 0x80;
 }
 
 static bool check_string(const char **at, const char *end)

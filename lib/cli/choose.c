@@ -434,17 +434,20 @@ int choose_list(struct choice *c, struct session_list *l, const struct history *
     return all ? 0 : keep_chosen(c, l, h, limit, e);
 }
 
+int choose_status(const struct choice *c)
+{
+    for (size_t i = 0; i < c->sessions_count; i++)
+        if (!c->sessions[i].found)
+            return exit_code(ERR_ABSENT);
+    return 0;
+}
+
 int choose_report(const struct choice *c)
 {
-    int status = 0;
-
-    for (size_t i = 0; i < c->sessions_count; i++) {
-        if (c->sessions[i].found)
-            continue;
-        warn_err(&c->sessions[i].absent);
-        status = exit_code(ERR_ABSENT);
-    }
-    return status;
+    for (size_t i = 0; i < c->sessions_count; i++)
+        if (!c->sessions[i].found)
+            warn_err(&c->sessions[i].absent);
+    return choose_status(c);
 }
 
 void choose_release(struct choice *c)

@@ -14,7 +14,8 @@ struct pattern_needle {
     struct regex *regex; /* NULL: a fixed string */
     struct buf bytes;    /* folded unless the case counts */
     /* for the current text: */
-    size_t text_at, folded_at; /* two offsets of the same place */
+    size_t text_at, folded_at; /* the same place in the text and in the folded piece */
+    size_t piece_at;           /* of that piece */
     bool known;                /* `result`, `at` and `len` are those of the next match */
     int result;
     size_t at, len;
@@ -26,8 +27,7 @@ struct pattern_needle {
 void pattern_init(struct pattern *p)
 {
     *p = (struct pattern){0};
-    /* Folding makes text longer by at most a half, from two bytes to three. */
-    buf_init(&p->folded, BUF_LINE * 2);
+    buf_init(&p->folded, SIZE_MAX);
 }
 
 void pattern_release(struct pattern *p)
@@ -161,57 +161,100 @@ static int find_empty(const struct pattern *p, struct pattern_needle *n, size_t 
     return 1;
 }
 
-/* Returns the text that is searched for needles, folded unless case matters. */
-static struct str searched_text(struct pattern *p)
+#define PIECE ((size_t)1 << 20)
+/* A code point has at most four bytes and its folded form at least one, so that a match has at most
+ * this many bytes for each of the needle. */
+#define LONGEST 4
+
+/* Returns an offset that is not inside a code point: this one or one soon after it. */
+static size_t next_boundary(struct str text, size_t at)
 {
-    if (p->case_sensitive)
-        return p->text;
-    if (!p->is_folded) {
-        buf_clear(&p->folded);
-        utf8_add_folded(&p->folded, p->text);
-        p->is_folded = true;
-        p->moved = utf8_ascii(p->text) < p->text.n;
-    }
-    return buf_str(&p->folded);
+    while (at < text.n && utf8_inside(text, at))
+        at++;
+    return at < text.n ? at : text.n;
 }
 
-static int find_fixed(struct pattern *p, struct pattern_needle *n, size_t from, bool empty_too)
+/* Folds a piece of the text that holds every match at `from`, unless the current piece does. */
+static void fold_piece(struct pattern *p, size_t from, size_t longest)
 {
-    struct str needle = buf_str(&n->bytes), text;
-    const char *found;
-    size_t at;
-    int32_t cp;
+    struct str piece;
 
-    if (needle.n == 0)
-        return empty_too ? find_empty(p, n, from) : 0;
-    text = searched_text(p);
-    if (p->moved) {
-        advance(p->text, &n->text_at, &n->folded_at, from, SIZE_MAX);
-        from = n->folded_at;
-    }
-    for (;;) {
-        found = from < text.n ? str_find((struct str){text.p + from, text.n - from}, needle) : NULL;
-        if (!found)
-            return 0;
-        at = (size_t)(found - text.p);
-        /* Folding turns word characters into word characters. */
-        if (!p->words || (!word_before(text, at) && !word_after(text, at + needle.n)))
+    if (from >= p->piece_at && from < p->piece_end &&
+        (p->piece_end == p->text.n || p->piece_end - from > longest))
+        return;
+    p->piece_at = from;
+    p->piece_end = next_boundary(
+        p->text, p->text.n - from > PIECE + longest ? from + PIECE + longest : p->text.n);
+    piece = (struct str){p->text.p + from, p->piece_end - from};
+    buf_clear(&p->folded);
+    utf8_add_folded(&p->folded, piece);
+    p->moved = utf8_ascii(piece) < piece.n;
+}
+
+/* Finds a needle in the folded text at `from` or after it, and sets n->at and n->len. */
+static bool find_folded(struct pattern *p, struct pattern_needle *n, size_t from)
+{
+    struct str needle = buf_str(&n->bytes), folded;
+    size_t longest = LONGEST * needle.n, at, end, folded_end;
+    const char *found;
+
+    for (;; from = next_boundary(p->text, p->piece_end - longest)) {
+        if (from >= p->text.n)
+            return false;
+        fold_piece(p, from, longest);
+        if (n->piece_at != p->piece_at || n->text_at < p->piece_at || n->text_at > from) {
+            n->piece_at = n->text_at = p->piece_at;
+            n->folded_at = 0;
+        }
+        if (p->moved)
+            advance(p->text, &n->text_at, &n->folded_at, from, SIZE_MAX);
+        at = p->moved ? n->folded_at : from - p->piece_at;
+        folded = buf_str(&p->folded);
+        found = str_find((struct str){folded.p + at, folded.n - at}, needle);
+        if (found)
             break;
-        from = at + step_at(text, at, &cp);
+        if (p->piece_end == p->text.n)
+            return false;
     }
-    n->at = at;
+    at = (size_t)(found - folded.p);
+    n->at = p->piece_at + at;
     n->len = needle.n;
     if (p->moved) {
         advance(p->text, &n->text_at, &n->folded_at, SIZE_MAX, at);
-
         /* The next search may begin inside this match, so the two offsets stay at its beginning. */
-        size_t end = n->text_at, folded_end = n->folded_at;
-
+        end = n->text_at;
+        folded_end = n->folded_at;
         advance(p->text, &end, &folded_end, SIZE_MAX, at + needle.n);
         n->at = n->text_at;
         n->len = end - n->at;
     }
-    return 1;
+    return true;
+}
+
+static bool find_exact(const struct pattern *p, struct pattern_needle *n, size_t from)
+{
+    const char *found =
+        str_find((struct str){p->text.p + from, p->text.n - from}, buf_str(&n->bytes));
+
+    n->at = found ? (size_t)(found - p->text.p) : 0;
+    n->len = n->bytes.len;
+    return found != NULL;
+}
+
+static int find_fixed(struct pattern *p, struct pattern_needle *n, size_t from, bool empty_too)
+{
+    int32_t cp;
+
+    if (n->bytes.len == 0)
+        return empty_too ? find_empty(p, n, from) : 0;
+    while (from < p->text.n) {
+        if (!(p->case_sensitive ? find_exact(p, n, from) : find_folded(p, n, from)))
+            return 0;
+        if (!p->words || (!word_before(p->text, n->at) && !word_after(p->text, n->at + n->len)))
+            return 1;
+        from = n->at + step_at(p->text, n->at, &cp);
+    }
+    return 0;
 }
 
 /* ---- all of them ---- */
@@ -221,11 +264,11 @@ void pattern_start(struct pattern *p, struct str text)
     if (p->folded.cap > FOLDED_KEPT)
         buf_release(&p->folded);
     p->text = text;
-    p->is_folded = p->moved = false;
+    p->piece_at = p->piece_end = 0;
     p->from = 0;
     p->ended = false;
     for (size_t i = 0; i < p->count; i++) {
-        p->needles[i].text_at = p->needles[i].folded_at = 0;
+        p->needles[i].piece_at = p->needles[i].text_at = p->needles[i].folded_at = 0;
         p->needles[i].known = false;
     }
 }

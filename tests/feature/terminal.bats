@@ -481,7 +481,7 @@ put_less() {
     PAGER=false on_terminal hist-show s
     # The status is the program's.
     PAGER='head -n 1' run_expect 1 on_tty --raw hist-show --color=never s nope
-    stdout_is "hist-show: no session 'nope'" '[user] 2024-06-27 14:53'
+    stdout_is '[user] 2024-06-27 14:53' "hist-show: no session 'nope'"
 }
 
 # in_less STATUS SCRIPT... COMMAND: on a terminal, from the moment when less asks for a key.

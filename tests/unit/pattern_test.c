@@ -392,3 +392,41 @@ TEST(without_a_pattern_nothing_matches)
     CHECK_INT(pattern_find(&p, STR("x"), &at, &len, NULL), 0);
     pattern_release(&p);
 }
+
+/* Long texts are folded in pieces of 1 MiB. */
+TEST(matches_at_the_end_of_a_folded_piece_are_found)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    struct pattern p;
+    size_t at, len, place;
+
+    for (size_t before = 0; before < 80; before++) {
+        bool odd = before % 2 == 1;
+
+        buf_clear(&text);
+        buf_add_c(&text, odd ? "\u00c4 ärger " : "x ärger ");
+        while (text.len < ((size_t)1 << 20) - 40 + before)
+            buf_add_byte(&text, '-');
+        place = text.len;
+        buf_add_c(&text, "\u00c4RGER");
+        for (int i = 0; i < 3000; i++)
+            buf_add_c(&text, "- ");
+        buf_add_c(&text, "\u212aelvin");
+        pattern_init(&p);
+        p.words = before % 4 < 2;
+        CHECK_INT(pattern_add(&p, STR("ärger"), NULL), 0);
+        CHECK_INT(pattern_add(&p, STR("kelvin"), NULL), 0);
+        pattern_start(&p, buf_str(&text));
+        CHECK_INT(pattern_next(&p, &at, &len, NULL), 1);
+        CHECK(at < 4 && len == 6);
+        CHECK_INT(pattern_next(&p, &at, &len, NULL), 1);
+        CHECK_INT(at, place);
+        CHECK_INT(len, 6);
+        CHECK_INT(pattern_next(&p, &at, &len, NULL), 1);
+        CHECK_INT(at, text.len - 8);
+        CHECK_INT(len, 8);
+        CHECK_INT(pattern_next(&p, &at, &len, NULL), 0);
+        pattern_release(&p);
+    }
+    buf_release(&text);
+}

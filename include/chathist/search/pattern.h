@@ -27,10 +27,11 @@ struct pattern {
     struct pattern_needle *needles;
     size_t count, cap;
     struct str text;
-    struct buf folded; /* the text folded, if is_folded */
-    bool is_folded;
-    bool moved;  /* an offset in `folded` can be another one in the text */
-    size_t from; /* the next match begins here or later */
+    /* The text is folded in pieces, so that memory stays bounded. */
+    struct buf folded;          /* the text between these two offsets, folded; */
+    size_t piece_at, piece_end; /* nothing is folded yet if piece_end is 0 */
+    bool moved;                 /* an offset in `folded` can be another one in the piece */
+    size_t from;                /* the next match begins here or later */
     bool ended;
 };
 
