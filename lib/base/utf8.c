@@ -282,7 +282,8 @@ static bool is_enclosed_letter(int32_t cp)
            (cp >= 0x1f150 && cp <= 0x1f169) || (cp >= 0x1f170 && cp <= 0x1f189);
 }
 
-bool utf8_is_format_or_space(int32_t cp)
+/* Returns true for a format character (category Cf), and for a space (Zs) other than the blank. */
+static bool is_format_or_space(int32_t cp)
 {
     utf8proc_category_t category = utf8proc_category(cp);
 
@@ -491,7 +492,7 @@ bool vis_unsafe(int32_t cp)
 
 bool vis_hidden(int32_t cp)
 {
-    return vis_unsafe(cp) || (cp >= 0xfe00 && cp <= 0xfe0f) || utf8_is_format_or_space(cp);
+    return vis_unsafe(cp) || (cp >= 0xfe00 && cp <= 0xfe0f) || is_format_or_space(cp);
 }
 
 static void show(struct buf *out, int32_t cp)

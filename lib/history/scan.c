@@ -438,8 +438,7 @@ int scan_message(struct scan *s, struct message *m, struct line *l, struct err *
 
         if (scan_may_give(s, l->text))
             verdict = scan_judge(l, m);
-        if (verdict == SCAN_BAD && s->bad++ == 0)
-            s->first_bad = l->at;
+        s->bad += verdict == SCAN_BAD;
         if (verdict == SCAN_MESSAGE &&
             (!s->session || str_eq(m->session_id, (struct str){s->session, s->session_len})))
             return 1;

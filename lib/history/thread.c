@@ -71,7 +71,8 @@ static bool stands(struct state *s, const struct message *m)
     return !out;
 }
 
-void thread_leave_out(struct thread *t, const bool *out)
+/* Drops message i if out[i] is true. */
+static void leave_out(struct thread *t, const bool *out)
 {
     size_t kept = 0;
 
@@ -146,7 +147,7 @@ void thread_settle(struct thread *t)
 
     for (size_t i = t->count; i-- > 0;)
         out[i] = !stands(&s, &t->at[i]);
-    thread_leave_out(t, out);
+    leave_out(t, out);
     free(out);
     state_release(&s);
     group_turns(t);
@@ -173,7 +174,7 @@ void thread_turn_back(struct thread *t, size_t place)
         is_out = is_out || takes_out(&t->at[i], t->at[place].id);
         out[i] = is_out;
     }
-    thread_leave_out(t, out);
+    leave_out(t, out);
     free(out);
     thread_settle(t);
 }

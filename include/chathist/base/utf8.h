@@ -40,8 +40,6 @@ size_t utf8_count(struct str s);
 
 /* Adds s, folded code point by code point (utf8_fold). Ill-formed bytes are copied. */
 void utf8_add_folded(struct buf *out, struct str s);
-/* Returns true for a format character (category Cf), and for a space (Zs) other than the blank. */
-bool utf8_is_format_or_space(int32_t cp);
 /* Returns true for a word character, as \w of UTS #18: a letter, a mark, a digit, a connector such
  * as `_`, or a joiner. */
 bool utf8_is_word(int32_t cp);

@@ -35,9 +35,8 @@ struct line {
 struct scan {
     int fd; /* -1: the file does not exist, so the history has no lines */
     enum scan_way way;
-    off_t size;      /* of the file when opened */
-    uint64_t bad;    /* bad lines parsed so far */
-    off_t first_bad; /* the offset of the first of them, if any */
+    off_t size;   /* of the file when opened */
+    uint64_t bad; /* bad lines parsed so far */
     /* private */
     char *path;
     size_t block_size; /* SCAN_BLOCK; tests make it and the next two small */

@@ -42,8 +42,6 @@ int thread_load_between(struct thread *t, int dir, const char *history_path, str
  * line to a thread, which starts zeroed; thread_settle then drops and orders lines as above. */
 void thread_add(struct thread *t, struct str line);
 void thread_settle(struct thread *t);
-/* Drops message i if out[i] is true. */
-void thread_leave_out(struct thread *t, const bool *out);
 /* Replaces thread_settle: gives the thread as it was before the line at that place was replaced or
  * reset. */
 void thread_turn_back(struct thread *t, size_t place);
