@@ -303,7 +303,7 @@ END
 @test "turn: hist-check tells of answers that were left, hist-delete takes them along" {
     use_history
     use_echo
-    background chat -s s -o delay_ms=50 'one two three'
+    background chat -s s -o delay_ms=300 'one two three'
     wait_for grep -q two "$OUT.bg"
     kill -KILL "$BG"
     finish 137
