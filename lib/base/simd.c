@@ -30,7 +30,7 @@ INLINE uint64_t vec16_bits(vec16 v)
     return (uint32_t)__builtin_ia32_pmovmskb128((chars16)v);
 #else
     uint64_t bits = 0;
-    char bytes[sizeof(v)];
+    char bytes[16];
 
     /* The product moves the lowest bit of byte i to bit 56 + i. */
     memcpy(bytes, &v, sizeof(v));

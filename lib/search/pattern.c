@@ -21,9 +21,6 @@ struct pattern_needle {
     size_t at, len;
 };
 
-/* The folded form of a text is kept for the next text up to this size. */
-#define FOLDED_KEPT ((size_t)1 << 20)
-
 void pattern_init(struct pattern *p)
 {
     *p = (struct pattern){0};
@@ -261,8 +258,6 @@ static int find_fixed(struct pattern *p, struct pattern_needle *n, size_t from, 
 
 void pattern_start(struct pattern *p, struct str text)
 {
-    if (p->folded.cap > FOLDED_KEPT)
-        buf_release(&p->folded);
     p->text = text;
     p->piece_at = p->piece_end = 0;
     p->from = 0;
