@@ -258,7 +258,9 @@ static int32_t escape(struct browse_view *v)
 
     if (v->pasting)
         timeout(v->sequence_ms); /* a sequence, not the Escape key */
-    kind = get_wch(&key);
+    do
+        kind = get_wch(&key);
+    while (v->pasting && kind == OK && key == 033); /* the last one may begin the mark */
     nodelay(stdscr, TRUE);
     if (kind == ERR || key == 033)
         return BROWSE_KEY_ESCAPE;
@@ -268,6 +270,8 @@ static int32_t escape(struct browse_view *v)
     for (key = 0; get_wch(&key) == OK && (key < '@' || key > '~') && key >= ' ';)
         number = key >= '0' && key <= '9' ? number % 1000 * 10 + key - '0' : 1000;
     nodelay(stdscr, TRUE);
+    if (v->pasting && key == 033)
+        unget_wch((wchar_t)key); /* it cuts the sequence off and begins another one */
     if (key != '~' || (number != 200 && number != 201))
         return -1;
     v->pasting = number == 200;

@@ -479,6 +479,21 @@ screen_lacks_now() {
     ended 130
 }
 
+@test "hist-browse: a paste that ends in an unfinished sequence" {
+    local end
+    worked
+    terminal
+    browse
+    for end in $'\e' $'\e['; do
+        keys -l $'\e[200~lexer'"$end"$'\e[201~'
+        screen_has '> lexer'
+        # A key, not a part of the paste.
+        keys C-a x
+        screen_has '> xlexer'
+        keys C-e C-u
+    done
+}
+
 @test "hist-browse: the marks of a paste in pieces" {
     worked
     terminal
