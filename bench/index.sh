@@ -99,12 +99,12 @@ writer 'chat, over ten lines' "$BIN/chat" --dry-run -s new hello
 
 # The cost of two lines that the index does not cover: the same file by two names, one with an index that was
 # made before these lines, and one with an index that was made after them.
-"$BIN/hist-sessions" "${h[@]}" >/dev/null
+"$BIN/hist-sessions" "${h[@]}" --limit 50 >/dev/null
 tail -n 2 "$tmp/large" >"$tmp/two"
 cat "$tmp/two" >>"$tmp/large"
 ln "$tmp/large" "$tmp/more"
-"$BIN/hist-sessions" --history "$tmp/more" >/dev/null
-runs=5 times "$BIN/hist-sessions" "${h[@]}" -- "$BIN/hist-sessions" --history "$tmp/more"
+"$BIN/hist-sessions" --history "$tmp/more" --limit 50 >/dev/null
+runs=5 times "$BIN/hist-sessions" "${h[@]}" --limit 50 -- "$BIN/hist-sessions" --history "$tmp/more" --limit 50
 late=$(awk -v a="${ms[1]}" -v b="${ms[2]}" 'BEGIN { printf "%.3f", a - b }')
 row 'two lines more' "$late" 0 - 0.3
 exit $over
