@@ -46,7 +46,8 @@ void time_add_iso(struct buf *out, int64_t us)
 
     gmtime_r(&seconds, &tm); /* a 64-bit count of microseconds is in its range */
     buf_addf(out, "%04lld-%02d-%02dT%02d:%02d:%02d.%06d+00:00", tm.tm_year + 1900LL, tm.tm_mon + 1,
-             tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(us - seconds * TIME_SECOND));
+             tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+             (int)((us % TIME_SECOND + TIME_SECOND) % TIME_SECOND));
 }
 
 void time_add_local(struct buf *out, int64_t us)
