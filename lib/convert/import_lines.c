@@ -144,14 +144,26 @@ static bool has_keys(struct str text)
            str_find(text, STR("\"timestamp\"")) && str_find(text, STR("\"role\""));
 }
 
-/* The first line may be longer than the head; its keys come before long texts. */
+/* Returns whether the first element of a document is a line. If it is longer than the head of the
+ * file, its keys show that; they come before long texts. */
+static bool is_document(struct str head, size_t begin)
+{
+    struct str next = str_trim((struct str){head.p + begin + 1, head.n - begin - 1}), line, value;
+
+    if (!str_starts(next, STR("{")))
+        return str_eq(next, STR("]}"));
+    line = str_trim(str_cut(&next, '\n'));
+    if (str_ends(line, STR(",")))
+        line.n--;
+    return json_check(line, &value, NULL) ? is_line(value) : has_keys(head);
+}
+
 static bool is_lines(struct str head)
 {
     size_t begin = document_begin(head);
-    struct str rest = {head.p + begin + 1, begin > 0 ? head.n - begin - 1 : 0};
 
     if (begin > 0)
-        return has_keys(head) || str_eq(str_trim(rest), STR("]}"));
+        return is_document(head, begin);
     return import_some_line(head, is_line) ||
            (str_starts(head, STR("{\"id\":\"")) && has_keys(head));
 }
