@@ -12,43 +12,40 @@ void err_release(struct err *e)
     *e = (struct err)ERR_INIT;
 }
 
-/* The new message may be made from the old one, so it is complete before the old one is freed. */
-static void replace(struct err *e, enum err_kind kind, struct buf *text)
+/* Sets the message. It may be made from the old one, so it is complete before
+ * the old one is freed. */
+static void replace(struct err *e, enum err_kind kind, const char *fmt, va_list ap)
 {
-    char *old = e->text;
+    struct buf text = BUF_INIT(BUF_LINE);
 
+    buf_vaddf(&text, fmt, ap);
+    free(e->text);
     e->kind = kind;
-    e->text = buf_detach(text);
-    free(old);
+    e->text = buf_detach(&text);
 }
 
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 {
-    struct buf text = BUF_INIT(BUF_LINE);
     va_list ap;
 
     if (!e)
         return -1;
     va_start(ap, fmt);
-    buf_vaddf(&text, fmt, ap);
+    replace(e, kind, fmt, ap);
     va_end(ap);
-    replace(e, kind, &text);
     return -1;
 }
 
 int err_sys(struct err *e, int errnum, const char *fmt, ...)
 {
-    struct buf text = BUF_INIT(BUF_LINE);
     va_list ap;
 
     if (!e)
         return -1;
     va_start(ap, fmt);
-    buf_vaddf(&text, fmt, ap);
+    replace(e, ERR_FAILURE, fmt, ap);
     va_end(ap);
-    buf_addf(&text, ": %s", strerror(errnum));
-    replace(e, ERR_FAILURE, &text);
-    return -1;
+    return err_set(e, ERR_FAILURE, "%s: %s", err_text(e), strerror(errnum));
 }
 
 const char *err_text(const struct err *e)

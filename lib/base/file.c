@@ -452,20 +452,15 @@ int file_read(const char *path, struct buf *b, struct err *e)
     return fd < 0 ? -1 : read_and_close(fd, path, b, e);
 }
 
-int file_read_state_at(int dir, const char *path, struct buf *b, struct err *e)
+int file_read_state(const char *path, struct buf *b, struct err *e)
 {
-    int reason = 0, fd = file_open_regular_at(dir, path, O_RDONLY, 0, NULL, &reason, e);
+    int reason = 0, fd = file_open_regular_at(FILE_CWD, path, O_RDONLY, 0, NULL, &reason, e);
 
     if (fd >= 0)
         return read_and_close(fd, path, b, e) < 0 ? -1 : 1;
     if (reason == ENOENT && e)
         err_release(e);
     return reason == ENOENT ? 0 : -1;
-}
-
-int file_read_state(const char *path, struct buf *b, struct err *e)
-{
-    return file_read_state_at(FILE_CWD, path, b, e);
 }
 
 /* Locks a new temporary file, so that file_sweep does not remove it. Returns false if file_sweep
@@ -573,7 +568,7 @@ static int write_failed(const char *path, struct err *e)
     return err_sys(e, errno, "cannot write '%s'", path);
 }
 
-int file_replace_begin_at(struct file_replace *r, int dir, const char *path, struct err *e)
+static int begin_replace(struct file_replace *r, int dir, const char *path, struct err *e)
 {
     struct stat st;
 
@@ -592,7 +587,7 @@ int file_replace_begin_at(struct file_replace *r, int dir, const char *path, str
 
 int file_replace_begin(struct file_replace *r, const char *path, struct err *e)
 {
-    return file_replace_begin_at(r, FILE_CWD, path, e);
+    return begin_replace(r, FILE_CWD, path, e);
 }
 
 int file_replace_end(struct file_replace *r, struct err *e)
@@ -626,7 +621,7 @@ int file_replace_at(int dir, const char *path, struct str content, bool sync, st
 {
     struct file_replace r;
 
-    if (file_replace_begin_at(&r, dir, path, e) < 0)
+    if (begin_replace(&r, dir, path, e) < 0)
         return -1;
     r.unsynced = !sync;
     if (file_write_all(r.fd, content.p, content.n) < 0) {

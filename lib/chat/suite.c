@@ -96,34 +96,51 @@ static void print_line(struct out *out, struct str name, struct str value)
     buf_release(&line);
 }
 
-/* Prints the object for people, a line for each value. The files have their names in an object. */
+/* Prints a string, a boolean, null, or a number. */
+static void print_value(struct out *out, struct str name, struct str value)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+
+    if (json_type(value) == JSON_BOOL)
+        value = json_is_true(value) ? STR("yes") : STR("no");
+    else if (json_type(value) == JSON_STRING)
+        value = json_text(value, &scratch);
+    else if (json_is_null(value))
+        value = STR("none");
+    print_line(out, name, value);
+    buf_release(&scratch);
+}
+
+/* Prints a line for each file of an object, whose values are sizes in bytes. */
+static void print_files(struct out *out, struct str files)
+{
+    struct json_iter it = json_iter(files);
+    struct buf text = BUF_INIT(BUF_LINE);
+
+    while (json_next(&it)) {
+        buf_clear(&text);
+        json_decode((struct str){it.key.p - 1, it.key.n + 2}, &text);
+        buf_addf(&text, ", %.*s bytes", (int)it.value.n, it.value.p);
+        print_line(out, STR("file"), buf_str(&text));
+    }
+    buf_release(&text);
+}
+
+/* Prints the object for people, a line for each value. */
 static void print_report(struct out *out, struct str object)
 {
-    struct buf text = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
     struct json_iter it = json_iter(object);
 
     while (json_next(&it)) {
-        struct json_iter files = json_iter(it.value);
-        struct str value = it.value;
+        struct json_iter item = json_iter(it.value);
 
-        while (json_type(value) == JSON_OBJECT && json_next(&files)) {
-            buf_clear(&text);
-            json_decode((struct str){files.key.p - 1, files.key.n + 2}, &text);
-            buf_addf(&text, ", %.*s bytes", (int)files.value.n, files.value.p);
-            print_line(out, STR("file"), buf_str(&text));
-        }
-        if (json_type(value) == JSON_OBJECT)
-            continue;
-        if (json_type(value) == JSON_BOOL)
-            value = json_is_true(value) ? STR("yes") : STR("no");
-        else if (json_type(value) == JSON_STRING)
-            value = json_text(value, &scratch);
-        else if (json_is_null(value))
-            value = STR("none");
-        print_line(out, it.key, value);
+        if (json_type(it.value) == JSON_OBJECT)
+            print_files(out, it.value);
+        else if (json_type(it.value) != JSON_ARRAY)
+            print_value(out, it.key, it.value);
+        while (json_type(it.value) == JSON_ARRAY && json_next(&item))
+            print_value(out, it.key, item.value);
     }
-    buf_release(&text);
-    buf_release(&scratch);
 }
 
 /* A path below a directory, NULL if that is unknown or the file does not exist. */
@@ -170,6 +187,19 @@ static void add_files(struct buf *r, const struct history *h, const char *dir)
     }
     free(entries);
     buf_add_byte(r, '}');
+}
+
+/* Adds the histories of other programs beside this one. */
+static void add_foreign(struct buf *r, const struct history *h)
+{
+    if (h->foreign_count == 0)
+        return;
+    add_value(r, "foreign_histories", "[");
+    for (size_t i = 0; i < h->foreign_count; i++) {
+        buf_add_c(r, i > 0 ? "," : "");
+        json_add_string(r, str_of(h->foreign[i]));
+    }
+    buf_add_byte(r, ']');
 }
 
 static void add_session(struct buf *r, const struct history *h)
@@ -222,8 +252,7 @@ static void add_history(struct buf *r, const struct history *h)
         add_text(r, "notice", h->notice);
     if (h->doubt)
         add_text(r, "trust_error", h->doubt);
-    for (size_t i = 0; i < h->foreign_count; i++)
-        add_text(r, "foreign_history", h->foreign[i]);
+    add_foreign(r, h);
     add_session(r, h);
     add_files(r, h, h->dir ? h->dir : parent && *parent ? parent : ".");
     free(parent);

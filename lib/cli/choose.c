@@ -403,11 +403,8 @@ static int keep_chosen(const struct choice *c, struct session_list *l, const str
     size_t kept = 0;
     int result;
 
-    for (size_t i = 0; i < l->count; i++) {
-        marked[i] = named->count == 0;
-        for (size_t k = 0; k < named->count; k++)
-            marked[i] = marked[i] || str_eq(id_of(&l->at[i]), named->at[k]);
-    }
+    for (size_t i = 0; i < l->count; i++)
+        marked[i] = named->count == 0 || filter_has(named, id_of(&l->at[i]));
     result = choose_mark(c, l, marked, h, e);
     for (size_t i = 0; i < l->count && kept < limit; i++)
         if (marked[i])

@@ -24,16 +24,6 @@ static struct str id_of(const struct session *s)
     return (struct str){s->id, s->id_len};
 }
 
-static bool is_named(const struct delete_wish *w, struct str id)
-{
-    const struct filter_list *ids = &w->choice.filter.sessions;
-
-    for (size_t i = 0; i < ids->count; i++)
-        if (str_eq(id, ids->at[i]))
-            return true;
-    return false;
-}
-
 /* Clears the marks of the sessions without a message that contains the text. */
 static int clear_unmatched(const struct session_list *l, bool *marked, const struct history *h,
                            struct str text, struct err *e)
@@ -118,7 +108,8 @@ static void add_empty(struct deletion *d, const struct history *h)
     struct session_list *l = &d->list;
     struct buf id = BUF_INIT(BUF_SMALL);
 
-    if (find_current(d, h, &id) == l->count && id.len > 0 && is_named(d->wish, buf_str(&id))) {
+    if (find_current(d, h, &id) == l->count && id.len > 0 &&
+        filter_has(&d->wish->choice.filter.sessions, buf_str(&id))) {
         struct session *s = session_list_add(l);
 
         s->id = session_list_keep(l, buf_str(&id));
@@ -164,8 +155,8 @@ void delete_choose(struct deletion *d, const struct history *h, const struct del
         add_empty(d, h);
     marked = mem_zalloc(d->list.count);
     for (size_t i = 0; i < d->list.count; i++)
-        marked[i] =
-            (!w->named || is_named(w, id_of(&d->list.at[i]))) && (!w->keeps || i >= w->keep);
+        marked[i] = (!w->named || filter_has(&w->choice.filter.sessions, id_of(&d->list.at[i]))) &&
+                    (!w->keeps || i >= w->keep);
     if (choose_mark(&w->choice, &d->list, marked, h, &e) < 0 ||
         (w->match.p && clear_unmatched(&d->list, marked, h, w->match, &e) < 0))
         die_err(&e);

@@ -9,29 +9,29 @@
 void filter_add(struct filter_list *l, struct str value)
 {
     l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
-    l->at[l->count++] = value;
+    l->at[l->count] = value;
+    hash_map_set(&l->places, value, l->count++);
+}
+
+bool filter_has(const struct filter_list *l, struct str value)
+{
+    return hash_map_find(&l->places, value);
 }
 
 void filter_clear(struct filter_list *l)
 {
-    l->count = 0;
+    free(l->at);
+    hash_map_release(&l->places);
+    *l = (struct filter_list){0};
 }
 
 void filter_release(struct filter *f)
 {
-    free(f->roles.at);
-    free(f->sessions.at);
-    free(f->models.at);
-    free(f->files.at);
+    filter_clear(&f->roles);
+    filter_clear(&f->sessions);
+    filter_clear(&f->models);
+    filter_clear(&f->files);
     *f = (struct filter){0};
-}
-
-static bool has(const struct filter_list *l, struct str value)
-{
-    for (size_t i = 0; i < l->count; i++)
-        if (str_eq(l->at[i], value))
-            return true;
-    return false;
 }
 
 /* Is it `provider:model`? */
@@ -46,7 +46,7 @@ static bool has_model(const struct filter *f, const struct message *m)
     struct buf model_scratch = BUF_INIT(BUF_LINE), provider_scratch = BUF_INIT(BUF_LINE);
     struct str model = message_text(m, FIELD_MODEL, &model_scratch);
     struct str provider = message_text(m, FIELD_PROVIDER, &provider_scratch);
-    bool found = model.p && has(&f->models, model);
+    bool found = model.p && filter_has(&f->models, model);
 
     for (size_t i = 0; i < f->models.count && model.p && provider.p && !found; i++)
         found = is_full_name(f->models.at[i], provider, model);
@@ -101,8 +101,8 @@ bool filter_is_empty(const struct filter *f)
 
 bool filter_match(const struct filter *f, const struct message *m)
 {
-    return (f->roles.count == 0 || has(&f->roles, m->role_text)) &&
-           (f->sessions.count == 0 || has(&f->sessions, m->session_id)) &&
+    return (f->roles.count == 0 || filter_has(&f->roles, m->role_text)) &&
+           (f->sessions.count == 0 || filter_has(&f->sessions, m->session_id)) &&
            (f->models.count == 0 || has_model(f, m)) &&
            (f->files.count == 0 || names_file(f, m->field[FIELD_FILES]) ||
             names_file(f, m->field[FIELD_FILES_MODIFIED])) &&

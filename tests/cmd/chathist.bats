@@ -59,6 +59,22 @@ load ../helper
         "file              history.jsonl, $size bytes" 'configuration     none'
 }
 
+@test "chathist: info: histories that another program left beside this one" {
+    use_echo
+    make_repo
+    run_expect 0 chat -q hello
+    mkdir .aicoder.other
+    hist_line s user other >.aicoder.other/history.jsonl
+    rm .aicoder
+    mv .aicoder.other .aicoder
+    hist_line s user set-aside >.git/aicoder/foreign.jsonl
+    run_expect 0 chathist info --json
+    stderr_empty
+    json_is "$OUT" '.foreign_histories | join(" ")' "$WORK/.git/aicoder/foreign.jsonl $WORK/.aicoder/history.jsonl"
+    run_expect 0 chathist info
+    stdout_has "foreign histories $WORK/.git/aicoder/foreign.jsonl" "foreign histories $WORK/.aicoder/history.jsonl"
+}
+
 @test "chathist: info: where nothing is yet, and a named file" {
     use_nothing
     run_expect 0 chathist info --json

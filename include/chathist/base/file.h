@@ -87,7 +87,6 @@ int file_read(const char *path, struct buf *b, struct err *e);
 /* The same for a small file of these programs. Returns 1; 0 if it does not exist; -1 with *e set,
  * also if it is no regular file. */
 int file_read_state(const char *path, struct buf *b, struct err *e);
-int file_read_state_at(int dir, const char *path, struct buf *b, struct err *e);
 
 /* Makes a new file beside `path`, open for reading and writing, mode 0600, with an exclusive
  * flock(2) where the file system has locks. Its name, `path`, two numbers with a dot before each,
@@ -114,13 +113,12 @@ int file_replace_at(int dir, const char *path, struct str content, bool sync, st
  * borrowed until then. */
 struct file_replace {
     int fd;
-    int dir; /* the argument of file_replace_begin_at */
+    int dir; /* private: below which `path` is */
     const char *path;
     bool unsynced;   /* the caller may set this: nothing is synced */
     struct buf name; /* private: of the new file */
 };
 int file_replace_begin(struct file_replace *r, const char *path, struct err *e);
-int file_replace_begin_at(struct file_replace *r, int dir, const char *path, struct err *e);
 int file_replace_end(struct file_replace *r, struct err *e);
 /* Keeps the old content. Does not change errno. */
 void file_replace_drop(struct file_replace *r);

@@ -12,11 +12,13 @@
 #include <stdint.h>
 
 #include "chathist/base/buf.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/history/message.h"
 
 struct filter_list {
     struct str *at;
     size_t count, cap;
+    struct hash_map places; /* private: of the values in `at` */
 };
 
 /* A zero-initialised filter accepts every message. The strings in the lists are borrowed. */
@@ -33,6 +35,8 @@ struct filter {
 
 /* Adds a value to one of the lists; the caller keeps its text until filter_release. */
 void filter_add(struct filter_list *l, struct str value);
+/* Returns whether a list holds exactly this value. */
+bool filter_has(const struct filter_list *l, struct str value);
 /* Empties one of the lists. */
 void filter_clear(struct filter_list *l);
 void filter_release(struct filter *f);
