@@ -37,7 +37,10 @@ enum {
     KEY_TEMPLATES,
     KEY_PERSONAS,
     KEY_NO_MARKDOWN,
-    KEY_REASONING
+    KEY_REASONING,
+    KEY_EFFORT,
+    KEY_MAX_TOKENS,
+    KEY_HEADER
 };
 
 static const struct opt options[] = {
@@ -60,8 +63,13 @@ static const struct opt options[] = {
     {'p', "provider", OPT_PROVIDER, "NAME", "ask this provider"},
     {KEY_BASE_URL, "base-url", OPT_TEXT, "URL", "ask the server at this URL"},
     {KEY_INSECURE, "insecure", OPT_FLAG, NULL, "send a key over plain http, which others can read"},
+    {KEY_HEADER, "header", OPT_TEXT, "NAME:VALUE", "send this HTTP header; may be repeated"},
+    {KEY_EFFORT, "effort", OPT_TEXT, "LEVEL",
+     "how much to reason: none, minimal, low, medium, high, max"},
+    {KEY_MAX_TOKENS, "max-tokens", OPT_NUMBER, "N", "at most N tokens in an answer"},
     {'o', "option", OPT_TEXT, "KEY=VALUE", "set a field of the request; may be repeated"},
-    {'T', "tool", OPT_TOOL, "TOOL", "let the model call this tool; may be repeated"},
+    {'T', "tool", OPT_TOOL, "TOOL",
+     "let the model call this tool, or @NAME of the server; may be repeated"},
     {KEY_MCP, "mcp", OPT_MCP, "SERVER", "use the tools of this MCP server; may be repeated"},
     {KEY_YES, "yes", OPT_FLAG, NULL, "run the tools that the model calls without asking"},
     {KEY_ITERATIONS, "max-iterations", OPT_NUMBER, "N", "at most N rounds of tool calls (10)"},
@@ -108,7 +116,48 @@ static void add_option(struct chat_args *a, char *text)
         die_usage("bad value '%s' for --option: KEY=VALUE is expected", text);
     *equals = '\0';
     a->options = mem_grow(a->options, &a->options_cap, a->options_count + 1, sizeof *a->options);
-    a->options[a->options_count++] = (struct ask_option){text, str_of(equals + 1)};
+    a->options[a->options_count++] = (struct ask_option){text, str_of(equals + 1), ASK_FLAG};
+}
+
+/* The message does not repeat the value, which may hold a key. */
+static void add_header(struct chat_args *a, char *text)
+{
+    char *colon = strchr(text, ':');
+    struct err e = ERR_INIT;
+    char *value;
+
+    if (!colon)
+        die_usage("bad value for --header: 'NAME: VALUE' is expected");
+    *colon = '\0';
+    value = colon + 1 + strspn(colon + 1, " \t");
+    if (http_check_header(text, str_of(value), &e) < 0)
+        die_err(&e);
+    a->headers = mem_grow(a->headers, &a->headers_cap, a->headers_count + 1, sizeof *a->headers);
+    a->headers[a->headers_count++] = (struct ask_header){text, value, ASK_FLAG};
+}
+
+static void add_tool(struct chat_args *a, const char *name)
+{
+    if (*name != '@') {
+        add_value(&a->tools, name);
+        return;
+    }
+    if (!name[1])
+        die_usage("bad value '@' for --tool: the name of a tool is expected after it");
+    add_value(&a->hosted, name + 1);
+    /* The tools of the user configuration are replaced in any case. */
+    add_value(&a->tools, "");
+}
+
+static const char *effort_level(const char *value)
+{
+    static const char *const levels[] = {"none", "minimal", "low", "medium", "high", "max"};
+
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (strcmp(value, levels[i]) == 0)
+            return value;
+    die_usage("bad value '%s' for --effort: none, minimal, low, medium, high or max is expected",
+              value);
 }
 
 static void take_flag(struct chat_args *a, int key)
@@ -205,7 +254,18 @@ static void take_option(struct chat_args *a, int key, char *value)
         add_value(&a->vars, value);
         break;
     case 'T':
-        add_value(&a->tools, value);
+        add_tool(a, value);
+        break;
+    case KEY_HEADER:
+        add_header(a, value);
+        break;
+    case KEY_EFFORT:
+        a->effort = effort_level(value);
+        break;
+    case KEY_MAX_TOKENS:
+        a->max_tokens = opt_number("--max-tokens", value);
+        if (a->max_tokens == 0)
+            die_usage("bad value '0' for --max-tokens: at least 1 is expected");
         break;
     case KEY_MCP:
         add_value(&a->mcp, value);
@@ -314,6 +374,7 @@ static void check_combination(struct chat_args *a)
     static const int of_list[] = {KEY_TEMPLATES, KEY_PERSONAS, KEY_NO_STDIN, 0};
     static const int of_models[] = {KEY_BASE_URL,
                                     KEY_INSECURE,
+                                    KEY_HEADER,
                                     KEY_CONNECT,
                                     KEY_FIRST_BYTE,
                                     KEY_IDLE,
@@ -391,6 +452,8 @@ void chat_args_release(struct chat_args *a)
 {
     free(a->files.at);
     free(a->options);
+    free(a->headers);
+    free(a->hosted.at);
     free(a->tools.at);
     free(a->mcp.at);
     free(a->vars.at);

@@ -24,7 +24,7 @@ static void choose_server(struct chat_session *t)
         config_set_preset(&t->config, (enum setting)i, t->args->preset[i]);
         config_set(&t->config, (enum setting)i, t->args->setting[i]);
     }
-    if (server_choose(&t->server, &t->config, &e) < 0 ||
+    if (server_choose(&t->server, &t->config, t->args->headers, t->args->headers_count, &e) < 0 ||
         (!t->args->insecure && server_check_key(&t->server, &e) < 0))
         die_err(&e);
     t->first = t->server.provider;
@@ -83,6 +83,13 @@ static void set_ask(struct chat_session *t, struct ask *ask)
 {
     *ask = (struct ask){.options = t->args->options,
                         .options_count = t->args->options_count,
+                        .hosted_tools = t->args->hosted.at,
+                        .hosted_tools_count = t->args->hosted.count,
+                        .effort = t->args->effort,
+                        .effort_from = ASK_FLAG,
+                        .max_tokens = t->args->max_tokens,
+                        .max_tokens_from = ASK_FLAG,
+                        .show_reasoning = t->args->reasoning,
                         .schema = schema_text(t->schema),
                         .schema_fits = schema_fits(t->schema),
                         .stream = t->args->stream,
@@ -172,7 +179,9 @@ int chat_session_check(struct chat_session *t, const struct turn *turn, bool pri
     int result;
 
     http_request_init(&request);
-    result = t->server.provider->request(t->server.provider, &turn->ask, &request, e);
+    result = provider_check(t->server.provider, &turn->ask, e);
+    if (result == 0)
+        result = t->server.provider->request(t->server.provider, &turn->ask, &request, e);
     if (result == 0 && print)
         out_json_line(&t->events.out, buf_str(&request.body));
     http_request_release(&request);
@@ -431,7 +440,9 @@ int chat_session_change_model(struct chat_session *t, const char *name, struct e
         tried.value[SETTING_BASE_URL] = NULL;
         tried.from[SETTING_BASE_URL] = CONFIG_DEFAULT;
     }
-    result = server_choose(&server, &tried, e);
+    /* --header was given for the first server, too. */
+    result = server_choose(&server, &tried, t->args->headers,
+                           provider == t->first ? t->args->headers_count : 0, e);
     if (result == 0 && !t->args->insecure)
         result = server_check_key(&server, e);
     if (result == 0)

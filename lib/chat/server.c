@@ -471,6 +471,18 @@ static const char *server_origin(const struct server *s, struct buf *origin)
     return http_origin(s->base_url, origin) ? buf_c(origin) : s->provider->name;
 }
 
+/* Does the user give the key in a header of his own? */
+static bool has_key_header(const struct server *s)
+{
+    static const char *const names[] = {"Authorization", "api-key", "x-api-key", "x-goog-api-key"};
+
+    for (size_t i = 0; i < s->headers_count; i++)
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            if (strcasecmp(s->headers[i].name, names[k]) == 0)
+                return true;
+    return false;
+}
+
 /* A key without a provider is used for every server, except a keyless one that was not named. */
 static int choose_key(struct server *s, const struct config *c, struct err *e)
 {
@@ -482,7 +494,7 @@ static int choose_key(struct server *s, const struct config *c, struct err *e)
     key_find(&s->key_source, c, p, p->needs_key || !own);
     if (s->key_source.kind == KEY_VARIABLE)
         return server_load_key(s, e);
-    if (s->key_source.kind == KEY_NONE && own && p->needs_key)
+    if (s->key_source.kind == KEY_NONE && own && p->needs_key && !has_key_header(s))
         return err_set(e, ERR_USAGE, "no key for '%s': set %s or CHAT_API_KEY", p->name,
                        p->key_variable ? p->key_variable : "CHAT_API_KEY");
     return 0;
@@ -509,11 +521,13 @@ int server_check_key(const struct server *s, struct err *e)
 {
     struct buf origin = BUF_INIT(BUF_SMALL);
 
-    if (s->key_source.kind == KEY_NONE || strncasecmp(s->base_url, "https:", 6) == 0 ||
-        http_is_loopback(s->base_url))
+    bool header = s->key_source.kind == KEY_NONE;
+
+    if ((header && s->headers_count == 0) || !s->base_url ||
+        strncasecmp(s->base_url, "https:", 6) == 0 || http_is_loopback(s->base_url))
         return 0;
-    err_set(e, ERR_USAGE, "refusing to send a key to '%s' over plain http: use https or --insecure",
-            server_origin(s, &origin));
+    err_set(e, ERR_USAGE, "refusing to send a %s to '%s' over plain http: use https or --insecure",
+            header ? "header" : "key", server_origin(s, &origin));
     buf_release(&origin);
     return -1;
 }
@@ -597,11 +611,12 @@ static const struct provider *implied_provider(const struct config *c)
     return p || !command || !*command ? p : provider_find(STR("openai"));
 }
 
-int server_choose(struct server *s, const struct config *c, struct err *e)
+int server_choose(struct server *s, const struct config *c, const struct ask_header *headers,
+                  size_t headers_count, struct err *e)
 {
     const char *name = c->value[SETTING_PROVIDER];
 
-    *s = (struct server){0};
+    *s = (struct server){.headers = headers, .headers_count = headers_count};
     key_check_names(c);
     if (choose_named(s, c, e) < 0)
         return -1;
@@ -704,6 +719,8 @@ void server_address(const struct server *s, struct ask *ask)
     ask->model = s->model;
     ask->base_url = s->base_url;
     ask->key = s->key;
+    ask->headers = s->headers;
+    ask->headers_count = s->headers_count;
     ask->key_from = s->key_source.kind == KEY_FILE ? s->key_source.value : s->key_source.name;
 }
 

@@ -279,7 +279,7 @@ static void add_server(struct buf *r, const struct config *c)
     struct server server;
     struct err e = ERR_INIT;
 
-    if (server_choose(&server, c, &e) < 0) {
+    if (server_choose(&server, c, NULL, 0, &e) < 0) {
         add_text(r, "provider", NULL);
         add_text(r, "provider_error", err_text(&e));
     } else {

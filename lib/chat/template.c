@@ -237,7 +237,8 @@ static int take_setting(struct preset *p, struct str key, struct str value, size
     } else if (str_starts(key, option) && key.n > option.n) {
         p->options =
             mem_grow(p->options, &p->options_cap, p->options_count + 1, sizeof *p->options);
-        p->options[p->options_count++] = (struct ask_option){terminated(p, key) + option.n, value};
+        p->options[p->options_count++] =
+            (struct ask_option){terminated(p, key) + option.n, value, ASK_TEMPLATE};
     } else {
         return err_set(e, ERR_USAGE, "line %zu: unknown key '%.*s'", line, (int)key.n, key.p);
     }

@@ -1,5 +1,8 @@
 #include "chathist/llm/http.h"
 
+#include <string.h>
+#include <strings.h>
+
 #include "chathist/base/file.h"
 #include "chathist/base/time.h"
 
@@ -35,11 +38,51 @@ bool http_head_is_success(const struct http_head *h)
     return h->status >= 200 && h->status < 300;
 }
 
-int http_add_header(struct http_request *r, const char *name, struct str value, struct err *e)
+static bool has_control(struct str value)
 {
     for (size_t i = 0; i < value.n; i++)
         if ((unsigned char)value.p[i] < 0x20 || value.p[i] == 0x7f)
-            return err_set(e, ERR_USAGE, "bad header '%s': a control character in its value", name);
+            return true;
+    return false;
+}
+
+static bool is_token(const char *name)
+{
+    static const char others[] = "!#$%&'*+-.^_`|~0123456789"
+                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+    return *name && name[strspn(name, others)] == '\0';
+}
+
+int http_check_header(const char *name, struct str value, struct err *e)
+{
+    /* libcurl sends these as the connection and the body need them. */
+    static const char *const fixed[] = {"Connection",
+                                        "Content-Encoding",
+                                        "Content-Length",
+                                        "Expect",
+                                        "Keep-Alive",
+                                        "Proxy-Connection",
+                                        "TE",
+                                        "Trailer",
+                                        "Upgrade",
+                                        "Transfer-Encoding"};
+
+    if (!is_token(name))
+        return err_set(e, ERR_USAGE,
+                       "bad header: letters, digits and '-' are expected in its name");
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        if (strcasecmp(name, fixed[i]) == 0)
+            return err_set(e, ERR_USAGE, "bad header '%s': it cannot be set", name);
+    if (has_control(value))
+        return err_set(e, ERR_USAGE, "bad header '%s': a control character in its value", name);
+    return 0;
+}
+
+int http_add_header(struct http_request *r, const char *name, struct str value, struct err *e)
+{
+    if (has_control(value))
+        return err_set(e, ERR_USAGE, "bad header '%s': a control character in its value", name);
     buf_add_c(&r->headers, name);
     buf_add_c(&r->headers, ": ");
     buf_add_str(&r->headers, value);

@@ -408,26 +408,24 @@ static int anthropic_set_body(const struct provider *p, const struct ask *ask,
     }
     t = cjson_object();
     cjson_set_text(t, "model", str_of(ask->model));
-    cjson_set(t, "max_tokens", cJSON_CreateNumber((double)max_tokens(ask->model)));
+    if (ask->max_tokens == 0)
+        cjson_set(t, "max_tokens", cJSON_CreateNumber((double)max_tokens(ask->model)));
     anthropic_set_system(t, ask);
     if (ask->paused.n > 0)
         add_paused(messages, ask->paused);
     cjson_set(t, "messages", messages);
     anthropic_set_tools(t, ask, called);
     cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
-    wire_set_options(t, ask);
-    cjson_print(t, &r->body);
-    cJSON_Delete(t);
-    return 0;
+    return wire_end_body(t, p, ask, r, e);
 }
 
 static int add_own_headers(const struct ask *ask, struct http_request *r, struct err *e)
 {
-    if (http_add_header(r, "anthropic-version", STR(API_VERSION), e) != 0)
+    if (wire_add_header(r, ask, "anthropic-version", STR(API_VERSION), e) != 0)
         return -1;
     if (!ask->key || !*ask->key)
         return 0;
-    return http_add_header(r, "x-api-key", str_trim(str_of(ask->key)), e);
+    return wire_add_header(r, ask, "x-api-key", str_trim(str_of(ask->key)), e);
 }
 
 static int anthropic_request(const struct provider *p, const struct ask *ask,
@@ -684,6 +682,8 @@ const struct provider provider_anthropic = {
     .key_variable = "ANTHROPIC_API_KEY",
     .retry_after_max = 60000,
     .base_variable = "ANTHROPIC_BASE_URL",
+    .effort_field = "output_config.effort",
+    .limit_field = "max_tokens",
     .request = anthropic_request,
     .models = anthropic_models,
     .event = anthropic_read_event,

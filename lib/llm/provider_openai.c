@@ -330,7 +330,8 @@ static void set_json_object(cJSON *body, const struct ask *ask)
     cjson_set(body, "response_format", format);
 }
 
-static void openai_body_set(const struct provider *p, const struct ask *ask, struct http_request *r)
+static int openai_body_set(const struct provider *p, const struct ask *ask, struct http_request *r,
+                           struct err *e)
 {
     bool usage = ask->stream && !wire_has_option(ask, "stream") && !p->usage_unasked &&
                  !(ask->dropped & DROP_USAGE);
@@ -347,9 +348,7 @@ static void openai_body_set(const struct provider *p, const struct ask *ask, str
         set_response_format(t, ask);
     else if (ask->schema.p && !(ask->dropped & DROP_FORMAT))
         set_json_object(t, ask);
-    wire_set_options(t, ask);
-    cjson_print(t, &r->body);
-    cJSON_Delete(t);
+    return wire_end_body(t, p, ask, r, e);
 }
 
 static bool names_format(struct str body)
@@ -408,7 +407,7 @@ static int openai_add_key(const struct ask *ask, struct http_request *r, struct 
         return 0;
     buf_add_c(&value, "Bearer ");
     buf_add_str(&value, str_trim(str_of(ask->key)));
-    rc = http_add_header(r, "Authorization", buf_str(&value), e);
+    rc = wire_add_header(r, ask, "Authorization", buf_str(&value), e);
     buf_release(&value);
     return rc;
 }
@@ -419,8 +418,7 @@ static int openai_request(const struct provider *p, const struct ask *ask, struc
     if (wire_begin_post(r, p, ask, "", "/chat/completions", e) != 0 ||
         openai_add_key(ask, r, e) != 0)
         return -1;
-    openai_body_set(p, ask, r);
-    return 0;
+    return openai_body_set(p, ask, r, e);
 }
 
 static int openai_models(const struct provider *p, const struct ask *ask, struct http_request *r,
@@ -716,8 +714,9 @@ static int openai_read_whole(struct response *a, struct str body, struct err *e)
  *     deepseek    api-docs.deepseek.com
  *     gemini      ai.google.dev/gemini-api/docs/openai and .../docs/api-key */
 #define COMPATIBLE                                                                                 \
-    .request = openai_request, .drop_unsupported = openai_drop_unsupported,                        \
-    .models = openai_models, .event = openai_read_event, .whole = openai_read_whole
+    .effort_field = "reasoning_effort", .request = openai_request,                                 \
+    .drop_unsupported = openai_drop_unsupported, .models = openai_models,                          \
+    .event = openai_read_event, .whole = openai_read_whole
 
 const struct provider provider_openai = {
     .name = "openai",
@@ -725,6 +724,10 @@ const struct provider provider_openai = {
     .needs_key = true,
     .key_variable = "OPENAI_API_KEY",
     .base_variable = "OPENAI_BASE_URL",
+    /* A server that does not know the newer field may ignore it without a word. OpenAI's refuse the
+     * older one for models that reason. */
+    .limit_field = "max_completion_tokens",
+    .limit_elsewhere = "max_tokens",
     COMPATIBLE,
 };
 
@@ -734,6 +737,7 @@ const struct provider provider_openrouter = {
     .needs_key = true,
     .key_variable = "OPENROUTER_API_KEY",
     .keep_details = true,
+    .limit_field = "max_tokens",
     COMPATIBLE,
 };
 
@@ -742,6 +746,8 @@ const struct provider provider_groq = {
     .base_url = "https://api.groq.com/openai/v1",
     .needs_key = true,
     .key_variable = "GROQ_API_KEY",
+    .limit_field = "max_completion_tokens",
+    .limit_elsewhere = "max_tokens",
     COMPATIBLE,
 };
 
@@ -753,6 +759,7 @@ const struct provider provider_mistral = {
     .usage_unasked = true, /* otherwise HTTP 422 "Extra inputs are not permitted" */
     /* Otherwise HTTP 400 "Tool call id was ... but must be a-z, A-Z, 0-9, with a length of 9". */
     .short_call_ids = true,
+    .limit_field = "max_tokens",
     COMPATIBLE,
 };
 
@@ -762,6 +769,7 @@ const struct provider provider_deepseek = {
     .needs_key = true,
     .key_variable = "DEEPSEEK_API_KEY",
     .keep_reasoning = true,
+    .limit_field = "max_tokens",
     COMPATIBLE,
 };
 
@@ -770,6 +778,7 @@ const struct provider provider_gemini = {
     .base_url = "https://generativelanguage.googleapis.com/v1beta/openai",
     .needs_key = true,
     .key_variable = "GEMINI_API_KEY",
+    .limit_field = "max_tokens",
     COMPATIBLE,
 };
 
@@ -778,6 +787,7 @@ const struct provider provider_ollama = {
     .base_url = "http://127.0.0.1:11434/v1",
     .base_variable = "OLLAMA_HOST",
     .probe = {"/api/tags", "models"},
+    .limit_field = "max_tokens",
     COMPATIBLE,
 };
 
@@ -785,5 +795,6 @@ const struct provider provider_llamacpp = {
     .name = "llamacpp",
     .base_url = "http://127.0.0.1:8080/v1",
     .probe = {"/v1/models", "data"},
+    .limit_field = "max_tokens",
     COMPATIBLE,
 };

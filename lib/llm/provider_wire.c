@@ -1,10 +1,14 @@
 #include "llm/provider_wire.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "chathist/base/json.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
 #include "chathist/llm/provider_error.h"
 
@@ -34,22 +38,50 @@ static void add_url(struct http_request *r, const struct provider *p, const stru
     }
 }
 
+/* ---- headers ---- */
+
+static bool has_header(const struct ask *ask, const char *name)
+{
+    for (size_t i = 0; i < ask->headers_count; i++)
+        if (strcasecmp(ask->headers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+int wire_add_header(struct http_request *r, const struct ask *ask, const char *name,
+                    struct str value, struct err *e)
+{
+    return has_header(ask, name) ? 0 : http_add_header(r, name, value, e);
+}
+
+/* Adds the headers of the user. */
+static int add_headers(struct http_request *r, const struct ask *ask, struct err *e)
+{
+    for (size_t i = 0; i < ask->headers_count; i++)
+        if (http_add_header(r, ask->headers[i].name, str_of(ask->headers[i].value), e) != 0)
+            return -1;
+    return 0;
+}
+
 int wire_begin_post(struct http_request *r, const struct provider *p, const struct ask *ask,
                     const char *version, const char *path, struct err *e)
 {
     struct str accept = ask->stream ? STR("text/event-stream") : STR("application/json");
 
     add_url(r, p, ask, version, path);
-    if (http_add_header(r, "Content-Type", STR("application/json"), e) != 0)
+    if (wire_add_header(r, ask, "Content-Type", STR("application/json"), e) != 0 ||
+        wire_add_header(r, ask, "Accept", accept, e) != 0)
         return -1;
-    return http_add_header(r, "Accept", accept, e);
+    return add_headers(r, ask, e);
 }
 
 int wire_begin_get(struct http_request *r, const struct provider *p, const struct ask *ask,
                    const char *version, const char *path, struct err *e)
 {
     add_url(r, p, ask, version, path);
-    return http_add_header(r, "Accept", STR("application/json"), e);
+    if (wire_add_header(r, ask, "Accept", STR("application/json"), e) != 0)
+        return -1;
+    return add_headers(r, ask, e);
 }
 
 bool wire_has_option(const struct ask *ask, const char *key)
@@ -74,10 +106,60 @@ static void set_option(cJSON *body, const struct ask_option *option)
     buf_release(&key);
 }
 
-void wire_set_options(cJSON *body, const struct ask *ask)
+/* Sets the field with this path to `value`, and makes the objects around it. A field that is there
+ * stays. */
+static void set_field(cJSON *body, const char *path, struct str value)
 {
+    struct str rest = str_of(path), first = str_cut(&rest, '.');
+    char *name = mem_copy(first.p, first.n);
+    cJSON *member = cJSON_GetObjectItemCaseSensitive(body, name);
+
+    if (!rest.p && !member) {
+        cjson_set_raw(body, name, value);
+    } else if (rest.p) {
+        if (!member) {
+            member = cjson_object();
+            cjson_set(body, name, member);
+        }
+        if (cJSON_IsObject(member))
+            set_field(member, rest.p, value);
+    }
+    free(name);
+}
+
+static const char *limit_field(const struct provider *p, const struct ask *ask)
+{
+    bool elsewhere = p->base_url && ask->base_url && strcmp(ask->base_url, p->base_url) != 0;
+
+    return elsewhere && p->limit_elsewhere ? p->limit_elsewhere : p->limit_field;
+}
+
+/* Sets the fields for ask->effort and ask->max_tokens. */
+static void set_wishes(cJSON *body, const struct provider *p, const struct ask *ask)
+{
+    struct buf value = BUF_INIT(BUF_SMALL);
+
+    if (ask->effort && p->effort_field) {
+        json_add_string(&value, str_of(ask->effort));
+        set_field(body, p->effort_field, buf_str(&value));
+    }
+    buf_clear(&value);
+    buf_addf(&value, "%" PRId64, ask->max_tokens);
+    if (ask->max_tokens > 0 && p->limit_field)
+        set_field(body, limit_field(p, ask), buf_str(&value));
+    buf_release(&value);
+}
+
+int wire_end_body(cJSON *body, const struct provider *p, const struct ask *ask,
+                  struct http_request *r, struct err *e)
+{
+    (void)e;
+    set_wishes(body, p, ask);
     for (size_t i = 0; i < ask->options_count; i++)
         set_option(body, &ask->options[i]);
+    cjson_print(body, &r->body);
+    cJSON_Delete(body);
+    return 0;
 }
 
 cJSON *wire_schema(const struct ask *ask)

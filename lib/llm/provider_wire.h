@@ -17,18 +17,24 @@ extern const struct provider provider_echo;
 
 /* ---- requests ---- */
 
-/* Begin a request: the URL, and the headers that hold no key. The URL is the base URL, then
- * `version` ("/v1" or "") unless the base URL ends in it, then the path. If the base URL has a
- * query, it is appended to the path's. */
+/* Begin a request: the URL, and the headers that hold no key, with those of the user. The URL is
+ * the base URL, then `version` ("/v1" or "") unless the base URL ends in it, then the path. If the
+ * base URL has a query, it is appended to the path's. */
 int wire_begin_post(struct http_request *r, const struct provider *p, const struct ask *ask,
                     const char *version, const char *path, struct err *e);
 int wire_begin_get(struct http_request *r, const struct provider *p, const struct ask *ask,
                    const char *version, const char *path, struct err *e);
+/* Adds a header of the provider, unless the user gave one of that name (ask->headers). */
+int wire_add_header(struct http_request *r, const struct ask *ask, const char *name,
+                    struct str value, struct err *e);
 /* Returns true if the user gave an option of that name. */
 bool wire_has_option(const struct ask *ask, const char *key);
-/* Adds the options to the body: valid JSON unchanged, anything else as a string. This comes last,
- * so that an option replaces a member that the provider set. */
-void wire_set_options(cJSON *body, const struct ask *ask);
+/* Ends a request: adds effort, the limit of tokens and the options of the user to `body`, and
+ * prints it as the body of r. An option that is valid JSON is added unchanged, any other as a
+ * string. It replaces a member that the provider set. Frees `body`. Returns 0, or -1 with *e
+ * set. */
+int wire_end_body(cJSON *body, const struct provider *p, const struct ask *ask,
+                  struct http_request *r, struct err *e);
 
 /* Returns the schema for the answer without `$schema`, which names the language that it is written
  * in. The caller frees it. */

@@ -33,6 +33,24 @@ const struct provider *provider_find(struct str name)
     return NULL;
 }
 
+int provider_check(const struct provider *p, const struct ask *ask, struct err *e)
+{
+    if (ask->hosted_tools_count > 0 && !p->hosted_tools)
+        return err_set(e, ERR_USAGE, "provider '%s' runs no tools itself: -T @%s cannot be used",
+                       p->name, ask->hosted_tools[0]);
+    if (ask->effort && ask->effort_from == ASK_FLAG && !p->effort_field)
+        return err_set(e, ERR_USAGE, "provider '%s' does not reason: --effort cannot be used",
+                       p->name);
+    if (ask->max_tokens > 0 && ask->max_tokens_from == ASK_FLAG && !p->limit_field)
+        return err_set(e, ERR_USAGE, "provider '%s' has no limit: --max-tokens cannot be used",
+                       p->name);
+    for (size_t i = 0; !p->base_url && i < ask->headers_count; i++)
+        if (ask->headers[i].from == ASK_FLAG)
+            return err_set(e, ERR_USAGE, "provider '%s' asks no server: --header cannot be used",
+                           p->name);
+    return 0;
+}
+
 void provider_split(const char *name, const struct provider **provider, const char **model)
 {
     const char *colon = strchr(name, ':');

@@ -52,7 +52,8 @@ TEST(a_request)
 TEST(a_request_without_key_and_stream_and_with_options)
 {
     struct context c;
-    const struct ask_option options[] = {{"max_tokens", STR("7")}, {"tag", STR("plain text")}};
+    const struct ask_option options[] = {{"max_tokens", STR("7"), ASK_FLAG},
+                                         {"tag", STR("plain text"), ASK_FLAG}};
     struct ask ask = {.context = &c,
                       .model = "m",
                       .key = "",
@@ -294,7 +295,7 @@ TEST(tools_that_may_be_called)
                              .description = (char[]){""},
                              .parameters = (char[]){"{\"type\":\"object\"}"}};
     const struct tool *const tools[] = {&one, &two};
-    const struct ask_option option = {"tools", STR("[1]")};
+    const struct ask_option option = {"tools", STR("[1]"), ASK_FLAG};
     struct ask ask = {.context = &c, .model = "m", .stream = true};
 
     context_init(&c);

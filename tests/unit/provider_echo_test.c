@@ -102,7 +102,7 @@ TEST(answers_and_faults)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct row *row = &rows[i];
-        struct ask_option option = {row->key, str_of(row->value)};
+        struct ask_option option = {row->key, str_of(row->value), ASK_FLAG};
         struct asked a;
 
         asked_init(&a);
@@ -191,7 +191,7 @@ TEST(a_long_prompt_comes_in_fewer_deltas)
 
 TEST(a_delay_before_each_delta)
 {
-    struct ask_option option = {"delay_ms", STR("50")};
+    struct ask_option option = {"delay_ms", STR("50"), ASK_FLAG};
     int64_t start = time_ticks();
     struct asked a;
 
@@ -206,7 +206,7 @@ TEST(a_delay_before_each_delta)
 
 TEST(a_delay_ends_with_a_signal)
 {
-    struct ask_option option = {"delay_ms", STR("150")};
+    struct ask_option option = {"delay_ms", STR("150"), ASK_FLAG};
     int64_t start = time_ticks();
     struct asked a;
     int fds[2];
@@ -237,7 +237,7 @@ TEST(a_delay_ends_with_a_signal)
 
 TEST(the_request_of_a_dry_run)
 {
-    struct ask_option option = {"cut", STR("3")};
+    struct ask_option option = {"cut", STR("3"), ASK_FLAG};
     struct http_request r;
     struct asked a;
 

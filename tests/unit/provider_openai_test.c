@@ -177,7 +177,7 @@ TEST(tools_that_may_be_called)
     const struct tool two = {
         .name = (char[]){"g"}, .description = (char[]){""}, .parameters = (char[]){"{}"}};
     const struct tool *const tools[] = {&one, &two};
-    const struct ask_option option = {"tools", STR("[]")};
+    const struct ask_option option = {"tools", STR("[]"), ASK_FLAG};
     struct ask ask = {
         .context = &c, .model = "m", .stream = true, .tools = tools, .tools_count = 2};
 
@@ -198,14 +198,14 @@ TEST(options_add_and_override)
 {
     struct context c;
     const struct ask_option options[] = {
-        {"temperature", STR(" 0.20 ")},
-        {"stop", STR("[\"a\" , \"b\"]")},
-        {"user", STR("plain text")},
-        {"model", STR("other")},
-        {"stream_options", STR("null")},
-        {"seed", STR("12345678901234567890")},
-        {"empty", STR("")},
-        {"temperature", STR("1")},
+        {"temperature", STR(" 0.20 "), ASK_FLAG},
+        {"stop", STR("[\"a\" , \"b\"]"), ASK_FLAG},
+        {"user", STR("plain text"), ASK_FLAG},
+        {"model", STR("other"), ASK_FLAG},
+        {"stream_options", STR("null"), ASK_FLAG},
+        {"seed", STR("12345678901234567890"), ASK_FLAG},
+        {"empty", STR(""), ASK_FLAG},
+        {"temperature", STR("1"), ASK_FLAG},
     };
     struct ask ask = {.context = &c,
                       .model = "m",

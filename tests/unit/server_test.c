@@ -61,7 +61,7 @@ static void check(const struct row *r)
     set(&c, SETTING_PROVIDER, r->set_provider, r->provider_from);
     set(&c, SETTING_MODEL, r->set_model, r->model_from);
     set(&c, SETTING_BASE_URL, r->set_url, r->url_from);
-    if (server_choose(&s, &c, &e) == 0) {
+    if (server_choose(&s, &c, NULL, 0, &e) == 0) {
         CHECK_STR(s.provider->name, r->provider);
         CHECK_STR(s.model, r->model);
         CHECK_STR(s.base_url, r->url);
@@ -192,7 +192,7 @@ static void check_insecure(const char *url, const char *message)
     struct err e = ERR_INIT;
 
     set(&c, SETTING_BASE_URL, url, CONFIG_FLAG);
-    if (CHECK_INT(server_choose(&s, &c, &e), 0)) {
+    if (CHECK_INT(server_choose(&s, &c, NULL, 0, &e), 0)) {
         CHECK_INT(server_check_key(&s, &e), message ? -1 : 0);
         CHECK_STR(err_text(&e), message ? message : "");
     }

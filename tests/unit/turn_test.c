@@ -152,7 +152,7 @@ TEST(a_system_prompt_is_stored_when_it_is_new)
 
 TEST(a_failure_before_any_text_stores_a_mark)
 {
-    struct ask_option status = {"status", STR("500")};
+    struct ask_option status = {"status", STR("500"), ASK_FLAG};
     struct turn t = make("x");
     struct thread thread;
     struct err e = ERR_INIT;
@@ -176,7 +176,7 @@ TEST(a_failure_before_any_text_stores_a_mark)
 
 TEST(a_broken_answer_is_kept)
 {
-    struct ask_option cut = {"cut", STR("3")};
+    struct ask_option cut = {"cut", STR("3"), ASK_FLAG};
     struct turn t = make("abcdef");
     struct thread thread;
     struct err e = ERR_INIT;
@@ -261,7 +261,7 @@ static void check_replaces(const char *want)
 TEST(a_turn_again_replaces_the_answer_when_it_is_finished)
 {
     struct turn first = make("x"), failed = make(""), again = make("");
-    struct ask_option cut = {"cut", STR("1")};
+    struct ask_option cut = {"cut", STR("1"), ASK_FLAG};
     struct buf want = BUF_INIT(BUF_SMALL), last = BUF_INIT(BUF_SMALL);
     struct thread thread;
     struct err e = ERR_INIT;

@@ -32,13 +32,17 @@ struct server {
     char *base_url; /* owned; NULL: the provider has no server (echo) */
     char *key;      /* owned; NULL: no key, or not loaded yet */
     struct key_source key_source;
-    bool found; /* by a probe of the loopback ports */
+    bool found;                       /* by a probe of the loopback ports */
+    const struct ask_header *headers; /* of the user, borrowed */
+    size_t headers_count;
 };
 
-/* Chooses the provider, the base URL and the source of the key. If nothing is configured, looks for
+/* Chooses the provider, the base URL and the source of the key. The headers are those of the user,
+ * borrowed; one that holds a key takes the place of a key. If nothing is configured, looks for
  * a local server with one short probe. Returns 0, or -1 with ERR_USAGE, which says what to set. */
-int server_choose(struct server *s, const struct config *c, struct err *e);
-/* Returns -1 with ERR_USAGE if a key would be sent unencrypted to another machine. The name of the
+int server_choose(struct server *s, const struct config *c, const struct ask_header *headers,
+                  size_t headers_count, struct err *e);
+/* Returns -1 with ERR_USAGE if a key or a header of the user would be sent unencrypted to another machine. The name of the
  * host is not resolved, because the answer of a name server proves nothing. */
 int server_check_key(const struct server *s, struct err *e);
 /* Loads the key before the first request, if there is one and it is not loaded. A command runs in

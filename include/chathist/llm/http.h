@@ -32,6 +32,10 @@ struct http_request {
 };
 void http_request_init(struct http_request *r);
 void http_request_release(struct http_request *r);
+/* Checks a header that the user wants to send: the name is a token (RFC 9110 section 5.6.2) and none
+ * of those that describe the connection or the length of the body, and the value has no control
+ * character. Returns 0, or -1 (ERR_USAGE); the message does not repeat the value. */
+int http_check_header(const char *name, struct str value, struct err *e);
 /* Adds a header line. Returns 0, or -1 (ERR_USAGE) if the value holds a line break or another
  * control character. The message does not repeat the value, which may be a key. */
 int http_add_header(struct http_request *r, const char *name, struct str value, struct err *e);

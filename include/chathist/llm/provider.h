@@ -20,10 +20,21 @@
 #include "chathist/llm/response.h"
 #include "chathist/llm/tool.h"
 
+/* Who chose a value of the request, the weakest first. */
+enum ask_from { ASK_PROVIDER, ASK_CONFIGURATION, ASK_TEMPLATE, ASK_FLAG };
+
 /* An option from `-o key=value`. The value is JSON if it is valid JSON, otherwise a string. */
 struct ask_option {
     const char *key;
     struct str value;
+    enum ask_from from;
+};
+
+/* A header of the user for every request to the server. It may hold a secret, so it is not shown.
+ * An empty value means that the header is not sent. */
+struct ask_header {
+    const char *name, *value;
+    enum ask_from from;
 };
 
 /* Which schemas a service accepts in a field of the request. */
@@ -55,6 +66,16 @@ struct ask {
     size_t options_count;
     const struct tool *const *tools; /* the tools that the model may call */
     size_t tools_count;
+    const char *const *hosted_tools; /* tools that run at the server: `-T @NAME` without the @ */
+    size_t hosted_tools_count;
+    const struct ask_header *headers;
+    size_t headers_count;
+    /* How much the model reasons: none, minimal, low, medium, high, max; NULL: the server's own. */
+    const char *effort;
+    enum ask_from effort_from;
+    int64_t max_tokens; /* the most tokens of a response, with its reasoning; 0: the server's own */
+    enum ask_from max_tokens_from;
+    bool show_reasoning;  /* the user wants to see the reasoning */
     struct str schema;    /* a JSON Schema object for the answer, or STR_NONE */
     unsigned schema_fits; /* the services that accept it, bits of enum schema_dialect */
     struct str paused;    /* the blocks of a paused response, a JSON array, or STR_NONE */
@@ -85,6 +106,13 @@ struct provider {
     bool keep_reasoning;     /* the server wants its reasoning text back with tool calls */
     bool keep_details;       /* the server wants its reasoning details back with tool calls */
     int64_t retry_after_max; /* in milliseconds; 0: RETRY_AFTER_MAX */
+    bool hosted_tools;       /* the server runs tools itself (ask->hosted_tools) */
+    /* The fields of the request for ask->effort and ask->max_tokens. The name is a path: the names
+     * of the objects around the field are separated by dots. NULL: the server has no such field.
+     * wire_end_body sets them unless the request has a value there already. */
+    const char *effort_field;
+    const char *limit_field;
+    const char *limit_elsewhere; /* limit_field at another base URL than the own; NULL: the same */
 
     /* Builds the URL, the headers (including the key) and the body, without what ask->dropped says.
      * `p` is the provider itself, because servers that differ only in address and key share these
@@ -115,6 +143,9 @@ struct provider {
 const struct provider *const *provider_all(void);
 /* Finds a provider by name. Returns NULL if it is unknown. */
 const struct provider *provider_find(struct str name);
+/* Checks that the provider can do what a flag of the user wants of it. Returns 0, or -1 with
+ * ERR_USAGE. */
+int provider_check(const struct provider *p, const struct ask *ask, struct err *e);
 /* Splits `provider:model`. If the part before the first colon is not a provider's name, *provider
  * is NULL and *model is the whole name. */
 void provider_split(const char *name, const struct provider **provider, const char **model);
