@@ -301,23 +301,31 @@ static bool any_passes(const struct search_run *r, const struct filter *f)
     return found != 0;
 }
 
+/* Returns whether any message has this value; `list` is the list of the empty filter for it. */
+static bool any_has(const struct search_run *r, struct filter *f, struct filter_list *list,
+                    struct str value)
+{
+    bool found;
+
+    filter_add(list, value);
+    found = any_passes(r, f);
+    filter_release(f);
+    return found;
+}
+
 /* After a search without a hit, names the roles and models that no message has: they were most
  * likely mistyped. */
 static void report_unused(const struct search_run *r)
 {
     const struct filter_list *roles = &r->choice.filter.roles, *models = &r->choice.filter.models;
-    struct filter f;
+    struct filter f = {0};
 
-    for (size_t i = 0; i < roles->count; i++) {
-        f = (struct filter){.roles = {&roles->at[i], 1, 0}};
-        if (!any_passes(r, &f))
+    for (size_t i = 0; i < roles->count; i++)
+        if (!any_has(r, &f, &f.roles, roles->at[i]))
             warnf("no message has the role '%.*s'", (int)roles->at[i].n, roles->at[i].p);
-    }
-    for (size_t i = 0; i < models->count; i++) {
-        f = (struct filter){.models = {&models->at[i], 1, 0}};
-        if (!any_passes(r, &f))
+    for (size_t i = 0; i < models->count; i++)
+        if (!any_has(r, &f, &f.models, models->at[i]))
             warnf("no answer is from the model '%.*s'", (int)models->at[i].n, models->at[i].p);
-    }
 }
 
 /* Searches the histories, prints the results, waits for the pager, and updates the skip indexes of
