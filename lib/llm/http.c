@@ -5,11 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 
+#include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 
@@ -21,7 +24,8 @@
 static const char *const head_names[HTTP_FIELDS] = {
     [HTTP_MEDIA_TYPE] = "content-type",     [HTTP_LOCATION] = "location",
     [HTTP_RETRY_AFTER] = "retry-after",     [HTTP_RETRY_AFTER_MS] = "retry-after-ms",
-    [HTTP_SHOULD_RETRY] = "x-should-retry",
+    [HTTP_SHOULD_RETRY] = "x-should-retry", [HTTP_SESSION_ID] = "mcp-session-id",
+    [HTTP_CHALLENGE] = "www-authenticate",
 };
 
 static void head_clear(struct http_head *h)
@@ -184,9 +188,21 @@ static void timer_add_reason(const struct timer *t, struct buf *out)
 /* How long curl_multi_poll waits if no timer of this module runs. libcurl shortens the wait to its
  * own timers. */
 #define POLL_MS 60000
+/* If libcurl wants to be called within this time, it is called soon, and not only when a descriptor
+ * is ready. */
+#define POOL_SOON_MS 20
 
-struct transfer {
+struct http_pool {
+    CURLM *multi;
+    struct http_transfer *first; /* the transfers that http_end has not ended */
+};
+
+struct http_transfer {
+    struct http_pool *pool;
+    struct http_transfer *next;
+    int state; /* 1: under way; otherwise the result */
     CURL *easy;
+    struct curl_slist *headers;
     const struct http_limits *limits;
     const struct http_sink *sink;
     struct err *e;
@@ -305,7 +321,7 @@ bool http_is_loopback(const char *url)
 /* ---- the callbacks of libcurl ---- */
 
 /* An interim response (1xx, RFC 9110 section 15.2) is followed by another head. */
-static void end_of_head(struct transfer *x, struct http_head *head)
+static void end_of_head(struct http_transfer *x, struct http_head *head)
 {
     long status = 0;
 
@@ -322,7 +338,7 @@ static void end_of_head(struct transfer *x, struct http_head *head)
 /* Receives one line of a head, or of the trailer after a chunked body. */
 static size_t on_header(char *p, size_t size, size_t n, void *arg)
 {
-    struct transfer *x = arg;
+    struct http_transfer *x = arg;
     struct http_head *head = x->sink->head;
     struct str line = str_trim((struct str){p, size * n});
 
@@ -346,7 +362,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *arg)
 
 static size_t on_body(char *p, size_t size, size_t n, void *arg)
 {
-    struct transfer *x = arg;
+    struct http_transfer *x = arg;
 
     if (size * n == 0)
         return n;
@@ -387,7 +403,7 @@ static bool add_address(struct buf *out, const struct curl_sockaddr *a, unsigned
  * a proxy. */
 static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
-    struct transfer *x = arg;
+    struct http_transfer *x = arg;
     struct buf address = BUF_INIT(BUF_SMALL);
     unsigned port = 0;
 
@@ -409,7 +425,7 @@ static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sock
  * request. */
 static int on_connected(void *arg, char *address, char *own_address, int port, int own_port)
 {
-    struct transfer *x = arg;
+    struct http_transfer *x = arg;
 
     (void)address;
     (void)own_address;
@@ -443,7 +459,7 @@ static void set_trust(CURL *h, const struct http_limits *limits)
         curl_easy_setopt(h, CURLOPT_CAPATH, limits->ca_dir);
 }
 
-static void configure(struct transfer *x, const struct http_request *r, struct curl_slist *headers)
+static void configure(struct http_transfer *x, const struct http_request *r)
 {
     CURL *h = x->easy;
     long connect_ms = x->limits->connect_ms;
@@ -452,12 +468,15 @@ static void configure(struct transfer *x, const struct http_request *r, struct c
     /* A request to this machine never goes to a proxy, even if the environment names one. */
     if (http_is_loopback(buf_c(&r->url)))
         curl_easy_setopt(h, CURLOPT_PROXY, "");
-    curl_easy_setopt(h, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(h, CURLOPT_HTTPHEADER, x->headers);
+    curl_easy_setopt(h, CURLOPT_PRIVATE, x);
     if (r->body.len > 0) {
         curl_easy_setopt(h, CURLOPT_POST, 1L);
         curl_easy_setopt(h, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body.len);
         curl_easy_setopt(h, CURLOPT_POSTFIELDS, buf_c(&r->body));
     }
+    if (r->method)
+        curl_easy_setopt(h, CURLOPT_CUSTOMREQUEST, r->method);
     /* libcurl decompresses in pieces of at most 16 KiB and each sink limits what it keeps, so a
      * small response that decompresses to a huge one does not fill the memory. */
     curl_easy_setopt(h, CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
@@ -499,7 +518,7 @@ static bool is_lasting(CURLcode code)
 
 /* Sets the error of an exchange that failed for `reason`, by how far it got. `answered`: there is a
  * response that can be incomplete. */
-static int broke_off(struct transfer *x, bool answered, const char *reason)
+static int broke_off(struct http_transfer *x, bool answered, const char *reason)
 {
     const struct http_head *head = x->sink->head;
 
@@ -515,7 +534,7 @@ static int broke_off(struct transfer *x, bool answered, const char *reason)
 }
 
 /* Sets the error of an exchange that reached its current time limit. */
-static int timed_out(struct transfer *x)
+static int timed_out(struct http_transfer *x)
 {
     const struct http_head *head = x->sink->head;
     struct buf reason = BUF_INIT(BUF_SMALL);
@@ -531,7 +550,7 @@ static int timed_out(struct transfer *x)
 }
 
 /* Updates the timer with how much of the request was sent, for which libcurl has no callback. */
-static void note_progress(struct transfer *x)
+static void note_progress(struct http_transfer *x)
 {
     curl_off_t sent = 0;
 
@@ -551,7 +570,7 @@ static bool is_too_large(CURLcode code)
 }
 
 /* Returns the result of a transfer that libcurl has finished. */
-static int conclude(struct transfer *x, CURLcode code)
+static int conclude(struct http_transfer *x, CURLcode code)
 {
     struct buf reason = BUF_INIT(BUF_SMALL);
     bool answered = x->sink->head->status != 0;
@@ -588,77 +607,180 @@ static int conclude(struct transfer *x, CURLcode code)
     return -1;
 }
 
-static int run(struct transfer *x, CURLM *multi)
+/* Ends every transfer that is under way, because libcurl cannot go on. */
+static void fail_all(struct http_pool *p, CURLMcode why)
 {
-    struct curl_waitfd cancel = {x->limits->cancel_fd, CURL_WAIT_POLLIN, 0};
-    unsigned cancels = x->limits->cancel_fd >= 0 ? 1 : 0;
+    for (struct http_transfer *x = p->first; x; x = x->next)
+        if (x->state > 0)
+            x->state = broke_off(x, x->sink->head->status != 0, curl_multi_strerror(why));
+}
 
-    for (;;) {
-        int running = 0, left = 0;
-        CURLMcode failed = curl_multi_perform(multi, &running);
+static void take_results(struct http_pool *p)
+{
+    const CURLMsg *msg;
+    int left = 0;
 
-        if (x->stopped)
-            return -1;
-        if (failed)
-            return broke_off(x, x->sink->head->status != 0, curl_multi_strerror(failed));
-        if (!running) {
-            const CURLMsg *msg = curl_multi_info_read(multi, &left);
+    while ((msg = curl_multi_info_read(p->multi, &left)) != NULL) {
+        char *owner = NULL;
+        struct http_transfer *x;
 
-            return conclude(x, msg ? msg->data.result : CURLE_OK);
-        }
-        note_progress(x);
-
-        int64_t wait = x->connected ? timer_left(&x->timer, time_ticks(), POLL_MS) : POLL_MS;
-
-        if (wait <= 0)
-            return timed_out(x);
-        wait = http_tick(x->limits, wait < POLL_MS ? wait : POLL_MS);
-        failed = curl_multi_poll(multi, &cancel, cancels, (int)wait, NULL);
-        if (failed)
-            return broke_off(x, x->sink->head->status != 0, curl_multi_strerror(failed));
-        if (cancels && (cancel.revents & CURL_WAIT_POLLIN))
-            return err_set(x->e, ERR_SIGNAL, "interrupted");
+        curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &owner);
+        x = (struct http_transfer *)(void *)owner;
+        if (x->state > 0)
+            x->state = x->stopped ? -1 : conclude(x, msg->data.result);
     }
 }
 
-static int exchange(struct transfer *x, const struct http_request *r)
+void http_pool_step(struct http_pool *p)
 {
-    struct curl_slist *headers = header_list(r);
-    CURLM *multi = curl_multi_init();
-    int rc;
+    int running = 0;
+    CURLMcode failed = curl_multi_perform(p->multi, &running);
 
-    x->easy = curl_easy_init();
-    if (!x->easy || !multi || !headers ||
-        (configure(x, r, headers), curl_multi_add_handle(multi, x->easy)) != CURLM_OK) {
-        rc = err_set(x->e, ERR_FAILURE, "cannot start libcurl");
-    } else {
-        rc = run(x, multi);
-        curl_multi_remove_handle(multi, x->easy);
+    if (failed)
+        fail_all(p, failed);
+    take_results(p);
+    for (struct http_transfer *x = p->first; x; x = x->next) {
+        if (x->state <= 0)
+            continue;
+        note_progress(x);
+        /* libcurl itself limits how long it connects. */
+        if (x->connected && timer_left(&x->timer, time_ticks(), POLL_MS) <= 0)
+            x->state = timed_out(x);
     }
-    curl_easy_cleanup(x->easy);
-    curl_multi_cleanup(multi);
-    curl_slist_free_all(headers);
-    return rc;
+}
+
+size_t http_pool_fds(struct http_pool *p, struct pollfd *fds, size_t most)
+{
+    fd_set readers, writers, others;
+    int last = -1;
+    long soon = -1;
+    size_t n = 0;
+
+    FD_ZERO(&readers);
+    FD_ZERO(&writers);
+    FD_ZERO(&others);
+    if (curl_multi_timeout(p->multi, &soon) || (soon >= 0 && soon < POOL_SOON_MS) ||
+        curl_multi_fdset(p->multi, &readers, &writers, &others, &last))
+        return 0;
+    for (int fd = 0; fd <= last && n < most; fd++) {
+        int events = (FD_ISSET(fd, &readers) ? POLLIN : 0) | (FD_ISSET(fd, &writers) ? POLLOUT : 0);
+
+        if (events)
+            fds[n++] = (struct pollfd){.fd = fd, .events = (short)events};
+    }
+    return n;
+}
+
+struct http_pool *http_pool_open(struct err *e)
+{
+    struct http_pool *p;
+
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+        err_set(e, ERR_FAILURE, "cannot start libcurl");
+        return NULL;
+    }
+    p = mem_zalloc(sizeof *p);
+    p->multi = curl_multi_init();
+    if (p->multi)
+        return p;
+    err_set(e, ERR_FAILURE, "cannot start libcurl");
+    http_pool_close(p);
+    return NULL;
+}
+
+void http_pool_close(struct http_pool *p)
+{
+    if (!p)
+        return;
+    while (p->first)
+        http_end(p->first);
+    curl_multi_cleanup(p->multi);
+    curl_global_cleanup();
+    free(p);
+}
+
+struct http_transfer *http_begin(struct http_pool *p, const struct http_request *r,
+                                 const struct http_limits *limits, const struct http_sink *sink,
+                                 struct err *e)
+{
+    struct http_transfer *x = mem_zalloc(sizeof *x);
+
+    *x = (struct http_transfer){
+        .pool = p, .next = p->first, .state = 1, .limits = limits, .sink = sink, .e = e};
+    p->first = x;
+    buf_init(&x->where, BUF_SMALL);
+    timer_start(&x->timer, limits, r->body.len, time_ticks());
+    if (!http_origin(buf_c(&r->url), &x->where)) {
+        x->state =
+            err_set(e, ERR_USAGE, "bad base URL: not of the form http[s]://HOST[:PORT]/PATH");
+        return x;
+    }
+    x->origin = x->where.len;
+    x->port = (unsigned)strtoul(strrchr(buf_c(&x->where), ':') + 1, NULL, 10);
+    x->headers = header_list(r);
+    x->easy = curl_easy_init();
+    if (!x->easy || !x->headers ||
+        (configure(x, r), curl_multi_add_handle(p->multi, x->easy)) != CURLM_OK)
+        x->state = err_set(e, ERR_FAILURE, "cannot start libcurl");
+    return x;
+}
+
+int http_state(const struct http_transfer *x)
+{
+    return x->state;
+}
+
+void http_end(struct http_transfer *x)
+{
+    struct http_transfer **at = &x->pool->first;
+
+    while (*at != x)
+        at = &(*at)->next;
+    *at = x->next;
+    if (x->easy) {
+        /* An error means that the handle was not added. */
+        (void)curl_multi_remove_handle(x->pool->multi, x->easy);
+        curl_easy_cleanup(x->easy);
+    }
+    curl_slist_free_all(x->headers);
+    buf_release(&x->where);
+    free(x);
+}
+
+/* Waits until the transfer has something to do. Returns -1 with *e set if it cannot go on. */
+static int wait_for(struct http_transfer *x)
+{
+    struct curl_waitfd cancel = {x->limits->cancel_fd, CURL_WAIT_POLLIN, 0};
+    unsigned cancels = x->limits->cancel_fd >= 0 ? 1 : 0;
+    int64_t wait = x->connected ? timer_left(&x->timer, time_ticks(), POLL_MS) : POLL_MS;
+    CURLMcode failed;
+
+    wait = http_tick(x->limits, wait < POLL_MS ? wait : POLL_MS);
+    failed = curl_multi_poll(x->pool->multi, &cancel, cancels, wait > 0 ? (int)wait : 0, NULL);
+    if (failed)
+        return broke_off(x, x->sink->head->status != 0, curl_multi_strerror(failed));
+    if (cancels && (cancel.revents & CURL_WAIT_POLLIN))
+        return err_set(x->e, ERR_SIGNAL, "interrupted");
+    return 0;
 }
 
 int http_exchange(const struct http_request *r, const struct http_limits *limits,
                   const struct http_sink *sink, struct err *e)
 {
-    struct transfer x = {.limits = limits, .sink = sink, .e = e};
-    int rc;
+    struct http_pool *p = http_pool_open(e);
+    struct http_transfer *x;
+    int result;
 
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        return err_set(e, ERR_FAILURE, "cannot start libcurl");
-    buf_init(&x.where, BUF_SMALL);
-    timer_start(&x.timer, limits, r->body.len, time_ticks());
-    if (http_origin(buf_c(&r->url), &x.where)) {
-        x.origin = x.where.len;
-        x.port = (unsigned)strtoul(strrchr(buf_c(&x.where), ':') + 1, NULL, 10);
-        rc = exchange(&x, r);
-    } else {
-        rc = err_set(e, ERR_USAGE, "bad base URL: not of the form http[s]://HOST[:PORT]/PATH");
+    if (!p)
+        return -1;
+    x = http_begin(p, r, limits, sink, e);
+    for (;;) {
+        if (x->state > 0)
+            http_pool_step(p);
+        result = x->state;
+        if (result <= 0 || (result = wait_for(x)) < 0)
+            break;
     }
-    buf_release(&x.where);
-    curl_global_cleanup();
-    return rc;
+    http_pool_close(p);
+    return result;
 }

@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <arpa/inet.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -19,7 +20,8 @@
 /* ---- the server ---- */
 
 /* One step: bytes to send (may be NULL), then a pause. A negative pause waits until the client
- * closes the connection. */
+ * closes the connection, NEXT_REQUEST for another request on it. */
+#define NEXT_REQUEST INT_MIN
 struct step {
     const char *bytes;
     int pause_ms;
@@ -76,7 +78,18 @@ static void serve(struct server *s, const struct step *steps, size_t count)
 
         if (bytes && write(fd, bytes, strlen(bytes)) < 0)
             break;
-        pause_for(fd, steps[i].pause_ms);
+        if (steps[i].pause_ms == NEXT_REQUEST) {
+            size_t before = request.len;
+            struct buf next = BUF_INIT(BUF_LINE);
+
+            read_request(fd, &next);
+            buf_add_str(&request, buf_str(&next));
+            buf_release(&next);
+            if (request.len == before)
+                break;
+        } else {
+            pause_for(fd, steps[i].pause_ms);
+        }
     }
     shutdown(fd, SHUT_WR);
     pause_for(fd, -1);
@@ -277,7 +290,7 @@ TEST(head_and_body_are_handed_on)
          {"a", 20}, {"bc", 0});
     CHECK_INT(got.rc, 0);
     CHECK_INT(got.head.status, 429);
-    CHECK_STR(buf_c(&got.fields), "text/event-stream||1.5|20|false");
+    CHECK_STR(buf_c(&got.fields), "text/event-stream||1.5|20|false||");
     CHECK_STR(buf_c(&got.body), "abc");
     CHECK_STR(err_text(&got.e), "");
     DONE();
@@ -290,7 +303,7 @@ TEST(interim_answers_are_passed_over)
          {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0});
     CHECK_INT(got.rc, 0);
     CHECK_INT(got.head.status, 200);
-    CHECK_STR(buf_c(&got.fields), "||||");
+    CHECK_STR(buf_c(&got.fields), "||||||");
     CHECK_STR(buf_c(&got.body), "ok");
     DONE();
 }
@@ -301,7 +314,7 @@ TEST(a_redirect_is_not_followed)
          {"HTTP/1.1 307 Moved\r\nLocation: http://127.0.0.1:1/x\r\nContent-Length: 0\r\n\r\n", 0});
     CHECK_INT(got.rc, 0);
     CHECK_INT(got.head.status, 307);
-    CHECK_STR(buf_c(&got.fields), "|http://127.0.0.1:1/x|||");
+    CHECK_STR(buf_c(&got.fields), "|http://127.0.0.1:1/x|||||");
     DONE();
 }
 
@@ -311,7 +324,7 @@ TEST(a_trailer_is_no_head)
                   "chunked\r\n\r\n2\r\nok\r\n0\r\nRetry-After: 1\r\n\r\n",
                   0});
     CHECK_INT(got.rc, 0);
-    CHECK_STR(buf_c(&got.fields), "||||");
+    CHECK_STR(buf_c(&got.fields), "||||||");
     CHECK_STR(buf_c(&got.body), "ok");
     DONE();
 }
@@ -506,6 +519,76 @@ TEST(cancelled_before_it_began)
 }
 
 /* ---- without a server ---- */
+
+/* Runs an exchange of a pool to its end, with poll(2). Returns its result. */
+static int run(struct http_pool *pool, const struct http_request *r, struct got *got)
+{
+    struct http_sink sink = {.head = &got->head, .body = on_body, .arg = got};
+    struct http_transfer *x = http_begin(pool, r, &usual, &sink, &got->e);
+    struct pollfd fds[4];
+    int result;
+
+    while ((result = http_state(x)) > 0) {
+        size_t n = http_pool_fds(pool, fds, 4);
+
+        poll(fds, (nfds_t)n, n > 0 ? 1000 : 1);
+        http_pool_step(pool);
+    }
+    http_end(x);
+    return result;
+}
+
+TEST(a_pool_keeps_its_connections)
+{
+    static const char ok[] =
+        "HTTP/1.1 200 OK\r\nMcp-Session-Id: s 1\r\nContent-Length: 2\r\n\r\nok";
+    const struct step steps[] = {{ok, NEXT_REQUEST}, {ok, 0}};
+    struct http_pool *pool = http_pool_open(NULL);
+    struct http_request r;
+    struct server s;
+    struct got got;
+
+    got_init(&got);
+    server_start(&s, steps, 2);
+    http_request_init(&r);
+    buf_add_str(&r.url, buf_str(&s.url));
+    CHECK_INT(run(pool, &r, &got), 0);
+    CHECK_STR(buf_c(&got.head.field[HTTP_SESSION_ID]), "s 1");
+    r.method = "DELETE";
+    got.head.status = 0;
+    CHECK_INT(run(pool, &r, &got), 0);
+    CHECK_STR(buf_c(&got.body), "okok");
+    http_pool_close(pool);
+    server_stop(&s);
+    CHECK(strncmp(buf_c(&s.request), "GET /v1 HTTP/1.1\r\n", 18) == 0);
+    CHECK(strstr(buf_c(&s.request), "\r\n\r\nDELETE /v1 HTTP/1.1\r\n") != NULL);
+    http_request_release(&r);
+    DONE();
+}
+
+TEST(a_pool_ends_what_is_under_way)
+{
+    const struct step steps[] = {{NULL, -1}};
+    struct http_pool *pool = http_pool_open(NULL);
+    struct http_request r;
+    struct server s;
+    struct got got;
+    struct http_sink sink = {.head = &got.head, .body = on_body, .arg = &got};
+    struct http_transfer *x;
+
+    got_init(&got);
+    server_start(&s, steps, 1);
+    http_request_init(&r);
+    buf_add_str(&r.url, buf_str(&s.url));
+    x = http_begin(pool, &r, &usual, &sink, &got.e);
+    http_pool_step(pool);
+    CHECK_INT(http_state(x), 1);
+    http_pool_close(pool);
+    server_stop(&s);
+    CHECK_INT(got.head.status, 0);
+    http_request_release(&r);
+    DONE();
+}
 
 TEST(header_values_hold_no_line_breaks)
 {

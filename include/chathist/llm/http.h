@@ -14,7 +14,9 @@
 #ifndef CHATHIST_LLM_HTTP_H
 #define CHATHIST_LLM_HTTP_H
 
+#include <poll.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "chathist/base/buf.h"
@@ -29,6 +31,7 @@ struct http_request {
     struct buf url;
     struct buf headers; /* lines `Name: value\n`; may hold a key, so they are never shown */
     struct buf body;    /* empty: the request is a GET, otherwise a POST */
+    const char *method; /* another method, which has no body; borrowed; NULL: GET or POST */
 };
 void http_request_init(struct http_request *r);
 void http_request_release(struct http_request *r);
@@ -78,6 +81,8 @@ enum http_field {
     HTTP_RETRY_AFTER, /* as sent: seconds or an HTTP date */
     HTTP_RETRY_AFTER_MS,
     HTTP_SHOULD_RETRY, /* OpenAI's own field, like retry-after-ms */
+    HTTP_SESSION_ID,   /* Mcp-Session-Id, see llm/mcp */
+    HTTP_CHALLENGE,    /* WWW-Authenticate: what a server wants that refuses a request */
     HTTP_FIELDS
 };
 
@@ -114,6 +119,40 @@ struct http_sink {
  *  - ERR_SIGNAL: limits->cancel_fd became readable. */
 int http_exchange(const struct http_request *r, const struct http_limits *limits,
                   const struct http_sink *sink, struct err *e);
+
+/*
+ * ---- exchanges side by side ----
+ *
+ * Exchanges of one pool run side by side, in the thread that steps the pool, and the pool keeps
+ * their connections for later ones.
+ *
+ *     http_pool_open -> (http_begin -> (http_pool_fds, poll, http_pool_step) ... http_state
+ *                        -> http_end) ... -> http_pool_close
+ */
+struct http_pool;
+struct http_transfer;
+
+/* Returns NULL with *e set if libcurl cannot be used. */
+struct http_pool *http_pool_open(struct err *e);
+/* Ends the exchanges of the pool and closes its connections. NULL is ignored. */
+void http_pool_close(struct http_pool *p);
+/* Begins an exchange. The arguments are those of http_exchange and stay valid until http_end, also
+ * what they point to; the cancel_fd and the tick of the limits have no meaning. Never returns NULL:
+ * http_state tells of an exchange that could not begin. */
+struct http_transfer *http_begin(struct http_pool *p, const struct http_request *r,
+                                 const struct http_limits *limits, const struct http_sink *sink,
+                                 struct err *e);
+/* Sends and receives what can be without waiting, and calls the sinks. They must not begin or end
+ * an exchange. */
+void http_pool_step(struct http_pool *p);
+/* Fills in up to `most` descriptors that the pool waits for. Returns how many; if 0, the next step
+ * should follow soon. Some things happen without a descriptor, so step from time to time as well.
+ */
+size_t http_pool_fds(struct http_pool *p, struct pollfd *fds, size_t most);
+/* Returns 1 while an exchange is under way, and then what http_exchange returns. */
+int http_state(const struct http_transfer *x);
+/* Frees an exchange. If it is under way it is broken off. */
+void http_end(struct http_transfer *x);
 
 /* Returns the name and version of the library that makes the requests, for bug reports. */
 const char *http_library(void);
