@@ -378,7 +378,7 @@ static void anthropic_set_system(cJSON *body, const struct ask *ask)
     struct buf system = BUF_INIT(2 * BUF_LINE);
 
     buf_add(&system, ask->context->system, ask->context->system_len);
-    if (ask->schema.p && !wire_has_option(ask, "output_config") && !set_output_config(body, ask))
+    if (ask->schema.p && !set_output_config(body, ask))
         wire_add_schema(ask, &system);
     if (str_trim(buf_str(&system)).n > 0)
         cjson_set_text(body, "system", buf_str(&system));
@@ -684,6 +684,7 @@ const struct provider provider_anthropic = {
     .base_variable = "ANTHROPIC_BASE_URL",
     .effort_field = "output_config.effort",
     .limit_field = "max_tokens",
+    .schema_field = "output_config.format",
     .request = anthropic_request,
     .models = anthropic_models,
     .event = anthropic_read_event,

@@ -714,9 +714,9 @@ static int openai_read_whole(struct response *a, struct str body, struct err *e)
  *     deepseek    api-docs.deepseek.com
  *     gemini      ai.google.dev/gemini-api/docs/openai and .../docs/api-key */
 #define COMPATIBLE                                                                                 \
-    .effort_field = "reasoning_effort", .request = openai_request,                                 \
-    .drop_unsupported = openai_drop_unsupported, .models = openai_models,                          \
-    .event = openai_read_event, .whole = openai_read_whole
+    .effort_field = "reasoning_effort", .schema_field = "response_format",                         \
+    .request = openai_request, .drop_unsupported = openai_drop_unsupported,                        \
+    .models = openai_models, .event = openai_read_event, .whole = openai_read_whole
 
 const struct provider provider_openai = {
     .name = "openai",

@@ -1,16 +1,14 @@
 #include "llm/provider_wire.h"
 
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "chathist/base/json.h"
-#include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
 #include "chathist/llm/provider_error.h"
+#include "llm/request_body.h"
 
 /* How much of an unusable event or response a message shows, in code points. */
 #define EXCERPT_MAX 80
@@ -92,74 +90,15 @@ bool wire_has_option(const struct ask *ask, const char *key)
     return false;
 }
 
-/* cJSON writes the bytes of a key unchanged, so they have to be valid UTF-8. */
-static void set_option(cJSON *body, const struct ask_option *option)
-{
-    struct buf key = BUF_INIT(SIZE_MAX);
-    struct str value;
-
-    utf8_add_repaired(&key, str_of(option->key));
-    if (json_check(option->value, &value, NULL))
-        cjson_set_raw(body, buf_c(&key), value);
-    else
-        cjson_set_text(body, buf_c(&key), option->value);
-    buf_release(&key);
-}
-
-/* Sets the field with this path to `value`, and makes the objects around it. A field that is there
- * stays. */
-static void set_field(cJSON *body, const char *path, struct str value)
-{
-    struct str rest = str_of(path), first = str_cut(&rest, '.');
-    char *name = mem_copy(first.p, first.n);
-    cJSON *member = cJSON_GetObjectItemCaseSensitive(body, name);
-
-    if (!rest.p && !member) {
-        cjson_set_raw(body, name, value);
-    } else if (rest.p) {
-        if (!member) {
-            member = cjson_object();
-            cjson_set(body, name, member);
-        }
-        if (cJSON_IsObject(member))
-            set_field(member, rest.p, value);
-    }
-    free(name);
-}
-
-static const char *limit_field(const struct provider *p, const struct ask *ask)
-{
-    bool elsewhere = p->base_url && ask->base_url && strcmp(ask->base_url, p->base_url) != 0;
-
-    return elsewhere && p->limit_elsewhere ? p->limit_elsewhere : p->limit_field;
-}
-
-/* Sets the fields for ask->effort and ask->max_tokens. */
-static void set_wishes(cJSON *body, const struct provider *p, const struct ask *ask)
-{
-    struct buf value = BUF_INIT(BUF_SMALL);
-
-    if (ask->effort && p->effort_field) {
-        json_add_string(&value, str_of(ask->effort));
-        set_field(body, p->effort_field, buf_str(&value));
-    }
-    buf_clear(&value);
-    buf_addf(&value, "%" PRId64, ask->max_tokens);
-    if (ask->max_tokens > 0 && p->limit_field)
-        set_field(body, limit_field(p, ask), buf_str(&value));
-    buf_release(&value);
-}
-
 int wire_end_body(cJSON *body, const struct provider *p, const struct ask *ask,
                   struct http_request *r, struct err *e)
 {
-    (void)e;
-    set_wishes(body, p, ask);
-    for (size_t i = 0; i < ask->options_count; i++)
-        set_option(body, &ask->options[i]);
-    cjson_print(body, &r->body);
+    int rc = body_add_options(body, p, ask, e);
+
+    if (rc == 0)
+        cjson_print(body, &r->body);
     cJSON_Delete(body);
-    return 0;
+    return rc;
 }
 
 cJSON *wire_schema(const struct ask *ask)

@@ -6,6 +6,12 @@
 
 load ../helper
 
+# put_tool NAME: an executable ./NAME that declares itself as NAME.
+put_tool() {
+    printf '#!/bin/sh\necho '\''{"name":"%s","description":"for tests"}'\''\n' "$1" >"$1"
+    chmod +x "$1"
+}
+
 # ---- effort and length
 
 @test "request options: effort and limit are fields of chat completions" {
@@ -41,6 +47,27 @@ load ../helper
     run_expect 2 chat -1 -p echo --header 'A: b' hello
     stderr_is "chat: provider 'echo' asks no server: --header cannot be used"
     requests_are 0
+}
+
+# ---- options beside other settings
+
+@test "request options: an option keeps what other options set" {
+    start_llm --reply ok
+    put_tool f
+    run_expect 0 chat --dry-run -T ./f -o 'tools=[{"type":"web_search"}]' -o 'a={"b":1}' -o 'a={"c":2}' hello
+    stdout_json '[.tools[].type], .a | tojson' '["function","web_search"]' '{"b":1,"c":2}'
+}
+
+@test "request options: two settings that contradict each other are wrong usage" {
+    start_llm --reply ok
+    run_expect 2 chat -1 --effort low -o reasoning_effort=high hello
+    stderr_is "chat: --effort and -o reasoning_effort contradict each other: both set 'reasoning_effort'"
+    run_expect 2 chat -1 --max-tokens 5 -o max_completion_tokens=6 hello
+    stderr_is "chat: --max-tokens and -o max_completion_tokens contradict each other: both set 'max_tokens'"
+    requests_are 0
+    run_expect 0 chat -1 --effort low -o reasoning_effort=low --max-tokens 5 -o max_tokens=5 hello
+    request 1 | jq -c '[.reasoning_effort, .max_tokens]' >got
+    is fields got '["low",5]'
 }
 
 # ---- headers

@@ -196,7 +196,9 @@ END
     run_expect 0 chat --dry-run -m claude-sonnet-4-5 --schema s.json hello
     stdout_json '.output_config != null' true
     run_expect 0 chat --dry-run -m claude-sonnet-4-5 -o 'output_config={"effort":"low"}' --schema s.json hello
-    stdout_json '.output_config, .system | tojson' '{"effort":"low"}' null
+    stdout_json '.output_config.effort, .output_config.format.type, .system' low json_schema null
+    run_expect 0 chat --dry-run -m claude-sonnet-4-5 -o 'output_config={"format":null}' --schema s.json hello
+    stdout_json '.output_config | tojson' '{"format":null}'
 }
 
 @test "schema: where Anthropic's field cannot have it the system prompt has" {

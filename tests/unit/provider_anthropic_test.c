@@ -314,7 +314,10 @@ TEST(tools_that_may_be_called)
                               "{\"name\":\"g\",\"input_schema\":{\"type\":\"object\"}}]" TOOLS_END);
     ask.options = &option;
     ask.options_count = 1;
-    CHECK_REQUEST(&ask, URL, HEADERS, TOOLS_START "1]" TOOLS_END);
+    ask.tools_count = 1;
+    CHECK_REQUEST(&ask, URL, HEADERS,
+                  TOOLS_START "{\"name\":\"f\",\"description\":\"say \\\"hi\\\"\",\"input_schema\":"
+                              "{\"type\":\"object\",\"required\":[ \"x\"]}},1]" TOOLS_END);
     context_release(&c);
 }
 

@@ -177,7 +177,7 @@ TEST(tools_that_may_be_called)
     const struct tool two = {
         .name = (char[]){"g"}, .description = (char[]){""}, .parameters = (char[]){"{}"}};
     const struct tool *const tools[] = {&one, &two};
-    const struct ask_option option = {"tools", STR("[]"), ASK_FLAG};
+    const struct ask_option option = {"tools", STR("[1]"), ASK_FLAG};
     struct ask ask = {
         .context = &c, .model = "m", .stream = true, .tools = tools, .tools_count = 2};
 
@@ -190,8 +190,13 @@ TEST(tools_that_may_be_called)
                   "}");
     ask.options = &option;
     ask.options_count = 1;
-    CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions", HEADERS,
-                  "{\"model\":\"m\",\"messages\":[],\"tools\":[]" STREAM "}");
+    ask.tools_count = 1;
+    CHECK_REQUEST(
+        &ask, "https://api.openai.com/v1/chat/completions", HEADERS,
+        "{\"model\":\"m\",\"messages\":[],\"tools\":["
+        "{\"type\":\"function\",\"function\":{\"name\":\"f\",\"description\":"
+        "\"say \\\"hi\\\"\",\"parameters\":{\"type\":\"object\",\"required\":[ \"x\"]}}},1]" STREAM
+        "}");
 }
 
 TEST(options_add_and_override)

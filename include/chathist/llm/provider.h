@@ -111,8 +111,10 @@ struct provider {
      * of the objects around the field are separated by dots. NULL: the server has no such field.
      * wire_end_body sets them unless the request has a value there already. */
     const char *effort_field;
+    bool own_effort; /* the provider itself sets the fields for ask->effort */
     const char *limit_field;
     const char *limit_elsewhere; /* limit_field at another base URL than the own; NULL: the same */
+    const char *schema_field;    /* the field for ask->schema */
 
     /* Builds the URL, the headers (including the key) and the body, without what ask->dropped says.
      * `p` is the provider itself, because servers that differ only in address and key share these

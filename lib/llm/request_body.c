@@ -1,0 +1,357 @@
+#include "llm/request_body.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/json.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/utf8.h"
+
+/* ---- fields by their path ----
+ *
+ * Members of the body may be raw JSON, which cJSON does not look into. So a member that has to be
+ * changed inside is printed and written anew. */
+
+/* Prints a member of the body to `scratch`. Returns STR_NONE if there is none. */
+static struct str member_text(const cJSON *body, const char *name, struct buf *scratch)
+{
+    const cJSON *member = cJSON_GetObjectItemCaseSensitive(body, name);
+    struct str value;
+
+    buf_clear(scratch);
+    if (!member)
+        return STR_NONE;
+    cjson_print(member, scratch);
+    return json_check(buf_str(scratch), &value, NULL) ? value : STR_NONE;
+}
+
+/* Returns the first name of the path, which the caller frees, and sets *rest to the path inside
+ * it, or to NULL. */
+static char *first_name(const char *path, const char **rest)
+{
+    const char *dot = strchr(path, '.');
+
+    *rest = dot ? dot + 1 : NULL;
+    return mem_copy(path, dot ? (size_t)(dot - path) : strlen(path));
+}
+
+static struct str field_in(struct str value, const char *path)
+{
+    const char *rest = path;
+
+    while (rest && value.p) {
+        char *name = first_name(rest, &rest);
+
+        value = json_get(value, name);
+        free(name);
+    }
+    return value;
+}
+
+struct str body_field(const cJSON *body, const char *path, struct buf *scratch)
+{
+    const char *rest;
+    char *name = first_name(path, &rest);
+    struct str value = field_in(member_text(body, name, scratch), rest);
+
+    free(name);
+    return value;
+}
+
+static bool is_empty_object(struct str value)
+{
+    struct json_iter it = json_iter(value);
+
+    return json_type(value) == JSON_OBJECT && !json_next(&it);
+}
+
+/* Adds to `out` the object with the field set to `value`, or without it for STR_NONE. */
+static void add_with_field(struct buf *out, struct str object, const char *path, struct str value)
+{
+    struct buf inner = BUF_INIT(SIZE_MAX);
+    const char *rest;
+    char *name = first_name(path, &rest);
+    struct str old = json_get(object, name);
+
+    if (rest) {
+        if (!old.p && value.p)
+            old = STR("{}");
+        if (json_type(old) == JSON_OBJECT) {
+            add_with_field(&inner, old, rest, value);
+            old = value.p || !is_empty_object(buf_str(&inner)) ? buf_str(&inner) : STR_NONE;
+        }
+        value = old;
+    }
+    buf_add_byte(out, '{');
+    for (struct json_iter it = json_iter(object); json_next(&it);) {
+        if (json_key_is(it.key, name))
+            continue;
+        buf_addf(out, "%s\"%.*s\":", str_ends(buf_str(out), STR("{")) ? "" : ",", (int)it.key.n,
+                 it.key.p);
+        buf_add_str(out, it.value);
+    }
+    if (value.p) {
+        json_add_key(out, name);
+        buf_add_str(out, value);
+    }
+    buf_add_byte(out, '}');
+    buf_release(&inner);
+    free(name);
+}
+
+void body_set_field(cJSON *body, const char *path, struct str value)
+{
+    struct buf old = BUF_INIT(SIZE_MAX), changed = BUF_INIT(SIZE_MAX);
+    const char *rest;
+    char *name = first_name(path, &rest);
+    struct str member = rest ? member_text(body, name, &old) : STR_NONE;
+
+    if (rest && !member.p && value.p)
+        member = STR("{}");
+    if (rest && json_type(member) == JSON_OBJECT) {
+        add_with_field(&changed, member, rest, value);
+        value = value.p || !is_empty_object(buf_str(&changed)) ? buf_str(&changed) : STR_NONE;
+    }
+    if (!rest || changed.len > 0) {
+        if (value.p)
+            cjson_set_raw(body, name, value);
+        else
+            cJSON_DeleteItemFromObjectCaseSensitive(body, name);
+    }
+    free(name);
+    buf_release(&old);
+    buf_release(&changed);
+}
+
+/* ---- effort and limit ---- */
+
+static bool is_elsewhere(const struct provider *p, const struct ask *ask)
+{
+    return p->base_url && ask->base_url && strcmp(ask->base_url, p->base_url) != 0;
+}
+
+const char *body_limit_field(const struct provider *p, const struct ask *ask)
+{
+    return p->limit_elsewhere && is_elsewhere(p, ask) ? p->limit_elsewhere : p->limit_field;
+}
+
+static void set_unless_there(cJSON *body, const char *path, struct str value)
+{
+    struct buf scratch = BUF_INIT(SIZE_MAX);
+
+    if (!body_field(body, path, &scratch).p)
+        body_set_field(body, path, value);
+    buf_release(&scratch);
+}
+
+static void set_effort_and_limit(cJSON *body, const struct provider *p, const struct ask *ask)
+{
+    struct buf value = BUF_INIT(BUF_SMALL);
+
+    if (ask->effort && p->effort_field && !p->own_effort) {
+        json_add_string(&value, str_of(ask->effort));
+        set_unless_there(body, p->effort_field, buf_str(&value));
+    }
+    buf_clear(&value);
+    buf_addf(&value, "%" PRId64, ask->max_tokens);
+    if (ask->max_tokens > 0 && p->limit_field)
+        set_unless_there(body, body_limit_field(p, ask), buf_str(&value));
+    buf_release(&value);
+}
+
+/* ---- options ---- */
+
+/* A field that a setting of the user other than an option decides. */
+struct decided {
+    const char *path; /* NULL: there is no such field */
+    const char *flag, *key;
+    enum ask_from from;
+};
+
+/* One option while it is added. */
+struct adding {
+    const struct ask_option *option;
+    struct decided decided[2];
+    const char *schema_field; /* NULL: there is no schema */
+    struct buf path;          /* of the value that is looked at */
+    bool failed;
+    struct err *e;
+};
+
+static bool is_inside(struct str path, const char *outer)
+{
+    return str_starts(path, str_of(outer)) &&
+           (path.n == strlen(outer) || path.p[strlen(outer)] == '.');
+}
+
+static const struct decided *find_decided(const struct adding *a)
+{
+    for (size_t i = 0; i < sizeof a->decided / sizeof *a->decided; i++)
+        if (a->decided[i].path && is_inside(buf_str(&a->path), a->decided[i].path))
+            return &a->decided[i];
+    return NULL;
+}
+
+static void conflict(struct adding *a, const struct decided *d)
+{
+    const char *key = a->option->key;
+
+    a->failed = true;
+    if (d->from == ASK_FLAG)
+        err_set(a->e, ERR_USAGE, "%s and -o %s contradict each other: both set '%s'", d->flag, key,
+                buf_c(&a->path));
+    else
+        err_set(a->e, ERR_USAGE, "'%s' and 'option.%s' contradict each other: both set '%s'",
+                d->key, key, buf_c(&a->path));
+}
+
+/* Adds to `out` the value that the field a->path gets: `ours`, which is there, or `theirs`, which
+ * the option wants. */
+static void add_chosen(struct adding *a, struct buf *out, struct str ours, struct str theirs)
+{
+    const struct decided *d = find_decided(a);
+    struct buf x = BUF_INIT(SIZE_MAX), y = BUF_INIT(SIZE_MAX);
+
+    json_add_compact(&x, ours);
+    json_add_compact(&y, theirs);
+    if (d && !str_eq(buf_str(&x), buf_str(&y))) {
+        if (d->from == a->option->from)
+            conflict(a, d);
+        else if (d->from > a->option->from)
+            theirs = ours;
+    }
+    buf_add_str(out, theirs);
+    buf_release(&x);
+    buf_release(&y);
+}
+
+static void add_joined(struct buf *out, struct str ours, struct str theirs)
+{
+    const struct str both[] = {ours, theirs};
+
+    buf_add_byte(out, '[');
+    for (size_t i = 0; i < 2; i++)
+        for (struct json_iter it = json_iter(both[i]); json_next(&it);) {
+            buf_add_c(out, str_ends(buf_str(out), STR("[")) ? "" : ",");
+            buf_add_str(out, it.value);
+        }
+    buf_add_byte(out, ']');
+}
+
+static void add_merged(struct adding *a, struct buf *out, struct str ours, struct str theirs);
+
+/* Adds the members of two objects. */
+static void add_merged_objects(struct adding *a, struct buf *out, struct str ours,
+                               struct str theirs)
+{
+    const struct str both[] = {ours, theirs};
+    struct buf name = BUF_INIT(SIZE_MAX);
+    size_t before = a->path.len;
+
+    buf_add_byte(out, '{');
+    for (size_t i = 0; i < 2; i++)
+        for (struct json_iter it = json_iter(both[i]); json_next(&it);) {
+            buf_clear(&name);
+            json_decode_body(it.key, &name);
+            struct str other = json_get(both[1 - i], buf_c(&name));
+
+            if (i == 1 && other.p)
+                continue; /* added with ours */
+            json_add_key(out, buf_c(&name));
+            if (other.p) {
+                buf_addf(&a->path, ".%s", buf_c(&name));
+                add_merged(a, out, it.value, other);
+                buf_truncate(&a->path, before);
+            } else {
+                buf_add_str(out, it.value);
+            }
+        }
+    buf_add_byte(out, '}');
+    buf_release(&name);
+}
+
+static void add_merged(struct adding *a, struct buf *out, struct str ours, struct str theirs)
+{
+    if (a->schema_field && str_eq_c(buf_str(&a->path), a->schema_field))
+        buf_add_str(out, a->option->from == ASK_FLAG ? theirs : ours);
+    else if (json_type(ours) == JSON_OBJECT && json_type(theirs) == JSON_OBJECT)
+        add_merged_objects(a, out, ours, theirs);
+    else if (json_type(ours) == JSON_ARRAY && json_type(theirs) == JSON_ARRAY &&
+             str_eq_c(buf_str(&a->path), "tools"))
+        add_joined(out, ours, theirs);
+    else
+        add_chosen(a, out, ours, theirs);
+}
+
+/* cJSON writes the bytes of a key unchanged, so they have to be valid UTF-8. */
+static void add_option(cJSON *body, struct adding *a)
+{
+    struct buf text = BUF_INIT(SIZE_MAX), old = BUF_INIT(SIZE_MAX), merged = BUF_INIT(SIZE_MAX);
+    struct str ours, theirs;
+
+    buf_clear(&a->path);
+    utf8_add_repaired(&a->path, str_of(a->option->key));
+    if (!json_check(a->option->value, &theirs, NULL)) {
+        json_add_string(&text, a->option->value);
+        theirs = buf_str(&text);
+    }
+    ours = member_text(body, buf_c(&a->path), &old);
+    if (ours.p) {
+        add_merged(a, &merged, ours, theirs);
+        theirs = buf_str(&merged);
+    }
+    cjson_set_raw(body, buf_c(&a->path), theirs);
+    buf_release(&text);
+    buf_release(&old);
+    buf_release(&merged);
+}
+
+/* The places of adding.decided. */
+enum { EFFORT, LIMIT };
+
+/* Handles an option that is another name of the field of the limit, which is set already. Returns
+ * true if the option need not be added. */
+static bool is_limit_again(cJSON *body, struct adding *a, const struct provider *p)
+{
+    const struct decided *d = &a->decided[LIMIT];
+    struct buf scratch = BUF_INIT(SIZE_MAX);
+    const char *key = a->option->key;
+    bool done = true;
+
+    if (!d->path || !p->limit_elsewhere || strcmp(key, d->path) == 0 ||
+        (strcmp(key, p->limit_field) != 0 && strcmp(key, p->limit_elsewhere) != 0))
+        return false;
+    buf_clear(&a->path);
+    buf_add_c(&a->path, d->path);
+    if (a->option->from > d->from) {
+        body_set_field(body, d->path, STR_NONE);
+        done = false;
+    } else if (a->option->from == d->from &&
+               !str_eq(body_field(body, d->path, &scratch), str_trim(a->option->value))) {
+        conflict(a, d);
+    }
+    buf_release(&scratch);
+    return done;
+}
+
+int body_add_options(cJSON *body, const struct provider *p, const struct ask *ask, struct err *e)
+{
+    const char *effort = ask->effort ? p->effort_field : NULL;
+    const char *limit = ask->max_tokens > 0 ? body_limit_field(p, ask) : NULL;
+    struct adding a = {
+        .decided = {[EFFORT] = {effort, "--effort", "effort", ask->effort_from},
+                    [LIMIT] = {limit, "--max-tokens", "max_tokens", ask->max_tokens_from}},
+        .schema_field = ask->schema.p ? p->schema_field : NULL,
+        .path = BUF_INIT(SIZE_MAX),
+        .e = e};
+
+    set_effort_and_limit(body, p, ask);
+    for (size_t i = 0; !a.failed && i < ask->options_count; i++) {
+        a.option = &ask->options[i];
+        if (!is_limit_again(body, &a, p))
+            add_option(body, &a);
+    }
+    buf_release(&a.path);
+    return a.failed ? -1 : 0;
+}
