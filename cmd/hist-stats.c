@@ -1,4 +1,4 @@
-/* hist-stats - count messages and tokens. */
+/* hist-stats - count messages, tokens and costs. */
 #include <stdint.h>
 
 #include "chathist/cli/choose.h"
@@ -7,11 +7,12 @@
 #include "chathist/cli/start.h"
 #include "chathist/cli/stats_output.h"
 
-enum { KEY_BY = OPT_LONG, KEY_NEWEST };
+enum { KEY_BY = OPT_LONG, KEY_NEWEST, KEY_COST };
 
 static const struct opt options[] = {
     {KEY_BY, "by", OPT_GROUP, "WHAT",
      "day, week, month, model, provider, role, tool or session (day)"},
+    {KEY_COST, "cost", OPT_FLAG, NULL, "what the answers cost, instead of messages and tokens"},
     CHOOSE_MESSAGES,
     {KEY_NEWEST, "newest", OPT_NUMBER, "N", "only the newest N of these messages, or all"},
     CHOOSE_LIMIT("print at most N rows, the newest or the largest, or all"),
@@ -49,9 +50,19 @@ static void count_history(struct stats *s, struct choice *c, const struct histor
     start_report_bad(h, bad, c->common.quiet);
 }
 
+static void load_prices(struct prices *prices, const struct choice *c)
+{
+    struct err e = ERR_INIT;
+
+    if (config_prices(&c->config, prices, &e) < 0)
+        die_err(&e);
+}
+
 int main(int argc, char **argv)
 {
+    struct prices prices = PRICES_INIT;
     enum stats_by by = STATS_DAY;
+    bool cost = false;
     struct choice choice = {0};
     struct opt_parser args;
     struct stats stats;
@@ -64,15 +75,22 @@ int main(int argc, char **argv)
     while ((key = choose_next(&choice, &args, &value)) != 0) {
         if (key == KEY_BY)
             by = parse_by(value);
+        else if (key == KEY_COST)
+            cost = true;
         else
             newest = opt_count("--newest", value);
     }
+    if (cost && by == STATS_TOOL)
+        die_usage("--cost counts answers, and --by tool counts calls");
     choose_open(&choice, CHOOSE_FOREIGN, NULL);
+    if (cost)
+        load_prices(&prices, &choice);
     out_start(&out, args.common.color);
     if (!choice.unpaged)
         out_page(&out);
 
     stats_init(&stats, by);
+    stats.prices = cost ? &prices : NULL;
     for (size_t i = 0; i < choice.count; i++)
         count_history(&stats, &choice, &choice.at[i], newest);
     status = choose_report(&choice);
@@ -81,6 +99,7 @@ int main(int argc, char **argv)
         stats_print(&out, &stats, &choice);
 
     stats_release(&stats);
+    prices_release(&prices);
     choose_release(&choice);
     return out_close(&out, status, exit_code(ERR_FAILURE));
 }

@@ -1,14 +1,13 @@
 #include "chathist/base/usage.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "chathist/base/json.h"
 
 /* Every JSON reader handles numbers up to this one exactly. */
 #define COUNT_MAX ((int64_t)1 << 53)
-#define COST_DECIMALS 12
-#define COST_MAX ((int64_t)1000000 * USAGE_COST_UNIT)
+/* The largest cost of an answer; a sum of int64_t holds nine of them. */
+#define COST_MAX 1000000
 
 static const char *const names[USAGE_KINDS] = {
     [USAGE_INPUT] = "input_tokens",           [USAGE_OUTPUT] = "output_tokens",
@@ -27,14 +26,13 @@ bool usage_known(const struct usage *u)
     return u->at[USAGE_INPUT] >= 0 || u->at[USAGE_OUTPUT] >= 0;
 }
 
-/* Reads a cost and rounds it to units of 1 / USAGE_COST_UNIT. */
 static bool read_cost(struct str number, int64_t *cost)
 {
-    double units = strtod(number.p, NULL) * (double)USAGE_COST_UNIT;
+    struct amount a;
 
-    if (units < 0 || units >= (double)COST_MAX)
+    if (!amount_read(&a, number) || a.whole >= COST_MAX)
         return false;
-    *cost = (int64_t)(units + 0.5);
+    *cost = (int64_t)(a.whole * AMOUNT_UNIT + a.part);
     return true;
 }
 
@@ -45,6 +43,12 @@ void usage_read(struct usage *u, enum usage_kind kind, struct str value)
     if (kind == USAGE_COST ? json_type(value) == JSON_NUMBER && read_cost(value, &n)
                            : json_int(value, &n) && n >= 0 && n < COUNT_MAX)
         u->at[kind] = n;
+}
+
+void usage_read_members(struct usage *u, struct str object)
+{
+    for (int i = 0; i < USAGE_KINDS; i++)
+        usage_read(u, (enum usage_kind)i, json_get(object, names[i]));
 }
 
 void usage_replace(struct usage *u, const struct usage *later)
@@ -63,18 +67,19 @@ void usage_sum(struct usage *u, const struct usage *more)
             u->at[i] += more->at[i];
 }
 
-static void add_value(struct buf *out, int kind, int64_t value)
+struct amount usage_cost(const struct usage *u)
 {
-    if (kind != USAGE_COST) {
-        buf_addf(out, "%" PRId64, value);
-        return;
-    }
-    buf_addf(out, "%" PRId64 ".%0*" PRId64, value / USAGE_COST_UNIT, COST_DECIMALS,
-             value % USAGE_COST_UNIT);
-    while (str_ends(buf_str(out), STR("0")))
-        buf_truncate(out, out->len - 1);
-    if (str_ends(buf_str(out), STR(".")))
-        buf_truncate(out, out->len - 1);
+    uint64_t cost = u->at[USAGE_COST] > 0 ? (uint64_t)u->at[USAGE_COST] : 0;
+
+    return (struct amount){cost / AMOUNT_UNIT, cost % AMOUNT_UNIT};
+}
+
+static void add_value(struct buf *out, const struct usage *u, int kind)
+{
+    if (kind == USAGE_COST)
+        amount_add_text(out, usage_cost(u));
+    else
+        buf_addf(out, "%" PRId64, u->at[kind] < 0 ? 0 : u->at[kind]);
 }
 
 void usage_add_members(const struct usage *u, struct buf *out)
@@ -83,7 +88,7 @@ void usage_add_members(const struct usage *u, struct buf *out)
         if (i > USAGE_OUTPUT && u->at[i] < 0)
             continue;
         json_add_key(out, names[i]);
-        add_value(out, i, u->at[i] < 0 ? 0 : u->at[i]);
+        add_value(out, u, i);
     }
 }
 
@@ -96,6 +101,6 @@ void usage_add_text(const struct usage *u, struct buf *out)
         if (u->at[i] < 0)
             buf_add_c(out, "unknown");
         else
-            add_value(out, i, u->at[i]);
+            add_value(out, u, i);
     }
 }

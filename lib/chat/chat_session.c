@@ -50,6 +50,18 @@ static void read_schema(struct chat_session *t)
               schema_unchecked(t->schema));
 }
 
+/* A bad file of prices is reported before anything is sent. */
+static void load_prices(struct chat_session *t)
+{
+    struct err e = ERR_INIT;
+
+    if (!t->args->usage && !t->args->common.json)
+        return;
+    if (config_prices(&t->config, &t->prices, &e) < 0)
+        die_err(&e);
+    t->events.prices = &t->prices;
+}
+
 void chat_session_open(struct chat_session *t, const struct chat_args *args)
 {
     t->args = args;
@@ -58,6 +70,7 @@ void chat_session_open(struct chat_session *t, const struct chat_args *args)
     t->events.held = args->extract;
     read_schema(t);
     start_history_if_any(&t->config, &t->history, &args->common);
+    load_prices(t);
     choose_server(t);
     t->consent.all = args->yes;
     t->consent.allowed = t->config.value[SETTING_ALLOW_TOOLS];
@@ -73,6 +86,7 @@ void chat_session_close(struct chat_session *t)
     history_release(&t->history);
     config_release(&t->config);
     schema_free(t->schema);
+    prices_release(&t->prices);
     buf_release(&t->memory);
     err_release(&t->unasked);
     err_release(&t->unsaved);

@@ -119,14 +119,31 @@ void events_session(struct events *ev, struct str id)
     add_event(ev, "session_id", "session_id", id);
 }
 
+/* Returns the cost of a turn by the user's prices. If the server told it, no currency is set. */
+static struct cost computed_cost(const struct events *ev, const struct turn *t)
+{
+    const char *model = t->answer.model ? t->answer.model : t->ask.model;
+    struct cost cost = {0};
+
+    if (ev->prices && model)
+        cost = prices_cost(ev->prices, str_of(t->provider->name), str_of(model), &t->usage);
+    return cost.told ? (struct cost){0} : cost;
+}
+
 void events_spent(struct events *ev, const struct turn *t)
 {
+    struct cost cost = computed_cost(ev, t);
     struct buf b = BUF_INIT(BUF_SMALL);
 
     if (!ev->json || !usage_known(&t->usage))
         return;
     begin_event(&b, "usage");
     usage_add_members(&t->usage, &b);
+    if (cost.currency != PRICES_UNKNOWN) {
+        json_add_key(&b, "computed_cost");
+        amount_add_text(&b, cost.amount);
+        json_add_member(&b, "currency", str_of(prices_currency(ev->prices, cost.currency)));
+    }
     end_event(ev, &b);
 }
 
@@ -451,14 +468,42 @@ int events_code(struct events *ev, const struct response *a, struct err *e)
     return found ? 0 : err_set(e, ERR_FAILURE, "the answer has no code block");
 }
 
-void events_usage(struct events *ev, const struct turn *t)
+static void print_usage(const struct events *ev, const char *title, const struct usage *usage,
+                        const struct cost *cost)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
 
-    events_pause(ev);
-    usage_add_text(&t->usage, &b);
-    notef("%s", buf_c(&b));
+    usage_add_text(usage, &b);
+    if (cost->currency != PRICES_UNKNOWN) {
+        buf_add_c(&b, " computed_cost=");
+        amount_add_text(&b, cost->amount);
+        buf_addf(&b, " currency=%s", prices_currency(ev->prices, cost->currency));
+    }
+    notef("%s%s", title, buf_c(&b));
     buf_release(&b);
+}
+
+void events_usage(struct events *ev, const struct turn *t)
+{
+    struct cost cost = computed_cost(ev, t), *sum = &ev->spent.computed;
+
+    events_pause(ev);
+    print_usage(ev, "", &t->usage, &cost);
+    if (ev->spent.turns++ == 0) {
+        ev->spent.usage = t->usage;
+        *sum = cost;
+    } else {
+        usage_sum(&ev->spent.usage, &t->usage);
+        if (sum->currency != cost.currency)
+            *sum = (struct cost){0};
+        amount_add(&sum->amount, cost.amount);
+    }
+}
+
+void events_spent_in_all(const struct events *ev)
+{
+    if (ev->spent.turns > 1)
+        print_usage(ev, "session: ", &ev->spent.usage, &ev->spent.computed);
 }
 
 void events_error(struct events *ev, const struct err *e, int code)

@@ -1235,6 +1235,7 @@ int repl_run(struct chat_session *chat)
         report_error(&e);
     repl_say(&r, "/help lists the commands, Ctrl-D leaves");
     hold_conversation(&r, &path);
+    events_spent_in_all(&chat->events);
     chat->consent.lend = NULL;
     line_close(r.line);
     line_words_release(&r.listed);

@@ -31,6 +31,7 @@ static const struct {
     [SETTING_TOOLS] = {"tools", NULL},
     [SETTING_ALLOW_TOOLS] = {"allow_tools", NULL},
     [SETTING_MCP] = {"mcp", NULL},
+    [SETTING_PRICES] = {"prices", NULL},
     [SETTING_SESSION] = {NULL, "CHAT_SESSION"},
     [SETTING_HISTORY] = {NULL, "CHAT_HISTORY"},
 };
@@ -407,4 +408,38 @@ int config_fsync(const struct config *c, bool *on, struct err *e)
 int config_history_copy(const struct config *c, bool *on, struct err *e)
 {
     return get_switch(c, SETTING_HISTORY_COPY, on, e);
+}
+
+/* Returns the path of the file of prices, NULL if none is named and there is no home directory, or
+ * NULL with *e set. */
+static char *prices_file(const struct config *c, struct err *e)
+{
+    const char *value = c->value[SETTING_PRICES];
+
+    if (!value || !*value)
+        return c->config_home ? path_join(c->config_home, "chathist/prices") : NULL;
+    if (*value == '/')
+        return mem_copy(value, strlen(value));
+    if (strncmp(value, "~/", 2) == 0 && c->home)
+        return path_join(c->home, value + 2);
+    bad_value(c, SETTING_PRICES, "a path that begins with '/' or '~/'", e);
+    return NULL;
+}
+
+int config_prices(const struct config *c, struct prices *p, struct err *e)
+{
+    bool named = c->value[SETTING_PRICES] && *c->value[SETTING_PRICES];
+    struct buf text = BUF_INIT(BUF_LINE);
+    char *file = prices_file(c, e);
+    int result = file ? file_read_state(file, &text, e) : named ? -1 : 0;
+
+    if (result == 0 && named)
+        result = err_set(e, ERR_USAGE, "cannot read '%s': No such file or directory", file);
+    if (result < 0)
+        e->kind = ERR_USAGE;
+    if (result > 0 && prices_read(p, buf_str(&text), file, e) < 0)
+        result = -1;
+    buf_release(&text);
+    free(file);
+    return result;
 }

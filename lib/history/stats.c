@@ -100,6 +100,8 @@ static bool add_once(struct stats *s, struct hash_map *map, struct str key, size
 /* The counts of one message. */
 struct facts {
     struct stats_count count;
+    size_t currency;        /* as in history/prices, */
+    struct stats_cost cost; /* with this; it has no answers unless costs are counted */
     size_t session;
     int64_t day;
     bool timed;
@@ -118,6 +120,31 @@ static void add_count(struct stats_count *sum, const struct stats_count *n)
     sum->unknown += n->unknown;
     add_to(&sum->input, n->input);
     add_to(&sum->output, n->output);
+}
+
+static void add_cost(struct stats_costs *sum, const struct facts *f)
+{
+    struct stats_cost *at;
+
+    if (f->cost.answers == 0)
+        return;
+    while (sum->count <= f->currency) {
+        sum->at = mem_grow(sum->at, &sum->cap, sum->count + 1, sizeof *sum->at);
+        sum->at[sum->count++] = (struct stats_cost){0};
+    }
+    at = &sum->at[f->currency];
+    amount_add(&at->told, f->cost.told);
+    amount_add(&at->computed, f->cost.computed);
+    at->answers += f->cost.answers;
+    add_to(&at->tokens, f->cost.tokens);
+}
+
+struct amount stats_cost_sum(const struct stats_cost *c)
+{
+    struct amount sum = c->told;
+
+    amount_add(&sum, c->computed);
+    return sum;
 }
 
 static bool take_tokens(struct str usage, const char *key, uint64_t *tokens)
@@ -148,12 +175,33 @@ static struct stats_count count_of(const struct message *m)
     return n;
 }
 
+/* Finds out what an answer cost. */
+static void take_cost(struct prices *p, const struct message *m, struct facts *f)
+{
+    struct buf provider = BUF_INIT(BUF_LINE), model = BUF_INIT(BUF_LINE);
+    struct usage usage;
+    struct cost cost;
+
+    usage_init(&usage);
+    usage_read_members(&usage, m->field[FIELD_USAGE]);
+    cost = prices_cost(p, message_text(m, FIELD_PROVIDER, &provider),
+                       message_text(m, FIELD_MODEL, &model), &usage);
+    f->currency = cost.currency;
+    f->cost.answers = 1;
+    *(cost.told ? &f->cost.told : &f->cost.computed) = cost.amount;
+    f->cost.tokens = f->count.input;
+    add_to(&f->cost.tokens, f->count.output);
+    buf_release(&provider);
+    buf_release(&model);
+}
+
 static void count_in(struct stats *s, size_t place, const struct facts *f)
 {
     size_t pair[2] = {place, f->session}, ignored;
     struct stats_row *row = &s->rows.at[place];
 
     add_count(&row->count, &f->count);
+    add_cost(&row->costs, f);
     if (add_once(s, &s->pairs, (struct str){(const char *)pair, sizeof pair}, &ignored))
         row->count.sessions++;
 }
@@ -218,7 +266,10 @@ void stats_add(struct stats *s, const struct message *m)
 
     if (add_once(s, &s->sessions, m->session_id, &f.session))
         s->total.sessions++;
+    if (s->prices && f.count.answers > 0)
+        take_cost(s->prices, m, &f);
     add_count(&s->total, &f.count);
+    add_cost(&s->total_costs, &f);
     take_time(s, m, &f);
     if (s->rows.by == STATS_TOOL)
         count_calls(s, m, &f);
@@ -266,25 +317,69 @@ static uint64_t size_of(const struct stats_row *row)
     return row->count.messages > 0 ? row->count.messages : row->count.calls;
 }
 
+static int by_key(const struct stats_row *x, const struct stats_row *y)
+{
+    size_t least = x->len < y->len ? x->len : y->len;
+    int order = memcmp(x->key, y->key, least);
+
+    return order ? order : (x->len > y->len) - (x->len < y->len);
+}
+
 static int by_size(const void *a, const void *b)
 {
     const struct stats_row *x = a, *y = b;
-    size_t least = x->len < y->len ? x->len : y->len;
-    int order;
 
     if (!x->key || !y->key)
         return !x->key - !y->key;
     if (size_of(x) != size_of(y))
         return size_of(x) < size_of(y) ? 1 : -1;
-    order = memcmp(x->key, y->key, least);
-    return order ? order : (x->len > y->len) - (x->len < y->len);
+    return by_key(x, y);
+}
+
+static struct amount sum_at(const struct stats_row *row, size_t currency)
+{
+    return currency < row->costs.count ? stats_cost_sum(&row->costs.at[currency])
+                                       : (struct amount){0, 0};
+}
+
+/* Amounts of different currencies cannot be compared, so each currency counts before the next. */
+static int by_cost(const void *a, const void *b)
+{
+    const struct stats_row *x = a, *y = b;
+
+    if (!x->key || !y->key)
+        return !x->key - !y->key;
+    for (size_t i = PRICES_TOLD; i < x->costs.count || i < y->costs.count; i++) {
+        int order = amount_compare(sum_at(y, i), sum_at(x, i));
+
+        if (order)
+            return order;
+    }
+    return by_size(a, b);
+}
+
+/* Removes the rows of messages that are no answers. */
+static void drop_rows_without_answers(struct stats_table *t)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < t->count; i++)
+        if (t->at[i].count.answers > 0)
+            t->at[kept++] = t->at[i];
+        else
+            free(t->at[i].key);
+    t->count = kept;
 }
 
 void stats_sort(struct stats *s)
 {
+    if (s->prices)
+        drop_rows_without_answers(&s->rows);
     if (s->rows.count > 0)
         qsort(s->rows.at, s->rows.count, sizeof *s->rows.at,
-              stats_is_time(s->rows.by) ? by_time : by_size);
+              stats_is_time(s->rows.by) ? by_time
+              : s->prices               ? by_cost
+                                        : by_size);
 }
 
 /* ---- memory ---- */
@@ -296,8 +391,10 @@ void stats_init(struct stats *s, enum stats_by by)
 
 static void table_release(struct stats_table *t)
 {
-    for (size_t i = 0; i < t->count; i++)
+    for (size_t i = 0; i < t->count; i++) {
         free(t->at[i].key);
+        free(t->at[i].costs.at);
+    }
     free(t->at);
     hash_map_release(&t->places);
 }
@@ -305,6 +402,7 @@ static void table_release(struct stats_table *t)
 void stats_release(struct stats *s)
 {
     table_release(&s->rows);
+    free(s->total_costs.at);
     hash_map_release(&s->sessions);
     hash_map_release(&s->pairs);
     for (size_t i = 0; i < s->owned_count; i++)

@@ -258,3 +258,123 @@ days_are() {
     run_expect 0 on_tty --raw hist-stats --by session --no-pager
     [[ $(grep -c session- "$OUT") == 61 ]]
 }
+
+# ---- costs
+
+prices() {
+    mkdir -p "$HOME/.config/chathist"
+    printf '%s\n' "$@" >"$HOME/.config/chathist/prices"
+}
+
+# Answers on two days: two that the prices below know, one whose server told its cost, and one of another model.
+answers() {
+    put a user one 2024-12-29T23:30:00Z
+    put a assistant two 2024-12-29T23:30:05Z '{"model":"big-1","provider":"p","usage":{"input_tokens":1000,"output_tokens":100,"cache_read_tokens":600,"cache_write_tokens":200,"reasoning_tokens":50}}'
+    put b assistant three 2024-12-30T08:00:00Z '{"model":"small","provider":"p","usage":{"input_tokens":7,"output_tokens":2}}'
+    put b assistant four 2024-12-30T08:00:01Z '{"model":"router","provider":"q","usage":{"input_tokens":70,"output_tokens":20,"cost":0.0000125}}'
+    put b assistant five 2024-12-30T08:00:02Z '{"model":"other","provider":"q","usage":{"input_tokens":30,"output_tokens":5}}'
+    put b assistant six 2024-12-30T08:00:03Z '{"model":"big-1","provider":"p"}'
+}
+
+@test "hist-stats: --cost: told, computed and unknown are separate" {
+    prices 'big-* 3 0.3 3.75 15 USD' 'p:small 0.15 - - 0.6 USD'
+    answers
+    # 200 * 3 + 600 * 0.3 + 200 * 3.75 + 100 * 15 millionths; 7 * 0.15 + 2 * 0.6 millionths
+    run_expect 0 hist-stats --cost
+    stdout_is $'total\tUSD\t0.00304475\t0.0000125\t0.00303225\t3\t1199' $'total\tunknown\t-\t-\t-\t2\t35' \
+        $'2024-12-29\tUSD\t0.00303\t0\t0.00303\t1\t1100' \
+        $'2024-12-30\tUSD\t0.00001475\t0.0000125\t0.00000225\t2\t99' $'2024-12-30\tunknown\t-\t-\t-\t2\t35'
+    stderr_empty
+    run_expect 0 hist-stats --cost --by model
+    stdout_is $'total\tUSD\t0.00304475\t0.0000125\t0.00303225\t3\t1199' $'total\tunknown\t-\t-\t-\t2\t35' \
+        $'big-1\tUSD\t0.00303\t0\t0.00303\t1\t1100' $'big-1\tunknown\t-\t-\t-\t1\t0' \
+        $'router\tUSD\t0.0000125\t0.0000125\t0\t1\t90' $'small\tUSD\t0.00000225\t0\t0.00000225\t1\t9' \
+        $'other\tunknown\t-\t-\t-\t1\t35'
+    run_expect 0 hist-stats --cost --model small --by month
+    stdout_is $'total\tUSD\t0.00000225\t0\t0.00000225\t1\t9' $'2024-12\tUSD\t0.00000225\t0\t0.00000225\t1\t9'
+    run_expect 0 hist-stats --cost --until 2024-12-29 --by provider -n 1
+    stdout_is $'total\tUSD\t0.00303\t0\t0.00303\t1\t1100' $'p\tUSD\t0.00303\t0\t0.00303\t1\t1100'
+    run_expect 0 hist-stats --cost --by role
+    stdout_line 3 $'assistant\tUSD\t0.00304475\t0.0000125\t0.00303225\t3\t1199'
+    lines_are 4
+}
+
+@test "hist-stats: --cost without prices counts what servers told, and the rest as unknown" {
+    answers
+    run_expect 0 hist-stats --cost --by provider
+    stdout_is $'total\tUSD\t0.0000125\t0.0000125\t0\t1\t90' $'total\tunknown\t-\t-\t-\t4\t1144' \
+        $'q\tUSD\t0.0000125\t0.0000125\t0\t1\t90' $'q\tunknown\t-\t-\t-\t1\t35' $'p\tunknown\t-\t-\t-\t3\t1109'
+    run_expect 0 hist-stats --cost -r user
+    stdout_is $'total\tunknown\t-\t-\t-\t0\t0'
+}
+
+@test "hist-stats: --cost --json" {
+    prices 'big-* 3 0.3 3.75 15 USD' 'small 1 1 1 1 EUR'
+    answers
+    run_expect 0 hist-stats --cost --json --by model
+    lines_are 1
+    # As text, because jq rounds numbers.
+    grep -qF '"costs":[{"currency":"USD","cost":0.0030425,"told":0.0000125,"computed":0.00303,"answers":2,"tokens":1190},{"currency":"EUR","cost":0.000009,"told":0,"computed":0.000009,"answers":1,"tokens":9}],' "$OUT" ||
+        fail 'not these costs'
+    stdout_json '.answers_of_unknown_cost, .tokens_of_unknown_cost, .messages, .input_tokens' 2 35 6 1107
+    stdout_json '.rows[] | "\(.key) \(.costs | map(.currency) | join(",")) \(.answers_of_unknown_cost)"' \
+        'big-1 USD 1' 'router USD 0' 'small EUR 0' 'other  1'
+    run_expect 0 hist-stats --json
+    stdout_json 'has("costs"), (.rows[0] | has("costs"))' false false
+}
+
+@test "hist-stats: --cost: sums are exact" {
+    local i
+    prices 'm 0.1 - - 0.2 USD'
+    for i in 1 2 3; do put s assistant x 2024-12-29T08:00:00Z '{"model":"m","usage":{"input_tokens":1,"output_tokens":0}}'; done
+    put s assistant x 2024-12-29T08:00:00Z '{"model":"n","usage":{"input_tokens":1,"output_tokens":0,"cost":0.1}}'
+    put s assistant x 2024-12-29T08:00:00Z '{"model":"n","usage":{"input_tokens":1,"output_tokens":0,"cost":0.2}}'
+    run_expect 0 hist-stats --cost --by session
+    stdout_line 1 $'total\tUSD\t0.3000003\t0.3\t0.0000003\t5\t5'
+}
+
+@test "hist-stats: --cost: a file of prices with an error is named with its line" {
+    answers
+    prices '# MODEL' 'big-* 3 USD'
+    run_expect 2 hist-stats --cost
+    stdout_empty
+    stderr_is "hist-stats: cannot use '$HOME/.config/chathist/prices': line 2 has not six words: MODEL, prices of a million tokens of INPUT, CACHED-INPUT, CACHE-WRITE and OUTPUT, and CURRENCY"
+    prices 'big-* 3 x 1 1 USD'
+    run_expect 2 hist-stats --cost
+    stderr_is "hist-stats: cannot use '$HOME/.config/chathist/prices': line 1: bad price 'x': a number with a point and at most 6 decimals is expected"
+    # It is read for --cost only.
+    run_expect 0 hist-stats
+    rm "$HOME/.config/chathist/prices"
+    echo 'prices = ~/mine' >"$HOME/.config/chathist/config"
+    run_expect 2 hist-stats --cost
+    stderr_is "hist-stats: cannot read '$HOME/mine': No such file or directory"
+    echo 'q:* 1 1 1 1 CHF' >"$HOME/mine"
+    run_expect 0 hist-stats --cost --by provider
+    stdout_line 2 $'total\tCHF\t0.000035\t0\t0.000035\t1\t35'
+    echo 'prices = mine' >"$HOME/.config/chathist/config"
+    run_expect 2 hist-stats --cost
+    stderr_is "hist-stats: bad value 'mine' for prices in '$HOME/.config/chathist/config', line 1: a path that begins with '/' or '~/' is expected"
+    run_expect 2 hist-stats --cost --by tool
+    stderr_is "hist-stats: --cost counts answers, and --by tool counts calls (see 'hist-stats --help')"
+}
+
+@test "hist-stats: --cost on a terminal has totals and a bar for each currency" {
+    prices 'big-* 3 0.3 3.75 15 USD' 'small 1 1 1 1 EUR'
+    answers
+    COLUMNS=80 run_expect 0 on_tty hist-stats --cost --by model
+    stdout_has '0.0030425 USD: 0.0000125 told by servers, 0.00303 computed from prices'
+    stdout_has '0.000009 EUR: 0 told by servers, 0.000009 computed from prices'
+    stdout_has 'unknown: 2 answers, 35 tokens'
+    stdout_has 'model '
+    grep -qE '^big-1 +0.00303 USD +0 +0.00303 +1  .*█' "$OUT" || fail 'no row of big-1'
+    grep -qE '^small +0.000009 EUR +0 +0.000009 +1  .*█' "$OUT" || fail 'no row of small'
+    grep -qE '^other +unknown +- +- +1' "$OUT" || fail 'no row of other'
+}
+
+@test "hist-stats: the prices in examples/ are valid" {
+    mkdir -p "$HOME/.config/chathist"
+    cp "$ROOT/examples/prices" "$HOME/.config/chathist/prices"
+    put s assistant x '' '{"model":"gpt-4o-mini-2024-07-18","provider":"openai","usage":{"input_tokens":1000000,"output_tokens":1000000,"cache_read_tokens":500000}}'
+    run_expect 0 hist-stats --cost --by session
+    stdout_line 1 $'total\tUSD\t0.7125\t0\t0.7125\t1\t2000000'
+}

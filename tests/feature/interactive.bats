@@ -57,6 +57,22 @@ history_is() {
     stdout_is more '[5 messages]'
 }
 
+@test "interactive: -u prints the tokens and the cost of each turn, and of all at the end" {
+    mkdir -p "$HOME/.config/chathist"
+    echo 'echo:* 1 - - 2 EUR' >"$HOME/.config/chathist/prices"
+    terminal
+    converse -u
+    type_lines one
+    screen_has 'computed_cost='
+    type_lines two
+    screen_has '[3 messages]'
+    keys C-d
+    screen_has 'session: input_tokens=' 'status 0'
+    read -r input output < <(jq -s -r 'map(.usage // empty) | "\(map(.input_tokens) | add) \(map(.output_tokens) | add)"' "$HISTORY")
+    cost=$(printf '0.%06d' $((input + 2 * output)) | sed 's/0*$//')
+    screen_has "session: input_tokens=$input output_tokens=$output computed_cost=$cost currency=EUR"
+}
+
 @test "interactive: only on a terminal, and only without a prompt" {
     run_expect 2 on_tty --fds 0 chat
     stderr_has 'no prompt'

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "chathist/base/amount.h"
 #include "chathist/base/buf.h"
 
 enum usage_kind {
@@ -19,11 +20,9 @@ enum usage_kind {
     USAGE_CACHE_READ,
     USAGE_CACHE_WRITE,
     USAGE_REASONING,
-    USAGE_COST, /* in the server's unit, mostly US dollars, times USAGE_COST_UNIT */
+    USAGE_COST, /* in the server's unit, mostly US dollars, times AMOUNT_UNIT */
     USAGE_KINDS
 };
-
-#define USAGE_COST_UNIT 1000000000000 /* 12 decimals */
 
 struct usage {
     int64_t at[USAGE_KINDS]; /* -1: unknown */
@@ -32,9 +31,13 @@ struct usage {
 void usage_init(struct usage *u);
 /* Returns true if the server reported a number of tokens. */
 bool usage_known(const struct usage *u);
+/* Returns the cost that the server reported, or 0. */
+struct amount usage_cost(const struct usage *u);
 /* Reads a count, or an amount for USAGE_COST, from a JSON value. A value of another type, a
  * negative one, and one that is too large change nothing. */
 void usage_read(struct usage *u, enum usage_kind kind, struct str value);
+/* Reads the members that usage_add_members writes. */
+void usage_read_members(struct usage *u, struct str object);
 /* Replaces earlier counts of the same response by later ones. */
 void usage_replace(struct usage *u, const struct usage *later);
 /* Adds the counts of another response. */

@@ -37,6 +37,7 @@ struct chat_session {
     struct mcp_servers mcp;
     struct consent consent;
     struct events events;
+    struct prices prices;  /* for the computed cost of -u and --json */
     struct schema *schema; /* of --schema; NULL: none */
     struct err unasked;    /* why no request can be sent: no model is known yet */
     struct err unsaved;    /* why something of this turn is not in the history */
@@ -49,7 +50,8 @@ struct chat_session {
 /* Valid before chat_session_open, so that errors in the command line can be printed as events. */
 #define CHAT_SESSION_INIT                                                                          \
     {                                                                                              \
-        .session = RESUME_INIT, .consent = CONSENT_INIT, .memory = BUF_INIT(SIZE_MAX)              \
+        .session = RESUME_INIT, .consent = CONSENT_INIT, .memory = BUF_INIT(SIZE_MAX),             \
+        .prices = PRICES_INIT                                                                      \
     }
 
 /* Locates the history and chooses the server. */

@@ -15,6 +15,7 @@
 #include "chathist/chat/turn.h"
 #include "chathist/cli/options.h"
 #include "chathist/cli/output.h"
+#include "chathist/history/prices.h"
 #include "chathist/llm/response.h"
 
 /* Text on standard error as it arrives: dim and made visible on a terminal, exact bytes in a pipe
@@ -40,6 +41,12 @@ struct events {
     bool marked;             /* Markdown is shown */
     bool held;               /* the text is not printed, because events_code follows */
     struct partial *partial; /* gets the text of the answer before it is printed; NULL: none */
+    struct prices *prices;   /* borrowed, for computed costs; NULL: none are printed */
+    struct {                 /* of the turns that events_usage printed */
+        unsigned turns;
+        struct usage usage;
+        struct cost computed; /* in one currency; without one if turns differed */
+    } spent;
     struct markdown markdown;
     struct response_sink sink; /* for turn_ask */
     struct ask_watch watch;    /* for struct ask */
@@ -70,8 +77,11 @@ int events_code(struct events *ev, const struct response *a, struct err *e);
 /* Prints something that the user should know, and that is no failure: a line on stderr unless
  * quiet, and a `notice` event. */
 void events_notice(struct events *ev, const char *text);
-/* Prints the tokens of the whole turn on stderr: `input_tokens=12 output_tokens=unknown`. */
+/* Prints the tokens and the cost of the whole turn on stderr: `input_tokens=12
+ * output_tokens=unknown`. */
 void events_usage(struct events *ev, const struct turn *t);
+/* Prints the sum of what events_usage printed, if it was called more than once. */
+void events_spent_in_all(const struct events *ev);
 /* Prints a `tool_call` event before the tool is run. */
 void events_call(struct events *ev, const struct round_call *c);
 /* Prints the call as a line on stderr, if stderr is a terminal or with --verbose. With `seen` the

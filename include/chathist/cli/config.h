@@ -12,6 +12,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
+#include "chathist/history/prices.h"
 
 enum setting {
     SETTING_MODEL,
@@ -28,6 +29,7 @@ enum setting {
     SETTING_TOOLS,
     SETTING_ALLOW_TOOLS,
     SETTING_MCP,
+    SETTING_PRICES,
     SETTING_COUNT,
 };
 
@@ -94,6 +96,9 @@ int config_max_bytes(const struct config *c, size_t *n, struct err *e);
 int config_fsync(const struct config *c, bool *on, struct err *e);
 /* Should a repository's history get a second name in the data directory? */
 int config_history_copy(const struct config *c, bool *on, struct err *e);
+/* Reads the file of prices: the one that the user configuration names, else `prices` beside it if
+ * that exists. Returns 1, 0 if there is none, or -1 with *err set to ERR_USAGE. */
+int config_prices(const struct config *c, struct prices *p, struct err *e);
 
 /* An environment variable that belongs to one provider or to no setting (OPENAI_API_KEY,
  * OLLAMA_HOST, …); NULL when unset or empty. */

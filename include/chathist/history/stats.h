@@ -21,6 +21,7 @@
 #include "chathist/base/hash_map.h"
 #include "chathist/history/filter.h"
 #include "chathist/history/message.h"
+#include "chathist/history/prices.h"
 
 enum stats_by {
     STATS_DAY,
@@ -48,11 +49,24 @@ struct stats_count {
     uint64_t input, output; /* tokens of the other answers */
 };
 
+/* What answers cost in one currency; in the place PRICES_UNKNOWN, those whose cost is unknown. */
+struct stats_cost {
+    struct amount told, computed;
+    uint64_t answers, tokens; /* tokens: input and output, 0 where they are unknown */
+};
+
+/* A list of them by the places of history/prices. The places after `count` are empty. */
+struct stats_costs {
+    struct stats_cost *at;
+    size_t count, cap;
+};
+
 struct stats_row {
     char *key; /* `2024-06-27`, `2024-W26`, `2024-06` or a name; NULL: lines without the property */
     size_t len;
     int64_t day; /* of days, weeks and months: a day in it, counted from 1970-01-01 */
     struct stats_count count;
+    struct stats_costs costs;
 };
 
 struct stats_table {
@@ -65,7 +79,9 @@ struct stats_table {
 };
 
 struct stats {
+    struct prices *prices; /* borrowed, set by the caller; NULL: costs are not counted */
     struct stats_count total;
+    struct stats_costs total_costs;
     struct stats_table rows;
     bool timed;          /* some message has a time, and these are set: */
     int64_t first, last; /* microseconds */
@@ -83,7 +99,10 @@ void stats_add(struct stats *s, const struct message *m);
  * (may be NULL). Returns 0, or -1 with *e set. */
 int stats_scan(struct stats *s, int dir, const char *history_path, const struct filter *f,
                size_t newest, uint64_t *bad, struct err *e);
+/* Returns the sum of what was told and what was computed. */
+struct amount stats_cost_sum(const struct stats_cost *c);
 /* Sorts the rows: times by time, everything else with the largest first; the unknown row is last.
+ * If costs are counted, the largest has the highest cost, and rows without an answer are removed.
  * No message can be added afterwards. */
 void stats_sort(struct stats *s);
 

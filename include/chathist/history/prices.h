@@ -1,0 +1,72 @@
+/*
+ * prices - what an answer cost: what its server reported, or the tokens times the prices of a file
+ * that the user keeps (chathist(5), "Prices"). No price is built in, because prices change and
+ * differ between customers.
+ *
+ * The prices are those of a million tokens. Each line has six words:
+ *
+ *     MODEL  INPUT  CACHED-INPUT  CACHE-WRITE  OUTPUT  CURRENCY
+ *
+ * The first line whose MODEL (a pattern of fnmatch(3)) matches the stored name of the model, or
+ * `provider:model`, counts. Tokens read from a cache or written to it are part of the input
+ * (base/usage), so their price replaces that of the input. `-` instead of it means the price of the
+ * input. CURRENCY is a code of ISO 4217. Empty lines and lines that begin with `#` are ignored.
+ */
+#ifndef CHATHIST_HISTORY_PRICES_H
+#define CHATHIST_HISTORY_PRICES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chathist/base/amount.h"
+#include "chathist/base/buf.h"
+#include "chathist/base/error.h"
+#include "chathist/base/usage.h"
+
+/* The places of a currency in a list of sums, which currencies of the file follow. */
+enum {
+    PRICES_UNKNOWN, /* no cost is known */
+    /* Costs that servers report. The services that do so count in US dollars: OpenRouter ("Usage
+     * Accounting": credits, one for each dollar), Perplexity (`total_cost` in dollars), Claude Code
+     * (`costUSD`). */
+    PRICES_TOLD,
+    PRICES_FIRST_COUNT
+};
+
+/* Zero-initialise for no prices. */
+struct prices {
+    struct price *at;
+    size_t count, cap;
+    char (*currencies)[4]; /* the currencies of the file other than USD */
+    size_t currencies_count, currencies_cap;
+    /* private */
+    struct buf last; /* the model that was looked up last, */
+    size_t found;    /* and its line */
+};
+
+#define PRICES_INIT                                                                                \
+    {                                                                                              \
+        .last = BUF_INIT(BUF_LINE)                                                                 \
+    }
+
+/* What one answer cost. */
+struct cost {
+    size_t currency; /* PRICES_UNKNOWN: nothing below is set */
+    bool told;       /* the server reported it */
+    struct amount amount;
+};
+
+/* Adds the lines of a text, which is the content of `file`. Returns 0, or -1 (ERR_USAGE) with a
+ * message that names the file and the line. */
+int prices_read(struct prices *p, struct str text, const char *file, struct err *e);
+/* Returns how many places of currencies there are, and the name of one: `unknown`, `USD`, … */
+size_t prices_currencies(const struct prices *p);
+const char *prices_currency(const struct prices *p, size_t i);
+/* Returns the cost of an answer. `provider` may be STR_NONE. The cost that the server reported
+ * counts before that of the file. */
+struct cost prices_cost(struct prices *p, struct str provider, struct str model,
+                        const struct usage *usage);
+void prices_release(struct prices *p);
+
+#endif
