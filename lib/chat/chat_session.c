@@ -92,6 +92,43 @@ void chat_session_close(struct chat_session *t)
     err_release(&t->unsaved);
 }
 
+/* ---- what the server has refused ---- */
+
+#define REFUSED_DIR "chathist/refused"
+
+/* Loads what this model at this server has refused, unless that was done. */
+static struct refused_fields *load_refused(struct chat_session *t)
+{
+    struct server *s = &t->server;
+
+    if (!s->base_url || !s->model)
+        return NULL;
+    if (!s->refused_loaded && t->config.cache_home) {
+        char *dir = path_join(t->config.cache_home, REFUSED_DIR);
+
+        refused_fields_load(&s->refused, dir, s->provider, s->base_url, s->model);
+        free(dir);
+    }
+    s->refused_loaded = true;
+    return &s->refused;
+}
+
+/* A failure only means that the next program finds it out again. */
+static void store_refused(struct chat_session *t)
+{
+    struct server *s = &t->server;
+    struct err e = ERR_INIT;
+    char *dir;
+
+    if (s->refused.count <= s->refused.stored || !t->config.cache_home)
+        return;
+    dir = path_join(t->config.cache_home, REFUSED_DIR);
+    if (refused_fields_store(&s->refused, dir, s->provider, s->base_url, s->model, &e) < 0)
+        hintf(t->args->verbose, "%s", err_text(&e));
+    err_release(&e);
+    free(dir);
+}
+
 /* Fills in everything but the context and the tools. */
 static void set_ask(struct chat_session *t, struct ask *ask)
 {
@@ -111,6 +148,7 @@ static void set_ask(struct chat_session *t, struct ask *ask)
                         .retries = t->args->retries,
                         .watch = &t->events.watch};
     server_address(&t->server, ask);
+    ask->refused = load_refused(t);
     events_show_waiting(&t->events, &ask->limits);
 }
 
@@ -404,6 +442,7 @@ int chat_session_run(struct chat_session *t, struct turn *turn)
     t->events.partial = &turn->partial;
     events_session(&t->events, turn->session);
     exchange_rounds(t, turn, &e);
+    store_refused(t);
     status = conclude_turn(t, turn, &e);
     out_flush(&t->events.out);
     if (!interrupt_signal() && e.kind != ERR_NONE && !turn->answer.sink_failed)

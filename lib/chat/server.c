@@ -730,4 +730,5 @@ void server_release(struct server *s)
     free(s->base_url);
     key_source_release(&s->key_source);
     key_wipe(s->key);
+    refused_fields_release(&s->refused);
 }

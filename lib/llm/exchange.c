@@ -8,6 +8,7 @@
 #include "chathist/base/time.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/provider_error.h"
+#include "chathist/llm/refused_fields.h"
 #include "llm/sse.h"
 
 /* ---- whether and when to try again ---- */
@@ -480,6 +481,22 @@ static bool wait_to_repeat(struct exchange *x, const struct ask *ask, unsigned r
     return false;
 }
 
+/* Returns true if the error refuses a field that can be left out, and tells the user. A conversation
+ * that is too long needs more than that. */
+static bool learned_refused(const struct exchange *x, const struct ask *ask,
+                            const struct http_request *r, const struct err *e)
+{
+    struct buf notice = BUF_INIT(BUF_SMALL);
+    bool learned = e->kind != ERR_REFUSED &&
+                   refused_fields_learn(x->provider, ask, x->head.status, buf_str(&x->body),
+                                        buf_str(&r->body), &notice);
+
+    if (learned)
+        response_notice(x->response, buf_c(&notice));
+    buf_release(&notice);
+    return learned;
+}
+
 /* Builds the request again without the part that the server refused. Returns false if it refused
  * something else. */
 static bool dropped_unsupported(const struct exchange *x, struct ask *ask, struct http_request *r,
@@ -487,8 +504,11 @@ static bool dropped_unsupported(const struct exchange *x, struct ask *ask, struc
 {
     const struct provider *p = x->provider;
 
-    if (x->form != FORM_ERROR || !p->drop_unsupported ||
-        !p->drop_unsupported(p, ask, x->head.status, buf_str(&x->body), x->response))
+    if (x->form != FORM_ERROR)
+        return false;
+    if (!(p->drop_unsupported &&
+          p->drop_unsupported(p, ask, x->head.status, buf_str(&x->body), x->response)) &&
+        !learned_refused(x, ask, r, e))
         return false;
     err_release(e);
     http_request_release(r);
@@ -522,6 +542,7 @@ int exchange_once(const struct provider *p, struct ask *ask, struct response *a,
 {
     struct http_request r;
     struct err own = ERR_INIT;
+    size_t refused = ask->refused ? ask->refused->count : 0;
     int rc;
 
     http_request_init(&r);
@@ -536,6 +557,9 @@ int exchange_once(const struct provider *p, struct ask *ask, struct response *a,
     }
     http_request_release(&r);
     rc = settle_response(a, rc, &own);
+    /* What was left out did not help. */
+    if (rc != 0 && own.kind == ERR_REQUEST && ask->refused)
+        refused_fields_truncate(ask->refused, refused);
     provider_error_mask(&own, ask->key);
     if (rc != 0 && e) {
         err_release(e);

@@ -178,8 +178,7 @@ static void add_url_path(struct buf *name, const char *base_url)
         buf_add_byte(name, place.p[i] == '/' ? '%' : place.p[i]);
 }
 
-/* Returns the path of the cache file, `provider@host:port%path`, or NULL if the URL is invalid. */
-static char *cache_path(const char *dir, const struct provider *p, const char *base_url)
+char *model_cache_path(const char *dir, const struct provider *p, const char *base_url)
 {
     struct buf name = BUF_INIT(BUF_SMALL), origin = BUF_INIT(BUF_SMALL);
     char *path = NULL;
@@ -197,7 +196,7 @@ static char *cache_path(const char *dir, const struct provider *p, const char *b
 bool model_cache_load(const char *dir, const struct provider *p, const char *base_url,
                       int64_t max_age, struct model_list *l)
 {
-    char *path = cache_path(dir, p, base_url);
+    char *path = model_cache_path(dir, p, base_url);
     struct buf text = BUF_INIT(BUF_SMALL);
     struct stat st;
     bool found = false;
@@ -232,7 +231,7 @@ static bool has_no_control(const char *name)
 int model_cache_store(const char *dir, const struct provider *p, const char *base_url,
                       const struct model_list *l, struct err *e)
 {
-    char *path = cache_path(dir, p, base_url);
+    char *path = model_cache_path(dir, p, base_url);
     struct buf text = BUF_INIT(BUF_SMALL);
     int result = -1;
 

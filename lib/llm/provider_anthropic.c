@@ -684,6 +684,7 @@ const struct provider provider_anthropic = {
     .base_variable = "ANTHROPIC_BASE_URL",
     .effort_field = "output_config.effort",
     .limit_field = "max_tokens",
+    .needs_limit = true,
     .schema_field = "output_config.format",
     .request = anthropic_request,
     .models = anthropic_models,

@@ -276,10 +276,9 @@ static cJSON *openai_tools_tree(const struct ask *ask)
 
 /* What a request leaves out because the server refused it (ask->dropped). */
 enum dropped {
-    DROP_USAGE = 1 << 0,  /* the usage of a stream */
-    DROP_SCHEMA = 1 << 1, /* the schema in its present form */
-    DROP_FORMAT = 1 << 2, /* the format of the answer in any form */
-    DROP_CALLS = 1 << 3,  /* tool calls and results as such: they are sent as text */
+    DROP_SCHEMA = 1 << 0, /* the schema in its present form */
+    DROP_FORMAT = 1 << 1, /* the format of the answer in any form */
+    DROP_CALLS = 1 << 2,  /* tool calls and results as such: they are sent as text */
 };
 
 static cJSON *openai_messages_tree(const struct provider *p, const struct ask *ask)
@@ -333,8 +332,7 @@ static void set_json_object(cJSON *body, const struct ask *ask)
 static int openai_body_set(const struct provider *p, const struct ask *ask, struct http_request *r,
                            struct err *e)
 {
-    bool usage = ask->stream && !wire_has_option(ask, "stream") && !p->usage_unasked &&
-                 !(ask->dropped & DROP_USAGE);
+    bool usage = ask->stream && !wire_has_option(ask, "stream") && !p->usage_unasked;
     cJSON *t = cjson_object();
 
     cjson_set_text(t, "model", str_of(ask->model));
@@ -373,21 +371,19 @@ static bool names_results(const struct context *c, struct str body)
     return results && named;
 }
 
-/* A server that refuses an unknown field names it: HTTP 400 (OpenAI's wording, Azure, DeepSeek,
- * Groq, gateways), 422 (pydantic) or 500 (llama-cpp-python). A field that the user set with an
- * option is not left out. If the server cannot enforce a schema, the system prompt describes it;
+/* A server that refuses a field names it: HTTP 400 (OpenAI's wording, Azure, DeepSeek, Groq,
+ * gateways), 422 (pydantic) or 500 (llama-cpp-python). Other fields than these two are left to
+ * llm/refused_fields. A field that the user set with an option is not left out. If the server cannot enforce a schema, the system prompt describes it;
  * chat checks the answer in any case. */
 static bool openai_drop_unsupported(const struct provider *p, struct ask *ask, int status,
                                     struct str body, const struct response *a)
 {
     unsigned before = ask->dropped;
 
+    (void)p;
     if (status != 400 && status != 422 && status != 500)
         return false;
-    if (ask->stream && !p->usage_unasked && !wire_has_option(ask, "stream_options") &&
-        str_find(body, STR("stream_options"))) {
-        ask->dropped |= DROP_USAGE;
-    } else if (ask->schema.p && !wire_has_option(ask, "response_format") && names_format(body)) {
+    if (ask->schema.p && !wire_has_option(ask, "response_format") && names_format(body)) {
         ask->dropped |= before & DROP_SCHEMA ? DROP_FORMAT : DROP_SCHEMA;
     } else if (!(before & DROP_CALLS) && names_results(ask->context, body)) {
         ask->dropped |= DROP_CALLS;

@@ -95,8 +95,10 @@ int wire_end_body(cJSON *body, const struct provider *p, const struct ask *ask,
 {
     int rc = body_add_options(body, p, ask, e);
 
-    if (rc == 0)
+    if (rc == 0) {
+        body_leave_refused(body, p, ask);
         cjson_print(body, &r->body);
+    }
     cJSON_Delete(body);
     return rc;
 }

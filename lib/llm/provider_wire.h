@@ -30,7 +30,7 @@ int wire_add_header(struct http_request *r, const struct ask *ask, const char *n
 /* Returns true if the user gave an option of that name. */
 bool wire_has_option(const struct ask *ask, const char *key);
 /* Ends a request: adds effort, the limit of tokens and the options of the user to `body`
- * (llm/request_body), and prints it as the body of r. Frees `body`. Returns 0, or -1 with *e
+ * (llm/request_body), leaves out what the server has refused, and prints it as the body of r. Frees `body`. Returns 0, or -1 with *e
  * set. */
 int wire_end_body(cJSON *body, const struct provider *p, const struct ask *ask,
                   struct http_request *r, struct err *e);

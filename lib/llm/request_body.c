@@ -36,7 +36,7 @@ static char *first_name(const char *path, const char **rest)
     return mem_copy(path, dot ? (size_t)(dot - path) : strlen(path));
 }
 
-static struct str field_in(struct str value, const char *path)
+struct str body_field_in(struct str value, const char *path)
 {
     const char *rest = path;
 
@@ -53,7 +53,7 @@ struct str body_field(const cJSON *body, const char *path, struct buf *scratch)
 {
     const char *rest;
     char *name = first_name(path, &rest);
-    struct str value = field_in(member_text(body, name, scratch), rest);
+    struct str value = body_field_in(member_text(body, name, scratch), rest);
 
     free(name);
     return value;

@@ -23,6 +23,8 @@
  * Returns the value of the field, or STR_NONE if it is not there. The value is printed to
  * `scratch`. */
 struct str body_field(const cJSON *body, const char *path, struct buf *scratch);
+/* The same in the JSON text of an object; NULL is the path of the value itself. */
+struct str body_field_in(struct str value, const char *path);
 /* Sets the field to `value`, JSON, and makes the objects around it; STR_NONE removes it, and with it
  * an object that becomes empty. Nothing happens if the path leads through another type than an
  * object. */
@@ -32,5 +34,8 @@ const char *body_limit_field(const struct provider *p, const struct ask *ask);
 /* Adds effort, limit and options. Returns 0, or -1 with ERR_USAGE for two settings that want
  * different values. */
 int body_add_options(cJSON *body, const struct provider *p, const struct ask *ask, struct err *e);
+/* Changes the fields that the server has refused before (ask->refused), unless a flag of the user set
+ * them. */
+void body_leave_refused(cJSON *body, const struct provider *p, const struct ask *ask);
 
 #endif

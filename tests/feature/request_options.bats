@@ -114,3 +114,110 @@ is_header() {
     run_expect 2 chat -1 --base-url http://192.0.2.1/v1 -m openai:m --header 'api-key: secret-1' hello
     stderr_is "chat: refusing to send a header to '192.0.2.1:80' over plain http: use https or --insecure"
 }
+
+# ---- what a server refuses
+
+# refusal NAME PARAM MESSAGE: the fixture ./NAME.http, an HTTP 400 in OpenAI's form.
+refusal() {
+    {
+        printf 'status: 400\n\n'
+        jq -cn --argjson param "$2" --arg message "$3" '{error: {message: $message, type: "invalid_request_error",
+            param: $param}}'
+    } >"$1.http"
+}
+
+# fields K FILTER JSON: what jq makes of the K-th request.
+fields() {
+    request "$1" | jq -c "$2" >got
+    is "request $1" got "$3"
+}
+
+@test "request options: a refused field is left out, which is said once and known for a day" {
+    mkdir -p "$HOME/.config/chathist/templates"
+    printf -- '---\noption.temperature = 0.2\n---\n{{input}}\n' >"$HOME/.config/chathist/templates/cool"
+    refusal temperature '"temperature"' "Unsupported value: 'temperature' does not support 0.2 with this model."
+    start_llm ./temperature.http --reply one --reply two --reply three
+    run_expect 0 chat -1 -t cool hello
+    stdout_is one
+    stderr_is "chat: the server refuses 'temperature': asking without it"
+    fields 1 .temperature 0.2
+    fields 2 .temperature null
+    run_expect 0 chat -1 -t cool hello
+    stdout_is two
+    stderr_empty
+    fields 3 .temperature null
+    run_expect 0 chat --dry-run -t cool hello
+    stdout_json .temperature null
+    # Another model may take it.
+    run_expect 0 chat --dry-run -t cool -m openai:other hello
+    stdout_json .temperature 0.2
+    # What a flag says is sent in any case.
+    run_expect 0 chat -1 -t cool -o temperature=0.3 hello
+    fields 4 .temperature 0.3
+    # After a day it is tried again.
+    sed -i 's/"since":/"since":1/' "$HOME"/.cache/chathist/refused/*
+    run_expect 0 chat --dry-run -t cool hello
+    stdout_json .temperature 0.2
+    sed -i 's/"since":1[0-9]*/"since":1/' "$HOME"/.cache/chathist/refused/*
+    run_expect 0 chat --dry-run -t cool hello
+    stdout_json .temperature 0.2
+}
+
+@test "request options: what a flag set is not left out, and the error is shown" {
+    refusal seed '"seed"' "Unknown parameter: 'seed'."
+    refusal effort '"reasoning_effort"' "Unsupported parameter: 'reasoning_effort' is not supported with this model."
+    start_llm ./seed.http ./effort.http
+    run_expect 1 chat -1 -o seed=1 hello
+    stderr_is "chat: HTTP 400: Unknown parameter: 'seed'."
+    run_expect 1 chat -1 --effort high hello
+    stderr_matches '^chat: HTTP 400: Unsupported parameter'
+    requests_are 2
+    [[ ! -e $HOME/.cache/chathist/refused ]]
+}
+
+@test "request options: a field whose omission does not help is not remembered" {
+    mkdir -p "$HOME/.config/chathist/templates"
+    printf -- '---\noption.seed = 1\n---\n{{input}}\n' >"$HOME/.config/chathist/templates/s"
+    refusal seed '"seed"' "Unknown parameter: 'seed'."
+    refusal other null 'Something else is wrong.'
+    start_llm ./seed.http ./other.http
+    run_expect 1 chat -1 -t s hello
+    stderr_has 'HTTP 400: Something else is wrong.'
+    requests_are 2
+    [[ ! -e $HOME/.cache/chathist/refused ]]
+}
+
+@test "request options: the limit gets the name that the server knows" {
+    refusal limit '"max_tokens"' "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    start_llm ./limit.http --reply one --reply two
+    run_expect 0 chat -1 --max-tokens 77 hello
+    stderr_is "chat: the server refuses 'max_tokens': asking with 'max_completion_tokens'"
+    fields 2 '[.max_tokens, .max_completion_tokens]' '[null,77]'
+    run_expect 0 chat -1 --max-tokens 78 hello
+    fields 3 '[.max_tokens, .max_completion_tokens]' '[null,78]'
+}
+
+@test "request options: an effort that the server does not know becomes the nearest that it names" {
+    refusal effort '"reasoning_effort"' "Invalid value: 'max'. Supported values are: 'none', 'minimal', 'low', 'medium', 'high', and 'xhigh'."
+    start_llm ./effort.http --reply one --reply two
+    run_expect 0 chat -1 --effort max hello
+    stderr_is "chat: the server does not know the effort 'max': asking with 'xhigh'"
+    fields 2 .reasoning_effort '"xhigh"'
+    run_expect 0 chat -1 --effort high hello
+    fields 3 .reasoning_effort '"high"'
+}
+
+@test "request options: OpenAI's models that take tools only without reasoning are asked so" {
+    put_tool f
+    refusal tools '"reasoning_effort"' "Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'."
+    start_llm ./tools.http --reply one --reply two --reply three
+    run_expect 0 chat -1 -T ./f hello
+    stderr_is "chat: the server takes tools only without reasoning: asking with reasoning_effort 'none'"
+    fields 1 '[.reasoning_effort, (.tools | length)]' '[null,1]'
+    fields 2 '[.reasoning_effort, (.tools | length)]' '["none",1]'
+    run_expect 0 chat -1 -T ./f hello
+    stderr_empty
+    fields 3 .reasoning_effort '"none"'
+    run_expect 0 chat -1 hello
+    fields 4 .reasoning_effort null
+}

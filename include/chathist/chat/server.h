@@ -15,6 +15,7 @@
 #include "chathist/base/error.h"
 #include "chathist/cli/config.h"
 #include "chathist/llm/provider.h"
+#include "chathist/llm/refused_fields.h"
 
 enum key_kind { KEY_NONE, KEY_VARIABLE, KEY_COMMAND, KEY_FILE };
 
@@ -35,6 +36,8 @@ struct server {
     bool found;                       /* by a probe of the loopback ports */
     const struct ask_header *headers; /* of the user, borrowed */
     size_t headers_count;
+    struct refused_fields refused; /* by the model at this server */
+    bool refused_loaded;
 };
 
 /* Chooses the provider, the base URL and the source of the key. The headers are those of the user,

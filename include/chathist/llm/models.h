@@ -32,6 +32,9 @@ void model_list_release(struct model_list *l);
  * second. The single GET carries no key. */
 bool models_probe(const struct provider *p, const char *base_url);
 
+/* Returns the path of the server's file in a cache directory, `provider@host:port%path`, which the
+ * caller frees, or NULL if the URL is invalid. */
+char *model_cache_path(const char *dir, const struct provider *p, const char *base_url);
 /* Reads the cached list of the provider's server at base_url. Returns false if it does not exist or
  * is older than max_age microseconds. The caller releases the list in either case. */
 bool model_cache_load(const char *dir, const struct provider *p, const char *base_url,

@@ -20,6 +20,8 @@
 #include "chathist/llm/response.h"
 #include "chathist/llm/tool.h"
 
+struct refused_fields; /* llm/refused_fields */
+
 /* Who chose a value of the request, the weakest first. */
 enum ask_from { ASK_PROVIDER, ASK_CONFIGURATION, ASK_TEMPLATE, ASK_FLAG };
 
@@ -82,6 +84,7 @@ struct ask {
     bool stream;
     /* The provider's bits for what the server refused (drop_unsupported), 0 at first. */
     unsigned dropped;
+    struct refused_fields *refused; /* is added to; NULL: errors that refuse a field stand */
     struct http_limits limits;
     unsigned retries;              /* how often to repeat an exchange without a response */
     const struct ask_watch *watch; /* may be NULL */
@@ -114,6 +117,7 @@ struct provider {
     bool own_effort; /* the provider itself sets the fields for ask->effort */
     const char *limit_field;
     const char *limit_elsewhere; /* limit_field at another base URL than the own; NULL: the same */
+    bool needs_limit;            /* a request without limit_field is refused */
     const char *schema_field;    /* the field for ask->schema */
 
     /* Builds the URL, the headers (including the key) and the body, without what ask->dropped says.

@@ -1,0 +1,475 @@
+#include "chathist/llm/refused_fields.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/json.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
+#include "chathist/base/utf8.h"
+#include "chathist/llm/provider_error.h"
+#include "llm/request_body.h"
+
+/* ---- the list ---- */
+
+void refused_field_release(struct refused_field *field)
+{
+    free(field->path);
+    free(field->only);
+    free(field->value);
+    free(field->name);
+}
+
+void refused_fields_truncate(struct refused_fields *f, size_t count)
+{
+    while (f->count > count)
+        refused_field_release(&f->at[--f->count]);
+}
+
+void refused_fields_release(struct refused_fields *f)
+{
+    refused_fields_truncate(f, 0);
+    free(f->at);
+    *f = (struct refused_fields){0};
+}
+
+static char *copy_str(struct str s)
+{
+    return s.p ? mem_copy(s.p, s.n) : NULL;
+}
+
+static bool same_or_null(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool refused_fields_add(struct refused_fields *f, struct refused_field field)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (strcmp(f->at[i].path, field.path) == 0 && same_or_null(f->at[i].only, field.only) &&
+            f->at[i].with_tools == field.with_tools) {
+            refused_field_release(&field);
+            return false;
+        }
+    f->at = mem_grow(f->at, &f->cap, f->count + 1, sizeof *f->at);
+    f->at[f->count++] = field;
+    return true;
+}
+
+/* ---- the text of the error ---- */
+
+static bool is_path_char(char c)
+{
+    return ascii_is_letter(c) || ascii_is_digit(c) || c == '_' || c == '.';
+}
+
+static bool is_quote(char c)
+{
+    return c == '\'' || c == '"' || c == '`';
+}
+
+/* A word of the text: a name, or a path of names. */
+struct word {
+    struct str text;
+    bool named; /* it stands where errors name a field */
+};
+
+/* Takes the next word from *rest, which is a part of `text`. */
+static bool next_word(struct str text, struct str *rest, struct word *w)
+{
+    const char *end = text.p + text.n, *p = rest->p, *q;
+
+    while (p < end && !is_path_char(*p))
+        p++;
+    for (q = p; q < end && is_path_char(*q);)
+        q++;
+    *rest = (struct str){q, (size_t)(end - q)};
+    w->text = (struct str){p, (size_t)(q - p)};
+    while (str_ends(w->text, STR(".")))
+        w->text.n--;
+    w->named = memchr(p, '_', (size_t)(q - p)) != NULL;
+    w->named = w->named || (p > text.p && q < end && is_quote(p[-1]) && is_quote(*q));
+    w->named = w->named || (p == text.p && q < end && *q == ':');
+    w->named = w->named || (p >= text.p + 2 && p[-1] == ' ' && p[-2] == ':');
+    return p < end;
+}
+
+static bool mentions_word(struct str text, const char *word)
+{
+    struct str rest = text;
+    struct word w;
+
+    while (next_word(text, &rest, &w))
+        if (str_eq_c(w.text, word))
+            return true;
+    return false;
+}
+
+/* ---- the fields that an error names ---- */
+
+/* What is known of an error while it is read. */
+struct reading {
+    const struct provider *provider;
+    const struct ask *ask;
+    struct str sent;    /* the body of the request */
+    struct buf message; /* the text of the error */
+    struct buf notice;
+    bool learned;
+};
+
+/* Returns true if a request cannot do without the field, or would mean something else. */
+static bool is_needed(const struct reading *r, struct str path)
+{
+    static const char *const needed[] = {"model",     "messages", "input",  "system",
+                                         "prompt",    "contents", "tools",  "instructions",
+                                         "functions", "store",    "stream", "tool_choice"};
+    struct str rest = path, first = str_cut(&rest, '.');
+    const char *schema = r->provider->schema_field, *limit = r->provider->limit_field;
+
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (str_eq_c(first, needed[i]))
+            return true;
+    if (schema && str_starts(path, str_of(schema)))
+        return true;
+    /* The object around the schema. */
+    if (r->ask->schema.p && schema && str_starts(str_of(schema), path))
+        return true;
+    return r->provider->needs_limit && limit && str_eq_c(path, limit);
+}
+
+/* Returns whether the value of an option of the user reaches the field, or is inside of it. */
+static bool option_reaches(const struct ask_option *option, const char *path)
+{
+    struct str rest = str_of(path), first = str_cut(&rest, '.'), value;
+
+    if (!str_eq_c(first, option->key))
+        return false;
+    return !rest.p || !json_check(option->value, &value, NULL) || json_type(value) != JSON_OBJECT ||
+           body_field_in(value, rest.p).p;
+}
+
+static enum ask_from option_from(const struct ask *ask, const char *path)
+{
+    enum ask_from from = ASK_PROVIDER;
+
+    for (size_t i = 0; i < ask->options_count; i++)
+        if (option_reaches(&ask->options[i], path) && ask->options[i].from > from)
+            from = ask->options[i].from;
+    return from;
+}
+
+static bool is_limit(const char *path)
+{
+    return strcmp(path, "max_tokens") == 0 || strcmp(path, "max_completion_tokens") == 0;
+}
+
+/* Returns who decided about the field, by an option or by another setting. */
+static enum ask_from field_from(const struct provider *p, const struct ask *ask, const char *path)
+{
+    enum ask_from from = option_from(ask, path);
+    const char *effort = p->effort_field;
+
+    if (ask->effort && effort && str_starts(str_of(effort), str_of(path)) &&
+        ask->effort_from > from)
+        from = ask->effort_from;
+    if (ask->max_tokens > 0 && (is_limit(path) || same_or_null(path, p->limit_field)) &&
+        ask->max_tokens_from > from)
+        from = ask->max_tokens_from;
+    return from;
+}
+
+/* ---- what is sent instead ---- */
+
+/* Efforts, the lowest first. `xhigh` is a word of OpenAI. */
+static const char *const efforts[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
+enum { EFFORTS = sizeof efforts / sizeof *efforts };
+
+/* Returns the effort that the error names and that is nearest to `max` or `minimal`, else NULL. */
+static const char *named_effort(const struct reading *r, bool highest)
+{
+    for (size_t i = 1; i < EFFORTS; i++) {
+        const char *effort = efforts[highest ? EFFORTS - i : i];
+
+        if (strcmp(effort, highest ? "max" : "minimal") != 0 &&
+            mentions_word(buf_str(&r->message), effort))
+            return effort;
+    }
+    return NULL;
+}
+
+static void learn(struct reading *r, struct refused_field field)
+{
+    field.since = time_now();
+    r->learned = refused_fields_add(r->ask->refused, field);
+}
+
+static char *json_string(const char *text)
+{
+    struct buf json = BUF_INIT(BUF_SMALL);
+
+    json_add_string(&json, str_of(text));
+    return buf_detach(&json);
+}
+
+/* Replaces the efforts `max` and `minimal`. Returns false if the error is about something else. */
+static bool learn_effort(struct reading *r, const char *path)
+{
+    struct str value = body_field_in(r->sent, path);
+    bool highest = json_is_text(value, "max");
+    const char *effort;
+
+    if (!same_or_null(path, r->provider->effort_field) ||
+        (!highest && !json_is_text(value, "minimal")) || option_from(r->ask, path) == ASK_FLAG)
+        return false;
+    effort = named_effort(r, highest);
+    if (!effort)
+        return false;
+    buf_addf(&r->notice, "the server does not know the effort '%s': asking with '%s'",
+             highest ? "max" : "minimal", effort);
+    learn(r, (struct refused_field){mem_copy(path, strlen(path)), copy_str(value),
+                                    json_string(effort), NULL, false, 0});
+    return true;
+}
+
+/* Does the error say that the name of the field is wrong, and not its value? */
+static bool is_about_name(const struct reading *r, const char *other)
+{
+    static const char *const words[] = {"unsupported", "not supported", "unrecognized", "extra",
+                                        "unknown",     "unexpected",    "not permitted"};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (provider_error_mentions(buf_str(&r->message), words[i]))
+            return true;
+    return mentions_word(buf_str(&r->message), other);
+}
+
+static bool was_renamed_to(const struct refused_fields *f, const char *path)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (same_or_null(f->at[i].name, path))
+            return true;
+    return false;
+}
+
+/* Gives the limit its other name. */
+static bool learn_limit(struct reading *r, const char *path)
+{
+    const char *other = strcmp(path, "max_tokens") == 0 ? "max_completion_tokens" : "max_tokens";
+
+    if (!is_limit(path) || option_from(r->ask, path) == ASK_FLAG ||
+        body_field_in(r->sent, other).p || !is_about_name(r, other) ||
+        was_renamed_to(r->ask->refused, path))
+        return false;
+    buf_addf(&r->notice, "the server refuses '%s': asking with '%s'", path, other);
+    learn(r, (struct refused_field){mem_copy(path, strlen(path)), NULL, NULL,
+                                    mem_copy(other, strlen(other)), false, 0});
+    return true;
+}
+
+/* Sets the effort `none` for requests with tools. OpenAI's words: "Function tools with
+ * reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use function tools, use
+ * /v1/responses or set reasoning_effort to 'none'." */
+static bool learn_tools_without_effort(struct reading *r)
+{
+    const char *effort = r->provider->effort_field;
+    struct str text = buf_str(&r->message);
+
+    if (!effort || !body_field_in(r->sent, "tools").p || !mentions_word(text, effort) ||
+        !mentions_word(text, "none") || !provider_error_mentions(text, "tool") ||
+        field_from(r->provider, r->ask, effort) == ASK_FLAG)
+        return false;
+    buf_addf(&r->notice, "the server takes tools only without reasoning: asking with %s 'none'",
+             effort);
+    learn(r, (struct refused_field){mem_copy(effort, strlen(effort)), NULL, json_string("none"),
+                                    NULL, true, 0});
+    return true;
+}
+
+/* Returns the field that the error means with this path, which the caller frees, or NULL if the
+ * request has none. The member `type` belongs to its object, which means nothing without it. */
+static char *field_meant(const struct reading *r, struct str path)
+{
+    char *field = mem_copy(path.p, path.n), *dot;
+
+    while (!body_field_in(r->sent, field).p && (dot = strrchr(field, '.')) != NULL)
+        *dot = '\0';
+    dot = strrchr(field, '.');
+    if (dot && strcmp(dot, ".type") == 0)
+        *dot = '\0';
+    if (*field && body_field_in(r->sent, field).p)
+        return field;
+    free(field);
+    return NULL;
+}
+
+/* Learns that the field is refused. Returns false if the request has no such field. */
+static bool learn_field(struct reading *r, struct str path)
+{
+    char *field = field_meant(r, path);
+
+    if (!field)
+        return false;
+    if (!is_needed(r, str_of(field)) && !learn_effort(r, field) && !learn_limit(r, field) &&
+        field_from(r->provider, r->ask, field) != ASK_FLAG) {
+        buf_addf(&r->notice, "the server refuses '%s': asking without it", field);
+        learn(r, (struct refused_field){.path = mem_copy(field, strlen(field))});
+    }
+    free(field);
+    return true;
+}
+
+/* ---- reading an error ---- */
+
+/* Adds the text of the error, decoded. Gateways send the error of the server behind them as the text
+ * `metadata.raw` (OpenRouter). */
+static void add_message(struct buf *message, struct str error)
+{
+    static const char *const keys[] = {"message", "error", "detail", "msg"};
+
+    if (json_type(error) == JSON_STRING) {
+        buf_add_byte(message, ' ');
+        if (message->len == 1)
+            buf_clear(message);
+        json_decode(error, message);
+        return;
+    }
+    if (json_type(error) != JSON_OBJECT && json_type(error) != JSON_ARRAY)
+        return;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        add_message(message, json_get(error, keys[i]));
+    add_message(message, json_get(json_get(error, "metadata"), "raw"));
+    if (json_type(error) == JSON_ARRAY)
+        for (struct json_iter it = json_iter(error); json_next(&it);)
+            add_message(message, it.value);
+}
+
+/* Reads `param`: `max_tokens`, `text.format`, `messages[0].content`. */
+static bool learn_param(struct reading *r, struct str error)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str param = json_text(json_get(error, "param"), &scratch);
+    bool found = false;
+
+    param = str_cut(&param, '[');
+    while (str_ends(param, STR(".")))
+        param.n--;
+    if (param.n > 0)
+        found = learn_field(r, param);
+    buf_release(&scratch);
+    return found;
+}
+
+/* Reads `loc`: ["body", "reasoning_effort"]. */
+static bool learn_loc(struct reading *r, struct str loc)
+{
+    struct buf path = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
+    bool found = false;
+
+    for (struct json_iter it = json_iter(loc); json_next(&it);) {
+        struct str name = json_text(it.value, &scratch);
+
+        if (path.len == 0 && str_eq_c(name, "body"))
+            continue;
+        if (name.n == 0)
+            break;
+        buf_add_c(&path, path.len > 0 ? "." : "");
+        buf_add_str(&path, name);
+    }
+    if (path.len > 0)
+        found = learn_field(r, buf_str(&path));
+    buf_release(&path);
+    buf_release(&scratch);
+    return found;
+}
+
+/* Reads the entries of `detail`, which may be inside of `message` (Mistral). */
+static bool learn_detail(struct reading *r, struct str error)
+{
+    struct str detail = json_get(error, "detail");
+    bool found = false;
+
+    if (!detail.p)
+        detail = json_get(json_get(error, "message"), "detail");
+    for (struct json_iter it = json_iter(detail); !it.object && !r->learned && json_next(&it);)
+        found = learn_loc(r, json_get(it.value, "loc")) || found;
+    return found;
+}
+
+/* Reads the text. The first word that is a field of the request decides. */
+static void learn_text(struct reading *r)
+{
+    struct str text = buf_str(&r->message), rest = text;
+    bool found = false;
+    struct word w;
+
+    while (!found && next_word(text, &rest, &w))
+        found = w.named && learn_field(r, w.text);
+}
+
+static void read_error(struct reading *r, struct str reply)
+{
+    struct str value, error;
+
+    if (!json_check(reply, &value, NULL)) {
+        buf_add_str(&r->message, str_trim(reply));
+        value = STR_NONE;
+    }
+    if (json_type(value) == JSON_ARRAY)
+        value = json_at(value, 0);
+    error = json_type(json_get(value, "error")) == JSON_OBJECT ? json_get(value, "error") : value;
+    add_message(&r->message, error);
+    if (!learn_tools_without_effort(r) && !learn_param(r, error) && !learn_detail(r, error) &&
+        !learn_detail(r, value))
+        learn_text(r);
+}
+
+bool refused_fields_learn(const struct provider *p, const struct ask *ask, int status,
+                          struct str reply, struct str sent, struct buf *notice)
+{
+    struct reading r = {
+        .provider = p, .ask = ask, .message = BUF_INIT(BUF_LINE), .notice = BUF_INIT(BUF_LINE)};
+
+    if (!ask->refused || (status != 400 && status != 422 && status != 500) ||
+        !json_check(sent, &r.sent, NULL))
+        return false;
+    read_error(&r, reply);
+    if (r.learned)
+        buf_add_str(notice, buf_str(&r.notice));
+    buf_release(&r.message);
+    buf_release(&r.notice);
+    return r.learned;
+}
+
+/* ---- applying ---- */
+
+static bool applies(const struct refused_field *f, const struct provider *p, const struct ask *ask,
+                    const cJSON *body, struct str value)
+{
+    if (f->with_tools && !cJSON_GetObjectItemCaseSensitive(body, "tools"))
+        return false;
+    if (!value.p && !f->with_tools)
+        return false;
+    if (f->only && !str_eq_c(value, f->only))
+        return false;
+    /* Another word for the same is not less than the user wants. */
+    if (f->only || f->name)
+        return option_from(ask, f->path) != ASK_FLAG;
+    return field_from(p, ask, f->path) != ASK_FLAG;
+}
+
+void body_leave_refused(cJSON *body, const struct provider *p, const struct ask *ask)
+{
+    struct buf scratch = BUF_INIT(SIZE_MAX);
+
+    for (size_t i = 0; ask->refused && i < ask->refused->count; i++) {
+        const struct refused_field *f = &ask->refused->at[i];
+        struct str value = body_field(body, f->path, &scratch);
+
+        if (!applies(f, p, ask, body, value))
+            continue;
+        if (f->name)
+            body_set_field(body, f->name, value);
+        body_set_field(body, f->path, f->value ? str_of(f->value) : STR_NONE);
+    }
+    buf_release(&scratch);
+}

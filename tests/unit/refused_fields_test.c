@@ -1,0 +1,374 @@
+/*
+ * What an error refuses, in the words of the servers, and what is sent then.
+ */
+#include "test.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "chathist/base/time.h"
+#include "chathist/llm/refused_fields.h"
+#include "llm/request_body.h"
+#include "scratch.h"
+
+static const struct provider chat_provider = {
+    .name = "chat",
+    .base_url = "https://own",
+    .effort_field = "reasoning_effort",
+    .limit_field = "max_completion_tokens",
+    .limit_elsewhere = "max_tokens",
+    .schema_field = "response_format",
+};
+
+static const struct provider messages_provider = {
+    .name = "messages",
+    .base_url = "https://own",
+    .effort_field = "output_config.effort",
+    .limit_field = "max_tokens",
+    .needs_limit = true,
+    .schema_field = "output_config.format",
+};
+
+static cJSON *parse(struct str json)
+{
+    cJSON *body = cjson_object();
+
+    for (struct json_iter it = json_iter(json); json_next(&it);) {
+        char *name = mem_copy(it.key.p, it.key.n);
+
+        cjson_set_raw(body, name, it.value);
+        free(name);
+    }
+    return body;
+}
+
+/* Makes the body that is sent after the error, or an empty string if nothing was learned. */
+static void ask_again(const struct provider *p, struct ask *ask, const char *sent,
+                      const char *reply, struct buf *out, struct buf *notice)
+{
+    cJSON *body = parse(str_of(sent));
+
+    if (refused_fields_learn(p, ask, 400, str_of(reply), str_of(sent), notice)) {
+        body_leave_refused(body, p, ask);
+        cjson_print(body, out);
+    }
+    cJSON_Delete(body);
+}
+
+static void check_again(const struct provider *p, struct ask ask, const char *sent,
+                        const char *reply, const char *want, const char *want_notice, int line)
+{
+    struct refused_fields refused = {0};
+    struct buf out = BUF_INIT(SIZE_MAX), notice = BUF_INIT(SIZE_MAX);
+
+    ask.refused = &refused;
+    ask_again(p, &ask, sent, reply, &out, &notice);
+    test_check_str(buf_c(&out), want, "body", __FILE__, line);
+    test_check_str(buf_c(&notice), want_notice, "notice", __FILE__, line);
+    refused_fields_release(&refused);
+    buf_release(&out);
+    buf_release(&notice);
+}
+#define CHECK_AGAIN(sent, reply, want, notice)                                                     \
+    check_again(&chat_provider, (struct ask){0}, sent, reply, want, notice, __LINE__)
+#define CHECK_MESSAGES(sent, reply, want, notice)                                                  \
+    check_again(&messages_provider, (struct ask){0}, sent, reply, want, notice, __LINE__)
+#define WITHOUT(field) "the server refuses '" field "': asking without it"
+
+TEST(openai_names_a_field_in_param)
+{
+    CHECK_AGAIN(
+        "{\"model\":\"m\",\"max_tokens\":5}",
+        "{\"error\":{\"message\":\"Unsupported parameter: 'max_tokens' is not supported with this "
+        "model. Use 'max_completion_tokens' instead.\",\"type\":\"invalid_request_error\","
+        "\"param\":\"max_tokens\",\"code\":\"unsupported_parameter\"}}",
+        "{\"model\":\"m\",\"max_completion_tokens\":5}",
+        "the server refuses 'max_tokens': asking with 'max_completion_tokens'");
+    CHECK_AGAIN(
+        "{\"model\":\"m\",\"temperature\":0.2}",
+        "{\"error\":{\"message\":\"Unsupported value: 'temperature' does not support 0.2 with "
+        "this model. Only the default (1) value is supported.\",\"type\":"
+        "\"invalid_request_error\",\"param\":\"temperature\",\"code\":\"unsupported_value\"}}",
+        "{\"model\":\"m\"}", WITHOUT("temperature"));
+    CHECK_AGAIN(
+        "{\"text\":{\"verbosity\":\"low\"},\"input\":[]}",
+        "{\"error\":{\"message\":\"Unsupported parameter: 'text.verbosity' is not supported with "
+        "this model.\",\"param\":\"text.verbosity\"}}",
+        "{\"input\":[]}", WITHOUT("text.verbosity"));
+    CHECK_AGAIN(
+        "{\"stream_options\":{\"include_usage\":true}}",
+        "{\"error\":{\"message\":\"Unrecognized request argument supplied: stream_options\","
+        "\"type\":\"invalid_request_error\",\"param\":null,\"code\":null}}",
+        "{}", WITHOUT("stream_options"));
+}
+
+TEST(openai_takes_tools_only_without_effort)
+{
+    static const char reply[] = "{\"error\":{\"message\":\"Function tools with reasoning_effort "
+                                "are not supported for gpt-5.6 "
+                                "in /v1/chat/completions. To use function tools, use /v1/responses "
+                                "or set reasoning_effort to "
+                                "'none'.\",\"type\":\"invalid_request_error\",\"param\":"
+                                "\"reasoning_effort\",\"code\":null}}";
+    static const char notice[] =
+        "the server takes tools only without reasoning: asking with reasoning_effort 'none'";
+    struct ask ask = {.effort = "high", .effort_from = ASK_CONFIGURATION};
+
+    CHECK_AGAIN("{\"tools\":[1]}", reply, "{\"tools\":[1],\"reasoning_effort\":\"none\"}", notice);
+    check_again(&chat_provider, ask, "{\"tools\":[1],\"reasoning_effort\":\"high\"}", reply,
+                "{\"tools\":[1],\"reasoning_effort\":\"none\"}", notice, __LINE__);
+    ask.effort_from = ASK_FLAG;
+    check_again(&chat_provider, ask, "{\"tools\":[1],\"reasoning_effort\":\"high\"}", reply, "", "",
+                __LINE__);
+}
+
+TEST(anthropic_names_a_field_at_the_beginning)
+{
+#define ERROR(text)                                                                                \
+    "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"" text "\"}}"
+    CHECK_MESSAGES("{\"max_tokens\":5,\"output_config\":{\"effort\":\"low\"}}",
+                   ERROR("output_config.effort: Extra inputs are not permitted"),
+                   "{\"max_tokens\":5}", WITHOUT("output_config.effort"));
+    CHECK_MESSAGES(
+        "{\"thinking\":{\"type\":\"adaptive\",\"display\":\"summarized\"}}",
+        ERROR("thinking.type: Input tag 'adaptive' found using 'type' does not match any of "
+              "the expected tags: 'disabled', 'enabled'"),
+        "{}", WITHOUT("thinking"));
+    CHECK_MESSAGES("{\"thinking\":{\"type\":\"enabled\"}}",
+                   ERROR("thinking.enabled.budget_tokens: Field required"), "{}",
+                   WITHOUT("thinking"));
+    CHECK_MESSAGES("{\"temperature\":0.5}", ERROR("`temperature` is not supported by this model"),
+                   "{}", WITHOUT("temperature"));
+    CHECK_MESSAGES("{\"temperature\":5}", ERROR("temperature: range: 0..1"), "{}",
+                   WITHOUT("temperature"));
+    CHECK_MESSAGES("{\"output_config\":{\"effort\":\"max\"}}",
+                   ERROR("output_config.effort: Input should be 'low', 'medium' or 'high'"),
+                   "{\"output_config\":{\"effort\":\"high\"}}",
+                   "the server does not know the effort 'max': asking with 'high'");
+    /* Not the block of a message, and not what the request needs. */
+    CHECK_MESSAGES("{\"thinking\":{\"type\":\"adaptive\"},\"messages\":[]}",
+                   ERROR("messages.1.content.0: Invalid `signature` in `thinking` block"), "", "");
+    CHECK_MESSAGES(
+        "{\"max_tokens\":200000}",
+        ERROR("max_tokens: 200000 > 64000, which is the maximum allowed number of output "
+              "tokens for claude-x"),
+        "", "");
+    CHECK_MESSAGES("{\"tools\":[]}", ERROR("tools.0.input_schema: Field required"), "", "");
+    CHECK_MESSAGES("{\"output_config\":{\"format\":{\"type\":\"json_schema\"}}}",
+                   ERROR("output_config.format.schema: recursion is not supported"), "", "");
+#undef ERROR
+}
+
+TEST(pydantic_names_fields_in_loc)
+{
+    CHECK_AGAIN(
+        "{\"max_completion_tokens\":5,\"seed\":1}",
+        "{\"object\":\"error\",\"message\":{\"detail\":[{\"type\":\"extra_forbidden\",\"loc\":["
+        "\"body\",\"max_completion_tokens\"],\"msg\":\"Extra inputs are not permitted\","
+        "\"input\":5}]},\"type\":\"invalid_request_error\",\"param\":null,\"code\":null}",
+        "{\"seed\":1,\"max_tokens\":5}",
+        "the server refuses 'max_completion_tokens': asking with 'max_tokens'");
+    CHECK_AGAIN(
+        "{\"seed\":1}",
+        "{\"detail\":[{\"loc\":[\"body\",\"seed\"],\"msg\":\"Extra inputs are not permitted\"}]}",
+        "{}", WITHOUT("seed"));
+    CHECK_AGAIN(
+        "{\"messages\":[],\"seed\":1}",
+        "{\"detail\":[{\"loc\":[\"body\",\"messages\",0,\"role\"],\"msg\":\"Input should be "
+        "'user'\"}]}",
+        "", "");
+    /* A missing field cannot be left out. */
+    CHECK_AGAIN(
+        "{\"seed\":1}",
+        "{\"detail\":[{\"type\":\"missing\",\"loc\":[\"body\",\"n\"],\"msg\":\"Field required\"}]}",
+        "", "");
+}
+
+TEST(other_servers_name_a_field_in_the_text)
+{
+    /* Groq */
+    CHECK_AGAIN("{\"logprobs\":true}",
+                "{\"error\":{\"message\":\"property 'logprobs' is unsupported\",\"type\":"
+                "\"invalid_request_error\"}}",
+                "{}", WITHOUT("logprobs"));
+    /* llama.cpp */
+    CHECK_AGAIN(
+        "{\"stream_options\":{}}",
+        "{\"error\":{\"code\":400,\"message\":\"Unsupported param: stream_options\",\"type\":"
+        "\"invalid_request_error\"}}",
+        "{}", WITHOUT("stream_options"));
+    CHECK_AGAIN("{\"echo\":true}",
+                "{\"error\":{\"code\":400,\"message\":\"Unsupported param: echo\"}}", "{}",
+                WITHOUT("echo"));
+    /* vLLM */
+    CHECK_AGAIN("{\"reasoning_effort\":\"low\",\"seed\":1}",
+                "{\"object\":\"error\",\"message\":\"[{'type': 'extra_forbidden', 'loc': ('body', "
+                "'reasoning_effort'), 'msg': 'Extra inputs are not permitted', 'input': 'low'}]\","
+                "\"type\":\"BadRequestError\",\"param\":null,\"code\":400}",
+                "{\"seed\":1}", WITHOUT("reasoning_effort"));
+    /* Gemini */
+    CHECK_AGAIN(
+        "{\"seed\":1}",
+        "[{\"error\":{\"code\":400,\"message\":\"Invalid JSON payload received. Unknown name "
+        "\\\"seed\\\": Cannot find field.\",\"status\":\"INVALID_ARGUMENT\"}}]",
+        "{}", WITHOUT("seed"));
+    /* DeepSeek */
+    CHECK_AGAIN(
+        "{\"reasoning_effort\":\"max\"}",
+        "{\"error\":{\"message\":\"Failed to deserialize the JSON body into the target type: "
+        "reasoning_effort: unknown variant `max`, expected one of `low`, `medium`, `high` at line "
+        "1 column 99\",\"type\":\"invalid_request_error\"}}",
+        "{\"reasoning_effort\":\"high\"}",
+        "the server does not know the effort 'max': asking with 'high'");
+    CHECK_AGAIN(
+        "{\"reasoning_effort\":\"minimal\"}",
+        "Invalid value: 'minimal'. Supported values of reasoning_effort are: 'none', 'low', and "
+        "'high'.",
+        "{\"reasoning_effort\":\"low\"}",
+        "the server does not know the effort 'minimal': asking with 'low'");
+    /* OpenRouter passes on the text of the service. */
+    CHECK_AGAIN(
+        "{\"top_k\":1}",
+        "{\"error\":{\"message\":\"Provider returned error\",\"code\":400,\"metadata\":{\"raw\":"
+        "\"{\\\"error\\\":{\\\"message\\\":\\\"Unsupported parameter: 'top_k'\\\"}}\"}}}",
+        "{}", WITHOUT("top_k"));
+}
+
+TEST(words_of_the_text_that_name_no_field)
+{
+    CHECK_AGAIN(
+        "{\"stop\":\"x\",\"user\":\"u\",\"n\":1}",
+        "{\"error\":{\"message\":\"Conversation roles must alternate user and assistant and then "
+        "stop\"}}",
+        "", "");
+    CHECK_AGAIN(
+        "{\"messages\":[],\"response_format\":{}}",
+        "{\"error\":{\"message\":\"'messages' must contain the word 'json' in some form, to use "
+        "'response_format' of type 'json_object'.\",\"param\":\"messages\"}}",
+        "", "");
+    CHECK_AGAIN("{\"seed\":1}", "<html>nginx</html>", "", "");
+    CHECK_AGAIN("{\"seed\":1}", "", "", "");
+    CHECK_AGAIN("{\"seed\":1}", "[]", "", "");
+}
+
+TEST(what_a_flag_set_is_not_left_out)
+{
+    struct ask_option option = {"seed", STR("1"), ASK_FLAG};
+    struct ask ask = {.options = &option, .options_count = 1};
+    static const char reply[] = "{\"error\":{\"message\":\"unknown\",\"param\":\"seed\"}}";
+
+    check_again(&chat_provider, ask, "{\"seed\":1}", reply, "", "", __LINE__);
+    option.from = ASK_TEMPLATE;
+    check_again(&chat_provider, ask, "{\"seed\":1}", reply, "{}", WITHOUT("seed"), __LINE__);
+    /* An option reaches only what its value has. */
+    option = (struct ask_option){"reasoning", STR("{\"summary\":\"auto\"}"), ASK_FLAG};
+    check_again(&chat_provider, ask, "{\"reasoning\":{\"summary\":\"auto\",\"x\":1}}",
+                "{\"error\":{\"param\":\"reasoning.x\"}}", "{\"reasoning\":{\"summary\":\"auto\"}}",
+                WITHOUT("reasoning.x"), __LINE__);
+    check_again(&chat_provider, ask, "{\"reasoning\":{\"summary\":\"auto\",\"x\":1}}",
+                "{\"error\":{\"param\":\"reasoning.summary\"}}", "", "", __LINE__);
+    ask = (struct ask){.max_tokens = 5, .max_tokens_from = ASK_FLAG};
+    check_again(&chat_provider, ask, "{\"max_tokens\":5}",
+                "{\"error\":{\"message\":\"max_tokens is too large: 5\",\"param\":\"max_tokens\"}}",
+                "", "", __LINE__);
+    check_again(&chat_provider, ask, "{\"max_tokens\":5}",
+                "{\"error\":{\"message\":\"Unknown field\",\"param\":\"max_tokens\"}}",
+                "{\"max_completion_tokens\":5}",
+                "the server refuses 'max_tokens': asking with 'max_completion_tokens'", __LINE__);
+    ask = (struct ask){.effort = "low", .effort_from = ASK_FLAG};
+    check_again(&chat_provider, ask, "{\"reasoning_effort\":\"low\"}",
+                "{\"error\":{\"param\":\"reasoning_effort\"}}", "", "", __LINE__);
+}
+
+TEST(both_names_of_the_limit_can_be_refused)
+{
+    struct refused_fields refused = {0};
+    struct ask ask = {.refused = &refused, .max_tokens = 5, .max_tokens_from = ASK_CONFIGURATION};
+    struct buf out = BUF_INIT(SIZE_MAX), notice = BUF_INIT(SIZE_MAX);
+
+    ask_again(&chat_provider, &ask, "{\"max_tokens\":5}",
+              "{\"error\":{\"message\":\"Unsupported parameter\",\"param\":\"max_tokens\"}}", &out,
+              &notice);
+    CHECK_STR(buf_c(&out), "{\"max_completion_tokens\":5}");
+    CHECK(refused_fields_learn(&chat_provider, &ask, 400,
+                               STR("{\"error\":{\"message\":\"Unsupported parameter\",\"param\":"
+                                   "\"max_completion_tokens\"}}"),
+                               buf_str(&out), &notice));
+    cJSON *body = parse(STR("{\"max_tokens\":5}"));
+    body_leave_refused(body, &chat_provider, &ask);
+    buf_clear(&out);
+    cjson_print(body, &out);
+    CHECK_STR(buf_c(&out), "{}");
+    /* The same field is not refused twice. */
+    CHECK(!refused_fields_learn(&chat_provider, &ask, 400,
+                                STR("{\"error\":{\"param\":\"max_completion_tokens\"}}"),
+                                STR("{\"max_completion_tokens\":5}"), &notice));
+    cJSON_Delete(body);
+    refused_fields_release(&refused);
+    buf_release(&out);
+    buf_release(&notice);
+}
+
+TEST(other_statuses_refuse_nothing)
+{
+    struct refused_fields refused = {0};
+    struct ask ask = {.refused = &refused};
+    struct buf notice = BUF_INIT(SIZE_MAX);
+    static const int statuses[] = {401, 403, 404, 429, 503};
+
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+        CHECK(!refused_fields_learn(&chat_provider, &ask, statuses[i],
+                                    STR("{\"error\":{\"param\":\"seed\"}}"), STR("{\"seed\":1}"),
+                                    &notice));
+    buf_release(&notice);
+}
+
+/* ---- the cache ---- */
+
+static void learn_seed(struct refused_fields *f)
+{
+    struct ask ask = {.refused = f};
+    struct buf notice = BUF_INIT(SIZE_MAX);
+
+    CHECK(refused_fields_learn(&chat_provider, &ask, 400, STR("{\"error\":{\"param\":\"seed\"}}"),
+                               STR("{\"seed\":1}"), &notice));
+    buf_release(&notice);
+}
+
+TEST(the_cache_keeps_fields_for_a_model_and_a_day)
+{
+    struct refused_fields f = {0}, g = {0};
+    struct err e = ERR_INIT;
+    const char *dir = "cache/refused";
+
+    scratch_enter();
+    learn_seed(&f);
+    CHECK_INT(refused_fields_store(&f, dir, &chat_provider, "https://h/v1", "m", &e), 0);
+    CHECK_INT(f.stored, 1);
+    refused_fields_load(&g, dir, &chat_provider, "https://h/v1", "m");
+    if (CHECK_INT(g.count, 1))
+        CHECK_STR(g.at[0].path, "seed");
+    CHECK_INT(g.stored, 1);
+    refused_fields_release(&g);
+    refused_fields_load(&g, dir, &chat_provider, "https://h/v1", "other");
+    CHECK_INT(g.count, 0);
+    refused_fields_load(&g, dir, &chat_provider, "https://h2/v1", "m");
+    CHECK_INT(g.count, 0);
+    refused_fields_load(&g, dir, &messages_provider, "https://h/v1", "m");
+    CHECK_INT(g.count, 0);
+    /* Another model does not replace those of this one; what is too old is gone. */
+    learn_seed(&g);
+    CHECK_INT(refused_fields_store(&g, dir, &chat_provider, "https://h/v1", "other", &e), 0);
+    refused_fields_release(&g);
+    refused_fields_load(&g, dir, &chat_provider, "https://h/v1", "m");
+    CHECK_INT(g.count, 1);
+    refused_fields_release(&g);
+    f.at[0].since -= 25 * 60 * 60 * TIME_SECOND;
+    CHECK_INT(refused_fields_store(&f, dir, &chat_provider, "https://h/v1", "m", &e), 0);
+    refused_fields_load(&g, dir, &chat_provider, "https://h/v1", "m");
+    CHECK_INT(g.count, 0);
+    refused_fields_release(&f);
+    refused_fields_release(&g);
+    err_release(&e);
+    scratch_leave();
+}
