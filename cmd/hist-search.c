@@ -1,4 +1,4 @@
-/* hist-search - search the content of messages. */
+/* hist-search - search messages. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 #define LIMIT_ON_TERMINAL 100
 
-enum { KEY_CASE = OPT_LONG, KEY_FILE, KEY_REVERSE };
+enum { KEY_CASE = OPT_LONG, KEY_IN, KEY_FILE, KEY_REVERSE };
 
 static const struct opt options[] = {
     {'e', "regexp", OPT_TEXT, "TEXT", "look for this text; may be repeated: any of them"},
@@ -17,6 +17,8 @@ static const struct opt options[] = {
     {'i', "ignore-case", OPT_FLAG, NULL, "upper and lower case are the same, the default"},
     {'w', "word-regexp", OPT_FLAG, NULL, "match whole words only"},
     {KEY_CASE, "case-sensitive", OPT_FLAG, NULL, "tell upper and lower case apart"},
+    {KEY_IN, "in", OPT_TEXT, "PARTS",
+     "search content, tools, files, model, id (default: content,tools)"},
     {'v', "invert-match", OPT_FLAG, NULL, "find the messages that do not match"},
     CHOOSE_MESSAGES,
     {KEY_FILE, "file", OPT_FILE, "PATH", "only messages about this file; may be repeated"},
@@ -37,8 +39,8 @@ static const struct opt options[] = {
     {OPT_QUIET, "quiet", OPT_FLAG, NULL, "print nothing, tell by the exit code"},
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
-static const struct program program = {
-    "hist-search", "search the content of messages, the newest first", "[TEXT]", OPT_TEXT, options};
+static const struct program program = {"hist-search", "search messages, the newest first",
+                                       "[TEXT]...", OPT_TEXT, options};
 
 #define NOT_GIVEN SIZE_MAX
 
@@ -82,11 +84,41 @@ static void take_flag(struct search_run *r, int key)
         set_what(r, SEARCH_COUNT);
 }
 
+static unsigned part_of(struct str name)
+{
+    static const struct {
+        const char *name;
+        enum search_in in;
+    } parts[] = {
+        {"content", SEARCH_CONTENT}, {"tools", SEARCH_TOOLS}, {"files", SEARCH_FILES},
+        {"model", SEARCH_MODEL},     {"id", SEARCH_ID},
+    };
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (str_eq_c(name, parts[i].name))
+            return parts[i].in;
+    die_usage("bad value '%.*s' for --in: content, tools, files, model or id is expected",
+              (int)name.n, name.p);
+}
+
+/* Takes names that are separated by commas. */
+static void take_parts(struct search_run *r, const char *names)
+{
+    struct str rest = str_of(names);
+
+    r->in = 0;
+    while (rest.p)
+        r->in |= part_of(str_cut(&rest, ','));
+}
+
 static void take(struct search_run *r, struct raw *raw, int key, char *value)
 {
     switch (key) {
     case 'e':
         choice_add(&raw->texts, value);
+        break;
+    case KEY_IN:
+        take_parts(r, value);
         break;
     case KEY_FILE:
         filter_add(&r->choice.filter.files, str_of(value));
@@ -137,23 +169,21 @@ static void combine(struct search_run *r, const struct raw *raw)
         r->after = raw->around != NOT_GIVEN ? raw->around : 0;
 }
 
-/* Ends the program with an error: there is not exactly one TEXT. */
-static void expect_text(char **words, size_t count)
+/* Adds alternatives, or with `all` texts that are all wanted. */
+static void add_texts(struct search_run *r, char *const *texts, size_t count, bool all)
 {
-    struct buf joined = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
 
-    if (count == 0)
-        die_usage("a text to search for is expected");
     for (size_t i = 0; i < count; i++)
-        buf_addf(&joined, "%s%s", i > 0 ? " " : "", words[i]);
-    die_usage("one text is expected: quote it, '%s', or give each with -e", buf_c(&joined));
+        if ((all && i > 0 && pattern_next_group(&r->pattern, &e) < 0) ||
+            pattern_add(&r->pattern, str_of(texts[i]), &e) < 0)
+            die_usage("%s", err_text(&e));
 }
 
 static void parse(struct search_run *r, int argc, char **argv)
 {
     struct raw raw = {.around = NOT_GIVEN};
     struct opt_parser args;
-    struct err e = ERR_INIT;
     char **words, *value;
     size_t count;
     int key;
@@ -165,19 +195,16 @@ static void parse(struct search_run *r, int argc, char **argv)
     combine(r, &raw);
     if (raw.texts.count > 0 && count > 0)
         die_usage("TEXT cannot be combined with --regexp");
-    if (raw.texts.count == 0 && count != 1)
-        expect_text(words, count);
-    if (count > 0)
-        choice_add(&raw.texts, words[0]);
-    for (size_t i = 0; i < raw.texts.count; i++)
-        if (pattern_add(&r->pattern, str_of(raw.texts.at[i]), &e) < 0)
-            die_usage("%s", err_text(&e));
+    if (raw.texts.count == 0 && count == 0)
+        die_usage("a text to search for is expected");
+    add_texts(r, raw.texts.at, raw.texts.count, false);
+    add_texts(r, words, count, true);
     free(raw.texts.at);
 }
 
 int main(int argc, char **argv)
 {
-    struct search_run run = {.before = NOT_GIVEN, .after = NOT_GIVEN};
+    struct search_run run = {.in = SEARCH_IN_DEFAULT, .before = NOT_GIVEN, .after = NOT_GIVEN};
     int status;
 
     pattern_init(&run.pattern);

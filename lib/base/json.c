@@ -379,6 +379,27 @@ static const char *skip_value(const char *p, const char *end)
     return p;
 }
 
+bool json_next_leaf(struct str *rest, struct str *leaf)
+{
+    const char *p = rest->p, *end = rest->p + rest->n;
+
+    while (rest->n > 0) {
+        const char *begin;
+
+        while (p < end && (strchr("{}[],:", *p) || ascii_is_space(*p)) && *p != '\0')
+            p++;
+        begin = p;
+        p = skip_value(p, end);
+        *rest = (struct str){p, (size_t)(end - p)};
+        *leaf = (struct str){begin, (size_t)(p - begin)};
+        p = skip_space(p, end);
+        /* A string before a colon is a key. */
+        if (leaf->n > 0 && (*begin != '"' || p == end || *p != ':'))
+            return true;
+    }
+    return false;
+}
+
 struct json_iter json_iter(struct str value)
 {
     struct json_iter it = {STR_NONE, STR_NONE, STR_NONE, json_type(value) == JSON_OBJECT};

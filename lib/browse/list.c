@@ -113,8 +113,8 @@ void browse_hits_add(struct browse_hits *h, size_t history, const struct hit *hi
 
     h->at = mem_grow(h->at, &h->cap, h->count + 1, sizeof *h->at);
     to = &h->at[h->count++];
-    *to = (struct browse_hit){.history = history, .at = hit->at};
-    search_snippet(&snippet, hit->content, hit->at, hit->len, SNIPPET, true, &to->mark.at,
+    *to = (struct browse_hit){.history = history, .at = hit->in_content ? hit->at : 0};
+    search_snippet(&snippet, hit->text, hit->at, hit->len, SNIPPET, true, &to->mark.at,
                    &to->mark.n);
     own = to->own = mem_zalloc(m->session_id.n + m->id.n + m->role_text.n + snippet.len + 1);
     to->session = keep(&own, m->session_id);

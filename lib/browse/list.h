@@ -45,7 +45,7 @@ struct browse_hit {
     size_t history;
     struct str session, message, role, snippet; /* in `own` */
     struct browse_place mark;                   /* in the snippet */
-    size_t at;                                  /* offset of the match in the content */
+    size_t at; /* offset of the match in the content; 0: in a call */
     char *own;
 };
 

@@ -19,7 +19,7 @@ static void make_snippet(struct buf *text, const struct out *o, const struct hit
 
     for (;;) {
         buf_clear(text);
-        search_snippet(text, hit->content, hit->at, hit->len, count, o->terminal, at, n);
+        search_snippet(text, hit->text, hit->at, hit->len, count, o->terminal, at, n);
         if (!o->terminal || count == 1 || utf8_fit(buf_str(text), width).n == text->len)
             return;
         count -= (count + 9) / 10;
@@ -110,7 +110,7 @@ void hits_print_match(struct out *o, const struct hit *hit, size_t at, size_t n,
 
     list_history(o, form->history, &form->headed);
     print_fields(o, hit, form);
-    vis_add_line(&text, (struct str){hit->content.p + at, n}, o->terminal);
+    vis_add_line(&text, (struct str){hit->text.p + at, n}, o->terminal);
     print_marked(o, buf_str(&text), 0, text.len);
     print_rest(o, hit, form);
     buf_release(&text);

@@ -47,28 +47,29 @@ static int next(struct search_run *r, struct search *s, struct hit *hit, bool ea
     return found;
 }
 
-static void print_matches(struct search_run *r, const struct hit *hit)
+static void print_match(void *ctx, const struct hit *hit, size_t at, size_t n)
 {
-    struct pattern *p = &r->pattern;
-    struct err e = ERR_INIT;
-    size_t at, n;
-    int more;
+    struct search_run *r = ctx;
 
-    pattern_start(p, hit->content);
-    while ((more = pattern_next(p, &at, &n, &e)) > 0)
-        hits_print_match(&r->out, hit, at, n, &r->form);
-    if (more < 0)
+    hits_print_match(&r->out, hit, at, n, &r->form);
+}
+
+static void print_matches(struct search_run *r, struct search *s, struct hit *hit)
+{
+    struct err e = ERR_INIT;
+
+    if (search_matches(s, hit, print_match, r, &e) < 0)
         failed(r, &e);
 }
 
-static void print(struct search_run *r, const struct hit *hit)
+static void print(struct search_run *r, struct search *s, struct hit *hit)
 {
     if (r->choice.common.json)
         out_json_line(&r->out, hit->message->line);
     else if (!r->only)
         hits_print(&r->out, hit, &r->form);
     else if (!r->invert)
-        print_matches(r, hit);
+        print_matches(r, s, hit);
 }
 
 /* Reads a message again that this search has returned before. Returns 0, or -1 with *e set. */
@@ -95,7 +96,7 @@ static void print_again(struct search_run *r, struct search *s, const struct con
         if (read_again(items[count], s, &line, &hit, &e) < 0)
             failed(r, &e);
         else
-            print(r, &hit);
+            print(r, s, &hit);
     }
     buf_release(&line);
 }
@@ -132,7 +133,7 @@ static void run_messages(struct search_run *r, struct search *s)
         if (r->reverse)
             keep_hit(&kept, &hit);
         else
-            print(r, &hit);
+            print(r, s, &hit);
     }
     print_again(r, s, kept.at, kept.count);
     free(kept.at);
@@ -252,6 +253,7 @@ static void search_history(struct search_run *r, const struct history *h)
         failed(r, &e);
         return;
     }
+    search.in = r->in;
     search.invert = r->invert;
     search.threads = r->threads;
     search.history = h;

@@ -549,6 +549,7 @@ size_t own_line_head(struct str line, struct str field[FIELD_CONTENT])
 struct members {
     struct str content;
     bool repeated; /* perhaps one of the five that every line has */
+    bool calls;    /* there are tool calls */
 };
 
 static void note_member(void *ctx, struct str raw_key, struct str value)
@@ -564,9 +565,10 @@ static void note_member(void *ctx, struct str raw_key, struct str value)
     for (size_t i = 0; i < sizeof(required) / sizeof(required[0]); i++)
         m->repeated = m->repeated || str_eq(raw_key, required[i]);
     m->repeated = m->repeated || (raw_key.n && memchr(raw_key.p, '\\', raw_key.n));
+    m->calls = m->calls || str_eq(raw_key, STR("tool_calls"));
 }
 
-bool own_line_check(struct str line, struct str *content)
+bool own_line_check(struct str line, struct str *content, bool *calls)
 {
     struct str field[FIELD_CONTENT], value;
     struct members m = {.content = STR_NONE};
@@ -577,5 +579,6 @@ bool own_line_check(struct str line, struct str *content)
         !json_check_from(line, at, &value, note_member, &m) || m.repeated)
         return false;
     *content = (struct str){m.content.p + 1, m.content.n - 2};
+    *calls = m.calls;
     return true;
 }

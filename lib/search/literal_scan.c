@@ -170,9 +170,12 @@ void literal_scan_each(const struct literal_scan *s, const char *from, const cha
 /* How many bytes are compared as one word. */
 #define WORD sizeof(uint64_t)
 
-/* The ways to write one character, without \uXXXX. */
+/* The ways to write one character, without \uXXXX. OpenAI writes the arguments of a tool call as
+ * JSON inside a string, where a short escape is itself escaped: the forms from `nested` on. In any
+ * other string these are other texts, so the line must be decoded to decide. */
 struct unit {
-    size_t count; /* 0: it can only be written \uXXXX */
+    size_t count;  /* 0: it can only be written \uXXXX */
+    size_t nested; /* = count: there are none of this kind */
     struct form {
         size_t n;
         char bytes[4];
@@ -220,6 +223,19 @@ static void add_form(struct unit *u, const char *bytes, size_t n)
     memcpy(f->bytes, bytes, n);
 }
 
+/* Adds the forms of a short escape in JSON inside a string: `\\n`, `\\\"`. */
+static void add_nested(struct unit *u, char name)
+{
+    char form[4] = {'\\', '\\', name};
+
+    if (name != '"' && name != '\\')
+        add_form(u, form, 3);
+    form[2] = '\\';
+    form[3] = name;
+    if (name == '"' || name == '\\' || name == '/')
+        add_form(u, form, 4);
+}
+
 static void add_character(struct literal_scan *s, struct unit *u, int32_t cp)
 {
     static const char special[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
@@ -238,6 +254,9 @@ static void add_character(struct literal_scan *s, struct unit *u, int32_t cp)
     }
     if (cp == '/')
         add_form(u, "\\/", 2);
+    u->nested = u->count;
+    if (short_name || cp == '/')
+        add_nested(u, short_name ? bytes[1] : '/');
 }
 
 void literal_scan_add(struct literal_scan *s, struct str text, bool exact)
@@ -529,45 +548,36 @@ static bool is_form(const char *p, const struct form *f)
     return i == f->n;
 }
 
-/* Returns the length of the form that begins at p, or 0. */
+#define UNKNOWN SIZE_MAX
+
+/* Returns the length of the form that begins at p, or 0; UNKNOWN if that depends on the string. */
 static size_t form_at(const struct unit *u, const char *p, const char *end)
 {
-    for (size_t i = 0; i < u->count; i++) {
+    for (size_t i = u->count; i-- > 0;) {
         const struct form *f = &u->form[i];
 
         if ((size_t)(end - p) >= f->n && is_form(p, f))
-            return f->n;
+            return i < u->nested ? f->n : UNKNOWN;
     }
     return 0;
 }
 
-/* At most this many backslashes are counted. */
-#define BACKSLASHES ((size_t)64)
-#define UNKNOWN SIZE_MAX
-
-/* Returns the length of the form that ends at p, or 0. A backslash before `/` belongs to it unless
- * that backslash is itself escaped; UNKNOWN if there are too many backslashes to decide. */
+/* The same for the form that ends at p. */
 static size_t form_before(const struct unit *u, const char *begin, const char *p)
 {
-    size_t count = 0;
-
-    if (u->form[0].bytes[0] == '/' && p > begin && p[-1] == '/') {
-        const char *slash = p - 1;
-
-        while (count < BACKSLASHES && slash - count > begin && *(slash - count - 1) == '\\')
-            count++;
-        return count == BACKSLASHES ? UNKNOWN : 1 + count % 2;
-    }
-    for (size_t i = 0; i < u->count; i++) {
+    for (size_t i = 0; i < u->nested; i++) {
         const struct form *f = &u->form[i];
 
-        if ((size_t)(p - begin) >= f->n && is_form(p - f->n, f))
-            return f->n;
+        if ((size_t)(p - begin) < f->n || !is_form(p - f->n, f))
+            continue;
+        /* A backslash before it can make it a longer form, or begin the character before it. */
+        return u->nested < u->count && p - f->n > begin && p[-(ptrdiff_t)f->n - 1] == '\\' ? UNKNOWN
+                                                                                           : f->n;
     }
     return 0;
 }
 
-/* Returns whether the literal is there. *at is set as in the header. */
+/* Returns whether the literal is there, or may be. *at is set as in the header. */
 static bool stands_at(const struct literal *l, const char *place, const char *begin,
                       const char *end, const char **at)
 {
@@ -578,8 +588,8 @@ static bool stands_at(const struct literal *l, const char *place, const char *be
     for (size_t i = l->unit; i < l->count; i++) {
         size_t length = form_at(&l->units[i], p, end);
 
-        if (length == 0)
-            return false;
+        if (length == 0 || length == UNKNOWN)
+            return length == UNKNOWN;
         p += length;
     }
     p = place - l->offset;

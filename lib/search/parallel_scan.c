@@ -11,6 +11,8 @@
 #include "chathist/base/simd.h"
 #include "chathist/base/thread_pool.h"
 #include "chathist/history/message.h"
+#include "chathist/search/search.h"
+#include "search/searched_text.h"
 
 #define PAGE ((size_t)4096)
 /* The room in front of the window for an unfinished line. A longer one gets a larger room, so that
@@ -20,8 +22,6 @@
 #define KEPT ((size_t)2 << 20)
 /* How much is read at once of a line that ends after the chunk. */
 #define TAIL ((size_t)16 << 10)
-/* A worker keeps the buffer of a decoded content up to this size. */
-#define DECODED_KEPT ((size_t)1 << 20)
 struct chunk {
     off_t begin, end;
     uint64_t hits, bad;
@@ -44,12 +44,13 @@ struct worker {
     /* the line that was looked at last: */
     struct str line;    /* without its newline */
     bool terminated;    /* it has one */
-    struct str content; /* the raw bytes in which a literal counts */
+    struct str content; /* the raw content, in which a literal counts */
+    bool calls;         /* the line has tool calls, in which a literal counts, too */
     const char *next;   /* where the next line begins */
     bool parsed;        /* `message` is the line */
     struct pattern pattern;
     struct message message;
-    struct buf decoded;
+    struct searched_text texts;
 };
 
 struct parallel_scan {
@@ -83,7 +84,7 @@ static void add_worker(struct parallel_scan *s)
     struct worker *w = &s->workers[s->worker_count++];
 
     *w = (struct worker){.job = &s->job, .message = MESSAGE_INIT};
-    buf_init(&w->decoded, BUF_LINE);
+    searched_text_init(&w->texts);
     pattern_copy(&w->pattern, s->job.pattern);
 }
 
@@ -91,7 +92,7 @@ static void worker_release(struct worker *w)
 {
     free(w->memory);
     message_release(&w->message);
-    buf_release(&w->decoded);
+    searched_text_release(&w->texts);
     pattern_release(&w->pattern);
 }
 
@@ -117,37 +118,42 @@ static bool begins_character(const char *body, const char *at)
 static enum verdict begin_line(struct worker *w)
 {
     w->parsed = false;
-    if (!w->job->filter && !w->pattern.words && own_line_check(w->line, &w->content))
+    if (!w->job->filter && !w->pattern.words && own_line_check(w->line, &w->content, &w->calls)) {
+        w->calls = w->calls && w->job->in & SEARCH_TOOLS;
         return UNSURE;
+    }
     if (!scan_may_give(w->job->scan, w->line) || str_trim(w->line).n == 0)
         return MISS;
     if (!message_parse(&w->message, w->line))
         return BAD;
     w->parsed = true;
-    if (json_is_null(w->message.field[FIELD_CONTENT]) ||
-        (w->job->filter && !filter_match(w->job->filter, &w->message)))
+    w->calls = w->message.field[FIELD_TOOL_CALLS].p && w->job->in & SEARCH_TOOLS;
+    if (w->job->filter && !filter_match(w->job->filter, &w->message))
         return MISS;
     w->content = json_body(w->message.field[FIELD_CONTENT]);
     return UNSURE;
 }
 
-/* Decides about a line with a place in its content where a literal may be. If all bytes of the
- * literal are known to be at `at`, nothing has to be decoded. */
-static enum verdict verify_match(struct worker *w, const char *at)
+/* Decides about a line with a place where a literal may be. If all bytes of the only literal that
+ * is wanted are known to be at `at`, in the content, nothing has to be decoded. */
+static enum verdict verify_match(struct worker *w, const char *place, const char *at)
 {
-    size_t place, len;
-    bool found;
+    struct text_match m;
+    bool in_content = place >= w->content.p && place < w->content.p + w->content.n;
+    int found;
 
-    if (at && !w->pattern.words && begins_character(w->content.p, at))
+    if (!in_content && !w->calls)
+        return MISS;
+    if (at && in_content && !w->pattern.words && pattern_all_groups(&w->pattern) == 1 &&
+        begins_character(w->content.p, at))
         return HIT;
     if (!w->parsed && !message_parse(&w->message, w->line))
         return BAD;
     w->parsed = true;
-    found = pattern_find(&w->pattern, message_content(&w->message, &w->decoded), &place, &len,
-                         NULL) > 0;
-    if (w->decoded.cap > DECODED_KEPT)
-        buf_release(&w->decoded);
-    return found ? HIT : MISS;
+    searched_text_begin(&w->texts, &w->message, w->job->in);
+    found = searched_text_find(&w->texts, &w->pattern, &m, NULL);
+    searched_text_shrink(&w->texts);
+    return found > 0 ? HIT : MISS;
 }
 
 /* ---- the lines of a window ---- */
@@ -202,10 +208,11 @@ static const char *look_at_place(void *ctx, const char *place)
         set_line(w, w->next + simd_after_newline(w->next, (size_t)(place - w->next)), place);
         verdict = is_too_long(w) ? BAD : begin_line(w);
     }
-    if (verdict == UNSURE && place < w->content.p)
+    /* In a line that was parsed, the calls may stand before the content. */
+    if (verdict == UNSURE && place < w->content.p && !(w->calls && w->parsed))
         return w->content.p;
-    if (verdict == UNSURE && place < w->content.p + w->content.n)
-        verdict = verify_match(w, at);
+    if (verdict == UNSURE)
+        verdict = verify_match(w, place, at);
     note_line(w, verdict);
     return w->next;
 }

@@ -34,6 +34,7 @@ struct parallel_scan_job {
     const struct scan *scan;     /* the open history, and which of its sessions are wanted */
     const struct filter *filter; /* NULL: every message */
     const struct pattern *pattern;
+    unsigned in;                         /* bits of enum search_in: only content and tool calls */
     const struct literal_scan *literals; /* those of the pattern */
     size_t threads;                      /* 1 to THREAD_POOL_MAX */
     size_t chunk_max;                    /* in bytes; the first chunk has one window */

@@ -13,6 +13,7 @@
 struct pattern_needle {
     struct regex *regex; /* NULL: a fixed string */
     struct buf bytes;    /* folded unless the case counts */
+    unsigned group;
     /* for the current text: */
     size_t text_at, folded_at; /* the same place in the text and in the folded piece */
     size_t piece_at;           /* of that piece */
@@ -51,9 +52,18 @@ static void add_fixed(struct pattern *p, struct pattern_needle *n, struct str te
     buf_release(&repaired);
 }
 
+int pattern_next_group(struct pattern *p, struct err *e)
+{
+    if (p->group + 1 == PATTERN_GROUPS)
+        return err_set(e, ERR_USAGE, "at most %d texts can be searched for at once",
+                       PATTERN_GROUPS);
+    p->group++;
+    return 0;
+}
+
 int pattern_add(struct pattern *p, struct str text, struct err *e)
 {
-    struct pattern_needle n = {.bytes = BUF_INIT(SIZE_MAX)};
+    struct pattern_needle n = {.bytes = BUF_INIT(SIZE_MAX), .group = p->group};
 
     if (p->regex) {
         n.regex = regex_new(text, !p->case_sensitive, p->words, e);
@@ -72,6 +82,7 @@ void pattern_copy(struct pattern *to, const struct pattern *from)
     pattern_init(to);
     to->case_sensitive = from->case_sensitive;
     to->words = from->words;
+    to->group = from->group;
     to->needles = mem_grow(NULL, &to->cap, from->count, sizeof *to->needles);
     for (size_t i = 0; i < from->count; i++) {
         struct pattern_needle *n = &to->needles[to->count++];
@@ -82,17 +93,42 @@ void pattern_copy(struct pattern *to, const struct pattern *from)
     }
 }
 
+/* Returns the group whose shortest text is the longest: it has the fewest places. */
+static unsigned rarest_group(const struct pattern *p)
+{
+    size_t shortest[PATTERN_GROUPS], best = 0;
+
+    memset(shortest, 0xff, sizeof shortest);
+    for (size_t i = 0; i < p->count; i++) {
+        size_t *own = &shortest[p->needles[i].group];
+
+        if (p->needles[i].bytes.len < *own)
+            *own = p->needles[i].bytes.len;
+    }
+    for (size_t i = 1; i <= p->group; i++)
+        if (shortest[i] > shortest[best])
+            best = i;
+    return (unsigned)best;
+}
+
 bool pattern_add_literals(const struct pattern *p, struct literal_scan *s, struct skip_query *q)
 {
+    unsigned group = rarest_group(p);
+    size_t added = 0;
+
     for (size_t i = 0; i < p->count; i++) {
         struct str text = buf_str(&p->needles[i].bytes);
 
-        if (p->needles[i].regex || text.n == 0 || i == SIMD_PROBES)
+        if (p->needles[i].regex)
+            return false;
+        if (p->needles[i].group != group)
+            continue;
+        if (text.n == 0 || added++ == SIMD_PROBES)
             return false;
         literal_scan_add(s, text, p->case_sensitive);
         skip_query_add(q, text);
     }
-    return p->count > 0 && literal_scan_ready(s);
+    return added > 0 && literal_scan_ready(s);
 }
 
 /* ---- fixed strings ---- */
@@ -309,6 +345,22 @@ int pattern_find(struct pattern *p, struct str text, size_t *at, size_t *len, st
     *len = 0;
     pattern_start(p, text);
     return next_match(p, true, at, len, e);
+}
+
+uint64_t pattern_all_groups(const struct pattern *p)
+{
+    return UINT64_MAX >> (PATTERN_GROUPS - 1 - p->group);
+}
+
+int pattern_find_groups(struct pattern *p, struct str text, uint64_t *missing, size_t *at,
+                        size_t *len, struct err *e)
+{
+    int found = pattern_find(p, text, at, len, e);
+
+    for (size_t i = 0; i < p->count && found > 0; i++)
+        if (p->needles[i].result > 0)
+            *missing &= ~(UINT64_C(1) << p->needles[i].group);
+    return found;
 }
 
 int pattern_next(struct pattern *p, size_t *at, size_t *len, struct err *e)

@@ -10,6 +10,7 @@
 #include "chathist/base/utf8.h"
 #include "search/literal_scan.h"
 #include "search/parallel_scan.h"
+#include "search/searched_text.h"
 
 /* ---- the fast path for literals ---- */
 
@@ -43,7 +44,8 @@ static void start(struct search *s, bool list)
     size_t block = s->scan.block_size;
 
     s->started = true;
-    if (s->invert || s->scan.sparse || s->scan.way != SCAN_BACKWARD || s->scan.size <= SMALL(block))
+    if (s->invert || (s->in != SEARCH_IN_DEFAULT && s->in != SEARCH_CONTENT) || s->scan.sparse ||
+        s->scan.way != SCAN_BACKWARD || s->scan.size <= SMALL(block))
         return;
 
     struct search_fast *f = mem_zalloc(sizeof *f);
@@ -59,6 +61,7 @@ static void start(struct search *s, bool list)
         .scan = &s->scan,
         .filter = s->filter,
         .pattern = s->pattern,
+        .in = s->in,
         .literals = &f->literals,
         .threads = s->threads                     ? s->threads
                    : s->scan.size < HELPED(block) ? 1
@@ -98,11 +101,13 @@ int search_open(struct search *s, int dir, const char *history_path, struct patt
     *s = (struct search){.message = MESSAGE_INIT,
                          .pattern = pattern,
                          .filter = filter && !filter_is_empty(filter) ? filter : NULL,
+                         .in = SEARCH_IN_DEFAULT,
                          .wide = simd_wide(),
                          .skip_block = SKIP_BLOCK};
     if (scan_open(&s->scan, dir, history_path, way, e) < 0)
         return -1;
-    buf_init(&s->decoded, BUF_LINE);
+    s->texts = mem_zalloc(sizeof *s->texts);
+    searched_text_init(s->texts);
     buf_init(&s->line, SIZE_MAX);
     /* The scan passes over the lines of other sessions fast. */
     if (filter && filter->sessions.count == 1)
@@ -114,25 +119,41 @@ void search_close(struct search *s)
 {
     fast_free(s->fast);
     scan_close(&s->scan);
-    buf_release(&s->decoded);
+    searched_text_release(s->texts);
+    free(s->texts);
     buf_release(&s->line);
     message_release(&s->message);
+}
+
+/* Sets h->text to the text of that number. */
+static void read_text(struct search *s, struct hit *h, size_t number)
+{
+    h->text = STR("");
+    searched_text_begin(s->texts, &s->message, s->in);
+    for (size_t i = 0; i <= number; i++)
+        (void)searched_text_next(s->texts, &h->text);
 }
 
 /* Decides about the message that was read. Returns 1, or SEARCH_FAILED with *e set. */
 static int match(struct search *s, struct hit *h, struct err *e)
 {
-    int found;
+    struct text_match m = {0};
+    int found = 0;
 
     h->message = &s->message;
-    h->content = message_content(&s->message, &s->decoded);
-    h->at = h->len = 0;
-    h->found = false;
     h->asked = !s->filter || filter_match(s->filter, &s->message);
-    if (!h->asked)
-        return 1;
-    found = pattern_find(s->pattern, h->content, &h->at, &h->len, e);
-    h->found = found == (s->invert ? 0 : 1);
+    searched_text_begin(s->texts, &s->message, s->in);
+    if (h->asked)
+        found = searched_text_find(s->texts, s->pattern, &m, e);
+    h->found = h->asked && found == (s->invert ? 0 : 1);
+    if (found <= 0)
+        m.number = m.at = m.len = 0;
+    h->at = m.at;
+    h->len = m.len;
+    h->in_content = m.number == 0 && s->in & SEARCH_CONTENT;
+    h->text = m.text;
+    if (m.count != m.number + 1)
+        read_text(s, h, m.number);
     return found < 0 ? SEARCH_FAILED : 1;
 }
 
@@ -188,6 +209,20 @@ int search_count(struct search *s, bool any, uint64_t *count, struct err *e)
     result = parallel_scan_next(s->fast->scan, &item, &s->scan.bad, e);
     *count = result > 0;
     return result < 0 ? -1 : 1;
+}
+
+int search_matches(struct search *s, struct hit *h, search_see *see, void *ctx, struct err *e)
+{
+    size_t at, len;
+    int more = 0;
+
+    searched_text_begin(s->texts, h->message, s->in);
+    while (more >= 0 && searched_text_next(s->texts, &h->text)) {
+        pattern_start(s->pattern, h->text);
+        while ((more = pattern_next(s->pattern, &at, &len, e)) > 0)
+            see(ctx, h, at, len);
+    }
+    return more < 0 ? -1 : 0;
 }
 
 int search_again(struct search *s, struct str line, struct hit *h, struct err *e)

@@ -13,6 +13,8 @@
 #include "chathist/base/utf8.h"
 #include "chathist/history/message.h"
 #include "chathist/history/scan.h"
+#include "chathist/search/search.h"
+#include "search/searched_text.h"
 
 /* The length of a gram. */
 #define GRAM 3
@@ -453,7 +455,8 @@ struct growth {
     unsigned char *marks; /* of one group of its blocks */
     size_t group;
     struct message message;
-    struct buf content, block;
+    struct searched_text texts;
+    struct buf block;
 };
 
 /* Takes the marks of a group of blocks from the rows, or puts them there. */
@@ -487,13 +490,16 @@ static void add_line(struct growth *g, struct skip_section *c, const struct line
     off_t line_end = l->at + (off_t)l->text.n;
     enum scan_verdict verdict = l->terminated ? scan_judge(l, &g->message) : SCAN_BAD;
     size_t place = block % SKIP_SECTION_BLOCKS;
+    struct str text;
 
     enter_group(g, place / GROUP);
     if (verdict == SCAN_BAD || (line_end >= (off_t)to * g->map->block && block + 1 < to))
         set_bit(c->always, place);
-    if (verdict == SCAN_MESSAGE)
-        skip_mark(g->marks, (unsigned char)(1 << place % GROUP),
-                  message_content(&g->message, &g->content));
+    if (verdict != SCAN_MESSAGE)
+        return;
+    searched_text_begin(&g->texts, &g->message, SEARCH_IN_DEFAULT);
+    while (searched_text_next(&g->texts, &text))
+        skip_mark(g->marks, (unsigned char)(1 << place % GROUP), text);
 }
 
 /* Marks the lines that begin after the first byte of block `from`, and not after `to` begins. */
@@ -631,7 +637,7 @@ static void update_file(struct growth *g)
     g->rows = mem_zalloc(ROWS_SIZE);
     g->marks = mem_zalloc(SKIP_ROWS);
     g->message = (struct message)MESSAGE_INIT;
-    buf_init(&g->content, SIZE_MAX);
+    searched_text_init(&g->texts);
     buf_init(&g->block, SIZE_MAX);
     for (size_t i = 0; i * SKIP_SECTION_BLOCKS < g->map->count && result == DONE; i++)
         result = update_section(g, i);
@@ -639,7 +645,7 @@ static void update_file(struct growth *g)
     if (result == UNWRITABLE || !is_named(g->history->dir_fd, g->history->path, g->scan.fd))
         file_unlink(g->history->dir_fd, g->history->skip);
     buf_release(&g->block);
-    buf_release(&g->content);
+    searched_text_release(&g->texts);
     message_release(&g->message);
     free(g->marks);
     free(g->rows);

@@ -127,13 +127,99 @@ times() {
     misses ab
 }
 
-@test "hist-search: nothing but the content counts" {
-    put needle user x 2024-06-27T15:00:00.000000+00:00 '{"id":"needle","model":"needle","files":["needle"],"tool_calls":[{"id":"needle","name":"needle","args":{"needle":"needle"}}],"content2":"needle","x":{"content":"needle"},"thinking":[{"content":"needle"}]}'
+@test "hist-search: neither keys nor other fields count" {
+    put needle user x 2024-06-27T15:00:00.000000+00:00 '{"id":"needle","model":"needle","files":["needle"],"tool_calls":[{"id":"needle","name":"f","args":{"needle":"value"},"x":"needle"}],"content2":"needle","x":{"content":"needle"},"thinking":[{"content":"needle"}]}'
     put s needle y
     misses needle content session_id user '"' '{' 2024
     put s user 'a needle'
     run_expect 0 hist-search -c needle
     stdout_is 1
+}
+
+# called CALL: a message without text that calls tools.
+called() {
+    put s assistant '' 2024-06-27T15:00:00.000000+00:00 "{\"id\":\"$1\",\"tool_calls\":[$2]}"
+}
+
+# found_in ID TEXT...: each text is found in this message alone.
+found_in() {
+    local text
+    for text in "${@:2}"; do
+        run_expect 0 hist-search --json -- "$text"
+        json_is "$OUT" .id "$1"
+    done
+}
+
+@test "hist-search: names and arguments of tool calls, in every form" {
+    called ours '{"id":"c","name":"Bash","args":{"command":"rm -rf \"build/old\"\nmake","opts":[{"port":8080,"dry":true}]}}'
+    called openai '{"id":"c","type":"function","function":{"name":"shell","arguments":"{\"script\":\"say \\\"hi\\\"\\nand \\u00e9 a\\/b\"}"}}'
+    called anthropic '{"id":"c","type":"tool_use","name":"Edit","input":{"path":"src/Main.c"}}'
+    called broken '{"id":"c","name":"g","args":"{\"unfinish"}'
+    found_in ours bash 'RM -RF' '"build/old"' $'old"\nmake' 8080 true
+    found_in openai shell 'say "hi"' $'"\nand' É 'a/b'
+    found_in anthropic edit src/main.c
+    found_in broken '{"unfin'
+    misses command port opts script path tool_use function dry null 'Bash rm'
+    misses "'" 'a\/b' '\n'
+    run_expect 0 hist-search 'rm -rf'
+    stdout_is $'s\tours\t2024-06-27T15:00:00.000000+00:00\tassistant\trm -rf "build/old" make'
+    run_expect 0 hist-search -o -E 'u.$'
+    stdout_is "$(printf 's\t%s\t2024-06-27T15:00:00.000000+00:00\tassistant\t%s\n' ours ue)"
+    run_expect 0 hist-search -v -c h
+    stdout_is 1
+}
+
+@test "hist-search: the same calls in a large history, with and without an index" {
+    local i
+    called ours '{"id":"c","name":"Bash","args":{"command":"say \"hi/there\"\nmake"}}'
+    called openai '{"id":"c","type":"function","function":{"name":"shell","arguments":"{\"script\":\"say \\\"hi\\/there\\\"\\nmake\"}"}}'
+    for i in 1 2 3; do
+        raw "$(head -c 300000 /dev/zero | tr '\0' x)"
+    done
+    for i in '"hi/there"' $'re"\nmake' hi/ '"hi' $'\n' 'make'; do
+        run_expect 0 hist-search --json -- "$i"
+        json_is "$OUT" .id openai ours
+        run_expect 0 hist-search -c --in content,tools,model -- "$i"
+        stdout_is 2
+    done
+    misses '\n' '\"' 'hi\/'
+}
+
+@test "hist-search: --in says which parts are searched" {
+    put one user 'the content' 2024-06-27T15:00:00.000000+00:00 '{"id":"m-1","model":"gpt-x","files":["src/a.c"],"files_modified":["src/b.c"],"tool_calls":[{"id":"c","name":"tool","args":{"k":"argument"}}]}'
+    local part
+    for part in 'content content' 'tools argument' 'tools tool' 'files a.c' 'files b.c' 'model gpt' 'id m-1' 'id one' \
+        'id,model gpt'; do
+        run_expect 0 hist-search -c --in "${part% *}" -- "${part#* }"
+        run_expect 1 hist-search -c --in "$([[ $part == content* ]] && echo tools || echo content)" -- "${part#* }"
+    done
+    run_expect 0 hist-search --in content,files content a.c
+    run_expect 2 hist-search --in contents x
+    stderr_is "hist-search: bad value 'contents' for --in: content, tools, files, model or id is expected (see 'hist-search --help')"
+    run_expect 2 hist-search --in content, x
+    stderr_is "hist-search: bad value '' for --in: content, tools, files, model or id is expected (see 'hist-search --help')"
+}
+
+@test "hist-search: several texts are all wanted, in any order, each anywhere in the message" {
+    put s user 'retry with exponential backoff'
+    put s user 'backoff, then give up'
+    called both '{"id":"c","name":"retry","args":{"how":"backoff"}}'
+    run_expect 0 hist-search -c backoff RETRY
+    stdout_is 2
+    run_expect 0 hist-search -c retry backoff exponential
+    stdout_is 1
+    run_expect 1 hist-search retry nothing
+    run_expect 0 hist-search -v -c retry backoff
+    stdout_is 1
+    run_expect 0 hist-search -c -E 'ex.*al' '^retry'
+    stdout_is 1
+    run_expect 1 hist-search -c -w retry back
+    stdout_is 0
+    run_expect 2 hist-search -e x y
+    stderr_is "hist-search: TEXT cannot be combined with --regexp (see 'hist-search --help')"
+    # shellcheck disable=SC2046 # as many words
+    run_expect 2 hist-search $(seq 65)
+    stderr_is "hist-search: at most 64 texts can be searched for at once (see 'hist-search --help')"
 }
 
 @test "hist-search: of a repeated key the last counts" {
@@ -320,8 +406,6 @@ some() {
     stderr_is "hist-search: --json goes with neither --sessions nor --count (see 'hist-search --help')"
     run_expect 2 hist-search
     stderr_is "hist-search: a text to search for is expected (see 'hist-search --help')"
-    run_expect 2 hist-search two words
-    stderr_is "hist-search: one text is expected: quote it, 'two words', or give each with -e (see 'hist-search --help')"
     run_expect 2 hist-search --limit 0 x
     stderr_is "hist-search: bad value '0' for --limit: a number from 1 or 'all' is expected (see 'hist-search --help')"
 }

@@ -61,7 +61,7 @@ TEST(several_histories_are_merged_by_time)
 static void add_hit(struct browse_hits *hits, size_t history, const char *session)
 {
     struct message m = MESSAGE_INIT;
-    struct hit hit = {.message = &m, .content = STR("one"), .len = 3};
+    struct hit hit = {.message = &m, .text = STR("one"), .in_content = true, .len = 3};
     char line[200];
 
     snprintf(line, sizeof line,

@@ -71,7 +71,11 @@ static void take_hits(struct browse *b, unsigned number, size_t from, size_t cou
     for (size_t i = from; i < from + count; i++) {
         char line[300];
         struct message m = MESSAGE_INIT;
-        struct hit hit = {.message = &m, .content = STR("one two words three"), .at = 4, .len = 3};
+        struct hit hit = {.message = &m,
+                          .text = STR("one two words three"),
+                          .in_content = true,
+                          .at = 4,
+                          .len = 3};
 
         snprintf(line, sizeof line,
                  "{\"id\":\"m%zu\",\"session_id\":\"s%zu\",\"timestamp\":\"t\",\"role\":\"user\","
@@ -782,8 +786,8 @@ TEST(a_row_shows_the_match_whatever_the_width)
     CHECK(
         message_parse(&m, STR("{\"id\":\"m\",\"session_id\":\"sess_1_abcdef\",\"timestamp\":\"t\","
                               "\"role\":\"assistant\",\"content\":\"x\"}")));
-    hit.content = buf_str(&content);
-    hit.at = (size_t)(str_find(hit.content, STR("word40")) - hit.content.p);
+    hit.text = buf_str(&content);
+    hit.at = (size_t)(str_find(hit.text, STR("word40")) - hit.text.p);
     hit.len = 6;
     browse_hits_add(&hits, 0, &hit);
     for (size_t width = 30; width < 100; width++) {

@@ -16,12 +16,13 @@ static bool check(struct str line)
 {
     struct message m = MESSAGE_INIT;
     struct str content;
-    bool own = own_line_check(line, &content);
+    bool calls, own = own_line_check(line, &content, &calls);
 
     if (own && CHECK(message_parse(&m, line))) {
         struct str body = json_body(m.field[FIELD_CONTENT]);
 
         CHECK_MEM(content.p, content.n, body.p, body.n);
+        CHECK_INT(calls, m.field[FIELD_TOOL_CALLS].p != NULL);
     }
     message_release(&m);
     return own;
@@ -31,6 +32,7 @@ TEST(a_line_of_ours_is_known_with_its_content)
 {
     static const char *const known[] = {
         HEAD "\"content\":\"\"}",
+        HEAD "\"content\":\"\",\"tool_calls\":[{\"name\":\"f\"}]}",
         HEAD "\"content\":\"a\\\"\\n\\u00e4\xc3\xa4\"}",
         HEAD "\"content\":\"a\",\"model\":\"m\",\"usage\":{\"content\":[1,{\"role\":null}]}} \r",
         "{\"id\":\"1719500000000-a1b2c3d4\",\"session_id\":\"6f2c1f4e-8d0b-4a57-9c3e-"

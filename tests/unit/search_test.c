@@ -41,7 +41,7 @@ static void check_search(const char *needle, const struct filter *filter, enum s
     while ((more = search_next(&s, &h, &e)) > 0) {
         buf_add_str(&ids, h.message->id);
         buf_add_byte(&ids, ' ');
-        CHECK(h.at + h.len <= h.content.n);
+        CHECK(h.at + h.len <= h.text.n);
         CHECK(h.line.terminated);
     }
     CHECK_INT(more, 0);

@@ -79,6 +79,9 @@ struct json_iter {
 };
 struct json_iter json_iter(struct str value);
 bool json_next(struct json_iter *it);
+/* Walks the strings, numbers and words inside a value of any depth, in order, without the keys of
+ * objects. *rest is the value at first. Returns true and the next one, or false at the end. */
+bool json_next_leaf(struct str *rest, struct str *leaf);
 /* Returns true if the raw key of a member is this name, whatever escapes it uses. */
 bool json_key_is(struct str raw_key, const char *name);
 

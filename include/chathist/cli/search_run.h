@@ -32,6 +32,7 @@ struct search_run {
     struct choice choice;
     struct pattern pattern;
     enum search_what what;
+    unsigned in; /* bits of enum search_in */
     bool invert, only, reverse;
     size_t before, after; /* messages of context */
     size_t threads;       /* 0: not given */

@@ -145,7 +145,8 @@ int draft_format(const struct draft *d, struct buf *out, struct err *e);
  * next member, or 0. */
 size_t own_line_head(struct str line, struct str field[FIELD_CONTENT]);
 /* Returns whether the line is a valid message whose next member is its content, and sets *content
- * to the text between its quotes. Returns false if that is not certain. */
-bool own_line_check(struct str line, struct str *content);
+ * to the text between its quotes, and *calls to whether it has tool calls. Returns false if that is
+ * not certain. */
+bool own_line_check(struct str line, struct str *content, bool *calls);
 
 #endif

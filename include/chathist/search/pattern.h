@@ -1,16 +1,20 @@
 /*
- * pattern - what a search looks for in a text: one or more fixed strings or regular expressions.
+ * pattern - what a search looks for: fixed strings or regular expressions.
  *
  * Case is ignored by Unicode simple case folding (base/utf8) unless `case_sensitive` is set.
  * Offsets count bytes of the text itself, although folding changes lengths. If several patterns
  * match, the first match in the text counts, and of those the longest, as in grep. Texts are UTF-8;
  * a pattern that is not is repaired.
+ *
+ * The strings and expressions are alternatives, in one group or in several: a message that is
+ * searched must have a match of each group, in any of its texts.
  */
 #ifndef CHATHIST_SEARCH_PATTERN_H
 #define CHATHIST_SEARCH_PATTERN_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
@@ -26,6 +30,7 @@ struct pattern {
     /* private */
     struct pattern_needle *needles;
     size_t count, cap;
+    unsigned group; /* the current one, from 0 */
     struct str text;
     /* The text is folded in pieces, so that memory stays bounded. */
     struct buf folded;          /* the text between these two offsets, folded; */
@@ -38,21 +43,32 @@ struct pattern {
 /* Makes an empty pattern, which matches nothing. */
 void pattern_init(struct pattern *p);
 void pattern_release(struct pattern *p);
-/* Adds one more alternative. Returns 0, or -1 with *e set (ERR_USAGE) if it is not a valid regular
+/* At most this many groups are possible. */
+#define PATTERN_GROUPS 64
+/* Begins the next group; the first one needs no call. Returns 0, or -1 with *e set (ERR_USAGE) if
+ * there are too many. */
+int pattern_next_group(struct pattern *p, struct err *e);
+/* Adds one more alternative to the current group. Returns 0, or -1 with *e set (ERR_USAGE) if it is not a valid regular
  * expression. */
 int pattern_add(struct pattern *p, struct str text, struct err *e);
 
 /* Makes `to`, an uninitialised pattern, a copy for another thread; the caller releases it. Only for
  * fixed strings. */
 void pattern_copy(struct pattern *to, const struct pattern *from);
-/* Adds the texts to a literal scan, so that their places are found fast, and to a query of the skip
- * index, so that blocks without them are not read. Returns false if that cannot be done: there is a
+/* Adds the texts of the group with the longest ones to a literal scan, so that their places are
+ * found fast, and to a query of the skip index, so that blocks without them are not read. Returns
+ * false if that cannot be done: there is a
  * regular expression, an empty text or no text, or there are too many. */
 bool pattern_add_literals(const struct pattern *p, struct literal_scan *s, struct skip_query *q);
 
 /* Finds the first match in a text; it may be empty. Returns 1 and where it is, in bytes; 0 if there
  * is no match; -1 with *e set (ERR_FAILURE) if a regular expression took too many steps. */
 int pattern_find(struct pattern *p, struct str text, size_t *at, size_t *len, struct err *e);
+/* The same for one of the texts of a message. *missing has a bit for each group without a match so
+ * far: pattern_all_groups before the first text, 0 when the message is a hit. */
+int pattern_find_groups(struct pattern *p, struct str text, uint64_t *missing, size_t *at,
+                        size_t *len, struct err *e);
+uint64_t pattern_all_groups(const struct pattern *p);
 /* Find one match after the other; none is empty, none overlap. Call pattern_start, then
  * pattern_next until it returns 0 or -1. The text is borrowed until then. */
 void pattern_start(struct pattern *p, struct str text);

@@ -1,7 +1,8 @@
 /*
- * search - finds the messages of a history whose decoded content matches a pattern.
+ * search - finds the messages of a history that match a pattern.
  *
- * Only the decoded content counts, whatever escapes the line uses. Fixed strings in a large history
+ * What is searched are decoded texts, whatever escapes the line uses: the content, and the names and
+ * arguments of tool calls, unless other parts are chosen. A match lies within one text. Fixed strings in a large history
  * are searched backward by a fast path (search/parallel_scan): it skips lines that cannot contain
  * them, so bad lines among these are not counted. Every other search parses line by line.
  */
@@ -21,9 +22,20 @@
 #include "chathist/history/scan.h"
 #include "chathist/search/pattern.h"
 
+/* The parts of a message that can be searched. */
+enum search_in {
+    SEARCH_CONTENT = 1 << 0,
+    SEARCH_TOOLS = 1 << 1, /* the names of called tools, and each value in their arguments */
+    SEARCH_FILES = 1 << 2, /* `files` and `files_modified` */
+    SEARCH_MODEL = 1 << 3,
+    SEARCH_ID = 1 << 4, /* of the message and of the session */
+};
+#define SEARCH_IN_DEFAULT (SEARCH_CONTENT | SEARCH_TOOLS)
+
 struct search {
     struct scan scan;
     /* Set by search_open; the caller may change these before the first message: */
+    unsigned in;                   /* bits of enum search_in; default SEARCH_IN_DEFAULT */
     bool invert;                   /* the hits are the messages that do not match; default false */
     size_t threads;                /* at most THREAD_POOL_MAX; default 0: chosen by the size */
     bool wide;                     /* with vectors of 32 bytes; default simd_wide() */
@@ -36,7 +48,7 @@ struct search {
     struct buf line;
     struct pattern *pattern;
     const struct filter *filter;
-    struct buf decoded;
+    struct searched_text *texts;
     struct message message;
 };
 
@@ -44,10 +56,11 @@ struct search {
 struct hit {
     const struct message *message;
     struct line line;
-    struct str content; /* decoded */
-    bool asked;         /* the filter accepts it */
-    bool found;         /* the filter accepts it, and it is a hit */
-    size_t at, len;     /* the first match, in bytes of content; 0, 0 without one */
+    bool asked;      /* the filter accepts it */
+    bool found;      /* the filter accepts it, and it is a hit */
+    struct str text; /* the decoded text with the first match; without one, the first text */
+    size_t at, len;  /* the first match, in bytes of text; 0, 0 without one */
+    bool in_content; /* the text is the content */
 };
 
 /* Opens a search of the history at `history_path` below the directory `dir`. The pattern and the
@@ -62,6 +75,10 @@ void search_close(struct search *s);
 int search_next(struct search *s, struct hit *h, struct err *e);
 /* Like search_next, but returns every message, a hit or not. */
 int search_each(struct search *s, struct hit *h, struct err *e);
+/* Calls `see` for each match in the texts of the hit. Returns 0, or -1 with *e set (see
+ * pattern_find). hit->text is the text of the match meanwhile. */
+typedef void search_see(void *ctx, const struct hit *h, size_t at, size_t len);
+int search_matches(struct search *s, struct hit *h, search_see *see, void *ctx, struct err *e);
 /* Counts the hits, instead of search_next; with `any`, at most one. Returns 1; 0 if the caller must
  * use search_next after all; -1 with *e set. */
 int search_count(struct search *s, bool any, uint64_t *count, struct err *e);
