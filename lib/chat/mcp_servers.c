@@ -6,9 +6,12 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
+#include "chathist/chat/server.h"
 #include "chathist/chat/tools.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/signals.h"
+#include "chathist/llm/http.h"
+#include "chat/secret_command.h"
 
 /* ---- which servers are wanted ---- */
 
@@ -17,15 +20,9 @@ static char *copy(const char *s)
     return mem_copy(s, strlen(s));
 }
 
-/* Refuses addresses, because the reason that the system would give does not help. */
-static int check_program(const char *program, struct err *e)
+static bool is_url(const char *text)
 {
-    if (strncmp(program, "http://", 7) != 0 && strncmp(program, "https://", 8) != 0)
-        return 0;
-    return err_set(
-        e, ERR_USAGE,
-        "cannot use '%s' as an MCP server: it is an address, and only programs can be run",
-        program);
+    return strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
 }
 
 static struct mcp_config *find_config(const struct mcp_configs *w, const char *name)
@@ -36,22 +33,37 @@ static struct mcp_config *find_config(const struct mcp_configs *w, const char *n
     return NULL;
 }
 
-static int add_config(struct mcp_configs *w, const char *name, const char *command, struct err *e)
+static int check_url(const char *url, struct err *e)
+{
+    struct buf origin = BUF_INIT(BUF_SMALL);
+    bool ok = http_origin(url, &origin);
+
+    buf_release(&origin);
+    return ok ? 0
+              : err_set(e, ERR_USAGE,
+                        "bad URL '%s' of an MCP server: not of the form http[s]://HOST[:PORT]/PATH",
+                        url);
+}
+
+/* Adds a server; `text` is a command or a URL. */
+static int add_config(struct mcp_configs *w, const char *name, const char *text, struct err *e)
 {
     struct mcp_config *same = find_config(w, name);
     struct mcp_config *config;
     struct err why = ERR_INIT;
 
-    if (same && strcmp(same->text, command) == 0)
+    if (same && strcmp(same->text, text) == 0)
         return 0;
     if (same)
         return err_set(e, ERR_USAGE, "two MCP servers have the name '%s'", name);
     w->at = mem_grow(w->at, &w->cap, w->count + 1, sizeof *w->at);
     config = &w->at[w->count++];
-    *config = (struct mcp_config){.name = copy(name), .text = copy(command)};
-    if (words_split(&config->command, str_of(command), &why) == 0)
-        return check_program(config->command.at[0], e);
-    err_set(e, ERR_USAGE, "bad command '%s' of an MCP server: %s", command, err_text(&why));
+    *config = (struct mcp_config){.name = copy(name), .text = copy(text)};
+    if (is_url(text))
+        return check_url(text, e);
+    if (words_split(&config->command, str_of(text), &why) == 0)
+        return 0;
+    err_set(e, ERR_USAGE, "bad command '%s' of an MCP server: %s", text, err_text(&why));
     err_release(&why);
     return -1;
 }
@@ -93,21 +105,79 @@ static int set_cwd(struct mcp_config *config, const struct config *c, struct err
     return 0;
 }
 
+/* Adds the header of one key `SERVER.header.NAME` or `SERVER.header_command.NAME`. */
+static int add_header(struct mcp_config *config, const char *key, const char *header,
+                      const char *value, bool command, struct err *e)
+{
+    struct err why = ERR_INIT;
+    int result = http_check_header(header, command ? STR("") : str_of(value), &why);
+
+    if (result < 0)
+        err_set(e, ERR_USAGE, "cannot use 'mcp.%s': %s", key, err_text(&why));
+    err_release(&why);
+    if (result < 0)
+        return -1;
+    config->headers = mem_grow(config->headers, &config->headers_cap, config->headers_count + 1,
+                               sizeof *config->headers);
+    config->headers[config->headers_count++] =
+        (struct mcp_header){.name = copy(header),
+                            .value = command ? NULL : copy(value),
+                            .command = command ? copy(value) : NULL};
+    return 0;
+}
+
+static int set_headers(struct mcp_config *config, const struct config *c, struct err *e)
+{
+    struct buf plain = BUF_INIT(BUF_SMALL), command = BUF_INIT(BUF_SMALL);
+    int result = 0;
+
+    buf_addf(&plain, "%s.header.", config->name);
+    buf_addf(&command, "%s.header_command.", config->name);
+    for (size_t i = 0; result == 0 && i < c->named_count; i++) {
+        const char *key = c->named[i].name, *value = c->named[i].value;
+
+        if (c->named[i].setting != SETTING_MCP)
+            continue;
+        if (str_starts(str_of(key), buf_str(&plain)))
+            result = add_header(config, key, key + plain.len, value, false, e);
+        else if (str_starts(str_of(key), buf_str(&command)))
+            result = add_header(config, key, key + command.len, value, true, e);
+    }
+    buf_release(&plain);
+    buf_release(&command);
+    return result;
+}
+
+/* Returns `mcp.NAME` or `mcp.NAME.url` of the configuration, or NULL. */
+static const char *configured(const struct config *c, const char *name)
+{
+    const char *text = config_named(c, SETTING_MCP, name);
+    struct buf key = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&key, "%s.url", name);
+    if (!text)
+        text = config_named(c, SETTING_MCP, buf_c(&key));
+    buf_release(&key);
+    return text;
+}
+
 /* The configuration is the same in every working directory, so the programs and directories in it
  * are not relative. */
 static int add_configured(struct mcp_configs *w, const struct config *c, const char *name,
-                          const char *command, struct err *e)
+                          const char *text, struct err *e)
 {
     const char *program;
     struct mcp_config *config;
 
     if (!mcp_server_name_valid(str_of(name)))
         return bad_name(name, e);
-    if (find_config(w, name) && strcmp(find_config(w, name)->text, command) == 0)
+    if (find_config(w, name) && strcmp(find_config(w, name)->text, text) == 0)
         return 0;
-    if (add_config(w, name, command, e) < 0)
+    if (add_config(w, name, text, e) < 0)
         return -1;
     config = find_config(w, name);
+    if (is_url(text))
+        return set_headers(config, c, e);
     program = config->command.at[0];
     if (strchr(program, '/') && *program != '/')
         return err_set(e, ERR_USAGE,
@@ -116,30 +186,63 @@ static int add_configured(struct mcp_configs *w, const struct config *c, const c
     return set_cwd(config, c, e);
 }
 
+/* What a command line from elsewhere brings must not lead to an unprotected connection, so http://
+ * to another machine is only for the configuration. */
+static int add_typed(struct mcp_configs *w, const char *name, const char *text, struct err *e)
+{
+    if (str_starts(str_of(text), STR("http://")) && check_url(text, NULL) == 0 &&
+        !http_is_loopback(text))
+        return err_set(e, ERR_USAGE,
+                       "cannot use '%s' as an MCP server: it is not encrypted; use https, or set "
+                       "'mcp.NAME.url' in the user configuration",
+                       text);
+    return add_config(w, name, text, e);
+}
+
+/* Adds a server that has no name: it gets that of its host. */
+static int add_url(struct mcp_configs *w, const char *url, struct err *e)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    int result = check_url(url, e);
+
+    if (result == 0) {
+        http_origin(url, &name);
+        buf_truncate(&name, (size_t)(strrchr(buf_c(&name), ':') - buf_c(&name)));
+        buf_truncate(&name, MCP_SERVER_NAME_MAX);
+        for (size_t i = 0; i < name.len; i++)
+            if (!mcp_server_name_valid((struct str){name.data + i, 1}))
+                name.data[i] = '_';
+        result = add_typed(w, buf_c(&name), url, e);
+    }
+    buf_release(&name);
+    return result;
+}
+
 static int add_option(struct mcp_configs *w, const struct config *c, const char *option,
                       struct err *e)
 {
-    const char *command = config_named(c, SETTING_MCP, option);
+    const char *text = configured(c, option);
     struct str rest = str_of(option), before = str_cut(&rest, '=');
     char *name;
     int result;
 
-    if (command)
-        return add_configured(w, c, option, command, e);
-    if (check_program(option, e) < 0)
-        return -1;
+    if (text)
+        return add_configured(w, c, option, text, e);
+    if (is_url(option))
+        return add_url(w, option, e);
     if (!rest.p && mcp_server_name_valid(before))
         return err_set(e, ERR_USAGE,
                        "no MCP server '%s': the user configuration has no 'mcp.%s', and a command "
-                       "is given as NAME=COMMAND",
+                       "or a URL is given as NAME=COMMAND or NAME=URL",
                        option, option);
     if (!rest.p || !mcp_server_name_valid(before))
-        return err_set(e, ERR_USAGE,
-                       "bad MCP server '%s': NAME=COMMAND, or a name from the user configuration, "
-                       "is expected",
-                       option);
+        return err_set(
+            e, ERR_USAGE,
+            "bad MCP server '%s': NAME=COMMAND, NAME=URL, a URL, or a name from the user "
+            "configuration, is expected",
+            option);
     name = mem_copy(before.p, before.n);
-    result = add_config(w, name, rest.p, e);
+    result = add_typed(w, name, rest.p, e);
     free(name);
     return result;
 }
@@ -155,10 +258,10 @@ static int add_defaults(struct mcp_configs *w, const struct config *c, struct er
     if (words_split(&names, str_of(value), NULL) < 0)
         result = bad_name(value, e);
     for (size_t i = 0; result == 0 && i < names.count; i++) {
-        const char *command = config_named(c, SETTING_MCP, names.at[i]);
+        const char *text = configured(c, names.at[i]);
 
-        if (command)
-            result = add_configured(w, c, names.at[i], command, e);
+        if (text)
+            result = add_configured(w, c, names.at[i], text, e);
         else
             result =
                 err_set(e, ERR_USAGE, "no MCP server '%s': the user configuration has no 'mcp.%s'",
@@ -182,6 +285,23 @@ int mcp_configs_read(struct mcp_configs *w, const struct config *c, const char *
     return result;
 }
 
+static void wipe(char *secret)
+{
+    if (secret)
+        mem_wipe(secret, strlen(secret));
+    free(secret);
+}
+
+static void release_headers(struct mcp_config *config)
+{
+    for (size_t i = 0; i < config->headers_count; i++) {
+        free(config->headers[i].name);
+        free(config->headers[i].command);
+        wipe(config->headers[i].value);
+    }
+    free(config->headers);
+}
+
 void mcp_configs_release(struct mcp_configs *w)
 {
     for (size_t i = 0; i < w->count; i++) {
@@ -189,6 +309,7 @@ void mcp_configs_release(struct mcp_configs *w)
         free(w->at[i].text);
         free(w->at[i].cwd);
         words_release(&w->at[i].command);
+        release_headers(&w->at[i]);
     }
     free(w->at);
     *w = (struct mcp_configs){0};
@@ -210,6 +331,9 @@ static void tell(void *arg, const char *server, enum mcp_news news, struct str t
         hintf(m->verbose, "waiting for MCP server '%s'", server);
     else if (news == MCP_LEFT_OUT)
         warnf("MCP server '%s': tool '%.*s' is left out, its inputSchema is not for an object",
+              server, (int)text.n, text.p);
+    else if (news == MCP_BAD_HEADER)
+        warnf("MCP server '%s': tool '%.*s' is left out, an x-mcp-header of it is not valid",
               server, (int)text.n, text.p);
     else if (news == MCP_LIST_LOST)
         warnf("MCP server '%s' cannot list its tools anew: %.*s", server, (int)text.n, text.p);
@@ -275,20 +399,66 @@ bool mcp_servers_renew(struct mcp_servers *m, const struct tool *const *others, 
 
 /* ---- start and end ---- */
 
+/* Runs the commands that print headers, before signals are caught for the start. */
+static int fetch_headers(struct mcp_config *config, const struct config *c, struct err *e)
+{
+    for (size_t i = 0; i < config->headers_count; i++) {
+        struct mcp_header *h = &config->headers[i];
+        struct buf setting = BUF_INIT(BUF_SMALL);
+        struct secret_command command = {
+            .command = h->command, .dir = config_command_dir(c), .what = "value", .blanks = true};
+
+        if (h->value)
+            continue;
+        buf_addf(&setting, "mcp.%s.header_command.%s", config->name, h->name);
+        command.setting = buf_c(&setting);
+        h->value = secret_command_run(&command, e);
+        buf_release(&setting);
+        if (!h->value)
+            return -1;
+    }
+    return 0;
+}
+
+static int open_remote(struct mcp_server *s, const struct mcp_config *config,
+                       const struct mcp_watch *watch, struct err *e)
+{
+    struct http_limits limits = {.connect_ms = HTTP_CONNECT_MS};
+    struct ask_header *headers = NULL;
+    size_t cap = 0;
+    struct mcp_remote r = {.url = config->text, .limits = &limits};
+    int result;
+
+    server_trust(&limits);
+    headers = mem_grow(headers, &cap, config->headers_count + 1, sizeof *headers);
+    for (; r.headers_count < config->headers_count; r.headers_count++)
+        headers[r.headers_count] =
+            (struct ask_header){.name = config->headers[r.headers_count].name,
+                                .value = config->headers[r.headers_count].value};
+    r.headers = headers;
+    result = mcp_open(s, config->name, &r, watch, e);
+    free(headers);
+    return result;
+}
+
 static int start_all(struct mcp_servers *m, const struct mcp_configs *wanted, char *const env[],
                      struct err *e)
 {
+    int result = 0;
+
     m->watch = (struct mcp_watch){tell, m};
-    for (size_t i = 0; i < wanted->count; i++) {
+    for (size_t i = 0; result == 0 && i < wanted->count; i++) {
+        const struct mcp_config *config = &wanted->at[i];
         struct mcp_server *s = mem_zalloc(sizeof *s);
 
         m->at = mem_grow(m->at, &m->cap, m->count + 1, sizeof(struct mcp_server *));
         m->at[m->count++] = s;
-        if (mcp_start(s, wanted->at[i].name, wanted->at[i].command.at, env, wanted->at[i].cwd,
-                      &m->watch, e) < 0)
-            return -1;
+        if (config->command.count == 0)
+            result = open_remote(s, config, &m->watch, e);
+        else
+            result = mcp_start(s, config->name, config->command.at, env, config->cwd, &m->watch, e);
     }
-    return 0;
+    return result;
 }
 
 /* Ends the servers, in a hurry after a signal. */
@@ -331,9 +501,13 @@ void mcp_servers_open(struct mcp_servers *m, const char *const *options, const s
     struct mcp_configs wanted;
     struct err e = ERR_INIT;
 
+    int result;
+
     m->open = true;
-    if (mcp_configs_read(&wanted, c, options, &e) < 0 ||
-        (wanted.count > 0 && get_ready(m, &wanted, key, &e) < 0))
+    result = mcp_configs_read(&wanted, c, options, &e);
+    for (size_t i = 0; result == 0 && i < wanted.count; i++)
+        result = fetch_headers(&wanted.at[i], c, &e);
+    if (result < 0 || (wanted.count > 0 && get_ready(m, &wanted, key, &e) < 0))
         die_err(&e);
     mcp_configs_release(&wanted);
     gather_tools(m, others, others_count);

@@ -21,11 +21,10 @@
 #include "chathist/llm/http.h"
 #include "chathist/llm/models.h"
 #include "chathist/llm/provider.h"
+#include "chat/secret_command.h"
 
 /* The maximum number of models that a message names. */
 #define NAMED_MODELS 5
-/* The maximum size of a key file and of a command's output, in bytes. */
-#define KEY_MAX ((size_t)1 << 16)
 
 /* ---- where a key comes from ---- */
 
@@ -125,93 +124,12 @@ static void key_check_names(const struct config *c)
 
 /* ---- getting it ---- */
 
-/* The buffer gets its full size at once, because growing would leave a copy of the key in freed
- * memory. */
-static void buf_init_secret(struct buf *b)
-{
-    buf_init(b, KEY_MAX);
-    buf_room(b, KEY_MAX);
-}
-
-static void release_secret(struct buf *b)
-{
-    mem_wipe(b->data, b->cap);
-    buf_release(b);
-}
-
-/* The key is sent in a header, so it must not contain characters that would end or split the
- * header. */
-static bool is_key(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if ((unsigned char)s.p[i] <= ' ' || s.p[i] == '\x7f')
-            return false;
-    return s.n > 0;
-}
-
-static int key_command_error(const struct key_source *s, struct err *e, const char *reason)
-{
-    return err_set(e, ERR_USAGE, "no key from the command in '%s': %s", s->name, reason);
-}
-
-static int check_key_line(const struct key_source *s, int status, struct str line, struct err *e)
-{
-    if (status > 128)
-        return err_set(e, ERR_USAGE, "no key from the command in '%s': ended by signal %d", s->name,
-                       status - 128);
-    if (status != 0)
-        return err_set(e, ERR_USAGE, "no key from the command in '%s': exit status %d", s->name,
-                       status);
-    if (line.n == 0)
-        return key_command_error(s, e, "nothing on its first line");
-    if (!is_key(line))
-        return key_command_error(s, e, "white space or a control character in it");
-    return 0;
-}
-
-/* Runs the command while signals are caught, because the caller may have to clean up. Returns its
- * status, or -1 with *e set (ERR_SIGNAL). */
-static int run_key_command(char *const argv[], const char *dir, struct buf *printed, struct err *e)
-{
-    int cancel_fd = interrupt_begin(e), status;
-
-    if (cancel_fd < 0)
-        return -1;
-    status = process_read(argv, dir, printed, cancel_fd, e);
-    /* The signal was meant for this program as well. */
-    if (status == 128 + SIGINT && !interrupt_signal())
-        raise(SIGINT);
-    if (interrupt_signal())
-        status = err_set(e, ERR_SIGNAL, "interrupted");
-    interrupt_end();
-    return status;
-}
-
 static char *from_command(const struct key_source *s, struct err *e)
 {
-    struct err why = ERR_INIT;
-    char shell[] = "/bin/sh", flag[] = "-c";
-    char *argv[] = {shell, flag, s->value, NULL};
-    struct buf printed;
-    struct str rest, line;
-    char *key = NULL;
-    int status;
+    struct secret_command c = {
+        .command = s->value, .dir = s->dir, .setting = s->name, .what = "key"};
 
-    buf_init_secret(&printed);
-    status = run_key_command(argv, s->dir, &printed, &why);
-    rest = buf_str(&printed);
-    line = str_trim(str_cut(&rest, '\n'));
-    if (why.kind == ERR_SIGNAL)
-        err_set(e, ERR_SIGNAL, "%s", err_text(&why));
-    else if (status < 0)
-        key_command_error(s, e, err_text(&why));
-    else if (status == 0 && printed.len == KEY_MAX && rest.n == 0)
-        key_command_error(s, e, "its first line is too long");
-    else if (check_key_line(s, status, line, e) == 0)
-        key = mem_copy(line.p, line.n);
-    release_secret(&printed);
-    err_release(&why);
-    return key;
+    return secret_command_run(&c, e);
 }
 
 static int refuse_key_file(const char *file, const char *reason, struct err *e)
@@ -266,19 +184,19 @@ static char *from_file(const char *file, struct err *e)
     struct str line;
     char *key = NULL;
 
-    buf_init_secret(&text);
+    secret_buf_init(&text);
     if (read_key(file, &text, e) < 0) {
         if (e)
             e->kind = ERR_USAGE;
     } else {
         line = without_line_end(buf_str(&text));
-        if (is_key(line))
+        if (secret_valid(line, false))
             key = mem_copy(line.p, line.n);
         else
             refuse_key_file(
                 file, line.n == 0 ? "it is empty" : "white space or a control character in it", e);
     }
-    release_secret(&text);
+    secret_buf_release(&text);
     return key;
 }
 
@@ -702,9 +620,7 @@ int server_choose_model(struct server *s, struct err *e)
     return result;
 }
 
-/* Chooses the trusted certificates in the order of curl(1); libcurl does not read these
- * variables. */
-static void take_trust(struct http_limits *limits)
+void server_trust(struct http_limits *limits)
 {
     limits->ca_file = config_env("CURL_CA_BUNDLE");
     if (limits->ca_file)
@@ -715,7 +631,7 @@ static void take_trust(struct http_limits *limits)
 
 void server_address(const struct server *s, struct ask *ask)
 {
-    take_trust(&ask->limits);
+    server_trust(&ask->limits);
     ask->model = s->model;
     ask->base_url = s->base_url;
     ask->key = s->key;

@@ -122,6 +122,17 @@ const char *config_named(const struct config *c, enum setting s, const char *nam
     return value;
 }
 
+/* The name of a server has no dot, so what follows one is a property of the server. */
+static bool is_mcp_key(struct str name)
+{
+    struct str property = name;
+
+    str_cut(&property, '.');
+    return !property.p || str_eq_c(property, "cwd") || str_eq_c(property, "url") ||
+           (str_starts(property, STR("header.")) && property.n > 7) ||
+           (str_starts(property, STR("header_command.")) && property.n > 15);
+}
+
 /* Stores a value with the key `KEY.NAME`. Returns false if no setting has such keys. */
 static bool take_named(struct config *c, struct str key, struct str value)
 {
@@ -131,8 +142,7 @@ static bool take_named(struct config *c, struct str key, struct str value)
     for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
         if (!str_eq_c(own, settings[named[i]].key) || name.n == 0)
             continue;
-        /* The name of a server has no dot, so `mcp.NAME.cwd` is the only key with two dots. */
-        if (named[i] == SETTING_MCP && str_find(name, STR(".")) && !str_ends(name, STR(".cwd")))
+        if (named[i] == SETTING_MCP && !is_mcp_key(name))
             return false;
         if (value.n == 0)
             return true;

@@ -282,6 +282,41 @@ bool http_origin(const char *url, struct buf *out)
     return ok;
 }
 
+bool http_resolve(const char *base, const char *reference, struct buf *out)
+{
+    CURLU *u = parse_url(base);
+    char *url = NULL;
+    bool ok = u && curl_url_set(u, CURLUPART_URL, reference, 0) == CURLUE_OK &&
+              curl_url_get(u, CURLUPART_URL, &url, 0) == CURLUE_OK &&
+              (str_starts(str_of(url), STR("http:")) || str_starts(str_of(url), STR("https:")));
+
+    if (ok)
+        buf_add_c(out, url);
+    curl_free(url);
+    curl_url_cleanup(u);
+    return ok;
+}
+
+bool http_same_origin(const char *url, const char *other)
+{
+    static const CURLUPart parts[] = {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT};
+    CURLU *a = parse_url(url), *b = parse_url(other);
+    bool same = a && b;
+
+    for (size_t i = 0; same && i < sizeof parts / sizeof *parts; i++) {
+        char *of_a = NULL, *of_b = NULL;
+
+        same = curl_url_get(a, parts[i], &of_a, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+               curl_url_get(b, parts[i], &of_b, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+               curl_strequal(of_a, of_b);
+        curl_free(of_a);
+        curl_free(of_b);
+    }
+    curl_url_cleanup(a);
+    curl_url_cleanup(b);
+    return same;
+}
+
 static bool loopback_host(const char *name)
 {
     struct buf host = BUF_INIT(BUF_SMALL);

@@ -47,7 +47,7 @@ static bool has_control(struct str value)
     return false;
 }
 
-static bool is_token(const char *name)
+bool http_name_is_token(const char *name)
 {
     static const char others[] = "!#$%&'*+-.^_`|~0123456789"
                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -69,7 +69,7 @@ int http_check_header(const char *name, struct str value, struct err *e)
                                         "Upgrade",
                                         "Transfer-Encoding"};
 
-    if (!is_token(name))
+    if (!http_name_is_token(name))
         return err_set(e, ERR_USAGE,
                        "bad header: letters, digits and '-' are expected in its name");
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)

@@ -92,7 +92,7 @@ static int take_value(struct jsonrpc *r, struct str value, struct err *e)
     return result;
 }
 
-static int take_line(struct jsonrpc *r, struct str line, struct err *e)
+int jsonrpc_take(struct jsonrpc *r, struct str line, struct err *e)
 {
     struct buf repaired = BUF_INIT(3 * JSONRPC_MESSAGE_MAX);
     struct str value;
@@ -130,7 +130,7 @@ int jsonrpc_feed(struct jsonrpc *r, struct str bytes, struct err *e)
                            JSONRPC_MESSAGE_MAX >> 20);
         if (!end)
             break;
-        result = take_line(r, buf_str(&r->line), e);
+        result = jsonrpc_take(r, buf_str(&r->line), e);
         buf_clear(&r->line);
         if (result < 0)
             return -1;

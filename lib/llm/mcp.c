@@ -10,178 +10,36 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
+#include "llm/mcp_mirror.h"
+#include "llm/mcp_transport.h"
 
 #ifndef CHATHIST_VERSION
 #define CHATHIST_VERSION "unknown"
 #endif
 
-/* ---- the process of a server ---- */
+/* ---- giving a server up ---- */
 
-/* How much one read returns (child_read), and how much is read at most before other servers and
- * calls have their turn. */
-#define READ_SIZE ((size_t)65536)
-#define STEP_MAX ((size_t)4 << 20)
-/* How much of standard error is kept, and how much of that a message shows, in bytes. */
-#define LOG_KEPT ((size_t)4096)
-#define LOG_SHOWN ((size_t)400)
-/* How long a server whose output has ended may take to end, and again after SIGTERM. */
-#define LEAVING_MS 500
-#define LOOK_MS 5
-
-static bool is_broken(const struct mcp_server *s)
+bool mcp_is_broken(const struct mcp_server *s)
 {
     return s->fault.kind != ERR_NONE;
 }
 
-/* Reads standard error and keeps the end of it. */
-static void read_log(struct mcp_server *s)
-{
-    size_t total = 0, before = s->log.len;
-
-    while (s->child.err >= 0 && total < STEP_MAX && child_read(&s->child.err, &s->log)) {
-        total += s->log.len - before;
-        if (s->log.len > LOG_KEPT)
-            buf_consume(&s->log, s->log.len - LOG_KEPT);
-        before = s->log.len;
-    }
-}
-
-/* Adds the end of the log on one line, beginning with a whole line of it if one is near enough. */
-static void add_log(struct buf *out, struct str log)
-{
-    struct buf text = BUF_INIT(8 * LOG_KEPT);
-    const char *line;
-
-    log = str_trim(log);
-    if (log.n == 0)
-        return;
-    buf_add_c(out, ": ");
-    if (log.n > LOG_SHOWN) {
-        log = (struct str){log.p + (log.n - LOG_SHOWN), LOG_SHOWN};
-        line = memchr(log.p, '\n', log.n);
-        if (line)
-            log = (struct str){line + 1, (size_t)(log.p + log.n - line) - 1};
-        buf_add_c(out, "… ");
-    }
-    utf8_add_repaired(&text, log);
-    vis_add_line(out, buf_str(&text), true);
-    buf_release(&text);
-}
-
-/* Gives a server up for good: sets its fault, `MCP server 'name' ...`, and ends the process. */
-static void give_up(struct mcp_server *s, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void give_up(struct mcp_server *s, const char *fmt, ...)
+void mcp_give_up(struct mcp_server *s, enum err_kind kind, const char *fmt, ...)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
     va_list ap;
 
-    if (is_broken(s))
+    if (mcp_is_broken(s))
         return;
-    read_log(s);
     buf_addf(&text, "MCP server '%s' ", s->name);
     va_start(ap, fmt);
     buf_vaddf(&text, fmt, ap);
     va_end(ap);
-    add_log(&text, buf_str(&s->log));
-    err_set(&s->fault, ERR_LIMIT, "%s", buf_c(&text));
+    if (s->transport->add_log)
+        s->transport->add_log(s, &text);
+    err_set(&s->fault, kind, "%s", buf_c(&text));
     buf_release(&text);
-    buf_release(&s->out);
-    child_end(&s->child, LEAVING_MS);
-}
-
-/* Gives up a server of which `what` has ended. Waits for the process first, because its exit status
- * and its last messages say more. */
-static void give_up_ended(struct mcp_server *s, const char *what)
-{
-    int64_t until = time_ticks() + LEAVING_MS;
-    int status;
-
-    child_close(&s->child.in);
-    while (!child_ended(&s->child) && time_ticks() < until) {
-        read_log(s);
-        file_wait(-1, LOOK_MS);
-    }
-    status = s->child.status;
-    if (!child_ended(&s->child))
-        give_up(s, "closed its %s", what);
-    else if (status > 128)
-        give_up(s, "was ended by signal %d", status - 128);
-    else
-        give_up(s, "ended with status %d", status);
-}
-
-/* Fills in what the server waits for. Returns the number of descriptors, 0 if it is broken. */
-static size_t server_fds(const struct mcp_server *s, struct pollfd fds[TOOL_FDS])
-{
-    size_t n = 0;
-
-    if (is_broken(s))
-        return 0;
-    if (s->child.out >= 0)
-        fds[n++] = (struct pollfd){.fd = s->child.out, .events = POLLIN};
-    if (s->child.err >= 0)
-        fds[n++] = (struct pollfd){.fd = s->child.err, .events = POLLIN};
-    if (s->child.in >= 0 && s->out.len > 0)
-        fds[n++] = (struct pollfd){.fd = s->child.in, .events = POLLOUT};
-    return n;
-}
-
-static void write_messages(struct mcp_server *s)
-{
-    if (s->out.overflow)
-        give_up(s, "does not read what it is sent");
-    while (s->child.in >= 0 && s->out.len > 0) {
-        size_t n = child_write(&s->child.in, buf_str(&s->out));
-
-        if (n == 0)
-            return;
-        buf_consume(&s->out, n);
-    }
-}
-
-/* Does one read. Returns false if there is nothing more to read now. */
-static bool read_messages(struct mcp_server *s, size_t *total)
-{
-    struct buf bytes = BUF_INIT(BUF_SMALL);
-    struct err e = ERR_INIT;
-
-    if (!child_read(&s->child.out, &bytes)) {
-        buf_release(&bytes);
-        if (s->child.out < 0)
-            give_up_ended(s, "output");
-        return false;
-    }
-    *total += bytes.len;
-    if (jsonrpc_feed(&s->in, buf_str(&bytes), &e) < 0)
-        give_up(s, "cannot be used: %s", err_text(&e));
-    buf_release(&bytes);
-    err_release(&e);
-    return !is_broken(s);
-}
-
-/* Writes and reads as much as is possible without waiting. */
-static void exchange(struct mcp_server *s)
-{
-    bool ended;
-    size_t total = 0;
-
-    if (is_broken(s))
-        return;
-    ended = child_ended(&s->child);
-    write_messages(s);
-    read_log(s);
-    while (!is_broken(s) && total < STEP_MAX && read_messages(s, &total))
-        continue;
-    if (is_broken(s) || total >= STEP_MAX)
-        return;
-    /* A process that the server started may keep its output open. Everything that the server
-     * itself wrote before it ended, or before it closed its input, has been read here. */
-    if (ended || s->child.in < 0)
-        give_up_ended(s, "input");
-    else
-        write_messages(s);
+    s->transport->drop(s);
 }
 
 static void tell(const struct mcp_server *s, enum mcp_news news, struct str text)
@@ -268,6 +126,11 @@ static void add_tool(struct mcp_server *s, struct str entry, const struct tool_k
         tell(s, MCP_LEFT_OUT, str_of(name));
         valid = false;
     }
+    if (valid && s->transport->discover_first && s->stateless &&
+        !mcp_mirror_valid(json_get(entry, "inputSchema"))) {
+        tell(s, MCP_BAD_HEADER, str_of(name));
+        valid = false;
+    }
     if (!valid) {
         free(name);
         return;
@@ -344,111 +207,7 @@ void mcp_name_tools(struct mcp_server *s, const struct tool *const *others, size
     }
 }
 
-/* ---- results and log messages as text ---- */
-
-/* How much room the line about dropped text needs. */
-#define CUT_NOTE_MAX 128
-
-/* Adds `, TEXT` for a member that is a text. */
-static void add_detail(struct buf *out, struct str object, const char *key)
-{
-    struct buf scratch = BUF_INIT(JSONRPC_MESSAGE_MAX);
-    struct str text = json_text(json_get(object, key), &scratch);
-
-    if (text.n > 0) {
-        buf_add_c(out, ", ");
-        vis_add_line(out, text, false);
-    }
-    buf_release(&scratch);
-}
-
-/* Adds the size of the bytes that a member holds in base64. */
-static void add_size(struct buf *out, struct str object, const char *key)
-{
-    struct str data = json_get(object, key);
-    size_t n;
-
-    if (json_type(data) != JSON_STRING)
-        return;
-    n = data.n - 2;
-    while (n > 0 && data.p[n] == '=')
-        n--;
-    buf_addf(out, ", %zu bytes", n * 3 / 4);
-}
-
-/* Adds a line such as `[image, image/png, 1234 bytes]`. */
-static void add_described(struct buf *out, struct str type, struct str block, const char *data)
-{
-    static const char *const details[] = {"uri", "name", "title", "description", "mimeType"};
-
-    buf_add_byte(out, '[');
-    vis_add_line(out, type, false);
-    for (size_t i = 0; i < sizeof details / sizeof *details; i++)
-        add_detail(out, block, details[i]);
-    add_size(out, block, data);
-    buf_add_byte(out, ']');
-}
-
-static void add_block(struct buf *out, struct str block)
-{
-    struct buf scratch = BUF_INIT(JSONRPC_MESSAGE_MAX);
-    struct str type = json_text(json_get(block, "type"), &scratch);
-    struct str resource = json_get(block, "resource");
-
-    if (str_eq_c(type, "text"))
-        json_decode(json_get(block, "text"), out);
-    else if (!str_eq_c(type, "resource"))
-        add_described(out, type.n > 0 ? type : STR("unknown"), block, "data");
-    else if (!json_decode(json_get(resource, "text"), out))
-        add_described(out, type, resource, "blob");
-    buf_release(&scratch);
-}
-
-static void add_blocks(struct buf *text, struct str result)
-{
-    struct str structured = json_get(result, "structuredContent");
-    struct json_iter it = json_iter(json_get(result, "content"));
-
-    for (bool first = true; json_next(&it); first = false) {
-        if (!first)
-            buf_add_byte(text, '\n');
-        add_block(text, it.value);
-    }
-    if (text->len == 0 && !json_is_null(structured))
-        json_add_compact(text, structured);
-}
-
-/* Revision 2026-07-28 has `resultType`; without it a result is complete. */
-static bool is_complete(struct str result)
-{
-    struct buf scratch = BUF_INIT(JSONRPC_MESSAGE_MAX);
-    struct str type = json_get(result, "resultType");
-    bool complete = json_is_null(type) || str_eq_c(json_text(type, &scratch), "complete");
-
-    buf_release(&scratch);
-    return complete;
-}
-
-void mcp_result_add(struct buf *out, struct str result, bool *failed)
-{
-    /* The descriptions of many empty blocks are longer than the message was. */
-    struct buf text = BUF_INIT(8 * JSONRPC_MESSAGE_MAX);
-    size_t left = out->max - out->len, n;
-
-    *failed = json_is_true(json_get(result, "isError")) || !is_complete(result);
-    if (is_complete(result))
-        add_blocks(&text, result);
-    else
-        buf_add_c(&text, "the tool asks for more input, which it cannot be given");
-    if (text.len <= left) {
-        buf_add_str(out, buf_str(&text));
-    } else if (left > CUT_NOTE_MAX) {
-        n = utf8_valid((struct str){text.data, left - CUT_NOTE_MAX});
-        buf_add(out, text.data, n);
-        buf_addf(out, "\n[%zu bytes are left out]", text.len - n);
-    }
-    buf_release(&text);
-}
+/* ---- log messages ---- */
 
 /* Adds the parameters of notifications/message, `level logger text`. Missing ones are skipped, and
  * data that is not a text is added as JSON. */
@@ -488,10 +247,21 @@ static const char *const revisions[] = {REVISION, "2025-06-18", "2025-03-26", "2
 
 static const struct tool_kind mcp_kind;
 
-/* Queues a request. `params` holds the beginning of an object, which this function completes and
- * frees. Returns the id of the request. */
-static int64_t request(struct mcp_server *s, const char *method, struct buf *params)
+/* Sends a message and frees `json`. */
+static void send_message(struct mcp_server *s, struct mcp_message m, struct buf *json)
 {
+    m.json = buf_str(json);
+    if (!mcp_is_broken(s))
+        s->transport->send(s, &m);
+    buf_release(json);
+}
+
+/* Sends a request with this method, tool and arguments. `params` holds the beginning of an object,
+ * which this function completes and frees. Returns the id of the request. */
+static int64_t request(struct mcp_server *s, struct mcp_message m, struct buf *params)
+{
+    struct buf json = BUF_INIT(MCP_OUT_MAX);
+
     if (s->stateless) {
         json_add_key(params, "_meta");
         buf_add_byte(params, '{');
@@ -502,23 +272,44 @@ static int64_t request(struct mcp_server *s, const char *method, struct buf *par
         buf_add_c(params, "{}}");
     }
     buf_add_byte(params, '}');
-    jsonrpc_add_call(&s->out, ++s->last_id, method, buf_str(params));
+    m.id = ++s->last_id;
+    jsonrpc_add_call(&json, m.id, m.method, buf_str(params));
     buf_release(params);
-    return s->last_id;
+    send_message(s, m, &json);
+    return m.id;
 }
 
-static void greet(struct mcp_server *s)
+static void notify(struct mcp_server *s, const char *method, struct str params)
+{
+    struct buf json = BUF_INIT(MCP_OUT_MAX);
+
+    jsonrpc_add_call(&json, 0, method, params);
+    send_message(s, (struct mcp_message){.method = method}, &json);
+}
+
+static void answer_request(struct mcp_server *s, struct str id, const char *member,
+                           struct str value)
+{
+    struct buf json = BUF_INIT(MCP_OUT_MAX);
+
+    jsonrpc_add_answer(&json, id, member, value);
+    send_message(s, (struct mcp_message){.id = 0}, &json);
+}
+
+static void initialize(struct mcp_server *s)
 {
     struct buf params = BUF_INIT(BUF_SMALL);
 
+    s->stateless = false;
+    s->revision = NULL;
+    s->state = MCP_GREETING;
     buf_add_byte(&params, '{');
     json_add_member(&params, "protocolVersion", STR(REVISION));
     json_add_key(&params, "capabilities");
     buf_add_c(&params, "{}");
     json_add_key(&params, "clientInfo");
     buf_add_c(&params, CLIENT_INFO);
-    s->state = MCP_GREETING;
-    s->awaited = request(s, "initialize", &params);
+    s->awaited = request(s, (struct mcp_message){.method = "initialize"}, &params);
 }
 
 static void discover(struct mcp_server *s)
@@ -526,10 +317,41 @@ static void discover(struct mcp_server *s)
     struct buf params = BUF_INIT(BUF_SMALL);
 
     s->stateless = true;
-    buf_add_byte(&params, '{');
+    s->revision = STATELESS_REVISION;
     s->state = MCP_DISCOVERING;
-    s->awaited = request(s, "server/discover", &params);
+    buf_add_byte(&params, '{');
+    s->awaited = request(s, (struct mcp_message){.method = "server/discover"}, &params);
 }
+
+void mcp_greet(struct mcp_server *s)
+{
+    s->greetings = 1;
+    buf_clear(&s->refused);
+    if (s->transport->discover_first)
+        discover(s);
+    else
+        initialize(s);
+}
+
+/* Begins a new session with a server that has sessions. */
+static void begin_session(struct mcp_server *s)
+{
+    s->greetings = 2;
+    initialize(s);
+}
+
+/* Begins in the other way. Each is tried once. */
+static void greet_again(struct mcp_server *s, enum err_kind kind)
+{
+    if (++s->greetings > 2)
+        mcp_give_up(s, kind, "refuses to begin: %s", buf_c(&s->refused));
+    else if (s->state == MCP_GREETING)
+        discover(s);
+    else
+        initialize(s);
+}
+
+static void send_waiting_calls(struct mcp_server *s);
 
 /* The server is ready, with the tools in s->list. */
 static void set_ready(struct mcp_server *s)
@@ -538,6 +360,7 @@ static void set_ready(struct mcp_server *s)
     s->state = MCP_READY;
     s->awaited = 0;
     s->told_slow = false;
+    send_waiting_calls(s);
 }
 
 /* Requests a page of the list; STR_NONE: the first. */
@@ -551,13 +374,17 @@ static void request_page(struct mcp_server *s, struct str cursor)
         buf_add_str(&params, cursor);
     }
     s->state = MCP_LISTING;
-    s->awaited = request(s, "tools/list", &params);
+    s->awaited = request(s, (struct mcp_message){.method = "tools/list"}, &params);
 }
 
-/* Requests the list from a server whose capabilities say that it has tools. */
+/* Requests the list from a server whose capabilities say that it has tools. If this is a new
+ * session of a server whose list is known, mcp_renew lists them again. */
 static void list_if_any(struct mcp_server *s, struct str result)
 {
-    if (json_is_null(json_get(json_get(result, "capabilities"), "tools")))
+    if (s->listed) {
+        s->changed = true;
+        set_ready(s);
+    } else if (json_is_null(json_get(json_get(result, "capabilities"), "tools")))
         set_ready(s);
     else
         request_page(s, STR_NONE);
@@ -567,23 +394,24 @@ static void take_greeting(struct mcp_server *s, struct str result)
 {
     struct buf scratch = BUF_INIT(JSONRPC_MESSAGE_MAX);
     struct str version = json_text(json_get(result, "protocolVersion"), &scratch);
-    bool known = false;
 
     for (size_t i = 0; i < sizeof revisions / sizeof *revisions; i++)
-        known = known || str_eq_c(version, revisions[i]);
-    if (known) {
-        jsonrpc_add_call(&s->out, 0, "notifications/initialized", STR_NONE);
+        if (str_eq_c(version, revisions[i]))
+            s->revision = revisions[i];
+    if (s->revision) {
+        notify(s, "notifications/initialized", STR_NONE);
         list_if_any(s, result);
     } else {
-        give_up(s, "speaks protocol version '%.*s', which is not known",
-                (int)(version.n < 64 ? version.n : 64), version.p ? version.p : "");
+        mcp_give_up(s, ERR_LIMIT, "speaks protocol version '%.*s', which is not known",
+                    (int)(version.n < 64 ? version.n : 64), version.p ? version.p : "");
     }
     buf_release(&scratch);
 }
 
-static bool supports_stateless(struct str result)
+/* Does a list of revisions name the one without initialize? */
+static bool names_stateless(struct str list)
 {
-    struct json_iter it = json_iter(json_get(result, "supportedVersions"));
+    struct json_iter it = json_iter(list);
     struct buf scratch = BUF_INIT(JSONRPC_MESSAGE_MAX);
     bool found = false;
 
@@ -591,6 +419,25 @@ static bool supports_stateless(struct str result)
         found = str_eq_c(json_text(it.value, &scratch), STATELESS_REVISION);
     buf_release(&scratch);
     return found;
+}
+
+/* Takes the answer to server/discover. An UnsupportedProtocolVersionError that names our revision
+ * nevertheless is an invitation to ask again, once. */
+static void take_discovery(struct mcp_server *s, const struct jsonrpc_message *m)
+{
+    struct str supported = json_get(json_get(m->body, "data"), "supported");
+
+    if (m->kind == JSONRPC_RESULT && names_stateless(json_get(m->body, "supportedVersions"))) {
+        list_if_any(s, m->body);
+    } else if (m->kind == JSONRPC_ERROR && names_stateless(supported) && !s->asked_twice) {
+        s->asked_twice = true;
+        discover(s);
+    } else {
+        /* What a server says to initialize is closer to the cause. */
+        if (m->kind == JSONRPC_ERROR && s->refused.len == 0)
+            jsonrpc_describe_error(&s->refused, m->body);
+        greet_again(s, ERR_LIMIT);
+    }
 }
 
 /* Adds the tools of a page, a ListToolsResult. After the last page they become the list. */
@@ -626,34 +473,35 @@ static void keep_old_list(struct mcp_server *s, const char *why)
     set_ready(s);
 }
 
+static void lose_list(struct mcp_server *s, enum err_kind kind, const char *why)
+{
+    if (s->listed)
+        keep_old_list(s, why);
+    else
+        mcp_give_up(s, kind, "cannot list its tools: %s", why);
+}
+
 /* Takes the answer that getting ready depends on. */
-static int get_ready(struct mcp_server *s, const struct jsonrpc_message *m, struct err *e)
+static int take_step(struct mcp_server *s, const struct jsonrpc_message *m, struct err *e)
 {
     bool ok = m->kind == JSONRPC_RESULT;
 
     s->awaited = 0;
-    if (s->state == MCP_GREETING) {
-        if (ok) {
-            take_greeting(s, m->body);
-        } else {
-            jsonrpc_describe_error(&s->refused, m->body);
-            discover(s);
-        }
-    } else if (s->state == MCP_DISCOVERING) {
-        if (ok && supports_stateless(m->body))
-            list_if_any(s, m->body);
-        else
-            give_up(s, "refuses to begin: %s", buf_c(&s->refused));
+    if (s->state == MCP_DISCOVERING) {
+        take_discovery(s, m);
+    } else if (s->state == MCP_GREETING && ok) {
+        take_greeting(s, m->body);
+    } else if (s->state == MCP_GREETING) {
+        buf_clear(&s->refused);
+        jsonrpc_describe_error(&s->refused, m->body);
+        greet_again(s, ERR_LIMIT);
     } else if (ok) {
         return take_page(s, m->body, e);
     } else {
         struct buf why = BUF_INIT(JSONRPC_MESSAGE_MAX);
 
         jsonrpc_describe_error(&why, m->body);
-        if (s->listed)
-            keep_old_list(s, buf_c(&why));
-        else
-            give_up(s, "cannot list its tools: %s", buf_c(&why));
+        lose_list(s, ERR_LIMIT, buf_c(&why));
         buf_release(&why);
     }
     return 0;
@@ -696,10 +544,11 @@ static void finish_call(struct tool_job *job, const struct jsonrpc_message *m)
 
 static int take_answer(struct mcp_server *s, const struct jsonrpc_message *m, struct err *e)
 {
-    struct mcp_call *call = find_call(s, m->number);
+    struct mcp_call *call = m->number > 0 ? find_call(s, m->number) : NULL;
 
+    s->unasked = 0;
     if (m->number > 0 && m->number == s->awaited)
-        return get_ready(s, m, e);
+        return take_step(s, m, e);
     if (call)
         finish_call(remove_call(s, call), m);
     else if (m->number <= 0 || m->number > s->last_id)
@@ -725,27 +574,85 @@ static int take_message(void *arg, const struct jsonrpc_message *m, struct err *
 {
     struct mcp_server *s = arg;
 
-    if (is_broken(s))
+    if (mcp_is_broken(s))
         return 0;
+    if (m->kind == JSONRPC_RESULT || m->kind == JSONRPC_ERROR)
+        return take_answer(s, m, e);
+    if (++s->unasked > MCP_UNASKED_MAX)
+        return err_set(e, ERR_LIMIT, "it sent %d messages and no answer", MCP_UNASKED_MAX);
     if (m->kind == JSONRPC_NOTIFICATION) {
         take_notification(s, m);
         return 0;
     }
-    if (m->kind != JSONRPC_REQUEST)
-        return take_answer(s, m, e);
     if (str_eq_c(m->method, "ping"))
-        jsonrpc_add_answer(&s->out, m->id, "result", STR("{}"));
+        answer_request(s, m->id, "result", STR("{}"));
     else
-        jsonrpc_add_answer(&s->out, m->id, "error",
-                           STR("{\"code\":-32601,\"message\":\"Method not found\"}"));
+        answer_request(s, m->id, "error",
+                       STR("{\"code\":-32601,\"message\":\"Method not found\"}"));
     return 0;
+}
+
+/* ---- what a transport reports ---- */
+
+void mcp_lose_answer(struct mcp_server *s, int64_t id, const struct err *why)
+{
+    struct mcp_call *call = find_call(s, id);
+
+    if (id == s->awaited) {
+        s->awaited = 0;
+        if (s->state == MCP_LISTING) {
+            lose_list(s, why->kind, err_text(why));
+        } else if (why->kind == ERR_AUTH) {
+            mcp_give_up(s, why->kind, "refuses access: %s", err_text(why));
+        } else if (why->kind != ERR_REQUEST && why->kind != ERR_BUSY && why->kind != ERR_REFUSED) {
+            mcp_give_up(s, why->kind, "cannot be reached: %s", err_text(why));
+        } else {
+            if (s->state == MCP_GREETING || s->refused.len == 0) {
+                buf_clear(&s->refused);
+                buf_add_c(&s->refused, err_text(why));
+            }
+            greet_again(s, why->kind == ERR_BUSY ? ERR_BUSY : ERR_LIMIT);
+        }
+    } else if (call) {
+        tool_fail(remove_call(s, call), "the tool cannot be called: %s", err_text(why));
+    }
+}
+
+void mcp_lose_session(struct mcp_server *s, int64_t id)
+{
+    struct mcp_call *call = find_call(s, id);
+
+    if (call && call->again) {
+        tool_fail(remove_call(s, call), "the tool cannot be called: the server ended its session");
+    } else if (call) {
+        call->again = true;
+        call->id = 0;
+    }
+    if (s->state != MCP_READY && !s->listed)
+        mcp_give_up(s, ERR_LIMIT, "ended its session before it was ready");
+    else if (s->state == MCP_READY || s->state == MCP_LISTING)
+        begin_session(s);
+}
+
+bool mcp_awaits(const struct mcp_server *s, int64_t id)
+{
+    bool found = id > 0 && id == s->awaited;
+
+    for (size_t i = 0; !found && i < s->calls_count; i++)
+        found = s->calls[i].id == id;
+    return found;
+}
+
+const char *mcp_revision(const struct mcp_server *s)
+{
+    return s->revision;
 }
 
 /* Writes and reads without waiting. If the server has failed, its calls fail. */
 static void step_server(struct mcp_server *s)
 {
-    exchange(s);
-    while (is_broken(s) && s->calls_count > 0)
+    s->transport->step(s);
+    while (mcp_is_broken(s) && s->calls_count > 0)
         tool_fail(remove_call(s, &s->calls[0]), "%s", err_text(&s->fault));
 }
 
@@ -756,15 +663,36 @@ static struct mcp_tool *tool_of(const struct tool_job *job)
     return job->tool->source;
 }
 
+static void send_call(struct mcp_server *s, struct mcp_call *call)
+{
+    const struct mcp_tool *t = tool_of(call->job);
+    struct buf params = BUF_INIT(2 * MCP_OUT_MAX);
+    struct mcp_message m = {.method = "tools/call", .tool = t};
+
+    /* begin_call has checked them. */
+    json_check(call->job->args, &m.args, NULL);
+    buf_add_byte(&params, '{');
+    json_add_member(&params, "name", str_of(t->name));
+    json_add_key(&params, "arguments");
+    buf_add_str(&params, m.args);
+    call->id = request(s, m, &params);
+}
+
+/* Sends the calls that were made before the server was ready, or that it did not take. */
+static void send_waiting_calls(struct mcp_server *s)
+{
+    for (size_t i = 0; i < s->calls_count; i++)
+        if (s->calls[i].id == 0)
+            send_call(s, &s->calls[i]);
+}
+
 static void begin_call(struct tool_job *job)
 {
-    struct mcp_tool *t = tool_of(job);
-    struct mcp_server *s = t->server;
-    struct buf params = BUF_INIT(2 * MCP_OUT_MAX);
+    struct mcp_server *s = tool_of(job)->server;
     struct str args;
 
     step_server(s);
-    if (is_broken(s)) {
+    if (mcp_is_broken(s)) {
         tool_fail(job, "%s", err_text(&s->fault));
         return;
     }
@@ -772,20 +700,19 @@ static void begin_call(struct tool_job *job)
         tool_fail(job, "the arguments are not a JSON object");
         return;
     }
-    buf_add_byte(&params, '{');
-    json_add_member(&params, "name", str_of(t->name));
-    json_add_key(&params, "arguments");
-    buf_add_str(&params, args);
     s->calls = mem_grow(s->calls, &s->calls_cap, s->calls_count + 1, sizeof *s->calls);
     job->state = s;
-    s->calls[s->calls_count++] =
-        (struct mcp_call){.id = request(s, "tools/call", &params), .job = job};
+    s->calls[s->calls_count++] = (struct mcp_call){.job = job};
+    if (s->state == MCP_READY)
+        send_waiting_calls(s);
     step_server(s);
 }
 
 static size_t fds_of_call(const struct tool_job *job, struct pollfd fds[TOOL_FDS])
 {
-    return server_fds(tool_of(job)->server, fds);
+    const struct mcp_server *s = tool_of(job)->server;
+
+    return s->transport->fds(s, fds);
 }
 
 static void step_call(struct tool_job *job)
@@ -793,24 +720,36 @@ static void step_call(struct tool_job *job)
     step_server(tool_of(job)->server);
 }
 
-/* Notifies the server that the call was given up. The server continues to run. */
+/* Notifies the server that a call was given up, if it was sent. 2026-07-28 over HTTP has no such
+ * notification: the end of the response says it. */
+static void give_up_call(struct mcp_server *s, int64_t id)
+{
+    struct buf params = BUF_INIT(BUF_SMALL);
+
+    if (id == 0)
+        return;
+    buf_addf(&params, "{\"requestId\":%" PRId64 ",\"reason\":\"the call was given up\"}", id);
+    if (!s->stateless || !s->transport->forget)
+        notify(s, "notifications/cancelled", buf_str(&params));
+    if (s->transport->forget)
+        s->transport->forget(s, id);
+    buf_release(&params);
+}
+
+/* The server continues to run. */
 static void stop_call(struct tool_job *job, int64_t until)
 {
     struct mcp_server *s = job->state;
-    struct buf params = BUF_INIT(BUF_SMALL);
 
     (void)until;
     for (size_t i = 0; s && i < s->calls_count; i++) {
         if (s->calls[i].job != job)
             continue;
-        buf_addf(&params, "{\"requestId\":%" PRId64 ",\"reason\":\"the call was given up\"}",
-                 s->calls[i].id);
-        jsonrpc_add_call(&s->out, 0, "notifications/cancelled", buf_str(&params));
+        give_up_call(s, s->calls[i].id);
         remove_call(s, &s->calls[i]);
         step_server(s);
         break;
     }
-    buf_release(&params);
 }
 
 static const struct tool_kind mcp_kind = {begin_call, fds_of_call, step_call,
@@ -820,6 +759,8 @@ static const struct tool_kind mcp_kind = {begin_call, fds_of_call, step_call,
 
 /* How often servers that are not ready are stepped at least, in milliseconds. */
 #define TICK_MS 100
+/* How soon, if one of them waits for something that is no descriptor. */
+#define SOON_MS 5
 
 /* Waits for servers that are not ready and steps them once. Returns 1 while one is not ready, 0 if
  * all are, or -1 with *e set. */
@@ -827,13 +768,17 @@ static int step_unready(struct mcp_server *const *servers, size_t count, struct 
                         int64_t wait, struct err *e)
 {
     nfds_t n = 1;
+    size_t more;
     bool any = false;
 
     for (size_t i = 0; i < count; i++) {
         if (servers[i]->state == MCP_READY)
             continue;
         any = true;
-        n += server_fds(servers[i], fds + n);
+        more = servers[i]->transport->fds(servers[i], fds + n);
+        if (more == 0 && wait > SOON_MS)
+            wait = SOON_MS;
+        n += more;
     }
     if (!any)
         return 0;
@@ -845,10 +790,10 @@ static int step_unready(struct mcp_server *const *servers, size_t count, struct 
         if (s->state == MCP_READY)
             continue;
         step_server(s);
-        if (!is_broken(s))
+        if (!mcp_is_broken(s))
             continue;
         if (!s->listed)
-            return err_set(e, ERR_LIMIT, "%s", err_text(&s->fault));
+            return err_set(e, s->fault.kind, "%s", err_text(&s->fault));
         /* The next call reports the fault. */
         set_ready(s);
     }
@@ -873,7 +818,7 @@ static void check_patience(struct mcp_server *const *servers, size_t count, int6
         if (s->listed)
             keep_old_list(s, "it takes too long");
         else
-            give_up(s, "was not ready in %" PRId64 " s", most / 1000);
+            mcp_give_up(s, ERR_LIMIT, "was not ready in %" PRId64 " s", most / 1000);
     }
 }
 
@@ -904,7 +849,7 @@ bool mcp_renew(struct mcp_server *const *servers, size_t count, int64_t ms, int 
         struct mcp_server *s = servers[i];
 
         step_server(s);
-        if (!s->changed || !s->listed || is_broken(s))
+        if (!s->changed || !s->listed || mcp_is_broken(s))
             continue;
         s->changed = false;
         s->pages = 0;
@@ -927,45 +872,41 @@ bool mcp_renew(struct mcp_server *const *servers, size_t count, int64_t ms, int 
 
 /* ---- start and end ---- */
 
-int mcp_start(struct mcp_server *s, const char *name, char *const argv[], char *const env[],
-              const char *cwd, const struct mcp_watch *watch, struct err *e)
+void mcp_init(struct mcp_server *s, const char *name, const struct mcp_transport *transport,
+              void *link, const struct mcp_watch *watch)
 {
-    struct err why = ERR_INIT;
-
     *s = (struct mcp_server){.name = mem_copy(name, strlen(name)),
-                             .child = CHILD_INIT,
+                             .transport = transport,
+                             .link = link,
                              .fault = ERR_INIT,
                              .watch = watch};
     jsonrpc_init(&s->in, take_message, s);
-    buf_init(&s->out, MCP_OUT_MAX);
-    buf_init(&s->log, LOG_KEPT + READ_SIZE);
     buf_init(&s->refused, BUF_SMALL);
-    /* The server runs as the same user and must not read keys from this process. */
-    process_hide();
-    if (child_start(&s->child, argv, env, cwd, &why) < 0) {
-        err_set(e, ERR_LIMIT, "MCP server '%s' cannot be started: %s", name, err_text(&why));
-        err_release(&why);
-        return -1;
-    }
-    greet(s);
-    return 0;
+}
+
+/* Ends the servers that have this transport. */
+static void end_all_of(const struct mcp_transport *transport, struct mcp_server *const *servers,
+                       size_t count, int64_t grace_ms, int hurry_fd)
+{
+    size_t room = 0, n = 0;
+    struct mcp_server **own = mem_grow(NULL, &room, count, sizeof(struct mcp_server *));
+
+    for (size_t i = 0; i < count; i++)
+        if (servers[i]->transport == transport)
+            own[n++] = servers[i];
+    if (n > 0)
+        transport->end(own, n, grace_ms, hurry_fd);
+    free(own);
 }
 
 void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms, int hurry_fd)
 {
-    size_t room = 0;
-    struct child **children = mem_grow(NULL, &room, count, sizeof(struct child *));
-
-    for (size_t i = 0; i < count; i++)
-        children[i] = &servers[i]->child;
-    child_end_all(children, count, grace_ms, hurry_fd);
-    free(children);
+    end_all_of(&mcp_http_transport, servers, count, grace_ms, hurry_fd);
+    end_all_of(&mcp_stdio_transport, servers, count, grace_ms, hurry_fd);
     for (size_t i = 0; i < count; i++) {
         struct mcp_server *s = servers[i];
 
         jsonrpc_release(&s->in);
-        buf_release(&s->out);
-        buf_release(&s->log);
         err_release(&s->fault);
         release_list(&s->list);
         release_list(&s->coming);

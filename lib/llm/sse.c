@@ -13,6 +13,9 @@ void sse_init(struct sse *s, sse_fn *fn, void *arg)
     s->arg = arg;
     buf_init(&s->line, SSE_EVENT_MAX);
     buf_init(&s->event, SSE_EVENT_MAX);
+    buf_init(&s->id, BUF_SMALL);
+    buf_init(&s->last_id, BUF_SMALL);
+    s->retry_ms = -1;
     buf_init(&s->data, SSE_EVENT_MAX + 1); /* one more for the last LF, which does not count */
 }
 
@@ -21,6 +24,8 @@ void sse_release(struct sse *s)
     buf_release(&s->line);
     buf_release(&s->event);
     buf_release(&s->data);
+    buf_release(&s->id);
+    buf_release(&s->last_id);
 }
 
 static int too_long(struct err *e)
@@ -31,11 +36,13 @@ static int too_long(struct err *e)
 }
 
 /* A blank line ends the event. Each line of its data ends in an LF. An event without data is
- * ignored. */
+ * ignored, but its ID counts. */
 static int dispatch(struct sse *s, struct err *e)
 {
     int rc = 0;
 
+    buf_clear(&s->last_id);
+    buf_add_str(&s->last_id, buf_str(&s->id));
     if (s->data.len > 0) {
         struct str event = s->event.len > 0 ? buf_str(&s->event) : STR("message");
 
@@ -47,6 +54,20 @@ static int dispatch(struct sse *s, struct err *e)
     return rc < 0 ? -1 : 0;
 }
 
+/* Digits; anything else is ignored. */
+static void take_retry(struct sse *s, struct str value)
+{
+    int64_t ms = 0;
+
+    for (size_t i = 0; i < value.n; i++) {
+        if (value.p[i] < '0' || value.p[i] > '9' || ms > INT32_MAX)
+            return;
+        ms = ms * 10 + (value.p[i] - '0');
+    }
+    if (value.n > 0)
+        s->retry_ms = ms;
+}
+
 static int take_field(struct sse *s, struct str name, struct str value, struct err *e)
 {
     if (str_eq_c(name, "data")) {
@@ -55,6 +76,11 @@ static int take_field(struct sse *s, struct str name, struct str value, struct e
     } else if (str_eq_c(name, "event")) {
         buf_clear(&s->event);
         utf8_add_repaired(&s->event, value);
+    } else if (str_eq_c(name, "id") && !memchr(value.n ? value.p : "", '\0', value.n)) {
+        buf_clear(&s->id);
+        buf_add_str(&s->id, value);
+    } else if (str_eq_c(name, "retry")) {
+        take_retry(s, value);
     }
     return s->data.overflow || s->event.overflow ? too_long(e) : 0;
 }

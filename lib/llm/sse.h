@@ -3,12 +3,13 @@
  *
  * The stream is UTF-8; a byte order mark at its start is dropped. A line ends in LF, CR or CRLF. A
  * code point or a CRLF may be split between two pieces. Ill-formed UTF-8 in data becomes U+FFFD.
- * The fields `id` and `retry` are ignored, because this client does not reconnect.
+ * The parser does not reconnect; for a caller that does, it keeps the fields `id` and `retry`.
  */
 #ifndef CHATHIST_LLM_SSE_H
 #define CHATHIST_LLM_SSE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
@@ -26,9 +27,12 @@ struct sse {
     void *arg;
     struct buf line; /* the beginning of an incomplete line */
     struct buf event, data;
-    bool started;  /* the first line has been read; a byte order mark can only be before it */
-    bool after_cr; /* if the next byte is an LF, it belongs to the CR before it */
-    bool done;     /* fn returned 1 */
+    struct buf last_id; /* the last event ID: of the last event that is complete; empty: none */
+    int64_t retry_ms;   /* how long to wait before reconnecting; -1: not said */
+    struct buf id;      /* of the event that is not complete */
+    bool started;       /* the first line has been read; a byte order mark can only be before it */
+    bool after_cr;      /* if the next byte is an LF, it belongs to the CR before it */
+    bool done;          /* fn returned 1 */
 };
 
 void sse_init(struct sse *s, sse_fn *fn, void *arg);

@@ -48,9 +48,9 @@ gone() {
     offers ''
     run_expect 2 chat --mcp './fake-mcp --many 1' hello
     stdout_empty
-    stderr_is "chat: bad MCP server './fake-mcp --many 1': NAME=COMMAND, or a name from the user configuration, is expected"
+    stderr_is "chat: bad MCP server './fake-mcp --many 1': NAME=COMMAND, NAME=URL, a URL, or a name from the user configuration, is expected"
     run_expect 2 chat --mcp yours hello
-    stderr_is "chat: no MCP server 'yours': the user configuration has no 'mcp.yours', and a command is given as NAME=COMMAND"
+    stderr_is "chat: no MCP server 'yours': the user configuration has no 'mcp.yours', and a command or a URL is given as NAME=COMMAND or NAME=URL"
     [[ ! -e $HISTORY ]]
 }
 

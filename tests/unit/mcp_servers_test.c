@@ -35,6 +35,13 @@ static void check(const char *file, const char *const *options, const char *want
             buf_addf(&got, "%s:", w.at[i].name);
             for (size_t j = 0; j < w.at[i].command.count; j++)
                 buf_addf(&got, " %s", w.at[i].command.at[j]);
+            if (w.at[i].command.count == 0)
+                buf_addf(&got, " <%s>", w.at[i].text);
+            for (size_t j = 0; j < w.at[i].headers_count; j++)
+                buf_addf(&got, " %s%s%s", w.at[i].headers[j].name,
+                         w.at[i].headers[j].value ? "=" : "$",
+                         w.at[i].headers[j].value ? w.at[i].headers[j].value
+                                                  : w.at[i].headers[j].command);
             if (w.at[i].cwd)
                 buf_addf(&got, " @%s", w.at[i].cwd);
             buf_add_c(&got, "|");
@@ -71,7 +78,8 @@ TEST(options_name_servers_two_ways)
     check("", OPTIONS("fs=srv a=b"), "fs: srv a=b|");
 }
 
-#define EXPECTED ": NAME=COMMAND, or a name from the user configuration, is expected"
+#define EXPECTED                                                                                   \
+    ": NAME=COMMAND, NAME=URL, a URL, or a name from the user configuration, is expected"
 
 TEST(a_command_needs_a_name)
 {
@@ -79,8 +87,8 @@ TEST(a_command_needs_a_name)
     check("", OPTIONS("./srv.py a"), "! bad MCP server './srv.py a'" EXPECTED);
     check("", OPTIONS("=srv"), "! bad MCP server '=srv'" EXPECTED);
     check("b=x", OPTIONS("srv"),
-          "! no MCP server 'srv': the user configuration has no 'mcp.srv', and a command is given "
-          "as NAME=COMMAND");
+          "! no MCP server 'srv': the user configuration has no 'mcp.srv', and a command or a URL "
+          "is given as NAME=COMMAND or NAME=URL");
 }
 
 TEST(the_configuration_names_defaults)
@@ -109,14 +117,35 @@ TEST(what_is_wrong_is_told)
     check("a=bin/x", OPTIONS("a"),
           "! bad command 'bin/x' of 'mcp.a': a path has to begin with a slash");
     check("a=/bin/x", OPTIONS("a"), "a: /bin/x @/tmp|");
-    check(
-        "", OPTIONS("a=https://host/mcp"),
-        "! cannot use 'https://host/mcp' as an MCP server: it is an address, and only programs can "
-        "be run");
-    check(
-        "a=http://host/ x", OPTIONS("a"),
-        "! cannot use 'http://host/' as an MCP server: it is an address, and only programs can be "
-        "run");
+}
+
+TEST(servers_at_urls)
+{
+    check("", OPTIONS("a=https://host/mcp?x=1"), "a: <https://host/mcp?x=1>|");
+    check("", OPTIONS("https://mcp.host.test:8443/mcp?x=1"),
+          "mcp_host_test: <https://mcp.host.test:8443/mcp?x=1>|");
+    check("", OPTIONS("http://localhost:8000/mcp"), "localhost: <http://localhost:8000/mcp>|");
+    check("a.url=http://host/", OPTIONS("a"), "a: <http://host/>|");
+    check("mcp=a\na=https://host/", NULL, "a: <https://host/>|");
+    check("", OPTIONS("a=http://host/mcp"),
+          "! cannot use 'http://host/mcp' as an MCP server: it is not encrypted; use https, or set "
+          "'mcp.NAME.url' in the user configuration");
+    check("a=http://host/ x", OPTIONS("a"),
+          "! bad URL 'http://host/ x' of an MCP server: not of the form "
+          "http[s]://HOST[:PORT]/PATH");
+}
+
+TEST(headers_are_for_the_configured_server)
+{
+    check("a.url=https://host/\na.header.X-A=1 2\na.header_command.B=pass x\nb.header.C=3",
+          OPTIONS("a"), "a: <https://host/> X-A=1 2 B$pass x|");
+    check("a.url=https://host/\na.header.X-A=1", OPTIONS("a=https://other/"),
+          "a: <https://other/>|");
+    check("a.url=https://host/\na.header.X A=1", OPTIONS("a"),
+          "! cannot use 'mcp.a.header.X A': bad header: letters, digits and '-' are expected in "
+          "its name");
+    check("a.url=https://host/\na.header.A=1\t2", OPTIONS("a"),
+          "! cannot use 'mcp.a.header.A': bad header 'A': a control character in its value");
 }
 
 TEST(servers_of_the_configuration_have_a_directory)

@@ -300,3 +300,25 @@ TEST(time_is_linear_in_the_size_of_a_piece)
     buf_release(&in);
     buf_release(&log.text);
 }
+
+static void check_resuming(struct str in, const char *want_id, int64_t want_retry)
+{
+    struct log log = {BUF_INIT(BUF_LINE), 0, 0};
+    struct sse s;
+
+    sse_init(&s, note, &log);
+    CHECK_INT(sse_feed(&s, in, NULL), 0);
+    CHECK_STR(buf_c(&s.last_id), want_id);
+    CHECK_INT(s.retry_ms, want_retry);
+    sse_release(&s);
+    buf_release(&log.text);
+}
+
+TEST(what_resuming_a_stream_needs)
+{
+    check_resuming(STR("id: 7\ndata: x\n\n"), "7", -1);
+    check_resuming(STR("id: 7\ndata:\n\nretry: 500\nid: 8\n"), "7", 500);
+    check_resuming(STR("id: 7\n\ndata: x\n\n"), "7", -1);
+    check_resuming(STR("id: 7\ndata: x\n\nid\ndata: y\n\n"), "", -1);
+    check_resuming(STR("id: a\0b\ndata: x\n\nretry: 1.5\nretry: -3\nretry: x\n\n"), "", -1);
+}

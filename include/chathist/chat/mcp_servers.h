@@ -3,8 +3,11 @@
  * tools and their end.
  *
  * A server is wanted by --mcp, as
- *     NAME            the server that `mcp.NAME = COMMAND` in the user configuration defines
+ *     NAME            the server that `mcp.NAME = COMMAND` or `mcp.NAME.url = URL` in the user
+ *                     configuration defines
  *     NAME=COMMAND    a command
+ *     NAME=URL        a server that is running, at an http or https URL
+ *     URL             the same, with a name made from its host
  * or, without --mcp, by its name in `mcp = NAME ...` in the user configuration.
  */
 #ifndef CHATHIST_CHAT_MCP_SERVERS_H
@@ -21,10 +24,17 @@
 
 /* A server that is wanted. */
 struct mcp_config {
-    char *name; /* a valid name (mcp_server_name_valid) */
-    struct words command;
-    char *text; /* the command as the user wrote it */
-    char *cwd;  /* where it runs; NULL: in the working directory */
+    char *name;           /* a valid name (mcp_server_name_valid) */
+    struct words command; /* empty: `text` is a URL */
+    char *text;           /* the command or the URL as the user wrote it */
+    char *cwd;            /* where it runs; NULL: in the working directory */
+    /* `mcp.NAME.header.X = VALUE` and `mcp.NAME.header_command.X = COMMAND` */
+    struct mcp_header {
+        char *name;
+        char *value;   /* NULL: the command prints it */
+        char *command; /* NULL: the value is given */
+    } * headers;
+    size_t headers_count, headers_cap;
 };
 
 struct mcp_configs {
@@ -35,7 +45,8 @@ struct mcp_configs {
 /* Finds out which servers are wanted. `options` ends with NULL; if it is NULL itself, the
  * configuration decides; an empty option wants nothing. A server that is wanted twice by the same
  * name and command counts once. A server of the configuration runs in the directory of
- * `mcp.NAME.cwd`, or in config_command_dir. Returns 0, or -1 with *e set (ERR_USAGE). Call
+ * `mcp.NAME.cwd`, or in config_command_dir. Only a server of the configuration gets the headers that
+ * are configured for its name, because another one with that name is a stranger. Returns 0, or -1 with *e set (ERR_USAGE). Call
  * mcp_configs_release in both cases. */
 int mcp_configs_read(struct mcp_configs *w, const struct config *c, const char *const *options,
                      struct err *e);

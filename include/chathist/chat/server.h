@@ -14,6 +14,7 @@
 
 #include "chathist/base/error.h"
 #include "chathist/cli/config.h"
+#include "chathist/llm/http.h"
 #include "chathist/llm/provider.h"
 #include "chathist/llm/refused_fields.h"
 
@@ -66,5 +67,9 @@ void server_report(const struct server *s);
  * and $SSL_CERT_FILE). */
 void server_address(const struct server *s, struct ask *ask);
 void server_release(struct server *s);
+
+/* Sets the trusted certificates of the limits, from the variables that curl(1) reads and libcurl
+ * does not. The texts belong to the environment. */
+void server_trust(struct http_limits *limits);
 
 #endif

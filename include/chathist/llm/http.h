@@ -35,6 +35,8 @@ struct http_request {
 };
 void http_request_init(struct http_request *r);
 void http_request_release(struct http_request *r);
+/* Is this a token (RFC 9110 section 5.6.2), as the name of a header is? */
+bool http_name_is_token(const char *name);
 /* Checks a header that the user wants to send: the name is a token (RFC 9110 section 5.6.2) and none
  * of those that describe the connection or the length of the body, and the value has no control
  * character. Returns 0, or -1 (ERR_USAGE); the message does not repeat the value. */
@@ -158,6 +160,12 @@ void http_end(struct http_transfer *x);
 const char *http_library(void);
 /* Adds `host:port` of an http or https URL. Returns false if the URL is not one. */
 bool http_origin(const char *url, struct buf *out);
+/* Adds the URL that `reference` means in a response from the URL `base` (RFC 3986, section 5).
+ * Returns false if that is no http or https URL. */
+bool http_resolve(const char *base, const char *reference, struct buf *out);
+/* Do both http or https URLs have the same scheme, host and port, so that what is meant for one
+ * server reaches no other? */
+bool http_same_origin(const char *url, const char *other);
 /* Returns true if the host of this http or https URL is a loopback name or address. */
 bool http_is_loopback(const char *url);
 

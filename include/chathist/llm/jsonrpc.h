@@ -51,6 +51,9 @@ void jsonrpc_release(struct jsonrpc *r);
  * is skipped. Returns 0, or -1 with *e set if fn failed, a message is too long, or too many lines
  * were not messages. Nothing more may be fed then. */
 int jsonrpc_feed(struct jsonrpc *r, struct str bytes, struct err *e);
+/* Reads a line without its newline, or what another transport calls a message. Returns like
+ * jsonrpc_feed. */
+int jsonrpc_take(struct jsonrpc *r, struct str line, struct err *e);
 /* Counts a message that makes no sense to the caller as a line that is not a message. Returns 0, or
  * -1 with *e set if there were too many. */
 int jsonrpc_noise(struct jsonrpc *r, struct str what, struct err *e);

@@ -1,12 +1,13 @@
 /*
- * mcp - a client of MCP servers (Model Context Protocol) that are programs on this machine: starts
- * them, lists their tools, and calls the tools as llm/tool does.
+ * mcp - a client of MCP servers (Model Context Protocol): starts programs on this machine or connects
+ * to servers at URLs, lists their tools, and calls the tools as llm/tool does.
  *
- *     mcp_start -> mcp_await -> mcp_name_tools -> (mcp_renew -> tool_run ...) ... -> mcp_end
+ *     mcp_start or mcp_open -> mcp_await -> mcp_name_tools -> (mcp_renew -> tool_run ...) ... -> mcp_end
  *
  * Sources, all at modelcontextprotocol.io/specification:
  *   2025-11-25/basic/transports        stdio: one message a line in both directions; the server's
- *                                      standard error is a log
+ *                                      standard error is a log. Streamable HTTP: see llm/mcp_http.c
+ *   2024-11-05/basic/transports        HTTP with SSE, the transport before Streamable HTTP
  *   2025-11-25/basic/lifecycle         initialize, the choice of protocolVersion, the notification
  *                                      initialized; how a server is ended
  *   2025-11-25/server/tools            tools/list, tools/call, `tools` in the server's
@@ -17,12 +18,14 @@
  *   2025-11-25/basic/utilities/ping    is answered with an empty result
  *   2026-07-28/basic/versioning        this revision has no initialize: a server that refuses
  *                                      initialize is asked with server/discover, and each request
- *                                      carries the version and the capabilities in `_meta`
+ *                                      carries the version and the capabilities in `_meta`. Over
+ *                                      HTTP server/discover comes first.
  * Revisions 2024-11-05, 2025-03-26 and 2025-06-18 are spoken, too; the parts that are used here are
  * the same in them.
  *
  * Messages of a server are read while it gets ready, in mcp_renew, and while one of its tools is
- * called. Between these they wait in the pipe.
+ * called. Between these they wait in the pipe. A server at a URL can only send messages in the
+ * response to one of ours, because no stream is kept open for others.
  *
  * This client offers nothing to servers: it answers requests for roots, sampling and elicitation
  * with "method not found". Progress notifications are ignored and do not prolong a call. A server's
@@ -37,8 +40,9 @@
 #include <stdint.h>
 
 #include "chathist/base/error.h"
-#include "chathist/base/process.h"
+#include "chathist/llm/http.h"
 #include "chathist/llm/jsonrpc.h"
+#include "chathist/llm/provider.h"
 #include "chathist/llm/tool.h"
 
 /* How long a server may take until its tools are known. npx and uvx download it first. */
@@ -58,6 +62,8 @@
 #define MCP_RESULT_MAX ((size_t)100 << 10)
 /* The most bytes that may wait to be written: a server that does not read has failed. */
 #define MCP_OUT_MAX ((size_t)64 << 20)
+/* The most notifications and requests that a server may send without answering a request. */
+#define MCP_UNASKED_MAX 10000
 /* The longest name of a server, so that half of the name of a tool is the tool's own. */
 #define MCP_SERVER_NAME_MAX 30
 
@@ -82,16 +88,19 @@ struct mcp_list {
 
 /* A call that has not been answered. */
 struct mcp_call {
-    int64_t id; /* of the request */
+    int64_t id; /* of the request; 0: it waits until the server is ready */
     struct tool_job *job;
+    bool again; /* it was sent once, in a session that the server had ended */
 };
 
 enum mcp_news {
-    MCP_SLOW,      /* the server has been getting ready, or listing its tools, for MCP_SLOW_MS */
-    MCP_MESSAGE,   /* the server logs `level logger text` */
-    MCP_LEFT_OUT,  /* a tool is not offered: its inputSchema is not for an object, and providers
+    MCP_SLOW,       /* the server has been getting ready, or listing its tools, for MCP_SLOW_MS */
+    MCP_MESSAGE,    /* the server logs `level logger text` */
+    MCP_LEFT_OUT,   /* a tool is not offered: its inputSchema is not for an object, and providers
                    * would refuse the whole request; the text is its name */
-    MCP_LIST_LOST, /* changed tools cannot be listed for this reason; the old list stays */
+    MCP_BAD_HEADER, /* a tool is not offered: an x-mcp-header of its inputSchema breaks the rules of
+                     * 2026-07-28/basic/transports/streamable-http; the text is its name */
+    MCP_LIST_LOST,  /* changed tools cannot be listed for this reason; the old list stays */
 };
 
 /* Receives news of a server. `text` is valid UTF-8 but may hold control characters. It is
@@ -101,15 +110,16 @@ struct mcp_watch {
     void *arg;
 };
 
+struct mcp_transport; /* llm/mcp_transport */
+
 /* A server. The struct must not move after mcp_start. */
 struct mcp_server {
     char *name; /* owned */
     struct mcp_list list;
-    /* private: the process */
-    struct child child;
+    /* private: the transport */
+    const struct mcp_transport *transport;
+    void *link; /* belongs to the transport */
     struct jsonrpc in;
-    struct buf out;   /* messages that are not written yet */
-    struct buf log;   /* the end of its standard error */
     struct err fault; /* why the server cannot be used any more, for good */
     /* private: the protocol */
     const struct mcp_watch *watch;
@@ -119,12 +129,16 @@ struct mcp_server {
     bool renewed;           /* `list` was replaced */
     bool told_slow;
     enum mcp_state state;
-    bool stateless;  /* it has no initialize: each request carries version and capabilities */
-    int64_t last_id; /* of our requests: 1, 2, ... */
-    int64_t awaited; /* the request whose answer getting ready depends on; 0: none */
+    const char *revision; /* that is spoken; NULL: not known yet */
+    bool stateless;       /* it has no initialize: each request carries version and capabilities */
+    int greetings;        /* how many of server/discover and initialize were tried */
+    bool asked_twice;     /* server/discover was repeated */
+    int unasked;          /* messages since its last answer */
+    int64_t last_id;      /* of our requests: 1, 2, ... */
+    int64_t awaited;      /* the request whose answer getting ready depends on; 0: none */
     struct mcp_call *calls; /* that have not been answered */
     size_t calls_count, calls_cap;
-    struct buf refused; /* its answer to initialize, if that was an error */
+    struct buf refused; /* why it does not begin */
     size_t pages;
 };
 
@@ -136,6 +150,16 @@ bool mcp_server_name_valid(struct str name);
  * SIGPIPE. Returns 0, or -1 with *e set (ERR_LIMIT). Call mcp_end in both cases. */
 int mcp_start(struct mcp_server *s, const char *name, char *const argv[], char *const env[],
               const char *cwd, const struct mcp_watch *watch, struct err *e);
+/* A server at a URL, with Streamable HTTP. */
+struct mcp_remote {
+    const char *url;                  /* http or https */
+    const struct http_limits *limits; /* for connect_ms and the trusted certificates */
+    const struct ask_header *headers; /* sent with each request, to this server only */
+    size_t headers_count;
+};
+/* Like mcp_start, for a server at a URL. *r is borrowed for the call. */
+int mcp_open(struct mcp_server *s, const char *name, const struct mcp_remote *r,
+             const struct mcp_watch *watch, struct err *e);
 /* Waits until the tools of all servers are known. Returns 0, or -1 with *e set: ERR_LIMIT if one
  * failed or was not ready within `ms` milliseconds, ERR_SIGNAL if cancel_fd (-1: none) became
  * readable. */

@@ -20,8 +20,9 @@
 
 struct tool_job;
 
-/* The most descriptors that one call waits for. */
-#define TOOL_FDS 3
+/* The most descriptors that one call waits for. The calls of an MCP server share its connections,
+ * one for each call that runs at the same time. */
+#define TOOL_FDS 20
 /* The most bytes of a result. The rest is dropped, and the result says so. */
 #define TOOL_RESULT_MAX ((size_t)1 << 20)
 /* The default time limit of a call. */

@@ -1,0 +1,39 @@
+/*
+ * secret_command - gets a secret from a command of the user configuration, such as `pass show
+ * KEY`, and keeps it in memory that is overwritten.
+ */
+#ifndef CHAT_SECRET_COMMAND_H
+#define CHAT_SECRET_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "chathist/base/buf.h"
+#include "chathist/base/error.h"
+
+/* The most bytes of a secret, and of what a command prints. */
+#define SECRET_MAX ((size_t)1 << 16)
+
+struct secret_command {
+    const char *command; /* for /bin/sh -c */
+    const char *dir;     /* its working directory; NULL: that of this process */
+    const char *setting; /* its name, for messages: `api_key_command.openai` */
+    const char *what;    /* what it prints, for messages: `key` or `value` */
+    bool blanks;         /* the secret may have blanks in it, but not at its ends */
+};
+
+/* Runs the command and returns its first line without blanks at the ends. The caller overwrites it
+ * and frees it. Returns NULL with *e set: ERR_USAGE if the command fails or prints no secret,
+ * ERR_SIGNAL after a signal, which ends the command. The caller must not catch signals. */
+char *secret_command_run(const struct secret_command *c, struct err *e);
+
+/* Can this be sent in a header? It is not empty and has no control characters, and without
+ * `blanks` no white space. */
+bool secret_valid(struct str secret, bool blanks);
+/* A buffer of SECRET_MAX bytes. It has its full size at once, because growing would leave a copy of
+ * the secret in freed memory. */
+void secret_buf_init(struct buf *b);
+/* Overwrites the buffer and frees it. */
+void secret_buf_release(struct buf *b);
+
+#endif

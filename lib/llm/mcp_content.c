@@ -1,0 +1,108 @@
+#include "chathist/llm/mcp.h"
+
+#include "chathist/base/json.h"
+#include "chathist/base/utf8.h"
+
+/* How much room the line about dropped text needs. */
+#define CUT_NOTE_MAX 128
+
+/* Adds `, TEXT` for a member that is a text. */
+static void add_detail(struct buf *out, struct str object, const char *key)
+{
+    struct buf scratch = BUF_INIT(JSONRPC_MESSAGE_MAX);
+    struct str text = json_text(json_get(object, key), &scratch);
+
+    if (text.n > 0) {
+        buf_add_c(out, ", ");
+        vis_add_line(out, text, false);
+    }
+    buf_release(&scratch);
+}
+
+/* Adds the size of the bytes that a member holds in base64. */
+static void add_size(struct buf *out, struct str object, const char *key)
+{
+    struct str data = json_get(object, key);
+    size_t n;
+
+    if (json_type(data) != JSON_STRING)
+        return;
+    n = data.n - 2;
+    while (n > 0 && data.p[n] == '=')
+        n--;
+    buf_addf(out, ", %zu bytes", n * 3 / 4);
+}
+
+/* Adds a line such as `[image, image/png, 1234 bytes]`. */
+static void add_described(struct buf *out, struct str type, struct str block, const char *data)
+{
+    static const char *const details[] = {"uri", "name", "title", "description", "mimeType"};
+
+    buf_add_byte(out, '[');
+    vis_add_line(out, type, false);
+    for (size_t i = 0; i < sizeof details / sizeof *details; i++)
+        add_detail(out, block, details[i]);
+    add_size(out, block, data);
+    buf_add_byte(out, ']');
+}
+
+static void add_block(struct buf *out, struct str block)
+{
+    struct buf scratch = BUF_INIT(JSONRPC_MESSAGE_MAX);
+    struct str type = json_text(json_get(block, "type"), &scratch);
+    struct str resource = json_get(block, "resource");
+
+    if (str_eq_c(type, "text"))
+        json_decode(json_get(block, "text"), out);
+    else if (!str_eq_c(type, "resource"))
+        add_described(out, type.n > 0 ? type : STR("unknown"), block, "data");
+    else if (!json_decode(json_get(resource, "text"), out))
+        add_described(out, type, resource, "blob");
+    buf_release(&scratch);
+}
+
+static void add_blocks(struct buf *text, struct str result)
+{
+    struct str structured = json_get(result, "structuredContent");
+    struct json_iter it = json_iter(json_get(result, "content"));
+
+    for (bool first = true; json_next(&it); first = false) {
+        if (!first)
+            buf_add_byte(text, '\n');
+        add_block(text, it.value);
+    }
+    if (text->len == 0 && !json_is_null(structured))
+        json_add_compact(text, structured);
+}
+
+/* Revision 2026-07-28 has `resultType`; without it a result is complete. */
+static bool is_complete(struct str result)
+{
+    struct buf scratch = BUF_INIT(JSONRPC_MESSAGE_MAX);
+    struct str type = json_get(result, "resultType");
+    bool complete = json_is_null(type) || str_eq_c(json_text(type, &scratch), "complete");
+
+    buf_release(&scratch);
+    return complete;
+}
+
+void mcp_result_add(struct buf *out, struct str result, bool *failed)
+{
+    /* The descriptions of many empty blocks are longer than the message was. */
+    struct buf text = BUF_INIT(8 * JSONRPC_MESSAGE_MAX);
+    size_t left = out->max - out->len, n;
+
+    *failed = json_is_true(json_get(result, "isError")) || !is_complete(result);
+    if (is_complete(result))
+        add_blocks(&text, result);
+    else
+        buf_add_c(&text, "the tool asks for more input, which it cannot be given");
+    if (text.len <= left) {
+        buf_add_str(out, buf_str(&text));
+    } else if (left > CUT_NOTE_MAX) {
+        n = utf8_valid((struct str){text.data, left - CUT_NOTE_MAX});
+        buf_add(out, text.data, n);
+        buf_addf(out, "\n[%zu bytes are left out]", text.len - n);
+    }
+    buf_release(&text);
+}

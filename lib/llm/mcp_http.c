@@ -1,0 +1,739 @@
+/*
+ * Streamable HTTP (modelcontextprotocol.io/specification/2025-11-25/basic/transports and
+ * 2026-07-28/basic/transports/streamable-http): each message is a POST of its own. The response to
+ * a request is JSON or a stream of events, which may carry other messages before the answer. A
+ * server with sessions names one in the response to initialize, and every later request repeats the
+ * name. In the older transport (2024-11-05/basic/transports, "HTTP with SSE") all answers come on the
+ * stream of one GET, whose first event names the URL for messages.
+ */
+#include "llm/mcp_transport.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/file.h"
+#include "chathist/base/json.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/process.h"
+#include "chathist/base/time.h"
+#include "chathist/base/utf8.h"
+#include "chathist/llm/http.h"
+#include "chathist/llm/provider_error.h"
+#include "llm/mcp_mirror.h"
+#include "llm/sse.h"
+
+/* The time limit for the response to a notification, to an answer and to DELETE. A request has the
+ * one of its tool call, or of getting ready. */
+#define NOTICE_MS 10000
+/* How long a stream may stay open after the answer. */
+#define LINGER_MS 1000
+/* How long to wait before a stream is resumed if the server does not say, and at most. */
+#define RESUME_MS ((int64_t)1000)
+#define RESUME_MAX_MS ((int64_t)60000)
+/* How many times in a row a stream is resumed that then brings no event. */
+#define RESUMES_MAX 5
+/* How many redirects within the server are followed for one message. */
+#define REDIRECTS_MAX 3
+/* How much of the body of an error is kept, and how much of a text a message shows. */
+#define ERROR_BODY_MAX ((size_t)65536)
+#define EXCERPT_MAX 200
+
+struct link {
+    struct buf url;
+    struct header {
+        char *name, *value;
+    } * headers; /* the values may be secret */
+    size_t headers_count;
+    struct http_pool *pool;
+    struct http_limits limits, notice_limits;
+    struct buf session;   /* Mcp-Session-Id; empty: none */
+    struct post *first;   /* in the order in which they were sent */
+    struct post *opening; /* of the old transport: the request that waits for `endpoint` */
+    struct buf endpoint;  /* of the old transport: where messages go; empty: not the old one */
+    char *ca_file, *ca_dir;
+};
+
+enum post_kind {
+    POST_REQUEST, /* a message that has an answer */
+    POST_NOTICE,  /* one that has none */
+    POST_STREAM,  /* the GET whose response carries the answers of the old transport */
+    POST_DELETE,  /* the end of the session */
+};
+
+/* A message, with the HTTP request that carries it. */
+struct post {
+    struct post *next;
+    struct mcp_server *server;
+    enum post_kind kind;
+    int64_t id;
+    bool initializes;
+    struct buf message; /* its JSON */
+    struct buf mirror;  /* header lines that repeat parts of the message */
+    struct http_request request;
+    struct http_head head;
+    struct http_sink sink;
+    struct err e;
+    struct http_transfer *transfer; /* NULL: it is not under way */
+    struct buf session;             /* with which it was sent */
+    struct buf body;                /* of a response that is not a stream */
+    struct sse sse;
+    struct buf last_id; /* of the stream that is to be resumed; empty: there is none */
+    int64_t begin_at;   /* not earlier (time_ticks) */
+    int64_t linger;     /* once it is answered: until when its stream may stay open */
+    int resumes, redirects;
+};
+
+/* ---- messages of the server ---- */
+
+/* Removes from bytes of the server what was sent to it as a secret. */
+static void mask_secrets(const struct link *l, struct buf *text)
+{
+    for (size_t i = 0; i < l->headers_count; i++) {
+        struct str value = secret_of(l->headers[i].value), word = value;
+
+        str_cut(&word, ' '); /* of `Bearer TOKEN`: the token */
+        if (value.n > 0 && !secret_is_word(value))
+            secret_mask(text, value, 0, 0);
+        if (word.n >= SECRET_MIN && !secret_is_word(word))
+            secret_mask(text, word, 0, 0);
+    }
+}
+
+/* Gives a message to llm/mcp. */
+static void deliver(struct mcp_server *s, struct str message)
+{
+    struct buf text = BUF_INIT(2 * JSONRPC_MESSAGE_MAX);
+    struct err e = ERR_INIT;
+
+    if (message.n > JSONRPC_MESSAGE_MAX) {
+        mcp_give_up(s, ERR_LIMIT, "cannot be used: it sent a message of more than %zu MiB",
+                    JSONRPC_MESSAGE_MAX >> 20);
+        return;
+    }
+    buf_add_str(&text, message);
+    mask_secrets(s->link, &text);
+    if (!mcp_is_broken(s) && jsonrpc_take(&s->in, buf_str(&text), &e) < 0)
+        mcp_give_up(s, ERR_LIMIT, "cannot be used: %s", err_text(&e));
+    buf_release(&text);
+    err_release(&e);
+}
+
+/* The first event of the old transport names the URL for messages (2024-11-05/basic/transports).
+ * It is only taken if it is one of the same server, because the headers go there. */
+static void take_endpoint(struct mcp_server *s, struct str data)
+{
+    struct link *l = s->link;
+    struct buf reference = BUF_INIT(BUF_SMALL), url = BUF_INIT(BUF_SMALL);
+
+    buf_add_str(&reference, str_trim(data));
+    if (!http_resolve(buf_c(&l->url), buf_c(&reference), &url) ||
+        !http_same_origin(buf_c(&l->url), buf_c(&url))) {
+        mcp_give_up(s, ERR_LIMIT, "names an endpoint for messages that is not its own");
+    } else {
+        buf_clear(&l->endpoint);
+        buf_add_str(&l->endpoint, buf_str(&url));
+    }
+    buf_release(&reference);
+    buf_release(&url);
+}
+
+static int take_event(void *arg, struct str event, struct str data, struct err *e)
+{
+    struct post *p = arg;
+
+    (void)e;
+    p->resumes = 0;
+    if (str_eq_c(event, "message"))
+        deliver(p->server, data);
+    else if (str_eq_c(event, "endpoint") && p->kind == POST_STREAM)
+        take_endpoint(p->server, data);
+    return mcp_is_broken(p->server) ? 1 : 0;
+}
+
+static bool is_stream(const struct post *p)
+{
+    return http_head_is_success(&p->head) &&
+           str_eq_c(buf_str(&p->head.field[HTTP_MEDIA_TYPE]), "text/event-stream");
+}
+
+static int take_body(void *arg, struct str piece, struct err *e)
+{
+    struct post *p = arg;
+
+    if (is_stream(p))
+        return sse_feed(&p->sse, piece, e);
+    if (!http_head_is_success(&p->head))
+        piece.n = piece.n < ERROR_BODY_MAX - p->body.len ? piece.n : ERROR_BODY_MAX - p->body.len;
+    buf_add_str(&p->body, piece);
+    return p->body.overflow ? err_set(e, ERR_LIMIT, "its answer is longer than %zu MiB",
+                                      JSONRPC_MESSAGE_MAX >> 20)
+                            : 0;
+}
+
+/* ---- messages to the server ---- */
+
+static struct post *add_post(struct mcp_server *s, enum post_kind kind)
+{
+    struct link *l = s->link;
+    struct post *p = mem_zalloc(sizeof *p), **at = &l->first;
+
+    *p = (struct post){.server = s, .kind = kind, .e = ERR_INIT};
+    buf_init(&p->message, MCP_OUT_MAX);
+    buf_init(&p->mirror, MCP_OUT_MAX);
+    buf_init(&p->session, BUF_SMALL);
+    buf_init(&p->body, JSONRPC_MESSAGE_MAX);
+    buf_init(&p->last_id, BUF_SMALL);
+    http_request_init(&p->request);
+    http_head_init(&p->head);
+    sse_init(&p->sse, take_event, p);
+    p->sink = (struct http_sink){.head = &p->head, .body = take_body, .arg = p};
+    while (*at)
+        at = &(*at)->next;
+    *at = p;
+    return p;
+}
+
+static void free_post(struct post *p)
+{
+    if (p->transfer)
+        http_end(p->transfer);
+    buf_release(&p->message);
+    buf_release(&p->mirror);
+    buf_release(&p->session);
+    buf_release(&p->body);
+    buf_release(&p->last_id);
+    http_request_release(&p->request);
+    http_head_release(&p->head);
+    sse_release(&p->sse);
+    err_release(&p->e);
+    free(p);
+}
+
+static void remote_send(struct mcp_server *s, const struct mcp_message *m)
+{
+    struct post *p = add_post(s, m->id > 0 ? POST_REQUEST : POST_NOTICE);
+
+    p->id = m->id;
+    p->initializes = m->method && strcmp(m->method, "initialize") == 0;
+    buf_add(&p->message, m->json.p, m->json.n - 1);
+    if (m->method)
+        mcp_mirror_add(&p->mirror, m->method, m->tool ? m->tool->name : NULL,
+                       m->tool && s->stateless ? str_of(m->tool->tool.parameters) : STR_NONE,
+                       m->args);
+}
+
+/* Adds the header lines of a request. */
+static int add_headers(struct post *p, struct err *e)
+{
+    const struct link *l = p->server->link;
+    bool posts = p->kind <= POST_NOTICE && p->last_id.len == 0;
+    int result = 0;
+
+    buf_clear(&p->request.headers);
+    if (posts)
+        result = http_add_header(&p->request, "Content-Type", STR("application/json"), e);
+    if (result == 0 && p->kind != POST_DELETE)
+        result = http_add_header(
+            &p->request, "Accept",
+            posts ? STR("application/json, text/event-stream") : STR("text/event-stream"), e);
+    if (result == 0 && mcp_revision(p->server))
+        result = http_add_header(&p->request, "MCP-Protocol-Version",
+                                 str_of(mcp_revision(p->server)), e);
+    if (result == 0 && p->session.len > 0)
+        result = http_add_header(&p->request, "Mcp-Session-Id", buf_str(&p->session), e);
+    if (result == 0 && p->last_id.len > 0)
+        result = http_add_header(&p->request, "Last-Event-ID", buf_str(&p->last_id), e);
+    if (posts)
+        buf_add_str(&p->request.headers, buf_str(&p->mirror));
+    for (size_t i = 0; result == 0 && i < l->headers_count; i++)
+        if (*l->headers[i].value)
+            result =
+                http_add_header(&p->request, l->headers[i].name, str_of(l->headers[i].value), e);
+    return result;
+}
+
+static void begin_post(struct post *p)
+{
+    struct link *l = p->server->link;
+
+    if (p->transfer)
+        http_end(p->transfer);
+    p->transfer = NULL;
+    err_release(&p->e);
+    http_head_release(&p->head);
+    http_head_init(&p->head);
+    buf_clear(&p->body);
+    sse_release(&p->sse);
+    sse_init(&p->sse, take_event, p);
+    buf_clear(&p->session);
+    buf_add_str(&p->session, buf_str(&l->session));
+    buf_clear(&p->request.url);
+    buf_add_str(&p->request.url,
+                buf_str(l->endpoint.len > 0 && p->kind <= POST_NOTICE ? &l->endpoint : &l->url));
+    buf_clear(&p->request.body);
+    if (p->kind <= POST_NOTICE && p->last_id.len == 0)
+        buf_add_str(&p->request.body, buf_str(&p->message));
+    p->request.method = p->kind == POST_DELETE ? "DELETE" : NULL;
+    if (add_headers(p, &p->e) < 0)
+        return;
+    p->transfer = http_begin(l->pool, &p->request,
+                             p->kind == POST_NOTICE || p->kind == POST_DELETE ? &l->notice_limits
+                                                                              : &l->limits,
+                             &p->sink, &p->e);
+}
+
+/* Begins what may be begun. The server handles requests side by side, so a notification has to be
+ * accepted before the messages after it are sent: `initialized` comes before everything else.
+ * Returns whether something began. */
+static bool begin_posts(struct link *l)
+{
+    bool any = false;
+    int64_t now = time_ticks();
+
+    for (struct post *p = l->first; p; p = p->next) {
+        if (!p->transfer && p->e.kind == ERR_NONE && p->begin_at <= now && p != l->opening) {
+            begin_post(p);
+            any = true;
+        }
+        if (p->kind == POST_NOTICE)
+            break;
+    }
+    return any;
+}
+
+/* ---- responses ---- */
+
+/* Adds advice to the error of a server that wants other headers. RFC 9728, section 5.1: the
+ * challenge of a server with OAuth names its metadata. */
+static void refuse_access(const struct post *p, struct err *why)
+{
+    static const char key[] = "resource_metadata=\"";
+    const char *name = p->server->name, *at = strstr(buf_c(&p->head.field[HTTP_CHALLENGE]), key);
+    struct buf text = BUF_INIT(BUF_SMALL);
+    struct str rest;
+
+    buf_addf(&text, "%s (set 'mcp.%s.header_command.Authorization' or another header",
+             err_text(why), name);
+    if (at) {
+        rest = str_of(at + sizeof key - 1);
+        buf_add_c(&text, "; who gives access is described at ");
+        provider_error_add_excerpt(&text, str_cut(&rest, '"'), EXCERPT_MAX);
+    }
+    buf_add_c(&text, ")");
+    err_set(why, ERR_AUTH, "%s", buf_c(&text));
+    buf_release(&text);
+}
+
+/* Reports that the request of this post gets no answer. */
+static void lose(struct post *p, const struct err *why)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct err e = ERR_INIT;
+
+    buf_add_c(&text, err_text(why));
+    mask_secrets(p->server->link, &text);
+    err_set(&e, why->kind, "%s", buf_c(&text));
+    mcp_lose_answer(p->server, p->id, &e);
+    buf_release(&text);
+    err_release(&e);
+}
+
+/* If the body is a JSON-RPC error, passes it on as the answer, also if it has no id, as one about a
+ * request that was not understood. Returns whether it is. */
+static bool take_error(struct post *p)
+{
+    struct jsonrpc_message m = {.kind = JSONRPC_ERROR, .number = p->id};
+    struct str object;
+
+    if (!json_check(str_trim(buf_str(&p->body)), &object, NULL) ||
+        json_type(json_get(object, "error")) != JSON_OBJECT || !json_get(object, "jsonrpc").p)
+        return false;
+    mask_secrets(p->server->link, &p->body);
+    m.body = json_get(buf_str(&p->body), "error");
+    p->server->in.fn(p->server->in.arg, &m, NULL);
+    return true;
+}
+
+/* Follows a redirect within the server. Any other would hand the headers to somebody else. Returns
+ * whether the message is to be sent again. */
+static bool redirect(struct post *p, struct err *why)
+{
+    struct link *l = p->server->link;
+    struct buf url = BUF_INIT(BUF_SMALL), origin = BUF_INIT(BUF_SMALL);
+    bool same = http_resolve(buf_c(&p->request.url), buf_c(&p->head.field[HTTP_LOCATION]), &url) &&
+                http_same_origin(buf_c(&l->url), buf_c(&url)) && p->head.status >= 307 &&
+                p->redirects++ < REDIRECTS_MAX;
+
+    if (same) {
+        struct buf *to = l->endpoint.len > 0 ? &l->endpoint : &l->url;
+
+        buf_clear(to);
+        buf_add_str(to, buf_str(&url));
+    } else if (http_origin(buf_c(&url), &origin)) {
+        err_set(why, ERR_REQUEST, "HTTP %d: redirect to '%s' is not followed", p->head.status,
+                buf_c(&origin));
+    } else {
+        err_set(why, ERR_REQUEST, "HTTP %d: redirect is not followed", p->head.status);
+    }
+    buf_release(&url);
+    buf_release(&origin);
+    return same;
+}
+
+/* Tries the old transport after a server that refused initialize in this way
+ * (2025-11-25/basic/transports, "Backwards Compatibility"). Returns whether it does. */
+static bool try_old_transport(struct post *p)
+{
+    struct link *l = p->server->link;
+    int status = p->head.status;
+
+    if (!p->initializes || l->opening || l->endpoint.len > 0 ||
+        (status != 400 && status != 404 && status != 405))
+        return false;
+    l->opening = p;
+    add_post(p->server, POST_STREAM);
+    return true;
+}
+
+/* Takes a response that is an error. Returns whether the post stays. */
+static bool take_refusal(struct post *p)
+{
+    struct link *l = p->server->link;
+    struct err why = ERR_INIT;
+    int status = p->head.status;
+    bool stays = false;
+
+    if (status >= 300 && status < 400) {
+        stays = redirect(p, &why);
+    } else if (status == 404 && p->session.len > 0 && p->last_id.len == 0) {
+        if (str_eq(buf_str(&p->session), buf_str(&l->session)))
+            buf_clear(&l->session);
+        mcp_lose_session(p->server, p->id);
+    } else if (!take_error(p)) {
+        stays = try_old_transport(p);
+        if (!stays)
+            provider_error_set_http(&why, status, buf_str(&p->body));
+        if (status == 401 || status == 403)
+            refuse_access(p, &why);
+    }
+    if (why.kind != ERR_NONE)
+        lose(p, &why);
+    err_release(&why);
+    return stays;
+}
+
+/* Waits to resume a stream that ended before the answer, if the server gave an id
+ * (2025-11-25/basic/transports, "Resumability and Redelivery"). Returns whether it does. */
+static bool resume(struct post *p)
+{
+    int64_t wait = p->sse.retry_ms >= 0 ? p->sse.retry_ms : RESUME_MS;
+
+    if (p->sse.last_id.len > 0) {
+        buf_clear(&p->last_id);
+        buf_add_str(&p->last_id, buf_str(&p->sse.last_id));
+    }
+    if (p->last_id.len == 0 || p->server->stateless || p->resumes++ == RESUMES_MAX)
+        return false;
+    p->begin_at = time_ticks() + (wait < RESUME_MAX_MS ? wait : RESUME_MAX_MS);
+    http_end(p->transfer);
+    p->transfer = NULL;
+    err_release(&p->e);
+    return true;
+}
+
+/* Takes a response of status 2xx that is not a stream. */
+static void take_answer(struct post *p)
+{
+    const struct buf *type = &p->head.field[HTTP_MEDIA_TYPE];
+    struct err why = ERR_INIT;
+
+    if (str_eq_c(buf_str(type), "application/json") && p->body.len > 0)
+        deliver(p->server, buf_str(&p->body));
+    if (!mcp_awaits(p->server, p->id))
+        return;
+    err_set(&why, ERR_REQUEST, "HTTP %d without an answer%s%s", p->head.status,
+            type->len > 0 ? ", of type " : "", buf_c(type));
+    lose(p, &why);
+    err_release(&why);
+}
+
+/* The response to initialize may give the session a name. */
+static void take_session(struct post *p)
+{
+    struct link *l = p->server->link;
+
+    if (!p->initializes || p->head.field[HTTP_SESSION_ID].len == 0)
+        return;
+    buf_clear(&l->session);
+    buf_add_str(&l->session, buf_str(&p->head.field[HTTP_SESSION_ID]));
+}
+
+/* Takes the end of an exchange that carried a request. Returns whether the post stays. */
+static bool take_end(struct post *p, int result)
+{
+    struct err why = ERR_INIT;
+
+    if (!mcp_awaits(p->server, p->id))
+        return false;
+    if (p->head.status != 0 && !http_head_is_success(&p->head) && result == 0)
+        return take_refusal(p);
+    if ((is_stream(p) || (result < 0 && p->last_id.len > 0)) && resume(p))
+        return true;
+    if (result == 0 && !is_stream(p)) {
+        take_answer(p);
+        return false;
+    }
+    if (result == 0)
+        err_set(&why, ERR_INCOMPLETE, "the stream ended without an answer");
+    lose(p, result == 0 ? &why : &p->e);
+    err_release(&why);
+    return false;
+}
+
+/* Takes the end of the stream of the old transport. */
+static void take_end_of_stream(struct post *p, int result)
+{
+    struct link *l = p->server->link;
+    struct post *opening = l->opening;
+    struct err why = ERR_INIT;
+
+    l->opening = NULL;
+    if (opening) {
+        provider_error_set_http(&why, opening->head.status, buf_str(&opening->body));
+        lose(opening, &why);
+    } else {
+        mcp_give_up(p->server, ERR_LIMIT, "closed its stream of events%s%s", result < 0 ? ": " : "",
+                    result < 0 ? err_text(&p->e) : "");
+    }
+    err_release(&why);
+}
+
+/* Looks at an exchange. Returns whether the post stays. */
+static bool look_at(struct post *p)
+{
+    int state = p->transfer ? http_state(p->transfer) : p->e.kind != ERR_NONE ? -1 : 1;
+    struct link *l = p->server->link;
+
+    take_session(p);
+    if (p->kind == POST_REQUEST && state > 0) {
+        if (!p->transfer || mcp_awaits(p->server, p->id))
+            return true;
+        if (p->linger == 0)
+            p->linger = time_ticks() + LINGER_MS;
+        return p->linger > time_ticks();
+    }
+    if (state > 0)
+        return true;
+    if (p->kind == POST_STREAM)
+        take_end_of_stream(p, state);
+    /* An answer of the old transport comes on its stream. */
+    if (p->kind != POST_REQUEST ||
+        (l->endpoint.len > 0 && state == 0 && http_head_is_success(&p->head)))
+        return false;
+    if (!take_end(p, state))
+        return false;
+    if (p->transfer)
+        http_end(p->transfer);
+    p->transfer = NULL;
+    return true;
+}
+
+static void look_at_all(struct link *l)
+{
+    struct post **at = &l->first, *p;
+
+    while ((p = *at) != NULL) {
+        if (look_at(p)) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        if (l->opening == p)
+            l->opening = NULL;
+        free_post(p);
+    }
+    /* The request that waited for the endpoint can go there. */
+    if (l->endpoint.len > 0)
+        l->opening = NULL;
+}
+
+static void remote_drop(struct mcp_server *s)
+{
+    /* A sink may call this, and then no exchange can be ended yet: remote_step does that. */
+    (void)s;
+}
+
+static void drop_posts(struct link *l)
+{
+    while (l->first) {
+        struct post *p = l->first;
+
+        l->first = p->next;
+        free_post(p);
+    }
+    l->opening = NULL;
+}
+
+static void remote_step(struct mcp_server *s)
+{
+    struct link *l = s->link;
+
+    if (mcp_is_broken(s)) {
+        drop_posts(l);
+        return;
+    }
+    do {
+        http_pool_step(l->pool);
+        look_at_all(l);
+    } while (!mcp_is_broken(s) && begin_posts(l));
+    if (mcp_is_broken(s))
+        drop_posts(l);
+}
+
+static size_t remote_fds(const struct mcp_server *s, struct pollfd fds[TOOL_FDS])
+{
+    const struct link *l = s->link;
+
+    return mcp_is_broken(s) ? 0 : http_pool_fds(l->pool, fds, TOOL_FDS);
+}
+
+static void remote_forget(struct mcp_server *s, int64_t id)
+{
+    struct link *l = s->link;
+
+    for (struct post **at = &l->first, *p; (p = *at) != NULL; at = &p->next) {
+        if (p->kind != POST_REQUEST || p->id != id)
+            continue;
+        *at = p->next;
+        free_post(p);
+        return;
+    }
+}
+
+/* ---- start and end ---- */
+
+static char *copy_or_null(const char *text)
+{
+    return text ? mem_copy(text, strlen(text)) : NULL;
+}
+
+int mcp_open(struct mcp_server *s, const char *name, const struct mcp_remote *r,
+             const struct mcp_watch *watch, struct err *e)
+{
+    struct link *l = mem_zalloc(sizeof *l);
+    struct err why = ERR_INIT;
+    size_t room = 0;
+
+    buf_init(&l->url, BUF_SMALL);
+    buf_init(&l->session, BUF_SMALL);
+    buf_init(&l->endpoint, BUF_SMALL);
+    buf_add_c(&l->url, r->url);
+    l->headers = mem_grow(NULL, &room, r->headers_count + 1, sizeof *l->headers);
+    for (; l->headers_count < r->headers_count; l->headers_count++)
+        l->headers[l->headers_count] =
+            (struct header){.name = copy_or_null(r->headers[l->headers_count].name),
+                            .value = copy_or_null(r->headers[l->headers_count].value)};
+    l->ca_file = copy_or_null(r->limits->ca_file);
+    l->ca_dir = copy_or_null(r->limits->ca_dir);
+    l->limits = (struct http_limits){.connect_ms = r->limits->connect_ms,
+                                     .cancel_fd = -1,
+                                     .ca_file = l->ca_file,
+                                     .ca_dir = l->ca_dir};
+    l->notice_limits = l->limits;
+    l->notice_limits.idle_ms = NOTICE_MS;
+    mcp_init(s, name, &mcp_http_transport, l, watch);
+    l->pool = http_pool_open(&why);
+    if (!l->pool) {
+        err_set(e, ERR_LIMIT, "MCP server '%s' cannot be used: %s", name, err_text(&why));
+        err_release(&why);
+        return -1;
+    }
+    mcp_greet(s);
+    return 0;
+}
+
+/* Sends DELETE for the session, which says that it is not needed any more, and drops what nobody
+ * waits for. */
+static void begin_end(struct mcp_server *s)
+{
+    struct link *l = s->link;
+
+    for (struct post **at = &l->first, *p; (p = *at) != NULL;) {
+        if (p->kind == POST_NOTICE) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        free_post(p);
+    }
+    l->opening = NULL;
+    if (mcp_is_broken(s))
+        drop_posts(l);
+    else if (l->session.len > 0)
+        add_post(s, POST_DELETE);
+}
+
+/* Steps the servers whose last messages are under way. Returns false if there are none. */
+static bool step_last(struct mcp_server *const *servers, size_t count, int64_t wait, int hurry_fd)
+{
+    struct pollfd fds[TOOL_FDS + 1];
+    size_t n = 0;
+    bool any = false;
+
+    for (size_t i = 0; i < count; i++) {
+        struct link *l = servers[i]->link;
+
+        if (l->pool && l->first)
+            remote_step(servers[i]);
+        if (!l->first)
+            continue;
+        any = true;
+        n = http_pool_fds(l->pool, fds, TOOL_FDS);
+    }
+    fds[n] = (struct pollfd){.fd = hurry_fd, .events = POLLIN};
+    /* Only the last server wakes this up, so it looks at the others often. */
+    if (any)
+        poll(fds, (nfds_t)n + 1, (int)(wait < 5 ? wait : 5));
+    return any;
+}
+
+static void free_link(struct link *l)
+{
+    drop_posts(l);
+    http_pool_close(l->pool);
+    for (size_t i = 0; i < l->headers_count; i++) {
+        free(l->headers[i].name);
+        mem_wipe(l->headers[i].value, strlen(l->headers[i].value));
+        free(l->headers[i].value);
+    }
+    free(l->headers);
+    free(l->ca_file);
+    free(l->ca_dir);
+    buf_release(&l->url);
+    buf_release(&l->session);
+    buf_release(&l->endpoint);
+    free(l);
+}
+
+static void remote_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms,
+                       int hurry_fd)
+{
+    int64_t until = time_ticks() + grace_ms, left;
+
+    for (size_t i = 0; i < count; i++)
+        begin_end(servers[i]);
+    while ((left = until - time_ticks()) > 0 && step_last(servers, count, left, hurry_fd))
+        if (hurry_fd >= 0 && file_wait(hurry_fd, 0) > 0 && left > CHILD_HURRY_MS)
+            until = time_ticks() + CHILD_HURRY_MS;
+    for (size_t i = 0; i < count; i++)
+        free_link(servers[i]->link);
+}
+
+const struct mcp_transport mcp_http_transport = {.discover_first = true,
+                                                 .send = remote_send,
+                                                 .fds = remote_fds,
+                                                 .step = remote_step,
+                                                 .forget = remote_forget,
+                                                 .drop = remote_drop,
+                                                 .end = remote_end};

@@ -1,0 +1,171 @@
+#include "llm/mcp_mirror.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "chathist/base/json.h"
+#include "chathist/llm/http.h"
+
+#define ANNOTATION "x-mcp-header"
+/* How deep the objects of a schema are looked through. json_check has a limit, too. */
+#define DEPTH_MAX 64
+
+static bool is_plain(struct str value)
+{
+    if (value.n > 0 && (value.p[0] == ' ' || value.p[value.n - 1] == ' '))
+        return false;
+    if (str_starts(value, STR("=?base64?")) && str_ends(value, STR("?=")))
+        return false;
+    for (size_t i = 0; i < value.n; i++)
+        if (value.p[i] < ' ' || value.p[i] > '~')
+            return false;
+    return true;
+}
+
+/* "Value Encoding": what is not safe in a header goes in base64. */
+static void add_line(struct buf *out, const char *prefix, struct str name, struct str value)
+{
+    buf_add_c(out, prefix);
+    buf_add_str(out, name);
+    buf_add_c(out, ": ");
+    if (is_plain(value)) {
+        buf_add_str(out, value);
+    } else {
+        buf_add_c(out, "=?base64?");
+        buf_add_base64(out, value);
+        buf_add_c(out, "?=");
+    }
+    buf_add_byte(out, '\n');
+}
+
+/* Adds the line of a parameter with this value, if it is a text, an integer or a boolean. */
+static void add_parameter(struct buf *out, struct str name, struct str value)
+{
+    struct buf text = BUF_INIT(SIZE_MAX), number = BUF_INIT(BUF_SMALL);
+    int64_t n;
+
+    if (json_type(value) == JSON_STRING) {
+        add_line(out, "Mcp-Param-", name, json_text(value, &text));
+    } else if (json_int(value, &n)) {
+        buf_addf(&number, "%" PRId64, n);
+        add_line(out, "Mcp-Param-", name, buf_str(&number));
+    } else if (str_eq_c(value, "true") || str_eq_c(value, "false")) {
+        add_line(out, "Mcp-Param-", name, value);
+    }
+    buf_release(&text);
+    buf_release(&number);
+}
+
+/* Adds the lines of the parameters of this schema, an object's, whose value is `args`. */
+static void add_parameters(struct buf *out, struct str schema, struct str args, int depth)
+{
+    struct json_iter it = json_iter(json_get(schema, "properties"));
+
+    while (depth < DEPTH_MAX && json_next(&it)) {
+        struct buf key = BUF_INIT(SIZE_MAX), name = BUF_INIT(SIZE_MAX);
+        struct str value, annotation = json_get(it.value, ANNOTATION);
+
+        buf_addf(&name, "\"%.*s\"", (int)it.key.n, it.key.p);
+        json_decode(buf_str(&name), &key);
+        buf_clear(&name);
+        value = json_get(args, buf_c(&key));
+        if (json_type(annotation) == JSON_STRING && value.n > 0)
+            add_parameter(out, json_text(annotation, &name), value);
+        if (json_type(value) == JSON_OBJECT)
+            add_parameters(out, it.value, value, depth + 1);
+        buf_release(&key);
+        buf_release(&name);
+    }
+}
+
+void mcp_mirror_add(struct buf *out, const char *method, const char *tool, struct str schema,
+                    struct str args)
+{
+    add_line(out, "Mcp-Method", STR(""), str_of(method));
+    if (!tool)
+        return;
+    add_line(out, "Mcp-Name", STR(""), str_of(tool));
+    if (schema.n > 0)
+        add_parameters(out, schema, args, 0);
+}
+
+/* ---- the rules ---- */
+
+static bool is_token(struct str name)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    bool is;
+
+    buf_add_str(&text, name);
+    is = text.len == strlen(buf_c(&text)) && http_name_is_token(buf_c(&text));
+    buf_release(&text);
+    return is;
+}
+
+/* Adds a name in lower case to the lines of names. Returns false if it is there already. */
+static bool is_new(struct buf *names, struct str name)
+{
+    struct buf line = BUF_INIT(SIZE_MAX);
+    bool found;
+
+    buf_add_byte(&line, '\n');
+    for (size_t i = 0; i < name.n; i++)
+        buf_add_byte(&line, name.p[i] >= 'A' && name.p[i] <= 'Z' ? (char)(name.p[i] - 'A' + 'a')
+                                                                 : name.p[i]);
+    buf_add_byte(&line, '\n');
+    found = str_find(buf_str(names), buf_str(&line));
+    buf_add_str(names, buf_str(&line));
+    buf_release(&line);
+    return !found;
+}
+
+static bool annotation_valid(struct str schema, struct str annotation, struct buf *names)
+{
+    struct buf name = BUF_INIT(SIZE_MAX), type = BUF_INIT(SIZE_MAX);
+    struct str text = json_text(annotation, &name);
+    struct str kind = json_text(json_get(schema, "type"), &type);
+    bool valid =
+        json_type(annotation) == JSON_STRING && is_token(text) && is_new(names, text) &&
+        (str_eq_c(kind, "string") || str_eq_c(kind, "integer") || str_eq_c(kind, "boolean"));
+
+    buf_release(&name);
+    buf_release(&type);
+    return valid;
+}
+
+/* Where a value of the schema is: the schema of a parameter, the schema of the arguments, the
+ * object `properties` of one of these two, or anywhere else. */
+enum place { PARAMETER, ARGUMENTS, PROPERTIES, ELSEWHERE };
+
+static bool is_valid(struct str value, enum place place, struct buf *names, int depth)
+{
+    struct json_iter it = json_iter(value);
+    bool valid = true;
+
+    if (json_type(value) != JSON_OBJECT && json_type(value) != JSON_ARRAY)
+        return true;
+    if (depth == DEPTH_MAX)
+        return false;
+    while (valid && json_next(&it)) {
+        enum place below = ELSEWHERE;
+
+        if (place == PROPERTIES)
+            below = PARAMETER;
+        else if (place != ELSEWHERE && json_key_is(it.key, "properties"))
+            below = PROPERTIES;
+        if (place != PROPERTIES && json_type(value) == JSON_OBJECT &&
+            json_key_is(it.key, ANNOTATION))
+            valid = place == PARAMETER && annotation_valid(value, it.value, names);
+        valid = valid && is_valid(it.value, below, names, depth + 1);
+    }
+    return valid;
+}
+
+bool mcp_mirror_valid(struct str schema)
+{
+    struct buf names = BUF_INIT(SIZE_MAX);
+    bool valid = is_valid(schema, ARGUMENTS, &names, 0);
+
+    buf_release(&names);
+    return valid;
+}

@@ -1,0 +1,233 @@
+#include "llm/mcp_transport.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/process.h"
+#include "chathist/base/time.h"
+#include "chathist/base/utf8.h"
+
+/* How much one read returns (child_read), and how much is read at most before other servers and
+ * calls have their turn. */
+#define READ_SIZE ((size_t)65536)
+#define STEP_MAX ((size_t)4 << 20)
+/* How much of standard error is kept, and how much of that a message shows, in bytes. */
+#define LOG_KEPT ((size_t)4096)
+#define LOG_SHOWN ((size_t)400)
+/* How long a server whose output has ended may take to end, and again after SIGTERM. */
+#define LEAVING_MS 500
+#define LOOK_MS 5
+
+struct link {
+    struct child child;
+    struct buf out; /* messages that are not written yet */
+    struct buf log; /* the end of its standard error */
+};
+
+/* Reads standard error and keeps the end of it. */
+static void read_log(struct link *l)
+{
+    size_t total = 0, before = l->log.len;
+
+    while (l->child.err >= 0 && total < STEP_MAX && child_read(&l->child.err, &l->log)) {
+        total += l->log.len - before;
+        if (l->log.len > LOG_KEPT)
+            buf_consume(&l->log, l->log.len - LOG_KEPT);
+        before = l->log.len;
+    }
+}
+
+/* Adds the end of the log on one line, beginning with a whole line of it if one is near enough. */
+static void add_end_of_log(struct buf *out, struct str log)
+{
+    struct buf text = BUF_INIT(8 * LOG_KEPT);
+    const char *line;
+
+    log = str_trim(log);
+    if (log.n == 0)
+        return;
+    buf_add_c(out, ": ");
+    if (log.n > LOG_SHOWN) {
+        log = (struct str){log.p + (log.n - LOG_SHOWN), LOG_SHOWN};
+        line = memchr(log.p, '\n', log.n);
+        if (line)
+            log = (struct str){line + 1, (size_t)(log.p + log.n - line) - 1};
+        buf_add_c(out, "… ");
+    }
+    utf8_add_repaired(&text, log);
+    vis_add_line(out, buf_str(&text), true);
+    buf_release(&text);
+}
+
+static void stdio_add_log(struct mcp_server *s, struct buf *out)
+{
+    struct link *l = s->link;
+
+    read_log(l);
+    add_end_of_log(out, buf_str(&l->log));
+}
+
+static void stdio_drop(struct mcp_server *s)
+{
+    struct link *l = s->link;
+
+    buf_release(&l->out);
+    child_end(&l->child, LEAVING_MS);
+}
+
+/* Gives up a server of which `what` has ended. Waits for the process first, because its exit status
+ * and its last messages say more. */
+static void give_up_ended(struct mcp_server *s, const char *what)
+{
+    struct link *l = s->link;
+    int64_t until = time_ticks() + LEAVING_MS;
+    int status;
+
+    child_close(&l->child.in);
+    while (!child_ended(&l->child) && time_ticks() < until) {
+        read_log(l);
+        file_wait(-1, LOOK_MS);
+    }
+    status = l->child.status;
+    if (!child_ended(&l->child))
+        mcp_give_up(s, ERR_LIMIT, "closed its %s", what);
+    else if (status > 128)
+        mcp_give_up(s, ERR_LIMIT, "was ended by signal %d", status - 128);
+    else
+        mcp_give_up(s, ERR_LIMIT, "ended with status %d", status);
+}
+
+/* Fills in what the server waits for. Returns the number of descriptors, 0 if it is broken. */
+static size_t fds_of_child(const struct mcp_server *s, struct pollfd fds[TOOL_FDS])
+{
+    const struct link *l = s->link;
+    size_t n = 0;
+
+    if (mcp_is_broken(s))
+        return 0;
+    if (l->child.out >= 0)
+        fds[n++] = (struct pollfd){.fd = l->child.out, .events = POLLIN};
+    if (l->child.err >= 0)
+        fds[n++] = (struct pollfd){.fd = l->child.err, .events = POLLIN};
+    if (l->child.in >= 0 && l->out.len > 0)
+        fds[n++] = (struct pollfd){.fd = l->child.in, .events = POLLOUT};
+    return n;
+}
+
+static void write_messages(struct mcp_server *s)
+{
+    struct link *l = s->link;
+
+    if (l->out.overflow)
+        mcp_give_up(s, ERR_LIMIT, "does not read what it is sent");
+    while (l->child.in >= 0 && l->out.len > 0) {
+        size_t n = child_write(&l->child.in, buf_str(&l->out));
+
+        if (n == 0)
+            return;
+        buf_consume(&l->out, n);
+    }
+}
+
+/* Does one read. Returns false if there is nothing more to read now. */
+static bool read_messages(struct mcp_server *s, size_t *total)
+{
+    struct link *l = s->link;
+    struct buf bytes = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+
+    if (!child_read(&l->child.out, &bytes)) {
+        buf_release(&bytes);
+        if (l->child.out < 0)
+            give_up_ended(s, "output");
+        return false;
+    }
+    *total += bytes.len;
+    if (jsonrpc_feed(&s->in, buf_str(&bytes), &e) < 0)
+        mcp_give_up(s, ERR_LIMIT, "cannot be used: %s", err_text(&e));
+    buf_release(&bytes);
+    err_release(&e);
+    return !mcp_is_broken(s);
+}
+
+/* Writes and reads as much as is possible without waiting. */
+static void stdio_step(struct mcp_server *s)
+{
+    struct link *l = s->link;
+    bool ended;
+    size_t total = 0;
+
+    if (mcp_is_broken(s))
+        return;
+    ended = child_ended(&l->child);
+    write_messages(s);
+    read_log(l);
+    while (!mcp_is_broken(s) && total < STEP_MAX && read_messages(s, &total))
+        continue;
+    if (mcp_is_broken(s) || total >= STEP_MAX)
+        return;
+    /* A process that the server started may keep its output open. Everything that the server
+     * itself wrote before it ended, or before it closed its input, has been read here. */
+    if (ended || l->child.in < 0)
+        give_up_ended(s, "input");
+    else
+        write_messages(s);
+}
+
+static void stdio_send(struct mcp_server *s, const struct mcp_message *m)
+{
+    struct link *l = s->link;
+
+    buf_add_str(&l->out, m->json);
+}
+
+/* ---- start and end ---- */
+
+int mcp_start(struct mcp_server *s, const char *name, char *const argv[], char *const env[],
+              const char *cwd, const struct mcp_watch *watch, struct err *e)
+{
+    struct link *l = mem_zalloc(sizeof *l);
+    struct err why = ERR_INIT;
+
+    *l = (struct link){.child = CHILD_INIT};
+    buf_init(&l->out, MCP_OUT_MAX);
+    buf_init(&l->log, LOG_KEPT + READ_SIZE);
+    mcp_init(s, name, &mcp_stdio_transport, l, watch);
+    /* The server runs as the same user and must not read keys from this process. */
+    process_hide();
+    if (child_start(&l->child, argv, env, cwd, &why) < 0) {
+        err_set(e, ERR_LIMIT, "MCP server '%s' cannot be started: %s", name, err_text(&why));
+        err_release(&why);
+        return -1;
+    }
+    mcp_greet(s);
+    return 0;
+}
+
+static void stdio_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms,
+                      int hurry_fd)
+{
+    size_t room = 0;
+    struct child **children = mem_grow(NULL, &room, count, sizeof(struct child *));
+
+    for (size_t i = 0; i < count; i++)
+        children[i] = &((struct link *)servers[i]->link)->child;
+    child_end_all(children, count, grace_ms, hurry_fd);
+    free(children);
+    for (size_t i = 0; i < count; i++) {
+        struct link *l = servers[i]->link;
+
+        buf_release(&l->out);
+        buf_release(&l->log);
+        free(l);
+    }
+}
+
+const struct mcp_transport mcp_stdio_transport = {.send = stdio_send,
+                                                  .fds = fds_of_child,
+                                                  .step = stdio_step,
+                                                  .add_log = stdio_add_log,
+                                                  .drop = stdio_drop,
+                                                  .end = stdio_end};

@@ -1,0 +1,69 @@
+/*
+ * mcp_transport - how messages of llm/mcp reach a server and come back. There are two transports: a
+ * program on this machine (llm/mcp_stdio) and Streamable HTTP (llm/mcp_http).
+ *
+ * A transport only moves messages. It gives each message of the server to jsonrpc in
+ * mcp_server.in, which passes it on to llm/mcp, and reports what llm/mcp cannot see with the
+ * functions at the end of this file.
+ */
+#ifndef LLM_MCP_TRANSPORT_H
+#define LLM_MCP_TRANSPORT_H
+
+#include "chathist/llm/mcp.h"
+
+/* A message to the server. All pointers are borrowed for the call of `send`. */
+struct mcp_message {
+    struct str json;             /* ends with a newline */
+    int64_t id;                  /* of a request; 0: a notification or an answer */
+    const char *method;          /* NULL: an answer */
+    const struct mcp_tool *tool; /* that a tools/call calls, otherwise NULL */
+    struct str args;             /* its arguments, a JSON object */
+};
+
+struct mcp_transport {
+    /* The server is asked with server/discover first, and then with initialize if it does not know
+     * that, as 2026-07-28/basic/transports/streamable-http recommends. Otherwise the other way
+     * round, because a program that has a session is the rule. */
+    bool discover_first;
+    /* Queues a message, without waiting and without calling the functions below. */
+    void (*send)(struct mcp_server *s, const struct mcp_message *m);
+    /* Fills in the descriptors that the server waits for and returns their number. After 0, the
+     * next step follows soon. */
+    size_t (*fds)(const struct mcp_server *s, struct pollfd fds[TOOL_FDS]);
+    /* Writes and reads as much as is possible without waiting. */
+    void (*step)(struct mcp_server *s);
+    /* The answer to this request is not wanted any more. May be NULL. */
+    void (*forget)(struct mcp_server *s, int64_t id);
+    /* Adds `: TEXT`, what the server itself says about its failure. May be NULL. */
+    void (*add_log)(struct mcp_server *s, struct buf *out);
+    /* The server is given up: nothing is sent or read any more. Called within `step`, too. */
+    void (*drop)(struct mcp_server *s);
+    /* Ends the servers, all of this transport, side by side, and frees their links. The arguments
+     * are those of mcp_end. */
+    void (*end)(struct mcp_server *const *servers, size_t count, int64_t grace_ms, int hurry_fd);
+};
+
+/* Has the server been given up? */
+bool mcp_is_broken(const struct mcp_server *s);
+/* Gives a server up for good: sets its fault, `MCP server 'name' ...`. Does nothing if it has been
+ * given up. */
+void mcp_give_up(struct mcp_server *s, enum err_kind kind, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A request gets no answer, for this reason. The server can be used for other requests. */
+void mcp_lose_answer(struct mcp_server *s, int64_t id, const struct err *why);
+/* The server has ended the session to which this request belongs, and did not take the request. */
+void mcp_lose_session(struct mcp_server *s, int64_t id);
+/* Is this a request whose answer has not come? */
+bool mcp_awaits(const struct mcp_server *s, int64_t id);
+/* The revision that was agreed upon; NULL before. */
+const char *mcp_revision(const struct mcp_server *s);
+
+/* For the start of a transport: prepares *s, which then has the link; and sends the first request,
+ * once the link can take it. */
+void mcp_init(struct mcp_server *s, const char *name, const struct mcp_transport *transport,
+              void *link, const struct mcp_watch *watch);
+void mcp_greet(struct mcp_server *s);
+
+extern const struct mcp_transport mcp_stdio_transport, mcp_http_transport;
+
+#endif

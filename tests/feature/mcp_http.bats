@@ -1,0 +1,227 @@
+#!/usr/bin/env bats
+#
+# chat and MCP servers over HTTP. The server is fake-mcp-http; the rules of the configuration are in
+# tests/unit/mcp_servers_test.c, the headers that repeat a message in tests/unit/mcp_mirror_test.c.
+
+# shellcheck disable=SC2016
+
+load ../helper
+
+setup() {
+    sandbox
+    use_history
+    export OPENAI_API_KEY=test-key-1 CHAT_MODEL=openai:test-model
+    mkdir -p "$HOME/.config/chathist"
+}
+
+teardown() {
+    local pid
+    for pid in "${PIDS[@]}"; do kill "$pid" 2>/dev/null || :; done
+    sandbox_end
+}
+
+configure() {
+    printf '%s\n' "$@" >"$HOME/.config/chathist/config"
+}
+
+# start_mcp OPTION...: the server, at $MCP, whose requests are in `log`.
+start_mcp() {
+    rm -f url log
+    "$TESTS/tools/fake-mcp-http" "$@" --url url --log log </dev/null >/dev/null 2>&1 3>&- 4>&- &
+    PIDS+=($!)
+    wait_for test -s url
+    MCP=$(cat url)
+}
+
+# requests FILTER LINE...: what jq -r FILTER makes of the array of all requests.
+requests() {
+    jq -s . log >all
+    json_is all "$@"
+}
+
+# methods WANTED...: what the server was sent, HTTP method and JSON-RPC method.
+methods() {
+    json_is log '"\(.method) \(.body.method // (.body | if . then "answer" else "" end))"' "$@"
+}
+
+# result WANTED: what the model got as the last result of a tool.
+result() {
+    jq -s . "$HISTORY" >all
+    json_is all 'map(select(.role == "tool"))[-1].content' "$1"
+}
+
+# refuses STATUS TEXT: chat ends so, before anything is stored.
+refuses() {
+    run_expect "$1" chat --mcp "fake=$MCP" hello
+    stdout_empty
+    stderr_is "chat: MCP server 'fake' $2"
+    [[ ! -e $HISTORY ]]
+}
+
+@test "mcp_http: a tool of a server is called, answered as JSON, on one connection" {
+    start_mcp
+    start_llm --call 'fake__echo {"text":"one"}' --call 'fake__echo {"text":"two"}' --reply finished
+    run_expect 0 chat --yes --mcp "fake=$MCP" hello
+    stdout_is finished
+    result two
+    methods 'POST server/discover' 'POST initialize' 'POST notifications/initialized' 'POST tools/list' \
+        'POST tools/call' 'POST tools/call'
+    [[ $(jq .port log | sort -u | wc -l) == 1 ]]
+    requests '.[4].headers | .accept, .["content-type"], .["mcp-protocol-version"], .["mcp-method"], .["mcp-name"]' \
+        'application/json, text/event-stream' application/json 2025-11-25 tools/call echo
+}
+
+@test "mcp_http: answers come as streams, and requests in them are answered" {
+    start_mcp --sse --ask
+    start_llm --call 'fake__echo {"text":"streamed"}' --reply finished
+    run_expect 0 chat --yes -v --mcp "fake=$MCP" hello
+    grep -q 'mcp_message fake info so far' "$ERR"
+    result streamed
+    requests 'map(select(.body.id == "are you there"))[-1].body.result | tojson' '{}'
+    requests 'map(select(.body.id == "a model"))[-1].body.error.code' -32601
+}
+
+@test "mcp_http: a session is kept, ended, and begun anew when the server has lost it" {
+    start_mcp --session --forget 5
+    start_llm --call 'fake__echo {"text":"again"}' --reply finished
+    run_expect 0 chat --yes --mcp "fake=$MCP" hello
+    result again
+    methods 'POST server/discover' 'POST initialize' 'POST notifications/initialized' 'POST tools/list' \
+        'POST tools/call' 'POST initialize' 'POST notifications/initialized' 'POST tools/call' 'POST tools/list' 'DELETE '
+    requests '[.[].headers["mcp-session-id"]] | map(. // "") | join(" ")' \
+        '  session-0 session-0 session-0  session-1 session-1 session-1 session-1'
+}
+
+@test "mcp_http: 2026-07-28 has no session, and parameters are repeated in headers" {
+    start_mcp --stateless --extra Text
+    start_llm --call 'fake__echo {"text":"für"}' --reply finished
+    run_expect 0 chat --yes --mcp "fake=$MCP" hello
+    result für
+    methods 'POST server/discover' 'POST tools/list' 'POST tools/call'
+    requests '.[-1].headers["mcp-param-text"]' '=?base64?ZsO8cg==?='
+    start_mcp --stateless --extra 'not a name'
+    run_expect 0 chat --dry-run --mcp "fake=$MCP" hello
+    stderr_is "chat: MCP server 'fake': tool 'echo' is left out, an x-mcp-header of it is not valid"
+}
+
+@test "mcp_http: the transport of 2024-11-05" {
+    start_mcp --old
+    start_llm --call 'fake__echo {"text":"old"}' --reply finished
+    run_expect 0 chat --yes --mcp "fake=$MCP" hello
+    result old
+    requests '.[-1] | "\(.path) \(.body.method)"' '/messages?id=7 tools/call'
+}
+
+@test "mcp_http: a stream that breaks off is resumed" {
+    start_mcp --session
+    start_llm --call 'fake__break {}' --reply finished
+    run_expect 0 chat --yes --mcp "fake=$MCP" hello
+    result resumed
+    requests 'map(select(.method == "GET"))[].headers | .accept, .["last-event-id"], .["mcp-session-id"]' \
+        text/event-stream first session-0
+}
+
+@test "mcp_http: calls that get no answer fail, and the server can be used further" {
+    start_mcp
+    start_llm --call 'fake__lost {}' --call 'fake__silent {}' --call 'fake__die {}' --call 'fake__echo {"text":"here"}' \
+        --reply finished
+    run_expect 0 chat --yes --mcp "fake=$MCP" hello
+    json_is "$HISTORY" 'select(.role == "tool").content' 'the tool cannot be called: the stream ended without an answer' \
+        'the tool cannot be called: HTTP 202 without an answer' \
+        'the tool cannot be called: HTTP 500: it cannot go on' here
+}
+
+@test "mcp_http: a call that takes too long is cancelled" {
+    start_mcp --session
+    start_llm --call 'fake__hang {}' --call 'fake__cancelled {}' --reply finished
+    run_expect 0 chat --yes --tool-timeout 1s --mcp "fake=$MCP" hello
+    result 1
+    jq -s . "$HISTORY" >all
+    json_is all 'map(select(.role == "tool"))[0].content' 'the tool was stopped: it took longer than 1.0 s'
+}
+
+@test "mcp_http: an interrupt in a call cancels it and ends the session" {
+    start_mcp --session
+    start_llm --call 'fake__hang {}' --reply finished
+    background chat --yes --mcp "fake=$MCP" hello
+    wait_for grep -q tools/call log
+    kill -INT "$BG"
+    finish 130
+    wait_for grep -q DELETE log
+    requests '.[-2:][] | "\(.method) \(.body.method)"' 'POST notifications/cancelled' 'DELETE null'
+    json_is "$HISTORY" .role user assistant tool
+}
+
+@test "mcp_http: a server that floods is given up" {
+    start_mcp
+    start_llm --call 'fake__flood {}' --reply finished
+    run_expect 0 chat --yes --mcp "fake=$MCP" hello
+    result "MCP server 'fake' cannot be used: it sent 10000 messages and no answer"
+}
+
+@test "mcp_http: a server that refuses, is not there or is none" {
+    start_mcp --status 401 --challenge 'Bearer resource_metadata="https://auth.test/x"'
+    refuses 3 "refuses access: HTTP 401: as told (set 'mcp.fake.header_command.Authorization' or another header; who gives access is described at https://auth.test/x)"
+    start_mcp --status 503
+    refuses 5 "refuses to begin: HTTP 503: as told"
+    start_mcp --page
+    refuses 9 "refuses to begin: HTTP 200 without an answer, of type text/html"
+    start_mcp --status 404
+    refuses 9 "refuses to begin: HTTP 404: as told"
+    MCP=http://127.0.0.1:1/mcp
+    refuses 4 "cannot be reached: cannot connect to '127.0.0.1:1': Connection refused"
+}
+
+@test "mcp_http: redirects are followed within the server only" {
+    local other
+    start_mcp --log other.log
+    other=$MCP
+    start_mcp --slash
+    start_llm --call 'fake__echo {"text":"moved"}' --reply finished
+    run_expect 0 chat --yes --mcp "fake=$MCP" hello
+    result moved
+    [[ $(jq -r .path log | sort | uniq -c | xargs) == '1 /mcp 5 /mcp/' ]]
+    rm "$HISTORY" log
+    start_mcp --redirect "$other"
+    configure "mcp.fake.url = $MCP" 'mcp.fake.header.X-Secret = very-secret-1'
+    run_expect 9 chat --mcp fake hello
+    other=${other#http://}
+    stderr_is "chat: MCP server 'fake' refuses to begin: HTTP 307: redirect to '${other%/mcp}' is not followed"
+    requests 'map(.headers["x-secret"]) | unique[]' very-secret-1
+    [[ ! -e other.log ]]
+}
+
+@test "mcp_http: headers are sent to their server and shown nowhere" {
+    start_mcp --require X-Secret
+    configure "mcp.fake.url = $MCP" 'mcp.fake.header.X-Secret = very-secret-1' \
+        'mcp.fake.header_command.Authorization = echo Bearer token-12345678'
+    start_llm --call 'fake__headers {}' --reply finished
+    run_expect 0 chat --yes -v --mcp fake hello
+    requests 'map(.headers["x-secret"], .headers.authorization) | unique[]' 'Bearer token-12345678' very-secret-1
+    run_expect 1 grep -rE 'very-secret-1|token-12345678' "$HISTORY" "$OUT" "$ERR" "$RECORD"
+    json_is "$HISTORY" 'select(.role == "tool").content | split("\n")[] | select(test("^(X-Secret|Auth)"))' \
+        'Authorization: Bearer ***' 'X-Secret: ***'
+    run_expect 0 chat --dry-run --mcp fake hello
+    run_expect 1 grep -E 'very-secret-1|token-12345678' "$OUT" "$ERR"
+    # Another server of that name gets none of them.
+    run_expect 3 chat --mcp "fake=$MCP?x" hello
+    configure "mcp.fake.url = $MCP" 'mcp.fake.header_command.X-Secret = false'
+    run_expect 2 chat --mcp fake hello
+    stderr_is "chat: no value from the command in 'mcp.fake.header_command.X-Secret': exit status 1"
+    configure "mcp.fake.url = $MCP" 'mcp.fake.header.Content-Length = 5'
+    run_expect 2 chat --mcp fake hello
+    stderr_is "chat: cannot use 'mcp.fake.header.Content-Length': bad header 'Content-Length': it cannot be set"
+}
+
+@test "mcp_http: a URL alone has the name of its host; http is for this machine and the configuration" {
+    start_mcp
+    run_expect 0 chat -v --dry-run --mcp "$MCP" hello
+    grep -q '^tool=127_0_0_1__echo$' "$ERR"
+    run_expect 2 chat --mcp http://mcp.invalid/mcp hello
+    stderr_is "chat: cannot use 'http://mcp.invalid/mcp' as an MCP server: it is not encrypted; use https, or set 'mcp.NAME.url' in the user configuration"
+    configure 'mcp.far.url = http://mcp.invalid/mcp'
+    run_expect 4 chat --mcp far hello
+    stderr_is "chat: MCP server 'far' cannot be reached: cannot connect to 'mcp.invalid:80': unknown host"
+    run_expect 2 chat --mcp https:// hello
+    stderr_is "chat: bad URL 'https://' of an MCP server: not of the form http[s]://HOST[:PORT]/PATH"
+}
