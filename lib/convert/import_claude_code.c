@@ -42,12 +42,13 @@ enum key {
     KEY_API_ERROR,
     KEY_TIME,
     KEY_MESSAGE,
+    KEY_COST,
     KEY_COUNT
 };
 static const char *const keys[KEY_COUNT] = {
     "type",      "uuid",    "sessionId",        "isSidechain",
     "agentId",   "isMeta",  "isCompactSummary", "isApiErrorMessage",
-    "timestamp", "message",
+    "timestamp", "message", "costUSD",
 };
 
 struct reader {
@@ -126,8 +127,9 @@ static void set_session(struct import_message *m, const struct reader *r, const 
     buf_release(&agent);
 }
 
-/* Anthropic does not count the tokens of the cache as input, chathist(5) does. */
-static void set_usage(struct import_message *m, struct str value)
+/* Anthropic does not count the tokens of the cache as input, chathist(5) does. Versions of the
+ * program before June 2025 also wrote what the response cost. */
+static void set_usage(struct import_message *m, struct str value, struct str cost)
 {
     static const enum usage_kind parts[] = {USAGE_CACHE_READ, USAGE_CACHE_WRITE};
     struct usage u;
@@ -140,6 +142,7 @@ static void set_usage(struct import_message *m, struct str value)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (u.at[parts[i]] >= 0)
             u.at[USAGE_INPUT] = (u.at[USAGE_INPUT] > 0 ? u.at[USAGE_INPUT] : 0) + u.at[parts[i]];
+    usage_read(&u, USAGE_COST, cost);
     usage_replace(&m->usage, &u);
 }
 
@@ -155,7 +158,7 @@ static int take_answer(struct reader *r, const struct str *value, struct err *e)
     set_session(&r->other, r, value);
     /* An earlier import may have stored some records of a response before others were written. */
     if (import_knows(r->source, buf_str(&r->other.session), uuid, NULL)) {
-        set_usage(&r->other, json_get(message, "usage"));
+        set_usage(&r->other, json_get(message, "usage"), value[KEY_COST]);
         count_once(r, id, &r->other);
         goto out;
     }
@@ -175,7 +178,7 @@ static int take_answer(struct reader *r, const struct str *value, struct err *e)
         import_set_text(&m->model, json_get(message, "model"));
     }
     import_add_content(m, json_get(message, "content"));
-    set_usage(m, json_get(message, "usage"));
+    set_usage(m, json_get(message, "usage"), value[KEY_COST]);
     import_set_finish(m, json_get(message, "stop_reason"));
     /* The program itself wrote this message instead of a response. */
     if (str_eq_c(buf_str(&m->model), "<synthetic>")) {

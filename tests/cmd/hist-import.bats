@@ -90,6 +90,21 @@ contents() {
     again s.jsonl
 }
 
+@test "import: the cost that Claude Code wrote until June 2025, once for each answer" {
+    record() { # TEXT OUTPUT COST
+        jq -cn --arg text "$1" --argjson tokens "$2" --argjson cost "$3" --arg uuid "00000000-0000-4000-8000-00000000000$((++records))" \
+            '{parentUuid: null, sessionId: "s", type: "assistant", uuid: $uuid, timestamp: "2025-05-27T09:00:00.000Z", costUSD: $cost,
+              message: {id: "msg_1", role: "assistant", model: "claude-opus-4", content: [{type: "text", text: $text}],
+                        usage: {input_tokens: 4, cache_read_input_tokens: 6, output_tokens: $tokens}}}'
+    }
+    record one 1 0.0105 >s.jsonl
+    record two 9 0.021 >>s.jsonl
+    run_expect 0 hist-import s.jsonl
+    contents '.usage | tojson' '{"input_tokens":10,"output_tokens":9,"cache_read_tokens":6,"cost":0.021}'
+    run_expect 0 hist-stats --cost --by role
+    stdout_line 1 $'total\tUSD\t0.021\t0.021\t0\t1\t19'
+}
+
 @test "import: Codex, new and old, a fork, a summary, and what only Codex says" {
     local dir=$FORMATS/codex/sessions/2025/10/02
     run_expect 1 hist-import --subagents "$FORMATS/codex"
