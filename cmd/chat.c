@@ -15,8 +15,8 @@ static enum turn_kind kind_of(const struct chat_args *a)
 }
 
 /* Runs one turn with the prompt from the command line. Returns the exit code. */
-static int turn_once(struct chat_session *chat, struct buf *prompt, const struct image_list *images,
-                     const struct buf *messages)
+static int turn_once(struct chat_session *chat, struct buf *prompt,
+                     const struct attachment_list *attachments, const struct buf *messages)
 {
     const struct chat_args *args = chat->args;
     struct err e = ERR_INIT;
@@ -33,7 +33,7 @@ static int turn_once(struct chat_session *chat, struct buf *prompt, const struct
         .system = str_of(args->system),
         .messages = args->messages ? (struct str){buf_c(messages), messages->len} : STR_NONE,
         .files = args->files.at,
-        .images = images,
+        .attachments = attachments,
     };
 
     if (chat_session_prepare(chat, &turn, &e) < 0 ||
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     struct chat_session chat = CHAT_SESSION_INIT;
     struct presets presets = PRESETS_INIT;
     struct buf prompt = BUF_INIT(PROMPT_MAX), messages = BUF_INIT(MESSAGES_MAX);
-    struct image_list images = {0};
+    struct attachment_list attachments = {0};
     struct chat_args args;
     bool interactive;
     int status;
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
     presets_load(&presets, &args);
     interactive = input_interactive(&args);
     if (!args.models && !interactive)
-        input_prompt(&prompt, &images, &args);
+        input_prompt(&prompt, &attachments, &args);
     presets_expand(&presets, &args, &prompt);
     if (args.messages)
         input_messages(&messages, &args);
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
         status = repl_run(&chat);
     else
         status = args.models ? chat_session_list_models(&chat)
-                             : turn_once(&chat, &prompt, &images, &messages);
+                             : turn_once(&chat, &prompt, &attachments, &messages);
     /* The part that arrived is printed and stored. Now the signal may end the program. */
     mcp_servers_close(&chat.mcp, status > 128);
     if (status > 128)
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
     status = out_close(&chat.events.out, status, status ? status : exit_code(ERR_FAILURE));
     chat_session_close(&chat);
     buf_release(&prompt);
-    image_list_release(&images);
+    attachment_list_release(&attachments);
     buf_release(&messages);
     presets_release(&presets);
     chat_args_release(&args);

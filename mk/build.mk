@@ -20,7 +20,7 @@ PKG_CONFIG ?= pkg-config
 # Libraries. --as-needed leaves out what a program's objects do not ask for; those of some programs
 # are offered to them alone, so that another that comes to need them does not link.
 common_libs := uuid libcjson libutf8proc
-chat_libs := libcurl libedit libpcre2-8
+chat_libs := libcurl libedit libmd libpcre2-8
 chathist_libs := libcurl
 hist-search_libs := libpcre2-8
 hist-delete_libs := libpcre2-8

@@ -213,12 +213,10 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
         return strcmp(t->args->messages, "-") == 0
                    ? err_set(e, ERR_USAGE, "no usable message on standard input")
                    : err_set(e, ERR_USAGE, "no usable message in '%s'", t->args->messages);
-    if (turn->images_before > 0 && (!turn->images || turn->images->count == 0) &&
-        !t->args->common.quiet)
-        warnf("the last prompt came with %" PRIu64 " image%s, not sent again: attach %s with %s",
-              turn->images_before, turn->images_before == 1 ? "" : "s",
-              turn->images_before == 1 ? "it" : "them",
-              t->events.interactive ? "/file, and /edit" : "-f");
+    if (turn->unsent_count > 0 && !t->args->common.quiet)
+        warnf("%s of an earlier message %s not sent again; attach %s with %s", buf_c(&turn->unsent),
+              turn->unsent_count == 1 ? "is" : "are", turn->unsent_count == 1 ? "it" : "them",
+              t->events.interactive ? "/file" : "-f");
     events_context(&t->events, turn);
     for (size_t i = 0; t->args->verbose && i < t->toolbox.count; i++)
         notef("tool=%s", t->toolbox.at[i]->name);

@@ -161,12 +161,16 @@ void events_model(struct events *ev, const char *provider, const char *model)
 
 /* ---- the context ---- */
 
-static void note_message(size_t index, const char *role, size_t length, bool calls, size_t images)
+static void note_message(size_t index, const char *role, size_t length, bool calls,
+                         const struct context_message *m)
 {
+    size_t images = m ? attachment_images(m->attachments, m->attachments_count) : 0;
     struct buf more = BUF_INIT(BUF_SMALL);
 
     if (images > 0)
         buf_addf(&more, " images=%zu", images);
+    if (m && m->attachments_count > images)
+        buf_addf(&more, " documents=%zu", m->attachments_count - images);
     notef("index=%zu role=%s content_length=%zu has_tool_calls=%s%s", index, role, length,
           calls ? "true" : "false", buf_c(&more));
     buf_release(&more);
@@ -180,10 +184,10 @@ static void note_context(const struct turn *t)
     notef("session=%.*s state=%s message_count=%zu", (int)t->session.n, t->session.p,
           t->is_new ? "new" : "existing", c->count + system);
     if (c->system)
-        note_message(0, role_name(ROLE_SYSTEM), c->system_len, false, 0);
+        note_message(0, role_name(ROLE_SYSTEM), c->system_len, false, NULL);
     for (size_t i = 0; i < c->count; i++)
         note_message(i + system, role_name(c->at[i].role), c->at[i].n, c->at[i].tool_calls != NULL,
-                     c->at[i].images_count);
+                     &c->at[i]);
 }
 
 static void add_limit(struct buf *b, const char *name, size_t limit)

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "chathist/base/file.h"
@@ -24,24 +25,27 @@ bool input_interactive(const struct chat_args *a)
     return !asked && a->read_stdin && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 }
 
-/* Attaches the files of -f. With --regenerate only images are allowed. */
-static void attach_all(struct buf *prompt, struct image_list *images, const struct chat_args *a)
+/* Attaches the files of -f. With --regenerate only images and PDFs are allowed. */
+static void attach_all(struct buf *prompt, struct attachment_list *attachments,
+                       const struct chat_args *a)
 {
     struct err e = ERR_INIT;
 
     for (size_t i = 0; i < a->files.count; i++) {
-        size_t before = images->count;
+        size_t before = attachments->count;
 
-        if (attach_file(prompt, images, a->files.at[i], &e) < 0 && a->regenerate)
+        if (attach_file(prompt, attachments, a->files.at[i], &e) < 0 && a->regenerate)
             die_usage("--regenerate takes no prompt: %s", err_text(&e));
         if (e.kind != ERR_NONE)
             die_err(&e);
-        if (a->regenerate && images->count == before)
-            die_usage("--regenerate takes no prompt, and '%s' is no image", a->files.at[i]);
+        if (a->regenerate && attachments->count == before)
+            die_usage("--regenerate takes no prompt, and '%s' is neither an image nor a PDF",
+                      a->files.at[i]);
     }
 }
 
-void input_prompt(struct buf *prompt, struct image_list *images, const struct chat_args *a)
+void input_prompt(struct buf *prompt, struct attachment_list *attachments,
+                  const struct chat_args *a)
 {
     const char *waiting =
         a->common.quiet ? NULL : "waiting for standard input (--no-stdin leaves it alone)";
@@ -53,11 +57,11 @@ void input_prompt(struct buf *prompt, struct image_list *images, const struct ch
     if (read && prompt->len == 0 && a->words_count > 0 && !a->common.quiet)
         hintf(a->verbose, "standard input is empty");
     prompt_add_words(prompt, a->words, a->words_count);
-    attach_all(prompt, images, a);
+    attach_all(prompt, attachments, a);
     if (prompt->overflow)
         die_usage("prompt is too long: over %zu MiB", PROMPT_MAX >> 20);
-    if (str_trim(buf_str(prompt)).n > 0 || images->count > 0 || a->regenerate || a->template_name ||
-        (a->edit && editor_possible()))
+    if (str_trim(buf_str(prompt)).n > 0 || attachments->count > 0 || a->regenerate ||
+        a->template_name || (a->edit && editor_possible()))
         return;
     if (chat_args_messages_stdin(a))
         die_usage("no prompt: '--messages -' takes standard input, give it as arguments");
@@ -136,14 +140,16 @@ static void add_fenced_text(struct buf *prompt, const char *file, struct str tex
     buf_release(&name);
 }
 
-static int attach_bytes(struct buf *prompt, struct image_list *images, const char *file,
+static int attach_bytes(struct buf *prompt, struct attachment_list *attachments, const char *file,
                         struct str bytes, struct err *e)
 {
-    const char *type = image_type(bytes);
+    const char *type = attachment_type(bytes);
     size_t before = prompt->len;
 
     if (type)
-        return image_list_add(images, type, bytes, e);
+        return attachment_list_add(attachments, type,
+                                   strcmp(file, ATTACH_STDIN) == 0 ? "stdin" : path_base(file),
+                                   bytes, e);
     if (bytes.n > 0 && memchr(bytes.p, '\0', bytes.n))
         return err_set(e, ERR_USAGE, "it is a binary file");
     add_fenced_text(prompt, file, bytes);
@@ -154,8 +160,32 @@ static int attach_bytes(struct buf *prompt, struct image_list *images, const cha
     return err_set(e, ERR_USAGE, "the prompt would be over %zu MiB", PROMPT_MAX >> 20);
 }
 
+/* Returns 0, or -1 with *e set and a command that does it, for something that -f does not fetch or
+ * walk through. */
+static int check_file(const char *file, struct err *e)
+{
+    struct str name = str_of(file);
+    struct stat st;
+
+    if (stat(file, &st) == 0)
+        return S_ISDIR(st.st_mode) ? err_set(e, ERR_USAGE,
+                                             "cannot attach '%s': it is a directory; its files can "
+                                             "be sent with: tail -n +1 %s%s* | chat ...",
+                                             file, file, str_ends(name, STR("/")) ? "" : "/")
+                                   : 0;
+    if (str_starts(name, STR("https://")) || str_starts(name, STR("http://")))
+        return err_set(
+            e, ERR_USAGE,
+            "cannot attach '%s': it is a URL; its page can be sent with: curl -fsSL '%s' "
+            "| chat -f - ...",
+            file, file);
+    return 0;
+}
+
 static int read_bytes(const char *file, struct buf *bytes, struct err *e)
 {
+    if (check_file(file, e) < 0)
+        return -1;
     if (strcmp(file, ATTACH_STDIN) != 0)
         return file_read(file, bytes, e);
     if (file_read_all(STDIN_FILENO, bytes) < 0)
@@ -165,7 +195,8 @@ static int read_bytes(const char *file, struct buf *bytes, struct err *e)
     return 0;
 }
 
-int attach_file(struct buf *prompt, struct image_list *images, const char *file, struct err *e)
+int attach_file(struct buf *prompt, struct attachment_list *attachments, const char *file,
+                struct err *e)
 {
     struct buf bytes = BUF_INIT(PROMPT_MAX);
     int result = read_bytes(file, &bytes, e);
@@ -174,7 +205,7 @@ int attach_file(struct buf *prompt, struct image_list *images, const char *file,
         if (e)
             e->kind = ERR_USAGE;
     } else {
-        result = attach_bytes(prompt, images, file, buf_str(&bytes), e);
+        result = attach_bytes(prompt, attachments, file, buf_str(&bytes), e);
         if (result < 0)
             err_set(e, ERR_USAGE, "cannot attach '%s': %s", file, err_text(e));
     }

@@ -179,7 +179,7 @@ static void check_history(struct chat_session *chat)
 static int attach(struct repl *r, const char *file, struct err *e)
 {
     struct buf tried = BUF_INIT(PROMPT_MAX);
-    struct image_list images = {0};
+    struct attachment_list attachments = {0};
     int result;
 
     /* The file is read now and with its prompt; a FIFO would be empty the second time. */
@@ -187,19 +187,19 @@ static int attach(struct repl *r, const char *file, struct err *e)
         e->kind = ERR_USAGE;
         return -1;
     }
-    result = attach_file(&tried, &images, file, e);
-    image_list_release(&images);
+    result = attach_file(&tried, &attachments, file, e);
+    attachment_list_release(&attachments);
     buf_release(&tried);
     if (result == 0)
         line_offer(&r->files, str_of(file));
     return result;
 }
 
-static int add_files(const struct repl *r, struct buf *prompt, struct image_list *images,
+static int add_files(const struct repl *r, struct buf *prompt, struct attachment_list *attachments,
                      struct err *e)
 {
     for (size_t i = 0; i < r->files.count; i++)
-        if (attach_file(prompt, images, r->files.at[i], e) < 0)
+        if (attach_file(prompt, attachments, r->files.at[i], e) < 0)
             return -1;
     return prompt->overflow
                ? err_set(e, ERR_USAGE, "prompt is too long: over %zu MiB", PROMPT_MAX >> 20)
@@ -241,25 +241,25 @@ static void run_turn(struct repl *r, struct turn *turn)
 static void repl_ask(struct repl *r, enum turn_kind kind, struct str text)
 {
     struct buf prompt = BUF_INIT(PROMPT_MAX);
-    struct image_list images = {0};
+    struct attachment_list attachments = {0};
     struct err e = ERR_INIT;
     struct turn turn = {.kind = kind,
                         .system = r->has_system ? (struct str){buf_c(&r->system), r->system.len}
                                                 : STR_NONE,
-                        .images = &images};
+                        .attachments = &attachments};
 
     if (kind != TURN_AGAIN) {
         buf_add_str(&prompt, text);
         turn.files = (const char *const *)r->files.at;
     }
-    if (kind != TURN_AGAIN && add_files(r, &prompt, &images, &e) < 0) {
+    if (kind != TURN_AGAIN && add_files(r, &prompt, &attachments, &e) < 0) {
         report_error(&e);
     } else {
         turn.prompt = buf_str(&prompt);
         run_turn(r, &turn);
         turn_release(&turn);
     }
-    image_list_release(&images);
+    attachment_list_release(&attachments);
     buf_release(&prompt);
     out_byte(r->out, '\n');
 }

@@ -1,5 +1,6 @@
 #include "chathist/chat/turn.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "chathist/base/memory.h"
 #include "chathist/chat/context_window.h"
 #include "chathist/base/time.h"
+#include "chathist/base/utf8.h"
 #include "chathist/history/message.h"
 #include "chathist/history/store.h"
 #include "chathist/llm/context.h"
@@ -55,12 +57,37 @@ static void supersede(struct turn *t, const struct message *m)
     buf_add_str(&t->replaces, m->field[FIELD_ID]);
 }
 
-/* Returns the number of images of a prompt. */
-static uint64_t images_of(const struct message *m)
+/* Is an attachment with this hash, a JSON string, sent with the prompt? */
+static bool is_attached(const struct turn *t, struct str sha256)
 {
-    int64_t n;
+    for (size_t i = 0; t->attachments && i < t->attachments->count; i++)
+        if (json_is_text(sha256, t->attachments->at[i].sha256))
+            return true;
+    return false;
+}
 
-    return json_int(m->field[FIELD_IMAGES], &n) && n > 0 ? (uint64_t)n : 0;
+/* Notes the attachments of an earlier prompt that are not sent again. Lines of other programs, and
+ * of earlier versions, have only the number of the images. */
+static void note_unsent(struct turn *t, const struct message *m)
+{
+    struct json_iter it = json_iter(m->field[FIELD_ATTACHMENTS]);
+    struct buf name = BUF_INIT(BUF_LINE);
+    int64_t images;
+
+    while (!it.object && json_next(&it)) {
+        struct str text = json_text(json_get(it.value, "name"), &name);
+
+        if (text.n == 0 || is_attached(t, json_get(it.value, "sha256")))
+            continue;
+        buf_add_c(&t->unsent, t->unsent_count++ > 0 ? ", " : "");
+        vis_add_line(&t->unsent, text, true);
+    }
+    if (!m->field[FIELD_ATTACHMENTS].p && json_int(m->field[FIELD_IMAGES], &images) && images > 0 &&
+        (!t->attachments || t->attachments->count == 0)) {
+        buf_addf(&t->unsent, "%" PRId64 " image%s", images, images == 1 ? "" : "s");
+        t->unsent_count = images == 1 ? 1 : 2;
+    }
+    buf_release(&name);
 }
 
 /* Is the line a result of the prompt before it? A system prompt is not. */
@@ -72,7 +99,8 @@ static bool is_outcome(const struct message *m)
 /* Adds the thread to the context, except the turn that this one replaces. */
 static int take_thread(struct turn *t, const struct thread *thread, struct err *e)
 {
-    size_t behind = t->kind == TURN_NEXT ? CONTEXT_ALL : context_window_last_turn(thread);
+    size_t last = context_window_last_turn(thread);
+    size_t behind = t->kind == TURN_NEXT ? CONTEXT_ALL : last;
     struct buf scratch = BUF_INIT(BUF_LINE);
 
     if (behind == 0)
@@ -81,8 +109,8 @@ static int take_thread(struct turn *t, const struct thread *thread, struct err *
     for (size_t i = 0; i < thread->count; i++) {
         const struct message *m = &thread->at[i];
 
-        if (i + 1 == behind)
-            t->images_before = images_of(m);
+        if (i + 1 == last && !t->messages.p)
+            note_unsent(t, m);
         if (i + 1 == behind && t->kind == TURN_AGAIN) {
             buf_add_str(&t->last, message_content(m, &scratch));
             buf_add_str(&t->prompt_id, m->id);
@@ -110,6 +138,7 @@ int turn_prepare(struct turn *t, struct err *e)
     buf_init(&t->answer_id, BUF_SMALL);
     buf_init(&t->last, BUF_LINE);
     buf_init(&t->replaces, BUF_LINE);
+    buf_init(&t->unsent, BUF_LINE);
     if ((t->memory || !t->history->unreadable) &&
         context_window_load(&tail, t->history, t->memory, t->session, t->max_messages, t->max_bytes,
                             &t->was_cut, e) < 0)
@@ -129,8 +158,8 @@ int turn_prepare(struct turn *t, struct err *e)
         context_set_system(&t->context, t->system);
     context_begin_turn(&t->context);
     context_add_text(&t->context, ROLE_USER, t->prompt);
-    if (t->images)
-        context_set_images(&t->context, t->images->at, t->images->count);
+    if (t->attachments)
+        context_set_attachments(&t->context, t->attachments->at, t->attachments->count);
     context_cut(&t->context, t->max_messages, t->max_bytes);
     t->before = t->context.turn;
     context_settle(&t->context);
@@ -184,6 +213,21 @@ static void push_replaces(const struct turn *t, struct draft *d)
     buf_release(&array);
 }
 
+static void set_attachments(const struct turn *t, struct draft *d)
+{
+    const struct attachment_list *l = t->attachments;
+    struct buf json = BUF_INIT(BUF_LINE);
+    size_t images = l ? attachment_images(l->at, l->count) : 0;
+
+    if (images > 0)
+        draft_set_int(d, FIELD_IMAGES, (long long)images);
+    if (l && l->count > 0) {
+        attachment_list_json(l, &json);
+        draft_set(d, FIELD_ATTACHMENTS, buf_str(&json));
+    }
+    buf_release(&json);
+}
+
 /* Adds the system prompt and the prompt, each if it is new. */
 static void add_prompt_lines(struct turn *t)
 {
@@ -196,8 +240,7 @@ static void add_prompt_lines(struct turn *t)
     d = add_draft(t, ROLE_USER, t->prompt);
     if (t->kind == TURN_EDIT)
         push_replaces(t, d);
-    if (t->images && t->images->count > 0)
-        draft_set_int(d, FIELD_IMAGES, (long long)t->images->count);
+    set_attachments(t, d);
     for (const char *const *f = t->files; f && *f; f++)
         draft_push_text(d, FIELD_FILES, str_of(*f));
 }
@@ -416,6 +459,7 @@ void turn_release(struct turn *t)
     buf_release(&t->answer_id);
     buf_release(&t->last);
     buf_release(&t->replaces);
+    buf_release(&t->unsent);
 }
 
 /* ---- a round of calls ---- */

@@ -75,10 +75,10 @@ void context_add_text(struct context *c, enum role role, struct str content)
         push_message(c, role, content);
 }
 
-void context_set_images(struct context *c, const struct image *images, size_t count)
+void context_set_attachments(struct context *c, const struct attachment *attachments, size_t count)
 {
-    c->at[c->count - 1].images = images;
-    c->at[c->count - 1].images_count = count;
+    c->at[c->count - 1].attachments = attachments;
+    c->at[c->count - 1].attachments_count = count;
 }
 
 /* Returns the calls of an assistant line in their strict form, or NULL if none is usable. */
@@ -481,15 +481,15 @@ static void merge_into_calls(struct context_message *text, struct context_messag
     *text = *m;
 }
 
-/* Adds m's text to `to`, after a blank line, and its images (it may have only images). Releases m.
- */
+/* Adds m's text to `to`, after a blank line, and its attachments (it may have only these). Releases
+ * m. */
 static void merge_texts(struct context_message *to, struct context_message *m)
 {
-    if (m->images_count > 0) {
-        to->images = m->images;
-        to->images_count = m->images_count;
+    if (m->attachments_count > 0) {
+        to->attachments = m->attachments;
+        to->attachments_count = m->attachments_count;
     }
-    if (m->n > 0 || m->images_count == 0)
+    if (m->n > 0 || m->attachments_count == 0)
         add_to_text(to, m);
     release_message(m);
 }
@@ -655,42 +655,4 @@ bool messages_too_deep(struct str text)
     while (!deep && text.p)
         deep = json_too_deep(str_cut(&text, '\n'));
     return deep;
-}
-
-/* ---- images ---- */
-
-const char *image_type(struct str bytes)
-{
-    if (str_starts(bytes, STR("\x89PNG\r\n\x1a\n")))
-        return "image/png";
-    if (str_starts(bytes, STR("\xff\xd8\xff")))
-        return "image/jpeg";
-    if (str_starts(bytes, STR("GIF87a")) || str_starts(bytes, STR("GIF89a")))
-        return "image/gif";
-    if (bytes.n >= 12 && str_starts(bytes, STR("RIFF")) && memcmp(bytes.p + 8, "WEBP", 4) == 0)
-        return "image/webp";
-    return NULL;
-}
-
-int image_list_add(struct image_list *l, const char *type, struct str bytes, struct err *e)
-{
-    struct buf base64 = BUF_INIT(SIZE_MAX);
-
-    if (bytes.n > IMAGE_MAX)
-        return err_set(e, ERR_USAGE, "the image is over %zu MiB", IMAGE_MAX >> 20);
-    if (bytes.n > IMAGES_MAX - l->bytes)
-        return err_set(e, ERR_USAGE, "the images are over %zu MiB together", IMAGES_MAX >> 20);
-    buf_add_base64(&base64, bytes);
-    l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
-    l->at[l->count++] = (struct image){type, buf_detach(&base64)};
-    l->bytes += bytes.n;
-    return 0;
-}
-
-void image_list_release(struct image_list *l)
-{
-    for (size_t i = 0; i < l->count; i++)
-        free(l->at[i].base64);
-    free(l->at);
-    *l = (struct image_list){0};
 }

@@ -112,17 +112,22 @@ static void compose_text(struct composer *c, enum role role, struct str text)
         compose_open_blocks(c);
 }
 
-/* Images come before the text that is about them ("Vision": image-then-text works best). */
-static void compose_images(struct composer *c, const struct context_message *m)
+/* Images and PDFs come before the text that is about them ("Vision": image-then-text works best;
+ * "PDF support"). */
+static void compose_attachments(struct composer *c, const struct context_message *m)
 {
-    if (m->images_count > 0)
+    if (m->attachments_count > 0)
         compose_turn(c, m->role);
-    for (size_t i = 0; i < m->images_count; i++) {
-        cJSON *block = block_of("image"), *source = block_of("base64");
+    for (size_t i = 0; i < m->attachments_count; i++) {
+        const struct attachment *a = &m->attachments[i];
+        cJSON *block = block_of(attachment_is_image(a) ? "image" : "document");
+        cJSON *source = block_of("base64");
 
-        cjson_set_text(source, "media_type", str_of(m->images[i].type));
-        cjson_set_text(source, "data", str_of(m->images[i].base64));
+        cjson_set_text(source, "media_type", str_of(a->type));
+        cjson_set_text(source, "data", str_of(a->base64));
         cjson_set(block, "source", source);
+        if (!attachment_is_image(a))
+            cjson_set_text(block, "title", str_of(a->name));
         cjson_push(compose_open_blocks(c), block);
     }
 }
@@ -252,7 +257,7 @@ static void compose_messages(struct composer *c)
         else if (m->tool_calls)
             compose_calls(c, i);
         else {
-            compose_images(c, m);
+            compose_attachments(c, m);
             compose_text(c, m->role, (struct str){m->content, m->n});
         }
     }
@@ -677,6 +682,7 @@ static int anthropic_read_whole(struct response *a, struct str body, struct err 
 
 const struct provider provider_anthropic = {
     .name = "anthropic",
+    .documents = true,
     .base_url = "https://api.anthropic.com",
     .needs_key = true,
     .key_variable = "ANTHROPIC_API_KEY",

@@ -79,12 +79,15 @@ static int read_faults(const struct ask *ask, struct faults *f, struct err *e)
 
 static cJSON *echo_message_tree(const struct context_message *m)
 {
+    size_t images = attachment_images(m->attachments, m->attachments_count);
     cJSON *t = cjson_object();
 
     cjson_set_text(t, "role", str_of(role_name(m->role)));
     cjson_set_text(t, "content", (struct str){m->content, m->n});
-    if (m->images_count > 0)
-        cjson_set(t, "images", cJSON_CreateNumber((double)m->images_count));
+    if (images > 0)
+        cjson_set(t, "images", cJSON_CreateNumber((double)images));
+    if (m->attachments_count > images)
+        cjson_set(t, "documents", cJSON_CreateNumber((double)(m->attachments_count - images)));
     if (m->tool_calls)
         cjson_set_raw(t, "tool_calls", str_of(m->tool_calls));
     if (m->tool_call_id)
@@ -153,7 +156,7 @@ static int64_t count_words(struct str s)
 
 static void echo_add_text(struct buf *out, const struct context *c)
 {
-    size_t images = 0;
+    size_t images = 0, documents = 0;
 
     for (size_t i = c->count; i-- > 0;)
         if (c->at[i].role == ROLE_USER) {
@@ -161,10 +164,15 @@ static void echo_add_text(struct buf *out, const struct context *c)
             break;
         }
     for (size_t i = 0; i < c->count; i++)
-        images += c->at[i].images_count;
+        images += attachment_images(c->at[i].attachments, c->at[i].attachments_count);
+    for (size_t i = 0; i < c->count; i++)
+        documents += c->at[i].attachments_count;
+    documents -= images;
     buf_addf(out, "\n[%zu message%s", c->count, c->count == 1 ? "" : "s");
     if (images > 0)
         buf_addf(out, ", %zu image%s", images, images == 1 ? "" : "s");
+    if (documents > 0)
+        buf_addf(out, ", %zu document%s", documents, documents == 1 ? "" : "s");
     buf_add_byte(out, ']');
 }
 
@@ -353,6 +361,7 @@ static int echo_read_event(struct response *a, struct str event, struct str data
 
 const struct provider provider_echo = {
     .name = "echo",
+    .documents = true,
     .request = echo_request,
     .exchange = echo_exchange,
     .event = echo_read_event,

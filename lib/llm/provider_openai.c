@@ -93,7 +93,26 @@ static cJSON *calls_tree(struct str calls, struct str thinking, struct call_ids 
     return array;
 }
 
-/* Makes the content parts of a message: its text, if there is any, and its images as data URLs. */
+/* Makes the part of an image (ChatCompletionContentPartImage), or of a PDF, which needs the name of
+ * a file (OpenAI, "File inputs"; OpenRouter, "PDF Inputs"). */
+static cJSON *attachment_part(const struct attachment *a)
+{
+    bool image = attachment_is_image(a);
+    cJSON *part = cjson_object(), *inner = cjson_object();
+    struct buf data = BUF_INIT(SIZE_MAX);
+
+    buf_addf(&data, "data:%s;base64,", a->type);
+    buf_add_c(&data, a->base64);
+    cjson_set_text(part, "type", image ? STR("image_url") : STR("file"));
+    if (!image)
+        cjson_set_text(inner, "filename", str_of(a->name));
+    cjson_set_text(inner, image ? "url" : "file_data", buf_str(&data));
+    cjson_set(part, image ? "image_url" : "file", inner);
+    buf_release(&data);
+    return part;
+}
+
+/* Makes the content parts of a message: its text, if there is any, and its attachments. */
 static cJSON *parts_tree(const struct context_message *m)
 {
     cJSON *array = cjson_array();
@@ -105,18 +124,8 @@ static cJSON *parts_tree(const struct context_message *m)
         cjson_set_text(part, "text", (struct str){m->content, m->n});
         cjson_push(array, part);
     }
-    for (size_t i = 0; i < m->images_count; i++) {
-        cJSON *part = cjson_object(), *url = cjson_object();
-        struct buf data = BUF_INIT(SIZE_MAX);
-
-        buf_addf(&data, "data:%s;base64,", m->images[i].type);
-        buf_add_c(&data, m->images[i].base64);
-        cjson_set_text(part, "type", STR("image_url"));
-        cjson_set_text(url, "url", buf_str(&data));
-        cjson_set(part, "image_url", url);
-        cjson_push(array, part);
-        buf_release(&data);
-    }
+    for (size_t i = 0; i < m->attachments_count; i++)
+        cjson_push(array, attachment_part(&m->attachments[i]));
     return array;
 }
 
@@ -149,7 +158,7 @@ static cJSON *message_tree(const struct context_message *m, const char *provider
     cjson_set_text(t, "role", str_of(role_name(m->role)));
     if (m->tool_call_id)
         set_result_id(t, ids);
-    if (m->images_count > 0)
+    if (m->attachments_count > 0)
         cjson_set(t, "content", parts_tree(m));
     else
         cjson_set_text(t, "content", (struct str){m->content, m->n});
@@ -243,8 +252,8 @@ static void calls_to_text(const struct context *c, struct context *to)
         if (i == c->turn)
             context_begin_turn(to);
         context_add_text(to, role, buf_str(&text));
-        if (m->images_count > 0)
-            context_set_images(to, m->images, m->images_count);
+        if (m->attachments_count > 0)
+            context_set_attachments(to, m->attachments, m->attachments_count);
     }
     buf_release(&text);
     context_settle(to);
@@ -716,6 +725,7 @@ static int openai_read_whole(struct response *a, struct str body, struct err *e)
 
 const struct provider provider_openai = {
     .name = "openai",
+    .documents = true,
     .base_url = "https://api.openai.com/v1",
     .needs_key = true,
     .key_variable = "OPENAI_API_KEY",
@@ -729,6 +739,7 @@ const struct provider provider_openai = {
 
 const struct provider provider_openrouter = {
     .name = "openrouter",
+    .documents = true,
     .base_url = "https://openrouter.ai/api/v1",
     .needs_key = true,
     .key_variable = "OPENROUTER_API_KEY",

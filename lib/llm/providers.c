@@ -33,8 +33,25 @@ const struct provider *provider_find(struct str name)
     return NULL;
 }
 
+/* Returns the first PDF of a context, or NULL. */
+static const struct attachment *first_document(const struct context *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        for (size_t k = 0; k < c->at[i].attachments_count; k++)
+            if (!attachment_is_image(&c->at[i].attachments[k]))
+                return &c->at[i].attachments[k];
+    return NULL;
+}
+
 int provider_check(const struct provider *p, const struct ask *ask, struct err *e)
 {
+    const struct attachment *pdf = first_document(ask->context);
+
+    if (pdf && !p->documents)
+        return err_set(e, ERR_USAGE,
+                       "provider '%s' takes no PDF: convert '%s' to text, for example with "
+                       "pdftotext(1)",
+                       p->name, pdf->name);
     if (ask->hosted_tools_count > 0 && !p->hosted_tools)
         return err_set(e, ERR_USAGE, "provider '%s' runs no tools itself: -T @%s cannot be used",
                        p->name, ask->hosted_tools[0]);

@@ -207,10 +207,15 @@ make_images() {
     is urls urls "data:image/png;base64,$(base64 <a.png)" "data:image/jpeg;base64,$(base64 <b.jpg)"
     head -n 1 history.jsonl >line
     json_is line '[.images, .files] | tojson' '[2,["a.png","notes","b.jpg"]]'
-    [[ $(wc -c <history.jsonl) -lt 1000 ]] || fail 'data is stored'
-    # The next turn does not send them again.
+    [[ $(wc -c <history.jsonl) -lt 1300 ]] || fail 'data is stored'
+    json_is line '.attachments[] | "\(.sha256)  \(.name) \(.type) \(.bytes)"' "$(sha256sum a.png) image/png 8" \
+        "$(sha256sum b.jpg) image/jpeg 4"
+    # The next turn does not send them again, and says so; the one after it need not.
     run_expect 0 chat 'and now?'
+    stderr_is 'chat: a.png, b.jpg of an earlier message are not sent again; attach them with -f'
     request_messages_are 2 $'user:what is it?\n\n```notes\ntext\n```' assistant:hi 'user:and now?'
+    run_expect 0 chat --dry-run -f a.png x
+    stderr_empty
     run_expect 0 chat --dry-run -v -f c.gif -f d.webp x
     stdout_json '.messages[-1].content[1:][].image_url.url' "data:image/gif;base64,$(base64 <c.gif)" \
         "data:image/webp;base64,$(base64 <d.webp)"
@@ -232,6 +237,7 @@ make_images() {
     # One that was never answered, and text behind it.
     hist_line s user '' '' '{"images":1}' >history.jsonl
     run_expect 0 chat -s s again
+    stderr_is 'chat: 1 image of an earlier message is not sent again; attach it with -f'
     request_messages_are 2 user:again
     hist_line t user first >>history.jsonl
     run_expect 0 chat -s t -f a.png
@@ -244,24 +250,71 @@ make_images() {
     start_llm --reply hi
     run_expect 0 chat -s s -f a.png -f b.jpg 'what is it?'
     run_expect 0 chat -s s --regenerate
-    stderr_is 'chat: the last prompt came with 2 images, not sent again: attach them with -f'
+    stderr_is 'chat: a.png, b.jpg of an earlier message are not sent again; attach them with -f'
     request_messages_are 2 'user:what is it?'
     run_expect 0 chat -s s --regenerate -q
     stderr_empty
     run_expect 0 chat -s s --regenerate -f a.png
-    stderr_empty
+    stderr_is 'chat: b.jpg of an earlier message is not sent again; attach it with -f'
     request_messages_are 4 'user:what is it?[image_url]'
     json_is history.jsonl 'select(.role == "user") | .images' 2
     run_expect 0 chat -s s --edit 'and this?'
-    stderr_is 'chat: the last prompt came with 2 images, not sent again: attach them with -f'
+    stderr_is 'chat: a.png, b.jpg of an earlier message are not sent again; attach them with -f'
     run_expect 0 chat -s s --edit -f a.png
+    stderr_empty
     request_messages_are 6 'user:[image_url]'
     run_expect 0 chat -s s --edit x
-    stderr_is 'chat: the last prompt came with 1 image, not sent again: attach it with -f'
+    stderr_is 'chat: a.png of an earlier message is not sent again; attach it with -f'
     echo text >notes
     run_expect 2 chat -s s --regenerate -f notes
-    stderr_is "chat: --regenerate takes no prompt, and 'notes' is no image (see 'chat --help')"
+    stderr_is "chat: --regenerate takes no prompt, and 'notes' is neither an image nor a PDF (see 'chat --help')"
     requests_are 7
+}
+
+make_pdf() {
+    printf '%%PDF-1.7\n\0binary\n%%%%EOF\n' >paper.pdf
+}
+
+@test "chat: -f attaches a PDF, for providers that take one" {
+    use_history
+    make_pdf
+    start_llm --reply hi
+    run_expect 0 chat -m openai:m -f paper.pdf 'summarise it'
+    stderr_empty
+    request 1 | jq -c '.messages[0].content[1]' >part
+    json_is part '[.type, .file.filename, .file.file_data] | tojson' '["file","paper.pdf","data:application/pdf;base64,'"$(base64 -w 0 <paper.pdf)"'"]'
+    head -n 1 history.jsonl >line
+    json_is line '[.images, .files, .attachments] | tojson' \
+        '[null,["paper.pdf"],[{"name":"paper.pdf","type":"application/pdf","bytes":'"$(wc -c <paper.pdf)"',"sha256":"'"$(sha256sum paper.pdf | cut -c 1-64)"'"}]]'
+    run_expect 0 "$BIN/tests/tools/check-schema" "$ROOT/docs/history-line.schema.json" "$HISTORY"
+    run_expect 0 chat -m openai:m 'and the second page?'
+    stderr_is 'chat: paper.pdf of an earlier message is not sent again; attach it with -f'
+    ANTHROPIC_API_KEY=k run_expect 0 chat --dry-run -N -m anthropic:m -f paper.pdf x
+    stdout_json '.messages[0].content[0] | del(.cache_control) | tojson' \
+        '{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"'"$(base64 -w 0 <paper.pdf)"'"},"title":"paper.pdf"}'
+    OPENROUTER_API_KEY=k run_expect 0 chat --dry-run -N -m openrouter:m -f paper.pdf x
+    stdout_json '.messages[0].content[].type' text file
+    run_expect 0 chat -p echo -N -v -f paper.pdf -f paper.pdf x
+    stdout_is x '[1 message, 2 documents]'
+    stderr_has 'has_tool_calls=false documents=2'
+    # Its name is what follows the last slash, and standard input has none.
+    run_expect 0 chat -p echo -N -f "$PWD/paper.pdf" x
+    run_expect 0 chat -p echo -N -f - x <paper.pdf
+    stdout_is x '[1 message, 1 document]'
+    jq -r '.attachments[]?.name' history.jsonl | tail -n 2 >names
+    is names names paper.pdf stdin
+}
+
+@test "chat: a provider that takes no PDF: status 2, nothing asked, nothing stored" {
+    use_history
+    make_pdf
+    start_llm --reply hi
+    for provider in gemini mistral groq deepseek ollama llamacpp; do
+        CHAT_API_KEY=k CHAT_BASE_URL=$OPENAI_BASE_URL run_expect 2 chat -m $provider:m -f paper.pdf x
+        stderr_is "chat: provider '$provider' takes no PDF: convert 'paper.pdf' to text, for example with pdftotext(1)"
+    done
+    requests_are 0
+    [[ ! -e $HISTORY ]]
 }
 
 @test "chat: -f of what cannot be attached: status 2, nothing asked, nothing stored" {
@@ -273,15 +326,19 @@ make_images() {
     run_expect 2 chat -f missing x
     stderr_is "chat: cannot open 'missing': No such file or directory"
     run_expect 2 chat -f dir x
-    stderr_is "chat: cannot open 'dir': is a directory"
+    stderr_is "chat: cannot attach 'dir': it is a directory; its files can be sent with: tail -n +1 dir/* | chat ..."
+    run_expect 2 chat -f dir/ x
+    stderr_is "chat: cannot attach 'dir/': it is a directory; its files can be sent with: tail -n +1 dir/* | chat ..."
+    run_expect 2 chat -f https://host/page x
+    stderr_is "chat: cannot attach 'https://host/page': it is a URL; its page can be sent with: curl -fsSL 'https://host/page' | chat -f - ..."
     run_expect 2 chat -f binary x
     stderr_is "chat: cannot attach 'binary': it is a binary file"
     truncate -s 20971521 image.png
     run_expect 2 chat -f image.png x
-    stderr_is "chat: cannot attach 'image.png': the image is over 20 MiB"
+    stderr_is "chat: cannot attach 'image.png': it is over 20 MiB"
     truncate -s 20971520 image.png
     run_expect 2 chat -f image.png -f image.png -f image.png -f image.png x
-    stderr_is "chat: cannot attach 'image.png': the images are over 64 MiB together"
+    stderr_is "chat: cannot attach 'image.png': the attachments are over 64 MiB together"
     run_expect 2 chat --json -f missing x
     stdout_json '.type, .code' error 2
     requests_are 0

@@ -562,7 +562,7 @@ TEST(a_loop_of_calls_ends_with_the_users_next_message)
 
 TEST(images_stay_with_their_prompt)
 {
-    const struct image images[] = {{"image/png", (char[]){"iVBO"}}};
+    const struct attachment images[] = {{.type = "image/png", .base64 = (char[]){"iVBO"}}};
     struct context c;
 
     /* An image alone, after a prompt without an answer. */
@@ -570,21 +570,21 @@ TEST(images_stay_with_their_prompt)
     context_add_text(&c, ROLE_USER, STR("first"));
     context_begin_turn(&c);
     context_add_text(&c, ROLE_USER, STR(""));
-    context_set_images(&c, images, 1);
+    context_set_attachments(&c, images, 1);
     context_settle(&c);
     CHECK_INT(c.count, 1);
     CHECK_STR(c.at[0].content, "first");
-    CHECK(c.at[0].images == images);
-    CHECK_INT(c.at[0].images_count, 1);
+    CHECK(c.at[0].attachments == images);
+    CHECK_INT(c.at[0].attachments_count, 1);
     context_release(&c);
     context_add_text(&c, ROLE_ASSISTANT, STR("hi"));
     context_begin_turn(&c);
     context_add_text(&c, ROLE_USER, STR("x"));
-    context_set_images(&c, images, 1);
+    context_set_attachments(&c, images, 1);
     context_settle(&c);
     CHECK_INT(c.count, 2);
-    CHECK_INT(c.at[0].images_count, 0);
-    CHECK_INT(c.at[1].images_count, 1);
+    CHECK_INT(c.at[0].attachments_count, 0);
+    CHECK_INT(c.at[1].attachments_count, 1);
     context_release(&c);
 }
 
@@ -676,48 +676,4 @@ TEST(the_last_of_a_repeated_key_counts)
     READS("{\"role\":\"x\",\"role\":\"user\",\"content\":\"a\",\"content\":\"b\"}", "u:b|", 0);
     READS("{\"role\":\"user\",\"content\":\"a\",\"content\":1}", "", 1);
     READS("{\"ro\\u006ce\":\"user\",\"content\":\"a\",\"CONTENT\":1}", "u:a|", 0);
-}
-
-/* ---- image ---- */
-
-TEST(the_first_bytes_tell)
-{
-    CHECK_STR(image_type(STR("\x89PNG\r\n\x1a\n...")), "image/png");
-    CHECK_STR(image_type(STR("\xff\xd8\xff\xe0")), "image/jpeg");
-    CHECK_STR(image_type(STR("GIF87a")), "image/gif");
-    CHECK_STR(image_type(STR("GIF89a")), "image/gif");
-    CHECK_STR(image_type(STR("RIFF\1\2\3\4WEBP")), "image/webp");
-    CHECK_STR(image_type(STR("RIFF\1\2\3\4WAVE")), NULL);
-    CHECK_STR(image_type(STR("RIFF\1\2\3\4WEB")), NULL);
-    CHECK_STR(image_type(STR("\x89PNG\r\n\x1a")), NULL);
-    CHECK_STR(image_type(STR("GIF88a")), NULL);
-    CHECK_STR(image_type(STR("text")), NULL);
-    CHECK_STR(image_type(STR_NONE), NULL);
-}
-
-TEST(a_list_of_them)
-{
-    struct image_list l = {0};
-    struct err e = ERR_INIT;
-    char *big = calloc(1, IMAGE_MAX + 1);
-
-    CHECK_INT(image_list_add(&l, "image/png", STR("foo"), &e), 0);
-    CHECK_INT(image_list_add(&l, "image/gif", STR("fo"), &e), 0);
-    CHECK_INT(l.count, 2);
-    CHECK_INT(l.bytes, 5);
-    CHECK_STR(l.at[0].type, "image/png");
-    CHECK_STR(l.at[0].base64, "Zm9v");
-    CHECK_STR(l.at[1].base64, "Zm8=");
-    CHECK_INT(image_list_add(&l, "image/png", (struct str){big, IMAGE_MAX + 1}, &e), -1);
-    CHECK_INT(e.kind, ERR_USAGE);
-    CHECK_STR(err_text(&e), "the image is over 20 MiB");
-    for (int i = 0; i < 3; i++)
-        CHECK_INT(image_list_add(&l, "image/png", (struct str){big, IMAGE_MAX}, NULL), 0);
-    CHECK_INT(image_list_add(&l, "image/png", (struct str){big, IMAGE_MAX}, &e), -1);
-    CHECK_STR(err_text(&e), "the images are over 64 MiB together");
-    CHECK_INT(l.count, 5);
-    image_list_release(&l);
-    CHECK_INT(l.count, 0);
-    err_release(&e);
-    free(big);
 }

@@ -254,8 +254,10 @@ TEST(thinking_stays_when_the_loop_is_over_or_another_provider_is_asked)
 TEST(images_of_the_prompt)
 {
     struct context c;
-    const struct image images[] = {{"image/png", (char[]){"iVBO"}},
-                                   {"image/jpeg", (char[]){"/9j/"}}};
+    const struct attachment images[] = {{.type = "image/png", .base64 = (char[]){"iVBO"}},
+                                        {.type = "image/jpeg", .base64 = (char[]){"/9j/"}}};
+    const struct attachment pdf = {
+        .type = "application/pdf", .base64 = (char[]){"JVBE"}, .name = (char[]){"a.pdf"}};
     struct ask ask = {.context = &c, .model = "m", .stream = true};
 
 #define IMAGE(type, data)                                                                          \
@@ -265,16 +267,25 @@ TEST(images_of_the_prompt)
     "{\"model\":\"m\",\"max_tokens\":4096,\"messages\":[{\"role\":\"user\",\"content\":["
     context_init(&c);
     context_add_text(&c, ROLE_USER, STR("w"));
-    context_set_images(&c, images, 2);
+    context_set_attachments(&c, images, 2);
     CHECK_REQUEST(&ask, URL, HEADERS,
                   IMAGES_START IMAGE("image/png", "iVBO") "," IMAGE("image/jpeg", "/9j/") "," TEXT(
                       "w") "]}],\"stream\":true}");
     context_release(&c);
     /* An image alone, without empty text. */
     context_add_text(&c, ROLE_USER, STR(""));
-    context_set_images(&c, images, 1);
+    context_set_attachments(&c, images, 1);
     CHECK_REQUEST(&ask, URL, HEADERS,
                   IMAGES_START IMAGE("image/png", "iVBO") "]}],\"stream\":true}");
+    context_release(&c);
+    /* A PDF, with the name of its file. */
+    context_add_text(&c, ROLE_USER, STR(""));
+    context_set_attachments(&c, &pdf, 1);
+    CHECK_REQUEST(
+        &ask, URL, HEADERS,
+        IMAGES_START
+        "{\"type\":\"document\",\"source\":{\"type\":\"base64\",\"media_type\":"
+        "\"application/pdf\",\"data\":\"JVBE\"},\"title\":\"a.pdf\"}]}],\"stream\":true}");
     context_release(&c);
 }
 

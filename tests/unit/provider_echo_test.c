@@ -142,14 +142,14 @@ TEST(a_conversation)
 
 TEST(images_are_counted)
 {
-    const struct image images[] = {{"image/png", (char[]){"iVBO"}},
-                                   {"image/png", (char[]){"iVBO"}}};
+    const struct attachment images[] = {{.type = "image/png", .base64 = (char[]){"iVBO"}},
+                                        {.type = "image/png", .base64 = (char[]){"iVBO"}}};
     struct asked a;
 
     for (size_t n = 1; n <= 2; n++) {
         asked_init(&a);
         context_add_text(&a.context, ROLE_USER, STR("p"));
-        context_set_images(&a.context, images, n);
+        context_set_attachments(&a.context, images, n);
         a.rc = exchange_once(&provider_echo, &a.ask, &a.answer, &a.e);
         CHECK_STR(buf_c(&a.answer.text),
                   n == 1 ? "p\n[1 message, 1 image]" : "p\n[1 message, 2 images]");

@@ -143,15 +143,17 @@ TEST(calls_get_the_form_that_servers_take)
 TEST(images_of_the_prompt)
 {
     struct context c;
-    const struct image images[] = {{"image/png", (char[]){"iVBO"}},
-                                   {"image/jpeg", (char[]){"/9j/"}}};
+    const struct attachment images[] = {{.type = "image/png", .base64 = (char[]){"iVBO"}},
+                                        {.type = "image/jpeg", .base64 = (char[]){"/9j/"}}};
+    const struct attachment pdf = {
+        .type = "application/pdf", .base64 = (char[]){"JVBE"}, .name = (char[]){"a.pdf"}};
     struct ask ask = {.context = &c, .model = "m", .stream = true};
 
     context_init(&c);
     add_line(&c, LINE("user", "\"content\":\"q\",\"images\":1"));
     context_begin_turn(&c);
     context_add_text(&c, ROLE_USER, STR("w"));
-    context_set_images(&c, images, 2);
+    context_set_attachments(&c, images, 2);
 #define PNG "{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:image/png;base64,iVBO\"}}"
 #define JPEG "{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:image/jpeg;base64,/9j/\"}}"
     CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions", HEADERS,
@@ -161,10 +163,19 @@ TEST(images_of_the_prompt)
     context_release(&c);
     /* An image alone. */
     context_add_text(&c, ROLE_USER, STR(""));
-    context_set_images(&c, images, 1);
+    context_set_attachments(&c, images, 1);
     CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions", HEADERS,
                   "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":[" PNG "]}]" STREAM
                   "}");
+    context_release(&c);
+    /* A PDF. */
+    context_add_text(&c, ROLE_USER, STR(""));
+    context_set_attachments(&c, &pdf, 1);
+    CHECK_REQUEST(
+        &ask, "https://api.openai.com/v1/chat/completions", HEADERS,
+        "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"file\","
+        "\"file\":{\"filename\":\"a.pdf\",\"file_data\":"
+        "\"data:application/pdf;base64,JVBE\"}}]}]" STREAM "}");
     context_release(&c);
 }
 

@@ -24,18 +24,21 @@
  * and the arguments ask for nothing else. */
 bool input_interactive(const struct chat_args *a);
 /* Adds standard input, arguments and files. No prompt at all is an error, unless --edit can open
- * the editor. With --regenerate only images are allowed. */
-void input_prompt(struct buf *prompt, struct image_list *images, const struct chat_args *a);
+ * the editor. With --regenerate only images and PDFs are allowed. */
+void input_prompt(struct buf *prompt, struct attachment_list *attachments,
+                  const struct chat_args *a);
 /* Opens the session's last prompt in the editor. Does nothing without a prompt or a
  * terminal. */
 void input_edit(struct buf *prompt, const struct history *h, struct str session);
 /* Adds the text of --messages. */
 void input_messages(struct buf *text, const struct chat_args *a);
 
-/* Adds a text file to the prompt, after a blank line and fenced with its name, or an image to the
- * list, as its first bytes say. Returns 0, or -1 with ERR_USAGE and nothing added if the file is
- * unreadable, too large (PROMPT_MAX, IMAGE_MAX, IMAGES_MAX) or another kind of binary file. */
-int attach_file(struct buf *prompt, struct image_list *images, const char *file, struct err *e);
+/* Adds a text file to the prompt, after a blank line and fenced with its name, or an image or a PDF
+ * to the list, as its first bytes say. Returns 0, or -1 with ERR_USAGE and nothing added if the
+ * file is unreadable, too large (PROMPT_MAX, ATTACHMENT_MAX, ATTACHMENTS_MAX), another kind of
+ * binary file, a directory or a URL. */
+int attach_file(struct buf *prompt, struct attachment_list *attachments, const char *file,
+                struct err *e);
 
 /* Returns true if standard input and standard error are a terminal for an editor. */
 bool editor_possible(void);

@@ -64,12 +64,12 @@ struct turn {
     struct str system; /* a new system prompt of the session; STR_NONE: the session keeps its own */
     struct str
         messages; /* a text with the context; STR_NONE: the session's thread is the context */
-    const char *const *files;        /* names of attached files, ends with NULL; NULL: none */
-    const struct image_list *images; /* images of the prompt; NULL: none */
-    size_t max_messages, max_bytes;  /* bounds of the context; CONTEXT_ALL */
-    unsigned max_rounds;             /* rounds of tool calls and continued pauses */
-    int64_t tool_timeout_ms;         /* for each call; 0: none */
-    bool keeps_partial;              /* `partial` is a file (history/partial) */
+    const char *const *files; /* names of attached files, ends with NULL; NULL: none */
+    const struct attachment_list *attachments; /* of the prompt; NULL: none */
+    size_t max_messages, max_bytes;            /* bounds of the context; CONTEXT_ALL */
+    unsigned max_rounds;                       /* rounds of tool calls and continued pauses */
+    int64_t tool_timeout_ms;                   /* for each call; 0: none */
+    bool keeps_partial;                        /* `partial` is a file (history/partial) */
 
     /* The outcome. */
     struct context context;
@@ -79,7 +79,8 @@ struct turn {
     struct usage usage;     /* of all answers of the turn */
     bool is_new;            /* the session had no line before */
     bool was_cut;           /* the turn before this one did not send all messages either */
-    uint64_t images_before; /* images of the last prompt (TURN_AGAIN, TURN_EDIT) */
+    struct buf unsent;      /* names of attachments of the last prompt that are not sent again, */
+    size_t unsent_count;    /* and whether there are none, one or several */
     size_t before;          /* messages of the context before the prompt, before they are merged */
     uint64_t bad_lines;     /* bad lines that were read */
     size_t bad_entries;     /* bad entries of `messages` */

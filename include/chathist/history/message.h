@@ -38,6 +38,7 @@ enum field {
     FIELD_PROVIDER,
     FIELD_USAGE,
     FIELD_FINISH_REASON,
+    FIELD_ATTACHMENTS,
     FIELD_COUNT,
 };
 

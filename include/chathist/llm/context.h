@@ -3,8 +3,8 @@
  *
  * A context is built from history messages, then cut to the newest ones that fit, then put into a
  * form that every provider accepts: each call followed by its result, alternating turns, no empty
- * text. Only the role, the content, the tool fields and the images of this turn are sent; inside a
- * loop of calls and results, signed thinking is sent too.
+ * text. Only the role, the content, the tool fields and the attachments of this turn are sent;
+ * inside a loop of calls and results, signed thinking is sent too.
  *
  *     context_add... -> context_begin_turn -> context_add_text... -> context_cut -> context_settle
  *
@@ -19,32 +19,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 #include "chathist/history/message.h"
-
-/* ---- images: sent with the prompt of a turn, and not stored ---- */
-
-/* The largest size of one image, and of all images of a turn. Servers have limits of their own,
- * most of them lower (Anthropic: 5 MB each). */
-#define IMAGE_MAX ((size_t)20 << 20)
-#define IMAGES_MAX ((size_t)64 << 20)
-
-struct image {
-    const char *type; /* the media type */
-    char *base64;     /* owned */
-};
-
-struct image_list {
-    struct image *at;
-    size_t count, cap;
-    size_t bytes; /* the size of all images before base64 */
-};
-
-/* Returns the media type that the first bytes indicate, for the formats that every provider takes:
- * PNG, JPEG, GIF and WebP. Returns NULL for anything else. */
-const char *image_type(struct str bytes);
-/* Adds an image of that type. Returns 0, or -1 (ERR_USAGE) if it is over IMAGE_MAX or all images
- * together are over IMAGES_MAX. */
-int image_list_add(struct image_list *l, const char *type, struct str bytes, struct err *e);
-void image_list_release(struct image_list *l);
+#include "chathist/llm/attachment.h"
 
 /* ---- the context ---- */
 
@@ -66,9 +41,9 @@ struct context_message {
      * and results lasts. They do not count against max_bytes. May be NULL. */
     char *thinking;
     char *provider;
-    /* Images of this turn's prompt, borrowed. They do not count against max_bytes. */
-    const struct image *images;
-    size_t images_count;
+    /* Of this turn's prompt, borrowed. They do not count against max_bytes. */
+    const struct attachment *attachments;
+    size_t attachments_count;
     /* private, for context_drop_unsent */
     char *id;       /* of a prompt */
     char *reply_to; /* of an answer that did not finish */
@@ -103,7 +78,7 @@ void context_begin_turn(struct context *c);
 /* Adds a text message of the role; ROLE_SYSTEM sets the system prompt, ROLE_OTHER adds nothing. */
 void context_add_text(struct context *c, enum role role, struct str content);
 /* Attaches images to the user message that was added last. Only one message can have images. */
-void context_set_images(struct context *c, const struct image *images, size_t count);
+void context_set_attachments(struct context *c, const struct attachment *attachments, size_t count);
 
 /* Adds the messages of a loop of calls and results, after everything before it is settled: an
  * assistant message with its calls, as in `tool_calls`, its signed thinking or all of its blocks

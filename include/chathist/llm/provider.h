@@ -94,6 +94,7 @@ struct provider {
     const char *name;
     const char *base_url; /* NULL: the provider works offline (echo) */
     bool needs_key;       /* at its own base URL */
+    bool documents;       /* it takes PDFs as attachments */
     /* The usual environment variables, or NULL. These are names; cli/config reads the values. */
     const char *key_variable;
     const char *base_variable;

@@ -1,0 +1,68 @@
+#include "chathist/llm/attachment.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/json.h"
+#include "chathist/base/memory.h"
+
+const char *attachment_type(struct str bytes)
+{
+    if (str_starts(bytes, STR("\x89PNG\r\n\x1a\n")))
+        return "image/png";
+    if (str_starts(bytes, STR("\xff\xd8\xff")))
+        return "image/jpeg";
+    if (str_starts(bytes, STR("GIF87a")) || str_starts(bytes, STR("GIF89a")))
+        return "image/gif";
+    if (bytes.n >= 12 && str_starts(bytes, STR("RIFF")) && memcmp(bytes.p + 8, "WEBP", 4) == 0)
+        return "image/webp";
+    if (str_starts(bytes, STR("%PDF-"))) /* ISO 32000-1, 7.5.2 */
+        return "application/pdf";
+    return NULL;
+}
+
+int attachment_list_add(struct attachment_list *l, const char *type, const char *name,
+                        struct str bytes, struct err *e)
+{
+    struct buf base64 = BUF_INIT(SIZE_MAX);
+    struct attachment *a;
+
+    if (bytes.n > ATTACHMENT_MAX)
+        return err_set(e, ERR_USAGE, "it is over %zu MiB", ATTACHMENT_MAX >> 20);
+    if (bytes.n > ATTACHMENTS_MAX - l->bytes)
+        return err_set(e, ERR_USAGE, "the attachments are over %zu MiB together",
+                       ATTACHMENTS_MAX >> 20);
+    buf_add_base64(&base64, bytes);
+    l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
+    a = &l->at[l->count++];
+    *a = (struct attachment){type, buf_detach(&base64), mem_copy(name, strlen(name)), bytes.n, ""};
+    sha256_text(bytes, a->sha256);
+    l->bytes += bytes.n;
+    return 0;
+}
+
+void attachment_list_release(struct attachment_list *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        free(l->at[i].base64);
+        free(l->at[i].name);
+    }
+    free(l->at);
+    *l = (struct attachment_list){0};
+}
+
+void attachment_list_json(const struct attachment_list *l, struct buf *out)
+{
+    buf_add_byte(out, '[');
+    for (size_t i = 0; i < l->count; i++) {
+        const struct attachment *a = &l->at[i];
+
+        buf_add_c(out, i > 0 ? ",{" : "{");
+        json_add_member(out, "name", str_of(a->name));
+        json_add_member(out, "type", str_of(a->type));
+        json_add_member_int(out, "bytes", (long long)a->bytes);
+        json_add_member(out, "sha256", str_of(a->sha256));
+        buf_add_byte(out, '}');
+    }
+    buf_add_byte(out, ']');
+}
