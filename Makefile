@@ -73,7 +73,7 @@ test_env = BIN='$(abspath $(here))' BUILD='$(abspath $(here))' CC='$(CC)' VARIAN
            TEST_JOBS=$(TEST_JOBS) MAKEFLAGS='$(if $(MAKEOVERRIDES),-- $(MAKEOVERRIDES))' MFLAGS=
 run = @$(test_env) tests/run
 
-.PHONY: all release debug asan check check-unit check-cmd check-systems check-asan check-debian check-servers
+.PHONY: all release debug asan check check-unit check-cmd check-systems check-asan check-debian check-servers check-mcp
 .PHONY: lint format bench fuzz install uninstall check-install dist clean deps demo help
 
 all: ## build the programs (VARIANT=release unless told otherwise); the default
@@ -119,6 +119,10 @@ check-variant:
 check-servers: ## send a long conversation to llama.cpp and llama-cpp-python, from PyPI; takes minutes
 	$(call build,$(VARIANT),all)
 	@$(test_env) tests/tools/check-servers build/servers
+
+check-mcp: ## run the conformance scenarios of MCP, and MCP servers from npm and PyPI; takes minutes
+	$(call build,$(VARIANT),all)
+	@$(test_env) tests/tools/check-mcp build/mcp
 
 check-debian: ## `make deps check` in a fresh Debian 13, as a plain user with sudo; needs root and debootstrap
 	@mk/check-debian $(DEBIAN) $(DEBIAN_USER)

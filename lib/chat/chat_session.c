@@ -187,6 +187,23 @@ static void recover_partial(struct chat_session *t)
     err_release(&e);
 }
 
+/* Adds what MCP servers say about their tools to the system prompt of the request. It is not stored,
+ * because it is not the user's and belongs to servers that a later turn may not have. */
+static void add_instructions(const struct chat_session *t, struct context *c)
+{
+    struct str instructions = mcp_servers_instructions(&t->mcp);
+    struct buf system = BUF_INIT(SIZE_MAX);
+
+    if (instructions.n == 0)
+        return;
+    buf_add(&system, c->system, c->system_len);
+    if (system.len > 0)
+        buf_add_c(&system, "\n\n");
+    buf_add_str(&system, instructions);
+    context_set_system(c, buf_str(&system));
+    buf_release(&system);
+}
+
 int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *e)
 {
     if (!t->args->dry_run && server_load_key(&t->server, e) < 0)
@@ -205,6 +222,7 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
         return -1;
     turn->ask.tools = t->toolbox.at;
     turn->ask.tools_count = t->toolbox.count;
+    add_instructions(t, &turn->context);
     start_report_bad(&t->history, turn->bad_lines, t->args->common.quiet);
     start_report_entries(t->args->messages, turn->bad_entries,
                          turn->bad_entries > 0 && messages_too_deep(turn->messages),

@@ -76,17 +76,25 @@ static int bad_name(const char *name, struct err *e)
                    name, MCP_SERVER_NAME_MAX);
 }
 
+/* Returns `mcp.NAME.PROPERTY` of the configuration, or NULL. */
+static const char *property(const struct config *c, const char *name, const char *property_name)
+{
+    struct buf key = BUF_INIT(BUF_SMALL);
+    const char *value;
+
+    buf_addf(&key, "%s.%s", name, property_name);
+    value = config_named(c, SETTING_MCP, buf_c(&key));
+    buf_release(&key);
+    return value;
+}
+
 /* Sets the directory in which a server of the configuration runs: `mcp.NAME.cwd`, or else
  * config_command_dir. */
 static int set_cwd(struct mcp_config *config, const struct config *c, struct err *e)
 {
-    struct buf key = BUF_INIT(BUF_SMALL);
-    const char *value;
+    const char *value = property(c, config->name, "cwd");
     struct stat st;
 
-    buf_addf(&key, "%s.cwd", config->name);
-    value = config_named(c, SETTING_MCP, buf_c(&key));
-    buf_release(&key);
     if (!value)
         config->cwd = copy(config_command_dir(c));
     else if (*value == '/')
@@ -152,13 +160,20 @@ static int set_headers(struct mcp_config *config, const struct config *c, struct
 static const char *configured(const struct config *c, const char *name)
 {
     const char *text = config_named(c, SETTING_MCP, name);
-    struct buf key = BUF_INIT(BUF_SMALL);
 
-    buf_addf(&key, "%s.url", name);
-    if (!text)
-        text = config_named(c, SETTING_MCP, buf_c(&key));
-    buf_release(&key);
-    return text;
+    return text ? text : property(c, name, "url");
+}
+
+static int set_instructions(struct mcp_config *config, const struct config *c, struct err *e)
+{
+    const char *value = property(c, config->name, "instructions");
+
+    config->no_instructions = value && strcmp(value, "off") == 0;
+    if (value && !config->no_instructions && strcmp(value, "on") != 0)
+        return err_set(e, ERR_USAGE,
+                       "bad value '%s' of 'mcp.%s.instructions': on or off is expected", value,
+                       config->name);
+    return 0;
 }
 
 /* The configuration is the same in every working directory, so the programs and directories in it
@@ -176,6 +191,8 @@ static int add_configured(struct mcp_configs *w, const struct config *c, const c
     if (add_config(w, name, text, e) < 0)
         return -1;
     config = find_config(w, name);
+    if (set_instructions(config, c, e) < 0)
+        return -1;
     if (is_url(text))
         return set_headers(config, c, e);
     program = config->command.at[0];
@@ -461,6 +478,29 @@ static int start_all(struct mcp_servers *m, const struct mcp_configs *wanted, ch
     return result;
 }
 
+/* Gathers the instructions, in the order of the servers. */
+static void gather_instructions(struct mcp_servers *m, const struct mcp_configs *wanted)
+{
+    buf_init(&m->instructions, SIZE_MAX);
+    for (size_t i = 0; i < m->count; i++) {
+        const struct mcp_server *s = m->at[i];
+
+        if (s->instructions.len == 0 || s->list.count == 0 || wanted->at[i].no_instructions)
+            continue;
+        if (m->verbose)
+            notef("mcp_instructions %s %s", s->name, buf_c(&s->instructions));
+        if (m->instructions.len > 0)
+            buf_add_c(&m->instructions, "\n\n");
+        buf_addf(&m->instructions, "About the tools of the MCP server '%s' (%s__*):\n%s", s->name,
+                 s->name, buf_c(&s->instructions));
+    }
+}
+
+struct str mcp_servers_instructions(const struct mcp_servers *m)
+{
+    return buf_str(&m->instructions);
+}
+
 /* Ends the servers, in a hurry after a signal. */
 static void end_all(struct mcp_servers *m, bool hurry, int cancel_fd)
 {
@@ -469,6 +509,7 @@ static void end_all(struct mcp_servers *m, bool hurry, int cancel_fd)
         free(m->at[i]);
     free(m->at);
     free(m->tools);
+    buf_release(&m->instructions);
     *m = (struct mcp_servers){0};
 }
 
@@ -509,6 +550,7 @@ void mcp_servers_open(struct mcp_servers *m, const char *const *options, const s
         result = fetch_headers(&wanted.at[i], c, &e);
     if (result < 0 || (wanted.count > 0 && get_ready(m, &wanted, key, &e) < 0))
         die_err(&e);
+    gather_instructions(m, &wanted);
     mcp_configs_release(&wanted);
     gather_tools(m, others, others_count);
     for (size_t i = 0; i < m->count; i++)

@@ -235,7 +235,10 @@ static struct curl_slist *header_list(const struct http_request *r)
         struct str line = str_cut(&rest, '\n');
         struct buf one = BUF_INIT(BUF_SMALL);
 
-        buf_add_str(&one, line);
+        buf_add_str(&one, str_trim(line));
+        /* libcurl leaves out a header without a value, unless it is written so. */
+        if (str_ends(buf_str(&one), STR(":")))
+            one.data[one.len - 1] = ';';
         list = curl_slist_append(list, buf_c(&one));
         buf_release(&one);
     }

@@ -390,6 +390,18 @@ static void list_if_any(struct mcp_server *s, struct str result)
         request_page(s, STR_NONE);
 }
 
+/* Keeps the instructions of the first answer, because a system prompt that stays the same is cached
+ * by model servers. */
+static void take_instructions(struct mcp_server *s, struct str result)
+{
+    struct buf text = BUF_INIT(JSONRPC_MESSAGE_MAX);
+    struct str said = str_trim(json_text(json_get(result, "instructions"), &text));
+
+    if (!s->listed && s->instructions.len == 0)
+        buf_add_str(&s->instructions, tool_cut(said, MCP_INSTRUCTIONS_MAX));
+    buf_release(&text);
+}
+
 static void take_greeting(struct mcp_server *s, struct str result)
 {
     struct buf scratch = BUF_INIT(JSONRPC_MESSAGE_MAX);
@@ -400,6 +412,7 @@ static void take_greeting(struct mcp_server *s, struct str result)
             s->revision = revisions[i];
     if (s->revision) {
         notify(s, "notifications/initialized", STR_NONE);
+        take_instructions(s, result);
         list_if_any(s, result);
     } else {
         mcp_give_up(s, ERR_LIMIT, "speaks protocol version '%.*s', which is not known",
@@ -428,6 +441,7 @@ static void take_discovery(struct mcp_server *s, const struct jsonrpc_message *m
     struct str supported = json_get(json_get(m->body, "data"), "supported");
 
     if (m->kind == JSONRPC_RESULT && names_stateless(json_get(m->body, "supportedVersions"))) {
+        take_instructions(s, m->body);
         list_if_any(s, m->body);
     } else if (m->kind == JSONRPC_ERROR && names_stateless(supported) && !s->asked_twice) {
         s->asked_twice = true;
@@ -882,6 +896,7 @@ void mcp_init(struct mcp_server *s, const char *name, const struct mcp_transport
                              .watch = watch};
     jsonrpc_init(&s->in, take_message, s);
     buf_init(&s->refused, BUF_SMALL);
+    buf_init(&s->instructions, MCP_INSTRUCTIONS_MAX);
 }
 
 /* Ends the servers that have this transport. */
@@ -911,6 +926,7 @@ void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms, 
         release_list(&s->list);
         release_list(&s->coming);
         buf_release(&s->refused);
+        buf_release(&s->instructions);
         free(s->calls);
         free(s->name);
     }

@@ -191,6 +191,27 @@ refuses() {
     [[ ! -e other.log ]]
 }
 
+@test "mcp_http: the instructions of a server are part of each request, and are not stored" {
+    start_mcp --instructions $'Ask for few words.\nUse echo \e[2J.'
+    start_llm --call 'fake__echo {"text":"x"}' --reply one --reply two
+    configure "mcp.fake.url = $MCP"
+    local part=$'About the tools of the MCP server \'fake\' (fake__*):\nAsk for few words.\nUse echo \e[2J.'
+    run_expect 0 chat --yes -v -S 'Be brief.' --mcp fake hello
+    grep -q 'mcp_instructions fake Ask for few words\. Use echo ^\[\[2J' "$ERR"
+    run_expect 0 chat --yes --mcp fake again
+    for i in 1 2 3; do
+        request "$i" >body
+        json_is body '.messages[] | select(.role == "system").content | @json' "$(jq -n --arg p $'Be brief.\n\n'"$part" '$p | @json' -r)"
+    done
+    json_is "$HISTORY" 'select(.role == "system").content' 'Be brief.'
+    configure "mcp.fake.url = $MCP" 'mcp.fake.instructions = off'
+    run_expect 0 chat --dry-run --mcp fake hello
+    stdout_json '.messages[0].content' 'Be brief.'
+    configure "mcp.fake.url = $MCP" 'mcp.fake.instructions = none'
+    run_expect 2 chat --dry-run --mcp fake hello
+    stderr_is "chat: bad value 'none' of 'mcp.fake.instructions': on or off is expected"
+}
+
 @test "mcp_http: headers are sent to their server and shown nowhere" {
     start_mcp --require X-Secret
     configure "mcp.fake.url = $MCP" 'mcp.fake.header.X-Secret = very-secret-1' \

@@ -184,6 +184,7 @@ static void ask(struct got *got, const char *url, struct str body, const struct 
     buf_add_c(&r.url, url);
     buf_add_str(&r.body, body);
     CHECK_INT(http_add_header(&r, "Authorization", STR("Bearer secret-key"), NULL), 0);
+    CHECK_INT(http_add_header(&r, "X-Empty", STR(""), NULL), 0);
     CHECK_INT(http_add_header(&r, "Content-Type", STR("application/json"), NULL), 0);
     got->rc = http_exchange(&r, limits, &sink, &got->e);
     got->ms = time_ticks() - start;
@@ -257,6 +258,7 @@ TEST(a_post_goes_out_as_it_was_built)
     CHECK(strncmp(buf_c(&s.request), "POST /v1 HTTP/1.1\r\n", 19) == 0);
     CHECK(strstr(buf_c(&s.request), "\r\nAuthorization: Bearer secret-key\r\n") != NULL);
     CHECK(strstr(buf_c(&s.request), "\r\nContent-Type: application/json\r\n") != NULL);
+    CHECK(strstr(buf_c(&s.request), "\r\nX-Empty:\r\n") != NULL);
     CHECK(strstr(buf_c(&s.request), "\r\nUser-Agent: chathist") != NULL);
     CHECK(strstr(buf_c(&s.request), "\r\nContent-Length: 7\r\n") != NULL);
     CHECK(strstr(buf_c(&s.request), "\r\n\r\n{\"a\":1}") != NULL);

@@ -28,6 +28,7 @@ struct mcp_config {
     struct words command; /* empty: `text` is a URL */
     char *text;           /* the command or the URL as the user wrote it */
     char *cwd;            /* where it runs; NULL: in the working directory */
+    bool no_instructions; /* `mcp.NAME.instructions = off` */
     /* `mcp.NAME.header.X = VALUE` and `mcp.NAME.header_command.X = COMMAND` */
     struct mcp_header {
         char *name;
@@ -61,6 +62,7 @@ struct mcp_servers {
     struct mcp_watch watch;
     struct mcp_server **at;
     size_t count, cap;
+    struct buf instructions; /* the part of the system prompt that is about the servers */
 };
 
 /* Starts the servers that are wanted and waits until their tools are known. The tools get names
@@ -76,6 +78,9 @@ void mcp_servers_open(struct mcp_servers *m, const char *const *options, const s
  * are freed. */
 bool mcp_servers_renew(struct mcp_servers *m, const struct tool *const *others, size_t others_count,
                        int cancel_fd);
+/* Returns what the servers say about the use of their tools, for the system prompt, or an empty text.
+ * It is the same from mcp_servers_open to mcp_servers_close, and valid as long. */
+struct str mcp_servers_instructions(const struct mcp_servers *m);
 /* Ends the servers; `hurry` if a signal has come already. A signal that comes meanwhile makes it
  * hurry, and ends the program when no server is left. May be called twice, and without
  * mcp_servers_open. The caller must not catch signals. */

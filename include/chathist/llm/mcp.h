@@ -28,8 +28,7 @@
  * response to one of ours, because no stream is kept open for others.
  *
  * This client offers nothing to servers: it answers requests for roots, sampling and elicitation
- * with "method not found". Progress notifications are ignored and do not prolong a call. A server's
- * `instructions` are not passed on. Tools that can only be called as tasks (`taskSupport` is
+ * with "method not found". Progress notifications are ignored and do not prolong a call. Tools that can only be called as tasks (`taskSupport` is
  * "required") are not offered.
  */
 #ifndef CHATHIST_LLM_MCP_H
@@ -64,6 +63,8 @@
 #define MCP_OUT_MAX ((size_t)64 << 20)
 /* The most notifications and requests that a server may send without answering a request. */
 #define MCP_UNASKED_MAX 10000
+/* How much of a server's instructions is kept, in bytes. */
+#define MCP_INSTRUCTIONS_MAX ((size_t)4 << 10)
 /* The longest name of a server, so that half of the name of a tool is the tool's own. */
 #define MCP_SERVER_NAME_MAX 30
 
@@ -116,6 +117,8 @@ struct mcp_transport; /* llm/mcp_transport */
 struct mcp_server {
     char *name; /* owned */
     struct mcp_list list;
+    struct buf instructions; /* for the model, how to use the tools, up to MCP_INSTRUCTIONS_MAX
+                              * bytes of UTF-8; empty: none */
     /* private: the transport */
     const struct mcp_transport *transport;
     void *link; /* belongs to the transport */
