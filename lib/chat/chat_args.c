@@ -134,7 +134,7 @@ static void add_header(struct chat_args *a, char *text)
     if (http_check_header(text, str_of(value), &e) < 0)
         die_err(&e);
     a->headers = mem_grow(a->headers, &a->headers_cap, a->headers_count + 1, sizeof *a->headers);
-    a->headers[a->headers_count++] = (struct ask_header){text, value, ASK_FLAG};
+    a->headers[a->headers_count++] = (struct ask_header){text, value, ASK_FLAG, false};
 }
 
 static void add_tool(struct chat_args *a, const char *name)
@@ -148,17 +148,6 @@ static void add_tool(struct chat_args *a, const char *name)
     add_value(&a->hosted, name + 1);
     /* The tools of the user configuration are replaced in any case. */
     add_value(&a->tools, "");
-}
-
-static const char *effort_level(const char *value)
-{
-    static const char *const levels[] = {"none", "minimal", "low", "medium", "high", "max"};
-
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
-        if (strcmp(value, levels[i]) == 0)
-            return value;
-    die_usage("bad value '%s' for --effort: none, minimal, low, medium, high or max is expected",
-              value);
 }
 
 static void take_flag(struct chat_args *a, int key)
@@ -261,12 +250,14 @@ static void take_option(struct chat_args *a, int key, char *value)
         add_header(a, value);
         break;
     case KEY_EFFORT:
-        a->effort = effort_level(value);
+        if (!is_effort(value))
+            die_usage("bad value '%s' for --effort: " EFFORT_LEVELS " is expected", value);
+        a->setting[SETTING_EFFORT] = value;
         break;
     case KEY_MAX_TOKENS:
-        a->max_tokens = opt_number("--max-tokens", value);
-        if (a->max_tokens == 0)
+        if (opt_number("--max-tokens", value) == 0)
             die_usage("bad value '0' for --max-tokens: at least 1 is expected");
+        a->setting[SETTING_MAX_TOKENS] = value;
         break;
     case KEY_MCP:
         add_value(&a->mcp, value);

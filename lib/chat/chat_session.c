@@ -6,6 +6,7 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/time.h"
+#include "chathist/chat/request_settings.h"
 #include "chathist/chat/tools.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/signals.h"
@@ -83,6 +84,7 @@ void chat_session_close(struct chat_session *t)
     toolbox_release(&t->toolbox);
     mcp_servers_close(&t->mcp, false);
     server_release(&t->server);
+    request_settings_release(&t->settings);
     history_release(&t->history);
     config_release(&t->config);
     schema_free(t->schema);
@@ -132,21 +134,13 @@ static void store_refused(struct chat_session *t)
 /* Fills in everything but the context and the tools. */
 static void set_ask(struct chat_session *t, struct ask *ask)
 {
-    *ask = (struct ask){.options = t->args->options,
-                        .options_count = t->args->options_count,
-                        .hosted_tools = t->args->hosted.at,
-                        .hosted_tools_count = t->args->hosted.count,
-                        .effort = t->args->effort,
-                        .effort_from = ASK_FLAG,
-                        .max_tokens = t->args->max_tokens,
-                        .max_tokens_from = ASK_FLAG,
-                        .show_reasoning = t->args->reasoning,
-                        .schema = schema_text(t->schema),
+    *ask = (struct ask){.schema = schema_text(t->schema),
                         .schema_fits = schema_fits(t->schema),
                         .stream = t->args->stream,
                         .limits = t->args->limits,
                         .retries = t->args->retries,
                         .watch = &t->events.watch};
+    request_settings_fill(&t->settings, ask);
     server_address(&t->server, ask);
     ask->refused = load_refused(t);
     events_show_waiting(&t->events, &ask->limits);
@@ -165,13 +159,15 @@ int chat_session_open_tools(struct chat_session *t, struct err *e)
 {
     bool wanted = t->args->tools.at || t->args->mcp.at || t->config.value[SETTING_TOOLS] ||
                   t->config.value[SETTING_MCP];
+    const char *const *secrets;
 
     if (!wanted || t->mcp.open)
         return 0;
-    toolbox_load(&t->toolbox, t->args->tools.at, &t->config, t->server.key);
+    secrets = server_secrets(&t->server);
+    toolbox_load(&t->toolbox, t->args->tools.at, &t->config, secrets);
     t->mcp.quiet = t->args->common.quiet;
     t->mcp.verbose = t->args->verbose;
-    mcp_servers_open(&t->mcp, t->args->mcp.at, &t->config, t->server.key, t->toolbox.at,
+    mcp_servers_open(&t->mcp, t->args->mcp.at, &t->config, secrets, t->toolbox.at,
                      t->toolbox.count);
     return toolbox_add_all(&t->toolbox, t->mcp.tools, t->mcp.tools_count, e);
 }
@@ -214,6 +210,8 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
     turn->session = buf_str(&t->session.id);
     turn->max_rounds = t->args->max_iterations;
     turn->tool_timeout_ms = t->args->tool_timeout_ms;
+    if (request_settings_load(&t->settings, &t->config, t->args, t->server.provider, e) < 0)
+        return -1;
     set_ask(t, &turn->ask);
     recover_partial(t);
     if (config_max_messages(&t->config, &turn->max_messages, e) < 0 ||
@@ -522,7 +520,7 @@ int chat_session_change_model(struct chat_session *t, const char *name, struct e
         server_release(&t->server);
         t->server = server;
         if (t->toolbox.env)
-            clean_env_more(t->toolbox.env, server.key);
+            clean_env_more(t->toolbox.env, server_secrets(&t->server));
         err_release(&t->unasked);
     } else {
         server_release(&server);

@@ -514,15 +514,15 @@ static void end_all(struct mcp_servers *m, bool hurry, int cancel_fd)
 }
 
 /* Starts the servers and waits until they are ready. A signal ends them and then the program. */
-static int get_ready(struct mcp_servers *m, const struct mcp_configs *wanted, const char *key,
-                     struct err *e)
+static int get_ready(struct mcp_servers *m, const struct mcp_configs *wanted,
+                     const char *const *secrets, struct err *e)
 {
     int cancel_fd = interrupt_begin(e), result, signo;
     char **env;
 
     if (cancel_fd < 0)
         return -1;
-    env = clean_env(key);
+    env = clean_env(secrets);
     result = start_all(m, wanted, env, e);
     if (result == 0)
         result = mcp_await(m->at, m->count, MCP_START_MS, cancel_fd, e);
@@ -537,7 +537,8 @@ static int get_ready(struct mcp_servers *m, const struct mcp_configs *wanted, co
 }
 
 void mcp_servers_open(struct mcp_servers *m, const char *const *options, const struct config *c,
-                      const char *key, const struct tool *const *others, size_t others_count)
+                      const char *const *secrets, const struct tool *const *others,
+                      size_t others_count)
 {
     struct mcp_configs wanted;
     struct err e = ERR_INIT;
@@ -548,7 +549,7 @@ void mcp_servers_open(struct mcp_servers *m, const char *const *options, const s
     result = mcp_configs_read(&wanted, c, options, &e);
     for (size_t i = 0; result == 0 && i < wanted.count; i++)
         result = fetch_headers(&wanted.at[i], c, &e);
-    if (result < 0 || (wanted.count > 0 && get_ready(m, &wanted, key, &e) < 0))
+    if (result < 0 || (wanted.count > 0 && get_ready(m, &wanted, secrets, &e) < 0))
         die_err(&e);
     gather_instructions(m, &wanted);
     mcp_configs_release(&wanted);

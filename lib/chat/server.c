@@ -21,7 +21,9 @@
 #include "chathist/llm/http.h"
 #include "chathist/llm/models.h"
 #include "chathist/llm/provider.h"
+#include "chathist/llm/provider_error.h"
 #include "chat/secret_command.h"
+#include "chat/server_headers.h"
 
 /* The maximum number of models that a message names. */
 #define NAMED_MODELS 5
@@ -389,18 +391,6 @@ static const char *server_origin(const struct server *s, struct buf *origin)
     return http_origin(s->base_url, origin) ? buf_c(origin) : s->provider->name;
 }
 
-/* Does the user give the key in a header of his own? */
-static bool has_key_header(const struct server *s)
-{
-    static const char *const names[] = {"Authorization", "api-key", "x-api-key", "x-goog-api-key"};
-
-    for (size_t i = 0; i < s->headers_count; i++)
-        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-            if (strcasecmp(s->headers[i].name, names[k]) == 0)
-                return true;
-    return false;
-}
-
 /* A key without a provider is used for every server, except a keyless one that was not named. */
 static int choose_key(struct server *s, const struct config *c, struct err *e)
 {
@@ -411,8 +401,9 @@ static int choose_key(struct server *s, const struct config *c, struct err *e)
         return 0;
     key_find(&s->key_source, c, p, p->needs_key || !own);
     if (s->key_source.kind == KEY_VARIABLE)
-        return server_load_key(s, e);
-    if (s->key_source.kind == KEY_NONE && own && p->needs_key && !has_key_header(s))
+        s->key = key_fetch(&s->key_source, e);
+    if (s->key_source.kind == KEY_NONE && own && p->needs_key &&
+        !server_headers_hold_key(&s->headers))
         return err_set(e, ERR_USAGE, "no key for '%s': set %s or CHAT_API_KEY", p->name,
                        p->key_variable ? p->key_variable : "CHAT_API_KEY");
     return 0;
@@ -420,10 +411,12 @@ static int choose_key(struct server *s, const struct config *c, struct err *e)
 
 int server_try_key(struct server *s, struct err *e)
 {
-    if (s->key || s->key_source.kind == KEY_NONE)
-        return 0;
-    s->key = key_fetch(&s->key_source, e);
-    return s->key ? 0 : -1;
+    if (!s->key && s->key_source.kind != KEY_NONE) {
+        s->key = key_fetch(&s->key_source, e);
+        if (!s->key)
+            return -1;
+    }
+    return server_headers_load(&s->headers, s->command_dir, e);
 }
 
 int server_load_key(struct server *s, struct err *e)
@@ -441,7 +434,7 @@ int server_check_key(const struct server *s, struct err *e)
 
     bool header = s->key_source.kind == KEY_NONE;
 
-    if ((header && s->headers_count == 0) || !s->base_url ||
+    if ((header && s->headers.count == 0) || !s->base_url ||
         strncasecmp(s->base_url, "https:", 6) == 0 || http_is_loopback(s->base_url))
         return 0;
     err_set(e, ERR_USAGE, "refusing to send a %s to '%s' over plain http: use https or --insecure",
@@ -534,7 +527,7 @@ int server_choose(struct server *s, const struct config *c, const struct ask_hea
 {
     const char *name = c->value[SETTING_PROVIDER];
 
-    *s = (struct server){.headers = headers, .headers_count = headers_count};
+    *s = (struct server){.command_dir = copy_or_null(config_command_dir(c))};
     key_check_names(c);
     if (choose_named(s, c, e) < 0)
         return -1;
@@ -549,7 +542,10 @@ int server_choose(struct server *s, const struct config *c, const struct ask_hea
                        "CHAT_BASE_URL or CHAT_PROVIDER, or try '-p echo' (it answers with your "
                        "own prompt)",
                        name ? "" : ", and neither Ollama nor llama.cpp answers on this machine");
-    return choose_url(s, c, e) < 0 ? -1 : choose_key(s, c, e);
+    if (choose_url(s, c, e) < 0 || server_headers_choose(&s->headers, c, s->provider, !s->found,
+                                                         headers, headers_count, e) < 0)
+        return -1;
+    return choose_key(s, c, e);
 }
 
 /* Warns if the model's name begins with a mistyped provider. Names of local models contain a colon
@@ -635,9 +631,23 @@ void server_address(const struct server *s, struct ask *ask)
     ask->model = s->model;
     ask->base_url = s->base_url;
     ask->key = s->key;
-    ask->headers = s->headers;
-    ask->headers_count = s->headers_count;
+    ask->headers = s->headers.ready;
+    ask->headers_count = s->headers.ready_count;
     ask->key_from = s->key_source.kind == KEY_FILE ? s->key_source.value : s->key_source.name;
+}
+
+const char *const *server_secrets(struct server *s)
+{
+    size_t count = 0;
+
+    free(s->secrets);
+    s->secrets = mem_zalloc((s->headers.ready_count + 2) * sizeof *s->secrets);
+    if (s->key)
+        s->secrets[count++] = s->key;
+    for (size_t i = 0; i < s->headers.ready_count; i++)
+        if (s->headers.ready[i].secret)
+            s->secrets[count++] = header_secret(&s->headers.ready[i]);
+    return s->secrets;
 }
 
 void server_release(struct server *s)
@@ -647,4 +657,7 @@ void server_release(struct server *s)
     key_source_release(&s->key_source);
     key_wipe(s->key);
     refused_fields_release(&s->refused);
+    server_headers_release(&s->headers);
+    free(s->command_dir);
+    free(s->secrets);
 }

@@ -228,11 +228,20 @@ static int take_setting(struct preset *p, struct str key, struct str value, size
 {
     static const struct str option = STR("option.");
 
-    if (str_eq_c(key, "model")) {
-        p->model = terminated(p, value);
-    } else if (str_eq_c(key, "provider")) {
-        p->provider = terminated(p, value);
-    } else if (str_eq_c(key, "system") && strcmp(p->kind, "template") == 0) {
+    const struct {
+        const char *key;
+        const char **to;
+    } settings[] = {{"model", &p->setting[SETTING_MODEL]},
+                    {"provider", &p->setting[SETTING_PROVIDER]},
+                    {"effort", &p->setting[SETTING_EFFORT]},
+                    {"max_tokens", &p->setting[SETTING_MAX_TOKENS]}};
+
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (str_eq_c(key, settings[i].key)) {
+            *settings[i].to = terminated(p, value);
+            return 0;
+        }
+    if (str_eq_c(key, "system") && strcmp(p->kind, "template") == 0) {
         p->system = terminated(p, value);
     } else if (str_starts(key, option) && key.n > option.n) {
         p->options =
@@ -352,10 +361,9 @@ static void load_preset(struct preset *p, const char *name, struct chat_args *a)
         e.kind = ERR_USAGE;
         die_err(&e);
     }
-    if (p->model)
-        a->preset[SETTING_MODEL] = p->model;
-    if (p->provider)
-        a->preset[SETTING_PROVIDER] = p->provider;
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        if (p->setting[i])
+            a->preset[i] = p->setting[i];
 }
 
 /* Joins the options of the persona, the template and the command line in this order; the last one

@@ -19,7 +19,7 @@
 
 /* ---- their environment ---- */
 
-char **clean_env(const char *key)
+char **clean_env(const char *const *secrets)
 {
     const char **names = NULL;
     size_t count = 0, cap = 0;
@@ -35,14 +35,14 @@ char **clean_env(const char *key)
     names[count++] = "CHAT_API_KEY";
     names[count++] = "CHAT_API_KEY_COMMAND";
     names[count] = NULL;
-    env = child_env_without(names, secret_of(key));
+    env = child_env_without(names, STR_NONE);
     free(names);
+    clean_env_more(env, secrets);
     return env;
 }
 
-void clean_env_more(char **env, const char *key)
+static void remove_with(char **env, struct str secret)
 {
-    struct str secret = secret_of(key);
     char **kept = env;
 
     for (; secret.n > 0 && *env; env++)
@@ -50,6 +50,12 @@ void clean_env_more(char **env, const char *key)
             *kept++ = *env;
     if (secret.n > 0)
         *kept = NULL;
+}
+
+void clean_env_more(char **env, const char *const *secrets)
+{
+    for (; secrets && *secrets; secrets++)
+        remove_with(env, secret_of(*secrets));
 }
 
 /* ---- which tools ---- */
@@ -131,7 +137,9 @@ static int load_configured(struct toolbox *b, const struct config *c, int cancel
     while (result == 0 && (word = str_word(&rest)).p) {
         char *name = mem_copy(word.p, word.n);
 
-        if (strchr(name, '/') && name[0] != '/')
+        if (name[0] == '@')
+            result = 0; /* a tool of the server (chat/request_settings) */
+        else if (strchr(name, '/') && name[0] != '/')
             result = err_set(e, ERR_USAGE,
                              "cannot use the tool '%s': 'tools' takes names and paths "
                              "that begin with a slash",
@@ -144,14 +152,14 @@ static int load_configured(struct toolbox *b, const struct config *c, int cancel
 }
 
 void toolbox_load(struct toolbox *b, const char *const *named, const struct config *c,
-                  const char *key)
+                  const char *const *secrets)
 {
     struct err e = ERR_INIT;
     int cancel_fd, signo, result;
 
     if (named ? !*named : !c->value[SETTING_TOOLS])
         return;
-    b->env = clean_env(key);
+    b->env = clean_env(secrets);
     cancel_fd = interrupt_begin(&e);
     if (cancel_fd < 0)
         die_err(&e);

@@ -32,6 +32,11 @@ static const struct {
     [SETTING_ALLOW_TOOLS] = {"allow_tools", NULL},
     [SETTING_MCP] = {"mcp", NULL},
     [SETTING_PRICES] = {"prices", NULL},
+    [SETTING_EFFORT] = {"effort", NULL},
+    [SETTING_MAX_TOKENS] = {"max_tokens", NULL},
+    [SETTING_OPTION] = {"option", NULL},
+    [SETTING_HEADER] = {"header", NULL},
+    [SETTING_HEADER_COMMAND] = {"header_command", NULL},
     [SETTING_SESSION] = {NULL, "CHAT_SESSION"},
     [SETTING_HISTORY] = {NULL, "CHAT_HISTORY"},
 };
@@ -137,7 +142,8 @@ static bool is_mcp_key(struct str name)
 /* Stores a value with the key `KEY.NAME`. Returns false if no setting has such keys. */
 static bool take_named(struct config *c, struct str key, struct str value)
 {
-    static const enum setting named[] = {SETTING_API_KEY_COMMAND, SETTING_MCP};
+    static const enum setting named[] = {SETTING_API_KEY_COMMAND, SETTING_MCP, SETTING_OPTION,
+                                         SETTING_HEADER, SETTING_HEADER_COMMAND};
     struct str name = key, own = str_cut(&name, '.');
 
     for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
@@ -145,7 +151,7 @@ static bool take_named(struct config *c, struct str key, struct str value)
             continue;
         if (named[i] == SETTING_MCP && !is_mcp_key(name))
             return false;
-        if (value.n == 0)
+        if (value.n == 0 && named[i] != SETTING_OPTION)
             return true;
         c->named = mem_grow(c->named, &c->named_cap, c->named_count + 1, sizeof *c->named);
         c->named[c->named_count++] =
@@ -187,7 +193,7 @@ static int take_line(struct config *c, struct str line, const char *file, size_t
                        number);
     rest = str_trim(rest);
     for (size_t i = 0; i < SETTING_COUNT; i++) {
-        if (!settings[i].key || !str_eq_c(key, settings[i].key))
+        if (!settings[i].key || i >= SETTING_OPTION || !str_eq_c(key, settings[i].key))
             continue;
         if (is_quoted((enum setting)i, rest))
             return err_set(e, ERR_USAGE,
@@ -352,7 +358,7 @@ static int bad_value(const struct config *c, enum setting s, const char *wanted,
                        "bad value '%s' for %s in '%s/chathist/config', line %zu: %s is expected",
                        c->value[s], settings[s].key, c->config_home, c->line[s], wanted);
     return err_set(e, ERR_USAGE, "bad value '%s' for %s: %s is expected", c->value[s],
-                   settings[s].variable, wanted);
+                   settings[s].variable ? settings[s].variable : settings[s].key, wanted);
 }
 
 static int get_number(const struct config *c, enum setting s, size_t otherwise, size_t *n,
@@ -397,6 +403,39 @@ int config_max_messages(const struct config *c, size_t *n, struct err *e)
 int config_max_bytes(const struct config *c, size_t *n, struct err *e)
 {
     return get_number(c, SETTING_MAX_BYTES, MAX_BYTES, n, e);
+}
+
+bool is_effort(const char *text)
+{
+    static const char *const levels[] = {"none", "minimal", "low", "medium", "high", "max"};
+
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (strcmp(text, levels[i]) == 0)
+            return true;
+    return false;
+}
+
+int config_effort(const struct config *c, const char **level, struct err *e)
+{
+    const char *text = c->value[SETTING_EFFORT];
+
+    *level = text && *text ? text : NULL;
+    return !*level || is_effort(text) ? 0 : bad_value(c, SETTING_EFFORT, EFFORT_LEVELS, e);
+}
+
+int config_max_tokens(const struct config *c, int64_t *n, struct err *e)
+{
+    const char *text = c->value[SETTING_MAX_TOKENS];
+
+    *n = 0;
+    for (; text && *text; text++) {
+        if (*text < '0' || *text > '9' || *n > INT32_MAX / 10 - 1)
+            return bad_value(c, SETTING_MAX_TOKENS, "a number", e);
+        *n = *n * 10 + (*text - '0');
+    }
+    if (*n == 0 && c->value[SETTING_MAX_TOKENS] && *c->value[SETTING_MAX_TOKENS])
+        return bad_value(c, SETTING_MAX_TOKENS, "a number of at least 1", e);
+    return 0;
 }
 
 /* Reads a switch whose default is on. */

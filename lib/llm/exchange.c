@@ -469,7 +469,7 @@ static bool wait_to_repeat(struct exchange *x, const struct ask *ask, unsigned r
 
     if (ms < 0)
         return false;
-    provider_error_mask(e, ask->key);
+    provider_error_mask_all(e, ask);
     if (ask->watch)
         ask->watch->again(ask->watch->arg, e, ms, repeated + 1);
     if (http_wait(&ask->limits, ms) == 0) {
@@ -516,6 +516,13 @@ static bool dropped_unsupported(const struct exchange *x, struct ask *ask, struc
     return p->request(p, ask, r, e) == 0;
 }
 
+static void set_secrets(struct response *a, const struct ask *ask)
+{
+    response_set_key(a, ask->key);
+    for (size_t i = 0; i < ask->headers_count; i++)
+        response_add_secret(a, header_secret(&ask->headers[i]));
+}
+
 /* Carries out one exchange. *more is set if it failed and is to be repeated; *repeated counts the
  * repetitions after a failure. */
 static int try_once(const struct provider *p, struct ask *ask, struct http_request *r,
@@ -526,7 +533,7 @@ static int try_once(const struct provider *p, struct ask *ask, struct http_reque
     int rc;
 
     exchange_init(&x);
-    response_set_key(a, ask->key);
+    set_secrets(a, ask);
     a->opaque.keep_reasoning = p->keep_reasoning;
     a->opaque.keep_details = p->keep_details;
     rc = p->exchange ? p->exchange(ask, r, &sink, e) : http_exchange(r, &ask->limits, &sink, e);
@@ -560,7 +567,7 @@ int exchange_once(const struct provider *p, struct ask *ask, struct response *a,
     /* What was left out did not help. */
     if (rc != 0 && own.kind == ERR_REQUEST && ask->refused)
         refused_fields_truncate(ask->refused, refused);
-    provider_error_mask(&own, ask->key);
+    provider_error_mask_all(&own, ask);
     if (rc != 0 && e) {
         err_release(e);
         *e = own;

@@ -113,7 +113,7 @@ int model_list_load(struct model_list *l, const struct provider *p, const struct
     if (result == 0)
         result = read_list(l, buf_str(&reply.body), e);
     if (result < 0 && e)
-        provider_error_mask(e, ask->key);
+        provider_error_mask_all(e, ask);
     reply_release(&reply);
     http_request_release(&request);
     return result;

@@ -61,6 +61,9 @@ static int read_faults(const struct ask *ask, struct faults *f, struct err *e)
         struct str key = str_of(ask->options[i].key), value = ask->options[i].value;
         bool ok;
 
+        /* The configuration has options for every provider. */
+        if (ask->options[i].from == ASK_CONFIGURATION)
+            continue;
         if (str_eq_c(key, "delay_ms"))
             ok = echo_number(value, 0, DELAY_MAX, &f->delay_ms);
         else if (str_eq_c(key, "status"))
@@ -132,7 +135,8 @@ static int echo_request(const struct provider *p, const struct ask *ask, struct 
         cjson_set(t, "tools", echo_tools_tree(ask));
     cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
     for (size_t i = 0; i < ask->options_count; i++)
-        cjson_set_raw(t, ask->options[i].key, str_trim(ask->options[i].value));
+        if (ask->options[i].from != ASK_CONFIGURATION)
+            cjson_set_raw(t, ask->options[i].key, str_trim(ask->options[i].value));
     cjson_print(t, &r->body);
     cJSON_Delete(t);
     return 0;

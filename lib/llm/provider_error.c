@@ -410,6 +410,22 @@ void secret_mask(struct buf *b, struct str secret, size_t from, size_t fixed)
     }
 }
 
+const char *header_secret(const struct ask_header *header)
+{
+    const char *blank = strrchr(header->value, ' ');
+
+    if (!header->secret)
+        return NULL;
+    return blank ? blank + 1 : header->value;
+}
+
+void provider_error_mask_all(struct err *e, const struct ask *ask)
+{
+    provider_error_mask(e, ask->key);
+    for (size_t i = 0; i < ask->headers_count; i++)
+        provider_error_mask(e, header_secret(&ask->headers[i]));
+}
+
 void provider_error_mask(struct err *e, const char *key)
 {
     struct buf shown = BUF_INIT(SIZE_MAX);

@@ -61,19 +61,40 @@ static int too_long(struct err *e)
 
 void response_set_key(struct response *a, const char *key)
 {
-    struct str secret = secret_of(key);
+    a->secrets_count = 0;
+    response_add_secret(a, key);
+}
 
-    a->key = secret_is_word(secret) ? STR_NONE : secret;
+void response_add_secret(struct response *a, const char *text)
+{
+    struct str secret = secret_of(text);
+
+    if (secret.n > 0 && !secret_is_word(secret) && a->secrets_count < RESPONSE_SECRETS)
+        a->secrets[a->secrets_count++] = secret;
+}
+
+static void mask(const struct response *a, struct buf *b, size_t from, size_t fixed)
+{
+    for (size_t i = 0; i < a->secrets_count; i++)
+        secret_mask(b, a->secrets[i], from, fixed);
+}
+
+static bool holds_secret(const struct response *a, struct str text)
+{
+    for (size_t i = 0; i < a->secrets_count; i++)
+        if (str_find(text, a->secrets[i]))
+            return true;
+    return false;
 }
 
 /* Returns `text`, or a copy of it in scratch with the key masked. */
 static struct str without_key(const struct response *a, struct str text, struct buf *scratch)
 {
-    if (a->key.n == 0 || !str_find(text, a->key))
+    if (!holds_secret(a, text))
         return text;
     buf_clear(scratch);
     buf_add_str(scratch, text);
-    secret_mask(scratch, a->key, 0, 0);
+    mask(a, scratch, 0, 0);
     return buf_str(scratch);
 }
 
@@ -89,6 +110,18 @@ static size_t partial_key(struct str text, struct str key)
     return n > KEY_SHOWN ? n : 0;
 }
 
+static size_t partial_secret(const struct response *a, struct str text)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < a->secrets_count; i++) {
+        size_t n = partial_key(text, a->secrets[i]);
+
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 /* ---- text ---- */
 
 /* Passes new text to the sink, all of it if this is its end. */
@@ -99,9 +132,9 @@ static int pass_text(struct response *a, bool ends, struct err *e)
 
     if (a->text.overflow || is_too_long(a))
         return too_long(e);
-    secret_mask(&a->text, a->key, a->passed > KEY_SHOWN ? a->passed - KEY_SHOWN : 0, a->passed);
+    mask(a, &a->text, a->passed > KEY_SHOWN ? a->passed - KEY_SHOWN : 0, a->passed);
     if (!ends)
-        held = partial_key(buf_str(&a->text), a->key);
+        held = partial_secret(a, buf_str(&a->text));
     if (a->text.len - held <= a->passed)
         return 0;
     delta = (struct str){a->text.data + a->passed, a->text.len - held - a->passed};
@@ -133,7 +166,7 @@ int response_add_reasoning(struct response *a, struct str text)
     if (text.n == 0 || !a->sink || !a->sink->reasoning)
         return 0;
     utf8_add_repaired(&whole, text);
-    secret_mask(&whole, a->key, 0, 0);
+    mask(a, &whole, 0, 0);
     a->sink_failed = a->sink->reasoning(a->sink->arg, buf_str(&whole)) != 0;
     buf_release(&whole);
     return a->sink_failed ? -1 : 0;
@@ -267,8 +300,8 @@ static void settle_extras(struct response *a)
 /* The blocks go back unchanged or not at all, so blocks that hold the key are not kept. */
 static void drop_blocks_with_key(struct response *a)
 {
-    if (a->key.n == 0 || (!str_find(buf_str(&a->opaque.thinking), a->key) &&
-                          !str_find(buf_str(&a->opaque.turn), a->key)))
+    if (!holds_secret(a, buf_str(&a->opaque.thinking)) &&
+        !holds_secret(a, buf_str(&a->opaque.turn)))
         return;
     buf_clear(&a->opaque.thinking);
     buf_clear(&a->opaque.turn);
@@ -281,9 +314,9 @@ void response_settle_calls(struct response *a)
         struct tool_call *c = &a->calls[i];
 
         json_pieces_end(&c->pieces, &c->args);
-        secret_mask(&c->args, a->key, 0, 0);
-        secret_mask(&c->id, a->key, 0, 0);
-        secret_mask(&c->name, a->key, 0, 0);
+        mask(a, &c->args, 0, 0);
+        mask(a, &c->id, 0, 0);
+        mask(a, &c->name, 0, 0);
         if (c->id.len == 0) {
             buf_add_c(&c->id, "call_");
             id_add_message(&c->id, time_now() / 1000);

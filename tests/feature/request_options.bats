@@ -70,6 +70,61 @@ put_tool() {
     is fields got '["low",5]'
 }
 
+# ---- lasting settings
+
+# configure LINE...: the user configuration.
+configure() {
+    mkdir -p "$HOME/.config/chathist"
+    printf '%s\n' "$@" >"$HOME/.config/chathist/config"
+}
+
+@test "request options: the configuration, a template and flags set them, the later the stronger" {
+    start_llm --reply ok
+    configure 'option.temperature = 0.1' 'option.a = {"x":1}' 'option.stop =' 'effort = low' 'max_tokens = 11' \
+        'option.openai.top_p = 0.5' 'option.groq.top_p = 0.6' 'option.openai.temperature = 0.15'
+    run_expect 0 chat --dry-run hello
+    stdout_json '[.temperature, .a, .stop, .reasoning_effort, .max_tokens, .top_p] | tojson' \
+        '[0.15,{"x":1},"","low",11,0.5]'
+    mkdir -p "$HOME/.config/chathist/templates"
+    printf -- '---\noption.temperature = 0.2\noption.a = {"y":2}\neffort = high\nmax_tokens = 22\n---\n{{input}}\n' \
+        >"$HOME/.config/chathist/templates/t"
+    run_expect 0 chat --dry-run -t t hello
+    stdout_json '[.temperature, .a, .reasoning_effort, .max_tokens] | tojson' '[0.2,{"x":1,"y":2},"high",22]'
+    run_expect 0 chat --dry-run -t t --effort max --max-tokens 33 -o temperature=0.3 hello
+    stdout_json '[.temperature, .reasoning_effort, .max_tokens] | tojson' '[0.3,"max",33]'
+    run_expect 0 chat --dry-run -o reasoning_effort=none -o max_tokens=44 hello
+    stdout_json '[.reasoning_effort, .max_tokens] | tojson' '["none",44]'
+    # What is for every provider does not keep echo from its work.
+    run_expect 0 chat -1 -p echo hello
+}
+
+@test "request options: bad lasting settings are wrong usage" {
+    start_llm --reply ok
+    configure 'effort = very'
+    run_expect 2 chat -1 hello
+    stderr_is "chat: bad value 'very' for effort in '$HOME/.config/chathist/config', line 1: none, minimal, low, medium, high or max is expected"
+    configure 'max_tokens = all'
+    run_expect 2 chat -1 hello
+    stderr_matches "^chat: bad value 'all' for max_tokens in .*, line 1: a number is expected$"
+    configure 'effort = low' 'option.reasoning_effort = high'
+    run_expect 2 chat -1 hello
+    stderr_is "chat: 'effort' and 'option.reasoning_effort' contradict each other: both set 'reasoning_effort'"
+    configure 'option = x'
+    run_expect 0 chat -1 hello
+    stderr_matches "^chat: unknown key 'option' in "
+}
+
+@test "request options: a refused field of the configuration is left out" {
+    configure 'option.temperature = 0.2' 'effort = high'
+    refusal temperature '"temperature"' "'temperature' does not support 0.2 with this model."
+    refusal effort null "Unrecognized request argument supplied: reasoning_effort"
+    start_llm ./temperature.http ./effort.http --reply ok
+    run_expect 0 chat -1 hello
+    stderr_is "chat: the server refuses 'temperature': asking without it" \
+        "chat: the server refuses 'reasoning_effort': asking without it"
+    fields 3 '[.temperature, .reasoning_effort]' '[null,null]'
+}
+
 # ---- headers
 
 @test "request options: headers are sent, and replace those of chat" {
@@ -220,4 +275,84 @@ fields() {
     fields 3 .reasoning_effort '"none"'
     run_expect 0 chat -1 hello
     fields 4 .reasoning_effort null
+}
+
+# ---- headers of the configuration
+
+@test "request options: headers of the configuration, for all providers and for one" {
+    start_llm --reply ok
+    configure 'header.X-All = a: 1' 'header.openai.X-Own = b' 'header.groq.X-Other = c' 'header.openai.X-Both = own' \
+        'header.X-Both = all' 'header_command.X-Key = echo "Bearer s3cret-value"; pwd >'"$PWD"'/ran'
+    run_expect 0 chat -1 hello
+    is_header 1 X-All 'a: 1'
+    is_header 1 X-Own b
+    is_header 1 X-Other ''
+    is_header 1 X-Both own
+    is_header 1 X-Key 'Bearer s3cret-value'
+    is 'directory of the command' ran "$HOME"
+    run_expect 0 chat -1 --header 'x-both: flag' --header 'X-Key:' hello
+    is_header 2 X-Both flag
+    is_header 2 X-Key ''
+    # No command for a dry run, or for a provider without a server.
+    rm ran
+    run_expect 0 chat --dry-run hello
+    stdout_lacks s3cret
+    run_expect 0 chat -1 -p echo hello
+    [[ ! -e ran ]]
+}
+
+@test "request options: a header of the configuration takes the place of a key" {
+    start_llm --reply ok
+    configure 'header_command.openai.api-key = echo s3cret-value'
+    unset OPENAI_API_KEY OPENAI_BASE_URL
+    run_expect 0 chat --dry-run -m openai:m hello
+    run_expect 0 chat -1 --base-url "http://127.0.0.1:$LLM_PORT/v1" -m openai:m hello
+    is_header 1 api-key s3cret-value
+    is_header 1 Authorization ''
+}
+
+@test "request options: bad headers of the configuration are wrong usage" {
+    start_llm --reply ok
+    configure 'header.Content-Length = 5'
+    run_expect 2 chat -1 hello
+    stderr_is "chat: cannot use 'header.Content-Length': bad header 'Content-Length': it cannot be set"
+    configure 'header_command.openai.X-Key = false'
+    run_expect 2 chat -1 hello
+    stderr_matches "^chat: no value from the command in 'header_command.openai.X-Key': exit status 1"
+    requests_are 0
+}
+
+@test "request options: a secret header is never shown, stored, or in the environment of a tool" {
+    local secret=s3cret-value-1234
+    use_history
+    put_tool f
+    printf '#!/bin/sh\nif [ "$1" = --schema ]; then echo '\''{"name":"f","description":"d"}'\''; else env; fi\n' >f
+    configure "header_command.X-Token = echo 'Bearer $secret'"
+    {
+        printf 'status: 400\n\n'
+        printf '{"error":{"message":"bad token %s"}}' "$secret"
+    } >bad.http
+    start_llm --call 'f {}' --reply "you sent $secret" ./bad.http
+    MY_COPY=$secret run_expect 0 chat -v --yes -T ./f hello
+    is_header 1 X-Token "Bearer $secret"
+    is_header 2 X-Token "Bearer $secret"
+    stdout_is 'you sent ***'
+    stderr_lacks "$secret"
+    run_expect 1 chat --json hello
+    stdout_has '***'
+    stdout_lacks "$secret"
+    stderr_lacks "$secret"
+    run_expect 0 chat -v --dry-run hello
+    stdout_lacks "$secret"
+    stderr_lacks "$secret"
+    if grep -rq "$secret" history.jsonl "$HOME/.local" "$HOME/.cache" 2>/dev/null; then fail 'the secret is on disk'; fi
+    if grep -q "$secret" "$RECORD"/*.json; then fail 'the secret is in a request'; fi
+}
+
+@test "request options: headers do not follow a redirect, and stay with their provider" {
+    printf 'status: 302 Found\nheader: Location: http://127.0.0.1:${PORT}/v1/elsewhere\n\n' >moved.http
+    start_llm ./moved.http --reply ok
+    configure 'header.X-Key = s3cret-value'
+    run_expect 1 chat -1 hello
+    requests_are 1
 }

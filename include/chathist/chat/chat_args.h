@@ -39,8 +39,6 @@ struct chat_args {
     size_t options_count, options_cap;
     struct ask_header *headers; /* of --header */
     size_t headers_count, headers_cap;
-    const char *effort;     /* NULL: not given */
-    unsigned max_tokens;    /* 0: not given */
     struct arg_list hosted; /* of -T @NAME, without the @ */
     unsigned max_iterations;
     long tool_timeout_ms;

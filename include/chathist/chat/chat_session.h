@@ -16,6 +16,7 @@
 #include "chathist/chat/chat_args.h"
 #include "chathist/chat/events.h"
 #include "chathist/chat/mcp_servers.h"
+#include "chathist/chat/request_settings.h"
 #include "chathist/chat/server.h"
 #include "chathist/chat/tools.h"
 #include "chathist/chat/turn.h"
@@ -32,6 +33,7 @@ struct chat_session {
     struct history history;
     struct resume session; /* the session that the turns belong to */
     struct server server;
+    struct request_settings settings;
     const struct provider *first; /* the provider that arguments and settings chose */
     struct toolbox toolbox;       /* filled for the first turn */
     struct mcp_servers mcp;

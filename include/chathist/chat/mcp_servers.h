@@ -66,13 +66,14 @@ struct mcp_servers {
 };
 
 /* Starts the servers that are wanted and waits until their tools are known. The tools get names
- * that differ from each other and from those of the `others`. `key` (NULL: none) is kept out of
+ * that differ from each other and from those of the `others`. The `secrets` are kept out of
  * the servers' environment. If a server does not start, or a signal comes, this function ends the
  * servers and the program; the caller must not catch signals. Unless m->quiet, it reports servers
  * that are slow or have no tools, and if m->verbose what servers log. *m must not move
  * afterwards. */
 void mcp_servers_open(struct mcp_servers *m, const char *const *options, const struct config *c,
-                      const char *key, const struct tool *const *others, size_t others_count);
+                      const char *const *secrets, const struct tool *const *others,
+                      size_t others_count);
 /* Call this before a request: reads whether tools have changed and lists them again. Ends early
  * when cancel_fd becomes readable. Returns true if m->tools was replaced; the tools of the old list
  * are freed. */

@@ -28,28 +28,44 @@ struct key_source {
     char *name;  /* the variable, or the key of the configuration; NULL for KEY_NONE */
 };
 
+/* A header of the user. */
+struct server_header {
+    struct ask_header header; /* the value is NULL until its command has run */
+    const char *command;      /* borrowed from the configuration; NULL: none */
+    char *setting;            /* the key of the configuration, owned; NULL: none */
+    char *secret;             /* what the command printed, owned */
+};
+
+struct server_headers {
+    struct server_header *at;
+    size_t count, cap;
+    struct ask_header *ready; /* those with a value */
+    size_t ready_count;
+};
+
 struct server {
     const struct provider *provider;
     char *model;    /* owned; NULL: not chosen yet */
     char *base_url; /* owned; NULL: the provider has no server (echo) */
     char *key;      /* owned; NULL: no key, or not loaded yet */
     struct key_source key_source;
-    bool found;                       /* by a probe of the loopback ports */
-    const struct ask_header *headers; /* of the user, borrowed */
-    size_t headers_count;
+    bool found; /* by a probe of the loopback ports */
+    struct server_headers headers;
+    char *command_dir; /* where the commands of headers run; owned */
+    const char **secrets;
     struct refused_fields refused; /* by the model at this server */
     bool refused_loaded;
 };
 
-/* Chooses the provider, the base URL and the source of the key. The headers are those of the user,
- * borrowed; one that holds a key takes the place of a key. If nothing is configured, looks for
+/* Chooses the provider, the base URL and the source of the key. The headers are those of flags,
+ * borrowed; those of the configuration are added. One that holds a key takes the place of a key. If nothing is configured, looks for
  * a local server with one short probe. Returns 0, or -1 with ERR_USAGE, which says what to set. */
 int server_choose(struct server *s, const struct config *c, const struct ask_header *headers,
                   size_t headers_count, struct err *e);
 /* Returns -1 with ERR_USAGE if a key or a header of the user would be sent unencrypted to another machine. The name of the
  * host is not resolved, because the answer of a name server proves nothing. */
 int server_check_key(const struct server *s, struct err *e);
-/* Loads the key before the first request, if there is one and it is not loaded. A command runs in
+/* Loads the key and the headers before the first request, if they are not loaded. A command runs in
  * the home directory on the terminal of the program, and its first line is the key. Returns 0, or
  * -1: ERR_USAGE if the command fails or prints no key, or the file is unreadable, not the user's or
  * accessible to others; ERR_SIGNAL if a signal arrived. Signals must not be caught by the caller
@@ -66,6 +82,9 @@ void server_report(const struct server *s);
 /* Fills in model, base URL, key, and the trusted certificates ($CURL_CA_BUNDLE, else $SSL_CERT_DIR
  * and $SSL_CERT_FILE). */
 void server_address(const struct server *s, struct ask *ask);
+/* Returns the key and the secrets in headers, so far as they are loaded; NULL follows the last. It
+ * is valid until the next call. */
+const char *const *server_secrets(struct server *s);
 void server_release(struct server *s);
 
 /* Sets the trusted certificates of the limits, from the variables that curl(1) reads and libcurl

@@ -65,9 +65,10 @@ struct preset {
     const char *kind; /* "template" or "persona" */
     const char *name; /* borrowed */
     struct buf text;
-    struct str body;                       /* of the text */
-    size_t line;                           /* number of its first line */
-    const char *model, *provider, *system; /* of the text; NULL: not set */
+    struct str body;                    /* of the text */
+    size_t line;                        /* number of its first line */
+    const char *setting[SETTING_COUNT]; /* those that a file can set; of the text; NULL: not set */
+    const char *system;                 /* likewise */
     struct ask_option *options;
     size_t options_count, options_cap;
 };

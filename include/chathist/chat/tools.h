@@ -26,10 +26,10 @@ struct toolbox {
 
 /* Loads the executables that `named` lists (it ends with NULL), or if `named` is NULL those of the
  * user configuration. A name with a slash is a path; any other name is a file in
- * `${XDG_CONFIG_HOME:-~/.config}/chathist/tools`. `key` (NULL: none) is kept out of their
- * environment. Ends the program if a tool cannot be used. The caller must not catch signals. */
+ * `${XDG_CONFIG_HOME:-~/.config}/chathist/tools`. The secrets are kept out of their
+ * environment (clean_env). Ends the program if a tool cannot be used. The caller must not catch signals. */
 void toolbox_load(struct toolbox *b, const char *const *named, const struct config *c,
-                  const char *key);
+                  const char *const *secrets);
 /* Replaces the tools that an earlier call added by `tools`, which still belong to their owner.
  * Returns 0, or -1 with *e set (ERR_USAGE) if two tools have the same name. */
 int toolbox_add_all(struct toolbox *b, const struct tool *const *tools, size_t count,
@@ -39,12 +39,12 @@ void toolbox_release(struct toolbox *b);
 /* ---- their environment ---- */
 
 /* Returns the environment of this process without the variables that hold keys or say how to get
- * one, and without those whose value contains `key` (NULL: none). A key of less than 8 characters
- * is not searched, because it would be part of many values. The caller frees the array; the strings
- * still belong to the environment. */
-char **clean_env(const char *key);
-/* Removes the variables whose value contains another key from such an array. */
-void clean_env_more(char **env, const char *key);
+ * one, and without those whose value contains one of the secrets (server_secrets; NULL: none). A
+ * secret of less than 8 characters is not searched, because it would be part of many values. The
+ * caller frees the array; the strings still belong to the environment. */
+char **clean_env(const char *const *secrets);
+/* Removes the variables whose value contains other secrets from such an array. */
+void clean_env_more(char **env, const char *const *secrets);
 
 /* ---- the user's consent ---- */
 

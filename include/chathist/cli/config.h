@@ -30,17 +30,23 @@ enum setting {
     SETTING_ALLOW_TOOLS,
     SETTING_MCP,
     SETTING_PRICES,
+    SETTING_EFFORT,
+    SETTING_MAX_TOKENS,
+    SETTING_OPTION, /* this and the following have only names, `option.NAME` */
+    SETTING_HEADER,
+    SETTING_HEADER_COMMAND,
     SETTING_COUNT,
 };
 
 /* Where a setting came from, the weakest first. */
 enum config_from { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_ENVIRONMENT, CONFIG_PRESET, CONFIG_FLAG };
 
-/* `api_key_command.NAME = …` or `mcp.NAME = …` of the user configuration. */
+/* `KEY.NAME = …` of the user configuration, for api_key_command, mcp, option, header and
+ * header_command. */
 struct config_named {
     enum setting setting;
     char *name;
-    char *value; /* not empty */
+    char *value; /* not empty, except for an option */
 };
 
 struct config {
@@ -93,12 +99,20 @@ int config_check_owner(const char *file, struct err *e);
 int config_session_timeout(const struct config *c, int64_t *ms, struct err *e); /* off: -1 */
 int config_max_messages(const struct config *c, size_t *n, struct err *e);      /* all: SIZE_MAX */
 int config_max_bytes(const struct config *c, size_t *n, struct err *e);
+/* How much models reason (is_effort). NULL: not set. */
+int config_effort(const struct config *c, const char **level, struct err *e);
+/* The most tokens of a response. 0: not set. */
+int config_max_tokens(const struct config *c, int64_t *n, struct err *e);
 int config_fsync(const struct config *c, bool *on, struct err *e);
 /* Should a repository's history get a second name in the data directory? */
 int config_history_copy(const struct config *c, bool *on, struct err *e);
 /* Reads the file of prices: the one that the user configuration names, else `prices` beside it if
  * that exists. Returns 1, 0 if there is none, or -1 with *err set to ERR_USAGE. */
 int config_prices(const struct config *c, struct prices *p, struct err *e);
+
+/* Returns true for none, minimal, low, medium, high and max. */
+#define EFFORT_LEVELS "none, minimal, low, medium, high or max"
+bool is_effort(const char *text);
 
 /* An environment variable that belongs to one provider or to no setting (OPENAI_API_KEY,
  * OLLAMA_HOST, …); NULL when unset or empty. */

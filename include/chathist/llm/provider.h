@@ -37,6 +37,7 @@ struct ask_option {
 struct ask_header {
     const char *name, *value;
     enum ask_from from;
+    bool secret; /* the last word of the value is masked if the server repeats it */
 };
 
 /* Which schemas a service accepts in a field of the request. */

@@ -15,6 +15,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
+#include "chathist/llm/provider.h"
 
 /* Returns true if this JSON value reports an error: it has an `error` that is not null, false, 0 or
  * empty, or its `object` is "error". */
@@ -50,8 +51,12 @@ bool secret_is_word(struct str secret);
 /* Replaces each secret in the bytes of b from `from` on with `***`, but does not change the first
  * `fixed` bytes. STR_NONE replaces nothing. */
 void secret_mask(struct buf *b, struct str secret, size_t from, size_t fixed);
-/* Masks the key in e's message. */
-void provider_error_mask(struct err *e, const char *key);
+/* Returns the secret in a header, the last word of its value, as in `Bearer KEY`; or NULL. */
+const char *header_secret(const struct ask_header *header);
+/* Masks a secret in e's message. */
+void provider_error_mask(struct err *e, const char *secret);
+/* Masks the key and the secrets in headers in e's message. */
+void provider_error_mask_all(struct err *e, const struct ask *ask);
 
 /* If body is an HTML page, adds its title and the fact that it is a page. Returns false, and adds
  * nothing, if it is not. */

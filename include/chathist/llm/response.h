@@ -38,6 +38,9 @@ struct response_sink {
     void (*notice)(void *arg, const char *text); /* one line for the user */
 };
 
+/* The most secrets of a request that are masked in its response. */
+#define RESPONSE_SECRETS 16
+
 struct response {
     struct buf text; /* valid UTF-8; may hold U+0000 */
     struct tool_call *calls;
@@ -57,9 +60,10 @@ struct response {
     unsigned unkept;     /* bits of enum response_media: the kinds already reported */
     bool any_tool_calls; /* OpenAI's wire: `function_call` is ignored from here on */
     /* private */
-    struct json_pieces pieces; /* of text */
-    struct str key;            /* masked in every part; may be absent */
-    size_t passed;             /* how much of the text the sink has received */
+    struct json_pieces pieces;            /* of text */
+    struct str secrets[RESPONSE_SECRETS]; /* masked in every part */
+    size_t secrets_count;
+    size_t passed; /* how much of the text the sink has received */
 };
 
 /* The limits of a response: the bytes of text and calls together, and the number of calls.
@@ -71,8 +75,10 @@ void response_init(struct response *a, const struct response_sink *sink);
 void response_release(struct response *a);
 /* From here on the key, if the server repeats it, becomes `***` in every part of the response, and
  * opaque blocks that hold it are dropped. A key that is a word (secret_is_word) is not masked.
- * `key` is borrowed and may be NULL. */
+ * `key` is borrowed and may be NULL. response_add_secret adds another secret to mask; more than
+ * RESPONSE_SECRETS are not masked. */
 void response_set_key(struct response *a, const char *key);
+void response_add_secret(struct response *a, const char *secret);
 
 /* Adds a piece of text, a string of checked JSON; any other value adds nothing. Returns 0, or -1:
  * either the sink failed (*e is untouched, a->sink_failed is set), or the response is over

@@ -1,0 +1,43 @@
+/*
+ * request_settings - what the user wants in each request: options, effort, the limit of tokens, and
+ * tools of the server. They come from the user configuration, a template or persona, and flags; the
+ * later of these are stronger (enum ask_from).
+ *
+ * In the configuration, `option.NAME` is for every provider and `option.PROVIDER.NAME` for one,
+ * after the others. The names of headers are read in the same way (chat/server).
+ */
+#ifndef CHATHIST_CHAT_REQUEST_SETTINGS_H
+#define CHATHIST_CHAT_REQUEST_SETTINGS_H
+
+#include <stddef.h>
+
+#include "chathist/base/error.h"
+#include "chathist/chat/chat_args.h"
+#include "chathist/cli/config.h"
+#include "chathist/llm/provider.h"
+
+/* Strings are borrowed from the configuration and the arguments, unless it says otherwise. */
+struct request_settings {
+    struct ask_option *options;
+    size_t options_count, options_cap;
+    char **hosted; /* tools of the server, without the @; owned */
+    size_t hosted_count, hosted_cap;
+    const char *effort;
+    int64_t max_tokens;
+    enum ask_from effort_from, max_tokens_from;
+};
+
+/* Reads the settings for a provider, in place of earlier ones. Zero-initialise before the first
+ * call. Returns 0, or -1 with ERR_USAGE if a value is bad. */
+int request_settings_load(struct request_settings *r, const struct config *c,
+                          const struct chat_args *a, const struct provider *p, struct err *e);
+/* Sets them in the ask, which borrows from r. */
+void request_settings_fill(const struct request_settings *r, struct ask *ask);
+void request_settings_release(struct request_settings *r);
+
+/* Returns the part of the name of a key (`option.NAME`, `header.NAME`) that is behind the provider's
+ * own name, or the whole name if it begins with no provider's. With `own` only the former counts,
+ * without it only the latter; otherwise returns NULL. */
+const char *setting_name_for(const char *name, const struct provider *p, bool own);
+
+#endif

@@ -1,0 +1,100 @@
+#include "chathist/chat/request_settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/memory.h"
+
+const char *setting_name_for(const char *name, const struct provider *p, bool own)
+{
+    const char *dot = strchr(name, '.');
+    const struct provider *of =
+        dot && dot[1] ? provider_find((struct str){name, (size_t)(dot - name)}) : NULL;
+
+    if (own)
+        return of == p ? dot + 1 : NULL;
+    return of ? NULL : name;
+}
+
+static void add_option(struct request_settings *r, struct ask_option option)
+{
+    r->options = mem_grow(r->options, &r->options_cap, r->options_count + 1, sizeof *r->options);
+    r->options[r->options_count++] = option;
+}
+
+static void add_configured_options(struct request_settings *r, const struct config *c,
+                                   const struct provider *p, bool own)
+{
+    for (size_t i = 0; i < c->named_count; i++) {
+        const struct config_named *named = &c->named[i];
+        const char *name =
+            named->setting == SETTING_OPTION ? setting_name_for(named->name, p, own) : NULL;
+
+        if (name)
+            add_option(r, (struct ask_option){name, str_of(named->value), ASK_CONFIGURATION});
+    }
+}
+
+static void add_hosted(struct request_settings *r, struct str name)
+{
+    r->hosted = mem_grow(r->hosted, &r->hosted_cap, r->hosted_count + 1, sizeof *r->hosted);
+    r->hosted[r->hosted_count++] = mem_copy(name.p, name.n);
+}
+
+/* Adds those of the flags, or without -T those of the user configuration, which is for all providers
+ * and so counts only for those that have such tools. */
+static void add_all_hosted(struct request_settings *r, const struct config *c,
+                           const struct chat_args *a, const struct provider *p)
+{
+    struct str rest = str_of(c->value[SETTING_TOOLS]), word;
+
+    for (size_t i = 0; i < a->hosted.count; i++)
+        add_hosted(r, str_of(a->hosted.at[i]));
+    while (!a->tools.at && p->hosted_tools && (word = str_word(&rest)).p)
+        if (str_starts(word, STR("@")) && word.n > 1)
+            add_hosted(r, (struct str){word.p + 1, word.n - 1});
+}
+
+static enum ask_from strength(enum config_from from)
+{
+    if (from == CONFIG_FLAG)
+        return ASK_FLAG;
+    return from == CONFIG_PRESET ? ASK_TEMPLATE : ASK_CONFIGURATION;
+}
+
+int request_settings_load(struct request_settings *r, const struct config *c,
+                          const struct chat_args *a, const struct provider *p, struct err *e)
+{
+    request_settings_release(r);
+    add_configured_options(r, c, p, false);
+    add_configured_options(r, c, p, true);
+    for (size_t i = 0; i < a->options_count; i++)
+        add_option(r, a->options[i]);
+    add_all_hosted(r, c, a, p);
+    r->effort_from = strength(c->from[SETTING_EFFORT]);
+    r->max_tokens_from = strength(c->from[SETTING_MAX_TOKENS]);
+    if (config_effort(c, &r->effort, e) < 0)
+        return -1;
+    return config_max_tokens(c, &r->max_tokens, e);
+}
+
+void request_settings_fill(const struct request_settings *r, struct ask *ask)
+{
+    ask->options = r->options;
+    ask->options_count = r->options_count;
+    ask->hosted_tools = (const char *const *)r->hosted;
+    ask->hosted_tools_count = r->hosted_count;
+    ask->effort = r->effort;
+    ask->effort_from = r->effort_from;
+    ask->max_tokens = r->max_tokens;
+    ask->max_tokens_from = r->max_tokens_from;
+}
+
+void request_settings_release(struct request_settings *r)
+{
+    for (size_t i = 0; i < r->hosted_count; i++)
+        free(r->hosted[i]);
+    free(r->hosted);
+    free(r->options);
+    *r = (struct request_settings){0};
+}

@@ -1,0 +1,160 @@
+#include "chat/server_headers.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "chat/secret_command.h"
+#include "chathist/base/buf.h"
+#include "chathist/base/memory.h"
+#include "chathist/chat/request_settings.h"
+#include "chathist/llm/http.h"
+#include "chathist/llm/provider_error.h"
+
+static void header_release(struct server_header *header)
+{
+    if (header->secret)
+        mem_wipe(header->secret, strlen(header->secret));
+    free(header->secret);
+    free(header->setting);
+}
+
+/* Removes the headers of that name that are weaker than `from`, or as strong if it is no flag. */
+static void remove_weaker(struct server_headers *h, const char *name, enum ask_from from)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < h->count; i++) {
+        struct server_header *old = &h->at[i];
+
+        if (strcasecmp(old->header.name, name) == 0 &&
+            (old->header.from < from || from != ASK_FLAG))
+            header_release(old);
+        else
+            h->at[kept++] = *old;
+    }
+    h->count = kept;
+}
+
+/* Does the name say that the value is a secret? */
+static bool names_secret(const char *name)
+{
+    static const char *const words[] = {"auth", "key", "token", "secret", "cookie"};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (provider_error_mentions(str_of(name), words[i]))
+            return true;
+    return false;
+}
+
+static void add_header(struct server_headers *h, struct server_header header)
+{
+    remove_weaker(h, header.header.name, header.header.from);
+    h->at = mem_grow(h->at, &h->cap, h->count + 1, sizeof *h->at);
+    header.header.secret = header.command || names_secret(header.header.name);
+    h->at[h->count++] = header;
+}
+
+/* Adds the header of one key of the configuration. */
+static int add_configured(struct server_headers *h, const struct config_named *named,
+                          const char *name, struct err *e)
+{
+    bool command = named->setting == SETTING_HEADER_COMMAND;
+    struct buf setting = BUF_INIT(BUF_SMALL);
+    struct err why = ERR_INIT;
+    int result = http_check_header(name, command ? STR("") : str_of(named->value), &why);
+
+    buf_addf(&setting, "header%s.%s", command ? "_command" : "", named->name);
+    if (result < 0)
+        err_set(e, ERR_USAGE, "cannot use '%s': %s", buf_c(&setting), err_text(&why));
+    else
+        add_header(h, (struct server_header){
+                          .header = {name, command ? NULL : named->value, ASK_CONFIGURATION, false},
+                          .command = command ? named->value : NULL,
+                          .setting = mem_copy(setting.data, setting.len)});
+    buf_release(&setting);
+    err_release(&why);
+    return result;
+}
+
+static int add_all_configured(struct server_headers *h, const struct config *c,
+                              const struct provider *p, bool own, struct err *e)
+{
+    int result = 0;
+
+    for (size_t i = 0; result == 0 && i < c->named_count; i++) {
+        const struct config_named *named = &c->named[i];
+        bool header = named->setting == SETTING_HEADER || named->setting == SETTING_HEADER_COMMAND;
+        const char *name = header ? setting_name_for(named->name, p, own) : NULL;
+
+        if (name)
+            result = add_configured(h, named, name, e);
+    }
+    return result;
+}
+
+/* Makes the array of the headers whose values are known, and that of the secrets in them. */
+static void make_ready(struct server_headers *h)
+{
+    free(h->ready);
+    h->ready = mem_zalloc((h->count + 1) * sizeof *h->ready);
+    h->ready_count = 0;
+    for (size_t i = 0; i < h->count; i++)
+        if (h->at[i].header.value)
+            h->ready[h->ready_count++] = h->at[i].header;
+}
+
+int server_headers_choose(struct server_headers *h, const struct config *c,
+                          const struct provider *p, bool named, const struct ask_header *given,
+                          size_t given_count, struct err *e)
+{
+    *h = (struct server_headers){0};
+    if (p->base_url && ((named && add_all_configured(h, c, p, false, e) < 0) ||
+                        add_all_configured(h, c, p, true, e) < 0))
+        return -1;
+    for (size_t i = 0; i < given_count; i++)
+        add_header(h, (struct server_header){.header = given[i]});
+    make_ready(h);
+    return 0;
+}
+
+bool server_headers_hold_key(const struct server_headers *h)
+{
+    static const char *const names[] = {"Authorization", "api-key", "x-api-key", "x-goog-api-key"};
+
+    for (size_t i = 0; i < h->count; i++)
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            if (strcasecmp(h->at[i].header.name, names[k]) == 0)
+                return true;
+    return false;
+}
+
+int server_headers_load(struct server_headers *h, const char *dir, struct err *e)
+{
+    for (size_t i = 0; i < h->count; i++) {
+        struct server_header *header = &h->at[i];
+        struct secret_command c = {.command = header->command,
+                                   .dir = dir,
+                                   .setting = header->setting,
+                                   .what = "value",
+                                   .blanks = true};
+
+        if (header->header.value)
+            continue;
+        header->secret = secret_command_run(&c, e);
+        header->header.value = header->secret;
+        if (!header->secret)
+            return -1;
+    }
+    make_ready(h);
+    return 0;
+}
+
+void server_headers_release(struct server_headers *h)
+{
+    for (size_t i = 0; i < h->count; i++)
+        header_release(&h->at[i]);
+    free(h->at);
+    free(h->ready);
+    *h = (struct server_headers){0};
+}

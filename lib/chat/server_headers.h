@@ -1,0 +1,31 @@
+/*
+ * server_headers - the headers that the user wants in each request to the model server: those of
+ * --header, and in the user configuration `header.NAME = VALUE` and `header_command.NAME = COMMAND`,
+ * of which the command prints the value. `header.PROVIDER.NAME` is for one provider.
+ *
+ * Of headers with the same name, one for the provider replaces one for all, and --header replaces
+ * both. --header itself can repeat a name.
+ */
+#ifndef CHAT_SERVER_HEADERS_H
+#define CHAT_SERVER_HEADERS_H
+
+#include <stdbool.h>
+
+#include "chathist/base/error.h"
+#include "chathist/chat/server.h"
+#include "chathist/cli/config.h"
+
+/* Chooses the headers for a provider. `named`: the user named the server in some way, so that it
+ * also gets the headers for all providers. Runs no command. Returns 0, or -1 with ERR_USAGE for a
+ * name or value that cannot be sent. */
+int server_headers_choose(struct server_headers *h, const struct config *c,
+                          const struct provider *p, bool named, const struct ask_header *given,
+                          size_t given_count, struct err *e);
+/* Does one of them hold a key, so that the server needs no other? */
+bool server_headers_hold_key(const struct server_headers *h);
+/* Runs the commands that have not run, in `dir`, and makes h->ready complete. Returns 0, or -1 with
+ * *e set as server_try_key. */
+int server_headers_load(struct server_headers *h, const char *dir, struct err *e);
+void server_headers_release(struct server_headers *h);
+
+#endif
