@@ -28,8 +28,8 @@ enum {
 };
 #define WORDS ((size_t)WORD_SUM + 1)
 #define PREAMBLE (WORDS * WORD)
-/* "HISTIDX4": the last character is the version. */
-#define MAGIC UINT64_C(0x3458444954534948)
+/* "HISTIDX5": the last character is the version. */
+#define MAGIC UINT64_C(0x3558444954534948)
 /* The checksum of the history is computed from this many samples of SAMPLE bytes, at equal
  * distances. */
 #define SAMPLES ((size_t)8)
@@ -60,6 +60,7 @@ enum record_word {
     RECORD_FIRST_RANGE,
     RECORD_RANGES,
     RECORD_TEXT_AT,
+    RECORD_ASKED,
     RECORD_ID_LEN,
     RECORD_ROLE_LEN,
     RECORD_CREATED_LEN,
@@ -423,6 +424,7 @@ static void write_records(struct index_writer *w, const struct sorted_session *s
                                          [RECORD_FIRST_RANGE] = range,
                                          [RECORD_RANGES] = own,
                                          [RECORD_TEXT_AT] = text,
+                                         [RECORD_ASKED] = s->asked,
                                          [RECORD_ID_LEN] = s->id_len,
                                          [RECORD_ROLE_LEN] = s->first_role_len,
                                          [RECORD_CREATED_LEN] = s->created_at_len,
@@ -782,6 +784,7 @@ static void add_session(struct session_list *to, const uint64_t *record, char *t
     s->created_at = take_text(&texts, record[RECORD_CREATED_LEN], &s->created_at_len);
     s->last_used = take_text(&texts, record[RECORD_LAST_USED_LEN], &s->last_used_len);
     s->preview = take_text(&texts, record[RECORD_PREVIEW_LEN], &s->preview_len);
+    s->asked = record[RECORD_ASKED] != 0;
     s->count = record[RECORD_COUNT];
     s->bytes = record[RECORD_BYTES];
     s->last_line = (off_t)record[RECORD_LAST_LINE];

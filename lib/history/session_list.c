@@ -175,6 +175,11 @@ static int add_recent(struct walk *w, const struct session *recent)
         *s = *recent;
         return 0;
     }
+    if (!s->asked && recent->asked) {
+        s->preview = recent->preview;
+        s->preview_len = recent->preview_len;
+        s->asked = true;
+    }
     s->last_used = recent->last_used;
     s->last_used_len = recent->last_used_len;
     s->last_line = recent->last_line;

@@ -123,15 +123,19 @@ static void set_last_used(struct session_table *t, struct session *s, struct str
     s->last_used_len = time.n;
 }
 
-static void set_first(struct session_table *t, struct session *s, struct str role, struct str time,
-                      struct str preview)
+static void set_preview(struct session_table *t, struct session *s, struct str preview, bool asked)
+{
+    s->preview = session_list_keep(&t->list, preview);
+    s->preview_len = preview.n;
+    s->asked = asked;
+}
+
+static void set_first(struct session_table *t, struct session *s, struct str role, struct str time)
 {
     s->first_role = session_list_keep(&t->list, role);
     s->first_role_len = role.n;
     s->created_at = session_list_keep(&t->list, time);
     s->created_at_len = time.n;
-    s->preview = session_list_keep(&t->list, preview);
-    s->preview_len = preview.n;
 }
 
 static size_t add_session(struct session_table *t, const struct session *from)
@@ -140,10 +144,11 @@ static size_t add_session(struct session_table *t, const struct session *from)
 
     if (s->count == 0) {
         set_first(t, s, (struct str){from->first_role, from->first_role_len},
-                  (struct str){from->created_at, from->created_at_len},
-                  (struct str){from->preview, from->preview_len});
+                  (struct str){from->created_at, from->created_at_len});
         s->first_line = from->first_line;
     }
+    if (s->count == 0 || (!s->asked && from->asked))
+        set_preview(t, s, (struct str){from->preview, from->preview_len}, from->asked);
     set_last_used(t, s, (struct str){from->last_used, from->last_used_len});
     s->count += from->count;
     s->bytes += from->bytes;
@@ -172,12 +177,28 @@ static void add_bad(struct session_table *t, off_t at)
     t->bad[count] = (uint64_t)at;
 }
 
+/* Takes the beginning of the message as the preview, if there is none yet or if the message is the
+ * first one of the user. */
+static void preview_message(struct session_table *t, struct session *s, const struct message *m)
+{
+    struct str preview;
+    bool asked;
+
+    if (s->count > 0 && (s->asked || m->role != ROLE_USER))
+        return;
+    preview = message_preview(m, &t->scratch);
+    asked = m->role == ROLE_USER && str_trim(preview).n > 0;
+    if (s->count == 0 || asked)
+        set_preview(t, s, preview, asked);
+}
+
 static void add_message(struct session_table *t, const struct message *m, off_t at, off_t end)
 {
     struct session *s = table_session(t, m->session_id);
 
+    preview_message(t, s, m);
     if (s->count == 0) {
-        set_first(t, s, m->role_text, m->timestamp, message_preview(m, &t->scratch));
+        set_first(t, s, m->role_text, m->timestamp);
         s->first_line = at;
     }
     set_last_used(t, s, m->timestamp);

@@ -157,9 +157,33 @@ times() {
     lines_are 2
 }
 
-@test "hist-sessions: the preview is of the first message, whatever its role" {
+@test "hist-sessions: the preview is of the first question, however many lines precede it" {
+    printf '%s\n' "$(hist_line s system 'be brief')" "$(hist_line s user ' ')" "$(hist_line s assistant hello)" >"$HISTORY"
+    run_expect 0 hist-sessions --json
+    stdout_json '.first_role, .preview' system 'be brief'
+    printf '%s\n' "$(hist_line s user 'why so?')" "$(hist_line s user later)" >>"$HISTORY"
+    run_expect 0 hist-sessions --json
+    stdout_json '.first_role, .preview, .message_count' system 'why so?' 5
+}
+
+@test "hist-sessions: a question that comes after the lines in the index" {
+    hist_line s system 'be brief' >"$HISTORY"
+    hist_line large user "$(printf 'x%.0s' {1..100000})" >long
+    cat long long long >>"$HISTORY"
+    run_expect 0 hist-sessions --json
+    [[ -f $HISTORY.idx ]] || fail "no index was made"
+    hist_line s user 'why so?' >>"$HISTORY"
+    run_expect 0 hist-sessions --json
+    stdout_json '.session_id, .preview[:7]' s 'why so?' large xxxxxxx
+    cat long long long >>"$HISTORY"
+    hist_line s user later >>"$HISTORY"
+    run_expect 0 hist-sessions --json
+    stdout_json '.session_id, .preview[:7]' s 'why so?' large xxxxxxx
+}
+
+@test "hist-sessions: the preview is of the first message, whatever its role, if there is no question" {
     put s system 'be brief'
-    put s user hello
+    put s assistant hello
     put t robot beep
     run_expect 0 hist-sessions --json
     stdout_json '.first_role, .preview, .message_count' robot beep 1 system 'be brief' 2

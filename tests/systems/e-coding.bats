@@ -241,7 +241,7 @@ JSON
         'old question' 'new question' 'and another'
     # It is the last used now, with the preview of its first message.
     run_expect 0 hist-sessions -n 1
-    stdout_matches '^sess_1719500000000_aaaaaa	[^	]+	7	You know C$'
+    stdout_matches '^sess_1719500000000_aaaaaa	[^	]+	7	old question$'
 }
 
 @test "E8: tokens are counted" {

@@ -369,7 +369,7 @@ TEST(another_version_is_made_anew)
     overwrite("h.idx", 7, "2", 1);
     CHECK(agrees());
     now = scratch_get("h.idx");
-    CHECK(now.len > 8 && memcmp(now.data, "HISTIDX4", 8) == 0);
+    CHECK(now.len > 8 && memcmp(now.data, "HISTIDX5", 8) == 0);
     buf_release(&now);
     scratch_leave();
 }

@@ -203,12 +203,12 @@ TEST(sessions_are_listed_by_last_use)
     struct session_list l;
 
     scratch_enter();
-    add_line(&text, "a", "t1", "system", "you \\u001b[1m are\\u0000\\nhere");
+    add_line(&text, "a", "t1", "system", "you are");
     add_line(&text, "b", "t2", "user", "b1");
-    add_line(&text, "a", "t3", "user", "a2");
+    add_line(&text, "a", "t3", "assistant", "a2");
     buf_add_c(&text, "garbage\n");
     add_line(&text, "c", "t4", "user", "c1");
-    add_line(&text, "a", "time5", "assistant", "a3");
+    add_line(&text, "a", "time5", "user", "why \\u001b[1m so\\u0000\\nlong");
     put_history(&text);
     CHECK_INT(session_list_load(&l, FILE_CWD, "f", NULL), 0);
     CHECK_INT(l.count, 3);
@@ -220,11 +220,11 @@ TEST(sessions_are_listed_by_last_use)
     CHECK_STR(l.at[0].created_at, "t1");
     CHECK_STR(l.at[0].last_used, "time5");
     CHECK_STR(l.at[0].first_role, "system");
-    CHECK_MEM(l.at[0].preview, l.at[0].preview_len, "you \x1b[1m are\0\nhere", 18);
+    CHECK_MEM(l.at[0].preview, l.at[0].preview_len, "why \x1b[1m so\0\nlong", 17);
     session_add_json(&json, &l.at[0]);
     CHECK_STR(buf_c(&json),
               "{\"session_id\":\"a\",\"timestamp\":\"time5\",\"message_count\":3,"
-              "\"preview\":\"you \\u001b[1m are\\u0000\\nhere\",\"first_role\":\"system\","
+              "\"preview\":\"why \\u001b[1m so\\u0000\\nlong\",\"first_role\":\"system\","
               "\"created_at\":\"t1\",\"last_accessed\":\"time5\"}");
     session_list_release(&l);
     buf_release(&text);

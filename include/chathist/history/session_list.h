@@ -27,8 +27,11 @@ struct session {
      * program wrote it. */
     char *id;
     size_t id_len;
-    char *preview; /* the first MESSAGE_PREVIEW code points of the first message, decoded */
+    /* The first MESSAGE_PREVIEW code points, decoded, of the first message of the user that is not
+     * blank; without one, of the first message. */
+    char *preview;
     size_t preview_len;
+    bool asked; /* the preview is of a message of the user */
     char *first_role;
     size_t first_role_len;
     char *created_at; /* the timestamp of the first line, as stored */
