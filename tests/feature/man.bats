@@ -268,6 +268,7 @@ make_examples_work() {
         hist_line older user 'an older question'
         hist_line sess_1719500000000_f0e1d2 user 'which regex matches a connection reset?'
         hist_line sess_1719500000000_f0e1d2 assistant 'any regex' '' '{"model":"gpt-4o"}'
+        hist_line older assistant '' '' '{"tool_calls":[{"id":"c","name":"run","args":{"command":"git rebase main"}}]}'
     } >.git/aicoder/history.jsonl
     hist-load -q f0e1d2 >/dev/null 2>&1
     cp .git/aicoder/history.jsonl history.jsonl
