@@ -200,6 +200,17 @@ static void add_instructions(const struct chat_session *t, struct context *c)
     buf_release(&system);
 }
 
+/* Returns the bytes that the tools add to a request, about. */
+static size_t tools_weight(const struct ask *ask)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < ask->tools_count; i++)
+        n += strlen(ask->tools[i]->name) + strlen(ask->tools[i]->description) +
+             strlen(ask->tools[i]->parameters);
+    return n;
+}
+
 int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *e)
 {
     if (!t->args->dry_run && server_load_key(&t->server, e) < 0)
@@ -214,12 +225,15 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
         return -1;
     set_ask(t, &turn->ask);
     recover_partial(t);
-    if (config_max_messages(&t->config, &turn->max_messages, e) < 0 ||
-        config_max_bytes(&t->config, &turn->max_bytes, e) < 0 || turn_prepare(turn, e) < 0 ||
-        chat_session_open_tools(t, e) < 0)
+    if (chat_session_open_tools(t, e) < 0)
         return -1;
     turn->ask.tools = t->toolbox.at;
     turn->ask.tools_count = t->toolbox.count;
+    if (context_limits_choose(&turn->limits, &t->config, 0, turn->ask.max_tokens, e) < 0)
+        return -1;
+    turn->limits.tools = tools_weight(&turn->ask) + mcp_servers_instructions(&t->mcp).n;
+    if (turn_prepare(turn, e) < 0)
+        return -1;
     add_instructions(t, &turn->context);
     start_report_bad(&t->history, turn->bad_lines, t->args->common.quiet);
     start_report_entries(t->args->messages, turn->bad_entries,

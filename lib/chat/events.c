@@ -205,13 +205,13 @@ static void note_cut(struct events *ev, const struct turn *t)
     const char *command = ev->interactive ? "/new" : "-N";
     struct buf limits = BUF_INIT(BUF_SMALL);
 
-    add_limit(&limits, "CHAT_MAX_MESSAGES", t->max_messages);
-    add_limit(&limits, "CHAT_MAX_BYTES", t->max_bytes);
+    add_limit(&limits, "CHAT_MAX_INPUT_TOKENS", t->limits.tokens);
+    add_limit(&limits, "CHAT_MAX_MESSAGES", t->limits.messages);
+    add_limit(&limits, "CHAT_MAX_BYTES", t->limits.bytes);
     if (first)
-        warnf(
-            "the oldest messages are no longer sent: the limits are %s (max_messages, max_bytes); "
-            "%s starts a new session",
-            buf_c(&limits), command);
+        warnf("the oldest messages are no longer sent: the limits are %s (%smax_messages, "
+              "max_bytes); %s starts a new session",
+              buf_c(&limits), t->limits.tokens == CONTEXT_ALL ? "" : "max_input_tokens, ", command);
     else
         hintf(ev->verbose || ev->interactive, "the oldest messages are not sent (%s)",
               buf_c(&limits));

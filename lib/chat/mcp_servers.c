@@ -394,9 +394,23 @@ static void name_tools(struct mcp_servers *m, const struct tool *const *others, 
     free(taken);
 }
 
+static int order_by_name(const void *a, const void *b)
+{
+    const struct mcp_tool *const *x = a, *const *y = b;
+
+    return strcmp((*x)->name, (*y)->name);
+}
+
+/* The tools of a server are sorted, because some servers list them in another order each time, and
+ * model servers charge less for a request that begins as an earlier one did. The servers stay in
+ * the order in which they were named. */
 static void gather_tools(struct mcp_servers *m, const struct tool *const *others,
                          size_t others_count)
 {
+    for (size_t i = 0; i < m->count; i++)
+        if (m->at[i]->list.count > 1)
+            qsort(m->at[i]->list.tools, m->at[i]->list.count, sizeof(struct mcp_tool *),
+                  order_by_name);
     name_tools(m, others, others_count);
     m->tools_count = 0;
     for (size_t i = 0; i < m->count; i++) {

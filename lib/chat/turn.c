@@ -36,12 +36,14 @@ static void take_messages(struct turn *t)
 int turn_last_prompt(const struct history *h, const struct buf *memory, struct str session,
                      struct buf *out, struct err *e)
 {
+    struct context_limits limits = CONTEXT_LIMITS_NONE;
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct tail tail;
     size_t behind;
     bool cut;
 
-    if (context_window_load(&tail, h, memory, session, 1, CONTEXT_ALL, &cut, e) < 0)
+    limits.messages = 1;
+    if (context_window_load(&tail, h, memory, session, &limits, &cut, e) < 0)
         return -1;
     behind = context_window_last_turn(&tail.thread);
     if (behind > 0)
@@ -129,6 +131,7 @@ static int take_thread(struct turn *t, const struct thread *thread, struct err *
 int turn_prepare(struct turn *t, struct err *e)
 {
     struct tail tail = {0};
+    size_t token_bytes;
     int result;
 
     context_init(&t->context);
@@ -140,9 +143,10 @@ int turn_prepare(struct turn *t, struct err *e)
     buf_init(&t->replaces, BUF_LINE);
     buf_init(&t->unsent, BUF_LINE);
     if ((t->memory || !t->history->unreadable) &&
-        context_window_load(&tail, t->history, t->memory, t->session, t->max_messages, t->max_bytes,
-                            &t->was_cut, e) < 0)
+        context_window_load(&tail, t->history, t->memory, t->session, &t->limits, &t->was_cut, e) <
+            0)
         return -1;
+    token_bytes = context_token_bytes(&tail.thread);
     for (size_t i = 0; i < tail.system.count; i++)
         context_add(&t->context, &tail.system.at[i]);
     result = take_thread(t, &tail.thread, e);
@@ -160,7 +164,7 @@ int turn_prepare(struct turn *t, struct err *e)
     context_add_text(&t->context, ROLE_USER, t->prompt);
     if (t->attachments)
         context_set_attachments(&t->context, t->attachments->at, t->attachments->count);
-    context_cut(&t->context, t->max_messages, t->max_bytes);
+    context_limits_apply(&t->limits, &t->context, token_bytes);
     t->before = t->context.turn;
     context_settle(&t->context);
     t->ask.context = &t->context;

@@ -26,6 +26,7 @@ static const struct {
     [SETTING_SESSION_TIMEOUT] = {"session_timeout", "CHAT_SESSION_TIMEOUT"},
     [SETTING_MAX_MESSAGES] = {"max_messages", "CHAT_MAX_MESSAGES"},
     [SETTING_MAX_BYTES] = {"max_bytes", "CHAT_MAX_BYTES"},
+    [SETTING_MAX_INPUT_TOKENS] = {"max_input_tokens", "CHAT_MAX_INPUT_TOKENS"},
     [SETTING_FSYNC] = {"fsync", "CHAT_FSYNC"},
     [SETTING_HISTORY_COPY] = {"history_copy", NULL},
     [SETTING_TOOLS] = {"tools", NULL},
@@ -44,6 +45,7 @@ static const struct {
 #define SESSION_TIMEOUT_MS ((int64_t)30 * 60 * 1000)
 #define MAX_MESSAGES 20
 #define MAX_BYTES 102400
+#define MAX_INPUT_TOKENS 32000
 
 const char *config_env(const char *name)
 {
@@ -403,6 +405,11 @@ int config_max_messages(const struct config *c, size_t *n, struct err *e)
 int config_max_bytes(const struct config *c, size_t *n, struct err *e)
 {
     return get_number(c, SETTING_MAX_BYTES, MAX_BYTES, n, e);
+}
+
+int config_max_input_tokens(const struct config *c, size_t *n, struct err *e)
+{
+    return get_number(c, SETTING_MAX_INPUT_TOKENS, MAX_INPUT_TOKENS, n, e);
 }
 
 bool is_effort(const char *text)

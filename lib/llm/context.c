@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "chathist/base/buf.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
@@ -162,8 +163,10 @@ static void take_end(struct context_message *to, const struct message *m)
 {
     char *reason;
 
-    if (m->role == ROLE_USER)
+    if (m->role == ROLE_USER) {
         to->id = copy_field(m, FIELD_ID);
+        to->rank = hash_map_hash(to->id ? str_of(to->id) : (struct str){to->content, to->n});
+    }
     if (m->role != ROLE_ASSISTANT || to->tool_calls)
         return;
     reason = copy_field(m, FIELD_FINISH_REASON);
@@ -286,6 +289,22 @@ void context_drop_unsent(struct context *c)
     c->count = kept;
 }
 
+/* Drops the messages before at[first], and those from there up to the next user message before this
+ * turn. */
+static void drop_before(struct context *c, size_t first)
+{
+    size_t turn = turn_start(c);
+
+    while (first < turn && c->at[first].role != ROLE_USER)
+        first++;
+    for (size_t i = 0; i < first; i++)
+        release_message(&c->at[i]);
+    memmove(c->at, c->at + first, (c->count - first) * sizeof *c->at);
+    c->count -= first;
+    c->turn = turn - first;
+    c->dropped += first;
+}
+
 void context_cut(struct context *c, size_t max_messages, size_t max_bytes)
 {
     size_t turn, first, bytes = 0;
@@ -300,16 +319,62 @@ void context_cut(struct context *c, size_t max_messages, size_t max_bytes)
         bytes += weight;
         first--;
     }
-    if (first == 0)
-        return;
-    while (first < turn && c->at[first].role != ROLE_USER)
-        first++;
-    for (size_t i = 0; i < first; i++)
-        release_message(&c->at[i]);
-    memmove(c->at, c->at + first, (c->count - first) * sizeof *c->at);
-    c->count -= first;
-    c->turn = turn - first;
-    c->dropped += first;
+    if (first > 0)
+        drop_before(c, first);
+}
+
+static size_t times(size_t n, size_t factor)
+{
+    return n > SIZE_MAX / factor ? SIZE_MAX : n * factor;
+}
+
+/* Returns the message from which the decisions of earlier turns are repeated. */
+static size_t first_step(const struct context *c, size_t window)
+{
+    size_t best = CONTEXT_ALL, bytes = 0, most = times(window, CONTEXT_STEPS);
+
+    for (size_t i = c->count; i-- > 0;) {
+        bytes += context_weight(&c->at[i]);
+        if (bytes > most)
+            return best != CONTEXT_ALL ? best : i;
+        if (bytes >= most / 2 && c->at[i].role == ROLE_USER &&
+            (best == CONTEXT_ALL || c->at[i].rank > c->at[best].rank))
+            best = i;
+    }
+    return 0;
+}
+
+void context_cut_in_steps(struct context *c, size_t window)
+{
+    size_t turn, first, bytes = 0;
+
+    context_drop_unsent(c);
+    turn = turn_start(c);
+    first = first_step(c, window);
+    for (size_t i = first; i < c->count; i++) {
+        bytes += context_weight(&c->at[i]);
+        /* A prompt of an earlier turn, or the last message of this turn: a request was sent. */
+        if (bytes <= window || (i < turn ? c->at[i].role != ROLE_USER : i + 1 < c->count))
+            continue;
+        while (first < i && first < turn && (bytes > window / 2 || c->at[first].role != ROLE_USER))
+            bytes -= context_weight(&c->at[first++]);
+    }
+    if (first > 0)
+        drop_before(c, first);
+}
+
+bool context_halve(struct context *c)
+{
+    size_t turn = turn_start(c), bytes = 0, gone = 0, first = 0;
+
+    if (turn == 0)
+        return false;
+    for (size_t i = 0; i < turn; i++)
+        bytes += context_weight(&c->at[i]);
+    while (first < turn && (first == 0 || gone < bytes / 2))
+        gone += context_weight(&c->at[first++]);
+    drop_before(c, first);
+    return true;
 }
 
 bool context_in_loop(const struct context *c, size_t i)

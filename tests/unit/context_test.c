@@ -319,6 +319,68 @@ TEST(the_cut_leaves_no_gap)
     context_release(&c);
 }
 
+/* Adds a prompt and an answer of 10 bytes together to a conversation of `before` turns, and returns
+ * the number of the first prompt that is sent. */
+static int first_sent(int before, size_t window)
+{
+    struct context c;
+    char text[16], id[32];
+    int first;
+
+    context_init(&c);
+    for (int i = 0; i < before; i++) {
+        snprintf(text, sizeof text, "\"%05d\"", i);
+        snprintf(id, sizeof id, ",\"id\":\"%d\"", i);
+        add(&c, "user", text, id);
+        add(&c, "assistant", "\"abcde\"", "");
+    }
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR("54321"));
+    context_cut_in_steps(&c, window);
+    CHECK_INT(c.at[0].role, ROLE_USER);
+    CHECK_INT((int)c.count, (int)(2 * before + 1) - (int)c.dropped);
+    CHECK(c.count * 5 <= window || c.count == 1);
+    first = c.turn > 0 ? atoi(c.at[0].content) : before;
+    context_release(&c);
+    return first;
+}
+
+TEST(the_beginning_moves_in_steps)
+{
+    static const int firsts[] = {0, 0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8};
+    int moves = 0, last = 0;
+
+    for (int i = 0; i < 12; i++)
+        CHECK_INT(first_sent(i, 49), firsts[i]);
+    /* The same in a session that is many windows long, where it does not begin with the first
+     * message. Each step leaves between a half and the whole of the window. */
+    for (int i = 100; i < 200; i++) {
+        int first = first_sent(i, 205);
+
+        CHECK(first >= last && i - first >= 9 && i - first <= 20);
+        moves += first != last;
+        last = first;
+    }
+    CHECK(moves >= 8 && moves <= 14);
+    CHECK_INT(first_sent(3, 0), 3);
+}
+
+TEST(half_of_the_earlier_messages_can_be_dropped)
+{
+    struct context c;
+
+    context_init(&c);
+    add_pairs(&c, 8);
+    CHECK(context_halve(&c));
+    CHECK_CONTEXT(&c, "u:aa a:bb u:aa a:bb/u:prompt");
+    CHECK(context_halve(&c));
+    CHECK(context_halve(&c));
+    CHECK_CONTEXT(&c, "/u:prompt");
+    CHECK(!context_halve(&c));
+    CHECK_INT(c.dropped, 8);
+    context_release(&c);
+}
+
 TEST(this_turn_is_always_whole)
 {
     struct context c;

@@ -49,8 +49,7 @@ static void enter(struct turn *t)
         .ask = {.model = "echo", .tools = tools, .tools_count = 2, .limits = {.cancel_fd = -1}},
         .session = STR("s"),
         .prompt = STR("go"),
-        .max_messages = CONTEXT_ALL,
-        .max_bytes = CONTEXT_ALL};
+        .limits = CONTEXT_LIMITS_NONE};
     CHECK_INT(turn_prepare(t, NULL), 0);
     CHECK_INT(turn_store_prompt(t, NULL), 0);
     begun = 0;

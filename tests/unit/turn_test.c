@@ -33,8 +33,7 @@ static struct turn make(const char *prompt)
         .ask = {.model = "echo", .stream = true, .limits = {.cancel_fd = -1}},
         .session = STR("s1"),
         .prompt = str_of(prompt),
-        .max_messages = CONTEXT_ALL,
-        .max_bytes = CONTEXT_ALL,
+        .limits = CONTEXT_LIMITS_NONE,
     };
 }
 
@@ -233,7 +232,7 @@ TEST(only_the_newest_messages_are_sent)
     for (int i = 0; i < 4; i++) {
         struct turn t = make("x");
 
-        t.max_messages = 3;
+        t.limits.messages = 3;
         CHECK_INT(take_turn(&t, &e), 0);
         if (i == 3) {
             CHECK_INT(t.context.dropped, 4); /* the third newest is an answer */

@@ -8,18 +8,45 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "chathist/base/error.h"
 #include "chathist/cli/config.h"
 #include "chathist/history/location.h"
 #include "chathist/history/thread.h"
+#include "chathist/llm/context.h"
 
-/* Loads the messages that a context within these bounds (llm/context) can hold, the last turn in
+/* What the context of a turn may hold. CONTEXT_ALL: no limit. */
+struct context_limits {
+    size_t messages; /* of earlier messages, as in context_cut */
+    size_t bytes;    /* likewise */
+    size_t tokens;   /* of the whole request; the context moves in steps (context_cut_in_steps) */
+    size_t tools;    /* bytes of the tools, which count against `tokens` */
+};
+
+#define CONTEXT_LIMITS_NONE                                                                        \
+    {                                                                                              \
+        .messages = CONTEXT_ALL, .bytes = CONTEXT_ALL, .tokens = CONTEXT_ALL                       \
+    }
+
+/* Chooses the limits by the settings. `window` is how many tokens the model's context can hold, 0
+ * if that is unknown, and `answer` the most tokens of an answer, 0 if that is unknown. If the
+ * window is known, or the user sets max_input_tokens, the limit is in tokens, and messages and
+ * bytes are limited only if the user says so. Returns 0, or -1 with *e set if a setting is bad. */
+int context_limits_choose(struct context_limits *l, const struct config *c, size_t window,
+                          int64_t answer, struct err *e);
+/* Cuts the context to the limits, given how many bytes 1,000 tokens have. */
+void context_limits_apply(const struct context_limits *l, struct context *c, size_t token_bytes);
+/* Estimates how many bytes 1,000 tokens have: 4,000, as in English text, corrected by the input
+ * tokens that the server counted for two requests of the thread that follow each other. */
+size_t context_token_bytes(const struct thread *thread);
+
+/* Loads the messages that a context within these limits can hold, the last turn in
  * addition, and the newest system line. *cut is set if the messages before the last turn exceed the
- * bounds. With `memory` its lines are the session, and the history is not read. Returns 0, or -1
+ * limits. With `memory` its lines are the session, and the history is not read. Returns 0, or -1
  * with *e set and nothing to release. */
 int context_window_load(struct tail *tail, const struct history *h, const struct buf *memory,
-                        struct str session, size_t max_messages, size_t max_bytes, bool *cut,
+                        struct str session, const struct context_limits *limits, bool *cut,
                         struct err *e);
 /* Makes the thread of a session's lines. The caller releases it. */
 void context_window_parse(struct thread *thread, const struct buf *lines);
@@ -29,7 +56,7 @@ size_t context_window_last_turn(const struct thread *thread);
 
 struct context_estimate {
     size_t messages; /* including the system prompt */
-    size_t tokens;   /* estimated as one for every four bytes, as in English text */
+    size_t tokens;   /* estimated (context_token_bytes) */
 };
 
 /* Estimates what the next turn of chat sends of a session, before its prompt, with the user's

@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "chathist/base/error.h"
+#include "chathist/chat/context_window.h"
 #include "chathist/history/location.h"
 #include "chathist/history/message.h"
 #include "chathist/history/partial.h"
@@ -66,7 +67,7 @@ struct turn {
         messages; /* a text with the context; STR_NONE: the session's thread is the context */
     const char *const *files; /* names of attached files, ends with NULL; NULL: none */
     const struct attachment_list *attachments; /* of the prompt; NULL: none */
-    size_t max_messages, max_bytes;            /* bounds of the context; CONTEXT_ALL */
+    struct context_limits limits;              /* what the context may hold */
     unsigned max_rounds;                       /* rounds of tool calls and continued pauses */
     int64_t tool_timeout_ms;                   /* for each call; 0: none */
     bool keeps_partial;                        /* `partial` is a file (history/partial) */

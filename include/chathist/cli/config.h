@@ -24,6 +24,7 @@ enum setting {
     SETTING_SESSION_TIMEOUT,
     SETTING_MAX_MESSAGES,
     SETTING_MAX_BYTES,
+    SETTING_MAX_INPUT_TOKENS,
     SETTING_FSYNC,
     SETTING_HISTORY_COPY,
     SETTING_TOOLS,
@@ -99,6 +100,7 @@ int config_check_owner(const char *file, struct err *e);
 int config_session_timeout(const struct config *c, int64_t *ms, struct err *e); /* off: -1 */
 int config_max_messages(const struct config *c, size_t *n, struct err *e);      /* all: SIZE_MAX */
 int config_max_bytes(const struct config *c, size_t *n, struct err *e);
+int config_max_input_tokens(const struct config *c, size_t *n, struct err *e); /* all: SIZE_MAX */
 /* How much models reason (is_effort). NULL: not set. */
 int config_effort(const struct config *c, const char **level, struct err *e);
 /* The most tokens of a response. 0: not set. */

@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
@@ -45,6 +46,7 @@ struct context_message {
     const struct attachment *attachments;
     size_t attachments_count;
     /* private, for context_drop_unsent */
+    uint64_t rank;  /* of a prompt: where context_cut_in_steps begins */
     char *id;       /* of a prompt */
     char *reply_to; /* of an answer that did not finish */
     enum context_end end;
@@ -99,6 +101,20 @@ void context_drop_unsent(struct context *c);
  * most max_bytes of content and tool fields. Then drops up to the next user message, because
  * servers want the user to begin. CONTEXT_ALL means no limit. */
 void context_cut(struct context *c, size_t max_messages, size_t max_bytes);
+/* Bounds what is sent to `window` bytes of messages, with those of this turn. Servers charge less
+ * for a request that begins with the same bytes as an earlier one, so the beginning must not move
+ * with each turn: when the window is full, the oldest messages are dropped up to a user message,
+ * until half of the window is left, and then nothing until it is full again.
+ *
+ * No state is kept between turns: this function repeats the decisions of the earlier turns. It
+ * begins at the first message, or if there are more than CONTEXT_STEPS windows of messages, at a
+ * prompt that the next turns find as well: of those in the older half of that many windows, the one
+ * with the highest rank, a hash of its id (or of its text). */
+#define CONTEXT_STEPS 8
+void context_cut_in_steps(struct context *c, size_t window);
+/* Drops the older half, by weight, of the messages before this turn, up to a user message; at least
+ * one turn. Returns false if there are none. May be called after context_settle. */
+bool context_halve(struct context *c);
 /* Makes the sequence acceptable to every provider. Each result is moved to directly after its call,
  * in the order of the calls. A call without a result gets one that says so; a result without a call
  * is dropped. Blank text before this turn is dropped. Neighbouring text messages of one role are

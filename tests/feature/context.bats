@@ -1,0 +1,144 @@
+#!/usr/bin/env bats
+#
+# What of a session fits into the context: limits in tokens, and a beginning that repeats from turn to turn.
+
+# shellcheck disable=SC2016
+
+load ../helper
+
+setup() {
+    sandbox
+    use_history
+}
+
+teardown() {
+    sandbox_end
+}
+
+text() {
+    head -c "$1" /dev/zero | tr '\0' "${2:-x}"
+}
+
+# repeated FIRST LAST: of the bytes of these requests (tools, then messages), how many in a hundred are the
+# beginning of the request before them as well?
+repeated() {
+    python3 - "$RECORD" "$1" "$2" <<'END'
+import json, os, sys
+record, first, last = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+def prefix(k):
+    body = json.load(open(os.path.join(record, f'{k}.json')))
+    return json.dumps(body.get('tools', [])) + ''.join(json.dumps(m) for m in body['messages'])
+same = total = 0
+before = prefix(first - 1) if first > 1 else ''
+for k in range(first, last + 1):
+    now = prefix(k)
+    same += len(os.path.commonprefix([before, now]))
+    total += len(now)
+    before = now
+print(same * 100 // total)
+END
+}
+
+@test "context: over 40 turns with a window in tokens four fifths of the input repeat" {
+    local i
+    start_llm --reply "$(text 250 a)"
+    export CHAT_MAX_INPUT_TOKENS=2500
+    for i in {1..40}; do
+        run_expect 0 chat -q -S 'Be brief.' -s s "$i $(text 250 "$((i % 10))")"
+    done
+    requests_are 40
+    run_expect 0 repeated 1 40
+    [[ $(<"$OUT") -ge 80 ]] || fail 'too little repeats'
+    # No request is over the limit (a token is four bytes), and between steps at least half of it is used.
+    for i in {25..40}; do
+        [[ $(jq '[.messages[].content | length] | add' "$RECORD/$i.json") -le 10000 ]] || fail "request $i is too long"
+        [[ $(jq '[.messages[].content | length] | add' "$RECORD/$i.json") -ge 4400 ]] || fail "request $i is too short"
+        json_is "$RECORD/$i.json" '.messages[0:2][].role' system user
+    done
+    run_expect 0 chat -v --dry-run -s s next
+    stderr_has 'the oldest messages are not sent (CHAT_MAX_INPUT_TOKENS=2500)'
+}
+
+@test "context: the step of a session that is much longer than the window repeats as well" {
+    local i
+    start_llm --reply "$(text 50 a)"
+    for ((i = 1; i <= 300; i++)); do
+        printf '{"role":"user","content":"%s %s"}\n{"role":"assistant","content":"%s"}\n' "$i" "$(text 60)" "$(text 60 y)"
+    done | hist-append -s s --json >/dev/null
+    export CHAT_MAX_INPUT_TOKENS=400
+    for i in {1..20}; do run_expect 0 chat -q -s s "$i $(text 60 z)"; done
+    run_expect 0 repeated 2 20
+    [[ $(<"$OUT") -ge 60 ]] || fail 'too little repeats'
+}
+
+@test "context: that messages are left out is said once for a limit in tokens, too" {
+    start_llm --reply "$(text 100)"
+    export CHAT_MAX_INPUT_TOKENS=100
+    run_expect 0 chat -s s "$(text 100)"
+    stderr_empty
+    run_expect 0 chat -s s "$(text 100)"
+    stderr_empty
+    run_expect 0 chat -s s "$(text 100)"
+    stderr_is 'chat: the oldest messages are no longer sent: the limits are CHAT_MAX_INPUT_TOKENS=100 (max_input_tokens, max_messages, max_bytes); -N starts a new session'
+    run_expect 0 chat -s s "$(text 100)"
+    stderr_empty
+    json_is "$RECORD/3.json" '.messages | length' 1
+    json_is "$RECORD/4.json" '.messages | length' 3
+}
+
+@test "context: limits of messages and bytes hold beside one in tokens if they are set" {
+    hist_lines s 60 >"$HISTORY"
+    use_echo
+    CHAT_MAX_INPUT_TOKENS=10000 run_expect 0 chat --no-store -s s next
+    stdout_line 2 '[61 messages]'
+    CHAT_MAX_INPUT_TOKENS=10000 CHAT_MAX_MESSAGES=10 run_expect 0 chat --no-store -s s next
+    stdout_line 2 '[11 messages]'
+    CHAT_MAX_INPUT_TOKENS=10000 CHAT_MAX_BYTES=40 run_expect 0 chat --no-store -s s next
+    stdout_line 2 '[5 messages]'
+    # All that the model can hold; that is not known here.
+    CHAT_MAX_INPUT_TOKENS=all run_expect 0 chat --no-store -s s next
+    stdout_line 2 '[21 messages]'
+    CHAT_MAX_INPUT_TOKENS=many run_expect 2 chat --no-store -s s next
+    stderr_is "chat: bad value 'many' for CHAT_MAX_INPUT_TOKENS: a number or 'all' is expected"
+}
+
+# usage INPUT: the usage of an answer.
+usage() {
+    printf '{"model":"m","usage":{"input_tokens":%s,"output_tokens":1}}' "$1"
+}
+
+@test "context: tokens are estimated as the server counted them in the session" {
+    local i
+    for i in 1 2 3 4 5; do
+        hist_line s user "$(text 500)"
+        hist_line s assistant "$(text 500)" '' "$(usage $((i * 500)))"
+    done >"$HISTORY"
+    use_echo
+    # Two bytes a token: 3000 tokens are 6000 bytes, not 12000.
+    CHAT_MAX_INPUT_TOKENS=3000 run_expect 0 chat -q --no-store -s s next
+    stdout_line 2 '[11 messages]'
+    CHAT_MAX_INPUT_TOKENS=2400 run_expect 0 chat -q --no-store -s s next
+    stdout_line 2 '[5 messages]'
+    # Another model counts in another way: then the estimate stays.
+    sed -i '4s/"model":"m"/"model":"n"/; 8s/"model":"m"/"model":"n"/' "$HISTORY"
+    CHAT_MAX_INPUT_TOKENS=2400 run_expect 0 chat -q --no-store -s s next
+    stdout_line 2 '[11 messages]'
+}
+
+@test "context: tools come in the same order each time, and count against the tokens" {
+    local i
+    cp "$TESTS/tools/fake-mcp" .
+    start_llm --reply ok
+    for i in 1 2 3; do
+        run_expect 0 chat -q -1 --mcp 'b=./fake-mcp --shuffle' --mcp 'a=./fake-mcp --shuffle' hello
+    done
+    json_is "$RECORD/1.json" '[.tools[].function.name] | join(" ")' \
+        'b__a b__b b__c b__d b__e b__f b__g b__h a__a a__b a__c a__d a__e a__f a__g a__h'
+    jq -c .tools "$RECORD/1.json" >one
+    for i in 2 3; do jq -c .tools "$RECORD/$i.json" | same tools one /dev/stdin; done
+    hist_lines s 20 >"$HISTORY"
+    CHAT_MAX_INPUT_TOKENS=100 run_expect 0 chat --dry-run -q -s s next
+    stdout_json '.messages | length' 21
+    CHAT_MAX_INPUT_TOKENS=100 run_expect 0 chat --dry-run -q -s s --mcp 'm=./fake-mcp --many 9' next
+    stdout_json '.messages | length' 1
+}
