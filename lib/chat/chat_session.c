@@ -137,6 +137,7 @@ static void set_ask(struct chat_session *t, struct ask *ask)
     *ask = (struct ask){.schema = schema_text(t->schema),
                         .schema_fits = schema_fits(t->schema),
                         .stream = t->args->stream,
+                        .once = t->args->once,
                         .limits = t->args->limits,
                         .retries = t->args->retries,
                         .watch = &t->events.watch};

@@ -86,6 +86,8 @@ static void key_find(struct key_source *s, const struct config *c, const struct 
         offer_key(s, KEY_VARIABLE, config_env("CHAT_API_KEY"), "CHAT_API_KEY");
     if (p->key_variable)
         offer_key(s, KEY_VARIABLE, config_env(p->key_variable), p->key_variable);
+    if (p->token_variable)
+        offer_key(s, KEY_VARIABLE, config_env(p->token_variable), p->token_variable);
     if (any && in_environment)
         offer_key(s, KEY_COMMAND, command, "CHAT_API_KEY_COMMAND");
     offer_key(s, KEY_COMMAND, config_named(c, SETTING_API_KEY_COMMAND, p->name), buf_c(&own));
@@ -499,7 +501,8 @@ static bool is_set(const char *variable)
 static const struct provider *first_set_up(const struct config *c)
 {
     for (const struct provider *const *p = provider_all(); *p; p++)
-        if ((*p)->needs_key && (is_set((*p)->base_variable) || is_set((*p)->key_variable)))
+        if ((*p)->needs_key && (is_set((*p)->base_variable) || is_set((*p)->key_variable) ||
+                                is_set((*p)->token_variable)))
             return *p;
     for (const struct provider *const *p = provider_all(); *p; p++)
         if ((*p)->needs_key && key_in_configuration(c, (*p)->name))

@@ -277,7 +277,7 @@ static void set_server(const struct turn *t, struct draft *d)
 static void add_answer_line(struct turn *t)
 {
     const struct response *a = &t->answer;
-    struct buf calls = BUF_INIT(BUF_LINE);
+    struct buf calls = BUF_INIT(BUF_LINE), blocks = BUF_INIT(BUF_LINE);
     struct draft *d = turn_add_line(t, ROLE_ASSISTANT, buf_str(&a->text));
 
     if (t->partial.open)
@@ -287,8 +287,10 @@ static void add_answer_line(struct turn *t)
         draft_set(d, FIELD_TOOL_CALLS, buf_str(&calls));
     }
     buf_release(&calls);
-    if (a->opaque.thinking.len > 0)
-        draft_set(d, FIELD_THINKING, buf_str(&a->opaque.thinking));
+    opaque_add_replay(&a->opaque, &blocks);
+    if (blocks.len > 0)
+        draft_set(d, FIELD_THINKING, buf_str(&blocks));
+    buf_release(&blocks);
     if (t->kind == TURN_AGAIN && t->finished)
         push_replaces(t, d);
     set_server(t, d);
@@ -556,13 +558,13 @@ int round_store(struct turn *t, struct err *e)
 
 static void grow_context(struct turn *t)
 {
-    const struct opaque_blocks *replay = &t->answer.opaque;
-    struct buf calls = BUF_INIT(BUF_LINE);
+    struct buf calls = BUF_INIT(BUF_LINE), blocks = BUF_INIT(BUF_LINE);
 
     response_calls_json(&t->answer, &calls);
-    context_add_calls(&t->context, buf_str(&t->answer.text), buf_str(&calls),
-                      buf_str(opaque_is_whole(replay) ? &replay->turn : &replay->thinking),
+    opaque_add_replay(&t->answer.opaque, &blocks);
+    context_add_calls(&t->context, buf_str(&t->answer.text), buf_str(&calls), buf_str(&blocks),
                       t->provider->name);
+    buf_release(&blocks);
     for (size_t i = 0; i < t->calls_count; i++)
         context_add_result(&t->context, buf_str(&t->calls[i].call->id),
                            buf_str(&t->calls[i].job.result));

@@ -124,7 +124,7 @@ static void take_calls(struct context_message *to, const struct message *m)
     struct str provider = message_text(m, FIELD_PROVIDER, &scratch);
 
     to->tool_calls = strict_calls(m->field[FIELD_TOOL_CALLS]);
-    if (to->tool_calls && json_type(thinking) == JSON_ARRAY && provider.n > 0) {
+    if (json_type(thinking) == JSON_ARRAY && provider.n > 0) {
         to->thinking = mem_copy(thinking.p, thinking.n);
         to->provider = mem_copy(provider.p, provider.n);
     }
@@ -534,15 +534,25 @@ static void add_to_text(struct context_message *to, const struct context_message
     to->n += 2 + m->n;
 }
 
+/* A signed block is only valid in the message that the model wrote. */
+static void drop_thinking(struct context_message *m)
+{
+    free(m->thinking);
+    m->thinking = NULL;
+}
+
 /* Puts the text of `text` before the text of m, a message with calls, and moves m into its place.
  */
 static void merge_into_calls(struct context_message *text, struct context_message *m)
 {
     if (m->n > 0)
         add_to_text(text, m);
+    drop_thinking(text);
+    free(text->provider);
     free(m->content);
     m->content = text->content;
     m->n = text->n;
+    m->merged = true;
     *text = *m;
 }
 
@@ -556,6 +566,7 @@ static void merge_texts(struct context_message *to, struct context_message *m)
     }
     if (m->n > 0 || m->attachments_count == 0)
         add_to_text(to, m);
+    drop_thinking(to);
     release_message(m);
 }
 

@@ -536,6 +536,8 @@ static int try_once(const struct provider *p, struct ask *ask, struct http_reque
     set_secrets(a, ask);
     a->opaque.keep_reasoning = p->keep_reasoning;
     a->opaque.keep_details = p->keep_details;
+    if (p->begin)
+        p->begin(p, ask, a);
     rc = p->exchange ? p->exchange(ask, r, &sink, e) : http_exchange(r, &ask->limits, &sink, e);
     rc = exchange_result(&x, rc, e);
     *more = rc != 0 && dropped_unsupported(&x, ask, r, e);

@@ -1,6 +1,8 @@
 #include "chathist/llm/opaque_blocks.h"
 
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "chathist/base/cjson.h"
@@ -88,6 +90,11 @@ static void add_grown(struct buf *out, const char *key, struct str first, struct
 }
 
 /* ---- blocks ---- */
+
+static bool is_thinking(struct str block)
+{
+    return json_has_type(block, "thinking") || json_has_type(block, "redacted_thinking");
+}
 
 static void close_block(struct opaque_blocks *r)
 {
@@ -211,8 +218,7 @@ void opaque_end(struct opaque_blocks *r, int64_t index)
     if (!r->open || r->index != index)
         return;
     add_block(r, &block);
-    thinking = json_has_type(buf_str(&r->start), "thinking") ||
-               json_has_type(buf_str(&r->start), "redacted_thinking");
+    thinking = is_thinking(buf_str(&r->start));
     if (is_cut(r) || block.overflow) {
         r->turn_cut = true;
     } else if (!is_useless(buf_str(&block), thinking)) {
@@ -336,6 +342,73 @@ void opaque_settle(struct opaque_blocks *r, bool calls)
     buf_clear(&r->details);
     r->details_cut = false;
     buf_release(&block);
+}
+
+/* ---- what goes back ---- */
+
+void opaque_bind(struct opaque_blocks *r, uint64_t before)
+{
+    r->bound = true;
+    r->before = before;
+}
+
+/* Returns true if the blocks are thinking, then at most one text without citations, then calls. */
+static bool is_plain(struct str blocks)
+{
+    enum { THOUGHT, TEXT, CALLS } part = THOUGHT;
+
+    for (struct json_iter it = json_iter(blocks); json_next(&it);) {
+        bool text = json_has_type(it.value, "text");
+        struct json_iter citation = json_iter(json_get(it.value, "citations"));
+
+        if (is_thinking(it.value) && part == THOUGHT)
+            continue;
+        if (text && part == THOUGHT && !json_next(&citation))
+            part = TEXT;
+        else if (json_has_type(it.value, "tool_use"))
+            part = CALLS;
+        else
+            return false;
+    }
+    return true;
+}
+
+void opaque_add_replay(const struct opaque_blocks *r, struct buf *out)
+{
+    bool all =
+        opaque_is_whole(r) && r->turn.len <= OPAQUE_THINKING_MAX && !is_plain(buf_str(&r->turn));
+    const struct buf *blocks = all ? &r->turn : &r->thinking;
+
+    if (blocks->len == 0)
+        return;
+    buf_add_byte(out, '[');
+    if (r->bound)
+        buf_addf(out, "{\"type\":\"" OPAQUE_BOUND "\",\"before\":\"%016" PRIx64 "\"},", r->before);
+    buf_add_str(out, values_of(blocks));
+    buf_add_byte(out, ']');
+}
+
+bool opaque_bound(struct str blocks, uint64_t *before)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct json_iter it = json_iter(blocks);
+    bool found = !it.object && json_next(&it) && json_has_type(it.value, OPAQUE_BOUND);
+
+    if (found) {
+        json_decode(json_get(it.value, "before"), &text);
+        *before = strtoull(buf_c(&text), NULL, 16);
+    }
+    buf_release(&text);
+    return found;
+}
+
+bool opaque_has_all(struct str blocks)
+{
+    for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);)
+        if (json_type(it.value) == JSON_OBJECT && !is_thinking(it.value) &&
+            !json_has_type(it.value, OPAQUE_BOUND))
+            return true;
+    return false;
 }
 
 bool opaque_is_whole(const struct opaque_blocks *r)

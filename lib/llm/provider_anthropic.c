@@ -1,21 +1,36 @@
 #include "chathist/llm/provider_anthropic.h"
 
+#include <stdint.h>
 #include <string.h>
 
+#include "chathist/base/checksum.h"
 #include "chathist/base/cjson.h"
 #include "chathist/base/json.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/llm/provider_error.h"
+#include "chathist/llm/refused_fields.h"
 #include "llm/provider_wire.h"
+#include "llm/request_body.h"
 
 /* ---- the messages of a request ---- */
 
 /* The text of a user message before a conversation that begins with the model. */
 #define OPENING "…"
 
+/* The bits of ask->dropped. */
+enum {
+    DROP_BLOCKS = 1 << 0,   /* blocks of earlier responses */
+    DROP_FORMAT = 1 << 1,   /* output_config.format */
+    DROP_THINKING = 1 << 2, /* the field `thinking` */
+};
+
 /* The messages of a request, built block by block. */
 struct composer {
     const char *provider;
     const struct context *context;
+    bool drop_blocks;
+    uint64_t before; /* the checksum of everything before the current message */
     cJSON *messages;
     const char *role; /* of the current message, or NULL */
     struct str text;  /* the only block so far, a text; it is sent as a string */
@@ -23,7 +38,6 @@ struct composer {
     struct call_ids ids;
     struct buf names; /* the tools in `tools`, each between line feeds */
     cJSON *tools;     /* a declaration of each tool that was called */
-    size_t calls;
 };
 
 static void compose_init(struct composer *c, const char *provider, const struct context *context)
@@ -68,8 +82,15 @@ static cJSON *compose_open_blocks(struct composer *c)
     return c->blocks;
 }
 
+/* Adds a part of the request to the checksum of what comes before the next message. */
+static void compose_checksum(struct composer *c, struct str part)
+{
+    c->before = checksum(part, c->before);
+}
+
 static void compose_end_message(struct composer *c)
 {
+    struct buf text = BUF_INIT(SIZE_MAX);
     cJSON *message;
 
     if (!c->role)
@@ -80,7 +101,11 @@ static void compose_end_message(struct composer *c)
         cjson_set(message, "content", compose_open_blocks(c));
     else
         cjson_set_text(message, "content", c->text);
-    cjson_push(c->messages, message);
+    cjson_print(message, &text);
+    cJSON_Delete(message);
+    compose_checksum(c, buf_str(&text));
+    cjson_push(c->messages, cjson_raw(buf_str(&text)));
+    buf_release(&text);
     c->blocks = NULL;
     c->text = STR_NONE;
 }
@@ -167,17 +192,35 @@ static void declare_tool(struct composer *c, struct str name)
     buf_release(&entry);
 }
 
+/* Declares the tools that are called in the context. They come before the messages in the checksum,
+ * as they do for the model. */
+static void declare_called_tools(struct composer *c)
+{
+    struct buf text = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_SMALL);
+
+    for (size_t i = 0; i < c->context->count; i++) {
+        struct str calls =
+            c->context->at[i].tool_calls ? str_of(c->context->at[i].tool_calls) : STR_NONE;
+
+        for (struct json_iter it = json_iter(calls); json_next(&it);) {
+            buf_clear(&name);
+            wire_add_call_name(&name, json_text(json_get(it.value, "name"), &text));
+            declare_tool(c, buf_str(&name));
+        }
+    }
+    buf_release(&text);
+    buf_release(&name);
+}
+
 static void compose_call(struct composer *c, struct str call)
 {
     struct buf text = BUF_INIT(BUF_LINE), out = BUF_INIT(BUF_LINE);
     cJSON *block = block_of("tool_use");
 
-    c->calls++;
     wire_add_call_id(&c->ids, json_text(json_get(call, "id"), &text), &out);
     cjson_set_text(block, "id", buf_str(&out));
     buf_clear(&out);
     wire_add_call_name(&out, json_text(json_get(call, "name"), &text));
-    declare_tool(c, buf_str(&out));
     cjson_set_text(block, "name", buf_str(&out));
     buf_clear(&out);
     add_input(&out, json_get(call, "args"));
@@ -193,7 +236,7 @@ static void compose_call(struct composer *c, struct str call)
 static void compose_blocks(struct composer *c, struct str blocks, struct json_iter *calls)
 {
     for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);) {
-        if (json_type(it.value) != JSON_OBJECT)
+        if (json_type(it.value) != JSON_OBJECT || json_has_type(it.value, OPAQUE_BOUND))
             continue;
         if (!json_has_type(it.value, "tool_use"))
             cjson_push(compose_open_blocks(c), cjson_raw(it.value));
@@ -202,28 +245,41 @@ static void compose_blocks(struct composer *c, struct str blocks, struct json_it
     }
 }
 
-/* Returns true if these are all blocks of a response, false if they are its thinking only. */
-static bool has_calls(struct str blocks)
-{
-    for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);)
-        if (json_has_type(it.value, "tool_use"))
-            return true;
-    return false;
-}
-
-static void compose_calls(struct composer *c, size_t at)
+/* Returns the blocks of the message that go back, or STR_NONE. They do if the same provider wrote
+ * them after the same request as now (platform documentation, "Preserved thinking": a thinking block
+ * is refused if the system prompt, the tools or a message before it changed; thinking may be left
+ * out from the beginning of a conversation on). Blocks that are not bound were stored by an earlier
+ * version; they go back while a loop of calls and results lasts. */
+static struct str blocks_to_send(const struct composer *c, size_t at)
 {
     const struct context_message *m = &c->context->at[at];
-    bool own =
-        m->thinking && strcmp(m->provider, c->provider) == 0 && context_in_loop(c->context, at);
-    struct str blocks = own ? str_of(m->thinking) : STR_NONE;
-    struct json_iter calls = json_iter(str_of(m->tool_calls));
+    struct str blocks = m->thinking ? str_of(m->thinking) : STR_NONE;
+    bool begins = !c->blocks && !c->text.p; /* nothing of the message is there */
+    uint64_t before;
 
+    if (!blocks.p || !m->provider || strcmp(m->provider, c->provider) != 0 || c->drop_blocks ||
+        (m->merged && opaque_has_all(blocks)))
+        return STR_NONE;
+    if (opaque_bound(blocks, &before))
+        return begins && before == c->before ? blocks : STR_NONE;
+    return m->tool_calls && context_in_loop(c->context, at) ? blocks : STR_NONE;
+}
+
+/* Adds a message of the model. The last block must not be thinking. */
+static void compose_answer(struct composer *c, size_t at)
+{
+    const struct context_message *m = &c->context->at[at];
+    struct json_iter calls = json_iter(m->tool_calls ? str_of(m->tool_calls) : STR_NONE);
+    struct str text = {m->content, m->n}, blocks;
+
+    if (!m->tool_calls && str_trim(text).n == 0)
+        return;
     compose_turn(c, ROLE_ASSISTANT);
     wire_call_ids_begin(&c->ids);
+    blocks = blocks_to_send(c, at);
     compose_blocks(c, blocks, &calls);
-    if (!has_calls(blocks))
-        compose_text(c, ROLE_ASSISTANT, (struct str){m->content, m->n});
+    if (!opaque_has_all(blocks))
+        compose_text(c, ROLE_ASSISTANT, text);
     while (json_next(&calls))
         compose_call(c, calls.value);
 }
@@ -252,11 +308,11 @@ static void compose_messages(struct composer *c)
     for (size_t i = 0; i < c->context->count; i++) {
         const struct context_message *m = &c->context->at[i];
 
-        if (m->role == ROLE_TOOL)
+        if (m->role == ROLE_TOOL) {
             compose_result(c, m);
-        else if (m->tool_calls)
-            compose_calls(c, i);
-        else {
+        } else if (m->role == ROLE_ASSISTANT) {
+            compose_answer(c, i);
+        } else {
             compose_attachments(c, m);
             compose_text(c, m->role, (struct str){m->content, m->n});
         }
@@ -270,45 +326,55 @@ void anthropic_conversation(const struct context *context, const char *provider,
     struct composer c;
 
     compose_init(&c, provider, context);
+    declare_called_tools(&c);
     compose_messages(&c);
     *messages = c.messages;
     c.messages = NULL;
-    *tools = c.calls > 0 ? c.tools : NULL;
-    if (*tools)
+    *tools = NULL;
+    if (c.tools->child) {
+        *tools = c.tools;
         c.tools = NULL;
+    }
     compose_release(&c);
-}
-
-/* Returns true if the last message is the user's. */
-static bool ends_with_prompt(const cJSON *messages)
-{
-    const cJSON *last = messages->child ? messages->child->prev : NULL;
-    const cJSON *role = cJSON_GetObjectItemCaseSensitive(last, "role");
-
-    return role && strcmp(role->valuestring, "\"user\"") == 0;
 }
 
 #define API_VERSION "2023-06-01"
 
 /* ---- the request ---- */
 
-/* Returns the default for `max_tokens`: for Anthropic's models the maximum of their family, and for
- * others a small number, because a server refuses more than its context can hold. */
-static int64_t max_tokens(const char *model)
-{
-    static const struct {
-        const char *family;
-        int64_t tokens;
-    } most[] = {
-        {"claude-2", 4096},      {"claude-instant", 4096},  {"claude-3-haiku", 4096},
-        {"claude-3-opus", 4096}, {"claude-3-sonnet", 4096}, {"claude-3-5", 8192},
-        {"claude-", 32000},
-    };
+/* The default for `max_tokens`, which the API requires: as much as any model writes. A model that
+ * writes less refuses it and names its own maximum (lower_limit). */
+#define MAX_TOKENS "128000"
+/* What is sent to a server that refuses the default and names no maximum. */
+#define MAX_TOKENS_SMALL "4096"
 
-    for (size_t i = 0; i < sizeof most / sizeof *most; i++)
-        if (strstr(model, most[i].family))
-            return most[i].tokens;
-    return 4096;
+/* The types of tools that run at the server carry a date. These are the types of the names without
+ * one that every current model takes (platform documentation, "Tool reference"); a newer type is
+ * asked for by its whole name. */
+static const struct wire_name hosted_types[] = {
+    {"web_search", "web_search_20250305"},
+    {"web_fetch", "web_fetch_20250910"},
+    {"code_execution", "code_execution_20250825"},
+    {NULL, NULL},
+};
+
+/* Returns the length of the name without `_` and a date of eight digits at its end. */
+static size_t undated_length(struct str name)
+{
+    size_t n = name.n;
+
+    while (n > 0 && name.p[n - 1] >= '0' && name.p[n - 1] <= '9')
+        n--;
+    return n > 1 && name.n - n == 8 && name.p[n - 1] == '_' ? n - 1 : name.n;
+}
+
+static cJSON *hosted_tool_tree(struct str name)
+{
+    cJSON *t = cjson_object();
+
+    cjson_set_text(t, "type", wire_finish(name, hosted_types));
+    cjson_set_text(t, "name", (struct str){name.p, undated_length(name)});
+    return t;
 }
 
 static cJSON *anthropic_tools_tree(const struct ask *ask)
@@ -325,69 +391,58 @@ static cJSON *anthropic_tools_tree(const struct ask *ask)
         cjson_set_raw(t, "input_schema", str_of(tool->parameters));
         cjson_push(array, t);
     }
+    for (size_t i = 0; i < ask->hosted_tools_count; i++)
+        cjson_push(array, hosted_tool_tree(str_of(ask->hosted_tools[i])));
     return array;
 }
 
-/* Declares the tools that the model may call. Without any, the tools that were called earlier
- * are declared with `tool_choice` none, because the API refuses a request with calls or results and
- * without `tools`. Frees `called` or adds it to t. */
-static void anthropic_set_tools(cJSON *t, const struct ask *ask, cJSON *called)
+/* Returns the declarations of the tools that the model may call. Without any, the tools that were
+ * called earlier are declared, and *none is set, because the API refuses a request with calls or
+ * results and without `tools`. Returns NULL if there are none either. */
+static cJSON *tools_of(const struct ask *ask, struct composer *c, bool *none)
 {
-    if (ask->tools_count > 0) {
-        cjson_set(t, "tools", anthropic_tools_tree(ask));
-    } else if (called && !wire_has_option(ask, "tools")) {
-        cjson_set(t, "tools", called);
-        cjson_set_raw(t, "tool_choice", STR("{\"type\":\"none\"}"));
-        return;
-    }
-    cJSON_Delete(called);
+    cJSON *called = c->tools;
+
+    if (ask->tools_count + ask->hosted_tools_count > 0)
+        return anthropic_tools_tree(ask);
+    if (!called->child || wire_has_option(ask, "tools"))
+        return NULL;
+    *none = true;
+    c->tools = NULL;
+    return called;
 }
 
-/* Does the model know output_config? The names are those of Anthropic's models before the field.
- * The models of other servers are not expected to know it. */
-static bool knows_output_config(const char *model)
+/* Returns true if the schema can be sent as output_config.format of the type `json_schema`
+ * (platform documentation, "Structured outputs"; no beta header). */
+static bool takes_format(const struct ask *ask)
 {
-    static const char *const older[] = {
-        "claude-2",          "claude-instant",  "claude-3",        "claude-sonnet-4-0",
-        "claude-sonnet-4-2", "claude-opus-4-0", "claude-opus-4-1", "claude-opus-4-2",
-    };
-
-    for (size_t i = 0; i < sizeof older / sizeof *older; i++)
-        if (strstr(model, older[i]))
-            return false;
-    return strstr(model, "claude-") != NULL;
+    return ask->schema.p && (ask->schema_fits & SCHEMA_ANTHROPIC) && !(ask->dropped & DROP_FORMAT);
 }
 
-/* Sets `output_config` of the type `json_schema` (platform documentation, "Structured outputs"; no
- * beta header). Returns false, and sets nothing, if the model does not know the field or the
- * service does not accept the schema. */
-static bool set_output_config(cJSON *body, const struct ask *ask)
+static void set_format(cJSON *body, const struct ask *ask)
 {
-    cJSON *config, *format;
+    cJSON *format = cjson_object();
+    struct buf text = BUF_INIT(SIZE_MAX);
 
-    if (!knows_output_config(ask->model) || !(ask->schema_fits & SCHEMA_ANTHROPIC))
-        return false;
-    config = cjson_object();
-    format = cjson_object();
     cjson_set_text(format, "type", STR("json_schema"));
     cjson_set(format, "schema", wire_schema(ask));
-    cjson_set(config, "format", format);
-    cjson_set(body, "output_config", config);
-    return true;
+    cjson_print(format, &text);
+    body_set_field(body, "output_config.format", buf_str(&text));
+    cJSON_Delete(format);
+    buf_release(&text);
 }
 
-/* Sets the system prompt. A schema for the answer is sent in its own field, or, if that is not
- * possible, in the system prompt. */
-static void anthropic_set_system(cJSON *body, const struct ask *ask)
+/* Adds the system prompt. If the schema for the answer has no field of its own, or the server may
+ * ignore that field because it is not Anthropic's, the system prompt demands it. */
+static void add_system(struct buf *system, const struct provider *p, const struct ask *ask)
 {
-    struct buf system = BUF_INIT(2 * BUF_LINE);
+    bool elsewhere = ask->base_url && strcmp(ask->base_url, p->base_url) != 0;
 
-    buf_add(&system, ask->context->system, ask->context->system_len);
-    if (ask->schema.p && !set_output_config(body, ask))
-        wire_add_schema(ask, &system);
-    if (str_trim(buf_str(&system)).n > 0)
-        cjson_set_text(body, "system", buf_str(&system));
-    buf_release(&system);
+    buf_add(system, ask->context->system, ask->context->system_len);
+    if (ask->schema.p && (elsewhere || !takes_format(ask)))
+        wire_add_schema(ask, system);
+    if (str_trim(buf_str(system)).n == 0)
+        buf_clear(system);
 }
 
 /* The paused response is the last message, and the model continues it. */
@@ -400,43 +455,211 @@ static void add_paused(cJSON *messages, struct str blocks)
     cjson_push(messages, message);
 }
 
+/* The parts of a request that its model sees. */
+struct prompt {
+    struct composer c;
+    struct buf system;
+    cJSON *tools;  /* may be NULL */
+    bool no_calls; /* the tools may not be called */
+};
+
+/* Options that replace a part of what the model sees. */
+static void checksum_options(struct composer *c, const struct ask *ask)
+{
+    static const char *const keys[] = {"model", "system", "tools"};
+
+    for (size_t i = 0; i < ask->options_count; i++)
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            if (strcmp(ask->options[i].key, keys[k]) == 0)
+                compose_checksum(c, ask->options[i].value);
+}
+
+static void prompt_compose(struct prompt *m, const struct provider *p, const struct ask *ask)
+{
+    struct buf tools = BUF_INIT(SIZE_MAX);
+
+    *m = (struct prompt){.system = BUF_INIT(2 * BUF_LINE)};
+    compose_init(&m->c, p->name, ask->context);
+    m->c.drop_blocks = ask->dropped & DROP_BLOCKS;
+    declare_called_tools(&m->c);
+    m->tools = tools_of(ask, &m->c, &m->no_calls);
+    add_system(&m->system, p, ask);
+    if (m->tools)
+        cjson_print(m->tools, &tools);
+    compose_checksum(&m->c, str_of(ask->model));
+    compose_checksum(&m->c, buf_str(&tools));
+    compose_checksum(&m->c, buf_str(&m->system));
+    checksum_options(&m->c, ask);
+    compose_messages(&m->c);
+    buf_release(&tools);
+}
+
+static void prompt_release(struct prompt *m)
+{
+    compose_release(&m->c);
+    cJSON_Delete(m->tools);
+    buf_release(&m->system);
+}
+
+/* Moves an item out of a prompt. */
+static cJSON *take(cJSON **item)
+{
+    cJSON *taken = *item;
+
+    *item = NULL;
+    return taken;
+}
+
+/* Sets how much the model thinks, and that a summary of it is sent (platform documentation,
+ * "Thinking" and "Effort"). Nothing is set unless the user wants it, because models differ. */
+static void set_thinking(cJSON *body, const struct ask *ask)
+{
+    const char *effort = ask->effort;
+    bool off = effort && strcmp(effort, "none") == 0;
+
+    if (!wire_has_option(ask, "thinking") && !(ask->dropped & DROP_THINKING)) {
+        if (off)
+            cjson_set_raw(body, "thinking", STR("{\"type\":\"disabled\"}"));
+        else if (effort || ask->show_reasoning)
+            cjson_set_raw(body, "thinking",
+                          STR("{\"type\":\"adaptive\",\"display\":\"summarized\"}"));
+    }
+    if (effort && !off) {
+        struct buf value = BUF_INIT(BUF_SMALL);
+
+        json_add_string(&value, str_of(strcmp(effort, "minimal") == 0 ? "low" : effort));
+        body_set_field(body, "output_config.effort", buf_str(&value));
+        buf_release(&value);
+    }
+}
+
+/* Returns true if another request may begin with this one, so that the server should keep it in its
+ * prompt cache (platform documentation, "Prompt caching": the field at the top level marks the last
+ * block). Writing to the cache costs a quarter more than not to use it. */
+static bool is_continued(const struct ask *ask)
+{
+    return !ask->once || ask->tools_count + ask->hosted_tools_count > 0;
+}
+
 static int anthropic_set_body(const struct provider *p, const struct ask *ask,
                               struct http_request *r, struct err *e)
 {
-    cJSON *t, *messages = NULL, *called = NULL;
+    struct prompt m;
+    cJSON *t;
 
-    anthropic_conversation(ask->context, p->name, &messages, &called);
-    if (!ends_with_prompt(messages)) {
-        cJSON_Delete(messages);
-        cJSON_Delete(called);
+    prompt_compose(&m, p, ask);
+    if (!m.c.role || strcmp(m.c.role, "user") != 0) {
+        prompt_release(&m);
         return err_set(e, ERR_USAGE, "the conversation does not end with a prompt");
     }
     t = cjson_object();
     cjson_set_text(t, "model", str_of(ask->model));
     if (ask->max_tokens == 0)
-        cjson_set(t, "max_tokens", cJSON_CreateNumber((double)max_tokens(ask->model)));
-    anthropic_set_system(t, ask);
+        cjson_set_raw(t, "max_tokens", STR(MAX_TOKENS));
+    set_thinking(t, ask);
+    if (takes_format(ask))
+        set_format(t, ask);
+    if (is_continued(ask) && !wire_has_option(ask, "cache_control"))
+        cjson_set_raw(t, "cache_control", STR("{\"type\":\"ephemeral\"}"));
+    if (m.system.len > 0)
+        cjson_set_text(t, "system", buf_str(&m.system));
     if (ask->paused.n > 0)
-        add_paused(messages, ask->paused);
-    cjson_set(t, "messages", messages);
-    anthropic_set_tools(t, ask, called);
+        add_paused(m.c.messages, ask->paused);
+    cjson_set(t, "messages", take(&m.c.messages));
+    if (m.tools)
+        cjson_set(t, "tools", take(&m.tools));
+    if (m.no_calls)
+        cjson_set_raw(t, "tool_choice", STR("{\"type\":\"none\"}"));
     cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
+    prompt_release(&m);
     return wire_end_body(t, p, ask, r, e);
 }
 
-static int add_own_headers(const struct ask *ask, struct http_request *r, struct err *e)
+/* The blocks of the response are bound to what the model saw. */
+static void anthropic_begin(const struct provider *p, const struct ask *ask, struct response *a)
+{
+    struct prompt m;
+
+    prompt_compose(&m, p, ask);
+    opaque_bind(&a->opaque, m.c.before);
+    prompt_release(&m);
+}
+
+/* Adds to ask->refused, which is kept for a day, that the model takes fewer tokens than the default:
+ * "max_tokens: 128000 > 64000, which is the maximum allowed number of output tokens for ...".
+ * Returns false if the error is about something else. */
+static bool lower_limit(struct ask *ask, struct str body)
+{
+    struct str most = body, before = str_cut(&most, '>');
+    struct refused_field field = {.path = NULL};
+    size_t n = 0;
+
+    if (!ask->refused || ask->max_tokens > 0 || wire_has_option(ask, "max_tokens") ||
+        !str_find(body, STR("max_tokens")) || str_find(body, STR("context limit")) ||
+        (!str_find(body, STR(MAX_TOKENS)) && !str_find(body, STR("less than"))))
+        return false;
+    most = most.p && str_find(before, STR(MAX_TOKENS)) ? str_trim(most) : STR("");
+    while (n < most.n && n < 9 && most.p[n] >= '0' && most.p[n] <= '9')
+        n++;
+    field.path = mem_copy("max_tokens", strlen("max_tokens"));
+    field.only = mem_copy(MAX_TOKENS, strlen(MAX_TOKENS));
+    field.value =
+        n > 0 ? mem_copy(most.p, n) : mem_copy(MAX_TOKENS_SMALL, strlen(MAX_TOKENS_SMALL));
+    field.since = time_now();
+    return refused_fields_add(ask->refused, field);
+}
+
+static bool refuses_format(struct str body)
+{
+    return (str_find(body, STR("output_config")) && !str_find(body, STR("effort"))) ||
+           str_find(body, STR("output_format")) || str_find(body, STR("output format")) ||
+           str_find(body, STR("structured output"));
+}
+
+/* Believes a server that refuses the blocks of earlier responses: "messages.1.content.0: Invalid
+ * `signature` in `thinking` block", "... cannot be modified"; or a format for the answer. */
+static bool anthropic_drop_unsupported(const struct provider *p, struct ask *ask, int status,
+                                       struct str body, const struct response *a)
+{
+    unsigned before = ask->dropped;
+
+    (void)p;
+    if (status != 400 && status != 422)
+        return false;
+    if (lower_limit(ask, body))
+        return true;
+    if (!(before & DROP_BLOCKS) && str_find(body, STR("messages.")) &&
+        str_find(body, STR("thinking"))) {
+        ask->dropped |= DROP_BLOCKS;
+        response_notice(a, "the server refuses the model's earlier thinking: it is left out");
+    } else if (!(before & DROP_THINKING) && str_find(body, STR("daptive thinking"))) {
+        /* "adaptive thinking is not supported on this model" names no field. */
+        ask->dropped |= DROP_THINKING;
+        response_notice(a, "the model has no adaptive thinking: 'thinking' is left out");
+    } else if (takes_format(ask) && refuses_format(body)) {
+        ask->dropped |= DROP_FORMAT;
+    }
+    return ask->dropped != before;
+}
+
+/* A token of a gateway is sent as a Bearer token, and a key in a header of Anthropic's. */
+static int add_own_headers(const struct provider *p, const struct ask *ask, struct http_request *r,
+                           struct err *e)
 {
     if (wire_add_header(r, ask, "anthropic-version", STR(API_VERSION), e) != 0)
         return -1;
     if (!ask->key || !*ask->key)
         return 0;
+    if (ask->key_from && strcmp(ask->key_from, p->token_variable) == 0)
+        return wire_add_bearer(r, ask, e);
     return wire_add_header(r, ask, "x-api-key", str_trim(str_of(ask->key)), e);
 }
 
 static int anthropic_request(const struct provider *p, const struct ask *ask,
                              struct http_request *r, struct err *e)
 {
-    if (wire_begin_post(r, p, ask, "/v1", "/messages", e) != 0 || add_own_headers(ask, r, e) != 0)
+    if (wire_begin_post(r, p, ask, "/v1", "/messages", e) != 0 ||
+        add_own_headers(p, ask, r, e) != 0)
         return -1;
     return anthropic_set_body(p, ask, r, e);
 }
@@ -447,7 +670,7 @@ static int anthropic_models(const struct provider *p, const struct ask *ask, str
 {
     return wire_begin_get(r, p, ask, "/v1", "/models?limit=1000", e) != 0
                ? -1
-               : add_own_headers(ask, r, e);
+               : add_own_headers(p, ask, r, e);
 }
 
 /* ---- the response ---- */
@@ -686,13 +909,18 @@ const struct provider provider_anthropic = {
     .base_url = "https://api.anthropic.com",
     .needs_key = true,
     .key_variable = "ANTHROPIC_API_KEY",
+    .token_variable = "ANTHROPIC_AUTH_TOKEN",
     .retry_after_max = 60000,
     .base_variable = "ANTHROPIC_BASE_URL",
+    .hosted_tools = true,
     .effort_field = "output_config.effort",
+    .own_effort = true,
     .limit_field = "max_tokens",
     .needs_limit = true,
     .schema_field = "output_config.format",
+    .begin = anthropic_begin,
     .request = anthropic_request,
+    .drop_unsupported = anthropic_drop_unsupported,
     .models = anthropic_models,
     .event = anthropic_read_event,
     .whole = anthropic_read_whole,

@@ -403,25 +403,11 @@ static bool openai_drop_unsupported(const struct provider *p, struct ask *ask, i
 
 /* ---- the request ---- */
 
-static int openai_add_key(const struct ask *ask, struct http_request *r, struct err *e)
-{
-    struct buf value = BUF_INIT(BUF_SMALL);
-    int rc;
-
-    if (!ask->key || !*ask->key)
-        return 0;
-    buf_add_c(&value, "Bearer ");
-    buf_add_str(&value, str_trim(str_of(ask->key)));
-    rc = wire_add_header(r, ask, "Authorization", buf_str(&value), e);
-    buf_release(&value);
-    return rc;
-}
-
 static int openai_request(const struct provider *p, const struct ask *ask, struct http_request *r,
                           struct err *e)
 {
     if (wire_begin_post(r, p, ask, "", "/chat/completions", e) != 0 ||
-        openai_add_key(ask, r, e) != 0)
+        wire_add_bearer(r, ask, e) != 0)
         return -1;
     return openai_body_set(p, ask, r, e);
 }
@@ -429,7 +415,7 @@ static int openai_request(const struct provider *p, const struct ask *ask, struc
 static int openai_models(const struct provider *p, const struct ask *ask, struct http_request *r,
                          struct err *e)
 {
-    return wire_begin_get(r, p, ask, "", "/models", e) != 0 ? -1 : openai_add_key(ask, r, e);
+    return wire_begin_get(r, p, ask, "", "/models", e) != 0 ? -1 : wire_add_bearer(r, ask, e);
 }
 
 /* ---- the response: chunks of a stream, and whole responses ---- */

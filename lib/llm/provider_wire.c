@@ -52,6 +52,20 @@ int wire_add_header(struct http_request *r, const struct ask *ask, const char *n
     return has_header(ask, name) ? 0 : http_add_header(r, name, value, e);
 }
 
+int wire_add_bearer(struct http_request *r, const struct ask *ask, struct err *e)
+{
+    struct buf value = BUF_INIT(BUF_SMALL);
+    int rc;
+
+    if (!ask->key || !*ask->key)
+        return 0;
+    buf_add_c(&value, "Bearer ");
+    buf_add_str(&value, str_trim(str_of(ask->key)));
+    rc = wire_add_header(r, ask, "Authorization", buf_str(&value), e);
+    buf_release(&value);
+    return rc;
+}
+
 /* Adds the headers of the user. */
 static int add_headers(struct http_request *r, const struct ask *ask, struct err *e)
 {

@@ -27,6 +27,8 @@ int wire_begin_get(struct http_request *r, const struct provider *p, const struc
 /* Adds a header of the provider, unless the user gave one of that name (ask->headers). */
 int wire_add_header(struct http_request *r, const struct ask *ask, const char *name,
                     struct str value, struct err *e);
+/* Adds the key as a Bearer token (RFC 6750), if there is one. */
+int wire_add_bearer(struct http_request *r, const struct ask *ask, struct err *e);
 /* Returns true if the user gave an option of that name. */
 bool wire_has_option(const struct ask *ask, const char *key);
 /* Ends a request: adds effort, the limit of tokens and the options of the user to `body`

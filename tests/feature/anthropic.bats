@@ -118,7 +118,7 @@ more_expectations() {
     run_expect 0 chat -S 'be brief' hello
     stdout_is 'Hello, world.'
     run_expect 0 request 1
-    stdout_json 'tojson' '{"model":"test-model","max_tokens":4096,"system":"be brief","messages":[{"role":"user","content":"hello"}],"stream":true}'
+    stdout_json 'tojson' '{"model":"test-model","max_tokens":128000,"cache_control":{"type":"ephemeral"},"system":"be brief","messages":[{"role":"user","content":"hello"}],"stream":true}'
     run_expect 0 head -n 1 "$RECORD/1.headers"
     stdout_is $'POST /v1/messages HTTP/1.1\r'
     [[ $(request_header 1 content-type) == application/json ]]
@@ -133,7 +133,7 @@ more_expectations() {
         'anthropic test-model stop {"input_tokens":11,"output_tokens":4}'
 }
 
-@test "anthropic: a base URL with and without /v1, by flag and by variable; max_tokens by model and by option" {
+@test "anthropic: a base URL with and without /v1, by flag and by variable; max_tokens by option" {
     start_family anthropic/normal
     for path in '' / /v1 /v1/ /api /api/v1//; do
         run_expect 0 chat --base-url "http://127.0.0.1:$LLM_PORT$path" hello
@@ -141,10 +141,8 @@ more_expectations() {
     cat "$RECORD"/*.headers | grep ^POST | tr -d '\r' >paths
     is paths paths 'POST /v1/messages HTTP/1.1' 'POST /v1/messages HTTP/1.1' 'POST /v1/messages HTTP/1.1' \
         'POST /v1/messages HTTP/1.1' 'POST /api/v1/messages HTTP/1.1' 'POST /api/v1/messages HTTP/1.1'
-    for case in 'claude-sonnet-4-5 32000' 'anthropic/claude-3-5-haiku-latest 8192' 'claude-3-haiku-20240307 4096' 'qwen3 4096'; do
-        run_expect 0 chat --dry-run -p anthropic -m "${case% *}" hello
-        stdout_json '"\(.model) \(.max_tokens)"' "$case"
-    done
+    run_expect 0 chat --dry-run -p anthropic -m qwen3 hello
+    stdout_json .max_tokens 128000
     run_expect 0 chat --dry-run -o max_tokens=77 -o 'thinking={"type":"enabled","budget_tokens":20}' hello
     stdout_json '[.max_tokens, .thinking.budget_tokens] | tojson' '[77,20]'
     run_expect 0 chat --dry-run --no-stream hello
@@ -196,10 +194,12 @@ more_expectations() {
     stored 3 '[.tool_calls[] | .args]' '[{"city":"Paris"}]'
     stored 4 '[.tool_calls | map(.name), (map(.id) | unique | length)]' '[["get_time","get_date"],2]'
     stored 5 .tool_calls "$both"'{}}]'
-    stored 5 .thinking '[{"type":"thinking","thinking":"Hm.","signature":"c2ln"}]'
-    stored 6 .thinking '[{"type":"thinking","thinking":"The weather is asked for.","signature":"c2lnbmF0dXJl"},{"type":"redacted_thinking","data":"ZW5jcnlwdGVk"}]'
+    # Newer models bind their thinking to what was before it.
+    stored 5 '.thinking[0] | [.type, (.before | test("^[0-9a-f]{16}$"))]' '["bound",true]'
+    stored 5 '.thinking[1:]' '[{"type":"thinking","thinking":"Hm.","signature":"c2ln"}]'
+    stored 6 '.thinking[1:]' '[{"type":"thinking","thinking":"The weather is asked for.","signature":"c2lnbmF0dXJl"},{"type":"redacted_thinking","data":"ZW5jcnlwdGVk"}]'
     stored 7 '[.tool_calls[] | .args | type]' '["string"]'
-    stored 8 '[.content, .thinking]' \
+    stored 8 '[.content, .thinking[1:]]' \
         '["Hello, world.",[{"type":"thinking","thinking":"Let me \"see\".\nYes.","signature":"c2lnbmF0dXJl"}]]'
     stored 9 'has("thinking")' false
     stored 10 .usage '{"input_tokens":543,"output_tokens":12,"cache_read_tokens":500,"cache_write_tokens":40}'

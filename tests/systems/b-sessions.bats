@@ -215,13 +215,14 @@ teardown() {
         "$one u toolu_1 =toolu_1 a u call_$m1+call_$m2 =call_$m1 =call_$m2 a u" \
         "$one u toolu_1 =toolu_1 a u call_$m1+call_$m2 =call_$m1 =call_$m2 a u a u call_0 =call_0"
     [[ $(tr ' ' '\n' <<<"$mistral" | grep -cE '^[a-zA-Z0-9]{9}$') == 6 && $(tr ' ' '\n' <<<"$mistral" | sort -u | grep -c .) == 6 ]]
-    # What each thought goes back to it alone, while its loop goes on.
+    # What each thought goes back to it alone, while its loop goes on; to Anthropic as long as nothing before it changes.
     for n in {1..13}; do
         jq -r '[.. | objects | (select(.type == "thinking" or .type == "redacted_thinking") | .type),
             (select(has("reasoning_details")) | "details"), (select(has("reasoning_content")) | "content"),
             (select(has("signature")) | "signature")] | unique | join(" ")' "$RECORD/$n.json"
     done >thoughts
-    is thoughts thoughts '' '' '' 'redacted_thinking signature thinking' '' 'details signature' '' '' '' '' content '' ''
+    is thoughts thoughts '' '' '' 'redacted_thinking signature thinking' '' 'details signature' '' '' '' '' content \
+        'redacted_thinking signature thinking' 'redacted_thinking signature thinking'
     # Anthropic's ids are none twice, its own calls and the others'.
     json_is "$RECORD/13.json" '[.messages[].content | arrays | .[] | select(.type == "tool_use") | .id] | length, (unique | length),
         (map(test("^[a-zA-Z0-9_-]+$")) | all)' 9 9 true

@@ -117,6 +117,64 @@ TEST(blocks_that_do_not_fit)
     free(text);
 }
 
+static void replay_is(const char *blocks, const char *wanted, int line)
+{
+    struct opaque_blocks r;
+    struct buf out = BUF_INIT(BUF_SMALL);
+    int64_t index = 0;
+
+    opaque_init(&r);
+    for (struct json_iter it = json_iter(str_of(blocks)); json_next(&it); index++) {
+        opaque_begin(&r, index, it.value);
+        opaque_end(&r, index);
+    }
+    opaque_add_replay(&r, &out);
+    test_check_str(buf_c(&out), wanted, "replay", __FILE__, line);
+    buf_clear(&out);
+    opaque_bind(&r, 0xabcdef0123456789);
+    opaque_add_replay(&r, &out);
+    if (*wanted) {
+        uint64_t before = 0;
+
+        test_check_int(opaque_bound(buf_str(&out), &before), true, "bound", __FILE__, line);
+        test_check_int(before == 0xabcdef0123456789, true, "before", __FILE__, line);
+        test_check_int(opaque_has_all(buf_str(&out)), opaque_has_all(str_of(wanted)), "has all",
+                       __FILE__, line);
+        test_check_str(buf_c(&out) + strlen("[{'type':'bound','before':'abcdef0123456789'},"),
+                       wanted + 1, "bound replay", __FILE__, line);
+    } else {
+        test_check_int((long long)out.len, 0, "bound replay", __FILE__, line);
+    }
+    buf_release(&out);
+    opaque_release(&r);
+}
+#define REPLAY_IS(blocks, wanted) replay_is(blocks, wanted, __LINE__)
+
+/* What follows from the text and the calls is not stored twice. */
+TEST(blocks_are_stored_whole_if_their_order_says_something)
+{
+#define THINK "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"s\"}"
+#define REDACTED "{\"type\":\"redacted_thinking\",\"data\":\"d\"}"
+#define SAY "{\"type\":\"text\",\"text\":\"t\"}"
+#define USE "{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":{}}"
+#define CITE "{\"type\":\"text\",\"text\":\"t\",\"citations\":[1]}"
+#define SEARCH "{\"type\":\"server_tool_use\",\"id\":\"b\"}"
+    uint64_t before;
+
+    REPLAY_IS("[" SAY "]", "");
+    REPLAY_IS("[" SAY "," USE "," USE "]", "");
+    REPLAY_IS("[" THINK "]", "[" THINK "]");
+    REPLAY_IS("[" THINK "," REDACTED "," SAY "," USE "," USE "]", "[" THINK "," REDACTED "]");
+    REPLAY_IS("[" THINK "," USE "," REDACTED "]", "[" THINK "," USE "," REDACTED "]");
+    REPLAY_IS("[" SAY "," THINK "]", "[" SAY "," THINK "]");
+    REPLAY_IS("[" SAY "," SAY "]", "[" SAY "," SAY "]");
+    REPLAY_IS("[" USE "," SAY "]", "[" USE "," SAY "]");
+    REPLAY_IS("[" CITE "]", "[" CITE "]");
+    REPLAY_IS("[" SEARCH "]", "[" SEARCH "]");
+    CHECK(!opaque_bound(STR("[" THINK "]"), &before));
+    CHECK(!opaque_bound(STR("7"), &before));
+}
+
 static void details_are(const char *const *details, bool piece, const char *wanted)
 {
     struct opaque_blocks r;

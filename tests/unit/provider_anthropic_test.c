@@ -5,6 +5,7 @@
 
 #include "chathist/base/json.h"
 #include "chathist/llm/provider_anthropic.h"
+#include "chathist/llm/refused_fields.h"
 
 /* ---- the request ---- */
 
@@ -29,6 +30,7 @@ static void check_request(const struct ask *ask, const char *url, const char *he
 #define URL "https://api.anthropic.com/v1/messages"
 #define JSON_HEADER "Content-Type: application/json\n"
 #define VERSION "anthropic-version: 2023-06-01\n"
+#define CACHE "\"cache_control\":{\"type\":\"ephemeral\"},"
 #define HEADERS JSON_HEADER "Accept: text/event-stream\n" VERSION
 
 TEST(a_request)
@@ -42,7 +44,7 @@ TEST(a_request)
     context_add_text(&c, ROLE_ASSISTANT, STR("c"));
     context_add_text(&c, ROLE_USER, STR("d\0\xff"));
     CHECK_REQUEST(&ask, URL, HEADERS "x-api-key: k-1\n",
-                  "{\"model\":\"claude-x\",\"max_tokens\":32000,\"system\":\"be brief\","
+                  "{\"model\":\"claude-x\",\"max_tokens\":128000," CACHE "\"system\":\"be brief\","
                   "\"messages\":[{\"role\":\"user\",\"content\":\"a \\\"b\\\"\\n\"},"
                   "{\"role\":\"assistant\",\"content\":\"c\"},"
                   "{\"role\":\"user\",\"content\":\"d\\u0000\xef\xbf\xbd\"}],\"stream\":true}");
@@ -64,10 +66,10 @@ TEST(a_request_without_key_and_stream_and_with_options)
     context_init(&c);
     context_set_system(&c, STR(" \n"));
     context_add_text(&c, ROLE_USER, STR("a"));
-    CHECK_REQUEST(&ask, "http://h:1/v1/messages?a=b",
-                  JSON_HEADER "Accept: application/json\n" VERSION,
-                  "{\"model\":\"m\",\"max_tokens\":7,\"messages\":[{\"role\":\"user\",\"content\":"
-                  "\"a\"}],\"stream\":false,\"tag\":\"plain text\"}");
+    CHECK_REQUEST(
+        &ask, "http://h:1/v1/messages?a=b", JSON_HEADER "Accept: application/json\n" VERSION,
+        "{\"model\":\"m\",\"max_tokens\":7," CACHE "\"messages\":[{\"role\":\"user\",\"content\":"
+        "\"a\"}],\"stream\":false,\"tag\":\"plain text\"}");
     context_release(&c);
 }
 
@@ -251,6 +253,218 @@ TEST(thinking_stays_when_the_loop_is_over_or_another_provider_is_asked)
                    USER("q"), CALLS("", CALL("a", "f", "{}"), THOUGHT("other")), RESULT("a", "r"));
 }
 
+/* Composes a request of an earlier and of this turn, as two programs would. The blocks of the first
+ * answer were bound to `asked`. */
+static void check_bound(const struct ask *first, const struct ask *second, bool sent, int line)
+{
+    struct context c;
+    struct ask ask = *first;
+    struct response a;
+    struct buf text = BUF_INIT(BUF_SMALL), blocks = BUF_INIT(BUF_SMALL);
+    struct http_request r;
+    struct err e = ERR_INIT;
+
+    context_init(&c);
+    ask.context = &c;
+    context_add_text(&c, ROLE_USER, STR("q"));
+    response_init(&a, NULL);
+    provider_anthropic.begin(&provider_anthropic, &ask, &a);
+    opaque_begin(&a.opaque, 0,
+                 STR("{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"s\"}"));
+    opaque_end(&a.opaque, 0);
+    opaque_add_replay(&a.opaque, &blocks);
+    buf_addf(&text,
+             "{\"id\":\"1-0\",\"session_id\":\"s\",\"timestamp\":\"2024-06-27T15:00:00.000000+00:"
+             "00\",\"role\":\"assistant\",\"content\":\"t\","
+             "\"provider\":\"anthropic\",\"thinking\":%s}",
+             buf_c(&blocks));
+    add_line(&c, buf_c(&text));
+    context_add_text(&c, ROLE_USER, STR("and"));
+    context_settle(&c);
+    ask = *second;
+    ask.context = &c;
+    http_request_init(&r);
+    provider_anthropic.request(&provider_anthropic, &ask, &r, &e);
+    test_check_str(str_find(buf_str(&r.body),
+                            STR("{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\","
+                                "\"thinking\":\"\",\"signature\":\"s\"}," TEXT("t") "]}"))
+                       ? "sent"
+                   : str_find(buf_str(&r.body), STR("{\"role\":\"assistant\",\"content\":\"t\"}"))
+                       ? "left out"
+                       : buf_c(&r.body),
+                   sent ? "sent" : "left out", "thinking", __FILE__, line);
+    http_request_release(&r);
+    err_release(&e);
+    buf_release(&text);
+    buf_release(&blocks);
+    response_release(&a);
+    context_release(&c);
+}
+#define CHECK_BOUND(first, second, sent) check_bound(first, second, sent, __LINE__)
+
+TEST(thinking_goes_back_in_a_later_turn_after_the_same_request)
+{
+    const struct tool tool = {.name = (char[]){"f"},
+                              .description = (char[]){""},
+                              .parameters = (char[]){"{\"type\":\"object\"}"}};
+    const struct tool *const tools[] = {&tool};
+    const char *const hosted[] = {"web_search"};
+    const struct ask_option system = {"system", STR("x"), ASK_FLAG},
+                            top_k = {"top_k", STR("1"), ASK_FLAG};
+    struct ask ask = {.model = "m"}, other = ask;
+
+    CHECK_BOUND(&ask, &ask, true);
+    other.effort = "high"; /* neither the effort nor the limit is in front of the messages */
+    other.max_tokens = 9;
+    other.options = &top_k;
+    other.options_count = 1;
+    CHECK_BOUND(&ask, &other, true);
+    other.options = &system;
+    CHECK_BOUND(&ask, &other, false);
+    CHECK_BOUND(&other, &other, true);
+    other = ask;
+    other.model = "n";
+    CHECK_BOUND(&ask, &other, false);
+    other = ask;
+    other.tools = tools;
+    other.tools_count = 1;
+    CHECK_BOUND(&ask, &other, false);
+    other = ask;
+    other.hosted_tools = hosted;
+    other.hosted_tools_count = 1;
+    CHECK_BOUND(&ask, &other, false);
+    other = ask;
+    other.schema = STR("{\"type\":\"object\"}");
+    CHECK_BOUND(&ask, &other, false);
+    other = ask;
+    other.dropped = 1;
+    CHECK_BOUND(&ask, &other, false);
+}
+
+static void check_fields(struct ask ask, const char *wanted, int line)
+{
+    struct context c;
+    struct http_request r;
+    struct err e = ERR_INIT;
+    struct buf got = BUF_INIT(BUF_SMALL);
+    struct str body;
+
+    context_init(&c);
+    context_add_text(&c, ROLE_USER, STR("q"));
+    ask.context = &c;
+    ask.model = "m";
+    http_request_init(&r);
+    test_check_int(provider_anthropic.request(&provider_anthropic, &ask, &r, &e), 0, "request",
+                   __FILE__, line);
+    if (json_check(buf_str(&r.body), &body, NULL)) {
+        buf_add_str(&got, json_get(body, "thinking"));
+        buf_add_c(&got, " ");
+        buf_add_str(&got, json_get(body, "output_config"));
+        buf_add_c(&got, " ");
+        buf_add_str(&got, json_get(body, "tools"));
+    }
+    test_check_str(buf_c(&got), wanted, "fields", __FILE__, line);
+    buf_release(&got);
+    http_request_release(&r);
+    err_release(&e);
+    context_release(&c);
+}
+#define CHECK_FIELDS(wanted, ...) check_fields((struct ask){__VA_ARGS__}, wanted, __LINE__)
+
+TEST(thinking_effort_and_format)
+{
+#define ADAPTIVE "{\"type\":\"adaptive\",\"display\":\"summarized\"} "
+#define FORMAT "\"format\":{\"type\":\"json_schema\",\"schema\":{\"type\":\"object\"}}"
+    const struct ask_option enabled = {
+        "thinking", STR("{\"type\":\"enabled\",\"budget_tokens\":2000}"), ASK_FLAG};
+    const struct ask_option config = {"output_config", STR("{\"effort\":\"xhigh\"}"), ASK_FLAG};
+    struct str schema = STR("{\"type\":\"object\"}");
+
+    CHECK_FIELDS("  ", .model = "m");
+    CHECK_FIELDS(ADAPTIVE " ", .show_reasoning = true);
+    CHECK_FIELDS("{\"type\":\"disabled\"}  ", .effort = "none", .show_reasoning = true);
+    CHECK_FIELDS(ADAPTIVE "{\"effort\":\"low\"} ", .effort = "minimal");
+    CHECK_FIELDS(ADAPTIVE "{\"effort\":\"max\"} ", .effort = "max");
+    CHECK_FIELDS("{\"type\":\"enabled\",\"budget_tokens\":2000}  ", .show_reasoning = true,
+                 .options = &enabled, .options_count = 1);
+    CHECK_FIELDS(ADAPTIVE "{\"effort\":\"high\"," FORMAT "} ", .effort = "high", .schema = schema,
+                 .schema_fits = SCHEMA_ANTHROPIC);
+    CHECK_FIELDS(" {" FORMAT ",\"effort\":\"xhigh\"} ", .schema = schema,
+                 .schema_fits = SCHEMA_ANTHROPIC, .options = &config, .options_count = 1);
+    CHECK_FIELDS("  ", .schema = schema, .schema_fits = SCHEMA_STRICT);
+}
+
+TEST(tools_of_the_server)
+{
+    const char *const names[] = {"web_search", "web_search_20260318", "x_123", "y"};
+
+    CHECK_FIELDS("  [{\"type\":\"web_search_20250305\",\"name\":\"web_search\"},"
+                 "{\"type\":\"web_search_20260318\",\"name\":\"web_search\"},"
+                 "{\"type\":\"x_123\",\"name\":\"x_123\"},{\"type\":\"y\",\"name\":\"y\"}]",
+                 .hosted_tools = names, .hosted_tools_count = 4);
+}
+
+static void check_drop(struct ask ask, int status, const char *body, unsigned wanted, int line)
+{
+    struct response a;
+
+    response_init(&a, NULL);
+    test_check_int(
+        provider_anthropic.drop_unsupported(&provider_anthropic, &ask, status, str_of(body), &a),
+        wanted != 0, "drops", __FILE__, line);
+    test_check_int(ask.dropped, wanted, "dropped", __FILE__, line);
+    response_release(&a);
+}
+#define CHECK_DROP(status, body, wanted, ...)                                                      \
+    check_drop((struct ask){.model = "m", __VA_ARGS__}, status, body, wanted, __LINE__)
+
+TEST(what_a_server_refuses_is_believed)
+{
+    static const char bound[] = "messages.1.content.0: Invalid `signature` in `thinking` block.";
+    static const char format[] = "output_config.format: Extra inputs are not permitted";
+    struct str schema = STR("{}");
+
+    CHECK_DROP(400, bound, 1, .stream = true);
+    CHECK_DROP(500, bound, 0, .stream = true);
+    CHECK_DROP(400, "thinking: Extra inputs are not permitted", 0, .stream = true);
+    CHECK_DROP(400, format, 0, .stream = true);
+    CHECK_DROP(400, format, 2, .schema = schema, .schema_fits = SCHEMA_ANTHROPIC);
+    CHECK_DROP(400, format, 0, .schema = schema);
+    CHECK_DROP(400, "output_config.effort: not supported", 0, .schema = schema,
+               .schema_fits = SCHEMA_ANTHROPIC, .effort = "max");
+}
+
+TEST(a_model_names_its_own_limit)
+{
+    struct refused_fields refused = {0};
+
+    CHECK_DROP(400, "max_tokens: 128000 > 64000, which is the maximum", 0, .refused = &refused,
+               .max_tokens = 128000);
+    CHECK_DROP(400, "input length and `max_tokens` exceed context limit: 1 + 128000 > 9", 0,
+               .refused = &refused);
+    CHECK_DROP(400, "max_tokens: Field required", 0, .refused = &refused);
+    CHECK_INT(refused.count, 0);
+    struct ask ask = {.model = "m", .refused = &refused};
+    struct response a;
+
+    response_init(&a, NULL);
+    CHECK(provider_anthropic.drop_unsupported(
+        &provider_anthropic, &ask, 400,
+        STR("{\"message\":\"max_tokens: 128000 > 64000, which is the maximum allowed\"}"), &a));
+    if (CHECK_INT(refused.count, 1)) {
+        CHECK_STR(refused.at[0].path, "max_tokens");
+        CHECK_STR(refused.at[0].only, "128000");
+        CHECK_STR(refused.at[0].value, "64000");
+    }
+    refused_fields_release(&refused);
+    CHECK(provider_anthropic.drop_unsupported(
+        &provider_anthropic, &ask, 422, STR("max_tokens: Input should be less than 8192"), &a));
+    if (CHECK_INT(refused.count, 1))
+        CHECK_STR(refused.at[0].value, "4096");
+    refused_fields_release(&refused);
+    response_release(&a);
+}
+
 TEST(images_of_the_prompt)
 {
     struct context c;
@@ -264,7 +478,8 @@ TEST(images_of_the_prompt)
     "{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"" type                   \
     "\",\"data\":\"" data "\"}}"
 #define IMAGES_START                                                                               \
-    "{\"model\":\"m\",\"max_tokens\":4096,\"messages\":[{\"role\":\"user\",\"content\":["
+    "{\"model\":\"m\",\"max_tokens\":128000," CACHE "\"messages\":[{\"role\":\"user\","            \
+    "\"content\":["
     context_init(&c);
     context_add_text(&c, ROLE_USER, STR("w"));
     context_set_attachments(&c, images, 2);
@@ -290,7 +505,8 @@ TEST(images_of_the_prompt)
 }
 
 #define TOOLS_START                                                                                \
-    "{\"model\":\"m\",\"max_tokens\":4096,\"messages\":[{\"role\":\"user\",\"content\":\"q\"},"    \
+    "{\"model\":\"m\",\"max_tokens\":128000," CACHE                                                \
+    "\"messages\":[{\"role\":\"user\",\"content\":\"q\"},"                                         \
     "{\"role\":\"assistant\",\"content\":[" USE(                                                   \
         "a", "old", "{}") "]},"                                                                    \
                           "{\"role\":\"user\",\"content\":[" ANSWER("a", "r") "]}],\"tools\":["

@@ -3,8 +3,8 @@
  *
  * A context is built from history messages, then cut to the newest ones that fit, then put into a
  * form that every provider accepts: each call followed by its result, alternating turns, no empty
- * text. Only the role, the content, the tool fields and the attachments of this turn are sent;
- * inside a loop of calls and results, signed thinking is sent too.
+ * text. Only the role, the content, the tool fields and the attachments of this turn are sent, and the
+ * signed thinking of the model to the provider that wrote it.
  *
  *     context_add... -> context_begin_turn -> context_add_text... -> context_cut -> context_settle
  *
@@ -37,11 +37,12 @@ struct context_message {
     size_t n;
     char *tool_calls;   /* assistant: a non-empty JSON array of {"id","name","args"}, or NULL */
     char *tool_call_id; /* tool: the call that this answers, or NULL */
-    /* For an assistant message with calls: its signed thinking or all of its blocks, as a JSON
-     * array, and the provider that wrote it. They go back to that provider while the loop of calls
-     * and results lasts. They do not count against max_bytes. May be NULL. */
+    /* For an assistant message: its signed thinking or all of its blocks, as a JSON array, and the
+     * provider that wrote it, which decides when they go back. They do not count against
+     * max_bytes. May be NULL. */
     char *thinking;
     char *provider;
+    bool merged; /* the text of an earlier message was put before this one, which has calls */
     /* Of this turn's prompt, borrowed. They do not count against max_bytes. */
     const struct attachment *attachments;
     size_t attachments_count;

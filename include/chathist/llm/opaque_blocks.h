@@ -8,7 +8,9 @@
  *  - Blocks (Anthropic; platform documentation, "Extended thinking with tool use" and "Server
  *    tools: the server-side loop and pause_turn"). Signed or encrypted thinking is added to
  *    `thinking`, and every block to `turn`, in the order in which they came. A paused response
- *    continues from `turn`, and so does a loop of tool calls and results.
+ *    continues from `turn`, and so does a conversation. Newer models bind their thinking to
+ *    everything before it in the request ("Preserved thinking": the system prompt, the tools and
+ *    the messages), so a checksum of that is stored with it.
  *  - Reasoning as plain text (DeepSeek, api-docs.deepseek.com/guides/thinking_mode).
  *  - Reasoning details (OpenRouter, openrouter.ai/docs/guides/best-practices/reasoning-tokens,
  *    "Preserving reasoning": unmodified, in their sequence). A stream splits a detail into pieces
@@ -29,6 +31,8 @@
  * response. */
 #define OPAQUE_THINKING_MAX (BUF_LINE / 8)
 #define OPAQUE_TURN_MAX (BUF_LINE / 2)
+/* The type of the element that says to what the blocks of an array are bound. */
+#define OPAQUE_BOUND "bound"
 
 /* The members of a block that grow while it streams. */
 enum opaque_member {
@@ -53,6 +57,8 @@ struct opaque_blocks {
     struct buf thinking; /* a JSON array of blocks that go back with tool calls; may be empty */
     struct buf turn;     /* a JSON array of all blocks; may be empty */
     bool turn_cut;       /* a block is missing in `turn` */
+    bool bound;          /* the blocks are only valid after what `before` is the checksum of */
+    uint64_t before;
 
     bool open;     /* a block is streaming */
     int64_t index; /* its index on the wire */
@@ -89,6 +95,17 @@ void opaque_push(struct opaque_blocks *r, struct str block);
 /* The response has ended. If it `calls` tools, its reasoning and details are added to `thinking` as
  * blocks of the types `reasoning_content` and `reasoning_details`. Both are empty afterwards. */
 void opaque_settle(struct opaque_blocks *r, bool calls);
+/* Says that the blocks are only valid after the same request as now, which has this checksum. */
+void opaque_bind(struct opaque_blocks *r, uint64_t before);
+/* Adds to `out` the array that is stored and goes back; nothing if no block has to go back. It is
+ * `turn` if the order or the form of the blocks does not follow from the text and the calls, as it
+ * does for thinking, then one text without citations, then calls; otherwise it is `thinking`. If the
+ * blocks are bound, the first element is {"type":"bound","before":"CHECKSUM"}. */
+void opaque_add_replay(const struct opaque_blocks *r, struct buf *out);
+/* Reads the checksum of an array that opaque_add_replay made. Returns false if it has none. */
+bool opaque_bound(struct str blocks, uint64_t *before);
+/* Returns true if the array holds other blocks than thinking. */
+bool opaque_has_all(struct str blocks);
 /* Returns true if `turn` holds every block of the response. */
 bool opaque_is_whole(const struct opaque_blocks *r);
 /* Appends the blocks of the next part of a response. */

@@ -83,6 +83,7 @@ struct ask {
     unsigned schema_fits; /* the services that accept it, bits of enum schema_dialect */
     struct str paused;    /* the blocks of a paused response, a JSON array, or STR_NONE */
     bool stream;
+    bool once; /* the conversation will not be continued */
     /* The provider's bits for what the server refused (drop_unsupported), 0 at first. */
     unsigned dropped;
     struct refused_fields *refused; /* is added to; NULL: errors that refuse a field stand */
@@ -98,6 +99,7 @@ struct provider {
     bool documents;       /* it takes PDFs as attachments */
     /* The usual environment variables, or NULL. These are names; cli/config reads the values. */
     const char *key_variable;
+    const char *token_variable; /* a Bearer token, used if key_variable is not set */
     const char *base_variable;
     /* For a server on loopback that chat looks for if nothing is configured: the path at which it
      * lists its models, and the member that holds the list. The member is checked because any
@@ -132,6 +134,8 @@ struct provider {
      * the model gets less than it would otherwise. May be NULL. */
     bool (*drop_unsupported)(const struct provider *p, struct ask *ask, int status, struct str body,
                              const struct response *a);
+    /* Notes in the response what has to be known of the request. May be NULL. */
+    void (*begin)(const struct provider *p, const struct ask *ask, struct response *a);
     /* Carries r out and passes the response to sink. NULL: http_exchange does. */
     int (*exchange)(const struct ask *ask, const struct http_request *r,
                     const struct http_sink *sink, struct err *e);

@@ -5,9 +5,15 @@
  * anthropic-sdk-python.
  *
  * The base URL may end in /v1 or before it. The system prompt is a separate field. `max_tokens` is
- * required, so it is chosen by the model's name; the option of that name takes precedence. Tool
- * calls in a request need declared tools. If a request has none, the tools that were called are
- * declared with `tool_choice` none, unless the option `tools` declares some.
+ * required; it is more than most models write, and their refusal names their maximum. Tool calls in
+ * a request need declared tools. If a request has none, the tools that were called are declared with
+ * `tool_choice` none, unless the option `tools` declares some.
+ *
+ * Nothing depends on the name of the model. What a model does not know (`thinking`, `cache_control`,
+ * a format for the answer) is refused with HTTP 400 and then left out. `thinking` and
+ * `output_config.effort` are sent if the user wants to see reasoning or sets the effort ("Thinking",
+ * "Effort"); `display` is "summarized", because newer models send empty thinking otherwise.
+ * `cache_control` at the top level marks the last block of the request ("Prompt caching").
  *
  * Responses: the input tokens of `usage` include the tokens read from and written to the cache. A
  * response that stops with `pause_turn` continues if its blocks are sent back unchanged as the last
@@ -36,9 +42,12 @@ extern const struct provider provider_anthropic;
  *    calls are rewritten (wire_add_call_id). Arguments that are not an object are sent as
  *    {"INVALID_JSON":"…"}.
  *  - Images are blocks before the text of their message.
- *  - During a loop of calls and results (context_in_loop), the blocks of a response go back to the
- *    provider that wrote them, in their order ("Extended thinking with tool use": thinking, call,
- *    thinking, text, call). If only the thinking was kept, it comes first.
+ *  - The blocks of a response go back in their order (thinking, call, thinking, text, call) to the
+ *    provider that wrote them, if everything before them is as it was ("Preserved thinking"): the
+ *    model, the tools, the system prompt and the messages, blocks included. So each request that is
+ *    made here continues an earlier one, or is free of blocks from the change on. If only the
+ *    thinking was kept, it comes first. Blocks that are not bound to what was before them go back
+ *    during their loop of calls and results only (context_in_loop).
  */
 void anthropic_conversation(const struct context *context, const char *provider, cJSON **messages,
                             cJSON **tools);
