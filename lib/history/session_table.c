@@ -177,8 +177,8 @@ static void add_bad(struct session_table *t, off_t at)
     t->bad[count] = (uint64_t)at;
 }
 
-/* Takes the beginning of the message as the preview, if there is none yet or if the message is the
- * first one of the user. */
+/* Takes the beginning of the message as the preview, if the session has no message yet or if this
+ * is the first one of the user. */
 static void preview_message(struct session_table *t, struct session *s, const struct message *m)
 {
     struct str preview;

@@ -175,7 +175,7 @@ void literal_scan_each(const struct literal_scan *s, const char *from, const cha
  * other string these are other texts, so the line must be decoded to decide. */
 struct unit {
     size_t count;  /* 0: it can only be written \uXXXX */
-    size_t nested; /* = count: there are none of this kind */
+    size_t nested; /* = count: no form is of this kind */
     struct form {
         size_t n;
         char bytes[4];
