@@ -318,7 +318,6 @@ static void check_pairs(const struct chat_args *a)
         {KEY_TEMPLATES, KEY_PERSONAS},
         {KEY_REGENERATE, KEY_EDIT},
         {'S', KEY_PERSONA},
-        {'s', 'N'},
         {'s', 'c'},
         {'N', 'c'},
         {'x', KEY_SCHEMA},

@@ -265,6 +265,8 @@ static enum consent_answer ask_on(struct consent *c, int tty, struct str name, s
             answer = CONSENT_YES;
         if (came <= 0)
             confirm_say(tty, STR("\n"));
+        else if (answer == CONSENT_NOBODY && !call)
+            confirm_say(tty, STR("the answer is y, n or a, and then Enter\n"));
     }
     if (answer == CONSENT_YES && confirm_letter(&line) == 'a') {
         buf_add_str(&c->always, name);

@@ -211,6 +211,20 @@ static int find_digits(const struct history *h, struct str name, struct buf *id,
     return found;
 }
 
+/* A session that is named and new must not have begun. */
+static void check_new(const struct history *h, const char *name)
+{
+    struct err e = ERR_INIT;
+    int found = session_exists(h, str_of(name), &e);
+
+    if (found < 0)
+        die_err(&e);
+    if (found > 0)
+        die_usage("session '%s' has begun already: -s without --new continues it, and hist-new "
+                  "--reset empties its context",
+                  name);
+}
+
 void start_session(struct resume *r, struct resume_wish *wish, const struct config *c,
                    const struct history *h, bool again, bool quiet)
 {
@@ -230,8 +244,10 @@ void start_session(struct resume *r, struct resume_wish *wish, const struct conf
     } else {
         check_name(wish->named, "-s", wish->by_digits);
     }
-    if (wish->named && wish->by_digits && !h->unreadable &&
-        find_digits(h, str_of(wish->named), &found, &e) < 0)
+    if (wish->named && wish->fresh)
+        check_new(h, wish->named);
+    else if (wish->named && wish->by_digits && !h->unreadable &&
+             find_digits(h, str_of(wish->named), &found, &e) < 0)
         die_err(&e);
     if (found.len > 0)
         wish->named = buf_c(&found);
@@ -242,6 +258,7 @@ void start_session(struct resume *r, struct resume_wish *wish, const struct conf
         wish->timeout_ms = -1;
     if (resume_choose(r, h, wish, &e) < 0)
         die_err(&e);
+    r->make_current = r->make_current || wish->fresh;
     wish->named = NULL;
     if (named && !quiet && !h->unreadable && isatty(STDERR_FILENO) &&
         session_exists(h, buf_str(&r->id), &e) == 0)

@@ -399,6 +399,30 @@ make_pdf() {
     run_expect 0 chat -s A.b_c:d-1 hello
 }
 
+@test "chat: -N -s begins a session under a chosen id, once" {
+    use_history
+    use_echo
+    run_expect 0 chat -s other hello
+    CHAT_SESSION=pinned run_expect 0 chat -N -s mine one
+    stdout_is one '[1 message]'
+    # It is the current one.
+    run_expect 0 chat two
+    stdout_is two '[3 messages]'
+    json_is "$HISTORY" 'select(.role == "user") | .session_id' other mine mine
+    cp "$HISTORY" before
+    for id in mine other; do
+        run_expect 2 chat -N -s $id three
+        stderr_is "chat: session '$id' has begun already: -s without --new continues it, and hist-new --reset empties its context (see 'chat --help')"
+        stdout_empty
+    done
+    cmp "$HISTORY" before
+    # The id is exact, also one that ends another one.
+    hist_line sess_1719500000000_f0e1d2 user x >>"$HISTORY"
+    run_expect 0 chat -N -s f0e1d2 four
+    stdout_is four '[1 message]'
+    run_expect 2 chat -N -s 'no id' x
+}
+
 @test "chat: CHAT_SESSION pins a session, -s and -N override it" {
     use_echo
     use_history
@@ -447,7 +471,7 @@ make_pdf() {
 
 @test "chat: only one of -s, -N and -c" {
     use_echo
-    for args in '-N -c' '-s a -N' '-c -s a'; do
+    for args in '-N -c' '-c -s a'; do
         # shellcheck disable=SC2086
         run_expect 2 chat $args hello
         stderr_has 'only one of'

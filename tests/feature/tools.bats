@@ -438,6 +438,7 @@ gone() {
     run_expect 0 on_tty --fds '' --type 'y\ny\ny\n' --wait '(?s)n":1.*run .\w+.\?' --type 'what\n' --wait 'run .\w+.\?' --type 'A\n' \
         --wait '(?s)calls other.*run .\w+.\?' --type 'no\n' sh -c 'chat -T ./step -T ./other go >out 2>&1 </dev/null'
     stdout_lacks '{"n":2}'
+    stdout_has 'the answer is y, n or a, and then Enter'
     is out out Done.
     json_is "$HISTORY" 'select(.role == "tool").content' ok '' ok '' 'the user refused to have the tool run'
 }

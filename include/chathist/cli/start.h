@@ -27,7 +27,8 @@ void start_reader_of_file(const struct config *c, struct history *h, const char 
  * name may be mistyped, and a job that continued would report success. */
 void start_expect(const struct history *h);
 /* Chooses the session of a new message: wish->named (-s), else $CHAT_SESSION, else as the other
- * fields of the wish and the time-out say. With `again` the last turn of the session is repeated,
+ * fields of the wish and the time-out say. A session that is named and `fresh` becomes current, and
+ * ends the program if it has begun already. With `again` the last turn of the session is repeated,
  * and the time-out does not apply. Warns if the pointer of the history is not trusted. */
 void start_session(struct resume *r, struct resume_wish *wish, const struct config *c,
                    const struct history *h, bool again, bool quiet);
