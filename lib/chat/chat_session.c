@@ -84,6 +84,7 @@ void chat_session_close(struct chat_session *t)
     toolbox_release(&t->toolbox);
     mcp_servers_close(&t->mcp, false);
     server_release(&t->server);
+    http_pool_close(t->pool);
     request_settings_release(&t->settings);
     history_release(&t->history);
     config_release(&t->config);
@@ -131,6 +132,14 @@ static void store_refused(struct chat_session *t)
     free(dir);
 }
 
+/* All requests of a conversation share connections. Without a pool each has one of its own. */
+static struct http_pool *keep_connections(struct chat_session *t)
+{
+    if (!t->pool)
+        t->pool = http_pool_open(NULL);
+    return t->pool;
+}
+
 /* Fills in everything but the context and the tools. */
 static void set_ask(struct chat_session *t, struct ask *ask)
 {
@@ -143,6 +152,7 @@ static void set_ask(struct chat_session *t, struct ask *ask)
                         .watch = &t->events.watch};
     request_settings_fill(&t->settings, ask);
     server_address(&t->server, ask);
+    ask->limits.pool = keep_connections(t);
     ask->refused = load_refused(t);
     events_show_waiting(&t->events, &ask->limits);
 }
@@ -555,6 +565,7 @@ int chat_session_load_models(struct chat_session *t, const struct http_limits *l
     if (server_load_key(&t->server, e) < 0)
         return -1;
     server_address(&t->server, &ask);
+    ask.limits.pool = keep_connections(t);
     return model_list_load(list, t->server.provider, &ask, e);
 }
 

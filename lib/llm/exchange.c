@@ -102,6 +102,8 @@ int64_t retry_wait(unsigned repeated, enum err_kind kind, const struct http_head
 /* A response that begins with more blank bytes than this counts as an event stream. */
 #define BLANK_MAX ((size_t)64 << 10)
 #define EXCERPT_MAX 80
+/* How many bytes are read after the end of a response, to be able to use the connection again. */
+#define AFTER_END_MAX ((size_t)16 << 10)
 /* The status that stands for an error at the start of a stream of status 200. */
 #define EARLY_STATUS 503
 
@@ -123,9 +125,10 @@ struct exchange {
     struct sse sse;
     enum form form;
     struct http_head head;
-    struct buf body; /* everything but an event stream */
-    bool ended;      /* the response has ended and the rest need not be read */
-    bool failed;     /* the provider reported an error and set *e */
+    struct buf body;  /* everything but an event stream */
+    bool ended;       /* the response has ended and the rest need not be read */
+    size_t after_end; /* bytes that came since */
+    bool failed;      /* the provider reported an error and set *e */
     bool any_event;
     bool broke;     /* the transfer did not reach its end */
     bool silent;    /* the transfer ended by a time-out */
@@ -226,7 +229,8 @@ static int feed_sse(struct exchange *x, struct str piece, struct err *e)
         return -1;
     }
     x->ended = x->sse.done;
-    return x->ended ? -1 : 0;
+    /* A connection that is kept is read to the end of the body. */
+    return x->ended && !x->ask->limits.pool ? -1 : 0;
 }
 
 /* The body of an error is not looked at for its form. */
@@ -240,6 +244,10 @@ static int on_body(void *arg, struct str piece, struct err *e)
 {
     struct exchange *x = arg;
 
+    if (x->ended) {
+        x->after_end += piece.n;
+        return x->after_end > AFTER_END_MAX ? -1 : 0;
+    }
     note_status(x);
     if (x->form == FORM_EVENTS)
         return feed_sse(x, piece, e);
@@ -255,12 +263,14 @@ static int on_body(void *arg, struct str piece, struct err *e)
 }
 
 /* After its finish reason a stream only sends the usage and the end mark. But some servers send the
- * reason in every chunk, so this is false if text follows it. */
-static bool is_ending(void *arg)
+ * reason in every chunk, so this is 0 if text follows it. */
+static long on_ending(void *arg)
 {
     const struct exchange *x = arg;
 
-    return x->response->finished && !x->continues;
+    if (x->ended)
+        return HTTP_ENDED_MS;
+    return x->response->finished && !x->continues ? HTTP_ENDING_MS : 0;
 }
 
 /* ---- the result ---- */
@@ -529,7 +539,7 @@ static int try_once(const struct provider *p, struct ask *ask, struct http_reque
                     struct response *a, unsigned *repeated, bool *more, struct err *e)
 {
     struct exchange x = {.provider = p, .ask = ask, .response = a};
-    struct http_sink sink = {.head = &x.head, .body = on_body, .arg = &x, .ending = is_ending};
+    struct http_sink sink = {.head = &x.head, .body = on_body, .arg = &x, .ending = on_ending};
     int rc;
 
     exchange_init(&x);

@@ -88,7 +88,7 @@ struct timer {
     int64_t since;    /* when the current limit began to run */
     uint64_t to_send; /* the length of the request's body */
     uint64_t sent;    /* bytes of the body sent so far */
-    bool ending;      /* the response is complete except for trailing information */
+    long ending_ms;   /* the most time for the rest of the response; 0: no such limit */
 };
 
 static void timer_enter(struct timer *t, enum phase phase, int64_t now)
@@ -126,15 +126,13 @@ static void timer_head(struct timer *t, int64_t now)
         t->since = now;
 }
 
-static void timer_body(struct timer *t, int64_t now)
+/* A piece of the body came, after which the rest may take `ending_ms` (struct http_sink). What comes
+ * after the end of the response does not extend the time. */
+static void timer_body(struct timer *t, long ending_ms, int64_t now)
 {
-    timer_enter(t, PHASE_COMING, now);
-}
-
-/* From here on the limit is at most HTTP_ENDING_MS. */
-static void timer_ending(struct timer *t, bool ending)
-{
-    t->ending = ending;
+    if (t->ending_ms != HTTP_ENDED_MS)
+        timer_enter(t, PHASE_COMING, now);
+    t->ending_ms = ending_ms;
 }
 
 static bool waits_for_first(const struct timer *t)
@@ -147,8 +145,8 @@ static long timer_limit(const struct timer *t)
 {
     long idle_ms = t->limits->idle_ms;
 
-    if (t->ending && (idle_ms <= 0 || idle_ms > HTTP_ENDING_MS))
-        idle_ms = HTTP_ENDING_MS;
+    if (t->ending_ms > 0 && (idle_ms <= 0 || idle_ms > t->ending_ms))
+        idle_ms = t->ending_ms;
     if (t->phase == PHASE_CONNECTING)
         return t->limits->connect_ms;
     return waits_for_first(t) ? t->limits->first_byte_ms : idle_ms;
@@ -408,9 +406,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     x->stopped = x->sink->body(x->sink->arg, (struct str){p, size * n}, x->e) != 0;
     /* This comes after the sink, so that a slow reader of our output does not look like a silent
      * server. */
-    timer_body(&x->timer, time_ticks());
-    if (x->sink->ending)
-        timer_ending(&x->timer, x->sink->ending(x->sink->arg));
+    timer_body(&x->timer, x->sink->ending ? x->sink->ending(x->sink->arg) : 0, time_ticks());
     return x->stopped ? 0 : n;
 }
 
@@ -805,7 +801,7 @@ static int wait_for(struct http_transfer *x)
 int http_exchange(const struct http_request *r, const struct http_limits *limits,
                   const struct http_sink *sink, struct err *e)
 {
-    struct http_pool *p = http_pool_open(e);
+    struct http_pool *p = limits->pool ? limits->pool : http_pool_open(e);
     struct http_transfer *x;
     int result;
 
@@ -819,6 +815,8 @@ int http_exchange(const struct http_request *r, const struct http_limits *limits
         if (result <= 0 || (result = wait_for(x)) < 0)
             break;
     }
-    http_pool_close(p);
+    http_end(x);
+    if (p != limits->pool)
+        http_pool_close(p);
     return result;
 }

@@ -356,3 +356,37 @@ fields() {
     run_expect 1 chat -1 hello
     requests_are 1
 }
+
+# ---- connections
+
+# connections_are N...: the numbers of the connections on which the requests came.
+connections_are() {
+    local i
+    for ((i = 1; i <= $#; i++)); do cat "$RECORD/$i.connection"; done >got
+    is connections got "$@"
+}
+
+@test "request options: the requests of a turn share a connection" {
+    put_tool f
+    start_llm --call 'f {}' --call 'f {}' --reply done
+    run_expect 0 chat -1 --yes -T ./f hello
+    stdout_is done
+    requests_are 3
+    connections_are 1 1 1
+    # Also those that are not streamed, and the list of models.
+    start_llm --call 'f {}' --reply done
+    run_expect 0 chat -1 --yes -T ./f --no-stream hello
+    connections_are 1 1
+}
+
+@test "request options: what follows the end of a response delays it little and is not shown" {
+    printf 'mark: |\n\ndata: {"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n|data: {"choices":[{"index":0,"delta":{"content":"no"}}]}\n\n' >more.http
+    start_llm ./more.http
+    run_expect 0 chat -1 hello
+    stdout_is hi
+    start_llm --set 'end: stall' openai/normal
+    run_expect 0 chat -1 hello
+    start_llm --set 'repeat: forever' ./more.http
+    run_expect 0 chat -1 hello
+    stdout_is hi
+}

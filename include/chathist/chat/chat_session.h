@@ -34,6 +34,7 @@ struct chat_session {
     struct resume session; /* the session that the turns belong to */
     struct server server;
     struct request_settings settings;
+    struct http_pool *pool;       /* connections to model servers; NULL: none yet */
     const struct provider *first; /* the provider that arguments and settings chose */
     struct toolbox toolbox;       /* filled for the first turn */
     struct mcp_servers mcp;

@@ -45,6 +45,8 @@ int http_check_header(const char *name, struct str value, struct err *e);
  * control character. The message does not repeat the value, which may be a key. */
 int http_add_header(struct http_request *r, const char *name, struct str value, struct err *e);
 
+struct http_pool;
+
 /* The limits of an exchange. Times are in milliseconds; 0 means no limit. */
 struct http_limits {
     /* Until the connection is made, including TLS. libcurl keeps this limit itself, because it
@@ -61,6 +63,7 @@ struct http_limits {
     /* Called about every HTTP_TICK_MS while the program waits for the server; may be NULL. */
     void (*tick)(void *arg);
     void *tick_arg;
+    struct http_pool *pool; /* keeps the connection for later exchanges; NULL: it is closed */
 };
 #define HTTP_CONNECT_MS 10000
 #define HTTP_IDLE_MS 300000
@@ -104,11 +107,14 @@ struct http_sink {
     struct http_head *head; /* the caller initialises and releases it */
     int (*body)(void *arg, struct str piece, struct err *e);
     void *arg;
-    /* Called after each piece of the body; may be NULL. Returns true if the response is complete
-     * except for trailing information, for which http_exchange waits HTTP_ENDING_MS at most. */
-    bool (*ending)(void *arg);
+    /* Called after each piece of the body; may be NULL. Returns how many milliseconds to wait for the
+     * rest at most, because the response is complete except for trailing information
+     * (HTTP_ENDING_MS), or altogether, so that only the end of the body is missing, after which the
+     * connection can serve the next request (HTTP_ENDED_MS). Returns 0 if the response goes on. */
+    long (*ending)(void *arg);
 };
 #define HTTP_ENDING_MS 2000
+#define HTTP_ENDED_MS 100
 
 /* Returns 0 if the whole response arrived, whatever its status. Returns -1 with *e set:
  *  - ERR_USAGE: the URL is not an http or https URL;
