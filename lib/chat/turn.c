@@ -406,7 +406,7 @@ static int check_answer(const struct turn *t, struct err *e)
         return refusal_error(a, e);
     if (strcmp(reason, "model_context_window_exceeded") == 0)
         return a->text.len + a->calls_count == 0
-                   ? err_set(e, ERR_REFUSED, "the conversation is too long for the model")
+                   ? err_set(e, ERR_TOO_LONG, "the conversation is too long for the model")
                    : err_set(e, ERR_INCOMPLETE,
                              "answer is incomplete: the model's context is full");
     if (strcmp(reason, "pause_turn") == 0)
@@ -433,18 +433,53 @@ static void begin_partial(struct turn *t)
     draft_release(&d);
 }
 
+static int ask_once(struct turn *t, const struct response_sink *sink, struct err *e)
+{
+    int result;
+
+    t->answer.sink = sink;
+    result = exchange_run(t->provider, &t->ask, &t->answer, t->max_rounds, &t->rounds, e);
+    usage_sum(&t->usage, &t->answer.usage);
+    return result < 0 ? -1 : check_answer(t, e);
+}
+
+/* Leaves out earlier messages if the server said that the conversation is too long, nothing of an
+ * answer came, and this was not done before in the turn. Returns false if the error stands. */
+static bool leave_out_half(struct turn *t, struct err *e)
+{
+    struct buf notice = BUF_INIT(BUF_SMALL);
+    size_t before = t->context.dropped;
+
+    if (e->kind != ERR_TOO_LONG || t->halved || t->answer.text.len + t->answer.calls_count > 0 ||
+        !context_halve(&t->context))
+        return false;
+    t->halved = true;
+    buf_addf(&notice,
+             "the conversation is too long: asking again without the oldest %zu messages (%s)",
+             t->context.dropped - before, err_text(e));
+    response_notice(&t->answer, buf_c(&notice));
+    buf_release(&notice);
+    err_release(e);
+    response_release(&t->answer);
+    return true;
+}
+
 int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e)
 {
+    struct err own = ERR_INIT;
     int result;
 
     t->calling = false;
     begin_partial(t);
-    t->answer.sink = sink;
-    result = exchange_run(t->provider, &t->ask, &t->answer, t->max_rounds, &t->rounds, e);
-    usage_sum(&t->usage, &t->answer.usage);
-    if (result < 0)
-        return -1;
-    result = check_answer(t, e);
+    do
+        result = ask_once(t, sink, &own);
+    while (result < 0 && leave_out_half(t, &own));
+    if (result < 0 && e) {
+        err_release(e);
+        *e = own;
+    } else {
+        err_release(&own);
+    }
     t->calling = result == 0 && t->answer.calls_count > 0;
     t->finished = result == 0 && !t->calling;
     return result;

@@ -26,10 +26,11 @@ static const struct {
     enum err_kind kind;
     int hist, chat;
 } codes[] = {
-    {ERR_NONE, 0, 0},    {ERR_FAILURE, 2, 1},    {ERR_USAGE, 2, 2},   {ERR_ABSENT, 1, 2},
-    {ERR_REQUEST, 2, 1}, {ERR_AUTH, 2, 3},       {ERR_NETWORK, 2, 4}, {ERR_BUSY, 2, 5},
-    {ERR_REFUSED, 2, 6}, {ERR_INCOMPLETE, 2, 7}, {ERR_UNSAVED, 2, 8}, {ERR_LIMIT, 2, 9},
-    {ERR_SIGNAL, 2, 1},  {ERR_TIMEOUT, 2, 4},    {ERR_QUOTA, 2, 5},   {ERR_UNTRUSTED, 2, 4},
+    {ERR_NONE, 0, 0},     {ERR_FAILURE, 2, 1},    {ERR_USAGE, 2, 2},   {ERR_ABSENT, 1, 2},
+    {ERR_REQUEST, 2, 1},  {ERR_AUTH, 2, 3},       {ERR_NETWORK, 2, 4}, {ERR_BUSY, 2, 5},
+    {ERR_REFUSED, 2, 6},  {ERR_INCOMPLETE, 2, 7}, {ERR_UNSAVED, 2, 8}, {ERR_LIMIT, 2, 9},
+    {ERR_SIGNAL, 2, 1},   {ERR_TIMEOUT, 2, 4},    {ERR_QUOTA, 2, 5},   {ERR_UNTRUSTED, 2, 4},
+    {ERR_TOO_LONG, 2, 6},
 };
 
 /* One write, so that messages of several programs on one terminal are not mixed. */

@@ -28,7 +28,7 @@ static bool retry_is_worthwhile(enum err_kind kind, const struct http_head *head
         return false;
     /* A conversation that is too long does not become shorter, whatever the status: llama.cpp sends
      * 500. */
-    if (kind == ERR_REFUSED || kind == ERR_QUOTA)
+    if (kind == ERR_REFUSED || kind == ERR_TOO_LONG || kind == ERR_QUOTA)
         return false;
     return head->status == 408 || head->status == 409 || head->status == 429 || head->status >= 500;
 }
@@ -497,7 +497,7 @@ static bool learned_refused(const struct exchange *x, const struct ask *ask,
                             const struct http_request *r, const struct err *e)
 {
     struct buf notice = BUF_INIT(BUF_SMALL);
-    bool learned = e->kind != ERR_REFUSED &&
+    bool learned = e->kind != ERR_REFUSED && e->kind != ERR_TOO_LONG &&
                    refused_fields_learn(x->provider, ask, x->head.status, buf_str(&x->body),
                                         buf_str(&r->body), &notice);
 

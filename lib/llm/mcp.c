@@ -618,7 +618,8 @@ void mcp_lose_answer(struct mcp_server *s, int64_t id, const struct err *why)
             lose_list(s, why->kind, err_text(why));
         } else if (why->kind == ERR_AUTH) {
             mcp_give_up(s, why->kind, "refuses access: %s", err_text(why));
-        } else if (why->kind != ERR_REQUEST && why->kind != ERR_BUSY && why->kind != ERR_REFUSED) {
+        } else if (why->kind != ERR_REQUEST && why->kind != ERR_BUSY && why->kind != ERR_REFUSED &&
+                   why->kind != ERR_TOO_LONG) {
             mcp_give_up(s, why->kind, "cannot be reached: %s", err_text(why));
         } else {
             if (s->state == MCP_GREETING || s->refused.len == 0) {

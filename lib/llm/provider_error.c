@@ -210,28 +210,35 @@ static bool mentions_any(const struct buf *text, const char *const *needles)
     return false;
 }
 
-static bool is_refusal(const struct server_error *f)
+/* Does the server's error have one of these names or, unless it is about the key or the rate, one of
+ * these phrases? `too many tokens` of a rate limit may succeed later. */
+static bool is_about(const struct server_error *f, const char *const *names,
+                     const char *const *phrases)
 {
-    static const char *const names[] = {"context_length", "exceed_context_size", "content_policy",
-                                        "content_filter", "context_window",      NULL};
-    static const char *const phrases[] = {
-        "context length",
-        "context size",
-        "context window",
-        "context limit",
-        "maximum context",
-        "too many tokens",
-        "prompt is too long",
-        "content policy",
-        "content management policy",
-        NULL,
-    };
-
-    if (f->status == 413 || mentions_any(&f->code, names) || mentions_any(&f->type, names))
+    if (mentions_any(&f->code, names) || mentions_any(&f->type, names))
         return true;
-    /* `too many tokens` of a rate limit may succeed later. */
     return f->status != 401 && f->status != 403 && f->status != 429 &&
            mentions_any(&f->message, phrases);
+}
+
+static bool is_refusal(const struct server_error *f)
+{
+    static const char *const names[] = {"content_policy", "content_filter", NULL};
+    static const char *const phrases[] = {"content policy", "content management policy", NULL};
+
+    return is_about(f, names, phrases);
+}
+
+static bool is_too_long(const struct server_error *f)
+{
+    static const char *const names[] = {"context_length", "exceed_context_size", "context_window",
+                                        NULL};
+    static const char *const phrases[] = {
+        "context length",  "context size",    "context window",     "context limit",
+        "maximum context", "too many tokens", "prompt is too long", NULL,
+    };
+
+    return f->status == 413 || is_about(f, names, phrases);
 }
 
 /* Returns true if the server says that the account has no quota left, in the words of OpenAI and
@@ -268,6 +275,8 @@ static enum err_kind kind_of_type(const struct server_error *f)
 
 static enum err_kind kind_of(const struct server_error *f)
 {
+    if (is_too_long(f))
+        return ERR_TOO_LONG;
     if (is_refusal(f))
         return ERR_REFUSED;
     if (is_quota(f) && (f->status == 200 || kind_of_status(f->status) == ERR_BUSY))

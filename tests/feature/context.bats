@@ -142,3 +142,51 @@ usage() {
     CHAT_MAX_INPUT_TOKENS=100 run_expect 0 chat --dry-run -q -s s --mcp 'm=./fake-mcp --many 9' next
     stdout_json '.messages | length' 1
 }
+
+# ---- what is too long
+
+@test "context: a request that is too long is sent again, once, without the older half" {
+    hist_lines s 16 >"$HISTORY"
+    start_llm openai/http-400-context --reply ok
+    run_expect 0 chat -s s next
+    stdout_is ok
+    stderr_is "chat: the conversation is too long: asking again without the oldest 10 messages (HTTP 400: This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.)"
+    requests_are 2
+    json_is "$RECORD/1.json" '.messages | length' 17
+    json_is "$RECORD/2.json" '.messages[0,-1].content' 'message 11' next
+    run_expect 0 hist-show --json -n 1 s
+    stdout_json .content ok
+}
+
+@test "context: what is too long twice, or has nothing to leave out, is status 6" {
+    hist_lines s 16 >"$HISTORY"
+    start_llm openai/http-400-context
+    run_expect 6 chat --no-store -s s next
+    stderr_has 'asking again without the oldest 10 messages'
+    requests_are 2
+    run_expect 6 chat -1 alone
+    stderr_lacks 'asking again'
+    requests_are 3
+    # A filter is not about the length.
+    printf 'status: 400\n\n{"error":{"message":"x","code":"content_policy_violation"}}' >policy
+    start_llm "$PWD/policy"
+    run_expect 6 chat --no-store -s s next
+    requests_are 1
+}
+
+@test "context: Anthropic and llama.cpp say in their words that it is too long" {
+    local fixture
+    hist_lines s 16 >"$HISTORY"
+    for fixture in error-too-long http-400-too-long; do
+        start_llm "anthropic/$fixture" anthropic/normal
+        ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=k run_expect 0 chat --no-store -m anthropic:m -s s next
+        stderr_has 'asking again without the oldest 10 messages'
+        requests_are 2
+    done
+    for fixture in llamacpp-error error-200-context; do
+        start_llm "openai/$fixture" --reply ok
+        run_expect 0 chat --no-store -s s next
+        stdout_is ok
+        requests_are 2
+    done
+}

@@ -652,6 +652,7 @@ TEST(x_should_retry_overrules)
 TEST(a_conversation_that_is_too_long_stays_so)
 {
     CHECK_INT(WAIT(.status = 500, .kind = ERR_REFUSED), -1);
+    CHECK_INT(WAIT(.status = 500, .kind = ERR_TOO_LONG), -1);
 }
 
 TEST(the_wait_doubles_up_to_its_most)

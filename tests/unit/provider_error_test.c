@@ -75,23 +75,23 @@ TEST(messages_are_safe_to_show_and_short)
 
 TEST(a_refusal_is_told_from_a_bad_request)
 {
-    ANSWER(400, "{\"error\":{\"message\":\"x\",\"code\":\"context_length_exceeded\"}}", ERR_REFUSED,
-           "HTTP 400: x");
+    ANSWER(400, "{\"error\":{\"message\":\"x\",\"code\":\"context_length_exceeded\"}}",
+           ERR_TOO_LONG, "HTTP 400: x");
     ANSWER(400,
            "{\"error\":{\"message\":\"x\",\"type\":\"exceed_context_size_error\",\"code\":400}}",
-           ERR_REFUSED, "HTTP 400: x");
+           ERR_TOO_LONG, "HTTP 400: x");
     ANSWER(400, "{\"error\":{\"message\":\"x\",\"code\":\"content_policy_violation\"}}",
            ERR_REFUSED, "HTTP 400: x");
-    ANSWER(400, "{\"message\":\"This model's Maximum Context Length is 1\"}", ERR_REFUSED,
+    ANSWER(400, "{\"message\":\"This model's Maximum Context Length is 1\"}", ERR_TOO_LONG,
            "HTTP 400: This model's Maximum Context Length is 1");
-    ANSWER(413, "{\"message\":\"too many tokens\"}", ERR_REFUSED, "HTTP 413: too many tokens");
-    ANSWER(500, "{\"error\":\"the context size is exceeded\"}", ERR_REFUSED,
+    ANSWER(413, "{\"message\":\"too many tokens\"}", ERR_TOO_LONG, "HTTP 413: too many tokens");
+    ANSWER(500, "{\"error\":\"the context size is exceeded\"}", ERR_TOO_LONG,
            "HTTP 500: the context size is exceeded");
     ANSWER(429, "{\"message\":\"too many tokens per minute\"}", ERR_BUSY,
            "HTTP 429: too many tokens per minute");
     ANSWER(401, "{\"message\":\"no context length for you\"}", ERR_AUTH,
            "HTTP 401: no context length for you");
-    ANSWER(413, "<html>", ERR_REFUSED, "HTTP 413: an HTML page");
+    ANSWER(413, "<html>", ERR_TOO_LONG, "HTTP 413: an HTML page");
 }
 
 TEST(an_account_without_quota_is_not_a_busy_server)
@@ -141,7 +141,7 @@ TEST(an_error_inside_an_answer)
              "server error: a");
     REPORTED("{\"error\":{\"message\":\"a\",\"code\":\"invalid_api_key\"}}", ERR_AUTH,
              "server error: a");
-    REPORTED("{\"error\":{\"message\":\"a\",\"code\":\"context_length_exceeded\"}}", ERR_REFUSED,
+    REPORTED("{\"error\":{\"message\":\"a\",\"code\":\"context_length_exceeded\"}}", ERR_TOO_LONG,
              "server error: a");
     REPORTED("{\"error\":1}", ERR_BUSY, "server error: {\"error\":1}");
 }

@@ -22,7 +22,8 @@ enum err_kind {
     ERR_TIMEOUT,    /* connected, but the server did not answer in time */
     ERR_BUSY,       /* rate limit or server error; another attempt may succeed later */
     ERR_QUOTA,      /* the account has no quota left; another attempt fails, too */
-    ERR_REFUSED,    /* the model refused, or the context is too long for it */
+    ERR_REFUSED,    /* the model refused */
+    ERR_TOO_LONG,   /* the context is too long for the model */
     ERR_INCOMPLETE, /* the answer broke off; the received part is kept */
     ERR_UNSAVED,    /* answered, but the history could not be written */
     ERR_LIMIT,      /* tool or iteration limit */

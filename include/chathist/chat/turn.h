@@ -78,6 +78,7 @@ struct turn {
     bool calling;           /* the answer ends with calls that are to be run */
     unsigned rounds;        /* rounds so far */
     struct usage usage;     /* of all answers of the turn */
+    bool halved;            /* earlier messages were left out because the server wanted it */
     bool is_new;            /* the session had no line before */
     bool was_cut;           /* the turn before this one did not send all messages either */
     struct buf unsent;      /* names of attachments of the last prompt that are not sent again, */
@@ -112,7 +113,7 @@ int turn_prepare(struct turn *t, struct err *e);
 int turn_store_prompt(struct turn *t, struct err *e);
 /* Sends the request, or the next one after a round. Returns 0, or -1 with *e set. Some answers are
  * errors: ERR_INCOMPLETE if the answer was cut at the length limit or by a full context, or was
- * paused for good; ERR_REFUSED if it was refused or filtered, or the conversation is too long;
+ * paused for good; ERR_REFUSED if it was refused or filtered; ERR_TOO_LONG if the conversation is too long. Then the older half of the earlier messages is left out and the request sent again, once in a turn;
  * ERR_LIMIT for calls without tools, and for calls or a pause when no round is left. */
 int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e);
 /* Stores the answer, and before it lines that could not be stored earlier. If no text arrived, the
