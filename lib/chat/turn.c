@@ -501,6 +501,11 @@ void turn_release(struct turn *t)
     buf_release(&t->last);
     buf_release(&t->replaces);
     buf_release(&t->unsent);
+    for (size_t i = 0; i < t->images_count; i++)
+        attachment_list_release(&t->images[i]);
+    free(t->images);
+    t->images = NULL;
+    t->images_count = t->images_cap = 0;
 }
 
 /* ---- a round of calls ---- */
@@ -591,6 +596,17 @@ int round_store(struct turn *t, struct err *e)
     return turn_store(t, e);
 }
 
+/* Keeps the images of a result and attaches them to it. */
+static void attach_images(struct turn *t, struct attachment_list *images)
+{
+    if (images->count == 0)
+        return;
+    t->images = mem_grow(t->images, &t->images_cap, t->images_count + 1, sizeof *t->images);
+    t->images[t->images_count++] = *images;
+    context_set_attachments(&t->context, images->at, images->count);
+    *images = (struct attachment_list){0};
+}
+
 static void grow_context(struct turn *t)
 {
     struct buf calls = BUF_INIT(BUF_LINE), blocks = BUF_INIT(BUF_LINE);
@@ -600,9 +616,11 @@ static void grow_context(struct turn *t)
     context_add_calls(&t->context, buf_str(&t->answer.text), buf_str(&calls), buf_str(&blocks),
                       t->provider->name);
     buf_release(&blocks);
-    for (size_t i = 0; i < t->calls_count; i++)
+    for (size_t i = 0; i < t->calls_count; i++) {
         context_add_result(&t->context, buf_str(&t->calls[i].call->id),
                            buf_str(&t->calls[i].job.result));
+        attach_images(t, &t->calls[i].job.images);
+    }
     buf_release(&calls);
 }
 

@@ -557,24 +557,56 @@ static int try_once(const struct provider *p, struct ask *ask, struct http_reque
     return rc;
 }
 
-int exchange_once(const struct provider *p, struct ask *ask, struct response *a, struct err *e)
+/* Builds the request and sends it until it is answered or fails for good. */
+static int try_all(const struct provider *p, struct ask *ask, struct response *a, struct err *e)
 {
     struct http_request r;
-    struct err own = ERR_INIT;
-    size_t refused = ask->refused ? ask->refused->count : 0;
+    unsigned repeated = 0;
+    bool more;
     int rc;
 
     http_request_init(&r);
-    rc = p->request(p, ask, &r, &own);
-    if (rc == 0) {
-        unsigned repeated = 0;
-        bool more;
-
+    rc = p->request(p, ask, &r, e);
+    if (rc == 0)
         do
-            rc = try_once(p, ask, &r, a, &repeated, &more, &own);
+            rc = try_once(p, ask, &r, a, &repeated, &more, e);
         while (more);
-    }
     http_request_release(&r);
+    return rc;
+}
+
+/* May this error be about the images of results? A model that cannot see, or a server that takes
+ * only text there, refuses them in many words and with several statuses (OpenRouter: 404 "No
+ * endpoints found that support image input", llama.cpp: 500 "image input is not supported"). */
+static bool may_refuse_images(const struct ask *ask, const struct response *a, const struct err *e)
+{
+    return ask->context && context_has_result_images(ask->context) && a->text.len == 0 &&
+           (e->kind == ERR_REQUEST || (e->kind == ERR_BUSY && strstr(err_text(e), "image")));
+}
+
+int exchange_once(const struct provider *p, struct ask *ask, struct response *a, struct err *e)
+{
+    const struct context *whole = ask->context;
+    struct context view = {0};
+    struct err own = ERR_INIT;
+    size_t refused = ask->refused ? ask->refused->count : 0;
+    int rc = 0;
+
+    if (ask->text_results) {
+        context_leave_out_images(whole, &view);
+        ask->context = &view;
+    }
+    rc = try_all(p, ask, a, &own);
+    if (rc != 0 && may_refuse_images(ask, a, &own)) {
+        response_notice(a, "sent the results of tools again without their images");
+        err_release(&own);
+        ask->text_results = true;
+        context_leave_out_images(whole, &view);
+        ask->context = &view;
+        rc = try_all(p, ask, a, &own);
+    }
+    ask->context = whole;
+    free(view.at);
     rc = settle_response(a, rc, &own);
     /* What was left out did not help. */
     if (rc != 0 && own.kind == ERR_REQUEST && ask->refused)

@@ -546,7 +546,7 @@ static void finish_call(struct tool_job *job, const struct jsonrpc_message *m)
     struct buf text = BUF_INIT(MCP_RESULT_MAX);
 
     if (m->kind == JSONRPC_RESULT) {
-        mcp_result_add(&text, m->body, &job->failed);
+        mcp_result_add(&text, &job->images, m->body, &job->failed);
         buf_add_str(&job->result, buf_str(&text));
         job->done = true;
     } else {

@@ -3,6 +3,9 @@
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
 
+/* The most images of one result. */
+#define IMAGES_MAX 20
+
 /* How much room the line about dropped text needs. */
 #define CUT_NOTE_MAX 128
 
@@ -61,7 +64,59 @@ static void add_block(struct buf *out, struct str block)
     buf_release(&scratch);
 }
 
-static void add_blocks(struct buf *text, struct str result)
+/* Returns the value of a base64 digit, or -1. */
+static int digit_value(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* Adds the bytes that a text in base64 (RFC 4648 section 4) means. Returns false if it is none. */
+static bool add_decoded(struct buf *out, struct str text)
+{
+    unsigned bits = 0, count = 0;
+
+    while (text.n > 0 && text.p[text.n - 1] == '=')
+        text.n--;
+    for (size_t i = 0; i < text.n; i++) {
+        int value = digit_value(text.p[i]);
+
+        if (value < 0)
+            return false;
+        bits = (bits << 6 | (unsigned)value) & 0xffffU;
+        count += 6;
+        if (count >= 8) {
+            count -= 8;
+            buf_add_byte(out, (char)(unsigned char)(bits >> count));
+        }
+    }
+    return true;
+}
+
+/* Adds the image of a block, if it has one. Its own bytes say of which type it is, because servers
+ * are careless with the type that they declare, and providers refuse a wrong one. */
+static void add_image(struct attachment_list *images, struct str block)
+{
+    struct buf text = BUF_INIT(JSONRPC_MESSAGE_MAX), bytes = BUF_INIT(JSONRPC_MESSAGE_MAX);
+    struct str data = json_has_type(block, "image") ? json_get(block, "data")
+                                                    : json_get(json_get(block, "resource"), "blob");
+    const char *type = NULL;
+
+    if (json_type(data) == JSON_STRING && add_decoded(&bytes, json_text(data, &text)))
+        type = attachment_type(buf_str(&bytes));
+    if (type && str_starts(str_of(type), STR("image/")) && images->count < IMAGES_MAX)
+        /* One that is too large stays a line of the text. */
+        attachment_list_add(images, type, "image", buf_str(&bytes), NULL);
+    buf_release(&text);
+    buf_release(&bytes);
+}
+
+static void add_blocks(struct buf *text, struct attachment_list *images, struct str result)
 {
     struct str structured = json_get(result, "structuredContent");
     struct json_iter it = json_iter(json_get(result, "content"));
@@ -70,6 +125,8 @@ static void add_blocks(struct buf *text, struct str result)
         if (!first)
             buf_add_byte(text, '\n');
         add_block(text, it.value);
+        if (images)
+            add_image(images, it.value);
     }
     if (text->len == 0 && !json_is_null(structured))
         json_add_compact(text, structured);
@@ -86,7 +143,8 @@ static bool is_complete(struct str result)
     return complete;
 }
 
-void mcp_result_add(struct buf *out, struct str result, bool *failed)
+void mcp_result_add(struct buf *out, struct attachment_list *images, struct str result,
+                    bool *failed)
 {
     /* The descriptions of many empty blocks are longer than the message was. */
     struct buf text = BUF_INIT(8 * JSONRPC_MESSAGE_MAX);
@@ -94,7 +152,7 @@ void mcp_result_add(struct buf *out, struct str result, bool *failed)
 
     *failed = json_is_true(json_get(result, "isError")) || !is_complete(result);
     if (is_complete(result))
-        add_blocks(&text, result);
+        add_blocks(&text, images, result);
     else
         buf_add_c(&text, "the tool asks for more input, which it cannot be given");
     if (text.len <= left) {

@@ -139,22 +139,25 @@ static void compose_text(struct composer *c, enum role role, struct str text)
 
 /* Images and PDFs come before the text that is about them ("Vision": image-then-text works best;
  * "PDF support"). */
+static cJSON *attachment_block(const struct attachment *a)
+{
+    cJSON *block = block_of(attachment_is_image(a) ? "image" : "document");
+    cJSON *source = block_of("base64");
+
+    cjson_set_text(source, "media_type", str_of(a->type));
+    cjson_set_text(source, "data", str_of(a->base64));
+    cjson_set(block, "source", source);
+    if (!attachment_is_image(a))
+        cjson_set_text(block, "title", str_of(a->name));
+    return block;
+}
+
 static void compose_attachments(struct composer *c, const struct context_message *m)
 {
     if (m->attachments_count > 0)
         compose_turn(c, m->role);
-    for (size_t i = 0; i < m->attachments_count; i++) {
-        const struct attachment *a = &m->attachments[i];
-        cJSON *block = block_of(attachment_is_image(a) ? "image" : "document");
-        cJSON *source = block_of("base64");
-
-        cjson_set_text(source, "media_type", str_of(a->type));
-        cjson_set_text(source, "data", str_of(a->base64));
-        cjson_set(block, "source", source);
-        if (!attachment_is_image(a))
-            cjson_set_text(block, "title", str_of(a->name));
-        cjson_push(compose_open_blocks(c), block);
-    }
+    for (size_t i = 0; i < m->attachments_count; i++)
+        cjson_push(compose_open_blocks(c), attachment_block(&m->attachments[i]));
 }
 
 /* Adds the arguments as an object, which the API requires. */
@@ -284,6 +287,23 @@ static void compose_answer(struct composer *c, size_t at)
         compose_call(c, calls.value);
 }
 
+/* The content of a result with images ("Tool use", tool_result: text and image blocks). */
+static cJSON *result_content(const struct context_message *m)
+{
+    struct str text = {m->content, m->n};
+    cJSON *blocks = cjson_array();
+
+    if (str_trim(text).n > 0) {
+        cJSON *block = block_of("text");
+
+        cjson_set_text(block, "text", text);
+        cjson_push(blocks, block);
+    }
+    for (size_t i = 0; i < m->attachments_count; i++)
+        cjson_push(blocks, attachment_block(&m->attachments[i]));
+    return blocks;
+}
+
 /* Adds the result of the next call. Results follow their calls in the same order (context_settle).
  */
 static void compose_result(struct composer *c, const struct context_message *m)
@@ -296,7 +316,9 @@ static void compose_result(struct composer *c, const struct context_message *m)
         compose_turn(c, ROLE_TOOL);
         block = block_of("tool_result");
         cjson_set_text(block, "tool_use_id", buf_str(&id));
-        if (str_trim(text).n > 0)
+        if (m->attachments_count > 0)
+            cjson_set(block, "content", result_content(m));
+        else if (str_trim(text).n > 0)
             cjson_set_text(block, "content", text);
         cjson_push(compose_open_blocks(c), block);
     }

@@ -158,7 +158,7 @@ static cJSON *message_tree(const struct context_message *m, const char *provider
     cjson_set_text(t, "role", str_of(role_name(m->role)));
     if (m->tool_call_id)
         set_result_id(t, ids);
-    if (m->attachments_count > 0)
+    if (m->attachments_count > 0 && m->role != ROLE_TOOL)
         cjson_set(t, "content", parts_tree(m));
     else
         cjson_set_text(t, "content", (struct str){m->content, m->n});
@@ -179,6 +179,29 @@ static void fill_gap(cJSON *array, const struct context *c, size_t i)
         cjson_push(array, text_tree(ROLE_ASSISTANT, STR(STAND_IN)));
 }
 
+/* Adds the images of the results that end with at[i], in a message of the user: the content of a
+ * tool message is text (openai-openapi, ChatCompletionRequestToolMessage). */
+static void add_result_images(cJSON *array, const struct context *c, size_t i)
+{
+    cJSON *parts = cjson_array(), *part = cjson_object(), *t = cjson_object();
+    size_t from = i;
+
+    while (from > 0 && c->at[from - 1].role == ROLE_TOOL)
+        from--;
+    cjson_set_text(part, "type", STR("text"));
+    cjson_set_text(part, "text", STR("The images of the results of the tools:"));
+    cjson_push(parts, part);
+    for (; from <= i; from++)
+        for (size_t k = 0; k < c->at[from].attachments_count; k++)
+            cjson_push(parts, attachment_part(&c->at[from].attachments[k]));
+    cjson_set_text(t, "role", STR("user"));
+    cjson_set(t, "content", parts);
+    if (parts->child->next)
+        cjson_push(array, t);
+    else
+        cJSON_Delete(t);
+}
+
 cJSON *openai_messages(const struct context *c, struct str system, const char *provider,
                        bool short_ids)
 {
@@ -191,6 +214,8 @@ cJSON *openai_messages(const struct context *c, struct str system, const char *p
     for (size_t i = 0; i < c->count; i++) {
         fill_gap(array, c, i);
         cjson_push(array, message_tree(&c->at[i], provider, &ids));
+        if (c->at[i].role == ROLE_TOOL && (i + 1 == c->count || c->at[i + 1].role != ROLE_TOOL))
+            add_result_images(array, c, i);
     }
     wire_call_ids_release(&ids);
     return array;

@@ -192,6 +192,7 @@ int tool_run(struct tool_job *jobs, size_t count, int cancel_fd, struct err *e)
     for (size_t i = 0; i < count; i++) {
         processes = processes || jobs[i].tool->kind->processes;
         buf_init(&jobs[i].result, TOOL_RESULT_MAX);
+        jobs[i].images = (struct attachment_list){0};
         jobs[i].done = jobs[i].failed = false;
         jobs[i].state = NULL;
         jobs[i].deadline = 0;

@@ -246,3 +246,49 @@ refuses() {
     run_expect 2 chat --mcp https:// hello
     stderr_is "chat: bad URL 'https://' of an MCP server: not of the form http[s]://HOST[:PORT]/PATH"
 }
+
+# ---- images
+
+# The picture of fake-mcp-http: its PNG in base64 begins so.
+PNG=iVBORw0KGgo
+
+@test "mcp_http: an image of a result goes to the model, after the results, and not into the history" {
+    start_mcp
+    start_llm --call 'fake__picture {}' --call 'fake__echo {"text":"x"}' --reply seen
+    run_expect 0 chat --yes --mcp "fake=$MCP" hello
+    stdout_is seen
+    request 2 >body
+    json_is body '.messages[] | "\(.role): \(.content | if type == "string" then . else map(.text // .image_url.url[0:33]) | join("|") end)"' \
+        'user: hello' 'assistant: ' 'tool: a dot' '[image, image/png, 70 bytes]' \
+        "user: The images of the results of the tools:|data:image/png;base64,$PNG"
+    # It is sent again in the later rounds of the turn, and not in later turns.
+    request 3 >body
+    json_is body '[.messages[].role] | join(" ")' 'user assistant tool user assistant tool'
+    run_expect 1 grep "$PNG" "$HISTORY"
+    run_expect 0 chat --dry-run more
+    run_expect 1 grep "$PNG" "$OUT"
+}
+
+@test "mcp_http: an image of a result is part of it where the provider can take that" {
+    start_mcp
+    sed 's/get_weather/fake__picture/g' "$TESTS/fixtures/anthropic/calls.http" >pictures.http
+    start_llm "$PWD/pictures.http" anthropic/normal
+    export ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=test-key-1
+    run_expect 0 chat --yes -m anthropic:test-model --mcp "fake=$MCP" hello
+    request 2 >body
+    json_is body '[.messages[-1].content[] | select(.type == "tool_result")][0].content[] | "\(.type): \(.text // "\(.source.media_type) \(.source.data[0:11])")"' \
+        'text: a dot' '[image, image/png, 70 bytes]' "image: image/png $PNG"
+}
+
+@test "mcp_http: a model that refuses images of results gets their text" {
+    start_mcp
+    start_llm --refuse 'image_url=openai/http-400' --call 'fake__picture {}' --call 'fake__picture {}' --reply 'not seen'
+    run_expect 0 chat --yes --mcp "fake=$MCP" hello
+    stdout_is 'not seen'
+    stderr_is 'chat: sent the results of tools again without their images'
+    # The first round learns it, the second knows it.
+    json_is "$RECORD/2.json" '[.messages[].role] | join(" ")' 'user assistant tool user'
+    json_is "$RECORD/3.json" '[.messages[].role] | join(" ")' 'user assistant tool'
+    json_is "$RECORD/4.json" '[.messages[].role] | join(" ")' 'user assistant tool assistant tool'
+    [[ ! -e $RECORD/5.json ]]
+}

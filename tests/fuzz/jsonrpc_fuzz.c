@@ -22,15 +22,17 @@ static void demand(bool held)
 static int note(void *arg, const struct jsonrpc_message *m, struct err *e)
 {
     struct buf *log = arg, text = BUF_INIT(4096);
+    struct attachment_list images = {0};
     struct str value;
     bool failed;
 
     buf_addf(log, "%d %zu %zu %zu\n", (int)m->kind, m->id.n, m->method.n, m->body.n);
     demand(m->body.n == 0 || json_check(m->body, &value, NULL));
     demand(utf8_valid(m->method) == m->method.n);
-    mcp_result_add(&text, m->body, &failed);
+    mcp_result_add(&text, &images, m->body, &failed);
     demand(!text.overflow && utf8_valid(buf_str(&text)) == text.len);
     buf_release(&text);
+    attachment_list_release(&images);
     return str_eq_c(m->method, "stop") ? err_set(e, ERR_FAILURE, "stop") : 0;
 }
 

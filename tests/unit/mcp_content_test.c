@@ -12,7 +12,7 @@ static void check(const char *result, const char *want, bool want_failed)
     bool failed = !want_failed;
 
     if (CHECK(json_check(str_of(result), &value, NULL))) {
-        mcp_result_add(&got, value, &failed);
+        mcp_result_add(&got, NULL, value, &failed);
         CHECK_STR(buf_c(&got), want);
         CHECK_INT(failed, want_failed);
     }
@@ -51,6 +51,37 @@ TEST(what_is_no_text_is_described)
           "[hologram]\n[unknown]\n[unknown]", false);
 }
 
+#define DOT                                                                                        \
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJg" \
+    "gg=="
+
+TEST(images_are_kept_beside_the_text)
+{
+    static const char result[] =
+        "{\"content\":[{\"type\":\"text\",\"text\":\"a dot\"},"
+        "{\"type\":\"image\",\"mimeType\":\"image/jpeg\",\"data\":\"" DOT "\"},"
+        "{\"type\":\"resource\",\"resource\":{\"uri\":\"u:x\",\"blob\":\"" DOT "\"}},"
+        "{\"type\":\"image\",\"mimeType\":\"image/png\",\"data\":\"aGVsbG8=\"},"
+        "{\"type\":\"image\",\"mimeType\":\"image/png\",\"data\":\"bm8gYmFzZTY0*\"},"
+        "{\"type\":\"audio\",\"mimeType\":\"audio/wav\",\"data\":\"" DOT "\"}]}";
+    struct attachment_list images = {0};
+    struct buf got = BUF_INIT(BUF_LINE);
+    struct str value;
+    bool failed;
+
+    CHECK(json_check(str_of(result), &value, NULL));
+    mcp_result_add(&got, &images, value, &failed);
+    CHECK(str_starts(buf_str(&got), STR("a dot\n[image, image/jpeg, 70 bytes]\n[resource, u:x, ")));
+    CHECK_INT(images.count, 2);
+    for (size_t i = 0; i < images.count; i++) {
+        /* The type is that of the bytes. */
+        CHECK_STR(images.at[i].type, "image/png");
+        CHECK_STR(images.at[i].base64, DOT);
+    }
+    attachment_list_release(&images);
+    buf_release(&got);
+}
+
 TEST(a_resource_with_text_is_that_text)
 {
     check("{\"content\":[{\"type\":\"text\",\"text\":\"see\"},{\"type\":\"resource\",\"resource\":"
@@ -85,7 +116,7 @@ TEST(what_is_too_long_is_cut_and_says_so)
         buf_add_c(&json, "\xc3\xa9");
     buf_add_c(&json, "\"}]}");
     CHECK(json_check(buf_str(&json), &value, NULL));
-    mcp_result_add(&got, value, &failed);
+    mcp_result_add(&got, NULL, value, &failed);
     CHECK(!got.overflow && got.len < 1000);
     CHECK_INT(utf8_valid(buf_str(&got)), got.len);
     CHECK(str_ends(buf_str(&got), STR("\xa9\n[328 bytes are left out]")));

@@ -61,6 +61,7 @@ static void check_call(const char *tool, const char *args, const char *part, boo
     if (!CHECK(str_find(buf_str(&job.result), str_of(part))))
         fprintf(stderr, "    %s %s: %s\n", tool, args, buf_c(&job.result));
     buf_release(&job.result);
+    attachment_list_release(&job.images);
 }
 
 TEST(server_everything)

@@ -81,12 +81,15 @@ struct turn {
     bool halved;            /* earlier messages were left out because the server wanted it */
     bool is_new;            /* the session had no line before */
     bool was_cut;           /* the turn before this one did not send all messages either */
-    struct buf unsent;      /* names of attachments of the last prompt that are not sent again, */
-    size_t unsent_count;    /* and whether there are none, one or several */
-    size_t before;          /* messages of the context before the prompt, before they are merged */
-    uint64_t bad_lines;     /* bad lines that were read */
-    size_t bad_entries;     /* bad entries of `messages` */
-    bool new_system;        /* the system prompt differs from the session's */
+    struct attachment_list
+        *images; /* of the results of earlier rounds, which the context borrows */
+    size_t images_count, images_cap;
+    struct buf unsent;   /* names of attachments of the last prompt that are not sent again, */
+    size_t unsent_count; /* and whether there are none, one or several */
+    size_t before;       /* messages of the context before the prompt, before they are merged */
+    uint64_t bad_lines;  /* bad lines that were read */
+    size_t bad_entries;  /* bad entries of `messages` */
+    bool new_system;     /* the system prompt differs from the session's */
     bool prompt_stored;
     bool finished;        /* the answer is complete and calls no tools */
     struct buf last;      /* the last prompt, for TURN_AGAIN */

@@ -43,7 +43,8 @@ struct context_message {
     char *thinking;
     char *provider;
     bool merged; /* the text of an earlier message was put before this one, which has calls */
-    /* Of this turn's prompt, borrowed. They do not count against max_bytes. */
+    /* Of this turn's prompt, or the images of a result of this turn; borrowed. They do not count
+     * against max_bytes. */
     const struct attachment *attachments;
     size_t attachments_count;
     /* private, for context_drop_unsent */
@@ -80,7 +81,8 @@ void context_set_system(struct context *c, struct str text);
 void context_begin_turn(struct context *c);
 /* Adds a text message of the role; ROLE_SYSTEM sets the system prompt, ROLE_OTHER adds nothing. */
 void context_add_text(struct context *c, enum role role, struct str content);
-/* Attaches images to the user message that was added last. Only one message can have images. */
+/* Attaches files to the user message, or images to the result, that was added last. Of the user
+ * messages only one can have attachments. */
 void context_set_attachments(struct context *c, const struct attachment *attachments, size_t count);
 
 /* Adds the messages of a loop of calls and results, after everything before it is settled: an
@@ -89,6 +91,12 @@ void context_set_attachments(struct context *c, const struct attachment *attachm
 void context_add_calls(struct context *c, struct str content, struct str calls, struct str thinking,
                        const char *provider);
 void context_add_result(struct context *c, struct str call_id, struct str content);
+
+/* Does the result of a call have images? */
+bool context_has_result_images(const struct context *c);
+/* Makes `view` the same as c, without the images of results. It shares all but view->at with c; the
+ * caller frees view->at, and nothing else of it. */
+void context_leave_out_images(const struct context *c, struct context *view);
 
 /* Drops earlier messages that are never sent again; context_cut and context_settle call this first.
  * An answer that did not finish (its finish_reason is `interrupted`, `error`, `length` or

@@ -188,8 +188,10 @@ void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms, 
  * they are, with a newline between blocks. Any other block becomes a line in brackets that
  * describes it. Without any text the structured content is added as JSON. *failed is set if the
  * tool reports an error or did not finish. Text beyond the maximum of out is dropped, and a last
- * line says how much.
+ * line says how much. Images that providers take are also added to `images` (may be NULL), from
+ * blocks of type image and from embedded resources.
  */
-void mcp_result_add(struct buf *out, struct str result, bool *failed);
+void mcp_result_add(struct buf *out, struct attachment_list *images, struct str result,
+                    bool *failed);
 
 #endif

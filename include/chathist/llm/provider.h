@@ -86,6 +86,7 @@ struct ask {
     bool once; /* the conversation will not be continued */
     /* The provider's bits for what the server refused (drop_unsupported), 0 at first. */
     unsigned dropped;
+    bool text_results;              /* the server refused images of results, so they are left out */
     struct refused_fields *refused; /* is added to; NULL: errors that refuse a field stand */
     struct http_limits limits;
     unsigned retries;              /* how often to repeat an exchange without a response */

@@ -17,6 +17,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
+#include "chathist/llm/attachment.h"
 
 struct tool_job;
 
@@ -61,10 +62,11 @@ struct tool {
 /* A call. The caller sets the first three members. */
 struct tool_job {
     const struct tool *tool;
-    struct str args;    /* a JSON object; borrowed until the job is done */
-    int64_t timeout_ms; /* 0: no limit */
-    struct buf result;  /* text for the model; valid UTF-8 once the job is done */
-    bool failed;        /* the result describes a failure */
+    struct str args;               /* a JSON object; borrowed until the job is done */
+    int64_t timeout_ms;            /* 0: no limit */
+    struct buf result;             /* text for the model; valid UTF-8 once the job is done */
+    struct attachment_list images; /* that belong to the result; the caller releases them */
+    bool failed;                   /* the result describes a failure */
     bool done;
     int64_t deadline; /* a time of time_ticks, set by tool_run; 0: the call has not begun */
     void *state;      /* belongs to the kind until the job is done, then NULL */
