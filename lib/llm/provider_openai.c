@@ -577,8 +577,12 @@ static int openai_read_message(struct response *a, struct str message, bool delt
         return -1;
     if (json_type(json_at(got[IMAGES], 0)) == JSON_OBJECT)
         response_drop_media(a, RESPONSE_IMAGE);
-    if (json_type(got[AUDIO]) == JSON_OBJECT)
+    if (json_type(got[AUDIO]) == JSON_OBJECT) {
         response_drop_media(a, RESPONSE_AUDIO);
+        /* The text of an answer that is spoken is only here (OpenAI, "Audio and speech"). */
+        if (openai_read_content(a, json_get(got[AUDIO], "transcript"), e) != 0)
+            return -1;
+    }
     /* llama-cpp-python sends both members for one call. */
     a->any_tool_calls = a->any_tool_calls || json_type(json_at(got[CALLS], 0)) == JSON_OBJECT;
     if (json_type(got[FUNCTION]) == JSON_OBJECT && !a->any_tool_calls)
@@ -612,6 +616,24 @@ static void openai_read_finish(struct response *a, struct str finish)
     buf_release(&scratch);
 }
 
+/* Adds the tokens of reasoning to the output if the server counts them beside it. Only the total
+ * tells: that of OpenAI is the sum of input and output; that of xAI and of Gemini's endpoint is
+ * larger by the reasoning, which Gemini does not even report. */
+static void count_reasoning(struct usage *u, struct str total)
+{
+    struct usage all;
+    int64_t rest;
+
+    usage_init(&all);
+    usage_read(&all, USAGE_INPUT, total);
+    if (u->at[USAGE_INPUT] < 0 || u->at[USAGE_OUTPUT] < 0)
+        return;
+    rest = all.at[USAGE_INPUT] - u->at[USAGE_INPUT];
+    if (rest > u->at[USAGE_OUTPUT] &&
+        (u->at[USAGE_REASONING] < 0 || u->at[USAGE_REASONING] == rest - u->at[USAGE_OUTPUT]))
+        u->at[USAGE_OUTPUT] = rest;
+}
+
 static void openai_read_usage(struct response *a, struct str usage)
 {
     static const struct {
@@ -633,6 +655,8 @@ static void openai_read_usage(struct response *a, struct str usage)
         usage_read(&a->usage, members[i].kind,
                    json_get(members[i].outer ? json_get(usage, members[i].outer) : usage,
                             members[i].inner));
+    if (json_type(usage) == JSON_OBJECT)
+        count_reasoning(&a->usage, json_get(usage, "total_tokens"));
 }
 
 /* The members of a choice. One pass reads them all, because this runs for every token. */

@@ -198,6 +198,15 @@ answer() {
     stderr_is 'chat: the answer is empty: the model only reasoned'
 }
 
+@test "replay: the transcript of a spoken answer is its text" {
+    use_history
+    answer spoken '{"content":null,"audio":{"id":"a","data":"AAAA","transcript":"spoken words"}}' null
+    start_llm ./spoken.http
+    run_expect 0 chat -N hello
+    stdout_is 'spoken words'
+    stderr_is 'chat: the answer has sound, which is not kept'
+}
+
 # ---- compressed answers
 
 # compressed NAME STATUS TYPE FORM: a response of standard input, packed.

@@ -381,6 +381,35 @@ TEST(usage_and_model_are_noted)
     read_release(&r);
 }
 
+/* The output of an answer whose usage has these members. */
+static int64_t output_of(const char *members)
+{
+    struct buf chunk = BUF_INIT(BUF_SMALL);
+    struct read r;
+    int64_t output;
+
+    read_init(&r);
+    buf_addf(&chunk, "{\"usage\":{\"prompt_tokens\":30,%s}}", members);
+    CHECK_INT(FEED(&r.a, &r.e, buf_c(&chunk)), 0);
+    CHECK_INT(r.a.usage.at[USAGE_INPUT], 30);
+    output = r.a.usage.at[USAGE_OUTPUT];
+    read_release(&r);
+    buf_release(&chunk);
+    return output;
+}
+
+TEST(reasoning_counted_beside_the_output_is_added)
+{
+#define REASONING(n) ",\"completion_tokens_details\":{\"reasoning_tokens\":" n "}"
+    CHECK_INT(output_of("\"completion_tokens\":9,\"total_tokens\":39" REASONING("5")), 9);
+    CHECK_INT(output_of("\"completion_tokens\":9,\"total_tokens\":44" REASONING("5")), 14);
+    CHECK_INT(output_of("\"completion_tokens\":9,\"total_tokens\":44"), 14);
+    CHECK_INT(output_of("\"completion_tokens\":9,\"total_tokens\":45" REASONING("5")), 9);
+    CHECK_INT(output_of("\"completion_tokens\":9" REASONING("5")), 9);
+    CHECK_INT(output_of("\"completion_tokens\":9,\"total_tokens\":-9223372036854775808"), 9);
+    CHECK_INT(output_of("\"total_tokens\":44"), -1);
+}
+
 TEST(a_refusal_is_text_that_ends_as_filtered)
 {
     struct read r;
