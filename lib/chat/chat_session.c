@@ -132,7 +132,7 @@ static void store_refused(struct chat_session *t)
     free(dir);
 }
 
-/* All requests of a conversation share connections. Without a pool each has one of its own. */
+/* All requests of a conversation share connections. Without a pool, each request opens one. */
 static struct http_pool *keep_connections(struct chat_session *t)
 {
     if (!t->pool)

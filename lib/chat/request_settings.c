@@ -41,8 +41,8 @@ static void add_hosted(struct request_settings *r, struct str name)
     r->hosted[r->hosted_count++] = mem_copy(name.p, name.n);
 }
 
-/* Adds those of the flags, or without -T those of the user configuration, which is for all providers
- * and so counts only for those that have such tools. */
+/* Adds those of the flags, or without -T those of the user configuration. It is for all providers, so
+ * it does not count for those without such tools. */
 static void add_all_hosted(struct request_settings *r, const struct config *c,
                            const struct chat_args *a, const struct provider *p)
 {

@@ -86,6 +86,8 @@ static void key_find(struct key_source *s, const struct config *c, const struct 
         offer_key(s, KEY_VARIABLE, config_env("CHAT_API_KEY"), "CHAT_API_KEY");
     if (p->key_variable)
         offer_key(s, KEY_VARIABLE, config_env(p->key_variable), p->key_variable);
+    if (p->shared_key_variable)
+        offer_key(s, KEY_VARIABLE, config_env(p->shared_key_variable), p->shared_key_variable);
     if (p->token_variable)
         offer_key(s, KEY_VARIABLE, config_env(p->token_variable), p->token_variable);
     if (any && in_environment)

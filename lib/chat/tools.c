@@ -26,10 +26,14 @@ char **clean_env(const char *const *secrets)
     char **env;
 
     for (const struct provider *const *p = provider_all(); *p; p++) {
-        if (!(*p)->key_variable)
-            continue;
-        names = mem_grow(names, &cap, count + 1, sizeof *names);
-        names[count++] = (*p)->key_variable;
+        const char *const variables[] = {(*p)->key_variable, (*p)->shared_key_variable,
+                                         (*p)->token_variable};
+
+        for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+            if (variables[i]) {
+                names = mem_grow(names, &cap, count + 1, sizeof *names);
+                names[count++] = variables[i];
+            }
     }
     names = mem_grow(names, &cap, count + 3, sizeof *names);
     names[count++] = "CHAT_API_KEY";

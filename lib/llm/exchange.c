@@ -491,8 +491,8 @@ static bool wait_to_repeat(struct exchange *x, const struct ask *ask, unsigned r
     return false;
 }
 
-/* Returns true if the error refuses a field that can be left out, and tells the user. A conversation
- * that is too long needs more than that. */
+/* Returns true, with a notice for the user, if the error refuses a field that can be left out. That
+ * does not help if the conversation is too long. */
 static bool learned_refused(const struct exchange *x, const struct ask *ask,
                             const struct http_request *r, const struct err *e)
 {
@@ -608,7 +608,7 @@ int exchange_once(const struct provider *p, struct ask *ask, struct response *a,
     ask->context = whole;
     free(view.at);
     rc = settle_response(a, rc, &own);
-    /* What was left out did not help. */
+    /* Leaving out fields did not help. */
     if (rc != 0 && own.kind == ERR_REQUEST && ask->refused)
         refused_fields_truncate(ask->refused, refused);
     provider_error_mask_all(&own, ask);

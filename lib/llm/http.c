@@ -126,8 +126,8 @@ static void timer_head(struct timer *t, int64_t now)
         t->since = now;
 }
 
-/* A piece of the body came, after which the rest may take `ending_ms` (struct http_sink). What comes
- * after the end of the response does not extend the time. */
+/* A piece of the body came, after which the rest may take `ending_ms` (struct http_sink). Bytes
+ * after the end of the response do not extend the time. */
 static void timer_body(struct timer *t, long ending_ms, int64_t now)
 {
     if (t->ending_ms != HTTP_ENDED_MS)

@@ -716,7 +716,8 @@ static int openai_read_event(struct response *a, struct str event, struct str da
         a->finished = true;
         return 1;
     }
-    if (str_trim(data).n == 0)
+    /* Some gateways send the comments that keep a connection open as data. */
+    if (str_trim(data).n == 0 || str_starts(data, STR(":")))
         return 0;
     if (wire_parse_event(data, &value, e) != 0)
         return -1;
@@ -820,6 +821,7 @@ const struct provider provider_gemini = {
     .base_url = "https://generativelanguage.googleapis.com/v1beta/openai",
     .needs_key = true,
     .key_variable = "GEMINI_API_KEY",
+    .shared_key_variable = "GOOGLE_API_KEY",
     .limit_field = "max_tokens",
     COMPATIBLE,
 };

@@ -18,7 +18,7 @@ static void add_url(struct http_request *r, const struct provider *p, const stru
 {
     struct str query = str_of(ask->base_url ? ask->base_url : p->base_url);
     struct str base = str_cut(&query, '?');
-    static const char *const endpoints[] = {"/chat/completions", "/messages"};
+    static const char *const endpoints[] = {"/chat/completions", "/messages", "/responses"};
 
     while (str_ends(base, STR("/")))
         base.n--;

@@ -74,7 +74,7 @@ struct word {
     bool named; /* it stands where errors name a field */
 };
 
-/* Takes the next word from *rest, which is a part of `text`. */
+/* Takes the next word from *rest, a part of `text`. */
 static bool next_word(struct str text, struct str *rest, struct word *w)
 {
     const char *end = text.p + text.n, *p = rest->p, *q;
@@ -107,7 +107,7 @@ static bool mentions_word(struct str text, const char *word)
 
 /* ---- the fields that an error names ---- */
 
-/* What is known of an error while it is read. */
+/* An error while it is read. */
 struct reading {
     const struct provider *provider;
     const struct ask *ask;
@@ -178,7 +178,7 @@ static enum ask_from field_from(const struct provider *p, const struct ask *ask,
     return from;
 }
 
-/* ---- what is sent instead ---- */
+/* ---- replacements ---- */
 
 /* Efforts, the lowest first. `xhigh` is a word of OpenAI. */
 static const char *const efforts[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
@@ -320,7 +320,7 @@ static bool learn_field(struct reading *r, struct str path)
 
 /* ---- reading an error ---- */
 
-/* Adds the text of the error, decoded. Gateways send the error of the server behind them as the text
+/* Adds the text of the error, decoded. Gateways send the error of another server as the text
  * `metadata.raw` (OpenRouter). */
 static void add_message(struct buf *message, struct str error)
 {

@@ -13,7 +13,7 @@
  * Members of the body may be raw JSON, which cJSON does not look into. So a member that has to be
  * changed inside is printed and written anew. */
 
-/* Prints a member of the body to `scratch`. Returns STR_NONE if there is none. */
+/* Prints a member of the body to `scratch`. Returns STR_NONE if it is missing. */
 static struct str member_text(const cJSON *body, const char *name, struct buf *scratch)
 {
     const cJSON *member = cJSON_GetObjectItemCaseSensitive(body, name);
@@ -164,7 +164,7 @@ static void set_effort_and_limit(cJSON *body, const struct provider *p, const st
 
 /* A field that a setting of the user other than an option decides. */
 struct decided {
-    const char *path; /* NULL: there is no such field */
+    const char *path; /* NULL: not used */
     const char *flag, *key;
     enum ask_from from;
 };
@@ -173,7 +173,7 @@ struct decided {
 struct adding {
     const struct ask_option *option;
     struct decided decided[2];
-    const char *schema_field; /* NULL: there is no schema */
+    const char *schema_field; /* NULL: no schema was given */
     struct buf path;          /* of the value that is looked at */
     bool failed;
     struct err *e;
@@ -206,8 +206,8 @@ static void conflict(struct adding *a, const struct decided *d)
                 d->key, key, buf_c(&a->path));
 }
 
-/* Adds to `out` the value that the field a->path gets: `ours`, which is there, or `theirs`, which
- * the option wants. */
+/* Adds to `out` the new value of the field a->path: `ours`, the present one, or `theirs`, that of the
+ * option. */
 static void add_chosen(struct adding *a, struct buf *out, struct str ours, struct str theirs)
 {
     const struct decided *d = find_decided(a);
@@ -310,8 +310,8 @@ static void add_option(cJSON *body, struct adding *a)
 /* The places of adding.decided. */
 enum { EFFORT, LIMIT };
 
-/* Handles an option that is another name of the field of the limit, which is set already. Returns
- * true if the option need not be added. */
+/* Handles an option with another name for the limit, after the limit was set. Returns true if the
+ * option need not be added. */
 static bool is_limit_again(cJSON *body, struct adding *a, const struct provider *p)
 {
     const struct decided *d = &a->decided[LIMIT];

@@ -390,3 +390,32 @@ connections_are() {
     run_expect 0 chat -1 hello
     stdout_is hi
 }
+
+# ---- servers
+
+@test "request options: a base URL may end in the endpoint" {
+    start_llm --reply ok
+    local end
+    for end in chat/completions messages responses; do
+        run_expect 0 chat -1 --base-url "http://127.0.0.1:$LLM_PORT/v1/$end" hello
+    done
+    requests_are 3
+}
+
+@test "request options: GOOGLE_API_KEY is Gemini's if it has no other, and chooses no provider" {
+    start_llm --reply ok
+    unset OPENAI_API_KEY OPENAI_BASE_URL CHAT_MODEL
+    export GOOGLE_API_KEY=google-key-1
+    run_expect 0 chat -1 -m gemini:m --base-url "http://127.0.0.1:$LLM_PORT/v1" hello
+    is_header 1 Authorization 'Bearer google-key-1'
+    GEMINI_API_KEY=own-key-1 run_expect 0 chat -1 -m gemini:m --base-url "http://127.0.0.1:$LLM_PORT/v1" hello
+    is_header 2 Authorization 'Bearer own-key-1'
+    CHAT_PROVIDER=none run_expect 2 chat -1 hello
+}
+
+@test "request options: a comment in a data line does not end the answer" {
+    printf 'status: 200\n\ndata: : keep-alive\n\ndata: {"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n' >comment.http
+    start_llm ./comment.http
+    run_expect 0 chat -1 hello
+    stdout_is hi
+}

@@ -82,8 +82,8 @@ void server_report(const struct server *s);
 /* Fills in model, base URL, key, and the trusted certificates ($CURL_CA_BUNDLE, else $SSL_CERT_DIR
  * and $SSL_CERT_FILE). */
 void server_address(const struct server *s, struct ask *ask);
-/* Returns the key and the secrets in headers, so far as they are loaded; NULL follows the last. It
- * is valid until the next call. */
+/* Returns the loaded key and the secrets in loaded headers; NULL follows the last. The array is valid
+ * until the next call. */
 const char *const *server_secrets(struct server *s);
 void server_release(struct server *s);
 

@@ -100,6 +100,9 @@ struct provider {
     bool documents;       /* it takes PDFs as attachments */
     /* The usual environment variables, or NULL. These are names; cli/config reads the values. */
     const char *key_variable;
+    /* Another variable for the key, which other programs use as well, so that it alone does not choose
+     * this provider. */
+    const char *shared_key_variable;
     const char *token_variable; /* a Bearer token, used if key_variable is not set */
     const char *base_variable;
     /* For a server on loopback that chat looks for if nothing is configured: the path at which it

@@ -4,7 +4,7 @@
  * Which fields a model accepts changes with every model, so chat has no table of them. It believes
  * the server: if an error (HTTP 400, 422, or 500 of llama-cpp-python) names a field that the
  * provider or the configuration set, the request is sent again without it. The field is kept here
- * and, for a day, in a cache, so that the next turn does not ask in vain.
+ * and, for a day, in a cache, so that the next turn does not repeat the error.
  *
  * The name of the field is read from, in this order:
  *
@@ -35,7 +35,7 @@
 #include "chathist/base/error.h"
 #include "chathist/llm/provider.h"
 
-/* A field and what is sent instead. All strings are owned. */
+/* A field and its replacement. All strings are owned. */
 struct refused_field {
     char *path;      /* the names of the objects around the field and its own, with dots */
     char *only;      /* the value that was refused, JSON; NULL: any value */
@@ -60,15 +60,15 @@ void refused_fields_release(struct refused_fields *f);
 void refused_fields_truncate(struct refused_fields *f, size_t count);
 
 /* Reads the error `reply` to the request body `sent`. If it refuses a field that can be done
- * without, adds the field to ask->refused, adds to `notice` what the user is told, and returns
+ * without, adds the field to ask->refused, adds a line for the user to `notice`, and returns
  * true. */
 bool refused_fields_learn(const struct provider *p, const struct ask *ask, int status,
                           struct str reply, struct str sent, struct buf *notice);
 
 /* ---- the cache (llm/refused_cache, which uses libcurl) ---- */
 
-/* Loads the fields of a model from the cache, without those older than a day. Without a cache there
- * are none. */
+/* Loads the fields of a model from the cache, without those older than a day. The list is
+ * empty if the cache has no file for the server. */
 void refused_fields_load(struct refused_fields *f, const char *dir, const struct provider *p,
                          const char *base_url, const char *model);
 /* Writes them into the cache, in place of what it has for the model. Returns 0, or -1 with *e
