@@ -147,6 +147,7 @@ static void set_ask(struct chat_session *t, struct ask *ask)
                         .schema_fits = schema_fits(t->schema),
                         .stream = t->args->stream,
                         .once = t->args->once,
+                        .show_reasoning = t->args->reasoning,
                         .limits = t->args->limits,
                         .retries = t->args->retries,
                         .watch = &t->events.watch};

@@ -344,7 +344,7 @@ void opaque_settle(struct opaque_blocks *r, bool calls)
     buf_release(&block);
 }
 
-/* ---- what goes back ---- */
+/* ---- the array that goes back ---- */
 
 void opaque_bind(struct opaque_blocks *r, uint64_t before)
 {

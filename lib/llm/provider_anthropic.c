@@ -82,7 +82,7 @@ static cJSON *compose_open_blocks(struct composer *c)
     return c->blocks;
 }
 
-/* Adds a part of the request to the checksum of what comes before the next message. */
+/* Adds a part of the request to the checksum of everything before the next message. */
 static void compose_checksum(struct composer *c, struct str part)
 {
     c->before = checksum(part, c->before);
@@ -367,7 +367,7 @@ void anthropic_conversation(const struct context *context, const char *provider,
 /* The default for `max_tokens`, which the API requires: as much as any model writes. A model that
  * writes less refuses it and names its own maximum (lower_limit). */
 #define MAX_TOKENS "128000"
-/* What is sent to a server that refuses the default and names no maximum. */
+/* For a server that refuses the default and names no maximum. */
 #define MAX_TOKENS_SMALL "4096"
 
 /* The types of tools that run at the server carry a date. These are the types of the names without
@@ -420,7 +420,7 @@ static cJSON *anthropic_tools_tree(const struct ask *ask)
 
 /* Returns the declarations of the tools that the model may call. Without any, the tools that were
  * called earlier are declared, and *none is set, because the API refuses a request with calls or
- * results and without `tools`. Returns NULL if there are none either. */
+ * results and without `tools`. Returns NULL if no tool was called. */
 static cJSON *tools_of(const struct ask *ask, struct composer *c, bool *none)
 {
     cJSON *called = c->tools;
@@ -607,7 +607,7 @@ static void anthropic_begin(const struct provider *p, const struct ask *ask, str
     prompt_release(&m);
 }
 
-/* Adds to ask->refused, which is kept for a day, that the model takes fewer tokens than the default:
+/* If the model takes fewer tokens than the default, adds that to ask->refused, which lasts a day:
  * "max_tokens: 128000 > 64000, which is the maximum allowed number of output tokens for ...".
  * Returns false if the error is about something else. */
 static bool lower_limit(struct ask *ask, struct str body)

@@ -327,3 +327,152 @@ more_expectations() {
     stderr_matches '^chat: '
     requests_are 0
 }
+
+# start_strict STEP...: start_family, at a server that refuses what Anthropic's newest models refuse.
+start_strict() {
+    start_family --hook "'$TESTS/tools/anthropic-rules' \"\${FAKE_BODY%/*}\" \"\$FAKE_N\"" "$@"
+}
+
+# refusal MESSAGE: a fixture with this error.
+refusal() {
+    printf 'status: 400\n\n%s\n' "$(jq -cn --arg message "$1" '{type: "error", error: {type: "invalid_request_error", $message}}')"
+}
+
+make_weather() {
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"get_weather"}'\''; exit; }\necho sunny\n' >weather
+    chmod +x weather
+}
+
+@test "anthropic: thinking, call, thinking, text, call go back as they came, in the loop and in later turns" {
+    use_history
+    make_weather
+    start_strict anthropic/interleaved anthropic/thinking anthropic/interleaved anthropic/http-529 anthropic/normal
+    run_expect 0 chat -s s --yes -T ./weather one
+    blocks='{"type":"thinking","thinking":"","signature":"c2lnMQ=="}
+        {"type":"tool_use","id":"toolu_a","name":"get_weather","input":{"city":"Paris"}}
+        {"type":"thinking","thinking":"And the ä time?","signature":"c2lnMg=="}
+        {"type":"text","text":"Now the time."}
+        {"type":"tool_use","id":"toolu_b","name":"get_weather","input":{"city":"UTC"}}'
+    request 2 | jq -cS '.messages[1].content' >sent
+    jq -cSs . <<<"$blocks" >wanted
+    same 'the blocks' wanted sent
+    # The second turn ends between its rounds; what it stored is read from the file again.
+    run_expect 5 chat -s s --yes --retries 0 -T ./weather two
+    run_expect 0 chat -s s --yes -T ./weather 'go on'
+    request 5 | jq -cS '.messages[1].content' >sent
+    same 'the blocks in a later turn' wanted sent
+    request 5 | jq -r '.messages | map(.content | if type == "string" then . else map(.type) | join(" ") end) | .[]' >types
+    is types types one 'thinking tool_use thinking text tool_use' 'tool_result tool_result' 'thinking text' two \
+        'thinking tool_use thinking text tool_use' 'tool_result tool_result text'
+    # With other tools, and with another model, it would be the thinking of another conversation.
+    run_expect 0 chat -s s 'no tools'
+    run_expect 0 chat -s s -m anthropic:other --yes -T ./weather other
+    run_expect 0 chat -s s --yes -T ./weather again
+    for number in 6 7 8; do
+        request "$number" | jq -r '[.messages[].content | arrays | .[] | .signature // empty] | join(" ")'
+    done >signatures
+    is signatures signatures '' '' 'c2lnMQ== c2lnMg== c2lnbmF0dXJl c2lnMQ== c2lnMg=='
+    requests_are 8
+    run_expect 0 "$TESTS/tools/anthropic-rules" "$RECORD"
+    stdout_is '8 requests, 0 broken rules'
+}
+
+@test "anthropic: a server that refuses the blocks of earlier answers is asked again without them" {
+    use_history
+    # shellcheck disable=SC2016
+    refusal 'messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.' >bound.http
+    start_family --refuse '"signature"=./bound.http' anthropic/thinking anthropic/normal
+    run_expect 0 chat -s s one
+    run_expect 0 chat -s s two
+    stdout_is 'Hello, world.'
+    stderr_is "chat: the server refuses the model's earlier thinking: it is left out"
+    requests_are 3
+    json_is "$RECORD/3.json" '.messages[1].content' 'Hello, world.'
+}
+
+@test "anthropic: effort, a summary of the reasoning, the cache; what an older model refuses is left out" {
+    use_history
+    refusal 'adaptive thinking is not supported on this model' >adaptive.http
+    refusal 'max_tokens: 128000 > 64000, which is the maximum allowed number of output tokens for test-model' >limit.http
+    refusal 'cache_control: Extra inputs are not permitted' >cache.http
+    start_strict anthropic/thinking
+    run_expect 0 chat -N hello
+    request 1 | jq -c '[.thinking, .output_config, .cache_control]' >sent
+    is fields sent '[null,null,{"type":"ephemeral"}]'
+    run_expect 0 chat -N --reasoning --effort minimal hello
+    stderr_matches 'Let me'
+    request 2 | jq -c '[.thinking, .output_config, .cache_control]' >sent
+    is fields sent '[{"type":"adaptive","display":"summarized"},{"effort":"low"},{"type":"ephemeral"}]'
+    run_expect 0 chat --once --effort none hello
+    request 3 | jq -c '[.thinking, .output_config, .cache_control]' >sent
+    is fields sent '[{"type":"disabled"},null,null]'
+    run_expect 0 chat -N --no-stream -o cache_control=null -o 'output_config={"effort":"xhigh"}' hello
+    request 4 | jq -c '[.thinking, .output_config, .cache_control]' >sent
+    is fields sent '[null,{"effort":"xhigh"},null]'
+    start_family --refuse '"max_tokens":128000=./limit.http' --refuse '"adaptive"=./adaptive.http' \
+        --refuse '"cache_control"=./cache.http' anthropic/normal
+    run_expect 0 chat -N --reasoning hello
+    stdout_is 'Hello, world.'
+    stderr_matches "the model has no adaptive thinking: 'thinking' is left out"
+    requests_are 4
+    request 4 | jq -c '[.max_tokens, .thinking, .cache_control]' >sent
+    is fields sent '[64000,null,null]'
+    # The limit is known for a day.
+    run_expect 0 chat -N hello
+    stderr_empty
+    requests_are 5
+}
+
+@test "anthropic: a schema that the model has no field for is in the system prompt" {
+    use_history
+    refusal 'output_config: Extra inputs are not permitted' >format.http
+    printf '{"type":"object","properties":{},"additionalProperties":false}' >s.json
+    start_family --refuse '"output_config"=./format.http' anthropic/normal
+    run_expect 1 chat -N --schema s.json hello
+    stderr_matches "answer does not match 's.json'"
+    requests_are 2
+    request 2 | jq -c '[.output_config, (.system | contains("JSON Schema"))]' >sent
+    is fields sent '[null,true]'
+}
+
+@test "anthropic: tools of the server; a beta header; a token instead of a key" {
+    start_strict anthropic/server-tool
+    unset ANTHROPIC_API_KEY
+    run_expect 0 env ANTHROPIC_AUTH_TOKEN=test-token-1 chat -N -T @web_search -T @code_execution_20260521 \
+        --header 'anthropic-beta: a-2026-01-01,b-2026-01-01' hello
+    stdout_is 'I look it up. 20 degrees.'
+    request 1 | jq -c .tools >sent
+    is tools sent '[{"type":"web_search_20250305","name":"web_search"},{"type":"code_execution_20260521","name":"code_execution"}]'
+    [[ $(request_header 1 anthropic-beta) == a-2026-01-01,b-2026-01-01 ]]
+    [[ $(request_header 1 authorization),$(request_header 1 x-api-key) == 'Bearer test-token-1,' ]]
+    ANTHROPIC_API_KEY=test-key-1 ANTHROPIC_AUTH_TOKEN=test-token-1 run_expect 0 chat -N hello
+    [[ $(request_header 2 authorization),$(request_header 2 x-api-key) == ,test-key-1 ]]
+}
+
+@test "anthropic: anthropic-rules finds what is wrong" {
+    mkdir bad
+    number=0
+    while IFS=$'\t' read -r change what; do
+        number=$((number + 1))
+        jq -c "$change" <<<'{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"a"},
+            {"role":"assistant","content":[{"type":"text","text":"t"},{"type":"tool_use","id":"i","name":"f","input":{}}]},
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":"r"}]}],
+            "tools":[{"name":"f","input_schema":{"type":"object"}}]}' >"bad/$number.json"
+        echo "request $number: $what"
+    done >wanted <<'END'
+.temperature = 1	unknown fields ['temperature']
+del(.max_tokens)	max_tokens None
+.thinking = {type: "enabled", budget_tokens: 2000}	thinking {'type': 'enabled', 'budget_tokens': 2000}
+.messages += [{role: "assistant", content: "x"}]	prefill
+.messages[1].content[0].text = " "	blank text in message 1
+.messages[2].content = "x"	calls without results before message 2
+.tools[0].cache_control = {"type":"ephemeral"} | .tools = [range(5) as $n | .tools[0] + {name: "f\($n)"}]	5 cache_control
+.messages[1].content[0] = {type: "thinking", thinking: "", signature: "s"}	the thinking of message 1 is bound to a different conversation
+.tool_choice = {type: "any"}	a forced tool
+.output_config = {effort: "minimal"}	effort minimal
+END
+    echo "$number requests, $number broken rules" >>wanted
+    run_expect 1 "$TESTS/tools/anthropic-rules" bad
+    same 'what is wrong' wanted "$OUT"
+}

@@ -42,7 +42,7 @@ struct context_message {
      * max_bytes. May be NULL. */
     char *thinking;
     char *provider;
-    bool merged; /* the text of an earlier message was put before this one, which has calls */
+    bool merged; /* it has calls, and begins with the text of an earlier message */
     /* Of this turn's prompt, or the images of a result of this turn; borrowed. They do not count
      * against max_bytes. */
     const struct attachment *attachments;

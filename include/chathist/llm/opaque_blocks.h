@@ -57,7 +57,7 @@ struct opaque_blocks {
     struct buf thinking; /* a JSON array of blocks that go back with tool calls; may be empty */
     struct buf turn;     /* a JSON array of all blocks; may be empty */
     bool turn_cut;       /* a block is missing in `turn` */
-    bool bound;          /* the blocks are only valid after what `before` is the checksum of */
+    bool bound; /* the blocks are valid only after the request with the checksum `before` */
     uint64_t before;
 
     bool open;     /* a block is streaming */
@@ -95,7 +95,7 @@ void opaque_push(struct opaque_blocks *r, struct str block);
 /* The response has ended. If it `calls` tools, its reasoning and details are added to `thinking` as
  * blocks of the types `reasoning_content` and `reasoning_details`. Both are empty afterwards. */
 void opaque_settle(struct opaque_blocks *r, bool calls);
-/* Says that the blocks are only valid after the same request as now, which has this checksum. */
+/* Binds the blocks to the request that they answer, by its checksum. */
 void opaque_bind(struct opaque_blocks *r, uint64_t before);
 /* Adds to `out` the array that is stored and goes back; nothing if no block has to go back. It is
  * `turn` if the order or the form of the blocks does not follow from the text and the calls, as it

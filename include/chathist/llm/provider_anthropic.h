@@ -43,10 +43,10 @@ extern const struct provider provider_anthropic;
  *    {"INVALID_JSON":"…"}.
  *  - Images are blocks before the text of their message.
  *  - The blocks of a response go back in their order (thinking, call, thinking, text, call) to the
- *    provider that wrote them, if everything before them is as it was ("Preserved thinking"): the
+ *    provider that wrote them, if everything before them is unchanged ("Preserved thinking"): the
  *    model, the tools, the system prompt and the messages, blocks included. So each request that is
  *    made here continues an earlier one, or is free of blocks from the change on. If only the
- *    thinking was kept, it comes first. Blocks that are not bound to what was before them go back
+ *    thinking was kept, it comes first. Blocks without a checksum go back
  *    during their loop of calls and results only (context_in_loop).
  */
 void anthropic_conversation(const struct context *context, const char *provider, cJSON **messages,
