@@ -17,6 +17,8 @@ start_family() {
     if [[ $FAMILY == anthropic ]]; then
         unset OPENAI_BASE_URL OPENAI_API_KEY
         export ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=test-key-1 CHAT_MODEL=anthropic:test-model
+    elif [[ $FAMILY == openai-responses ]]; then
+        export CHAT_MODEL=openai-responses:test-model
     fi
 }
 

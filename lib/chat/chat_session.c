@@ -519,23 +519,25 @@ int chat_session_change_model(struct chat_session *t, const char *name, struct e
     struct buf full = BUF_INIT(BUF_SMALL);
     const struct provider *provider;
     const char *model;
+    bool same;
     int result;
 
     provider_split(name, &provider, &model);
     if (!provider)
         provider = t->server.provider;
+    /* The same name can be another provider at another base URL. */
+    same = strcmp(provider->name, t->first->name) == 0;
     buf_addf(&full, "%s:%s", provider->name, model);
     tried.value[SETTING_MODEL] = full.data;
     tried.from[SETTING_MODEL] = CONFIG_FLAG;
     tried.value[SETTING_PROVIDER] = NULL;
     /* --base-url was given for the first server. */
-    if (provider != t->first && tried.from[SETTING_BASE_URL] == CONFIG_FLAG) {
+    if (!same && tried.from[SETTING_BASE_URL] == CONFIG_FLAG) {
         tried.value[SETTING_BASE_URL] = NULL;
         tried.from[SETTING_BASE_URL] = CONFIG_DEFAULT;
     }
     /* --header was given for the first server, too. */
-    result = server_choose(&server, &tried, t->args->headers,
-                           provider == t->first ? t->args->headers_count : 0, e);
+    result = server_choose(&server, &tried, t->args->headers, same ? t->args->headers_count : 0, e);
     if (result == 0 && !t->args->insecure)
         result = server_check_key(&server, e);
     if (result == 0)

@@ -11,8 +11,12 @@ const char *setting_name_for(const char *name, const struct provider *p, bool ow
     const struct provider *of =
         dot && dot[1] ? provider_find((struct str){name, (size_t)(dot - name)}) : NULL;
 
+    /* The three providers of OpenAI have the settings of `openai` in common. */
     if (own)
-        return of == p ? dot + 1 : NULL;
+        return of && (strcmp(of->name, p->name) == 0 ||
+                      (p->key_name && strcmp(of->name, p->key_name) == 0))
+                   ? dot + 1
+                   : NULL;
     return of ? NULL : name;
 }
 

@@ -70,6 +70,12 @@ static char *key_file(const struct config *c, const char *provider)
     return file;
 }
 
+/* Returns the name under which the key of a provider is configured. */
+static const char *key_name(const struct provider *p)
+{
+    return p->key_name ? p->key_name : p->name;
+}
+
 /* Finds where the key of a provider comes from. With `any`, keys that are not set for one provider
  * also apply. */
 static void key_find(struct key_source *s, const struct config *c, const struct provider *p,
@@ -78,10 +84,10 @@ static void key_find(struct key_source *s, const struct config *c, const struct 
     const char *command = c->value[SETTING_API_KEY_COMMAND];
     bool in_environment = c->from[SETTING_API_KEY_COMMAND] == CONFIG_ENVIRONMENT;
     struct buf own = BUF_INIT(BUF_SMALL);
-    char *file = key_file(c, p->name);
+    char *file = key_file(c, key_name(p));
 
     *s = (struct key_source){0};
-    buf_addf(&own, "api_key_command.%s", p->name);
+    buf_addf(&own, "api_key_command.%s", key_name(p));
     if (any)
         offer_key(s, KEY_VARIABLE, config_env("CHAT_API_KEY"), "CHAT_API_KEY");
     if (p->key_variable)
@@ -92,7 +98,7 @@ static void key_find(struct key_source *s, const struct config *c, const struct 
         offer_key(s, KEY_VARIABLE, config_env(p->token_variable), p->token_variable);
     if (any && in_environment)
         offer_key(s, KEY_COMMAND, command, "CHAT_API_KEY_COMMAND");
-    offer_key(s, KEY_COMMAND, config_named(c, SETTING_API_KEY_COMMAND, p->name), buf_c(&own));
+    offer_key(s, KEY_COMMAND, config_named(c, SETTING_API_KEY_COMMAND, key_name(p)), buf_c(&own));
     offer_key(s, KEY_FILE, file, "");
     if (any)
         offer_key(s, KEY_COMMAND, command, "api_key_command");
@@ -121,11 +127,21 @@ static bool key_in_configuration(const struct config *c, const char *provider)
 
 static void key_check_names(const struct config *c)
 {
-    for (size_t i = 0; i < c->named_count; i++)
-        if (c->named[i].setting == SETTING_API_KEY_COMMAND &&
-            !provider_find(str_of(c->named[i].name)))
-            warnf("unknown provider '%s' in the user configuration: api_key_command.%s",
-                  c->named[i].name, c->named[i].name);
+    for (size_t i = 0; i < c->named_count; i++) {
+        const char *name = c->named[i].name;
+        const struct provider *p;
+
+        if (c->named[i].setting != SETTING_API_KEY_COMMAND)
+            continue;
+        p = provider_find(str_of(name));
+        if (!p)
+            warnf("unknown provider '%s' in the user configuration: api_key_command.%s", name,
+                  name);
+        else if (strcmp(key_name(p), name) != 0)
+            warnf("api_key_command.%s in the user configuration is not used: '%s' has the key of "
+                  "'%s'",
+                  name, name, key_name(p));
+    }
 }
 
 /* ---- getting it ---- */
@@ -387,6 +403,22 @@ static int choose_url(struct server *s, const struct config *c, struct err *e)
     return check_url(s->base_url, e);
 }
 
+/* Is the base URL at the provider's own host, or at one of its regions, such as eu.api.openai.com?
+ */
+static bool is_at_home(const struct provider *p, const char *base_url)
+{
+    struct buf own = BUF_INIT(BUF_SMALL), origin = BUF_INIT(BUF_SMALL);
+    bool home;
+
+    buf_add_byte(&own, '.');
+    buf_add_byte(&origin, '.');
+    home = http_origin(p->base_url, &own) && http_origin(base_url, &origin) &&
+           str_ends(buf_str(&origin), buf_str(&own));
+    buf_release(&own);
+    buf_release(&origin);
+    return home;
+}
+
 /* ---- the key ---- */
 
 /* Returns host and port of the server, without a user and password. */
@@ -547,8 +579,12 @@ int server_choose(struct server *s, const struct config *c, const struct ask_hea
                        "CHAT_BASE_URL or CHAT_PROVIDER, or try '-p echo' (it answers with your "
                        "own prompt)",
                        name ? "" : ", and neither Ollama nor llama.cpp answers on this machine");
-    if (choose_url(s, c, e) < 0 || server_headers_choose(&s->headers, c, s->provider, !s->found,
-                                                         headers, headers_count, e) < 0)
+    if (choose_url(s, c, e) < 0)
+        return -1;
+    if (s->provider->elsewhere && !is_at_home(s->provider, s->base_url))
+        s->provider = s->provider->elsewhere;
+    if (server_headers_choose(&s->headers, c, s->provider, !s->found, headers, headers_count, e) <
+        0)
         return -1;
     return choose_key(s, c, e);
 }

@@ -284,7 +284,7 @@ static int fail_status(struct exchange *x, struct err *e)
         provider_error_set_http(e, x->head.status, buf_str(&x->body));
         if (x->ask->base_url) /* NULL: the echo provider, which has no server */
             provider_error_explain(e, x->head.status, buf_str(&x->body), x->ask->key,
-                                   x->ask->key_from);
+                                   x->ask->key_from, x->provider->missing);
         return -1;
     }
     if (http_origin(buf_c(&x->head.field[HTTP_LOCATION]), &origin))

@@ -85,7 +85,7 @@ static int fail(const struct ask *ask, const struct reply *reply, struct err *e)
     provider_error_set_http(&own, reply->head.status, buf_str(&reply->body));
     if (ask->base_url)
         provider_error_explain(&own, reply->head.status, buf_str(&reply->body), ask->key,
-                               ask->key_from);
+                               ask->key_from, NULL);
     err_set(e, own.kind, "%s", err_text(&own));
     err_release(&own);
     return -1;

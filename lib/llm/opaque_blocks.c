@@ -26,6 +26,7 @@ void opaque_init(struct opaque_blocks *r)
         buf_init(&r->grown[i], OPAQUE_TURN_MAX);
     buf_init(&r->reasoning, OPAQUE_THINKING_MAX);
     buf_init(&r->details, OPAQUE_THINKING_MAX);
+    buf_init(&r->items, OPAQUE_THINKING_MAX);
     for (size_t i = 0; i < OPAQUE_DETAIL_TEXTS; i++)
         buf_init(&r->detail.texts[i], OPAQUE_THINKING_MAX);
 }
@@ -39,6 +40,7 @@ void opaque_release(struct opaque_blocks *r)
         buf_release(&r->grown[i]);
     buf_release(&r->reasoning);
     buf_release(&r->details);
+    buf_release(&r->items);
     cJSON_Delete(r->detail.members);
     for (size_t i = 0; i < OPAQUE_DETAIL_TEXTS; i++)
         buf_release(&r->detail.texts[i]);
@@ -312,6 +314,25 @@ void opaque_add_detail(struct opaque_blocks *r, struct str detail, bool piece)
     if (!piece || !continues(&r->detail, detail))
         end_detail(r);
     take_piece(&r->detail, detail);
+}
+
+/* ---- items ---- */
+
+void opaque_add_item(struct opaque_blocks *r, struct str item, bool matters)
+{
+    struct buf compact = BUF_INIT(SIZE_MAX);
+
+    json_add_compact(&compact, item);
+    r->items_cut = !push(&r->items, buf_str(&compact)) || r->items_cut;
+    r->items_matter = r->items_matter || matters;
+    buf_release(&compact);
+}
+
+void opaque_keep_items(struct opaque_blocks *r)
+{
+    if (r->items_matter && !r->items_cut)
+        push(&r->thinking, values_of(&r->items));
+    buf_clear(&r->items);
 }
 
 void opaque_push(struct opaque_blocks *r, struct str block)

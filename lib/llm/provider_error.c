@@ -223,7 +223,13 @@ static bool is_about(const struct server_error *f, const char *const *names,
 
 static bool is_refusal(const struct server_error *f)
 {
-    static const char *const names[] = {"content_policy", "content_filter", NULL};
+    static const char *const names[] = {"content_policy",
+                                        "content_filter",
+                                        "invalid_prompt",
+                                        "bio_policy",
+                                        "cyber_policy",
+                                        "policy_violation",
+                                        NULL};
     static const char *const phrases[] = {"content policy", "content management policy", NULL};
 
     return is_about(f, names, phrases);
@@ -262,9 +268,9 @@ static enum err_kind kind_of_type(const struct server_error *f)
 {
     static const char *const auth[] = {"authentication", "permission", "api_key", "unauthorized",
                                        NULL};
-    static const char *const request[] = {
-        "invalid_request", "not_found", "badrequest", "bad_request",
-        "unsupported",     "billing",   NULL};
+    static const char *const request[] = {"invalid_",    "not_found",      "badrequest",
+                                          "bad_request", "unsupported",    "billing",
+                                          "image",       "data_residency", NULL};
 
     if (mentions_any(&f->type, auth) || mentions_any(&f->code, auth))
         return ERR_AUTH;
@@ -362,7 +368,7 @@ int provider_error_set_http(struct err *e, int status, struct str body)
 }
 
 void provider_error_explain(struct err *e, int status, struct str body, const char *key,
-                            const char *key_from)
+                            const char *key_from, const char *missing)
 {
     bool sent = key && *key;
 
@@ -373,7 +379,8 @@ void provider_error_explain(struct err *e, int status, struct str body, const ch
     else if (status == 404 && e->kind == ERR_REQUEST && find_word(body, "model"))
         err_set(e, e->kind, "%s (chat --models lists the models)", err_text(e));
     else if (status == 404 && e->kind == ERR_REQUEST)
-        err_set(e, e->kind, "%s (is the base URL right? most end in /v1)", err_text(e));
+        err_set(e, e->kind, "%s (%s)", err_text(e),
+                missing ? missing : "is the base URL right? most end in /v1");
 }
 
 /* ---- the key ---- */

@@ -44,23 +44,6 @@ static void set_reasoning(cJSON *message, struct str thinking)
             cjson_set_raw(message, "reasoning_details", json_get(it.value, "reasoning_details"));
 }
 
-/* Adds the arguments as the text of an object. If the model wrote invalid JSON, this is `{}`, and
- * the result of the call explains the error. Some servers (llama.cpp, vLLM before its PR 48922)
- * answer HTTP 500 to any other text, in every later request of the session. */
-static void add_arguments(struct buf *out, struct str args)
-{
-    struct buf text = BUF_INIT(BUF_LINE);
-    struct str value = args;
-
-    if (json_decode(args, &text) && !json_check(buf_str(&text), &value, NULL))
-        value = STR_NONE;
-    if (json_type(value) == JSON_OBJECT)
-        json_add_compact(out, value);
-    else
-        buf_add_c(out, "{}");
-    buf_release(&text);
-}
-
 /* Makes a call in OpenAI's form: {"id","type":"function","function":{"name","arguments"}}. */
 static cJSON *call_tree(struct str raw, struct str thinking, struct call_ids *ids)
 {
@@ -70,7 +53,7 @@ static cJSON *call_tree(struct str raw, struct str thinking, struct call_ids *id
     wire_add_call_name(&out, json_text(json_get(raw, "name"), &text));
     cjson_set_text(function, "name", buf_str(&out));
     buf_clear(&out);
-    add_arguments(&out, json_get(raw, "args"));
+    wire_add_arguments(&out, json_get(raw, "args"));
     cjson_set_text(function, "arguments", buf_str(&out));
     buf_clear(&out);
     wire_add_call_id(ids, json_text(json_get(raw, "id"), &text), &out);
@@ -101,8 +84,7 @@ static cJSON *attachment_part(const struct attachment *a)
     cJSON *part = cjson_object(), *inner = cjson_object();
     struct buf data = BUF_INIT(SIZE_MAX);
 
-    buf_addf(&data, "data:%s;base64,", a->type);
-    buf_add_c(&data, a->base64);
+    wire_add_data_url(&data, a);
     cjson_set_text(part, "type", image ? STR("image_url") : STR("file"));
     if (!image)
         cjson_set_text(inner, "filename", str_of(a->name));
@@ -236,7 +218,7 @@ static void add_calls_as_text(struct buf *out, struct str calls)
         buf_add_c(out, "[call of the tool ");
         buf_add_str(out, text);
         buf_add_c(out, ": ");
-        add_arguments(out, json_get(it.value, "args"));
+        wire_add_arguments(out, json_get(it.value, "args"));
         buf_add_c(out, "]");
     }
     buf_release(&name);
@@ -759,18 +741,21 @@ static int openai_read_whole(struct response *a, struct str body, struct err *e)
     .request = openai_request, .drop_unsupported = openai_drop_unsupported,                        \
     .models = openai_models, .event = openai_read_event, .whole = openai_read_whole
 
+/* A server that does not know the newer field for the limit may ignore it without a word. OpenAI's
+ * refuse the older one for models that reason. */
+#define OPENAI_CHAT                                                                                \
+    .base_url = "https://api.openai.com/v1", .needs_key = true, .key_variable = "OPENAI_API_KEY",  \
+    .base_variable = "OPENAI_BASE_URL", .key_name = "openai", .documents = true,                   \
+    .limit_field = "max_completion_tokens", .limit_elsewhere = "max_tokens", COMPATIBLE
+
 const struct provider provider_openai = {
     .name = "openai",
-    .documents = true,
-    .base_url = "https://api.openai.com/v1",
-    .needs_key = true,
-    .key_variable = "OPENAI_API_KEY",
-    .base_variable = "OPENAI_BASE_URL",
-    /* A server that does not know the newer field may ignore it without a word. OpenAI's refuse the
-     * older one for models that reason. */
-    .limit_field = "max_completion_tokens",
-    .limit_elsewhere = "max_tokens",
-    COMPATIBLE,
+    OPENAI_CHAT,
+};
+
+const struct provider provider_openai_chat = {
+    .name = "openai-chat",
+    OPENAI_CHAT,
 };
 
 const struct provider provider_openrouter = {

@@ -193,6 +193,12 @@ int wire_parse_whole(struct str body, struct str *value, struct err *e)
     return wire_unusable(e, ERR_BUSY, "the server's answer is not JSON", str_trim(body));
 }
 
+void wire_add_data_url(struct buf *out, const struct attachment *a)
+{
+    buf_addf(out, "data:%s;base64,", a->type);
+    buf_add_c(out, a->base64);
+}
+
 /* ---- ids and names of tool calls ---- */
 
 #define ALNUM "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -293,4 +299,18 @@ void wire_add_call_name(struct buf *out, struct str name)
     for (size_t i = 0; i < name.n && i < TOOL_NAME_MAX; i++)
         buf_add_byte(out,
                      memchr(call_id_accepted.p, name.p[i], call_id_accepted.n) ? name.p[i] : '_');
+}
+
+void wire_add_arguments(struct buf *out, struct str args)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct str value = args;
+
+    if (json_decode(args, &text) && !json_check(buf_str(&text), &value, NULL))
+        value = STR_NONE;
+    if (json_type(value) == JSON_OBJECT)
+        json_add_compact(out, value);
+    else
+        buf_add_c(out, "{}");
+    buf_release(&text);
 }

@@ -43,6 +43,9 @@ cJSON *wire_schema(const struct ask *ask);
 /* Adds an instruction to a system prompt: answer with JSON that matches the schema. */
 void wire_add_schema(const struct ask *ask, struct buf *system);
 
+/* Adds an attachment as a data URL (RFC 2397). */
+void wire_add_data_url(struct buf *out, const struct attachment *a);
+
 /* ---- ids and names of tool calls ----
  *
  * A history holds calls from many servers. If one of them named a call `functions.f`, or gave it an
@@ -78,6 +81,11 @@ void wire_add_call_id(struct call_ids *ids, struct str id, struct buf *out);
 bool wire_add_result_id(struct call_ids *ids, struct buf *out);
 /* Adds a tool's name. Unsuitable characters become `_`, and an empty name becomes `unnamed`. */
 void wire_add_call_name(struct buf *out, struct str name);
+
+/* Adds the arguments of a call as the text of an object. If the model wrote invalid JSON, this is
+ * `{}`, and the result of the call explains the error. Some servers (llama.cpp, vLLM before its PR
+ * 48922) answer HTTP 500 to any other text, in every later request of the session. */
+void wire_add_arguments(struct buf *out, struct str args);
 
 /* ---- responses ---- */
 

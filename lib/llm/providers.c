@@ -3,11 +3,14 @@
 #include <string.h>
 
 #include "chathist/llm/provider_anthropic.h"
-#include "llm/provider_wire.h"
 #include "chathist/llm/provider_openai.h"
+#include "chathist/llm/provider_responses.h"
+#include "llm/provider_wire.h"
 
 static const struct provider *const providers[] = {
-    &provider_openai,
+    &provider_openai_own,
+    &provider_responses,
+    &provider_openai_chat,
     &provider_anthropic,
     &provider_openrouter,
     &provider_groq,

@@ -20,7 +20,7 @@ put_tool() {
     request 1 | jq -c '[.reasoning_effort, .max_tokens, .max_completion_tokens]' >got
     is fields got '["high",77,null]'
     unset OPENAI_BASE_URL
-    run_expect 0 chat --dry-run --max-tokens 77 hello
+    run_expect 0 chat --dry-run -m openai-chat:test-model --max-tokens 77 hello
     stdout_json '.max_completion_tokens, .max_tokens' 77 null
 }
 

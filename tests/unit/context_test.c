@@ -600,6 +600,17 @@ TEST(thinking_travels_with_its_message)
     }
     CHECK_INT(context_weight(&c.at[3]), strlen(c.at[3].tool_calls));
     context_release(&c);
+    /* Texts that are merged lose it, because it belongs to one of them. */
+    add(&c, "user", "\"a\"", "");
+    add(&c, "assistant", "\"b\"", THOUGHT);
+    add(&c, "assistant", "\"c\"", "");
+    add(&c, "user", "\"d\"", "");
+    add(&c, "assistant", "\"e\"", THOUGHT);
+    add(&c, "assistant", "\"f\"", A_CALL THOUGHT);
+    context_settle(&c);
+    CHECK(c.at[1].thinking == NULL);
+    CHECK_STR(c.at[3].thinking, "[ {\"type\":\"thinking\"}]");
+    context_release(&c);
 }
 
 TEST(a_loop_of_calls_ends_with_the_users_next_message)

@@ -92,6 +92,10 @@ TEST(provider_model_url_and_key)
 {
     static const struct row rows[] = {
         {"OPENAI_API_KEY=k", UNSET, ENV("m"), UNSET, CHOSEN("openai", "m", OPENAI, "k")},
+        {"OPENAI_API_KEY=k", UNSET, ENV("openai-chat:m"), UNSET,
+         CHOSEN("openai-chat", "m", OPENAI, "k")},
+        {"OPENAI_API_KEY=k OPENAI_BASE_URL=http://env/v1", UNSET, ENV("openai-responses:m"), UNSET,
+         CHOSEN("openai-responses", "m", "http://env/v1", "k")},
         /* A model can name its provider; the more explicit of the two counts. */
         {"", UNSET, ENV("ollama:llama3:8b"), UNSET, CHOSEN("ollama", "llama3:8b", OLLAMA, NULL)},
         {"", ENV("ollama"), FLAG("qwen:7b"), UNSET, CHOSEN("ollama", "qwen:7b", OLLAMA, NULL)},
@@ -100,7 +104,8 @@ TEST(provider_model_url_and_key)
         {"", FLAG("ollama"), FLAG("openai:gpt"), UNSET,
          REFUSED("model 'openai:gpt' is not one of provider 'ollama'")},
         {"", FLAG("acme"), UNSET, UNSET,
-         REFUSED("unknown provider 'acme': known are openai, anthropic, openrouter, groq, "
+         REFUSED("unknown provider 'acme': known are openai, openai-responses, openai-chat, "
+                 "anthropic, openrouter, groq, "
                  "mistral, deepseek, gemini, ollama, llamacpp, echo")},
         /* base URLs by precedence */
         {"OPENAI_BASE_URL=http://env/v1", UNSET, UNSET, IN_FILE("http://file/v1"),

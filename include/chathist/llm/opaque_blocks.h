@@ -17,6 +17,9 @@
  *    of the same type and index, with the signature in the last. OpenRouter refuses details that
  *    are sent back in pieces (github.com/langchain-ai/langchain/pull/36401,
  *    github.com/agno-agi/agno/issues/8794), so the pieces are joined here.
+ *  - Items (OpenAI's Responses API, developers.openai.com/api/docs/guides/reasoning, "Keeping
+ *    reasoning items in context"). The items of the output go back all together or not at all,
+ *    because reasoning is refused without the item after it.
  */
 #ifndef CHATHIST_LLM_OPAQUE_BLOCKS_H
 #define CHATHIST_LLM_OPAQUE_BLOCKS_H
@@ -71,6 +74,10 @@ struct opaque_blocks {
     struct buf details;
     bool details_cut; /* a detail was too long; the rest is useless without it */
     struct opaque_detail detail;
+
+    struct buf items;  /* a JSON array of the items of a response so far; may be empty */
+    bool items_cut;    /* an item is missing in `items` */
+    bool items_matter; /* an item holds more than a text or a call */
 };
 
 void opaque_init(struct opaque_blocks *r);
@@ -90,6 +97,11 @@ void opaque_end(struct opaque_blocks *r, int64_t index);
 void opaque_add_reasoning(struct opaque_blocks *r, struct str text);
 /* Adds an entry of `reasoning_details`, if keep_details is set. `piece`: it comes from a stream. */
 void opaque_add_detail(struct opaque_blocks *r, struct str detail, bool piece);
+/* Adds an item of the output of a response. `matters`: it holds more than a text or a call. */
+void opaque_add_item(struct opaque_blocks *r, struct str item, bool matters);
+/* The response is complete: its items are added to `thinking`, unless one is missing or none
+ * matters. */
+void opaque_keep_items(struct opaque_blocks *r);
 /* Adds a block of another type to `thinking`. */
 void opaque_push(struct opaque_blocks *r, struct str block);
 /* The response has ended. If it `calls` tools, its reasoning and details are added to `thinking` as

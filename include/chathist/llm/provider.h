@@ -105,6 +105,13 @@ struct provider {
     const char *shared_key_variable;
     const char *token_variable; /* a Bearer token, used if key_variable is not set */
     const char *base_variable;
+    /* The name under which its key and its settings are configured (keys/NAME, option.NAME.KEY and
+     * so on), if that is not only its own name. */
+    const char *key_name;
+    /* The provider of the same name that is used instead at the base URL of another host, or
+     * NULL. */
+    const struct provider *elsewhere;
+    const char *missing; /* advice for HTTP 404, or NULL */
     /* For a server on loopback that chat looks for if nothing is configured: the path at which it
      * lists its models, and the member that holds the list. The member is checked because any
      * program may listen on such a port, and many answer 200 to every path. Both may be NULL. */

@@ -33,9 +33,10 @@ int provider_error_set_http(struct err *e, int status, struct str body);
 bool provider_error_mentions(struct str body, const char *word);
 
 /* Adds advice to the error of an HTTP response: where the key came from (401, 403), how to list the
- * models, or that the base URL may be wrong (404). `key` and `key_from` may be NULL. */
+ * models, or else `missing`, or that the base URL may be wrong (404). `key`, `key_from` and
+ * `missing` may be NULL. */
 void provider_error_explain(struct err *e, int status, struct str body, const char *key,
-                            const char *key_from);
+                            const char *key_from, const char *missing);
 
 /* A server may repeat the key that it was sent. secret_of returns the key without blanks around it
  * if it has at least SECRET_MIN bytes, otherwise STR_NONE. Such a key is masked in errors and

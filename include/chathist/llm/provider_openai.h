@@ -1,6 +1,9 @@
 /*
  * provider_openai - OpenAI's Chat Completions API and the servers that are compatible with it.
  *
+ * OpenAI's own models answer more and faster through the Responses API (llm/provider_responses),
+ * and some only there, so `openai` uses that one at OpenAI's own base URL.
+ *
  * Sources: the schema (github.com/openai/openai-openapi) and openai-python, `_streaming.py`.
  *
  * Ollama and llama.cpp speak the same API. They are separate providers because they need no key and
@@ -16,7 +19,9 @@
 #include "chathist/llm/context.h"
 #include "chathist/llm/provider.h"
 
+/* `openai` at the base URL of another server (provider_openai_own is at OpenAI's own). */
 extern const struct provider provider_openai;
+extern const struct provider provider_openai_chat;
 extern const struct provider provider_openrouter;
 extern const struct provider provider_groq;
 extern const struct provider provider_mistral;

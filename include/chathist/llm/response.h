@@ -51,7 +51,7 @@ struct response {
     struct usage usage;
     char *model;                      /* as the server names it; NULL if it does not */
     char *finish_reason;              /* in the words of chathist(5); NULL until it is known */
-    bool begun;                       /* Anthropic's wire: a first event arrived */
+    bool begun;                       /* Anthropic, Responses: a first event arrived */
     bool finished;                    /* the wire said that the response is complete */
     bool refused;                     /* the text is a refusal */
     char *refusal;                    /* the reason, one line that is safe to show; may be NULL */
@@ -59,6 +59,10 @@ struct response {
     bool sink_failed;
     unsigned unkept;     /* bits of enum response_media: the kinds already reported */
     bool any_tool_calls; /* OpenAI's wire: `function_call` is ignored from here on */
+    /* The Responses wire: where the current item begins in `text`, and whether citations or
+     * reasoning of it have come. */
+    size_t item_start;
+    bool item_cited, item_reasoned;
     /* private */
     struct json_pieces pieces;            /* of text */
     struct str secrets[RESPONSE_SECRETS]; /* masked in every part */

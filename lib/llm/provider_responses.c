@@ -1,0 +1,755 @@
+#include "chathist/llm/provider_responses.h"
+
+#include <string.h>
+
+#include "chathist/base/cjson.h"
+#include "chathist/base/json.h"
+#include "chathist/llm/provider_error.h"
+#include "chathist/llm/provider_openai.h"
+#include "llm/provider_wire.h"
+
+/* What a request leaves out because the server refused it (ask->dropped). */
+enum dropped {
+    DROP_SCHEMA = 1 << 0, /* the schema in its own field */
+    DROP_ITEMS = 1 << 1,  /* items of earlier responses: texts, calls and results are sent */
+};
+
+/* ---- the input of a request ---- */
+
+/* The items of a request's input. */
+struct input {
+    cJSON *items;
+    struct call_ids ids;
+    size_t answers; /* how many messages of the model have been written */
+};
+
+static cJSON *item_of(const char *type)
+{
+    cJSON *item = cjson_object();
+
+    cjson_set_text(item, "type", str_of(type));
+    return item;
+}
+
+static cJSON *text_part(const char *type, struct str text)
+{
+    cJSON *part = item_of(type);
+
+    cjson_set_text(part, "text", text);
+    return part;
+}
+
+/* Makes the part of an image (InputImageContent) or of a PDF (InputFileContent). */
+static cJSON *attachment_part(const struct attachment *a)
+{
+    bool image = attachment_is_image(a);
+    cJSON *part = item_of(image ? "input_image" : "input_file");
+    struct buf url = BUF_INIT(SIZE_MAX);
+
+    wire_add_data_url(&url, a);
+    if (!image)
+        cjson_set_text(part, "filename", str_of(a->name));
+    cjson_set_text(part, image ? "image_url" : "file_data", buf_str(&url));
+    if (image)
+        cjson_set_text(part, "detail", STR("auto"));
+    buf_release(&url);
+    return part;
+}
+
+/* Makes the content parts of a prompt: its text, if there is any, and its attachments. */
+static cJSON *prompt_parts(const struct context_message *m)
+{
+    struct str text = {m->content, m->n};
+    cJSON *parts = cjson_array();
+
+    if (str_trim(text).n > 0)
+        cjson_push(parts, text_part("input_text", text));
+    for (size_t i = 0; i < m->attachments_count; i++)
+        cjson_push(parts, attachment_part(&m->attachments[i]));
+    return parts;
+}
+
+/* Every item has a type, because llama.cpp refuses those without. */
+static void input_add_prompt(struct input *in, const struct context_message *m)
+{
+    cJSON *item = item_of("message");
+
+    cjson_set_text(item, "role", STR("user"));
+    if (m->attachments_count > 0)
+        cjson_set(item, "content", prompt_parts(m));
+    else
+        cjson_set_text(item, "content", (struct str){m->content, m->n});
+    cjson_push(in->items, item);
+}
+
+/* Adds text of the model in the form in which servers send it, with all of its members: vLLM
+ * requires `id` and `status`, and llama.cpp the array of parts. The id is made up; OpenAI wants it
+ * to begin with `msg`. */
+static void input_add_answer(struct input *in, struct str text)
+{
+    cJSON *item, *part, *parts;
+    struct buf id = BUF_INIT(BUF_SMALL);
+
+    if (str_trim(text).n == 0)
+        return;
+    item = item_of("message");
+    part = text_part("output_text", text);
+    parts = cjson_array();
+    buf_addf(&id, "msg_%zu", ++in->answers);
+    cjson_set_text(item, "id", buf_str(&id));
+    cjson_set_text(item, "role", STR("assistant"));
+    cjson_set_text(item, "status", STR("completed"));
+    cjson_set(part, "annotations", cjson_array());
+    cjson_push(parts, part);
+    cjson_set(item, "content", parts);
+    cjson_push(in->items, item);
+    buf_release(&id);
+}
+
+/* Adds a call of the history, {"id","name","args"}. If `own` is the item of this server for it, the
+ * item goes back unchanged, unless its id or its arguments would be refused. */
+static void input_add_call(struct input *in, struct str call, struct str own)
+{
+    struct buf text = BUF_INIT(BUF_LINE), id = BUF_INIT(BUF_SMALL), out = BUF_INIT(BUF_LINE);
+    struct str given = json_text(json_get(call, "id"), &text);
+    cJSON *item;
+
+    wire_add_call_id(&in->ids, given, &id);
+    if (own.p && str_eq(given, buf_str(&id)) && json_type(json_get(call, "args")) == JSON_OBJECT) {
+        cjson_push(in->items, cjson_raw(own));
+    } else {
+        item = item_of("function_call");
+        cjson_set_text(item, "call_id", buf_str(&id));
+        wire_add_call_name(&out, json_text(json_get(call, "name"), &text));
+        cjson_set_text(item, "name", buf_str(&out));
+        buf_clear(&out);
+        wire_add_arguments(&out, json_get(call, "args"));
+        cjson_set_text(item, "arguments", buf_str(&out));
+        cjson_push(in->items, item);
+    }
+    buf_release(&text);
+    buf_release(&id);
+    buf_release(&out);
+}
+
+static void input_add_result(struct input *in, const struct context_message *m)
+{
+    struct buf id = BUF_INIT(BUF_SMALL);
+    cJSON *item;
+
+    if (wire_add_result_id(&in->ids, &id)) {
+        item = item_of("function_call_output");
+        cjson_set_text(item, "call_id", buf_str(&id));
+        cjson_set_text(item, "output", (struct str){m->content, m->n});
+        cjson_push(in->items, item);
+    }
+    buf_release(&id);
+}
+
+/* ---- items of earlier responses ---- */
+
+/* Returns the stored items of the message if they can go back: this provider wrote them, and each
+ * call of the message has its item, and no other text was merged into it. Otherwise returns STR_NONE. `openai` at another base URL stores
+ * objects of other types. */
+static struct str own_items(const struct context_message *m, const char *provider)
+{
+    bool own = m->thinking && !m->merged && strcmp(m->provider, provider) == 0;
+    struct str items = own ? str_of(m->thinking) : STR_NONE;
+    struct json_iter calls = json_iter(str_of(m->tool_calls));
+    size_t messages = 0, count = 0;
+
+    for (struct json_iter it = json_iter(items); !it.object && json_next(&it);) {
+        messages += json_has_type(it.value, "message");
+        if (json_has_type(it.value, "function_call")) {
+            count++;
+            if (!json_next(&calls))
+                return STR_NONE;
+        }
+    }
+    return messages + count > 0 && !json_next(&calls) ? items : STR_NONE;
+}
+
+/* Adds the items of a response in their order. Reasoning at the end is left out, because a server
+ * refuses it without the item that follows it ("Item 'rs_...' of type 'reasoning' was provided
+ * without its required following item", github.com/vercel/ai/issues/7099). */
+static void input_add_items(struct input *in, struct str items, struct json_iter *calls)
+{
+    size_t end = 0, i = 0;
+
+    for (struct json_iter it = json_iter(items); json_next(&it);) {
+        i++;
+        if (!json_has_type(it.value, "reasoning"))
+            end = i;
+    }
+    i = 0;
+    for (struct json_iter it = json_iter(items); i < end && json_next(&it); i++)
+        if (json_has_type(it.value, "function_call") && json_next(calls))
+            input_add_call(in, calls->value, it.value);
+        else
+            cjson_push(in->items, cjson_raw(it.value));
+}
+
+static void input_add_response(struct input *in, const struct context_message *m,
+                               const char *provider, bool with_items)
+{
+    struct str items = with_items ? own_items(m, provider) : STR_NONE;
+    struct json_iter calls = json_iter(str_of(m->tool_calls));
+
+    if (m->tool_calls)
+        wire_call_ids_begin(&in->ids);
+    if (items.p) {
+        input_add_items(in, items, &calls);
+        return;
+    }
+    input_add_answer(in, (struct str){m->content, m->n});
+    while (json_next(&calls))
+        input_add_call(in, calls.value, STR_NONE);
+}
+
+static cJSON *responses_input(const struct provider *p, const struct ask *ask)
+{
+    struct input in = {.items = cjson_array()};
+
+    wire_call_ids_init(&in.ids, false);
+    for (size_t i = 0; i < ask->context->count; i++) {
+        const struct context_message *m = &ask->context->at[i];
+
+        if (m->role == ROLE_TOOL)
+            input_add_result(&in, m);
+        else if (m->role == ROLE_ASSISTANT)
+            input_add_response(&in, m, p->name, !(ask->dropped & DROP_ITEMS));
+        else
+            input_add_prompt(&in, m);
+    }
+    wire_call_ids_release(&in.ids);
+    return in.items;
+}
+
+/* ---- the body of a request ---- */
+
+/* `strict` is false, because the schemas of tools are not written for the strict subset, and a
+ * server that misses the member takes it for true. */
+static cJSON *responses_tools(const struct ask *ask)
+{
+    cJSON *tools = cjson_array();
+
+    for (size_t i = 0; i < ask->hosted_tools_count; i++)
+        cjson_push(tools, item_of(ask->hosted_tools[i]));
+    for (size_t i = 0; i < ask->tools_count; i++) {
+        const struct tool *tool = ask->tools[i];
+        cJSON *t = item_of("function");
+
+        cjson_set_text(t, "name", str_of(tool->name));
+        if (*tool->description)
+            cjson_set_text(t, "description", str_of(tool->description));
+        cjson_set_raw(t, "parameters", str_of(tool->parameters));
+        cjson_set(t, "strict", cJSON_CreateFalse());
+        cjson_push(tools, t);
+    }
+    return tools;
+}
+
+/* Sets `text.format` of the type `json_schema` (TextResponseFormatJsonSchema). */
+static void set_text_format(cJSON *body, const struct ask *ask)
+{
+    cJSON *text = cjson_object(), *format = item_of("json_schema");
+
+    cjson_set_text(format, "name", STR("answer"));
+    cjson_set(format, "schema", wire_schema(ask));
+    cjson_set(format, "strict", cJSON_CreateBool(ask->schema_fits & SCHEMA_STRICT));
+    cjson_set(text, "format", format);
+    cjson_set(body, "text", text);
+}
+
+static void set_instructions(cJSON *body, const struct ask *ask)
+{
+    struct buf system = BUF_INIT(2 * BUF_LINE);
+
+    buf_add(&system, ask->context->system, ask->context->system_len);
+    if (ask->schema.p && (ask->dropped & DROP_SCHEMA))
+        wire_add_schema(ask, &system);
+    if (str_trim(buf_str(&system)).n > 0)
+        cjson_set_text(body, "instructions", buf_str(&system));
+    buf_release(&system);
+}
+
+static int responses_request(const struct provider *p, const struct ask *ask,
+                             struct http_request *r, struct err *e)
+{
+    cJSON *t;
+
+    if (wire_begin_post(r, p, ask, "", "/responses", e) != 0 || wire_add_bearer(r, ask, e) != 0)
+        return -1;
+    t = cjson_object();
+    cjson_set_text(t, "model", str_of(ask->model));
+    set_instructions(t, ask);
+    cjson_set(t, "input", responses_input(p, ask));
+    if (ask->tools_count + ask->hosted_tools_count > 0)
+        cjson_set(t, "tools", responses_tools(ask));
+    cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
+    cjson_set(t, "store", cJSON_CreateFalse());
+    cjson_set_raw(t, "include", STR("[\"reasoning.encrypted_content\"]"));
+    if (ask->show_reasoning)
+        cjson_set_raw(t, "reasoning", STR("{\"summary\":\"auto\"}"));
+    if (ask->schema.p && !(ask->dropped & DROP_SCHEMA))
+        set_text_format(t, ask);
+    return wire_end_body(t, p, ask, r, e);
+}
+
+static int responses_models(const struct provider *p, const struct ask *ask, struct http_request *r,
+                            struct err *e)
+{
+    return wire_begin_get(r, p, ask, "", "/models", e) != 0 ? -1 : wire_add_bearer(r, ask, e);
+}
+
+/* ---- what the server refuses ---- */
+
+static bool sends_items(const struct provider *p, const struct ask *ask)
+{
+    for (size_t i = 0; i < ask->context->count; i++)
+        if (own_items(&ask->context->at[i], p->name).p)
+            return true;
+    return false;
+}
+
+static bool mentions_any(struct str body, const char *const *words)
+{
+    for (; *words; words++)
+        if (provider_error_mentions(body, *words))
+            return true;
+    return false;
+}
+
+/* Returns true if the error is about an item of an earlier response: its encrypted content is from
+ * another organisation or a model that is gone (OpenAI's code `invalid_encrypted_content`), the
+ * model does not reason, an item is missing beside it, or the server does not take such items back
+ * (llama.cpp, server-common.cpp). */
+static bool names_items(struct str body)
+{
+    static const char *const words[] = {
+        "encrypted", "encrypted_content", "'reasoning'",        "'rs_",       "of 'item'", "item['",
+        "item type", "\"param\":\"input", "\"param\": \"input", "input item", NULL};
+
+    return mentions_any(body, words);
+}
+
+static bool names_text_format(struct str body)
+{
+    static const char *const words[] = {"text.format", "json_schema", "response_format", "'text'",
+                                        NULL};
+
+    return mentions_any(body, words);
+}
+
+/* Other fields than the schema, which the system prompt then describes, are left to
+ * llm/refused_fields. A field that the user set with an option is not left out. */
+static bool responses_drop_unsupported(const struct provider *p, struct ask *ask, int status,
+                                       struct str body, const struct response *a)
+{
+    unsigned before = ask->dropped;
+
+    if (status != 400 && status != 422 && status != 500)
+        return false;
+    if (!(before & DROP_ITEMS) && names_items(body) && sends_items(p, ask)) {
+        ask->dropped |= DROP_ITEMS;
+        response_notice(a, "the server does not take its earlier reasoning back: it is left out");
+    } else if (ask->schema.p && names_text_format(body) && !wire_has_option(ask, "text")) {
+        ask->dropped |= DROP_SCHEMA;
+    }
+    return ask->dropped != before;
+}
+
+/* ---- the response: its items ---- */
+
+static const struct str blank_line = STR("\"\\n\\n\"");
+
+/* Adds a piece of the current item's text. The texts of two messages of a response, such as a
+ * remark before a search and the answer after it, have a blank line between them. */
+static int responses_add_text(struct response *a, struct str text, struct err *e)
+{
+    if (json_type(text) == JSON_STRING && text.n > 2 && a->item_start > 0 &&
+        a->text.len == a->item_start && response_add_text(a, blank_line, e) != 0)
+        return -1;
+    return response_add_text(a, text, e);
+}
+
+static int responses_add_refusal(struct response *a, struct str refusal, struct err *e)
+{
+    a->refused = true;
+    return responses_add_text(a, refusal, e);
+}
+
+static int responses_add_reasoning(struct response *a, struct str text)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    int rc = response_add_reasoning(a, json_text(text, &scratch));
+
+    buf_release(&scratch);
+    return rc;
+}
+
+/* Parts of a summary are paragraphs. */
+static int responses_part_reasoning(struct response *a)
+{
+    return a->reasoned ? response_add_reasoning(a, STR("\n\n")) : 0;
+}
+
+static int read_citations(struct response *a, struct str annotations)
+{
+    int rc = 0;
+
+    for (struct json_iter it = json_iter(annotations); rc == 0 && !it.object && json_next(&it);)
+        if (json_type(it.value) == JSON_OBJECT)
+            rc = response_add_citation(a, it.value);
+    return rc;
+}
+
+/* Reads a whole message. What came of it in deltas is not read again. */
+static int read_message_item(struct response *a, struct str item, struct err *e)
+{
+    bool text_came = a->text.len > a->item_start, cited = a->item_cited;
+    int rc = 0;
+
+    for (struct json_iter it = json_iter(json_get(item, "content"));
+         rc == 0 && !it.object && json_next(&it);) {
+        if (json_has_type(it.value, "output_text") && !text_came)
+            rc = responses_add_text(a, json_get(it.value, "text"), e);
+        else if (json_has_type(it.value, "refusal") && !text_came)
+            rc = responses_add_refusal(a, json_get(it.value, "refusal"), e);
+        if (rc == 0 && !cited)
+            rc = read_citations(a, json_get(it.value, "annotations"));
+    }
+    return rc;
+}
+
+/* Reads a whole item of reasoning: its summary, or else, for an open model, its text. */
+static int read_reasoning_item(struct response *a, struct str item)
+{
+    static const char *const lists[] = {"summary", "content"};
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < 2 && !a->item_reasoned; i++)
+        for (struct json_iter it = json_iter(json_get(item, lists[i]));
+             rc == 0 && !it.object && json_next(&it);) {
+            rc = responses_part_reasoning(a);
+            if (rc == 0)
+                rc = responses_add_reasoning(a, json_get(it.value, "text"));
+            a->item_reasoned = true;
+        }
+    return rc;
+}
+
+/* Returns the newest call at that index of the output, or NULL. */
+static const struct tool_call *call_at(const struct response *a, int64_t index)
+{
+    for (size_t i = a->calls_count; i-- > 0;)
+        if (a->calls[i].index == index)
+            return &a->calls[i];
+    return NULL;
+}
+
+/* Reads a call. `done`: its arguments are complete; those that came in deltas are not read again.
+ */
+static int read_call_item(struct response *a, int64_t index, struct str item, bool done,
+                          struct err *e)
+{
+    struct buf id = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
+    int rc = response_add_call(a, index, json_text(json_get(item, "call_id"), &id),
+                               json_text(json_get(item, "name"), &name), STR_NONE, e);
+    const struct tool_call *call = rc == 0 ? call_at(a, index) : NULL;
+
+    if (done && call && call->args.len == 0)
+        rc = response_add_call(a, index, STR_NONE, STR_NONE, json_get(item, "arguments"), e);
+    buf_release(&id);
+    buf_release(&name);
+    return rc;
+}
+
+static void begin_item(struct response *a)
+{
+    a->item_start = a->text.len;
+    a->item_cited = a->item_reasoned = false;
+}
+
+/* Returns true if the item holds something that the text and the calls of the history do not:
+ * reasoning, a call of a tool that runs at the server, or the phase of a message, which OpenAI
+ * wants back (openai-openapi, MessagePhase). */
+static bool matters(struct str item)
+{
+    if (json_has_type(item, "message"))
+        return json_type(json_get(item, "phase")) == JSON_STRING;
+    return !json_has_type(item, "function_call");
+}
+
+/* Reads an item of the output that is complete. */
+static int read_item(struct response *a, int64_t index, struct str item, struct err *e)
+{
+    int rc = 0;
+
+    if (json_type(item) != JSON_OBJECT)
+        return 0;
+    if (json_has_type(item, "message"))
+        rc = read_message_item(a, item, e);
+    else if (json_has_type(item, "function_call"))
+        rc = read_call_item(a, index, item, true, e);
+    else if (json_has_type(item, "reasoning"))
+        rc = read_reasoning_item(a, item);
+    else if (json_has_type(item, "image_generation_call"))
+        response_drop_media(a, RESPONSE_IMAGE);
+    opaque_add_item(&a->opaque, item, matters(item));
+    begin_item(a);
+    return rc;
+}
+
+static int read_output(struct response *a, struct str output, struct err *e)
+{
+    int64_t index = 0;
+    int rc = 0;
+
+    begin_item(a);
+    for (struct json_iter it = json_iter(output); rc == 0 && !it.object && json_next(&it); index++)
+        rc = read_item(a, index, it.value, e);
+    return rc;
+}
+
+/* ---- the response: how it ends ---- */
+
+static void responses_read_usage(struct response *a, struct str usage)
+{
+    static const struct {
+        enum usage_kind kind;
+        const char *outer, *inner; /* if outer is NULL, a member of `usage` itself */
+    } members[] = {
+        {USAGE_INPUT, NULL, "input_tokens"},
+        {USAGE_OUTPUT, NULL, "output_tokens"},
+        {USAGE_CACHE_READ, "input_tokens_details", "cached_tokens"},
+        {USAGE_CACHE_WRITE, "input_tokens_details", "cache_write_tokens"},
+        {USAGE_REASONING, "output_tokens_details", "reasoning_tokens"},
+        {USAGE_COST, NULL, "cost"}, /* OpenRouter */
+    };
+
+    for (size_t i = 0; json_type(usage) == JSON_OBJECT && i < sizeof members / sizeof *members; i++)
+        usage_read(&a->usage, members[i].kind,
+                   json_get(members[i].outer ? json_get(usage, members[i].outer) : usage,
+                            members[i].inner));
+}
+
+static int read_incomplete(struct response *a, struct str response, struct err *e)
+{
+    struct str reason = json_get(json_get(response, "incomplete_details"), "reason");
+    struct buf scratch = BUF_INIT(BUF_LINE), shown = BUF_INIT(BUF_SMALL);
+    int rc = 0;
+
+    if (json_is_text(reason, "max_output_tokens")) {
+        response_set_finish(a, STR("length"));
+    } else if (json_is_text(reason, "content_filter")) {
+        response_set_finish(a, STR("content_filter"));
+    } else {
+        provider_error_add_excerpt(&shown, json_text(reason, &scratch), 80);
+        rc = err_set(e, ERR_INCOMPLETE, "answer is incomplete: the server ended it%s%s",
+                     shown.len > 0 ? ": " : "", buf_c(&shown));
+    }
+    buf_release(&scratch);
+    buf_release(&shown);
+    return rc;
+}
+
+static int fail_response(struct str response, struct err *e)
+{
+    if (provider_error_reported(response))
+        return provider_error_set_reported(e, response);
+    return err_set(e, ERR_BUSY, "server error: the response failed, without a reason");
+}
+
+/* Reads a response object at its end. `status` is its own, or that of the event. */
+static int responses_read_end(struct response *a, struct str response, struct str status,
+                              struct err *e)
+{
+    wire_take_model(a, json_get(response, "model"));
+    responses_read_usage(a, json_get(response, "usage"));
+    if (!a->begun && read_output(a, json_get(response, "output"), e) != 0)
+        return -1;
+    if (str_eq_c(status, "failed"))
+        return fail_response(response, e);
+    if (str_eq_c(status, "incomplete")) {
+        if (read_incomplete(a, response, e) != 0)
+            return -1;
+    } else if (status.n == 0 || str_eq_c(status, "completed")) {
+        opaque_keep_items(&a->opaque);
+        response_set_finish(a, a->refused ? STR("content_filter") : STR("stop"));
+    } else {
+        return wire_unusable(e, ERR_INCOMPLETE, "answer is incomplete: its status is", status);
+    }
+    a->finished = true;
+    return 0;
+}
+
+/* ---- the events of a stream ---- */
+
+enum event {
+    EVENT_OTHER,
+    EVENT_TEXT,
+    EVENT_REFUSAL,
+    EVENT_ARGUMENTS,
+    EVENT_REASONING,
+    EVENT_REASONING_PART,
+    EVENT_CITATION,
+    EVENT_ITEM_BEGINS,
+    EVENT_ITEM_DONE,
+    EVENT_RESPONSE,
+    EVENT_END,
+};
+
+/* Events that are not listed repeat what these say, or tell the progress of a tool at the server.
+ */
+static enum event event_of(struct str type)
+{
+    static const struct {
+        const char *type;
+        enum event event;
+    } events[] = {
+        {"response.output_text.delta", EVENT_TEXT},
+        {"response.function_call_arguments.delta", EVENT_ARGUMENTS},
+        {"response.reasoning_summary_text.delta", EVENT_REASONING},
+        {"response.reasoning_text.delta", EVENT_REASONING},
+        {"response.reasoning_summary_part.added", EVENT_REASONING_PART},
+        {"response.refusal.delta", EVENT_REFUSAL},
+        {"response.output_text.annotation.added", EVENT_CITATION},
+        {"response.output_item.added", EVENT_ITEM_BEGINS},
+        {"response.output_item.done", EVENT_ITEM_DONE},
+        {"response.created", EVENT_RESPONSE},
+        {"response.in_progress", EVENT_RESPONSE},
+        {"response.completed", EVENT_END},
+        {"response.incomplete", EVENT_END},
+        {"response.failed", EVENT_END},
+    };
+
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+        if (str_eq_c(type, events[i].type))
+            return events[i].event;
+    return EVENT_OTHER;
+}
+
+static int read_item_begin(struct response *a, int64_t index, struct str item, struct err *e)
+{
+    begin_item(a);
+    return json_has_type(item, "function_call") ? read_call_item(a, index, item, false, e) : 0;
+}
+
+static int read_citation(struct response *a, struct str annotation)
+{
+    a->item_cited = true;
+    return json_type(annotation) == JSON_OBJECT ? response_add_citation(a, annotation) : 0;
+}
+
+static int read_known_event(struct response *a, enum event event, struct str type,
+                            struct str object, struct err *e)
+{
+    struct str delta = json_get(object, "delta");
+    int64_t index = 0;
+
+    a->begun = a->begun || (event > EVENT_OTHER && event < EVENT_RESPONSE);
+    json_int(json_get(object, "output_index"), &index);
+    switch (event) {
+    case EVENT_TEXT:
+        return responses_add_text(a, delta, e);
+    case EVENT_REFUSAL:
+        return responses_add_refusal(a, delta, e);
+    case EVENT_ARGUMENTS:
+        return call_at(a, index) ? response_add_call(a, index, STR_NONE, STR_NONE, delta, e) : 0;
+    case EVENT_REASONING:
+        a->item_reasoned = true;
+        return responses_add_reasoning(a, delta);
+    case EVENT_REASONING_PART:
+        return responses_part_reasoning(a);
+    case EVENT_CITATION:
+        return read_citation(a, json_get(object, "annotation"));
+    case EVENT_ITEM_BEGINS:
+        return read_item_begin(a, index, json_get(object, "item"), e);
+    case EVENT_ITEM_DONE:
+        return read_item(a, index, json_get(object, "item"), e);
+    case EVENT_RESPONSE:
+        wire_take_model(a, json_get(json_get(object, "response"), "model"));
+        return 0;
+    case EVENT_END:
+        return responses_read_end(a, json_get(object, "response"),
+                                  str_skip(type, strlen("response.")), e) == 0
+                   ? 1
+                   : -1;
+    default:
+        return 0;
+    }
+}
+
+/* Some servers send this after the last event. It does not say that the response is whole. */
+static int responses_read_done(const struct response *a, struct err *e)
+{
+    return a->begun ? 0
+                    : err_set(e, ERR_INCOMPLETE,
+                              "answer is incomplete: the server does not speak the Responses API");
+}
+
+static int responses_read_event(struct response *a, struct str event, struct str data,
+                                struct err *e)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str value, type;
+    int rc;
+
+    if (str_starts(data, STR("[DONE]")))
+        return responses_read_done(a, e);
+    if (str_trim(data).n == 0)
+        return 0;
+    if (wire_parse_event(data, &value, e) != 0)
+        return -1;
+    type = json_text(json_get(value, "type"), &scratch);
+    if (type.n == 0)
+        type = event;
+    if (str_eq_c(type, "error") || provider_error_reported(value))
+        rc = provider_error_set_reported(e, value);
+    else
+        rc = read_known_event(a, event_of(type), type, value, e);
+    buf_release(&scratch);
+    return rc;
+}
+
+static int responses_read_whole(struct response *a, struct str body, struct err *e)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str value, status;
+    int rc;
+
+    if (wire_parse_whole(body, &value, e) != 0)
+        return -1;
+    status = json_text(json_get(value, "status"), &scratch);
+    if (provider_error_reported(value))
+        rc = provider_error_set_reported(e, value);
+    else if (!str_eq_c(status, "failed") && json_type(json_get(value, "output")) != JSON_ARRAY)
+        rc = wire_unusable(e, ERR_BUSY, "the server's answer has no output", str_trim(body));
+    else
+        rc = responses_read_end(a, value, status, e);
+    buf_release(&scratch);
+    return rc;
+}
+
+/* ---- the servers ---- */
+
+#define RESPONSES                                                                                  \
+    .base_url = "https://api.openai.com/v1", .needs_key = true, .key_variable = "OPENAI_API_KEY",  \
+    .base_variable = "OPENAI_BASE_URL", .key_name = "openai", .hosted_tools = true,                \
+    .documents = true, .effort_field = "reasoning.effort", .limit_field = "max_output_tokens",     \
+    .schema_field = "text.format",                                                                 \
+    .missing = "no Responses API there? -p openai-chat uses Chat Completions",                     \
+    .request = responses_request, .drop_unsupported = responses_drop_unsupported,                  \
+    .models = responses_models, .event = responses_read_event, .whole = responses_read_whole
+
+const struct provider provider_openai_own = {
+    .name = "openai",
+    .elsewhere = &provider_openai,
+    RESPONSES,
+};
+
+const struct provider provider_responses = {
+    .name = "openai-responses",
+    RESPONSES,
+};

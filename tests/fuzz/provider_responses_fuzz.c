@@ -1,0 +1,11 @@
+/* provider_responses: its events, whole answers and errors; what must hold is in provider.h. */
+#include "provider.h"
+
+#include "chathist/llm/provider_responses.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_provider(&provider_responses, data, size);
+}
