@@ -99,6 +99,8 @@ bool amount_read(struct amount *a, struct str number)
             amount_add(&sum, (struct amount){0, 1});
         place--;
     }
+    if (sum.whole >= power_of_ten(WHOLE_DIGITS)) /* by rounding */
+        return false;
     *a = sum;
     return true;
 }

@@ -119,7 +119,7 @@ void events_session(struct events *ev, struct str id)
     add_event(ev, "session_id", "session_id", id);
 }
 
-/* Returns the cost of a turn by the user's prices. If the server told it, no currency is set. */
+/* Returns the cost of a turn by the user's prices. If the server reported it, no currency is set. */
 static struct cost computed_cost(const struct events *ev, const struct turn *t)
 {
     const char *model = t->answer.model ? t->answer.model : t->ask.model;
@@ -127,7 +127,7 @@ static struct cost computed_cost(const struct events *ev, const struct turn *t)
 
     if (ev->prices && model)
         cost = prices_cost(ev->prices, str_of(t->provider->name), str_of(model), &t->usage);
-    return cost.told ? (struct cost){0} : cost;
+    return cost.reported ? (struct cost){0} : cost;
 }
 
 void events_spent(struct events *ev, const struct turn *t)

@@ -467,8 +467,8 @@ int config_history_copy(const struct config *c, bool *on, struct err *e)
     return get_switch(c, SETTING_HISTORY_COPY, on, e);
 }
 
-/* Returns the path of the file of prices, NULL if none is named and there is no home directory, or
- * NULL with *e set. */
+/* Returns the path of the file of prices; NULL with *e set; or NULL alone if no file is named and
+ * the home directory is unknown. */
 static char *prices_file(const struct config *c, struct err *e)
 {
     const char *value = c->value[SETTING_PRICES];

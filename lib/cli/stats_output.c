@@ -43,7 +43,7 @@ static void print_record(struct out *o, enum stats_by by, struct str key,
     buf_release(&line);
 }
 
-/* `key TAB currency TAB cost TAB told TAB computed TAB answers TAB tokens`, a line for each
+/* `key TAB currency TAB cost TAB reported TAB computed TAB answers TAB tokens`, a line for each
  * currency; the one of the currency `unknown`, without amounts, is the last. */
 static void print_costs(struct out *o, const struct stats *s, struct str key,
                         const struct stats_costs *costs)
@@ -64,7 +64,7 @@ static void print_costs(struct out *o, const struct stats *s, struct str key,
         } else {
             amount_add_text(&line, stats_cost_sum(c));
             buf_add_byte(&line, '\t');
-            amount_add_text(&line, c->told);
+            amount_add_text(&line, c->reported);
             buf_add_byte(&line, '\t');
             amount_add_text(&line, c->computed);
         }
@@ -139,7 +139,7 @@ static void add_costs(struct buf *out, const struct prices *p, const struct stat
         buf_add_c(out, str_ends(buf_str(out), STR("[")) ? "{" : ",{");
         json_add_member(out, "currency", str_of(prices_currency(p, i)));
         add_amount(out, "cost", stats_cost_sum(c));
-        add_amount(out, "told", c->told);
+        add_amount(out, "reported", c->reported);
         add_amount(out, "computed", c->computed);
         add_number(out, "answers", c->answers);
         add_number(out, "tokens", c->tokens);
@@ -301,8 +301,8 @@ static void print_cost_totals(struct out *o, const struct stats *s)
         } else {
             amount_add_text(&line, stats_cost_sum(c));
             buf_addf(&line, " %s: ", prices_currency(s->prices, i));
-            amount_add_text(&line, c->told);
-            buf_add_c(&line, " told by servers, ");
+            amount_add_text(&line, c->reported);
+            buf_add_c(&line, " reported by servers, ");
             amount_add_text(&line, c->computed);
             buf_add_c(&line, " computed from prices");
         }
@@ -390,7 +390,7 @@ static void add_cost_line(struct chart *chart, const struct prices *p, const str
     if (currency != PRICES_UNKNOWN) {
         amount_add_text(&line->cells[1], stats_cost_sum(c));
         buf_addf(&line->cells[1], " %s", prices_currency(p, currency));
-        amount_add_text(&line->cells[2], c->told);
+        amount_add_text(&line->cells[2], c->reported);
         amount_add_text(&line->cells[3], c->computed);
         line->bar = highest > 0 ? rounded(stats_cost_sum(c)) / highest : 0;
     } else {
@@ -401,7 +401,7 @@ static void add_cost_line(struct chart *chart, const struct prices *p, const str
     buf_add_number(&line->cells[4], c->answers);
 }
 
-/* Fills a chart of costs: told, computed, and of how many answers. Each currency has its own lines,
+/* Fills a chart of costs: reported, computed, and of how many answers. Each currency has its own lines,
  * and its own longest bar. */
 static void fill_cost_chart(struct chart *chart, const struct stats *s, const struct stats_row *at,
                             size_t count)
@@ -411,7 +411,7 @@ static void fill_cost_chart(struct chart *chart, const struct stats *s, const st
 
     buf_add_c(&line->cells[LABEL], stats_by_name(s->rows.by));
     buf_add_c(&line->cells[1], "cost");
-    buf_add_c(&line->cells[2], "told");
+    buf_add_c(&line->cells[2], "reported");
     buf_add_c(&line->cells[3], "computed");
     buf_add_c(&line->cells[4], "answers");
     chart->columns = COLUMNS;

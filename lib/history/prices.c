@@ -19,7 +19,8 @@ struct price {
 
 /* ---- the file ---- */
 
-/* Returns the place of a currency, which is added if it is new; 0 if it is no code of ISO 4217. */
+/* Returns the place of a currency, which is added if it is new, or PRICES_UNKNOWN if the
+ * text is not a code of ISO 4217. */
 static size_t take_currency(struct prices *p, struct str code)
 {
     size_t i;
@@ -28,7 +29,7 @@ static size_t take_currency(struct prices *p, struct str code)
         continue;
     if (i != 3 || code.n != 3)
         return PRICES_UNKNOWN;
-    for (i = PRICES_TOLD; i < prices_currencies(p); i++)
+    for (i = PRICES_REPORTED; i < prices_currencies(p); i++)
         if (str_eq_c(code, prices_currency(p, i)))
             return i;
     p->currencies =
@@ -156,7 +157,7 @@ struct cost prices_cost(struct prices *p, struct str provider, struct str model,
     const struct price *price = NULL;
 
     if (usage->at[USAGE_COST] >= 0)
-        return (struct cost){PRICES_TOLD, true, usage_cost(usage)};
+        return (struct cost){PRICES_REPORTED, true, usage_cost(usage)};
     if (model.n > 0 && usage_known(usage))
         price = find_price(p, provider, model);
     if (!price)

@@ -133,7 +133,7 @@ static void add_cost(struct stats_costs *sum, const struct facts *f)
         sum->at[sum->count++] = (struct stats_cost){0};
     }
     at = &sum->at[f->currency];
-    amount_add(&at->told, f->cost.told);
+    amount_add(&at->reported, f->cost.reported);
     amount_add(&at->computed, f->cost.computed);
     at->answers += f->cost.answers;
     add_to(&at->tokens, f->cost.tokens);
@@ -141,7 +141,7 @@ static void add_cost(struct stats_costs *sum, const struct facts *f)
 
 struct amount stats_cost_sum(const struct stats_cost *c)
 {
-    struct amount sum = c->told;
+    struct amount sum = c->reported;
 
     amount_add(&sum, c->computed);
     return sum;
@@ -175,7 +175,7 @@ static struct stats_count count_of(const struct message *m)
     return n;
 }
 
-/* Finds out what an answer cost. */
+/* Finds out the cost of an answer. */
 static void take_cost(struct prices *p, const struct message *m, struct facts *f)
 {
     struct buf provider = BUF_INIT(BUF_LINE), model = BUF_INIT(BUF_LINE);
@@ -188,7 +188,7 @@ static void take_cost(struct prices *p, const struct message *m, struct facts *f
                        message_text(m, FIELD_MODEL, &model), &usage);
     f->currency = cost.currency;
     f->cost.answers = 1;
-    *(cost.told ? &f->cost.told : &f->cost.computed) = cost.amount;
+    *(cost.reported ? &f->cost.reported : &f->cost.computed) = cost.amount;
     f->cost.tokens = f->count.input;
     add_to(&f->cost.tokens, f->count.output);
     buf_release(&provider);
@@ -349,7 +349,7 @@ static int by_cost(const void *a, const void *b)
 
     if (!x->key || !y->key)
         return !x->key - !y->key;
-    for (size_t i = PRICES_TOLD; i < x->costs.count || i < y->costs.count; i++) {
+    for (size_t i = PRICES_REPORTED; i < x->costs.count || i < y->costs.count; i++) {
         int order = amount_compare(sum_at(y, i), sum_at(x, i));
 
         if (order)

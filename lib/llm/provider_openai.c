@@ -599,8 +599,8 @@ static void openai_read_finish(struct response *a, struct str finish)
 }
 
 /* Adds the tokens of reasoning to the output if the server counts them beside it. Only the total
- * tells: that of OpenAI is the sum of input and output; that of xAI and of Gemini's endpoint is
- * larger by the reasoning, which Gemini does not even report. */
+ * shows it: that of OpenAI is the sum of input and output; that of xAI and of Gemini's endpoint
+ * is larger by the reasoning, which Gemini does not even report. */
 static void count_reasoning(struct usage *u, struct str total)
 {
     struct usage all;

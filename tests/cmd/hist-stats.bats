@@ -266,7 +266,7 @@ prices() {
     printf '%s\n' "$@" >"$HOME/.config/chathist/prices"
 }
 
-# Answers on two days: two that the prices below know, one whose server told its cost, and one of another model.
+# Answers on two days: two that the prices below know, one whose server reported its cost, and one of another model.
 answers() {
     put a user one 2024-12-29T23:30:00Z
     put a assistant two 2024-12-29T23:30:05Z '{"model":"big-1","provider":"p","usage":{"input_tokens":1000,"output_tokens":100,"cache_read_tokens":600,"cache_write_tokens":200,"reasoning_tokens":50}}'
@@ -276,7 +276,7 @@ answers() {
     put b assistant six 2024-12-30T08:00:03Z '{"model":"big-1","provider":"p"}'
 }
 
-@test "hist-stats: --cost: told, computed and unknown are separate" {
+@test "hist-stats: --cost: reported, computed and unknown are separate" {
     prices 'big-* 3 0.3 3.75 15 USD' 'p:small 0.15 - - 0.6 USD'
     answers
     # 200 * 3 + 600 * 0.3 + 200 * 3.75 + 100 * 15 millionths; 7 * 0.15 + 2 * 0.6 millionths
@@ -299,7 +299,7 @@ answers() {
     lines_are 4
 }
 
-@test "hist-stats: --cost without prices counts what servers told, and the rest as unknown" {
+@test "hist-stats: --cost without prices counts the costs that servers reported, and the rest as unknown" {
     answers
     run_expect 0 hist-stats --cost --by provider
     stdout_is $'total\tUSD\t0.0000125\t0.0000125\t0\t1\t90' $'total\tunknown\t-\t-\t-\t4\t1144' \
@@ -314,7 +314,7 @@ answers() {
     run_expect 0 hist-stats --cost --json --by model
     lines_are 1
     # As text, because jq rounds numbers.
-    grep -qF '"costs":[{"currency":"USD","cost":0.0030425,"told":0.0000125,"computed":0.00303,"answers":2,"tokens":1190},{"currency":"EUR","cost":0.000009,"told":0,"computed":0.000009,"answers":1,"tokens":9}],' "$OUT" ||
+    grep -qF '"costs":[{"currency":"USD","cost":0.0030425,"reported":0.0000125,"computed":0.00303,"answers":2,"tokens":1190},{"currency":"EUR","cost":0.000009,"reported":0,"computed":0.000009,"answers":1,"tokens":9}],' "$OUT" ||
         fail 'not these costs'
     stdout_json '.answers_of_unknown_cost, .tokens_of_unknown_cost, .messages, .input_tokens' 2 35 6 1107
     stdout_json '.rows[] | "\(.key) \(.costs | map(.currency) | join(",")) \(.answers_of_unknown_cost)"' \
@@ -362,8 +362,8 @@ answers() {
     prices 'big-* 3 0.3 3.75 15 USD' 'small 1 1 1 1 EUR'
     answers
     COLUMNS=80 run_expect 0 on_tty hist-stats --cost --by model
-    stdout_has '0.0030425 USD: 0.0000125 told by servers, 0.00303 computed from prices'
-    stdout_has '0.000009 EUR: 0 told by servers, 0.000009 computed from prices'
+    stdout_has '0.0030425 USD: 0.0000125 reported by servers, 0.00303 computed from prices'
+    stdout_has '0.000009 EUR: 0 reported by servers, 0.000009 computed from prices'
     stdout_has 'unknown: 2 answers, 35 tokens'
     stdout_has 'model '
     grep -qE '^big-1 +0.00303 USD +0 +0.00303 +1  .*█' "$OUT" || fail 'no row of big-1'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 #
-# What an answer cost: told by the server, or computed from the user's prices, in chat and hist-stats.
+# What an answer cost: reported by the server, or computed from the user's prices, in chat and hist-stats.
 
 load ../helper
 load ../wire
@@ -19,7 +19,7 @@ prices() {
     printf '%s\n' "$@" >"$HOME/.config/chathist/prices"
 }
 
-@test "cost: -u and the usage event have the cost that the server told, and compute none" {
+@test "cost: -u and the usage event have the cost that the server reported, and compute none" {
     prices '* 1 1 1 1 EUR'
     start_llm openai/openrouter openai/openrouter
     run_expect 0 chat -N -u hello
@@ -30,7 +30,7 @@ prices() {
     stdout_is $'total\tUSD\t0.0002\t0.0002\t0\t2\t40' $'assistant\tUSD\t0.0002\t0.0002\t0\t2\t40'
 }
 
-@test "cost: a cost that is not told is computed from the prices, cached tokens once" {
+@test "cost: a cost that is not reported is computed from the prices, cached tokens once" {
     prices 'openai:test-* 10 1 - 50 USD'
     start_llm openai/usage-last-chunk openai/usage-last-chunk openai/normal
     # 3 * 10 + 8 * 1 + 2 * 50 millionths
@@ -39,7 +39,7 @@ prices() {
     run_expect 0 chat -N --json hello
     grep -qF '"cache_read_tokens":8,"computed_cost":0.000138,"currency":"USD"}' "$OUT" || fail 'no such usage'
     run_expect 0 "$BIN/tests/tools/check-schema" "$ROOT/docs/events.schema.json" "$OUT"
-    # A server that tells no tokens.
+    # A server that reports no tokens.
     run_expect 0 chat -N -u hello
     stderr_is 'input_tokens=unknown output_tokens=unknown'
 }

@@ -39,9 +39,21 @@ TEST(more_decimals_are_rounded)
 
 TEST(other_texts_are_no_amounts)
 {
-    static const char *const bad[] = {
-        "",    "-1", "+1",  ".5",   "5.",   "1e",  "1e+",
-        "1,5", "0x", "1 2", "1e15", "1e99", "NaN", "1000000000000000"};
+    static const char *const bad[] = {"",
+                                      "-1",
+                                      "+1",
+                                      ".5",
+                                      "5.",
+                                      "1e",
+                                      "1e+",
+                                      "1,5",
+                                      "0x",
+                                      "1 2",
+                                      "1e15",
+                                      "1e99",
+                                      "NaN",
+                                      "1000000000000000",
+                                      "999999999999999.9999999999999"};
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         CHECK_STR(shown(bad[i]), "no amount");

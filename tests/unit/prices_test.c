@@ -12,15 +12,17 @@ static struct cost cost_of(struct prices *p, const char *provider, const char *m
     return prices_cost(p, provider ? str_of(provider) : STR_NONE, str_of(model), &usage);
 }
 
-static bool is_cost(struct cost cost, size_t currency, bool told, const char *amount)
+static bool is_cost(struct cost cost, size_t currency, bool reported, const char *amount)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
     bool same;
 
     amount_add_text(&text, cost.amount);
-    same = cost.currency == currency && cost.told == told && strcmp(buf_c(&text), amount) == 0;
+    same =
+        cost.currency == currency && cost.reported == reported && strcmp(buf_c(&text), amount) == 0;
     if (!same)
-        fprintf(stderr, "# currency %zu, told %d, %s\n", cost.currency, cost.told, buf_c(&text));
+        fprintf(stderr, "# currency %zu, reported %d, %s\n", cost.currency, cost.reported,
+                buf_c(&text));
     buf_release(&text);
     return same;
 }
@@ -42,14 +44,14 @@ TEST(the_first_line_that_matches_counts)
                       "prices", &e) == 0);
     CHECK(prices_currencies(&p) == PRICES_FIRST_COUNT + 1);
     CHECK_STR(prices_currency(&p, PRICES_UNKNOWN), "unknown");
-    CHECK_STR(prices_currency(&p, PRICES_TOLD), "USD");
+    CHECK_STR(prices_currency(&p, PRICES_REPORTED), "USD");
     CHECK_STR(prices_currency(&p, PRICES_FIRST_COUNT), "EUR");
-    CHECK(is_cost(cost_of(&p, "openai", "gpt-4o", TOKENS), PRICES_TOLD, false, "0.0035"));
-    CHECK(is_cost(cost_of(&p, NULL, "gpt-4o", TOKENS), PRICES_TOLD, false, "0.0035"));
-    CHECK(is_cost(cost_of(&p, "openrouter", "gpt-4o", TOKENS), PRICES_TOLD, false, "0.018"));
-    CHECK(is_cost(cost_of(&p, "openai", "gpt-4o-mini", TOKENS), PRICES_TOLD, false, "0.0035"));
+    CHECK(is_cost(cost_of(&p, "openai", "gpt-4o", TOKENS), PRICES_REPORTED, false, "0.0035"));
+    CHECK(is_cost(cost_of(&p, NULL, "gpt-4o", TOKENS), PRICES_REPORTED, false, "0.0035"));
+    CHECK(is_cost(cost_of(&p, "openrouter", "gpt-4o", TOKENS), PRICES_REPORTED, false, "0.018"));
+    CHECK(is_cost(cost_of(&p, "openai", "gpt-4o-mini", TOKENS), PRICES_REPORTED, false, "0.0035"));
     CHECK(is_cost(cost_of(&p, "mistral", "any", TOKENS), PRICES_FIRST_COUNT, false, "0.0013"));
-    CHECK(is_cost(cost_of(&p, "ollama", "llama3.2:1b", TOKENS), PRICES_TOLD, false, "0"));
+    CHECK(is_cost(cost_of(&p, "ollama", "llama3.2:1b", TOKENS), PRICES_REPORTED, false, "0"));
     CHECK(is_cost(cost_of(&p, "ollama", "llama3.2:11b", TOKENS), PRICES_UNKNOWN, false, "0"));
     CHECK(is_cost(cost_of(&p, "openai", "", TOKENS), PRICES_UNKNOWN, false, "0"));
     CHECK(is_cost(cost_of(&p, "openai", "gpt-4o", "{}"), PRICES_UNKNOWN, false, "0"));
@@ -66,15 +68,15 @@ TEST(tokens_of_the_cache_are_part_of_the_input)
     CHECK(is_cost(cost_of(&p, NULL, "m",
                           "{\"input_tokens\":100,\"output_tokens\":5,\"cache_read_tokens\":70,"
                           "\"cache_write_tokens\":20,\"reasoning_tokens\":4}"),
-                  PRICES_TOLD, false, "0.00067"));
+                  PRICES_REPORTED, false, "0.00067"));
     CHECK(is_cost(cost_of(&p, NULL, "n",
                           "{\"input_tokens\":100,\"output_tokens\":5,\"cache_read_tokens\":70}"),
-                  PRICES_TOLD, false, "0.00125"));
+                  PRICES_REPORTED, false, "0.00125"));
     /* A server that counts wrongly. */
     CHECK(is_cost(cost_of(&p, NULL, "m",
                           "{\"input_tokens\":10,\"output_tokens\":0,\"cache_read_tokens\":70,"
                           "\"cache_write_tokens\":20}"),
-                  PRICES_TOLD, false, "0.00001"));
+                  PRICES_REPORTED, false, "0.00001"));
     prices_release(&p);
 }
 
@@ -86,12 +88,12 @@ TEST(the_cost_that_the_server_told_counts_first)
     CHECK(prices_read(&p, STR("* 10 1 12.5 50 USD"), "prices", &e) == 0);
     CHECK(
         is_cost(cost_of(&p, NULL, "m", "{\"input_tokens\":1,\"output_tokens\":5,\"cost\":1.5e-5}"),
-                PRICES_TOLD, true, "0.000015"));
+                PRICES_REPORTED, true, "0.000015"));
     CHECK(is_cost(cost_of(&p, NULL, "", "{\"input_tokens\":1,\"output_tokens\":5,\"cost\":0}"),
-                  PRICES_TOLD, true, "0"));
+                  PRICES_REPORTED, true, "0"));
     prices_release(&p);
     CHECK(is_cost(cost_of(&p, NULL, "m", "{\"input_tokens\":1,\"output_tokens\":5,\"cost\":0.1}"),
-                  PRICES_TOLD, true, "0.1"));
+                  PRICES_REPORTED, true, "0.1"));
     CHECK(is_cost(cost_of(&p, NULL, "m", TOKENS), PRICES_UNKNOWN, false, "0"));
     prices_release(&p);
 }

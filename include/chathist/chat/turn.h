@@ -85,7 +85,7 @@ struct turn {
         *images; /* of the results of earlier rounds, which the context borrows */
     size_t images_count, images_cap;
     struct buf unsent;   /* names of attachments of the last prompt that are not sent again, */
-    size_t unsent_count; /* and whether there are none, one or several */
+    size_t unsent_count; /* and their number, where 2 also means more */
     size_t before;       /* messages of the context before the prompt, before they are merged */
     uint64_t bad_lines;  /* bad lines that were read */
     size_t bad_entries;  /* bad entries of `messages` */

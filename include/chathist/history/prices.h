@@ -1,5 +1,5 @@
 /*
- * prices - what an answer cost: what its server reported, or the tokens times the prices of a file
+ * prices - the cost of an answer: the one that its server reported, or the tokens times the prices of a file
  * that the user keeps (chathist(5), "Prices"). No price is built in, because prices change and
  * differ between customers.
  *
@@ -30,7 +30,7 @@ enum {
     /* Costs that servers report. The services that do so count in US dollars: OpenRouter ("Usage
      * Accounting": credits, one for each dollar), Perplexity (`total_cost` in dollars), Claude Code
      * (`costUSD`). */
-    PRICES_TOLD,
+    PRICES_REPORTED,
     PRICES_FIRST_COUNT
 };
 
@@ -53,7 +53,7 @@ struct prices {
 /* What one answer cost. */
 struct cost {
     size_t currency; /* PRICES_UNKNOWN: nothing below is set */
-    bool told;       /* the server reported it */
+    bool reported;   /* the server reported it */
     struct amount amount;
 };
 

@@ -51,7 +51,7 @@ struct stats_count {
 
 /* What answers cost in one currency; in the place PRICES_UNKNOWN, those whose cost is unknown. */
 struct stats_cost {
-    struct amount told, computed;
+    struct amount reported, computed;
     uint64_t answers, tokens; /* tokens: input and output, 0 where they are unknown */
 };
 
@@ -99,7 +99,7 @@ void stats_add(struct stats *s, const struct message *m);
  * (may be NULL). Returns 0, or -1 with *e set. */
 int stats_scan(struct stats *s, int dir, const char *history_path, const struct filter *f,
                size_t newest, uint64_t *bad, struct err *e);
-/* Returns the sum of what was told and what was computed. */
+/* Returns the sum of the reported and the computed costs. */
 struct amount stats_cost_sum(const struct stats_cost *c);
 /* Sorts the rows: times by time, everything else with the largest first; the unknown row is last.
  * If costs are counted, the largest has the highest cost, and rows without an answer are removed.
