@@ -496,7 +496,7 @@ static int start_all(struct mcp_servers *m, const struct mcp_configs *wanted, ch
 static void gather_instructions(struct mcp_servers *m, const struct mcp_configs *wanted)
 {
     buf_init(&m->instructions, SIZE_MAX);
-    for (size_t i = 0; i < m->count; i++) {
+    for (size_t i = 0; i < m->count && i < wanted->count; i++) {
         const struct mcp_server *s = m->at[i];
 
         if (s->instructions.len == 0 || s->list.count == 0 || wanted->at[i].no_instructions)

@@ -705,6 +705,19 @@ size_t http_pool_fds(struct http_pool *p, struct pollfd *fds, size_t most)
     return n;
 }
 
+/* Frees a transfer, which breaks it off if it is under way. */
+static void free_transfer(struct http_transfer *x)
+{
+    if (x->easy) {
+        /* An error means that the handle was not added. */
+        (void)curl_multi_remove_handle(x->pool->multi, x->easy);
+        curl_easy_cleanup(x->easy);
+    }
+    curl_slist_free_all(x->headers);
+    buf_release(&x->where);
+    free(x);
+}
+
 struct http_pool *http_pool_open(struct err *e)
 {
     struct http_pool *p;
@@ -726,8 +739,10 @@ void http_pool_close(struct http_pool *p)
 {
     if (!p)
         return;
-    while (p->first)
-        http_end(p->first);
+    for (struct http_transfer *x = p->first, *next; x; x = next) {
+        next = x->next;
+        free_transfer(x);
+    }
     curl_multi_cleanup(p->multi);
     curl_global_cleanup();
     free(p);
@@ -771,14 +786,7 @@ void http_end(struct http_transfer *x)
     while (*at != x)
         at = &(*at)->next;
     *at = x->next;
-    if (x->easy) {
-        /* An error means that the handle was not added. */
-        (void)curl_multi_remove_handle(x->pool->multi, x->easy);
-        curl_easy_cleanup(x->easy);
-    }
-    curl_slist_free_all(x->headers);
-    buf_release(&x->where);
-    free(x);
+    free_transfer(x);
 }
 
 /* Waits until the transfer has something to do. Returns -1 with *e set if it cannot go on. */

@@ -17,25 +17,24 @@ void jsonrpc_init(struct jsonrpc *r, jsonrpc_fn *fn, void *arg)
 {
     *r = (struct jsonrpc){.fn = fn, .arg = arg};
     buf_init(&r->line, JSONRPC_MESSAGE_MAX);
+    buf_init(&r->shown, BUF_SMALL);
 }
 
 void jsonrpc_release(struct jsonrpc *r)
 {
     buf_release(&r->line);
+    buf_release(&r->shown);
 }
 
 /* ---- reading ---- */
 
 int jsonrpc_noise(struct jsonrpc *r, struct str what, struct err *e)
 {
-    struct buf shown = BUF_INIT(BUF_SMALL);
-
+    if (r->shown.len == 0)
+        provider_error_add_excerpt(&r->shown, what, EXCERPT_MAX);
     if (++r->noise <= JSONRPC_NOISE_MAX)
         return 0;
-    provider_error_add_excerpt(&shown, what, EXCERPT_MAX);
-    err_set(e, ERR_FAILURE, "it writes what is no message: '%s'", buf_c(&shown));
-    buf_release(&shown);
-    return -1;
+    return err_set(e, ERR_FAILURE, "it writes what is no message: '%s'", buf_c(&r->shown));
 }
 
 static bool is_id(struct str value)
@@ -43,7 +42,7 @@ static bool is_id(struct str value)
     return json_type(value) == JSON_STRING || json_type(value) == JSON_NUMBER;
 }
 
-/* Reads a message. Returns false if it is none. The method is decoded into `method`. */
+/* Reads a message. Returns false if the object is not a message. The method is decoded into `method`. */
 static bool read_message(struct str object, struct jsonrpc_message *m, struct buf *method)
 {
     enum { ID, METHOD, PARAMS, RESULT, ERROR, COUNT };

@@ -815,6 +815,18 @@ static int step_unready(struct mcp_server *const *servers, size_t count, struct 
     return 1;
 }
 
+/* Gives up a server that was not ready in time. If it wrote lines that are not messages, such as
+ * JSON over several lines, the message quotes the first one, which explains the failure. */
+static void give_up_late(struct mcp_server *s, int64_t seconds)
+{
+    if (s->in.noise > 0)
+        mcp_give_up(s, ERR_LIMIT,
+                    "was not ready in %" PRId64 " s: it writes what is no message: '%s'", seconds,
+                    buf_c(&s->in.shown));
+    else
+        mcp_give_up(s, ERR_LIMIT, "was not ready in %" PRId64 " s", seconds);
+}
+
 /* Tells of servers that are slow, and gives up those that are not ready after `most`. */
 static void check_patience(struct mcp_server *const *servers, size_t count, int64_t waited,
                            int64_t most)
@@ -833,7 +845,7 @@ static void check_patience(struct mcp_server *const *servers, size_t count, int6
         if (s->listed)
             keep_old_list(s, "it takes too long");
         else
-            mcp_give_up(s, ERR_LIMIT, "was not ready in %" PRId64 " s", most / 1000);
+            give_up_late(s, most / 1000);
     }
 }
 

@@ -1,6 +1,6 @@
 /*
  * Streamable HTTP (modelcontextprotocol.io/specification/2025-11-25/basic/transports and
- * 2026-07-28/basic/transports/streamable-http): each message is a POST of its own. The response to
+ * 2026-07-28/basic/transports/streamable-http): each message has its own POST request. The response to
  * a request is JSON or a stream of events, which may carry other messages before the answer. A
  * server with sessions names one in the response to initialize, and every later request repeats the
  * name. In the older transport (2024-11-05/basic/transports, "HTTP with SSE") all answers come on the
@@ -78,7 +78,7 @@ struct post {
     struct buf session;             /* with which it was sent */
     struct buf body;                /* of a response that is not a stream */
     struct sse sse;
-    struct buf last_id; /* of the stream that is to be resumed; empty: there is none */
+    struct buf last_id; /* of the stream that is to be resumed; empty: no stream is */
     int64_t begin_at;   /* not earlier (time_ticks) */
     int64_t linger;     /* once it is answered: until when its stream may stay open */
     int resumes, redirects;
@@ -86,7 +86,7 @@ struct post {
 
 /* ---- messages of the server ---- */
 
-/* Removes from bytes of the server what was sent to it as a secret. */
+/* Masks the values of the headers, which may be secret, in bytes of the server. */
 static void mask_secrets(const struct link *l, struct buf *text)
 {
     for (size_t i = 0; i < l->headers_count; i++) {
@@ -355,7 +355,7 @@ static bool take_error(struct post *p)
     return true;
 }
 
-/* Follows a redirect within the server. Any other would hand the headers to somebody else. Returns
+/* Follows a redirect within the server. Any other redirect would hand the headers to another server. Returns
  * whether the message is to be sent again. */
 static bool redirect(struct post *p, struct err *why)
 {
@@ -653,8 +653,8 @@ int mcp_open(struct mcp_server *s, const char *name, const struct mcp_remote *r,
     return 0;
 }
 
-/* Sends DELETE for the session, which says that it is not needed any more, and drops what nobody
- * waits for. */
+/* Sends DELETE for the session, which says that it is not needed any more, and drops the requests, whose
+ * answers are not used any more. */
 static void begin_end(struct mcp_server *s)
 {
     struct link *l = s->link;
@@ -674,7 +674,7 @@ static void begin_end(struct mcp_server *s)
         add_post(s, POST_DELETE);
 }
 
-/* Steps the servers whose last messages are under way. Returns false if there are none. */
+/* Steps the servers whose last messages are under way. Returns false if no message is under way. */
 static bool step_last(struct mcp_server *const *servers, size_t count, int64_t wait, int hurry_fd)
 {
     struct pollfd fds[TOOL_FDS + 1];

@@ -22,7 +22,7 @@ static bool is_plain(struct str value)
     return true;
 }
 
-/* "Value Encoding": what is not safe in a header goes in base64. */
+/* "Value Encoding": a value that is not safe in a header is encoded in base64. */
 static void add_line(struct buf *out, const char *prefix, struct str name, struct str value)
 {
     buf_add_c(out, prefix);

@@ -31,7 +31,7 @@ struct http_request {
     struct buf url;
     struct buf headers; /* lines `Name: value\n`; may hold a key, so they are never shown */
     struct buf body;    /* empty: the request is a GET, otherwise a POST */
-    const char *method; /* another method, which has no body; borrowed; NULL: GET or POST */
+    const char *method; /* a method without a body, such as DELETE; borrowed; NULL: GET or POST */
 };
 void http_request_init(struct http_request *r);
 void http_request_release(struct http_request *r);
@@ -146,7 +146,7 @@ struct http_pool *http_pool_open(struct err *e);
 void http_pool_close(struct http_pool *p);
 /* Begins an exchange. The arguments are those of http_exchange and stay valid until http_end, also
  * what they point to; the cancel_fd and the tick of the limits have no meaning. Never returns NULL:
- * http_state tells of an exchange that could not begin. */
+ * http_state returns -1 for an exchange that could not begin. */
 struct http_transfer *http_begin(struct http_pool *p, const struct http_request *r,
                                  const struct http_limits *limits, const struct http_sink *sink,
                                  struct err *e);

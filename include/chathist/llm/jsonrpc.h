@@ -41,8 +41,9 @@ typedef int jsonrpc_fn(void *arg, const struct jsonrpc_message *m, struct err *e
 struct jsonrpc {
     jsonrpc_fn *fn;
     void *arg;
-    struct buf line; /* the beginning of a line that is not complete */
-    size_t noise;    /* how many lines were not messages */
+    struct buf line;  /* the beginning of a line that is not complete */
+    size_t noise;     /* how many lines were not messages */
+    struct buf shown; /* the beginning of the first of them, as text for an error */
 };
 
 void jsonrpc_init(struct jsonrpc *r, jsonrpc_fn *fn, void *arg);
