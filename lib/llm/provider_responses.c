@@ -56,8 +56,9 @@ static cJSON *attachment_part(const struct attachment *a)
     return part;
 }
 
-/* Makes the content parts of a prompt: its text, if there is any, and its attachments. */
-static cJSON *prompt_parts(const struct context_message *m)
+/* Makes the content parts of a prompt or of the output of a call: the text, if there is any, and the
+ * attachments. */
+static cJSON *content_parts(const struct context_message *m)
 {
     struct str text = {m->content, m->n};
     cJSON *parts = cjson_array();
@@ -76,7 +77,7 @@ static void input_add_prompt(struct input *in, const struct context_message *m)
 
     cjson_set_text(item, "role", STR("user"));
     if (m->attachments_count > 0)
-        cjson_set(item, "content", prompt_parts(m));
+        cjson_set(item, "content", content_parts(m));
     else
         cjson_set_text(item, "content", (struct str){m->content, m->n});
     cjson_push(in->items, item);
@@ -132,6 +133,7 @@ static void input_add_call(struct input *in, struct str call, struct str own)
     buf_release(&out);
 }
 
+/* The output is a text, or an array of parts if it has images (FunctionCallOutputItemParam). */
 static void input_add_result(struct input *in, const struct context_message *m)
 {
     struct buf id = BUF_INIT(BUF_SMALL);
@@ -140,7 +142,10 @@ static void input_add_result(struct input *in, const struct context_message *m)
     if (wire_add_result_id(&in->ids, &id)) {
         item = item_of("function_call_output");
         cjson_set_text(item, "call_id", buf_str(&id));
-        cjson_set_text(item, "output", (struct str){m->content, m->n});
+        if (m->attachments_count > 0)
+            cjson_set(item, "output", content_parts(m));
+        else
+            cjson_set_text(item, "output", (struct str){m->content, m->n});
         cjson_push(in->items, item);
     }
     buf_release(&id);

@@ -280,6 +280,16 @@ PNG=iVBORw0KGgo
         'text: a dot' '[image, image/png, 70 bytes]' "image: image/png $PNG"
 }
 
+@test "mcp_http: an image of a result is part of the output of a call of the Responses API" {
+    start_mcp
+    sed 's/"f"/"fake__picture"/g' "$TESTS/fixtures/openai-responses/call.http" >pictures.http
+    start_llm "$PWD/pictures.http" openai-responses/normal
+    run_expect 0 chat --yes -m openai-responses:test-model --mcp "fake=$MCP" hello
+    request 2 >body
+    json_is body '[.input[] | select(.type == "function_call_output")][0].output[] | "\(.type): \(.text // .image_url[0:33])"' \
+        'input_text: a dot' '[image, image/png, 70 bytes]' "input_image: data:image/png;base64,$PNG"
+}
+
 @test "mcp_http: a model that refuses images of results gets their text" {
     start_mcp
     start_llm --refuse 'image_url=openai/http-400' --call 'fake__picture {}' --call 'fake__picture {}' --reply 'not seen'
