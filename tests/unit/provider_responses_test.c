@@ -357,7 +357,7 @@ TEST(errors_have_the_kind_of_their_code)
         {"server_error", ERR_BUSY},
         {"vector_store_timeout", ERR_BUSY},
         {"insufficient_quota", ERR_QUOTA},
-        {"context_length_exceeded", ERR_REFUSED},
+        {"context_length_exceeded", ERR_TOO_LONG},
         {"invalid_prompt", ERR_REFUSED},
         {"bio_policy", ERR_REFUSED},
         {"misalignment_policy_violation", ERR_REFUSED},
