@@ -394,12 +394,26 @@ static bool is_plain(struct str blocks)
     return true;
 }
 
+/* Returns true if the last block is a call of a server tool, whose result is missing. */
+static bool ends_with_server_call(struct str blocks)
+{
+    struct str last = STR_NONE, type;
+
+    for (struct json_iter it = json_iter(blocks); json_next(&it);)
+        last = it.value;
+    type = json_get(last, "type");
+    return str_ends(type, STR("_tool_use\""));
+}
+
 void opaque_add_replay(const struct opaque_blocks *r, struct buf *out)
 {
-    bool all =
-        opaque_is_whole(r) && r->turn.len <= OPAQUE_THINKING_MAX && !is_plain(buf_str(&r->turn));
-    const struct buf *blocks = all ? &r->turn : &r->thinking;
+    struct str turn = buf_str(&r->turn);
+    bool plain = is_plain(turn);
+    const struct buf *blocks = plain ? &r->thinking : &r->turn;
 
+    if (!plain &&
+        (!opaque_is_whole(r) || turn.n > OPAQUE_THINKING_MAX || ends_with_server_call(turn)))
+        return;
     if (blocks->len == 0)
         return;
     buf_add_byte(out, '[');

@@ -158,6 +158,7 @@ TEST(blocks_are_stored_whole_if_their_order_says_something)
 #define SAY "{\"type\":\"text\",\"text\":\"t\"}"
 #define USE "{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":{}}"
 #define CITE "{\"type\":\"text\",\"text\":\"t\",\"citations\":[1]}"
+#define FOUND "{\"type\":\"web_search_tool_result\"}"
 #define SEARCH "{\"type\":\"server_tool_use\",\"id\":\"b\"}"
     uint64_t before;
 
@@ -170,7 +171,22 @@ TEST(blocks_are_stored_whole_if_their_order_says_something)
     REPLAY_IS("[" SAY "," SAY "]", "[" SAY "," SAY "]");
     REPLAY_IS("[" USE "," SAY "]", "[" USE "," SAY "]");
     REPLAY_IS("[" CITE "]", "[" CITE "]");
-    REPLAY_IS("[" SEARCH "]", "[" SEARCH "]");
+    REPLAY_IS("[" SEARCH "," FOUND "]", "[" SEARCH "," FOUND "]");
+    REPLAY_IS("[" THINK "," SAY "," SEARCH "]", ""); /* the result is missing */
+    /* Nothing goes back of an answer that was cut off between its blocks. */
+    struct opaque_blocks r;
+    struct buf out = BUF_INIT(BUF_SMALL);
+
+    opaque_init(&r);
+    for (int64_t i = 0; i < 3; i++) {
+        opaque_begin(&r, i, i == 1 ? STR(SAY) : STR(THINK));
+        opaque_end(&r, i);
+    }
+    opaque_begin(&r, 3, STR(SAY));
+    opaque_add_replay(&r, &out);
+    CHECK_STR(buf_c(&out), "");
+    opaque_release(&r);
+    buf_release(&out);
     CHECK(!opaque_bound(STR("[" THINK "]"), &before));
     CHECK(!opaque_bound(STR("7"), &before));
 }

@@ -111,7 +111,8 @@ void opaque_settle(struct opaque_blocks *r, bool calls);
 void opaque_bind(struct opaque_blocks *r, uint64_t before);
 /* Adds to `out` the array that is stored and goes back; nothing if no block has to go back. It is
  * `turn` if the order or the form of the blocks does not follow from the text and the calls, as it
- * does for thinking, then one text without citations, then calls; otherwise it is `thinking`. If the
+ * does for thinking, then one text without citations, then calls; otherwise it is `thinking`. Nothing
+ * goes back if `turn` is needed and incomplete, because its blocks are valid only together. If the
  * blocks are bound, the first element is {"type":"bound","before":"CHECKSUM"}. */
 void opaque_add_replay(const struct opaque_blocks *r, struct buf *out);
 /* Reads the checksum of an array that opaque_add_replay made. Returns false if it has none. */
