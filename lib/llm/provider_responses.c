@@ -83,8 +83,8 @@ static void input_add_prompt(struct input *in, const struct context_message *m)
     cjson_push(in->items, item);
 }
 
-/* Adds text of the model in the form in which servers send it, with all of its members: vLLM
- * requires `id` and `status`, and llama.cpp the array of parts. The id is made up; OpenAI wants it
+/* Adds text of the model in the form in which servers send it, with all members that the schema
+ * requires: vLLM wants `id` and `status`, and llama.cpp the array of parts. The id is made up; OpenAI wants it
  * to begin with `msg`. */
 static void input_add_answer(struct input *in, struct str text)
 {
@@ -101,6 +101,7 @@ static void input_add_answer(struct input *in, struct str text)
     cjson_set_text(item, "role", STR("assistant"));
     cjson_set_text(item, "status", STR("completed"));
     cjson_set(part, "annotations", cjson_array());
+    cjson_set(part, "logprobs", cjson_array());
     cjson_push(parts, part);
     cjson_set(item, "content", parts);
     cjson_push(in->items, item);

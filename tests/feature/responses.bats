@@ -97,7 +97,7 @@ start_responses() {
     [[ $(request_header 1 Authorization) == 'Bearer test-key-1' ]]
     run_expect 0 chat 'and c'
     request 2 >body
-    json_is body '.input[1] | tojson' '{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hello, world.","annotations":[]}]}'
+    json_is body '.input[1] | tojson' '{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hello, world.","annotations":[],"logprobs":[]}]}'
     json_is body '.input | length' 3
 }
 

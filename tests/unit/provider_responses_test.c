@@ -33,7 +33,8 @@ static void add_line(struct context *c, const char *line)
 #define SENT_PROMPT "{\"type\":\"message\",\"role\":\"user\",\"content\":\"q\"}"
 #define SENT_ANSWER(id, text)                                                                      \
     "{\"type\":\"message\",\"id\":\"" id "\",\"role\":\"assistant\",\"status\":\"completed\","     \
-    "\"content\":[{\"type\":\"output_text\",\"text\":\"" text "\",\"annotations\":[]}]}"
+    "\"content\":[{\"type\":\"output_text\",\"text\":\"" text                                      \
+    "\",\"annotations\":[],\"logprobs\":[]}]}"
 #define SENT_CALL(id, args)                                                                        \
     "{\"type\":\"function_call\",\"call_id\":\"" id "\",\"name\":\"f\",\"arguments\":\"" args "\"" \
     "}"
