@@ -356,6 +356,10 @@ start_llm() {
     wait_for llm_ready "$home/port"
     LLM_PORT=$(cat "$home/port") || fail 'fake-llm did not start' || return 1
     export OPENAI_BASE_URL=http://127.0.0.1:$LLM_PORT/v1 OPENAI_API_KEY=test-key-1 CHAT_MODEL=openai:test-model
+    # After a long conversation chat requests the list of models once a day. It counts as known, so that the
+    # numbers of requests are those of the turns.
+    mkdir -p "$HOME/.cache/chathist/models"
+    : >"$HOME/.cache/chathist/models/openai@127.0.0.1:$LLM_PORT%v1"
 }
 
 # It listens, or it is gone.

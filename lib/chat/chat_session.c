@@ -195,6 +195,71 @@ static void recover_partial(struct chat_session *t)
     err_release(&e);
 }
 
+/* ---- how much fits into the model's context ---- */
+
+/* The maximum age of a list of models, and the maximum time for requesting a new one. */
+#define CACHED_AGE (24 * 60 * 60 * TIME_SECOND)
+#define CACHED_SECONDS 4
+#define CACHE_DIR "chathist/models"
+/* A context of fewer earlier messages than this fits into any model, so it is not worth a request.
+ */
+#define LEARN_FROM 10
+#define LEARN_MS 2000
+
+static char *models_dir(const struct chat_session *t)
+{
+    return t->config.cache_home ? path_join(t->config.cache_home, CACHE_DIR) : NULL;
+}
+
+/* Returns how many tokens the context of the model can hold, 0 if that is unknown. A server on this
+ * machine is asked, unless there is nothing that could be left out; of other servers only the cache
+ * is read, so that no request is in the way of an answer. */
+static size_t model_window(const struct chat_session *t, const struct ask *ask)
+{
+    const struct server *s = &t->server;
+    struct model_list list = {0};
+    int64_t window = 0;
+    char *dir;
+
+    if (!s->base_url || !s->model)
+        return 0;
+    if (s->provider->window) {
+        if (!t->args->dry_run && !(t->session.fresh && !t->args->messages))
+            window = model_window_load(s->provider, ask);
+        return (size_t)window;
+    }
+    dir = models_dir(t);
+    if (dir && model_cache_load(dir, s->provider, s->base_url, INT64_MAX, &list))
+        window = model_list_window(&list, s->model);
+    model_list_release(&list);
+    free(dir);
+    return (size_t)window;
+}
+
+/* After an answer in a long conversation, gets the list of models for the next turn, at most once a
+ * day. If there is none, an empty list is kept, so that it is not requested again. */
+static void learn_windows(struct chat_session *t, const struct turn *turn)
+{
+    const struct server *s = &t->server;
+    struct ask ask = turn->ask;
+    struct model_list list = {0};
+    struct err e = ERR_INIT;
+    char *dir = models_dir(t);
+
+    if (dir && s->base_url && s->provider->models && !s->provider->window && turn->finished &&
+        turn->before >= LEARN_FROM &&
+        !model_cache_is_fresh(dir, s->provider, s->base_url, CACHED_AGE)) {
+        ask.limits.connect_ms = ask.limits.idle_ms = LEARN_MS;
+        if (model_list_load(&list, s->provider, &ask, &e) < 0)
+            err_release(&e);
+        if (model_cache_store(dir, s->provider, s->base_url, &list, &e) < 0)
+            hintf(t->args->verbose, "%s", err_text(&e));
+        model_list_release(&list);
+    }
+    err_release(&e);
+    free(dir);
+}
+
 /* Adds what MCP servers say about their tools to the system prompt of the request. It is not stored,
  * because it is not the user's and belongs to servers that a later turn may not have. */
 static void add_instructions(const struct chat_session *t, struct context *c)
@@ -241,7 +306,8 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
         return -1;
     turn->ask.tools = t->toolbox.at;
     turn->ask.tools_count = t->toolbox.count;
-    if (context_limits_choose(&turn->limits, &t->config, 0, turn->ask.max_tokens, e) < 0)
+    if (context_limits_choose(&turn->limits, &t->config, model_window(t, &turn->ask),
+                              turn->ask.max_tokens, e) < 0)
         return -1;
     turn->limits.tools = tools_weight(&turn->ask) + mcp_servers_instructions(&t->mcp).n;
     if (turn_prepare(turn, e) < 0)
@@ -488,6 +554,7 @@ int chat_session_run(struct chat_session *t, struct turn *turn)
     if (!interrupt_signal() && e.kind != ERR_NONE && !turn->answer.sink_failed)
         warn_err(&e);
     err_release(&e);
+    learn_windows(t, turn);
     if (interrupt_signal())
         status = 128 + interrupt_signal();
     interrupt_end();
@@ -497,12 +564,6 @@ int chat_session_run(struct chat_session *t, struct turn *turn)
 }
 
 /* ---- models ---- */
-
-/* The maximum age of a list of models for --cached, and the maximum time for requesting a new
- * one. */
-#define CACHED_AGE (24 * 60 * 60 * TIME_SECOND)
-#define CACHED_SECONDS 4
-#define CACHE_DIR "chathist/models"
 
 void chat_session_seek_model(struct chat_session *t)
 {
@@ -588,7 +649,7 @@ static void ask_models(struct chat_session *t, const char *cache, struct model_l
 int chat_session_list_models(struct chat_session *t)
 {
     const struct server *s = &t->server;
-    char *cache = t->config.cache_home ? path_join(t->config.cache_home, CACHE_DIR) : NULL;
+    char *cache = models_dir(t);
     struct model_list list = {0};
 
     if (!t->args->cached || !cache || !s->base_url ||

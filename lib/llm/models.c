@@ -1,6 +1,7 @@
 #include "chathist/llm/models.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,7 +57,32 @@ void model_list_add(struct model_list *l, struct str id)
     if (id.n == 0 || memchr(id.p, '\n', id.n) || memchr(id.p, '\r', id.n))
         return;
     l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
+    l->windows = mem_grow(l->windows, &l->windows_cap, l->count + 1, sizeof *l->windows);
+    l->windows[l->count] = 0;
     l->at[l->count++] = mem_copy(id.p, id.n);
+}
+
+int64_t model_list_window(const struct model_list *l, const char *model)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->at[i], model) == 0)
+            return l->windows[i];
+    return 0;
+}
+
+/* Reads how many tokens the context of a model can hold. What it was loaded with precedes what it
+ * could be loaded with. */
+static int64_t read_window(struct str model)
+{
+    static const char *const members[] = {"loaded_context_length", "context_length",
+                                          "max_model_len",         "context_window",
+                                          "max_context_length",    "max_input_tokens"};
+    int64_t n;
+
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (json_int(json_get(model, members[i]), &n) && n > 0)
+            return n;
+    return 0;
 }
 
 static int read_list(struct model_list *l, struct str body, struct err *e)
@@ -72,8 +98,13 @@ static int read_list(struct model_list *l, struct str body, struct err *e)
     if (json_type(value) != JSON_ARRAY)
         return err_set(e, ERR_BUSY, "the server's answer is not a list of models");
     it = json_iter(value);
-    while (json_next(&it))
+    while (json_next(&it)) {
+        size_t before = l->count;
+
         model_list_add(l, json_text(json_get(it.value, "id"), &scratch));
+        if (l->count > before)
+            l->windows[before] = read_window(it.value);
+    }
     buf_release(&scratch);
     return 0;
 }
@@ -124,6 +155,28 @@ void model_list_release(struct model_list *l)
     for (size_t i = 0; i < l->count; i++)
         free(l->at[i]);
     free(l->at);
+    free(l->windows);
+}
+
+int64_t model_window_load(const struct provider *p, const struct ask *ask)
+{
+    struct http_limits limits = ask->limits;
+    struct http_request request;
+    struct reply reply;
+    struct err e = ERR_INIT;
+    struct str value;
+    int64_t n = 0;
+
+    limits.connect_ms = limits.idle_ms = PROBE_MS;
+    http_request_init(&request);
+    reply_init(&reply);
+    if (p->window(p, ask, &request, &e) == 0 && fetch(&request, &limits, &reply, &e) == 0 &&
+        http_head_is_success(&reply.head) && json_check(buf_str(&reply.body), &value, NULL))
+        n = p->read_window(value);
+    err_release(&e);
+    reply_release(&reply);
+    http_request_release(&request);
+    return n > 0 ? n : 0;
 }
 
 /* The length up to the path: `http://127.0.0.1:8080/v1` -> `http://127.0.0.1:8080`. */
@@ -193,6 +246,19 @@ char *model_cache_path(const char *dir, const struct provider *p, const char *ba
     return path;
 }
 
+bool model_cache_is_fresh(const char *dir, const struct provider *p, const char *base_url,
+                          int64_t max_age)
+{
+    char *path = model_cache_path(dir, p, base_url);
+    struct stat st;
+    int64_t age = -1;
+
+    if (path && lstat(path, &st) == 0)
+        age = time_now() - (int64_t)st.st_mtime * TIME_SECOND;
+    free(path);
+    return age >= 0 && age <= max_age;
+}
+
 bool model_cache_load(const char *dir, const struct provider *p, const char *base_url,
                       int64_t max_age, struct model_list *l)
 {
@@ -211,8 +277,14 @@ bool model_cache_load(const char *dir, const struct provider *p, const char *bas
     if (age >= 0 && age <= max_age && file_read_all(fd, &text) == 0) {
         struct str rest = buf_str(&text);
 
-        while (rest.p)
-            model_list_add(l, str_cut(&rest, '\n'));
+        while (rest.p) {
+            struct str window = str_cut(&rest, '\n'), id = str_cut(&window, '\t');
+            size_t before = l->count;
+
+            model_list_add(l, id);
+            if (l->count > before && window.p)
+                json_int(window, &l->windows[before]);
+        }
         found = l->count > 0;
     }
     close(fd);
@@ -236,7 +308,9 @@ int model_cache_store(const char *dir, const struct provider *p, const char *bas
     int result = -1;
 
     for (size_t i = 0; i < l->count; i++)
-        if (has_no_control(l->at[i]))
+        if (has_no_control(l->at[i]) && l->windows[i] > 0)
+            buf_addf(&text, "%s\t%" PRId64 "\n", l->at[i], l->windows[i]);
+        else if (has_no_control(l->at[i]))
             buf_addf(&text, "%s\n", l->at[i]);
     if (!path || text.overflow)
         err_set(e, ERR_FAILURE, "cannot keep the list of models");

@@ -425,6 +425,35 @@ static int openai_models(const struct provider *p, const struct ask *ask, struct
     return wire_begin_get(r, p, ask, "", "/models", e) != 0 ? -1 : wire_add_bearer(r, ask, e);
 }
 
+/* llama.cpp, tools/server/README.md, "GET /props": n_ctx is the context of a slot, so of one
+ * conversation. The path has no /v1 before it. */
+static int llamacpp_window(const struct provider *p, const struct ask *ask, struct http_request *r,
+                           struct err *e)
+{
+    struct str base = str_of(ask->base_url ? ask->base_url : p->base_url);
+    struct buf root = BUF_INIT(BUF_LINE);
+    struct ask at_root = *ask;
+    int rc;
+
+    while (str_ends(base, STR("/")))
+        base.n--;
+    if (str_ends(base, STR("/v1")))
+        base.n -= strlen("/v1");
+    buf_add_str(&root, base);
+    at_root.base_url = buf_c(&root);
+    rc = wire_begin_get(r, p, &at_root, "", "/props", e) != 0 ? -1 : wire_add_bearer(r, ask, e);
+    buf_release(&root);
+    return rc;
+}
+
+static int64_t llamacpp_read_window(struct str response)
+{
+    int64_t n = 0;
+
+    json_int(json_get(json_get(response, "default_generation_settings"), "n_ctx"), &n);
+    return n;
+}
+
 /* ---- the response: chunks of a stream, and whole responses ---- */
 
 /* Reads reasoning: a text, or an array of parts (OpenRouter's reasoning_details, Mistral's
@@ -824,6 +853,8 @@ const struct provider provider_llamacpp = {
     .name = "llamacpp",
     .base_url = "http://127.0.0.1:8080/v1",
     .probe = {"/v1/models", "data"},
+    .window = llamacpp_window,
+    .read_window = llamacpp_read_window,
     .limit_field = "max_tokens",
     COMPATIBLE,
 };

@@ -176,11 +176,11 @@ usage() {
 
 @test "context: Anthropic and llama.cpp say in their words that it is too long" {
     local fixture
-    hist_lines s 16 >"$HISTORY"
+    hist_lines s 8 >"$HISTORY"
     for fixture in error-too-long http-400-too-long; do
         start_llm "anthropic/$fixture" anthropic/normal
         ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=k run_expect 0 chat --no-store -m anthropic:m -s s next
-        stderr_has 'asking again without the oldest 10 messages'
+        stderr_has 'asking again without the oldest 4 messages'
         requests_are 2
     done
     for fixture in llamacpp-error error-200-context; do
@@ -189,4 +189,82 @@ usage() {
         stdout_is ok
         requests_are 2
     done
+}
+
+# ---- what the server says about its context
+
+# start_unknown OPTION...: like start_llm, but its list of models was not requested yet.
+start_unknown() {
+    start_llm "$@"
+    rm -rf "$HOME/.cache"
+}
+
+# cached: what the cache of model lists holds.
+cached() {
+    cat "$HOME"/.cache/chathist/models/*
+}
+
+@test "context: a list of models tells the window, after the answer and once a day" {
+    local member
+    for member in context_length max_model_len context_window max_context_length max_input_tokens; do
+        hist_lines s 30 >"$HISTORY"
+        start_unknown --models "other,test-model=$member:100" --reply ok
+        run_expect 0 chat -q -s s next
+        json_is "$RECORD/1.json" '.messages | length' 21
+        run_expect 0 cached
+        stdout_is other $'test-model\t100'
+        # 100 tokens, 25 of them for the answer: 300 bytes, and the last step left half of it.
+        run_expect 0 chat -q --dry-run -s s next
+        stdout_json '.messages | length' 17
+        CHAT_MAX_INPUT_TOKENS=40 run_expect 0 chat -v --dry-run -s s next
+        stderr_has 'CHAT_MAX_INPUT_TOKENS=40'
+        CHAT_MAX_INPUT_TOKENS=4000 run_expect 0 chat -v --dry-run -s s next
+        stderr_has 'CHAT_MAX_INPUT_TOKENS=75'
+        CHAT_MAX_INPUT_TOKENS=all run_expect 0 chat --dry-run --max-tokens 10 -s s next
+        stdout_json '.messages | length' 33
+        # Completion reads the same list.
+        run_expect 0 chat --models --cached
+        stdout_is openai:other openai:test-model
+    done
+}
+
+@test "context: a short conversation is not worth the list, nor is a failure" {
+    start_unknown --models 'test-model=context_length:100' --reply ok
+    hist_lines s 8 >"$HISTORY"
+    run_expect 0 chat -s s next
+    run_expect 0 chat -1 next
+    [[ ! -e $HOME/.cache/chathist/models ]] || fail 'the list was requested'
+    hist_lines t 30 >"$HISTORY"
+    start_unknown openai/http-400-context
+    run_expect 6 chat -q -s t next
+    [[ ! -e $HOME/.cache/chathist/models ]] || fail 'the list was requested'
+}
+
+@test "context: with a large window the limit is 32,000 tokens" {
+    hist_lines s 200 >"$HISTORY"
+    start_unknown --models 'test-model=context_length:1000000' --reply ok
+    run_expect 0 chat -q -s s next
+    run_expect 0 chat -s s more
+    json_is "$RECORD/3.json" '.messages | length' 203
+    stderr_empty
+    for i in 1 2 3 4; do hist_line s user "$(text 40000)"; hist_line s assistant yes; done >>"$HISTORY"
+    run_expect 0 chat -v -s s 'and now?'
+    stderr_has '(CHAT_MAX_INPUT_TOKENS=32000)'
+    CHAT_MAX_INPUT_TOKENS=all run_expect 0 chat --no-store -s s 'and now?'
+    json_is "$RECORD/5.json" '.messages | length' 215
+}
+
+@test "context: llama.cpp is asked for its window in each turn of a conversation" {
+    hist_lines s 40 >"$HISTORY"
+    printf 'status: 200\npath: /props\nheader: Content-Type: application/json\n\n{"default_generation_settings":{"n_ctx":100}}' >props
+    start_unknown "$PWD/props" --reply ok
+    export CHAT_MODEL=llamacpp:m CHAT_BASE_URL=http://127.0.0.1:$LLM_PORT/v1
+    run_expect 0 chat -v -s s next
+    stderr_has '(CHAT_MAX_INPUT_TOKENS=75)'
+    jq -s 'map(select(.messages)) | .[-1].messages | length' "$RECORD"/*.json >"$OUT"
+    stdout_is 25
+    # A server that does not say changes nothing.
+    start_unknown --reply ok
+    CHAT_BASE_URL=http://127.0.0.1:$LLM_PORT/v1 run_expect 0 chat -q --no-store -s s next
+    stdout_is ok
 }

@@ -3,7 +3,17 @@
  *
  * Lists are also kept in a cache, because a shell that completes a model name must not wait for a
  * server. The cache directory has a file for each provider and server (host, port and path), with a
- * model on each line. The file's time is the age of the list. A file can be deleted at any time.
+ * model on each line, and after a TAB how many tokens its context can hold, if the server says so. The
+ * file's time is the age of the list. A file can be deleted at any time.
+ *
+ * The lists of these services tell the context, in a member of each model (November 2026):
+ *
+ *     context_length       OpenRouter, openrouter.ai/docs/api-reference/list-available-models
+ *     max_model_len        vLLM, docs.vllm.ai, ModelCard
+ *     context_window       Groq, console.groq.com/docs/models
+ *     max_context_length   Mistral, docs.mistral.ai/api; LM Studio's /api/v0/models, which has
+ *                          loaded_context_length for what the loaded model was given
+ *     max_input_tokens     Anthropic, platform documentation, "List Models"
  */
 #ifndef CHATHIST_LLM_MODELS_H
 #define CHATHIST_LLM_MODELS_H
@@ -16,8 +26,9 @@
 #include "chathist/llm/provider.h"
 
 struct model_list {
-    char **at; /* ids, in the server's order */
-    size_t count, cap;
+    char **at;        /* ids, in the server's order */
+    int64_t *windows; /* for each how many tokens its context can hold; 0: unknown */
+    size_t count, cap, windows_cap;
 };
 
 /* Gets the models of the server that `ask` addresses (base_url, key, limits). Returns 0, or -1 with
@@ -27,6 +38,11 @@ int model_list_load(struct model_list *l, const struct provider *p, const struct
 /* Adds an id. An empty id, or one with a line break, is ignored. */
 void model_list_add(struct model_list *l, struct str id);
 void model_list_release(struct model_list *l);
+/* Returns how many tokens the context of the model can hold, or 0 if that is unknown. */
+int64_t model_list_window(const struct model_list *l, const char *model);
+/* Asks the server that `ask` addresses how many tokens the context of ask->model can hold, by the
+ * request of the provider (p->window). Returns 0 if that is unknown. */
+int64_t model_window_load(const struct provider *p, const struct ask *ask);
 
 /* Returns true if the provider's server lists its models at `base_url` within a few tenths of a
  * second. The single GET carries no key. */
@@ -39,6 +55,10 @@ char *model_cache_path(const char *dir, const struct provider *p, const char *ba
  * is older than max_age microseconds. The caller releases the list in either case. */
 bool model_cache_load(const char *dir, const struct provider *p, const char *base_url,
                       int64_t max_age, struct model_list *l);
+/* Returns true if there is a list in the cache, perhaps an empty one, that is not older than max_age
+ * microseconds. */
+bool model_cache_is_fresh(const char *dir, const struct provider *p, const char *base_url,
+                          int64_t max_age);
 /* Writes the list into the cache, readable by the user only. Names with control characters are left
  * out. Returns 0, or -1 with *e set. */
 int model_cache_store(const char *dir, const struct provider *p, const char *base_url,

@@ -154,6 +154,12 @@ struct provider {
      * ask->context. NULL: the provider has one model of the same name. */
     int (*models)(const struct provider *p, const struct ask *ask, struct http_request *r,
                   struct err *e);
+    /* For a server on this machine, which is asked in each turn how many tokens the context of
+     * ask->model can hold: builds the request, and reads the response, 0 if it does not say. NULL:
+     * the list of models says it, if anything does. */
+    int (*window)(const struct provider *p, const struct ask *ask, struct http_request *r,
+                  struct err *e);
+    int64_t (*read_window)(struct str response);
     /* Reads one event of a stream. Returns 0; 1 if the stream is complete; or -1 with *e set if the
      * event reports an error or cannot be used. */
     int (*event)(struct response *a, struct str event, struct str data, struct err *e);
