@@ -59,6 +59,14 @@ static void add_all_hosted(struct request_settings *r, const struct config *c,
             add_hosted(r, (struct str){word.p + 1, word.n - 1});
 }
 
+/* Removes all settings but keeps the arrays. */
+static void clear(struct request_settings *r)
+{
+    while (r->hosted_count > 0)
+        free(r->hosted[--r->hosted_count]);
+    r->options_count = 0;
+}
+
 static enum ask_from strength(enum config_from from)
 {
     if (from == CONFIG_FLAG)
@@ -69,7 +77,7 @@ static enum ask_from strength(enum config_from from)
 int request_settings_load(struct request_settings *r, const struct config *c,
                           const struct chat_args *a, const struct provider *p, struct err *e)
 {
-    request_settings_release(r);
+    clear(r);
     add_configured_options(r, c, p, false);
     add_configured_options(r, c, p, true);
     for (size_t i = 0; i < a->options_count; i++)
@@ -96,8 +104,7 @@ void request_settings_fill(const struct request_settings *r, struct ask *ask)
 
 void request_settings_release(struct request_settings *r)
 {
-    for (size_t i = 0; i < r->hosted_count; i++)
-        free(r->hosted[i]);
+    clear(r);
     free(r->hosted);
     free(r->options);
     *r = (struct request_settings){0};
