@@ -138,7 +138,7 @@ teardown() {
     hist_line s1 assistant '' '' '{"tool_calls":[{"id":"c1","name":"f","args":{"n":1}}]}' >>"$HISTORY"
     hist_line s1 tool '42' '' '{"tool_call_id":"c1"}' >>"$HISTORY"
     hist_line s1 assistant 'It is 42.' >>"$HISTORY"
-    OPENAI_API_KEY=k run_expect 0 chat -m openai:gpt-x -s s1 --dry-run why
+    OPENAI_API_KEY=k run_expect 0 chat -m openai-chat:gpt-x -s s1 --dry-run why
     stdout_json '.model, (.messages[] | tojson)' gpt-x '{"role":"system","content":"Be brief"}' \
         '{"role":"user","content":"hello"}' \
         '{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"n\":1}"}}]}' \
