@@ -237,7 +237,7 @@ static size_t model_window(const struct chat_session *t, const struct ask *ask)
 }
 
 /* After an answer in a long conversation, gets the list of models for the next turn, at most once a
- * day. If there is none, an empty list is kept, so that it is not requested again. */
+ * day. If the request fails, an empty list is kept, so that it is not sent again. */
 static void learn_windows(struct chat_session *t, const struct turn *turn)
 {
     const struct server *s = &t->server;

@@ -110,7 +110,7 @@ void context_drop_unsent(struct context *c);
  * most max_bytes of content and tool fields. Then drops up to the next user message, because
  * servers want the user to begin. CONTEXT_ALL means no limit. */
 void context_cut(struct context *c, size_t max_messages, size_t max_bytes);
-/* Bounds what is sent to `window` bytes of messages, with those of this turn. Servers charge less
+/* Limits the messages, with those of this turn, to `window` bytes. Servers charge less
  * for a request that begins with the same bytes as an earlier one, so the beginning must not move
  * with each turn: when the window is full, the oldest messages are dropped up to a user message,
  * until half of the window is left, and then nothing until it is full again.

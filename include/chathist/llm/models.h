@@ -6,7 +6,7 @@
  * model on each line, and after a TAB how many tokens its context can hold, if the server says so. The
  * file's time is the age of the list. A file can be deleted at any time.
  *
- * The lists of these services tell the context, in a member of each model (November 2026):
+ * The lists of these services contain the size of the context, in a member of each model (November 2026):
  *
  *     context_length       OpenRouter, openrouter.ai/docs/api-reference/list-available-models
  *     max_model_len        vLLM, docs.vllm.ai, ModelCard
