@@ -12,8 +12,10 @@ void err_release(struct err *e)
     *e = (struct err)ERR_INIT;
 }
 
-/* Sets the message. It may be made from the old one, so it is complete before
- * the old one is freed. */
+/* Sets the message. It may be made from the old one, so it is complete before the old one is
+ * freed. */
+static void replace(struct err *e, enum err_kind kind, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
 static void replace(struct err *e, enum err_kind kind, const char *fmt, va_list ap)
 {
     struct buf text = BUF_INIT(BUF_LINE);

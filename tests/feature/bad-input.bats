@@ -259,8 +259,8 @@ options_of() {
     stderr_is "chat: unknown option '-Q' (see 'chat --help')"
     run_expect 2 chat --usage=x
     stderr_is "chat: option '--usage=x' takes no argument (see 'chat --help')"
-    run_expect 2 hist-search foo bar
-    stderr_is "hist-search: one text is expected: quote it, 'foo bar', or give each with -e (see 'hist-search --help')"
+    run_expect 2 hist-search -e foo bar
+    stderr_is "hist-search: TEXT cannot be combined with --regexp (see 'hist-search --help')"
 }
 
 @test "bad input: unknown options" {
