@@ -25,7 +25,7 @@ static const struct {
     {"chat", "talk to a language model"},
     {"hist-new", "start a session and print its id"},
     {"hist-sessions", "list sessions, the last used first"},
-    {"hist-search", "search the content of messages, the newest first"},
+    {"hist-search", "search messages, the newest first"},
     {"hist-show", "print the messages of sessions"},
     {"hist-load", "make a past session current and print it"},
     {"hist-browse", "look through a history, full screen"},
