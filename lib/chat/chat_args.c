@@ -229,6 +229,41 @@ static const char *name_of(int key)
     return options[i].name;
 }
 
+/* Takes an option whose argument is a number or a duration. Returns false if the option is not
+ * one. */
+static bool take_limit(struct chat_args *a, int key, const char *value)
+{
+    switch (key) {
+    case KEY_MAX_TOKENS:
+        if (opt_number("--max-tokens", value) == 0)
+            die_usage("bad value '0' for --max-tokens: at least 1 is expected");
+        a->setting[SETTING_MAX_TOKENS] = value;
+        return true;
+    case KEY_ITERATIONS:
+        a->max_iterations = opt_number("--max-iterations", value);
+        return true;
+    case KEY_TOOL_TIMEOUT:
+        a->tool_timeout_ms = opt_milliseconds("--tool-timeout", value);
+        return true;
+    case KEY_CONNECT:
+        a->limits.connect_ms = opt_milliseconds("--connect-timeout", value);
+        return true;
+    case KEY_FIRST_BYTE:
+        a->limits.first_byte_ms = opt_milliseconds("--first-byte-timeout", value);
+        if (a->limits.first_byte_ms == 0)
+            a->limits.first_byte_ms = HTTP_NO_LIMIT;
+        return true;
+    case KEY_IDLE:
+        a->limits.idle_ms = opt_milliseconds("--idle-timeout", value);
+        return true;
+    case KEY_RETRIES:
+        a->retries = opt_number("--retries", value);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void take_option(struct chat_args *a, int key, char *value)
 {
     for (size_t i = 0; options[i].key; i++)
@@ -254,11 +289,6 @@ static void take_option(struct chat_args *a, int key, char *value)
             die_usage("bad value '%s' for --effort: " EFFORT_LEVELS " is expected", value);
         a->setting[SETTING_EFFORT] = value;
         break;
-    case KEY_MAX_TOKENS:
-        if (opt_number("--max-tokens", value) == 0)
-            die_usage("bad value '0' for --max-tokens: at least 1 is expected");
-        a->setting[SETTING_MAX_TOKENS] = value;
-        break;
     case KEY_MCP:
         add_value(&a->mcp, value);
         break;
@@ -269,28 +299,8 @@ static void take_option(struct chat_args *a, int key, char *value)
     case 'o':
         add_option(a, value);
         break;
-    case KEY_ITERATIONS:
-        a->max_iterations = opt_number("--max-iterations", value);
-        break;
-    case KEY_TOOL_TIMEOUT:
-        a->tool_timeout_ms = opt_milliseconds("--tool-timeout", value);
-        break;
-    case KEY_CONNECT:
-        a->limits.connect_ms = opt_milliseconds("--connect-timeout", value);
-        break;
-    case KEY_FIRST_BYTE:
-        a->limits.first_byte_ms = opt_milliseconds("--first-byte-timeout", value);
-        if (a->limits.first_byte_ms == 0)
-            a->limits.first_byte_ms = HTTP_NO_LIMIT;
-        break;
-    case KEY_IDLE:
-        a->limits.idle_ms = opt_milliseconds("--idle-timeout", value);
-        break;
-    case KEY_RETRIES:
-        a->retries = opt_number("--retries", value);
-        break;
     default:
-        if (!take_text(a, key, value))
+        if (!take_limit(a, key, value) && !take_text(a, key, value))
             take_flag(a, key);
     }
 }
