@@ -123,11 +123,11 @@ void events_session(struct events *ev, struct str id)
 static struct cost computed_cost(const struct events *ev, const struct turn *t)
 {
     const char *model = t->answer.model ? t->answer.model : t->ask.model;
-    struct cost cost = {0};
+    struct cost unknown = {0}, cost = unknown;
 
     if (ev->prices && model)
         cost = prices_cost(ev->prices, str_of(t->provider->name), str_of(model), &t->usage);
-    return cost.reported ? (struct cost){0} : cost;
+    return cost.reported ? unknown : cost;
 }
 
 void events_spent(struct events *ev, const struct turn *t)
