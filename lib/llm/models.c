@@ -109,6 +109,31 @@ static int read_list(struct model_list *l, struct str body, struct err *e)
     return 0;
 }
 
+static void mask_id(char **id, const char *key)
+{
+    struct str secret = secret_of(key);
+    struct buf shown = BUF_INIT(SIZE_MAX);
+
+    if (secret.n > 0 && !secret_is_word(secret) && str_find(str_of(*id), secret)) {
+        buf_add_c(&shown, *id);
+        secret_mask(&shown, secret, 0, 0);
+        free(*id);
+        *id = mem_copy(shown.data, shown.len);
+    }
+    buf_release(&shown);
+}
+
+/* Names of models are printed and kept in the cache, so a key that a server repeats in them is
+ * masked. */
+static void mask_ids(struct model_list *l, const struct ask *ask)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        mask_id(&l->at[i], ask->key);
+        for (size_t k = 0; k < ask->headers_count; k++)
+            mask_id(&l->at[i], header_secret(&ask->headers[k]));
+    }
+}
+
 static int fail(const struct ask *ask, const struct reply *reply, struct err *e)
 {
     struct err own = ERR_INIT;
@@ -143,6 +168,7 @@ int model_list_load(struct model_list *l, const struct provider *p, const struct
         result = fail(ask, &reply, e);
     if (result == 0)
         result = read_list(l, buf_str(&reply.body), e);
+    mask_ids(l, ask);
     if (result < 0 && e)
         provider_error_mask_all(e, ask);
     reply_release(&reply);

@@ -771,6 +771,13 @@ END
     stdout_lacks sk-sec
 }
 
+@test "wire: a server that repeats the key and a secret header in the names of models" {
+    start_llm --models 'is-sk-secret-1,not-sK-secret-1,has-s3cret-value-1' --reply hi
+    OPENAI_API_KEY=sk-secret-1 run_expect 0 chat --models --header 'X-Token: s3cret-value-1'
+    stdout_is "$(printf '%s\n' openai:is-*** openai:not-sK-secret-1 openai:has-***)"
+    run_expect 1 grep -rF -e sk-secret-1 -e s3cret-value-1 "$HOME/.cache"
+}
+
 @test "wire: a placeholder instead of a key is a word of the answer" {
     start_llm --reply 'Start lm-studio, then |--------|'
     OPENAI_API_KEY=lm-studio run_expect 0 chat --history h.jsonl hello
