@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "chathist/base/file.h"
 #include "chathist/base/json.h"
@@ -86,6 +87,67 @@ struct post {
 
 /* ---- messages of the server ---- */
 
+/* Returns the length of the JSON escape at the beginning of the text if it stands for this byte, or 0. */
+static size_t escape_of(struct str text, char byte)
+{
+    char code[8];
+
+    if (text.n < 2 || text.p[0] != '\\')
+        return 0;
+    if (text.p[1] == byte && strchr("\"\\/", byte))
+        return 2;
+    snprintf(code, sizeof code, "\\u%04x", (unsigned char)byte);
+    return text.n >= 6 && strncasecmp(text.p, code, 6) == 0 ? 6 : 0;
+}
+
+/* Returns the length of the secret at the beginning of the text, or 0. Some servers write `/`, `+` or
+ * `&` as escapes. */
+static size_t secret_at(struct str text, struct str secret)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < secret.n; i++) {
+        size_t n = escape_of(str_skip(text, at), secret.p[i]);
+
+        if (n == 0 && (at >= text.n || text.p[at] != secret.p[i]))
+            return 0;
+        at += n > 0 ? n : 1;
+    }
+    return at;
+}
+
+/* Masks the secret where some of its characters are escaped. */
+static void mask_escaped(struct buf *text, struct str secret)
+{
+    struct buf shown = BUF_INIT(SIZE_MAX);
+    struct str rest = buf_str(text);
+    size_t n;
+
+    for (; rest.n > 0; rest = str_skip(rest, n)) {
+        bool escape = rest.p[0] == '\\' && rest.n > 1;
+
+        n = escape || rest.p[0] == secret.p[0] ? secret_at(rest, secret) : 0;
+        if (n > 0) {
+            buf_add_c(&shown, "***");
+        } else {
+            n = escape ? 2 : 1;
+            buf_add(&shown, rest.p, n);
+        }
+    }
+    buf_clear(text);
+    buf_add_str(text, buf_str(&shown));
+    buf_release(&shown);
+}
+
+static void mask_secret(struct buf *text, struct str secret)
+{
+    if (secret.n < SECRET_MIN || secret_is_word(secret))
+        return;
+    secret_mask(text, secret, 0, 0);
+    if (text->len > 0 && memchr(text->data, '\\', text->len))
+        mask_escaped(text, secret);
+}
+
 /* Masks the values of the headers, which may be secret, in bytes of the server. */
 static void mask_secrets(const struct link *l, struct buf *text)
 {
@@ -93,10 +155,8 @@ static void mask_secrets(const struct link *l, struct buf *text)
         struct str value = secret_of(l->headers[i].value), word = value;
 
         str_cut(&word, ' '); /* of `Bearer TOKEN`: the token */
-        if (value.n > 0 && !secret_is_word(value))
-            secret_mask(text, value, 0, 0);
-        if (word.n >= SECRET_MIN && !secret_is_word(word))
-            secret_mask(text, word, 0, 0);
+        mask_secret(text, value);
+        mask_secret(text, word);
     }
 }
 

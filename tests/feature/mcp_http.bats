@@ -234,6 +234,16 @@ refuses() {
     stderr_is "chat: cannot use 'mcp.fake.header.Content-Length': bad header 'Content-Length': it cannot be set"
 }
 
+@test "mcp_http: a header that the server repeats with escapes in its JSON is masked" {
+    start_mcp --escape
+    configure "mcp.fake.url = $MCP" 'mcp.fake.header.X-Secret = very+secret/1' \
+        'mcp.fake.header_command.Authorization = echo "Bearer token&12345678"'
+    start_llm --call 'fake__headers {}' --call 'fake__echo {"text":"\\+/ very+secret/1\n\\u002B"}' --reply finished
+    run_expect 0 chat --yes --mcp fake hello
+    json_is "$HISTORY" 'select(.role == "tool").content | split("\n")[] | select(test("^(X-Secret|Auth|.*very)|u002B|[*]"))' \
+        'Authorization: Bearer ***' 'X-Secret: ***' '\+/ ***' '\u002B'
+}
+
 @test "mcp_http: a URL alone has the name of its host; http is for this machine and the configuration" {
     start_mcp
     run_expect 0 chat -v --dry-run --mcp "$MCP" hello
