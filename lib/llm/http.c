@@ -211,6 +211,7 @@ struct http_transfer {
     struct timer timer;
     bool stopped;   /* by the sink, or because the head is too long; *e is set */
     bool connected; /* including TLS */
+    bool once;      /* as in struct http_request */
     int no_socket;  /* the errno of a socket() that failed, else 0 */
     bool any_body;  /* a piece of the body arrived */
     bool lasting;   /* the failure would repeat */
@@ -456,7 +457,7 @@ static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sock
 }
 
 /* libcurl calls this after it has connected, including TLS and a proxy, and before it sends the
- * request. */
+ * request, also before it sends the request again. */
 static int on_connected(void *arg, char *address, char *own_address, int port, int own_port)
 {
     struct http_transfer *x = arg;
@@ -465,6 +466,8 @@ static int on_connected(void *arg, char *address, char *own_address, int port, i
     (void)own_address;
     (void)port;
     (void)own_port;
+    if (x->connected && x->once)
+        return CURL_PREREQFUNC_ABORT;
     x->connected = true;
     timer_connected(&x->timer, time_ticks());
     return CURL_PREREQFUNC_OK;
@@ -628,7 +631,8 @@ static int conclude(struct http_transfer *x, CURLcode code)
         buf_add_c(&reason, strerror(x->no_socket));
     else if (code == CURLE_COULDNT_RESOLVE_HOST)
         buf_add_c(&reason, "unknown host");
-    else if (code == CURLE_PARTIAL_FILE || code == CURLE_GOT_NOTHING)
+    else if (code == CURLE_PARTIAL_FILE || code == CURLE_GOT_NOTHING ||
+             code == CURLE_ABORTED_BY_CALLBACK) /* on_connected */
         buf_add_c(&reason, "the connection was closed");
     else if (code == CURLE_BAD_CONTENT_ENCODING)
         buf_add_c(&reason, "it cannot be decompressed");
@@ -754,8 +758,13 @@ struct http_transfer *http_begin(struct http_pool *p, const struct http_request 
 {
     struct http_transfer *x = mem_zalloc(sizeof *x);
 
-    *x = (struct http_transfer){
-        .pool = p, .next = p->first, .state = 1, .limits = limits, .sink = sink, .e = e};
+    *x = (struct http_transfer){.pool = p,
+                                .next = p->first,
+                                .state = 1,
+                                .limits = limits,
+                                .sink = sink,
+                                .e = e,
+                                .once = r->once};
     p->first = x;
     buf_init(&x->where, BUF_SMALL);
     timer_start(&x->timer, limits, r->body.len, time_ticks());

@@ -12,6 +12,7 @@ void http_request_init(struct http_request *r)
     buf_init(&r->headers, BUF_SMALL);
     buf_init(&r->body, SIZE_MAX);
     r->method = NULL;
+    r->once = false;
 }
 
 void http_request_release(struct http_request *r)

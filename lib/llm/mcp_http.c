@@ -276,6 +276,7 @@ static void remote_send(struct mcp_server *s, const struct mcp_message *m)
 
     p->id = m->id;
     p->initializes = m->method && strcmp(m->method, "initialize") == 0;
+    p->request.once = m->tool != NULL;
     buf_add(&p->message, m->json.p, m->json.n - 1);
     if (m->method)
         mcp_mirror_add(&p->mirror, m->method, m->tool ? m->tool->name : NULL,

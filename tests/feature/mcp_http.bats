@@ -92,6 +92,15 @@ refuses() {
         '  session-0 session-0 session-0  session-1 session-1 session-1 session-1'
 }
 
+@test "mcp_http: a call whose connection ends without an answer is not sent again" {
+    start_mcp
+    start_llm --call 'fake__drop {}' --reply finished
+    run_expect 0 chat --yes --mcp "fake=$MCP" hello
+    stdout_is finished
+    result "the tool cannot be called: no answer from '${MCP:7:-4}': the connection was closed"
+    requests 'map(select(.body.method == "tools/call")) | length' 1
+}
+
 @test "mcp_http: 2026-07-28 has no session, and parameters are repeated in headers" {
     start_mcp --stateless --extra Text
     start_llm --call 'fake__echo {"text":"für"}' --reply finished

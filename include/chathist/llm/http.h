@@ -32,6 +32,9 @@ struct http_request {
     struct buf headers; /* lines `Name: value\n`; may hold a key, so they are never shown */
     struct buf body;    /* empty: the request is a GET, otherwise a POST */
     const char *method; /* a method without a body, such as DELETE; borrowed; NULL: GET or POST */
+    /* The request must not be carried out twice. libcurl sends others again, on a new connection, if
+     * one that was used before is closed without a response. */
+    bool once;
 };
 void http_request_init(struct http_request *r);
 void http_request_release(struct http_request *r);
