@@ -600,6 +600,7 @@ int exchange_once(const struct provider *p, struct ask *ask, struct response *a,
     if (rc != 0 && may_refuse_images(ask, a, &own)) {
         response_notice(a, "sent the results of tools again without their images");
         err_release(&own);
+        response_release(a); /* forget the calls and items from before the failure */
         ask->text_results = true;
         context_leave_out_images(whole, &view);
         ask->context = &view;

@@ -321,3 +321,15 @@ PNG=iVBORw0KGgo
     json_is "$RECORD/4.json" '[.messages[].role] | join(" ")' 'user assistant tool assistant tool'
     [[ ! -e $RECORD/5.json ]]
 }
+
+@test "mcp_http: calls of a response that failed because of an image are not carried out" {
+    local from=$TESTS/fixtures/openai-responses
+    start_mcp
+    sed 's/"f"/"fake__picture"/g' "$from/call.http" >pictures.http
+    { sed -e 's/"f"/"fake__die"/g' -e '/response.completed/d' "$from/call.http"; grep -A1 '^event: response.failed' "$from/failed-image.http"; echo; } \
+        >failed.http
+    start_llm --refuse "input_image=$PWD/failed.http" "$PWD/pictures.http" openai-responses/normal
+    run_expect 0 chat --yes -m openai-responses:test-model --mcp "fake=$MCP" hello
+    stderr_is 'chat: sent the results of tools again without their images'
+    json_is "$HISTORY" 'select(.tool_calls).tool_calls[].name' fake__picture
+}
