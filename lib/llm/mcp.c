@@ -559,9 +559,12 @@ static void finish_call(struct tool_job *job, const struct jsonrpc_message *m)
 static int take_answer(struct mcp_server *s, const struct jsonrpc_message *m, struct err *e)
 {
     struct mcp_call *call = m->number > 0 ? find_call(s, m->number) : NULL;
+    bool step = m->number > 0 && m->number == s->awaited;
 
-    s->unasked = 0;
-    if (m->number > 0 && m->number == s->awaited)
+    /* With other answers a server could send messages without end. */
+    if (call || step)
+        s->unasked = 0;
+    if (step)
         return take_step(s, m, e);
     if (call)
         finish_call(remove_call(s, call), m);

@@ -166,6 +166,10 @@ refuses() {
     start_llm --call 'fake__flood {}' --reply finished
     run_expect 0 chat --yes --mcp "fake=$MCP" hello
     result "MCP server 'fake' cannot be used: it sent 10000 messages and no answer"
+    # An answer to an earlier request does not count.
+    start_llm --call 'fake__repeat {}' --reply finished
+    run_expect 0 chat --yes --tool-timeout 20s --mcp "fake=$MCP" hello
+    result "MCP server 'fake' cannot be used: it sent 10000 messages and no answer"
 }
 
 @test "mcp_http: a server that refuses, is not there or is none" {
