@@ -237,7 +237,8 @@ static size_t model_window(const struct chat_session *t, const struct ask *ask)
 }
 
 /* After an answer in a long conversation, gets the list of models for the next turn, at most once a
- * day. If the request fails, an empty list is kept, so that it is not sent again. */
+ * day. If the request fails, the old list is stored again, or an empty one, so that the request is
+ * not repeated on that day. */
 static void learn_windows(struct chat_session *t, const struct turn *turn)
 {
     const struct server *s = &t->server;
@@ -250,8 +251,11 @@ static void learn_windows(struct chat_session *t, const struct turn *turn)
         turn->before >= LEARN_FROM &&
         !model_cache_is_fresh(dir, s->provider, s->base_url, CACHED_AGE)) {
         ask.limits.connect_ms = ask.limits.idle_ms = LEARN_MS;
-        if (model_list_load(&list, s->provider, &ask, &e) < 0)
+        if (model_list_load(&list, s->provider, &ask, &e) < 0) {
             err_release(&e);
+            model_list_release(&list);
+            model_cache_load(dir, s->provider, s->base_url, INT64_MAX, &list);
+        }
         if (model_cache_store(dir, s->provider, s->base_url, &list, &e) < 0)
             hintf(t->args->verbose, "%s", err_text(&e));
         model_list_release(&list);

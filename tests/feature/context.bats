@@ -240,6 +240,21 @@ cached() {
     [[ ! -e $HOME/.cache/chathist/models ]] || fail 'the list was requested'
 }
 
+@test "context: a server that does not list its models loses no window" {
+    hist_lines s 30 >"$HISTORY"
+    printf 'status: 500\npath: /v1/models\n\nno' >none
+    start_unknown "$PWD/none" --reply ok
+    mkdir -p "$HOME/.cache/chathist/models"
+    printf 'test-model\t100\n' >"$HOME/.cache/chathist/models/openai@127.0.0.1:$LLM_PORT%v1"
+    touch -d '2 days ago' "$HOME"/.cache/chathist/models/*
+    run_expect 0 chat -q -s s next
+    run_expect 0 cached
+    stdout_is $'test-model\t100'
+    # The list is not requested again on this day.
+    run_expect 0 find "$HOME/.cache/chathist/models" -type f -mtime -1
+    [[ -s $OUT ]] || fail 'the list counts as old'
+}
+
 @test "context: with a large window the limit is 32,000 tokens" {
     hist_lines s 200 >"$HISTORY"
     start_unknown --models 'test-model=context_length:1000000' --reply ok
