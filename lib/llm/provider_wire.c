@@ -210,6 +210,7 @@ static const struct str call_id_accepted = STR(ALNUM "_-");
 void wire_call_ids_init(struct call_ids *ids, bool nine)
 {
     ids->nine = nine;
+    ids->collisions = 0;
     buf_init(&ids->taken, BUF_LINE);
     buf_init(&ids->waiting, BUF_LINE);
     buf_add_byte(&ids->taken, '\n');
@@ -272,8 +273,9 @@ void wire_add_call_id(struct call_ids *ids, struct str id, struct buf *out)
     } else {
         call_id_make(ids, &entry, number++);
     }
+    /* The counter keeps the k-th call with the same id from trying the k ids before it again. */
     while (str_find(buf_str(&ids->taken), buf_str(&entry)))
-        call_id_make(ids, &entry, number++);
+        call_id_make(ids, &entry, number + ids->collisions++);
     buf_add(&ids->taken, entry.data + 1, entry.len - 1);
     buf_add(&ids->waiting, entry.data + 1, entry.len - 1);
     buf_add(out, entry.data + 1, entry.len - 2);

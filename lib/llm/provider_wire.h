@@ -64,9 +64,10 @@ void wire_add_data_url(struct buf *out, const struct attachment *a);
 #define CALL_ID_MAX 40
 
 struct call_ids {
-    bool nine;          /* ids are nine letters and digits */
-    struct buf taken;   /* the ids in the request so far, each between line feeds */
-    struct buf waiting; /* the ids whose results come next, each followed by a line feed */
+    bool nine;           /* ids are nine letters and digits */
+    struct buf taken;    /* the ids in the request so far, each between line feeds */
+    struct buf waiting;  /* the ids whose results come next, each followed by a line feed */
+    uint64_t collisions; /* how many ids were taken already */
 };
 
 /* `nine`: every id has the form that Mistral takes. */

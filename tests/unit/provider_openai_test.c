@@ -3,6 +3,7 @@
  */
 #include "test.h"
 
+#include "chathist/base/time.h"
 #include "chathist/llm/provider_openai.h"
 
 /* ---- the request ---- */
@@ -137,6 +138,31 @@ TEST(calls_get_the_form_that_servers_take)
                   "{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"s\"},"
                   "{\"role\":\"assistant\",\"content\":\"…\"},"
                   "{\"role\":\"user\",\"content\":\"q\"}],\"stream\":false}");
+    context_release(&c);
+}
+
+/* Some servers number the calls of each response anew. */
+TEST(many_calls_with_the_same_id_take_no_cubic_time)
+{
+    struct context c;
+    struct ask ask = {.context = &c, .model = "m"};
+    struct http_request r;
+    struct err e = ERR_INIT;
+    int64_t start = time_ticks();
+
+    context_init(&c);
+    context_add_text(&c, ROLE_USER, STR("q"));
+    for (int i = 0; i < 3000; i++) {
+        context_add_calls(&c, STR(""),
+                          STR("[{\"id\":\"functions.f:0\",\"name\":\"f\",\"args\":{}}]"), STR_NONE,
+                          "openai");
+        context_add_result(&c, STR("functions.f:0"), STR("r"));
+    }
+    context_settle(&c);
+    http_request_init(&r);
+    CHECK_INT(provider_openai.request(&provider_openai, &ask, &r, &e), 0);
+    CHECK(time_ticks() - start < 5000);
+    http_request_release(&r);
     context_release(&c);
 }
 
