@@ -107,6 +107,11 @@ static bool mentions_word(struct str text, const char *word)
 
 /* ---- the fields that an error names ---- */
 
+/* How many names of an error are looked up in the request at most, and the length of the longest.
+ * Each lookup reads the request, so a server could otherwise keep the program busy for minutes. */
+#define LOOKUPS_MAX 500
+#define NAME_MAX_BYTES 200
+
 /* An error while it is read. */
 struct reading {
     const struct provider *provider;
@@ -114,6 +119,7 @@ struct reading {
     struct str sent;    /* the body of the request */
     struct buf message; /* the text of the error */
     struct buf notice;
+    size_t lookups;
     bool learned;
 };
 
@@ -305,8 +311,12 @@ static char *field_meant(const struct reading *r, struct str path)
 /* Learns that the field is refused. Returns false if the request has no such field. */
 static bool learn_field(struct reading *r, struct str path)
 {
-    char *field = field_meant(r, path);
+    char *field;
 
+    if (path.n > NAME_MAX_BYTES || r->lookups == LOOKUPS_MAX)
+        return false;
+    r->lookups++;
+    field = field_meant(r, path);
     if (!field)
         return false;
     if (!is_needed(r, str_of(field)) && !learn_effort(r, field) && !learn_limit(r, field) &&

@@ -251,6 +251,37 @@ TEST(words_of_the_text_that_name_no_field)
     CHECK_AGAIN("{\"seed\":1}", "[]", "", "");
 }
 
+TEST(a_long_text_takes_no_quadratic_time)
+{
+    struct refused_fields refused = {0};
+    struct context c;
+    struct ask ask = {.context = &c, .refused = &refused};
+    struct buf reply = BUF_INIT(SIZE_MAX), sent = BUF_INIT(SIZE_MAX), notice = BUF_INIT(SIZE_MAX);
+    int64_t start = time_ticks();
+
+    context_init(&c);
+    for (int i = 0; i < 300000; i++)
+        buf_add_c(&reply, "x_ ");
+    buf_add_c(&sent, "{\"messages\":[\"");
+    for (int i = 0; i < 1000000; i++)
+        buf_add_c(&sent, "abc");
+    buf_add_c(&sent, "\"]}");
+    CHECK(
+        !refused_fields_learn(&chat_provider, &ask, 400, buf_str(&reply), buf_str(&sent), &notice));
+    buf_clear(&reply);
+    buf_add_c(&reply, "{\"error\":{\"param\":\"top_p");
+    for (int i = 0; i < 500000; i++)
+        buf_add_c(&reply, ".a");
+    buf_add_c(&reply, "\"}}");
+    CHECK(!refused_fields_learn(&chat_provider, &ask, 400, buf_str(&reply),
+                                STR("{\"top_p\":1,\"messages\":[]}"), &notice));
+    CHECK(time_ticks() - start < 5000);
+    refused_fields_release(&refused);
+    buf_release(&reply);
+    buf_release(&sent);
+    buf_release(&notice);
+}
+
 TEST(what_a_flag_set_is_not_left_out)
 {
     struct ask_option option = {"seed", STR("1"), ASK_FLAG};
