@@ -344,7 +344,7 @@ unchanged() {
 # start_llm STEP...: fake-llm with these arguments (`fake-llm --help`; fixtures by name: openai/normal). From then
 # on chat is configured for it. Sets LLM_PORT, LLM_PID and RECORD, the directory of recorded requests.
 start_llm() {
-    local home
+    local home name
     home=$(mktemp -d "$BATS_TEST_TMPDIR/llm.XXXXXX")
     RECORD=$home/record
     "$TESTS/tools/fake-llm" --record "$RECORD" --port-file "$home/port" "$@" \
@@ -356,10 +356,13 @@ start_llm() {
     wait_for llm_ready "$home/port"
     LLM_PORT=$(cat "$home/port") || fail 'fake-llm did not start' || return 1
     export OPENAI_BASE_URL=http://127.0.0.1:$LLM_PORT/v1 OPENAI_API_KEY=test-key-1 CHAT_MODEL=openai:test-model
-    # After a long conversation chat requests the list of models once a day. It counts as known, so that the
-    # numbers of requests are those of the turns.
+    # After a long conversation chat requests the list of models once a day. It counts as known for each
+    # provider, so that the numbers of requests are those of the turns.
     mkdir -p "$HOME/.cache/chathist/models"
-    : >"$HOME/.cache/chathist/models/openai@127.0.0.1:$LLM_PORT%v1"
+    for name in openai openai-chat openai-responses anthropic openrouter groq mistral deepseek gemini ollama; do
+        : >"$HOME/.cache/chathist/models/$name@127.0.0.1:$LLM_PORT"
+        : >"$HOME/.cache/chathist/models/$name@127.0.0.1:$LLM_PORT%v1"
+    done
 }
 
 # It listens, or it is gone.

@@ -152,7 +152,7 @@ PYTHON
     run_expect 0 chat -s s second
     run_expect 0 hist-export -f openai s
     jq -c '.messages' "$OUT" >wanted
-    CHAT_PROVIDER=openai OPENAI_API_KEY=x run_expect 0 chat --dry-run -m m -s s third
+    CHAT_PROVIDER=openai-chat OPENAI_API_KEY=x run_expect 0 chat --dry-run -m m -s s third
     jq -c '.messages[:-1]' "$OUT" >got
     same messages wanted got
 }

@@ -136,7 +136,7 @@ more_expectations() {
 @test "anthropic: a base URL with and without /v1, by flag and by variable; max_tokens by option" {
     start_family anthropic/normal
     for path in '' / /v1 /v1/ /api /api/v1//; do
-        run_expect 0 chat --base-url "http://127.0.0.1:$LLM_PORT$path" hello
+        run_expect 0 chat -N --base-url "http://127.0.0.1:$LLM_PORT$path" hello
     done
     cat "$RECORD"/*.headers | grep ^POST | tr -d '\r' >paths
     is paths paths 'POST /v1/messages HTTP/1.1' 'POST /v1/messages HTTP/1.1' 'POST /v1/messages HTTP/1.1' \

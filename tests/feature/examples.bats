@@ -144,6 +144,7 @@ home_unchanged() {
     stderr_has "demo: 'chat '" 'ended with status 5'
     home_unchanged
     start_llm openai/http-401
+    remember_home
     run_expect 3 "$EXAMPLES/demo.sh"
     home_unchanged
     unset OPENAI_BASE_URL CHAT_MODEL OPENAI_API_KEY

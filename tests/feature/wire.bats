@@ -701,6 +701,7 @@ END
 
 @test "wire: --models --cached: the list of before, a new one when there is none or it is old" {
     start_llm --models b,a:1 --reply hi
+    rm -r "$HOME/.cache"
     run_expect 0 chat --models --cached
     stdout_is openai:b openai:a:1
     file=$HOME/.cache/chathist/models/openai@127.0.0.1:$LLM_PORT%v1
