@@ -125,6 +125,13 @@ static int add_header(struct mcp_config *config, const char *key, const char *he
     err_release(&why);
     if (result < 0)
         return -1;
+    /* A header may be a secret, which others on the way could read. */
+    if (str_starts(str_of(config->text), STR("http://")) && !http_is_loopback(config->text))
+        return err_set(
+            e, ERR_USAGE,
+            "cannot use 'mcp.%s': refusing to send a header to '%s' over plain http: use "
+            "https",
+            key, config->text);
     config->headers = mem_grow(config->headers, &config->headers_cap, config->headers_count + 1,
                                sizeof *config->headers);
     config->headers[config->headers_count++] =

@@ -419,10 +419,10 @@ put_server() {
     chmod +x server
 }
 
-@test "mcp: an address and frames with headers are refused with the reason" {
+@test "mcp: an address without TLS and frames with headers are refused with the reason" {
     use_echo
-    run_expect 2 chat --dry-run --mcp https://example.org/mcp hello
-    stderr_is "chat: cannot use 'https://example.org/mcp' as an MCP server: it is an address, and only programs can be run"
+    run_expect 2 chat --dry-run --mcp http://example.org/mcp hello
+    stderr_is "chat: cannot use 'http://example.org/mcp' as an MCP server: it is not encrypted; use https, or set 'mcp.NAME.url' in the user configuration"
     put_server 'Content-Length: 14\r\n\r\n{"jsonrpc":""}'
     run_expect 9 chat --dry-run --mcp a=./server hello
     stderr_is "chat: MCP server 'a' cannot be used: it writes what is no message: 'Content-Length: 14'"

@@ -141,6 +141,10 @@ TEST(headers_are_for_the_configured_server)
           OPTIONS("a"), "a: <https://host/> X-A=1 2 B$pass x|");
     check("a.url=https://host/\na.header.X-A=1", OPTIONS("a=https://other/"),
           "a: <https://other/>|");
+    check("a.url=http://localhost/\na.header.X=1", OPTIONS("a"), "a: <http://localhost/> X=1|");
+    check("a.url=http://host/\na.header_command.X=pass", OPTIONS("a"),
+          "! cannot use 'mcp.a.header_command.X': refusing to send a header to 'http://host/' over "
+          "plain http: use https");
     check("a.url=https://host/\na.header.X A=1", OPTIONS("a"),
           "! cannot use 'mcp.a.header.X A': bad header: letters, digits and '-' are expected in "
           "its name");
