@@ -2,7 +2,7 @@
 #
 # What the user sets in a request: effort, the limit of tokens, headers, tools of the server.
 
-# shellcheck disable=SC2034
+# shellcheck disable=SC2016,SC2034
 
 load ../helper
 
@@ -368,13 +368,13 @@ connections_are() {
 
 @test "request options: the requests of a turn share a connection" {
     put_tool f
-    start_llm --call 'f {}' --call 'f {}' --reply done
+    start_llm --call 'f {}' --call 'f {}' --reply finished
     run_expect 0 chat -1 --yes -T ./f hello
-    stdout_is done
+    stdout_is finished
     requests_are 3
     connections_are 1 1 1
     # Also those that are not streamed, and the list of models.
-    start_llm --call 'f {}' --reply done
+    start_llm --call 'f {}' --reply finished
     run_expect 0 chat -1 --yes -T ./f --no-stream hello
     connections_are 1 1
 }

@@ -3,7 +3,7 @@
 # chat against the bytes of OpenAI's Responses API: every fixture whole and byte by byte, the request, the items that
 # go back, tools, and what a server refuses.
 
-# shellcheck disable=SC2034
+# shellcheck disable=SC2016,SC2034
 
 load ../helper
 load ../wire
