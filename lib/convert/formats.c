@@ -13,6 +13,14 @@
 
 /* ---- openai, anthropic: the messages of a request, one session a line ---- */
 
+/* Returns the system prompt, or STR_NONE if it is blank: chat sends none then. */
+static struct str system_prompt(const struct context *c)
+{
+    struct str system = {c->system, c->system_len};
+
+    return str_trim(system).n > 0 ? system : STR_NONE;
+}
+
 /* Adds a session to c as chat would send it. Returns whether it has anything to send. */
 static bool load_context(struct context *c, const struct export_session *s)
 {
@@ -20,7 +28,7 @@ static bool load_context(struct context *c, const struct export_session *s)
     for (size_t i = 0; i < s->count; i++)
         context_add(c, &s->at[i]);
     context_settle(c);
-    return c->system || c->count > 0;
+    return system_prompt(c).p || c->count > 0;
 }
 
 /* Appends a document unless it is empty, and frees it. */
@@ -39,8 +47,7 @@ static void openai_session(struct export *x, const struct export_session *s)
     struct context c;
     bool some = load_context(&c, s);
 
-    cjson_set(t, "messages",
-              openai_messages(&c, (struct str){c.system, c.system_len}, "openai", false));
+    cjson_set(t, "messages", openai_messages(&c, system_prompt(&c), "openai", false));
     add_document(x, t, some);
     context_release(&c);
 }
@@ -60,8 +67,8 @@ static void anthropic_session(struct export *x, const struct export_session *s)
     bool some = load_context(&c, s);
 
     anthropic_conversation(&c, "anthropic", &messages, &tools);
-    if (c.system)
-        cjson_set_text(t, "system", (struct str){c.system, c.system_len});
+    if (system_prompt(&c).p)
+        cjson_set_text(t, "system", system_prompt(&c));
     cjson_set(t, "messages", messages);
     if (tools)
         cjson_set(t, "tools", tools);

@@ -143,6 +143,9 @@ PYTHON
         stdout_is '{"messages":[{"role":"user","content":"hello"}]}'
         run_expect 0 hist-export -f "$format" s
         stdout_empty
+        hist_line blank system ' ' >"$WORK/blank.jsonl"
+        run_expect 0 hist-export --history "$WORK/blank.jsonl" -f "$format" --all
+        stdout_empty
     done
 }
 
