@@ -130,7 +130,8 @@ size_t context_token_bytes(const struct thread *thread)
 
 /* Do these limits leave out some of the first `count` messages in the turn of the prompt that
  * follows them? */
-static bool is_cut(const struct thread *thread, size_t count, const struct context_limits *limits)
+static bool is_cut(const struct thread *thread, size_t count, const struct context_limits *limits,
+                   size_t token_bytes)
 {
     struct context c;
     bool cut;
@@ -140,7 +141,7 @@ static bool is_cut(const struct thread *thread, size_t count, const struct conte
         context_add(&c, &thread->at[i]);
     context_begin_turn(&c);
     context_add(&c, &thread->at[count]);
-    context_limits_apply(limits, &c, context_token_bytes(thread));
+    context_limits_apply(limits, &c, token_bytes);
     cut = c.dropped > 0;
     context_release(&c);
     return cut;
@@ -149,12 +150,12 @@ static bool is_cut(const struct thread *thread, size_t count, const struct conte
 /* Are the first `count` messages more than these limits, and so all that matters? Limits of
  * messages and bytes leave out all messages before the first that they leave out. */
 static bool is_enough(const struct thread *thread, size_t count,
-                      const struct context_limits *limits)
+                      const struct context_limits *limits, size_t token_bytes)
 {
     struct context_limits plain = {limits->messages, limits->bytes, CONTEXT_ALL, 0};
-    size_t window = bytes_of_tokens(limits->tokens, context_token_bytes(thread)), bytes = 0;
+    size_t window = bytes_of_tokens(limits->tokens, token_bytes), bytes = 0;
 
-    if (is_cut(thread, count, &plain))
+    if (is_cut(thread, count, &plain, token_bytes))
         return true;
     for (size_t i = 0; i < count; i++)
         bytes += weight_of(&thread->at[i]);
@@ -190,7 +191,7 @@ int context_window_load(struct tail *tail, const struct history *h, const struct
     if (wish.bytes < LOAD_LEAST_BYTES)
         wish.bytes = LOAD_LEAST_BYTES;
     for (;;) {
-        size_t behind;
+        size_t behind, token_bytes;
 
         if (memory) {
             *tail = (struct tail){.whole = true};
@@ -199,8 +200,10 @@ int context_window_load(struct tail *tail, const struct history *h, const struct
             return -1;
         }
         behind = context_window_last_turn(&tail->thread);
-        if (tail->whole || (behind > 0 && is_enough(&tail->thread, behind - 1, limits))) {
-            *cut = behind > 0 && is_cut(&tail->thread, behind - 1, limits);
+        token_bytes = context_token_bytes(&tail->thread);
+        if (tail->whole ||
+            (behind > 0 && is_enough(&tail->thread, behind - 1, limits, token_bytes))) {
+            *cut = behind > 0 && is_cut(&tail->thread, behind - 1, limits, token_bytes);
             return 0;
         }
         tail_release(tail);

@@ -343,15 +343,11 @@ void context_cut(struct context *c, size_t max_messages, size_t max_bytes)
         drop_before(c, first);
 }
 
-static size_t times(size_t n, size_t factor)
-{
-    return n > SIZE_MAX / factor ? SIZE_MAX : n * factor;
-}
-
 /* Returns the message from which the decisions of earlier turns are repeated. */
 static size_t first_step(const struct context *c, size_t window)
 {
-    size_t best = CONTEXT_ALL, bytes = 0, most = times(window, CONTEXT_STEPS);
+    size_t best = CONTEXT_ALL, bytes = 0,
+           most = window > SIZE_MAX / CONTEXT_STEPS ? SIZE_MAX : window * CONTEXT_STEPS;
 
     for (size_t i = c->count; i-- > 0;) {
         bytes += context_weight(&c->at[i]);
