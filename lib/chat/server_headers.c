@@ -93,7 +93,7 @@ static int add_all_configured(struct server_headers *h, const struct config *c,
     return result;
 }
 
-/* Makes the array of the headers whose values are known, and that of the secrets in them. */
+/* Makes the array of the headers whose values are known. */
 static void make_ready(struct server_headers *h)
 {
     free(h->ready);

@@ -733,10 +733,8 @@ static int anthropic_read_block(struct response *a, int64_t index, struct str bl
 /* Reads a piece of a call's arguments. Pieces for tools that the server runs itself are ignored. */
 static int anthropic_read_input(struct response *a, int64_t index, struct str json, struct err *e)
 {
-    for (size_t i = 0; i < a->calls_count; i++)
-        if (a->calls[i].index == index)
-            return response_add_call(a, index, STR_NONE, STR_NONE, json, e);
-    return 0;
+    return response_call_at(a, index) ? response_add_call(a, index, STR_NONE, STR_NONE, json, e)
+                                      : 0;
 }
 
 static int anthropic_read_thinking(struct response *a, int64_t index, struct str delta)
@@ -878,25 +876,9 @@ static int anthropic_read_done(struct response *a, struct err *e)
 static int anthropic_read_event(struct response *a, struct str event, struct str data,
                                 struct err *e)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str value, type;
-    int rc;
-
     if (str_starts(data, STR("[DONE]")))
         return anthropic_read_done(a, e);
-    if (str_trim(data).n == 0)
-        return 0;
-    if (wire_parse_event(data, &value, e) != 0)
-        return -1;
-    type = json_text(json_get(value, "type"), &scratch);
-    if (type.n == 0)
-        type = event;
-    if (provider_error_reported(value) || str_eq_c(type, "error"))
-        rc = provider_error_set_reported(e, value);
-    else
-        rc = anthropic_read_object(a, type, value, e);
-    buf_release(&scratch);
-    return rc;
+    return wire_read_typed_event(a, event, data, anthropic_read_object, e);
 }
 
 static int anthropic_read_whole(struct response *a, struct str body, struct err *e)

@@ -165,11 +165,16 @@ static void fill_gap(cJSON *array, const struct context *c, size_t i)
  * tool message is text (openai-openapi, ChatCompletionRequestToolMessage). */
 static void add_result_images(cJSON *array, const struct context *c, size_t i)
 {
-    cJSON *parts = cjson_array(), *part = cjson_object(), *t = cjson_object();
-    size_t from = i;
+    cJSON *parts, *part, *t;
+    size_t from = i, images = c->at[i].attachments_count;
 
-    while (from > 0 && c->at[from - 1].role == ROLE_TOOL)
-        from--;
+    for (; from > 0 && c->at[from - 1].role == ROLE_TOOL; from--)
+        images += c->at[from - 1].attachments_count;
+    if (images == 0)
+        return;
+    parts = cjson_array();
+    part = cjson_object();
+    t = cjson_object();
     cjson_set_text(part, "type", STR("text"));
     cjson_set_text(part, "text", STR("The images of the results of the tools:"));
     cjson_push(parts, part);
@@ -178,10 +183,7 @@ static void add_result_images(cJSON *array, const struct context *c, size_t i)
             cjson_push(parts, attachment_part(&c->at[from].attachments[k]));
     cjson_set_text(t, "role", STR("user"));
     cjson_set(t, "content", parts);
-    if (parts->child->next)
-        cjson_push(array, t);
-    else
-        cJSON_Delete(t);
+    cjson_push(array, t);
 }
 
 cJSON *openai_messages(const struct context *c, struct str system, const char *provider,
@@ -389,8 +391,8 @@ static bool names_results(const struct context *c, struct str body)
 
 /* A server that refuses a field names it: HTTP 400 (OpenAI's wording, Azure, DeepSeek, Groq,
  * gateways), 422 (pydantic) or 500 (llama-cpp-python). Other fields than these two are left to
- * llm/refused_fields. A field that the user set with an option is not left out. If the server cannot enforce a schema, the system prompt describes it;
- * chat checks the answer in any case. */
+ * llm/refused_fields. A field that the user set with an option is not left out. If the server cannot
+ * enforce a schema, the system prompt describes it; chat checks the answer in any case. */
 static bool openai_drop_unsupported(const struct provider *p, struct ask *ask, int status,
                                     struct str body, const struct response *a)
 {

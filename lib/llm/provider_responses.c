@@ -84,8 +84,8 @@ static void input_add_prompt(struct input *in, const struct context_message *m)
 }
 
 /* Adds text of the model in the form in which servers send it, with all members that the schema
- * requires: vLLM wants `id` and `status`, and llama.cpp the array of parts. The id is made up; OpenAI wants it
- * to begin with `msg`. */
+ * requires: vLLM wants `id` and `status`, and llama.cpp the array of parts. The id is made up;
+ * OpenAI wants it to begin with `msg`. */
 static void input_add_answer(struct input *in, struct str text)
 {
     cJSON *item, *part, *parts;
@@ -154,9 +154,9 @@ static void input_add_result(struct input *in, const struct context_message *m)
 
 /* ---- items of earlier responses ---- */
 
-/* Returns the stored items of the message if they can go back: this provider wrote them, and each
- * call of the message has its item, and no other text was merged into it. Otherwise returns STR_NONE. `openai` at another base URL stores
- * objects of other types. */
+/* Returns the stored items of the message if they can go back: this provider wrote them, each call of
+ * the message has its item, and no other text was merged into it. Otherwise returns STR_NONE.
+ * `openai` at another base URL stores objects of other types. */
 static struct str own_items(const struct context_message *m, const char *provider)
 {
     bool own = m->thinking && !m->merged && strcmp(m->provider, provider) == 0;
@@ -445,15 +445,6 @@ static int read_reasoning_item(struct response *a, struct str item)
     return rc;
 }
 
-/* Returns the newest call at that index of the output, or NULL. */
-static const struct tool_call *call_at(const struct response *a, int64_t index)
-{
-    for (size_t i = a->calls_count; i-- > 0;)
-        if (a->calls[i].index == index)
-            return &a->calls[i];
-    return NULL;
-}
-
 /* Reads a call. `done`: its arguments are complete; those that came in deltas are not read again.
  */
 static int read_call_item(struct response *a, int64_t index, struct str item, bool done,
@@ -462,7 +453,7 @@ static int read_call_item(struct response *a, int64_t index, struct str item, bo
     struct buf id = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
     int rc = response_add_call(a, index, json_text(json_get(item, "call_id"), &id),
                                json_text(json_get(item, "name"), &name), STR_NONE, e);
-    const struct tool_call *call = rc == 0 ? call_at(a, index) : NULL;
+    const struct tool_call *call = rc == 0 ? response_call_at(a, index) : NULL;
 
     if (done && call && call->args.len == 0)
         rc = response_add_call(a, index, STR_NONE, STR_NONE, json_get(item, "arguments"), e);
@@ -648,9 +639,9 @@ static int read_citation(struct response *a, struct str annotation)
     return json_type(annotation) == JSON_OBJECT ? response_add_citation(a, annotation) : 0;
 }
 
-static int read_known_event(struct response *a, enum event event, struct str type,
-                            struct str object, struct err *e)
+static int read_known_event(struct response *a, struct str type, struct str object, struct err *e)
 {
+    enum event event = event_of(type);
     struct str delta = json_get(object, "delta");
     int64_t index = 0;
 
@@ -662,7 +653,9 @@ static int read_known_event(struct response *a, enum event event, struct str typ
     case EVENT_REFUSAL:
         return responses_add_refusal(a, delta, e);
     case EVENT_ARGUMENTS:
-        return call_at(a, index) ? response_add_call(a, index, STR_NONE, STR_NONE, delta, e) : 0;
+        return response_call_at(a, index)
+                   ? response_add_call(a, index, STR_NONE, STR_NONE, delta, e)
+                   : 0;
     case EVENT_REASONING:
         a->item_reasoned = true;
         return responses_add_reasoning(a, delta);
@@ -698,25 +691,9 @@ static int responses_read_done(const struct response *a, struct err *e)
 static int responses_read_event(struct response *a, struct str event, struct str data,
                                 struct err *e)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str value, type;
-    int rc;
-
     if (str_starts(data, STR("[DONE]")))
         return responses_read_done(a, e);
-    if (str_trim(data).n == 0)
-        return 0;
-    if (wire_parse_event(data, &value, e) != 0)
-        return -1;
-    type = json_text(json_get(value, "type"), &scratch);
-    if (type.n == 0)
-        type = event;
-    if (str_eq_c(type, "error") || provider_error_reported(value))
-        rc = provider_error_set_reported(e, value);
-    else
-        rc = read_known_event(a, event_of(type), type, value, e);
-    buf_release(&scratch);
-    return rc;
+    return wire_read_typed_event(a, event, data, read_known_event, e);
 }
 
 static int responses_read_whole(struct response *a, struct str body, struct err *e)

@@ -2,10 +2,12 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "chathist/base/json.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
 #include "chathist/llm/provider_error.h"
 #include "llm/request_body.h"
@@ -183,6 +185,28 @@ int wire_parse_event(struct str data, struct str *value, struct err *e)
     return wire_unusable(e, ERR_INCOMPLETE, "answer is incomplete: an event is not JSON", data);
 }
 
+int wire_read_typed_event(struct response *a, struct str event, struct str data,
+                          wire_typed_event *known, struct err *e)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str value, type;
+    int rc;
+
+    if (str_trim(data).n == 0)
+        return 0;
+    if (wire_parse_event(data, &value, e) != 0)
+        return -1;
+    type = json_text(json_get(value, "type"), &scratch);
+    if (type.n == 0)
+        type = event;
+    if (str_eq_c(type, "error") || provider_error_reported(value))
+        rc = provider_error_set_reported(e, value);
+    else
+        rc = known(a, type, value, e);
+    buf_release(&scratch);
+    return rc;
+}
+
 int wire_parse_whole(struct str body, struct str *value, struct err *e)
 {
     if (json_check(body, value, NULL))
@@ -209,16 +233,14 @@ static const struct str call_id_accepted = STR(ALNUM "_-");
 
 void wire_call_ids_init(struct call_ids *ids, bool nine)
 {
-    ids->nine = nine;
-    ids->collisions = 0;
-    buf_init(&ids->taken, BUF_LINE);
-    buf_init(&ids->waiting, BUF_LINE);
-    buf_add_byte(&ids->taken, '\n');
+    *ids = (struct call_ids){.nine = nine, .waiting = BUF_INIT(BUF_LINE)};
 }
 
 void wire_call_ids_release(struct call_ids *ids)
 {
-    buf_release(&ids->taken);
+    hash_map_release(&ids->taken);
+    hash_map_release(&ids->given);
+    free(ids->next);
     buf_release(&ids->waiting);
 }
 
@@ -249,37 +271,52 @@ static uint64_t call_id_hash(struct str text)
     return h;
 }
 
-/* Makes an id in the form `
- * ID
- * `, as the list of taken ids holds it. */
-static void call_id_make(const struct call_ids *ids, struct buf *entry, uint64_t number)
+/* Makes an id of a number. */
+static void call_id_make(const struct call_ids *ids, struct buf *id, uint64_t number)
 {
-    buf_clear(entry);
-    buf_add_c(entry, ids->nine ? "\n" : "\ncall_");
+    buf_clear(id);
+    buf_add_c(id, ids->nine ? "" : "call_");
     for (size_t i = 0; i < SHORT_ID; i++, number /= call_id_alnum.n)
-        buf_add_byte(entry, call_id_alnum.p[number % call_id_alnum.n]);
-    buf_add_byte(entry, '\n');
+        buf_add_byte(id, call_id_alnum.p[number % call_id_alnum.n]);
+}
+
+/* Returns the number of which the next replacement for an id is made. The k-th call with the same id
+ * does not try the replacements of those before it again. */
+static uint64_t *call_id_next(struct call_ids *ids, struct str id)
+{
+    size_t known = ids->given.count, number = hash_map_number(&ids->given, &id);
+
+    if (number == known) {
+        ids->next = mem_grow(ids->next, &ids->next_cap, known + 1, sizeof *ids->next);
+        ids->next[number] = call_id_hash(id);
+    }
+    return &ids->next[number];
+}
+
+/* Takes an id. Returns false if an earlier call of the request has it. */
+static bool call_id_take(struct call_ids *ids, struct str id)
+{
+    size_t before = ids->taken.count;
+
+    (void)hash_map_number(&ids->taken, &id);
+    return ids->taken.count > before;
 }
 
 void wire_add_call_id(struct call_ids *ids, struct str id, struct buf *out)
 {
-    struct buf entry = BUF_INIT(BUF_SMALL);
-    uint64_t number = call_id_hash(id);
+    uint64_t *next = call_id_next(ids, id);
+    struct buf made = BUF_INIT(BUF_SMALL);
 
-    if (call_id_fits(ids, id)) {
-        buf_add_byte(&entry, '\n');
-        buf_add_str(&entry, id);
-        buf_add_byte(&entry, '\n');
-    } else {
-        call_id_make(ids, &entry, number++);
-    }
-    /* The counter keeps the k-th call with the same id from trying the k ids before it again. */
-    while (str_find(buf_str(&ids->taken), buf_str(&entry)))
-        call_id_make(ids, &entry, number + ids->collisions++);
-    buf_add(&ids->taken, entry.data + 1, entry.len - 1);
-    buf_add(&ids->waiting, entry.data + 1, entry.len - 1);
-    buf_add(out, entry.data + 1, entry.len - 2);
-    buf_release(&entry);
+    if (call_id_fits(ids, id))
+        buf_add_str(&made, id);
+    else
+        call_id_make(ids, &made, (*next)++);
+    while (!call_id_take(ids, buf_str(&made)))
+        call_id_make(ids, &made, (*next)++);
+    buf_add_str(&ids->waiting, buf_str(&made));
+    buf_add_byte(&ids->waiting, '\n');
+    buf_add_str(out, buf_str(&made));
+    buf_release(&made);
 }
 
 bool wire_add_result_id(struct call_ids *ids, struct buf *out)

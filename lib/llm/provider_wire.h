@@ -9,6 +9,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/cjson.h"
 #include "chathist/base/error.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/llm/provider.h"
 #include "chathist/llm/response.h"
 
@@ -32,8 +33,8 @@ int wire_add_bearer(struct http_request *r, const struct ask *ask, struct err *e
 /* Returns true if the user gave an option of that name. */
 bool wire_has_option(const struct ask *ask, const char *key);
 /* Ends a request: adds effort, the limit of tokens and the options of the user to `body`
- * (llm/request_body), leaves out what the server has refused, and prints it as the body of r. Frees `body`. Returns 0, or -1 with *e
- * set. */
+ * (llm/request_body), leaves out what the server has refused, and prints it as the body of r. Frees
+ * `body`. Returns 0, or -1 with *e set. */
 int wire_end_body(cJSON *body, const struct provider *p, const struct ask *ask,
                   struct http_request *r, struct err *e);
 
@@ -64,10 +65,12 @@ void wire_add_data_url(struct buf *out, const struct attachment *a);
 #define CALL_ID_MAX 40
 
 struct call_ids {
-    bool nine;           /* ids are nine letters and digits */
-    struct buf taken;    /* the ids in the request so far, each between line feeds */
-    struct buf waiting;  /* the ids whose results come next, each followed by a line feed */
-    uint64_t collisions; /* how many ids were taken already */
+    bool nine;             /* ids are nine letters and digits */
+    struct hash_map taken; /* the ids in the request so far */
+    struct hash_map given; /* the ids in the history so far, numbered */
+    uint64_t *next;        /* for each of these, of what its next replacement is made */
+    size_t next_cap;
+    struct buf waiting; /* the ids whose results come next, each followed by a line feed */
 };
 
 /* `nine`: every id has the form that Mistral takes. */
@@ -101,6 +104,12 @@ struct str wire_finish(struct str reason, const struct wire_name *names);
 /* Sets the error of an event or response that cannot be used: `what: 'its beginning'`. Returns
  * -1. */
 int wire_unusable(struct err *e, enum err_kind kind, const char *what, struct str data);
+/* Reads an event whose data is an object with a member `type`; if it has none, the name of the event
+ * is the type. Returns what `known` does, 0 for an event without data, or -1 with *e set if the
+ * event reports an error or cannot be used. */
+typedef int wire_typed_event(struct response *a, struct str type, struct str object, struct err *e);
+int wire_read_typed_event(struct response *a, struct str event, struct str data,
+                          wire_typed_event *known, struct err *e);
 /* Parse the data of an event, or a whole response. Return 0, or -1 with *e set if it is not JSON or
  * is nested too deeply. */
 int wire_parse_event(struct str data, struct str *value, struct err *e);

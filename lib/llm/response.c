@@ -217,8 +217,7 @@ static bool same_call(const struct tool_call *c, struct str id, struct str name)
     return !(name.n > 0 && is_object(buf_str(&c->args)));
 }
 
-/* Returns the newest call at that index, or NULL. Only this one can still grow. */
-static struct tool_call *newest_at(const struct response *a, int64_t index)
+struct tool_call *response_call_at(const struct response *a, int64_t index)
 {
     for (size_t i = a->calls_count; i-- > 0;)
         if (a->calls[i].index == index)
@@ -229,7 +228,7 @@ static struct tool_call *newest_at(const struct response *a, int64_t index)
 int response_add_call(struct response *a, int64_t index, struct str id, struct str name,
                       struct str args, struct err *e)
 {
-    struct tool_call *c = newest_at(a, index);
+    struct tool_call *c = response_call_at(a, index);
     size_t before;
 
     if (!c || !same_call(c, id, name)) {
@@ -264,7 +263,7 @@ int response_add_call(struct response *a, int64_t index, struct str id, struct s
 
 int response_add_call_extra(struct response *a, int64_t index, struct str json, struct err *e)
 {
-    struct tool_call *c = newest_at(a, index);
+    struct tool_call *c = response_call_at(a, index);
 
     if (!c || json_type(json) != JSON_OBJECT)
         return 0;
