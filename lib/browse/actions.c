@@ -1,12 +1,9 @@
 #include "browse/actions.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "chathist/base/buf.h"
@@ -14,7 +11,6 @@
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/process.h"
-#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/config.h"
 
@@ -274,8 +270,6 @@ int browse_act_open(const struct browse_act *a, const struct browse *b, enum bro
 
 /* How long a program that is stopped may take to end. */
 #define GRACE_MS 2000
-/* A program that does not read the text for so long is ended. */
-#define COPY_MS ((int64_t)2000)
 
 static void add_job(struct browse_job **end, enum browse_command about, struct str name,
                     struct words *argv)
@@ -329,7 +323,6 @@ static bool start_job(struct browse_job *job)
     struct err e = ERR_INIT;
 
     job->started = true;
-    job->until = time_ticks() + COPY_MS;
     if (child_start(&job->child, job->argv.at, NULL, NULL, &e) == 0)
         return true;
     buf_add_c(&job->said, err_text(&e));
@@ -398,182 +391,25 @@ static void report_job(const struct browse_job *job, struct browse *b, struct bu
     buf_release(&text);
 }
 
-/* ---- the clipboard ---- */
-
-/* GNU screen passes the content of a device control string on to the terminal, up to this size. */
-#define SCREEN_PIECE ((size_t)240)
-
-static void wrap_for_screen(struct buf *out, struct str sequence)
-{
-    while (sequence.n > 0) {
-        size_t n = sequence.n < SCREEN_PIECE ? sequence.n : SCREEN_PIECE;
-
-        buf_add_c(out, "\033P");
-        buf_add(out, sequence.p, n);
-        buf_add_c(out, "\033\\");
-        sequence = (struct str){sequence.p + n, sequence.n - n};
-    }
-}
-
-/* Sends the text to the terminal, which does not answer. Returns false if it is known to ignore
- * it. */
-static bool send_to_terminal(int fd, struct str text)
-{
-    const char *term = config_env("TERM");
-    struct buf sequence = BUF_INIT(SIZE_MAX), wrapped = BUF_INIT(SIZE_MAX), *sent = &sequence;
-    int result;
-
-    if (text.n > BROWSE_CLIPBOARD_MAX || config_env("TMUX") || (term && strcmp(term, "linux") == 0))
-        return false;
-    buf_add_c(&sequence, "\033]52;c;");
-    buf_add_base64(&sequence, text);
-    buf_add_c(&sequence, "\a");
-    if (config_env("STY")) {
-        wrap_for_screen(&wrapped, buf_str(&sequence));
-        sent = &wrapped;
-    }
-    result = file_write_all(fd, sent->data, sent->len);
-    buf_release(&sequence);
-    buf_release(&wrapped);
-    return result == 0;
-}
-
-/* Writes on. Returns false if the program does not read. */
-static bool feed_copier(struct browse_job *job, struct str text)
-{
-    struct pollfd to = {.fd = job->child.in, .events = 0};
-    size_t taken = job->written == text.n
-                       ? 0
-                       : child_write(&job->child.in,
-                                     (struct str){text.p + job->written, text.n - job->written});
-    int unread = 0;
-
-    job->written += taken;
-    /* 0 where the system cannot say. */
-    if (job->child.in < 0 || ioctl(job->child.in, FIONREAD, &unread) < 0)
-        unread = 0;
-    if (taken > 0 || unread < job->unread)
-        job->until = time_ticks() + COPY_MS;
-    job->unread = unread;
-    if (job->written == text.n && unread == 0) {
-        child_close(&job->child.in);
-        job->until = time_ticks() + COPY_MS;
-        return true;
-    }
-    /* The reader has closed its end. */
-    if (job->child.in < 0 || (poll(&to, 1, 0) > 0 && to.revents & POLLERR))
-        return false;
-    return time_ticks() < job->until;
-}
-
-/* Starts a program, or gives it the text. Returns true when it is known whether it has accepted
- * it. */
-static bool step_copier(struct browse_job *job, struct str text, bool *kept)
-{
-    *kept = false;
-    if (!job->started && !start_job(job))
-        return true;
-    child_close(&job->child.out);
-    child_close(&job->child.err);
-    if (job->child.in >= 0) {
-        if (feed_copier(job, text))
-            return false;
-        child_end(&job->child, 0);
-        return true;
-    }
-    if (!child_ended(&job->child) && time_ticks() < job->until)
-        return false;
-    /* A program that still runs owns the clipboard, or what it has left running, so that its group
-     * is not ended. */
-    *kept = !child_ended(&job->child) || job->child.status == 0;
-    if (child_ended(&job->child))
-        (void)waitpid(job->child.pid, NULL, 0);
-    return true;
-}
-
-static void report_copy(struct browse_jobs *j, struct browse *b)
-{
-    struct buf text = BUF_INIT(BUF_SMALL);
-
-    if (j->kept)
-        buf_add_c(&text, "copied");
-    else if (j->sent)
-        buf_add_c(&text, "sent to the terminal");
-    else if (j->text.len > BROWSE_CLIPBOARD_MAX)
-        buf_addf(&text,
-                 "cannot copy %zu bytes: terminals take %zu, and there is no wl-copy, xclip, xsel "
-                 "or pbcopy",
-                 j->text.len, BROWSE_CLIPBOARD_MAX);
-    else
-        buf_add_c(&text, "cannot copy: no wl-copy, xclip, xsel or pbcopy, and the terminal cannot");
-    browse_say(b, buf_c(&text));
-    buf_release(&text);
-}
-
-void browse_jobs_copy(struct browse_jobs *j, struct str text, int fd)
-{
-    const struct {
-        const char *at_hand; /* is its desktop or server present? */
-        const char *command;
-    } programs[] = {
-        {config_env("TMUX"), "tmux load-buffer -w -"},
-        {config_env("WAYLAND_DISPLAY"), "wl-copy"},
-        {config_env("DISPLAY"), "xclip -selection clipboard"},
-        {config_env("DISPLAY"), "xsel --clipboard --input"},
-        {"", "pbcopy"},
-    };
-
-    stop_jobs(&j->copiers, 0);
-    j->text.max = SIZE_MAX;
-    buf_clear(&j->text);
-    buf_add_str(&j->text, text);
-    j->sent = send_to_terminal(fd, text);
-    j->kept = false;
-    j->copying = true;
-    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
-        struct words argv = {0};
-
-        if (programs[i].at_hand && words_split(&argv, str_of(programs[i].command), NULL) == 0)
-            add_job(&j->copiers, BROWSE_COPY, STR_NONE, &argv);
-    }
-}
-
-static void step_copy(struct browse_jobs *j, struct browse *b)
-{
-    bool kept;
-
-    while (j->copiers && step_copier(j->copiers, buf_str(&j->text), &kept)) {
-        bool is_tmux = strcmp(j->copiers->argv.at[0], "tmux") == 0;
-
-        j->kept = j->kept || kept;
-        drop_job(&j->copiers);
-        /* The text goes to tmux and to the desktop. */
-        while (kept && !is_tmux && j->copiers)
-            drop_job(&j->copiers);
-    }
-    if (j->copiers)
-        return;
-    j->copying = false;
-    report_copy(j, b);
-    buf_release(&j->text);
-}
-
 /* ---- both ---- */
 
 bool browse_jobs_busy(const struct browse_jobs *j)
 {
-    return j->first || j->copying;
+    return j->first || clipboard_busy(&j->clipboard);
 }
 
 int browse_jobs_fd(const struct browse_jobs *j)
 {
-    return j->copiers && j->copiers->written < j->text.len ? j->copiers->child.in : -1;
+    return clipboard_fd(&j->clipboard);
 }
 
 void browse_jobs_step(struct browse_jobs *j, struct browse *b, struct buf *failures)
 {
-    if (j->copying)
-        step_copy(j, b);
+    struct buf said = BUF_INIT(BUF_SMALL);
+
+    if (clipboard_step(&j->clipboard, &said))
+        browse_say(b, buf_c(&said));
+    buf_release(&said);
     while (j->first && step_job(j->first)) {
         report_job(j->first, b, failures);
         drop_job(&j->first);
@@ -583,8 +419,6 @@ void browse_jobs_step(struct browse_jobs *j, struct browse *b, struct buf *failu
 
 void browse_jobs_stop(struct browse_jobs *j)
 {
-    stop_jobs(&j->copiers, 0);
+    clipboard_stop(&j->clipboard);
     stop_jobs(&j->first, GRACE_MS);
-    buf_release(&j->text);
-    j->copying = false;
 }

@@ -10,6 +10,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 #include "chathist/base/process.h"
+#include "chathist/cli/clipboard.h"
 #include "chathist/history/location.h"
 #include "browse/model.h"
 
@@ -42,21 +43,18 @@ int browse_act_open(const struct browse_act *a, const struct browse *b, enum bro
  *
  * browse_jobs_step must be called every BROWSE_JOBS_MS milliseconds while browse_jobs_busy. It does
  * not wait. Programs that were requested with browse_jobs_run run in order, one at a time. Beside
- * them one text is copied. */
+ * them one text is copied (cli/clipboard). */
 
-#define BROWSE_JOBS_MS 20
+#define BROWSE_JOBS_MS CLIPBOARD_STEP_MS
 
 /* A program that runs without a terminal. */
 struct browse_job {
-    enum browse_command about; /* BROWSE_COPY: it gets a text, and may continue to run afterwards */
-    struct buf name;           /* the file that it is to write */
+    enum browse_command about;
+    struct buf name; /* the file that it is to write */
     struct words argv;
     struct child child;
     bool started;
     struct buf out, said; /* its standard output and standard error */
-    size_t written;       /* bytes of the text that it got */
-    int unread;           /* bytes of these that it has not read yet */
-    int64_t until;        /* when it is ended, unless it reads */
     struct browse_job *next;
 };
 
@@ -64,22 +62,12 @@ struct browse_job {
 struct browse_jobs {
     struct browse_job *first;
     bool changed; /* a program has ended, which may have changed a history; the caller clears it */
-    struct browse_job *copiers; /* tried in order */
-    struct buf text;            /* to be copied */
-    bool copying;
-    bool sent; /* the text was also sent to the terminal, which does not answer */
-    bool kept; /* a program has accepted it */
+    struct clipboard clipboard; /* the text that is being copied */
 };
 
 /* Runs a program. Takes ownership of argv. */
 void browse_jobs_run(struct browse_jobs *j, enum browse_command about, struct str name,
                      struct words *argv);
-/* Copies a text by the terminal `fd` and by programs: by both, because many terminals ignore the
- * sequence (OSC 52) and none reports that. Inside tmux the terminal gets nothing: tmux drops the
- * sequence by default, and has a program. Of the programs it goes to tmux and to the first one of
- * the desktop that accepts it; one that reads nothing for two seconds is ended. A newer text
- * replaces one that is being copied. */
-void browse_jobs_copy(struct browse_jobs *j, struct str text, int fd);
 bool browse_jobs_busy(const struct browse_jobs *j);
 /* Returns a descriptor that becomes writable when the step can copy more, or -1. */
 int browse_jobs_fd(const struct browse_jobs *j);
@@ -88,8 +76,5 @@ int browse_jobs_fd(const struct browse_jobs *j);
 void browse_jobs_step(struct browse_jobs *j, struct browse *b, struct buf *failures);
 /* Stops the programs, and forgets those that have not been started. */
 void browse_jobs_stop(struct browse_jobs *j);
-
-/* Most terminals accept at most this many bytes in one OSC 52 sequence. */
-#define BROWSE_CLIPBOARD_MAX ((size_t)74994)
 
 #endif

@@ -85,7 +85,7 @@ static void copy(struct loop *l)
     if (text.n == 0)
         browse_say(&l->b, "nothing to copy: the message has no text");
     else
-        browse_jobs_copy(&l->jobs, text, browse_view_fd(l->view));
+        clipboard_start(&l->jobs.clipboard, text, browse_view_fd(l->view));
     buf_release(&scratch);
 }
 
