@@ -21,71 +21,6 @@
 #include "chathist/cli/signals.h"
 #include "chathist/cli/wide.h"
 
-/* The minimum width of a column. */
-#define WIDTH_LEAST 20
-
-void line_offer(struct line_words *w, struct str word)
-{
-    w->at = mem_grow(w->at, &w->cap, w->count + 2, sizeof *w->at);
-    w->at[w->count++] = mem_copy(word.p, word.n);
-    w->at[w->count] = NULL;
-}
-
-void line_words_release(struct line_words *w)
-{
-    for (size_t i = 0; i < w->count; i++)
-        free(w->at[i]);
-    free(w->at);
-    *w = (struct line_words){0};
-}
-
-/* Returns the longest common beginning of the words in whole code points, borrowed from them. There
- * is at least one word. */
-static struct str common_beginning(const struct line_words *w)
-{
-    struct str all = str_of(w->at[0]);
-
-    for (size_t i = 1; i < w->count; i++) {
-        size_t n = 0;
-
-        while (n < all.n && w->at[i][n] == all.p[n])
-            n++;
-        all.n = n;
-    }
-    all.n = utf8_valid(all);
-    return all;
-}
-
-/* Adds the words as a table: made visible, in lines of at most `columns` columns unless a word is
- * longer, each line ended by CR LF. */
-static void add_table(struct buf *out, const struct line_words *w, size_t columns)
-{
-    struct buf word = BUF_INIT(BUF_SMALL);
-    size_t width = WIDTH_LEAST, at = 0;
-
-    for (size_t i = 0; i < w->count; i++) {
-        size_t needed = wide_columns(str_of(w->at[i])) + 2;
-
-        width = needed > width ? needed : width;
-    }
-    for (size_t i = 0; i < w->count; i++) {
-        buf_clear(&word);
-        vis_add_line(&word, str_of(w->at[i]), true);
-        if (at > 0 && at + width > columns) {
-            buf_add_c(out, "\r\n");
-            at = 0;
-        }
-        buf_add_str(out, buf_str(&word));
-        at += width;
-        if (i + 1 == w->count || at + width > columns)
-            continue;
-        for (size_t n = wide_columns(buf_str(&word)); n < width; n++)
-            buf_add_byte(out, ' ');
-    }
-    buf_add_c(out, "\r\n");
-    buf_release(&word);
-}
-
 #define HISTORY_MAX 1000
 #define ESC '\033'
 /* What libedit gets for the Escape key of vi; it is bound to the command. libedit cannot take ESC
@@ -625,7 +560,7 @@ static void print_words(const struct line *l, const struct line_words *words)
     struct buf out = BUF_INIT(BUF_LINE);
 
     buf_add_c(&out, "\r\n");
-    add_table(&out, words, terminal_columns(l));
+    line_words_add_table(&out, words, terminal_columns(l));
     write_terminal(buf_str(&out));
     buf_release(&out);
 }
@@ -639,7 +574,7 @@ static unsigned char insert_or_print_words(struct line *l, struct str before,
 
     if (words->count == 0)
         return CC_ERROR;
-    all = common_beginning(words);
+    all = line_words_common(words);
     if (words->count > 1 && all.n <= typed.n) {
         print_words(l, words);
         return CC_REDISPLAY;

@@ -21,20 +21,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "chat/line_words.h"
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 
-/* A list of words, as those that could complete the text before the cursor. Zero-initialise. */
-struct line_words {
-    size_t from; /* where in that text the words begin, in bytes */
-    char **at;   /* ends with NULL, or is NULL */
-    size_t count, cap;
-};
-
-/* Adds a copy of a word. */
-void line_offer(struct line_words *w, struct str word);
-/* Empties the list. */
-void line_words_release(struct line_words *w);
 struct line_setup {
     /* Offers words for the text before the cursor. It must not print or end the program, because
      * libedit has changed the modes of the terminal. */

@@ -898,7 +898,7 @@ X
     keys C-u
     keys -l /s
     keys Tab
-    screen_has '/search             /sessions           /system             /save'
+    screen_has '/search             /sessions           /save               /system'
     keys C-u
     keys -l '/load al'
     keys Tab

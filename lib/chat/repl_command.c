@@ -1,0 +1,284 @@
+#include "chat/repl_command.h"
+
+#include <glob.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/utf8.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/options.h"
+#include "chathist/cli/output.h"
+#include "chathist/history/session.h"
+
+/* The table of commands. */
+static const struct repl_command *first_command(void);
+
+const struct repl_command *repl_find_command(struct str name)
+{
+    for (const struct repl_command *c = first_command(); c->name; c++)
+        if (c->run && str_eq_c(name, c->name))
+            return c;
+    return NULL;
+}
+
+/* A longer word is similar to no command. */
+#define NAME_MAX_LEN 16
+
+/* Returns the command that was probably meant, or NULL. */
+static const struct repl_command *nearest_command(struct str name)
+{
+    char typed[NAME_MAX_LEN + 1] = {0};
+    struct nearest meant = {.typed = typed};
+
+    if (name.n > NAME_MAX_LEN)
+        return NULL;
+    memcpy(typed, name.p, name.n);
+    for (const struct repl_command *c = first_command(); c->name; c++) {
+        if (c->run && str_starts(str_of(c->name), name))
+            return c;
+        if (c->run)
+            nearest_offer(&meant, c->name);
+    }
+    return meant.name ? repl_find_command(str_of(meant.name)) : NULL;
+}
+
+void repl_report_unknown(struct str name)
+{
+    const struct repl_command *nearest = nearest_command(name);
+    int n = (int)name.n;
+
+    if (nearest)
+        warnf("unknown command '/%.*s': did you mean /%s? ('//%.*s' sends it)", n, name.p,
+              nearest->name, n, name.p);
+    else
+        warnf("unknown command '/%.*s' (/help lists them, '//%.*s' sends it)", n, name.p, n,
+              name.p);
+}
+
+/* ---- help ---- */
+
+/* The column of explanations in /help. */
+#define HELP_COLUMN 18
+
+static void help_line(struct repl *r, const struct repl_command *c)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+    size_t width;
+
+    buf_addf(&line, "/%s %s", c->name, c->args);
+    width = line.len;
+    out_style(r->out, STYLE_BOLD);
+    out_raw(r->out, buf_str(&line));
+    out_style(r->out, STYLE_NONE);
+    buf_clear(&line);
+    buf_addf(&line, "%*s  %s\n", width < HELP_COLUMN ? (int)(HELP_COLUMN - width) : 0, "", c->help);
+    out_raw(r->out, buf_str(&line));
+    buf_release(&line);
+}
+
+static void help_title(struct repl *r, const char *title)
+{
+    out_style(r->out, STYLE_DIM);
+    out_raw(r->out, str_of(title));
+    out_style(r->out, STYLE_NONE);
+    out_byte(r->out, '\n');
+}
+
+static void help(struct repl *r, struct str name)
+{
+    const struct repl_command *c = first_command();
+
+    if (str_starts(name, STR("/")))
+        name = (struct str){name.p + 1, name.n - 1};
+    if (name.n > 0) {
+        c = repl_find_command(name);
+        if (c)
+            help_line(r, c);
+        else
+            warnf("there is no command '/%.*s'", (int)name.n, name.p);
+        return;
+    }
+    for (; c->name; c++)
+        if (c->run)
+            help_line(r, c);
+        else
+            help_title(r, c->name);
+    out_raw(
+        r->out,
+        STR("\nAlt-Enter, Shift-Enter or Ctrl-J begins a new line, as \\ does at the end of one;\n"
+            "\"\"\" begins and ends a text of several. //x sends /x.\n"
+            "exit, quit and :q alone leave, help and ? show this; a blank before them sends them.\n"
+            "Ctrl-C stops an answer, Ctrl-R looks for an earlier prompt.\n"));
+}
+
+static void leave(struct repl *r, struct str rest)
+{
+    (void)rest;
+    r->leave = true;
+}
+
+/* ---- completion ---- */
+
+/* The maximum number of sessions that are offered, the newest. */
+#define SESSIONS_MAX 40
+/* The minimum length of an end of an id that names it (history/session). */
+#define SUFFIX_LEAST 4
+/* Completion does not wait longer for a slow server. */
+#define MODELS_MS 2000
+
+static void offer_if(struct line_words *words, struct str typed, struct str word)
+{
+    if (str_starts(word, typed))
+        line_offer(words, word);
+}
+
+static void offer_commands(struct line_words *words, struct str typed, const char *before)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+
+    for (const struct repl_command *c = first_command(); c->name; c++) {
+        if (!c->run)
+            continue;
+        buf_clear(&name);
+        buf_addf(&name, "%s%s", before, c->name);
+        offer_if(words, typed, buf_str(&name));
+    }
+    buf_release(&name);
+}
+
+static void offer_sessions(const struct repl *r, struct line_words *words, struct str typed)
+{
+    struct session_list list;
+    size_t i;
+
+    if (session_list_newest(&list, &r->chat->history, SIZE_MAX, NULL) < 0)
+        return;
+    for (i = 0; i < list.count && words->count < SESSIONS_MAX; i++)
+        offer_if(words, typed, (struct str){list.at[i].id, list.at[i].id_len});
+    if (words->count == 0 && typed.n >= SUFFIX_LEAST)
+        for (i = 0; i < list.count && words->count < SESSIONS_MAX; i++)
+            if (str_ends((struct str){list.at[i].id, list.at[i].id_len}, typed))
+                line_offer(words, (struct str){list.at[i].id, list.at[i].id_len});
+    session_list_release(&list);
+}
+
+static void offer_models(struct repl *r, struct line_words *words, struct str typed)
+{
+    struct http_limits limits = {.connect_ms = MODELS_MS, .idle_ms = MODELS_MS};
+    struct buf name = BUF_INIT(BUF_SMALL);
+
+    repl_load_models(r, &limits, NULL);
+    for (size_t i = 0; i < r->models.count; i++) {
+        struct str bare = str_of(r->models.at[i]);
+
+        buf_clear(&name);
+        buf_addf(&name, "%s:%s", r->models_of->name, r->models.at[i]);
+        if (typed.n > 0 && str_starts(bare, typed))
+            line_offer(words, bare);
+        else
+            offer_if(words, typed, buf_str(&name));
+    }
+    buf_release(&name);
+}
+
+static bool is_dot(struct str path)
+{
+    return str_eq_c(path, "./") || str_eq_c(path, "../") || str_ends(path, STR("/./")) ||
+           str_ends(path, STR("/../"));
+}
+
+/* Offers files whose names begin with the typed text; hidden ones after a typed dot. */
+static void offer_files(const struct repl *r, struct line_words *words, struct str typed)
+{
+    struct buf pattern = BUF_INIT(BUF_SMALL), word = BUF_INIT(BUF_SMALL);
+    char *path = repl_file_of(r, typed);
+    bool below_home = str_starts(typed, STR("~/")) && path[0] != '~';
+    size_t home = below_home ? strlen(path) - typed.n + 1 : 0;
+    glob_t found;
+
+    for (const char *c = path; *c; c++)
+        buf_addf(&pattern, strchr("*?[\\", *c) ? "\\%c" : "%c", *c);
+    buf_add_byte(&pattern, '*');
+    if (glob(buf_c(&pattern), GLOB_MARK, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc; i++) {
+            buf_clear(&word);
+            buf_addf(&word, "%s%s", below_home ? "~" : "", found.gl_pathv[i] + home);
+            if (!is_dot(buf_str(&word)))
+                line_offer(words, buf_str(&word));
+        }
+        globfree(&found);
+    }
+    free(path);
+    buf_release(&pattern);
+    buf_release(&word);
+}
+
+/* Offers commands, and the sessions, models or files that they take. */
+void repl_complete(void *arg, struct str before, struct line_words *words)
+{
+    struct repl *r = arg;
+    const struct repl_command *command;
+    struct str typed = before, name;
+
+    if (!str_starts(before, STR("/")) || str_find(before, STR("\n")))
+        return;
+    name = str_cut(&typed, ' ');
+    if (!typed.p) {
+        offer_commands(words, before, "/");
+        return;
+    }
+    command = repl_find_command((struct str){name.p + 1, name.n - 1});
+    if (!command)
+        return;
+    while (str_starts(typed, STR(" ")) ||
+           (command->run == repl_save && str_starts(typed, STR("-a ")))) {
+        size_t n = typed.p[0] == ' ' ? 1 : 3;
+
+        typed = (struct str){typed.p + n, typed.n - n};
+    }
+    words->from = (size_t)(typed.p - before.p);
+    if (command->takes == REPL_TAKES_SESSION)
+        offer_sessions(r, words, typed);
+    if (command->takes == REPL_TAKES_MODEL)
+        offer_models(r, words, typed);
+    if (command->takes == REPL_TAKES_FILE)
+        offer_files(r, words, typed);
+    if (command->takes == REPL_TAKES_COMMAND)
+        offer_commands(words, typed, "");
+}
+
+/* ---- the table ---- */
+
+static const struct repl_command *first_command(void)
+{
+    static const struct repl_command commands[] = {
+        {"Sessions", "", REPL_TAKES_TEXT, "", NULL},
+        {"new", "[SYSTEM]", REPL_TAKES_TEXT, "start a new session", repl_new},
+        {"load", "SESSION|N", REPL_TAKES_SESSION,
+         "continue a past session, or the Nth of the last list", repl_load},
+        {"search", "TEXT", REPL_TAKES_TEXT, "search all messages, the newest first", repl_search},
+        {"sessions", "[N|all]", REPL_TAKES_TEXT, "list the sessions, the last used first",
+         repl_sessions},
+        {"Prompts and answers", "", REPL_TAKES_TEXT, "", NULL},
+        {"regenerate", "", REPL_TAKES_TEXT, "answer the last prompt again", repl_regenerate},
+        {"edit", "[TEXT]", REPL_TAKES_TEXT, "replace the last prompt, without TEXT in the editor",
+         repl_edit},
+        {"file", "[FILE|-]", REPL_TAKES_FILE,
+         "attach a file to the next prompt (-: none), or list them", repl_file},
+        {"save", "[-a] FILE", REPL_TAKES_FILE,
+         "write the conversation, or (-a) the last answer, to a file", repl_save},
+        {"Settings", "", REPL_TAKES_TEXT, "", NULL},
+        {"model", "[NAME]", REPL_TAKES_MODEL, "ask another model, or list them", repl_model},
+        {"system", "[TEXT]", REPL_TAKES_TEXT, "set the system prompt (\"\": none), or show it",
+         repl_system},
+        {"tools", "", REPL_TAKES_TEXT, "list the tools that the model may call", repl_tools},
+        {"This program", "", REPL_TAKES_TEXT, "", NULL},
+        {"help", "[COMMAND]", REPL_TAKES_COMMAND, "list the commands", help},
+        {"quit", "", REPL_TAKES_TEXT, "leave, as Ctrl-D does", leave},
+        {"exit", "", REPL_TAKES_TEXT, "leave, as Ctrl-D does", leave},
+        {0},
+    };
+
+    return commands;
+}

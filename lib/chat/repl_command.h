@@ -1,0 +1,113 @@
+/*
+ * repl_command - the commands of the interactive chat.
+ *
+ *     repl             the conversation: reads typed texts, and sends them or runs commands
+ *     repl_turn        turns and the session in memory
+ *     repl_command     the table of commands, /help, completion
+ *     repl_sessions    commands about sessions
+ *     repl_settings    commands about models and prompts
+ *     repl_files       commands about files
+ */
+#ifndef CHATHIST_CHAT_REPL_COMMAND_H
+#define CHATHIST_CHAT_REPL_COMMAND_H
+
+#include <stdbool.h>
+
+#include "chat/line_editor.h"
+#include "chathist/base/buf.h"
+#include "chathist/base/error.h"
+#include "chathist/chat/chat_session.h"
+#include "chathist/history/thread.h"
+#include "chathist/llm/models.h"
+
+/* An interactive conversation. If nothing is stored (--no-store, or the history could not be
+ * written), chat->memory has the lines of its session, so that the model still gets them. */
+struct repl {
+    struct chat_session *chat;
+    struct line *line;
+    struct out *out;
+    struct buf system; /* becomes the system prompt with the next turn */
+    bool has_system;
+    struct line_words files;  /* attached to the next prompt */
+    struct line_words listed; /* session ids of the last numbered list */
+    struct model_list models; /* of that provider's server, once they were requested */
+    const struct provider *models_of;
+    int signal; /* the signal that ends the program; 0: none */
+    bool leave;
+};
+
+/* ---- commands ---- */
+
+/* The argument of a command; completion offers values of this kind. */
+enum repl_takes {
+    REPL_TAKES_TEXT,
+    REPL_TAKES_SESSION,
+    REPL_TAKES_MODEL,
+    REPL_TAKES_FILE,
+    REPL_TAKES_COMMAND,
+};
+
+struct repl_command {
+    const char *name; /* without its slash; NULL ends the table */
+    const char *args; /* as help shows them; "" for no argument */
+    enum repl_takes takes;
+    const char *help;
+    /* `rest` is the argument without blanks around it. NULL: the row is the title of the group of
+     * commands that follows. */
+    void (*run)(struct repl *r, struct str rest);
+};
+
+/* Returns the command of this name, or NULL. */
+const struct repl_command *repl_find_command(struct str name);
+/* Warns that there is no such command, and says which one was probably meant. */
+void repl_report_unknown(struct str name);
+/* Offers commands, and what they take, for the text before the cursor. `arg` is a struct repl. */
+void repl_complete(void *arg, struct str before, struct line_words *words);
+
+/* ---- turns ---- */
+
+/* Prints an error and releases it. */
+void repl_report(struct err *e);
+/* Prints a dim line, unless --quiet was given. */
+__attribute__((format(printf, 2, 3))) void repl_say(struct repl *r, const char *fmt, ...);
+
+/* Loads the thread of the session. The caller releases it. Returns 0, or -1 with *e set. */
+int repl_load_thread(const struct repl *r, struct thread *t, struct err *e);
+/* Copies the lines of the session from the history. Returns 0, or -1 with *e set. */
+int repl_copy_to_memory(struct chat_session *chat, struct err *e);
+/* The next turn sets this system prompt. */
+void repl_set_system(struct repl *r, struct str text);
+void repl_forget_system(struct repl *r);
+/* Attaches a file to the next prompt. Returns 0, or -1 with *e set. */
+int repl_attach(struct repl *r, const char *file, struct err *e);
+/* Ctrl-C ends only the turn, another signal ends the conversation. */
+void repl_note_interrupt(struct repl *r, int signo);
+/* Runs one turn; TURN_AGAIN needs no text. */
+void repl_ask(struct repl *r, enum turn_kind kind, struct str text);
+void repl_regenerate(struct repl *r, struct str rest);
+void repl_edit(struct repl *r, struct str text);
+
+/* ---- sessions ---- */
+
+void repl_new(struct repl *r, struct str system);
+void repl_load(struct repl *r, struct str name);
+void repl_search(struct repl *r, struct str text);
+void repl_sessions(struct repl *r, struct str text);
+
+/* ---- settings ---- */
+
+/* Requests the models of the present server, unless they are known. Returns 0, or -1 with *e
+ * set. */
+int repl_load_models(struct repl *r, const struct http_limits *limits, struct err *e);
+void repl_model(struct repl *r, struct str name);
+void repl_system(struct repl *r, struct str text);
+void repl_tools(struct repl *r, struct str rest);
+
+/* ---- files ---- */
+
+/* Returns the path that a typed name means. The caller frees it. */
+char *repl_file_of(const struct repl *r, struct str name);
+void repl_file(struct repl *r, struct str name);
+void repl_save(struct repl *r, struct str rest);
+
+#endif
