@@ -17,7 +17,7 @@ VARIANT ?= release#       release, debug, asan or fuzz
 CC ?= cc
 CFLAGS ?=#                added to the variant's own, as are CPPFLAGS and LDFLAGS
 WERROR ?=#                1: warnings are errors
-TEST_JOBS ?= 2#           test files run at once
+TEST_JOBS ?= 2#           test files and fuzz targets run at once
 FUZZ_SECONDS ?= 30#       for each fuzz target
 DEBIAN ?= trixie#         the release that check-debian uses
 DEBIAN_USER ?= dev#       its user: dev, who has sudo, or root
@@ -60,12 +60,17 @@ unit_tests := $(patsubst tests/unit/%.c,tests/unit/%,$(wildcard tests/unit/*_tes
 fuzz_targets := $(patsubst tests/fuzz/%.c,tests/fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
 cmd_tests := $(wildcard tests/cmd/*.bats)
 system_tests := $(wildcard tests/systems/*.bats)
-# The file that takes longest comes first, so that nothing waits for it at the end.
-feature_tests := tests/feature/wire.bats $(filter-out tests/feature/wire.bats,$(wildcard tests/feature/*.bats))
-# These test scripts, a page, or code that they compile themselves, not our programs, so check-asan
-# leaves them out.
+# The files that take longest come first and the unit tests last, so that at the end no processor waits
+# for one long file.
+longest_tests := $(addprefix tests/,feature/wire.bats cmd/hist-browse.bats feature/interactive.bats \
+    feature/turn.bats cmd/chat.bats feature/trust.bats feature/hang.bats feature/tools.bats \
+    feature/store.bats feature/index.bats systems/e-coding.bats)
+script_and_program_tests := $(longest_tests) $(filter-out $(longest_tests),$(cmd_tests) $(system_tests) \
+    $(wildcard tests/feature/*.bats))
+# check-asan leaves these out. They test scripts, pages, manuals, shells' completions, or code that they
+# compile themselves; they run our programs only as other tests do, too.
 script_tests := $(addprefix tests/feature/,runner.bats layers.bats helper.bats fake-llm.bats page.bats \
-    arm.bats deps.bats)
+    arm.bats deps.bats man.bats completions.bats readme.bats examples.bats)
 
 # The tests get the places of the programs and, in MAKEFLAGS, the variables of this make (BUILD, CC,
 # …) without its jobs.
@@ -90,8 +95,8 @@ asan: ## build with the address and undefined behaviour sanitizers, in build/asa
 
 check: ## build and run every test; the last line is `N passed, N failed`
 	$(call build,$(VARIANT),all tests)
-	$(run) $(addprefix $(here)/,$(unit_tests)) $(cmd_tests) $(system_tests) $(feature_tests) \
-	    tests/layers tests/check-install
+	$(run) $(script_and_program_tests) tests/layers tests/check-install \
+	    $(addprefix $(here)/,$(unit_tests))
 
 check-unit: ## the unit tests alone
 	$(call build,$(VARIANT),tests)
@@ -113,8 +118,7 @@ check-asan: ## unit and program tests again, under the sanitizers
 .PHONY: check-variant
 check-variant:
 	$(call build,$(VARIANT),all tests)
-	$(run) $(addprefix $(here)/,$(unit_tests)) $(cmd_tests) $(system_tests) \
-	    $(filter-out $(script_tests),$(feature_tests))
+	$(run) $(filter-out $(script_tests),$(script_and_program_tests)) $(addprefix $(here)/,$(unit_tests))
 
 check-servers: ## send a long conversation to llama.cpp and llama-cpp-python, from PyPI; takes minutes
 	$(call build,$(VARIANT),all)
@@ -143,7 +147,8 @@ bench: ## time the programs
 
 fuzz: ## run each fuzz target for FUZZ_SECONDS (30); needs clang
 	$(call build,fuzz,fuzz)
-	@for t in $(fuzz_targets); do $(test_env) mk/fuzz $(call folder,fuzz)/$$t $(FUZZ_SECONDS) || exit; done
+	@printf '%s\n' $(fuzz_targets) | \
+	    $(test_env) xargs -P $(TEST_JOBS) -I TARGET mk/fuzz $(call folder,fuzz)/TARGET $(FUZZ_SECONDS)
 
 demo: ## build, then hold and find a short conversation
 	$(call build,$(VARIANT),all)

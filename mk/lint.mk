@@ -19,11 +19,17 @@ lint-format:
 	@echo "  LINT  clang-format"
 	@$(if $(c_files)$(h_files),clang-format --dry-run -Werror $(c_files) $(h_files))
 
+# The analyzer gives up a function after this many steps instead of 225,000 (its own default): a third of
+# the time, and the rare paths beyond are left to the sanitizers and the fuzz targets.
+# `make lint TIDY_STEPS=225000` runs all of them.
+TIDY_STEPS ?= 75000
+
 lint-tidy: $(patsubst %.c,$(B)/%.tidy,$(checked))
 
 $(B)/%.tidy: $(B)/%.o .clang-tidy
 	@echo "  LINT  clang-tidy $*.c"
-	@clang-tidy --quiet $*.c -- $(standard) $(call source_flags,$*.c) 2>$@.log || \
+	@clang-tidy --quiet $*.c -- $(standard) $(call source_flags,$*.c) \
+	    -Xclang -analyzer-config -Xclang max-nodes=$(TIDY_STEPS) 2>$@.log || \
 	    { cat $@.log >&2; exit 1; }
 	@touch $@
 

@@ -39,17 +39,12 @@ teardown() {
 # UTF-8, UTC, programs from $BIN first, standard input /dev/null unless redirected. Servers such as nghttpd are
 # in sbin, which Debian leaves out of the PATH of a plain user.
 sandbox() {
-    local name
-    while IFS= read -r name; do
-        case $name in
-        CHAT_* | OPENAI_* | ANTHROPIC_* | OLLAMA_* | LLAMA_* | OPENROUTER_* | GROQ_* | MISTRAL_* | \
-            DEEPSEEK_* | GEMINI_* | XDG_* | *_proxy | *_PROXY | CURL_* | SSL_CERT_* | GIT_* | PG* | \
-            CLAUDE_* | CODEX_* | LLM_USER_PATH | AICHAT_* | \
-            LC_* | LANG | LANGUAGE | NO_COLOR | CLICOLOR* | FORCE_COLOR | COLUMNS | LINES | \
-            PAGER | LESS | MANPAGER | EDITOR | VISUAL | TMUX | TMUX_PANE | STY)
-            unset "$name" ;;
-        esac
-    done < <(compgen -v)
+    # One command: bats traces each command of a test, and a loop over all variables took longer than most tests.
+    unset "${!CHAT_@}" "${!OPENAI_@}" "${!ANTHROPIC_@}" "${!OLLAMA_@}" "${!LLAMA_@}" "${!OPENROUTER_@}" \
+        "${!GROQ_@}" "${!MISTRAL_@}" "${!DEEPSEEK_@}" "${!GEMINI_@}" "${!XDG_@}" {http,https,ftp,all,no}_proxy \
+        {HTTP,HTTPS,FTP,ALL,NO}_PROXY "${!CURL_@}" "${!SSL_CERT_@}" "${!GIT_@}" "${!PG@}" "${!CLAUDE_@}" \
+        "${!CODEX_@}" LLM_USER_PATH "${!AICHAT_@}" "${!LC_@}" LANG LANGUAGE NO_COLOR "${!CLICOLOR@}" \
+        "${!FORCE_COLOR@}" COLUMNS LINES PAGER LESS MANPAGER EDITOR VISUAL TMUX TMUX_PANE STY
     export HOME=$BATS_TEST_TMPDIR/home TMPDIR=$BATS_TEST_TMPDIR/tmp
     if type -P strace >/dev/null; then PATH=$TESTS/tools/path:$PATH; fi
     export LC_ALL=C.UTF-8 TZ=UTC TERM=xterm-256color PATH="$BIN:$PATH:/usr/sbin:/sbin"
@@ -129,10 +124,9 @@ fail() {
 }
 
 no_report() {
-    local report
-    report=$(compgen -G "$REPORTS*" | head -n 1) || :
-    if [[ -n $report ]]; then
-        fail 'a sanitizer reports:' "$(cat "$report")"
+    local reports=("$REPORTS"*)
+    if [[ -e ${reports[0]} ]]; then
+        fail 'a sanitizer reports:' "$(cat "${reports[0]}")"
     fi
 }
 
@@ -144,7 +138,7 @@ judge() {
         fail "crashed: status $1"
         return ;;
     esac
-    if grep -aqE 'ERROR: (Address|Leak|Memory|Thread)Sanitizer|runtime error: ' "$ERR"; then
+    if [[ -s $ERR ]] && grep -aqE 'ERROR: (Address|Leak|Memory|Thread)Sanitizer|runtime error: ' "$ERR"; then
         fail 'a sanitizer reports on stderr'
     elif [[ $1 != "$2" ]]; then
         fail "status: wanted $2, got $1"
@@ -200,7 +194,7 @@ wait_for() {
 
 # on_tty [OPTION]... COMMAND...: runs it on a new terminal; LF comes out as CR LF. `on-tty --help` has the options.
 on_tty() {
-    "$TESTS/tools/on-tty" "$@"
+    python3 -S "$TESTS/tools/on-tty" "$@"
 }
 
 # traced ARGUMENT...: strace with these arguments.
@@ -344,25 +338,25 @@ unchanged() {
 # start_llm STEP...: fake-llm with these arguments (`fake-llm --help`; fixtures by name: openai/normal). From then
 # on chat is configured for it. Sets LLM_PORT, LLM_PID and RECORD, the directory of recorded requests.
 start_llm() {
-    local home name
+    local home names=(openai{,-chat,-responses} anthropic openrouter groq mistral deepseek gemini ollama)
     home=$(mktemp -d "$BATS_TEST_TMPDIR/llm.XXXXXX")
     RECORD=$home/record
-    "$TESTS/tools/fake-llm" --record "$RECORD" --port-file "$home/port" "$@" \
+    # -S: it needs no package, and looking for them takes longer than its own start.
+    python3 -S "$TESTS/tools/fake-llm" --record "$RECORD" --port-file "$home/port" "$@" \
         </dev/null >"$home/log" 2>&1 3>&- 4>&- &
     LLM_PID=$!
     LLM_PIDS+=("$LLM_PID")
     LLM_LOGS+=("$home/log")
     RAN="fake-llm $*"
     wait_for llm_ready "$home/port"
-    LLM_PORT=$(cat "$home/port") || fail 'fake-llm did not start' || return 1
+    LLM_PORT=$(<"$home/port") || fail 'fake-llm did not start' || return 1
     export OPENAI_BASE_URL=http://127.0.0.1:$LLM_PORT/v1 OPENAI_API_KEY=test-key-1 CHAT_MODEL=openai:test-model
     # After a long conversation chat requests the list of models once a day. It counts as known for each
     # provider, so that the numbers of requests are those of the turns.
     mkdir -p "$HOME/.cache/chathist/models"
-    for name in openai openai-chat openai-responses anthropic openrouter groq mistral deepseek gemini ollama; do
-        : >"$HOME/.cache/chathist/models/$name@127.0.0.1:$LLM_PORT"
-        : >"$HOME/.cache/chathist/models/$name@127.0.0.1:$LLM_PORT%v1"
-    done
+    names=("${names[@]/#/$HOME/.cache/chathist/models/}")
+    names=("${names[@]/%/@127.0.0.1:$LLM_PORT}")
+    touch "${names[@]}" "${names[@]/%/%v1}"
 }
 
 # It listens, or it is gone.
