@@ -9,7 +9,7 @@
 #include "chathist/llm/http.h"
 #include "chathist/llm/provider_error.h"
 #include "chathist/llm/refused_fields.h"
-#include "llm/sse.h"
+#include "chathist/llm/sse.h"
 
 /* ---- whether and when to try again ---- */
 

@@ -1,4 +1,4 @@
-#include "llm/sse.h"
+#include "chathist/llm/sse.h"
 
 #include <string.h>
 

@@ -8,8 +8,8 @@
 
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
-#include "chathist/llm/jsonrpc.h"
-#include "chathist/llm/mcp.h"
+#include "chathist/mcp/jsonrpc.h"
+#include "chathist/mcp/client.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

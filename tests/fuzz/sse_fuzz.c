@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "chathist/base/utf8.h"
-#include "llm/sse.h"
+#include "chathist/llm/sse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,4 +1,4 @@
-#include "chathist/llm/mcp.h"
+#include "chathist/mcp/client.h"
 
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* Which header lines repeat a message of MCP over HTTP. */
-#include "../../lib/llm/mcp_mirror.h"
+#include "../../lib/mcp/mirror.h"
 
 #include "test.h"
 

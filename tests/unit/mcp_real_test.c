@@ -1,9 +1,9 @@
 /*
- * llm/mcp with servers that others wrote, fetched by npx and uvx: only with
+ * mcp/client with servers that others wrote, fetched by npx and uvx: only with
  * CHATHIST_NET_TESTS in the environment, else each test passes without doing anything. They are
  * what the protocol means in practice; tests/tools/fake-mcp is what can go wrong.
  */
-#include "chathist/llm/mcp.h"
+#include "chathist/mcp/client.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* tests/tools/fake-mcp is the server. Its tools and faults are told there. */
-#include "chathist/llm/mcp.h"
+#include "chathist/mcp/client.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "chathist/base/time.h"
-#include "llm/sse.h"
+#include "chathist/llm/sse.h"
 
 /* Events as `type=data;`, byte for byte. */
 struct log {

@@ -19,7 +19,7 @@
 #include "chathist/base/error.h"
 #include "chathist/base/process.h"
 #include "chathist/cli/config.h"
-#include "chathist/llm/mcp.h"
+#include "chathist/mcp/client.h"
 #include "chathist/llm/tool.h"
 
 /* A server that is wanted. */

@@ -89,7 +89,7 @@ enum http_field {
     HTTP_RETRY_AFTER, /* as sent: seconds or an HTTP date */
     HTTP_RETRY_AFTER_MS,
     HTTP_SHOULD_RETRY, /* OpenAI's own field, like retry-after-ms */
-    HTTP_SESSION_ID,   /* Mcp-Session-Id, see llm/mcp */
+    HTTP_SESSION_ID,   /* Mcp-Session-Id, see mcp/client */
     HTTP_CHALLENGE,    /* WWW-Authenticate: what a server wants that refuses a request */
     HTTP_FIELDS
 };

@@ -1,15 +1,15 @@
 /*
- * mcp_transport - how messages of llm/mcp reach a server and come back. There are two transports: a
- * program on this machine (llm/mcp_stdio) and Streamable HTTP (llm/mcp_http).
+ * transport - how messages of mcp/client reach a server and come back. There are two transports: a
+ * program on this machine (mcp/stdio) and Streamable HTTP (mcp/streamable_http).
  *
  * A transport only moves messages. It gives each message of the server to jsonrpc in
- * mcp_server.in, which passes it on to llm/mcp, and reports what llm/mcp cannot see with the
+ * mcp_server.in, which passes it on to mcp/client, and reports what mcp/client cannot see with the
  * functions at the end of this file.
  */
-#ifndef LLM_MCP_TRANSPORT_H
-#define LLM_MCP_TRANSPORT_H
+#ifndef MCP_TRANSPORT_H
+#define MCP_TRANSPORT_H
 
-#include "chathist/llm/mcp.h"
+#include "chathist/mcp/client.h"
 
 /* A message to the server. All pointers are borrowed for the call of `send`. */
 struct mcp_message {
@@ -36,7 +36,7 @@ struct mcp_transport {
     void (*forget)(struct mcp_server *s, int64_t id);
     /* Adds `: TEXT`, what the server itself says about its failure. May be NULL. */
     void (*add_log)(struct mcp_server *s, struct buf *out);
-    /* llm/mcp has given the server up: the transport sends and reads nothing more. Called within `step`, too. */
+    /* mcp/client has given the server up: the transport sends and reads nothing more. Called within `step`, too. */
     void (*drop)(struct mcp_server *s);
     /* Ends the servers, all of this transport, side by side, and frees their links. The arguments
      * are those of mcp_end. */

@@ -6,7 +6,7 @@
  * name. In the older transport (2024-11-05/basic/transports, "HTTP with SSE") all answers come on the
  * stream of one GET, whose first event names the URL for messages.
  */
-#include "llm/mcp_transport.h"
+#include "mcp/transport.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@
 #include "chathist/base/utf8.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/provider_error.h"
-#include "llm/mcp_mirror.h"
-#include "llm/sse.h"
+#include "mcp/mirror.h"
+#include "chathist/llm/sse.h"
 
 /* The time limit for the response to a notification, to an answer and to DELETE. A request has the
  * one of its tool call, or of getting ready. */
@@ -160,7 +160,7 @@ static void mask_secrets(const struct link *l, struct buf *text)
     }
 }
 
-/* Gives a message to llm/mcp. */
+/* Gives a message to mcp/client. */
 static void deliver(struct mcp_server *s, struct str message)
 {
     struct buf text = BUF_INIT(2 * JSONRPC_MESSAGE_MAX);

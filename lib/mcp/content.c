@@ -1,4 +1,4 @@
-#include "chathist/llm/mcp.h"
+#include "chathist/mcp/client.h"
 
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"

@@ -1,13 +1,13 @@
 /*
- * mcp_mirror - the header lines that repeat parts of a message, so that a gateway can route it
+ * mirror - the header lines that repeat parts of a message, so that a gateway can route it
  * without reading its JSON.
  *
  * Source: modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http,
  * "Request Metadata": Mcp-Method, Mcp-Name, and Mcp-Param-NAME for each parameter of a tool whose
  * schema has `"x-mcp-header": "NAME"`. Servers of earlier revisions ignore these headers.
  */
-#ifndef LLM_MCP_MIRROR_H
-#define LLM_MCP_MIRROR_H
+#ifndef MCP_MIRROR_H
+#define MCP_MIRROR_H
 
 #include <stdbool.h>
 

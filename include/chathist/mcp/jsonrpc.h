@@ -2,15 +2,15 @@
  * jsonrpc - reads JSON-RPC 2.0 messages from a stream of bytes, and writes them, one a line.
  *
  * The reader is a push parser: it does no input itself, and accepts pieces of any size. It knows no
- * methods; llm/mcp does.
+ * methods; mcp/client does.
  *
  * Sources: jsonrpc.org/specification;
  * modelcontextprotocol.io/specification/2025-11-25/basic/transports (stdio: messages are UTF-8,
  * "delimited by newlines, and MUST NOT contain embedded newlines") and
  * 2025-03-26/basic (a batch is an array of messages; later revisions have no batches).
  */
-#ifndef CHATHIST_LLM_JSONRPC_H
-#define CHATHIST_LLM_JSONRPC_H
+#ifndef CHATHIST_MCP_JSONRPC_H
+#define CHATHIST_MCP_JSONRPC_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "llm/mcp_mirror.h"
+#include "mcp/mirror.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "llm/mcp_transport.h"
+#include "mcp/transport.h"
 
 #include <stdlib.h>
 #include <string.h>

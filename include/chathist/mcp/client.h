@@ -1,12 +1,12 @@
 /*
- * mcp - a client of MCP servers (Model Context Protocol): starts programs on this machine or connects
+ * client - talks to MCP servers (Model Context Protocol): starts programs on this machine or connects
  * to servers at URLs, lists their tools, and calls the tools as llm/tool does.
  *
  *     mcp_start or mcp_open -> mcp_await -> mcp_name_tools -> (mcp_renew -> tool_run ...) ... -> mcp_end
  *
  * Sources, all at modelcontextprotocol.io/specification:
  *   2025-11-25/basic/transports        stdio: one message a line in both directions; the server's
- *                                      standard error is a log. Streamable HTTP: see llm/mcp_http.c
+ *                                      standard error is a log. Streamable HTTP: see mcp/streamable_http.c
  *   2024-11-05/basic/transports        HTTP with SSE, the transport before Streamable HTTP
  *   2025-11-25/basic/lifecycle         initialize, the choice of protocolVersion, the notification
  *                                      initialized; how a server is ended
@@ -31,8 +31,8 @@
  * with "method not found". Progress notifications are ignored and do not prolong a call. Tools that can only be called as tasks (`taskSupport` is
  * "required") are not offered.
  */
-#ifndef CHATHIST_LLM_MCP_H
-#define CHATHIST_LLM_MCP_H
+#ifndef CHATHIST_MCP_CLIENT_H
+#define CHATHIST_MCP_CLIENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@
 
 #include "chathist/base/error.h"
 #include "chathist/llm/http.h"
-#include "chathist/llm/jsonrpc.h"
+#include "chathist/mcp/jsonrpc.h"
 #include "chathist/llm/provider.h"
 #include "chathist/llm/tool.h"
 
@@ -111,7 +111,7 @@ struct mcp_watch {
     void *arg;
 };
 
-struct mcp_transport; /* llm/mcp_transport */
+struct mcp_transport; /* mcp/transport */
 
 /* A server. The struct must not move after mcp_start. */
 struct mcp_server {

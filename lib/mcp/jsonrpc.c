@@ -1,4 +1,4 @@
-#include "chathist/llm/jsonrpc.h"
+#include "chathist/mcp/jsonrpc.h"
 
 #include <inttypes.h>
 #include <string.h>

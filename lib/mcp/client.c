@@ -1,4 +1,4 @@
-#include "chathist/llm/mcp.h"
+#include "chathist/mcp/client.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -10,8 +10,8 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
-#include "llm/mcp_mirror.h"
-#include "llm/mcp_transport.h"
+#include "mcp/mirror.h"
+#include "mcp/transport.h"
 
 #ifndef CHATHIST_VERSION
 #define CHATHIST_VERSION "unknown"
