@@ -3,15 +3,17 @@
 #include <stdlib.h>
 
 #include "chathist/base/thread_pool.h"
+#include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/search_run.h"
 
 #define LIMIT_ON_TERMINAL 100
 
-enum { KEY_CASE = OPT_LONG, KEY_IN, KEY_FILE, KEY_REVERSE };
+enum { KEY_CASE = OPT_LONG, KEY_QUERY, KEY_IN, KEY_FILE, KEY_REVERSE };
 
 static const struct opt options[] = {
     {'e', "regexp", OPT_TEXT, "TEXT", "look for this text; may be repeated: any of them"},
+    {KEY_QUERY, "query", OPT_TEXT, "QUERY", "look for words, \"phrases\", -words and FIELD:VALUE"},
     {'E', "extended-regexp", OPT_FLAG, NULL, "texts are regular expressions (Perl's)"},
     {'F', "fixed-strings", OPT_FLAG, NULL, "texts are taken literally, the default"},
     {'i', "ignore-case", OPT_FLAG, NULL, "upper and lower case are the same, the default"},
@@ -47,6 +49,7 @@ static const struct program program = {"hist-search", "search messages, the newe
 /* Arguments that are combined after the last option. */
 struct raw {
     struct choice_list texts;
+    const char *query;
     size_t around; /* -C */
 };
 
@@ -117,6 +120,9 @@ static void take(struct search_run *r, struct raw *raw, int key, char *value)
     case 'e':
         choice_add(&raw->texts, value);
         break;
+    case KEY_QUERY:
+        raw->query = value;
+        break;
     case KEY_IN:
         take_parts(r, value);
         break;
@@ -180,6 +186,15 @@ static void add_texts(struct search_run *r, char *const *texts, size_t count, bo
             die_usage("%s", err_text(&e));
 }
 
+static void add_query(struct search_run *r, const char *text)
+{
+    struct err e = ERR_INIT;
+
+    if (query_parse(&r->query, str_of(text), time_now(), &e) < 0 ||
+        query_add_words(&r->query, &r->pattern, &e) < 0)
+        die_usage("%s", err_text(&e));
+}
+
 static void parse(struct search_run *r, int argc, char **argv)
 {
     struct raw raw = {.around = NOT_GIVEN};
@@ -195,10 +210,12 @@ static void parse(struct search_run *r, int argc, char **argv)
     combine(r, &raw);
     if (raw.texts.count > 0 && count > 0)
         die_usage("TEXT cannot be combined with --regexp");
-    if (raw.texts.count == 0 && count == 0)
+    if (raw.texts.count == 0 && count == 0 && !raw.query)
         die_usage("a text to search for is expected");
     add_texts(r, raw.texts.at, raw.texts.count, false);
     add_texts(r, words, count, true);
+    if (raw.query)
+        add_query(r, raw.query);
     free(raw.texts.at);
 }
 
@@ -217,6 +234,7 @@ int main(int argc, char **argv)
         out_page(&run.out);
     status = search_run_histories(&run);
 
+    query_release(&run.query);
     pattern_release(&run.pattern);
     choose_release(&run.choice);
     return out_close(&run.out, status, exit_code(ERR_FAILURE));

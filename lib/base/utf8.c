@@ -1,7 +1,10 @@
 #include "chathist/base/utf8.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
+
+#include "chathist/base/memory.h"
 
 static unsigned char byte_at(struct str s, size_t i)
 {
@@ -288,6 +291,36 @@ static bool is_format_or_space(int32_t cp)
     utf8proc_category_t category = utf8proc_category(cp);
 
     return category == UTF8PROC_CATEGORY_CF || (category == UTF8PROC_CATEGORY_ZS && cp != ' ');
+}
+
+static void add_normalized(struct buf *out, struct str s, utf8proc_option_t form)
+{
+    utf8proc_uint8_t *text = NULL;
+    utf8proc_ssize_t n = utf8proc_map((const utf8proc_uint8_t *)s.p, (utf8proc_ssize_t)s.n, &text,
+                                      (utf8proc_option_t)(UTF8PROC_STABLE | form));
+
+    if (n == UTF8PROC_ERROR_NOMEM)
+        mem_exhausted();
+    buf_add_str(out, n >= 0 ? (struct str){(const char *)text, (size_t)n} : s);
+    free(text);
+}
+
+void utf8_add_composed(struct buf *out, struct str s)
+{
+    add_normalized(out, s, UTF8PROC_COMPOSE);
+}
+
+void utf8_add_decomposed(struct buf *out, struct str s)
+{
+    add_normalized(out, s, UTF8PROC_DECOMPOSE);
+}
+
+bool utf8_is_mark(int32_t cp)
+{
+    utf8proc_category_t category = utf8proc_category(cp);
+
+    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC ||
+           category == UTF8PROC_CATEGORY_ME;
 }
 
 bool utf8_is_word(int32_t cp)

@@ -239,12 +239,27 @@ static void note_searched(struct search_run *r, const struct history *h, struct 
     r->searched[r->searched_count++] = (struct searched){h, s->scan.bad, search_learned(s)};
 }
 
+/* Prepares the query for a history. Returns false if it is not to be searched. */
+static bool enter(struct search_run *r, const struct history *h)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+    int entered;
+
+    history_name_add(&name, h);
+    entered = query_enter(&r->query, h, buf_str(&name), &e);
+    if (entered < 0)
+        failed(r, &e);
+    buf_release(&name);
+    return entered > 0;
+}
+
 static void search_history(struct search_run *r, const struct history *h)
 {
     struct search search;
     struct err e = ERR_INIT;
 
-    if (r->done || !choose_in(&r->choice, h))
+    if (r->done || !choose_in(&r->choice, h) || !enter(r, h))
         return;
     r->form = (struct hits_form){.history = choose_many(&r->choice) ? h->path : NULL,
                                  .context = r->before > 0 || r->after > 0};
@@ -254,6 +269,7 @@ static void search_history(struct search_run *r, const struct history *h)
         return;
     }
     search.in = r->in;
+    search.query = &r->query;
     search.invert = r->invert;
     search.threads = r->threads;
     search.history = h;

@@ -134,6 +134,22 @@ static void read_text(struct search *s, struct hit *h, size_t number)
         (void)searched_text_next(s->texts, &h->text);
 }
 
+/* Returns 1 and the first match if the message that was read has what is wanted and nothing that is
+ * not; 0 if not; -1 with *e set. */
+static int match_texts(struct search *s, struct text_match *m, struct err *e)
+{
+    struct str text;
+    int refused = 0;
+
+    searched_text_begin(s->texts, &s->message, s->in);
+    while (s->query && refused == 0 && searched_text_next(s->texts, &text))
+        refused = query_refuses(s->query, text, e);
+    if (refused != 0)
+        return refused < 0 ? -1 : 0;
+    searched_text_begin(s->texts, &s->message, s->in);
+    return searched_text_find(s->texts, s->pattern, m, e);
+}
+
 /* Decides about the message that was read. Returns 1, or SEARCH_FAILED with *e set. */
 static int match(struct search *s, struct hit *h, struct err *e)
 {
@@ -141,10 +157,10 @@ static int match(struct search *s, struct hit *h, struct err *e)
     int found = 0;
 
     h->message = &s->message;
-    h->asked = !s->filter || filter_match(s->filter, &s->message);
-    searched_text_begin(s->texts, &s->message, s->in);
+    h->asked = (!s->filter || filter_match(s->filter, &s->message)) &&
+               (!s->query || query_accepts(s->query, &s->message));
     if (h->asked)
-        found = searched_text_find(s->texts, s->pattern, &m, e);
+        found = match_texts(s, &m, e);
     h->found = h->asked && found == (s->invert ? 0 : 1);
     if (found <= 0)
         m.number = m.at = m.len = 0;
@@ -200,6 +216,8 @@ int search_count(struct search *s, bool any, uint64_t *count, struct err *e)
     struct scan_item item;
     int result;
 
+    if (s->query && !query_is_words(s->query))
+        return 0;
     if (!s->started)
         start(s, any);
     if (!s->fast)

@@ -222,6 +222,53 @@ found_in() {
     stderr_is "hist-search: at most 64 texts can be searched for at once (see 'hist-search --help')"
 }
 
+# The language itself is tested by query_test.c and in the page.
+@test "hist-search: --query beside texts and options, in several histories; what is wrong in it" {
+    mkdir -p alpha beta
+    hist_line s1 user 'a retry with **exponential** backoff' 2026-11-01T10:00:00.000000+00:00 '{"id":"m1"}' >alpha/h
+    hist_line s1 assistant 'backoff in python' 2026-11-02T10:00:00.000000+00:00 '{"id":"m2","model":"opus-4"}' >>alpha/h
+    hist_line s2 user 'retry python Retrying backoff' 2026-11-03T10:00:00.000000+00:00 '{"id":"m3"}' >beta/h
+    both=(--history alpha/h --history beta/h)
+    run_expect 0 hist-search "${both[@]}" --query 'backoff retry'
+    stdout_is $'s1\tm1\t2026-11-01T10:00:00.000000+00:00\tuser\ta retry with **exponential** backoff\talpha/h' \
+        $'s2\tm3\t2026-11-03T10:00:00.000000+00:00\tuser\tretry python Retrying backoff\tbeta/h'
+    run_expect 0 hist-search "${both[@]}" -c --query '"exponential backoff" -python'
+    stdout_is 1
+    run_expect 0 hist-search "${both[@]}" -l --query 'backoff -role:user'
+    stdout_is $'s1\talpha/h'
+    run_expect 0 hist-search "${both[@]}" -L --query 'python role:user'
+    stdout_is $'s1\talpha/h'
+    run_expect 0 hist-search "${both[@]}" --json --query repo:alpha -r user
+    stdout_json .id m1
+    run_expect 0 hist-search "${both[@]}" -o --query 'title:retry "with exponential"'
+    stdout_is $'s1\tm1\t2026-11-01T10:00:00.000000+00:00\tuser\twith **exponential\talpha/h'
+    run_expect 0 hist-search "${both[@]}" -w -o --query 'retry python'
+    stdout_is $'s2\tm3\t2026-11-03T10:00:00.000000+00:00\tuser\tretry\tbeta/h' \
+        $'s2\tm3\t2026-11-03T10:00:00.000000+00:00\tuser\tpython\tbeta/h'
+    run_expect 0 hist-search "${both[@]}" -c --case-sensitive --query Retry
+    stdout_is 1
+    run_expect 0 hist-search "${both[@]}" -c -E --query 'backoff' 'retry|opus' '^r'
+    stdout_is 1
+    run_expect 0 hist-search "${both[@]}" -v -c --query 'python repo:alpha'
+    stdout_is 1
+    run_expect 0 hist-search "${both[@]}" --in model -c --query opus
+    stdout_is 1
+    run_expect 0 hist-search "${both[@]}" -C 1 --query 'model:opus'
+    stdout_is $'s1\tm1\t2026-11-01T10:00:00.000000+00:00\tuser\ta retry with **exponential** backoff\t-\talpha/h' \
+        $'s1\tm2\t2026-11-02T10:00:00.000000+00:00\tassistant\tbackoff in python\t:\talpha/h'
+    run_expect 0 hist-search "${both[@]}" -c --query ''
+    stdout_is 3
+    run_expect 1 hist-search "${both[@]}" --query 'repo:gamma'
+    stdout_empty
+    stderr_empty
+    run_expect 2 hist-search --query 'retry role:'
+    stderr_is "hist-search: 'role:' needs a value (see 'hist-search --help')"
+    run_expect 2 hist-search --query since:gibberish
+    stderr_is "hist-search: bad time 'gibberish' for since: a date, yesterday or 7d is expected (see 'hist-search --help')"
+    run_expect 2 hist-search --query -until:7d
+    stderr_is "hist-search: '-until:' is not possible: since: is its opposite (see 'hist-search --help')"
+}
+
 @test "hist-search: of a repeated key the last counts" {
     printf '%s\n' '{"id":"1","session_id":"s","timestamp":"t","role":"user","content":"first","content":"second"}' >"$HISTORY"
     finds second

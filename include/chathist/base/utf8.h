@@ -40,6 +40,12 @@ size_t utf8_count(struct str s);
 
 /* Adds s, folded code point by code point (utf8_fold). Ill-formed bytes are copied. */
 void utf8_add_folded(struct buf *out, struct str s);
+/* Adds s, which must be valid UTF-8, in normalization form C, in which a letter and its accent are
+ * one character where there is one, or in form D, in which they are two (Unicode Annex 15). */
+void utf8_add_composed(struct buf *out, struct str s);
+void utf8_add_decomposed(struct buf *out, struct str s);
+/* Returns true for a mark, such as an accent, which belongs to the character before it. */
+bool utf8_is_mark(int32_t cp);
 /* Returns true for a word character, as \w of UTS #18: a letter, a mark, a digit, a connector such
  * as `_`, or a joiner. */
 bool utf8_is_word(int32_t cp);

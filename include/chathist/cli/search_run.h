@@ -16,6 +16,7 @@
 #include "chathist/cli/hits.h"
 #include "chathist/cli/output.h"
 #include "chathist/search/pattern.h"
+#include "chathist/search/query.h"
 
 enum search_what {
     SEARCH_MESSAGES,
@@ -31,6 +32,7 @@ struct search_run {
     /* The command line: */
     struct choice choice;
     struct pattern pattern;
+    struct query query; /* its words are in the pattern */
     enum search_what what;
     unsigned in; /* bits of enum search_in */
     bool invert, only, reverse;

@@ -5,6 +5,9 @@
  * arguments of tool calls, unless other parts are chosen. A match lies within one text. Fixed strings in a large history
  * are searched backward by a fast path (search/parallel_scan): it skips lines that cannot contain
  * them, so bad lines among these are not counted. Every other search parses line by line.
+ *
+ * The words of a query (search/query) are added to the pattern by query_add_words; its other terms
+ * are asked here.
  */
 #ifndef CHATHIST_SEARCH_SEARCH_H
 #define CHATHIST_SEARCH_SEARCH_H
@@ -21,6 +24,7 @@
 #include "chathist/history/message.h"
 #include "chathist/history/scan.h"
 #include "chathist/search/pattern.h"
+#include "chathist/search/query.h"
 
 /* The parts of a message that can be searched. */
 enum search_in {
@@ -36,6 +40,7 @@ struct search {
     struct scan scan;
     /* Set by search_open; the caller may change these before the first message: */
     unsigned in;                   /* bits of enum search_in; default SEARCH_IN_DEFAULT */
+    struct query *query;           /* its fields and unwanted words count, too; NULL: none */
     bool invert;                   /* the hits are the messages that do not match; default false */
     size_t threads;                /* at most THREAD_POOL_MAX; default 0: chosen by the size */
     bool wide;                     /* with vectors of 32 bytes; default simd_wide() */
@@ -56,8 +61,8 @@ struct search {
 struct hit {
     const struct message *message;
     struct line line;
-    bool asked;      /* the filter accepts it */
-    bool found;      /* the filter accepts it, and it is a hit */
+    bool asked;      /* the filter and the fields of the query accept it */
+    bool found;      /* and it is a hit */
     struct str text; /* the decoded text with the first match; without one, the first text */
     size_t at, len;  /* the first match, in bytes of text; 0, 0 without one */
     bool in_content; /* the text is the content */

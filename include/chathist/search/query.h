@@ -1,0 +1,79 @@
+/*
+ * query - the language in which people say what they look for, the same in hist-search --query, in
+ * the box of hist-browse, in /search, and in the HTML page (lib/convert/page/query.js).
+ *
+ *     retry "exponential backoff" -python role:user since:7d file:main.c
+ *
+ * White space separates the terms, which all count:
+ *
+ *     word           the message holds it, as a part of any of the texts that are searched
+ *     "some words"   it holds these words one after the other
+ *     -word          it does not hold it; also -"some words" and -FIELD:VALUE
+ *     FIELD:VALUE    it has this property; the value may be quoted
+ *
+ * Case does not count. White space in a phrase stands for any white space. The characters
+ * * _ ` ~ of Markdown beside white space do not hinder a match, and accents may be written in
+ * either normalization form. Several values of one field are alternatives, except of since: and
+ * until:. The fields are:
+ *
+ *     role:      the role
+ *     since:     the time, as time_parse_when reads it, or later; until: that time or earlier
+ *     model:     a part of the name of the model, or of `provider:model`
+ *     file:      a part of a path in `files`, in `files_modified`, or in the arguments of a tool
+ *                call whose names contain "file" or "path"
+ *     tool:      a part of the name of a tool that the message calls
+ *     title:     a part of the title of its session; without one, of the preview
+ *     repo:      a part of the path of the repository, as lists show it
+ *     session:   the beginning or the end of the id of the session
+ *     id:        the same of the message or of the session
+ *
+ * A quote that is not closed ends with the text. In quotes, a backslash before a quote or a
+ * backslash removes the meaning of that character, also outside of quotes. A term that begins with
+ * a quote or a backslash is never a field or a `-`, and a term that begins with two hyphens is a
+ * word, as is `name:value` with any other name.
+ */
+#ifndef CHATHIST_SEARCH_QUERY_H
+#define CHATHIST_SEARCH_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chathist/base/buf.h"
+#include "chathist/base/error.h"
+#include "chathist/history/location.h"
+#include "chathist/history/message.h"
+#include "chathist/search/pattern.h"
+
+struct query {
+    /* private */
+    struct query_term *terms;
+    size_t count, cap;
+    struct pattern unwanted; /* the words after a `-` */
+    bool fields;             /* there are terms other than words */
+};
+
+/* Reads a query. `now` is the time that `7d` and `yesterday` count from. Returns 0, or -1 with *e
+ * set (ERR_USAGE) and nothing to release: a field without a value, or a time that is none. */
+int query_parse(struct query *q, struct str text, int64_t now, struct err *e);
+void query_release(struct query *q);
+/* Returns whether the text has no term: every message is a hit. */
+bool query_is_empty(const struct query *q);
+
+/* Adds the wanted words and phrases to a pattern, each as a group of its own after those that it
+ * has: for a search, and to mark the words in a text. If the pattern is empty then, an empty text is
+ * added, which matches everywhere. Returns 0, or -1 with *e set (ERR_USAGE: too many). */
+int query_add_words(const struct query *q, struct pattern *p, struct err *e);
+
+/* Prepares the query for a history that is shown as `repo` (history_name_add): to be called before
+ * each search. Returns 1; 0 if repo: excludes the history; -1 with *e set. */
+int query_enter(struct query *q, const struct history *h, struct str repo, struct err *e);
+/* Returns whether a message has the properties that the fields demand, in the history that was
+ * entered last. Several threads may call this at once. */
+bool query_accepts(const struct query *q, const struct message *m);
+/* Returns 1 if a text holds a word that is not wanted, 0 if not, -1 with *e set (see pattern_find). */
+int query_refuses(struct query *q, struct str text, struct err *e);
+/* Returns whether the words of query_add_words are all that it demands. */
+bool query_is_words(const struct query *q);
+
+#endif

@@ -1,0 +1,434 @@
+#include "chathist/search/query.h"
+
+#include <stdlib.h>
+
+#include "chathist/base/hash_map.h"
+#include "chathist/base/json.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
+#include "chathist/base/utf8.h"
+#include "chathist/history/session_list.h"
+#include "search/query_expression.h"
+
+enum kind {
+    KIND_ROLE,
+    KIND_SINCE,
+    KIND_UNTIL,
+    KIND_MODEL,
+    KIND_FILE,
+    KIND_TOOL,
+    KIND_TITLE,
+    KIND_REPO,
+    KIND_SESSION,
+    KIND_ID,
+    KIND_COUNT,
+    KIND_WORDS = KIND_COUNT, /* no field: a word or a phrase */
+};
+
+static const char *const names[KIND_COUNT] = {
+    [KIND_ROLE] = "role",   [KIND_SINCE] = "since", [KIND_UNTIL] = "until",
+    [KIND_MODEL] = "model", [KIND_FILE] = "file",   [KIND_TOOL] = "tool",
+    [KIND_TITLE] = "title", [KIND_REPO] = "repo",   [KIND_SESSION] = "session",
+    [KIND_ID] = "id",
+};
+
+struct query_term {
+    enum kind kind;
+    bool unwanted;
+    struct buf text;          /* the word, or the value of the field in the form of add_key */
+    int64_t time;             /* the value of since: or until:, in microseconds */
+    struct hash_map sessions; /* whose title matches, in the history that was entered */
+    bool met;                 /* by the repository of that history */
+};
+
+/* ---- values ---- */
+
+/* Adds a text in the form in which the values of fields are compared. */
+static void add_key(struct buf *out, struct str text)
+{
+    struct buf composed = BUF_INIT(SIZE_MAX);
+
+    if (utf8_ascii(text) < text.n) {
+        utf8_add_composed(&composed, text);
+        text = buf_str(&composed);
+    }
+    utf8_add_folded(out, text);
+    buf_release(&composed);
+}
+
+enum where { ANYWHERE, AT_AN_END, WHOLE };
+
+/* Returns whether a term is in the text, at this place. */
+static bool is_in(const struct query_term *t, struct str text, enum where where)
+{
+    struct buf key = BUF_INIT(SIZE_MAX);
+    struct str part = buf_str(&t->text);
+    bool found;
+
+    if (!text.p)
+        return false;
+    add_key(&key, text);
+    text = buf_str(&key);
+    found = where == WHOLE       ? str_eq(text, part)
+            : where == AT_AN_END ? str_starts(text, part) || str_ends(text, part)
+                                 : str_find(text, part) != NULL;
+    buf_release(&key);
+    return found;
+}
+
+/* Returns whether the term is in any text inside a JSON value. */
+static bool is_in_value(const struct query_term *t, struct str value)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str leaf;
+    bool found = false;
+
+    while (!found && json_next_leaf(&value, &leaf))
+        found = is_in(t, json_text(leaf, &scratch), ANYWHERE);
+    buf_release(&scratch);
+    return found;
+}
+
+/* Is this the raw key of an argument that names files? */
+static bool names_files(struct str raw_key)
+{
+    struct buf key = BUF_INIT(SIZE_MAX);
+    bool found;
+
+    add_key(&key, raw_key);
+    found = str_find(buf_str(&key), STR("file")) || str_find(buf_str(&key), STR("path"));
+    buf_release(&key);
+    return found;
+}
+
+static bool is_file_of_call(const struct query_term *t, struct str args)
+{
+    struct json_iter it = json_iter(args);
+    bool found = false;
+
+    while (!found && json_next(&it))
+        found = it.object && names_files(it.key) && is_in_value(t, it.value);
+    return found;
+}
+
+/* Returns whether a tool call of the message has that name, or with `file` that file. */
+static bool is_in_calls(const struct query_term *t, const struct message *m, bool file)
+{
+    struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
+    struct buf unpacked = BUF_INIT(BUF_LINE);
+    struct message_call call;
+    bool found = false;
+
+    while (!found && message_next_call(&it, &call, &unpacked))
+        found = file ? is_file_of_call(t, call.args)
+                     : json_type(call.name) == JSON_STRING && is_in_value(t, call.name);
+    buf_release(&unpacked);
+    return found;
+}
+
+static bool is_model(const struct query_term *t, const struct message *m)
+{
+    struct buf name = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
+    struct str provider = message_text(m, FIELD_PROVIDER, &scratch);
+    struct str model;
+    bool found;
+
+    if (provider.p) {
+        buf_add_str(&name, provider);
+        buf_add_byte(&name, ':');
+    }
+    model = message_text(m, FIELD_MODEL, &scratch);
+    buf_add_str(&name, model);
+    found = model.p && is_in(t, buf_str(&name), ANYWHERE);
+    buf_release(&name);
+    buf_release(&scratch);
+    return found;
+}
+
+static bool is_at_time(const struct query_term *t, const struct message *m)
+{
+    int64_t us;
+
+    return time_parse_iso(m->timestamp, &us) &&
+           (t->kind == KIND_SINCE ? us >= t->time : us <= t->time);
+}
+
+/* Returns whether a message has the property that a field demands. */
+static bool is_met(const struct query_term *t, const struct message *m)
+{
+    switch (t->kind) {
+    case KIND_ROLE:
+        return is_in(t, m->role_text, WHOLE);
+    case KIND_SINCE:
+    case KIND_UNTIL:
+        return is_at_time(t, m);
+    case KIND_MODEL:
+        return is_model(t, m);
+    case KIND_FILE:
+        return is_in_value(t, m->field[FIELD_FILES]) ||
+               is_in_value(t, m->field[FIELD_FILES_MODIFIED]) || is_in_calls(t, m, true);
+    case KIND_TOOL:
+        return is_in_calls(t, m, false);
+    case KIND_TITLE:
+        return hash_map_find(&t->sessions, m->session_id) != NULL;
+    case KIND_REPO:
+        return t->met;
+    case KIND_SESSION:
+        return is_in(t, m->session_id, AT_AN_END);
+    case KIND_ID:
+        return is_in(t, m->session_id, AT_AN_END) || is_in(t, m->id, AT_AN_END);
+    default:
+        return true;
+    }
+}
+
+bool query_accepts(const struct query *q, const struct message *m)
+{
+    bool wanted[KIND_COUNT] = {false}, met[KIND_COUNT] = {false};
+
+    for (size_t i = 0; i < q->count && q->fields; i++) {
+        const struct query_term *t = &q->terms[i];
+        bool both = t->kind == KIND_SINCE || t->kind == KIND_UNTIL;
+        bool holds;
+
+        if (t->kind == KIND_WORDS || (met[t->kind] && !t->unwanted))
+            continue;
+        holds = is_met(t, m);
+        if (holds ? t->unwanted : both)
+            return false;
+        wanted[t->kind] |= !t->unwanted && !both;
+        met[t->kind] |= holds && !both;
+    }
+    for (size_t k = 0; k < KIND_COUNT; k++)
+        if (wanted[k] && !met[k])
+            return false;
+    return true;
+}
+
+/* ---- a history ---- */
+
+/* Fills in the sessions whose title, or else preview, holds the text of a term. */
+static int find_titles(struct query_term *t, const struct history *h, struct err *e)
+{
+    struct session_list list;
+
+    hash_map_release(&t->sessions);
+    if (session_list_newest(&list, h, SIZE_MAX, e) < 0)
+        return -1;
+    for (size_t i = 0; i < list.count; i++) {
+        const struct session *s = &list.at[i];
+        struct str id = {s->id, s->id_len};
+
+        if (is_in(t, (struct str){s->preview, s->preview_len}, ANYWHERE))
+            hash_map_number(&t->sessions, &id);
+    }
+    session_list_release(&list);
+    return 0;
+}
+
+int query_enter(struct query *q, const struct history *h, struct str repo, struct err *e)
+{
+    bool wanted = false, met = false;
+
+    for (size_t i = 0; i < q->count; i++) {
+        struct query_term *t = &q->terms[i];
+
+        if (t->kind == KIND_TITLE && find_titles(t, h, e) < 0)
+            return -1;
+        if (t->kind != KIND_REPO)
+            continue;
+        t->met = is_in(t, repo, ANYWHERE);
+        if (t->met && t->unwanted)
+            return 0;
+        wanted |= !t->unwanted;
+        met |= t->met;
+    }
+    return met || !wanted;
+}
+
+/* ---- parsing ---- */
+
+/* Returns the kind of the field with that name, or KIND_WORDS. */
+static enum kind kind_of(struct str name)
+{
+    struct buf lower = BUF_INIT(BUF_SMALL);
+    size_t k = 0;
+
+    utf8_add_folded(&lower, name);
+    while (k < KIND_COUNT && !str_eq_c(buf_str(&lower), names[k]))
+        k++;
+    buf_release(&lower);
+    return (enum kind)k;
+}
+
+/* Removes the name of a field and its colon from the text. Returns KIND_WORDS, and removes nothing,
+ * if it begins with none. */
+static enum kind take_field(struct str *text)
+{
+    size_t n = 0;
+    enum kind kind;
+
+    while (n < text->n && ascii_is_letter(text->p[n]))
+        n++;
+    if (n == text->n || text->p[n] != ':')
+        return KIND_WORDS;
+    kind = kind_of((struct str){text->p, n});
+    if (kind != KIND_WORDS)
+        *text = str_skip(*text, n + 1);
+    return kind;
+}
+
+/* Removes the rest of a term and adds it to `out` without its quotes and backslashes. */
+static void take_value(struct str *text, bool begins, struct buf *out)
+{
+    bool quoted = false;
+    size_t i = 0;
+
+    if (begins && text->n > 1 && text->p[0] == '\\' && !ascii_is_space(text->p[1]) &&
+        text->p[1] != '"' && text->p[1] != '\\')
+        i++;
+    for (; i < text->n && (quoted || !ascii_is_space(text->p[i])); i++) {
+        if (text->p[i] == '\\' && i + 1 < text->n &&
+            (text->p[i + 1] == '"' || text->p[i + 1] == '\\'))
+            buf_add_byte(out, text->p[++i]);
+        else if (text->p[i] == '"')
+            quoted = !quoted;
+        else
+            buf_add_byte(out, text->p[i]);
+    }
+    *text = str_skip(*text, i);
+}
+
+static int set_time(struct query_term *t, struct str value, int64_t now, struct err *e)
+{
+    int64_t first, last;
+
+    if (t->unwanted)
+        return err_set(e, ERR_USAGE, "'-%s:' is not possible: %s: is its opposite", names[t->kind],
+                       names[t->kind == KIND_SINCE ? KIND_UNTIL : KIND_SINCE]);
+    if (!time_parse_when(value, now, &first, &last))
+        return err_set(e, ERR_USAGE, "bad time '%.*s' for %s: a date, yesterday or 7d is expected",
+                       (int)value.n, value.p, names[t->kind]);
+    t->time = t->kind == KIND_SINCE ? first : last;
+    return 0;
+}
+
+/* Sets the text of a term. Returns 1; 0 if it has none; -1 with *e set. */
+static int set_value(struct query_term *t, struct str value, int64_t now, struct err *e)
+{
+    value = str_trim(value);
+    if (t->kind == KIND_WORDS)
+        buf_add_str(&t->text, value);
+    else if (value.n == 0)
+        return err_set(e, ERR_USAGE, "'%s:' needs a value", names[t->kind]);
+    else if (t->kind != KIND_SINCE && t->kind != KIND_UNTIL)
+        add_key(&t->text, value);
+    else if (set_time(t, value, now, e) < 0)
+        return -1;
+    return value.n > 0;
+}
+
+/* Removes a term from the text. Returns 1 and the term; 0 if it is empty; -1 with *e set. */
+static int take_term(struct str *text, int64_t now, struct query_term *t, struct err *e)
+{
+    struct buf value = BUF_INIT(SIZE_MAX), repaired = BUF_INIT(SIZE_MAX);
+    bool hyphens = str_starts(*text, STR("--"));
+    int taken;
+
+    *t = (struct query_term){.text = BUF_INIT(SIZE_MAX), .kind = KIND_WORDS};
+    if (text->n > 1 && text->p[0] == '-' && !hyphens && !ascii_is_space(text->p[1])) {
+        t->unwanted = true;
+        *text = str_skip(*text, 1);
+    }
+    if (!hyphens)
+        t->kind = take_field(text);
+    take_value(text, t->kind == KIND_WORDS, &value);
+    utf8_add_repaired(&repaired, buf_str(&value));
+    taken = set_value(t, buf_str(&repaired), now, e);
+    if (taken <= 0)
+        buf_release(&t->text);
+    buf_release(&value);
+    buf_release(&repaired);
+    return taken;
+}
+
+/* Adds a term as a further group or, without `group`, as an alternative. */
+static int add_words(const struct query_term *t, bool group, struct pattern *p, struct err *e)
+{
+    struct buf expression = BUF_INIT(SIZE_MAX);
+    bool regex = p->regex;
+    int result = group && p->count > 0 ? pattern_next_group(p, e) : 0;
+
+    if (result == 0) {
+        query_expression_add(&expression, buf_str(&t->text));
+        p->regex = true;
+        result = pattern_add(p, buf_str(&expression), e);
+        p->regex = regex;
+    }
+    buf_release(&expression);
+    return result;
+}
+
+int query_parse(struct query *q, struct str text, int64_t now, struct err *e)
+{
+    struct query_term t;
+
+    *q = (struct query){0};
+    pattern_init(&q->unwanted);
+    for (;;) {
+        int taken;
+
+        while (text.n > 0 && ascii_is_space(text.p[0]))
+            text = str_skip(text, 1);
+        if (text.n == 0)
+            return 0;
+        taken = take_term(&text, now, &t, e);
+        if (taken > 0) {
+            q->terms = mem_grow(q->terms, &q->cap, q->count + 1, sizeof *q->terms);
+            q->terms[q->count++] = t;
+            q->fields |= t.kind != KIND_WORDS;
+        }
+        if (taken < 0 || (taken > 0 && t.kind == KIND_WORDS && t.unwanted &&
+                          add_words(&t, false, &q->unwanted, e) < 0)) {
+            query_release(q);
+            return -1;
+        }
+    }
+}
+
+void query_release(struct query *q)
+{
+    for (size_t i = 0; i < q->count; i++) {
+        buf_release(&q->terms[i].text);
+        hash_map_release(&q->terms[i].sessions);
+    }
+    free(q->terms);
+    pattern_release(&q->unwanted);
+    *q = (struct query){0};
+}
+
+bool query_is_empty(const struct query *q)
+{
+    return q->count == 0;
+}
+
+int query_refuses(struct query *q, struct str text, struct err *e)
+{
+    size_t at, len;
+
+    return q->unwanted.count > 0 ? pattern_find(&q->unwanted, text, &at, &len, e) : 0;
+}
+
+bool query_is_words(const struct query *q)
+{
+    return !q->fields && q->unwanted.count == 0;
+}
+
+int query_add_words(const struct query *q, struct pattern *p, struct err *e)
+{
+    for (size_t i = 0; i < q->count; i++)
+        if (q->terms[i].kind == KIND_WORDS && !q->terms[i].unwanted &&
+            add_words(&q->terms[i], true, p, e) < 0)
+            return -1;
+    return p->count > 0 ? 0 : pattern_add(p, STR(""), e);
+}

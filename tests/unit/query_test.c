@@ -1,0 +1,125 @@
+#include "chathist/search/query.h"
+
+#include <stdlib.h>
+
+#include "chathist/base/file.h"
+#include "chathist/base/json.h"
+#include "chathist/base/time.h"
+#include "chathist/search/search.h"
+#include "test.h"
+#include "scratch.h"
+
+static char path[] = "h", nothing[] = "none";
+static const struct history history = {.dir_fd = FILE_CWD,
+                                       .pointer_fd = FILE_CWD,
+                                       .path = path,
+                                       .index = nothing,
+                                       .skip = nothing,
+                                       .pointer = nothing,
+                                       .cancel_fd = -1};
+
+/* The page's script is tested with the same file (tests/feature/page.bats). */
+static struct buf cases = BUF_INIT(BUF_SMALL);
+
+/* Makes the history of the cases and reads them. Days are those of UTC. */
+static int64_t begin(void)
+{
+    struct buf lines = BUF_INIT(BUF_SMALL), scratch = BUF_INIT(BUF_SMALL);
+    int64_t now = 0;
+
+    setenv("TZ", "UTC", 1);
+    if (!cases.len) {
+        CHECK_INT(file_read("tests/fixtures/query/cases.json", &cases, NULL), 0);
+        CHECK_INT(file_read("tests/fixtures/query/history.jsonl", &lines, NULL), 0);
+        scratch_enter();
+        scratch_put("h", buf_c(&lines));
+    }
+    CHECK(time_parse_iso(json_text(json_get(buf_str(&cases), "now"), &scratch), &now));
+    buf_release(&lines);
+    buf_release(&scratch);
+    return now;
+}
+
+/* Adds the numbers of the messages that a query finds, oldest first. */
+static void find(struct buf *ids, struct str text, int64_t now)
+{
+    struct query q;
+    struct pattern p;
+    struct search s;
+    struct hit hit;
+
+    if (!CHECK_INT(query_parse(&q, text, now, NULL), 0))
+        return;
+    pattern_init(&p);
+    CHECK_INT(query_add_words(&q, &p, NULL), 0);
+    CHECK_INT(query_enter(&q, &history, STR("~/src/alpha"), NULL), 1);
+    CHECK_INT(search_open(&s, FILE_CWD, "h", &p, NULL, SCAN_FORWARD, NULL), 0);
+    s.query = &q;
+    while (search_next(&s, &hit, NULL) == 1)
+        buf_addf(ids, ids->len ? " %.1s" : "%.1s", hit.message->id.p);
+    search_close(&s);
+    pattern_release(&p);
+    query_release(&q);
+}
+
+TEST(the_cases_that_the_page_agrees_with)
+{
+    int64_t now = begin();
+    struct json_iter it = json_iter(json_get(buf_str(&cases), "cases"));
+    struct buf text = BUF_INIT(BUF_SMALL), want = BUF_INIT(BUF_SMALL), got = BUF_INIT(BUF_SMALL);
+    int count = 0;
+
+    for (; json_next(&it); count++) {
+        struct str query = json_text(json_get(it.value, "query"), &text);
+        struct str ids = json_text(json_get(it.value, "ids"), &want);
+
+        buf_clear(&got);
+        find(&got, query, now);
+        if (!CHECK(str_eq(buf_str(&got), ids)))
+            fprintf(stderr, "    '%.*s': '%s', not '%.*s'\n", (int)query.n, query.p, buf_c(&got),
+                    (int)ids.n, ids.p);
+    }
+    CHECK(count > 50);
+    buf_release(&text);
+    buf_release(&want);
+    buf_release(&got);
+}
+
+TEST(a_bad_value_is_an_error)
+{
+    int64_t now = begin();
+    struct json_iter it = json_iter(json_get(buf_str(&cases), "errors"));
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    while (json_next(&it)) {
+        struct err e = ERR_INIT;
+        struct query q;
+
+        if (!CHECK_INT(query_parse(&q, json_text(it.value, &text), now, &e), -1))
+            fprintf(stderr, "    '%.*s'\n", (int)it.value.n, it.value.p);
+        CHECK(e.kind == ERR_USAGE);
+        err_release(&e);
+    }
+    buf_release(&text);
+}
+
+static void check_enter(const char *text, int want)
+{
+    struct query q;
+
+    CHECK_INT(query_parse(&q, str_of(text), time_now(), NULL), 0);
+    CHECK_INT(query_enter(&q, &history, STR("~/src/Alpha"), NULL), want);
+    query_release(&q);
+}
+
+TEST(a_history_is_chosen_by_its_repository)
+{
+    begin();
+    check_enter("word", 1);
+    check_enter("repo:alpha", 1);
+    check_enter("repo:beta", 0);
+    check_enter("repo:beta repo:src/a", 1);
+    check_enter("-repo:beta", 1);
+    check_enter("-repo:alpha repo:src", 0);
+    buf_release(&cases);
+}
