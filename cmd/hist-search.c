@@ -20,7 +20,7 @@ static const struct opt options[] = {
     {'w', "word-regexp", OPT_FLAG, NULL, "match whole words only"},
     {KEY_CASE, "case-sensitive", OPT_FLAG, NULL, "tell upper and lower case apart"},
     {KEY_IN, "in", OPT_TEXT, "PARTS",
-     "search content, tools, files, model, id (default: content,tools)"},
+     "search content, tools, files, title, model, id (default: content,tools)"},
     {'v', "invert-match", OPT_FLAG, NULL, "find the messages that do not match"},
     CHOOSE_MESSAGES,
     {KEY_FILE, "file", OPT_FILE, "PATH", "only messages about this file; may be repeated"},
@@ -94,13 +94,13 @@ static unsigned part_of(struct str name)
         enum search_in in;
     } parts[] = {
         {"content", SEARCH_CONTENT}, {"tools", SEARCH_TOOLS}, {"files", SEARCH_FILES},
-        {"model", SEARCH_MODEL},     {"id", SEARCH_ID},
+        {"title", SEARCH_TITLE},     {"model", SEARCH_MODEL}, {"id", SEARCH_ID},
     };
 
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (str_eq_c(name, parts[i].name))
             return parts[i].in;
-    die_usage("bad value '%.*s' for --in: content, tools, files, model or id is expected",
+    die_usage("bad value '%.*s' for --in: content, tools, files, title, model or id is expected",
               (int)name.n, name.p);
 }
 

@@ -114,7 +114,8 @@ static void add_empty(struct deletion *d, const struct history *h)
 
         s->id = session_list_keep(l, buf_str(&id));
         s->id_len = id.len;
-        s->preview = s->first_role = s->created_at = s->last_used = session_list_keep(l, STR(""));
+        s->preview = s->title = s->first_role = s->created_at = s->last_used =
+            session_list_keep(l, STR(""));
     }
     buf_release(&id);
 }
@@ -174,7 +175,7 @@ struct leave_out {
     const struct history *h;
     struct hash_map places; /* id -> its place in the list */
     struct message message;
-    uint64_t *seen; /* the number of lines of each session so far */
+    uint64_t *seen; /* the number of messages of each session so far */
     bool *stays;
 };
 
@@ -194,7 +195,7 @@ static void delete_line(void *arg, struct rewrite *r, const struct line *l)
     if (!l->too_long && message_parse(&o->message, l->text))
         place = hash_map_find(&o->places, o->message.session_id);
     if (place)
-        o->seen[*place]++;
+        o->seen[*place] += !message_is_title(&o->message);
     if (!place || o->stays[*place])
         rewrite_keep(r, l);
 }

@@ -47,7 +47,7 @@ static size_t print_id(struct out *out, const struct session *s, struct buf *scr
     return scratch->len;
 }
 
-/* Prints `id TAB last-used TAB count TAB preview`, and `TAB history`. */
+/* Prints `id TAB last-used TAB count TAB label`, and `TAB history`. */
 static void print_record(struct out *out, const struct session *s, const char *history)
 {
     struct buf line = BUF_INIT(8 * BUF_LINE);
@@ -60,7 +60,7 @@ static void print_record(struct out *out, const struct session *s, const char *h
     buf_add_byte(&line, '\t');
     buf_add_number(&line, s->count);
     buf_add_byte(&line, '\t');
-    vis_add_line(&line, (struct str){s->preview, s->preview_len}, false);
+    vis_add_line(&line, session_label(s), false);
     if (history) {
         buf_add_byte(&line, '\t');
         vis_add_line(&line, str_of(history), false);
@@ -70,10 +70,10 @@ static void print_record(struct out *out, const struct session *s, const char *h
     buf_release(&line);
 }
 
-/* Prints the same for a terminal: local time, columns, a preview that fits. */
+/* Prints the same for a terminal: local time, columns, a label that fits. */
 static void print_columns(struct out *out, const struct session *s)
 {
-    struct buf middle = BUF_INIT(8 * BUF_LINE), preview = BUF_INIT(BUF_SMALL);
+    struct buf middle = BUF_INIT(8 * BUF_LINE), label = BUF_INIT(BUF_SMALL);
     size_t used = print_id(out, s, &middle);
     int64_t us;
 
@@ -86,11 +86,11 @@ static void print_columns(struct out *out, const struct session *s)
     buf_addf(&middle, "  %4" PRIu64 "  ", s->count);
     used += middle.len;
     out_raw(out, buf_str(&middle));
-    vis_add_line(&preview, (struct str){s->preview, s->preview_len}, true);
-    out_raw(out, utf8_fit(buf_str(&preview), out->columns > used ? out->columns - used : 1));
+    vis_add_line(&label, session_label(s), true);
+    out_raw(out, utf8_fit(buf_str(&label), out->columns > used ? out->columns - used : 1));
     out_byte(out, '\n');
     buf_release(&middle);
-    buf_release(&preview);
+    buf_release(&label);
 }
 
 static void print_json(struct out *out, const struct session *s, const char *history)

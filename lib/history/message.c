@@ -71,6 +71,9 @@ static const struct str role_names[] = {
     [ROLE_TOOL] = STR("tool"),
 };
 
+/* The role of a line that gives its session a title. */
+#define TITLE STR("title")
+
 const char *field_name(enum field f)
 {
     return fields[f].name;
@@ -297,6 +300,16 @@ bool message_is_reset(const struct message *m)
     return m->role == ROLE_SYSTEM && json_is_true(m->field[FIELD_RESET]);
 }
 
+bool message_is_title(const struct message *m)
+{
+    return m->role == ROLE_OTHER && str_eq(m->role_text, TITLE);
+}
+
+struct str message_title(const struct message *m, struct buf *scratch)
+{
+    return utf8_first(str_trim(message_content(m, scratch)), MESSAGE_TITLE);
+}
+
 /* ---- a line to be written ---- */
 
 void draft_init(struct draft *d)
@@ -371,6 +384,12 @@ void draft_message(struct draft *d, enum role role, struct str content)
     if (role < ROLE_OTHER)
         draft_set_text(d, FIELD_ROLE, role_names[role]);
     draft_set_text(d, FIELD_CONTENT, content);
+}
+
+void draft_title(struct draft *d, struct str title)
+{
+    draft_message(d, ROLE_OTHER, title);
+    draft_set_text(d, FIELD_ROLE, TITLE);
 }
 
 /* Is every element of an array of that type? */

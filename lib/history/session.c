@@ -90,30 +90,36 @@ int session_make_current(struct history *h, struct str id, struct err *e)
     return result;
 }
 
-/* Finds the session of the newest message. Returns 1, 0, or -1 with *err set. */
+/* Finds the session of the newest message; if the history has only titles, of the newest one.
+ * Returns 1, 0, or -1 with *err set. */
 static int newest(const struct history *h, struct buf *id, struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct scan s;
-    int result;
+    bool found = false, is_title = true;
+    int result = 0;
 
     if (scan_open(&s, h->dir_fd, h->path, SCAN_BACKWARD, e) < 0)
         return -1;
-    result = scan_message(&s, &m, NULL, e);
-    if (result > 0) {
+    while (is_title && (result = scan_message(&s, &m, NULL, e)) > 0) {
+        is_title = message_is_title(&m);
+        if (found && is_title)
+            continue;
         buf_clear(id);
         buf_add_str(id, m.session_id);
+        found = true;
     }
     message_release(&m);
     scan_close(&s);
-    return result;
+    return result < 0 ? -1 : found;
 }
 
-/* Finds the newest message of a session. Returns 1, 0, or -1 with *err set. Copies its time to *at
- * if that is not NULL; a time that cannot be read does not change *at. */
+/* Finds the newest line of a session. Returns 1, 0, or -1 with *err set. With `at`, only a message
+ * is looked for, and its time is copied to *at; a time that cannot be read does not change *at. */
 static int newest_of(const struct history *h, struct str session_id, int64_t *at, struct err *e)
 {
-    const struct tail_wish wish = {.messages = 1, .bytes = SIZE_MAX, .raw = true};
+    const struct tail_wish wish = {
+        .messages = 1, .bytes = SIZE_MAX, .raw = true, .plain = at != NULL};
     struct tail t;
     int found;
 

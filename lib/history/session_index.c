@@ -28,8 +28,8 @@ enum {
 };
 #define WORDS ((size_t)WORD_SUM + 1)
 #define PREAMBLE (WORDS * WORD)
-/* "HISTIDX5": the last character is the version. */
-#define MAGIC UINT64_C(0x3558444954534948)
+/* "HISTIDX6": the last character is the version. */
+#define MAGIC UINT64_C(0x3658444954534948)
 /* The checksum of the history is computed from this many samples of SAMPLE bytes, at equal
  * distances. */
 #define SAMPLES ((size_t)8)
@@ -55,6 +55,7 @@ enum {
 
 enum record_word {
     RECORD_COUNT,
+    RECORD_TITLES,
     RECORD_BYTES,
     RECORD_LAST_LINE,
     RECORD_FIRST_RANGE,
@@ -66,9 +67,10 @@ enum record_word {
     RECORD_CREATED_LEN,
     RECORD_LAST_USED_LEN,
     RECORD_PREVIEW_LEN,
+    RECORD_TITLE_LEN,
     RECORD_WORDS,
 };
-#define RECORD_TEXTS 5 /* the words from RECORD_ID_LEN on */
+#define RECORD_TEXTS 6 /* the words from RECORD_ID_LEN on */
 
 /* ---- the file ---- */
 
@@ -363,7 +365,7 @@ static void write_text(struct index_writer *w, const char *text, size_t n)
 static uint64_t text_size(const struct session *s)
 {
     return s->id_len + s->first_role_len + s->created_at_len + s->last_used_len + s->preview_len +
-           RECORD_TEXTS;
+           s->title_len + RECORD_TEXTS;
 }
 
 struct sorted_session {
@@ -419,6 +421,7 @@ static void write_records(struct index_writer *w, const struct sorted_session *s
         const struct session *s = sorted[i].session;
         uint64_t own = ranges[sorted[i].table_number];
         uint64_t record[RECORD_WORDS] = {[RECORD_COUNT] = s->count,
+                                         [RECORD_TITLES] = s->titles,
                                          [RECORD_BYTES] = s->bytes,
                                          [RECORD_LAST_LINE] = (uint64_t)s->last_line,
                                          [RECORD_FIRST_RANGE] = range,
@@ -429,7 +432,8 @@ static void write_records(struct index_writer *w, const struct sorted_session *s
                                          [RECORD_ROLE_LEN] = s->first_role_len,
                                          [RECORD_CREATED_LEN] = s->created_at_len,
                                          [RECORD_LAST_USED_LEN] = s->last_used_len,
-                                         [RECORD_PREVIEW_LEN] = s->preview_len};
+                                         [RECORD_PREVIEW_LEN] = s->preview_len,
+                                         [RECORD_TITLE_LEN] = s->title_len};
 
         write_words(w, record, RECORD_WORDS);
         range += own;
@@ -485,6 +489,7 @@ static void write_texts(struct index_writer *w, const struct sorted_session *sor
         write_text(w, s->created_at, s->created_at_len);
         write_text(w, s->last_used, s->last_used_len);
         write_text(w, s->preview, s->preview_len);
+        write_text(w, s->title, s->title_len);
     }
 }
 
@@ -784,8 +789,10 @@ static void add_session(struct session_list *to, const uint64_t *record, char *t
     s->created_at = take_text(&texts, record[RECORD_CREATED_LEN], &s->created_at_len);
     s->last_used = take_text(&texts, record[RECORD_LAST_USED_LEN], &s->last_used_len);
     s->preview = take_text(&texts, record[RECORD_PREVIEW_LEN], &s->preview_len);
+    s->title = take_text(&texts, record[RECORD_TITLE_LEN], &s->title_len);
     s->asked = record[RECORD_ASKED] != 0;
     s->count = record[RECORD_COUNT];
+    s->titles = record[RECORD_TITLES];
     s->bytes = record[RECORD_BYTES];
     s->last_line = (off_t)record[RECORD_LAST_LINE];
 }
@@ -888,7 +895,7 @@ static int find_lines(const struct session_index *x, struct str id, struct sessi
         read_ranges(x, record[RECORD_FIRST_RANGE], record[RECORD_RANGES], &lines->at) < 0)
         return -1;
     lines->count = (size_t)record[RECORD_RANGES];
-    lines->messages = record[RECORD_COUNT];
+    lines->lines = record[RECORD_COUNT] + record[RECORD_TITLES];
     return is_ascending(lines->at, lines->count) ? 1 : -1;
 }
 
@@ -903,7 +910,7 @@ int session_index_lines(const struct session_index *x, struct str id, struct ses
         *lines = (struct session_lines){0};
         return -1;
     }
-    lines->messages += recent ? recent->count : 0;
+    lines->lines += recent ? recent->count + recent->titles : 0;
     cap = lines->count;
     for (size_t i = 0; recent && i < x->tail.range_count; i++) {
         if (x->tail.ranges[i].owner != own)

@@ -20,7 +20,8 @@
  *              of consecutive lines
  *     bad      the offsets of lines that are not valid messages
  *     slots    a hash table of the ids: the upper half of the hash, and the number of the record + 1
- *     texts    for each session: id, first role, first and last timestamp, preview, each with a NUL
+ *     texts    for each session: id, first role, first and last timestamp, preview, title, each with
+ *              a NUL
  *     by start the numbers of the records in the order of the ids, byte by byte
  *     by end   the same in the order of the ids when they are read backwards
  *
@@ -105,7 +106,7 @@ int session_index_numbers(const struct session_index *x, bool at_end, uint64_t f
 struct session_lines {
     struct line_range *at; /* ascending; freed by the caller */
     size_t count;
-    uint64_t messages; /* in all of them */
+    uint64_t lines; /* in all of them */
 };
 /* Finds them in the file and the tail. A session without lines has no ranges. Returns 0 or -1. */
 int session_index_lines(const struct session_index *x, struct str id, struct session_lines *lines);

@@ -28,10 +28,18 @@ void session_add_json(struct buf *out, const struct session *s)
     json_add_member(out, "timestamp", (struct str){s->last_used, s->last_used_len});
     json_add_member_int(out, "message_count", (int64_t)s->count);
     json_add_member(out, "preview", (struct str){s->preview, s->preview_len});
+    if (s->title_len > 0)
+        json_add_member(out, "title", (struct str){s->title, s->title_len});
     json_add_member(out, "first_role", (struct str){s->first_role, s->first_role_len});
     json_add_member(out, "created_at", (struct str){s->created_at, s->created_at_len});
     json_add_member(out, "last_accessed", (struct str){s->last_used, s->last_used_len});
     buf_add_byte(out, '}');
+}
+
+struct str session_label(const struct session *s)
+{
+    return s->title_len > 0 ? (struct str){s->title, s->title_len}
+                            : (struct str){s->preview, s->preview_len};
 }
 
 /* ---- by reading all lines ---- */
@@ -89,16 +97,51 @@ static bool is_named(const struct walk *w, const struct session *s)
     return w->at_end ? str_ends(id_of(s), w->text) : str_starts(id_of(s), w->text);
 }
 
-/* Adds those of `count` sessions from record `first` on that have the name and no recent lines. */
+/* Adds what lines after those in the index say of a session. The texts are borrowed. */
+static void add_lines(struct session *s, const struct session *recent)
+{
+    bool first_message = s->count == 0 && recent->count > 0;
+
+    if (first_message) {
+        s->first_role = recent->first_role;
+        s->first_role_len = recent->first_role_len;
+    }
+    if (first_message || (!s->asked && recent->asked)) {
+        s->preview = recent->preview;
+        s->preview_len = recent->preview_len;
+        s->asked = recent->asked;
+    }
+    if (recent->titles > 0) {
+        s->title = recent->title;
+        s->title_len = recent->title_len;
+    }
+    if (recent->count > 0) {
+        s->last_used = recent->last_used;
+        s->last_used_len = recent->last_used_len;
+        s->last_line = recent->last_line;
+    }
+    s->count += recent->count;
+    s->titles += recent->titles;
+    s->bytes += recent->bytes;
+}
+
+/* Adds those of `count` sessions from record `first` on that have the name and no recent
+ * messages. */
 static int add_records(struct walk *w, uint64_t first, uint64_t count)
 {
     struct session_list *l = w->list;
     size_t kept = l->count, own;
     int result = session_index_sessions(w->x, first, count, l);
 
-    for (size_t i = kept; i < l->count && result == 0 && kept < w->limit; i++)
-        if (is_named(w, &l->at[i]) && !session_table_find(&w->x->tail, id_of(&l->at[i]), &own))
-            l->at[kept++] = l->at[i];
+    for (size_t i = kept; i < l->count && result == 0 && kept < w->limit; i++) {
+        const struct session *recent = session_table_find(&w->x->tail, id_of(&l->at[i]), &own);
+
+        if (!is_named(w, &l->at[i]) || (recent && recent->count > 0))
+            continue;
+        if (recent)
+            add_lines(&l->at[i], recent);
+        l->at[kept++] = l->at[i];
+    }
     l->count = kept;
     return result;
 }
@@ -159,32 +202,22 @@ static int add_named(struct walk *w)
     return count == w->x->header.sessions ? add_in_order(w) : add_places(w, first, count);
 }
 
-/* Adds a session that has lines after those in the index, with its beginning from there. */
+/* Adds a session that has lines after those in the index, with its beginning from there. If these
+ * lines only give it a title, its place is that of its record (add_records). */
 static int add_recent(struct walk *w, const struct session *recent)
 {
     uint64_t number;
-    struct session *s;
     int found = session_index_find(w->x, id_of(recent), &number);
 
-    if (found > 0 && session_index_sessions(w->x, number, 1, w->list) < 0)
-        found = -1;
     if (found < 0)
         return -1;
-    s = found ? &w->list->at[w->list->count - 1] : session_list_add(w->list);
     if (!found) {
-        *s = *recent;
-        return 0;
+        *session_list_add(w->list) = *recent;
+    } else if (recent->count > 0) {
+        if (session_index_sessions(w->x, number, 1, w->list) < 0)
+            return -1;
+        add_lines(&w->list->at[w->list->count - 1], recent);
     }
-    if (!s->asked && recent->asked) {
-        s->preview = recent->preview;
-        s->preview_len = recent->preview_len;
-        s->asked = true;
-    }
-    s->last_used = recent->last_used;
-    s->last_used_len = recent->last_used_len;
-    s->last_line = recent->last_line;
-    s->count += recent->count;
-    s->bytes += recent->bytes;
     return 0;
 }
 
@@ -251,4 +284,17 @@ int session_list_newest(struct session_list *l, const struct history *h, size_t 
                         struct err *e)
 {
     return session_list_named(l, h, STR(""), limit, e);
+}
+
+int session_title(const struct history *h, struct str id, struct buf *title, struct err *e)
+{
+    struct session_list l;
+
+    if (session_list_named(&l, h, id, SIZE_MAX, e) < 0)
+        return -1;
+    for (size_t i = 0; i < l.count; i++)
+        if (str_eq(id_of(&l.at[i]), id))
+            buf_add(title, l.at[i].title, l.at[i].title_len);
+    session_list_release(&l);
+    return 0;
 }

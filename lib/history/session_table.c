@@ -130,29 +130,48 @@ static void set_preview(struct session_table *t, struct session *s, struct str p
     s->asked = asked;
 }
 
-static void set_first(struct session_table *t, struct session *s, struct str role, struct str time)
+static void set_title(struct session_table *t, struct session *s, struct str title)
+{
+    s->title = session_list_keep(&t->list, title);
+    s->title_len = title.n;
+}
+
+static void set_role(struct session_table *t, struct session *s, struct str role)
 {
     s->first_role = session_list_keep(&t->list, role);
     s->first_role_len = role.n;
+}
+
+/* Notes the first line of a session. */
+static void set_first(struct session_table *t, struct session *s, struct str time, off_t at)
+{
     s->created_at = session_list_keep(&t->list, time);
     s->created_at_len = time.n;
+    s->first_line = at;
+    set_title(t, s, STR(""));
 }
 
 static size_t add_session(struct session_table *t, const struct session *from)
 {
     struct session *s = table_session(t, session_id(from));
+    bool first = s->count + s->titles == 0;
+    bool first_message = first || (s->count == 0 && from->count > 0);
 
-    if (s->count == 0) {
-        set_first(t, s, (struct str){from->first_role, from->first_role_len},
-                  (struct str){from->created_at, from->created_at_len});
-        s->first_line = from->first_line;
-    }
-    if (s->count == 0 || (!s->asked && from->asked))
+    if (first)
+        set_first(t, s, (struct str){from->created_at, from->created_at_len}, from->first_line);
+    if (first_message)
+        set_role(t, s, (struct str){from->first_role, from->first_role_len});
+    if (first_message || (!s->asked && from->asked))
         set_preview(t, s, (struct str){from->preview, from->preview_len}, from->asked);
-    set_last_used(t, s, (struct str){from->last_used, from->last_used_len});
+    if (from->titles > 0)
+        set_title(t, s, (struct str){from->title, from->title_len});
+    if (first || from->count > 0) {
+        set_last_used(t, s, (struct str){from->last_used, from->last_used_len});
+        s->last_line = from->last_line;
+    }
     s->count += from->count;
+    s->titles += from->titles;
     s->bytes += from->bytes;
-    s->last_line = from->last_line;
     s->end = from->end;
     return (size_t)(s - t->list.at);
 }
@@ -195,16 +214,26 @@ static void preview_message(struct session_table *t, struct session *s, const st
 static void add_message(struct session_table *t, const struct message *m, off_t at, off_t end)
 {
     struct session *s = table_session(t, m->session_id);
+    bool is_title = message_is_title(m), first = s->count + s->titles == 0;
 
-    preview_message(t, s, m);
-    if (s->count == 0) {
-        set_first(t, s, m->role_text, m->timestamp);
-        s->first_line = at;
+    if (first)
+        set_first(t, s, m->timestamp, at);
+    if (first || (s->count == 0 && !is_title))
+        set_role(t, s, m->role_text);
+    if (is_title)
+        set_title(t, s, message_title(m, &t->scratch));
+    else
+        preview_message(t, s, m);
+    if (first && is_title)
+        set_preview(t, s, STR(""), false);
+    /* A title does not use the session. */
+    if (first || !is_title) {
+        set_last_used(t, s, m->timestamp);
+        s->last_line = at;
     }
-    set_last_used(t, s, m->timestamp);
-    s->count++;
+    s->count += !is_title;
+    s->titles += is_title;
     s->bytes += (uint64_t)(end - at);
-    s->last_line = at;
     s->end = end;
     add_range(t, (size_t)(s - t->list.at), at, end);
 }

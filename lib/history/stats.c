@@ -288,7 +288,7 @@ int stats_scan(struct stats *s, int dir, const char *history_path, const struct 
         0)
         return -1;
     while (newest > 0 && (result = scan_message(&scan, &m, NULL, e)) > 0) {
-        if (!filter_match(f, &m))
+        if (message_is_title(&m) || !filter_match(f, &m))
             continue;
         stats_add(s, &m);
         newest--;

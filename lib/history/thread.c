@@ -49,14 +49,16 @@ static bool is_replaced(const struct state *s, struct str id)
     return s->replaced.size > 0 && hash_map_find(&s->replaced, id);
 }
 
-/* Takes in what the next older line says. Returns whether the line itself belongs to the thread: no
- * later line names it in `replaces`, and no reset comes after it. */
+/* Takes in what the next older line says. Returns whether the line itself belongs to the thread: it
+ * is no title, no later line names it in `replaces`, and no reset comes after it. */
 static bool stands(struct state *s, const struct message *m)
 {
     bool out = s->reset || is_replaced(s, m->id);
     struct json_iter it = json_iter(m->field[FIELD_REPLACES]);
     struct buf scratch = BUF_INIT(BUF_LINE);
 
+    if (message_is_title(m))
+        return false;
     while (!it.object && json_next(&it)) {
         struct str id = json_text(it.value, &scratch);
 
@@ -237,11 +239,11 @@ struct back {
     bool indexed;
     struct session_index x;
     struct session_lines lines;
-    size_t left;       /* ranges whose first line was not given */
-    uint64_t messages; /* lines that were read */
-    struct scan scan;  /* of a range; without an index, of the whole history */
-    bool scanning;     /* scan is open */
-    bool quick;        /* only lines that find_system can want are given */
+    size_t left;      /* ranges whose first line was not given */
+    uint64_t given;   /* lines that were read */
+    struct scan scan; /* of a range; without an index, of the whole history */
+    bool scanning;    /* scan is open */
+    bool quick;       /* only lines that find_system can want are given */
 };
 
 /* A range is read in blocks of this size. Most sessions are small. */
@@ -333,12 +335,12 @@ static int next_by_index(struct back *b)
         if (scan_line(&b->scan, &l, NULL) <= 0 || l.too_long || l.at < range->from)
             return BROKEN;
         b->at = l.at;
-        b->messages++;
+        b->given++;
         if (is_dull(b, l.text))
             continue;
         return message_parse(&b->m, l.text) && str_eq(b->m.session_id, b->session) ? 1 : BROKEN;
     }
-    return b->messages == b->lines.messages ? 0 : BROKEN;
+    return b->given == b->lines.lines ? 0 : BROKEN;
 }
 
 /* The next older line of the session: 1, 0, -1, BROKEN. */
@@ -410,7 +412,7 @@ static int keep_lines(struct tail *t, struct back *b, struct state *s, const str
         const struct message *m = &b->m;
 
         t->thread.all++;
-        if (!wish->raw && !stands(s, m))
+        if (wish->raw ? wish->plain && message_is_title(m) : !stands(s, m))
             continue;
         if (!wish->raw && m->role == ROLE_USER)
             meet_prompt(s, m->id);
@@ -516,7 +518,8 @@ static int try(struct tail *t, const struct history *h, struct str session_id,
 int tail_load(struct tail *t, const struct history *h, struct str session_id,
               const struct tail_wish *wish, struct err *e)
 {
-    const struct tail_wish whole = {.messages = SIZE_MAX, .bytes = SIZE_MAX, .raw = wish->raw};
+    const struct tail_wish whole = {
+        .messages = SIZE_MAX, .bytes = SIZE_MAX, .raw = wish->raw, .plain = wish->plain};
     bool by_index = true;
     int result;
 

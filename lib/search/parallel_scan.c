@@ -128,7 +128,8 @@ static enum verdict begin_line(struct worker *w)
         return BAD;
     w->parsed = true;
     w->calls = w->message.field[FIELD_TOOL_CALLS].p && w->job->in & SEARCH_TOOLS;
-    if (w->job->filter && !filter_match(w->job->filter, &w->message))
+    if (message_is_title(&w->message) ||
+        (w->job->filter && !filter_match(w->job->filter, &w->message)))
         return MISS;
     w->content = json_body(w->message.field[FIELD_CONTENT]);
     return UNSURE;

@@ -175,9 +175,12 @@ static int match(struct search *s, struct hit *h, struct err *e)
 
 int search_each(struct search *s, struct hit *h, struct err *e)
 {
-    int result = scan_message(&s->scan, &s->message, &h->line, e);
+    int result;
 
     s->started = true;
+    do
+        result = scan_message(&s->scan, &s->message, &h->line, e);
+    while (result > 0 && message_is_title(&s->message) && !(s->in & SEARCH_TITLE));
     return result > 0 ? match(s, h, e) : result;
 }
 

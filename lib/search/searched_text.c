@@ -40,6 +40,8 @@ void searched_text_begin(struct searched_text *t, const struct message *m, unsig
 {
     t->message = m;
     t->in = in;
+    if (message_is_title(m))
+        t->in = in & SEARCH_TITLE ? SEARCH_CONTENT : 0;
     t->part = 0;
     t->rest = t->args = STR_NONE;
     t->calls = json_iter(STR_NONE);

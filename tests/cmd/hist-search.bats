@@ -195,9 +195,9 @@ found_in() {
     done
     run_expect 0 hist-search --in content,files content a.c
     run_expect 2 hist-search --in contents x
-    stderr_is "hist-search: bad value 'contents' for --in: content, tools, files, model or id is expected (see 'hist-search --help')"
+    stderr_is "hist-search: bad value 'contents' for --in: content, tools, files, title, model or id is expected (see 'hist-search --help')"
     run_expect 2 hist-search --in content, x
-    stderr_is "hist-search: bad value '' for --in: content, tools, files, model or id is expected (see 'hist-search --help')"
+    stderr_is "hist-search: bad value '' for --in: content, tools, files, title, model or id is expected (see 'hist-search --help')"
 }
 
 @test "hist-search: several texts are all wanted, in any order, each anywhere in the message" {

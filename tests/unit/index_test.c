@@ -17,7 +17,8 @@ static int sessions;
 
 /* ---- a history ---- */
 
-/* So many lines, of sessions by turns; some bad ones, some of which look like one of a session. */
+/* So many lines, of sessions by turns, some of which give a title; some bad ones, some of which look
+ * like one of a session. */
 static void grow(int lines)
 {
     struct buf b = BUF_INIT(SIZE_MAX);
@@ -32,7 +33,11 @@ static void grow(int lines)
         buf_addf(&b,
                  "{\"id\":\"%d\",\"session_id\":\"session-%d\",\"timestamp\":\"time %d\","
                  "\"role\":\"%s\",\"content\":\"%0*d\"}\n",
-                 made, session, made, made % 2 ? "user" : "assistant", 200 + made % 100, made);
+                 made, session, made,
+                 made % 23 == 3 ? "title"
+                 : made % 2     ? "user"
+                                : "assistant",
+                 200 + made % 100, made);
     }
     append(b.data, b.len);
     buf_release(&b);
@@ -58,9 +63,10 @@ static bool same_session(const struct session *a, const struct session *b)
     return str_eq((struct str){a->id, a->id_len}, (struct str){b->id, b->id_len}) &&
            str_eq((struct str){a->preview, a->preview_len},
                   (struct str){b->preview, b->preview_len}) &&
-           same_text(a->first_role, b->first_role) && same_text(a->created_at, b->created_at) &&
-           same_text(a->last_used, b->last_used) && a->count == b->count && a->bytes == b->bytes &&
-           a->last_line == b->last_line;
+           str_eq((struct str){a->title, a->title_len}, (struct str){b->title, b->title_len}) &&
+           a->titles == b->titles && same_text(a->first_role, b->first_role) &&
+           same_text(a->created_at, b->created_at) && same_text(a->last_used, b->last_used) &&
+           a->count == b->count && a->bytes == b->bytes && a->last_line == b->last_line;
 }
 
 static bool same_list(size_t limit)
@@ -171,6 +177,30 @@ TEST(what_is_appended_is_seen)
         ",\"session_id\":\"session-0\",\"timestamp\":\"t\",\"role\":\"user\",\"content\":\"\"}");
     CHECK(is_kept());
     append_text("\r\n\nx\n");
+    CHECK(is_kept());
+    scratch_leave();
+}
+
+/* Titles of sessions that are in the file, and of one that is not. */
+TEST(a_title_that_is_appended_moves_nothing)
+{
+    static const char *const ids[] = {"session-7", "session-21", "new", "session-7"};
+
+    begin(1200);
+    CHECK(agrees());
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        struct buf line = BUF_INIT(BUF_SMALL);
+
+        buf_addf(&line,
+                 "{\"id\":\"t%zu\",\"session_id\":\"%s\",\"timestamp\":\"t\",\"role\":\"title\","
+                 "\"content\":\"%.*s\"}\n",
+                 i, ids[i], i < 3 ? 4 : 0, "name");
+        append(line.data, line.len);
+        CHECK(is_kept());
+        buf_release(&line);
+    }
+    CHECK(same_list(2));
+    grow(7);
     CHECK(is_kept());
     scratch_leave();
 }
@@ -369,7 +399,7 @@ TEST(another_version_is_made_anew)
     overwrite("h.idx", 7, "2", 1);
     CHECK(agrees());
     now = scratch_get("h.idx");
-    CHECK(now.len > 8 && memcmp(now.data, "HISTIDX5", 8) == 0);
+    CHECK(now.len > 8 && memcmp(now.data, "HISTIDX6", 8) == 0);
     buf_release(&now);
     scratch_leave();
 }

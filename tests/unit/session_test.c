@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "chathist/base/time.h"
+#include "chathist/history/thread.h"
 #include "test.h"
 #include "scratch.h"
 
@@ -229,6 +230,66 @@ TEST(sessions_are_listed_by_last_use)
     session_list_release(&l);
     buf_release(&text);
     buf_release(&json);
+    scratch_leave();
+}
+
+TEST(a_title_names_a_session_and_does_not_use_it)
+{
+    struct buf text = BUF_INIT(BUF_SMALL), found = BUF_INIT(BUF_SMALL);
+    struct history h;
+    struct session_list l;
+    struct thread t;
+
+    scratch_enter();
+    add_line(&text, "a", "2024-01-01T00:00:00Z", "user", "first question");
+    add_line(&text, "b", "2024-01-01T01:00:00Z", "user", "another");
+    add_line(&text, "c", "2024-01-01T02:00:00Z", "title", "early");
+    add_line(&text, "a", "2024-01-01T03:00:00Z", "title", "old");
+    add_line(&text, "c", "2024-01-01T03:30:00Z", "assistant", "c1");
+    add_line(&text, "b", "2024-01-01T04:00:00Z", "title", "gone");
+    add_line(&text, "b", "2024-01-01T04:00:00Z", "title", "");
+    add_line(&text, "d", "2024-01-01T05:00:00Z", "title", "d alone");
+    add_line(&text, "d", "2024-01-01T06:00:00Z", "title", "d");
+    add_line(&text, "a", "2024-01-01T07:00:00Z", "title", "  the \\\"new\\\" one \\n");
+    put_history(&text);
+    h = history_f();
+    CHECK_INT(session_list_newest(&l, &h, SIZE_MAX, NULL), 0);
+    CHECK_INT(l.count, 4);
+    CHECK_STR(l.at[0].id, "d");
+    CHECK_STR(l.at[1].id, "c");
+    CHECK_STR(l.at[2].id, "b");
+    CHECK_STR(l.at[3].id, "a");
+    CHECK_STR(l.at[0].title, "d");
+    CHECK_STR(l.at[0].last_used, "2024-01-01T05:00:00Z");
+    CHECK_INT(l.at[0].count, 0);
+    CHECK_STR(l.at[1].title, "early");
+    CHECK_STR(l.at[1].preview, "c1");
+    CHECK_STR(l.at[1].first_role, "assistant");
+    CHECK_STR(l.at[2].title, "");
+    CHECK_STR(session_label(&l.at[2]).p, "another");
+    CHECK_STR(session_label(&l.at[3]).p, "the \"new\" one");
+    CHECK_STR(l.at[3].last_used, "2024-01-01T00:00:00Z");
+    CHECK_INT(l.at[3].count, 1);
+    CHECK_INT(l.at[3].titles, 2);
+    session_add_json(&found, &l.at[3]);
+    CHECK(str_find(buf_str(&found), STR("\"preview\":\"first question\",\"title\":"
+                                        "\"the \\\"new\\\" one\",\"first_role\":\"user\"")));
+    session_list_release(&l);
+    buf_clear(&found);
+    CHECK_INT(session_title(&h, STR("a"), &found, NULL), 0);
+    CHECK_STR(buf_c(&found), "the \"new\" one");
+    CHECK_INT(session_last(&h, &found, NULL), 1);
+    CHECK_STR(buf_c(&found), "c");
+    CHECK_INT(session_exists(&h, STR("d"), NULL), 1);
+    CHECK_INT(thread_find(&t, &h, STR("a"), false, NULL), 0);
+    CHECK_INT(t.count, 1);
+    thread_release(&t);
+    CHECK_INT(thread_find(&t, &h, STR("a"), true, NULL), 0);
+    CHECK_INT(t.count, 3);
+    thread_release(&t);
+    history_release(&h);
+    buf_release(&text);
+    buf_release(&found);
     scratch_leave();
 }
 

@@ -16,8 +16,8 @@ struct list_form {
     bool headed;         /* private: the line above the sessions was printed */
 };
 
-/* Prints `id TAB last-used TAB count TAB preview`, and `TAB history` if there are several. On a
- * terminal the history is a line above its sessions. */
+/* Prints `id TAB last-used TAB count TAB label` (session_label), and `TAB history` if there are
+ * several. On a terminal the history is a line above its sessions. */
 void list_session(struct out *out, const struct session *s, struct list_form *form);
 /* On a terminal, prints the name of a history on a line, unless it is NULL or *headed is set. Sets
  * *headed. */

@@ -100,6 +100,14 @@ struct message_call {
 bool message_next_call(struct json_iter *it, struct message_call *call, struct buf *scratch);
 /* Returns whether it is a system line with `reset` true. */
 bool message_is_reset(const struct message *m);
+/* Returns whether the line gives its session a title: its role is `title`, and `content` is the
+ * title, or empty to remove it. The newest one of a session counts. Such a line is no message: its
+ * `role` is ROLE_OTHER, so that it is never sent, and it is neither counted nor part of a thread. */
+bool message_is_title(const struct message *m);
+/* Returns the title that such a line gives, without white space at its ends and cut after
+ * MESSAGE_TITLE code points, borrowed in the same way. */
+#define MESSAGE_TITLE 200
+struct str message_title(const struct message *m, struct buf *scratch);
 
 /* ---- a line to be written ---- */
 
@@ -121,6 +129,8 @@ bool draft_has(const struct draft *d, enum field f);
 
 /* Makes d a user, assistant, system or tool message with that content and nothing else. */
 void draft_message(struct draft *d, enum role role, struct str content);
+/* Makes d a line that gives its session that title, or with "", removes it. */
+void draft_title(struct draft *d, struct str title);
 /* Copies every member of a JSON object into d, known or not, and checks the types of the known
  * ones. A null `content` becomes ""; any other known field that is null counts as absent. The five
  * required fields may be absent. If a known key is repeated, the last one counts; unknown keys are

@@ -32,15 +32,20 @@ struct session {
     char *preview;
     size_t preview_len;
     bool asked; /* the preview is of a message of the user */
+    /* The newest title (message_title); empty if the session has none. */
+    char *title;
+    size_t title_len;
     char *first_role;
     size_t first_role_len;
     char *created_at; /* the timestamp of the first line, as stored */
     size_t created_at_len;
-    char *last_used; /* the timestamp of the last line, as stored */
+    /* The timestamp of the last message, as stored; without a message, of the first title. */
+    char *last_used;
     size_t last_used_len;
-    uint64_t count;  /* lines */
-    uint64_t bytes;  /* size of these lines in the file */
-    off_t last_line; /* offset of the last line, by which lists are sorted */
+    uint64_t count;  /* lines that are messages */
+    uint64_t titles; /* lines that give a title */
+    uint64_t bytes;  /* size of all these lines in the file */
+    off_t last_line; /* offset of the line of `last_used`, by which lists are sorted */
     /* The next two are only set by session_list_load and session_list_recent: */
     off_t first_line; /* offset of the first line */
     off_t end;        /* offset of the byte after the last line */
@@ -75,6 +80,12 @@ int session_list_named(struct session_list *l, const struct history *h, struct s
                        size_t limit, struct err *e);
 void session_list_release(struct session_list *l);
 
+/* Returns the text by which people know a session: its title, or without one its preview. */
+struct str session_label(const struct session *s);
+/* Finds the title of the session with that id. Returns 0, and adds the title to `title`, nothing if
+ * it has none; or -1 with *err set. */
+int session_title(const struct history *h, struct str id, struct buf *title, struct err *e);
+
 /* Appends a zeroed session and returns it. It is valid until the next call. */
 struct session *session_list_add(struct session_list *l);
 /* Returns a NUL-terminated copy of `text` that lives as long as the list. */
@@ -84,7 +95,7 @@ char *session_list_keep(struct session_list *l, struct str text);
 char *session_list_own(struct session_list *l, char *block);
 
 /* Adds the summary `{"session_id","timestamp","message_count","preview","first_role","created_at",
- * "last_accessed"}`. */
+ * "last_accessed"}`, with "title" after the preview if the session has one. */
 void session_add_json(struct buf *out, const struct session *s);
 
 #endif

@@ -4,8 +4,9 @@
  * Lines are in the order of the file, with these exceptions. A line is dropped if a later line
  * names it in `replaces`. A system line with `reset` drops all lines before it. A line that names
  * an earlier prompt in `reply_to` is placed after that prompt, before the next one, so that two
- * turns at the same time are separated. These rules apply within a session, and a reference to an
- * id that no line has is ignored.
+ * turns at the same time are separated. A line that gives the session a title is no message, and
+ * is dropped. These rules apply within a session, and a reference to an id that no line has is
+ * ignored.
  */
 #ifndef CHATHIST_HISTORY_THREAD_H
 #define CHATHIST_HISTORY_THREAD_H
@@ -61,6 +62,7 @@ void thread_release(struct thread *t);
 struct tail_wish {
     size_t messages, bytes;
     bool raw;    /* every line, in file order, as in thread_find */
+    bool plain;  /* with raw: no line that gives a title */
     bool system; /* also read the newest system line, if it is not among them */
 };
 

@@ -33,6 +33,9 @@ enum search_in {
     SEARCH_FILES = 1 << 2, /* `files` and `files_modified` */
     SEARCH_MODEL = 1 << 3,
     SEARCH_ID = 1 << 4, /* of the message and of the session */
+    /* The lines that give a session a title, which no other search returns. Their content is the
+     * only text of them that is searched. */
+    SEARCH_TITLE = 1 << 5,
 };
 #define SEARCH_IN_DEFAULT (SEARCH_CONTENT | SEARCH_TOOLS)
 
