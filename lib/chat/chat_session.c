@@ -80,6 +80,7 @@ void chat_session_open(struct chat_session *t, const struct chat_args *args)
 void chat_session_close(struct chat_session *t)
 {
     resume_release(&t->session);
+    events_release(&t->events);
     consent_release(&t->consent);
     toolbox_release(&t->toolbox);
     mcp_servers_close(&t->mcp, false);

@@ -8,6 +8,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
 #include "chathist/chat/markdown.h"
+#include "chathist/chat/markdown_layout.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
 
@@ -250,9 +251,18 @@ static void add_styled(void *arg, unsigned styles, struct str text)
         out_style(&ev->out, STYLE_CODE);
     if (styles & MARKDOWN_MARK)
         out_style(&ev->out, STYLE_DIM);
-    out_text(&ev->out, text);
-    if (styles)
+    out_raw(&ev->out, text);
+    if (styles & ~(unsigned)MARKDOWN_BLOCK)
         out_style(&ev->out, STYLE_NONE);
+}
+
+/* Returns the present width of the terminal. */
+static size_t measure_columns(void *arg)
+{
+    struct events *ev = arg;
+
+    out_measure(&ev->out);
+    return ev->out.columns;
 }
 
 /* Reasoning and answer are on separate lines. */
@@ -264,6 +274,10 @@ static int print_reasoning(void *arg, struct str delta)
     if (ev->json)
         return go_on(ev);
     progress_end();
+    if (ev->marked && ev->reasoning.terminal) {
+        markdown_layout_pause(&ev->layout);
+        out_flush(&ev->out);
+    }
     if (ev->out.terminal && ev->reasoning.terminal && ev->any_text && !ev->ends_line &&
         !ev->reasoning.open)
         stderr_text_text(&ev->reasoning, STR("\n"));
@@ -284,7 +298,7 @@ static int print_text(void *arg, struct str delta)
     stderr_text_end(&ev->reasoning);
     add_event(ev, "text", "text", delta);
     if (ev->marked)
-        markdown_feed(&ev->markdown, delta);
+        markdown_layout_feed(&ev->layout, delta);
     else if (!ev->json)
         out_text(&ev->out, delta);
     ev->any_text = true;
@@ -313,7 +327,8 @@ void events_pause(struct events *ev)
     stderr_text_end(&ev->reasoning);
     if (ev->json || !ev->any_text)
         return;
-    markdown_end(&ev->markdown);
+    if (ev->marked)
+        ev->ends_line = markdown_layout_end(&ev->layout) || ev->ends_line;
     out_text_end(&ev->out);
     if (!ev->ends_line)
         out_byte(&ev->out, '\n');
@@ -399,7 +414,7 @@ static void turn_sign(void *arg)
 {
     struct events *ev = arg;
 
-    if (!ev->any_text && !ev->reasoning.open)
+    if ((!ev->any_text || markdown_layout_holds_table(&ev->layout)) && !ev->reasoning.open)
         progress_turn();
 }
 
@@ -427,14 +442,19 @@ void events_start(struct events *ev, const struct opt_common *o, bool verbose)
         .text = print_text, .citation = add_citation, .notice = add_notice, .arg = ev};
     ev->watch = (struct ask_watch){note_again, ev};
     out_start(&ev->out, o->color);
-    ev->markdown = (struct markdown){.fn = add_styled, .arg = ev};
+    markdown_layout_init(&ev->layout, add_styled, ev, measure_columns);
     stderr_text_start(&ev->reasoning, o->color);
     die_before(end_early, ev);
 }
 
+void events_release(struct events *ev)
+{
+    markdown_layout_release(&ev->layout);
+}
+
 void events_show_markdown(struct events *ev)
 {
-    ev->marked = ev->out.terminal && ev->out.color && !ev->json;
+    ev->marked = ev->out.terminal && !ev->json;
 }
 
 void events_want_reasoning(struct events *ev)

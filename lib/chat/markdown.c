@@ -21,9 +21,9 @@ static bool is_beyond_ascii(char c)
 static unsigned present(const struct markdown *m)
 {
     if (m->info)
-        return MARKDOWN_MARK;
+        return MARKDOWN_MARK | MARKDOWN_BLOCK;
     if (m->fence > 0)
-        return MARKDOWN_CODE;
+        return MARKDOWN_CODE | MARKDOWN_BLOCK;
     return (m->code > 0 ? MARKDOWN_CODE : 0U) | (m->heading || m->bold ? MARKDOWN_BOLD : 0U) |
            (m->italic ? MARKDOWN_ITALIC : 0U);
 }
@@ -99,13 +99,13 @@ static unsigned judge_marks(struct markdown *m, char next)
 {
     if (m->fence > 0 && !m->info) {
         m->closing = m->run >= m->fence && ascii_is_space(next);
-        return m->closing ? MARKDOWN_MARK : MARKDOWN_CODE;
+        return (m->closing ? MARKDOWN_MARK : MARKDOWN_CODE) | MARKDOWN_BLOCK;
     }
     if ((m->run_mark == '`' || m->run_mark == '~') && !m->begun && m->run >= FENCE_MIN) {
         m->fence = m->run;
         m->fence_mark = m->run_mark;
         m->info = true;
-        return MARKDOWN_MARK;
+        return MARKDOWN_MARK | MARKDOWN_BLOCK;
     }
     if (m->run_mark == '`')
         return backticks(m);

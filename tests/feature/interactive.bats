@@ -1221,6 +1221,63 @@ gone() {
     same 'without styles' <(printf '**a^[[2J<U+009B>** `^[]52;c;AA^G` # ^M\n') plain
 }
 
+@test "interactive: words are wrapped and tables have columns on a terminal, and nowhere else" {
+    cat >answer <<'END'
+A first line of words that is longer than the window.
+
+| name | what it does |
+|---|:-:|
+| ls | lists files |
+| 世界 | a **bold** word |
+
+```
+code that is longer than the window stays
+```
+see https://example.org/a/very/long/address/of/a/page now
+END
+    local i args replies=()
+    for i in {1..5}; do replies+=(--reply "$(cat answer)"); done
+    start_llm "${replies[@]}"
+    terminal 32x30
+    converse
+    type_lines hello
+    screen_has ' now'
+    tmux capture-pane -p | sed -n '/^A first/,/ now/p' >got
+    cat >wanted <<'END'
+A first line of words that is
+longer than the window.
+
+| name |  what it does   |
+|------|:---------------:|
+| ls   |   lists files   |
+| 世界 | a **bold** word |
+
+```
+code that is longer than the win
+dow stays
+```
+see
+https://example.org/a/very/long/
+address/of/a/page now
+END
+    same screen wanted got
+    jq -r 'select(.role == "assistant").content' "$HISTORY" >stored
+    same stored answer stored
+    # The next line of an answer has the new width.
+    tmux resize-window -x 50 -y 30
+    type_lines again
+    screen_has 'longer than the window.' '| 世界 | a **bold** word |'
+    screen_has 'A first line of words that is longer than the'
+    keys C-d
+    for args in '' --no-markdown; do
+        # shellcheck disable=SC2086
+        run_expect 0 chat $args hello
+        same pipe answer "$OUT"
+    done
+    run_expect 0 on_tty --raw --fds 1 --size 32x30 chat --no-markdown hello
+    same terminal answer "$OUT"
+}
+
 # ---- the sign
 
 @test "interactive: a sign turns on standard error until something comes" {

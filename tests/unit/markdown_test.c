@@ -12,6 +12,7 @@ static void show(void *arg, unsigned styles, struct str text)
 {
     struct shown *s = arg;
 
+    styles &= ~(unsigned)MARKDOWN_BLOCK;
     if (styles != s->styles)
         buf_addf(&s->text, "{%s%s%s%s}", styles & MARKDOWN_BOLD ? "b" : "",
                  styles & MARKDOWN_ITALIC ? "i" : "", styles & MARKDOWN_CODE ? "c" : "",

@@ -11,7 +11,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/utf8.h"
-#include "chathist/chat/markdown.h"
+#include "chathist/chat/markdown_layout.h"
 #include "chathist/chat/turn.h"
 #include "chathist/cli/options.h"
 #include "chathist/cli/output.h"
@@ -47,14 +47,16 @@ struct events {
         struct usage usage;
         struct cost computed; /* in one currency; without one if turns differed */
     } spent;
-    struct markdown markdown;
-    struct response_sink sink; /* for turn_ask */
-    struct ask_watch watch;    /* for struct ask */
+    struct markdown_layout layout; /* if `marked` */
+    struct response_sink sink;     /* for turn_ask */
+    struct ask_watch watch;        /* for struct ask */
 };
 
 /* After this call die_err and die_usage also end with an `error` event. */
 void events_start(struct events *ev, const struct opt_common *o, bool verbose);
-/* Shows Markdown if standard output is a terminal with colours. */
+void events_release(struct events *ev);
+/* Shows Markdown if standard output is a terminal: words are wrapped, tables have columns, and there
+ * are styles if the terminal has colours. */
 void events_show_markdown(struct events *ev);
 /* Shows a spinner on a terminal while nothing arrives. */
 void events_show_waiting(struct events *ev, struct http_limits *limits);

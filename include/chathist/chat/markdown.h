@@ -21,7 +21,8 @@ enum {
     MARKDOWN_BOLD = 1, /* also headings */
     MARKDOWN_ITALIC = 2,
     MARKDOWN_CODE = 4,
-    MARKDOWN_MARK = 8, /* a mark, shown dimmed */
+    MARKDOWN_MARK = 8,   /* a mark, shown dimmed */
+    MARKDOWN_BLOCK = 16, /* in a line of a code block; it changes nothing in how text is shown */
 };
 
 /* Gets each piece of the text with its styles; a newline has no style. */
