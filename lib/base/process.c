@@ -221,17 +221,30 @@ void process_hide(void)
 #define APART POSIX_SPAWN_SETPGROUP
 #endif
 
-static int set_streams(posix_spawn_file_actions_t *actions, const int fd[3])
+#if defined __GLIBC__ && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 34)
+static int close_others(posix_spawn_file_actions_t *actions)
+{
+    return posix_spawn_file_actions_addclosefrom_np(actions, 3);
+}
+#else
+static int close_others(posix_spawn_file_actions_t *actions)
+{
+    (void)actions;
+    return 0;
+}
+#endif
+
+static int set_descriptors(posix_spawn_file_actions_t *actions, const struct spawn *s)
 {
     int failed = 0;
 
     for (int i = 0; !failed && i < 3; i++)
-        if (fd[i] == SPAWN_NULL)
+        if (s->fd[i] == SPAWN_NULL)
             failed = posix_spawn_file_actions_addopen(actions, i, "/dev/null",
                                                       i == 0 ? O_RDONLY : O_WRONLY, 0);
-        else if (fd[i] != SPAWN_OURS)
-            failed = posix_spawn_file_actions_adddup2(actions, fd[i], i);
-    return failed;
+        else if (s->fd[i] != SPAWN_OURS)
+            failed = posix_spawn_file_actions_adddup2(actions, s->fd[i], i);
+    return failed || !s->only_streams ? failed : close_others(actions);
 }
 
 static int set_attributes(posix_spawnattr_t *attributes, const struct spawn *s)
@@ -282,7 +295,7 @@ int spawn(pid_t *pid, const struct spawn *s)
         posix_spawn_file_actions_destroy(&actions);
         return failed;
     }
-    failed = set_streams(&actions, s->fd);
+    failed = set_descriptors(&actions, s);
     if (!failed)
         failed = set_attributes(&attributes, s);
     if (!failed)
@@ -527,7 +540,7 @@ static int make_pipes(struct pipes *p)
 int child_start(struct child *c, char *const argv[], char *const env[], const char *cwd,
                 struct err *e)
 {
-    struct spawn s = {.argv = argv, .env = env, .cwd = cwd, .apart = true};
+    struct spawn s = {.argv = argv, .env = env, .cwd = cwd, .apart = true, .only_streams = true};
     struct pipes p;
     int failed = make_pipes(&p);
 

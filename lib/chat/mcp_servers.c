@@ -11,6 +11,7 @@
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/signals.h"
 #include "chathist/llm/http.h"
+#include "chathist/llm/provider_error.h"
 #include "chat/secret_command.h"
 
 /* ---- which servers are wanted ---- */
@@ -469,10 +470,14 @@ static int open_remote(struct mcp_server *s, const struct mcp_config *config,
 
     server_trust(&limits);
     headers = mem_grow(headers, &cap, config->headers_count + 1, sizeof *headers);
-    for (; r.headers_count < config->headers_count; r.headers_count++)
+    for (; r.headers_count < config->headers_count; r.headers_count++) {
+        const struct mcp_header *from = &config->headers[r.headers_count];
+
         headers[r.headers_count] =
-            (struct ask_header){.name = config->headers[r.headers_count].name,
-                                .value = config->headers[r.headers_count].value};
+            (struct ask_header){.name = from->name,
+                                .value = from->value,
+                                .secret = from->command || header_names_secret(from->name)};
+    }
     r.headers = headers;
     result = mcp_open(s, config->name, &r, watch, e);
     free(headers);

@@ -36,22 +36,11 @@ static void remove_weaker(struct server_headers *h, const char *name, enum ask_f
     h->count = kept;
 }
 
-/* Does the name say that the value is a secret? */
-static bool names_secret(const char *name)
-{
-    static const char *const words[] = {"auth", "key", "token", "secret", "cookie"};
-
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (provider_error_mentions(str_of(name), words[i]))
-            return true;
-    return false;
-}
-
 static void add_header(struct server_headers *h, struct server_header header)
 {
     remove_weaker(h, header.header.name, header.header.from);
     h->at = mem_grow(h->at, &h->cap, h->count + 1, sizeof *h->at);
-    header.header.secret = header.command || names_secret(header.header.name);
+    header.header.secret = header.command || header_names_secret(header.header.name);
     h->at[h->count++] = header;
 }
 

@@ -426,6 +426,16 @@ void secret_mask(struct buf *b, struct str secret, size_t from, size_t fixed)
     }
 }
 
+bool header_names_secret(const char *name)
+{
+    static const char *const words[] = {"auth", "key", "token", "secret", "cookie"};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (provider_error_mentions(str_of(name), words[i]))
+            return true;
+    return false;
+}
+
 const char *header_secret(const struct ask_header *header)
 {
     const char *blank = strrchr(header->value, ' ');

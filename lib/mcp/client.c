@@ -24,6 +24,23 @@ bool mcp_is_broken(const struct mcp_server *s)
     return s->fault.kind != ERR_NONE;
 }
 
+/* A server that cannot be used is a failed tool, except for the reasons that have an exit status of
+ * their own for a model server, too. */
+static enum err_kind fault_kind(enum err_kind kind)
+{
+    switch (kind) {
+    case ERR_AUTH:
+    case ERR_NETWORK:
+    case ERR_UNTRUSTED:
+    case ERR_TIMEOUT:
+    case ERR_BUSY:
+    case ERR_SIGNAL:
+        return kind;
+    default:
+        return ERR_LIMIT;
+    }
+}
+
 void mcp_give_up(struct mcp_server *s, enum err_kind kind, const char *fmt, ...)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
@@ -37,7 +54,7 @@ void mcp_give_up(struct mcp_server *s, enum err_kind kind, const char *fmt, ...)
     va_end(ap);
     if (s->transport->add_log)
         s->transport->add_log(s, &text);
-    err_set(&s->fault, kind, "%s", buf_c(&text));
+    err_set(&s->fault, fault_kind(kind), "%s", buf_c(&text));
     buf_release(&text);
     s->transport->drop(s);
 }
@@ -623,13 +640,15 @@ void mcp_lose_answer(struct mcp_server *s, int64_t id, const struct err *why)
             mcp_give_up(s, why->kind, "refuses access: %s", err_text(why));
         } else if (why->kind != ERR_REQUEST && why->kind != ERR_BUSY && why->kind != ERR_REFUSED &&
                    why->kind != ERR_TOO_LONG) {
-            mcp_give_up(s, why->kind, "cannot be reached: %s", err_text(why));
+            mcp_give_up(s, why->kind, "%s: %s",
+                        fault_kind(why->kind) == ERR_LIMIT ? "cannot be used" : "cannot be reached",
+                        err_text(why));
         } else {
             if (s->state == MCP_GREETING || s->refused.len == 0) {
                 buf_clear(&s->refused);
                 buf_add_c(&s->refused, err_text(why));
             }
-            greet_again(s, why->kind == ERR_BUSY ? ERR_BUSY : ERR_LIMIT);
+            greet_again(s, why->kind);
         }
     } else if (call) {
         tool_fail(remove_call(s, call), "the tool cannot be called: %s", err_text(why));

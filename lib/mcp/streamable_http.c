@@ -44,7 +44,8 @@ struct link {
     struct buf url;
     struct header {
         char *name, *value;
-    } * headers; /* the values may be secret */
+        bool secret;
+    } * headers;
     size_t headers_count;
     struct http_pool *pool;
     struct http_limits limits, notice_limits;
@@ -148,15 +149,18 @@ static void mask_secret(struct buf *text, struct str secret)
         mask_escaped(text, secret);
 }
 
-/* Masks the values of the headers, which may be secret, in bytes of the server. */
+/* Masks secret headers in bytes of the server: the whole value, because a cookie has several parts,
+ * and the word that is the secret. */
 static void mask_secrets(const struct link *l, struct buf *text)
 {
     for (size_t i = 0; i < l->headers_count; i++) {
-        struct str value = secret_of(l->headers[i].value), word = value;
+        const struct ask_header header = {.value = l->headers[i].value,
+                                          .secret = l->headers[i].secret};
 
-        str_cut(&word, ' '); /* of `Bearer TOKEN`: the token */
-        mask_secret(text, value);
-        mask_secret(text, word);
+        if (!header.secret)
+            continue;
+        mask_secret(text, secret_of(header.value));
+        mask_secret(text, secret_of(header_secret(&header)));
     }
 }
 
@@ -523,11 +527,17 @@ static void take_answer(struct post *p)
 static void take_session(struct post *p)
 {
     struct link *l = p->server->link;
+    struct str id = buf_str(&p->head.field[HTTP_SESSION_ID]);
+    struct err why = ERR_INIT;
 
-    if (!p->initializes || p->head.field[HTTP_SESSION_ID].len == 0)
+    if (!p->initializes || id.n == 0)
         return;
     buf_clear(&l->session);
-    buf_add_str(&l->session, buf_str(&p->head.field[HTTP_SESSION_ID]));
+    if (http_check_header("Mcp-Session-Id", id, &why) < 0)
+        mcp_give_up(p->server, ERR_LIMIT, "cannot be used: it sent a %s", err_text(&why));
+    else
+        buf_add_str(&l->session, id);
+    err_release(&why);
 }
 
 /* Takes the end of an exchange that carried a request. Returns whether the post stays. */
@@ -694,7 +704,8 @@ int mcp_open(struct mcp_server *s, const char *name, const struct mcp_remote *r,
     for (; l->headers_count < r->headers_count; l->headers_count++)
         l->headers[l->headers_count] =
             (struct header){.name = copy_or_null(r->headers[l->headers_count].name),
-                            .value = copy_or_null(r->headers[l->headers_count].value)};
+                            .value = copy_or_null(r->headers[l->headers_count].value),
+                            .secret = r->headers[l->headers_count].secret};
     l->ca_file = copy_or_null(r->limits->ca_file);
     l->ca_dir = copy_or_null(r->limits->ca_dir);
     l->limits = (struct http_limits){.connect_ms = r->limits->connect_ms,

@@ -204,6 +204,13 @@ refuses() {
     [[ ! -e other.log ]]
 }
 
+@test "mcp_http: a server that cannot be used is a failed tool server, whatever it sends" {
+    start_mcp --cut
+    refuses 9 'cannot be used: the stream ended without an answer'
+    start_mcp --session-id $'one\x01two'
+    refuses 9 "cannot be used: it sent a bad header 'Mcp-Session-Id': a control character in its value"
+}
+
 @test "mcp_http: the instructions of a server are part of each request, and are not stored" {
     start_mcp --instructions $'Ask for few words.\nUse echo \e[2J.'
     start_llm --call 'fake__echo {"text":"x"}' --reply one --reply two
@@ -228,13 +235,13 @@ refuses() {
 @test "mcp_http: headers are sent to their server and shown nowhere" {
     start_mcp --require X-Secret
     configure "mcp.fake.url = $MCP" 'mcp.fake.header.X-Secret = very-secret-1' \
-        'mcp.fake.header_command.Authorization = echo Bearer token-12345678'
+        'mcp.fake.header_command.Authorization = echo Bearer token-12345678' 'mcp.fake.header.X-Region = eu-west-1-frankfurt'
     start_llm --call 'fake__headers {}' --reply finished
     run_expect 0 chat --yes -v --mcp fake hello
     requests 'map(.headers["x-secret"], .headers.authorization) | unique[]' 'Bearer token-12345678' very-secret-1
     run_expect 1 grep -rE 'very-secret-1|token-12345678' "$HISTORY" "$OUT" "$ERR" "$RECORD"
-    json_is "$HISTORY" 'select(.role == "tool").content | split("\n")[] | select(test("^(X-Secret|Auth)"))' \
-        'Authorization: Bearer ***' 'X-Secret: ***'
+    json_is "$HISTORY" 'select(.role == "tool").content | split("\n")[] | select(test("^(X-|Auth)"))' \
+        'Authorization: Bearer ***' 'X-Region: eu-west-1-frankfurt' 'X-Secret: ***'
     run_expect 0 chat --dry-run --mcp fake hello
     run_expect 1 grep -E 'very-secret-1|token-12345678' "$OUT" "$ERR"
     # Another server of that name gets none of them.
@@ -336,4 +343,16 @@ PNG=iVBORw0KGgo
     run_expect 0 chat --yes -m openai-responses:test-model --mcp "fake=$MCP" hello
     stderr_is 'chat: sent the results of tools again without their images'
     json_is "$HISTORY" 'select(.tool_calls).tool_calls[].name' fake__picture
+}
+
+@test "mcp_http: a tool inherits its standard streams alone, also while connections are open" {
+    [[ -d /proc/self/fd ]] || skip 'there is no /proc here'
+    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"fds"}'\''; exit; }\ncat >/dev/null; ls /proc/$$/fd\n' >fds
+    chmod +x fds
+    start_mcp
+    start_llm --call 'fds {}' --reply finished
+    run_expect 0 bash -c 'exec 7</dev/null; exec chat --yes --mcp "fake=$0" -T ./fds hello' "$MCP"
+    stdout_is finished
+    # A shell has the script open, dash as 10 and bash as 255.
+    json_is "$HISTORY" 'select(.role == "tool").content | split("\n") | map(select(. != "10" and . != "255" and . != "")) | join(" ")' '0 1 2'
 }

@@ -67,6 +67,9 @@ struct spawn {
     sigset_t reset;    /* the signals that get their default action */
     bool apart; /* it leads a new session and process group, so it has no controlling terminal,
                  * and no signal is blocked */
+    bool only_streams; /* it inherits no descriptor but its standard streams, not even one that a
+                        * library or the caller of this program left open. With glibc 2.34 and
+                        * later; elsewhere it inherits those without FD_CLOEXEC */
 };
 
 /* Starts a program. Returns 0, or an errno if the program or the directory does not exist, or if
@@ -143,8 +146,8 @@ struct child {
         .in = -1, .out = -1, .err = -1                                                             \
     }
 
-/* Starts a program without a shell. The arguments are those of struct spawn. Returns 0, or -1 with
- * *e set. The caller ignores SIGPIPE. */
+/* Starts a program without a shell, which inherits no other descriptors. The arguments are those of
+ * struct spawn. Returns 0, or -1 with *e set. The caller ignores SIGPIPE. */
 int child_start(struct child *c, char *const argv[], char *const env[], const char *cwd,
                 struct err *e);
 /* Has the program ended? Does not wait. Processes that it started may still run. */

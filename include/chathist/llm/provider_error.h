@@ -52,6 +52,9 @@ bool secret_is_word(struct str secret);
 /* Replaces each secret in the bytes of b from `from` on with `***`, but does not change the first
  * `fixed` bytes. STR_NONE replaces nothing. */
 void secret_mask(struct buf *b, struct str secret, size_t from, size_t fixed);
+/* Returns true if the name of a header says that its value is a secret. The value of a header is
+ * masked if its name says so, or if a command prints it. */
+bool header_names_secret(const char *name);
 /* Returns the secret in a header, the last word of its value, as in `Bearer KEY`; or NULL. */
 const char *header_secret(const struct ask_header *header);
 /* Masks a secret in e's message. */
