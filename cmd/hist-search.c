@@ -2,6 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "chathist/base/memory.h"
 #include "chathist/base/thread_pool.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
@@ -9,16 +10,18 @@
 
 #define LIMIT_ON_TERMINAL 100
 
-enum { KEY_CASE = OPT_LONG, KEY_QUERY, KEY_IN, KEY_FILE, KEY_REVERSE };
+enum { KEY_CASE = OPT_LONG, KEY_QUERY, KEY_IN_SESSION, KEY_IN, KEY_FILE, KEY_REVERSE };
 
 static const struct opt options[] = {
     {'e', "regexp", OPT_TEXT, "TEXT", "look for this text; may be repeated: any of them"},
-    {KEY_QUERY, "query", OPT_TEXT, "QUERY", "look for words, \"phrases\", -words and FIELD:VALUE"},
     {'E', "extended-regexp", OPT_FLAG, NULL, "texts are regular expressions (Perl's)"},
     {'F', "fixed-strings", OPT_FLAG, NULL, "texts are taken literally, the default"},
     {'i', "ignore-case", OPT_FLAG, NULL, "upper and lower case are the same, the default"},
     {'w', "word-regexp", OPT_FLAG, NULL, "match whole words only"},
     {KEY_CASE, "case-sensitive", OPT_FLAG, NULL, "tell upper and lower case apart"},
+    {KEY_QUERY, "query", OPT_TEXT, "QUERY", "look for words, \"phrases\", -words and FIELD:VALUE"},
+    {KEY_IN_SESSION, "in-session", OPT_FLAG, NULL,
+     "the texts may be in different messages of a session"},
     {KEY_IN, "in", OPT_TEXT, "PARTS",
      "search content, tools, files, title, model, id (default: content,tools)"},
     {'v', "invert-match", OPT_FLAG, NULL, "find the messages that do not match"},
@@ -74,6 +77,7 @@ static void take_flag(struct search_run *r, int key)
         {'v', &r->invert, true},
         {'o', &r->only, true},
         {KEY_REVERSE, &r->reverse, true},
+        {KEY_IN_SESSION, &r->in_session, true},
     };
 
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
@@ -167,6 +171,8 @@ static void combine(struct search_run *r, const struct raw *raw)
     if (context && (r->only || r->what != SEARCH_MESSAGES))
         die_usage("messages of context go with none of --only-matching, --sessions, "
                   "--sessions-without-match and --count");
+    if (r->in_session && (r->invert || r->what == SEARCH_SESSIONS_WITHOUT))
+        die_usage("--in-session goes with neither --invert-match nor --sessions-without-match");
     if (r->choice.common.quiet)
         r->what = SEARCH_NOTHING;
     if (r->before == NOT_GIVEN)
@@ -175,24 +181,68 @@ static void combine(struct search_run *r, const struct raw *raw)
         r->after = raw->around != NOT_GIVEN ? raw->around : 0;
 }
 
-/* Adds alternatives, or with `all` texts that are all wanted. */
-static void add_texts(struct search_run *r, char *const *texts, size_t count, bool all)
+static void check(int result, const struct err *e)
 {
-    struct err e = ERR_INIT;
-
-    for (size_t i = 0; i < count; i++)
-        if ((all && i > 0 && pattern_next_group(&r->pattern, &e) < 0) ||
-            pattern_add(&r->pattern, str_of(texts[i]), &e) < 0)
-            die_usage("%s", err_text(&e));
+    if (result < 0)
+        die_usage("%s", err_text(e));
 }
 
-static void add_query(struct search_run *r, const char *text)
+/* Begins the next text that is wanted: a group of the pattern or, with --in-session, a pattern of
+ * its own. */
+static void begin_text(struct search_run *r, size_t *cap)
 {
     struct err e = ERR_INIT;
+    struct pattern *p;
 
-    if (query_parse(&r->query, str_of(text), time_now(), &e) < 0 ||
-        query_add_words(&r->query, &r->pattern, &e) < 0)
-        die_usage("%s", err_text(&e));
+    if (!r->in_session) {
+        check(r->pattern.count > 0 ? pattern_next_group(&r->pattern, &e) : 0, &e);
+        return;
+    }
+    if (r->wanted_count == PATTERN_GROUPS)
+        die_usage("at most %d texts can be searched for at once", PATTERN_GROUPS);
+    r->wanted = mem_grow(r->wanted, cap, r->wanted_count + 1, sizeof *r->wanted);
+    p = &r->wanted[r->wanted_count++];
+    pattern_init(p);
+    p->case_sensitive = r->pattern.case_sensitive;
+    p->words = r->pattern.words;
+    p->regex = r->pattern.regex;
+}
+
+/* Adds an alternative to the current text: `text` or, if it is NULL, a word of the query. */
+static void add_text(struct search_run *r, const char *text, size_t word)
+{
+    struct pattern *to[] = {&r->pattern, r->in_session ? &r->wanted[r->wanted_count - 1] : NULL};
+    struct err e = ERR_INIT;
+
+    for (size_t i = 0; i < 2 && to[i]; i++)
+        check(text ? pattern_add(to[i], str_of(text), &e)
+                   : query_add_word(&r->query, word, to[i], &e),
+              &e);
+}
+
+/* Makes the patterns of the alternatives of -e, the operands, and the words of the query. */
+static void add_texts(struct search_run *r, const struct raw *raw, char *const *operands,
+                      size_t count)
+{
+    struct err e = ERR_INIT;
+    size_t cap = 0;
+
+    if (raw->texts.count > 0)
+        begin_text(r, &cap);
+    for (size_t i = 0; i < raw->texts.count; i++)
+        add_text(r, raw->texts.at[i], 0);
+    for (size_t i = 0; i < count; i++) {
+        begin_text(r, &cap);
+        add_text(r, operands[i], 0);
+    }
+    if (raw->query)
+        check(query_parse(&r->query, str_of(raw->query), time_now(), &e), &e);
+    for (size_t i = 0; i < query_words(&r->query); i++) {
+        begin_text(r, &cap);
+        add_text(r, NULL, i);
+    }
+    if (r->pattern.count == 0)
+        check(pattern_add(&r->pattern, STR(""), &e), &e);
 }
 
 static void parse(struct search_run *r, int argc, char **argv)
@@ -212,10 +262,7 @@ static void parse(struct search_run *r, int argc, char **argv)
         die_usage("TEXT cannot be combined with --regexp");
     if (raw.texts.count == 0 && count == 0 && !raw.query)
         die_usage("a text to search for is expected");
-    add_texts(r, raw.texts.at, raw.texts.count, false);
-    add_texts(r, words, count, true);
-    if (raw.query)
-        add_query(r, raw.query);
+    add_texts(r, &raw, words, count);
     free(raw.texts.at);
 }
 
@@ -234,6 +281,9 @@ int main(int argc, char **argv)
         out_page(&run.out);
     status = search_run_histories(&run);
 
+    for (size_t i = 0; i < run.wanted_count; i++)
+        pattern_release(&run.wanted[i]);
+    free(run.wanted);
     query_release(&run.query);
     pattern_release(&run.pattern);
     choose_release(&run.choice);

@@ -114,14 +114,66 @@ static bool within_limit(struct search_run *r)
 
 /* Hits kept as places in the file, to be printed in another order. */
 struct kept_hits {
-    struct context_item *at;
+    struct kept_hit {
+        struct context_item place;
+        size_t session; /* its number in `sessions` */
+        off_t newest;   /* the newest hit of its session, for sorting */
+    } * at;
     size_t count, cap;
+    struct hash_map sessions; /* the ids, in the order in which they were met */
 };
 
 static void keep_hit(struct kept_hits *h, const struct hit *hit)
 {
+    struct str id = hit->message->session_id;
+
     h->at = mem_grow(h->at, &h->cap, h->count + 1, sizeof *h->at);
-    h->at[h->count++] = (struct context_item){hit->line.at, hit->line.text.n, hit->found};
+    h->at[h->count++] = (struct kept_hit){.place = {hit->line.at, hit->line.text.n, hit->found},
+                                          .session = hash_map_number(&h->sessions, &id)};
+}
+
+static void kept_release(struct kept_hits *h)
+{
+    free(h->at);
+    hash_map_release(&h->sessions);
+}
+
+static int newest_session_first(const void *a, const void *b)
+{
+    const struct kept_hit *x = a, *y = b;
+
+    if (x->newest != y->newest)
+        return x->newest > y->newest ? -1 : 1;
+    return (x->place.at < y->place.at) - (x->place.at > y->place.at);
+}
+
+/* Puts the hits of a session together: the session with the newest hit first, and its newest hit
+ * first. */
+static void group_by_session(struct kept_hits *h)
+{
+    off_t *newest = mem_zalloc(h->sessions.count * sizeof *newest);
+
+    for (size_t i = 0; i < h->count; i++)
+        if (h->at[i].place.at >= newest[h->at[i].session])
+            newest[h->at[i].session] = h->at[i].place.at;
+    for (size_t i = 0; i < h->count; i++)
+        h->at[i].newest = newest[h->at[i].session];
+    free(newest);
+    if (h->count > 0)
+        qsort(h->at, h->count, sizeof *h->at, newest_session_first);
+}
+
+/* Prints hits in their order or, with --reverse, the last one first. */
+static void print_kept(struct search_run *r, struct search *s, const struct kept_hits *h)
+{
+    for (size_t i = 0; i < h->count; i++)
+        print_again(r, s, &h->at[r->reverse ? h->count - 1 - i : i].place, 1);
+}
+
+/* The hits of a session stand together on a terminal, where people read them. */
+static bool is_grouped(const struct search_run *r)
+{
+    return r->out.terminal && !r->choice.common.json;
 }
 
 static void run_messages(struct search_run *r, struct search *s)
@@ -130,29 +182,55 @@ static void run_messages(struct search_run *r, struct search *s)
     struct hit hit;
 
     while (next(r, s, &hit, false) > 0 && within_limit(r)) {
-        if (r->reverse)
+        if (r->reverse || is_grouped(r))
             keep_hit(&kept, &hit);
         else
             print(r, s, &hit);
     }
-    print_again(r, s, kept.at, kept.count);
-    free(kept.at);
+    if (is_grouped(r))
+        group_by_session(&kept);
+    print_kept(r, s, &kept);
+    kept_release(&kept);
 }
 
-/* Prints hits with the messages around them. After the last hit within the limit, further hits
- * count only as context. */
-static void run_context(struct search_run *r, struct search *s)
+static int newest_first(const void *a, const void *b)
 {
-    struct match_context around;
+    off_t x = *(const off_t *)a, y = *(const off_t *)b;
+
+    return (x < y) - (x > y);
+}
+
+/* Collects the hits of a search, or only those that are kept, with the messages around them. After
+ * the last hit within the limit, further hits count only as context. */
+static void find_context(struct search_run *r, struct search *s, const struct kept_hits *kept,
+                         struct match_context *around)
+{
+    size_t count = kept ? kept->count : 0, seen = 0;
+    off_t *places = mem_zalloc(count * sizeof *places);
     struct hit hit;
 
-    match_context_init(&around, r->before, r->after);
-    while ((!r->done || match_context_wants_more(&around)) && next(r, s, &hit, true) > 0) {
-        bool counts = hit.found && within_limit(r);
+    for (size_t i = 0; i < count; i++)
+        places[i] = kept->at[i].place.at;
+    if (count > 0)
+        qsort(places, count, sizeof *places, newest_first);
+    while (((kept ? seen < count : !r->done) || match_context_wants_more(around)) &&
+           next(r, s, &hit, true) > 0) {
+        bool counts =
+            kept ? seen < count && hit.line.at == places[seen] : hit.found && within_limit(r);
 
-        match_context_add(&around, hit.message->session_id,
+        seen += counts;
+        match_context_add(around, hit.message->session_id,
                           (struct context_item){hit.line.at, hit.line.text.n, counts});
     }
+    free(places);
+}
+
+static void run_context(struct search_run *r, struct search *s, const struct kept_hits *kept)
+{
+    struct match_context around;
+
+    match_context_init(&around, r->before, r->after);
+    find_context(r, s, kept, &around);
     for (size_t i = 0; i < around.count; i++) {
         const struct context_group *group = &around.groups[r->reverse ? around.count - 1 - i : i];
 
@@ -239,6 +317,195 @@ static void note_searched(struct search_run *r, const struct history *h, struct 
     r->searched[r->searched_count++] = (struct searched){h, s->scan.bad, search_learned(s)};
 }
 
+/* ---- what a session holds ---- */
+
+/* A session with hits, by its number in the kept hits. */
+struct held {
+    struct str id;
+    uint64_t texts;  /* a bit for each of r->wanted that it holds */
+    unsigned fields; /* those of query_needs that it has */
+    bool refused;    /* it holds something unwanted */
+};
+
+struct sessions_search {
+    struct search_run *r;
+    const struct history *history;
+    struct kept_hits kept;
+    struct held *held;
+    size_t cap;
+    bool noted; /* of the searches of this history the first one is reported */
+};
+
+/* Returns the session of a hit, or NULL if it has none and is not `added`. */
+static struct held *held_by(struct sessions_search *g, const struct hit *hit, bool added)
+{
+    struct hash_map *sessions = &g->kept.sessions;
+    struct str id = hit->message->session_id;
+    const size_t *number = sessions->count > 0 ? hash_map_find(sessions, id) : NULL;
+    size_t i;
+
+    if (number)
+        return &g->held[*number];
+    if (!added)
+        return NULL;
+    i = hash_map_number(sessions, &id);
+    g->held = mem_grow(g->held, &g->cap, i + 1, sizeof *g->held);
+    g->held[i] = (struct held){.id = id};
+    return &g->held[i];
+}
+
+static bool open_search(struct sessions_search *g, struct search *s, struct pattern *pattern)
+{
+    const struct history *h = g->history;
+    struct err e = ERR_INIT;
+
+    if (search_open(s, h->dir_fd, h->path, pattern, &g->r->choice.filter, SCAN_BACKWARD, &e) < 0) {
+        failed(g->r, &e);
+        return false;
+    }
+    s->in = g->r->in;
+    s->query = &g->r->query;
+    s->threads = g->r->threads;
+    s->history = h;
+    return true;
+}
+
+static void close_search(struct sessions_search *g, struct search *s)
+{
+    if (!g->noted)
+        note_searched(g->r, g->history, s);
+    g->noted = true;
+    search_close(s);
+}
+
+/* Looks for a text. Only sessions that hold those before it are of interest. */
+static void find_text(struct sessions_search *g, size_t number)
+{
+    uint64_t bit = UINT64_C(1) << number;
+    struct search s;
+    struct hit hit;
+
+    if (!open_search(g, &s, &g->r->wanted[number]))
+        return;
+    while (next(g->r, &s, &hit, false) > 0) {
+        struct held *held = held_by(g, &hit, number == 0);
+
+        if (!held || (held->texts | bit) != (bit << 1) - 1)
+            continue;
+        held->texts |= bit;
+        keep_hit(&g->kept, &hit);
+    }
+    close_search(g, &s);
+}
+
+/* Looks for the fields that a message of the session must have, or none may have. */
+static void find_fields(struct sessions_search *g)
+{
+    struct search s;
+    struct pattern any;
+    struct hit hit;
+
+    pattern_init(&any);
+    (void)pattern_add(&any, STR(""), NULL);
+    if (open_search(g, &s, &any)) {
+        while (next(g->r, &s, &hit, false) > 0) {
+            struct held *held = held_by(g, &hit, g->r->wanted_count == 0);
+            unsigned met = 0;
+
+            if (!held)
+                continue;
+            held->refused |= !query_meets(&g->r->query, hit.message, &met);
+            held->fields |= met;
+            if (met || (g->r->wanted_count == 0 && !query_needs(&g->r->query)))
+                keep_hit(&g->kept, &hit);
+        }
+        close_search(g, &s);
+    }
+    pattern_release(&any);
+}
+
+static void find_unwanted(struct sessions_search *g)
+{
+    struct search s;
+    struct hit hit;
+
+    if (g->r->query.unwanted.count == 0 || !open_search(g, &s, &g->r->query.unwanted))
+        return;
+    while (next(g->r, &s, &hit, false) > 0) {
+        struct held *held = held_by(g, &hit, false);
+
+        if (held)
+            held->refused = true;
+    }
+    close_search(g, &s);
+}
+
+/* Keeps the hits of the sessions that hold everything, each once, in their order. */
+static void settle(struct sessions_search *g)
+{
+    size_t wanted = g->r->wanted_count, count = 0;
+    uint64_t all = wanted > 0 ? UINT64_MAX >> (64 - wanted) : 0;
+    unsigned needs = query_needs(&g->r->query);
+    struct kept_hits *k = &g->kept;
+
+    group_by_session(k);
+    for (size_t i = 0; i < k->count; i++) {
+        const struct held *held = &g->held[k->at[i].session];
+
+        if (held->texts == all && held->fields == needs && !held->refused &&
+            (count == 0 || k->at[count - 1].place.at != k->at[i].place.at))
+            k->at[count++] = k->at[i];
+    }
+    k->count = count;
+}
+
+static void print_sessions(struct search_run *r, const struct sessions_search *g)
+{
+    const struct kept_hits *k = &g->kept;
+
+    for (size_t i = 0; i < k->count; i++) {
+        size_t at = r->reverse ? k->count - 1 - i : i;
+        const struct kept_hit *one = &k->at[at];
+
+        if (at == 0 || k->at[at - 1].session != one->session)
+            hits_print_session(&r->out, g->held[one->session].id, &r->form);
+    }
+}
+
+/* The messages of a session that hold some of the texts, if all of them together hold all. */
+static void run_in_session(struct search_run *r, const struct history *h)
+{
+    struct sessions_search g = {.r = r, .history = h};
+    struct search s;
+    size_t most;
+
+    r->query.in_session = true;
+    for (size_t i = 0; i < r->wanted_count; i++)
+        find_text(&g, i);
+    if (query_has_needs(&r->query) || r->wanted_count == 0)
+        find_fields(&g);
+    find_unwanted(&g);
+    settle(&g);
+    most = r->choice.limit - (r->what == SEARCH_MESSAGES ? (size_t)r->count : 0);
+    if (r->what == SEARCH_MESSAGES && g.kept.count > most) {
+        g.kept.count = most;
+        r->cut = r->done = true;
+    }
+    r->count += g.kept.count;
+    r->done |= r->what == SEARCH_NOTHING && r->count > 0;
+    if (r->what == SEARCH_SESSIONS)
+        print_sessions(r, &g);
+    else if (r->what == SEARCH_MESSAGES && g.kept.count > 0 && open_search(&g, &s, &r->pattern)) {
+        if (r->form.context)
+            run_context(r, &s, &g.kept);
+        else
+            print_kept(r, &s, &g.kept);
+        search_close(&s);
+    }
+    kept_release(&g.kept);
+    free(g.held);
+}
+
 /* Prepares the query for a history. Returns false if it is not to be searched. */
 static bool enter(struct search_run *r, const struct history *h)
 {
@@ -263,6 +530,10 @@ static void search_history(struct search_run *r, const struct history *h)
         return;
     r->form = (struct hits_form){.history = choose_many(&r->choice) ? h->path : NULL,
                                  .context = r->before > 0 || r->after > 0};
+    if (r->in_session) {
+        run_in_session(r, h);
+        return;
+    }
     if (search_open(&search, h->dir_fd, h->path, &r->pattern, &r->choice.filter, SCAN_BACKWARD,
                     &e) < 0) {
         failed(r, &e);
@@ -278,7 +549,7 @@ static void search_history(struct search_run *r, const struct history *h)
     else if (r->what != SEARCH_MESSAGES)
         run_sessions(r, &search);
     else if (r->form.context)
-        run_context(r, &search);
+        run_context(r, &search, NULL);
     else
         run_messages(r, &search);
     note_searched(r, h, &search);

@@ -182,27 +182,66 @@ static bool is_met(const struct query_term *t, const struct message *m)
     }
 }
 
-bool query_accepts(const struct query *q, const struct message *m)
-{
-    bool wanted[KIND_COUNT] = {false}, met[KIND_COUNT] = {false};
+/* The fields that any message of a session may meet, with query->in_session. */
+#define NEEDS (1u << KIND_MODEL | 1u << KIND_FILE | 1u << KIND_TOOL)
+#define ALL ((1u << KIND_COUNT) - 1)
+/* The fields of which each must be met, not just one. */
+#define LIMITS (1u << KIND_SINCE | 1u << KIND_UNTIL)
 
-    for (size_t i = 0; i < q->count && q->fields; i++) {
+/* Returns those of these kinds of fields that the query wants. */
+static unsigned wanted(const struct query *q, unsigned kinds)
+{
+    unsigned found = 0;
+
+    for (size_t i = 0; i < q->count; i++)
+        if (!q->terms[i].unwanted)
+            found |= 1u << q->terms[i].kind & kinds & ~LIMITS;
+    return found;
+}
+
+/* Adds the kinds of fields that the message meets. Returns false if it breaks one. */
+static bool check(const struct query *q, unsigned kinds, const struct message *m, unsigned *met)
+{
+    for (size_t i = 0; i < q->count; i++) {
         const struct query_term *t = &q->terms[i];
-        bool both = t->kind == KIND_SINCE || t->kind == KIND_UNTIL;
+        unsigned kind = 1u << t->kind & kinds;
         bool holds;
 
-        if (t->kind == KIND_WORDS || (met[t->kind] && !t->unwanted))
+        if (kind == 0 || (*met & kind && !t->unwanted))
             continue;
         holds = is_met(t, m);
-        if (holds ? t->unwanted : both)
+        if (holds ? t->unwanted : kind & LIMITS)
             return false;
-        wanted[t->kind] |= !t->unwanted && !both;
-        met[t->kind] |= holds && !both;
+        if (!(kind & LIMITS) && holds)
+            *met |= kind;
     }
-    for (size_t k = 0; k < KIND_COUNT; k++)
-        if (wanted[k] && !met[k])
-            return false;
     return true;
+}
+
+bool query_accepts(const struct query *q, const struct message *m)
+{
+    unsigned kinds = q->in_session ? ALL & ~NEEDS : ALL, met = 0;
+
+    return !q->fields || (check(q, kinds, m, &met) && met == wanted(q, kinds));
+}
+
+bool query_has_needs(const struct query *q)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < q->count; i++)
+        found |= (1u << q->terms[i].kind & NEEDS) != 0;
+    return found;
+}
+
+unsigned query_needs(const struct query *q)
+{
+    return wanted(q, NEEDS);
+}
+
+bool query_meets(const struct query *q, const struct message *m, unsigned *met)
+{
+    return check(q, NEEDS, m, met);
 }
 
 /* ---- a history ---- */
@@ -352,19 +391,17 @@ static int take_term(struct str *text, int64_t now, struct query_term *t, struct
     return taken;
 }
 
-/* Adds a term as a further group or, without `group`, as an alternative. */
-static int add_words(const struct query_term *t, bool group, struct pattern *p, struct err *e)
+/* Adds a term as an alternative to the current group of a pattern. */
+static int add_words(const struct query_term *t, struct pattern *p, struct err *e)
 {
     struct buf expression = BUF_INIT(SIZE_MAX);
     bool regex = p->regex;
-    int result = group && p->count > 0 ? pattern_next_group(p, e) : 0;
+    int result;
 
-    if (result == 0) {
-        query_expression_add(&expression, buf_str(&t->text));
-        p->regex = true;
-        result = pattern_add(p, buf_str(&expression), e);
-        p->regex = regex;
-    }
+    query_expression_add(&expression, buf_str(&t->text));
+    p->regex = true;
+    result = pattern_add(p, buf_str(&expression), e);
+    p->regex = regex;
     buf_release(&expression);
     return result;
 }
@@ -389,7 +426,7 @@ int query_parse(struct query *q, struct str text, int64_t now, struct err *e)
             q->fields |= t.kind != KIND_WORDS;
         }
         if (taken < 0 || (taken > 0 && t.kind == KIND_WORDS && t.unwanted &&
-                          add_words(&t, false, &q->unwanted, e) < 0)) {
+                          add_words(&t, &q->unwanted, e) < 0)) {
             query_release(q);
             return -1;
         }
@@ -416,7 +453,8 @@ int query_refuses(struct query *q, struct str text, struct err *e)
 {
     size_t at, len;
 
-    return q->unwanted.count > 0 ? pattern_find(&q->unwanted, text, &at, &len, e) : 0;
+    return q->unwanted.count > 0 && !q->in_session ? pattern_find(&q->unwanted, text, &at, &len, e)
+                                                   : 0;
 }
 
 bool query_is_words(const struct query *q)
@@ -424,11 +462,35 @@ bool query_is_words(const struct query *q)
     return !q->fields && q->unwanted.count == 0;
 }
 
-int query_add_words(const struct query *q, struct pattern *p, struct err *e)
+/* Returns the wanted word or phrase of that number, or NULL. */
+static const struct query_term *word_at(const struct query *q, size_t number)
 {
     for (size_t i = 0; i < q->count; i++)
-        if (q->terms[i].kind == KIND_WORDS && !q->terms[i].unwanted &&
-            add_words(&q->terms[i], true, p, e) < 0)
+        if (q->terms[i].kind == KIND_WORDS && !q->terms[i].unwanted && number-- == 0)
+            return &q->terms[i];
+    return NULL;
+}
+
+size_t query_words(const struct query *q)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < q->count; i++)
+        count += q->terms[i].kind == KIND_WORDS && !q->terms[i].unwanted;
+    return count;
+}
+
+int query_add_word(const struct query *q, size_t number, struct pattern *p, struct err *e)
+{
+    return add_words(word_at(q, number), p, e);
+}
+
+int query_add_words(const struct query *q, struct pattern *p, struct err *e)
+{
+    size_t count = query_words(q);
+
+    for (size_t i = 0; i < count; i++)
+        if ((p->count > 0 && pattern_next_group(p, e) < 0) || query_add_word(q, i, p, e) < 0)
             return -1;
     return p->count > 0 ? 0 : pattern_add(p, STR(""), e);
 }

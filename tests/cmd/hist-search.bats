@@ -268,6 +268,61 @@ found_in() {
     stderr_is "hist-search: '-until:' is not possible: since: is its opposite (see 'hist-search --help')"
 }
 
+@test "hist-search: --in-session, texts in different messages; on a terminal the hits of a session stand together" {
+    hist_line a user 'how to retry' '' '{"timestamp":"2026-11-01T10:00:00Z","id":"a1"}' >>"$HISTORY"
+    hist_line b user 'retry at once' '' '{"timestamp":"2026-11-01T10:00:01Z","id":"b1"}' >>"$HISTORY"
+    hist_line a assistant 'with backoff' '' '{"timestamp":"2026-11-01T10:00:02Z","id":"a2","model":"opus"}' >>"$HISTORY"
+    hist_line c user 'backoff: retry' '' '{"timestamp":"2026-11-01T10:00:03Z","id":"c1","files":["main.c"]}' >>"$HISTORY"
+    hist_line a user 'thanks' '' '{"timestamp":"2026-11-01T10:00:04Z","id":"a3"}' >>"$HISTORY"
+    hist_line c user 'python' '' '{"timestamp":"2026-11-01T10:00:05Z","id":"c2"}' >>"$HISTORY"
+    ids() { run_expect 0 hist-search "$@" && cut -f 2 "$OUT" | paste -sd ' ' >got && mv got "$OUT"; }
+    ids --in-session backoff retry
+    stdout_is 'c1 a2 a1'
+    ids --in-session --reverse backoff retry
+    stdout_is 'a1 a2 c1'
+    ids --in-session -n 2 --query backoff retry
+    stdout_is 'c1 a2'
+    ids --in-session --query 'retry model:opus'
+    stdout_is 'a2 a1'
+    ids --in-session --query 'retry file:main.c'
+    stdout_is c1
+    ids --in-session --query 'retry -python'
+    stdout_is 'b1 a1'
+    ids --in-session --query 'retry -model:opus -file:main'
+    stdout_is b1
+    run_expect 1 hist-search --in-session --query 'tool:bash retry'
+    stdout_empty
+    run_expect 0 hist-search --in-session -l backoff retry
+    stdout_is c a
+    run_expect 0 hist-search --in-session -l --reverse backoff retry
+    stdout_is a c
+    run_expect 0 hist-search --in-session -c backoff retry
+    stdout_is 3
+    run_expect 0 hist-search --in-session -q backoff retry
+    stdout_empty
+    run_expect 1 hist-search --in-session -q -r user backoff how
+    run_expect 0 hist-search --in-session --json backoff retry
+    stdout_json .id c1 a2 a1
+    run_expect 0 hist-search --in-session -o backoff retry
+    cut -f 5 "$OUT" | paste -sd ' ' >got
+    [[ $(<got) == 'backoff retry backoff retry' ]]
+    ids --in-session -B 1 -A 1 --query 'how backoff'
+    stdout_is 'a1 a2 a3'
+    run_expect 0 on_tty --raw --size 80x20 hist-search --color=never -e retry -e backoff
+    sed -E 's/ .*//' "$OUT" | paste -sd ' ' >got
+    [[ $(<got) == 'c a a b' ]]
+    run_expect 0 on_tty --raw --size 80x20 hist-search --color=never --reverse -e retry -e backoff
+    sed -E 's/ .*//' "$OUT" | paste -sd ' ' >got
+    [[ $(<got) == 'b a a c' ]]
+    ids -e retry -e backoff
+    stdout_is 'c1 a2 b1 a1'
+    run_expect 2 hist-search --in-session -L x
+    stderr_is "hist-search: --in-session goes with neither --invert-match nor --sessions-without-match (see 'hist-search --help')"
+    # shellcheck disable=SC2046 # as many words
+    run_expect 2 hist-search --in-session $(seq 65)
+    stderr_is "hist-search: at most 64 texts can be searched for at once (see 'hist-search --help')"
+}
+
 @test "hist-search: of a repeated key the last counts" {
     printf '%s\n' '{"id":"1","session_id":"s","timestamp":"t","role":"user","content":"first","content":"second"}' >"$HISTORY"
     finds second

@@ -33,9 +33,14 @@ struct search_run {
     struct choice choice;
     struct pattern pattern;
     struct query query; /* its words are in the pattern */
+    /* With --in-session what a session must hold, one pattern for each; then `pattern` has all of
+     * them as alternatives. */
+    struct pattern *wanted;
+    size_t wanted_count;
     enum search_what what;
     unsigned in; /* bits of enum search_in */
     bool invert, only, reverse;
+    bool in_session;      /* the texts may be in different messages of a session */
     size_t before, after; /* messages of context */
     size_t threads;       /* 0: not given */
     struct out out;

@@ -51,6 +51,9 @@ struct query {
     size_t count, cap;
     struct pattern unwanted; /* the words after a `-` */
     bool fields;             /* there are terms other than words */
+    /* Set by the caller: the query asks about whole sessions. Then query_accepts does not look at
+     * model:, file: and tool:, and query_refuses is always 0. */
+    bool in_session;
 };
 
 /* Reads a query. `now` is the time that `7d` and `yesterday` count from. Returns 0, or -1 with *e
@@ -65,12 +68,25 @@ bool query_is_empty(const struct query *q);
  * added, which matches everywhere. Returns 0, or -1 with *e set (ERR_USAGE: too many). */
 int query_add_words(const struct query *q, struct pattern *p, struct err *e);
 
+/* The same one by one, for a search that asks for each word on its own: returns the number of wanted
+ * words and phrases, and adds one of them, from 0, as an alternative to the current group. */
+size_t query_words(const struct query *q);
+int query_add_word(const struct query *q, size_t number, struct pattern *p, struct err *e);
+
 /* Prepares the query for a history that is shown as `repo` (history_name_add): to be called before
  * each search. Returns 1; 0 if repo: excludes the history; -1 with *e set. */
 int query_enter(struct query *q, const struct history *h, struct str repo, struct err *e);
 /* Returns whether a message has the properties that the fields demand, in the history that was
  * entered last. Several threads may call this at once. */
 bool query_accepts(const struct query *q, const struct message *m);
+/* What the messages of a session must have between them: a bit for each of model:, file: and tool:
+ * that the query has. */
+unsigned query_needs(const struct query *q);
+/* Returns whether the query has any of these fields, wanted or not. */
+bool query_has_needs(const struct query *q);
+/* Adds the bits of query_needs that the message has. Returns false if it has a model, file or tool
+ * that no message of the session may have. */
+bool query_meets(const struct query *q, const struct message *m, unsigned *met);
 /* Returns 1 if a text holds a word that is not wanted, 0 if not, -1 with *e set (see pattern_find). */
 int query_refuses(struct query *q, struct str text, struct err *e);
 /* Returns whether the words of query_add_words are all that it demands. */
