@@ -258,7 +258,7 @@ static int find_titles(struct query_term *t, const struct history *h, struct err
         const struct session *s = &list.at[i];
         struct str id = {s->id, s->id_len};
 
-        if (is_in(t, (struct str){s->preview, s->preview_len}, ANYWHERE))
+        if (is_in(t, session_label(s), ANYWHERE))
             hash_map_number(&t->sessions, &id);
     }
     session_list_release(&list);

@@ -257,6 +257,10 @@ found_in() {
         $'s1\tm2\t2026-11-02T10:00:00.000000+00:00\tassistant\tbackoff in python\t:\talpha/h'
     run_expect 0 hist-search "${both[@]}" -c --query ''
     stdout_is 3
+    hist_line s2 title 'nginx proxy' >>beta/h
+    run_expect 0 hist-search "${both[@]}" -l --query 'title:NGINX'
+    stdout_is $'s2\tbeta/h'
+    run_expect 1 hist-search "${both[@]}" --query 'title:retry repo:beta'
     run_expect 1 hist-search "${both[@]}" --query 'repo:gamma'
     stdout_empty
     stderr_empty
